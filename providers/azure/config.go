@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -16,7 +15,7 @@ const Kind = "azure"
 
 // traits are what Azure is like. Of 8 KiB for metadata some are for the encoding of names.
 var traits = bucket.Service{
-	Name: Kind, Tells: true, Key: 1 << 10, Metadata: 6 << 10, Put: 5000 << 20, Copy: blockMax, Size: 50_000 * blockMax,
+	Name: Kind, Missing: noContainer, Tells: true, Key: 1 << 10, Metadata: 6 << 10, Put: 5000 << 20, Copy: blockMax, Size: 50_000 * blockMax,
 	Parts: providers.PartLimits{Min: 1, Max: blockMax, Count: 50_000},
 }
 
@@ -33,22 +32,9 @@ var (
 // Drivers opens containers under AIP-35's names for them.
 func Drivers() []providers.Driver {
 	return []providers.Driver{
-		driver("cloud-bucket", "a place in the host's bucket service, Azure", keys),
-		driver("self-bucket", "a bucket of the workspace's owner, Azure", keys),
-		driver("mastra-azure", "a container as Mastra's AzureBlobFilesystem is configured", slices.Concat(keys, mastraKeys)),
-	}
-}
-
-func driver(provider, text string, known []string) providers.Driver {
-	return providers.Driver{
-		Name: provider, Text: text, Promises: bucket.Promises(traits), Keys: slices.Clone(known),
-		Open: func(ctx context.Context, s providers.Settings) (providers.Provider, error) {
-			p, err := openSettings(ctx, s, known)
-			if err != nil {
-				return nil, bucket.Fail(ctx, traits.Name, providers.MethodOpen, providers.Locator{}, err)
-			}
-			return p, nil
-		},
+		bucket.Driver(traits, "cloud-bucket", "a place in the host's bucket service, Azure", keys, openSettings),
+		bucket.Driver(traits, "self-bucket", "a bucket of the workspace's owner, Azure", keys, openSettings),
+		bucket.Driver(traits, "mastra-azure", "a container as Mastra's AzureBlobFilesystem is configured", slices.Concat(keys, mastraKeys), openSettings),
 	}
 }
 

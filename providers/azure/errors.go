@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
@@ -96,14 +95,8 @@ const unreadableSource = "CannotVerifyCopySource"
 
 // translate finds the kind of what a request ended with.
 func translate(ctx context.Context, err error) error {
-	var done *bucket.Fault
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return &bucket.Fault{Kind: ctx.Err()}
-	case errors.As(err, &done):
-		return done
+	if told, ok := bucket.Told(ctx, err); ok {
+		return told
 	}
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) {
@@ -120,14 +113,10 @@ func translate(ctx context.Context, err error) error {
 // unanswered is the error of a request without an answer. The URL stays out of it: it may
 // have a signature.
 func unanswered(err error) error {
-	f := &bucket.Fault{Kind: providers.ErrUnavailable, Err: err}
+	f := &bucket.Fault{Kind: bucket.KindUnanswered(err), Err: err}
 	var sent *url.Error
 	if errors.As(err, &sent) {
 		f.Err = sent.Err
-	}
-	var errno syscall.Errno
-	if errors.Is(err, providers.ErrPermission) && !errors.As(err, &errno) {
-		f.Kind = providers.ErrPermission // the transport refused to send it
 	}
 	return f
 }
@@ -176,12 +165,6 @@ func doubtOf(f *bucket.Fault) bucket.Doubt {
 		return bucket.NoReason
 	}
 	return bucket.Sure
-}
-
-// isCode reports whether err is the service's answer with a code.
-func isCode(err error, code string) bool {
-	var f *bucket.Fault
-	return errors.As(err, &f) && f.Code == code
 }
 
 // mayBeLogin reports whether err can mean that the credentials do not hold.

@@ -252,7 +252,7 @@ func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m buck
 			AccessConditions: match(m.If), SourceModifiedAccessConditions: sourceMatch(from),
 		})
 	})
-	if isCode(err, notThere) {
+	if bucket.IsCode(err, notThere) {
 		return s.copyBlock(ctx, from, key, m)
 	}
 	if err != nil {

@@ -2,9 +2,7 @@ package azure
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -29,8 +27,7 @@ var (
 type store struct {
 	config  config
 	login   *bucket.Login[*session]
-	meter   *bucket.Meter
-	own     *http.Transport // to be closed with the provider; nil: the caller's
+	way     *bucket.Connection
 	log     *slog.Logger
 	now     func() time.Time
 	uploads uploads
@@ -46,26 +43,14 @@ func openSettings(ctx context.Context, s providers.Settings, known []string) (*P
 	if err != nil {
 		return nil, err
 	}
-	if s.Now == nil {
-		s.Now = time.Now
-	}
-	if s.Logger == nil {
-		s.Logger = slog.New(slog.DiscardHandler)
-	}
 	service, err := connect(c, s)
 	if err != nil {
 		return nil, err
 	}
 	p, err := bucket.Open(ctx, service, bucket.Options{
 		Service: traits, Bucket: c.container, Prefix: c.prefix, ReadOnly: s.ReadOnly || s.Config["readOnly"] == "true",
-		Logger: s.Logger, Now: s.Now, Ended: s.Ended,
+		Logger: s.Logger, Now: s.Now, Ended: s.Ended, Way: service.way,
 	})
-	if err != nil {
-		service.close()
-	}
-	if isCode(err, noContainer) {
-		err = &bucket.Fault{Kind: providers.ErrNotExist, Code: noContainer, Err: fmt.Errorf("container %q", c.container)}
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,31 +59,11 @@ func openSettings(ctx context.Context, s providers.Settings, known []string) (*P
 
 // connect makes the clients; nothing is sent yet.
 func connect(c config, settings providers.Settings) (*store, error) {
-	s := &store{config: c, log: settings.Logger, now: settings.Now}
-	s.meter = &bucket.Meter{Inner: settings.Transport, Name: operation}
-	if settings.Transport == nil {
-		s.own = plainTransport()
-		s.meter.Inner = s.own
-	}
-	// A redirect would send credentials where nobody granted them to go.
-	client := &http.Client{Transport: genuine(s.meter), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s := &store{config: c, way: bucket.Connect(settings.Transport, operation, genuine), log: settings.Logger, now: settings.Now}
 	var err error
-	s.login, err = newLogin(c, settings, once(client))
+	s.login, err = newLogin(c, settings, once(s.way.Client))
 	return s, err
 }
-
-// plainTransport speaks HTTP/1.1, as the service does, and keeps connections for a burst
-// of small requests.
-func plainTransport() *http.Transport {
-	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, MaxIdleConns: 256, MaxIdleConnsPerHost: 128, IdleConnTimeout: 90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second, ResponseHeaderTimeout: time.Minute,
-		DisableCompression: true, ReadBufferSize: 16 << 10,
-	}
-}
-
-// Requests implements providers.Meter.
-func (p *Provider) Requests() map[string]providers.Count { return p.store.meter.Requests() }
 
 // Examine implements providers.Examiner.
 func (p *Provider) Examine(ctx context.Context) []providers.Finding {
@@ -107,19 +72,6 @@ func (p *Provider) Examine(ctx context.Context) []providers.Finding {
 		Own:        func(context.Context) []providers.Finding { return nil },
 		Conditions: []providers.Finding{bucket.Good("conditions", "Azure decides on those of every change")},
 	})
-}
-
-// Close implements providers.Provider.
-func (p *Provider) Close() error {
-	err := p.Provider.Close() // which still has to write
-	p.store.close()
-	return err
-}
-
-func (s *store) close() {
-	if s.own != nil {
-		s.own.CloseIdleConnections()
-	}
 }
 
 // call sends one request, and once more after a new login. again, unless nil, makes the

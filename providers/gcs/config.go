@@ -1,7 +1,6 @@
 package gcs
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -17,7 +16,7 @@ const Kind = "gcs"
 // traits are what the service is like, as it documents its limits. Of the metadata, room
 // is left for a header that it does not have.
 var traits = bucket.Service{
-	Name: Kind, Tells: true, TellsDirs: true, ListAfter: true, Lines: true,
+	Name: Kind, Missing: noBucket, Tells: true, TellsDirs: true, ListAfter: true, Lines: true,
 	Key: 1 << 10, Metadata: 7 << 10, Put: 5 << 30, Copy: 5 << 40, Size: 5 << 40,
 	Parts: providers.PartLimits{Max: 5 << 30, Count: 10_000},
 }
@@ -29,21 +28,8 @@ var keys = []string{"kind", "bucket", "prefix", "endpoint", "region", "credentia
 // Drivers opens buckets under AIP-35's names for them.
 func Drivers() []providers.Driver {
 	return []providers.Driver{
-		driver("cloud-bucket", "a place in the host's bucket service, Google Cloud Storage"),
-		driver("self-bucket", "a bucket of the workspace's owner, Google Cloud Storage"),
-	}
-}
-
-func driver(provider, text string) providers.Driver {
-	return providers.Driver{
-		Name: provider, Text: text, Promises: bucket.Promises(traits), Keys: slices.Clone(keys),
-		Open: func(ctx context.Context, s providers.Settings) (providers.Provider, error) {
-			p, err := openSettings(ctx, s)
-			if err != nil {
-				return nil, bucket.Fail(ctx, traits.Name, providers.MethodOpen, providers.Locator{}, err)
-			}
-			return p, nil
-		},
+		bucket.Driver(traits, "cloud-bucket", "a place in the host's bucket service, Google Cloud Storage", keys, openSettings),
+		bucket.Driver(traits, "self-bucket", "a bucket of the workspace's owner, Google Cloud Storage", keys, openSettings),
 	}
 }
 
@@ -58,8 +44,8 @@ type config struct {
 // public is where the service is.
 const public = "https://storage.googleapis.com"
 
-func parseConfig(s providers.Settings) (config, error) {
-	if err := s.CheckKeys(keys...); err != nil {
+func parseConfig(s providers.Settings, known []string) (config, error) {
+	if err := s.CheckKeys(known...); err != nil {
 		return config{}, err
 	}
 	get := s.Config

@@ -79,16 +79,11 @@ func said(answer *googleapi.Error) (code, message string) {
 
 // translate finds the kind of what a request ended with.
 func translate(ctx context.Context, err error) error {
-	var done *bucket.Fault
+	if told, ok := bucket.Told(ctx, err); ok {
+		return told
+	}
 	var answer *googleapi.Error
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return &bucket.Fault{Kind: ctx.Err()}
-	case errors.As(err, &done):
-		return done
-	case !errors.As(err, &answer):
+	if !errors.As(err, &answer) {
 		return &bucket.Fault{Kind: bucket.KindUnanswered(err), Err: err}
 	}
 	code, message := said(answer)
@@ -106,12 +101,6 @@ func translate(ctx context.Context, err error) error {
 		f.Doubt = bucket.RangeBeyond
 	}
 	return f
-}
-
-// isCode reports whether err is the service's answer with a code.
-func isCode(err error, code string) bool {
-	var f *bucket.Fault
-	return errors.As(err, &f) && f.Code == code
 }
 
 // mayBeLogin reports whether err can mean that the token does not hold.

@@ -64,7 +64,7 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 		r.Header.Set("Range", part)
 	}
 	answer, err := call(ctx, s, download, nil, func(ctx context.Context) (*http.Response, error) {
-		answer, err := s.client.Do(r.WithContext(ctx))
+		answer, err := s.way.Client.Do(r.WithContext(ctx))
 		if err != nil {
 			return nil, err
 		}
@@ -260,7 +260,7 @@ func (s *store) endMarker(ctx context.Context, q bucket.Query, page bucket.Listi
 	if err == nil && o.Size == 0 {
 		last.Metadata, last.Headers = o.Metadata, o.Headers
 	}
-	if isCode(err, noObject) {
+	if bucket.IsCode(err, noObject) {
 		return nil
 	}
 	return err

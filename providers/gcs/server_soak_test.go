@@ -27,7 +27,7 @@ func TestFakeGCSServer(t *testing.T) {
 	s, err := connect(t.Context(), config{bucket: server.Bucket, endpoint: server.Endpoint, credentials: "none"},
 		providers.Settings{Logger: slog.New(slog.DiscardHandler), Now: time.Now})
 	assert.OK(t, err)
-	t.Cleanup(s.close)
+	t.Cleanup(s.way.Close)
 	for name, test := range map[string]func(t *testing.T, s *store){
 		"put":                                   serverPut,
 		"list":                                  serverList,

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ const Kind = "s3"
 
 // traits are what S3 is like. AWS takes so much; others take no less.
 var traits = bucket.Service{
-	Name: Kind, ListAfter: true, Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
+	Name: Kind, Missing: "NoSuchBucket", ListAfter: true, Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
 	Parts: providers.PartLimits{Min: partMin, Max: 5 << 30, Count: 10_000},
 }
 
@@ -32,22 +31,9 @@ var (
 // Drivers opens buckets under AIP-35's names for them.
 func Drivers() []providers.Driver {
 	return []providers.Driver{
-		driver("cloud-bucket", "a place in the host's bucket service, S3", keys),
-		driver("self-bucket", "a bucket of the workspace's owner, S3", keys),
-		driver("mastra-s3", "a bucket as Mastra's S3Filesystem is configured", append(slices.Clone(keys), mastraKeys...)),
-	}
-}
-
-func driver(provider, text string, known []string) providers.Driver {
-	return providers.Driver{
-		Name: provider, Text: text, Promises: bucket.Promises(traits), Keys: slices.Clone(known),
-		Open: func(ctx context.Context, s providers.Settings) (providers.Provider, error) {
-			p, err := openSettings(ctx, s, known)
-			if err != nil {
-				return nil, bucket.Fail(ctx, traits.Name, providers.MethodOpen, providers.Locator{}, err)
-			}
-			return p, nil
-		},
+		bucket.Driver(traits, "cloud-bucket", "a place in the host's bucket service, S3", keys, openSettings),
+		bucket.Driver(traits, "self-bucket", "a bucket of the workspace's owner, S3", keys, openSettings),
+		bucket.Driver(traits, "mastra-s3", "a bucket as Mastra's S3Filesystem is configured", append(slices.Clone(keys), mastraKeys...), openSettings),
 	}
 }
 

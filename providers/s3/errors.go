@@ -60,14 +60,8 @@ var advice = map[string]string{
 
 // translate finds the kind of what a request ended with.
 func translate(ctx context.Context, err error) error {
-	var done *bucket.Fault
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return &bucket.Fault{Kind: ctx.Err()}
-	case errors.As(err, &done):
-		return done
+	if told, ok := bucket.Told(ctx, err); ok {
+		return told
 	}
 	f := &bucket.Fault{Err: err}
 	var api smithy.APIError
@@ -129,20 +123,6 @@ func explain(f *bucket.Fault, response *smithyhttp.ResponseError) {
 	if region := response.Response.Header.Get("X-Amz-Bucket-Region"); region != "" {
 		f.Err = fmt.Errorf("the bucket is in region %q: %w", region, f.Err)
 	}
-}
-
-// isCode reports whether err is the service's answer with one of the codes.
-func isCode(err error, wanted ...string) bool {
-	var f *bucket.Fault
-	if !errors.As(err, &f) {
-		return false
-	}
-	for _, code := range wanted {
-		if f.Code == code {
-			return true
-		}
-	}
-	return false
 }
 
 // hasCode reports whether err is an answer with a code that is known.

@@ -179,7 +179,7 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 func decided[O any](ctx context.Context, send func() (O, error), again func() bool) (O, error) {
 	for attempt := 0; ; attempt++ {
 		out, err := send()
-		if !isCode(err, "ConditionalRequestConflict") || attempt == 3 {
+		if !bucket.IsCode(err, "ConditionalRequestConflict") || attempt == 3 {
 			return out, err
 		}
 		if err := pause(ctx, attempt); err != nil {

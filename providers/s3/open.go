@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -33,8 +32,7 @@ type store struct {
 	config config
 	client *s3.Client
 	login  login // of nothing: anonymous
-	meter  *bucket.Meter
-	own    *http.Transport // to be closed with the provider; nil: the caller's
+	way    *bucket.Connection
 	log    *slog.Logger
 	now    func() time.Time
 	probe  Probe
@@ -50,27 +48,16 @@ func openSettings(ctx context.Context, s providers.Settings, known []string) (*P
 	if err != nil {
 		return nil, err
 	}
-	if s.Now == nil {
-		s.Now = time.Now
-	}
-	if s.Logger == nil {
-		s.Logger = slog.New(slog.DiscardHandler)
-	}
 	service, err := connect(ctx, c, s)
 	if err != nil {
 		return nil, err
 	}
 	p, err := bucket.Open(ctx, service, bucket.Options{
 		Service: traits, Bucket: c.bucket, Prefix: c.prefix, ReadOnly: s.ReadOnly || s.Config["readOnly"] == "true",
-		Logger: s.Logger, Now: s.Now, Ended: s.Ended,
+		Logger: s.Logger, Now: s.Now, Ended: s.Ended, Way: service.way,
 	})
 	if err != nil {
-		service.close()
-	}
-	if isCode(err, "NoSuchBucket") {
-		err = &bucket.Fault{Kind: providers.ErrNotExist, Code: "NoSuchBucket", Err: fmt.Errorf("bucket %q", c.bucket)}
-	}
-	if err != nil {
+		service.grown.close()
 		return nil, err
 	}
 	return &Provider{p, service}, nil
@@ -84,16 +71,10 @@ func connect(ctx context.Context, c config, settings providers.Settings) (*store
 	}
 	s := &store{config: c, login: login, log: settings.Logger, now: settings.Now, grown: newGrown()}
 	s.past.s = s
-	s.meter = &bucket.Meter{Inner: settings.Transport, Name: func(r *http.Request) string { return awsmiddleware.GetOperationName(r.Context()) }}
-	if settings.Transport == nil {
-		s.own = bucket.PlainTransport()
-		s.meter.Inner = s.own
-	}
+	s.way = bucket.Connect(settings.Transport, func(r *http.Request) string { return awsmiddleware.GetOperationName(r.Context()) }, genuine)
 	o := s3.Options{
 		Region: c.region, UsePathStyle: c.pathStyle, Credentials: credentials, HTTPSignerV4: &signer{},
-		// A redirect would send credentials where nobody granted them to go.
-		HTTPClient: &http.Client{Transport: genuine(s.meter), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		Retryer:    aws.NopRetryer{},
+		HTTPClient: s.way.Client, Retryer: aws.NopRetryer{},
 		// Newer checksums are refused by too many services.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
@@ -107,21 +88,10 @@ func connect(ctx context.Context, c config, settings providers.Settings) (*store
 	return s, nil
 }
 
-// Requests implements providers.Meter.
-func (p *Provider) Requests() map[string]providers.Count { return p.store.meter.Requests() }
-
 // Close implements providers.Provider.
 func (p *Provider) Close() error {
-	err := p.Provider.Close() // which still has to write
-	p.store.close()
-	return err
-}
-
-func (s *store) close() {
-	s.grown.close()
-	if s.own != nil {
-		s.own.CloseIdleConnections()
-	}
+	defer p.store.grown.close()
+	return p.Provider.Close() // which still has to write
 }
 
 // call sends one request, and once more after a new login. again, unless nil, makes the

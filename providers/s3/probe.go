@@ -193,7 +193,7 @@ func (t *trial) remove(ctx context.Context, key string) error {
 func (t *trial) honoured(ctx context.Context, result *bool, request func(context.Context) error) func() error {
 	return func() error {
 		err := request(ctx)
-		*result = isStatus(err, http.StatusPreconditionFailed) || isCode(err, "PreconditionFailed")
+		*result = isStatus(err, http.StatusPreconditionFailed) || bucket.IsCode(err, "PreconditionFailed")
 		unknown := errors.Is(err, providers.ErrUnsupported) || errors.Is(err, providers.ErrInvalid) || errors.Is(err, providers.ErrConflict)
 		if err == nil || unknown {
 			return nil

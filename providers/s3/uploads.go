@@ -54,7 +54,7 @@ func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucke
 		CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+size-1)),
 	}, nil)
 	var f *bucket.Fault
-	if isCode(err, "InvalidArgument", "InvalidRange") && errors.As(err, &f) {
+	if bucket.IsCode(err, "InvalidArgument", "InvalidRange") && errors.As(err, &f) {
 		f.Doubt = bucket.RangeBeyond
 	}
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Pa
 		return call(ctx, s, s.client.CompleteMultipartUpload, in, nil)
 	}
 	out, err := decided(ctx, send, func() bool { return true })
-	if isCode(err, "NoSuchUpload") { // completed before, or aborted
+	if bucket.IsCode(err, "NoSuchUpload") { // completed before, or aborted
 		err = &bucket.Fault{Kind: providers.ErrConflict, Code: "NoSuchUpload", Err: errors.New("the upload is gone")}
 	}
 	if err != nil {

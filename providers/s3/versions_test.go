@@ -199,8 +199,8 @@ func TestPastIsRefused(t *testing.T) {
 			lost := write(t, p, "a", "lost")
 			remove(t, p, "a")
 			if c.refuse != nil {
-				inner := p.store.meter.Inner
-				p.store.meter.Inner = answering(func(r *http.Request) (*http.Response, error) {
+				inner := p.store.way.Inner
+				p.store.way.Inner = answering(func(r *http.Request) (*http.Response, error) {
 					if a := c.refuse(r); a != nil {
 						return a, nil
 					}

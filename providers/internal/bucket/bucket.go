@@ -19,6 +19,7 @@ type Provider struct {
 	name   string
 	writes bool
 	closed atomic.Bool
+	way    *Connection
 
 	unordered atomic.Bool // the service does not list keys in their order
 }
@@ -28,6 +29,7 @@ var _ interface {
 	providers.Copier
 	providers.AttrSetter
 	providers.Multiparter
+	providers.Meter
 } = (*Provider)(nil)
 
 // Options say which bucket it is, and what its service takes. Logger and Now are
@@ -39,13 +41,14 @@ type Options struct {
 	ReadOnly bool
 	Logger   *slog.Logger
 	Now      func() time.Time
+	Way      *Connection                  // to be closed with the provider, or if it is not opened; nil: none
 	Ended    func(work string, err error) // as in providers.Settings
 }
 
 // Open looks that the bucket is there, and what it honours unless nothing will be
 // changed.
 func Open(ctx context.Context, store Store, o Options) (*Provider, error) {
-	p := &Provider{objects: objects{store: store, service: o.Service, prefix: o.Prefix, log: o.Logger, now: o.Now}, name: o.Bucket}
+	p := &Provider{objects: objects{store: store, service: o.Service, prefix: o.Prefix, log: o.Logger, now: o.Now}, name: o.Bucket, way: o.Way}
 	p.index = newIndex(&p.objects)
 	p.index.ended = o.Ended
 	own, err := p.list(ctx, Query{Prefix: p.prefix + Own + "/"})
@@ -57,6 +60,10 @@ func Open(ctx context.Context, store Store, o Options) (*Provider, error) {
 	}
 	if err != nil {
 		p.index.cancel()
+		p.way.Close()
+		if o.Service.Missing != "" && IsCode(err, o.Service.Missing) {
+			err = &Fault{Kind: providers.ErrNotExist, Code: o.Service.Missing, Err: fmt.Errorf("bucket %q", o.Bucket)}
+		}
 		return nil, err
 	}
 	if p.writes = !o.ReadOnly; p.writes {
@@ -147,9 +154,18 @@ func (h Honours) asked(c providers.Condition) providers.Condition {
 // Close implements providers.Provider.
 func (p *Provider) Close() error {
 	if !p.closed.Swap(true) {
-		p.index.close()
+		p.index.close() // which still has to write
+		p.way.Close()
 	}
 	return nil
+}
+
+// Requests implements providers.Meter.
+func (p *Provider) Requests() map[string]providers.Count {
+	if p.way == nil {
+		return nil
+	}
+	return p.way.Requests()
 }
 
 // ready is asked before each verb.

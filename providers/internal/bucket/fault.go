@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"syscall"
 
 	"github.com/wsmount/wsmount/providers"
@@ -76,6 +77,27 @@ func KindUnanswered(err error) error {
 		return providers.ErrPermission
 	}
 	return providers.ErrUnavailable
+}
+
+// Told is the Fault of a request that needs no table of a service: it is one already, or the
+// caller has gone. Without an error it is nil, and so it is with ok false.
+func Told(ctx context.Context, err error) (told error, ok bool) {
+	var f *Fault
+	switch {
+	case err == nil:
+		return nil, true
+	case ctx.Err() != nil:
+		return &Fault{Kind: ctx.Err()}, true
+	case errors.As(err, &f):
+		return f, true
+	}
+	return nil, false
+}
+
+// IsCode reports whether err is a service's answer with one of the codes.
+func IsCode(err error, codes ...string) bool {
+	var f *Fault
+	return errors.As(err, &f) && slices.Contains(codes, f.Code)
 }
 
 // doubtOf is what an error leaves open.
