@@ -22,7 +22,7 @@ test_needs  := $(run_needs) git:git git-lfs:git-lfs gcc:gcc /usr/include/stdlib.
 	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server man:man-db mandoc:mandoc \
 	zsh:zsh fish:fish podman:podman crun:crun
 test_tools  := bin/gotestsum bin/versitygw bin/toxiproxy-server
-soak_tools  := bin/minio bin/fake-gcs-server bin/nfpm bin/gitea bin/github-api.json
+soak_tools  := bin/minio bin/fake-gcs-server bin/azurite bin/nfpm bin/gitea bin/github-api.json
 
 release_needs := $(build_needs) gzip:gzip tar:tar
 
@@ -150,3 +150,15 @@ bin/fake-gcs-server: integration/tools/gcs/go.mod
 	echo 'building the pinned fake-gcs-server, which takes some minutes'
 	$(GO) build -C integration/tools/gcs -o $(CURDIR)/bin/ tool
 	touch bin/fake-gcs-server
+
+bin/azurite: integration/tools/azurite/package-lock.json
+	@$(need) npm:npm node:nodejs
+	echo 'fetching the pinned Azurite'
+	mkdir -p bin
+	whole=$$(mktemp -d bin/azurite.XXXXXX)
+	trap 'rm -rf "$$whole"' EXIT
+	cp integration/tools/azurite/package*.json "$$whole"
+	npm ci --prefix "$$whole" --ignore-scripts --no-audit --no-fund --loglevel=error
+	rm -rf $@
+	mv "$$whole" $@
+	touch $@

@@ -7,6 +7,8 @@
 //
 //	server := azureserver.New()   // an http.RoundTripper
 //	server := azureserver.Start(t) // and one that listens, at server.Endpoint
+//
+// Beside it is an emulator, which is another's.
 package azureserver
 
 import (
