@@ -144,7 +144,8 @@ func lastStatus(r *state.Record) (s control.Status, ok bool) {
 }
 
 // busyLimit is how long a daemon may take to answer beside what it waits for: it asks
-// again for a mount that is in use, and looks for who uses it.
+// again for a mount that is in use, and looks for who uses it. One that meanwhile says
+// nothing else either for so long hangs.
 const busyLimit = 3 * time.Second
 
 // deathLimit is how long a daemon that has hung up may take to be gone.
@@ -155,12 +156,15 @@ const deathLimit = time.Second
 const forceLimit = 2 * time.Second
 
 func askToUnmount(ctx context.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
+	client := control.NewClient(r.SocketPath())
+	ctx, hung := client.Answering(ctx, busyLimit)
+	defer hung()
 	if req.Force {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, forceLimit)
 		defer cancel()
 	}
-	return control.NewClient(r.SocketPath()).Unmount(ctx, req)
+	return client.Unmount(ctx, req)
 }
 
 // umountHung takes the mount from a daemon that does not answer, and ends it.

@@ -63,6 +63,7 @@ func TestUmountWhileTheDaemonDies(t *testing.T) {
 				tt.hangUp(l)
 				time.Sleep(50 * time.Millisecond) // it may be seen alive, and need not be
 				syscall.Kill(pid, syscall.SIGKILL)
+				l.Close() // as the end of the daemon does, with every other connection
 			}()
 			w.ok("umount", "mnt")
 			assert.False(t, isMounted(w.path("mnt")), "the dead mount is left")

@@ -90,3 +90,16 @@ func (c *Client) Patient(ctx context.Context, limit time.Duration) (context.Cont
 		return work.Beat, err == nil
 	})
 }
+
+// Answering is a context for a call to which the daemon may take as long as it likes,
+// that ends when the daemon has said nothing at all for so long: it hangs.
+func (c *Client) Answering(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	answers := uint64(0)
+	return patient(ctx, limit, func(ctx context.Context) (uint64, bool) {
+		_, err := c.Work(ctx) // ends with the limit, too
+		if err == nil {
+			answers++
+		}
+		return answers, err == nil
+	})
+}
