@@ -66,7 +66,7 @@ func TestGitOverSSH(t *testing.T) {
 		t.Errorf("resolve says\n%s", told)
 	}
 	g.refused("site", exitDenied, g.host.Fingerprint(), g.w.Path("home/.ssh/known_hosts"), "ssh-keyscan -p", "compare the fingerprint")
-	other := gitserver.MakeKey(t, "")
+	other := gitserver.MakeKey(t)
 	g.knows(other)
 	g.refused("site", exitDenied, g.host.Fingerprint(), other.Fingerprint(), "known_hosts:1", "ssh-keyscan -p")
 	g.knows(g.host)

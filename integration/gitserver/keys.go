@@ -1,13 +1,18 @@
 package gitserver
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/pem"
+	"fmt"
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -23,13 +28,13 @@ type Key struct {
 	private crypto.PrivateKey
 }
 
-// NewKey makes an Ed25519 key, closed with a passphrase unless that is "".
-func NewKey(passphrase string) (Key, error) {
+// NewKey makes an Ed25519 key.
+func NewKey() (Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return Key{}, err
 	}
-	return keyOf(private, passphrase)
+	return keyOf(private)
 }
 
 // NewECDSAKey makes a key of another kind.
@@ -38,14 +43,30 @@ func NewECDSAKey() (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	return keyOf(private, "")
+	return keyOf(private)
 }
 
-func keyOf(private crypto.PrivateKey, passphrase string) (Key, error) {
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if passphrase != "" {
-		block, err = ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte(passphrase))
+// Closed is the private key as OpenSSH keeps it in a file of a passphrase, with one round
+// of what makes it slow to guess, and to open.
+func (k Key) Closed(ctx context.Context, passphrase string) (text string, err error) {
+	dir, err := os.MkdirTemp("", "wsmount-key")
+	if err != nil {
+		return "", err
 	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "key")
+	if err := os.WriteFile(file, []byte(k.PEM), 0o600); err != nil {
+		return "", err
+	}
+	if out, err := exec.CommandContext(ctx, "ssh-keygen", "-q", "-p", "-a", "1", "-P", "", "-N", passphrase, "-f", file).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("ssh-keygen: %w\n%s", err, out)
+	}
+	closed, err := os.ReadFile(file)
+	return string(closed), err
+}
+
+func keyOf(private crypto.PrivateKey) (Key, error) {
+	block, err := ssh.MarshalPrivateKey(private, "")
 	if err != nil {
 		return Key{}, err
 	}

@@ -40,7 +40,7 @@ func (s *Server) StartAPI(t testing.TB) *API {
 // client's key.
 func StartSSH(t testing.TB, s *Server) (h *SSH, host, client Key) {
 	t.Helper()
-	host, client = MakeKey(t, ""), MakeKey(t, "")
+	host, client = MakeKey(t), MakeKey(t)
 	h, err := s.LaunchSSH(host)
 	if err != nil {
 		t.Fatal(err)
@@ -64,9 +64,9 @@ func StartDaemon(t testing.TB, s *Server, more ...string) *Daemon {
 }
 
 // MakeKey is NewKey for a test.
-func MakeKey(t testing.TB, passphrase string) Key {
+func MakeKey(t testing.TB) Key {
 	t.Helper()
-	k, err := NewKey(passphrase)
+	k, err := NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}

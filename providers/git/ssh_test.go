@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -110,7 +111,7 @@ func TestHostKeys(t *testing.T) {
 	s := newSSHStage(t)
 	s.git.Create(t, "r")
 	url := s.url("r")
-	other := gitserver.MakeKey(t, "")
+	other := gitserver.MakeKey(t)
 	host, port, _ := net.SplitHostPort(s.ssh.Addr)
 	scan := "ssh-keyscan -p " + port + " " + host
 
@@ -153,8 +154,7 @@ func TestSSHKeys(t *testing.T) {
 	t.Parallel()
 	s := newSSHStage(t)
 	s.git.Create(t, "r")
-	closed, stranger := gitserver.MakeKey(t, "sesame"), gitserver.MakeKey(t, "")
-	s.ssh.Admit(closed)
+	stranger := gitserver.MakeKey(t)
 	for _, c := range []struct {
 		name   string
 		fields map[string]string
@@ -164,9 +164,6 @@ func TestSSHKeys(t *testing.T) {
 		{"a key", map[string]string{"ssh_private_key": s.client.PEM}, nil, ""},
 		{"a key as the only field", map[string]string{"value": s.client.PEM}, nil, ""},
 		{"a key beside a token for the API", map[string]string{"ssh_private_key": s.client.PEM, "token": "t"}, nil, ""},
-		{"a key with a passphrase", map[string]string{"ssh_private_key": closed.PEM, "ssh_passphrase": "sesame"}, nil, ""},
-		{"a key without its passphrase", map[string]string{"ssh_private_key": closed.PEM}, providers.ErrUnauthenticated, "no field ssh_passphrase"},
-		{"a key with another passphrase", map[string]string{"ssh_private_key": closed.PEM, "ssh_passphrase": "open"}, providers.ErrUnauthenticated, "does not open"},
 		{"a key that is not admitted", map[string]string{"ssh_private_key": stranger.PEM}, providers.ErrUnauthenticated, "does not take the key"},
 		{"no key", map[string]string{"ssh_private_key": "PRIVATE KEY of nobody"}, providers.ErrUnauthenticated, "no private key"},
 		{"a token", map[string]string{"token": "t"}, providers.ErrUnauthenticated, "no field ssh_private_key"},
@@ -181,6 +178,40 @@ func TestSSHKeys(t *testing.T) {
 	s.wants("no agent", s.open(s.url("r"), nothing, func(o *git.Options) { o.SSH.Agent = agent + ".gone" }), providers.ErrUnauthenticated, "does not answer")
 	strange := gitserver.StartAgent(t, stranger)
 	s.wants("an agent with another key", s.open(s.url("r"), nothing, func(o *git.Options) { o.SSH.Agent = strange }), providers.ErrUnauthenticated, "no key that the ssh-agent has")
+}
+
+// A key that is closed is opened with its passphrase, once as long as both stay.
+func TestSSHPassphrase(t *testing.T) {
+	t.Parallel()
+	tier.RequireTools(t, "ssh-keygen")
+	s := newSSHStage(t)
+	s.git.Create(t, "r")
+	closed, err := s.client.Closed(t.Context(), "sesame")
+	assert.OK(t, err)
+	says := func(passphrase string) {
+		s.fields = map[string]string{"ssh_private_key": closed, "ssh_passphrase": passphrase}
+	}
+	says("")
+	s.wants("no passphrase", s.open(s.url("r")), providers.ErrUnauthenticated, "no field ssh_passphrase")
+	says("open")
+	s.wants("another passphrase", s.open(s.url("r")), providers.ErrUnauthenticated, "does not open")
+	says("sesame")
+	p := clone(t, s.url("r"), s.over)
+	defer p.Close()
+	write(t, p, "a", "1")
+	assert.OK(t, assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})))
+	fetched := func(what string, kind error) {
+		t.Helper()
+		_, err := p.Fetch(t.Context())
+		s.wants(what, err, kind)
+	}
+	fetched("the same passphrase", nil)
+	says("open")
+	fetched("a passphrase that has changed", providers.ErrUnauthenticated)
+	says("sesame")
+	fetched("the passphrase again", nil)
+	s.fields["ssh_private_key"] = s.host.PEM
+	fetched("a key that is not admitted", providers.ErrUnauthenticated)
 }
 
 // What a server answers is of the kinds that it is of over HTTP.
@@ -315,9 +346,9 @@ func TestOpenSSH(t *testing.T) {
 		t.Errorf("fetch: %q, %v", theirs, err)
 	}
 	s.wants("no such repository", s.open(root+"/none.git"), providers.ErrNotExist, "does not appear to be a git repository")
-	s.fields["ssh_private_key"] = gitserver.MakeKey(t, "").PEM
+	s.fields["ssh_private_key"] = gitserver.MakeKey(t).PEM
 	s.wants("another key", s.open(root+repo.Dir), providers.ErrUnauthenticated, "does not take the key")
-	s.knows(gitserver.MakeKey(t, "").Known(addr))
+	s.knows(gitserver.MakeKey(t).Known(addr))
 	s.wants("another host", s.open(root+repo.Dir), providers.ErrPermission, "somebody may be in between")
 	repo.Git("fsck", "--strict")
 }

@@ -55,69 +55,6 @@ func (s *Server) dial(ctx context.Context, p place) (net.Conn, error) {
 	return s.o.Dial(ctx, (&url.URL{Scheme: "ssh", Host: p.addr()}).String())
 }
 
-// key is the one of the credentials, nil if they have none.
-func (s *Server) key(ctx context.Context, p *place) (ssh.Signer, error) {
-	var fields map[string]string
-	if s.credentials != nil {
-		var err error
-		if fields, err = s.credentials(ctx); err != nil {
-			return nil, &dialogue.Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: "the credentials cannot be had: " + err.Error(), Err: err}
-		}
-	}
-	if p.login == "" {
-		p.login = fields["username"]
-	}
-	if p.login == "" {
-		p.login = usualLogin
-	}
-	pem := fields["ssh_private_key"]
-	if pem == "" {
-		pem = onlyOf(fields)
-	}
-	if pem == "" {
-		if fields != nil && s.o.Agent == "" {
-			return nil, &dialogue.Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: "the secret has no field ssh_private_key"}
-		}
-		return nil, nil
-	}
-	return parseKey([]byte(pem), fields["ssh_passphrase"])
-}
-
-// onlyOf is the value of a secret that has just one, and "" if that is known for
-// something else.
-func onlyOf(fields map[string]string) string {
-	if len(fields) != 1 || fields["token"] != "" || fields["username"] != "" || fields["password"] != "" {
-		return ""
-	}
-	for _, v := range fields {
-		return v
-	}
-	return ""
-}
-
-// parseKey says what is wrong without a byte of the key: the library's own errors
-// may show some.
-func parseKey(pem []byte, passphrase string) (ssh.Signer, error) {
-	bad := func(says string) (ssh.Signer, error) {
-		return nil, &dialogue.Error{Kind: providers.ErrUnauthenticated, Code: "auth", Says: says}
-	}
-	signer, err := ssh.ParsePrivateKey(pem)
-	var missing *ssh.PassphraseMissingError
-	if !errors.As(err, &missing) {
-		if err != nil {
-			return bad("ssh_private_key is no private key that SSH has (a PEM, of OpenSSH or of OpenSSL)")
-		}
-		return signer, nil
-	}
-	if passphrase == "" {
-		return bad("ssh_private_key has a passphrase, and there is no field ssh_passphrase")
-	}
-	if signer, err = ssh.ParsePrivateKeyWithPassphrase(pem, []byte(passphrase)); err != nil {
-		return bad("ssh_passphrase does not open ssh_private_key")
-	}
-	return signer, nil
-}
-
 // auth is how we say who we are: with the key that the credentials have, else with
 // those of the agent, until done is called.
 func (s *Server) auth(ctx context.Context, key ssh.Signer) (methods []ssh.AuthMethod, done func()) {

@@ -43,6 +43,7 @@ type Server struct {
 	url         string
 	credentials func(context.Context) (map[string]string, error)
 	o           Options
+	ring        ring
 }
 
 // New is the repository at a URL of ssh. credentials reveals ssh_private_key, or
@@ -52,7 +53,7 @@ func New(url string, credentials func(context.Context) (map[string]string, error
 	if o.Patience == 0 {
 		o.Patience = time.Minute
 	}
-	return &Server{url, credentials, o}
+	return &Server{url: url, credentials: credentials, o: o}
 }
 
 var errURL = &dialogue.Error{Kind: providers.ErrInvalid, Says: "the repository's URL is not one of ssh"}
