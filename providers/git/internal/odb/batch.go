@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/zlib"
 
@@ -27,6 +28,10 @@ type Batch struct {
 	whole   bool // also objects that are here already: the pack is for somebody else
 }
 
+// deflaters are of batches that have ended: a new one is more than a megabyte to clear,
+// and most batches are one small file and its directories.
+var deflaters = sync.Pool{New: func() any { return zlib.NewWriter(io.Discard) }}
+
 // Source writes content to w, and fails if it is not of the size that was said.
 type Source func(w io.Writer) error
 
@@ -42,7 +47,7 @@ func (s *Store) newBatch(disk space.Disk, prefix string, whole bool) (*Batch, er
 	if err != nil {
 		return nil, err
 	}
-	b := &Batch{m: making{s: s, f: f}, w: bufio.NewWriterSize(disk.Writer(f), 64<<10), z: zlib.NewWriter(io.Discard), have: map[ID]bool{}, whole: whole}
+	b := &Batch{m: making{s: s, f: f}, w: bufio.NewWriterSize(disk.Writer(f), 64<<10), z: deflaters.Get().(*zlib.Writer), have: map[ID]bool{}, whole: whole}
 	return b, b.write(packHeader(0))
 }
 
@@ -143,7 +148,7 @@ func (b *Batch) Finish(also ...func() error) error {
 		b.Abandon()
 		return Together(also...)
 	}
-	defer b.m.abandon()
+	defer b.Abandon()
 	sum, err := b.close()
 	if err != nil {
 		return err
@@ -197,4 +202,11 @@ func (r *packReader) Close() error {
 }
 
 // Abandon ends a batch that is not wanted; after Finish it does nothing.
-func (b *Batch) Abandon() { b.m.abandon() }
+func (b *Batch) Abandon() {
+	if b.z != nil {
+		b.z.Reset(io.Discard) // it holds the batch
+		deflaters.Put(b.z)
+		b.z = nil
+	}
+	b.m.abandon()
+}
