@@ -8,7 +8,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -18,7 +20,7 @@ func Default() Kind { return Kinds()[0] }
 // Start runs a server with one empty bucket until the test ends.
 func Start(t testing.TB, kind Kind) *Server {
 	t.Helper()
-	s, err := Launch(t.Context(), kind, find(t, kind), t.TempDir())
+	s, err := Launch(t.Context(), kind, find(t, kind), place(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +31,7 @@ func Start(t testing.TB, kind Kind) *Server {
 // StartVersioned is Start of a Versitygw whose bucket has versioning.
 func StartVersioned(t testing.TB) *Server {
 	t.Helper()
-	s, err := launch(t.Context(), Versitygw, find(t, Versitygw), t.TempDir(), t.TempDir())
+	s, err := launch(t.Context(), Versitygw, find(t, Versitygw), place(t), place(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +42,17 @@ func StartVersioned(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// place is a new directory, in memory where files there have attributes of their own, in
+// which Versitygw keeps what it knows of objects: no test asks how soon a server's disk is.
+func place(t testing.TB) string {
+	t.Helper()
+	dir := testrun.InMemory(t)
+	if err := unix.Setxattr(dir, "user.wsmount", nil, 0); err != nil {
+		return t.TempDir()
+	}
+	return dir
 }
 
 // find is the program, below the directory of the go.mod that we are in.
