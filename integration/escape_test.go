@@ -318,6 +318,7 @@ func TestEscapeFromPodman(t *testing.T) {
 			continue
 		}
 		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
 			kind.require(t)
 			attempts := attempts
 			if !tier.Soak && kind.uid == 0 { // what is prepared outside is the same as a user's

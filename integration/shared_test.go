@@ -141,17 +141,22 @@ func (k sandboxKind) prepare(t *testing.T, w *harness.World, as uint32) func(ctx
 	}
 }
 
+// controlGroups has those of version 2, until the end of this process, which has its
+// mounts to itself.
+var controlGroups = sync.OnceValue(func() error {
+	var fs unix.Statfs_t
+	if err := unix.Statfs("/sys/fs/cgroup", &fs); err != nil || fs.Type == unix.CGROUP2_SUPER_MAGIC {
+		return err
+	}
+	return unix.Mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, "")
+})
+
 // podmanHome keeps all that podman has in a directory. It lets it find control groups
 // of one version, since crun refuses a machine that has both, and ask for no more
 // files and processes than a root without all capabilities can have.
 func podmanHome(t *testing.T, w *harness.World, dir string) []string {
 	t.Helper()
-	var fs unix.Statfs_t
-	checkErr(t, "statfs", unix.Statfs("/sys/fs/cgroup", &fs), nil)
-	if fs.Type != unix.CGROUP2_SUPER_MAGIC {
-		checkErr(t, "control groups", unix.Mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, ""), nil)
-		t.Cleanup(func() { unix.Unmount("/sys/fs/cgroup", 0) })
-	}
+	checkErr(t, "control groups", controlGroups(), nil)
 	return []string{
 		"XDG_RUNTIME_DIR=" + dir, "XDG_CONFIG_HOME=" + dir,
 		"CONTAINERS_CONF=" + w.Write("containers.conf", fmt.Sprintf("[containers]\ndefault_ulimits = [\"nofile=1024:4096\", \"nproc=1024:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nruntime = \"crun\"\ntmp_dir = %q\n", dir+"/tmp"), 0o644),
