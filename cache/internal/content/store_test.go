@@ -326,6 +326,36 @@ func TestAfterAnotherBoot(t *testing.T) {
 	}
 }
 
+// A block that comes after a sync has begun may have missed it: after another boot it is
+// fetched again.
+func TestFetchedDuringSync(t *testing.T) {
+	dir := t.TempDir()
+	o := small()
+	o.boot = "one"
+	var during func()
+	o.sync = func(fd int) error {
+		err := unix.Fsync(fd)
+		if f := during; f != nil {
+			during = nil
+			f()
+		}
+		return err
+	}
+	f := sparse(t, openStore(t, dir, o), 7, &backend{data: pattern(640, 1)}, "")
+	assert.OK(t, f.Fetch(t.Context(), 0, 64))
+	during = func() { assert.OK(t, f.Fetch(t.Context(), 64, 64)) }
+	assert.OK(t, f.Sync())
+	f.Release()
+
+	o.boot, o.sync = "two", nil
+	f, err := openStore(t, dir, o).Open(7)
+	assert.OK(t, err)
+	defer f.Release()
+	for i, want := range []bool{true, false} {
+		assert.Equal(t, f.Present(int64(i)*64, 1), want, "block", i, "is present")
+	}
+}
+
 func TestSyncLetsTheMapGo(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())
