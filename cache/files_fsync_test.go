@@ -86,6 +86,22 @@ func TestFsyncThenClose(t *testing.T) {
 	}
 }
 
+// An fsync of what was written and closed before, by whoever has opened it since, brings
+// its name to the disk and leaves nothing suspect.
+func TestFsyncOfAClosedFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, onlyAsked, onOneDisk)
+		w.ok(w.put("f", "x"))
+		o := w.open("f", syscall.O_RDONLY)
+		assert.False(t, w.record("f").Writing, "its content is changing")
+		w.ok(o.File.Fsync(me, false))
+		w.ok(w.shut(o))
+		w.powerLostBetween()
+		assert.Equal(t, w.get("f"), "x")
+		assert.False(t, w.record("f").Suspect, "it is suspect")
+	})
+}
+
 // A set that begins ends the intent to change what no program is just changing, so that it
 // hears of the next change. An fsync that finds nothing new does not begin it again: it may
 // have looked before the set began.
