@@ -1,0 +1,125 @@
+package daemon
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// syncing is a syncer over a clone in memory, at a time that the test says.
+type syncing struct {
+	*testing.T
+	*syncer
+	clone *memory.Repository
+	at    time.Time
+}
+
+func newSyncing(t *testing.T, s mountspec.Sync) *syncing {
+	t.Helper()
+	remote := memory.NewRemote(nil)
+	assert.OK(t, remote.Tamper("main", providers.MustLocator("f"), []byte("theirs")))
+	w := &syncing{T: t, at: historic, clone: memory.NewRepository(remote, memory.Options{})}
+	c := &workingCopy{calls: &callCounts{}}
+	c.messages = newMessageTool(w.clone, c.calls)
+	c.provider = c.messages
+	v, err := cache.Open(t.Context(), c.provider, cache.Options{StateDir: t.TempDir(), Provider: "memory",
+		Policy: cache.Policy{Commit: cache.DueAsked, NoWait: true}})
+	assert.OK(t, err)
+	c.Volume = v
+	c.opened.Store(v)
+	log := slog.New(slog.DiscardHandler)
+	r := &host.Resolved{Storage: &mountspec.Storage{Provider: "memory", Sync: s}}
+	bus := lifecycle.New(lifecycle.Options{})
+	w.syncer, err = newSyncer(r, c, syncerOptions{bus: bus, log: log, now: func() time.Time { return w.at },
+		identity: func(string) (mountspec.IdentityEntry, bool) { return mountspec.IdentityEntry{}, false }})
+	assert.OK(t, err)
+	t.Cleanup(func() {
+		w.leave()
+		assert.Is(t, v.Close(), nil)
+		bus.Close()
+	})
+	return w
+}
+
+// byHand is a sync block by which nothing happens that nobody asks for.
+func byHand() mountspec.Sync {
+	s := mountspec.Sync{Mode: mountspec.ModePullPush}
+	s.Commit.On, s.Push.On, s.Pull.On = mountspec.EventManual, mountspec.EventManual, mountspec.EventManual
+	return s
+}
+
+// event has an event followed.
+func (w *syncing) event(name mountspec.Trigger, vars map[string]string) {
+	w.Helper()
+	_, err := w.handle(w.Context(), lifecycle.Event{Name: string(name), Payload: vars})
+	assert.OK(w, err)
+}
+
+// asks reports how often the remote is asked when the kernel has sent so many requests, a
+// while after the last look.
+func (w *syncing) asks(later time.Duration, operations uint64) int {
+	before := w.clone.Switches().Calls()[providers.MethodFetch]
+	w.at = w.at.Add(later)
+	w.tick(operations)
+	w.gate.token <- struct{}{} // what it began holds it until it is done
+	w.gate.give()
+	return w.clone.Switches().Calls()[providers.MethodFetch] - before
+}
+
+// The remote is asked on the first access after the TTL, which may have come before its
+// end, and never in a turn.
+func TestPullsAfterTheTTL(t *testing.T) {
+	s := byHand()
+	s.Pull.On, s.Pull.TTL = mountspec.EventWorkspaceOpen, time.Minute
+	w := newSyncing(t, s)
+	for _, c := range []struct {
+		what       string
+		event      mountspec.Trigger
+		later      time.Duration
+		operations uint64
+		want       int
+	}{
+		{"nothing was used yet", "", 0, 0, 0},
+		{"the first access", "", time.Second, 1, 1},
+		{"an access before the TTL is over", "", time.Minute - 1, 2, 0},
+		{"no other access since", "", 1, 2, 1},
+		{"no access since the last pull", "", time.Hour, 2, 0},
+		{"in a turn", mountspec.EventTurnStart, time.Hour, 3, 0},
+		{"the turn has failed", mountspec.EventTurnError, 0, 3, 1},
+		{"in the next turn", mountspec.EventTurnStart, time.Hour, 4, 0},
+		{"the turn has ended", mountspec.EventTurnEnd, 0, 4, 1},
+	} {
+		if c.event != "" {
+			w.event(c.event, nil)
+		}
+		assert.Equal(t, w.asks(c.later, c.operations), c.want, c.what+": pulls")
+	}
+}
+
+// What is committed in a turn is said to be of that turn, whichever way it ends, and what
+// is committed after it is not.
+func TestTurnOfACommit(t *testing.T) {
+	w := newSyncing(t, byHand())
+	turn := func() string {
+		for _, trailer := range w.author.compose(nil, 0).trailers {
+			if trailer.Name == "Wsmount-Turn" {
+				return trailer.Value
+			}
+		}
+		return ""
+	}
+	for _, end := range []mountspec.Trigger{mountspec.EventTurnEnd, mountspec.EventTurnError, mountspec.EventConversationEnd} {
+		w.event(mountspec.EventTurnStart, map[string]string{"turnId": "t1", "conversationId": "c1"})
+		assert.Equal(t, turn(), "t1", "before", end, "the turn")
+		w.event(end, nil)
+		assert.Equal(t, turn(), "", "after", end, "the turn")
+	}
+}
