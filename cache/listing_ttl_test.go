@@ -78,6 +78,23 @@ func TestTTL(t *testing.T) {
 	}
 }
 
+// The TTL counts from when a listing begins: what others do while it goes on it may not
+// show.
+func TestTTLBeginsWithTheListing(t *testing.T) {
+	var c ticking
+	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
+	gate, reached := make(chan struct{}), make(chan struct{})
+	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+	looked := async(func() { w.walk("f") })
+	<-reached
+	c.add(900 * time.Millisecond)
+	close(gate)
+	<-looked
+	e, err := w.v.Lookup(me, fs.RootIno, "f")
+	w.ok(err)
+	assert.Equal(t, e.TTL, 100*time.Millisecond, "the kernel believes it for")
+}
+
 // An open asks even when nobody looked the name up, and sends the kernel back
 // once.
 func TestOpenRevalidates(t *testing.T) {
