@@ -1,11 +1,15 @@
 package cache
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // otherRules goes on with other rules of exclusion, "" for none.
@@ -117,4 +121,28 @@ func TestExcludedBeforeItWasSent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What may have arrived, since the answer was lost, is what the backend has under a name
+// that is excluded now: it is left there.
+func TestExcludedWhileTheAnswerIsLost(t *testing.T) {
+	w := newScene(t, onlyAsked)
+	w.do("put a.local 1")
+	w.faults.Queue(providers.MethodWrite, providertest.Fault{After: providers.ErrUnavailable})
+	w.o.pause = func(ctx context.Context, _ time.Duration) error { // it is not found out in this run
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	w.again()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := async(func() { _, _ = w.v.Commit(ctx, CommitOptions{}) })
+	w.until(func() bool { return slices.Equal(w.there(), []string{"a.local: 1"}) && w.v.Status().LastError != "" })
+	cancel()
+	<-done
+	w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	w.otherRules(".local")
+	w.upload()
+	w.pull()
+	w.upload()
+	w.wantThere("excluded", "a.local: 1")
 }
