@@ -1430,3 +1430,38 @@ func TestWriteComesLate(t *testing.T) {
 		})
 	}
 }
+
+// operations is a store that notes the operation of each write of content.
+type operations struct {
+	providers.Provider
+	seen []string
+}
+
+func (o *operations) Write(ctx context.Context, at providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
+	if opts.If != providers.IfVersion(impossible) { // which only asks
+		if o.seen = append(o.seen, opts.Op); len(o.seen) == 1 {
+			return providers.Info{}, providers.ErrUnavailable
+		}
+	}
+	return o.Provider.Write(ctx, at, body, opts)
+}
+
+// A write that is found not to have happened is tried again as the same operation, so
+// that it is known for ours should it arrive after all; other content is another one.
+func TestRetryIsTheSameOperation(t *testing.T) {
+	o := &operations{}
+	w := newWorld(t, background, func(w *world, _ *Options) {
+		w.wrap = func(p providers.Provider) providers.Provider {
+			o.Provider = p
+			return o
+		}
+	})
+	w.ok(w.put("f", "one"))
+	w.upload()
+	w.ok(w.put("f", "two"))
+	w.upload()
+	w.backend("f: two")
+	if s := o.seen; len(s) != 3 || s[0] == "" || s[1] != s[0] || s[2] == s[0] {
+		t.Errorf("the operations are %q", s)
+	}
+}
