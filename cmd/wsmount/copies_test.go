@@ -506,6 +506,9 @@ func TestUnsentIsNotLost(t *testing.T) {
 	assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
 
 	w.ok("mount", addr, "mnt", "--working-copy", "second") // which the address means, too
+	if _, err := os.ReadDir(w.path("mnt")); err != nil {   // what the root holds is asked for once
+		t.Fatal(err)
+	}
 	assert.OK(t, r.Cut(t.Context(), false))
 	w.write("mnt/second", "x")
 	w.killed()
