@@ -39,6 +39,25 @@ func (w *world) killed() {
 	eventually(w.t, "the daemon's end", func() bool { return w.status().State == control.Dead })
 }
 
+// A mount has something to lose as long as its stores, or their remotes, lack anything.
+func TestIsAllSent(t *testing.T) {
+	part := func(p control.Part) control.Status { return control.Status{Parts: []control.Part{{}, p}} }
+	for _, c := range []struct {
+		what string
+		s    control.Status
+		want bool
+	}{
+		{"nothing", part(control.Part{Copy: &control.Copy{}}), true},
+		{"bytes", control.Status{UnsavedBytes: 1}, false},
+		{"a name", part(control.Part{Unsaved: control.Unsaved{Names: 1}}), false},
+		{"what a policy keeps", part(control.Part{HeldBack: 1}), false},
+		{"a conflict", control.Status{ConflictsTotal: 1}, false},
+		{"a commit that is not pushed", part(control.Part{Copy: &control.Copy{Unpushed: true}}), false},
+	} {
+		assert.Equal(t, isAllSent(c.s), c.want, c.what)
+	}
+}
+
 // A push that policy ties to an event is waited for; that it fails is told at once
 // and for as long as it does, and it is made again by itself.
 func TestFailedPushIsTold(t *testing.T) {

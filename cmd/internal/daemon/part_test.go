@@ -40,6 +40,16 @@ func TestFailuresAreKeptAndBounded(t *testing.T) {
 	assert.Equal(t, log[1], `1970-01-01T00:00:05Z open "file\n5": input/output error: "broken\x1b"`)
 }
 
+// A status counts what all parts have.
+func TestSumOfParts(t *testing.T) {
+	s := control.Status{Parts: []control.Part{
+		{Unsaved: control.Unsaved{Bytes: 3}, Conflicts: 1}, {}, {Unsaved: control.Unsaved{Bytes: 4}, Conflicts: 2}, {},
+	}}
+	sum(&s)
+	assert.Equal(t, s.UnsavedBytes, 7, "bytes unsaved")
+	assert.Equal(t, s.ConflictsTotal, 3, "conflicts")
+}
+
 func TestFailureKinds(t *testing.T) {
 	for _, tt := range []struct {
 		f    fs.Failure

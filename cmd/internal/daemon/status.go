@@ -46,12 +46,18 @@ func (d *Daemon) Status() control.Status {
 		s.Fetching = control.Fetching{Limit: u.Limit, Used: u.Used, Ahead: u.Ahead, Waiting: u.Waiting}
 	}
 	for _, p := range d.parts {
-		st := p.status(filesOf(p, open), stats.Refused[p.name])
-		s.UnsavedBytes += st.Unsaved.Bytes
-		s.ConflictsTotal += st.Conflicts
-		s.Parts = append(s.Parts, st)
+		s.Parts = append(s.Parts, p.status(filesOf(p, open), stats.Refused[p.name]))
 	}
+	sum(&s)
 	return s
+}
+
+// sum fills in what a status says of its parts together.
+func sum(s *control.Status) {
+	for _, p := range s.Parts {
+		s.UnsavedBytes += p.Unsaved.Bytes
+		s.ConflictsTotal += p.Conflicts
+	}
 }
 
 // Work is what is under way in the parts together.

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -122,4 +124,17 @@ func TestTurnOfACommit(t *testing.T) {
 		w.event(end, nil)
 		assert.Equal(t, turn(), "", "after", end, "the turn")
 	}
+}
+
+// A commit that the policy does not grant is told of, with all that waits for it.
+func TestCommitThatIsNotGranted(t *testing.T) {
+	w := newSyncing(t, byHand())
+	for _, name := range []string{"a", "b"} {
+		_, err := w.copy.Mkdir(&fs.Op{}, fs.RootIno, name, 0o755)
+		assert.OK(t, err)
+	}
+	var out control.EventResult
+	assert.OK(t, w.commit(t.Context(), words{}, &out))
+	assert.Equal(t, out.HeldBack, 2, "changes held back")
+	assert.Equal(t, out.Committed, 0, "commits")
 }
