@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -48,10 +49,9 @@ func TestContract(t *testing.T) {
 func TestContractClones(t *testing.T) {
 	t.Parallel()
 	server := gitserver.Start(t)
-	n := 0
+	var n atomic.Int32
 	providertest.RunClones(t, func(ct providertest.T) providertest.Clones {
-		n++
-		repo := server.Create(t, fmt.Sprint("r", n))
+		repo := server.Create(t, fmt.Sprint("r", n.Add(1)))
 		pulls := &onePull{}
 		return providertest.Clones{
 			A: clone(ct, repo.URL, func(o *git.Options) { o.Pulls = pulls }), B: clone(ct, repo.URL),

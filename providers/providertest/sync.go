@@ -77,13 +77,19 @@ func CloneChecks() []CloneCheck {
 }
 
 // RunClones holds providers with revisions and a remote to their part of the
-// contract. Run does the rest of it, with a clone of a new remote.
+// contract. Run does the rest of it, with a clone of a new remote. The checks run side by
+// side, so that several may call new at once.
 func RunClones(t *testing.T, new func(t T) Clones) {
 	if tier.Soak {
 		RunWrappedClones(t, new)
 		return
 	}
-	runClones(t, CloneChecks(), new)
+	for _, check := range CloneChecks() {
+		t.Run(check.Name, func(t *testing.T) {
+			t.Parallel()
+			check.run(t, new)
+		})
+	}
 }
 
 // RunWrappedClones is RunClones, and the same again with the clones inside wrappers: for
