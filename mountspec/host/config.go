@@ -15,7 +15,7 @@ type Config struct {
 	Places []string
 
 	Workspaces     map[string]WorkspaceEntry // by address
-	Storages       map[string]string         // STORAGE.md files by registry slug
+	Storages       map[string]StorageEntry   // STORAGE.md files by registry slug
 	Manifests      map[string]string         // other manifests by registry slug
 	SearchPath     []string
 	Secrets        []secrets.Entry
@@ -49,6 +49,14 @@ type CloudBucket struct {
 	Region      string
 	Credentials string // "sdk", or the slug of a secret; empty: anonymous
 	Grants      []BucketGrant
+}
+
+// StorageEntry is a storage policy that manifests may name. One that lies in a bucket
+// keeps each workspace below a prefix of its own; Shared says that all have the prefix
+// of the policy instead.
+type StorageEntry struct {
+	Path   string
+	Shared bool
 }
 
 // A BucketGrant gives an owner the keys of a bucket below a prefix.

@@ -28,7 +28,7 @@ func ParseConfig(data []byte, o ParseOptions) (*Config, mountspec.Findings) {
 	if o.Lookup == nil {
 		o.Lookup = func(string) (string, bool) { return "", false }
 	}
-	c := &Config{Path: o.Name, Dir: filepath.Dir(o.Name), Workspaces: map[string]WorkspaceEntry{}, Storages: map[string]string{},
+	c := &Config{Path: o.Name, Dir: filepath.Dir(o.Name), Workspaces: map[string]WorkspaceEntry{}, Storages: map[string]StorageEntry{},
 		Manifests: map[string]string{}, Identities: map[string]Identity{}, Roles: map[string][]string{}}
 	p := configReader{c: c, o: o}
 	r := &reader{name: o.Name}
@@ -47,8 +47,8 @@ func (p configReader) top() fields {
 	c := p.c
 	return fields{
 		"workspaces":       p.workspaces,
-		"storages":         p.slugs(c.Storages),
-		"manifests":        p.slugs(c.Manifests),
+		"storages":         func(v node) { p.slugs(v, func(slug string, n node) { p.storage(c.Storages, slug, n) }) },
+		"manifests":        func(v node) { p.slugs(v, func(slug string, n node) { p.manifest(c.Manifests, slug, n) }) },
 		"search_path":      p.paths(&c.SearchPath),
 		"secrets":          p.secrets,
 		"allow_env":        p.allowEnv,
@@ -105,20 +105,44 @@ func (p configReader) workspaces(v node) {
 	})
 }
 
-func (p configReader) slugs(to map[string]string) func(node) {
-	return func(v node) {
-		v.each(func(key string, at, val node) {
-			ref, err := mountspec.ParseRef(key)
-			if err == nil && ref.Kind != mountspec.RefSlug {
-				err = fmt.Errorf("%.60q is not a registry slug", key)
-			}
-			if !at.check("slug", "write \"@owner/slug\"", err) {
-				return
-			}
-			if s, ok := p.path(val); ok {
-				to[key] = s
-			}
+// slugs calls f with each registry slug of a mapping.
+func (p configReader) slugs(v node, f func(slug string, val node)) {
+	v.each(func(key string, at, val node) {
+		ref, err := mountspec.ParseRef(key)
+		if err == nil && ref.Kind != mountspec.RefSlug {
+			err = fmt.Errorf("%.60q is not a registry slug", key)
+		}
+		if at.check("slug", "write \"@owner/slug\"", err) {
+			f(key, val)
+		}
+	})
+}
+
+func (p configReader) manifest(to map[string]string, slug string, v node) {
+	if s, ok := p.path(v); ok {
+		to[slug] = s
+	}
+}
+
+// storage reads a path, or a mapping with it.
+func (p configReader) storage(to map[string]StorageEntry, slug string, v node) {
+	var e StorageEntry
+	if v.isMapping() {
+		v.object(fields{
+			"path": func(n node) { e.Path, _ = p.path(n) },
+			"per_workspace": func(n node) {
+				word, _ := n.oneOf("true", "false")
+				e.Shared = word == "false"
+			},
 		})
+		if e.Path == "" {
+			v.fail("missing-key", "add path: <its STORAGE.md>", "path is missing")
+		}
+	} else {
+		e.Path, _ = p.path(v)
+	}
+	if e.Path != "" {
+		to[slug] = e
 	}
 }
 

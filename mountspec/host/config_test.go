@@ -16,7 +16,7 @@ const fullConfig = `
 workspaces:
   "@acme/marketing-ops": { path: ~/ws/marketing-ops, owner_id: 01234 }
   "@acme/short": rel/dir
-storages: { "@acme/shared-s3-policy": ~/storage/shared.STORAGE.md }
+storages: { "@acme/shared-s3-policy": ~/storage/shared.STORAGE.md, "@acme/one-place": { path: ~/storage/one.STORAGE.md, per_workspace: false } }
 manifests: { "@acme/policies/team": /etc/team.POLICY.md }
 search_path: [ ~/workspaces ]
 secrets:
@@ -64,7 +64,8 @@ func TestParseConfig(t *testing.T) {
 	want := &Config{
 		Path: "/etc/wsmount/config.yaml", Dir: "/etc/wsmount",
 		Workspaces: map[string]WorkspaceEntry{"@acme/marketing-ops": {"/home/u/ws/marketing-ops", "01234"}, "@acme/short": {Path: "/etc/wsmount/rel/dir"}},
-		Storages:   map[string]string{"@acme/shared-s3-policy": "/home/u/storage/shared.STORAGE.md"},
+		Storages: map[string]StorageEntry{"@acme/shared-s3-policy": {Path: "/home/u/storage/shared.STORAGE.md"},
+			"@acme/one-place": {Path: "/home/u/storage/one.STORAGE.md", Shared: true}},
 		Manifests:  map[string]string{"@acme/policies/team": "/etc/team.POLICY.md"},
 		SearchPath: []string{"/home/u/workspaces"},
 		Secrets: []secrets.Entry{
@@ -95,6 +96,8 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"address", "workspaces: { acme/ops: /x }\n", "workspaces"},
 		{"no path", "workspaces: { \"@a/b\": { owner_id: x } }\n", "path is missing"},
 		{"slug", "storages: { ./x: /x }\n", "not a registry slug"},
+		{"storage without a path", "storages: { \"@a/s\": { per_workspace: false } }\n", "path is missing"},
+		{"storage that is neither", "storages: { \"@a/s\": { path: /x, per_workspace: maybe } }\n", "not known here"},
 		{"pattern", "allow_refs: [ { from: \"@*/x\", to: \"@b/*\" } ]\n", "not a pattern of addresses"},
 		{"pattern of everything by a typo", "allow_write_back: [ \"@*/*\" ]\n", "not a pattern"},
 		{"half a pair", "allow_refs: [ { from: \"@a/*\" } ]\n", "both needed"},

@@ -227,6 +227,9 @@ func (s *session) takeStorage(l *loaded, b mountspec.Block[mountspec.Storage], f
 	}
 	l.storage, l.storageAt = st, at
 	s.step("storage", fmt.Sprintf("%s, by %s %s in %s", st.Provider, b.Ref.Kind, b.Ref.Value, f.path))
+	if b.Ref.Kind == mountspec.RefSlug || at.root != from.root {
+		s.isolate(l, b.Ref, f.path)
+	}
 	return nil
 }
 

@@ -82,7 +82,9 @@ func (r *Resolver) namedManifests() []string {
 			out = append(out, path)
 		}
 	}
-	out = slices.AppendSeq(out, maps.Values(r.cfg.Storages))
+	for _, e := range r.cfg.Storages {
+		out = append(out, e.Path)
+	}
 	out = slices.AppendSeq(out, maps.Values(r.cfg.Manifests))
 	if r.o.Home != "" {
 		out = append(out, r.agentprotoPath())

@@ -135,17 +135,13 @@ func (r *references) followSlug(ref mountspec.Ref, from base, kind refKind) (*fi
 	if err := r.mayRefer(from, owner, slug, ref, kind); err != nil {
 		return nil, base{}, err
 	}
-	path, ok := "", false
-	lists := []map[string]string{r.r.cfg.Manifests}
+	path, ok := r.r.cfg.Manifests[ref.Value]
+	known := slices.Collect(maps.Keys(r.r.cfg.Manifests))
 	if kind == refStorage {
-		lists = append(lists, r.r.cfg.Storages)
-	}
-	known := []string{}
-	for _, m := range lists {
-		if p, in := m[ref.Value]; in {
-			path, ok = p, true
+		if e, in := r.r.cfg.Storages[ref.Value]; in {
+			path, ok = e.Path, true
 		}
-		known = slices.AppendSeq(known, maps.Keys(m))
+		known = slices.AppendSeq(known, maps.Keys(r.r.cfg.Storages))
 	}
 	if !ok {
 		slices.Sort(known)
