@@ -318,6 +318,7 @@ func TestParseMount(t *testing.T) {
 		{"at=/x,source=@a/b", "/x @a/b read-write false", false},
 		{"source=@a/b,at=/x/y,mode=read-only,optional", "/x/y @a/b read-only true", false},
 		{"at=/x,source=./lib,optional=false", "/x ./lib read-write false", false},
+		{"at=/x,source=/srv/lib", "/x /srv/lib read-write false", false},
 		{"at=x,source=@a/b", "", true},
 		{"at=/x", "", true},
 		{"at=/,source=@a/b", "", true},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -33,7 +34,7 @@ func mountCommand() *cli.Command {
 			"  wsmount @acme/app /mnt/ws --mount at=/lib,source=@acme/lib,mode=read-only",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "refuse every change"},
-			&cli.StringSliceFlag{Name: "mount", Usage: "mount another workspace inside; `SPEC` is at=PATH,source=WORKSPACE and optionally mode=read-only and optional, with commas; may be given several times"},
+			&cli.StringSliceFlag{Name: "mount", Usage: "mount another workspace inside; `SPEC` is at=PATH,source=WORKSPACE (an address or a directory) and optionally mode=read-only and optional, with commas; may be given several times"},
 			&cli.StringSliceFlag{Name: "options", Aliases: []string{"o"}, Usage: "`LIST` as in fstab: ro, allow_other, suid, dev, noexec, noatime, and NAME=VALUE for the flags below"},
 			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered for this mount"},
 			&cli.BoolFlag{Name: "if-not-mounted", Usage: "succeed when this workspace is mounted there already"},
@@ -379,6 +380,8 @@ func parseMount(spec string) (mountspec.Mount, error) {
 				return bad("at: %v", err)
 			}
 			m.At = value
+		case key == "source" && filepath.IsAbs(value): // here, and only here, a path is the user's own word
+			m.Source = mountspec.Ref{Kind: mountspec.RefPath, Value: value}
 		case key == "source" && value != "":
 			ref, err := mountspec.ParseRef(value)
 			if err != nil {
