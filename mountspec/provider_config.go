@@ -199,7 +199,10 @@ func decodeRepository(o *object) (owner, repo string) {
 func decodeLocalFS(o *object) Config {
 	c := LocalFSConfig{MountPath: decodeLocalPath(o, "mount_path", "path")}
 	c.AgentID, _ = o.someText("agent_id")
-	if !o.has("mount_path") && !o.has("path") {
+	switch local := o.has("mount_path") || o.has("path"); {
+	case local && o.has("agent_id"):
+		o.get("agent_id").warn("agent-ignored", "", "wsmount is no sync agent: the directory itself is used")
+	case !local:
 		hint := "name the directory"
 		if o.has("agent_id") {
 			hint = "name the directory; wsmount is no sync agent, so agent_id alone finds nothing"
