@@ -90,19 +90,24 @@ func (p configReader) workspaces(v node) {
 			return
 		}
 		var e WorkspaceEntry
-		if !val.isMapping() {
-			e.Path, _ = p.path(val)
-		} else {
-			val.object(fields{
-				"path":     func(n node) { e.Path, _ = p.path(n) },
-				"owner_id": func(n node) { n.into(&e.OwnerID) },
-			})
-			if e.Path == "" {
-				val.fail("missing-key", "add path: <directory of the WORKSPACE.md>", "path is missing")
-			}
-		}
+		e.Path = p.located(val, "directory of the WORKSPACE.md", fields{"owner_id": func(n node) { n.into(&e.OwnerID) }})
 		p.c.Workspaces[key] = e
 	})
+}
+
+// located reads a path, or a mapping with it and more; what is the file that it names.
+// The path is "" when it cannot be read, and that was told.
+func (p configReader) located(v node, what string, more fields) (path string) {
+	if !v.isMapping() {
+		path, _ = p.path(v)
+		return path
+	}
+	more["path"] = func(n node) { path, _ = p.path(n) }
+	v.object(more)
+	if path == "" {
+		v.fail("missing-key", "add path: <"+what+">", "path is missing")
+	}
+	return path
 }
 
 // slugs calls f with each registry slug of a mapping.
@@ -124,23 +129,12 @@ func (p configReader) manifest(to map[string]string, slug string, v node) {
 	}
 }
 
-// storage reads a path, or a mapping with it.
 func (p configReader) storage(to map[string]StorageEntry, slug string, v node) {
 	var e StorageEntry
-	if v.isMapping() {
-		v.object(fields{
-			"path": func(n node) { e.Path, _ = p.path(n) },
-			"per_workspace": func(n node) {
-				word, _ := n.oneOf("true", "false")
-				e.Shared = word == "false"
-			},
-		})
-		if e.Path == "" {
-			v.fail("missing-key", "add path: <its STORAGE.md>", "path is missing")
-		}
-	} else {
-		e.Path, _ = p.path(v)
-	}
+	e.Path = p.located(v, "its STORAGE.md", fields{"per_workspace": func(n node) {
+		word, _ := n.oneOf("true", "false")
+		e.Shared = word == "false"
+	}})
 	if e.Path != "" {
 		to[slug] = e
 	}
