@@ -207,7 +207,7 @@ func (p *packageStage) umountSends() {
 	dir := p.w.Mkdir("ws-later", 0o755)
 	p.w.Write("ws-later/WORKSPACE.md", harness.Manifest("@acme/later", strings.Replace(sync, "%", s.Socket, 1)), 0o644)
 	p.w.MustRun("registry", "add", dir)
-	c, err := memory.DialControl(p.t.Context(), "unix", s.Socket)
+	c, err := memory.DialCloneControl(p.t.Context(), "unix", s.Socket, "a", "main")
 	checkErr(p.t, "dial", err, nil)
 	for _, tt := range []struct {
 		file, flag, says string

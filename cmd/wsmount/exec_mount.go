@@ -273,7 +273,7 @@ func (a *attachment) wait(c *cli.Context) error {
 		return err
 	}
 	var left control.UnmountResult
-	_ = whatStays(r, dirs, &left) // it is the last word that counts here
+	_ = whatStays(c.Context, r, dirs, &left) // it is the last word that counts here
 	text := staysText(left)
 	if s, _ := lastStatus(r); s.State != control.Stopped {
 		return errors.Join(exit.New(exit.Unsafe, "the daemon of %s (pid %d) was killed: what it had not sent is kept%s", r.Workspace, r.PID, note(text != "", text)).

@@ -64,7 +64,7 @@ func umountAction(c *cli.Context) error {
 	if res.Busy || req.Lazy || r.Alive() {
 		return reportUmount(c.App.Writer, c.Bool("json"), res)
 	}
-	unread := whatStays(r, dirs, &res)
+	unread := whatStays(c.Context, r, dirs, &res)
 	err = reportUmount(c.App.Writer, c.Bool("json"), res)
 	if s, _ := lastStatus(r); err != nil || s.State == control.Stopped {
 		return err

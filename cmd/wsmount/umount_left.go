@@ -20,25 +20,55 @@ import (
 // whatStays counts what a mount that has ended left unsent in its working copies.
 // Where a daemon could still say that nothing is, they are not looked at. The error
 // is that of one that cannot be read, of which the next mount and recover tell more.
-func whatStays(r *state.Record, dirs []string, res *control.UnmountResult) (unread error) {
+func whatStays(ctx context.Context, r *state.Record, dirs []string, res *control.UnmountResult) (unread error) {
 	if s, ok := lastStatus(r); ok && s.State == control.Stopped && isAllSent(s) {
 		return nil
 	}
 	for _, dir := range dirs {
-		l, err := room.Inspect(dir, 1)
+		l, err := inspectEnded(ctx, r, dir)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
 				unread = err
 			}
 			continue
 		}
-		// One that the next mount has taken over holds nothing.
 		res.Unsent, res.Conflicts = res.Unsent+l.Total, res.Conflicts+l.Conflicts
 		if l.Unpushed != nil {
 			res.Unpushed += max(1, l.Unpushed.Commits)
 		}
 	}
 	return unread
+}
+
+// inspectEnded says what the working copy in a directory holds once the daemon of a
+// record has ended. One that the next mount has taken over is InUse, and its changes are
+// that mount's to send. A process that the daemon had just forked keeps the lock until it
+// executes its program: that is waited for, for a while.
+func inspectEnded(ctx context.Context, r *state.Record, dir string) (cache.OfflineReport, error) {
+	ctx, cancel := context.WithTimeout(ctx, forceLimit)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		l, err := room.Inspect(dir, 1)
+		if err != nil || !l.InUse || servedByOther(r, dir) {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return l, fmt.Errorf("%s: %w", dir, cache.ErrInUse)
+		case <-tick.C:
+		}
+	}
+}
+
+// servedByOther reports whether a daemon that is not the record's serves the working copy
+// in a directory: as a mount of its own, or as a part of another.
+func servedByOther(r *state.Record, dir string) bool {
+	all, err := state.List(state.RootOf(dir))
+	return err == nil && slices.ContainsFunc(all, func(o *state.Record) bool {
+		return (o.PID != r.PID || o.StartTicks != r.StartTicks) && o.Alive() && slices.Contains(copyDirs(o), dir)
+	})
 }
 
 // copyDirs are the directories of the working copies in a mount, as its last
@@ -69,12 +99,13 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		l, err := room.Inspect(dir, 1)
+		l, err := inspectEnded(ctx, r, dir)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), err == nil && l.Empty():
+		case errors.Is(err, fs.ErrNotExist), err == nil && (l.Empty() || l.InUse):
 			continue
-		case err == nil && l.InUse: // the next mount has begun, and goes on with it
-			continue
+		case errors.Is(err, cache.ErrInUse):
+			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be looked at: %w", r.Mountpoint, err).
+				Hint("`wsmount status` shows a mount that has it, and `wsmount recover` what is left when none has")
 		case state.IsFull(err):
 			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be read: %w", r.Mountpoint, err).
 				Hint("%s", exit.From(err).Advice)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -37,6 +39,40 @@ func TestUmountPassesOnWhatIsNotSafe(t *testing.T) {
 			r := &state.Record{Dir: t.TempDir(), PID: 7}
 			assert.OK(t, os.WriteFile(filepath.Join(r.Dir, "status.json"), []byte(tt.status), 0o600))
 			assert.Equal(t, exit.From(orDone(lastWord(r))).Code, tt.want)
+		})
+	}
+}
+
+// A working copy that is locked after its daemon's end is passed over in silence only if
+// the next mount has it; else nobody would hear of what is unsent in it.
+func TestForcedUmountOfALockedCopy(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		next bool
+		want exit.Code
+	}{
+		{"by the next mount", true, exit.Done},
+		{"by an unknown process", false, exit.Unsafe},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "acme", "notes", "1")
+			assert.OK(t, os.MkdirAll(filepath.Join(dir, state.CopyName, "names"), 0o700))
+			lock, err := os.Create(filepath.Join(dir, state.CopyName, "lock"))
+			assert.OK(t, err)
+			defer lock.Close()
+			assert.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+			gone := &state.Record{Dir: dir, PID: 1 << 30}
+			other := *gone
+			if tt.next {
+				assert.OK(t, other.Identify())
+			}
+			b, err := json.Marshal(other)
+			assert.OK(t, err)
+			assert.OK(t, os.WriteFile(filepath.Join(dir, "mount.json"), b, 0o600))
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // the time to wait for it is over
+			err = exportLeft(ctx, gone, []string{dir})
+			assert.Equal(t, exit.From(orDone(err)).Code, tt.want)
 		})
 	}
 }
