@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,8 +70,10 @@ func TestPastOfOtherContent(t *testing.T) {
 // archive is a store that keeps, as a bucket with versioning does, what its files had.
 type archive struct {
 	providers.Everything
-	had     map[string]string // by path and ETag
-	refuses error             // instead of what it keeps
+	refuses error // instead of what it keeps
+
+	mu  sync.Mutex        // guards had
+	had map[string]string // by path and ETag
 }
 
 func (a *archive) keep(info providers.Info) string {
@@ -84,6 +87,8 @@ func (a *archive) Write(ctx context.Context, l providers.Locator, b providers.Bo
 	}
 	info, err := a.Everything.Write(ctx, l, providers.Bytes(content), o)
 	if err == nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		a.had[a.keep(info)] = string(content)
 	}
 	return info, err
@@ -92,7 +97,9 @@ func (a *archive) Write(ctx context.Context, l providers.Locator, b providers.Bo
 func (a *archive) Read(ctx context.Context, l providers.Locator, o providers.ReadOptions) (providers.Content, error) {
 	content, err := a.Everything.Read(ctx, l, o)
 	info := providers.Info{Locator: l, Kind: providers.KindFile, Size: o.Version.Size, Version: o.Version}
+	a.mu.Lock()
 	was, kept := a.had[a.keep(info)]
+	a.mu.Unlock()
 	switch {
 	case err == nil || !o.Past:
 		return content, err
@@ -205,7 +212,9 @@ func TestVersionsThatCannotBeHad(t *testing.T) {
 		w.settle()
 		w.later(clock, 3*time.Second)
 		if a.refuses = c.refuses; a.refuses == nil {
+			a.mu.Lock()
 			clear(a.had)
+			a.mu.Unlock()
 		}
 		for _, dry := range []bool{true, false} {
 			r := w.restore(RestoreOptions{To: State{Turn: "1"}, DryRun: dry})
