@@ -99,6 +99,8 @@ var synopses = []struct {
 		map[string]string{"id": "@a/b", "name": "A B", "owner-id": "1", "provider": "dev-local", "register": "true"}},
 	{"registry add", []string{"dir"}, [][]string{{"--owner-id", "1"}}, map[string]string{"owner-id": "1"}},
 	{"registry list", nil, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"list", nil, [][]string{{"--tag", "x"}, {"--owner=acme"}, {"-q"}, {"--json"}}, map[string]string{"tag": "x", "owner": "acme", "quiet": "true", "json": "true"}},
+	{"find", []string{"./dir"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"registry remove", []string{"@a/b"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"registry accept", []string{"@a/b"}, [][]string{{"-y"}, {"--show"}}, map[string]string{"yes": "true", "show": "true"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "f"}}, map[string]string{"output": "f"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
 func cacheCommand() *cli.Command {
@@ -128,7 +129,7 @@ func contentOfMount(ctx context.Context, r *state.Record, dirs []string, clear b
 
 func printCache(w io.Writer, root string, list []control.CacheCopy, cleared bool) {
 	for _, c := range list {
-		for i, line := range breakLines(oneLine(c.Workspace)+" in "+oneLine(c.Directory), width-1) {
+		for i, line := range wrap.Lines(oneLine(c.Workspace)+" in "+oneLine(c.Directory), width-1) {
 			fmt.Fprintf(w, "%*s%s\n", min(i, 1), "", line)
 		}
 		row := rows(w, 2)

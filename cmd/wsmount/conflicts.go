@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
 func conflictsCommand() *cli.Command {
@@ -75,7 +76,7 @@ func printConflicts(w io.Writer, list []control.Conflict, now time.Time) {
 			since = age(x.Since, now)
 		}
 		fmt.Fprintf(w, "%4s  %s\n", since, clip(oneLine(x.Path), width-6))
-		for _, line := range breakLines(oneLine(x.Reason), width-6) {
+		for _, line := range wrap.Lines(oneLine(x.Reason), width-6) {
 			fmt.Fprintf(w, "      %s\n", line)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/doctor"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
 func doctorCommand() *cli.Command {
@@ -99,7 +100,7 @@ func diagnoseStores(c *cli.Context) []doctor.Check {
 func printDiagnosis(w io.Writer, d diagnosis) {
 	for _, c := range d.Checks {
 		head := fmt.Sprintf("%-8s%-14s", c.Level, clip(oneLine(c.Name), 13))
-		for i, line := range breakLines(oneLine(c.Says), width-22) {
+		for i, line := range wrap.Lines(oneLine(c.Says), width-22) {
 			if i > 0 {
 				head = fmt.Sprintf("%22s", "")
 			}
@@ -108,7 +109,7 @@ func printDiagnosis(w io.Writer, d diagnosis) {
 		if c.Do == "" {
 			continue
 		}
-		for _, line := range breakLines("do: "+oneLine(c.Do), width-22) {
+		for _, line := range wrap.Lines("do: "+oneLine(c.Do), width-22) {
 			fmt.Fprintf(w, "%22s%s\n", "", line)
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/manual"
 )
 
 // width is what all output for people fits in.
@@ -33,7 +35,7 @@ func helpCommand() *cli.Command {
 				if _, err := wantArgs(c, 0, 0); err != nil {
 					return err
 				}
-				return printManual(c.App.Writer, readVersion().Version, os.Getenv("SOURCE_DATE_EPOCH"))
+				return manualPage().Print(c.App.Writer)
 			}
 			in := invocation{args: c.Args().Slice()}
 			in.findCommand(commands())
@@ -45,6 +47,29 @@ func helpCommand() *cli.Command {
 			return in.printHelp(c.App.Writer)
 		},
 	}
+}
+
+// manualPage is what the manual says beside what is its own.
+func manualPage() manual.Page {
+	p := manual.Page{Version: readVersion().Version, Epoch: os.Getenv("SOURCE_DATE_EPOCH"), Description: programHelp, CommonFlags: flagItems(commonFlags())}
+	eachCommand("", commands(), func(name string, c *cli.Command) {
+		if len(c.Subcommands) == 0 {
+			p.Commands = append(p.Commands, manual.Command{Synopsis: strings.TrimSpace("wsmount " + name + " " + c.ArgsUsage),
+				Summary: c.Usage, Description: c.Description, Flags: flagItems(c.Flags[:len(c.Flags)-len(commonFlags())])})
+		}
+	})
+	for code, e := range exitCodes {
+		p.ExitStatus = append(p.ExitStatus, manual.Item{Tag: strconv.Itoa(code), Text: e.long})
+	}
+	return p
+}
+
+func flagItems(flags []cli.Flag) (list []manual.Item) {
+	for _, f := range flags {
+		names, value, usage := describeFlag(f.(cli.DocGenerationFlag))
+		list = append(list, manual.Item{Tag: strings.Join(names, ", "), Value: value, Text: usage})
+	}
+	return list
 }
 
 // printHelp writes the help of the program or of a command.

@@ -178,7 +178,7 @@ func commands() []*cli.Command {
 		mountCommand(), umountCommand(), statusCommand(), eventCommand(), execCommand(),
 		pullCommand(), commitCommand(), pushCommand(),
 		logCommand(), diffCommand(), restoreCommand(), conflictsCommand(), recoverCommand(), cacheCommand(),
-		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), registryCommand(),
+		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), registryCommand(), listCommand(), findCommand(),
 		debugCommand(), versionCommand(), completionCommand(), helpCommand(),
 	}
 	for _, c := range all {

@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -201,7 +202,7 @@ func recoverList(c *cli.Context, what string) error {
 
 // printLeftover shows a working copy, and at most so many of its changes.
 func printLeftover(w io.Writer, l leftover, most int) {
-	for i, line := range breakLines(oneLine(l.Workspace)+" in "+oneLine(l.Directory), width-1) {
+	for i, line := range wrap.Lines(oneLine(l.Workspace)+" in "+oneLine(l.Directory), width-1) {
 		fmt.Fprintf(w, "%*s%s\n", min(i, 1), "", line)
 	}
 	row := rows(w, 2)
@@ -332,7 +333,7 @@ func recoverScan(c *cli.Context) error {
 		plural(len(got.Restored), "1 file has its name", fmt.Sprintf("%d files have their names", len(got.Restored))) + " again; the next mount, or `wsmount recover upload`, sends them",
 		"what was not sent of these is lost, and a scan cannot say what there was: " + strings.Join(got.Unknown, ", "),
 	} {
-		for _, line := range breakLines(text, width) {
+		for _, line := range wrap.Lines(text, width) {
 			fmt.Fprintln(c.App.Writer, line)
 		}
 	}
@@ -345,7 +346,7 @@ func recoverScan(c *cli.Context) error {
 	}
 	if got.Unnamed+got.Kept > 0 {
 		text := fmt.Sprintf("%s without a name, which may be unsent ones of the last second, and %d of the history stay there", count(got.Unnamed, "file"), got.Kept)
-		for _, line := range breakLines(text, width) {
+		for _, line := range wrap.Lines(text, width) {
 			fmt.Fprintln(c.App.Writer, line)
 		}
 	}

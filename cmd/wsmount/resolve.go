@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
@@ -133,7 +134,7 @@ func printSteps(w io.Writer, list []stepJSON) {
 		if s.Default {
 			text += " (default)"
 		}
-		for i, line := range breakLines(oneLine(s.Subject+": "+text), width-2) {
+		for i, line := range wrap.Lines(oneLine(s.Subject+": "+text), width-2) {
 			fmt.Fprintf(w, "%s%s\n", strings.Repeat("  ", min(i, 1)), line)
 		}
 	}

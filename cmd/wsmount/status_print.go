@@ -11,11 +11,12 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
 // printStatus shows one mount in full, in the width of a terminal.
 func printStatus(w io.Writer, s control.Status, now time.Time) {
-	for i, line := range breakLines(oneLine(s.Workspace)+" at "+oneLine(s.Mountpoint), width-1) {
+	for i, line := range wrap.Lines(oneLine(s.Workspace)+" at "+oneLine(s.Mountpoint), width-1) {
 		fmt.Fprintf(w, "%*s%s\n", min(i, 1), "", line)
 	}
 	row := rows(w, 2)
@@ -215,7 +216,7 @@ func rows(w io.Writer, margin int) func(name, value string) {
 		if value = oneLine(value); value == "" {
 			return
 		}
-		text := breakLines(value, width-margin-column)
+		text := wrap.Lines(value, width-margin-column)
 		for i, line := range text {
 			if i > 0 {
 				name = ""
@@ -223,25 +224,6 @@ func rows(w io.Writer, margin int) func(name, value string) {
 			fmt.Fprintf(w, "%*s%-*s%s\n", margin, "", column, name, line)
 		}
 	}
-}
-
-// breakLines breaks a text at blanks, and a word that is too long anywhere.
-func breakLines(s string, most int) []string {
-	var out []string
-	line := ""
-	for _, word := range strings.Fields(s) {
-		for len([]rune(word)) > most {
-			if line != "" {
-				out, line = append(out, line), ""
-			}
-			out, word = append(out, string([]rune(word)[:most])), string([]rune(word)[most:])
-		}
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > most {
-			out, line = append(out, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
-	}
-	return append(out, line)
 }
 
 func note(when bool, text string) string {

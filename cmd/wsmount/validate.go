@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -168,11 +169,11 @@ func printFindings(w io.Writer, v validation) {
 			what = f.Code + ": " + what
 		}
 		fmt.Fprintf(w, "%s: %s\n", oneLine(where.String()), f.Severity)
-		for _, line := range breakLines(oneLine(what)+" ["+f.Rule+"]", width-4) {
+		for _, line := range wrap.Lines(oneLine(what)+" ["+f.Rule+"]", width-4) {
 			fmt.Fprintf(w, "    %s\n", line)
 		}
 		if f.Hint != "" {
-			for _, line := range breakLines("hint: "+oneLine(f.Hint), width-4) {
+			for _, line := range wrap.Lines("hint: "+oneLine(f.Hint), width-4) {
 				fmt.Fprintf(w, "    %s\n", line)
 			}
 		}

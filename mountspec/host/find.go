@@ -158,42 +158,82 @@ func (f *finder) search(a mountspec.Address) (candidate, bool, error) {
 // into.
 const maxSearch = 10000
 
-// searchDir looks at dir, at each directory in it and at <owner>/<slug>,
-// never below a directory that is a workspace itself. Links are not
-// followed, and directories that others can write are skipped: anybody could
-// put a manifest there.
-func (f *finder) searchDir(dir string, a mountspec.Address) []string {
+// A manifest is a WORKSPACE.md that was found, and what it calls itself.
+type manifest struct {
+	path string
+	id   mountspec.Address
+}
+
+// searchDir lists the manifests below dir that call themselves a.
+func (f *finder) searchDir(dir string, a mountspec.Address) (paths []string) {
+	for _, m := range f.below(dir, a) {
+		if m.id == a {
+			paths = append(paths, m.path)
+			continue
+		}
+		f.met = append(f.met, m.id.String())
+	}
+	f.step("search path "+dir, fmt.Sprintf("%d of %s", len(paths), a))
+	return paths
+}
+
+// below lists the manifests in dir, in each directory in it and at <owner>/<slug>, where
+// it looks for one address only if a is not zero. It never looks below a directory that
+// is a workspace itself. Links are not followed, and directories that others can write
+// are skipped: anybody could put a manifest there.
+func (f *finder) below(dir string, a mountspec.Address) (list []manifest) {
 	real, err := hostfile.CheckDir(dir, hostfile.Options{})
 	if err != nil {
 		f.skip(dir, because(dir, err))
 		return nil
 	}
-	if m, is := f.claims(real, a); is {
+	if m, is := f.manifestIn(real); is {
 		f.step("search path "+dir, "is a workspace itself")
-		return m
+		return appendFound(nil, m)
 	}
-	entries, err := os.ReadDir(real)
+	for _, name := range f.subdirs(real) {
+		sub := filepath.Join(real, name)
+		m, is := f.manifestIn(sub)
+		list = appendFound(list, m)
+		if is || a.Owner != "" && a.Owner != name {
+			continue
+		}
+		slugs := []string{a.Slug}
+		if a.Slug == "" {
+			slugs = f.subdirs(sub)
+		}
+		for _, slug := range slugs {
+			addr, err := mountspec.ParseAddress("@" + name + "/" + slug)
+			if deep := filepath.Join(sub, slug); err == nil && exists(filepath.Join(deep, manifestName)) && !f.keepsFiles(sub) && f.safeDir(deep) {
+				if m, _ := f.manifestIn(deep); m != nil && (m.id == addr || a == addr) {
+					list = append(list, *m)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func appendFound(list []manifest, m *manifest) []manifest {
+	if m == nil {
+		return list
+	}
+	return append(list, *m)
+}
+
+// subdirs are the names of the directories in one, as far as they are safe.
+func (f *finder) subdirs(dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		f.skip(dir, because(dir, err))
 		return nil
 	}
-	var found []string
 	for _, e := range entries[:min(len(entries), maxSearch)] {
-		sub := filepath.Join(real, e.Name())
-		if !e.IsDir() || !f.safeDir(sub) {
-			continue
-		}
-		m, is := f.claims(sub, a)
-		found = append(found, m...)
-		if !is && e.Name() == a.Owner && !f.keepsFiles(sub) {
-			if deep := filepath.Join(sub, a.Slug); f.safeDir(deep) {
-				m, _ := f.claims(deep, a)
-				found = append(found, m...)
-			}
+		if e.IsDir() && f.safeDir(filepath.Join(dir, e.Name())) {
+			names = append(names, e.Name())
 		}
 	}
-	f.step("search path "+dir, fmt.Sprintf("%d of %s", len(found), a))
-	return found
+	return names
 }
 
 // keepsFiles says whether a registered workspace keeps its files in dir. What its
@@ -228,9 +268,9 @@ func (f *finder) safeDir(path string) bool {
 	return true
 }
 
-// claims says whether dir holds a manifest, and returns its path when the
-// manifest's id is a.
-func (f *finder) claims(dir string, a mountspec.Address) (paths []string, isWorkspace bool) {
+// manifestIn reads the manifest of a directory. nil: it has none, or one that was
+// skipped; isWorkspace tells these apart.
+func (f *finder) manifestIn(dir string) (m *manifest, isWorkspace bool) {
 	path := filepath.Join(dir, manifestName)
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil {
@@ -240,21 +280,17 @@ func (f *finder) claims(dir string, a mountspec.Address) (paths []string, isWork
 		f.skip(path, "not a regular file")
 		return nil, true
 	}
-	m, err := readTrusted(path)
+	got, err := readTrusted(path)
 	if err != nil {
 		f.skip(path, because(path, err))
 		return nil, true
 	}
-	ws, findings := mountspec.ParseWorkspace(m.source(), f.parse)
+	ws, findings := mountspec.ParseWorkspace(got.source(), f.parse)
 	if ws == nil {
 		f.skip(path, "not valid: "+firstOf(findings, path))
 		return nil, true
 	}
-	if ws.ID == a {
-		return []string{m.path}, true
-	}
-	f.met = append(f.met, ws.ID.String())
-	return nil, true
+	return &manifest{got.path, ws.ID}, true
 }
 
 // because is an error about path without saying path again.
@@ -282,27 +318,13 @@ func firstOf(found mountspec.Findings, path string) string {
 // agentproto asks the registry that agent hosts keep (AIP-46, Workspaces):
 // exact matches only.
 func (f *finder) agentproto(a mountspec.Address) (candidate, bool, error) {
-	if f.r.o.Home == "" {
-		return candidate{}, false, nil
-	}
 	path := f.r.agentprotoPath()
-	list, err := hostfile.Read(path, hostfile.Options{MaxBytes: 16 << 20})
-	if hostfile.IsAbsent(err) {
-		f.step(path, "absent")
-		return candidate{}, false, nil
-	}
+	listed, err := f.readAgentproto()
 	if err != nil {
-		return candidate{}, false, fileError("", path, err)
-	}
-	var reg struct {
-		Version    int
-		Workspaces []struct{ Slug, Path string }
-	}
-	if err := json.Unmarshal(list.Data, &reg); err != nil || reg.Version != 1 {
-		return candidate{}, false, &Error{Class: Unresolvable, Where: path, What: "cannot be read as a registry of version 1", Err: err, Hint: "correct it, or register the workspace here: wsmount registry add DIRECTORY"}
+		return candidate{}, false, err
 	}
 	found := ""
-	for _, w := range reg.Workspaces {
+	for _, w := range listed {
 		// A registry older than addresses keys by the bare slug; the
 		// manifest's own id decides then, as it always does.
 		if w.Slug != a.String() && w.Slug != a.Slug || !filepath.IsAbs(w.Path) {
@@ -315,6 +337,32 @@ func (f *finder) agentproto(a mountspec.Address) (candidate, bool, error) {
 	}
 	f.step(path, yesNo(found != "", found, "no "+a.String()))
 	return candidate{addr: a, path: found, trust: Unverified, how: path, checked: true}, found != "", nil
+}
+
+// A listedWorkspace is one of ~/.agentproto/workspaces.json.
+type listedWorkspace struct{ Slug, Path string }
+
+func (f *finder) readAgentproto() ([]listedWorkspace, error) {
+	if f.r.o.Home == "" {
+		return nil, nil
+	}
+	path := f.r.agentprotoPath()
+	list, err := hostfile.Read(path, hostfile.Options{MaxBytes: 16 << 20})
+	if hostfile.IsAbsent(err) {
+		f.step(path, "absent")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fileError("", path, err)
+	}
+	var reg struct {
+		Version    int
+		Workspaces []listedWorkspace
+	}
+	if err := json.Unmarshal(list.Data, &reg); err != nil || reg.Version != 1 {
+		return nil, &Error{Class: Unresolvable, Where: path, What: "cannot be read as a registry of version 1", Err: err, Hint: "correct it, or register the workspace here: wsmount registry add DIRECTORY"}
+	}
+	return reg.Workspaces, nil
 }
 
 func (r *Resolver) agentprotoPath() string {

@@ -1,12 +1,12 @@
-package main
+package manual
 
-// A manualSection is a part of the manual page that no command's help has.
-type manualSection struct {
+// A section is a part of the page that no command's help has.
+type section struct {
 	title, text string
 	items       [][2]string // tag, text
 }
 
-var manualSections = []manualSection{
+var sections = []section{
 	{"MOUNT AND FSTAB", "" +
 		"`mount -t wsmount`, `mount -t fuse.wsmount`, `umount` and lines of /etc/fstab call this program as " +
 		"mount.wsmount, mount.fuse.wsmount, umount.wsmount and umount.fuse.wsmount. The source is a WORKSPACE as for `wsmount mount`. " +

@@ -1,0 +1,79 @@
+package completion
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
+)
+
+var known = func() []Command {
+	config := Flag{[]string{"--config"}, "host configuration FILE", true}
+	flag := func(name string) Flag { return Flag{Names: []string{name}} }
+	return []Command{
+		{Name: "mount", TakesAddress: true, Flags: []Flag{config, flag("--read-only"), flag("--if-not-mounted")}},
+		{Name: "umount", Flags: []Flag{config, {[]string{"--lazy", "-l"}, "take it out of sight", false}}},
+		{Name: "registry", Subcommands: []string{"add", "accept"}},
+		{Name: "registry add"},
+		{Name: "registry accept", TakesAddress: true},
+		{Name: "resolve", TakesAddress: true},
+	}
+}()
+
+// What bash offers after some words, by running the script in it.
+func TestBashCompletion(t *testing.T) {
+	tier.RequireTools(t, "bash")
+	bash, err := exec.LookPath("bash")
+	assert.OK(t, err)
+	var script bytes.Buffer
+	assert.OK(t, Bash(&script, known))
+	name := filepath.Join(t.TempDir(), "completion")
+	assert.OK(t, os.WriteFile(name, script.Bytes(), 0o600))
+	for _, tt := range []struct {
+		line string // the last word is the one to complete
+		has  string
+		not  string
+	}{
+		{"wsmount mou", "mount", "umount"},
+		{"wsmount mount @a/b /mnt --read", "--read-only", "--lazy"},
+		{"wsmount @a/b /mnt --read", "--read-only", "--lazy"},
+		{"wsmount @a/b /mnt --", "--if-not-mounted", "umount"},
+		{"wsmount ./ws /mnt --", "--if-not-mounted", "umount"},
+		{"wsmount ws/WORKSPACE.md /mnt --", "--if-not-mounted", "umount"},
+		{"wsmount --config /etc/c.yaml umo", "umount", "--read-only"},
+		{"wsmount --config /etc/c.yaml umount --", "--lazy", "--read-only"},
+		{"wsmount registry a", "add", "mount"},
+		{"wsmount @ac", "@acme/notes", "@you/other"},
+		{"wsmount registry accept @", "@you/other", "accept"},
+		{"wsmount resolve ''", "@you/other", "mount"},
+		{"wsmount umount ''", "--lazy", "@acme/notes"},
+	} {
+		t.Run(tt.line, func(t *testing.T) {
+			run := "source " + name + "; wsmount() { [[ $* == 'list --quiet' ]] && printf '%s\\n' @acme/notes @you/other; }; COMP_WORDBREAKS=; " +
+				"COMP_LINE=\"" + strings.TrimSuffix(tt.line, "''") + "\"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(" + tt.line + "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _wsmount; printf '%s\\n' \"${COMPREPLY[@]}\""
+			out, err := exec.Command(bash, "-c", run).CombinedOutput()
+			assert.OK(t, err, out)
+			if got := strings.Fields(string(out)); !slices.Contains(got, tt.has) || slices.Contains(got, tt.not) {
+				t.Errorf("got %q, want %s and not %s", got, tt.has, tt.not)
+			}
+		})
+	}
+}
+
+// Where bash breaks words at an @, what it offers goes behind the @.
+func TestBashCompletesBehindAnAt(t *testing.T) {
+	tier.RequireTools(t, "bash")
+	var script bytes.Buffer
+	assert.OK(t, Bash(&script, known))
+	run := script.String() + "\nwsmount() { echo @acme/notes; }; COMP_LINE='wsmount @ac'; COMP_POINT=11; COMP_WORDS=(wsmount @ ac); COMP_CWORD=2; _wsmount; echo \"${COMPREPLY[@]}\""
+	cmd := exec.Command("bash", "-c", run)
+	out, err := cmd.CombinedOutput()
+	assert.OK(t, err, out)
+	assert.Equal(t, strings.TrimSpace(string(out)), "acme/notes")
+}

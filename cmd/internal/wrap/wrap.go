@@ -1,0 +1,24 @@
+// Package wrap breaks texts into lines of a terminal.
+package wrap
+
+import "strings"
+
+// Lines breaks a text at blanks into lines of at most so many characters, and a word that
+// is longer than that anywhere. Blanks in a row count as one. An empty text is one empty line.
+func Lines(s string, most int) []string {
+	var out []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		for len([]rune(word)) > most {
+			if line != "" {
+				out, line = append(out, line), ""
+			}
+			out, word = append(out, string([]rune(word)[:most])), string([]rune(word)[most:])
+		}
+		if line != "" && len([]rune(line))+1+len([]rune(word)) > most {
+			out, line = append(out, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(out, line)
+}

@@ -1,0 +1,202 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+// Known is a workspace that this host can find without being told its path.
+type Known struct {
+	Address mountspec.Address // zero: its manifest cannot be read, and nobody recorded its address
+	Path    string            // of the manifest, or of the directory of a workspace without one
+	Source  string            // the file or directory that leads to it
+	Trust   Trust
+	// Workspace, Provider and Location are what its manifests say; nil and zero where
+	// they cannot be read, or name what the host does not grant.
+	Workspace *mountspec.Workspace
+	Provider  string
+	Location  Location
+	// Err is why it would not be mounted, as far as its manifests tell: what the host
+	// grants and what lies at the same place is for Resolve.
+	Err error
+}
+
+// Enumerate lists the workspaces of the host, by address (AIP-34, Motivation: hosts
+// enumerate workspaces uniformly): those of the configuration and the registry, those
+// below the search path, and those of ~/.agentproto. passed says what was skipped on the
+// way, and why. Nothing is asked of a store, and nothing is changed.
+//
+// The error is that of a registry that cannot be read, and of ctx.
+func (r *Resolver) Enumerate(ctx context.Context) (list []Known, passed []string, err error) {
+	reg, err := r.store.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := r.session(ctx, reg, ResolveOptions{})
+	list, err = lookAt(s, s.finder.all())
+	return list, s.passed, err
+}
+
+// Manifests lists the workspaces whose WORKSPACE.md lies in a directory or in one
+// directly below it, by address (AIP-34, Motivation). Links are not followed. The error
+// is that of the directory, of a registry that cannot be read, and of ctx.
+func (r *Resolver) Manifests(ctx context.Context, dir string) ([]Known, error) {
+	reg, err := r.store.load()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fileError("", dir, err)
+	}
+	s := r.session(ctx, reg, ResolveOptions{})
+	var found []candidate
+	add := func(dir string) {
+		if path := filepath.Join(dir, manifestName); exists(path) {
+			c := s.finder.byPath(path, false)
+			c.path = path // as it was found, whatever the registry has
+			found = append(found, c)
+		}
+	}
+	add(dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			add(filepath.Join(dir, e.Name()))
+		}
+	}
+	return lookAt(s, found)
+}
+
+// lookAt reads the manifests of all that was found, several at once, and sorts them.
+func lookAt(s *session, found []candidate) ([]Known, error) {
+	list := make([]Known, len(found))
+	next := make(chan int)
+	var readers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(found)) {
+		readers.Go(func() {
+			for i := range next {
+				list[i] = look(s.r.session(s.ctx, s.reg, s.o), found[i])
+			}
+		})
+	}
+	for i := range found {
+		next <- i
+	}
+	close(next)
+	readers.Wait()
+	if err := s.ctx.Err(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list, func(a, b Known) int {
+		return strings.Compare(a.Address.String()+" "+a.Path, b.Address.String()+" "+b.Path)
+	})
+	for i := range list {
+		if i > 0 && list[i].isNamed(list[i-1].Address) || i+1 < len(list) && list[i].isNamed(list[i+1].Address) {
+			list[i].Err = denied("", list[i].Path, "give one of them another id, or register the right one: wsmount registry add DIRECTORY",
+				"another manifest has the id %s too", list[i].Address)
+		}
+	}
+	return list, nil
+}
+
+func (k *Known) isNamed(a mountspec.Address) bool { return k.Address == a && a != mountspec.Address{} }
+
+// look reads the manifests of one that was found.
+func look(s *session, c candidate) Known {
+	k := Known{Address: c.addr, Path: c.path, Source: c.how, Trust: c.trust, Err: s.ctx.Err()}
+	if k.Err != nil {
+		return k
+	}
+	l, err := s.load(c)
+	if err == nil {
+		err = s.accepted(l)
+	}
+	k.Err = err
+	if l != nil {
+		k.Address, k.Path, k.Workspace, k.Provider, k.Location = l.ws.ID, orDefault(l.manifest, c.path), l.ws, l.storage.Provider, l.loc
+	}
+	return k
+}
+
+// all are the places of every workspace, in the order in which find asks: what comes
+// first under an address is what the address means.
+func (f *finder) all() []candidate {
+	list := f.allRegistered()
+	taken := map[mountspec.Address]bool{}
+	for _, c := range list {
+		taken[c.addr] = true
+	}
+	add := func(more []candidate) {
+		for _, c := range more {
+			if !taken[c.addr] {
+				list = append(list, c)
+			}
+		}
+		for _, c := range more { // two of one address are both shown: neither is meant
+			taken[c.addr] = c.addr != mountspec.Address{}
+		}
+	}
+	add(f.allSearched())
+	add(f.allOfAgentproto())
+	return list
+}
+
+func (f *finder) allRegistered() []candidate {
+	var list []candidate
+	for name, e := range f.reg.Workspaces {
+		a, _ := mountspec.ParseAddress(name)
+		list = append(list, candidate{addr: a, path: e.Path, trust: Registered, how: f.r.store.path, ownerID: e.OwnerID, entry: e})
+	}
+	for name, w := range f.r.cfg.Workspaces {
+		if e, ok := f.reg.Workspaces[name]; ok && samePlace(e.Path, w.Path) {
+			continue
+		}
+		a, _ := mountspec.ParseAddress(name)
+		list = append(list, candidate{addr: a, path: w.Path, trust: Registered, how: f.r.cfg.Path, ownerID: w.OwnerID, checked: true})
+	}
+	return list
+}
+
+func (f *finder) allSearched() []candidate {
+	var list []candidate
+	for _, dir := range f.r.cfg.SearchPath {
+		for _, m := range f.below(dir, mountspec.Address{}) {
+			if !slices.ContainsFunc(list, func(c candidate) bool { return c.path == m.path }) {
+				list = append(list, candidate{addr: m.id, path: m.path, trust: Unverified, how: dir, checked: true})
+			}
+		}
+	}
+	return list
+}
+
+// allOfAgentproto are those whose manifest can be read, or says why not: a bare slug is
+// no address.
+func (f *finder) allOfAgentproto() []candidate {
+	listed, err := f.readAgentproto()
+	if err != nil {
+		f.skip(f.r.agentprotoPath(), because(f.r.agentprotoPath(), err))
+		return nil
+	}
+	var list []candidate
+	for _, w := range listed {
+		if filepath.IsAbs(w.Path) {
+			a, _ := mountspec.ParseAddress(w.Slug)
+			if a == (mountspec.Address{}) {
+				if path, err := manifestPath(w.Path); err == nil {
+					if m, _ := f.manifestIn(filepath.Dir(path)); m != nil {
+						a = m.id
+					}
+				}
+			}
+			list = append(list, candidate{addr: a, path: w.Path, trust: Unverified, how: f.r.agentprotoPath(), checked: true})
+		}
+	}
+	return list
+}

@@ -1,0 +1,113 @@
+package host
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+// All that can be asked for by its address is listed, with where the address leads, and
+// what is listed and cannot be mounted says why (AIP-34, Motivation).
+func TestEnumerate(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("reg", "@acme/reg", "tags: [ one, two ]")
+	w.workspace("cfg", "@acme/cfg")
+	w.workspace("changed", "@acme/changed")
+	w.mkdir("bare")
+	w.workspace("s/one", "@acme/one")
+	w.workspace("s/acme/two", "@acme/two")
+	w.workspace("s/acme/other", "@acme/not-other")
+	w.workspace("s/one/nested", "@acme/nested")
+	w.workspace("s/copy", "@acme/twice")
+	w.workspace("s/copy2", "@acme/twice")
+	w.workspace("s/old-reg", "@acme/reg") // the address means the registered one
+	w.workspace("s/open", "@acme/open")
+	assert.OK(t, os.Chmod(w.path("s/open"), 0o777))
+	w.write("s/broken/WORKSPACE.md", "---\nid: [\n---\n")
+	w.workspace("agent", "@acme/agent")
+	w.workspace("agent2", "@acme/agent2")
+	w.write("home/.agentproto/workspaces.json", `{"version": 1, "workspaces": [{"slug": "@acme/agent", "path": "`+w.path("agent")+
+		`"}, {"slug": "agent2", "path": "`+w.path("agent2")+`"}, {"slug": "@acme/gone", "path": "`+w.path("gone")+`"}]}`)
+	w.config = "search_path: [ " + w.path("s") + " ]\nworkspaces: { \"@acme/cfg\": { path: " + w.path("cfg") + " } }\n"
+	w.add("reg")
+	w.add("changed")
+	_, err := w.resolver().Add(t.Context(), w.path("bare"), AddOptions{Address: mountspec.Address{Owner: "bob", Slug: "bare"}})
+	assert.OK(t, err)
+	w.workspace("changed", "@acme/changed", "description: since then")
+
+	list, passed, err := w.resolver().Enumerate(t.Context())
+	assert.OK(t, err)
+	var got []string
+	for _, k := range list {
+		line := k.Address.String() + " " + k.Trust.String() + " " + strings.TrimPrefix(k.Path, w.dir+"/")
+		if k.Err != nil {
+			got = append(got, line+" !")
+			w.refused(k.Address.String(), ResolveOptions{}, classOf(k.Err))
+			continue
+		}
+		got = append(got, line)
+		r := w.ok(k.Address.String(), ResolveOptions{})
+		assert.Equal(t, orDefault(r.Manifest, r.Root), k.Path, "where the address leads")
+		assert.Slice(t, k.Workspace.Tags, r.Workspace.Tags, "tags")
+		assert.Equal(t, k.Provider, r.Storage.Provider, "provider")
+	}
+	assert.Slice(t, got, []string{
+		"@acme/agent unverified agent/WORKSPACE.md",
+		"@acme/agent2 unverified agent2/WORKSPACE.md",
+		"@acme/cfg registered cfg/WORKSPACE.md",
+		"@acme/changed registered changed/WORKSPACE.md !",
+		"@acme/gone unverified gone !",
+		"@acme/one unverified s/one/WORKSPACE.md",
+		"@acme/reg registered reg/WORKSPACE.md",
+		"@acme/twice unverified s/copy/WORKSPACE.md !",
+		"@acme/twice unverified s/copy2/WORKSPACE.md !",
+		"@acme/two unverified s/acme/two/WORKSPACE.md",
+		"@bob/bare registered bare",
+	})
+	all := strings.Join(passed, "\n")
+	assert.Contains(t, all, w.path("s/open"), "skipped")
+	assert.Contains(t, all, w.path("s/broken/WORKSPACE.md"), "skipped")
+
+	for _, k := range list {
+		if k.Address.Slug == "nested" {
+			t.Error("what lies in a workspace is its content")
+		}
+	}
+}
+
+// Manifests are those of a directory and of the directories in it, as find -maxdepth 2
+// shows them, registered or not.
+func TestManifests(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("d", "@acme/top")
+	w.workspace("d/one", "@acme/one")
+	w.workspace("d/one/deep", "@acme/deep")
+	w.workspace("d/squat", "@acme/reg")
+	w.workspace("reg", "@acme/reg")
+	w.write("d/broken/WORKSPACE.md", "---\nid: [\n---\n")
+	assert.OK(t, os.Symlink(w.path("reg"), w.path("d/linked")))
+	w.add("reg")
+	list, err := w.resolver().Manifests(t.Context(), w.path("d"))
+	assert.OK(t, err)
+	var got []string
+	for _, k := range list {
+		line := strings.TrimPrefix(k.Path, w.dir+"/")
+		if k.Err != nil {
+			line += " !"
+		}
+		got = append(got, line)
+	}
+	assert.Slice(t, got, []string{"d/broken/WORKSPACE.md !", "d/squat/WORKSPACE.md !", "d/one/WORKSPACE.md", "d/WORKSPACE.md"})
+	_, err = w.resolver().Manifests(t.Context(), w.path("none"))
+	checkError(t, err, Unresolvable)
+}
+
+func classOf(err error) Class {
+	var e *Error
+	errors.As(err, &e)
+	return e.Class
+}
