@@ -10,7 +10,6 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
-	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // blocks returns the fenced blocks of a language in a Markdown file.
@@ -81,56 +80,54 @@ func TestReadmeConfiguration(t *testing.T) {
 	}
 }
 
-// Each synopsis works with its flags before, between and behind its arguments.
+// Each synopsis works as it is written most, with its flags behind its arguments; that
+// they may stand anywhere is a test of cmd/wsmount, which runs nothing.
 func TestSynopses(t *testing.T) {
 	t.Parallel()
 	w, _ := readmeWorld(t)
 	mnt, app := w.Path("mnt"), w.Path("ws-acme-app")
-	for _, c := range []struct{ args, flags []string }{
-		{[]string{"validate", app}, []string{"--json", "--strict"}},
-		{[]string{"resolve", "@acme/app"}, []string{"--explain"}},
-		{[]string{"resolve", "@acme/app"}, []string{"--json"}},
-		{[]string{"doctor", "@acme/app"}, []string{"--json"}},
-		{[]string{"registry", "list"}, []string{"--json"}},
-		{[]string{"version"}, []string{"--json"}},
-		{[]string{"completion", "bash"}, nil},
-		{[]string{"mount", "@acme/app", mnt}, []string{"--read-only", "--json"}},
-		{[]string{"@acme/app", mnt}, []string{"--read-only"}},
-		{[]string{app, mnt}, []string{"--mount", "at=/lib,source=@acme/lib"}},
-		{[]string{app + "/WORKSPACE.md", mnt}, []string{"--trust"}},
+	run := func(words ...string) {
+		t.Helper()
+		if r := w.Run(words...); r.Code != 0 {
+			t.Errorf("%q: exit %d\n%s", words, r.Code, r.Err)
+		}
+	}
+	mount := func(words ...string) {
+		t.Helper()
+		run(words...)
+		if err := os.WriteFile(mnt+"/x", nil, 0o644); (err != nil) != slices.Contains(words, "--read-only") {
+			t.Errorf("%q: write: %v", words, err)
+		}
+	}
+	for _, words := range [][]string{
+		{"validate", app, "--json", "--strict"},
+		{"resolve", "@acme/app", "--explain"},
+		{"resolve", "@acme/app", "--json"},
+		{"doctor", "@acme/app", "--json"},
+		{"registry", "list", "--json"},
+		{"version", "--json"},
+		{"completion", "bash"},
 	} {
-		for at := range len(c.args) + 1 {
-			if at == 0 && len(c.flags) == 0 {
-				continue
-			}
-			args := slices.Insert(slices.Clone(c.args), at, c.flags...)
-			t.Run(strings.ReplaceAll(strings.Join(args, " "), w.Dir, ""), func(t *testing.T) { synopsis(t, w, args, mnt, at == 0 || tier.Soak) })
-		}
+		run(words...)
 	}
-}
-
-// synopsis runs one command, and all or the last of the ones that need a mount on what
-// it mounted.
-func synopsis(t *testing.T, w *harness.World, args []string, mnt string, all bool) {
-	t.Helper()
-	if r := w.Run(args...); r.Code != 0 {
-		t.Fatalf("exit %d\n%s", r.Code, r.Err)
+	for _, words := range [][]string{
+		{"@acme/app", mnt, "--read-only"},
+		{app, mnt, "--mount", "at=/lib,source=@acme/lib"},
+		{app + "/WORKSPACE.md", mnt, "--trust"},
+	} {
+		mount(words...)
+		run("umount", mnt)
 	}
-	if !slices.Contains(args, mnt) {
-		return
-	}
-	readOnly := slices.Contains(args, "--read-only")
-	if err := os.WriteFile(mnt+"/x", nil, 0o644); (err != nil) != readOnly {
-		t.Errorf("write: got %v, want refused %v", err, readOnly)
-	}
-	then := [][]string{{"status"}, {"status", "--all"}, {"status", mnt}, {"status", mnt, "--json"},
-		{"event", mnt, "turn-start", "--var", "k=v", "--timeout", "2m"}, {"event", "--no-wait", mnt, "turn-end"}, {"umount", mnt}}
-	if !all {
-		then = then[len(then)-1:]
-	}
-	for _, after := range then {
-		if r := w.Run(after...); r.Code != 0 {
-			t.Errorf("%q: exit %d\n%s", after, r.Code, r.Err)
-		}
+	mount("mount", "@acme/app", mnt, "--read-only", "--json")
+	for _, words := range [][]string{
+		{"status"},
+		{"status", "--all"},
+		{"status", mnt},
+		{"status", mnt, "--json"},
+		{"event", mnt, "turn-start", "--var", "k=v", "--timeout", "2m"},
+		{"event", mnt, "turn-end", "--no-wait"},
+		{"umount", mnt},
+	} {
+		run(words...)
 	}
 }
