@@ -56,6 +56,7 @@ func inSandboxes(t *testing.T, test func(t *testing.T, s *sharedTree)) {
 	}
 	for _, kind := range sandboxKinds {
 		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
 			s := newSharedTree(t, kind)
 			s.mount()
 			test(t, s)
@@ -76,8 +77,8 @@ func (s *sharedTree) kill() {
 	checkErr(s.t, "status", json.Unmarshal([]byte(s.w.MustRun("status", "--json", s.app)), &status), nil)
 	checkErr(s.t, "kill", syscall.Kill(status.PID, syscall.SIGKILL), nil)
 	harness.Eventually(s.t, "the daemon ends", func() bool {
-		_, err := os.Stat(s.app)
-		return err != nil
+		var of unix.Statfs_t // never cached, as attributes are
+		return unix.Statfs(s.app, &of) != nil
 	})
 }
 
@@ -256,8 +257,11 @@ func TestBoundMount(t *testing.T) {
 		in.want("cat f", notConnected, "1")
 		s.mount()
 		in.want("cat /workspace/f", notConnected, "1")
-		s.enter(s.app).want("cat f lib/f", "app\nlib\n", "0")
-		t.Cleanup(func() { s.w.MustRun("umount", "--timeout", "2m", s.app) })
+		anew := s.enter(s.app)
+		anew.want("cat f lib/f", "app\nlib\n", "0")
+		in.leave()
+		anew.leave()
+		s.w.MustRun("umount", "--timeout", "2m", s.app)
 	})
 }
 
