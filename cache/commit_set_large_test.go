@@ -83,23 +83,24 @@ func (x *watched) count(what string, is func(Progress) bool) (n int) {
 func isMiddle(p Progress) bool { return 0 < p.Done && p.Done < p.Total }
 func isEnd(p Progress) bool    { return p.Done == p.Total }
 
-// largeDirs times 40 files are several pieces.
-const largeDirs = 8
+// largeDirs times largeFiles are several pieces.
+const largeDirs, largeFiles = 8, 24
 
 // large makes many new names.
 func (w *world) large() {
 	w.Helper()
 	for d := range largeDirs {
 		w.do(fmt.Sprintf("mkdir d%d", d))
-		for f := range 40 {
+		for f := range largeFiles {
 			w.do(fmt.Sprintf("put d%d/f%d %d", d, f, f))
 		}
 	}
 }
 
-// Names do not wait for a commit, however much there is in it: at each step of it,
-// on the way to the backend and back, they are made, looked up and listed, and
-// no step is larger than a piece. What was made meanwhile is not in the commit.
+// Names do not wait for a commit, however much there is in it: all along it, on the
+// way to the backend and back, they are made, looked up and listed. What was made
+// meanwhile is not in the commit. Each name is a step while a set is collected and
+// sent, and one is like the next: some of these do, beside each end of a piece.
 func TestNamesGoOnDuringALargeSet(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(w *world){
@@ -108,7 +109,7 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 			w.large()
 			w.upload()
 			for d := range largeDirs {
-				for f := range 40 {
+				for f := range largeFiles {
 					w.do(fmt.Sprintf("put d%d/f%d other", d, f))
 				}
 			}
@@ -116,12 +117,12 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 		"deleted": func(w *world) {
 			w.large()
 			w.do("put stays 1", "mkdir k")
-			for f := range 400 {
+			for f := range largeDirs*(largeFiles+1) + 80 { // most of all stays: it is no mass delete
 				w.do(fmt.Sprintf("put k/f%d 1", f))
 			}
 			w.upload()
 			for d := range largeDirs {
-				for f := range 40 {
+				for f := range largeFiles {
 					w.do(fmt.Sprintf("rm d%d/f%d", d, f))
 				}
 				w.do(fmt.Sprintf("rmdir d%d", d))
@@ -130,11 +131,15 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var x watched
 			w := newWorld(t, repository, onlyAsked, x.options)
 			change(w)
 			steps := 0
 			x.during(func(p Progress) {
+				if p.Done%(setPiece/4) != 0 && !isEnd(p) {
+					return
+				}
 				steps++
 				made := fmt.Sprintf("made-%d", steps)
 				goes := async(func() {
@@ -154,7 +159,7 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 				// The first steps are of the time before anything was looked at.
 				assert.False(t, strings.HasPrefix(line, "made-"), line, "was made during the commit, and is in it")
 			}
-			if steps < 3*320/setPiece {
+			if steps < 3*largeDirs*largeFiles/setPiece {
 				t.Errorf("%d steps", steps)
 			}
 			w.upload()
@@ -182,7 +187,7 @@ func TestLargeSetIsOfOneMoment(t *testing.T) {
 			t.Errorf("%q came later, and is in it", line)
 		}
 	}
-	if n := len(listBackend(w.repo)); n < 40*largeDirs {
+	if n := len(listBackend(w.repo)); n < largeFiles*largeDirs {
 		t.Errorf("%d entries are there", n)
 	}
 	w.upload()
@@ -201,13 +206,13 @@ func TestLargeSetGoesInPieces(t *testing.T) {
 		t.Errorf("an update concerned %d names, and a piece has %d", most, setPiece)
 	}
 	for _, what := range []string{doesCollect, doesBegin, doesNote} {
-		if x.count(what, isMiddle) < 320/setPiece-1 {
+		if x.count(what, isMiddle) < largeDirs*largeFiles/setPiece-1 {
 			t.Errorf("%s goes in %d steps", what, x.count(what, isMiddle))
 		}
 	}
 	for d := range largeDirs { // a move among them takes no more
 		w.do(fmt.Sprintf("mv d%d/f0 m%d", d, d))
-		for f := range 39 {
+		for f := range largeFiles - 1 {
 			w.do(fmt.Sprintf("put d%d/f%d other", d, f+1))
 		}
 	}
@@ -226,6 +231,7 @@ func TestKilledDuringALargeSet(t *testing.T) {
 	for _, what := range []string{doesCollect, doesBegin, doesNote} {
 		for step := range tier.Pick(1, 3) {
 			t.Run(fmt.Sprint(what, " ", step), func(t *testing.T) {
+				t.Parallel()
 				var x watched
 				w := newWorld(t, repository, onlyAsked, x.options)
 				w.do("mkdir o", "put o/a 1", "put o/b 1", "put o/c 1")
@@ -295,7 +301,7 @@ func TestSetWithWhatHasVanished(t *testing.T) {
 			})
 		}
 	})
-	assert.Equal(t, w.upload().Changes, largeDirs*41+4, "names were sent")
+	assert.Equal(t, w.upload().Changes, largeDirs*(largeFiles+1)+4, "names were sent")
 	assert.Equal(t, w.upload().Changes, 4, "names were sent after that")
 	assert.Equal(t, x.again(), 0, "times the set was made anew")
 	w.same()
@@ -319,6 +325,7 @@ func TestPullDuringALargeSet(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			var x watched
 			w := newClone(t, seeded(t, "d1/f1", "1", "other", "1"), onlyAsked, x.options)
 			w.local()
@@ -326,7 +333,7 @@ func TestPullDuringALargeSet(t *testing.T) {
 				if d != 1 {
 					w.do(fmt.Sprintf("mkdir d%d", d))
 				}
-				for f := range 40 {
+				for f := range largeFiles {
 					w.do(fmt.Sprintf("put d%d/f%d %d", d, f, f+10))
 				}
 			}
