@@ -176,7 +176,7 @@ func printWorkspaces(w io.Writer, list []workspaceJSON, end func(workspaceJSON) 
 		}
 		fmt.Fprintf(t, "%s %s\t%s\t%s%s\n", sign, name(k), orNothing(oneLine(k.Provider), "-"), end(k), marks)
 	}
-	t.Flush()
+	_ = t.Flush()
 	for _, k := range list {
 		if k.Problem != "" {
 			fmt.Fprintf(w, "\n! %s\n", name(k))
