@@ -11,6 +11,13 @@ const (
 	RoleCoAuthor = "co-author"
 )
 
+// References to who works with a mount (AIP-23, Resolution): the agent's operator, and the
+// user for whom it works.
+const (
+	CurrentOperator = "operator://current"
+	CurrentUser     = "user://current"
+)
+
 // decodeIdentities reads an identity-ref block: one entry or a list (AIP-23).
 func decodeIdentities(v value) []IdentityEntry {
 	if !v.present() {

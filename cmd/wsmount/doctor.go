@@ -22,6 +22,7 @@ func doctorCommand() *cli.Command {
 			"workspace also goes the whole way of mounting it, up to the mount, and asks a store in a network: there it " +
 			"tries a scratch key, which it removes, unless the workspace is read-only. Changes nothing else.",
 		Flags: []cli.Flag{
+			operatorFlag(),
 			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered"},
 			&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "as for mount"},
 			&cli.StringSliceFlag{Name: "mount", Usage: "as for mount, `SPEC`"},

@@ -44,6 +44,7 @@ func execCommand() *cli.Command {
 			&cli.StringFlag{Name: "conversation", Usage: "the conversation's `ID`, for --turn"},
 			&cli.DurationFlag{Name: "timeout", DefaultText: "what the block says, else 30s, and none with a terminal at its input or output", Usage: "end it after this `TIME`; 0 is never"},
 			&cli.IntFlag{Name: "max-processes", Usage: "let it have at most `N` processes and threads; not for root"},
+			operatorFlag(),
 			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered for this command"},
 		},
 		Action: execAction,

@@ -18,15 +18,23 @@ import (
 // gitWorkspace registers @acme/site, which lies in a repository with one file.
 func (w *world) gitWorkspace(s *gitserver.Server, sync string) string {
 	w.t.Helper()
-	repo := s.Create(w.t, "acme/site").Clone(w.path("other"))
-	repo.Write(map[string]string{"a": "1"})
-	repo.Commit("main", "begin")
+	site, _ := w.gitWorkspaceBy(s, "{name: Bob, email: bob@acme.test}", sync)
+	return site
+}
+
+// gitWorkspaceBy is gitWorkspace with other authors, and the repository.
+func (w *world) gitWorkspaceBy(s *gitserver.Server, identity, sync string) (string, *gitserver.Repo) {
+	w.t.Helper()
+	repo := s.Create(w.t, "acme/site")
+	other := repo.Clone(w.path("other"))
+	other.Write(map[string]string{"a": "1"})
+	other.Commit("main", "begin")
 	w.config(fmt.Sprintf("allow_endpoints: [ %[1]q ]\nproviders: { github: { base_url: %[1]q } }\n", s.URL))
 	w.write("site/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/site\"\nversion: \"1.0.0\"\nname: site\n"+
-		"owner: {type: user, id: acme-1, slug: acme}\nidentity: {name: Bob, email: bob@acme.test}\n"+
+		"owner: {type: user, id: acme-1, slug: acme}\nidentity: "+identity+"\n"+
 		"storage: {inline: {provider: github, config: {repo: acme/site, branch: main}, sync: {"+sync+"}}}\n---\n")
 	w.ok("registry", "add", w.path("site"))
-	return "@acme/site"
+	return "@acme/site", repo
 }
 
 // metrics are those of a mount that serves them anywhere.

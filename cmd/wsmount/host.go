@@ -9,8 +9,10 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/person"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
@@ -27,6 +29,11 @@ type hostSide struct {
 // refused is recorded in the state directory; a command that changes nothing
 // does without.
 func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
+	if given := c.String("operator"); given != "" {
+		if _, err := person.Parse(given); err != nil {
+			return nil, exit.New(exit.Usage, "--operator %q: %w", oneLine(given), err).Hint("for example --operator 'Ann Bo <ann@acme.test>'")
+		}
+	}
 	cfg, err := host.LoadConfig(host.LoadOptions{Path: c.String("config")})
 	if err != nil {
 		return nil, daemon.Refusal(err)
@@ -38,12 +45,32 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 		}
 	}
 	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Home: os.Getenv("HOME"), Lookup: remembered(os.LookupEnv),
-		Providers: daemon.Mountable, Audit: h.audit, Logger: slog.New(slog.DiscardHandler)})
+		Providers: daemon.Mountable, Person: persons(c), Audit: h.audit, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		h.close()
 		return nil, daemon.Refusal(err)
 	}
 	return h, nil
+}
+
+func operatorFlag() cli.Flag {
+	return &cli.StringFlag{Name: "operator", Usage: "`PERSON` that operator://current stands for, as 'NAME <mail>'; the host configuration goes before it (default: whom git knows)"}
+}
+
+// persons tells whom the references to who works with a mount stand for: the operator is
+// the one of --operator, and else, as the user is, the one that git knows.
+func persons(c *cli.Context) func(ref string) (host.Identity, bool) {
+	ofGit := sync.OnceValues(func() (person.Person, bool) { return person.OfGit(c.Context) })
+	return func(ref string) (host.Identity, bool) {
+		p, ok := person.Person{}, false
+		if given := c.String("operator"); given != "" && ref == mountspec.CurrentOperator {
+			p, _ = person.Parse(given) // which was checked
+			ok = true
+		} else {
+			p, ok = ofGit()
+		}
+		return host.Identity{Name: p.Name, Email: p.Email}, ok
+	}
 }
 
 // remembered keeps what was looked up: a daemon forgets its environment, and may

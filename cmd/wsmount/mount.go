@@ -36,6 +36,7 @@ func mountCommand() *cli.Command {
 			&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "refuse every change"},
 			&cli.StringSliceFlag{Name: "mount", Usage: "mount another workspace inside; `SPEC` is at=PATH,source=WORKSPACE (an address or a directory) and optionally mode=read-only and optional, with commas; may be given several times"},
 			&cli.StringSliceFlag{Name: "options", Aliases: []string{"o"}, Usage: "`LIST` as in fstab: ro, allow_other, suid, dev, noexec, noatime, and NAME=VALUE for the flags below"},
+			operatorFlag(),
 			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered for this mount"},
 			&cli.BoolFlag{Name: "if-not-mounted", Usage: "succeed when this workspace is mounted there already"},
 			&cli.BoolFlag{Name: "foreground", Aliases: []string{"f"}, Usage: "stay in the foreground"},

@@ -42,6 +42,7 @@ func recoverCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "scan", Usage: "rebuild the names of a working copy from its content files"},
 			&cli.BoolFlag{Name: "force", Usage: "with --scan: although the database can be read"},
+			operatorFlag(),
 			&cli.BoolFlag{Name: "trust", Usage: "with upload: a WORKSPACE given by path counts as registered"},
 			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, DefaultText: "10m", Usage: "`TIME` that an upload may take"},
 		},

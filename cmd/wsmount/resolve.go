@@ -21,6 +21,7 @@ func resolveCommand() *cli.Command {
 			"to the storage, as mount does, and changes nothing. With --explain prints every step.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "explain", Usage: "print every step, and what is a default"},
+			operatorFlag(),
 			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered"},
 			&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "as for mount"},
 			&cli.StringSliceFlag{Name: "mount", Usage: "as for mount, `SPEC`"},

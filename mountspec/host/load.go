@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/wsmount/wsmount/mountspec"
@@ -318,8 +319,12 @@ func (s *session) loadIdentities(l *loaded) error {
 				return err
 			}
 			e.Name, e.Email, e.GPGKey, e.File, e.Ref = id.Name, id.Email, id.GPGKey, "", ""
-		} else if id, ok := s.r.cfg.Identities[e.Ref]; ok && e.Ref != "" {
+		} else if id, ok := s.r.Identity(e.Ref); ok {
+			s.step("identity "+e.Ref, id.Name+" <"+id.Email+">")
 			e.Name, e.Email, e.GPGKey, e.Ref = id.Name, id.Email, id.GPGKey, ""
+		}
+		if e.Email != "" && slices.ContainsFunc(l.identity, func(o mountspec.IdentityEntry) bool { return o.Email == e.Email }) {
+			continue // one person has one part in a commit: the first
 		}
 		l.identity = append(l.identity, e)
 	}

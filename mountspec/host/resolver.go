@@ -29,9 +29,12 @@ type Options struct {
 	// Providers says which storage providers are built in. nil: those of
 	// AIP-35.
 	Providers func(name string) bool
-	Now       func() time.Time // nil: time.Now
-	Audit     *audit.Log       // nil: not recorded
-	Logger    *slog.Logger     // nil: silent
+	// Person is whom operator://current or user://current stands for, where the
+	// configuration does not say. nil: nobody.
+	Person func(ref string) (Identity, bool)
+	Now    func() time.Time // nil: time.Now
+	Audit  *audit.Log       // nil: not recorded
+	Logger *slog.Logger     // nil: silent
 }
 
 // A Resolver turns addresses and paths into what a mount needs. It is safe
@@ -120,9 +123,12 @@ func (r *Resolver) owners(reg *registryFile) []string {
 	return out
 }
 
-// Identity is who the host configuration says a reference such as
-// operator://current stands for.
+// Identity is who a reference such as operator://current stands for: the host
+// configuration says, or Options.Person.
 func (r *Resolver) Identity(ref string) (mountspec.IdentityEntry, bool) {
 	id, ok := r.cfg.Identities[ref]
+	if !ok && (ref == mountspec.CurrentOperator || ref == mountspec.CurrentUser) && r.o.Person != nil {
+		id, ok = r.o.Person(ref)
+	}
 	return mountspec.IdentityEntry{Ref: ref, Name: id.Name, Email: id.Email, GPGKey: id.GPGKey}, ok && ref != ""
 }

@@ -130,9 +130,12 @@ func checkGit(r *host.Resolved) error {
 	case r.Grants.App != nil && r.Grants.API == "":
 		return exit.New(exit.Manifest, "%s: a GitHub App needs the API of %s", r.Address, r.Location.Endpoint).
 			Hint("name it as providers.github.api_url in the host configuration")
+	case !r.ReadOnly.On() && primary.Email == "" && config.DefaultCommitEmail == "" && (primary.Ref == mountspec.CurrentOperator || primary.Ref == mountspec.CurrentUser):
+		return exit.New(exit.Manifest, "%s: nobody is known as %s, the author of commits", r.Address, primary.Ref).
+			Hint("give --operator 'NAME <mail>', or tell git: git config --global user.name NAME, and user.email")
 	case !r.ReadOnly.On() && primary.Email == "" && config.DefaultCommitEmail == "":
 		return exit.New(exit.Manifest, "%s: nobody is named as the author of commits", r.Address).
-			Hint("add identity with a name and an email, or default_commit_email, to %s", r.Manifest)
+			Hint("add identity: [ { ref: operator://current } ], or a name and an email, or default_commit_email, to %s", r.Manifest)
 	}
 	return checkPulls(r)
 }
