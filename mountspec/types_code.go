@@ -1,5 +1,10 @@
 package mountspec
 
+import (
+	"cmp"
+	"strings"
+)
+
 // Code is a CODE.md or the same block inline (AIP-26): the bare form
 // {sources}, the rich one (kind: code-workspace) or the lean one (schema:
 // code/v2). wsmount reads it to know that a workspace is a codespace, and runs
@@ -15,6 +20,15 @@ type Code struct {
 	Run         *CodeRun
 	Extra       map[string]any // runner, driver, network, ...: carried, not used
 	Pos         Pos
+}
+
+// Entry is what a runner would invoke, as one would type it; "" when the block does not
+// say. Nothing of wsmount runs it.
+func (c *Code) Entry() string {
+	if c.Run == nil {
+		return ""
+	}
+	return cmp.Or(c.Run.Line, c.Run.File, strings.Join(c.Run.Exec, " "), c.Run.Shell)
 }
 
 // CodeSource is one source of a bundle. Kind says which of the other fields count.

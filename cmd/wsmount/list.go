@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -37,23 +38,23 @@ type workspacesJSON struct {
 
 // workspaceJSON is one workspace of workspacesJSON.
 type workspaceJSON struct {
-	Address     string   `json:"address,omitempty"`
-	Name        string   `json:"name,omitempty"`
-	Description string   `json:"description,omitempty"`
-	Version     string   `json:"version,omitempty"`
-	Path        string   `json:"path"`
-	Source      string   `json:"source,omitempty"` // what leads to it: a configuration, a registry, a directory of the search path
-	Trust       string   `json:"trust"`            // registered or unverified
-	OwnerType   string   `json:"ownerType,omitempty"`
-	Provider    string   `json:"provider,omitempty"`
-	Location    string   `json:"location,omitempty"`
-	Tags        []string `json:"tags,omitempty"`
-	Code        bool     `json:"code,omitempty"`       // it is a code project
-	Template    bool     `json:"template,omitempty"`   // others may begin from it
-	Visibility  string   `json:"visibility,omitempty"` // private, unlisted or public
-	Mountpoints []string `json:"mountpoints,omitempty"`
-	Problem     string   `json:"problem,omitempty"` // why it cannot be mounted as it stands
-	Hint        string   `json:"hint,omitempty"`
+	Address     string        `json:"address,omitempty"`
+	Name        string        `json:"name,omitempty"`
+	Description string        `json:"description,omitempty"`
+	Version     string        `json:"version,omitempty"`
+	Path        string        `json:"path"`
+	Source      string        `json:"source,omitempty"` // what leads to it: a configuration, a registry, a directory of the search path
+	Trust       string        `json:"trust"`            // registered or unverified
+	OwnerType   string        `json:"ownerType,omitempty"`
+	Provider    string        `json:"provider,omitempty"`
+	Location    string        `json:"location,omitempty"`
+	Tags        []string      `json:"tags,omitempty"`
+	Code        *control.Code `json:"code,omitempty"`       // of a code project
+	Template    bool          `json:"template,omitempty"`   // others may begin from it
+	Visibility  string        `json:"visibility,omitempty"` // private, unlisted or public
+	Mountpoints []string      `json:"mountpoints,omitempty"`
+	Problem     string        `json:"problem,omitempty"` // why it cannot be mounted as it stands
+	Hint        string        `json:"hint,omitempty"`
 }
 
 func showWorkspace(k host.Known) workspaceJSON {
@@ -66,7 +67,7 @@ func showWorkspace(k host.Known) workspaceJSON {
 	}
 	if w := k.Workspace; w != nil {
 		out.Name, out.Description, out.Version, out.OwnerType, out.Tags = w.Name, w.Description, w.Version, w.Owner.Type, w.Tags
-		out.Code, out.Template, out.Visibility = w.Code != nil, w.Publish.Template, w.Publish.Visibility
+		out.Code, out.Template, out.Visibility = control.CodeOf(k.Code), w.Publish.Template, w.Publish.Visibility
 	}
 	if k.Err != nil {
 		e := exit.From(daemon.Refusal(k.Err))
@@ -81,7 +82,7 @@ func (w workspaceJSON) marks() string {
 	for _, m := range []struct {
 		is   bool
 		word string
-	}{{w.Trust != host.Registered.String(), w.Trust}, {w.Code, "code"}, {w.Template, "template"},
+	}{{w.Trust != host.Registered.String(), w.Trust}, {w.Code != nil, "code"}, {w.Template, "template"},
 		{w.Visibility != "" && w.Visibility != "private", w.Visibility}} {
 		if m.is {
 			out = append(out, m.word)

@@ -57,3 +57,24 @@ func TestFind(t *testing.T) {
 	w.refused(exit.Unresolvable, "nowhere", "find", w.path("nowhere"))
 	assert.Contains(t, w.ok("find", t.TempDir()), "no WORKSPACE.md")
 }
+
+// A workspace with a CODE.md says so wherever one looks (AIP-34, Workspace as repo).
+func TestCodeProject(t *testing.T) {
+	tier.RequireFUSE(t)
+	w := newWorld(t)
+	addr := w.workspace("app")
+	w.write("app/CODE.md", "---\nkind: code-workspace\nname: render\ncode: { sources: [ { inline: { path: main.js, content: x } } ] }\nrun: [ node, main.js ]\n---\n")
+	text, err := os.ReadFile(w.path("app/WORKSPACE.md"))
+	assert.OK(t, err)
+	w.write("app/WORKSPACE.md", strings.Replace(string(text), "name:", "code: { file: ./CODE.md }\nname:", 1))
+	w.ok("registry", "accept", addr, "--yes")
+	w.mount(addr, "mnt")
+	const says = "render; it is run as: node main.js"
+	assert.Contains(t, w.ok("list"), "(code)")
+	assert.Contains(t, w.ok("list", "--json"), `"entry": "node main.js"`)
+	assert.Contains(t, w.ok("resolve", addr), says)
+	assert.Contains(t, w.ok("status", "mnt"), says)
+	readme, err := os.ReadFile(w.path("mnt/.wsmount/README"))
+	assert.OK(t, err)
+	assert.Contains(t, string(readme), says)
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -44,14 +45,15 @@ type resolution struct {
 }
 
 type partJSON struct {
-	Name        string   `json:"name"`
-	At          string   `json:"at"`
-	Provider    string   `json:"provider"`
-	Mode        string   `json:"mode"`
-	Path        string   `json:"path,omitempty"`
-	ReadOnly    string   `json:"readOnly,omitempty"`
-	Governing   []string `json:"governing,omitempty"`
-	Unavailable string   `json:"unavailable,omitempty"`
+	Name        string        `json:"name"`
+	At          string        `json:"at"`
+	Provider    string        `json:"provider"`
+	Mode        string        `json:"mode"`
+	Path        string        `json:"path,omitempty"`
+	Code        *control.Code `json:"code,omitempty"`
+	ReadOnly    string        `json:"readOnly,omitempty"`
+	Governing   []string      `json:"governing,omitempty"`
+	Unavailable string        `json:"unavailable,omitempty"`
 }
 
 type stepJSON struct {
@@ -88,7 +90,7 @@ func newResolution(t *daemon.Tree, explain bool) resolution {
 	r := resolution{Schema: "wsmount.resolve/v1", Workspace: t.Name, Manifest: t.Manifest, Unverified: t.Unverified,
 		Principal: t.Principal, Fingerprint: t.Fingerprint, Notes: t.Notes}
 	for _, s := range t.Sources {
-		r.Parts = append(r.Parts, partJSON{s.Name, "/" + s.At, s.Provider, s.Mode, s.Path, s.ReadOnly, s.Governing, s.Unavailable})
+		r.Parts = append(r.Parts, partJSON{s.Name, "/" + s.At, s.Provider, s.Mode, s.Path, s.Code, s.ReadOnly, s.Governing, s.Unavailable})
 	}
 	if explain {
 		r.Steps = steps(t.Explain)
@@ -124,6 +126,7 @@ func printResolution(w io.Writer, r resolution) {
 			continue
 		}
 		row("store", p.Provider+", "+p.Mode+" "+p.Path)
+		row("code", p.Code.String())
 		row("read-only", p.ReadOnly)
 		row("governing", strings.Join(p.Governing, ", "))
 	}

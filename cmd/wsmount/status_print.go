@@ -62,6 +62,7 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 		return
 	}
 	row("store", strings.TrimSpace(p.Provider+", "+p.Mode+" "+p.Path)+note(p.Unverified, "unverified"))
+	row("code", p.Code.String())
 	if p.ReadOnly != "" {
 		row("read-only", fmt.Sprintf("%s; %d changes refused", p.ReadOnly, p.Refused))
 	}

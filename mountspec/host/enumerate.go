@@ -18,9 +18,10 @@ type Known struct {
 	Path    string            // of the manifest, or of the directory of a workspace without one
 	Source  string            // the file or directory that leads to it
 	Trust   Trust
-	// Workspace, Provider and Location are what its manifests say; nil and zero where
+	// Workspace, Code, Provider and Location are what its manifests say; nil and zero where
 	// they cannot be read, or name what the host does not grant.
 	Workspace *mountspec.Workspace
+	Code      *mountspec.Code // nil: it is no code project
 	Provider  string
 	Location  Location
 	// Err is why it would not be mounted, as far as its manifests tell: what the host
@@ -120,7 +121,7 @@ func look(s *session, c candidate) Known {
 	}
 	k.Err = err
 	if l != nil {
-		k.Address, k.Path, k.Workspace, k.Provider, k.Location = l.ws.ID, orDefault(l.manifest, c.path), l.ws, l.storage.Provider, l.loc
+		k.Address, k.Path, k.Workspace, k.Code, k.Provider, k.Location = l.ws.ID, orDefault(l.manifest, c.path), l.ws, l.code, l.storage.Provider, l.loc
 	}
 	return k
 }

@@ -30,6 +30,7 @@ type loaded struct {
 	loc       Location
 	warnings  mountspec.Findings
 	reserved  []string
+	code      *mountspec.Code // nil: it is no code project
 	sandbox   *sandbox // nil: the workspace has none
 	scratch   string   // tells the default directory of a sandbox's mount from the workspace's own
 }
@@ -249,14 +250,19 @@ func (s *session) loadBlocks(l *loaded) error {
 	if err := s.loadSandbox(l); err != nil {
 		return err
 	}
-	if b := l.ws.Code; b != nil && b.Inline == nil {
-		f, _, err := s.refs.follow(l, b.Ref, l.home, refCode)
-		if err != nil {
-			return err
+	if b := l.ws.Code; b != nil {
+		if l.code = b.Inline; l.code == nil {
+			f, _, err := s.refs.follow(l, b.Ref, l.home, refCode)
+			if err != nil {
+				return err
+			}
+			code, findings := mountspec.ParseCode(f.source(), s.parse())
+			if findings.Err() != nil {
+				return s.findings(l, f.path, findings)
+			}
+			l.code = code
 		}
-		if _, findings := mountspec.ParseCode(f.source(), s.parse()); findings.Err() != nil {
-			return s.findings(l, f.path, findings)
-		}
+		s.step("code project", orDefault(l.code.Name, "without a name")+", "+orDefault(l.code.Entry(), "with nothing to run"))
 	}
 	return nil
 }

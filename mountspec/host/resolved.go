@@ -30,6 +30,7 @@ type Resolved struct {
 	Address   mountspec.Address
 	Workspace *mountspec.Workspace
 	Storage   *mountspec.Storage // the effective block, refs followed
+	Code      *mountspec.Code    // nil: it is no code project (AIP-34, Workspace as repo)
 	Trust     Trust
 	Verified  bool   // Trust is more than Unverified
 	Manifest  string // real path, or empty for a workspace without one

@@ -28,11 +28,14 @@
 package control
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/mountspec"
 )
 
 // Schemas of what the API answers.
@@ -124,6 +127,35 @@ type Passthrough struct {
 	Reason string `json:"reason,omitempty"` // why not
 }
 
+// Code says what a code project (CODE.md) is and what a runner would invoke; wsmount runs
+// nothing of it.
+type Code struct {
+	Name        string `json:"name,omitempty"`
+	Version     string `json:"version,omitempty"`
+	Description string `json:"description,omitempty"`
+	Entry       string `json:"entry,omitempty"`
+}
+
+// CodeOf is nil for nil.
+func CodeOf(c *mountspec.Code) *Code {
+	if c == nil {
+		return nil
+	}
+	return &Code{c.Name, c.Version, c.Description, c.Entry()}
+}
+
+// String is one line.
+func (c *Code) String() string {
+	if c == nil {
+		return ""
+	}
+	text := strings.TrimSpace(cmp.Or(c.Name, "without a name") + " " + c.Version)
+	if c.Entry != "" {
+		text += "; it is run as: " + c.Entry
+	}
+	return text
+}
+
 // Part is the status of one volume of the tree.
 type Part struct {
 	Name       string `json:"name"`
@@ -132,6 +164,7 @@ type Part struct {
 	Mode       string `json:"mode"`           // sync mode: canonical, pull-push, watch
 	Path       string `json:"path,omitempty"` // of a local store
 	Unverified bool   `json:"unverified"`
+	Code       *Code  `json:"code,omitempty"` // of a workspace that is a code project
 
 	Unavailable string   `json:"unavailable,omitempty"` // why an optional part is not there
 	ReadOnly    string   `json:"readOnly,omitempty"`    // why, or empty

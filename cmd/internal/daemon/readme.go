@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
@@ -22,6 +23,7 @@ func (p *part) readme() []byte {
 		title string
 		lines []string
 	}{
+		{"CODE", p.tellCode()},
 		{"WRITING", p.tellWriting()},
 		{"SENDING", p.tellSending()},
 		{"CHANGES OF OTHERS", p.tellOthers()},
@@ -40,6 +42,18 @@ var tellFailures = []string{
 	"               the error that the program got, the reason; before them, after a",
 	"               #, the work in the background that fails until now",
 	"status.json    the state of all this as it is now",
+}
+
+// tellCode says that the workspace is a code project (AIP-34, Workspace as repo).
+func (p *part) tellCode() []string {
+	if p.Code == nil {
+		return nil
+	}
+	lines := []string{"The workspace is a code project: " + p.Code.String() + "."}
+	if p.Code.Description != "" {
+		lines = append(lines, wrap.Lines(p.Code.Description, 76)...)
+	}
+	return lines
 }
 
 func (p *part) tellWriting() []string {

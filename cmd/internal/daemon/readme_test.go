@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 )
@@ -33,6 +34,7 @@ func TestReadme(t *testing.T) {
 		{"directory", Source{Durability: "disk", Governing: []string{"WORKSPACE.md"}}, "cannot be changed from inside:\n    WORKSPACE.md\n", "volatile"},
 		{"volatile", Source{Durability: "volatile: tmpfs"}, "Nothing of it is kept for good: it is volatile: tmpfs", "READ-ONLY"},
 		{"read-only", Source{ReadOnly: "storage (STORAGE.md:3)"}, "READ-ONLY: storage (STORAGE.md:3).", "SENDING"},
+		{"code project", Source{Durability: "disk", Code: &control.Code{Name: "render", Entry: "node main.js"}}, "CODE\n  The workspace is a code project: render; it is run as: node main.js.\n", "READ-ONLY"},
 		{"unavailable", Source{Unavailable: "no such host"}, "Not available", "You may write"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/state"
@@ -29,6 +30,7 @@ type Source struct {
 	Governing  []string
 	Unverified bool
 	Optional   bool
+	Code       *control.Code // of a workspace that is a code project
 	Durability string
 	missing    bool // the directory is not there yet
 
@@ -232,7 +234,7 @@ func (b *builder) add(r *host.Resolved, at string) error {
 		return err
 	}
 	s := Source{Name: r.Address.String(), At: at, Provider: r.Storage.Provider, Mode: string(r.Storage.Sync.Mode),
-		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Durability: "disk", Cached: cached,
+		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Code: control.CodeOf(r.Code), Durability: "disk", Cached: cached,
 		Place: [3]string{r.Address.Owner, r.Address.Slug + r.Part, placeName(r.Fingerprint, b.copyName)}, resolved: r,
 		Open: func(ctx context.Context, e Env) (fs.Volume, error) { return open(ctx, r, e) }}
 	if cached {
