@@ -25,9 +25,9 @@ func initCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "init",
 		Usage:     "write a WORKSPACE.md that validates",
-		ArgsUsage: "DIR",
-		Description: "Makes DIR if needed and declares it as a workspace whose files lie in it. Never overwrites " +
-			"a manifest.\n\n" +
+		ArgsUsage: "[DIR]",
+		Description: "Makes DIR if needed and declares it as a workspace whose files lie in it; or, with --from-row, writes what " +
+			"the host configuration says of a workspace, where that is looked for. Never overwrites a manifest.\n\n" +
 			"  wsmount init ./notes --id @acme/notes --register\n" +
 			"  wsmount @acme/notes /mnt/notes",
 		Flags: []cli.Flag{
@@ -35,6 +35,7 @@ func initCommand() *cli.Command {
 			&cli.StringFlag{Name: "name", Usage: "`NAME` for people (default: the directory's)"},
 			&cli.StringFlag{Name: "owner-id", Usage: "stable `ID` of the owner (default: the one that this host knows, or a new one)"},
 			&cli.StringFlag{Name: "provider", Value: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`, local-fs or dev-local"},
+			&cli.StringFlag{Name: "from-row", Usage: "the workspace with this `ADDRESS` in the host configuration, instead of DIR"},
 			&cli.BoolFlag{Name: "register", Usage: "also enter it in the registry of this host"},
 		},
 		Action: initAction,
@@ -51,15 +52,7 @@ type initialized struct {
 }
 
 func initAction(c *cli.Context) error {
-	args, err := wantArgs(c, 1, 1)
-	if err != nil {
-		return err
-	}
-	dir, err := absolute(args[0])
-	if err != nil {
-		return err
-	}
-	w, err := newWorkspace(c, dir)
+	w, manifest, err := declared(c)
 	if err != nil {
 		return err
 	}
@@ -67,7 +60,6 @@ func initAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	manifest := filepath.Join(dir, "WORKSPACE.md")
 	undo, err := writeNew(manifest, text)
 	if err != nil {
 		return err
@@ -87,6 +79,41 @@ func initAction(c *cli.Context) error {
 	printNotes(c, out.Notes)
 	_, err = fmt.Fprintf(c.App.Writer, "%s: %s\n", out.ID, manifest)
 	return err
+}
+
+// declared is the workspace that is asked for, and where its manifest goes.
+func declared(c *cli.Context) (*mountspec.Workspace, string, error) {
+	row := c.String("from-row")
+	if row == "" {
+		args, err := wantArgs(c, 1, 1)
+		if err != nil {
+			return nil, "", err
+		}
+		dir, err := absolute(args[0])
+		if err != nil {
+			return nil, "", err
+		}
+		w, err := newWorkspace(c, dir)
+		return w, filepath.Join(dir, "WORKSPACE.md"), err
+	}
+	if _, err := wantArgs(c, 0, 0); err != nil {
+		return nil, "", err
+	}
+	a, err := mountspec.ParseAddress(row)
+	if err != nil {
+		return nil, "", exit.New(exit.Usage, "%w", err).Hint("for example --from-row @acme/notes")
+	}
+	h, err := openHost(c, false)
+	if err != nil {
+		return nil, "", err
+	}
+	defer h.close()
+	w, manifest := h.resolver.Row(a)
+	if w == nil {
+		return nil, "", exit.New(exit.Unresolvable, "the host configuration says nothing of %s that a manifest would", a).
+			Hint("write name, storage or the like into its entry of workspaces, or `wsmount init DIR --id %s`", a)
+	}
+	return w, manifest, nil
 }
 
 // initProviders need nothing but a directory.

@@ -108,3 +108,21 @@ func TestRegisteringSaysWhatItOverlaps(t *testing.T) {
 	}
 	assert.Contains(t, w.run("registry", "add", "notes/sub", "--json").out, `"notes": [`, "as JSON")
 }
+
+// A row of the configuration becomes the manifest that it stands for, and is in step with it.
+func TestInitFromRow(t *testing.T) {
+	w := newWorld(t)
+	w.write("home/.config/wsmount/config.yaml", "workspaces: { \"@acme/row\": { path: "+w.path("files")+", name: A row, tags: [ x ], read_only: true }, \"@acme/plain\": "+w.path("plain")+" }\n")
+	assert.OK(t, os.Chmod(w.path("home/.config/wsmount/config.yaml"), 0o600))
+	w.mkdir("files")
+	before := w.ok("resolve", "@acme/row")
+	w.ok("init", "--from-row", "@acme/row")
+	w.ok("validate", "--strict", w.path("files/WORKSPACE.md"))
+	assert.Contains(t, before, "read-only")
+	assert.Contains(t, w.ok("resolve", "@acme/row"), "read-only")
+	w.refused(exit.Failed, "exists already", "init", "--from-row", "@acme/row")
+	w.refused(exit.Unresolvable, "@acme/plain", "init", "--from-row", "@acme/plain")
+	w.refused(exit.Usage, "--from-row", "init", "--from-row", "row")
+	w.refused(exit.Usage, "argument", "init", w.path("other"), "--from-row", "@acme/row")
+	w.refused(exit.Usage, "argument", "init")
+}

@@ -34,8 +34,9 @@ type Config struct {
 
 // A WorkspaceEntry registers a workspace by hand.
 type WorkspaceEntry struct {
-	Path    string // directory, or WORKSPACE.md
+	Path    string // directory, or WORKSPACE.md; it need not be there if Row names a storage
 	OwnerID string // empty: any
+	Row     *Row   // nil: the entry says nothing that a manifest would
 }
 
 // A Pair of address patterns: From may use what To has.

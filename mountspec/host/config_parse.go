@@ -85,12 +85,21 @@ func (p configReader) paths(to *[]string) func(node) {
 
 func (p configReader) workspaces(v node) {
 	v.each(func(key string, at, val node) {
-		_, err := mountspec.ParseAddress(key)
+		a, err := mountspec.ParseAddress(key)
 		if !at.check("address", "write \"@owner/slug\"", err) {
 			return
 		}
 		var e WorkspaceEntry
-		e.Path = p.located(val, "directory of the WORKSPACE.md", fields{"owner_id": func(n node) { n.into(&e.OwnerID) }})
+		var row rowReader
+		more := row.fields()
+		more["owner_id"] = func(n node) { n.into(&e.OwnerID) }
+		if val.isMapping() && hasKey(val.n, "storage") && !hasKey(val.n, "path") {
+			val.object(more)
+			e.Path = rowDir(p.o.Name, a)
+		} else {
+			e.Path = p.located(val, "directory of the WORKSPACE.md", more)
+		}
+		e.Row = row.workspace(val, a, e.OwnerID, e.Path)
 		p.c.Workspaces[key] = e
 	})
 }

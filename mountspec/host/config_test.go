@@ -63,7 +63,7 @@ func TestParseConfig(t *testing.T) {
 	}
 	want := &Config{
 		Path: "/etc/wsmount/config.yaml", Dir: "/etc/wsmount",
-		Workspaces: map[string]WorkspaceEntry{"@acme/marketing-ops": {"/home/u/ws/marketing-ops", "01234"}, "@acme/short": {Path: "/etc/wsmount/rel/dir"}},
+		Workspaces: map[string]WorkspaceEntry{"@acme/marketing-ops": {Path: "/home/u/ws/marketing-ops", OwnerID: "01234"}, "@acme/short": {Path: "/etc/wsmount/rel/dir"}},
 		Storages: map[string]StorageEntry{"@acme/shared-s3-policy": {Path: "/home/u/storage/shared.STORAGE.md"},
 			"@acme/one-place": {Path: "/home/u/storage/one.STORAGE.md", Shared: true}},
 		Manifests:  map[string]string{"@acme/policies/team": "/etc/team.POLICY.md"},

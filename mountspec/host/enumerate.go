@@ -160,7 +160,7 @@ func (f *finder) allRegistered() []candidate {
 			continue
 		}
 		a, _ := mountspec.ParseAddress(name)
-		list = append(list, candidate{addr: a, path: w.Path, trust: Registered, how: f.r.cfg.Path, ownerID: w.OwnerID, checked: true})
+		list = append(list, candidate{addr: a, path: w.Path, trust: Registered, how: f.r.cfg.Path, ownerID: w.OwnerID, row: w.Row, checked: true})
 	}
 	return list
 }

@@ -25,6 +25,7 @@ type candidate struct {
 	how     string        // for Explain and errors
 	ownerID string        // empty: not known
 	entry   *Registration // nil: not in the registry file
+	row     *Row          // nil: the configuration says nothing that a manifest would
 	checked bool          // the file must be safe from other users: nothing else pins it
 }
 
@@ -86,9 +87,9 @@ func (f *finder) registered(a mountspec.Address) (candidate, bool, error) {
 	}
 	switch {
 	case inRegistry:
-		return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e}, true, nil
+		return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e, row: w.Row}, true, nil
 	case inConfig:
-		return candidate{addr: a, path: w.Path, trust: Registered, how: "the host configuration", ownerID: w.OwnerID, checked: true}, true, nil
+		return candidate{addr: a, path: w.Path, trust: Registered, how: "the host configuration", ownerID: w.OwnerID, row: w.Row, checked: true}, true, nil
 	}
 	return candidate{}, false, nil
 }
@@ -383,7 +384,7 @@ func (f *finder) byPath(path string, trust bool) candidate {
 		if samePlace(w.Path, path) {
 			a, _ := mountspec.ParseAddress(addr)
 			f.step(path, "registered as "+addr+" in "+f.r.cfg.Path)
-			return candidate{addr: a, path: w.Path, trust: Registered, how: "the host configuration", ownerID: w.OwnerID, checked: true}
+			return candidate{addr: a, path: w.Path, trust: Registered, how: "the host configuration", ownerID: w.OwnerID, row: w.Row, checked: true}
 		}
 	}
 	c := candidate{path: path, how: "the command line"}

@@ -31,8 +31,8 @@ type loaded struct {
 	warnings  mountspec.Findings
 	reserved  []string
 	code      *mountspec.Code // nil: it is no code project
-	sandbox   *sandbox // nil: the workspace has none
-	scratch   string   // tells the default directory of a sandbox's mount from the workspace's own
+	sandbox   *sandbox        // nil: the workspace has none
+	scratch   string          // tells the default directory of a sandbox's mount from the workspace's own
 }
 
 // A base is what references of one manifest are relative to.
@@ -83,6 +83,12 @@ func (s *session) takeWorkspace(l *loaded, f *file) error {
 	ws, findings := mountspec.ParseWorkspace(f.source(), s.parse())
 	if err := s.findings(l, f.path, findings); err != nil {
 		return err
+	}
+	if row := l.cand.row; row != nil {
+		if key := row.differs(ws); key != "" {
+			return denied("", f.path, "make them the same, or take "+key+" out of workspaces in "+s.r.cfg.Path,
+				"its %s is not what the host configuration says of %s", key, l.cand.addr)
+		}
 	}
 	l.ws, l.manifest, l.files = ws, f.path, append(l.files, f)
 	l.home.dir = filepath.Dir(f.path)
@@ -145,14 +151,19 @@ func (s *session) withoutManifest(l *loaded, path string) error {
 		l.home.dir, l.home.root = dir, dir
 		return s.takeWorkspace(l, &file{path: e.Files[0].Path, data: []byte(e.Files[0].Text)})
 	}
-	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+	if st, err := os.Stat(dir); (err != nil || !st.IsDir()) && !l.cand.row.hasStorage() {
 		return fileError("", path, fs.ErrNotExist)
 	}
 	if l.cand.addr == (mountspec.Address{}) {
 		return unresolvable("", dir, "give it an address with --id @owner/slug, or write a manifest with wsmount init", "there is no %s in it", manifestName)
 	}
-	s.defaulted("manifest", "none in "+dir+", so that the directory is the store")
 	l.reserved = append(l.reserved, filepath.Join(dir, manifestName))
+	if row := l.cand.row; row != nil {
+		s.step("manifest", "none in "+dir+", so that it is what the host configuration says")
+		l.ws, l.home.dir, l.home.root = row.Workspace, dir, dir
+		return nil
+	}
+	s.defaulted("manifest", "none in "+dir+", so that the directory is the store")
 	const text = "---\nschema: storage/v1\nprovider: local-fs\nconfig:\n  mount_path: .\n---\n"
 	st, findings := mountspec.ParseStorage(mountspec.Source{Name: path, Data: []byte(text)}, mountspec.Options{})
 	if err := findings.Err(); err != nil {

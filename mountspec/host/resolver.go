@@ -101,6 +101,16 @@ func (r *Resolver) Principal() string {
 	return "user://" + strconv.Itoa(os.Geteuid())
 }
 
+// Row is what the configuration says of a workspace in the words of a manifest, and where
+// its manifest would lie. The workspace is nil when it says nothing of the kind.
+func (r *Resolver) Row(a mountspec.Address) (*mountspec.Workspace, string) {
+	e := r.cfg.Workspaces[a.String()]
+	if e.Row == nil {
+		return nil, ""
+	}
+	return e.Row.Workspace, manifestOf(e.Path)
+}
+
 // owners lists the owners of every registered workspace.
 func (r *Resolver) owners(reg *registryFile) []string {
 	seen := map[string]bool{}

@@ -170,3 +170,8 @@ func (w *world) symlink(target, rel string) {
 	w.mkdir(filepath.Dir(rel))
 	assert.OK(w.t, os.Symlink(target, w.path(rel)))
 }
+
+// row makes the configuration one with an entry of @acme/row; DIR is the world's.
+func (w *world) row(entry string) {
+	w.config = "workspaces: { \"@acme/row\": { " + strings.ReplaceAll(entry, "DIR", w.dir) + " } }\n"
+}

@@ -1,0 +1,156 @@
+package host
+
+import (
+	"path/filepath"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+// rowKeys are the keys of an entry of workspaces that are those of a manifest.
+var rowKeys = []string{"name", "description", "version", "storage", "identity", "tags", "code", "policy"}
+
+// rowReader collects a row from the values of an entry.
+type rowReader struct {
+	doc       yaml.Node
+	ownerType string
+	readOnly  *yaml.Node
+	named     []string // keys that the entry has
+}
+
+// fields are how the keys of a row are read.
+func (r *rowReader) fields() fields {
+	f := fields{
+		"owner_type": func(v node) {
+			r.ownerType, _ = v.oneOf("user", "org", "guild")
+			r.named = append(r.named, "owner_type")
+		},
+		"read_only": func(v node) {
+			r.readOnly = v.n
+			r.named = append(r.named, "read_only")
+		},
+	}
+	for _, key := range rowKeys {
+		f[key] = func(v node) {
+			r.named = append(r.named, key)
+			val := v.n
+			if key == "storage" && hasKey(val, "provider") {
+				val = mapping("inline", val)
+			}
+			set(&r.doc, key, val)
+		}
+	}
+	return f
+}
+
+// workspace reads the row as the manifest that it stands for; nil: the entry has none, or
+// one that is not valid, which was told at v.
+func (r *rowReader) workspace(v node, a mountspec.Address, ownerID, path string) *Row {
+	if len(r.named) == 0 {
+		return nil
+	}
+	doc := mapping("schema", scalar("workspace/v1"))
+	set(doc, "id", scalar(a.String()))
+	set(doc, "owner", mapping("type", scalar(orDefault(r.ownerType, "user")), "id", scalar(orDefault(ownerID, a.Owner)), "slug", scalar(a.Owner)))
+	doc.Content = append(doc.Content, r.doc.Content...)
+	for key, val := range map[string]*yaml.Node{"name": scalar(a.String()), "version": scalar("0.1.0"),
+		"storage": mapping("inline", mapping("provider", scalar("local-fs"), "config", mapping("mount_path", scalar(filepath.Dir(manifestOf(path))))))} {
+		if !hasKey(doc, key) {
+			set(doc, key, val)
+		}
+	}
+	if r.readOnly != nil {
+		set(doc, "defaults", mapping("read_only", r.readOnly))
+	}
+	text, err := yaml.Marshal(doc)
+	if !v.check("row", "this is a fault of wsmount", err) {
+		return nil
+	}
+	name := filepath.Join(path, manifestName)
+	ws, found := mountspec.ParseWorkspace(mountspec.Source{Name: name, Data: []byte("---\n" + string(text) + "---\n")}, mountspec.Options{})
+	for _, f := range found.Filter(mountspec.Error) {
+		v.fail(f.Rule, f.Hint, "%s: %s", f.Path, f.Message)
+	}
+	if found.Err() != nil {
+		return nil
+	}
+	return &Row{Workspace: ws, named: r.named}
+}
+
+// A Row is the manifest that an entry of the configuration stands for: name, owner type,
+// version, storage and the like, in the words of a WORKSPACE.md, which the workspace then
+// needs not have (AIP-34: it "is still a workspace - hosts fall back to defaults inferred
+// from their database row"). It is not changed.
+type Row struct {
+	Workspace *mountspec.Workspace
+	named     []string // keys that the entry has: the others are defaults
+}
+
+// hasStorage reports whether the entry names a storage: the workspace then needs no directory.
+func (r *Row) hasStorage() bool { return r != nil && slices.Contains(r.named, "storage") }
+
+// differs is the first key of the row that a manifest says otherwise, or "". The row and
+// the manifest of one workspace are in step.
+func (r *Row) differs(ws *mountspec.Workspace) string {
+	row := r.Workspace
+	// same compares a block by what it prints.
+	same := func(with func(to *mountspec.Workspace)) bool {
+		other := *row
+		with(&other)
+		x, err1 := row.Marshal()
+		y, err2 := other.Marshal()
+		return err1 == nil && err2 == nil && string(x) == string(y)
+	}
+	for _, c := range []struct {
+		key  string
+		same bool
+	}{
+		{"name", row.Name == ws.Name},
+		{"description", row.Description == ws.Description},
+		{"version", row.Version == ws.Version},
+		{"owner_type", row.Owner.Type == ws.Owner.Type},
+		{"read_only", row.Defaults.ReadOnly == ws.Defaults.ReadOnly},
+		{"tags", slices.Equal(row.Tags, ws.Tags)},
+		{"storage", same(func(to *mountspec.Workspace) { to.Storage = ws.Storage })},
+		{"identity", same(func(to *mountspec.Workspace) { to.Identity = ws.Identity })},
+		{"code", same(func(to *mountspec.Workspace) { to.Code = ws.Code })},
+		{"policy", same(func(to *mountspec.Workspace) { to.Policy = ws.Policy })},
+	} {
+		if !c.same && slices.Contains(r.named, c.key) {
+			return c.key
+		}
+	}
+	return ""
+}
+
+// rowDir is where a row without a path has its relative files, and may get a manifest.
+func rowDir(config string, a mountspec.Address) string {
+	return filepath.Join(filepath.Dir(config), "workspaces", a.Owner, a.Slug)
+}
+
+func scalar(s string) *yaml.Node {
+	n := new(yaml.Node)
+	n.SetString(s)
+	return n
+}
+
+func mapping(pairs ...any) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for i := 0; i < len(pairs); i += 2 {
+		set(n, pairs[i].(string), pairs[i+1].(*yaml.Node))
+	}
+	return n
+}
+
+func set(n *yaml.Node, key string, val *yaml.Node) { n.Content = append(n.Content, scalar(key), val) }
+
+func hasKey(n *yaml.Node, key string) bool {
+	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return true
+		}
+	}
+	return false
+}

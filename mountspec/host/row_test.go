@@ -1,0 +1,92 @@
+package host
+
+import (
+	"os"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+)
+
+// What the configuration says of a workspace without a WORKSPACE.md is its manifest
+// (AIP-34, Optional for backward compatibility).
+func TestRow(t *testing.T) {
+	for _, tt := range []struct {
+		name, row string
+		check     func(t *testing.T, w *world, r *Resolved)
+	}{
+		{"a directory", "path: DIR/files, name: Notes, version: 1.2.3, tags: [ x ]", func(t *testing.T, w *world, r *Resolved) {
+			assert.Equal(t, r.Workspace.Name+" "+r.Workspace.Version+" "+r.Workspace.Tags[0], "Notes 1.2.3 x")
+			assert.Equal(t, r.Local.Path, w.path("files"))
+			assert.False(t, r.ReadOnly.On(), "it is read-only")
+		}},
+		{"read-only", "path: DIR/files, read_only: true", func(t *testing.T, w *world, r *Resolved) {
+			assert.True(t, r.ReadOnly.On(), "it is not read-only")
+		}},
+		{"a storage, and no directory", "storage: { provider: dev-local, config: {} }, owner_id: \"7\", owner_type: org", func(t *testing.T, w *world, r *Resolved) {
+			assert.Equal(t, r.Storage.Provider+" "+r.Workspace.Owner.Type+" "+r.Workspace.Owner.ID, "dev-local org 7")
+		}},
+		{"authors", "path: DIR/files, identity: { name: Ann, email: ann@acme.test }", func(t *testing.T, w *world, r *Resolved) {
+			assert.Equal(t, r.Identity[0].Name, "Ann")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.mkdir("files")
+			w.row(tt.row)
+			got := w.ok("@acme/row", ResolveOptions{})
+			assert.Equal(t, got.Address.String()+" "+got.Trust.String(), "@acme/row registered")
+			tt.check(t, w, got)
+		})
+	}
+}
+
+// A row that no manifest could be is refused where it stands, in the words of a manifest.
+func TestBadRow(t *testing.T) {
+	for _, tt := range []struct{ name, row, says string }{
+		{"version", "path: DIR/files, version: new", "version"},
+		{"storage", "storage: { provider: self-bucket }", "config"},
+		{"key", "path: DIR/files, nam: x", "unknown key"},
+		{"owner type", "path: DIR/files, owner_type: team", "team"},
+		{"no place", "name: x", "path is missing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.row(tt.row)
+			_, found := ParseConfig([]byte(w.config), ParseOptions{Name: w.path("config.yaml"), Home: w.home})
+			err := found.Err()
+			if err == nil {
+				t.Fatal("it is taken")
+			}
+			assert.Contains(t, err.Error(), tt.says)
+		})
+	}
+}
+
+// The row and the manifest of one workspace are in step, in what the row names.
+func TestRowAndManifest(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("files", "@acme/row", "tags: [ x ]")
+	for _, tt := range []struct{ row, differs string }{
+		{"path: DIR/files", ""},
+		{"path: DIR/files, name: A test, version: 1.0.0, tags: [ x ], owner_type: org", ""},
+		{"path: DIR/files, name: Other", "its name"},
+		{"path: DIR/files, tags: [ y ]", "its tags"},
+		{"path: DIR/files, read_only: true", "its read_only"},
+		{"path: DIR/files, storage: { provider: dev-local, config: {} }", "its storage"},
+		{"path: DIR/files, identity: { name: Ann, email: ann@acme.test }", "its identity"},
+	} {
+		w.row(tt.row)
+		if tt.differs != "" {
+			w.refused("@acme/row", ResolveOptions{}, Denied, tt.differs)
+			continue
+		}
+		w.ok("@acme/row", ResolveOptions{})
+	}
+	// The same storage, written in the row.
+	w.mkdir("more/data")
+	w.manifest("more", "@acme/row", "{ inline: { provider: local-fs, config: { mount_path: ./data } } }")
+	w.row("path: DIR/more, storage: { provider: local-fs, config: { mount_path: ./data } }")
+	w.ok("@acme/row", ResolveOptions{})
+	assert.OK(t, os.Remove(w.path("more/WORKSPACE.md")))
+	w.ok("@acme/row", ResolveOptions{})
+}
