@@ -229,7 +229,7 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 	if stale, err := e.outdated(ctx, s, op); stale {
 		return "", false, errors.Join(err, errAgain)
 	}
-	if err := s.open(context.WithValue(ctx, lookLater{}, true)); err != nil {
+	if err := s.open(ctx); err != nil {
 		return "", false, errors.Join(err, e.dropSet(s.pending(op)))
 	}
 	result := providers.CommitResult{}

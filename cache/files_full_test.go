@@ -161,10 +161,8 @@ func TestFullDiskIsNoRefusal(t *testing.T) {
 	w := newWorld(t, recording(&c), func(w *world, _ *Options) { w.tamper("f", "content") })
 	ino := table.Ino(w.walk("f"))
 	before := c.of(providers.MethodRead)
-	w.is(w.v.source(ino, nil)(t.Context(), 0, 7, fullDisk{}), syscall.ENOSPC)
-	locked := w.v.lock()
-	refused := !locked.pulls.breaker.since.IsZero()
-	locked.unlock()
+	w.is(w.v.fetch.Fetch(t.Context(), ino, w.v.whereabouts(ino).gen, 0, 7, fullDisk{}), syscall.ENOSPC)
+	refused := w.v.fetch.breaker.IsOpen()
 	if n := c.of(providers.MethodRead) - before; n != 1 || refused {
 		t.Errorf("the backend was asked %d times, and refused: %v", n, refused)
 	}

@@ -58,11 +58,12 @@ func (f *file) firstBytes(size int64) (off, n int64) {
 	return 0, 0
 }
 
-// reaching runs what may have to wait for the backend.
+// reaching runs what may have to wait for the backend, for a program.
 func (v *Volume) reaching(op *fs.Op, do func(ctx context.Context) error) error {
 	w := v.wait(op, 0)
 	defer w.close()
-	return translate(w.cause(do(w)))
+	err := v.fetching(w, func() error { return do(w) })
+	return translate(w.cause(v.staleOnce(err)))
 }
 
 // changes reports whether this open can have something to send.

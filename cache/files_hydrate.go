@@ -5,62 +5,169 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// errMoved says that the version that was listed is not there any more.
-var errMoved = errors.New("the listed version is gone")
+// errVersionGone says that the remote does not have a version where it was known to be.
+var errVersionGone = errors.New("the listed version is gone")
+
+// goneError is errVersionGone of the content of an inode. Its cause does not say what
+// kind of error it is: a version that is elsewhere is no conflict.
+type goneError struct {
+	ino   table.Ino
+	was   whereabouts // where it was looked for
+	cause error       // nil: it was known to be nowhere
+}
+
+func (e *goneError) Error() string {
+	if e.cause == nil {
+		return errVersionGone.Error()
+	}
+	return fmt.Sprintf("%v: %v", errVersionGone, e.cause)
+}
+
+func (e *goneError) Is(target error) bool { return target == errVersionGone }
+
+// source gives bytes of content that is not local.
+type source interface {
+	// Fetch writes [off, off+n) of a content version of an inode, and of no other, so that
+	// ranges fetched apart belong together: errOutdated says that the inode has another
+	// one by now. It asks the remote and nothing else. It neither looks at names nor waits
+	// for an operation of ours: errVersionGone says that the version is not where it was
+	// known to be, which the caller may look into (Volume.fetching).
+	Fetch(ctx context.Context, x table.Ino, version uint64, off, n int64, to io.WriterAt) error
+}
 
 // maxFetches is how many ranges a volume reads at once: what they hold is for the
 // budget to bound.
 const maxFetches = 64
 
-// source gives the missing blocks of an inode's content. What it reads is pinned
-// to one version, so that ranges read apart belong together. When a pull has given
-// the inode another version than that of oi, which is nil for who opened none, the
-// error is errOutdated. A version
-// that is gone at the backend is looked into before the error is told: then the
-// name leads to the new one, and the error is fs.ErrStale, once.
-func (v *Volume) source(x table.Ino, oi *openInode) content.Source {
+// hydrator fetches content.
+type hydrator struct {
+	v       *Volume
+	slots   chan struct{} // fetches under way
+	breaker *files.ReadBreaker
+}
+
+var _ source = (*hydrator)(nil)
+
+func newHydrator(v *Volume) *hydrator {
+	return &hydrator{v: v, slots: make(chan struct{}, maxFetches), breaker: files.NewReadBreaker(v.o.Now, v.o.Patience/2)}
+}
+
+// of gives the missing blocks of a content version of an inode.
+func (h *hydrator) of(x table.Ino, version uint64) content.Source {
 	return func(ctx context.Context, off, n int64, to io.WriterAt) error {
-		w := v.wait(nil, v.o.Patience/2)
-		defer w.close()
-		defer context.AfterFunc(ctx, w.close)()
-		w.later = ctx.Value(lookLater{}) != nil
-		release, err := v.fetchSlot(w)
-		if err != nil {
-			return translate(w.cause(err))
-		}
-		defer release()
-		for try := 1; ; try++ {
-			was := v.whereabouts(x)
-			err = w.cause(v.fetchRange(w, x, oi, off, n, to))
-			switch {
-			case !errors.Is(err, errMoved):
-				return translate(err)
-			case w.later:
-				return err
-			}
-			elsewhere, err := v.moved(w, x, oi, was, err)
-			if !elsewhere || try == maxTries {
-				return err
-			}
-		}
+		return h.Fetch(ctx, x, version, off, n, to)
 	}
 }
 
-// lookLater is the key of a context whose owner has a set under way, under
-// puller.headLock: what is not where it was cannot be looked for before that is over,
-// so the error is errMoved.
-type lookLater struct{}
+// Fetch implements source.
+func (h *hydrator) Fetch(ctx context.Context, x table.Ino, version uint64, off, n int64, to io.WriterAt) error {
+	w := h.v.wait(nil, h.v.o.Patience/2)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	release, err := h.slot(w)
+	if err != nil {
+		return translate(w.cause(err))
+	}
+	defer release()
+	var got reach
+	err = h.read(w, x, version, func(was whereabouts) error {
+		got.again()
+		o := providers.ReadOptions{Offset: off, Length: n, Version: was.version}
+		return h.readRange(w, x, was.at, o, func(n int) { progressed(w, &got, n) }, to)
+	})
+	return translate(w.cause(err))
+}
+
+// fetchTarget fetches the target of a symbolic link. Its errors are those of
+// [source.Fetch].
+func (h *hydrator) fetchTarget(ctx context.Context, x table.Ino) error {
+	w := h.v.wait(nil, h.v.o.Patience/2)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	was := h.v.whereabouts(x)
+	if !was.ok {
+		return fs.ErrStale
+	}
+	var target []byte
+	err := h.read(w, x, was.gen, func(was whereabouts) (err error) {
+		target, _, err = providers.Fetch(w, h.v.p, was.at, providers.ReadOptions{Version: was.version, Length: maxTarget + 1})
+		return err
+	})
+	if err != nil {
+		return translate(w.cause(err))
+	}
+	if len(target) == 0 || len(target) > maxTarget {
+		return fmt.Errorf("%s: a link with a target of %d bytes: %w", was.at, len(target), providers.ErrCorrupt)
+	}
+	return h.v.update(func(v *Tx) error {
+		if n := v.table.Edit(x); n != nil && n.Target == "" {
+			n.Target, n.Size = string(target), int64(len(target))
+		}
+		return nil
+	})
+}
+
+// maxTarget is the longest target of a symbolic link that Linux takes.
+const maxTarget = 4095
+
+// slot waits until not too many read at once.
+func (h *hydrator) slot(ctx context.Context) (release func(), err error) {
+	select {
+	case h.slots <- struct{}{}:
+		return func() { <-h.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// readerPause is the longest pause between two tries of a read, so that it has its
+// content soon after the remote is back.
+const readerPause = time.Second
+
+// read runs do until the remote has answered it, as long as the breaker allows.
+func (h *hydrator) read(ctx context.Context, x table.Ino, version uint64, do func(whereabouts) error) error {
+	began := h.v.o.Now()
+	hope := func(error) bool { return h.breaker.Refused(began) }
+	return h.v.retryWhile(ctx, readerPause, hope, func(context.Context) error {
+		err := h.tryRead(x, version, do)
+		if err == nil || !again(err) {
+			h.breaker.Answered()
+		}
+		return err
+	})
+}
+
+// tryRead runs do for where the remote has a content version. Where that is it asks anew
+// each time: a rename of ours may have ended meanwhile.
+func (h *hydrator) tryRead(x table.Ino, version uint64, do func(whereabouts) error) error {
+	for {
+		was := h.v.whereabouts(x)
+		switch {
+		case was.gen != version:
+			return errOutdated
+		case !was.ok:
+			return &goneError{ino: x, was: was}
+		}
+		err := do(was)
+		switch {
+		case !isElsewhere(err) && !errors.Is(err, errVersionGone):
+			return err
+		case h.v.whereabouts(x) == was:
+			return &goneError{x, was, err}
+		}
+	}
+}
 
 // whereabouts is where the backend has the missing content of an inode, and of
 // which state that is.
@@ -86,55 +193,6 @@ func (v *View) whereaboutsOf(x table.Ino) (o whereabouts) {
 	return o
 }
 
-// fetchSlot waits until not too many read at once.
-func (v *Volume) fetchSlot(ctx context.Context) (release func(), err error) {
-	select {
-	case v.puller.slots <- struct{}{}:
-		return func() { <-v.puller.slots }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// fetchRange reads a range, again when it breaks off. Where it is read is asked
-// anew each time: a rename of ours may be on its way.
-func (v *Volume) fetchRange(w *waiting, x table.Ino, oi *openInode, off, n int64, to io.WriterAt) error {
-	var last providers.Locator
-	var got reach
-	return v.retryRead(w, func(ctx context.Context) error {
-		for {
-			locked := v.lock()
-			o, outdated := locked.whereaboutsOf(x), oi != nil && oi.outdated(locked.table.Inode(x))
-			locked.unlock()
-			switch {
-			case outdated:
-				return errOutdated
-			case !o.ok:
-				return errMoved
-			}
-			at := o.at
-			got.again()
-			opts := providers.ReadOptions{Offset: off, Length: n, Version: o.version}
-			err := v.readRange(w, x, at, opts, func(n int) { progressed(w, &got, n) }, to)
-			if !isElsewhere(err) {
-				return err
-			}
-			switch {
-			case w.later:
-				return fmt.Errorf("%w: %w", errMoved, err)
-			case v.waitForPlace(w, x): // a rename of ours was on its way
-				if w.Err() != nil {
-					return err
-				}
-			case at == last:
-				return fmt.Errorf("%w: %w", errMoved, err)
-			default:
-				last = at
-			}
-		}
-	})
-}
-
 // isElsewhere reports whether an error says that a version is not at a place any
 // more: something else is, or there is no such place.
 func isElsewhere(err error) bool {
@@ -142,7 +200,8 @@ func isElsewhere(err error) bool {
 }
 
 // readRange writes one range to its place.
-func (v *Volume) readRange(w *waiting, x table.Ino, at providers.Locator, o providers.ReadOptions, got func(n int), to io.WriterAt) error {
+func (h *hydrator) readRange(w *waiting, x table.Ino, at providers.Locator, o providers.ReadOptions, got func(n int), to io.WriterAt) error {
+	v := h.v
 	began, asked := time.Now(), v.remoteAttrGen(x, at)
 	c, err := v.p.Read(w, at, o)
 	if err != nil {
@@ -156,7 +215,7 @@ func (v *Volume) readRange(w *waiting, x table.Ino, at providers.Locator, o prov
 	// One byte more than asked for, so that too much is seen too.
 	body := io.LimitReader(&progress{got, c.Body}, o.Length+1)
 	here := &localWriter{to: io.NewOffsetWriter(to, o.Offset)}
-	n, err := pour(here, body, o.Length)
+	n, err := files.Copy(here, body, o.Length)
 	var errno syscall.Errno
 	if errors.As(here.err, &errno) { // the backend has not failed, and asking it again makes no room
 		return fmt.Errorf("content cannot be kept: %w", here.err)
@@ -179,36 +238,6 @@ func (w *localWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// pieces are what content is carried in: of 32 KiB, as io.Copy has them, a fast
-// backend would need too many system calls.
-var pieces = sync.Pool{New: func() any { return new([256 << 10]byte) }}
-
-// pour copies all of from, about size bytes, in pieces that are as full as can
-// be.
-func pour(to io.Writer, from io.Reader, size int64) (n int64, err error) {
-	if size < 32<<10 {
-		return io.Copy(to, from)
-	}
-	piece := pieces.Get().(*[256 << 10]byte)
-	defer pieces.Put(piece)
-	for err == nil {
-		got := 0
-		for got < len(piece) && err == nil {
-			var more int
-			more, err = from.Read(piece[got:])
-			got += more
-		}
-		if _, werr := to.Write(piece[:got]); werr != nil {
-			return n, werr
-		}
-		n += int64(got)
-	}
-	if err == io.EOF { // and no other: one with a cause is no end
-		err = nil
-	}
-	return n, err
-}
-
 // progressed tells whoever waits of something that came.
 func progressed(w *waiting, got *reach, n int) {
 	if got.by(n) {
@@ -228,100 +257,4 @@ func (p *progress) Read(b []byte) (int, error) {
 		p.got(n)
 	}
 	return n, err
-}
-
-// moved looks at what the backend has where an inode's version was. Elsewhere
-// says that a change of ours was under way: it has the same at another place by
-// now. fs.ErrStale sends the kernel to look the name up again; an inode for
-// which that was said already, and that is as it was then, keeps its version, of
-// which some is nowhere any more. It is not said for what is fetched ahead, of which nobody hears.
-func (v *Volume) moved(ctx context.Context, x table.Ino, oi *openInode, was whereabouts, cause error) (elsewhere bool, err error) {
-	for unsettled := true; unsettled; {
-		for _, l := range v.remoteLinksOf(x) {
-			if err := v.revalidate(ctx, l, false); err != nil {
-				return false, translate(err)
-			}
-		}
-		switch now := v.whereabouts(x); {
-		case now.ok && now.gen != was.gen:
-			return false, errOutdated
-		case now.ok && now != was:
-			return true, fmt.Errorf("%w: %v", fs.ErrUnavailable, cause) // it must not count as a conflict
-		}
-		// While a change of ours is under way there, or meets the other's, the name
-		// is left alone.
-		unsettled = v.waitForPlace(ctx, x) && ctx.Err() == nil
-	}
-	locked := v.lock()
-	defer locked.unlock()
-	kind := fs.ErrUnavailable
-	if !oi.isUnasked() && locked.tellStale(x) {
-		kind = fs.ErrStale
-	}
-	if _, _, there := locked.OriginAt(x); !there {
-		kind = fmt.Errorf("%w: %w", kind, errPartial)
-	}
-	return false, fmt.Errorf("%w: %v", kind, cause) // as above
-}
-
-// toldStale is the state of an inode of which somebody was sent back to its name.
-type toldStale struct {
-	whereabouts
-	named bool
-}
-
-// tellStale reports whether whoever opens an inode is to be sent back to its name, which
-// leads elsewhere now: once, as long as nothing becomes of it. A file that a sandbox has
-// bind-mounted leads to the old inode however often it is looked up.
-func (v *View) tellStale(x table.Ino) bool {
-	told, n := v.pulls.told, v.table.Inode(x)
-	state := toldStale{v.whereaboutsOf(x), n != nil && len(n.Links) > 0}
-	if before, was := told[x]; was && before == state {
-		return false
-	}
-	if len(told) > 4096 {
-		for ino := range told {
-			if v.table.Inode(ino) == nil {
-				delete(told, ino)
-			}
-		}
-	}
-	told[x] = state
-	return true
-}
-
-// maxTarget is the longest target of a symbolic link that Linux takes.
-const maxTarget = 4095
-
-// fetchTarget brings the target of a symbolic link here.
-func (v *Volume) fetchTarget(op *fs.Op, x table.Ino) error {
-	w := v.wait(op, v.o.Patience/2)
-	defer w.close()
-	was := v.whereabouts(x)
-	if !was.ok {
-		return fs.ErrStale
-	}
-	var target []byte
-	err := w.cause(v.retryRead(w, func(ctx context.Context) (err error) {
-		target, _, err = providers.Fetch(ctx, v.p, was.at, providers.ReadOptions{Version: was.version, Length: maxTarget + 1})
-		return err
-	}))
-	switch {
-	case isElsewhere(err):
-		elsewhere, err := v.moved(w, x, nil, was, err)
-		if elsewhere {
-			return fs.ErrStale // the kernel comes again
-		}
-		return err
-	case err != nil:
-		return translate(err)
-	case len(target) == 0 || len(target) > maxTarget:
-		return fmt.Errorf("%s: a link with a target of %d bytes: %w", was.at, len(target), providers.ErrCorrupt)
-	}
-	return v.update(func(v *Tx) error {
-		if n := v.table.Edit(x); n != nil && n.Target == "" {
-			n.Target, n.Size = string(target), int64(len(target))
-		}
-		return nil
-	})
 }

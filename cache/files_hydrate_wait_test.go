@@ -23,7 +23,7 @@ func TestOpenWaitsThroughAPull(t *testing.T) {
 		w := newWorld(t, holding("f", strings.Repeat("long ", 1000)), impatient)
 		x := w.walk("f")
 		for range maxFetches {
-			w.v.puller.slots <- struct{}{}
+			w.v.fetch.slots <- struct{}{}
 		}
 		got := make(chan string)
 		go func() {
@@ -43,7 +43,7 @@ func TestOpenWaitsThroughAPull(t *testing.T) {
 		w.tamper("f", "short")
 		assert.OK(t, assert.ErrOf(w.v.Pull(context.Background(), PullOptions{})))
 		for range maxFetches {
-			<-w.v.puller.slots
+			<-w.v.fetch.slots
 		}
 		assert.Equal(t, <-got, "short", "it")
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -29,8 +30,7 @@ type openInode struct {
 	f    *content.File // nil until opened; set under mu and the volume's lock
 	seen uint64        // f.Writes() that the table has; guarded by mu
 
-	// Guarded by the volume's lock. Unasked are the opens to fetch ahead.
-	opens, writers, unasked int
+	opens, writers int // guarded by the volume's lock
 
 	// untold says that none of this content was shown to anybody: whoever has it open
 	// still waits for the open, to read. A pull may then give the inode another version,
@@ -115,14 +115,10 @@ func (v *Volume) openContent(ino table.Ino, u user) (*openInode, error) {
 		err = v.beginWriting(held)
 	}
 	held.unlock()
-	switch {
-	case err == nil:
+	if err == nil {
 		return oi, nil
-	case u == forAhead:
-		_ = v.closeAhead(oi)
-	default:
-		_ = v.closeContent(oi, u == forWriting)
 	}
+	_ = v.closeContent(oi, u == forWriting)
 	return nil, err
 }
 
@@ -146,9 +142,6 @@ func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
 	}
 	oi.opens++
 	oi.untold = oi.untold && (u == forReading || u == forAhead)
-	if u == forAhead {
-		oi.unasked++
-	}
 	if u == forWriting {
 		oi.writer()
 	}
@@ -199,7 +192,7 @@ func (v *Volume) openFile(oi lockedInode) error {
 	switch {
 	case f != nil:
 		if !f.Whole() {
-			f.SetSource(v.source(oi.ino, oi.openInode))
+			f.SetSource(v.fetch.of(oi.ino, tree.MissingVersion(&n)))
 		}
 	case n.Size == 0:
 		f, err = v.blank(oi)
@@ -279,7 +272,7 @@ func (v *Volume) sparse(oi lockedInode, was *table.Inode, path string) (*content
 	if err != nil {
 		return nil, err
 	}
-	f.SetSource(v.source(oi.ino, oi.openInode))
+	f.SetSource(v.fetch.of(oi.ino, origin.ContentVersion))
 	return f, nil
 }
 

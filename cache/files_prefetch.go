@@ -303,23 +303,11 @@ func (v *Volume) fetchUnasked(s *series, ino table.Ino) error {
 		return err
 	}
 	err = oi.f.FetchAhead(s.ctx, &v.fileSlots)
-	if cerr := v.closeAhead(oi); err == nil {
+	if cerr := v.closeContent(oi, false); err == nil {
 		err = cerr
 	}
 	return err
 }
-
-// closeAhead undoes an openContent for what was fetched ahead.
-func (v *Volume) closeAhead(oi *openInode) error {
-	locked := v.lock()
-	oi.unasked--
-	locked.unlock()
-	return v.closeContent(oi, false)
-}
-
-// isUnasked reports whether nobody but ourselves has an inode open, to have it fetched
-// ahead.
-func (oi *openInode) isUnasked() bool { return oi != nil && oi.opens == oi.unasked }
 
 func btoi(b bool) int {
 	if b {

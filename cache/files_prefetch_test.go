@@ -287,7 +287,7 @@ func TestStaleSiblingIsTold(t *testing.T) {
 	if err := oi.f.FetchAhead(context.Background(), r); err == nil {
 		t.Error("a version that is gone was fetched")
 	}
-	r.ok(r.v.closeAhead(oi))
+	r.ok(r.v.closeContent(oi, false))
 	_, err = r.v.Open(me, old, syscall.O_RDONLY)
 	r.is(err, fs.ErrStale)
 }

@@ -177,15 +177,15 @@ func TestFetchesAreBounded(t *testing.T) {
 		w := newScene(t, holding("f", "one"), impatient)
 		ino := w.walk("f")
 		for range maxFetches {
-			release, err := w.v.fetchSlot(w.v.ctx)
+			release, err := w.v.fetch.slot(w.v.ctx)
 			w.ok(err)
 			defer release()
 		}
 		_, err := w.v.Open(me, ino, syscall.O_RDONLY)
 		w.is(err, fs.ErrUnavailable)
-		<-w.v.puller.slots // one has ended
+		<-w.v.fetch.slots // one has ended
 		assert.Equal(t, w.get("f"), "one")
-		w.v.puller.slots <- struct{}{}
+		w.v.fetch.slots <- struct{}{}
 	})
 }
 

@@ -176,7 +176,11 @@ func (v *Volume) openInode(ctx context.Context, ino table.Ino) (io.ReadCloser, i
 	if err != nil {
 		return nil, 0, err
 	}
-	snap, err := oi.f.Snapshot(ctx)
+	var snap *content.Snapshot
+	err = v.fetching(ctx, func() (err error) {
+		snap, err = oi.f.Snapshot(ctx)
+		return err
+	})
 	if err != nil {
 		v.release(oi)
 		return nil, 0, err

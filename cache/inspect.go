@@ -62,7 +62,9 @@ func (v *Volume) holdSynced(ctx context.Context) error {
 		return providers.ErrUnsupported
 	}
 	for range maxTries {
-		v.puller.headLock.RLock()
+		if err := v.puller.headLock.RLock(ctx); err != nil {
+			return err
+		}
 		is, err := v.isSynced(ctx, s)
 		if err == nil && is {
 			return nil

@@ -52,7 +52,9 @@ var errElsewhere = errors.New("the directory has moved")
 // list brings the names of a directory here that the backend has.
 func (v *Volume) list(w *waiting, dir table.Ino) error {
 	for {
-		v.puller.headLock.RLock()
+		if err := v.puller.headLock.RLock(w); err != nil {
+			return w.cause(err)
+		}
 		mine := v.beginObservation()
 		err := v.listOnce(w, dir, mine)
 		v.endObservation(mine)

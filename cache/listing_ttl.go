@@ -3,10 +3,10 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -48,12 +48,7 @@ const (
 
 // puller is what bringing changes here has to remember.
 type puller struct {
-	slots chan struct{} // fetches under way
-
-	// headLock is held for reading by who asks a store of whole revisions or commits to
-	// it, until what that brought is in the table, and for writing while its head moves
-	// to what others made. It comes before the volume's lock.
-	headLock sync.RWMutex
+	headLock revision.HeadLock
 }
 
 // pulls is what is known of listings and pulls, and of how the remote answers.
@@ -63,12 +58,7 @@ type pulls struct {
 	failing time.Time               // since when listings are late, or not answered; zero: they are answered
 	gone    time.Time               // since when they fail, however long one waits; zero: they do not
 	usual   time.Duration           // what a listing takes
-	breaker readBreaker             // of reads
 	pulling *pulling                // the pull that is under way
-}
-
-func newPuller() puller {
-	return puller{slots: make(chan struct{}, maxFetches)}
 }
 
 // freshness says how far a directory can be believed.
@@ -306,7 +296,7 @@ func (v *View) validatedBy(x table.Ino) (dir table.Ino, ok bool) {
 func (v *Volume) renamed(x table.Ino) error {
 	locked := v.lock()
 	defer locked.unlock()
-	if n := locked.table.Inode(x); n != nil && len(n.Links) == 0 && n.LostName != nil && locked.tellStale(x) {
+	if n := locked.table.Inode(x); n != nil && len(n.Links) == 0 && n.LostName != nil && locked.tellStale(x, nil) {
 		return fs.ErrStale
 	}
 	return nil

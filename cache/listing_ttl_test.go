@@ -381,7 +381,7 @@ func TestSentBackOnceForEachState(t *testing.T) {
 	sent := func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return locked.tellStale(x)
+		return locked.tellStale(x, nil)
 	}
 	if !sent() || sent() {
 		t.Error("not once")

@@ -58,7 +58,7 @@ func (v *Volume) remoteAttrGen(x table.Ino, at providers.Locator) (gen uint64) {
 
 // attrsFetched takes what the answer to a read says of an inode beside its content. asked is
 // attrsThere from before: a chmod may have been quicker. Then the answer may be
-// older, and is not used (errOvertaken). errMoved says that it is no file.
+// older, and is not used (errOvertaken). errVersionGone says that it is no file.
 func (v *Volume) attrsFetched(x table.Ino, at providers.Locator, asked uint64, info providers.Info) error {
 	if v.caps.ListComplete {
 		return nil
@@ -76,7 +76,7 @@ func (v *Volume) attrsFetched(x table.Ino, at providers.Locator, asked uint64, i
 			return nil
 		}
 		if n.IsSymlink() != (info.Kind == providers.KindSymlink) {
-			return errMoved // which has the name looked at
+			return errVersionGone // which has the name looked at
 		}
 		for _, l := range n.RemoteLinks {
 			rec, _ := v.table.Name(l.Dir, l.Name)
@@ -141,7 +141,7 @@ func (e *engine) fetchAttrs(ctx context.Context, x table.Ino) error {
 	if errors.Is(err, errOvertaken) {
 		return errAgain
 	}
-	if errors.Is(err, errMoved) || isElsewhere(err) {
+	if errors.Is(err, errVersionGone) || isElsewhere(err) {
 		return nil // the condition of what is sent decides
 	}
 	return err
@@ -175,11 +175,11 @@ func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 		case err == nil:
 			err = v.attrsFetched(x, at, asked, *info)
 		case isElsewhere(err):
-			err = errMoved
+			err = errVersionGone
 		default:
 			return nil
 		}
-		doubtful := errors.Is(err, errOvertaken) || errors.Is(err, errMoved)
+		doubtful := errors.Is(err, errOvertaken) || errors.Is(err, errVersionGone)
 		before := at
 		switch at, ok = v.attrsUnknownAt(x); {
 		case ok && (at != before || errors.Is(err, errOvertaken)):
@@ -189,11 +189,10 @@ func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 		case !doubtful:
 			return err
 		}
-		elsewhere, err := v.moved(w, x, nil, was, err)
-		at, ok = v.attrsUnknownAt(x)
-		switch {
-		case !elsewhere:
-			return err
+		err = v.findVersion(w, remoteNames{v}, &goneError{x, was, err})
+		switch at, ok = v.attrsUnknownAt(x); {
+		case err != nil:
+			return v.staleOnce(err)
 		case !ok:
 			return nil
 		}

@@ -142,7 +142,7 @@ func (m *merge) compare(q query) answer {
 		return err
 	})
 	switch {
-	case errors.Is(err, errMoved) || errors.Is(err, fs.ErrStale):
+	case errors.Is(err, errVersionGone) || errors.Is(err, fs.ErrStale):
 		a.broken = true
 		a.sum = hex.EncodeToString(sha256.New().Sum(nil))
 		return a

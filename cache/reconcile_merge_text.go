@@ -119,7 +119,7 @@ func (m *merge) mergeLines(q query) (*union, error) {
 		err = m.v.readRemoteVersion(m.ctx, m.remote, q.info, func(b []byte) { theirs = b })
 	}
 	switch {
-	case isElsewhere(err), errors.Is(err, errMoved):
+	case isElsewhere(err), errors.Is(err, errVersionGone):
 		return nil, nil // it has changed again; the next look tells
 	case err != nil:
 		return nil, err

@@ -62,6 +62,12 @@ func (v *Volume) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
 	if here, err := v.isAllHere(x); here || err != nil {
 		return false, err
 	}
+	return v.isGone(ctx, x)
+}
+
+// isGone is restIsGone of content that is not all here, or of the target of a symbolic
+// link.
+func (v *Volume) isGone(ctx context.Context, x table.Ino) (bool, error) {
 	for {
 		o := v.whereabouts(x)
 		if !o.ok {
@@ -112,7 +118,7 @@ func (v *Volume) isAllHere(x table.Ino) (bool, error) {
 func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) error {
 	v := e.v
 	switch {
-	case errors.Is(cause, errMoved): // and nobody could look for it
+	case errors.Is(cause, errVersionGone):
 		return e.lookFor(ctx, l, cause)
 	case !errors.Is(cause, errPartial) && !errors.Is(cause, fs.ErrStale):
 		return cause
@@ -145,18 +151,21 @@ func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
 	locked := v.lock()
 	x := locked.Record(l).Ino
 	locked.unlock()
-	for _, home := range v.remoteLinksOf(x) {
-		if err := v.revalidate(ctx, home, false); err != nil {
-			return err
-		}
+	if err := (remoteNames{v}).Revalidate(ctx, x); err != nil {
+		return err
 	}
 	locked = v.lock()
-	still := locked.Record(l).Ino == x
+	n := locked.table.Inode(x)
+	still, link := locked.Record(l).Ino == x, n != nil && n.IsSymlink()
 	locked.unlock()
 	if !still {
 		return errAgain
 	}
-	gone, err := v.restIsGone(ctx, x)
+	restIsGone := v.restIsGone
+	if link {
+		restIsGone = v.isGone
+	}
+	gone, err := restIsGone(ctx, x)
 	switch {
 	case err != nil:
 		return err

@@ -6,13 +6,14 @@ import (
 	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"strings"
 
-	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -28,19 +29,36 @@ func (v *Volume) readRemoteVersion(ctx context.Context, p providers.Provider, r 
 	})
 }
 
-// readLocal gives the content of an inode to read, and its size.
+// readLocal gives the content of an inode to read, and its size. errVersionGone says that
+// some of it is nowhere any more.
 func (v *Volume) readLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
+	for try := 1; ; try++ {
+		size, err := v.tryReadLocal(ctx, x, read)
+		if !errors.Is(err, errVersionGone) {
+			return size, err
+		}
+		switch gone, cause := v.isGone(ctx, x); {
+		case gone:
+			return 0, err
+		case cause != nil || try == maxTries: // it is not known to be gone
+			return 0, errors.Join(fs.ErrUnavailable, cause)
+		}
+	}
+}
+
+// tryReadLocal is readLocal with the errors of [source.Fetch].
+func (v *Volume) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
 	locked := v.lock()
 	n := locked.table.Inode(x)
 	if n == nil {
 		locked.unlock()
 		return 0, fs.ErrStale
 	}
-	link, target, state := n.IsSymlink(), n.Target, n.State
+	link, target, state, version := n.IsSymlink(), n.Target, n.State, tree.MissingVersion(n)
 	locked.unlock()
 	switch {
 	case link && target == "":
-		if err := v.fetchTarget(nil, x); err != nil {
+		if err := v.fetch.fetchTarget(ctx, x); err != nil {
 			return 0, err
 		}
 		locked = v.lock()
@@ -59,13 +77,8 @@ func (v *Volume) readLocal(ctx context.Context, x table.Ino, read func(io.Reader
 		return 0, fmt.Errorf("content: %w", err)
 	}
 	defer f.Release()
-	return v.readFile(ctx, x, f, read)
-}
-
-// readFile reads a consistent state of a content file.
-func (v *Volume) readFile(ctx context.Context, x table.Ino, f *content.File, read func(io.Reader) error) (int64, error) {
 	if !f.Whole() {
-		f.SetSource(v.source(x, nil))
+		f.SetSource(v.fetch.of(x, version))
 	}
 	s, err := f.Snapshot(ctx)
 	if err != nil {
@@ -78,16 +91,14 @@ func (v *Volume) readFile(ctx context.Context, x table.Ino, f *content.File, rea
 // readRemote reads content that is not here from where the backend has it,
 // without keeping it.
 func (v *Volume) readRemote(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
-	locked := v.lock()
-	at, version, ok := locked.OriginAt(x)
-	locked.unlock()
-	if !ok {
+	was := v.whereabouts(x)
+	if !was.ok {
 		return 0, fs.ErrStale
 	}
 	var data []byte
-	err := v.readRemoteVersion(ctx, v.p, providers.Info{Locator: at, Version: version}, func(b []byte) { data = b })
+	err := v.readRemoteVersion(ctx, v.p, providers.Info{Locator: was.at, Version: was.version}, func(b []byte) { data = b })
 	if isElsewhere(err) {
-		return 0, fmt.Errorf("%w: %w", errMoved, err)
+		return 0, &goneError{x, was, err}
 	}
 	if err != nil {
 		return 0, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -51,25 +50,14 @@ func (v *Volume) movedLocally(l table.Link) []table.Link {
 // late the attempt that was noted for the name is known to have come to
 // nothing.
 func (v *Volume) revalidate(ctx context.Context, l table.Link, late bool) error {
-	if err := v.holdStill(ctx); err != nil {
+	if err := v.puller.headLock.RLock(ctx); err != nil {
 		return err
 	}
 	defer v.puller.headLock.RUnlock()
 	return v.revalidateOnce(ctx, l, late)
 }
 
-// holdStill takes puller.headLock for reading. It gives up when ctx ends: content
-// is read, and found to have moved, by who holds it for writing too.
-func (v *Volume) holdStill(ctx context.Context) error {
-	for !v.puller.headLock.TryRLock() {
-		if err := sleep(ctx, 5*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// revalidateOnce is recheck with the head held still.
+// revalidateOnce is revalidate for a caller that has puller.headLock.
 func (v *Volume) revalidateOnce(ctx context.Context, l table.Link, late bool) error {
 	mine := v.beginObservation()
 	defer v.endObservation(mine)
@@ -123,6 +111,21 @@ func (v *Volume) remotePathNow(ctx context.Context, l table.Link) (at providers.
 		return nil
 	})
 	return at, ok, err
+}
+
+// remoteNames are the names under which the remote has inodes.
+type remoteNames struct{ v *Volume }
+
+var _ revalidator = remoteNames{}
+
+// Revalidate implements revalidator.
+func (r remoteNames) Revalidate(ctx context.Context, x table.Ino) error {
+	for _, l := range r.v.remoteLinksOf(x) {
+		if err := r.v.revalidate(ctx, l, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stat is what the backend has at a place; nil with an error.

@@ -188,9 +188,10 @@ func (v *Volume) bring(w *waiting, changed []providers.Difference) error {
 	return nil
 }
 
+// bringContent fetches all content of an inode. Its errors are those of [source.Fetch].
 func (v *Volume) bringContent(w *waiting, x table.Ino, kind providers.Kind) error {
 	if kind == providers.KindSymlink {
-		return v.fetchTarget(nil, x)
+		return v.fetch.fetchTarget(w, x)
 	}
 	oi, err := v.acquire(x)
 	if err != nil {

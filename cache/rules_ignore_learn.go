@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // maxRules is how large an ignore file may be. Of a larger one no rule counts.
@@ -118,7 +119,7 @@ func (v *Volume) readRules(w *waiting, ino table.Ino) ([]byte, error) {
 		v.o.Log.Warn("an ignore file is too large, and says nothing", "bytes", oi.f.Size(), "most", maxRules)
 		return nil, nil
 	}
-	if err := oi.f.FetchAll(w); err != nil {
+	if err := v.fetching(w, func() error { return oi.f.FetchAll(w) }); err != nil {
 		return nil, err
 	}
 	snap, err := oi.f.Snapshot(w)
@@ -241,12 +242,11 @@ func (v *Volume) bringIgnored(ctx context.Context, names []table.Link) error {
 		if !missing {
 			continue
 		}
-		var err error
+		kind := providers.KindFile
 		if link {
-			err = v.fetchTarget(nil, rec.Ino)
-		} else {
-			err = v.bringContent(w, rec.Ino, 0)
+			kind = providers.KindSymlink
 		}
+		err := v.fetching(w, func() error { return v.bringContent(w, rec.Ino, kind) })
 		if err != nil && !errors.Is(err, fs.ErrStale) {
 			return err
 		}

@@ -23,16 +23,17 @@ func (v *Volume) hydrateBeforeDelete(ctx context.Context, l table.Link) error {
 	if !nameless {
 		return nil
 	}
-	return hydrateNameless(ctx, v, rec.Remote.Ino, l.Name)
+	return v.hydrateNameless(ctx, rec.Remote.Ino, l.Name, func(do func() error) error { return v.fetching(ctx, do) })
 }
 
-// hydrateRemoved is hydrateBeforeDelete for all that a set removes.
+// hydrateRemoved is hydrateBeforeDelete for all that a set removes. Nothing can be looked
+// into before its outcome is known.
 func (s *set) hydrateRemoved(ctx context.Context) error {
 	for _, p := range s.order {
 		if !p.last {
 			continue
 		}
-		if err := hydrateNameless(ctx, s.e.v, p.rec.Remote.Ino, p.Link.Name); err != nil {
+		if err := s.e.v.hydrateNameless(ctx, p.rec.Remote.Ino, p.Link.Name, func(do func() error) error { return do() }); err != nil {
 			return err
 		}
 	}
@@ -50,8 +51,9 @@ func (s *set) isLast(p *planned) bool {
 }
 
 // hydrateNameless fetches all content of a file without a local name that a program has
-// open. Content that is gone on the remote is no error; content that may come later is.
-func hydrateNameless(ctx context.Context, v *Volume, x table.Ino, name string) error {
+// open, by a call of fetching. Content that is gone on the remote is no error; content that
+// may come later is.
+func (v *Volume) hydrateNameless(ctx context.Context, x table.Ino, name string, fetching func(func() error) error) error {
 	oi := v.ifOpen(x)
 	if oi == nil {
 		return nil
@@ -63,8 +65,9 @@ func hydrateNameless(ctx context.Context, v *Volume, x table.Ino, name string) e
 	if f == nil || f.Whole() {
 		return nil
 	}
-	err := f.FetchAll(ctx)
-	if err != nil && (ctx.Err() != nil || errors.Is(err, fs.ErrUnavailable)) {
+	err := fetching(func() error { return f.FetchAll(ctx) })
+	isGone := errors.Is(err, errVersionGone)
+	if err != nil && (ctx.Err() != nil || errors.Is(err, fs.ErrUnavailable) && !isGone) {
 		return err
 	}
 	if err != nil {

@@ -47,7 +47,7 @@ func (e *engine) pack(ctx context.Context, s *operation) (*payload, error) {
 		return nil, err
 	}
 	if p.kind == providers.KindSymlink && p.target == "" {
-		if err := v.fetchTarget(nil, s.ino); err != nil {
+		if err := v.fetch.fetchTarget(ctx, s.ino); err != nil {
 			return nil, err
 		}
 		return nil, errAgain

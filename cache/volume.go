@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -50,6 +51,7 @@ type Volume struct {
 	// function of theirs takes as its first argument says which it is.
 	engine  engine
 	puller  puller
+	fetch   *hydrator
 	history historyState
 	unlinks deferredUnlinks
 
@@ -119,7 +121,8 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	o.Guard.limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
-		puller: newPuller(), fileSlots: make(chan struct{}, aheadFetches)}
+		puller: puller{revision.NewHeadLock()}, fileSlots: make(chan struct{}, aheadFetches)}
+	v.fetch = newHydrator(v)
 	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: pins{v}})
 	defer v.tree.Unlock()
 	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: map[table.Ino]*openInode{},

@@ -26,7 +26,6 @@ type waiting struct {
 	end   context.CancelCauseFunc
 	timer *time.Timer
 	d     time.Duration
-	later bool           // see lookLater
 	beat  *atomic.Uint64 // counts what moves; nil: nobody does
 	pages atomic.Uint64  // of a walk that came for it
 }

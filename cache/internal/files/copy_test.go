@@ -1,4 +1,4 @@
-package cache
+package files
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 )
 
 // Content is carried whole, however it comes, and what breaks it off is told.
-func TestPour(t *testing.T) {
+func TestCopy(t *testing.T) {
 	data := bytes.Repeat([]byte("0123456789"), 70<<10)
 	broken := fmt.Errorf("the line: %w", io.ErrUnexpectedEOF)
 	for _, c := range []struct {
@@ -28,7 +28,7 @@ func TestPour(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var to bytes.Buffer
-			n, err := pour(&to, c.from, int64(len(data)))
+			n, err := Copy(&to, c.from, int64(len(data)))
 			if n != int64(len(data)) || !bytes.Equal(to.Bytes(), data) || !errors.Is(err, c.err) {
 				t.Errorf("%d bytes of %d, %v", n, len(data), err)
 			}
@@ -37,9 +37,9 @@ func TestPour(t *testing.T) {
 }
 
 // What cannot be written ends it.
-func TestPourIntoNothing(t *testing.T) {
+func TestCopyIntoNothing(t *testing.T) {
 	full := errors.New("full")
-	_, err := pour(failing{full}, bytes.NewReader(make([]byte, 1<<20)), 1<<20)
+	_, err := Copy(failing{full}, bytes.NewReader(make([]byte, 1<<20)), 1<<20)
 	assert.Is(t, err, full)
 }
 
