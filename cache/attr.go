@@ -206,9 +206,9 @@ func nlink(ino table.Ino, n *table.Inode) uint32 {
 // they came with.
 func (v *View) attrTTL(n *table.Inode) time.Duration {
 	if len(n.Links) == 0 {
-		return v.kernelTTL(table.Root)
+		return v.belief.KernelTTL(table.Root, v.table.Inode(table.Root))
 	}
-	return v.kernelTTL(n.Links[0].Dir)
+	return v.belief.KernelTTL(n.Links[0].Dir, v.table.Inode(n.Links[0].Dir))
 }
 
 // dirSize is what stat shows as the size of a directory. One that was removed

@@ -185,17 +185,12 @@ func TestCommitWaitsForContentUnderWay(t *testing.T) {
 func TestCommitWaitsForWhatHasBegun(t *testing.T) {
 	w := newWorld(t, bare(t), onlyAsked)
 	run := w.walk("run")
-	failing := func(since time.Time) {
-		locked := w.v.lock()
-		defer locked.unlock()
-		locked.pulls.failing = since
-	}
-	failing(w.v.o.Now()) // so that nothing is asked when it is opened for writing
+	w.v.belief.Overdue(time.Second) // so that nothing is asked when it is opened for writing
 	o, err := w.v.Open(me, run, syscall.O_WRONLY|syscall.O_TRUNC)
 	w.ok(err)
 	w.write(o, "2", 0)
 	w.ok(w.shut(o))
-	failing(time.Time{})
+	w.v.belief.Answered(time.Millisecond)
 	reached, open := w.gate(providers.MethodStat) // before its content goes, attributes are asked for
 	defer open()
 	_, _, first := w.commitLater()

@@ -85,7 +85,7 @@ func (v *Volume) tookRead(took time.Duration) {
 func (v *View) isFar() bool {
 	s := &v.filePrefetch
 	known := s.takes[:min(s.reads, len(s.takes))]
-	return len(known) > 0 && slices.Min(known) >= v.o.far && v.pulls.failing.IsZero()
+	return len(known) > 0 && slices.Min(known) >= v.o.far && !v.belief.IsFailing()
 }
 
 // sawOpen is told of each open of a file for reading, before it waits for content.

@@ -19,8 +19,8 @@ import (
 // that nobody waits long for the lock however large a directory is.
 const batch = 512
 
-// listing is what a listing of one directory brought.
-type listing struct {
+// remoteDir is what a listing of one directory brought.
+type remoteDir struct {
 	v     *Volume
 	dir   table.Ino
 	at    providers.Locator // where it was listed
@@ -106,7 +106,7 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *tree.Observation) (er
 
 // newListing is an empty one; nil for a directory that the backend does not
 // have.
-func (v *Volume) newListing(dir table.Ino) (h *listing, err error) {
+func (v *Volume) newListing(dir table.Ino) (h *remoteDir, err error) {
 	err = v.update(func(v *Tx) error {
 		n := v.table.Inode(dir)
 		if n == nil {
@@ -117,14 +117,14 @@ func (v *Volume) newListing(dir table.Ino) (h *listing, err error) {
 			v.table.Edit(dir).Loaded = true // all of its names are here
 			return nil
 		}
-		h = &listing{v: v.Volume, dir: dir, at: at, start: v.o.Now(), first: !n.Loaded, clean: !v.table.HasNames(dir), seed: maphash.MakeSeed()}
+		h = &remoteDir{v: v.Volume, dir: dir, at: at, start: v.o.Now(), first: !n.Loaded, clean: !v.table.HasNames(dir), seed: maphash.MakeSeed()}
 		return nil
 	})
 	return h, err
 }
 
 // reset begins a listing.
-func (h *listing) reset() {
+func (h *remoteDir) reset() {
 	h.diffs, h.hidden, h.seen = nil, 0, nil
 	if !h.clean || !h.first {
 		h.seen = map[uint64]struct{}{}
@@ -133,7 +133,7 @@ func (h *listing) reset() {
 
 // adopt makes the directory known by entries that a recursive listing, begun at start,
 // has brought of it. mine is that listing.
-func (h *listing) adopt(w *waiting, start time.Time, entries []providers.Info, mine *tree.Observation) error {
+func (h *remoteDir) adopt(w *waiting, start time.Time, entries []providers.Info, mine *tree.Observation) error {
 	h.start = start
 	h.reset()
 	for left := entries; len(left) > 0; {
@@ -150,7 +150,7 @@ func (h *listing) adopt(w *waiting, start time.Time, entries []providers.Info, m
 // gather lists the directory. Of a first listing the names go into the table
 // as they come; nobody sees them before it is complete. Of a later one what
 // differs is kept, to be applied in one step.
-func (h *listing) gather(w *waiting, p providers.Provider, mine *tree.Observation) (err error) {
+func (h *remoteDir) gather(w *waiting, p providers.Provider, mine *tree.Observation) (err error) {
 	done := false
 	if mine != nil && h.mayBeSmall() {
 		done, err = h.gatherTree(w, mine)
@@ -171,7 +171,7 @@ func (h *listing) gather(w *waiting, p providers.Provider, mine *tree.Observatio
 }
 
 // gatherPages lists the directory alone.
-func (h *listing) gatherPages(w *waiting, p providers.Provider, mine *tree.Observation) error {
+func (h *remoteDir) gatherPages(w *waiting, p providers.Provider, mine *tree.Observation) error {
 	var got reach
 	return h.v.retry(w, func(ctx context.Context) error {
 		h.reset()
@@ -202,7 +202,7 @@ func (v *Volume) failed(err error) {
 }
 
 // page takes what differs of one page.
-func (h *listing) page(w *waiting, entries []providers.Info, mine *tree.Observation) error {
+func (h *remoteDir) page(w *waiting, entries []providers.Info, mine *tree.Observation) error {
 	locked := h.v.lock()
 	for i := range entries {
 		h.entry(locked, &entries[i])
@@ -215,7 +215,7 @@ func (h *listing) page(w *waiting, entries []providers.Info, mine *tree.Observat
 }
 
 // entry takes one entry if it differs.
-func (h *listing) entry(v *View, info *providers.Info) {
+func (h *remoteDir) entry(v *View, info *providers.Info) {
 	l := table.Link{Dir: h.dir, Name: info.Locator.Name()}
 	if info.Kind == providers.KindUnknown || checkName(l.Name) != nil {
 		h.hidden++
@@ -264,7 +264,7 @@ func (v *View) dirNews(rec table.Name, r *providers.Info) bool {
 }
 
 // missing finds the names that the backend had and does not have any more.
-func (h *listing) missing() {
+func (h *remoteDir) missing() {
 	if h.seen == nil {
 		return
 	}
@@ -280,7 +280,7 @@ func (h *listing) missing() {
 }
 
 // flush applies what has been gathered, and more with it.
-func (h *listing) flush(ctx context.Context, mine *tree.Observation, more func(*Tx, *merge) error) error {
+func (h *remoteDir) flush(ctx context.Context, mine *tree.Observation, more func(*Tx, *merge) error) error {
 	m := h.v.newMerge(ctx, h.v.p)
 	m.mine, m.first = mine, h.first && h.clean
 	diffs := h.diffs
@@ -300,7 +300,7 @@ func (h *listing) flush(ctx context.Context, mine *tree.Observation, more func(*
 }
 
 // still is holds for who does not have the lock.
-func (h *listing) still() bool {
+func (h *remoteDir) still() bool {
 	locked := h.v.lock()
 	defer locked.unlock()
 	return h.holds(locked)
@@ -308,14 +308,14 @@ func (h *listing) still() bool {
 
 // holds reports whether the directory still is what was listed: where it was, with no
 // rename of ours under way, and known if it was known.
-func (h *listing) holds(v *View) bool {
+func (h *remoteDir) holds(v *View) bool {
 	n := v.table.Inode(h.dir)
 	at, ok := v.RemotePathOf(h.dir)
 	return n != nil && ok && at == h.at && (h.first || n.Loaded) && !v.Moving(h.dir)
 }
 
 // apply takes over what is left, and that the directory is known now.
-func (h *listing) apply(ctx context.Context, mine *tree.Observation) error {
+func (h *remoteDir) apply(ctx context.Context, mine *tree.Observation) error {
 	return h.flush(ctx, mine, func(v *Tx, m *merge) error {
 		if err := m.checkPull(v); err != nil {
 			return err
@@ -326,7 +326,7 @@ func (h *listing) apply(ctx context.Context, mine *tree.Observation) error {
 }
 
 // listed notes that a directory is known as of the listing.
-func (h *listing) listed(v *Tx, m *merge) {
+func (h *remoteDir) listed(v *Tx, m *merge) {
 	dir := m.shownAs(h.dir)
 	n := v.table.Edit(dir)
 	if n == nil {

@@ -17,7 +17,7 @@ const maxImpliedChecks = 16
 // only what keys lie below, some services show a file that is just being made or
 // deleted as one (MinIO does). Taken for true it would have to be deleted again
 // before a directory above it can go, and there is nothing that could be deleted.
-func (h *listing) verifyImpliedDirs(w *waiting, p providers.Provider) error {
+func (h *remoteDir) verifyImpliedDirs(w *waiting, p providers.Provider) error {
 	if h.first || !h.v.caps.ImpliedDirs {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -115,7 +116,7 @@ func (r *walk) end(v *View) {
 }
 
 // life is how long a page is believed.
-func (r *walk) life() time.Duration { return cmp.Or(r.v.o.Policy.TTL, staleFor) }
+func (r *walk) life() time.Duration { return cmp.Or(r.v.o.Policy.TTL, listing.StaleFor) }
 
 // isNew reports whether what a page says can be believed still.
 func (r *walk) isNew(p *page) bool {

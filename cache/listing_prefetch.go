@@ -135,7 +135,7 @@ func (v *View) askCovered(dir table.Ino, waited bool) (*covered, *page) {
 			return nil, r.pages[0]
 		}
 	}
-	if waited || r != nil && len(r.pages) > 0 || !v.pulls.failing.IsZero() {
+	if waited || r != nil && len(r.pages) > 0 || v.belief.IsFailing() {
 		return nil, nil
 	}
 	if !near {

@@ -22,7 +22,7 @@ import (
 
 // mayBeSmall reports whether the listing of the directory may bring all below it. For a
 // walk there are pages that do.
-func (h *listing) mayBeSmall() bool {
+func (h *remoteDir) mayBeSmall() bool {
 	v := h.v
 	if !h.first || !h.clean || !v.caps.RecursiveList || !v.caps.ImpliedDirs {
 		return false
@@ -37,7 +37,7 @@ func (h *listing) mayBeSmall() bool {
 // gatherTree is gather by a recursive listing. It reports false when that takes more
 // than the directory itself would, or the store cannot do it. The tree ends when the
 // listing is applied.
-func (h *listing) gatherTree(w *waiting, mine *tree.Observation) (done bool, err error) {
+func (h *remoteDir) gatherTree(w *waiting, mine *tree.Observation) (done bool, err error) {
 	r := h.v.newWalk(h.at, providers.Locator{})
 	r.guess = true
 	h.reset()
@@ -64,7 +64,7 @@ func (h *listing) gatherTree(w *waiting, mine *tree.Observation) (done bool, err
 }
 
 // isBelow reports whether an entry lies deeper than in the directory.
-func (h *listing) isBelow(e providers.Info) bool { return e.Locator.Parent() != h.at }
+func (h *remoteDir) isBelow(e providers.Info) bool { return e.Locator.Parent() != h.at }
 
 // bring brings the next page while the caller waits. Several attempts may be needed: only
 // the last one says where the page behind begins.
@@ -105,7 +105,7 @@ func (r *walk) offer() {
 
 // adoptTree makes the directories below known, unless there was an error. One that
 // fails is listed when a program looks.
-func (h *listing) adoptTree(w *waiting, err error) {
+func (h *remoteDir) adoptTree(w *waiting, err error) {
 	r, v := h.tree, h.v
 	if err != nil {
 		locked := v.lock()

@@ -6,44 +6,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
-)
-
-// How long names and content are believed.
-//
-// With a TTL a directory counts as fresh for that long after its listing began,
-// and what is in it, with it: one listing serves all. Then the next look asks
-// the backend, and all who look meanwhile wait for the same answer. Who looks
-// up names or attributes does so for a moment only, by what listings have taken
-// lately: a backend that is slow or gone must not hold up an ls of what is
-// known. Then names are shown as they were last seen, and marked stale in the
-// status. An open is stricter: it waits at least mostWait for the answer, unless
-// the backend is known not to give one, and then gives what is here (content
-// that is not here waits for its fetch). Longer than staleFor after the last
-// answer it always waits, and fails when none comes in half of the patience; and
-// a look at names waits however slow listings are, unless there was no answer
-// lately. An open that shows nothing of what is there, and does not go on at its end,
-// is no stricter than a look, as those of touch(1) and of >: what others made of the
-// content meanwhile is found when it is sent.
-//
-// Without a TTL everything is fresh until Pull.
-//
-// Of a directory that was never listed nothing can be said: not that a name is
-// there, nor that it is free. The kernel looks a name up before it makes it, and
-// does not say what for, so that who was told that a name is free could be a
-// reader of a file that is there. So all wait for the listing, for half of the
-// patience, counted from when the backend ceased to answer: who comes later does
-// not wait all of it again, and after that gets the error at once, while the
-// listing is tried for the next.
-const (
-	staleFor = 60 * time.Second
-
-	leastWait = 30 * time.Millisecond // for a listing that usually comes at once
-	mostWait  = time.Second
-	kernelMax = time.Hour
 )
 
 // puller is what bringing changes here has to remember.
@@ -51,52 +18,10 @@ type puller struct {
 	headLock revision.HeadLock
 }
 
-// pulls is what is known of listings and pulls, and of how the remote answers.
+// pulls is what is known of pulls, and of opens that they concern.
 type pulls struct {
-	shared  map[table.Ino]*sharedListing
 	told    map[table.Ino]toldStale // inodes that an open was sent away from
-	failing time.Time               // since when listings are late, or not answered; zero: they are answered
-	gone    time.Time               // since when they fail, however long one waits; zero: they do not
-	usual   time.Duration           // what a listing takes
 	pulling *pulling                // the pull that is under way
-}
-
-// freshness says how far a directory can be believed.
-type freshness uint8
-
-const (
-	isFresh   freshness = iota
-	isStale             // usable while the backend is slow
-	isOld               // its content is not usable without an answer
-	isUnknown           // never listed
-)
-
-// freshnessOf is how far a directory can be believed.
-func (v *Volume) freshnessOf(dir table.Ino, n *table.Inode, now time.Time) freshness {
-	if !n.Loaded {
-		return isUnknown
-	}
-	if v.o.Policy.TTL == 0 || dir != table.Root && len(n.RemoteLinks) == 0 || n.From != "" {
-		return isFresh // nobody else can change what the backend does not have
-	}
-	switch since := now.Sub(timeOf(n.Listed)); {
-	case since < v.o.Policy.TTL && since >= 0:
-		return isFresh
-	case since < staleFor && since >= 0:
-		return isStale
-	}
-	return isOld
-}
-
-// kernelTTL is how long the kernel may believe the names of a directory and what is said
-// of them: the rest of its time.
-func (v *View) kernelTTL(dir table.Ino) time.Duration {
-	ttl := v.o.Policy.TTL
-	n := v.table.Inode(dir)
-	if ttl == 0 || n == nil || dir != table.Root && len(n.RemoteLinks) == 0 {
-		return kernelMax
-	}
-	return max(0, min(ttl, ttl-v.o.Now().Sub(timeOf(n.Listed))))
 }
 
 // loadDir makes sure that the names of a directory are known and can be
@@ -108,26 +33,26 @@ func (v *Volume) look(op *fs.Op, dir table.Ino, strict bool) error {
 	arrived := v.o.Now()
 	for range 3 {
 		a, limit, err := v.judge(dir, arrived, strict)
-		if err != nil || a == isFresh {
+		if err != nil || a == listing.Fresh {
 			return err
 		}
-		if op == nil && a == isUnknown {
+		if op == nil && a == listing.Unknown {
 			limit = -1
 		}
-		began, err := v.startListing(op, dir, limit, func(w *waiting) error { return v.renew(w, dir) })
+		began, err := v.shareListing(op, dir, limit)
 		switch {
-		case errors.Is(err, errTimedOut) && a == isUnknown:
+		case errors.Is(err, listing.ErrTimedOut) && a == listing.Unknown:
 			return errAway
-		case errors.Is(err, errTimedOut):
-			v.overdue(limit)
+		case errors.Is(err, listing.ErrTimedOut):
+			v.belief.Overdue(limit)
 			return nil
-		case a != isUnknown && isUndecided(err),
-			a == isStale && errors.Is(err, fs.ErrUnavailable),
-			a != isUnknown && !strict && errors.Is(err, table.ErrFull):
+		case a != listing.Unknown && isUndecided(err),
+			a == listing.Stale && errors.Is(err, fs.ErrUnavailable),
+			a != listing.Unknown && !strict && errors.Is(err, table.ErrFull):
 			return nil // what is known is shown: of it something may be removed, to make room
 		case err != nil:
 			return err
-		case a != isUnknown && arrived.Sub(began) < v.o.Policy.TTL:
+		case a != listing.Unknown && arrived.Sub(began) < v.o.Policy.TTL:
 			return nil // new enough when we came
 		}
 	}
@@ -138,9 +63,9 @@ func (v *Volume) look(op *fs.Op, dir table.Ino, strict bool) error {
 // answered for so long that nobody waits for it.
 var errAway = fmt.Errorf("the directory was never listed, and the backend does not answer: %w", fs.ErrUnavailable)
 
-// judge says what is to be done about a directory for somebody who came at a
-// time, and how long that may take.
-func (v *Volume) judge(dir table.Ino, arrived time.Time, strict bool) (freshness, time.Duration, error) {
+// judge says what a look at a directory that came at a time is to do, see
+// [listing.Belief.Judge].
+func (v *Volume) judge(dir table.Ino, arrived time.Time, strict bool) (listing.Freshness, time.Duration, error) {
 	locked := v.lock()
 	defer locked.unlock()
 	n := locked.table.Inode(dir)
@@ -150,79 +75,41 @@ func (v *Volume) judge(dir table.Ino, arrived time.Time, strict bool) (freshness
 	case !n.IsDir():
 		return 0, 0, syscall.ENOTDIR
 	}
-	now := arrived
-	if listed := timeOf(n.Listed); listed.After(arrived) && !listed.After(v.o.Now()) {
-		now = listed // meanwhile, which is as new as can be wanted, however long it took
-	}
-	a, p := v.freshnessOf(dir, n, now), &locked.pulls
-	switch {
-	case a == isUnknown:
-		return a, locked.firstLook(now), nil
-	case a == isFresh || strict && a == isOld:
-		return a, -1, nil
-	case !p.failing.IsZero():
-		return isStale, 0, nil
-	case a == isOld && p.usual == 0: // how fast it is shows now
-		return isStale, mostWait, nil
-	case a == isOld:
-		return isStale, max(leastWait, 4*p.usual), nil
-	case strict:
-		return a, max(mostWait, 4*p.usual), nil
-	case p.usual > mostWait:
-		return a, 0, nil
-	}
-	return a, p.moment(), nil
+	a, limit := v.belief.Judge(dir, n, arrived, strict)
+	return a, limit, nil
 }
 
-// moment is as long as a listing that comes as usual may take.
-func (p *pulls) moment() time.Duration { return min(max(leastWait, 4*p.usual), mostWait) }
-
-// firstLook is how long to wait for the listing of a directory that was never listed;
-// less than 0: to its end.
-func (v *View) firstLook(now time.Time) time.Duration {
-	p := &v.pulls
-	if p.gone.IsZero() {
-		return -1
-	}
-	return max(p.moment(), v.o.Patience/2-now.Sub(p.gone))
+// shareListing renews a directory, or waits for the listing of it that is under way, for
+// limit at most; less than 0: to its end. That ends when it stands still for half of the
+// patience. It reports when the listing began.
+func (v *Volume) shareListing(op *fs.Op, dir table.Ino, limit time.Duration) (time.Time, error) {
+	ctx := v.wait(op, 0)
+	defer ctx.close()
+	began, err := v.listings.Do(ctx, dir, limit, func() listing.Run {
+		w := v.wait(nil, v.o.Patience/2)
+		return listing.Run{Work: func() error { return w.cause(v.renew(w, dir)) }, End: w.close, Pages: w.pages.Load}
+	})
+	return began, translate(err)
 }
 
-// overdue notes that an answer did not come in the time that one takes: nobody
-// waits for it until there is one.
-func (v *Volume) overdue(waited time.Duration) {
-	locked := v.lock()
-	defer locked.unlock()
-	if p := &locked.pulls; waited > 0 && p.failing.IsZero() {
-		p.failing = v.o.Now()
+// lookFor is how long a look really waits that is to wait so long.
+func (v *Volume) lookFor(d time.Duration) time.Duration {
+	if v.o.looks != nil {
+		return v.o.looks(d)
 	}
+	return d
 }
 
 // answered notes that the backend answered a listing, and how fast; or, with an error,
 // that it did not in that time.
 func (v *View) answered(took time.Duration, err error) {
-	p := &v.pulls
-	if err == nil && !p.gone.IsZero() {
-		v.o.Log.Info("the backend answers again", "after", v.o.Now().Sub(p.gone).Round(time.Second))
-		v.engine.rouse(v)
-	}
 	switch {
-	case err == nil && p.usual == 0:
-		p.usual, p.failing, p.gone = took, time.Time{}, time.Time{}
-		return
 	case err == nil:
-		took = min(took, 4*max(p.usual, leastWait/4)) // an outage is not usual
-		p.usual, p.failing, p.gone = (3*p.usual+took)/4, time.Time{}, time.Time{}
-		return
-	case !isSilence(err) && !errors.Is(err, errPatience):
-		return
-	}
-	since := v.o.Now().Add(-took)
-	if p.failing.IsZero() {
-		p.failing = since
-	}
-	if p.gone.IsZero() {
-		v.o.Log.Warn("the backend does not answer: what is known is shown", "err", err)
-		p.gone = since
+		if v.belief.Answered(took) {
+			v.engine.rouse(v)
+		}
+	case isSilence(err) || errors.Is(err, errPatience):
+		v.belief.Unanswered(took, err)
 	}
 }
 
@@ -240,10 +127,6 @@ func isSilence(err error) bool {
 	retry := providers.KindOf(err).Retry
 	return retry == providers.RetryLater || retry == providers.RetryLogin
 }
-
-// staleSince is since when the backend does not answer, so that what is shown may be
-// old; zero: it does.
-func (v *View) staleSince() time.Time { return v.pulls.failing }
 
 // freshen is called before a file is opened: its version is asked for with the
 // listing of its directory, if that is too old; strict as in look. fs.ErrStale says

@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -247,7 +248,7 @@ func cutOff(t *testing.T) {
 	c.add(30 * time.Second)
 	began := time.Now()
 	assert.Equal(t, strings.Join(w.names(""), " "), "f ours", "names")
-	if took := time.Since(began); took > leastWait {
+	if took := time.Since(began); took > listing.LeastWait {
 		t.Errorf("it took %v", took)
 	}
 	assert.Equal(t, w.get("f"), "one")
@@ -279,11 +280,7 @@ func cutOff(t *testing.T) {
 	o.File.Release()
 }
 
-func (w *scene) stale() time.Time {
-	locked := w.v.lock()
-	defer locked.unlock()
-	return locked.staleSince()
-}
+func (w *scene) stale() time.Time { return w.v.belief.FailingSince() }
 
 // A listing that fails half way shows nothing, and one that comes back takes
 // the mark away.

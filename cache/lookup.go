@@ -20,7 +20,7 @@ func (v *Volume) Lookup(op *fs.Op, dir fs.Ino, name string) (fs.Entry, error) {
 		if rec, _ := v.table.Name(d, name); rec.Ino != 0 {
 			e = v.refer(d, rec.Ino)
 		} else {
-			e.TTL = v.kernelTTL(d)
+			e.TTL = v.belief.KernelTTL(d, v.table.Inode(d))
 		}
 		return nil
 	})

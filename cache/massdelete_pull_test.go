@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -76,7 +77,7 @@ func TestLooksAtAnEmptiedStore(t *testing.T) {
 			}
 		}, dirs, 33},
 	} {
-		for _, pause := range []time.Duration{0, time.Millisecond, 5 * staleFor} { // 0: all at once
+		for _, pause := range []time.Duration{0, time.Millisecond, 5 * listing.StaleFor} { // 0: all at once
 			t.Run(fmt.Sprintf("%s, pause %v", c.name, pause), func(t *testing.T) {
 				t.Parallel()
 				w, clock := fives(t, time.Second)
@@ -90,7 +91,7 @@ func TestLooksAtAnEmptiedStore(t *testing.T) {
 					}
 					for _, dir := range looks {
 						w.looked(dir)
-						if clock.add(pause); pause > staleFor && round == 0 {
+						if clock.add(pause); pause > listing.StaleFor && round == 0 {
 							w.again()
 						}
 					}
@@ -125,7 +126,7 @@ func TestLooksThatHaltNothing(t *testing.T) {
 	dirs := w.inos("d0", "d1", "d2", "d3", "d4")
 	for i := range 4 {
 		w.goneRange(fmt.Sprintf("d%d/", i), 0, 10)
-		clock.add(2 * staleFor)
+		clock.add(2 * listing.StaleFor)
 		w.looked(dirs[i])
 	}
 	w.sees(listBackend(w.p)...)

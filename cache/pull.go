@@ -150,7 +150,7 @@ type applying struct {
 
 // applyAll applies what was gathered in one step. What is left for another pull
 // is not forgotten: the table stays at the revision that it had.
-func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*listing, mine *tree.Observation, o applying) (PullReport, error) {
+func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*remoteDir, mine *tree.Observation, o applying) (PullReport, error) {
 	m := v.newMerge(w, p)
 	m.mine, m.dry, m.whole = mine, o.dry, true
 	err := m.run(func(v *Tx) error {
@@ -180,11 +180,11 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*listing, mine
 const listers = 8
 
 // gatherAll lists all known directories, in the cheaper of two ways.
-func (v *Volume) gatherAll(w *waiting, p providers.Provider) ([]*listing, error) {
+func (v *Volume) gatherAll(w *waiting, p providers.Provider) ([]*remoteDir, error) {
 	locked := v.lock()
 	dirs := locked.KnownRemoteDirs()
 	locked.unlock()
-	all := make([]*listing, 0, len(dirs))
+	all := make([]*remoteDir, 0, len(dirs))
 	for _, dir := range dirs {
 		h, err := v.newListing(dir)
 		switch {
@@ -203,7 +203,7 @@ func (v *Volume) gatherAll(w *waiting, p providers.Provider) ([]*listing, error)
 }
 
 // gatherEach lists one directory after the other, several at a time.
-func (v *Volume) gatherEach(w *waiting, p providers.Provider, all []*listing) ([]*listing, error) {
+func (v *Volume) gatherEach(w *waiting, p providers.Provider, all []*remoteDir) ([]*remoteDir, error) {
 	errs := make([]error, len(all))
 	slots := make(chan struct{}, listers)
 	var work sync.WaitGroup
@@ -234,8 +234,8 @@ func (v *Volume) gatherEach(w *waiting, p providers.Provider, all []*listing) ([
 var errDear = errors.New("too many pages")
 
 // listTree lists the whole tree at once.
-func (v *Volume) listTree(w *waiting, p providers.Provider, all []*listing) error {
-	at := map[providers.Locator]*listing{}
+func (v *Volume) listTree(w *waiting, p providers.Provider, all []*remoteDir) error {
+	at := map[providers.Locator]*remoteDir{}
 	for _, h := range all {
 		at[h.at] = h
 	}
@@ -273,7 +273,7 @@ func (v *Volume) listTree(w *waiting, p providers.Provider, all []*listing) erro
 	return nil
 }
 
-func (v *Volume) treePage(at map[providers.Locator]*listing, entries []providers.Info) {
+func (v *Volume) treePage(at map[providers.Locator]*remoteDir, entries []providers.Info) {
 	locked := v.lock()
 	defer locked.unlock()
 	for i := range entries {

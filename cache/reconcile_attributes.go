@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
@@ -162,10 +163,10 @@ func (v *Volume) attrsUnknownAt(x table.Ino) (at providers.Locator, ok bool) {
 // it looks like.
 func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 	at, ok := v.attrsUnknownAt(x)
-	if !ok || v.isFailing() {
+	if !ok || v.belief.IsFailing() {
 		return nil
 	}
-	w := v.wait(op, v.lookFor(mostWait))
+	w := v.wait(op, v.lookFor(listing.MostWait))
 	defer w.close()
 	for {
 		was := v.whereabouts(x)
@@ -197,11 +198,4 @@ func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 			return nil
 		}
 	}
-}
-
-// isFailing reports whether the backend has not answered of late.
-func (v *Volume) isFailing() bool {
-	locked := v.lock()
-	defer locked.unlock()
-	return !locked.pulls.failing.IsZero()
 }

@@ -87,7 +87,7 @@ func (v *Volume) syncWith(w *waiting, s revisions) (PullReport, error) {
 // gatherTo is what differs between the names that the table has, which are those
 // of the revision from, and a revision that tree shows: found from the two where
 // the provider can, else by listing all that is known. "" is not known.
-func (v *Volume) gatherTo(w *waiting, tree providers.Provider, from, to providers.Revision) ([]*listing, error) {
+func (v *Volume) gatherTo(w *waiting, tree providers.Provider, from, to providers.Revision) ([]*remoteDir, error) {
 	d, ok := providers.As[providers.Differ](v.p)
 	if !ok || from == "" || to == "" {
 		return v.gatherAll(w, tree)
@@ -109,8 +109,8 @@ func (v *Volume) gatherTo(w *waiting, tree providers.Provider, from, to provider
 // gatherThese makes what differs between two revisions into what differs from
 // the table. Directories of which something is not shown are listed: what stood
 // in its way may have gone.
-func (v *Volume) gatherThese(w *waiting, tree providers.Provider, diffs []providers.Difference) ([]*listing, error) {
-	known := map[providers.Locator]*listing{}
+func (v *Volume) gatherThese(w *waiting, tree providers.Provider, diffs []providers.Difference) ([]*remoteDir, error) {
+	known := map[providers.Locator]*remoteDir{}
 	for i := range diffs {
 		h, err := v.knownAt(known, diffs[i].Locator.Parent())
 		if err != nil {
@@ -120,7 +120,7 @@ func (v *Volume) gatherThese(w *waiting, tree providers.Provider, diffs []provid
 			h.difference(diffs[i])
 		}
 	}
-	whole := map[*listing]bool{}
+	whole := map[*remoteDir]bool{}
 	locked := v.lock()
 	hiding := rules.Hiding(locked)
 	locked.unlock()
@@ -134,7 +134,7 @@ func (v *Volume) gatherThese(w *waiting, tree providers.Provider, diffs []provid
 			whole[h] = true
 		}
 	}
-	var all, list []*listing
+	var all, list []*remoteDir
 	for _, h := range known {
 		switch {
 		case h == nil:
@@ -146,13 +146,13 @@ func (v *Volume) gatherThese(w *waiting, tree providers.Provider, diffs []provid
 	}
 	list, err := v.gatherEach(w, tree, list)
 	all = append(all, list...)
-	slices.SortFunc(all, func(a, b *listing) int { return a.at.Compare(b.at) })
+	slices.SortFunc(all, func(a, b *remoteDir) int { return a.at.Compare(b.at) })
 	return all, err
 }
 
 // knownAt is the listing of the directory that the backend has at a path; nil if
 // its names are not known.
-func (v *Volume) knownAt(known map[providers.Locator]*listing, at providers.Locator) (*listing, error) {
+func (v *Volume) knownAt(known map[providers.Locator]*remoteDir, at providers.Locator) (*remoteDir, error) {
 	if h, ok := known[at]; ok {
 		return h, nil
 	}
@@ -174,7 +174,7 @@ func (v *Volume) knownAt(known map[providers.Locator]*listing, at providers.Loca
 }
 
 // difference takes what another revision has of one name.
-func (h *listing) difference(d providers.Difference) {
+func (h *remoteDir) difference(d providers.Difference) {
 	locked := h.v.lock()
 	defer locked.unlock()
 	if d.Is != nil {

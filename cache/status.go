@@ -51,7 +51,7 @@ func (v *Volume) Status() Status {
 	e := &v.engine
 	now := v.o.Now()
 	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
-		Halted: locked.massDelete.All(), Stale: !locked.staleSince().IsZero(), Hidden: rules.Hidden(locked),
+		Halted: locked.massDelete.All(), Stale: v.belief.IsFailing(), Hidden: rules.Hidden(locked),
 		Revision: e.revision, Unpushed: locked.unpushedOf(),
 		Problems: append([]Problem(nil), locked.problems...), Failing: locked.failures()}
 	if since, any := e.oldest(locked); any {

@@ -8,7 +8,7 @@ import (
 // refer is the kernel's entry for an inode, with a reference.
 func (v *View) refer(dir, ino table.Ino) fs.Entry {
 	v.Refer(ino)
-	return fs.Entry{Ino: fs.Ino(ino), Attr: v.attr(ino, v.table.Inode(ino)), TTL: v.kernelTTL(dir)}
+	return fs.Entry{Ino: fs.Ino(ino), Attr: v.attr(ino, v.table.Inode(ino)), TTL: v.belief.KernelTTL(dir, v.table.Inode(dir))}
 }
 
 // unrefer takes back the reference of an entry that nobody gets: the change

@@ -518,7 +518,7 @@ func TestOutageEnds(t *testing.T) {
 				w.until(func() bool { return w.v.Status().Queued == 0 })
 				w.same()
 				w.list("d")
-				if log.of("the backend does not answer: what is known is shown") != 1 || log.of("the backend answers again") != 1 {
+				if log.of("the remote does not answer: what is known is shown") != 1 || log.of("the remote answers again") != 1 {
 					t.Errorf("the log says %v", log.all())
 				}
 			})

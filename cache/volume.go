@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
@@ -49,11 +50,13 @@ type Volume struct {
 
 	// Each of these has parts that the lock guards, and parts that need none: what a
 	// function of theirs takes as its first argument says which it is.
-	engine  engine
-	puller  puller
-	fetch   *hydrator
-	history historyState
-	unlinks deferredUnlinks
+	engine   engine
+	puller   puller
+	fetch    *hydrator
+	belief   *listing.Belief
+	listings *listing.Shared
+	history  historyState
+	unlinks  deferredUnlinks
 
 	prefetches bool          // see canPrefetch
 	prefetched atomic.Bool   // filePrefetch.of is not empty
@@ -123,10 +126,12 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
 		puller: puller{revision.NewHeadLock()}, fileSlots: make(chan struct{}, aheadFetches)}
 	v.fetch = newHydrator(v)
+	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Patience: o.Patience / 2, Log: o.Log}
+	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
 	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: pins{v}})
 	defer v.tree.Unlock()
 	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: map[table.Ino]*openInode{},
-		pulls:   pulls{shared: map[table.Ino]*sharedListing{}, told: map[table.Ino]toldStale{}},
+		pulls:   pulls{told: map[table.Ino]toldStale{}},
 		ignores: rules.New(o.IgnoreFile)}}
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.prefetches = v.canPrefetch()

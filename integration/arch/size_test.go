@@ -28,11 +28,11 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    146,
-	"cache lines":                    24867,
+	"cache files":                    145,
+	"cache lines":                    24650,
 	"cache.Tx methods":               69,
-	"cache.View methods":             77,
-	"cache.Volume methods":           395,
+	"cache.View methods":             73,
+	"cache.Volume methods":           390,
 	"cache.engine methods":           183,
 	"cache.merge methods":            93,
 	"cmd/wsmount lines":              6850,

@@ -1,0 +1,116 @@
+package listing
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// ErrTimedOut says that a caller did not want to wait any longer; the listing goes on.
+var ErrTimedOut = errors.New("listing timed out")
+
+// Run is one listing.
+type Run struct {
+	Work  func() error  // lists
+	End   func()        // frees what Work has, and ends it
+	Pages func() uint64 // that have come for it so far
+}
+
+// Shared has one listing of a directory at a time, which serves all callers that come
+// meanwhile. It goes on as long as one of them waits, or when one of them went away to
+// leave it to itself.
+type Shared struct {
+	Now  func() time.Time
+	Go   func(func())                      // runs a listing
+	Wait func(time.Duration) time.Duration // how long a wait for so long really is
+
+	mu   sync.Mutex
+	runs map[table.Ino]*shared
+}
+
+// shared is a listing under way.
+type shared struct {
+	Run
+	began time.Time
+	done  chan struct{}
+	err   error // valid when done is closed
+
+	// Guarded by Shared.mu.
+	callers int
+	kept    bool // no caller need wait
+}
+
+// Do lists a directory, or waits for the listing that is under way, for limit at most;
+// less than 0: to its end. It reports when that listing began.
+func (s *Shared) Do(ctx context.Context, dir table.Ino, limit time.Duration, start func() Run) (time.Time, error) {
+	one := s.join(dir, limit, start)
+	err := s.await(ctx, one, limit)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one.kept = one.kept || err == ErrTimedOut // never wrapped
+	if one.callers--; one.callers == 0 && !one.kept {
+		one.End()
+		s.leave(dir, one) // nobody may join what is being given up
+	}
+	return one.began, err
+}
+
+// join counts one more caller of the listing that is under way, or of one that it starts.
+func (s *Shared) join(dir table.Ino, limit time.Duration, start func() Run) *shared {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.runs[dir]
+	if one == nil {
+		one = &shared{Run: start(), began: s.Now(), done: make(chan struct{})}
+		if s.runs == nil {
+			s.runs = map[table.Ino]*shared{}
+		}
+		s.runs[dir] = one
+		s.Go(func() { s.run(dir, one) })
+	}
+	one.callers++
+	one.kept = one.kept || limit == 0
+	return one
+}
+
+// run lists, and tells who waits.
+func (s *Shared) run(dir table.Ino, one *shared) {
+	one.err = one.Work()
+	s.mu.Lock()
+	s.leave(dir, one)
+	s.mu.Unlock()
+	close(one.done)
+	one.End()
+}
+
+// leave takes a listing off the list. s.mu is held.
+func (s *Shared) leave(dir table.Ino, one *shared) {
+	if s.runs[dir] == one {
+		delete(s.runs, dir)
+	}
+}
+
+// await waits for the end of a listing, of the limit, or of ctx. As long as pages come the
+// limit begins anew: the remote does answer.
+func (s *Shared) await(ctx context.Context, one *shared, limit time.Duration) error {
+	var late <-chan time.Time
+	for {
+		pages := one.Pages()
+		if limit >= 0 {
+			late = time.After(s.Wait(limit))
+		}
+		select {
+		case <-one.done:
+			return one.err
+		case <-late:
+			if one.Pages() == pages {
+				return ErrTimedOut
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
