@@ -56,7 +56,8 @@
 // kernel and the order of what differs, are package tree; their records are package table, and bytes package content. The rule against
 // mass deletions is package massdelete, and the records of what happened package
 // history. Package listing says how long a directory is believed, package files has what
-// fetches of content need, and package revision the lock of the head. Files here are named by topic: ops, names, rename, create, attr, xattr, dir
+// fetches of content need and the prefetch of small files, package revision the lock of
+// the head. Files here are named by topic: ops, names, rename, create, attr, xattr, dir
 // and lookup hold the operations of the kernel; tree_
 // is what of inodes and names needs the rest of the volume, files_ open files and
 // their content, listing_ what is known of remote directories, reconcile_ how the two

@@ -207,7 +207,7 @@ func (h *hydrator) readRange(w *waiting, x table.Ino, at providers.Locator, o pr
 	if err != nil {
 		return err
 	}
-	v.tookRead(time.Since(began))
+	v.prefetch.Took(time.Since(began))
 	defer c.Body.Close()
 	if err := v.attrsFetched(x, at, asked, c.Info); err != nil && !errors.Is(err, errOvertaken) {
 		return err

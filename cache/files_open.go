@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	iofs "io/fs"
@@ -9,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
@@ -121,6 +123,33 @@ func (v *Volume) openContent(ino table.Ino, u user) (*openInode, error) {
 	_ = v.closeContent(oi, u == forWriting)
 	return nil, err
 }
+
+// unasked is content for who fetches it before a program asks.
+type unasked struct{ v *Volume }
+
+var _ files.Unasked = unasked{}
+
+// MayPrefetch implements files.Unasked.
+func (u unasked) MayPrefetch() bool { return !u.v.held.closing && !u.v.belief.IsFailing() }
+
+// IsOpen implements files.Unasked.
+func (u unasked) IsOpen(ino table.Ino) bool { return u.v.held.open[ino] != nil }
+
+// FetchUnasked implements files.Unasked.
+func (u unasked) FetchUnasked(ctx context.Context, ino table.Ino) error {
+	oi, err := u.v.openContent(ino, forAhead)
+	if err != nil {
+		return err
+	}
+	err = oi.f.FetchAhead(ctx, u.v.prefetch)
+	if cerr := u.v.closeContent(oi, false); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// Unread implements files.Unasked.
+func (u unasked) Unread(ino table.Ino) { u.v.store.Unread(ino) }
 
 // hold counts one more user of an inode's content.
 func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
@@ -394,7 +423,7 @@ func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outd
 		v.writes(oi, op)
 		err = f.truncate(op, 0)
 	} else {
-		v.sawOpen(oi)
+		v.prefetch.Opened(oi.ino, oi.f.Whole())
 		err = f.begin(op)
 	}
 	if outdated = !v.tell(oi); outdated && err == nil {

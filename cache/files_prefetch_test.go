@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -67,12 +68,12 @@ func (r *rows) readRow(i int) {
 func (r *rows) settled() int64 {
 	r.Helper()
 	r.until(func() bool {
-		if len(r.v.fileSlots) > 0 {
+		if r.v.prefetch.Busy() > 0 {
 			return false
 		}
 		locked := r.v.lock()
 		defer locked.unlock()
-		for ino := range locked.filePrefetch.of {
+		for _, ino := range r.v.prefetch.Unopened() {
 			if n := locked.table.Inode(ino); n == nil || n.State != table.Whole || locked.open[ino] != nil {
 				return false
 			}
@@ -94,9 +95,9 @@ func TestSiblingsComeAhead(t *testing.T) {
 	r := newRows(t, 100, 1)
 	r.readRow(0)
 	r.readRow(1)
-	assert.Equal(t, r.settled(), int64(2+siblingsMin), "reads after two files")
+	assert.Equal(t, r.settled(), int64(2+files.PrefetchLeast), "reads after two files")
 	was := r.reads.Load()
-	for i := 2; i < 2+siblingsMin; i++ {
+	for i := 2; i < 2+files.PrefetchLeast; i++ {
 		assert.Equal(t, r.record(rowPath(i)).State, table.Whole, "file", i)
 	}
 	r.readRow(2)
@@ -116,10 +117,10 @@ func TestSiblingsDouble(t *testing.T) {
 		r.readRow(i)
 		r.settled()
 		locked := r.v.lock()
-		most = max(most, len(locked.filePrefetch.of))
+		most = max(most, len(r.v.prefetch.Unopened()))
 		locked.unlock()
 	}
-	assert.Equal(t, most, siblingsMost, "the most that were ahead")
+	assert.Equal(t, most, files.PrefetchMost, "the most that were ahead")
 }
 
 // Threads side by side open names out of order, and each file is read once.
@@ -150,7 +151,7 @@ func TestSiblingsOfThreads(t *testing.T) {
 	assert.Equal(t, r.settled(), 200, "reads of 200 files")
 	locked := r.v.lock()
 	defer locked.unlock()
-	assert.Equal(t, len(locked.filePrefetch.of), 0, "files count as unread")
+	assert.Equal(t, len(r.v.prefetch.Unopened()), 0, "files count as unread")
 }
 
 // What was fetched ahead for nothing makes it harder to begin again.
@@ -189,7 +190,7 @@ func TestSiblingsOfTheNextDirectory(t *testing.T) {
 	}{
 		{"e/f000", 1 + 32}, {"e/f001", 0}, {"e/f002", 0},
 		{"f/f000", 1 + 32}, // and no more of it
-		{"g/f000", 1}, {"h/f000", 1}, {"h/f001", 1 + siblingsMin},
+		{"g/f000", 1}, {"h/f000", 1}, {"h/f001", 1 + files.PrefetchLeast},
 	} {
 		was := r.settled()
 		assert.Equal(t, r.get(c.path), "text", c.path)
@@ -201,7 +202,7 @@ func TestSiblingsOfTheNextDirectory(t *testing.T) {
 func TestNoSiblings(t *testing.T) {
 	large := func(w *world, _ *Options) {
 		for i := range 6 {
-			w.tamper(fmt.Sprintf("d/large%d", i), strings.Repeat("x", siblingSize+1))
+			w.tamper(fmt.Sprintf("d/large%d", i), strings.Repeat("x", files.PrefetchSize+1))
 		}
 	}
 	for _, c := range []struct {
@@ -268,7 +269,7 @@ func TestSiblingsEndWithTheDirectory(t *testing.T) {
 		r.do("rm " + rowPath(i))
 	}
 	r.do("rmdir " + rowDir)
-	r.until(func() bool { return len(r.v.fileSlots) == 0 }) // though the store does not answer
+	r.until(func() bool { return r.v.prefetch.Busy() == 0 }) // though the store does not answer
 	close(gate)
 	<-done
 }

@@ -22,7 +22,7 @@ func TestFirstPageServesTwice(t *testing.T) {
 		assert.Equal(t, f.asked(), 0, "the first directory took requests more")
 		time.Sleep(walkPause + time.Second)
 		locked := f.v.lock()
-		need := locked.prefetch.need
+		need := locked.walks.need
 		locked.unlock()
 		if need > 1 || f.walking() {
 			t.Errorf("%d looks begin a walk; one goes on: %v", need, f.walking())

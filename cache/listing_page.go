@@ -83,7 +83,7 @@ func (r *walk) pause() {
 
 // start makes it the one walk there is; false: there is no room for it.
 func (r *walk) start(v *View) bool {
-	f := &v.prefetch
+	f := &v.walks
 	if f.walk != nil {
 		f.walk.end(v)
 	}
@@ -103,7 +103,7 @@ func (r *walk) end(v *View) {
 	}
 	r.over = true
 	r.idle.Stop()
-	f := &v.prefetch
+	f := &v.walks
 	f.walk, f.row = nil, 0
 	switch {
 	case r.followed:
@@ -142,7 +142,7 @@ func (r *walk) take(v *View, at providers.Locator, near bool) *covered {
 	case r.first.IsRoot():
 		r.first = at
 	case at != r.first:
-		r.followed, v.prefetch.need = true, 1
+		r.followed, v.walks.need = true, 1
 	}
 	r.goOn(v)
 	return c

@@ -160,7 +160,7 @@ func (f *forest) walking() bool {
 	synctest.Wait()
 	locked := f.v.lock()
 	defer locked.unlock()
-	return locked.prefetch.walk != nil || locked.IsObserved()
+	return locked.walks.walk != nil || locked.IsObserved()
 }
 
 // listExpired has all directories but the root known and expired, and the root read.

@@ -46,8 +46,8 @@ const (
 	pageBytes = 1 << 20 // what a page takes in memory
 )
 
-// prefetch finds walks, and has one at a time. The volume's lock guards it.
-type prefetch struct {
+// walks finds walks, and has one at a time. The volume's lock guards it.
+type walks struct {
 	visits [walkVisits]visit // the last directories, in a ring
 	turn   int
 	row    int   // looks in a row that were near to another
@@ -112,7 +112,7 @@ func (v *View) askCovered(dir table.Ino, waited bool) (*covered, *page) {
 	if !ok || v.closing {
 		return nil, nil
 	}
-	f, now := &v.prefetch, v.o.Now()
+	f, now := &v.walks, v.o.Now()
 	near := f.isNear(at, now)
 	if !waited {
 		f.visited(visit{at: at, when: now})
@@ -150,7 +150,7 @@ func (v *View) askCovered(dir table.Ino, waited bool) (*covered, *page) {
 
 // isNear reports whether a directory that has to be listed is one that a walk would come
 // to now.
-func (f *prefetch) isNear(at providers.Locator, now time.Time) bool {
+func (f *walks) isNear(at providers.Locator, now time.Time) bool {
 	if f.walk != nil && f.walk.followed && f.walk.has(at) {
 		return true
 	}
@@ -165,7 +165,7 @@ func (f *prefetch) isNear(at providers.Locator, now time.Time) bool {
 	return false
 }
 
-func (f *prefetch) visited(one visit) {
+func (f *walks) visited(one visit) {
 	f.visits[f.turn] = one
 	f.turn = (f.turn + 1) % walkVisits
 }
@@ -178,7 +178,7 @@ func (v *Volume) sawRead(dir table.Ino) {
 	locked := v.lock()
 	defer locked.unlock()
 	if at, ok := locked.RemotePathOf(dir); ok {
-		locked.prefetch.visited(visit{at: at, when: v.o.Now(), read: true})
+		locked.walks.visited(visit{at: at, when: v.o.Now(), read: true})
 	}
 }
 
@@ -187,7 +187,7 @@ func (v *Volume) sawRead(dir table.Ino) {
 // tree.
 func (v *View) beginWalk(at providers.Locator) *page {
 	r := v.newWalk(at.Parent(), at)
-	if old := v.prefetch.walk; old != nil && old.followed && old.has(at) {
+	if old := v.walks.walk; old != nil && old.followed && old.has(at) {
 		r.at = old.at
 	}
 	if !r.start(v) {
@@ -200,7 +200,7 @@ func (v *View) beginWalk(at providers.Locator) *page {
 func (v *Volume) endWalk() {
 	locked := v.lock()
 	defer locked.unlock()
-	if r := locked.prefetch.walk; r != nil {
+	if r := locked.walks.walk; r != nil {
 		r.end(locked)
 	}
 }

@@ -29,7 +29,7 @@ func (h *remoteDir) mayBeSmall() bool {
 	}
 	locked := v.lock()
 	defer locked.unlock()
-	r := locked.prefetch.walk
+	r := locked.walks.walk
 	isGuess := r != nil && r.guess && !r.followed && r.opened(locked, h.at) == nil
 	return r == nil || !r.has(h.at) || isGuess
 }
@@ -97,7 +97,7 @@ func (r *walk) offer() {
 	v := r.v
 	locked := v.lock()
 	defer locked.unlock()
-	f := &locked.prefetch
+	f := &locked.walks
 	if !v.prefetches || locked.closing || f.walk != nil && f.walk.followed || !r.start(locked) {
 		r.drop(locked)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/wsmount/wsmount/cache/internal/budget"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -75,7 +76,7 @@ type Options struct {
 	strict bool           // rules that are broken panic, in tests
 	onward func(Progress) // is told of all progress, in tests; nil: nobody
 	within func(*Tx)      // sees each update before its end, in tests
-	far    time.Duration  // a service is far away that takes so long to answer a read; 0: as farAway has it
+	far    time.Duration  // a service is far away that takes so long to answer a read; 0: as files.FarAway has it
 	// looks is how long a look waits for news that is to wait so long, in tests
 	// whose clock stands while that of a busy machine goes on; nil: so long.
 	looks func(time.Duration) time.Duration
@@ -221,7 +222,7 @@ func (o *Options) setDefaults() {
 	}
 	setDefault(&o.Patience, defaultPatience)
 	setDefault(&o.partsWait, time.Minute)
-	setDefault(&o.far, farAway)
+	setDefault(&o.far, files.FarAway)
 	setDefault(&o.Guard.MaxFile, defaultMaxFile)
 	setDefault(&o.Guard.MaxCommit, defaultMaxCommit)
 	setDefault(&o.Policy.MaxOpen, defaultMaxOpen)

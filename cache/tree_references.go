@@ -60,7 +60,7 @@ func (v *Volume) abandon(inos ...table.Ino) {
 // Nameless implements tree.Keeper. An inode stays for a set that is under way, until a
 // conflict about it is resolved, and as the directory of a name that is being sent.
 func (v *Tx) Nameless(ino table.Ino, n *table.Inode) (stays bool) {
-	v.filePrefetch.end(ino)
+	v.prefetch.End(ino)
 	return v.keepNameless(ino, n) || v.isOrphanConflict(ino) ||
 		n.IsDir() && len(n.RemoteLinks) == 0 && v.engine.works(v.View, ino)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/revision"
@@ -53,14 +54,13 @@ type Volume struct {
 	engine   engine
 	puller   puller
 	fetch    *hydrator
+	prefetch *files.Prefetch
 	belief   *listing.Belief
 	listings *listing.Shared
 	history  historyState
 	unlinks  deferredUnlinks
 
-	prefetches bool          // see canPrefetch
-	prefetched atomic.Bool   // filePrefetch.of is not empty
-	fileSlots  chan struct{} // files that are fetched ahead
+	prefetches bool // see canPrefetch
 }
 
 // guardedState is what the lock of a volume guards.
@@ -76,15 +76,14 @@ type guardedState struct {
 	closing  bool // Close was called
 	closed   bool // and nothing new begins
 
-	massDelete   massdelete.Guard
-	wholePull    wholePull
-	pulls        pulls
-	prefetch     prefetch
-	filePrefetch filePrefetch
-	ignores      *rules.Ignores
-	learning     bool  // rules, in the background
-	relooks      bool  // names may stay local for no reason any more
-	kept         *kept // for the set that is under way; nil: there is none
+	massDelete massdelete.Guard
+	wholePull  wholePull
+	pulls      pulls
+	walks      walks
+	ignores    *rules.Ignores
+	learning   bool  // rules, in the background
+	relooks    bool  // names may stay local for no reason any more
+	kept       *kept // for the set that is under way; nil: there is none
 }
 
 var _ interface {
@@ -124,7 +123,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	o.Guard.limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
 		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
-		puller: puller{revision.NewHeadLock()}, fileSlots: make(chan struct{}, aheadFetches)}
+		puller: puller{revision.NewHeadLock()}}
 	v.fetch = newHydrator(v)
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Patience: o.Patience / 2, Log: o.Log}
 	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
@@ -137,8 +136,8 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.prefetches = v.canPrefetch()
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
+	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.history.init()
-	v.held.filePrefetch.init(&v.prefetched)
 	v.unlinks.init()
 	return v
 }

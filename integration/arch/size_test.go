@@ -28,11 +28,11 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    145,
-	"cache lines":                    24650,
+	"cache files":                    144,
+	"cache lines":                    24363,
 	"cache.Tx methods":               69,
-	"cache.View methods":             73,
-	"cache.Volume methods":           390,
+	"cache.View methods":             68,
+	"cache.Volume methods":           386,
 	"cache.engine methods":           183,
 	"cache.merge methods":            93,
 	"cmd/wsmount lines":              6850,

@@ -1,3 +1,3 @@
 // Package files is about the content of files that is used: how it is fetched when it is
-// read.
+// read, and before.
 package files

@@ -1,0 +1,339 @@
+package files
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// Small files fetched ahead.
+//
+// Of a service that is far away a small file costs a round trip, whoever asks. So
+// when the files of one directory are opened one after another, in the order of
+// names (in which a flat store lists them too), the next ones are fetched before
+// anybody opens them. It begins with few, doubles as long as what was fetched is
+// opened, and each time that it was not it takes more opens to begin again. Who has
+// read one directory that way, as grep -r does, is believed to read the next: there
+// it begins with the first file, until in one of them the files ahead are not opened.
+// Files that are large, or here, or of this machine only, are left out.
+//
+// What is fetched ahead takes what nobody else needs: of the budget, of the
+// requests at once, and of the cache, where it is given up first until somebody
+// has opened it.
+const (
+	PrefetchSize  = 1 << 20 // larger files are not fetched ahead
+	PrefetchMost  = 64      // files of one directory that nobody has opened yet
+	PrefetchLeast = 4       // at first
+	prefetchBytes = 8 << 20 // in the files of one directory
+	siblingNear   = 8       // names apart that threads side by side open
+
+	seriesMost   = 64 // directories
+	aheadFetches = 32 // requests at once
+
+	// FarAway is what a request takes of a remote for which all this is worth while.
+	FarAway = 2 * time.Millisecond
+)
+
+// Prefetch fetches small files before they are opened.
+type Prefetch struct {
+	o     PrefetchOptions
+	slots chan struct{} // fetches under way
+	any   atomic.Bool   // of is not empty
+
+	// The lock of the tree guards what follows.
+	dirs  map[table.Ino]*series
+	of    map[table.Ino]*series // what was fetched ahead, or is to be, and was not opened yet
+	clock int                   // orders series by their last use
+	span  int                   // the window of the last series that was read on; 0: none, or the guess after it was wrong
+	guess *series               // the last that began because of span
+	takes [8]time.Duration      // what the last reads took until they were answered
+	reads int                   // so many there were
+}
+
+// PrefetchOptions are what a Prefetch needs of those who use it.
+type PrefetchOptions struct {
+	Tree    *tree.Tree
+	Content Unasked
+	Context context.Context // ends with the working copy
+	Go      func(func())    // runs in the background, until Context ends
+	Log     *slog.Logger
+	Far     time.Duration // so long a remote takes to answer a read for which this is worth while
+}
+
+// Unasked is the content of files, for who fetches it before anybody asks.
+type Unasked interface {
+	// MayPrefetch reports whether there is time and a remote for it, and IsOpen whether
+	// an inode is in use. The lock of the tree is held.
+	MayPrefetch() bool
+	IsOpen(ino table.Ino) bool
+	// FetchUnasked fetches all of a file, and Unread has it be the first that is evicted.
+	FetchUnasked(ctx context.Context, ino table.Ino) error
+	Unread(ino table.Ino)
+}
+
+// NewPrefetch makes one that has seen nothing.
+func NewPrefetch(o PrefetchOptions) *Prefetch {
+	return &Prefetch{o: o, slots: make(chan struct{}, aheadFetches), dirs: map[table.Ino]*series{}, of: map[table.Ino]*series{}}
+}
+
+// series is how far somebody has come in a directory.
+type series struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	used   int // by Prefetch.clock
+
+	start string // the first name
+	last  string // the furthest that was opened
+	front string // the furthest that was fetched
+	run   int    // opens in order
+	need  int    // so many begin it
+
+	window  int // how many are fetched ahead
+	begins  int // with how many
+	hits    int // of these opened since the window grew
+	pending map[table.Ino]int64
+	bytes   int64 // in pending
+}
+
+// Took notes what a read took until it was answered.
+func (s *Prefetch) Took(took time.Duration) {
+	s.o.Tree.Lock()
+	defer s.o.Tree.Unlock()
+	s.takes[s.reads%len(s.takes)] = took
+	s.reads++
+}
+
+// isFar reports whether the service is so far away that fetching ahead is worth while:
+// the fastest of the last answers says so, since any can be late.
+func (s *Prefetch) isFar() bool {
+	known := s.takes[:min(s.reads, len(s.takes))]
+	return len(known) > 0 && slices.Min(known) >= s.o.Far
+}
+
+// Opened is told of each open of a file for reading, before it waits for content; here
+// says that it has all. What is to be fetched ahead because of it is on its way then.
+func (s *Prefetch) Opened(ino table.Ino, here bool) {
+	if here && !s.any.Load() {
+		return
+	}
+	v := s.o.Tree.Lock()
+	defer s.o.Tree.Unlock()
+	ahead := s.opened(ino)
+	n := v.Inode(ino)
+	if here && !ahead || n == nil || n.Size > PrefetchSize || len(n.Links) != 1 {
+		return
+	}
+	l := n.Links[0]
+	one := s.seriesOf(l.Dir)
+	if ahead {
+		one.hits++
+	}
+	if one.isNext(v, l) {
+		one.run++
+		one.last = max(one.last, l.Name)
+	} else {
+		one.begin(l.Name)
+		s.drop(one)
+	}
+	if one.run >= one.need && s.isFar() && s.o.Content.MayPrefetch() {
+		s.widen(one)
+		s.fetchNext(v, one, l.Dir)
+	}
+}
+
+// opened notes that somebody uses an inode, and reports whether it was fetched
+// ahead.
+func (s *Prefetch) opened(ino table.Ino) bool {
+	one := s.of[ino]
+	if one == nil {
+		return false
+	}
+	s.forget(one, ino)
+	return true
+}
+
+// forget takes an inode from those that nobody has opened.
+func (s *Prefetch) forget(one *series, ino table.Ino) {
+	if s.of[ino] != one {
+		return
+	}
+	one.bytes -= one.pending[ino]
+	delete(one.pending, ino)
+	delete(s.of, ino)
+	s.any.Store(len(s.of) > 0)
+}
+
+// drop writes off what was fetched for a series and not opened.
+func (s *Prefetch) drop(one *series) {
+	for ino := range one.pending {
+		s.forget(one, ino)
+	}
+}
+
+// End is for a directory that is gone: what is on its way for it is given up. The lock of
+// the tree is held.
+func (s *Prefetch) End(dir table.Ino) {
+	if one := s.dirs[dir]; one != nil {
+		one.cancel()
+		s.drop(one)
+		delete(s.dirs, dir)
+	}
+}
+
+// seriesOf is the series of a directory, for which another one may be forgotten.
+func (s *Prefetch) seriesOf(dir table.Ino) *series {
+	s.clock++
+	one := s.dirs[dir]
+	if one == nil {
+		if len(s.dirs) >= seriesMost {
+			s.End(s.oldest())
+		}
+		one = s.newSeries()
+		one.ctx, one.cancel = context.WithCancel(s.o.Context)
+		s.dirs[dir] = one
+	}
+	one.used = s.clock
+	return one
+}
+
+// newSeries is one for a directory in which nobody has read yet.
+func (s *Prefetch) newSeries() *series {
+	one := &series{need: 2, begins: PrefetchLeast, pending: map[table.Ino]int64{}}
+	if s.guess != nil && s.guess.hits == 0 && s.guess.window == s.guess.begins {
+		s.span = 0 // of the last guess nothing was read
+	}
+	if s.span > 0 {
+		one.need, one.begins, s.guess = 1, max(PrefetchLeast, s.span/2), one
+	}
+	return one
+}
+
+func (s *Prefetch) oldest() (dir table.Ino) {
+	least := s.clock + 1
+	for d, one := range s.dirs {
+		if one.used < least {
+			dir, least = d, one.used
+		}
+	}
+	return dir
+}
+
+// begin has a series start anew at a name. If what it had fetched was not used, it
+// takes longer to begin.
+func (s *series) begin(name string) {
+	if len(s.pending) > 0 {
+		s.need = min(2*s.need, PrefetchMost)
+	}
+	if s.run > 0 { // nor is it what was guessed
+		s.need, s.begins = max(s.need, 2), PrefetchLeast
+	}
+	s.start, s.last, s.front = name, name, name
+	s.run, s.window, s.hits = 1, 0, 0
+}
+
+// widen has more fetched ahead when at least half of it was used.
+func (s *Prefetch) widen(one *series) {
+	switch {
+	case one.window == 0:
+		one.window = one.begins
+	case one.hits >= one.window/2:
+		one.window, one.hits = min(2*one.window, PrefetchMost), 0
+		one.need = 2
+		s.span, s.guess = one.window, nil
+	}
+}
+
+// isNext reports whether an open goes on with a series: it is about the names that come
+// next, or one that others of the same reader have passed.
+func (s *series) isNext(v *tree.View, l table.Link) bool {
+	switch {
+	case s.run == 0 || l.Name < s.start:
+		return false
+	case l.Name <= max(s.last, s.front):
+		return true
+	}
+	near, left := false, siblingNear
+	v.Names(l.Dir, max(s.last, s.front), func(name string, _ table.Name) bool {
+		left--
+		near = name == l.Name
+		return !near && left > 0
+	})
+	return near
+}
+
+// fetchNext begins to fetch what comes next in a directory, up to the window of the
+// series, when half of that was opened.
+func (s *Prefetch) fetchNext(v *tree.View, one *series, dir table.Ino) {
+	if len(one.pending) > one.window/2 || one.bytes >= prefetchBytes {
+		return
+	}
+	one.front = max(one.front, one.last)
+	left := 4 * PrefetchMost // names that are looked at
+	v.Names(dir, one.front, func(name string, rec table.Name) bool {
+		one.front = name
+		if n := v.Inode(rec.Ino); n != nil && s.isDistant(&rec, n) {
+			one.pending[rec.Ino] = n.Size
+			one.bytes += n.Size
+			s.of[rec.Ino] = one
+			s.o.Go(func() { s.run(one, rec.Ino) })
+		}
+		left--
+		return left > 0 && len(one.pending) < one.window && one.bytes < prefetchBytes
+	})
+	s.any.Store(len(s.of) > 0)
+}
+
+// isDistant reports whether a name stands for a small file of which the remote has all,
+// nothing is local and which nobody has open.
+func (s *Prefetch) isDistant(rec *table.Name, n *table.Inode) bool {
+	return n.IsRegular() && n.State == table.None && n.Size > 0 && n.Size <= PrefetchSize && len(n.Links) == 1 &&
+		rec.Seq == 0 && rec.Remote != nil && rec.Remote.Ino == rec.Ino && rec.Remote.ContentVersion == n.ContentVersion &&
+		s.of[rec.Ino] == nil && !s.o.Content.IsOpen(rec.Ino)
+}
+
+// run fetches a file that may be opened soon. What fails is not told: who opens the file
+// fetches it himself.
+func (s *Prefetch) run(one *series, ino table.Ino) {
+	err := s.fetch(one, ino)
+	s.o.Tree.Lock()
+	defer s.o.Tree.Unlock()
+	switch {
+	case s.of[ino] != one: // somebody has opened it
+	case err == nil:
+		s.o.Content.Unread(ino)
+	default:
+		s.forget(one, ino)
+		one.run, one.window = 0, 0 // no more of it until it is begun again
+		s.o.Log.Debug("a file was not fetched ahead", "ino", ino, "err", err)
+	}
+}
+
+// fetch fetches it, unless it was opened meanwhile.
+func (s *Prefetch) fetch(one *series, ino table.Ino) error {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-one.ctx.Done():
+		return one.ctx.Err()
+	}
+	s.o.Tree.Lock()
+	wanted := s.of[ino] == one
+	s.o.Tree.Unlock()
+	if !wanted {
+		return nil
+	}
+	return s.o.Content.FetchUnasked(one.ctx, ino)
+}
+
+// Busy is how many fetches are under way.
+func (s *Prefetch) Busy() int { return len(s.slots) }
+
+// Unopened are the files that were fetched ahead, or are to be, and were not opened yet.
+// The lock of the tree is held.
+func (s *Prefetch) Unopened() []table.Ino { return slices.Collect(maps.Keys(s.of)) }
