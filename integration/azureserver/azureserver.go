@@ -121,6 +121,23 @@ func (s *Server) Put(key, content string, metadata map[string]string) {
 	s.keep(key, []byte(content), h)
 }
 
+// Get is a blob's content and its metadata; "" and nil: it is not there.
+func (s *Server) Get(key string) (content string, metadata map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.blobs[key]
+	if b == nil {
+		return "", nil
+	}
+	metadata = map[string]string{}
+	for name, values := range b.header {
+		if name, ok := strings.CutPrefix(name, metaPrefix); ok {
+			metadata[strings.ToLower(name)] = values[0]
+		}
+	}
+	return string(b.content), metadata
+}
+
 // Change changes a blob, without a new version.
 func (s *Server) Change(key string, change func(*Blob)) {
 	s.mu.Lock()

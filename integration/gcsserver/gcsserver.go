@@ -127,6 +127,17 @@ func (s *Server) Put(key, content string, metadata map[string]string) {
 	s.keep(key, []byte(content), Object{Metadata: metadata}, true)
 }
 
+// Get is an object's content and its metadata; "" and nil: it is not there.
+func (s *Server) Get(key string) (content string, metadata map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.objects[key]
+	if o == nil {
+		return "", nil
+	}
+	return string(o.content), maps.Clone(o.Metadata)
+}
+
 // Keys are those of all objects.
 func (s *Server) Keys() []string {
 	s.mu.Lock()

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/azureserver"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
@@ -48,6 +50,52 @@ func TestHierarchicalNamespace(t *testing.T) {
 	}
 	if got := f.Keys(); len(got) > 0 {
 		t.Errorf("left %q", got)
+	}
+}
+
+// TestDirectoriesOfOthers: rclone has markers with metadata, blobfuse2 has blobs of the
+// directory's name. Either is changed where it is, and goes.
+func TestDirectoriesOfOthers(t *testing.T) {
+	isFolder := map[string]string{azureserver.Folder: "true"}
+	for name, blobs := range map[string][]string{"rclone": {"pre/d/"}, "blobfuse2": {"pre/d"}, "both": {"pre/d", "pre/d/"}} {
+		t.Run(name, func(t *testing.T) {
+			f := azureserver.New()
+			for _, blob := range blobs {
+				f.Put(blob, "", isFolder)
+			}
+			p := openFake(t, f, nil)
+			page, err := p.List(t.Context(), loc(""), providers.ListOptions{})
+			if err != nil || len(page.Entries) != 1 || page.Entries[0].Locator != loc("d") || page.Entries[0].Kind != providers.KindDir {
+				t.Fatalf("list: %+v, %v", page.Entries, err)
+			}
+			attr := providers.Attr{Valid: providers.AttrMode, Mode: 0o700}
+			_, err = p.SetAttr(t.Context(), loc("d"), providers.SetAttrOptions{If: providers.IfDir(), Attr: attr})
+			assert.OK(t, err, "chmod")
+			_, err = p.Mkdir(t.Context(), loc("d"), providers.MkdirOptions{})
+			assert.OK(t, err, "mkdir of what is there")
+			info, err := p.Stat(t.Context(), loc("d"))
+			if err != nil || info.Kind != providers.KindDir || info.Attr.Mode != 0o700 || !slices.Equal(f.Keys(), blobs) {
+				t.Errorf("stat: %+v, %v; blobs %q", info, err, f.Keys())
+			}
+			assert.OK(t, p.Delete(t.Context(), loc("d"), providers.DeleteOptions{If: providers.IfDir()}), "rmdir")
+			if got := f.Keys(); len(got) > 0 {
+				t.Errorf("left %q", got)
+			}
+		})
+	}
+}
+
+// TestWordsForOthers: directories and links are such for blobfuse2 and rclone, too.
+func TestWordsForOthers(t *testing.T) {
+	f := azureserver.New()
+	p := openFake(t, f, nil)
+	_, err := p.Mkdir(t.Context(), loc("d"), providers.MkdirOptions{})
+	assert.OK(t, err)
+	_, err = p.Write(t.Context(), loc("l"), providers.String("d"), providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink})
+	assert.OK(t, err)
+	for key, want := range map[string]string{"pre/d/": azureserver.Folder, "pre/l": bucket.BlobLink} {
+		_, metadata := f.Get(key)
+		assert.Equal(t, metadata[want], "true", key)
 	}
 }
 

@@ -46,8 +46,12 @@
 // change without a copy. Headers do too, in a request before: if the second is lost,
 // the headers are new and the attributes are not.
 //
+// Times are dates, for rclone, and links have blobfuse2's is_symlink. Modes and owners that
+// a hierarchical namespace has of its own are not read.
+//
 // Listings have metadata, and go on by tokens alone. In accounts with a
-// hierarchical namespace, and where Hadoop wrote, a directory is a blob without content
-// whose metadata say hdi_isfolder; here it is a marker, and where there are such, the
-// listing of a directory is followed by a HEAD for itself.
+// hierarchical namespace, and where blobfuse2 or Hadoop wrote, a directory is a blob without
+// content whose metadata say hdi_isfolder; here it is a marker, and where there are such, the
+// listing of a directory is followed by a HEAD for itself, and a change of it comes after two.
+// Markers that are made here say it as well.
 package azure

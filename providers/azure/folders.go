@@ -11,7 +11,8 @@ import (
 
 // A directory of the service's own is the blob "dir", which has no content and says in its
 // metadata what it is. Package bucket knows it as "dir/". Where the namespace is
-// hierarchical each directory is one; elsewhere some are, beside markers.
+// hierarchical each directory is one; elsewhere those are that blobfuse2 and Hadoop made,
+// beside markers, which rclone makes with the same metadata. So are those that are made here.
 
 // names are the blobs that a key may be, the likeliest first.
 func (s *store) names(key string) []string {
@@ -37,9 +38,31 @@ func first[O any](s *store, key string, ask func(name string) (O, error)) (out O
 	return out, err
 }
 
+// there are the blobs of a key to change: those that are there, of which the first is the one
+// that Head tells of, or the one to make.
+func (s *store) there(ctx context.Context, key string) (found []string, err error) {
+	names := s.names(key)
+	if len(names) == 1 {
+		return names, nil
+	}
+	for _, name := range names {
+		_, isFolder, err := s.describe(ctx, name)
+		if err != nil && !errors.Is(err, providers.ErrNotExist) {
+			return nil, err
+		}
+		if err == nil && (isFolder || name == key) {
+			found = append(found, name)
+		}
+	}
+	if found == nil {
+		found = names[:1]
+	}
+	return found, nil
+}
+
 // asKey is a blob as package bucket knows it, which asked for a key. A directory is no file.
 func (s *store) asKey(o bucket.Object, key string, isFolder bool) (bucket.Object, error) {
-	if isFolder {
+	if isFolder && !strings.HasSuffix(o.Key, "/") {
 		s.folders.Store(true)
 	}
 	isDir := strings.HasSuffix(key, "/") && !strings.HasSuffix(o.Key, "/")

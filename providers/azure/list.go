@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -83,7 +84,7 @@ func (s *store) item(b *container.BlobItem) bucket.Item {
 	var isFolder bool
 	o.Metadata, o.Headers.Expires, isFolder = readMetadata(b.Metadata)
 	o.Headers = stored(o.Headers, p.ContentType, p.CacheControl, p.ContentDisposition, p.ContentEncoding, p.ContentLanguage)
-	if isFolder && o.Size == 0 {
+	if isFolder && o.Size == 0 && !strings.HasSuffix(o.Key, "/") {
 		s.folders.Store(true)
 		o.Key += "/"
 	}

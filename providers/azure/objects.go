@@ -221,12 +221,16 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 	if err := replaceable(m.If); err != nil {
 		return bucket.Object{}, err
 	}
-	name, md := s.names(key)[0], metadata(m)
-	if name != key {
+	names, err := s.there(ctx, key)
+	if err != nil {
+		return bucket.Object{}, err
+	}
+	md := metadata(m)
+	if strings.HasSuffix(key, "/") {
 		md[folder] = to.Ptr("true")
 	}
 	out, err := call(ctx, s, body.Again, func(who *session) (blockblob.UploadResponse, error) {
-		return who.container.NewBlockBlobClient(name).Upload(ctx, sent(body), &blockblob.UploadOptions{
+		return who.container.NewBlockBlobClient(names[0]).Upload(ctx, sent(body), &blockblob.UploadOptions{
 			Metadata: md, HTTPHeaders: headers(m.Headers), AccessConditions: match(m.If),
 			TransactionalValidation: blob.TransferValidationTypeMD5(body.MD5[:]),
 		})
@@ -303,12 +307,17 @@ func withoutExpires(h bucket.Headers) bucket.Headers {
 	return h
 }
 
-// Delete implements bucket.Store.
+// Delete implements bucket.Store. A directory may be there twice.
 func (s *store) Delete(ctx context.Context, key string, c providers.Condition) error {
-	_, err := first(s, key, func(name string) (blob.DeleteResponse, error) {
-		return call(ctx, s, nil, func(who *session) (blob.DeleteResponse, error) {
+	names, err := s.there(ctx, key)
+	for _, name := range names {
+		if err != nil {
+			break
+		}
+		_, err = call(ctx, s, nil, func(who *session) (blob.DeleteResponse, error) {
 			return who.container.NewBlobClient(name).Delete(ctx, &blob.DeleteOptions{AccessConditions: match(c)})
 		})
-	})
+		c = providers.Unconditional()
+	}
 	return err
 }

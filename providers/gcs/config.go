@@ -17,7 +17,8 @@ const Kind = "gcs"
 // is left for a header that it does not have.
 var traits = bucket.Service{
 	Name: Kind, Missing: noBucket, Tells: true, TellsDirs: true, ListAfter: true, Lines: true,
-	Key: 1 << 10, Metadata: 7 << 10, Put: 5 << 30, Copy: 5 << 40, Size: 5 << 40,
+	Words: bucket.Words{Dates: true, Google: true, Link: bucket.GoogLink, Target: bucket.GcsfuseTarget},
+	Key:   1 << 10, Metadata: 7 << 10, Put: 5 << 30, Copy: 5 << 40, Size: 5 << 40,
 	Parts: providers.PartLimits{Max: 5 << 30, Count: 10_000},
 }
 

@@ -47,6 +47,10 @@
 // Listings have metadata, those of directories' markers too. Empty folders of a bucket with a
 // hierarchical namespace are none of its objects, and not seen.
 //
+// Attributes have the names of Google's tools, and mtime is a date beside, for rclone and for
+// what is less than a second. A link is one for gcsfuse of any version: its target is the
+// content, and metadata too unless it is too long or no ASCII.
+//
 // Changing metadata is a patch, without a copy. The service has no header Expires: it is
 // metadata under the name wsmount-expires.
 //

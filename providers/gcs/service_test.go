@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gcsserver"
@@ -36,6 +37,33 @@ func spent(p *Provider, call func()) map[string]int64 {
 		}
 	}
 	return got
+}
+
+// TestWordsForOthers: a link is one for gcsfuse, of any version, and a time is one for rclone
+// and Google's tools.
+func TestWordsForOthers(t *testing.T) {
+	f := gcsserver.New()
+	p := openFake(t, f, nil)
+	at := providers.Attr{Valid: providers.AttrModTime | providers.AttrMode, Mode: 0o600, ModTime: time.Unix(1e9, 0)}
+	link := mustWrite(t, p, "l", "d/f", providers.WriteOptions{Kind: providers.KindSymlink})
+	mustWrite(t, p, "f", "content", providers.WriteOptions{Attr: at})
+	for range 2 { // as it was written, and after a change
+		for key, want := range map[string]map[string]string{
+			"pre/l": {"goog-reserved-file-is-symlink": "true", "gcsfuse_symlink_target": "d/f"},
+			"pre/f": {"goog-reserved-file-mtime": "1000000000", "mtime": "2001-09-09T01:46:40Z", "goog-reserved-posix-mode": "600"},
+		} {
+			_, got := f.Get(key)
+			for name, value := range want {
+				assert.Equal(t, got[name], value, key, name)
+			}
+		}
+		content, info, err := providers.Fetch(t.Context(), p, loc("l"), providers.ReadOptions{})
+		if err != nil || string(content) != "d/f" || info.Kind != providers.KindSymlink || info.Digest != link.Digest {
+			t.Errorf("read: %q, %+v, %v", content, info, err)
+		}
+		_, err = p.SetAttr(t.Context(), loc("l"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: at})
+		assert.OK(t, err)
+	}
 }
 
 // TestRequests: what each verb costs. An index would add to it, of which nothing is needed.

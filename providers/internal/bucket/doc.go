@@ -57,8 +57,10 @@
 //
 // Attributes are s3fs's: mode (decimal, with the type), uid, gid,
 // mtime (seconds, with nanoseconds behind a point). A symbolic link is an
-// object whose mode says so and whose content is the target. rclone's octal
-// modes and GeeseFS's links (--symlink-target) are read as well. Extended
+// object whose mode says so and whose content is the target. A service whose programs have
+// other words gets those (Service.Words): dates, blobfuse2's links, the names of Google's
+// tools. What rclone, GeeseFS, blobfuse2, AzCopy, gcsfuse and gcloud write is read of every
+// service: words.go has the list. Extended
 // attributes are xattr, see xattr.go. Of all metadata of an object a service takes
 // so many bytes; of S3's 2 KiB, one attribute can have some 1300, many have less
 // (Fits). Other metadata are Info.Metadata; a value that a header cannot carry is

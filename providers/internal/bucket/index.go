@@ -90,7 +90,7 @@ func (x *index) wrote(o *object, began time.Time) {
 		return
 	}
 	made := *o
-	if raw, err := o.meta.encode(x.objects.service.Metadata); err == nil {
+	if raw, err := o.meta.encode(x.objects.service); err == nil {
 		made.meta = decode(o.Key, raw, o.meta.headers(o.Key)) // as Stat would tell it
 	}
 	fresh := recordOf(&made)

@@ -82,7 +82,8 @@ func seconds(t time.Time) uint32 { return uint32(max(0, min(t.Unix(), math.MaxUi
 // nothing at all if even the numbers are too large.
 func (r *record) describe(key string, m meta) {
 	typed, rest := m.untold(key)
-	if rest != 0 && m.target != "" || len(m.target) > math.MaxUint16 {
+	target := m.apart()
+	if rest != 0 && target != "" || len(target) > math.MaxUint16 {
 		r.bits = recordMore
 		return
 	}
@@ -92,7 +93,7 @@ func (r *record) describe(key string, m meta) {
 	if typed {
 		r.bits |= recordTyped
 	}
-	r.target = uint16(len(m.target))
+	r.target = uint16(len(target))
 	if rest != 0 {
 		r.bits |= recordMore
 		r.target = rest

@@ -16,13 +16,12 @@ import (
 
 // Names of metadata that mean something here.
 const (
-	metaMode   = "mode"
-	metaUID    = "uid"
-	metaGID    = "gid"
-	metaMtime  = "mtime"
-	metaXattr  = "xattr"
-	metaOp     = "wsmount-op"
-	metaTarget = "--symlink-target" // GeeseFS: the target, percent-encoded; the content is empty
+	metaMode  = "mode"
+	metaUID   = "uid"
+	metaGID   = "gid"
+	metaMtime = "mtime"
+	metaXattr = "xattr"
+	metaOp    = "wsmount-op"
 )
 
 var metaNames = []string{metaMode, metaUID, metaGID, metaMtime, metaXattr, metaOp, metaTarget}
@@ -44,14 +43,26 @@ const attributes = providers.AttrMode | providers.AttrOwner | providers.AttrModT
 
 // meta is what the metadata of an object say.
 type meta struct {
-	kind   providers.Kind // KindSymlink, or KindFile when they say nothing
-	attr   providers.Attr
-	user   map[string]string
-	op     string
-	target string // of a link whose content is empty
+	kind providers.Kind // KindSymlink, or KindFile when they say nothing
+	attr providers.Attr
+	user map[string]string
+	op   string
+
+	// The target of a link, the name of the metadata that have it, and whether the content
+	// is the target, whatever metadata say.
+	target, targetBy string
+	inContent        bool
 }
 
-// decodeMeta reads what s3fs, rclone, GeeseFS and this package write. What it
+// apart is the target of a link whose content is not it.
+func (m meta) apart() string {
+	if m.inContent {
+		return ""
+	}
+	return m.target
+}
+
+// decodeMeta reads what this package and other programs write, see words.go. What it
 // cannot read it leaves to the user's metadata, so that nothing gets lost.
 func decodeMeta(raw map[string]string) meta {
 	m := meta{kind: providers.KindFile}
@@ -59,29 +70,24 @@ func decodeMeta(raw map[string]string) meta {
 	for key, value := range raw {
 		left[strings.ToLower(key)] = value
 	}
-	if mode, ok := parseMode(left[metaMode]); ok {
+	if mode, ok := take(left, parseMode, metaMode, googMode); ok {
 		m.attr.Valid |= providers.AttrMode
 		m.attr.Mode = mode & 0o7777
 		if mode&typeMask == typeLink {
 			m.kind = providers.KindSymlink
 		}
-		delete(left, metaMode)
 	}
-	m.readOwner(left)
-	if t, ok := parseTime(left[metaMtime]); ok {
+	m.readOwner(left, googUID, googGID)
+	m.readOwner(left, metaUID, metaGID)
+	if t, ok := take(left, parseTime, gcsfuseMtime, metaMtime, googMtime); ok {
 		m.attr.Valid |= providers.AttrModTime
 		m.attr.ModTime = t
-		delete(left, metaMtime)
 	}
-	if all, ok := decodeXattrs(left[metaXattr]); ok {
+	if all, ok := take(left, decodeXattrs, metaXattr); ok {
 		m.attr.Valid |= providers.AttrXattrs
 		m.attr.Xattrs = all
-		delete(left, metaXattr)
 	}
-	if target, err := url.PathUnescape(left[metaTarget]); err == nil && target != "" {
-		m.kind, m.target = providers.KindSymlink, target
-		delete(left, metaTarget)
-	}
+	m.readLink(left)
 	m.op = decodeValue(left[metaOp])
 	delete(left, metaOp)
 	for key, value := range left {
@@ -94,16 +100,34 @@ func decodeMeta(raw map[string]string) meta {
 }
 
 // readOwner takes both ids or none: half an owner is none.
-func (m *meta) readOwner(left map[string]string) {
-	uid, uidErr := strconv.ParseUint(left[metaUID], 10, 32)
-	gid, gidErr := strconv.ParseUint(left[metaGID], 10, 32)
+func (m *meta) readOwner(left map[string]string, uidName, gidName string) {
+	uid, uidErr := strconv.ParseUint(left[uidName], 10, 32)
+	gid, gidErr := strconv.ParseUint(left[gidName], 10, 32)
 	if uidErr != nil || gidErr != nil {
 		return
 	}
 	m.attr.Valid |= providers.AttrOwner
 	m.attr.UID, m.attr.GID = uint32(uid), uint32(gid)
-	delete(left, metaUID)
-	delete(left, metaGID)
+	delete(left, uidName)
+	delete(left, gidName)
+}
+
+// readLink finds out whether it is a link, beside its mode.
+func (m *meta) readLink(left map[string]string) {
+	_, m.inContent = take(left, isTrue, BlobLink, GoogLink)
+	for _, by := range []string{metaTarget, GcsfuseTarget} {
+		target := left[by]
+		if by == metaTarget {
+			target, _ = url.PathUnescape(target) // "" if it is none
+		}
+		if target != "" && m.target == "" {
+			m.target, m.targetBy = target, by
+			delete(left, by)
+		}
+	}
+	if m.inContent || m.target != "" {
+		m.kind = providers.KindSymlink
+	}
 }
 
 // parseMode tells s3fs's decimal modes from rclone's octal ones. Both have
@@ -122,8 +146,11 @@ func parseMode(s string) (uint32, bool) {
 	return uint32(n), err == nil && n <= 0o7777
 }
 
-// parseTime reads seconds with a fraction of any length.
+// parseTime reads seconds with a fraction of any length, or a date.
 func parseTime(s string) (time.Time, bool) {
+	if t, ok := parseDate(s); ok {
+		return t, true
+	}
 	whole, fraction, _ := strings.Cut(s, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || len(fraction) > 0 && strings.Trim(fraction, "0123456789") != "" {
@@ -140,12 +167,11 @@ func formatTime(t time.Time) string {
 	return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond())
 }
 
-// encode is what the service is given, of which it takes so many bytes. A link is one by
-// its mode.
-func (m meta) encode(most int) (map[string]string, error) {
+// encode is what a service is given.
+func (m meta) encode(s Service) (map[string]string, error) {
 	raw := map[string]string{}
 	for key, value := range m.user {
-		if isHeader(key) {
+		if isHeader(key) || repeats(key, value) {
 			continue // headers are no metadata to the service
 		}
 		if !validName(key) {
@@ -156,37 +182,55 @@ func (m meta) encode(most int) (map[string]string, error) {
 	if read := decodeMeta(raw); len(read.user) < len(raw) { // what cannot be read as ours may stay
 		return nil, fmt.Errorf("metadata of the names %s: %w", strings.Join(metaNames, ", "), providers.ErrInvalid)
 	}
-	m.encodeAttr(raw)
+	m.encodeAttr(s.Words, raw)
 	if m.op != "" {
 		raw[metaOp] = encodeValue(m.op)
-	}
-	if m.target != "" {
-		raw[metaTarget] = url.PathEscape(m.target)
 	}
 	size := 0
 	for key, value := range raw {
 		size += len(key) + len(value)
 	}
-	if size > most {
-		return nil, fmt.Errorf("%d bytes of metadata, %d fit: %w", size, most, providers.ErrTooLarge)
+	if m.target != "" {
+		target := m.target
+		if m.targetBy == metaTarget {
+			target = url.PathEscape(target)
+		}
+		// What the content has as well is left out where there is no room.
+		if whole := size + len(m.targetBy) + len(target); whole <= s.Metadata || !m.inContent {
+			raw[m.targetBy], size = target, whole
+		}
+	}
+	if size > s.Metadata {
+		return nil, fmt.Errorf("%d bytes of metadata, %d fit: %w", size, s.Metadata, providers.ErrTooLarge)
 	}
 	return raw, nil
 }
 
-func (m meta) encodeAttr(raw map[string]string) {
-	mode := m.attr.Mode & 0o7777
-	if !m.attr.Valid.Has(providers.AttrMode) {
+func (m meta) encodeAttr(w Words, raw map[string]string) {
+	isLink := m.kind == providers.KindSymlink && m.apart() == ""
+	if isLink && w.Link != "" {
+		raw[w.Link] = "true"
+	}
+	hasMode, mode := m.attr.Valid.Has(providers.AttrMode), m.attr.Mode&0o7777
+	if !hasMode {
 		mode = 0o777 // what POSIX says of a link
 	}
-	if m.attr.Valid.Has(providers.AttrMode) || m.kind == providers.KindSymlink && m.target == "" {
+	uid, gid := metaUID, metaGID
+	switch {
+	case w.Google:
+		uid, gid = googUID, googGID
+		if hasMode {
+			raw[googMode] = fmt.Sprintf("%03o", mode)
+		}
+	case hasMode || isLink:
 		raw[metaMode] = strconv.FormatUint(uint64(kindTypes[m.kind]|mode), 10)
 	}
 	if m.attr.Valid.Has(providers.AttrOwner) {
-		raw[metaUID] = strconv.FormatUint(uint64(m.attr.UID), 10)
-		raw[metaGID] = strconv.FormatUint(uint64(m.attr.GID), 10)
+		raw[uid] = strconv.FormatUint(uint64(m.attr.UID), 10)
+		raw[gid] = strconv.FormatUint(uint64(m.attr.GID), 10)
 	}
 	if m.attr.Valid.Has(providers.AttrModTime) {
-		raw[metaMtime] = formatTime(m.attr.ModTime)
+		w.mtime(m.attr.ModTime, raw)
 	}
 	if len(m.attr.Xattrs) > 0 && m.attr.Valid.Has(providers.AttrXattrs) {
 		raw[metaXattr] = encodeXattrs(m.attr.Xattrs)

@@ -79,7 +79,7 @@ func (b *objects) list(ctx context.Context, q Query) (listing, error) {
 
 // making is what the service is told of an object to make.
 func (b *objects) making(key string, m meta, c providers.Condition) (Making, error) {
-	raw, err := m.encode(b.service.Metadata)
+	raw, err := m.encode(b.service)
 	return Making{Metadata: raw, Headers: m.headers(key), If: b.honours.asked(c)}, err
 }
 

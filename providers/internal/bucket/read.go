@@ -31,8 +31,8 @@ func (o *Object) Version() providers.Version {
 
 func (o *object) info(l providers.Locator) providers.Info {
 	info := providers.Info{Locator: l, Kind: o.meta.kind, Size: o.Size, Version: o.Version(), Attr: o.meta.attr, Metadata: o.meta.user}
-	if o.meta.target != "" {
-		info.Size = int64(len(o.meta.target))
+	if target := o.meta.apart(); target != "" {
+		info.Size = int64(len(target))
 	} else if o.MD5 != "" {
 		info.Digest = "md5:" + o.MD5
 	}
@@ -172,7 +172,7 @@ func (p *Provider) get(ctx context.Context, at place, id string, opts providers.
 		stream.Close()
 		return providers.Content{}, err
 	}
-	if o.meta.target != "" {
+	if o.meta.apart() != "" {
 		stream.Close()
 		return o.targetContent(at.l, opts), nil
 	}
@@ -208,7 +208,7 @@ func (p *Provider) beyond(ctx context.Context, at place, opts providers.ReadOpti
 	if !opts.Version.IsZero() && !opts.Version.Matches(o.Version()) {
 		return providers.Content{}, providers.ErrConflict
 	}
-	if o.meta.target != "" {
+	if o.meta.apart() != "" {
 		return o.targetContent(at.l, opts), nil
 	}
 	if opts.Span(o.Size) > 0 { // it has grown between the two requests

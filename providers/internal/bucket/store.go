@@ -93,6 +93,8 @@ type Service struct {
 	ListAfter bool
 	Lines     bool // keys have no line breaks
 
+	Words Words
+
 	Key      int   // bytes of a key
 	Metadata int   // bytes of all names and values
 	Put      int64 // bytes in one Put

@@ -29,6 +29,11 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 		if !large && opts.Kind == providers.KindSymlink && c.Size == 0 {
 			return providers.Info{}, Invalid("a link without target")
 		}
+		if !large {
+			if c, m, err = p.tellTarget(ctx, c, m); err != nil {
+				return providers.Info{}, err
+			}
+		}
 		if err := p.allowed(ctx, at, opts.If, opts.Looked); err != nil {
 			return p.settle(ctx, at, providers.Info{}, opts.If, opts.Op, err)
 		}
@@ -59,7 +64,7 @@ func (p *Provider) checkWrite(at place, opts providers.WriteOptions) (meta, erro
 		kind = providers.KindFile
 	}
 	m := meta{kind: kind, attr: opts.Attr.Keep(attributes), user: clone(opts.Metadata), op: opts.Op}
-	_, err := m.encode(p.service.Metadata)
+	_, err := m.encode(p.service)
 	return m, err
 }
 

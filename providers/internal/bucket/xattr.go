@@ -99,6 +99,6 @@ func (p *Provider) Fits(attr providers.Attr, metadata map[string]string) error {
 		m.attr.Valid |= providers.AttrXattrs
 		m.attr.Xattrs = attr.Xattrs
 	}
-	_, err := m.encode(p.service.Metadata)
+	_, err := m.encode(p.service)
 	return err
 }

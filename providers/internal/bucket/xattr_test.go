@@ -83,7 +83,7 @@ func TestFits(t *testing.T) {
 	for p.Fits(attr(most+1), user) == nil {
 		most++
 	}
-	if most < 1200 || most > metaMax*3/4 {
+	if most < 1200 || most > takes2K.Metadata*3/4 {
 		t.Errorf("%d bytes fit", most)
 	}
 	assert.Is(t, p.Fits(attr(most+1), user), providers.ErrTooLarge, "one byte more")

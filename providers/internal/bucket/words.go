@@ -1,0 +1,110 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Programs that keep a tree in a bucket have words for attributes, and those of one service
+// often agree. What any of them writes is read of every service; what is written is what the
+// programs of this one read.
+
+// Words are how attributes are written in metadata. The zero Words are s3fs's.
+type Words struct {
+	Dates  bool   // mtime is a date, as rclone has it of Azure and Google, and not seconds
+	Google bool   // mode, owner and seconds are under the names of Google's tools, see googMode
+	Link   string // the name of what is "true" of a link whose content is its target; "": its mode says it
+	Target string // the name of a link's target for who does not look into its content; "": nobody
+}
+
+// Words of programs beside s3fs's.
+const (
+	metaTarget = "--symlink-target" // GeeseFS: the target, percent-encoded; the content is empty
+
+	// BlobLink is blobfuse2's and AzCopy's.
+	BlobLink = "is_symlink"
+
+	// gcsfuse's. Of a link the target was all there was until its version 3.9; since then there
+	// is GoogLink too, and the content. Who changes a file there leaves all other metadata as
+	// they were, so of several times its own is the latest.
+	gcsfuseMtime  = "gcsfuse_mtime"
+	GcsfuseTarget = "gcsfuse_symlink_target"
+
+	// Those of Google's other tools, with the mode in octal digits, without the type.
+	GoogLink  = "goog-reserved-file-is-symlink"
+	googMtime = "goog-reserved-file-mtime"
+	googMode  = "goog-reserved-posix-mode"
+	googUID   = "goog-reserved-posix-uid"
+	googGID   = "goog-reserved-posix-gid"
+)
+
+// foreign are names that no program but the one that has them uses.
+var foreign = []string{BlobLink, gcsfuseMtime, GcsfuseTarget, GoogLink, googMtime, googMode, googUID, googGID}
+
+// take reads the first of some metadata that can be read, and takes away all that can.
+func take[V any](left map[string]string, read func(string) (V, bool), names ...string) (v V, found bool) {
+	for _, name := range names {
+		value, ok := read(left[name])
+		if !ok {
+			continue
+		}
+		if !found {
+			v, found = value, true
+		}
+		delete(left, name)
+	}
+	return v, found
+}
+
+func isTrue(s string) (yes, ok bool) { return true, s == "true" }
+
+// parseDate reads a date as RFC 3339 has it, with a fraction of any length.
+func parseDate(s string) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}, false
+	}
+	return time.Unix(t.Unix(), int64(t.Nanosecond())), true
+}
+
+// repeats reports whether metadata say an attribute in another program's words. A working
+// copy may have such from before they were known here, when they were a user's.
+func repeats(name, value string) bool {
+	if _, isDate := parseDate(value); name == metaMtime && isDate {
+		return true
+	}
+	return slices.Contains(foreign, name) && len(decodeMeta(map[string]string{name: value}).user) == 0
+}
+
+// mtime writes a time. Dates have years of four digits.
+func (w Words) mtime(t time.Time, raw map[string]string) {
+	raw[metaMtime] = formatTime(t)
+	if year := t.UTC().Year(); w.Dates && 0 <= year && year <= 9999 {
+		raw[metaMtime] = t.UTC().Format(time.RFC3339Nano)
+	}
+	if w.Google {
+		raw[googMtime] = strconv.FormatInt(t.Unix(), 10)
+	}
+}
+
+// tellTarget adds to the metadata of a link the target, which is its content, where there are
+// programs that look for it there. They read it
+// as it is, so it is of characters that need no encoding.
+func (p *Provider) tellTarget(ctx context.Context, c content, m meta) (content, meta, error) {
+	if p.service.Words.Target == "" || m.kind != providers.KindSymlink || c.Size > int64(p.service.Metadata) {
+		return c, m, nil
+	}
+	var text bytes.Buffer
+	if _, err := c.CopyTo(ctx, &text); err != nil {
+		return c, m, err
+	}
+	if target := text.String(); encodeValue(target) == target {
+		m.target, m.targetBy, m.inContent = target, p.service.Words.Target, true
+	}
+	return bytesBody(text.Bytes()), m, nil
+}
