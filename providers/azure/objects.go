@@ -309,6 +309,9 @@ func withoutExpires(h bucket.Headers) bucket.Headers {
 
 // Delete implements bucket.Store. A directory may be there twice.
 func (s *store) Delete(ctx context.Context, key string, c providers.Condition) error {
+	if err := possible(c); err != nil {
+		return err
+	}
 	names, err := s.there(ctx, key)
 	for _, name := range names {
 		if err != nil {

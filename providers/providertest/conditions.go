@@ -49,6 +49,8 @@ func conditionReplace(t T, p providers.Provider) {
 	wantOK(t, "replacement", err)
 	_, err = replace("third", first.Version)
 	wantErr(t, "replacement of an old version", err, providers.ErrConflict)
+	_, err = replace("third", nobodys)
+	wantErr(t, "replacement of what no entry was", err, providers.ErrConflict)
 	wantContent(t, p, loc("a"), "other")
 	wantOK(t, "delete", p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.IfVersion(second.Version)}))
 	_, err = replace("third", second.Version)
@@ -56,10 +58,16 @@ func conditionReplace(t T, p providers.Provider) {
 	wantGone(t, p, loc("a"))
 }
 
+// nobodys is a version that nothing has: by a Write on its condition a caller asks what
+// became of an operation.
+var nobodys = providers.Version{ETag: "wsmount: none", Size: -1}
+
 func conditionDelete(t T, p providers.Provider) {
 	first := put(t, p, loc("a"), "first")
 	second := put(t, p, loc("a"), "other")
-	err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.IfVersion(first.Version)})
+	err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.IfVersion(nobodys)})
+	wantErr(t, "delete of what no entry was", err, providers.ErrConflict)
+	err = p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.IfVersion(first.Version)})
 	wantErr(t, "delete of an old version", err, providers.ErrConflict)
 	wantContent(t, p, loc("a"), "other")
 	wantOK(t, "delete", p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.IfVersion(second.Version)}))
