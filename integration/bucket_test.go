@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -14,18 +15,22 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/azureserver"
+	"github.com/wsmount/wsmount/integration/gcsserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/s3server"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
-// A bucketStage is a workspace in a bucket of a real server.
+// A bucketStage is a workspace in a bucket.
 type bucketStage struct {
-	t *testing.T
-	w *harness.World
-	s *s3server.Server
+	t      *testing.T
+	w      *harness.World
+	bucket harness.Bucket
+	s      *s3server.Server // nil: it is of another service
 }
 
+// eachServer runs a test over each S3 server.
 func eachServer(t *testing.T, test func(t *testing.T, b *bucketStage)) {
 	for _, kind := range s3server.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
@@ -35,27 +40,54 @@ func eachServer(t *testing.T, test func(t *testing.T, b *bucketStage)) {
 	}
 }
 
-// newBucketStage makes the workspace @acme/bucket, which reaches its bucket at
-// an endpoint.
+// others are the services beside S3.
+var others = map[string]func(t *testing.T) harness.Bucket{
+	"azure": func(t *testing.T) harness.Bucket { return harness.OfAzure(azureserver.Start(t)) },
+	"gcs":   func(t *testing.T) harness.Bucket { return harness.OfGCS(gcsserver.Start(t)) },
+}
+
+// eachService runs a test over each S3 server and over each other service.
+func eachService(t *testing.T, test func(t *testing.T, b *bucketStage)) {
+	eachServer(t, test)
+	for name, start := range others {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			test(t, newStageOf(t, b, b.Endpoint))
+		})
+	}
+}
+
+// newBucketStage makes the workspace @acme/bucket, which reaches its bucket of an S3 server
+// at an endpoint.
 func newBucketStage(t *testing.T, s *s3server.Server, endpoint string) *bucketStage {
 	t.Helper()
-	b := &bucketStage{t: t, w: harness.New(t, harness.Options{}), s: s}
-	b.w.Grant(s, endpoint)
-	b.workspace("bucket", endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/ws")
+	b := newStageOf(t, harness.S3(s), endpoint)
+	b.s = s
 	return b
 }
 
-// login writes the secrets that wsmount is given.
-func (b *bucketStage) login(secretKey string) {
-	b.t.Helper()
-	b.w.Login(b.s, secretKey)
+// newStageOf is newBucketStage with the bucket of any service.
+func newStageOf(t *testing.T, bucket harness.Bucket, endpoint string) *bucketStage {
+	t.Helper()
+	b := &bucketStage{t: t, w: harness.New(t, harness.Options{}), bucket: bucket}
+	b.w.Grant(bucket, endpoint)
+	b.workspace("bucket", endpoint, "team/ws")
+	return b
 }
 
-// workspace registers @acme/slug; where is what the config of its storage says
-// beside the endpoint and the credentials.
-func (b *bucketStage) workspace(slug, endpoint, where string) {
+// login writes other secrets of an S3 server than those that wsmount was given.
+func (b *bucketStage) login(secretKey string) {
 	b.t.Helper()
-	b.w.BucketWorkspace(slug, endpoint, where, "")
+	secrets := maps.Clone(b.bucket.Secrets)
+	secrets["secret_access_key"] = secretKey
+	b.w.Login(secrets)
+}
+
+// workspace registers @acme/slug below a prefix.
+func (b *bucketStage) workspace(slug, endpoint, prefix string) {
+	b.t.Helper()
+	b.w.BucketWorkspace(b.bucket, slug, endpoint, prefix, "")
 }
 
 // fill makes a tree with what a bucket has no word of its own for.
@@ -124,16 +156,14 @@ func (b *bucketStage) same(what, root string, want []string) {
 // tools its files are objects of their names.
 func TestBucketKeepsATree(t *testing.T) {
 	t.Parallel()
-	eachServer(t, func(t *testing.T, b *bucketStage) {
+	eachService(t, func(t *testing.T, b *bucketStage) {
 		m := b.w.Mount("@acme/bucket")
 		b.fill(m.Dir)
 		want := b.lines(m.Dir)
 		m.Stop()
-		if b.s.Plain != "" {
-			content, err := os.ReadFile(filepath.Join(b.s.Plain, "team/ws/run"))
-			if err != nil || string(content) != "#!/bin/sh\n" {
-				t.Errorf("the object: %q, %v", content, err)
-			}
+		content, _, err := b.bucket.Read(t.Context(), "team/ws/run")
+		if err != nil || string(content) != "#!/bin/sh\n" {
+			t.Errorf("the object: %q, %v", content, err)
 		}
 		if err := os.RemoveAll(b.w.Path("state", "acme")); err != nil { // a machine that was never here
 			t.Fatal(err)
@@ -171,7 +201,7 @@ func replaceMeanwhile(t *testing.T, path, content string, rest func()) {
 // it has not seen.
 func TestBucketWithTwoWriters(t *testing.T) {
 	t.Parallel()
-	eachServer(t, func(t *testing.T, b *bucketStage) {
+	eachService(t, func(t *testing.T, b *bucketStage) {
 		m, other := b.w.Mount("@acme/bucket"), b.w.Mount("@acme/bucket", "--working-copy", "other")
 		write := func(path, content string) {
 			t.Helper()
@@ -208,7 +238,7 @@ func TestBucketWithTwoWriters(t *testing.T) {
 // What was closed is not lost with the daemon, in write-back too.
 func TestBucketAfterAKill(t *testing.T) {
 	t.Parallel()
-	eachServer(t, func(t *testing.T, b *bucketStage) {
+	eachService(t, func(t *testing.T, b *bucketStage) {
 		m := b.w.Mount("@acme/bucket", "--write-back")
 		b.fill(m.Dir)
 		want := b.lines(m.Dir)

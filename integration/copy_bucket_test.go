@@ -39,11 +39,11 @@ func newBucketStore(t testing.TB, w *harness.World, f copyFlavour) *bucketStore 
 	s := s3server.Start(t, f.server)
 	b := &bucketStore{ctx: t.Context(), t: t, s: s, gate: gate.Open(t, s.Endpoint), digests: map[string]string{}}
 	gates := map[string]*gate.Gate{"copy": b.gate, "beside": b.gate.Beside(t)}
-	w.Grant(s, gates["copy"].Endpoint, gates["beside"].Endpoint)
+	w.Grant(harness.S3(s), gates["copy"].Endpoint, gates["beside"].Endpoint)
 	for slug, g := range gates {
 		way := &bucketWay{bucketStore: b, gate: g, seen: map[string][]string{}, blind: map[string]bool{}}
 		g.Set(way.guard)
-		w.BucketWorkspace(slug, g.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/copy", f.sync)
+		w.BucketWorkspace(harness.S3(s), slug, g.Endpoint, "team/copy", f.sync)
 	}
 	t.Cleanup(func() {
 		if b.windows > 0 {

@@ -62,7 +62,7 @@ func TestDoctorOfABucket(t *testing.T) {
 	link, elsewhere := badlink.Start(t, s.Endpoint), gate.Open(t, s.Endpoint)
 	endpoint := "http://" + link.Addr
 	b := newBucketStage(t, s, endpoint)
-	b.w.Grant(s, endpoint, elsewhere.Endpoint)
+	b.w.Grant(b.bucket, endpoint, elsewhere.Endpoint)
 	assert.OK(t, s.Put(t.Context(), "team/ws/theirs", []byte("theirs"), nil))
 	b.diagnose("@acme/bucket").wants(t, 0, "ok answer: bucket \""+s.Bucket+"\"", endpoint, "ok clock: ", "ok region: us-east-1", "ok versioning: off",
 		"ok conditions: PUT with If-Match is honoured", "note conditions: CopyObject with If-None-Match is not honoured",
@@ -83,9 +83,11 @@ func TestDoctorOfABucket(t *testing.T) {
 	b.login("wrong-secret")
 	b.diagnose("@acme/bucket").wants(t, exitDenied, "SignatureDoesNotMatch", "check the secret")
 	b.login(s.SecretKey)
-	b.workspace("none", endpoint, "region: us-east-1, bucket: none, prefix: a")
+	none, abroad := b.bucket, b.bucket
+	none.Config, abroad.Config = "region: us-east-1, bucket: none", "region: eu-west-1, bucket: "+s.Bucket
+	b.w.BucketWorkspace(none, "none", endpoint, "a", "")
 	b.diagnose("@acme/none").wants(t, exitUnreachable, `bucket "none"`, "make it, or correct storage.config")
-	b.workspace("abroad", endpoint, "region: eu-west-1, bucket: "+s.Bucket+", prefix: b")
+	b.w.BucketWorkspace(abroad, "abroad", endpoint, "b", "")
 	if s.Kind() != s3server.Versitygw { // which minds, and is asked through a gate instead
 		b.diagnose("@acme/abroad").wants(t, 0, "note region: the bucket is in us-east-1", "write us-east-1 as storage.config.region")
 		link.Say(badlink.Answer{Status: http.StatusBadRequest, Code: "AuthorizationHeaderMalformed"})
@@ -98,7 +100,7 @@ func TestDoctorOfABucket(t *testing.T) {
 		w.Header().Set("X-Amz-Request-Id", "1")
 		fmt.Fprint(w, `<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/">eu-west-1</LocationConstraint>`)
 	})
-	b.workspace("elsewhere", elsewhere.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: c")
+	b.workspace("elsewhere", elsewhere.Endpoint, "c")
 	b.diagnose("@acme/elsewhere").wants(t, 0, "note region: the bucket is in eu-west-1", "write eu-west-1 as storage.config.region")
 	b.diagnose("@acme/abroad").wants(t, exitInvalid, "AuthorizationHeaderMalformed", "check storage.config of its manifest: region")
 	link.Mend()
@@ -119,7 +121,7 @@ func TestDoctorOfADeniedEndpoint(t *testing.T) {
 	t.Parallel()
 	s := s3server.Start(t, s3server.Default())
 	b := newBucketStage(t, s, s.Endpoint)
-	b.w.Write("config/wsmount/config.yaml", "secrets: { org/acme/s3: { file: "+b.w.Path("config/login.json")+", format: json } }\n", 0o600)
+	b.w.Write("config/wsmount/config.yaml", "secrets: { org/acme/bucket: { file: "+b.w.Path("config/login.json")+", format: json } }\n", 0o600)
 	d := b.diagnose("@acme/bucket")
 	var text string
 	for _, c := range d.Checks {

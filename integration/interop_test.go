@@ -167,7 +167,7 @@ func TestInteroperateWithS3FS(t *testing.T) {
 		return err == nil && xerr == nil && string(content) == "again" && string(value[:n]) == "kept"
 	})
 
-	b.workspace("ours", s.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/ours")
+	b.workspace("ours", b.bucket.Endpoint, "team/ours")
 	ours := b.w.Mount("@acme/ours")
 	fillAll(t, ours.Dir)
 	ours.Stop()
@@ -281,7 +281,7 @@ func TestInteroperateWithRclone(t *testing.T) {
 	m := b.w.Mount("@acme/bucket")
 	agree(t, "wsmount, of what rclone wrote", m.Dir, keeps{})
 
-	b.workspace("ours", s.Endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/ours")
+	b.workspace("ours", b.bucket.Endpoint, "team/ours")
 	ours := b.w.Mount("@acme/ours")
 	fillAll(t, ours.Dir)
 	ours.Stop()

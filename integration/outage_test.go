@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type outage struct {
 	// variant says that a store that is not there is the same to the mount as in another
 	// of them: the provider's tests tell that each is, and make soak that all of it works.
 	variant bool
+	s3      bool // it is one of S3 servers alone
 }
 
 var outages = []outage{
@@ -47,14 +49,14 @@ var outages = []outage{
 	{name: "half requests", breaks: func(o *outageStage) { o.link.Break(badlink.HalfRequest) }, variant: true},
 	{name: "slow down", breaks: func(o *outageStage) {
 		o.link.Say(badlink.Answer{Status: http.StatusServiceUnavailable, Code: "SlowDown"})
-	}, says: "storage is not available"},
+	}, says: "storage is not available", s3: true},
 	{name: "clocks differ", breaks: func(o *outageStage) {
 		o.link.Say(badlink.Answer{Status: http.StatusForbidden, Code: "RequestTimeTooSkewed"})
-	}, says: "the clock of this machine and the service's differ"},
+	}, says: "the clock of this machine and the service's differ", s3: true},
 	{name: "another secret key", breaks: func(o *outageStage) {
 		o.check(o.s.Restart(context.Background(), "another-secret-key"))
-	}, mends: func(o *outageStage) { o.login(o.s.SecretKey) }, says: "SignatureDoesNotMatch"},
-	{name: "no bucket", breaks: func(o *outageStage) { o.check(o.s.HideBucket()) }, mends: func(o *outageStage) { o.check(o.s.ShowBucket()) }, says: "NoSuchBucket"},
+	}, mends: func(o *outageStage) { o.login(o.s.SecretKey) }, says: "SignatureDoesNotMatch", s3: true},
+	{name: "no bucket", breaks: func(o *outageStage) { o.check(o.s.HideBucket()) }, mends: func(o *outageStage) { o.check(o.s.ShowBucket()) }, says: "NoSuchBucket", s3: true},
 }
 
 // Whatever keeps a bucket from answering, no program waits for it for ever, or after it
@@ -67,11 +69,17 @@ func TestOutages(t *testing.T) {
 		t.Run(some[0].name+" and others", func(t *testing.T) {
 			t.Parallel()
 			s := s3server.Start(t, s3server.Default())
-			link := badlink.Start(t, s.Endpoint)
-			stage := newOutageStage(t, s, link, "http://"+link.Addr, len(some))
-			for n, o := range some {
-				t.Run(o.name, func(t *testing.T) { stage.run(t, n, o) })
-			}
+			o := newOutageStage(t, harness.S3(s), badlink.Start(t, s.Endpoint), "", len(some))
+			o.s = s
+			o.runAll(t, some)
+		})
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(o outage) bool { return o.s3 }) // the chunks are parts of the other
+	for name, start := range others {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			newOutageStage(t, b, badlink.Start(t, b.Endpoint), "", len(all)).runAll(t, all)
 		})
 	}
 }
@@ -93,7 +101,7 @@ func TestOutageOfNames(t *testing.T) {
 		checkErr(t, "bind "+name, syscall.Mount(dir+"/"+name, "/etc/"+name, "", syscall.MS_BIND, ""), nil)
 	}
 	_, port, _ := net.SplitHostPort(link.Addr)
-	newOutageStage(t, s, link, "http://bucket.example.test:"+port, 1).run(t, 0, outage{
+	newOutageStage(t, harness.S3(s), link, "http://bucket.example.test:"+port, 1).run(t, 0, outage{
 		name: "no such host",
 		breaks: func(*outageStage) {
 			hosts("127.0.0.1 localhost\n")
@@ -120,14 +128,16 @@ type outageStage struct {
 // for who reads what lies beside it.
 var far = bytes.Repeat([]byte("far away\n"), 130_000)
 
-// newOutageStage makes it for a number of outages.
-func newOutageStage(t *testing.T, s *s3server.Server, link *badlink.Link, endpoint string, outages int) *outageStage {
-	o := &outageStage{bucketStage: newBucketStage(t, s, endpoint), link: link}
-	o.workspace("behind", endpoint, "region: us-east-1, bucket: "+s.Bucket+", prefix: team/behind")
+// newOutageStage makes it for a number of outages. The link is at an endpoint, if not at its
+// address.
+func newOutageStage(t *testing.T, b harness.Bucket, link *badlink.Link, endpoint string, outages int) *outageStage {
+	endpoint = cmp.Or(endpoint, "http://"+link.Addr)
+	o := &outageStage{bucketStage: newStageOf(t, b, endpoint), link: link}
+	o.workspace("behind", endpoint, "team/behind")
 	for _, prefix := range []string{"team/ws/", "team/behind/"} {
 		for i := range outages {
-			o.check(s.Put(t.Context(), prefix+"far"+itoa(i), far, nil))
-			o.check(s.Put(t.Context(), prefix+"old"+itoa(i)+"/name", []byte("named\n"), nil))
+			o.check(b.Put(t.Context(), prefix+"far"+itoa(i), far, nil))
+			o.check(b.Put(t.Context(), prefix+"old"+itoa(i)+"/name", []byte("named\n"), nil))
 		}
 	}
 	o.canonical = o.w.Mount("@acme/bucket", "--patience", outagePatience.String())
@@ -147,6 +157,12 @@ func (o *outageStage) both() []*harness.Mount { return []*harness.Mount{o.canoni
 func (o *outageStage) check(err error) {
 	o.t.Helper()
 	assert.OK(o.t, err)
+}
+
+func (o *outageStage) runAll(t *testing.T, all []outage) {
+	for n, out := range all {
+		t.Run(out.name, func(t *testing.T) { o.run(t, n, out) })
+	}
 }
 
 func (o *outageStage) run(t *testing.T, n int, out outage) {
@@ -297,7 +313,7 @@ func (o *outageStage) clean(m *harness.Mount) {
 // arrived looks into the bucket itself.
 func (o *outageStage) arrived(prefix string) {
 	o.t.Helper()
-	keys, err := o.s.Keys(context.Background(), prefix)
+	keys, err := o.bucket.Keys(context.Background(), prefix)
 	o.check(err)
 	for _, key := range []string{"made" + o.n + "/", "moved" + o.n + "/name", "far" + o.n} {
 		assert.True(o.t, slices.Contains(keys, key), "the bucket has no", key, keys)
@@ -306,7 +322,7 @@ func (o *outageStage) arrived(prefix string) {
 		assert.False(o.t, strings.HasPrefix(key, "old"+o.n), "the bucket still has", key)
 	}
 	for key, want := range map[string]string{"new" + o.n: "new\n", "moved" + o.n + "/name": "named\n", "link" + o.n: "here", "here": "here\n"} {
-		if got, err := o.s.Get(context.Background(), prefix+key); err != nil || string(got) != want {
+		if got, _, err := o.bucket.Read(context.Background(), prefix+key); err != nil || string(got) != want {
 			o.t.Errorf("the bucket's %s is %q, want %q, %v", key, got, want, err)
 		}
 	}

@@ -14,33 +14,58 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/azureserver"
+	"github.com/wsmount/wsmount/integration/gcsserver"
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/s3server"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
-// The same with a bucket of a real server: also what others find there while
+// The same with the bucket of each service: also what others find there while
 // nobody has mounted it are whole files.
 func TestCrashBucket(t *testing.T) {
 	t.Parallel()
-	t.Run("canonical", func(t *testing.T) {
-		t.Parallel()
-		s, b := newBucketStage(t, "mode: canonical")
-		c := newCrash(t, s, 3)
-		c.killed = func(what string) { b.dead(what, c.clients) }
-		c.run((*kills + 1) / 2)
-		b.uploads()
-	})
-	t.Run("write-back", func(t *testing.T) {
-		t.Parallel()
-		s, b := newBucketStage(t, "mode: canonical, commit: {on: write, batch_window_ms: 100}")
-		c := newCrash(t, s, 4).queues()
-		c.flags = []string{"--write-back"}
-		c.killed = func(what string) { b.dead(what, c.clients) }
-		c.run(*kills / 2)
-		b.uploads()
-	})
+	for _, service := range []struct {
+		name  string
+		start func(t *testing.T) *bucketFar
+	}{
+		{"s3", func(t *testing.T) *bucketFar {
+			s := s3server.Start(t, s3server.Default())
+			return &bucketFar{Bucket: harness.S3(s), s3: s, makes: []string{http.MethodPut, http.MethodDelete, "UPLOAD"}}
+		}},
+		{"azure", func(t *testing.T) *bucketFar {
+			return &bucketFar{Bucket: harness.OfAzure(azureserver.Start(t)), makes: []string{http.MethodPut, http.MethodDelete, "COPY"}}
+		}},
+		{"gcs", func(t *testing.T) *bucketFar {
+			return &bucketFar{Bucket: harness.OfGCS(gcsserver.Start(t)), makes: []string{http.MethodPut, http.MethodDelete, "COPY", http.MethodPatch}}
+		}},
+	} {
+		t.Run(service.name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("canonical", func(t *testing.T) {
+				t.Parallel()
+				b := service.start(t)
+				newCrash(t, b.stageOf(t, "mode: canonical"), 3).runOver(b)
+			})
+			t.Run("write-back", func(t *testing.T) {
+				t.Parallel()
+				b := service.start(t)
+				c := newCrash(t, b.stageOf(t, "mode: canonical, commit: {on: write, batch_window_ms: 100}"), 4).queues()
+				c.flags = []string{"--write-back"}
+				c.runOver(b)
+			})
+		})
+	}
+}
+
+// runOver is run over a bucket. Each service gets all kills twice in make soak.
+func (c *crash) runOver(b *bucketFar) {
+	c.t.Helper()
+	c.killed = func(what string) { b.dead(what, c.clients) }
+	c.run(tier.Pick((*kills+1)/2, *kills))
+	b.uploads()
 }
 
 // bucketPrefix is where in the bucket the workspace lies.
@@ -48,23 +73,23 @@ const bucketPrefix = "team/stage/"
 
 // A bucketFar is a bucket behind a gate.
 type bucketFar struct {
+	harness.Bucket
 	*gated
 	ctx   context.Context
-	s     *s3server.Server
+	s3    *s3server.Server // nil: it is of another service
+	makes []string         // see far.calls
 	looks int
 }
 
-// newBucketStage is newStage with a bucket.
-func newBucketStage(t *testing.T, sync string) (*stage, *bucketFar) {
+// stageOf is newStage with the bucket.
+func (b *bucketFar) stageOf(t *testing.T, sync string) *stage {
 	t.Helper()
-	server := s3server.Start(t, s3server.Default())
-	g := gate.Open(t, server.Endpoint)
-	s := &stage{t: t, w: harness.New(t, harness.Options{})}
-	b := &bucketFar{gated: newGated(s, g, gate.Verb), ctx: t.Context(), s: server}
-	s.far = b
-	s.w.Grant(server, g.Endpoint)
-	s.w.BucketWorkspace("stage", g.Endpoint, "region: us-east-1, bucket: "+server.Bucket+", prefix: team/stage", sync)
-	return s, b
+	g := gate.Open(t, b.Endpoint)
+	s := &stage{t: t, w: harness.New(t, harness.Options{}), far: b}
+	b.gated, b.ctx = newGated(s, g, gate.Verb), t.Context()
+	s.w.Grant(b.Bucket, g.Endpoint)
+	s.w.BucketWorkspace(b.Bucket, "stage", g.Endpoint, "team/stage", sync)
+	return s
 }
 
 // late: MinIO lists a file that is being made or deleted as a directory, and what
@@ -73,12 +98,12 @@ func (b *bucketFar) late() time.Duration { return harness.Hangs }
 
 func (b *bucketFar) put(files map[string][]byte) (err error) {
 	for path, content := range files {
-		err = errors.Join(err, b.s.Put(b.ctx, bucketPrefix+path, content, nil))
+		err = errors.Join(err, b.Put(b.ctx, bucketPrefix+path, content, nil))
 	}
 	return err
 }
 
-func (b *bucketFar) calls() []string { return []string{http.MethodPut, http.MethodDelete, "UPLOAD"} }
+func (b *bucketFar) calls() []string { return b.makes }
 func (b *bucketFar) emptyDirs() bool { return true }
 
 func (b *bucketFar) lines() (lines []string) {
@@ -93,11 +118,10 @@ func (b *bucketFar) lines() (lines []string) {
 		if key == "" || strings.HasSuffix(key, "/") {
 			continue
 		}
-		o := b.object(key)
-		if isLink(o) {
-			lines = append(lines, fmt.Sprintf("%q symlink %q", key, o.Content))
+		if content, isLink := b.object(key); isLink {
+			lines = append(lines, fmt.Sprintf("%q symlink %q", key, content))
 		} else {
-			lines = append(lines, fmt.Sprintf("%q file %d sha256:%.8x", key, len(o.Content), sha256.Sum256(o.Content)))
+			lines = append(lines, fmt.Sprintf("%q file %d sha256:%.8x", key, len(content), sha256.Sum256(content)))
 		}
 	}
 	for dir := range dirs {
@@ -108,22 +132,18 @@ func (b *bucketFar) lines() (lines []string) {
 
 func (b *bucketFar) keys() []string {
 	b.t.Helper()
-	keys, err := b.s.Keys(b.ctx, bucketPrefix)
+	keys, err := b.Keys(b.ctx, bucketPrefix)
 	assert.OK(b.t, err)
 	return keys
 }
 
-func (b *bucketFar) object(key string) s3server.Object {
+// object is what there is under a key, and whether it is a symbolic link.
+func (b *bucketFar) object(key string) (content []byte, isLink bool) {
 	b.t.Helper()
-	o, err := b.s.Look(b.ctx, bucketPrefix+key)
+	content, metadata, err := b.Read(b.ctx, bucketPrefix+key)
 	assert.OK(b.t, err)
-	return o
-}
-
-// isLink reports whether an object is a symbolic link, as s3fs says it.
-func isLink(o s3server.Object) bool {
-	mode, _ := strconv.ParseUint(o.Metadata["mode"], 10, 32)
-	return mode&0o170000 == 0o120000
+	mode, _ := strconv.ParseUint(metadata["mode"], 10, 32)
+	return content, mode&0o170000 == 0o120000 || metadata["goog-reserved-file-is-symlink"] == "true"
 }
 
 // dead looks at the bucket while nobody has mounted it. A mount needs it from its
@@ -152,17 +172,20 @@ func (b *bucketFar) whole(what string, clients []*crasher.Client) {
 		if _, err := fmt.Sscanf(key, "c%d/", &n); err != nil || n >= len(was) || strings.HasSuffix(key, "/") {
 			continue
 		}
-		if o := b.object(key); !isLink(o) && !was[n][sha256.Sum256(o.Content)] {
-			b.t.Errorf("%s: the bucket has %d bytes as %s, which it never was", what, len(o.Content), key)
+		if content, isLink := b.object(key); !isLink && !was[n][sha256.Sum256(content)] {
+			b.t.Errorf("%s: the bucket has %d bytes as %s, which it never was", what, len(content), key)
 		}
 	}
 }
 
-// uploads says what uploads in parts the kills left, of which a mount frees those
+// uploads says what uploads in parts the kills left at S3, of which a mount frees those
 // that are a day old.
 func (b *bucketFar) uploads() {
 	b.t.Helper()
-	keys, err := b.s.Uploads(b.ctx)
+	if b.s3 == nil {
+		return
+	}
+	keys, err := b.s3.Uploads(b.ctx)
 	assert.OK(b.t, err)
 	count := map[string]int{}
 	for _, key := range keys {

@@ -44,7 +44,6 @@ const (
 type Server struct {
 	Endpoint, Bucket     string
 	AccessKey, SecretKey string
-	Plain                string // the directory with each object as a file; "": there is none
 
 	kind            Kind
 	binary, address string
@@ -79,9 +78,6 @@ func launch(ctx context.Context, kind Kind, binary, data, versions string) (*Ser
 	// In both a bucket is a directory.
 	if err := os.MkdirAll(filepath.Join(data, s.Bucket), 0o755); err != nil {
 		return nil, err
-	}
-	if kind == Versitygw {
-		s.Plain = filepath.Join(data, s.Bucket)
 	}
 	return s, s.start(ctx)
 }

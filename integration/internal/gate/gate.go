@@ -1,7 +1,7 @@
-// Package gate stands before a service that speaks S3, where each request can be
+// Package gate stands before an object store, where each request can be
 // seen, held up, answered by somebody else, or lose its answer.
 //
-// It knows HTTP and what S3's requests are for. It promises that without a
+// It knows HTTP and what the requests of S3, Azure and Google are for. It promises that without a
 // [Guard] everything passes as it was signed, and that the service gets no
 // request while [Gate.Alone] runs.
 //
@@ -15,6 +15,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -110,16 +112,20 @@ func Lose(r *http.Request, pass http.Handler) {
 }
 
 // Verb is what a request asks for: its method, LIST, COPY, or UPLOAD for all that
-// is about an upload in parts.
+// is about an upload in parts. What makes an object is a PUT.
 func Verb(r *http.Request) string {
 	q := r.URL.Query()
+	comp := q.Get("comp") // Azure's
+	last := path.Base(r.URL.Path)
 	switch {
-	case q.Has("list-type"):
+	case q.Has("list-type"), comp == "list", r.Method == http.MethodGet && last == "o" && strings.HasPrefix(r.URL.Path, "/storage/"):
 		return "LIST"
-	case q.Has("uploads"), q.Has("uploadId"):
+	case q.Has("uploads"), q.Has("uploadId"), comp == "block", comp == "blocklist", r.Method == http.MethodPost && last == "compose":
 		return "UPLOAD"
-	case r.Header.Get("X-Amz-Copy-Source") != "":
+	case r.Header.Get("X-Amz-Copy-Source") != "", r.Header.Get("X-Ms-Copy-Source") != "", strings.Contains(r.URL.Path, "/rewriteTo/"):
 		return "COPY"
+	case r.Method == http.MethodPost:
+		return http.MethodPut
 	}
 	return r.Method
 }
