@@ -2,9 +2,12 @@ package integration
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/azureserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
@@ -45,4 +48,20 @@ func TestAzureWithAnotherWriter(t *testing.T) {
 	t.Parallel()
 	b, s := newAzureStage(t)
 	b.hasAnotherWriter(s, "@acme/azure")
+}
+
+// A name that the service would take for another is refused when it is given.
+func TestAzureNames(t *testing.T) {
+	t.Parallel()
+	b, s := newAzureStage(t)
+	m := b.w.Mount("@acme/azure")
+	assert.OK(t, os.Mkdir(m.Dir+"/a", 0o755))
+	assert.OK(t, os.WriteFile(m.Dir+"/a/b", []byte("ours"), 0o644))
+	for _, name := range []string{`a\b`, "a."} {
+		checkErr(t, "create of "+name, os.WriteFile(m.Dir+"/"+name, []byte("other"), 0o644), syscall.EINVAL)
+		checkErr(t, "rename to "+name, os.Rename(m.Dir+"/a/b", m.Dir+"/"+name), syscall.EINVAL)
+	}
+	m.Stop()
+	content, _ := s.Get("team/ws/a/b")
+	assert.Equal(t, content, "ours")
 }

@@ -49,14 +49,15 @@ type PartLimits struct {
 // are known without the service, so that a program hears of it from open(2) or
 // rename(2), and not when it has written all it had.
 type NameLimits struct {
-	UTF8   bool   // names are UTF-8
-	Plain  bool   // none stands for a Key with empty segments, "." or "..", or NUL, or for a part of a longer name
-	XML    bool   // names have no characters that XML cannot carry
-	Lines  bool   // names have no line breaks
-	Ending string // the store's own end of a name, which others have twice
-	Own    string // a name in the root that is the store's own
-	Path   int    // bytes in the whole path; 0: no limit known
-	DotGit bool   // no name on the way is what IsDotGit says
+	UTF8    bool   // names are UTF-8
+	Plain   bool   // none stands for a Key with empty segments, "." or "..", or NUL, or for a part of a longer name
+	XML     bool   // names have no characters that XML cannot carry
+	Lines   bool   // names have no line breaks
+	Slashes bool   // names have no backslash and do not end in a dot: a service makes other names of such
+	Ending  string // the store's own end of a name, which others have twice
+	Own     string // a name in the root that is the store's own
+	Path    int    // bytes in the whole path; 0: no limit known
+	DotGit  bool   // no name on the way is what IsDotGit says
 }
 
 // Check says why an entry cannot be written at l: ErrInvalid or ErrTooLarge.
@@ -69,6 +70,8 @@ func (n NameLimits) Check(l Locator) error {
 		return fmt.Errorf("names have no control characters there: %w", ErrInvalid)
 	case n.Lines && HasLines(path):
 		return fmt.Errorf("names have no line breaks there: %w", ErrInvalid)
+	case n.Slashes && !KeepsInURL(l):
+		return fmt.Errorf("names have no backslash there, and do not end in a dot: %w", ErrInvalid)
 	case n.Plain && !isPlain(l):
 		return fmt.Errorf("the name stands for a key that services disagree on: %w", ErrInvalid)
 	case n.Ending != "" && isOwnEnding(l.Name(), n.Ending):
@@ -92,6 +95,12 @@ func IsXML(s string) bool {
 
 // HasLines reports whether s has a line break.
 func HasLines(s string) bool { return strings.ContainsAny(s, "\r\n") }
+
+// KeepsInURL reports whether no name on the way to l has a backslash or ends in a dot. As part
+// of a URL such are other names to some: `a\b` is "a/b", and "a." is "a".
+func KeepsInURL(l Locator) bool {
+	return !slices.ContainsFunc(l.Parts(), func(name string) bool { return strings.Contains(name, `\`) || strings.HasSuffix(name, ".") })
+}
 
 func isPlain(l Locator) bool {
 	key, err := l.Key()

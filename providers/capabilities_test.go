@@ -71,7 +71,7 @@ func TestMissingIsExact(t *testing.T) {
 }
 
 func TestNameLimits(t *testing.T) {
-	all := providers.NameLimits{UTF8: true, Plain: true, XML: true, Lines: true, Ending: "%2F", Own: ".own", Path: 20, DotGit: true}
+	all := providers.NameLimits{UTF8: true, Plain: true, XML: true, Lines: true, Slashes: true, Ending: "%2F", Own: ".own", Path: 20, DotGit: true}
 	for _, c := range []struct {
 		l     string
 		says  string // "": it can be written
@@ -84,13 +84,16 @@ func TestNameLimits(t *testing.T) {
 		{"%~draft", "", nil},
 		{"a\tb", "", nil},
 		{"a\nb", "line breaks", providers.ErrInvalid},
+		{`a\b/x`, "no backslash", providers.ErrInvalid},
+		{"dir./x", "in a dot", providers.ErrInvalid},
+		{".a.b", "", nil},
 		{"dir/x%2F", "means another", providers.ErrInvalid},
 		{"%2F%2F%2F", "means another", providers.ErrInvalid},
 		{".own", "storage's own", providers.ErrInvalid},
 		{".own/x", "storage's own", providers.ErrInvalid},
 		{"\xff", "UTF-8", providers.ErrInvalid},
 		{"a\x01b", "control", providers.ErrInvalid},
-		{"dir/%~..", "disagree", providers.ErrInvalid},
+		{"dir/%~./x", "in a dot", providers.ErrInvalid},
 		{"%~/x", "disagree", providers.ErrInvalid},
 		{"%~a%00b", "disagree", providers.ErrInvalid},
 		{"%+" + strings.Repeat("x", 253), "disagree", providers.ErrInvalid},

@@ -54,7 +54,7 @@ var owners = []owner{
 	{"github.com/urfave/cli", []string{"cmd/wsmount"}, "flags become options and stop there"},
 	{"gopkg.in/yaml.v3", []string{"mountspec", "cmd/wsmount"}, "one package reads manifests and configuration"},
 	{"github.com/aws/aws-sdk-go-v2", []string{"providers/s3", "integration/bench", "integration/s3server"}, "one package per service (the benchmark asks what the SDK can do without us, and the tests what a bucket really holds)"},
-	{"github.com/Azure", []string{"providers/azure"}, "one package per service"},
+	{"github.com/Azure", []string{"providers/azure", "integration/azureserver"}, "one package per service (the tests sign a URL for other programs)"},
 	{"cloud.google.com", []string{"providers/gcs"}, "one package per service"},
 	{"google.golang.org", []string{"providers/gcs"}, "one package per service"},
 	{"golang.org/x/oauth2", []string{"providers/gcs"}, "one package per service"},

@@ -256,9 +256,9 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.serve(r, body), nil
 }
 
-// keyOf is the blob of a URL: the path is /account/container/blob.
+// keyOf is the blob of a URL: the path is /account/container/blob, where a backslash is a slash.
 func keyOf(u *url.URL) string {
-	parts := strings.SplitN(strings.TrimPrefix(u.Path, "/"), "/", 3)
+	parts := strings.SplitN(strings.TrimPrefix(strings.ReplaceAll(u.Path, `\`, "/"), "/"), "/", 3)
 	if len(parts) < 3 {
 		return ""
 	}

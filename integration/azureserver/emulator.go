@@ -12,6 +12,10 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
 	"github.com/wsmount/wsmount/integration/internal/tied"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -20,7 +24,7 @@ import (
 var listens = regexp.MustCompile(`successfully listens on (http://\S+)`)
 
 // StartEmulator runs Azurite, Microsoft's own reading of the service, until the test ends,
-// with no container in it, and tells its endpoint, the account in it. It is bin/azurite,
+// with an empty container in it, and tells its endpoint, the account in it. It is bin/azurite,
 // which takes a minute to fetch and so is of `make soak` only. A test is skipped where it is
 // not there, and fails where WSMOUNT_REQUIRE asks for all.
 func StartEmulator(t testing.TB) (endpoint string) {
@@ -51,9 +55,35 @@ func StartEmulator(t testing.TB) (endpoint string) {
 	for lines := bufio.NewScanner(io.TeeReader(said, &output)); lines.Scan(); {
 		if found := listens.FindStringSubmatch(lines.Text()); found != nil {
 			go func() { _, _ = io.Copy(io.Discard, said) }() // so that it never waits for a reader
-			return found[1] + "/" + Account
+			endpoint := found[1] + "/" + Account
+			c, err := client(endpoint)
+			if err == nil {
+				_, err = c.Create(t.Context(), nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return endpoint
 		}
 	}
 	t.Fatalf("azurite ended: %s", output.String())
 	return ""
+}
+
+func client(endpoint string) (*container.Client, error) {
+	key, err := container.NewSharedKeyCredential(Account, AccountKey)
+	if err != nil {
+		return nil, err
+	}
+	return container.NewClientWithSharedKeyCredential(endpoint+"/"+Container, key, nil)
+}
+
+// SignedURL is that of the container of a service at an endpoint, for an hour in which
+// whoever has it may do everything.
+func SignedURL(endpoint string) (string, error) {
+	c, err := client(endpoint)
+	if err != nil {
+		return "", err
+	}
+	return c.GetSASURL(sas.ContainerPermissions{Read: true, Add: true, Create: true, Write: true, Delete: true, List: true}, time.Now().Add(time.Hour), nil)
 }

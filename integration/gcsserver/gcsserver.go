@@ -63,6 +63,7 @@ type Object struct {
 	Metageneration int64     `json:"metageneration,string"`
 	TimeCreated    time.Time `json:"timeCreated"`
 	MD5Hash        string    `json:"md5Hash,omitempty"`
+	MediaLink      string    `json:"mediaLink,omitempty"` // of a server that listens
 	// What a client says.
 	ContentType        string            `json:"contentType,omitempty"`
 	CacheControl       string            `json:"cacheControl,omitempty"`
@@ -161,7 +162,10 @@ func (s *Server) keep(key string, content []byte, said Object, hasMD5 bool) *Obj
 	s.last++
 	o := &said
 	o.Kind, o.Name, o.Size, o.Generation, o.Metageneration = "storage#object", key, int64(len(content)), 1_700_000_000_000_000+s.last, 1
-	o.TimeCreated, o.content, o.MD5Hash = time.Now().UTC(), content, ""
+	o.TimeCreated, o.content, o.MD5Hash, o.MediaLink = time.Now().UTC(), content, "", ""
+	if s.Endpoint != "" {
+		o.MediaLink = s.Endpoint + "/" + Bucket + "/" + url.PathEscape(key)
+	}
 	if hasMD5 {
 		sum := md5.Sum(content)
 		o.MD5Hash = base64.StdEncoding.EncodeToString(sum[:])

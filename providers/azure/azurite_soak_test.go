@@ -10,7 +10,6 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/azureserver"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/internal/bucket"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
@@ -18,10 +17,6 @@ import (
 // is wrong, a test below says so by its name, and fails when a new version is right.
 func TestAzurite(t *testing.T) {
 	endpoint := azureserver.StartEmulator(t)
-	s, err := newSession(config{container: azureserver.Container, endpoint: endpoint}, secret{account: azureserver.Account, key: azureserver.AccountKey},
-		once(bucket.Connect(nil, operation, genuine).Client))
-	assert.OK(t, err)
-	assert.OK(t, assert.ErrOf(s.container.Create(t.Context(), nil)))
 	var opened atomic.Int64
 	open := func(t *testing.T) *Provider {
 		return openFake(t, nil, map[string]string{"endpoint": endpoint, "prefix": fmt.Sprintf("of-%d", opened.Add(1))})

@@ -15,7 +15,7 @@ const Kind = "azure"
 
 // traits are what Azure is like. Of 8 KiB for metadata some are for the encoding of names.
 var traits = bucket.Service{
-	Name: Kind, Missing: noContainer, Tells: true, Key: 1 << 10, Metadata: 6 << 10, Put: 5000 << 20, Copy: blockMax, Size: 50_000 * blockMax,
+	Name: Kind, Missing: noContainer, Tells: true, Slashes: true, Key: 1 << 10, Metadata: 6 << 10, Put: 5000 << 20, Copy: blockMax, Size: 50_000 * blockMax,
 	Words: bucket.Words{Dates: true, Link: bucket.BlobLink},
 	Parts: providers.PartLimits{Min: 1, Max: blockMax, Count: 50_000},
 }

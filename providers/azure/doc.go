@@ -49,6 +49,9 @@
 // Times are dates, for rclone, and links have blobfuse2's is_symlink. Modes and owners that
 // a hierarchical namespace has of its own are not read.
 //
+// A backslash in a name is a slash to the service, and it has no names that end in a dot, so
+// none of either is made: it would be another blob.
+//
 // Listings have metadata, and go on by tokens alone. In accounts with a
 // hierarchical namespace, and where blobfuse2 or Hadoop wrote, a directory is a blob without
 // content whose metadata say hdi_isfolder; here it is a marker, and where there are such, the

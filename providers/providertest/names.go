@@ -32,8 +32,10 @@ func oddNames() []string {
 
 // mayRefuse says whether p may take a name for invalid.
 func mayRefuse(p providers.Provider, name string) bool {
+	limits := p.Capabilities().Names
 	key, err := loc(name).Key()
-	plain := err == nil && string(key) == name && !(p.Capabilities().Names.DotGit && providers.IsDotGit(name)) && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
+	isOther := limits.DotGit && providers.IsDotGit(name) || limits.Slashes && !providers.KeepsInURL(loc(name))
+	plain := err == nil && string(key) == name && !isOther && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
 	return !plain && !p.Capabilities().AnyNames
 }
 

@@ -111,7 +111,7 @@ func Promises(s Service) providers.Capabilities {
 		Conditions: Honours{Create: true, Replace: true, Complete: true, Copy: true, Delete: true}.conditions(),
 		Parts:      s.Parts,
 		MaxSize:    s.Size,
-		Names:      providers.NameLimits{UTF8: true, Plain: true, Lines: s.Lines, Ending: beside, Own: Own},
+		Names:      providers.NameLimits{UTF8: true, Plain: true, Lines: s.Lines, Slashes: s.Slashes, Ending: beside, Own: Own},
 		Abilities:  providers.AbilityCopy | providers.AbilityAttr | providers.AbilityParts,
 	}
 }
@@ -231,6 +231,8 @@ func (p *Provider) checkNew(ctx context.Context, at place) error {
 		return Invalid("this service cannot list names with control characters")
 	case p.service.Lines && providers.HasLines(at.dir):
 		return Invalid("this service has no names with line breaks")
+	case p.service.Slashes && !providers.KeepsInURL(at.l):
+		return Invalid("this service makes other names of those with a backslash, or a dot at their end")
 	case isOdd(at.dir):
 		return Invalid("services disagree on such keys, so none is made")
 	}

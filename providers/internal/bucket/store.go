@@ -92,8 +92,8 @@ type Service struct {
 	// has ended (Query.Token).
 	ListAfter bool
 	Lines     bool // keys have no line breaks
-
-	Words Words
+	Slashes   bool // a backslash is a slash, and a dot at the end of a name may be dropped
+	Words     Words
 
 	Key      int   // bytes of a key
 	Metadata int   // bytes of all names and values
