@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -15,7 +16,7 @@ const Kind = "azure"
 
 // traits are what Azure is like. Of 8 KiB for metadata some are for the encoding of names.
 var traits = bucket.Service{
-	Name: Kind, Missing: noContainer, Tells: true, Slashes: true, Key: 1 << 10, Metadata: 6 << 10, Put: 5000 << 20, Copy: blockMax, Size: 50_000 * blockMax,
+	Name: Kind, People: "Azure", Missing: noContainer, Tells: true, Slashes: true, Key: 1 << 10, Metadata: 6 << 10, Put: 5000 << 20, Copy: blockMax, Size: 50_000 * blockMax,
 	Words: bucket.Words{Dates: true, Link: bucket.BlobLink},
 	Parts: providers.PartLimits{Min: 1, Max: blockMax, Count: 50_000},
 }
@@ -33,9 +34,9 @@ var (
 // Drivers opens containers under AIP-35's names for them.
 func Drivers() []providers.Driver {
 	return []providers.Driver{
-		bucket.Driver(traits, "cloud-bucket", "a place in the host's bucket service, Azure", keys, openSettings),
-		bucket.Driver(traits, "self-bucket", "a bucket of the workspace's owner, Azure", keys, openSettings),
-		bucket.Driver(traits, "mastra-azure", "a container as Mastra's AzureBlobFilesystem is configured", slices.Concat(keys, mastraKeys), openSettings),
+		bucket.Driver(traits, "cloud-bucket", "a place in the host's bucket service, Azure", keys, connect),
+		bucket.Driver(traits, "self-bucket", "a bucket of the workspace's owner, Azure", keys, connect),
+		bucket.Driver(traits, "mastra-azure", "a container as Mastra's AzureBlobFilesystem is configured", slices.Concat(keys, mastraKeys), connect),
 	}
 }
 
@@ -48,52 +49,25 @@ type config struct {
 	anonymous bool
 }
 
-func parseConfig(s providers.Settings, known []string) (config, error) {
-	if err := s.CheckKeys(known...); err != nil {
-		return config{}, err
+func parseConfig(s providers.Settings, known []string) (config, bucket.Place, error) {
+	at, err := traits.Place(s, known)
+	if err != nil {
+		return config{}, at, err
 	}
 	get := s.Config
-	if kind := get["kind"]; kind != "" && kind != Kind {
-		return config{}, fmt.Errorf("kind %q is not Azure's: %w", kind, providers.ErrUnsupported)
-	}
-	c := config{container: either(get, "bucket", "container"), account: either(get, "account_name", "accountName"), anonymous: get["credentials"] == "none"}
-	if c.container == "" || strings.ContainsAny(c.container, "/?#%") {
-		return config{}, bucket.Invalid("container %q", c.container)
-	}
 	own, err := bucket.ParseBool("useDefaultCredential", get["useDefaultCredential"], false)
+	c := config{container: at.Bucket, prefix: at.Prefix, endpoint: at.Endpoint, account: cmp.Or(get["account_name"], get["accountName"]), anonymous: at.Credentials == "none"}
 	switch {
 	case err != nil:
-		return config{}, err
-	case own || get["credentials"] == "sdk":
-		return config{}, fmt.Errorf("this machine's own login to Azure is not built in, name a secret: %w", providers.ErrUnsupported)
-	case !slices.Contains([]string{"", "none"}, get["credentials"]):
-		return config{}, bucket.Invalid("credentials %q (want none, or nothing)", get["credentials"])
+		return config{}, at, err
+	case own || at.Credentials == "sdk":
+		return config{}, at, fmt.Errorf("this machine's own login to Azure is not built in, name a secret: %w", providers.ErrUnsupported)
+	case c.endpoint == "" && c.account == "":
+		return config{}, at, bucket.Invalid("neither an endpoint nor an account")
+	case c.endpoint == "":
+		c.endpoint, err = bucket.ParseEndpoint("https://" + url.PathEscape(c.account) + ".blob.core.windows.net")
 	}
-	return c.finish(get)
-}
-
-func either(get map[string]string, name, other string) string {
-	if v := get[name]; v != "" {
-		return v
-	}
-	return get[other]
-}
-
-// finish parses the place.
-func (c config) finish(get map[string]string) (config, error) {
-	endpoint := get["endpoint"]
-	if endpoint == "" && c.account != "" {
-		endpoint = "https://" + url.PathEscape(c.account) + ".blob.core.windows.net"
-	}
-	var err error
-	if c.endpoint, err = bucket.ParseEndpoint(endpoint); err != nil {
-		return config{}, err
-	}
-	if c.endpoint == "" {
-		return config{}, bucket.Invalid("neither an endpoint nor an account")
-	}
-	c.prefix, err = bucket.ParsePrefix(get["prefix"])
-	return c, err
+	return c, at, err
 }
 
 // url is the container's.

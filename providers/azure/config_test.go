@@ -37,7 +37,7 @@ func TestConfig(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			settings := providers.Settings{Config: maps.Clone(base)}
 			maps.Copy(settings.Config, c.more)
-			got, err := parseConfig(settings, Drivers()[2].Keys)
+			got, _, err := parseConfig(settings, Drivers()[2].Keys)
 			if !errors.Is(err, c.err) || err == nil && got != c.want {
 				t.Errorf("got %+v, %v, want %+v, %v", got, err, c.want, c.err)
 			}

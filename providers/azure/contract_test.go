@@ -7,8 +7,12 @@ import (
 
 	"github.com/wsmount/wsmount/integration/azureserver"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
+
+// Provider is what a driver opens.
+type Provider = bucket.Opened[*store]
 
 // secrets are credentials that do not change.
 type secrets map[string]string

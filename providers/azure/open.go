@@ -10,17 +10,10 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Provider is a container, or what in it lies below a prefix. A Driver makes it.
-type Provider struct {
-	*bucket.Provider
-	store *store
-}
-
 var (
-	_ providers.Meter    = (*Provider)(nil)
-	_ providers.Examiner = (*Provider)(nil)
-	_ bucket.Store       = (*store)(nil)
-	_ bucket.Patcher     = (*store)(nil)
+	_ bucket.Store    = (*store)(nil)
+	_ bucket.Patcher  = (*store)(nil)
+	_ bucket.Examined = (*store)(nil)
 )
 
 // store is the container as the service has it.
@@ -37,41 +30,23 @@ type store struct {
 	hierarchical, folders atomic.Bool
 }
 
-// openSettings makes a provider and lets it look at its container.
-func openSettings(ctx context.Context, s providers.Settings, known []string) (*Provider, error) {
-	c, err := parseConfig(s, known)
-	if err != nil {
-		return nil, err
-	}
-	service, err := connect(c, s)
-	if err != nil {
-		return nil, err
-	}
-	p, err := bucket.Open(ctx, service, bucket.Options{
-		Service: traits, Bucket: c.container, Prefix: c.prefix, ReadOnly: s.ReadOnly || s.Config["readOnly"] == "true",
-		Logger: s.Logger, Now: s.Now, Ended: s.Ended, Way: service.way,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Provider{p, service}, nil
-}
-
 // connect makes the clients; nothing is sent yet.
-func connect(c config, settings providers.Settings) (*store, error) {
+func connect(_ context.Context, settings providers.Settings, known []string) (*store, bucket.Place, *bucket.Connection, error) {
+	c, at, err := parseConfig(settings, known)
+	if err != nil {
+		return nil, at, nil, err
+	}
 	s := &store{config: c, way: bucket.Connect(settings.Transport, operation, genuine), log: settings.Logger, now: settings.Now}
-	var err error
 	s.login, err = newLogin(c, settings, once(s.way.Client))
-	return s, err
+	return s, at, s.way, err
 }
 
-// Examine implements providers.Examiner.
-func (p *Provider) Examine(ctx context.Context) []providers.Finding {
-	return p.Findings(ctx, bucket.Examination{
-		Endpoint:   p.store.config.endpoint,
-		Own:        func(context.Context) []providers.Finding { return nil },
+// Examination implements bucket.Examined.
+func (s *store) Examination() bucket.Examination {
+	return bucket.Examination{
+		Endpoint:   s.config.endpoint,
 		Conditions: []providers.Finding{bucket.Good("conditions", "Azure decides on those of every change")},
-	})
+	}
 }
 
 // call sends one request, and once more after a new login. again, unless nil, makes the

@@ -1,10 +1,8 @@
 package gcs
 
 import (
-	"fmt"
+	"cmp"
 	"net/url"
-	"slices"
-	"strings"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
@@ -16,7 +14,7 @@ const Kind = "gcs"
 // traits are what the service is like, as it documents its limits. Of the metadata, room
 // is left for a header that it does not have.
 var traits = bucket.Service{
-	Name: Kind, Missing: noBucket, Tells: true, TellsDirs: true, ListAfter: true, Lines: true,
+	Name: Kind, People: people, Missing: noBucket, Tells: true, TellsDirs: true, ListAfter: true, Lines: true,
 	Words: bucket.Words{Dates: true, Google: true, Link: bucket.GoogLink, Target: bucket.GcsfuseTarget},
 	Key:   1 << 10, Metadata: 7 << 10, Put: 5 << 30, Copy: 5 << 40, Size: 5 << 40,
 	Parts: providers.PartLimits{Max: 5 << 30, Count: 10_000},
@@ -29,8 +27,8 @@ var keys = []string{"kind", "bucket", "prefix", "endpoint", "region", "credentia
 // Drivers opens buckets under AIP-35's names for them.
 func Drivers() []providers.Driver {
 	return []providers.Driver{
-		bucket.Driver(traits, "cloud-bucket", "a place in the host's bucket service, Google Cloud Storage", keys, openSettings),
-		bucket.Driver(traits, "self-bucket", "a bucket of the workspace's owner, Google Cloud Storage", keys, openSettings),
+		bucket.Driver(traits, "cloud-bucket", "a place in the host's bucket service, Google Cloud Storage", keys, connect),
+		bucket.Driver(traits, "self-bucket", "a bucket of the workspace's owner, Google Cloud Storage", keys, connect),
 	}
 }
 
@@ -45,33 +43,14 @@ type config struct {
 // public is where the service is.
 const public = "https://storage.googleapis.com"
 
-func parseConfig(s providers.Settings, known []string) (config, error) {
-	if err := s.CheckKeys(known...); err != nil {
-		return config{}, err
+func parseConfig(s providers.Settings, known []string) (config, bucket.Place, error) {
+	at, err := traits.Place(s, known)
+	if err != nil {
+		return config{}, at, err
 	}
-	get := s.Config
-	if kind := get["kind"]; kind != "" && kind != Kind {
-		return config{}, fmt.Errorf("kind %q is not Google Cloud Storage's: %w", kind, providers.ErrUnsupported)
-	}
-	c := config{bucket: get["bucket"], credentials: get["credentials"]}
-	if c.bucket == "" || strings.ContainsAny(c.bucket, "/?#%") {
-		return config{}, bucket.Invalid("bucket %q", c.bucket)
-	}
-	if !slices.Contains([]string{"", "sdk", "none"}, c.credentials) {
-		return config{}, bucket.Invalid("credentials %q (want sdk, none, or nothing)", c.credentials)
-	}
-	var err error
-	if c.endpoint, err = bucket.ParseEndpoint(get["endpoint"]); err != nil {
-		return config{}, err
-	}
-	if c.endpoint == "" {
-		c.endpoint = public
-	}
+	c := config{bucket: at.Bucket, prefix: at.Prefix, endpoint: cmp.Or(at.Endpoint, public), credentials: at.Credentials}
 	if u, err := url.Parse(c.endpoint); err != nil || u.Path != "" { // uploads would go elsewhere
-		return config{}, bucket.Invalid("endpoint has a path, which the service has not")
+		return config{}, at, bucket.Invalid("endpoint has a path, which the service has not")
 	}
-	if c.prefix, err = bucket.ParsePrefix(get["prefix"]); err != nil {
-		return config{}, err
-	}
-	return c, nil
+	return c, at, nil
 }

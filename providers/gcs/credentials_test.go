@@ -136,7 +136,7 @@ func TestConfig(t *testing.T) {
 				s.Config[name] = value
 			}
 		}
-		got, err := parseConfig(s, keys)
+		got, _, err := parseConfig(s, keys)
 		if got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: got %+v, %v", c.name, got, err)
 		}

@@ -9,15 +9,14 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Examine implements providers.Examiner.
-func (p *Provider) Examine(ctx context.Context) []providers.Finding {
-	s := p.store
+// Examination implements bucket.Examined.
+func (s *store) Examination() bucket.Examination {
 	x := bucket.Examination{Endpoint: s.config.endpoint, Own: s.examineBucket}
 	if s.config.endpoint == public {
 		x.Endpoint = people
 	}
 	x.Conditions = []providers.Finding{bucket.Good("conditions", "every change has the service decide, by generation and metageneration")}
-	return p.Findings(ctx, x)
+	return x
 }
 
 func (s *store) examineBucket(ctx context.Context) []providers.Finding {

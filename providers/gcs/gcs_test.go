@@ -8,8 +8,12 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gcsserver"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
+
+// Provider is what a driver opens.
+type Provider = bucket.Opened[*store]
 
 // openFake opens a bucket below the prefix "pre".
 func openFake(t providertest.T, f *gcsserver.Server, config map[string]string) *Provider {

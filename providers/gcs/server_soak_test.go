@@ -24,10 +24,11 @@ import (
 // a new version is right.
 func TestFakeGCSServer(t *testing.T) {
 	server := gcsserver.StartEmulator(t)
-	s, err := connect(t.Context(), config{bucket: server.Bucket, endpoint: server.Endpoint, credentials: "none"},
-		providers.Settings{Logger: slog.New(slog.DiscardHandler), Now: time.Now})
+	s, _, way, err := connect(t.Context(), providers.Settings{
+		Config: map[string]string{"bucket": server.Bucket, "endpoint": server.Endpoint, "credentials": "none"}, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+	}, keys)
 	assert.OK(t, err)
-	t.Cleanup(s.way.Close)
+	t.Cleanup(way.Close)
 	for name, test := range map[string]func(t *testing.T, s *store){
 		"put":                                   serverPut,
 		"list":                                  serverList,

@@ -311,7 +311,7 @@ func TestErrors(t *testing.T) {
 				return true
 			}
 		})
-		assert.Is(t, assert.ErrOf(p.store.Head(t.Context(), "k")), c.want, c.status, c.text)
+		assert.Is(t, assert.ErrOf(p.Store.Head(t.Context(), "k")), c.want, c.status, c.text)
 	}
 }
 

@@ -1,9 +1,8 @@
 package s3
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
@@ -14,7 +13,7 @@ const Kind = "s3"
 
 // traits are what S3 is like. AWS takes so much; others take no less.
 var traits = bucket.Service{
-	Name: Kind, Missing: "NoSuchBucket", ListAfter: true, Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
+	Name: Kind, People: "S3", Missing: "NoSuchBucket", ListAfter: true, Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
 	Parts: providers.PartLimits{Min: partMin, Max: 5 << 30, Count: 10_000},
 }
 
@@ -31,9 +30,9 @@ var (
 // Drivers opens buckets under AIP-35's names for them.
 func Drivers() []providers.Driver {
 	return []providers.Driver{
-		bucket.Driver(traits, "cloud-bucket", "a place in the host's bucket service, S3", keys, openSettings),
-		bucket.Driver(traits, "self-bucket", "a bucket of the workspace's owner, S3", keys, openSettings),
-		bucket.Driver(traits, "mastra-s3", "a bucket as Mastra's S3Filesystem is configured", append(slices.Clone(keys), mastraKeys...), openSettings),
+		bucket.Driver(traits, "cloud-bucket", "a place in the host's bucket service, S3", keys, connect),
+		bucket.Driver(traits, "self-bucket", "a bucket of the workspace's owner, S3", keys, connect),
+		bucket.Driver(traits, "mastra-s3", "a bucket as Mastra's S3Filesystem is configured", append(slices.Clone(keys), mastraKeys...), connect),
 	}
 }
 
@@ -48,43 +47,18 @@ type config struct {
 	unsafe      bool   // without the service's conditions, rather than not at all
 }
 
-func parseConfig(s providers.Settings, known []string) (config, error) {
-	if err := s.CheckKeys(known...); err != nil {
-		return config{}, err
+func parseConfig(s providers.Settings, known []string) (config, bucket.Place, error) {
+	at, err := traits.Place(s, known)
+	if err != nil {
+		return config{}, at, err
 	}
 	get := s.Config
-	if kind := get["kind"]; kind != "" && kind != Kind {
-		return config{}, fmt.Errorf("kind %q is not S3's: %w", kind, providers.ErrUnsupported)
-	}
-	c := config{bucket: get["bucket"], region: get["region"], credentials: get["credentials"]}
-	if c.bucket == "" || strings.ContainsAny(c.bucket, "/?#") {
-		return config{}, bucket.Invalid("bucket %q", c.bucket)
-	}
-	if c.region == "" {
-		c.region = "us-east-1" // what services without regions take
-	}
-	if !slices.Contains([]string{"", "sdk", "none"}, c.credentials) {
-		return config{}, bucket.Invalid("credentials %q (want sdk, none, or nothing)", c.credentials)
-	}
-	return c.finish(get)
-}
-
-// finish parses what can be wrong in more than one way.
-func (c config) finish(get map[string]string) (config, error) {
-	var err error
-	if c.endpoint, err = bucket.ParseEndpoint(get["endpoint"]); err != nil {
-		return config{}, err
-	}
-	if c.prefix, err = bucket.ParsePrefix(get["prefix"]); err != nil {
-		return config{}, err
-	}
-	style := get["path_style"]
-	if style == "" {
-		style = get["forcePathStyle"]
-	}
+	// Services without regions take the first.
+	c := config{bucket: at.Bucket, prefix: at.Prefix, endpoint: at.Endpoint, credentials: at.Credentials, region: cmp.Or(get["region"], "us-east-1")}
+	style := cmp.Or(get["path_style"], get["forcePathStyle"])
 	if c.pathStyle, err = bucket.ParseBool("path_style", style, c.endpoint != ""); err != nil {
-		return config{}, err
+		return config{}, at, err
 	}
 	c.unsafe, err = bucket.ParseBool("allow_unsafe_writes", get["allow_unsafe_writes"], false)
-	return c, err
+	return c, at, err
 }

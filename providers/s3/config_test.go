@@ -38,7 +38,7 @@ func TestConfig(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			settings := providers.Settings{Config: maps.Clone(base)}
 			maps.Copy(settings.Config, c.more)
-			got, err := parseConfig(settings, append(mastraKeys, keys...))
+			got, _, err := parseConfig(settings, append(mastraKeys, keys...))
 			if got != c.want && c.err == nil || !errors.Is(err, c.err) {
 				t.Errorf("got %+v, %v, want %+v, %v", got, err, c.want, c.err)
 			}

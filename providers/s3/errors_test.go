@@ -32,7 +32,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 func replaced(t *testing.T, transport http.RoundTripper) *Provider {
 	t.Helper()
 	p := openFake(t, newFake(), nil)
-	p.store.way.Inner = transport
+	p.Store.way.Inner = transport
 	return p
 }
 

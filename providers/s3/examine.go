@@ -12,9 +12,8 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Examine implements providers.Examiner.
-func (p *Provider) Examine(ctx context.Context) []providers.Finding {
-	s := p.store
+// Examination implements bucket.Examined.
+func (s *store) Examination() bucket.Examination {
 	x := bucket.Examination{Endpoint: s.config.endpoint, Conditions: s.probe.findings(s.config.unsafe)}
 	if x.Endpoint == "" {
 		x.Endpoint = "AWS"
@@ -22,7 +21,7 @@ func (p *Provider) Examine(ctx context.Context) []providers.Finding {
 	x.Own = func(ctx context.Context) []providers.Finding {
 		return []providers.Finding{s.examineRegion(ctx), s.examineVersioning(ctx)}
 	}
-	return p.Findings(ctx, x)
+	return x
 }
 
 // examineRegion compares the region that requests are signed for with the

@@ -14,6 +14,9 @@ import (
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
+// Provider is what a driver opens.
+type Provider = bucket.Opened[*store]
+
 // openFake opens a bucket in memory.
 func openFake(t providertest.T, f *fake, config map[string]string) *Provider {
 	t.Helper()
@@ -44,7 +47,7 @@ func openFakeErr(t providertest.T, f http.RoundTripper, config map[string]string
 func TestContractWithAWSSemantics(t *testing.T) {
 	p := openFake(t, newFake(), nil)
 	want := Probe{Done: true, MD5: true, Honours: bucket.Honours{Create: true, Replace: true, Complete: true, Copy: true, Delete: true, Encodes: true}}
-	if got := p.Probe(); got != want {
+	if got := p.Store.probe; got != want {
 		t.Fatalf("probe: got %+v, want %+v", got, want)
 	}
 	providertest.Run(t, func(t providertest.T) providers.Provider {
@@ -59,8 +62,8 @@ func TestHiddenDirectories(t *testing.T) {
 	f := newFake()
 	f.hides = true
 	p := openFake(t, f, nil)
-	if !p.Probe().Hides {
-		t.Fatalf("probe: got %+v", p.Probe())
+	if !p.Store.probe.Hides {
+		t.Fatalf("probe: got %+v", p.Store.probe)
 	}
 	f.put("pre/dir/a", "x", nil)
 	for _, c := range []struct {

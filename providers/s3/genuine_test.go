@@ -75,7 +75,7 @@ var verbs = map[string]func(t *testing.T, p *Provider, u providers.Upload) error
 		return err
 	},
 	"abort uploads": func(t *testing.T, p *Provider, _ providers.Upload) error {
-		_, err := p.AbortParts(t.Context(), p.store.now())
+		_, err := p.AbortParts(t.Context(), p.Store.now())
 		return err
 	},
 }
@@ -95,7 +95,7 @@ func TestAnswersThatAreNotS3s(t *testing.T) {
 				}
 				assert.OK(t, err)
 				before := f.keys()
-				p.store.way.Inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
+				p.Store.way.Inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
 				if err := verb(t, p, u); !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "not from S3") {
 					t.Errorf("got %v, want that the answer is not from S3", err)
 				}
@@ -125,7 +125,7 @@ func TestServiceWithoutNames(t *testing.T) {
 				if what == "page that is a file" && slices.Contains([]string{"stat", "read", "mkdir"}, name) { // which look first
 					continue
 				}
-				p.store.way.Inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
+				p.Store.way.Inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
 				if err := verb(t, p, u); !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "not from S3") {
 					t.Errorf("%s: got %v, want that the answer is not from S3", what, err)
 				}
@@ -133,7 +133,7 @@ func TestServiceWithoutNames(t *testing.T) {
 			if after := f.keys(); !slices.Equal(before, after) {
 				t.Errorf("the bucket has %v, and had %v", after, before)
 			}
-			p.store.way.Inner = f
+			p.Store.way.Inner = f
 			assert.Is(t, verb(t, p, u), nil, "the service itself")
 		})
 	}
@@ -194,14 +194,14 @@ func TestDocuments(t *testing.T) {
 func TestMissingByAnother(t *testing.T) {
 	p := opened(t, newFake())
 	for _, named := range []bool{true, false} {
-		p.store.way.Inner = answering(func(r *http.Request) (*http.Response, error) {
+		p.Store.way.Inner = answering(func(r *http.Request) (*http.Response, error) {
 			a := answer(r, 404, nil, nil)
 			if named {
 				a.Header.Set(requestName, "1")
 			}
 			return a, nil
 		})
-		_, err := p.store.Head(t.Context(), "pre/a")
+		_, err := p.Store.Head(t.Context(), "pre/a")
 		want := map[bool]error{true: providers.ErrNotExist, false: providers.ErrUnavailable}[named]
 		if !errors.Is(err, want) {
 			t.Errorf("named=%v: got %v, want %v", named, err, want)

@@ -34,8 +34,8 @@ func testProbe(t *testing.T, w *world) {
 	if w.kind == s3server.MinIO {
 		want.Encodes, want.Hides = true, true
 	}
-	assert.Equal(t, w.first.Probe(), want)
-	answer, err := w.first.store.List(t.Context(), bucket.Query{Prefix: w.first.store.config.prefix})
+	assert.Equal(t, w.first.Store.probe, want)
+	answer, err := w.first.Store.List(t.Context(), bucket.Query{Prefix: w.first.Store.config.prefix})
 	if err != nil || len(answer.Items) > 0 {
 		t.Errorf("left: %+v, %v", answer.Items, err)
 	}
@@ -48,7 +48,7 @@ func testRequests(t *testing.T, w *world) {
 	assert.OK(t, err)
 	drop := func(_ any, err error) error { return err }
 	create := map[string]int64{"PutObject": 1}
-	if p.Probe().Hides { // what would hide a directory asks first
+	if p.Store.probe.Hides { // what would hide a directory asks first
 		create["ListObjectsV2"] = 1
 	}
 	for _, c := range []struct {

@@ -15,16 +15,9 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Provider is a bucket, or what in it lies below a prefix. A Driver makes it.
-type Provider struct {
-	*bucket.Provider
-	store *store
-}
-
 var (
-	_ providers.Meter    = (*Provider)(nil)
-	_ providers.Examiner = (*Provider)(nil)
-	_ bucket.Store       = (*store)(nil)
+	_ bucket.Store    = (*store)(nil)
+	_ bucket.Examined = (*store)(nil)
 )
 
 // store is the bucket as the service has it.
@@ -42,36 +35,20 @@ type store struct {
 	encodes atomic.Bool // the last listing had keys encoded
 }
 
-// openSettings makes a provider and lets it look at its bucket.
-func openSettings(ctx context.Context, s providers.Settings, known []string) (*Provider, error) {
-	c, err := parseConfig(s, known)
-	if err != nil {
-		return nil, err
-	}
-	service, err := connect(ctx, c, s)
-	if err != nil {
-		return nil, err
-	}
-	p, err := bucket.Open(ctx, service, bucket.Options{
-		Service: traits, Bucket: c.bucket, Prefix: c.prefix, ReadOnly: s.ReadOnly || s.Config["readOnly"] == "true",
-		Logger: s.Logger, Now: s.Now, Ended: s.Ended, Way: service.way,
-	})
-	if err != nil {
-		service.grown.close()
-		return nil, err
-	}
-	return &Provider{p, service}, nil
-}
-
 // connect makes the client; nothing is sent yet.
-func connect(ctx context.Context, c config, settings providers.Settings) (*store, error) {
+func connect(ctx context.Context, settings providers.Settings, known []string) (*store, bucket.Place, *bucket.Connection, error) {
+	c, at, err := parseConfig(settings, known)
+	if err != nil {
+		return nil, at, nil, err
+	}
 	credentials, login, err := newLogin(ctx, c, settings)
 	if err != nil {
-		return nil, err
+		return nil, at, nil, err
 	}
 	s := &store{config: c, login: login, log: settings.Logger, now: settings.Now, grown: newGrown()}
 	s.past.s = s
 	s.way = bucket.Connect(settings.Transport, func(r *http.Request) string { return awsmiddleware.GetOperationName(r.Context()) }, genuine)
+	s.way.Ended = s.grown.close
 	o := s3.Options{
 		Region: c.region, UsePathStyle: c.pathStyle, Credentials: credentials, HTTPSignerV4: &signer{},
 		HTTPClient: s.way.Client, Retryer: aws.NopRetryer{},
@@ -85,13 +62,7 @@ func connect(ctx context.Context, c config, settings providers.Settings) (*store
 		o.BaseEndpoint = &c.endpoint
 	}
 	s.client = s3.New(o)
-	return s, nil
-}
-
-// Close implements providers.Provider.
-func (p *Provider) Close() error {
-	defer p.store.grown.close()
-	return p.Provider.Close() // which still has to write
+	return s, at, s.way, nil
 }
 
 // call sends one request, and once more after a new login. again, unless nil, makes the

@@ -28,9 +28,6 @@ type Probe struct {
 	bucket.Honours
 }
 
-// Probe is the result, for those who explain a service.
-func (p *Provider) Probe() Probe { return p.store.probe }
-
 // missing names what a service must honour to be written to safely.
 func (b Probe) missing() []string {
 	var missing []string

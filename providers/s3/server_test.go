@@ -45,7 +45,7 @@ func TestVersitygw(t *testing.T) { runServer(t, s3server.Versitygw) }
 func runServer(t *testing.T, kind s3server.Kind) {
 	w := &world{kind: kind, server: s3server.Start(t, kind)}
 	w.first = w.open(t, nil, nil)
-	t.Logf("%s: %+v", kind, w.first.Probe())
+	t.Logf("%s: %+v", kind, w.first.Store.probe)
 	for name, test := range serverTests {
 		t.Run(name, func(t *testing.T) { test(t, w) })
 	}
@@ -81,13 +81,13 @@ func (w *world) open(t *testing.T, more map[string]string, transport http.RoundT
 // fork is a provider for a fresh prefix that does not probe again.
 func (w *world) fork(t providertest.T) *Provider {
 	t.Helper()
-	s := w.first.store
+	s := w.first.Store
 	p, err := bucket.Open(t.Context(), probed{s}, bucket.Options{
 		Service: traits, Bucket: s.config.bucket, Prefix: "test/" + rand.Text() + "/", Logger: s.log, Now: s.now,
 	})
 	assert.OK(t, err, "open")
 	t.Cleanup(func() { p.Close() })
-	return &Provider{p, s}
+	return &Provider{Provider: p, Store: s}
 }
 
 // probed is a store of which it is known what it honours.

@@ -146,7 +146,7 @@ func TestNoVersioning(t *testing.T) {
 	f.past = &fakePast{page: 2}
 	p := openFake(t, f, nil)
 	now := time.Now()
-	p.store.now = func() time.Time { return now }
+	p.Store.now = func() time.Time { return now }
 	lost := write(t, p, "a", "lost")
 	write(t, p, "a", "new")
 	for range 3 {
@@ -199,8 +199,8 @@ func TestPastIsRefused(t *testing.T) {
 			lost := write(t, p, "a", "lost")
 			remove(t, p, "a")
 			if c.refuse != nil {
-				inner := p.store.way.Inner
-				p.store.way.Inner = answering(func(r *http.Request) (*http.Response, error) {
+				inner := p.Store.way.Inner
+				p.Store.way.Inner = answering(func(r *http.Request) (*http.Response, error) {
 					if a := c.refuse(r); a != nil {
 						return a, nil
 					}

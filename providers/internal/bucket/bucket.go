@@ -30,6 +30,7 @@ var _ interface {
 	providers.AttrSetter
 	providers.Multiparter
 	providers.Meter
+	providers.Examiner
 } = (*Provider)(nil)
 
 // Options say which bucket it is, and what its service takes. Logger and Now are

@@ -1,8 +1,10 @@
 package bucket
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
@@ -11,6 +13,41 @@ import (
 // Invalid is an error of a call or a configuration.
 func Invalid(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, providers.ErrInvalid)...)
+}
+
+// Place is where a bucket is, and who asks for it, as the configurations of all services say.
+type Place struct {
+	Bucket, Prefix string // the prefix is "" or ends in a slash
+	Endpoint       string // "": the service's own
+	Credentials    string // "", "sdk" or "none"
+}
+
+// Place reads a configuration of the service with these keys.
+func (s Service) Place(settings providers.Settings, known []string) (at Place, err error) {
+	if err := settings.CheckKeys(known...); err != nil {
+		return Place{}, err
+	}
+	get := settings.Config
+	if kind := get["kind"]; kind != "" && kind != s.Name {
+		return Place{}, fmt.Errorf("kind %q is not %s's: %w", kind, s.People, providers.ErrUnsupported)
+	}
+	at.Bucket, at.Credentials = cmp.Or(get["bucket"], get["container"]), get["credentials"]
+	if at.Bucket == "" || strings.ContainsAny(at.Bucket, "/?#%") {
+		return Place{}, Invalid("bucket %q", at.Bucket)
+	}
+	if !slices.Contains([]string{"", "sdk", "none"}, at.Credentials) {
+		return Place{}, Invalid("credentials %q (want sdk, none, or nothing)", at.Credentials)
+	}
+	if at.Endpoint, err = ParseEndpoint(get["endpoint"]); err != nil {
+		return Place{}, err
+	}
+	if at.Prefix, err = ParsePrefix(get["prefix"]); err != nil {
+		return Place{}, err
+	}
+	if s.Slashes && (strings.Contains(at.Prefix, `\`) || strings.Contains(at.Prefix, "./")) {
+		return Place{}, Invalid("prefix %q has a backslash, or a name that ends in a dot", at.Prefix)
+	}
+	return at, nil
 }
 
 // ParseBool reads a switch of a configuration; unset is what "" means.

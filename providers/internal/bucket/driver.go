@@ -10,9 +10,27 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
+// Opened is a Provider, and the Store that it is over.
+type Opened[S Store] struct {
+	*Provider
+	Store S
+}
+
 // Driver opens buckets of a service under one name, with these keys in a configuration.
-// What open is given has a Logger and a Now.
-func Driver[P providers.Provider](s Service, name, text string, keys []string, open func(context.Context, providers.Settings, []string) (P, error)) providers.Driver {
+// connect sends nothing yet; what it is given has a Logger and a Now. A Provider looks at its
+// bucket when it is opened.
+func Driver[S Store](s Service, name, text string, keys []string, connect func(context.Context, providers.Settings, []string) (S, Place, *Connection, error)) providers.Driver {
+	open := func(ctx context.Context, settings providers.Settings) (*Opened[S], error) {
+		store, at, way, err := connect(ctx, settings, keys)
+		if err != nil {
+			return nil, err
+		}
+		p, err := Open(ctx, store, Options{
+			Service: s, Bucket: at.Bucket, Prefix: at.Prefix, ReadOnly: settings.ReadOnly || settings.Config["readOnly"] == "true",
+			Logger: settings.Logger, Now: settings.Now, Ended: settings.Ended, Way: way,
+		})
+		return &Opened[S]{p, store}, err
+	}
 	return providers.Driver{
 		Name: name, Text: text, Promises: Promises(s), Keys: slices.Clone(keys),
 		Open: func(ctx context.Context, settings providers.Settings) (providers.Provider, error) {
@@ -22,7 +40,7 @@ func Driver[P providers.Provider](s Service, name, text string, keys []string, o
 			if settings.Logger == nil {
 				settings.Logger = slog.New(slog.DiscardHandler)
 			}
-			p, err := open(ctx, settings, keys)
+			p, err := open(ctx, settings)
 			if err != nil {
 				return nil, Fail(ctx, s.Name, providers.MethodOpen, providers.Locator{}, err)
 			}
@@ -36,6 +54,8 @@ func Driver[P providers.Provider](s Service, name, text string, keys []string, o
 type Connection struct {
 	Meter
 	Client *http.Client
+
+	Ended func() // what else ends with it; nil: nothing
 
 	own *http.Transport // nil: the caller's
 }
@@ -55,8 +75,14 @@ func Connect(given http.RoundTripper, name func(*http.Request) string, genuine f
 
 // Close lets go of what is kept open.
 func (c *Connection) Close() {
-	if c != nil && c.own != nil {
+	if c == nil {
+		return
+	}
+	if c.own != nil {
 		c.own.CloseIdleConnections()
+	}
+	if c.Ended != nil {
+		c.Ended()
 	}
 }
 

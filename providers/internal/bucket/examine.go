@@ -40,17 +40,27 @@ func Bad(name, do, format string, args ...any) providers.Finding {
 	return providers.Finding{Name: name, Grade: providers.Bad, Do: do, Says: fmt.Sprintf(format, args...)}
 }
 
+// Examined is a Store of which there is more to find than of any bucket.
+type Examined interface{ Examination() Examination }
+
 // Examination is what a service adds to what is found of any bucket.
 type Examination struct {
-	Endpoint   string // as people call it
-	Own        func(context.Context) []providers.Finding
-	Conditions []providers.Finding // what it was found to honour
+	Endpoint   string                                    // as people call it
+	Own        func(context.Context) []providers.Finding // nil: nothing
+	Conditions []providers.Finding                       // what it was found to honour
 }
 
-// Findings are for providers.Examiner. That the provider is open says already
+// Examine implements providers.Examiner. That the provider is open says already
 // that its bucket answers, and takes the credentials.
-func (p *Provider) Findings(ctx context.Context, x Examination) []providers.Finding {
-	out := append(p.examineAnswer(ctx, x.Endpoint), x.Own(ctx)...)
+func (p *Provider) Examine(ctx context.Context) []providers.Finding {
+	var x Examination
+	if store, ok := p.store.(Examined); ok {
+		x = store.Examination()
+	}
+	out := p.examineAnswer(ctx, x.Endpoint)
+	if x.Own != nil {
+		out = append(out, x.Own(ctx)...)
+	}
 	if !p.writes {
 		return append(out, Less("writing", "examine it without read-only to try them",
 			"not tried, since this is for reading: writing, the conditions of changes, and how fast content goes"))

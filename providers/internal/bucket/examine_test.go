@@ -25,11 +25,12 @@ func TestFindings(t *testing.T) {
 	} {
 		f := newFake()
 		p := openFake(t, f, &Options{Prefix: "pre/", ReadOnly: c.readOnly})
-		var names []string
-		for _, found := range p.Findings(t.Context(), Examination{
+		p.store = examined{p.store, Examination{
 			Endpoint: "fake", Conditions: []providers.Finding{Good("conditions", "kept")},
 			Own: func(context.Context) []providers.Finding { return own },
-		}) {
+		}}
+		var names []string
+		for _, found := range p.Examine(t.Context()) {
 			names = append(names, found.Name)
 			if found.Says == "" || (found.Grade != providers.Good) != (found.Do != "") {
 				t.Errorf("%s: %+v", c.name, found)
@@ -41,11 +42,19 @@ func TestFindings(t *testing.T) {
 	}
 	p := openFake(t, newFake(), nil)
 	p.store.(*client).before = func(string, string) error { return errNoRoute }
-	found := p.Findings(t.Context(), Examination{Own: func(context.Context) []providers.Finding { return nil }})
+	found := p.Examine(t.Context())
 	if grades := slices.DeleteFunc(found, func(f providers.Finding) bool { return f.Grade != providers.Bad }); len(grades) != 2 {
 		t.Errorf("without a network: %+v", found)
 	}
 }
+
+// examined is a store with more to find.
+type examined struct {
+	Store
+	more Examination
+}
+
+func (e examined) Examination() Examination { return e.more }
 
 // TestClock: what is told long before a service refuses requests for their time.
 func TestClock(t *testing.T) {

@@ -83,7 +83,8 @@ type Honours struct {
 
 // Service is what is the same for each bucket of a service.
 type Service struct {
-	Name    string // in errors: "s3"
+	Name    string // in errors and configurations: "s3"
+	People  string // as people call it
 	Missing string // its code for a bucket that is not there
 	// Tells: Items of objects have Metadata and Headers, so that no index need know of
 	// them. TellsDirs: with Tells, groups have those of their markers.
