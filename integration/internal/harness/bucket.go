@@ -28,6 +28,7 @@ type Objects interface {
 	Put(ctx context.Context, key string, content []byte, metadata map[string]string) error
 	// Read is an object's content and metadata.
 	Read(ctx context.Context, key string) (content []byte, metadata map[string]string, err error)
+	// Keys are those below a prefix but wsmount's own, without it.
 	Keys(ctx context.Context, prefix string) ([]string, error)
 }
 
@@ -84,7 +85,7 @@ func (p inProcess) Read(_ context.Context, key string) ([]byte, map[string]strin
 
 func (p inProcess) Keys(_ context.Context, prefix string) (keys []string, err error) {
 	for _, key := range p.server.Keys() {
-		if rest, ok := strings.CutPrefix(key, prefix); ok {
+		if rest, ok := strings.CutPrefix(key, prefix); ok && !strings.HasPrefix(rest, ".wsmount/") {
 			keys = append(keys, rest)
 		}
 	}
