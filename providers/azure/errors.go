@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,9 +22,8 @@ const (
 	notThere    = "APINotImplemented"
 )
 
-// codes is the one place that says what a code means. What is not here goes by its HTTP
-// status.
-var codes = map[string]error{
+// codes is the one place that says what a code means.
+var codes = bucket.Codes{Kinds: map[string]error{
 	"BlobNotFound": providers.ErrNotExist, "PathNotFound": providers.ErrNotExist,
 	// A container may come back, and what it held with it. Open says otherwise.
 	noContainer: providers.ErrUnavailable, "ContainerBeingDeleted": providers.ErrUnavailable, "ContainerDisabled": providers.ErrUnavailable,
@@ -78,17 +76,19 @@ var codes = map[string]error{
 	"AccountBeingCreated":       providers.ErrUnavailable,
 	"TooManyRequests":           providers.ErrUnavailable,
 	"OperationNotAllowedInRoot": providers.ErrUnsupported,
-}
-
-// advice is what a code does not say by itself.
-var advice = map[string]string{
+}, Doubts: map[string]bucket.Doubt{
+	"InvalidResourceName": bucket.NameRefused, "InvalidUri": bucket.NameRefused, "OutOfRangeInput": bucket.NameRefused,
+	"InvalidRange": bucket.RangeBeyond, unreadableSource: bucket.Sure,
+}, Advice: map[string]string{
 	"BlobArchived":       "the blob is in an archive and must be rehydrated first",
 	"ResourceNotFound":   "the container is not there, or needs credentials",
 	"LeaseIdMissing":     "another program holds a lease on the blob",
 	"SnapshotsPresent":   "the blob has snapshots, which would be lost with it: delete them first",
 	"InvalidBlobOrBlock": "blocks that another program left wait there with ids of another length, for a week at most",
-	noBlocks:             "the upload is gone",
-}
+	noBlocks:             uploadGone,
+}, Wordless: true}
+
+const uploadGone = "the upload is gone"
 
 // unreadableSource is the code of a copy of which the status is the source's.
 const unreadableSource = "CannotVerifyCopySource"
@@ -103,10 +103,10 @@ func translate(ctx context.Context, err error) error {
 		return unanswered(err)
 	}
 	f := &bucket.Fault{Code: answer.ErrorCode, Status: answer.StatusCode, Err: errors.New(message(answer))}
-	f.Kind, f.Doubt = kindOf(f), doubtOf(f)
-	if hint := advice[f.Code]; hint != "" {
-		f.Err = fmt.Errorf("%s: %w", hint, f.Err)
+	if f.Code == unreadableSource && f.Status == http.StatusNotFound {
+		f.Kind = providers.ErrNotExist
 	}
+	codes.Judge(f)
 	return f
 }
 
@@ -137,41 +137,4 @@ func message(answer *azcore.ResponseError) string {
 		text = answer.ErrorCode + ": " + text
 	}
 	return text
-}
-
-// kindOf is the lookup in the tables.
-func kindOf(f *bucket.Fault) error {
-	if kind, ok := codes[f.Code]; ok {
-		return kind
-	}
-	if f.Code == unreadableSource && f.Status == http.StatusNotFound {
-		return providers.ErrNotExist
-	}
-	if kind := bucket.KindOfStatus(f.Status); kind != nil {
-		return kind
-	}
-	return providers.ErrUnavailable
-}
-
-// doubtOf is what an answer leaves open.
-func doubtOf(f *bucket.Fault) bucket.Doubt {
-	_, known := codes[f.Code]
-	switch {
-	case f.Code == "InvalidResourceName", f.Code == "InvalidUri", f.Code == "OutOfRangeInput":
-		return bucket.NameRefused
-	case f.Status == http.StatusRequestedRangeNotSatisfiable, f.Code == "InvalidRange":
-		return bucket.RangeBeyond
-	case !known && f.Code != unreadableSource && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden):
-		return bucket.NoReason
-	}
-	return bucket.Sure
-}
-
-// mayBeLogin reports whether err can mean that the credentials do not hold.
-func mayBeLogin(err error) bool {
-	var f *bucket.Fault
-	if !errors.As(err, &f) || f.Status == 0 {
-		return false
-	}
-	return errors.Is(f.Kind, providers.ErrUnauthenticated) || f.Doubt == bucket.NoReason
 }

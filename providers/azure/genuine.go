@@ -82,23 +82,13 @@ func lacks(g *bucket.Genuine, op string, answer *http.Response) error {
 	if want := statuses[op]; want != 0 && answer.StatusCode != want {
 		return g.Foreign(answer, "%s succeeds with %d", op, want)
 	}
-	var needs []string
 	switch op {
-	case opGet, opHead:
-		needs = []string{"ETag", "Last-Modified", "X-Ms-Blob-Type"}
-		if op == opHead && answer.ContentLength < 0 {
-			return g.Foreign(answer, "there is no Content-Length")
-		}
+	case opGet:
+		return g.Headers(answer, "ETag", "Last-Modified", "X-Ms-Blob-Type")
+	case opHead:
+		return g.Head(answer, "ETag", "Last-Modified", "X-Ms-Blob-Type")
 	case opPut, opPutURL, opCommit, opMetadata, opHeaders:
-		needs = []string{"ETag", "Last-Modified"}
-		if answer.ContentLength != 0 && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
-			return g.Foreign(answer, "a change is answered with a page")
-		}
-	}
-	for _, header := range needs {
-		if answer.Header.Get(header) == "" {
-			return g.Foreign(answer, "there is no %s", header)
-		}
+		return g.Made(answer, "ETag", "Last-Modified")
 	}
 	return nil
 }

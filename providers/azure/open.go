@@ -58,7 +58,7 @@ func call[O any](ctx context.Context, s *store, again func() bool, send func(*se
 			out, err = send(who)
 		}
 		return translate(ctx, err)
-	}, mayBeLogin, again)
+	}, bucket.MayBeLogin, again)
 	return out, err
 }
 

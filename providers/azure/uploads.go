@@ -36,7 +36,7 @@ func (u *uploads) goesOn(one bucket.Upload) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if _, ok := u.open[one]; !ok {
-		return &bucket.Fault{Kind: providers.ErrConflict, Err: words(advice[noBlocks])}
+		return &bucket.Fault{Kind: providers.ErrConflict, Err: words(uploadGone)}
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // codes is the one place that says what a reason of the JSON API, or a code of the XML
-// API, means. What is not here goes by its HTTP status.
-var codes = map[string]error{
+// API, means.
+var codes = bucket.Codes{Kinds: map[string]error{
 	noObject: providers.ErrNotExist,
 	// A bucket may come back, and what it held with it. Open says otherwise.
 	noBucket: providers.ErrUnavailable,
@@ -36,7 +36,7 @@ var codes = map[string]error{
 	wrongDigest: providers.ErrCorrupt, "BadDigest": providers.ErrCorrupt,
 	"uploadTooLarge": providers.ErrTooLarge, "EntityTooLarge": providers.ErrTooLarge,
 	"MethodNotAllowed": providers.ErrUnsupported, "NotImplemented": providers.ErrUnsupported,
-}
+}}
 
 // The codes of the XML API for what the JSON API has no reason of its own for.
 const (
@@ -87,24 +87,10 @@ func translate(ctx context.Context, err error) error {
 		return &bucket.Fault{Kind: bucket.KindUnanswered(err), Err: err}
 	}
 	code, message := said(answer)
-	f := &bucket.Fault{Code: code, Status: answer.Code, Kind: codes[code], Err: errors.New(strings.TrimSpace(code + ": " + message))}
-	if f.Kind == nil {
-		f.Kind = bucket.KindOfStatus(f.Status)
-	}
-	if f.Kind == nil { // a redirection, which would send the login where nobody granted it to go
-		f.Kind = providers.ErrUnavailable
-	}
+	f := &bucket.Fault{Code: code, Status: answer.Code, Err: errors.New(strings.TrimSpace(code + ": " + message))}
+	codes.Judge(f) // a redirection would send the login where nobody granted it to go
 	if message == "" {
 		f.Err = fmt.Errorf("status %d", f.Status)
 	}
-	if f.Status == http.StatusRequestedRangeNotSatisfiable {
-		f.Doubt = bucket.RangeBeyond
-	}
 	return f
-}
-
-// mayBeLogin reports whether err can mean that the token does not hold.
-func mayBeLogin(err error) bool {
-	var f *bucket.Fault
-	return errors.As(err, &f) && f.Status != 0 && errors.Is(f.Kind, providers.ErrUnauthenticated)
 }

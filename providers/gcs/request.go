@@ -31,7 +31,7 @@ func call[O any](ctx context.Context, s *store, name string, again func() bool, 
 	err = s.login.Do(ctx, func() error {
 		out, err = send(context.WithValue(ctx, nameKey{}, name))
 		return translate(ctx, err)
-	}, mayBeLogin, again)
+	}, bucket.MayBeLogin, again)
 	return out, err
 }
 

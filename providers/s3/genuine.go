@@ -3,7 +3,6 @@ package s3
 import (
 	"fmt"
 	"net/http"
-	"strings"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 
@@ -37,26 +36,16 @@ func lacks(g *bucket.Genuine, op string, answer *http.Response) error {
 	if root := roots[op]; root != "" {
 		return isDocument(g, answer, root)
 	}
-	var needs []string
 	switch op {
 	case "PutObject", "UploadPart":
-		needs = []string{"ETag"}
-		if answer.ContentLength != 0 && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
-			return g.Foreign(answer, "a PUT is answered with a page")
-		}
-	case "GetObject", "HeadObject":
-		needs = []string{"ETag", "Last-Modified"}
-		if op == "HeadObject" && answer.ContentLength < 0 {
-			return g.Foreign(answer, "there is no Content-Length")
-		}
+		return g.Made(answer, "ETag")
+	case "GetObject":
+		return g.Headers(answer, "ETag", "Last-Modified")
+	case "HeadObject":
+		return g.Head(answer, "ETag", "Last-Modified")
 	case "DeleteObject", "AbortMultipartUpload":
 		if answer.StatusCode != http.StatusNoContent && answer.ContentLength != 0 {
 			return g.Foreign(answer, "a deletion is answered with content")
-		}
-	}
-	for _, header := range needs {
-		if answer.Header.Get(header) == "" {
-			return g.Foreign(answer, "there is no %s", header)
 		}
 	}
 	return nil

@@ -1,8 +1,10 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"syscall"
@@ -42,8 +44,45 @@ func (f *Fault) Error() string {
 // Unwrap gives errors.Is both the kind and the cause.
 func (f *Fault) Unwrap() []error { return []error{f.Kind, f.Err} }
 
-// KindOfStatus is the kind of an answer without a code that is known, or nil.
-func KindOfStatus(status int) error {
+// Codes are what a service's codes mean. What is not among them goes by its HTTP status.
+type Codes struct {
+	Kinds  map[string]error
+	Doubts map[string]Doubt
+	Advice map[string]string // what a code does not say by itself
+	// Wordless: a refusal may have a status alone, as that of a HEAD.
+	Wordless bool
+}
+
+// Judge finds what an answer means: its kind, unless it has one that its status alone would
+// not tell, and what it leaves open.
+func (c Codes) Judge(f *Fault) {
+	kind, known := c.Kinds[f.Code]
+	doubt, doubted := c.Doubts[f.Code]
+	if !known {
+		kind = cmp.Or(f.Kind, kindOfStatus(f.Status), providers.ErrUnavailable)
+	}
+	refused := f.Status == http.StatusBadRequest || f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden
+	switch {
+	case doubted:
+	case f.Status == http.StatusRequestedRangeNotSatisfiable:
+		doubt = RangeBeyond
+	case c.Wordless && !known && refused:
+		doubt = NoReason
+	}
+	f.Kind, f.Doubt = kind, doubt
+	if hint := c.Advice[f.Code]; hint != "" {
+		f.Err = fmt.Errorf("%s: %w", hint, f.Err)
+	}
+}
+
+// MayBeLogin reports whether err can mean that the credentials do not hold.
+func MayBeLogin(err error) bool {
+	var f *Fault
+	return errors.As(err, &f) && f.Status != 0 && (errors.Is(f.Kind, providers.ErrUnauthenticated) || f.Doubt == NoReason)
+}
+
+// kindOfStatus is the kind of an answer without a code that is known, or nil.
+func kindOfStatus(status int) error {
 	if kind, ok := statuses[status]; ok {
 		return kind
 	}

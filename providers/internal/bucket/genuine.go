@@ -74,6 +74,32 @@ func (g *Genuine) Foreign(answer *http.Response, format string, args ...any) err
 		g.Service, answer.StatusCode, answer.Header.Get("Content-Type"), fmt.Sprintf(format, args...))}
 }
 
+// Headers says which header an answer lacks; nil: none.
+func (g *Genuine) Headers(answer *http.Response, needed ...string) error {
+	for _, header := range needed {
+		if answer.Header.Get(header) == "" {
+			return g.Foreign(answer, "there is no %s", header)
+		}
+	}
+	return nil
+}
+
+// Made is Headers for the answer to a change, which may be a page.
+func (g *Genuine) Made(answer *http.Response, needed ...string) error {
+	if answer.ContentLength != 0 && strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
+		return g.Foreign(answer, "a change is answered with a page")
+	}
+	return g.Headers(answer, needed...)
+}
+
+// Head is Headers for the answer to a HEAD, which has a length.
+func (g *Genuine) Head(answer *http.Response, needed ...string) error {
+	if answer.ContentLength < 0 {
+		return g.Foreign(answer, "there is no Content-Length")
+	}
+	return g.Headers(answer, needed...)
+}
+
 // Root is the root of the XML document that an answer is, which must be one of some. The
 // answer can still be read.
 func (g *Genuine) Root(answer *http.Response, some ...string) (string, error) {
