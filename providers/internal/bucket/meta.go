@@ -79,6 +79,7 @@ func decodeMeta(raw map[string]string) meta {
 	}
 	m.readOwner(left, googUID, googGID)
 	m.readOwner(left, metaUID, metaGID)
+	_, byGcsfuse := left[gcsfuseMtime]
 	if t, ok := take(left, parseTime, gcsfuseMtime, metaMtime, googMtime); ok {
 		m.attr.Valid |= providers.AttrModTime
 		m.attr.ModTime = t
@@ -88,7 +89,9 @@ func decodeMeta(raw map[string]string) meta {
 		m.attr.Xattrs = all
 	}
 	m.readLink(left)
-	m.op = decodeValue(left[metaOp])
+	if !byGcsfuse { // else it made the content, and left the metadata of who made another
+		m.op = decodeValue(left[metaOp])
+	}
 	delete(left, metaOp)
 	for key, value := range left {
 		left[key] = decodeValue(value)

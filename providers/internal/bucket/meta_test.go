@@ -40,7 +40,7 @@ func TestDecodeMeta(t *testing.T) {
 			meta{kind: providers.KindFile, attr: providers.Attr{Valid: providers.AttrModTime, ModTime: time.Unix(1e9, 7)}}},
 		{"rclone's times in gcs", map[string]string{"mtime": "2001-09-09T01:46:40.5Z", "goog-reserved-file-mtime": "1000000000"},
 			meta{kind: providers.KindFile, attr: providers.Attr{Valid: providers.AttrModTime, ModTime: time.Unix(1e9, 5e8)}}},
-		{"gcsfuse has changed a file of rclone's", map[string]string{"mtime": "2001-09-09T01:46:40Z", "goog-reserved-file-mtime": "1000000000", "gcsfuse_mtime": "2005-03-18T01:58:31Z"},
+		{"gcsfuse has changed a file of rclone's", map[string]string{"mtime": "2001-09-09T01:46:40Z", "goog-reserved-file-mtime": "1000000000", "gcsfuse_mtime": "2005-03-18T01:58:31Z", "wsmount-op": "of what was there before"},
 			meta{kind: providers.KindFile, attr: providers.Attr{Valid: providers.AttrModTime, ModTime: time.Unix(1111111111, 0)}}},
 		{"gcloud storage cp --preserve-posix", map[string]string{"goog-reserved-posix-mode": "640", "goog-reserved-posix-uid": "1000", "goog-reserved-posix-gid": "100",
 			"goog-reserved-file-mtime": "1700000000", "goog-reserved-file-atime": "1800000000"},
