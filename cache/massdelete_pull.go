@@ -160,20 +160,20 @@ func (m *merge) seek(v *Tx, dirs []table.Ino) (names int) {
 
 // countNames makes the names of a directory at the backend known, or counts those in one
 // that is not known itself, and below.
-func (m *merge) countNames(at providers.Locator) (count int, err error) {
-	v := m.v
+func (i *inquiry) countNames(at providers.Locator) (count int, err error) {
+	v := i.v
 	locked := v.lock()
 	dir, known := locked.DirAtRemotePath(at)
 	locked.unlock()
 	if known {
-		return 0, v.learn(m.ctx, dir)
+		return 0, v.learn(i.ctx, dir)
 	}
 	dirs := []providers.Locator{at}
 	for range massdelete.MaxUnseen {
 		if len(dirs) == 0 {
 			break
 		}
-		n, more, err := m.countIn(dirs[0])
+		n, more, err := i.countIn(dirs[0])
 		if err != nil {
 			return 0, err
 		}
@@ -184,17 +184,17 @@ func (m *merge) countNames(at providers.Locator) (count int, err error) {
 
 // countIn lists a directory that is not known here; one that is gone has nothing
 // in it.
-func (m *merge) countIn(at providers.Locator) (count int, dirs []providers.Locator, err error) {
-	err = m.v.retry(m.ctx, func(ctx context.Context) error {
+func (i *inquiry) countIn(at providers.Locator) (count int, dirs []providers.Locator, err error) {
+	err = i.v.retry(i.ctx, func(ctx context.Context) error {
 		count, dirs = 0, nil
 		for opts := (providers.ListOptions{}); ; {
-			page, err := m.remote.List(ctx, at, opts)
+			page, err := i.remote.List(ctx, at, opts)
 			if err != nil {
 				return err
 			}
 			count += len(page.Entries)
-			for i := range page.Entries {
-				if e := &page.Entries[i]; e.Kind == providers.KindDir && len(dirs) < massdelete.MaxUnseen {
+			for k := range page.Entries {
+				if e := &page.Entries[k]; e.Kind == providers.KindDir && len(dirs) < massdelete.MaxUnseen {
 					dirs = append(dirs, e.Locator)
 				}
 			}

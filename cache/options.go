@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/budget"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -141,26 +142,16 @@ const (
 )
 
 // Conflict says what happens when another changed what was changed here.
-type Conflict uint8
+type Conflict = reconcile.Conflict
 
-// The conflict policies.
+// The conflict policies: see package reconcile.
 const (
-	// SplitConflicts keeps both: the other's version has the name, ours gets
-	// another, made of a hash of its content.
-	SplitConflicts Conflict = iota
-	// Abort keeps ours here and the other's there; close and fsync fail.
-	Abort
-	// LastWriterWins sends ours; what it overwrites is kept in the history.
-	LastWriterWins
-	// Manual keeps both and base under .wsmount/conflicts until resolved.
-	Manual
-	// Combine merges a text of which other lines were changed there than here.
-	// It is Manual for everything else.
-	Combine
-	// Markers merges texts like Combine. Where the same lines were changed, the
-	// file gets both, between the markers of git. It is SplitConflicts for
-	// everything else.
-	Markers
+	SplitConflicts = reconcile.Split
+	Abort          = reconcile.Abort
+	LastWriterWins = reconcile.LastWriterWins
+	Manual         = reconcile.Manual
+	Combine        = reconcile.Combine
+	Markers        = reconcile.Markers
 )
 
 // Budget bounds the history; zero fields take the defaults: 64 versions of a

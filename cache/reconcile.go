@@ -5,57 +5,31 @@ import (
 	"errors"
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
 // merge brings what the backend was seen to have into the working copy, name
-// by name, each three ways: what the backend had when we last knew (Base),
-// what it has now, and what is here. It is the one place that decides, for a
-// listing that was due, for a pull of the whole tree and for a change of ours
-// that came too late:
+// by name, for a listing that was due, for a pull of the whole tree and for a
+// change of ours that came too late. What becomes of a name is decided by
+// reconcile.Decide: a merge gathers its three sides, and carries that out (see
+// sides).
 //
-//	there        here         then
-//	unchanged    any          nothing
-//	changed      unchanged    theirs, under a new inode
-//	deleted      unchanged    deleted
-//	attributes   any          theirs, those that were changed here stay
-//	same change  same change  the backend has it already
-//	changed      changed      the conflict policy
-//	changed      deleted      theirs comes back
-//	deleted      changed      ours stays, and is sent anew
-//	changed      renamed      theirs, under our name; if ours was changed too, both
-//	deleted      renamed      ours stays if its content is here
-//	file         directory    (or the other way round) both changed: ours makes
-//	                          room under the name of a conflict copy, whatever
-//	                          the policy: two kinds cannot share a name
-//	changed      changed in   the same, if the rest never came here: see reconcile_partial_conflict.go
-//	             part
-//
-// A directory is changed when something below it is. Names that stay on this
-// machine, that the backend has a change of ours for under way, or that it
-// changed while it was asked, are left alone.
+// A directory is changed when something below it is.
 //
 // It runs in one update of the table. What it must know of contents it asks
-// (ask): then nothing is changed, the questions are answered without the lock,
+// (inquiry): then nothing is changed, the questions are answered without the lock,
 // and all is decided anew.
 type merge struct {
-	v      *Volume
-	ctx    context.Context
-	remote providers.Provider  // where theirs is read
-	mine   *tree.Observation   // the look at the backend that this comes from
-	late   map[table.Link]bool // names with an attempt that is known to be lost
-	first  bool                // a first listing: nobody has seen these names
-	whole  bool                // all that is known was looked at
-	dry    bool                // decide, and change nothing
-	alone  bool                // nobody gets its report: the next who asks is told
-	round  int                 // how often questions were answered
-
-	answers map[question]answer
-	open    []query
-	made    []table.Ino // content files that were made for answers
-	used    []table.Ino // those that a name has got
+	inquiry
+	mine  *tree.Observation   // the look at the backend that this comes from
+	late  map[table.Link]bool // names with an attempt that is known to be lost
+	first bool                // a first listing: nobody has seen these names
+	whole bool                // all that is known was looked at
+	dry   bool                // decide, and change nothing
+	alone bool                // nobody gets its report: the next who asks is told
 
 	// What one run did.
 	report  PullReport
@@ -86,11 +60,8 @@ var (
 	errDry = errors.New("only asked")
 )
 
-// maxRounds bounds how often questions may lead to more questions.
-const maxRounds = 6
-
 func (v *Volume) newMerge(ctx context.Context, remote providers.Provider) *merge {
-	return &merge{v: v, ctx: ctx, remote: remote, answers: map[question]answer{}, late: map[table.Link]bool{}}
+	return &merge{inquiry: newInquiry(ctx, v, remote), late: map[table.Link]bool{}}
 }
 
 // run does a change of the table that may ask.
@@ -98,8 +69,8 @@ func (m *merge) run(do func(*Tx) error) error {
 	defer m.dropMade()
 	for m.round = 0; ; m.round++ {
 		err := m.v.update(func(v *Tx) error {
-			m.open, m.report, m.told, m.clashes, m.touched, m.news = nil, PullReport{}, nil, nil, nil, nil
-			m.deleted, m.root, m.halt, m.used, m.left = 0, -1, nil, nil, false
+			m.report, m.told, m.clashes, m.touched, m.news = PullReport{}, nil, nil, nil, nil
+			m.deleted, m.root, m.halt, m.open, m.used, m.left = 0, -1, nil, nil, nil, false
 			m.back = map[table.Ino]table.Ino{}
 			err := do(v)
 			if err == nil {
@@ -131,26 +102,12 @@ func (m *merge) pulled(v *Tx) (paths []string) {
 		return nil
 	}
 	for _, l := range m.news {
-		rec, _ := v.table.Name(l.Dir, l.Name)
 		at, ok := v.LocalPath(l)
-		if n := v.table.Inode(rec.Ino); ok && n != nil && !n.IsDir() {
+		if n := v.table.Inode(v.Record(l).Ino); ok && n != nil && !n.IsDir() {
 			paths = append(paths, at.String())
 		}
 	}
 	return paths
-}
-
-// asks reports whether there is a question that was not put yet, and is to be.
-func (m *merge) asks() bool {
-	if m.round >= maxRounds {
-		return false
-	}
-	for _, q := range m.open {
-		if _, put := m.answers[q.question]; !put {
-			return true
-		}
-	}
-	return false
 }
 
 // finish tells whom it may concern.
@@ -192,39 +149,25 @@ func (m *merge) clash(l table.Link, path string) {
 
 // name reconciles one name with what the backend has under it now; nil: nothing.
 func (m *merge) name(v *Tx, l table.Link, r *providers.Info) {
-	l.Dir = m.shownAs(l.Dir)
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	if r != nil && m.halt == nil && v.onlyIgnored(l, rec) { // tracked from now on
-		rec.Local = false
-		m.set(v, l, rec)
-		rec, _ = v.table.Name(l.Dir, l.Name)
-	}
-	switch {
-	case m.halt != nil:
-	case m.skipInFlight(v, l, &rec):
-		m.left = true
-	case rec.Local, unchanged(rec, r), m.isOwnLateWrite(v, l, rec, r):
-	case r == nil:
-		m.gone(v, l, rec)
-	case r.Kind == providers.KindDir:
-		m.dir(v, l, rec, r)
-	default:
-		m.leaf(v, l, rec, r)
+	if m.halt == nil {
+		m.at(v, l, r).reconcile()
 	}
 }
 
-// unchanged reports whether the backend has what it was last known to have.
-// Attributes of directories have no version: dir looks at them.
-func unchanged(rec table.Name, r *providers.Info) bool {
-	b := rec.Remote
-	switch {
-	case r == nil || b == nil:
-		return r == nil && b == nil
-	case rec.Held != nil && rec.Held.Conflict && rec.Ino != 0:
-		theirs, ok := decodeInfo(rec.Held.Remote)
-		return ok && theirs.Kind == r.Kind && theirs.Version.Matches(r.Version)
+// hide has a name that the backend had shown stay here from now on.
+func (m *merge) hide(v *Tx, l table.Link) {
+	s := m.at(v, l, nil)
+	s.policy.Excluded = true
+	s.reconcile()
+}
+
+// take applies a piece of news.
+func (m *merge) take(v *Tx, d news) {
+	if d.hide {
+		m.hide(v, d.l)
+	} else {
+		m.name(v, d.l, d.info)
 	}
-	return b.Kind == r.Kind && b.Kind != providers.KindDir && b.Version.Matches(r.Version)
 }
 
 // set stores a record, and looks anew whether its sides differ.
@@ -234,14 +177,6 @@ func (m *merge) set(v *Tx, l table.Link, rec table.Name) {
 	}
 	v.Mark(l)
 	m.touched = append(m.touched, l)
-}
-
-// remoteSide says what the backend has under a name. Who had it there loses that
-// remote link.
-func (m *merge) remoteSide(v *Tx, l table.Link, rec *table.Name, base *table.Remote) {
-	rec.Remote, rec.Attempt, rec.Held = base, nil, nil
-	m.set(v, l, *rec)
-	*rec, _ = v.table.Name(l.Dir, l.Name)
 }
 
 // shown says that a program sees something else under a name. Never for a
@@ -259,100 +194,62 @@ func (m *merge) shown(v *Tx, l table.Link) {
 	})
 }
 
-// gone: the backend has nothing there any more.
-func (m *merge) gone(v *Tx, l table.Link, rec table.Name) {
+// skipInFlight reports whether a change of ours of this name is under way: the backend may
+// show it as it was or as it will be, and the engine finds out what became of it.
+func (m *merge) skipInFlight(v *Tx, l table.Link, rec table.Name) bool {
+	if m.mine != nil {
+		if outdated, _ := v.IsOutdated(m.mine, l); outdated {
+			return true
+		}
+	}
+	return !m.late[l] && v.Attempted(rec, m.late)
+}
+
+// countGone counts a name that the backend has no more.
+func (m *merge) countGone(v *Tx, l table.Link) {
 	m.deleted++
 	if l.Dir == table.Root && m.root < 0 {
 		m.root = massdelete.CountRoot(v)
 	}
-	b := *rec.Remote
-	if b.Kind == providers.KindDir && b.Ino != 0 {
-		if !v.caps.EmptyDirs && m.goneEmpty(v, l, rec) {
-			return
-		}
-		if _, ours := m.holds(v, b.Ino); ours && v.caps.ImpliedDirs { // it may have gone with what we delete
-			m.deleted--
-			return
-		}
-		if m.tooMuchBelow(v, b.Ino) {
-			return
-		}
-		m.emptied(v, b.Ino)
-	}
-	changed := rec.Ino != 0 && (rec.Ino != b.Ino || v.table.Inode(rec.Ino).ContentVersion != b.ContentVersion)
-	m.remoteSide(v, l, &rec, nil)
-	n := v.table.Inode(rec.Ino)
-	switch {
-	case rec.Ino == 0, rec.Ino != b.Ino:
-		m.leftRemote(v, b.Ino)
-	case n.IsDir():
-		if n.Entries > 0 {
-			m.tell(v, l, "directory deleted on the remote but modified locally: kept the local directory", false)
-			return
-		}
-		m.unname(v, l, rec)
-	case changed:
-		m.tell(v, l, "deleted on the remote but modified locally: kept the local file", false)
-	default:
-		m.unname(v, l, rec)
-	}
 }
 
-// goneEmpty deals with a directory that the backend does not show because there
-// is nothing in it, where directories come and go with their entries. It reports
-// false when others have deleted what was in it.
-func (m *merge) goneEmpty(v *Tx, l table.Link, rec table.Name) bool {
-	something, ours := m.holds(v, rec.Remote.Ino)
-	switch {
-	case ours: // the last of what we delete may be gone, or the first of what we make not there
-		if something {
-			m.emptied(v, rec.Remote.Ino)
-		}
-	case something:
-		return false
-	case m.within > 0:
-		m.emptied(v, rec.Remote.Ino)
-		m.remoteSide(v, l, &rec, nil)
-	}
-	m.deleted--
-	return true
-}
-
-// holds reports whether the backend was known to have a file below a directory,
-// or may have one; and whether there is one that a change of ours is about.
-func (m *merge) holds(v *Tx, dir table.Ino) (something, ours bool) {
+// below looks what the backend was known to have in a directory.
+func (m *merge) below(v *Tx, dir table.Ino) (b reconcile.Below) {
 	if n := v.table.Inode(dir); n != nil && !n.Loaded {
-		something = true
+		b.Files = true
 	}
 	v.table.Names(dir, "", func(name string, rec table.Name) bool {
-		l := table.Link{Dir: dir, Name: name}
 		switch {
-		case m.skipInFlight(v, l, &rec):
-			ours = true
+		case m.skipInFlight(v, table.Link{Dir: dir, Name: name}, rec):
+			b.Busy = true
 		case rec.Remote == nil:
 		case rec.Remote.Kind == providers.KindDir:
-			below, busy := m.holds(v, rec.Remote.Ino)
-			something, ours = something || below, ours || busy
+			deeper := m.below(v, rec.Remote.Ino)
+			b.Files, b.Busy = b.Files || deeper.Files, b.Busy || deeper.Busy
 		default:
-			something = true
+			b.Files = true
 		}
-		return !something || !ours
+		return !b.Files || !b.Busy
 	})
-	return something, ours
+	return b
+}
+
+// remoteEntries are the names in a directory that the backend was known to have.
+func remoteEntries(v *Tx, dir table.Ino) (names []table.Link) {
+	v.table.Names(dir, "", func(name string, rec table.Name) bool {
+		if rec.Remote != nil {
+			names = append(names, table.Link{Dir: dir, Name: name})
+		}
+		return true
+	})
+	return names
 }
 
 // emptied: the backend has nothing below a directory any more.
 func (m *merge) emptied(v *Tx, dir table.Ino) {
-	var names []string
-	v.table.Names(dir, "", func(name string, rec table.Name) bool {
-		if rec.Remote != nil {
-			names = append(names, name)
-		}
-		return true
-	})
 	m.within++
-	for _, name := range names {
-		m.name(v, table.Link{Dir: dir, Name: name}, nil)
+	for _, l := range remoteEntries(v, dir) {
+		m.name(v, l, nil)
 	}
 	m.within--
 	if n := v.table.Inode(dir); n != nil && !n.Loaded {
@@ -360,46 +257,32 @@ func (m *merge) emptied(v *Tx, dir table.Ino) {
 	}
 }
 
-// leftRemote: an inode has lost a remote link at the backend, and has no name there that
-// would be its. What only the backend had of it is lost.
+// leftRemote: an inode has lost a remote link at the backend, and perhaps the last.
 func (m *merge) leftRemote(v *Tx, x table.Ino) {
 	n := v.table.Inode(x)
-	switch {
-	case n == nil || len(n.RemoteLinks) > 0:
+	if n == nil {
 		return
-	case len(n.Links) == 0:
+	}
+	a := reconcile.DecideRemains(reconcile.Remains{
+		Remote:   len(n.RemoteLinks) > 0,
+		Local:    len(n.Links) > 0,
+		Complete: n.IsDir() || n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != "",
+		Modified: n.ContentVersion != n.Origin.ContentVersion && n.State == table.Partial,
+	})
+	switch a.Do {
+	case reconcile.Forget:
 		v.Shed(x)
-		return
-	case n.IsDir() || n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != "":
+	case reconcile.Keep:
 		for _, l := range n.Links {
 			v.Mark(l)
-			m.tell(v, l, "deleted on the remote but renamed locally: kept the local file", false)
+			m.tell(v, l, a.Note, false)
 		}
-		return
-	case n.ContentVersion != n.Origin.ContentVersion && n.State == table.Partial:
-		return // what is missing is gone: when it is sent, a part of it is gone
+	case reconcile.Delete:
+		for _, l := range append([]table.Link(nil), n.Links...) {
+			m.tell(v, l, a.Note, false)
+			m.at(v, l, nil).unname()
+		}
 	}
-	for _, l := range append([]table.Link(nil), n.Links...) {
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		m.tell(v, l, "deleted on the remote before its content was fetched", false)
-		m.unname(v, l, rec)
-	}
-}
-
-// unname takes a name away here. Who has the file open keeps it, and the claim
-// to the name.
-func (m *merge) unname(v *Tx, l table.Link, rec table.Name) {
-	n := v.table.Inode(rec.Ino)
-	if !m.first {
-		v.deleted(l, n)
-	}
-	v.bury(l, rec.Ino, "pulled")
-	x := rec.Ino
-	rec.Ino, rec.Local = 0, false
-	m.set(v, l, rec)
-	m.lost(v, l, x)
-	m.shown(v, l)
-	m.report.Deleted++
 }
 
 // lost is what follows for an inode that has just lost a name to a pull.
@@ -413,55 +296,4 @@ func (m *merge) lost(v *Tx, l table.Link, x table.Ino) {
 		n.LostName = &l
 	}
 	v.Shed(x)
-}
-
-// take applies a piece of news.
-func (m *merge) take(v *Tx, d news) {
-	if d.hide {
-		d.l.Dir = m.shownAs(d.l.Dir)
-		m.hide(v, d.l)
-	} else {
-		m.name(v, d.l, d.info)
-	}
-}
-
-// hide has a name that the backend had shown stay here from now on: the
-// backend keeps what it has. What was not changed here goes, since it is
-// there.
-func (m *merge) hide(v *Tx, l table.Link) {
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	if rec.Remote == nil {
-		return
-	}
-	if m.skipInFlight(v, l, &rec) {
-		m.left = true
-		return
-	}
-	b := rec.Remote
-	if b.Kind == providers.KindDir && b.Ino != 0 {
-		var names []string
-		v.table.Names(b.Ino, "", func(name string, rec table.Name) bool {
-			names = append(names, name)
-			return true
-		})
-		for _, name := range names {
-			m.hide(v, table.Link{Dir: b.Ino, Name: name})
-		}
-	}
-	n := v.table.Inode(rec.Ino)
-	ours := n != nil && rec.Ino != 0 && (rec.Ino != b.Ino || n.ContentVersion != b.ContentVersion || n.IsDir() && n.Entries > 0)
-	rec.Remote, rec.Attempt, rec.Held = nil, nil, nil
-	rec.Local = ours
-	if ours && n.IsDir() {
-		v.table.Edit(rec.Ino).Loaded = true
-	}
-	m.set(v, l, rec)
-	switch {
-	case ours:
-		v.Mark(l)
-	case rec.Ino != 0:
-		m.unname(v, l, rec)
-	default:
-		m.leftRemote(v, b.Ino)
-	}
 }

@@ -1,7 +1,7 @@
 package cache
 
 import (
-	"context" // the hash that some backends have
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -54,73 +54,116 @@ type answer struct {
 	err     error // it could not be found out now
 }
 
+// maxRounds bounds how often questions may lead to more questions.
+const maxRounds = 6
+
+// inquiry is what a merge has to find out, and what it has.
+type inquiry struct {
+	v      *Volume
+	ctx    context.Context
+	remote providers.Provider // where theirs is read
+	round  int                // how often questions were answered
+
+	answers map[question]answer
+	open    []query
+	made    []table.Ino // content files that were made for answers
+	used    []table.Ino // those that a name has got
+}
+
+func newInquiry(ctx context.Context, v *Volume, remote providers.Provider) inquiry {
+	return inquiry{v: v, ctx: ctx, remote: remote, answers: map[question]answer{}}
+}
+
+// asks reports whether there is a question that was not put yet, and is to be.
+func (i *inquiry) asks() bool {
+	if i.round >= maxRounds {
+		return false
+	}
+	for _, q := range i.open {
+		if _, put := i.answers[q.question]; !put {
+			return true
+		}
+	}
+	return false
+}
+
+// unanswered is the error of a question that stayed without an answer.
+func (i *inquiry) unanswered() error {
+	for _, q := range i.open {
+		if a, ok := i.answers[q.question]; ok && a.err != nil {
+			return translate(a.err)
+		}
+	}
+	return nil
+}
+
 // ask answers what is known of the content of an inode, and of whether r is the same. ok
 // is false when that is not known yet: the question is noted.
-func (m *merge) ask(v *Tx, l table.Link, x table.Ino, r *providers.Info) (a answer, ok bool) {
-	n := v.table.Inode(x)
-	q := query{question: question{ino: x, gen: n.ContentVersion}, l: l}
+func (s *sides) ask(x table.Ino, r *providers.Info) (a answer, ok bool) {
+	v, n := s.tx, s.tx.table.Inode(x)
+	q := query{question: question{ino: x, gen: n.ContentVersion}, l: s.l}
 	if r != nil {
 		q.at, q.theirs, q.info = r.Locator, r.Version, *r
 	} else if at, version, ok := v.OriginAt(x); ok && n.State == table.None {
 		// The inode may have come in this very run, and not be there when the
 		// question is answered.
-		q = query{question: question{at: at, theirs: version, what: askFar}, l: l}
+		q = query{question: question{at: at, theirs: version, what: askFar}, l: s.l}
 		q.info = providers.Info{Locator: at, Version: version}
 	}
-	return m.look(q)
+	return s.look(q)
 }
 
-func (m *merge) look(q query) (a answer, ok bool) {
-	a, known := m.answers[q.question]
+func (i *inquiry) look(q query) (a answer, ok bool) {
+	a, known := i.answers[q.question]
 	if !known || a.err != nil {
-		m.open = append(m.open, q)
+		i.open = append(i.open, q)
 	}
 	return a, known && a.err == nil
 }
 
 // keptTheirs reports whether a version that is about to be overwritten is in the
 // history.
-func (m *merge) keptTheirs(l table.Link, r *providers.Info) bool {
-	a, ok := m.look(query{question: question{at: r.Locator, theirs: r.Version, what: askKeep}, info: *r, l: l})
+func (i *inquiry) keptTheirs(l table.Link, r *providers.Info) bool {
+	a, ok := i.look(query{question: question{at: r.Locator, theirs: r.Version, what: askKeep}, info: *r, l: l})
 	return ok && a.kept
 }
 
 // answer finds out what was wanted.
-func (m *merge) answer() {
-	for _, q := range m.open {
-		if _, done := m.answers[q.question]; done {
+func (i *inquiry) answer() {
+	for _, q := range i.open {
+		if _, done := i.answers[q.question]; done {
 			continue
 		}
 		var a answer
 		switch q.what {
 		case askKeep:
-			a.err = m.keepTheirs(q)
+			a.err = i.keepTheirs(q)
 			a.kept = a.err == nil
 		case askNames:
-			a.count, a.err = m.countNames(q.at)
+			a.count, a.err = i.countNames(q.at)
 		case askOurs:
-			a.same, a.err = m.isOurs(q)
+			a.same, a.err = i.isOurs(q)
 		case askLines:
-			a.union, a.err = m.mergeLines(q)
+			a.union, a.err = i.mergeLines(q)
 		case askRemnant:
-			a.remnant, a.sum, a.err = m.makeRemnant(q)
+			a.remnant, a.sum, a.err = i.makeRemnant(q)
 		case askFar:
-			a.sum, a.err = m.hashTheirs(q)
+			a.sum, a.err = i.hashTheirs(q)
 		default:
-			a = m.compare(q)
+			a = i.compare(q)
 		}
 		if a.err != nil {
-			m.v.o.Log.Warn("a conflict is left for later", "path", q.at, "err", a.err)
+			i.v.o.Log.Warn("a conflict is left for later", "path", q.at, "err", a.err)
 		}
-		m.answers[q.question] = a
+		i.answers[q.question] = a
 	}
 }
 
 // keepTheirs puts a version that is about to be overwritten into the history.
 // Of content that is larger than all of the history may be it is only noted.
-func (m *merge) keepTheirs(q query) error {
-	return m.v.retry(m.ctx, func(ctx context.Context) error {
-		_, err := m.v.keepRemote(ctx, q.l, q.info.Locator, q.info, m.v.o.Policy.History.Bytes)
+func (i *inquiry) keepTheirs(q query) error {
+	return i.v.retry(i.ctx, func(ctx context.Context) error {
+		_, err := i.v.keepRemote(ctx, q.l, q.info.Locator, q.info, i.v.o.Policy.History.Bytes)
 		return err
 	})
 }
@@ -130,12 +173,12 @@ func (m *merge) keepTheirs(q query) error {
 const compareBytes = 16 << 20
 
 // compare finds the hash of ours, and whether theirs is the same.
-func (m *merge) compare(q query) answer {
+func (i *inquiry) compare(q query) answer {
 	a, other := answer{}, newDigest(q.info.Digest)
-	if a.broken, a.err = m.v.restIsGone(m.ctx, q.ino); a.broken || a.err != nil {
+	if a.broken, a.err = i.v.restIsGone(i.ctx, q.ino); a.broken || a.err != nil {
 		return a
 	}
-	size, err := m.v.readLocal(m.ctx, q.ino, func(r io.Reader) error {
+	size, err := i.v.readLocal(i.ctx, q.ino, func(r io.Reader) error {
 		h := sha256.New()
 		_, err := io.Copy(io.MultiWriter(h, other), r)
 		a.sum = hex.EncodeToString(h.Sum(nil))
@@ -148,18 +191,18 @@ func (m *merge) compare(q query) answer {
 		return a
 	case err != nil:
 		return answer{err: err}
-	case q.at.IsRoot() || q.info.Size != size || m.kind(q.ino) != q.info.Kind:
+	case q.at.IsRoot() || q.info.Size != size || i.kind(q.ino) != q.info.Kind:
 		return a
 	case other.known():
 		a.same = other.matches()
 	case size <= compareBytes:
-		a.same, a.err = m.sameBytes(q, a.sum)
+		a.same, a.err = i.sameBytes(q, a.sum)
 	}
 	return a
 }
 
-func (m *merge) kind(x table.Ino) (k providers.Kind) {
-	locked := m.v.lock()
+func (i *inquiry) kind(x table.Ino) (k providers.Kind) {
+	locked := i.v.lock()
 	defer locked.unlock()
 	if n := locked.table.Inode(x); n != nil && n.IsSymlink() {
 		return providers.KindSymlink
@@ -168,18 +211,25 @@ func (m *merge) kind(x table.Ino) (k providers.Kind) {
 }
 
 // sameBytes reads theirs.
-func (m *merge) sameBytes(q query, sum string) (bool, error) {
-	theirs, err := m.hashTheirs(q)
+func (i *inquiry) sameBytes(q query, sum string) (bool, error) {
+	theirs, err := i.hashTheirs(q)
 	if isElsewhere(err) {
 		return false, nil // it has changed again; the next look tells
 	}
 	return theirs == sum, err
 }
 
-func (m *merge) hashTheirs(q query) (sum string, err error) {
-	err = m.v.readRemoteVersion(m.ctx, m.remote, q.info, func(b []byte) {
+func (i *inquiry) hashTheirs(q query) (sum string, err error) {
+	err = i.v.readRemoteVersion(i.ctx, i.remote, q.info, func(b []byte) {
 		h := sha256.Sum256(b)
 		sum = hex.EncodeToString(h[:])
 	})
 	return sum, err
+}
+
+// isOurs asks whether an operation of ours left a version.
+func (i *inquiry) isOurs(q query) (bool, error) {
+	op := q.op
+	info, happened, err := i.v.engine.find(i.ctx, &operation{at: q.at, attempt: &op})
+	return happened && info.Version.Matches(q.theirs), err
 }

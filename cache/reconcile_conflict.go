@@ -1,212 +1,168 @@
 package cache
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/providers"
 )
 
-// both: a name was changed here and there.
-func (m *merge) both(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
-	if v.isBeingWritten(rec.Ino) && !m.late[l] {
-		return // it is being written: when it was sent, it comes here again
-	}
-	a, ok := m.ask(v, l, rec.Ino, r)
-	_, renamed := v.OriginOf(rec.Ino) // and otherwise as the backend had it
-	switch {
-	case !ok: // once the answer is there
-	case a.same:
-		m.adopt(v, l, rec, r)
-	case a.broken && renamed:
-		// Nothing of ours is lost: another changed it under its old name. The next
-		// try finds that first, and then has what it is now.
-	case v.isRemnant(rec.Ino, a):
-		if m.remnant(v, l, rec.Ino) {
-			m.takeTheirs(v, l, rec, r)
-			m.report.Changed++
-		}
-	case a.broken:
-		m.hold(v, l, rec, r, "modified locally and on the remote, which no longer has all of the version that the local one is based on")
-	default:
-		m.decide(v, l, rec, r, a.sum)
-	}
-}
-
-// decide is for what was changed here and there, and is not the same.
-func (m *merge) decide(v *Tx, l table.Link, rec table.Name, r *providers.Info, sum string) {
-	policy := v.o.Policy.Conflict
-	u, ok := m.unionOf(v, l, rec.Ino, rec.Remote, r)
-	switch {
-	case !ok: // once it is known
-	case u != nil:
-		m.unite(v, l, rec, r, u)
-	case policy.splits():
-		m.divide(v, l, rec, r, sum)
-	case policy == LastWriterWins && !m.keptTheirs(l, r): // once it is in the history
-	default:
-		m.byPolicy(v, l, rec, r)
-	}
-}
-
-// byPolicy deals with a conflict of a name that stays ours.
-func (m *merge) byPolicy(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
-	switch v.o.Policy.Conflict {
-	case LastWriterWins:
-	case Abort:
-		m.hold(v, l, rec, r, "modified locally and on the remote (storage_conflict)") // as the AIP-35 adapter guide calls it
-		return
-	default:
-		m.hold(v, l, rec, r, "modified locally and on the remote")
-		return
-	}
-	m.overwrite(v, l, rec, r)
-	m.tell(v, l, "modified locally and on the remote: the local version replaced the remote one, which is in the history", true)
-}
-
 // overwrite has ours sent in place of the version that is there.
-func (m *merge) overwrite(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
-	m.moveRemote(v, l, &rec, versionOf(r), rec.Ino)
-}
-
-// versionOf is r as what the backend has and nobody here does.
-func versionOf(r *providers.Info) *table.Remote {
-	return &table.Remote{Kind: r.Kind, Version: r.Version, Digest: r.Digest}
-}
+func (s *sides) overwrite() { s.moveRemote(versionOf(s.theirs), s.rec.Ino) }
 
 // hold keeps both sides as they are until somebody resolves it.
-func (m *merge) hold(v *Tx, l table.Link, rec table.Name, r *providers.Info, reason string) {
-	since := v.now()
-	if rec.Held == nil || !rec.Held.Conflict {
-		m.tell(v, l, reason, true)
+func (s *sides) hold(reason string) {
+	since := s.tx.now()
+	if s.rec.Held == nil || !s.rec.Held.Conflict {
+		s.tell(s.tx, s.l, reason, true)
 	} else {
-		at, _ := v.LocalPath(l)
-		m.clash(l, at.String())
-		if side, ok := decodeSide(rec.Held.Remote); ok {
+		at, _ := s.tx.LocalPath(s.l)
+		s.clash(s.l, at.String())
+		if side, ok := decodeSide(s.rec.Held.Remote); ok {
 			since = side.Since
 		}
 	}
-	rec.Attempt = nil
-	rec.Held = &table.Held{Reason: reason, Conflict: true, Remote: encodeInfo(r, since)}
-	m.set(v, l, rec)
+	s.rec.Attempt = nil
+	s.rec.Held = &table.Held{Reason: reason, Conflict: true, Remote: encodeInfo(s.theirs, since)}
+	s.set(s.tx, s.l, s.rec)
 }
 
-// adopt: both made the same content. The backend has it already.
-func (m *merge) adopt(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
-	b := rec.Remote
-	n := v.table.Edit(rec.Ino)
-	base := remoteOf(*r, rec.Ino, n)
-	if b != nil && b.Ino == rec.Ino && b.AttrGen != n.AttrGen {
-		base.AttrGen = b.AttrGen // our attributes are still to be sent
-	} else {
-		m.takeAttr(v, rec.Ino, r)
+// takeTheirs gives the name to theirs; ours goes to the history.
+func (s *sides) takeTheirs() {
+	v, x := s.tx, s.rec.Ino
+	if x == 0 {
+		s.arrive()
+		return
 	}
-	v.table.Edit(rec.Ino).Origin = table.Origin{Version: r.Version, Digest: r.Digest, ContentVersion: n.ContentVersion}
-	m.remoteSide(v, l, &rec, base)
-	if b != nil && b.Ino != rec.Ino {
-		m.leftRemote(v, b.Ino)
+	v.bury(s.l, x, whyPulled)
+	y, n := s.fresh(x)
+	v.table.Put(y, n)
+	s.swap(y)
+	was := remoteIno(s.rec)
+	s.remoteSide(remoteOf(*s.theirs, y, n))
+	s.lost(v, s.l, x)
+	if was != x {
+		s.leftRemote(v, was)
 	}
 }
 
-// divide keeps both: ours gets the name of a conflict copy, and who has it open
+// split keeps both: ours gets the name of a conflict copy, and who has it open
 // goes along; theirs gets the name.
-func (m *merge) divide(v *Tx, l table.Link, rec table.Name, r *providers.Info, sum string) {
-	x := rec.Ino
-	name, exists, ok := m.freeCopy(v, l, sum, false)
+func (s *sides) split() {
+	v, x := s.tx, s.rec.Ino
+	to, exists, ok := s.freeCopy(s.sum, false)
 	if !ok {
 		return
 	}
-	to := table.Link{Dir: l.Dir, Name: name}
 	if exists {
-		v.bury(l, x, whyConflict)
+		v.bury(s.l, x, whyConflict)
 	}
-	was := remoteIno(rec)
-	y, n := m.fresh(v, r, was)
+	was := remoteIno(s.rec)
+	y, n := s.fresh(was)
 	v.table.Put(y, n)
-	m.swap(v, l, &rec, y)
-	m.remoteSide(v, l, &rec, remoteOf(*r, y, n))
+	s.swap(y)
+	s.remoteSide(remoteOf(*s.theirs, y, n))
 	if exists {
-		m.lost(v, l, x) // its content has that name already
+		s.lost(v, s.l, x) // its content has that name already
 	} else {
-		v.setLocal(to, x, v.stays(to, v.table.Inode(x)))
-		v.recordMoved(x, l, to, whyConflict)
-		m.touched = append(m.touched, to)
-		m.shown(v, to)
+		s.nameCopy(to, x)
 		v.wrote(to)
 	}
 	if was != x {
-		m.leftRemote(v, was)
+		s.leftRemote(v, was)
 	}
-	m.shown(v, l)
-	v.wrote(l)
-	m.report.Changed++
-	m.tell(v, l, "modified locally and on the remote: the local version was saved as "+name, true)
+	s.shown(v, s.l)
+	v.wrote(s.l)
+	s.report.Changed++
+	s.tell(v, s.l, "modified locally and on the remote: the local version was saved as "+to.Name, true)
 }
 
-// swap gives a name another inode.
-func (m *merge) swap(v *Tx, l table.Link, rec *table.Name, x table.Ino) {
-	rec.Ino, rec.Local = x, false
-	m.set(v, l, *rec)
-	*rec, _ = v.table.Name(l.Dir, l.Name)
-	m.shown(v, l)
+// nameCopy gives what had the name that of a conflict copy.
+func (s *sides) nameCopy(to table.Link, x table.Ino) {
+	v := s.tx
+	v.setLocal(to, x, v.stays(to, v.table.Inode(x)))
+	v.recordMoved(x, s.l, to, whyConflict)
+	s.touched = append(s.touched, to)
+	s.shown(v, to)
 }
 
-// aside gives what is here under a name that of a conflict copy, because theirs
+// aside gives what is here under the name that of a conflict copy, because theirs
 // is of another kind. It reports whether the name is free now.
-func (m *merge) aside(v *Tx, l table.Link, rec *table.Name) bool {
-	x := rec.Ino
-	sum, dir := dirSum, v.table.Inode(x).IsDir()
+func (s *sides) aside() bool {
+	v, x := s.tx, s.rec.Ino
+	sum, dir := reconcile.EmptyHash, v.table.Inode(x).IsDir()
 	if !dir {
-		a, ok := m.ask(v, l, x, nil)
+		a, ok := s.ask(x, nil)
 		if !ok {
 			return false
 		}
 		if v.isRemnant(x, a) && !v.isBeingWritten(x) {
-			if !m.remnant(v, l, x) {
+			if !s.saveRemnant(x) {
 				return false
 			}
-			m.swap(v, l, rec, 0)
-			m.lost(v, l, x)
-			*rec, _ = v.table.Name(l.Dir, l.Name)
+			s.swap(0)
+			s.lost(v, s.l, x)
+			s.reload()
 			return true
 		}
 		sum = a.sum
 	}
-	name, exists, ok := m.freeCopy(v, l, sum, dir)
+	to, exists, ok := s.freeCopy(sum, dir)
 	if !ok {
 		return false
 	}
 	if exists {
-		v.bury(l, x, whyConflict)
+		v.bury(s.l, x, whyConflict)
 	}
-	m.swap(v, l, rec, 0)
-	to := table.Link{Dir: l.Dir, Name: name}
+	s.swap(0)
 	if exists {
-		m.lost(v, l, x)
+		s.lost(v, s.l, x)
 	} else {
-		v.setLocal(to, x, v.stays(to, v.table.Inode(x)))
-		v.recordMoved(x, l, to, whyConflict)
-		m.touched = append(m.touched, to)
-		m.shown(v, to)
+		s.nameCopy(to, x)
 	}
-	m.tell(v, l, "replaced on the remote by another kind of file, modified locally: the local version was saved as "+name, true)
-	*rec, _ = v.table.Name(l.Dir, l.Name)
+	s.tell(v, s.l, "replaced on the remote by another kind of file, modified locally: the local version was saved as "+to.Name, true)
+	s.reload()
 	return true
 }
 
+// freeCopy is the name of a conflict copy of what has a hash, and whether the same
+// is there already. What must be known of all that is in the way is asked at once.
+func (s *sides) freeCopy(sum string, dir bool) (to table.Link, exists, ok bool) {
+	known := true
+	for name := range reconcile.CopyNames(s.l.Name, sum) {
+		to = table.Link{Dir: s.l.Dir, Name: name}
+		rec := s.tx.Record(to)
+		switch {
+		case rec.Ino == 0:
+			return to, false, known
+		case dir: // what is in it cannot be compared
+			continue
+		}
+		same, ok := s.sameSum(to, rec, sum)
+		if same {
+			return to, true, known
+		}
+		known = known && ok
+	}
+	return to, false, false
+}
+
 // sameSum reports whether what has a name is content with a hash.
-func (m *merge) sameSum(v *Tx, l table.Link, rec table.Name, sum string) (same, ok bool) {
-	n := v.table.Inode(rec.Ino)
+func (s *sides) sameSum(l table.Link, rec table.Name, sum string) (same, ok bool) {
+	n := s.tx.table.Inode(rec.Ino)
 	if n.IsDir() || !n.IsRegular() && !n.IsSymlink() {
 		return false, true
 	}
 	if b := rec.Remote; b != nil && b.Ino == rec.Ino && b.ContentVersion == n.ContentVersion && strings.HasPrefix(b.Digest, "sha256:") {
 		return b.Digest == "sha256:"+sum, true
 	}
-	a, ok := m.ask(v, l, rec.Ino, nil)
+	a, ok := s.at(s.tx, l, nil).ask(rec.Ino, nil)
 	return ok && a.sum == sum, ok
 }
 
-// dirSum stands for the hash of a directory, whose copies on all hosts are to
-// become one: that of nothing.
-const dirSum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}

@@ -15,30 +15,6 @@ import (
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
-func TestConflictName(t *testing.T) {
-	long := strings.Repeat("é", 127)
-	for _, c := range []struct{ name, want string }{
-		{"a", "a.conflict-12345678"},
-		{"a.txt", "a.conflict-12345678.txt"},
-		{"a.tar.gz", "a.tar.conflict-12345678.gz"},
-		{".bashrc", ".bashrc.conflict-12345678"},
-		{".config.json", ".config.conflict-12345678.json"},
-		{"..x", "..x.conflict-12345678"},
-		{"a.", "a.conflict-12345678."},
-		{"a.conflict-abcdef01.txt", "a.conflict-12345678.txt"},
-		{"a.conflict-abcdef01", "a.conflict-12345678"},
-		{"a.conflict-nothex.txt", "a.conflict-nothex.conflict-12345678.txt"},
-		{".conflict-abcdef01", ".conflict-abcdef01.conflict-12345678"},
-		{long + ".t", strings.Repeat("é", 117) + ".conflict-12345678.t"},
-		{"x." + strings.Repeat("y", 250), "x." + strings.Repeat("y", 235) + ".conflict-12345678"},
-	} {
-		got := conflictName(c.name, "12345678")
-		if got != c.want || len(got) > providers.MaxName {
-			t.Errorf("%q: got %q, want %q", c.name, got, c.want)
-		}
-	}
-}
-
 // Who has our version open goes along with it to the conflict copy.
 func TestConflictCopyFollowsHandles(t *testing.T) {
 	w := newScene(t, holding("f", "one"), held(SplitConflicts))

@@ -25,9 +25,10 @@ func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
 		}
 		m.join(v, home, rec, dir)
 		return rec.Ino
-	case !m.aside(v, home, &rec):
+	case !m.at(v, home, nil).aside():
 		return dir
 	}
+	rec = v.Record(home)
 	rec.Ino = v.table.Alloc()
 	n = twin(v.table.Inode(dir))
 	n.Loaded = v.table.Inode(dir).Loaded
@@ -74,7 +75,7 @@ func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 	n.Loaded = n.Loaded && v.table.Inode(from).Loaded
 	base := *rec.Remote
 	base.Ino, base.AttrGen = to, n.AttrGen
-	m.remoteSide(v, l, &rec, &base)
+	m.at(v, l, nil).remoteSide(&base)
 	v.Shed(from)
 }
 

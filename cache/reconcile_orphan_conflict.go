@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -78,127 +79,168 @@ func (v *Volume) resolveOrphanConflict(ctx context.Context, ino table.Ino) error
 			v.table.Set(orphanConflictKey(ino), nil)
 			return nil
 		}
-		m.orphanConflict(v, ino, n)
+		m.orphan(v, ino, n).reconcile()
 		return nil
 	})
 	return errors.Join(err, m.unanswered())
 }
 
-// orphanConflict is what resolveOrphanConflict does.
-func (m *merge) orphanConflict(v *Tx, ino table.Ino, n *table.Inode) {
+// orphan is a file without a name, in a merge that finds one for it: the name that it
+// lost, with the sides that this has now, or another.
+type orphan struct {
+	sides
+	ino table.Ino
+	n   *table.Inode
+}
+
+// orphan is what is known of such a file.
+func (m *merge) orphan(v *Tx, ino table.Ino, n *table.Inode) *orphan {
 	l := *n.LostName
 	if d := v.table.Inode(l.Dir); v.IsNowhere(l.Dir) || !d.IsDir() {
 		l.Dir = table.Root // nothing is known any more of where it was
 	}
 	l.Dir = m.reachable(v, l.Dir)
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	if rec.Ino == 0 {
-		m.renameOrphan(v, l, ino)
-		m.tell(v, l, "deleted on the remote but modified locally: kept the local file", false)
-		return
+	o := &orphan{sides: *m.at(v, l, nil), ino: ino, n: n}
+	if o.rival() == reconcile.Pulled {
+		theirs := v.infoOf(o.l, o.rec)
+		o.theirs = &theirs
 	}
+	return o
+}
+
+// rival is what has the name.
+func (o *orphan) rival() reconcile.Rival {
+	rec := o.rec
 	clean := rec.Seq == 0 && rec.Remote != nil && rec.Remote.Ino == rec.Ino
-	if v.table.Inode(rec.Ino).IsDir() || !clean {
-		// What has the name was changed here too, or is of another kind: a copy
-		// keeps all, whatever the policy.
-		m.copyOrphan(v, l, ino)
-		return
-	}
-	r := v.infoOf(l, rec)
-	a, ok := m.ask(v, l, ino, &r)
 	switch {
-	case !ok:
-	case a.same:
-		m.orphanDone(v, ino)
-	default:
-		m.decideOrphan(v, l, rec, ino, n, &r)
+	case rec.Ino == 0:
+		return reconcile.NoRival
+	case clean && !o.tx.table.Inode(rec.Ino).IsDir():
+		return reconcile.Pulled
+	}
+	return reconcile.Changed
+}
+
+// reconcile decides what becomes of the file until that is done, or a question is open.
+func (o *orphan) reconcile() {
+	for again := true; again; {
+		a := reconcile.DecideOrphan(reconcile.Orphan{Rival: o.rival(), Content: o.content, Text: o.text}, o.policy)
+		switch a.Do {
+		case reconcile.Compare:
+			again = o.compareContent(o.ino)
+		case reconcile.MergeText:
+			again = o.mergeText(o.ino, &table.Remote{Kind: providers.KindFile, Version: o.n.Origin.Version, Digest: o.n.Origin.Digest})
+		case reconcile.KeepRemote:
+			again = o.prepare(a.Do)
+		default:
+			o.end(a)
+			return
+		}
 	}
 }
 
-// decideOrphan is for a nameless file that has another content than its name.
-func (m *merge) decideOrphan(v *Tx, l table.Link, rec table.Name, ino table.Ino, n *table.Inode, r *providers.Info) {
-	policy := v.o.Policy.Conflict
-	u, ok := m.unionOf(v, l, ino, &table.Remote{Kind: providers.KindFile, Version: n.Origin.Version, Digest: n.Origin.Digest}, r)
+// end carries out what was decided.
+func (o *orphan) end(a reconcile.Action) {
+	switch a.Do {
+	case reconcile.Keep:
+		o.rename(o.l)
+		o.tell(o.tx, o.l, a.Note, false)
+	case reconcile.SplitUp:
+		o.copy()
+	case reconcile.Adopt:
+		o.done()
+	case reconcile.Unite:
+		o.unite()
+	default:
+		o.begin()
+		o.takeName()
+		o.sides.end(a)
+	}
+}
+
+// unite gives the name, which has theirs by now, the text that both became.
+func (o *orphan) unite() {
+	n := *o.n
 	switch {
-	case !ok:
-	case u != nil:
-		m.uniteOrphan(v, l, rec, ino, r, u)
-	case policy.splits():
-		m.copyOrphan(v, l, ino)
-	case policy == LastWriterWins && !m.keptTheirs(l, r):
+	case o.union.theirs:
+		o.done()
+	case o.union.ino == 0:
+		o.takeName()
+		o.overwrite()
 	default:
-		m.begunFrom(v, l, &rec, n)
-		m.nameOrphan(v, l, &rec, ino)
-		m.byPolicy(v, l, rec, r)
+		o.putUnion(&n, false)
+		o.done()
 	}
+	o.united()
 }
 
-// nameOrphan gives a nameless file its name back. Who has that by now goes to the
-// history.
-func (m *merge) nameOrphan(v *Tx, l table.Link, rec *table.Name, ino table.Ino) {
-	theirs := rec.Ino
-	v.bury(l, theirs, whyConflict)
-	m.swap(v, l, rec, ino)
-	v.recordNamed(l, ino, whyConflict)
-	m.orphanNamed(v, ino)
-	m.lost(v, l, theirs)
+// takeName gives the file its name back. Who has that by now goes to the history.
+func (o *orphan) takeName() {
+	v, theirs := o.tx, o.rec.Ino
+	v.bury(o.l, theirs, whyConflict)
+	o.swap(o.ino)
+	v.recordNamed(o.l, o.ino, whyConflict)
+	o.named()
+	o.lost(v, o.l, theirs)
 }
 
-// begunFrom makes the base of a name what a nameless file began from. It is not
-// at the backend any more, so that ours cannot be sent over theirs.
-func (m *merge) begunFrom(v *Tx, l table.Link, rec *table.Name, n *table.Inode) {
-	base := &table.Remote{Kind: providers.KindFile, Version: n.Origin.Version, Digest: n.Origin.Digest}
-	if base.Version.IsZero() || base.Version.Matches(rec.Remote.Version) {
+// begin makes the base of the name what the file began from. It is not at the backend any
+// more, so that ours cannot be sent over theirs.
+func (o *orphan) begin() {
+	base := &table.Remote{Kind: providers.KindFile, Version: o.n.Origin.Version, Digest: o.n.Origin.Digest}
+	if base.Version.IsZero() || base.Version.Matches(o.rec.Remote.Version) {
 		base.Version = impossible
 	}
-	m.remoteSide(v, l, rec, base)
+	o.remoteSide(base)
 }
 
-// copyOrphan gives a nameless file the name of a conflict copy, or nothing when there is
-// one with its content.
-func (m *merge) copyOrphan(v *Tx, l table.Link, ino table.Ino) {
-	a, ok := m.ask(v, l, ino, nil)
+// copy gives the file the name of a conflict copy, or nothing when there is one with its
+// content.
+func (o *orphan) copy() {
+	a, ok := o.ask(o.ino, nil)
 	if !ok {
 		return
 	}
-	if v.isRemnant(ino, a) {
-		if m.remnant(v, l, ino) {
-			m.orphanDone(v, ino)
+	if o.tx.isRemnant(o.ino, a) {
+		if o.saveRemnant(o.ino) {
+			o.done()
 		}
 		return
 	}
-	name, exists, ok := m.freeCopy(v, l, a.sum, false)
+	to, exists, ok := o.freeCopy(a.sum, false)
 	switch {
 	case !ok:
 		return
 	case exists:
-		m.orphanDone(v, ino)
+		o.done()
 	default:
-		m.renameOrphan(v, table.Link{Dir: l.Dir, Name: name}, ino)
+		o.rename(to)
 	}
-	m.tell(v, l, "modified locally and on the remote: the local version was saved as "+name, true)
+	o.tell(o.tx, o.l, "modified locally and on the remote: the local version was saved as "+to.Name, true)
 }
 
-// renameOrphan gives a nameless file a free name.
-func (m *merge) renameOrphan(v *Tx, l table.Link, ino table.Ino) {
-	v.setLocal(l, ino, v.stays(l, v.table.Inode(ino)))
-	v.recordNamed(l, ino, whyConflict)
-	m.orphanNamed(v, ino)
-	m.shown(v, l)
+// rename gives the file a free name.
+func (o *orphan) rename(l table.Link) {
+	v := o.tx
+	v.setLocal(l, o.ino, v.stays(l, v.table.Inode(o.ino)))
+	v.recordNamed(l, o.ino, whyConflict)
+	o.named()
+	o.shown(v, l)
 }
 
-// orphanDone: what a nameless file has now needs no name. Who still holds the file, by a
-// bind mount for instance, may write again, and is then an orphan conflict again.
-func (m *merge) orphanDone(v *Tx, ino table.Ino) {
-	v.table.Set(orphanConflictKey(ino), nil)
-	v.Shed(ino)
+// done: what the file has now needs no name. Who still holds it, by a bind mount for
+// instance, may write again, and is then an orphan conflict again.
+func (o *orphan) done() {
+	o.tx.table.Set(orphanConflictKey(o.ino), nil)
+	o.tx.Shed(o.ino)
 }
 
-// orphanNamed ends the orphan conflict of a file that has a name again.
-func (m *merge) orphanNamed(v *Tx, ino table.Ino) {
-	v.table.Edit(ino).LostName = nil
-	v.table.Set(orphanConflictKey(ino), nil)
-	if len(v.table.Inode(ino).Links) > 0 {
-		v.SetOrphan(ino, false)
+// named ends the orphan conflict of a file that has a name again.
+func (o *orphan) named() {
+	v := o.tx
+	v.table.Edit(o.ino).LostName = nil
+	v.table.Set(orphanConflictKey(o.ino), nil)
+	if len(v.table.Inode(o.ino).Links) > 0 {
+		v.SetOrphan(o.ino, false)
 	}
 }

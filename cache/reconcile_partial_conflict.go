@@ -129,8 +129,8 @@ func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) 
 		if rec.Ino == 0 || !v.isPartial(rec.Ino) {
 			return errMoot
 		}
-		if m.remnant(v, l, rec.Ino) {
-			m.yield(v, l, rec)
+		if s := m.at(v, l, nil); s.saveRemnant(rec.Ino) {
+			s.yield()
 		}
 		v.own = true // the copy goes with what was asked for
 		return nil
@@ -175,41 +175,49 @@ func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
 	return e.resolvePartial(ctx, l, fmt.Errorf("%w: %v", errPartial, cause)) // it must not come here again
 }
 
-// remnant gives what is here of partial content the name of a conflict copy of l. It
+// salvage saves what is here of partial content, and gives the name to theirs.
+func (s *sides) salvage() {
+	if s.saveRemnant(s.rec.Ino) {
+		s.takeTheirs()
+		s.report.Changed++
+	}
+}
+
+// saveRemnant gives what is here of partial content the name of a conflict copy. It
 // reports false while that is not made.
-func (m *merge) remnant(v *Tx, l table.Link, x table.Ino) bool {
-	n := v.table.Inode(x)
+func (s *sides) saveRemnant(x table.Ino) bool {
+	v, n := s.tx, s.tx.table.Inode(x)
 	if n.State == table.None {
-		m.tell(v, l, "modified or deleted on the remote before its content was fetched", false)
+		s.tell(v, s.l, "modified or deleted on the remote before its content was fetched", false)
 		return true
 	}
-	if m.dry {
+	if s.dry {
 		return false
 	}
-	a, ok := m.look(query{question: question{ino: x, gen: n.ContentVersion, what: askRemnant}, l: l})
+	a, ok := s.look(query{question: question{ino: x, gen: n.ContentVersion, what: askRemnant}, l: s.l})
 	if !ok {
 		return false
 	}
 	if a.remnant.missing == a.remnant.size { // it was opened to be written, and that is all
-		m.tell(v, l, "modified or deleted on the remote before any of its content was fetched", false)
+		s.tell(v, s.l, "modified or deleted on the remote before any of its content was fetched", false)
 		return true
 	}
-	name, exists, ok := m.freeCopy(v, l, a.sum, false)
+	to, exists, ok := s.freeCopy(a.sum, false)
 	if !ok {
 		return false
 	}
 	if !exists {
-		m.putRemnant(v, table.Link{Dir: l.Dir, Name: name}, n, a.remnant)
+		s.putRemnant(to, n, a.remnant)
 	}
-	m.tell(v, l, fmt.Sprintf("modified locally, and modified or deleted on the remote before all of it was fetched: what was written locally is in %s, with zeros for the %d bytes that are gone",
-		name, a.remnant.missing), true)
+	s.tell(v, s.l, fmt.Sprintf("modified locally, and modified or deleted on the remote before all of it was fetched: what was written locally is in %s, with zeros for the %d bytes that are gone",
+		to.Name, a.remnant.missing), true)
 	return true
 }
 
 // putRemnant gives a free name the content file that was made, with the attributes
 // of the partial content.
-func (m *merge) putRemnant(v *Tx, to table.Link, of *table.Inode, r *remnant) {
-	x := r.ino
+func (s *sides) putRemnant(to table.Link, of *table.Inode, r *remnant) {
+	v, x := s.tx, r.ino
 	n := v.inodeOf(providers.Info{Kind: providers.KindFile, Size: r.size})
 	n.Mode, n.UID, n.GID, n.Xattrs, n.Mtime = of.Mode, of.UID, of.GID, of.Xattrs, of.Mtime
 	n.Blocks, n.State, n.Birth, n.Ctime = r.blocks, table.Whole, v.now(), v.stamp()
@@ -219,19 +227,20 @@ func (m *merge) putRemnant(v *Tx, to table.Link, of *table.Inode, r *remnant) {
 	v.recordNamed(to, x, whyConflict)
 	v.place(x)
 	v.wrote(to)
-	m.touched = append(m.touched, to)
-	m.used = append(m.used, x)
-	m.shown(v, to)
+	s.touched = append(s.touched, to)
+	s.used = append(s.used, x)
+	s.shown(v, to)
 }
 
-// yield gives a name to what the backend has there: a file that is known, or nothing.
-func (m *merge) yield(v *Tx, l table.Link, rec table.Name) {
-	if b := rec.Remote; b != nil && b.Kind != providers.KindDir {
-		theirs := v.infoOf(l, rec)
-		m.takeTheirs(v, l, rec, &theirs)
+// yield gives the name to what the backend has there: a file that is known, or nothing.
+func (s *sides) yield() {
+	if b := s.rec.Remote; b == nil || b.Kind == providers.KindDir {
+		s.unname()
 		return
 	}
-	m.unname(v, l, rec)
+	theirs := s.tx.infoOf(s.l, s.rec)
+	s.theirs = &theirs
+	s.takeTheirs()
 }
 
 // A remnant is what was here of partial content, made a file that no name has yet.
@@ -241,13 +250,13 @@ type remnant struct {
 }
 
 // makeRemnant makes one. What no run of the merge uses is removed at its end.
-func (m *merge) makeRemnant(q query) (r *remnant, sum string, err error) {
-	v := m.v
+func (i *inquiry) makeRemnant(q query) (r *remnant, sum string, err error) {
+	v := i.v
 	locked := v.lock()
 	at, _ := locked.LocalPath(q.l)
 	x := locked.table.Alloc()
 	locked.unlock()
-	m.made = append(m.made, x)
+	i.made = append(i.made, x)
 	from, err := v.store.Open(q.ino)
 	if err != nil {
 		return nil, "", err
@@ -262,7 +271,7 @@ func (m *merge) makeRemnant(q query) (r *remnant, sum string, err error) {
 	}
 	defer to.Release()
 	h := sha256.New()
-	if err = copyHere(m.ctx, to, from, h); err != nil {
+	if err = copyHere(i.ctx, to, from, h); err != nil {
 		return nil, "", err
 	}
 	return &remnant{newContent{x, to.Size(), to.Blocks()}, from.Missing()}, hex.EncodeToString(h.Sum(nil)), nil

@@ -211,22 +211,20 @@ func (v *Volume) Resolve(ctx context.Context, path string, r Resolution) error {
 	}
 	m := v.newMerge(ctx, v.p)
 	err := m.run(func(v *Tx) error {
-		l, rec, theirs, err := v.heldAt(path)
+		s, err := m.heldSides(v, path)
 		if err != nil {
 			return err
 		}
-		rec.Held = nil
 		switch {
-		case r.Both && rec.Ino != 0:
-			a, ok := m.ask(v, l, rec.Ino, &theirs)
-			if ok {
-				m.divide(v, l, rec, &theirs, a.sum)
+		case r.Both && s.rec.Ino != 0:
+			if s.compareContent(s.rec.Ino) {
+				s.split()
 			}
 		case r.Keep == SideTheirs:
-			m.takeTheirs(v, l, rec, &theirs)
+			s.takeTheirs()
 		case r.Keep == SideOurs:
-			if m.keptTheirs(l, &theirs) {
-				m.overwrite(v, l, rec, &theirs)
+			if s.keptTheirs(s.l, s.theirs) {
+				s.overwrite()
 			}
 		default:
 			return fmt.Errorf("%w: a conflict cannot end with %v", iofs.ErrInvalid, r.Keep)
@@ -239,33 +237,15 @@ func (v *Volume) Resolve(ctx context.Context, path string, r Resolution) error {
 	return m.unanswered()
 }
 
-// unanswered is the error of a question that stayed without an answer.
-func (m *merge) unanswered() error {
-	for _, q := range m.open {
-		if a, ok := m.answers[q.question]; ok && a.err != nil {
-			return translate(a.err)
-		}
+// heldSides are the sides of a conflict that is about to end.
+func (m *merge) heldSides(v *Tx, path string) (*sides, error) {
+	l, _, theirs, err := v.heldAt(path)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-// takeTheirs gives a name to theirs; ours goes to the history.
-func (m *merge) takeTheirs(v *Tx, l table.Link, rec table.Name, r *providers.Info) {
-	x := rec.Ino
-	if x == 0 {
-		m.arrive(v, l, rec, r)
-		return
-	}
-	was := remoteIno(rec)
-	v.bury(l, x, whyPulled)
-	y, n := m.fresh(v, r, x)
-	v.table.Put(y, n)
-	m.swap(v, l, &rec, y)
-	m.remoteSide(v, l, &rec, remoteOf(*r, y, n))
-	m.lost(v, l, x)
-	if was != x {
-		m.leftRemote(v, was)
-	}
+	s := m.at(v, l, &theirs)
+	s.rec.Held = nil
+	return s, nil
 }
 
 // resolveWith puts new content in the place of both sides.
@@ -283,12 +263,12 @@ func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader
 	m := v.newMerge(ctx, v.p)
 	done := false
 	err = m.run(func(v *Tx) error {
-		l, rec, theirs, err := v.heldAt(path)
+		s, err := m.heldSides(v, path)
 		if err != nil {
 			return err
 		}
-		if done = m.keptTheirs(l, &theirs); done {
-			m.put(v, l, rec, &theirs, made)
+		if done = s.keptTheirs(s.l, s.theirs); done {
+			s.put(made)
 		}
 		return nil
 	})
@@ -322,13 +302,13 @@ func (v *Volume) makeContent(ctx context.Context, path string, content io.Reader
 	return newContent{x, f.Size(), f.Blocks()}, nil
 }
 
-// put gives a name to a file that was just made, against theirs.
-func (m *merge) put(v *Tx, l table.Link, rec table.Name, r *providers.Info, made newContent) {
-	old, x := rec.Ino, made.ino
-	_, n := m.fresh(v, r, old)
+// put gives the name to a file that was just made, against theirs.
+func (s *sides) put(made newContent) {
+	v, old, x := s.tx, s.rec.Ino, made.ino
+	_, n := s.fresh(old)
 	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.stamp(), v.stamp(), v.now(), made.size, made.blocks, table.Whole
 	if old != 0 {
-		v.bury(l, old, whyReplaced)
+		v.bury(s.l, old, whyReplaced)
 	}
 	if was := v.table.Inode(old); was != nil && was.IsRegular() {
 		n.Mode, n.UID, n.GID, n.Xattrs = was.Mode, was.UID, was.GID, was.Xattrs
@@ -336,10 +316,10 @@ func (m *merge) put(v *Tx, l table.Link, rec table.Name, r *providers.Info, made
 		n.Mode = 0o100666 &^ v.o.Umask
 	}
 	v.table.Put(x, n)
-	m.swap(v, l, &rec, x)
-	m.moveRemote(v, l, &rec, versionOf(r), old)
+	s.swap(x)
+	s.moveRemote(versionOf(s.theirs), old)
 	if old != 0 {
-		m.lost(v, l, old)
+		s.lost(v, s.l, old)
 	}
 	v.final(x, v.table.Inode(x))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -141,7 +142,7 @@ func TestThreeWays(t *testing.T) {
 	t.Parallel()
 	ours, theirs := "ours", "theirs!"
 	copyOf := func(stem, ext string) string { return stem + ".conflict-" + short(ours) + ext }
-	dirCopy := ".conflict-" + dirSum[:8]
+	dirCopy := ".conflict-" + reconcile.EmptyHash[:8]
 	for _, c := range []struct {
 		name        string
 		there, here func(w *scene)
@@ -292,7 +293,7 @@ func TestLateChanges(t *testing.T) {
 			[]string{"a.txt: 1", "d/", "d/n: theirs!"}},
 		{"changed here, directory became a file there", func(w *scene) { w.gonePath("d"); w.tamper("d", theirs) },
 			func(w *scene) { w.ok(w.put("d/b", ours)) },
-			[]string{"a.txt: 1", "d: theirs!", "d.conflict-" + dirSum[:8] + "/", "d.conflict-" + dirSum[:8] + "/b: ours"}},
+			[]string{"a.txt: 1", "d: theirs!", "d.conflict-" + reconcile.EmptyHash[:8] + "/", "d.conflict-" + reconcile.EmptyHash[:8] + "/b: ours"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newScene(t, holding("a.txt", "1", "d/b", "2"), held(SplitConflicts))

@@ -126,7 +126,7 @@ func (v *Volume) rebased(w *waiting, base, from, onto providers.Revision) (to pr
 		return "", nil
 	}
 	err = v.retry(w, func(ctx context.Context) (err error) {
-		to, err = s.Rebase(ctx, base, from, onto, v.combineTexts)
+		to, err = s.Rebase(ctx, base, from, onto, v.o.Policy.Conflict.CombineTexts)
 		return err
 	})
 	switch {

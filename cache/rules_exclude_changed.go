@@ -57,14 +57,7 @@ func (m *merge) keepExcluded(v *Tx) {
 		return true
 	})
 	for _, l := range all {
-		switch rec := v.Record(l); {
-		case rec.Remote != nil:
-			m.hide(v, l)
-		case rec.Attempt == nil && rec.Ino != 0: // else it may be there: what became of it is found out first
-			rec.Local, rec.Held = true, nil
-			v.table.SetName(l.Dir, l.Name, rec)
-			v.Mark(l)
-		}
+		m.hide(v, l)
 	}
 }
 

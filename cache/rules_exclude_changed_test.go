@@ -146,3 +146,22 @@ func TestExcludedWhileTheAnswerIsLost(t *testing.T) {
 	w.upload()
 	w.wantThere("excluded", "a.local: 1")
 }
+
+// What the backend had under a name that is excluded now, in whose place there is another
+// file, is not known any more either.
+func TestExcludedInPlaceOfAnother(t *testing.T) {
+	w := newScene(t, onlyAsked)
+	w.do("put a.local 1")
+	w.upload()
+	was := w.walk("a.local")
+	w.v.Forget(was, 1)
+	w.do("rm a.local", "put a.local other")
+	w.otherRules(".local")
+	locked := w.v.lock()
+	n := locked.table.Inode(uint64(was))
+	locked.unlock()
+	assert.True(t, n == nil, "the inode without a name is forgotten")
+	assert.Equal(t, w.get("a.local"), "other")
+	w.upload()
+	w.wantThere("excluded", "a.local: 1")
+}

@@ -34,7 +34,6 @@ var tooLarge = map[string]int{
 	"cache.View methods":             68,
 	"cache.Volume methods":           386,
 	"cache.engine methods":           183,
-	"cache.merge methods":            93,
 	"cmd/wsmount lines":              6850,
 	"providers/git lines":            7200,
 	"providers/git.Provider methods": 77,

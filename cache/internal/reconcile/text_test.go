@@ -1,4 +1,4 @@
-package cache
+package reconcile
 
 import "testing"
 
@@ -18,9 +18,7 @@ func TestCombineUnion(t *testing.T) {
 		"what is no text":    {Combine, "a\n\x00", true, "", false},
 		"made on both sides": {Combine, "", true, "x\ny\n", true},
 	} {
-		v := &Volume{}
-		v.o.Policy.Conflict = c.policy
-		got, ok := v.combineTexts([]byte(c.base), []byte(c.base+"x\n"), []byte(c.base+"y\n"), c.union)
+		got, ok := c.policy.CombineTexts([]byte(c.base), []byte(c.base+"x\n"), []byte(c.base+"y\n"), c.union)
 		if ok != c.combined || ok && string(got) != c.want {
 			t.Errorf("%s: got %q, %v", name, got, ok)
 		}

@@ -1,0 +1,348 @@
+package cache
+
+import (
+	"slices"
+
+	"github.com/wsmount/wsmount/cache/internal/reconcile"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// sides are the three sides of a name, in a merge that has what becomes of it decided,
+// and what was found out about it.
+type sides struct {
+	*merge
+	tx     *Tx
+	l      table.Link
+	rec    table.Name
+	theirs *providers.Info // what the backend has; nil: nothing
+	policy reconcile.Policy
+
+	decided   bool // what becomes of the names in the directory of the base
+	counted   bool // as deleted
+	asked     bool // whether the backend has what an operation of ours wrote
+	lateWrite bool // it has
+	content   reconcile.Content
+	text      reconcile.Text
+	sum       string // of the local content, once that was compared
+	union     *union
+}
+
+// at are the sides of a name, for which the backend has r now.
+func (m *merge) at(v *Tx, l table.Link, r *providers.Info) *sides {
+	l.Dir = m.shownAs(l.Dir)
+	s := &sides{merge: m, tx: v, l: l, theirs: r}
+	s.policy = reconcile.Policy{
+		Conflict: v.o.Policy.Conflict, EmptyDirs: v.caps.EmptyDirs, ImpliedDirs: v.caps.ImpliedDirs,
+		DirAttrs: v.engine.tellsDirAttrs(), Within: m.within > 0,
+	}
+	s.reload()
+	return s
+}
+
+// reload reads the record of the name anew.
+func (s *sides) reload() {
+	s.rec = s.tx.Record(s.l)
+	if s.late[s.l] {
+		s.rec.Attempt = nil
+	}
+}
+
+// entryOf is what the backend has under a name; nil: nothing.
+func entryOf(r *providers.Info) reconcile.Entry {
+	if r == nil {
+		return reconcile.Entry{}
+	}
+	return reconcile.Entry{Kind: r.Kind, Version: r.Version, Digest: r.Digest}
+}
+
+// knownEntry is what the backend was last known to have under a name.
+func knownEntry(b *table.Remote) reconcile.Entry {
+	if b == nil {
+		return reconcile.Entry{}
+	}
+	return reconcile.Entry{Kind: b.Kind, Version: b.Version, Digest: b.Digest}
+}
+
+// knownBase is what can be told of the base without a look at anything else.
+func knownBase(rec table.Name) reconcile.Base {
+	base := reconcile.Base{Entry: knownEntry(rec.Remote)}
+	if rec.Held != nil && rec.Held.Conflict && rec.Ino != 0 {
+		theirs, _ := decodeInfo(rec.Held.Remote)
+		held := entryOf(&theirs)
+		base.Held = &held
+	}
+	return base
+}
+
+// unchanged reports whether the backend has what it was last known to have.
+func unchanged(rec table.Name, r *providers.Info) bool { return knownBase(rec).Unchanged(entryOf(r)) }
+
+// reconcile decides what becomes of the name until that is done, or a question is open.
+func (s *sides) reconcile() {
+	for again := true; again; {
+		a := reconcile.Decide(s.base(), s.local(), entryOf(s.theirs), s.policy)
+		if a.Do.Ends() {
+			s.end(a)
+			return
+		}
+		again = s.prepare(a.Do)
+		s.reload()
+	}
+}
+
+// base gathers that side.
+func (s *sides) base() reconcile.Base {
+	v, b := s.tx, s.rec.Remote
+	base := knownBase(s.rec)
+	if b == nil {
+		return base
+	}
+	n := v.table.Inode(b.Ino)
+	base.AttrsModified = n == nil || n.AttrGen != b.AttrGen
+	base.Decided = s.decided || b.Ino == 0
+	if s.rec.Ino == 0 && len(s.moved(n)) > 0 {
+		base.Moved = reconcile.RenamedAndModified
+		if n.ContentVersion == b.ContentVersion {
+			base.Moved = reconcile.Renamed
+		}
+	}
+	if b.Kind == providers.KindDir && s.theirs == nil && !s.policy.Excluded && !base.Decided {
+		base.Below = s.below(v, b.Ino)
+	}
+	return base
+}
+
+// local gathers that side.
+func (s *sides) local() (local reconcile.Local) {
+	v, b, n := s.tx, s.rec.Remote, s.tx.table.Inode(s.rec.Ino)
+	local.InFlight = s.skipInFlight(v, s.l, s.rec)
+	if t := v.engine.jobs[s.l]; t != nil && t.attempt.Op != "" && !s.asked {
+		local.Sent = reconcile.MaybeSent
+	} else if s.lateWrite {
+		local.Sent = reconcile.LateWrite
+	}
+	switch {
+	case s.rec.Local && v.onlyIgnored(s.l, s.rec):
+		local.Scope = reconcile.Ignored
+	case s.rec.Local:
+		local.Scope = reconcile.Private
+	}
+	if s.rec.Ino == 0 || n == nil {
+		return local
+	}
+	local.Another = s.rec.Ino != remoteIno(s.rec)
+	local.Modified = b != nil && n.ContentVersion != b.ContentVersion
+	if n.IsDir() {
+		local.Kind, local.Full, local.Elsewhere = providers.KindDir, n.Entries > 0, len(n.RemoteLinks) > 0
+		return local
+	}
+	local.Kind, local.Content, local.Text = providers.KindFile, s.content, s.text
+	local.Writing = v.isBeingWritten(s.rec.Ino) && !s.late[s.l]
+	local.Unseen = s.unseen(n)
+	local.Partial = n.State == table.Partial
+	if s.content == reconcile.Gone {
+		_, local.Origin = v.OriginOf(s.rec.Ino)
+	}
+	return local
+}
+
+// moved are the names that what the backend had under the name has locally, and not there.
+func (s *sides) moved(n *table.Inode) []table.Link {
+	if n == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(n.Links), func(l table.Link) bool {
+		return s.tx.Record(l).Local || slices.Contains(n.RemoteLinks, l)
+	})
+}
+
+// unseen reports whether the inode may become another version: it has one name,
+// and nobody has it open, or only who still waits for its first bytes.
+// Attributes that the kernel has of it end with the next open, for who only looks
+// with a notice; pages that it has of
+// content that was here once, with the next open.
+func (s *sides) unseen(n *table.Inode) bool {
+	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || n.IsSymlink() && s.tx.References(s.rec.Ino) > 0 {
+		return false
+	}
+	oi := s.tx.open[s.rec.Ino]
+	return n.State == table.None && oi == nil || oi != nil && oi.untold
+}
+
+// prepare does what leads to another decision. It reports whether it is done.
+func (s *sides) prepare(do reconcile.Do) bool {
+	switch do {
+	case reconcile.Compare:
+		return s.compareContent(s.rec.Ino)
+	case reconcile.MergeText:
+		return s.mergeText(s.rec.Ino, s.rec.Remote)
+	case reconcile.KeepRemote:
+		s.policy.Kept = s.keptTheirs(s.l, s.theirs)
+		return s.policy.Kept
+	case reconcile.AskSent:
+		return s.askSent()
+	case reconcile.Descend:
+		return s.descend()
+	case reconcile.Vacate:
+		s.vacate()
+	case reconcile.Track:
+		s.rec.Local = false
+		s.set(s.tx, s.l, s.rec)
+	}
+	return true
+}
+
+// compareContent finds out whether the content of an inode is the backend's.
+func (s *sides) compareContent(x table.Ino) bool {
+	a, ok := s.ask(x, s.theirs)
+	s.sum = a.sum
+	switch {
+	case a.same:
+		s.content = reconcile.Equal
+	case a.broken:
+		s.content = reconcile.Gone
+	default:
+		s.content = reconcile.Differs
+	}
+	return ok
+}
+
+// mergeText finds out what text the content of an inode and the backend's become.
+func (s *sides) mergeText(x table.Ino, base *table.Remote) (ok bool) {
+	s.union, ok = s.unionOf(x, base)
+	if s.text = reconcile.Apart; s.union != nil {
+		s.text = reconcile.Merged
+	}
+	return ok
+}
+
+// descend decides what becomes of the names in a directory that the backend has no more,
+// or that is excluded.
+func (s *sides) descend() bool {
+	dir := s.rec.Remote.Ino
+	s.decided = true
+	if s.policy.Excluded {
+		for _, l := range remoteEntries(s.tx, dir) {
+			s.hide(s.tx, l)
+		}
+		return true
+	}
+	s.countGone()
+	if s.tooMuchBelow(s.tx, dir) {
+		return false
+	}
+	s.emptied(s.tx, dir)
+	return true
+}
+
+// countGone counts the name as deleted at the backend, once.
+func (s *sides) countGone() {
+	if !s.counted && !s.policy.Excluded {
+		s.merge.countGone(s.tx, s.l)
+	}
+	s.counted = true
+}
+
+// vacate: the backend has something else in the place of a directory.
+func (s *sides) vacate() {
+	dir := s.rec.Remote.Ino
+	s.deleted++
+	if dir != 0 {
+		s.emptied(s.tx, dir)
+		s.reload()
+	}
+	s.moveRemote(nil, s.rec.Ino)
+}
+
+// Content whose answer got lost may arrive when it has been asked for, and found
+// not to have come. Then the engine still has its operation, and what others seem
+// to have changed is an older state of ours: newer content of ours takes its place,
+// and so does a deletion. Nobody else was there, and nothing is in conflict.
+
+// askSent finds out whether that is what the backend has.
+func (s *sides) askSent() bool {
+	op := s.tx.engine.jobs[s.l].attempt
+	x, _ := parseSent(op.Other)
+	q := query{question: question{ino: x, gen: op.ContentVersion, at: s.theirs.Locator, theirs: s.theirs.Version, what: askOurs}, info: *s.theirs, l: s.l, op: op}
+	a, ok := s.look(q)
+	s.asked, s.lateWrite = ok, a.same
+	return ok
+}
+
+// confirm: it is.
+func (s *sides) confirm() {
+	op := s.tx.engine.jobs[s.l].attempt
+	x, _ := parseSent(op.Other)
+	if s.tx.table.Inode(x) == nil {
+		x = 0
+	}
+	base := versionOf(s.theirs)
+	base.Ino, base.ContentVersion, base.AttrGen = x, op.ContentVersion, op.AttrGen
+	s.moveRemote(base, x)
+}
+
+// end carries out what was decided.
+func (s *sides) end(a reconcile.Action) {
+	switch a.Do {
+	case reconcile.Nothing:
+		return
+	case reconcile.Hold:
+		s.hold(a.Note)
+		return
+	case reconcile.Keep, reconcile.Delete, reconcile.Forget:
+		s.countGone()
+	}
+	if a.Note != "" {
+		s.tell(s.tx, s.l, a.Note, a.Do == reconcile.Overwrite)
+	}
+	s.change(a.Do)
+}
+
+// change carries out what changes something.
+func (s *sides) change(do reconcile.Do) {
+	switch do {
+	case reconcile.Wait:
+		s.left = true
+	case reconcile.Clear:
+		s.emptied(s.tx, s.rec.Remote.Ino)
+	case reconcile.Release:
+		s.release()
+	case reconcile.Delete:
+		s.remove()
+	case reconcile.Keep, reconcile.Forget:
+		s.forget()
+	case reconcile.Detach:
+		s.detach()
+	case reconcile.TakeAttrs:
+		s.takeDirAttrs()
+	case reconcile.Refresh:
+		s.refresh()
+	case reconcile.Confirm:
+		s.confirm()
+	case reconcile.Adopt:
+		s.adopt()
+	case reconcile.Arrive:
+		s.arriveAnew()
+	case reconcile.Renew:
+		s.renew()
+	case reconcile.Replace:
+		s.replace()
+	case reconcile.Follow:
+		s.follow()
+	case reconcile.Join:
+		s.joinDirs()
+	case reconcile.Supplant:
+		s.supplant()
+	case reconcile.Aside:
+		s.makeRoom()
+	case reconcile.Unite:
+		s.unite()
+	case reconcile.SplitUp:
+		s.split()
+	case reconcile.Salvage:
+		s.salvage()
+	case reconcile.Overwrite:
+		s.overwrite()
+	}
+}
