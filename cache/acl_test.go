@@ -7,19 +7,21 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
-// aclOf makes an ACL of entries "tag:perm", as "u::7 u:9:6 g::5 m::7 o::0".
+// aclOf makes an ACL of entries "tag:perm", as "u::7 u:9:6 g::5 m::7 o::0", in the
+// kernel's form.
 func aclOf(text string) []byte {
-	a := binary.LittleEndian.AppendUint32(nil, aclVersion)
+	a := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, entry := range strings.Fields(text) {
 		f := strings.Split(entry, ":")
-		tag := map[string]uint16{"u": aclUserObj, "g": aclGroupObj, "m": aclMask, "o": aclOther}[f[0]]
+		tag := map[string]uint16{"u": 0x01, "g": 0x04, "m": 0x10, "o": 0x20}[f[0]]
 		id := ^uint32(0)
 		if f[1] != "" {
-			tag, id = map[string]uint16{"u": aclUser, "g": aclGroup}[f[0]], uint32(f[1][0]-'0')
+			tag, id = map[string]uint16{"u": 0x02, "g": 0x08}[f[0]], uint32(f[1][0]-'0')
 		}
 		a = binary.LittleEndian.AppendUint16(a, tag)
 		a = binary.LittleEndian.AppendUint16(a, uint16(f[2][0]-'0'))
@@ -50,20 +52,20 @@ func TestACLAndMode(t *testing.T) {
 			mode := uint32(0o2755)
 			_, err := w.v.SetAttr(me, ino, nil, &fs.SetAttr{Mode: &mode})
 			w.ok(err)
-			w.ok(w.v.SetXattr(&fs.Op{KillPriv: c.kill}, ino, accessACL, aclOf(c.set), 0))
+			w.ok(w.v.SetXattr(&fs.Op{KillPriv: c.kill}, ino, attrs.AccessACL, aclOf(c.set), 0))
 			if c.chmod != 0 {
 				_, err := w.v.SetAttr(me, ino, nil, &fs.SetAttr{Mode: &c.chmod})
 				w.ok(err)
 			}
 			assert.Equal(t, w.inode(ino).Mode&0o7777, c.mode, "mode")
-			got, err := w.v.GetXattr(me, ino, accessACL)
+			got, err := w.v.GetXattr(me, ino, attrs.AccessACL)
 			if c.acl == "" {
 				w.is(err, syscall.ENODATA)
 			} else if !bytes.Equal(got, aclOf(c.acl)) {
 				t.Errorf("ACL %v, want %v", got, aclOf(c.acl))
 			}
-			w.ok(w.v.RemoveXattr(me, ino, accessACL))
-			w.ok(w.v.RemoveXattr(me, ino, accessACL)) // as on a disk
+			w.ok(w.v.RemoveXattr(me, ino, attrs.AccessACL))
+			w.ok(w.v.RemoveXattr(me, ino, attrs.AccessACL)) // as on a disk
 		})
 	}
 }
@@ -73,7 +75,7 @@ func TestDefaultACL(t *testing.T) {
 	const rules = "u::7 u:9:7 g::5 m::7 o::5"
 	w := newWorld(t, unwaited)
 	w.mkdir("d")
-	w.ok(w.v.SetXattr(me, w.walk("d"), defaultACL, aclOf(rules), 0))
+	w.ok(w.v.SetXattr(me, w.walk("d"), attrs.DefaultACL, aclOf(rules), 0))
 	op := &fs.Op{UID: 7, GID: 8, Umask: 0o077}
 	f, _, err := w.v.Create(op, w.walk("d"), "f", syscall.O_RDWR, 0o664)
 	w.ok(err)
@@ -92,7 +94,7 @@ func TestDefaultACL(t *testing.T) {
 		{"symlink", link, syscall.S_IFLNK | 0o777, "", ""},
 	} {
 		assert.Equal(t, c.e.Attr.Mode, c.mode, c.name, "mode")
-		for xattr, want := range map[string]string{accessACL: c.access, defaultACL: c.def} {
+		for xattr, want := range map[string]string{attrs.AccessACL: c.access, attrs.DefaultACL: c.def} {
 			got, err := w.v.GetXattr(me, c.e.Ino, xattr)
 			if want == "" {
 				w.is(err, syscall.ENODATA)
@@ -101,7 +103,7 @@ func TestDefaultACL(t *testing.T) {
 			}
 		}
 	}
-	w.is(w.v.SetXattr(me, f.Ino, defaultACL, aclOf(rules), 0), syscall.EACCES)
+	w.is(w.v.SetXattr(me, f.Ino, attrs.DefaultACL, aclOf(rules), 0), syscall.EACCES)
 }
 
 func TestBrokenACLs(t *testing.T) {
@@ -113,6 +115,6 @@ func TestBrokenACLs(t *testing.T) {
 		"no owner": aclOf("g::5 o::0"), "named without a mask": aclOf("u::7 u:9:6 g::5 o::0"),
 		"permissions": aclOf("u::8 g::5 o::0"),
 	} {
-		assert.Equal(t, fs.Errno(w.v.SetXattr(me, w.walk("d"), accessACL, value, 0)), syscall.EINVAL, name)
+		assert.Equal(t, fs.Errno(w.v.SetXattr(me, w.walk("d"), attrs.AccessACL, value, 0)), syscall.EINVAL, name)
 	}
 }

@@ -1,10 +1,10 @@
 package cache
 
 import (
-	"math"
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -115,7 +115,7 @@ func (v *Tx) setAttr(ino table.Ino, in *fs.SetAttr) {
 	}
 	n := v.table.Edit(ino)
 	if in.Mode != nil {
-		chmod(n, *in.Mode)
+		attrs.Chmod(n, *in.Mode)
 	}
 	if in.UID != nil || in.GID != nil {
 		chown(n, in)
@@ -221,18 +221,6 @@ const blockSize = 4096
 // timeOf is the time that a clock's nanoseconds since 1970 stand for.
 func timeOf(ns int64) time.Time { return time.Unix(0, ns) }
 
-// nanoseconds is the way back, for times that did not come from a clock: one that 64
-// bits cannot say, which is before 1678 or after 2262, is the nearest that they can.
-func nanoseconds(t time.Time) int64 {
-	switch {
-	case t.Before(timeOf(math.MinInt64)):
-		return math.MinInt64
-	case t.After(timeOf(math.MaxInt64)):
-		return math.MaxInt64
-	}
-	return t.UnixNano()
-}
-
 // losesRights is op.KillPriv for the calls with which the kernel does not say
 // it: who is not root has no right to keep set-user-id bits.
 func losesRights(op *fs.Op) bool { return op.KillPriv || op.UID != 0 }
@@ -252,5 +240,5 @@ func dropPrivileges(n *table.Inode) {
 	if n.Mode&0o010 != 0 {
 		n.Mode &^= syscall.S_ISGID
 	}
-	setXattr(n, capXattr, nil)
+	attrs.Set(n, capXattr, nil)
 }

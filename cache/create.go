@@ -3,6 +3,7 @@ package cache
 import (
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -160,7 +161,7 @@ func (v *Volume) newInode(op *fs.Op, parent *table.Inode, mode uint32) *table.In
 		}
 	}
 	if !n.IsSymlink() {
-		inherit(n, parent, op.Umask&0o777)
+		attrs.Inherit(n, parent, op.Umask&0o777)
 	}
 	return n
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -128,7 +129,7 @@ func (v *Volume) killRights(oi *openInode, kill bool) error {
 		if kill {
 			dropPrivileges(n)
 		}
-		setXattr(n, capXattr, nil)
+		attrs.Set(n, capXattr, nil)
 		v.AttrChanged(oi.ino)
 		return nil
 	})

@@ -41,7 +41,7 @@ func (v *Volume) unload(limit int) (known int) {
 			return v.update(func(v *Tx) error { return do(v.Tx) })
 		},
 		EmptyDirs: v.caps.EmptyDirs,
-		HasOwn:    v.hasOwnXattrs,
+		HasOwn:    v.attrs().HasOwnXattrs,
 		Freed:     v.store.Remove,
 	}.Run(v.ctx, limit)
 	if err != nil {

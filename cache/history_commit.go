@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -181,9 +182,9 @@ func (c *committed) compare(path string, at providers.Locator, want *providers.I
 		if n == nil || !n.IsDir() {
 			c.items = append(c.items, item{path: path, mode: modeDir | 0o755})
 		}
-	case n != nil && n.Origin.ContentVersion == n.ContentVersion && n.Origin.Version.Matches(want.Version) && !n.Writing && takeMode(n.Mode, want.Attr) == n.Mode:
+	case n != nil && n.Origin.ContentVersion == n.ContentVersion && n.Origin.Version.Matches(want.Version) && !n.Writing && attrs.TakeMode(n.Mode, want.Attr) == n.Mode:
 	default:
-		it := item{path: path, mode: takeMode(modeRegular|0o644, want.Attr), attr: want.Attr,
+		it := item{path: path, mode: attrs.TakeMode(modeRegular|0o644, want.Attr), attr: want.Attr,
 			src: contentSource{kind: contentPast, revision: c.revision, at: at, size: want.Size}}
 		if want.Kind == providers.KindSymlink {
 			target, err := targetOf(c.ctx, c.tree, at)
@@ -279,7 +280,7 @@ func (v *Volume) openPast(src contentSource) (io.ReadCloser, int64, error) {
 // hasPast reports whether a file has the content of a revision, and may be
 // executed as that one.
 func (v *Volume) hasPast(ctx context.Context, it item, ino table.Ino, n table.Inode) (bool, error) {
-	if it.src.size != n.Size || takeMode(n.Mode, it.attr) != n.Mode {
+	if it.src.size != n.Size || attrs.TakeMode(n.Mode, it.attr) != n.Mode {
 		return false, nil
 	}
 	theirs, _, err := v.openSource(it.src)

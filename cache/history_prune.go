@@ -142,7 +142,7 @@ func (v *Volume) reachOf(s State, before bool) error {
 	defer locked.unlock()
 	last, _ := strconv.ParseInt(string(locked.table.Get(history.PrunedKey)), 16, 64)
 	switch {
-	case last == 0, s.Time.IsZero() && (before || !s.Before), !s.Time.IsZero() && nanoseconds(s.Time) >= last:
+	case last == 0, s.Time.IsZero() && (before || !s.Before), !s.Time.IsZero() && table.Nanoseconds(s.Time) >= last:
 		return nil
 	}
 	return fmt.Errorf("what happened up to %s is not known any more", timeOf(last).Format(time.RFC3339))

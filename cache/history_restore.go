@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -282,7 +283,7 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 			return syscall.EISDIR
 		case old != nil && old.Mode&modeType == n.Mode&modeType:
 			n.Mode, n.UID, n.GID, n.Xattrs = old.Mode, old.UID, old.GID, old.Xattrs
-			n.Mode = takeMode(n.Mode, it.attr)
+			n.Mode = attrs.TakeMode(n.Mode, it.attr)
 		}
 		fill(v, n)
 		if old != nil {

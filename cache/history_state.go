@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
 // State is what a state of the past is called by: one of Version, Time, Event,
@@ -102,7 +103,7 @@ func (v *Volume) cutAtVersion(s State) (uint64, error) {
 }
 
 func (v *Volume) cutAtTime(ctx context.Context, s State) (uint64, error) {
-	cut, at := ^uint64(0), nanoseconds(s.Time)
+	cut, at := ^uint64(0), table.Nanoseconds(s.Time)
 	if s.Before && at > math.MinInt64 {
 		at--
 	}

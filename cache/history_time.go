@@ -39,7 +39,7 @@ const maxDepth = 4096
 func (v *Volume) pastBefore(ctx context.Context, cut uint64, s State) (*past, error) {
 	p := &past{v: v, first: map[table.Ino]event{}, names: map[table.Link]*holder{}, known: map[table.Ino]struct{}{}}
 	if !s.Time.IsZero() {
-		p.after = nanoseconds(s.Time)
+		p.after = table.Nanoseconds(s.Time)
 		p.until = p.after
 	}
 	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *history.Record) {

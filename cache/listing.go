@@ -260,7 +260,7 @@ func (v *View) dirNews(rec table.Name, r *providers.Info) bool {
 	if n == nil || n.AttrGen != b.AttrGen {
 		return false
 	}
-	return v.dirDiffers(n, r)
+	return v.attrs().Differs(n, r)
 }
 
 // missing finds the names that the backend had and does not have any more.

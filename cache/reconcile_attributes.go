@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -21,15 +22,10 @@ import (
 // writing: what is written carries all attributes with it, so they are asked for.
 // Of an entry with Untold, which may be a directory, only the rest is unknown.
 
-// attrsUnknown reports whether an entry of a listing may be more than it says.
-func (v *Volume) attrsUnknown(info *providers.Info) bool {
-	return !v.caps.ListComplete && (info.Untold != 0 || info.Kind == providers.KindFile && info.Attr.Valid == 0)
-}
-
 // keepKnownKind gives an entry of a listing the kind that it is known to have: a
 // version is what it was.
 func (v *Volume) keepKnownKind(rec table.Name, info *providers.Info) {
-	if b := rec.Remote; b != nil && b.Kind == providers.KindSymlink && v.attrsUnknown(info) && b.Version.Matches(info.Version) {
+	if b := rec.Remote; b != nil && b.Kind == providers.KindSymlink && v.attrs().Unknown(info) && b.Version.Matches(info.Version) {
 		info.Kind = b.Kind
 	}
 }
@@ -109,17 +105,17 @@ func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.
 	n := v.table.Edit(x)
 	n.AttrsUnknown = false
 	if !ours {
-		if len(sentXattrs(n.Xattrs)) == 0 { // of an inode with unknown attributes none was changed
-			v.takeXattrs(n, &info)
+		if len(attrs.Sent(n.Xattrs)) == 0 { // of an inode with unknown attributes none was changed
+			v.attrs().TakeXattrs(n, &info)
 		}
 		return
 	}
 	fresh := v.inodeOf(info)
-	if n.Mode == fresh.Mode && n.UID == fresh.UID && n.GID == fresh.GID && n.Mtime == fresh.Mtime && sameXattrs(n, fresh) {
+	if n.Mode == fresh.Mode && n.UID == fresh.UID && n.GID == fresh.GID && n.Mtime == fresh.Mtime && attrs.SameSent(n, fresh) {
 		return
 	}
 	n.Mode, n.UID, n.GID = fresh.Mode, fresh.UID, fresh.GID
-	v.takeXattrs(n, &info)
+	v.attrs().TakeXattrs(n, &info)
 	if n.ContentVersion == tree.MissingVersion(n) || n.State == table.None { // the time of a change of ours is right
 		n.Mtime = fresh.Mtime
 	}

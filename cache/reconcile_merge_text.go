@@ -8,6 +8,7 @@ import (
 	iofs "io/fs"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -67,7 +68,7 @@ func (s *sides) putUnion(was *table.Inode, ours bool) {
 	s.put(s.union.newContent)
 	n := s.tx.table.Edit(x)
 	if n.Mode = was.Mode; !ours {
-		n.Mode = takeMode(was.Mode, s.theirs.Attr)
+		n.Mode = attrs.TakeMode(was.Mode, s.theirs.Attr)
 	}
 	s.used = append(s.used, x)
 	s.shown(s.tx, s.l)

@@ -147,7 +147,7 @@ func (s *sides) fresh(old table.Ino) (table.Ino, *table.Inode) {
 	v := s.tx
 	n := v.inodeOf(*s.theirs)
 	if was := v.table.Inode(old); was != nil && was.Kind() == n.Kind() && !n.IsDir() {
-		v.inheritAttr(n, was, s.theirs)
+		v.attrs().Inherit(n, was, s.theirs)
 		n.Mtime = table.Latest(n.Mtime, was.Mtime.Next())
 		n.Ctime = v.stamp()
 	} else if was == nil && s.theirs.ModTime().IsZero() {
@@ -207,7 +207,7 @@ func (s *sides) renew() {
 	old := v.table.Edit(x)
 	before := pastNow(v.View, x, old)
 	n := v.inodeOf(*s.theirs)
-	v.inheritAttr(n, old, s.theirs)
+	v.attrs().Inherit(n, old, s.theirs)
 	old.Mode, old.UID, old.GID, old.Size, old.Blocks, old.Xattrs = n.Mode, n.UID, n.GID, n.Size, n.Blocks, n.Xattrs
 	old.Mtime, old.Ctime = table.Latest(n.Mtime, old.Mtime.Next()), v.stamp()
 	old.Metadata, old.AttrsUnknown, old.Untold, old.Target, old.Origin = n.Metadata, n.AttrsUnknown, n.Untold, "", table.Origin{}
@@ -229,53 +229,19 @@ func (s *sides) renew() {
 // others.
 func (s *sides) takeDirAttrs() {
 	x := s.rec.Remote.Ino
-	if s.tx.dirDiffers(s.tx.table.Inode(x), s.theirs) {
+	if s.tx.attrs().Differs(s.tx.table.Inode(x), s.theirs) {
 		s.takeAttr(x)
 	}
 }
 
-// dirDiffers reports whether the backend tells attributes of a directory that it does
-// not have here.
-func (v *View) dirDiffers(n *table.Inode, r *providers.Info) bool {
-	fresh := v.inodeOf(*r)
-	return r.Attr.Valid.Has(providers.AttrMode) && fresh.Mode&sentMode != n.Mode&sentMode ||
-		r.Attr.Valid.Has(providers.AttrOwner) && v.o.MapIDs && (fresh.UID != n.UID || fresh.GID != n.GID) ||
-		r.Untold != n.Untold ||
-		v.keepsXattrs() && r.Attr.Valid != 0 && r.Untold == 0 && !sameXattrs(n, fresh)
-}
-
 // takeAttr gives an inode the attributes that the backend has of it.
 func (s *sides) takeAttr(x table.Ino) {
-	v, r := s.tx, s.theirs
-	n, fresh := v.table.Edit(x), v.inodeOf(*r)
-	if !n.IsSymlink() {
-		n.Mode = takeMode(n.Mode, r.Attr)
-	}
-	if r.Attr.Valid.Has(providers.AttrOwner) && v.o.MapIDs {
-		n.UID, n.GID = fresh.UID, fresh.GID
-	}
-	if !n.IsDir() && r.Attr.Valid.Has(providers.AttrModTime) {
-		n.Mtime = table.Latest(n.Mtime, fresh.Mtime)
-	}
-	if n.IsDir() && n.Untold != 0 && r.Untold == 0 {
-		n.Xattrs = ownXattrs(n.Xattrs) // whatever else is told of it, there are none left
-	}
-	n.Metadata, n.AttrsUnknown, n.Untold, n.Ctime = r.Metadata, v.attrsUnknown(r), r.Untold, v.stamp()
-	v.takeXattrs(n, r)
+	v := s.tx
+	n := v.table.Edit(x)
+	v.attrs().Take(n, s.theirs)
+	n.Ctime = v.stamp()
 	v.Later(func() { v.notifier().AttrChanged(ino(x)) })
 	s.report.Changed++
-}
-
-// inheritAttr keeps what the backend does not.
-func (v *Volume) inheritAttr(n, was *table.Inode, r *providers.Info) {
-	if !n.IsSymlink() {
-		n.Mode = takeMode(was.Mode, r.Attr)
-	}
-	if !r.Attr.Valid.Has(providers.AttrOwner) || !v.o.MapIDs {
-		n.UID, n.GID = was.UID, was.GID
-	}
-	n.Xattrs = was.Xattrs
-	v.takeXattrs(n, r)
 }
 
 // refresh: only attributes have changed there, or nothing but the version.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -270,7 +271,7 @@ func (v *Tx) setBack(at providers.Locator, old *providers.Info) {
 // attrIsOurs makes attributes that are not what the backend had a change, as the content
 // is one already.
 func (v *Tx) attrIsOurs(x table.Ino, had providers.Attr) {
-	if n := v.table.Inode(x); n != nil && takeMode(n.Mode, had) != n.Mode {
+	if n := v.table.Inode(x); n != nil && attrs.TakeMode(n.Mode, had) != n.Mode {
 		v.table.Edit(x).AttrGen++
 	}
 }

@@ -2,15 +2,17 @@ package cache
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // maxXattrs bounds names and values of an inode together, in bytes.
@@ -18,15 +20,10 @@ const maxXattrs = 1 << 20
 
 // keepsXattr refuses what belongs to no name space that is kept.
 func keepsXattr(name string) error {
-	if isACL(name) {
-		return nil
+	if !attrs.HasSpace(name) {
+		return fs.ErrUnsupported
 	}
-	for _, space := range []string{"user.", "trusted.", "security."} {
-		if len(name) > len(space) && strings.HasPrefix(name, space) {
-			return nil
-		}
-	}
-	return fs.ErrUnsupported
+	return nil
 }
 
 // GetXattr implements fs.Volume.
@@ -74,13 +71,13 @@ func (v *Volume) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, flag
 			return syscall.ENODATA
 		case sizeOf(n.Xattrs)-len(old)+len(name)+len(value) > maxXattrs:
 			return syscall.ENOSPC
-		case isACL(name):
+		case attrs.IsACL(name):
 			return v.setACL(op, i, name, value)
 		}
 		if err := v.hasRoom(n, name, value); err != nil {
 			return err
 		}
-		setXattr(v.table.Edit(i), name, append([]byte{}, value...))
+		attrs.Set(v.table.Edit(i), name, append([]byte{}, value...))
 		v.xattrChanged(i, name)
 		return nil
 	})
@@ -92,23 +89,6 @@ func sizeOf(xattrs map[string][]byte) int {
 		sum += len(name) + len(value)
 	}
 	return sum
-}
-
-// setXattr gives an inode that may be edited a value, nil for none. The map is
-// shared with what the table has, so it is not changed in place.
-func setXattr(n *table.Inode, name string, value []byte) {
-	if _, there := n.Xattrs[name]; !there && value == nil {
-		return
-	}
-	n.Xattrs = maps.Clone(n.Xattrs)
-	if value == nil {
-		delete(n.Xattrs, name)
-		return
-	}
-	if n.Xattrs == nil {
-		n.Xattrs = map[string][]byte{}
-	}
-	n.Xattrs[name] = value
 }
 
 // ListXattr implements fs.Volume.
@@ -123,7 +103,7 @@ func (v *Volume) ListXattr(op *fs.Op, ino fs.Ino) (names []string, err error) {
 		}
 		return err
 	})
-	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, theirs) }), err
+	return slices.DeleteFunc(names, attrs.IsForeign), err
 }
 
 // RemoveXattr implements fs.Volume.
@@ -141,13 +121,102 @@ func (v *Volume) RemoveXattr(op *fs.Op, ino fs.Ino, name string) error {
 			return err
 		}
 		if _, there := n.Xattrs[name]; !there {
-			if isACL(name) {
+			if attrs.IsACL(name) {
 				return nil // as a disk does: every file has the ACL that its mode is
 			}
 			return syscall.ENODATA
 		}
-		setXattr(v.table.Edit(i), name, nil)
+		attrs.Set(v.table.Edit(i), name, nil)
 		v.xattrChanged(i, name)
 		return nil
 	})
+}
+
+// setACL stores an ACL, or turns one that says no more than a mode into the mode.
+func (v *Tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
+	if !attrs.ValidACL(value) {
+		return syscall.EINVAL
+	}
+	n := v.table.Edit(ino)
+	if n.IsSymlink() {
+		return syscall.EOPNOTSUPP
+	}
+	if err := v.hasRoom(n, name, value); err != nil {
+		return err
+	}
+	value = append([]byte{}, value...)
+	if name == attrs.DefaultACL {
+		if !n.IsDir() {
+			return syscall.EACCES
+		}
+		attrs.Set(n, name, value)
+		v.xattrChanged(ino, name)
+		return nil
+	}
+	mode := n.Mode&^0o777 | attrs.ACL(value).Mode()
+	if op.KillPriv {
+		mode &^= syscall.S_ISGID // the caller is not in the group
+	}
+	if attrs.ACL(value).Minimal() {
+		value = nil
+	}
+	attrs.Set(n, name, value)
+	if mode == n.Mode {
+		v.xattrChanged(ino, name)
+		return nil
+	}
+	n.Mode = mode
+	v.AttrChanged(ino)
+	return nil
+}
+
+// xattrChanged follows a change of one by a program.
+func (v *Tx) xattrChanged(ino table.Ino, name string) {
+	if v.attrs().KeepsXattrs() && attrs.IsShared(name) {
+		v.AttrChanged(ino)
+		return
+	}
+	v.table.Edit(ino).Ctime = v.stamp()
+}
+
+// hasRoom refuses what the backend could not have. What is made in a directory may have
+// its default ACL twice.
+func (v *View) hasRoom(n *table.Inode, name string, value []byte) error {
+	setter, ok := providers.As[providers.AttrSetter](v.p)
+	if !ok || !v.attrs().KeepsXattrs() || !attrs.IsShared(name) || v.StaysLocal(n) {
+		return nil
+	}
+	all := attrs.Sent(n.Xattrs)
+	all[name] = value
+	if name == attrs.DefaultACL && all[attrs.AccessACL] == nil {
+		all[attrs.AccessACL] = value
+	}
+	if err := setter.Fits(providers.Attr{Valid: providers.AttrXattrs, Xattrs: all}, n.Metadata); err != nil {
+		return fmt.Errorf("%w: the backend has no room for it: %w", syscall.ENOSPC, err)
+	}
+	return nil
+}
+
+// askXattrs waits until the extended attributes of an inode are known: those of
+// which a listing said that there are some, and for who changes them, all.
+func (v *Volume) askXattrs(op *fs.Op, x table.Ino, name string, change bool) error {
+	if !v.attrs().KeepsXattrs() || name != "" && !attrs.IsShared(name) {
+		return nil
+	}
+	vague := func() bool {
+		locked := v.lock()
+		defer locked.unlock()
+		n := locked.table.Inode(x)
+		return n != nil && n.AttrsUnknown && (n.Untold != 0 || change)
+	}
+	if !vague() {
+		return nil
+	}
+	if err := v.fetchAttrsToWrite(op, x); err != nil {
+		return err
+	}
+	if vague() {
+		return fmt.Errorf("%w, which has not told its extended attributes", fs.ErrUnavailable)
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -25,8 +26,8 @@ func (w *world) xattrs(path string) string {
 	for _, name := range names {
 		value, err := w.v.GetXattr(me, w.walk(path), name)
 		w.ok(err)
-		if isACL(name) {
-			value = fmt.Appendf(nil, "%o", acl(value).mode())
+		if attrs.IsACL(name) {
+			value = fmt.Appendf(nil, "%o", attrs.ACL(value).Mode())
 		}
 		all = append(all, fmt.Sprintf("%s=%s", name, value))
 	}
@@ -70,8 +71,8 @@ func TestXattrsReachOthers(t *testing.T) {
 		w.tag("d/f", "user.x=y trusted.here=z")
 		w.tag("g", "user.g=1")
 		w.ok(w.v.RemoveXattr(me, w.walk("d"), "user.gone"))
-		w.ok(w.v.SetXattr(me, w.walk("g"), accessACL, aclOf("u::6 u:9:6 g::4 m::6 o::0"), 0))
-		w.ok(w.v.SetXattr(me, w.walk("e"), defaultACL, aclOf("u::7 u:9:7 g::5 m::7 o::5"), 0))
+		w.ok(w.v.SetXattr(me, w.walk("g"), attrs.AccessACL, aclOf("u::6 u:9:6 g::4 m::6 o::0"), 0))
+		w.ok(w.v.SetXattr(me, w.walk("e"), attrs.DefaultACL, aclOf("u::7 u:9:7 g::5 m::7 o::5"), 0))
 		mode := uint32(0o600)
 		_, err := w.v.SetAttr(me, w.walk("d/f"), nil, &fs.SetAttr{Mode: &mode})
 		w.ok(err)
@@ -82,7 +83,7 @@ func TestXattrsReachOthers(t *testing.T) {
 		o.ok(o.rename("g", "h"))
 		for path, want := range map[string]string{
 			"moved": "user.d=1", "moved/f": "user.x=y", "plain": "",
-			"h": accessACL + "=660 user.g=1", "e": defaultACL + "=775",
+			"h": attrs.AccessACL + "=660 user.g=1", "e": attrs.DefaultACL + "=775",
 		} {
 			assert.Equal(t, o.xattrs(path), want, "there,", path)
 		}
@@ -116,7 +117,7 @@ func TestXattrsWithoutRoom(t *testing.T) {
 	if w.is(err, syscall.ENOSPC); !strings.Contains(fmt.Sprint(err), "107 bytes of extended attributes, 100 fit") {
 		t.Errorf("got %v", err)
 	}
-	w.is(w.v.SetXattr(me, w.walk("d"), defaultACL, aclOf("u::7 u:9:7 g::5 m::7 o::5"), 0), syscall.ENOSPC) // d/sub would have it twice
+	w.is(w.v.SetXattr(me, w.walk("d"), attrs.DefaultACL, aclOf("u::7 u:9:7 g::5 m::7 o::5"), 0), syscall.ENOSPC) // d/sub would have it twice
 	w.ok(w.v.SetXattr(me, w.walk("f"), "trusted.large", large, 0))
 	w.ok(w.v.SetXattr(me, w.walk("out"), "user.large", []byte(strings.Repeat("v", 200)), 0))
 	w.ok(w.v.SetXattr(me, w.walk("f"), "user.x", large, 0)) // in place of what was there
@@ -167,7 +168,7 @@ func TestXattrsAreAskedForOnce(t *testing.T) {
 func TestForeignXattrsStay(t *testing.T) {
 	theirs := map[string][]byte{
 		"user.x": []byte("y"), "trusted.overlay.opaque": []byte("y"), "security.capability": []byte("z"),
-		accessACL: []byte("none"), "user." + strings.Repeat("n", 300): nil, "odd": nil, "user.a\x00b": nil,
+		attrs.AccessACL: []byte("none"), "user." + strings.Repeat("n", 300): nil, "odd": nil, "user.a\x00b": nil,
 	}
 	w := newWorld(t, func(w *world, _ *Options) {
 		_, err := w.p.Write(t.Context(), at("f"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(),

@@ -28,7 +28,7 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    144,
+	"cache files":                    142,
 	"cache lines":                    24363,
 	"cache.Tx methods":               69,
 	"cache.View methods":             68,

@@ -38,6 +38,18 @@ func TimeOf(t time.Time) Time {
 // Stamp is the time of a clock in nanoseconds since 1970.
 func Stamp(ns int64) Time { return TimeOf(time.Unix(0, ns)) }
 
+// Nanoseconds is a time in nanoseconds since 1970, as a clock has it: one that 64
+// bits cannot say, which is before 1678 or after 2262, is the nearest that they can.
+func Nanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
 // Time is t as the rest of the program has it.
 func (t Time) Time() time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
 
