@@ -57,7 +57,7 @@ func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 		}
 	}
 	tell()
-	stop := v.engine.onArrival(tell)
+	stop := v.pending.OnArrival(tell)
 	defer func() { stop(); tell() }()
 	return v.unsavedError(v.drain(ctx))
 }
@@ -86,7 +86,7 @@ func (v *Volume) isUnsent() (unsent bool) {
 	defer locked.unlock()
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
 		h := v.engine.heldBack(locked, l, locked.Record(l))
-		unsent = h.isPending() || v.engine.beingWritten(locked, locked.Record(l))
+		unsent = h.isPending() || v.pending.IsBeingWritten(locked.View, locked.Record(l))
 		return !unsent
 	})
 	return unsent || v.o.Policy.Push && locked.table.Get(keyUnpushed) != nil
@@ -111,8 +111,8 @@ func (v *Volume) flushAllMetadata() error {
 	for _, ino := range open {
 		errs = append(errs, v.flushMetadata(ino))
 		locked = v.lock()
-		if n := locked.table.Inode(ino); n != nil && v.engine.unsaved[ino] >= 0 {
-			v.engine.flushed[ino], v.engine.overdue[ino] = n.ContentVersion, struct{}{}
+		if n := locked.table.Inode(ino); n != nil {
+			v.pending.SendOpen(ino, n)
 		}
 		locked.unlock()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -36,7 +37,7 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 // end, as that a program was writing it, goes in another round.
 func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport, err error) {
 	locked := v.lock()
-	due := v.engine.last
+	due := v.pending.Newest()
 	locked.unlock()
 	for idle := 0; ; {
 		next, err := v.commitRound(ctx, o, due)
@@ -61,34 +62,38 @@ func (v *Volume) commitRound(ctx context.Context, o CommitOptions, due uint64) (
 func (v *Volume) commitNames(ctx context.Context, due uint64) (CommitReport, error) {
 	e := &v.engine
 	locked := v.lock()
-	c, asked := &waiter{commit: true, names: map[table.Link]uint64{}}, map[table.Link]uint64{}
+	w, asked := &pending.Waiter{Commit: true, Names: map[table.Link]uint64{}}, map[table.Link]uint64{}
 	locked.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		if seq > due {
 			return false
 		}
 		asked[l] = seq
-		if !e.isLeftAlone(locked, l) {
-			c.names[l] = seq
+		if !v.pending.IsLeftAlone(locked.View, l) {
+			w.Names[l] = seq
 			e.forgive(locked, l)
 		}
 		return true
 	})
-	e.blocked, e.checked = nil, 0 // looked at anew
+	e.halt.err, e.halt.checked = nil, 0 // looked at anew
 	e.rouse(locked)
-	e.ask(locked)
-	e.addWaiter(locked, c)
+	v.pending.Ask()
+	v.pending.Add(locked.View, w)
 	locked.unlock()
-	stop := context.AfterFunc(ctx, func() { e.giveUp(c, context.Cause(ctx)) })
+	stop := context.AfterFunc(ctx, func() {
+		locked := v.lock()
+		defer locked.unlock()
+		v.pending.End(w, context.Cause(ctx))
+	})
 	defer stop()
-	err := v.late(v.waitFor(nil, c))
+	err := v.late(v.waitFor(nil, w))
 	locked = v.lock()
 	if err == nil {
-		err = e.blocked
+		err = e.halt.err
 	}
 	locked.unlock()
 	r := v.reportOf(asked)
 	locked = v.lock()
-	r.Conflicts = names(r.Conflicts, c.clashes)
+	r.Conflicts = names(r.Conflicts, w.Conflicts)
 	locked.unlock()
 	return r, err
 }

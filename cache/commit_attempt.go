@@ -20,7 +20,7 @@ import (
 //   - first the record of the set, with its operation. Each piece then puts some
 //     of the names beside it, and the attempts of these. After a kill in between
 //     the operation was never sent, and what there is of it is dropped;
-//   - what it left, name by name (set_note.go). After a kill in between the record
+//   - what it left, name by name (commit_outcome.go). After a kill in between the record
 //     is there still: the backend is asked once more, and all is noted again, which
 //     changes nothing of what was;
 //   - at the end, with all that holds for the set as a whole, the record goes.

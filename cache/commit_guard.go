@@ -90,7 +90,7 @@ func (s *set) guard() {
 		if _, there := s.source(p, n); there {
 			return false // no content goes
 		}
-		err := s.was.engine.weigh(s.was, p.Ino, n, total)
+		err := s.was.weigh(p.Ino, n, total)
 		if err == nil {
 			if n.Size <= s.was.o.Guard.MaxFile {
 				total += n.Size
@@ -104,19 +104,19 @@ func (s *set) guard() {
 }
 
 // weigh says why content does not go with a commit that brings so much already.
-func (e *engine) weigh(v *View, ino table.Ino, n *table.Inode, total int64) error {
-	g := &v.o.Guard
+func (f *snapshot) weigh(ino table.Ino, n *table.Inode, total int64) error {
+	g := &f.o.Guard
 	switch {
 	case g.isTooLarge(n.Size):
 		return g.tooLarge(n.Size)
 	case n.Size <= g.MaxFile && total+n.Size > g.MaxCommit && total > 0:
 		return g.tooMuch(n.Size)
 	}
-	if f, ok := e.found[ino]; ok {
-		if f.gen == n.ContentVersion && f.set == g.Secrets.needles() {
-			return f.err
+	if secret, ok := f.found[ino]; ok {
+		if secret.gen == n.ContentVersion && secret.set == g.Secrets.needles() {
+			return secret.err
 		}
-		delete(e.found, ino)
+		delete(f.found, ino)
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func TestFileGrowsTooLarge(t *testing.T) {
 	}
 	ino := table.Ino(w.walk("open"))
 	locked := w.v.lock()
-	w.v.engine.overdue[ino] = struct{}{} // as after Policy.MaxOpen
+	w.v.pending.SendOpen(ino, locked.table.Inode(ino)) // as after Policy.MaxOpen
 	locked.unlock()
 	w.commits("small: 1", "open")
 	w.ok(w.shut(o))

@@ -81,7 +81,7 @@ func (v *View) keepNameless(ino table.Ino, n *table.Inode) bool {
 	if _, known := v.kept.nowhere[ino]; known {
 		return true
 	}
-	if !v.engine.isUnsaved(v, ino) && !n.IsDir() && !n.IsSymlink() {
+	if !v.pending.IsUnsaved(ino) && !n.IsDir() && !n.IsSymlink() {
 		return false
 	}
 	v.kept.nowhere[ino] = struct{}{}
@@ -93,7 +93,7 @@ func (v *View) keepNameless(ino table.Ino, n *table.Inode) bool {
 func (v *Volume) keepState(oi lockedInode) *kept {
 	locked := v.lock()
 	k, n := locked.kept, locked.table.Inode(oi.ino)
-	if k == nil || n == nil || oi.f == nil || !k.wants(oi.ino) || !v.engine.isUnsaved(locked, oi.ino) {
+	if k == nil || n == nil || oi.f == nil || !k.wants(oi.ino) || !v.pending.IsUnsaved(oi.ino) {
 		locked.unlock()
 		return k
 	}

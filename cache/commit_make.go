@@ -74,7 +74,7 @@ func (e *engine) keepFound(was *snapshot) {
 	locked := e.v.lock()
 	defer locked.unlock()
 	maps.DeleteFunc(e.found, func(ino table.Ino, _ finding) bool {
-		_, holds := was.engine.found[ino]
+		_, holds := was.found[ino]
 		return !holds
 	})
 }
@@ -121,10 +121,10 @@ func (e *engine) mayCommit(s *set, due uint64) error {
 		err := v.judgeCommit(reason, unseen)
 		switch {
 		case err == nil:
-			e.blocked = nil
-			e.harmless(v.View, due)
+			e.halt.err = nil
+			e.halt.harmless(v.View, due)
 		case errors.Is(err, ErrMassDelete):
-			e.blocked = err
+			e.halt.err = err
 		}
 		return err
 	})

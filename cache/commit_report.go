@@ -50,7 +50,7 @@ func (e *engine) heldBack(v *View, l table.Link, rec table.Name) HeldBack {
 	}
 	n := v.table.Inode(rec.Ino)
 	switch {
-	case e.beingWritten(v, rec):
+	case v.pending.IsBeingWritten(v.View, rec):
 		h.Reason = "a program is writing it"
 	case n != nil && n.Suspect:
 		h.Reason = errSuspect.Error()
@@ -79,32 +79,13 @@ func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 	return r
 }
 
-// isLeftAlone reports whether a name waits for a program that writes it: what is on its
-// way does not.
-func (e *engine) isLeftAlone(v *View, l table.Link) bool {
-	return e.busy[l] == nil && e.beingWritten(v, v.Record(l))
-}
-
-// beingWritten reports whether a name's content is left alone because a program is
-// writing it.
-func (e *engine) beingWritten(v *View, rec table.Name) bool {
-	n := v.table.Inode(rec.Ino)
-	return n != nil && rec.Attempt == nil && carries(rec, n) && e.isOpen(v, rec.Ino, n)
-}
-
 // clashed tells the Commits that wait which of the names that they asked for are in
 // conflict: what is decided at once is not held back, and yet they are to say so.
 // unreported are the paths that none of them asked for. It is part of the update that
 // decides.
 func (e *engine) clashed(v *View, all []clash) (missed []string) {
 	for _, clash := range all {
-		heard := false
-		for c := range e.waiters {
-			if _, waits := c.names[clash.Link]; waits {
-				c.clashes = append(c.clashes, clash.path)
-				heard = heard || c.commit
-			}
-		}
+		heard := v.pending.Conflict(clash.Link, clash.path)
 		if e.sending && len(e.requests) > 0 {
 			r := e.requests[0]
 			r.clashes = append(r.clashes, clash.path)

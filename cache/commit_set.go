@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -24,8 +25,7 @@ import (
 // next set, as what is changed while it is sent.
 type set struct {
 	e     *engine
-	was   *View                   // of the moment that it is made of; nil: it is made
-	loose map[table.Ino]struct{}  // content that it takes as it is when it is read
+	was   *snapshot               // of the moment that it is made of; nil: it is made
 	names map[table.Link]*planned // what goes
 	order []*planned
 	after map[table.Ino]spot // where directories are when the set is done
@@ -76,14 +76,14 @@ type spot struct {
 // collect makes a set of the names that differ up to a place in the order, and of those
 // behind it that they depend on, as they were in the snapshot was.
 func (e *engine) collect(ctx context.Context, was *snapshot, due uint64) (*set, error) {
-	s := &set{e: e, was: was.View, loose: was.loose, names: map[table.Link]*planned{}, stays: map[table.Link]struct{}{}, until: was.next}
+	s := &set{e: e, was: was, names: map[table.Link]*planned{}, stays: map[table.Link]struct{}{}, until: was.next}
 	s.carry()
 	was.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		_, follows := was.engine.because[l]
+		_, follows := was.because[l]
 		switch {
 		case seq <= due || follows:
 			s.take(l)
-		case len(was.engine.because) == 0:
+		case len(was.because) == 0:
 			return false
 		}
 		e.goesOn(doesCollect, len(s.order), was.table.DirtyCount())
@@ -142,7 +142,7 @@ func (s *set) take(l table.Link) {
 // nobody knows yet.
 func (s *set) ignores(l table.Link) bool {
 	v, rec := s.was, s.was.Record(l)
-	if !v.ignoring() || rec.Remote != nil || rec.Ino == 0 || s.was.engine.beingWritten(s.was, rec) {
+	if !v.ignoring() || rec.Remote != nil || rec.Ino == 0 || s.was.isWriting(rec) {
 		return false
 	}
 	n := v.table.Inode(rec.Ino)
@@ -184,9 +184,9 @@ func newAfter() map[table.Ino]spot { return map[table.Ino]spot{table.Root: {ok: 
 
 // planned is what is to become of a name; nil when it is to stay out.
 func (s *set) planned(l table.Link) *planned {
-	v, e := s.was, &s.was.engine
+	v := s.was
 	rec := v.Record(l)
-	if t := e.jobs[l]; t != nil && t.state != jobIdle || e.beingWritten(v, rec) {
+	if _, held := v.held[l]; held || v.isWriting(rec) {
 		return nil
 	}
 	if rec.Local {
@@ -201,12 +201,12 @@ func (s *set) planned(l table.Link) *planned {
 	}
 	p.n = v.table.Inode(rec.Ino)
 	if n := p.n; n != nil {
-		if n.Suspect && (carries(rec, n) || !e.knows(v, rec.Ino, n)) {
+		if n.Suspect && (pending.Carries(rec, n) || !pending.IsKnown(v.View.View, rec.Ino, n)) {
 			return nil
 		}
 		p.Gen, p.AttrGen, p.Kind = n.ContentVersion, n.AttrGen, providers.KindFile
 		p.size, p.writing = n.Size, n.Writing
-		_, p.loose = s.loose[rec.Ino]
+		_, p.loose = v.loose[rec.Ino]
 		switch {
 		case n.IsDir():
 			p.Kind = providers.KindDir

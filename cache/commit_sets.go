@@ -43,9 +43,10 @@ func (v *Volume) commitSet(ctx context.Context, o CommitOptions, due uint64) (Co
 	for l := range e.jobs {
 		e.forgive(locked, l)
 	}
-	e.requests, e.stirred = append(e.requests, r), true
+	e.requests = append(e.requests, r)
+	v.pending.Stir()
 	locked.unlock()
-	e.wake()
+	e.v.pending.Kick()
 	var err error
 	select {
 	case <-r.done:
@@ -77,17 +78,17 @@ func (e *engine) commitSets() {
 	if e.sending || rests || locked.closed || e.resolveOld(locked) {
 		return
 	}
-	due := e.due
+	due := v.pending.Due()
 	if r != nil {
 		due = max(due, r.due)
 	}
 	first := uint64(0)
 	locked.table.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
-	halted := e.blocked != nil && !locked.massDelete.IsConfirmed(massdelete.Commit)
+	halted := e.halt.err != nil && !locked.massDelete.IsConfirmed(massdelete.Commit)
 	if r == nil && (first == 0 || first > due || halted) && locked.table.Get(keySet) == nil {
 		return
 	}
-	e.sending, e.stirred = true, false
+	e.sending, e.stirs = true, v.pending.Stirs()
 	if r != nil {
 		r.tried = true
 	}
@@ -125,14 +126,13 @@ func (e *engine) sentSet(r *request, report CommitReport, err error) {
 		e.reaches(locked)
 		v.fails(chores.Commit, nil)
 		e.moot, e.setErr = 0, nil
-		e.due = min(e.due, e.last) // what is left out waits for its own reason
 		e.idleSet(locked, report)
 	case errors.Is(err, errAgain):
 		if e.moot++; e.moot > maxTries {
 			e.pause(locked, pauseAfter(e.moot))
 		}
 		locked.unlock()
-		e.wake()
+		e.v.pending.Kick()
 		return
 	case errors.Is(err, ErrMassDelete):
 	default:
@@ -145,23 +145,22 @@ func (e *engine) sentSet(r *request, report CommitReport, err error) {
 		r.report, r.err = report, err
 		close(r.done)
 	}
-	e.reviewAll(locked)
-	arrival := e.arrival
+	v.pending.Review(locked.View)
 	locked.unlock()
-	if err == nil && arrival != nil {
-		arrival()
+	if err == nil {
+		v.pending.Arrived()
 	}
 	if err == nil && report.Committed && v.o.Policy.Push {
 		e.push()
 	}
-	e.wake()
+	e.v.pending.Kick()
 }
 
 // idleSet waits for a change when a set left nothing to send: what it left out would be
 // left out again, unless something has stirred since the set began.
 func (e *engine) idleSet(v *View, report CommitReport) {
-	if report.Changes == 0 && !e.stirred {
-		e.due = 0
+	if report.Changes == 0 && v.pending.Stirs() == e.stirs {
+		v.pending.Defer()
 		e.stalled(v)
 	}
 }
@@ -343,7 +342,7 @@ func (e *engine) holdName(l table.Link, err error) {
 		t.again = e.v.o.Now().Add(holdFor)
 	}
 	e.jobs[l] = t
-	e.reviewAll(locked)
+	e.v.pending.Review(locked.View)
 	locked.unlock()
 	e.hold(t)
 }

@@ -133,14 +133,10 @@ func around(do func(context.Context, *providers.Call, func(context.Context) erro
 }
 
 // waits reports whether a Commit waits for a name.
-func (w *world) waits(name string) (waits bool) {
+func (w *world) waits(name string) bool {
 	locked := w.v.lock()
 	defer locked.unlock()
-	for c := range w.v.engine.waiters {
-		_, is := c.names[table.Link{Dir: table.Root, Name: name}]
-		waits = waits || is
-	}
-	return waits
+	return w.v.pending.Awaits(table.Link{Dir: table.Root, Name: name})
 }
 
 // commitLater is a Commit in the background; when it has returned, over is true.
@@ -201,7 +197,7 @@ func TestCommitWaitsForWhatHasBegun(t *testing.T) {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return over.Load() || len(w.v.engine.waiters) == 2
+		return over.Load() || w.v.pending.Waiting() == 2
 	})
 	assert.False(t, over.Load(), "it has not waited:", *r, *failed)
 	open()

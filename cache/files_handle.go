@@ -103,7 +103,7 @@ func (f *file) bare() bool {
 func (f *file) unsent() bool {
 	locked := f.v.lock()
 	defer locked.unlock()
-	return f.v.engine.isUnsaved(locked, f.oi.ino)
+	return f.v.pending.IsUnsaved(f.oi.ino)
 }
 
 // staysHere reports whether the file has no name that the backend gets.

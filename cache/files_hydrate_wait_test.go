@@ -74,7 +74,7 @@ func TestOpenWaitsThroughAMove(t *testing.T) {
 				}
 				locked := w.v.lock()
 				defer locked.unlock()
-				return len(w.v.engine.waiters) > 0
+				return w.v.pending.Waiting() > 0
 			})
 			move()
 			assert.Equal(t, <-got, "changed", "it")

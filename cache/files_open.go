@@ -324,9 +324,9 @@ func (v *Volume) closeContent(oi *openInode, writer bool) error {
 		err = v.flush(oi, false)
 	}
 	locked := v.lock()
-	if writer && oi.writers == 0 && v.engine.isUnsaved(locked, oi.ino) {
-		v.engine.open(locked) // a new name without content: its close told nobody
-		v.engine.wake()
+	if writer && oi.writers == 0 && v.pending.IsUnsaved(oi.ino) {
+		v.pending.Open() // a new name without content: its close told nobody
+		v.pending.Kick()
 	}
 	last := oi.opens == 1
 	n := locked.table.Inode(oi.ino)

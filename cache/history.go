@@ -84,21 +84,21 @@ type historyState struct {
 	commands map[uint32]command       // by process id
 	kept     map[table.Link]time.Time // when content was last kept, for the last keepPause
 
-	mu      sync.Mutex // inside the volume's lock; guards what follows
-	pending map[table.Ino]pending
-	long    map[table.Link]struct{} // names that may have too many versions
-	moved   []table.Ino             // whose content was moved into the history
-	records int                     // in the table; -1: not counted yet
-	pruned  Pruned
-	kick    chan struct{}
-	swept   chan struct{} // closed when what belongs to nothing is gone
+	mu       sync.Mutex // inside the volume's lock; guards what follows
+	expected map[table.Ino]expected
+	long     map[table.Link]struct{} // names that may have too many versions
+	moved    []table.Ino             // whose content was moved into the history
+	records  int                     // in the table; -1: not counted yet
+	pruned   Pruned
+	kick     chan struct{}
+	swept    chan struct{} // closed when what belongs to nothing is gone
 
 	pruning sync.Mutex // outside the volume's lock; what is too much is given up once
 }
 
-// pending is a version whose content is looked at when it has been left alone
+// expected is a version whose content is looked at when it has been left alone
 // for a while.
-type pending struct {
+type expected struct {
 	id, gen uint64
 	due     time.Time
 }
@@ -111,7 +111,7 @@ type command struct {
 
 func (h *historyState) init() {
 	h.commands, h.kept = map[uint32]command{}, map[table.Link]time.Time{}
-	h.pending, h.long = map[table.Ino]pending{}, map[table.Link]struct{}{}
+	h.expected, h.long = map[table.Ino]expected{}, map[table.Link]struct{}{}
 	h.records, h.kick = -1, make(chan struct{}, 1)
 	h.swept = make(chan struct{})
 }

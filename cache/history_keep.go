@@ -27,7 +27,7 @@ const (
 	keepPause = 2 * time.Second
 	keepSmall = 4 << 20 // bytes that are copied while an open waits
 
-	maxPending = 1 << 16
+	maxExpected = 1 << 16
 )
 
 // The reasons that the history knows of itself; any other text will do.
@@ -92,7 +92,7 @@ func (v *Tx) recordNamed(l table.Link, ino table.Ino, why string) {
 	r := history.About(Written, why, l, ino, n)
 	r.New, r.Birth = true, v.now()
 	id := v.addRecord(r)
-	v.Later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
+	v.Later(func() { v.history.expect(ino, expected{id, r.Gen, v.o.Now().Add(keepPause)}) })
 }
 
 // recordVersion notes that the content of an inode is final.
@@ -112,7 +112,7 @@ func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	r.Prev, r.New = prev, old == nil && history.IsOfHere(n)
 	notePast(v, r, old, prev, ino, n)
 	id := v.addBehind(h, r)
-	v.Later(func() { v.history.expect(ino, pending{id, r.Gen, v.o.Now().Add(keepPause)}) })
+	v.Later(func() { v.history.expect(ino, expected{id, r.Gen, v.o.Now().Add(keepPause)}) })
 }
 
 // recordSent notes a new file that is about to be sent while its first writer has not
@@ -130,16 +130,16 @@ func (v *Tx) recordSent(ino table.Ino, a *table.Attempt) {
 
 // expect has the worker look at a version when it is due: when the first of
 // those that came in a row is.
-func (h *historyState) expect(ino table.Ino, p pending) {
+func (h *historyState) expect(ino table.Ino, p expected) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if old, ok := h.pending[ino]; ok {
+	if old, ok := h.expected[ino]; ok {
 		p.due = old.due
-	} else if len(h.pending) >= maxPending {
+	} else if len(h.expected) >= maxExpected {
 		return
 	}
-	h.pending[ino] = p
-	if len(h.pending) == 1 {
+	h.expected[ino] = p
+	if len(h.expected) == 1 {
 		h.wake()
 	}
 }

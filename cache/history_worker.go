@@ -42,7 +42,7 @@ func (v *Volume) keepDue() (next time.Duration, some bool) {
 		if v.ctx.Err() != nil {
 			return 0, false
 		}
-		if err := v.lookAt(d.ino, d.pending); err != nil {
+		if err := v.lookAt(d.ino, d.expected); err != nil {
 			errs = append(errs, fmt.Errorf("content %d: %w", d.ino, err))
 		}
 	}
@@ -54,10 +54,10 @@ func (v *Volume) keepDue() (next time.Duration, some bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	next = keepPause
-	for _, p := range h.pending {
+	for _, p := range h.expected {
 		next = min(next, max(p.due.Sub(v.o.Now()), 10*time.Millisecond))
 	}
-	return next, len(h.pending) > 0
+	return next, len(h.expected) > 0
 }
 
 // forgetMoved takes away the notes of moves that are done.
@@ -83,7 +83,7 @@ func (v *Volume) forgetMoved() {
 
 type due struct {
 	ino table.Ino
-	pending
+	expected
 }
 
 // takeDue takes what is due out of the map, the oldest first.
@@ -92,10 +92,10 @@ func (v *Volume) takeDue() (list []due) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := v.o.Now()
-	for ino, p := range h.pending {
+	for ino, p := range h.expected {
 		if !p.due.After(now) {
 			list = append(list, due{ino, p})
-			delete(h.pending, ino)
+			delete(h.expected, ino)
 		}
 	}
 	slices.SortFunc(list, func(a, b due) int { return a.due.Compare(b.due) })
@@ -104,10 +104,10 @@ func (v *Volume) takeDue() (list []due) {
 
 // lookAt hashes a version that was left alone, and copies it if it is too large
 // to be copied when it is changed.
-func (v *Volume) lookAt(ino table.Ino, p pending) error {
+func (v *Volume) lookAt(ino table.Ino, p expected) error {
 	n, busy := v.stillThere(ino, p)
 	if busy {
-		v.history.expect(ino, pending{p.id, p.gen, v.o.Now().Add(keepPause)})
+		v.history.expect(ino, expected{p.id, p.gen, v.o.Now().Add(keepPause)})
 		return nil
 	}
 	if n == nil {
@@ -139,7 +139,7 @@ func (v *Volume) setSum(id uint64, sum string) error {
 
 // stillThere is the inode when it is in the state of a version still, or else
 // whether to come again.
-func (v *Volume) stillThere(ino table.Ino, p pending) (n *table.Inode, busy bool) {
+func (v *Volume) stillThere(ino table.Ino, p expected) (n *table.Inode, busy bool) {
 	locked := v.lock()
 	defer locked.unlock()
 	n = locked.table.Inode(ino)

@@ -110,12 +110,60 @@ func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	locked := v.lock()
 	pull, commit := locked.massDelete.Confirm()
 	if commit {
-		v.engine.cleared = v.engine.last // what is deleted by now, due or not
+		v.engine.halt.cleared = v.pending.Newest() // what is deleted by now, due or not
 	}
 	locked.unlock()
-	v.engine.wake()
+	v.pending.Kick()
 	if !pull {
 		return PullReport{}, nil
 	}
 	return v.Pull(ctx, PullOptions{})
+}
+
+// commitHalt is why nothing is sent: what is due would delete too much. The lock of the
+// volume guards it.
+type commitHalt struct {
+	err     error  // nil: nothing is halted
+	checked uint64 // what was due when names that go one by one were looked at
+	cleared uint64 // deletions up to here were confirmed
+}
+
+// check asks the rule of massdelete.go before names go one by one, each time that more is
+// due.
+func (h *commitHalt) check(v *View) error {
+	due := v.pending.Due()
+	switch {
+	case v.engine.isUnguarded():
+		return nil
+	case h.checked >= due && (h.err == nil || !v.massDelete.IsConfirmed(massdelete.Commit)):
+		return h.err // as it was when this was looked at, over all that is due
+	}
+	deleted, inRoot, madeInRoot := massdelete.CountDue(v, due, h.cleared)
+	err := v.judgeCommit(massdelete.TooMuchForCommit(v, deleted, inRoot, madeInRoot))
+	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
+		return err
+	}
+	h.checked = due
+	if v.massDelete.IsConfirmed(massdelete.Commit) {
+		h.cleared = max(h.cleared, due)
+		v.passed(massdelete.Commit)
+	}
+	if err == nil {
+		h.harmless(v, due)
+	}
+	return err
+}
+
+// harmless ends a halt when what is due is not too much, and nothing else differs: what
+// was deleted is here again.
+func (h *commitHalt) harmless(v *View, due uint64) {
+	if due >= v.pending.Newest() && !v.massDelete.IsConfirmed(massdelete.Commit) {
+		v.passed(massdelete.Commit)
+	}
+}
+
+// isUnguarded reports whether no commit is ever too much: each change goes by itself.
+func (e *engine) isUnguarded() bool {
+	p := &e.v.o.Policy
+	return e.sets == nil && p.Commit == DueChange && p.Window <= 0
 }

@@ -57,7 +57,7 @@ func (v *View) learnAhead() {
 		locked := v.Volume.lock()
 		locked.learning = false
 		locked.unlock()
-		v.engine.wake()
+		v.pending.Kick()
 	})
 }
 

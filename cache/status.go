@@ -50,11 +50,12 @@ func (v *Volume) Status() Status {
 	defer locked.unlock()
 	e := &v.engine
 	now := v.o.Now()
-	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: len(e.unsaved), UnsavedBytes: e.total,
+	files, size := v.pending.Unsaved()
+	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: files, UnsavedBytes: size,
 		Halted: locked.massDelete.All(), Stale: v.belief.IsFailing(), Hidden: rules.Hidden(locked),
 		Revision: e.revision, Unpushed: locked.unpushedOf(),
 		Problems: append([]Problem(nil), locked.problems...), Failing: locked.failures()}
-	if since, any := e.oldest(locked); any {
+	if since, any := v.pending.Oldest(locked.View); any {
 		s.Oldest = now.Sub(since)
 	}
 	if e.failures > 0 && !e.reached.IsZero() {

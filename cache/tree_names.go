@@ -7,14 +7,7 @@ func (v *Tx) Marked(l table.Link, was, now uint64) {
 	if l.Name == v.o.IgnoreFile {
 		v.rulesMoved(l, now != 0)
 	}
-	switch {
-	case now == 0: // it was on its way
-		v.wakes = v.wakes || was != 0
-	case was == 0: // not due yet: see engine.open
-		v.wakes = v.wakes || v.engine.hurried(v.View)
-	default: // another state of what was on its way
-		v.wakes = v.wakes || was <= v.engine.due || v.engine.hurried(v.View)
-	}
+	v.wakes = v.wakes || v.pending.Marked(was, now)
 }
 
 // setLocal gives a name an inode, or none (0), for a request of the kernel.

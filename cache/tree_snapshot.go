@@ -3,6 +3,7 @@ package cache
 import (
 	"maps"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
@@ -15,10 +16,23 @@ import (
 // the table refuses.
 type snapshot struct {
 	*View
-	at    *tree.Snapshot
-	of    *Volume
-	loose map[table.Ino]struct{} // what is written and goes all the same; of a set
-	next  uint64                 // number of what comes later
+	at   *tree.Snapshot
+	of   *Volume
+	next uint64 // number of what comes later
+
+	writing map[table.Ino]struct{}  // content that is left alone because programs were writing it
+	loose   map[table.Ino]struct{}  // what is written and goes all the same; of a set
+	held    map[table.Link]struct{} // names that were under way, resting or held back
+	because map[table.Link]struct{} // names that are due although they differ only since
+	found   map[table.Ino]finding   // content that holds a secret
+}
+
+// isWriting reports whether content was left alone because a program was writing it.
+func (f *snapshot) isWriting(rec table.Name) bool {
+	return pending.IsBeingWritten(f.View.View, rec, func(ino table.Ino, _ *table.Inode) bool {
+		_, writing := f.writing[ino]
+		return writing
+	})
 }
 
 // takeSnapshot is the volume at this moment. Who has it calls end, soon. forSet has
@@ -26,31 +40,28 @@ type snapshot struct {
 func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	locked := v.lock()
 	defer locked.unlock()
-	loose := map[table.Ino]struct{}(nil)
+	f := &snapshot{of: v, at: locked.Snapshot(), next: locked.table.NextSeq(), writing: locked.beingWritten(),
+		held: map[table.Link]struct{}{}, because: v.pending.Because(), found: maps.Clone(v.engine.found)}
 	if forSet {
-		loose = locked.beginKeeping()
+		f.loose = locked.beginKeeping()
 	}
-	at := locked.Snapshot()
-	f := &snapshot{at: at, loose: loose, of: v, next: locked.table.NextSeq()}
-	then := &Volume{p: v.p, caps: v.caps, o: v.o}
-	f.View = &View{Volume: then, guardedState: &guardedState{View: at.View, table: at.Reader, open: locked.beingOpen(), massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
-	e := &then.engine
-	e.v, e.sets, e.memo = then, v.engine.sets, newMemo()
-	e.because, e.found = maps.Clone(v.engine.because), maps.Clone(v.engine.found)
-	e.jobs = map[table.Link]*job{}
 	for l, t := range v.engine.jobs {
-		e.jobs[l] = &job{link: l, state: t.state}
+		if t.state != jobIdle {
+			f.held[l] = struct{}{}
+		}
 	}
+	then := &Volume{p: v.p, caps: v.caps, o: v.o}
+	then.engine.sets, then.engine.memo = v.engine.sets, newMemo()
+	f.View = &View{Volume: then, guardedState: &guardedState{View: f.at.View, table: f.at.Reader, massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
 	return f
 }
 
-// beingOpen are the inodes that programs are writing, as the engine of a frozen volume
-// finds them.
-func (v *View) beingOpen() map[table.Ino]*openInode {
-	all := map[table.Ino]*openInode{}
-	for ino, oi := range v.open {
-		if n := v.table.Inode(ino); oi.writers > 0 && n != nil && v.engine.isOpen(v, ino, n) {
-			all[ino] = &openInode{writers: 1}
+// beingWritten is content that is left alone because programs are writing it.
+func (v *View) beingWritten() map[table.Ino]struct{} {
+	all := map[table.Ino]struct{}{}
+	for ino := range v.open {
+		if n := v.table.Inode(ino); n != nil && v.pending.IsOpen(ino, n) {
+			all[ino] = struct{}{}
 		}
 	}
 	return all

@@ -65,9 +65,10 @@ func (v *Tx) Committed() {
 		v.o.within(v)
 	}
 	v.engine.noted(v)
+	v.pending.Committed(v.View.View, v.own, v.Changed(), v.Unnamed())
 	v.weighChanged()
 	if v.wakes {
-		v.engine.wake()
+		v.pending.Kick()
 	}
 }
 

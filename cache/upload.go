@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,10 +27,9 @@ import (
 // A name that fails for now rests, one that fails for good is held, and neither
 // holds up any other that does not depend on it.
 //
-// With a provider that commits whole sets see batch.go instead.
+// With a provider that commits whole sets see commit_sets.go instead.
 type engine struct {
 	v     *Volume
-	kick  chan struct{} // somebody wants it to look
 	slots chan struct{} // one for each part on its way
 	sets  providers.Committer
 
@@ -43,19 +41,6 @@ type engine struct {
 	running []*job
 	bytes   int64  // that those send
 	ops     uint64 // operation ids given
-
-	last     uint64                  // the newest Seq
-	due      uint64                  // names up to this Seq are to be sent
-	windowed bool                    // a window is open
-	flushed  map[table.Ino]uint64    // the state that a program has closed
-	overdue  map[table.Ino]struct{}  // what is sent although a program goes on writing it
-	unsaved  map[table.Ino]int64     // bytes of content that the backend lacks
-	total    int64                   // the sum of unsaved
-	waiters  map[*waiter]struct{}    // who waits
-	arrival  func()                  // told without the lock when something has arrived
-	because  map[table.Link]struct{} // names that differ because of an operation: due with it
-	ages     []age                   // when changes began
-	writing  map[table.Ino]time.Time // open for writing since
 
 	beat     atomic.Int64          // when we last told who waits that bytes move
 	failures int                   // for now, in a row, of any name
@@ -76,12 +61,10 @@ type engine struct {
 	reached  time.Time
 
 	doing      doing
-	requests   []*request   // Commits of sets, in order
-	blocked    error        // why nothing is sent
-	checked    uint64       // what was due when that was looked at
-	cleared    uint64       // deletions up to here were confirmed
+	requests   []*request // Commits of sets, in order
+	halt       commitHalt
 	sending    bool         // a set is under way
-	stirred    bool         // since it began: what it leaves out may go by now
+	stirs      uint64       // of what is pending when it began: more, and what it leaves out may go by now
 	old        []table.Link // names with attempts of their own, although sets are sent
 	setErr     error        // why the last one failed
 	pushing    bool         // in the background
@@ -104,12 +87,9 @@ const (
 )
 
 func (e *engine) init(v *Volume) {
-	e.v, e.kick, e.slots = v, make(chan struct{}, 1), make(chan struct{}, partsAtOnce)
+	e.v, e.slots = v, make(chan struct{}, partsAtOnce)
 	e.jobs, e.busy, e.inodes = map[table.Link]*job{}, map[table.Link]*job{}, map[table.Ino]*job{}
 	e.found, e.larger = map[table.Ino]finding{}, map[table.Link]string{}
-	e.flushed, e.overdue, e.unsaved = map[table.Ino]uint64{}, map[table.Ino]struct{}{}, map[table.Ino]int64{}
-	e.because = map[table.Link]struct{}{}
-	e.waiters, e.writing = map[*waiter]struct{}{}, map[table.Ino]time.Time{}
 	e.resting, e.endRests = context.WithCancel(v.ctx)
 	locked := v.lock()
 	defer locked.unlock()
@@ -124,9 +104,7 @@ func (e *engine) init(v *Volume) {
 func (e *engine) resume(v *View) {
 	now := v.o.Now()
 	e.reached = now
-	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		e.count(v, l)
-		rec, _ := v.table.Name(l.Dir, l.Name)
+	v.pending.Resume(v.View, func(l table.Link, rec table.Name) {
 		if rec.Attempt != nil && rec.Attempt.Kind != attemptSet && e.sets != nil {
 			e.old = append(e.old, l)
 		}
@@ -138,26 +116,9 @@ func (e *engine) resume(v *View) {
 			t.tried = e.aspect(v, l)
 			e.jobs[l] = t
 		}
-		e.last = seq
-		return true
 	})
-	if e.last > 0 {
-		e.ages = append(e.ages, age{e.last, now})
-	}
-	if v.o.Policy.Commit == DueChange {
-		e.due = e.last // nobody knows how long it has waited
-	}
 	if rev := v.table.Get(keyRevision); rev != nil {
 		e.revision = providers.Revision(rev)
-	}
-}
-
-// wake has the engine look at what is to be done. It never blocks and needs no
-// lock.
-func (e *engine) wake() {
-	select {
-	case e.kick <- struct{}{}:
-	default:
 	}
 }
 
@@ -166,7 +127,7 @@ func (e *engine) loop() {
 	if e.v.o.ReadOnly {
 		return
 	}
-	e.wake()
+	e.v.pending.Kick()
 	tick := time.NewTicker(min(e.v.o.Policy.MaxOpen/4, housekeeping))
 	defer tick.Stop()
 	for {
@@ -175,7 +136,7 @@ func (e *engine) loop() {
 			return
 		case <-tick.C:
 			e.tidy()
-		case <-e.kick:
+		case <-e.v.pending.Kicked():
 		}
 		if e.sets != nil {
 			e.commitSets()
@@ -187,33 +148,14 @@ func (e *engine) loop() {
 	}
 }
 
-// noted follows each change of the table, once it is committed.
+// noted follows each change of the table, once it is committed: what is held back may
+// succeed in another state.
 func (e *engine) noted(v *Tx) {
-	if e.v == nil || len(v.Changed())+len(v.Unnamed()) == 0 {
-		return
-	}
-	for _, ino := range v.Unnamed() {
-		e.countInode(v.View, ino)
-	}
-	before := e.last
 	for _, l := range v.Changed() {
-		seq := e.count(v.View, l)
-		if seq > e.last {
-			e.last = seq
-			e.aged(v.View, seq)
-		}
-		if seq > before && v.own { // they may have got their numbers in another order
-			e.follows(v.View, l, seq)
-		}
-		if seq == 0 {
-			delete(e.because, l)
-		}
-		if t := e.jobs[l]; t != nil && t.state == jobHeld && (seq == 0 || t.tried != e.aspect(v.View, l)) {
-			delete(e.jobs, l) // another state: it may succeed
+		if t := e.jobs[l]; t != nil && t.state == jobHeld && (v.Record(l).Seq == 0 || t.tried != e.aspect(v.View, l)) {
+			delete(e.jobs, l)
 		}
 	}
-	e.open(v.View)
-	e.namesChanged(v.View, v.Changed()...)
 }
 
 // update is Volume.update for what an operation does.
@@ -225,64 +167,29 @@ func (e *engine) update(do func(*Tx) error) error {
 	})
 }
 
-// follows says that a name differs because of an operation: whoever waits for that waits
-// for it too.
-func (e *engine) follows(v *View, l table.Link, seq uint64) {
-	e.because[l] = struct{}{}
-	e.wake()
-	for c := range e.waiters {
-		if len(c.names) > 0 {
-			c.names[l] = seq
-		}
-	}
-}
-
-// onArrival has f called, one call at a time, when something has arrived at the
-// backend, until stop.
-func (e *engine) onArrival(f func()) (stop func()) {
-	locked := e.v.lock()
-	defer locked.unlock()
-	var calls sync.Mutex
-	over := false // guarded by calls
-	e.arrival = func() {
-		calls.Lock()
-		defer calls.Unlock()
-		if !over {
-			f()
-		}
-	}
-	return func() {
-		locked := e.v.lock()
-		e.arrival = nil
-		locked.unlock()
-		calls.Lock()
-		defer calls.Unlock()
-		over = true
-	}
-}
-
 // tidy does what must be done now and then: files that stay open are taken as
 // they are, and what was held for a while may be tried again.
 func (e *engine) tidy() {
-	for _, ino := range e.lingering() {
+	locked := e.v.lock()
+	lingering := e.v.pending.Lingering()
+	locked.unlock()
+	for _, ino := range lingering {
 		if err := e.v.flushMetadata(ino); err != nil {
 			e.v.o.Log.Warn("what a program writes cannot be taken into the table", "ino", ino, "err", err)
 			continue
 		}
 		locked := e.v.lock()
-		if n := locked.table.Inode(ino); n != nil {
-			if e.isUnsaved(locked, ino) {
-				e.flushed[ino], e.overdue[ino] = n.ContentVersion, struct{}{}
-				e.open(locked)
-				e.wake()
-			}
+		if n := locked.table.Inode(ino); n != nil && e.v.pending.IsUnsaved(ino) {
+			e.v.pending.SendOpen(ino, n)
+			e.v.pending.Open()
+			e.v.pending.Kick()
 		}
 		locked.unlock()
 	}
-	locked := e.v.lock()
+	locked = e.v.lock()
 	defer locked.unlock()
-	if e.blocked != nil {
-		e.checked = 0 // what was to be deleted may be back
+	if e.halt.err != nil {
+		e.halt.checked = 0 // what was to be deleted may be back
 	}
 	now := e.v.o.Now()
 	for l, t := range e.jobs {
@@ -290,7 +197,7 @@ func (e *engine) tidy() {
 			t.state = jobIdle
 			e.jobs[l] = t
 			if e.v.o.Policy.Commit == DueChange {
-				e.ask(locked)
+				e.v.pending.Ask()
 			}
 		}
 	}

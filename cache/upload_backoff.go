@@ -28,7 +28,7 @@ func (e *engine) rest(v *View, t *job, err error) {
 			t.state = jobIdle
 		}
 		locked.unlock()
-		e.wake()
+		e.v.pending.Kick()
 	})
 	if e.failures >= flaky && !e.paused {
 		e.pause(v, pauseAfter(e.failures-flaky))
@@ -44,7 +44,7 @@ func (e *engine) pause(v *View, d time.Duration) {
 		locked := e.v.lock()
 		e.paused = false
 		locked.unlock()
-		e.wake()
+		e.v.pending.Kick()
 	})
 }
 

@@ -68,13 +68,13 @@ func (e *engine) walk(v *View) {
 	if e.paused || e.looking || v.closed {
 		return
 	}
-	err := e.checkBlocked(v)
+	err := e.halt.check(v)
 	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
 		e.lookInto(v, unseen.Dirs)
 		return
 	}
-	if e.blocked = err; err != nil {
-		e.reviewAll(v)
+	if e.halt.err = err; err != nil {
+		v.pending.Review(v.View)
 		return
 	}
 	limit := maxRunning
@@ -87,16 +87,10 @@ func (e *engine) walk(v *View) {
 	defer func() { e.memo = nil }()
 	waiting := false // something could begin later
 	far := 0         // names in a row that wait for something far away
-	v.table.Dirty(0, func(seq uint64, l table.Link) bool {
+	v.pending.EachDue(v.View, func(l table.Link) bool {
 		if len(e.running) >= limit {
 			waiting = true
 			return false
-		}
-		if seq > e.due && len(e.because) == 0 {
-			return false
-		}
-		if _, follows := e.because[l]; seq > e.due && !follows {
-			return true
 		}
 		cut := e.cut
 		e.cut = false
@@ -147,7 +141,7 @@ func (e *engine) lookInto(v *View, dirs []table.Ino) {
 			e.pause(locked, pauseAfter(e.failures))
 		}
 		locked.unlock()
-		e.wake()
+		e.v.pending.Kick()
 	})
 }
 
@@ -196,18 +190,18 @@ func (e *engine) run(t *job) {
 	locked := v.lock()
 	e.stop(locked, t)
 	e.conclude(locked, t, err)
-	refused, arrival, left := t.state == jobHeld, e.arrival, e.left(locked, t.op)
+	refused, left := t.state == jobHeld, e.left(locked, t.op)
 	locked.unlock()
 	for _, dir := range left {
 		v.abandon(dir)
 	}
-	if err == nil && arrival != nil {
-		arrival()
+	if err == nil {
+		v.pending.Arrived()
 	}
 	if refused {
 		e.hold(t)
 	}
-	e.wake()
+	e.v.pending.Kick()
 }
 
 // stop takes a job from those that run.
@@ -251,9 +245,9 @@ func (e *engine) conclude(v *View, t *job, err error) {
 			t.state = jobIdle // that was about another state
 		}
 	}
-	e.namesChanged(v, t.link)
+	v.pending.NamesChanged(v.View, t.link)
 	if t.state == jobHeld && t.op.dir {
-		e.reviewAll(v) // what is in it waits in vain
+		v.pending.Review(v.View) // what is in it waits in vain
 	}
 }
 

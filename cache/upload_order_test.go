@@ -66,7 +66,7 @@ func (w *world) calm() bool {
 	locked := w.v.lock()
 	defer locked.unlock()
 	e := &w.v.engine
-	return len(e.running) == 0 && len(e.kick) == 0 && !e.sending
+	return len(e.running) == 0 && len(w.v.pending.Kicked()) == 0 && !e.sending
 }
 
 func TestOrder(t *testing.T) {
@@ -100,7 +100,7 @@ func TestOrder(t *testing.T) {
 			if c.overtakes {
 				w.until(func() bool { return len(calls.changes()) > 0 })
 			} else {
-				w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.engine.kick) == 0 })
+				w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.pending.Kicked()) == 0 })
 				assert.Equal(t, calls.changes(), "", "overtaken by")
 			}
 			open()
@@ -130,7 +130,7 @@ func TestCloseWaitsForEarlierNames(t *testing.T) {
 	w.do("mv a c")
 	<-reached
 	closed := async(func() { w.do("put n new") })
-	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.engine.waiters) == 1 })
+	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return w.v.pending.Waiting() == 1 })
 	select {
 	case <-closed:
 		t.Error("close returned before the rename had arrived")
@@ -156,7 +156,7 @@ func TestOneUploadPerFile(t *testing.T) {
 		w.write(o, fmt.Sprint(i+1), int64(i+1))
 		others.Go(func() { w.ok(o.File.Flush(me)) })
 	}
-	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.engine.waiters) == 6 })
+	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return w.v.pending.Waiting() == 6 })
 	open()
 	<-first
 	others.Wait()
@@ -366,7 +366,7 @@ func TestHeld(t *testing.T) {
 	w.backend("f: 3") // not yet
 	clock.pass(holdFor)
 	w.v.engine.tidy()
-	w.v.engine.wake()
+	w.v.pending.Kick()
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 	w.same()
 
@@ -409,7 +409,7 @@ func TestContendedName(t *testing.T) {
 	meddle.Store(false)
 	clock.pass(holdFor)
 	w.v.engine.tidy()
-	w.v.engine.wake()
+	w.v.pending.Kick()
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 	w.backend("g: 1")
 }
@@ -601,7 +601,7 @@ func TestCloseBesideAWriter(t *testing.T) {
 		locked := w.v.lock()
 		e.paused = paused
 		locked.unlock()
-		e.wake()
+		w.v.pending.Kick()
 	}
 	w.until(w.calm)
 	rest(true)
@@ -610,7 +610,7 @@ func TestCloseBesideAWriter(t *testing.T) {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return len(e.waiters) > 0
+		return w.v.pending.Waiting() > 0
 	})
 	w.write(other, "two", 0)
 	w.ok(w.v.flushMetadata(table.Ino(w.walk("f"))))
@@ -623,26 +623,25 @@ func TestCloseBesideAWriter(t *testing.T) {
 // A set that was due before one half of an exchange leaves the other half out.
 func TestHalfAnExchangeIsDue(t *testing.T) {
 	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
-		w := newWorld(t, store, has("d/x", "X", "d/s/y", "Y"), background)
+		w := newWorld(t, store, has("d/x", "X", "d/s/y", "Y"), background, func(_ *world, o *Options) {
+			o.Policy.Window, o.pause = time.Hour, newManual().pause // so that nothing is due by itself
+		})
 		w.local()
-		e := &w.v.engine
-		locked := w.v.lock()
-		e.paused = true
-		locked.unlock()
 		w.do("mkdir e", "put e/q 1")
-		locked = w.v.lock()
-		due := e.last
+		locked := w.v.lock()
+		w.v.engine.paused = true
+		w.v.pending.Ask()
 		locked.unlock()
 		w.do("swap d e")
 		locked = w.v.lock()
-		e.paused, e.due, e.stirred = false, due, false
+		w.v.engine.paused = false
 		locked.unlock()
-		e.wake()
+		w.v.pending.Kick()
 		w.until(func() bool { // it has been looked at
 			locked := w.v.lock()
 			defer locked.unlock()
 			rec := locked.Record(table.Link{Dir: table.Root, Name: "e"})
-			return e.due == 0 || rec.Remote != nil && rec.Remote.Ino == rec.Ino || e.sets == nil
+			return w.v.pending.Due() == 0 || rec.Remote != nil && rec.Remote.Ino == rec.Ino || w.v.engine.sets == nil
 		})
 		w.upload()
 		w.same()
@@ -791,7 +790,7 @@ func TestBackPressure(t *testing.T) {
 	<-reached
 	_, openToo := w.gate(providers.MethodWrite)
 	closed := async(func() { w.do("put b 123456789012") })
-	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.engine.waiters) == 1 })
+	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return w.v.pending.Waiting() == 1 })
 	select {
 	case <-closed:
 		t.Error("close did not wait")
@@ -1051,7 +1050,7 @@ func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
 		locked.unlock()
 		w.do("put "+names[0]+" one", "ln "+names[0]+" "+names[1])
 		locked = w.v.lock()
-		due := e.last
+		due := w.v.pending.Newest()
 		locked.unlock()
 		b.do = func() { w.write(w.open("f", syscall.O_RDWR), "two", 0) }
 		report, err := e.sendSet(w.Context(), nil, due)
@@ -1143,8 +1142,8 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 				w.write(f, c.content, 0)
 			}
 			locked = w.v.lock()
-			due := e.due
-			e.stirred = false
+			due := w.v.pending.Due()
+			e.stirs = w.v.pending.Stirs()
 			locked.unlock()
 			report, err := e.sendSet(w.Context(), nil, due)
 			if w.ok(err); report.Changes > 0 {
@@ -1160,7 +1159,7 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 			w.until(func() bool {
 				locked := w.v.lock()
 				defer locked.unlock()
-				return hasEnded(closed) || c.waits && len(e.waiters) == 1
+				return hasEnded(closed) || c.waits && w.v.pending.Waiting() == 1
 			})
 			if !c.over {
 				e.sentSet(nil, report, nil)
@@ -1227,7 +1226,7 @@ func TestReadingWhatIsBeingRenamed(t *testing.T) {
 			w.until(func() bool {
 				locked := w.v.lock()
 				defer locked.unlock()
-				return len(w.v.engine.waiters) == 1 || hasEnded(read)
+				return w.v.pending.Waiting() == 1 || hasEnded(read)
 			})
 			close(pauses.ends)
 			<-read
@@ -1285,7 +1284,7 @@ func hasEnded(done <-chan struct{}) bool {
 func TestSetIsComplete(t *testing.T) {
 	w := newWorld(t, repository, onlyAsked)
 	w.do("mkdir p", "put p/x 1")
-	due := w.v.engine.last
+	due := w.v.pending.Newest()
 	w.do("mv p q", "put y 2")
 	was := w.v.takeSnapshot(false)
 	defer was.end()

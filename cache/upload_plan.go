@@ -225,7 +225,7 @@ func (e *engine) planSame(v *View, s *operation, base *table.Remote, n *table.In
 // planWrite sends what an inode has.
 func (e *engine) planWrite(v *View, s *operation, n *table.Inode) (verdict, *operation) {
 	s.verb, s.size = verbWrite, n.Size
-	if e.isOpen(v, s.ino, n) && s.from == (table.Link{}) {
+	if v.pending.IsOpen(s.ino, n) && s.from == (table.Link{}) {
 		return verdictOpen, nil
 	}
 	return verdictReady, s

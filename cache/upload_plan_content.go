@@ -39,7 +39,7 @@ func (e *engine) planContent(v *View, s *operation, n *table.Inode, via []table.
 	}
 	fresh := s.source.ContentVersion == n.ContentVersion
 	switch {
-	case home.vacant && v.caps.Abilities.Has(providers.AbilityMove) && (fresh || n.Suspect || e.isOpen(v, s.ino, n)):
+	case home.vacant && v.caps.Abilities.Has(providers.AbilityMove) && (fresh || n.Suspect || v.pending.IsOpen(s.ino, n)):
 		s.verb = verbMove
 	case !fresh || !v.caps.Abilities.Has(providers.AbilityCopy) || e.atHand(v, s.ino, n):
 		return e.planWrite(v, s, n)
@@ -57,7 +57,7 @@ const atHandMost = 64 << 10
 // writing it is cheaper than to have the backend copy it.
 func (e *engine) atHand(v *View, ino table.Ino, n *table.Inode) bool {
 	here := n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != ""
-	return v.caps.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !e.isOpen(v, ino, n)
+	return v.caps.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !v.pending.IsOpen(ino, n)
 }
 
 // remoteHome is where the backend has an inode.

@@ -14,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -51,7 +52,8 @@ type Volume struct {
 
 	// Each of these has parts that the lock guards, and parts that need none: what a
 	// function of theirs takes as its first argument says which it is.
-	engine   engine
+	pending  *pending.Queue // what is to be sent
+	engine   engine         // sends it
 	puller   puller
 	fetch    *hydrator
 	prefetch *files.Prefetch
@@ -132,6 +134,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: map[table.Ino]*openInode{},
 		pulls:   pulls{told: map[table.Ino]toldStale{}},
 		ignores: rules.New(o.IgnoreFile)}}
+	v.pending = newPending(v)
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.prefetches = v.canPrefetch()
 	v.Bind(nobody{})

@@ -1,0 +1,129 @@
+package pending
+
+import (
+	"maps"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// Newest is the newest place in the order of what differs.
+func (q *Queue) Newest() uint64 { return q.newest }
+
+// Due is the place in the order up to which everything is due.
+func (q *Queue) Due() uint64 { return q.due }
+
+// Ask makes due all that differs now.
+func (q *Queue) Ask() {
+	q.due = max(q.due, q.newest)
+	q.stirs++
+	q.Kick()
+}
+
+// Defer has nothing be due before there is a reason again: what is due now cannot go.
+func (q *Queue) Defer() { q.due = 0 }
+
+// Stirs counts how often there was something new, or something became due.
+func (q *Queue) Stirs() uint64 { return q.stirs }
+
+// Stir says that what could not go may go by now.
+func (q *Queue) Stir() { q.stirs++ }
+
+// Because are the names that differ because of an operation, for whoever goes through what
+// is due up to a place in the order of his own.
+func (q *Queue) Because() map[table.Link]struct{} { return maps.Clone(q.because) }
+
+// EachDue visits what is due, the oldest first.
+func (q *Queue) EachDue(v *tree.View, visit func(l table.Link) bool) {
+	v.Dirty(0, func(seq uint64, l table.Link) bool {
+		if seq > q.due {
+			if len(q.because) == 0 {
+				return false
+			}
+			if _, follows := q.because[l]; !follows {
+				return true
+			}
+		}
+		return visit(l)
+	})
+}
+
+// isHurried reports whether what was due to arrive is waited for, so that a change that is
+// not due yet may be what that needs.
+func (q *Queue) isHurried() bool { return len(q.waiters) > 0 || q.o.Sender.IsAsked() }
+
+// Open opens a window when there is something to wait for.
+func (q *Queue) Open() {
+	q.stirs++
+	switch {
+	case !q.o.OnChange || q.due >= q.newest:
+		return
+	case q.o.Window <= 0 || q.total >= q.o.MaxUnsaved:
+		q.due = q.newest
+		q.Kick()
+	case !q.windowed:
+		q.windowed = true
+		q.o.After(q.o.Window, func() {
+			q.windowed = false
+			q.Ask()
+		})
+	}
+}
+
+// age says that places in the order up to seq were there at a time.
+type age struct {
+	seq uint64
+	at  time.Time
+}
+
+const mostAges = 4096
+
+// aged notes when a change began, a second apart at least so that there are few.
+func (q *Queue) aged(seq uint64) {
+	now := q.o.Now()
+	if n := len(q.ages); n > 0 && now.Sub(q.ages[n-1].at) < time.Second {
+		q.ages[n-1].seq = seq
+		return
+	}
+	if len(q.ages) >= mostAges {
+		q.ages = append(q.ages[:1], q.ages[2:]...)
+	}
+	q.ages = append(q.ages, age{seq, now})
+}
+
+// Oldest is when the oldest change began that the remote does not have.
+func (q *Queue) Oldest(v *tree.View) (since time.Time, any bool) {
+	v.Dirty(0, func(seq uint64, _ table.Link) bool {
+		for len(q.ages) > 1 && q.ages[0].seq < seq {
+			q.ages = q.ages[1:]
+		}
+		any = true
+		return false
+	})
+	if !any || len(q.ages) == 0 {
+		return time.Time{}, false
+	}
+	return q.ages[0].at, true
+}
+
+// What is unsaved for maxLag windows and minLag more is too old, if there is much of it.
+const (
+	maxLag        = 10
+	minLag        = 5 * time.Minute
+	longestWindow = time.Hour // that counts for this
+)
+
+// IsFull reports whether so much is unsaved that whoever makes more must wait. Where nothing
+// is sent without being asked for, or at all for now, waiting would not help: then the
+// disk's room is the bound.
+func (q *Queue) IsFull(v *tree.View) bool {
+	if !q.o.OnChange || q.o.Sender.IsStopped() {
+		return false
+	}
+	if q.total > 2*q.o.MaxUnsaved {
+		return true
+	}
+	since, any := q.Oldest(v)
+	return any && q.o.Window > 0 && q.o.Now().Sub(since) > maxLag*min(q.o.Window, longestWindow)+minLag && q.total > q.o.MaxUnsaved/8
+}

@@ -1,0 +1,198 @@
+package pending
+
+import (
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// A Queue is what the remote does not have yet.
+type Queue struct {
+	o    Options
+	kick chan struct{}
+
+	resumed  bool
+	newest   uint64                  // the newest place in the order
+	due      uint64                  // names up to here are to be sent
+	because  map[table.Link]struct{} // names that differ because of an operation: due with it
+	windowed bool                    // a window is open
+	stirs    uint64                  // how often there was something new, or it became due
+	ages     []age
+
+	unsaved map[table.Ino]int64 // bytes of content that the remote lacks
+	total   int64               // the sum of unsaved
+
+	closed  map[table.Ino]uint64    // the content version that a program has closed
+	overdue map[table.Ino]struct{}  // what is sent although a program goes on writing it
+	writing map[table.Ino]time.Time // open for writing since
+
+	waiters map[*Waiter]struct{}
+
+	calls   sync.Mutex // guards arrival, and is held while that runs
+	arrival func()
+}
+
+// Options are what a queue needs of the rest of a volume, and how its user wants it.
+type Options struct {
+	Now func() time.Time
+	// After runs f under the lock when d is over.
+	After func(d time.Duration, f func())
+
+	// OnChange says that a change becomes due by itself; else it waits for Ask.
+	OnChange bool
+	// Window is how long after the first change it and all others since are due; 0: at once.
+	Window time.Duration
+	// MaxUnsaved is how many bytes of content are due although the window is open.
+	MaxUnsaved int64
+	// MaxOpen is for how long content is left alone because a program has it open for
+	// writing.
+	MaxOpen time.Duration
+
+	Writers Writers
+	Sender  Sender
+}
+
+// Writers are the programs that have files open for writing.
+type Writers interface {
+	// Writing reports whether a program has an inode open for writing, and whether it has
+	// written what the table does not know of yet.
+	Writing(ino table.Ino) (open, touched bool)
+	// All are the inodes that programs have open for writing.
+	All(visit func(ino table.Ino))
+}
+
+// A Sender sends what is due. It is asked under the lock.
+type Sender interface {
+	// Failure is what keeps a name from being sent, if it has been tried: its own failure,
+	// or that of a directory above, or of all there is. final says that another try will
+	// not help.
+	Failure(l table.Link) (cause error, final bool)
+	// IsSending reports whether a change of a name is on its way.
+	IsSending(l table.Link) bool
+	// IsPlaceKnown reports whether it is known where the remote has an inode: no change
+	// of its place is under way or without an answer.
+	IsPlaceKnown(ino table.Ino) bool
+	// IsAsked reports whether a commit was asked for that is not done.
+	IsAsked() bool
+	// IsStopped reports whether nothing is sent at all for now.
+	IsStopped() bool
+}
+
+// New is a queue of nothing, which follows no transaction before Resume.
+func New(o Options) *Queue {
+	return &Queue{
+		o:       o,
+		kick:    make(chan struct{}, 1),
+		because: map[table.Link]struct{}{},
+		unsaved: map[table.Ino]int64{},
+		closed:  map[table.Ino]uint64{},
+		overdue: map[table.Ino]struct{}{},
+		writing: map[table.Ino]time.Time{},
+		waiters: map[*Waiter]struct{}{},
+	}
+}
+
+// Resume takes up what the last run left. visit, if not nil, sees each name of it.
+func (q *Queue) Resume(v *tree.View, visit func(l table.Link, rec table.Name)) {
+	q.resumed = true
+	v.Dirty(0, func(seq uint64, l table.Link) bool {
+		q.count(v, l)
+		q.newest = seq
+		if visit != nil {
+			visit(l, v.Record(l))
+		}
+		return true
+	})
+	if q.newest > 0 {
+		q.ages = append(q.ages, age{q.newest, q.o.Now()})
+	}
+	if q.o.OnChange {
+		q.due = q.newest // nobody knows how long it has waited
+	}
+}
+
+// Kick has whoever sends look at what is to be done. It never blocks and needs no lock.
+func (q *Queue) Kick() {
+	select {
+	case q.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Kicked is where a Kick arrives. Several are one as long as nobody looks.
+func (q *Queue) Kicked() <-chan struct{} { return q.kick }
+
+// Marked reports whether a change of a name, which was and now is at a place in the order
+// (0: at none), is of interest before it becomes due: whoever sends is to look.
+func (q *Queue) Marked(was, now uint64) bool {
+	switch {
+	case now == 0: // it was on its way
+		return was != 0
+	case was == 0: // not due yet: see open
+		return q.isHurried()
+	}
+	return was <= q.due || q.isHurried() // another state of what was on its way
+}
+
+// Committed follows a transaction that was committed: the names that it concerned, and the
+// inodes that lost one. own says that it was an operation's of whoever sends: what differs
+// because of it is due, and whoever waits for the operation waits for that too.
+func (q *Queue) Committed(v *tree.View, own bool, changed []table.Link, unnamed []table.Ino) {
+	if !q.resumed || len(changed)+len(unnamed) == 0 {
+		return
+	}
+	for _, ino := range unnamed {
+		q.countInode(v, ino)
+	}
+	before := q.newest
+	for _, l := range changed {
+		seq := q.count(v, l)
+		if seq > q.newest {
+			q.newest = seq
+			q.aged(seq)
+		}
+		if seq > before && own { // they may have got their numbers in another order
+			q.follows(l, seq)
+		}
+		if seq == 0 {
+			delete(q.because, l)
+		}
+	}
+	q.Open()
+	q.NamesChanged(v, changed...)
+}
+
+// follows says that a name differs because of an operation: whoever waits for that waits
+// for it too.
+func (q *Queue) follows(l table.Link, seq uint64) {
+	q.because[l] = struct{}{}
+	q.Kick()
+	for w := range q.waiters {
+		if len(w.Names) > 0 {
+			w.Names[l] = seq
+		}
+	}
+}
+
+// OnArrival has f called, one call at a time, when something has arrived at the remote,
+// until stop. Neither needs the lock, and f is called without it.
+func (q *Queue) OnArrival(f func()) (stop func()) {
+	set := func(f func()) {
+		q.calls.Lock()
+		defer q.calls.Unlock()
+		q.arrival = f
+	}
+	set(f)
+	return func() { set(nil) }
+}
+
+// Arrived says that something has arrived at the remote, without the lock.
+func (q *Queue) Arrived() {
+	q.calls.Lock()
+	defer q.calls.Unlock()
+	if q.arrival != nil {
+		q.arrival()
+	}
+}

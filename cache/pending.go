@@ -1,0 +1,67 @@
+package cache
+
+import (
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/table"
+)
+
+// newPending is what the remote does not have yet of a volume.
+func newPending(v *Volume) *pending.Queue {
+	p := &v.o.Policy
+	return pending.New(pending.Options{
+		Now: v.o.Now, After: sending{v}.after,
+		OnChange: p.Commit == DueChange, Window: p.Window, MaxUnsaved: p.MaxUnsaved, MaxOpen: p.MaxOpen,
+		Writers: writers{v}, Sender: sending{v},
+	})
+}
+
+// writers are the open files of a volume, as pending.Writers.
+type writers struct{ v *Volume }
+
+func (w writers) Writing(ino table.Ino) (open, touched bool) {
+	oi := w.v.held.open[ino]
+	if oi == nil || oi.writers == 0 {
+		return false, false
+	}
+	return true, oi.isTouched()
+}
+
+func (w writers) All(visit func(ino table.Ino)) {
+	for ino, oi := range w.v.held.open {
+		if oi.writers > 0 {
+			visit(ino)
+		}
+	}
+}
+
+// sending is the engine of a volume, as pending.Sender.
+type sending struct{ v *Volume }
+
+func (s sending) Failure(l table.Link) (error, bool) { return s.v.engine.failure(s.v.held, l) }
+
+func (s sending) IsSending(l table.Link) bool { return s.v.engine.busy[l] != nil }
+
+func (s sending) IsPlaceKnown(ino table.Ino) bool { return s.v.engine.isPlaceKnown(s.v.held, ino) }
+
+func (s sending) IsAsked() bool { return len(s.v.engine.requests) > 0 }
+
+func (s sending) IsStopped() bool {
+	e := &s.v.engine
+	return e.failures > 0 || e.halt.err != nil || s.v.held.closed
+}
+
+// after implements pending.Options.After: f runs under the lock, in the background.
+func (s sending) after(d time.Duration, f func()) {
+	v := s.v
+	if v.held.closed {
+		return
+	}
+	v.background(func() {
+		_ = v.pause(v.ctx, d)
+		locked := v.lock()
+		defer locked.unlock()
+		f()
+	})
+}

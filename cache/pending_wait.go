@@ -1,0 +1,217 @@
+package cache
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// waitForContent returns when the backend has the content that an inode has now, and
+// every change of names and attributes before. It is called at each close and
+// fsync with new bytes. With Policy.NoWait it returns at once, except when too
+// much is unsaved: then the backend must catch up first, for as long as
+// Options.Patience; the bytes are safe here already, so that this never fails.
+func (v *Volume) waitForContent(op *fs.Op, ino table.Ino) error {
+	locked := v.lock()
+	n := locked.table.Inode(ino)
+	if n == nil || v.o.ReadOnly {
+		locked.unlock()
+		return nil
+	}
+	v.pending.Closed(ino, n)
+	if v.o.Policy.NoWait {
+		w := &pending.Waiter{Room: true}
+		v.pending.Open()
+		v.pending.Kick()
+		full := v.pending.IsFull(locked.View)
+		if full {
+			v.pending.Add(locked.View, w)
+			v.pending.Ask()
+		}
+		locked.unlock()
+		if full {
+			_ = v.waitFor(op, w)
+		}
+		return nil
+	}
+	w := &pending.Waiter{Ino: ino, Version: n.ContentVersion, Names: v.pending.Structural(locked.View)}
+	for _, l := range n.Links {
+		v.engine.forgive(locked, l)
+	}
+	v.pending.Ask()
+	v.pending.Add(locked.View, w)
+	locked.unlock()
+	return v.waitFor(op, w)
+}
+
+// waitForNames returns when the backend has all changes of names and attributes so
+// far. It fails when one of them is held back.
+func (v *Volume) waitForNames(op *fs.Op) error {
+	if v.o.ReadOnly {
+		return nil
+	}
+	locked := v.lock()
+	w := &pending.Waiter{Names: v.pending.Structural(locked.View)}
+	var refused error
+	for l := range w.Names {
+		if t := v.engine.jobs[l]; t != nil && t.state == jobHeld {
+			refused = fmt.Errorf("%s: %w", locked.PathFor(l), t.err)
+			delete(w.Names, l)
+		}
+	}
+	v.pending.Ask()
+	v.pending.Add(locked.View, w)
+	locked.unlock()
+	if err := v.waitFor(op, w); err != nil {
+		return err
+	}
+	return translate(refused)
+}
+
+// waitFor waits for a waiter, for as long as Options.Patience each time that
+// nothing moves, and for a moment only when its caller ends.
+func (v *Volume) waitFor(op *fs.Op, c *pending.Waiter) error {
+	locked := v.lock()
+	if c.IsOver() {
+		locked.unlock()
+		return translate(c.Err())
+	}
+	w := v.wait(op, v.o.Patience)
+	c.Moved = w.moved
+	locked.unlock()
+	defer w.close()
+	if op != nil && op.PID != 0 {
+		go v.watchExit(op, w)
+	}
+	var err error
+	select {
+	case <-c.Done():
+		err = c.Err()
+	case <-w.Done():
+		locked = v.lock()
+		err = context.Cause(w)
+		if last := c.Last(); last != nil {
+			err = fmt.Errorf("%w: %w", err, last)
+		}
+		v.pending.Remove(c)
+		locked.unlock()
+	}
+	return translate(err)
+}
+
+// waitForPlace waits until no change of ours is under way, or without an answer, where
+// the backend has an inode: what was not found there may be found after that.
+// It reports whether there was anything to wait for.
+func (v *Volume) waitForPlace(ctx context.Context, x table.Ino) (waited bool) {
+	locked := v.lock()
+	if v.engine.isPlaceKnown(locked, x) {
+		locked.unlock()
+		return false
+	}
+	w := &pending.Waiter{Place: x}
+	v.pending.Add(locked.View, w)
+	locked.unlock()
+	select {
+	case <-w.Done():
+	case <-ctx.Done():
+		locked = v.lock()
+		v.pending.Remove(w)
+		locked.unlock()
+	}
+	return true
+}
+
+// isPlaceKnown reports whether it is known where the backend has an inode.
+func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
+	n := v.table.Inode(x)
+	if n == nil {
+		return true
+	}
+	for _, h := range n.RemoteLinks {
+		if rec := v.Record(h); rec.Attempt != nil || v.Attempted(rec, nil) {
+			return false
+		}
+		if _, moving := e.unsettled(v, h.Dir); moving != (table.Link{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// advanced tells everybody who waits that the backend got something, or more of it.
+func (e *engine) advanced(v *View) {
+	e.doing.beat.Add(1)
+	v.pending.Advance()
+}
+
+// stalled ends all waiting when nothing runs, rests, or could begin: what is left waits
+// for something that is held.
+func (e *engine) stalled(v *View) {
+	if v.pending.Waiting() == 0 || len(e.running) > 0 || e.paused {
+		return
+	}
+	var cause error
+	for _, t := range e.jobs {
+		switch {
+		case t.state == jobResting:
+			return
+		case t.state == jobHeld && cause == nil:
+			cause = t.err
+		}
+	}
+	v.pending.Stall(v.View, cause)
+}
+
+// failure is what keeps a name from being sent, if it has been tried: its own
+// failure, or that of a directory above. final says that trying again will not
+// help.
+func (e *engine) failure(v *View, l table.Link) (err error, final bool) { // the error is the subject here
+	for {
+		if t := e.jobs[l]; t != nil && t.err != nil && (t.state == jobHeld || t.state == jobResting) {
+			return t.err, t.state == jobHeld
+		}
+		dir := v.table.Inode(l.Dir)
+		if l.Dir == table.Root || dir == nil || len(dir.RemoteLinks) > 0 || len(dir.Links) == 0 {
+			break
+		}
+		l = dir.Links[0]
+	}
+	switch {
+	case e.halt.err != nil:
+		return e.halt.err, true
+	case e.setErr != nil:
+		return e.setErr, !passing(e.setErr)
+	}
+	return nil, false
+}
+
+// forgive has a name that is held tried again, and the directories above it.
+func (e *engine) forgive(v *View, l table.Link) {
+	for {
+		if t := e.jobs[l]; t != nil && t.state == jobHeld {
+			t.state, t.err, t.losses = jobIdle, nil, 0
+		}
+		dir := v.table.Inode(l.Dir)
+		if l.Dir == table.Root || dir == nil || len(dir.RemoteLinks) > 0 || len(dir.Links) == 0 {
+			return
+		}
+		l = dir.Links[0]
+	}
+}
+
+// isConflict reports whether err is another's change in the way.
+func isConflict(err error) bool { return errors.Is(err, providers.ErrConflict) }
+
+// late says why what was waited for was not done in time.
+func (v *Volume) late(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("not all was sent in time: %s (%w)", cmp.Or(v.Status().LastError, "the backend has not answered yet"), err)
+}
