@@ -40,7 +40,7 @@ func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport
 	due := v.pending.Newest()
 	locked.unlock()
 	for idle := 0; ; {
-		next, err := v.commitRound(ctx, o, due)
+		next, err := v.committer.commit(ctx, o, due)
 		if idle++; next.Changes > 0 {
 			idle = 0
 		}
@@ -50,17 +50,29 @@ func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport
 	}
 }
 
-// commitRound sends what differs up to a place in the order.
-func (v *Volume) commitRound(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error) {
-	if v.engine.sets != nil {
-		return v.commitSet(ctx, o, due)
-	}
-	return v.commitNames(ctx, due)
+// A committer sends what is pending: name by name, or as sets.
+type committer interface {
+	// look has what is due begin. The loop of the engine calls it.
+	look()
+	// commit sends what differs up to a place in the order, and returns when the backend
+	// has it or will not take it.
+	commit(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error)
+	status(v *View, s *Status)
+
+	// For what waits: isAsked reports whether a commit was asked for that is no waiter, and
+	// stopped is why nothing goes at all, whatever name it is; final says that another try
+	// will not help.
+	isAsked() bool
+	stopped() (cause error, final bool)
+	// conflict tells the commits under way of one, and reports whether any will say so.
+	conflict(l table.Link, path string) (heard bool)
 }
 
-// commitNames is commitRound where each name goes by itself.
-func (v *Volume) commitNames(ctx context.Context, due uint64) (CommitReport, error) {
-	e := &v.engine
+var _, _ committer = (*engine)(nil), (*setCommitter)(nil)
+
+// commit implements committer.
+func (e *engine) commit(ctx context.Context, _ CommitOptions, due uint64) (CommitReport, error) {
+	v := e.v
 	locked := v.lock()
 	w, asked := &pending.Waiter{Commit: true, Names: map[table.Link]uint64{}}, map[table.Link]uint64{}
 	locked.table.Dirty(0, func(seq uint64, l table.Link) bool {

@@ -49,25 +49,25 @@ const breather = time.Millisecond
 
 // inPieces has do called for some of the names after the other, while what goes on
 // is told.
-func (e *engine) inPieces(what string, names []*planned, do func(i int, piece []*planned) error) error {
+func (c *setCommitter) inPieces(what string, names []*planned, do func(i int, piece []*planned) error) error {
 	done := 0
 	for piece := range slices.Chunk(names, setPiece) {
 		if err := do(done/setPiece, piece); err != nil {
 			return err
 		}
 		done += len(piece)
-		e.goesOn(what, done, len(names))
+		c.v.doing.goesOn(what, done, len(names))
 		if done < len(names) {
-			_ = e.v.pause(e.v.ctx, breather) // what was begun is ended, also when the volume ends
+			_ = c.v.pause(c.v.ctx, breather) // what was begun is ended, also when the volume ends
 		}
 	}
 	return nil
 }
 
 // updateEach does something about each name, in pieces.
-func (e *engine) updateEach(what string, names []*planned, do func(v *Tx, p *planned)) error {
-	return e.inPieces(what, names, func(_ int, piece []*planned) error {
-		return e.update(func(v *Tx) error {
+func (c *setCommitter) updateEach(what string, names []*planned, do func(v *Tx, p *planned)) error {
+	return c.inPieces(what, names, func(_ int, piece []*planned) error {
+		return c.v.engine.update(func(v *Tx) error {
 			for _, p := range piece {
 				do(v, p)
 			}
@@ -79,9 +79,9 @@ func (e *engine) updateEach(what string, names []*planned, do func(v *Tx, p *pla
 // begin has the table say that a set is about to be sent: what the backend shows of
 // its names is not news. errMovedOn says that the set is not what it should be
 // any more, and that nothing of it was left in the table.
-func (e *engine) begin(s *set, was *snapshot) (op string, err error) {
-	v, record := e.v, []byte(nil)
-	err = e.inPieces(doesBegin, s.order, func(i int, piece []*planned) error {
+func (c *setCommitter) begin(s *set, was *snapshot) (op string, err error) {
+	v, record := c.v, []byte(nil)
+	err = c.inPieces(doesBegin, s.order, func(i int, piece []*planned) error {
 		names, err := json.Marshal(piece)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (e *engine) begin(s *set, was *snapshot) (op string, err error) {
 				return errMovedOn
 			}
 			if i == 0 {
-				op = e.operationID(v.View)
+				op = c.v.engine.operationID(v.View)
 				record = fmt.Appendf(nil, `{"Op":%q,"Until":%d}`, op, s.until)
 				v.table.Set(keySet, record)
 			}
@@ -104,7 +104,7 @@ func (e *engine) begin(s *set, was *snapshot) (op string, err error) {
 		})
 	})
 	if err != nil && op != "" {
-		if drop := e.dropSet(s.pending(op)); drop != nil {
+		if drop := c.dropSet(s.pending(op)); drop != nil {
 			return "", drop
 		}
 	}
@@ -112,11 +112,11 @@ func (e *engine) begin(s *set, was *snapshot) (op string, err error) {
 }
 
 // dropSet forgets a set that is known not to have been committed.
-func (e *engine) dropSet(p pendingSet) error {
-	err := e.inPieces(doesDrop, p.Names, func(_ int, piece []*planned) error {
-		return e.v.update(func(v *Tx) error {
+func (c *setCommitter) dropSet(p pendingSet) error {
+	err := c.inPieces(doesDrop, p.Names, func(_ int, piece []*planned) error {
+		return c.v.update(func(v *Tx) error {
 			for _, name := range piece {
-				e.endAttempt(v, p.Op, name)
+				c.endAttempt(v, p.Op, name)
 			}
 			return nil
 		})
@@ -124,21 +124,21 @@ func (e *engine) dropSet(p pendingSet) error {
 	if err != nil {
 		return err
 	}
-	return e.v.update(func(v *Tx) error {
-		e.forgetSet(v)
+	return c.v.update(func(v *Tx) error {
+		c.forgetSet(v)
 		return nil
 	})
 }
 
 // endAttempt ends that of a name of a set.
-func (e *engine) endAttempt(v *Tx, op string, name *planned) {
+func (c *setCommitter) endAttempt(v *Tx, op string, name *planned) {
 	if a := v.Record(name.Link).Attempt; a != nil && a.Op == op {
 		v.setAttempt(name.Link, nil)
 	}
 }
 
 // forgetSet takes the record of the set away.
-func (e *engine) forgetSet(v *Tx) {
+func (c *setCommitter) forgetSet(v *Tx) {
 	v.table.Set(keySet, nil)
 	v.table.Set(keyCounted, nil)
 	v.table.Scan(keySetNames, "", func(key string, _ []byte) bool {
@@ -148,8 +148,8 @@ func (e *engine) forgetSet(v *Tx) {
 }
 
 // openSet is the set whose outcome is open; ok is false when there is none.
-func (e *engine) openSet() (p pendingSet, ok bool) {
-	v := e.v
+func (c *setCommitter) openSet() (p pendingSet, ok bool) {
+	v := c.v
 	locked := v.lock()
 	data := locked.table.Get(keySet)
 	locked.unlock()
@@ -177,47 +177,55 @@ func (e *engine) openSet() (p pendingSet, ok bool) {
 // resolveSet finds out whether a set whose answer got lost was committed, and has
 // the table say what the head has: what is collected next would be thrown away
 // else.
-func (e *engine) resolveSet(ctx context.Context) error {
-	v := e.v
+func (c *setCommitter) resolveSet(ctx context.Context) error {
+	v := c.v
 	v.puller.headLock.Lock()
 	defer v.puller.headLock.Unlock()
-	if err := e.resolveUnderHeadLock(ctx); err != nil {
+	if err := c.resolveUnderHeadLock(ctx); err != nil {
 		return err
 	}
 	store, ok := v.syncer()
 	if !ok {
 		return nil
 	}
-	return e.syncWithHead(ctx, store)
+	return c.syncWithHead(ctx, store)
 }
 
 // syncWithHead is levelWith for a commit. puller.headLock is held.
-func (e *engine) syncWithHead(ctx context.Context, store revisions) error {
-	w := e.v.wait(nil, e.v.o.Patience)
+func (c *setCommitter) syncWithHead(ctx context.Context, store revisions) error {
+	w := c.v.wait(nil, c.v.o.Patience)
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
-	_, err := e.v.syncWith(w, store)
+	_, err := c.v.syncWith(w, store)
 	return err
+}
+
+// resolveOpenSet is resolveUnderHeadLock of a volume that may not commit sets at all.
+func (v *Volume) resolveOpenSet(ctx context.Context) error {
+	if v.sets == nil {
+		return nil
+	}
+	return v.sets.resolveUnderHeadLock(ctx)
 }
 
 // resolveUnderHeadLock is resolveSet for who holds puller.headLock, but for the synced revision. A set that
 // was collected and not sent yet is none any more then.
-func (e *engine) resolveUnderHeadLock(ctx context.Context) error {
-	p, ok := e.openSet()
+func (c *setCommitter) resolveUnderHeadLock(ctx context.Context) error {
+	p, ok := c.openSet()
 	if !ok {
 		return nil
 	}
 	if p.Op == "" {
-		return e.dropSet(p)
+		return c.dropSet(p)
 	}
 	// The set of an operation is committed once: this one cannot be, but tells
 	// what became of the first.
-	result, err := e.sets.Commit(ctx, providers.ChangeSet{Base: "wsmount: none", Op: p.Op})
+	result, err := c.remote.Commit(ctx, providers.ChangeSet{Base: "wsmount: none", Op: p.Op})
 	switch {
 	case err == nil:
-		return e.noteSet(p, result, false) // others may have been there meanwhile
+		return c.noteSet(p, result, false) // others may have been there meanwhile
 	case maybe(err):
 		return err
 	}
-	return e.dropSet(p)
+	return c.dropSet(p)
 }

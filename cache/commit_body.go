@@ -39,7 +39,7 @@ func (e *bodyError) Error() string { return e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
 func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
-	v := s.e.v
+	v := s.c.v
 	locked := v.lock()
 	isOpen := locked.open[p.Ino] != nil
 	locked.unlock()
@@ -49,7 +49,7 @@ func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
 	if err := s.pack(ctx, p); err != nil {
 		return providers.Body{}, err
 	}
-	b := p.parcel.body(func(int) { s.e.moving() })
+	b := p.parcel.body(func(int) { s.c.v.engine.moving() })
 	if v.o.Guard.isTooLarge(b.Size) { // it has grown since the set was made
 		return providers.Body{}, v.o.Guard.tooLarge(b.Size)
 	}
@@ -60,7 +60,7 @@ func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
 func (s *set) closeBodies() {
 	for _, p := range s.bodies {
 		if p != nil && p.parcel != nil {
-			p.parcel.close(s.e.v)
+			p.parcel.close(s.c.v)
 			p.parcel = nil
 		}
 	}
@@ -102,14 +102,14 @@ func (l *lazy) Read(b []byte) (int, error) {
 		l.r, l.left = l.p.parcel.snap.Reader(), l.size
 	}
 	n, err := l.r.Read(b)
-	l.s.e.moving()
+	l.s.c.v.engine.moving()
 	if l.left -= int64(n); err != nil && err != io.EOF {
 		l.p.parcel.failed = err
 	} else if l.left == 0 && err == io.EOF {
-		l.p.parcel.close(l.s.e.v)
+		l.p.parcel.close(l.s.c.v)
 		l.p.parcel = nil
 		l.r = strings.NewReader("")
-		l.s.e.goesOn(doesSend, int(l.s.sent.Add(1)), len(l.s.bodies))
+		l.s.c.v.doing.goesOn(doesSend, int(l.s.sent.Add(1)), len(l.s.bodies))
 	}
 	return n, err
 }

@@ -12,7 +12,7 @@ func (s *set) addAll() {
 		p.Index = -1
 		p.last = s.isLast(p)
 		s.add(p)
-		s.e.goesOn(doesCollect, i, len(s.order))
+		s.c.v.doing.goesOn(doesCollect, i, len(s.order))
 	}
 }
 

@@ -129,9 +129,9 @@ type finding struct {
 }
 
 // holdStopped holds back what a set had to leave out.
-func (e *engine) holdStopped(names []stopped) {
+func (c *setCommitter) holdStopped(names []stopped) {
 	for _, n := range names {
-		e.holdName(n.link, n.err)
+		c.v.engine.holdName(n.link, n.err)
 	}
 }
 

@@ -129,7 +129,7 @@ func (s *set) pack(ctx context.Context, p *planned) (err error) {
 	if p.parcel, err = s.atMoment(p, false); p.parcel != nil || err != nil {
 		return err
 	}
-	now, err := s.e.pack(ctx, &operation{ino: p.Ino})
+	now, err := s.c.v.engine.pack(ctx, &operation{ino: p.Ino})
 	switch {
 	case errors.Is(err, errMoot), err == nil && now == nil:
 		return errAgain
@@ -137,7 +137,7 @@ func (s *set) pack(ctx context.Context, p *planned) (err error) {
 		return err
 	}
 	if p.parcel, err = s.atMoment(p, true); p.parcel != nil || err != nil { // it was changed just now
-		now.close(s.e.v)
+		now.close(s.c.v)
 		return err
 	}
 	p.parcel = now
@@ -147,7 +147,7 @@ func (s *set) pack(ctx context.Context, p *planned) (err error) {
 // atMoment is the state that was kept for a name of the set; nil: it has not changed
 // since the moment of the set. From there on no state of it is kept when it is taken.
 func (s *set) atMoment(p *planned, taken bool) (*payload, error) {
-	v := s.e.v
+	v := s.c.v
 	locked := v.lock()
 	defer locked.unlock()
 	if locked.kept == nil || p.Kind != providers.KindFile || p.loose {

@@ -19,10 +19,10 @@ var errMovedOn = fmt.Errorf("%w: the content of a commit keeps changing", errAga
 
 // makeSet makes a set, and has the table say that it is about to be sent, unless it
 // is empty. What turns out not to be known well enough for that is found out.
-func (e *engine) makeSet(ctx context.Context, due uint64) (s *set, op string, err error) {
-	v := e.v
+func (c *setCommitter) makeSet(ctx context.Context, due uint64) (s *set, op string, err error) {
+	v := c.v
 	for tries := 0; ; tries++ {
-		s, op, err = e.tryMakeSet(ctx, due)
+		s, op, err = c.tryMakeSet(ctx, due)
 		unseen := (*massdelete.UnseenError)(nil)
 		switch {
 		case errors.As(err, &unseen):
@@ -42,18 +42,18 @@ func (e *engine) makeSet(ctx context.Context, due uint64) (s *set, op string, er
 
 // tryMakeSet is makeSet as far as it gets. errUnlearned and errMovedOn say that it
 // is to be made anew.
-func (e *engine) tryMakeSet(ctx context.Context, due uint64) (s *set, op string, err error) {
-	if err := e.v.learnForCommit(ctx); err != nil {
+func (c *setCommitter) tryMakeSet(ctx context.Context, due uint64) (s *set, op string, err error) {
+	if err := c.v.learnForCommit(ctx); err != nil {
 		return nil, "", err
 	}
-	e.v.endKeeping() // of the try before
-	was := e.v.takeSnapshot(true)
+	c.v.endKeeping() // of the try before
+	was := c.v.takeSnapshot(true)
 	defer was.end()
-	s, err = e.collect(ctx, was, due)
+	s, err = c.collect(ctx, was, due)
 	defer s.made()
 	if err == nil {
-		e.keepFound(was)
-		err = e.sortOut(s)
+		c.keepFound(was)
+		err = c.sortOut(s)
 	}
 	switch {
 	case err != nil:
@@ -61,19 +61,19 @@ func (e *engine) tryMakeSet(ctx context.Context, due uint64) (s *set, op string,
 	case s.unsure, len(s.bring) > 0, len(s.astray) > 0:
 		return s, "", errUnlearned
 	}
-	if err := e.mayCommit(s, due); err != nil {
+	if err := c.mayCommit(s, due); err != nil {
 		return s, "", err
 	}
-	e.sieve(s)
-	op, err = e.begin(s, was)
+	c.sieve(s)
+	op, err = c.begin(s, was)
 	return s, op, err
 }
 
 // keepFound forgets the findings that turned out not to hold any more.
-func (e *engine) keepFound(was *snapshot) {
-	locked := e.v.lock()
+func (c *setCommitter) keepFound(was *snapshot) {
+	locked := c.v.lock()
 	defer locked.unlock()
-	maps.DeleteFunc(e.found, func(ino table.Ino, _ finding) bool {
+	maps.DeleteFunc(c.found, func(ino table.Ino, _ finding) bool {
 		_, holds := was.found[ino]
 		return !holds
 	})
@@ -81,8 +81,8 @@ func (e *engine) keepFound(was *snapshot) {
 
 // sortOut has names stay here that are ignored, and no name be where the backend
 // cannot have it.
-func (e *engine) sortOut(s *set) error {
-	v := e.v
+func (c *setCommitter) sortOut(s *set) error {
+	v := c.v
 	for piece := range slices.Chunk(slices.Collect(maps.Keys(s.stays)), setPiece) {
 		err := v.update(func(v *Tx) error {
 			for _, l := range piece {
@@ -113,28 +113,28 @@ func (e *engine) sortOut(s *set) error {
 }
 
 // mayCommit asks the rule of massdelete.go about a set.
-func (e *engine) mayCommit(s *set, due uint64) error {
-	v := e.v
+func (c *setCommitter) mayCommit(s *set, due uint64) error {
+	v := c.v
 	deleted, inRoot, madeInRoot := s.deletions()
 	reason, unseen := massdelete.TooMuchForCommit(s.was, deleted, inRoot, madeInRoot)
 	return v.update(func(v *Tx) error {
 		err := v.judgeCommit(reason, unseen)
 		switch {
 		case err == nil:
-			e.halt.err = nil
-			e.halt.harmless(v.View, due)
+			c.v.engine.halt.err = nil
+			c.v.engine.halt.harmless(v.View, due)
 		case errors.Is(err, ErrMassDelete):
-			e.halt.err = err
+			c.v.engine.halt.err = err
 		}
 		return err
 	})
 }
 
 // sieve takes what has vanished out of a set.
-func (e *engine) sieve(s *set) {
+func (c *setCommitter) sieve(s *set) {
 	var gone []table.Link
-	_ = e.inPieces(doesCollect, s.order, func(_ int, piece []*planned) error {
-		locked := e.v.lock()
+	_ = c.inPieces(doesCollect, s.order, func(_ int, piece []*planned) error {
+		locked := c.v.lock()
 		defer locked.unlock()
 		gone = append(gone, locked.unmade(piece)...)
 		return nil

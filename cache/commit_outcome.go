@@ -14,47 +14,47 @@ import (
 // directory is gone before that, and a directory is made before what is in it. That
 // there is a commit to push is noted first: after a kill in between no name differs
 // any more.
-func (e *engine) noteSet(p pendingSet, result providers.CommitResult, level bool) error {
-	n := e.sortNotes(p)
+func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, level bool) error {
+	n := c.sortNotes(p)
 	ends := func(v *Tx, name *planned) {
-		e.endAttempt(v, p.Op, name)
+		c.endAttempt(v, p.Op, name)
 		if result.Committed {
 			history.NoteCommit(v, name.Link, p.Until, result.Revision)
 		}
 	}
 	note := func(v *Tx, name *planned) {
-		e.noteGone(v, name)
-		e.noteMade(v, name, result.Entries)
+		c.noteGone(v, name)
+		c.noteMade(v, name, result.Entries)
 		ends(v, name)
 	}
 	if result.Committed {
-		if err := e.update(countCommit); err != nil {
+		if err := c.v.engine.update(countCommit); err != nil {
 			return err
 		}
 	}
-	if err := e.updateEach(doesNote, n.gone, note); err != nil {
+	if err := c.updateEach(doesNote, n.gone, note); err != nil {
 		return err
 	}
-	if err := e.noteTree(n, result.Entries, ends); err != nil {
+	if err := c.noteTree(n, result.Entries, ends); err != nil {
 		return err
 	}
-	if err := e.updateEach(doesNote, n.made, note); err != nil {
+	if err := c.updateEach(doesNote, n.made, note); err != nil {
 		return err
 	}
-	return e.update(func(v *Tx) error {
-		e.forgetSet(v)
+	return c.v.engine.update(func(v *Tx) error {
+		c.forgetSet(v)
 		if result.Revision != "" {
-			e.revision = result.Revision
+			c.v.engine.revision = result.Revision
 			v.table.Set(keyRevision, []byte(result.Revision))
 		}
 		if level {
 			v.setSynced(result.Revision)
 		}
 		v.passed(massdelete.Commit)
-		e.advanced(v.View)
+		c.v.engine.advanced(v.View)
 		if result.Committed {
-			if len(e.requests) > 0 {
-				e.requests[0].landed += len(p.Names)
+			if len(c.requests) > 0 {
+				c.requests[0].landed += len(p.Names)
 			}
 			v.table.Set(keyMerging, nil)
 		}
@@ -81,9 +81,9 @@ type notes struct {
 }
 
 // sortNotes sorts the names of a set.
-func (e *engine) sortNotes(set pendingSet) (n notes) {
+func (c *setCommitter) sortNotes(set pendingSet) (n notes) {
 	if !set.known {
-		e.lookAtBases(set.Names)
+		c.lookAtBases(set.Names)
 	}
 	given, taken := map[table.Ino]bool{}, map[table.Ino]bool{}
 	for _, p := range set.Names {
@@ -112,9 +112,9 @@ func (e *engine) sortNotes(set pendingSet) (n notes) {
 }
 
 // lookAtBases finds out what the backend is known to have under names.
-func (e *engine) lookAtBases(names []*planned) {
-	_ = e.inPieces(doesNote, names, func(_ int, piece []*planned) error {
-		locked := e.v.lock()
+func (c *setCommitter) lookAtBases(names []*planned) {
+	_ = c.inPieces(doesNote, names, func(_ int, piece []*planned) error {
+		locked := c.v.lock()
 		defer locked.unlock()
 		for _, p := range piece {
 			p.rec = locked.Record(p.Link)
@@ -131,29 +131,29 @@ func (p *planned) gives() bool {
 // noteTree notes what became of directories, and of what has another name now. As
 // long as one update has not both ends of a move nobody could say where it is: then
 // all goes in one.
-func (e *engine) noteTree(n notes, entries []providers.Info, ends func(*Tx, *planned)) error {
+func (c *setCommitter) noteTree(n notes, entries []providers.Info, ends func(*Tx, *planned)) error {
 	gone, made := slices.Clone(n.tree), slices.Clone(n.tree)
 	slices.SortStableFunc(gone, func(a, b *planned) int { return strings.Count(b.Before, "/") - strings.Count(a.Before, "/") })
 	slices.SortStableFunc(made, func(a, b *planned) int { return strings.Count(a.After, "/") - strings.Count(b.After, "/") })
 	makes := func(v *Tx, p *planned) {
-		e.noteMade(v, p, entries)
+		c.noteMade(v, p, entries)
 		ends(v, p)
 	}
 	if !n.knot {
 		gone = slices.DeleteFunc(gone, func(p *planned) bool { return p.Ino != 0 })
 		made = slices.DeleteFunc(made, func(p *planned) bool { return p.Ino == 0 })
-		err := e.updateEach(doesNote, gone, func(v *Tx, p *planned) {
-			e.noteGone(v, p)
+		err := c.updateEach(doesNote, gone, func(v *Tx, p *planned) {
+			c.noteGone(v, p)
 			ends(v, p)
 		})
 		if err != nil {
 			return err
 		}
-		return e.updateEach(doesNote, made, makes)
+		return c.updateEach(doesNote, made, makes)
 	}
-	return e.update(func(v *Tx) error {
+	return c.v.engine.update(func(v *Tx) error {
 		for _, p := range gone {
-			e.noteGone(v, p)
+			c.noteGone(v, p)
 		}
 		for _, p := range made {
 			makes(v, p)
@@ -163,14 +163,14 @@ func (e *engine) noteTree(n notes, entries []providers.Info, ends func(*Tx, *pla
 }
 
 // noteGone notes that what was under a name is not there any more, if that is so.
-func (e *engine) noteGone(v *Tx, p *planned) {
+func (c *setCommitter) noteGone(v *Tx, p *planned) {
 	if rec := v.Record(p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
-		e.confirm(v, p.Link, nil)
+		c.v.engine.confirm(v, p.Link, nil)
 	}
 }
 
 // noteMade notes what a set left under a name, if anything.
-func (e *engine) noteMade(v *Tx, p *planned, entries []providers.Info) {
+func (c *setCommitter) noteMade(v *Tx, p *planned, entries []providers.Info) {
 	if p.Ino == 0 {
 		return
 	}
@@ -186,5 +186,5 @@ func (e *engine) noteMade(v *Tx, p *planned, entries []providers.Info) {
 			n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, ContentVersion: p.Gen}
 		}
 	}
-	e.confirm(v, p.Link, base)
+	c.v.engine.confirm(v, p.Link, base)
 }

@@ -79,23 +79,16 @@ func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 	return r
 }
 
-// clashed tells the Commits that wait which of the names that they asked for are in
-// conflict: what is decided at once is not held back, and yet they are to say so.
-// unreported are the paths that none of them asked for. It is part of the update that
-// decides.
-func (e *engine) clashed(v *View, all []clash) (missed []string) {
+// unheard tells the Commits that wait which of the names that they asked for are in
+// conflict: what is decided at once is not held back, and yet they are to say so. It gives
+// the paths that none of them asked for. It is part of the update that decides.
+func unheard(v *View, all []clash) (paths []string) {
 	for _, clash := range all {
-		heard := v.pending.Conflict(clash.Link, clash.path)
-		if e.sending && len(e.requests) > 0 {
-			r := e.requests[0]
-			r.clashes = append(r.clashes, clash.path)
-			heard = true
-		}
-		if !heard {
-			missed = append(missed, clash.path)
+		if !v.committer.conflict(clash.Link, clash.path) {
+			paths = append(paths, clash.path)
 		}
 	}
-	return missed
+	return paths
 }
 
 // names are those of both lists, in order, each once.

@@ -115,7 +115,7 @@ func (r *searched) Read(b []byte) (int, error) {
 
 // searched has content searched for the secrets that are known, as it goes by.
 func (s *set) searched(r io.Reader, p *planned) io.Reader {
-	known := s.e.v.o.Guard.Secrets.needles()
+	known := s.c.v.o.Guard.Secrets.needles()
 	if known == nil {
 		return r
 	}
@@ -125,8 +125,8 @@ func (s *set) searched(r io.Reader, p *planned) io.Reader {
 			p.parcel = &payload{}
 		}
 		p.parcel.failed = err
-		locked := s.e.v.lock()
-		s.e.found[p.Ino] = finding{p.Gen, known, err}
+		locked := s.c.v.lock()
+		s.c.found[p.Ino] = finding{p.Gen, known, err}
 		locked.unlock()
 		return err
 	}}
@@ -146,7 +146,7 @@ func (s *set) searchAll(ctx context.Context) {
 			_, err = io.Copy(io.Discard, body.Reader)
 		}
 		if err != nil && guardOf(err) == nil {
-			s.e.v.o.Log.Debug("content is not searched yet", "name", p.Link.Name, "err", err)
+			s.c.v.o.Log.Debug("content is not searched yet", "name", p.Link.Name, "err", err)
 		}
 	}
 }

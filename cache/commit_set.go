@@ -24,7 +24,7 @@ import (
 // as there are names in it, and no lock. What is changed meanwhile is left to the
 // next set, as what is changed while it is sent.
 type set struct {
-	e     *engine
+	c     *setCommitter
 	was   *snapshot               // of the moment that it is made of; nil: it is made
 	names map[table.Link]*planned // what goes
 	order []*planned
@@ -75,8 +75,8 @@ type spot struct {
 
 // collect makes a set of the names that differ up to a place in the order, and of those
 // behind it that they depend on, as they were in the snapshot was.
-func (e *engine) collect(ctx context.Context, was *snapshot, due uint64) (*set, error) {
-	s := &set{e: e, was: was, names: map[table.Link]*planned{}, stays: map[table.Link]struct{}{}, until: was.next}
+func (c *setCommitter) collect(ctx context.Context, was *snapshot, due uint64) (*set, error) {
+	s := &set{c: c, was: was, names: map[table.Link]*planned{}, stays: map[table.Link]struct{}{}, until: was.next}
 	s.carry()
 	was.table.Dirty(0, func(seq uint64, l table.Link) bool {
 		_, follows := was.because[l]
@@ -86,7 +86,7 @@ func (e *engine) collect(ctx context.Context, was *snapshot, due uint64) (*set, 
 		case len(was.because) == 0:
 			return false
 		}
-		e.goesOn(doesCollect, len(s.order), was.table.DirtyCount())
+		c.v.doing.goesOn(doesCollect, len(s.order), was.table.DirtyCount())
 		return ctx.Err() == nil
 	})
 	s.complete()
@@ -224,7 +224,7 @@ func (s *set) close() {
 		n, seen := len(s.order), 0
 		s.order = slices.DeleteFunc(s.order, func(p *planned) bool {
 			seen++
-			s.e.goesOn(doesCollect, seen, n)
+			s.c.v.doing.goesOn(doesCollect, seen, n)
 			if s.whole(p) {
 				return false
 			}

@@ -387,19 +387,18 @@ func TestOpenSetOfAVersionBefore(t *testing.T) {
 	})
 	w.large()
 	w.killAt(&x, func(p Progress) bool { return p.What == doesBegin && isEnd(p) })
-	e := &w.v.engine
-	p, ok := e.openSet()
+	p, ok := w.v.sets.openSet()
 	if !ok || len(p.Names) == 0 {
 		t.Fatal("no set is open")
 	}
 	w.ok(w.v.update(func(v *Tx) error {
-		e.forgetSet(v)
+		w.v.sets.forgetSet(v)
 		data, err := json.Marshal(p)
 		v.table.Set(keySet, data)
 		return err
 	}))
 	w.killed()
-	if again, ok := w.v.engine.openSet(); !ok || len(again.Names) != len(p.Names) {
+	if again, ok := w.v.sets.openSet(); !ok || len(again.Names) != len(p.Names) {
 		t.Fatalf("%d names are open, want %d", len(again.Names), len(p.Names))
 	}
 	close(asked)

@@ -35,18 +35,35 @@ type request struct {
 	landed  int      // names that the backend has since then, whoever found that out
 }
 
-// commitSet is commitRound where the backend takes sets.
-func (v *Volume) commitSet(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error) {
-	e := &v.engine
+// setCommitter is the committer where the backend takes sets: all that is due goes as one
+// change, see set. Names that cannot go are held back by the engine as where they go one by
+// one, and what an earlier run began to send by itself it ends by itself. The lock of the
+// volume guards all fields that change.
+type setCommitter struct {
+	v      *Volume
+	remote providers.Committer
+
+	requests []*request            // in order
+	sending  bool                  // a set is under way
+	stirs    uint64                // of what is pending when it began: more, and what it leaves out may go by now
+	moot     int                   // sets in a row that what they were to send had changed under
+	err      error                 // why the last one failed
+	old      []table.Link          // names with attempts of their own
+	found    map[table.Ino]finding // content that holds a secret
+}
+
+// commit implements committer.
+func (c *setCommitter) commit(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error) {
+	v := c.v
 	r := &request{opts: o, due: due, done: make(chan struct{})}
 	locked := v.lock()
-	for l := range e.jobs {
-		e.forgive(locked, l)
+	for l := range v.engine.jobs {
+		v.engine.forgive(locked, l)
 	}
-	e.requests = append(e.requests, r)
+	c.requests = append(c.requests, r)
 	v.pending.Stir()
 	locked.unlock()
-	e.v.pending.Kick()
+	v.pending.Kick()
 	var err error
 	select {
 	case <-r.done:
@@ -58,24 +75,53 @@ func (v *Volume) commitSet(ctx context.Context, o CommitOptions, due uint64) (Co
 	}
 	locked = v.lock()
 	defer locked.unlock()
-	e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
+	c.requests = slices.DeleteFunc(c.requests, func(other *request) bool { return other == r })
 	return CommitReport{}, err
 }
 
-// commitSets has a set sent when one is due. One is under way at a time.
-func (e *engine) commitSets() {
-	v := e.v
+// isAsked implements committer.
+func (c *setCommitter) isAsked() bool { return len(c.requests) > 0 }
+
+// stopped implements committer.
+func (c *setCommitter) stopped() (cause error, final bool) {
+	if cause, final = c.v.engine.stopped(); cause != nil || c.err == nil {
+		return cause, final
+	}
+	return c.err, !passing(c.err)
+}
+
+// conflict implements committer.
+func (c *setCommitter) conflict(l table.Link, path string) (heard bool) {
+	heard = c.v.engine.conflict(l, path)
+	if c.sending && len(c.requests) > 0 {
+		c.requests[0].clashes = append(c.requests[0].clashes, path)
+		heard = true
+	}
+	return heard
+}
+
+// status implements committer.
+func (c *setCommitter) status(v *View, s *Status) {
+	c.v.engine.status(v, s)
+	if c.err != nil {
+		s.LastError = c.err.Error()
+	}
+}
+
+// look has a set sent when one is due. One is under way at a time.
+func (c *setCommitter) look() {
+	v := c.v
 	locked := v.lock()
 	defer locked.unlock()
 	if !locked.closed {
 		locked.learnAhead()
 	}
 	var r *request
-	if len(e.requests) > 0 {
-		r = e.requests[0]
+	if len(c.requests) > 0 {
+		r = c.requests[0]
 	}
-	rests := e.paused && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
-	if e.sending || rests || locked.closed || e.resolveOld(locked) {
+	rests := c.v.engine.paused && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
+	if c.sending || rests || locked.closed || c.resolveOld(locked) {
 		return
 	}
 	due := v.pending.Due()
@@ -84,62 +130,62 @@ func (e *engine) commitSets() {
 	}
 	first := uint64(0)
 	locked.table.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
-	halted := e.halt.err != nil && !locked.massDelete.IsConfirmed(massdelete.Commit)
+	halted := c.v.engine.halt.err != nil && !locked.massDelete.IsConfirmed(massdelete.Commit)
 	if r == nil && (first == 0 || first > due || halted) && locked.table.Get(keySet) == nil {
 		return
 	}
-	e.sending, e.stirs = true, v.pending.Stirs()
+	c.sending, c.stirs = true, v.pending.Stirs()
 	if r != nil {
 		r.tried = true
 	}
 	v.background(func() {
 		w := v.beating(v.wait(nil, v.o.Patience))
 		defer w.close()
-		e.doing.wait.Store(w)
-		report, err := e.sendSet(w, r, due)
-		e.doing.wait.Store(nil)
-		e.doing.now.Store(nil)
-		e.sentSet(r, report, w.cause(err))
+		c.v.doing.wait.Store(w)
+		report, err := c.sendSet(w, r, due)
+		c.v.doing.wait.Store(nil)
+		c.v.doing.now.Store(nil)
+		c.sentSet(r, report, w.cause(err))
 	})
 }
 
 // resolveOld finds out about changes that were begun one by one, before the working copy
 // got a policy of sets; it reports whether there are any.
-func (e *engine) resolveOld(v *View) bool {
-	e.old = slices.DeleteFunc(e.old, func(l table.Link) bool {
-		verdict, s := e.plan(v, l, nil)
-		if verdict == verdictReady && s.verb == verbResolve && e.fits(v, s) {
-			e.start(v, s)
+func (c *setCommitter) resolveOld(v *View) bool {
+	c.old = slices.DeleteFunc(c.old, func(l table.Link) bool {
+		verdict, s := c.v.engine.plan(v, l, nil)
+		if verdict == verdictReady && s.verb == verbResolve && c.v.engine.fits(v, s) {
+			c.v.engine.start(v, s)
 		}
 		return v.Record(l).Attempt == nil
 	})
-	return len(e.old) > 0
+	return len(c.old) > 0
 }
 
 // sentSet tells who asked for a set, and decides what becomes of it.
-func (e *engine) sentSet(r *request, report CommitReport, err error) {
-	v := e.v
+func (c *setCommitter) sentSet(r *request, report CommitReport, err error) {
+	v := c.v
 	locked := v.lock()
-	e.sending = false
+	c.sending = false
 	switch {
 	case err == nil:
-		e.reaches(locked)
+		c.v.engine.reaches(locked)
 		v.fails(chores.Commit, nil)
-		e.moot, e.setErr = 0, nil
-		e.idleSet(locked, report)
+		c.moot, c.err = 0, nil
+		c.idleSet(locked, report)
 	case errors.Is(err, errAgain):
-		if e.moot++; e.moot > maxTries {
-			e.pause(locked, pauseAfter(e.moot))
+		if c.moot++; c.moot > maxTries {
+			c.v.engine.pause(locked, pauseAfter(c.moot))
 		}
 		locked.unlock()
-		e.v.pending.Kick()
+		c.v.pending.Kick()
 		return
 	case errors.Is(err, ErrMassDelete):
 	default:
-		e.restSet(locked, err)
+		c.restSet(locked, err)
 	}
 	if r != nil && v.ctx.Err() == nil && (err == nil || !passing(err) || errors.Is(err, errPatience)) {
-		e.requests = slices.DeleteFunc(e.requests, func(other *request) bool { return other == r })
+		c.requests = slices.DeleteFunc(c.requests, func(other *request) bool { return other == r })
 		report.Conflicts = names(report.Conflicts, r.clashes)
 		report.Changes, report.Committed = r.landed, r.landed > 0
 		r.report, r.err = report, err
@@ -151,50 +197,50 @@ func (e *engine) sentSet(r *request, report CommitReport, err error) {
 		v.pending.Arrived()
 	}
 	if err == nil && report.Committed && v.o.Policy.Push {
-		e.push()
+		c.v.engine.push()
 	}
-	e.v.pending.Kick()
+	c.v.pending.Kick()
 }
 
 // idleSet waits for a change when a set left nothing to send: what it left out would be
 // left out again, unless something has stirred since the set began.
-func (e *engine) idleSet(v *View, report CommitReport) {
-	if report.Changes == 0 && v.pending.Stirs() == e.stirs {
+func (c *setCommitter) idleSet(v *View, report CommitReport) {
+	if report.Changes == 0 && v.pending.Stirs() == c.stirs {
 		v.pending.Defer()
-		e.stalled(v)
+		c.v.engine.stalled(v)
 	}
 }
 
 // restSet has the next set wait. What will not pass by itself is told, once: no name is
 // held back for it, and yet nothing goes.
-func (e *engine) restSet(v *View, err error) {
-	if !passing(err) && (e.setErr == nil || e.setErr.Error() != err.Error()) {
-		v.background(func() { e.v.report("commit", "", err) })
+func (c *setCommitter) restSet(v *View, err error) {
+	if !passing(err) && (c.err == nil || c.err.Error() != err.Error()) {
+		v.background(func() { c.v.report("commit", "", err) })
 	}
-	e.setErr = err
+	c.err = err
 	v.fails(chores.Commit, err)
-	e.failed(v, err)
-	e.pause(v, pauseAfter(e.failures))
+	c.v.engine.failed(v, err)
+	c.v.engine.pause(v, pauseAfter(c.v.engine.failures))
 }
 
 // sendSet finds out about an open set first, then makes and sends one.
-func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitReport, error) {
-	if err := e.resolveSet(ctx); err != nil {
+func (c *setCommitter) sendSet(ctx context.Context, r *request, due uint64) (CommitReport, error) {
+	if err := c.resolveSet(ctx); err != nil {
 		return CommitReport{}, err
 	}
-	v := e.v
+	v := c.v
 	if err := v.o.Guard.Secrets.wait(ctx); err != nil {
 		return CommitReport{}, err
 	}
 	defer v.endKeeping()
 	losses := map[string]int{} // of one name in a row, not of the set: others may change many names
 	for {
-		s, op, err := e.makeSet(ctx, due)
+		s, op, err := c.makeSet(ctx, due)
 		if err != nil {
 			return CommitReport{}, err
 		}
-		e.holdStopped(s.stopped)
-		report := e.leftOut(s)
+		c.holdStopped(s.stopped)
+		report := c.leftOut(s)
 		if len(s.order) == 0 {
 			return report, nil
 		}
@@ -204,7 +250,7 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 		if err := v.tree.Sync(); err != nil {
 			return report, err
 		}
-		report.Revision, report.Committed, err = e.commitOne(ctx, s, op, r)
+		report.Revision, report.Committed, err = c.commitOne(ctx, s, op, r)
 		if err == nil || maybe(err) {
 			return report, err
 		}
@@ -213,23 +259,23 @@ func (e *engine) sendSet(ctx context.Context, r *request, due uint64) (CommitRep
 		} else {
 			losses[at]++
 		}
-		if err = e.setRefused(ctx, s, err); err != nil {
+		if err = c.setRefused(ctx, s, err); err != nil {
 			return report, err
 		}
 	}
 }
 
 // commitOne sends a set and notes what it left.
-func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (providers.Revision, bool, error) {
-	v := e.v
+func (c *setCommitter) commitOne(ctx context.Context, s *set, op string, r *request) (providers.Revision, bool, error) {
+	v := c.v
 	v.puller.headLock.Lock()
 	defer v.puller.headLock.Unlock()
 	defer s.closeBodies()
-	if stale, err := e.outdated(ctx, s, op); stale {
+	if stale, err := c.outdated(ctx, s, op); stale {
 		return "", false, errors.Join(err, errAgain)
 	}
 	if err := s.open(ctx); err != nil {
-		return "", false, errors.Join(err, e.dropSet(s.pending(op)))
+		return "", false, errors.Join(err, c.dropSet(s.pending(op)))
 	}
 	result := providers.CommitResult{}
 	if len(s.changes) > 0 {
@@ -241,21 +287,21 @@ func (e *engine) commitOne(ctx context.Context, s *set, op string, r *request) (
 			}
 		}
 		var err error
-		if result, err = e.sets.Commit(ctx, change); err != nil {
+		if result, err = c.remote.Commit(ctx, change); err != nil {
 			if maybe(err) {
 				return "", false, err
 			}
-			return "", false, errors.Join(s.bodyError(err), e.dropSet(s.pending(op)))
+			return "", false, errors.Join(s.bodyError(err), c.dropSet(s.pending(op)))
 		}
 	}
-	return result.Revision, result.Committed, e.noteSet(s.pending(op), result, result.Committed)
+	return result.Revision, result.Committed, c.noteSet(s.pending(op), result, result.Committed)
 }
 
 // outdated reports whether a pull came between the making of a set and its
 // sending: one that ended has settled it, and after one that did not, or a crash,
 // the table must first say what the head has. puller.headLock is held.
-func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, err error) {
-	v := e.v
+func (c *setCommitter) outdated(ctx context.Context, s *set, op string) (stale bool, err error) {
+	v := c.v
 	locked := v.lock()
 	first := locked.Record(s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
 	locked.unlock()
@@ -269,18 +315,18 @@ func (e *engine) outdated(ctx context.Context, s *set, op string) (stale bool, e
 	if level {
 		return first == nil || first.Op != op, nil
 	}
-	if err := e.resolveUnderHeadLock(ctx); err != nil {
+	if err := c.resolveUnderHeadLock(ctx); err != nil {
 		return true, err
 	}
-	return true, e.syncWithHead(ctx, store)
+	return true, c.syncWithHead(ctx, store)
 }
 
 // setRefused decides what to do about a set that was not taken: the name that is
 // in the way is looked at, or held back. nil: try again with what is left.
-func (e *engine) setRefused(ctx context.Context, s *set, cause error) error {
+func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) error {
 	var body *bodyError
 	if errors.As(cause, &body) {
-		if err := e.resolvePartial(ctx, body.link, body.err); err == errAgain { // never wrapped
+		if err := c.v.engine.resolvePartial(ctx, body.link, body.err); err == errAgain { // never wrapped
 			return nil
 		}
 	}
@@ -288,7 +334,7 @@ func (e *engine) setRefused(ctx context.Context, s *set, cause error) error {
 		return cause
 	}
 	if body != nil {
-		e.holdName(body.link, body.err)
+		c.v.engine.holdName(body.link, body.err)
 		if g := guardOf(cause); g != nil && g.secret {
 			s.searchAll(ctx)
 		}
@@ -301,17 +347,17 @@ func (e *engine) setRefused(ctx context.Context, s *set, cause error) error {
 	for _, p := range names {
 		err := cause
 		switch {
-		case errors.Is(cause, providers.ErrTooLarge) && p.Index >= 0 && s.changes[p.Index].Body.Size > e.v.o.Guard.MaxFile:
-			err = e.v.o.Guard.tooLarge(s.changes[p.Index].Body.Size) // until it has changed
+		case errors.Is(cause, providers.ErrTooLarge) && p.Index >= 0 && s.changes[p.Index].Body.Size > c.v.o.Guard.MaxFile:
+			err = c.v.o.Guard.tooLarge(s.changes[p.Index].Body.Size) // until it has changed
 		case p.Ino == 0 && errors.Is(cause, providers.ErrNotEmpty):
-			if err = e.resurrect(p.Link, cause); errors.Is(err, errAgain) {
+			if err = c.v.engine.resurrect(p.Link, cause); errors.Is(err, errAgain) {
 				err = nil
 			}
 		case lostRace(cause) && p.Index >= 0 && !s.changes[p.Index].From.IsRoot():
 			// What was to be taken from one of its places may be gone.
-			err = e.lostAll(ctx, append(e.v.remoteLinksOf(p.Ino), p.Link), cause)
+			err = c.lostAll(ctx, append(c.v.remoteLinksOf(p.Ino), p.Link), cause)
 		case lostRace(cause):
-			err = e.v.preconditionFailed(ctx, p.Link, cause)
+			err = c.v.preconditionFailed(ctx, p.Link, cause)
 		}
 		if err == nil {
 			continue
@@ -319,32 +365,18 @@ func (e *engine) setRefused(ctx context.Context, s *set, cause error) error {
 		if passing(err) {
 			return err
 		}
-		e.holdName(p.Link, err)
+		c.v.engine.holdName(p.Link, err)
 	}
 	return nil
 }
 
-func (e *engine) lostAll(ctx context.Context, names []table.Link, cause error) error {
+func (c *setCommitter) lostAll(ctx context.Context, names []table.Link, cause error) error {
 	for _, l := range names {
-		if err := e.v.preconditionFailed(ctx, l, cause); err != nil {
+		if err := c.v.preconditionFailed(ctx, l, cause); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// holdName holds one name back.
-func (e *engine) holdName(l table.Link, err error) {
-	t := &job{link: l, err: err, state: jobHeld, op: &operation{verb: verbWrite, link: l}}
-	locked := e.v.lock()
-	t.tried = e.aspect(locked, l)
-	if g := guardOf(err); !isConflict(err) && (g == nil || g.passes) { // else it waits for a change
-		t.again = e.v.o.Now().Add(holdFor)
-	}
-	e.jobs[l] = t
-	e.v.pending.Review(locked.View)
-	locked.unlock()
-	e.hold(t)
 }
 
 // culprit is the place that an error is about, or the name; "" of none.
@@ -380,8 +412,8 @@ func (s *set) about(err error) (names []*planned) {
 }
 
 // leftOut lists what a set has to leave out, as far as it is not settled by now.
-func (e *engine) leftOut(s *set) (r CommitReport) {
-	v := e.v
+func (c *setCommitter) leftOut(s *set) (r CommitReport) {
+	v := c.v
 	for piece := range slices.Chunk(s.left, setPiece) {
 		locked := v.lock()
 		for _, l := range piece {
@@ -389,7 +421,7 @@ func (e *engine) leftOut(s *set) (r CommitReport) {
 			if rec.Seq == 0 {
 				continue
 			}
-			h := e.heldBack(locked, l, rec)
+			h := c.v.engine.heldBack(locked, l, rec)
 			r.HeldBack = append(r.HeldBack, h)
 			if h.Conflict {
 				r.Conflicts = append(r.Conflicts, h.Path)
@@ -398,7 +430,7 @@ func (e *engine) leftOut(s *set) (r CommitReport) {
 		locked.unlock()
 	}
 	locked := v.lock()
-	r.Revision = e.revision
+	r.Revision = c.v.engine.revision
 	locked.unlock()
 	return r
 }

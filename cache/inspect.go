@@ -86,7 +86,7 @@ func (v *Volume) makeSynced(ctx context.Context, s revisions) error {
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
-	err := v.retry(w, v.engine.resolveUnderHeadLock)
+	err := v.retry(w, v.resolveOpenSet)
 	if err == nil {
 		_, err = v.syncWith(w, s)
 	}

@@ -165,5 +165,5 @@ func (h *commitHalt) harmless(v *View, due uint64) {
 // isUnguarded reports whether no commit is ever too much: each change goes by itself.
 func (e *engine) isUnguarded() bool {
 	p := &e.v.o.Policy
-	return e.sets == nil && p.Commit == DueChange && p.Window <= 0
+	return e.v.sets == nil && p.Commit == DueChange && p.Window <= 0
 }

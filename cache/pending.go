@@ -45,7 +45,7 @@ func (s sending) IsSending(l table.Link) bool { return s.v.engine.busy[l] != nil
 
 func (s sending) IsPlaceKnown(ino table.Ino) bool { return s.v.engine.isPlaceKnown(s.v.held, ino) }
 
-func (s sending) IsAsked() bool { return len(s.v.engine.requests) > 0 }
+func (s sending) IsAsked() bool { return s.v.committer.isAsked() }
 
 func (s sending) IsStopped() bool {
 	e := &s.v.engine

@@ -146,7 +146,7 @@ func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
 
 // advanced tells everybody who waits that the backend got something, or more of it.
 func (e *engine) advanced(v *View) {
-	e.doing.beat.Add(1)
+	v.doing.beat.Add(1)
 	v.pending.Advance()
 }
 
@@ -182,13 +182,18 @@ func (e *engine) failure(v *View, l table.Link) (err error, final bool) { // the
 		}
 		l = dir.Links[0]
 	}
-	switch {
-	case e.halt.err != nil:
-		return e.halt.err, true
-	case e.setErr != nil:
-		return e.setErr, !passing(e.setErr)
-	}
-	return nil, false
+	return v.committer.stopped()
+}
+
+// stopped implements committer.
+func (e *engine) stopped() (cause error, final bool) { return e.halt.err, e.halt.err != nil }
+
+// isAsked implements committer: its commits are waiters.
+func (e *engine) isAsked() bool { return false }
+
+// conflict implements committer.
+func (e *engine) conflict(l table.Link, path string) (heard bool) {
+	return e.v.pending.Conflict(l, path)
 }
 
 // forgive has a name that is held tried again, and the directories above it.

@@ -26,40 +26,41 @@ type doing struct {
 	beat atomic.Uint64
 	now  atomic.Pointer[Progress] // of a set; nil: nothing
 	wait atomic.Pointer[waiting]  // of who does it, who gives up when nothing moves
+	told func(Progress)           // nil: by nobody
 }
 
 // goesOn tells how far a set is, now and then and at its end: it has not come to a
 // halt. It needs no lock.
-func (e *engine) goesOn(what string, done, total int) {
+func (d *doing) goesOn(what string, done, total int) {
 	if done%setPiece != 0 && done != total {
 		return
 	}
 	p := Progress{What: what, Done: done, Total: total}
-	e.doing.now.Store(&p)
-	e.alive()
-	if e.v.o.onward != nil {
-		e.v.o.onward(p)
+	d.now.Store(&p)
+	d.alive()
+	if d.told != nil {
+		d.told(p)
 	}
 }
 
 // alive has who sends a set not give up yet.
-func (e *engine) alive() {
-	if w := e.doing.wait.Load(); w != nil {
+func (d *doing) alive() {
+	if w := d.wait.Load(); w != nil {
 		w.moved()
 	}
 }
 
 // beating has the beat change with what waits.
 func (v *Volume) beating(w *waiting) *waiting {
-	w.beat = &v.engine.doing.beat
+	w.beat = &v.doing.beat
 	return w
 }
 
 // Progress tells what a commit that is under way does. It never waits.
 func (v *Volume) Progress() (p Progress) {
-	if now := v.engine.doing.now.Load(); now != nil {
+	if now := v.doing.now.Load(); now != nil {
 		p = *now
 	}
-	p.Beat = v.engine.doing.beat.Load()
+	p.Beat = v.doing.beat.Load()
 	return p
 }

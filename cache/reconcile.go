@@ -117,7 +117,7 @@ func (m *merge) finish(v *Tx) {
 		v.recordCame(l)
 	}
 	m.countDeleted(v)
-	missed := v.engine.clashed(v.View, m.clashes)
+	missed := unheard(v.View, m.clashes)
 	if m.alone {
 		v.addUnreported(missed)
 	}

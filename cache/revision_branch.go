@@ -60,7 +60,7 @@ func (v *Volume) branch(ctx context.Context, name string, o BranchOptions) (r Br
 	}
 	v.puller.headLock.Lock()
 	defer v.puller.headLock.Unlock()
-	if err := v.retry(w, v.engine.resolveUnderHeadLock); err != nil {
+	if err := v.retry(w, v.resolveOpenSet); err != nil {
 		return r, err
 	}
 	from, err := s.Head(w)

@@ -55,7 +55,7 @@ func (v *Volume) pullRevision(w *waiting, s revisions) (PullReport, error) {
 // to have another before it was asked. puller.headLock is held.
 func (v *Volume) advance(w *waiting, s revisions, had, to providers.Revision) (PullReport, error) {
 	// What a set whose outcome is open did is in the head, or never will be.
-	if err := v.retry(w, v.engine.resolveUnderHeadLock); err != nil {
+	if err := v.retry(w, v.resolveOpenSet); err != nil {
 		return PullReport{}, err
 	}
 	from, err := s.Head(w)

@@ -309,7 +309,7 @@ func TestPullAfterALostAnswer(t *testing.T) {
 	c.ok(c.put("a", "ours"))
 	c.do("rm b")
 	c.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
-	if _, err := c.v.engine.sendSet(context.Background(), nil, ^uint64(0)); err == nil {
+	if _, err := c.v.sets.sendSet(context.Background(), nil, ^uint64(0)); err == nil {
 		t.Fatal("the answer did not get lost")
 	}
 	c.there("b", "theirs")

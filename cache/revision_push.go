@@ -94,7 +94,7 @@ func (v *Volume) catchUp(ctx context.Context, r *PushReport) error {
 	locked := v.lock()
 	u := locked.unpushedOf()
 	locked.unlock()
-	if v.engine.sets == nil || u != nil && u.Commits > 0 {
+	if v.sets == nil || u != nil && u.Commits > 0 {
 		return nil
 	}
 	commit, err := v.Commit(ctx, CommitOptions{})

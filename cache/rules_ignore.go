@@ -6,7 +6,7 @@ import (
 )
 
 // ignoring reports whether there are ignore files at all.
-func (v *Volume) ignoring() bool { return v.o.IgnoreFile != "" && v.engine.sets != nil }
+func (v *Volume) ignoring() bool { return v.o.IgnoreFile != "" && v.sets != nil }
 
 // staysIgnored reports whether a name that gets n is known to be ignored, and so stays
 // here. Where rules that count were not learned yet, as after a restart, the commit

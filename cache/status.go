@@ -64,17 +64,20 @@ func (v *Volume) Status() Status {
 			s.LastError = e.why.Error()
 		}
 	}
+	v.committer.status(locked, &s)
+	return s
+}
+
+// status implements committer.
+func (e *engine) status(v *View, s *Status) {
+	now := v.o.Now()
 	for _, t := range e.running {
-		s.InFlight = append(s.InFlight, Transfer{Path: locked.PathFor(t.link), What: t.op.verb.String(),
+		s.InFlight = append(s.InFlight, Transfer{Path: v.PathFor(t.link), What: t.op.verb.String(),
 			Sent: t.sent.now.Load(), Size: t.op.size, For: now.Sub(t.since)})
 	}
 	for l, t := range e.jobs {
-		e.tally(locked, &s, l, t)
+		e.tally(v, s, l, t)
 	}
-	if e.setErr != nil {
-		s.LastError = e.setErr.Error()
-	}
-	return s
 }
 
 // tally adds a job to a Status.

@@ -41,8 +41,9 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	locked := v.lock()
 	defer locked.unlock()
 	f := &snapshot{of: v, at: locked.Snapshot(), next: locked.table.NextSeq(), writing: locked.beingWritten(),
-		held: map[table.Link]struct{}{}, because: v.pending.Because(), found: maps.Clone(v.engine.found)}
+		held: map[table.Link]struct{}{}, because: v.pending.Because()}
 	if forSet {
+		f.found = maps.Clone(v.sets.found)
 		f.loose = locked.beginKeeping()
 	}
 	for l, t := range v.engine.jobs {
@@ -50,8 +51,8 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 			f.held[l] = struct{}{}
 		}
 	}
-	then := &Volume{p: v.p, caps: v.caps, o: v.o}
-	then.engine.sets, then.engine.memo = v.engine.sets, newMemo()
+	then := &Volume{p: v.p, caps: v.caps, o: v.o, sets: v.sets}
+	then.engine.memo = newMemo()
 	f.View = &View{Volume: then, guardedState: &guardedState{View: f.at.View, table: f.at.Reader, massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
 	return f
 }

@@ -31,7 +31,6 @@ import (
 type engine struct {
 	v     *Volume
 	slots chan struct{} // one for each part on its way
-	sets  providers.Committer
 
 	// What follows is guarded by the volume's lock.
 
@@ -47,11 +46,9 @@ type engine struct {
 	failing  time.Time             // since the first of them
 	outage   bool                  // they were told of
 	why      error                 // the last of them
-	moot     int                   // sets in a row that what they were to send had changed under
 	cut      bool                  // a search for what a name waits for ended early: see tooFar
 	deep     bool                  // none does
 	memo     *memo                 // of the walk under way
-	found    map[table.Ino]finding // content that holds a secret
 	larger   map[table.Link]string // what was told of files that the provider does not take
 	passed   []table.Ino           // of unsettled, kept for its next search
 	paused   bool                  // no start before the backend has had a rest
@@ -60,18 +57,12 @@ type engine struct {
 	looking  bool // no start before more of the tree is known, see massdelete.go
 	reached  time.Time
 
-	doing      doing
-	requests   []*request // Commits of sets, in order
 	halt       commitHalt
-	sending    bool         // a set is under way
-	stirs      uint64       // of what is pending when it began: more, and what it leaves out may go by now
-	old        []table.Link // names with attempts of their own, although sets are sent
-	setErr     error        // why the last one failed
-	pushing    bool         // in the background
-	pushWanted bool         // another is to follow it
-	commits    uint64       // to push, that were noted in this run
-	lines      uint64       // how often the head left the line of commits that it was on
-	pushed     uint64       // commits that there were when the latest push began that has succeeded
+	pushing    bool   // in the background
+	pushWanted bool   // another is to follow it
+	commits    uint64 // to push, that were noted in this run
+	lines      uint64 // how often the head left the line of commits that it was on
+	pushed     uint64 // commits that there were when the latest push began that has succeeded
 	revision   providers.Revision
 }
 
@@ -89,13 +80,16 @@ const (
 func (e *engine) init(v *Volume) {
 	e.v, e.slots = v, make(chan struct{}, partsAtOnce)
 	e.jobs, e.busy, e.inodes = map[table.Link]*job{}, map[table.Link]*job{}, map[table.Ino]*job{}
-	e.found, e.larger = map[table.Ino]finding{}, map[table.Link]string{}
+	e.larger = map[table.Link]string{}
 	e.resting, e.endRests = context.WithCancel(v.ctx)
 	locked := v.lock()
 	defer locked.unlock()
 	open := locked.table.Get(keySet) != nil // policy was another when it was begun
 	if open || v.o.Policy.Atomic || v.caps.Abilities.Has(providers.AbilitySync) {
-		e.sets, _ = providers.As[providers.Committer](v.p)
+		if remote, can := providers.As[providers.Committer](v.p); can {
+			v.sets = &setCommitter{v: v, remote: remote, found: map[table.Ino]finding{}}
+			v.committer = v.sets
+		}
 	}
 	e.resume(locked)
 }
@@ -105,8 +99,8 @@ func (e *engine) resume(v *View) {
 	now := v.o.Now()
 	e.reached = now
 	v.pending.Resume(v.View, func(l table.Link, rec table.Name) {
-		if rec.Attempt != nil && rec.Attempt.Kind != attemptSet && e.sets != nil {
-			e.old = append(e.old, l)
+		if rec.Attempt != nil && rec.Attempt.Kind != attemptSet && v.sets != nil {
+			v.sets.old = append(v.sets.old, l)
 		}
 		if rec.Held != nil {
 			t := &job{link: l, state: jobHeld, err: heldError(rec.Held), again: now.Add(holdFor)}
@@ -138,14 +132,15 @@ func (e *engine) loop() {
 			e.tidy()
 		case <-e.v.pending.Kicked():
 		}
-		if e.sets != nil {
-			e.commitSets()
-			continue
-		}
-		locked := e.v.lock()
-		e.walk(locked)
-		locked.unlock()
+		e.v.committer.look()
 	}
+}
+
+// look implements committer.
+func (e *engine) look() {
+	locked := e.v.lock()
+	defer locked.unlock()
+	e.walk(locked)
 }
 
 // noted follows each change of the table, once it is committed: what is held back may

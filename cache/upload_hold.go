@@ -40,6 +40,20 @@ func (e *engine) hold(t *job) {
 	}
 }
 
+// holdName holds one name back.
+func (e *engine) holdName(l table.Link, err error) {
+	t := &job{link: l, err: err, state: jobHeld, op: &operation{verb: verbWrite, link: l}}
+	locked := e.v.lock()
+	t.tried = e.aspect(locked, l)
+	if g := guardOf(err); !isConflict(err) && (g == nil || g.passes) { // else it waits for a change
+		t.again = e.v.o.Now().Add(holdFor)
+	}
+	e.jobs[l] = t
+	e.v.pending.Review(locked.View)
+	locked.unlock()
+	e.hold(t)
+}
+
 // lostRace reports whether another change was there first.
 func lostRace(err error) bool {
 	for _, kind := range []error{providers.ErrConflict, providers.ErrExist, providers.ErrNotExist,

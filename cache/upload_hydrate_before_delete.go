@@ -33,7 +33,7 @@ func (s *set) hydrateRemoved(ctx context.Context) error {
 		if !p.last {
 			continue
 		}
-		if err := s.e.v.hydrateNameless(ctx, p.rec.Remote.Ino, p.Link.Name, func(do func() error) error { return do() }); err != nil {
+		if err := s.c.v.hydrateNameless(ctx, p.rec.Remote.Ino, p.Link.Name, func(do func() error) error { return do() }); err != nil {
 			return err
 		}
 	}

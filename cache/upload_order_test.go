@@ -66,7 +66,7 @@ func (w *world) calm() bool {
 	locked := w.v.lock()
 	defer locked.unlock()
 	e := &w.v.engine
-	return len(e.running) == 0 && len(w.v.pending.Kicked()) == 0 && !e.sending
+	return len(e.running) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.sending)
 }
 
 func TestOrder(t *testing.T) {
@@ -641,7 +641,7 @@ func TestHalfAnExchangeIsDue(t *testing.T) {
 			locked := w.v.lock()
 			defer locked.unlock()
 			rec := locked.Record(table.Link{Dir: table.Root, Name: "e"})
-			return w.v.pending.Due() == 0 || rec.Remote != nil && rec.Remote.Ino == rec.Ino || w.v.engine.sets == nil
+			return w.v.pending.Due() == 0 || rec.Remote != nil && rec.Remote.Ino == rec.Ino || w.v.sets == nil
 		})
 		w.upload()
 		w.same()
@@ -1044,16 +1044,15 @@ func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
 		})
 		w.local()
 		w.until(w.calm)
-		e := &w.v.engine
 		locked := w.v.lock()
-		e.sending = true // by us
+		w.v.sets.sending = true // by us
 		locked.unlock()
 		w.do("put "+names[0]+" one", "ln "+names[0]+" "+names[1])
 		locked = w.v.lock()
 		due := w.v.pending.Newest()
 		locked.unlock()
 		b.do = func() { w.write(w.open("f", syscall.O_RDWR), "two", 0) }
-		report, err := e.sendSet(w.Context(), nil, due)
+		report, err := w.v.sets.sendSet(w.Context(), nil, due)
 		if w.ok(err); report.Changes != 2 {
 			t.Fatalf("sent: %+v", report)
 		}
@@ -1133,9 +1132,8 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, func(_ *world, o *Options) { o.Policy.Atomic, o.Policy.NoWait = true, !c.waits })
 			w.until(w.calm)
-			e := &w.v.engine
 			locked := w.v.lock()
-			e.sending = true // no other set begins
+			w.v.sets.sending = true // no other set begins
 			locked.unlock()
 			f := w.create("f")
 			if c.content != "" {
@@ -1143,14 +1141,14 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 			}
 			locked = w.v.lock()
 			due := w.v.pending.Due()
-			e.stirs = w.v.pending.Stirs()
+			w.v.sets.stirs = w.v.pending.Stirs()
 			locked.unlock()
-			report, err := e.sendSet(w.Context(), nil, due)
+			report, err := w.v.sets.sendSet(w.Context(), nil, due)
 			if w.ok(err); report.Changes > 0 {
 				t.Fatalf("sent: %+v", report)
 			}
 			if c.over {
-				e.sentSet(nil, report, nil)
+				w.v.sets.sentSet(nil, report, nil)
 				w.until(w.calm)
 			}
 			closed := async(func() {
@@ -1162,7 +1160,7 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 				return hasEnded(closed) || c.waits && w.v.pending.Waiting() == 1
 			})
 			if !c.over {
-				e.sentSet(nil, report, nil)
+				w.v.sets.sentSet(nil, report, nil)
 			}
 			<-closed
 			w.until(func() bool { return w.v.Status().Queued == 0 })
@@ -1288,7 +1286,7 @@ func TestSetIsComplete(t *testing.T) {
 	w.do("mv p q", "put y 2")
 	was := w.v.takeSnapshot(false)
 	defer was.end()
-	s, err := w.v.engine.collect(t.Context(), was, due)
+	s, err := w.v.sets.collect(t.Context(), was, due)
 	assert.OK(t, err)
 	var got []string
 	for _, p := range s.order {

@@ -157,7 +157,7 @@ func (e *engine) moving() {
 	if now-last < int64(min(time.Second, e.v.o.Patience/8)) || !e.beat.CompareAndSwap(last, now) {
 		return
 	}
-	e.alive()
+	e.v.doing.alive()
 	locked := e.v.lock()
 	defer locked.unlock()
 	e.advanced(locked)
@@ -270,7 +270,7 @@ func (e *engine) setAttr(ctx context.Context, s *operation) error {
 // and a set can only make one with its attributes.
 func (e *engine) tellsDirAttrs() bool {
 	_, can := providers.As[providers.AttrSetter](e.v.p)
-	return can && e.v.caps.EmptyDirs && e.sets == nil
+	return can && e.v.caps.EmptyDirs && e.v.sets == nil
 }
 
 // attrsSet notes that the backend has attributes of ours. Content that is only partly

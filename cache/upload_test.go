@@ -156,7 +156,7 @@ func (w *world) try(f []string) error {
 		return w.rename(f[1], f[2])
 	case "swap":
 		err := w.exchange(f[1], f[2])
-		if errors.Is(err, syscall.EINVAL) && w.v.engine.sets != nil && !w.v.caps.EmptyDirs {
+		if errors.Is(err, syscall.EINVAL) && w.v.sets != nil && !w.v.caps.EmptyDirs {
 			return nil // directories cannot be exchanged there
 		}
 		return err

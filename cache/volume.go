@@ -52,15 +52,19 @@ type Volume struct {
 
 	// Each of these has parts that the lock guards, and parts that need none: what a
 	// function of theirs takes as its first argument says which it is.
-	pending  *pending.Queue // what is to be sent
-	engine   engine         // sends it
-	puller   puller
-	fetch    *hydrator
-	prefetch *files.Prefetch
-	belief   *listing.Belief
-	listings *listing.Shared
-	history  historyState
-	unlinks  deferredUnlinks
+	pending *pending.Queue // what is to be sent
+	engine  engine         // sends it name by name
+	// sets sends it as change sets; nil: it goes name by name.
+	sets      *setCommitter
+	committer committer // one of both
+	doing     doing
+	puller    puller
+	fetch     *hydrator
+	prefetch  *files.Prefetch
+	belief    *listing.Belief
+	listings  *listing.Shared
+	history   historyState
+	unlinks   deferredUnlinks
 
 	prefetches bool // see canPrefetch
 }
@@ -134,7 +138,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: map[table.Ino]*openInode{},
 		pulls:   pulls{told: map[table.Ino]toldStale{}},
 		ignores: rules.New(o.IgnoreFile)}}
-	v.pending = newPending(v)
+	v.pending, v.committer, v.doing.told = newPending(v), &v.engine, o.onward
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.prefetches = v.canPrefetch()
 	v.Bind(nobody{})
