@@ -87,7 +87,7 @@ func (e *engine) commit(ctx context.Context, _ CommitOptions, due uint64) (Commi
 		return true
 	})
 	e.halt.err, e.halt.checked = nil, 0 // looked at anew
-	e.rouse(locked)
+	e.backoff.rouse(locked)
 	v.pending.Ask()
 	v.pending.Add(locked.View, w)
 	locked.unlock()

@@ -44,7 +44,7 @@ func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, leve
 	return c.v.engine.update(func(v *Tx) error {
 		c.forgetSet(v)
 		if result.Revision != "" {
-			c.v.engine.revision = result.Revision
+			v.pushes.revision = result.Revision
 			v.table.Set(keyRevision, []byte(result.Revision))
 		}
 		if level {

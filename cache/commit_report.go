@@ -62,7 +62,7 @@ func (e *engine) heldBack(v *View, l table.Link, rec table.Name) HeldBack {
 func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 	locked := v.lock()
 	defer locked.unlock()
-	r := CommitReport{Revision: v.engine.revision}
+	r := CommitReport{Revision: v.pushes.revision}
 	for l, limit := range asked {
 		rec, _ := locked.table.Name(l.Dir, l.Name)
 		if rec.Seq == 0 || rec.Seq > limit {

@@ -120,7 +120,7 @@ func (c *setCommitter) look() {
 	if len(c.requests) > 0 {
 		r = c.requests[0]
 	}
-	rests := c.v.engine.paused && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
+	rests := c.v.engine.backoff.paused && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
 	if c.sending || rests || locked.closed || c.resolveOld(locked) {
 		return
 	}
@@ -169,13 +169,13 @@ func (c *setCommitter) sentSet(r *request, report CommitReport, err error) {
 	c.sending = false
 	switch {
 	case err == nil:
-		c.v.engine.reaches(locked)
+		c.v.engine.backoff.reaches(locked)
 		v.fails(chores.Commit, nil)
 		c.moot, c.err = 0, nil
 		c.idleSet(locked, report)
 	case errors.Is(err, errAgain):
 		if c.moot++; c.moot > maxTries {
-			c.v.engine.pause(locked, pauseAfter(c.moot))
+			c.v.engine.backoff.pause(locked, pauseAfter(c.moot))
 		}
 		locked.unlock()
 		c.v.pending.Kick()
@@ -197,7 +197,7 @@ func (c *setCommitter) sentSet(r *request, report CommitReport, err error) {
 		v.pending.Arrived()
 	}
 	if err == nil && report.Committed && v.o.Policy.Push {
-		c.v.engine.push()
+		v.pushes.begin(v)
 	}
 	c.v.pending.Kick()
 }
@@ -219,8 +219,8 @@ func (c *setCommitter) restSet(v *View, err error) {
 	}
 	c.err = err
 	v.fails(chores.Commit, err)
-	c.v.engine.failed(v, err)
-	c.v.engine.pause(v, pauseAfter(c.v.engine.failures))
+	c.v.engine.backoff.failed(v, err)
+	c.v.engine.backoff.pause(v, pauseAfter(c.v.engine.backoff.failures))
 }
 
 // sendSet finds out about an open set first, then makes and sends one.
@@ -430,7 +430,7 @@ func (c *setCommitter) leftOut(s *set) (r CommitReport) {
 		locked.unlock()
 	}
 	locked := v.lock()
-	r.Revision = c.v.engine.revision
+	r.Revision = c.v.pushes.revision
 	locked.unlock()
 	return r
 }

@@ -28,7 +28,7 @@ func (v *Volume) Describe(_ *fs.Op, ino fs.Ino, what string) (string, bool) {
 		_, reason := locked.describe(n)
 		return reason, reason != ""
 	case "revision":
-		return string(v.engine.revision), v.engine.revision != ""
+		return string(v.pushes.revision), v.pushes.revision != ""
 	}
 	return locked.describeRemote(table.Ino(ino), n, what)
 }

@@ -106,7 +106,7 @@ func (v *View) answered(took time.Duration, err error) {
 	switch {
 	case err == nil:
 		if v.belief.Answered(took) {
-			v.engine.rouse(v)
+			v.engine.backoff.rouse(v)
 		}
 	case isSilence(err) || errors.Is(err, errPatience):
 		v.belief.Unanswered(took, err)

@@ -49,7 +49,7 @@ func (s sending) IsAsked() bool { return s.v.committer.isAsked() }
 
 func (s sending) IsStopped() bool {
 	e := &s.v.engine
-	return e.failures > 0 || e.halt.err != nil || s.v.held.closed
+	return e.backoff.failures > 0 || e.halt.err != nil || s.v.held.closed
 }
 
 // after implements pending.Options.After: f runs under the lock, in the background.

@@ -153,7 +153,7 @@ func (e *engine) advanced(v *View) {
 // stalled ends all waiting when nothing runs, rests, or could begin: what is left waits
 // for something that is held.
 func (e *engine) stalled(v *View) {
-	if v.pending.Waiting() == 0 || len(e.running) > 0 || e.paused {
+	if v.pending.Waiting() == 0 || len(e.running) > 0 || e.backoff.paused {
 		return
 	}
 	var cause error

@@ -135,10 +135,10 @@ func (v *Volume) began(ctx context.Context, b providers.Brancher, at providers.R
 	return v.update(func(v *Tx) error {
 		v.passed(massdelete.Pull)
 		v.revisionComes()
-		v.engine.revision = at
+		v.pushes.revision = at
 		v.table.Set(keyRevision, []byte(at))
 		v.table.Set(keyMerging, nil)
-		v.engine.lines++ // what a push under way sends is of the branch before
+		v.pushes.lines++ // what a push under way sends is of the branch before
 		if err := v.setUnpushed(nil); err != nil {
 			return err
 		}

@@ -112,7 +112,7 @@ type pushBegun struct {
 func (v *Volume) pushBegins() pushBegun {
 	locked := v.lock()
 	defer locked.unlock()
-	return pushBegun{at: v.o.Now(), commits: v.engine.commits, lines: v.engine.lines}
+	return pushBegun{at: v.o.Now(), commits: v.pushes.commits, lines: v.pushes.lines}
 }
 
 // pushed records that the remote has what was committed when the push began. Commits
@@ -125,11 +125,11 @@ func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun 
 		}
 	}
 	return v.update(func(v *Tx) error {
-		if v.engine.lines != begun.lines || begun.commits < v.engine.pushed {
+		if v.pushes.lines != begun.lines || begun.commits < v.pushes.pushed {
 			return nil
 		}
-		v.engine.pushed = begun.commits
-		if later := v.engine.commits - begun.commits; later > 0 {
+		v.pushes.pushed = begun.commits
+		if later := v.pushes.commits - begun.commits; later > 0 {
 			return v.setUnpushed(&Unpushed{Commits: int(later), Since: begun.at})
 		}
 		v.table.Set(keyMerging, nil)
@@ -137,28 +137,39 @@ func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun 
 	})
 }
 
-// push is Push in the background, after a commit. A commit that is made while one is
+// pushes are the commits of this run, and the pushes of them. The lock of the volume guards
+// them.
+type pushes struct {
+	revision providers.Revision // that the last set made
+	commits  uint64             // to push, that were noted in this run
+	lines    uint64             // how often the head left the line of commits that it was on
+	pushed   uint64             // commits that there were when the latest push began that has succeeded
+	running  bool               // in the background
+	wanted   bool               // another is to follow it
+}
+
+// begin is Push in the background, after a commit. A commit that is made while one is
 // under way has another follow it.
-func (e *engine) push() {
-	locked := e.v.lock()
+func (p *pushes) begin(v *Volume) {
+	locked := v.lock()
 	defer locked.unlock()
-	e.pushWanted = true
-	if e.pushing || locked.closed {
+	p.wanted = true
+	if p.running || locked.closed {
 		return
 	}
-	e.pushing = true
-	e.v.background(func() {
-		for e.pushNext() {
-			_, _ = e.v.Push(e.v.ctx, providers.PushOptions{}) // Status says what became of it
+	p.running = true
+	v.background(func() {
+		for p.next(v) {
+			_, _ = v.Push(v.ctx, providers.PushOptions{}) // Status says what became of it
 		}
 	})
 }
 
-// pushNext takes up the push that is wanted, if one is.
-func (e *engine) pushNext() bool {
-	locked := e.v.lock()
+// next takes up the push that is wanted, if one is.
+func (p *pushes) next(v *Volume) bool {
+	locked := v.lock()
 	defer locked.unlock()
-	e.pushing = e.pushWanted && !locked.closed
-	e.pushWanted = false
-	return e.pushing
+	p.running = p.wanted && !locked.closed
+	p.wanted = false
+	return p.running
 }

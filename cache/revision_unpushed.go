@@ -50,7 +50,7 @@ func (v *Tx) unpushedMore(n int) error {
 	if _, ok := providers.As[providers.Pusher](v.p); !ok {
 		return v.setUnpushed(nil)
 	}
-	v.engine.commits += uint64(n)
+	v.pushes.commits += uint64(n)
 	u := v.unpushedOf()
 	if u == nil {
 		u = &Unpushed{}
@@ -65,7 +65,7 @@ func (v *Tx) unpushedMore(n int) error {
 // anotherLine notes that commits were made anew, or are about to be: a push that is
 // under way sends what they were before.
 func (v *Tx) anotherLine() error {
-	v.engine.lines++
+	v.pushes.lines++
 	if v.unpushedOf() != nil {
 		return nil
 	}

@@ -48,20 +48,20 @@ const shownHeld = 1000
 func (v *Volume) Status() Status {
 	locked := v.lock()
 	defer locked.unlock()
-	e := &v.engine
+	b := &v.engine.backoff
 	now := v.o.Now()
 	files, size := v.pending.Unsaved()
 	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: files, UnsavedBytes: size,
 		Halted: locked.massDelete.All(), Stale: v.belief.IsFailing(), Hidden: rules.Hidden(locked),
-		Revision: e.revision, Unpushed: locked.unpushedOf(),
+		Revision: v.pushes.revision, Unpushed: locked.unpushedOf(),
 		Problems: append([]Problem(nil), locked.problems...), Failing: locked.failures()}
 	if since, any := v.pending.Oldest(locked.View); any {
 		s.Oldest = now.Sub(since)
 	}
-	if e.failures > 0 && !e.reached.IsZero() {
-		s.Unreachable = now.Sub(e.reached)
-		if e.why != nil { // between two tries no name has failed
-			s.LastError = e.why.Error()
+	if b.failures > 0 && !b.reached.IsZero() {
+		s.Unreachable = now.Sub(b.reached)
+		if b.why != nil { // between two tries no name has failed
+			s.LastError = b.why.Error()
 		}
 	}
 	v.committer.status(locked, &s)

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 
@@ -41,29 +40,16 @@ type engine struct {
 	bytes   int64  // that those send
 	ops     uint64 // operation ids given
 
-	beat     atomic.Int64          // when we last told who waits that bytes move
-	failures int                   // for now, in a row, of any name
-	failing  time.Time             // since the first of them
-	outage   bool                  // they were told of
-	why      error                 // the last of them
-	cut      bool                  // a search for what a name waits for ended early: see tooFar
-	deep     bool                  // none does
-	memo     *memo                 // of the walk under way
-	larger   map[table.Link]string // what was told of files that the provider does not take
-	passed   []table.Ino           // of unsettled, kept for its next search
-	paused   bool                  // no start before the backend has had a rest
-	resting  context.Context       // of pauses after failures
-	endRests context.CancelFunc
-	looking  bool // no start before more of the tree is known, see massdelete.go
-	reached  time.Time
+	beat    atomic.Int64 // when we last told who waits that bytes move
+	backoff backoff
+	cut     bool                  // a search for what a name waits for ended early: see tooFar
+	deep    bool                  // none does
+	memo    *memo                 // of the walk under way
+	larger  map[table.Link]string // what was told of files that the provider does not take
+	passed  []table.Ino           // of unsettled, kept for its next search
+	looking bool                  // no start before more of the tree is known, see massdelete.go
 
-	halt       commitHalt
-	pushing    bool   // in the background
-	pushWanted bool   // another is to follow it
-	commits    uint64 // to push, that were noted in this run
-	lines      uint64 // how often the head left the line of commits that it was on
-	pushed     uint64 // commits that there were when the latest push began that has succeeded
-	revision   providers.Revision
+	halt commitHalt
 }
 
 const (
@@ -81,7 +67,7 @@ func (e *engine) init(v *Volume) {
 	e.v, e.slots = v, make(chan struct{}, partsAtOnce)
 	e.jobs, e.busy, e.inodes = map[table.Link]*job{}, map[table.Link]*job{}, map[table.Ino]*job{}
 	e.larger = map[table.Link]string{}
-	e.resting, e.endRests = context.WithCancel(v.ctx)
+	e.backoff = newBackoff(v)
 	locked := v.lock()
 	defer locked.unlock()
 	open := locked.table.Get(keySet) != nil // policy was another when it was begun
@@ -97,7 +83,6 @@ func (e *engine) init(v *Volume) {
 // resume takes up what the last run left.
 func (e *engine) resume(v *View) {
 	now := v.o.Now()
-	e.reached = now
 	v.pending.Resume(v.View, func(l table.Link, rec table.Name) {
 		if rec.Attempt != nil && rec.Attempt.Kind != attemptSet && v.sets != nil {
 			v.sets.old = append(v.sets.old, l)
@@ -112,7 +97,7 @@ func (e *engine) resume(v *View) {
 		}
 	})
 	if rev := v.table.Get(keyRevision); rev != nil {
-		e.revision = providers.Revision(rev)
+		v.pushes.revision = providers.Revision(rev)
 	}
 }
 

@@ -12,63 +12,59 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// rest has a job tried again in a while.
-func (e *engine) rest(v *View, t *job, err error) {
-	t.err, t.state = err, jobResting
-	d := pauseAfter(t.tries)
-	t.tries++
-	v.fails(chores.Upload, err)
-	e.failed(v, err)
-	v.o.Log.Debug("will try again", "what", t.op.String(), "in", d, "err", err)
-	resting := e.resting
-	v.background(func() {
-		_ = e.v.pause(resting, d)
-		locked := e.v.lock()
-		if t.state == jobResting {
-			t.state = jobIdle
-		}
-		locked.unlock()
-		e.v.pending.Kick()
-	})
-	if e.failures >= flaky && !e.paused {
-		e.pause(v, pauseAfter(e.failures-flaky))
-	}
+// backoff is how the backend takes changes: what of them failed of late, and the rests that
+// it gets after failures. The lock of the volume guards it.
+type backoff struct {
+	failures int             // for now, in a row, of any name
+	since    time.Time       // the first of them
+	why      error           // the last of them
+	outage   bool            // it was told
+	reached  time.Time       // when the backend last answered a change
+	paused   bool            // no start before the backend has had a rest
+	resting  context.Context // of pauses after failures
+	endRests context.CancelFunc
+}
+
+func newBackoff(v *Volume) backoff {
+	b := backoff{reached: v.o.Now()}
+	b.resting, b.endRests = context.WithCancel(v.ctx)
+	return b
 }
 
 // pause gives the backend a rest.
-func (e *engine) pause(v *View, d time.Duration) {
-	e.paused = true
-	resting := e.resting
+func (b *backoff) pause(v *View, d time.Duration) {
+	b.paused = true
+	resting := b.resting
 	v.background(func() {
-		_ = e.v.pause(resting, d)
-		locked := e.v.lock()
-		e.paused = false
+		_ = v.Volume.pause(resting, d)
+		locked := v.Volume.lock()
+		b.paused = false
 		locked.unlock()
-		e.v.pending.Kick()
+		v.pending.Kick()
 	})
 }
 
 // reaches notes that the backend answered a change.
-func (e *engine) reaches(v *View) {
-	if e.failures >= flaky {
-		e.rouse(v)
+func (b *backoff) reaches(v *View) {
+	if b.failures >= flaky {
+		b.rouse(v)
 	}
-	if e.outage {
-		v.o.Log.Info("the remote accepts changes again", "after", v.o.Now().Sub(e.failing).Round(time.Second))
+	if b.outage {
+		v.o.Log.Info("the remote accepts changes again", "after", v.o.Now().Sub(b.since).Round(time.Second))
 	}
-	e.failures, e.outage, e.reached = 0, false, v.o.Now()
+	b.failures, b.outage, b.reached = 0, false, v.o.Now()
 	v.fails(chores.Upload, nil)
 }
 
 // failed counts a failure that may pass. An outage is told once.
-func (e *engine) failed(v *View, err error) {
-	if e.failures == 0 {
-		e.failing = v.o.Now()
+func (b *backoff) failed(v *View, err error) {
+	if b.failures == 0 {
+		b.since = v.o.Now()
 	}
-	e.failures++
-	e.why = err
-	if long := v.o.Now().Sub(e.failing) > outageAfter; !e.outage && (long || e.failures >= flaky) {
-		e.outage = true
+	b.failures++
+	b.why = err
+	if long := v.o.Now().Sub(b.since) > outageAfter; !b.outage && (long || b.failures >= flaky) {
+		b.outage = true
 		v.o.Log.Warn("the remote accepts no changes: they are kept and retried", "err", err)
 	}
 }
@@ -76,9 +72,9 @@ func (e *engine) failed(v *View, err error) {
 // rouse ends the pauses after failures. It is for the end of an outage, and for who
 // asks: what fails for a reason of its own would be tried all the time, if any success
 // did this.
-func (e *engine) rouse(v *View) {
-	e.endRests()
-	e.resting, e.endRests = context.WithCancel(v.ctx)
+func (b *backoff) rouse(v *View) {
+	b.endRests()
+	b.resting, b.endRests = context.WithCancel(v.ctx)
 }
 
 // pauseAfter is how long to wait after so many failures, with jitter.

@@ -65,7 +65,7 @@ func (e *engine) aspect(v *View, l table.Link) aspect {
 
 // walk starts what may run now.
 func (e *engine) walk(v *View) {
-	if e.paused || e.looking || v.closed {
+	if e.backoff.paused || e.looking || v.closed {
 		return
 	}
 	err := e.halt.check(v)
@@ -78,7 +78,7 @@ func (e *engine) walk(v *View) {
 		return
 	}
 	limit := maxRunning
-	if e.failures >= flaky {
+	if e.backoff.failures >= flaky {
 		limit = 1
 	}
 	var before order
@@ -137,8 +137,8 @@ func (e *engine) lookInto(v *View, dirs []table.Ino) {
 		e.looking = false
 		if err != nil {
 			e.v.fails(chores.Upload, err)
-			e.failed(locked, err)
-			e.pause(locked, pauseAfter(e.failures))
+			e.backoff.failed(locked, err)
+			e.backoff.pause(locked, pauseAfter(e.backoff.failures))
 		}
 		locked.unlock()
 		e.v.pending.Kick()
@@ -224,7 +224,7 @@ func (e *engine) conclude(v *View, t *job, err error) {
 		t.state = jobIdle
 		return
 	case err == nil:
-		e.reaches(v)
+		e.backoff.reaches(v)
 		delete(e.jobs, t.link)
 		e.advanced(v)
 	case errors.Is(err, errAgain):
@@ -234,7 +234,7 @@ func (e *engine) conclude(v *View, t *job, err error) {
 	case passing(err):
 		e.rest(v, t, err)
 	default:
-		e.reaches(v)
+		e.backoff.reaches(v)
 		t.err, t.state = err, jobHeld
 		t.again = now.Add(min(holdFor<<min(t.tries, 4), longestHold))
 		if errors.Is(err, providers.ErrConflict) {
@@ -248,6 +248,29 @@ func (e *engine) conclude(v *View, t *job, err error) {
 	v.pending.NamesChanged(v.View, t.link)
 	if t.state == jobHeld && t.op.dir {
 		v.pending.Review(v.View) // what is in it waits in vain
+	}
+}
+
+// rest has a job tried again in a while.
+func (e *engine) rest(v *View, t *job, err error) {
+	t.err, t.state = err, jobResting
+	d := pauseAfter(t.tries)
+	t.tries++
+	v.fails(chores.Upload, err)
+	e.backoff.failed(v, err)
+	v.o.Log.Debug("will try again", "what", t.op.String(), "in", d, "err", err)
+	resting := e.backoff.resting
+	v.background(func() {
+		_ = e.v.pause(resting, d)
+		locked := e.v.lock()
+		if t.state == jobResting {
+			t.state = jobIdle
+		}
+		locked.unlock()
+		e.v.pending.Kick()
+	})
+	if e.backoff.failures >= flaky && !e.backoff.paused {
+		e.backoff.pause(v, pauseAfter(e.backoff.failures-flaky))
 	}
 }
 

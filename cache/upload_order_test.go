@@ -481,7 +481,7 @@ func TestOutage(t *testing.T) {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return w.v.engine.paused && len(w.v.engine.running) == 0
+		return w.v.engine.backoff.paused && len(w.v.engine.running) == 0
 	})
 	if s := w.v.Status(); s.Retrying == 0 || s.Retrying > 2*maxRunning || s.Queued != 100 {
 		t.Errorf("status %+v", s)
@@ -599,7 +599,7 @@ func TestCloseBesideAWriter(t *testing.T) {
 	e := &w.v.engine
 	rest := func(paused bool) {
 		locked := w.v.lock()
-		e.paused = paused
+		e.backoff.paused = paused
 		locked.unlock()
 		w.v.pending.Kick()
 	}
@@ -629,12 +629,12 @@ func TestHalfAnExchangeIsDue(t *testing.T) {
 		w.local()
 		w.do("mkdir e", "put e/q 1")
 		locked := w.v.lock()
-		w.v.engine.paused = true
+		w.v.engine.backoff.paused = true
 		w.v.pending.Ask()
 		locked.unlock()
 		w.do("swap d e")
 		locked = w.v.lock()
-		w.v.engine.paused = false
+		w.v.engine.backoff.paused = false
 		locked.unlock()
 		w.v.pending.Kick()
 		w.until(func() bool { // it has been looked at

@@ -58,6 +58,7 @@ type Volume struct {
 	sets      *setCommitter
 	committer committer // one of both
 	doing     doing
+	pushes    pushes
 	puller    puller
 	fetch     *hydrator
 	prefetch  *files.Prefetch
