@@ -67,7 +67,7 @@ func (c *setCommitter) inPieces(what string, names []*planned, do func(i int, pi
 // updateEach does something about each name, in pieces.
 func (c *setCommitter) updateEach(what string, names []*planned, do func(v *Tx, p *planned)) error {
 	return c.inPieces(what, names, func(_ int, piece []*planned) error {
-		return c.v.engine.update(func(v *Tx) error {
+		return c.v.updateOwn(func(v *Tx) error {
 			for _, p := range piece {
 				do(v, p)
 			}
@@ -92,7 +92,7 @@ func (c *setCommitter) begin(s *set, was *snapshot) (op string, err error) {
 				return errMovedOn
 			}
 			if i == 0 {
-				op = c.v.engine.operationID(v.View)
+				op = v.operations.next()
 				record = fmt.Appendf(nil, `{"Op":%q,"Until":%d}`, op, s.until)
 				v.table.Set(keySet, record)
 			}

@@ -49,7 +49,7 @@ func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
 	if err := s.pack(ctx, p); err != nil {
 		return providers.Body{}, err
 	}
-	b := p.parcel.body(func(int) { s.c.v.engine.moving() })
+	b := p.parcel.body(func(int) { s.c.v.engine.exec.moving() })
 	if v.o.Guard.isTooLarge(b.Size) { // it has grown since the set was made
 		return providers.Body{}, v.o.Guard.tooLarge(b.Size)
 	}
@@ -102,7 +102,7 @@ func (l *lazy) Read(b []byte) (int, error) {
 		l.r, l.left = l.p.parcel.snap.Reader(), l.size
 	}
 	n, err := l.r.Read(b)
-	l.s.c.v.engine.moving()
+	l.s.c.v.engine.exec.moving()
 	if l.left -= int64(n); err != nil && err != io.EOF {
 		l.p.parcel.failed = err
 	} else if l.left == 0 && err == io.EOF {

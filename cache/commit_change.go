@@ -136,7 +136,7 @@ func (s *set) addFile(p *planned, n *table.Inode, c providers.Change) {
 // source is where the backend has the content that a name is to get; there is
 // false when it has to be sent.
 func (s *set) source(p *planned, n *table.Inode) (l table.Link, there bool) {
-	from := s.was.engine.homeFor(s.was.View, p.Ino, n)
+	from := s.was.planner.homeFor(s.was.View, p.Ino, n)
 	l, there = from.Link, from.any
 	if p.rec.Remote != nil && p.rec.Remote.Ino == p.Ino {
 		l, there = p.Link, true

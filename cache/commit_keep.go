@@ -129,7 +129,7 @@ func (s *set) pack(ctx context.Context, p *planned) (err error) {
 	if p.parcel, err = s.atMoment(p, false); p.parcel != nil || err != nil {
 		return err
 	}
-	now, err := s.c.v.engine.pack(ctx, &operation{ino: p.Ino})
+	now, err := s.c.v.engine.exec.pack(ctx, &operation{ino: p.Ino})
 	switch {
 	case errors.Is(err, errMoot), err == nil && now == nil:
 		return errAgain

@@ -28,7 +28,7 @@ func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, leve
 		ends(v, name)
 	}
 	if result.Committed {
-		if err := c.v.engine.update(countCommit); err != nil {
+		if err := c.v.updateOwn(countCommit); err != nil {
 			return err
 		}
 	}
@@ -41,7 +41,7 @@ func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, leve
 	if err := c.updateEach(doesNote, n.made, note); err != nil {
 		return err
 	}
-	return c.v.engine.update(func(v *Tx) error {
+	return c.v.updateOwn(func(v *Tx) error {
 		c.forgetSet(v)
 		if result.Revision != "" {
 			v.pushes.revision = result.Revision
@@ -51,7 +51,7 @@ func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, leve
 			v.setSynced(result.Revision)
 		}
 		v.passed(massdelete.Commit)
-		c.v.engine.advanced(v.View)
+		v.doing.advanced(v.pending)
 		if result.Committed {
 			if len(c.requests) > 0 {
 				c.requests[0].landed += len(p.Names)
@@ -151,7 +151,7 @@ func (c *setCommitter) noteTree(n notes, entries []providers.Info, ends func(*Tx
 		}
 		return c.updateEach(doesNote, made, makes)
 	}
-	return c.v.engine.update(func(v *Tx) error {
+	return c.v.updateOwn(func(v *Tx) error {
 		for _, p := range gone {
 			c.noteGone(v, p)
 		}
@@ -165,7 +165,7 @@ func (c *setCommitter) noteTree(n notes, entries []providers.Info, ends func(*Tx
 // noteGone notes that what was under a name is not there any more, if that is so.
 func (c *setCommitter) noteGone(v *Tx, p *planned) {
 	if rec := v.Record(p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
-		c.v.engine.confirm(v, p.Link, nil)
+		confirm(v, p.Link, nil)
 	}
 }
 
@@ -186,5 +186,5 @@ func (c *setCommitter) noteMade(v *Tx, p *planned, entries []providers.Info) {
 			n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, ContentVersion: p.Gen}
 		}
 	}
-	c.v.engine.confirm(v, p.Link, base)
+	confirm(v, p.Link, base)
 }

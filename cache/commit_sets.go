@@ -57,7 +57,7 @@ func (c *setCommitter) commit(ctx context.Context, o CommitOptions, due uint64) 
 	v := c.v
 	r := &request{opts: o, due: due, done: make(chan struct{})}
 	locked := v.lock()
-	for l := range v.engine.jobs {
+	for l := range v.engine.jobs.of {
 		v.engine.forgive(locked, l)
 	}
 	c.requests = append(c.requests, r)
@@ -139,7 +139,7 @@ func (c *setCommitter) look() {
 		r.tried = true
 	}
 	v.background(func() {
-		w := v.beating(v.wait(nil, v.o.Patience))
+		w := v.doing.beating(v.wait(nil, v.o.Patience))
 		defer w.close()
 		c.v.doing.wait.Store(w)
 		report, err := c.sendSet(w, r, due)
@@ -153,8 +153,8 @@ func (c *setCommitter) look() {
 // got a policy of sets; it reports whether there are any.
 func (c *setCommitter) resolveOld(v *View) bool {
 	c.old = slices.DeleteFunc(c.old, func(l table.Link) bool {
-		verdict, s := c.v.engine.plan(v, l, nil)
-		if verdict == verdictReady && s.verb == verbResolve && c.v.engine.fits(v, s) {
+		verdict, s := c.v.engine.planner.plan(v, l, nil)
+		if verdict == verdictReady && s.verb == verbResolve && c.v.engine.jobs.fits(s) {
 			c.v.engine.start(v, s)
 		}
 		return v.Record(l).Attempt == nil
@@ -326,7 +326,7 @@ func (c *setCommitter) outdated(ctx context.Context, s *set, op string) (stale b
 func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) error {
 	var body *bodyError
 	if errors.As(cause, &body) {
-		if err := c.v.engine.resolvePartial(ctx, body.link, body.err); err == errAgain { // never wrapped
+		if err := c.v.engine.exec.resolvePartial(ctx, body.link, body.err); err == errAgain { // never wrapped
 			return nil
 		}
 	}
@@ -350,7 +350,7 @@ func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) erro
 		case errors.Is(cause, providers.ErrTooLarge) && p.Index >= 0 && s.changes[p.Index].Body.Size > c.v.o.Guard.MaxFile:
 			err = c.v.o.Guard.tooLarge(s.changes[p.Index].Body.Size) // until it has changed
 		case p.Ino == 0 && errors.Is(cause, providers.ErrNotEmpty):
-			if err = c.v.engine.resurrect(p.Link, cause); errors.Is(err, errAgain) {
+			if err = c.v.engine.exec.resurrect(p.Link, cause); errors.Is(err, errAgain) {
 				err = nil
 			}
 		case lostRace(cause) && p.Index >= 0 && !s.changes[p.Index].From.IsRoot():

@@ -433,7 +433,7 @@ func (s *hosts) explain(h *host) {
 		if n := locked.table.Inode(rec.Ino); n != nil {
 			s.r.Logf("      %+v", n)
 		}
-		if t := h.v.engine.jobs[l]; t != nil {
+		if t := h.v.engine.jobs.of[l]; t != nil {
 			s.r.Logf("      task %d %v", t.state, t.err)
 		}
 		return true

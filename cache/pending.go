@@ -41,7 +41,7 @@ type sending struct{ v *Volume }
 
 func (s sending) Failure(l table.Link) (error, bool) { return s.v.engine.failure(s.v.held, l) }
 
-func (s sending) IsSending(l table.Link) bool { return s.v.engine.busy[l] != nil }
+func (s sending) IsSending(l table.Link) bool { return s.v.engine.jobs.busy[l] != nil }
 
 func (s sending) IsPlaceKnown(ino table.Ino) bool { return s.v.engine.isPlaceKnown(s.v.held, ino) }
 

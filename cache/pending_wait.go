@@ -60,7 +60,7 @@ func (v *Volume) waitForNames(op *fs.Op) error {
 	w := &pending.Waiter{Names: v.pending.Structural(locked.View)}
 	var refused error
 	for l := range w.Names {
-		if t := v.engine.jobs[l]; t != nil && t.state == jobHeld {
+		if t := v.engine.jobs.of[l]; t != nil && t.state == jobHeld {
 			refused = fmt.Errorf("%s: %w", locked.PathFor(l), t.err)
 			delete(w.Names, l)
 		}
@@ -137,27 +137,21 @@ func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
 		if rec := v.Record(h); rec.Attempt != nil || v.Attempted(rec, nil) {
 			return false
 		}
-		if _, moving := e.unsettled(v, h.Dir); moving != (table.Link{}) {
+		if _, moving := e.planner.unsettled(v, h.Dir); moving != (table.Link{}) {
 			return false
 		}
 	}
 	return true
 }
 
-// advanced tells everybody who waits that the backend got something, or more of it.
-func (e *engine) advanced(v *View) {
-	v.doing.beat.Add(1)
-	v.pending.Advance()
-}
-
 // stalled ends all waiting when nothing runs, rests, or could begin: what is left waits
 // for something that is held.
 func (e *engine) stalled(v *View) {
-	if v.pending.Waiting() == 0 || len(e.running) > 0 || e.backoff.paused {
+	if v.pending.Waiting() == 0 || len(e.jobs.running) > 0 || e.backoff.paused {
 		return
 	}
 	var cause error
-	for _, t := range e.jobs {
+	for _, t := range e.jobs.of {
 		switch {
 		case t.state == jobResting:
 			return
@@ -173,7 +167,7 @@ func (e *engine) stalled(v *View) {
 // help.
 func (e *engine) failure(v *View, l table.Link) (err error, final bool) { // the error is the subject here
 	for {
-		if t := e.jobs[l]; t != nil && t.err != nil && (t.state == jobHeld || t.state == jobResting) {
+		if t := e.jobs.of[l]; t != nil && t.err != nil && (t.state == jobHeld || t.state == jobResting) {
 			return t.err, t.state == jobHeld
 		}
 		dir := v.table.Inode(l.Dir)
@@ -199,7 +193,7 @@ func (e *engine) conflict(l table.Link, path string) (heard bool) {
 // forgive has a name that is held tried again, and the directories above it.
 func (e *engine) forgive(v *View, l table.Link) {
 	for {
-		if t := e.jobs[l]; t != nil && t.state == jobHeld {
+		if t := e.jobs.of[l]; t != nil && t.state == jobHeld {
 			t.state, t.err, t.losses = jobIdle, nil, 0
 		}
 		dir := v.table.Inode(l.Dir)

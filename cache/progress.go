@@ -1,6 +1,10 @@
 package cache
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/wsmount/wsmount/cache/internal/pending"
+)
 
 // Progress is how far something is that may take long where there are very many
 // names. Nobody but who asked for it waits for that.
@@ -51,9 +55,15 @@ func (d *doing) alive() {
 }
 
 // beating has the beat change with what waits.
-func (v *Volume) beating(w *waiting) *waiting {
-	w.beat = &v.doing.beat
+func (d *doing) beating(w *waiting) *waiting {
+	w.beat = &d.beat
 	return w
+}
+
+// advanced tells everybody who waits that the backend got something, or more of it.
+func (d *doing) advanced(q *pending.Queue) {
+	d.beat.Add(1)
+	q.Advance()
 }
 
 // Progress tells what a commit that is under way does. It never waits.

@@ -102,7 +102,7 @@ func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err err
 	if o.IfClean && v.dirty() {
 		return PullReport{Skipped: "there are uncommitted local changes"}, nil
 	}
-	w := v.beating(v.wait(nil, v.o.Patience/2))
+	w := v.doing.beating(v.wait(nil, v.o.Patience/2))
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
 	if s, ok := v.syncer(); ok {

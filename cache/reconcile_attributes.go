@@ -125,7 +125,7 @@ func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.
 
 // fetchAttrs asks what an inode with unknown attributes is before all of its attributes are sent: who
 // wrote may not have had an answer.
-func (e *engine) fetchAttrs(ctx context.Context, x table.Ino) error {
+func (e *executor) fetchAttrs(ctx context.Context, x table.Ino) error {
 	at, ok := e.v.attrsUnknownAt(x)
 	if !ok {
 		return nil

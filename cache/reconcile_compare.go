@@ -230,6 +230,6 @@ func (i *inquiry) hashTheirs(q query) (sum string, err error) {
 // isOurs asks whether an operation of ours left a version.
 func (i *inquiry) isOurs(q query) (bool, error) {
 	op := q.op
-	info, happened, err := i.v.engine.find(i.ctx, &operation{at: q.at, attempt: &op})
+	info, happened, err := i.v.engine.exec.find(i.ctx, &operation{at: q.at, attempt: &op})
 	return happened && info.Version.Matches(q.theirs), err
 }

@@ -13,7 +13,7 @@ func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
 	if dir == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
 		return dir
 	}
-	v.engine.handOverAll(v, dir)
+	handOverAll(v, dir)
 	m.reachable(v, n.RemoteLinks[0].Dir)
 	home := v.table.Inode(dir).RemoteLinks[0] // another, if its parent was joined with one
 	rec, _ := v.table.Name(home.Dir, home.Name)
@@ -65,7 +65,7 @@ func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 		l := table.Link{Dir: to, Name: e.name}
 		if attempt != nil && attempt.Kind != attemptSet { // its outcome is found at the same place
 			there.Attempt = attempt
-			v.engine.redirect(v, attempt, l)
+			redirect(v, attempt, l)
 		}
 		m.set(v, l, there)
 	}
@@ -130,7 +130,7 @@ func (m *merge) part(v *Tx, l table.Link, x table.Ino) bool {
 		m.look(query{question: question{ino: x, gen: n.ContentVersion, what: askNames}, l: l})
 		return false
 	}
-	v.engine.leaveTombstone(v, x, n)
-	v.engine.handOverAll(v, x)
+	leaveTombstone(v, x, n)
+	handOverAll(v, x)
 	return true
 }

@@ -115,7 +115,7 @@ func (v *Volume) isAllHere(x table.Ino) (bool, error) {
 
 // resolvePartial deals with a name whose content could not be sent, if a part of that is gone: then
 // the name is planned anew. Else the error is cause.
-func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) error {
+func (e *executor) resolvePartial(ctx context.Context, l table.Link, cause error) error {
 	v := e.v
 	switch {
 	case errors.Is(cause, errVersionGone):
@@ -146,7 +146,7 @@ func (e *engine) resolvePartial(ctx context.Context, l table.Link, cause error) 
 
 // lookFor looks for the content of a name of which part is not where it was to
 // be. Then it is at another place, or a part of it is gone.
-func (e *engine) lookFor(ctx context.Context, l table.Link, cause error) error {
+func (e *executor) lookFor(ctx context.Context, l table.Link, cause error) error {
 	v := e.v
 	locked := v.lock()
 	x := locked.Record(l).Ino

@@ -43,7 +43,7 @@ func (v *Volume) pushOnce(ctx context.Context, o providers.PushOptions, r *PushR
 	if !ok {
 		return nil
 	}
-	w := v.beating(v.wait(nil, v.o.Patience))
+	w := v.doing.beating(v.wait(nil, v.o.Patience))
 	defer w.close()
 	stop := context.AfterFunc(ctx, func() { w.end(context.Cause(ctx)) })
 	defer stop()

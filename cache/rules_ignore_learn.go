@@ -176,7 +176,7 @@ func (v *Volume) lookBelow(top table.Ino, c rules.Carriers) (unlearned []table.I
 	for dirs := []table.Ino{top}; len(dirs) > 0; {
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		err := v.engine.update(func(v *Tx) error { // what need not stay any more is due with the commit
+		err := v.updateOwn(func(v *Tx) error { // what need not stay any more is due with the commit
 			v.table.Names(dir, "", func(name string, rec table.Name) bool {
 				n := v.table.Inode(rec.Ino)
 				if rec.Ino == 0 || n == nil {

@@ -25,6 +25,7 @@ type snapshot struct {
 	held    map[table.Link]struct{} // names that were under way, resting or held back
 	because map[table.Link]struct{} // names that are due although they differ only since
 	found   map[table.Ino]finding   // content that holds a secret
+	planner planner                 // to which nothing is under way
 }
 
 // isWriting reports whether content was left alone because a program was writing it.
@@ -41,18 +42,17 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	locked := v.lock()
 	defer locked.unlock()
 	f := &snapshot{of: v, at: locked.Snapshot(), next: locked.table.NextSeq(), writing: locked.beingWritten(),
-		held: map[table.Link]struct{}{}, because: v.pending.Because()}
+		held: map[table.Link]struct{}{}, because: v.pending.Because(), planner: planner{jobs: &jobs{}, memo: newMemo()}}
 	if forSet {
 		f.found = maps.Clone(v.sets.found)
 		f.loose = locked.beginKeeping()
 	}
-	for l, t := range v.engine.jobs {
+	for l, t := range v.engine.jobs.of {
 		if t.state != jobIdle {
 			f.held[l] = struct{}{}
 		}
 	}
 	then := &Volume{p: v.p, caps: v.caps, o: v.o, sets: v.sets}
-	then.engine.memo = newMemo()
 	f.View = &View{Volume: then, guardedState: &guardedState{View: f.at.View, table: f.at.Reader, massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
 	return f
 }

@@ -48,6 +48,15 @@ func (v *Volume) update(do func(*Tx) error) error {
 	}, tx)
 }
 
+// updateOwn is update for what an operation of the engine or of a set does.
+func (v *Volume) updateOwn(do func(*Tx) error) error {
+	return v.update(func(v *Tx) error {
+		err := do(v)
+		v.own = err == nil
+		return err
+	})
+}
+
 // view runs do, which changes nothing, under the lock.
 func (v *Volume) view(do func(*View) error) error {
 	return v.tree.View(func() error { return do(v.held) })

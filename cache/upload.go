@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -28,28 +27,17 @@ import (
 //
 // With a provider that commits whole sets see commit_sets.go instead.
 type engine struct {
-	v     *Volume
-	slots chan struct{} // one for each part on its way
+	v    *Volume
+	exec executor
 
 	// What follows is guarded by the volume's lock.
 
-	jobs    map[table.Link]*job // what was begun and is not done
-	busy    map[table.Link]*job // the names of those that run
-	inodes  map[table.Ino]*job  // whose content those send or move
-	running []*job
-	bytes   int64  // that those send
-	ops     uint64 // operation ids given
-
-	beat    atomic.Int64 // when we last told who waits that bytes move
+	jobs    jobs
+	planner planner
 	backoff backoff
-	cut     bool                  // a search for what a name waits for ended early: see tooFar
-	deep    bool                  // none does
-	memo    *memo                 // of the walk under way
-	larger  map[table.Link]string // what was told of files that the provider does not take
-	passed  []table.Ino           // of unsettled, kept for its next search
+	halt    commitHalt
 	looking bool                  // no start before more of the tree is known, see massdelete.go
-
-	halt commitHalt
+	larger  map[table.Link]string // what was told of files that the provider does not take
 }
 
 const (
@@ -64,8 +52,8 @@ const (
 )
 
 func (e *engine) init(v *Volume) {
-	e.v, e.slots = v, make(chan struct{}, partsAtOnce)
-	e.jobs, e.busy, e.inodes = map[table.Link]*job{}, map[table.Link]*job{}, map[table.Ino]*job{}
+	e.v, e.exec.v, e.exec.slots = v, v, make(chan struct{}, partsAtOnce)
+	e.jobs, e.planner.jobs = newJobs(), &e.jobs
 	e.larger = map[table.Link]string{}
 	e.backoff = newBackoff(v)
 	locked := v.lock()
@@ -92,8 +80,8 @@ func (e *engine) resume(v *View) {
 			if rec.Held.Conflict {
 				t.again = time.Time{}
 			}
-			t.tried = e.aspect(v, l)
-			e.jobs[l] = t
+			t.tried = aspectOf(v, l)
+			e.jobs.of[l] = t
 		}
 	})
 	if rev := v.table.Get(keyRevision); rev != nil {
@@ -132,19 +120,10 @@ func (e *engine) look() {
 // succeed in another state.
 func (e *engine) noted(v *Tx) {
 	for _, l := range v.Changed() {
-		if t := e.jobs[l]; t != nil && t.state == jobHeld && (v.Record(l).Seq == 0 || t.tried != e.aspect(v.View, l)) {
-			delete(e.jobs, l)
+		if t := e.jobs.of[l]; t != nil && t.state == jobHeld && (v.Record(l).Seq == 0 || t.tried != aspectOf(v.View, l)) {
+			delete(e.jobs.of, l)
 		}
 	}
-}
-
-// update is Volume.update for what an operation does.
-func (e *engine) update(do func(*Tx) error) error {
-	return e.v.update(func(v *Tx) error {
-		err := do(v)
-		v.own = err == nil
-		return err
-	})
 }
 
 // tidy does what must be done now and then: files that stay open are taken as
@@ -172,10 +151,10 @@ func (e *engine) tidy() {
 		e.halt.checked = 0 // what was to be deleted may be back
 	}
 	now := e.v.o.Now()
-	for l, t := range e.jobs {
+	for l, t := range e.jobs.of {
 		if t.state == jobHeld && !t.again.IsZero() && !now.Before(t.again) {
 			t.state = jobIdle
-			e.jobs[l] = t
+			e.jobs.of[l] = t
 			if e.v.o.Policy.Commit == DueChange {
 				e.v.pending.Ask()
 			}

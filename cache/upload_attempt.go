@@ -34,11 +34,11 @@ func parseSent(s string) (ino table.Ino, digest string) {
 
 // opFor finds the operation id for an attempt: that of one just like it which was found
 // not to have happened, else a new one.
-func (e *engine) opFor(v *View, s *operation, kind uint8, gen, attrGen uint64) string {
+func (e *executor) opFor(v *View, s *operation, kind uint8, gen, attrGen uint64) string {
 	if old := s.job.attempt; old.Op != "" && old.Kind == kind && old.ContentVersion == gen && old.AttrGen == attrGen {
 		return old.Op
 	}
-	return e.operationID(v)
+	return v.operations.next()
 }
 
 // setAttempt records an attempt, or with nil that there is none.
@@ -51,11 +51,11 @@ func (v *Tx) setAttempt(l table.Link, a *table.Attempt) {
 
 // answered clears an attempt that is known to have come to nothing, and hands
 // the error on. While it may have happened, the attempt stays.
-func (e *engine) answered(err error, names ...table.Link) error {
+func (e *executor) answered(err error, names ...table.Link) error {
 	if maybe(err) {
 		return err
 	}
-	return errors.Join(err, e.update(func(v *Tx) error {
+	return errors.Join(err, e.v.updateOwn(func(v *Tx) error {
 		for _, l := range names {
 			v.setAttempt(l, nil)
 		}
@@ -69,8 +69,14 @@ func maybe(err error) bool {
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// operationID is a new operation id.
-func (e *engine) operationID(v *View) string {
-	e.ops++
-	return fmt.Sprintf("%s-%d", v.run, e.ops)
+// operationIDs gives the ids of the operations of a run.
+type operationIDs struct {
+	run   string
+	given uint64
+}
+
+// next is a new operation id.
+func (o *operationIDs) next() string {
+	o.given++
+	return fmt.Sprintf("%s-%d", o.run, o.given)
 }

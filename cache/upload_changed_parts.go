@@ -24,7 +24,7 @@ type piece struct {
 }
 
 // pieces is how content goes out in parts of about a size.
-func (e *engine) pieces(p *payload, part int64) []piece {
+func (e *executor) pieces(p *payload, part int64) []piece {
 	limits := e.v.caps.Parts
 	least := max(limits.Min, 1)
 	whole := cut(nil, piece{0, p.snap.Size(), false}, part, least)
@@ -105,7 +105,7 @@ func stateOf(gen uint64, version providers.Version) string {
 }
 
 // sent notes that the backend has this state of content.
-func (e *engine) sent(p *payload, version providers.Version) {
+func (e *executor) sent(p *payload, version providers.Version) {
 	if p.snap == nil || p.snap.Size() < e.v.inPartsFrom() || p.oi.unseen.Load() {
 		return
 	}

@@ -29,7 +29,7 @@ func (v *Tx) takeMetadata(ino table.Ino, gen uint64, metadata map[string]string)
 
 // inherited is an inode whose place at the backend that of an operation takes, if it may
 // have metadata to inherit; 0: none.
-func (e *engine) inherited(v *View, s *operation) table.Ino {
+func (e *executor) inherited(v *View, s *operation) table.Ino {
 	base := v.Record(s.link).Remote
 	if !v.caps.Metadata || base == nil || base.Ino == s.ino || base.Kind != providers.KindFile || v.table.Inode(base.Ino) == nil {
 		return 0
@@ -38,7 +38,7 @@ func (e *engine) inherited(v *View, s *operation) table.Ino {
 }
 
 // fetchInheritedAttrs asks for the metadata of what an operation replaces.
-func (e *engine) fetchInheritedAttrs(ctx context.Context, s *operation) error {
+func (e *executor) fetchInheritedAttrs(ctx context.Context, s *operation) error {
 	locked := e.v.lock()
 	old := e.inherited(locked, s)
 	locked.unlock()
@@ -49,7 +49,7 @@ func (e *engine) fetchInheritedAttrs(ctx context.Context, s *operation) error {
 }
 
 // metadataFor is what the backend is to have of an inode with an operation.
-func (e *engine) metadataFor(v *View, s *operation, n *table.Inode) map[string]string {
+func (e *executor) metadataFor(v *View, s *operation, n *table.Inode) map[string]string {
 	if old := e.inherited(v, s); old != 0 {
 		return providers.MetadataInPlaceOf(n.Metadata, v.table.Inode(old).Metadata)
 	}

@@ -17,9 +17,9 @@ func (e *engine) hold(t *job) {
 	var what, path string
 	var cause error
 	told := false
-	err := e.update(func(v *Tx) error {
+	err := e.v.updateOwn(func(v *Tx) error {
 		rec, ok := v.table.Name(t.link.Dir, t.link.Name)
-		if !ok || rec.Seq == 0 || e.jobs[t.link] != t || t.state != jobHeld {
+		if !ok || rec.Seq == 0 || e.jobs.of[t.link] != t || t.state != jobHeld {
 			return errMoot
 		}
 		what, path, cause = t.op.verb.String(), v.PathFor(t.link), t.err
@@ -44,11 +44,11 @@ func (e *engine) hold(t *job) {
 func (e *engine) holdName(l table.Link, err error) {
 	t := &job{link: l, err: err, state: jobHeld, op: &operation{verb: verbWrite, link: l}}
 	locked := e.v.lock()
-	t.tried = e.aspect(locked, l)
+	t.tried = aspectOf(locked, l)
 	if g := guardOf(err); !isConflict(err) && (g == nil || g.passes) { // else it waits for a change
 		t.again = e.v.o.Now().Add(holdFor)
 	}
-	e.jobs[l] = t
+	e.jobs.of[l] = t
 	e.v.pending.Review(locked.View)
 	locked.unlock()
 	e.hold(t)
@@ -73,7 +73,7 @@ func (e *engine) yieldTo(ctx context.Context, t *job, cause error) error {
 		return fmt.Errorf("%w: %v", errContended, cause) // nobody need decide: it is tried again later
 	}
 	if t.op.verb == verbDelete && errors.Is(cause, providers.ErrNotEmpty) {
-		return e.resurrect(t.op.link, cause)
+		return e.exec.resurrect(t.op.link, cause)
 	}
 	for _, l := range t.op.lost(cause) {
 		if err := e.v.preconditionFailed(ctx, l, cause); err != nil {

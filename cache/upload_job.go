@@ -33,6 +33,54 @@ type job struct {
 	sent reach // bytes of content
 }
 
+// jobs are the names that are worked on. The lock of the volume guards them.
+type jobs struct {
+	of      map[table.Link]*job // what was begun and is not done
+	busy    map[table.Link]*job // the names of those that run
+	inodes  map[table.Ino]*job  // whose content those send or move
+	running []*job
+	bytes   int64 // that those send
+}
+
+func newJobs() jobs {
+	return jobs{of: map[table.Link]*job{}, busy: map[table.Link]*job{}, inodes: map[table.Ino]*job{}}
+}
+
+// begin counts a job among those that run.
+func (j *jobs) begin(t *job) {
+	j.running = append(j.running, t)
+	j.bytes += t.op.size
+	for _, l := range t.op.names() {
+		j.busy[l] = t
+	}
+	if t.op.ino != 0 {
+		j.inodes[t.op.ino] = t
+	}
+}
+
+// end takes a job from those that run.
+func (j *jobs) end(t *job) {
+	j.running = slices.DeleteFunc(j.running, func(other *job) bool { return other == t })
+	j.bytes -= t.op.size
+	for _, l := range t.op.names() {
+		delete(j.busy, l)
+	}
+	if j.inodes[t.op.ino] == t {
+		delete(j.inodes, t.op.ino)
+	}
+}
+
+// works reports whether an operation is under way for a name of a directory: then what
+// comes of it is still to be noted there.
+func (j *jobs) works(dir table.Ino) bool {
+	for _, t := range j.running {
+		if slices.ContainsFunc(t.op.names(), func(l table.Link) bool { return l.Dir == dir }) {
+			return true
+		}
+	}
+	return false
+}
+
 type jobState uint8
 
 const (
@@ -50,8 +98,8 @@ type aspect struct {
 	baseIno      table.Ino
 }
 
-// aspect is the present state of a name.
-func (e *engine) aspect(v *View, l table.Link) aspect {
+// aspectOf is the present state of a name.
+func aspectOf(v *View, l table.Link) aspect {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	s := aspect{ino: rec.Ino}
 	if n := v.table.Inode(rec.Ino); n != nil {
@@ -82,24 +130,24 @@ func (e *engine) walk(v *View) {
 		limit = 1
 	}
 	var before order
-	e.cut = false
-	e.memo = newMemo()
-	defer func() { e.memo = nil }()
+	e.planner.cut = false
+	e.planner.memo = newMemo()
+	defer func() { e.planner.memo = nil }()
 	waiting := false // something could begin later
 	far := 0         // names in a row that wait for something far away
 	v.pending.EachDue(v.View, func(l table.Link) bool {
-		if len(e.running) >= limit {
+		if len(e.jobs.running) >= limit {
 			waiting = true
 			return false
 		}
-		cut := e.cut
-		e.cut = false
-		verdict, s := e.plan(v, l, nil)
-		if far++; !e.cut {
+		cut := e.planner.cut
+		e.planner.cut = false
+		verdict, s := e.planner.plan(v, l, nil)
+		if far++; !e.planner.cut {
 			far = 0
 		}
-		e.cut = e.cut || cut
-		if far > farNames && len(e.running) > 0 {
+		e.planner.cut = e.planner.cut || cut
+		if far > farNames && len(e.jobs.running) > 0 {
 			waiting = true // what runs comes first: there will be another walk
 			return false
 		}
@@ -108,7 +156,7 @@ func (e *engine) walk(v *View) {
 			before.pass(s.class())
 		case verdictReady:
 			waiting = true
-			if before.lets(s.class(), v.o.Policy.NoWait) && e.fits(v, s) {
+			if before.lets(s.class(), v.o.Policy.NoWait) && e.jobs.fits(s) {
 				e.start(v, s)
 			} else if before.ends(s.class()) {
 				return false
@@ -119,10 +167,10 @@ func (e *engine) walk(v *View) {
 	})
 	switch {
 	case waiting:
-	case e.cut && !e.deep && len(e.running) == 0:
-		e.deep = true
+	case e.planner.cut && !e.planner.deep && len(e.jobs.running) == 0:
+		e.planner.deep = true
 		e.walk(v)
-		e.deep = false
+		e.planner.deep = false
 	default:
 		e.stalled(v)
 	}
@@ -151,12 +199,12 @@ const farNames = 16
 
 // start runs an operation in the background.
 func (e *engine) start(v *View, s *operation) {
-	t := e.jobs[s.link]
+	t := e.jobs.of[s.link]
 	if t == nil {
 		t = &job{link: s.link}
-		e.jobs[s.link] = t
+		e.jobs.of[s.link] = t
 	}
-	now := e.aspect(v, s.link)
+	now := aspectOf(v, s.link)
 	if t.sent.again(); now != t.tried {
 		t.sent.best.Store(0) // it is something else that goes
 	}
@@ -165,14 +213,7 @@ func (e *engine) start(v *View, s *operation) {
 	}
 	t.op, t.state, t.since, t.tried = s, jobRunning, v.o.Now(), now
 	s.job = t
-	e.running = append(e.running, t)
-	e.bytes += s.size
-	for _, l := range s.names() {
-		e.busy[l] = t
-	}
-	if s.ino != 0 {
-		e.inodes[s.ino] = t
-	}
+	e.jobs.begin(t)
 	v.background(func() { e.run(t) })
 }
 
@@ -182,13 +223,13 @@ func (e *engine) run(t *job) {
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
 	t.op.moved = w.moved
-	err := w.cause(e.do(w, t.op))
+	err := w.cause(e.exec.do(w, t.op))
 	if err != nil && v.ctx.Err() == nil && lostRace(err) {
 		w.moved()
 		err = w.cause(e.yieldTo(w, t, err))
 	}
 	locked := v.lock()
-	e.stop(locked, t)
+	e.jobs.end(t)
 	e.conclude(locked, t, err)
 	refused, left := t.state == jobHeld, e.left(locked, t.op)
 	locked.unlock()
@@ -204,16 +245,14 @@ func (e *engine) run(t *job) {
 	e.v.pending.Kick()
 }
 
-// stop takes a job from those that run.
-func (e *engine) stop(v *View, t *job) {
-	e.running = slices.DeleteFunc(e.running, func(other *job) bool { return other == t })
-	e.bytes -= t.op.size
-	for _, l := range t.op.names() {
-		delete(e.busy, l)
+// left are the directories of an operation that waited for its end to be forgotten.
+func (e *engine) left(v *View, s *operation) (dirs []table.Ino) {
+	for _, l := range s.names() {
+		if v.IsNowhere(l.Dir) && v.IsForsaken(l.Dir) {
+			dirs = append(dirs, l.Dir)
+		}
 	}
-	if e.inodes[t.op.ino] == t {
-		delete(e.inodes, t.op.ino)
-	}
+	return dirs
 }
 
 // conclude decides what becomes of a job.
@@ -225,11 +264,11 @@ func (e *engine) conclude(v *View, t *job, err error) {
 		return
 	case err == nil:
 		e.backoff.reaches(v)
-		delete(e.jobs, t.link)
-		e.advanced(v)
+		delete(e.jobs.of, t.link)
+		v.doing.advanced(v.pending)
 	case errors.Is(err, errAgain):
 		if t.state = jobIdle; v.Record(t.link).Seq == 0 {
-			delete(e.jobs, t.link) // theirs has the name now
+			delete(e.jobs.of, t.link) // theirs has the name now
 		}
 	case passing(err):
 		e.rest(v, t, err)
@@ -241,7 +280,7 @@ func (e *engine) conclude(v *View, t *job, err error) {
 			t.again = time.Time{}
 		}
 		t.tries++
-		if t.tried != e.aspect(v, t.link) {
+		if t.tried != aspectOf(v, t.link) {
 			t.state = jobIdle // that was about another state
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // move gives what is known at another name this one, in one step of the
 // backend.
-func (e *engine) move(ctx context.Context, s *operation) error {
+func (e *executor) move(ctx context.Context, s *operation) error {
 	mover, ok := providers.As[providers.Mover](e.v.p)
 	if !ok {
 		return providers.ErrUnsupported
@@ -19,7 +19,7 @@ func (e *engine) move(ctx context.Context, s *operation) error {
 	if s.attempt != nil {
 		op = s.attempt.Op
 	} else {
-		err := e.update(func(v *Tx) error {
+		err := e.v.updateOwn(func(v *Tx) error {
 			if v.Record(s.link).Attempt != nil || v.Record(s.from).Attempt != nil {
 				return errAgain
 			}
@@ -39,14 +39,14 @@ func (e *engine) move(ctx context.Context, s *operation) error {
 	if err != nil {
 		return e.answered(err, s.link, s.from)
 	}
-	return e.update(func(v *Tx) error {
+	return e.v.updateOwn(func(v *Tx) error {
 		e.moved(v, s, info)
 		return nil
 	})
 }
 
 // moved notes that what was known at one name is at another.
-func (e *engine) moved(v *Tx, s *operation, info providers.Info) {
+func (e *executor) moved(v *Tx, s *operation, info providers.Info) {
 	base := *s.source
 	if base.Kind != providers.KindDir {
 		e.renewed(v, base.Ino, base.Version, info.Version)
@@ -56,12 +56,12 @@ func (e *engine) moved(v *Tx, s *operation, info providers.Info) {
 		base.Ino = 0
 	}
 	// The new remote link first: an inode without any may be forgotten.
-	e.confirm(v, s.link, &base)
-	e.confirm(v, s.from, nil)
+	confirm(v, s.link, &base)
+	confirm(v, s.from, nil)
 }
 
 // arrived decides whether a rename that was not answered has happened.
-func (e *engine) arrived(ctx context.Context, s *operation, lost error) (providers.Info, error) {
+func (e *executor) arrived(ctx context.Context, s *operation, lost error) (providers.Info, error) {
 	if _, err := e.v.p.Stat(ctx, s.fromAt); err == nil {
 		return providers.Info{}, lost
 	} else if !lostRace(err) {
@@ -82,7 +82,7 @@ func (e *engine) arrived(ctx context.Context, s *operation, lost error) (provide
 
 // copy gives what is known at another name this one too. The old name, if it is
 // no more here, is deleted in its own time.
-func (e *engine) copy(ctx context.Context, s *operation) error {
+func (e *executor) copy(ctx context.Context, s *operation) error {
 	copier, ok := providers.As[providers.Copier](e.v.p)
 	if !ok {
 		return providers.ErrUnsupported
@@ -93,7 +93,7 @@ func (e *engine) copy(ctx context.Context, s *operation) error {
 	if err != nil {
 		return err
 	}
-	err = e.update(func(v *Tx) error {
+	err = e.v.updateOwn(func(v *Tx) error {
 		if v.Record(s.link).Attempt != nil || v.Record(s.from).Attempt != nil {
 			return errAgain
 		}
@@ -116,7 +116,7 @@ func (e *engine) copy(ctx context.Context, s *operation) error {
 	if err != nil {
 		return e.answered(err, s.link)
 	}
-	return e.update(func(v *Tx) error {
+	return e.v.updateOwn(func(v *Tx) error {
 		v.takeMetadata(s.ino, s.source.ContentVersion, info.Metadata)
 		e.copied(v, s, info, s.source.Kind, s.source.ContentVersion, attrGen)
 		return nil
@@ -124,10 +124,10 @@ func (e *engine) copy(ctx context.Context, s *operation) error {
 }
 
 // copied notes what a copy left.
-func (e *engine) copied(v *Tx, s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
+func (e *executor) copied(v *Tx, s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
 	base := &table.Remote{Ino: s.ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
 	if v.table.Inode(s.ino) == nil {
 		base.Ino = 0
 	}
-	e.confirm(v, s.link, base)
+	confirm(v, s.link, base)
 }

@@ -47,14 +47,14 @@ func (o *order) ends(c class) bool {
 
 // fits reports whether an operation may run beside those that run: not at the same
 // place, nor where the tree is moving, nor with the same content, nor too much.
-func (e *engine) fits(v *View, s *operation) bool {
-	if s.sends() && len(e.running) > 0 && e.bytes+s.size > maxBytes && e.bytes > 0 {
+func (j *jobs) fits(s *operation) bool {
+	if s.sends() && len(j.running) > 0 && j.bytes+s.size > maxBytes && j.bytes > 0 {
 		return false
 	}
-	if s.ino != 0 && e.inodes[s.ino] != nil {
+	if s.ino != 0 && j.inodes[s.ino] != nil {
 		return false
 	}
-	for _, t := range e.running {
+	for _, t := range j.running {
 		if s.collides(t.op) {
 			return false
 		}

@@ -66,7 +66,7 @@ func (w *world) calm() bool {
 	locked := w.v.lock()
 	defer locked.unlock()
 	e := &w.v.engine
-	return len(e.running) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.sending)
+	return len(e.jobs.running) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.sending)
 }
 
 func TestOrder(t *testing.T) {
@@ -428,7 +428,7 @@ func TestNotHeldWhenAskedAgain(t *testing.T) {
 	l := table.Link{Dir: table.Root, Name: "f"}
 	e := &w.v.engine
 	locked := w.v.lock()
-	task := e.jobs[l]
+	task := e.jobs.of[l]
 	e.forgive(locked, l)
 	locked.unlock()
 	e.hold(task)
@@ -481,7 +481,7 @@ func TestOutage(t *testing.T) {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return w.v.engine.backoff.paused && len(w.v.engine.running) == 0
+		return w.v.engine.backoff.paused && len(w.v.engine.jobs.running) == 0
 	})
 	if s := w.v.Status(); s.Retrying == 0 || s.Retrying > 2*maxRunning || s.Queued != 100 {
 		t.Errorf("status %+v", s)

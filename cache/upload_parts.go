@@ -46,7 +46,7 @@ func partsOf(size, part int64, limits providers.PartLimits) int64 {
 }
 
 // send sends content to a name, in one request or in parts.
-func (e *engine) send(ctx context.Context, s *operation, p *payload, opts providers.WriteOptions) (providers.Info, error) {
+func (e *executor) send(ctx context.Context, s *operation, p *payload, opts providers.WriteOptions) (providers.Info, error) {
 	parter, can := providers.As[providers.Multiparter](e.v.p)
 	if most := e.v.caps.MaxSize; most > 0 && p.snap != nil && p.snap.Size() > most {
 		err := fmt.Errorf("%d bytes, and it takes %d: %w", p.snap.Size(), most, providers.ErrTooLarge)
@@ -61,7 +61,7 @@ func (e *engine) send(ctx context.Context, s *operation, p *payload, opts provid
 }
 
 // sendParts is send for what goes out in parts.
-func (e *engine) sendParts(ctx context.Context, s *operation, p *payload, parter providers.Multiparter, parts []piece, opts providers.WriteOptions) (providers.Info, error) {
+func (e *executor) sendParts(ctx context.Context, s *operation, p *payload, parter providers.Multiparter, parts []piece, opts providers.WriteOptions) (providers.Info, error) {
 	up, err := parter.StartParts(ctx, s.at, opts)
 	if err != nil {
 		return providers.Info{}, err
@@ -84,7 +84,7 @@ func (e *engine) sendParts(ctx context.Context, s *operation, p *payload, parter
 const abortTime = 10 * time.Second
 
 // eachPart sends all parts, and gives the first error.
-func (e *engine) eachPart(ctx context.Context, s *operation, p *payload, up providers.Upload, parts []piece) error {
+func (e *executor) eachPart(ctx context.Context, s *operation, p *payload, up providers.Upload, parts []piece) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var work sync.WaitGroup
@@ -104,7 +104,7 @@ func (e *engine) eachPart(ctx context.Context, s *operation, p *payload, up prov
 }
 
 // slot waits until one more part may go, and reports false when ctx ends.
-func (e *engine) slot(ctx context.Context) bool {
+func (e *executor) slot(ctx context.Context) bool {
 	select {
 	case e.slots <- struct{}{}:
 		return true
@@ -114,7 +114,7 @@ func (e *engine) slot(ctx context.Context) bool {
 }
 
 // sendPart sends one part, again when it breaks off.
-func (e *engine) sendPart(ctx context.Context, s *operation, p *payload, up providers.Upload, n int, one piece) error {
+func (e *executor) sendPart(ctx context.Context, s *operation, p *payload, up providers.Upload, n int, one piece) error {
 	return e.v.retry(ctx, func(ctx context.Context) error {
 		if one.copied {
 			err := up.CopyPart(ctx, n, s.at, providers.ReadOptions{Version: p.base.Version, Offset: one.off, Length: one.size})

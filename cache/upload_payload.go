@@ -27,7 +27,7 @@ type payload struct {
 var errSuspect = errors.New("a loss of power may have cost it bytes: see wsmount recover")
 
 // pack takes a consistent state of an inode's content.
-func (e *engine) pack(ctx context.Context, s *operation) (*payload, error) {
+func (e *executor) pack(ctx context.Context, s *operation) (*payload, error) {
 	v := e.v
 	p := &payload{kind: providers.KindFile}
 	err := v.view(func(v *View) error {

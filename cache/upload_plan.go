@@ -25,16 +25,25 @@ const (
 	verdictOpen                  // a program is still writing it
 )
 
+// planner has what is found out on the way. The lock of the volume guards it.
+type planner struct {
+	jobs   *jobs
+	memo   *memo       // of the walk under way
+	cut    bool        // a search for what a name waits for ended early: see tooFar
+	deep   bool        // none does
+	passed []table.Ino // of unsettled, kept for its next search
+}
+
 // plan finds the next operation towards what a name needs. via are the names whose needs
 // led here.
-func (e *engine) plan(v *View, l table.Link, via []table.Link) (verdict, *operation) {
+func (p *planner) plan(v *View, l table.Link, via []table.Link) (verdict, *operation) {
 	if slices.Contains(via, l) {
-		return e.park(v, l, via)
+		return p.park(v, l, via)
 	}
-	if t := e.busy[l]; t != nil {
+	if t := p.jobs.busy[l]; t != nil {
 		return verdictBusy, t.op
 	}
-	if t := e.jobs[l]; t != nil && t.state != jobIdle {
+	if t := p.jobs.of[l]; t != nil && t.state != jobIdle {
 		return verdictStuck, nil
 	}
 	rec, ok := v.table.Name(l.Dir, l.Name)
@@ -42,34 +51,34 @@ func (e *engine) plan(v *View, l table.Link, via []table.Link) (verdict, *operat
 	if !ok || !v.Differs(rec) {
 		return verdictAgreed, nil
 	}
-	if verdict, s := e.planUnsettled(v, l.Dir, via); verdict != verdictAgreed {
+	if verdict, s := p.planUnsettled(v, l.Dir, via); verdict != verdictAgreed {
 		return verdict, s
 	}
 	if rec.Attempt != nil {
-		return e.planResolve(v, l, rec, via)
+		return p.planResolve(v, l, rec, via)
 	}
 	at, home := v.RemotePath(l)
 	if !home {
-		return e.planParent(v, l, via)
+		return p.planParent(v, l, via)
 	}
 	s := &operation{link: l, at: at}
 	if rec.Ino == 0 || rec.Local {
-		return e.planGone(v, s, rec, via)
+		return p.planGone(v, s, rec, via)
 	}
-	return e.planThere(v, s, rec, via)
+	return p.planThere(v, s, rec, via)
 }
 
 // planParent is for a name in a directory that the backend does not have.
-func (e *engine) planParent(v *View, l table.Link, via []table.Link) (verdict, *operation) {
+func (p *planner) planParent(v *View, l table.Link, via []table.Link) (verdict, *operation) {
 	dir := v.table.Inode(l.Dir)
 	switch {
-	case dir == nil, len(dir.Links) == 0, e.local(v, dir.Links[0]):
+	case dir == nil, len(dir.Links) == 0, p.local(v, dir.Links[0]):
 		return verdictStuck, nil
 	}
-	if e.tooFar(v, via) {
+	if p.tooFar(v, via) {
 		return verdictStuck, nil
 	}
-	verdict, s := e.plan(v, dir.Links[0], via)
+	verdict, s := p.plan(v, dir.Links[0], via)
 	if verdict == verdictAgreed {
 		verdict = verdictStuck
 	}
@@ -81,57 +90,57 @@ func (e *engine) planParent(v *View, l table.Link, via []table.Link) (verdict, *
 // in the same walk, but for names that wait for each other in a ring, or that
 // are not due: where nothing else can be done, the walk is repeated without an
 // end.
-func (e *engine) tooFar(v *View, via []table.Link) bool {
-	e.cut = e.cut || len(via) > planDepth
-	return len(via) > planDepth && !e.deep
+func (p *planner) tooFar(v *View, via []table.Link) bool {
+	p.cut = p.cut || len(via) > planDepth
+	return len(via) > planDepth && !p.deep
 }
 
 // planDepth is how many names lead from one to what it waits for, in most walks.
 const planDepth = 3
 
-func (e *engine) local(v *View, l table.Link) bool {
+func (p *planner) local(v *View, l table.Link) bool {
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	return rec.Local
 }
 
 // planGone is for a name that is no more.
-func (e *engine) planGone(v *View, s *operation, rec table.Name, via []table.Link) (verdict, *operation) {
-	if verdict, other := e.rescue(v, s.link, rec.Remote.Ino, via); verdict != verdictAgreed {
+func (p *planner) planGone(v *View, s *operation, rec table.Name, via []table.Link) (verdict, *operation) {
+	if verdict, other := p.rescue(v, s.link, rec.Remote.Ino, via); verdict != verdictAgreed {
 		return verdict, other
 	}
-	return e.planDelete(v, s, rec.Remote, via)
+	return p.planDelete(v, s, rec.Remote, via)
 }
 
 // planDelete removes what the backend has under a name: what is below it first.
-func (e *engine) planDelete(v *View, s *operation, base *table.Remote, via []table.Link) (verdict, *operation) {
+func (p *planner) planDelete(v *View, s *operation, base *table.Remote, via []table.Link) (verdict, *operation) {
 	s.verb, s.ino, s.cond = verbDelete, base.Ino, condition(base)
 	if base.Kind != providers.KindDir {
 		return verdictReady, s
 	}
 	s.dir = true
-	if verdict, other := e.planBelow(v, base.Ino, via); verdict != verdictAgreed {
+	if verdict, other := p.planBelow(v, base.Ino, via); verdict != verdictAgreed {
 		return verdict, other
 	}
 	return verdictReady, s
 }
 
 // planBelow is for a directory that is to be empty at the backend.
-func (e *engine) planBelow(v *View, dir table.Ino, via []table.Link) (found verdict, s *operation) {
+func (p *planner) planBelow(v *View, dir table.Ino, via []table.Link) (found verdict, s *operation) {
 	if dir == 0 {
 		return verdictAgreed, nil
 	}
 	if n := v.table.Inode(dir); n != nil && n.From != "" {
-		return e.planPart(v, dir)
+		return p.planPart(v, dir)
 	}
 	v.table.Names(dir, "", func(name string, rec table.Name) bool {
 		if rec.Remote == nil && rec.Attempt == nil {
 			return true
 		}
-		if e.tooFar(v, via) {
+		if p.tooFar(v, via) {
 			found = verdictStuck
 			return false
 		}
-		verdict, next := e.plan(v, table.Link{Dir: dir, Name: name}, via)
+		verdict, next := p.plan(v, table.Link{Dir: dir, Name: name}, via)
 		switch {
 		case verdict == verdictReady, found == verdictAgreed:
 			found, s = verdict, next
@@ -158,16 +167,16 @@ func condition(b *table.Remote) providers.Condition {
 // rescue is for a name whose place at the backend something else is about to take: what
 // has it now may live on under another name here, and have no other place. Then what
 // that name needs comes first, or what is under way there.
-func (e *engine) rescue(v *View, l table.Link, ino table.Ino, via []table.Link) (verdict, *operation) {
+func (p *planner) rescue(v *View, l table.Link, ino table.Ino, via []table.Link) (verdict, *operation) {
 	n := v.table.Inode(ino)
-	if n == nil || e.homeElse(v, n, l) {
+	if n == nil || p.homeElse(v, n, l) {
 		return verdictAgreed, nil
 	}
 	for _, to := range n.Links {
-		if to == l || e.local(v, to) {
+		if to == l || p.local(v, to) {
 			continue
 		}
-		verdict, s := e.plan(v, to, via)
+		verdict, s := p.plan(v, to, via)
 		if verdict == verdictAgreed || verdict == verdictOpen {
 			verdict = verdictStuck
 		}
@@ -178,11 +187,11 @@ func (e *engine) rescue(v *View, l table.Link, ino table.Ino, via []table.Link) 
 
 // homeElse reports whether the backend surely has an inode, as new as under a name,
 // under another one too: nothing is under way there, which may be about to replace it.
-func (e *engine) homeElse(v *View, n *table.Inode, l table.Link) bool {
+func (p *planner) homeElse(v *View, n *table.Inode, l table.Link) bool {
 	here := v.Record(l).Remote
 	for _, h := range n.RemoteLinks {
 		rec := v.Record(h)
-		if h != l && rec.Attempt == nil && e.busy[h] == nil && here != nil && rec.Remote != nil && rec.Remote.ContentVersion >= here.ContentVersion {
+		if h != l && rec.Attempt == nil && p.jobs.busy[h] == nil && here != nil && rec.Remote != nil && rec.Remote.ContentVersion >= here.ContentVersion {
 			return true
 		}
 	}
@@ -190,40 +199,40 @@ func (e *engine) homeElse(v *View, n *table.Inode, l table.Link) bool {
 }
 
 // planThere is for a name that stands for something.
-func (e *engine) planThere(v *View, s *operation, rec table.Name, via []table.Link) (verdict, *operation) {
+func (p *planner) planThere(v *View, s *operation, rec table.Name, via []table.Link) (verdict, *operation) {
 	n := v.table.Inode(rec.Ino)
 	if n == nil {
 		return verdictStuck, nil
 	}
 	s.ino, s.dir, s.cond = rec.Ino, n.IsDir(), condition(rec.Remote)
 	if rec.Remote != nil && rec.Remote.Ino == rec.Ino {
-		return e.planSame(v, s, rec.Remote, n)
+		return p.planSame(v, s, rec.Remote, n)
 	}
 	if rec.Remote != nil {
-		if verdict, other := e.rescue(v, s.link, rec.Remote.Ino, via); verdict != verdictAgreed {
+		if verdict, other := p.rescue(v, s.link, rec.Remote.Ino, via); verdict != verdictAgreed {
 			return verdict, other
 		}
-		if verdict, other := e.planReplace(v, s, rec.Remote, n, via); verdict != verdictAgreed {
+		if verdict, other := p.planReplace(v, s, rec.Remote, n, via); verdict != verdictAgreed {
 			return verdict, other
 		}
 	}
 	if s.dir {
-		return e.planDir(v, s, n, via)
+		return p.planDir(v, s, n, via)
 	}
-	return e.planContent(v, s, n, via)
+	return p.planContent(v, s, n, via)
 }
 
 // planSame is for a name that the backend has in an older state.
-func (e *engine) planSame(v *View, s *operation, base *table.Remote, n *table.Inode) (verdict, *operation) {
-	if n.IsDir() || n.ContentVersion == base.ContentVersion && !e.atHand(v, s.ino, n) {
+func (p *planner) planSame(v *View, s *operation, base *table.Remote, n *table.Inode) (verdict, *operation) {
+	if n.IsDir() || n.ContentVersion == base.ContentVersion && !p.atHand(v, s.ino, n) {
 		s.verb = verbAttr
 		return verdictReady, s
 	}
-	return e.planWrite(v, s, n)
+	return p.planWrite(v, s, n)
 }
 
 // planWrite sends what an inode has.
-func (e *engine) planWrite(v *View, s *operation, n *table.Inode) (verdict, *operation) {
+func (p *planner) planWrite(v *View, s *operation, n *table.Inode) (verdict, *operation) {
 	s.verb, s.size = verbWrite, n.Size
 	if v.pending.IsOpen(s.ino, n) && s.from == (table.Link{}) {
 		return verdictOpen, nil
@@ -234,38 +243,38 @@ func (e *engine) planWrite(v *View, s *operation, n *table.Inode) (verdict, *ope
 // planReplace is for a name that something else has at the backend, which is
 // not needed any more. A file that replaces a file needs nothing here: its
 // write has the condition.
-func (e *engine) planReplace(v *View, s *operation, base *table.Remote, n *table.Inode, via []table.Link) (verdict, *operation) {
+func (p *planner) planReplace(v *View, s *operation, base *table.Remote, n *table.Inode, via []table.Link) (verdict, *operation) {
 	was := base.Kind == providers.KindDir
 	switch {
 	case !was && !s.dir:
 		return verdictAgreed, nil
 	case n.From != "":
-		return e.planPart(v, s.ino)
+		return p.planPart(v, s.ino)
 	case was && s.dir && v.table.Inode(base.Ino) != nil && v.table.Inode(base.Ino).From != "":
-		return e.planPart(v, base.Ino)
+		return p.planPart(v, base.Ino)
 	case was && s.dir && len(n.RemoteLinks) == 0:
 		s.verb = verbAdopt
 		return verdictReady, s
 	case was && s.dir && !v.caps.Abilities.Has(providers.AbilityMove):
-		if verdict, other := e.takeFrom(v, s, n.RemoteLinks[0], via); verdict != verdictAgreed {
+		if verdict, other := p.takeFrom(v, s, n.RemoteLinks[0], via); verdict != verdictAgreed {
 			return verdict, other
 		}
-		return e.planFlat(v, s, n)
+		return p.planFlat(v, s, n)
 	}
 	gone := &operation{link: s.link, at: s.at}
-	return e.planDelete(v, gone, base, via)
+	return p.planDelete(v, gone, base, via)
 }
 
 // planDir is for a directory under a name that is free at the backend.
-func (e *engine) planDir(v *View, s *operation, n *table.Inode, via []table.Link) (verdict, *operation) {
+func (p *planner) planDir(v *View, s *operation, n *table.Inode, via []table.Link) (verdict, *operation) {
 	switch {
 	case n.From != "":
-		return e.planPart(v, s.ino)
+		return p.planPart(v, s.ino)
 	case len(n.RemoteLinks) == 0:
 		s.verb = verbMkdir
 		return verdictReady, s
 	}
-	if verdict, other := e.takeFrom(v, s, n.RemoteLinks[0], via); verdict != verdictAgreed {
+	if verdict, other := p.takeFrom(v, s, n.RemoteLinks[0], via); verdict != verdictAgreed {
 		return verdict, other
 	}
 	if s.fromAt.Contains(s.at) { // one of the directories above must move first
@@ -274,7 +283,7 @@ func (e *engine) planDir(v *View, s *operation, n *table.Inode, via []table.Link
 			if len(up) == 0 {
 				return verdictStuck, nil
 			}
-			if verdict, other := e.plan(v, up[0], via); verdict != verdictAgreed {
+			if verdict, other := p.plan(v, up[0], via); verdict != verdictAgreed {
 				return verdict, other
 			}
 			dir = up[0].Dir
@@ -282,7 +291,7 @@ func (e *engine) planDir(v *View, s *operation, n *table.Inode, via []table.Link
 		return verdictStuck, nil
 	}
 	if !v.caps.Abilities.Has(providers.AbilityMove) {
-		return e.planFlat(v, s, n)
+		return p.planFlat(v, s, n)
 	}
 	s.verb = verbMove
 	return verdictReady, s
@@ -290,19 +299,19 @@ func (e *engine) planDir(v *View, s *operation, n *table.Inode, via []table.Link
 
 // planFlat is for a directory that the backend cannot rename: it parts from its
 // place, once all that is there is known.
-func (e *engine) planFlat(v *View, s *operation, n *table.Inode) (verdict, *operation) {
+func (p *planner) planFlat(v *View, s *operation, n *table.Inode) (verdict, *operation) {
 	if n.Loaded {
-		return e.planPart(v, s.ino)
+		return p.planPart(v, s.ino)
 	}
 	s.verb, s.from = verbEmpty, table.Link{}
 	return verdictReady, s
 }
 
 // planResolve finds out first what became of an attempt.
-func (e *engine) planResolve(v *View, l table.Link, rec table.Name, via []table.Link) (verdict, *operation) {
+func (p *planner) planResolve(v *View, l table.Link, rec table.Name, via []table.Link) (verdict, *operation) {
 	a := rec.Attempt
 	if a.Kind == attemptGone {
-		return e.plan(v, parseLink(a.Other), via)
+		return p.plan(v, parseLink(a.Other), via)
 	}
 	at, ok := v.RemotePath(l)
 	if !ok {
@@ -318,7 +327,7 @@ func (e *engine) planResolve(v *View, l table.Link, rec table.Name, via []table.
 		}
 	case attemptMove:
 		s.from = parseLink(a.Other)
-		if verdict, other := e.planUnsettled(v, s.from.Dir, via); verdict != verdictAgreed {
+		if verdict, other := p.planUnsettled(v, s.from.Dir, via); verdict != verdictAgreed {
 			return verdict, other
 		}
 		from, _ := v.table.Name(s.from.Dir, s.from.Name)

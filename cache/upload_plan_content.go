@@ -9,15 +9,15 @@ import (
 )
 
 // takeFrom makes a remote link the source of an operation, once nothing is open there.
-func (e *engine) takeFrom(v *View, s *operation, home table.Link, via []table.Link) (verdict, *operation) {
-	if t := e.busy[home]; t != nil {
+func (p *planner) takeFrom(v *View, s *operation, home table.Link, via []table.Link) (verdict, *operation) {
+	if t := p.jobs.busy[home]; t != nil {
 		return verdictBusy, t.op
 	}
 	rec, _ := v.table.Name(home.Dir, home.Name)
 	if rec.Attempt != nil {
-		return e.plan(v, home, via)
+		return p.plan(v, home, via)
 	}
-	if verdict, other := e.planUnsettled(v, home.Dir, via); verdict != verdictAgreed {
+	if verdict, other := p.planUnsettled(v, home.Dir, via); verdict != verdictAgreed {
 		return verdict, other
 	}
 	at, ok := v.RemotePath(home)
@@ -29,20 +29,20 @@ func (e *engine) takeFrom(v *View, s *operation, home table.Link, via []table.Li
 }
 
 // planContent is for a file or link under a name that is new to it.
-func (e *engine) planContent(v *View, s *operation, n *table.Inode, via []table.Link) (verdict, *operation) {
-	home := e.homeFor(v, s.ino, n)
+func (p *planner) planContent(v *View, s *operation, n *table.Inode, via []table.Link) (verdict, *operation) {
+	home := p.homeFor(v, s.ino, n)
 	if !home.any {
-		return e.planWrite(v, s, n)
+		return p.planWrite(v, s, n)
 	}
-	if verdict, other := e.takeFrom(v, s, home.Link, via); verdict != verdictAgreed {
+	if verdict, other := p.takeFrom(v, s, home.Link, via); verdict != verdictAgreed {
 		return verdict, other
 	}
 	fresh := s.source.ContentVersion == n.ContentVersion
 	switch {
 	case home.vacant && v.caps.Abilities.Has(providers.AbilityMove) && (fresh || n.Suspect || v.pending.IsOpen(s.ino, n)):
 		s.verb = verbMove
-	case !fresh || !v.caps.Abilities.Has(providers.AbilityCopy) || e.atHand(v, s.ino, n):
-		return e.planWrite(v, s, n)
+	case !fresh || !v.caps.Abilities.Has(providers.AbilityCopy) || p.atHand(v, s.ino, n):
+		return p.planWrite(v, s, n)
 	default:
 		s.verb = verbCopy
 	}
@@ -55,7 +55,7 @@ const atHandMost = 64 << 10
 
 // atHand reports whether all that the backend would have of an inode is here, and
 // writing it is cheaper than to have the backend copy it.
-func (e *engine) atHand(v *View, ino table.Ino, n *table.Inode) bool {
+func (p *planner) atHand(v *View, ino table.Ino, n *table.Inode) bool {
 	here := n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != ""
 	return v.caps.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !v.pending.IsOpen(ino, n)
 }
@@ -69,12 +69,12 @@ type remoteHome struct {
 
 // homeFor is where the backend has an inode, best as it is here, at a place where
 // nothing is open or under way, and which it is to leave.
-func (e *engine) homeFor(v *View, ino table.Ino, n *table.Inode) (found remoteHome) {
-	if e.memo != nil {
-		if found, known := e.memo.homes[ino]; known {
+func (p *planner) homeFor(v *View, ino table.Ino, n *table.Inode) (found remoteHome) {
+	if p.memo != nil {
+		if found, known := p.memo.homes[ino]; known {
 			return found
 		}
-		defer func() { e.memo.homes[ino] = found }()
+		defer func() { p.memo.homes[ino] = found }()
 	}
 	best := -1
 	for _, h := range n.RemoteLinks {
@@ -83,7 +83,7 @@ func (e *engine) homeFor(v *View, ino table.Ino, n *table.Inode) (found remoteHo
 		if rec.Ino != ino {
 			rank = 1
 		}
-		if e.busy[h] == nil {
+		if p.jobs.busy[h] == nil {
 			rank += 2
 		}
 		if rec.Attempt == nil {
@@ -102,7 +102,7 @@ func (e *engine) homeFor(v *View, ino table.Ino, n *table.Inode) (found remoteHo
 // park is for names that wait for each other, as in an exchange: what one of
 // them has at the backend stands aside, under a name that no program here sees.
 // The record of that name leads on from there, after a crash too.
-func (e *engine) park(v *View, l table.Link, via []table.Link) (verdict, *operation) {
+func (p *planner) park(v *View, l table.Link, via []table.Link) (verdict, *operation) {
 	for _, l := range via[slices.Index(via, l):] {
 		rec, _ := v.table.Name(l.Dir, l.Name)
 		if rec.Remote == nil || rec.Remote.Ino == rec.Ino || rec.Attempt != nil {
@@ -112,20 +112,20 @@ func (e *engine) park(v *View, l table.Link, via []table.Link) (verdict, *operat
 		if n == nil || len(n.Links) == 0 {
 			continue
 		}
-		aside := table.Link{Dir: table.Root, Name: parked + e.operationID(v)}
+		aside := table.Link{Dir: table.Root, Name: parked + v.operations.next()}
 		at, ok := v.RemotePath(aside)
 		if !ok {
 			continue
 		}
 		s := &operation{link: aside, at: at, ino: rec.Remote.Ino, dir: n.IsDir(), cond: providers.IfAbsent()}
-		if verdict, other := e.takeFrom(v, s, l, nil); verdict != verdictAgreed {
+		if verdict, other := p.takeFrom(v, s, l, nil); verdict != verdictAgreed {
 			return verdict, other
 		}
 		switch can := v.caps.Abilities; {
 		case can.Has(providers.AbilityMove):
 			s.verb = verbMove
 		case s.dir:
-			return e.planFlat(v, s, n)
+			return p.planFlat(v, s, n)
 		case can.Has(providers.AbilityCopy):
 			s.verb = verbCopy
 		default:
@@ -143,5 +143,5 @@ const parked = ".wsmount-parked-"
 // working copy has something stand aside, or had when it was killed: that is not for
 // programs here either.
 func (v *View) standsAside(l table.Link, rec table.Name) bool {
-	return l.Dir == table.Root && strings.HasPrefix(l.Name, parked) && rec.Ino == 0 && rec.Remote == nil && v.engine.jobs[l] == nil
+	return l.Dir == table.Root && strings.HasPrefix(l.Name, parked) && rec.Ino == 0 && rec.Remote == nil && v.engine.jobs.of[l] == nil
 }

@@ -16,7 +16,7 @@ import (
 // resolveAttempt finds out whether a change that was begun has happened: its
 // answer got lost, or we were killed. Then it is as if it had been answered.
 // Nothing is sent for that: the change may be out of date by now.
-func (e *engine) resolveAttempt(ctx context.Context, s *operation) error {
+func (e *executor) resolveAttempt(ctx context.Context, s *operation) error {
 	switch s.attempt.Kind {
 	case attemptWrite, attemptCopy:
 		return e.resolveWrite(ctx, s)
@@ -29,18 +29,18 @@ func (e *engine) resolveAttempt(ctx context.Context, s *operation) error {
 }
 
 // resolvePresence looks whether something was made or deleted.
-func (e *engine) resolvePresence(ctx context.Context, s *operation) error {
+func (e *executor) resolvePresence(ctx context.Context, s *operation) error {
 	info, err := e.v.p.Stat(ctx, s.at)
 	if err != nil && !lostRace(err) {
 		return err
 	}
 	there := err == nil
-	err = e.update(func(v *Tx) error {
+	err = e.v.updateOwn(func(v *Tx) error {
 		rec := v.Record(s.link)
 		switch {
 		case rec.Attempt == nil || rec.Attempt.Kind != s.attempt.Kind:
 		case !there:
-			e.confirm(v, s.link, nil)
+			confirm(v, s.link, nil)
 		case s.attempt.Kind == attemptMkdir && there && info.Kind == providers.KindDir:
 			e.copied(v, s, providers.Info{}, providers.KindDir, s.attempt.ContentVersion, s.attempt.AttrGen)
 		default:
@@ -58,13 +58,13 @@ func (e *engine) resolvePresence(ctx context.Context, s *operation) error {
 // happen, but one whose operation has happened is told so.
 var impossible = providers.Version{ETag: "wsmount: none", Size: -1}
 
-func (e *engine) resolveWrite(ctx context.Context, s *operation) error {
+func (e *executor) resolveWrite(ctx context.Context, s *operation) error {
 	info, happened, err := e.find(ctx, s)
 	if err != nil {
 		return err
 	}
 	a := s.attempt
-	err = e.update(func(v *Tx) error {
+	err = e.v.updateOwn(func(v *Tx) error {
 		if rec := v.Record(s.link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
 			return nil // somebody else has found out
 		}
@@ -84,7 +84,7 @@ func (e *engine) resolveWrite(ctx context.Context, s *operation) error {
 }
 
 // find looks for what a Write or Copy would have left.
-func (e *engine) find(ctx context.Context, s *operation) (info providers.Info, happened bool, err error) {
+func (e *executor) find(ctx context.Context, s *operation) (info providers.Info, happened bool, err error) {
 	if e.v.caps.OperationIDs {
 		info, err = e.v.p.Write(ctx, s.at, providers.Body{}, providers.WriteOptions{If: providers.IfVersion(impossible), Op: s.attempt.Op})
 		if err != nil && lostRace(err) {
@@ -111,7 +111,7 @@ func (e *engine) find(ctx context.Context, s *operation) (info providers.Info, h
 
 // hasDigest reports whether an entry has content of a hash. Where the backend
 // does not tell, it is read.
-func (e *engine) hasDigest(ctx context.Context, info providers.Info, want string) (bool, error) {
+func (e *executor) hasDigest(ctx context.Context, info providers.Info, want string) (bool, error) {
 	algorithm, _, _ := strings.Cut(want, ":")
 	if got, _, _ := strings.Cut(info.Digest, ":"); got == algorithm {
 		return info.Digest == want, nil
@@ -140,9 +140,9 @@ func digestOf(s string) string {
 
 // resolveMove repeats a rename: it is the one change that can be repeated only
 // as it was.
-func (e *engine) resolveMove(ctx context.Context, s *operation) error {
+func (e *executor) resolveMove(ctx context.Context, s *operation) error {
 	if s.source == nil {
-		return e.update(func(v *Tx) error {
+		return e.v.updateOwn(func(v *Tx) error {
 			v.setAttempt(s.link, nil)
 			v.setAttempt(s.from, nil)
 			return nil
@@ -152,7 +152,7 @@ func (e *engine) resolveMove(ctx context.Context, s *operation) error {
 }
 
 // resolveAttr repeats a change of attributes, with those of now.
-func (e *engine) resolveAttr(ctx context.Context, s *operation) error {
+func (e *executor) resolveAttr(ctx context.Context, s *operation) error {
 	if e.v.caps.OperationIDs {
 		return e.resetAttr(ctx, s)
 	}
@@ -160,7 +160,7 @@ func (e *engine) resolveAttr(ctx context.Context, s *operation) error {
 	if err != nil && !lostRace(err) {
 		return err
 	}
-	return e.update(func(v *Tx) error {
+	return e.v.updateOwn(func(v *Tx) error {
 		n, rec := v.table.Inode(s.ino), v.Record(s.link)
 		if rec.Attempt == nil || rec.Attempt.Op != s.attempt.Op {
 			return nil
@@ -173,7 +173,7 @@ func (e *engine) resolveAttr(ctx context.Context, s *operation) error {
 	})
 }
 
-func (e *engine) resetAttr(ctx context.Context, s *operation) error {
+func (e *executor) resetAttr(ctx context.Context, s *operation) error {
 	setter, ok := providers.As[providers.AttrSetter](e.v.p)
 	opts := providers.SetAttrOptions{If: s.cond, Op: s.attempt.Op}
 	err := e.v.view(func(v *View) error {
@@ -193,7 +193,7 @@ func (e *engine) resetAttr(ctx context.Context, s *operation) error {
 		return e.answered(err, s.link)
 	}
 	happened := err == nil
-	err = e.update(func(v *Tx) error {
+	err = e.v.updateOwn(func(v *Tx) error {
 		if happened {
 			return e.attrsSet(v, s, info, s.attempt.AttrGen)
 		}

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -18,10 +17,10 @@ import (
 // resurrect brings back a directory that could not be deleted, because others have
 // put something into it: what they did shows when it is next listed. The
 // deletion is given up, and those of directories above it.
-func (e *engine) resurrect(l table.Link, cause error) error {
+func (e *executor) resurrect(l table.Link, cause error) error {
 	v := e.v
 	path := ""
-	err := e.update(func(v *Tx) error {
+	err := e.v.updateOwn(func(v *Tx) error {
 		rec := v.Record(l)
 		switch {
 		case rec.Remote == nil:
@@ -39,7 +38,7 @@ func (e *engine) resurrect(l table.Link, cause error) error {
 			return nil
 		}
 		n.Loaded, n.Listed = false, 0
-		e.resurrectDir(v, rec.Remote.Ino)
+		resurrectDir(v, rec.Remote.Ino)
 		return nil
 	})
 	if err != nil {
@@ -52,34 +51,34 @@ func (e *engine) resurrect(l table.Link, cause error) error {
 // resurrectDir has a directory that was removed come back, after those above it. A name
 // that something else has by now stays with it: a directory takes the place over, with
 // what is in it; else there is a new name.
-func (e *engine) resurrectDir(v *Tx, dir table.Ino) {
+func resurrectDir(v *Tx, dir table.Ino) {
 	n := v.table.Inode(dir)
 	if dir == table.Root || n == nil || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
 		return
 	}
-	e.resurrectDir(v, n.RemoteLinks[0].Dir)
+	resurrectDir(v, n.RemoteLinks[0].Dir)
 	l := v.table.Inode(dir).RemoteLinks[0] // in another directory, if that above came back
 	rec := v.Record(l)
 	to := rec.Ino
 	switch other := v.table.Inode(to); {
 	case to == 0:
-		to = e.resurrected(v, l, dir)
+		to = resurrected(v, l, dir)
 	case other.IsDir() && len(other.RemoteLinks) == 0:
 	default:
-		to = e.resurrected(v, e.nameBeside(v.View, l), dir)
+		to = resurrected(v, nameBeside(v.View, l), dir)
 	}
 	attrGen := uint64(0)
 	if rec.Ino != to && n.AttrGen == rec.Remote.AttrGen {
 		attrGen = v.table.Inode(to).AttrGen // they are those that the backend has
 	}
-	e.takePlace(v, l, dir, to, attrGen)
-	e.handOverAll(v, dir)
+	takePlace(v, l, dir, to, attrGen)
+	handOverAll(v, dir)
 	back := v.table.Edit(to)
 	back.Loaded, back.Listed = false, 0
 }
 
 // resurrected is a directory like one that was removed, under a name that is free.
-func (e *engine) resurrected(v *Tx, l table.Link, old table.Ino) table.Ino {
+func resurrected(v *Tx, l table.Link, old table.Ino) table.Ino {
 	dir := v.table.Alloc()
 	v.table.Put(dir, twin(v.table.Inode(old)))
 	v.setLocal(l, dir, v.stays(l, v.table.Inode(dir)))
@@ -89,7 +88,7 @@ func (e *engine) resurrected(v *Tx, l table.Link, old table.Ino) table.Ino {
 }
 
 // nameBeside is a free name beside another one.
-func (e *engine) nameBeside(v *View, l table.Link) table.Link {
+func nameBeside(v *View, l table.Link) table.Link {
 	for i := 1; ; i++ {
 		to := table.Link{Dir: l.Dir, Name: l.Name + "." + strconv.Itoa(i)}
 		if len(to.Name) > providers.MaxName {
@@ -115,25 +114,4 @@ func (v *Tx) succeed(old, dir table.Ino) {
 			v.table.Edit(x).LostName.Dir = dir
 		}
 	}
-}
-
-// works reports whether an operation is under way for a name of a directory: then what
-// comes of it is still to be noted there.
-func (e *engine) works(v *View, dir table.Ino) bool {
-	for _, t := range e.running {
-		if slices.ContainsFunc(t.op.names(), func(l table.Link) bool { return l.Dir == dir }) {
-			return true
-		}
-	}
-	return false
-}
-
-// left are the directories of an operation that waited for its end to be forgotten.
-func (e *engine) left(v *View, s *operation) (dirs []table.Ino) {
-	for _, l := range s.names() {
-		if v.IsNowhere(l.Dir) && v.IsForsaken(l.Dir) {
-			dirs = append(dirs, l.Dir)
-		}
-	}
-	return dirs
 }

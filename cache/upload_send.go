@@ -4,16 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
 
+// executor makes operations.
+type executor struct {
+	v     *Volume
+	slots chan struct{} // one for each part on its way
+	beat  atomic.Int64  // when it last told who waits that bytes move
+}
+
 // do makes the operation: one request, framed by changes of the table. What is about
 // to be tried is in the table before the request, what came of it after the
 // answer; when there is no answer, the attempt stays, and is settled first.
-func (e *engine) do(ctx context.Context, s *operation) error {
+func (e *executor) do(ctx context.Context, s *operation) error {
 	if err := e.v.hydrateBeforeDelete(ctx, s.link); err != nil {
 		return err
 	}
@@ -47,7 +55,7 @@ func (e *engine) do(ctx context.Context, s *operation) error {
 
 // confirm says what the backend has under a name from now on; nil: nothing. Who had it
 // may be forgotten then.
-func (e *engine) confirm(v *Tx, l table.Link, base *table.Remote) {
+func confirm(v *Tx, l table.Link, base *table.Remote) {
 	was, _ := v.table.Name(l.Dir, l.Name)
 	if v.IsNowhere(l.Dir) {
 		base = nil // the directory came back as another one, where this is found
@@ -85,7 +93,7 @@ func (v *Tx) implied(dir table.Ino) {
 }
 
 // write sends content to a name.
-func (e *engine) write(ctx context.Context, s *operation) error {
+func (e *executor) write(ctx context.Context, s *operation) error {
 	err := e.fetchAttrs(ctx, s.ino)
 	if err == nil {
 		err = e.fetchInheritedAttrs(ctx, s)
@@ -103,7 +111,7 @@ func (e *engine) write(ctx context.Context, s *operation) error {
 	defer p.close(e.v)
 	opts := providers.WriteOptions{If: s.cond, Kind: p.kind}
 	var attrGen uint64
-	err = e.update(func(v *Tx) error {
+	err = e.v.updateOwn(func(v *Tx) error {
 		n, rec := v.table.Inode(s.ino), v.Record(s.link)
 		if n == nil || rec.Ino != s.ino && s.from == (table.Link{}) || rec.Attempt != nil {
 			return errAgain
@@ -128,7 +136,7 @@ func (e *engine) write(ctx context.Context, s *operation) error {
 		return err
 	}
 	e.sent(p, info.Version)
-	return e.update(func(v *Tx) error {
+	return e.v.updateOwn(func(v *Tx) error {
 		e.wrote(v, s, info, p.kind, p.gen, attrGen)
 		return nil
 	})
@@ -143,7 +151,7 @@ func (v *View) looked(l table.Link, rec table.Name) bool {
 
 // progress follows content on its way; n is less than nothing for what has to go
 // again.
-func (e *engine) progress(s *operation, n int) {
+func (e *executor) progress(s *operation, n int) {
 	if s.job.sent.by(n) {
 		s.moved()
 		e.moving()
@@ -152,7 +160,7 @@ func (e *engine) progress(s *operation, n int) {
 
 // moving tells who waits that bytes are moving, once in a while: nobody gives
 // up for want of patience then.
-func (e *engine) moving() {
+func (e *executor) moving() {
 	now, last := time.Now().UnixNano(), e.beat.Load()
 	if now-last < int64(min(time.Second, e.v.o.Patience/8)) || !e.beat.CompareAndSwap(last, now) {
 		return
@@ -160,11 +168,11 @@ func (e *engine) moving() {
 	e.v.doing.alive()
 	locked := e.v.lock()
 	defer locked.unlock()
-	e.advanced(locked)
+	e.v.doing.advanced(e.v.pending)
 }
 
 // wrote notes which state of an inode the backend has under a name.
-func (e *engine) wrote(v *Tx, s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
+func (e *executor) wrote(v *Tx, s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
 	base := &table.Remote{Ino: s.ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
 	n := v.table.Edit(s.ino)
 	if n == nil {
@@ -173,17 +181,17 @@ func (e *engine) wrote(v *Tx, s *operation, info providers.Info, kind providers.
 		n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, ContentVersion: gen}
 	}
 	v.takeMetadata(s.ino, gen, info.Metadata)
-	e.confirm(v, s.link, base)
+	confirm(v, s.link, base)
 }
 
 // mkdir makes a directory. One that others have made is as good.
-func (e *engine) mkdir(ctx context.Context, s *operation) error {
+func (e *executor) mkdir(ctx context.Context, s *operation) error {
 	if err := e.fetchAttrs(ctx, s.ino); err != nil {
 		return err
 	}
 	opts := providers.MkdirOptions{}
 	var gen, attrGen uint64
-	err := e.update(func(v *Tx) error {
+	err := e.v.updateOwn(func(v *Tx) error {
 		n, rec := v.table.Inode(s.ino), v.Record(s.link)
 		if n == nil || rec.Ino != s.ino || rec.Attempt != nil {
 			return errAgain
@@ -194,7 +202,7 @@ func (e *engine) mkdir(ctx context.Context, s *operation) error {
 			return nil
 		}
 		// It is there as soon as something is in it.
-		e.confirm(v, s.link, &table.Remote{Ino: s.ino, Kind: providers.KindDir, ContentVersion: gen, AttrGen: attrGen})
+		confirm(v, s.link, &table.Remote{Ino: s.ino, Kind: providers.KindDir, ContentVersion: gen, AttrGen: attrGen})
 		return nil
 	})
 	if err != nil || !e.v.caps.EmptyDirs {
@@ -203,15 +211,15 @@ func (e *engine) mkdir(ctx context.Context, s *operation) error {
 	if _, err := e.v.p.Mkdir(ctx, s.at, opts); err != nil {
 		return e.answered(err, s.link)
 	}
-	return e.update(func(v *Tx) error {
+	return e.v.updateOwn(func(v *Tx) error {
 		e.copied(v, s, providers.Info{}, providers.KindDir, gen, attrGen)
 		return nil
 	})
 }
 
 // delete removes what is known to be there. What is gone is what we want.
-func (e *engine) delete(ctx context.Context, s *operation) error {
-	err := e.update(func(v *Tx) error {
+func (e *executor) delete(ctx context.Context, s *operation) error {
+	err := e.v.updateOwn(func(v *Tx) error {
 		rec := v.Record(s.link)
 		if rec.Remote == nil || rec.Remote.Ino != s.ino || rec.Attempt != nil {
 			return errAgain
@@ -226,19 +234,19 @@ func (e *engine) delete(ctx context.Context, s *operation) error {
 	if err != nil && !errors.Is(err, providers.ErrNotExist) {
 		return e.answered(err, s.link)
 	}
-	return e.update(func(v *Tx) error {
-		e.confirm(v, s.link, nil)
+	return e.v.updateOwn(func(v *Tx) error {
+		confirm(v, s.link, nil)
 		return nil
 	})
 }
 
 // setAttr sends attributes. Where the backend takes them with content only, it
 // has them with the next content.
-func (e *engine) setAttr(ctx context.Context, s *operation) error {
+func (e *executor) setAttr(ctx context.Context, s *operation) error {
 	setter, can := providers.As[providers.AttrSetter](e.v.p)
 	opts := providers.SetAttrOptions{If: s.cond}
 	var attrGen uint64
-	err := e.update(func(v *Tx) error {
+	err := e.v.updateOwn(func(v *Tx) error {
 		n, rec := v.table.Inode(s.ino), v.Record(s.link)
 		if n == nil || rec.Remote == nil || rec.Remote.Ino != s.ino {
 			return errAgain
@@ -248,7 +256,7 @@ func (e *engine) setAttr(ctx context.Context, s *operation) error {
 		if !can || opts.Attr.Valid == 0 {
 			base := *rec.Remote
 			base.AttrGen = attrGen
-			e.confirm(v, s.link, &base)
+			confirm(v, s.link, &base)
 			return nil
 		}
 		opts.Op = e.opFor(v.View, s, attemptAttr, attrGen, attrGen)
@@ -262,20 +270,20 @@ func (e *engine) setAttr(ctx context.Context, s *operation) error {
 	if err != nil {
 		return e.answered(err, s.link)
 	}
-	return e.update(func(v *Tx) error { return e.attrsSet(v, s, info, attrGen) })
+	return e.v.updateOwn(func(v *Tx) error { return e.attrsSet(v, s, info, attrGen) })
 }
 
 // tellsDirAttrs reports whether the backend can be told attributes of a directory
 // that it has. Where there are none without entries they are a part of names,
 // and a set can only make one with its attributes.
-func (e *engine) tellsDirAttrs() bool {
+func (e *executor) tellsDirAttrs() bool {
 	_, can := providers.As[providers.AttrSetter](e.v.p)
 	return can && e.v.caps.EmptyDirs && e.v.sets == nil
 }
 
 // attrsSet notes that the backend has attributes of ours. Content that is only partly
 // here comes from the version that they made.
-func (e *engine) attrsSet(v *Tx, s *operation, info providers.Info, attrGen uint64) error {
+func (e *executor) attrsSet(v *Tx, s *operation, info providers.Info, attrGen uint64) error {
 	rec := v.Record(s.link)
 	if rec.Remote == nil {
 		v.setAttempt(s.link, nil)
@@ -287,13 +295,13 @@ func (e *engine) attrsSet(v *Tx, s *operation, info providers.Info, attrGen uint
 		base.Version = info.Version
 	}
 	base.AttrGen = attrGen
-	e.confirm(v, s.link, &base)
+	confirm(v, s.link, &base)
 	return nil
 }
 
 // renewed says that a version of content has another name at the backend now: what is to
 // be fetched is found under that.
-func (e *engine) renewed(v *Tx, ino table.Ino, was, now providers.Version) {
+func (e *executor) renewed(v *Tx, ino table.Ino, was, now providers.Version) {
 	n := v.table.Inode(ino)
 	if n != nil && n.Origin.Version.Matches(was) {
 		v.table.Edit(ino).Origin.Version = now

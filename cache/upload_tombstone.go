@@ -34,19 +34,19 @@ const handPiece = 256
 // unsettled finds what keeps anybody from saying where a directory is at the backend:
 // it, or one above, hands names over, or was being renamed when the answer got lost. 0
 // and no name: nothing does.
-func (e *engine) unsettled(v *View, dir table.Ino) (handing table.Ino, moving table.Link) {
-	passed := e.passed[:0]
+func (p *planner) unsettled(v *View, dir table.Ino) (handing table.Ino, moving table.Link) {
+	passed := p.passed[:0]
 	for {
 		n := v.table.Inode(dir)
-		calm := e.memo.isCalm(dir)
+		calm := p.memo.isCalm(dir)
 		switch {
 		case n == nil:
 			return 0, table.Link{}
 		case n.From != "":
 			return dir, table.Link{}
 		case calm || dir == table.Root || len(n.RemoteLinks) == 0:
-			e.memo.areCalm(passed)
-			e.passed = passed
+			p.memo.areCalm(passed)
+			p.passed = passed
 			return 0, table.Link{}
 		}
 		passed = append(passed, dir)
@@ -59,15 +59,15 @@ func (e *engine) unsettled(v *View, dir table.Ino) (handing table.Ino, moving ta
 }
 
 // planUnsettled deals with that first; verdictAgreed: there is nothing.
-func (e *engine) planUnsettled(v *View, dir table.Ino, via []table.Link) (verdict, *operation) {
-	handing, moving := e.unsettled(v, dir)
+func (p *planner) planUnsettled(v *View, dir table.Ino, via []table.Link) (verdict, *operation) {
+	handing, moving := p.unsettled(v, dir)
 	switch {
 	case handing != 0:
-		return e.planPart(v, handing)
+		return p.planPart(v, handing)
 	case moving == (table.Link{}):
 		return verdictAgreed, nil
 	}
-	verdict, s := e.plan(v, moving, via)
+	verdict, s := p.plan(v, moving, via)
 	if verdict == verdictAgreed {
 		verdict = verdictStuck
 	}
@@ -75,12 +75,12 @@ func (e *engine) planUnsettled(v *View, dir table.Ino, via []table.Link) (verdic
 }
 
 // planPart parts a directory from its place, or goes on with what was begun.
-func (e *engine) planPart(v *View, dir table.Ino) (verdict, *operation) {
+func (p *planner) planPart(v *View, dir table.Ino) (verdict, *operation) {
 	l := table.Link{Dir: dir} // no name: it is about all of them
-	if t := e.busy[l]; t != nil {
+	if t := p.jobs.busy[l]; t != nil {
 		return verdictBusy, t.op
 	}
-	if t := e.jobs[l]; t != nil && t.state != jobIdle {
+	if t := p.jobs.of[l]; t != nil && t.state != jobIdle {
 		return verdictStuck, nil
 	}
 	s := &operation{verb: verbPart, link: l, ino: dir, dir: true}
@@ -91,7 +91,7 @@ func (e *engine) planPart(v *View, dir table.Ino) (verdict, *operation) {
 }
 
 // part does a piece of it.
-func (e *engine) part(dir table.Ino) error {
+func (e *executor) part(dir table.Ino) error {
 	return e.handOver(func(v *Tx) table.Ino {
 
 		n := v.table.Inode(dir)
@@ -106,17 +106,17 @@ func (e *engine) part(dir table.Ino) error {
 		case len(n.RemoteLinks) == 0:
 			return 0
 		}
-		e.leaveTombstone(v, dir, n)
+		leaveTombstone(v, dir, n)
 		return dir
 	})
 }
 
 // leaveTombstone has a tombstone take the place that a directory has at the backend, and
 // begins to hand over what is in it.
-func (e *engine) leaveTombstone(v *Tx, dir table.Ino, n *table.Inode) {
+func leaveTombstone(v *Tx, dir table.Ino, n *table.Inode) {
 	shadow := v.table.Alloc()
 	v.table.Put(shadow, twin(n))
-	e.takePlace(v, n.RemoteLinks[0], dir, shadow, 1)
+	takePlace(v, n.RemoteLinks[0], dir, shadow, 1)
 }
 
 // twin is a directory like another one, in which nothing is.
@@ -126,7 +126,7 @@ func twin(n *table.Inode) *table.Inode {
 }
 
 // adopt has a new directory take the place of one that was removed.
-func (e *engine) adopt(s *operation) error {
+func (e *executor) adopt(s *operation) error {
 	return e.handOver(func(v *Tx) table.Ino {
 		rec, n := v.Record(s.link), v.table.Inode(s.ino)
 		if n == nil || rec.Ino != s.ino || rec.Remote == nil || rec.Remote.Kind != providers.KindDir ||
@@ -134,14 +134,14 @@ func (e *engine) adopt(s *operation) error {
 			return 0
 		}
 		giver := rec.Remote.Ino
-		e.takePlace(v, s.link, giver, s.ino, 0) // its attributes are sent anew
-		v.table.Edit(s.ino).Listed = 0          // others may have put something there
+		takePlace(v, s.link, giver, s.ino, 0) // its attributes are sent anew
+		v.table.Edit(s.ino).Listed = 0        // others may have put something there
 		return giver
 	})
 }
 
 // takePlace begins to hand over: the taker is at the backend where the giver was.
-func (e *engine) takePlace(v *Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
+func takePlace(v *Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
 	base := *v.Record(home).Remote
 	base.Ino, base.ContentVersion, base.AttrGen = taker, v.table.Inode(taker).ContentVersion, attrGen
 	v.SetRemote(home, &base)
@@ -156,10 +156,10 @@ func (e *engine) takePlace(v *Tx, home table.Link, giver, taker table.Ino, attrG
 }
 
 // handOver does a piece of what begin finds to be handed over.
-func (e *engine) handOver(begin func(*Tx) (giver table.Ino)) error {
-	err := e.update(func(v *Tx) error {
+func (e *executor) handOver(begin func(*Tx) (giver table.Ino)) error {
+	err := e.v.updateOwn(func(v *Tx) error {
 		if giver := begin(v); giver != 0 {
-			e.handOverPiece(v, giver)
+			handOverPiece(v, giver)
 		}
 		return nil
 	})
@@ -170,17 +170,17 @@ func (e *engine) handOver(begin func(*Tx) (giver table.Ino)) error {
 }
 
 // handOverAll ends what a directory gives or takes.
-func (e *engine) handOverAll(v *Tx, dir table.Ino) {
+func handOverAll(v *Tx, dir table.Ino) {
 	if giver, _ := tree.Partners(v.table.Inode(dir)); giver != 0 {
 		dir = giver
 	}
-	for e.handOverPiece(v, dir) {
+	for handOverPiece(v, dir) {
 	}
 }
 
 // handOverPiece gives what the backend has under some names of a directory to the taker,
 // and reports whether there is more. What the names stand for here stays.
-func (e *engine) handOverPiece(v *Tx, giver table.Ino) (more bool) {
+func handOverPiece(v *Tx, giver table.Ino) (more bool) {
 	n := v.table.Inode(giver)
 	_, taker := tree.Partners(n)
 	if n == nil || taker == 0 {
@@ -207,7 +207,7 @@ func (e *engine) handOverPiece(v *Tx, giver table.Ino) (more bool) {
 		v.SetRemote(to, p.rec.Remote)
 		if p.rec.Attempt != nil { // its outcome is found at the same place
 			v.setAttempt(to, p.rec.Attempt)
-			e.redirect(v, p.rec.Attempt, to)
+			redirect(v, p.rec.Attempt, to)
 		}
 	}
 	if len(piece) == handPiece {
@@ -222,7 +222,7 @@ func (e *engine) handOverPiece(v *Tx, giver table.Ino) (more bool) {
 
 // redirect tells the other name of a rename whose outcome is open that this one
 // is elsewhere.
-func (e *engine) redirect(v *Tx, a *table.Attempt, to table.Link) {
+func redirect(v *Tx, a *table.Attempt, to table.Link) {
 	if a.Kind != attemptMove && a.Kind != attemptGone {
 		return
 	}
@@ -237,7 +237,7 @@ func (e *engine) redirect(v *Tx, a *table.Attempt, to table.Link) {
 }
 
 // empty lists a directory whose names part next: what is not known cannot move.
-func (e *engine) empty(ctx context.Context, dir table.Ino) error {
+func (e *executor) empty(ctx context.Context, dir table.Ino) error {
 	if err := e.v.loadDir(nil, dir); err != nil {
 		return err
 	}

@@ -37,7 +37,6 @@ type Volume struct {
 	o          Options
 	state      *stateDir
 	store      *content.Store
-	run        string // of this run, for operation ids
 
 	ctx     context.Context // ends with the volume
 	stop    context.CancelFunc
@@ -83,6 +82,7 @@ type guardedState struct {
 	closing  bool // Close was called
 	closed   bool // and nothing new begins
 
+	operations operationIDs
 	massDelete massdelete.Guard
 	wholePull  wholePull
 	pulls      pulls
@@ -129,14 +129,14 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	rand.Read(id) // never fails
 	o.Guard.limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
-		run: hex.EncodeToString(id), pause: o.pause, failing: chores.New(o.Now),
+		pause: o.pause, failing: chores.New(o.Now),
 		puller: puller{revision.NewHeadLock()}}
 	v.fetch = newHydrator(v)
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Patience: o.Patience / 2, Log: o.Log}
 	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
 	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: pins{v}})
 	defer v.tree.Unlock()
-	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: map[table.Ino]*openInode{},
+	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: map[table.Ino]*openInode{}, operations: operationIDs{run: hex.EncodeToString(id)},
 		pulls:   pulls{told: map[table.Ino]toldStale{}},
 		ignores: rules.New(o.IgnoreFile)}}
 	v.pending, v.committer, v.doing.told = newPending(v), &v.engine, o.onward

@@ -33,7 +33,6 @@ var tooLarge = map[string]int{
 	"cache.Tx methods":               69,
 	"cache.View methods":             68,
 	"cache.Volume methods":           386,
-	"cache.engine methods":           114,
 	"cmd/wsmount lines":              6850,
 	"providers/git lines":            7200,
 	"providers/git.Provider methods": 77,
