@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -98,7 +99,7 @@ func (c *setCommitter) begin(s *set, was *snapshot) (op string, err error) {
 			}
 			v.table.Set(pieceKey(i), names)
 			for _, p := range piece {
-				v.setAttempt(p.Link, &table.Attempt{Op: op, ContentVersion: p.Gen, AttrGen: p.AttrGen, Kind: attemptSet})
+				v.setAttempt(p.Link, &table.Attempt{Op: op, ContentVersion: p.Gen, AttrGen: p.AttrGen, Kind: upload.AttemptSet})
 			}
 			return nil
 		})

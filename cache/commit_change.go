@@ -2,6 +2,7 @@ package cache
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -24,7 +25,7 @@ func (s *set) add(p *planned) {
 	switch {
 	case base == nil || p.Kind == providers.KindDir && s.adopts(p, n):
 	case s.inPlace(p, n):
-		c.If = condition(base)
+		c.If = upload.Condition(base)
 	default:
 		s.remove(p)
 	}
@@ -81,7 +82,7 @@ func (s *set) exists(dir table.Ino) bool {
 // go with their entries, one need be named only if it is taken elsewhere, or if
 // something takes its place.
 func (s *set) remove(p *planned) {
-	c := providers.Change{Locator: p.before, Delete: true, If: condition(p.rec.Remote)}
+	c := providers.Change{Locator: p.before, Delete: true, If: upload.Condition(p.rec.Remote)}
 	if p.rec.Remote.Kind == providers.KindDir {
 		_, moves := s.rescued(p)
 		if !s.was.caps.EmptyDirs && (!moves && p.Ino == 0 || !s.exists(p.rec.Remote.Ino)) {
@@ -136,8 +137,8 @@ func (s *set) addFile(p *planned, n *table.Inode, c providers.Change) {
 // source is where the backend has the content that a name is to get; there is
 // false when it has to be sent.
 func (s *set) source(p *planned, n *table.Inode) (l table.Link, there bool) {
-	from := s.was.planner.homeFor(s.was.View, p.Ino, n)
-	l, there = from.Link, from.any
+	from := s.was.planner.HomeFor(s.was.View.View, p.Ino, n)
+	l, there = from.Link, from.Any
 	if p.rec.Remote != nil && p.rec.Remote.Ino == p.Ino {
 		l, there = p.Link, true
 	}

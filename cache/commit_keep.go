@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -129,7 +130,7 @@ func (s *set) pack(ctx context.Context, p *planned) (err error) {
 	if p.parcel, err = s.atMoment(p, false); p.parcel != nil || err != nil {
 		return err
 	}
-	now, err := s.c.v.engine.exec.pack(ctx, &operation{ino: p.Ino})
+	now, err := s.c.v.engine.exec.pack(ctx, &operation{Operation: &upload.Operation{Ino: p.Ino}})
 	switch {
 	case errors.Is(err, errMoot), err == nil && now == nil:
 		return errAgain

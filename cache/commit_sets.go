@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -153,8 +154,8 @@ func (c *setCommitter) look() {
 // got a policy of sets; it reports whether there are any.
 func (c *setCommitter) resolveOld(v *View) bool {
 	c.old = slices.DeleteFunc(c.old, func(l table.Link) bool {
-		verdict, s := c.v.engine.planner.plan(v, l, nil)
-		if verdict == verdictReady && s.verb == verbResolve && c.v.engine.jobs.fits(s) {
+		verdict, s, _ := c.v.engine.planner.Plan(v.View, l)
+		if verdict == upload.Ready && s.Verb == upload.VerbResolve && c.v.engine.jobs.fits(s) {
 			c.v.engine.start(v, s)
 		}
 		return v.Record(l).Attempt == nil

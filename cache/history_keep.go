@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 )
 
 // How content gets into the history:
@@ -120,7 +121,7 @@ func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
 // it came to be here.
 func (v *Tx) recordSent(ino table.Ino, a *table.Attempt) {
 	n := v.table.Inode(ino)
-	carries := a.Kind == attemptWrite || a.Kind == attemptSet
+	carries := a.Kind == upload.AttemptWrite || a.Kind == upload.AttemptSet
 	if carries && n != nil && n.ContentVersion == a.ContentVersion && n.Writing && history.IsOfHere(n) {
 		by := v.by
 		v.recordVersion(n, ino, "written")

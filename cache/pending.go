@@ -36,7 +36,7 @@ func (w writers) All(visit func(ino table.Ino)) {
 	}
 }
 
-// sending is the engine of a volume, as pending.Sender.
+// sending is what sends for a volume, as pending.Sender.
 type sending struct{ v *Volume }
 
 func (s sending) Failure(l table.Link) (error, bool) { return s.v.engine.failure(s.v.held, l) }

@@ -137,7 +137,7 @@ func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
 		if rec := v.Record(h); rec.Attempt != nil || v.Attempted(rec, nil) {
 			return false
 		}
-		if _, moving := e.planner.unsettled(v, h.Dir); moving != (table.Link{}) {
+		if _, moving := e.planner.Unsettled(v.View, h.Dir); moving != (table.Link{}) {
 			return false
 		}
 	}

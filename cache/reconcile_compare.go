@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -230,6 +231,6 @@ func (i *inquiry) hashTheirs(q query) (sum string, err error) {
 // isOurs asks whether an operation of ours left a version.
 func (i *inquiry) isOurs(q query) (bool, error) {
 	op := q.op
-	info, happened, err := i.v.engine.exec.find(i.ctx, &operation{at: q.at, attempt: &op})
+	info, happened, err := i.v.engine.exec.find(i.ctx, &operation{Operation: &upload.Operation{At: q.at, Attempt: &op}})
 	return happened && info.Version.Matches(q.theirs), err
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -63,7 +64,7 @@ func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 		there, _ := v.table.Name(to, e.name)
 		there.Remote = base
 		l := table.Link{Dir: to, Name: e.name}
-		if attempt != nil && attempt.Kind != attemptSet { // its outcome is found at the same place
+		if attempt != nil && attempt.Kind != upload.AttemptSet { // its outcome is found at the same place
 			there.Attempt = attempt
 			redirect(v, attempt, l)
 		}

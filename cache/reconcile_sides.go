@@ -5,6 +5,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -263,7 +264,7 @@ func (s *sides) vacate() {
 // askSent finds out whether that is what the backend has.
 func (s *sides) askSent() bool {
 	op := s.tx.engine.jobs.of[s.l].attempt
-	x, _ := parseSent(op.Other)
+	x, _ := upload.ParseSent(op.Other)
 	q := query{question: question{ino: x, gen: op.ContentVersion, at: s.theirs.Locator, theirs: s.theirs.Version, what: askOurs}, info: *s.theirs, l: s.l, op: op}
 	a, ok := s.look(q)
 	s.asked, s.lateWrite = ok, a.same
@@ -273,7 +274,7 @@ func (s *sides) askSent() bool {
 // confirm: it is.
 func (s *sides) confirm() {
 	op := s.tx.engine.jobs.of[s.l].attempt
-	x, _ := parseSent(op.Other)
+	x, _ := upload.ParseSent(op.Other)
 	if s.tx.table.Inode(x) == nil {
 		x = 0
 	}

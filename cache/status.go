@@ -72,8 +72,8 @@ func (v *Volume) Status() Status {
 func (e *engine) status(v *View, s *Status) {
 	now := v.o.Now()
 	for _, t := range e.jobs.running {
-		s.InFlight = append(s.InFlight, Transfer{Path: v.PathFor(t.link), What: t.op.verb.String(),
-			Sent: t.sent.now.Load(), Size: t.op.size, For: now.Sub(t.since)})
+		s.InFlight = append(s.InFlight, Transfer{Path: v.PathFor(t.link), What: t.op.Verb.String(),
+			Sent: t.sent.now.Load(), Size: t.op.Size, For: now.Sub(t.since)})
 	}
 	for l, t := range e.jobs.of {
 		e.tally(v, s, l, t)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -79,3 +80,10 @@ func (v *Volume) find(ctx context.Context, path string) (l table.Link, ino table
 }
 
 func itoa(ino table.Ino) string { return strconv.FormatUint(ino, 10) }
+
+// standsAside reports whether a name that is nothing here is one under which another
+// working copy has something stand aside, or had when it was killed: that is not for
+// programs here either.
+func (v *View) standsAside(l table.Link, rec table.Name) bool {
+	return l.Dir == table.Root && strings.HasPrefix(l.Name, upload.Parked) && rec.Ino == 0 && rec.Remote == nil && v.engine.jobs.of[l] == nil
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 )
 
 // snapshot is a working copy as it was at one moment: its names, what programs were
@@ -25,7 +26,7 @@ type snapshot struct {
 	held    map[table.Link]struct{} // names that were under way, resting or held back
 	because map[table.Link]struct{} // names that are due although they differ only since
 	found   map[table.Ino]finding   // content that holds a secret
-	planner planner                 // to which nothing is under way
+	planner *upload.Planner         // to which nothing is under way
 }
 
 // isWriting reports whether content was left alone because a program was writing it.
@@ -42,7 +43,8 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	locked := v.lock()
 	defer locked.unlock()
 	f := &snapshot{of: v, at: locked.Snapshot(), next: locked.table.NextSeq(), writing: locked.beingWritten(),
-		held: map[table.Link]struct{}{}, because: v.pending.Because(), planner: planner{jobs: &jobs{}, memo: newMemo()}}
+		held: map[table.Link]struct{}{}, because: v.pending.Because(), planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
+	f.planner.Begin(false)
 	if forSet {
 		f.found = maps.Clone(v.sets.found)
 		f.loose = locked.beginKeeping()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -33,7 +34,7 @@ type engine struct {
 	// What follows is guarded by the volume's lock.
 
 	jobs    jobs
-	planner planner
+	planner *upload.Planner
 	backoff backoff
 	halt    commitHalt
 	looking bool                  // no start before more of the tree is known, see massdelete.go
@@ -53,7 +54,8 @@ const (
 
 func (e *engine) init(v *Volume) {
 	e.v, e.exec.v, e.exec.slots = v, v, make(chan struct{}, partsAtOnce)
-	e.jobs, e.planner.jobs = newJobs(), &e.jobs
+	e.jobs = newJobs()
+	e.planner = upload.NewPlanner(upload.Options{Capabilities: v.caps, Jobs: &e.jobs, IsOpen: v.pending.IsOpen, NewID: v.held.operations.next})
 	e.larger = map[table.Link]string{}
 	e.backoff = newBackoff(v)
 	locked := v.lock()
@@ -72,7 +74,7 @@ func (e *engine) init(v *Volume) {
 func (e *engine) resume(v *View) {
 	now := v.o.Now()
 	v.pending.Resume(v.View, func(l table.Link, rec table.Name) {
-		if rec.Attempt != nil && rec.Attempt.Kind != attemptSet && v.sets != nil {
+		if rec.Attempt != nil && rec.Attempt.Kind != upload.AttemptSet && v.sets != nil {
 			v.sets.old = append(v.sets.old, l)
 		}
 		if rec.Held != nil {
@@ -113,7 +115,7 @@ func (e *engine) loop() {
 func (e *engine) look() {
 	locked := e.v.lock()
 	defer locked.unlock()
-	e.walk(locked)
+	e.walk(locked, false)
 }
 
 // noted follows each change of the table, once it is committed: what is held back may

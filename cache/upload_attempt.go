@@ -4,33 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
-
-// formatLink and parseLink keep a name in Attempt.Other.
-func formatLink(l table.Link) string { return strconv.FormatUint(l.Dir, 10) + "/" + l.Name }
-
-func parseLink(s string) table.Link {
-	dir, name, _ := strings.Cut(s, "/")
-	ino, _ := strconv.ParseUint(dir, 10, 64)
-	return table.Link{Dir: ino, Name: name}
-}
-
-// formatSent and parseSent keep there what was sent: whose content, and its
-// hash where nothing else will tell it from another's.
-func formatSent(ino table.Ino, digest string) string {
-	return strconv.FormatUint(ino, 10) + " " + digest
-}
-
-func parseSent(s string) (ino table.Ino, digest string) {
-	num, digest, _ := strings.Cut(s, " ")
-	ino, _ = strconv.ParseUint(num, 10, 64)
-	return ino, digest
-}
 
 // opFor finds the operation id for an attempt: that of one just like it which was found
 // not to have happened, else a new one.

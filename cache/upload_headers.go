@@ -30,8 +30,8 @@ func (v *Tx) takeMetadata(ino table.Ino, gen uint64, metadata map[string]string)
 // inherited is an inode whose place at the backend that of an operation takes, if it may
 // have metadata to inherit; 0: none.
 func (e *executor) inherited(v *View, s *operation) table.Ino {
-	base := v.Record(s.link).Remote
-	if !v.caps.Metadata || base == nil || base.Ino == s.ino || base.Kind != providers.KindFile || v.table.Inode(base.Ino) == nil {
+	base := v.Record(s.Link).Remote
+	if !v.caps.Metadata || base == nil || base.Ino == s.Ino || base.Kind != providers.KindFile || v.table.Inode(base.Ino) == nil {
 		return 0
 	}
 	return base.Ino

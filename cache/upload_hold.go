@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -22,7 +23,7 @@ func (e *engine) hold(t *job) {
 		if !ok || rec.Seq == 0 || e.jobs.of[t.link] != t || t.state != jobHeld {
 			return errMoot
 		}
-		what, path, cause = t.op.verb.String(), v.PathFor(t.link), t.err
+		what, path, cause = t.op.Verb.String(), v.PathFor(t.link), t.err
 		conflict := errors.Is(cause, providers.ErrConflict)
 		if rec.Held != nil && rec.Held.Conflict && conflict {
 			return nil // who decided that wrote it down
@@ -42,7 +43,7 @@ func (e *engine) hold(t *job) {
 
 // holdName holds one name back.
 func (e *engine) holdName(l table.Link, err error) {
-	t := &job{link: l, err: err, state: jobHeld, op: &operation{verb: verbWrite, link: l}}
+	t := &job{link: l, err: err, state: jobHeld, op: &operation{Operation: &upload.Operation{Verb: upload.VerbWrite, Link: l}}}
 	locked := e.v.lock()
 	t.tried = aspectOf(locked, l)
 	if g := guardOf(err); !isConflict(err) && (g == nil || g.passes) { // else it waits for a change
@@ -69,13 +70,13 @@ func lostRace(err error) bool {
 func (e *engine) yieldTo(ctx context.Context, t *job, cause error) error {
 	t.losses++
 	if t.losses > maxTries {
-		e.v.o.Log.Warn("a change keeps being overtaken by others", "change", t.op.String(), "names", e.v.sides(t.op.names()))
+		e.v.o.Log.Warn("a change keeps being overtaken by others", "change", t.op.String(), "names", e.v.sides(t.op.Names()))
 		return fmt.Errorf("%w: %v", errContended, cause) // nobody need decide: it is tried again later
 	}
-	if t.op.verb == verbDelete && errors.Is(cause, providers.ErrNotEmpty) {
-		return e.exec.resurrect(t.op.link, cause)
+	if t.op.Verb == upload.VerbDelete && errors.Is(cause, providers.ErrNotEmpty) {
+		return e.exec.resurrect(t.op.Link, cause)
 	}
-	for _, l := range t.op.lost(cause) {
+	for _, l := range t.op.Lost(cause) {
 		if err := e.v.preconditionFailed(ctx, l, cause); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -33,6 +34,13 @@ type job struct {
 	sent reach // bytes of content
 }
 
+// operation is one of a job, under way.
+type operation struct {
+	*upload.Operation
+	job   *job
+	moved func() // there is progress
+}
+
 // jobs are the names that are worked on. The lock of the volume guards them.
 type jobs struct {
 	of      map[table.Link]*job // what was begun and is not done
@@ -49,32 +57,63 @@ func newJobs() jobs {
 // begin counts a job among those that run.
 func (j *jobs) begin(t *job) {
 	j.running = append(j.running, t)
-	j.bytes += t.op.size
-	for _, l := range t.op.names() {
+	j.bytes += t.op.Size
+	for _, l := range t.op.Names() {
 		j.busy[l] = t
 	}
-	if t.op.ino != 0 {
-		j.inodes[t.op.ino] = t
+	if t.op.Ino != 0 {
+		j.inodes[t.op.Ino] = t
 	}
 }
 
 // end takes a job from those that run.
 func (j *jobs) end(t *job) {
 	j.running = slices.DeleteFunc(j.running, func(other *job) bool { return other == t })
-	j.bytes -= t.op.size
-	for _, l := range t.op.names() {
+	j.bytes -= t.op.Size
+	for _, l := range t.op.Names() {
 		delete(j.busy, l)
 	}
-	if j.inodes[t.op.ino] == t {
-		delete(j.inodes, t.op.ino)
+	if j.inodes[t.op.Ino] == t {
+		delete(j.inodes, t.op.Ino)
 	}
+}
+
+// Busy implements upload.Jobs.
+func (j *jobs) Busy(l table.Link) *upload.Operation {
+	if t := j.busy[l]; t != nil {
+		return t.op.Operation
+	}
+	return nil
+}
+
+// IsWaiting implements upload.Jobs.
+func (j *jobs) IsWaiting(l table.Link) bool {
+	t := j.of[l]
+	return t != nil && t.state != jobIdle
+}
+
+// fits reports whether an operation may run beside those that run: not at the same
+// place, nor where the tree is moving, nor with the same content, nor too much.
+func (j *jobs) fits(s *upload.Operation) bool {
+	if s.Sends() && len(j.running) > 0 && j.bytes+s.Size > maxBytes && j.bytes > 0 {
+		return false
+	}
+	if s.Ino != 0 && j.inodes[s.Ino] != nil {
+		return false
+	}
+	for _, t := range j.running {
+		if s.Collides(t.op.Operation) {
+			return false
+		}
+	}
+	return true
 }
 
 // works reports whether an operation is under way for a name of a directory: then what
 // comes of it is still to be noted there.
 func (j *jobs) works(dir table.Ino) bool {
 	for _, t := range j.running {
-		if slices.ContainsFunc(t.op.names(), func(l table.Link) bool { return l.Dir == dir }) {
+		if slices.ContainsFunc(t.op.Names(), func(l table.Link) bool { return l.Dir == dir }) {
 			return true
 		}
 	}
@@ -111,8 +150,8 @@ func aspectOf(v *View, l table.Link) aspect {
 	return s
 }
 
-// walk starts what may run now.
-func (e *engine) walk(v *View) {
+// walk starts what may run now, see upload.Planner.Begin for deep.
+func (e *engine) walk(v *View, deep bool) {
 	if e.backoff.paused || e.looking || v.closed {
 		return
 	}
@@ -129,10 +168,10 @@ func (e *engine) walk(v *View) {
 	if e.backoff.failures >= flaky {
 		limit = 1
 	}
-	var before order
-	e.planner.cut = false
-	e.planner.memo = newMemo()
-	defer func() { e.planner.memo = nil }()
+	var before upload.Order
+	e.planner.Begin(deep)
+	defer e.planner.End()
+	cut := false     // what a name waits for was not searched to its end
 	waiting := false // something could begin later
 	far := 0         // names in a row that wait for something far away
 	v.pending.EachDue(v.View, func(l table.Link) bool {
@@ -140,37 +179,33 @@ func (e *engine) walk(v *View) {
 			waiting = true
 			return false
 		}
-		cut := e.planner.cut
-		e.planner.cut = false
-		verdict, s := e.planner.plan(v, l, nil)
-		if far++; !e.planner.cut {
+		verdict, s, isCut := e.planner.Plan(v.View, l)
+		if far++; !isCut {
 			far = 0
 		}
-		e.planner.cut = e.planner.cut || cut
+		cut = cut || isCut
 		if far > farNames && len(e.jobs.running) > 0 {
 			waiting = true // what runs comes first: there will be another walk
 			return false
 		}
 		switch verdict {
-		case verdictBusy:
-			before.pass(s.class())
-		case verdictReady:
+		case upload.Busy:
+			before.Pass(s.Class())
+		case upload.Ready:
 			waiting = true
-			if before.lets(s.class(), v.o.Policy.NoWait) && e.jobs.fits(s) {
+			if before.Lets(s.Class(), v.o.Policy.NoWait) && e.jobs.fits(s) {
 				e.start(v, s)
-			} else if before.ends(s.class()) {
+			} else if before.Ends(s.Class()) {
 				return false
 			}
-			before.pass(s.class())
+			before.Pass(s.Class())
 		}
-		return !before.moving
+		return !before.IsMoving()
 	})
 	switch {
 	case waiting:
-	case e.planner.cut && !e.planner.deep && len(e.jobs.running) == 0:
-		e.planner.deep = true
-		e.walk(v)
-		e.planner.deep = false
+	case cut && !deep && len(e.jobs.running) == 0:
+		e.walk(v, true)
 	default:
 		e.stalled(v)
 	}
@@ -198,21 +233,20 @@ func (e *engine) lookInto(v *View, dirs []table.Ino) {
 const farNames = 16
 
 // start runs an operation in the background.
-func (e *engine) start(v *View, s *operation) {
-	t := e.jobs.of[s.link]
+func (e *engine) start(v *View, s *upload.Operation) {
+	t := e.jobs.of[s.Link]
 	if t == nil {
-		t = &job{link: s.link}
-		e.jobs.of[s.link] = t
+		t = &job{link: s.Link}
+		e.jobs.of[s.Link] = t
 	}
-	now := aspectOf(v, s.link)
+	now := aspectOf(v, s.Link)
 	if t.sent.again(); now != t.tried {
 		t.sent.best.Store(0) // it is something else that goes
 	}
 	if now.ino != t.tried.ino || now.gen != t.tried.gen {
 		t.losses = 0
 	}
-	t.op, t.state, t.since, t.tried = s, jobRunning, v.o.Now(), now
-	s.job = t
+	t.op, t.state, t.since, t.tried = &operation{Operation: s, job: t}, jobRunning, v.o.Now(), now
 	e.jobs.begin(t)
 	v.background(func() { e.run(t) })
 }
@@ -247,7 +281,7 @@ func (e *engine) run(t *job) {
 
 // left are the directories of an operation that waited for its end to be forgotten.
 func (e *engine) left(v *View, s *operation) (dirs []table.Ino) {
-	for _, l := range s.names() {
+	for _, l := range s.Names() {
 		if v.IsNowhere(l.Dir) && v.IsForsaken(l.Dir) {
 			dirs = append(dirs, l.Dir)
 		}
@@ -285,7 +319,7 @@ func (e *engine) conclude(v *View, t *job, err error) {
 		}
 	}
 	v.pending.NamesChanged(v.View, t.link)
-	if t.state == jobHeld && t.op.dir {
+	if t.state == jobHeld && t.op.Dir {
 		v.pending.Review(v.View) // what is in it waits in vain
 	}
 }

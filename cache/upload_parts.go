@@ -50,19 +50,19 @@ func (e *executor) send(ctx context.Context, s *operation, p *payload, opts prov
 	parter, can := providers.As[providers.Multiparter](e.v.p)
 	if most := e.v.caps.MaxSize; most > 0 && p.snap != nil && p.snap.Size() > most {
 		err := fmt.Errorf("%d bytes, and it takes %d: %w", p.snap.Size(), most, providers.ErrTooLarge)
-		return providers.Info{}, providers.Fail(e.v.o.Provider, providers.MethodWrite, s.at, err, nil)
+		return providers.Info{}, providers.Fail(e.v.o.Provider, providers.MethodWrite, s.At, err, nil)
 	}
 	if can && p.snap != nil {
 		if part := partsOf(p.snap.Size(), cmp.Or(e.v.o.part, partSize), e.v.caps.Parts); part > 0 {
 			return e.sendParts(ctx, s, p, parter, e.pieces(p, part), opts)
 		}
 	}
-	return e.v.p.Write(ctx, s.at, p.body(func(n int) { e.progress(s, n) }), opts)
+	return e.v.p.Write(ctx, s.At, p.body(func(n int) { e.progress(s, n) }), opts)
 }
 
 // sendParts is send for what goes out in parts.
 func (e *executor) sendParts(ctx context.Context, s *operation, p *payload, parter providers.Multiparter, parts []piece, opts providers.WriteOptions) (providers.Info, error) {
-	up, err := parter.StartParts(ctx, s.at, opts)
+	up, err := parter.StartParts(ctx, s.At, opts)
 	if err != nil {
 		return providers.Info{}, err
 	}
@@ -76,7 +76,7 @@ func (e *executor) sendParts(ctx context.Context, s *operation, p *payload, part
 	abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 	defer cancel()
 	if aerr := up.Abort(abort); aerr != nil {
-		e.v.o.Log.Debug("parts of an upload stay at the backend for now", "path", s.at, "err", aerr)
+		e.v.o.Log.Debug("parts of an upload stay at the backend for now", "path", s.At, "err", aerr)
 	}
 	return providers.Info{}, err
 }
@@ -117,7 +117,7 @@ func (e *executor) slot(ctx context.Context) bool {
 func (e *executor) sendPart(ctx context.Context, s *operation, p *payload, up providers.Upload, n int, one piece) error {
 	return e.v.retry(ctx, func(ctx context.Context) error {
 		if one.copied {
-			err := up.CopyPart(ctx, n, s.at, providers.ReadOptions{Version: p.base.Version, Offset: one.off, Length: one.size})
+			err := up.CopyPart(ctx, n, s.At, providers.ReadOptions{Version: p.base.Version, Offset: one.off, Length: one.size})
 			if !cannotCopy(err) {
 				return err
 			}

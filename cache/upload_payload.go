@@ -31,7 +31,7 @@ func (e *executor) pack(ctx context.Context, s *operation) (*payload, error) {
 	v := e.v
 	p := &payload{kind: providers.KindFile}
 	err := v.view(func(v *View) error {
-		n := v.table.Inode(s.ino)
+		n := v.table.Inode(s.Ino)
 		switch {
 		case n == nil:
 			return errMoot
@@ -47,14 +47,14 @@ func (e *executor) pack(ctx context.Context, s *operation) (*payload, error) {
 		return nil, err
 	}
 	if p.kind == providers.KindSymlink && p.target == "" {
-		if err := v.fetch.fetchTarget(ctx, s.ino); err != nil {
+		if err := v.fetch.fetchTarget(ctx, s.Ino); err != nil {
 			return nil, err
 		}
 		return nil, errAgain
 	}
 	if p.kind == providers.KindFile {
-		if p.oi, err = v.acquire(s.ino); err != nil {
-			if errors.Is(err, fs.ErrStale) && v.gone(s.ino) {
+		if p.oi, err = v.acquire(s.Ino); err != nil {
+			if errors.Is(err, fs.ErrStale) && v.gone(s.Ino) {
 				err = errMoot // it was removed just now
 			}
 			return nil, err

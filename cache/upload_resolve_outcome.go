@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -17,12 +18,12 @@ import (
 // answer got lost, or we were killed. Then it is as if it had been answered.
 // Nothing is sent for that: the change may be out of date by now.
 func (e *executor) resolveAttempt(ctx context.Context, s *operation) error {
-	switch s.attempt.Kind {
-	case attemptWrite, attemptCopy:
+	switch s.Attempt.Kind {
+	case upload.AttemptWrite, upload.AttemptCopy:
 		return e.resolveWrite(ctx, s)
-	case attemptMove:
+	case upload.AttemptMove:
 		return e.resolveMove(ctx, s)
-	case attemptAttr:
+	case upload.AttemptAttr:
 		return e.resolveAttr(ctx, s)
 	}
 	return e.resolvePresence(ctx, s)
@@ -30,21 +31,21 @@ func (e *executor) resolveAttempt(ctx context.Context, s *operation) error {
 
 // resolvePresence looks whether something was made or deleted.
 func (e *executor) resolvePresence(ctx context.Context, s *operation) error {
-	info, err := e.v.p.Stat(ctx, s.at)
+	info, err := e.v.p.Stat(ctx, s.At)
 	if err != nil && !lostRace(err) {
 		return err
 	}
 	there := err == nil
 	err = e.v.updateOwn(func(v *Tx) error {
-		rec := v.Record(s.link)
+		rec := v.Record(s.Link)
 		switch {
-		case rec.Attempt == nil || rec.Attempt.Kind != s.attempt.Kind:
+		case rec.Attempt == nil || rec.Attempt.Kind != s.Attempt.Kind:
 		case !there:
-			confirm(v, s.link, nil)
-		case s.attempt.Kind == attemptMkdir && there && info.Kind == providers.KindDir:
-			e.copied(v, s, providers.Info{}, providers.KindDir, s.attempt.ContentVersion, s.attempt.AttrGen)
+			confirm(v, s.Link, nil)
+		case s.Attempt.Kind == upload.AttemptMkdir && there && info.Kind == providers.KindDir:
+			e.copied(v, s, providers.Info{}, providers.KindDir, s.Attempt.ContentVersion, s.Attempt.AttrGen)
 		default:
-			v.setAttempt(s.link, nil)
+			v.setAttempt(s.Link, nil)
 		}
 		return nil
 	})
@@ -63,17 +64,17 @@ func (e *executor) resolveWrite(ctx context.Context, s *operation) error {
 	if err != nil {
 		return err
 	}
-	a := s.attempt
+	a := s.Attempt
 	err = e.v.updateOwn(func(v *Tx) error {
-		if rec := v.Record(s.link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
+		if rec := v.Record(s.Link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
 			return nil // somebody else has found out
 		}
 		if !happened {
 			s.job.attempt = *a
-			v.setAttempt(s.link, nil)
+			v.setAttempt(s.Link, nil)
 			return nil
 		}
-		v.takeMetadata(s.ino, a.ContentVersion, info.Metadata)
+		v.takeMetadata(s.Ino, a.ContentVersion, info.Metadata)
 		e.copied(v, s, info, info.Kind, a.ContentVersion, a.AttrGen)
 		return nil
 	})
@@ -86,22 +87,22 @@ func (e *executor) resolveWrite(ctx context.Context, s *operation) error {
 // find looks for what a Write or Copy would have left.
 func (e *executor) find(ctx context.Context, s *operation) (info providers.Info, happened bool, err error) {
 	if e.v.caps.OperationIDs {
-		info, err = e.v.p.Write(ctx, s.at, providers.Body{}, providers.WriteOptions{If: providers.IfVersion(impossible), Op: s.attempt.Op})
+		info, err = e.v.p.Write(ctx, s.At, providers.Body{}, providers.WriteOptions{If: providers.IfVersion(impossible), Op: s.Attempt.Op})
 		if err != nil && lostRace(err) {
 			return info, false, nil
 		}
 		return info, err == nil, err
 	}
-	info, err = e.v.p.Stat(ctx, s.at)
+	info, err = e.v.p.Stat(ctx, s.At)
 	switch {
 	case err != nil && lostRace(err):
 		return info, false, nil
 	case err != nil:
 		return info, false, err
-	case info.Kind == providers.KindDir, s.cond.Kind == providers.ConditionVersion && s.cond.Version.Matches(info.Version):
+	case info.Kind == providers.KindDir, s.Cond.Kind == providers.ConditionVersion && s.Cond.Version.Matches(info.Version):
 		return info, false, nil
 	}
-	_, digest := parseSent(s.attempt.Other)
+	_, digest := upload.ParseSent(s.Attempt.Other)
 	if digest == "" {
 		return info, false, nil
 	}
@@ -141,10 +142,10 @@ func digestOf(s string) string {
 // resolveMove repeats a rename: it is the one change that can be repeated only
 // as it was.
 func (e *executor) resolveMove(ctx context.Context, s *operation) error {
-	if s.source == nil {
+	if s.Source == nil {
 		return e.v.updateOwn(func(v *Tx) error {
-			v.setAttempt(s.link, nil)
-			v.setAttempt(s.from, nil)
+			v.setAttempt(s.Link, nil)
+			v.setAttempt(s.From, nil)
 			return nil
 		})
 	}
@@ -156,28 +157,28 @@ func (e *executor) resolveAttr(ctx context.Context, s *operation) error {
 	if e.v.caps.OperationIDs {
 		return e.resetAttr(ctx, s)
 	}
-	info, err := e.v.p.Stat(ctx, s.at)
+	info, err := e.v.p.Stat(ctx, s.At)
 	if err != nil && !lostRace(err) {
 		return err
 	}
 	return e.v.updateOwn(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), v.Record(s.link)
-		if rec.Attempt == nil || rec.Attempt.Op != s.attempt.Op {
+		n, rec := v.table.Inode(s.Ino), v.Record(s.Link)
+		if rec.Attempt == nil || rec.Attempt.Op != s.Attempt.Op {
 			return nil
 		}
 		if err == nil && n != nil && rec.Remote != nil && sameAttrs(info, rec.Remote, v.attrOf(n)) {
-			return e.attrsSet(v, s, info, s.attempt.AttrGen)
+			return e.attrsSet(v, s, info, s.Attempt.AttrGen)
 		}
-		v.setAttempt(s.link, nil)
+		v.setAttempt(s.Link, nil)
 		return nil
 	})
 }
 
 func (e *executor) resetAttr(ctx context.Context, s *operation) error {
 	setter, ok := providers.As[providers.AttrSetter](e.v.p)
-	opts := providers.SetAttrOptions{If: s.cond, Op: s.attempt.Op}
+	opts := providers.SetAttrOptions{If: s.Cond, Op: s.Attempt.Op}
 	err := e.v.view(func(v *View) error {
-		if n := v.table.Inode(s.ino); n != nil {
+		if n := v.table.Inode(s.Ino); n != nil {
 			opts.Attr = v.attrOf(n)
 		}
 		return nil
@@ -186,18 +187,18 @@ func (e *executor) resetAttr(ctx context.Context, s *operation) error {
 		return err
 	}
 	var info providers.Info
-	if err = providers.ErrNotExist; ok && s.cond.Kind != providers.ConditionAbsent && opts.Attr.Valid != 0 {
-		info, err = setter.SetAttr(ctx, s.at, opts)
+	if err = providers.ErrNotExist; ok && s.Cond.Kind != providers.ConditionAbsent && opts.Attr.Valid != 0 {
+		info, err = setter.SetAttr(ctx, s.At, opts)
 	}
 	if err != nil && !lostRace(err) {
-		return e.answered(err, s.link)
+		return e.answered(err, s.Link)
 	}
 	happened := err == nil
 	err = e.v.updateOwn(func(v *Tx) error {
 		if happened {
-			return e.attrsSet(v, s, info, s.attempt.AttrGen)
+			return e.attrsSet(v, s, info, s.Attempt.AttrGen)
 		}
-		v.setAttempt(s.link, nil)
+		v.setAttempt(s.Link, nil)
 		return nil
 	})
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -22,32 +23,32 @@ type executor struct {
 // to be tried is in the table before the request, what came of it after the
 // answer; when there is no answer, the attempt stays, and is settled first.
 func (e *executor) do(ctx context.Context, s *operation) error {
-	if err := e.v.hydrateBeforeDelete(ctx, s.link); err != nil {
+	if err := e.v.hydrateBeforeDelete(ctx, s.Link); err != nil {
 		return err
 	}
-	switch s.verb {
-	case verbWrite:
+	switch s.Verb {
+	case upload.VerbWrite:
 		return e.write(ctx, s)
-	case verbMkdir:
+	case upload.VerbMkdir:
 		return e.mkdir(ctx, s)
-	case verbDelete:
+	case upload.VerbDelete:
 		return e.delete(ctx, s)
-	case verbMove:
+	case upload.VerbMove:
 		return e.move(ctx, s)
-	case verbCopy:
+	case upload.VerbCopy:
 		return e.copy(ctx, s)
-	case verbAttr:
+	case upload.VerbAttr:
 		return e.setAttr(ctx, s)
-	case verbResolve:
+	case upload.VerbResolve:
 		return e.resolveAttempt(ctx, s)
-	case verbEmpty:
-		return e.empty(ctx, s.ino)
-	case verbPart:
-		if err := e.fetchAttrs(ctx, s.ino); err != nil { // once it has left its place nobody can
+	case upload.VerbEmpty:
+		return e.empty(ctx, s.Ino)
+	case upload.VerbPart:
+		if err := e.fetchAttrs(ctx, s.Ino); err != nil { // once it has left its place nobody can
 			return err
 		}
-		return e.part(s.ino)
-	case verbAdopt:
+		return e.part(s.Ino)
+	case upload.VerbAdopt:
 		return e.adopt(s)
 	}
 	return fmt.Errorf("no such step: %s", s)
@@ -87,14 +88,14 @@ func (v *Tx) implied(dir table.Ino) {
 	if rec.Ino != dir || rec.Attempt != nil || rec.Remote == nil || v.HasRemoteNames(dir) {
 		return
 	}
-	doubt := table.Attempt{ContentVersion: rec.Remote.ContentVersion, AttrGen: rec.Remote.AttrGen, Kind: attemptMkdir, Other: formatSent(dir, "")}
+	doubt := table.Attempt{ContentVersion: rec.Remote.ContentVersion, AttrGen: rec.Remote.AttrGen, Kind: upload.AttemptMkdir, Other: upload.FormatSent(dir, "")}
 	v.SetRemote(home, nil)
 	v.setAttempt(home, &doubt)
 }
 
 // write sends content to a name.
 func (e *executor) write(ctx context.Context, s *operation) error {
-	err := e.fetchAttrs(ctx, s.ino)
+	err := e.fetchAttrs(ctx, s.Ino)
 	if err == nil {
 		err = e.fetchInheritedAttrs(ctx, s)
 	}
@@ -106,23 +107,23 @@ func (e *executor) write(ctx context.Context, s *operation) error {
 		return errAgain
 	}
 	if err != nil {
-		return e.resolvePartial(ctx, s.link, err)
+		return e.resolvePartial(ctx, s.Link, err)
 	}
 	defer p.close(e.v)
-	opts := providers.WriteOptions{If: s.cond, Kind: p.kind}
+	opts := providers.WriteOptions{If: s.Cond, Kind: p.kind}
 	var attrGen uint64
 	err = e.v.updateOwn(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), v.Record(s.link)
-		if n == nil || rec.Ino != s.ino && s.from == (table.Link{}) || rec.Attempt != nil {
+		n, rec := v.table.Inode(s.Ino), v.Record(s.Link)
+		if n == nil || rec.Ino != s.Ino && s.From == (table.Link{}) || rec.Attempt != nil {
 			return errAgain
 		}
 		opts.Attr, opts.Metadata, attrGen = v.attrOf(n), e.metadataFor(v.View, s, n), n.AttrGen
-		opts.Op, opts.Looked = e.opFor(v.View, s, attemptWrite, p.gen, n.AttrGen), v.looked(s.link, rec)
-		if rec.Remote != nil && rec.Remote.Ino == s.ino {
+		opts.Op, opts.Looked = e.opFor(v.View, s, upload.AttemptWrite, p.gen, n.AttrGen), v.looked(s.Link, rec)
+		if rec.Remote != nil && rec.Remote.Ino == s.Ino {
 			p.base = rec.Remote
 		}
-		v.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: p.gen, AttrGen: attrGen, Kind: attemptWrite,
-			Other: formatSent(s.ino, p.digest)})
+		v.setAttempt(s.Link, &table.Attempt{Op: opts.Op, ContentVersion: p.gen, AttrGen: attrGen, Kind: upload.AttemptWrite,
+			Other: upload.FormatSent(s.Ino, p.digest)})
 		return nil
 	})
 	if err != nil {
@@ -130,7 +131,7 @@ func (e *executor) write(ctx context.Context, s *operation) error {
 	}
 	info, err := e.send(ctx, s, p, opts)
 	if err != nil {
-		if err = e.answered(err, s.link); p.failed != nil && errors.Is(err, providers.ErrBody) {
+		if err = e.answered(err, s.Link); p.failed != nil && errors.Is(err, providers.ErrBody) {
 			err = p.failed // which says whether it passes
 		}
 		return err
@@ -173,43 +174,43 @@ func (e *executor) moving() {
 
 // wrote notes which state of an inode the backend has under a name.
 func (e *executor) wrote(v *Tx, s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
-	base := &table.Remote{Ino: s.ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
-	n := v.table.Edit(s.ino)
+	base := &table.Remote{Ino: s.Ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
+	n := v.table.Edit(s.Ino)
 	if n == nil {
 		base.Ino = 0
 	} else if n.ContentVersion == gen || n.State == table.Whole {
 		n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, ContentVersion: gen}
 	}
-	v.takeMetadata(s.ino, gen, info.Metadata)
-	confirm(v, s.link, base)
+	v.takeMetadata(s.Ino, gen, info.Metadata)
+	confirm(v, s.Link, base)
 }
 
 // mkdir makes a directory. One that others have made is as good.
 func (e *executor) mkdir(ctx context.Context, s *operation) error {
-	if err := e.fetchAttrs(ctx, s.ino); err != nil {
+	if err := e.fetchAttrs(ctx, s.Ino); err != nil {
 		return err
 	}
 	opts := providers.MkdirOptions{}
 	var gen, attrGen uint64
 	err := e.v.updateOwn(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), v.Record(s.link)
-		if n == nil || rec.Ino != s.ino || rec.Attempt != nil {
+		n, rec := v.table.Inode(s.Ino), v.Record(s.Link)
+		if n == nil || rec.Ino != s.Ino || rec.Attempt != nil {
 			return errAgain
 		}
 		opts.Attr, opts.Metadata, gen, attrGen = v.attrOf(n), n.Metadata, n.ContentVersion, n.AttrGen
 		if v.caps.EmptyDirs {
-			v.setAttempt(s.link, &table.Attempt{ContentVersion: gen, AttrGen: attrGen, Kind: attemptMkdir, Other: formatSent(s.ino, "")})
+			v.setAttempt(s.Link, &table.Attempt{ContentVersion: gen, AttrGen: attrGen, Kind: upload.AttemptMkdir, Other: upload.FormatSent(s.Ino, "")})
 			return nil
 		}
 		// It is there as soon as something is in it.
-		confirm(v, s.link, &table.Remote{Ino: s.ino, Kind: providers.KindDir, ContentVersion: gen, AttrGen: attrGen})
+		confirm(v, s.Link, &table.Remote{Ino: s.Ino, Kind: providers.KindDir, ContentVersion: gen, AttrGen: attrGen})
 		return nil
 	})
 	if err != nil || !e.v.caps.EmptyDirs {
 		return err
 	}
-	if _, err := e.v.p.Mkdir(ctx, s.at, opts); err != nil {
-		return e.answered(err, s.link)
+	if _, err := e.v.p.Mkdir(ctx, s.At, opts); err != nil {
+		return e.answered(err, s.Link)
 	}
 	return e.v.updateOwn(func(v *Tx) error {
 		e.copied(v, s, providers.Info{}, providers.KindDir, gen, attrGen)
@@ -220,22 +221,22 @@ func (e *executor) mkdir(ctx context.Context, s *operation) error {
 // delete removes what is known to be there. What is gone is what we want.
 func (e *executor) delete(ctx context.Context, s *operation) error {
 	err := e.v.updateOwn(func(v *Tx) error {
-		rec := v.Record(s.link)
-		if rec.Remote == nil || rec.Remote.Ino != s.ino || rec.Attempt != nil {
+		rec := v.Record(s.Link)
+		if rec.Remote == nil || rec.Remote.Ino != s.Ino || rec.Attempt != nil {
 			return errAgain
 		}
-		v.setAttempt(s.link, &table.Attempt{Kind: attemptDelete, Other: formatSent(s.ino, "")})
+		v.setAttempt(s.Link, &table.Attempt{Kind: upload.AttemptDelete, Other: upload.FormatSent(s.Ino, "")})
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	err = e.v.p.Delete(ctx, s.at, providers.DeleteOptions{If: s.cond})
+	err = e.v.p.Delete(ctx, s.At, providers.DeleteOptions{If: s.Cond})
 	if err != nil && !errors.Is(err, providers.ErrNotExist) {
-		return e.answered(err, s.link)
+		return e.answered(err, s.Link)
 	}
 	return e.v.updateOwn(func(v *Tx) error {
-		confirm(v, s.link, nil)
+		confirm(v, s.Link, nil)
 		return nil
 	})
 }
@@ -244,31 +245,31 @@ func (e *executor) delete(ctx context.Context, s *operation) error {
 // has them with the next content.
 func (e *executor) setAttr(ctx context.Context, s *operation) error {
 	setter, can := providers.As[providers.AttrSetter](e.v.p)
-	opts := providers.SetAttrOptions{If: s.cond}
+	opts := providers.SetAttrOptions{If: s.Cond}
 	var attrGen uint64
 	err := e.v.updateOwn(func(v *Tx) error {
-		n, rec := v.table.Inode(s.ino), v.Record(s.link)
-		if n == nil || rec.Remote == nil || rec.Remote.Ino != s.ino {
+		n, rec := v.table.Inode(s.Ino), v.Record(s.Link)
+		if n == nil || rec.Remote == nil || rec.Remote.Ino != s.Ino {
 			return errAgain
 		}
 		opts.Attr, attrGen = v.attrOf(n), n.AttrGen
-		can = can && (!s.dir || e.tellsDirAttrs())
+		can = can && (!s.Dir || e.tellsDirAttrs())
 		if !can || opts.Attr.Valid == 0 {
 			base := *rec.Remote
 			base.AttrGen = attrGen
-			confirm(v, s.link, &base)
+			confirm(v, s.Link, &base)
 			return nil
 		}
-		opts.Op = e.opFor(v.View, s, attemptAttr, attrGen, attrGen)
-		v.setAttempt(s.link, &table.Attempt{Op: opts.Op, ContentVersion: attrGen, AttrGen: attrGen, Kind: attemptAttr})
+		opts.Op = e.opFor(v.View, s, upload.AttemptAttr, attrGen, attrGen)
+		v.setAttempt(s.Link, &table.Attempt{Op: opts.Op, ContentVersion: attrGen, AttrGen: attrGen, Kind: upload.AttemptAttr})
 		return nil
 	})
 	if err != nil || !can || opts.Attr.Valid == 0 {
 		return err
 	}
-	info, err := setter.SetAttr(ctx, s.at, opts)
+	info, err := setter.SetAttr(ctx, s.At, opts)
 	if err != nil {
-		return e.answered(err, s.link)
+		return e.answered(err, s.Link)
 	}
 	return e.v.updateOwn(func(v *Tx) error { return e.attrsSet(v, s, info, attrGen) })
 }
@@ -284,9 +285,9 @@ func (e *executor) tellsDirAttrs() bool {
 // attrsSet notes that the backend has attributes of ours. Content that is only partly
 // here comes from the version that they made.
 func (e *executor) attrsSet(v *Tx, s *operation, info providers.Info, attrGen uint64) error {
-	rec := v.Record(s.link)
+	rec := v.Record(s.Link)
 	if rec.Remote == nil {
-		v.setAttempt(s.link, nil)
+		v.setAttempt(s.Link, nil)
 		return nil
 	}
 	base := *rec.Remote
@@ -295,7 +296,7 @@ func (e *executor) attrsSet(v *Tx, s *operation, info providers.Info, attrGen ui
 		base.Version = info.Version
 	}
 	base.AttrGen = attrGen
-	confirm(v, s.link, &base)
+	confirm(v, s.Link, &base)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -30,65 +31,6 @@ import (
 
 // handPiece is how many names are handed over at a time.
 const handPiece = 256
-
-// unsettled finds what keeps anybody from saying where a directory is at the backend:
-// it, or one above, hands names over, or was being renamed when the answer got lost. 0
-// and no name: nothing does.
-func (p *planner) unsettled(v *View, dir table.Ino) (handing table.Ino, moving table.Link) {
-	passed := p.passed[:0]
-	for {
-		n := v.table.Inode(dir)
-		calm := p.memo.isCalm(dir)
-		switch {
-		case n == nil:
-			return 0, table.Link{}
-		case n.From != "":
-			return dir, table.Link{}
-		case calm || dir == table.Root || len(n.RemoteLinks) == 0:
-			p.memo.areCalm(passed)
-			p.passed = passed
-			return 0, table.Link{}
-		}
-		passed = append(passed, dir)
-		home := n.RemoteLinks[0]
-		if a := v.Record(home).Attempt; a != nil && (a.Kind == attemptMove || a.Kind == attemptGone || a.Kind == attemptSet) {
-			return 0, home
-		}
-		dir = home.Dir
-	}
-}
-
-// planUnsettled deals with that first; verdictAgreed: there is nothing.
-func (p *planner) planUnsettled(v *View, dir table.Ino, via []table.Link) (verdict, *operation) {
-	handing, moving := p.unsettled(v, dir)
-	switch {
-	case handing != 0:
-		return p.planPart(v, handing)
-	case moving == (table.Link{}):
-		return verdictAgreed, nil
-	}
-	verdict, s := p.plan(v, moving, via)
-	if verdict == verdictAgreed {
-		verdict = verdictStuck
-	}
-	return verdict, s
-}
-
-// planPart parts a directory from its place, or goes on with what was begun.
-func (p *planner) planPart(v *View, dir table.Ino) (verdict, *operation) {
-	l := table.Link{Dir: dir} // no name: it is about all of them
-	if t := p.jobs.busy[l]; t != nil {
-		return verdictBusy, t.op
-	}
-	if t := p.jobs.of[l]; t != nil && t.state != jobIdle {
-		return verdictStuck, nil
-	}
-	s := &operation{verb: verbPart, link: l, ino: dir, dir: true}
-	if n := v.table.Inode(dir); len(n.RemoteLinks) > 0 {
-		s.at, _ = v.RemotePath(n.RemoteLinks[0])
-	}
-	return verdictReady, s
-}
 
 // part does a piece of it.
 func (e *executor) part(dir table.Ino) error {
@@ -128,14 +70,14 @@ func twin(n *table.Inode) *table.Inode {
 // adopt has a new directory take the place of one that was removed.
 func (e *executor) adopt(s *operation) error {
 	return e.handOver(func(v *Tx) table.Ino {
-		rec, n := v.Record(s.link), v.table.Inode(s.ino)
-		if n == nil || rec.Ino != s.ino || rec.Remote == nil || rec.Remote.Kind != providers.KindDir ||
-			rec.Remote.Ino == s.ino || len(n.RemoteLinks) > 0 || n.From != "" {
+		rec, n := v.Record(s.Link), v.table.Inode(s.Ino)
+		if n == nil || rec.Ino != s.Ino || rec.Remote == nil || rec.Remote.Kind != providers.KindDir ||
+			rec.Remote.Ino == s.Ino || len(n.RemoteLinks) > 0 || n.From != "" {
 			return 0
 		}
 		giver := rec.Remote.Ino
-		takePlace(v, s.link, giver, s.ino, 0) // its attributes are sent anew
-		v.table.Edit(s.ino).Listed = 0        // others may have put something there
+		takePlace(v, s.Link, giver, s.Ino, 0) // its attributes are sent anew
+		v.table.Edit(s.Ino).Listed = 0        // others may have put something there
 		return giver
 	})
 }
@@ -223,16 +165,16 @@ func handOverPiece(v *Tx, giver table.Ino) (more bool) {
 // redirect tells the other name of a rename whose outcome is open that this one
 // is elsewhere.
 func redirect(v *Tx, a *table.Attempt, to table.Link) {
-	if a.Kind != attemptMove && a.Kind != attemptGone {
+	if a.Kind != upload.AttemptMove && a.Kind != upload.AttemptGone {
 		return
 	}
-	other := parseLink(a.Other)
+	other := upload.ParseLink(a.Other)
 	rec := v.Record(other)
 	if rec.Attempt == nil || rec.Attempt.Op != a.Op {
 		return
 	}
 	changed := *rec.Attempt
-	changed.Other = formatLink(to)
+	changed.Other = upload.FormatLink(to)
 	v.setAttempt(other, &changed)
 }
 
@@ -254,30 +196,4 @@ func (e *executor) empty(ctx context.Context, dir table.Ino) error {
 		return syscall.EAGAIN
 	}
 	return errAgain
-}
-
-// memo keeps what a walk found out, which stays true for as long as the walk
-// keeps the lock.
-type memo struct {
-	calm  map[table.Ino]struct{}   // directories with nothing unsettled above
-	homes map[table.Ino]remoteHome // of homeFor; an operation that began since may be under way at one, which takeFrom sees
-}
-
-func newMemo() *memo { return &memo{map[table.Ino]struct{}{}, map[table.Ino]remoteHome{}} }
-
-func (m *memo) isCalm(dir table.Ino) bool {
-	if m == nil {
-		return false
-	}
-	_, calm := m.calm[dir]
-	return calm
-}
-
-func (m *memo) areCalm(dirs []table.Ino) {
-	if m == nil {
-		return
-	}
-	for _, dir := range dirs {
-		m.calm[dir] = struct{}{}
-	}
 }
