@@ -20,12 +20,12 @@ func (s *sides) hold(reason string) {
 	} else {
 		at, _ := s.tx.LocalPath(s.l)
 		s.clash(s.l, at.String())
-		if side, ok := decodeSide(s.rec.Held.Remote); ok {
+		if side, ok := reconcile.DecodeHeld(s.rec.Held.Remote); ok {
 			since = side.Since
 		}
 	}
 	s.rec.Attempt = nil
-	s.rec.Held = &table.Held{Reason: reason, Conflict: true, Remote: encodeInfo(s.theirs, since)}
+	s.rec.Held = &table.Held{Reason: reason, Conflict: true, Remote: reconcile.Held{Info: *s.theirs, Since: since}.Encode()}
 	s.set(s.tx, s.l, s.rec)
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -76,7 +77,7 @@ func (v *Volume) Conflicts() []ConflictInfo {
 // conflictOf describes a name that is held.
 func (v *View) conflictOf(l table.Link, rec table.Name) ConflictInfo {
 	at, _ := v.LocalPath(l)
-	side, _ := decodeSide(rec.Held.Remote)
+	side, _ := reconcile.DecodeHeld(rec.Held.Remote)
 	c := ConflictInfo{Path: at.String(), Reason: rec.Held.Reason, Since: timeOf(side.Since),
 		Theirs: side.Info.Version, Kind: side.Info.Kind}
 	if rec.Remote != nil && rec.Remote.Version != impossible {
@@ -102,9 +103,9 @@ func (v *View) heldAt(path string) (l table.Link, rec table.Name, theirs provide
 		l.Name = name
 		rec, _ = v.table.Name(l.Dir, l.Name)
 	}
-	side, ok := remoteSide{}, false
+	side, ok := reconcile.Held{}, false
 	if rec.Held != nil && rec.Held.Conflict {
-		side, ok = decodeSide(rec.Held.Remote)
+		side, ok = reconcile.DecodeHeld(rec.Held.Remote)
 	}
 	if !ok {
 		return l, rec, theirs, fmt.Errorf("%q: %w", path, ErrNoConflict)

@@ -69,8 +69,8 @@ func knownEntry(b *table.Remote) reconcile.Entry {
 func knownBase(rec table.Name) reconcile.Base {
 	base := reconcile.Base{Entry: knownEntry(rec.Remote)}
 	if rec.Held != nil && rec.Held.Conflict && rec.Ino != 0 {
-		theirs, _ := decodeInfo(rec.Held.Remote)
-		held := entryOf(&theirs)
+		theirs, _ := reconcile.DecodeHeld(rec.Held.Remote)
+		held := entryOf(&theirs.Info)
 		base.Held = &held
 	}
 	return base

@@ -41,7 +41,7 @@ const (
 	Refresh   // attributes of a file, or the version alone
 	Confirm   // it is what was sent: the local side differs from that
 	Adopt     // it is what the local side has
-	Arrive    // the free name gets a new inode for it
+	Arrive    // the free name gets a new inode for it; directories above come back
 	Renew     // the inode becomes the new version
 	Replace   // the name gets another inode for it
 	Follow    // so do the names that the local rename gave

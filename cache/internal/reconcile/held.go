@@ -1,0 +1,29 @@
+package reconcile
+
+import (
+	"bytes"
+	"encoding/gob"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Held is what a conflict that is held knows of the remote.
+type Held struct {
+	Info  providers.Info
+	Since int64 // nanoseconds since 1970
+}
+
+// Encode is h as the record of a name keeps it.
+func (h Held) Encode() []byte {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(h); err != nil {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// DecodeHeld reads what Encode made; false: it is damaged.
+func DecodeHeld(data []byte) (h Held, ok bool) {
+	err := gob.NewDecoder(bytes.NewReader(data)).Decode(&h)
+	return h, err == nil
+}
