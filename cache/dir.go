@@ -51,7 +51,7 @@ func (d *dirStream) Seek(cookie uint64) error {
 func (d *dirStream) Next(op *fs.Op) (e fs.DirEntry, ok bool, err error) {
 	if d.pos < cookieParent || !d.isKnown() {
 		if d.pos == 0 {
-			d.v.sawRead(d.ino)
+			d.v.ahead.SawRead(d.ino)
 		}
 		if err := d.load(op); err != nil {
 			return fs.DirEntry{}, false, err

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -32,7 +33,7 @@ type remoteDir struct {
 	seed   maphash.Seed
 	diffs  []news
 	hidden int
-	tree   *walk // that has brought all below; nil: the directory alone
+	tree   *listing.Walk // that has brought all below; nil: the directory alone
 }
 
 // news is a name under which the backend has something else than it was known

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -20,9 +21,9 @@ func TestFirstPageServesTwice(t *testing.T) {
 		}
 		f.look("d0000")
 		assert.Equal(t, f.asked(), 0, "the first directory took requests more")
-		time.Sleep(walkPause + time.Second)
+		time.Sleep(listing.WalkPause + time.Second)
 		locked := f.v.lock()
-		need := locked.walks.need
+		need := f.v.ahead.Need()
 		locked.unlock()
 		if need > 1 || f.walking() {
 			t.Errorf("%d looks begin a walk; one goes on: %v", need, f.walking())

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -160,7 +161,7 @@ func (f *forest) walking() bool {
 	synctest.Wait()
 	locked := f.v.lock()
 	defer locked.unlock()
-	return locked.walks.walk != nil || locked.IsObserved()
+	return f.v.ahead.IsWalking() || locked.IsObserved()
 }
 
 // listExpired has all directories but the root known and expired, and the root read.
@@ -177,7 +178,7 @@ func TestOneLookIsOneListing(t *testing.T) {
 	inForest(t, 1000, 10, flat(30), func(f *forest) {
 		f.list("")
 		for _, name := range []string{"d0020", "d0003", "d0020", "d0004"} {
-			f.clock.add(walkPause + time.Second)
+			f.clock.add(listing.WalkPause + time.Second)
 			f.asked()
 			f.look(name)
 			f.look(name)
@@ -354,7 +355,7 @@ func TestWalkGivenUp(t *testing.T) {
 		if got := f.asked(); got != 2 || !f.walking() {
 			t.Errorf("%d requests; a walk: %v", got, f.walking())
 		}
-		time.Sleep(walkPause + time.Second)
+		time.Sleep(listing.WalkPause + time.Second)
 		if got := f.asked(); got != 0 || f.walking() {
 			t.Errorf("%d requests after the walk; a walk: %v", got, f.walking())
 		}
@@ -370,7 +371,7 @@ func TestScatteredLooksAreNoWalk(t *testing.T) {
 		f.listExpired()
 		for i := range looks {
 			f.look(fmt.Sprintf("d%02d", looks-1-i))
-			f.clock.add(walkPause / 4)
+			f.clock.add(listing.WalkPause / 4)
 		}
 		if got := f.asked(); got > looks+5 { // after 1, 2, 4, 8 and 16 looks
 			t.Errorf("%d requests for %d looks", got, looks)

@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -18,7 +17,7 @@ import (
 // count as known only when the whole answer is there; what was changed locally since the
 // listing began stays as it is. Where the first page does not hold it all, the directory
 // is listed by itself, and the page is the first one for a walk that may follow
-// (listing_prefetch.go).
+// (listing.Ahead).
 
 // mayBeSmall reports whether the listing of the directory may bring all below it. For a
 // walk there are pages that do.
@@ -27,22 +26,17 @@ func (h *remoteDir) mayBeSmall() bool {
 	if !h.first || !h.clean || !v.caps.RecursiveList || !v.caps.ImpliedDirs {
 		return false
 	}
-	locked := v.lock()
-	defer locked.unlock()
-	r := locked.walks.walk
-	isGuess := r != nil && r.guess && !r.followed && r.opened(locked, h.at) == nil
-	return r == nil || !r.has(h.at) || isGuess
+	return v.ahead.MayBeSmall(h.at)
 }
 
 // gatherTree is gather by a recursive listing. It reports false when that takes more
 // than the directory itself would, or the store cannot do it. The tree ends when the
 // listing is applied.
 func (h *remoteDir) gatherTree(w *waiting, mine *tree.Observation) (done bool, err error) {
-	r := h.v.newWalk(h.at, providers.Locator{})
-	r.guess = true
+	r := h.v.ahead.Tree(h.at)
 	h.reset()
 	for {
-		entries, last, err := r.bring(w)
+		entries, last, err := r.Bring(func(o providers.ListOptions) (providers.Page, error) { return h.v.listPage(w, h.at, o) })
 		isDeep := slices.ContainsFunc(entries, h.isBelow)
 		switch {
 		case errors.Is(err, providers.ErrUnsupported):
@@ -53,7 +47,7 @@ func (h *remoteDir) gatherTree(w *waiting, mine *tree.Observation) (done bool, e
 			h.tree = r
 			return true, h.page(w, slices.DeleteFunc(entries, h.isBelow), mine)
 		case isDeep:
-			r.offer()
+			r.Offer()
 			return false, nil
 		}
 		// So far it is what a listing of the directory alone brings. Nothing is kept.
@@ -66,61 +60,32 @@ func (h *remoteDir) gatherTree(w *waiting, mine *tree.Observation) (done bool, e
 // isBelow reports whether an entry lies deeper than in the directory.
 func (h *remoteDir) isBelow(e providers.Info) bool { return e.Locator.Parent() != h.at }
 
-// bring brings the next page while the caller waits. Several attempts may be needed: only
-// the last one says where the page behind begins.
-func (r *walk) bring(w *waiting) (entries []providers.Info, last bool, err error) {
-	v := r.v
-	locked := v.lock()
-	p, token := r.newPage(locked), r.token
-	locked.unlock()
-	var got providers.Page
+// listPage lists a page, with all patience.
+func (v *Volume) listPage(w *waiting, at providers.Locator, o providers.ListOptions) (page providers.Page, err error) {
 	err = v.retry(w, func(context.Context) (err error) {
-		if got, err = v.p.List(w, r.at, r.options(token)); err != nil {
+		if page, err = v.p.List(w, at, o); err != nil {
 			v.failed(err)
 			return err
 		}
 		w.moved()
 		return nil
 	})
-	locked = v.lock()
-	defer locked.unlock()
-	defer p.dropped(locked)
-	if err == nil {
-		r.follows(locked, p, got.Next)
-		r.cover(locked, got.Entries, p, r.after)
-	}
-	return got.Entries, p.last, err
-}
-
-// offer has it go ahead of a walk that may follow, unless there is one already.
-func (r *walk) offer() {
-	v := r.v
-	locked := v.lock()
-	defer locked.unlock()
-	f := &locked.walks
-	if !v.prefetches || locked.closing || f.walk != nil && f.walk.followed || !r.start(locked) {
-		r.drop(locked)
-	}
+	return page, err
 }
 
 // adoptTree makes the directories below known, unless there was an error. One that
 // fails is listed when a program looks.
 func (h *remoteDir) adoptTree(w *waiting, err error) {
-	r, v := h.tree, h.v
+	v := h.v
 	if err != nil {
-		locked := v.lock()
-		defer locked.unlock()
-		r.drop(locked)
+		h.tree.Drop()
 		return
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(r.whole), providers.Locator.Compare) {
-		c := r.whole[at]
-		if dir, ok, err := v.walkRemotePath(w, at, false); err == nil && ok {
+	for _, c := range h.tree.All() {
+		if dir, ok, err := v.walkRemotePath(w, c.At, false); err == nil && ok {
 			v.applyCovered(w, dir, c)
-			continue
+		} else {
+			v.ahead.Drop(c)
 		}
-		locked := v.lock()
-		c.page.dropped(locked)
-		locked.unlock()
 	}
 }

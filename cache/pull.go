@@ -129,7 +129,7 @@ func (v *Volume) dirty() bool {
 
 // pullAll compares all directories that are known with what p shows.
 func (v *Volume) pullAll(w *waiting, p providers.Provider) (PullReport, error) {
-	v.endWalk() // what is covered already would be older than the pull
+	v.ahead.End() // what is covered already would be older than the pull
 	mine := v.beginObservation()
 	defer v.endObservation(mine)
 	all, err := v.gatherAll(w, p)

@@ -63,10 +63,9 @@ type Volume struct {
 	prefetch  *files.Prefetch
 	belief    *listing.Belief
 	listings  *listing.Shared
+	ahead     *listing.Ahead
 	history   historyState
 	unlinks   deferredUnlinks
-
-	prefetches bool // see canPrefetch
 }
 
 // guardedState is what the lock of a volume guards.
@@ -86,7 +85,6 @@ type guardedState struct {
 	massDelete massdelete.Guard
 	wholePull  wholePull
 	pulls      pulls
-	walks      walks
 	ignores    *rules.Ignores
 	learning   bool  // rules, in the background
 	relooks    bool  // names may stay local for no reason any more
@@ -141,9 +139,9 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 		ignores: rules.New(o.IgnoreFile)}}
 	v.pending, v.committer, v.doing.told = newPending(v), &v.engine, o.onward
 	v.submodules, _ = providers.As[providers.Submoduler](p)
-	v.prefetches = v.canPrefetch()
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
+	v.ahead = v.newAhead()
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.history.init()
 	v.unlinks.init()

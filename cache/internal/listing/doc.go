@@ -1,5 +1,6 @@
-// Package listing knows how long what the remote has in a directory is believed, and has
-// one listing of a directory serve all who ask for it meanwhile.
+// Package listing knows how long what the remote has in a directory is believed, has one
+// listing of a directory serve all who ask for it meanwhile, and lists the directories that
+// a walk is about to come to.
 //
 // # How long names and content are believed
 //

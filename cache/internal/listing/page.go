@@ -1,17 +1,17 @@
-package cache
+package listing
 
 import (
 	"cmp"
+	"context"
 	"time"
 
-	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// walk is the recursive listing that goes ahead of a walk. The volume's lock guards it.
-type walk struct {
-	v       *Volume
+// Walk is the recursive listing that goes ahead of a walk. The lock of the tree guards it.
+type Walk struct {
+	a       *Ahead
 	at      providers.Locator // what is listed
 	after   providers.Locator // the directory that it begins with; the root: at the beginning
 	guess   bool              // begun by a listing of at: no walk was seen
@@ -64,46 +64,46 @@ func (t *pace) took(p *page, now time.Time) {
 }
 
 // newWalk is a recursive listing of which nothing was asked for.
-func (v *Volume) newWalk(at, after providers.Locator) *walk {
-	return &walk{v: v, at: at, after: after, first: after, known: true, covering: covering{whole: map[providers.Locator]*covered{}}}
+func (a *Ahead) newWalk(at, after providers.Locator) *Walk {
+	return &Walk{a: a, at: at, after: after, first: after, known: true, covering: covering{whole: map[providers.Locator]*Covered{}}}
 }
 
 // has reports whether the listing may come to a directory.
-func (r *walk) has(at providers.Locator) bool { return at != r.at && r.at.Contains(at) }
+func (r *Walk) has(at providers.Locator) bool { return at != r.at && r.at.Contains(at) }
 
 // keep says that the walk goes on.
-func (r *walk) keep() { r.idle.Reset(walkPause) }
+func (r *Walk) keep() { r.idle.Reset(WalkPause) }
 
 // pause ends a walk that stands still.
-func (r *walk) pause() {
-	locked := r.v.lock()
-	defer locked.unlock()
-	r.end(locked)
+func (r *Walk) pause() {
+	v := r.a.o.Tree.Lock()
+	defer r.a.o.Tree.Unlock()
+	r.end(v)
 }
 
 // start makes it the one walk there is; false: there is no room for it.
-func (r *walk) start(v *View) bool {
-	f := &v.walks
+func (r *Walk) start(v *tree.View) bool {
+	f := r.a
 	if f.walk != nil {
 		f.walk.end(v)
 	}
-	release, ok := v.o.Fetches.TryTake(r, pagesMost*pageBytes)
+	release, ok := r.a.o.Room.TryTake(r, pagesMost*pageBytes)
 	if !ok {
 		return false
 	}
 	f.walk, f.row, r.release = r, 0, release
-	r.idle = time.AfterFunc(walkPause, r.pause)
+	r.idle = time.AfterFunc(WalkPause, r.pause)
 	return true
 }
 
 // end drops all that was not taken.
-func (r *walk) end(v *View) {
+func (r *Walk) end(v *tree.View) {
 	if r.over {
 		return
 	}
 	r.over = true
 	r.idle.Stop()
-	f := &v.walks
+	f := r.a
 	f.walk, f.row = nil, 0
 	switch {
 	case r.followed:
@@ -116,17 +116,17 @@ func (r *walk) end(v *View) {
 }
 
 // life is how long a page is believed.
-func (r *walk) life() time.Duration { return cmp.Or(r.v.o.Policy.TTL, listing.StaleFor) }
+func (r *Walk) life() time.Duration { return cmp.Or(r.a.o.Belief.TTL, StaleFor) }
 
 // isNew reports whether what a page says can be believed still.
-func (r *walk) isNew(p *page) bool {
-	since := r.v.o.Now().Sub(p.start)
+func (r *Walk) isNew(p *page) bool {
+	since := r.a.o.Belief.Now().Sub(p.start)
 	return since >= 0 && since < r.life()
 }
 
 // take gives what is covered of a directory, if it is new; the caller drops its page.
 // near says that a walk would come to it.
-func (r *walk) take(v *View, at providers.Locator, near bool) *covered {
+func (r *Walk) take(v *tree.View, at providers.Locator, near bool) *Covered {
 	c := r.whole[at]
 	if c == nil {
 		return nil
@@ -136,13 +136,13 @@ func (r *walk) take(v *View, at providers.Locator, near bool) *covered {
 		c.page.dropped(v)
 		return nil
 	}
-	r.pace.took(c.last, v.o.Now())
+	r.pace.took(c.last, r.a.o.Belief.Now())
 	switch {
 	case !near:
 	case r.first.IsRoot():
 		r.first = at
 	case at != r.first:
-		r.followed, v.walks.need = true, 1
+		r.followed, r.a.need = true, 1
 	}
 	r.goOn(v)
 	return c
@@ -150,9 +150,9 @@ func (r *walk) take(v *View, at providers.Locator, near bool) *covered {
 
 // opened is what is covered so far of a directory in which the last page ended, if it is
 // new.
-func (r *walk) opened(v *View, at providers.Locator) *covered {
+func (r *Walk) opened(at providers.Locator) *Covered {
 	for _, c := range r.open {
-		if c.at == at && r.isNew(c.page) {
+		if c.At == at && r.isNew(c.page) {
 			return c
 		}
 	}
@@ -161,13 +161,13 @@ func (r *walk) opened(v *View, at providers.Locator) *covered {
 
 // mayWait reports whether the next pages are worth more than a listing of the directory
 // alone: they are needed anyhow, or bring nothing else so far.
-func (r *walk) mayWait(v *View, c *covered) bool {
+func (r *Walk) mayWait(c *Covered) bool {
 	return !c.partial && (r.followed || !c.deep)
 }
 
 // ask gives the page that comes next, which is asked for unless it is under way; nil:
 // there is none.
-func (r *walk) ask(v *View) *page {
+func (r *Walk) ask(v *tree.View) *page {
 	if len(r.pages) == 0 {
 		r.askMore(v)
 	}
@@ -179,7 +179,7 @@ func (r *walk) ask(v *View) *page {
 
 // goOn asks for the next page if the walker is not far behind, and so fast that it is
 // through the page before that is too old.
-func (r *walk) goOn(v *View) {
+func (r *Walk) goOn(v *tree.View) {
 	behind := r.count - r.pace.reached
 	if r.followed && behind < walkAhead && time.Duration(behind+2)*r.pace.page < r.life() {
 		r.askMore(v)
@@ -187,8 +187,8 @@ func (r *walk) goOn(v *View) {
 }
 
 // askMore asks for one page more, if it is known where that begins.
-func (r *walk) askMore(v *View) {
-	if !r.known || r.over || v.closing {
+func (r *Walk) askMore(v *tree.View) {
+	if !r.known || r.over || !r.a.o.Lists.MayList() {
 		return
 	}
 	var before *page
@@ -197,23 +197,23 @@ func (r *walk) askMore(v *View) {
 	}
 	p, token := r.newPage(v), r.token
 	r.pages = append(r.pages, p)
-	v.background(func() { r.fetch(p, before, token) })
+	r.a.o.Go(func() { r.fetch(p, before, token) })
 }
 
 // newPage is a page that is asked for now.
-func (r *walk) newPage(v *View) *page {
+func (r *Walk) newPage(v *tree.View) *page {
 	r.count++
 	r.known = false
-	return &page{number: r.count, done: make(chan struct{}), start: v.o.Now(), mine: v.Observe(), users: 1}
+	return &page{number: r.count, done: make(chan struct{}), start: r.a.o.Belief.Now(), mine: v.Observe(), users: 1}
 }
 
 // options ask the provider for the page that a token names.
-func (r *walk) options(token string) providers.ListOptions {
+func (r *Walk) options(token string) providers.ListOptions {
 	return providers.ListOptions{Recursive: true, After: r.after, Token: token}
 }
 
 // follows notes where the page behind p begins; "": p is the last.
-func (r *walk) follows(v *View, p *page, next string) {
+func (r *Walk) follows(v *tree.View, p *page, next string) {
 	if p.told {
 		return
 	}
@@ -224,42 +224,41 @@ func (r *walk) follows(v *View, p *page, next string) {
 
 // fetch brings a page, and takes it after the one before. One that fails ends the walk:
 // each directory is listed by itself then, which tries again and says what is wrong.
-func (r *walk) fetch(p, before *page, token string) {
-	v := r.v
-	w := v.wait(nil, v.o.Patience/2)
-	defer w.close()
+func (r *Walk) fetch(p, before *page, token string) {
+	ctx, cancel := context.WithTimeout(r.a.o.Context, r.a.o.Belief.Patience)
+	defer cancel()
 	opts := r.options(token)
 	opts.Ahead = func(next string) {
-		locked := v.lock()
-		defer locked.unlock()
-		r.follows(locked, p, next)
+		v := r.a.o.Tree.Lock()
+		defer r.a.o.Tree.Unlock()
+		r.follows(v, p, next)
 	}
 	began := time.Now()
-	got, err := v.p.List(w, r.at, opts)
+	got, err := r.a.o.Lists.List(ctx, r.at, opts)
 	took := time.Since(began)
 	if before != nil {
 		<-before.done
 	}
-	locked := v.lock()
-	defer locked.unlock()
+	v := r.a.o.Tree.Lock()
+	defer r.a.o.Tree.Unlock()
 	defer close(p.done)
-	defer p.dropped(locked)
+	defer p.dropped(v)
 	switch {
 	case r.over:
 	case err != nil:
-		v.o.Log.Debug("directories are not listed ahead", "path", r.at, "err", err)
-		r.end(locked)
+		r.a.o.Belief.Log.Debug("directories are not listed ahead", "path", r.at, "err", err)
+		r.end(v)
 	default:
 		r.pages = r.pages[1:]
-		locked.answered(took, nil)
-		r.follows(locked, p, got.Next)
-		r.cover(locked, got.Entries, p, r.after)
-		r.goOn(locked)
+		r.a.o.Lists.Answered(took)
+		r.follows(v, p, got.Next)
+		r.cover(v, got.Entries, p, r.after)
+		r.goOn(v)
 	}
 }
 
 // dropped says that one user of a page needs it no more.
-func (p *page) dropped(v *View) {
+func (p *page) dropped(v *tree.View) {
 	if p.users--; p.users == 0 {
 		v.EndObservation(p.mine)
 	}

@@ -1,20 +1,23 @@
-package cache
+package listing
 
-import "github.com/wsmount/wsmount/providers"
+import (
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/providers"
+)
 
-// covering is what the pages of a recursive listing say of directories. The volume's
-// lock guards it.
+// covering is what the pages of a recursive listing say of directories. The lock of
+// the tree guards it.
 type covering struct {
-	whole map[providers.Locator]*covered // covered, and not taken
-	open  []*covered                     // in which the last page ended, from above down
+	whole map[providers.Locator]*Covered // covered, and not taken
+	open  []*Covered                     // in which the last page ended, from above down
 }
 
-// covered is what pages say of one directory.
-type covered struct {
-	at      providers.Locator
+// Covered is what pages say of one directory.
+type Covered struct {
+	At      providers.Locator
 	page    *page // the first
 	last    *page // that completed it
-	entries []providers.Info
+	Entries []providers.Info
 	pages   int  // that it fills so far
 	deep    bool // something lies below its directories
 	partial bool // something of it is missing: it is never whole
@@ -23,7 +26,7 @@ type covered struct {
 // cover takes what a page says; after is where the listing begins. All that lies below a
 // directory comes together, in whatever order directories are: it is whole when
 // something follows that lies elsewhere.
-func (r *covering) cover(v *View, entries []providers.Info, p *page, after providers.Locator) {
+func (r *covering) cover(v *tree.View, entries []providers.Info, p *page, after providers.Locator) {
 	if p.number == 1 && !after.IsRoot() {
 		r.push(v, after, p)
 	}
@@ -31,10 +34,10 @@ func (r *covering) cover(v *View, entries []providers.Info, p *page, after provi
 		n := len(r.open) - 1
 		c := r.open[n]
 		r.open = r.open[:n]
-		r.close(v, c, p, c.at == after)
+		r.close(v, c, p, c.At == after)
 	}
 	for _, e := range entries {
-		for n := len(r.open); n > 0 && !r.open[n-1].at.Contains(e.Locator); n-- {
+		for n := len(r.open); n > 0 && !r.open[n-1].At.Contains(e.Locator); n-- {
 			pop()
 		}
 		r.add(v, e)
@@ -47,7 +50,7 @@ func (r *covering) cover(v *View, entries []providers.Info, p *page, after provi
 	}
 	for _, c := range r.open {
 		if c.pages++; c.pages >= pagesMost {
-			c.partial, c.entries = true, nil
+			c.partial, c.Entries = true, nil
 		}
 	}
 	for at, c := range r.whole { // the walker has passed it
@@ -59,36 +62,36 @@ func (r *covering) cover(v *View, entries []providers.Info, p *page, after provi
 }
 
 // push begins a directory.
-func (r *covering) push(v *View, at providers.Locator, p *page) {
+func (r *covering) push(v *tree.View, at providers.Locator, p *page) {
 	p.users++
-	r.open = append(r.open, &covered{at: at, page: p})
+	r.open = append(r.open, &Covered{At: at, page: p})
 }
 
 // close ends a directory, with page p. The one with which the listing begins is not
 // told: it may be gone when nothing is in it.
-func (r *covering) close(v *View, c *covered, p *page, isFirst bool) {
-	if old := r.whole[c.at]; old != nil {
+func (r *covering) close(v *tree.View, c *Covered, p *page, isFirst bool) {
+	if old := r.whole[c.At]; old != nil {
 		old.page.dropped(v)
-		delete(r.whole, c.at)
+		delete(r.whole, c.At)
 	}
-	if c.partial || isFirst && len(c.entries) == 0 {
+	if c.partial || isFirst && len(c.Entries) == 0 {
 		c.page.dropped(v)
 		return
 	}
 	p.dirs++
 	c.last = p
-	r.whole[c.at] = c
+	r.whole[c.At] = c
 }
 
 // add takes an entry into the directory that it is in. One whose directory was not told
 // says that something is missing above.
-func (r *covering) add(v *View, e providers.Info) {
+func (r *covering) add(v *tree.View, e providers.Info) {
 	for i, c := range r.open {
 		switch {
-		case e.Locator.Parent() == c.at && !c.partial:
-			c.entries = append(c.entries, e)
-		case i == len(r.open)-1 && e.Locator.Parent() != c.at:
-			c.partial, c.entries = true, nil
+		case e.Locator.Parent() == c.At && !c.partial:
+			c.Entries = append(c.Entries, e)
+		case i == len(r.open)-1 && e.Locator.Parent() != c.At:
+			c.partial, c.Entries = true, nil
 		case i < len(r.open)-1:
 			c.deep = true
 		}
@@ -96,7 +99,7 @@ func (r *covering) add(v *View, e providers.Info) {
 }
 
 // drop forgets what was not taken.
-func (r *covering) drop(v *View) {
+func (r *covering) drop(v *tree.View) {
 	for _, c := range r.whole {
 		c.page.dropped(v)
 	}
