@@ -93,6 +93,9 @@ bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback, mo
 	for latency in 0 10ms; do
 		bin/bench -wsmount bin/wsmount -s3 bin/minio -latency $$latency -rounds 3 -users "$$(id -un)" $(BENCH)
 	done
+	for service in azure gcs; do
+		bin/bench -wsmount bin/wsmount -service $$service -latency 10ms -size 64 -rounds 3 -users "$$(id -un)" $(BENCH)
+	done
 	bin/bench -wsmount bin/wsmount -s3 bin/minio -latency 50ms -rounds 3 -users "$$(id -un)" -run 'walk of|TTL over' $(BENCH)
 	bin/bench -wsmount bin/wsmount -git 1000,20000,100000 -rounds 3
 

@@ -9,18 +9,17 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/integration/internal/slowlink"
-	"github.com/wsmount/wsmount/integration/s3server"
 )
 
 // A bucketBench is a run over a bucket of a server of its own.
 type bucketBench struct {
 	*bench
-	server *s3server.Server
-	link   *slowlink.Link // nil: there is no latency
-	url    string         // where mounts find the server
-	far    *bucketClient  // over the link, as mounts are
-	near   *bucketClient  // for what is not measured
-	mounts int            // so far: each that writes has a prefix of its own
+	service *bucketService
+	link    *slowlink.Link // nil: there is no latency
+	url     string         // where mounts find the server
+	far     bucketClient   // over the link, as mounts are
+	near    bucketClient   // for what is not measured
+	mounts  int            // so far: each that writes has a prefix of its own
 }
 
 // compareBuckets measures everything for every user and prints the tables.
@@ -59,27 +58,28 @@ func compareBuckets(ctx context.Context, o options) error {
 
 func newBucketBench(ctx context.Context, plain *bench) (*bucketBench, error) {
 	b := &bucketBench{bench: plain}
-	data := filepath.Join(b.dir, "server")
-	if err := os.Mkdir(data, 0o700); err != nil {
+	var err error
+	if b.service, err = startService(ctx, b.o, b.dir); err != nil {
 		return nil, err
 	}
-	program, err := filepath.Abs(b.o.s3)
-	if err != nil {
-		return nil, err
-	}
-	if b.server, err = s3server.Launch(ctx, s3server.Kind(filepath.Base(program)), program, data); err != nil {
-		return nil, err
-	}
-	b.url = b.server.Endpoint
+	b.url = b.service.endpoint
 	if b.o.latency > 0 {
 		if b.link, err = slowlink.Listen(ctx, strings.TrimPrefix(b.url, "http://"), b.o.latency); err != nil {
-			b.server.Stop()
+			b.service.stop()
 			return nil, err
 		}
 		b.url = "http://" + b.link.Addr
 	}
-	b.far, b.near = newBucketClient(b.server, b.url), newBucketClient(b.server, b.server.Endpoint)
-	return b, nil
+	if b.service.found != nil {
+		b.service.found(b.url)
+	}
+	if b.far, err = b.service.client(b.url); err == nil {
+		b.near, err = b.service.client(b.service.endpoint)
+	}
+	if err != nil {
+		b.service.stop()
+	}
+	return b, err
 }
 
 // close ends the server; the directory is removed with the bench.
@@ -89,7 +89,7 @@ func (b *bucketBench) close() {
 	if b.link != nil {
 		b.link.Close()
 	}
-	b.server.Stop()
+	b.service.stop()
 }
 
 // fill has another tool write what the bucket holds before anybody mounts it.

@@ -11,8 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 // A loss says of how many files that a program had closed the bucket does not
@@ -63,9 +61,8 @@ func wroteClone(ctx context.Context, b *bucketBench, prefix string) (loss, error
 // wroteSqlite counts the rows of the database.
 func wroteSqlite(ctx context.Context, b *bucketBench, prefix string) (loss, error) {
 	key := prefix + "out/" + sqliteName
-	data, err := b.near.get(ctx, key)
-	var missing *types.NoSuchKey
-	if errors.As(err, &missing) {
+	data, err := get(ctx, b.near, key)
+	if b.near.isMissing(err) {
 		return loss{1, 1, key}, nil
 	} else if err != nil {
 		return loss{}, err
@@ -88,14 +85,14 @@ func bytesAt(key string, content []byte) written {
 }
 
 func (b *bucketBench) lost(ctx context.Context, all []written) (loss, error) {
-	same := make([]bool, len(all))
+	there := make([]bool, len(all))
 	err := inParallel(len(all), bucketThreads, func(i int) error {
 		var err error
-		same[i], err = b.near.same(ctx, all[i])
+		there[i], err = same(ctx, b.near, all[i])
 		return err
 	})
 	l := loss{of: len(all)}
-	for i, ok := range same {
+	for i, ok := range there {
 		if !ok {
 			l.lost++
 			l.key = all[i].key
@@ -105,10 +102,9 @@ func (b *bucketBench) lost(ctx context.Context, all []written) (loss, error) {
 }
 
 // same says whether the object is there and has these bytes and no others.
-func (c *bucketClient) same(ctx context.Context, f written) (bool, error) {
+func same(ctx context.Context, c bucketClient, f written) (bool, error) {
 	body, err := c.open(ctx, f.key)
-	var missing *types.NoSuchKey
-	if errors.As(err, &missing) {
+	if c.isMissing(err) {
 		return false, nil
 	} else if err != nil {
 		return false, err

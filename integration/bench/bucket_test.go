@@ -49,7 +49,18 @@ func TestBucketWorkOnADirectory(t *testing.T) {
 // A witness sees a file that is missing, cut, changed or too long.
 func TestWitness(t *testing.T) {
 	server := s3server.Start(t, s3server.Default())
-	c := newBucketClient(server, server.Endpoint)
+	t.Run("s3", func(t *testing.T) { testWitness(t, newS3Client(server, server.Endpoint)) })
+	for name, service := range map[string]*bucketService{"azure": azureService(), "gcs": gcsService(t.Context())} {
+		t.Cleanup(service.stop)
+		t.Run(name, func(t *testing.T) {
+			c, err := service.client(service.endpoint)
+			assert.OK(t, err)
+			testWitness(t, c)
+		})
+	}
+}
+
+func testWitness(t *testing.T, c bucketClient) {
 	t.Cleanup(c.close)
 	want := smallContent(1)
 	changed := slices.Clone(want)
@@ -57,6 +68,9 @@ func TestWitness(t *testing.T) {
 	for key, content := range map[string][]byte{"same": want, "cut": want[:smallSize-1], "changed": changed, "longer": append(slices.Clone(want), 0)} {
 		assert.OK(t, c.put(t.Context(), key, content))
 	}
+	n, err := c.list(t.Context(), "")
+	assert.OK(t, err)
+	assert.Equal(t, n, 4)
 	b := &bucketBench{near: c}
 	for _, key := range []string{"same", "cut", "changed", "longer", "missing"} {
 		want := loss{lost: 1, of: 1, key: key}

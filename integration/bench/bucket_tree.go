@@ -44,6 +44,9 @@ func (b *bucketBench) bucketSession(name string) (*bucketSession, error) {
 	plain.env = []string{fmt.Sprintf("%s=%d", sizeVariable, b.o.size)}
 	s := &bucketSession{session: plain, b: b}
 	for _, k := range []kind{wsmount, rclone, s3fs} {
+		if k == s3fs && b.service.s3fs == "" {
+			continue
+		}
 		program := b.programs[k]
 		if k != wsmount {
 			if program, err = exec.LookPath(string(k)); err != nil {
@@ -77,19 +80,22 @@ func (s *bucketSession) newMount(k kind, program string) *bucketTree {
 // allow lets the user's host reach the server, and gives the programs what they
 // log in with.
 func (s *bucketSession) allow() error {
-	server := s.b.server
-	login, err := json.Marshal(map[string]string{"access_key_id": server.AccessKey, "secret_access_key": server.SecretKey})
+	service := s.b.service
+	login, err := json.Marshal(service.secrets)
+	if err != nil {
+		return err
+	}
+	remote, err := service.rclone(s.b.url)
 	if err != nil {
 		return err
 	}
 	err = s.mkdir(s.home+"/config", s.home+"/config/wsmount")
 	for path, text := range map[string]string{
 		s.home + "/login.json": string(login),
-		s.home + "/config/wsmount/config.yaml": fmt.Sprintf("secrets: { org/bench/s3: { file: %q, format: json } }\n"+
+		s.home + "/config/wsmount/config.yaml": fmt.Sprintf("secrets: { org/bench/bucket: { file: %q, format: json } }\n"+
 			"allow_endpoints: [ %q ]\nallow_write_back: [ \"@bench/*\" ]\n", s.home+"/login.json", s.b.url),
-		s.home + "/s3fs.password": server.AccessKey + ":" + server.SecretKey + "\n",
-		s.home + "/rclone.conf": fmt.Sprintf("[bench]\ntype = s3\nprovider = Minio\nendpoint = %s\naccess_key_id = %s\nsecret_access_key = %s\n",
-			s.b.url, server.AccessKey, server.SecretKey),
+		s.home + "/s3fs.password": service.s3fs,
+		s.home + "/rclone.conf":   "[bench]\n" + remote,
 	} {
 		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600), s.own(path))
 	}
@@ -136,7 +142,7 @@ func (t *bucketTree) begin(ctx context.Context) error {
 
 // prepareProgram finds the command line.
 func (t *bucketTree) prepareProgram(w bucketWorkload) error {
-	bucket := t.b.server.Bucket
+	bucket := t.b.service.bucket
 	switch t.kind {
 	case rclone:
 		t.tree.program = []string{t.program, "mount", "--config", t.s.home + "/rclone.conf", "--vfs-cache-mode", "full", "--cache-dir", t.cache,
@@ -163,7 +169,7 @@ func (t *bucketTree) register(w bucketWorkload) error {
 	if _, err := os.Stat(manifest); err == nil {
 		return nil
 	}
-	text := fmt.Sprintf(bucketManifest, name, t.b.url, t.b.server.Bucket, t.prefix)
+	text := fmt.Sprintf(bucketManifest, name, t.b.service.config, t.b.url+t.b.service.path, t.prefix)
 	if err := errors.Join(t.s.mkdir(dir), os.WriteFile(manifest, []byte(text), 0o644)); err != nil {
 		return err
 	}
@@ -180,7 +186,7 @@ owner: { type: user, id: bench, slug: bench }
 storage:
   inline:
     provider: self-bucket
-    config: { kind: s3, endpoint: %q, region: us-east-1, bucket: %s, prefix: %q, credentials_ref: org/bench/s3 }
+    config: { %s, endpoint: %q, prefix: %q, credentials_ref: org/bench/bucket }
 ---
 `
 

@@ -12,12 +12,16 @@
 //	bench -run 'read|stat' -rounds 9 -users nobody
 //	bench -memoryd bin/memoryd -delay 10ms -loopback ''
 //	bench -s3 bin/minio -latency 10ms
+//	bench -service azure -latency 10ms -size 64
 //	bench -git 1000,20000,100000 -rounds 3
 //
 // With -s3 a bucket is what is mounted: by wsmount and by the other mounts of
 // buckets that are installed, each for one workload alone. The limit is what the
 // bare SDK reaches, or ext4. After a workload that writes, the bucket is compared
 // with what was written, so that nobody is fast by having lost something.
+//
+// With -service it is a container of Azure, or a bucket of Google's, in the memory of this
+// program, which takes some of the processors' time from all that are measured alike.
 //
 // With -git repositories are what is mounted, and what a person waits for is
 // compared with the git program, that does the same in a clone on the disk.
@@ -47,7 +51,8 @@ type options struct {
 	wsmount, loopback string
 	memoryd           string // a working copy of this is measured instead of a local directory
 	delay             time.Duration
-	s3                string // buckets of this server are measured instead
+	s3                string // buckets of this server are measured instead,
+	service           string // or of one of these in the benchmark's own memory
 	latency           time.Duration
 	size              int   // MiB
 	git               []int // repositories of so many files are measured instead
@@ -95,7 +100,7 @@ func measure(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	switch {
-	case o.s3 != "":
+	case o.s3 != "" || o.service != "":
 		return compareBuckets(ctx, o)
 	case len(o.git) > 0:
 		return compareGit(ctx, o)
@@ -110,6 +115,7 @@ func parse(args []string) (o options, list bool, err error) {
 	set.StringVar(&o.memoryd, "memoryd", "", "measure a working copy of what this `program` serves, not a local directory")
 	set.DurationVar(&o.delay, "delay", 0, "what each call of -memoryd takes longer")
 	set.StringVar(&o.s3, "s3", "", "measure buckets of this server `program`, minio or versitygw, against other mounts of buckets and the bare SDK")
+	set.StringVar(&o.service, "service", "", "measure a bucket in memory of this service, azure or gcs, like one of -s3")
 	set.DurationVar(&o.latency, "latency", 0, "what each request to -s3 takes longer")
 	set.IntVar(&o.size, "size", 512, "of the large file in the bucket of -s3, in `MiB`")
 	set.StringVar(&o.dir, "dir", "/var/tmp", "a `directory` of the disk to measure on")
@@ -144,10 +150,12 @@ func parse(args []string) (o options, list bool, err error) {
 		return o, false, errors.New("-io is auto, any, passthrough or cached")
 	case len(o.git) > 0 && (o.memoryd != "" || o.s3 != "" || o.wsmount == "" || o.clock != "wall"):
 		return o, false, errors.New("-git needs -wsmount and the wall clock, and goes without -memoryd and -s3")
-	case o.s3 != "" && (o.memoryd != "" || o.wsmount == "" || o.clock != "wall" || o.size < 1 || o.latency < 0):
-		return o, false, errors.New("-s3 needs -wsmount, the wall clock, a size and a latency that are possible, and goes without -memoryd")
+	case o.service != "" && (o.s3 != "" || len(o.git) > 0 || o.service != inAzure && o.service != inGCS):
+		return o, false, errors.New("-service is azure or gcs, and goes without -s3 and -git")
+	case (o.s3 != "" || o.service != "") && (o.memoryd != "" || o.wsmount == "" || o.clock != "wall" || o.size < 1 || o.latency < 0):
+		return o, false, errors.New("-s3 and -service need -wsmount, the wall clock, a size and a latency that are possible, and go without -memoryd")
 	}
-	if o.s3 != "" {
+	if o.s3 != "" || o.service != "" {
 		o.loopback = "" // has no bucket
 	}
 	o.users = strings.Split(*users, ",")
