@@ -155,6 +155,18 @@ func TestOtherTypes(t *testing.T) {
 	}
 }
 
+// TestAttributesTakeOneChange: between two the daemon can die, and the first says not whose it is.
+func TestAttributesTakeOneChange(t *testing.T) {
+	f := azureserver.New()
+	p := openFake(t, f, nil)
+	info, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
+	assert.OK(t, err)
+	_, err = p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}})
+	assert.OK(t, err)
+	assert.Equal(t, p.Requests()[opHeaders].Requests, int64(0))
+	assert.Equal(t, p.Requests()[opMetadata].Requests, int64(1))
+}
+
 // TestSnapshotsStay: a blob is not deleted with what was kept of it.
 func TestSnapshotsStay(t *testing.T) {
 	f := azureserver.New()

@@ -302,8 +302,17 @@ func (s *store) Patch(ctx context.Context, was bucket.Object, m bucket.Making) (
 	return bucket.Object{ETag: version(string(plain(out.ETag)), blobType), Modified: plain(out.LastModified), Answered: plain(out.Date)}, nil
 }
 
+// usualType is that of a blob that was given none.
+const usualType = "application/octet-stream"
+
+// withoutExpires are the headers that a request of their own changes. The type that the
+// service gives counts for none, or each change of attributes would be two, and a daemon that
+// dies between them would find a change that it does not know for its own.
 func withoutExpires(h bucket.Headers) bucket.Headers {
 	h.Expires = ""
+	if h.ContentType == usualType {
+		h.ContentType = ""
+	}
 	return h
 }
 
