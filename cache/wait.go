@@ -1,17 +1,15 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/fs/proc"
 )
 
 // errPatience ends what has been tried for long enough.
@@ -93,41 +91,11 @@ func (w *waiting) cause(err error) error {
 	return fmt.Errorf("%w: %w", context.Cause(w), err)
 }
 
-// watch ends the waiting when the interrupt of a request was a kill, or is
-// followed by one. The kernel interrupts a request once, for any signal.
+// watch ends the waiting when the caller is being killed.
 func (w *waiting) watch(op *fs.Op) {
-	select {
-	case <-op.Cancel:
-	case <-w.Done():
-		return
+	if proc.UntilKilled(op.PID, op.Cancel, w.Done()) {
+		w.end(syscall.EINTR)
 	}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !killed(op.PID) {
-		select {
-		case <-tick.C:
-		case <-w.Done():
-			return
-		}
-	}
-	w.end(syscall.EINTR)
-}
-
-// killed reports whether a thread has a SIGKILL pending, which the kernel also
-// gives it for every other signal that ends it, or is gone.
-func killed(tid uint32) bool {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(int(tid)) + "/status")
-	if err != nil {
-		return true
-	}
-	for _, field := range []string{"\nSigPnd:\t", "\nShdPnd:\t"} {
-		_, rest, _ := bytes.Cut(status, []byte(field))
-		hex, _, _ := bytes.Cut(rest, []byte("\n"))
-		if set, err := strconv.ParseUint(string(hex), 16, 64); err == nil && set&(1<<(syscall.SIGKILL-1)) != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // errRefused is what a program gets for credentials that do not hold: for it the
