@@ -27,7 +27,11 @@ type Options struct {
 	MapIDs bool   // owners come from the backend and go there
 	Umask  uint32 // for entries without mode: of 0666 and 0777
 
-	Policy  Policy
+	Policy Policy
+	// Believed says how long the kernel may believe names and attributes, of a Policy
+	// without a TTL; nil: until Pull brings others. It must return at once.
+	Believed func() time.Duration
+
 	Exclude Excluder // nil: nothing is excluded
 	Guard   Guard    // what commits do not take
 	// IgnoreFile is what files are called, in any directory, that say which names
@@ -175,8 +179,10 @@ type Excluder interface {
 	String() string
 }
 
+// DefaultPatience is Options.Patience when that is 0.
+const DefaultPatience = 60 * time.Second
+
 const (
-	defaultPatience   = 60 * time.Second
 	defaultMaxOpen    = 60 * time.Second
 	defaultMaxUnsaved = 1 << 30
 	defaultVersions   = 64
@@ -211,7 +217,7 @@ func (o *Options) setDefaults() {
 	if o.pause == nil {
 		o.pause = sleep
 	}
-	setDefault(&o.Patience, defaultPatience)
+	setDefault(&o.Patience, DefaultPatience)
 	setDefault(&o.partsWait, time.Minute)
 	setDefault(&o.far, files.FarAway)
 	setDefault(&o.Guard.MaxFile, defaultMaxFile)

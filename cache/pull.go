@@ -22,6 +22,9 @@ type PullOptions struct {
 	alone bool // nobody gets its report: the next who asks is told of conflicts
 }
 
+// SkippedDirty is why a pull with IfClean did not ask the remote.
+const SkippedDirty = "there are uncommitted local changes"
+
 // PullReport says what a Pull did.
 type PullReport struct {
 	Revision  providers.Revision // that names show now, of a store of whole revisions
@@ -100,7 +103,7 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 
 func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err error) {
 	if o.IfClean && v.dirty() {
-		return PullReport{Skipped: "there are uncommitted local changes"}, nil
+		return PullReport{Skipped: SkippedDirty}, nil
 	}
 	w := v.doing.beating(v.wait(nil, v.o.Patience/2))
 	defer w.close()

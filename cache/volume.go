@@ -130,7 +130,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 		pause: o.pause, failing: chores.New(o.Now),
 		puller: puller{revision.NewHeadLock()}}
 	v.fetch = newHydrator(v)
-	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Patience: o.Patience / 2, Log: o.Log}
+	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Whole: o.Believed, Patience: o.Patience / 2, Log: o.Log}
 	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
 	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: pins{v}})
 	defer v.tree.Unlock()

@@ -36,6 +36,9 @@ type Belief struct {
 	Now      func() time.Time
 	TTL      time.Duration // 0: everything is believed
 	Patience time.Duration // how long a look waits for a remote that is gone
+	// Whole is how long everything may be believed from now on, where that is said of the
+	// whole and not of each directory; nil: it is not.
+	Whole func() time.Duration
 	Log      *slog.Logger
 
 	mu      sync.Mutex
@@ -67,7 +70,10 @@ func (b *Belief) freshness(dir table.Ino, n *table.Inode, now time.Time) Freshne
 // KernelTTL is how long the kernel may believe the names of a directory and what is said
 // of them: the rest of its time. n is nil for one that is gone.
 func (b *Belief) KernelTTL(dir table.Ino, n *table.Inode) time.Duration {
-	if b.TTL == 0 || n == nil || isLocal(dir, n) {
+	switch {
+	case b.Whole != nil:
+		return min(kernelMax, b.Whole())
+	case b.TTL == 0 || n == nil || isLocal(dir, n):
 		return kernelMax
 	}
 	return max(0, min(b.TTL, b.TTL-b.Now().Sub(time.Unix(0, n.Listed))))

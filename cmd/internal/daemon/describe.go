@@ -25,8 +25,8 @@ func (w *workingCopy) describe(s *control.Part) {
 	s.HeldBack, s.Conflicts = st.HeldCount, st.Conflicts
 	h := w.HistoryUsage()
 	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.syncer.text(), WriteBack: w.noWait, Revision: string(st.Revision),
-		Retrying: st.Retrying, LastError: st.LastError, PutOff: w.syncer.freshness.putOff(),
-		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale, Excluded: st.Hidden,
+		Retrying: st.Retrying, LastError: st.LastError, PutOff: w.freshness.PutOff(),
+		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale || w.freshness.Stale() != nil, Excluded: st.Hidden,
 		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests(), Clone: w.clone(), Failing: w.failing()}
 	listChanges(s.Copy, st)
 	w.syncer.branches.describe(s.Copy)

@@ -100,7 +100,10 @@ func (d *Daemon) opened() {
 	d.bus.Emit(d.hostEvent("workspace-open"))
 	var wg sync.WaitGroup
 	for _, k := range d.syncers {
-		wg.Go(k.open)
+		wg.Go(func() {
+			k.open()
+			k.arm()
+		})
 	}
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
@@ -108,6 +111,11 @@ func (d *Daemon) opened() {
 	case <-done:
 	case <-time.After(openLimit):
 		d.log.Warn("the store has not answered yet; what was known of it is shown")
+		for _, k := range d.syncers {
+			if k.arm() {
+				k.unreachable(errLate)
+			}
+		}
 	}
 }
 

@@ -58,6 +58,20 @@ func (g *gate) tryTake() bool {
 	}
 }
 
+// join waits for the event under way, for what is done in the background: nothing gives
+// way to it. The error says that the mount ends.
+func (g *gate) join() error {
+	select {
+	case g.token <- struct{}{}:
+		if g.ctx.Err() != nil {
+			g.give()
+		}
+		return g.ctx.Err()
+	case <-g.ctx.Done():
+		return g.ctx.Err()
+	}
+}
+
 func (g *gate) give() { <-g.token }
 
 // behind runs f in the background of events, with the token: it gives way to an event.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/mountspec"
@@ -190,7 +193,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTime(r))
 	defer cancel()
-	w := &workingCopy{calls: &callCounts{}}
+	w := &workingCopy{calls: &callCounts{}, freshness: freshness.New(r.Storage.Sync.Pull.TTL, e.Now), patience: cmp.Or(e.Copy.Patience, cache.DefaultPatience)}
 	e.Ended = w.ended
 	var p providers.Provider
 	var name string
@@ -216,6 +219,9 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		Guard: cache.Guard{Secrets: e.Copy.Secrets}}
 	if r.Location.Service == host.ServiceGit {
 		o.IgnoreFile = ".gitignore"
+	}
+	if syncpolicy.LooksPull(r.Storage.Sync) {
+		o.Believed = w.freshness.Believed
 	}
 	if !exclude.Empty() {
 		o.Exclude = exclude

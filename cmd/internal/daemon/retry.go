@@ -20,9 +20,12 @@ type retry struct {
 	err         error
 }
 
-// ended notes what became of an attempt. pause says how long to wait after a failure;
-// that there is no more to be done about it, if it is not to be tried again.
-func (a *retry) ended(now time.Time, err error, pause func(syncpolicy.Failure) (wait time.Duration, again bool)) {
+// pauses say how long to wait after a failure; that there is no more to be done about
+// it, if it is not to be tried again.
+type pauses func(syncpolicy.Failure) (wait time.Duration, again bool)
+
+// ended notes what became of an attempt.
+func (a *retry) ended(now time.Time, err error, pause pauses) {
 	if err == nil {
 		*a = retry{}
 		return
@@ -59,13 +62,30 @@ func (a *retry) fails() *control.Fails {
 	return &control.Fails{Since: a.since, Next: a.next, Error: a.err.Error()}
 }
 
-// retries are the pushes and pull requests of a working copy that failed.
+// retries are the pushes, pull requests and pulls of a working copy that failed.
 type retries struct {
 	clock func() time.Time
-	pause func(syncpolicy.Failure) (time.Duration, bool)
+	pause pauses
 
-	mu         sync.Mutex // guards what follows
-	push, pull retry
+	mu                sync.Mutex // guards what follows
+	push, pull, fetch retry      // pull is a pull request
+}
+
+// fetched notes what became of a pull.
+func (r *retries) fetched(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fetch.ended(r.clock(), err, func(f syncpolicy.Failure) (time.Duration, bool) {
+		f.Pull = true
+		return r.pause(f)
+	})
+}
+
+// fetchDue reports whether a pull that failed is to be tried now.
+func (r *retries) fetchDue() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fetch.due(r.clock())
 }
 
 // pushed notes what became of a push. One that was broken off has not failed, and

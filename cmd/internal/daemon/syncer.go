@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
 	"github.com/wsmount/wsmount/fs"
@@ -36,7 +37,7 @@ type syncer struct {
 	author    *author
 	report    *reporter
 	branches  *branches
-	freshness freshness
+	freshness *freshness.Freshness
 	retries   retries
 
 	noPush bool     // at the end: all was just pushed
@@ -56,7 +57,7 @@ type syncerOptions struct {
 }
 
 func newSyncer(r *host.Resolved, w *workingCopy, o syncerOptions) (*syncer, error) {
-	k := &syncer{name: r.Address.String(), r: r, sync: r.Storage.Sync, copy: w, syncerOptions: o, readOnly: w.readOnly}
+	k := &syncer{name: r.Address.String(), r: r, sync: r.Storage.Sync, copy: w, freshness: w.freshness, syncerOptions: o, readOnly: w.readOnly}
 	k.writeThrough = k.sync.Mode != mountspec.ModePullPush && (!w.noWait || k.sync.Commit.On == "")
 	k.gate = newGate(k.name, k.log)
 	k.actor = &actor{tell: w.SetActor}
@@ -112,6 +113,7 @@ func (k *syncer) handle(ctx context.Context, e lifecycle.Event) (out control.Eve
 		return out, err
 	}
 	defer k.gate.give()
+	defer k.freshness.Look() // a turn may have ended, or a commit been made
 	defer k.branches.look(k.gate.ctx)
 	event := syncpolicy.On(mountspec.Trigger(e.Name))
 	err = k.rebranch(ctx, e.Payload, &out)
@@ -146,19 +148,34 @@ func (k *syncer) tick(operations uint64) {
 		return
 	}
 	k.branches.lookAgain(k.gate.ctx)
+	if !k.gate.tryTake() { // an event is being followed: soon again
+		return
+	}
 	state := k.state()
-	state.Age, state.Used = k.freshness.age(k.now(), operations)
+	state.Age, state.Used = k.freshness.Age(operations)
+	state.PullDue = k.retries.fetchDue()
 	state.PushDue, state.PullRequestDue = k.retries.due(syncpolicy.OwesPush(k.sync, state), k.pullsMissing())
 	list := syncpolicy.Actions(k.sync, syncpolicy.Event{Kind: syncpolicy.Tick}, state)
-	if len(list) == 0 || !k.gate.tryTake() { // an event is being followed: soon again
+	if len(list) == 0 {
+		k.gate.give()
 		return
 	}
 	if list[0].Do == syncpolicy.Pull {
-		k.freshness.begin(k.now(), operations)
+		k.freshness.Begin(operations)
 	}
-	go k.gate.behind(func(ctx context.Context) error {
+	go k.behind(list)
+}
+
+// behind does a list in the background of events, with the gate's token.
+func (k *syncer) behind(list []syncpolicy.Action) {
+	k.gate.behind(func(ctx context.Context) error {
 		defer k.branches.look(k.gate.ctx)
-		return k.do(ctx, list, words{}, &control.EventResult{})
+		known := k.freshness.Stale()
+		err := k.do(ctx, list, words{}, &control.EventResult{})
+		if known != nil && list[0].Do == syncpolicy.Pull {
+			return nil // it was told when it began to fail
+		}
+		return err
 	})
 }
 
@@ -247,7 +264,7 @@ type words struct {
 func (k *syncer) state() syncpolicy.State {
 	s := k.copy.Status()
 	state := syncpolicy.State{ReadOnly: k.readOnly, WriteThrough: k.writeThrough, InTurn: k.actor.now().inTurn,
-		Dirty: s.Queued > 0, PullOwed: k.freshness.putOff() != ""}
+		Dirty: s.Queued > 0, PullOwed: k.freshness.PutOff() != "", PullFails: k.freshness.Stale() != nil}
 	if s.Unpushed != nil {
 		state.Unpushed, state.PushBegun = true, !s.Unpushed.Owed.IsZero()
 	}
@@ -291,7 +308,7 @@ func (k *syncer) perform(ctx context.Context, a syncpolicy.Action, w words, out 
 	case syncpolicy.Pull:
 		return k.pull(ctx, out)
 	case syncpolicy.PutOff:
-		k.freshness.owe("a turn is under way")
+		k.freshness.Owe("a turn is under way")
 		return nil
 	case syncpolicy.Propose:
 		return k.proposeMissing(ctx, out)

@@ -2,24 +2,29 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
 // pull asks the remote, and leaves a working copy with changes alone.
 func (k *syncer) pull(ctx context.Context, out *control.EventResult) error {
 	k.report.emit(mountspec.EventPullStarted, map[string]string{"provider": k.r.Storage.Provider})
-	before := k.state()
+	before, began := k.state(), k.now()
 	report, err := k.copy.Pull(ctx, cache.PullOptions{IfClean: k.sync.Mode == mountspec.ModePullPush})
+	if err == nil || ctx.Err() == nil { // else it was broken off, and is made again soon
+		k.note(began, report, err)
+	}
 	if err != nil {
 		k.report.emit(mountspec.EventPullFailed, map[string]string{"error": err.Error()})
 		return fmt.Errorf("%s: pull: %w", k.name, err)
 	}
-	k.freshness.pulled(k.now(), report.Skipped)
 	if report.Skipped != "" {
 		k.log.Info("a pull is put off", "workspace", k.name, "reason", report.Skipped)
 		k.report.emit(mountspec.EventPullFailed, map[string]string{"error": "put off: " + report.Skipped})
@@ -34,4 +39,59 @@ func (k *syncer) pull(ctx context.Context, out *control.EventResult) error {
 	// What was committed and not pushed may have become changes on top of what
 	// others have pushed.
 	return k.follow(ctx, syncpolicy.Event{Kind: syncpolicy.TookBack}, words{}, out)
+}
+
+// note notes what a pull means for those who look at the tree. One that is halted had its
+// answer.
+func (k *syncer) note(began time.Time, report cache.PullReport, err error) {
+	switch {
+	case report.Skipped == cache.SkippedDirty:
+		k.freshness.Skipped(began, report.Skipped)
+	case err == nil, errors.Is(err, cache.ErrMassDelete):
+		k.retries.fetched(nil)
+		if k.freshness.Answered(began) {
+			k.log.Info("the remote answers again", "workspace", k.name)
+		}
+	default:
+		k.unreachable(err)
+	}
+}
+
+// unreachable notes that no look waits for the remote any more until it has answered,
+// and tells it once.
+func (k *syncer) unreachable(err error) {
+	k.retries.fetched(err)
+	if k.freshness.Failed(err) {
+		k.log.Warn("the remote cannot be asked: what was last pulled is shown", "workspace", k.name, "err", err)
+	}
+}
+
+// errLate says that a pull takes longer than a program or a mount waits for it.
+var errLate = fmt.Errorf("the remote has not answered in time: %w", fs.ErrUnavailable)
+
+// renew pulls because a program looks at the tree after the TTL. An event that is
+// followed meanwhile comes first, and may bring what the look waits for.
+func (k *syncer) renew() {
+	if len(k.looked()) == 0 || k.gate.join() != nil {
+		k.freshness.Hold()
+		return
+	}
+	list := k.looked()
+	if len(list) == 0 {
+		k.freshness.Hold()
+		k.gate.give()
+		return
+	}
+	k.behind(list)
+}
+
+func (k *syncer) looked() []syncpolicy.Action {
+	state := k.state()
+	state.Age, _ = k.freshness.Age(0)
+	return syncpolicy.Actions(k.sync, syncpolicy.Event{Kind: syncpolicy.Looked}, state)
+}
+
+// arm has looks wait for pulls from now on. First says that they did not before.
+func (k *syncer) arm() (first bool) {
+	return syncpolicy.LooksPull(k.sync) && k.freshness.Arm(k.renew)
 }

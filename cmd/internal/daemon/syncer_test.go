@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -20,20 +22,24 @@ import (
 type syncing struct {
 	*testing.T
 	*syncer
-	clone *memory.Repository
-	at    time.Time
+	remote *memory.Remote
+	clone  *memory.Repository
+	at     time.Time
+	slow   func(ctx context.Context) error // in place of the time that a slow remote takes
 }
 
 func newSyncing(t *testing.T, s mountspec.Sync) *syncing {
 	t.Helper()
 	remote := memory.NewRemote(nil)
 	assert.OK(t, remote.Tamper("main", providers.MustLocator("f"), []byte("theirs")))
-	w := &syncing{T: t, at: historic, clone: memory.NewRepository(remote, memory.Options{})}
-	c := &workingCopy{calls: &callCounts{}}
+	w := &syncing{T: t, at: historic, remote: remote}
+	w.clone = memory.NewRepository(remote, memory.Options{Sleep: func(ctx context.Context, _ time.Duration) error { return w.slow(ctx) }})
+	c := &workingCopy{calls: &callCounts{}, freshness: freshness.New(s.Pull.TTL, func() time.Time { return w.at }), patience: time.Minute}
 	c.messages = newMessageTool(w.clone, c.calls)
 	c.provider = c.messages
 	v, err := cache.Open(t.Context(), c.provider, cache.Options{StateDir: t.TempDir(), Provider: "memory",
-		Policy: cache.Policy{Commit: cache.DueAsked, NoWait: true}})
+		Believed: c.freshness.Believed,
+		Policy:   cache.Policy{Commit: cache.DueAsked, NoWait: true}})
 	assert.OK(t, err)
 	c.Volume = v
 	c.opened.Store(v)

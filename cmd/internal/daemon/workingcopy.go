@@ -7,9 +7,11 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -27,6 +29,9 @@ type workingCopy struct {
 	readOnly bool
 	noWait   bool // closes do not wait for the store
 	syncer   *syncer
+
+	freshness *freshness.Freshness
+	patience  time.Duration // how long a look waits for a pull
 
 	// ending is told that the tree is unmounted and that what policy wants sent
 	// is being sent. The context ends when there is no more time; nil says that

@@ -13,9 +13,11 @@ type State struct {
 	InTurn       bool // between turn-start and turn-end
 	Dirty        bool // there are changes that are not committed
 
-	PullOwed bool          // a pull was put off
-	Used     bool          // programs have used the tree since the last pull
-	Age      time.Duration // since the last pull
+	PullOwed  bool          // a pull was put off
+	PullFails bool          // the last one failed
+	PullDue   bool          // and the time to try again has come
+	Used      bool          // programs have used the tree since the last pull
+	Age       time.Duration // since the last pull
 
 	Unpushed       bool // there are commits that the remote does not have
 	PushBegun      bool // and a push of them was begun, in this mount or in the one before
@@ -39,7 +41,8 @@ const (
 //	commit, if it does  -                       if push.on is per-commit   if pull.on is per-commit
 //	push, if it does    -                       -                          if pull.on names it
 //	noticed             after the batch window, as if told then
-//	tick                -                       if one is due              if one is owed, or the TTL is over and the tree is used
+//	tick                -                       if one is due              if one is owed, or due again, or the TTL is over and the tree is used
+//	looked              -                       -                          if one is owed, or the TTL is over
 //	asked               what is asked for, whatever the sync block says
 //	leaves its branch   unless commit.on manual unless push.on manual      -
 //	took back           commits again           -                          -
@@ -49,7 +52,8 @@ const (
 //
 // Nothing is done for an event named manual, which is a user's word; a file that is
 // written is committed by the working copy itself; what the storage emits never commits;
-// a read-only copy only pulls; only the mode pull-push pushes and pulls by itself; and a
+// a read-only copy only pulls; who looks waits for no pull that would bring nothing, or
+// that has just failed; only the mode pull-push pushes and pulls by itself; and a
 // copy whose closes wait for the store follows no event.
 func Actions(s mountspec.Sync, e Event, state State) []Action {
 	r := rules{s, state}
@@ -60,6 +64,8 @@ func Actions(s mountspec.Sync, e Event, state State) []Action {
 		return r.noticed()
 	case Tick:
 		return r.tick()
+	case Looked:
+		return r.looked()
 	case AskedPull:
 		return []Action{{Do: Pull}}
 	case AskedCommit:
@@ -197,13 +203,28 @@ func (r rules) tick() []Action {
 		return []Action{r.push(0)}
 	case r.state.PullRequestDue && r.sends():
 		return []Action{{Do: Propose}}
-	case r.state.InTurn, isOn(r.sync.Pull.On, mountspec.EventManual):
+	case r.state.InTurn, isOn(r.sync.Pull.On, mountspec.EventManual), r.state.PullFails && (!r.state.PullDue || r.state.Dirty):
 		return nil
-	case r.state.PullOwed && !r.state.Dirty, r.state.Used && r.state.Age >= r.sync.Pull.TTL:
+	case r.state.PullFails, r.state.PullOwed && !r.state.Dirty, r.state.Used && r.state.Age >= r.sync.Pull.TTL:
 		return []Action{{Do: Pull}}
 	}
 	return nil
 }
+
+// looked pulls where what is known is too old to be shown. Changes that are not committed
+// keep what others pushed out anyway.
+func (r rules) looked() []Action {
+	switch {
+	case r.sync.Mode != mountspec.ModePullPush, r.state.InTurn, isOn(r.sync.Pull.On, mountspec.EventManual), r.state.Dirty, r.state.PullFails:
+		return nil
+	case r.state.PullOwed, r.state.Age >= r.sync.Pull.TTL:
+		return []Action{{Do: Pull}}
+	}
+	return nil
+}
+
+// LooksPull reports whether a look at the tree may wait for a pull.
+func LooksPull(s mountspec.Sync) bool { return len(rules{s, State{PullOwed: true}}.looked()) > 0 }
 
 // asked does what a user asks to have sent, unless nothing may be.
 func (r rules) asked(list ...Action) []Action {
@@ -231,12 +252,16 @@ func (r rules) tookBack() []Action {
 }
 
 func (r rules) failed(f Failure) []Action {
-	if !r.sends() {
+	last := LastPause
+	switch {
+	case f.Pull && r.sync.Mode == mountspec.ModePullPush:
+		last = min(LastPause, max(r.sync.Pull.TTL, FirstPause))
+	case !r.sends():
 		return nil
 	}
-	pause := min(max(2*f.Waited, FirstPause), LastPause)
+	pause := min(max(2*f.Waited, FirstPause), last)
 	if f.Lasting {
-		pause = LastPause
+		pause = last
 	}
 	return []Action{{Do: Wait, For: max(pause, f.Wants)}}
 }

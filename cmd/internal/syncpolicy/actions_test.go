@@ -121,6 +121,18 @@ func TestActions(t *testing.T) {
 		{"the machine has slept for days", usual, Event{Kind: Tick}, State{Used: true, Age: 72 * time.Hour}, "pull"},
 		{"a pull that was put off", usual, Event{Kind: Tick}, State{PullOwed: true}, "pull"},
 		{"and still cannot be done", usual, Event{Kind: Tick}, State{PullOwed: true, Dirty: true}, ""},
+		{"a pull that failed", usual, Event{Kind: Tick}, State{Used: true, Age: time.Hour, PullFails: true}, ""},
+		{"it is tried again, whether the tree is used or not", usual, Event{Kind: Tick}, State{PullFails: true, PullDue: true}, "pull"},
+		{"unless it would bring nothing", usual, Event{Kind: Tick}, State{PullFails: true, PullDue: true, Dirty: true}, ""},
+		{"a program looks at the tree after the TTL", usual, Event{Kind: Looked}, State{Age: time.Minute}, "pull"},
+		{"it looks within the TTL", usual, Event{Kind: Looked}, State{Age: time.Minute - 1}, ""},
+		{"it looks in a turn", usual, Event{Kind: Looked}, State{InTurn: true, Age: time.Hour, PullOwed: true}, ""},
+		{"it looks when a pull is owed", usual, Event{Kind: Looked}, State{PullOwed: true}, "pull"},
+		{"it does not wait where a pull would bring nothing", usual, Event{Kind: Looked}, State{Dirty: true, PullOwed: true, Age: time.Hour}, ""},
+		{"nor for a remote that does not answer", usual, Event{Kind: Looked}, State{PullFails: true, PullDue: true, Age: time.Hour}, ""},
+		{"nor where a pull is a user's word", byHand, Event{Kind: Looked}, State{PullOwed: true, Age: time.Hour}, ""},
+		{"a program looks at a read-only copy", usual, Event{Kind: Looked}, State{ReadOnly: true, Age: time.Hour}, "pull"},
+		{"a program looks at a canonical store", canonical, Event{Kind: Looked}, State{Age: time.Hour}, ""},
 
 		// What was committed in the background, or could not be sent.
 		{"each commit is pushed", block(write, commit, push), Event{Kind: Tick}, unpushed, "push, pull if pushed or owed"},
@@ -133,6 +145,8 @@ func TestActions(t *testing.T) {
 		{"the pauses double", usual, Event{Kind: Failed, Failure: Failure{Waited: 4 * time.Second}}, State{}, "wait 8s"},
 		{"up to a limit", usual, Event{Kind: Failed, Failure: Failure{Waited: 9 * time.Minute}}, State{}, "wait 10m0s"},
 		{"what will hardly go away", usual, Event{Kind: Failed, Failure: Failure{Lasting: true}}, State{}, "wait 10m0s"},
+		{"a pull is tried again within the TTL", usual, Event{Kind: Failed, Failure: Failure{Pull: true, Waited: 50 * time.Second}}, State{ReadOnly: true}, "wait 1m0s"},
+		{"also one that will hardly go better", usual, Event{Kind: Failed, Failure: Failure{Pull: true, Lasting: true}}, State{}, "wait 1m0s"},
 		{"the service wants to be left alone", usual, Event{Kind: Failed, Failure: Failure{Wants: time.Hour}}, State{}, "wait 1h0m0s"},
 
 		// AIP-35, branch_policy: each branch gets what is its own.

@@ -24,6 +24,8 @@ const (
 	Noticed
 	// Tick says that time has passed: a second, or the sleep of the machine.
 	Tick
+	// Looked says that a program looks at the tree: it waits for what is done.
+	Looked
 	// AskedPull, AskedCommit and AskedPush are requests of a user.
 	AskedPull
 	AskedCommit
@@ -34,7 +36,7 @@ const (
 	LeavesBranch
 	// TookBack says that a pull has made changes of commits that were not pushed.
 	TookBack
-	// Failed says that a push or a pull request failed.
+	// Failed says that a push, a pull request or a pull failed.
 	Failed
 	// Unmount says that no program can change anything any more.
 	Unmount
@@ -48,6 +50,7 @@ type Failure struct {
 	Waited  time.Duration // before the attempt that failed; 0: it was the first
 	Lasting bool          // it will hardly go away by itself
 	Wants   time.Duration // how long the service asks to be left alone
+	Pull    bool          // it was a pull, which a read-only copy tries again too
 }
 
 // Heard are the events that nobody tells of and that a sync block waits for: idle times

@@ -30,7 +30,7 @@ func anySync() *rapid.Generator[mountspec.Sync] {
 func anyEvent() *rapid.Generator[Event] {
 	return rapid.Custom(func(r *rapid.T) Event {
 		return Event{Kind: Kind(rapid.IntRange(int(Told), int(Unmount)).Draw(r, "kind")), Name: rapid.SampledFrom(triggers).Draw(r, "name"),
-			Failure: Failure{Waited: time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(r, "waited")), Lasting: rapid.Bool().Draw(r, "lasting"),
+			Failure: Failure{Waited: time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(r, "waited")), Lasting: rapid.Bool().Draw(r, "lasting"), Pull: rapid.Bool().Draw(r, "a pull"),
 				Wants: time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(r, "wants"))}}
 	})
 }
@@ -57,6 +57,8 @@ func TestProperties(t *testing.T) {
 			"what the storage emits never commits":                      e.Kind == Told && isOfStorage(e.Name.Resolve()) && does(list, Commit),
 			"a pull in a turn is one that the manifest has there":       state.InTurn && !isAsked(e) && does(list, Pull) && !(e.Kind == Told && isOn(s.Pull.On, e.Name.Resolve()) && isOfTurn(e.Name.Resolve())),
 			"time alone pulls nothing in a turn":                        e.Kind == Tick && state.InTurn && doesAlways(list, Pull),
+			"a look waits for nothing but a pull":                       e.Kind == Looked && len(list) > 0 && text(list) != "pull",
+			"a look waits for no pull that is skipped or has failed":    e.Kind == Looked && does(list, Pull) && (state.Dirty || state.PullFails || state.InTurn),
 			"an unmount waits for what is unsaved":                      (e.Kind == Unmount) != does(list, Drain),
 			"an unmount pulls nothing":                                  e.Kind == Unmount && does(list, Pull),
 			"an unmount commits what no user has to":                    e.Kind == Unmount && !state.ReadOnly && !state.WriteThrough && !isOn(s.Commit.On, manual) && !does(list, Commit),
