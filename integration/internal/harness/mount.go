@@ -29,6 +29,7 @@ type Mount struct {
 type Status struct {
 	State       string
 	StateDir    string
+	Log         string
 	PID         int
 	ReadOnly    bool
 	Unverified  bool

@@ -1,0 +1,146 @@
+package integration
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// Further looks at what others have pushed, each of which finds it at once.
+var looksAtAPush = map[string]func(dir string, n int) error{
+	"stat": func(dir string, n int) error {
+		i, err := os.Stat(dir + "/f")
+		if err == nil && i.Size() != int64(n) {
+			err = fmt.Errorf("size %d, want %d", i.Size(), n)
+		}
+		return err
+	},
+	"stat of a new name": func(dir string, n int) error {
+		_, err := os.Stat(fmt.Sprintf("%s/d/%d", dir, n))
+		return err
+	},
+	"readdir": func(dir string, n int) error {
+		names, err := os.ReadDir(dir + "/d")
+		if err == nil && len(names) != n {
+			err = fmt.Errorf("%d names, want %d", len(names), n)
+		}
+		return err
+	},
+	"open": func(dir string, n int) error {
+		content, err := os.ReadFile(dir + "/f")
+		if err == nil && len(content) != n {
+			err = fmt.Errorf("%q, want %d bytes", content, n)
+		}
+		return err
+	},
+}
+
+// pushes has others push the nth state, which looksAtAPush knows.
+func (g *gitStage) pushes(n int) {
+	g.t.Helper()
+	g.other.Write(map[string]string{"f": strings.Repeat("x", n), fmt.Sprintf("d/%d", n): ""})
+	g.other.Commit("main", fmt.Sprintf("state %d", n))
+}
+
+// fetches are the questions for what the branches are at, since the last call.
+func (g *gitStage) fetches() (n int) {
+	for _, r := range g.server.Requests() {
+		if strings.Contains(r, "/info/refs") && strings.HasSuffix(r, "service=git-upload-pack") {
+			n++
+		}
+	}
+	return n
+}
+
+// The first look after the TTL shows what others have pushed, also where the kernel had
+// looked before.
+func TestGitFirstLookAfterTheTTL(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	g.pushes(1)
+	g.workspace("site", "pull: {on: workspace-open, ttl_seconds: 1}")
+	m := g.w.Mount("@acme/site")
+	n := 1
+	for _, what := range []string{"stat", "stat of a new name", "readdir", "open"} {
+		for _, look := range looksAtAPush {
+			assert.OK(t, look(m.Dir, n))
+		}
+		_, err := os.Stat(fmt.Sprintf("%s/d/%d", m.Dir, n+1))
+		assert.True(t, os.IsNotExist(err), "the next name is not there")
+		n++
+		g.pushes(n)
+		time.Sleep(believed) // nothing can be told to expire earlier
+		assert.OK(t, looksAtAPush[what](m.Dir, n), "after the TTL")
+	}
+}
+
+// All looks share the question, and within the TTL there is no other: the branch that the
+// mount had before is asked about once.
+func TestGitLooksShareAQuestion(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	g.pushes(1)
+	g.workspace("site", "pull: {on: turn-start, ttl_seconds: 3600}")
+	m := g.w.Mount("@acme/site")
+	m.Stop()
+	g.pushes(2)
+	g.fetches()
+	m.Start()
+	var all sync.WaitGroup
+	for what, look := range looksAtAPush {
+		for range 4 {
+			all.Go(func() { assert.Is(t, look(m.Dir, 2), nil, what) })
+		}
+	}
+	all.Wait()
+	assert.Equal(t, g.fetches(), 1, "questions of all looks")
+	g.pushes(3)
+	g.fetches()
+	for what, look := range looksAtAPush {
+		assert.OK(t, look(m.Dir, 2), what+" within the TTL")
+	}
+	assert.Equal(t, g.fetches(), 0, "questions within the TTL")
+}
+
+// Whoever looks while the server is away gets the old state when the patience is over, and
+// nobody else waits; that is told once. When it is back, so is what is new.
+func TestGitLooksWhileTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	var away atomic.Bool
+	g.server.Hook(func(w http.ResponseWriter, _ *http.Request) bool {
+		if away.Load() {
+			http.Error(w, "nobody is here", http.StatusServiceUnavailable)
+		}
+		return away.Load()
+	})
+	g.pushes(1)
+	g.workspace("site", "pull: {on: turn-start, ttl_seconds: 3600}")
+	m := g.w.Mount("@acme/site", "--patience", "1s")
+	m.Stop()
+	g.pushes(2)
+	away.Store(true)
+	m.Start()
+	for range 3 {
+		for what, look := range looksAtAPush {
+			if what != "stat of a new name" {
+				assert.OK(t, look(m.Dir, 1), what)
+			}
+		}
+	}
+	assert.True(t, m.Status().Parts[0].WorkingCopy.Stale, "status tells it")
+	const told = "what was last pulled is shown"
+	assert.Equal(t, strings.Count(g.read(m.Status().Log), told), 1, "words of it in the log")
+	away.Store(false)
+	harness.Eventually(t, "what is new comes by itself", func() bool { return looksAtAPush["open"](m.Dir, 2) == nil })
+	assert.True(t, !m.Status().Parts[0].WorkingCopy.Stale, "status tells it no more")
+	assert.Equal(t, strings.Count(g.read(m.Status().Log), told), 1, "words of it in the log")
+}
