@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -20,7 +21,7 @@ func TestBucketKeepsHeaders(t *testing.T) {
 	t.Parallel()
 	s := s3server.Start(t, s3server.Default())
 	b := newBucketStage(t, s, s.Endpoint)
-	const page = "text/html, max-age=60, gzip, inline"
+	const page, saved = "text/html, max-age=60, gzip, inline, team=web", "text/html, max-age=60, , inline, team=web"
 	files := map[string]struct {
 		do   func(path string) error
 		want string
@@ -34,13 +35,15 @@ func TestBucketKeepsHeaders(t *testing.T) {
 		"mv": {func(path string) error {
 			return errors.Join(os.Rename(path, path+".tmp"), os.Rename(path+".tmp", path))
 		}, page},
-		"save":   {func(path string) error { return os.WriteFile(path, []byte("new"), 0o644) }, "text/html, max-age=60, , inline"},
-		"atomic": {func(path string) error { return exec.Command("sed", "-i", "s/old/new/", path).Run() }, "text/html, max-age=60, , inline"},
+		"touch":  {func(path string) error { return os.Chtimes(path, time.Time{}, time.Unix(1e9, 0)) }, page},
+		"append": {func(path string) error { return appends(path, "more") }, saved},
+		"save":   {func(path string) error { return os.WriteFile(path, []byte("new"), 0o644) }, saved},
+		"atomic": {func(path string) error { return exec.Command("sed", "-i", "s/old/new/", path).Run() }, saved},
 	}
 	for name := range files {
 		_, err := s.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &s.Bucket, Key: aws.String("team/ws/" + name),
 			Body: strings.NewReader("old"), ContentType: aws.String("text/html"), CacheControl: aws.String("max-age=60"),
-			ContentEncoding: aws.String("gzip"), ContentDisposition: aws.String("inline")})
+			ContentEncoding: aws.String("gzip"), ContentDisposition: aws.String("inline"), Tagging: aws.String("team=web")})
 		assert.OK(t, err)
 	}
 	m := b.w.Mount("@acme/bucket")
@@ -52,13 +55,19 @@ func TestBucketKeepsHeaders(t *testing.T) {
 	for name, file := range files {
 		assert.Equal(t, servedAs(t, s, "team/ws/"+name), file.want, name, "served as")
 	}
-	assert.Equal(t, servedAs(t, s, "team/ws/new.json"), "application/json, , , ", "a new file is served as")
+	assert.Equal(t, servedAs(t, s, "team/ws/new.json"), "application/json, , , , ", "a new file is served as")
 }
 
-// servedAs are the headers of an object.
+// servedAs are the headers of an object, and its tags.
 func servedAs(t *testing.T, s *s3server.Server, key string) string {
 	t.Helper()
 	out, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &s.Bucket, Key: &key})
 	assert.OK(t, err)
-	return aws.ToString(out.ContentType) + ", " + aws.ToString(out.CacheControl) + ", " + aws.ToString(out.ContentEncoding) + ", " + aws.ToString(out.ContentDisposition)
+	tags, err := s.Client().GetObjectTagging(t.Context(), &s3.GetObjectTaggingInput{Bucket: &s.Bucket, Key: &key})
+	assert.OK(t, err)
+	told := ""
+	for _, one := range tags.TagSet {
+		told += aws.ToString(one.Key) + "=" + aws.ToString(one.Value)
+	}
+	return aws.ToString(out.ContentType) + ", " + aws.ToString(out.CacheControl) + ", " + aws.ToString(out.ContentEncoding) + ", " + aws.ToString(out.ContentDisposition) + ", " + told
 }

@@ -13,6 +13,7 @@ package azureserver
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/md5"
 	"encoding/base64"
 	"encoding/binary"
@@ -157,9 +158,21 @@ func (s *Server) keep(key string, content []byte, asked http.Header) *Blob {
 	b := &Blob{content: content, Kind: BlockBlob, header: http.Header{}}
 	s.describe(b, asked)
 	s.head(b, asked)
+	b.tier(header(asked, tierHeader))
 	s.blobs[key] = b
 	delete(s.blocks, key)
 	return b
+}
+
+const tierHeader = "X-Ms-Access-Tier"
+
+// tier says where a blob lies; "" is the account's own.
+func (b *Blob) tier(asked string) {
+	b.header.Del(tierHeader + "-Inferred")
+	if asked == "" {
+		b.header.Set(tierHeader+"-Inferred", "true")
+	}
+	b.header.Set(tierHeader, cmp.Or(asked, "Hot"))
 }
 
 // describe sets the metadata, head the headers.
@@ -403,6 +416,10 @@ func (s *Server) read(r *http.Request, key string) *http.Response {
 	h.Set("Etag", `"`+b.etag+`"`)
 	h.Set("Last-Modified", b.modified.UTC().Format(http.TimeFormat))
 	h.Set("X-Ms-Blob-Type", b.Kind)
+	if r.Method == http.MethodGet { // which tells no tier
+		h.Del(tierHeader)
+		h.Del(tierHeader + "-Inferred")
+	}
 	content, status := b.content, 200
 	if asked, ok := strings.CutPrefix(header(r.Header, "X-Ms-Range")+header(r.Header, "Range"), "bytes="); ok {
 		from, to, _ := strings.Cut(asked, "-")
@@ -508,6 +525,8 @@ type listBlob struct {
 		ContentLanguage    string `xml:"Content-Language,omitempty"`
 		ContentDisposition string `xml:"Content-Disposition,omitempty"`
 		BlobType           string
+		AccessTier         string
+		AccessTierInferred string `xml:",omitempty"`
 	}
 	Metadata listMetadata
 }
@@ -578,6 +597,7 @@ func (b *Blob) listed(key string, withMetadata bool) listBlob {
 	p.Modified, p.Etag, p.ContentLength, p.BlobType = b.modified.UTC().Format(http.TimeFormat), b.etag, len(b.content), b.Kind
 	p.ContentType, p.CacheControl, p.ContentEncoding = b.header.Get("Content-Type"), b.header.Get("Cache-Control"), b.header.Get("Content-Encoding")
 	p.ContentLanguage, p.ContentDisposition = b.header.Get("Content-Language"), b.header.Get("Content-Disposition")
+	p.AccessTier, p.AccessTierInferred = b.header.Get(tierHeader), b.header.Get(tierHeader+"-Inferred")
 	if withMetadata {
 		l.Metadata = listMetadata(b.header)
 	}

@@ -12,6 +12,7 @@ package gcsserver
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/md5"
 	"encoding/base64"
 	"encoding/json"
@@ -70,6 +71,7 @@ type Object struct {
 	ContentDisposition string            `json:"contentDisposition,omitempty"`
 	ContentEncoding    string            `json:"contentEncoding,omitempty"`
 	ContentLanguage    string            `json:"contentLanguage,omitempty"`
+	StorageClass       string            `json:"storageClass,omitempty"`
 	Metadata           map[string]string `json:"metadata,omitempty"`
 
 	content []byte
@@ -170,9 +172,8 @@ func (s *Server) keep(key string, content []byte, said Object, hasMD5 bool) *Obj
 		sum := md5.Sum(content)
 		o.MD5Hash = base64.StdEncoding.EncodeToString(sum[:])
 	}
-	if o.ContentType == "" {
-		o.ContentType = "application/octet-stream"
-	}
+	o.ContentType = cmp.Or(o.ContentType, "application/octet-stream")
+	o.StorageClass = cmp.Or(o.StorageClass, "STANDARD")
 	s.objects[key] = o
 	return o
 }
@@ -567,6 +568,7 @@ func (c *call) download(key string) *refused {
 	h.Set("X-Goog-Metageneration", strconv.FormatInt(o.Metageneration, 10))
 	h.Set("X-Goog-Stored-Content-Length", strconv.FormatInt(o.Size, 10))
 	h.Set("X-Goog-Stored-Content-Encoding", "identity")
+	h.Set("X-Goog-Storage-Class", o.StorageClass)
 	h.Set("Cache-Control", "private, max-age=0")
 	h.Set("Content-Type", o.ContentType)
 	h.Add("X-Goog-Hash", "crc32c=AAAAAA==")

@@ -200,7 +200,7 @@ func TestHeadersAreKept(t *testing.T) {
 	p := openFake(t, azureserver.New(), nil)
 	metadata := map[string]string{
 		providers.HeaderMetadata + "content-type": "text/x-one", providers.HeaderMetadata + "cache-control": "no-cache",
-		providers.HeaderMetadata + "expires": "Thu, 01 Dec 2033 16:00:00 GMT", "some-name.of_mine": "value",
+		providers.HeaderMetadata + "expires": "Thu, 01 Dec 2033 16:00:00 GMT", providers.HeaderMetadata + "storage-class": "Cool", "some-name.of_mine": "value",
 	}
 	made, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: metadata})
 	if err != nil {
@@ -213,12 +213,44 @@ func TestHeadersAreKept(t *testing.T) {
 	if _, err := p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"a", "b"} {
+	u, err := p.StartParts(t.Context(), loc("c"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: metadata})
+	if err == nil {
+		err = u.Part(t.Context(), 1, providers.String("x"))
+	}
+	if err == nil {
+		_, err = u.Complete(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
 		info, err := p.Stat(t.Context(), loc(name))
 		if err != nil || !maps.Equal(info.Metadata, metadata) {
 			t.Errorf("%s: got %v, want %v, %v", name, info.Metadata, metadata, err)
 		}
 	}
+}
+
+// TestTiersToKeep: new content goes to the tier that somebody chose for the old, but for one
+// where it could not be read.
+func TestTiersToKeep(t *testing.T) {
+	const class = providers.HeaderMetadata + "storage-class"
+	for _, c := range []struct {
+		tier     string
+		inferred bool
+		want     string
+	}{{"Hot", true, ""}, {"Hot", false, "Hot"}, {"Cool", false, "Cool"}, {"Cold", false, "Cold"}, {"Archive", false, ""}, {"Premium", true, ""}} {
+		assert.Equal(t, tierToKeep(c.tier, c.inferred), c.want, c)
+	}
+	f := azureserver.New()
+	p := openFake(t, f, nil)
+	made, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: map[string]string{class: "Cool"}})
+	assert.OK(t, err)
+	page, err := p.List(t.Context(), loc(""), providers.ListOptions{})
+	assert.OK(t, err)
+	assert.Equal(t, len(page.Entries), 1, "entries")
+	assert.Equal(t, page.Entries[0].Metadata[class], "Cool", "a listing tells")
+	assert.Equal(t, made.Metadata[class], "Cool", "the answer tells")
 }
 
 // TestContractWithSignature: with a signature in place of a key nothing else changes.

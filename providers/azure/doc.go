@@ -44,7 +44,10 @@
 // Names are to be identifiers of C#: what no identifier has is written as "_" and two
 // hexadecimal digits, see names.go. There is no Expires, so that is metadata. Attributes
 // change without a copy. Headers do too, in a request before: if the second is lost,
-// the headers are new and the attributes are not.
+// the headers are new and the attributes are not. An access tier that somebody chose is a
+// header too (storage-class), but for Archive, to which nothing is written. Index tags
+// are not: a login that reads and writes blobs may not read their tags. A change of
+// attributes leaves them; a blob that is written anew, or renamed, has none.
 //
 // Times are dates, for rclone, and links have blobfuse2's is_symlink. Modes and owners that
 // a hierarchical namespace has of its own are not read.

@@ -84,6 +84,7 @@ func (s *store) item(b *container.BlobItem) bucket.Item {
 	var isFolder bool
 	o.Metadata, o.Headers.Expires, isFolder = readMetadata(b.Metadata)
 	o.Headers = stored(o.Headers, p.ContentType, p.CacheControl, p.ContentDisposition, p.ContentEncoding, p.ContentLanguage)
+	o.Headers.StorageClass = tierToKeep(string(plain(p.AccessTier)), plain(p.AccessTierInferred))
 	if isFolder && o.Size == 0 && !strings.HasSuffix(o.Key, "/") {
 		s.folders.Store(true)
 		o.Key += "/"

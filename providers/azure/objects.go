@@ -67,6 +67,26 @@ func headers(h bucket.Headers) *blob.HTTPHeaders {
 	}
 }
 
+// tierToKeep is the access tier that new content goes to, with the blob: one that somebody
+// chose, and whose content can be read at once. An answer with content does not tell it;
+// a listing does.
+func tierToKeep(tier string, inferred bool) string {
+	switch t := blob.AccessTier(tier); {
+	case inferred:
+	case t == blob.AccessTierHot, t == blob.AccessTierCool, t == blob.AccessTierCold:
+		return tier
+	}
+	return ""
+}
+
+// tier is where a blob is to lie; nil: where the account has it.
+func tier(h bucket.Headers) *blob.AccessTier {
+	if h.StorageClass == "" {
+		return nil
+	}
+	return to.Ptr(blob.AccessTier(h.StorageClass))
+}
+
 // made is what the answer to a change says of a blob.
 func made(etag *azcore.ETag, modified, answered *time.Time, md5 []byte) bucket.Object {
 	o := bucket.Object{ETag: version(string(plain(etag)), plainType), Modified: plain(modified), Answered: plain(answered)}
@@ -101,6 +121,7 @@ func (s *store) describe(ctx context.Context, name string) (o bucket.Object, isF
 	}
 	o.Metadata, o.Headers.Expires, isFolder = readMetadata(out.Metadata)
 	o.Headers = stored(o.Headers, out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage)
+	o.Headers.StorageClass = tierToKeep(plain(out.AccessTier), plain(out.AccessTierInferred))
 	return o, isFolder && o.Size == 0, nil
 }
 
@@ -231,7 +252,7 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 	}
 	out, err := call(ctx, s, body.Again, func(who *session) (blockblob.UploadResponse, error) {
 		return who.container.NewBlockBlobClient(names[0]).Upload(ctx, sent(body), &blockblob.UploadOptions{
-			Metadata: md, HTTPHeaders: headers(m.Headers), AccessConditions: match(m.If),
+			Metadata: md, HTTPHeaders: headers(m.Headers), Tier: tier(m.Headers), AccessConditions: match(m.If),
 			TransactionalValidation: blob.TransferValidationTypeMD5(body.MD5[:]),
 		})
 	})
@@ -252,7 +273,7 @@ func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m buck
 			return blockblob.UploadBlobFromURLResponse{}, err
 		}
 		return who.container.NewBlockBlobClient(key).UploadBlobFromURL(ctx, source, &blockblob.UploadBlobFromURLOptions{
-			Metadata: metadata(m), HTTPHeaders: headers(m.Headers), CopySourceBlobProperties: to.Ptr(false),
+			Metadata: metadata(m), HTTPHeaders: headers(m.Headers), Tier: tier(m.Headers), CopySourceBlobProperties: to.Ptr(false),
 			AccessConditions: match(m.If), SourceModifiedAccessConditions: sourceMatch(from),
 		})
 	})
@@ -284,7 +305,7 @@ func (s *store) copyBlock(ctx context.Context, from bucket.Object, key string, m
 func (s *store) Patch(ctx context.Context, was bucket.Object, m bucket.Making) (bucket.Object, error) {
 	_, blobType := etagOf(was.ETag)
 	asked := m.If
-	if h := was.Headers; withoutExpires(h) != withoutExpires(m.Headers) {
+	if h := was.Headers; served(h) != served(m.Headers) {
 		out, err := call(ctx, s, nil, func(who *session) (blob.SetHTTPHeadersResponse, error) {
 			return who.container.NewBlobClient(was.Key).SetHTTPHeaders(ctx, *headers(m.Headers), &blob.SetHTTPHeadersOptions{AccessConditions: match(asked)})
 		})
@@ -305,11 +326,12 @@ func (s *store) Patch(ctx context.Context, was bucket.Object, m bucket.Making) (
 // usualType is that of a blob that was given none.
 const usualType = "application/octet-stream"
 
-// withoutExpires are the headers that a request of their own changes. The type that the
+// served are the headers that a request of their own changes: Expires is of the metadata, and
+// the tier stays. The type that the
 // service gives counts for none, or each change of attributes would be two, and a daemon that
 // dies between them would find a change that it does not know for its own.
-func withoutExpires(h bucket.Headers) bucket.Headers {
-	h.Expires = ""
+func served(h bucket.Headers) bucket.Headers {
+	h.Expires, h.StorageClass = "", ""
 	if h.ContentType == usualType {
 		h.ContentType = ""
 	}

@@ -139,7 +139,7 @@ func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Pa
 	}
 	out, err := call(ctx, s, nil, func(who *session) (blockblob.CommitBlockListResponse, error) {
 		return who.container.NewBlockBlobClient(u.Key).CommitBlockList(ctx, ids, &blockblob.CommitBlockListOptions{
-			Metadata: metadata(m), HTTPHeaders: headers(m.Headers), AccessConditions: match(m.If),
+			Metadata: metadata(m), HTTPHeaders: headers(m.Headers), Tier: tier(m.Headers), AccessConditions: match(m.If),
 		})
 	})
 	if err != nil {

@@ -51,6 +51,10 @@
 // what is less than a second. A link is one for gcsfuse of any version: its target is the
 // content, and metadata too unless it is too long or no ASCII.
 //
+// A storage class other than STANDARD is a header (storage-class). What is composed has
+// that of the bucket, like the parts: those that are gone within a day should not be
+// paid for a month.
+//
 // Changing metadata is a patch, without a copy. The service has no header Expires: it is
 // metadata under the name wsmount-expires.
 //

@@ -19,7 +19,7 @@ import (
 )
 
 // resourceFields are what is asked for of an object.
-const resourceFields = "kind,name,size,generation,metageneration,timeCreated,md5Hash,contentType,cacheControl,contentDisposition,contentEncoding,contentLanguage,metadata"
+const resourceFields = "kind,name,size,generation,metageneration,timeCreated,md5Hash,contentType,cacheControl,contentDisposition,contentEncoding,contentLanguage,storageClass,metadata"
 
 // metaExpires has the header that the service does not have.
 const metaExpires = "wsmount-expires"
@@ -36,7 +36,7 @@ func objectOf(r *storage.Object) (bucket.Object, error) {
 		Key: r.Name, Size: int64(r.Size), ETag: etagOf(r.Generation, r.Metageneration), Answered: answered(r.ServerResponse.Header), Metadata: map[string]string{},
 		Headers: bucket.Headers{
 			ContentType: r.ContentType, CacheControl: r.CacheControl, ContentDisposition: r.ContentDisposition,
-			ContentEncoding: r.ContentEncoding, ContentLanguage: r.ContentLanguage, Expires: r.Metadata[metaExpires],
+			ContentEncoding: r.ContentEncoding, ContentLanguage: r.ContentLanguage, Expires: r.Metadata[metaExpires], StorageClass: classToKeep(r.StorageClass),
 		},
 	}
 	o.Modified, _ = time.Parse(time.RFC3339, r.TimeCreated)
@@ -67,6 +67,7 @@ func ofDownload(key string, h http.Header) (bucket.Object, error) {
 		Kind: "storage#object", Name: key, Size: uint64(number("Stored-Content-Length")), Generation: number("Generation"), Metageneration: number("Metageneration"),
 		ContentType: h.Get("Content-Type"), CacheControl: h.Get("Cache-Control"), ContentDisposition: h.Get("Content-Disposition"),
 		ContentEncoding: h.Get("X-Goog-Stored-Content-Encoding"), ContentLanguage: h.Get("Content-Language"), Metadata: map[string]string{},
+		StorageClass:   h.Get("X-Goog-Storage-Class"),
 		ServerResponse: googleapi.ServerResponse{Header: h},
 	}
 	if r.ContentEncoding == "identity" {
@@ -98,6 +99,7 @@ func described(m bucket.Making) *storage.Object {
 	r := &storage.Object{
 		ContentType: cmp.Or(h.ContentType, "application/octet-stream"), CacheControl: h.CacheControl, ContentDisposition: h.ContentDisposition,
 		ContentEncoding: h.ContentEncoding, ContentLanguage: h.ContentLanguage, Metadata: map[string]string{},
+		StorageClass: h.StorageClass,
 	}
 	maps.Copy(r.Metadata, m.Metadata)
 	if h.Expires != "" {
@@ -106,9 +108,25 @@ func described(m bucket.Making) *storage.Object {
 	return r
 }
 
-// changed is the patch that makes an object what m says: null takes away.
+// classToKeep is the storage class that a copy, or new content, goes to: every class can
+// be read at once. That of most buckets is where it would go anyway.
+func classToKeep(class string) string {
+	if class == "STANDARD" {
+		return ""
+	}
+	return class
+}
+
+// composed is described for an object of others, which is of their class.
+func composed(m bucket.Making) *storage.Object {
+	m.Headers.StorageClass = ""
+	return described(m)
+}
+
+// changed is the patch that makes an object what m says: null takes away. No patch changes
+// the class.
 func changed(was bucket.Object, m bucket.Making) *storage.Object {
-	r := described(m)
+	r := composed(m)
 	r.ForceSendFields = []string{"Metadata"}
 	for name, value := range map[string]string{
 		"CacheControl": r.CacheControl, "ContentDisposition": r.ContentDisposition, "ContentEncoding": r.ContentEncoding, "ContentLanguage": r.ContentLanguage,

@@ -182,7 +182,7 @@ func TestHeaders(t *testing.T) {
 	want := map[string]string{"colour": "red"}
 	for name, value := range map[string]string{
 		"content-type": "text/x-own", "cache-control": "no-store", "content-disposition": "attachment", "content-encoding": "gzip",
-		"content-language": "de", "expires": "Thu, 01 Jan 2026 00:00:00 GMT",
+		"content-language": "de", "expires": "Thu, 01 Jan 2026 00:00:00 GMT", "storage-class": "NEARLINE",
 	} {
 		want[providers.HeaderMetadata+name] = value
 	}

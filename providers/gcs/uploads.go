@@ -159,7 +159,7 @@ func inTurns(n int, f func(i int) error) error {
 // compose makes an object of others, in one step. Sources that are not there any more were
 // completed before, or aborted.
 func (s *store) compose(ctx context.Context, key string, sources []source, m bucket.Making) (bucket.Object, error) {
-	r := &storage.ComposeRequest{Destination: described(m)}
+	r := &storage.ComposeRequest{Destination: composed(m)}
 	for _, one := range sources {
 		generation, _, err := cutETag(one.etag)
 		if err != nil {

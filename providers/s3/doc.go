@@ -37,4 +37,10 @@
 // checks before it keeps anything; newer checksums, and those that trail the
 // body, are refused by too many. The ETags of parts are compared with the MD5 of what was
 // sent where the probe found that ETags are MD5s. The header is signed, the body is not.
+//
+// # Tags
+//
+// Tags are a header (tagging) of objects that have some, and cost another request
+// (s3:GetObjectTagging). Where they may not be read, or not be set (s3:PutObjectTagging),
+// content is written without, which the log says once.
 package s3

@@ -48,7 +48,7 @@ type fakeUpload struct {
 }
 
 // keptHeaders are the standard ones that an object has.
-var keptHeaders = []string{"Content-Type", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Expires"}
+var keptHeaders = []string{"Content-Type", "Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Expires", "X-Amz-Storage-Class", "X-Amz-Tagging"}
 
 func newFake() *fake {
 	return &fake{objects: map[string]*fakeObject{}, uploads: map[string]*fakeUpload{}}
@@ -191,7 +191,11 @@ func (f *fake) write(r *http.Request, key string, body []byte) *http.Response {
 	if a != nil {
 		return a
 	}
-	o := f.store(key, source.content, r.Header, "")
+	h := r.Header.Clone()
+	if tags := source.header["X-Amz-Tagging"]; h.Get("X-Amz-Tagging-Directive") != "REPLACE" && tags != nil {
+		h["X-Amz-Tagging"] = tags
+	}
+	o := f.store(key, source.content, h, "")
 	return answer(r, 200, []byte(`<CopyObjectResult><ETag>"`+o.etag+`"</ETag></CopyObjectResult>`), nil)
 }
 
@@ -216,12 +220,32 @@ func (f *fake) read(r *http.Request, key string) *http.Response {
 	if a := f.check(r, key, 404); a != nil {
 		return a
 	}
+	if r.URL.Query().Has("tagging") {
+		return giveTags(r, o)
+	}
 	return give(r, o)
+}
+
+func giveTags(r *http.Request, o *fakeObject) *http.Response {
+	var out struct {
+		XMLName xml.Name                      `xml:"Tagging"`
+		Tags    []struct{ Key, Value string } `xml:"TagSet>Tag"`
+	}
+	tags, _ := url.ParseQuery(o.header.Get("X-Amz-Tagging"))
+	for name, values := range tags {
+		out.Tags = append(out.Tags, struct{ Key, Value string }{name, values[0]})
+	}
+	b, _ := xml.Marshal(out)
+	return answer(r, 200, b, http.Header{"Content-Type": {"application/xml"}})
 }
 
 // give answers with an object.
 func give(r *http.Request, o *fakeObject) *http.Response {
 	h := o.header.Clone()
+	if tags := h.Get("X-Amz-Tagging"); tags != "" {
+		h.Set("X-Amz-Tagging-Count", strconv.Itoa(strings.Count(tags, "&")+1))
+		h.Del("X-Amz-Tagging")
+	}
 	h.Set("Etag", `"`+o.etag+`"`)
 	h.Set("Last-Modified", o.modified.UTC().Format(http.TimeFormat))
 	content, status := o.content, 200

@@ -19,7 +19,7 @@ var roots = map[string]string{
 	"CopyObject": "CopyObjectResult", "UploadPartCopy": "CopyPartResult",
 	"CreateMultipartUpload": "InitiateMultipartUploadResult", "CompleteMultipartUpload": "CompleteMultipartUploadResult",
 	"GetBucketLocation": "LocationConstraint", "GetBucketVersioning": "VersioningConfiguration",
-	"ListObjectVersions": "ListVersionsResult",
+	"ListObjectVersions": "ListVersionsResult", "GetObjectTagging": "Tagging",
 }
 
 // genuine is a transport that believes what is S3's.

@@ -14,10 +14,11 @@ import (
 // webPage are headers of an object as other programs set them.
 func webPage() http.Header {
 	return http.Header{"Content-Type": {"text/html; charset=latin1"}, "Cache-Control": {"max-age=60"}, "Content-Encoding": {"gzip"},
-		"Content-Disposition": {`attachment; filename="x"`}, "Content-Language": {"de"}, "Expires": {"Mon, 02 Jan 2006 15:04:05 GMT"}}
+		"Content-Disposition": {`attachment; filename="x"`}, "Content-Language": {"de"}, "Expires": {"Mon, 02 Jan 2006 15:04:05 GMT"},
+		"X-Amz-Storage-Class": {"STANDARD_IA"}, "X-Amz-Tagging": {"a%20b=1&team=x%2By"}}
 }
 
-// headersAt are the standard headers of an object of the bucket.
+// headersAt are the headers of an object of the bucket that are no metadata.
 func headersAt(f *fake, key string) http.Header {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -25,7 +26,7 @@ func headersAt(f *fake, key string) http.Header {
 		return nil
 	}
 	h := f.objects[key].header.Clone()
-	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(strings.ToLower(name), "x-amz-") })
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return strings.HasPrefix(strings.ToLower(name), "x-amz-meta-") })
 	return h
 }
 

@@ -66,11 +66,14 @@ func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
 		return bucket.Object{}, err
 	}
 	etag, answered := unquote(out.ETag), answeredAt(out.ResultMetadata)
-	return bucket.Object{
+	o := bucket.Object{
 		Key: key, Size: aws.ToInt64(out.ContentLength), ETag: etag, Modified: aws.ToTime(out.LastModified),
 		MD5: digest(etag, out.ServerSideEncryption, out.SSECustomerAlgorithm), Metadata: out.Metadata, Answered: answered,
 		Headers: stored(answered, out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage, out.ExpiresString),
-	}, nil
+	}
+	o.Headers.StorageClass = classToKeep(out.StorageClass)
+	o.Headers.Tags, err = s.tags.ask(ctx, s, key, etag, aws.ToInt32(out.TagCount))
+	return o, err
 }
 
 // Get implements bucket.Store.
@@ -92,11 +95,16 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 		MD5: digest(etag, out.ServerSideEncryption, out.SSECustomerAlgorithm), Metadata: out.Metadata, Answered: answered,
 		Headers: stored(answered, out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage, out.ExpiresString),
 	}
+	o.Headers.StorageClass = classToKeep(out.StorageClass)
 	if in.Range != nil {
-		if o.Size, err = wholeSize(*in.Range, aws.ToString(out.ContentRange)); err != nil {
-			out.Body.Close()
-			return bucket.Object{}, nil, err
-		}
+		o.Size, err = wholeSize(*in.Range, aws.ToString(out.ContentRange))
+	}
+	if err == nil && want.ID == "" {
+		o.Headers.Tags, err = s.tags.of(ctx, s, key, etag, aws.ToInt32(out.TagCount))
+	}
+	if err != nil {
+		out.Body.Close()
+		return bucket.Object{}, nil, err
 	}
 	return o, out.Body, nil
 }
@@ -159,6 +167,7 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 		ContentMD5:  aws.String(base64.StdEncoding.EncodeToString(body.MD5[:])),
 		ContentType: nonEmpty(h.ContentType), CacheControl: nonEmpty(h.CacheControl), ContentDisposition: nonEmpty(h.ContentDisposition),
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
+		StorageClass: types.StorageClass(h.StorageClass), Tagging: nonEmpty(h.Tags),
 	}
 	in.IfMatch, in.IfNoneMatch = match(m.If)
 	again := func() bool {
@@ -166,7 +175,9 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 		in.Body = body.Reader()
 		return ok
 	}
-	out, err := decided(ctx, func() (*s3.PutObjectOutput, error) { return call(ctx, s, s.client.PutObject, in, again, unsigned) }, again)
+	out, err := tagged(s.tags, &in.Tagging, again, func() (*s3.PutObjectOutput, error) {
+		return decided(ctx, func() (*s3.PutObjectOutput, error) { return call(ctx, s, s.client.PutObject, in, again, unsigned) }, again)
+	})
 	if err != nil {
 		return bucket.Object{}, err
 	}
@@ -211,9 +222,13 @@ func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m buck
 		Metadata: m.Metadata, MetadataDirective: types.MetadataDirectiveReplace,
 		ContentType: nonEmpty(h.ContentType), CacheControl: nonEmpty(h.CacheControl), ContentDisposition: nonEmpty(h.ContentDisposition),
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
+		StorageClass: types.StorageClass(h.StorageClass),
+	}
+	if h.Tags != from.Headers.Tags { // else the service copies those that are not told, too
+		in.TaggingDirective, in.Tagging = types.TaggingDirectiveReplace, nonEmpty(h.Tags)
 	}
 	in.IfMatch, in.IfNoneMatch = match(m.If)
-	out, err := call(ctx, s, s.client.CopyObject, in, nil)
+	out, err := tagged(s.tags, &in.Tagging, sameAgain, func() (*s3.CopyObjectOutput, error) { return call(ctx, s, s.client.CopyObject, in, nil) })
 	if err != nil {
 		return bucket.Object{}, err
 	}

@@ -31,6 +31,7 @@ type store struct {
 	probe  Probe
 	past   versions
 	grown  *grown
+	tags   *tags
 
 	encodes atomic.Bool // the last listing had keys encoded
 }
@@ -45,7 +46,7 @@ func connect(ctx context.Context, settings providers.Settings, known []string) (
 	if err != nil {
 		return nil, at, nil, err
 	}
-	s := &store{config: c, login: login, log: settings.Logger, now: settings.Now, grown: newGrown()}
+	s := &store{config: c, login: login, log: settings.Logger, now: settings.Now, grown: newGrown(), tags: newTags(settings.Logger)}
 	s.past.s = s
 	s.way = bucket.Connect(settings.Transport, func(r *http.Request) string { return awsmiddleware.GetOperationName(r.Context()) }, genuine)
 	s.way.Ended = s.grown.close

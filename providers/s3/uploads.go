@@ -18,11 +18,15 @@ import (
 // Begin implements bucket.Store.
 func (s *store) Begin(ctx context.Context, key string, m bucket.Making) (id string, err error) {
 	h := m.Headers
-	out, err := call(ctx, s, s.client.CreateMultipartUpload, &s3.CreateMultipartUploadInput{
+	in := &s3.CreateMultipartUploadInput{
 		Bucket: &s.config.bucket, Key: &key, Metadata: m.Metadata,
 		ContentType: nonEmpty(h.ContentType), CacheControl: nonEmpty(h.CacheControl), ContentDisposition: nonEmpty(h.ContentDisposition),
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
-	}, nil)
+		StorageClass: types.StorageClass(h.StorageClass), Tagging: nonEmpty(h.Tags),
+	}
+	out, err := tagged(s.tags, &in.Tagging, sameAgain, func() (*s3.CreateMultipartUploadOutput, error) {
+		return call(ctx, s, s.client.CreateMultipartUpload, in, nil)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +82,7 @@ func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Pa
 	send := func() (*s3.CompleteMultipartUploadOutput, error) {
 		return call(ctx, s, s.client.CompleteMultipartUpload, in, nil)
 	}
-	out, err := decided(ctx, send, func() bool { return true })
+	out, err := decided(ctx, send, sameAgain)
 	if bucket.IsCode(err, "NoSuchUpload") { // completed before, or aborted
 		err = &bucket.Fault{Kind: providers.ErrConflict, Code: "NoSuchUpload", Err: errors.New("the upload is gone")}
 	}

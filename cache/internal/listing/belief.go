@@ -39,7 +39,7 @@ type Belief struct {
 	// Whole is how long everything may be believed from now on, where that is said of the
 	// whole and not of each directory; nil: it is not.
 	Whole func() time.Duration
-	Log      *slog.Logger
+	Log   *slog.Logger
 
 	mu      sync.Mutex
 	failing time.Time     // since when listings are late, or not answered; zero: they are answered

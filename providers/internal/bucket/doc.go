@@ -118,14 +118,16 @@
 // A version is the ETag, the time of the change in whole seconds (HEAD knows
 // no finer) and the size. An answer that has no time matches any.
 // Guards compare ETags alone, as services do. Without a Patcher a change of attributes
-// is a copy onto itself, in parts where Copy does not honour conditions. A copy keeps
-// neither tags nor access lists nor storage class.
+// is a copy onto itself, in parts where Copy does not honour conditions. A copy keeps no
+// access lists.
 //
 // # Headers
 //
 // Content-Type, Content-Encoding, Content-Language, Content-Disposition, Cache-Control
 // and Expires are metadata under the names that providers.HeaderMetadata begins, so a
-// caller that hands metadata back keeps them. A file that is written without a type
+// caller that hands metadata back keeps them. So are the storage class and the tags,
+// where a store tells them: each says in its own words what it leaves out. A class whose
+// content has to be restored before it is read is none to write to. A file that is written without a type
 // gets that of its name, from a table that is the same on every machine. A type that
 // says nothing (application/octet-stream) is not told, nor is a value sent again that
 // a request cannot have.

@@ -10,7 +10,8 @@ import (
 )
 
 // The standard headers of an object say how it is served: its type, for how long it is
-// cached, under which name it is saved. A service keeps them beside the metadata, and may
+// cached, under which name it is saved; two more say where it is stored and what it is
+// tagged with. A service keeps them beside the metadata, and may
 // write them anew, or not at all, with every change of an object. Here they
 // are metadata under names of their own (providers.HeaderMetadata), so that whatever
 // carries the metadata of an object carries its headers too.
@@ -20,6 +21,12 @@ type Headers struct {
 	ContentType, CacheControl, ContentDisposition, ContentEncoding, ContentLanguage string
 
 	Expires string // a time as HTTP writes it, or whatever else the object has
+
+	// StorageClass is the service's word for where the object lies, if that is not where
+	// it would lie anyway, and its content can be read there at once.
+	StorageClass string
+	// Tags are names and values of the object's tags, as the query of a URL has them.
+	Tags string
 }
 
 // fields are the headers by the rest of their names.
@@ -27,6 +34,7 @@ func (h *Headers) fields() map[string]*string {
 	return map[string]*string{
 		"content-type": &h.ContentType, "cache-control": &h.CacheControl, "content-disposition": &h.ContentDisposition,
 		"content-encoding": &h.ContentEncoding, "content-language": &h.ContentLanguage, "expires": &h.Expires,
+		"storage-class": &h.StorageClass, "tagging": &h.Tags,
 	}
 }
 

@@ -21,9 +21,12 @@ import (
 // in the order of time, each time as the difference to the one before.
 const (
 	segmentWord = "wsmount hints "
-	segmentHead = segmentWord + "2\n"
-	segmentPast = segmentWord + "1\n" // its records know nothing of headers, so they do not count
+	segmentHead = segmentWord + "3\n"
 )
+
+// segmentsPast are formats whose records do not count: they know nothing of headers, or
+// of the storage class and the tags among them.
+var segmentsPast = []string{segmentWord + "1\n", segmentWord + "2\n"}
 
 var errNewerSegment = errors.New("of a newer wsmount")
 
@@ -76,7 +79,7 @@ func decodeSegment(b []byte, most int) ([]keyedRecord, error) {
 	in := bufio.NewReader(bytes.NewReader(b))
 	head, err := in.ReadString('\n')
 	switch {
-	case head == segmentPast:
+	case slices.Contains(segmentsPast, head):
 		return nil, nil
 	case strings.HasPrefix(head, segmentWord) && err == nil && head != segmentHead:
 		return nil, errNewerSegment

@@ -28,7 +28,7 @@ func TestDamagedSegments(t *testing.T) {
 	flipped[len(flipped)-6] ^= 1
 	for name, content := range map[string]string{
 		"empty": "", "short": string(good[:len(good)-3]), "shorter": segmentHead, "flipped": string(flipped), "trailing": string(good) + "x",
-		"foreign": "hello\nworld\n", "newer": strings.Replace(string(good), "hints 2", "hints 3", 1),
+		"foreign": "hello\nworld\n", "newer": strings.Replace(string(good), "hints 3", "hints 4", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
