@@ -75,10 +75,7 @@ func (e *engine) commit(ctx context.Context, _ CommitOptions, due uint64) (Commi
 	v := e.v
 	locked := v.lock()
 	w, asked := &pending.Waiter{Commit: true, Names: map[table.Link]uint64{}}, map[table.Link]uint64{}
-	locked.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		if seq > due {
-			return false
-		}
+	v.pending.EachUpTo(locked.View, due, func(seq uint64, l table.Link) bool {
 		asked[l] = seq
 		if !v.pending.IsLeftAlone(locked.View, l) {
 			w.Names[l] = seq

@@ -36,8 +36,15 @@ func (q *Queue) Because() map[table.Link]struct{} { return maps.Clone(q.because)
 
 // EachDue visits what is due, the oldest first.
 func (q *Queue) EachDue(v *tree.View, visit func(l table.Link) bool) {
+	q.EachUpTo(v, q.due, func(_ uint64, l table.Link) bool { return visit(l) })
+}
+
+// EachUpTo visits what differs up to a place in the order, and what differs because of an
+// operation, wherever it is: what that was begun for may be up to there, and this is the rest
+// of it.
+func (q *Queue) EachUpTo(v *tree.View, due uint64, visit func(seq uint64, l table.Link) bool) {
 	v.Dirty(0, func(seq uint64, l table.Link) bool {
-		if seq > q.due {
+		if seq > due {
 			if len(q.because) == 0 {
 				return false
 			}
@@ -45,7 +52,7 @@ func (q *Queue) EachDue(v *tree.View, visit func(l table.Link) bool) {
 				return true
 			}
 		}
-		return visit(l)
+		return visit(seq, l)
 	})
 }
 

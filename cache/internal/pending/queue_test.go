@@ -268,6 +268,15 @@ func TestBecauseOfAnOperation(t *testing.T) {
 	s.wantDue("copy")
 	assert.True(t, s.isKicked(), "the sender was not to look")
 	assert.Equal(t, len(s.q.Because()), 1, "names that differ because of an operation")
+	var upTo []string
+	s.under(func(v *tree.View) {
+		s.q.EachUpTo(v, 1, func(seq uint64, l table.Link) bool {
+			assert.Equal(t, v.Record(l).Seq, seq, "the place of", l.Name)
+			upTo = append(upTo, l.Name)
+			return true
+		})
+	})
+	assert.Slice(t, upTo, []string{"a", "copy"}, "up to the first place") // the operation may be of "a"
 	s.does(arrives("b"))
 	s.wantWaits(w)
 	s.by(arrives("copy"))
