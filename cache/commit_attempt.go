@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
@@ -33,13 +34,13 @@ const setPiece = 64
 // committed.
 type pendingSet struct {
 	Op    string
-	Names []*planned `json:",omitempty"` // in the record itself only as versions before wrote it
-	Until uint64     `json:",omitempty"` // records of them before it tell of what is in the set
+	Names []*commit.Planned `json:",omitempty"` // in the record itself only as versions before wrote it
+	Until uint64            `json:",omitempty"` // records of them before it tell of what is in the set
 
 	known bool // it was made in this run: planned.rec is
 }
 
-func (s *set) pending(op string) pendingSet { return pendingSet{op, s.order, s.until, true} }
+func (s *set) pending(op string) pendingSet { return pendingSet{op, s.Order, s.Until, true} }
 
 // pieceKey is where a piece of the names of an open set is.
 func pieceKey(i int) string { return fmt.Sprintf("%s%08x", keySetNames, i) }
@@ -50,7 +51,7 @@ const breather = time.Millisecond
 
 // inPieces has do called for some of the names after the other, while what goes on
 // is told.
-func (c *setCommitter) inPieces(what string, names []*planned, do func(i int, piece []*planned) error) error {
+func (c *setCommitter) inPieces(what string, names []*commit.Planned, do func(i int, piece []*commit.Planned) error) error {
 	done := 0
 	for piece := range slices.Chunk(names, setPiece) {
 		if err := do(done/setPiece, piece); err != nil {
@@ -66,8 +67,8 @@ func (c *setCommitter) inPieces(what string, names []*planned, do func(i int, pi
 }
 
 // updateEach does something about each name, in pieces.
-func (c *setCommitter) updateEach(what string, names []*planned, do func(v *Tx, p *planned)) error {
-	return c.inPieces(what, names, func(_ int, piece []*planned) error {
+func (c *setCommitter) updateEach(what string, names []*commit.Planned, do func(v *Tx, p *commit.Planned)) error {
+	return c.inPieces(what, names, func(_ int, piece []*commit.Planned) error {
 		return c.v.updateOwn(func(v *Tx) error {
 			for _, p := range piece {
 				do(v, p)
@@ -82,7 +83,7 @@ func (c *setCommitter) updateEach(what string, names []*planned, do func(v *Tx, 
 // any more, and that nothing of it was left in the table.
 func (c *setCommitter) begin(s *set, was *snapshot) (op string, err error) {
 	v, record := c.v, []byte(nil)
-	err = c.inPieces(doesBegin, s.order, func(i int, piece []*planned) error {
+	err = c.inPieces(doesBegin, s.Order, func(i int, piece []*commit.Planned) error {
 		names, err := json.Marshal(piece)
 		if err != nil {
 			return err
@@ -94,7 +95,7 @@ func (c *setCommitter) begin(s *set, was *snapshot) (op string, err error) {
 			}
 			if i == 0 {
 				op = v.operations.next()
-				record = fmt.Appendf(nil, `{"Op":%q,"Until":%d}`, op, s.until)
+				record = fmt.Appendf(nil, `{"Op":%q,"Until":%d}`, op, s.Until)
 				v.table.Set(keySet, record)
 			}
 			v.table.Set(pieceKey(i), names)
@@ -114,7 +115,7 @@ func (c *setCommitter) begin(s *set, was *snapshot) (op string, err error) {
 
 // dropSet forgets a set that is known not to have been committed.
 func (c *setCommitter) dropSet(p pendingSet) error {
-	err := c.inPieces(doesDrop, p.Names, func(_ int, piece []*planned) error {
+	err := c.inPieces(doesDrop, p.Names, func(_ int, piece []*commit.Planned) error {
 		return c.v.update(func(v *Tx) error {
 			for _, name := range piece {
 				c.endAttempt(v, p.Op, name)
@@ -132,7 +133,7 @@ func (c *setCommitter) dropSet(p pendingSet) error {
 }
 
 // endAttempt ends that of a name of a set.
-func (c *setCommitter) endAttempt(v *Tx, op string, name *planned) {
+func (c *setCommitter) endAttempt(v *Tx, op string, name *commit.Planned) {
 	if a := v.Record(name.Link).Attempt; a != nil && a.Op == op {
 		v.setAttempt(name.Link, nil)
 	}
@@ -167,7 +168,7 @@ func (c *setCommitter) openSet() (p pendingSet, ok bool) {
 		if data == nil {
 			return p, true
 		}
-		var names []*planned
+		var names []*commit.Planned
 		if err := json.Unmarshal(data, &names); err != nil {
 			v.o.Log.Error("the record of a commit is damaged", "piece", i, "err", err)
 		}

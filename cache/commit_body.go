@@ -6,9 +6,16 @@ import (
 	"io"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
+
+// body is content of a set.
+type body struct {
+	*commit.Planned
+	parcel *payload
+}
 
 // open makes the bodies. Of files that a program has open a consistent state is
 // taken at once, of others when it is read: not all can be open. Content that a program
@@ -17,12 +24,18 @@ func (s *set) open(ctx context.Context) error {
 	if err := s.hydrateRemoved(ctx); err != nil {
 		return err
 	}
+	s.bodies = make([]*body, len(s.Bodies))
+	for i, p := range s.Bodies {
+		if p != nil {
+			s.bodies[i] = &body{Planned: p}
+		}
+	}
 	for i, p := range s.bodies {
 		if p == nil {
 			continue
 		}
 		var err error
-		if s.changes[i].Body, err = s.body(ctx, p); err != nil {
+		if s.Changes[i].Body, err = s.body(ctx, p); err != nil {
 			return &bodyError{p.Link, err}
 		}
 	}
@@ -38,13 +51,13 @@ type bodyError struct {
 func (e *bodyError) Error() string { return e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
-func (s *set) body(ctx context.Context, p *planned) (providers.Body, error) {
+func (s *set) body(ctx context.Context, p *body) (providers.Body, error) {
 	v := s.c.v
 	locked := v.lock()
 	isOpen := locked.open[p.Ino] != nil
 	locked.unlock()
 	if p.Kind == providers.KindFile && !isOpen {
-		return providers.Body{Reader: s.searched(&lazy{s: s, ctx: ctx, p: p, size: p.size}, p), Size: p.size}, nil
+		return providers.Body{Reader: s.searched(&lazy{s: s, ctx: ctx, p: p, size: p.Size}, p), Size: p.Size}, nil
 	}
 	if err := s.pack(ctx, p); err != nil {
 		return providers.Body{}, err
@@ -83,7 +96,7 @@ func (s *set) bodyError(err error) error {
 type lazy struct {
 	s    *set
 	ctx  context.Context
-	p    *planned
+	p    *body
 	size int64
 	r    io.Reader
 	left int64

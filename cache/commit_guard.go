@@ -3,8 +3,8 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/needle"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -72,37 +72,6 @@ func bytesOf(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// stopped is a name that a set leaves out, and why.
-type stopped struct {
-	link table.Link
-	err  error
-}
-
-// guard takes out of a set what the guard does not let pass. The names that a
-// set has are in the order in which they began to differ.
-func (s *set) guard() {
-	total := int64(0)
-	s.order = slices.DeleteFunc(s.order, func(p *planned) bool {
-		n := p.n
-		if n == nil || p.Kind == providers.KindDir {
-			return false
-		}
-		if _, there := s.source(p, n); there {
-			return false // no content goes
-		}
-		err := s.was.weigh(p.Ino, n, total)
-		if err == nil {
-			if n.Size <= s.was.o.Guard.MaxFile {
-				total += n.Size
-			}
-			return false
-		}
-		s.stopped = append(s.stopped, stopped{p.Link, err})
-		delete(s.names, p.Link)
-		return true
-	})
-}
-
 // weigh says why content does not go with a commit that brings so much already.
 func (f *snapshot) weigh(ino table.Ino, n *table.Inode, total int64) error {
 	g := &f.o.Guard
@@ -129,9 +98,9 @@ type finding struct {
 }
 
 // holdStopped holds back what a set had to leave out.
-func (c *setCommitter) holdStopped(names []stopped) {
+func (c *setCommitter) holdStopped(names []commit.Stopped) {
 	for _, n := range names {
-		c.v.engine.holdName(n.link, n.err)
+		c.v.engine.holdName(n.Link, n.Err)
 	}
 }
 

@@ -126,7 +126,7 @@ func (k *kept) wants(ino table.Ino) bool {
 
 // pack has p.payload be the content that a name had at the moment of the set. errAgain
 // says that nobody has that any more.
-func (s *set) pack(ctx context.Context, p *planned) (err error) {
+func (s *set) pack(ctx context.Context, p *body) (err error) {
 	if p.parcel, err = s.atMoment(p, false); p.parcel != nil || err != nil {
 		return err
 	}
@@ -147,18 +147,18 @@ func (s *set) pack(ctx context.Context, p *planned) (err error) {
 
 // atMoment is the state that was kept for a name of the set; nil: it has not changed
 // since the moment of the set. From there on no state of it is kept when it is taken.
-func (s *set) atMoment(p *planned, taken bool) (*payload, error) {
+func (s *set) atMoment(p *body, taken bool) (*payload, error) {
 	v := s.c.v
 	locked := v.lock()
 	defer locked.unlock()
-	if locked.kept == nil || p.Kind != providers.KindFile || p.loose {
+	if locked.kept == nil || p.Kind != providers.KindFile || p.Loose {
 		return nil, nil
 	}
 	if was := locked.kept.parcels[p.Ino]; was != nil {
 		return was, nil
 	}
 	n, oi := locked.table.Inode(p.Ino), locked.open[p.Ino]
-	if n == nil || n.ContentVersion != p.Gen || n.Writing && !p.writing || oi != nil && oi.isTouched() {
+	if n == nil || n.ContentVersion != p.Gen || n.Writing && !p.Writing || oi != nil && oi.isTouched() {
 		return nil, errAgain
 	}
 	if taken && len(n.Links) < 2 { // else it may be read once more

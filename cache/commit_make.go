@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -32,7 +34,7 @@ func (c *setCommitter) makeSet(ctx context.Context, due uint64) (s *set, op stri
 			return s, op, err
 		default:
 			v.o.Log.Debug("a commit is made anew", "why", err)
-			err = v.bringIgnored(ctx, s.bring)
+			err = v.bringIgnored(ctx, s.Bring)
 		}
 		if err != nil {
 			return nil, "", err
@@ -50,7 +52,7 @@ func (c *setCommitter) tryMakeSet(ctx context.Context, due uint64) (s *set, op s
 	was := c.v.takeSnapshot(true)
 	defer was.end()
 	s, err = c.collect(ctx, was, due)
-	defer s.made()
+	defer s.Made()
 	if err == nil {
 		c.keepFound(was)
 		err = c.sortOut(s)
@@ -58,15 +60,42 @@ func (c *setCommitter) tryMakeSet(ctx context.Context, due uint64) (s *set, op s
 	switch {
 	case err != nil:
 		return s, "", err
-	case s.unsure, len(s.bring) > 0, len(s.astray) > 0:
+	case s.Unsure, len(s.Bring) > 0, len(s.Astray) > 0:
 		return s, "", errUnlearned
 	}
-	if err := c.mayCommit(s, due); err != nil {
+	if err := c.mayCommit(s, was, due); err != nil {
 		return s, "", err
 	}
 	c.sieve(s)
 	op, err = c.begin(s, was)
 	return s, op, err
+}
+
+// collect is commit.Collect of a snapshot.
+func (c *setCommitter) collect(ctx context.Context, was *snapshot, due uint64) (*set, error) {
+	m := &commit.Moment{View: was.View.View, Capabilities: was.caps, Planner: was.planner, Next: was.next,
+		IsWriting: was.isWriting, Loose: was.loose, Held: was.held, Because: was.because,
+		Weigh: was.weigh, MaxFile: was.o.Guard.MaxFile, AttrOf: was.attrOf,
+		Progress: func(done, total int) { c.v.doing.goesOn(doesCollect, done, total) }}
+	if was.ignoring() {
+		m.Rules = ignoreRules{was.View}
+	}
+	s, err := commit.Collect(ctx, m, due)
+	return &set{Set: s, c: c}, err
+}
+
+// ignoreRules are the ignore files of a snapshot, as commit.Rules.
+type ignoreRules struct{ v *View }
+
+func (r ignoreRules) Carriers() (rules.Carriers, []table.Link) { return rules.CarriersOf(r.v) }
+
+func (r ignoreRules) Sorted(l table.Link, rec table.Name, n *table.Inode, c rules.Carriers) (stays, ok bool) {
+	return r.v.sorted(l, rec, n, c)
+}
+
+func (r ignoreRules) IsLearned(l table.Link, n *table.Inode) bool {
+	_, sure := r.v.ignores.Ignored(r.v, l, n.IsDir())
+	return sure
 }
 
 // keepFound forgets the findings that turned out not to hold any more.
@@ -83,11 +112,11 @@ func (c *setCommitter) keepFound(was *snapshot) {
 // cannot have it.
 func (c *setCommitter) sortOut(s *set) error {
 	v := c.v
-	for piece := range slices.Chunk(slices.Collect(maps.Keys(s.stays)), setPiece) {
+	for piece := range slices.Chunk(slices.Collect(maps.Keys(s.Stays)), setPiece) {
 		err := v.update(func(v *Tx) error {
 			for _, l := range piece {
 				rec := v.Record(l)
-				v.resort(l, rec, v.table.Inode(rec.Ino), s.carriers)
+				v.resort(l, rec, v.table.Inode(rec.Ino), s.Carriers)
 			}
 			return nil
 		})
@@ -95,11 +124,11 @@ func (c *setCommitter) sortOut(s *set) error {
 			return err
 		}
 	}
-	if len(s.astray) == 0 {
+	if len(s.Astray) == 0 {
 		return nil
 	}
 	return v.update(func(v *Tx) error {
-		for _, l := range s.astray {
+		for _, l := range s.Astray {
 			if _, there := v.RemotePath(l); there || v.Record(l).Remote == nil {
 				continue
 			}
@@ -113,10 +142,10 @@ func (c *setCommitter) sortOut(s *set) error {
 }
 
 // mayCommit asks the rule of massdelete.go about a set.
-func (c *setCommitter) mayCommit(s *set, due uint64) error {
+func (c *setCommitter) mayCommit(s *set, was *snapshot, due uint64) error {
 	v := c.v
-	deleted, inRoot, madeInRoot := s.deletions()
-	reason, unseen := massdelete.TooMuchForCommit(s.was, deleted, inRoot, madeInRoot)
+	deleted, inRoot, madeInRoot := s.Deletions()
+	reason, unseen := massdelete.TooMuchForCommit(was, deleted, inRoot, madeInRoot)
 	return v.update(func(v *Tx) error {
 		err := v.judgeCommit(reason, unseen)
 		switch {
@@ -133,20 +162,20 @@ func (c *setCommitter) mayCommit(s *set, due uint64) error {
 // sieve takes what has vanished out of a set.
 func (c *setCommitter) sieve(s *set) {
 	var gone []table.Link
-	_ = c.inPieces(doesCollect, s.order, func(_ int, piece []*planned) error {
+	_ = c.inPieces(doesCollect, s.Order, func(_ int, piece []*commit.Planned) error {
 		locked := c.v.lock()
 		defer locked.unlock()
 		gone = append(gone, locked.unmade(piece)...)
 		return nil
 	})
 	if len(gone) > 0 {
-		s.without(gone)
+		s.Without(gone)
 	}
 }
 
 // unmade are those of the names whose directory, or what they stand for, is no more:
 // they were made and removed since the set was collected.
-func (v *View) unmade(names []*planned) (gone []table.Link) {
+func (v *View) unmade(names []*commit.Planned) (gone []table.Link) {
 	for _, p := range names {
 		if v.table.Inode(p.Link.Dir) == nil || p.Ino != 0 && v.table.Inode(p.Ino) == nil {
 			gone = append(gone, p.Link)

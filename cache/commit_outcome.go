@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -16,13 +17,13 @@ import (
 // any more.
 func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, level bool) error {
 	n := c.sortNotes(p)
-	ends := func(v *Tx, name *planned) {
+	ends := func(v *Tx, name *commit.Planned) {
 		c.endAttempt(v, p.Op, name)
 		if result.Committed {
 			history.NoteCommit(v, name.Link, p.Until, result.Revision)
 		}
 	}
-	note := func(v *Tx, name *planned) {
+	note := func(v *Tx, name *commit.Planned) {
 		c.noteGone(v, name)
 		c.noteMade(v, name, result.Entries)
 		ends(v, name)
@@ -74,10 +75,10 @@ func countCommit(v *Tx) error {
 
 // notes are the names of a set, by how what it left under them is noted.
 type notes struct {
-	gone []*planned // files that were deleted
-	tree []*planned // directories, and what has moved
-	knot bool       // of these one name takes what another gives up, or becomes something else
-	made []*planned // files that were sent, whatever was there before
+	gone []*commit.Planned // files that were deleted
+	tree []*commit.Planned // directories, and what has moved
+	knot bool              // of these one name takes what another gives up, or becomes something else
+	made []*commit.Planned // files that were sent, whatever was there before
 }
 
 // sortNotes sorts the names of a set.
@@ -87,17 +88,17 @@ func (c *setCommitter) sortNotes(set pendingSet) (n notes) {
 	}
 	given, taken := map[table.Ino]bool{}, map[table.Ino]bool{}
 	for _, p := range set.Names {
-		if p.gives() {
-			given[p.rec.Remote.Ino] = true
+		if p.Gives() {
+			given[p.Rec.Remote.Ino] = true
 		}
 		taken[p.Ino] = true
 	}
 	delete(given, 0)
 	delete(taken, 0)
 	for _, p := range set.Names {
-		gives := p.gives()
-		moves := given[p.Ino] || gives && taken[p.rec.Remote.Ino]
-		wasDir := gives && p.rec.Remote.Kind == providers.KindDir
+		gives := p.Gives()
+		moves := given[p.Ino] || gives && taken[p.Rec.Remote.Ino]
+		wasDir := gives && p.Rec.Remote.Kind == providers.KindDir
 		switch {
 		case moves, wasDir, p.Ino != 0 && p.Kind == providers.KindDir:
 			n.knot = n.knot || moves || gives && p.Ino != 0
@@ -112,37 +113,32 @@ func (c *setCommitter) sortNotes(set pendingSet) (n notes) {
 }
 
 // lookAtBases finds out what the backend is known to have under names.
-func (c *setCommitter) lookAtBases(names []*planned) {
-	_ = c.inPieces(doesNote, names, func(_ int, piece []*planned) error {
+func (c *setCommitter) lookAtBases(names []*commit.Planned) {
+	_ = c.inPieces(doesNote, names, func(_ int, piece []*commit.Planned) error {
 		locked := c.v.lock()
 		defer locked.unlock()
 		for _, p := range piece {
-			p.rec = locked.Record(p.Link)
+			p.Rec = locked.Record(p.Link)
 		}
 		return nil
 	})
 }
 
-// gives reports whether what the backend had under a name is not there any more.
-func (p *planned) gives() bool {
-	return p.rec.Remote != nil && (p.Ino == 0 || p.rec.Remote.Ino != p.Ino)
-}
-
 // noteTree notes what became of directories, and of what has another name now. As
 // long as one update has not both ends of a move nobody could say where it is: then
 // all goes in one.
-func (c *setCommitter) noteTree(n notes, entries []providers.Info, ends func(*Tx, *planned)) error {
+func (c *setCommitter) noteTree(n notes, entries []providers.Info, ends func(*Tx, *commit.Planned)) error {
 	gone, made := slices.Clone(n.tree), slices.Clone(n.tree)
-	slices.SortStableFunc(gone, func(a, b *planned) int { return strings.Count(b.Before, "/") - strings.Count(a.Before, "/") })
-	slices.SortStableFunc(made, func(a, b *planned) int { return strings.Count(a.After, "/") - strings.Count(b.After, "/") })
-	makes := func(v *Tx, p *planned) {
+	slices.SortStableFunc(gone, func(a, b *commit.Planned) int { return strings.Count(b.Before, "/") - strings.Count(a.Before, "/") })
+	slices.SortStableFunc(made, func(a, b *commit.Planned) int { return strings.Count(a.After, "/") - strings.Count(b.After, "/") })
+	makes := func(v *Tx, p *commit.Planned) {
 		c.noteMade(v, p, entries)
 		ends(v, p)
 	}
 	if !n.knot {
-		gone = slices.DeleteFunc(gone, func(p *planned) bool { return p.Ino != 0 })
-		made = slices.DeleteFunc(made, func(p *planned) bool { return p.Ino == 0 })
-		err := c.updateEach(doesNote, gone, func(v *Tx, p *planned) {
+		gone = slices.DeleteFunc(gone, func(p *commit.Planned) bool { return p.Ino != 0 })
+		made = slices.DeleteFunc(made, func(p *commit.Planned) bool { return p.Ino == 0 })
+		err := c.updateEach(doesNote, gone, func(v *Tx, p *commit.Planned) {
 			c.noteGone(v, p)
 			ends(v, p)
 		})
@@ -163,14 +159,14 @@ func (c *setCommitter) noteTree(n notes, entries []providers.Info, ends func(*Tx
 }
 
 // noteGone notes that what was under a name is not there any more, if that is so.
-func (c *setCommitter) noteGone(v *Tx, p *planned) {
+func (c *setCommitter) noteGone(v *Tx, p *commit.Planned) {
 	if rec := v.Record(p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
 		confirm(v, p.Link, nil)
 	}
 }
 
 // noteMade notes what a set left under a name, if anything.
-func (c *setCommitter) noteMade(v *Tx, p *planned, entries []providers.Info) {
+func (c *setCommitter) noteMade(v *Tx, p *commit.Planned, entries []providers.Info) {
 	if p.Ino == 0 {
 		return
 	}

@@ -114,7 +114,7 @@ func (r *searched) Read(b []byte) (int, error) {
 }
 
 // searched has content searched for the secrets that are known, as it goes by.
-func (s *set) searched(r io.Reader, p *planned) io.Reader {
+func (s *set) searched(r io.Reader, p *body) io.Reader {
 	known := s.c.v.o.Guard.Secrets.needles()
 	if known == nil {
 		return r

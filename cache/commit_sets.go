@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"sync/atomic"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -36,8 +37,16 @@ type request struct {
 	landed  int      // names that the backend has since then, whoever found that out
 }
 
+// set is a set with its content, on its way.
+type set struct {
+	*commit.Set
+	c      *setCommitter
+	bodies []*body      // of changes of the same index; nil: none
+	sent   atomic.Int64 // bodies that were read to their end
+}
+
 // setCommitter is the committer where the backend takes sets: all that is due goes as one
-// change, see set. Names that cannot go are held back by the engine as where they go one by
+// change, see commit.Set. Names that cannot go are held back by the engine as where they go one by
 // one, and what an earlier run began to send by itself it ends by itself. The lock of the
 // volume guards all fields that change.
 type setCommitter struct {
@@ -240,12 +249,12 @@ func (c *setCommitter) sendSet(ctx context.Context, r *request, due uint64) (Com
 		if err != nil {
 			return CommitReport{}, err
 		}
-		c.holdStopped(s.stopped)
+		c.holdStopped(s.Stopped)
 		report := c.leftOut(s)
-		if len(s.order) == 0 {
+		if len(s.Order) == 0 {
 			return report, nil
 		}
-		report.Changes = len(s.order)
+		report.Changes = len(s.Order)
 		// What the backend gets must be known here after a loss of power too,
 		// or it would look like another's change.
 		if err := v.tree.Sync(); err != nil {
@@ -279,8 +288,8 @@ func (c *setCommitter) commitOne(ctx context.Context, s *set, op string, r *requ
 		return "", false, errors.Join(err, c.dropSet(s.pending(op)))
 	}
 	result := providers.CommitResult{}
-	if len(s.changes) > 0 {
-		change := providers.ChangeSet{Changes: s.changes, Op: op, Message: s.message(), Merge: v.merging()}
+	if len(s.Changes) > 0 {
+		change := providers.ChangeSet{Changes: s.Changes, Op: op, Message: s.Message(), Merge: v.merging()}
 		if r != nil {
 			change.Author, change.CoAuthors, change.Trailers = r.opts.Author, r.opts.CoAuthors, r.opts.Trailers
 			if r.opts.Message != "" {
@@ -304,7 +313,7 @@ func (c *setCommitter) commitOne(ctx context.Context, s *set, op string, r *requ
 func (c *setCommitter) outdated(ctx context.Context, s *set, op string) (stale bool, err error) {
 	v := c.v
 	locked := v.lock()
-	first := locked.Record(s.order[0].Link).Attempt // settling a set takes the attempts of all its names away
+	first := locked.Record(s.Order[0].Link).Attempt // settling a set takes the attempts of all its names away
 	locked.unlock()
 	store, ok := v.syncer()
 	level := true
@@ -341,20 +350,20 @@ func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) erro
 		}
 		return nil
 	}
-	names := s.about(cause)
+	names := s.About(cause)
 	if len(names) == 0 {
 		return cause
 	}
 	for _, p := range names {
 		err := cause
 		switch {
-		case errors.Is(cause, providers.ErrTooLarge) && p.Index >= 0 && s.changes[p.Index].Body.Size > c.v.o.Guard.MaxFile:
-			err = c.v.o.Guard.tooLarge(s.changes[p.Index].Body.Size) // until it has changed
+		case errors.Is(cause, providers.ErrTooLarge) && p.Index >= 0 && s.Changes[p.Index].Body.Size > c.v.o.Guard.MaxFile:
+			err = c.v.o.Guard.tooLarge(s.Changes[p.Index].Body.Size) // until it has changed
 		case p.Ino == 0 && errors.Is(cause, providers.ErrNotEmpty):
 			if err = c.v.engine.exec.resurrect(p.Link, cause); errors.Is(err, errAgain) {
 				err = nil
 			}
-		case lostRace(cause) && p.Index >= 0 && !s.changes[p.Index].From.IsRoot():
+		case lostRace(cause) && p.Index >= 0 && !s.Changes[p.Index].From.IsRoot():
 			// What was to be taken from one of its places may be gone.
 			err = c.lostAll(ctx, append(c.v.remoteLinksOf(p.Ino), p.Link), cause)
 		case lostRace(cause):
@@ -393,29 +402,10 @@ func culprit(err error) string {
 	return at.Locator.String()
 }
 
-// about finds the names that an error is about.
-func (s *set) about(err error) (names []*planned) {
-	var at *providers.Error
-	if !errors.As(err, &at) || at.Locator.IsRoot() {
-		return nil
-	}
-	where := at.Locator.String()
-	for _, p := range s.order {
-		from := ""
-		if p.Index >= 0 {
-			from = s.changes[p.Index].From.String()
-		}
-		if p.Before == where || p.After == where || from == where {
-			names = append(names, p)
-		}
-	}
-	return names
-}
-
 // leftOut lists what a set has to leave out, as far as it is not settled by now.
 func (c *setCommitter) leftOut(s *set) (r CommitReport) {
 	v := c.v
-	for piece := range slices.Chunk(s.left, setPiece) {
+	for piece := range slices.Chunk(s.Left, setPiece) {
 		locked := v.lock()
 		for _, l := range piece {
 			rec := locked.Record(l)
@@ -434,25 +424,4 @@ func (c *setCommitter) leftOut(s *set) (r CommitReport) {
 	r.Revision = c.v.pushes.revision
 	locked.unlock()
 	return r
-}
-
-// message describes a set.
-func (s *set) message() string {
-	paths := map[string]bool{}
-	for _, p := range s.order {
-		if p.Ino != 0 {
-			paths[p.After] = true
-		} else {
-			paths[p.Before] = true
-		}
-	}
-	list := make([]string, 0, len(paths))
-	for path := range paths {
-		list = append(list, path)
-	}
-	slices.Sort(list)
-	if len(list) > 3 {
-		return fmt.Sprintf("%s, %s and %d more", list[0], list[1], len(list)-2)
-	}
-	return strings.Join(list, ", ")
 }

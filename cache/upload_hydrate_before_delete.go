@@ -29,25 +29,15 @@ func (v *Volume) hydrateBeforeDelete(ctx context.Context, l table.Link) error {
 // hydrateRemoved is hydrateBeforeDelete for all that a set removes. Nothing can be looked
 // into before its outcome is known.
 func (s *set) hydrateRemoved(ctx context.Context) error {
-	for _, p := range s.order {
-		if !p.last {
+	for _, p := range s.Order {
+		if !p.Last {
 			continue
 		}
-		if err := s.c.v.hydrateNameless(ctx, p.rec.Remote.Ino, p.Link.Name, func(do func() error) error { return do() }); err != nil {
+		if err := s.c.v.hydrateNameless(ctx, p.Rec.Remote.Ino, p.Link.Name, func(do func() error) error { return do() }); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// isLast reports whether a set removes the last remote copy of content that no local name
-// has.
-func (s *set) isLast(p *planned) bool {
-	if !p.gives() {
-		return false
-	}
-	n := s.was.table.Inode(p.rec.Remote.Ino)
-	return n != nil && n.IsRegular() && len(n.Links) == 0 && !s.staysElse(p, n)
 }
 
 // hydrateNameless fetches all content of a file without a local name that a program has

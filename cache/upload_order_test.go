@@ -1289,7 +1289,7 @@ func TestSetIsComplete(t *testing.T) {
 	s, err := w.v.sets.collect(t.Context(), was, due)
 	assert.OK(t, err)
 	var got []string
-	for _, p := range s.order {
+	for _, p := range s.Order {
 		got = append(got, p.After)
 	}
 	assert.Slice(t, got, []string{"q/x", "q"}, "the set")

@@ -28,8 +28,8 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    142,
-	"cache lines":                    23770,
+	"cache files":                    140,
+	"cache lines":                    23260,
 	"cache.Tx methods":               69,
 	"cache.View methods":             66,
 	"cache.Volume methods":           383,

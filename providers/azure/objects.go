@@ -326,10 +326,10 @@ func (s *store) Patch(ctx context.Context, was bucket.Object, m bucket.Making) (
 // usualType is that of a blob that was given none.
 const usualType = "application/octet-stream"
 
-// served are the headers that a request of their own changes: Expires is of the metadata, and
-// the tier stays. The type that the
-// service gives counts for none, or each change of attributes would be two, and a daemon that
-// dies between them would find a change that it does not know for its own.
+// served are the headers that a request of their own changes: Expires is of the metadata,
+// and the tier stays. The type that the service gives counts for none, or each change of
+// attributes would be two, and a daemon that dies between them would find a change that it
+// does not know for its own.
 func served(h bucket.Headers) bucket.Headers {
 	h.Expires, h.StorageClass = "", ""
 	if h.ContentType == usualType {

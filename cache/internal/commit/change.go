@@ -1,0 +1,222 @@
+package commit
+
+import (
+	"slices"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// addAll says what is to become of all names.
+func (s *Set) addAll() {
+	s.Changes, s.Bodies = nil, nil
+	for i, p := range s.Order {
+		p.Index = -1
+		p.Last = s.isLast(p)
+		s.add(p)
+		s.was.Progress(i, len(s.Order))
+	}
+}
+
+// add says what is to become of a name in terms of the backend.
+func (s *Set) add(p *Planned) {
+	base, n := p.Rec.Remote, p.Inode
+	c := providers.Change{If: providers.IfAbsent()}
+	c.Locator, _ = s.at(p.Link)
+	switch {
+	case base == nil || p.Kind == providers.KindDir && s.adopts(p, n):
+	case s.inPlace(p, n):
+		c.If = upload.Condition(base)
+	default:
+		s.remove(p)
+	}
+	switch {
+	case p.Ino == 0:
+	case p.Kind == providers.KindDir:
+		s.addDir(p, n, c)
+	default:
+		s.addFile(p, n, c)
+	}
+}
+
+// adopts reports whether a directory is at the backend already: it is its own,
+// or a new one here takes over a place where one was removed.
+func (s *Set) adopts(p *Planned, n *table.Inode) bool {
+	base := p.Rec.Remote
+	if base.Kind != providers.KindDir {
+		return false
+	}
+	_, moves := s.rescued(p)
+	return base.Ino == p.Ino || len(n.RemoteLinks) == 0 && !moves
+}
+
+// inPlace reports whether what a name gets takes the place of what is there,
+// without anything in between.
+func (s *Set) inPlace(p *Planned, n *table.Inode) bool {
+	was := p.Rec.Remote.Kind == providers.KindDir
+	switch {
+	case p.Ino == 0 || was != (p.Kind == providers.KindDir):
+		return false
+	case !was:
+		return true
+	}
+	_, moves := s.rescued(p)
+	return moves && len(n.RemoteLinks) > 0 && s.exists(p.Rec.Remote.Ino) && s.exists(p.Ino)
+}
+
+// exists reports whether a directory is there at the backend, where those
+// without entries are not.
+func (s *Set) exists(dir table.Ino) bool {
+	n := s.was.Inode(dir)
+	if s.was.Capabilities.EmptyDirs || n == nil || !n.Loaded {
+		return true
+	}
+	found := false
+	s.was.Names(dir, "", func(_ string, rec table.Name) bool {
+		found = rec.Remote != nil && (rec.Remote.Kind != providers.KindDir || s.exists(rec.Remote.Ino))
+		return !found
+	})
+	return found
+}
+
+// remove deletes what the backend has under a name. Where directories come and
+// go with their entries, one need be named only if it is taken elsewhere, or if
+// something takes its place.
+func (s *Set) remove(p *Planned) {
+	c := providers.Change{Locator: p.BeforeAt, Delete: true, If: upload.Condition(p.Rec.Remote)}
+	if p.Rec.Remote.Kind == providers.KindDir {
+		_, moves := s.rescued(p)
+		if !s.was.Capabilities.EmptyDirs && (!moves && p.Ino == 0 || !s.exists(p.Rec.Remote.Ino)) {
+			return
+		}
+		c.Dir = true
+	}
+	s.push(c, nil)
+}
+
+// push adds a change, with its content.
+func (s *Set) push(c providers.Change, body *Planned) {
+	s.Changes = append(s.Changes, c)
+	s.Bodies = append(s.Bodies, body)
+}
+
+func (s *Set) addDir(p *Planned, n *table.Inode, c providers.Change) {
+	c.Dir = true
+	switch {
+	case p.Rec.Remote != nil && s.adopts(p, n):
+		return
+	case len(n.RemoteLinks) == 0 && !s.was.Capabilities.EmptyDirs:
+		return
+	case len(n.RemoteLinks) == 0:
+		c.Attr, c.Metadata = s.was.AttrOf(n), n.Metadata
+	case !s.exists(p.Ino):
+		return
+	default:
+		c.From, _ = s.was.RemotePath(n.RemoteLinks[0])
+	}
+	p.Index = len(s.Changes)
+	s.push(c, nil)
+}
+
+func (s *Set) addFile(p *Planned, n *table.Inode, c providers.Change) {
+	c.Kind, c.Attr = p.Kind, s.was.AttrOf(n)
+	var body *Planned
+	if home, there := s.source(p, n); there {
+		base := s.was.Record(home).Remote
+		c.From, _ = s.was.RemotePath(home)
+		c.FromVersion = base.Version
+		if base.AttrGen == p.AttrGen {
+			c.Attr = providers.Attr{}
+		}
+	} else {
+		c.Metadata, body = n.Metadata, p
+	}
+	p.Index = len(s.Changes)
+	s.push(c, body)
+}
+
+// source is where the backend has the content that a name is to get; there is
+// false when it has to be sent.
+func (s *Set) source(p *Planned, n *table.Inode) (l table.Link, there bool) {
+	from := s.was.Planner.HomeFor(s.was.View, p.Ino, n)
+	l, there = from.Link, from.Any
+	if p.Rec.Remote != nil && p.Rec.Remote.Ino == p.Ino {
+		l, there = p.Link, true
+	}
+	base := s.was.Record(l).Remote
+	return l, there && base != nil && base.ContentVersion == p.Gen
+}
+
+// Deletions counts what a set takes away, for the rule of massdelete.go. What it makes
+// under another name it does not: of a commit that a pull has made changes again,
+// nobody knows any more what was renamed, but by its content.
+func (s *Set) Deletions() (all, inRoot, madeInRoot int) {
+	made := map[string]int{}
+	for _, p := range s.Order {
+		if p.Inode != nil && p.Inode.Origin.Digest != "" && p.Inode.Origin.ContentVersion == p.Inode.ContentVersion && (p.Rec.Remote == nil || p.Rec.Remote.Ino != p.Ino) {
+			made[p.Inode.Origin.Digest]++
+		}
+	}
+	for _, p := range s.Order {
+		root := p.Link.Dir == table.Root
+		switch {
+		case p.Rec.Remote == nil && root:
+			madeInRoot++
+		case p.Ino != 0 || p.Rec.Remote == nil:
+		default:
+			content := p.Rec.Remote.Digest
+			switch _, moves := s.rescued(p); {
+			case moves:
+			case content != "" && p.Rec.Remote.Ino == 0 && made[content] > 0:
+				made[content]--
+			default:
+				all++
+			}
+			if root {
+				inRoot++
+			}
+		}
+	}
+	return all, inRoot, madeInRoot
+}
+
+// Gives reports whether what the backend had under a name is not there any more.
+func (p *Planned) Gives() bool {
+	return p.Rec.Remote != nil && (p.Ino == 0 || p.Rec.Remote.Ino != p.Ino)
+}
+
+// isLast reports whether a set removes the last remote copy of content that no local name
+// has.
+func (s *Set) isLast(p *Planned) bool {
+	if !p.Gives() {
+		return false
+	}
+	n := s.was.Inode(p.Rec.Remote.Ino)
+	return n != nil && n.IsRegular() && len(n.Links) == 0 && !s.staysElse(p, n)
+}
+
+// guard takes out of a set what the guard does not let pass. The names that a
+// set has are in the order in which they began to differ.
+func (s *Set) guard() {
+	total := int64(0)
+	s.Order = slices.DeleteFunc(s.Order, func(p *Planned) bool {
+		n := p.Inode
+		if n == nil || p.Kind == providers.KindDir {
+			return false
+		}
+		if _, there := s.source(p, n); there {
+			return false // no content goes
+		}
+		err := s.was.Weigh(p.Ino, n, total)
+		if err == nil {
+			if n.Size <= s.was.MaxFile {
+				total += n.Size
+			}
+			return false
+		}
+		s.Stopped = append(s.Stopped, Stopped{p.Link, err})
+		delete(s.names, p.Link)
+		return true
+	})
+}

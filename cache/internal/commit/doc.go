@@ -1,0 +1,14 @@
+// Package commit says how the remote is made equal to the tree by one change set: which names
+// go, what depends on what, and what that is in terms of a provider. It sends nothing and
+// reads no content.
+//
+// A [Set] is made of a [Moment], a working copy as it was at one time, and without its lock.
+// What cannot go keeps its place in the tree of the remote, and what depends on that stays
+// out with it; content that a guard stops is left out by itself. What turns out not to be
+// known well enough is listed in the set, to be found out before another is made.
+//
+//	s, err := commit.Collect(ctx, moment, due)
+//	defer s.Made()
+//	...
+//	remote.Commit(ctx, providers.ChangeSet{Changes: s.Changes, Message: s.Message()})
+package commit

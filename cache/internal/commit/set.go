@@ -1,0 +1,450 @@
+package commit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/rules"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// A Set is all that differs as one change of the backend: how the tree that it
+// has becomes the tree that is here. Both trees are in the table, over one set
+// of inodes, so a rename of a directory is two entries of the set however much
+// is below. What cannot be sent now (held back, being written) keeps its place
+// in the tree of the backend, and what depends on that stays out too.
+//
+// A set is made of the volume as it was at one moment, which takes as long
+// as there are names in it, and no lock. What is changed meanwhile is left to the
+// next set, as what is changed while it is sent.
+type Set struct {
+	Order []*Planned // what goes, in the order in which it began to differ
+
+	Until    uint64                  // records from here on tell of what came later
+	Stopped  []Stopped               // what the guard keeps out
+	Left     []table.Link            // what was due and is not in it
+	Stays    map[table.Link]struct{} // what is ignored, or no longer, and not marked so yet
+	Carriers rules.Carriers          // directories that go although they are ignored
+	Astray   []table.Link            // what the backend cannot have where it is said to
+	Unsure   bool                    // rules that count were not learned: it is to be collected anew
+	Bring    []table.Link            // content that is to stay here has to come first
+
+	Changes []providers.Change
+	Bodies  []*Planned // whose content goes with changes of the same index; nil: none
+
+	was   *Moment                 // that it is made of; nil: it is made
+	names map[table.Link]*Planned // of Order
+	after map[table.Ino]spot      // where directories are when the set is done
+}
+
+// A Moment is a working copy as it was when a set is made of it.
+type Moment struct {
+	*tree.View
+	Capabilities providers.Capabilities
+	Planner      *upload.Planner // to which nothing is under way
+	Next         uint64          // records from here on tell of what came later
+
+	IsWriting func(rec table.Name) bool // content is left alone because a program was writing it
+	Loose     map[table.Ino]struct{}    // content that goes as it is when it is read
+	Held      map[table.Link]struct{}   // names that were under way, resting or held back
+	Because   map[table.Link]struct{}   // names that are due although they differ only since
+
+	Rules Rules // nil: nothing is ignored
+	// Weigh says why content does not go with a commit that brings so much already.
+	Weigh   func(ino table.Ino, n *table.Inode, total int64) error
+	MaxFile int64 // larger files do not count for that
+	AttrOf  func(n *table.Inode) providers.Attr
+
+	Progress func(done, total int)
+}
+
+// Rules say which names stay on this machine.
+type Rules interface {
+	// Carriers are the directories that go although they are ignored, and the names that
+	// stay local by now.
+	Carriers() (rules.Carriers, []table.Link)
+	// Sorted reports whether a name stays; ok is false when nothing can be said yet.
+	Sorted(l table.Link, rec table.Name, n *table.Inode, c rules.Carriers) (stays, ok bool)
+	// IsLearned reports whether all rules are known that say something of a name.
+	IsLearned(l table.Link, n *table.Inode) bool
+}
+
+// Planned is what a set does with one name. What is in its JSON is kept until the outcome
+// is known.
+type Planned struct {
+	Link    table.Link
+	Ino     table.Ino      `json:",omitempty"` // what the backend has there then; 0: nothing
+	Kind    providers.Kind `json:",omitempty"`
+	Gen     uint64         `json:",omitempty"`
+	AttrGen uint64         `json:",omitempty"`
+	Index   int            // of the change that leaves it; -1: none does
+	Before  string         // its place in the tree before
+	After   string
+
+	Rec      table.Name        `json:"-"` // as it was collected, like what follows; of a set of another run, as it was before it is noted
+	Inode    *table.Inode      `json:"-"` // of Ino, until the set is made; nil: none
+	BeforeAt providers.Locator `json:"-"`
+	Last     bool              `json:"-"` // the set removes the last remote copy of content that no local name has
+	Size     int64             `json:"-"` // of the content
+	Writing  bool              `json:"-"` // somebody had said that he might change it
+	Loose    bool              `json:"-"` // it is taken as it is when it is read
+}
+
+// Stopped is a name that a set leaves out, and why.
+type Stopped struct {
+	Link table.Link
+	Err  error
+}
+
+type spot struct {
+	at providers.Locator
+	ok bool
+}
+
+// Collect makes a set of the names that differ up to a place in the order, and of those
+// behind it that they depend on. Made lets go of the moment.
+func Collect(ctx context.Context, was *Moment, due uint64) (*Set, error) {
+	s := &Set{was: was, names: map[table.Link]*Planned{}, Stays: map[table.Link]struct{}{}, Until: was.Next}
+	s.carry()
+	was.Dirty(0, func(seq uint64, l table.Link) bool {
+		_, follows := was.Because[l]
+		switch {
+		case seq <= due || follows:
+			s.take(l)
+		case len(was.Because) == 0:
+			return false
+		}
+		was.Progress(len(s.Order), was.DirtyCount())
+		return ctx.Err() == nil
+	})
+	s.complete()
+	s.close()
+	if s.guard(); len(s.Stopped) > 0 {
+		s.close()
+	}
+	s.addAll()
+	s.leave(due)
+	return s, errors.Join(ctx.Err(), was.Err())
+}
+
+// Without takes names out of the set that are no more, with what depends on them.
+func (s *Set) Without(gone []table.Link) {
+	for _, l := range gone {
+		delete(s.names, l)
+	}
+	s.Order = slices.DeleteFunc(s.Order, func(p *Planned) bool { return s.names[p.Link] == nil })
+	s.close()
+	s.addAll()
+}
+
+// Made lets go of what the set was made of.
+func (s *Set) Made() {
+	s.was, s.after = nil, nil
+	for _, p := range s.Order {
+		p.Inode = nil
+	}
+}
+
+// leave lists what was due and is not in the set.
+func (s *Set) leave(due uint64) {
+	s.was.Dirty(0, func(seq uint64, l table.Link) bool {
+		if seq <= due && s.names[l] == nil {
+			s.Left = append(s.Left, l)
+		}
+		return seq <= due
+	})
+}
+
+// take takes a name into the set, unless it is to stay out.
+func (s *Set) take(l table.Link) {
+	if s.ignores(l) {
+		return
+	}
+	if p := s.planned(l); p != nil {
+		s.names[l] = p
+		s.Order = append(s.Order, p)
+	}
+}
+
+// ignores reports whether a name stays out because it is ignored, or because
+// nobody knows yet.
+func (s *Set) ignores(l table.Link) bool {
+	v, rec := s.was, s.was.Record(l)
+	if v.Rules == nil || rec.Remote != nil || rec.Ino == 0 || s.was.IsWriting(rec) {
+		return false
+	}
+	n := v.Inode(rec.Ino)
+	stays, ok := v.Rules.Sorted(l, rec, n, s.Carriers)
+	switch {
+	case !ok:
+		sure := v.Rules.IsLearned(l, n)
+		if s.Unsure = s.Unsure || !sure; sure {
+			s.Bring = append(s.Bring, l)
+		}
+	case stays != rec.Local:
+		s.Stays[l] = struct{}{}
+	}
+	return stays || !ok
+}
+
+// complete takes in what those in the set depend on, although it began to differ
+// later: a pull may have set back a directory whose place something else took
+// long ago.
+func (s *Set) complete() {
+	asked := map[table.Link]bool{}
+	for from := 0; from < len(s.Order); {
+		s.after = newAfter()
+		from = len(s.Order)
+		for _, p := range s.Order[:from] {
+			for _, l := range slices.Collect(s.lacks(p)) { // taking changes what is lacking
+				if s.names[l] == nil && !asked[l] && s.was.Record(l).Seq != 0 {
+					s.take(l)
+				}
+				asked[l] = true
+			}
+		}
+	}
+	slices.SortFunc(s.Order, func(a, b *Planned) int { return cmp.Compare(a.Rec.Seq, b.Rec.Seq) })
+}
+
+// newAfter knows where the root is.
+func newAfter() map[table.Ino]spot { return map[table.Ino]spot{table.Root: {ok: true}} }
+
+// planned is what is to become of a name; nil when it is to stay out.
+func (s *Set) planned(l table.Link) *Planned {
+	v := s.was
+	rec := v.Record(l)
+	if _, held := v.Held[l]; held || v.IsWriting(rec) {
+		return nil
+	}
+	if rec.Local {
+		rec.Ino = 0
+	}
+	p := &Planned{Link: l, Ino: rec.Ino, Index: -1, Rec: rec}
+	at, there := v.RemotePath(l)
+	p.BeforeAt = at
+	p.Before = p.BeforeAt.String()
+	if rec.Remote != nil && !there {
+		s.Astray = append(s.Astray, l)
+		return nil
+	}
+	p.Inode = v.Inode(rec.Ino)
+	if n := p.Inode; n != nil {
+		if n.Suspect && (pending.Carries(rec, n) || !pending.IsKnown(v.View, rec.Ino, n)) {
+			return nil
+		}
+		p.Gen, p.AttrGen, p.Kind = n.ContentVersion, n.AttrGen, providers.KindFile
+		p.Size, p.Writing = n.Size, n.Writing
+		_, p.Loose = v.Loose[rec.Ino]
+		switch {
+		case n.IsDir():
+			p.Kind = providers.KindDir
+		case n.IsSymlink():
+			p.Kind = providers.KindSymlink
+		}
+	}
+	return p
+}
+
+// close leaves out what depends on something that is left out.
+func (s *Set) close() {
+	for {
+		s.after = newAfter()
+		n, seen := len(s.Order), 0
+		s.Order = slices.DeleteFunc(s.Order, func(p *Planned) bool {
+			seen++
+			s.was.Progress(seen, n)
+			if s.whole(p) {
+				return false
+			}
+			delete(s.names, p.Link)
+			return true
+		})
+		if len(s.Order) == n {
+			return
+		}
+	}
+}
+
+// whole reports whether all that a name depends on is in the set.
+func (s *Set) whole(p *Planned) bool {
+	at, _ := s.at(p.Link)
+	p.After = at.String()
+	for range s.lacks(p) {
+		return false
+	}
+	return true
+}
+
+// lacks are the names that one depends on, and that are not in the set as they
+// would have to be: that of its directory; the old one of a directory that goes
+// to another name, for one directory cannot be at two places; the one that takes
+// what the backend has in its place; and all in a directory that is to go.
+func (s *Set) lacks(p *Planned) iter.Seq[table.Link] {
+	return func(yield func(table.Link) bool) {
+		if _, ok := s.at(p.Link); p.Ino != 0 && !ok && !yield(s.way(p.Link.Dir)) {
+			return
+		}
+		moved := p.Kind == providers.KindDir && p.Inode != nil && len(p.Inode.RemoteLinks) > 0 && !slices.Contains(p.Inode.RemoteLinks, p.Link)
+		if moved && s.names[p.Inode.RemoteLinks[0]] == nil && !yield(p.Inode.RemoteLinks[0]) || p.Rec.Remote == nil || p.Rec.Remote.Ino == p.Ino {
+			return
+		}
+		if to, moves := s.rescued(p); moves {
+			if s.names[to] == nil {
+				yield(to)
+			}
+			return
+		}
+		if p.Rec.Remote.Kind == providers.KindDir {
+			s.keeps(p.Rec.Remote.Ino)(yield)
+		}
+	}
+}
+
+// way is the name of a directory, for one that is nowhere in the tree after.
+func (s *Set) way(dir table.Ino) (l table.Link) {
+	if n := s.was.Inode(dir); n != nil && len(n.Links) > 0 {
+		return n.Links[0]
+	}
+	return l
+}
+
+// rescued finds the name that takes what the backend has under p, if the set leaves
+// that no other place there.
+func (s *Set) rescued(p *Planned) (to table.Link, moves bool) {
+	n := s.was.Inode(p.Rec.Remote.Ino)
+	if n == nil || s.staysElse(p, n) {
+		return to, false
+	}
+	for _, l := range n.Links {
+		_, stays := s.Stays[l]
+		if rec := s.was.Record(l); l != p.Link && !rec.Local && !stays && (rec.Remote == nil || rec.Remote.Ino != p.Rec.Remote.Ino) {
+			return l, true
+		}
+	}
+	return to, false
+}
+
+// staysElse reports whether the set leaves what the backend has under p under another
+// name too, as new: of several names that it has there, one set may take all.
+func (s *Set) staysElse(p *Planned, n *table.Inode) bool {
+	return slices.ContainsFunc(n.RemoteLinks, func(l table.Link) bool {
+		other, taken := s.was.Record(l).Remote, s.names[l]
+		return l != p.Link && other != nil && other.ContentVersion >= p.Rec.Remote.ContentVersion && (taken == nil || taken.Ino == other.Ino)
+	})
+}
+
+// keeps are the names in a directory that the set neither deletes nor moves.
+func (s *Set) keeps(dir table.Ino) iter.Seq[table.Link] {
+	return func(yield func(table.Link) bool) {
+		s.was.Names(dir, "", func(name string, rec table.Name) bool {
+			l := table.Link{Dir: dir, Name: name}
+			p := s.names[l]
+			return rec.Remote == nil || p != nil && p.Ino == 0 || yield(l)
+		})
+	}
+}
+
+// at is where a name is in the tree after.
+func (s *Set) at(l table.Link) (providers.Locator, bool) {
+	dir := s.dirAt(l.Dir)
+	if !dir.ok {
+		return providers.Locator{}, false
+	}
+	at, err := dir.at.Child(l.Name)
+	return at, err == nil
+}
+
+// dirAt is where a directory is in the tree after.
+func (s *Set) dirAt(dir table.Ino) spot {
+	if p, known := s.after[dir]; known {
+		return p
+	}
+	s.after[dir] = spot{} // a ring has no place
+	n := s.was.Inode(dir)
+	var p spot
+	if n != nil {
+		for _, l := range slices.Concat(n.Links, n.RemoteLinks) {
+			here, moved := s.names[l], false
+			if here != nil {
+				moved = here.Ino != dir
+			} else {
+				rec := s.was.Record(l)
+				moved = rec.Remote == nil || rec.Remote.Ino != dir
+			}
+			if !moved {
+				p.at, p.ok = s.at(l)
+				break
+			}
+		}
+	}
+	s.after[dir] = p
+	return p
+}
+
+// carry finds the carriers of a set. Those that stay here for rules that were looked
+// at before the move are sorted again, and the set is made anew.
+func (s *Set) carry() {
+	v := s.was
+	if v.Rules == nil {
+		return
+	}
+	var stay []table.Link
+	s.Carriers, stay = v.Rules.Carriers()
+	for _, l := range stay {
+		rec := s.was.Record(l)
+		if stays, ok := v.Rules.Sorted(l, rec, v.Inode(rec.Ino), s.Carriers); ok && !stays {
+			s.Stays[l] = struct{}{}
+			s.Unsure = true
+		}
+	}
+}
+
+// About finds the names that an error is about.
+func (s *Set) About(err error) (names []*Planned) {
+	var at *providers.Error
+	if !errors.As(err, &at) || at.Locator.IsRoot() {
+		return nil
+	}
+	where := at.Locator.String()
+	for _, p := range s.Order {
+		from := ""
+		if p.Index >= 0 {
+			from = s.Changes[p.Index].From.String()
+		}
+		if p.Before == where || p.After == where || from == where {
+			names = append(names, p)
+		}
+	}
+	return names
+}
+
+// Message describes a set.
+func (s *Set) Message() string {
+	paths := map[string]bool{}
+	for _, p := range s.Order {
+		if p.Ino != 0 {
+			paths[p.After] = true
+		} else {
+			paths[p.Before] = true
+		}
+	}
+	list := make([]string, 0, len(paths))
+	for path := range paths {
+		list = append(list, path)
+	}
+	slices.Sort(list)
+	if len(list) > 3 {
+		return fmt.Sprintf("%s, %s and %d more", list[0], list[1], len(list)-2)
+	}
+	return strings.Join(list, ", ")
+}
