@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"google.golang.org/api/googleapi"
@@ -87,10 +88,16 @@ func translate(ctx context.Context, err error) error {
 		return &bucket.Fault{Kind: bucket.KindUnanswered(err), Err: err}
 	}
 	code, message := said(answer)
-	f := &bucket.Fault{Code: code, Status: answer.Code, Err: errors.New(strings.TrimSpace(code + ": " + message))}
+	f := &bucket.Fault{Code: code, Status: answer.Code, Cut: isCut(answer), Err: errors.New(strings.TrimSpace(code + ": " + message))}
 	codes.Judge(f) // a redirection would send the login where nobody granted it to go
 	if message == "" {
 		f.Err = fmt.Errorf("status %d", f.Status)
 	}
 	return f
+}
+
+// isCut reports whether an answer ended before its length.
+func isCut(answer *googleapi.Error) bool {
+	length, err := strconv.Atoi(answer.Header.Get("Content-Length"))
+	return err == nil && len(answer.Body) < length
 }

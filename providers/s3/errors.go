@@ -72,11 +72,14 @@ func translate(ctx context.Context, err error) error {
 		f.Status = response.HTTPStatusCode()
 	}
 	var params smithy.InvalidParamsError
+	var unread *smithy.DeserializationError
 	switch {
 	case f.Status == 0 && f.Code == "" && errors.As(f.Err, &params):
 		f.Kind = providers.ErrInvalid
 	case f.Status == 0 && f.Code == "":
 		f.Kind = bucket.KindUnanswered(f.Err)
+	case f.Code == "" && errors.As(err, &unread):
+		f.Cut = true
 	}
 	codes.Judge(f)
 	if response != nil && response.Response != nil && errors.Is(f.Kind, providers.ErrInvalid) {

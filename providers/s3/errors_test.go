@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -62,6 +63,22 @@ func TestErrorTable(t *testing.T) {
 		var e *providers.Error
 		if kind := providers.KindOf(err).Err; !errors.Is(kind, c.want) || !errors.As(err, &e) || c.code != "" && e.Code != c.code {
 			t.Errorf("%d %s: got %v of kind %v, want %v", c.status, c.code, err, kind, c.want)
+		}
+	}
+}
+
+// TestCutRefusal: the status of a refusal whose reason is cut off means nothing: what it
+// refuses is sent again.
+func TestCutRefusal(t *testing.T) {
+	for _, status := range []int{400, 403, 404, 405, 409, 412, 501} {
+		p := replaced(t, answering(func(r *http.Request) (*http.Response, error) {
+			a := refuse(r, status, "AccessDenied")
+			a.Body = io.NopCloser(io.MultiReader(strings.NewReader("<Error><Code>Signat"), iotest.ErrReader(io.ErrUnexpectedEOF)))
+			return a, nil
+		}))
+		_, err := p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
+		if kind := providers.KindOf(err).Err; !errors.Is(kind, providers.ErrUnavailable) {
+			t.Errorf("%d: got %v of kind %v", status, err, kind)
 		}
 	}
 }

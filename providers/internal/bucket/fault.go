@@ -18,6 +18,7 @@ type Fault struct {
 	Code   string
 	Status int // of HTTP; 0: there was no answer
 	Doubt  Doubt
+	Cut    bool  // the answer ended before its reason could be read
 	Err    error // may be nil
 }
 
@@ -58,6 +59,12 @@ type Codes struct {
 func (c Codes) Judge(f *Fault) {
 	kind, known := c.Kinds[f.Code]
 	doubt, doubted := c.Doubts[f.Code]
+	if f.Cut && !known {
+		// The status of a refusal is not the reason: one that cannot be read may be anything,
+		// and what is sent again may be answered in full.
+		f.Kind = providers.ErrUnavailable
+		return
+	}
 	if !known {
 		kind = cmp.Or(f.Kind, kindOfStatus(f.Status), providers.ErrUnavailable)
 	}
