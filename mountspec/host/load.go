@@ -160,7 +160,7 @@ func (s *session) withoutManifest(l *loaded, path string) error {
 	l.reserved = append(l.reserved, filepath.Join(dir, manifestName))
 	if row := l.cand.row; row != nil {
 		s.step("manifest", "none in "+dir+", so that it is what the host configuration says")
-		l.ws, l.home.dir, l.home.root = row.Workspace, dir, dir
+		l.ws, l.home.dir, l.home.root = row.at(dir), dir, dir
 		return nil
 	}
 	s.defaulted("manifest", "none in "+dir+", so that the directory is the store")

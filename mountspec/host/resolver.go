@@ -108,7 +108,8 @@ func (r *Resolver) Row(a mountspec.Address) (*mountspec.Workspace, string) {
 	if e.Row == nil {
 		return nil, ""
 	}
-	return e.Row.Workspace, manifestOf(e.Path)
+	manifest := manifestOf(e.Path)
+	return e.Row.at(filepath.Dir(manifest)), manifest
 }
 
 // owners lists the owners of every registered workspace.

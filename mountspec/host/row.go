@@ -55,10 +55,11 @@ func (r *rowReader) workspace(v node, a mountspec.Address, ownerID, path string)
 	set(doc, "id", scalar(a.String()))
 	set(doc, "owner", mapping("type", scalar(orDefault(r.ownerType, "user")), "id", scalar(orDefault(ownerID, a.Owner)), "slug", scalar(a.Owner)))
 	doc.Content = append(doc.Content, r.doc.Content...)
-	for key, val := range map[string]*yaml.Node{"name": scalar(a.String()), "version": scalar("0.1.0"),
-		"storage": mapping("inline", mapping("provider", scalar("local-fs"), "config", mapping("mount_path", scalar(filepath.Dir(manifestOf(path))))))} {
-		if !hasKey(doc, key) {
-			set(doc, key, val)
+	besides := mapping("name", scalar(a.String()), "version", scalar("0.1.0"),
+		"storage", mapping("inline", mapping("provider", scalar(mountspec.ProviderLocalFS), "config", mapping("mount_path", scalar("."))))) // see at
+	for i := 0; i < len(besides.Content); i += 2 {
+		if key := besides.Content[i].Value; !hasKey(doc, key) {
+			set(doc, key, besides.Content[i+1])
 		}
 	}
 	if r.readOnly != nil {
@@ -76,7 +77,7 @@ func (r *rowReader) workspace(v node, a mountspec.Address, ownerID, path string)
 	if found.Err() != nil {
 		return nil
 	}
-	return &Row{Workspace: ws, named: r.named}
+	return &Row{workspace: ws, named: r.named}
 }
 
 // A Row is the manifest that an entry of the configuration stands for: name, owner type,
@@ -84,8 +85,20 @@ func (r *rowReader) workspace(v node, a mountspec.Address, ownerID, path string)
 // needs not have (AIP-34: it "is still a workspace - hosts fall back to defaults inferred
 // from their database row"). It is not changed.
 type Row struct {
-	Workspace *mountspec.Workspace
+	workspace *mountspec.Workspace
 	named     []string // keys that the entry has: the others are defaults
+}
+
+// at is the manifest of a row whose directory is dir, without links: that is the store,
+// unless the entry names another.
+func (r *Row) at(dir string) *mountspec.Workspace {
+	if r.hasStorage() {
+		return r.workspace
+	}
+	ws, st := *r.workspace, *r.workspace.Storage.Inline
+	st.Config = mountspec.LocalFSConfig{MountPath: dir}
+	ws.Storage.Inline = &st
+	return &ws
 }
 
 // hasStorage reports whether the entry names a storage: the workspace then needs no directory.
@@ -94,7 +107,7 @@ func (r *Row) hasStorage() bool { return r != nil && slices.Contains(r.named, "s
 // differs is the first key of the row that a manifest says otherwise, or "". The row and
 // the manifest of one workspace are in step.
 func (r *Row) differs(ws *mountspec.Workspace) string {
-	row := r.Workspace
+	row := r.workspace
 	// same compares a block by what it prints.
 	same := func(with func(to *mountspec.Workspace)) bool {
 		other := *row
