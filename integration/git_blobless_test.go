@@ -66,7 +66,7 @@ func TestGitBlobless(t *testing.T) {
 		t.Errorf("%d requests brought %d directories", n, bloblessDirs)
 	}
 	m.Stop()
-	m.Start()
+	m = g.w.Mount("@acme/less", "--patience", outagePatience.String()) // the first look asks a server that is away
 	g.away.Store(true)
 	assert.Equal(t, len(g.lines(m.Dir)), bloblessDirs*bloblessFiles+1, "files without the server")
 	assert.Equal(t, g.programs(m.Dir, "status", "--porcelain"), "", "git status")
