@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -33,7 +34,9 @@ func (a *retry) ended(now time.Time, err error, pause pauses) {
 	if a.since.IsZero() {
 		a.since = now
 	}
-	f := syncpolicy.Failure{Waited: a.waited, Lasting: providers.KindOf(err).Retry == providers.RetryNever}
+	// What gave up waiting says nothing of the remote, and has no kind of its own.
+	lasting := providers.KindOf(err).Retry == providers.RetryNever && !errors.Is(err, fs.ErrUnavailable)
+	f := syncpolicy.Failure{Waited: a.waited, Lasting: lasting}
 	var wants providers.RetryAfter
 	if errors.As(err, &wants) {
 		f.Wants = wants.RetryAfter()

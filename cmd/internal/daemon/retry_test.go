@@ -2,10 +2,12 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/providers"
@@ -78,4 +80,24 @@ func TestRetriesAreDue(t *testing.T) {
 	readOnly := retry{}
 	readOnly.ended(now, providers.ErrUnavailable, (&syncer{readOnly: true, sync: mountspec.Sync{Mode: mountspec.ModePullPush}}).pause)
 	assert.False(t, readOnly.due(now.Add(time.Hour)), "nothing of a read-only copy is tried again")
+}
+
+// What gave up waiting is tried again, though it has no kind of a provider's: it says
+// nothing of the remote.
+func TestWhatGaveUpWaitingIsTriedAgain(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		next bool
+	}{
+		{errLate, true},
+		{fmt.Errorf("gave up waiting: %w", fs.ErrUnavailable), true},
+		{providers.ErrUnavailable, true},
+		{providers.ErrPermission, false},
+	} {
+		var a retry
+		a.ended(time.Unix(1, 0), c.err, func(f syncpolicy.Failure) (time.Duration, bool) { return time.Second, !f.Lasting })
+		if !a.next.IsZero() != c.next {
+			t.Errorf("%v: next %v", c.err, a.next)
+		}
+	}
 }
