@@ -124,6 +124,7 @@ func (e *eviction) one(c candidate, may func(uint64) bool) int64 {
 		e.log.Error("content: evict", "ino", n.ino, "error", err)
 		return 0
 	}
+	e.room.evictor.gone.Add(1)
 	return size
 }
 

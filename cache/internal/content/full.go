@@ -39,8 +39,7 @@ func (r *room) makeRoom(n int64) bool {
 	if n == 0 {
 		return r.makeAnyRoom(0)
 	}
-	r.giveUp(n)
-	if r.look(n) {
+	if r.makeAbove(n, r.lacking(n)) {
 		return true
 	}
 	r.relieve()
@@ -54,15 +53,13 @@ func (s *Store) MakeRoom(n int64) bool { return s.room.makeAnyRoom(n) }
 // makeAnyRoom is makeRoom for what may use what the ballast held.
 func (r *room) makeAnyRoom(n int64) bool {
 	before := r.available()
-	r.giveUp(n)
-	return r.available() > before || r.relieve()
+	return r.evictor.run(r.lacking(n)) || r.available() > before || r.relieve()
 }
 
-// giveUp has clean content evicted for n bytes.
-func (r *room) giveUp(n int64) {
-	r.forget()                           // what was known of the disk was wrong
-	if short := r.short(n); short <= 0 { // it has bytes, but no inodes or not for us
-		n += 1 - short
-	}
-	r.evictor.run(n)
+// lacking is how many bytes are wanted of the evictor for n, after the disk said that it
+// is full: what was known of it was wrong, and it may have bytes, but no inodes or not
+// for us.
+func (r *room) lacking(n int64) int64 {
+	r.forget()
+	return max(n, n+1-r.short(n))
 }

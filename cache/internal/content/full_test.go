@@ -200,8 +200,10 @@ func waitsFor(t *testing.T, used *File, try func() error) {
 // and its map alone.
 func TestOpenWaitsForReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := openStore(t, t.TempDir(), small())
-		s.SetEvictor(func(int64) { s.Evict(func(uint64) bool { return true }) })
+		o, free := small(), int64(10_000) // others take at once what is given up
+		o.Statfs = disk(&free)
+		s := openStore(t, t.TempDir(), o)
+		s.SetEvictor(func(int64) { s.Evict(yes) })
 		clean(t, s, 1, 100)
 		used, err := s.Open(1)
 		assert.OK(t, err)
@@ -218,6 +220,51 @@ func TestOpenWaitsForReleases(t *testing.T) {
 			return err
 		})
 	})
+}
+
+// TestOthersTakeWhatIsGivenUp: clean content is given up until a write has its room, also
+// when another program takes what the first of it frees.
+func TestOthersTakeWhatIsGivenUp(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(s *Store) error
+	}{
+		{"before the write", func(s *Store) error { return s.Room(100) }},
+		{"after it failed", func(s *Store) error {
+			return s.room.whileFull(100, func() error {
+				if s.room.available() < 5000 {
+					return unix.ENOSPC
+				}
+				return nil
+			})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			free := int64(10_000)
+			o := small()
+			o.Floor, o.Statfs = 4000, disk(&free)
+			s := openStore(t, t.TempDir(), o)
+			for ino := range uint64(3) {
+				clean(t, s, ino+1, 100)
+			}
+			runs := 0
+			s.SetEvictor(func(int64) {
+				s.EvictFor(1, yes)
+				if runs++; runs == 2 {
+					free += 4096
+				}
+			})
+			free = 4000
+			s.room.forget()
+			assert.OK(t, c.do(s))
+			assert.Slice(t, left(t, s), []uint64{3}, "left")
+			free = 4000
+			runs = 2
+			s.room.forget()
+			wantErr(t, c.do(s), unix.ENOSPC) // when there is no more
+			assert.Slice(t, left(t, s), nil, "left")
+		})
+	}
 }
 
 // TestWriterWaitsForReleases: content that another program has just closed makes room for

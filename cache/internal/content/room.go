@@ -86,14 +86,26 @@ func (r *room) take(n int64) error {
 	if r.now().UnixNano() < r.until.Load() && r.budget.Add(-n) >= 0 {
 		return nil
 	}
-	if r.look(n) {
-		return nil
-	}
-	r.evictor.run(n)
-	if r.look(n) {
+	if r.look(n) || r.makeAbove(n, n) {
 		return nil
 	}
 	return errFloor
+}
+
+// makeAbove gives up clean content until n bytes fit above the floor, also while others
+// take what it frees, and reports whether they do. Each try gives up as much as it takes
+// for need bytes.
+func (r *room) makeAbove(n, need int64) bool {
+	for range fullTries {
+		gaveUp := r.evictor.run(need)
+		if r.look(n) {
+			return true
+		}
+		if !gaveUp {
+			return false
+		}
+	}
+	return false
 }
 
 // look asks the disk whether n bytes fit above the floor, and takes them out of
@@ -149,18 +161,23 @@ type evictor struct {
 
 	running sync.Mutex
 	need    atomic.Int64 // bytes beyond the floor that are wanted of what runs
+	gone    atomic.Int64 // files that were given up, ever
 }
 
-func (e *evictor) run(need int64) {
+// run has room made, and reports whether anything was given up meanwhile: that there is
+// as little room as before may then be because others took it.
+func (e *evictor) run(need int64) (gaveUp bool) {
+	before := e.gone.Load() // of the one that runs, too: its room was not there for the caller
 	e.running.Lock()
 	defer e.running.Unlock()
 	evict := e.evict.Load()
 	if evict == nil || *evict == nil {
-		return
+		return false
 	}
 	e.need.Store(need)
 	defer e.need.Store(0)
 	(*evict)(need)
+	return e.gone.Load() > before
 }
 
 // Room says whether n more bytes may be written now: ENOSPC when the disk would
