@@ -11,6 +11,8 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
+// TestExclude has what each sign of a pattern means; TestExcludeAgainstRegexp has how they
+// go together.
 func TestExclude(t *testing.T) {
 	for _, c := range []struct {
 		pattern, path string
@@ -20,48 +22,22 @@ func TestExclude(t *testing.T) {
 		{".runs/", ".runs", false, false}, // a file of that name is not the directory
 		{".runs/", ".runs/a/b", false, true},
 		{".runs/", "x/.runs", true, false}, // anchored at the root
-		{".runs/", ".runs2", true, false},
-		{".runs/", ".run", true, false},
 		{"notes", "notes", false, true},
-		{"notes", "notes", true, true},
 		{"notes", "notes/a", false, true},
-		{"notes", "notes.txt", false, false},
-		{"notes", "x/notes", false, false},
 		{"/notes", "notes", false, true},
 		{"./notes", "notes", false, true},
-		{"a/b", "a/b/c", false, true},
-		{"a/b", "a", true, false},
-		{"a/b/", "a/b", true, true},
 		{"*.log", "x.log", false, true},
-		{"*.log", ".log", false, true},
 		{"*.log", "d/x.log", false, false},
-		{"*.log", "x.log/inside", false, true},
 		{"**/*.log", "x.log", false, true},
 		{"**/*.log", "a/b/x.log", false, true},
-		{"**/*.log", "a/b/x.txt", false, false},
-		{"**/build/", "a/build", true, true},
 		{"**/build/", "a/build", false, false},
-		{"**/build/", "a/build/x", false, true},
 		{"a/**/z", "a/z", false, true},
 		{"a/**/z", "a/b/c/z", false, true},
-		{"a/**/z", "a/b/c", true, false},
-		{"a/**/z", "b/z", false, false},
 		{"a/**", "a", true, false}, // only what lies below
 		{"a/**", "a/b", false, true},
-		{"a/**", "a/b/c", false, true},
-		{"**", "x", false, true},
-		{"**/**", "x", false, true},
-		{"**/a/**/b", "x/a/y/b", false, true},
 		{"**/a/**/b", "a/b", false, true},
-		{"**/a/**/b", "b/a", false, false},
 		{"a*b*c", "a1b2c", false, true},
-		{"a*b*c", "abc", false, true},
-		{"a*b*c", "acb", false, false},
 		{"a*a", "a", false, false}, // the ends do not overlap
-		{"*a*a*", "xa", false, false},
-		{"*", "x", false, true},
-		{"*/x", "a/x", false, true},
-		{"*/x", "x", false, false},
 		{`\*.log`, "*.log", false, true},
 		{`\*.log`, "x.log", false, false},
 		{`a\[1\].txt`, "a[1].txt", false, true},

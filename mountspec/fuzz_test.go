@@ -1,7 +1,6 @@
 package mountspec
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ func fuzzKind(f *testing.F, kind string) {
 			}
 		}
 	}
-	for _, c := range slices.Concat(yamlRules, workspaceRules, storageRules, otherRules) {
+	for _, c := range allRules {
 		if c.kind == kind {
 			text, _, _ := c.text(f)
 			f.Add([]byte(text))

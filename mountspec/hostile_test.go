@@ -13,8 +13,6 @@ import (
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
-const validWorkspace = "schema: workspace/v1\nid: \"@a/b\"\nversion: 1.0.0\nname: B\nowner: { type: org, id: o, slug: a }\nstorage: { ref: \"@a/s\" }\n"
-
 // TestHostileInput checks that what is no frontmatter, or no plain YAML, gives
 // one clear finding on the right line.
 func TestHostileInput(t *testing.T) {
@@ -63,11 +61,8 @@ func TestHostileInput(t *testing.T) {
 			if w != nil || len(findings) == 0 {
 				t.Fatalf("accepted: %+v", w)
 			}
-			var got []string
-			for _, f := range findings {
-				got = append(got, fmt.Sprintf("%d %s", f.Line, f.Rule))
-			}
-			if want := fmt.Sprintf("%d %s", c.line, c.rule); !strings.Contains(strings.Join(got, "\n"), want) || len(got) > 1 && c.rule != "second-document" {
+			got := strings.Join(places(findings), "\n")
+			if want := fmt.Sprintf("%d %s", c.line, c.rule); !strings.Contains(got, want) || len(findings) > 1 && c.rule != "second-document" {
 				t.Errorf("got %q, want %q\n%v", got, want, findings)
 			}
 		})
@@ -90,12 +85,10 @@ func TestFriendlyInput(t *testing.T) {
 		{"bytes in the text", "---\n" + validWorkspace + "---\n\x00\xff\r"},
 		{"dashes in a block", "---\n" + validWorkspace + "description: |\n  ---\n  x\n---\n"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			w, findings := ParseWorkspace(Source{"W.md", []byte(c.text)}, Options{})
-			if w == nil || len(findings) != 0 || w.ID.String() != "@a/b" {
-				t.Errorf("got %+v\n%v", w, findings)
-			}
-		})
+		w, findings := ParseWorkspace(Source{"W.md", []byte(c.text)}, Options{})
+		if w == nil || len(findings) != 0 || w.ID.String() != "@a/b" {
+			t.Errorf("%s: got %+v\n%v", c.name, w, findings)
+		}
 	}
 }
 
@@ -163,19 +156,13 @@ func TestBoundedMemory(t *testing.T) {
 		"list items":             fill("", "- a\n", maxNodes),
 		"nested list items":      fill("", "- ", 2*maxNodes-8),
 		"open brackets":          fill("", "[", maxNodes-8),
-		"open braces":            fill("", "{", maxNodes-8),
 		"question marks":         fill("", "? ", 2*maxNodes-8),
 		"keys of keys":           fill("", "a:\n ", 2*maxNodes-8),
 		"distinct keys":          func() []byte { return []byte("---\n" + manyKeys(20_000) + "---\n") },
 		"comments":               fill("", "#\n", 2*maxNodes-8),
-		"a long text":            fill("a: ", "x", MaxFrontmatter-8),
 		"a long text in quotes":  fill("a: \"", "\\u0041", MaxFrontmatter-60),
-		"quotes":                 fill("a: ", "'", MaxFrontmatter-8),
 		"anchors":                fill("a: [", "&a ", MaxFrontmatter-8),
-		"tags":                   fill("a: [", "! ", MaxFrontmatter-8),
-		"percent signs":          fill("", "%", MaxFrontmatter-8),
 		"spaces":                 fill("", " ", MaxFrontmatter-8),
-		"block text":             fill("a: |\n", "  x\n", 4*maxNodes-80),
 		"block text without end": fill("a: >\n", "  x", MaxFrontmatter-80),
 	}
 	for name, build := range inputs {
@@ -194,7 +181,6 @@ func TestBoundedMemory(t *testing.T) {
 			for _, f := range findings {
 				assert.False(t, f.Line == 0, "a finding without a line:", f)
 			}
-			t.Logf("%d MiB allocated, %d findings", (after.TotalAlloc-before.TotalAlloc)>>20, len(findings))
 		})
 	}
 }

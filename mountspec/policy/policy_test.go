@@ -104,19 +104,17 @@ func TestEvaluate(t *testing.T) {
 		{name: "no policy, owner", change: func(r *Request) { r.Roles = []string{"owner"} }, allow: true, reason: OwnerRule},
 		{name: "no policy, not the owner", change: func(r *Request) { r.Roles = []string{"viewer"} }, reason: NoGrant},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			r := Request{Principal: "operator://bob", Action: Write, At: now}
-			if c.change != nil {
-				c.change(&r)
-			}
-			d := Evaluate(c.layers, r)
-			if d.Allow != c.allow || d.Reason != c.reason || (d.Verdict == "allow") != c.allow {
-				t.Errorf("got %v (%s, %s), want %v (%s); warnings %q", d.Allow, d.Verdict, d.Reason, c.allow, c.reason, d.Warnings)
-			}
-			if len(d.PolicyChain) != len(c.layers) || !d.EvaluatedAt.Equal(now) {
-				t.Errorf("record %+v", d)
-			}
-		})
+		r := Request{Principal: "operator://bob", Action: Write, At: now}
+		if c.change != nil {
+			c.change(&r)
+		}
+		d := Evaluate(c.layers, r)
+		if d.Allow != c.allow || d.Reason != c.reason || (d.Verdict == "allow") != c.allow {
+			t.Errorf("%s: got %v (%s, %s), want %v (%s); warnings %q", c.name, d.Allow, d.Verdict, d.Reason, c.allow, c.reason, d.Warnings)
+		}
+		if len(d.PolicyChain) != len(c.layers) || !d.EvaluatedAt.Equal(now) {
+			t.Errorf("%s: record %+v", c.name, d)
+		}
 	}
 }
 

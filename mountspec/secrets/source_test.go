@@ -61,12 +61,10 @@ func TestFile(t *testing.T) {
 		{"no field", `{}`, 0o600, JSON, "a", ""},
 		{"end that is no time", `{"a":"x","expires_at":"` + hidden + `"}`, 0o600, JSON, "a", ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := reveal(t, File{write(t, "s", c.content, c.mode), c.format}, c.field)
-			if got != c.want || (err == nil) != (c.want != "") {
-				t.Errorf("got %q, %v, want %q", got, err, c.want)
-			}
-		})
+		got, err := reveal(t, File{write(t, "s", c.content, c.mode), c.format}, c.field)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
+		}
 	}
 	s, err := File{write(t, "s", `{"a":"x","expiresAt":"2026-11-20T12:00:00Z"}`, 0o600), JSON}.Fetch(context.Background())
 	if err != nil || !s.Expires.Equal(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)) || len(s.Names()) != 1 {
@@ -121,19 +119,17 @@ func TestCommand(t *testing.T) {
 		{name: "a shell's line as a name", argv: []string{"echo hi"}, wantErr: "none of"},
 		{name: "empty", argv: []string{}, wantErr: "empty"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			cmd := Command{Argv: c.argv, Timeout: c.timeout, Lookup: lookup(map[string]string{"HOME": "/home/u", "WSMOUNT_TEST_LEAK": "x", "AWS_ACCESS_KEY_ID": "y"})}
-			got, err := reveal(t, cmd, Single)
-			if c.wantErr == "" && (err != nil || got != c.want) {
-				t.Errorf("got %q, %v, want %q", got, err, c.want)
-			}
-			if c.wantErr != "" && (err == nil || !strings.Contains(err.Error(), c.wantErr)) {
-				t.Errorf("got %q, %v, want an error with %q", got, err, c.wantErr)
-			}
-			if _, err := os.Stat(marker); err == nil {
-				t.Error("an argument was run")
-			}
-		})
+		cmd := Command{Argv: c.argv, Timeout: c.timeout, Lookup: lookup(map[string]string{"HOME": "/home/u", "WSMOUNT_TEST_LEAK": "x", "AWS_ACCESS_KEY_ID": "y"})}
+		got, err := reveal(t, cmd, Single)
+		if c.wantErr == "" && (err != nil || got != c.want) {
+			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
+		}
+		if c.wantErr != "" && (err == nil || !strings.Contains(err.Error(), c.wantErr)) {
+			t.Errorf("%s: got %q, %v, want an error with %q", c.name, got, err, c.wantErr)
+		}
+		if _, err := os.Stat(marker); err == nil {
+			t.Error(c.name, "an argument was run")
+		}
 	}
 }
 

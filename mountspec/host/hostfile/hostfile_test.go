@@ -177,12 +177,10 @@ func TestExpand(t *testing.T) {
 		{"empty", "", "/home/u", ""},
 		{"no home", "~/x", "", ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := Expand(c.path, c.home, "/base")
-			if got != c.want || (err == nil) != (c.want != "") {
-				t.Errorf("got %q, %v, want %q", got, err, c.want)
-			}
-		})
+		got, err := Expand(c.path, c.home, "/base")
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
+		}
 	}
 }
 
