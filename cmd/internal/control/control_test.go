@@ -126,7 +126,12 @@ func (m *mount) holder() int {
 
 func (m *mount) Debug() Debug { return Debug{Schema: DebugSchema, Goroutines: "goroutine 1"} }
 
-func serve(t *testing.T, path string, o Options) (*mount, *Client) {
+func serve(t *testing.T, o Options) (*mount, *Client) {
+	t.Helper()
+	return serveAt(t, filepath.Join(t.TempDir(), "s"), o)
+}
+
+func serveAt(t *testing.T, path string, o Options) (*mount, *Client) {
 	t.Helper()
 	m := &mount{bus: lifecycle.New(lifecycle.Options{})}
 	s, err := Listen(path, m, o)
@@ -144,7 +149,7 @@ func serve(t *testing.T, path string, o Options) (*mount, *Client) {
 func TestCalls(t *testing.T) {
 	ctx := context.Background()
 	var log buffer
-	m, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{Log: slog.New(slog.NewTextHandler(&log, nil)),
+	m, c := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("wsmount_ops_total 1")) })})
 	if s, err := c.Status(ctx); err != nil || s.Workspace != "@acme/ops" || s.State != Ready {
 		t.Errorf("status: got %+v, %v", s, err)
@@ -163,14 +168,12 @@ func TestCalls(t *testing.T) {
 		t.Errorf("metrics: got %q, %v", b, err)
 	}
 	for _, want := range []string{"call=/v1/event", "call=/v1/unmount", "uid=", "pid="} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log lacks %s: %s", want, log.String())
-		}
+		assert.Contains(t, log.String(), want, "the log")
 	}
 }
 
 func TestErrorsKeepCodeAndHint(t *testing.T) {
-	_, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{})
+	_, c := serve(t, Options{})
 	_, err := c.Event(context.Background(), EventRequest{Name: "write", At: "/nowhere"})
 	if e := exit.From(err); e == nil || e.Code != exit.Unresolvable || e.What != "no part at /nowhere" || e.Advice == "" {
 		t.Errorf("got %+v", e)
@@ -185,7 +188,7 @@ func TestErrorsKeepCodeAndHint(t *testing.T) {
 // answer.
 func TestPanicIsTold(t *testing.T) {
 	var log buffer
-	_, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	_, c := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := c.Event(t.Context(), EventRequest{Name: "write", At: "/broken"})
 	if e := exit.From(err); e == nil || e.Code != exit.Failed || !strings.Contains(e.What, "a fault of ours") || e.Advice == "" {
 		t.Errorf("got %+v", e)
@@ -201,21 +204,18 @@ func TestNobodyAnswers(t *testing.T) {
 	silent, err := net.Listen("unix", path) // accepts and never answers: a daemon that hangs
 	assert.OK(t, err)
 	defer silent.Close()
-	for name, socket := range map[string]string{"hangs": path, "gone": path + "x"} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-			defer cancel()
-			_, err := NewClient(socket).Status(ctx)
-			if e := exit.From(err); e == nil || e.Code != exit.Unreachable || e.Advice == "" {
-				t.Errorf("got %+v", e)
-			}
-		})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	for _, socket := range []string{path + "x", path} { // one is gone, one hangs
+		_, err := NewClient(socket).Status(ctx)
+		if e := exit.From(err); e == nil || e.Code != exit.Unreachable || e.Advice == "" {
+			t.Errorf("%s: got %+v", socket, e)
+		}
 	}
 }
 
 func TestBadRequests(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	_, c := serve(t, path, Options{})
+	_, c := serve(t, Options{})
 	tests := []struct {
 		name, method, path, body string
 		want                     int
@@ -229,14 +229,12 @@ func TestBadRequests(t *testing.T) {
 		{"no metrics here", "GET", "/metrics", "", 404},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			req, err := http.NewRequest(tt.method, "http://x"+tt.path, strings.NewReader(tt.body))
-			assert.OK(t, err)
-			resp, err := c.http.Do(req)
-			assert.OK(t, err)
-			resp.Body.Close()
-			assert.Equal(t, resp.StatusCode, tt.want)
-		})
+		req, err := http.NewRequest(tt.method, "http://x"+tt.path, strings.NewReader(tt.body))
+		assert.OK(t, err)
+		resp, err := c.http.Do(req)
+		assert.OK(t, err)
+		resp.Body.Close()
+		assert.Equal(t, resp.StatusCode, tt.want, tt.name)
 	}
 }
 
@@ -249,8 +247,7 @@ func TestOtherUsersAreNotHeard(t *testing.T) {
 	}
 	var log buffer
 	asked := make(chan Peer, 1)
-	path := filepath.Join(t.TempDir(), "s")
-	_, c := serve(t, path, Options{Log: slog.New(slog.NewTextHandler(&log, nil)),
+	_, c := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Allow: func(p Peer) bool { asked <- p; return false }})
 	if _, err := c.Status(context.Background()); exit.From(err).Code != exit.Unreachable {
 		t.Errorf("a refused caller got %v", err)
@@ -266,10 +263,8 @@ func TestSocket(t *testing.T) {
 	deep := filepath.Join(t.TempDir(), strings.Repeat("d", 100), strings.Repeat("e", 100))
 	assert.OK(t, os.MkdirAll(deep, 0o700))
 	path := filepath.Join(deep, "control.sock")
-	if err := os.WriteFile(path, nil, 0o600); err != nil { // what a killed daemon leaves
-		t.Fatal(err)
-	}
-	_, c := serve(t, path, Options{})
+	assert.OK(t, os.WriteFile(path, nil, 0o600)) // what a killed daemon leaves
+	_, c := serveAt(t, path, Options{})
 	assert.Is(t, assert.ErrOf(c.Status(context.Background())), nil, "a socket deeper than sockaddr_un holds")
 	fi, err := os.Stat(path)
 	if err != nil || fi.Mode().Perm() != 0o600 {
@@ -278,7 +273,7 @@ func TestSocket(t *testing.T) {
 }
 
 func TestFollow(t *testing.T) {
-	m, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{})
+	m, c := serve(t, Options{})
 	ctx, cancel := context.WithTimeout(context.Background(), hangs)
 	defer cancel()
 	var got []string
@@ -357,15 +352,11 @@ func TestFilteredStreamEndsCleanly(t *testing.T) {
 
 // A mount is held by the process that asks, until it lets go or has hung up.
 func TestHold(t *testing.T) {
-	ctx := t.Context()
-	m, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{})
-	release, err := c.Hold(ctx)
-	if err != nil || m.holder() != os.Getpid() {
-		t.Fatalf("got %v, held by %d; want %d", err, m.holder(), os.Getpid())
-	}
-	if _, err := c.Hold(ctx); err == nil {
-		t.Error("a mount that ends was held")
-	}
+	m, c := serve(t, Options{})
+	release, err := c.Hold(t.Context())
+	assert.OK(t, err)
+	assert.Equal(t, m.holder(), os.Getpid(), "held by")
+	assert.True(t, assert.ErrOf(c.Hold(t.Context())) != nil, "a mount that ends is not held")
 	release()
 	for end := time.Now().Add(hangs); m.holder() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -392,7 +383,7 @@ func TestPatience(t *testing.T) {
 
 // What a mount does is told to whoever asks how far it has come.
 func TestWork(t *testing.T) {
-	m, c := serve(t, filepath.Join(t.TempDir(), "s"), Options{})
+	m, c := serve(t, Options{})
 	ctx, cancel := c.Patient(t.Context(), hangs)
 	defer cancel()
 	assert.Is(t, assert.ErrOf(c.Event(ctx, EventRequest{Name: "turn-end"})), nil)

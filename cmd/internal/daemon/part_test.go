@@ -111,19 +111,15 @@ func TestHostsOwnPlaces(t *testing.T) {
 		{name: "deeper in the search path", path: "/w/sp/acme/ops", want: []string{"WORKSPACE.md"}},
 		{name: "deeper than is searched", path: "/w/sp/acme/ops/data"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b := builder{tree: &Tree{Sources: []Source{{Name: "@acme/x", Path: tt.path, ReadOnly: tt.readOnly, resolved: tt.resolved}}}, own: own}
-			err := b.govern()
-			if (err != nil) != (tt.refused != "") || err != nil && (!strings.Contains(err.Error(), tt.refused) || exit.From(err).Code != exit.Denied || exit.From(err).Advice == "") {
-				t.Errorf("refused: %v, want %q", err, tt.refused)
-			}
-			assert.Slice(t, b.tree.Sources[0].Governing, tt.want, "governed")
-		})
+		b := builder{tree: &Tree{Sources: []Source{{Name: "@acme/x", Path: tt.path, ReadOnly: tt.readOnly, resolved: tt.resolved}}}, own: own}
+		err := b.govern()
+		if (err != nil) != (tt.refused != "") || err != nil && (!strings.Contains(err.Error(), tt.refused) || exit.From(err).Code != exit.Denied || exit.From(err).Advice == "") {
+			t.Errorf("%s: refused: %v, want %q", tt.name, err, tt.refused)
+		}
+		assert.Slice(t, b.tree.Sources[0].Governing, tt.want, tt.name, "governed")
 	}
 }
 
-// What lies in a read-only part cannot be more than it, in whatever order the
-// parts were named; what only begins with its name can.
 // Of a whole tree that goes back, what governs the mount stays, and so does the
 // directory that it is in.
 func TestWhatGovernsIsRefused(t *testing.T) {
@@ -141,14 +137,13 @@ func TestRestoreCommand(t *testing.T) {
 	assert.Equal(t, got, `wsmount restore '/mnt/my ws' 'lib/it'\''s' --to turn:7 --before`)
 }
 
+// What lies in a read-only part cannot be more than it, in whatever order the
+// parts were named; what only begins with its name can.
 func TestReadOnlyReachesWhatLiesInside(t *testing.T) {
 	tree := &Tree{Sources: []Source{{}, {At: "lib/a/b"}, {At: "lib/a"}, {At: "lib", ReadOnly: "mount"}, {At: "library"}}}
 	(&builder{tree: tree}).inherit()
 	for _, s := range tree.Sources {
-		want := strings.HasPrefix(s.At+"/", "lib/")
-		if got := s.ReadOnly != ""; got != want {
-			t.Errorf("%q: got %q, want read-only %v", s.At, s.ReadOnly, want)
-		}
+		assert.Equal(t, s.ReadOnly != "", strings.HasPrefix(s.At+"/", "lib/"), s.At, "read-only")
 	}
 }
 
@@ -181,21 +176,18 @@ func TestRefusal(t *testing.T) {
 		{"another", errors.New("other"), exit.Failed, "other", ""},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			e := Refusal(tt.err)
-			if e.Code != tt.code || !strings.Contains(e.What, tt.what) || e.Advice != tt.advice {
-				t.Errorf("got %s %q, hint %q", e.Code, e.What, e.Advice)
-			}
-		})
+		e := Refusal(tt.err)
+		if e.Code != tt.code || !strings.Contains(e.What, tt.what) || e.Advice != tt.advice {
+			t.Errorf("%s: got %s %q, hint %q", tt.name, e.Code, e.What, e.Advice)
+		}
 	}
 }
 
 func TestMountable(t *testing.T) {
 	for _, name := range MountableProviders() {
 		_, cached, err := opener(&host.Resolved{Storage: &mountspec.Storage{Provider: name}})
-		if err != nil || cached == slices.Contains(directories, name) {
-			t.Errorf("%s: a working copy: %v, %v", name, cached, err)
-		}
+		assert.Is(t, err, nil, name)
+		assert.Equal(t, cached, !slices.Contains(directories, name), name, "has a working copy")
 	}
 	for _, name := range append(slices.Clone(directories), "memory") {
 		assert.True(t, Mountable(name), name, "cannot be mounted")
@@ -312,9 +304,7 @@ func TestStateDirectoryInAWorkspace(t *testing.T) {
 	dir := t.TempDir()
 	for place, want := range map[string]bool{"/": true, dir: true, dir + "/ws": true, dir + "/w": false, dir + "/ws/state/deeper": false} {
 		tree := &Tree{StateRoot: dir + "/ws/state", Sources: []Source{{Path: "/elsewhere"}, {}, {Path: place}}}
-		if err := tree.checkState(); (err != nil) != want {
-			t.Errorf("a workspace at %s: refused = %v, want %v", place, err != nil, want)
-		}
+		assert.Equal(t, tree.checkState() != nil, want, "a workspace at", place, "is refused")
 	}
 }
 

@@ -37,10 +37,8 @@ func TestReadme(t *testing.T) {
 		{"code project", Source{Durability: "disk", Code: &control.Code{Name: "render", Entry: "node main.js"}}, "CODE\n  The workspace is a code project: render; it is run as: node main.js.\n", "READ-ONLY"},
 		{"unavailable", Source{Unavailable: "no such host"}, "Not available", "You may write"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := string((&part{Source: tt.source}).readme()); !strings.Contains(got, tt.has) || strings.Contains(got, tt.not) {
-				t.Errorf("want %q and not %q in\n%s", tt.has, tt.not, got)
-			}
-		})
+		if got := string((&part{Source: tt.source}).readme()); !strings.Contains(got, tt.has) || strings.Contains(got, tt.not) {
+			t.Errorf("%s: want %q and not %q in\n%s", tt.name, tt.has, tt.not, got)
+		}
 	}
 }

@@ -77,19 +77,17 @@ func TestMachine(t *testing.T) {
 		{"restricted namespaces", map[string]string{"/proc/sys/user/max_user_namespaces": "9\n", clone: "0\n"}, nil, system.namespaces, Note, clone},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := fake(t, tt.files)
-			if tt.change != nil {
-				tt.change(&s)
-			}
-			got := tt.check(s)
-			if got.Level != tt.want || !strings.Contains(got.Says, tt.says) {
-				t.Errorf("got %+v, want %s with %q", got, tt.want, tt.says)
-			}
-			if got.Level != OK && got.Do == "" {
-				t.Error("does not say what to do")
-			}
-		})
+		s := fake(t, tt.files)
+		if tt.change != nil {
+			tt.change(&s)
+		}
+		got := tt.check(s)
+		if got.Level != tt.want || !strings.Contains(got.Says, tt.says) {
+			t.Errorf("%s: got %+v, want %s with %q", tt.name, got, tt.want, tt.says)
+		}
+		if got.Level != OK && got.Do == "" {
+			t.Error(tt.name, "does not say what to do")
+		}
 	}
 }
 
@@ -116,12 +114,10 @@ func TestState(t *testing.T) {
 		{"no place", "", exit.New(exit.Usage, "HOME is not set").Hint("give --state-dir"), Problem},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := State(tt.root, tt.err)[0]
-			if got.Level != tt.want || got.Level != OK && got.Do == "" {
-				t.Errorf("got %+v, want %s", got, tt.want)
-			}
-		})
+		got := State(tt.root, tt.err)[0]
+		if got.Level != tt.want || got.Level != OK && got.Do == "" {
+			t.Errorf("%s: got %+v, want %s", tt.name, got, tt.want)
+		}
 	}
 	if _, err := os.Stat(tests[0].root); !os.IsNotExist(err) {
 		t.Error("the state directory was made")

@@ -34,13 +34,11 @@ func TestFrom(t *testing.T) {
 		{"wrapped keeps the code", fmt.Errorf("mount: %w", typed), Denied, "no: EOF"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			e := From(tt.err)
-			if e.Code != tt.code || e.What != tt.what {
-				t.Errorf("got %s %q, want %s %q", e.Code, e.What, tt.code, tt.what)
-			}
-			assert.Is(t, e, io.EOF, "the cause is lost")
-		})
+		e := From(tt.err)
+		if e.Code != tt.code || e.What != tt.what {
+			t.Errorf("%s: got %s %q, want %s %q", tt.name, e.Code, e.What, tt.code, tt.what)
+		}
+		assert.Is(t, e, io.EOF, tt.name, "the cause is lost")
 	}
 	if From(nil) != nil {
 		t.Error("From(nil) is not nil")

@@ -90,16 +90,14 @@ func TestFailures(t *testing.T) {
 		{"session", exit.Conflict, "its own session"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := Background(t.Context(), []string{tt.name})
-			e := exit.From(err)
-			if e == nil || e.Code != tt.code || !strings.Contains(e.What, tt.what) {
-				t.Errorf("got %+v, want %s with %q", e, tt.code, tt.what)
-			}
-			if died := tt.name == "killed" || tt.name == "silent"; errors.Is(err, ErrDied) != died {
-				t.Errorf("died: got %v, want %v", !died, died)
-			}
-		})
+		_, err := Background(t.Context(), []string{tt.name})
+		e := exit.From(err)
+		if e == nil || e.Code != tt.code || !strings.Contains(e.What, tt.what) {
+			t.Errorf("%s: got %+v, want %s with %q", tt.name, e, tt.code, tt.what)
+		}
+		if died := tt.name == "killed" || tt.name == "silent"; errors.Is(err, ErrDied) != died {
+			t.Errorf("%s: died: got %v, want %v", tt.name, !died, died)
+		}
 	}
 }
 

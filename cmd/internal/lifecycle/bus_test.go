@@ -48,15 +48,13 @@ func TestDelivery(t *testing.T) {
 		{"unknown subscription never fires", "turn-strat", []string{"turn-strat", "turn-start"}, nil},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			b := New(Options{})
-			handler, done := record(b)
-			b.On(tt.subscribe, handler)
-			for _, name := range tt.emit {
-				b.Emit(Event{Name: name})
-			}
-			assert.Slice(t, done(), tt.want)
-		})
+		b := New(Options{})
+		handler, done := record(b)
+		b.On(tt.subscribe, handler)
+		for _, name := range tt.emit {
+			b.Emit(Event{Name: name})
+		}
+		assert.Slice(t, done(), tt.want, tt.name)
 	}
 }
 

@@ -50,13 +50,11 @@ func TestOfGit(t *testing.T) {
 		{"no address", "[user]\nname = Ann\nemail = none\n", Person{}},
 		{"broken", "[user\n", Person{}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			write("more", "[user]\nname = In\nemail = in@acme.test\n")
-			write(".gitconfig", tt.config)
-			got, ok := OfGit(t.Context())
-			assert.Equal(t, got, tt.want)
-			assert.Equal(t, ok, tt.want != Person{})
-		})
+		write("more", "[user]\nname = In\nemail = in@acme.test\n")
+		write(".gitconfig", tt.config)
+		got, ok := OfGit(t.Context())
+		assert.Equal(t, got, tt.want, tt.name)
+		assert.Equal(t, ok, tt.want != Person{}, tt.name)
 	}
 	t.Setenv("PATH", home)
 	_, ok := OfGit(t.Context())

@@ -37,18 +37,16 @@ func TestCheck(t *testing.T) {
 		{"a file", Spec{Stdin: os.Stdin}, (*Spec).checkFiles, exit.Done},
 		{"a directory", Spec{Stdin: dir}, (*Spec).checkFiles, exit.Usage},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			e := exit.From(tt.check(&tt.spec))
-			if tt.code == exit.Done {
-				if e != nil {
-					t.Errorf("got %v", e)
-				}
-				return
+		e := exit.From(tt.check(&tt.spec))
+		if tt.code == exit.Done {
+			if e != nil {
+				t.Errorf("%s: got %v", tt.name, e)
 			}
-			if e == nil || e.Code != tt.code || e.Advice == "" {
-				t.Errorf("got %+v, want %v", e, tt.code)
-			}
-		})
+			continue
+		}
+		if e == nil || e.Code != tt.code || e.Advice == "" {
+			t.Errorf("%s: got %+v, want %v", tt.name, e, tt.code)
+		}
 	}
 }
 

@@ -34,18 +34,14 @@ func newPerson(t *testing.T) *person {
 	t.Helper()
 	p := &person{t: t, more: make(chan struct{}, 1)}
 	var err error
-	if p.keyboard, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
+	p.keyboard, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	assert.OK(t, err)
 	fd := int(p.keyboard.Fd())
-	unlock := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	assert.OK(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if unlock != nil || err != nil {
-		t.Fatal(unlock, err)
-	}
-	if p.mine, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
+	p.mine, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	assert.OK(t, err)
 	p.begin = p.settings()
 	t.Cleanup(func() { p.mine.Close() }) // which ends the reading
 	go func() {
@@ -180,18 +176,6 @@ func TestTerminalSignals(t *testing.T) {
 	p.types("never read\r")
 	signals <- syscall.SIGTERM
 	ended(5)
-}
-
-// Keys have the meaning that the terminal inside gives them, and end no process of the
-// caller's.
-func TestTerminalKeys(t *testing.T) {
-	p := newPerson(t)
-	ended := p.runs(nil, "sh", "-c", "echo begun; exec cat")
-	p.reads("begun")
-	p.types("line\r")
-	p.reads("line\r\nline\r\n")
-	p.types("\x1c")
-	ended(128 + int(syscall.SIGQUIT))
 }
 
 // When a command has ended, what was typed for it is not left for a shell.

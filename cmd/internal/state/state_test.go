@@ -62,12 +62,9 @@ func TestRoot(t *testing.T) {
 		{"default", "", home, own},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := Root(tt.explicit, func(k string) string { return tt.env[k] })
-			if err != nil || got != tt.want {
-				t.Errorf("got %q, %v; want %q", got, err, tt.want)
-			}
-		})
+		got, err := Root(tt.explicit, func(k string) string { return tt.env[k] })
+		assert.Is(t, err, nil, tt.name)
+		assert.Equal(t, got, tt.want, tt.name)
 	}
 }
 
@@ -124,42 +121,26 @@ func TestModes(t *testing.T) {
 
 // Each stands for a way to put state where an attacker can replace it.
 func TestOpenRefuses(t *testing.T) {
-	tests := []struct {
-		name    string
-		prepare func(t *testing.T, root string) (owner, slug, fp string)
-		code    exit.Code
-	}{
-		{"a state directory that others may write", func(t *testing.T, root string) (string, string, string) {
-			assert.OK(t, os.Chmod(root, 0o777))
-			return "acme", "ops", "f"
-		}, exit.Denied},
-		{"an owner's directory that others may write", func(t *testing.T, root string) (string, string, string) {
-			assert.OK(t, os.Mkdir(filepath.Join(root, "acme"), 0o700))
-			assert.OK(t, os.Chmod(filepath.Join(root, "acme"), 0o770))
-			return "acme", "ops", "f"
-		}, exit.Denied},
-		{"a symbolic link in the place of a directory", func(t *testing.T, root string) (string, string, string) {
-			assert.OK(t, os.Symlink(t.TempDir(), filepath.Join(root, "acme")))
-			return "acme", "ops", "f"
-		}, exit.Denied},
-		{"a name that climbs", func(*testing.T, string) (string, string, string) { return "..", "ops", "f" }, exit.Failed},
-		{"a name with a slash", func(*testing.T, string) (string, string, string) { return "acme", "a/b", "f" }, exit.Failed},
-		{"an empty name", func(*testing.T, string) (string, string, string) { return "acme", "ops", "" }, exit.Failed},
+	refused := func(code exit.Code, what, root, owner, slug, fp string) {
+		t.Helper()
+		d, err := Open(root, owner, slug, fp, nil)
+		if err == nil {
+			d.Close()
+			t.Fatal("was not refused:", what)
+		}
+		assert.Equal(t, exit.From(err).Code, code, what, err)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			root := t.TempDir()
-			owner, slug, fp := tt.prepare(t, root)
-			d, err := Open(root, owner, slug, fp, nil)
-			if err == nil {
-				d.Close()
-				t.Fatal("was not refused")
-			}
-			if got := exit.From(err).Code; got != tt.code {
-				t.Errorf("got %s (%v), want %s", got, err, tt.code)
-			}
-		})
-	}
+	root := t.TempDir()
+	refused(exit.Failed, "a name that climbs", root, "..", "ops", "f")
+	refused(exit.Failed, "a name with a slash", root, "acme", "a/b", "f")
+	refused(exit.Failed, "an empty name", root, "acme", "ops", "")
+	assert.OK(t, os.Symlink(t.TempDir(), filepath.Join(root, "link")))
+	refused(exit.Denied, "a symbolic link in the place of a directory", root, "link", "ops", "f")
+	assert.OK(t, os.Mkdir(filepath.Join(root, "open"), 0o700))
+	assert.OK(t, os.Chmod(filepath.Join(root, "open"), 0o770))
+	refused(exit.Denied, "an owner's directory that others may write", root, "open", "ops", "f")
+	assert.OK(t, os.Chmod(root, 0o777))
+	refused(exit.Denied, "a state directory that others may write", root, "acme", "ops", "f")
 }
 
 func TestCheckPrivate(t *testing.T) {
@@ -204,20 +185,14 @@ func TestAlive(t *testing.T) {
 	if !r.Alive() {
 		t.Fatal("this process is not alive")
 	}
-	tests := []struct {
-		name   string
-		change func(*Record)
-	}{
-		{"a later process of the same number", func(r *Record) { r.StartTicks++ }},
-		{"before a reboot", func(r *Record) { r.BootID = "other" }},
-		{"no such process", func(r *Record) { r.PID = 1 << 30 }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			c := r
-			tt.change(&c)
-			assert.False(t, c.Alive(), "counts as alive")
-		})
+	for name, change := range map[string]func(*Record){
+		"a later process of the same number": func(r *Record) { r.StartTicks++ },
+		"before a reboot":                    func(r *Record) { r.BootID = "other" },
+		"no such process":                    func(r *Record) { r.PID = 1 << 30 },
+	} {
+		c := r
+		change(&c)
+		assert.False(t, c.Alive(), name, "counts as alive")
 	}
 }
 

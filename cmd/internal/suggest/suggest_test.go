@@ -21,9 +21,7 @@ func TestNear(t *testing.T) {
 		{"", nil},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Slice(t, Near(tt.name, known), tt.want)
-		})
+		assert.Slice(t, Near(tt.name, known), tt.want, tt.name)
 	}
 }
 
