@@ -7,7 +7,6 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // What another writes between the open of a file and the first line appended to
@@ -16,14 +15,11 @@ func TestAppendToWhatOthersWrite(t *testing.T) {
 	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, false)
 	addr := w.remoteWorkspace("ops", r, "mode: canonical", "")
-	other := func(content string) {
-		assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("f"), []byte(content)))
-	}
-	other("1")
+	r.theirs(t, "f", "1")
 	w.mount(addr, "mnt")
 	f, err := os.OpenFile(w.path("mnt/f"), os.O_WRONLY|os.O_APPEND, 0)
 	assert.OK(t, err)
-	other("22")
+	r.theirs(t, "f", "22")
 	for range 2 {
 		assert.Is(t, assert.ErrOf(f.WriteString("a")), nil)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -57,14 +58,16 @@ func dry(t *testing.T, words ...string) (seen, error) {
 	return got, newApp(all, io.Discard, io.Discard).RunContext(context.Background(), in.words())
 }
 
-// synopses are all command lines that the help shows, with flags as a person
-// may write them: each is tried with its flags in every place.
-var synopses = []struct {
+type commandLine struct {
 	command string
 	args    []string
 	flags   [][]string
 	want    map[string]string
-}{
+}
+
+// synopses are all command lines that the help shows, with flags as a person
+// may write them: each is tried with its flags in every place.
+var synopses = []commandLine{
 	{"exec", []string{"@acme/ops", "make"}, [][]string{{"--turn", "7"}, {"--timeout=5s"}, {"--trust"}},
 		map[string]string{"turn": "7", "timeout": "5s", "trust": "true"}},
 	{"mount", []string{"@acme/ops", "/mnt/ws"}, [][]string{{"--read-only"}, {"--mount", "at=/x,source=@a/b,mode=read-only"}, {"--stop-timeout=5s"}},
@@ -155,13 +158,8 @@ func TestFlagsInEveryOrder(t *testing.T) {
 				if err != nil || got.command != s.command || !slices.Equal(got.args, s.args) {
 					t.Fatalf("%q: got %+v, %v", line, got, err)
 				}
-				for name, want := range s.want {
-					if got.flags[name] != want {
-						t.Fatalf("%q: --%s is %q, want %q", line, name, got.flags[name], want)
-					}
-				}
-				if len(got.flags) != len(s.want) {
-					t.Fatalf("%q: more flags than given: %v", line, got.flags)
+				if !maps.Equal(got.flags, s.want) {
+					t.Fatalf("%q: got the flags %v, want %v", line, got.flags, s.want)
 				}
 			}
 		})
@@ -171,14 +169,7 @@ func TestFlagsInEveryOrder(t *testing.T) {
 // Every command has a synopsis above, so that a new one cannot be forgotten.
 func TestEveryCommandHasASynopsis(t *testing.T) {
 	eachCommand("", commands(), func(name string, c *cli.Command) {
-		if len(c.Subcommands) == 0 && !slices.ContainsFunc(synopses, func(s struct {
-			command string
-			args    []string
-			flags   [][]string
-			want    map[string]string
-		}) bool {
-			return s.command == name
-		}) {
+		if len(c.Subcommands) == 0 && !slices.ContainsFunc(synopses, func(s commandLine) bool { return s.command == name }) {
 			t.Errorf("no synopsis of %s", name)
 		}
 	})
@@ -244,15 +235,13 @@ func TestCommandLineRefusals(t *testing.T) {
 		{"a terminal's control characters", []string{"pu\x1b[31mll"}, "no command", ""},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var out, errOut bytes.Buffer
-			code := run(context.Background(), tt.words, &out, &errOut)
-			what, hint, _ := strings.Cut(errOut.String(), "\n")
-			if code != exit.Usage || !strings.Contains(what, tt.says) || !strings.HasPrefix(hint, "hint: ") || !strings.Contains(hint, tt.hint) {
-				t.Errorf("got exit %d\n%s", code, errOut.String())
-			}
-			assert.False(t, strings.ContainsAny(errOut.String(), "\x1b"), "a control character reached the terminal")
-		})
+		var out, errOut bytes.Buffer
+		code := run(context.Background(), tt.words, &out, &errOut)
+		what, hint, _ := strings.Cut(errOut.String(), "\n")
+		if code != exit.Usage || !strings.Contains(what, tt.says) || !strings.HasPrefix(hint, "hint: ") || !strings.Contains(hint, tt.hint) {
+			t.Errorf("%s: got exit %d\n%s", tt.name, code, errOut.String())
+		}
+		assert.False(t, strings.ContainsAny(errOut.String(), "\x1b"), tt.name, "a control character reached the terminal")
 	}
 }
 
@@ -269,10 +258,9 @@ func TestDoubleDashEndsFlags(t *testing.T) {
 	}
 }
 
+// `help COMMAND` says what `COMMAND --help` says, wherever --help stands.
 func TestHelp(t *testing.T) {
-	lines := [][]string{nil, {"--help"}, {"registry"}, {"registry", "-h"}, {"-h", "mount"}, {"mount", "x", "--help"}}
-	eachCommand("", commands(), func(name string, _ *cli.Command) { lines = append(lines, append(strings.Fields(name), "--help")) })
-	for _, words := range lines {
+	said := func(words ...string) string {
 		var out, errOut bytes.Buffer
 		if code := run(context.Background(), words, &out, &errOut); code != exit.Done || out.Len() < 100 || errOut.Len() > 0 {
 			t.Errorf("%q: exit %d, %d bytes, %s", words, code, out.Len(), errOut.String())
@@ -281,25 +269,14 @@ func TestHelp(t *testing.T) {
 		if strings.Contains(out.String(), "`FILE") || strings.Contains(out.String(), "%!") {
 			t.Errorf("%q: not formatted:\n%s", words, out.String())
 		}
-	}
-}
-
-// `help COMMAND` says what `COMMAND --help` says.
-func TestHelpCommand(t *testing.T) {
-	said := func(words ...string) string {
-		var out, errOut bytes.Buffer
-		if code := run(context.Background(), words, &out, &errOut); code != exit.Done || errOut.Len() > 0 {
-			t.Errorf("%q: exit %d, %s", words, code, errOut.String())
-		}
 		return out.String()
 	}
-	lines := [][]string{nil}
-	eachCommand("", commands(), func(name string, _ *cli.Command) { lines = append(lines, strings.Fields(name)) })
-	for _, words := range lines {
-		got, want := said(append([]string{"help"}, words...)...), said(append(slices.Clone(words), "--help")...)
-		assert.Equal(t, got, want, "help of", words)
+	same := map[string]string{"": "--help", "registry": "help registry", "registry -h": "help registry",
+		"-h mount": "help mount", "mount x --help": "help mount", "help unmount": "help umount", "help": "--help"}
+	eachCommand("", commands(), func(name string, _ *cli.Command) { same["help "+name] = name + " --help" })
+	for a, b := range same {
+		assert.Equal(t, said(strings.Fields(a)...), said(strings.Fields(b)...), a, "is not", b)
 	}
-	assert.Equal(t, said("help", "unmount"), said("umount", "--help"), "help of an alias")
 }
 
 func TestVersion(t *testing.T) {
@@ -312,37 +289,20 @@ func TestVersion(t *testing.T) {
 }
 
 func TestParseMount(t *testing.T) {
-	tests := []struct {
-		spec string
-		want string
-		bad  bool
-	}{
-		{"at=/x,source=@a/b", "/x @a/b read-write false", false},
-		{"source=@a/b,at=/x/y,mode=read-only,optional", "/x/y @a/b read-only true", false},
-		{"at=/x,source=./lib,optional=false", "/x ./lib read-write false", false},
-		{"at=/x,source=/srv/lib", "/x /srv/lib read-write false", false},
-		{"at=x,source=@a/b", "", true},
-		{"at=/x", "", true},
-		{"at=/,source=@a/b", "", true},
-		{"at=/a/../x,source=@a/b", "", true},
-		{"at=/a\nb,source=@a/b", "", true},
-		{"at=/.wsmount/x,source=@a/b", "", true},
-		{"at=/" + strings.Repeat("n", 256) + ",source=@a/b", "", true},
-		{"at=/x,source=@a/b,at=/y", "", true},
-		{"at=/x,source=@a/b,mode=ro", "", true},
-		{"at=/x,source=@a/b,readonly", "", true},
-		{"", "", true},
+	for spec, want := range map[string]string{
+		"at=/x,source=@a/b":                           "/x @a/b read-write false",
+		"source=@a/b,at=/x/y,mode=read-only,optional": "/x/y @a/b read-only true",
+		"at=/x,source=./lib,optional=false":           "/x ./lib read-write false",
+		"at=/x,source=/srv/lib":                       "/x /srv/lib read-write false",
+	} {
+		m, err := parseMount(spec)
+		assert.Is(t, err, nil, spec)
+		assert.Equal(t, fmt.Sprint(m.At, " ", m.Source.Value, " ", m.Mode, " ", m.Optional), want, spec)
 	}
-	for _, tt := range tests {
-		t.Run(tt.spec, func(t *testing.T) {
-			m, err := parseMount(tt.spec)
-			if (err != nil) != tt.bad {
-				t.Fatalf("got %v", err)
-			}
-			if got := fmt.Sprint(m.At, " ", m.Source.Value, " ", m.Mode, " ", m.Optional); !tt.bad && got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
+	for _, spec := range []string{"at=x,source=@a/b", "at=/x", "at=/,source=@a/b", "at=/a/../x,source=@a/b", "at=/a\nb,source=@a/b",
+		"at=/.wsmount/x,source=@a/b", "at=/" + strings.Repeat("n", 256) + ",source=@a/b", "at=/x,source=@a/b,at=/y",
+		"at=/x,source=@a/b,mode=ro", "at=/x,source=@a/b,readonly", ""} {
+		assert.True(t, assert.ErrOf(parseMount(spec)) != nil, spec, "is refused")
 	}
 }
 

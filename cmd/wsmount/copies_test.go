@@ -2,15 +2,16 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +22,6 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
-	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -53,6 +53,28 @@ func serve(t *testing.T, repository bool) *remote {
 	t.Cleanup(func() { s.Close() })
 	assert.OK(t, err)
 	return r
+}
+
+const ops = "@acme/ops"
+
+// mountFiles mounts @acme/ops, which lies in a store of files.
+func mountFiles(t *testing.T, sync string, flags ...string) (*world, *remote) {
+	t.Helper()
+	return mountRemote(t, false, sync, flags)
+}
+
+// mountRepository mounts @acme/ops, which lies in a remote with branches.
+func mountRepository(t *testing.T, sync string, flags ...string) (*world, *remote) {
+	t.Helper()
+	return mountRemote(t, true, sync, flags)
+}
+
+func mountRemote(t *testing.T, repository bool, sync string, flags []string) (*world, *remote) {
+	t.Helper()
+	tier.RequireFUSE(t)
+	w, r := newWorld(t), serve(t, repository)
+	w.mount(append([]string{w.remoteWorkspace("ops", r, sync, ""), "mnt"}, flags...)...)
+	return w, r
 }
 
 // remoteWorkspace registers @acme/<name>, which lies in the store. sync is the
@@ -94,61 +116,74 @@ func (w *world) event(code exit.Code, args ...string) (res control.EventResult) 
 	return res
 }
 
-// followEvents follows the events of the mount; await waits for one of each
-// name.
-func (w *world) followEvents() (await func(names ...string) map[string]lifecycle.Event) {
+// A follower runs `wsmount event --follow`.
+type follower struct {
+	*exec.Cmd
+	w      *world
+	errOut bytes.Buffer
+	events chan lifecycle.Event
+}
+
+func (w *world) follow() *follower {
 	w.t.Helper()
-	cmd := w.command("event", "mnt", "--follow")
-	out, err := cmd.StdoutPipe()
+	f := &follower{Cmd: w.command("event", "mnt", "--follow"), w: w, events: make(chan lifecycle.Event, 1000)}
+	f.Stderr = &f.errOut
+	out, err := f.StdoutPipe()
 	assert.OK(w.t, err)
-	assert.OK(w.t, cmd.Start())
-	w.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	events := make(chan lifecycle.Event, 1000)
+	assert.OK(w.t, f.Start())
+	w.t.Cleanup(func() { f.Process.Kill(); f.Cmd.Wait() })
 	go func() {
-		defer close(events)
+		defer close(f.events)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			var e lifecycle.Event
 			if json.Unmarshal(lines.Bytes(), &e) == nil {
-				events <- e
+				f.events <- e
 			}
 		}
 	}()
-	for poke := time.Tick(50 * time.Millisecond); ; {
-		select {
-		case <-events:
-			return func(names ...string) map[string]lifecycle.Event { return awaitEvents(w.t, events, names) }
-		case <-poke: // until it listens
-			w.ok("event", "mnt", "tool-call")
-		}
-	}
+	return f
 }
 
-func awaitEvents(t *testing.T, events <-chan lifecycle.Event, names []string) map[string]lifecycle.Event {
-	t.Helper()
-	got := map[string]lifecycle.Event{}
-	for end := time.After(hangs); ; {
+// await waits for an event. Until it comes, poke is called: nobody may listen yet.
+func (f *follower) await(what string, poke func(), is func(lifecycle.Event) bool) {
+	f.w.t.Helper()
+	end, again := time.After(hangs), time.Tick(50*time.Millisecond)
+	for {
 		select {
-		case e := <-events:
-			if slices.Contains(names, e.Name) {
-				got[e.Name] = e
+		case e := <-f.events:
+			if is(e) {
+				return
 			}
-			if len(got) == len(names) {
-				return got
-			}
+		case <-again:
+			poke()
 		case <-end:
-			t.Fatalf("of the events %q only %v came", names, got)
+			f.w.t.Fatalf("no event: %s", what)
 		}
 	}
 }
 
-const perTurn = "mode: pull-push"
+// listens waits until the follower gets what happens.
+func (f *follower) listens() {
+	f.w.t.Helper()
+	f.await("any", func() { f.w.ok("event", "mnt", "tool-call") }, func(e lifecycle.Event) bool { return e.Name != "" })
+}
+
+// wait waits for the end of the program, whose output has been read by then.
+func (f *follower) wait() error {
+	for range f.events {
+	}
+	return f.Cmd.Wait()
+}
+
+const (
+	perTurn = "mode: pull-push"
+	byHand  = "mode: pull-push, pull: {on: manual}, commit: {on: manual}, push: {on: manual}"
+)
 
 // Changes stay here until the turn ends; what others change comes at the next
 // opening, never into a turn.
 func TestTurnsCommit(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
+	w, r := mountFiles(t, perTurn)
 	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t1", "--var", "conversationId=c1")
 	w.write("mnt/docs/plan", "one")
 	w.write("mnt/scratch.local", "never sent")
@@ -163,13 +198,11 @@ func TestTurnsCommit(t *testing.T) {
 		t.Errorf("after the turn the store has:\n%s", got)
 	}
 	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t2")
-	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("docs/theirs"), []byte("x")))
+	r.theirs(t, "docs/theirs", "x")
 	w.event(exit.Done, "event", "mnt", "workspace-open")
-	if _, err := os.Stat(w.path("mnt/docs/theirs")); err == nil {
-		t.Error("a pull changed the tree within a turn")
-	}
+	assert.Is(t, assert.ErrOf(os.Stat(w.path("mnt/docs/theirs"))), fs.ErrNotExist, "within the turn")
 	assert.Equal(t, w.event(exit.Done, "event", "mnt", "turn-end").Pulled, 1, "the pull that was put off")
-	assert.Is(t, assert.ErrOf(os.Stat(w.path("mnt/docs/theirs"))), nil, "after the turn")
+	assert.Equal(t, w.read("mnt/docs/theirs"), "x", "after the turn")
 	w.write("mnt/docs/late", "at unmount")
 	w.ok("umount", "mnt")
 	assert.Contains(t, r.dump(t), `"docs/late"`, "after the unmount the store has")
@@ -181,13 +214,13 @@ func TestStorageEvents(t *testing.T) {
 	w, r := newWorld(t), serve(t, true)
 	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: each-write, batch_window_ms: 0, message_template: \"{{operator}}: {{summary}}\"}, push: {on: per-commit}",
 		"identity: {name: Bob, email: bob@acme.test}\n"), "mnt")
-	events := w.followEvents()
+	f := w.follow()
+	f.listens()
 	w.write("mnt/a", "1")
-	e := events("write", "storage-commit-completed", "storage-push-completed")
 	for _, name := range []string{"storage-commit-completed", "storage-push-completed"} {
-		if p := e[name].Payload; p["storageId"] != "@acme/ops" || p["ref"] == "" {
-			t.Errorf("%s: got %+v", name, e[name])
-		}
+		f.await(name, func() {}, func(e lifecycle.Event) bool {
+			return e.Name == name && e.Payload["storageId"] == ops && e.Payload["ref"] != ""
+		})
 	}
 	commits, err := r.Log(t.Context())
 	if err != nil || len(commits) != 1 || commits[0].Message != "Bob: update a" || commits[0].Author.Email != "bob@acme.test" {
@@ -197,9 +230,7 @@ func TestStorageEvents(t *testing.T) {
 
 // commit, pull and push by hand, whatever the policy's time for them.
 func TestSyncByHand(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, true)
-	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, pull: {on: manual}, commit: {on: manual}, push: {on: manual}", ""), "mnt")
+	w, r := mountRepository(t, byHand)
 	w.write("mnt/a", "1")
 	assert.Equal(t, w.event(exit.Done, "event", "mnt", "turn-end").Committed, 0, "an event commits what is manual")
 	if got := w.event(exit.Done, "commit", "mnt", "-m", "by hand"); got.Committed != 1 || got.Revision == "" || got.Pushed != 0 {
@@ -210,7 +241,7 @@ func TestSyncByHand(t *testing.T) {
 	if err != nil || len(commits) != 1 || commits[0].Message != "by hand" {
 		t.Errorf("commits: got %+v, %v", commits, err)
 	}
-	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("b"), []byte("theirs")))
+	r.theirs(t, "b", "theirs")
 	w.write("mnt/c", "unsaved")
 	if got := w.run("pull", "mnt"); got.code != exit.Failed || !strings.Contains(got.errOut, "put off") {
 		t.Errorf("a pull with changes: got %+v", got)
@@ -222,9 +253,7 @@ func TestSyncByHand(t *testing.T) {
 	if p := w.status().Parts[0]; p.Unsaved.Names != 0 || !p.Copy.Unpushed {
 		t.Errorf("after the commit: got %+v, %+v", p.Unsaved, p.Copy)
 	}
-	if got, err := os.ReadFile(w.path("mnt/b")); err != nil || string(got) != "theirs" {
-		t.Errorf("pulled: got %q, %v", got, err)
-	}
+	assert.Equal(t, w.read("mnt/b"), "theirs", "pulled")
 	// manual: what is unsaved is nobody's wish to send, but somebody should know
 	w.write("mnt/d", "unsaved")
 	w.write("mnt/e", "unsaved")
@@ -237,18 +266,14 @@ func TestSyncByHand(t *testing.T) {
 // What an unmount leaves unsent, it says, conflicts too; where all is sent it
 // says nothing.
 func TestUmountTellsWhatStays(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	addr := w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: manual}", "")
-	w.mount(addr, "mnt")
+	w, r := mountFiles(t, perTurn+", conflict: {policy: manual}")
 	w.write("mnt/f", "base")
 	assert.Equal(t, w.ok("umount", "mnt"), "", "all is sent, and umount")
-	w.mount(addr, "mnt")
-	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")))
+	w.mount(ops, "mnt")
+	r.theirs(t, "f", "theirs")
 	w.write("mnt/f", "ours")
 	w.event(exit.Conflict, "event", "mnt", "turn-end")
-	syscall.Kill(w.status().PID, syscall.SIGKILL)
-	eventually(t, "the daemon's end", func() bool { return w.status().State == control.Dead })
+	w.killed()
 	o := w.run("umount", "mnt", "--json")
 	var res control.UnmountResult
 	if err := json.Unmarshal([]byte(o.out), &res); err != nil || o.code != exit.Unsafe || !res.Unmounted || !strings.Contains(o.out, `"unsent": 1`) || !strings.Contains(o.out, `"conflicts": 1`) {
@@ -257,9 +282,7 @@ func TestUmountTellsWhatStays(t *testing.T) {
 }
 
 func TestHistoryByHand(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
+	w, _ := mountFiles(t, perTurn)
 	w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId=t1")
 	w.write("mnt/d/f", "one\n")
 	w.event(exit.Done, "event", "mnt", "turn-end")
@@ -267,7 +290,7 @@ func TestHistoryByHand(t *testing.T) {
 	list := func(args ...string) []cache.Version {
 		t.Helper()
 		var log control.LogResult
-		assert.OK(t, json.Unmarshal([]byte(w.ok(append([]string{"log", "--json"}, args...)...)), &log))
+		w.asJSON(&log, append([]string{"log"}, args...)...)
 		return log.Versions
 	}
 	eventually(t, "the content to be kept", func() bool { v := list("mnt", "d", "--turn", "t1"); return len(v) > 0 && v[0].Kept })
@@ -279,13 +302,9 @@ func TestHistoryByHand(t *testing.T) {
 	assert.Contains(t, w.ok("diff", "mnt", "d/f", first), "-one\n+two\n", "diff")
 	checkWidth(t, w.ok("log", w.path("mnt/d/f")))
 	assert.Contains(t, w.ok("restore", "mnt", "d/f", "--to", "turn:t1", "--dry-run"), "would restore d/f", "dry run")
-	if got, _ := os.ReadFile(w.path("mnt/d/f")); string(got) != "two\n" {
-		t.Errorf("after a dry run: %q", got)
-	}
+	assert.Equal(t, w.read("mnt/d/f"), "two\n", "after a dry run")
 	w.ok("restore", w.path("mnt/d"), "f", "--to", first)
-	if got, _ := os.ReadFile(w.path("mnt/d/f")); string(got) != "one\n" {
-		t.Errorf("restored: %q", got)
-	}
+	assert.Equal(t, w.read("mnt/d/f"), "one\n", "restored")
 	w.refused(exit.Unresolvable, "no such version", "restore", "mnt", "d/f", "--to", "99999")
 
 	// What changes between turns follows the last one, and is not of it.
@@ -306,9 +325,7 @@ func TestHistoryByHand(t *testing.T) {
 // The states of the past have one spelling for diff and restore, and lead
 // through the whole tree.
 func TestStatesByHand(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
+	w, _ := mountFiles(t, perTurn)
 	turn := func(id string, change func()) {
 		t.Helper()
 		w.event(exit.Done, "event", "mnt", "turn-start", "--var", "turnId="+id, "--var", "conversationId=c"+id)
@@ -339,9 +356,7 @@ func TestStatesByHand(t *testing.T) {
 		t.Errorf("what had another name: got %+v", got)
 	}
 	var log control.LogResult
-	if err := json.Unmarshal([]byte(w.ok("log", "mnt", "made", "--json")), &log); err != nil || len(log.Versions) == 0 {
-		t.Fatalf("log: got %+v, %v", log, err)
-	}
+	w.asJSON(&log, "log", "mnt", "made")
 	id := log.Versions[0].ID
 	got := w.run("restore", "mnt", "d/f", "--to", id)
 	if got.code != exit.Usage || !strings.Contains(got.errOut, "is of made, not of d/f") || !strings.Contains(got.errOut, "wsmount restore "+w.path("mnt")+" made --to "+id) {
@@ -349,9 +364,7 @@ func TestStatesByHand(t *testing.T) {
 	}
 
 	w.ok("restore", "mnt", ".", "--to", "turn:2", "--before")
-	if got, want := w.files("mnt"), "a: one\nd/f: one\nplan: plan\n"; got != want {
-		t.Errorf("restored:\n%swant\n%s", got, want)
-	}
+	assert.Equal(t, w.files("mnt"), "a: one\nd/f: one\nplan: plan\n", "restored")
 	assert.Equal(t, w.ok("diff", "mnt", ".", "turn:1"), "", "after the restore the diff")
 }
 
@@ -454,27 +467,28 @@ func TestWriteBackIsGranted(t *testing.T) {
 	w.refused(exit.Denied, "does not grant write-back", "mount", addr, "mnt", "--write-back")
 	w.config("allow_write_back: [ \"@acme/*\" ]\n")
 	w.mount(addr, "mnt", "--write-back")
-	if _, err := os.ReadDir(w.path("mnt")); err != nil { // what the root holds is asked for once
-		t.Fatal(err)
-	}
-	assert.OK(t, r.Cut(t.Context(), true))
+	w.listRoot()
+	r.cut(t)
 	w.write("mnt/a", "1") // returns although nobody answers
 	if p := w.status().Parts[0]; !p.Copy.WriteBack || p.Unsaved.Files != 1 {
 		t.Errorf("status: got %+v, %+v", p.Copy, p.Unsaved)
 	}
-	assert.OK(t, r.Connect(t.Context()))
-	eventually(t, "the change to arrive", func() bool { return strings.Contains(r.dump(t), `"a"`) })
+	r.connect(t)
+	eventually(t, "the change to arrive", func() bool { return r.pushed(t, "a") })
+}
+
+// listRoot asks for what the root holds, which is asked for once.
+func (w *world) listRoot() {
+	w.t.Helper()
+	assert.OK(w.t, assert.ErrOf(os.ReadDir(w.path("mnt"))))
 }
 
 // A store that does not answer keeps an unmount from being safe; what was not
 // sent is found, exported, and sent later.
 func TestUnsentIsNotLost(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	addr := w.remoteWorkspace("ops", r, perTurn, "")
-	w.mount(addr, "mnt")
+	w, r := mountFiles(t, perTurn)
 	w.write("mnt/d/f", "precious")
-	assert.OK(t, r.Cut(t.Context(), true))
+	r.cut(t)
 	if got := w.run("umount", "mnt", "--timeout", "500ms"); got.code != exit.Unsafe {
 		t.Fatalf("umount: got %+v", got)
 	}
@@ -487,43 +501,36 @@ func TestUnsentIsNotLost(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(into, "d/f")); err != nil || string(got) != "precious" {
 		t.Errorf("the export in %q: %q, %v", into, got, err)
 	}
-	if out := w.ok("status", "--all"); !strings.Contains(out, "d/f") || !strings.Contains(out, addr) {
+	if out := w.ok("status", "--all"); !strings.Contains(out, "d/f") || !strings.Contains(out, ops) {
 		t.Errorf("status --all: got %s", out)
 	}
 	checkWidth(t, w.ok("recover"))
-	w.refused(exit.Unsafe, "another working copy", "mount", addr, "mnt", "--working-copy", "second")
-	w.ok("recover", "export", addr, "saved")
-	if got, err := os.ReadFile(w.path("saved/d/f")); err != nil || string(got) != "precious" {
-		t.Errorf("recover export: %q, %v", got, err)
-	}
-	if o := w.run("recover", "upload", addr, "--timeout", "1s"); o.code != exit.Unreachable || !strings.Contains(o.errOut, "not all was sent in time: ") ||
+	w.refused(exit.Unsafe, "another working copy", "mount", ops, "mnt", "--working-copy", "second")
+	w.ok("recover", "export", ops, "saved")
+	assert.Equal(t, w.read("saved/d/f"), "precious", "recover export")
+	if o := w.run("recover", "upload", ops, "--timeout", "1s"); o.code != exit.Unreachable || !strings.Contains(o.errOut, "not all was sent in time: ") ||
 		!strings.Contains(o.errOut, "another `wsmount recover upload`") {
 		t.Errorf("recover upload without the store: got %+v", o)
 	}
-	assert.OK(t, r.Connect(t.Context()))
-	assert.Equal(t, w.event(exit.Done, "recover", "upload", addr).Committed, 2, "recover upload")
+	r.connect(t)
+	assert.Equal(t, w.event(exit.Done, "recover", "upload", ops).Committed, 2, "recover upload")
 	assert.Contains(t, r.dump(t), `"d/f"`, "the store has")
 	assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
 
-	w.ok("mount", addr, "mnt", "--working-copy", "second") // which the address means, too
-	if _, err := os.ReadDir(w.path("mnt")); err != nil {   // what the root holds is asked for once
-		t.Fatal(err)
-	}
+	w.ok("mount", ops, "mnt", "--working-copy", "second") // which the address means, too
+	w.listRoot()
 	assert.OK(t, r.Cut(t.Context(), false))
 	w.write("mnt/second", "x")
 	w.killed()
 	w.run("umount", "mnt")
-	assert.OK(t, r.Connect(t.Context()))
-	assert.Equal(t, w.event(exit.Done, "recover", "upload", addr).Committed, 1, "recover upload of a named one")
+	r.connect(t)
+	assert.Equal(t, w.event(exit.Done, "recover", "upload", ops).Committed, 1, "recover upload of a named one")
 }
 
 // What a halt keeps from the store is not waited for where another mount namespace
 // keeps the mount, and what umount says to do then is what helps.
 func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	addr := w.remoteWorkspace("ops", r, perTurn, "")
-	w.mount(addr, "mnt")
+	w, r := mountFiles(t, perTurn)
 	for i := range 30 {
 		w.write(fmt.Sprint("mnt/f", i), "x")
 	}
@@ -533,9 +540,7 @@ func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
 	}
 	w.event(exit.Unsafe, "event", "mnt", "turn-end")
 	for file, want := range map[string]string{"README": "STOPPED NOW", "errors.log": cache.ErrMassDelete.Error(), "unsent": "f0"} {
-		if got, err := os.ReadFile(w.path("mnt/.wsmount/" + file)); err != nil || !strings.Contains(string(got), want) {
-			t.Errorf("%s: got %s, %v", file, got, err)
-		}
+		assert.Contains(t, w.read("mnt/.wsmount/"+file), want, file)
 	}
 	assert.Contains(t, w.ok("status"), " halted", "status")
 	old := w.status().PID
@@ -544,25 +549,20 @@ func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
 
 	end()
 	eventually(t, "the daemon to end", func() bool { return !alive(old) })
-	w.mount(addr, "mnt")
+	w.mount(ops, "mnt")
 	w.event(exit.Done, "commit", "--confirm", "mnt")
-	if got := strings.Count(r.dump(t), "\"f"); got != 5 {
-		t.Errorf("the store has %d files, want 5:\n%s", got, r.dump(t))
-	}
-	w.ok("umount", "mnt")
+	assert.Equal(t, strings.Count(r.dump(t), "\"f"), 5, "files of the store", r.dump(t))
 }
 
 // A conflict waits under the policy manual, can be looked at from both sides,
 // and ends as a person says.
 func TestConflictsByHand(t *testing.T) {
-	tier.RequireFUSE(t)
 	for keep, want := range map[string]string{"--ours": "ours", "--theirs": "theirs", "--file": "merged"} {
 		t.Run(keep, func(t *testing.T) {
-			w, r := newWorld(t), serve(t, false)
-			w.mount(w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: manual}", ""), "mnt")
+			w, r := mountFiles(t, perTurn+", conflict: {policy: manual}")
 			w.write("mnt/f", "base")
 			w.event(exit.Done, "event", "mnt", "turn-end")
-			assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")))
+			r.theirs(t, "f", "theirs")
 			w.write("mnt/f", "ours")
 			if got := w.event(exit.Conflict, "event", "mnt", "turn-end"); got.Conflicts != 1 || !slices.Equal(got.ConflictPaths, []string{"@acme/ops/f"}) {
 				t.Errorf("turn-end: got %+v", got)
@@ -589,24 +589,20 @@ func TestConflictsByHand(t *testing.T) {
 			}
 			w.ok(args...)
 			w.event(exit.Done, "event", "mnt", "turn-end")
-			if got, err := os.ReadFile(w.path("mnt/f")); err != nil || string(got) != want {
-				t.Errorf("resolved: got %q, %v; want %q", got, err, want)
-			}
+			assert.Equal(t, w.read("mnt/f"), want, "resolved")
 		})
 	}
 }
 
 // A name that is in the mount comes before the same name outside of it.
 func TestPathsBelowTheFirstArgument(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
+	w, _ := mountFiles(t, perTurn)
 	w.write("mnt/d/f", "x")
 	w.event(exit.Done, "event", "mnt", "turn-end")
 	paths := func(args ...string) (paths string) {
 		t.Helper()
 		var log control.LogResult
-		assert.OK(t, json.Unmarshal([]byte(w.ok(append([]string{"log", "--json"}, args...)...)), &log))
+		w.asJSON(&log, append([]string{"log"}, args...)...)
 		for _, v := range log.Versions {
 			paths += v.Path + " "
 		}
@@ -623,12 +619,10 @@ func TestPathsBelowTheFirstArgument(t *testing.T) {
 // What was resolved by itself is told once, and not as an error that a program
 // would have got.
 func TestResolvedConflictIsToldOnce(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	w.mount(w.remoteWorkspace("ops", r, perTurn+", conflict: {policy: split-conflicts}", ""), "mnt")
+	w, r := mountFiles(t, perTurn+", conflict: {policy: split-conflicts}")
 	w.write("mnt/f", "base")
 	w.event(exit.Done, "event", "mnt", "turn-end")
-	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs")))
+	r.theirs(t, "f", "theirs")
 	w.write("mnt/f", "ours")
 	w.run("event", "mnt", "turn-end")
 	eventually(t, "the conflict", func() bool { return len(w.status().Parts[0].Recent) > 0 })
@@ -636,10 +630,9 @@ func TestResolvedConflictIsToldOnce(t *testing.T) {
 	if p.Errors != 1 || len(p.Recent) != 1 || p.Recent[0].Errno != "" || p.Recent[0].Path != "f" || !strings.Contains(p.Recent[0].Error, "modified locally and on the remote") {
 		t.Errorf("status: %d errors, %+v", p.Errors, p.Recent)
 	}
-	log, err := os.ReadFile(w.path("mnt/.wsmount/errors.log"))
-	if err != nil || strings.Count(string(log), "\n") != 1 || !strings.Contains(string(log), `"f": "modified locally and on the remote`) {
-		t.Errorf("errors.log: %q, %v", log, err)
-	}
+	log := w.read("mnt/.wsmount/errors.log")
+	assert.Contains(t, log, `"f": "modified locally and on the remote`)
+	assert.Equal(t, strings.Count(log, "\n"), 1, "lines")
 }
 
 // An event to the parent reaches a workspace inside it too, one to a path only
@@ -661,19 +654,22 @@ func TestEventsReachSubWorkspaces(t *testing.T) {
 		t.Errorf("to all: got %+v", got)
 	}
 	var log control.LogResult
-	if err := json.Unmarshal([]byte(w.ok("log", w.path("mnt/lib"), "--json")), &log); err != nil || len(log.Versions) != 2 || !strings.HasPrefix(log.Versions[0].Path, "lib/") {
-		t.Errorf("log of the inner: got %+v, %v", log.Versions, err)
+	w.asJSON(&log, "log", w.path("mnt/lib"))
+	if len(log.Versions) != 2 || !strings.HasPrefix(log.Versions[0].Path, "lib/") {
+		t.Errorf("log of the inner: got %+v", log.Versions)
 	}
 }
 
-// A mount that is taken away by another sends what is unsaved before it ends.
+// A mount that is taken away by another sends what is unsaved before it ends, and
+// leaves no record of itself.
 func TestUnmountByAnotherDrains(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	w.mount(w.remoteWorkspace("ops", r, perTurn, ""), "mnt")
+	w, r := mountFiles(t, perTurn)
 	w.write("mnt/a", "1")
 	pid := w.status().PID
 	assert.OK(t, mountpoint.Unmount(w.path("mnt"), false))
 	eventually(t, "the daemon to end", func() bool { return !alive(pid) })
-	assert.Contains(t, r.dump(t), `"a"`, "the store")
+	assert.True(t, r.pushed(t, "a"), "the store has it")
+	left, err := filepath.Glob(w.path("state/*/*/*/mount.json"))
+	assert.OK(t, err)
+	assert.Slice(t, left, nil, "records")
 }

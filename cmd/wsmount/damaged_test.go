@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,53 +10,47 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/tier"
 )
+
+// loseDatabase removes the database of the working copy.
+func (w *world) loseDatabase() (db string) {
+	w.t.Helper()
+	found, err := filepath.Glob(w.path("state/acme/ops/*/copy/names/db"))
+	assert.OK(w.t, err)
+	assert.Equal(w.t, len(found), 1, "databases", found)
+	assert.OK(w.t, os.RemoveAll(found[0]))
+	return found[0]
+}
 
 // A working copy whose database is gone, or has lost its files, is damaged, and no
 // empty one: mount and recover say what rebuilds it, and that does.
 func TestDatabaseIsGone(t *testing.T) {
-	tier.RequireFUSE(t)
-	for name, lose := range map[string]func(t *testing.T, db string){
-		"gone": func(*testing.T, string) {},
-		"empty": func(t *testing.T, db string) {
-			assert.OK(t, os.Mkdir(db, 0o700))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, r := newWorld(t), serve(t, false)
-			addr := w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: manual}", "")
-			w.mount(addr, "mnt")
+	for _, empty := range []bool{false, true} {
+		t.Run(fmt.Sprint("empty=", empty), func(t *testing.T) {
+			w, _ := mountFiles(t, "mode: pull-push, commit: {on: manual}")
 			w.write("mnt/f", "unsent")
 			w.ok("umount", "mnt")
-			found, err := filepath.Glob(w.path("state/acme/ops/*/copy/names/db"))
-			if err != nil || len(found) != 1 {
-				t.Fatalf("the database: %q, %v", found, err)
+			db := w.loseDatabase()
+			if empty {
+				assert.OK(t, os.Mkdir(db, 0o700))
 			}
-			assert.OK(t, os.RemoveAll(found[0]))
-			lose(t, found[0])
-			dir := filepath.Join(found[0], "../../..")
+			dir := filepath.Join(db, "../../..")
 			scan := "`wsmount recover --scan " + dir
-			w.refused(exit.Failed, scan, "mount", addr, "mnt")
-			w.refused(exit.Failed, scan, "recover", "export", addr, "out")
-			w.refused(exit.Failed, scan, "recover", "accept", addr)
-			if out := strings.Join(strings.Fields(w.ok("recover")), ""); !strings.Contains(out, "damaged") || !strings.Contains(out, strings.ReplaceAll(scan, " ", "")) {
-				t.Errorf("recover: got %s", out)
+			for _, args := range [][]string{{"mount", ops, "mnt"}, {"recover", "export", ops, "out"}, {"recover", "accept", ops}} {
+				w.refused(exit.Failed, scan, args...)
+			}
+			for _, want := range []string{"damaged", scan} { // lines are broken
+				assert.Contains(t, tight(w.ok("recover")), tight(want), "recover")
 			}
 			text := w.ok("recover", "--scan", dir)
-			for line := range strings.Lines(text) {
-				if line = strings.TrimRight(line, "\n"); len(line) > width && !strings.HasPrefix(line, "the old state is kept") {
-					t.Errorf("%d columns: %s", len(line), line)
-				}
-			}
-			out := strings.Join(strings.Fields(text), " ")
+			shown, kept, _ := strings.Cut(text, "the old state is kept") // in a directory with a long name
+			_, after, _ := strings.Cut(kept, "\n")
+			checkWidth(t, shown+after)
 			for _, want := range []string{"1 file has its name again", "was not sent of these is lost", "symbolic links", "empty directories", "renames, deletions"} {
-				assert.Contains(t, out, want, "recover --scan")
+				assert.Contains(t, tight(text), tight(want), "recover --scan")
 			}
-			w.mount(addr, "mnt")
-			if got, err := os.ReadFile(w.path("mnt/f")); err != nil || string(got) != "unsent" {
-				t.Errorf("after the scan: got %q, %v", got, err)
-			}
+			w.mount(ops, "mnt")
+			assert.Equal(t, w.read("mnt/f"), "unsent", "after the scan")
 			w.event(exit.Done, "commit", "mnt")
 		})
 	}
@@ -64,17 +59,10 @@ func TestDatabaseIsGone(t *testing.T) {
 // Nobody can say that all is safe of a working copy whose daemon has left no last word,
 // and that cannot be read.
 func TestUmountOfWhatCannotBeRead(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	addr := w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: manual}", "")
-	w.mount(addr, "mnt")
+	w, _ := mountFiles(t, "mode: pull-push, commit: {on: manual}")
 	w.write("mnt/f", "unsent")
 	assert.OK(t, syscall.Kill(w.status().PID, syscall.SIGKILL))
-	found, err := filepath.Glob(w.path("state/acme/ops/*/copy/names/db"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("the database: %q, %v", found, err)
-	}
-	assert.OK(t, os.RemoveAll(found[0]))
+	w.loseDatabase()
 	w.refused(exit.Unsafe, "cannot be read", "umount", "mnt")
 	assert.False(t, isMounted(w.path("mnt")), "it is mounted still")
 }

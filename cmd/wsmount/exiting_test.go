@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 )
 
@@ -45,11 +44,9 @@ func leave(how string) int {
 // signal would end that. What he wrote arrives later. A close of a program that
 // goes on waits.
 func TestEndOfAProgramWaitsForNoStore(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt", "--patience", "1h")
+	w, r := mountFiles(t, "mode: canonical", "--patience", "1h")
 	w.write("mnt/live", "1")
-	assert.OK(t, r.Cut(t.Context(), true))
+	r.cut(t)
 	w.write("new", "22")
 	live := exec.Command("cp", w.path("new"), w.path("mnt/live"))
 	assert.OK(t, live.Start())
@@ -65,7 +62,7 @@ func TestEndOfAProgramWaitsForNoStore(t *testing.T) {
 		t.Errorf("the close of a program that goes on did not wait: %v", err)
 	default:
 	}
-	assert.OK(t, r.Connect(t.Context()))
+	r.connect(t)
 	if err := <-closed; err != nil {
 		t.Error("the close:", err)
 	}

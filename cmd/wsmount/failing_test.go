@@ -42,7 +42,8 @@ func (w *world) metrics() string {
 	w.t.Helper()
 	log, err := os.ReadFile(w.status().Log)
 	assert.OK(w.t, err)
-	_, after, _ := strings.Cut(string(log), "msg=metrics address=")
+	_, after, found := strings.Cut(string(log), "msg=metrics address=")
+	assert.True(w.t, found, "the log has the address")
 	addr, _, _ := strings.Cut(after, "\n")
 	resp, err := http.Get("http://" + addr + "/metrics")
 	assert.OK(w.t, err)
@@ -67,11 +68,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 		}
 		return nil
 	}
-	log := func() string {
-		b, err := os.ReadFile(w.path("mnt/.wsmount/errors.log"))
-		assert.Is(t, err, nil)
-		return string(b)
-	}
+	log := func() string { return w.read("mnt/.wsmount/errors.log") }
 	if got := w.event(exit.Done, "event", "mnt", "workspace-open"); len(got.Failing) != 0 || failing("pull") != nil || log() != "" {
 		t.Fatalf("while all is well: got %+v, %s", got, log())
 	}
@@ -92,14 +89,13 @@ func TestGitServerThatRefuses(t *testing.T) {
 	}
 	check := func(when string, activities ...string) {
 		t.Helper()
-		out := w.ok("status", "mnt")
-		status, _ := os.ReadFile(w.path("mnt/.wsmount/status.json"))
+		out, status := w.ok("status", "mnt"), w.read("mnt/.wsmount/status.json")
 		for _, a := range activities {
 			if f := failing(a); f == nil || f.Since.IsZero() || f.Times == 0 || f.Error == "" {
 				t.Errorf("%s: status of %s: got %+v", when, a, f)
 			}
-			for where, text := range map[string]string{"failing     " + a + ", for ": out, "# " + a + " fails since ": log(), fmt.Sprintf(`"activity": %q`, a): string(status)} {
-				assert.Contains(t, text, where, when)
+			for want, text := range map[string]string{"failing     " + a + ", for ": out, "# " + a + " fails since ": log(), `"activity": "` + a + `"`: status} {
+				assert.Contains(t, text, want, when)
 			}
 		}
 		checkWidth(t, out)

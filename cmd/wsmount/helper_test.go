@@ -38,17 +38,15 @@ func TestHelperCall(t *testing.T) {
 		{name: "both", in: "umount /mnt -fl", want: "umount /mnt --force", args: "/mnt -f -l"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			command, rest, _ := strings.Cut(tt.in, " ")
-			got, err := readHelperCall(command, strings.Fields(rest))
-			if err != nil || !slices.Equal(got.words, strings.Fields(tt.want)) || got.fake != tt.fake || got.namespace != tt.namespace {
-				t.Errorf("got %+v, %v", got, err)
-			}
-			if tt.args == "" {
-				tt.args = rest
-			}
-			assert.Slice(t, got.args, strings.Fields(tt.args), "again it would be")
-		})
+		command, rest, _ := strings.Cut(tt.in, " ")
+		got, err := readHelperCall(command, strings.Fields(rest))
+		if err != nil || !slices.Equal(got.words, strings.Fields(tt.want)) || got.fake != tt.fake || got.namespace != tt.namespace {
+			t.Errorf("%s: got %+v, %v", tt.name, got, err)
+		}
+		if tt.args == "" {
+			tt.args = rest
+		}
+		assert.Slice(t, got.args, strings.Fields(tt.args), tt.name, "again it would be")
 	}
 	for _, bad := range []string{"mount @a/b /mnt -l", "umount /mnt -o ro", "mount @a/b /mnt -o", "umount /mnt -N", "mount @a/b -:"} {
 		words := strings.Fields(bad)
@@ -86,9 +84,7 @@ func TestHelperExit(t *testing.T) {
 		{"no descriptors", exit.New(exit.Failed, "x: %w", syscall.EMFILE), 2},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, helperExit(tt.err), tt.want)
-		})
+		assert.Equal(t, helperExit(tt.err), tt.want, tt.name)
 	}
 }
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
@@ -14,7 +14,7 @@ import (
 func (w *world) ownerIDs() map[string]string {
 	w.t.Helper()
 	var list struct{ Workspaces []entryJSON }
-	assert.OK(w.t, json.Unmarshal([]byte(w.ok("registry", "list", "--json")), &list))
+	w.asJSON(&list, "registry", "list")
 	ids := map[string]string{}
 	for _, e := range list.Workspaces {
 		ids[e.Address] = e.OwnerID
@@ -60,14 +60,10 @@ func TestInitThatIsRefusedLeavesNothing(t *testing.T) {
 			w.refused(exit.Denied, "two owners", "init", dir, "--id", "@me/b", "--owner-id", "ANOTHER", "--register")
 		}
 	}
-	if _, err := os.Lstat(w.path("deep")); err == nil {
-		t.Error("the directories that it made are left")
-	}
+	assert.Is(t, assert.ErrOf(os.Lstat(w.path("deep"))), fs.ErrNotExist, "the directories that it made")
 	assert.Equal(t, w.files("kept"), "file: x", "left in a directory that was there")
 	w.ok("init", "kept", "--id", "@me/b", "--register")
-	if got := w.run("init", "kept", "--id", "@me/b", "--register"); got.code != exit.Failed || !strings.Contains(got.errOut, "exists already") {
-		t.Errorf("again: %+v", got)
-	}
+	w.refused(exit.Failed, "exists already", "init", "kept", "--id", "@me/b", "--register")
 }
 
 // Why a workspace is not found is said wherever somebody asks: what was skipped
@@ -78,7 +74,6 @@ func TestWhatWasSkippedIsSaid(t *testing.T) {
 	w.mkdir("at")
 	w.config("search_path: [ " + w.path("sp") + " ]\n")
 	assert.OK(t, os.Chmod(w.path("sp/a/WORKSPACE.md"), 0o666))
-	tight := func(s string) string { return strings.Join(strings.Fields(s), "") } // lines are broken
 	said := func(text, want string) {
 		t.Helper()
 		assert.Contains(t, tight(text), tight(want), want, "is missing in", text)
@@ -96,6 +91,9 @@ func TestWhatWasSkippedIsSaid(t *testing.T) {
 	said(w.run("doctor", "@me/a").out, "note workspace "+skipped)
 }
 
+// tight is a text without its spaces, and without where its lines are broken.
+func tight(text string) string { return strings.Join(strings.Fields(text), "") }
+
 // A workspace that locks out another one is registered, with a word about it.
 func TestRegisteringSaysWhatItOverlaps(t *testing.T) {
 	w := newWorld(t)
@@ -112,8 +110,7 @@ func TestRegisteringSaysWhatItOverlaps(t *testing.T) {
 // A row of the configuration becomes the manifest that it stands for, and is in step with it.
 func TestInitFromRow(t *testing.T) {
 	w := newWorld(t)
-	w.write("home/.config/wsmount/config.yaml", "workspaces: { \"@acme/row\": { path: "+w.path("files")+", name: A row, tags: [ x ], read_only: true }, \"@acme/plain\": "+w.path("plain")+" }\n")
-	assert.OK(t, os.Chmod(w.path("home/.config/wsmount/config.yaml"), 0o600))
+	w.config("workspaces: { \"@acme/row\": { path: " + w.path("files") + ", name: A row, tags: [ x ], read_only: true }, \"@acme/plain\": " + w.path("plain") + " }\n")
 	w.mkdir("files")
 	before := w.ok("resolve", "@acme/row")
 	w.ok("init", "--from-row", "@acme/row")

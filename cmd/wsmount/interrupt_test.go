@@ -3,13 +3,13 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
-	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -21,7 +21,6 @@ func TestInterruptWhileStarting(t *testing.T) {
 	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
-	w.mkdir("mnt")
 	for pause := time.Duration(0); pause < 80*time.Millisecond; pause += tier.Pick(16*time.Millisecond, 2*time.Millisecond) {
 		cmd := w.command(addr, w.path("mnt"))
 		assert.OK(t, cmd.Start())
@@ -33,13 +32,7 @@ func TestInterruptWhileStarting(t *testing.T) {
 			w.ok("umount", "mnt")
 			continue
 		}
-		gone := func() bool {
-			table, err := mountpoint.ReadTable()
-			assert.OK(t, err)
-			_, mounted := table.At(w.path("mnt"))
-			return !mounted
-		}
-		eventually(t, "the mount to go after an interrupt at "+pause.String(), gone)
+		eventually(t, "the mount to go after an interrupt at "+pause.String(), func() bool { return !isMounted(w.path("mnt")) })
 	}
 }
 
@@ -49,8 +42,7 @@ func TestInterruptOfAStartThatHangs(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--foreground"}} {
 		w, r := newWorld(t), serve(t, false)
 		addr := w.remoteWorkspace("ops", r, perTurn, "")
-		w.mkdir("mnt")
-		assert.OK(t, r.Cut(t.Context(), true))
+		r.cut(t)
 		cmd := w.command(append([]string{"mount", addr, w.path("mnt")}, flags...)...)
 		var text strings.Builder
 		cmd.Stderr = &text
@@ -79,16 +71,10 @@ func TestUmountOfAnotherUsersMount(t *testing.T) {
 	tier.RequireFUSE(t)
 	tier.RequireRoot(t)
 	w := newWorld(t)
-	os.Chmod(filepath.Dir(filepath.Dir(w.dir)), 0o755)
-	os.Chmod(filepath.Dir(w.dir), 0o755)
-	os.Chmod(w.dir, 0o755)
+	w.openToOthers()
 	w.mount(w.workspace("notes"), "mnt")
-	cmd := w.command("umount", w.path("mnt"))
-	cmd.Env = append(cmd.Env, "WSMOUNT_STATE_DIR="+w.path("none"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	out, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != int(exit.Denied) || !strings.Contains(string(out), "by another user") {
-		t.Errorf("exit %d: %s", cmd.ProcessState.ExitCode(), out)
-	}
-	w.ok("umount", "mnt")
+	theirs := *w
+	theirs.cred = nobody
+	theirs.env = append(slices.Clone(w.env), "WSMOUNT_STATE_DIR="+w.path("none"))
+	theirs.refused(exit.Denied, "by another user", "umount", w.path("mnt"))
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -20,11 +17,8 @@ func TestList(t *testing.T) {
 	assert.Contains(t, w.ok("list"), "no workspace is known")
 	addr := w.workspace("notes")
 	w.workspace("broken")
-	manifest := w.path("broken/WORKSPACE.md")
 	w.ok(addr, "mnt")
-	text, err := os.ReadFile(manifest)
-	assert.OK(t, err)
-	assert.OK(t, os.WriteFile(manifest, []byte(strings.Replace(string(text), "name:", "tags: [ x ]\nname:", 1)), 0o600))
+	w.edit("broken/WORKSPACE.md", "name:", "tags: [ x ]\nname:")
 
 	shown := w.ok("list")
 	assert.Contains(t, shown, "  "+addr+"   local-fs  "+w.path("mnt")+"\n", shown)
@@ -35,7 +29,7 @@ func TestList(t *testing.T) {
 	assert.Equal(t, w.ok("list", "-q", "--tag", "x", "--tag", "y"), "")
 	assert.Equal(t, w.ok("list", "-q", "--owner", "you"), "")
 	var out workspacesJSON
-	assert.OK(t, json.Unmarshal([]byte(w.ok("list", "--json", "--owner", "@acme")), &out))
+	w.asJSON(&out, "list", "--owner", "@acme")
 	assert.Equal(t, len(out.Workspaces), 2)
 	got := out.Workspaces[1]
 	assert.Slice(t, got.Mountpoints, []string{w.path("mnt")}, "mountpoints")
@@ -48,8 +42,7 @@ func TestList(t *testing.T) {
 func TestFind(t *testing.T) {
 	w := newWorld(t)
 	w.workspace("notes")
-	assert.OK(t, os.MkdirAll(w.path("bad"), 0o700))
-	assert.OK(t, os.WriteFile(w.path("bad/WORKSPACE.md"), []byte("none\n"), 0o600))
+	w.write("bad/WORKSPACE.md", "none\n")
 	shown := w.ok("find", w.dir)
 	assert.Contains(t, shown, "@acme/notes", shown)
 	assert.Contains(t, shown, "! "+filepath.Join(w.dir, "bad", "WORKSPACE.md"), shown)
@@ -64,17 +57,13 @@ func TestCodeProject(t *testing.T) {
 	w := newWorld(t)
 	addr := w.workspace("app")
 	w.write("app/CODE.md", "---\nkind: code-workspace\nname: render\ncode: { sources: [ { inline: { path: main.js, content: x } } ] }\nrun: [ node, main.js ]\n---\n")
-	text, err := os.ReadFile(w.path("app/WORKSPACE.md"))
-	assert.OK(t, err)
-	w.write("app/WORKSPACE.md", strings.Replace(string(text), "name:", "code: { file: ./CODE.md }\nname:", 1))
+	w.edit("app/WORKSPACE.md", "name:", "code: { file: ./CODE.md }\nname:")
 	w.ok("registry", "accept", addr, "--yes")
 	w.mount(addr, "mnt")
 	const says = "render; it is run as: node main.js"
 	assert.Contains(t, w.ok("list"), "(code)")
 	assert.Contains(t, w.ok("list", "--json"), `"entry": "node main.js"`)
-	assert.Contains(t, w.ok("resolve", addr), says)
-	assert.Contains(t, w.ok("status", "mnt"), says)
-	readme, err := os.ReadFile(w.path("mnt/.wsmount/README"))
-	assert.OK(t, err)
-	assert.Contains(t, string(readme), says)
+	for _, out := range []string{w.ok("resolve", addr), w.ok("status", "mnt"), w.read("mnt/.wsmount/README")} {
+		assert.Contains(t, out, says)
+	}
 }

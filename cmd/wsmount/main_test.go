@@ -75,8 +75,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) leaveNothing() {
 	table, err := mountpoint.ReadTable()
 	assert.Is(w.t, err, nil)
-	for i := len(table) - 1; i >= 0; i-- {
-		if m := table[i]; mountpoint.Within(m.Path, w.dir) {
+	for _, m := range slices.Backward(table) {
+		if mountpoint.Within(m.Path, w.dir) {
 			w.t.Errorf("left mounted: %s", m.Path)
 			mountpoint.Abort(m)
 			mountpoint.Unmount(m.Path, true)
@@ -101,11 +101,35 @@ func (w *world) own(name string) {
 	}
 }
 
+// read returns what is in a file.
+func (w *world) read(name string) string {
+	w.t.Helper()
+	b, err := os.ReadFile(w.path(name))
+	assert.Is(w.t, err, nil)
+	return string(b)
+}
+
 func (w *world) write(name, text string) {
 	w.t.Helper()
 	w.mkdir(filepath.Dir(name))
 	assert.OK(w.t, os.WriteFile(w.path(name), []byte(text), 0o644))
 	w.own(name)
+}
+
+// edit replaces a text in a file.
+func (w *world) edit(name, old, replacement string) {
+	w.t.Helper()
+	w.write(name, strings.Replace(w.read(name), old, replacement, 1))
+}
+
+// nobody is a user without privilege.
+var nobody = &syscall.Credential{Uid: 65534, Gid: 65534}
+
+// openToOthers lets other users get to the world.
+func (w *world) openToOthers() {
+	for _, dir := range []string{"../..", "..", "."} {
+		os.Chmod(w.path(dir), 0o755)
+	}
 }
 
 // outcome is what a run of the program came to.
@@ -171,6 +195,17 @@ func (w *world) workspace(name string) string {
 	return "@acme/" + name
 }
 
+const notes = "@acme/notes"
+
+// mountNotes mounts a local workspace.
+func mountNotes(t *testing.T, flags ...string) *world {
+	t.Helper()
+	tier.RequireFUSE(t)
+	w := newWorld(t)
+	w.mount(append([]string{w.workspace("notes"), "mnt"}, flags...)...)
+	return w
+}
+
 // mount mounts and unmounts at the end of the test.
 func (w *world) mount(args ...string) {
 	w.t.Helper()
@@ -189,6 +224,13 @@ func (w *world) status() control.Status {
 	var s control.Status
 	assert.OK(w.t, json.Unmarshal([]byte(o.out), &s), "status", o.out, o.errOut)
 	return s
+}
+
+// asJSON reads what the program prints with --json.
+func (w *world) asJSON(into any, args ...string) {
+	w.t.Helper()
+	out := w.ok(append(args, "--json")...)
+	assert.OK(w.t, json.Unmarshal([]byte(out), into), args, out)
 }
 
 // hangs is when a test takes it for certain that something hangs.

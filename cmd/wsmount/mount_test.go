@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,29 +22,25 @@ func TestMountUseUnmount(t *testing.T) {
 	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
-	out := w.ok(addr, "mnt", "--json")
 	var m mounted
-	if err := json.Unmarshal([]byte(out), &m); err != nil || m.Schema != "wsmount.mounted/v1" || m.Mountpoint != w.path("mnt") || m.PID == 0 {
-		t.Fatalf("got %s, %v", out, err)
+	w.asJSON(&m, addr, "mnt")
+	if m.Schema != "wsmount.mounted/v1" || m.Mountpoint != w.path("mnt") || m.PID == 0 {
+		t.Fatalf("got %+v", m)
 	}
 	w.write("mnt/sub/file", "hello")
-	if got, err := os.ReadFile(w.path("notes/sub/file")); err != nil || string(got) != "hello" {
-		t.Errorf("in the store: got %q, %v", got, err)
-	}
+	assert.Equal(t, w.read("notes/sub/file"), "hello", "in the store")
 	s := w.status()
 	if s.State != control.Ready || s.Workspace != addr || s.PID != m.PID || len(s.Parts) != 1 || s.Operations == 0 {
 		t.Errorf("status: got %+v", s)
 	}
-	if name, err := os.ReadFile("/proc/" + strconv.Itoa(m.PID) + "/comm"); err != nil || string(name) != "wsmount\n" {
-		t.Errorf("ps calls the daemon %q, %v", name, err)
-	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", m.PID))
+	assert.OK(t, err)
+	assert.Equal(t, string(name), "wsmount\n", "ps calls the daemon")
 	if p := s.Parts[0]; p.Provider != "local-fs" || p.Path != w.path("notes") || p.At != "/" {
 		t.Errorf("part: got %+v", p)
 	}
 	eventually(t, "the whole tree to be watched", func() bool { return w.status().Parts[0].Watch.State == "on" })
-	if got, err := os.ReadFile(w.path("mnt/.wsmount/README")); err != nil || !strings.Contains(string(got), "errors.log") {
-		t.Errorf(".wsmount/README: got %q, %v", got, err)
-	}
+	assert.Contains(t, w.read("mnt/.wsmount/README"), "errors.log")
 	w.ok("umount", "mnt")
 	if isMounted(w.path("mnt")) || alive(m.PID) {
 		t.Error("umount returned before the daemon had ended")
@@ -99,37 +93,26 @@ storage: {inline: {provider: elsewhere, config: {container: site}}}
 		{"a configuration of the working directory", exit.Denied, "own.yaml", []string{addr, "mnt", "--config", w.path("own.yaml")}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := *w
-			w.t = t
-			w.refused(tt.code, tt.says, tt.args...)
-		})
+		w := *w
+		w.t = t
+		w.refused(tt.code, tt.says, tt.args...)
 	}
 	if o := w.run(addr, "nowhere", "--json"); !strings.Contains(o.out, `"schema": "wsmount.error/v1"`) || !strings.Contains(o.out, `"exit": 2`) {
 		t.Errorf("--json: got %s", o.out)
 	}
 }
 
-// A flag that comes last must do what it does when it comes first. TestFlagsInEveryOrder
-// has the other places.
-func TestReadOnlyFlagAnywhere(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	addr := w.workspace("notes")
-	w.write("notes/file", "x")
-	for _, args := range [][]string{
-		{"--read-only", addr, "mnt"}, {addr, "mnt", "--read-only"}, {"mount", addr, "mnt", "-r"},
-	} {
-		w.ok(args...)
-		err := os.WriteFile(w.path("mnt/file"), []byte("y"), 0o644)
-		assert.Is(t, err, syscall.EROFS, args)
-		if s := w.status(); !s.ReadOnly || !strings.Contains(s.Parts[0].ReadOnly, "flag") {
-			t.Errorf("%q: status says %+v", args, s.Parts[0])
-		}
-		mounts, _ := os.ReadFile("/proc/mounts")
-		assert.Contains(t, string(mounts), w.path("mnt")+" fuse.wsmount ro,", args, "the mount's flags do not say ro")
-		w.ok("umount", "mnt")
+// A flag that comes last does what it does when it comes first, where TestFlagsInEveryOrder
+// has it.
+func TestReadOnlyFlagComesLast(t *testing.T) {
+	w := mountNotes(t, "--read-only")
+	assert.Is(t, os.WriteFile(w.path("mnt/file"), nil, 0o644), syscall.EROFS)
+	if s := w.status(); !s.ReadOnly || !strings.Contains(s.Parts[0].ReadOnly, "flag") {
+		t.Errorf("status says %+v", s.Parts[0])
 	}
+	mounts, err := os.ReadFile("/proc/mounts")
+	assert.OK(t, err)
+	assert.Contains(t, string(mounts), w.path("mnt")+" fuse.wsmount ro,", "the mount's flags")
 }
 
 func TestSecondMount(t *testing.T) {
@@ -190,10 +173,7 @@ func TestFullStateDirectory(t *testing.T) {
 }
 
 func TestKilledDaemon(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	addr := w.workspace("notes")
-	w.mount(addr, "mnt")
+	w := mountNotes(t)
 	w.write("mnt/file", "kept")
 	pid := w.status().PID
 	assert.OK(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -205,40 +185,20 @@ func TestKilledDaemon(t *testing.T) {
 		t.Errorf("status of a dead mount: got %s, pid %d", s.State, s.PID)
 	}
 	assert.Contains(t, w.run("status").out, "dead", "the list does not say so")
-	o := w.run(addr, "mnt")
+	o := w.run(notes, "mnt")
 	if o.code != exit.Done || !strings.Contains(o.errOut, "has been taken away") {
 		t.Fatalf("remount: exit %d, %s", o.code, o.errOut)
 	}
-	if got, err := os.ReadFile(w.path("mnt/file")); err != nil || string(got) != "kept" {
-		t.Errorf("after the remount: got %q, %v", got, err)
-	}
+	assert.Equal(t, w.read("mnt/file"), "kept", "after the remount")
 	syscall.Kill(w.status().PID, syscall.SIGKILL) // the kernel still has its attributes
-	if o := w.run(addr, "mnt"); o.code != exit.Done {
-		t.Fatalf("remount at once: exit %d, %s", o.code, o.errOut)
-	}
-	syscall.Kill(w.status().PID, syscall.SIGKILL)
-	eventually(t, "the third daemon's end", func() bool { return w.status().State == control.Dead })
+	w.ok(notes, "mnt")
+	w.killed()
 	w.ok("umount", "mnt")
 	assert.False(t, isMounted(w.path("mnt")), "umount left the dead mount")
 }
 
-// A program that ends in a moment, or the child of one that is being started, is no
-// reason to refuse.
-func TestBusyForAMoment(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	w.mount(w.workspace("notes"), "mnt")
-	user := exec.Command("sleep", "0.5") // longer than one try takes
-	user.Dir = w.path("mnt")
-	assert.OK(t, user.Start())
-	defer user.Wait()
-	w.ok("umount", "mnt")
-}
-
 func TestBusy(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	w.mount(w.workspace("notes"), "mnt")
+	w := mountNotes(t)
 	user := exec.Command("cat")
 	user.Dir = w.path("mnt")
 	in, err := user.StdinPipe()
@@ -263,10 +223,7 @@ func TestBusy(t *testing.T) {
 // What a lazy unmount left to open files, --force ends; until then a mount of
 // the workspace is refused with the way out.
 func TestForceAfterLazy(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	addr := w.workspace("notes")
-	w.mount(addr, "mnt")
+	w := mountNotes(t)
 	pid := w.status().PID
 	f, err := os.Create(w.path("mnt/held"))
 	assert.OK(t, err)
@@ -274,7 +231,7 @@ func TestForceAfterLazy(t *testing.T) {
 	w.ok("umount", "mnt", "--lazy")
 	assert.Equal(t, w.status().State, control.Draining, "state after a lazy unmount with an open file")
 	w.refused(exit.Failed, "--force", "umount", "mnt")
-	w.refused(exit.Failed, "umount --force "+w.path("mnt"), addr, "mnt")
+	w.refused(exit.Failed, "umount --force "+w.path("mnt"), notes, "mnt")
 	w.ok("umount", "mnt", "--force")
 	assert.False(t, alive(pid), "the daemon has not ended")
 }
@@ -322,10 +279,7 @@ func TestSignals(t *testing.T) {
 // No command waits for a daemon that hangs, however long it may wait for one that does
 // not, and umount --force ends it.
 func TestHangingDaemon(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	addr := w.workspace("notes")
-	w.mount(addr, "mnt")
+	w := mountNotes(t)
 	pid := w.status().PID
 	defer syscall.Kill(pid, syscall.SIGKILL)
 	stop(t, pid)
@@ -347,37 +301,22 @@ func TestHangingDaemon(t *testing.T) {
 	if isMounted(w.path("mnt")) || alive(pid) {
 		t.Error("--force left the mount of a hanging daemon, or the daemon")
 	}
-	w.ok(addr, "mnt") // its lock is free
+	w.ok(notes, "mnt") // its lock is free
 	w.ok("umount", "mnt")
 }
 
 // A daemon whose mount was taken away is ending: the next mount waits for it,
 // but not for ever.
 func TestMountWhileTheLastOneEnds(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	addr := w.workspace("notes")
-	w.mount(addr, "mnt")
+	w := mountNotes(t)
 	pid := w.status().PID
 	defer syscall.Kill(pid, syscall.SIGCONT)
 	stop(t, pid)
 	tier.Require(t, "root", syscall.Unmount(w.path("mnt"), syscall.MNT_DETACH) == nil)
-	w.refused(exit.Failed, "mounted already", addr, "mnt")
+	w.refused(exit.Failed, "mounted already", notes, "mnt")
 	time.AfterFunc(300*time.Millisecond, func() { syscall.Kill(pid, syscall.SIGCONT) })
-	w.ok(addr, "mnt")
+	w.ok(notes, "mnt")
 	if got := w.status().PID; got == pid {
 		t.Errorf("the daemon is still %d", got)
-	}
-}
-
-func TestStopsAfterPlainUnmount(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	w.mount(w.workspace("notes"), "mnt")
-	pid := w.status().PID
-	tier.Require(t, "root", syscall.Unmount(w.path("mnt"), 0) == nil)
-	eventually(t, "the daemon's end", func() bool { return !alive(pid) })
-	if left, _ := filepath.Glob(w.path("state/*/*/*/mount.json")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
 	}
 }

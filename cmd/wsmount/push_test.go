@@ -8,7 +8,6 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -22,11 +21,9 @@ func (r *remote) theirs(t *testing.T, name, content string) {
 // waits for that is told at once, and each time that something is sent while the
 // conflict is held; what is in no conflict goes.
 func TestConflictFoundByAPush(t *testing.T) {
-	tier.RequireFUSE(t)
 	for _, policy := range []string{"abort", "manual"} {
 		t.Run(policy, func(t *testing.T) {
-			w, r := newWorld(t), serve(t, true)
-			w.mount(w.remoteWorkspace("ops", r, pushEach+", conflict: {policy: "+policy+"}", ""), "mnt")
+			w, r := mountRepository(t, pushEach+", conflict: {policy: "+policy+"}")
 			w.write("mnt/f", "base")
 			w.event(exit.Done, "event", "mnt", "turn-end")
 			w.write("mnt/f", "ours")
@@ -56,9 +53,7 @@ func TestConflictFoundByAPush(t *testing.T) {
 // Where nothing but the conflict was to go, nothing counts as committed: the commit
 // was taken back.
 func TestOnlyAConflictIsPushed(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, true)
-	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, pull: {on: manual}, commit: {on: manual}, push: {on: manual}, conflict: {policy: manual}", ""), "mnt")
+	w, r := mountRepository(t, byHand+", conflict: {policy: manual}")
 	w.write("mnt/f", "base")
 	w.event(exit.Done, "commit", "mnt")
 	w.event(exit.Done, "push", "mnt")
@@ -74,9 +69,7 @@ func TestOnlyAConflictIsPushed(t *testing.T) {
 
 // The last push of a mount may find it, too: the unmount says so.
 func TestConflictFoundByTheLastPush(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, true)
-	w.mount(w.remoteWorkspace("ops", r, pushEach+", conflict: {policy: manual}", ""), "mnt")
+	w, r := mountRepository(t, pushEach+", conflict: {policy: manual}")
 	w.write("mnt/f", "base")
 	w.event(exit.Done, "event", "mnt", "turn-end")
 	w.write("mnt/f", "ours")
@@ -89,9 +82,7 @@ func TestConflictFoundByTheLastPush(t *testing.T) {
 // A mount that another mount namespace keeps alive is not said to have sent all while a
 // commit is not pushed.
 func TestUnpushedInAnotherNamespace(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, true)
-	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, pull: {on: manual}, commit: {on: manual}, push: {on: manual}", ""), "mnt")
+	w, _ := mountRepository(t, byHand)
 	w.write("mnt/f", "committed")
 	w.event(exit.Done, "commit", "mnt")
 	pid, end := otherNamespace(t)

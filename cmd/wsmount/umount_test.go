@@ -79,7 +79,6 @@ func TestForcedUmountOfALockedCopy(t *testing.T) {
 
 // A daemon that is killed while it is asked hangs up before it is gone.
 func TestUmountWhileTheDaemonDies(t *testing.T) {
-	tier.RequireFUSE(t)
 	for _, tt := range []struct {
 		name   string
 		hangUp func(*net.UnixListener)
@@ -89,9 +88,7 @@ func TestUmountWhileTheDaemonDies(t *testing.T) {
 		{"refused", func(l *net.UnixListener) { l.Close() }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld(t)
-			addr := w.workspace("notes")
-			w.ok(addr, "mnt")
+			w := mountNotes(t)
 			pid := w.status().PID
 			t.Cleanup(func() { syscall.Kill(pid, syscall.SIGKILL) })
 			l := w.standIn()
@@ -103,25 +100,18 @@ func TestUmountWhileTheDaemonDies(t *testing.T) {
 			}()
 			w.ok("umount", "mnt")
 			assert.False(t, isMounted(w.path("mnt")), "the dead mount is left")
-			w.ok(addr, "mnt")
-			w.ok("umount", "mnt")
+			w.ok(notes, "mnt")
 		})
 	}
 }
 
 // A daemon that hangs up and goes on is not a dead one.
 func TestUmountWhenTheDaemonHangsUp(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	w.ok(w.workspace("notes"), "mnt")
+	w := mountNotes(t)
 	pid := w.status().PID
 	l := w.standIn()
 	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
 			c.Close()
 		}
 	}()
@@ -153,11 +143,9 @@ func (w *world) standIn() *net.UnixListener {
 // A close that waits for the store keeps the mount in use, although its program
 // has no descriptor any more that one could see.
 func TestBusyWithAClose(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, false)
-	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt")
+	w, r := mountFiles(t, "mode: canonical")
 	w.write("mnt/a", "1")
-	assert.OK(t, r.Cut(t.Context(), true))
+	r.cut(t)
 	w.write("new", "22")
 	writer := exec.Command("cp", w.path("new"), w.path("mnt/a"))
 	assert.OK(t, writer.Start())
@@ -170,7 +158,7 @@ func TestBusyWithAClose(t *testing.T) {
 		t.Errorf("umount: got %+v", o)
 	}
 	assert.Contains(t, w.run("umount", "mnt", "--json").out, `"openFiles": 1`, "umount --json")
-	assert.OK(t, r.Connect(t.Context()))
+	r.connect(t)
 	writer.Wait()
 }
 
@@ -247,12 +235,10 @@ func TestUmountNamesWhatIsEnding(t *testing.T) {
 		{"not ended", control.UnmountResult{Busy: true, Holders: []mountpoint.Holder{ends}}, "cat (pid 7), which is ending: open: notes", "this program is ending: try again"},
 		{"a living one too", control.UnmountResult{Busy: true, Holders: []mountpoint.Holder{ends, lives}}, "vi (pid 8): open: plan", "end these programs (7, 8)"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var out strings.Builder
-			err := reportUmount(&out, false, tt.res)
-			if !strings.Contains(out.String(), tt.says) || (err != nil) != (tt.hint != "") || err != nil && !strings.Contains(exit.From(err).Advice, tt.hint) {
-				t.Errorf("got %q and %+v", out.String(), exit.From(err))
-			}
-		})
+		var out strings.Builder
+		err := reportUmount(&out, false, tt.res)
+		if !strings.Contains(out.String(), tt.says) || (err != nil) != (tt.hint != "") || err != nil && !strings.Contains(exit.From(err).Advice, tt.hint) {
+			t.Errorf("%s: got %q and %+v", tt.name, out.String(), exit.From(err))
+		}
 	}
 }

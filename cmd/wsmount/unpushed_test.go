@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,7 +8,6 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/tier"
 )
 
 const pushEach = "mode: pull-push, commit: {on: turn-end}, push: {on: per-commit}"
@@ -61,9 +58,7 @@ func TestIsAllSent(t *testing.T) {
 // A push that policy ties to an event is waited for; that it fails is told at once
 // and for as long as it does, and it is made again by itself.
 func TestFailedPushIsTold(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, true)
-	w.mount(w.remoteWorkspace("ops", r, pushEach, ""), "mnt")
+	w, r := mountRepository(t, pushEach)
 	w.write("mnt/a", "1")
 	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 1 || got.Pushed != 1 || !r.pushed(t, "a") {
 		t.Errorf("turn-end with a remote: got %+v", got)
@@ -83,9 +78,7 @@ func TestFailedPushIsTold(t *testing.T) {
 		t.Errorf("status: got %s", out)
 	}
 	checkWidth(t, out)
-	if log, err := os.ReadFile(w.path("mnt/.wsmount/errors.log")); err != nil || !strings.Contains(string(log), ` push "/"`) {
-		t.Errorf("errors.log: %q, %v", log, err)
-	}
+	assert.Contains(t, w.read("mnt/.wsmount/errors.log"), ` push "/"`)
 	r.connect(t)
 	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 0 || got.Pushed != 1 || !r.pushed(t, "b") {
 		t.Errorf("turn-end with the remote again: got %+v", got)
@@ -98,10 +91,7 @@ func TestFailedPushIsTold(t *testing.T) {
 // A push that was owed when the daemon was killed is told of without one, and made
 // by the next mount.
 func TestOwedPushOutlivesAKill(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, true)
-	addr := w.remoteWorkspace("ops", r, strings.Replace(pushEach, "per-commit", "turn-end", 1), "")
-	w.mount(addr, "mnt")
+	w, r := mountRepository(t, strings.Replace(pushEach, "per-commit", "turn-end", 1))
 	r.cut(t)
 	w.write("mnt/a", "1")
 	w.event(exit.Unreachable, "event", "mnt", "turn-end", "--timeout", "500ms")
@@ -114,11 +104,11 @@ func TestOwedPushOutlivesAKill(t *testing.T) {
 	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.out, "1 commit stays in the working copy, not pushed") {
 		t.Errorf("umount: got %+v", o)
 	}
-	if o := w.run("recover", "upload", addr, "--timeout", "500ms"); o.code != exit.Unreachable || !strings.Contains(o.errOut, "has not answered") {
+	if o := w.run("recover", "upload", ops, "--timeout", "500ms"); o.code != exit.Unreachable || !strings.Contains(o.errOut, "has not answered") {
 		t.Errorf("recover upload: got %+v", o)
 	}
 	r.connect(t)
-	w.mount(addr, "mnt")
+	w.mount(ops, "mnt")
 	eventually(t, "the push", func() bool { return r.pushed(t, "a") && !w.status().Parts[0].Copy.Unpushed })
 	w.ok("umount", "mnt")
 	assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
@@ -126,21 +116,18 @@ func TestOwedPushOutlivesAKill(t *testing.T) {
 
 // Commits that nobody has pushed are not forgotten when a mount ends by force.
 func TestForceTellsOfUnpushedCommits(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, true)
-	addr := w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: turn-end}, push: {on: manual}", "")
-	w.mount(addr, "mnt")
+	w, r := mountRepository(t, "mode: pull-push, commit: {on: turn-end}, push: {on: manual}")
 	for _, name := range []string{"a", "b"} {
 		w.write("mnt/"+name, name)
 		w.event(exit.Done, "event", "mnt", "turn-end")
 	}
 	w.refused(exit.Unsafe, "not pushed: 2 commits, the oldest ", "umount", "mnt", "--force")
 	var list struct{ Copies []leftover }
-	if err := json.Unmarshal([]byte(w.ok("recover", "--json")), &list); err != nil || len(list.Copies) != 1 ||
-		list.Copies[0].Unpushed == nil || list.Copies[0].Unpushed.Commits != 2 || list.Copies[0].Unpushed.Since.IsZero() {
-		t.Errorf("recover: got %+v, %v", list, err)
+	w.asJSON(&list, "recover")
+	if len(list.Copies) != 1 || list.Copies[0].Unpushed == nil || list.Copies[0].Unpushed.Commits != 2 || list.Copies[0].Unpushed.Since.IsZero() {
+		t.Errorf("recover: got %+v", list)
 	}
-	if got := w.event(exit.Done, "recover", "upload", addr); got.Pushed != 1 || !r.pushed(t, "b") {
+	if got := w.event(exit.Done, "recover", "upload", ops); got.Pushed != 1 || !r.pushed(t, "b") {
 		t.Errorf("recover upload: got %+v", got)
 	}
 	assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
@@ -149,9 +136,7 @@ func TestForceTellsOfUnpushedCommits(t *testing.T) {
 // Of a mount whose daemon is gone, what is unsaved now is told, not what the daemon
 // knew.
 func TestDeadMountTellsWhatIsUnsaved(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, r := newWorld(t), serve(t, true)
-	w.mount(w.remoteWorkspace("ops", r, pushEach, ""), "mnt")
+	w, _ := mountRepository(t, pushEach)
 	w.write("mnt/a", "four")
 	w.killed()
 	s := w.status()
