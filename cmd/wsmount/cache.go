@@ -51,12 +51,9 @@ func showCache(c *cli.Context, clear bool) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return errors.Join(printJSON(c.App.Writer, out), unreadCopies(out.Copies))
-	}
 	root, _ := stateRoot(c)
-	printCache(c.App.Writer, root, out.Copies, clear)
-	return unreadCopies(out.Copies)
+	err = show(c, out, func(w io.Writer, out control.CacheResult) { printCache(w, root, out.Copies, clear) })
+	return errors.Join(err, unreadCopies(out.Copies))
 }
 
 // unreadCopies is an error when there are working copies of which nothing is known,

@@ -59,21 +59,17 @@ func listConflicts(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, res)
-	}
-	printConflicts(c.App.Writer, res.Conflicts, time.Now())
-	return nil
+	return show(c, res, printConflicts)
 }
 
-func printConflicts(w io.Writer, list []control.Conflict, now time.Time) {
-	if len(list) == 0 {
+func printConflicts(w io.Writer, res control.ConflictsResult) {
+	if len(res.Conflicts) == 0 {
 		fmt.Fprintln(w, "no conflicts")
 	}
-	for _, x := range list {
+	for _, x := range res.Conflicts {
 		since := "?"
 		if !x.Since.IsZero() && x.Since.Unix() > 0 {
-			since = age(x.Since, now)
+			since = age(x.Since, time.Now())
 		}
 		fmt.Fprintf(w, "%4s  %s\n", since, clip(oneLine(x.Path), width-6))
 		for _, line := range wrap.Lines(oneLine(x.Reason), width-6) {

@@ -21,12 +21,7 @@ func doctorCommand() *cli.Command {
 		Description: "Looks at the machine, its limits, the host configuration and the state directory. With a " +
 			"workspace also goes the whole way of mounting it, up to the mount, and asks a store in a network: there it " +
 			"tries a scratch key, which it removes, unless the workspace is read-only. Changes nothing else.",
-		Flags: []cli.Flag{
-			operatorFlag(),
-			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered"},
-			&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "as for mount"},
-			&cli.StringSliceFlag{Name: "mount", Usage: "as for mount, `SPEC`"},
-		},
+		Flags:  resolveFlags(),
 		Action: doctorAction,
 	}
 }
@@ -55,13 +50,7 @@ func doctorAction(c *cli.Context) error {
 		}
 	}
 	d := diagnosis{"wsmount.doctor/v1", checks, doctor.Worst(checks)}
-	if c.Bool("json") {
-		err = printJSON(c.App.Writer, d)
-	} else {
-		printDiagnosis(c.App.Writer, d)
-		err = nil
-	}
-	if err != nil {
+	if err := show(c, d, printDiagnosis); err != nil {
 		return err
 	}
 	return silent(d.Exit)

@@ -125,23 +125,13 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 	}
 	fmt.Fprintf(c.App.Writer, "%s: pulled %d, committed %d, pushed %d, conflicts %d, held back %d%s\n",
 		res.Event, res.Pulled, res.Committed, res.Pushed, res.Conflicts, res.HeldBack, note(res.PRURL != "", res.PRURL))
-	for _, p := range res.ConflictPaths {
-		fmt.Fprintf(c.App.ErrWriter, "note: conflict, modified locally and on the remote: %s\n", oneLine(p))
-	}
-	for _, p := range res.PutOff {
-		fmt.Fprintf(c.App.ErrWriter, "note: a pull is put off: %s\n", oneLine(p))
-	}
-	for _, n := range res.Notes {
-		fmt.Fprintf(c.App.ErrWriter, "note: %s\n", oneLine(n))
-	}
+	printEach(c.App.ErrWriter, "note: conflict, modified locally and on the remote: ", res.ConflictPaths)
+	printEach(c.App.ErrWriter, "note: a pull is put off: ", res.PutOff)
+	printNotes(c, res.Notes)
 	if len(res.Failed) == 0 { // else that is why
-		for _, f := range res.Failing {
-			fmt.Fprintf(c.App.ErrWriter, "note: in the background, %s\n", oneLine(f))
-		}
+		printEach(c.App.ErrWriter, "note: in the background, ", res.Failing)
 	}
-	for _, f := range res.Failed {
-		fmt.Fprintf(c.App.ErrWriter, "wsmount: %s\n", oneLine(f))
-	}
+	printEach(c.App.ErrWriter, "wsmount: ", res.Failed)
 	if hint := eventHint(res); hint != "" {
 		fmt.Fprintf(c.App.ErrWriter, "hint: %s\n", hint)
 	}

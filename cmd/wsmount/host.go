@@ -53,6 +53,40 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 	return h, nil
 }
 
+// askHost opens the host side for one question, or one change. What it refuses is what
+// the command is refused for.
+func askHost[T any](c *cli.Context, auditing bool, ask func(*host.Resolver) (T, error)) (T, error) {
+	h, err := openHost(c, auditing)
+	if err != nil {
+		return *new(T), err
+	}
+	defer h.close()
+	answer, err := ask(h.resolver)
+	if err != nil {
+		return answer, daemon.Refusal(err)
+	}
+	return answer, nil
+}
+
+// readAddress reads an address that somebody typed. A hint says where it comes from.
+func readAddress(text, hint string) (mountspec.Address, error) {
+	a, err := mountspec.ParseAddress(text)
+	if err != nil {
+		return a, exit.New(exit.Usage, "%w", err).Hint("%s", hint)
+	}
+	return a, nil
+}
+
+// resolveFlags are those of a command that follows a workspace as mount does.
+func resolveFlags() []cli.Flag {
+	return []cli.Flag{
+		operatorFlag(),
+		&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered"},
+		&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "as for mount"},
+		&cli.StringSliceFlag{Name: "mount", Usage: "as for mount, `SPEC`"},
+	}
+}
+
 func operatorFlag() cli.Flag {
 	return &cli.StringFlag{Name: "operator", Usage: "`PERSON` that operator://current stands for, as 'NAME <mail>'; the host configuration goes before it (default: whom git knows)"}
 }

@@ -99,9 +99,9 @@ func declared(c *cli.Context) (*mountspec.Workspace, string, error) {
 	if _, err := wantArgs(c, 0, 0); err != nil {
 		return nil, "", err
 	}
-	a, err := mountspec.ParseAddress(row)
+	a, err := readAddress(row, "for example --from-row @acme/notes")
 	if err != nil {
-		return nil, "", exit.New(exit.Usage, "%w", err).Hint("for example --from-row @acme/notes")
+		return nil, "", err
 	}
 	h, err := openHost(c, false)
 	if err != nil {
@@ -158,11 +158,7 @@ func workspaceID(id, dir string) (mountspec.Address, error) {
 		}
 		id = "@" + slug(login, "me") + "/" + slug(filepath.Base(dir), "workspace")
 	}
-	a, err := mountspec.ParseAddress(id)
-	if err != nil {
-		return a, exit.New(exit.Usage, "%w", err).Hint("for example --id @acme/notes")
-	}
-	return a, nil
+	return readAddress(id, "for example --id @acme/notes")
 }
 
 func slug(s, other string) string {
@@ -174,16 +170,8 @@ func ownerID(c *cli.Context, owner string) (string, error) {
 	if id := c.String("owner-id"); id != "" {
 		return id, nil
 	}
-	h, err := openHost(c, false)
-	if err != nil {
-		return "", err
-	}
-	defer h.close()
-	id, err := h.resolver.OwnerID(c.Context, owner)
-	if err != nil {
-		return "", daemon.Refusal(err)
-	}
-	return orNothing(id, newOwnerID()), nil
+	id, err := askHost(c, false, func(r *host.Resolver) (string, error) { return r.OwnerID(c.Context, owner) })
+	return orNothing(id, newOwnerID()), err
 }
 
 // newOwnerID makes an id that nobody else has.

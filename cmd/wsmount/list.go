@@ -95,20 +95,18 @@ func listAction(c *cli.Context) error {
 	if _, err := wantArgs(c, 0, 0); err != nil {
 		return err
 	}
-	h, err := openHost(c, false)
+	out := workspacesJSON{Schema: "wsmount.workspaces/v1", Workspaces: []workspaceJSON{}}
+	known, err := askHost(c, false, func(r *host.Resolver) (known []host.Known, err error) {
+		known, out.Skipped, err = r.Enumerate(c.Context)
+		return known, err
+	})
 	if err != nil {
 		return err
-	}
-	defer h.close()
-	known, passed, err := h.resolver.Enumerate(c.Context)
-	if err != nil {
-		return daemon.Refusal(err)
 	}
 	mounted, err := mountpoints(c)
 	if err != nil {
 		return err
 	}
-	list := []workspaceJSON{}
 	for _, k := range known {
 		if owner := strings.TrimPrefix(c.String("owner"), "@"); owner != "" && owner != k.Address.Owner {
 			continue
@@ -118,24 +116,23 @@ func listAction(c *cli.Context) error {
 			continue
 		}
 		w.Mountpoints = mounted[w.Address]
-		list = append(list, w)
+		out.Workspaces = append(out.Workspaces, w)
 	}
-	switch {
-	case c.Bool("json"):
-		return printJSON(c.App.Writer, workspacesJSON{"wsmount.workspaces/v1", list, passed})
-	case c.Bool("quiet"):
-		for _, w := range list {
-			if w.Address != "" {
-				fmt.Fprintln(c.App.Writer, w.Address)
-			}
+	if c.Bool("quiet") {
+		return show(c, out, printAddresses)
+	}
+	return show(c, out, func(w io.Writer, out workspacesJSON) {
+		printWorkspaces(w, out.Workspaces, mountedAt, "no workspace is known: `wsmount registry add DIRECTORY` registers one")
+		printEach(c.App.ErrWriter, "skipped: ", out.Skipped)
+	})
+}
+
+func printAddresses(w io.Writer, out workspacesJSON) {
+	for _, k := range out.Workspaces {
+		if k.Address != "" {
+			fmt.Fprintln(w, k.Address)
 		}
-		return nil
 	}
-	printWorkspaces(c.App.Writer, list, mountedAt, "no workspace is known: `wsmount registry add DIRECTORY` registers one")
-	for _, text := range passed {
-		fmt.Fprintf(c.App.ErrWriter, "skipped: %s\n", oneLine(text))
-	}
-	return nil
 }
 
 // mountpoints are where each workspace is mounted, by address.
@@ -205,22 +202,15 @@ func findAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	h, err := openHost(c, false)
+	known, err := askHost(c, false, func(r *host.Resolver) ([]host.Known, error) { return r.Manifests(c.Context, dir) })
 	if err != nil {
 		return err
 	}
-	defer h.close()
-	known, err := h.resolver.Manifests(c.Context, dir)
-	if err != nil {
-		return daemon.Refusal(err)
-	}
-	list := []workspaceJSON{}
+	out := workspacesJSON{Schema: "wsmount.workspaces/v1", Workspaces: []workspaceJSON{}}
 	for _, k := range known {
-		list = append(list, showWorkspace(k))
+		out.Workspaces = append(out.Workspaces, showWorkspace(k))
 	}
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, workspacesJSON{Schema: "wsmount.workspaces/v1", Workspaces: list})
-	}
-	printWorkspaces(c.App.Writer, list, func(w workspaceJSON) string { return oneLine(w.Path) }, "no WORKSPACE.md in "+oneLine(dir)+", nor in a directory in it")
-	return nil
+	return show(c, out, func(w io.Writer, out workspacesJSON) {
+		printWorkspaces(w, out.Workspaces, func(k workspaceJSON) string { return oneLine(k.Path) }, "no WORKSPACE.md in "+oneLine(dir)+", nor in a directory in it")
+	})
 }

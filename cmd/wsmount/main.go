@@ -110,6 +110,22 @@ func oneLine(s string) string {
 	}, s))
 }
 
+// show prints what a command has found: as JSON, or for a person.
+func show[T any](c *cli.Context, found T, print func(io.Writer, T)) error {
+	if c.Bool("json") {
+		return printJSON(c.App.Writer, found)
+	}
+	print(c.App.Writer, found)
+	return nil
+}
+
+// printEach prints a line for each text.
+func printEach(w io.Writer, begins string, list []string) {
+	for _, text := range list {
+		fmt.Fprintf(w, "%s%s\n", begins, oneLine(text))
+	}
+}
+
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

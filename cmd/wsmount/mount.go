@@ -127,9 +127,7 @@ func printMounted(c *cli.Context, m mounted) error {
 }
 
 func printNotes(c *cli.Context, notes []string) {
-	for _, n := range notes {
-		fmt.Fprintf(c.App.ErrWriter, "note: %s\n", oneLine(n))
-	}
+	printEach(c.App.ErrWriter, "note: ", notes)
 }
 
 // checkMountFlags finds what is wrong before anything is started, and returns

@@ -20,7 +20,6 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
-	"github.com/wsmount/wsmount/mountspec"
 )
 
 var recoverVerbs = []string{"list", "upload", "export", "accept"}
@@ -91,9 +90,9 @@ func findCopies(c *cli.Context, what string) ([]string, error) {
 		return state.Copies(root, "", "")
 	}
 	if strings.HasPrefix(what, "@") {
-		a, err := mountspec.ParseAddress(what)
+		a, err := readAddress(what, "write @owner/slug, or the directory that `wsmount recover` names")
 		if err != nil {
-			return nil, exit.New(exit.Usage, "%w", err).Hint("write @owner/slug, or the directory that `wsmount recover` names")
+			return nil, err
 		}
 		dirs, err := state.Copies(root, a.Owner, a.Slug)
 		if err == nil && len(dirs) == 0 {
@@ -189,16 +188,16 @@ func recoverList(c *cli.Context, what string) error {
 			out.Copies = append(out.Copies, l)
 		}
 	}
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, out)
-	}
+	return show(c, out, printLeftovers)
+}
+
+func printLeftovers(w io.Writer, out leftovers) {
 	if len(out.Copies) == 0 {
-		fmt.Fprintln(c.App.Writer, "nothing is unsaved in working copies that are not mounted")
+		fmt.Fprintln(w, "nothing is unsaved in working copies that are not mounted")
 	}
 	for _, l := range out.Copies {
-		printLeftover(c.App.Writer, l, 20)
+		printLeftover(w, l, 20)
 	}
-	return nil
 }
 
 // printLeftover shows a working copy, and at most so many of its changes.
@@ -258,19 +257,18 @@ func recoverExport(c *cli.Context, what, into string) error {
 	if err != nil {
 		return copyError(dir, err)
 	}
-	if c.Bool("json") {
-		err = printJSON(c.App.Writer, struct {
-			Schema string `json:"schema"`
-			Into   string `json:"into"`
-			cache.Exported
-		}{"wsmount.export/v1", into, got})
-	} else {
-		printExported(c.App.Writer, into, got)
-	}
+	err = show(c, exported{"wsmount.export/v1", into, got}, func(w io.Writer, e exported) { printExported(w, e.Into, e.Exported) })
 	if err == nil && len(got.Skipped) > 0 {
 		return silent(exit.Failed)
 	}
 	return err
+}
+
+// exported is what `wsmount recover export --json` prints.
+type exported struct {
+	Schema string `json:"schema"` // wsmount.export/v1
+	Into   string `json:"into"`
+	cache.Exported
 }
 
 func printExported(w io.Writer, into string, got cache.Exported) {
@@ -293,19 +291,18 @@ func recoverAccept(c *cli.Context, what string, paths []string) error {
 	if err != nil {
 		return copyError(dir, err)
 	}
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, struct {
-			Schema   string   `json:"schema"`
-			Accepted []string `json:"accepted"`
-		}{"wsmount.accept/v1", append([]string{}, accepted...)})
-	}
-	for _, p := range accepted {
-		fmt.Fprintf(c.App.Writer, "accepted %s\n", oneLine(p))
-	}
-	if len(accepted) == 0 {
-		fmt.Fprintln(c.App.Writer, "nothing there is suspect")
-	}
-	return nil
+	return show(c, acceptance{"wsmount.accept/v1", append([]string{}, accepted...)}, func(w io.Writer, a acceptance) {
+		printEach(w, "accepted ", a.Accepted)
+		if len(a.Accepted) == 0 {
+			fmt.Fprintln(w, "nothing there is suspect")
+		}
+	})
+}
+
+// acceptance is what `wsmount recover accept --json` prints.
+type acceptance struct {
+	Schema   string   `json:"schema"` // wsmount.accept/v1
+	Accepted []string `json:"accepted"`
 }
 
 func recoverScan(c *cli.Context) error {
@@ -324,34 +321,27 @@ func recoverScan(c *cli.Context) error {
 	if err != nil {
 		return copyError(dir, err)
 	}
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, struct {
-			Schema string `json:"schema"`
-			cache.ScanReport
-		}{"wsmount.scan/v1", got})
-	}
-	for _, text := range []string{
-		plural(len(got.Restored), "1 file has its name", fmt.Sprintf("%d files have their names", len(got.Restored))) + " again; the next mount, or `wsmount recover upload`, sends them",
-		"what was not sent of these is lost, and a scan cannot say what there was: " + strings.Join(got.Unknown, ", "),
-	} {
-		for _, line := range wrap.Lines(text, width) {
-			fmt.Fprintln(c.App.Writer, line)
-		}
-	}
-	fmt.Fprintf(c.App.Writer, "the old state is kept in %s\n", got.Aside)
-	for _, p := range got.Recovered {
-		fmt.Fprintf(c.App.Writer, "without its place: %s\n", oneLine(p))
-	}
+	return show(c, scanned{"wsmount.scan/v1", got}, printScan)
+}
+
+// scanned is what `wsmount recover --scan --json` prints.
+type scanned struct {
+	Schema string `json:"schema"` // wsmount.scan/v1
+	cache.ScanReport
+}
+
+func printScan(w io.Writer, got scanned) {
+	wrapped := func(text string) { printEach(w, "", wrap.Lines(text, width)) }
+	wrapped(plural(len(got.Restored), "1 file has its name", fmt.Sprintf("%d files have their names", len(got.Restored))) + " again; the next mount, or `wsmount recover upload`, sends them")
+	wrapped("what was not sent of these is lost, and a scan cannot say what there was: " + strings.Join(got.Unknown, ", "))
+	fmt.Fprintf(w, "the old state is kept in %s\n", got.Aside)
+	printEach(w, "without its place: ", got.Recovered)
 	for _, s := range got.Skipped {
-		fmt.Fprintf(c.App.Writer, "lost %s: %s\n", oneLine(s.Path), oneLine(s.Reason))
+		fmt.Fprintf(w, "lost %s: %s\n", oneLine(s.Path), oneLine(s.Reason))
 	}
 	if got.Unnamed+got.Kept > 0 {
-		text := fmt.Sprintf("%s without a name, which may be unsent ones of the last second, and %d of the history stay there", count(got.Unnamed, "file"), got.Kept)
-		for _, line := range wrap.Lines(text, width) {
-			fmt.Fprintln(c.App.Writer, line)
-		}
+		wrapped(fmt.Sprintf("%s without a name, which may be unsent ones of the last second, and %d of the history stay there", count(got.Unnamed, "file"), got.Kept))
 	}
-	return nil
 }
 
 // copyError says of a failure with a working copy what to do about it.

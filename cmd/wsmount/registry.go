@@ -80,16 +80,7 @@ func showEntry(e host.Entry) entryJSON {
 
 // addEntry enters a manifest, or a directory, in the registry.
 func addEntry(c *cli.Context, path string, o host.AddOptions) (host.Entry, error) {
-	h, err := openHost(c, true)
-	if err != nil {
-		return host.Entry{}, err
-	}
-	defer h.close()
-	e, err := h.resolver.Add(c.Context, path, o)
-	if err != nil {
-		return e, daemon.Refusal(err)
-	}
-	return e, nil
+	return askHost(c, true, func(r *host.Resolver) (host.Entry, error) { return r.Add(c.Context, path, o) })
 }
 
 func registryAdd(c *cli.Context) error {
@@ -103,8 +94,8 @@ func registryAdd(c *cli.Context) error {
 	}
 	o := host.AddOptions{OwnerID: c.String("owner-id")}
 	if id := c.String("id"); id != "" {
-		if o.Address, err = mountspec.ParseAddress(id); err != nil {
-			return exit.New(exit.Usage, "%w", err).Hint("for example --id @acme/notes")
+		if o.Address, err = readAddress(id, "for example --id @acme/notes"); err != nil {
+			return err
 		}
 	}
 	e, err := addEntry(c, path, o)
@@ -125,41 +116,39 @@ func registryList(c *cli.Context) error {
 	if _, err := wantArgs(c, 0, 0); err != nil {
 		return err
 	}
-	h, err := openHost(c, false)
+	entries, err := askHost(c, false, (*host.Resolver).List)
 	if err != nil {
 		return err
 	}
-	defer h.close()
-	entries, err := h.resolver.List()
-	if err != nil {
-		return daemon.Refusal(err)
-	}
-	if c.Bool("json") {
-		out := struct {
-			Schema     string      `json:"schema"`
-			Workspaces []entryJSON `json:"workspaces"`
-		}{"wsmount.registry/v1", []entryJSON{}}
-		for _, e := range entries {
-			out.Workspaces = append(out.Workspaces, showEntry(e))
-		}
-		return printJSON(c.App.Writer, out)
-	}
+	out := registryJSON{"wsmount.registry/v1", []entryJSON{}}
 	for _, e := range entries {
-		if e.Damaged != "" {
-			fmt.Fprintf(c.App.Writer, "%s\n", oneLine(e.Damaged))
-			rows(c.App.Writer, 2)("damaged", "it cannot be read: `wsmount registry remove` takes it out")
+		out.Workspaces = append(out.Workspaces, showEntry(e))
+	}
+	return show(c, out, printRegistry)
+}
+
+// registryJSON is what `wsmount registry list --json` prints.
+type registryJSON struct {
+	Schema     string      `json:"schema"` // wsmount.registry/v1
+	Workspaces []entryJSON `json:"workspaces"`
+}
+
+func printRegistry(w io.Writer, r registryJSON) {
+	for _, e := range r.Workspaces {
+		row := rows(w, 2)
+		if e.Damaged {
+			fmt.Fprintf(w, "%s\n", strconv.Quote(e.Address))
+			row("damaged", "it cannot be read: `wsmount registry remove` takes it out")
 			continue
 		}
-		fmt.Fprintf(c.App.Writer, "%s\n", e.Address)
-		row := rows(c.App.Writer, 2)
+		fmt.Fprintf(w, "%s\n", e.Address)
 		row("path", e.Path)
-		row("storage", showEntry(e).Location)
+		row("storage", e.Location)
 		row("owner", e.OwnerID)
 	}
-	if len(entries) == 0 {
-		fmt.Fprintln(c.App.Writer, "nothing is registered")
+	if len(r.Workspaces) == 0 {
+		fmt.Fprintln(w, "nothing is registered")
 	}
-	return nil
 }
 
 func addressArg(c *cli.Context) (mountspec.Address, error) {
@@ -167,11 +156,7 @@ func addressArg(c *cli.Context) (mountspec.Address, error) {
 	if err != nil {
 		return mountspec.Address{}, err
 	}
-	a, err := mountspec.ParseAddress(args[0])
-	if err != nil {
-		return a, exit.New(exit.Usage, "%w", err).Hint("`wsmount registry list` shows the addresses")
-	}
-	return a, nil
+	return readAddress(args[0], "`wsmount registry list` shows the addresses")
 }
 
 func registryRemove(c *cli.Context) error {
@@ -216,11 +201,6 @@ func registryAccept(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	h, err := openHost(c, true)
-	if err != nil {
-		return err
-	}
-	defer h.close()
 	accepted := false
 	confirm := func(ch host.Change) bool {
 		accepted = confirmChange(c, ch)
@@ -229,9 +209,9 @@ func registryAccept(c *cli.Context) error {
 	if c.Bool("show") {
 		confirm = nil
 	}
-	change, err := h.resolver.Accept(c.Context, a, confirm)
+	change, err := askHost(c, true, func(r *host.Resolver) (host.Change, error) { return r.Accept(c.Context, a, confirm) })
 	if err != nil {
-		return daemon.Refusal(err)
+		return err
 	}
 	switch {
 	case c.Bool("json"):

@@ -20,13 +20,7 @@ func resolveCommand() *cli.Command {
 		ArgsUsage: "WORKSPACE",
 		Description: "Follows the address through the host configuration, the manifest and its references " +
 			"to the storage, as mount does, and changes nothing. With --explain prints every step.",
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "explain", Usage: "print every step, and what is a default"},
-			operatorFlag(),
-			&cli.BoolFlag{Name: "trust", Usage: "a WORKSPACE given by path counts as registered"},
-			&cli.BoolFlag{Name: "read-only", Aliases: []string{"r"}, Usage: "as for mount"},
-			&cli.StringSliceFlag{Name: "mount", Usage: "as for mount, `SPEC`"},
-		},
+		Flags:  append([]cli.Flag{&cli.BoolFlag{Name: "explain", Usage: "print every step, and what is a default"}}, resolveFlags()...),
 		Action: resolveAction,
 	}
 }
@@ -78,12 +72,7 @@ func resolveAction(c *cli.Context) error {
 		}
 		return err
 	}
-	r := newResolution(tree, c.Bool("explain"))
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, r)
-	}
-	printResolution(c.App.Writer, r)
-	return nil
+	return show(c, newResolution(tree, c.Bool("explain")), printResolution)
 }
 
 func newResolution(t *daemon.Tree, explain bool) resolution {

@@ -61,11 +61,7 @@ func restoreAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		err = printJSON(c.App.Writer, res)
-	} else {
-		printRestored(c.App.Writer, res)
-	}
+	err = show(c, res, printRestored)
 	if err == nil && len(res.Skipped) > 0 {
 		return silent(exit.Failed)
 	}
@@ -73,13 +69,12 @@ func restoreAction(c *cli.Context) error {
 }
 
 func printRestored(w io.Writer, res control.RestoreResult) {
-	verb := func(done, would string) string { return map[bool]string{true: would, false: done}[res.DryRun] }
-	for _, p := range res.Restored {
-		fmt.Fprintf(w, "%s %s\n", verb("restored", "would restore"), oneLine(p))
+	restored, removed := "restored ", "removed "
+	if res.DryRun {
+		restored, removed = "would restore ", "would remove "
 	}
-	for _, p := range res.Removed {
-		fmt.Fprintf(w, "%s %s\n", verb("removed", "would remove"), oneLine(p))
-	}
+	printEach(w, restored, res.Restored)
+	printEach(w, removed, res.Removed)
 	for _, s := range res.Skipped {
 		fmt.Fprintf(w, "skipped %s: %s\n", oneLine(s.Path), oneLine(s.Reason))
 	}

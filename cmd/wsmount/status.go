@@ -59,32 +59,30 @@ func statusAction(c *cli.Context) error {
 			return err
 		}
 	}
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, list)
-	}
 	if c.Bool("all") {
-		if len(list.Mounts) == 0 && len(list.Unmounted) == 0 {
-			fmt.Fprintln(c.App.Writer, "nothing is mounted, and nothing is unsaved")
-		}
-		for i, s := range list.Mounts {
-			if i > 0 {
-				fmt.Fprintln(c.App.Writer)
-			}
-			printStatus(c.App.Writer, s, time.Now())
-		}
-		for i, l := range list.Unmounted {
-			if i+len(list.Mounts) > 0 {
-				fmt.Fprintln(c.App.Writer)
-			}
-			printLeftover(c.App.Writer, l, 3)
-		}
-		for _, dir := range list.Unlooked {
-			fmt.Fprintf(c.App.Writer, "\nnot looked at in time: %s\n", oneLine(dir))
-		}
-		return nil
+		return show(c, list, printAll)
 	}
-	printList(c.App.Writer, list, time.Now())
-	return nil
+	return show(c, list, printList)
+}
+
+// printAll shows each mount in full, and what is unsaved in what is not mounted.
+func printAll(w io.Writer, l statusList) {
+	if len(l.Mounts) == 0 && len(l.Unmounted) == 0 {
+		fmt.Fprintln(w, "nothing is mounted, and nothing is unsaved")
+	}
+	for i, s := range l.Mounts {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		printStatus(w, s, time.Now())
+	}
+	for i, left := range l.Unmounted {
+		if i+len(l.Mounts) > 0 {
+			fmt.Fprintln(w)
+		}
+		printLeftover(w, left, 3)
+	}
+	printEach(w, "\nnot looked at in time: ", l.Unlooked)
 }
 
 // lookLimit is how long status looks at working copies that are not mounted.
@@ -133,11 +131,7 @@ func statusOf(c *cli.Context, path string) error {
 		return err
 	}
 	s := lookAt(c.Context, r)
-	if c.Bool("json") {
-		err = printJSON(c.App.Writer, s)
-	} else {
-		printStatus(c.App.Writer, s, time.Now())
-	}
+	err = show(c, s, func(w io.Writer, s control.Status) { printStatus(w, s, time.Now()) })
 	if err == nil && (s.State == control.Dead || s.State == control.NotResponding) {
 		return silent(exit.Failed)
 	}
@@ -175,14 +169,14 @@ func others(records []*state.Record) []string {
 	return out
 }
 
-func printList(w io.Writer, l statusList, now time.Time) {
+func printList(w io.Writer, l statusList) {
 	if len(l.Mounts) == 0 && len(l.Others) == 0 {
 		fmt.Fprintln(w, "nothing is mounted")
 		return
 	}
 	fmt.Fprintf(w, "%-24s %-30s %-6s %s\n", "WORKSPACE", "MOUNTPOINT", "ACCESS", "STATE")
 	for _, s := range l.Mounts {
-		fmt.Fprintf(w, "%-24s %-30s %-6s %s\n", clip(oneLine(s.Workspace), 24), clip(oneLine(s.Mountpoint), 30), access(s.ReadOnly), clip(summary(s, now), 17))
+		fmt.Fprintf(w, "%-24s %-30s %-6s %s\n", clip(oneLine(s.Workspace), 24), clip(oneLine(s.Mountpoint), 30), access(s.ReadOnly), clip(summary(s, time.Now()), 17))
 	}
 	for _, path := range l.Others {
 		fmt.Fprintf(w, "%-24s %-30s %-6s %s\n", "?", clip(oneLine(path), 30), "?", "state elsewhere")

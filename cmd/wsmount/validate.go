@@ -69,12 +69,8 @@ func validateAction(c *cli.Context) error {
 			out.Findings = append(out.Findings, findingJSON{f.Severity.String(), f.File, f.Line, f.Column, f.Path, f.Rule, f.Code, f.Message, f.Hint})
 		}
 	}
-	if c.Bool("json") {
-		if err := printJSON(c.App.Writer, out); err != nil {
-			return err
-		}
-	} else {
-		printFindings(c.App.Writer, out)
+	if err := show(c, out, printFindings); err != nil {
+		return err
 	}
 	if !out.Valid {
 		return silent(exit.Manifest)
