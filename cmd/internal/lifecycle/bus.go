@@ -56,14 +56,12 @@ type Event struct {
 // Options of a Bus; the zero value works.
 type Options struct {
 	Log   *slog.Logger // nil: silent
-	Clock Clock        // nil: the machine's
 	Queue int          // events that wait for one subscriber; 0: 1024
 }
 
 // Bus carries the events of one mount. All methods may be called at once.
 type Bus struct {
 	log   *slog.Logger
-	clock Clock
 	queue int
 	idle  *idleTimers
 
@@ -76,18 +74,15 @@ type Bus struct {
 
 // New returns a bus without subscribers.
 func New(o Options) *Bus {
-	b := &Bus{log: o.Log, clock: o.Clock, queue: o.Queue,
+	b := &Bus{log: o.Log, queue: o.Queue,
 		subs: map[*subscriber]struct{}{}, unknown: map[string]struct{}{}}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
-	if b.clock == nil {
-		b.clock = systemClock{}
-	}
 	if b.queue <= 0 {
 		b.queue = queueLength
 	}
-	b.idle = newIdleTimers(b.clock, b.deliver)
+	b.idle = newIdleTimers(b.deliver)
 	return b
 }
 
@@ -117,7 +112,7 @@ func (b *Bus) Emit(e Event) bool {
 	}
 	e.Name = string(mountspec.Trigger(e.Name).Resolve())
 	if e.EmittedAt.IsZero() {
-		e.EmittedAt = b.clock.Now()
+		e.EmittedAt = time.Now()
 	}
 	b.deliver(e)
 	b.idle.touch(e)

@@ -7,19 +7,23 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
-// record returns a handler and what it has been given so far. The bus is
-// closed by done, which waits for all deliveries.
+// record returns a handler and what it has been given so far: names, and behind a slash
+// the conversation. The bus is closed by done, which waits for all deliveries.
 func record(b *Bus) (handler func(Event), done func() []string) {
 	var mu sync.Mutex
 	var names []string
 	return func(e Event) {
 			mu.Lock()
 			defer mu.Unlock()
+			if id := e.Payload[PayloadConversation]; id != "" {
+				e.Name += "/" + id
+			}
 			names = append(names, e.Name)
 		}, func() []string {
 			b.Close()
@@ -80,7 +84,9 @@ func TestUnknownNameIsLoggedOnce(t *testing.T) {
 }
 
 // A handler that never returns must not hold Emit, and its loss must be counted.
-func TestSlowSubscriberMissesAndIsTold(t *testing.T) {
+func TestSlowSubscriberMissesAndIsTold(t *testing.T) { synctest.Test(t, slowSubscriber) }
+
+func slowSubscriber(t *testing.T) {
 	b := New(Options{Queue: 2})
 	entered, release := make(chan struct{}), make(chan struct{})
 	var got []string
@@ -98,30 +104,11 @@ func TestSlowSubscriberMissesAndIsTold(t *testing.T) {
 		write(path)
 	}
 	close(release)
-	waitEmpty(t, b)
+	synctest.Wait() // for the queue to be empty
 	write("d")
 	b.Close()
 	want := []string{"a missed 0", "b missed 0", "c missed 0", "d missed 2"}
 	assert.Slice(t, got, want)
-}
-
-// waitEmpty returns once every subscriber has taken all of its queue.
-func waitEmpty(t *testing.T, b *Bus) {
-	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute) // it hangs
-	for time.Now().Before(deadline) {
-		b.mu.Lock()
-		waiting := 0
-		for s := range b.subs {
-			waiting += len(s.events)
-		}
-		b.mu.Unlock()
-		if waiting == 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatal("the queue does not empty")
 }
 
 func TestUnsubscribe(t *testing.T) {
@@ -136,15 +123,16 @@ func TestUnsubscribe(t *testing.T) {
 }
 
 func TestEnvelope(t *testing.T) {
-	now := time.Date(2026, 5, 2, 10, 0, 0, 0, time.UTC)
-	b := New(Options{Clock: &fakeClock{now: now}})
-	var got Event
-	b.On("*", func(e Event) { got = e })
-	b.Emit(Event{Name: "delete", Source: Source{SourceStorage, "@acme/a"}, Payload: map[string]string{"path": "x"}})
-	b.Close()
-	if !got.EmittedAt.Equal(now) || got.Source.ID != "@acme/a" || got.Payload["path"] != "x" {
-		t.Errorf("got %+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{})
+		var got Event
+		b.On("*", func(e Event) { got = e })
+		b.Emit(Event{Name: "delete", Source: Source{SourceStorage, "@acme/a"}, Payload: map[string]string{"path": "x"}})
+		b.Close()
+		if !got.EmittedAt.Equal(time.Now()) || got.Source.ID != "@acme/a" || got.Payload["path"] != "x" {
+			t.Errorf("got %+v", got)
+		}
+	})
 }
 
 func TestConcurrentUse(t *testing.T) {

@@ -8,22 +8,6 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// Clock is the time as the bus sees it. AfterFunc calls f on a goroutine of its
-// own after d and returns what cancels it.
-type Clock interface {
-	Now() time.Time
-	AfterFunc(d time.Duration, f func()) (cancel func())
-}
-
-type systemClock struct{}
-
-func (systemClock) Now() time.Time { return time.Now() }
-
-func (systemClock) AfterFunc(d time.Duration, f func()) func() {
-	t := time.AfterFunc(d, f)
-	return func() { t.Stop() }
-}
-
 // maxConversations bounds how many conversations are watched for idleness; the
 // one that has been quiet for longest gives way.
 const maxConversations = 4096
@@ -38,14 +22,13 @@ const PayloadConversation = "conversationId"
 // An event only notes the time. A timer that runs out early looks at the note
 // and goes to sleep for the rest, so that a busy mount pays nothing per write.
 type idleTimers struct {
-	clock Clock
-	emit  func(Event)
+	emit func(Event)
 
 	mu     sync.Mutex // guards what follows; emit is called without it
 	last   time.Time
 	talks  map[string]time.Time // conversation -> its last event
 	users  map[string]int       // subscriptions per templated name
-	armed  map[armed]func()     // what waits, and how to cancel it
+	armed  map[armed]*time.Timer
 	closed bool
 }
 
@@ -54,9 +37,9 @@ type armed struct {
 	name, conversation string
 }
 
-func newIdleTimers(c Clock, emit func(Event)) *idleTimers {
-	return &idleTimers{clock: c, emit: emit, last: c.Now(), talks: map[string]time.Time{},
-		users: map[string]int{}, armed: map[armed]func(){}}
+func newIdleTimers(emit func(Event)) *idleTimers {
+	return &idleTimers{emit: emit, last: time.Now(), talks: map[string]time.Time{},
+		users: map[string]int{}, armed: map[armed]*time.Timer{}}
 }
 
 // want counts a subscription to a templated name and returns its release. For
@@ -85,7 +68,7 @@ func (i *idleTimers) touch(e Event) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	now := i.clock.Now()
+	now := time.Now()
 	i.last = now
 	if id := e.Payload[PayloadConversation]; id != "" {
 		if e.Name == string(mountspec.EventConversationEnd) {
@@ -136,8 +119,8 @@ func (i *idleTimers) arm(k armed, since time.Time, after time.Duration) {
 	if _, runs := i.armed[k]; runs || i.closed {
 		return
 	}
-	wait := max(0, since.Add(after).Sub(i.clock.Now()))
-	i.armed[k] = i.clock.AfterFunc(wait, func() { i.fire(k, after) })
+	wait := max(0, time.Until(since.Add(after)))
+	i.armed[k] = time.AfterFunc(wait, func() { i.fire(k, after) })
 }
 
 // fire ends one wait: it emits, sleeps for the rest, or finds nobody to tell.
@@ -152,7 +135,7 @@ func (i *idleTimers) fire(k armed, after time.Duration) {
 		i.mu.Unlock()
 		return
 	}
-	now := i.clock.Now()
+	now := time.Now()
 	if now.Sub(since) < after {
 		i.arm(k, since, after)
 		i.mu.Unlock()
@@ -171,8 +154,8 @@ func (i *idleTimers) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true
-	for k, cancel := range i.armed {
-		cancel()
+	for k, timer := range i.armed {
+		timer.Stop()
 		delete(i.armed, k)
 	}
 }

@@ -3,172 +3,86 @@ package lifecycle
 import (
 	"slices"
 	"strconv"
-	"sync"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
-// fakeClock runs due functions on the goroutine that advances it.
-type fakeClock struct {
-	mu     sync.Mutex
-	now    time.Time
-	timers []*fakeTimer
-}
-
-type fakeTimer struct {
-	at time.Time
-	f  func()
-}
-
-func (c *fakeClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *fakeClock) AfterFunc(d time.Duration, f func()) func() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := &fakeTimer{c.now.Add(d), f}
-	c.timers = append(c.timers, t)
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.timers = slices.DeleteFunc(c.timers, func(o *fakeTimer) bool { return o == t })
-	}
-}
-
-func (c *fakeClock) waiting() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.timers)
-}
-
-// advance moves the clock second by second and runs what falls due.
-func (c *fakeClock) advance(d time.Duration) {
-	for end := c.Now().Add(d); c.Now().Before(end); {
-		c.mu.Lock()
-		c.now = c.now.Add(time.Second)
-		var due []*fakeTimer
-		for _, t := range c.timers {
-			if !t.at.After(c.now) {
-				due = append(due, t)
-			}
+// play does one step after the other. A number is seconds that pass, a name an event, and
+// name/c one of the conversation c.
+func play(b *Bus, steps string) {
+	for _, step := range strings.Fields(steps) {
+		if seconds, err := strconv.Atoi(step); err == nil {
+			time.Sleep(time.Duration(seconds) * time.Second)
+			synctest.Wait()
+			continue
 		}
-		c.timers = slices.DeleteFunc(c.timers, func(t *fakeTimer) bool { return slices.Contains(due, t) })
-		c.mu.Unlock()
-		for _, t := range due {
-			t.f()
-		}
+		name, conversation, _ := strings.Cut(step, "/")
+		b.Emit(Event{Name: name, Payload: map[string]string{PayloadConversation: conversation}})
 	}
 }
 
-func newIdleBus() (*Bus, *fakeClock) {
-	c := &fakeClock{now: time.Unix(1_800_000_000, 0)}
-	return New(Options{Clock: c}), c
-}
-
-func talk(name, conversation string) Event {
-	return Event{Name: name, Payload: map[string]string{PayloadConversation: conversation}}
-}
-
-func TestIdleFiresOncePerSilence(t *testing.T) {
-	b, clock := newIdleBus()
-	handler, done := record(b)
-	b.On("idle-30", handler)
-	clock.advance(29 * time.Second)
-	b.Emit(Event{Name: "write"}) // a second before it was due
-	clock.advance(29 * time.Second)
-	b.Emit(Event{Name: "write"})
-	clock.advance(300 * time.Second) // fires once
-	b.Emit(Event{Name: "delete"})
-	clock.advance(30 * time.Second) // and once more
-	assert.Slice(t, done(), []string{"idle-30", "idle-30"})
-}
-
-// An idle event is not activity, also when somebody else emits it.
-func TestIdleEventsDoNotWake(t *testing.T) {
-	b, clock := newIdleBus()
-	handler, done := record(b)
-	b.On("idle-30", handler)
-	clock.advance(20 * time.Second)
-	b.Emit(Event{Name: "idle-10"})
-	clock.advance(10 * time.Second)
-	assert.Slice(t, done(), []string{"idle-30"})
-}
-
-func TestIdleThresholdsAreIndependent(t *testing.T) {
-	b, clock := newIdleBus()
-	handler, done := record(b)
-	for _, name := range []string{"idle-10", "idle-20", "idle-40"} {
-		b.On(name, handler)
+func TestIdle(t *testing.T) {
+	for _, c := range []struct{ name, before, on, steps, want string }{
+		{"once per silence", "", "idle-30", "29 write 29 write 300 delete 30", "idle-30 idle-30"},
+		{"an idle event is no activity, also when somebody else emits it", "", "idle-30", "20 idle-10 10", "idle-30"},
+		{"thresholds are independent", "", "idle-10 idle-20 idle-40", "25", "idle-10 idle-20"},
+		{"conversations", "", "conversation-idle-60", "turn-end/a 30 turn-end/b turn-end/ended conversation-end/ended write 30 120",
+			"conversation-idle-60/a conversation-idle-60/b"},
+		{"a conversation before the subscription", "turn-end/a 50", "conversation-idle-60", "10", "conversation-idle-60/a"},
+		{"a conversation that goes on", "", "conversation-idle-60", "turn-end/a 30 tool-call/a 59", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := New(Options{})
+				play(b, c.before)
+				handler, done := record(b)
+				for _, name := range strings.Fields(c.on) {
+					b.On(name, func(e Event) {
+						assert.True(t, strings.HasSuffix(name, "-"+e.Payload["idleSeconds"]), "idle seconds", e)
+						handler(e)
+					})
+				}
+				play(b, c.steps)
+				got := done()
+				slices.Sort(got) // each subscriber has its own queue
+				assert.Slice(t, got, strings.Fields(c.want))
+			})
+		})
 	}
-	clock.advance(25 * time.Second) // idle-10 is no event for idle-20
-	got := done()
-	slices.Sort(got) // each subscriber has its own queue
-	assert.Slice(t, got, []string{"idle-10", "idle-20"})
-}
-
-func TestConversationIdle(t *testing.T) {
-	b, clock := newIdleBus()
-	var got []string
-	b.On("conversation-idle-60", func(e Event) {
-		got = append(got, e.Payload[PayloadConversation]+" after "+e.Payload["idleSeconds"])
-	})
-	b.Emit(talk("turn-end", "a"))
-	clock.advance(30 * time.Second)
-	b.Emit(talk("turn-end", "b"))
-	b.Emit(talk("turn-end", "ended"))
-	b.Emit(talk("conversation-end", "ended"))
-	b.Emit(Event{Name: "write"}) // of no conversation
-	clock.advance(30 * time.Second)
-	waitEmpty(t, b)
-	clock.advance(120 * time.Second)
-	b.Close()
-	assert.Slice(t, got, []string{"a after 60", "b after 60"})
-}
-
-func TestConversationsBeforeTheSubscriptionCount(t *testing.T) {
-	b, clock := newIdleBus()
-	handler, done := record(b)
-	b.Emit(talk("turn-end", "a"))
-	clock.advance(50 * time.Second)
-	b.On("conversation-idle-60", handler)
-	clock.advance(10 * time.Second)
-	assert.Slice(t, done(), []string{"conversation-idle-60"})
 }
 
 func TestConversationsAreBounded(t *testing.T) {
-	b, clock := newIdleBus()
-	defer b.Close()
-	for n := range maxConversations + 10 {
-		clock.advance(time.Second)
-		b.Emit(talk("turn-end", strconv.Itoa(n)))
-	}
-	assert.Equal(t, len(b.idle.talks), maxConversations, "conversations")
-	if _, kept := b.idle.talks["9"]; kept {
-		t.Error("the quietest conversation was kept")
-	}
-	if _, kept := b.idle.talks["10"]; !kept {
-		t.Error("a conversation was dropped that was not the quietest")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{})
+		defer b.Close()
+		for n := range maxConversations + 10 {
+			play(b, "1 turn-end/c"+strconv.Itoa(n))
+		}
+		assert.Equal(t, len(b.idle.talks), maxConversations, "conversations")
+		_, quietest := b.idle.talks["c9"]
+		_, next := b.idle.talks["c10"]
+		assert.True(t, !quietest && next, "the quietest ten were dropped")
+	})
 }
 
 // Who listens to everything gets the idle events that somebody asked for, and no longer
 // than he asks.
 func TestTimersStopWithoutSubscriber(t *testing.T) {
-	b, clock := newIdleBus()
-	handler, done := record(b)
-	b.On(Any, handler)
-	stop := b.On("idle-5", handler)
-	clock.advance(4 * time.Second)
-	stop()
-	clock.advance(time.Minute)
-	b.Emit(Event{Name: "write"})
-	assert.Equal(t, clock.waiting(), 0, "timers wait for nobody")
-	b.On("idle-5", handler)
-	assert.Slice(t, done(), []string{"write"})
-	assert.Equal(t, clock.waiting(), 0, "timers are left after Close")
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{})
+		handler, done := record(b)
+		b.On(Any, handler)
+		stop := b.On("idle-5", handler)
+		play(b, "4")
+		stop()
+		play(b, "60 write")
+		assert.Equal(t, len(b.idle.armed), 0, "timers wait for nobody")
+		b.On("idle-5", handler)
+		assert.Slice(t, done(), []string{"write"})
+		assert.Equal(t, len(b.idle.armed), 0, "timers are left after Close")
+	})
 }
