@@ -205,89 +205,70 @@ func TestLoadConfigOfAService(t *testing.T) {
 }
 
 func TestLoadConfig(t *testing.T) {
-	const user, system = "principal: user://u\n", "principal: user://s\n"
+	const user, system = "home/.config/wsmount/config.yaml", "etc/config.yaml"
 	for _, c := range []struct {
-		name    string
-		prepare func(w *world, o *LoadOptions)
-		want    string // principal
-		words   string // of the refusal
-		class   Class
+		name   string
+		files  string // those that are there; each says which one it is
+		xdg    string
+		path   string // that was given, below the world's directory
+		dir    string // the working directory, likewise; empty: /
+		spoil  func(w *world)
+		want   string // the file that is taken
+		denied string // words of the refusal
 	}{
-		{name: "none", prepare: func(w *world, o *LoadOptions) {}},
-		{name: "the user's", prepare: func(w *world, o *LoadOptions) {
-			w.write("home/.config/wsmount/config.yaml", user)
-			w.write("etc/config.yaml", system)
-		}, want: "user://u"},
-		{name: "the machine's", prepare: func(w *world, o *LoadOptions) { w.write("etc/config.yaml", system) }, want: "user://s"},
-		{name: "XDG", prepare: func(w *world, o *LoadOptions) {
-			w.env["XDG_CONFIG_HOME"] = w.path("xdg")
-			w.write("xdg/wsmount/config.yaml", user)
-		}, want: "user://u"},
-		{name: "relative XDG is ignored", prepare: func(w *world, o *LoadOptions) {
-			w.env["XDG_CONFIG_HOME"] = "."
-			w.write("etc/config.yaml", system)
-		}, want: "user://s"},
-		{name: "given", prepare: func(w *world, o *LoadOptions) { o.Path = w.write("x/c.yaml", user) }, want: "user://u"},
-		{name: "given and absent", prepare: func(w *world, o *LoadOptions) { o.Path = w.path("none.yaml") }, words: "does not exist", class: Unresolvable},
-		{name: "brought by a repository", prepare: func(w *world, o *LoadOptions) {
-			o.Path = w.write("repo/wsmount.yaml", user)
-			o.Dir = w.path("repo")
-		}, words: "working directory", class: Denied},
-		{name: "brought by a repository, below it", prepare: func(w *world, o *LoadOptions) {
-			o.Path = w.write("repo/.cfg/wsmount.yaml", user)
-			o.Dir = w.path("repo")
-		}, words: "working directory", class: Denied},
-		{name: "brought by a repository below the home directory, where one works", prepare: func(w *world, o *LoadOptions) {
-			o.Path = w.write("home/repo/wsmount.yaml", user)
-			o.Dir = w.home
-		}, words: "working directory", class: Denied},
-		{name: "the usual one, given, in the home directory", prepare: func(w *world, o *LoadOptions) {
-			o.Path = w.write("home/.config/wsmount/config.yaml", user)
-			o.Dir = w.home
-		}, want: "user://u"},
-		{name: "the usual one, given, where it lies", prepare: func(w *world, o *LoadOptions) {
-			o.Path = w.write("home/.config/wsmount/config.yaml", user)
-			o.Dir = w.home + "/.config/wsmount"
-		}, want: "user://u"},
-		{name: "given, above the home directory, as a service works", prepare: func(w *world, o *LoadOptions) {
-			o.Path = w.write("home/cfg/wsmount.yaml", user)
-			o.Dir = w.dir
-		}, want: "user://u"},
-		{name: "brought by a repository, through a link", prepare: func(w *world, o *LoadOptions) {
-			w.write("repo/wsmount.yaml", user)
-			w.symlink(w.path("repo"), "l")
-			o.Path, o.Dir = w.path("l/wsmount.yaml"), w.path("repo")
-		}, words: "working directory", class: Denied},
-		{name: "relative", prepare: func(w *world, o *LoadOptions) { o.Path = "conf/wsmount.yaml" }, words: "relative", class: Denied},
-		{name: "others can write it", prepare: func(w *world, o *LoadOptions) {
-			assert.OK(w.t, os.Chmod(w.write("home/.config/wsmount/config.yaml", user), 0o666))
-			w.write("etc/config.yaml", system)
-		}, words: "written by others", class: Denied},
-		{name: "others can replace it", prepare: func(w *world, o *LoadOptions) {
-			w.write("home/.config/wsmount/config.yaml", user)
-			assert.OK(w.t, os.Chmod(w.home+"/.config", 0o777))
-		}, words: "others can write", class: Denied},
-		{name: "of another user", prepare: func(w *world, o *LoadOptions) {
+		{name: "none"},
+		{name: "the user's", files: user + " " + system, want: user},
+		{name: "the machine's", files: system, want: system},
+		{name: "XDG", xdg: "DIR/xdg", files: "xdg/wsmount/config.yaml", want: "xdg/wsmount/config.yaml"},
+		{name: "relative XDG is ignored", xdg: ".", files: system, want: system},
+		{name: "given", files: "x/c.yaml", path: "x/c.yaml", want: "x/c.yaml"},
+		{name: "brought by a repository", files: "repo/c.yaml", path: "repo/c.yaml", dir: "repo", denied: "working directory"},
+		{name: "brought by a repository, below it", files: "repo/.cfg/c.yaml", path: "repo/.cfg/c.yaml", dir: "repo", denied: "working directory"},
+		{name: "brought by a repository below the home directory, where one works", files: "home/repo/c.yaml", path: "home/repo/c.yaml", dir: "home", denied: "working directory"},
+		{name: "brought by a repository, through a link", files: "repo/c.yaml", path: "l/c.yaml", dir: "repo", spoil: func(w *world) { w.symlink(w.path("repo"), "l") }, denied: "working directory"},
+		{name: "the usual one, given, in the home directory", files: user, path: user, dir: "home", want: user},
+		{name: "the usual one, given, where it lies", files: user, path: user, dir: "home/.config/wsmount", want: user},
+		{name: "given, above the home directory, as a service works", files: "home/cfg/c.yaml", path: "home/cfg/c.yaml", dir: ".", want: "home/cfg/c.yaml"},
+		{name: "others can write it", files: user + " " + system, spoil: func(w *world) { assert.OK(w.t, os.Chmod(w.path(user), 0o666)) }, denied: "written by others"},
+		{name: "others can replace it", files: user, spoil: func(w *world) { assert.OK(w.t, os.Chmod(w.home+"/.config", 0o777)) }, denied: "others can write"},
+		{name: "of another user", files: user, spoil: func(w *world) {
 			tier.RequireRoot(w.t)
-			assert.OK(w.t, os.Chown(w.write("home/.config/wsmount/config.yaml", user), 12345, 12345))
-		}, words: "belongs to user 12345", class: Denied},
-		{name: "not valid does not fall through", prepare: func(w *world, o *LoadOptions) {
-			w.write("home/.config/wsmount/config.yaml", "principle: x\n")
-			w.write("etc/config.yaml", system)
-		}, words: "did you mean principal?", class: Invalid},
+			assert.OK(w.t, os.Chown(w.path(user), 12345, 12345))
+		}, denied: "belongs to user 12345"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
+			for _, name := range strings.Fields(c.files) {
+				w.write(name, "principal: \"user://"+name+"\"\n")
+			}
+			if c.spoil != nil {
+				c.spoil(w)
+			}
+			w.env["XDG_CONFIG_HOME"] = strings.Replace(c.xdg, "DIR", w.dir, 1)
 			o := LoadOptions{Dir: "/"}
-			c.prepare(w, &o)
+			if c.path != "" {
+				o.Path = w.path(c.path)
+			}
+			if c.dir != "" {
+				o.Dir = w.path(c.dir)
+			}
 			got, err := w.load(o)
-			if c.words != "" {
-				checkError(t, err, c.class, c.words)
+			if c.denied != "" {
+				checkError(t, err, Denied, c.denied)
 				return
 			}
-			if err != nil || got.Principal != c.want || got.Dir == "" {
-				t.Errorf("got %+v, %v, want %s", got, err, c.want)
-			}
+			assert.OK(t, err)
+			assert.Equal(t, strings.TrimPrefix(got.Principal, "user://"), c.want)
+			assert.False(t, got.Dir == "", "it has no directory")
 		})
 	}
+	w := newWorld(t)
+	_, err := w.load(LoadOptions{Dir: "/", Path: w.path("none.yaml")})
+	checkError(t, err, Unresolvable, "does not exist")
+	_, err = w.load(LoadOptions{Dir: "/", Path: "conf/wsmount.yaml"})
+	checkError(t, err, Denied, "relative")
+	w.write(user, "principle: x\n") // does not fall through
+	w.write(system, "principal: user://s\n")
+	_, err = w.load(LoadOptions{Dir: "/"})
+	checkError(t, err, Invalid, "did you mean principal?")
 }

@@ -19,91 +19,77 @@ func (w *world) storage(rel string) string {
 }
 
 func TestStorageRefs(t *testing.T) {
+	const slug = `{ ref: "@acme/s3" }`
+	lib := func(slug, more string) string {
+		return "storages: { \"" + slug + "\": DIR/lib/s3.STORAGE.md }\n" + more
+	}
+	link := func(target, rel string) func(*world) { return func(w *world) { w.symlink(target, rel) } }
 	for _, c := range []struct {
 		name    string
 		ref     string // storage block
+		file    string // a manifest of a storage that is there
+		sibling string // a registered workspace beside it, with x.STORAGE.md
+		config  string // DIR is the world's
 		prepare func(w *world)
-		o       ResolveOptions
+		trust   bool
 		class   Class
 		words   string // empty: resolved
 	}{
-		{name: "path", ref: `{ ref: ./storage/main.STORAGE.md }`, prepare: func(w *world) { w.storage("ws/storage/main.STORAGE.md") }},
-		{name: "file", ref: `{ file: storage/main.STORAGE.md }`, prepare: func(w *world) { w.storage("ws/storage/main.STORAGE.md") }},
-		{name: "link inside the workspace", ref: `{ ref: ./l.STORAGE.md }`, prepare: func(w *world) {
-			w.storage("ws/storage/main.STORAGE.md")
-			os.Symlink("storage/main.STORAGE.md", w.path("ws/l.STORAGE.md"))
-		}},
+		{name: "path", ref: `{ ref: ./storage/main.STORAGE.md }`, file: "ws/storage/main.STORAGE.md"},
+		{name: "file", ref: `{ file: storage/main.STORAGE.md }`, file: "ws/storage/main.STORAGE.md"},
+		{name: "link inside the workspace", ref: `{ ref: ./l.STORAGE.md }`, file: "ws/storage/main.STORAGE.md", prepare: link("storage/main.STORAGE.md", "ws/l.STORAGE.md")},
 		{name: "absent", ref: `{ ref: ./none.STORAGE.md }`, class: Unresolvable, words: "storage_ref_unresolvable"},
-		{name: "link out of the workspace", ref: `{ ref: ./l.STORAGE.md }`, class: Denied, words: "leads out", prepare: func(w *world) {
-			w.storage("other/x.STORAGE.md")
-			os.Symlink(w.path("other/x.STORAGE.md"), w.path("ws/l.STORAGE.md"))
-		}},
-		{name: "directory link out of the workspace", ref: `{ ref: ./l/x.STORAGE.md }`, class: Denied, words: "leads out", prepare: func(w *world) {
-			w.storage("other/x.STORAGE.md")
-			os.Symlink("../other", w.path("ws/l"))
-		}},
-		{name: "dots out of the workspace", ref: `{ ref: ./a/../../other/x.STORAGE.md }`, class: Denied, words: "no registered workspace", prepare: func(w *world) { w.storage("other/x.STORAGE.md") }},
+		{name: "link out of the workspace", ref: `{ ref: ./l.STORAGE.md }`, file: "other/x.STORAGE.md", prepare: link("../other/x.STORAGE.md", "ws/l.STORAGE.md"), class: Denied, words: "leads out"},
+		{name: "directory link out of the workspace", ref: `{ ref: ./l/x.STORAGE.md }`, file: "other/x.STORAGE.md", prepare: link("../other", "ws/l"), class: Denied, words: "leads out"},
+		{name: "dots out of the workspace", ref: `{ ref: ./a/../../other/x.STORAGE.md }`, file: "other/x.STORAGE.md", class: Denied, words: "no registered workspace"},
 		{name: "file with dots", ref: `{ file: ../other/x.STORAGE.md }`, class: Invalid, words: "inside the workspace"},
-		{name: "dots that stay", ref: `{ ref: ./a/../storage/main.STORAGE.md }`, prepare: func(w *world) { w.storage("ws/storage/main.STORAGE.md") }},
-		{name: "sibling of nobody", ref: `{ ref: ../other/x.STORAGE.md }`, o: ResolveOptions{Trust: true}, class: Denied, words: "no registered workspace", prepare: func(w *world) { w.storage("other/x.STORAGE.md") }},
-		{name: "sibling of the same owner", ref: `{ ref: ../other/x.STORAGE.md }`, o: ResolveOptions{Trust: true}, prepare: func(w *world) { w.sibling("@acme/other") }},
-		{name: "sibling of another owner", ref: `{ ref: ../other/x.STORAGE.md }`, o: ResolveOptions{Trust: true}, class: Denied, words: "another owner", prepare: func(w *world) { w.sibling("@shared/other") }},
-		{name: "sibling of another owner, allowed", ref: `{ ref: ../other/x.STORAGE.md }`, o: ResolveOptions{Trust: true}, prepare: func(w *world) {
-			w.sibling("@shared/other")
-			w.config = "allow_refs: [ { from: \"@acme/*\", to: \"@shared/*\" } ]\n"
-		}},
-		{name: "sibling, of a manifest that is not registered", ref: `{ ref: ../other/x.STORAGE.md }`, class: Denied, words: "not registered", prepare: func(w *world) { w.sibling("@acme/other") }},
-		{name: "link of the sibling that leads out", ref: `{ ref: ../other/l.STORAGE.md }`, o: ResolveOptions{Trust: true}, class: Denied, words: "no registered workspace", prepare: func(w *world) {
-			w.sibling("@acme/other")
-			w.storage("third/x.STORAGE.md")
-			os.Symlink("../third/x.STORAGE.md", w.path("other/l.STORAGE.md"))
-		}},
-		{name: "slug", ref: `{ ref: "@acme/s3" }`, o: ResolveOptions{Trust: true}, prepare: func(w *world) {
-			w.config = "storages: { \"@acme/s3\": " + w.storage("lib/s3.STORAGE.md") + " }\n"
-		}},
-		{name: "slug of nobody", ref: `{ ref: "@acme/s4" }`, o: ResolveOptions{Trust: true}, class: Unresolvable, words: "storage_ref_unresolvable", prepare: func(w *world) {
-			w.config = "storages: { \"@acme/s3\": " + w.storage("lib/s3.STORAGE.md") + " }\n"
-		}},
-		{name: "slug of another owner", ref: `{ ref: "@shared/s3" }`, o: ResolveOptions{Trust: true}, class: Denied, words: "another owner", prepare: func(w *world) {
-			w.config = "storages: { \"@shared/s3\": " + w.storage("lib/s3.STORAGE.md") + " }\n"
-		}},
-		{name: "slug of another owner, allowed", ref: `{ ref: "@shared/s3" }`, o: ResolveOptions{Trust: true}, prepare: func(w *world) {
-			w.config = "storages: { \"@shared/s3\": " + w.storage("lib/s3.STORAGE.md") + " }\nallow_refs: [ { from: \"@acme/ops\", to: \"@shared/s3\" } ]\n"
-		}},
-		{name: "slug, of a manifest that is not registered", ref: `{ ref: "@acme/s3" }`, class: Denied, words: "not registered", prepare: func(w *world) {
-			w.config = "storages: { \"@acme/s3\": " + w.storage("lib/s3.STORAGE.md") + " }\n"
-		}},
-		{name: "slug whose file says another id", ref: `{ ref: "@acme/s3" }`, o: ResolveOptions{Trust: true}, class: Denied, words: "says that it is", prepare: func(w *world) {
-			p := w.write("lib/s3.STORAGE.md", strings.Replace(strings.ReplaceAll(storageMD, "/DIR", w.dir), "storage/v1\n", "storage/v1\nid: \"@acme/other\"\nversion: 1.0.0\n", 1))
-			w.config = "storages: { \"@acme/s3\": " + p + " }\n"
-		}},
-		{name: "slug whose file others can write", ref: `{ ref: "@acme/s3" }`, o: ResolveOptions{Trust: true}, class: Denied, words: "not trusted", prepare: func(w *world) {
-			p := w.storage("lib/s3.STORAGE.md")
-			os.Chmod(p, 0o666)
-			w.config = "storages: { \"@acme/s3\": " + p + " }\n"
-		}},
-		{name: "not valid", ref: `{ ref: ./x.STORAGE.md }`, class: Invalid, words: "provder", prepare: func(w *world) {
-			w.write("ws/x.STORAGE.md", "---\nschema: storage/v1\nprovder: local-fs\nconfig: {}\n---\n")
-		}},
-		{name: "device", ref: `{ ref: ./x.STORAGE.md }`, class: Unresolvable, words: "regular file", prepare: func(w *world) { w.mkdir("ws/x.STORAGE.md") }},
+		{name: "dots that stay", ref: `{ ref: ./a/../storage/main.STORAGE.md }`, file: "ws/storage/main.STORAGE.md"},
+		{name: "sibling of nobody", ref: `{ ref: ../other/x.STORAGE.md }`, file: "other/x.STORAGE.md", trust: true, class: Denied, words: "no registered workspace"},
+		{name: "sibling of the same owner", ref: `{ ref: ../other/x.STORAGE.md }`, sibling: "@acme/other", trust: true},
+		{name: "sibling of another owner", ref: `{ ref: ../other/x.STORAGE.md }`, sibling: "@shared/other", trust: true, class: Denied, words: "another owner"},
+		{name: "sibling of another owner, allowed", ref: `{ ref: ../other/x.STORAGE.md }`, sibling: "@shared/other", config: "allow_refs: [ { from: \"@acme/*\", to: \"@shared/*\" } ]\n", trust: true},
+		{name: "sibling, of a manifest that is not registered", ref: `{ ref: ../other/x.STORAGE.md }`, sibling: "@acme/other", class: Denied, words: "not registered"},
+		{name: "link of the sibling that leads out", ref: `{ ref: ../other/l.STORAGE.md }`, file: "third/x.STORAGE.md", sibling: "@acme/other", prepare: link("../third/x.STORAGE.md", "other/l.STORAGE.md"), trust: true, class: Denied, words: "no registered workspace"},
+		{name: "slug", ref: slug, file: "lib/s3.STORAGE.md", config: lib("@acme/s3", ""), trust: true},
+		{name: "slug of nobody", ref: `{ ref: "@acme/s4" }`, file: "lib/s3.STORAGE.md", config: lib("@acme/s3", ""), trust: true, class: Unresolvable, words: "storage_ref_unresolvable"},
+		{name: "slug of another owner", ref: `{ ref: "@shared/s3" }`, file: "lib/s3.STORAGE.md", config: lib("@shared/s3", ""), trust: true, class: Denied, words: "another owner"},
+		{name: "slug of another owner, allowed", ref: `{ ref: "@shared/s3" }`, file: "lib/s3.STORAGE.md", config: lib("@shared/s3", "allow_refs: [ { from: \"@acme/ops\", to: \"@shared/s3\" } ]\n"), trust: true},
+		{name: "slug, of a manifest that is not registered", ref: slug, file: "lib/s3.STORAGE.md", config: lib("@acme/s3", ""), class: Denied, words: "not registered"},
+		{name: "slug whose file says another id", ref: slug, file: "lib/s3.STORAGE.md", config: lib("@acme/s3", ""), prepare: func(w *world) {
+			w.edit("lib/s3.STORAGE.md", "storage/v1\n", "storage/v1\nid: \"@acme/other\"\nversion: 1.0.0\n")
+		}, trust: true, class: Denied, words: "says that it is"},
+		{name: "slug whose file others can write", ref: slug, file: "lib/s3.STORAGE.md", config: lib("@acme/s3", ""), prepare: func(w *world) {
+			assert.OK(w.t, os.Chmod(w.path("lib/s3.STORAGE.md"), 0o666))
+		}, trust: true, class: Denied, words: "not trusted"},
+		{name: "not valid", ref: `{ ref: ./x.STORAGE.md }`, file: "ws/x.STORAGE.md", prepare: func(w *world) { w.edit("ws/x.STORAGE.md", "provider", "provder") }, class: Invalid, words: "provder"},
+		{name: "device", ref: `{ ref: ./x.STORAGE.md }`, prepare: func(w *world) { w.mkdir("ws/x.STORAGE.md") }, class: Unresolvable, words: "regular file"},
 		{name: "unknown provider", ref: `{ inline: { provider: floppy, config: {} } }`, class: Unresolvable, words: "storage_provider_unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.mkdir("ws/data")
 			w.mkdir("ws/a")
+			w.config = strings.ReplaceAll(c.config, "DIR", w.dir)
+			if c.file != "" {
+				w.storage(c.file)
+			}
+			if c.sibling != "" {
+				w.workspace("other", c.sibling)
+				w.storage("other/x.STORAGE.md")
+				w.add("other")
+			}
 			if c.prepare != nil {
 				c.prepare(w)
 			}
-			p := w.manifest("ws", "@acme/ops", c.ref)
+			p, o := w.manifest("ws", "@acme/ops", c.ref), ResolveOptions{Trust: c.trust}
 			if c.words != "" {
-				e := w.refused("ws", c.o, c.class, c.words)
+				e := w.refused("ws", o, c.class, c.words)
 				if e.Class == Denied && strings.Contains(c.name, "of another owner") && !strings.Contains(w.log(), `"allowed":false`) {
 					t.Errorf("not in the audit log: %s", w.log())
 				}
 				return
 			}
-			got := w.ok("ws", c.o)
+			got := w.ok("ws", o)
 			if got.Local.Path != w.path("ws/data") || len(got.Governing) != 2 || got.Governing[0] != p {
 				t.Errorf("local %s, governing %q", got.Local.Path, got.Governing)
 			}
@@ -114,13 +100,6 @@ func TestStorageRefs(t *testing.T) {
 			}
 		})
 	}
-}
-
-// sibling registers a workspace in other, which has x.STORAGE.md.
-func (w *world) sibling(id string) {
-	w.workspace("other", id)
-	w.storage("other/x.STORAGE.md")
-	w.add("other")
 }
 
 func TestOtherManifests(t *testing.T) {

@@ -1,13 +1,10 @@
 package host
 
 import (
-	"net/url"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/mountspec/netguard"
 )
 
 // Both ways of writing a server over SSH, and a daemon, mean what they mean to git.
@@ -65,23 +62,10 @@ func TestGitHubOverSSH(t *testing.T) {
 			if g == nil || g.Agent != c.agent || g.Secret != c.secret || !slices.Equal(g.KnownHosts, []string{"/etc/keys", w.home + "/.ssh/known_hosts", "/etc/ssh/ssh_known_hosts"}) {
 				t.Errorf("granted %+v", g)
 			}
-			if got.Location.String() != "ssh://git@git.acme.test:2222/acme/bot#main" {
-				t.Errorf("location %s", got.Location)
-			}
-			var steps []string
-			for _, s := range got.Explain {
-				steps = append(steps, s.String())
-			}
-			if all := strings.Join(steps, "\n"); !strings.Contains(all, c.says) || !strings.Contains(all, "known hosts: /etc/keys") {
-				t.Errorf("want %q in\n%s", c.says, all)
-			}
-			guard, err := netguard.New(netguard.Options{Allow: got.Grants.Endpoints})
-			assert.OK(t, err)
-			for to, ok := range map[string]bool{"ssh://git.acme.test:2222": true, "ssh://git.acme.test": false, "https://git.acme.test:2222": false} {
-				if u, _ := url.Parse(to); (guard.Check(u) == nil) != ok {
-					t.Errorf("%q: %s is reached: %v", got.Grants.Endpoints, to, !ok)
-				}
-			}
+			assert.Equal(t, got.Location.String(), "ssh://git@git.acme.test:2222/acme/bot#main", "location")
+			assert.Contains(t, explained(got), c.says)
+			assert.Contains(t, explained(got), "known hosts: /etc/keys")
+			checkReach(t, got, map[string]bool{"ssh://git.acme.test:2222": true, "ssh://git.acme.test": false, "https://git.acme.test:2222": false})
 		})
 	}
 }

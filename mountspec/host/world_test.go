@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/netguard"
 )
 
 // secretValue is what no error, log or record may show.
@@ -174,4 +176,24 @@ func (w *world) symlink(target, rel string) {
 // row makes the configuration one with an entry of @acme/row; DIR is the world's.
 func (w *world) row(entry string) {
 	w.config = "workspaces: { \"@acme/row\": { " + strings.ReplaceAll(entry, "DIR", w.dir) + " } }\n"
+}
+
+// explained are the steps that led to it, a line each.
+func explained(r *Resolved) (text string) {
+	for _, s := range r.Explain {
+		text += s.String() + "\n"
+	}
+	return text
+}
+
+// checkReach checks which URLs a workspace may reach.
+func checkReach(t *testing.T, r *Resolved, reached map[string]bool) {
+	t.Helper()
+	guard, err := netguard.New(netguard.Options{Allow: r.Grants.Endpoints})
+	assert.OK(t, err)
+	for to, want := range reached {
+		u, err := url.Parse(to)
+		assert.OK(t, err)
+		assert.Equal(t, guard.Check(u) == nil, want, to, "is reached, with", r.Grants.Endpoints)
+	}
 }

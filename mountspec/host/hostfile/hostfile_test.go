@@ -1,6 +1,7 @@
 package hostfile
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -30,98 +31,71 @@ func put(t *testing.T, path string, mode fs.FileMode) string {
 	return path
 }
 
-// root requires root, to give files away.
-func root(t *testing.T) { tier.RequireRoot(t) }
-
 // Each row names who could have written what is read.
 func TestRead(t *testing.T) {
+	const other = 12345 // another user
 	for _, c := range []struct {
 		name    string
-		prepare func(t *testing.T, d string) string
+		path    string // below the directory; empty: c
+		mode    fs.FileMode
+		link    string // it is a symbolic link to this
+		modes   map[string]fs.FileMode
+		foreign string // what another user owns
 		private bool
 		want    error // nil: read
 	}{
-		{name: "own file", prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o644) }},
-		{name: "own private file", private: true, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o600) }},
-		{name: "link of ours in a directory of ours", prepare: func(t *testing.T, d string) string {
-			put(t, d+"/real/c", 0o644)
-			assert.OK(t, os.Symlink("real", d+"/link"))
-			return d + "/link/c"
-		}},
-		{name: "group can write the file", want: ErrUntrusted, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o664) }},
-		{name: "everybody can write the file", want: ErrUntrusted, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o646) }},
-		{name: "others can replace the file", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
-			p := put(t, d+"/open/c", 0o600)
-			assert.OK(t, os.Chmod(d+"/open", 0o777))
-			return p
-		}},
-		{name: "others can replace its directory", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
-			p := put(t, d+"/open/sub/c", 0o600)
-			assert.OK(t, os.Chmod(d+"/open", 0o777))
-			return p
-		}},
-		{name: "file of another user", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
-			root(t)
-			p := put(t, d+"/c", 0o600)
-			assert.OK(t, os.Chown(p, 12345, 12345))
-			return p
-		}},
-		{name: "planted by another user in a sticky directory", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
-			root(t)
-			p := put(t, d+"/tmp/dir/c", 0o644)
-			assert.OK(t, os.Chmod(d+"/tmp", 0o777|fs.ModeSticky))
-			assert.OK(t, os.Chown(d+"/tmp/dir", 12345, 12345))
-			return p
-		}},
-		{name: "link planted by another user", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
-			root(t)
-			put(t, d+"/real", 0o600)
-			assert.OK(t, os.Mkdir(d+"/tmp", 0o700))
-			assert.OK(t, os.Symlink(d+"/real", d+"/tmp/c"))
-			assert.OK(t, os.Lchown(d+"/tmp/c", 12345, 12345))
-			assert.OK(t, os.Chmod(d+"/tmp", 0o777|fs.ModeSticky))
-			return d + "/tmp/c"
-		}},
-		{name: "link of another user in a directory of ours", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
-			root(t)
-			put(t, d+"/real", 0o600)
-			assert.OK(t, os.Symlink("real", d+"/c"))
-			assert.OK(t, os.Lchown(d+"/c", 12345, 12345))
-			return d + "/c"
-		}},
-		{name: "ours in a sticky directory", prepare: func(t *testing.T, d string) string {
-			p := put(t, d+"/tmp/c", 0o600)
-			assert.OK(t, os.Chmod(d+"/tmp", 0o777|fs.ModeSticky))
-			return p
-		}},
-		{name: "secret that others can read", private: true, want: ErrUntrusted, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o644) }},
-		{name: "secret that the group can read", private: true, want: ErrUntrusted, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o640) }},
-		{name: "pipe", want: ErrUntrusted, prepare: func(t *testing.T, d string) string {
-			assert.OK(t, unix.Mkfifo(d+"/c", 0o600))
-			return d + "/c"
-		}},
-		{name: "directory", want: ErrUntrusted, prepare: func(t *testing.T, d string) string { return d }},
-		{name: "absent", want: fs.ErrNotExist, prepare: func(t *testing.T, d string) string { return d + "/none" }},
-		{name: "link to itself", want: unix.ELOOP, prepare: func(t *testing.T, d string) string {
-			assert.OK(t, os.Symlink("c", d+"/c"))
-			return d + "/c"
-		}},
-		{name: "file as a directory", want: unix.ENOTDIR, prepare: func(t *testing.T, d string) string { return put(t, d+"/c", 0o600) + "/x" }},
+		{name: "own file", mode: 0o644},
+		{name: "own private file", private: true},
+		{name: "link of ours in a directory of ours", link: "real"},
+		{name: "group can write the file", mode: 0o664, want: ErrUntrusted},
+		{name: "everybody can write the file", mode: 0o646, want: ErrUntrusted},
+		{name: "others can replace the file", path: "open/c", modes: map[string]fs.FileMode{"open": 0o777}, want: ErrUntrusted},
+		{name: "others can replace its directory", path: "open/sub/c", modes: map[string]fs.FileMode{"open": 0o777}, want: ErrUntrusted},
+		{name: "file of another user", foreign: "c", want: ErrUntrusted},
+		{name: "planted by another user in a sticky directory", path: "tmp/dir/c", modes: map[string]fs.FileMode{"tmp": 0o777 | fs.ModeSticky}, foreign: "tmp/dir", want: ErrUntrusted},
+		{name: "link planted by another user", path: "tmp/c", link: "../real", modes: map[string]fs.FileMode{"tmp": 0o777 | fs.ModeSticky}, foreign: "tmp/c", want: ErrUntrusted},
+		{name: "link of another user in a directory of ours", link: "real", foreign: "c", want: ErrUntrusted},
+		{name: "ours in a sticky directory", path: "tmp/c", modes: map[string]fs.FileMode{"tmp": 0o777 | fs.ModeSticky}},
+		{name: "secret that others can read", mode: 0o644, private: true, want: ErrUntrusted},
+		{name: "secret that the group can read", mode: 0o640, private: true, want: ErrUntrusted},
+		{name: "link to itself", link: "c", want: unix.ELOOP},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			path := c.prepare(t, tree(t))
-			f, err := Read(path, Options{Private: c.private})
-			if c.want == nil && (err != nil || string(f.Data) != "x: 1\n") {
-				t.Fatalf("Read = %v, want its contents", err)
+			d := tree(t)
+			name := d + "/" + cmp.Or(c.path, "c")
+			if c.link == "" {
+				put(t, name, cmp.Or(c.mode, 0o600))
+			} else {
+				put(t, d+"/real", 0o600)
+				assert.OK(t, os.MkdirAll(filepath.Dir(name), 0o700))
+				assert.OK(t, os.Symlink(c.link, name))
 			}
-			if c.want != nil && !errors.Is(err, c.want) {
-				t.Fatalf("Read = %v, want %v", err, c.want)
+			for dir, mode := range c.modes {
+				assert.OK(t, os.Chmod(d+"/"+dir, mode))
 			}
-			var e *Error
-			if errors.As(err, &e) && e.Hint == "" {
-				t.Errorf("%v says nothing of what to do", err)
+			if c.foreign != "" {
+				tier.RequireRoot(t)
+				assert.OK(t, os.Lchown(d+"/"+c.foreign, other, other))
 			}
+			checkRead(t, c.name, name, c.private, c.want)
 		})
+	}
+	d := tree(t)
+	assert.OK(t, unix.Mkfifo(d+"/pipe", 0o600))
+	checkRead(t, "pipe", d+"/pipe", false, ErrUntrusted)
+	checkRead(t, "directory", d, false, ErrUntrusted)
+	checkRead(t, "absent", d+"/none", false, fs.ErrNotExist)
+	checkRead(t, "file as a directory", put(t, d+"/c", 0o600)+"/x", false, unix.ENOTDIR)
+}
+
+func checkRead(t *testing.T, what, path string, private bool, want error) {
+	t.Helper()
+	f, err := Read(path, Options{Private: private})
+	assert.Is(t, err, want, what)
+	assert.Equal(t, f != nil && string(f.Data) == "x: 1\n", want == nil, what, "is read")
+	var e *Error
+	if errors.As(err, &e) && e.Hint == "" {
+		t.Errorf("%s: %v says nothing of what to do", what, err)
 	}
 }
 
