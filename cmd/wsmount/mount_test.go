@@ -93,8 +93,6 @@ storage: {inline: {provider: elsewhere, config: {container: site}}}
 		{"a configuration of the working directory", exit.Denied, "own.yaml", []string{addr, "mnt", "--config", w.path("own.yaml")}},
 	}
 	for _, tt := range tests {
-		w := *w
-		w.t = t
 		w.refused(tt.code, tt.says, tt.args...)
 	}
 	if o := w.run(addr, "nowhere", "--json"); !strings.Contains(o.out, `"schema": "wsmount.error/v1"`) || !strings.Contains(o.out, `"exit": 2`) {

@@ -153,11 +153,10 @@ func TestBusyWithAClose(t *testing.T) {
 		waits, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", writer.Process.Pid))
 		return len(w.status().OpenFiles) == 1 && strings.HasPrefix(string(waits), fmt.Sprint(syscall.SYS_CLOSE, " "))
 	})
-	o := w.run("umount", "mnt")
+	o := w.run("umount", "mnt") // once: no program is seen, so that it waits for one that ends
 	if o.code != exit.Failed || strings.Contains(o.errOut, "no program") || !strings.Contains(o.errOut, "is in use: 1 file is open") {
 		t.Errorf("umount: got %+v", o)
 	}
-	assert.Contains(t, w.run("umount", "mnt", "--json").out, `"openFiles": 1`, "umount --json")
 	r.connect(t)
 	writer.Wait()
 }

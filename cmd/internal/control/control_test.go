@@ -48,7 +48,8 @@ func (b *buffer) String() string {
 
 // mount is a Backend that answers from memory.
 type mount struct {
-	bus *lifecycle.Bus
+	bus      *lifecycle.Bus
+	followed chan struct{} // closed when somebody follows its events
 
 	mu    sync.Mutex // guards what follows
 	event EventRequest
@@ -95,7 +96,10 @@ func (m *mount) Event(ctx context.Context, r EventRequest) (EventResult, error) 
 	return EventResult{Schema: EventSchema, Event: r.Name, Parts: 1}, nil
 }
 
-func (m *mount) Subscribe(name string, h func(lifecycle.Event)) func() { return m.bus.On(name, h) }
+func (m *mount) Subscribe(name string, h func(lifecycle.Event)) func() {
+	defer close(m.followed)
+	return m.bus.On(name, h)
+}
 
 func (m *mount) Unmount(r UnmountRequest) (UnmountResult, error) {
 	if r.Force {
@@ -272,35 +276,33 @@ func TestSocket(t *testing.T) {
 	}
 }
 
+// A stream ends with the mount, whole, with every event before the end, and without
+// waiting; also one of another name than the end's.
 func TestFollow(t *testing.T) {
-	m, c := serve(t, Options{})
-	ctx, cancel := context.WithTimeout(context.Background(), hangs)
-	defer cancel()
-	var got []string
-	first := make(chan struct{})
-	end := make(chan error, 1)
-	go func() {
-		end <- c.Follow(ctx, "*", func(e lifecycle.Event) error {
-			if got = append(got, e.Name+" "+e.Payload["path"]); len(got) == 1 {
-				close(first)
-			}
-			return nil
-		})
-	}()
-	for received := false; !received; { // until the stream is set up
-		m.bus.Emit(lifecycle.Event{Name: "acme:hello"})
-		select {
-		case <-first:
-			received = true
-		case <-time.After(5 * time.Millisecond):
+	for name, want := range map[string][]string{"write": {"write a\nb", "write c"}, "*": {"write a\nb", "write c", "workspace-close "}} {
+		path := filepath.Join(t.TempDir(), "s")
+		m := &mount{bus: lifecycle.New(lifecycle.Options{}), followed: make(chan struct{})}
+		s, err := Listen(path, m, Options{})
+		assert.OK(t, err)
+		var got []string
+		end := make(chan error, 1)
+		go func() {
+			end <- NewClient(path).Follow(t.Context(), name, func(e lifecycle.Event) error {
+				got = append(got, e.Name+" "+e.Payload["path"])
+				return nil
+			})
+		}()
+		<-m.followed
+		for _, path := range []string{"a\nb", "c"} {
+			m.bus.Emit(lifecycle.Event{Name: "write", Payload: map[string]string{"path": path}})
 		}
-	}
-	m.bus.Emit(lifecycle.Event{Name: "write", Payload: map[string]string{"path": "a\nb"}})
-	m.bus.Emit(lifecycle.Event{Name: "workspace-close"})
-	assert.OK(t, <-end, "follow ended")
-	n := len(got)
-	if n < 3 || got[n-2] != "write a\nb" || got[n-1] != "workspace-close " {
-		t.Errorf("got %q", got)
+		m.bus.Emit(lifecycle.Event{Name: "workspace-close"})
+		m.bus.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), hangs)
+		defer cancel()
+		assert.Is(t, s.Close(ctx), nil, name)
+		assert.Is(t, <-end, nil, name)
+		assert.Slice(t, got, want, name)
 	}
 }
 
@@ -324,30 +326,6 @@ func TestFollowTellsOfACutStream(t *testing.T) {
 	}()
 	err = NewClient(path).Follow(t.Context(), "*", func(lifecycle.Event) error { return nil })
 	assert.Is(t, err, io.ErrUnexpectedEOF)
-}
-
-// A stream of one name does not see workspace-close; it ends with the mount all
-// the same, whole, with every event before it, and without waiting.
-func TestFilteredStreamEndsCleanly(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	m := &mount{bus: lifecycle.New(lifecycle.Options{})}
-	srv, err := Listen(path, m, Options{})
-	assert.OK(t, err)
-	resp, err := NewClient(path).do(t.Context(), http.MethodGet, "/v1/events?name=write", nil)
-	assert.OK(t, err)
-	defer resp.Body.Close()
-	for _, path := range []string{"a", "b", "c"} {
-		m.bus.Emit(lifecycle.Event{Name: "write", Payload: map[string]string{"path": path}})
-	}
-	m.bus.Emit(lifecycle.Event{Name: "workspace-close"})
-	m.bus.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), hangs)
-	defer cancel()
-	assert.Is(t, srv.Close(ctx), nil)
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || strings.Count(string(body), "event: write") != 3 || !strings.HasSuffix(string(body), "\n\n") {
-		t.Errorf("got %q, %v; want three events and a whole answer", body, err)
-	}
 }
 
 // A mount is held by the process that asks, until it lets go or has hung up.

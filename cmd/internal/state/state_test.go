@@ -196,14 +196,20 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-func TestAZombieIsNotAlive(t *testing.T) {
-	cmd := exec.Command("cat")
-	in, err := cmd.StdinPipe()
-	assert.OK(t, err)
-	assert.OK(t, cmd.Start())
+// cat is a process that ends with its input, and its record.
+func cat(t *testing.T) (cmd *exec.Cmd, in io.WriteCloser, out io.Reader, r Record) {
+	t.Helper()
+	cmd = exec.Command("cat")
+	in, inErr := cmd.StdinPipe()
+	out, outErr := cmd.StdoutPipe()
+	assert.OK(t, errors.Join(inErr, outErr, cmd.Start()))
 	ticks, err := startTicks(cmd.Process.Pid)
 	assert.OK(t, err)
-	r := Record{PID: cmd.Process.Pid, StartTicks: ticks, BootID: bootID()}
+	return cmd, in, out, Record{PID: cmd.Process.Pid, StartTicks: ticks, BootID: bootID()}
+}
+
+func TestAZombieIsNotAlive(t *testing.T) {
+	cmd, in, _, r := cat(t)
 	assert.True(t, r.Alive(), "a running child is not alive")
 	in.Close()
 	var info unix.Siginfo
@@ -220,23 +226,14 @@ func TestVolatile(t *testing.T) {
 
 // Kill ends the process that the record means, and no other of its number.
 func TestKill(t *testing.T) {
-	cmd := exec.Command("cat")
-	in, inErr := cmd.StdinPipe()
-	out, outErr := cmd.StdoutPipe()
-	assert.OK(t, errors.Join(inErr, outErr, cmd.Start()))
+	cmd, in, out, r := cat(t)
 	defer cmd.Process.Kill()
-	ticks, err := startTicks(cmd.Process.Pid)
-	assert.OK(t, err)
-	r := Record{PID: cmd.Process.Pid, StartTicks: ticks + 1, BootID: bootID()}
-	if err := r.Kill(); err != nil {
-		t.Errorf("another process: got %v, want nothing done", err)
-	}
-	r.StartTicks = ticks
-	answer := make([]byte, 5)
-	_, err = in.Write([]byte("alive"))
-	if _, readErr := io.ReadFull(out, answer); err != nil || readErr != nil {
-		t.Fatalf("a process that is not the daemon was killed: %v, %v", err, readErr)
-	}
+	another := r
+	another.StartTicks++
+	assert.Is(t, another.Kill(), nil, "another process")
+	_, err := in.Write([]byte("alive"))
+	_, readErr := io.ReadFull(out, make([]byte, 5))
+	assert.OK(t, errors.Join(err, readErr), "a process that is not the daemon was killed")
 	assert.OK(t, r.Kill())
 	_ = cmd.Wait()
 	assert.Equal(t, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), syscall.SIGKILL, "ended by")
