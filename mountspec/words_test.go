@@ -1,6 +1,7 @@
 package mountspec
 
 import (
+	"fmt"
 	"errors"
 	"strings"
 	"testing"
@@ -31,31 +32,13 @@ func TestAliasesResolve(t *testing.T) {
 }
 
 func TestParseTemplated(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		base    string
-		seconds int
-		ok      bool
-	}{
-		{"idle-300", "idle", 300, true},
-		{"conversation-idle-600", "conversation-idle", 600, true},
-		{"idle-1", "idle", 1, true},
-		{"idle-bad", "", 0, false},
-		{"idle-0", "", 0, false},
-		{"idle--1", "", 0, false},
-		{"idle-+1", "", 0, false},
-		{"idle-007", "", 0, false},
-		{"idle-", "", 0, false},
-		{"idle-99999999999999999999", "", 0, false},
-		{"idle-2147483648", "", 0, false},
-		{"turn-end", "", 0, false},
-		{"turn-5", "", 0, false},
-		{"idle", "", 0, false},
-		{"", "", 0, false},
-	} {
-		base, seconds, ok := ParseTemplated(c.name)
-		if base != c.base || seconds != c.seconds || ok != c.ok {
-			t.Errorf("%q: got %q %d %v, want %q %d %v", c.name, base, seconds, ok, c.base, c.seconds, c.ok)
+	for name, want := range map[string]string{"idle-300": "idle 300", "conversation-idle-600": "conversation-idle 600", "idle-1": "idle 1"} {
+		base, seconds, ok := ParseTemplated(name)
+		assert.Equal(t, fmt.Sprint(base, " ", seconds, " ", ok), want+" true", name)
+	}
+	for _, name := range []string{"idle-bad", "idle-0", "idle--1", "idle-+1", "idle-007", "idle-", "idle-99999999999999999999", "idle-2147483648", "turn-end", "turn-5", "idle", ""} {
+		if base, seconds, ok := ParseTemplated(name); ok || base != "" || seconds != 0 {
+			t.Errorf("%q: got %q %d", name, base, seconds)
 		}
 	}
 }
@@ -117,22 +100,13 @@ func TestTemplateRefuses(t *testing.T) {
 
 func TestBranchNames(t *testing.T) {
 	long := strings.Repeat("x", 100)
-	for _, c := range []struct{ id, want string }{ // a trailing * is the hash
-		{"c-42", "c-42"},
-		{"Conv.1_2", "Conv.1_2"},
-		{strings.Repeat("y", maxID), strings.Repeat("y", maxID)},
-		{"a/b", "a-b-*"},
-		{"..", "id-*"},
-		{"-x", "x-*"},
-		{"x.lock", "x-lock-*"},
-		{"a..b", "a-b-*"},
-		{"x-0123456789ab", "x-0123456789ab-*"},
-		{long, strings.Repeat("x", maxID-13) + "-*"},
-	} {
-		got := CleanID(c.id)
-		prefix, hashed := strings.CutSuffix(c.want, "*")
-		if hashed && (!strings.HasPrefix(got, prefix) || len(got) != len(prefix)+12) || !hashed && got != c.want {
-			t.Errorf("%q: got %q, want %q", c.id, got, c.want)
+	for _, id := range []string{"c-42", "Conv.1_2", strings.Repeat("y", maxID)} {
+		assert.Equal(t, CleanID(id), id)
+	}
+	for id, want := range map[string]string{"a/b": "a-b-", "..": "id-", "-x": "x-", "x.lock": "x-lock-", "a..b": "a-b-", "x-0123456789ab": "x-0123456789ab-",
+		long: strings.Repeat("x", maxID-13) + "-"} {
+		if got := CleanID(id); !strings.HasPrefix(got, want) || len(got) != len(want)+12 { // and a hash
+			t.Errorf("%q: got %q, want %q and a hash", id, got, want)
 		}
 	}
 	got, err := BranchForTurn("c 1", long)
@@ -143,14 +117,8 @@ func TestBranchNames(t *testing.T) {
 	if got, err := BranchForConversation("c1"); got != "wsmount/c/c1" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	for _, f := range []func() (string, error){
-		func() (string, error) { return BranchForConversation("") },
-		func() (string, error) { return BranchForTurn("c", "") },
-		func() (string, error) { return BranchForTurn("", "t") },
-	} {
-		if got, err := f(); !errors.Is(err, ErrNoID) {
-			t.Errorf("no id: got %q, %v", got, err)
-		}
+	for _, err := range []error{assert.ErrOf(BranchForConversation("")), assert.ErrOf(BranchForTurn("c", "")), assert.ErrOf(BranchForTurn("", "t"))} {
+		assert.Is(t, err, ErrNoID, "no id")
 	}
 }
 
@@ -202,29 +170,22 @@ func TestAddress(t *testing.T) {
 
 func TestResolveAddress(t *testing.T) {
 	found := &Workspace{ID: Address{"acme", "ops"}, Pos: Pos{"W.md", 2, 1}}
+	resolve := func(asked string, w *Workspace, err error) (*Workspace, error) {
+		return ResolveAddress(asked, func(Address) (*Workspace, error) { return w, err })
+	}
+	got, err := resolve("@acme/ops", found, nil)
+	assert.Is(t, err, nil)
+	assert.Equal(t, got, found, "found")
+	got, err = resolve("@acme/other", nil, nil)
+	assert.Is(t, err, nil)
+	assert.Equal(t, got, nil, "not found")
+	assert.True(t, assert.ErrOf(resolve("acme/ops", found, nil)) != nil, "no address is refused")
 	broken := errors.New("broken")
-	for _, c := range []struct {
-		name, asked string
-		ws          *Workspace
-		err         error
-		want        *Workspace
-		check       func(error) bool
-	}{
-		{"found", "@acme/ops", found, nil, found, func(err error) bool { return err == nil }},
-		{"not found", "@acme/other", nil, nil, nil, func(err error) bool { return err == nil }},
-		{"no address", "acme/ops", found, nil, nil, func(err error) bool { return err != nil }},
-		{"lookup fails", "@acme/ops", found, broken, nil, func(err error) bool { return errors.Is(err, broken) }},
-		{"another's manifest", "@acme/bank", found, nil, nil, func(err error) bool {
-			var e *IdentityError
-			return errors.As(err, &e) && e.Found == found.ID && strings.Contains(err.Error(), "W.md:2:1")
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := ResolveAddress(c.asked, func(Address) (*Workspace, error) { return c.ws, c.err })
-			if got != c.want || !c.check(err) {
-				t.Errorf("got %v, %v", got, err)
-			}
-		})
+	assert.Is(t, assert.ErrOf(resolve("@acme/ops", found, broken)), broken, "the lookup fails")
+	got, err = resolve("@acme/bank", found, nil)
+	var e *IdentityError
+	if got != nil || !errors.As(err, &e) || e.Found != found.ID || !strings.Contains(err.Error(), "W.md:2:1") {
+		t.Errorf("another's manifest: got %v, %v", got, err)
 	}
 }
 

@@ -118,40 +118,25 @@ func TestMountsOfTheCommandLine(t *testing.T) {
 }
 
 func TestCyclesAndDepth(t *testing.T) {
-	t.Run("itself", func(t *testing.T) {
-		w := newWorld(t)
-		w.workspace("a", "@acme/a", mounts(mnt("/a", "@acme/a", "")))
-		w.add("a")
-		w.refused("@acme/a", ResolveOptions{}, Unresolvable, "circle", "@acme/a -> @acme/a")
-	})
-	t.Run("three", func(t *testing.T) {
-		w := newWorld(t)
-		for i, n := range []string{"a", "b", "c"} {
-			w.workspace(n, "@acme/"+n, mounts(mnt("/n", "@acme/"+[]string{"b", "c", "a"}[i], "")))
-			w.add(n)
-		}
-		w.refused("@acme/a", ResolveOptions{}, Unresolvable, "circle", "@acme/a -> @acme/b -> @acme/c -> @acme/a")
-		w.refused("a", ResolveOptions{}, Unresolvable, "circle")
-	})
-	t.Run("depth", func(t *testing.T) {
-		w := newWorld(t)
-		chain := func(n int) {
-			for i := range n {
-				var more []string
-				if i+1 < n {
-					more = append(more, mounts(mnt("/n", fmt.Sprintf("@acme/w%d", i+1), "")))
-				}
-				w.workspace(fmt.Sprintf("w%d", i), fmt.Sprintf("@acme/w%d", i), more...)
-				w.config += fmt.Sprintf("  \"@acme/w%d\": %s\n", i, w.path(fmt.Sprintf("w%d", i)))
-			}
-		}
-		w.config = "workspaces:\n"
-		chain(maxDepth)
-		w.ok("@acme/w0", ResolveOptions{})
-		w.config = "workspaces:\n"
-		chain(maxDepth + 1)
-		w.refused("@acme/w0", ResolveOptions{}, Unresolvable, "more than 16", "-> @acme/w16")
-	})
+	w := newWorld(t)
+	for name, inside := range map[string]string{"self": "self", "a": "b", "b": "c", "c": "a"} {
+		w.workspace(name, "@acme/"+name, mounts(mnt("/n", "@acme/"+inside, "")))
+		w.add(name)
+	}
+	w.refused("@acme/self", ResolveOptions{}, Unresolvable, "circle", "@acme/self -> @acme/self")
+	w.refused("@acme/a", ResolveOptions{}, Unresolvable, "circle", "@acme/a -> @acme/b -> @acme/c -> @acme/a")
+	w.refused("a", ResolveOptions{}, Unresolvable, "circle")
+
+	for i := range maxDepth {
+		name := fmt.Sprint("w", i)
+		w.workspace(name, "@acme/"+name, mounts(mnt("/n", fmt.Sprint("@acme/w", i+1), "")))
+		w.add(name)
+	}
+	last := fmt.Sprint("w", maxDepth)
+	w.workspace(last, "@acme/"+last)
+	w.add(last)
+	w.ok("@acme/w1", ResolveOptions{})
+	w.refused("@acme/w0", ResolveOptions{}, Unresolvable, "more than 16", "-> @acme/w16")
 }
 
 func TestOverlap(t *testing.T) {

@@ -3,7 +3,6 @@ package host
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -182,24 +181,25 @@ func TestLocalRootIsWhatItIsNotWhatItIsCalled(t *testing.T) {
 func TestLocalPaths(t *testing.T) {
 	for _, c := range []struct {
 		name, path string // below the world's directory
-		config     string
-		o          ResolveOptions
-		class      Class
-		refused    bool
+		listed     bool   // srv is in allow_paths
+		trust      bool
+		class      Class // of the refusal; 0: granted
 	}{
 		{name: "own directory", path: "ws/data"},
 		{name: "own directory itself", path: "ws"},
-		{name: "sibling", path: "other", refused: true, class: Denied, o: ResolveOptions{Trust: true}},
-		{name: "sibling that begins alike", path: "ws-evil", refused: true, class: Denied, o: ResolveOptions{Trust: true}},
-		{name: "listed, not registered", path: "srv/x", config: "allow_paths: [ %s/srv ]\n", refused: true, class: Denied},
-		{name: "listed", path: "srv/x", config: "allow_paths: [ %s/srv ]\n", o: ResolveOptions{Trust: true}},
-		{name: "beside what is listed", path: "srv-evil", config: "allow_paths: [ %s/srv ]\n", refused: true, class: Denied, o: ResolveOptions{Trust: true}},
-		{name: "system", path: "/etc", refused: true, class: Denied, o: ResolveOptions{Trust: true}},
-		{name: "absent", path: "ws/none", refused: true, class: Unresolvable},
+		{name: "sibling", path: "other", trust: true, class: Denied},
+		{name: "sibling that begins alike", path: "ws-evil", trust: true, class: Denied},
+		{name: "listed, not registered", path: "srv/x", listed: true, class: Denied},
+		{name: "listed", path: "srv/x", listed: true, trust: true},
+		{name: "beside what is listed", path: "srv-evil", listed: true, trust: true, class: Denied},
+		{name: "system", path: "/etc", trust: true, class: Denied},
+		{name: "absent", path: "ws/none", class: Unresolvable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.config = strings.ReplaceAll(c.config, "%s", w.dir)
+			if c.listed {
+				w.config = "allow_paths: [ " + w.path("srv") + " ]\n"
+			}
 			for _, d := range []string{"ws/data", "other", "ws-evil", "srv/x", "srv-evil"} {
 				w.mkdir(d)
 			}
@@ -208,11 +208,11 @@ func TestLocalPaths(t *testing.T) {
 				path = w.path(path)
 			}
 			w.manifest("ws", "@acme/ops", at(path))
-			if c.refused {
-				w.refused("ws", c.o, c.class)
+			if c.class != 0 {
+				w.refused("ws", ResolveOptions{Trust: c.trust}, c.class)
 				return
 			}
-			assert.Equal(t, w.ok("ws", c.o).Local.Path, path)
+			assert.Equal(t, w.ok("ws", ResolveOptions{Trust: c.trust}).Local.Path, path)
 		})
 	}
 }

@@ -51,31 +51,15 @@ func TestSumOfParts(t *testing.T) {
 }
 
 func TestFailureKinds(t *testing.T) {
-	for _, tt := range []struct {
-		f    fs.Failure
-		want string
-	}{
-		{fs.Failure{Errno: syscall.EIO, Err: fmt.Errorf("put: %w", fs.ErrUnavailable)}, "unavailable"},
-		{fs.Failure{Errno: syscall.EIO, Err: fs.ErrConflict}, "conflict"},
-		{fs.Failure{Errno: syscall.ENOSPC}, "space"},
-		{fs.Failure{Errno: syscall.EMFILE}, "descriptors"},
-		{fs.Failure{Errno: syscall.EACCES}, "denied"},
-		{fs.Failure{Errno: syscall.EIO}, "io"},
+	for want, f := range map[string]fs.Failure{
+		"unavailable": {Errno: syscall.EIO, Err: fmt.Errorf("put: %w", fs.ErrUnavailable)},
+		"conflict":    {Errno: syscall.EIO, Err: fs.ErrConflict},
+		"space":       {Errno: syscall.ENOSPC},
+		"descriptors": {Errno: syscall.EMFILE},
+		"denied":      {Errno: syscall.EACCES},
+		"io":          {Errno: syscall.EIO},
 	} {
-		assert.Equal(t, failureKind(tt.f), tt.want, tt.f)
-	}
-}
-
-func TestIOMode(t *testing.T) {
-	for _, tt := range []struct {
-		modes []string
-		want  string
-	}{{nil, "none"}, {[]string{"cached", "cached"}, "cached"}, {[]string{"passthrough", "cached"}, "mixed"}} {
-		var open []fs.OpenFile
-		for _, m := range tt.modes {
-			open = append(open, fs.OpenFile{Mode: m})
-		}
-		assert.Equal(t, ioMode(open), tt.want, tt.modes)
+		assert.Equal(t, failureKind(f), want, f)
 	}
 }
 
@@ -255,16 +239,11 @@ func TestCumulative(t *testing.T) {
 	}
 }
 
-func TestLateness(t *testing.T) {
-	for state, want := range map[string]float64{"": 0, "off": 0, "on": 0, "partial": 1, "exhausted": 1} {
-		assert.Equal(t, lateness(control.Watch{State: state}), want, state)
-	}
-}
-
-func TestErrnoName(t *testing.T) {
-	for e, want := range map[syscall.Errno]string{0: "0", syscall.EROFS: "EROFS", syscall.Errno(9999): "errno 9999"} {
-		assert.Equal(t, errnoName(e), want, int(e))
-	}
+func TestLabelsOfMetrics(t *testing.T) {
+	assert.Equal(t, errnoName(syscall.EROFS)+", "+errnoName(9999), "EROFS, errno 9999")
+	assert.Equal(t, lateness(control.Watch{State: "on"}), 0)
+	assert.Equal(t, lateness(control.Watch{State: "exhausted"}), 1)
+	assert.Equal(t, ioMode([]fs.OpenFile{{Mode: "passthrough"}, {Mode: "cached"}}), "mixed")
 }
 
 // An optional part that cannot be opened is left out and says why; any other
