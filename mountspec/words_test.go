@@ -1,8 +1,8 @@
 package mountspec
 
 import (
-	"fmt"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"

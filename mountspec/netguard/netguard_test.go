@@ -1,11 +1,11 @@
 package netguard
 
 import (
-	"fmt"
 	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"

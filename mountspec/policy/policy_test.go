@@ -94,6 +94,8 @@ func TestEvaluate(t *testing.T) {
 		{name: "limit", layers: []Layer{layer(mountspec.Policy{Grants: []mountspec.Grant{bob}, Limits: []mountspec.Limit{{Kind: "max-egress-bytes-per-day", Value: 1e9}}})}, reason: LimitExceeded},
 		{name: "limit on sandboxes", layers: []Layer{layer(mountspec.Policy{Grants: []mountspec.Grant{bob}, Limits: []mountspec.Limit{{Kind: "max-concurrent-sandboxes", Value: 1}}})}, allow: true, reason: MatchedGrant},
 		{name: "limit on sandboxes that names storage", layers: []Layer{layer(mountspec.Policy{Grants: []mountspec.Grant{bob}, Limits: []mountspec.Limit{{Kind: "max-concurrent-sandboxes", AppliesTo: []string{"storage:*"}}}})}, reason: LimitExceeded},
+		{name: "limit on sandboxes, of a command in one", layers: []Layer{layer(mountspec.Policy{Grants: []mountspec.Grant{allow("operator://bob", "sandbox:*")}, Limits: []mountspec.Limit{{Kind: "max-concurrent-sandboxes", Value: 1}}})}, change: executes, reason: LimitExceeded},
+		{name: "a command in a sandbox", layers: grants(allow("operator://bob", "sandbox:*")), change: executes, allow: true, reason: MatchedGrant},
 
 		{name: "default allow", layers: []Layer{layer(mountspec.Policy{Default: "allow"})}, allow: true, reason: DefaultAllow},
 		{name: "default allow, and one that says nothing", layers: []Layer{layer(mountspec.Policy{Default: "allow"}), layer(mountspec.Policy{})}, reason: NoGrant},
@@ -117,6 +119,8 @@ func TestEvaluate(t *testing.T) {
 		}
 	}
 }
+
+func executes(r *Request) { r.Action = Execute }
 
 func knows(kind string) func(*Request) {
 	return func(r *Request) { r.Holds = func(k string, _ map[string]any) bool { return k == kind } }
@@ -189,17 +193,4 @@ func anyLayer(t *rapid.T) Layer {
 		p.Limits = []mountspec.Limit{{Kind: "x", AppliesTo: []string{rapid.SampledFrom(Actions()).Draw(t, "limit")}}}
 	}
 	return Layer{Policy: p, Source: "s", Level: "workspace"}
-}
-
-// A count of sandboxes that nobody keeps stands against a command in one.
-func TestLimitsOfSandboxes(t *testing.T) {
-	p := mountspec.Policy{Grants: []mountspec.Grant{allow("operator://bob", "sandbox:*")}, Limits: []mountspec.Limit{{Kind: "max-concurrent-sandboxes", Value: 1}}}
-	r := Request{Principal: "operator://bob", Action: Execute, At: now}
-	if d := Evaluate([]Layer{layer(p)}, r); d.Allow || d.Reason != LimitExceeded {
-		t.Errorf("with the limit: got %+v", d)
-	}
-	p.Limits = nil
-	if d := Evaluate([]Layer{layer(p)}, r); !d.Allow {
-		t.Errorf("without it: got %+v", d)
-	}
 }

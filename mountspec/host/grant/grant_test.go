@@ -10,27 +10,23 @@ import (
 )
 
 func TestMatches(t *testing.T) {
-	for _, c := range []struct {
-		name, pattern, owner, slug string
-		want                       bool
-	}{
-		{"owner", "@acme/*", "acme", "ops", true},
-		{"workspace", "@acme/ops", "acme", "ops", true},
-		{"everybody", "*", "acme", "ops", true},
-		{"sibling owner", "@acme/*", "acme-evil", "ops", false},
-		{"shorter owner", "@acme/*", "acm", "ops", false},
-		{"other workspace", "@acme/ops", "acme", "ops2", false},
-		{"star for an owner is no pattern", "@*/ops", "acme", "ops", false},
-		{"half a star is no pattern", "@acme/o*", "acme", "ops", false},
-		{"no at", "acme/*", "acme", "ops", false},
-		{"path", "@acme/../*", "acme", "ops", false},
-		{"empty", "", "acme", "ops", false},
-		{"nobody's address", "*", "", "", false},
-	} {
-		if got := Matches(c.pattern, c.owner, c.slug); got != c.want {
-			t.Errorf("%s: Matches(%q, %s, %s) = %v", c.name, c.pattern, c.owner, c.slug, got)
-		}
+	for _, pattern := range []string{"@acme/*", "@acme/ops", "*"} {
+		assert.True(t, Matches(pattern, "acme", "ops"), pattern)
 	}
+	for pattern, addr := range map[string][2]string{
+		"@acme/*":    {"acme-evil", "ops"}, // an owner that begins alike
+		"@acme/**":   {"acme", "ops"},
+		"@acme/ops":  {"acme", "ops2"},
+		"@*/ops":     {"acme", "ops"},
+		"@acme/o*":   {"acme", "ops"},
+		"acme/*":     {"acme", "ops"},
+		"@acme/../*": {"acme", "ops"},
+		"":           {"acme", "ops"},
+		"*":          {"", ""},
+	} {
+		assert.False(t, Matches(pattern, addr[0], addr[1]), pattern, "matches", addr)
+	}
+	assert.False(t, Matches("@acme/*", "acm", "ops"), "a shorter owner")
 }
 
 func TestBelow(t *testing.T) {
