@@ -127,18 +127,14 @@ func TestUnknownProvider(t *testing.T) {
 	if _, findings := ParseStorage(Source{"S.md", []byte(text)}, yes); len(findings) != 0 {
 		t.Errorf("registered, and yet: %v", findings)
 	}
-	known := "---\nprovider: mastra-azure\nconfig: { container: files }\n---\n"
-	s, findings = ParseStorage(Source{"S.md", []byte(known)}, yes)
-	if s == nil || len(findings) != 1 || findings[0].Rule != "provider-unknown" {
-		t.Errorf("enumerated and not registered: %v", findings)
-	}
-	broken := "---\nprovider: mastra-azure\nconfig: { contaner: files }\n---\n"
-	if s, findings := ParseStorage(Source{"S.md", []byte(broken)}, yes); s != nil || !findings.Has("unknown-key") || !findings.Has("missing-key") {
-		t.Errorf("not registered and wrong: %v", findings)
-	}
-	compute := "---\nprovider: mastra-e2b\nconfig: {}\n---\n"
-	if _, findings := ParseStorage(Source{"S.md", []byte(compute)}, Options{}); !strings.Contains(findings.Error(), "AIP-36") {
-		t.Errorf("a compute provider: %v", findings)
+	for storage, want := range map[string]string{
+		"provider: mastra-azure\nconfig: { container: files }\n": "provider-unknown", // enumerated and not registered
+		"provider: mastra-azure\nconfig: { contaner: files }\n":  "missing-key provider-unknown unknown-key",
+		"provider: mastra-e2b\nconfig: {}\n":                     "provider-unknown", // it computes
+	} {
+		_, findings := ParseStorage(Source{"S.md", []byte("---\n" + storage + "---\n")}, yes)
+		assert.Equal(t, rules(findings), want, storage, findings)
+		assert.Equal(t, strings.Contains(findings.Error(), "AIP-36"), strings.Contains(storage, "e2b"), "it says who computes")
 	}
 }
 

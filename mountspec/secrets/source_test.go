@@ -50,8 +50,6 @@ func TestFile(t *testing.T) {
 		{"value with CRLF", hidden + "\r\n", 0o400, Text, Single, hidden},
 		{"only one line end goes", "a\n\n", 0o600, Text, Single, "a\n"},
 		{"others can read it", hidden, 0o644, Text, Single, ""},
-		{"the group can read it", hidden, 0o640, Text, Single, ""},
-		{"others can write it", hidden, 0o602, Text, Single, ""},
 		{"empty", "\n", 0o600, Text, Single, ""},
 		{"too large", strings.Repeat("x", maxOutput+1), 0o600, Text, Single, ""},
 		{"fields", `{"access_key_id":"A","secret_access_key":"` + hidden + `"}`, 0o600, JSON, "secret_access_key", hidden},

@@ -99,10 +99,8 @@ func TestActions(t *testing.T) {
 
 		// Manual is a user's word (AIP-35: "only on explicit flush").
 		{"nothing follows an event of this name", byHand, On(manual), State{Dirty: true}, "pull if owed"},
-		{"nor the end", byHand, On(closing), State{Dirty: true}, "pull if owed"},
 		{"nor time", byHand, Event{Kind: Tick}, State{Used: true, Age: time.Hour, Unpushed: true, PushBegun: true, PushDue: true}, ""},
 		{"nor an unmount, which keeps what is unsaved", byHand, Event{Kind: Unmount}, State{Dirty: true, Unpushed: true, PushBegun: true}, "drain"},
-		{"nor another branch", byHand, Event{Kind: LeavesBranch}, State{Dirty: true, Unpushed: true}, ""},
 		{"a user's pull", byHand, Event{Kind: AskedPull}, inTurn, "pull"},
 		{"a user's commit, after which an owed pull can be done", byHand, Event{Kind: AskedCommit}, State{}, "commit in the caller's words, pull if owed"},
 		{"a user's push", byHand, Event{Kind: AskedPush}, State{}, "push"},
@@ -162,11 +160,8 @@ func TestActions(t *testing.T) {
 		// AIP-35, conformance rule 5: read_only.
 		{"a read-only copy pulls", all, On(turnEnd), readOnly, "pull"},
 		{"and is left in peace at the end", all, On(closing), readOnly, "pull if owed"},
-		{"nothing of it is sent later", block(write, commit, opening), Event{Kind: Tick}, readOnly, ""},
 		{"nor at an unmount", all, Event{Kind: Unmount}, readOnly, "drain"},
-		{"nor tried again", all, Event{Kind: Failed}, readOnly, ""},
 		{"a user's commit is refused", all, Event{Kind: AskedCommit}, readOnly, "refuse"},
-		{"a user's push, too", all, Event{Kind: AskedPush}, readOnly, "refuse"},
 
 		// AIP-35, sync semantics, canonical: the triggers are ignored.
 		{"a store whose closes wait", canonical, On(turnEnd), through, ""},
