@@ -1,14 +1,10 @@
 package cache
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // A file that was opened to be changed keeps its version: what another writes
@@ -47,27 +43,16 @@ func TestAppendToLargeFile(t *testing.T) {
 func TestAppendToWhatOthersReplaced(t *testing.T) {
 	for _, flags := range []uint32{syscall.O_WRONLY | syscall.O_APPEND, syscall.O_RDWR | syscall.O_APPEND} {
 		t.Run(fmt.Sprintf("flags %#x", flags), func(t *testing.T) {
-			p := memory.New(memory.Options{})
-			a := newHost(t, p, "a", t.TempDir(), nil)
-			b := newHost(t, p, "b", t.TempDir(), nil)
-			b.put("f", "1")
-			b.sync()
-			a.sync()
-			ino, _ := a.walk("f")
-			b.put("f", "22")
-			b.sync()
-			o, err := a.v.Open(me, ino, flags)
-			a.ok(err)
-			_, err = o.File.Write(me, []byte("a"), 2)
-			a.ok(err)
-			a.ok(o.File.Flush(me))
-			o.File.Release()
-			a.sync()
-			got, _, err := providers.Fetch(context.Background(), p, at("f"), providers.ReadOptions{})
-			a.ok(err)
-			if string(got) != "22a" || len(a.all()) != 1 {
-				t.Errorf("got %q, and here %q", got, a.all())
-			}
+			w := newWorld(t, onlyAsked, holding("f", "1"))
+			ino := w.walk("f")
+			w.tamper("f", "22")
+			o, err := w.v.Open(me, ino, flags)
+			w.ok(err)
+			w.write(o, "a", 2)
+			w.ok(w.shut(o))
+			w.upload()
+			w.backend("f: 22a")
+			w.same()
 		})
 	}
 }

@@ -169,31 +169,6 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 	}
 }
 
-// A set is of one moment: what is renamed while it is made is in it as it was.
-func TestLargeSetIsOfOneMoment(t *testing.T) {
-	var x watched
-	w := newWorld(t, repository, onlyAsked, x.options)
-	w.large()
-	var once sync.Once
-	x.during(func(p Progress) {
-		if p.What == doesCollect && isMiddle(p) {
-			once.Do(func() { w.do("mv d7 moved", "mv d0/f0 d6/f-1") })
-		}
-	})
-	w.upload()
-	x.during(nil)
-	for _, line := range listBackend(w.repo) {
-		if strings.HasPrefix(line, "moved/") || strings.HasPrefix(line, "d6/f-1:") {
-			t.Errorf("%q came later, and is in it", line)
-		}
-	}
-	if n := len(listBackend(w.repo)); n < largeFiles*largeDirs {
-		t.Errorf("%d entries are there", n)
-	}
-	w.upload()
-	w.same()
-}
-
 // No update of a large commit concerns more names than a piece has.
 func TestLargeSetGoesInPieces(t *testing.T) {
 	t.Parallel()
@@ -280,31 +255,6 @@ func (w *world) killAt(x *watched, when func(Progress) bool) {
 	old.stop()
 	w.Cleanup(func() { old.Close() })
 	w.start()
-}
-
-// What is removed while a commit is made is in it all the same, and gone with the
-// next.
-func TestSetWithWhatHasVanished(t *testing.T) {
-	t.Parallel()
-	var x watched
-	w := newWorld(t, repository, onlyAsked, x.options)
-	w.large()
-	w.do("mkdir gone", "put gone/a 1", "put gone/b 1", "put d1/tmp 1")
-	var once sync.Once
-	x.during(func(p Progress) {
-		if p.What == doesCollect && isEnd(p) {
-			once.Do(func() {
-				w.vanish("rm", "gone/a")
-				w.vanish("rm", "gone/b")
-				w.vanish("rm", "d1/tmp")
-				w.vanish("rmdir", "gone")
-			})
-		}
-	})
-	assert.Equal(t, w.upload().Changes, largeDirs*(largeFiles+1)+4, "names were sent")
-	assert.Equal(t, w.upload().Changes, 4, "names were sent after that")
-	assert.Equal(t, x.again(), 0, "times the set was made anew")
-	w.same()
 }
 
 // vanish has something be removed of which the kernel knows nothing any more.
@@ -489,24 +439,5 @@ func TestSetIsOfOneMoment(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// What a program writes once more is left alone until it closes that, or has it open
-// for too long.
-func TestWrittenOnceMore(t *testing.T) {
-	for _, sets := range []bool{false, true} {
-		w := newWorld(t, onlyAsked, func(_ *world, o *Options) { o.Policy.Atomic = sets })
-		w.do("put a first")
-		_, o, err := w.v.Create(me, fs.RootIno, "a", syscall.O_WRONLY|syscall.O_TRUNC, 0o666)
-		w.ok(err)
-		w.write(o, "ha", 0)
-		assert.OK(t, assert.ErrOf(w.v.Commit(t.Context(), CommitOptions{})))
-		w.backend()
-		w.write(o, "lf", 2)
-		w.ok(w.shut(o))
-		w.upload()
-		w.backend("a: half")
-		w.same()
 	}
 }

@@ -14,162 +14,56 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
-// Two hosts on one store make the same conflict copies, in whatever order they
-// come to it.
-func TestHostsConverge(t *testing.T) {
-	p := memory.New(memory.Options{})
-	a := newHost(t, p, "a", t.TempDir(), nil)
-	b := newHost(t, p, "b", t.TempDir(), nil)
-	a.put("f", "0")
-	a.sync()
-	b.sync()
-	a.put("f", "from a")
-	b.put("f", "from b")
-	a.sync()
-	b.sync() // finds the conflict
-	b.sync() // sends the copy
-	a.sync()
-	want := []string{"f.conflict-" + short("from b") + ": from b", "f: from a"}
-	for _, h := range []*host{a, b} {
-		assert.Slice(t, h.all(), want, h.name)
-	}
-}
-
-// host is a working copy with errors that end a property's run.
+// host is a working copy of those that share a store.
 type host struct {
+	volTree
 	t    assert.T
 	name string
-	v    *Volume
 }
 
 func newHost(t assert.T, p providers.Provider, name, state string, around providers.Around) *host {
 	t.Helper()
-	if around != nil {
-		p = providers.Wrap(p, providers.WrapOptions{Around: around})
-	}
 	o := Options{StateDir: state, Provider: "memory", Patience: guard, strict: true,
 		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 	o.Policy.Commit, o.Policy.NoWait = DueAsked, true
-	v, err := Open(context.Background(), p, o)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	return &host{t: t, name: name, v: v}
-}
-
-func (h *host) ok(err error) {
-	h.t.Helper()
-	assert.OK(h.t, err, h.name)
-}
-
-// sync sends what differs and brings what others did.
-func (h *host) sync() {
-	h.t.Helper()
-	_, err := h.v.Commit(context.Background(), CommitOptions{})
-	h.ok(err)
-	_, err = h.v.Pull(context.Background(), PullOptions{})
-	h.ok(err)
-	wantLevel(h.t, h.v)
-}
-
-func (h *host) walk(path string) (fs.Ino, bool) {
-	h.t.Helper()
-	ino := fs.RootIno
-	for _, name := range at(path).Parts() {
-		e, err := h.v.Lookup(me, ino, name)
-		if err != nil || e.Ino == 0 {
-			return 0, false
-		}
-		h.v.Forget(e.Ino, 1) // nothing else is told to keep what was looked up
-		ino = e.Ino
-	}
-	return ino, true
+	v, err := Open(context.Background(), providers.Wrap(p, providers.WrapOptions{Around: around}), o)
+	assert.OK(t, err)
+	return &host{volTree{v}, t, name}
 }
 
 // put writes a file and says what it had before, if it was there.
 func (h *host) put(path, content string) (old string, err error) {
-	h.t.Helper()
 	old, _ = h.get(path)
-	dir, ok := h.walk(at(path).Parent().String())
-	if !ok {
-		return "", syscall.ENOENT
-	}
-	_, o, err := h.v.Create(me, dir, at(path).Name(), syscall.O_RDWR|syscall.O_TRUNC, 0o644)
-	if err != nil {
-		return "", err
-	}
-	_, err = o.File.Write(me, []byte(content), 0)
-	h.ok(err)
-	h.ok(o.File.Flush(me))
-	o.File.Release()
-	return old, nil
+	return old, asKernel(func() error { return h.volTree.put(path, content, syscall.O_TRUNC) })
 }
 
 // get reads a file; again when it has moved on.
-func (h *host) get(path string) (string, error) {
-	h.t.Helper()
-	for try := 0; ; try++ {
-		ino, ok := h.walk(path)
-		if !ok {
-			return "", syscall.ENOENT
-		}
-		o, err := h.v.Open(me, ino, syscall.O_RDONLY)
-		if fs.Errno(err) == syscall.ESTALE && try < 4 {
-			continue
-		}
+func (h *host) get(path string) (content string, err error) {
+	err = asKernel(func() error {
+		f, err := h.open(path, syscall.O_RDONLY)
 		if err != nil {
-			return "", err
+			return err
 		}
-		d, err := o.File.Read(me, make([]byte, 1<<12), 0)
-		o.File.Release()
-		if fs.Errno(err) == syscall.ESTALE && try < 4 {
-			continue
-		}
-		return string(d.Bytes), err
-	}
+		defer f.close()
+		content, err = f.read()
+		return err
+	})
+	return content, err
 }
 
+// all are its files.
 func (h *host) all() (lines []string) {
-	h.t.Helper()
-	h.each("", func(path, content string) { lines = append(lines, path+": "+content) })
-	return sorted(lines)
-}
-
-func (h *host) each(dir string, visit func(path, content string)) {
-	h.t.Helper()
-	ino, _ := h.walk(dir)
-	d, err := h.v.OpenDir(me, ino)
-	h.ok(err)
-	defer d.Release()
-	for {
-		e, more, err := d.Next(me)
-		h.ok(err)
-		if !more {
-			return
-		}
-		path := strings.TrimPrefix(dir+"/"+e.Name, "/")
-		switch {
-		case e.Name == "." || e.Name == "..":
-		case e.Mode&syscall.S_IFMT == syscall.S_IFDIR:
-			h.each(path, visit)
-		default:
-			content, err := h.get(path)
-			h.ok(err)
-			visit(path, content)
+	for _, line := range h.volTree.all() {
+		if _, entry, _ := strings.Cut(line, " "); !strings.HasSuffix(entry, "/") {
+			lines = append(lines, entry)
 		}
 	}
-}
-
-func (h *host) dirty() int {
-	locked := h.v.lock()
-	defer locked.unlock()
-	return locked.table.DirtyCount()
+	return sorted(lines)
 }
 
 // Two hosts and a stranger change one tree at random, with answers that get
@@ -289,32 +183,19 @@ func (s *hosts) actions() map[string]func(*rapid.T) {
 		"unlink": func(r *rapid.T) {
 			h, p := one(r), path(r, "path")
 			old, err := h.get(p)
-			dir, ok := h.walk(at(p).Parent().String())
-			if err == nil && ok && h.v.Unlink(me, dir, at(p).Name()) == nil {
+			if err == nil && h.unlink(p) == nil {
 				delete(s.owed, old)
 			}
 		},
-		"mkdir": func(r *rapid.T) {
-			h, p := one(r), rapid.SampledFrom(someDirs).Draw(r, "dir")
-			if dir, ok := h.walk(at(p).Parent().String()); ok {
-				h.v.Mkdir(me, dir, at(p).Name(), 0o755)
-			}
-		},
+		"mkdir": func(r *rapid.T) { _ = one(r).mkdir(rapid.SampledFrom(someDirs).Draw(r, "dir")) },
 		"rename": func(r *rapid.T) {
 			h, from, to := one(r), path(r, "from"), path(r, "to")
 			old, _ := h.get(to)
-			d1, ok1 := h.walk(at(from).Parent().String())
-			d2, ok2 := h.walk(at(to).Parent().String())
-			if ok1 && ok2 && from != to && h.v.Rename(me, d1, at(from).Name(), d2, at(to).Name(), 0) == nil {
+			if from != to && h.rename(from, to) == nil {
 				delete(s.owed, old)
 			}
 		},
-		"rmdir": func(r *rapid.T) {
-			h, p := one(r), rapid.SampledFrom(someDirs).Draw(r, "dir")
-			if dir, ok := h.walk(at(p).Parent().String()); ok {
-				h.v.Rmdir(me, dir, at(p).Name())
-			}
-		},
+		"rmdir": func(r *rapid.T) { _ = one(r).rmdir(rapid.SampledFrom(someDirs).Draw(r, "dir")) },
 		"stranger": func(r *rapid.T) {
 			p := path(r, "path")
 			now := s.now()
@@ -342,7 +223,8 @@ func (s *hosts) actions() map[string]func(*rapid.T) {
 				locked := h.v.lock()
 				err := locked.table.Check()
 				locked.unlock()
-				h.ok(err)
+				s.ok(err)
+				forgetAll(h.v) // nothing else is told to keep what was looked up
 			}
 		},
 	}
@@ -389,7 +271,7 @@ func (s *hosts) end() {
 			report, err := h.v.Pull(context.Background(), PullOptions{})
 			s.settledOr(err)
 			wantLevel(h.t, h.v)
-			quiet = quiet && h.dirty() == 0 && report.Changed+report.Deleted == 0
+			quiet = quiet && h.v.Status().Queued == 0 && report.Changed+report.Deleted == 0
 		}
 		if quiet {
 			break

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -132,13 +131,6 @@ func around(do func(context.Context, *providers.Call, func(context.Context) erro
 	}
 }
 
-// waits reports whether a Commit waits for a name.
-func (w *world) waits(name string) bool {
-	locked := w.v.lock()
-	defer locked.unlock()
-	return w.v.pending.Awaits(table.Link{Dir: table.Root, Name: name})
-}
-
 // commitLater is a Commit in the background; when it has returned, over is true.
 func (w *world) commitLater() (r *CommitReport, err *error, over *atomic.Bool) {
 	r, err, over = new(CommitReport), new(error), new(atomic.Bool)
@@ -147,33 +139,6 @@ func (w *world) commitLater() (r *CommitReport, err *error, over *atomic.Bool) {
 		over.Store(true)
 	}()
 	return r, err, over
-}
-
-// A file that was being written when a Commit began, and whose content is on its way
-// when the rest is there, is waited for.
-func TestCommitWaitsForContentUnderWay(t *testing.T) {
-	w := newWorld(t, onlyAsked, has("f", "1", "g", "1"))
-	o := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
-	w.write(o, "1", 0)
-	w.ok(o.File.Flush(me))
-	w.write(o, "2", 0)
-	w.ok(w.put("g", "2"))
-	first, openFirst := w.gate(providers.MethodWrite)
-	second, openSecond := w.gate(providers.MethodWrite)
-	defer openFirst()
-	defer openSecond()
-	r, err, over := w.commitLater()
-	<-first
-	w.ok(w.shut(o))
-	<-second
-	openFirst()
-	w.until(func() bool { return w.waits("f") || over.Load() })
-	openSecond()
-	w.until(over.Load)
-	if w.ok(*err); len(r.HeldBack) > 0 || r.Changes != 2 {
-		t.Errorf("report %+v", *r)
-	}
-	w.backend("f: 2", "g: 2")
 }
 
 // An upload that has begun is waited for, though a program writes on and the store has
@@ -194,11 +159,7 @@ func TestCommitWaitsForWhatHasBegun(t *testing.T) {
 	o = w.open("run", syscall.O_WRONLY)
 	w.write(o, "3", 0)
 	r, failed, over := w.commitLater()
-	w.until(func() bool {
-		locked := w.v.lock()
-		defer locked.unlock()
-		return over.Load() || w.v.pending.Waiting() == 2
-	})
+	w.until(func() bool { return over.Load() || w.waiting() == 2 })
 	assert.False(t, over.Load(), "it has not waited:", *r, *failed)
 	open()
 	w.until(over.Load)

@@ -412,6 +412,13 @@ func (c *calls) changes() string {
 	return strings.Join(all, ", ")
 }
 
+// asks has the calls of a working copy recorded, whatever becomes of them.
+func (c *calls) asks(w *world, _ *Options) {
+	w.wrap = around(func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
+		return errors.Join(c.hook(ctx, call.Method, call.Locator), next(ctx))
+	})
+}
+
 func recording(c *calls) func(*world, *Options) {
 	return func(w *world, _ *Options) { w.p = memory.New(memory.Options{PageSize: 3, Hook: c.hook}) }
 }

@@ -2,11 +2,9 @@ package cache
 
 import (
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
@@ -47,21 +45,6 @@ func TestRestoreToBeforeSomethingWasMade(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 	w.goesBack(was, "D/", "D/2: two\n", "D/s/", "D/s/1: one\n")
-}
-
-// So it is of what a turn makes and renames.
-func TestRestoreToBeforeATurnThatMadeADirectory(t *testing.T) {
-	w, c := historic(t)
-	w.ok(w.put("f", "f"))
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "2"})
-	w.mkdir("e")
-	w.ok(w.put("e/n", "new\n"))
-	w.ok(w.rename("e", "e2"))
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{})
-	w.goesBack(State{Turn: "2", Before: true}, "f: f")
-	w.goesBack(State{Turn: "2"}, "e2/", "e2/n: new\n", "f: f")
 }
 
 // Without a rename what was made goes too, and comes again.
@@ -116,20 +99,6 @@ func TestRestoreALink(t *testing.T) {
 	w.restore(RestoreOptions{Path: "link", To: State{Version: list[0].ID}})
 	w.tree("link -> a")
 	w.logs("link", "made restored link: -", "ended removed link: -", "made made link: -")
-}
-
-// Who makes is written down as who removes is.
-func TestHistorySaysWhoMade(t *testing.T) {
-	w, _ := historic(t)
-	_, err := w.v.Mkdir(&fs.Op{UID: 1234}, fs.RootIno, "d", 0o777)
-	w.ok(err)
-	_, err = w.v.Mknod(&fs.Op{UID: 5}, fs.RootIno, "fifo", syscall.S_IFIFO|0o666, 0)
-	w.ok(err)
-	list, err := w.v.Log(t.Context(), LogFilter{})
-	w.ok(err)
-	if len(list) != 2 || list[0].UID != 5 || list[1].UID != 1234 || list[1].Change != Made {
-		t.Errorf("got %+v", list)
-	}
 }
 
 // Of what came to the backend at some time, and never into the history, nobody

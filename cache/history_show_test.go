@@ -109,24 +109,6 @@ func TestShowConflicts(t *testing.T) {
 	}
 }
 
-// What the backend lacks is listed in the order of the changes, as far as is asked.
-func TestUnsent(t *testing.T) {
-	w := newWorld(t, holding("f", "base"), func(_ *world, o *Options) { onlyAsked(nil, o) })
-	w.get("f")
-	w.ok(w.put("new", "1"))
-	w.ok(w.put("f", "2"))
-	for limit, want := range map[int]string{1: "created new", 10: "created new changed f"} {
-		var got []string
-		list, total := w.v.Unsent(limit)
-		for _, u := range list {
-			got = append(got, u.Change, u.Path)
-		}
-		if strings.Join(got, " ") != want || total != 2 {
-			t.Errorf("at most %d: got %q of %d, want %q of 2", limit, got, total, want)
-		}
-	}
-}
-
 // What a program has just done is in the listing, however long the one before took
 // to make; while nothing changes it is not made again.
 func TestShowHistoryIsCurrent(t *testing.T) {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -124,7 +125,10 @@ func turn7(t *testing.T) *world {
 // The whole tree goes back, with what moved in a directory that was renamed.
 func TestRestoreTheWholeTree(t *testing.T) {
 	w := turn7(t)
+	dry := w.restore(RestoreOptions{To: State{Turn: "7", Before: true}, DryRun: true})
+	assert.Equal(t, w.get("changed"), "changed later\n", "a dry run changed it to")
 	r := w.restore(RestoreOptions{To: State{Turn: "7", Before: true}})
+	assert.Equal(t, fmt.Sprintf("%+v", dry), fmt.Sprintf("%+v", r), "a dry run says")
 	if got, want := strings.Join(r.Removed, " "), "e e/still e/sub e/sub/still elsewhere made"; got != want || len(r.Skipped) != 0 {
 		t.Errorf("removed %q, want %q; skipped %+v", got, want, r.Skipped)
 	}
@@ -148,12 +152,13 @@ func TestRestoreTheWholeTree(t *testing.T) {
 		"same: same before\n")
 }
 
-// Of a whole tree too, what is refused stays as it is, and is reported.
+// What is refused stays as it is, and is reported; so does what cannot be brought back to
+// where it was.
 func TestRestoreTheWholeTreeButWhatIsRefused(t *testing.T) {
 	w := turn7(t)
 	governs := errors.New("it governs this mount")
 	r := w.restore(RestoreOptions{To: State{Turn: "7", Before: true}, Refuse: func(path string) error {
-		if path == "changed" || path == "e/still" {
+		if path == "changed" || path == "e/still" || path == "d/sub/still" {
 			return governs
 		}
 		return nil
@@ -162,10 +167,13 @@ func TestRestoreTheWholeTreeButWhatIsRefused(t *testing.T) {
 	for _, s := range r.Skipped {
 		skipped[s.Path] = s.Reason
 	}
-	if len(skipped) != 3 || skipped["changed"] != governs.Error() || skipped["e/still"] != governs.Error() || skipped["e"] == "" {
-		t.Errorf("skipped %+v", r.Skipped)
+	for path, want := range map[string]string{"changed": governs.Error(), "e/still": governs.Error(), "d/sub/still": governs.Error(),
+		"e/sub/still": "it could not be brought back to d/sub/still", "e/sub": "directory not empty", "e": "directory not empty"} {
+		assert.Equal(t, skipped[path], want, path, "is skipped")
 	}
-	assert.Equal(t, w.get("changed")+w.get("e/still")+w.get("d/still"), "changed later\nd/still before\nd/still before\n")
+	assert.Equal(t, len(skipped), 6, "skipped", r.Skipped)
+	got := w.get("changed") + w.get("e/still") + w.get("d/still") + w.get("e/sub/still")
+	assert.Equal(t, got, "changed later\nd/still before\nd/still before\nd/sub/still before\n")
 }
 
 // What moved in a directory comes back also when its bytes are still away.
@@ -209,20 +217,6 @@ func TestRestoreKeepsWhatWasNotHere(t *testing.T) {
 	assert.Equal(t, strings.Join(r.Removed, " "), "d/a", r)
 	w.versionOf("d/a", "theirs")
 	w.versionOf("d/f", "pulled")
-}
-
-// What cannot be brought back to where it was stays where it is.
-func TestRestoreTakesNothingAwayThatItCannotBringBack(t *testing.T) {
-	w := turn7(t)
-	r := w.restore(RestoreOptions{To: State{Turn: "7", Before: true}, Refuse: func(path string) error {
-		if path == "d/still" {
-			return errors.New("not this")
-		}
-		return nil
-	}})
-	if len(r.Skipped) != 3 || w.get("e/still") != "d/still before\n" {
-		t.Errorf("%+v", r)
-	}
 }
 
 // A version of another file is refused: it says of which.
@@ -340,14 +334,6 @@ func TestDiffTree(t *testing.T) {
 	assert.Equal(t, w.diff(DiffOptions{Path: "e", From: before, At: "lib"}), "--- lib/e/renamed@before turn:7\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-d/renamed before\n")
 	_, err := w.v.Diff(t.Context(), DiffOptions{Path: "e"})
 	w.is(err, syscall.EINVAL)
-}
-
-// What a diff shows is what a restore does: after it they are equal.
-func TestDiffAfterARestore(t *testing.T) {
-	w := turn7(t)
-	before := State{Turn: "7", Before: true}
-	w.restore(RestoreOptions{To: before})
-	assert.Equal(t, w.diff(DiffOptions{From: before}), "")
 }
 
 // A file can be compared between a version and any other state.

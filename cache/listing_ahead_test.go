@@ -65,15 +65,3 @@ func TestPagesAreAskedForAhead(t *testing.T) {
 		assert.Equal(t, f.asked(), 1, "requests")
 	})
 }
-
-// For a walker that would come to a page when it is too old, none is asked for ahead.
-func TestSlowWalkerIsNotAwaited(t *testing.T) {
-	inForest(t, 100, 10, flat(100), func(f *forest) {
-		f.listExpired()
-		for i := range 6 {
-			f.look(fmt.Sprintf("d%04d", i))
-			f.clock.add(100 * time.Millisecond)
-		}
-		assert.Equal(t, f.asked(), 1, "requests")
-	})
-}

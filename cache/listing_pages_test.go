@@ -208,14 +208,13 @@ func TestLookupIsNoWalk(t *testing.T) {
 func TestWalkerWaitsForThePage(t *testing.T) {
 	inForest(t, 1000, 10, flat(30), func(f *forest) {
 		f.listExpired()
-		gate, reached := make(chan struct{}), make(chan struct{})
-		f.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+		reached, open := f.gate(providers.MethodList)
 		f.asked()
 		first := async(func() { f.look("d0000") })
 		<-reached
 		second := async(func() { f.look("d0007") })
 		synctest.Wait()
-		close(gate)
+		open()
 		<-first
 		<-second
 		assert.Equal(t, f.asked(), 1, "requests")
@@ -267,24 +266,6 @@ func (f *forest) known(dir string) (names []string) {
 		return true
 	})
 	return names
-}
-
-// What a page says is believed no longer than a listing is.
-func TestPageIsBelievedForTheTTL(t *testing.T) {
-	inForest(t, 1000, 10, flat(8), func(f *forest) {
-		f.walkAll(fs.RootIno)
-		f.clock.add(2 * time.Second)
-		f.list("")
-		f.look("d0000")
-		f.tamper("d0003/new", "theirs")
-		f.clock.add(900 * time.Millisecond)
-		f.look("d0002")
-		f.clock.add(200 * time.Millisecond)
-		f.look("d0003")
-		if got := f.known("d0003"); !slices.Contains(got, "new") {
-			t.Errorf("names %q, as they were before the TTL", got)
-		}
-	})
 }
 
 // What was changed locally since a page was asked for stays as it is.
@@ -341,24 +322,6 @@ func TestPageFails(t *testing.T) {
 		}
 		f.noProblems()
 		assert.Equal(t, f.stale(), time.Time{}, "what is shown counts as stale")
-	})
-}
-
-// Pages are one ahead of the walker, and end with the walk: then nothing of it is kept.
-func TestWalkGivenUp(t *testing.T) {
-	inForest(t, 100, 10, flat(100), func(f *forest) {
-		f.list("")
-		f.asked()
-		for i := range 6 {
-			f.look(fmt.Sprintf("d%04d", i))
-		}
-		if got := f.asked(); got != 2 || !f.walking() {
-			t.Errorf("%d requests; a walk: %v", got, f.walking())
-		}
-		time.Sleep(listing.WalkPause + time.Second)
-		if got := f.asked(); got != 0 || f.walking() {
-			t.Errorf("%d requests after the walk; a walk: %v", got, f.walking())
-		}
 	})
 }
 

@@ -25,38 +25,14 @@ import (
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
-// counting counts the calls of the store by method.
-type counting struct {
-	mu    sync.Mutex
-	calls map[providers.Method]int
-}
-
-func (c *counting) option(w *world, _ *Options) {
-	c.calls = map[providers.Method]int{}
-	w.p = memory.New(memory.Options{PageSize: 3, Hook: func(_ context.Context, m providers.Method, _ providers.Locator) error {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.calls[m]++
-		return nil
-	}})
-}
-
-func (c *counting) since(m providers.Method) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := c.calls[m]
-	c.calls[m] = 0
-	return n
-}
-
 // Within the TTL nothing is asked; after it one listing serves names,
 // attributes and opens of a directory, and the kernel gets the rest of it.
 func TestTTL(t *testing.T) {
 	var c ticking
-	var n counting
-	w := newScene(t, n.option, holding("f", "one"), clocked(&c, time.Second))
+	var n calls
+	w := newScene(t, recording(&n), holding("f", "one"), clocked(&c, time.Second))
 	w.get("f")
-	n.since(providers.MethodList)
+	n.of(providers.MethodList)
 	w.tamper("f", "two!")
 	w.tamper("g", "new")
 	c.add(900 * time.Millisecond)
@@ -66,7 +42,7 @@ func TestTTL(t *testing.T) {
 	if e, _ := w.v.Lookup(me, fs.RootIno, "g"); e.Ino != 0 || e.TTL != 100*time.Millisecond {
 		t.Errorf("a missing name %+v", e)
 	}
-	if got := w.get("f"); got != "one" || n.since(providers.MethodList) != 0 {
+	if got := w.get("f"); got != "one" || n.of(providers.MethodList) != 0 {
 		t.Errorf("%q within the TTL", got)
 	}
 	c.add(200 * time.Millisecond)
@@ -74,7 +50,7 @@ func TestTTL(t *testing.T) {
 	if got := w.get("f"); got != "two!" || w.get("g") != "new" {
 		t.Errorf("%q after it", got)
 	}
-	if got := n.since(providers.MethodList); got != 1 || old == 0 {
+	if got := n.of(providers.MethodList); got != 1 || old == 0 {
 		t.Errorf("%d listings", got)
 	}
 }
@@ -84,30 +60,15 @@ func TestTTL(t *testing.T) {
 func TestTTLBeginsWithTheListing(t *testing.T) {
 	var c ticking
 	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
-	gate, reached := make(chan struct{}), make(chan struct{})
-	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+	reached, open := w.gate(providers.MethodList)
 	looked := async(func() { w.walk("f") })
 	<-reached
 	c.add(900 * time.Millisecond)
-	close(gate)
+	open()
 	<-looked
 	e, err := w.v.Lookup(me, fs.RootIno, "f")
 	w.ok(err)
 	assert.Equal(t, e.TTL, 100*time.Millisecond, "the kernel believes it for")
-}
-
-// An open asks even when nobody looked the name up, and sends the kernel back
-// once.
-func TestOpenRevalidates(t *testing.T) {
-	var c ticking
-	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
-	ino := w.walk("f")
-	w.get("f")
-	w.tamper("f", "two!")
-	c.add(2 * time.Second)
-	_, err := w.v.Open(me, ino, syscall.O_RDONLY)
-	w.is(err, fs.ErrStale)
-	assert.Equal(t, w.get("f"), "two!")
 }
 
 // What a renamed directory holds is at two places until the old one is deleted. An
@@ -141,8 +102,7 @@ func TestOpenIsStricter(t *testing.T) {
 		w.get("f")
 		w.tamper("f", "two!")
 		c.add(2 * time.Second)
-		gate, reached := make(chan struct{}), make(chan struct{})
-		w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+		reached, open := w.gate(providers.MethodList)
 		opened := make(chan error)
 		go func() {
 			o, err := w.v.Open(me, ino, syscall.O_RDONLY)
@@ -155,69 +115,25 @@ func TestOpenIsStricter(t *testing.T) {
 		if got := w.walk("f"); got != ino || w.stale().IsZero() {
 			t.Errorf("inode %d, stale since %v", got, w.stale())
 		}
-		close(gate)
+		open()
 		w.is(<-opened, fs.ErrStale)
 		assert.True(t, w.stale().IsZero(), "still stale")
 	})
 }
 
-// All who look while a directory is listed wait for the same listing.
-func TestOneListingForAll(t *testing.T) {
-	var n counting
-	w := newScene(t, n.option, holding("d/a", "1"))
+// Who is killed leaves what he waits for.
+func TestWhoIsKilledLeaves(t *testing.T) {
+	w := newWorld(t, holding("d/a", "1"))
 	d := w.walk("d")
-	n.since(providers.MethodList)
-	gate, reached := make(chan struct{}), make(chan struct{})
-	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
-	var all sync.WaitGroup
-	look := func() {
-		if e, err := w.v.Lookup(me, d, "a"); e.Ino == 0 || err != nil {
-			t.Errorf("%+v, %v", e, err)
-		}
-	}
-	all.Go(look)
+	reached, open := w.gate(providers.MethodList)
+	defer open()
+	cancel, left := make(chan struct{}), make(chan error)
+	op := &fs.Op{PID: 1 << 30, Cancel: cancel} // there is no such thread: it was killed
+	go func() { left <- w.v.loadDir(op, table.Ino(d)) }()
 	<-reached
-	for range 7 {
-		all.Go(look)
-	}
-	close(gate)
-	all.Wait()
-	assert.Equal(t, n.since(providers.MethodList), 1, "listings")
-}
-
-// One who is killed leaves; the listing goes on for who still waits, and ends
-// when nobody does.
-func TestWaitersLeave(t *testing.T) {
-	w := newScene(t, holding("d/a", "1", "e/a", "1"))
-	d, e := w.walk("d"), w.walk("e")
-	gate, reached := make(chan struct{}), make(chan struct{})
-	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
-	dead := &fs.Op{PID: 1 << 30, Cancel: make(chan struct{})} // no such thread: it was killed
-	left, stays := make(chan error), make(chan error)
-	go func() { stays <- w.v.loadDir(me, table.Ino(d)) }()
-	<-reached
-	go func() { left <- w.v.loadDir(&fs.Op{PID: 1 << 30, Cancel: closed()}, table.Ino(d)) }()
-	w.is(<-left, syscall.EINTR)
-	close(gate)
-	w.ok(<-stays)
-
-	hung := make(chan struct{})
-	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: make(chan struct{}), Reached: hung})
-	cancel := make(chan struct{})
-	dead.Cancel = cancel
-	go func() { left <- w.v.loadDir(dead, table.Ino(e)) }()
-	<-hung
 	close(cancel)
 	w.is(<-left, syscall.EINTR)
-	if got := w.get("e/a"); got != "1" { // another listing, not the one that hangs
-		t.Errorf("got %q", got)
-	}
-}
-
-func closed() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
+	assert.Equal(t, w.get("d/a"), "1") // another listing, not the one that hangs
 }
 
 // With the backend cut off, what is known is shown at once and marked stale, and
@@ -282,33 +198,6 @@ func cutOff(t *testing.T) {
 
 func (w *scene) stale() time.Time { return w.v.belief.FailingSince() }
 
-// A listing that fails half way shows nothing, and one that comes back takes
-// the mark away.
-func TestListingIsWholeOrNothing(t *testing.T) {
-	w := newScene(t, holding("a", "1", "b", "2", "c", "3", "d", "4"))
-	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
-	_, err := w.v.Lookup(me, fs.RootIno, "a")
-	w.is(err, providers.ErrPermission)
-	assert.Equal(t, strings.Join(w.names(""), " "), "a b c d", "names")
-	assert.True(t, w.stale().IsZero(), "stale")
-}
-
-// A directory with more names than a change of the table holds.
-func TestLargeDirectory(t *testing.T) {
-	const n = 3*batch + 7
-	w := newScene(t, func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{PageSize: 100})
-		for i := range n {
-			w.tamper(fmt.Sprintf("d/%05d", i), "x")
-		}
-	})
-	names := w.names("d")
-	if len(names) != n || !slices.IsSorted(names) {
-		t.Errorf("%d names of %d", len(names), n)
-	}
-	assert.Equal(t, w.table(w.walk("d")).Entries, n, "entries")
-}
-
 // A first listing that was interrupted goes on with what it left, and forgets
 // what is gone since.
 func TestInterruptedLoad(t *testing.T) {
@@ -338,6 +227,7 @@ func TestNotifications(t *testing.T) {
 	for _, dir := range []string{"", "d", "d/e", "k"} {
 		w.names(dir)
 	}
+	d, e := w.walk("d"), w.walk("d/e")
 	w.tamper("d/f", "changed")
 	w.gonePath("d/g")
 	w.tamper("d/n", "new")
@@ -349,6 +239,7 @@ func TestNotifications(t *testing.T) {
 	if !slices.Equal(told.wrote, []string{"d/e/x", "d/f", "d/n"}) || !slices.Equal(told.deleted, []string{"d/g", "k/y"}) {
 		t.Errorf("events %q and %q", told.wrote, told.deleted)
 	}
+	assert.True(t, w.walk("d") == d && w.walk("d/e") == e, "directories are the inodes that they were")
 }
 
 // A pull has put another file under a name, and the kernel renames that name
@@ -366,29 +257,6 @@ func TestNotificationOfARenameAfterAPull(t *testing.T) {
 	w.ok(w.rename("g", "k"))
 	w.ok(w.shut(old))
 	assert.Slice(t, told.names(), []string{"f", "h"}, "told")
-}
-
-// Who opens an inode is sent back to its name once, and once more when the inode
-// is in another state.
-func TestSentBackOnceForEachState(t *testing.T) {
-	var c ticking
-	w := newScene(t, holding("f", "1"), clocked(&c, time.Second))
-	o := w.open("f", 0)
-	x := table.Ino(w.walk("f"))
-	sent := func() bool {
-		locked := w.v.lock()
-		defer locked.unlock()
-		return locked.tellStale(x, nil)
-	}
-	if !sent() || sent() {
-		t.Error("not once")
-	}
-	w.tamper("f", "changed")
-	w.pull() // takes its name
-	if !sent() || sent() {
-		t.Error("not once without a name")
-	}
-	w.ok(w.shut(o))
 }
 
 // teller remembers what the kernel and the bus are told.
@@ -428,26 +296,6 @@ func TestNamesWithoutALogin(t *testing.T) {
 		if got := strings.Join(w.names(""), " "); got != "f" || w.stale().IsZero() {
 			t.Errorf("%v later: names %q, stale since %v", later, got, w.stale())
 		}
-	}
-}
-
-// A directory that nobody has looked into is listed once, though the listing
-// begins after whoever came for it.
-func TestFirstLookIsOneListing(t *testing.T) {
-	var c ticking
-	asked := 0
-	w := newScene(t, holding("f", "one"), clocked(&c, time.Second), func(_ *world, o *Options) {
-		at := o.Now
-		o.Now = func() time.Time { c.add(time.Millisecond); return at() }
-	})
-	w.v.p = providers.Wrap(w.v.p, providers.WrapOptions{Around: func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
-		if call.Method == providers.MethodList {
-			asked++
-		}
-		return next(ctx)
-	}})
-	if got := strings.Join(w.names(""), " "); got != "f" || asked != 1 {
-		t.Errorf("names %q after %d listings", got, asked)
 	}
 }
 

@@ -61,6 +61,8 @@ var modelBackends = []modelBackend{
 	{name: "neither", hide: providers.AbilityMove | providers.AbilityCopy | providers.AbilityAttr},
 	{name: "gathered", policy: Policy{NoWait: true, Window: time.Millisecond}},
 	{name: "asked", hide: providers.AbilityMove, policy: Policy{NoWait: true, Commit: DueAsked}},
+	{name: "asked sets", policy: Policy{NoWait: true, Commit: DueAsked, Atomic: true}},
+	{name: "asked clone", clone: true, policy: Policy{NoWait: true, Commit: DueAsked}},
 	{name: "bucket", less: asBucket},
 	{name: "gathered bucket", less: asBucket, policy: Policy{NoWait: true, Window: time.Millisecond}},
 	{name: "refreshed", policy: Policy{TTL: time.Millisecond}},
@@ -92,7 +94,7 @@ type modelTree interface {
 
 type modelFile interface {
 	write(content string, off int) error
-	read() string
+	read() (string, error)
 	close() error
 }
 
@@ -210,19 +212,22 @@ func (m *model) clean(t *rapid.T) {
 	}
 }
 
-// loseAnswers loses the answers of changes by a repeated pattern.
+// loseAnswers has changes fail, before they are done or when they are, by a repeated
+// pattern.
 func loseAnswers(pattern []bool) providers.Around {
-	calls := make(chan int, 1)
-	calls <- 0
+	var calls atomic.Int64
 	return func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
-		err := next(ctx)
-		if !c.Method.Mutates() {
-			return err
+		if !c.Method.Mutates() || c.Method == providers.MethodClose {
+			return next(ctx)
 		}
-		n := <-calls
-		calls <- n + 1
+		n := int(calls.Add(1))
+		fails := &providers.Error{Op: c.Method, Locator: c.Locator, Kind: providers.ErrUnavailable}
+		if pattern[n%len(pattern)] && n%3 == 1 {
+			return fails
+		}
+		err := next(ctx)
 		if err == nil && pattern[n%len(pattern)] && n%3 == 0 {
-			return &providers.Error{Op: c.Method, Locator: c.Locator, Kind: providers.ErrUnavailable}
+			return fails
 		}
 		return err
 	}
@@ -284,6 +289,9 @@ func (m *model) pull(*rapid.T) {
 	})
 }
 
+// commit sends what differs; where it fails that differs still.
+func (m *model) commit(*rapid.T) { _, _ = m.v().Commit(context.Background(), CommitOptions{}) }
+
 var modelPath = rapid.Custom(func(t *rapid.T) string {
 	names := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3).Draw(t, "names")
 	return strings.Join(names, "/")
@@ -317,6 +325,7 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"again":  m.remount,
 		"kill":   m.kill,
 		"pull":   m.pull,
+		"commit": m.commit,
 		"look":   m.pull,
 		"others": m.others,
 		"put":    m.put,
@@ -366,9 +375,11 @@ func (m *model) writeOpen(t *rapid.T) {
 	for _, file := range f {
 		assert.OK(t, file.write(content, off))
 	}
-	if want, got := f[0].read(), f[1].read(); got != want {
-		t.Fatalf("the open file has %q, want %q", got, want)
-	}
+	want, err := f[0].read()
+	assert.OK(t, err)
+	got, err := f[1].read()
+	assert.OK(t, err)
+	assert.Equal(t, got, want, "the open file has")
 }
 
 func (m *model) closeOne(t *rapid.T) {

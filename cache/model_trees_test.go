@@ -100,10 +100,10 @@ func (f diskFile) write(content string, off int) error {
 	return err
 }
 
-func (f diskFile) read() string {
+func (f diskFile) read() (string, error) {
 	buf := make([]byte, 100)
-	n, _ := unix.Pread(int(f), buf, 0)
-	return string(buf[:n])
+	n, err := unix.Pread(int(f), buf, 0)
+	return string(buf[:max(n, 0)]), err
 }
 
 func (f diskFile) close() error { return unix.Close(int(f)) }
@@ -285,12 +285,13 @@ func (t volTree) below(dir fs.Ino, prefix string, lines *[]string) {
 		switch e.Mode {
 		case unix.S_IFREG:
 			o, err := t.v.Open(me, e.Ino, unix.O_RDONLY)
+			if err == nil {
+				content, err = volFile{t.v, o}.read()
+				o.File.Release()
+			}
 			if err != nil {
 				content = err.Error()
-				break
 			}
-			content = volFile{t.v, o}.read()
-			o.File.Release()
 		case unix.S_IFLNK:
 			content, _ = t.v.Readlink(me, e.Ino)
 		}
@@ -308,9 +309,9 @@ func (f volFile) write(content string, off int) error {
 	return err
 }
 
-func (f volFile) read() string {
-	d, _ := f.o.File.Read(me, make([]byte, 100), 0)
-	return string(d.Bytes)
+func (f volFile) read() (string, error) {
+	d, err := f.o.File.Read(me, make([]byte, 100), 0)
+	return string(d.Bytes), err
 }
 
 func (f volFile) close() error {

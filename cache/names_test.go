@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -10,11 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // Each change of a name has happened when its call returns, whatever becomes of
@@ -78,28 +73,6 @@ func (w *world) allNames(dir fs.Ino, prefix string) (names []string) {
 	}
 }
 
-// No change of a name waits for a backend that does not answer.
-func TestNamesDoNotWait(t *testing.T) {
-	w := newWorld(t, holding("a", "1", "b", "2", "d/e", "3"))
-	w.walk("d/e")
-	gate := make(chan struct{})
-	defer close(gate)
-	w.faults.Queue(providers.MethodMkdir, providertest.Fault{Gate: gate})
-	w.mkdir("new")
-	w.ok(w.rename("a", "new/a"))
-	w.ok(w.unlink("b"))
-	_, err := w.v.Symlink(me, w.walk("new"), "link", "a")
-	w.ok(err)
-	w.ok(w.unlink("d/e"))
-	w.ok(w.v.Rmdir(me, fs.RootIno, "d"))
-	mode := uint32(0o600)
-	_, err = w.v.SetAttr(me, w.walk("new/a"), nil, &fs.SetAttr{Mode: &mode})
-	w.ok(err)
-	_, err = w.v.Link(me, w.walk("new/a"), fs.RootIno, "a2")
-	w.ok(err)
-	assert.Equal(t, strings.Join(w.allNames(fs.RootIno, ""), " "), "a2 new/ new/a new/link", "listed")
-}
-
 // A file without a name is nobody's at the backend; a link gives it there.
 func TestTmpfile(t *testing.T) {
 	w := newWorld(t)
@@ -123,40 +96,6 @@ func (w *world) orphan(ino fs.Ino) bool {
 	return locked.IsOrphan(uint64(ino))
 }
 
-// An unlinked file is usable to the last close and last reference; then
-// nothing is left of it.
-func TestUnlinkedFile(t *testing.T) {
-	w := newWorld(t, holding("f", "hello"))
-	o := w.open("f", syscall.O_RDWR)
-	ino := w.walk("f")
-	w.ok(w.unlink("f"))
-	w.write(o, "j", 0)
-	assert.Equal(t, w.read(o), "jello")
-	a, err := w.v.Attr(me, ino, o.File)
-	if w.ok(err); a.Nlink != 0 || a.Size != 5 {
-		t.Errorf("attributes %+v", a)
-	}
-	w.ok(w.shut(o))
-	w.settle()
-	w.backend()
-	assert.True(t, w.orphan(ino), "after a crash nobody would free it")
-	w.v.Forget(ino, 1)
-	again, err := w.v.Open(me, ino, syscall.O_RDONLY) // by /proc/self/fd of an O_PATH descriptor
-	if w.ok(err); w.read(again) != "jello" {
-		t.Error("lost before the last reference")
-	}
-	w.v.Forget(ino, 100)
-	assert.Equal(t, w.read(again), "jello", "lost before the last close")
-	again.File.Release()
-	_, err = w.v.Attr(me, ino, nil)
-	w.is(err, fs.ErrStale)
-	assert.False(t, w.orphan(ino), "it is still marked")
-	w.stop()
-	if left, _ := filepath.Glob(filepath.Join(w.o.StateDir, "data", "*", "*")); len(left) > 0 {
-		t.Errorf("left over: %q", left)
-	}
-}
-
 // What was removed here takes no space, also while the backend still has it.
 func TestRemovedContentIsFreed(t *testing.T) {
 	w := newWorld(t, unwaited, holding("f", "hello"))
@@ -175,58 +114,6 @@ func TestRemovedContentIsFreed(t *testing.T) {
 		return err != nil
 	})
 	assert.False(t, w.orphan(ino), "it is still marked")
-}
-
-// Numbers are never given twice.
-func TestInodeNumbers(t *testing.T) {
-	w := newWorld(t)
-	seen := map[fs.Ino]bool{fs.RootIno: true}
-	for i := range 20 {
-		w.ok(w.put("f", "x"))
-		ino := w.walk("f")
-		if seen[ino] {
-			t.Fatalf("number %d is given again", ino)
-		}
-		seen[ino] = true
-		w.ok(w.unlink("f"))
-		w.settle()
-		w.v.Forget(ino, 100)
-		if i%7 == 3 {
-			w.again()
-		}
-	}
-}
-
-// A name that stays is read exactly once, whatever comes and goes.
-func TestReaddirUnderChange(t *testing.T) {
-	w := newWorld(t, unwaited)
-	for i := range 40 {
-		w.mkdir(fmt.Sprintf("stay%d", i))
-		w.mkdir(fmt.Sprintf("go%d", i))
-	}
-	d, err := w.v.OpenDir(me, fs.RootIno)
-	w.ok(err)
-	seen := map[string]int{}
-	for i := 0; ; i++ {
-		e, more, err := d.Next(me)
-		if w.ok(err); !more {
-			break
-		}
-		seen[e.Name]++
-		if i < 40 {
-			w.ok(w.v.Rmdir(me, fs.RootIno, fmt.Sprintf("go%d", i)))
-			w.mkdir(fmt.Sprintf("new%d", i))
-		}
-		if i == 30 { // names that are replaced or exchanged keep their places
-			w.mkdir("over")
-			w.ok(w.rename("over", "stay7"))
-			w.ok(w.exchange("stay2", "stay3"))
-		}
-		w.ok(d.Seek(e.Cookie))
-	}
-	for i := range 40 {
-		assert.Equal(t, seen[fmt.Sprintf("stay%d", i)], 1, "stay", i, "was read, times")
-	}
 }
 
 func TestErrnos(t *testing.T) {
@@ -287,28 +174,6 @@ func TestErrnos(t *testing.T) {
 	w.noProblems()
 }
 
-// In a directory that was removed while somebody is in it nothing can be made,
-// and its inode goes with the last reference.
-func TestRemovedDirectory(t *testing.T) {
-	w := newWorld(t, unwaited)
-	w.mkdir("d")
-	d := w.walk("d")
-	w.ok(w.v.Rmdir(me, fs.RootIno, "d"))
-	_, _, err := w.v.Create(me, d, "f", syscall.O_RDWR, 0o644)
-	w.is(err, syscall.ENOENT)
-	_, err = w.v.Mkdir(me, d, "f", 0o755)
-	w.is(err, syscall.ENOENT)
-	w.mkdir("x")
-	w.is(w.v.Rename(me, fs.RootIno, "x", d, "x", 0), syscall.ENOENT)
-	a, err := w.v.Attr(me, d, nil)
-	if w.ok(err); a.Nlink != 0 {
-		t.Errorf("%d links", a.Nlink)
-	}
-	w.v.Forget(d, 100)
-	_, err = w.v.Attr(me, d, nil)
-	w.is(err, fs.ErrStale)
-}
-
 // A file that is being read when its name is removed, or given to another, is
 // read to its end, although the backend has it no more.
 func TestRemovedWhileRead(t *testing.T) {
@@ -341,26 +206,4 @@ func TestRemovedWhileRead(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A fault of ours in one change undoes it, and what follows goes on.
-func TestPanicLeavesTheLock(t *testing.T) {
-	w := newWorld(t)
-	w.ok(w.put("f", "1"))
-	func() {
-		defer func() {
-			assert.False(t, recover() == nil, "nobody heard of it")
-		}()
-		_ = w.v.update(func(v *Tx) error {
-			v.table.Edit(table.Root).Mode = 0
-			v.Later(func() { t.Error("it happened") })
-			panic("ours")
-		})
-	}()
-	w.ok(w.put("f", "2"))
-	if w.inode(fs.RootIno).Mode == 0 || w.get("f") != "2" {
-		t.Errorf("the root has the mode %o, f is %q", w.inode(fs.RootIno).Mode, w.get("f"))
-	}
-	w.again()
-	assert.Equal(t, w.get("f"), "2", "f")
 }

@@ -152,8 +152,7 @@ func TestOpenOfContentThatIsHere(t *testing.T) {
 		w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
 		w.get("f")
 		c.add(listing.StaleFor / 2)
-		gate, reached := make(chan struct{}), make(chan struct{})
-		w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+		reached, open := w.gate(providers.MethodList)
 		x := w.known("f")
 		o, err := w.v.Open(me, x, syscall.O_RDONLY)
 		w.ok(err)
@@ -162,7 +161,7 @@ func TestOpenOfContentThatIsHere(t *testing.T) {
 			t.Errorf("got %q, stale: %v", got, w.v.Status().Stale)
 		}
 		o.File.Release()
-		close(gate)
+		open()
 		w.until(func() bool { return !w.v.Status().Stale })
 	})
 }

@@ -108,7 +108,7 @@ func TestFailureToFreeParts(t *testing.T) {
 
 // A branch that cannot be moved to is in the status until it can.
 func TestFailureToBranch(t *testing.T) {
-	c, _ := newBranched(t)
+	c := newBranched(t)
 	refuses := true
 	c.v.p = providers.Wrap(c.v.p, providers.WrapOptions{Around: func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
 		if refuses && call.Method == providers.MethodBranches {

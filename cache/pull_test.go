@@ -71,8 +71,8 @@ func TestWhatAPullAsks(t *testing.T) {
 		want int // listings
 	}{{"small tree", 1, 1}, {"much that is not known", 500, 4 + 5}} {
 		t.Run(c.name, func(t *testing.T) {
-			var n counting
-			w := newScene(t, n.option, func(w *world, _ *Options) {
+			var n calls
+			w := newScene(t, recording(&n), func(w *world, _ *Options) {
 				for i := range c.deep {
 					w.tamper(fmt.Sprintf("0/%04d", i), "x")
 				}
@@ -80,10 +80,10 @@ func TestWhatAPullAsks(t *testing.T) {
 			for _, dir := range []string{"", "a", "b", "c"} {
 				w.names(dir)
 			}
-			n.since(providers.MethodList)
+			n.of(providers.MethodList)
 			w.tamper("c/f", "changed")
 			assert.Equal(t, w.pull().Changed, 1, "report")
-			if got := n.since(providers.MethodList); got > 12 {
+			if got := n.of(providers.MethodList); got > 12 {
 				t.Errorf("%d pages were asked for", got)
 			}
 			if got := w.table(w.walk("0")); got.Loaded {
@@ -96,10 +96,10 @@ func TestWhatAPullAsks(t *testing.T) {
 // Who calls while a pull is under way gets the result of the next, and of no
 // more.
 func TestPullsAreShared(t *testing.T) {
-	var n counting
-	w := newScene(t, n.option, holding("f", "0"))
+	var n calls
+	w := newScene(t, recording(&n), holding("f", "0"))
 	w.get("f")
-	n.since(providers.MethodList)
+	n.of(providers.MethodList)
 	gate, reached := w.answerLate(providers.MethodList)
 	first := make(chan struct{})
 	go func() {
@@ -118,7 +118,7 @@ func TestPullsAreShared(t *testing.T) {
 	close(gate)
 	<-first
 	all.Wait()
-	if got := n.since(providers.MethodList); got > 6 {
+	if got := n.of(providers.MethodList); got > 6 {
 		t.Errorf("%d listings", got)
 	}
 }
@@ -148,15 +148,14 @@ func TestPullDuringOurRename(t *testing.T) {
 func TestListingFollowsARename(t *testing.T) {
 	w := newScene(t, holding("d/f", "1"))
 	d := w.walk("d")
-	gate, reached := make(chan struct{}), make(chan struct{})
-	w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate, Reached: reached})
+	reached, open := w.gate(providers.MethodList)
 	loaded := make(chan error)
 	go func() { loaded <- w.v.loadDir(nil, table.Ino(d)) }()
 	<-reached
 	w.ok(w.rename("d", "e"))
 	w.settle()
 	w.tamper("d/x", "another directory of the old name")
-	close(gate)
+	open()
 	w.ok(<-loaded)
 	assert.Equal(t, strings.Join(w.names("e"), " "), "f", "names")
 }
@@ -307,51 +306,11 @@ func many(n int, dir string) func(*world, *Options) {
 	}
 }
 
-// What nobody has looked at counts, too.
-func TestPullOfAllThatIsKnown(t *testing.T) {
-	for more, reason := range map[int]string{30: "", 3: "24 of 28 entries"} {
-		t.Run(fmt.Sprint(more), func(t *testing.T) {
-			w := newScene(t, func(w *world, o *Options) { many(24, "")(w, o); many(more, "unseen/")(w, o) })
-			w.names("")
-			w.goneRange("", 0, 24)
-			_, err := w.v.Pull(context.Background(), PullOptions{})
-			if reason == "" {
-				w.ok(err)
-			} else if w.is(err, ErrMassDelete); !strings.Contains(err.Error(), reason) {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 func (w *scene) goneRange(dir string, from, to int) {
 	w.Helper()
 	for i := from; i < to; i++ {
 		w.gonePath(fmt.Sprintf("%s%02d", dir, i))
 	}
-}
-
-// A refresh that would delete too much shows what was there, and says so.
-func TestRefreshHalts(t *testing.T) {
-	var c ticking
-	w := newScene(t, holding("a", "1", "b", "2", "c", "3"), clocked(&c, 1e9))
-	w.names("")
-	for _, name := range []string{"a", "b", "c"} {
-		w.gonePath(name)
-	}
-	c.add(2e9)
-	w.until(func() bool { // a look waits for a slow listing for a moment only
-		if got := strings.Join(w.names(""), " "); got != "a b c" {
-			t.Fatalf("names %q", got)
-		}
-		return len(w.v.MassDeletes()) == 1
-	})
-	w.pulledWhole()
-	w.tamper("d", "4") // it was an accident, and others mend it
-	w.tamper("a", "1")
-	w.tamper("b", "2")
-	c.add(2e9)
-	w.until(func() bool { return strings.Join(w.names(""), " ") == "a b d" })
 }
 
 // excludes is an exclusion of the names that end so.
@@ -403,21 +362,6 @@ func (w *scene) hiddenCount() int {
 	locked := w.v.lock()
 	defer locked.unlock()
 	return rules.Hidden(locked)
-}
-
-// What is excluded from now on is hidden, and what was changed here stays here.
-func TestExcludedLater(t *testing.T) {
-	w := newScene(t, holding("a.local", "1", "b.local", "2"))
-	w.get("a.local")
-	w.get("b.local")
-	w.stop()
-	w.o.Exclude = excludes(".local")
-	w.start()
-	w.pull()
-	w.backend("a.local: 1", "b.local: 2")
-	if got := w.names(""); len(got) != 0 || w.hiddenCount() != 2 {
-		t.Errorf("names %q, %d hidden", got, w.hiddenCount())
-	}
 }
 
 // What is in the way of the backend's name because it cannot go there is not

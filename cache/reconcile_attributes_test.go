@@ -10,7 +10,6 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
-	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // bare is a store whose listings tell no attributes, with what others put there.
@@ -167,20 +166,6 @@ func TestImpliedDirectoryStays(t *testing.T) {
 	w.same()
 }
 
-// One that is removed with all in it does not come back.
-func TestImpliedDirectoryGoes(t *testing.T) {
-	w := newWorld(t, func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{ImpliedDirs: true})
-		w.p.Tamper(at("d/in/f"), []byte("x"))
-		w.p.Tamper(at("keep"), []byte("y"))
-	})
-	w.list("d/in")
-	w.do("rm d/in/f", "rmdir d/in", "rmdir d")
-	w.settle()
-	w.backend("keep: y")
-	w.same()
-}
-
 // What is removed while a directory that lost its last entry is looked for at the
 // backend goes there too, whether others had made it by itself or not; what is
 // not removed stays.
@@ -207,12 +192,11 @@ func TestImpliedDirectoryRemovedMeanwhile(t *testing.T) {
 				w.p.Tamper(at("keep"), []byte("y"))
 			})
 			w.list("d/in")
-			gate, reached := make(chan struct{}), make(chan struct{})
-			w.faults.Queue(providers.MethodStat, providertest.Fault{Gate: gate, Reached: reached})
+			reached, open := w.gate(providers.MethodStat)
 			w.do("rm d/in/f")
 			<-reached
 			w.do(c.script...)
-			close(gate)
+			open()
 			w.settle()
 			w.backend(c.want...)
 			w.same()

@@ -105,20 +105,6 @@ func TestManyConflictsOfOneName(t *testing.T) {
 	}
 }
 
-// A file that is being written is left alone until it is closed.
-func TestConflictWaitsForTheWriter(t *testing.T) {
-	w := newScene(t, holding("f", "one"), held(SplitConflicts))
-	w.ok(w.put("f", "ours"))
-	o := w.open("f", syscall.O_WRONLY)
-	w.tamper("f", "theirs")
-	w.pull()
-	assert.Equal(t, strings.Join(w.names(""), " "), "f", "names")
-	w.write(o, "OURS", 0)
-	w.ok(w.shut(o))
-	w.pull()
-	w.sees("f: theirs", "f.conflict-"+short("OURS")+": OURS")
-}
-
 // A name that is held keeps ours here and theirs there, and close says so.
 func TestAbortHolds(t *testing.T) {
 	for _, policy := range []Conflict{Abort, Manual} {

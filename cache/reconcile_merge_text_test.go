@@ -1,16 +1,13 @@
 package cache
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -289,92 +286,5 @@ func TestCombineTheirMode(t *testing.T) {
 		if n := c.inode(c.walk("f")); n.Mode&0o100 == 0 {
 			t.Errorf("%s: mode %o", name, n.Mode)
 		}
-	}
-}
-
-// Two hosts and a third that knows of neither change lines of the same texts,
-// each its own, and all at random times: in the end all of them are everywhere,
-// and nobody had to resolve anything.
-func TestCombineConverges(t *testing.T) {
-	t.Parallel()
-	tier.Seeds(t, tier.Pick(4, 20), func(t *testing.T, seed uint64) {
-		r := rand.New(rand.NewPCG(seed, 0))
-		s := &combining{t: t, r: r, lines: map[string][]string{}, remote: memory.NewRemote(nil)}
-		for _, f := range []string{"a", "d/b"} {
-			for i := range 40 {
-				s.lines[f] = append(s.lines[f], fmt.Sprint("line ", i))
-			}
-			assert.OK(t, s.remote.Tamper("main", at(f), []byte(s.content(f))))
-		}
-		for range 2 {
-			s.hosts = append(s.hosts, newClone(t, s.remote, held(Combine)))
-		}
-		for range 40 {
-			s.step()
-		}
-		s.end()
-	})
-}
-
-type combining struct {
-	t      *testing.T
-	r      *rand.Rand
-	remote *memory.Remote
-	lines  map[string][]string // as they are to be in the end
-	hosts  []*clone
-	n      int
-}
-
-func (s *combining) content(f string) string { return strings.Join(s.lines[f], "\n") + "\n" }
-
-// edit gives a text another of the lines that only one may change: each third,
-// for lines that meet are a conflict.
-func (s *combining) edit(who int, f, old string) string {
-	lines := strings.Split(strings.TrimSuffix(old, "\n"), "\n")
-	at := 2 * (3*s.r.IntN(6) + who)
-	s.n++
-	lines[at] = fmt.Sprintf("%d changed it, %d", who, s.n)
-	s.lines[f][at] = lines[at]
-	return strings.Join(lines, "\n") + "\n"
-}
-
-func (s *combining) step() {
-	f := []string{"a", "d/b"}[s.r.IntN(2)]
-	who := s.r.IntN(3)
-	if who == 2 {
-		p := memory.NewRepository(s.remote, memory.Options{})
-		old, _, err := providers.Fetch(context.Background(), p, at(f), providers.ReadOptions{})
-		if err == nil {
-			err = s.remote.Tamper("main", at(f), []byte(s.edit(who, f, string(old))))
-		}
-		assert.OK(s.t, err)
-		return
-	}
-	h := s.hosts[who]
-	switch s.r.IntN(6) {
-	case 0, 1, 2:
-		h.ok(h.put(f, s.edit(who, f, h.get(f))))
-	case 3:
-		h.commit()
-	case 4:
-		h.pull()
-	case 5:
-		h.push()
-	}
-}
-
-func (s *combining) end() {
-	for range 3 {
-		for _, h := range s.hosts {
-			h.commit()
-			h.push()
-			h.pull()
-		}
-	}
-	for i, h := range s.hosts {
-		for f := range s.lines {
-			assert.Equal(s.t, h.get(f), s.content(f), "host", i, "has in", f)
-		}
-		assert.Equal(s.t, len(h.v.Conflicts()), 0, "host", i)
 	}
 }

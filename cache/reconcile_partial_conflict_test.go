@@ -165,19 +165,6 @@ func TestTornWriter(t *testing.T) {
 	}
 }
 
-// A file that lost its name while it was written, and of which a part is gone, is a conflict copy
-// of the name when it is closed.
-func TestTornClaim(t *testing.T) {
-	w := newScene(t, holding("f", tornBase), held(SplitConflicts))
-	o := w.open("f", syscall.O_RDWR)
-	w.write(o, tornOurs, tornAt)
-	w.takes("f", "replace")
-	w.pull()
-	w.ok(w.shut(o))
-	w.commit()
-	w.torn("f")
-}
-
 // Where others make a directory of the name, one copy is made, and it is the last.
 func TestTornUnderADirectory(t *testing.T) {
 	for _, written := range []bool{false, true} { // still, when the pull comes

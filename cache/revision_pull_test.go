@@ -103,25 +103,6 @@ func TestPullRevision(t *testing.T) {
 	}
 }
 
-// A halt leaves the head where it is.
-func TestPullRevisionHalts(t *testing.T) {
-	c := newClone(t, seeded(t, "a", "1", "b", "2"))
-	c.here()
-	before, _ := c.repo.Head(context.Background())
-	c.there("a", "")
-	c.there("b", "")
-	_, err := c.v.Pull(context.Background(), PullOptions{})
-	c.is(err, ErrMassDelete)
-	if head, _ := c.repo.Head(context.Background()); head != before {
-		t.Error("the head moved on")
-	}
-	c.sees("a: 1", "b: 2")
-	if r, err := c.v.Confirm(context.Background()); err != nil || r.Deleted == 0 {
-		t.Errorf("confirmed: %+v, %v", r, err)
-	}
-	c.sees()
-}
-
 // Unpushed commits are no obstacle: what they changed goes on top of theirs.
 func TestPullOverUnpushedCommits(t *testing.T) {
 	for _, c := range []struct {
@@ -265,20 +246,6 @@ func TestPullOverADirectoryMadeThere(t *testing.T) {
 	w.there("d/s/t/n", "theirs")
 	w.push()
 	w.sees("a: 1", "d/", "d/f: ours", "d/s/", "d/s/t/", "d/s/t/n: theirs")
-}
-
-// After a crash between the move of the head and the table, the next pull finds
-// the difference.
-func TestPullAfterACrash(t *testing.T) {
-	c := newClone(t, seeded(t, "a", "1", "b", "2"))
-	c.here()
-	c.there("a", "theirs")
-	to, err := c.repo.Fetch(context.Background())
-	c.ok(err)
-	from, _ := c.repo.Head(context.Background())
-	c.ok(c.repo.Adopt(context.Background(), from, to)) // and the table knows nothing of it
-	c.pull()
-	c.sees("a: theirs", "b: 2")
 }
 
 // A pull that ends before the head has moved leaves nothing behind that the next

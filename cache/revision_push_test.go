@@ -113,18 +113,6 @@ func TestPushThatTakesLong(t *testing.T) {
 	})
 }
 
-func TestPushAfterOthers(t *testing.T) {
-	remote := memory.NewRemote(nil)
-	w := newWorld(t, remoteWith(remote, "a", "A", "b", "B"), unwaited)
-	w.do("put a mine")
-	w.upload()
-	another(t, remote, "b", "theirs")
-	_, err := w.v.Push(context.Background(), providers.PushOptions{})
-	w.ok(err)
-	assert.Equal(t, there(remote), "a: mine, b: theirs", "the remote")
-	assert.Equal(t, w.get("b"), "theirs", "b")
-}
-
 func TestPushOfEachCommit(t *testing.T) {
 	remote := memory.NewRemote(nil)
 	w := newWorld(t, remoteWith(remote, "a", "A"), background, func(_ *world, o *Options) { o.Policy.Push = true })

@@ -1,10 +1,8 @@
 package cache
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,33 +55,18 @@ func wantLevel(t interface {
 	}
 }
 
-// asked counts the requests of a working copy.
-func asked(counts map[providers.Method]int) func(*world, *Options) {
-	return func(w *world, _ *Options) {
-		var mu sync.Mutex
-		w.wrap = func(p providers.Provider) providers.Provider {
-			return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
-				mu.Lock()
-				counts[c.Method]++
-				mu.Unlock()
-				return next(ctx)
-			}})
-		}
-	}
-}
-
 // What a pull costs depends on what is new and not on what is known: nothing is
 // listed, not in another run, and not after a crash between what the store noted
 // and what the table did.
 func TestPullListsNothing(t *testing.T) {
-	counts := map[providers.Method]int{}
-	c := newClone(t, seeded(t, "a", "1", "d/b", "1", "d/deep/c", "1", "e/f", "1", "e/x.o", "1"), asked(counts))
+	var calls calls
+	c := newClone(t, seeded(t, "a", "1", "d/b", "1", "d/deep/c", "1", "e/f", "1", "e/x.o", "1"), calls.asks)
 	c.sees("a: 1", "d/", "d/b: 1", "d/deep/", "d/deep/c: 1", "e/", "e/f: 1", "e/x.o: 1")
 	wants := func(what string, lists bool, want ...string) {
 		t.Helper()
-		clear(counts)
+		calls.of("")
 		c.pull()
-		assert.Equal(t, counts[providers.MethodList] > 0, lists, what, "listings")
+		assert.Equal(t, calls.of(providers.MethodList) > 0, lists, what, "listings")
 		c.sees(want...)
 	}
 	wants("the first pull", false, "a: 1", "d/", "d/b: 1", "d/deep/", "d/deep/c: 1", "e/", "e/f: 1", "e/x.o: 1")

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -82,32 +81,4 @@ func TestRenameOfWhatNeverLeft(t *testing.T) {
 	w.noProblems()
 	w.ok(w.sendAll())
 	w.backend("e/", "e/a: 1")
-}
-
-// asking is an exclusion of nothing that counts what it is asked.
-type asking struct{ asked *int }
-
-func (c asking) Match(string, bool) bool    { *c.asked++; return false }
-func (c asking) SameBelow(_, _ string) bool { *c.asked++; return true }
-func (c asking) String() string             { return "" }
-
-// A rename of a directory does not look at what is below when no rule tells the
-// two places apart.
-func TestRenameAsksTheRulesOnce(t *testing.T) {
-	asked := 0
-	w := newWorld(t, unwaited, func(_ *world, o *Options) { o.Exclude = asking{&asked} })
-	w.mkdir("d")
-	for i := range 100 {
-		w.ok(w.put("d/"+strconv.Itoa(i), "x"))
-	}
-	w.settle()
-	locked := w.v.lock()
-	asked = 0
-	locked.unlock()
-	w.ok(w.rename("d", "e"))
-	locked = w.v.lock()
-	defer locked.unlock()
-	if asked > 20 {
-		t.Errorf("the rules were asked %d times", asked)
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -286,30 +285,4 @@ func TestIgnoredAndPulled(t *testing.T) {
 	_, err = c.v.Pull(c.Context(), PullOptions{})
 	c.ok(err)
 	c.tracks(copies[0]+": ours", "a.o: theirs", "b.o: same", "build/same: mine", "c.o: 3")
-}
-
-// A rename of a directory does not have what is below looked at where the rules
-// say the same, and never waits for it.
-func TestRenameLooksAtNothing(t *testing.T) {
-	w := newWorld(t, ignoring)
-	w.rules("", "*.o", "node_modules/", "/build", "**/tmp", "docs/*.c")
-	w.do("mkdir d", "mkdir other", "put d/a.o 1", "put d/b 2")
-	w.rules("d", "b.*", "/x/y")
-	w.tracks("d/b: 2")
-	look := func() int {
-		locked := w.v.lock()
-		defer locked.unlock()
-		return len(rules.ToLookBelow(locked))
-	}
-	w.ok(w.rename("d", "other/d"))
-	assert.Equal(t, look(), 0, "directories are looked at though nothing is different")
-	w.do("mv other/d docs")
-	assert.Equal(t, look(), 1, "directories are looked at where a rule is about the place")
-	w.do("mv docs other/d")
-	w.rules("other", "/d/b")
-	w.tracks("other/d/b: 2")
-	w.ok(w.rename("other/d", "d"))
-	assert.Equal(t, look(), 1, "directories are looked at where rules differ")
-	w.tracks("d/b: 2")
-	assert.Equal(t, look(), 0, "directories are looked at again and again")
 }

@@ -195,26 +195,6 @@ func TestOnlyChangesGo(t *testing.T) {
 	w.noProblems()
 }
 
-// What is written while parts are on their way goes with the next upload.
-func TestChangesDuringAnUpload(t *testing.T) {
-	t.Parallel()
-	n := &traffic{}
-	w := newWorld(t, metered(n), unwaited)
-	content := large()
-	w.ok(w.put("f", content))
-	o := w.open("f", syscall.O_WRONLY)
-	once := atomic.Bool{}
-	n.part = func() {
-		if once.CompareAndSwap(false, true) {
-			w.write(o, "later", 100)
-		}
-	}
-	w.upload()
-	w.ok(w.shut(o))
-	n.within(t, 5, func() { w.upload() })
-	w.arrived("f", content[:100]+"later"+content[105:])
-}
-
 // A change of what another has changed meanwhile is a conflict, as ever.
 func TestChangesOfWhatIsGone(t *testing.T) {
 	t.Parallel()

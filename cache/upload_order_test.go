@@ -100,7 +100,11 @@ func TestOrder(t *testing.T) {
 			if c.overtakes {
 				w.until(func() bool { return len(calls.changes()) > 0 })
 			} else {
-				w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return len(w.v.pending.Kicked()) == 0 })
+				w.until(func() bool {
+					locked := w.v.lock()
+					defer locked.unlock()
+					return len(w.v.pending.Kicked()) == 0
+				})
 				assert.Equal(t, calls.changes(), "", "overtaken by")
 			}
 			open()
@@ -123,24 +127,6 @@ func TestRenameOvertakesContentOfACloseThatWaits(t *testing.T) {
 	w.same()
 }
 
-func TestCloseWaitsForEarlierNames(t *testing.T) {
-	w := newWorld(t, holding("a", "A"))
-	w.list("")
-	reached, open := w.gate(providers.MethodMove)
-	w.do("mv a c")
-	<-reached
-	closed := async(func() { w.do("put n new") })
-	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return w.v.pending.Waiting() == 1 })
-	select {
-	case <-closed:
-		t.Error("close returned before the rename had arrived")
-	default:
-	}
-	open()
-	<-closed
-	w.same()
-}
-
 // Of several closes of one file, one upload is under way; the later ones join
 // the next.
 func TestOneUploadPerFile(t *testing.T) {
@@ -156,7 +142,7 @@ func TestOneUploadPerFile(t *testing.T) {
 		w.write(o, fmt.Sprint(i+1), int64(i+1))
 		others.Go(func() { w.ok(o.File.Flush(me)) })
 	}
-	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return w.v.pending.Waiting() == 6 })
+	w.until(func() bool { return w.waiting() == 6 })
 	open()
 	<-first
 	others.Wait()
@@ -207,11 +193,11 @@ func TestFailuresHoldUpNothing(t *testing.T) {
 		script []string
 		left   []string
 	}{
-		{"content, for now", "f", providers.ErrUnavailable, []string{"put f x", "put g y", "mkdir d"}, []string{"d/", "g: y"}},
-		{"content, for good", "f", providers.ErrPermission, []string{"put f x", "put g y", "mv g h"}, []string{"h: y"}},
+		{"content, for now", "f", providers.ErrUnavailable, []string{"put f x", "put g y", "mkdir d"}, []string{"a: A", "b: B", "d/", "g: y"}},
+		{"content, for good", "f", providers.ErrPermission, []string{"put f x", "put g y", "mv g h"}, []string{"a: A", "b: B", "h: y"}},
 		{"rename, for now", "a", providers.ErrUnavailable, []string{"mv a c", "put g y"}, []string{"a: A", "b: B", "g: y"}},
 		{"rename, for good", "a", providers.ErrPermission, []string{"mv a c", "mv b e", "put g y"}, []string{"a: A", "e: B", "g: y"}},
-		{"directory with content", "d", providers.ErrPermission, []string{"mkdir d", "put d/f x", "put g y"}, []string{"g: y"}},
+		{"directory with content", "d", providers.ErrPermission, []string{"mkdir d", "put d/f x", "put g y"}, []string{"a: A", "b: B", "g: y"}},
 		{"deletion", "a", providers.ErrPermission, []string{"rm a", "put g y", "rm b"}, []string{"a: A", "g: y"}},
 	}
 	for _, c := range tests {
@@ -220,22 +206,8 @@ func TestFailuresHoldUpNothing(t *testing.T) {
 				w := newWorld(t, refuse(c.path, c.err), holding("a", "A", "b", "B"), background, impatient)
 				w.local()
 				w.do(c.script...)
-				want := c.left
-				if !strings.Contains(strings.Join(c.script, " ")+strings.Join(want, " "), " a") {
-					want = sorted(append(want, "a: A"))
-				}
-				if !strings.Contains(strings.Join(c.script, " ")+strings.Join(want, " "), " b") {
-					want = sorted(append(want, "b: B"))
-				}
-				w.until(func() bool {
-					got := listBackend(w.p)
-					return strings.Join(sorted(got), "\n") == strings.Join(want, "\n") ||
-						w.calm() && t.Failed()
-				})
-				w.until(func() bool {
-					s := w.v.Status()
-					return s.HeldCount+s.Retrying > 0
-				})
+				w.until(func() bool { return slices.Equal(sorted(listBackend(w.p)), c.left) })
+				w.until(func() bool { s := w.v.Status(); return s.HeldCount+s.Retrying > 0 })
 				w.v.o.ReadOnly = true // or Close would wait
 			})
 		})
@@ -286,50 +258,10 @@ func TestCommitOnlyWhatIsAsked(t *testing.T) {
 	})
 }
 
-func TestFilesThatStayOpen(t *testing.T) {
-	for _, sets := range []bool{false, true} {
-		t.Run(fmt.Sprint("sets ", sets), func(t *testing.T) {
-			clock := newStanding()
-			w := newWorld(t, holding("old", "before"), background, func(_ *world, o *Options) {
-				o.Now, o.Policy.MaxOpen, o.Policy.Atomic = clock.now, time.Hour, sets
-			})
-			o, n := w.open("old", syscall.O_RDWR|syscall.O_TRUNC), w.create("new")
-			w.write(o, "half", 0)
-			w.write(n, "half", 0)
-			w.v.engine.tidy()
-			w.do("put other x")
-			w.until(func() bool { return slices.Contains(listBackend(w.p), "other: x") })
-			w.until(w.calm)
-			w.backend("old: before", "other: x")
-			clock.pass(time.Hour)
-			w.v.engine.tidy()
-			w.until(func() bool { return w.v.Status().Queued == 0 })
-			w.backend("new: half", "old: half", "other: x")
-			w.write(o, "whole", 0)
-			w.write(n, "whole", 0)
-			w.ok(w.shut(o))
-			w.ok(w.shut(n))
-			w.upload()
-			w.backend("new: whole", "old: whole", "other: x")
-		})
-	}
-}
-
-type standing struct{ ns atomic.Int64 }
-
-func newStanding() *standing {
-	c := &standing{}
-	c.ns.Store(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC).UnixNano())
-	return c
-}
-
-func (c *standing) now() time.Time       { return time.Unix(0, c.ns.Load()) }
-func (c *standing) pass(d time.Duration) { c.ns.Add(int64(d)) }
-
 // What is refused for good is told at once, kept, listed, and tried again when
 // it changes or after a while.
 func TestHeld(t *testing.T) {
-	clock := newStanding()
+	clock := newTestClock()
 	var refusal atomic.Pointer[error]
 	refuse := func(err error) { refusal.Store(&err) }
 	w := newWorld(t, func(w *world, o *Options) {
@@ -412,26 +344,6 @@ func TestContendedName(t *testing.T) {
 	w.v.pending.Kick()
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 	w.backend("g: 1")
-}
-
-// A name that is asked for again before its failure is written down is not held.
-func TestNotHeldWhenAskedAgain(t *testing.T) {
-	w := newWorld(t, func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{Hook: func(_ context.Context, m providers.Method, _ providers.Locator) error {
-			if m == providers.MethodWrite {
-				return providers.ErrTooLarge
-			}
-			return nil
-		}})
-	})
-	w.is(w.put("f", "1"), syscall.EFBIG)
-	l := table.Link{Dir: table.Root, Name: "f"}
-	e := &w.v.engine
-	locked := w.v.lock()
-	task := e.jobs.of[l]
-	e.forgive(locked, l)
-	locked.unlock()
-	e.hold(task)
 }
 
 func TestHeldAcrossMounts(t *testing.T) {
@@ -607,11 +519,7 @@ func TestCloseBesideAWriter(t *testing.T) {
 	rest(true)
 	w.write(one, "one", 0)
 	done := async(func() { w.ok(w.shut(one)) })
-	w.until(func() bool {
-		locked := w.v.lock()
-		defer locked.unlock()
-		return w.v.pending.Waiting() > 0
-	})
+	w.until(func() bool { return w.waiting() > 0 })
 	w.write(other, "two", 0)
 	w.ok(w.v.flushMetadata(table.Ino(w.walk("f"))))
 	rest(false)
@@ -708,26 +616,6 @@ func TestHaltedCommit(t *testing.T) {
 	}
 }
 
-// A directory that others have put something into is not deleted: it comes back
-// with that.
-func TestDirectoryComesBack(t *testing.T) {
-	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
-		w := newWorld(t, store, unwaited, has("p/d/a", "A", "q", "Q"))
-		if w.repo != nil || w.o.Policy.Atomic {
-			return // what others do in a clone comes with a pull
-		}
-		w.list("p/d")
-		w.do("rm p/d/a", "rmdir p/d", "rmdir p")
-		w.tamper("p/d/theirs", "T")
-		w.upload()
-		assert.Equal(t, w.get("p/d/theirs"), "T")
-		w.same()
-		if len(w.v.Status().Problems) == 0 && w.p.Capabilities().EmptyDirs {
-			t.Error("nobody was told")
-		}
-	})
-}
-
 // What others add under the old name of a directory that is renamed key by key
 // stays there.
 func TestOthersUnderTheOldName(t *testing.T) {
@@ -790,7 +678,7 @@ func TestBackPressure(t *testing.T) {
 	<-reached
 	_, openToo := w.gate(providers.MethodWrite)
 	closed := async(func() { w.do("put b 123456789012") })
-	w.until(func() bool { locked := w.v.lock(); defer locked.unlock(); return w.v.pending.Waiting() == 1 })
+	w.until(func() bool { return w.waiting() == 1 })
 	select {
 	case <-closed:
 		t.Error("close did not wait")
@@ -851,29 +739,6 @@ func TestTakingOverAPlaceWithAnOpenRename(t *testing.T) {
 	w.noProblems()
 }
 
-// While it is not known whether a directory was renamed, nothing below it is
-// sent, to the old name or the new.
-func TestNothingBelowAnOpenRename(t *testing.T) {
-	for _, fault := range []providertest.Fault{{Before: providers.ErrUnavailable}, {After: providers.ErrUnavailable}} {
-		var calls calls
-		pauses := newManual()
-		w := newWorld(t, recording(&calls), holding("d/s/x", "X", "d/s/y", "Y"), background, func(_ *world, o *Options) { o.pause = pauses.pause })
-		w.local()
-		w.faults.Queue(providers.MethodMove, fault)
-		calls.changes()
-		w.do("mv d e")
-		w.until(func() bool { return w.v.Status().Retrying == 1 })
-		calls.changes()
-		w.do("append e/s/x more", "rm e/s/y", "put e/s/n new", "mkdir e/t", "put other x")
-		w.until(func() bool { return slices.Contains(listBackend(w.p), "other: x") && w.calm() })
-		assert.Equal(t, calls.changes(), "write other", "sent")
-		close(pauses.ends)
-		w.upload()
-		w.same()
-		w.noProblems()
-	}
-}
-
 // The backend never loses the last copy of what lives on, although a deletion
 // of another copy was not answered.
 func TestLastCopyAtTheBackend(t *testing.T) {
@@ -897,27 +762,6 @@ func TestLastCopyAtTheBackend(t *testing.T) {
 			<-done
 			w.same()
 		})
-	}
-}
-
-// A directory that is removed while it is being made is removed there too, also
-// when we are killed in between.
-func TestDirectoryRemovedWhileItIsMade(t *testing.T) {
-	for _, kill := range []bool{false, true} {
-		w := newWorld(t, background)
-		reached, open := w.gate(providers.MethodMkdir)
-		w.do("mkdir d")
-		<-reached
-		w.do("rmdir d")
-		if kill {
-			_, err := w.p.Mkdir(context.Background(), at("d"), providers.MkdirOptions{})
-			w.ok(err)
-			w.killed()
-		}
-		open()
-		w.upload()
-		w.same()
-		w.backend()
 	}
 }
 
@@ -1154,11 +998,7 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 			closed := async(func() {
 				assert.Is(t, w.shut(f), nil, "close")
 			})
-			w.until(func() bool {
-				locked := w.v.lock()
-				defer locked.unlock()
-				return hasEnded(closed) || c.waits && w.v.pending.Waiting() == 1
-			})
+			w.until(func() bool { return hasEnded(closed) || c.waits && w.waiting() == 1 })
 			if !c.over {
 				w.v.sets.sentSet(nil, report, nil)
 			}
@@ -1221,11 +1061,7 @@ func TestReadingWhatIsBeingRenamed(t *testing.T) {
 				assert.Equal(t, w.read(o), "Z", "read")
 				o.File.Release()
 			})
-			w.until(func() bool {
-				locked := w.v.lock()
-				defer locked.unlock()
-				return w.v.pending.Waiting() == 1 || hasEnded(read)
-			})
+			w.until(func() bool { return w.waiting() == 1 || hasEnded(read) })
 			close(pauses.ends)
 			<-read
 			w.upload()
@@ -1247,8 +1083,7 @@ func TestReadingWhatWasRenamed(t *testing.T) {
 		w := newWorld(t, holding("d/s/z", "Z", "d/x", "X"), onlyAsked)
 		w.list("d/s")
 		x := w.walk("d/s/z")
-		gate, reached := make(chan struct{}), make(chan struct{})
-		w.faults.Queue(providers.MethodRead, providertest.Fault{Gate: gate, Reached: reached})
+		reached, open := w.gate(providers.MethodRead)
 		read := async(func() {
 			o, err := w.v.Open(me, x, syscall.O_RDONLY)
 			if err != nil {
@@ -1261,11 +1096,18 @@ func TestReadingWhatWasRenamed(t *testing.T) {
 		<-reached
 		w.do(script...)
 		w.upload()
-		close(gate)
+		open()
 		<-read
 		w.same()
 		w.noProblems()
 	}
+}
+
+// waiting is how many wait for something to arrive.
+func (w *world) waiting() int {
+	locked := w.v.lock()
+	defer locked.unlock()
+	return w.v.pending.Waiting()
 }
 
 // hasEnded reports whether what async began has ended.

@@ -72,6 +72,9 @@ func TestDirectoryComesBackAsAnother(t *testing.T) {
 				learn(w)
 				w.sees("p/", "p/d/", "p/d/e/", "p/d/e/theirs: T", "p/d/more: T", "p/d/theirs: T", "q: Q")
 				w.same()
+				if how == "refused" && w.p.Capabilities().EmptyDirs {
+					assert.False(t, len(w.v.Status().Problems) == 0, "nobody was told")
+				}
 				for what, ino := range map[string]fs.Ino{"p": p, "d": d, "s": s} {
 					w.isDead(what, ino, "d", "s", "theirs", "a")
 				}
@@ -115,7 +118,7 @@ func TestManyDeletionsGoOver(t *testing.T) {
 	w.pull()
 	w.upload()
 	w.same()
-	assert.Equal(t, strings.Join(w.below("p"), " "), "p/d/ p/d/theirs: T p/f1: changed", "p")
+	assert.Equal(t, strings.Join(w.localBelow("p"), " "), "p/d/ p/d/theirs: T p/f1: changed", "p")
 }
 
 // What is under way in a directory while one below it comes back ends where the

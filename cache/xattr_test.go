@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,6 +33,24 @@ func (w *world) xattrs(path string) string {
 		all = append(all, fmt.Sprintf("%s=%s", name, value))
 	}
 	return strings.Join(all, " ")
+}
+
+// aclOf makes an ACL of entries "tag:perm", as "u::7 u:9:6 g::5 m::7 o::0", in the
+// kernel's form.
+func aclOf(text string) []byte {
+	a := binary.LittleEndian.AppendUint32(nil, 2)
+	for _, entry := range strings.Fields(text) {
+		f := strings.Split(entry, ":")
+		tag := map[string]uint16{"u": 0x01, "g": 0x04, "m": 0x10, "o": 0x20}[f[0]]
+		id := ^uint32(0)
+		if f[1] != "" {
+			tag, id = map[string]uint16{"u": 0x02, "g": 0x08}[f[0]], uint32(f[1][0]-'0')
+		}
+		a = binary.LittleEndian.AppendUint16(a, tag)
+		a = binary.LittleEndian.AppendUint16(a, uint16(f[2][0]-'0'))
+		a = binary.LittleEndian.AppendUint32(a, id)
+	}
+	return a
 }
 
 // tag sets extended attributes: "user.x=y user.z=".
@@ -183,5 +202,16 @@ func TestForeignXattrsStay(t *testing.T) {
 	w.ok(err)
 	if got, want := slices.Sorted(maps.Keys(info.Attr.Xattrs)), slices.Sorted(maps.Keys(theirs)); !slices.Equal(got, want) || string(info.Attr.Xattrs["user.x"]) != "z" {
 		t.Errorf("the backend has %q", info.Attr.Xattrs)
+	}
+}
+
+// Who sets an ACL and is not in the group of the file loses its set-group-id bit, as by chmod.
+func TestACLOfAnotherGroup(t *testing.T) {
+	w := newWorld(t, unwaited)
+	w.do("put f text")
+	for kill, want := range map[bool]uint32{false: 0o2770, true: 0o770} {
+		w.do("chmod f 2755")
+		w.ok(w.v.SetXattr(&fs.Op{KillPriv: kill}, w.walk("f"), attrs.AccessACL, aclOf("u::7 u:9:6 g::5 m::7 o::0"), 0))
+		assert.Equal(t, w.mode("f"), syscall.S_IFREG|want, "mode")
 	}
 }
