@@ -73,9 +73,7 @@ func TestFileTooLarge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, guarded, onlyAsked, excluding)
-			w.mkdir("d")
-			w.mkdir("out")
-			w.do("put small 1")
+			w.do("mkdir d", "mkdir out", "put small 1")
 			w.ok(w.put("d/large", tooLong))
 			held := w.commits("small: 1", "d/large")
 			if want := "19 bytes, and a commit takes files of up to 10 bytes: make it smaller, keep it elsewhere, or exclude or ignore it"; held["d/large"] != want {
@@ -226,8 +224,7 @@ func TestCommitTooLargeGoesByItself(t *testing.T) {
 		o.Policy.NoWait, o.Policy.Window, o.Now, o.Guard.MaxCommit = true, time.Hour, clock.now, 10
 		o.pause = newManual().pause // the window stays open: "a" must not go before "b" is there
 	})
-	w.ok(w.put("a", "9 bytes: a"))
-	w.ok(w.put("b", "9 bytes: b"))
+	w.do("put a 9 bytes: a", "put b 9 bytes: b")
 	w.commits("a: 9 bytes: a", "b")
 	clock.pass(holdFor)
 	w.v.engine.tidy()

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // watched are the steps of commits, at each of which a test may do something, the
@@ -318,40 +319,22 @@ func TestFirstSetIsMadeOnce(t *testing.T) {
 
 // A set that a version before has left, with all names in its record, is settled.
 func TestOpenSetOfAVersionBefore(t *testing.T) {
-	t.Parallel()
-	var x watched
-	asked := make(chan struct{}) // nobody finds out about the set before
-	w := newWorld(t, repository, onlyAsked, x.options, func(w *world, _ *Options) {
-		w.wrap = func(p providers.Provider) providers.Provider {
-			return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
-				if c.Method == providers.MethodCommit {
-					select {
-					case <-asked:
-					case <-ctx.Done():
-						return ctx.Err()
-					}
-				}
-				return next(ctx)
-			}})
-		}
-	})
-	w.large()
-	w.killAt(&x, func(p Progress) bool { return p.What == doesBegin && isEnd(p) })
+	w := newWorld(t, repository, onlyAsked, func(_ *world, o *Options) { o.pause = newManual().pause })
+	w.do("mkdir d", "put d/a 1", "put b 2")
+	w.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable}, providertest.Fault{Before: providers.ErrUnavailable})
+	committed := w.committing()
+	w.until(func() bool { return w.v.Status().LastError != "" })
 	p, ok := w.v.sets.openSet()
-	if !ok || len(p.Names) == 0 {
-		t.Fatal("no set is open")
-	}
+	assert.True(t, ok && len(p.Names) == 3, "open is", p.Names)
 	w.ok(w.v.update(func(v *Tx) error {
 		w.v.sets.forgetSet(v)
 		data, err := json.Marshal(p)
 		v.table.Set(keySet, data)
 		return err
 	}))
+	w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 	w.killed()
-	if again, ok := w.v.sets.openSet(); !ok || len(again.Names) != len(p.Names) {
-		t.Fatalf("%d names are open, want %d", len(again.Names), len(p.Names))
-	}
-	close(asked)
+	assert.False(t, <-committed == nil, "the first run has committed it")
 	w.upload()
 	w.same()
 }

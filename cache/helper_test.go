@@ -295,6 +295,14 @@ func (w *world) noProblems() {
 	}
 }
 
+// stat is what the store says of a file.
+func (w *world) stat(path string) providers.Info {
+	w.Helper()
+	info, err := w.p.Stat(w.Context(), at(path))
+	w.ok(err)
+	return info
+}
+
 // listBackend gives "dir/", "link -> target" and "file: content" lines.
 func listBackend(p providers.Provider) []string { return listBackendBelow(p, providers.Locator{}) }
 

@@ -18,13 +18,10 @@ func commits(t *testing.T) (c *clone, two, one string) {
 	t.Helper()
 	clock := newTestClock()
 	c = newClone(t, seeded(t, "a", "a\n", "d/b", "b\n", "d/c", "c\n", "old", "old\n"), func(w *world, o *Options) { o.Now = clock.now })
-	c.ok(c.put("a", "first\n"))
-	c.ok(c.put("d/new", "new\n"))
+	c.do("put a first\n", "put d/new new\n")
 	one = c.commits()
 	c.later(clock, 3*time.Second)
-	c.ok(c.put("a", "second\n"))
-	c.ok(c.unlink("d/b"))
-	c.ok(c.rename("old", "moved"))
+	c.do("put a second\n", "rm d/b", "mv old moved")
 	return c, c.commits(), one
 }
 
@@ -132,19 +129,14 @@ func TestDiffByCommit(t *testing.T) {
 // store stays.
 func TestRestoreByCommit(t *testing.T) {
 	c, two, one := commits(t)
-	c.ok(c.put("d/later", "later\n"))
-	c.mkdir("made")
-	c.ok(c.put("made/x", "x\n"))
-	c.mkdir("empty")
-	r, err := c.v.Restore(c.Context(), RestoreOptions{To: State{Commit: one}})
-	c.ok(err)
+	c.do("put d/later later\n", "mkdir made", "put made/x x\n", "mkdir empty")
+	r := c.restore(RestoreOptions{To: State{Commit: one}})
 	if got := strings.Join(r.Restored, " ") + "; " + strings.Join(r.Removed, " "); got != "a d/b old; d/later made made/x moved" || len(r.Skipped) > 0 {
 		t.Errorf("restored and removed: %s, skipped %v", got, r.Skipped)
 	}
 	assert.Equal(t, strings.Join(c.list(""), " "), ". .. a d empty old")
 	assert.Equal(t, c.get("a")+c.get("d/b")+c.get("old"), "first\nb\nold\n", "the content")
-	again, err := c.v.Restore(c.Context(), RestoreOptions{To: State{Commit: one}})
-	c.ok(err)
+	again := c.restore(RestoreOptions{To: State{Commit: one}})
 	if len(again.Restored)+len(again.Removed)+len(again.Skipped) > 0 {
 		t.Errorf("again: %+v", again)
 	}
@@ -152,26 +144,19 @@ func TestRestoreByCommit(t *testing.T) {
 	if third == two || third == one {
 		t.Errorf("the restore is commit %s, as before", third)
 	}
-	_, err = c.v.Restore(c.Context(), RestoreOptions{Path: "a", To: State{Commit: two}})
-	c.ok(err)
+	c.restore(RestoreOptions{Path: "a", To: State{Commit: two}})
 	assert.Equal(t, c.get("a"), "second\n", "a")
-	_, err = c.v.Restore(c.Context(), RestoreOptions{Path: "a", To: State{Commit: one, Before: true}})
-	c.ok(err)
+	c.restore(RestoreOptions{Path: "a", To: State{Commit: one, Before: true}})
 	assert.Equal(t, c.get("a"), "a\n", "a before the first commit")
 }
 
 // Whether a file may be executed is part of a commit.
 func TestRestoreOfAMode(t *testing.T) {
 	c, _, _ := commits(t)
-	mode := uint32(0o755)
-	_, err := c.v.SetAttr(me, c.walk("d/c"), nil, &fs.SetAttr{Mode: &mode})
-	c.ok(err)
+	c.do("chmod d/c 755")
 	exec := c.commits()
-	mode = 0o644
-	_, err = c.v.SetAttr(me, c.walk("d/c"), nil, &fs.SetAttr{Mode: &mode})
-	c.ok(err)
-	r, err := c.v.Restore(c.Context(), RestoreOptions{To: State{Commit: exec}})
-	c.ok(err)
+	c.do("chmod d/c 644")
+	r := c.restore(RestoreOptions{To: State{Commit: exec}})
 	if n := c.inode(c.walk("d/c")); n.Mode&0o777 != 0o755 || len(r.Restored) != 1 {
 		t.Errorf("d/c has mode %o after %+v", n.Mode, r)
 	}

@@ -29,18 +29,11 @@ func (w *world) goesBack(s State, want ...string) {
 // What was made since was not there, also in a directory that had another name.
 func TestRestoreToBeforeSomethingWasMade(t *testing.T) {
 	w, c := historic(t)
-	w.mkdir("D")
-	w.mkdir("D/s")
-	w.ok(w.put("D/s/1", "one\n"))
-	w.ok(w.put("D/2", "two\n"))
+	w.do("mkdir D", "mkdir D/s", "put D/s/1 one\n", "put D/2 two\n")
 	w.later(c, 3*time.Second)
 	was := State{Time: c.now()}
 	w.later(c, time.Second)
-	w.ok(w.rename("D", "E"))
-	w.symlink("x", "E/ln")
-	w.mkdir("E/empty")
-	w.ok(w.put("E/s/1", "ONE\n"))
-	w.ok(w.unlink("E/2"))
+	w.do("mv D E", "sym x E/ln", "mkdir E/empty", "put E/s/1 ONE\n", "rm E/2")
 	if got := w.diff(DiffOptions{From: was}); strings.Contains(got, "D/ln") || !strings.Contains(got, "+++ E/ln\n") {
 		t.Errorf("got\n%s", got)
 	}
@@ -50,19 +43,13 @@ func TestRestoreToBeforeSomethingWasMade(t *testing.T) {
 // Without a rename what was made goes too, and comes again.
 func TestRestoreWhatWasMade(t *testing.T) {
 	w, c := historic(t)
-	w.mkdir("d")
-	w.symlink("a", "link")
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "2"})
-	w.mkdir("new")
-	w.mkdir("new/sub")
-	w.symlink("b", "d/new")
+	w.do("mkdir d", "sym a link")
+	w.turn(c, "2")
+	w.do("mkdir new", "mkdir new/sub", "sym b d/new")
 	w.ok(w.shut(w.create("touched")))
-	w.ok(w.unlink("link"))
-	w.symlink("c", "link")
+	w.do("rm link", "sym c link")
 	w.forgetAll()
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{})
+	w.turn(c, "")
 	w.goesBack(State{Turn: "2", Before: true}, "d/", "link -> a")
 	w.goesBack(State{Turn: "2"}, "d/", "d/new -> b", "link -> c", "new/", "new/sub/", "touched: ")
 }
@@ -72,16 +59,14 @@ func TestRestoreWhatWasSentWhileItWasOpen(t *testing.T) {
 	for _, sets := range []bool{false, true} {
 		w, c := historic(t, func(_ *world, o *Options) { o.Policy.Atomic = sets })
 		w.mkdir("d")
-		w.later(c, 3*time.Second)
-		w.v.SetActor(Actor{Turn: "2"})
+		w.turn(c, "2")
 		o := w.create("touched")
 		w.v.engine.tidy()
 		c.pass(w.v.o.Policy.MaxOpen)
 		w.v.engine.tidy()
 		w.until(func() bool { return len(listBackend(w.p)) == 2 })
 		w.ok(w.shut(o))
-		w.later(c, 3*time.Second)
-		w.v.SetActor(Actor{})
+		w.turn(c, "")
 		w.logs("touched", "written written touched: ")
 		w.goesBack(State{Turn: "2", Before: true}, "d/")
 		w.goesBack(State{Turn: "2"}, "d/", "touched: ")
@@ -108,8 +93,7 @@ func TestRestoreWhatIsNotKnown(t *testing.T) {
 	w.list("")
 	w.list("d")
 	w.ok(w.put("d/mine", "mine\n"))
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "7"})
+	w.turn(c, "7")
 	w.ok(w.rename("d", "e"))
 	before := State{Turn: "7", Before: true}
 	if got := w.diff(DiffOptions{From: before}); strings.Contains(got, "theirs") || !strings.HasSuffix(got,
@@ -126,17 +110,9 @@ func TestRestoreWhatIsNotKnown(t *testing.T) {
 // A diff shows a directory only where nothing in it shows that it is there.
 func TestDiffOfDirectories(t *testing.T) {
 	w, c := historic(t)
-	w.mkdir("old")
-	w.ok(w.put("f", "f\n"))
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "7"})
-	dir, name := w.dirOf("old")
-	w.ok(w.v.Rmdir(me, dir, name))
-	w.mkdir("full")
-	w.mkdir("full/deep")
-	w.ok(w.put("full/f", "new\n"))
-	w.ok(w.unlink("f"))
-	w.mkdir("f")
+	w.do("mkdir old", "put f f\n")
+	w.turn(c, "7")
+	w.do("rmdir old", "mkdir full", "mkdir full/deep", "put full/f new\n", "rm f", "mkdir f")
 	want := `--- f@before turn:7
 +++ /dev/null
 @@ -1,1 +0,0 @@

@@ -122,16 +122,14 @@ func archived(t *testing.T) (*scene, *testClock, *archive) {
 		}
 	}, holding("d/f", "old\n", "g", "another\n"))
 	for _, path := range []string{"d/f", "g"} {
-		info, err := w.p.Stat(t.Context(), at(path))
-		w.ok(err)
+		info := w.stat(path)
 		a.had[a.keep(info)] = map[string]string{"d/f": "old\n", "g": "another\n"}[path]
 		w.walk(path)
 	}
 	w.v.SetActor(Actor{Turn: "1"})
 	w.ok(w.put("mine", "mine\n"))
 	w.settle()
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "2"})
+	w.turn(c, "2")
 	return w, c, a
 }
 
@@ -158,8 +156,7 @@ func TestRestoreAsksForVersions(t *testing.T) {
 			w, c, _ := archived(t)
 			lose(w, c)
 			w.settle()
-			w.later(c, 3*time.Second)
-			w.v.SetActor(Actor{Turn: "3"})
+			w.turn(c, "3")
 			for range 2 {
 				w.goesBack(State{Turn: "1"}, "d/", "d/f: old\n", "g: another\n", "mine: mine\n")
 				w.later(c, 3*time.Second)

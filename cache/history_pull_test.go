@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -68,48 +67,21 @@ func turns12(t *testing.T) (*scene, *testClock) {
 
 // What others wrote later was not there before, however much came.
 func TestRestoreToBeforeManyPulls(t *testing.T) {
-	for name, old := range map[string]bool{"": false, "as versions noted it that did not say what a pull brought": true} {
-		t.Run(name, func(t *testing.T) {
-			w, _ := turns12(t)
-			if old {
-				w.unnote()
+	w, _ := turns12(t)
+	for _, path := range []string{"f", ""} {
+		for _, turn := range []string{"1", "2"} {
+			got := same(t, func() string { return w.diff(DiffOptions{Path: path, From: State{Turn: turn}}) })
+			if want := "--- f@turn:" + turn + "\n+++ f\n@@ -1,1 +1,1 @@\n-v" + turn + "\n+p3\n"; got != want {
+				t.Errorf("turn %s of %q: got\n%s", turn, path, got)
 			}
-			for _, path := range []string{"f", ""} {
-				for _, turn := range []string{"1", "2"} {
-					got := same(t, func() string { return w.diff(DiffOptions{Path: path, From: State{Turn: turn}}) })
-					if want := "--- f@turn:" + turn + "\n+++ f\n@@ -1,1 +1,1 @@\n-v" + turn + "\n+p3\n"; got != want {
-						t.Errorf("turn %s of %q: got\n%s", turn, path, got)
-					}
-				}
-				w.restore(RestoreOptions{Path: path, To: State{Turn: "1"}})
-				w.tree("f: v1\n")
-				w.forgetAll()
-				w.restore(RestoreOptions{Path: "f", To: State{Version: w.versionOf("f", "p3\n")}})
-				w.tree("f: p3\n")
-				w.forgetAll()
-			}
-		})
-	}
-}
-
-// unnote takes the records away of what pulls brought.
-func (w *scene) unnote() {
-	w.Helper()
-	var all []uint64
-	w.ok(w.v.eachRecord(w.Context(), 0, func(v *View, id uint64, r *history.Record) {
-		if r.Change == Made && r.Why == whyPulled {
-			all = append(all, id)
 		}
-	}))
-	if len(all) == 0 {
-		w.Fatal("a pull noted nothing")
+		w.restore(RestoreOptions{Path: path, To: State{Turn: "1"}})
+		w.tree("f: v1\n")
+		w.forgetAll()
+		w.restore(RestoreOptions{Path: "f", To: State{Version: w.versionOf("f", "p3\n")}})
+		w.tree("f: p3\n")
+		w.forgetAll()
 	}
-	w.ok(w.v.update(func(v *Tx) error {
-		for _, id := range all {
-			v.table.Set(history.Key(id), nil)
-		}
-		return nil
-	}))
 }
 
 // What a pull brings, renames, replaces and takes away is undone, and done again.
@@ -121,13 +93,10 @@ func TestRestoreAroundAPull(t *testing.T) {
 	for _, path := range []string{"d/f", "d/gone", "moved"} {
 		w.get(path)
 	}
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "1"})
-	w.ok(w.put("mine", "mine\n"))
-	w.ok(w.rename("moved", "d/moved"))
+	w.turn(c, "1")
+	w.do("put mine mine\n", "mv moved d/moved")
 	w.settle()
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "2"})
+	w.turn(c, "2")
 	w.tamper("d/f", "new f\n")
 	w.tamper("n/f", "new\n")
 	w.tamper("d/new", "new too\n")
@@ -136,14 +105,10 @@ func TestRestoreAroundAPull(t *testing.T) {
 	for _, path := range []string{"d/f", "d/new", "n/f"} {
 		w.get(path)
 	}
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "3"})
-	w.ok(w.put("n/f", "again\n"))
-	w.ok(w.rename("d/new", "elsewhere"))
-	w.ok(w.put("d/f", "ours\n"))
+	w.turn(c, "3")
+	w.do("put n/f again\n", "mv d/new elsewhere", "put d/f ours\n")
 	w.settle()
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{})
+	w.turn(c, "")
 	turn1 := []string{"d/", "d/f: old f\n", "d/gone: old gone\n", "d/moved: m\n", "mine: mine\n"}
 	turn2 := []string{"d/", "d/f: new f\n", "d/moved: m\n", "d/new: new too\n", "mine: mine\n", "n/", "n/f: new\n"}
 	w.again()
@@ -161,8 +126,7 @@ func TestRestoreWhatNobodyHadRead(t *testing.T) {
 	w.v.SetActor(Actor{Turn: "1"})
 	w.ok(w.put("mine", "mine\n"))
 	w.settle()
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{})
+	w.turn(c, "")
 	w.brings(c, "f", "new\n")
 	r := w.restore(RestoreOptions{To: State{Turn: "1"}})
 	if len(r.Restored)+len(r.Removed) != 0 || len(r.Skipped) != 1 || r.Skipped[0] != (Skipped{Path: "f", Reason: ErrNotKept.Error()}) {
@@ -177,15 +141,13 @@ func TestRestoreWhatCameUnseen(t *testing.T) {
 	w, c := sameTime(t, holding("d/old", "old\n"))
 	w.v.SetActor(Actor{Turn: "1"})
 	w.ok(w.put("mine", "mine\n"))
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{})
+	w.turn(c, "")
 	w.tamper("d/f", "theirs\n")
 	w.tamper("d/g", "theirs\n")
 	w.later(c, 3*time.Second)
 	w.get("d/old")
 	w.get("d/f")
-	w.ok(w.put("d/f", "ours\n"))
-	w.ok(w.put("d/old", "ours\n"))
+	w.do("put d/f ours\n", "put d/old ours\n")
 	w.settle()
 	got := same(t, func() string {
 		return fmt.Sprintf("%+v", w.restore(RestoreOptions{To: State{Turn: "1"}, DryRun: true}))
@@ -226,8 +188,7 @@ func TestRestoreWhatWasGivenUp(t *testing.T) {
 	})
 	w.v.SetActor(Actor{Turn: "1"})
 	w.ok(w.put("other", "x"))
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "2"})
+	w.turn(c, "2")
 	for i := range 4 + 2*pruneEach {
 		w.ok(w.put("f", fmt.Sprint(i)))
 		w.ok(w.unlink("f"))
@@ -254,8 +215,7 @@ func TestRestoreALinkThatNobodyFollowed(t *testing.T) {
 	w.names("")
 	w.v.SetActor(Actor{Turn: "1"})
 	w.ok(w.put("f", "f"))
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{})
+	w.turn(c, "")
 	w.ok(w.rename("moves", "moved"))
 	w.gonePath("goes")
 	w.settle()
@@ -274,14 +234,12 @@ func TestRestoreALinkThatNobodyFollowed(t *testing.T) {
 // Two names that change places are two files still.
 func TestRestoreAfterAnExchange(t *testing.T) {
 	w, c := historic(t)
-	w.ok(w.put("a", "a"))
-	w.ok(w.put("b", "b"))
+	w.do("put a a", "put b b")
 	w.later(c, 3*time.Second)
 	was := State{Time: c.now()}
 	w.ok(w.exchange("a", "b"))
 	w.later(c, 3*time.Second)
-	w.ok(w.exchange("b", "a"))
-	w.ok(w.rename("a", "c"))
+	w.do("swap b a", "mv a c")
 	w.later(c, 3*time.Second)
 	w.goesBack(was, "a: a", "b: b")
 }
@@ -344,8 +302,7 @@ func TestHistoryOfAConflict(t *testing.T) {
 			w.v.SetActor(Actor{Turn: "2"})
 			w.ok(w.put(path, "overwritten"))
 			w.settle()
-			w.later(c, 3*time.Second)
-			w.v.SetActor(Actor{})
+			w.turn(c, "")
 			if !strings.Contains(strings.Join(w.log(path), "\n"), ours[strings.Index(ours, ":"):]) {
 				t.Errorf("it was lost: %q", w.log(path))
 			}

@@ -71,8 +71,7 @@ func TestRestoreRefuses(t *testing.T) {
 	if len(r.Skipped) != 1 || r.Skipped[0].Reason != governing.Error() || w.get("f") != "two" {
 		t.Errorf("%+v", r)
 	}
-	w.ok(w.unlink("f"))
-	w.mkdir("f")
+	w.do("rm f", "mkdir f")
 	r = w.restore(RestoreOptions{To: State{Version: one}})
 	assert.Equal(t, len(r.Skipped), 1, "over a directory:", r)
 	w.v.o.ReadOnly = true

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"io"
 	"strconv"
 	"strings"
 	"syscall"
@@ -11,11 +12,24 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
+// shown is what a file of the control directory has, which says how much that is.
+func (w *world) shown(path string) string {
+	w.Helper()
+	s, err := w.v.Show(me, path)
+	w.ok(err)
+	f, err := s.Open(me)
+	w.ok(err)
+	defer f.Close()
+	content, err := io.ReadAll(io.NewSectionReader(f, 0, s.Size+1))
+	w.ok(err)
+	assert.Equal(w, int64(len(content)), s.Size, "bytes of", path)
+	return string(content)
+}
+
 // The history can be read in the mount, by its owner.
 func TestShowHistory(t *testing.T) {
 	w, c := historic(t)
-	w.mkdir("d")
-	w.ok(w.put("d/f", "one"))
+	w.do("mkdir d", "put d/f one")
 	w.later(c, 3*time.Second)
 	w.ok(w.put("d/f", "two!"))
 	show := func(path string) fs.Shown {
@@ -36,12 +50,7 @@ func TestShowHistory(t *testing.T) {
 		if s.Names != nil || s.Mode != 0o400 || s.UID != w.v.o.Owner.UID || s.Size != int64(len(want)) {
 			t.Errorf("%+v", s)
 		}
-		f, err := s.Open(me)
-		w.ok(err)
-		buf := make([]byte, 10)
-		n, _ := f.ReadAt(buf, 0)
-		assert.Equal(t, string(buf[:n]), want, "read")
-		w.ok(f.Close())
+		assert.Equal(t, w.shown("history/d/f/"+names[i]), want, "read")
 	}
 	_, err := w.v.Show(me, "history/d/f/nothing")
 	w.is(err, syscall.ENOENT)
@@ -63,14 +72,7 @@ func TestShowHistoryInOrder(t *testing.T) {
 	s, err := w.v.Show(me, "history/f")
 	w.ok(err)
 	for i, last := 0, -1; i < len(s.Names); i++ {
-		shown, err := w.v.Show(me, "history/f/"+s.Names[i])
-		w.ok(err)
-		f, err := shown.Open(me)
-		w.ok(err)
-		buf := make([]byte, 10)
-		n, _ := f.ReadAt(buf, 0)
-		w.ok(f.Close())
-		at, err := strconv.Atoi(string(buf[:n]))
+		at, err := strconv.Atoi(w.shown("history/f/" + s.Names[i]))
 		w.ok(err)
 		if at < last {
 			t.Fatalf("%d comes after %d: %q", at, last, s.Names)
@@ -88,24 +90,14 @@ func TestShowConflicts(t *testing.T) {
 	w.get("f")
 	w.ok(w.put("f", "ours"))
 	w.tamper("f", "theirs")
-	_, err := w.v.Pull(t.Context(), PullOptions{})
-	w.ok(err)
+	w.pull()
 	s, err := w.v.Show(me, "conflicts/f")
 	w.ok(err)
 	if !strings.Contains(strings.Join(s.Names, " "), "ours theirs") {
 		t.Fatalf("%q", s.Names)
 	}
 	for _, side := range []string{"ours", "theirs"} {
-		s, err := w.v.Show(me, "conflicts/f/"+side)
-		w.ok(err)
-		f, err := s.Open(me)
-		w.ok(err)
-		buf := make([]byte, 10)
-		n, _ := f.ReadAt(buf, 0)
-		if string(buf[:n]) != side || s.Size != int64(len(side)) {
-			t.Errorf("%s: %q of %d", side, buf[:n], s.Size)
-		}
-		w.ok(f.Close())
+		assert.Equal(t, w.shown("conflicts/f/"+side), side)
 	}
 }
 

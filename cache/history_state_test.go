@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
@@ -102,21 +101,15 @@ func TestNoState(t *testing.T) {
 // turn7 is a tree, and what a turn makes of it.
 func turn7(t *testing.T) *world {
 	w, c := historic(t)
-	w.mkdir("d")
-	w.mkdir("d/sub")
+	w.do("mkdir d", "mkdir d/sub")
 	for _, f := range []string{"changed", "removed", "d/renamed", "d/still", "d/sub/still", "same"} {
 		w.ok(w.put(f, f+" before\n"))
 	}
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "7"})
-	w.ok(w.put("changed", "changed after\n"))
-	w.ok(w.unlink("removed"))
-	w.ok(w.put("made", "made after\n"))
-	w.ok(w.rename("d", "e"))
-	w.ok(w.rename("e/renamed", "elsewhere"))
+	w.turn(c, "7")
+	w.do("put changed changed after\n", "rm removed", "put made made after\n", "mv d e",
+		"mv e/renamed elsewhere")
 	w.forgetAll()
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "8"})
+	w.turn(c, "8")
 	w.ok(w.put("changed", "changed later\n"))
 	w.later(c, 3*time.Second)
 	return w
@@ -176,22 +169,6 @@ func TestRestoreTheWholeTreeButWhatIsRefused(t *testing.T) {
 	assert.Equal(t, got, "changed later\nd/still before\nd/still before\nd/sub/still before\n")
 }
 
-// What moved in a directory comes back also when its bytes are still away.
-func TestRestoreWhatIsNotHere(t *testing.T) {
-	w, c := historic(t, holding("d/f", "theirs", "g", "theirs too"))
-	c.pass(time.Since(c.now()) + time.Minute) // they are older
-	w.list("")
-	w.list("d")
-	w.v.SetActor(Actor{Turn: "7"})
-	w.ok(w.rename("d", "e"))
-	w.ok(w.rename("g", "h"))
-	before := State{Turn: "7", Before: true}
-	assert.Contains(t, w.diff(DiffOptions{From: before}), "-theirs too\n")
-	r := w.restore(RestoreOptions{To: before})
-	assert.Equal(t, len(r.Skipped), 0, r)
-	w.tree("d/", "d/f: theirs", "g: theirs too")
-}
-
 // What a restore takes away or replaces is in the history, also when its bytes
 // were not here before.
 func TestRestoreKeepsWhatWasNotHere(t *testing.T) {
@@ -204,14 +181,12 @@ func TestRestoreKeepsWhatWasNotHere(t *testing.T) {
 	}
 	w.ok(w.put("d/f", "mine"))
 	w.settle()
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "7"})
+	w.turn(c, "7")
 	w.ok(w.rename("a", "d/a"))
 	w.settle()
 	mine := w.versionOf("d/f", "mine")
 	w.tamper("d/f", "pulled")
-	_, err := w.v.Pull(t.Context(), PullOptions{})
-	w.ok(err)
+	w.pull()
 	w.restore(RestoreOptions{Path: "d/f", To: State{Version: mine}})
 	r := w.restore(RestoreOptions{Path: "d", To: State{Turn: "7", Before: true}})
 	assert.Equal(t, strings.Join(r.Removed, " "), "d/a", r)
@@ -222,8 +197,7 @@ func TestRestoreKeepsWhatWasNotHere(t *testing.T) {
 // A version of another file is refused: it says of which.
 func TestRestoreAVersionOfAnotherFile(t *testing.T) {
 	w, c := historic(t)
-	w.ok(w.put("f", "one"))
-	w.ok(w.put("g", "other"))
+	w.do("put f one", "put g other")
 	w.later(c, 3*time.Second)
 	one := w.versionOf("f", "one")
 	for _, path := range []string{"g", "new"} {
@@ -234,8 +208,7 @@ func TestRestoreAVersionOfAnotherFile(t *testing.T) {
 		}
 	}
 	// Whatever name the file had then, or has now, is one of it.
-	w.ok(w.rename("f", "h"))
-	w.ok(w.put("h", "two"))
+	w.do("mv f h", "put h two")
 	w.later(c, 3*time.Second)
 	w.restore(RestoreOptions{Path: "f", To: State{Version: one}})
 	w.restore(RestoreOptions{Path: "h", To: State{Version: one}})
@@ -245,15 +218,10 @@ func TestRestoreAVersionOfAnotherFile(t *testing.T) {
 // A version of a file in a directory that is gone is a state of the directory.
 func TestRestoreADirectoryToAVersionOfAFile(t *testing.T) {
 	w, c := historic(t)
-	w.mkdir("d")
-	w.ok(w.put("d/f", "f"))
-	w.ok(w.put("d/g", "g"))
+	w.do("mkdir d", "put d/f f", "put d/g g")
 	w.later(c, 3*time.Second)
 	version := w.versionOf("d/g", "g")
-	w.ok(w.unlink("d/f"))
-	w.ok(w.unlink("d/g"))
-	dir, name := w.dirOf("d")
-	w.ok(w.v.Rmdir(me, dir, name))
+	w.do("rm d/f", "rm d/g", "rmdir d")
 	w.forgetAll()
 	w.restore(RestoreOptions{Path: "d", To: State{Version: version}})
 	w.tree("d/", "d/f: f", "d/g: g")
@@ -263,14 +231,10 @@ func TestRestoreADirectoryToAVersionOfAFile(t *testing.T) {
 // what goes back.
 func TestRestoreWhatHadAnotherName(t *testing.T) {
 	w, c := historic(t)
-	w.mkdir("d")
-	w.ok(w.put("a", "one"))
-	w.ok(w.put("d/f", "one"))
+	w.do("mkdir d", "put a one", "put d/f one")
 	w.later(c, 3*time.Second)
 	was := State{Time: c.now()}
-	w.ok(w.rename("a", "b"))
-	w.ok(w.rename("d", "e"))
-	w.ok(w.put("e/f", "two"))
+	w.do("mv a b", "mv d e", "put e/f two")
 	w.later(c, 3*time.Second)
 	r := w.restore(RestoreOptions{Path: "b", To: was})
 	if len(r.Removed) != 0 || len(r.Skipped) != 1 || r.Skipped[0] != (Skipped{"b", "it was a then", "a"}) {
@@ -339,11 +303,8 @@ func TestDiffTree(t *testing.T) {
 // A file can be compared between a version and any other state.
 func TestDiffOfAFile(t *testing.T) {
 	w, c := historic(t)
-	w.ok(w.put("empty", ""))
-	w.ok(w.put("f", "one\n"))
-	w.ok(w.put("other", "other\n"))
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "7"})
+	w.do("put empty ", "put f one\n", "put other other\n")
+	w.turn(c, "7")
 	w.ok(w.put("f", "two\n"))
 	w.later(c, 3*time.Second)
 	one, other := State{Version: w.versionOf("f", "one\n")}, State{Version: w.versionOf("other", "other\n")}
@@ -367,26 +328,20 @@ func TestDiffTreeOfWhatCannotBeShown(t *testing.T) {
 	w, c := historic(t)
 	w.ok(w.put("burst", "1"))
 	w.ok(w.put("large", strings.Repeat("x", maxDiff+1)))
-	_, err := w.v.Symlink(me, fs.RootIno, "link", "old")
-	w.ok(err)
-	w.later(c, 3*time.Second)
-	w.v.SetActor(Actor{Turn: "7"})
+	w.do("sym old link")
+	w.turn(c, "7")
 	w.ok(w.put("burst", "2"))
 	w.ok(w.put("burst", strings.Repeat("3", keepSmall+1))) // not copied at once
-	w.ok(w.unlink("link"))
-	_, err = w.v.Symlink(me, fs.RootIno, "link", "new")
-	w.ok(err)
+	w.do("rm link", "sym new link")
 	w.v.SetActor(Actor{Turn: "8"})
-	w.ok(w.put("burst", "4"))
-	w.ok(w.rename("large", "huge"))
-	w.ok(w.put("z", "z\n"))
+	w.do("put burst 4", "mv large huge", "put z z\n")
 	w.later(c, 3*time.Second)
 	got := w.diff(DiffOptions{From: State{Turn: "7", Before: true}, To: State{Turn: "7"}})
 	if want := "Files burst@before turn:7 and burst@turn:7 cannot be compared: burst@turn:7: " + ErrNotKept.Error() + "\n" +
 		"--- link@before turn:7\n+++ link\n@@ -1,1 +1,1 @@\n-old\n+new\n"; strings.ReplaceAll(got, "link@turn:7", "link") != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	_, err = w.v.Diff(t.Context(), DiffOptions{Path: "burst", From: State{Turn: "7"}})
+	_, err := w.v.Diff(t.Context(), DiffOptions{Path: "burst", From: State{Turn: "7"}})
 	w.is(err, ErrNotKept)
 	if got := w.diff(DiffOptions{From: State{Turn: "7"}}); !strings.HasSuffix(got, "+z\n") {
 		t.Errorf("got\n%s", got)

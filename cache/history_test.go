@@ -50,6 +50,13 @@ func (w *world) later(c *testClock, d time.Duration) {
 	w.v.keepDue()
 }
 
+// turn begins one, some time after all that was done before; "" is none.
+func (w *world) turn(c *testClock, name string) {
+	w.Helper()
+	w.later(c, 3*time.Second)
+	w.v.SetActor(Actor{Turn: name})
+}
+
 // log is the history of a path, the newest first, as "number change why: content".
 func (w *world) log(path string) []string {
 	w.Helper()
@@ -183,16 +190,6 @@ func TestHistoryOfWhatWasWrittenAfterwards(t *testing.T) {
 	w.logs("f", "ended removed f: -", "written written f: -", "written written f: first")
 }
 
-// A rename hands the content on.
-func TestHistoryOfARename(t *testing.T) {
-	w, c := historic(t)
-	w.ok(w.put("a", "one"))
-	w.ok(w.rename("a", "b"))
-	w.later(c, 3*time.Second)
-	w.ok(w.put("b", "two"))
-	w.logs("b", "written written b: two", "moved renamed b from a: one", "written written b was a: one")
-}
-
 // What the backend had is kept before a program changes it.
 func TestHistoryKeepsWhatWasPulled(t *testing.T) {
 	w, _ := historic(t, holding("f", "theirs"))
@@ -205,8 +202,7 @@ func TestHistoryKeepsWhatWasPulled(t *testing.T) {
 
 func TestHistoryOfWhatWasRemoved(t *testing.T) {
 	w, c := historic(t)
-	w.mkdir("d")
-	w.ok(w.put("d/f", "precious"))
+	w.do("mkdir d", "put d/f precious")
 	o := w.open("d/f", syscall.O_RDONLY)
 	w.ok(w.unlink("d/f"))
 	w.logs("d", "ended removed d/f: precious", "written written d/f: precious", "made made d: -")
@@ -244,11 +240,9 @@ func TestHistoryOfSavesByRename(t *testing.T) {
 // A rename of a directory is one record, and what was recorded below follows.
 func TestHistoryFollowsDirectories(t *testing.T) {
 	w, c := historic(t)
-	w.mkdir("d")
-	w.ok(w.put("d/f", "one"))
+	w.do("mkdir d", "put d/f one")
 	w.later(c, 3*time.Second)
-	w.ok(w.put("d/f", "two"))
-	w.ok(w.rename("d", "e"))
+	w.do("put d/f two", "mv d e")
 	w.logs("e",
 		"moved renamed e from d: -",
 		"written written e/f was d/f: two",
@@ -332,8 +326,7 @@ func TestHistoryBudget(t *testing.T) {
 	})
 	t.Run("age", func(t *testing.T) {
 		w, c := historic(t, small)
-		w.ok(w.put("old", "x"))
-		w.ok(w.unlink("old"))
+		w.do("put old x", "rm old")
 		w.forgetAll()
 		w.later(c, 59*time.Minute)
 		w.ok(w.put("new", "x"))

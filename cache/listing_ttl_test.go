@@ -253,8 +253,7 @@ func TestNotificationOfARenameAfterAPull(t *testing.T) {
 	w.walk("g")
 	w.tamper("f", "changed")
 	w.pull()
-	w.ok(w.rename("f", "h"))
-	w.ok(w.rename("g", "k"))
+	w.do("mv f h", "mv g k")
 	w.ok(w.shut(old))
 	assert.Slice(t, told.names(), []string{"f", "h"}, "told")
 }

@@ -59,48 +59,31 @@ func TestHaltOutlivesTheRun(t *testing.T) {
 	}
 }
 
-// So with a pull, and with both.
+// So with a pull and a commit at once.
 func TestHaltsOfBothSidesOutliveTheRun(t *testing.T) {
 	t.Parallel()
-	for name, end := range runEnds {
-		for _, both := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, both), func(t *testing.T) {
-				c := newClone(t, seeded(t, manyFiles(80)...), held(Manual))
-				c.here()
-				for i := range 39 { // and the last one that others have not deleted
-					c.there(fmt.Sprintf("f%02d", i), "")
-				}
-				c.there("f39", "")
-				c.there("f40", "")
-				if both {
-					for i := 41; i < 80; i++ {
-						c.ok(c.unlink(fmt.Sprintf("f%02d", i)))
-					}
-					c.ok(c.put("n", "new"))
-					c.ok(c.unlink("f00"))
-					c.ok(c.unlink("f01"))
-					_, err := c.v.Commit(t.Context(), CommitOptions{})
-					c.is(err, ErrMassDelete)
-				}
-				_, err := c.v.Pull(t.Context(), PullOptions{})
-				c.is(err, ErrMassDelete)
-				end(c.world)
-				if h := c.v.MassDeletes(); len(h) != map[bool]int{false: 1, true: 2}[both] {
-					t.Fatalf("halted: %+v", h)
-				}
-				r, err := c.v.Confirm(context.Background())
-				if c.ok(err); r.Deleted < 39 {
-					t.Errorf("pulled: %+v", r)
-				}
-				_, err = c.v.Commit(t.Context(), CommitOptions{})
-				c.ok(err)
-				if both {
-					c.sees("n: new")
-				}
-				assert.Equal(t, len(c.v.MassDeletes()), 0, "halted")
-			})
-		}
+	c := newClone(t, seeded(t, manyFiles(80)...), held(Manual))
+	c.here()
+	for i := range 41 {
+		c.there(fmt.Sprintf("f%02d", i), "")
 	}
+	for i := 41; i < 80; i++ {
+		c.ok(c.unlink(fmt.Sprintf("f%02d", i)))
+	}
+	c.do("put n new", "rm f00", "rm f01")
+	_, err := c.v.Commit(t.Context(), CommitOptions{})
+	c.is(err, ErrMassDelete)
+	_, err = c.v.Pull(t.Context(), PullOptions{})
+	c.is(err, ErrMassDelete)
+	c.killed()
+	assert.Equal(t, len(c.v.MassDeletes()), 2, "halted")
+	r, err := c.v.Confirm(context.Background())
+	if c.ok(err); r.Deleted < 39 {
+		t.Errorf("pulled: %+v", r)
+	}
+	c.commit()
+	c.sees("n: new")
+	assert.Equal(t, len(c.v.MassDeletes()), 0, "halted")
 }
 
 // What was deleted by mistake and is made again halts nothing any more, in the next

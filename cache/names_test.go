@@ -186,10 +186,7 @@ func TestRemovedWhileRead(t *testing.T) {
 		{"unlinked", func(w *world) { w.ok(w.unlink("f")) }, []string{"g: other"}},
 		{"replaced", func(w *world) { w.ok(w.rename("g", "f")) }, []string{"f: other"}},
 		{"with its directory", func(w *world) {
-			w.mkdir("d")
-			w.ok(w.rename("f", "d/f"))
-			w.ok(w.unlink("d/f"))
-			w.ok(w.v.Rmdir(me, fs.RootIno, "d"))
+			w.do("mkdir d", "mv f d/f", "rm d/f", "rmdir d")
 		}, []string{"g: other"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -46,9 +46,8 @@ func TestAttributesOfOthers(t *testing.T) {
 		}
 		w.get("f")
 		before := attr()
-		info, err := w.p.Stat(t.Context(), at("f"))
-		w.ok(err)
-		_, err = w.p.SetAttr(t.Context(), at("f"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{
+		info := w.stat("f")
+		_, err := w.p.SetAttr(t.Context(), at("f"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{
 			Valid: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
 			Mode:  0o600, UID: before.UID + 5, GID: before.GID + 6, ModTime: before.Mtime.Add(-time.Hour)}})
 		w.ok(err)
@@ -103,8 +102,7 @@ func TestWriteKeepsAttributesUnseen(t *testing.T) {
 		w.write(o, "new", 0)
 		w.ok(w.shut(o))
 		w.settle()
-		info, err := w.p.Stat(t.Context(), at("run"))
-		w.ok(err)
+		info := w.stat("run")
 		if info.Attr.Mode != 0o755 || info.Metadata["x"] != "y" {
 			t.Errorf("flags %o: the backend has %+v", flags, info)
 		}

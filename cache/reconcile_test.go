@@ -36,7 +36,7 @@ func (w *scene) names(dir string) []string {
 	return sorted(slices.DeleteFunc(w.list(dir), func(name string) bool { return name == "." || name == ".." }))
 }
 
-func (w *scene) pull() PullReport {
+func (w *world) pull() PullReport {
 	w.Helper()
 	r, err := w.v.Pull(context.Background(), PullOptions{})
 	w.ok(err)
@@ -289,8 +289,8 @@ func TestAttributesOnly(t *testing.T) {
 		t.Errorf("modes %o and %o", w.mode("f"), w.mode("g"))
 	}
 	w.commit()
-	info, err := w.p.Stat(context.Background(), at("g"))
-	if w.ok(err); info.Attr.Mode != 0o600 {
+	info := w.stat("g")
+	if info.Attr.Mode != 0o600 {
 		t.Errorf("the backend has mode %o", info.Attr.Mode)
 	}
 	assert.Equal(t, w.get("g"), "2", "content")
@@ -327,9 +327,7 @@ func TestListingsDoNotUndoOurs(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- w.v.look(nil, table.Root, true) }()
 	<-reached
-	w.ok(w.put("0", "before all of the second page"))
-	w.ok(w.unlink("a"))
-	w.ok(w.unlink("x"))
+	w.do("put 0 before all of the second page", "rm a", "rm x")
 	w.settle()
 	close(gate)
 	w.ok(<-done)

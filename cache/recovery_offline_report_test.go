@@ -36,11 +36,8 @@ func (w *world) inspect(dir string) (OfflineReport, string) {
 
 func TestInspect(t *testing.T) {
 	w := newWorld(t, onlyAsked, holding("changed", "theirs", "deleted", "theirs", "renamed", "theirs", "open", "theirs", "d/deep", "theirs"))
-	w.ok(w.put("changed", "ours"))
-	w.ok(w.unlink("deleted"))
-	w.ok(w.rename("renamed", "d/renamed"))
-	w.mkdir("new")
-	w.ok(w.put("new/file", "12345"))
+	w.do("put changed ours", "rm deleted", "mv renamed d/renamed", "mkdir new",
+		"put new/file 12345")
 	o := w.open("open", syscall.O_RDWR)
 	w.write(o, "x", 0)
 	if left, _ := w.inspect(w.o.StateDir); !left.InUse || left.Empty() {
@@ -85,11 +82,7 @@ func TestInspectAfterACleanEnd(t *testing.T) {
 
 func TestExport(t *testing.T) {
 	w := newWorld(t, onlyAsked, holding("theirs", "theirs"))
-	w.mkdir("d")
-	w.ok(w.put("d/f", "content"))
-	w.ok(w.put("taken", "ours"))
-	_, err := w.v.Symlink(me, 1, "link", "d/f")
-	w.ok(err)
+	w.do("mkdir d", "put d/f content", "put taken ours", "sym d/f link")
 	o := w.create("open")
 	w.write(o, "never closed", 0)
 	dir, into := w.abandonState(), t.TempDir()
@@ -117,8 +110,7 @@ func TestExport(t *testing.T) {
 // Suspect content is sent once a person has accepted it, not before.
 func TestAccept(t *testing.T) {
 	w := newWorld(t, onlyAsked, holding("f", "theirs"))
-	w.ok(w.put("f", "ours"))
-	w.ok(w.put("g", "ours"))
+	w.do("put f ours", "put g ours")
 	dir := w.abandonState()
 	w.stop()
 	w.o.StateDir, w.o.boot = dir, "another"

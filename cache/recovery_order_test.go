@@ -80,8 +80,7 @@ func TestRecoverContentOfNamesThatComeBack(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, onlyAsked, onOneDisk)
-				w.ok(w.put("touched", ""))
-				w.ok(w.put("new", "new"))
+				w.do("put touched ", "put new new")
 				w.putSynced("f", "precious")
 				ino := w.walk("f")
 				locked := w.v.lock()

@@ -38,10 +38,7 @@ func spoil(path string) error {
 func TestScan(t *testing.T) {
 	w := newWorld(t, onlyAsked, holding("theirs", "theirs", "d/theirs", "theirs", "d/both", "theirs", "read", "read"))
 	w.get("read")
-	w.ok(w.put("d/both", "ours"))
-	w.ok(w.put("d/new", "new"))
-	w.mkdir("e")
-	w.ok(w.put("e/same", "sent"))
+	w.do("put d/both ours", "put d/new new", "mkdir e", "put e/same sent")
 	w.ok(w.sendAll())
 	w.ok(w.put("d/new", "newer"))
 	w.tamper("d/both", "changed by another")
@@ -81,8 +78,7 @@ func TestScan(t *testing.T) {
 // Two files that say the same path are both kept.
 func TestScanPutsSecondsAside(t *testing.T) {
 	w := newWorld(t, onlyAsked)
-	w.ok(w.put("f", "one"))
-	w.ok(w.put("g", "two"))
+	w.do("put f one", "put g two")
 	g := w.walk("g")
 	w.stop()
 	if err := unix.Setxattr(dataFile(t, w.o.StateDir, g), "user.wsmount.path", []byte("f"), 0); err != nil {
@@ -121,14 +117,8 @@ func TestScanOfTheLastSecond(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, onlyAsked, holding("read", "read", "d/old", "old"))
 			w.get("read")
-			w.mkdir("d/e")
-			w.ok(w.put("top", "top"))
-			w.ok(w.put("d/e/closed", "closed"))
-			w.ok(w.put("removed", "removed"))
-			w.ok(w.unlink("removed"))
-			w.ok(w.put("x", "moved"))
-			w.ok(w.rename("x", "moved"))
-			w.ok(w.put("d/old", "changed"))
+			w.do("mkdir d/e", "put top top", "put d/e/closed closed", "put removed removed",
+				"rm removed", "put x moved", "mv x moved", "put d/old changed")
 			o := w.create("d/e/open")
 			w.write(o, "open", 0)
 			dir := copyState(t, w.v)

@@ -157,8 +157,7 @@ func TestRecoverTrustsACleanEnd(t *testing.T) {
 // Content that never came to the disk is fetched again, or said to be lost.
 func TestRecoverLostContent(t *testing.T) {
 	w := newWorld(t, onlyAsked, holding("changed", "theirs"))
-	w.ok(w.put("changed", "ours, longer"))
-	w.ok(w.put("made", "made"))
+	w.do("put changed ours, longer", "put made made")
 	changed, made := w.walk("changed"), w.walk("made")
 	w.powerLost(func(dir string) {
 		w.ok(os.Remove(dataFile(t, dir, changed)))

@@ -252,8 +252,7 @@ func TestPullOverADirectoryMadeThere(t *testing.T) {
 // commit could go by: what it took back of ours is in the head all the same.
 func TestCommitAfterAHalfPull(t *testing.T) {
 	c := newClone(t, seeded(t, "a", "1", "d/b", "2"))
-	c.ok(c.put("c", "ours"))
-	c.do("mv d/b e")
+	c.do("put c ours", "mv d/b e")
 	c.commit() // not pushed
 	c.there("a", "theirs")
 	c.faults.Queue(providers.MethodAdopt, providertest.Fault{Before: providers.ErrPermission})
@@ -273,8 +272,7 @@ func TestCommitAfterAHalfPull(t *testing.T) {
 func TestPullAfterALostAnswer(t *testing.T) {
 	c := newClone(t, seeded(t, "a", "1", "b", "2"))
 	c.sees("a: 1", "b: 2")
-	c.ok(c.put("a", "ours"))
-	c.do("rm b")
+	c.do("put a ours", "rm b")
 	c.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
 	if _, err := c.v.sets.sendSet(context.Background(), nil, ^uint64(0)); err == nil {
 		t.Fatal("the answer did not get lost")
@@ -291,8 +289,7 @@ func TestPullAfterALostAnswer(t *testing.T) {
 func TestReportAfterALostAnswer(t *testing.T) {
 	c := newClone(t, seeded(t, "a", "1", "b", "2"))
 	c.sees("a: 1", "b: 2")
-	c.ok(c.put("a", "ours"))
-	c.do("rm b")
+	c.do("put a ours", "rm b")
 	c.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
 	r := c.commit()
 	if !r.Committed || r.Changes != 2 {
@@ -309,8 +306,7 @@ func TestOpenAfterAHalfPull(t *testing.T) {
 	c := newClone(t, seeded(t, "a", "1", "d/b", "2"))
 	ctx := context.Background()
 	base, _ := c.repo.Head(ctx)
-	c.ok(c.put("c", "ours"))
-	c.do("rm d/b")
+	c.do("put c ours", "rm d/b")
 	c.commit() // not pushed
 	c.there("a", "theirs")
 	from, _ := c.repo.Head(ctx)

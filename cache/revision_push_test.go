@@ -170,8 +170,7 @@ func TestSetWithoutOneBody(t *testing.T) {
 func TestPushTellsOfConflicts(t *testing.T) {
 	c := newClone(t, seeded(t, "f", "base", "g", "1"), held(Manual))
 	c.get("f")
-	c.ok(c.put("f", "ours"))
-	c.ok(c.put("g", "2"))
+	c.do("put f ours", "put g 2")
 	c.commit()
 	c.there("f", "theirs")
 	r, err := c.v.Push(t.Context(), providers.PushOptions{})

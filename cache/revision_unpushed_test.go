@@ -144,8 +144,7 @@ func TestUnpushedAfterARewind(t *testing.T) {
 		w.upload()
 	}
 	another(t, remote, "b", "theirs") // they cannot be made anew on top of that
-	_, err := w.v.Pull(w.Context(), PullOptions{})
-	w.ok(err)
+	w.pull()
 	w.upload()
 	if u := w.v.Status().Unpushed; u == nil || u.Commits != 1 {
 		t.Errorf("got %+v, want one commit", u)
@@ -166,8 +165,7 @@ func TestRenameInARewoundCommit(t *testing.T) {
 	w.do("mv d e", "put b ours")
 	w.upload()
 	another(t, remote, "b", "theirs") // it cannot be made anew on top of that
-	_, err := w.v.Pull(w.Context(), PullOptions{})
-	w.ok(err)
+	w.pull()
 	w.upload()
 	w.ok(w.push())
 	w.same()

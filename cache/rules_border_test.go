@@ -45,9 +45,7 @@ func TestRenameAcrossTheBorder(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, excluding, holding("d/a", "1", "f", "2", "g", "3"))
 			w.walk("d/a")
-			w.mkdir("out")
-			w.ok(w.put("out/local", "local"))
-			w.mkdir("out/sub")
+			w.do("mkdir out", "put out/local local", "mkdir out/sub")
 			if c.prepare != nil {
 				c.prepare(w)
 			}
@@ -69,10 +67,7 @@ func TestRenameAcrossTheBorder(t *testing.T) {
 func TestRenameOfWhatNeverLeft(t *testing.T) {
 	w := newWorld(t, onlyAsked, excluding, holding("d/a", "1", "f", "2"))
 	w.walk("d/a")
-	w.mkdir("out")
-	w.ok(w.rename("d", "e"))
-	w.ok(w.put("d", "new, and not sent"))
-	w.ok(w.unlink("f"))
+	w.do("mkdir out", "mv d e", "put d new, and not sent", "rm f")
 	_, err := w.v.Mknod(me, fs.RootIno, "f", syscall.S_IFIFO|0o600, 0)
 	w.ok(err)
 	for _, name := range []string{"d", "f"} {

@@ -243,8 +243,7 @@ func TestIgnoredContentIsHere(t *testing.T) {
 	c.world.repo = c.repo
 	c.knowsRules()
 	assert.Equal(t, fs.Errno(c.rename("f", "f.o")), syscall.EXDEV)
-	c.mkdir("new")
-	c.do("mv f new/f", "mv new new.o")
+	c.do("mkdir new", "mv f new/f", "mv new new.o")
 	c.tracks()
 	assert.Equal(t, c.get("new.o/f"), "content")
 }
@@ -269,8 +268,7 @@ func TestIgnoredAndPulled(t *testing.T) {
 	c.there("a.o", "theirs")
 	c.there("b.o", "same")
 	c.there("build/same", "5")
-	_, err := c.v.Pull(c.Context(), PullOptions{})
-	c.ok(err)
+	c.pull()
 	assert.Equal(t, c.get("a.o"), "theirs", "a.o")
 	c.tracks("a.o: theirs", "b.o: same", "build/same: 5")
 	copies := slices.DeleteFunc(c.list(""), func(name string) bool { return !strings.HasPrefix(name, "a.conflict") })
@@ -282,7 +280,6 @@ func TestIgnoredAndPulled(t *testing.T) {
 	c.push()
 
 	c.there(".ignore", "build/")
-	_, err = c.v.Pull(c.Context(), PullOptions{})
-	c.ok(err)
+	c.pull()
 	c.tracks(copies[0]+": ours", "a.o: theirs", "b.o: same", "build/same: mine", "c.o: 3")
 }

@@ -35,8 +35,8 @@ func TestTimesOfAnyYear(t *testing.T) {
 			w.killed()
 			look("killed", true)
 			w.settle()
-			info, err := w.p.Stat(t.Context(), at("f"))
-			if w.ok(err); !info.ModTime().Equal(want) {
+			info := w.stat("f")
+			if !info.ModTime().Equal(want) {
 				t.Errorf("the backend has %v", info.ModTime())
 			}
 			w.o.StateDir = t.TempDir()
@@ -79,8 +79,7 @@ func TestTimesCanBeTold(t *testing.T) {
 // The state of a time to come is the one of now, and of a time long ago there is none.
 func TestStateOfAnyYear(t *testing.T) {
 	w, _ := historic(t)
-	w.ok(w.put("f", "one"))
-	w.ok(w.put("f", "two"))
+	w.do("put f one", "put f two")
 	for year, want := range map[int]int{1600: 1, 2500: 0} {
 		for _, before := range []bool{false, true} {
 			pl, err := w.v.planTo(t.Context(), "f", State{Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Before: before})

@@ -23,8 +23,7 @@ func TestHeadersOfObjects(t *testing.T) {
 		w.ok(w.shut(o))
 	}
 	atomicSave := func(w *world) {
-		w.ok(w.put("page.new", "new"))
-		w.ok(w.rename("page.new", "page"))
+		w.do("put page.new new", "mv page.new page")
 	}
 	for _, c := range []struct {
 		name string
@@ -64,8 +63,8 @@ func TestHeadersOfObjects(t *testing.T) {
 					})
 					c.do(w)
 					w.settle()
-					info, err := w.p.Stat(t.Context(), at(c.path))
-					if w.ok(err); !maps.Equal(info.Metadata, c.want) {
+					info := w.stat(c.path)
+					if !maps.Equal(info.Metadata, c.want) {
 						t.Errorf("got %q, want %q", info.Metadata, c.want)
 					}
 				})

@@ -125,14 +125,13 @@ func (w *world) same() {
 	assert.Is(w, locked.table.Check(), nil)
 }
 
-// do runs a script of changes: "put a content", "mkdir d", "mv a b", "swap a b",
+// do runs a script of changes: "put a all the content", "mkdir d", "mv a b", "swap a b",
 // "rm a", "rmdir d", "ln a b", "sym target l", "chmod a", "chmod a 755", "append a content",
 // "cut a 3", "tag a user.x=1", "touch a".
 func (w *world) do(script ...string) {
 	w.Helper()
 	for _, line := range script {
-		f := strings.Fields(line)
-		assert.OK(w, w.try(f), line)
+		assert.OK(w, w.try(strings.SplitN(line, " ", 3)), line)
 	}
 }
 

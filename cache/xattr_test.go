@@ -92,14 +92,10 @@ func TestXattrsReachOthers(t *testing.T) {
 		w.ok(w.v.RemoveXattr(me, w.walk("d"), "user.gone"))
 		w.ok(w.v.SetXattr(me, w.walk("g"), attrs.AccessACL, aclOf("u::6 u:9:6 g::4 m::6 o::0"), 0))
 		w.ok(w.v.SetXattr(me, w.walk("e"), attrs.DefaultACL, aclOf("u::7 u:9:7 g::5 m::7 o::5"), 0))
-		mode := uint32(0o600)
-		_, err := w.v.SetAttr(me, w.walk("d/f"), nil, &fs.SetAttr{Mode: &mode})
-		w.ok(err)
+		w.do("chmod d/f 600")
 
 		o := w.another(clocked(&there, time.Second))
-		o.ok(o.put("d/f", "other"))
-		o.ok(o.rename("d", "moved"))
-		o.ok(o.rename("g", "h"))
+		o.do("put d/f other", "mv d moved", "mv g h")
 		for path, want := range map[string]string{
 			"moved": "user.d=1", "moved/f": "user.x=y", "plain": "",
 			"h": attrs.AccessACL + "=660 user.g=1", "e": attrs.DefaultACL + "=775",
@@ -141,8 +137,8 @@ func TestXattrsWithoutRoom(t *testing.T) {
 	w.ok(w.v.SetXattr(me, w.walk("out"), "user.large", []byte(strings.Repeat("v", 200)), 0))
 	w.ok(w.v.SetXattr(me, w.walk("f"), "user.x", large, 0)) // in place of what was there
 	w.settle()
-	info, err := w.p.Stat(t.Context(), at("f"))
-	if w.ok(err); len(info.Attr.Xattrs) != 1 || len(info.Attr.Xattrs["user.x"]) != 90 {
+	info := w.stat("f")
+	if len(info.Attr.Xattrs) != 1 || len(info.Attr.Xattrs["user.x"]) != 90 {
 		t.Errorf("the backend has %q", info.Attr.Xattrs)
 	}
 }
@@ -198,8 +194,7 @@ func TestForeignXattrsStay(t *testing.T) {
 	w.ok(w.put("f", "new"))
 	w.tag("f", "user.x=z")
 	w.settle()
-	info, err := w.p.Stat(t.Context(), at("f"))
-	w.ok(err)
+	info := w.stat("f")
 	if got, want := slices.Sorted(maps.Keys(info.Attr.Xattrs)), slices.Sorted(maps.Keys(theirs)); !slices.Equal(got, want) || string(info.Attr.Xattrs["user.x"]) != "z" {
 		t.Errorf("the backend has %q", info.Attr.Xattrs)
 	}
