@@ -332,7 +332,7 @@ func TestOpenSetOfAVersionBefore(t *testing.T) {
 		v.table.Set(keySet, data)
 		return err
 	}))
-	w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	w.o.pause = atOnce
 	w.killed()
 	assert.False(t, <-committed == nil, "the first run has committed it")
 	w.upload()

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -29,7 +28,7 @@ type host struct {
 func newHost(t assert.T, p providers.Provider, name, state string, around providers.Around) *host {
 	t.Helper()
 	o := Options{StateDir: state, Provider: "memory", Patience: guard, strict: true,
-		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+		pause: atOnce}
 	o.Policy.Commit, o.Policy.NoWait = DueAsked, true
 	v, err := Open(context.Background(), providers.Wrap(p, providers.WrapOptions{Around: around}), o)
 	assert.OK(t, err)

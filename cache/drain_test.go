@@ -111,11 +111,7 @@ func (w *world) holdFirst(call providers.Method, carriedOut bool) (reached <-cha
 // sameAttr checks that the store has the attributes of a file that it keeps.
 func (w *world) sameAttr(path string) {
 	w.Helper()
-	var p providers.Provider = w.p
-	if w.repo != nil {
-		p = w.repo
-	}
-	there, err := p.Stat(w.Context(), at(path))
+	there, err := w.remote().Stat(w.Context(), at(path))
 	w.ok(err)
 	here := w.inode(w.walk(path))
 	want := w.v.attrOf(&here).Keep(w.v.caps.Attributes)

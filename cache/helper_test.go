@@ -45,7 +45,7 @@ func newWorld(t *testing.T, change ...func(*world, *Options)) *world {
 	t.Helper()
 	w := &world{T: t, p: memory.New(memory.Options{PageSize: 3}), faults: providertest.NewFaults(t)}
 	w.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: guard, strict: true, far: time.Hour,
-		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }} // retries come at once
+		pause: atOnce} // retries come at once
 	for _, c := range change {
 		c(w, &w.o)
 	}
@@ -57,11 +57,7 @@ func newWorld(t *testing.T, change ...func(*world, *Options)) *world {
 // start opens the working copy, for the first time or again.
 func (w *world) start() {
 	w.Helper()
-	var p providers.Provider = w.p
-	if w.repo != nil {
-		p = w.repo
-	}
-	p = w.faults.Wrap(p)
+	p := w.faults.Wrap(w.remote())
 	if w.wrap != nil {
 		p = w.wrap(p)
 	}
@@ -69,6 +65,17 @@ func (w *world) start() {
 	v, err := Open(context.Background(), p, w.o)
 	assert.OK(w, err)
 	w.v, w.gone = v, false
+}
+
+// atOnce is a pause that is none.
+func atOnce(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+
+// remote is what the working copy stands on.
+func (w *world) remote() providers.Provider {
+	if w.repo != nil {
+		return w.repo
+	}
+	return w.p
 }
 
 // mortal is a provider for one process: once that is dead it sends no more
@@ -286,6 +293,14 @@ func (w *world) backend(want ...string) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		w.Fatalf("the backend has\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
+}
+
+// noOrphans checks that no inode without a name is left.
+func (w *world) noOrphans() {
+	w.Helper()
+	locked := w.v.lock()
+	defer locked.unlock()
+	assert.Equal(w, len(locked.Orphans()), 0, "inodes without a name")
 }
 
 func (w *world) noProblems() {

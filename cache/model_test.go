@@ -133,7 +133,7 @@ func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 	m := &model{r: r, t: t, plain: plain, tamper: tamper,
 		p: providers.Wrap(p, providers.WrapOptions{Hide: b.hide, Around: dawdle(rapid.Uint64().Draw(r, "pauses"), loseAnswers(lost))}),
 		o: Options{StateDir: t.TempDir(), Umask: 0o022, Policy: b.policy, strict: true, far: 1,
-			pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}}
+			pause: atOnce}}
 	m.start()
 	defer func() {
 		m.closeAll()

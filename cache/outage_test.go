@@ -22,15 +22,13 @@ func TestRootComesWithTheMount(t *testing.T) {
 	var cut atomic.Bool
 	w := newScene(t, unwaited, holding("a", "1", "b", "2", "c", "3", "d/x", "4", "e", "5"), func(w *world, o *Options) {
 		o.ListRoot = true
-		w.wrap = func(p providers.Provider) providers.Provider {
-			return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
-				if cut.Load() {
-					<-ctx.Done()
-					return ctx.Err()
-				}
-				return next(ctx)
-			}})
-		}
+		w.wrap = around(func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
+			if cut.Load() {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return next(ctx)
+		})
 	})
 	w.until(func() bool {
 		locked := w.v.lock()
@@ -50,24 +48,14 @@ func TestRootComesWithTheMount(t *testing.T) {
 // it answers again.
 func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
 	var c ticking
-	back := make(chan struct{})
+	back := newManual()
 	w := newScene(t, unwaited, holding("d/f", "1"), clocked(&c, time.Hour), hurried, func(_ *world, o *Options) {
-		o.pause = func(ctx context.Context, _ time.Duration) error {
-			select {
-			case <-back:
-				return ctx.Err()
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
+		o.pause = back.pause
 	})
 	d := w.walk("d")
 	w.faults.Queue(providers.MethodList, providertest.Fault{Before: providers.ErrUnavailable})
-	first := make(chan error, 1)
-	go func() {
-		_, err := w.v.Lookup(me, d, "f")
-		first <- err
-	}()
+	var err error
+	first := async(func() { _, err = w.v.Lookup(me, d, "f") })
 	w.until(func() bool { return !w.stale().IsZero() })
 	limit := func() time.Duration {
 		_, limit, err := w.v.judge(table.Ino(d), w.v.o.Now(), false)
@@ -80,17 +68,13 @@ func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
 	if got := limit(); got > 50*time.Millisecond {
 		t.Errorf("waits %v for what is gone", got)
 	}
-	_, _, err := w.v.Create(me, d, "x", syscall.O_WRONLY, 0o666)
-	w.is(err, fs.ErrUnavailable)
-	_, err = w.v.Mkdir(me, d, "y", 0o777)
-	w.is(err, fs.ErrUnavailable)
-	select {
-	case err := <-first:
-		t.Errorf("they waited for the end of the listing: %v", err)
-	default:
-	}
-	close(back)
-	w.ok(<-first)
+	_, _, failed := w.v.Create(me, d, "x", syscall.O_WRONLY, 0o666)
+	w.is(failed, fs.ErrUnavailable)
+	w.is(assert.ErrOf(w.v.Mkdir(me, d, "y", 0o777)), fs.ErrUnavailable)
+	assert.False(t, hasEnded(first), "they waited for the end of the listing")
+	close(back.ends)
+	<-first
+	w.ok(err)
 	w.do("put d/x mine")
 	if got := limit(); !w.stale().IsZero() || got == 0 {
 		t.Errorf("it is back, and waits are %v", got)
@@ -141,28 +125,6 @@ func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
 				w.arrived("f", open.want)
 			}
 		}
-	})
-}
-
-// Content that was validated within the last minute is served as it is here when
-// the answer takes longer than a listing may, and the status says so.
-func TestOpenOfContentThatIsHere(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var c ticking
-		w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
-		w.get("f")
-		c.add(listing.StaleFor / 2)
-		reached, open := w.gate(providers.MethodList)
-		x := w.known("f")
-		o, err := w.v.Open(me, x, syscall.O_RDONLY)
-		w.ok(err)
-		<-reached
-		if got := w.read(o); got != "one" || !w.v.Status().Stale {
-			t.Errorf("got %q, stale: %v", got, w.v.Status().Stale)
-		}
-		o.File.Release()
-		open()
-		w.until(func() bool { return !w.v.Status().Stale })
 	})
 }
 

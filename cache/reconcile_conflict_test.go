@@ -198,32 +198,22 @@ func (w *scene) kept(want string) bool {
 	return false
 }
 
-// Base is told from the history when the backend does not have it any more.
+// Base is told from the history when the backend does not have it any more, be it ours
+// or theirs; of a new name there is none.
 func TestBaseOfAConflict(t *testing.T) {
 	w := newScene(t, holding("f", "one"), held(Manual))
-	if w.get("f") != "one" {
-		t.Fatal()
+	assert.Equal(t, w.get("f"), "one")
+	w.do("put g one")
+	w.commit()
+	w.do("put f ours", "put g ours", "put n ours")
+	for _, path := range []string{"f", "g", "n"} {
+		w.tamper(path, "theirs")
 	}
-	w.ok(w.put("f", "ours"))
-	w.tamper("f", "theirs")
 	w.pull()
 	w.side("f", SideBase, "one")
-	w.ok(w.put("n", "ours"))
-	w.tamper("n", "theirs")
-	w.pull()
+	w.side("g", SideBase, "one")
 	_, err := w.v.ConflictContent(context.Background(), "n", SideBase)
 	w.is(err, iofs.ErrNotExist)
-}
-
-// So it is when it was ours, too.
-func TestOurBaseOfAConflict(t *testing.T) {
-	w := newScene(t, held(Manual))
-	w.ok(w.put("f", "one"))
-	w.commit()
-	w.ok(w.put("f", "ours"))
-	w.tamper("f", "theirs")
-	w.pull()
-	w.side("f", SideBase, "one")
 }
 
 // What was changed again there after it was shown to somebody is not

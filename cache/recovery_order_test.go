@@ -1,14 +1,12 @@
 package cache
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -22,10 +20,7 @@ func onOneDisk(w *world, o *Options) {
 	disk := vfs.NewCrashableMem()
 	w.makeDir(disk, o.StateDir)
 	o.names = disk
-	o.pause = func(ctx context.Context, _ time.Duration) error { // nothing comes by itself
-		<-ctx.Done()
-		return ctx.Err()
-	}
+	o.pause = newManual().pause // nothing comes by itself
 }
 
 // makeDir makes a directory that a loss of power leaves.

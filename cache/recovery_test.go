@@ -189,37 +189,23 @@ func TestRecoverRescuesContent(t *testing.T) {
 	assert.Equal(t, len(w.v.Status().Problems), 1, "not reported")
 }
 
-// unclosed has a working copy be killed with so many new files, of which every second
-// is closed, and gives the state that this leaves.
-func (w *world) unclosed(files int) string {
-	w.Helper()
-	for i := range files {
-		_, o, err := w.v.Create(me, fs.RootIno, fmt.Sprintf("f%05d", i), syscall.O_RDWR, 0o666)
-		w.ok(err)
-		w.write(o, "x", 0)
-		if i%2 == 0 {
-			w.ok(o.File.Flush(me))
-			o.File.Release()
-		}
-	}
-	dir, old := copyState(w.T, w.v), w.v
-	old.stop()
-	old.work.Wait()
-	w.Cleanup(func() { old.Close() })
-	return dir
-}
-
 // However much a killed working copy leaves open, a start takes it in one update, and
 // without the backend.
 func TestRecoverIsOneUpdate(t *testing.T) {
 	const files = 200
 	var calls calls
 	w := newWorld(t, recording(&calls), onlyAsked)
-	w.o.StateDir = w.unclosed(files)
+	for i := range files { // of which every second is closed
+		o := w.create(fmt.Sprint("f", i))
+		w.write(o, "x", 0)
+		if i%2 == 0 {
+			w.ok(w.shut(o))
+		}
+	}
 	calls.of("")
 	most := 0 // guarded by the volume's lock
 	w.o.within = func(v *Tx) { most = max(most, len(v.Changed())) }
-	w.start()
+	w.killed()
 	if n := len(calls.all()); n > 0 {
 		t.Errorf("asked the backend %d times", n)
 	}

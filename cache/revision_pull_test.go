@@ -27,7 +27,7 @@ func newClone(t *testing.T, remote *memory.Remote, change ...func(*world, *Optio
 	repo := memory.NewRepository(remote, memory.Options{})
 	c := &clone{&scene{&world{T: t, faults: providertest.NewFaults(t), repo: repo}}, repo, remote}
 	c.o = Options{StateDir: t.TempDir(), Provider: "memory", Patience: guard, strict: true,
-		pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
+		pause: atOnce}
 	held(SplitConflicts)(c.world, &c.o)
 	for _, f := range change {
 		f(c.world, &c.o)

@@ -73,16 +73,14 @@ func TestCommitDuringAPush(t *testing.T) {
 			sent, goOn := make(chan string, 10), make(chan struct{})
 			w := newWorld(t, remoteWith(remote, "a", "A"), unwaited, func(w *world, o *Options) {
 				o.Policy.Push = policy
-				w.wrap = func(p providers.Provider) providers.Provider {
-					return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
-						err := next(ctx)
-						if c.Method == providers.MethodPush {
-							sent <- there(remote)
-							<-goOn
-						}
-						return err
-					}})
-				}
+				w.wrap = around(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+					err := next(ctx)
+					if c.Method == providers.MethodPush {
+						sent <- there(remote)
+						<-goOn
+					}
+					return err
+				})
 			})
 			var done sync.WaitGroup
 			w.do("put a 1")

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -24,12 +23,7 @@ func (w *scene) otherRules(suffix string) {
 }
 
 // there is what the backend has.
-func (w *scene) there() []string {
-	if w.repo != nil {
-		return listBackend(w.repo)
-	}
-	return listBackend(w.p)
-}
+func (w *scene) there() []string { return listBackend(w.remote()) }
 
 func (w *scene) wantThere(what string, want ...string) {
 	w.Helper()
@@ -129,17 +123,14 @@ func TestExcludedWhileTheAnswerIsLost(t *testing.T) {
 	w := newScene(t, onlyAsked)
 	w.do("put a.local 1")
 	w.faults.Queue(providers.MethodWrite, providertest.Fault{After: providers.ErrUnavailable})
-	w.o.pause = func(ctx context.Context, _ time.Duration) error { // it is not found out in this run
-		<-ctx.Done()
-		return ctx.Err()
-	}
+	w.o.pause = newManual().pause // it is not found out in this run
 	w.again()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := async(func() { _, _ = w.v.Commit(ctx, CommitOptions{}) })
 	w.until(func() bool { return slices.Equal(w.there(), []string{"a.local: 1"}) && w.v.Status().LastError != "" })
 	cancel()
 	<-done
-	w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	w.o.pause = atOnce
 	w.otherRules(".local")
 	w.upload()
 	w.pull()

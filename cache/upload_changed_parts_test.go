@@ -101,9 +101,7 @@ type traffic struct {
 func metered(n *traffic) func(*world, *Options) {
 	return func(w *world, o *Options) {
 		inParts(w, o)
-		w.wrap = func(p providers.Provider) providers.Provider {
-			return providers.Wrap(p, providers.WrapOptions{Around: n.around})
-		}
+		w.wrap = around(n.around)
 	}
 }
 

@@ -248,11 +248,7 @@ func TestCommitOnlyWhatIsAsked(t *testing.T) {
 		w.do("put h 3", "mkdir d")
 		open()
 		<-done
-		var p providers.Provider = w.p
-		if w.repo != nil {
-			p = w.repo
-		}
-		assert.Equal(t, strings.Join(listBackend(p), ", "), "f: 1, g: 2", "the backend")
+		assert.Slice(t, listBackend(w.remote()), []string{"f: 1", "g: 2"}, "the backend")
 		w.upload()
 		w.same()
 	})
@@ -319,17 +315,15 @@ func TestContendedName(t *testing.T) {
 	w := newWorld(t, holding("f", "1"), func(w *world, o *Options) {
 		o.Now = clock.now
 		o.Policy.NoWait = true
-		w.wrap = func(p providers.Provider) providers.Provider {
-			n := 0
-			return providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
-				if c.Method == providers.MethodMove && meddle.Load() {
-					n++
-					w.tamper("g", strings.Repeat("x", n)) // there is another before each try,
-					defer w.p.Tamper(at("g"), nil)        // and nothing when it is looked for
-				}
-				return next(ctx)
-			}})
-		}
+		n := 0
+		w.wrap = around(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+			if c.Method == providers.MethodMove && meddle.Load() {
+				n++
+				w.tamper("g", strings.Repeat("x", n)) // there is another before each try,
+				defer w.p.Tamper(at("g"), nil)        // and nothing when it is looked for
+			}
+			return next(ctx)
+		})
 	})
 	w.list("")
 	meddle.Store(true)
@@ -528,35 +522,6 @@ func TestCloseBesideAWriter(t *testing.T) {
 	w.ok(w.shut(other))
 }
 
-// A set that was due before one half of an exchange leaves the other half out.
-func TestHalfAnExchangeIsDue(t *testing.T) {
-	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
-		w := newWorld(t, store, has("d/x", "X", "d/s/y", "Y"), background, func(_ *world, o *Options) {
-			o.Policy.Window, o.pause = time.Hour, newManual().pause // so that nothing is due by itself
-		})
-		w.local()
-		w.do("mkdir e", "put e/q 1")
-		locked := w.v.lock()
-		w.v.engine.backoff.paused = true
-		w.v.pending.Ask()
-		locked.unlock()
-		w.do("swap d e")
-		locked = w.v.lock()
-		w.v.engine.backoff.paused = false
-		locked.unlock()
-		w.v.pending.Kick()
-		w.until(func() bool { // it has been looked at
-			locked := w.v.lock()
-			defer locked.unlock()
-			rec := locked.Record(table.Link{Dir: table.Root, Name: "e"})
-			return w.v.pending.Due() == 0 || rec.Remote != nil && rec.Remote.Ino == rec.Ino || w.v.sets == nil
-		})
-		w.upload()
-		w.same()
-		w.noProblems()
-	})
-}
-
 // What nobody has looked at counts, too.
 func TestCommitOfAllThatIsKnown(t *testing.T) {
 	var files []string
@@ -679,11 +644,7 @@ func TestBackPressure(t *testing.T) {
 	_, openToo := w.gate(providers.MethodWrite)
 	closed := async(func() { w.do("put b 123456789012") })
 	w.until(func() bool { return w.waiting() == 1 })
-	select {
-	case <-closed:
-		t.Error("close did not wait")
-	default:
-	}
+	assert.False(t, hasEnded(closed), "close did not wait")
 	open()
 	<-closed
 	openToo()
@@ -707,11 +668,7 @@ func TestCloseWaitsForNamesThatRest(t *testing.T) {
 	w.until(func() bool { return w.v.Status().Retrying == 1 })
 	closed := async(func() { w.do("put n new") })
 	w.until(func() bool { return slices.Contains(listBackend(w.p), "n: new") && w.calm() })
-	select {
-	case <-closed:
-		t.Error("close returned before the rename had arrived")
-	default:
-	}
+	assert.False(t, hasEnded(closed), "close returned before the rename had arrived")
 	close(pauses.ends)
 	<-closed
 	w.same()
@@ -813,7 +770,7 @@ func TestDirectoryRemovedWhileItIsOpen(t *testing.T) {
 					w.until(func() bool { return w.v.Status().LastError != "" })
 					w.do("rm d/n/m/f", "rmdir d/n/m", "rm d/n/g", "rmdir d/n")
 					if kill {
-						w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+						w.o.pause = atOnce
 						w.killed()
 					}
 					close(pauses.ends)
@@ -821,12 +778,7 @@ func TestDirectoryRemovedWhileItIsOpen(t *testing.T) {
 					w.same()
 					w.noProblems()
 					w.forgetAll()
-					locked := w.v.lock()
-					left := len(locked.Orphans())
-					locked.unlock()
-					if left > 0 {
-						t.Errorf("%d inodes without a name stay", left)
-					}
+					w.noOrphans()
 				})
 			}
 		}
@@ -951,7 +903,7 @@ func TestSetComesLate(t *testing.T) {
 	w.do("mkdir n", "put n/f one", "append a more")
 	w.until(func() bool { return w.v.Status().LastError != "" })
 	w.do("rm n/f", "rmdir n")
-	w.o.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	w.o.pause = atOnce
 	w.killed()
 	w.upload()
 	assert.Is(t, d.late(), providers.ErrConflict, "the late set")
@@ -1023,7 +975,7 @@ func TestPolicyOfSetsChanges(t *testing.T) {
 		w.faults.Queue(method, providertest.Fault{After: providers.ErrUnavailable})
 		w.do("mv d e")
 		w.until(func() bool { return w.v.Status().LastError != "" })
-		w.o.Policy.Atomic, w.o.pause = !sets, func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+		w.o.Policy.Atomic, w.o.pause = !sets, atOnce
 		w.killed()
 		w.do("append e/x more", "rm e/y")
 		w.upload()

@@ -103,10 +103,7 @@ func (w *world) localBelow(dir string) (lines []string) {
 // any more. A store without empty directories does not show them.
 func (w *world) same() {
 	w.Helper()
-	var p providers.Provider = w.p
-	if w.repo != nil {
-		p = w.repo
-	}
+	p := w.remote()
 	got, want := sorted(listBackend(p)), sorted(w.local())
 	if !p.Capabilities().EmptyDirs {
 		notDir := func(line string) bool { return strings.HasSuffix(line, "/") }
