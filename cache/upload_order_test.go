@@ -275,9 +275,8 @@ func TestHeld(t *testing.T) {
 	if s.HeldCount != 1 || len(s.Held) != 1 || s.Held[0].Path != "f" || s.Held[0].Conflict || s.Unsaved != 1 || s.UnsavedBytes != 1 {
 		t.Errorf("status %+v", s)
 	}
-	if state, _ := w.v.Describe(nil, w.walk("f"), "state"); state != "held" {
-		t.Errorf("state %q", state)
-	}
+	state := func() string { state, _ := w.v.Describe(nil, w.walk("f"), "state"); return state }
+	assert.Equal(t, state(), "held", "state")
 	if reason, ok := w.v.Describe(nil, w.walk("f"), "reason"); !ok || !strings.Contains(reason, "too large") {
 		t.Errorf("reason %q", reason)
 	}
@@ -285,6 +284,7 @@ func TestHeld(t *testing.T) {
 	refuse(nil)
 	w.ok(w.put("f", "3"))
 	w.same()
+	assert.Equal(t, state(), "clean", "state")
 
 	refuse(providers.ErrQuota)
 	w.is(w.put("f", "4"), fs.ErrQuota)
