@@ -1,13 +1,20 @@
 package cache
 
 import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // What was synced is there after a loss of power, and is known to differ from
@@ -84,6 +91,27 @@ func TestFsyncThenClose(t *testing.T) {
 	if n := w.record("f"); n.Synced != n.ContentVersion || n.Writing {
 		t.Errorf("it is %+v", n)
 	}
+}
+
+// What replaces another file is on its way to the disk before it has the name: of a
+// program that saves so, and asks for no sync, a loss of power later on takes neither.
+func TestRenameOverBeginsToWrite(t *testing.T) {
+	w := newWorld(t, onlyAsked)
+	dirty := func(path string) uint64 {
+		f, err := os.Open(filepath.Join(w.o.StateDir, "data/00", strconv.FormatUint(uint64(w.walk(path)), 10)))
+		w.ok(err)
+		defer f.Close()
+		var pages unix.Cachestat_t
+		err = unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &pages, 0)
+		tier.Require(t, "a kernel that counts dirty pages", err != unix.ENOSYS)
+		w.ok(err)
+		return pages.Dirty
+	}
+	w.ok(w.put("f", "old"))
+	w.ok(w.put("new", strings.Repeat("x", 64<<10)))
+	tier.Require(t, "a file system that writes behind", dirty("new") > 0)
+	w.ok(w.rename("new", "f"))
+	assert.Equal(t, dirty("f"), 0, "pages that nothing writes to the disk")
 }
 
 // An fsync of what was written and closed before, by whoever has opened it since, brings

@@ -14,26 +14,54 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
+// fullUntilGone has the table find the disk full until a file is no more there.
+func fullUntilGone(path *atomic.Pointer[string]) func(*world, *Options) {
+	return func(_ *world, o *Options) {
+		o.names = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if at := path.Load(); at != nil && op.Kind == errorfs.OpFilePreallocate {
+				if _, err := os.Stat(*at); err == nil {
+					return syscall.ENOSPC
+				}
+				path.Store(nil)
+			}
+			return nil
+		}))
+	}
+}
+
+// changesUntil makes changes until something has happened, for which a log must be begun.
+func (w *world) changesUntil(happened func() bool) {
+	w.Helper()
+	for i := 0; !happened(); i++ {
+		if i == 10_000 {
+			w.Fatal("the log has room without end")
+		}
+		w.mkdir("d" + strconv.Itoa(i))
+	}
+}
+
+// A change that the table has no room for gets that of the ballast.
+func TestChangesGetTheRoomOfTheBallast(t *testing.T) {
+	var full atomic.Pointer[string]
+	w := newWorld(t, unwaited, fullUntilGone(&full))
+	ballast := filepath.Join(w.o.StateDir, content.BallastName)
+	w.until(func() bool { _, err := os.Stat(ballast); return err == nil })
+	full.Store(&ballast)
+	w.changesUntil(func() bool { return full.Load() == nil })
+}
+
 // A change that the table has no room for, not even that of the ballast, has clean
 // content given up and then succeeds. What is not clean stays.
 func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
 	block := strings.Repeat("x", 60<<10)
-	var clean atomic.Pointer[string] // the content of what may go: as long as it is there, the disk is full
-	w := newWorld(t, unwaited, holding("clean", block, "open", block, "mine", block), func(_ *world, o *Options) {
-		o.names = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if path := clean.Load(); path != nil && op.Kind == errorfs.OpFilePreallocate {
-				if _, err := os.Stat(*path); err == nil {
-					return syscall.ENOSPC
-				}
-			}
-			return nil
-		}))
-	})
+	var full atomic.Pointer[string]
+	w := newWorld(t, unwaited, holding("clean", block, "open", block, "mine", block), fullUntilGone(&full))
 	w.v.store.SetEvictor(func(int64) {})
 	ino := w.walk("clean")
 	for _, name := range []string{"clean", "open", "mine"} {
@@ -44,15 +72,10 @@ func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
 	defer o.File.Release()
 	path := filepath.Join(w.o.StateDir, "data", "00", strconv.FormatUint(uint64(ino), 10))
 	assert.OK(t, assert.ErrOf(os.Stat(path)))
-	clean.Store(&path)
-	for i := 0; w.record("clean").State != table.None; i++ {
-		if i == 10_000 {
-			t.Fatal("the log has room without end")
-		}
-		w.mkdir("d" + strconv.Itoa(i))
-	}
-	for name, want := range map[string]table.State{"open": table.Whole, "mine": table.Whole} {
-		assert.Equal(t, w.record(name).State, want, name)
+	full.Store(&path)
+	w.changesUntil(func() bool { return w.record("clean").State == table.None })
+	for _, name := range []string{"open", "mine"} {
+		assert.Equal(t, w.record(name).State, table.Whole, name)
 	}
 	if w.get("clean") != block || w.get("mine") != block+"ours" {
 		t.Error("the content is another")

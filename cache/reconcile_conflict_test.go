@@ -62,9 +62,10 @@ func TestManyConflictsOfOneName(t *testing.T) {
 		ours  func(w *scene, i int)
 		after func(w *scene, i int)
 		want  int
+		ended int // how often the history has that a copy was there already
 	}{
-		"the same": {ours: func(w *scene, _ int) { w.do("put f ours") }, want: 1},
-		"empty":    {ours: func(w *scene, _ int) { w.ok(w.put("f", "")) }, want: 1},
+		"the same": {ours: func(w *scene, _ int) { w.do("put f ours") }, want: 1, ended: 6},
+		"empty":    {ours: func(w *scene, _ int) { w.ok(w.put("f", "")) }, want: 1, ended: 6},
 		"edited since": {
 			ours: func(w *scene, _ int) { w.do("put f ours") },
 			after: func(w *scene, i int) {
@@ -101,6 +102,15 @@ func TestManyConflictsOfOneName(t *testing.T) {
 			if got := w.get("f"); got != "theirs6" || copies != tt.want {
 				t.Errorf("f is %q, and %d copies; want %d: %q", got, copies, tt.want, w.here())
 			}
+			list, err := w.v.Log(t.Context(), LogFilter{Path: "f"})
+			w.ok(err)
+			ended := 0
+			for _, v := range list {
+				if v.Change == Ended && v.Why == whyConflict {
+					ended++
+				}
+			}
+			assert.Equal(t, ended, tt.ended, "ends in the history:", list)
 		})
 	}
 }
