@@ -1,20 +1,14 @@
 package table
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -69,16 +63,7 @@ func verify(t *Table) (int, error) {
 	return n, errors.Join(err, t.Check())
 }
 
-const childDir = "WSMOUNT_TABLE_CHILD"
-
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		if err := load(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	flag.Parse()
 	said := false
 	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "rapid.checks" })
@@ -101,142 +86,24 @@ func inScratch(run func() int) int {
 	return run()
 }
 
-// load steps for ever, and says "c N" when step N is committed, and "s N" when
-// it is synced.
-func load(dir string) error {
-	t, err := Open(dir, Options{Strict: true, memTable: 128 << 10})
-	if err != nil {
-		return err
-	}
-	n, err := verify(t)
-	if err != nil {
-		return err
-	}
-	var mu sync.Mutex
-	committed := 0
-	go func() {
-		for {
-			mu.Lock()
-			i := committed
-			mu.Unlock()
-			if i > 0 && t.Sync() == nil {
-				say("s", i)
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-	}()
-	for {
-		n++
-		if err := step(t, n); err != nil {
-			return err
-		}
-		say("c", n)
-		mu.Lock()
-		committed = n
-		mu.Unlock()
-	}
-}
-
-// say is one write, and so either heard or not said.
-func say(what string, n int) {
-	os.Stdout.WriteString(what + " " + strconv.Itoa(n) + "\n")
-}
-
-// child is a process under load.
-type child struct {
-	cmd       *exec.Cmd
-	done      chan struct{}
-	committed int          // when done
-	synced    atomic.Int64 // so far
-
-	mu    sync.Mutex
-	moved *sync.Cond
-	first int // the first step of this process
-	steps int // committed so far; guarded by mu
-	ended bool
-}
-
-// reaches waits until a step is committed.
-func (c *child) reaches(step int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.steps < step && !c.ended {
-		c.moved.Wait()
-	}
-}
-
-func startLoad(t *testing.T, dir string) *child {
-	t.Helper()
-	cmd := exec.CommandContext(context.Background(), "/proc/self/exe")
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	assert.OK(t, err)
-	assert.OK(t, cmd.Start())
-	c := &child{cmd: cmd, done: make(chan struct{})}
-	c.moved = sync.NewCond(&c.mu)
-	go c.listen(bufio.NewScanner(out))
-	c.reaches(1)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.first = c.steps
-	return c
-}
-
-func (c *child) listen(lines *bufio.Scanner) {
-	defer close(c.done)
-	defer c.reached(0, true)
-	for lines.Scan() {
-		what, number, _ := strings.Cut(lines.Text(), " ")
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			continue // cut off
-		}
-		if what == "c" {
-			c.committed = n
-			c.reached(n, false)
-		} else {
-			c.synced.Store(int64(n))
-		}
-	}
-}
-
-func (c *child) reached(step int, ended bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.steps, c.ended = max(c.steps, step), ended
-	c.moved.Broadcast()
-}
-
-// kill ends the child and waits for all it said.
-func (c *child) kill(t *testing.T) {
-	t.Helper()
-	assert.Is(t, c.cmd.Process.Kill(), nil)
-	<-c.done
-	c.cmd.Wait()
-	if c.committed == 0 {
-		t.Fatal("the load did nothing")
-	}
-}
-
-// TestKilled: each Commit that returned is there after SIGKILL, and nothing is
-// there in part.
+// TestKilled: each Commit that returned is there after SIGKILL, through rotations of the
+// log, and nothing is there in part. What the kernel has been given outlives the process.
 func TestKilled(t *testing.T) {
-	dir := t.TempDir()
-	for i := range tier.Pick(4, 60) {
-		c := startLoad(t, dir)
-		c.reaches(c.first + i*37%150) // anywhere in the load
-		c.kill(t)
-		tab := open(t, dir, Options{})
-		if s := tab.Session(); !s.Killed() {
-			t.Errorf("after a kill the session ended as %+v", s)
+	disk := vfs.NewCrashableMem()
+	tab := open(t, "/t", Options{FS: disk, memTable: 64 << 10})
+	for i := 1; i <= 900; i++ {
+		assert.OK(t, step(tab, i))
+		if i%61 != 0 {
+			continue
 		}
-		n, err := verify(tab)
-		if err != nil || n < c.committed || n > c.committed+1 {
-			t.Errorf("kill %d: %d commits are there and %d returned: %v", i, n, c.committed, err)
+		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(uint64(i))})
+		next := open(t, "/t", Options{FS: after})
+		if n, err := verify(next); n != i || err != nil || !next.Session().Killed() {
+			t.Errorf("%d commits are there of %d, after %+v: %v", n, i, next.Session(), err)
 		}
-		assert.OK(t, tab.Close())
+		assert.OK(t, next.Close())
 	}
+	assert.OK(t, tab.Close())
 }
 
 // TestPowerCutAnywhere cuts the power of a simulated disk after many steps,

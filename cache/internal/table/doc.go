@@ -43,8 +43,7 @@
 // and Badger 6.4 us, where Pebble in this mode took 3.6 us on an idle machine;
 // bbolt without sync is torn by a power cut.
 //
-// Figures, of two shared and busy processors, medians where it matters;
-// bench_test.go measures them:
+// Figures, of two shared and busy processors, medians where it matters:
 //
 //	create (look up, inode, name, directory, commit)   10 us, of which the commit 6 us
 //	Inode                         6 ns in memory, 5 us from the database

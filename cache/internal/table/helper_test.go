@@ -36,6 +36,24 @@ func scratch(t testing.TB) *Table {
 	return tab
 }
 
+func commit(t testing.TB, tab *Table) {
+	t.Helper()
+	assert.OK(t, tab.Commit())
+}
+
+// directory adds a directory under a name; the root when parent is 0.
+func directory(t *Table, parent Ino, name string) Ino {
+	ino := Root
+	if parent != 0 {
+		ino = t.Alloc()
+	}
+	t.Put(ino, &Inode{Mode: syscall.S_IFDIR | 0o755, ContentVersion: 1, AttrGen: 1})
+	if parent != 0 {
+		t.SetName(parent, name, Name{Ino: ino})
+	}
+	return ino
+}
+
 // addFile adds a file under a name.
 func addFile(t *Table, dir Ino, name string) Ino {
 	ino := t.Alloc()

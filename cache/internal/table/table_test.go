@@ -183,8 +183,8 @@ func TestLargeCommits(t *testing.T) {
 	tab := scratch(t)
 	for i := range tier.Pick(4, 12) {
 		dir := directory(tab, Root, fmt.Sprint(i))
-		for j := range 1000 {
-			pulled(tab, dir, fmt.Sprint("a-file-with-a-name-", j))
+		for j := range 3000 {
+			addFile(tab, dir, fmt.Sprint("a-file-with-a-name-", j))
 		}
 		commit(t, tab)
 	}
