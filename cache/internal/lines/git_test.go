@@ -52,15 +52,6 @@ func TestAsGit(t *testing.T) {
 			}
 		})
 	}
-	t.Run("hard", func(t *testing.T) {
-		if number < 10_000 {
-			return // takes long; make soak has it
-		}
-		g := newGenerator(uint64(seed))
-		for i := range hard {
-			compareWithGit(t, []mergeCase{g.hard(i)})
-		}
-	})
 }
 
 func setting(t *testing.T, name string, otherwise int) int {
