@@ -146,14 +146,6 @@ func TestFoldedNumbers(t *testing.T) {
 	}
 }
 
-// BenchmarkMemoryPerInode reports what a known file costs, with a name of
-// usual length.
-func BenchmarkMemoryPerInode(b *testing.B) {
-	for range b.N {
-		b.ReportMetric(memoryPerInode(), "B/inode")
-	}
-}
-
 func memoryPerInode() float64 {
 	const many = 200_000
 	var tab table

@@ -1,182 +1,103 @@
 package content
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"math/rand"
-	"os"
+	"io"
+	"io/fs"
 	"os/exec"
-	"strings"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/tier"
 )
 
-const (
-	killVar   = "WSMOUNT_CONTENT_KILL" // directory of the store, for the child
-	killSize  = 64*4096 + 100
-	killBlock = 4096
-)
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(killVar); dir != "" {
-		victim(dir)
-		return
-	}
-	os.Exit(m.Run())
-}
-
-func killOptions() Options { return Options{Block: killBlock, Floor: -1, Ballast: -1} }
-
-// victim changes and fetches a file until it is killed. Of each operation it
-// says first what it will be, and then that it is done.
-func victim(dir string) {
-	s, err := Open(dir, killOptions())
-	if err != nil {
-		panic(err)
-	}
-	b := &backend{data: pattern(killSize, 1)}
-	f, err := s.Open(7)
-	if err != nil {
-		if f, err = s.Sparse(7, "", killSize, digestOf(b.data)); err != nil {
-			panic(err)
-		}
-	}
-	f.SetSource(b.source)
-	r := rand.New(rand.NewSource(int64(os.Getpid())))
-	ctx := context.Background()
-	for {
-		off := r.Int63n(killSize)
-		n := 1 + r.Int63n(3*killBlock)
-		op := r.Intn(8)
-		seed := byte(r.Intn(256))
-		if op == 2 {
-			off, n = off/killBlock*killBlock, (n+killBlock-1)/killBlock*killBlock
-		}
-		fmt.Printf("%d %d %d %d\n", op, off, n, seed)
-		switch op {
-		case 0, 1, 2:
-			_, err = f.WriteAt(ctx, pattern(int(n), seed), off)
-		case 3:
-			err = f.Truncate(ctx, off)
-		case 4:
-			err = f.Sync()
-		case 5:
-			f.Prefetch(off, n)
-		default:
-			err = f.Fetch(ctx, off, n)
-		}
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println("done")
-	}
-}
-
-// TestKill kills a process that works on a file, over and over, and looks what
-// the next one finds: all that was done, and of the operation that was under
-// way nothing, all or a part.
-func TestKill(t *testing.T) {
-	dir := t.TempDir()
-	want := pattern(killSize, 1)
-	r := rand.New(rand.NewSource(1))
-	for range tier.Pick(3, 60) {
-		want = checkKilled(t, dir, want, killOne(t, dir, 20+r.Intn(150)))
-	}
-}
-
-type killed struct {
-	op, seed int
-	off, n   int64
-	done     bool
-}
-
-// killOne kills a child after so many operations, and says what they were.
-func killOne(t *testing.T, dir string, after int) []killed {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), killVar+"="+dir)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	assert.OK(t, err)
-	assert.OK(t, cmd.Start())
-	var all []killed
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if lines.Text() == "done" {
-			all[len(all)-1].done = true
-		} else {
-			var k killed
-			if _, err := fmt.Sscan(lines.Text(), &k.op, &k.off, &k.n, &k.seed); err != nil {
-				break // cut
+// TestKilledInAChange: wherever a process ends in the middle of a change, the next one
+// finds all that was done before, and of the change nothing, all or a part. What it finds
+// is what the kernel was given by then: a copy of the directory.
+func TestKilledInAChange(t *testing.T) {
+	source := pattern(640, 1)
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, f *File)
+		off, n int // what it writes
+	}{
+		{"whole blocks", func(t *testing.T, f *File) { write(t, f, pattern(192, 9), 64) }, 64, 192},
+		{"edges are fetched", func(t *testing.T, f *File) { write(t, f, pattern(200, 9), 70) }, 70, 200},
+		{"behind the end", func(t *testing.T, f *File) { write(t, f, pattern(100, 9), 700) }, 700, 100},
+		{"append", func(t *testing.T, f *File) {
+			_, _, err := f.Append(t.Context(), pattern(100, 9))
+			assert.OK(t, err)
+		}, 640, 100},
+		{"fetch", func(t *testing.T, f *File) { assert.OK(t, f.FetchAll(t.Context())) }, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir, o := t.TempDir(), small()
+			var kills []string
+			kill := func() {
+				to := filepath.Join(t.TempDir(), "killed")
+				out, err := exec.Command("cp", "-a", dir, to).CombinedOutput()
+				assert.OK(t, err, string(out))
+				kills = append(kills, to)
 			}
-			all = append(all, k)
-		}
-		if len(all) == after {
-			assert.OK(t, cmd.Process.Kill())
-		}
+			o.write = func(fd int, p []byte, off int64) (int, error) {
+				kill()
+				half := len(p) / 2
+				n, err := pwrite(fd, p[:half], off)
+				if n < half || err != nil {
+					return n, err
+				}
+				kill()
+				n, err = pwrite(fd, p[half:], off+int64(half))
+				kill()
+				return half + n, err
+			}
+			b := &backend{data: source}
+			b.do = func(_ context.Context, _ int, off, n int64, w io.WriterAt) (bool, error) {
+				kill()
+				err := b.deliver(off, n, w)
+				kill()
+				return true, err
+			}
+			f := sparse(t, openStore(t, dir, o), 7, b, "")
+			defer f.Release()
+			write(t, f, []byte("done"), 0)
+			kills = nil
+			c.change(t, f)
+			kill()
+			old := slices.Clone(source)
+			copy(old, "done")
+			changed := append(slices.Clone(old), make([]byte, max(0, c.off+c.n-len(old)))...)
+			copy(changed[c.off:], pattern(c.n, 9))
+			for i, killed := range kills {
+				wantEither(t, fmt.Sprint("kill ", i), killed, source, old, changed)
+			}
+		})
 	}
-	_ = cmd.Wait()
-	if strings.Contains(stderr.String(), "panic") {
-		t.Fatal(stderr.String())
-	}
-	return all
 }
 
-// checkKilled compares the file with what was done to it, and returns what it
-// is.
-func checkKilled(t *testing.T, dir string, old []byte, ops []killed) []byte {
-	want := old
-	fetched := make([]bool, killSize/killBlock+1)
-	var last []byte
-	for _, k := range ops {
-		last = want
-		want = apply(want, k)
-		for i := k.off / killBlock; k.op >= 6 && k.done && i <= (k.off+k.n-1)/killBlock && i < int64(len(fetched)); i++ {
-			fetched[i] = true
-		}
+// wantEither opens what a kill left, and wants each byte to be that before a change or that
+// after it.
+func wantEither(t *testing.T, when, dir string, source, old, changed []byte) {
+	t.Helper()
+	f, err := openStore(t, dir, small()).Open(7)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("%s: what was done is gone", when)
 	}
-	if len(ops) > 0 && ops[len(ops)-1].done {
-		last = want
-	}
-	s := openStore(t, dir, killOptions())
-	defer s.Close()
-	f, err := s.Open(7)
-	assert.OK(t, err)
+	assert.OK(t, err, when)
 	defer f.Release()
-	for i, ok := range fetched {
-		if ok && !f.Present(int64(i)*killBlock, killBlock) {
-			t.Errorf("block %d was fetched and is gone", i)
-		}
-	}
-	b := &backend{data: pattern(killSize, 1)}
-	f.SetSource(b.source)
+	f.SetSource((&backend{data: source}).source)
 	got := make([]byte, f.Size())
-	assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), got, 0)))
+	if len(got) < len(old) || len(got) > len(changed) {
+		t.Fatalf("%s: %d bytes, want %d to %d", when, len(got), len(old), len(changed))
+	}
+	_, err = f.ReadAt(t.Context(), got, 0)
+	assert.OK(t, err, when)
 	for i, c := range got {
-		if i < len(want) && c == want[i] || i < len(last) && c == last[i] || i >= len(last) && c == 0 {
-			continue
+		if c != changed[i] && (i >= len(old) && c != 0 || i < len(old) && c != old[i]) {
+			t.Fatalf("%s: byte %d is %#x, neither %#x nor what was before", when, i, c, changed[i])
 		}
-		t.Fatalf("byte %d of %d is %#x; after %d operations, the last %+v", i, len(got), c, len(ops), ops[len(ops)-1])
 	}
-	if len(got) < min(len(want), len(last)) || len(got) > max(len(want), len(last)) {
-		t.Fatalf("size %d, want %d or %d", len(got), len(want), len(last))
-	}
-	return got
-}
-
-func apply(p []byte, k killed) []byte {
-	next := append([]byte(nil), p...)
-	switch k.op {
-	case 0, 1, 2:
-		if more := k.off + k.n - int64(len(next)); more > 0 {
-			next = append(next, make([]byte, more)...)
-		}
-		copy(next[k.off:], pattern(int(k.n), byte(k.seed)))
-	case 3:
-		next = append(next, make([]byte, max(0, k.off-int64(len(next))))...)[:k.off]
-	}
-	return next
 }

@@ -86,31 +86,6 @@ func TestReplacedContentLivesOn(t *testing.T) {
 	}
 }
 
-func TestConcurrentOpens(t *testing.T) {
-	s := openStore(t, t.TempDir(), small())
-	f, err := s.Create(7, "")
-	assert.OK(t, err)
-	write(t, f, []byte("hello"), 0)
-	f.Release()
-	for range 200 {
-		var wg sync.WaitGroup
-		var files [4]*File
-		for i := range files {
-			wg.Go(func() {
-				f, err := s.Open(7)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				files[i] = f
-				assert.Is(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 5), 0)), nil)
-				f.Release()
-			})
-		}
-		wg.Wait()
-	}
-}
-
 // TestOpenDuringReplace lets inodes be opened while their content is replaced:
 // whoever opens gets one or the other, and one File serves all.
 func TestOpenDuringReplace(t *testing.T) {
