@@ -76,30 +76,27 @@ func TestReadOnlyPart(t *testing.T) {
 		}},
 	}
 	for _, m := range append(mutations("d", "f"), more...) {
-		t.Run(m.name, func(t *testing.T) {
-			v := newFake("d/f", "d/other")
-			w := newWorld(t, Part{Name: "@a/b", Volume: v, ReadOnly: "storage.read_only"})
-			assert.Equal(t, m.do(w), fuse.EROFS)
-			if len(v.changed) > 0 {
-				t.Errorf("reached the volume: %q", v.changed)
-			}
-			assert.Equal(t, w.stats.snapshot(w.tree.parts).Refused["@a/b"], 1, "times counted")
-		})
+		w := refuses(t, m, Part{Name: "@a/b", ReadOnly: "storage.read_only"})
+		assert.Equal(t, w.stats.snapshot(w.tree.parts).Refused["@a/b"], 1, m.name, "times counted")
 	}
 }
 
 // A program inside must not be able to change what the mount may do.
 func TestGoverningFile(t *testing.T) {
 	for _, m := range mutations("d", "f") {
-		t.Run(m.name, func(t *testing.T) {
-			v := newFake("d/f", "d/other")
-			w := newWorld(t, Part{Volume: v, Governing: []string{"d/f"}})
-			assert.Equal(t, m.do(w), fuse.EROFS)
-			if len(v.changed) > 0 {
-				t.Errorf("reached the volume: %q", v.changed)
-			}
-		})
+		refuses(t, m, Part{Governing: []string{"d/f"}})
 	}
+}
+
+// refuses wants a change of a part to be refused before it reaches the volume.
+func refuses(t *testing.T, m mutation, p Part) *world {
+	t.Helper()
+	v := newFake("d/f", "d/other")
+	p.Volume = v
+	w := newWorld(t, p)
+	assert.Equal(t, m.do(w), fuse.EROFS, m.name)
+	assert.Slice(t, v.changed, nil, m.name, "reached the volume")
+	return w
 }
 
 func TestGoverningFileByOtherWays(t *testing.T) {

@@ -380,18 +380,6 @@ func TestWatchLeavesAtime(t *testing.T) {
 	}
 }
 
-// Closing while a large tree is walked ends soon and leaves nothing.
-func TestWatchCloses(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 300 {
-		ok(t, os.MkdirAll(filepath.Join(dir, fmt.Sprint(i%10), fmt.Sprint(i)), 0o755))
-	}
-	v, err := Open(t.Context(), dir, Options{Watch: true})
-	ok(t, err)
-	ok(t, v.Close())
-	waitFor(t, "descriptors to go", func() bool { return v.fds.open.Load() == 0 })
-}
-
 func TestTTL(t *testing.T) {
 	for _, watch := range []bool{true, false} {
 		v, dir := serve(t, Options{Watch: watch, NoPassthrough: os.Geteuid() != 0})
@@ -495,15 +483,6 @@ func TestWatchAbandons(t *testing.T) {
 		t.Errorf("served from outside: %+v", e)
 	}
 	assert.Equal(t, attr(t, v, removed.Ino).Nlink, 0, "removed directory has ... links")
-}
-
-// File systems that other machines change are not watched, and not believed.
-func TestWatchRemote(t *testing.T) {
-	v, _ := serve(t, Options{Watch: true, tune: tuning{remote: "NFS"}})
-	if got := v.Status(); got.Watch != "off" || got.WatchWhy == "" {
-		t.Errorf("%+v", got)
-	}
-	assert.Equal(t, lookupNone(t, v, wsfs.RootIno, "x").TTL, shortTTL, "TTL")
 }
 
 // A report that overtakes the request it is about waits for it.

@@ -28,6 +28,7 @@ func TestReadsFetchWhatTheyNeed(t *testing.T) {
 		{"around what is here", []read{{256, 64}, {70, 400}}, [][2]int64{{256, 64}, {64, 192}, {320, 192}}},
 		{"the last block ends with the file", []read{{1285, 100}}, [][2]int64{{1280, 10}}},
 		{"beyond the end", []read{{2000, 10}}, nil},
+		{"here and there", []read{{640, 9}, {128, 9}, {960, 9}, {384, 9}}, [][2]int64{{640, 64}, {128, 64}, {960, 64}, {384, 64}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := &backend{data: data}
@@ -85,19 +86,6 @@ func TestFetchAllInBoundedCalls(t *testing.T) {
 	slices.SortFunc(b.calls, func(x, y [2]int64) int { return int(x[0] - y[0]) })
 	assert.Slice(t, b.calls, [][2]int64{{0, 8 << 20}, {8 << 20, 8 << 20}, {16 << 20, 4<<20 + 5}}, "calls")
 	wantBytes(t, f, data)
-}
-
-func TestRandomReadsFetchOneBlockEach(t *testing.T) {
-	b := &backend{data: pattern(64*100, 1)}
-	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
-	defer f.Release()
-	for _, block := range []int64{50, 10, 80, 30} {
-		_, err := f.ReadAt(t.Context(), make([]byte, 10), block*64)
-		assert.OK(t, err)
-	}
-	if want := [][2]int64{{3200, 64}, {640, 64}, {5120, 64}, {1920, 64}}; fmt.Sprint(b.calls) != fmt.Sprint(want) {
-		t.Errorf("calls %v, want %v", b.calls, want)
-	}
 }
 
 func TestManyAskersOneFetch(t *testing.T) {

@@ -424,35 +424,25 @@ func TestZerosAreNotStored(t *testing.T) {
 	}
 }
 
+// A truncation fetches nothing, and lasts: what it took does not come back.
 func TestTruncateFetchesNothing(t *testing.T) {
-	s := openStore(t, t.TempDir(), small())
+	dir := t.TempDir()
+	s := openStore(t, dir, small())
 	b := &backend{data: pattern(640, 1)}
 	f := sparse(t, s, 7, b, "")
-	defer f.Release()
 	assert.OK(t, f.Truncate(t.Context(), 100))
 	assert.OK(t, f.Truncate(t.Context(), 700))
 	one := sparse(t, s, 8, &backend{data: pattern(60, 1), do: b.do}, "")
 	defer one.Release()
 	assert.OK(t, one.Truncate(t.Context(), 0))
 	assert.Equal(t, b.count(), 0, "calls", b.calls)
-	wantBytes(t, f, append(slices.Clone(b.data[:100]), make([]byte, 600)...))
-	if len(b.calls) != 1 || b.calls[0] != [2]int64{0, 100} {
-		t.Errorf("calls %v, want one for what is left", b.calls)
-	}
-}
-
-func TestTruncationLasts(t *testing.T) {
-	dir := t.TempDir()
-	b := &backend{data: pattern(640, 1)}
-	f := sparse(t, openStore(t, dir, small()), 7, b, "")
-	assert.OK(t, f.Truncate(t.Context(), 100))
-	assert.OK(t, f.Truncate(t.Context(), 700))
 	f.Release()
 	f, err := openStore(t, dir, small()).Open(7) // by another process
 	assert.OK(t, err)
 	defer f.Release()
 	f.SetSource(b.source)
 	wantBytes(t, f, append(slices.Clone(b.data[:100]), make([]byte, 600)...))
+	assert.Slice(t, b.calls, [][2]int64{{0, 100}}, "calls, of which one is for what is left")
 }
 
 func TestWritesFetchOnlyTheEdges(t *testing.T) {
