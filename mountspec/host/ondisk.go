@@ -27,9 +27,82 @@ func (p diskPlace) overlaps(q diskPlace) bool {
 	return p.disk == q.disk && grant.Overlaps(p.path, q.path)
 }
 
+// A disks is what was looked up of the directories and mounts of this machine for one
+// comparison: many workspaces lie below the same directories, and on the same mount.
+type disks struct {
+	ids    map[string]fileID
+	places map[string]knownPlace
+	mounts map[uint64]*mountinfo.Info
+}
+
+// A fileID is what a name leads to; zero: nothing that can be looked at.
+type fileID struct{ dev, ino uint64 }
+
+type knownPlace struct {
+	diskPlace
+	known bool
+}
+
+func newDisks() *disks { return &disks{ids: map[string]fileID{}, places: map[string]knownPlace{}} }
+
+// sharesBytes is Location.Overlaps for places of this machine too that have two
+// paths, because one of them, or a directory above or in it, is mounted a second
+// time (a bind mount).
+func (d *disks) sharesBytes(a, b Location) bool {
+	if a.Overlaps(b) {
+		return true
+	}
+	if a.Service != ServiceDir || b.Service != ServiceDir {
+		return false
+	}
+	if d.liesIn(a.Prefix, b.Prefix) || d.liesIn(b.Prefix, a.Prefix) {
+		return true
+	}
+	p, q := d.place(a.Prefix), d.place(b.Prefix)
+	return p.known && q.known && p.overlaps(q.diskPlace)
+}
+
+// liesIn says whether dir is path or one of the directories above it, by what
+// they are and not by name.
+func (d *disks) liesIn(path, dir string) bool {
+	top := d.id(dir)
+	if top == (fileID{}) {
+		return false
+	}
+	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
+		if d.id(p) == top {
+			return true
+		}
+		if p == filepath.Dir(p) {
+			return false
+		}
+	}
+}
+
+func (d *disks) id(path string) fileID {
+	id, known := d.ids[path]
+	if !known {
+		var st unix.Stat_t
+		if unix.Stat(path, &st) == nil {
+			id = fileID{st.Dev, st.Ino}
+		}
+		d.ids[path] = id
+	}
+	return id
+}
+
+func (d *disks) place(dir string) knownPlace {
+	p, asked := d.places[dir]
+	if !asked {
+		p.diskPlace, p.known = d.onDisk(dir)
+		d.places[dir] = p
+	}
+	return p
+}
+
 // onDisk finds the place of a directory, which need not be there yet. It is not
 // known where this process does not see its mounts (/proc).
-func onDisk(dir string) (diskPlace, bool) {
+func (d *disks) onDisk(dir string) (diskPlace, bool) {
 	fd, missing := openNearest(dir)
 	if fd < 0 {
 		return diskPlace{}, false
@@ -43,8 +116,8 @@ func onDisk(dir string) (diskPlace, bool) {
 	if err != nil {
 		return diskPlace{}, false
 	}
-	m, ok := mountOf(st.Mnt_id)
-	if !ok || !grant.Overlaps(m.Mountpoint, real) {
+	m := d.mountOf(st.Mnt_id)
+	if m == nil || !grant.Overlaps(m.Mountpoint, real) {
 		return diskPlace{}, false
 	}
 	disk := fmt.Sprintf("%d:%d", m.Major, m.Minor)
@@ -66,18 +139,24 @@ func openNearest(dir string) (fd int, missing string) {
 	}
 }
 
-// mountOf is the mount of this thread that has a number.
-func mountOf(id uint64) (m *mountinfo.Info, ok bool) {
+// mountOf is the mount of this thread that has a number; nil: there is none. One that
+// is not in the table came after it was read.
+func (d *disks) mountOf(id uint64) *mountinfo.Info {
+	if m := d.mounts[id]; m != nil {
+		return m
+	}
+	d.mounts = map[uint64]*mountinfo.Info{}
 	f, err := os.Open("/proc/thread-self/mountinfo")
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	defer f.Close()
-	found, err := mountinfo.GetMountsFromReader(f, func(m *mountinfo.Info) (skip, stop bool) {
-		return uint64(m.ID) != id, uint64(m.ID) == id
-	})
-	if err != nil || len(found) == 0 {
-		return nil, false
+	all, err := mountinfo.GetMountsFromReader(f, nil)
+	if err != nil {
+		return nil
 	}
-	return found[0], true
+	for _, m := range all {
+		d.mounts[uint64(m.ID)] = m
+	}
+	return d.mounts[id]
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,7 +22,7 @@ func (s *session) checkOverlap(l *loaded) error { return s.eachOther(l, s.overla
 func (s *session) overlapNotes(l *loaded) (notes []string, err error) {
 	err = s.eachOther(l, func(l *loaded, addr string, other Location) error {
 		a, err := mountspec.ParseAddress(addr)
-		if err != nil || addr == l.ws.ID.String() || !sharesBytes(l.loc, other) || s.r.cfg.mayOverlap(l.ws.ID, a) {
+		if err != nil || addr == l.ws.ID.String() || !s.disks.sharesBytes(l.loc, other) || s.r.cfg.mayOverlap(l.ws.ID, a) {
 			return err
 		}
 		notes = append(notes, fmt.Sprintf("its storage %s overlaps %s of %s, so that neither of the two can be mounted: give one of them another place, take one out (wsmount registry remove), or grant it: %s",
@@ -35,6 +34,7 @@ func (s *session) overlapNotes(l *loaded) (notes []string, err error) {
 
 // eachOther calls f with where each other workspace of this host keeps its bytes.
 func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Location) error) error {
+	s.disks = newDisks()
 	for _, addr := range slices.Sorted(maps.Keys(s.reg.Workspaces)) {
 		if err := f(l, addr, s.reg.Workspaces[addr].Location); err != nil {
 			return err
@@ -94,7 +94,7 @@ func (s *session) locationOf(addr string) (Location, error) {
 }
 
 func (s *session) overlap(l *loaded, addr string, other Location) error {
-	if addr == l.ws.ID.String() || !sharesBytes(l.loc, other) {
+	if addr == l.ws.ID.String() || !s.disks.sharesBytes(l.loc, other) {
 		return nil
 	}
 	a, err := mountspec.ParseAddress(addr)
@@ -107,41 +107,6 @@ func (s *session) overlap(l *loaded, addr string, other Location) error {
 	}
 	return s.r.deny(l, "", l.storage.ConfigPos, fmt.Sprintf("give one of them another place, or grant it: %s", allowOverlap(l.ws.ID, a)),
 		"its storage %s overlaps %s of %s", l.loc, other, addr)
-}
-
-// sharesBytes is Location.Overlaps for places of this machine too that have two
-// paths, because one of them, or a directory above or in it, is mounted a second
-// time (a bind mount).
-func sharesBytes(a, b Location) bool {
-	if a.Overlaps(b) {
-		return true
-	}
-	if a.Service != ServiceDir || b.Service != ServiceDir {
-		return false
-	}
-	if liesIn(a.Prefix, b.Prefix) || liesIn(b.Prefix, a.Prefix) {
-		return true
-	}
-	p, known := onDisk(a.Prefix)
-	q, too := onDisk(b.Prefix)
-	return known && too && p.overlaps(q)
-}
-
-// liesIn says whether dir is path or one of the directories above it, by what
-// they are and not by name.
-func liesIn(path, dir string) bool {
-	top, err := os.Stat(dir)
-	if err != nil {
-		return false
-	}
-	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
-		if fi, err := os.Stat(p); err == nil && os.SameFile(fi, top) {
-			return true
-		}
-		if p == filepath.Dir(p) {
-			return false
-		}
-	}
 }
 
 // allowOverlap is the line of the configuration that grants two workspaces
@@ -165,10 +130,11 @@ func (s *session) checkTree(root *Resolved) error {
 		r    *Resolved
 	}
 	var seen []at
+	disks := newDisks()
 	var walk func(path string, r *Resolved) error
 	walk = func(path string, r *Resolved) error {
 		for _, x := range seen {
-			if sharesBytes(x.r.Location, r.Location) && !s.r.cfg.mayOverlap(x.r.Address, r.Address) {
+			if disks.sharesBytes(x.r.Location, r.Location) && !s.r.cfg.mayOverlap(x.r.Address, r.Address) {
 				return &Error{Class: Denied, What: "two volumes of the mount keep their bytes in one place: " + x.r.Location.String() + " and " + r.Location.String(),
 					Hint: "remove one of the mounts, or grant it: " + allowOverlap(x.r.Address, r.Address), Chain: []string{x.r.Address.String() + " at " + orDefault(x.path, "/"), r.Address.String() + " at " + path}}
 			}

@@ -22,6 +22,7 @@ type session struct {
 	chain  []string               // workspaces on the way here, as they were named
 	places []string               // and their manifests
 	others map[string]whereabouts // where workspaces of the configuration lie, found once
+	disks  *disks                 // for the comparison that runs
 }
 
 // whereabouts is the location of a workspace, or why it is not known.
