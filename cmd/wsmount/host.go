@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/urfave/cli/v2"
@@ -44,7 +45,11 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 			return nil, err
 		}
 	}
-	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Home: os.Getenv("HOME"), Lookup: remembered(os.LookupEnv),
+	places := ""
+	if root, err := stateRoot(c); err == nil { // else every manifest is read
+		places = filepath.Join(state.Shared(root), "places")
+	}
+	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Places: places, Home: os.Getenv("HOME"), Lookup: remembered(os.LookupEnv),
 		Providers: daemon.Mountable, Person: persons(c), Audit: h.audit, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		h.close()

@@ -13,6 +13,7 @@ type Config struct {
 	// Places are the files that were, or would have been, read instead by this or
 	// another call of LoadConfig.
 	Places []string
+	digest string // of the text of Path; empty: there is none
 
 	Workspaces     map[string]WorkspaceEntry // by address
 	Storages       map[string]StorageEntry   // STORAGE.md files by registry slug

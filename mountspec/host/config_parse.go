@@ -29,7 +29,7 @@ func ParseConfig(data []byte, o ParseOptions) (*Config, mountspec.Findings) {
 		o.Lookup = func(string) (string, bool) { return "", false }
 	}
 	c := &Config{Path: o.Name, Dir: filepath.Dir(o.Name), Workspaces: map[string]WorkspaceEntry{}, Storages: map[string]StorageEntry{},
-		Manifests: map[string]string{}, Identities: map[string]Identity{}, Roles: map[string][]string{}}
+		Manifests: map[string]string{}, Identities: map[string]Identity{}, Roles: map[string][]string{}, digest: digest(data)}
 	p := configReader{c: c, o: o}
 	r := &reader{name: o.Name}
 	if v, ok := r.document(data); ok {

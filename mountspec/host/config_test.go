@@ -61,7 +61,7 @@ func TestParseConfig(t *testing.T) {
 		}
 	}
 	want := &Config{
-		Path: "/etc/wsmount/config.yaml", Dir: "/etc/wsmount",
+		Path: "/etc/wsmount/config.yaml", Dir: "/etc/wsmount", digest: digest([]byte(fullConfig)),
 		Workspaces: map[string]WorkspaceEntry{"@acme/marketing-ops": {Path: "/home/u/ws/marketing-ops", OwnerID: "01234"}, "@acme/short": {Path: "/etc/wsmount/rel/dir"}},
 		Storages: map[string]StorageEntry{"@acme/shared-s3-policy": {Path: "/home/u/storage/shared.STORAGE.md"},
 			"@acme/one-place": {Path: "/home/u/storage/one.STORAGE.md", Shared: true}},

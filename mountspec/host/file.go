@@ -15,8 +15,10 @@ import (
 // A file is a governing file as it was read once. Nothing reads it twice,
 // so that what was checked is what counts.
 type file struct {
-	path string // real and absolute
-	data []byte
+	path  string // real and absolute
+	asked string // the path by which it was reached
+	stamp stamp  // of before it was read; zero: it was not
+	data  []byte
 }
 
 func (f *file) source() mountspec.Source { return mountspec.Source{Name: f.path, Data: f.data} }
@@ -62,6 +64,7 @@ func readManifest(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked := path
 	path = filepath.Join(dir, filepath.Base(path))
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == unix.ELOOP {
@@ -70,16 +73,20 @@ func readManifest(path string) (*file, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return readOpen(os.NewFile(uintptr(fd), path))
+	f, err := readOpen(os.NewFile(uintptr(fd), path))
+	if err == nil {
+		f.asked = asked
+	}
+	return f, err
 }
 
 func readOpen(f *os.File) (*file, error) {
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return nil, &fs.PathError{Op: "fstat", Path: f.Name(), Err: err}
 	}
-	if !st.Mode().IsRegular() {
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, fmt.Errorf("%s is not a regular file", f.Name())
 	}
 	src, err := mountspec.ReadSource(f.Name(), f)
@@ -90,7 +97,7 @@ func readOpen(f *os.File) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{path: real, data: src.Data}, nil
+	return &file{path: real, asked: f.Name(), stamp: stampOf(&st), data: src.Data}, nil
 }
 
 // readTrusted reads a file that the host configuration names, or one that
@@ -100,7 +107,7 @@ func readTrusted(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{path: f.Path, data: f.Data}, nil
+	return &file{path: f.Path, asked: path, stamp: stampOf(&f.Stat), data: f.Data}, nil
 }
 
 // makeConfigDir makes the directory of the configuration, private.

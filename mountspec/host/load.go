@@ -27,6 +27,7 @@ type loaded struct {
 	layers    []policy.Layer
 	identity  []mountspec.IdentityEntry
 	local     *Local
+	dir       string // local.Path as the manifest names it, absolute
 	loc       Location
 	warnings  mountspec.Findings
 	reserved  []string
@@ -136,10 +137,14 @@ func (l *loaded) read(root, rel string) (*file, error) {
 		return f, nil
 	}
 	t, err := readTrusted(f.path)
-	if err == nil && t.path != f.path {
+	if err != nil {
+		return nil, err
+	}
+	if t.path != f.path {
 		return nil, fmt.Errorf("%s is now a symbolic link", f.path)
 	}
-	return t, err
+	t.asked = f.asked
+	return t, nil
 }
 
 // withoutManifest takes the recorded manifest when there was one, else the

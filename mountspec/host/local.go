@@ -36,7 +36,7 @@ func (s *session) locate(l *loaded) error {
 		l.local = &Local{Default: true}
 		s.defaulted("root", path)
 	}
-	if path != "" {
+	if l.dir = path; path != "" {
 		if err := l.openLocal(path); err != nil {
 			return err
 		}

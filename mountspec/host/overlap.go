@@ -35,6 +35,8 @@ func (s *session) overlapNotes(l *loaded) (notes []string, err error) {
 // eachOther calls f with where each other workspace of this host keeps its bytes.
 func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Location) error) error {
 	s.disks = newDisks()
+	kept := s.r.keptPlaces(s.reg)
+	defer kept.save()
 	for _, addr := range slices.Sorted(maps.Keys(s.reg.Workspaces)) {
 		if err := f(l, addr, s.reg.Workspaces[addr].Location); err != nil {
 			return err
@@ -49,9 +51,13 @@ func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Loca
 		}
 		other, known := s.others[addr]
 		if !known {
-			other.loc, other.err = s.locationOf(addr)
-			s.others[addr] = other
+			other.loc, other.kept = kept.find(addr)
+			known = other.kept
 		}
+		if !known || other.kept && s.disks.sharesBytes(l.loc, other.loc) { // nothing is refused for what was kept
+			other = s.read(addr, kept)
+		}
+		s.others[addr] = other
 		if other.err != nil {
 			s.unknownPlace(l, addr, s.r.cfg.Path, other.err)
 			// Most keep their bytes beside their manifest.
@@ -75,22 +81,27 @@ func (s *session) unknownPlace(l *loaded, addr, file string, err error) {
 		Hint: "correct its manifest, or remove it"})
 }
 
-// locationOf reads where a workspace of the configuration keeps its bytes.
-func (s *session) locationOf(addr string) (Location, error) {
+// read finds where a workspace of the configuration keeps its bytes, by its manifests.
+func (s *session) read(addr string, kept *keptPlaces) whereabouts {
+	l, err := s.loadOther(addr)
+	if err != nil {
+		return whereabouts{err: err}
+	}
+	kept.keep(addr, l)
+	return whereabouts{loc: l.loc}
+}
+
+func (s *session) loadOther(addr string) (*loaded, error) {
 	a, err := mountspec.ParseAddress(addr)
 	if err != nil {
-		return Location{}, err
+		return nil, err
 	}
 	q := s.quiet()
 	c, _, err := q.finder.registered(a)
 	if err != nil {
-		return Location{}, err
+		return nil, err
 	}
-	l, err := q.load(c)
-	if err != nil {
-		return Location{}, err
-	}
-	return l.loc, nil
+	return q.load(c)
 }
 
 func (s *session) overlap(l *loaded, addr string, other Location) error {

@@ -15,7 +15,7 @@ import (
 // things to himself. All paths are absolute, and their directories without links.
 type Own struct {
 	// Files are not to be changed, and where there is none, not to be made: the
-	// configuration, the registry with its lock, every manifest that the
+	// configuration, the registry with its lock, Options.Places, every manifest that the
 	// configuration names, which no digest pins, what secrets come from, and each
 	// symbolic link on the way to one of them.
 	Files []string
@@ -39,6 +39,9 @@ func (r *Resolver) Own() Own {
 	}
 	if r.o.Registry != "" {
 		out.Files = append(out.Files, stations(r.o.Registry+".lock")...)
+	}
+	if r.o.Places != "" {
+		out.Files = append(out.Files, stations(r.o.Places)...)
 	}
 	if r.cfg.Dir != "" {
 		out.addDir(r.cfg.Dir)

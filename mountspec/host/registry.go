@@ -50,6 +50,7 @@ type registryFile struct {
 	// address. They are kept as they are, grant nothing, and stand in nobody's
 	// way but that of their own address.
 	Damaged map[string]json.RawMessage
+	digest  string // of the text; empty: there is no file
 }
 
 // A store reads and writes the registry file.
@@ -89,7 +90,7 @@ func decodeRegistry(data []byte) (*registryFile, error) {
 	if f.Schema != registrySchema {
 		return nil, errors.New("its schema is not " + registrySchema + ": a newer wsmount wrote it")
 	}
-	out := &registryFile{f.Schema, map[string]*Registration{}, map[string]json.RawMessage{}}
+	out := &registryFile{Schema: f.Schema, Workspaces: map[string]*Registration{}, Damaged: map[string]json.RawMessage{}, digest: digest(data)}
 	for addr, text := range f.Workspaces {
 		var e *Registration
 		_, err := mountspec.ParseAddress(addr)

@@ -29,7 +29,7 @@ type ResolveOptions struct {
 	// Strict turns warnings about manifests into errors.
 	Strict bool
 	// Create makes the directory of a dev-local workspace that is missing.
-	// Without it nothing at all is changed.
+	// Without it nothing is changed but Options.Places.
 	Create bool
 	// Dir is what a relative target is relative to. Empty: the target must
 	// be absolute.

@@ -19,6 +19,9 @@ type Options struct {
 	// Registry is the file that `registry add` keeps. Empty: registry.json
 	// in Config.Dir.
 	Registry string
+	// Places is the file that keeps where other workspaces lie, so that their
+	// unchanged manifests need not be read again. Empty: they are.
+	Places string
 	// Home is where .agentproto/workspaces.json lies. Empty: not looked at.
 	Home string
 	// Temp is the directory for dev-local workspaces without a root. Empty:

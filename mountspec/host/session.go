@@ -27,8 +27,9 @@ type session struct {
 
 // whereabouts is the location of a workspace, or why it is not known.
 type whereabouts struct {
-	loc Location
-	err error
+	loc  Location
+	kept bool // its manifests were not read
+	err  error
 }
 
 func (r *Resolver) session(ctx context.Context, reg *registryFile, o ResolveOptions) *session {

@@ -26,6 +26,7 @@ type world struct {
 	home   string
 	env    map[string]string
 	config string // text of the configuration
+	places string // Options.Places
 	audit  *audit.Log
 	now    time.Time
 }
@@ -114,7 +115,7 @@ func (w *world) tryResolver() (*Resolver, error) {
 	w.t.Helper()
 	c, findings := ParseConfig([]byte(w.config), ParseOptions{Name: w.home + "/.config/wsmount/config.yaml", Home: w.home, Lookup: w.lookup})
 	assert.OK(w.t, findings.Err())
-	return NewResolver(Options{Config: c, Home: w.home, Temp: w.mkdir("tmp"), Lookup: w.lookup, Audit: w.audit, Now: func() time.Time { return w.now }})
+	return NewResolver(Options{Config: c, Places: w.places, Home: w.home, Temp: w.mkdir("tmp"), Lookup: w.lookup, Audit: w.audit, Now: func() time.Time { return w.now }})
 }
 
 func (w *world) add(rel string) {

@@ -31,6 +31,9 @@ type Options struct {
 	// UID is the user that may own files besides root. Zero: the effective
 	// user of this process (which is also right for root).
 	UID int
+	// NoSync lets WriteAtomic leave to the kernel when the disk has the file: a power
+	// loss may damage it. It is for what can be made again.
+	NoSync bool
 }
 
 // A File is what Read found.
@@ -38,6 +41,7 @@ type File struct {
 	// Path is where the bytes really lie: absolute, without symbolic links.
 	Path string
 	Data []byte
+	Stat unix.Stat_t // of before it was read
 }
 
 // ErrUntrusted matches refusals for reasons of owner or mode. A file that
@@ -68,19 +72,19 @@ func Read(path string, o Options) (*File, error) {
 	}
 	f := os.NewFile(uintptr(fd), real)
 	defer f.Close()
-	data, err := readChecked(f, o)
+	out := &File{Path: real}
+	out.Data, err = readChecked(f, &out.Stat, o)
 	if err != nil {
 		return nil, err
 	}
-	return &File{Path: real, Data: data}, nil
+	return out, nil
 }
 
-func readChecked(f *os.File, o Options) ([]byte, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+func readChecked(f *os.File, st *unix.Stat_t, o Options) ([]byte, error) {
+	if err := unix.Fstat(int(f.Fd()), st); err != nil {
 		return nil, &fs.PathError{Op: "fstat", Path: f.Name(), Err: err}
 	}
-	if err := checkFile(f.Name(), &st, o); err != nil {
+	if err := checkFile(f.Name(), st, o); err != nil {
 		return nil, err
 	}
 	max := o.MaxBytes

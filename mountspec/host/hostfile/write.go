@@ -22,7 +22,7 @@ func WriteAtomic(path string, data []byte, o Options) error {
 	if err != nil {
 		return err
 	}
-	err = writeSync(f, data)
+	err = writeTo(f, data, o)
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(dir, filepath.Base(path)))
 	}
@@ -30,12 +30,15 @@ func WriteAtomic(path string, data []byte, o Options) error {
 		os.Remove(f.Name())
 		return err
 	}
+	if o.NoSync {
+		return nil
+	}
 	return syncDir(dir)
 }
 
-func writeSync(f *os.File, data []byte) error {
+func writeTo(f *os.File, data []byte, o Options) error {
 	_, err := f.Write(data)
-	if err == nil {
+	if err == nil && !o.NoSync {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())

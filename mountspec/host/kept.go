@@ -1,0 +1,157 @@
+package host
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/gob"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+)
+
+// A keptPlaces is where the workspaces of the configuration keep their bytes, as their
+// manifests said when they were last read. It spares a mount reading every manifest of
+// the host to compare its own place with those of the others, and is used for nothing
+// else: what is mounted is read anew, and so is what a mount would be refused for.
+//
+// The file belongs to the user, or root, and lies in the state directory, which no mount
+// shows. Whoever can write it can write the configuration. One that is damaged, that
+// others could have written, or that another configuration or program made is passed over.
+type keptPlaces struct {
+	path    string
+	world   string // digest of all besides the manifests that decides about a place
+	began   time.Time
+	places  map[string]keptPlace // by address
+	changed bool
+}
+
+// A keptPlace is that of one workspace, as long as all files that lead to it are unchanged.
+type keptPlace struct {
+	Files    []keptFile
+	Location Location
+	Dir      string // local directory as the manifest names it; what it leads to is looked up anew
+}
+
+type keptFile struct {
+	Asked, Real string // its path with links, and without
+	Stamp       stamp
+}
+
+// A stamp changes with the contents of a file, its owner and its mode: ctime cannot be set.
+type stamp struct {
+	Dev, Ino           uint64
+	Size, MTime, CTime int64 // times in ns
+}
+
+func stampOf(st *unix.Stat_t) stamp {
+	return stamp{st.Dev, st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
+}
+
+func (s stamp) isOf(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil && stampOf(&st) == s
+}
+
+const (
+	keptFormat = "wsmount/places/v1\n"
+	maxKept    = 64 << 20
+	// A file that changed this shortly before it was read may change again without
+	// another ctime, which goes by the ticks of the kernel's clock.
+	tooFresh = 2 * time.Second
+)
+
+// keptPlaces reads what was kept. Without a file, or with one that is not ours, nothing is
+// known; where none can be, path is empty.
+func (r *Resolver) keptPlaces(reg *registryFile) *keptPlaces {
+	k := &keptPlaces{path: r.o.Places, began: r.o.Now(), places: map[string]keptPlace{}}
+	var program unix.Stat_t
+	if len(r.cfg.Workspaces) < 2 || r.cfg.digest == "" || unix.Stat("/proc/self/exe", &program) != nil {
+		k.path = ""
+	}
+	if k.path == "" {
+		return k
+	}
+	k.world = digest(fmt.Appendf(nil, "%q %q %q %q %d %v", r.cfg.digest, reg.digest, r.o.Home, r.o.Temp, os.Geteuid(), stampOf(&program)))
+	f, err := hostfile.Read(k.path, hostfile.Options{MaxBytes: maxKept})
+	if err != nil {
+		return k
+	}
+	if places, ok := decodeKept(f.Data, k.world); ok {
+		k.places = places
+	}
+	return k
+}
+
+func decodeKept(data []byte, world string) (places map[string]keptPlace, ok bool) {
+	head := keptHead(world)
+	text, ours := bytes.CutPrefix(data, []byte(head))
+	if !ours || len(text) < sha256.Size {
+		return nil, false
+	}
+	sum := sha256.Sum256(text[sha256.Size:])
+	if !bytes.Equal(sum[:], text[:sha256.Size]) {
+		return nil, false
+	}
+	err := gob.NewDecoder(bytes.NewReader(text[sha256.Size:])).Decode(&places)
+	return places, err == nil
+}
+
+func keptHead(world string) string { return keptFormat + world + "\n" }
+
+// find returns the place of a workspace whose files are unchanged.
+func (k *keptPlaces) find(addr string) (Location, bool) {
+	p, ok := k.places[addr]
+	if !ok {
+		return Location{}, false
+	}
+	for _, f := range p.Files {
+		if !f.Stamp.isOf(f.Asked) || f.Real != f.Asked && !f.Stamp.isOf(f.Real) {
+			return Location{}, false
+		}
+	}
+	if p.Dir == "" {
+		return p.Location, true
+	}
+	var l loaded
+	if l.openLocal(p.Dir) != nil {
+		return Location{}, false
+	}
+	p.Location.Prefix = l.local.Path
+	return p.Location, true
+}
+
+// keep takes note of a workspace that was read.
+func (k *keptPlaces) keep(addr string, l *loaded) {
+	if k.path == "" || len(l.files) == 0 {
+		return // a directory without a manifest is nothing to read
+	}
+	p := keptPlace{Location: l.loc, Dir: l.dir}
+	for _, f := range l.files {
+		if f.stamp == (stamp{}) || f.stamp.CTime > k.began.Add(-tooFresh).UnixNano() {
+			return
+		}
+		p.Files = append(p.Files, keptFile{f.asked, f.path, f.stamp})
+	}
+	k.places[addr] = p
+	k.changed = true
+}
+
+// save writes what was taken note of. When it cannot, all is read again the next time.
+func (k *keptPlaces) save() {
+	if !k.changed {
+		return
+	}
+	k.changed = false
+	var text bytes.Buffer
+	if gob.NewEncoder(&text).Encode(k.places) != nil || os.MkdirAll(filepath.Dir(k.path), 0o700) != nil {
+		return
+	}
+	sum := sha256.Sum256(text.Bytes())
+	data := append([]byte(keptHead(k.world)), sum[:]...)
+	_ = hostfile.WriteAtomic(k.path, append(data, text.Bytes()...), hostfile.Options{NoSync: true})
+}
