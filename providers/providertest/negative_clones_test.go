@@ -3,11 +3,9 @@ package providertest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync/atomic"
-	"testing"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -137,15 +135,6 @@ var cloneMistakes = []cloneMistake{
 	{"the past is this very provider", func(b *brokenClone, r *memory.Repository) {
 		b.at = func(ctx context.Context, id providers.Revision) (providers.Provider, error) { return r, nil }
 	}, []string{"past/at", "past/is-read-only", "past/unknown-revision"}},
-	{"every revision is known", func(b *brokenClone, r *memory.Repository) {
-		b.at = func(ctx context.Context, id providers.Revision) (providers.Provider, error) {
-			past, err := r.At(ctx, id)
-			if errors.Is(err, providers.ErrNotExist) {
-				return memory.New(memory.Options{}), nil
-			}
-			return past, err
-		}
-	}, []string{"past/unknown-revision"}},
 	{"every name is one of the head", func(b *brokenClone, r *memory.Repository) {
 		b.find = func(ctx context.Context, _ string) (providers.Found, error) {
 			head, err := r.Head(ctx)
@@ -177,15 +166,6 @@ var cloneMistakes = []cloneMistake{
 			return result, err
 		}
 	}, []string{"push/nothing", "push/branch", "push/lost-answer", "sync/adopt"}},
-	{"a push that is repeated fails", func(b *brokenClone, r *memory.Repository) {
-		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
-			result, err := r.Push(ctx, o)
-			if err == nil && !result.Pushed {
-				err = &providers.Error{Op: providers.MethodPush, Kind: providers.ErrConflict}
-			}
-			return result, err
-		}
-	}, []string{"push/nothing", "push/lost-answer"}},
 	{"pushes are forced", func(b *brokenClone, r *memory.Repository) {
 		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
 			result, err := r.Push(ctx, o)
@@ -211,15 +191,6 @@ var cloneMistakes = []cloneMistake{
 			return r.Push(ctx, o)
 		}
 	}, []string{"push/lease"}},
-	{"every push opens a pull request", func(b *brokenClone, r *memory.Repository) {
-		n := 0
-		b.push = func(ctx context.Context, o providers.PushOptions) (providers.PushResult, error) {
-			result, err := r.Push(ctx, o)
-			n++
-			result.URL = fmt.Sprint(n)
-			return result, err
-		}
-	}, []string{"push/branch"}},
 	{"fetching is adopting", func(b *brokenClone, r *memory.Repository) {
 		b.fetch = func(ctx context.Context) (providers.Revision, error) {
 			id, err := r.Fetch(ctx)
@@ -255,12 +226,6 @@ var cloneMistakes = []cloneMistake{
 			return slices.DeleteFunc(all, func(d providers.Difference) bool { return len(d.Locator.Parts()) > 1 }), err
 		}
 	}, []string{"differences/paths", "differences/kinds"}},
-	{"a file that becomes a directory is not told", func(b *brokenClone, r *memory.Repository) {
-		b.differ = func(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
-			all, err := r.Differences(ctx, from, to)
-			return slices.DeleteFunc(all, func(d providers.Difference) bool { return d.Was != nil && d.Is != nil && d.Was.Kind != d.Is.Kind }), err
-		}
-	}, []string{"differences/kinds"}},
 	{"what is not known has no differences", func(b *brokenClone, r *memory.Repository) {
 		b.differ = func(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
 			all, err := r.Differences(ctx, from, to)
@@ -312,50 +277,10 @@ func brokenClones(breaks func(b *brokenClone, r *memory.Repository)) func(T) Clo
 	}
 }
 
-// asCheck makes a check of two clones one of one, which makes them itself.
-func (check CloneCheck) asCheck(new func(T) Clones) Check {
-	return Check{Name: check.Name, Run: func(t T, _ providers.Provider) { check.run(t, new) }}
-}
-
-// TestNegativeClones: every mistake is noticed by the checks named for it.
-func TestNegativeClones(t *testing.T) {
-	some := func(T) providers.Provider { return memory.New(memory.Options{}) }
-	for _, m := range slices.Concat(cloneMistakes, branchMistakes) {
-		t.Run(m.name, func(t *testing.T) {
-			for _, name := range m.checks {
-				clones := brokenClones(m.breaks)
-				var said []string
-				if i := slices.IndexFunc(CloneChecks(), func(c CloneCheck) bool { return c.Name == name }); i >= 0 {
-					said = failures(t, CloneChecks()[i].asCheck(clones), some)
-				} else {
-					said = failures(t, checkNamed(t, name), func(t T) providers.Provider { return clones(t).A })
-				}
-				if len(said) == 0 {
-					t.Errorf("%s did not notice", name)
-				} else {
-					t.Logf("%s: %s", name, said[0])
-				}
-			}
-		})
+// clonesAsOne are the checks of two clones as such of one, which make the clones themselves.
+func clonesAsOne(new func(T) Clones) (all []Check) {
+	for _, check := range CloneChecks() {
+		all = append(all, Check{Name: check.Name, Run: func(t T, _ providers.Provider) { check.run(t, new) }})
 	}
-}
-
-// TestPositiveClones: nothing is said of clones without mistakes.
-func TestPositiveClones(t *testing.T) {
-	clones := brokenClones(func(*brokenClone, *memory.Repository) {})
-	some := func(T) providers.Provider { return memory.New(memory.Options{}) }
-	for _, c := range CloneChecks() {
-		if said := failures(t, c.asCheck(clones), some); len(said) > 0 {
-			t.Errorf("%s: %q", c.Name, said)
-		}
-	}
-	new := func(t T) providers.Provider { return clones(t).A }
-	for _, c := range slices.Concat(allChecks()) {
-		if missing := new(nil).Capabilities().Missing(c.Needs); missing != nil {
-			continue
-		}
-		if said := failures(t, c, new); len(said) > 0 {
-			t.Errorf("%s: %q", c.Name, said)
-		}
-	}
+	return all
 }

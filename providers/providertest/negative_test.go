@@ -286,15 +286,6 @@ var mistakes = []struct {
 			return p.Stat(ctx, l)
 		}
 	}, []string{"tree/root"}},
-	{"only what was written is there", func(b *broken, p *memory.Provider) {
-		b.stat = func(ctx context.Context, l providers.Locator) (providers.Info, error) {
-			info, err := p.Stat(ctx, l)
-			if err == nil && info.Kind == providers.KindDir && !l.IsRoot() {
-				err = &providers.Error{Op: providers.MethodStat, Locator: l, Kind: providers.ErrNotExist}
-			}
-			return info, err
-		}
-	}, []string{"tree/parents"}},
 	{"parents are made first", func(b *broken, p *memory.Provider) {
 		b.write = func(ctx context.Context, l providers.Locator, body providers.Body, o providers.WriteOptions) (providers.Info, error) {
 			p.Mkdir(ctx, l.Parent(), providers.MkdirOptions{})
@@ -326,41 +317,15 @@ var mistakes = []struct {
 			return p.Write(ctx, l, body, o)
 		}
 	}, []string{"tree/no-write-over-a-directory"}},
-	{"a directory goes with its last entry, unannounced", func(b *broken, p *memory.Provider) {
-		b.remove = func(ctx context.Context, l providers.Locator, o providers.DeleteOptions) error {
-			err := p.Delete(ctx, l, o)
-			if err == nil && !l.Parent().IsRoot() {
-				p.Delete(ctx, l.Parent(), providers.DeleteOptions{If: providers.IfDir()})
-			}
-			return err
-		}
-	}, []string{"tree/made-by-write", "tree/mkdir"}},
 	{"a directory is announced to go with its last entry, and stays", func(b *broken, p *memory.Provider) {
 		b.caps = func(c providers.Capabilities) providers.Capabilities { c.ImpliedDirs = true; return c }
 	}, []string{"tree/made-by-write"}},
-	{"a plain name is refused as if it were an odd one", func(b *broken, p *memory.Provider) {
-		b.caps = func(c providers.Capabilities) providers.Capabilities { c.AnyNames = false; return c }
-		b.write = func(ctx context.Context, l providers.Locator, body providers.Body, o providers.WriteOptions) (providers.Info, error) {
-			if l.Name() == "trail." {
-				return providers.Info{}, &providers.Error{Op: providers.MethodWrite, Locator: l, Kind: providers.ErrInvalid}
-			}
-			return p.Write(ctx, l, body, o)
-		}
-	}, []string{"names/odd"}},
 	{"parts have the order in which they come", partNumbersAreIgnored, []string{"parts/content"}},
 	{"parts can be seen before they are complete", partsCanBeSeen, []string{"parts/content"}},
 	{"parts are copied of any version", partsOfAnyVersion, []string{"parts/copied"}},
 	{"parts overwrite whatever is there", partsWithoutCondition, []string{"parts/conditions"}},
 	{"uploads that nobody completes stay", leftPartsStay, []string{"parts/aborted"}},
 	{"an upload that is complete is not so again", completeOnce, []string{"parts/operation-id"}},
-	{"mkdir of a directory that is there fails", func(b *broken, p *memory.Provider) {
-		b.mkdir = func(ctx context.Context, l providers.Locator, o providers.MkdirOptions) (providers.Info, error) {
-			if _, err := p.Stat(ctx, l); err == nil {
-				return providers.Info{}, &providers.Error{Op: providers.MethodMkdir, Locator: l, Kind: providers.ErrExist}
-			}
-			return p.Mkdir(ctx, l, o)
-		}
-	}, []string{"tree/mkdir", "attr/directory"}},
 	{"mkdir removes what is in the way", func(b *broken, p *memory.Provider) {
 		b.mkdir = func(ctx context.Context, l providers.Locator, o providers.MkdirOptions) (providers.Info, error) {
 			p.Delete(ctx, l, providers.DeleteOptions{If: providers.Unconditional()})
@@ -394,13 +359,6 @@ var mistakes = []struct {
 			return p.List(ctx, l, o)
 		}
 	}, []string{"list/children", "tree/mkdir"}},
-	{"listings show other sizes", func(b *broken, p *memory.Provider) {
-		b.list = withPage(p, func(page *providers.Page) {
-			for i := range page.Entries {
-				page.Entries[i].Size++
-			}
-		})
-	}, []string{"list/agrees-with-stat"}},
 	{"nothing lists as an empty directory", func(b *broken, p *memory.Provider) {
 		b.list = func(ctx context.Context, l providers.Locator, o providers.ListOptions) (providers.Page, error) {
 			page, err := p.List(ctx, l, o)
@@ -569,16 +527,6 @@ var mistakes = []struct {
 			return p.Copy(ctx, from, to, providers.CopyOptions{If: o.Target, Version: o.Source.Version})
 		}
 	}, []string{"move/file"}},
-	{"a move of a directory takes only the directory", func(b *broken, p *memory.Provider) {
-		b.move = func(ctx context.Context, from, to providers.Locator, o providers.MoveOptions) (providers.Info, error) {
-			info, err := p.Move(ctx, from, to, o)
-			if err == nil && info.Kind == providers.KindDir {
-				p.Tamper(to, nil)
-				p.Mkdir(ctx, to, providers.MkdirOptions{})
-			}
-			return info, err
-		}
-	}, []string{"move/directory"}},
 	{"moves are unconditional", func(b *broken, p *memory.Provider) {
 		b.move = func(ctx context.Context, from, to providers.Locator, o providers.MoveOptions) (providers.Info, error) {
 			if o.Source.Kind == providers.ConditionVersion {
@@ -610,22 +558,6 @@ var mistakes = []struct {
 			return p.Commit(ctx, set)
 		}
 	}, []string{"commit/set"}},
-	{"a set is answered only for what it made", func(b *broken, p *memory.Provider) {
-		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
-			r, err := p.Commit(ctx, set)
-			r.Entries = slices.DeleteFunc(r.Entries, func(i providers.Info) bool { return i.Kind == providers.KindUnknown })
-			return r, err
-		}
-	}, []string{"commit/entries"}},
-	{"a repeated set is answered with what is there now", func(b *broken, p *memory.Provider) {
-		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
-			r, err := p.Commit(ctx, set)
-			for i := range r.Entries {
-				r.Entries[i], _ = p.Stat(ctx, r.Entries[i].Locator)
-			}
-			return r, err
-		}
-	}, []string{"commit/operation-id"}},
 	{"a set that was refused may come later", func(b *broken, p *memory.Provider) {
 		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
 			if head, err := p.Head(ctx); err == nil && set.Base != "" && set.Base != head {
@@ -642,21 +574,6 @@ var mistakes = []struct {
 			})
 		})
 	}, []string{"set/rename-file", "set/rename-directory"}},
-	{"what is renamed is written anew", func(b *broken, p *memory.Provider) {
-		b.commit = func(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
-			r, err := p.Commit(ctx, set)
-			for _, e := range r.Entries {
-				if e.Kind != providers.KindDir {
-					continue
-				}
-				for info := range providers.All(ctx, p, e.Locator, providers.ListOptions{Recursive: true}) {
-					content, _, _ := providers.Fetch(ctx, p, info.Locator, providers.ReadOptions{})
-					p.Write(ctx, info.Locator, providers.Bytes(content), unconditional)
-				}
-			}
-			return r, err
-		}
-	}, []string{"set/rename-directory"}},
 	{"the move of a directory writes anew what is below", func(b *broken, p *memory.Provider) {
 		b.move = func(ctx context.Context, from, to providers.Locator, o providers.MoveOptions) (providers.Info, error) {
 			moved, err := p.Move(ctx, from, to, o)
@@ -722,15 +639,6 @@ var mistakes = []struct {
 			}
 		})
 	}, []string{"set/links"}},
-	{"what is taken loses its attributes", func(b *broken, p *memory.Provider) {
-		b.commit = withSet(p, func(set *providers.ChangeSet) {
-			for i := range set.Changes {
-				if c := &set.Changes[i]; !c.From.IsRoot() {
-					c.Attr = providers.Attr{Valid: providers.AttrMode | providers.AttrOwner | providers.AttrModTime}
-				}
-			}
-		})
-	}, []string{"set/attributes-kept"}},
 	{"attributes alone are no change", func(b *broken, p *memory.Provider) {
 		b.commit = withSet(p, func(set *providers.ChangeSet) {
 			for i := range set.Changes {
@@ -759,25 +667,6 @@ var mistakes = []struct {
 			return p.SetAttr(ctx, l, o)
 		}
 	}, []string{"copy/operation-id", "move/operation-id", "attr/set-operation-id"}},
-	{"every repetition succeeds", func(b *broken, p *memory.Provider) {
-		done := map[string]providers.Info{}
-		once := func(op string, verb func() (providers.Info, error)) (providers.Info, error) {
-			if info, ok := done[op]; ok {
-				return info, nil
-			}
-			info, err := verb()
-			if err == nil {
-				done[op] = info
-			}
-			return info, err
-		}
-		b.copy = func(ctx context.Context, from, to providers.Locator, o providers.CopyOptions) (providers.Info, error) {
-			return once(o.Op, func() (providers.Info, error) { return p.Copy(ctx, from, to, o) })
-		}
-		b.setAttr = func(ctx context.Context, l providers.Locator, o providers.SetAttrOptions) (providers.Info, error) {
-			return once(o.Op, func() (providers.Info, error) { return p.SetAttr(ctx, l, o) })
-		}
-	}, []string{"copy/operation-id", "attr/set-operation-id"}},
 	{"names made at the same time get lost", func(b *broken, p *memory.Provider) {
 		b.write = func(ctx context.Context, l providers.Locator, body providers.Body, o providers.WriteOptions) (providers.Info, error) {
 			info, err := p.Write(ctx, l, body, o)
@@ -834,38 +723,56 @@ func (f *following) Read(b []byte) (int, error) {
 	return copy(b, got), err
 }
 
+// notices runs the check of a name against what has a mistake, and wants it to fail.
+func notices(t *testing.T, c Check, new New) {
+	t.Helper()
+	if said := failures(t, c, new); len(said) == 0 {
+		t.Errorf("%s did not notice", c.Name)
+	} else {
+		t.Logf("%s: %s", c.Name, said[0])
+	}
+}
+
 // TestNegative: every mistake is noticed by the checks named for it.
 func TestNegative(t *testing.T) {
 	for _, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
 			for _, name := range m.checks {
-				new := func(T) providers.Provider {
+				notices(t, checkNamed(t, allChecks(), name), func(T) providers.Provider {
 					b := newBroken()
 					m.breaks(b, b.Provider)
 					return b
-				}
-				if said := failures(t, checkNamed(t, name), new); len(said) == 0 {
-					t.Errorf("%s did not notice", name)
-				} else {
-					t.Logf("%s: %s", name, said[0])
-				}
+				})
+			}
+		})
+	}
+	for _, m := range slices.Concat(cloneMistakes, branchMistakes) {
+		t.Run(m.name, func(t *testing.T) {
+			clones := brokenClones(m.breaks)
+			all := append(clonesAsOne(clones), allChecks()...)
+			for _, name := range m.checks {
+				notices(t, checkNamed(t, all, name), func(t T) providers.Provider { return clones(t).A })
 			}
 		})
 	}
 }
 
-// TestPositive: nothing is said of a provider without mistakes, so that what
+// TestPositive: nothing is said of providers without mistakes, so that what
 // TestNegative sees are the mistakes.
 func TestPositive(t *testing.T) {
-	new := func(T) providers.Provider { return newBroken() }
-	for _, c := range allChecks() {
-		if missing := new(nil).Capabilities().Missing(c.Needs); missing != nil {
-			continue // TestPositiveClones has these
-		}
-		if said := failures(t, c, new); len(said) > 0 {
-			t.Errorf("%s: %q", c.Name, said)
+	silent := func(checks []Check, new New) {
+		for _, c := range checks {
+			if new(nil).Capabilities().Missing(c.Needs) != nil {
+				continue
+			}
+			if said := failures(t, c, new); len(said) > 0 {
+				t.Errorf("%s: %q", c.Name, said)
+			}
 		}
 	}
+	silent(allChecks(), func(T) providers.Provider { return newBroken() })
+	clones := brokenClones(func(*brokenClone, *memory.Repository) {})
+	silent(append(clonesAsOne(clones), allChecks()...), func(t T) providers.Provider { return clones(t).A })
 }
 
 // forgetful counts refusals that nobody made and lets everything pass.
@@ -880,33 +787,20 @@ func TestNegativeReadOnly(t *testing.T) {
 		return forgetful{providers.Wrap(p, providers.WrapOptions{}).(changing)}
 	})
 	for _, c := range checks {
-		if said := failures(t, c, func(T) providers.Provider { return memory.New(memory.Options{}) }); len(said) == 0 {
-			t.Errorf("%s did not notice", c.Name)
-		}
+		notices(t, c, func(T) providers.Provider { return memory.New(memory.Options{}) })
 	}
 }
 
 // TestEveryCheckCanFail: there is no check that no mistake is named for.
 func TestEveryCheckCanFail(t *testing.T) {
-	named := map[string]bool{}
+	var named []string
 	for _, m := range mistakes {
-		for _, name := range m.checks {
-			named[name] = true
-		}
+		named = append(named, m.checks...)
 	}
 	for _, m := range slices.Concat(cloneMistakes, branchMistakes) {
-		for _, name := range m.checks {
-			named[name] = true
-		}
+		named = append(named, m.checks...)
 	}
-	var names []string
-	for _, c := range slices.Concat(Checks(), plainChecks, faultChecks) {
-		names = append(names, c.Name)
-	}
-	for _, c := range CloneChecks() {
-		names = append(names, c.Name)
-	}
-	for _, name := range names {
-		assert.True(t, named[name], "no mistake makes", name, "fail")
+	for _, c := range slices.Concat(Checks(), plainChecks, faultChecks, clonesAsOne(nil)) {
+		assert.True(t, slices.Contains(named, c.Name), "no mistake makes", c.Name, "fail")
 	}
 }

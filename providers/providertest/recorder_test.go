@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-
-	"github.com/wsmount/wsmount/providers"
 )
 
 // recorder is a T that remembers failures instead of failing.
@@ -70,17 +68,11 @@ func allChecks() []Check {
 	return slices.Concat(Checks(), plainChecks, faultChecks, readOnlyChecks)
 }
 
-func checkNamed(t *testing.T, name string) Check {
+func checkNamed(t *testing.T, all []Check, name string) Check {
 	t.Helper()
-	for _, c := range allChecks() {
-		if c.Name == name {
-			return c
-		}
+	i := slices.IndexFunc(all, func(c Check) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("no check is named %q", name)
 	}
-	t.Fatalf("no check is named %q", name)
-	return Check{}
+	return all[i]
 }
-
-var _ T = (*recorder)(nil)
-var _ T = (*testing.T)(nil)
-var _ = providers.Locator{}
