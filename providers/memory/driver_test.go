@@ -42,27 +42,14 @@ func TestDriver(t *testing.T) {
 }
 
 // openAt opens what is served at a socket the way a mount does.
-func openAt(t *testing.T, socket string, more ...string) (providers.Provider, error) {
+func openAt(t *testing.T, socket string) (providers.Provider, error) {
 	t.Helper()
 	config := map[string]string{"socket": socket}
-	for i := 0; i < len(more); i += 2 {
-		config[more[i]] = more[i+1]
-	}
 	p, err := memory.Driver().Open(t.Context(), providers.Settings{Config: config})
 	if err == nil {
 		t.Cleanup(func() { p.Close() })
 	}
 	return p, err
-}
-
-func TestDriverSocket(t *testing.T) {
-	store := memory.New(memory.Options{})
-	socket := serve(t, store)
-	os.Chmod(socket, 0o600)
-	p, err := openAt(t, socket)
-	assert.OK(t, err)
-	write(t, p, "through the socket")
-	assert.Equal(t, len(store.Dump()), 1, "the store")
 }
 
 // TestDriverForeignSocket: what others could listen to, or offer, is refused.

@@ -206,23 +206,6 @@ func TestRefusedSetCostsNothing(t *testing.T) {
 	}
 }
 
-// TestManyEntries pages through more than is pleasant to walk again and again.
-func TestManyEntries(t *testing.T) {
-	p := memory.New(memory.Options{})
-	for i := range 40 {
-		for j := range 50 {
-			l := providers.MustLocator(strings.Repeat("d", i+1) + "/" + strings.Repeat("f", j+1))
-			assert.OK(t, p.Tamper(l, []byte("x")))
-		}
-	}
-	n := 0
-	for _, err := range providers.All(t.Context(), p, providers.Locator{}, providers.ListOptions{Recursive: true, Limit: 7}) {
-		assert.OK(t, err)
-		n++
-	}
-	assert.Equal(t, n, 40*51, "entries")
-}
-
 // TestOutlivesItsUser: another process holds the store, and what it tells is
 // seen by a client that comes later.
 func TestOutlivesItsUser(t *testing.T) {

@@ -81,22 +81,3 @@ func TestSame(t *testing.T) {
 		}
 	}
 }
-
-// TestDepth: many names make no list of the treap, and a listing of some is
-// over soon.
-func TestDepth(t *testing.T) {
-	var e *entries
-	for i := range 10_000 {
-		e = e.put(string(rune(0x4e00+i)), emptyDir)
-	}
-	if got := depth(e); got > 60 {
-		t.Errorf("depth %d of 10000 entries in order", got)
-	}
-}
-
-func depth(e *entries) int {
-	if e == nil {
-		return 0
-	}
-	return 1 + max(depth(e.left), depth(e.right))
-}
