@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
 )
@@ -61,40 +60,30 @@ func fetches(t *testing.T, p *git.Provider, what, want string) {
 	}
 }
 
-// Commits of a branch go to it and not to the tracked one. What others do to that
-// one does not touch the branch before it is merged. All of it outlives a restart.
+// A branch outlives a restart with its commits, HEAD names it, and one that is merged
+// goes on, also where the remote still has it.
 func TestBranchOfItsOwn(t *testing.T) {
 	_, repo, other := seeded(t)
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
-	main := repo.Git("rev-parse", "main")
+	main := strings.TrimSpace(repo.Git("rev-parse", "main"))
 	goTo(t, p, "wsmount/c/one")
-	if result := push(t, p); result.Pushed {
-		t.Errorf("a branch without commits was pushed: %+v", result)
-	}
 	write(t, p, "mine", "1")
-	assert.Equal(t, unmerged(t, p), "wsmount/c/one!", "unmerged")
 	p = reopen(t, p, repo.URL, dir)
 	reads(t, p, "mine", "1")
-	if b := branches(t, p); b.On != "wsmount/c/one" || b.Tracked != "main" || string(b.Tip) != strings.TrimSpace(main) {
+	if b := branches(t, p); b.On != "wsmount/c/one" || b.Tracked != "main" || string(b.Tip) != main {
 		t.Errorf("after a restart: %+v", b)
 	}
-	if result := push(t, p); !result.Pushed {
-		t.Errorf("push: %+v", result)
+	push(t, p)
+	merge := func() {
+		other.Git("fetch", "-q", "origin")
+		other.Git("merge", "-q", "-m", "merge", "origin/wsmount/c/one")
 	}
-	assert.Equal(t, repo.Git("rev-parse", "main"), main, "the tracked branch has moved to")
-	tip := repo.Git("rev-parse", "wsmount/c/one")
-	other.Write(map[string]string{"theirs": "1"})
-	other.Commit("main", "theirs")
-	fetches(t, p, "before it is merged", tip)
-	assert.Equal(t, unmerged(t, p), "wsmount/c/one", "unmerged")
-
-	other.Git("fetch", "-q", "origin")
-	other.Git("merge", "-q", "-m", "merge", "origin/wsmount/c/one")
+	merge()
 	other.Git("push", "-q", "origin", "HEAD:main")
 	fetches(t, p, "after it was merged", repo.Git("rev-parse", "main"))
-	assert.Equal(t, unmerged(t, p), "", "unmerged after the merge")
-	assert.Equal(t, repo.Git("--git-dir", dir, "symbolic-ref", "HEAD"), "refs/heads/wsmount/c/one\n", "HEAD")
+	head := repo.Git("--git-dir", dir, "symbolic-ref", "HEAD")
+	assert.Equal(t, head, "refs/heads/wsmount/c/one\n", "HEAD")
 	write(t, p, "more", "1") // also of a branch that is merged
 	p = reopen(t, p, repo.URL, dir)
 	reads(t, p, "more", "1")
@@ -102,8 +91,7 @@ func TestBranchOfItsOwn(t *testing.T) {
 	assert.Equal(t, unmerged(t, p), "wsmount/c/one", "unmerged after more")
 
 	goTo(t, p, "wsmount/c/two")
-	other.Git("fetch", "-q", "origin")
-	other.Git("merge", "-q", "-m", "merge", "origin/wsmount/c/one")
+	merge()
 	other.Write(map[string]string{"theirs": "2"})
 	other.Commit("main", "theirs")
 	goTo(t, p, "wsmount/c/one") // which the remote still has, all merged
@@ -111,89 +99,26 @@ func TestBranchOfItsOwn(t *testing.T) {
 	repo.Git("--git-dir", dir, "fsck", "--strict")
 }
 
-// A branch that is begun while another waits has nothing of it, and going back
-// brings all of it. One that the remote deletes after all was pushed is put away,
-// with its commits kept.
-func TestBranchesSideBySide(t *testing.T) {
+// A branch that the remote deletes after all was pushed is put away, with its commits
+// kept, and its name begins anew.
+func TestBranchDeleted(t *testing.T) {
 	t.Parallel()
-	_, repo, other := seeded(t)
+	_, repo, _ := seeded(t)
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
 	goTo(t, p, "wsmount/c/one")
 	write(t, p, "one", "1")
 	push(t, p)
 	one := strings.TrimSpace(repo.Git("rev-parse", "wsmount/c/one"))
-	other.Write(map[string]string{"theirs": "1"})
-	other.Commit("main", "theirs")
-	goTo(t, p, "wsmount/c/two")
-	reads(t, p, "theirs", "1")
-	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), at("one"))), providers.ErrNotExist, "of the other branch")
-	write(t, p, "two", "2")
-	push(t, p)
-	assert.Equal(t, unmerged(t, p), "wsmount/c/one wsmount/c/two", "unmerged")
-	goTo(t, p, "wsmount/c/one")
-	reads(t, p, "one", "1")
 	goTo(t, p, "wsmount/c/two")
 	repo.Git("update-ref", "-d", "refs/heads/wsmount/c/one")
-	fetches(t, p, "of the second", repo.Git("rev-parse", "wsmount/c/two"))
-	assert.Equal(t, unmerged(t, p), "wsmount/c/two", "unmerged after one was deleted")
-	if got := repo.Git("--git-dir", dir, "rev-parse", "refs/wsmount/left/"+one); strings.TrimSpace(got) != one {
-		t.Errorf("what was deleted is at %q", got)
-	}
+	fetches(t, p, "of the second", repo.Git("rev-parse", "main"))
+	assert.Equal(t, unmerged(t, p), "", "unmerged after one was deleted")
+	left := repo.Git("--git-dir", dir, "rev-parse", "refs/wsmount/left/"+one)
+	assert.Equal(t, strings.TrimSpace(left), one, "what was deleted")
 	goTo(t, p, "wsmount/c/one")
-	if _, err := p.Stat(t.Context(), at("one")); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("a branch of a name that was deleted begins with what it had: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), at("one"))), providers.ErrNotExist, "of the old branch")
 	repo.Git("--git-dir", dir, "fsck", "--strict")
-}
-
-// A branch that goes on from another goes on from what was pushed of that, whatever
-// happens to the tracked one; and what another machine pushes to it comes here.
-func TestBranchGoesOnFromAnother(t *testing.T) {
-	t.Parallel()
-	_, repo, other := seeded(t)
-	p := clone(t, repo.URL)
-	goTo(t, p, "wsmount/t/c/1")
-	write(t, p, "one", "1")
-	push(t, p)
-	head, err := p.Head(t.Context())
-	assert.OK(t, err)
-	assert.OK(t, p.Start(t.Context(), "wsmount/t/c/2", head, head))
-	other.Write(map[string]string{"theirs": "1"})
-	other.Commit("main", "theirs")
-	fetches(t, p, "before anything was pushed to it", string(head))
-	write(t, p, "two", "2")
-	other.Git("fetch", "-q", "origin")
-	other.Git("checkout", "-q", "origin/wsmount/t/c/1")
-	other.Write(map[string]string{"review": "a suggestion"})
-	other.Commit("wsmount/t/c/2", "a suggestion")
-	if _, err := p.Push(t.Context(), providers.PushOptions{}); !errors.Is(err, providers.ErrConflict) {
-		t.Errorf("push beside another's: %v", err)
-	}
-	fetches(t, p, "what another pushed to it", repo.Git("rev-parse", "wsmount/t/c/2"))
-}
-
-// As long as there is no commit at all there is nothing to begin from: the first
-// ones go to the tracked branch.
-func TestBranchOfNothing(t *testing.T) {
-	t.Parallel()
-	repo := gitserver.Start(t).Create(t, "empty")
-	p := clone(t, repo.URL)
-	goTo(t, p, "wsmount/c/one")
-	assert.Equal(t, branches(t, p).On, "", "on")
-	write(t, p, "a", "1")
-	push(t, p)
-	for _, name := range []string{"wsmount/c/one", "", "wsmount/c/one"} {
-		goTo(t, p, name)
-		if b := branches(t, p); b.On != name || repo.Git("show", "main:a") != "1" {
-			t.Errorf("on %q, want %q", b.On, name)
-		}
-	}
-	for _, name := range []string{"main", "-x", "a..b", "a/.b"} {
-		is(t, "start of "+name, p.Start(t.Context(), name, "", ""), providers.ErrInvalid)
-	}
-	is(t, "start from elsewhere", p.Start(t.Context(), "wsmount/c/two", "0123456789012345678901234567890123456789", branches(t, p).Tip), providers.ErrConflict)
-	is(t, "start at nothing", p.Start(t.Context(), "wsmount/c/two", branches(t, p).Tip, "0123456789012345678901234567890123456789"), providers.ErrNotExist)
 }
 
 // A branch is begun or it is not: when HEAD cannot be written, all is as it was,
