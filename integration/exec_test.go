@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -171,30 +172,32 @@ func TestExecLimits(t *testing.T) {
 	t.Parallel()
 	tier.RequireRoot(t)
 	tier.RequireTools(t, "bwrap")
+	const (
+		memory = "head -c 150000000 /dev/zero | tail -c 150000000 >/dev/null && echo enough; head -c 250000000 /dev/zero | tail -c 250000000 || echo not enough"
+		many   = "for i in 1 2 3 4 5 6 7 8 9; do sleep 600 & p=\"$p $!\"; done; kill $p"
+	)
 	w := harness.New(t, harness.Options{UID: userID})
-	limited := func(name, limits string) string {
-		return sandboxed(w, name, "sandbox: {inline: {provider: node-permission, config: {}, limits: {"+limits+"}}}\n")
-	}
-	dir := limited("x", "timeout_ms: 300, memory_mb: 200")
-	r := inSandbox(w, dir, "sleep 600")
-	if r.Code != exitTimedOut || !strings.Contains(r.Err, "its time of 300ms was over") {
-		t.Errorf("time: got %d\n%s", r.Code, r.Err)
-	}
-	if r := inSandbox(w, dir, "trap '' TERM; while :; do sleep 1; done"); r.Code != exitTimedOut {
-		t.Errorf("a command that does not listen: got %d\n%s", r.Code, r.Err)
-	}
-	if r := inSandbox(w, dir, "head -c 150000000 /dev/zero | tail -c 150000000 >/dev/null && echo enough; head -c 250000000 /dev/zero | tail -c 250000000 || echo not enough", "--timeout", "2m"); !contains(r.Out, "enough\nnot enough") {
-		t.Errorf("memory: got %q\n%s", r.Out, r.Err)
-	}
-	if r := inSandbox(w, limited("short", "cpu_ms: 1000"), "while :; do :; done", "--timeout", "0"); r.Code != 128+int(syscall.SIGKILL) && r.Code != 128+int(syscall.SIGXCPU) {
-		t.Errorf("processor: got %d\n%s", r.Code, r.Err)
-	}
-	many := "for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait"
-	if r := inSandbox(w, dir, many, "--timeout", "2m"); r.Code != 0 {
-		t.Errorf("processes without a limit: got %d\n%s", r.Code, r.Err)
-	}
-	if r := inSandbox(w, dir, many, "--timeout", "2m", "--max-processes", "8"); r.Code == 0 {
-		t.Errorf("processes: got %d\n%s", r.Code, r.Err)
+	for _, tt := range []struct {
+		name, limits, script string
+		flags                []string // a time there stands in for that of the block
+		codes                []int    // nil: any but 0 and that of a time that was over
+		says                 string
+	}{
+		{"time", "timeout_ms: 300", "sleep 600", nil, []int{exitTimedOut}, "its time of 300ms was over"},
+		{"time of who does not listen", "timeout_ms: 300", "trap '' TERM; while :; do sleep 1; done", nil, []int{exitTimedOut}, ""},
+		{"memory", "timeout_ms: 1, memory_mb: 200", memory, []string{"--timeout", "2m"}, []int{0}, "enough\nnot enough"},
+		{"processor", "cpu_ms: 1000", "while :; do :; done", nil, []int{128 + int(syscall.SIGKILL), 128 + int(syscall.SIGXCPU)}, ""},
+		{"no limit of processes", "timeout_ms: 1", many, []string{"--timeout", "2m"}, []int{0}, ""},
+		{"processes", "timeout_ms: 1", many, []string{"--timeout", "2m", "--max-processes", "8"}, nil, "fork"},
+	} {
+		dir := sandboxed(w, strings.ReplaceAll(tt.name, " ", "-"), "sandbox: {inline: {provider: node-permission, config: {}, limits: {"+tt.limits+"}}}\n")
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := inSandbox(w, dir, tt.script, tt.flags...)
+			if well := slices.Contains(tt.codes, r.Code) || tt.codes == nil && r.Code != 0 && r.Code != exitTimedOut; !well || !strings.Contains(r.Out+r.Err, tt.says) {
+				t.Errorf("got %d, want %v and %q\n%s%s", r.Code, tt.codes, tt.says, r.Out, r.Err)
+			}
+		})
 	}
 }
 
