@@ -26,6 +26,7 @@ func TestCopyTools(t *testing.T) {
 					continue
 				}
 				t.Run(tl.name, func(t *testing.T) {
+					t.Parallel()
 					tier.RequireTools(t, tl.needs...)
 					c := f.mount(t)
 					c.fill() // a tool that cleans up removes less than half of all
