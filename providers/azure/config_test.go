@@ -2,53 +2,41 @@ package azure
 
 import (
 	"errors"
-	"maps"
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/azureserver"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
 func TestConfig(t *testing.T) {
-	base := map[string]string{"bucket": "files", "endpoint": "https://acme.blob.core.windows.net"}
-	least := config{container: "files", endpoint: base["endpoint"]}
+	at := bucket.Place{Bucket: "files", Endpoint: "https://acme.blob.core.windows.net"}
 	for _, c := range []struct {
 		name string
-		more map[string]string
+		get  map[string]string
+		at   bucket.Place
 		want config
 		err  error
 	}{
-		{"least", nil, least, nil},
-		{"all", map[string]string{"kind": "azure", "prefix": "/a/b/", "region": "westeurope", "account_name": "other", "credentials": "none"},
-			config{container: "files", endpoint: base["endpoint"], prefix: "a/b/", account: "other", anonymous: true}, nil},
-		{"mastra's words", map[string]string{"bucket": "", "container": "files", "accountName": "acme", "endpoint": "", "useDefaultCredential": "false", "displayName": "x"},
-			config{container: "files", endpoint: base["endpoint"], account: "acme"}, nil},
-		{"s3", map[string]string{"kind": "s3"}, config{}, providers.ErrUnsupported},
-		{"the machine's login", map[string]string{"useDefaultCredential": "true"}, config{}, providers.ErrUnsupported},
-		{"the machine's login, as cloud-bucket says it", map[string]string{"credentials": "sdk"}, config{}, providers.ErrUnsupported},
-		{"no container", map[string]string{"bucket": ""}, config{}, providers.ErrInvalid},
-		{"no place", map[string]string{"endpoint": ""}, config{}, providers.ErrInvalid},
-		{"misspelt", map[string]string{"prefx": "a"}, config{}, providers.ErrInvalid},
-		{"prefix upwards", map[string]string{"prefix": "a/../b"}, config{}, providers.ErrInvalid},
-		{"endpoint with a signature", map[string]string{"endpoint": "https://h/?sig=x"}, config{}, providers.ErrInvalid},
-		{"credentials", map[string]string{"credentials": "env"}, config{}, providers.ErrInvalid},
+		{"least", nil, at, config{Place: at}, nil},
+		{"account", map[string]string{"account_name": "other"}, at, config{at, "other"}, nil},
+		{"mastra's words", map[string]string{"accountName": "acme", "useDefaultCredential": "false"}, bucket.Place{Bucket: "files"}, config{at, "acme"}, nil},
+		{"the machine's login", map[string]string{"useDefaultCredential": "true"}, at, config{}, providers.ErrUnsupported},
+		{"the machine's login, as cloud-bucket says it", nil, bucket.Place{Endpoint: at.Endpoint, Credentials: "sdk"}, config{}, providers.ErrUnsupported},
+		{"no place", nil, bucket.Place{Bucket: "files"}, config{}, providers.ErrInvalid},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			settings := providers.Settings{Config: maps.Clone(base)}
-			maps.Copy(settings.Config, c.more)
-			got, _, err := parseConfig(settings, Drivers()[2].Keys)
-			if !errors.Is(err, c.err) || err == nil && got != c.want {
-				t.Errorf("got %+v, %v, want %+v, %v", got, err, c.want, c.err)
-			}
-		})
+		got, err := parseConfig(c.get, c.at)
+		assert.Is(t, err, c.err, c.name)
+		assert.Equal(t, got, c.want, c.name)
 	}
 }
 
 // TestSecrets: of a connection string the endpoints do not count, and the key does before a
 // signature.
 func TestSecrets(t *testing.T) {
-	c := config{endpoint: "https://acme.blob.core.windows.net"}
+	c := config{Place: bucket.Place{Endpoint: "https://acme.blob.core.windows.net"}}
 	for _, x := range []struct {
 		fields map[string]string
 		want   secret
@@ -70,7 +58,7 @@ func TestSecrets(t *testing.T) {
 	if got, want := (secret{signature: "se=2030-01-02T03:04:05Z&sig=x"}).ends(), time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC); !got.Equal(want) {
 		t.Errorf("a signature ends at %v, want %v", got, want)
 	}
-	if got := (config{endpoint: "http://127.0.0.1:10000/devstoreaccount1"}).accountOf(); got != "devstoreaccount1" {
+	if got := (config{Place: bucket.Place{Endpoint: "http://127.0.0.1:10000/devstoreaccount1"}}).accountOf(); got != "devstoreaccount1" {
 		t.Errorf("the account of a path is %q", got)
 	}
 }

@@ -33,11 +33,12 @@ func same(a, b *session) bool { return a == b || a != nil && b != nil && a.secre
 
 // newLogin chooses where credentials come from.
 func newLogin(c config, s providers.Settings, options azcore.ClientOptions) (*bucket.Login[*session], error) {
-	if !c.anonymous && s.Credentials == nil {
+	anonymous := c.Credentials == "none"
+	if !anonymous && s.Credentials == nil {
 		return nil, fmt.Errorf("no credentials given: %w", providers.ErrUnauthenticated)
 	}
 	return bucket.NewLogin(s.Now, same, func(ctx context.Context) (*session, time.Time, error) {
-		if c.anonymous {
+		if anonymous {
 			made, err := newSession(c, secret{}, options)
 			return made, time.Time{}, err
 		}

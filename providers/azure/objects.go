@@ -268,7 +268,7 @@ func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m buck
 		return bucket.Object{}, err
 	}
 	out, err := call(ctx, s, nil, func(who *session) (blockblob.UploadBlobFromURLResponse, error) {
-		source, err := who.source(from.Key, s.config.container, s.now())
+		source, err := who.source(from.Key, s.config.Bucket, s.now())
 		if err != nil {
 			return blockblob.UploadBlobFromURLResponse{}, err
 		}

@@ -31,20 +31,20 @@ type store struct {
 }
 
 // connect makes the clients; nothing is sent yet.
-func connect(_ context.Context, settings providers.Settings, known []string) (*store, bucket.Place, *bucket.Connection, error) {
-	c, at, err := parseConfig(settings, known)
+func connect(_ context.Context, settings providers.Settings, at bucket.Place) (*store, *bucket.Connection, error) {
+	c, err := parseConfig(settings.Config, at)
 	if err != nil {
-		return nil, at, nil, err
+		return nil, nil, err
 	}
 	s := &store{config: c, way: bucket.Connect(settings.Transport, operation, genuine), log: settings.Logger, now: settings.Now}
 	s.login, err = newLogin(c, settings, once(s.way.Client))
-	return s, at, s.way, err
+	return s, s.way, err
 }
 
 // Examination implements bucket.Examined.
 func (s *store) Examination() bucket.Examination {
 	return bucket.Examination{
-		Endpoint:   s.config.endpoint,
+		Endpoint:   s.config.Endpoint,
 		Conditions: []providers.Finding{bucket.Good("conditions", "Azure decides on those of every change")},
 	}
 }

@@ -116,7 +116,7 @@ func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucke
 	}
 	id := blockID(u, n)
 	_, err := call(ctx, s, nil, func(who *session) (blockblob.StageBlockFromURLResponse, error) {
-		source, err := who.source(from.Key, s.config.container, s.now())
+		source, err := who.source(from.Key, s.config.Bucket, s.now())
 		if err != nil {
 			return blockblob.StageBlockFromURLResponse{}, err
 		}

@@ -20,37 +20,18 @@ var traits = bucket.Service{
 	Parts: providers.PartLimits{Max: 5 << 30, Count: 10_000},
 }
 
-// keys are what a configuration may say. A region says nothing of a bucket, whose name is
-// the only one in the world.
-var keys = []string{"kind", "bucket", "prefix", "endpoint", "region", "credentials"}
-
 // Drivers opens buckets under AIP-35's names for them.
-func Drivers() []providers.Driver {
-	return []providers.Driver{
-		bucket.Driver(traits, "cloud-bucket", "a place in the host's bucket service, Google Cloud Storage", keys, connect),
-		bucket.Driver(traits, "self-bucket", "a bucket of the workspace's owner, Google Cloud Storage", keys, connect),
-	}
-}
-
-// config is what Settings.Config says.
-type config struct {
-	bucket      string
-	prefix      string // "" or ends in a slash
-	endpoint    string
-	credentials string // "", "sdk" or "none"
-}
+func Drivers() []providers.Driver { return bucket.Drivers(traits, connect) }
 
 // public is where the service is.
 const public = "https://storage.googleapis.com"
 
-func parseConfig(s providers.Settings, known []string) (config, bucket.Place, error) {
-	at, err := traits.Place(s, known)
-	if err != nil {
-		return config{}, at, err
+// parseConfig is the place, of which the service needs no more: a region says nothing of a
+// bucket, whose name is the only one in the world.
+func parseConfig(at bucket.Place) (bucket.Place, error) {
+	at.Endpoint = cmp.Or(at.Endpoint, public)
+	if u, err := url.Parse(at.Endpoint); err != nil || u.Path != "" { // uploads would go elsewhere
+		return bucket.Place{}, bucket.Invalid("endpoint has a path, which the service has not")
 	}
-	c := config{bucket: at.Bucket, prefix: at.Prefix, endpoint: cmp.Or(at.Endpoint, public), credentials: at.Credentials}
-	if u, err := url.Parse(c.endpoint); err != nil || u.Path != "" { // uploads would go elsewhere
-		return config{}, at, bucket.Invalid("endpoint has a path, which the service has not")
-	}
-	return c, at, nil
+	return at, nil
 }

@@ -21,16 +21,16 @@ const (
 )
 
 // newLogin chooses where tokens come from; nil: there are none, and none is sent.
-func newLogin(ctx context.Context, c config, s providers.Settings) (*bucket.Login[string], error) {
+func newLogin(ctx context.Context, at bucket.Place, s providers.Settings) (*bucket.Login[string], error) {
 	var fetch func(context.Context) (string, time.Time, error)
 	scope := scopeWrite
 	if s.ReadOnly {
 		scope = scopeRead
 	}
 	switch {
-	case c.credentials == "none":
+	case at.Credentials == "none":
 		return nil, nil
-	case c.credentials == "sdk":
+	case at.Credentials == "sdk":
 		// They ask services of the host's own, which the transport of the bucket's
 		// requests does not know. What they keep outlives the call.
 		found, err := google.FindDefaultCredentials(context.WithoutCancel(ctx), scope)

@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gcsserver"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
 // account is a key file of a service account, as a secret has its fields.
@@ -113,32 +114,9 @@ func TestLoginIsRenewed(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	base := map[string]string{"bucket": "b"}
-	for _, c := range []struct {
-		name string
-		more map[string]string
-		want config
-		err  error
-	}{
-		{"least", nil, config{bucket: "b", endpoint: public}, nil},
-		{"all", map[string]string{"kind": "gcs", "prefix": "/a/b/", "endpoint": "https://s.example/", "region": "eu", "credentials": "sdk"},
-			config{bucket: "b", prefix: "a/b/", endpoint: "https://s.example", credentials: "sdk"}, nil},
-		{"another kind", map[string]string{"kind": "s3"}, config{}, providers.ErrUnsupported},
-		{"no bucket", map[string]string{"bucket": ""}, config{}, providers.ErrInvalid},
-		{"misspelt", map[string]string{"prefx": "a"}, config{}, providers.ErrInvalid},
-		{"prefix upwards", map[string]string{"prefix": "a/../b"}, config{}, providers.ErrInvalid},
-		{"secret in the endpoint", map[string]string{"endpoint": "https://u:p@s.example"}, config{}, providers.ErrInvalid},
-		{"credentials", map[string]string{"credentials": "mine"}, config{}, providers.ErrInvalid},
-	} {
-		s := providers.Settings{Config: map[string]string{}}
-		for _, from := range []map[string]string{base, c.more} {
-			for name, value := range from {
-				s.Config[name] = value
-			}
-		}
-		got, _, err := parseConfig(s, keys)
-		if got != c.want || !errors.Is(err, c.err) {
-			t.Errorf("%s: got %+v, %v", c.name, got, err)
-		}
+	for endpoint, want := range map[string]string{"": public, "https://s.example": "https://s.example", "https://s.example/path": ""} {
+		got, err := parseConfig(bucket.Place{Endpoint: endpoint})
+		assert.Equal(t, got.Endpoint, want, endpoint)
+		assert.Equal(t, err == nil, want != "", endpoint)
 	}
 }

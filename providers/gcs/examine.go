@@ -11,8 +11,8 @@ import (
 
 // Examination implements bucket.Examined.
 func (s *store) Examination() bucket.Examination {
-	x := bucket.Examination{Endpoint: s.config.endpoint, Own: s.examineBucket}
-	if s.config.endpoint == public {
+	x := bucket.Examination{Endpoint: s.config.Endpoint, Own: s.examineBucket}
+	if s.config.Endpoint == public {
 		x.Endpoint = people
 	}
 	x.Conditions = []providers.Finding{bucket.Good("conditions", "every change has the service decide, by generation and metageneration")}
@@ -20,7 +20,7 @@ func (s *store) Examination() bucket.Examination {
 }
 
 func (s *store) examineBucket(ctx context.Context) []providers.Finding {
-	got, err := ask(ctx, s, "buckets.get", s.api.Buckets.Get(s.config.bucket), fields("kind,location,versioning,softDeletePolicy"))
+	got, err := ask(ctx, s, "buckets.get", s.api.Buckets.Get(s.config.Bucket), fields("kind,location,versioning,softDeletePolicy"))
 	switch {
 	case errors.Is(err, providers.ErrPermission):
 		return []providers.Finding{bucket.Less("bucket", "grant storage.buckets.get if doctor is to say", "not told (%v); a mount needs no more than objects", err)}

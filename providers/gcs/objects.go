@@ -19,7 +19,7 @@ import (
 
 // Head implements bucket.Store.
 func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
-	return describe(ctx, s, "objects.get", s.api.Objects.Get(s.config.bucket, key))
+	return describe(ctx, s, "objects.get", s.api.Objects.Get(s.config.Bucket, key))
 }
 
 // Past implements bucket.Store. A generation is one content forever, so there is nothing
@@ -29,7 +29,7 @@ func (s *store) Past(ctx context.Context, key string, v providers.Version) (id s
 	if err != nil {
 		return "", &bucket.Fault{Kind: providers.ErrNotExist, Err: err}
 	}
-	o, err := describe(ctx, s, "objects.get", s.api.Objects.Get(s.config.bucket, key).Generation(generation))
+	o, err := describe(ctx, s, "objects.get", s.api.Objects.Get(s.config.Bucket, key).Generation(generation))
 	if err != nil {
 		return "", err
 	}
@@ -42,7 +42,7 @@ func (s *store) Past(ctx context.Context, key string, v providers.Version) (id s
 // Get implements bucket.Store.
 func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.Object, io.ReadCloser, error) {
 	// A key is one segment, in which nobody on the way looks for directions.
-	target := s.config.endpoint + "/" + url.PathEscape(s.config.bucket) + "/" + url.PathEscape(key)
+	target := s.config.Endpoint + "/" + url.PathEscape(s.config.Bucket) + "/" + url.PathEscape(key)
 	if want.ID != "" {
 		target += "?" + url.Values{"generation": {want.ID}}.Encode()
 	}
@@ -118,7 +118,7 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 	}
 	got, err := call(ctx, s, "objects.insert", body.Again, func(ctx context.Context) (*storage.Object, error) {
 		// Without chunks the body goes as it is read, in one request.
-		return s.api.Objects.Insert(s.config.bucket, r).Media(body.Reader(), googleapi.ChunkSize(0), googleapi.ContentType(r.ContentType)).
+		return s.api.Objects.Insert(s.config.Bucket, r).Media(body.Reader(), googleapi.ChunkSize(0), googleapi.ContentType(r.ContentType)).
 			Context(ctx).Do(append(options, fields(resourceFields))...)
 	})
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m buck
 		return bucket.Object{}, err
 	}
 	options = slices.Concat(options, source, []googleapi.CallOption{fields("kind,done,rewriteToken,resource(" + resourceFields + ")")})
-	for r := s.api.Objects.Rewrite(s.config.bucket, from.Key, s.config.bucket, key, described(m)); ; {
+	for r := s.api.Objects.Rewrite(s.config.Bucket, from.Key, s.config.Bucket, key, described(m)); ; {
 		got, err := ask(ctx, s, "objects.rewrite", r, options...)
 		if err == nil {
 			err = isKind(got.Kind, "storage#rewriteResponse")
@@ -164,7 +164,7 @@ func (s *store) Delete(ctx context.Context, key string, c providers.Condition) e
 		return err
 	}
 	_, err = call(ctx, s, "objects.delete", nil, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.api.Objects.Delete(s.config.bucket, key).Context(ctx).Do(options...)
+		return struct{}{}, s.api.Objects.Delete(s.config.Bucket, key).Context(ctx).Do(options...)
 	})
 	return err
 }
@@ -175,13 +175,13 @@ func (s *store) Patch(ctx context.Context, was bucket.Object, m bucket.Making) (
 	if err != nil {
 		return bucket.Object{}, err
 	}
-	return describe(ctx, s, "objects.patch", s.api.Objects.Patch(s.config.bucket, was.Key, changed(was, m)), options...)
+	return describe(ctx, s, "objects.patch", s.api.Objects.Patch(s.config.Bucket, was.Key, changed(was, m)), options...)
 }
 
 // List implements bucket.Store. A page may be empty and not the last.
 func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error) {
 	// startOffset begins with that key itself.
-	r := s.api.Objects.List(s.config.bucket).Prefix(q.Prefix).StartOffset(q.After).PageToken(q.Token)
+	r := s.api.Objects.List(s.config.Bucket).Prefix(q.Prefix).StartOffset(q.After).PageToken(q.Token)
 	if q.Grouped {
 		r.Delimiter("/").IncludeTrailingDelimiter(true)
 	}

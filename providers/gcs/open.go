@@ -20,7 +20,7 @@ var (
 
 // store is the bucket as the service has it.
 type store struct {
-	config config
+	config bucket.Place
 	api    *storage.Service
 	login  *bucket.Login[string]
 	way    *bucket.Connection
@@ -29,18 +29,18 @@ type store struct {
 }
 
 // connect makes the client; nothing is sent yet.
-func connect(ctx context.Context, settings providers.Settings, known []string) (*store, bucket.Place, *bucket.Connection, error) {
-	c, at, err := parseConfig(settings, known)
+func connect(ctx context.Context, settings providers.Settings, at bucket.Place) (*store, *bucket.Connection, error) {
+	c, err := parseConfig(at)
 	if err != nil {
-		return nil, at, nil, err
+		return nil, nil, err
 	}
 	login, err := newLogin(ctx, c, settings)
 	if err != nil {
-		return nil, at, nil, err
+		return nil, nil, err
 	}
 	s := &store{config: c, login: login, way: bucket.Connect(settings.Transport, nameOf, genuine), log: settings.Logger, now: settings.Now}
 	s.way.Client.Transport = sender{login, s.way.Client.Transport}
 	// No log: what the environment asks of Google's own tools would have tokens in it.
-	s.api, err = storage.NewService(ctx, option.WithHTTPClient(s.way.Client), option.WithEndpoint(c.endpoint+"/storage/v1/"), option.WithLogger(slog.New(slog.DiscardHandler)))
-	return s, at, s.way, err
+	s.api, err = storage.NewService(ctx, option.WithHTTPClient(s.way.Client), option.WithEndpoint(c.Endpoint+"/storage/v1/"), option.WithLogger(slog.New(slog.DiscardHandler)))
+	return s, s.way, err
 }

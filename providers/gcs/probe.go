@@ -17,7 +17,7 @@ import (
 // another endpoint is tried, since emulators know some conditions and ignore others.
 func (s *store) Honours(ctx context.Context, _ bucket.Listing) (bucket.Honours, error) {
 	var err error
-	if !s.config.isGoogles() {
+	if !isGoogles(s.config.Endpoint) {
 		err = s.probe(ctx)
 	}
 	return bucket.Honours{Create: true, Replace: true, Complete: true, Copy: true, Delete: true, Encodes: true}, err
@@ -25,8 +25,8 @@ func (s *store) Honours(ctx context.Context, _ bucket.Listing) (bucket.Honours, 
 
 // isGoogles reports whether an endpoint is one of the service: the public one, that of a
 // region, or one in a private network.
-func (c config) isGoogles() bool {
-	u, err := url.Parse(c.endpoint)
+func isGoogles(endpoint string) bool {
+	u, err := url.Parse(endpoint)
 	return err == nil && u.Scheme == "https" && strings.HasSuffix(u.Hostname(), ".googleapis.com")
 }
 
@@ -41,7 +41,7 @@ var stale = providers.IfVersion(providers.Version{ETag: "1.1"})
 // probe has each kind of change refused, with a scratch key that it removes. A service that
 // does not refuse one would overwrite what another wrote.
 func (s *store) probe(ctx context.Context) error {
-	key, m := s.config.prefix+bucket.Scratch+rand.Text(), bucket.Making{If: stale}
+	key, m := s.config.Prefix+bucket.Scratch+rand.Text(), bucket.Making{If: stale}
 	put := func(m bucket.Making) (bucket.Object, error) {
 		return s.Put(ctx, key, bucket.NewOutgoing(ctx, providers.String(probeContent)), m)
 	}
@@ -69,7 +69,7 @@ func (s *store) probe(ctx context.Context) error {
 	} {
 		_, err := one.try()
 		if err == nil {
-			return fmt.Errorf("%s ignores %s's conditions, so a change may overwrite another writer's: %w", s.config.endpoint, one.name, providers.ErrUnsupported)
+			return fmt.Errorf("%s ignores %s's conditions, so a change may overwrite another writer's: %w", s.config.Endpoint, one.name, providers.ErrUnsupported)
 		}
 		if !errors.Is(err, providers.ErrConflict) {
 			return err

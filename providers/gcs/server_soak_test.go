@@ -24,9 +24,8 @@ import (
 // a new version is right.
 func TestFakeGCSServer(t *testing.T) {
 	server := gcsserver.StartEmulator(t)
-	s, _, way, err := connect(t.Context(), providers.Settings{
-		Config: map[string]string{"bucket": server.Bucket, "endpoint": server.Endpoint, "credentials": "none"}, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
-	}, keys)
+	settings := providers.Settings{Logger: slog.New(slog.DiscardHandler), Now: time.Now}
+	s, way, err := connect(t.Context(), settings, bucket.Place{Bucket: server.Bucket, Endpoint: server.Endpoint, Credentials: "none"})
 	assert.OK(t, err)
 	t.Cleanup(way.Close)
 	for name, test := range map[string]func(t *testing.T, s *store){

@@ -407,7 +407,7 @@ func TestProbe(t *testing.T) {
 		public: true, "https://storage.europe-west3.rep.googleapis.com": true, "https://storage-x.p.googleapis.com": true,
 		"http://storage.googleapis.com": false, "https://evilgoogleapis.com": false, "https://googleapis.com.evil.example": false,
 	} {
-		assert.Equal(t, config{endpoint: endpoint}.isGoogles(), want, endpoint)
+		assert.Equal(t, isGoogles(endpoint), want, endpoint)
 	}
 }
 

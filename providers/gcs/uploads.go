@@ -25,7 +25,7 @@ const (
 
 // uploads is what the keys of all parts begin with; what follows is the id of an upload,
 // and a slash.
-func (s *store) uploads() string { return s.config.prefix + bucket.Own + "/upload-" }
+func (s *store) uploads() string { return s.config.Prefix + bucket.Own + "/upload-" }
 
 func (s *store) partsOf(u bucket.Upload) string { return s.uploads() + u.ID + "/" }
 
@@ -173,7 +173,7 @@ func (s *store) compose(ctx context.Context, key string, sources []source, m buc
 	if err != nil {
 		return bucket.Object{}, err
 	}
-	o, err := describe(ctx, s, "objects.compose", s.api.Objects.Compose(s.config.bucket, key, r), options...)
+	o, err := describe(ctx, s, "objects.compose", s.api.Objects.Compose(s.config.Bucket, key, r), options...)
 	if errors.Is(err, providers.ErrNotExist) {
 		err = &bucket.Fault{Kind: providers.ErrConflict, Code: noObject, Err: errors.New("the upload is gone")}
 	}

@@ -23,9 +23,9 @@ func (l login) Retrieve(ctx context.Context) (aws.Credentials, error) { return l
 func newLogin(ctx context.Context, c config, s providers.Settings) (aws.CredentialsProvider, login, error) {
 	var fetch func(context.Context) (aws.Credentials, time.Time, error)
 	switch {
-	case c.credentials == "none":
+	case c.Credentials == "none":
 		return aws.AnonymousCredentials{}, login{}, nil
-	case c.credentials == "sdk":
+	case c.Credentials == "sdk":
 		// The chain asks services of the host's own (metadata, STS), which the
 		// transport of the bucket's requests does not know.
 		chain, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.region))

@@ -14,7 +14,7 @@ import (
 
 // Examination implements bucket.Examined.
 func (s *store) Examination() bucket.Examination {
-	x := bucket.Examination{Endpoint: s.config.endpoint, Conditions: s.probe.findings(s.config.unsafe)}
+	x := bucket.Examination{Endpoint: s.config.Endpoint, Conditions: s.probe.findings(s.config.unsafe)}
 	if x.Endpoint == "" {
 		x.Endpoint = "AWS"
 	}
@@ -27,7 +27,7 @@ func (s *store) Examination() bucket.Examination {
 // examineRegion compares the region that requests are signed for with the
 // bucket's own.
 func (s *store) examineRegion(ctx context.Context) providers.Finding {
-	out, err := call(ctx, s, s.client.GetBucketLocation, &s3.GetBucketLocationInput{Bucket: &s.config.bucket}, nil)
+	out, err := call(ctx, s, s.client.GetBucketLocation, &s3.GetBucketLocationInput{Bucket: &s.config.Bucket}, nil)
 	if err != nil {
 		return asked("region", "s3:GetBucketLocation", fmt.Sprintf("%s is taken", s.config.region), err)
 	}
@@ -53,7 +53,7 @@ func asked(name, right, but string, err error) providers.Finding {
 }
 
 func (s *store) examineVersioning(ctx context.Context) providers.Finding {
-	out, err := call(ctx, s, s.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &s.config.bucket}, nil)
+	out, err := call(ctx, s, s.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &s.config.Bucket}, nil)
 	switch {
 	case err != nil:
 		return asked("versioning", "s3:GetBucketVersioning", "a mount needs none", err)

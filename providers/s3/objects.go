@@ -61,7 +61,7 @@ func (s *store) sent(etag string, sse types.ServerSideEncryption, customer *stri
 
 // Head implements bucket.Store.
 func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
-	out, err := call(ctx, s, s.client.HeadObject, &s3.HeadObjectInput{Bucket: &s.config.bucket, Key: &key}, nil)
+	out, err := call(ctx, s, s.client.HeadObject, &s3.HeadObjectInput{Bucket: &s.config.Bucket, Key: &key}, nil)
 	if err != nil {
 		return bucket.Object{}, err
 	}
@@ -78,7 +78,7 @@ func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
 
 // Get implements bucket.Store.
 func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.Object, io.ReadCloser, error) {
-	in := &s3.GetObjectInput{Bucket: &s.config.bucket, Key: &key, Range: nonEmpty(want.Header()), VersionId: nonEmpty(want.ID)}
+	in := &s3.GetObjectInput{Bucket: &s.config.Bucket, Key: &key, Range: nonEmpty(want.Header()), VersionId: nonEmpty(want.ID)}
 	if want.ETag != "" {
 		in.IfMatch = quote(want.ETag)
 	}
@@ -163,7 +163,7 @@ var unsigned = s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMi
 func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bucket.Making) (bucket.Object, error) {
 	h := m.Headers
 	in := &s3.PutObjectInput{
-		Bucket: &s.config.bucket, Key: &key, Metadata: m.Metadata, ContentLength: &body.Size, Body: body.Reader(),
+		Bucket: &s.config.Bucket, Key: &key, Metadata: m.Metadata, ContentLength: &body.Size, Body: body.Reader(),
 		ContentMD5:  aws.String(base64.StdEncoding.EncodeToString(body.MD5[:])),
 		ContentType: nonEmpty(h.ContentType), CacheControl: nonEmpty(h.CacheControl), ContentDisposition: nonEmpty(h.ContentDisposition),
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
@@ -218,7 +218,7 @@ func pause(ctx context.Context, attempt int) error {
 func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m bucket.Making) (bucket.Object, error) {
 	h := m.Headers
 	in := &s3.CopyObjectInput{
-		Bucket: &s.config.bucket, Key: &key, CopySource: s.sourceOf(from.Key), CopySourceIfMatch: quote(from.ETag),
+		Bucket: &s.config.Bucket, Key: &key, CopySource: s.sourceOf(from.Key), CopySourceIfMatch: quote(from.ETag),
 		Metadata: m.Metadata, MetadataDirective: types.MetadataDirectiveReplace,
 		ContentType: nonEmpty(h.ContentType), CacheControl: nonEmpty(h.CacheControl), ContentDisposition: nonEmpty(h.ContentDisposition),
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
@@ -248,12 +248,12 @@ func (s *store) sourceOf(key string) *string {
 	for i, one := range segments {
 		segments[i] = strings.ReplaceAll(url.QueryEscape(one), "+", "%20")
 	}
-	return aws.String(s.config.bucket + "/" + strings.Join(segments, "/"))
+	return aws.String(s.config.Bucket + "/" + strings.Join(segments, "/"))
 }
 
 // Delete implements bucket.Store.
 func (s *store) Delete(ctx context.Context, key string, c providers.Condition) error {
-	in := &s3.DeleteObjectInput{Bucket: &s.config.bucket, Key: &key}
+	in := &s3.DeleteObjectInput{Bucket: &s.config.Bucket, Key: &key}
 	in.IfMatch, _ = match(c)
 	_, err := call(ctx, s, s.client.DeleteObject, in, nil)
 	return err
@@ -262,7 +262,7 @@ func (s *store) Delete(ctx context.Context, key string, c providers.Condition) e
 // List implements bucket.Store. Keys come percent-encoded, since XML cannot carry all.
 func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error) {
 	in := &s3.ListObjectsV2Input{
-		Bucket: &s.config.bucket, EncodingType: types.EncodingTypeUrl,
+		Bucket: &s.config.Bucket, EncodingType: types.EncodingTypeUrl,
 		Prefix: &q.Prefix, StartAfter: nonEmpty(q.After), ContinuationToken: nonEmpty(q.Token),
 	}
 	if q.Limit > 0 {

@@ -35,7 +35,7 @@ func testProbe(t *testing.T, w *world) {
 		want.Encodes, want.Hides = true, true
 	}
 	assert.Equal(t, w.first.Store.probe, want)
-	answer, err := w.first.Store.List(t.Context(), bucket.Query{Prefix: w.first.Store.config.prefix})
+	answer, err := w.first.Store.List(t.Context(), bucket.Query{Prefix: w.first.Store.config.Prefix})
 	if err != nil || len(answer.Items) > 0 {
 		t.Errorf("left: %+v, %v", answer.Items, err)
 	}

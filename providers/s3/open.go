@@ -37,14 +37,14 @@ type store struct {
 }
 
 // connect makes the client; nothing is sent yet.
-func connect(ctx context.Context, settings providers.Settings, known []string) (*store, bucket.Place, *bucket.Connection, error) {
-	c, at, err := parseConfig(settings, known)
+func connect(ctx context.Context, settings providers.Settings, at bucket.Place) (*store, *bucket.Connection, error) {
+	c, err := parseConfig(settings.Config, at)
 	if err != nil {
-		return nil, at, nil, err
+		return nil, nil, err
 	}
 	credentials, login, err := newLogin(ctx, c, settings)
 	if err != nil {
-		return nil, at, nil, err
+		return nil, nil, err
 	}
 	s := &store{config: c, login: login, log: settings.Logger, now: settings.Now, grown: newGrown(), tags: newTags(settings.Logger)}
 	s.past.s = s
@@ -59,11 +59,11 @@ func connect(ctx context.Context, settings providers.Settings, known []string) (
 
 		DisableLogOutputChecksumValidationSkipped: true,
 	}
-	if c.endpoint != "" {
-		o.BaseEndpoint = &c.endpoint
+	if c.Endpoint != "" {
+		o.BaseEndpoint = &c.Endpoint
 	}
 	s.client = s3.New(o)
-	return s, at, s.way, nil
+	return s, s.way, nil
 }
 
 // call sends one request, and once more after a new login. again, unless nil, makes the

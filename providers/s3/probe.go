@@ -56,7 +56,7 @@ func (s *store) Honours(ctx context.Context, _ bucket.Listing) (bucket.Honours, 
 }
 
 func (s *store) tryAll(ctx context.Context) error {
-	t := &trial{s: s, key: s.config.prefix + bucket.Scratch + rand.Text()}
+	t := &trial{s: s, key: s.config.Prefix + bucket.Scratch + rand.Text()}
 	defer t.clean(context.WithoutCancel(ctx))
 	if err := t.prepare(ctx); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *store) tryAll(ctx context.Context) error {
 			strings.Join(missing, ", "), providers.ErrUnsupported)
 	}
 	if len(missing) > 0 {
-		s.log.WarnContext(ctx, "a change by another writer may be overwritten", "bucket", s.config.bucket, "not honoured", missing)
+		s.log.WarnContext(ctx, "a change by another writer may be overwritten", "bucket", s.config.Bucket, "not honoured", missing)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (t *trial) prepare(ctx context.Context) error {
 
 func (t *trial) put(ctx context.Context, key string, ifMatch, ifNoneMatch *string) error {
 	out, err := call(ctx, t.s, t.s.client.PutObject, &s3.PutObjectInput{
-		Bucket: &t.s.config.bucket, Key: &key, Body: strings.NewReader(probeContent), IfMatch: ifMatch, IfNoneMatch: ifNoneMatch,
+		Bucket: &t.s.config.Bucket, Key: &key, Body: strings.NewReader(probeContent), IfMatch: ifMatch, IfNoneMatch: ifNoneMatch,
 	}, nil)
 	if err == nil && key == t.third() {
 		sum := md5.Sum([]byte(probeContent))
@@ -170,7 +170,7 @@ func (t *trial) complete(ctx context.Context) error {
 
 func (t *trial) copy(ctx context.Context) error {
 	_, err := call(ctx, t.s, t.s.client.CopyObject, &s3.CopyObjectInput{
-		Bucket: &t.s.config.bucket, Key: &t.key, CopySource: t.s.sourceOf(t.key), IfNoneMatch: aws.String("*"),
+		Bucket: &t.s.config.Bucket, Key: &t.key, CopySource: t.s.sourceOf(t.key), IfNoneMatch: aws.String("*"),
 		Metadata: map[string]string{"probe": "copy"}, MetadataDirective: types.MetadataDirectiveReplace,
 	}, nil)
 	return err

@@ -83,7 +83,7 @@ func (w *world) fork(t providertest.T) *Provider {
 	t.Helper()
 	s := w.first.Store
 	p, err := bucket.Open(t.Context(), probed{s}, bucket.Options{
-		Service: traits, Bucket: s.config.bucket, Prefix: "test/" + rand.Text() + "/", Logger: s.log, Now: s.now,
+		Service: traits, Bucket: s.config.Bucket, Prefix: "test/" + rand.Text() + "/", Logger: s.log, Now: s.now,
 	})
 	assert.OK(t, err, "open")
 	t.Cleanup(func() { p.Close() })

@@ -56,7 +56,7 @@ func (t *tags) ask(ctx context.Context, s *store, key, etag string, count int32)
 	if count <= 0 {
 		return "", nil
 	}
-	out, err := call(ctx, s, s.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &s.config.bucket, Key: &key}, nil)
+	out, err := call(ctx, s, s.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &s.config.Bucket, Key: &key}, nil)
 	if errors.Is(err, providers.ErrPermission) || errors.Is(err, providers.ErrUnsupported) {
 		t.tell("tags cannot be read (s3:GetObjectTagging): a file that is written anew loses them", key, err)
 		return "", nil

@@ -19,7 +19,7 @@ import (
 func (s *store) Begin(ctx context.Context, key string, m bucket.Making) (id string, err error) {
 	h := m.Headers
 	in := &s3.CreateMultipartUploadInput{
-		Bucket: &s.config.bucket, Key: &key, Metadata: m.Metadata,
+		Bucket: &s.config.Bucket, Key: &key, Metadata: m.Metadata,
 		ContentType: nonEmpty(h.ContentType), CacheControl: nonEmpty(h.CacheControl), ContentDisposition: nonEmpty(h.ContentDisposition),
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
 		StorageClass: types.StorageClass(h.StorageClass), Tagging: nonEmpty(h.Tags),
@@ -36,7 +36,7 @@ func (s *store) Begin(ctx context.Context, key string, m bucket.Making) (id stri
 // Part implements bucket.Store. What arrives wrong is noticed afterwards, which is soon
 // enough: nobody sees a part before it is completed.
 func (s *store) Part(ctx context.Context, u bucket.Upload, n int, body *bucket.Outgoing) (bucket.Part, error) {
-	in := &s3.UploadPartInput{Bucket: &s.config.bucket, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(n)),
+	in := &s3.UploadPartInput{Bucket: &s.config.Bucket, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(n)),
 		ContentLength: &body.Size, Body: body.Reader()}
 	out, err := call(ctx, s, s.client.UploadPart, in, func() bool {
 		ok := body.Again()
@@ -53,7 +53,7 @@ func (s *store) Part(ctx context.Context, u bucket.Upload, n int, body *bucket.O
 // CopyPart implements bucket.Store.
 func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucket.Object, offset, size int64) (bucket.Part, error) {
 	out, err := call(ctx, s, s.client.UploadPartCopy, &s3.UploadPartCopyInput{
-		Bucket: &s.config.bucket, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(n)),
+		Bucket: &s.config.Bucket, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(n)),
 		CopySource: s.sourceOf(from.Key), CopySourceIfMatch: quote(from.ETag),
 		CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+size-1)),
 	}, nil)
@@ -76,7 +76,7 @@ func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Pa
 	for i, part := range parts {
 		completed[i] = types.CompletedPart{PartNumber: aws.Int32(int32(part.N)), ETag: quote(part.ETag)}
 	}
-	in := &s3.CompleteMultipartUploadInput{Bucket: &s.config.bucket, Key: &u.Key, UploadId: &u.ID,
+	in := &s3.CompleteMultipartUploadInput{Bucket: &s.config.Bucket, Key: &u.Key, UploadId: &u.ID,
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: completed}}
 	in.IfMatch, in.IfNoneMatch = match(m.If)
 	send := func() (*s3.CompleteMultipartUploadOutput, error) {
@@ -94,7 +94,7 @@ func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Pa
 
 // Abort implements bucket.Store.
 func (s *store) Abort(ctx context.Context, u bucket.Upload) error {
-	_, err := call(ctx, s, s.client.AbortMultipartUpload, &s3.AbortMultipartUploadInput{Bucket: &s.config.bucket, Key: &u.Key, UploadId: &u.ID}, nil)
+	_, err := call(ctx, s, s.client.AbortMultipartUpload, &s3.AbortMultipartUploadInput{Bucket: &s.config.Bucket, Key: &u.Key, UploadId: &u.ID}, nil)
 	if errors.Is(err, providers.ErrNotExist) {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (s *store) AbortBefore(ctx context.Context, prefix string, before time.Time
 
 // abortAmong aborts the uploads below our prefix among those below another.
 func (s *store) abortAmong(ctx context.Context, among, prefix string, before time.Time) (count int, err error) {
-	in := &s3.ListMultipartUploadsInput{Bucket: &s.config.bucket, Prefix: nonEmpty(among)}
+	in := &s3.ListMultipartUploadsInput{Bucket: &s.config.Bucket, Prefix: nonEmpty(among)}
 	for {
 		out, err := call(ctx, s, s.client.ListMultipartUploads, in, nil)
 		if err != nil {

@@ -50,7 +50,7 @@ func (v *versions) mayAsk(ctx context.Context) error {
 	case keeps:
 		return nil
 	}
-	out, err := call(ctx, v.s, v.s.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &v.s.config.bucket}, nil)
+	out, err := call(ctx, v.s, v.s.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &v.s.config.Bucket}, nil)
 	switch {
 	case errors.Is(err, providers.ErrPermission), errors.Is(err, providers.ErrUnsupported), errors.Is(err, providers.ErrInvalid):
 		return nil
@@ -75,7 +75,7 @@ func (v *versions) remember(why error) error {
 // find is the id of the newest version of an object that matches. Deletions are listed
 // apart, as markers, and are no versions.
 func (v *versions) find(ctx context.Context, key string, want providers.Version) (id string, err error) {
-	in := &s3.ListObjectVersionsInput{Bucket: &v.s.config.bucket, Prefix: &key, EncodingType: types.EncodingTypeUrl}
+	in := &s3.ListObjectVersionsInput{Bucket: &v.s.config.Bucket, Prefix: &key, EncodingType: types.EncodingTypeUrl}
 	for {
 		out, err := call(ctx, v.s, v.s.client.ListObjectVersions, in, nil)
 		if err != nil {

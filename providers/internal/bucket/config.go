@@ -22,8 +22,8 @@ type Place struct {
 	Credentials    string // "", "sdk" or "none"
 }
 
-// Place reads a configuration of the service with these keys.
-func (s Service) Place(settings providers.Settings, known []string) (at Place, err error) {
+// place reads a configuration of the service with these keys.
+func (s Service) place(settings providers.Settings, known []string) (at Place, err error) {
 	if err := settings.CheckKeys(known...); err != nil {
 		return Place{}, err
 	}

@@ -16,37 +16,58 @@ type Opened[S Store] struct {
 	Store S
 }
 
-// Driver opens buckets of a service under one name, with these keys in a configuration.
-// connect sends nothing yet; what it is given has a Logger and a Now. A Provider looks at its
-// bucket when it is opened.
-func Driver[S Store](s Service, name, text string, keys []string, connect func(context.Context, providers.Settings, []string) (S, Place, *Connection, error)) providers.Driver {
-	open := func(ctx context.Context, settings providers.Settings) (*Opened[S], error) {
-		store, at, way, err := connect(ctx, settings, keys)
-		if err != nil {
-			return nil, err
-		}
-		p, err := Open(ctx, store, Options{
-			Service: s, Bucket: at.Bucket, Prefix: at.Prefix, ReadOnly: settings.ReadOnly || settings.Config["readOnly"] == "true",
-			Logger: settings.Logger, Now: settings.Now, Ended: settings.Ended, Way: way,
-		})
-		return &Opened[S]{p, store}, err
-	}
-	return providers.Driver{
-		Name: name, Text: text, Promises: Promises(s), Keys: slices.Clone(keys),
-		Open: func(ctx context.Context, settings providers.Settings) (providers.Provider, error) {
+// Words of every configuration, and Mastra's beside them, which say nothing to a bucket but
+// for the first.
+var (
+	plainKeys  = []string{"kind", "bucket", "prefix", "endpoint", "region", "credentials"}
+	mastraKeys = []string{"readOnly", "id", "displayName", "icon", "description"}
+)
+
+// Drivers opens buckets of a service under AIP-35's names for them. connect sends nothing
+// yet; what it is given has a Logger and a Now. A Provider looks at its bucket when it is
+// opened.
+func Drivers[S Store](s Service, connect func(context.Context, providers.Settings, Place) (S, *Connection, error)) []providers.Driver {
+	driver := func(name, text string, keys ...[]string) providers.Driver {
+		d := providers.Driver{Name: name, Text: text + ", " + s.People, Promises: Promises(s), Keys: slices.Concat(keys...)}
+		d.Open = func(ctx context.Context, settings providers.Settings) (providers.Provider, error) {
 			if settings.Now == nil {
 				settings.Now = time.Now
 			}
 			if settings.Logger == nil {
 				settings.Logger = slog.New(slog.DiscardHandler)
 			}
-			p, err := open(ctx, settings)
+			p, err := open(ctx, s, settings, d.Keys, connect)
 			if err != nil {
 				return nil, Fail(ctx, s.Name, providers.MethodOpen, providers.Locator{}, err)
 			}
 			return p, nil
-		},
+		}
+		return d
 	}
+	all := []providers.Driver{
+		driver("cloud-bucket", "a place in the host's bucket service", plainKeys, s.Keys),
+		driver("self-bucket", "a bucket of the workspace's owner", plainKeys, s.Keys),
+	}
+	if s.Mastra != nil {
+		all = append(all, driver("mastra-"+s.Name, "a bucket as Mastra's filesystem of it is configured", plainKeys, s.Keys, s.Mastra, mastraKeys))
+	}
+	return all
+}
+
+func open[S Store](ctx context.Context, s Service, settings providers.Settings, keys []string, connect func(context.Context, providers.Settings, Place) (S, *Connection, error)) (*Opened[S], error) {
+	at, err := s.place(settings, keys)
+	if err != nil {
+		return nil, err
+	}
+	store, way, err := connect(ctx, settings, at)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Open(ctx, store, Options{
+		Service: s, Bucket: at.Bucket, Prefix: at.Prefix, ReadOnly: settings.ReadOnly || settings.Config["readOnly"] == "true",
+		Logger: settings.Logger, Now: settings.Now, Ended: settings.Ended, Way: way,
+	})
+	return &Opened[S]{p, store}, err
 }
 
 // Connection is how a driver's requests reach its service. It is closed with the Provider

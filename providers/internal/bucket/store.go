@@ -96,6 +96,9 @@ type Service struct {
 	Slashes   bool // a backslash is a slash, and a dot at the end of a name may be dropped
 	Words     Words
 
+	Keys   []string // of a configuration, beside those of every bucket
+	Mastra []string // Mastra's own words for some of them; nil: it has no provider of the service
+
 	Key      int   // bytes of a key
 	Metadata int   // bytes of all names and values
 	Put      int64 // bytes in one Put
