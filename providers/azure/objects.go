@@ -293,7 +293,7 @@ func (s *store) copyBlock(ctx context.Context, from bucket.Object, key string, m
 		return bucket.Object{}, err
 	}
 	u := bucket.Upload{Key: key, ID: id}
-	defer s.uploads.end(u)
+	defer s.uploads.Delete(u)
 	part, err := s.CopyPart(ctx, u, 1, from, 0, from.Size)
 	if err != nil {
 		return bucket.Object{}, err

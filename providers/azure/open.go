@@ -3,6 +3,7 @@ package azure
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,7 @@ type store struct {
 	way     *bucket.Connection
 	log     *slog.Logger
 	now     func() time.Time
-	uploads uploads
+	uploads sync.Map // those that go on: bucket.Upload, and when it began
 
 	// Directories of the service's own: hierarchical, there is no other kind; folders, some
 	// were seen.

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -16,47 +15,13 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// uploads are those that go on. The service knows no more of one than blocks, which
+// goesOn reports whether an upload does. The service knows no more of one than blocks, which
 // nobody can drop, so that one was aborted is known here alone.
-type uploads struct {
-	mu   sync.Mutex // guards open
-	open map[bucket.Upload]time.Time
-}
-
-func (u *uploads) begin(one bucket.Upload, at time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.open == nil {
-		u.open = map[bucket.Upload]time.Time{}
-	}
-	u.open[one] = at
-}
-
-func (u *uploads) goesOn(one bucket.Upload) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if _, ok := u.open[one]; !ok {
+func (s *store) goesOn(u bucket.Upload) error {
+	if _, ok := s.uploads.Load(u); !ok {
 		return &bucket.Fault{Kind: providers.ErrConflict, Err: words(uploadGone)}
 	}
 	return nil
-}
-
-func (u *uploads) end(one bucket.Upload) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.open, one)
-}
-
-func (u *uploads) endBefore(prefix string, before time.Time) (count int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for one, at := range u.open {
-		if strings.HasPrefix(one.Key, prefix) && at.Before(before) {
-			delete(u.open, one)
-			count++
-		}
-	}
-	return count
 }
 
 // idBytes are the random bytes of an upload, and idDigits those of a block's number: 48
@@ -80,14 +45,14 @@ func (s *store) Begin(_ context.Context, key string, m bucket.Making) (string, e
 	random := make([]byte, idBytes)
 	rand.Read(random)
 	id := fmt.Sprintf("%x", random)
-	s.uploads.begin(bucket.Upload{Key: key, ID: id}, s.now())
+	s.uploads.Store(bucket.Upload{Key: key, ID: id}, s.now())
 	return id, nil
 }
 
 // Part implements bucket.Store. Of a block whose MD5 was not told ahead the service says
 // another sum.
 func (s *store) Part(ctx context.Context, u bucket.Upload, n int, body *bucket.Outgoing) (bucket.Part, error) {
-	if err := s.uploads.goesOn(u); err != nil {
+	if err := s.goesOn(u); err != nil {
 		return bucket.Part{}, err
 	}
 	id := blockID(u, n)
@@ -111,7 +76,7 @@ func (s *store) Part(ctx context.Context, u bucket.Upload, n int, body *bucket.O
 
 // CopyPart implements bucket.Store.
 func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucket.Object, offset, size int64) (bucket.Part, error) {
-	if err := s.uploads.goesOn(u); err != nil {
+	if err := s.goesOn(u); err != nil {
 		return bucket.Part{}, err
 	}
 	id := blockID(u, n)
@@ -130,7 +95,7 @@ func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucke
 // Complete implements bucket.Store. What was completed or aborted is gone, also where the
 // service would make the same of its blocks again.
 func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Part, m bucket.Making) (bucket.Object, error) {
-	if err := s.uploads.goesOn(u); err != nil {
+	if err := s.goesOn(u); err != nil {
 		return bucket.Object{}, err
 	}
 	ids := make([]string, len(parts))
@@ -145,19 +110,26 @@ func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Pa
 	if err != nil {
 		return bucket.Object{}, err
 	}
-	s.uploads.end(u)
+	s.uploads.Delete(u)
 	return made(out.ETag, out.LastModified, out.Date, nil), nil
 }
 
 // Abort implements bucket.Store. The service drops the blocks after a week, or when the
 // blob is made anew.
 func (s *store) Abort(_ context.Context, u bucket.Upload) error {
-	s.uploads.end(u)
+	s.uploads.Delete(u)
 	return nil
 }
 
 // AbortBefore implements bucket.Store. Of other processes' uploads the service
 // tells nothing.
-func (s *store) AbortBefore(_ context.Context, prefix string, before time.Time) (int, error) {
-	return s.uploads.endBefore(prefix, before), nil
+func (s *store) AbortBefore(_ context.Context, prefix string, before time.Time) (count int, err error) {
+	s.uploads.Range(func(u, began any) bool {
+		if strings.HasPrefix(u.(bucket.Upload).Key, prefix) && began.(time.Time).Before(before) {
+			s.uploads.Delete(u)
+			count++
+		}
+		return true
+	})
+	return count, nil
 }

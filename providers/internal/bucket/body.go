@@ -21,7 +21,7 @@ type Outgoing struct {
 
 	ctx    context.Context
 	body   providers.Body
-	rewind func() bool
+	rewind func() error // nil: it cannot
 
 	attempt *attempt // the latest
 }
@@ -43,7 +43,7 @@ func (o *Outgoing) Reader() io.Reader { return o.attempt }
 // over, however it ended.
 func (o *Outgoing) Again() bool {
 	_ = o.attempt.stop()
-	if o.attempt.hasRead() && !o.rewind() {
+	if o.attempt.hasRead() && (o.rewind == nil || o.rewind() != nil) {
 		return false
 	}
 	o.attempt = o.begin()
@@ -185,22 +185,22 @@ func (a *attempt) digest() string {
 	return hex.EncodeToString(a.sum.Sum(nil))
 }
 
-// rewinder gives the body again for another attempt, where that can be.
-func rewinder(body providers.Body) func() bool {
+// rewinder has a body begin anew for another attempt; nil where that cannot be.
+func rewinder(body providers.Body) func() error {
 	if body.Size == 0 || body.Reader == nil {
-		return func() bool { return true }
+		return func() error { return nil }
 	}
 	s, ok := body.Reader.(io.Seeker)
 	if !ok {
-		return func() bool { return false }
+		return nil
 	}
 	start, err := s.Seek(0, io.SeekCurrent)
-	return func() bool {
-		if err != nil {
-			return false
-		}
-		_, err = s.Seek(start, io.SeekStart)
-		return err == nil
+	if err != nil { // a pipe
+		return nil
+	}
+	return func() error {
+		_, err := s.Seek(start, io.SeekStart)
+		return err
 	}
 }
 

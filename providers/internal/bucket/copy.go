@@ -87,20 +87,14 @@ func (p *Provider) copyParts(ctx context.Context, o *object, key string, m Makin
 	}
 	u.cond = c
 	most := p.service.Parts.Max
-	for n, offset := 1, int64(0); offset < o.Size; n, offset = n+1, offset+most {
-		if err = u.copyRange(ctx, n, o.Object, offset, min(most, o.Size-offset)); err != nil {
-			break
+	return u.inParts(ctx, func() error {
+		for n, offset := 1, int64(0); offset < o.Size; n, offset = n+1, offset+most {
+			if err := u.copyRange(ctx, n, o.Object, offset, min(most, o.Size-offset)); err != nil {
+				return err
+			}
 		}
-	}
-	var info providers.Info
-	if err == nil {
-		info, err = u.complete(ctx)
-	}
-	if err != nil {
-		// AbortParts finds what stays.
-		_ = u.abort(context.WithoutCancel(ctx))
-	}
-	return info, err
+		return nil
+	})
 }
 
 // clone keeps a caller's map out of ours.

@@ -69,6 +69,18 @@ func (p *Provider) begin(ctx context.Context, key string, m meta, making Making)
 	return &upload{p: p, Upload: Upload{key, id}, meta: m, made: made, parts: map[int]Part{}}, nil
 }
 
+// inParts makes an object of the parts that send sends.
+func (u *upload) inParts(ctx context.Context, send func() error) (info providers.Info, err error) {
+	if err = send(); err == nil {
+		info, err = u.complete(ctx)
+	}
+	if err != nil {
+		// AbortParts finds what stays.
+		_ = u.abort(context.WithoutCancel(ctx))
+	}
+	return info, err
+}
+
 // verb is do for the methods of an upload.
 func (u *upload) verb(ctx context.Context, op providers.Method, f func() error) error {
 	err := u.p.ready(ctx)

@@ -96,34 +96,21 @@ type content struct {
 // or more than should be in memory of a body that cannot be read twice; it is
 // rest then.
 func (p *Provider) prepare(ctx context.Context, body providers.Body) (c content, rest providers.Body, large bool, err error) {
-	seeker, start := seekable(body)
+	again := rewinder(body)
 	switch {
-	case body.Size > p.service.Put, seeker == nil && body.Size > BufferSize:
+	case body.Size > p.service.Put, again == nil && body.Size > BufferSize:
 		return content{}, body, true, nil
-	case seeker == nil:
+	case body.Size < 0, again == nil:
 		return buffer(ctx, body)
 	}
 	sum := md5.New()
 	if _, err := body.CopyTo(ctx, sum); err != nil {
 		return content{}, body, false, err
 	}
-	if _, err := seeker.Seek(start, io.SeekStart); err != nil {
+	if err := again(); err != nil {
 		return content{}, body, false, fmt.Errorf("%w: %w", providers.ErrBody, err)
 	}
 	return content{body, [md5.Size]byte(sum.Sum(nil))}, body, false, nil
-}
-
-// seekable is body's Reader and where it stands, if it can go back.
-func seekable(body providers.Body) (io.Seeker, int64) {
-	s, ok := body.Reader.(io.Seeker)
-	if !ok || body.Size < 0 {
-		return nil, 0
-	}
-	start, err := s.Seek(0, io.SeekCurrent)
-	if err != nil { // a pipe
-		return nil, 0
-	}
-	return s, start
 }
 
 // buffer keeps a body in memory, up to a bound if its size is not known.
