@@ -23,59 +23,36 @@ const (
 )
 
 // codes is the one place that says what a code means.
-var codes = bucket.Codes{Kinds: map[string]error{
-	"BlobNotFound": providers.ErrNotExist, "PathNotFound": providers.ErrNotExist,
-	// A container may come back, and what it held with it. Open says otherwise.
-	noContainer: providers.ErrUnavailable, "ContainerBeingDeleted": providers.ErrUnavailable, "ContainerDisabled": providers.ErrUnavailable,
-
-	"ConditionNotMet": providers.ErrConflict, "TargetConditionNotMet": providers.ErrConflict, "SourceConditionNotMet": providers.ErrConflict,
-	"BlobAlreadyExists": providers.ErrConflict, "PathAlreadyExists": providers.ErrConflict, noBlocks: providers.ErrConflict,
-
+var codes = bucket.Codes{Kinds: map[error][]string{
+	providers.ErrNotExist: {"BlobNotFound", "PathNotFound"},
+	providers.ErrConflict: {
+		"ConditionNotMet", "TargetConditionNotMet", "SourceConditionNotMet", "BlobAlreadyExists", "PathAlreadyExists", noBlocks,
+	},
 	// In a hierarchical namespace a name is a directory or a file.
-	"ResourceTypeMismatch": providers.ErrIsDir, "DirectoryIsNotEmpty": providers.ErrNotEmpty,
+	providers.ErrIsDir:    {"ResourceTypeMismatch"},
+	providers.ErrNotEmpty: {"DirectoryIsNotEmpty"},
 
-	"AuthenticationFailed": providers.ErrUnauthenticated, "NoAuthenticationInformation": providers.ErrUnauthenticated,
-	"InvalidAuthenticationInfo": providers.ErrUnauthenticated,
-	"AuthorizationFailure":      providers.ErrPermission, "AuthorizationPermissionMismatch": providers.ErrPermission,
-	"AuthorizationProtocolMismatch": providers.ErrPermission, "AuthorizationResourceTypeMismatch": providers.ErrPermission,
-	"AuthorizationServiceMismatch": providers.ErrPermission, "AuthorizationSourceIPMismatch": providers.ErrPermission,
-	"InsufficientAccountPermissions": providers.ErrPermission, "AccountIsDisabled": providers.ErrPermission,
-	"KeyBasedAuthenticationNotPermitted": providers.ErrPermission, "PublicAccessNotPermitted": providers.ErrPermission,
-	"ResourceNotFound":          providers.ErrPermission, // of who asks without credentials
-	"BlobImmutableDueToPolicy":  providers.ErrPermission,
-	"BlobArchived":              providers.ErrPermission,
-	"BlobBeingRehydrated":       providers.ErrUnavailable,
-	"LeaseIdMissing":            providers.ErrUnavailable,
-	"LeaseAlreadyPresent":       providers.ErrUnavailable,
-	"SnapshotsPresent":          providers.ErrUnsupported,
-	"InvalidBlobType":           providers.ErrUnsupported,
-	"FeatureNotSupported":       providers.ErrUnsupported,
-	notThere:                    providers.ErrUnsupported,
-	"BlobTypeNotSupported":      providers.ErrUnsupported,
-	"PendingCopyOperation":      providers.ErrUnavailable,
-	"InvalidResourceName":       providers.ErrInvalid,
-	"InvalidUri":                providers.ErrInvalid,
-	"OutOfRangeInput":           providers.ErrInvalid,
-	"InvalidMetadata":           providers.ErrInvalid,
-	"EmptyMetadataKey":          providers.ErrInvalid,
-	"InvalidHeaderValue":        providers.ErrInvalid,
-	"InvalidRange":              providers.ErrInvalid,
-	"MetadataTooLarge":          providers.ErrTooLarge,
-	"RequestBodyTooLarge":       providers.ErrTooLarge,
-	"BlockCountExceedsLimit":    providers.ErrTooLarge,
-	"BlockListTooLong":          providers.ErrTooLarge,
-	"Md5Mismatch":               providers.ErrCorrupt,
-	"Crc64Mismatch":             providers.ErrCorrupt,
-	"ServerBusy":                providers.ErrUnavailable,
-	"InternalError":             providers.ErrUnavailable,
-	"OperationTimedOut":         providers.ErrUnavailable,
-	"IngressOverAccountLimit":   providers.ErrUnavailable,
-	"EgressOverAccountLimit":    providers.ErrUnavailable,
-	"AccountLimitExceeded":      providers.ErrQuota,
-	"InvalidBlobOrBlock":        providers.ErrUnavailable,
-	"AccountBeingCreated":       providers.ErrUnavailable,
-	"TooManyRequests":           providers.ErrUnavailable,
-	"OperationNotAllowedInRoot": providers.ErrUnsupported,
+	providers.ErrUnauthenticated: {"AuthenticationFailed", "NoAuthenticationInformation", "InvalidAuthenticationInfo"},
+	providers.ErrPermission: {
+		"AuthorizationFailure", "AuthorizationPermissionMismatch", "AuthorizationProtocolMismatch", "AuthorizationResourceTypeMismatch",
+		"AuthorizationServiceMismatch", "AuthorizationSourceIPMismatch", "InsufficientAccountPermissions", "AccountIsDisabled",
+		"KeyBasedAuthenticationNotPermitted", "PublicAccessNotPermitted", "BlobImmutableDueToPolicy", "BlobArchived",
+		"ResourceNotFound", // of who asks without credentials
+	},
+	providers.ErrUnsupported: {
+		"SnapshotsPresent", "InvalidBlobType", "FeatureNotSupported", notThere, "BlobTypeNotSupported", "OperationNotAllowedInRoot",
+	},
+	providers.ErrInvalid: {
+		"InvalidResourceName", "InvalidUri", "OutOfRangeInput", "InvalidMetadata", "EmptyMetadataKey", "InvalidHeaderValue", "InvalidRange",
+	},
+	providers.ErrTooLarge: {"MetadataTooLarge", "RequestBodyTooLarge", "BlockCountExceedsLimit", "BlockListTooLong"},
+	providers.ErrCorrupt:  {"Md5Mismatch", "Crc64Mismatch"},
+	providers.ErrQuota:    {"AccountLimitExceeded"},
+	providers.ErrUnavailable: {
+		noContainer, "ContainerBeingDeleted", "ContainerDisabled", // it may come back, and what it held with it; Open says otherwise
+		"BlobBeingRehydrated", "LeaseIdMissing", "LeaseAlreadyPresent", "PendingCopyOperation", "ServerBusy", "InternalError",
+		"OperationTimedOut", "IngressOverAccountLimit", "EgressOverAccountLimit", "InvalidBlobOrBlock", "AccountBeingCreated", "TooManyRequests",
+	},
 }, Doubts: map[string]bucket.Doubt{
 	"InvalidResourceName": bucket.NameRefused, "InvalidUri": bucket.NameRefused, "OutOfRangeInput": bucket.NameRefused,
 	"InvalidRange": bucket.RangeBeyond, unreadableSource: bucket.Sure,

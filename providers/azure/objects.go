@@ -8,7 +8,6 @@ import (
 	"hash"
 	"hash/crc64"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -157,7 +156,7 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 		Modified: plain(out.LastModified), Answered: plain(out.Date),
 	}
 	if told := plain(out.ContentRange); told != "" {
-		got.Size, err = wholeSize(told)
+		got.Size, err = bucket.WholeSize(told)
 	}
 	var isFolder bool
 	got.Metadata, got.Headers.Expires, isFolder = readMetadata(out.Metadata)
@@ -170,16 +169,6 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 		return bucket.Object{}, nil, err
 	}
 	return got, out.Body, nil
-}
-
-// wholeSize is the size of the whole in the answer to a range.
-func wholeSize(told string) (int64, error) {
-	_, total, ok := strings.Cut(told, "/")
-	size, err := strconv.ParseInt(total, 10, 64)
-	if !ok || err != nil {
-		return 0, &bucket.Fault{Kind: providers.ErrCorrupt, Err: fmt.Errorf("a range %q", told)}
-	}
-	return size, nil
 }
 
 // Past implements bucket.Store.

@@ -17,26 +17,22 @@ import (
 
 // codes is the one place that says what a reason of the JSON API, or a code of the XML
 // API, means.
-var codes = bucket.Codes{Kinds: map[string]error{
-	noObject: providers.ErrNotExist,
-	// A bucket may come back, and what it held with it. Open says otherwise.
-	noBucket: providers.ErrUnavailable,
-
-	"conditionNotMet": providers.ErrConflict, "conflict": providers.ErrConflict, "PreconditionFailed": providers.ErrConflict,
-
-	"forbidden": providers.ErrPermission, "insufficientPermissions": providers.ErrPermission, "AccessDenied": providers.ErrPermission,
-	"accountDisabled": providers.ErrPermission, "UserProjectMissing": providers.ErrPermission, "userProjectMissing": providers.ErrPermission,
-	"retentionPolicyNotMet": providers.ErrPermission, "objectUnderActiveHold": providers.ErrPermission, "domainPolicy": providers.ErrPermission,
-	"authError": providers.ErrUnauthenticated, "AuthenticationRequired": providers.ErrUnauthenticated, "ExpiredToken": providers.ErrUnauthenticated,
-
-	"quotaExceeded": providers.ErrQuota, "dailyLimitExceeded": providers.ErrQuota,
-	"rateLimitExceeded": providers.ErrUnavailable, "userRateLimitExceeded": providers.ErrUnavailable, "SlowDown": providers.ErrUnavailable,
-	"backendError": providers.ErrUnavailable, "internalError": providers.ErrUnavailable, "InternalError": providers.ErrUnavailable,
-	"ServiceUnavailable": providers.ErrUnavailable,
-
-	wrongDigest: providers.ErrCorrupt, "BadDigest": providers.ErrCorrupt,
-	"uploadTooLarge": providers.ErrTooLarge, "EntityTooLarge": providers.ErrTooLarge,
-	"MethodNotAllowed": providers.ErrUnsupported, "NotImplemented": providers.ErrUnsupported,
+var codes = bucket.Codes{Kinds: map[error][]string{
+	providers.ErrNotExist: {noObject},
+	providers.ErrConflict: {"conditionNotMet", "conflict", "PreconditionFailed"},
+	providers.ErrPermission: {
+		"forbidden", "insufficientPermissions", "AccessDenied", "accountDisabled", "UserProjectMissing", "userProjectMissing",
+		"retentionPolicyNotMet", "objectUnderActiveHold", "domainPolicy",
+	},
+	providers.ErrUnauthenticated: {"authError", "AuthenticationRequired", "ExpiredToken"},
+	providers.ErrQuota:           {"quotaExceeded", "dailyLimitExceeded"},
+	providers.ErrUnavailable: {
+		noBucket, // it may come back, and what it held with it; Open says otherwise
+		"rateLimitExceeded", "userRateLimitExceeded", "SlowDown", "backendError", "internalError", "InternalError", "ServiceUnavailable",
+	},
+	providers.ErrCorrupt:     {wrongDigest, "BadDigest"},
+	providers.ErrTooLarge:    {"uploadTooLarge", "EntityTooLarge"},
+	providers.ErrUnsupported: {"MethodNotAllowed", "NotImplemented"},
 }}
 
 // The codes of the XML API for what the JSON API has no reason of its own for.

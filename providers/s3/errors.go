@@ -13,41 +13,32 @@ import (
 )
 
 // codes is the one place that says what a service's code means.
-var codes = bucket.Codes{Kinds: map[string]error{
-	"NoSuchKey": providers.ErrNotExist, "NotFound": providers.ErrNotExist, "NoSuchUpload": providers.ErrNotExist,
-	"NoSuchVersion": providers.ErrNotExist,
-	// A bucket may come back, and what it held with it. Open says otherwise.
-	"NoSuchBucket": providers.ErrUnavailable,
-
-	"PreconditionFailed": providers.ErrConflict, "ConditionalRequestConflict": providers.ErrConflict,
-	"ObjectAlreadyInActiveTierError": providers.ErrConflict, "NotModified": providers.ErrConflict,
+var codes = bucket.Codes{Kinds: map[error][]string{
+	providers.ErrNotExist: {"NoSuchKey", "NotFound", "NoSuchUpload", "NoSuchVersion"},
+	providers.ErrConflict: {"PreconditionFailed", "ConditionalRequestConflict", "ObjectAlreadyInActiveTierError", "NotModified"},
 
 	// Services whose store is a file system keep the rules of one.
-	"XMinioObjectExistsAsDirectory": providers.ErrIsDir, "ExistingObjectIsDirectory": providers.ErrIsDir,
-	"XMinioParentIsObject": providers.ErrNotDir, "ObjectParentIsFile": providers.ErrNotDir,
+	providers.ErrIsDir:  {"XMinioObjectExistsAsDirectory", "ExistingObjectIsDirectory"},
+	providers.ErrNotDir: {"XMinioParentIsObject", "ObjectParentIsFile"},
 
-	"AccessDenied": providers.ErrPermission, "AllAccessDisabled": providers.ErrPermission,
-	"AccountProblem": providers.ErrPermission, "InvalidObjectState": providers.ErrPermission, // in an archive
-	"InvalidAccessKeyId": providers.ErrUnauthenticated, "SignatureDoesNotMatch": providers.ErrUnauthenticated,
-	"ExpiredToken": providers.ErrUnauthenticated, "InvalidToken": providers.ErrUnauthenticated,
-	"TokenRefreshRequired": providers.ErrUnauthenticated, "RequestTimeTooSkewed": providers.ErrUnauthenticated,
-	"RequestExpired": providers.ErrUnauthenticated, "AuthFailure": providers.ErrUnauthenticated,
-	"XAdminUserNotFound": providers.ErrUnauthenticated, "InvalidClientTokenId": providers.ErrUnauthenticated, "UnrecognizedClientException": providers.ErrUnauthenticated,
-
-	"EntityTooLarge": providers.ErrTooLarge, "MetadataTooLarge": providers.ErrTooLarge,
-	"KeyTooLongError": providers.ErrNameTooLong, "XMinioInvalidObjectName": providers.ErrInvalid,
-	"QuotaExceeded": providers.ErrQuota, "XMinioStorageFull": providers.ErrQuota, "XMinioAdminBucketQuotaExceeded": providers.ErrQuota,
-	"XAmzContentSHA256Mismatch": providers.ErrCorrupt, "BadDigest": providers.ErrCorrupt,
-
-	"SlowDown": providers.ErrUnavailable, "SlowDownRead": providers.ErrUnavailable, "SlowDownWrite": providers.ErrUnavailable,
-	"InternalError": providers.ErrUnavailable, "ServiceUnavailable": providers.ErrUnavailable, "RequestTimeout": providers.ErrUnavailable,
-	"Throttling": providers.ErrUnavailable, "ThrottlingException": providers.ErrUnavailable, "TooManyRequests": providers.ErrUnavailable,
-	"OperationAborted": providers.ErrUnavailable, "IncompleteBody": providers.ErrUnavailable, "TemporaryRedirect": providers.ErrUnavailable,
-	"XMinioServerNotInitialized": providers.ErrUnavailable,
-
-	"PermanentRedirect": providers.ErrInvalid, "AuthorizationHeaderMalformed": providers.ErrInvalid,
-	"IllegalLocationConstraintException": providers.ErrInvalid, "InvalidBucketName": providers.ErrInvalid,
-	"NotImplemented": providers.ErrUnsupported, "VersioningNotConfigured": providers.ErrUnsupported,
+	providers.ErrPermission: {"AccessDenied", "AllAccessDisabled", "AccountProblem", "InvalidObjectState"}, // the last is in an archive
+	providers.ErrUnauthenticated: {
+		"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestTimeTooSkewed",
+		"RequestExpired", "AuthFailure", "XAdminUserNotFound", "InvalidClientTokenId", "UnrecognizedClientException",
+	},
+	providers.ErrTooLarge:    {"EntityTooLarge", "MetadataTooLarge"},
+	providers.ErrNameTooLong: {"KeyTooLongError"},
+	providers.ErrQuota:       {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"},
+	providers.ErrCorrupt:     {"XAmzContentSHA256Mismatch", "BadDigest"},
+	providers.ErrUnavailable: {
+		"NoSuchBucket", // it may come back, and what it held with it; Open says otherwise
+		"SlowDown", "SlowDownRead", "SlowDownWrite", "InternalError", "ServiceUnavailable", "RequestTimeout", "Throttling",
+		"ThrottlingException", "TooManyRequests", "OperationAborted", "IncompleteBody", "TemporaryRedirect", "XMinioServerNotInitialized",
+	},
+	providers.ErrInvalid: {
+		"XMinioInvalidObjectName", "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "InvalidBucketName",
+	},
+	providers.ErrUnsupported: {"NotImplemented", "VersioningNotConfigured"},
 }, Doubts: map[string]bucket.Doubt{
 	"XMinioInvalidObjectName": bucket.NameRefused, "XMinioInvalidResourceName": bucket.NameRefused, "KeyTooLongError": bucket.NameRefused,
 	"InternalError": bucket.DirInTheWay, // Versitygw has no better word for it

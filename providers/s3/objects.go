@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,7 +96,7 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 	}
 	o.Headers.StorageClass = classToKeep(out.StorageClass)
 	if in.Range != nil {
-		o.Size, err = wholeSize(*in.Range, aws.ToString(out.ContentRange))
+		o.Size, err = bucket.WholeSize(aws.ToString(out.ContentRange))
 	}
 	if err == nil && want.ID == "" {
 		o.Headers.Tags, err = s.tags.of(ctx, s, key, etag, aws.ToInt32(out.TagCount))
@@ -107,16 +106,6 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 		return bucket.Object{}, nil, err
 	}
 	return o, out.Body, nil
-}
-
-// wholeSize is the size of the whole in the answer to a range.
-func wholeSize(asked, got string) (int64, error) {
-	_, total, ok := strings.Cut(got, "/")
-	size, err := strconv.ParseInt(total, 10, 64)
-	if !ok || err != nil {
-		return 0, fmt.Errorf("%w: asked for %s, got %q", providers.ErrCorrupt, asked, got)
-	}
-	return size, nil
 }
 
 // stored are the headers of an answer that are the object's. A service may say of an

@@ -47,7 +47,7 @@ func (f *Fault) Unwrap() []error { return []error{f.Kind, f.Err} }
 
 // Codes are what a service's codes mean. What is not among them goes by its HTTP status.
 type Codes struct {
-	Kinds  map[string]error
+	Kinds  map[error][]string
 	Doubts map[string]Doubt
 	Advice map[string]string // what a code does not say by itself
 	// Wordless: a refusal may have a status alone, as that of a HEAD.
@@ -57,7 +57,8 @@ type Codes struct {
 // Judge finds what an answer means: its kind, unless it has one that its status alone would
 // not tell, and what it leaves open.
 func (c Codes) Judge(f *Fault) {
-	kind, known := c.Kinds[f.Code]
+	kind := c.kind(f.Code)
+	known := kind != nil
 	doubt, doubted := c.Doubts[f.Code]
 	if f.Cut && !known {
 		// The status of a refusal is not the reason: one that cannot be read may be anything,
@@ -80,6 +81,16 @@ func (c Codes) Judge(f *Fault) {
 	if hint := c.Advice[f.Code]; hint != "" {
 		f.Err = fmt.Errorf("%s: %w", hint, f.Err)
 	}
+}
+
+// kind is what a code means; nil: it is not known.
+func (c Codes) kind(code string) error {
+	for kind, codes := range c.Kinds {
+		if slices.Contains(codes, code) {
+			return kind
+		}
+	}
+	return nil
 }
 
 // MayBeLogin reports whether err can mean that the credentials do not hold.

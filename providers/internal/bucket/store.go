@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
@@ -137,6 +139,16 @@ func (r Range) Header() string {
 		return fmt.Sprintf("bytes=%d-", r.Offset)
 	}
 	return ""
+}
+
+// WholeSize is the size of the whole in the answer to a range, as its Content-Range says it.
+func WholeSize(told string) (int64, error) {
+	_, total, ok := strings.Cut(told, "/")
+	size, err := strconv.ParseInt(total, 10, 64)
+	if !ok || err != nil {
+		return 0, &Fault{Kind: providers.ErrCorrupt, Err: fmt.Errorf("the answer to a range says %q of it", told)}
+	}
+	return size, nil
 }
 
 // Query asks for keys.
