@@ -43,11 +43,16 @@
 //
 // Names are to be identifiers of C#: what no identifier has is written as "_" and two
 // hexadecimal digits, see names.go. There is no Expires, so that is metadata. Attributes
-// change without a copy. Headers do too, in a request before: if the second is lost,
-// the headers are new and the attributes are not. An access tier that somebody chose is a
-// header too (storage-class), but for Archive, to which nothing is written. Index tags
-// are not: a login that reads and writes blobs may not read their tags. A change of
-// attributes leaves them; a blob that is written anew, or renamed, has none.
+// change without a copy. Headers do too, in a request before: Set Blob Properties takes no
+// metadata, and Set Blob Metadata no headers. Put Blob From URL takes both, but would make the
+// blob anew: without its tags and its list of blocks, and only if its content is read again.
+// The metadata come last, since they have the operation id, which says that all is done: if
+// their request is lost, the headers are new and the attributes are not.
+//
+// An access tier that somebody chose is a header too (storage-class), but for Archive, to
+// which nothing is written. Index tags are not: a login that reads and writes blobs may not
+// read their tags. A change of attributes leaves them; a blob that is written anew, or
+// renamed, has none.
 //
 // Times are dates, for rclone, and links have blobfuse2's is_symlink. Modes and owners that
 // a hierarchical namespace has of its own are not read.
