@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// errnos gives the kinds of the seam that package fs does not know a meaning.
+// errnos gives the kinds that package fs does not know a meaning.
 var errnos = []struct{ kind, as error }{
+	{files.ErrOutdated, fs.ErrStale},
+	{files.ErrNotServed, fs.ErrUnavailable},
 	{providers.ErrReadOnly, fs.ErrReadOnly},
 	{providers.ErrConflict, fs.ErrConflict},
 	{providers.ErrUnavailable, fs.ErrUnavailable},

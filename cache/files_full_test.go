@@ -17,7 +17,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // fullUntilGone has the table find the disk full until a file is no more there.
@@ -171,22 +170,4 @@ func TestMakeRoomInWhatIsNotMounted(t *testing.T) {
 	}
 	assert.Equal(t, w.get("mine"), block+"ours", "what was changed is lost")
 	w.check()
-}
-
-type fullDisk struct{}
-
-func (fullDisk) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
-
-// That content finds no room here is no refusal of the backend: it is not asked again,
-// and nobody waits for it to come back.
-func TestFullDiskIsNoRefusal(t *testing.T) {
-	var c calls
-	w := newWorld(t, recording(&c), func(w *world, _ *Options) { w.tamper("f", "content") })
-	ino := table.Ino(w.walk("f"))
-	before := c.of(providers.MethodRead)
-	w.is(w.v.fetch.Fetch(t.Context(), ino, w.v.whereabouts(ino).gen, 0, 7, fullDisk{}), syscall.ENOSPC)
-	refused := w.v.fetch.breaker.IsOpen()
-	if n := c.of(providers.MethodRead) - before; n != 1 || refused {
-		t.Errorf("the backend was asked %d times, and refused: %v", n, refused)
-	}
 }

@@ -62,7 +62,7 @@ func (f *file) firstBytes(size int64) (off, n int64) {
 func (v *Volume) reaching(op *fs.Op, do func(ctx context.Context) error) error {
 	w := v.wait(op, 0)
 	defer w.close()
-	err := v.fetching(w, func() error { return do(w) })
+	err := v.hydrator.Follow(w, func() error { return do(w) })
 	return translate(w.cause(v.staleOnce(err)))
 }
 

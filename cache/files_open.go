@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
 	iofs "io/fs"
 	"sync"
 	"sync/atomic"
@@ -15,10 +14,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 )
-
-// errOutdated says that a pull gave an inode another version while it was being
-// opened.
-var errOutdated = fmt.Errorf("a pull was faster: %w", fs.ErrStale)
 
 // openInode is an inode whose content somebody uses: programs, and ourselves
 // while we send, keep or evict it. One for all of them.
@@ -221,7 +216,7 @@ func (v *Volume) openFile(oi lockedInode) error {
 	switch {
 	case f != nil:
 		if !f.Whole() {
-			f.SetSource(v.fetch.of(oi.ino, tree.MissingVersion(&n)))
+			f.SetSource(v.hydrator.Source(oi.ino, tree.MissingVersion(&n)))
 		}
 	case n.Size == 0:
 		f, err = v.blank(oi)
@@ -286,7 +281,7 @@ func (v *Volume) sparse(oi lockedInode, was *table.Inode, path string) (*content
 				return fs.ErrStale // its only copy was removed at the backend
 			}
 			if v.table.Inode(oi.ino).ContentVersion != was.ContentVersion {
-				return errOutdated
+				return translate(files.ErrOutdated)
 			}
 			n := v.table.Edit(oi.ino)
 			n.State, n.Origin = table.Partial, o
@@ -301,7 +296,7 @@ func (v *Volume) sparse(oi lockedInode, was *table.Inode, path string) (*content
 	if err != nil {
 		return nil, err
 	}
-	f.SetSource(v.fetch.of(oi.ino, origin.ContentVersion))
+	f.SetSource(v.hydrator.Source(oi.ino, origin.ContentVersion))
 	return f, nil
 }
 
@@ -416,7 +411,7 @@ func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outd
 	}
 	oi, err := v.openContent(ino, u)
 	if err != nil {
-		return nil, errors.Is(err, errOutdated), err
+		return nil, errors.Is(err, files.ErrOutdated), err
 	}
 	f = &file{v: v, oi: oi, flags: flags}
 	if u == forWriting {
@@ -427,7 +422,7 @@ func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outd
 		err = f.begin(op)
 	}
 	if outdated = !v.tell(oi); outdated && err == nil {
-		err = errOutdated
+		err = translate(files.ErrOutdated)
 	}
 	if err == nil && writes(flags) && u == forReading {
 		u = forWriting

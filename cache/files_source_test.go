@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -128,65 +126,6 @@ func (w *scene) serves(ino fs.Ino, want string) {
 		assert.Equal(w, w.read(o), want)
 		o.File.Release()
 	}
-}
-
-// Ranges that break off, come too long or not at all are asked for again.
-func TestBrokenRanges(t *testing.T) {
-	big := strings.Repeat("0123456789abcdef", 1<<16)
-	w := newScene(t, holding("f", big))
-	w.faults.Queue(providers.MethodRead,
-		providertest.Fault{Cut: io.ErrUnexpectedEOF, CutAfter: 1000},
-		providertest.Fault{Cut: io.EOF, CutAfter: 2000},
-		providertest.Fault{Before: providers.ErrUnavailable})
-	o := w.open("f", syscall.O_RDONLY)
-	defer o.File.Release()
-	if got := w.read(o); got != big[:len(got)] || len(got) == 0 {
-		t.Errorf("%d bytes that differ", len(got))
-	}
-}
-
-// A rename of ours between the listing and the read leads to the new place.
-func TestReadFollowsOurRename(t *testing.T) {
-	w := newScene(t, holding("d/f", "one"))
-	ino := w.walk("d/f")
-	gate, reached := make(chan struct{}), make(chan struct{})
-	w.faults.Queue(providers.MethodRead, providertest.Fault{Gate: gate, Reached: reached})
-	done := make(chan string)
-	go func() {
-		o, err := w.v.Open(me, ino, syscall.O_RDONLY)
-		if err != nil {
-			done <- err.Error()
-			return
-		}
-		d, err := o.File.Read(me, make([]byte, 10), 0)
-		got := fmt.Sprint(string(d.Bytes), err)
-		o.File.Release()
-		done <- got
-	}()
-	<-reached
-	w.ok(w.rename("d", "e"))
-	w.settle()
-	close(gate)
-	assert.Equal(t, <-done, "one<nil>")
-}
-
-// Not more ranges are read at once than the backend should bear: who comes
-// later waits.
-func TestFetchesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newScene(t, holding("f", "one"), impatient)
-		ino := w.walk("f")
-		for range maxFetches {
-			release, err := w.v.fetch.slot(w.v.ctx)
-			w.ok(err)
-			defer release()
-		}
-		_, err := w.v.Open(me, ino, syscall.O_RDONLY)
-		w.is(err, fs.ErrUnavailable)
-		<-w.v.fetch.slots // one has ended
-		assert.Equal(t, w.get("f"), "one")
-		w.v.fetch.slots <- struct{}{}
-	})
 }
 
 // The attributes' version moves on while content is being read: it goes on.

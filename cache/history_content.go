@@ -177,7 +177,7 @@ func (v *Volume) openInode(ctx context.Context, ino table.Ino) (io.ReadCloser, i
 		return nil, 0, err
 	}
 	var snap *content.Snapshot
-	err = v.fetching(ctx, func() (err error) {
+	err = v.hydrator.Follow(ctx, func() (err error) {
 		snap, err = oi.f.Snapshot(ctx)
 		return err
 	})

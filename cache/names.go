@@ -245,7 +245,7 @@ func (v *Volume) Readlink(op *fs.Op, ino fs.Ino) (string, error) {
 	if err != nil || target != "" {
 		return target, err
 	}
-	if err := v.reaching(op, func(ctx context.Context) error { return v.fetch.fetchTarget(ctx, table.Ino(ino)) }); err != nil {
+	if err := v.reaching(op, func(ctx context.Context) error { return v.fetchTarget(ctx, table.Ino(ino)) }); err != nil {
 		return "", err
 	}
 	return v.target(ino)

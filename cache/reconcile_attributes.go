@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -55,7 +56,7 @@ func (v *Volume) remoteAttrGen(x table.Ino, at providers.Locator) (gen uint64) {
 
 // attrsFetched takes what the answer to a read says of an inode beside its content. asked is
 // attrsThere from before: a chmod may have been quicker. Then the answer may be
-// older, and is not used (errOvertaken). errVersionGone says that it is no file.
+// older, and is not used (errOvertaken). files.ErrVersionGone says that it is no file.
 func (v *Volume) attrsFetched(x table.Ino, at providers.Locator, asked uint64, info providers.Info) error {
 	if v.caps.ListComplete {
 		return nil
@@ -73,7 +74,7 @@ func (v *Volume) attrsFetched(x table.Ino, at providers.Locator, asked uint64, i
 			return nil
 		}
 		if n.IsSymlink() != (info.Kind == providers.KindSymlink) {
-			return errVersionGone // which has the name looked at
+			return files.ErrVersionGone // which has the name looked at
 		}
 		for _, l := range n.RemoteLinks {
 			rec, _ := v.table.Name(l.Dir, l.Name)
@@ -138,7 +139,7 @@ func (e *executor) fetchAttrs(ctx context.Context, x table.Ino) error {
 	if errors.Is(err, errOvertaken) {
 		return errAgain
 	}
-	if errors.Is(err, errVersionGone) || isElsewhere(err) {
+	if errors.Is(err, files.ErrVersionGone) || files.IsElsewhere(err) {
 		return nil // the condition of what is sent decides
 	}
 	return err
@@ -165,18 +166,18 @@ func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 	w := v.wait(op, v.lookFor(listing.MostWait))
 	defer w.close()
 	for {
-		was := v.whereabouts(x)
+		was := v.hydrator.Whereabouts(x)
 		asked := v.remoteAttrGen(x, at)
 		info, err := v.stat(w, at)
 		switch {
 		case err == nil:
 			err = v.attrsFetched(x, at, asked, *info)
-		case isElsewhere(err):
-			err = errVersionGone
+		case files.IsElsewhere(err):
+			err = files.ErrVersionGone
 		default:
 			return nil
 		}
-		doubtful := errors.Is(err, errOvertaken) || errors.Is(err, errVersionGone)
+		doubtful := errors.Is(err, errOvertaken) || errors.Is(err, files.ErrVersionGone)
 		before := at
 		switch at, ok = v.attrsUnknownAt(x); {
 		case ok && (at != before || errors.Is(err, errOvertaken)):
@@ -186,7 +187,7 @@ func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 		case !doubtful:
 			return err
 		}
-		err = v.findVersion(w, remoteNames{v}, &goneError{x, was, err})
+		err = v.hydrator.FindVersion(w, &files.GoneError{Ino: x, Was: was, Cause: err})
 		switch at, ok = v.attrsUnknownAt(x); {
 		case err != nil:
 			return v.staleOnce(err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
@@ -186,7 +187,7 @@ func (i *inquiry) compare(q query) answer {
 		return err
 	})
 	switch {
-	case errors.Is(err, errVersionGone) || errors.Is(err, fs.ErrStale):
+	case errors.Is(err, files.ErrVersionGone) || errors.Is(err, fs.ErrStale):
 		a.broken = true
 		a.sum = hex.EncodeToString(sha256.New().Sum(nil))
 		return a
@@ -214,7 +215,7 @@ func (i *inquiry) kind(x table.Ino) (k providers.Kind) {
 // sameBytes reads theirs.
 func (i *inquiry) sameBytes(q query, sum string) (bool, error) {
 	theirs, err := i.hashTheirs(q)
-	if isElsewhere(err) {
+	if files.IsElsewhere(err) {
 		return false, nil // it has changed again; the next look tells
 	}
 	return theirs == sum, err

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -95,7 +96,7 @@ func (i *inquiry) mergeLines(q query) (*union, error) {
 		err = i.v.readRemoteVersion(i.ctx, i.remote, q.info, func(b []byte) { theirs = b })
 	}
 	switch {
-	case isElsewhere(err), errors.Is(err, errVersionGone):
+	case files.IsElsewhere(err), errors.Is(err, files.ErrVersionGone):
 		return nil, nil // it has changed again; the next look tells
 	case err != nil:
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	iofs "io/fs"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -26,9 +27,6 @@ import (
 // what was written gets the name of a conflict copy, with zeros for what is gone. It is
 // a file of its own: who has the partial one open is told of what is missing, and never
 // reads a zero for it. That a part is gone shows when it is sent, or compared.
-
-// errPartial says that part of a content is nowhere any more.
-var errPartial = errors.New("part of the version that it is based on was modified or deleted on the remote before it was fetched")
 
 // isPartial reports whether part of what an inode's content is is nowhere any more. What
 // a program is writing is left to it: the rest may be overwritten.
@@ -69,18 +67,18 @@ func (v *Volume) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
 // link.
 func (v *Volume) isGone(ctx context.Context, x table.Ino) (bool, error) {
 	for {
-		o := v.whereabouts(x)
-		if !o.ok {
+		o := v.hydrator.Whereabouts(x)
+		if !o.Known {
 			return true, nil
 		}
 		err := v.retry(ctx, func(ctx context.Context) error {
-			c, err := v.p.Read(ctx, o.at, providers.ReadOptions{Version: o.version, Length: 1})
+			c, err := v.p.Read(ctx, o.At, providers.ReadOptions{Version: o.Version, Length: 1})
 			if err != nil {
 				return err
 			}
 			return c.Body.Close()
 		})
-		if !isElsewhere(err) {
+		if !files.IsElsewhere(err) {
 			return false, err
 		}
 		if !v.waitForPlace(ctx, x) {
@@ -118,9 +116,9 @@ func (v *Volume) isAllHere(x table.Ino) (bool, error) {
 func (e *executor) resolvePartial(ctx context.Context, l table.Link, cause error) error {
 	v := e.v
 	switch {
-	case errors.Is(cause, errVersionGone):
+	case errors.Is(cause, files.ErrVersionGone):
 		return e.lookFor(ctx, l, cause)
-	case !errors.Is(cause, errPartial) && !errors.Is(cause, fs.ErrStale):
+	case !errors.Is(cause, files.ErrPartial) && !errors.Is(cause, fs.ErrStale):
 		return cause
 	}
 	m := v.newMerge(ctx, v.p)
@@ -172,7 +170,7 @@ func (e *executor) lookFor(ctx context.Context, l table.Link, cause error) error
 	case !gone:
 		return errAgain
 	}
-	return e.resolvePartial(ctx, l, fmt.Errorf("%w: %v", errPartial, cause)) // it must not come here again
+	return e.resolvePartial(ctx, l, fmt.Errorf("%w: %v", files.ErrPartial, cause)) // it must not come here again
 }
 
 // salvage saves what is here of partial content, and gives the name to theirs.

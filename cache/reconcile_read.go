@@ -12,6 +12,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
@@ -29,12 +30,12 @@ func (v *Volume) readRemoteVersion(ctx context.Context, p providers.Provider, r 
 	})
 }
 
-// readLocal gives the content of an inode to read, and its size. errVersionGone says that
+// readLocal gives the content of an inode to read, and its size. files.ErrVersionGone says that
 // some of it is nowhere any more.
 func (v *Volume) readLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
 	for try := 1; ; try++ {
 		size, err := v.tryReadLocal(ctx, x, read)
-		if !errors.Is(err, errVersionGone) {
+		if !errors.Is(err, files.ErrVersionGone) {
 			return size, err
 		}
 		switch gone, cause := v.isGone(ctx, x); {
@@ -46,7 +47,7 @@ func (v *Volume) readLocal(ctx context.Context, x table.Ino, read func(io.Reader
 	}
 }
 
-// tryReadLocal is readLocal with the errors of [source.Fetch].
+// tryReadLocal is readLocal with the errors of [files.Hydrator.Fetch].
 func (v *Volume) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
 	locked := v.lock()
 	n := locked.table.Inode(x)
@@ -58,7 +59,7 @@ func (v *Volume) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Rea
 	locked.unlock()
 	switch {
 	case link && target == "":
-		if err := v.fetch.fetchTarget(ctx, x); err != nil {
+		if err := v.fetchTarget(ctx, x); err != nil {
 			return 0, err
 		}
 		locked = v.lock()
@@ -78,7 +79,7 @@ func (v *Volume) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Rea
 	}
 	defer f.Release()
 	if !f.Whole() {
-		f.SetSource(v.fetch.of(x, version))
+		f.SetSource(v.hydrator.Source(x, version))
 	}
 	s, err := f.Snapshot(ctx)
 	if err != nil {
@@ -91,14 +92,14 @@ func (v *Volume) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Rea
 // readRemote reads content that is not here from where the backend has it,
 // without keeping it.
 func (v *Volume) readRemote(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
-	was := v.whereabouts(x)
-	if !was.ok {
+	was := v.hydrator.Whereabouts(x)
+	if !was.Known {
 		return 0, fs.ErrStale
 	}
 	var data []byte
-	err := v.readRemoteVersion(ctx, v.p, providers.Info{Locator: was.at, Version: was.version}, func(b []byte) { data = b })
-	if isElsewhere(err) {
-		return 0, &goneError{x, was, err}
+	err := v.readRemoteVersion(ctx, v.p, providers.Info{Locator: was.At, Version: was.Version}, func(b []byte) { data = b })
+	if files.IsElsewhere(err) {
+		return 0, &files.GoneError{Ino: x, Was: was, Cause: err}
 	}
 	if err != nil {
 		return 0, err

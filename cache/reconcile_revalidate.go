@@ -113,12 +113,10 @@ func (v *Volume) remotePathNow(ctx context.Context, l table.Link) (at providers.
 	return at, ok, err
 }
 
-// remoteNames are the names under which the remote has inodes.
+// remoteNames are the names under which the remote has inodes, as files.Revalidator.
 type remoteNames struct{ v *Volume }
 
-var _ revalidator = remoteNames{}
-
-// Revalidate implements revalidator.
+// Revalidate implements files.Revalidator.
 func (r remoteNames) Revalidate(ctx context.Context, x table.Ino) error {
 	for _, l := range r.v.remoteLinksOf(x) {
 		if err := r.v.revalidate(ctx, l, false); err != nil {
@@ -126,6 +124,11 @@ func (r remoteNames) Revalidate(ctx context.Context, x table.Ino) error {
 		}
 	}
 	return nil
+}
+
+// AwaitPlace implements files.Revalidator.
+func (r remoteNames) AwaitPlace(ctx context.Context, x table.Ino) bool {
+	return r.v.waitForPlace(ctx, x)
 }
 
 // stat is what the backend has at a place; nil with an error.

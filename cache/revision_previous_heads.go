@@ -9,6 +9,7 @@ import (
 	iofs "io/fs"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -63,7 +64,7 @@ func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, ver
 			return &pastBody{c.Body, past}, nil
 		}
 		past.Close()
-		if !notThere(err) && !isElsewhere(err) {
+		if !notThere(err) && !files.IsElsewhere(err) {
 			return nil, translate(err)
 		}
 	}

@@ -189,10 +189,10 @@ func (v *Volume) bring(w *waiting, changed []providers.Difference) error {
 	return nil
 }
 
-// bringContent fetches all content of an inode. Its errors are those of [source.Fetch].
+// bringContent fetches all content of an inode. Its errors are those of [files.Hydrator.Fetch].
 func (v *Volume) bringContent(w *waiting, x table.Ino, kind providers.Kind) error {
 	if kind == providers.KindSymlink {
-		return v.fetch.fetchTarget(w, x)
+		return v.fetchTarget(w, x)
 	}
 	oi, err := v.acquire(x)
 	if err != nil {

@@ -119,7 +119,7 @@ func (v *Volume) readRules(w *waiting, ino table.Ino) ([]byte, error) {
 		v.o.Log.Warn("an ignore file is too large, and says nothing", "bytes", oi.f.Size(), "most", maxRules)
 		return nil, nil
 	}
-	if err := v.fetching(w, func() error { return oi.f.FetchAll(w) }); err != nil {
+	if err := v.hydrator.Follow(w, func() error { return oi.f.FetchAll(w) }); err != nil {
 		return nil, err
 	}
 	snap, err := oi.f.Snapshot(w)
@@ -246,7 +246,7 @@ func (v *Volume) bringIgnored(ctx context.Context, names []table.Link) error {
 		if link {
 			kind = providers.KindSymlink
 		}
-		err := v.fetching(w, func() error { return v.bringContent(w, rec.Ino, kind) })
+		err := v.hydrator.Follow(w, func() error { return v.bringContent(w, rec.Ino, kind) })
 		if err != nil && !errors.Is(err, fs.ErrStale) {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -23,7 +24,7 @@ func (v *Volume) hydrateBeforeDelete(ctx context.Context, l table.Link) error {
 	if !nameless {
 		return nil
 	}
-	return v.hydrateNameless(ctx, rec.Remote.Ino, l.Name, func(do func() error) error { return v.fetching(ctx, do) })
+	return v.hydrateNameless(ctx, rec.Remote.Ino, l.Name, func(do func() error) error { return v.hydrator.Follow(ctx, do) })
 }
 
 // hydrateRemoved is hydrateBeforeDelete for all that a set removes. Nothing can be looked
@@ -56,7 +57,7 @@ func (v *Volume) hydrateNameless(ctx context.Context, x table.Ino, name string, 
 		return nil
 	}
 	err := fetching(func() error { return f.FetchAll(ctx) })
-	isGone := errors.Is(err, errVersionGone)
+	isGone := errors.Is(err, files.ErrVersionGone)
 	if err != nil && (ctx.Err() != nil || errors.Is(err, fs.ErrUnavailable) && !isGone) {
 		return err
 	}

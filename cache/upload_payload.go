@@ -47,7 +47,7 @@ func (e *executor) pack(ctx context.Context, s *operation) (*payload, error) {
 		return nil, err
 	}
 	if p.kind == providers.KindSymlink && p.target == "" {
-		if err := v.fetch.fetchTarget(ctx, s.Ino); err != nil {
+		if err := v.fetchTarget(ctx, s.Ino); err != nil {
 			return nil, err
 		}
 		return nil, errAgain

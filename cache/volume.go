@@ -59,7 +59,7 @@ type Volume struct {
 	doing     doing
 	pushes    pushes
 	puller    puller
-	fetch     *hydrator
+	hydrator  *files.Hydrator
 	prefetch  *files.Prefetch
 	belief    *listing.Belief
 	listings  *listing.Shared
@@ -129,7 +129,6 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
 		pause: o.pause, failing: chores.New(o.Now),
 		puller: puller{revision.NewHeadLock()}}
-	v.fetch = newHydrator(v)
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Whole: o.Believed, Patience: o.Patience / 2, Log: o.Log}
 	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
 	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: pins{v}})
@@ -142,6 +141,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.ahead = v.newAhead()
+	v.hydrator = newHydrator(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.history.init()
 	v.unlinks.init()

@@ -72,6 +72,13 @@ func (r *reach) by(n int) bool {
 	}
 }
 
+// progressed tells whoever waits of something that came.
+func progressed(w *waiting, got *reach, n int) {
+	if got.by(n) {
+		w.moved()
+	}
+}
+
 // close frees what the context holds.
 func (w *waiting) close() {
 	if w.timer != nil {

@@ -28,11 +28,11 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    132,
-	"cache lines":                    21740,
+	"cache files":                    131,
+	"cache lines":                    21509,
 	"cache.Tx methods":               69,
-	"cache.View methods":             65,
-	"cache.Volume methods":           374,
+	"cache.View methods":             64,
+	"cache.Volume methods":           372,
 	"cmd/wsmount lines":              6757,
 	"providers/git lines":            7200,
 	"providers/git.Provider methods": 77,
