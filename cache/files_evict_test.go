@@ -9,18 +9,15 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
-	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // evictAll gives up what may be, as a full disk would have it.
 func (w *world) evictAll() {
 	w.Helper()
 	w.v.weighAll()
-	w.v.store.Evict(w.v.mayEvict)
+	w.v.store.Evict(w.v.eviction.MayEvict)
 }
 
 // idle waits until nothing is open, of the sender's either.
@@ -59,54 +56,6 @@ func TestEvict(t *testing.T) {
 		assert.Equal(t, w.record(path).State, table.None, path, "after all was sent")
 	}
 	assert.Equal(t, w.get("dirty"), block+"ours", "fetched again")
-}
-
-// What is clean when it is weighed may be all there is of it when its turn to be
-// given up comes.
-func TestEvictLooksAgain(t *testing.T) {
-	theirs := func(w *world, content string) {
-		w.tamper("f", content)
-		_, err := w.v.Pull(w.Context(), PullOptions{})
-		w.ok(err)
-	}
-	for name, c := range map[string]struct {
-		change func(*world)
-		want   string
-	}{
-		"written":     {func(w *world) { w.do("put f ours") }, "f: ours"},
-		"open":        {func(w *world) { w.Cleanup(w.open("f", syscall.O_RDONLY).File.Release) }, "f: theirs"},
-		"newer there": {func(w *world) { theirs(w, "newer") }, "f: newer"},
-		"newer on both sides": {func(w *world) {
-			w.do("put f ours")
-			theirs(w, "newer")
-		}, "f: newer, f.conflict-ae0bec9e: ours"},
-		"gone there, as far as is known": {func(w *world) {
-			w.do("mv f g")
-			w.faults.Queue(providers.MethodMove, providertest.Fault{After: providers.ErrUnavailable})
-			_ = w.sendAll()
-			w.do("mv g f")
-		}, "f: theirs"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, onlyAsked, holding("f", "theirs"), func(_ *world, o *Options) { o.CacheSize = 1 })
-			w.v.store.SetEvictor(func(int64) {}) // when the test says so, and not before
-			w.get("f")
-			w.v.weighAll()
-			ino, asked := w.walk("f"), false
-			w.v.store.Evict(func(x uint64) bool {
-				if fs.Ino(x) != ino || asked {
-					return false
-				}
-				asked = true
-				c.change(w)
-				may := w.v.mayEvict(x)
-				assert.False(t, may, "it may be given up")
-				return may
-			})
-			assert.True(t, asked, "it did not count as clean before")
-			assert.Equal(t, strings.Join(w.local(), ", "), c.want)
-		})
-	}
 }
 
 // What stays on this machine is all there is of it.

@@ -342,7 +342,7 @@ func (v *Volume) closeContent(oi *openInode, writer bool) error {
 	last = oi.opens == 0
 	if last && locked.open[oi.ino] == oi {
 		delete(locked.open, oi.ino)
-		locked.weigh(oi.ino)
+		v.eviction.Weigh(locked.View, oi.ino)
 	}
 	gone := last && locked.IsForsaken(oi.ino)
 	locked.unlock()

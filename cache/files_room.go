@@ -29,7 +29,7 @@ func (v *Volume) MakeRoom(n int64) bool { return v.store.MakeRoom(n) }
 // ClearContent gives up all clean content that is not in use, and says how many bytes
 // the disk got back. It is fetched again when it is read.
 func (v *Volume) ClearContent() (freed int64) {
-	return v.unlinkDue() + v.store.EvictFor(everything, v.mayEvict)
+	return v.unlinkDue() + v.store.EvictFor(everything, v.eviction.MayEvict)
 }
 
 const everything = math.MaxInt64 / 4
@@ -75,19 +75,11 @@ func giveUpIn(stateDir string, to table.Options, n int64) (u ContentUsage, freed
 	}()
 	v.weighAll()
 	if n > 0 {
-		may := v.mayEvict
+		may := v.eviction.MayEvict
 		if to.ReadOnly || !v.state.table.Session().Clean {
-			may = v.isReplaceable
+			may = v.eviction.IsReplaceable
 		}
 		freed = v.store.EvictFor(n, may)
 	}
 	return v.ContentUsage(), freed, v.view(func(*View) error { return nil })
-}
-
-// isReplaceable is replaceable for an inode that need not be there.
-func (v *Volume) isReplaceable(ino table.Ino) bool {
-	locked := v.lock()
-	defer locked.unlock()
-	n := locked.table.Inode(ino)
-	return n != nil && locked.replaceable(n)
 }

@@ -75,7 +75,7 @@ func (v *Tx) Committed() {
 	}
 	v.engine.noted(v)
 	v.pending.Committed(v.View.View, v.own, v.Changed(), v.Unnamed())
-	v.weighChanged()
+	v.eviction.WeighChanged(v.Tx)
 	if v.wakes {
 		v.pending.Kick()
 	}
@@ -105,16 +105,7 @@ func (v *Tx) evictInCommit() bool {
 	if v.tree.Sync() != nil {
 		return false
 	}
-	changed := map[table.Ino]bool{}
-	for _, l := range v.Changed() {
-		if rec, ok := v.table.Name(l.Dir, l.Name); ok {
-			changed[rec.Ino] = true
-		}
-	}
-	for _, ino := range v.Unnamed() { // a name of it may be back when this fails
-		changed[ino] = true
-	}
-	return v.store.EvictFor(commitRoom, func(ino table.Ino) bool { return !changed[ino] && v.giveUp(ino) }) > 0
+	return v.store.EvictFor(commitRoom, v.eviction.GiveUpBeside(v.Tx)) > 0
 }
 
 // now is the time, in nanoseconds since 1970.

@@ -60,6 +60,7 @@ type Volume struct {
 	pushes    pushes
 	puller    puller
 	hydrator  *files.Hydrator
+	eviction  *files.Eviction
 	prefetch  *files.Prefetch
 	belief    *listing.Belief
 	listings  *listing.Shared
@@ -141,7 +142,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.ahead = v.newAhead()
-	v.hydrator = newHydrator(v)
+	v.hydrator, v.eviction = newHydrator(v), newEviction(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.history.init()
 	v.unlinks.init()

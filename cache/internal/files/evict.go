@@ -1,0 +1,115 @@
+package files
+
+import (
+	"context"
+	"slices"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// Eviction chooses the content that may be given up: what the remote has, and nobody uses.
+type Eviction struct {
+	Tree   *tree.Tree
+	Store  Weighed
+	Update func(do func(*tree.Tx) error) error // a transaction of Tree
+	IsOpen func(v *tree.View, ino table.Ino) bool
+}
+
+// Weighed is where content is, and what gives it up.
+type Weighed interface {
+	// Clean says how much the content of an inode takes, and whether it may be given up.
+	Clean(ino uint64, size int64, clean bool)
+	Each(visit func(ino uint64, path string, size int64, partial bool)) error
+}
+
+// IsReplaceable reports whether the content of an inode can be fetched again: the remote has
+// just that under every name of it.
+func IsReplaceable(v *tree.View, n *table.Inode) bool {
+	return n.IsRegular() && !n.Writing && !n.Suspect && len(n.Links) > 0 && !slices.ContainsFunc(n.Links, func(l table.Link) bool {
+		rec := v.Record(l)
+		return rec.Local || v.Differs(rec)
+	})
+}
+
+// GiveUp notes that the content of an inode is not local any more, if it can be fetched
+// again and nobody uses it. The table forgets it first, then the disk: so that no crash
+// leaves a record of content that is not there.
+func (e *Eviction) GiveUp(t *tree.Tx, ino table.Ino) bool {
+	n := t.Inode(ino)
+	if n == nil || e.IsOpen(t.View, ino) || !IsReplaceable(t.View, n) {
+		return false
+	}
+	if n.State != table.None {
+		n = t.Edit(ino)
+		n.State, n.Origin = table.None, table.Origin{}
+	}
+	return true
+}
+
+// MayEvict is GiveUp in a transaction of its own.
+func (e *Eviction) MayEvict(ino table.Ino) (may bool) {
+	err := e.Update(func(t *tree.Tx) error {
+		may = e.GiveUp(t, ino)
+		return nil
+	})
+	return err == nil && may
+}
+
+// GiveUpBeside is GiveUp within a transaction that may fail yet: what that is about is not
+// clean by what the disk knows.
+func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
+	changed := map[table.Ino]bool{}
+	for _, l := range t.Changed() {
+		changed[t.Record(l).Ino] = true
+	}
+	for _, ino := range t.Unnamed() { // a name of it may be back when this fails
+		changed[ino] = true
+	}
+	return func(ino table.Ino) bool { return !changed[ino] && e.GiveUp(t, ino) }
+}
+
+// IsReplaceable reports whether the content of an inode can be fetched again, and writes nothing.
+func (e *Eviction) IsReplaceable(ino table.Ino) bool {
+	v := e.Tree.Lock()
+	defer e.Tree.Unlock()
+	n := v.Inode(ino)
+	return n != nil && IsReplaceable(v, n)
+}
+
+// Weigh tells the store how much the content of an inode takes, and whether it may be
+// given up. It follows each change of that, except while the inode is open: then it comes
+// when that ends.
+func (e *Eviction) Weigh(v *tree.View, ino table.Ino) {
+	if e.IsOpen(v, ino) {
+		return
+	}
+	if n := v.Inode(ino); n != nil && n.State != table.None && n.IsRegular() {
+		size := n.Blocks * 512
+		if n.State == table.Partial { // the inode has what all of it takes
+			size = content.Measured
+		}
+		e.Store.Clean(ino, size, IsReplaceable(v, n))
+	}
+}
+
+// WeighChanged weighs what a transaction, which was committed, was about.
+func (e *Eviction) WeighChanged(t *tree.Tx) {
+	for _, l := range t.Changed() {
+		if x := t.Record(l).Ino; x != 0 {
+			e.Weigh(t.View, x)
+		}
+	}
+}
+
+// WeighAll weighs what was local before this run, until ctx ends.
+func (e *Eviction) WeighAll(ctx context.Context) error {
+	return e.Store.Each(func(ino uint64, _ string, _ int64, _ bool) {
+		if ctx.Err() == nil {
+			v := e.Tree.Lock()
+			defer e.Tree.Unlock()
+			e.Weigh(v, ino)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package files
+
+import (
+	"testing"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/integration/assert"
+)
+
+// weighed is a store with one file.
+type weighed struct {
+	x     table.Ino
+	clean map[table.Ino]bool
+}
+
+func (w weighed) Clean(ino uint64, _ int64, clean bool) { w.clean[ino] = clean }
+
+func (w weighed) Each(visit func(uint64, string, int64, bool)) error {
+	visit(w.x, "", 0, false)
+	return nil
+}
+
+// Content is given up when the remote has it under each of its names and nobody uses it,
+// and the store hears the same.
+func TestEviction(t *testing.T) {
+	f := table.Link{Dir: table.Root, Name: "f"}
+	name := func(change func(*table.Name)) func(*tree.Tx, table.Ino) {
+		return func(tx *tree.Tx, _ table.Ino) {
+			rec := tx.Record(f)
+			change(&rec)
+			tx.SetName(f, rec)
+		}
+	}
+	for what, c := range map[string]struct {
+		change    func(*tree.Tx, table.Ino)
+		open, may bool
+	}{
+		"clean":                 {func(*tree.Tx, table.Ino) {}, false, true},
+		"open":                  {func(*tree.Tx, table.Ino) {}, true, false},
+		"being written":         {func(tx *tree.Tx, x table.Ino) { tx.Edit(x).Writing = true }, false, false},
+		"suspect":               {func(tx *tree.Tx, x table.Ino) { tx.Edit(x).Suspect = true }, false, false},
+		"changed":               {func(tx *tree.Tx, x table.Ino) { tx.Edit(x).ContentVersion++ }, false, false},
+		"local only":            {name(func(r *table.Name) { r.Local = true }), false, false},
+		"without an answer":     {name(func(r *table.Name) { r.Attempt = &table.Attempt{} }), false, false},
+		"another on the remote": {name(func(r *table.Name) { r.Remote.Ino++ }), false, false},
+		"none on the remote":    {name(func(r *table.Name) { r.Remote = nil }), false, false},
+		"without a name":        {func(tx *tree.Tx, _ table.Ino) { tx.SetName(f, table.Name{}) }, false, false},
+		"with a name not yet sent": {func(tx *tree.Tx, x table.Ino) {
+			tx.SetName(table.Link{Dir: table.Root, Name: "g"}, table.Name{Ino: x})
+		}, false, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newScene(t)
+			s.update(func(tx *tree.Tx) {
+				tx.Edit(s.x).State = table.Whole
+				c.change(tx, s.x)
+			})
+			store := weighed{s.x, map[table.Ino]bool{}}
+			e := Eviction{Tree: s.tree, Store: store, IsOpen: func(*tree.View, table.Ino) bool { return c.open },
+				Update: func(do func(*tree.Tx) error) error { return s.tree.Update(do, nil) }}
+			assert.OK(t, e.WeighAll(t.Context()))
+			assert.Equal(t, store.clean[s.x], c.may, "it counts as clean")
+			assert.Equal(t, e.MayEvict(s.x), c.may, "it may be given up")
+			v := s.tree.Lock()
+			defer s.tree.Unlock()
+			assert.Equal(t, v.Inode(s.x).State == table.None, c.may, "it is gone")
+		})
+	}
+}
+
+// A transaction that may fail yet gives nothing up that it is about.
+func TestGiveUpBeside(t *testing.T) {
+	s := newScene(t)
+	e := Eviction{IsOpen: func(*tree.View, table.Ino) bool { return false }}
+	s.update(func(tx *tree.Tx) {
+		tx.Edit(s.x).State = table.Whole
+		assert.True(t, e.GiveUpBeside(tx)(s.x), "of what it is not about")
+		tx.Touch(table.Link{Dir: table.Root, Name: "f"})
+		assert.False(t, e.GiveUpBeside(tx)(s.x), "of what it is about")
+	})
+}
