@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -92,24 +93,75 @@ func TestOutageOfNames(t *testing.T) {
 	}
 	s := s3server.Start(t, s3server.Default())
 	link := badlink.Start(t, s.Endpoint)
-	dir := t.TempDir()
-	hosts := func(text string) { checkErr(t, "write hosts", os.WriteFile(dir+"/hosts", []byte(text), 0o644), nil) }
-	const known = "127.0.0.1 bucket.example.test\n"
-	hosts(known)
-	checkErr(t, "write resolv.conf", os.WriteFile(dir+"/resolv.conf", []byte("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"), 0o644), nil)
-	for _, name := range []string{"hosts", "resolv.conf"} {
-		checkErr(t, "bind "+name, syscall.Mount(dir+"/"+name, "/etc/"+name, "", syscall.MS_BIND, ""), nil)
-	}
+	names := serveNames(t)
 	_, port, _ := net.SplitHostPort(link.Addr)
 	newOutageStage(t, harness.S3(s), link, "http://bucket.example.test:"+port, 1).run(t, 0, outage{
 		name: "no such host",
 		breaks: func(*outageStage) {
-			hosts("") // Go believes a file with names for 5 s, in which nobody answers
-			link.Down()
+			names.gone.Store(true)
+			link.Down() // connections that there are need no name
 		},
-		mends: func(*outageStage) { hosts(known) },
+		mends: func(*outageStage) { names.gone.Store(false) },
 		says:  "lookup bucket.example.test",
 	})
+}
+
+// nameServer says of each name that it is this machine, or that there is none: at once, where
+// a file of names is believed for a while.
+type nameServer struct {
+	conn net.PacketConn
+	gone atomic.Bool
+}
+
+// nameServerAddr is a place that no name server of the machine itself listens at.
+const nameServerAddr = "127.0.53.53"
+
+// serveNames has this process, and those that it starts, ask a name server of the test.
+func serveNames(t *testing.T) *nameServer {
+	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", nameServerAddr+":53")
+	assert.OK(t, err)
+	t.Cleanup(func() { conn.Close() })
+	file := t.TempDir() + "/resolv.conf"
+	assert.OK(t, os.WriteFile(file, []byte("nameserver "+nameServerAddr+"\n"), 0o644))
+	assert.OK(t, syscall.Mount(file, "/etc/resolv.conf", "", syscall.MS_BIND, ""))
+	s := &nameServer{conn: conn}
+	go s.serve()
+	return s
+}
+
+func (s *nameServer) serve() {
+	asked := make([]byte, 512)
+	for {
+		n, from, err := s.conn.ReadFrom(asked)
+		if err != nil {
+			return
+		}
+		if said := s.answer(asked[:n]); said != nil {
+			_, _ = s.conn.WriteTo(said, from) // who hears nothing asks again
+		}
+	}
+}
+
+// answer is that to a message of one question (RFC 1035, section 4); nil: it is none.
+func (s *nameServer) answer(asked []byte) []byte {
+	const header, afterName, noSuchName = 12, 5, 3
+	if len(asked) < header {
+		return nil
+	}
+	name := bytes.IndexByte(asked[header:], 0)
+	if name < 0 || len(asked) < header+name+afterName {
+		return nil
+	}
+	end := header + name + afterName
+	said := slices.Concat(asked[:2], []byte{0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, asked[header:end])
+	switch isA := asked[end-3] == 1; {
+	case s.gone.Load():
+		said[3] |= noSuchName
+	case isA:
+		said[7] = 1                                                                   // answer, which is
+		said = append(said, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1) // of that name, for no time, four bytes
+	}
+	return said
 }
 
 // An outageStage is two mounts of one bucket through a link: one whose closes
