@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -165,6 +166,45 @@ func TestAttributesTakeOneChange(t *testing.T) {
 	assert.OK(t, err)
 	assert.Equal(t, p.Requests()[opHeaders].Requests, int64(0))
 	assert.Equal(t, p.Requests()[opMetadata].Requests, int64(1))
+}
+
+// TestAnotherWritesMeanwhile: what was looked at is changed or copied in that version alone,
+// however late another writes there.
+func TestAnotherWritesMeanwhile(t *testing.T) {
+	attributes := providers.SetAttrOptions{If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}
+	all := attributes
+	all.Metadata = map[string]string{providers.HeaderMetadata + "cache-control": "no-store"}
+	set := func(o providers.SetAttrOptions) func(*Provider) error {
+		return func(p *Provider) error { return assert.ErrOf(p.SetAttr(t.Context(), loc("a"), o)) }
+	}
+	for _, c := range []struct {
+		name, before string // a request of this name
+		change       func(*Provider) error
+	}{
+		{"before attributes", opMetadata, set(attributes)},
+		{"before headers", opHeaders, set(all)},
+		{"between headers and attributes", opMetadata, set(all)},
+		{"before a copy", opPutURL, func(p *Provider) error {
+			return assert.ErrOf(p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.Unconditional()}))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := azureserver.New()
+			var once sync.Once
+			p := openFake(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+				if operation(r) == c.before {
+					once.Do(func() { f.Put("pre/a", "another's", nil) })
+				}
+				return f.RoundTrip(r)
+			}), nil)
+			f.Put("pre/a", "ours", nil)
+			assert.Is(t, c.change(p), providers.ErrConflict)
+			content, metadata := f.Get("pre/a")
+			assert.Equal(t, content, "another's")
+			assert.Equal(t, len(metadata), 0, metadata)
+			assert.Slice(t, f.Keys(), []string{"pre/a"})
+		})
+	}
 }
 
 // TestSnapshotsStay: a blob is not deleted with what was kept of it.

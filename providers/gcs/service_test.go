@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -154,6 +155,56 @@ func TestPartsAreOfTheirGeneration(t *testing.T) {
 	f.Put(f.Keys()[0], "another's", nil)
 	assert.Is(t, assert.ErrOf(u.Complete(t.Context())), providers.ErrConflict, "complete")
 }
+
+// TestVersionsHaveTheirAttributes: one whose attributes another has changed is another
+// version, of the same content.
+func TestVersionsHaveTheirAttributes(t *testing.T) {
+	p := openFake(t, gcsserver.New(), nil)
+	was := providers.IfVersion(mustWrite(t, p, "a", "content", providers.WriteOptions{}).Version)
+	_, err := p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: was, Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}})
+	assert.OK(t, err)
+	assert.Is(t, p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: was}), providers.ErrConflict, "delete")
+	assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc("a"), providers.String("new"), providers.WriteOptions{If: was})), providers.ErrConflict, "write")
+}
+
+// TestAnotherWritesMeanwhile: what was looked at is changed or copied in that version alone,
+// however late another writes there.
+func TestAnotherWritesMeanwhile(t *testing.T) {
+	mode := providers.SetAttrOptions{If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}
+	for _, c := range []struct {
+		before string // a request of this name
+		change func(*Provider) error
+	}{
+		{"objects.patch", func(p *Provider) error { return assert.ErrOf(p.SetAttr(t.Context(), loc("a"), mode)) }},
+		{"objects.rewrite", func(p *Provider) error {
+			return assert.ErrOf(p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.Unconditional()}))
+		}},
+	} {
+		t.Run(c.before, func(t *testing.T) {
+			f := gcsserver.New()
+			var another atomic.Bool
+			p, err := openFakeErr(t, f, providers.Settings{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				if nameOf(r) == c.before && another.CompareAndSwap(true, false) {
+					f.Put("pre/a", "another's", nil)
+				}
+				return http.DefaultTransport.RoundTrip(r)
+			})})
+			assert.OK(t, err)
+			f.Put("pre/a", "ours", nil)
+			another.Store(true) // the requests of opening it are past
+			assert.Is(t, c.change(p), providers.ErrConflict)
+			content, metadata := f.Get("pre/a")
+			assert.Equal(t, content, "another's")
+			assert.Equal(t, len(metadata), 0, metadata)
+			assert.Slice(t, f.Keys(), []string{"pre/a"})
+		})
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestPatchReplaces: what an object had and was not given again is gone, the header that
 // the service does not have too.
