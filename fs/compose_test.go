@@ -55,6 +55,29 @@ func composed(t *testing.T) (*world, map[string]*fakeVolume) {
 	return newWorld(t, parts...), v
 }
 
+// sided is a volume that remembers what it was told to show beside its names.
+type sided struct {
+	*fakeVolume
+	root    string
+	covered []string
+}
+
+func (v *sided) Aside(root string, covered []string) Aside {
+	v.root, v.covered = root, covered
+	return Aside{}
+}
+
+// A volume is told where it stands, and which of its places others cover: what it says of
+// its files to programs must not be about those of others.
+func TestVolumeKnowsWhatIsCovered(t *testing.T) {
+	root, lib := &sided{fakeVolume: newFake()}, &sided{fakeVolume: newFake()}
+	newWorld(t, Part{Volume: root}, Part{At: "lib", Volume: lib}, Part{At: "lib/deep/er", Volume: newFake()}, Part{At: "x", Volume: newFake()})
+	assert.Equal(t, root.root, "/mnt")
+	assert.Slice(t, root.covered, []string{"lib", "x"})
+	assert.Equal(t, lib.root, "/mnt/lib")
+	assert.Slice(t, lib.covered, []string{"deep/er"})
+}
+
 func TestLookupIsComposed(t *testing.T) {
 	w, _ := composed(t)
 	for _, tt := range []struct {

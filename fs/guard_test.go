@@ -1,6 +1,8 @@
 package fs
 
 import (
+	"path"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -85,6 +87,16 @@ func TestReadOnlyPart(t *testing.T) {
 func TestGoverningFile(t *testing.T) {
 	for _, m := range mutations("d", "f") {
 		refuses(t, m, Part{Governing: []string{"d/f"}})
+	}
+}
+
+// Each part has governing files of its own, which say nothing of the others.
+func TestGoverningFileOfAPart(t *testing.T) {
+	w := newWorld(t, Part{Volume: newFake("f", "g"), Governing: []string{"g"}}, Part{At: "lib", Volume: newFake("f", "g"), Governing: []string{"f"}})
+	for at, want := range map[string]fuse.Status{"f": fuse.OK, "g": fuse.EROFS, "lib/f": fuse.EROFS, "lib/g": fuse.OK} {
+		dir, name := path.Split(at)
+		h := header(w.mustWalk(strings.Trim(dir, "/")).NodeId)
+		assert.Equal(t, w.Unlink(nil, &h, name), want, at)
 	}
 }
 
