@@ -103,6 +103,10 @@ func (s *scene) moves(from, to table.Link) {
 	})
 }
 
+func (s *scene) changes(ino table.Ino) {
+	s.does(func(tx *tree.Tx) { tx.ContentChanged(ino, 1, table.Time{}) })
+}
+
 func (s *scene) removes(l table.Link) { s.does(func(tx *tree.Tx) { name(tx, l, 0) }) }
 
 func at(dir table.Ino, name string) table.Link { return table.Link{Dir: dir, Name: name} }
@@ -166,6 +170,11 @@ func TestChanges(t *testing.T) {
 		{"a file in a new directory", func(s *scene) { s.makes(10, dir, root("d")); s.makes(11, file, at(10, "f")) }, "put d/f with content", ""},
 		{"a file that was removed", func(s *scene) { s.has(10, file, root("f")); s.removes(root("f")) }, "rm f", ""},
 		{"a file that was renamed", func(s *scene) { s.has(10, file, root("a")); s.moves(root("a"), root("b")) }, "rm a, mv a b", ""},
+		{"a file that was renamed and changed", func(s *scene) {
+			s.has(10, file, root("a"))
+			s.moves(root("a"), root("b"))
+			s.changes(10)
+		}, "rm a, put b with content", ""},
 		{"a directory that was renamed", func(s *scene) {
 			s.has(10, dir, root("a"))
 			s.has(11, file, at(10, "f"))
@@ -209,6 +218,38 @@ func TestChanges(t *testing.T) {
 			assert.Equal(t, left(set), c.left, c.what+", left out")
 		})
 	}
+}
+
+// Each change counts on just what is known of its name.
+func TestConditions(t *testing.T) {
+	s := newScene(t)
+	version := providers.Version{ETag: "1"}
+	for i, name := range []string{"changed", "gone", "replaced"} {
+		ino := table.Ino(10 + i)
+		s.has(ino, file, root(name))
+		s.does(func(tx *tree.Tx) {
+			tx.SetRemote(root(name), &table.Remote{Ino: ino, Kind: providers.KindFile, ContentVersion: 1, Version: version})
+		})
+	}
+	s.changes(10)
+	s.removes(root("gone"))
+	s.removes(root("replaced"))
+	s.makes(13, file, root("replaced"))
+	s.makes(14, file, root("new"))
+	s.collect(func(set *Set) {
+		got := map[string]providers.Condition{}
+		for _, c := range set.Changes {
+			got[c.Locator.String()] = c.If
+		}
+		assert.Equal(t, len(got), 4, got)
+		for name, c := range got {
+			want := providers.IfVersion(version)
+			if name == "new" {
+				want = providers.IfAbsent()
+			}
+			assert.Equal(t, c, want, name)
+		}
+	})
 }
 
 // What the guard stops is left out, with its reason, and a file over the limit does not

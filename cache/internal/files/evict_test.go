@@ -6,6 +6,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // weighed is a store with one file.
@@ -78,5 +79,13 @@ func TestGiveUpBeside(t *testing.T) {
 		assert.True(t, e.GiveUpBeside(tx)(s.x), "of what it is not about")
 		tx.Touch(table.Link{Dir: table.Root, Name: "f"})
 		assert.False(t, e.GiveUpBeside(tx)(s.x), "of what it is about")
+	})
+	g := table.Link{Dir: table.Root, Name: "g"}
+	s.update(func(tx *tree.Tx) {
+		tx.SetName(g, table.Name{Ino: s.x, Remote: &table.Remote{Ino: s.x, Kind: providers.KindFile, ContentVersion: version}})
+	})
+	s.update(func(tx *tree.Tx) {
+		tx.SetLocal(g, 0, false, false)
+		assert.False(t, e.GiveUpBeside(tx)(s.x), "of what it takes a name from")
 	})
 }

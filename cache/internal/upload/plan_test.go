@@ -151,6 +151,10 @@ func TestPlanOfOneName(t *testing.T) {
 		{"renamed", canMove, func(s *scene) { s.has(10, file, root("n"), root("old")) }, "rename n from old"},
 		{"renamed where there is no rename", canCopy, func(s *scene) { s.has(10, file, root("n"), root("old")) }, "copy n from old"},
 		{"renamed where there is neither", 0, func(s *scene) { s.has(10, file, root("n"), root("old")) }, "write n from old"},
+		{"renamed, with new content", canMove | canCopy, func(s *scene) {
+			s.has(10, file, root("n"), root("old"))
+			s.does(func(tx *tree.Tx) { tx.ContentChanged(10, 2, table.Time{}) })
+		}, "write n from old"},
 		{"a directory, renamed", canMove, func(s *scene) { s.has(10, dir, root("n"), root("old")) }, "rename n from old"},
 		{"a directory, renamed where it moves key by key", 0, func(s *scene) { s.has(10, dir, root("n"), root("old")) }, "rename old"},
 		{"another name", canMove | canCopy, func(s *scene) {
@@ -200,6 +204,41 @@ func TestPlanOfWhatComesFirst(t *testing.T) {
 	s.want(root("d"), "rename f from d/f")
 	s.busy[root("f")] = &Operation{}
 	s.want(root("d"), "busy")
+}
+
+// Where an answer is lost nothing is taken, taken away or counted on before it is known what
+// became of it.
+func TestPlanBesideALostAnswer(t *testing.T) {
+	lost := func(s *scene, l table.Link, kind uint8) {
+		s.does(func(tx *tree.Tx) { tx.SetAttempt(l, &table.Attempt{Kind: kind, Other: FormatSent(10, "")}) })
+	}
+	s := newScene(t, canMove)
+	s.has(10, file, root("new"), root("old"))
+	lost(s, root("old"), AttemptDelete)
+	s.want(root("new"), "settle old")
+
+	s = newScene(t, canMove)
+	s.has(10, dir, none, root("d"))
+	lost(s, at(10, "f"), AttemptWrite)
+	s.want(root("d"), "settle d/f")
+
+	s = newScene(t, canMove)
+	s.has(10, file, root("new"), root("old"))
+	s.has(11, file, root("old"), none)
+	s.does(func(tx *tree.Tx) {
+		tx.SetRemote(root("second"), &table.Remote{Ino: 10, Kind: providers.KindFile, ContentVersion: 1})
+	})
+	s.want(root("old"), "write old") // what is there has another place
+	lost(s, root("second"), AttemptDelete)
+	s.want(root("old"), "rename new from old")
+}
+
+// An operation counts on just what is known of its name.
+func TestCondition(t *testing.T) {
+	version := providers.Version{ETag: "1"}
+	assert.Equal(t, Condition(nil), providers.IfAbsent())
+	assert.Equal(t, Condition(&table.Remote{Kind: providers.KindDir}), providers.IfDir())
+	assert.Equal(t, Condition(&table.Remote{Kind: providers.KindFile, Version: version}), providers.IfVersion(version))
 }
 
 // Of names that wait for each other one stands aside first.
