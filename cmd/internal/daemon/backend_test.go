@@ -12,6 +12,17 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
+// What a manifest excludes stays here, and in a repository what is git's own.
+func TestExcluded(t *testing.T) {
+	for service, git := range map[string]bool{host.ServiceRaw: false, host.ServiceGit: true} {
+		set, err := excluded(&host.Resolved{Storage: &mountspec.Storage{Exclude: []string{"*.local"}}, Location: host.Location{Service: service}})
+		assert.OK(t, err)
+		assert.True(t, set.Match("a.local", false), service, "what the manifest says")
+		assert.Equal(t, set.Match("sub/.git", true), git, service)
+		assert.False(t, set.Match("a", false), service, "all")
+	}
+}
+
 // A git daemon gets no credentials, whatever else was granted, and is reached where
 // the host says and nowhere else.
 func TestSettingsOfAGitDaemon(t *testing.T) {
