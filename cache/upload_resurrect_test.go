@@ -92,6 +92,24 @@ func TestDirectoryComesBackAsAnother(t *testing.T) {
 	}
 }
 
+// What others have changed meanwhile is not deleted because it was deleted here: the store is
+// asked to delete what was known, and what is there comes back.
+func TestDeletionSparesWhatOthersChanged(t *testing.T) {
+	t.Parallel()
+	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
+		w := newScene(t, unwaited, store, has("d/f", "F", "g", "G"))
+		if w.repo != nil {
+			return // a clone learns of others with a pull, before it pushes
+		}
+		w.list("d")
+		w.do("rm d/f", "rm g")
+		w.tamper("d/f", "theirs")
+		w.upload()
+		w.sees("d/", "d/f: theirs")
+		w.same()
+	})
+}
+
 // However much is still to be deleted beside the directory that comes back, it is
 // deleted.
 func TestManyDeletionsGoOver(t *testing.T) {
