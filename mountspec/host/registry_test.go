@@ -243,25 +243,6 @@ func TestConcurrentAdds(t *testing.T) {
 	}
 }
 
-func TestDiff(t *testing.T) {
-	for _, c := range []struct{ name, a, b, want string }{
-		{"changed line", "a\nb\nc\n", "a\nx\nc\n", " a|-b|+x| c"},
-		{"added", "a\n", "a\nb\n", " a|+b"},
-		{"removed", "a\nb\n", "b\n", "-a| b"},
-		{"new", "", "a\n", "+a"},
-		{"gone", "a\n", "", "-a"},
-		{"far lines are left out", "1\n2\n3\n4\n5\n", "1\n2\n3\n4\n6\n", " 2| 3| 4|-5|+6"},
-		{"two places", "a\nb\nc\nd\n", "x\nb\nc\ny\n", "-a|+x| b| c|-d|+y"},
-		{"escapes", "a\n", "\x1b[1A\n", `-a|+\x1b[1A`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			assert.Equal(t, strings.Join(diff(c.a, c.b), "|"), c.want)
-		})
-	}
-	big := strings.Repeat("x\ny\n", 5000)
-	assert.Equal(t, len(diff(big, strings.Repeat("z\n", 5000))), 15000, "a large difference has lines")
-}
-
 // A file that goes away can loosen as much as one that changes.
 func TestAcceptedFileThatIsGone(t *testing.T) {
 	w := newWorld(t)

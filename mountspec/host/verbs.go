@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host/linediff"
 )
 
 // AddOptions of Add.
@@ -266,7 +267,7 @@ func difference(addr mountspec.Address, old, now *Registration) Change {
 	c := Change{Address: addr}
 	fact := func(name, a, b string) {
 		if a != b {
-			c.Facts = append(c.Facts, name+": "+visible(a)+" -> "+visible(b))
+			c.Facts = append(c.Facts, name+": "+linediff.Visible(a)+" -> "+linediff.Visible(b))
 		}
 	}
 	fact("owner id", old.OwnerID, now.OwnerID)
@@ -287,7 +288,7 @@ func difference(addr mountspec.Address, old, now *Registration) Change {
 	slices.Sort(paths)
 	for _, p := range paths {
 		if t := texts[p]; t[0] != t[1] {
-			c.Files = append(c.Files, FileDiff{filepath.Clean(p), diff(t[0], t[1])})
+			c.Files = append(c.Files, FileDiff{filepath.Clean(p), linediff.Of(t[0], t[1])})
 		}
 	}
 	return c

@@ -1,4 +1,8 @@
-package host
+// Package linediff shows a person what changed between two texts. It promises that no
+// line of a text can hide itself, or another, from who reads the difference.
+//
+//	for _, line := range linediff.Of(old, new) { fmt.Println(line) }
+package linediff
 
 import (
 	"strconv"
@@ -9,9 +13,9 @@ import (
 // shown as one block that goes and one that comes.
 const maxDiff = 4 << 20
 
-// diff compares two texts by lines: "-" goes, "+" comes, " " stays. Lines
+// Of compares two texts by lines: "-" goes, "+" comes, " " stays. Lines
 // far from any change are left out.
-func diff(a, b string) []string {
+func Of(a, b string) []string {
 	x, y := lines(a), lines(b)
 	head := 0
 	for head < len(x) && head < len(y) && x[head] == y[head] {
@@ -57,13 +61,13 @@ func middle(x, y []string) []string {
 	for i < len(x) || j < len(y) {
 		switch {
 		case i < len(x) && j < len(y) && x[i] == y[j]:
-			out = append(out, " "+visible(x[i]))
+			out = append(out, " "+Visible(x[i]))
 			i, j = i+1, j+1
 		case j == len(y) || i < len(x) && common[(i+1)*w+j] >= common[i*w+j+1]:
-			out = append(out, "-"+visible(x[i]))
+			out = append(out, "-"+Visible(x[i]))
 			i++
 		default:
-			out = append(out, "+"+visible(y[j]))
+			out = append(out, "+"+Visible(y[j]))
 			j++
 		}
 	}
@@ -73,14 +77,14 @@ func middle(x, y []string) []string {
 func marked(mark string, list []string) []string {
 	var out []string
 	for _, s := range list {
-		out = append(out, mark+visible(s))
+		out = append(out, mark+Visible(s))
 	}
 	return out
 }
 
-// visible escapes what a terminal would act on: a manifest must not be able
+// Visible escapes what a terminal would act on: a manifest must not be able
 // to hide a line of its own difference.
-func visible(s string) string {
+func Visible(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if r == '\t' || strconv.IsPrint(r) {
