@@ -84,39 +84,40 @@ func (p configReader) paths(to *[]string) func(node) {
 }
 
 func (p configReader) workspaces(v node) {
+	// One table serves all entries: a host may have thousands of them.
+	var e WorkspaceEntry
+	var row rowReader
+	keys := row.fields()
+	keys["owner_id"] = func(n node) { n.into(&e.OwnerID) }
+	keys["path"] = func(n node) { e.Path, _ = p.path(n) }
 	v.each(func(key string, at, val node) {
 		a, err := mountspec.ParseAddress(key)
 		if !at.check("address", "write \"@owner/slug\"", err) {
 			return
 		}
-		var e WorkspaceEntry
-		var row rowReader
-		more := row.fields()
-		more["owner_id"] = func(n node) { n.into(&e.OwnerID) }
+		e, row = WorkspaceEntry{}, rowReader{}
 		if val.isMapping() && hasKey(val.n, "storage") && !hasKey(val.n, "path") {
-			val.object(more)
+			val.object(keys)
 			e.Path = rowDir(p.o.Name, a)
 		} else {
-			e.Path = p.located(val, "directory of the WORKSPACE.md", more)
+			p.located(val, "directory of the WORKSPACE.md", &e.Path, keys)
 		}
 		e.Row = row.workspace(val, a, e.OwnerID, e.Path)
 		p.c.Workspaces[key] = e
 	})
 }
 
-// located reads a path, or a mapping with it and more; what is the file that it names.
-// The path is "" when it cannot be read, and that was told.
-func (p configReader) located(v node, what string, more fields) (path string) {
+// located reads a path, or a mapping with keys of which one reads path; what is the file
+// that it names. The path stays "" when it cannot be read, and that was told.
+func (p configReader) located(v node, what string, path *string, keys fields) {
 	if !v.isMapping() {
-		path, _ = p.path(v)
-		return path
+		*path, _ = p.path(v)
+		return
 	}
-	more["path"] = func(n node) { path, _ = p.path(n) }
-	v.object(more)
-	if path == "" {
+	v.object(keys)
+	if *path == "" {
 		v.fail("missing-key", "add path: <"+what+">", "path is missing")
 	}
-	return path
 }
 
 // slugs calls f with each registry slug of a mapping.
@@ -140,10 +141,12 @@ func (p configReader) manifest(to map[string]string, slug string, v node) {
 
 func (p configReader) storage(to map[string]StorageEntry, slug string, v node) {
 	var e StorageEntry
-	e.Path = p.located(v, "its STORAGE.md", fields{"per_workspace": func(n node) {
-		word, _ := n.oneOf("true", "false")
-		e.Shared = word == "false"
-	}})
+	p.located(v, "its STORAGE.md", &e.Path, fields{
+		"path": func(n node) { e.Path, _ = p.path(n) },
+		"per_workspace": func(n node) {
+			word, _ := n.oneOf("true", "false")
+			e.Shared = word == "false"
+		}})
 	if e.Path != "" {
 		to[slug] = e
 	}

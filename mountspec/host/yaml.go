@@ -48,10 +48,10 @@ func (v node) check(rule, hint string, err error) bool {
 
 // object reads a mapping whose keys are all known.
 func (v node) object(f fields) {
-	known := slices.Sorted(maps.Keys(f))
 	v.each(func(key string, at, val node) {
 		read, ok := f[key]
 		if !ok {
+			known := slices.Sorted(maps.Keys(f))
 			at.fail("unknown-key", didYouMean(key, known, "the keys here are "+strings.Join(known, ", ")), "unknown key %.60q", key)
 			return
 		}
