@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+	"github.com/wsmount/wsmount/mountspec/host/yamledit"
 	"github.com/wsmount/wsmount/mountspec/netguard"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
@@ -96,7 +97,7 @@ func (p configReader) workspaces(v node) {
 			return
 		}
 		e, row = WorkspaceEntry{}, rowReader{}
-		if val.isMapping() && hasKey(val.n, "storage") && !hasKey(val.n, "path") {
+		if val.isMapping() && yamledit.Has(val.n, "storage") && !yamledit.Has(val.n, "path") {
 			val.object(keys)
 			e.Path = rowDir(p.o.Name, a)
 		} else {

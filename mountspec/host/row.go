@@ -7,6 +7,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/yamledit"
 )
 
 // rowKeys are the keys of an entry of workspaces that are those of a manifest.
@@ -36,10 +37,10 @@ func (r *rowReader) fields() fields {
 		f[key] = func(v node) {
 			r.named = append(r.named, key)
 			val := v.n
-			if key == "storage" && hasKey(val, "provider") {
-				val = mapping("inline", val)
+			if key == "storage" && yamledit.Has(val, "provider") {
+				val = yamledit.Mapping("inline", val)
 			}
-			set(&r.doc, key, val)
+			yamledit.Add(&r.doc, key, val)
 		}
 	}
 	return f
@@ -51,19 +52,19 @@ func (r *rowReader) workspace(v node, a mountspec.Address, ownerID, path string)
 	if len(r.named) == 0 {
 		return nil
 	}
-	doc := mapping("schema", scalar("workspace/v1"))
-	set(doc, "id", scalar(a.String()))
-	set(doc, "owner", mapping("type", scalar(orDefault(r.ownerType, "user")), "id", scalar(orDefault(ownerID, a.Owner)), "slug", scalar(a.Owner)))
+	doc := yamledit.Mapping("schema", yamledit.Scalar("workspace/v1"))
+	yamledit.Add(doc, "id", yamledit.Scalar(a.String()))
+	yamledit.Add(doc, "owner", yamledit.Mapping("type", yamledit.Scalar(orDefault(r.ownerType, "user")), "id", yamledit.Scalar(orDefault(ownerID, a.Owner)), "slug", yamledit.Scalar(a.Owner)))
 	doc.Content = append(doc.Content, r.doc.Content...)
-	besides := mapping("name", scalar(a.String()), "version", scalar("0.1.0"),
-		"storage", mapping("inline", mapping("provider", scalar(mountspec.ProviderLocalFS), "config", mapping("mount_path", scalar("."))))) // see at
+	besides := yamledit.Mapping("name", yamledit.Scalar(a.String()), "version", yamledit.Scalar("0.1.0"),
+		"storage", yamledit.Mapping("inline", yamledit.Mapping("provider", yamledit.Scalar(mountspec.ProviderLocalFS), "config", yamledit.Mapping("mount_path", yamledit.Scalar("."))))) // see at
 	for i := 0; i < len(besides.Content); i += 2 {
-		if key := besides.Content[i].Value; !hasKey(doc, key) {
-			set(doc, key, besides.Content[i+1])
+		if key := besides.Content[i].Value; !yamledit.Has(doc, key) {
+			yamledit.Add(doc, key, besides.Content[i+1])
 		}
 	}
 	if r.readOnly != nil {
-		set(doc, "defaults", mapping("read_only", r.readOnly))
+		yamledit.Add(doc, "defaults", yamledit.Mapping("read_only", r.readOnly))
 	}
 	text, err := yaml.Marshal(doc)
 	if !v.check("row", "this is a fault of wsmount", err) {
@@ -141,29 +142,4 @@ func (r *Row) differs(ws *mountspec.Workspace) string {
 // rowDir is where a row without a path has its relative files, and may get a manifest.
 func rowDir(config string, a mountspec.Address) string {
 	return filepath.Join(filepath.Dir(config), "workspaces", a.Owner, a.Slug)
-}
-
-func scalar(s string) *yaml.Node {
-	n := new(yaml.Node)
-	n.SetString(s)
-	return n
-}
-
-func mapping(pairs ...any) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	for i := 0; i < len(pairs); i += 2 {
-		set(n, pairs[i].(string), pairs[i+1].(*yaml.Node))
-	}
-	return n
-}
-
-func set(n *yaml.Node, key string, val *yaml.Node) { n.Content = append(n.Content, scalar(key), val) }
-
-func hasKey(n *yaml.Node, key string) bool {
-	for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return true
-		}
-	}
-	return false
 }
