@@ -2,10 +2,7 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"os/user"
 	"path/filepath"
 	"regexp"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/manifestfile"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -56,11 +54,7 @@ func initAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	text, err := manifestText(w)
-	if err != nil {
-		return err
-	}
-	undo, err := writeNew(manifest, text)
+	undo, err := manifestfile.WriteNew(manifest, w)
 	if err != nil {
 		return err
 	}
@@ -176,58 +170,3 @@ func ownerID(c *cli.Context, owner string) (string, error) {
 
 // newOwnerID makes an id that nobody else has.
 func newOwnerID() string { return strings.ToUpper(rand.Text()) }
-
-// manifestText prints a workspace and makes sure that it reads back.
-func manifestText(w *mountspec.Workspace) ([]byte, error) {
-	text, err := w.Marshal()
-	if err != nil {
-		return nil, exit.New(exit.Failed, "%w", err)
-	}
-	text = append(text, "\n# "+w.Name+"\n\nMount it with `wsmount "+w.ID.String()+" MOUNTPOINT`.\n"...)
-	if _, found := mountspec.ParseWorkspace(mountspec.Source{Name: "WORKSPACE.md", Data: text}, mountspec.Options{Registered: daemon.Mountable}); found.Err() != nil {
-		return nil, exit.New(exit.Failed, "the new manifest does not validate: %w", found.Err())
-	}
-	return text, nil
-}
-
-// writeNew writes a file that does not exist yet, and makes its directory. undo
-// takes away what it made.
-func writeNew(name string, text []byte) (undo func(), err error) {
-	made := missing(filepath.Dir(name))
-	remove := func() {
-		for _, name := range made {
-			os.Remove(name) // a directory, unless somebody has put something in it
-		}
-	}
-	defer func() {
-		if err != nil {
-			remove()
-		}
-	}()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return nil, exit.New(exit.Failed, "%w", err).Hint("choose a directory that you may write")
-	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, exit.New(exit.Failed, "%s exists already", name).Hint("edit it, or remove it first; init never overwrites")
-	}
-	if err != nil {
-		return nil, exit.New(exit.Failed, "%w", err).Hint("choose a directory that you may write")
-	}
-	made = append([]string{name}, made...)
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, exit.New(exit.Failed, "%w", err)
-	}
-	return remove, nil
-}
-
-// missing lists a directory and those above it that do not exist, the deepest first.
-func missing(dir string) (out []string) {
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-			return out
-		}
-		out = append(out, dir)
-	}
-}
