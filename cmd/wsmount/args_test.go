@@ -105,7 +105,7 @@ var synopses = []commandLine{
 	{"list", nil, [][]string{{"--tag", "x"}, {"--owner=acme"}, {"-q"}, {"--json"}}, map[string]string{"tag": "x", "owner": "acme", "quiet": "true", "json": "true"}},
 	{"find", []string{"./dir"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"registry remove", []string{"@a/b"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
-	{"registry accept", []string{"@a/b"}, [][]string{{"-y"}, {"--show"}}, map[string]string{"yes": "true", "show": "true"}},
+	{"registry accept", []string{"@a/b"}, [][]string{{"-y"}, {"--show"}, {"--strict"}}, map[string]string{"yes": "true", "show": "true", "strict": "true"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "f"}}, map[string]string{"output": "f"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "-"}}, map[string]string{"output": "-"}},
 	{"help", []string{"conflicts", "show"}, nil, nil},

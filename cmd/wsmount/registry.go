@@ -44,10 +44,12 @@ func registryCommand() *cli.Command {
 			{
 				Name: "accept", Usage: "show what changed since, and accept it", ArgsUsage: "ADDRESS", Action: registryAccept,
 				Description: "Prints the difference between the manifest and the files that it refers to, as they " +
-					"were accepted and as they are, and records the new ones after a yes.",
+					"were accepted and as they are, and records the new ones after a yes. A manifest that was added and says " +
+					"what the host configuration does needs none.",
 				Flags: []cli.Flag{
 					&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"},
 					&cli.BoolFlag{Name: "show", Usage: "only show the difference"},
+					strictFlag(),
 				},
 			},
 		},
@@ -203,7 +205,7 @@ func registryAccept(c *cli.Context) error {
 	}
 	accepted := false
 	confirm := func(ch host.Change) bool {
-		accepted = confirmChange(c, ch)
+		accepted = checkVersion(c, ch) == nil && confirmChange(c, ch)
 		return accepted
 	}
 	if c.Bool("show") {
@@ -221,21 +223,38 @@ func registryAccept(c *cli.Context) error {
 	case c.Bool("show"):
 		printChange(c.App.Writer, change)
 	}
+	if err == nil {
+		err = checkVersion(c, change)
+	}
 	if err == nil && !accepted && !change.Empty() && !c.Bool("show") {
 		return exit.New(exit.Denied, "the change of %s was not accepted", a).Hint("look at the difference, then answer y at a terminal or give --yes")
 	}
 	return err
 }
 
+func strictFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "strict", Usage: "refuse another owner, and another provider of the storage, without a new version"}
+}
+
+// checkVersion refuses, with --strict, what should have had a new version.
+func checkVersion(c *cli.Context, change host.Change) error {
+	if !c.Bool("strict") || change.Unversioned == "" {
+		return nil
+	}
+	return exit.New(exit.Denied, "%s: %s", change.Address, oneLine(change.Unversioned)).Hint("give it a new version, or leave out --strict")
+}
+
 // confirmChange shows a change and asks, unless --yes was given. Without a
 // terminal to ask at, the answer is no. As JSON the change is shown afterwards.
 func confirmChange(c *cli.Context, change host.Change) bool {
-	if c.Bool("json") {
-		return c.Bool("yes")
+	if !c.Bool("json") {
+		printChange(c.App.Writer, change)
 	}
-	printChange(c.App.Writer, change)
-	if c.Bool("yes") {
+	if c.Bool("yes") || change.AddsRow {
 		return true
+	}
+	if c.Bool("json") {
+		return false
 	}
 	if !sandbox.IsTerminal(os.Stdin) {
 		return false

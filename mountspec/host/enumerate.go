@@ -153,7 +153,9 @@ func (f *finder) allRegistered() []candidate {
 	var list []candidate
 	for name, e := range f.reg.Workspaces {
 		a, _ := mountspec.ParseAddress(name)
-		list = append(list, candidate{addr: a, path: e.Path, trust: Registered, how: f.r.store.path, ownerID: e.OwnerID, entry: e})
+		c := f.r.pinned(a, e)
+		c.how = f.r.store.path
+		list = append(list, c)
 	}
 	for name, w := range f.r.cfg.Workspaces {
 		if e, ok := f.reg.Workspaces[name]; ok && samePlace(e.Path, w.Path) {

@@ -87,11 +87,16 @@ func (f *finder) registered(a mountspec.Address) (candidate, bool, error) {
 	}
 	switch {
 	case inRegistry:
-		return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e, row: w.Row}, true, nil
+		return f.r.pinned(a, e), true, nil
 	case inConfig:
 		return candidate{addr: a, path: w.Path, trust: Registered, how: "the host configuration", ownerID: w.OwnerID, row: w.Row, checked: true}, true, nil
 	}
 	return candidate{}, false, nil
+}
+
+// pinned is where a workspace of the registry is.
+func (r *Resolver) pinned(a mountspec.Address, e *Registration) candidate {
+	return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e, row: r.cfg.Workspaces[a.String()].Row}
 }
 
 func pathOf(e *Registration) string {
@@ -377,7 +382,7 @@ func (f *finder) byPath(path string, trust bool) candidate {
 		if samePlace(e.Path, path) {
 			a, _ := mountspec.ParseAddress(addr)
 			f.step(path, "registered as "+addr)
-			return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e}
+			return f.r.pinned(a, e)
 		}
 	}
 	for addr, w := range f.r.cfg.Workspaces {

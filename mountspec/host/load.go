@@ -151,7 +151,7 @@ func (l *loaded) read(root, rel string) (*file, error) {
 // directory itself as the store.
 func (s *session) withoutManifest(l *loaded, path string) error {
 	dir := realish(filepath.Dir(path))
-	if e := l.cand.entry; e != nil && len(e.Files) > 0 {
+	if e := l.cand.entry; e != nil && e.hasManifest() {
 		s.step("manifest", path+" is gone; the one that was accepted is used")
 		l.home.dir, l.home.root = dir, dir
 		return s.takeWorkspace(l, &file{path: e.Files[0].Path, data: []byte(e.Files[0].Text)})

@@ -188,10 +188,26 @@ func digest(data []byte) string {
 
 // root is the directory of a registered workspace.
 func (r *Registration) root() string {
-	if len(r.Files) == 0 {
+	if !r.hasManifest() {
 		return r.Path
 	}
 	return filepath.Dir(r.Path)
+}
+
+// hasManifest reports whether the first of the files is a WORKSPACE.md. A directory of
+// which the configuration says more has none, and may have other files.
+func (r *Registration) hasManifest() bool { return len(r.Files) > 0 && r.Files[0].Path == r.Path }
+
+// version is that of the manifest that was accepted; "": there is none.
+func (r *Registration) version() string {
+	if !r.hasManifest() {
+		return ""
+	}
+	ws, _ := mountspec.ParseWorkspace(mountspec.Source{Name: r.Path, Data: []byte(r.Files[0].Text)}, mountspec.Options{})
+	if ws == nil {
+		return ""
+	}
+	return ws.Version
 }
 
 // differs says which governing file is not the accepted one, or "".

@@ -153,6 +153,10 @@ func (s *session) accepted(l *loaded) error {
 	if e == nil || len(l.files) == 0 && len(e.Files) == 0 {
 		return nil
 	}
+	if l.addsRow(e) {
+		s.step("manifest", "was added, and says what the host configuration does")
+		return nil
+	}
 	hint := "look at the difference: wsmount registry accept " + l.ws.ID.String()
 	if path := e.differs(l.files); path != "" {
 		return s.r.deny(l, "", mountspec.Pos{File: path}, hint, "it is not what was accepted when %s was registered", l.ws.ID)

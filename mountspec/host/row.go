@@ -109,13 +109,10 @@ func (r *Row) hasStorage() bool { return r != nil && slices.Contains(r.named, "s
 // the manifest of one workspace are in step.
 func (r *Row) differs(ws *mountspec.Workspace) string {
 	row := r.workspace
-	// same compares a block by what it prints.
 	same := func(with func(to *mountspec.Workspace)) bool {
 		other := *row
 		with(&other)
-		x, err1 := row.Marshal()
-		y, err2 := other.Marshal()
-		return err1 == nil && err2 == nil && string(x) == string(y)
+		return printsAs(row, &other)
 	}
 	for _, c := range []struct {
 		key  string
@@ -137,6 +134,20 @@ func (r *Row) differs(ws *mountspec.Workspace) string {
 		}
 	}
 	return ""
+}
+
+// printsAs compares manifests by what they print.
+func printsAs(a, b *mountspec.Workspace) bool {
+	x, err1 := a.Marshal()
+	y, err2 := b.Marshal()
+	return err1 == nil && err2 == nil && string(x) == string(y)
+}
+
+// addsRow reports whether all that was added to a workspace that was registered without a
+// manifest is one that says what the configuration does, and no more.
+func (l *loaded) addsRow(e *Registration) bool {
+	return l.manifest != "" && !e.hasManifest() && l.cand.row != nil && l.loc == e.Location && l.ws.Owner.ID == e.OwnerID &&
+		e.differs(l.files[1:]) == "" && printsAs(l.cand.row.at(l.home.root), l.ws)
 }
 
 // rowDir is where a row without a path has its relative files, and may get a manifest.

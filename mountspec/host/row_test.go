@@ -2,9 +2,11 @@ package host
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec"
 )
 
 // What the configuration says of a workspace without a WORKSPACE.md is its manifest
@@ -89,4 +91,79 @@ func TestRowAndManifest(t *testing.T) {
 	w.ok("@acme/row", ResolveOptions{})
 	assert.OK(t, os.Remove(w.path("more/WORKSPACE.md")))
 	w.ok("@acme/row", ResolveOptions{})
+}
+
+var acmeRow = mountspec.Address{Owner: "acme", Slug: "row"}
+
+// A WORKSPACE.md that is added is accepted if it says what the row does, and no more
+// (AIP-34, Backward compatibility: adding one is additive).
+func TestAIP34AddedManifestThatEqualsItsRow(t *testing.T) {
+	w := newWorld(t)
+	w.mkdir("files")
+	w.write("files/x.POLICY.md", "---\nschema: policy/v1\ndefault: allow\n---\n")
+	w.row("path: DIR/files, name: A row, version: 1.2.0, owner_id: \"7\", policy: { file: ./x.POLICY.md }")
+	e, err := w.resolver().Add(t.Context(), w.path("files"), AddOptions{Address: acmeRow})
+	assert.OK(t, err)
+	assert.Equal(t, len(e.Files), 1, "files that the row names")
+	w.ok("@acme/row", ResolveOptions{})
+	w.ok("files", ResolveOptions{})
+
+	row, manifest := w.resolver().Row(acmeRow)
+	text, err := row.Marshal()
+	assert.OK(t, err)
+	w.write("files/WORKSPACE.md", string(text)+"Some words.\n")
+	assert.Equal(t, w.ok("@acme/row", ResolveOptions{}).Manifest, manifest)
+	c, err := w.resolver().Accept(t.Context(), acmeRow, func(c Change) bool { return c.AddsRow })
+	assert.OK(t, err)
+	assert.Equal(t, c.Unversioned, "")
+	w.ok("@acme/row", ResolveOptions{})
+	if c, err = w.resolver().Accept(t.Context(), acmeRow, nil); err != nil || !c.Empty() {
+		t.Errorf("after it %+v, %v", c, err)
+	}
+
+	// It is pinned from then on, and one that says more is a question.
+	w.write("files/WORKSPACE.md", strings.Replace(string(text), "name:", "tags: [ x ]\nname:", 1))
+	w.refused("@acme/row", ResolveOptions{}, Denied, "not what was accepted")
+	assert.OK(t, w.resolver().Remove(t.Context(), "@acme/row"))
+	assert.OK(t, os.Remove(w.path("files/WORKSPACE.md")))
+	_, err = w.resolver().Add(t.Context(), w.path("files"), AddOptions{Address: acmeRow})
+	assert.OK(t, err)
+	w.write("files/WORKSPACE.md", strings.Replace(string(text), "name:", "tags: [ x ]\nname:", 1))
+	w.refused("@acme/row", ResolveOptions{}, Denied, "not what was accepted")
+	c, err = w.resolver().Accept(t.Context(), acmeRow, nil)
+	assert.OK(t, err)
+	assert.False(t, c.AddsRow, "nobody is asked")
+	w.write("files/WORKSPACE.md", string(text))
+	w.write("files/x.POLICY.md", "---\nschema: policy/v1\ndefault: deny\n---\n")
+	w.refused("@acme/row", ResolveOptions{}, Denied, "not what was accepted")
+}
+
+// Another owner, and another provider, without a new version is said (AIP-34, Stable
+// identity: a breaking change bumps the version).
+func TestAIP34ChangeWithoutNewVersion(t *testing.T) {
+	for _, tt := range []struct{ name, from, to, says string }{
+		{"owner", "ID-acme", "ID-new", "the owner changed, and the version is still 1.0.0"},
+		{"provider", here, scratch, "the provider of the storage changed, and the version is still 1.0.0"},
+		{"place", "./data", "./more", ""},
+		{"name", "A test", "Another", ""},
+	} {
+		for _, versioned := range []bool{false, true} {
+			t.Run(tt.name, func(t *testing.T) {
+				w := newWorld(t)
+				w.mkdir("ws/more")
+				w.workspace("ws", "@acme/ops")
+				w.add("ws")
+				w.edit("ws/WORKSPACE.md", tt.from, tt.to)
+				says := tt.says
+				if versioned {
+					w.edit("ws/WORKSPACE.md", "version: 1.0.0", "version: 2.0.0")
+					says = ""
+				}
+				c, err := w.resolver().Accept(t.Context(), acmeOps, nil)
+				assert.OK(t, err)
+				assert.Equal(t, c.Unversioned, says)
+				assert.Contains(t, text(c), says)
+			})
+		}
+	}
 }

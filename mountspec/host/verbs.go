@@ -41,7 +41,11 @@ func (r *Resolver) Add(ctx context.Context, path string, o AddOptions) (Entry, e
 	var out Entry
 	err := r.store.change(func(reg *registryFile) (bool, error) {
 		s := r.session(ctx, reg, ResolveOptions{})
-		l, err := s.load(candidate{addr: o.Address, path: path, trust: Registered, how: "registry add", ownerID: o.OwnerID})
+		c := candidate{addr: o.Address, path: path, trust: Registered, how: "registry add", ownerID: o.OwnerID}
+		if known := s.finder.byPath(path, false); o.Address == known.addr || o.Address == (mountspec.Address{}) {
+			c.row = known.row
+		}
+		l, err := s.load(c)
 		if err != nil {
 			return false, err
 		}
@@ -80,7 +84,7 @@ func (s *session) mayAdd(l *loaded) (Entry, error) {
 	}
 	e, ok := s.reg.Workspaces[id]
 	switch {
-	case !ok:
+	case !ok, l.addsRow(e):
 		return Entry{}, nil
 	case !samePlace(e.Path, l.registeredPath()):
 		return Entry{}, denied("", l.manifest, "remove the other first: wsmount registry remove "+id, "two manifests with the id %s: %s is registered", id, e.Path)
@@ -219,8 +223,15 @@ func (r *Resolver) entry(reg *registryFile, addr mountspec.Address) (*Registrati
 // A Change is what differs between what was accepted and what is there.
 type Change struct {
 	Address mountspec.Address
-	// Facts are the differences in meaning: owner, storage, manifest's path.
+	// Facts are the differences in meaning: owner, storage, manifest's path, and what
+	// Unversioned says.
 	Facts []string
+	// Unversioned says what should have had a new version and has not: another owner, or
+	// another provider of the storage (AIP-34, Stable identity). Empty: nothing.
+	Unversioned string
+	// AddsRow: what is new is a manifest that says what the host configuration does, so
+	// that there is nothing to ask anybody.
+	AddsRow bool
 	// Files are the differences of each governing file, as lines that begin
 	// with "+", "-" or a space, control characters escaped.
 	Files []FileDiff
@@ -246,14 +257,17 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 			return false, err
 		}
 		s := r.session(ctx, reg, ResolveOptions{})
-		// The owner is not compared: a new one is what may be accepted.
-		l, err := s.load(candidate{addr: addr, path: e.Path, trust: Registered, how: "the registry", entry: e})
+		c := r.pinned(addr, e)
+		c.ownerID = "" // a new one is what may be accepted
+		l, err := s.load(c)
 		if err != nil {
 			return false, err
 		}
 		now := s.registration(l)
 		now.AddedAt = e.AddedAt
 		change = difference(addr, e, &now)
+		change.AddsRow = l.addsRow(e)
+		change.unversioned(e.version(), l.ws.Version, e, &now)
 		if change.Empty() || confirm == nil || !confirm(change) {
 			return false, nil
 		}
@@ -261,6 +275,24 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 		return true, r.recordVerb("accept", Entry{Address: addr, Registration: now, Source: r.store.path})
 	})
 	return change, err
+}
+
+// unversioned notes what changed from a version on, if that is still the version.
+func (c *Change) unversioned(version, next string, old, now *Registration) {
+	if version == "" || version != next {
+		return
+	}
+	var what []string
+	if old.Location.Provider != now.Location.Provider {
+		what = append(what, "the provider of the storage")
+	}
+	if old.OwnerID != now.OwnerID {
+		what = append(what, "the owner")
+	}
+	if what != nil {
+		c.Unversioned = strings.Join(what, " and ") + " changed, and the version is still " + linediff.Visible(version)
+		c.Facts = append(c.Facts, c.Unversioned)
+	}
 }
 
 func difference(addr mountspec.Address, old, now *Registration) Change {
