@@ -100,7 +100,7 @@ var synopses = []commandLine{
 	{"doctor", []string{"@acme/ops", "/mnt"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"init", []string{"dir"}, [][]string{{"--id", "@a/b"}, {"--name", "A B"}, {"--owner-id=1"}, {"--provider", "dev-local"}, {"--register"}},
 		map[string]string{"id": "@a/b", "name": "A B", "owner-id": "1", "provider": "dev-local", "register": "true"}},
-	{"registry add", []string{"dir"}, [][]string{{"--owner-id", "1"}}, map[string]string{"owner-id": "1"}},
+	{"registry add", []string{"dir"}, [][]string{{"--owner-id", "1"}, {"--write-manifest"}}, map[string]string{"owner-id": "1", "write-manifest": "true"}},
 	{"registry list", nil, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"list", nil, [][]string{{"--tag", "x"}, {"--owner=acme"}, {"-q"}, {"--json"}}, map[string]string{"tag": "x", "owner": "acme", "quiet": "true", "json": "true"}},
 	{"find", []string{"./dir"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},

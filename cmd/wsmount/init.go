@@ -32,7 +32,7 @@ func initCommand() *cli.Command {
 			&cli.StringFlag{Name: "id", Usage: "`ADDRESS`, @owner/slug (default: from the login and the directory)"},
 			&cli.StringFlag{Name: "name", Usage: "`NAME` for people (default: the directory's)"},
 			&cli.StringFlag{Name: "owner-id", Usage: "stable `ID` of the owner (default: the one that this host knows, or a new one)"},
-			&cli.StringFlag{Name: "provider", Value: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`, local-fs or dev-local"},
+			&cli.StringFlag{Name: "provider", DefaultText: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`, local-fs or dev-local"},
 			&cli.StringFlag{Name: "from-row", Usage: "the workspace with this `ADDRESS` in the host configuration, instead of DIR"},
 			&cli.BoolFlag{Name: "register", Usage: "also enter it in the registry of this host"},
 		},
@@ -54,18 +54,15 @@ func initAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	undo, err := manifestfile.WriteNew(manifest, w)
-	if err != nil {
-		return err
-	}
-	out := initialized{Schema: "wsmount.init/v1", ID: w.ID.String(), Manifest: manifest}
-	if c.Bool("register") {
-		e, err := addEntry(c, manifest, host.AddOptions{Address: w.ID, OwnerID: w.Owner.ID})
+	out := initialized{Schema: "wsmount.init/v1", ID: w.ID.String(), Manifest: manifest, Registered: c.Bool("register")}
+	if out.Registered {
+		e, err := addNew(c, w, manifest)
 		if err != nil {
-			undo()
 			return err
 		}
-		out.Registered, out.Notes = true, e.Notes
+		out.Notes = e.Notes
+	} else if _, err := manifestfile.WriteNew(manifest, w); err != nil {
+		return err
 	}
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, out)
@@ -73,6 +70,19 @@ func initAction(c *cli.Context) error {
 	printNotes(c, out.Notes)
 	_, err = fmt.Fprintf(c.App.Writer, "%s: %s\n", out.ID, manifest)
 	return err
+}
+
+// addNew writes a manifest and enters it in the registry, or leaves nothing behind.
+func addNew(c *cli.Context, w *mountspec.Workspace, manifest string) (host.Entry, error) {
+	undo, err := manifestfile.WriteNew(manifest, w)
+	if err != nil {
+		return host.Entry{}, err
+	}
+	e, err := addEntry(c, manifest, host.AddOptions{Address: w.ID, OwnerID: orNothing(c.String("owner-id"), w.Owner.ID)})
+	if err != nil {
+		undo()
+	}
+	return e, err
 }
 
 // declared is the workspace that is asked for, and where its manifest goes.
@@ -114,7 +124,7 @@ func declared(c *cli.Context) (*mountspec.Workspace, string, error) {
 var initProviders = []string{mountspec.ProviderLocalFS, mountspec.ProviderDevLocal}
 
 func newWorkspace(c *cli.Context, dir string) (*mountspec.Workspace, error) {
-	provider := c.String("provider")
+	provider := orNothing(c.String("provider"), mountspec.ProviderLocalFS)
 	if !slices.Contains(initProviders, provider) {
 		return nil, exit.New(exit.Usage, "init cannot write a manifest for provider %q", oneLine(provider)).
 			Hint("%s", orNothing(suggest.Phrase(provider, initProviders), "one of "+strings.Join(initProviders, ", ")))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,7 @@ func registryCommand() *cli.Command {
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "id", Usage: "`ADDRESS` of a directory that has no WORKSPACE.md"},
 					&cli.StringFlag{Name: "owner-id", Usage: "refuse unless this is the manifest's owner `ID`"},
+					&cli.BoolFlag{Name: "write-manifest", Usage: "write the WORKSPACE.md of a directory that has none: what the host configuration says of --id, or that its files lie in it"},
 				},
 			},
 			{
@@ -100,7 +102,11 @@ func registryAdd(c *cli.Context) error {
 			return err
 		}
 	}
-	e, err := addEntry(c, path, o)
+	add := func() (host.Entry, error) { return addEntry(c, path, o) }
+	if c.Bool("write-manifest") {
+		add = func() (host.Entry, error) { return addDefault(c, path, o.Address) }
+	}
+	e, err := add()
 	if err != nil {
 		return err
 	}
@@ -112,6 +118,25 @@ func registryAdd(c *cli.Context) error {
 	printNotes(c, e.Notes)
 	_, err = fmt.Fprintf(c.App.Writer, "%s: %s\n", e.Address, oneLine(e.Path))
 	return err
+}
+
+// addDefault enters a directory with the manifest that its row stands for, or that init
+// would write, which it then has.
+func addDefault(c *cli.Context, dir string, a mountspec.Address) (host.Entry, error) {
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() || a == (mountspec.Address{}) {
+		return host.Entry{}, exit.New(exit.Usage, "--write-manifest needs a directory, and its address in --id").Hint("for example wsmount registry add ./notes --id @acme/notes --write-manifest")
+	}
+	w, err := askHost(c, false, func(r *host.Resolver) (*mountspec.Workspace, error) {
+		w, _ := r.Row(a)
+		return w, nil
+	})
+	if err == nil && w == nil {
+		w, err = newWorkspace(c, dir)
+	}
+	if err != nil {
+		return host.Entry{}, err
+	}
+	return addNew(c, w, filepath.Join(dir, "WORKSPACE.md"))
 }
 
 func registryList(c *cli.Context) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -35,4 +36,31 @@ func TestAIP34AddedManifestIsNoQuestion(t *testing.T) {
 	w.ok("resolve", "@acme/row")
 	assert.Contains(t, w.ok("registry", "accept", "@acme/row"), `+name: "A row"`)
 	assert.Contains(t, w.ok("registry", "accept", "@acme/row"), "nothing has changed")
+}
+
+// A workspace that is registered gets the default manifest of its row, or of its directory
+// (AIP-34, Backward compatibility: on creation, write a default WORKSPACE.md).
+func TestAIP34AddWritesManifest(t *testing.T) {
+	w := newWorld(t)
+	for _, dir := range []string{"files", "plain", "other"} {
+		w.mkdir(dir)
+	}
+	w.config("workspaces: { \"@acme/row\": { path: " + w.path("files") + ", name: A row, owner_id: acme-1, tags: [ x ] } }\n")
+	w.ok("registry", "add", "files", "--id", "@acme/row", "--write-manifest")
+	w.ok("registry", "add", "plain", "--id", "@acme/plain", "--write-manifest")
+	for dir, name := range map[string]string{"files": "A row", "plain": "plain"} {
+		w.ok("validate", "--strict", w.path(dir))
+		assert.Contains(t, strings.ReplaceAll(w.read(dir+"/WORKSPACE.md"), `"`, ""), "name: "+name+"\n")
+	}
+	for _, addr := range []string{"@acme/row", "@acme/plain"} {
+		w.ok("resolve", addr)
+		assert.Contains(t, w.ok("registry", "accept", addr), "nothing has changed")
+		assert.Equal(t, w.ownerIDs()[addr], "acme-1", "owner of", addr)
+	}
+	w.refused(exit.Failed, "exists already", "registry", "add", "plain", "--id", "@acme/plain", "--write-manifest")
+	w.refused(exit.Usage, "--id", "registry", "add", "other", "--write-manifest")
+	w.refused(exit.Usage, "directory", "registry", "add", "nowhere", "--id", "@acme/x", "--write-manifest")
+	w.refused(exit.Denied, "two owners", "registry", "add", "other", "--id", "@acme/other", "--owner-id", "ANOTHER", "--write-manifest")
+	w.refused(exit.Denied, "in the host configuration", "registry", "add", "other", "--id", "@acme/row", "--write-manifest")
+	assert.Equal(t, w.files("other"), "", "what was left behind")
 }
