@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/ondisk"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
@@ -56,6 +57,11 @@ func (l Location) Fingerprint(path string) string {
 	}{l, path}) // plain strings: cannot fail
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
+}
+
+// sharesBytes is Overlaps for places of this machine too that have two paths.
+func (l Location) sharesBytes(m Location, on *ondisk.Disks) bool {
+	return l.Overlaps(m) || l.Service == ServiceDir && m.Service == ServiceDir && on.Overlap(l.Prefix, m.Prefix)
 }
 
 // Overlaps says whether a byte of l can be a byte of m. When that cannot be

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/ondisk"
 )
 
 // checkOverlap refuses a storage that shares bytes with that of another
@@ -22,7 +23,7 @@ func (s *session) checkOverlap(l *loaded) error { return s.eachOther(l, s.overla
 func (s *session) overlapNotes(l *loaded) (notes []string, err error) {
 	err = s.eachOther(l, func(l *loaded, addr string, other Location) error {
 		a, err := mountspec.ParseAddress(addr)
-		if err != nil || addr == l.ws.ID.String() || !s.disks.sharesBytes(l.loc, other) || s.r.cfg.mayOverlap(l.ws.ID, a) {
+		if err != nil || addr == l.ws.ID.String() || !l.loc.sharesBytes(other, s.disks) || s.r.cfg.mayOverlap(l.ws.ID, a) {
 			return err
 		}
 		notes = append(notes, fmt.Sprintf("its storage %s overlaps %s of %s, so that neither of the two can be mounted: give one of them another place, take one out (wsmount registry remove), or grant it: %s",
@@ -34,7 +35,7 @@ func (s *session) overlapNotes(l *loaded) (notes []string, err error) {
 
 // eachOther calls f with where each other workspace of this host keeps its bytes.
 func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Location) error) error {
-	s.disks = newDisks()
+	s.disks = ondisk.New()
 	kept := s.r.keptPlaces(s.reg)
 	defer kept.save()
 	for _, addr := range slices.Sorted(maps.Keys(s.reg.Workspaces)) {
@@ -54,7 +55,7 @@ func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Loca
 			other.loc, other.kept = kept.find(addr)
 			known = other.kept
 		}
-		if !known || other.kept && s.disks.sharesBytes(l.loc, other.loc) { // nothing is refused for what was kept
+		if !known || other.kept && l.loc.sharesBytes(other.loc, s.disks) { // nothing is refused for what was kept
 			other = s.read(addr, kept)
 		}
 		s.others[addr] = other
@@ -105,7 +106,7 @@ func (s *session) loadOther(addr string) (*loaded, error) {
 }
 
 func (s *session) overlap(l *loaded, addr string, other Location) error {
-	if addr == l.ws.ID.String() || !s.disks.sharesBytes(l.loc, other) {
+	if addr == l.ws.ID.String() || !l.loc.sharesBytes(other, s.disks) {
 		return nil
 	}
 	a, err := mountspec.ParseAddress(addr)
@@ -141,11 +142,11 @@ func (s *session) checkTree(root *Resolved) error {
 		r    *Resolved
 	}
 	var seen []at
-	disks := newDisks()
+	disks := ondisk.New()
 	var walk func(path string, r *Resolved) error
 	walk = func(path string, r *Resolved) error {
 		for _, x := range seen {
-			if disks.sharesBytes(x.r.Location, r.Location) && !s.r.cfg.mayOverlap(x.r.Address, r.Address) {
+			if x.r.Location.sharesBytes(r.Location, disks) && !s.r.cfg.mayOverlap(x.r.Address, r.Address) {
 				return &Error{Class: Denied, What: "two volumes of the mount keep their bytes in one place: " + x.r.Location.String() + " and " + r.Location.String(),
 					Hint: "remove one of the mounts, or grant it: " + allowOverlap(x.r.Address, r.Address), Chain: []string{x.r.Address.String() + " at " + orDefault(x.path, "/"), r.Address.String() + " at " + path}}
 			}

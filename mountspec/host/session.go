@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/ondisk"
 )
 
 // A session is one call of Resolve, or the part of it for one workspace:
@@ -22,7 +23,7 @@ type session struct {
 	chain  []string               // workspaces on the way here, as they were named
 	places []string               // and their manifests
 	others map[string]whereabouts // where workspaces of the configuration lie, found once
-	disks  *disks                 // for the comparison that runs
+	disks  *ondisk.Disks          // for the comparison that runs
 }
 
 // whereabouts is the location of a workspace, or why it is not known.

@@ -1,4 +1,9 @@
-package host
+// Package ondisk compares directories by where their bytes lie. It knows that a directory
+// has more than one path where it, or one above or in it, is mounted a second time, and
+// promises to tell two such paths as far as this process sees its mounts.
+//
+//	shared := ondisk.New().Overlap("/srv/notes", "/mnt/again")
+package ondisk
 
 import (
 	"fmt"
@@ -27,9 +32,9 @@ func (p diskPlace) overlaps(q diskPlace) bool {
 	return p.disk == q.disk && grant.Overlaps(p.path, q.path)
 }
 
-// A disks is what was looked up of the directories and mounts of this machine for one
+// Disks are what was looked up of the directories and mounts of this machine for one
 // comparison: many workspaces lie below the same directories, and on the same mount.
-type disks struct {
+type Disks struct {
 	ids    map[string]fileID
 	places map[string]knownPlace
 	mounts map[uint64]*mountinfo.Info
@@ -43,28 +48,22 @@ type knownPlace struct {
 	known bool
 }
 
-func newDisks() *disks { return &disks{ids: map[string]fileID{}, places: map[string]knownPlace{}} }
+// New knows nothing yet.
+func New() *Disks { return &Disks{ids: map[string]fileID{}, places: map[string]knownPlace{}} }
 
-// sharesBytes is Location.Overlaps for places of this machine too that have two
-// paths, because one of them, or a directory above or in it, is mounted a second
-// time (a bind mount).
-func (d *disks) sharesBytes(a, b Location) bool {
-	if a.Overlaps(b) {
+// Overlap reports whether a directory is another one or lies in it, or the other way
+// round, whatever their paths are. Neither need be there.
+func (d *Disks) Overlap(a, b string) bool {
+	if d.liesIn(a, b) || d.liesIn(b, a) {
 		return true
 	}
-	if a.Service != ServiceDir || b.Service != ServiceDir {
-		return false
-	}
-	if d.liesIn(a.Prefix, b.Prefix) || d.liesIn(b.Prefix, a.Prefix) {
-		return true
-	}
-	p, q := d.place(a.Prefix), d.place(b.Prefix)
+	p, q := d.place(a), d.place(b)
 	return p.known && q.known && p.overlaps(q.diskPlace)
 }
 
 // liesIn says whether dir is path or one of the directories above it, by what
 // they are and not by name.
-func (d *disks) liesIn(path, dir string) bool {
+func (d *Disks) liesIn(path, dir string) bool {
 	top := d.id(dir)
 	if top == (fileID{}) {
 		return false
@@ -79,7 +78,7 @@ func (d *disks) liesIn(path, dir string) bool {
 	}
 }
 
-func (d *disks) id(path string) fileID {
+func (d *Disks) id(path string) fileID {
 	id, known := d.ids[path]
 	if !known {
 		var st unix.Stat_t
@@ -91,7 +90,7 @@ func (d *disks) id(path string) fileID {
 	return id
 }
 
-func (d *disks) place(dir string) knownPlace {
+func (d *Disks) place(dir string) knownPlace {
 	p, asked := d.places[dir]
 	if !asked {
 		p.diskPlace, p.known = d.onDisk(dir)
@@ -102,7 +101,7 @@ func (d *disks) place(dir string) knownPlace {
 
 // onDisk finds the place of a directory, which need not be there yet. It is not
 // known where this process does not see its mounts (/proc).
-func (d *disks) onDisk(dir string) (diskPlace, bool) {
+func (d *Disks) onDisk(dir string) (diskPlace, bool) {
 	fd, missing := openNearest(dir)
 	if fd < 0 {
 		return diskPlace{}, false
@@ -141,7 +140,7 @@ func openNearest(dir string) (fd int, missing string) {
 
 // mountOf is the mount of this thread that has a number; nil: there is none. One that
 // is not in the table came after it was read.
-func (d *disks) mountOf(id uint64) *mountinfo.Info {
+func (d *Disks) mountOf(id uint64) *mountinfo.Info {
 	if m := d.mounts[id]; m != nil {
 		return m
 	}
