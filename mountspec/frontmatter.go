@@ -59,6 +59,14 @@ func (d *decoder) cut(data []byte) (front, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
+// Frontmatter is where the frontmatter of a manifest stands in its text: data[from:to],
+// between the two lines of dashes.
+func Frontmatter(data []byte) (from, to int, ok bool) {
+	front, _, ok := newDecoder("", Options{}).cut(data)
+	from = bytes.IndexByte(data, '\n') + 1
+	return from, from + len(front), ok
+}
+
 func isDelimiter(line []byte) bool {
 	return bytes.Equal(bytes.TrimRight(line, " \t\r"), []byte("---"))
 }

@@ -97,7 +97,7 @@ type Conflict struct {
 // Registration says that the registry of workspaces changed.
 type Registration struct {
 	Workspace string `json:"workspace"`
-	Verb      string `json:"verb"` // add, remove or accept
+	Verb      string `json:"verb"` // add, remove, accept or set
 	Manifest  string `json:"manifest,omitempty"`
 	Digest    string `json:"digest,omitempty"`
 }

@@ -26,6 +26,7 @@ type candidate struct {
 	ownerID string        // empty: not known
 	entry   *Registration // nil: not in the registry file
 	row     *Row          // nil: the configuration says nothing that a manifest would
+	text    []byte        // of the manifest at path, as it is going to be; nil: what is there
 	checked bool          // the file must be safe from other users: nothing else pins it
 }
 

@@ -69,6 +69,9 @@ func (s *session) readWorkspace(l *loaded) error {
 	if err != nil {
 		return fileError("", l.cand.path, err)
 	}
+	if l.cand.text != nil {
+		return s.takeWorkspace(l, &file{path: path, data: l.cand.text})
+	}
 	f, err := s.readCandidate(l.cand, path)
 	if errors.Is(err, fs.ErrNotExist) && l.cand.trust == Registered {
 		return s.withoutManifest(l, path)

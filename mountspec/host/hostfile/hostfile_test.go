@@ -179,6 +179,25 @@ func TestWriteAtomic(t *testing.T) {
 	assert.Is(t, WriteAtomic(p, nil, Options{}), ErrUntrusted, "into a directory of others")
 }
 
+// A file that is replaced keeps its mode, and one that has changed is not replaced.
+func TestReplace(t *testing.T) {
+	d := tree(t)
+	p := put(t, d+"/r", 0o644)
+	f, err := Read(p, Options{})
+	assert.OK(t, err)
+	assert.OK(t, f.Replace([]byte("new"), Options{}))
+	assert.Is(t, f.Replace([]byte("newer"), Options{}), ErrChanged)
+	got, err := Read(p, Options{})
+	assert.OK(t, err)
+	assert.Equal(t, string(got.Data), "new")
+	assert.Equal(t, got.Stat.Mode&0o777, 0o644)
+	if names, _ := os.ReadDir(d); len(names) != 1 {
+		t.Errorf("left behind: %v", names)
+	}
+	assert.OK(t, os.Remove(p))
+	assert.Is(t, got.Replace(nil, Options{}), fs.ErrNotExist)
+}
+
 func TestLockExcludes(t *testing.T) {
 	p := tree(t) + "/lock"
 	unlock, err := Lock(p, Options{})

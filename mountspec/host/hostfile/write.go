@@ -13,7 +13,26 @@ import (
 // WriteAtomic replaces the file at path by data, mode 0600: a reader, or a
 // crash, finds the old contents or the new ones, never a part. The
 // directory must exist and is checked as Read would.
-func WriteAtomic(path string, data []byte, o Options) error {
+func WriteAtomic(path string, data []byte, o Options) error { return write(path, data, nil, o) }
+
+// ErrChanged matches the refusal to replace a file that is not the one that was read.
+var ErrChanged = errors.New("was changed meanwhile")
+
+// Replace is WriteAtomic for a file that was read: it keeps its owner and mode, and refuses
+// if the file is another one, or has changed, since.
+func (f *File) Replace(data []byte, o Options) error {
+	var now unix.Stat_t
+	if err := unix.Lstat(f.Path, &now); err != nil {
+		return &fs.PathError{Op: "lstat", Path: f.Path, Err: err}
+	}
+	if now.Dev != f.Stat.Dev || now.Ino != f.Stat.Ino || now.Ctim != f.Stat.Ctim || now.Size != f.Stat.Size {
+		return fmt.Errorf("%s %w", f.Path, ErrChanged)
+	}
+	return write(f.Path, data, &f.Stat, o)
+}
+
+// write is WriteAtomic with the owner and the mode of like, unless that is nil.
+func write(path string, data []byte, like *unix.Stat_t, o Options) error {
 	dir, err := CheckDir(filepath.Dir(path), o)
 	if err != nil {
 		return err
@@ -22,7 +41,7 @@ func WriteAtomic(path string, data []byte, o Options) error {
 	if err != nil {
 		return err
 	}
-	err = writeTo(f, data, o)
+	err = writeTo(f, data, like, o)
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(dir, filepath.Base(path)))
 	}
@@ -36,8 +55,13 @@ func WriteAtomic(path string, data []byte, o Options) error {
 	return syncDir(dir)
 }
 
-func writeTo(f *os.File, data []byte, o Options) error {
+func writeTo(f *os.File, data []byte, like *unix.Stat_t, o Options) error {
 	_, err := f.Write(data)
+	if err == nil && like != nil {
+		if err = f.Chown(int(like.Uid), int(like.Gid)); err == nil { // first: it takes bits of the mode away
+			err = f.Chmod(fs.FileMode(like.Mode & 0o777))
+		}
+	}
 	if err == nil && !o.NoSync {
 		err = f.Sync()
 	}

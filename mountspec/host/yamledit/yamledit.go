@@ -249,8 +249,11 @@ func put(n *yaml.Node, path []string, val *yaml.Node) error {
 	default:
 		old, with := n.Content[i+1], *val
 		with.HeadComment, with.LineComment, with.FootComment = old.HeadComment, old.LineComment, old.FootComment
-		if old.Kind == val.Kind {
+		switch {
+		case old.Kind == val.Kind:
 			with.Style |= old.Style
+		case old.Kind == yaml.ScalarNode && with.Style&yaml.FlowStyle == 0: // which begins on the next line
+			n.Content[i].LineComment, with.LineComment = old.LineComment, ""
 		}
 		n.Content[i+1] = &with
 	}

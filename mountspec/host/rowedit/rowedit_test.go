@@ -1,0 +1,56 @@
+package rowedit
+
+import (
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+func TestAIP34IDIsImmutable(t *testing.T) {
+	_, err := Parse([]string{"name=x", "id=@acme/other"})
+	assert.Is(t, err, ErrID)
+}
+
+func TestParseRefuses(t *testing.T) {
+	for word, says := range map[string]string{"name": "KEY=VALUE", "nam=x": "unknown key", "path=/x": "unknown key", "tags=[": "no YAML", "tags=# none": "no YAML"} {
+		_, err := Parse([]string{word})
+		assert.Contains(t, assert.ErrOf(0, err).Error(), says)
+	}
+	_, err := Parse([]string{"name=x", "name=y"})
+	assert.Contains(t, err.Error(), "twice")
+}
+
+// Each key of a row has its place in a manifest.
+func TestAIP34ManifestOfARow(t *testing.T) {
+	const manifest = "---\nname: a\nowner: { type: user, id: 1 }\ntags: [ x ]\n---\nbody\n---\n"
+	for word, want := range map[string]string{
+		"name=true":               "---\nname: \"true\"\nowner: { type: user, id: 1 }\ntags: [ x ]\n---\nbody\n---\n",
+		"name=":                   manifest,
+		"tags=":                   "---\nname: a\nowner: { type: user, id: 1 }\n---\nbody\n---\n",
+		"owner_type=org":          "---\nname: a\nowner: {type: org, id: 1}\ntags: [ x ]\n---\nbody\n---\n",
+		"storage={ ref: x }":      "---\nname: a\nowner: { type: user, id: 1 }\ntags: [ x ]\nstorage: {ref: x}\n---\nbody\n---\n",
+		"storage={ provider: x }": "---\nname: a\nowner: { type: user, id: 1 }\ntags: [ x ]\nstorage:\n  inline: {provider: x}\n---\nbody\n---\n",
+		"read_only=true":          "---\nname: a\nowner: { type: user, id: 1 }\ntags: [ x ]\ndefaults:\n  read_only: true\n---\nbody\n---\n",
+	} {
+		values, err := Parse([]string{word})
+		assert.OK(t, err)
+		got, err := Manifest([]byte(manifest), values)
+		assert.OK(t, err)
+		assert.Equal(t, string(got), want, word)
+	}
+	_, err := Manifest([]byte("no frontmatter\n"), nil)
+	assert.Contains(t, err.Error(), "no frontmatter")
+}
+
+// An entry that is a path becomes one that says more.
+func TestRow(t *testing.T) {
+	values, err := Parse([]string{"name=x"})
+	assert.OK(t, err)
+	a := mountspec.Address{Owner: "a", Slug: "b"}
+	got, err := Row([]byte("workspaces:\n  \"@a/b\": /b # there\n  \"@a/c\":   /c\n"), a, values)
+	assert.OK(t, err)
+	assert.Equal(t, string(got), "workspaces:\n  \"@a/b\": # there\n    path: /b\n    name: x\n  \"@a/c\":   /c\n")
+	_, err = Row([]byte("workspaces: {}\n"), a, values)
+	assert.Contains(t, err.Error(), "no entry")
+}
