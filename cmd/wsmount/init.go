@@ -3,18 +3,13 @@ package main
 import (
 	"crypto/rand"
 	"fmt"
-	"os/user"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/manifestfile"
-	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
@@ -120,16 +115,8 @@ func declared(c *cli.Context) (*mountspec.Workspace, string, error) {
 	return w, manifest, nil
 }
 
-// initProviders need nothing but a directory.
-var initProviders = []string{mountspec.ProviderLocalFS, mountspec.ProviderDevLocal}
-
 func newWorkspace(c *cli.Context, dir string) (*mountspec.Workspace, error) {
-	provider := orNothing(c.String("provider"), mountspec.ProviderLocalFS)
-	if !slices.Contains(initProviders, provider) {
-		return nil, exit.New(exit.Usage, "init cannot write a manifest for provider %q", oneLine(provider)).
-			Hint("%s", orNothing(suggest.Phrase(provider, initProviders), "one of "+strings.Join(initProviders, ", ")))
-	}
-	id, err := workspaceID(c.String("id"), dir)
+	id, err := readAddress(orNothing(c.String("id"), manifestfile.Address(dir)), "for example --id @acme/notes")
 	if err != nil {
 		return nil, err
 	}
@@ -137,36 +124,7 @@ func newWorkspace(c *cli.Context, dir string) (*mountspec.Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	var config mountspec.Config = mountspec.LocalFSConfig{MountPath: dir} // AIP-35 wants absolute paths
-	if provider == mountspec.ProviderDevLocal {
-		config = mountspec.DevLocalConfig{Root: dir}
-	}
-	def := mountspec.Workspace{ID: id, Version: "0.1.0", Name: orNothing(c.String("name"), filepath.Base(dir)),
-		Owner:   mountspec.Owner{Type: "user", ID: owner, Slug: strings.TrimRight(id.Owner, "-")},
-		Storage: mountspec.Block[mountspec.Storage]{Inline: &mountspec.Storage{Provider: provider, Config: config}}}
-	w, found := mountspec.DefineWorkspace(def, mountspec.Options{Registered: daemon.Mountable})
-	if err := found.Err(); err != nil {
-		return nil, exit.New(exit.Usage, "%s", found.Filter(mountspec.Error)[0].Message).Hint("give other values for --id, --name or --owner-id")
-	}
-	return w, nil
-}
-
-var notInSlug = regexp.MustCompile(`[^a-z0-9]+`)
-
-// workspaceID reads an address, or makes one of the login and the directory.
-func workspaceID(id, dir string) (mountspec.Address, error) {
-	if id == "" {
-		login := "me"
-		if u, err := user.Current(); err == nil {
-			login = u.Username
-		}
-		id = "@" + slug(login, "me") + "/" + slug(filepath.Base(dir), "workspace")
-	}
-	return readAddress(id, "for example --id @acme/notes")
-}
-
-func slug(s, other string) string {
-	return orNothing(strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(s), "-"), "-"), other)
+	return manifestfile.New(dir, id, owner, manifestfile.Options{Name: c.String("name"), Provider: c.String("provider")})
 }
 
 // ownerID is the id that was given, that this host knows the owner by, or a new one.
@@ -175,8 +133,5 @@ func ownerID(c *cli.Context, owner string) (string, error) {
 		return id, nil
 	}
 	id, err := askHost(c, false, func(r *host.Resolver) (string, error) { return r.OwnerID(c.Context, owner) })
-	return orNothing(id, newOwnerID()), err
+	return orNothing(id, strings.ToUpper(rand.Text())), err
 }
-
-// newOwnerID makes an id that nobody else has.
-func newOwnerID() string { return strings.ToUpper(rand.Text()) }

@@ -1,19 +1,71 @@
-// Package manifestfile writes the first WORKSPACE.md of a directory. It promises that the
+// Package manifestfile makes a workspace of a directory, and writes its first WORKSPACE.md. It promises that the
 // manifest validates, and that nothing is overwritten.
 //
-//	undo, err := manifestfile.WriteNew("/srv/notes/WORKSPACE.md", workspace)
+//	w, err := manifestfile.New("/srv/notes", address, ownerID, manifestfile.Options{})
+//	undo, err := manifestfile.WriteNew("/srv/notes/WORKSPACE.md", w)
 package manifestfile
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/mountspec"
 )
+
+// Options of New.
+type Options struct {
+	Name     string // empty: that of the directory
+	Provider string // one of Providers; empty: local-fs
+}
+
+// Providers are those that need nothing but a directory.
+var Providers = []string{mountspec.ProviderLocalFS, mountspec.ProviderDevLocal}
+
+// New is a workspace whose files lie in a directory, of the owner with an id.
+func New(dir string, id mountspec.Address, owner string, o Options) (*mountspec.Workspace, error) {
+	provider := cmp.Or(o.Provider, mountspec.ProviderLocalFS)
+	if !slices.Contains(Providers, provider) {
+		return nil, exit.New(exit.Usage, "a manifest for provider %.60q cannot be written", provider).
+			Hint("%s", cmp.Or(suggest.Phrase(provider, Providers), "one of "+strings.Join(Providers, ", ")))
+	}
+	var config mountspec.Config = mountspec.LocalFSConfig{MountPath: dir} // AIP-35 wants absolute paths
+	if provider == mountspec.ProviderDevLocal {
+		config = mountspec.DevLocalConfig{Root: dir}
+	}
+	def := mountspec.Workspace{ID: id, Version: "0.1.0", Name: cmp.Or(o.Name, filepath.Base(dir)),
+		Owner:   mountspec.Owner{Type: "user", ID: owner, Slug: strings.TrimRight(id.Owner, "-")},
+		Storage: mountspec.Block[mountspec.Storage]{Inline: &mountspec.Storage{Provider: provider, Config: config}}}
+	w, found := mountspec.DefineWorkspace(def, mountspec.Options{Registered: daemon.Mountable})
+	if err := found.Err(); err != nil {
+		return nil, exit.New(exit.Usage, "%s", found.Filter(mountspec.Error)[0].Message).Hint("give other values for --id, --name or --owner-id")
+	}
+	return w, nil
+}
+
+var notInSlug = regexp.MustCompile(`[^a-z0-9]+`)
+
+// Address is one for a directory, made of its name and the login.
+func Address(dir string) string {
+	login := "me"
+	if u, err := user.Current(); err == nil {
+		login = u.Username
+	}
+	return "@" + slug(login, "me") + "/" + slug(filepath.Base(dir), "workspace")
+}
+
+func slug(s, other string) string {
+	return cmp.Or(strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(s), "-"), "-"), other)
+}
 
 // WriteNew declares a workspace in a file that does not exist yet, and makes its
 // directory. undo takes away what it made.
