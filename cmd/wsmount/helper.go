@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/launch"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 )
 
 // mount(8) runs mount.TYPE for the type that -t or fstab gives, and umount(8)
@@ -155,7 +157,7 @@ func runMountHelper(ctx context.Context, call helperCall, stdout, stderr io.Writ
 	if err != nil || inChild || call.noTable || os.Geteuid() != 0 {
 		return err
 	}
-	if err := noteForUmount(ctx, call.places[0], call.places[1]); err != nil {
+	if err := mountpoint.NoteHelper(ctx, call.places[0], call.places[1]); err != nil {
 		fmt.Fprintf(stderr, "note: %s\n", oneLine(err.Error()))
 	}
 	return nil
@@ -275,4 +277,20 @@ func helperExit(err error) int {
 		}
 	}
 	return helperCodes[exit.From(err).Code]
+}
+
+// withState is the command line of an umount, with the state directory that
+// fstab gives the mount where the environment has none.
+func withState(call helperCall) ([]string, error) {
+	if os.Getenv("WSMOUNT_STATE_DIR") != "" || len(call.places) != 1 {
+		return call.words, nil
+	}
+	fstab, err := os.ReadFile("/etc/fstab")
+	if err != nil && !os.IsNotExist(err) {
+		return nil, exit.New(exit.Failed, "%w", err)
+	}
+	if dir := mountpoint.FstabOption(string(fstab), call.places[0], "state-dir"); dir != "" {
+		return slices.Concat(call.words, []string{"--state-dir=" + dir}), nil
+	}
+	return call.words, nil
 }
