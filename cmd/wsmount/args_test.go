@@ -105,6 +105,7 @@ var synopses = []commandLine{
 	{"list", nil, [][]string{{"--tag", "x"}, {"--owner=acme"}, {"-q"}, {"--json"}}, map[string]string{"tag": "x", "owner": "acme", "quiet": "true", "json": "true"}},
 	{"find", []string{"./dir"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"registry remove", []string{"@a/b"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"registry set", []string{"@a/b", "name=A B", "tags=[ x ]"}, [][]string{{"--show"}, {"--strict"}, {"--json"}}, map[string]string{"show": "true", "strict": "true", "json": "true"}},
 	{"registry accept", []string{"@a/b"}, [][]string{{"-y"}, {"--show"}, {"--strict"}}, map[string]string{"yes": "true", "show": "true", "strict": "true"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "f"}}, map[string]string{"output": "f"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "-"}}, map[string]string{"output": "-"}},

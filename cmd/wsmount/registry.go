@@ -54,6 +54,7 @@ func registryCommand() *cli.Command {
 					strictFlag(),
 				},
 			},
+			registrySetCommand(),
 		},
 	}
 }
@@ -240,21 +241,26 @@ func registryAccept(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.Bool("json"):
-		err = printJSON(c.App.Writer, changeJSON{"wsmount.registry-change/v1", a.String(), change.Facts, change.Files, accepted})
-	case change.Empty():
-		fmt.Fprintf(c.App.Writer, "%s: nothing has changed\n", a)
-	case c.Bool("show"):
-		printChange(c.App.Writer, change)
-	}
-	if err == nil {
-		err = checkVersion(c, change)
-	}
-	if err == nil && !accepted && !change.Empty() && !c.Bool("show") {
+	if err = showChange(c, change, accepted, c.Bool("show")); err == nil && !accepted && !change.Empty() && !c.Bool("show") {
 		return exit.New(exit.Denied, "the change of %s was not accepted", a).Hint("look at the difference, then answer y at a terminal or give --yes")
 	}
 	return err
+}
+
+// showChange prints a change that was recorded, or not, for programs or, if nobody has
+// seen it yet, for a person.
+func showChange(c *cli.Context, change host.Change, recorded, unseen bool) error {
+	switch {
+	case c.Bool("json"):
+		if err := printJSON(c.App.Writer, changeJSON{"wsmount.registry-change/v1", change.Address.String(), change.Facts, change.Files, recorded}); err != nil {
+			return err
+		}
+	case change.Empty():
+		fmt.Fprintf(c.App.Writer, "%s: nothing has changed\n", change.Address)
+	case unseen:
+		printChange(c.App.Writer, change)
+	}
+	return checkVersion(c, change)
 }
 
 func strictFlag() cli.Flag {
@@ -296,15 +302,7 @@ func printChange(w io.Writer, change host.Change) {
 	for _, f := range change.Files {
 		fmt.Fprintf(w, "%s\n", oneLine(f.Path))
 		for _, l := range f.Lines {
-			fmt.Fprintf(w, "  %s\n", oneLineKeep(l))
+			fmt.Fprintf(w, "  %s\n", l) // which hides nothing: see host.FileDiff
 		}
 	}
-}
-
-// oneLineKeep is oneLine without trimming: the first character means something.
-func oneLineKeep(s string) string {
-	if s == "" {
-		return s
-	}
-	return s[:1] + strings.TrimRight(strings.TrimPrefix(oneLine("."+s[1:]), "."), " ")
 }

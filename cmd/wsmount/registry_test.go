@@ -64,3 +64,32 @@ func TestAIP34AddWritesManifest(t *testing.T) {
 	w.refused(exit.Denied, "in the host configuration", "registry", "add", "other", "--id", "@acme/row", "--write-manifest")
 	assert.Equal(t, w.files("other"), "", "what was left behind")
 }
+
+// A row and its manifest are changed by one call, which shows what it does, and the id
+// never (AIP-34, Backward compatibility, and Conformance rules).
+func TestAIP34Set(t *testing.T) {
+	w := newWorld(t)
+	w.mkdir("files")
+	w.config("workspaces:\n  # ours\n  \"@acme/row\": { path: " + w.path("files") + ", owner_id: acme-1 }\n")
+	set := func(more ...string) []string { return append([]string{"registry", "set", "@acme/row"}, more...) }
+	assert.Contains(t, w.ok(set("name=A row", "--show")...), "name: A row")
+	w.refused(exit.Unresolvable, "says nothing", "init", "--from-row", "@acme/other")
+	assert.Contains(t, w.ok(set("name=A row")...), "name: A row")
+	w.ok("registry", "add", "files", "--id", "@acme/row", "--write-manifest")
+
+	shown := w.ok(set("name=Our row", "tags=[ x ]")...)
+	for _, line := range []string{"-name: \"A row\"", "+name: \"Our row\"", "+tags: [x]", "owner_id: acme-1, name: Our row, tags: [x]}"} {
+		assert.Contains(t, shown, line)
+	}
+	assert.Contains(t, w.ok(set("name=Our row")...), "nothing has changed")
+	assert.Contains(t, w.ok("resolve", "@acme/row", "--explain"), "WORKSPACE.md")
+	assert.Equal(t, w.ok("list", "-q", "--tag", "x"), "@acme/row\n")
+	assert.Contains(t, w.ok("registry", "accept", "@acme/row"), "nothing has changed")
+
+	w.refused(exit.Denied, "the owner changed, and the version is still 0.1.0", set("owner_id=acme-2", "--strict")...)
+	assert.Contains(t, w.ok(set("owner_id=acme-2", "version=0.2.0", "--strict", "--json")...), `"accepted": true`)
+	assert.Equal(t, w.ownerIDs()["@acme/row"], "acme-2")
+	w.refused(exit.Usage, "an id does not change", set("id=@acme/other")...)
+	w.refused(exit.Usage, "unknown key", set("nam=x")...)
+	w.refused(exit.Unresolvable, "no entry of @acme/none", "registry", "set", "@acme/none", "name=x")
+}
