@@ -1,0 +1,267 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers/vault/internal/lock"
+)
+
+// clock is time that passes when somebody sleeps. It stands still for what shows that a
+// holder lives, until the holder ends.
+type clock struct {
+	mu     sync.Mutex
+	now    time.Time
+	pauses []time.Duration
+	during func(d time.Duration) // called in each pause
+}
+
+func newClock() *clock { return &clock{now: time.Unix(1_800_000_000, 0)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
+	if d > time.Second { // between two signs of life
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	c.mu.Lock()
+	c.now = c.now.Add(d)
+	c.pauses = append(c.pauses, d)
+	c.mu.Unlock()
+	if c.during != nil {
+		c.during(d)
+	}
+	return ctx.Err()
+}
+
+func (c *clock) lock(place string) *lock.Lock {
+	return lock.New(place, lock.Options{Now: c.Now, Sleep: c.Sleep})
+}
+
+// others is a lock that another program holds since a while before c's present.
+func others(t *testing.T, c *clock, age time.Duration) string {
+	t.Helper()
+	place := filepath.Join(t.TempDir(), "key", "lock")
+	assert.OK(t, os.MkdirAll(place, 0o700))
+	shown(t, place, c.Now().Add(-age))
+	return place
+}
+
+func shown(t *testing.T, place string, at time.Time) {
+	t.Helper()
+	assert.OK(t, os.Chtimes(place, at, at))
+}
+
+func acquire(t *testing.T, l *lock.Lock) *lock.Held {
+	t.Helper()
+	held, err := l.Acquire(t.Context())
+	assert.OK(t, err)
+	return held
+}
+
+func mtime(t *testing.T, place string) time.Time {
+	t.Helper()
+	fi, err := os.Stat(place)
+	assert.OK(t, err)
+	return fi.ModTime()
+}
+
+// The place is what agentm computes.
+func TestPlace(t *testing.T) {
+	const want = "/c/agentm/locks/8a5edab282632443219e051e4ade2d1d5bbc671c781051bf1437897cbdfea0f1/lock"
+	t.Setenv("XDG_CACHE_HOME", "/c")
+	root, err := lock.Root()
+	assert.OK(t, err)
+	assert.Equal(t, lock.Place(root, "/"), want)
+}
+
+// The directory is there while the mutex is held, shows that the holder lives, and goes.
+func TestHeld(t *testing.T) {
+	c, place := newClock(), filepath.Join(t.TempDir(), "key", "lock")
+	held := acquire(t, c.lock(place))
+	assert.True(t, mtime(t, place).Equal(c.Now()), "the directory does not say when the holder took it")
+	assert.OK(t, held.Check())
+	assert.OK(t, held.Release())
+	_, err := os.Stat(place)
+	assert.Is(t, err, os.ErrNotExist)
+	assert.Equal(t, len(c.pauses), 0, "pauses without contention")
+}
+
+// The holder sets the mtime each half of the stale time, until it lets go.
+func TestShowsThatItLives(t *testing.T) {
+	var mu sync.Mutex
+	now := time.Unix(1_800_000_000, 0)
+	asked, tick := make(chan time.Duration), make(chan time.Duration)
+	place := filepath.Join(t.TempDir(), "key", "lock")
+	l := lock.New(place, lock.Options{
+		Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now },
+		Sleep: func(ctx context.Context, d time.Duration) error {
+			select {
+			case asked <- d:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			select {
+			case d := <-tick:
+				mu.Lock()
+				defer mu.Unlock()
+				now = now.Add(d)
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+	})
+	held := acquire(t, l)
+	for range 3 {
+		assert.Equal(t, <-asked, 5*time.Second)
+		before := mtime(t, place)
+		tick <- 5 * time.Second
+		assert.Equal(t, <-asked, 5*time.Second) // so it has shown it
+		assert.Equal(t, mtime(t, place).Sub(before), 5*time.Second)
+		assert.OK(t, held.Check())
+		tick <- 0
+	}
+	assert.OK(t, held.Release())
+}
+
+// Who waits looks after 10 ms, then twice as long each time, 200 ms at most, and gives
+// up after 10 s.
+func TestTimeout(t *testing.T) {
+	c := newClock()
+	place := others(t, c, 0)
+	c.during = func(time.Duration) { shown(t, place, c.Now().Add(-3*time.Second)) }
+	began := c.Now()
+	_, err := c.lock(place).Acquire(t.Context())
+	var timeout *lock.TimeoutError
+	if !errors.As(err, &timeout) {
+		t.Fatalf("got %v", err)
+	}
+	assert.Equal(t, timeout.Waited, 10*time.Second)
+	assert.Equal(t, timeout.Age, 3*time.Second)
+	assert.Equal(t, c.Now().Sub(began), 10*time.Second)
+	ms := time.Millisecond
+	assert.Slice(t, c.pauses[:7], []time.Duration{10 * ms, 20 * ms, 40 * ms, 80 * ms, 160 * ms, 200 * ms, 200 * ms})
+	assert.Equal(t, slices.Max(c.pauses), 200*ms)
+	assert.OK(t, os.Remove(place)) // it was not taken over
+}
+
+// What was not shown to live for longer than 10 s, and a moment later still not, is
+// taken over; a holder that shows it in that moment is not.
+func TestTakeOver(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		age   time.Duration
+		wakes bool
+		taken bool
+	}{
+		{"killed", 10*time.Second + time.Millisecond, false, true},
+		{"alive", time.Millisecond, true, false},
+		{"woke up", time.Hour, true, false},
+		{"of the future", -time.Hour, false, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := newClock()
+			place := others(t, c, x.age)
+			first, err := os.Stat(place)
+			assert.OK(t, err)
+			c.during = func(time.Duration) {
+				if x.wakes {
+					shown(t, place, c.Now())
+				}
+			}
+			held, err := c.lock(place).Acquire(t.Context())
+			assert.Equal(t, err == nil, x.taken, err)
+			if err == nil {
+				assert.OK(t, held.Check())
+				assert.Slice(t, c.pauses, []time.Duration{200 * time.Millisecond})
+				assert.OK(t, held.Release())
+				return
+			}
+			now, err := os.Stat(place)
+			assert.OK(t, err)
+			assert.True(t, os.SameFile(first, now), "the lock of one that lives was taken")
+		})
+	}
+}
+
+// A holder of this package that stands still is waited for, however old its lock looks:
+// it could go on at any time.
+func TestStandsStill(t *testing.T) {
+	c, place := newClock(), filepath.Join(t.TempDir(), "key", "lock")
+	held := acquire(t, c.lock(place))
+	shown(t, place, c.Now().Add(-time.Hour))
+	_, err := c.lock(place).Acquire(t.Context())
+	var timeout *lock.TimeoutError
+	assert.True(t, errors.As(err, &timeout), "not a time-out:", err)
+	assert.Is(t, held.Check(), lock.ErrLost) // another program may be about to take it over
+	assert.OK(t, held.Release())
+	assert.OK(t, acquire(t, c.lock(place)).Release())
+}
+
+// A holder whose lock was taken over hears of it, and leaves the lock to its new owner.
+func TestLost(t *testing.T) {
+	c, place := newClock(), filepath.Join(t.TempDir(), "key", "lock")
+	held := acquire(t, c.lock(place))
+	assert.OK(t, os.Remove(place))
+	assert.Is(t, held.Check(), lock.ErrLost)
+	assert.OK(t, os.Mkdir(place, 0o700))
+	assert.Is(t, held.Check(), lock.ErrLost)
+	assert.OK(t, held.Release())
+	assert.OK(t, os.Remove(place))
+}
+
+// Whoever waits stops when its context ends, in the queue and at the directory.
+func TestCanceled(t *testing.T) {
+	c := newClock()
+	place := others(t, c, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	c.during = func(time.Duration) { cancel() }
+	_, err := c.lock(place).Acquire(ctx)
+	assert.Is(t, err, context.Canceled)
+	assert.OK(t, os.Remove(place))
+	l := c.lock(place)
+	held := acquire(t, l)
+	_, err = l.Acquire(ctx)
+	assert.Is(t, err, context.Canceled)
+	assert.OK(t, held.Release())
+}
+
+// One at a time, of goroutines that share a Lock and of others, which stand for other
+// processes.
+func TestExcludes(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "key", "lock")
+	locks := []*lock.Lock{lock.New(place, lock.Options{Timeout: time.Minute}), lock.New(place, lock.Options{Timeout: time.Minute})}
+	inside, total := 0, 0
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			for range 10 {
+				held, err := locks[i%2].Acquire(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				inside++
+				assert.Equal(t, inside, 1, "inside at one time")
+				total++
+				inside--
+				assert.OK(t, errors.Join(held.Check(), held.Release()))
+			}
+		})
+	}
+	wg.Wait()
+	assert.Equal(t, total, 60)
+}
