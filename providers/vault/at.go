@@ -1,0 +1,94 @@
+package vault
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// retry repeats a system call that a signal interrupted.
+func retry[R any](call func() (R, error)) (R, error) {
+	for {
+		r, err := call()
+		if err != unix.EINTR {
+			return r, err
+		}
+	}
+}
+
+func retryErr(call func() error) error {
+	_, err := retry(func() (struct{}, error) { return struct{}{}, call() })
+	return err
+}
+
+// beneath opens a name relative to the root, going through no link, never above the root
+// and into nothing that is mounted below it, which was not granted with it.
+func (p *Provider) beneath(path string, flags int) (int, error) {
+	how := unix.OpenHow{
+		Flags:   uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW),
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
+	}
+	return retry(func() (int, error) { return unix.Openat2(p.root, path, &how) })
+}
+
+// openDir opens the directory l; the caller closes it.
+func (p *Provider) openDir(l providers.Locator, flags int) (int, error) {
+	path := l.String()
+	if l.IsRoot() {
+		path = "."
+	}
+	return p.beneath(path, flags|unix.O_DIRECTORY)
+}
+
+// within runs f with the directory that holds l, and l's name in it. The descriptor is
+// good for f* at calls only.
+func (p *Provider) within(l providers.Locator, f func(dir int, name string) error) error {
+	if l.IsRoot() {
+		return f(p.root, ".")
+	}
+	dir, err := p.openDir(l.Parent(), unix.O_PATH)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return f(dir, l.Name())
+}
+
+// syncDir makes the names in the directory l durable.
+func (p *Provider) syncDir(l providers.Locator) error {
+	dir, err := p.openDir(l, unix.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return retryErr(func() error { return unix.Fsync(dir) })
+}
+
+// mkdirs makes the directory l and its missing parents, all durable.
+func (p *Provider) mkdirs(l providers.Locator) error {
+	if l.IsRoot() {
+		return nil
+	}
+	fd, err := p.openDir(l, unix.O_PATH)
+	if err == nil {
+		return unix.Close(fd)
+	}
+	if err != unix.ENOENT {
+		return err
+	}
+	if err := p.mkdirs(l.Parent()); err != nil {
+		return err
+	}
+	err = p.within(l, func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o777) })
+	if err == unix.EEXIST { // somebody was faster, or it is a file
+		fd, err := p.openDir(l, unix.O_PATH)
+		if err == nil {
+			err = unix.Close(fd)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return p.syncDir(l.Parent())
+}

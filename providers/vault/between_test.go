@@ -1,0 +1,153 @@
+package vault
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
+)
+
+func openHere(t *testing.T) (p *Provider, vault, locks string) {
+	t.Helper()
+	vault, locks = t.TempDir(), t.TempDir()
+	p, err := Open(t.Context(), vault, Options{Locks: locks})
+	assert.OK(t, err)
+	t.Cleanup(func() { assert.OK(t, p.Close()) })
+	return p, vault, locks
+}
+
+// What a program that takes no lock does between our look and our act is not overwritten:
+// what it makes, what it changes, what it removes.
+func TestChangedBetween(t *testing.T) {
+	for name, x := range map[string]struct {
+		before string // "": nothing
+		cond   providers.Condition
+		act    func(path string) error
+		want   error
+		left   string
+	}{
+		"made, if absent":        {"", providers.IfAbsent(), theirs, providers.ErrExist, "theirs"},
+		"made, unconditional":    {"", providers.Unconditional(), theirs, providers.ErrConflict, "theirs"},
+		"changed, unconditional": {"before", providers.Unconditional(), theirs, providers.ErrConflict, "theirs"},
+		"removed":                {"before", providers.Unconditional(), os.Remove, providers.ErrConflict, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, vault, _ := openHere(t)
+			note := filepath.Join(vault, "note")
+			if x.before != "" {
+				assert.OK(t, os.WriteFile(note, []byte(x.before), 0o644))
+			}
+			p.at = func(now step) {
+				if now == stepLooked {
+					assert.OK(t, x.act(note))
+				}
+			}
+			_, err := p.Write(t.Context(), providers.MustLocator("note"), providers.String("ours"), providers.WriteOptions{If: x.cond})
+			assert.Is(t, err, x.want)
+			content, _ := os.ReadFile(note)
+			assert.Equal(t, string(content), x.left)
+			assert.Equal(t, len(names(t, vault)), min(1, len(x.left)), "entries")
+		})
+	}
+}
+
+func theirs(path string) error { return os.WriteFile(path, []byte("theirs"), 0o644) }
+
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	assert.OK(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// A deletion of a version does not remove what replaced it a moment before.
+func TestChangedBeforeDelete(t *testing.T) {
+	p, vault, _ := openHere(t)
+	l := providers.MustLocator("note")
+	info, err := p.Write(t.Context(), l, providers.String("before"), providers.WriteOptions{If: providers.IfAbsent()})
+	assert.OK(t, err)
+	p.at = func(now step) {
+		if now == stepLooked {
+			assert.OK(t, theirs(filepath.Join(vault, "note")))
+		}
+	}
+	assert.Is(t, p.Delete(t.Context(), l, providers.DeleteOptions{If: providers.IfVersion(info.Version)}), providers.ErrConflict)
+	assert.Slice(t, names(t, vault), []string{"note"})
+}
+
+// A change whose lock was taken over does not happen.
+func TestLockLost(t *testing.T) {
+	p, vault, locks := openHere(t)
+	p.at = func(now step) {
+		if now == stepLooked {
+			places, err := filepath.Glob(filepath.Join(locks, "*", "lock"))
+			assert.OK(t, err)
+			assert.Equal(t, len(places), 1, "locks")
+			assert.OK(t, errors.Join(os.Remove(places[0]), os.Mkdir(places[0], 0o700)))
+		}
+	}
+	_, err := p.Write(t.Context(), providers.MustLocator("note"), providers.String("ours"), providers.WriteOptions{If: providers.IfAbsent()})
+	assert.Is(t, err, providers.ErrUnavailable)
+	assert.Slice(t, names(t, vault), nil)
+}
+
+// Content on its way is in no listing, and is not found under its own name. What another
+// program is writing is listed: nobody knows whether it still does.
+func TestTemporaryNames(t *testing.T) {
+	p, vault, _ := openHere(t)
+	const others = "note.123.0123456789abcdef0123456789abcdef.tmp"
+	assert.OK(t, os.WriteFile(filepath.Join(vault, others), nil, 0o644))
+	p.at = func(now step) {
+		if now != stepFilled {
+			return
+		}
+		on := names(t, vault)
+		assert.Equal(t, len(on), 2, "on the disk")
+		page, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{})
+		assert.OK(t, err)
+		assert.Equal(t, len(page.Entries), 1, "in the listing")
+		assert.Equal(t, page.Entries[0].Locator.String(), others)
+		for _, name := range on {
+			_, err := p.Stat(t.Context(), providers.MustLocator(name))
+			assert.Equal(t, err == nil, name == others, name)
+		}
+	}
+	_, err := p.Write(t.Context(), providers.MustLocator("note"), providers.String("ours"), providers.WriteOptions{If: providers.IfAbsent()})
+	assert.OK(t, err)
+}
+
+// What was read once is not read again while its file says that it did not change, except
+// right before a change.
+func TestRemembered(t *testing.T) {
+	p, vault, _ := openHere(t)
+	note := filepath.Join(vault, "note")
+	assert.OK(t, os.WriteFile(note, []byte("note"), 0o644))
+	f, err := os.Open(note)
+	assert.OK(t, err)
+	defer f.Close()
+	sum, st, err := p.sums.hash(t.Context(), f)
+	assert.OK(t, err)
+	m := markOf(&st)
+	changed := time.Unix(0, max(m.mtime, m.ctime))
+	assert.Equal(t, m.believable(changed.Add(steady)), false, "a change of the same tick would be missed")
+	assert.Equal(t, m.believable(changed.Add(steady+1)), true)
+	for i := range 3 * generation {
+		other := m
+		other.ino += uint64(i + 1)
+		p.sums.put(other, sum)
+		if i == 0 {
+			p.sums.put(m, sum)
+		}
+		if _, ok := p.sums.get(m); !ok {
+			t.Fatalf("forgotten after %d others, though it was asked for", i)
+		}
+	}
+	assert.True(t, len(p.sums.young)+len(p.sums.old) <= 2*generation, "it grows without end")
+}

@@ -1,0 +1,185 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Delete implements providers.Provider.
+func (p *Provider) Delete(ctx context.Context, l providers.Locator, opts providers.DeleteOptions) error {
+	_, err := do(ctx, p, providers.MethodDelete, l, func() (struct{}, error) {
+		if l.IsRoot() {
+			return struct{}{}, fmt.Errorf("the root stays: %w", providers.ErrInvalid)
+		}
+		return struct{}{}, p.locked(ctx, func(still func() error) error {
+			removed, err := p.remove(ctx, l, opts.If, still)
+			if err != nil || !removed {
+				return err
+			}
+			return p.syncDir(l.Parent())
+		})
+	})
+	return err
+}
+
+// remove reports whether there was something that it removed.
+func (p *Provider) remove(ctx context.Context, l providers.Locator, cond providers.Condition, still func() error) (bool, error) {
+	current, err := p.find(ctx, l, remembered)
+	if err != nil && err != unix.ENOTDIR && err != unix.ELOOP { // below a file there is nothing
+		return false, err
+	}
+	if err := cond.Allows(providers.MethodDelete, current); err != nil || current == nil {
+		return false, err
+	}
+	flags := 0
+	if current.Kind == providers.KindDir {
+		flags = unix.AT_REMOVEDIR
+	}
+	p.at(stepLooked)
+	err = p.within(l, func(dir int, name string) error {
+		if cond.Kind == providers.ConditionVersion {
+			if err := p.unchanged(ctx, dir, current, l); err != nil {
+				return err
+			}
+		}
+		if err := still(); err != nil {
+			return err
+		}
+		return retryErr(func() error { return unix.Unlinkat(dir, name, flags) })
+	})
+	return err == nil, err
+}
+
+// Mkdir implements providers.Provider. It needs no mutex: of two who make a directory,
+// both find it.
+func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts providers.MkdirOptions) (providers.Info, error) {
+	return do(ctx, p, providers.MethodMkdir, l, func() (providers.Info, error) {
+		if info, err := p.stat(ctx, l); err == nil {
+			if info.Kind != providers.KindDir {
+				return providers.Info{}, providers.ErrExist
+			}
+			return info, nil
+		}
+		if err := p.mkdirs(l); err != nil {
+			return providers.Info{}, err
+		}
+		if err := p.setAttr(l, providers.KindDir, opts.Attr); err != nil {
+			return providers.Info{}, err
+		}
+		return p.stat(ctx, l)
+	})
+}
+
+// Move implements providers.Mover.
+func (p *Provider) Move(ctx context.Context, from, to providers.Locator, opts providers.MoveOptions) (providers.Info, error) {
+	return do(ctx, p, providers.MethodMove, from, func() (info providers.Info, err error) {
+		switch {
+		case from.IsRoot() || to.IsRoot():
+			return info, fmt.Errorf("the root stays: %w", providers.ErrInvalid)
+		case from != to && from.Contains(to):
+			return info, fmt.Errorf("a directory cannot go below itself: %w", providers.ErrInvalid)
+		}
+		err = p.locked(ctx, func(still func() error) error {
+			source, err := p.stat(ctx, from)
+			if err != nil {
+				return err
+			}
+			if err := p.move(ctx, &source, to, opts, still); err != nil {
+				return err
+			}
+			info, err = p.stat(ctx, to)
+			return errors.Join(err, p.syncDir(to.Parent()), p.syncDir(from.Parent()))
+		})
+		return info, err
+	})
+}
+
+// move asks both conditions, then renames.
+func (p *Provider) move(ctx context.Context, source *providers.Info, to providers.Locator, opts providers.MoveOptions, still func() error) error {
+	// For the source a move is a deletion.
+	if err := opts.Source.Allows(providers.MethodDelete, source); err != nil {
+		return err
+	}
+	return p.within(source.Locator, func(fromDir int, fromName string) error {
+		return p.within(to, func(toDir int, toName string) error {
+			target, err := p.look(ctx, toDir, toName, to, remembered)
+			if err != nil {
+				return err
+			}
+			if source.Kind == providers.KindDir && target != nil {
+				return providers.ErrExist
+			}
+			if err := opts.Target.Allows(providers.MethodMove, target); err != nil {
+				return err
+			}
+			if opts.Source.Kind == providers.ConditionVersion {
+				if err := p.unchanged(ctx, fromDir, source, source.Locator); err != nil {
+					return err
+				}
+			}
+			if err := p.unchanged(ctx, toDir, target, to); err != nil {
+				return err
+			}
+			if err := still(); err != nil {
+				return err
+			}
+			var flags uint
+			if target == nil {
+				flags = unix.RENAME_NOREPLACE
+			}
+			return changedMeanwhile(rename(fromDir, fromName, toDir, toName, flags), opts.Target)
+		})
+	})
+}
+
+// Fits implements providers.AttrSetter: what is not kept fits.
+func (p *Provider) Fits(providers.Attr, map[string]string) error { return nil }
+
+// SetAttr implements providers.AttrSetter. The content stays, so versions do.
+func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts providers.SetAttrOptions) (providers.Info, error) {
+	return do(ctx, p, providers.MethodSetAttr, l, func() (info providers.Info, err error) {
+		if lacking := opts.Attr.Valid &^ capabilities().Attributes; lacking != 0 || len(opts.Metadata) > 0 {
+			return info, fmt.Errorf("attributes %s, %d metadata: %w", lacking, len(opts.Metadata), providers.ErrUnsupported)
+		}
+		err = p.locked(ctx, func(still func() error) error {
+			current, err := p.stat(ctx, l)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(opts.If.Allows(providers.MethodSetAttr, &current), still()); err != nil {
+				return err
+			}
+			if err := p.setAttr(l, current.Kind, opts.Attr); err != nil {
+				return err
+			}
+			info, err = p.stat(ctx, l)
+			return err
+		})
+		return info, err
+	})
+}
+
+// setAttr changes what is there and makes that durable.
+func (p *Provider) setAttr(l providers.Locator, kind providers.Kind, attr providers.Attr) error {
+	return p.within(l, func(dir int, name string) error {
+		if attr.Valid == 0 {
+			return nil
+		}
+		if err := setAttr(dir, name, kind, attr); err != nil {
+			return err
+		}
+		fd, err := retry(func() (int, error) {
+			return unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		})
+		if err != nil { // a link, or what this user may not read
+			return retryErr(func() error { return unix.Syncfs(p.root) })
+		}
+		defer unix.Close(fd)
+		return retryErr(func() error { return unix.Fsync(fd) })
+	})
+}

@@ -1,0 +1,55 @@
+package vault
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+func TestTranslate(t *testing.T) {
+	for errno, want := range map[unix.Errno]error{
+		unix.ENOENT: providers.ErrNotExist, unix.EEXIST: providers.ErrExist, unix.ENOTDIR: providers.ErrNotDir,
+		unix.ELOOP: providers.ErrNotDir, unix.EISDIR: providers.ErrIsDir, unix.ENOTEMPTY: providers.ErrNotEmpty,
+		unix.EACCES: providers.ErrPermission, unix.EPERM: providers.ErrPermission, unix.EXDEV: providers.ErrPermission,
+		unix.EROFS: providers.ErrReadOnly, unix.ENOSPC: providers.ErrQuota, unix.EDQUOT: providers.ErrQuota,
+		unix.EFBIG: providers.ErrTooLarge, unix.ENAMETOOLONG: providers.ErrNameTooLong, unix.EINVAL: providers.ErrInvalid,
+		unix.ENOSYS: providers.ErrUnsupported, unix.EOPNOTSUPP: providers.ErrUnsupported, unix.EIO: providers.ErrUnavailable,
+		unix.ESTALE: providers.ErrUnavailable,
+	} {
+		err := translate(providers.MethodStat, providers.MustLocator("a"), errno)
+		if kind := providers.KindOf(err); kind.Err != want {
+			t.Errorf("%v: kind %q, want %v", errno, kind.Name, want)
+		}
+		var e *providers.Error
+		if !errors.As(err, &e) || e.Code != unix.ErrnoName(errno) {
+			t.Errorf("%v: code of %v", errno, err)
+		}
+		for _, other := range providers.ErrorKinds() {
+			if other.Err != want && errors.Is(err, other.Err) {
+				t.Errorf("%v is also %q", errno, other.Name)
+			}
+		}
+	}
+	if translate(providers.MethodStat, providers.Locator{}, nil) != nil {
+		t.Error("no error became one")
+	}
+}
+
+// TestTempName: never too long, never twice, never half a character.
+func TestTempName(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range []string{"a", "a\nb", string(make([]byte, 255)), strings.Repeat("\u00fc", 127)} {
+		for range 100 {
+			temp := tempName(name)
+			if len(temp) > providers.MaxName || seen[temp] || !utf8.ValidString(temp) {
+				t.Fatalf("temporary name %q of %d bytes, again: %v", temp, len(temp), seen[temp])
+			}
+			seen[temp] = true
+		}
+	}
+}

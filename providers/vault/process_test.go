@@ -1,0 +1,222 @@
+package vault
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// job is what another process does with a vault, which is this test again.
+type job struct {
+	vault, locks string
+	die          step // the step at which it is killed; "": it adds
+	count        int
+}
+
+const jobEnv = "VAULT_TEST_JOB"
+
+// TestMain does the job of another process, if it is one.
+func TestMain(m *testing.M) {
+	if spec := strings.Split(os.Getenv(jobEnv), "\n"); len(spec) == 4 {
+		count, _ := strconv.Atoi(spec[3])
+		if err := (job{spec[0], spec[1], step(spec[2]), count}).do(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// start starts a process with the job.
+func (j job) start(t *testing.T) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), jobEnv+"="+strings.Join([]string{j.vault, j.locks, string(j.die), strconv.Itoa(j.count)}, "\n"))
+	return run(t, cmd)
+}
+
+func run(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	assert.OK(t, cmd.Start())
+	return cmd
+}
+
+func (j job) do() error {
+	ctx := context.Background()
+	p, err := Open(ctx, j.vault, Options{Locks: j.locks})
+	if err != nil {
+		return err
+	}
+	if j.die == "" {
+		return errors.Join(add(ctx, p, j.count), p.Close())
+	}
+	p.at = func(now step) {
+		if now == j.die {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+	_, err = p.Write(ctx, providers.MustLocator("note"), providers.String("new"), providers.WriteOptions{If: providers.Unconditional()})
+	return errors.Join(err, errors.New("it was not killed"))
+}
+
+var counters = []string{"one", "two", "three", "four"}
+
+// add adds one to a counter, count times, each time to the next.
+func add(ctx context.Context, p *Provider, count int) error {
+	for i := range count {
+		l := providers.MustLocator(counters[i%len(counters)])
+		for {
+			content, info, err := providers.Fetch(ctx, p, l, providers.ReadOptions{})
+			if err != nil {
+				return err
+			}
+			number, err := parse(string(content))
+			if err != nil {
+				return err
+			}
+			_, err = p.Write(ctx, l, providers.String(counted(number+1)), providers.WriteOptions{If: providers.IfVersion(info.Version)})
+			var timeout *TimeoutError
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, providers.ErrConflict) && !errors.As(err, &timeout) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// counted is a number with what tells that none of it is missing.
+func counted(number int) string {
+	return fmt.Sprintf("%d %x\n", number, sha256.Sum256([]byte(strconv.Itoa(number))))
+}
+
+func parse(content string) (int, error) {
+	text, _, _ := strings.Cut(content, " ")
+	number, err := strconv.Atoi(text)
+	if err == nil && counted(number) != content {
+		err = fmt.Errorf("torn: %q", content)
+	}
+	return number, err
+}
+
+// Eight writers, six of this package in three processes and two that know only the
+// protocol, lose no update and tear no file.
+func TestNoLostUpdate(t *testing.T) {
+	tier.RequireTools(t, "python3")
+	vault, locks := t.TempDir(), t.TempDir()
+	for _, name := range counters {
+		assert.OK(t, os.WriteFile(filepath.Join(vault, name), []byte(counted(0)), 0o644))
+	}
+	each := tier.Pick(4, 1252) // of each counter the same number
+	var all []*exec.Cmd
+	for range 2 {
+		all = append(all, job{vault, locks, "", each}.start(t), job{vault, locks, "", each}.start(t))
+		script := append([]string{filepath.Join("testdata", "writer.py"), vault, locks, strconv.Itoa(each)}, counters...)
+		all = append(all, run(t, exec.CommandContext(t.Context(), "python3", script...)))
+	}
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			p, err := Open(t.Context(), vault, Options{Locks: locks})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := errors.Join(add(t.Context(), p, each), p.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, cmd := range all {
+		assert.OK(t, cmd.Wait(), cmd.Args)
+	}
+	for _, name := range counters {
+		content, err := os.ReadFile(filepath.Join(vault, name))
+		assert.OK(t, err)
+		number, err := parse(string(content))
+		assert.OK(t, err)
+		assert.Equal(t, number, 8*each/len(counters), name)
+	}
+	left, err := os.ReadDir(vault)
+	assert.OK(t, err)
+	assert.Equal(t, len(left), len(counters), "entries of the vault")
+}
+
+var tempForm = regexp.MustCompile(`^note\.[0-9]+\.[0-9a-f]{32}\.tmp$`)
+
+// Wherever a process is killed, the file is the old or the new one, what is left beside it
+// has a temporary name, and the next gets in when the lock is stale.
+func TestKilledHolder(t *testing.T) {
+	for _, x := range []struct {
+		at     step
+		want   string
+		locked bool
+	}{
+		{stepFilled, "old", false}, {stepHeld, "old", true}, {stepLooked, "old", true},
+		{stepChanged, "new", true}, {stepSynced, "new", true},
+	} {
+		t.Run(string(x.at), func(t *testing.T) {
+			for range tier.Pick(1, 5) {
+				vault, locks := t.TempDir(), t.TempDir()
+				note := filepath.Join(vault, "note")
+				assert.OK(t, os.WriteFile(note, []byte("old"), 0o644))
+				err := job{vault, locks, x.at, 0}.start(t).Wait()
+				var exit *exec.ExitError
+				if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+					t.Fatalf("it ended with %v", err)
+				}
+				content, err := os.ReadFile(note)
+				assert.OK(t, err)
+				assert.Equal(t, string(content), x.want)
+				assert.Equal(t, leaveStale(t, locks), x.locked, "a lock is left")
+				p, err := Open(t.Context(), vault, Options{Locks: locks})
+				assert.OK(t, err)
+				before, err := p.Stat(t.Context(), providers.MustLocator("note"))
+				assert.OK(t, err)
+				_, err = p.Write(t.Context(), providers.MustLocator("note"), providers.String("next"), providers.WriteOptions{If: providers.IfVersion(before.Version)})
+				assert.OK(t, errors.Join(err, p.Close()))
+				entries, err := os.ReadDir(vault)
+				assert.OK(t, err)
+				for _, e := range entries {
+					assert.True(t, e.Name() == "note" || tempForm.MatchString(e.Name()), "left behind:", e.Name())
+				}
+			}
+		})
+	}
+}
+
+// leaveStale lets the stale time pass for the lock that is left, if there is one. In make
+// soak it passes by itself.
+func leaveStale(t *testing.T, locks string) bool {
+	t.Helper()
+	places, err := filepath.Glob(filepath.Join(locks, "*", "lock"))
+	assert.OK(t, err)
+	for _, place := range places {
+		long := time.Now().Add(-11 * time.Second)
+		if !tier.Soak {
+			assert.OK(t, os.Chtimes(place, long, long))
+		}
+	}
+	return len(places) > 0
+}

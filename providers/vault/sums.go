@@ -1,0 +1,130 @@
+package vault
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// mark is what stat(2) says of a file that a change of its content changes, unless that
+// happens within one tick of the clock.
+type mark struct {
+	major, minor        uint32
+	ino, size           uint64
+	btime, mtime, ctime int64
+}
+
+func markOf(st *unix.Statx_t) mark {
+	return mark{st.Dev_major, st.Dev_minor, st.Ino, st.Size, nanos(st.Btime), nanos(st.Mtime), nanos(st.Ctime)}
+}
+
+func nanos(t unix.StatxTimestamp) int64 { return t.Sec*int64(time.Second) + int64(t.Nsec) }
+
+// steady is how old a change must be for a mark to be believed. The coarsest clock of a
+// file system (FAT's) ticks every two seconds.
+const steady = 3 * time.Second
+
+// believable reports whether no change since can have left the mark as it is.
+func (m mark) believable(now time.Time) bool {
+	return now.Sub(time.Unix(0, max(m.mtime, m.ctime))) > steady
+}
+
+// sums remembers hashes of contents by the marks of their files. It keeps the last few
+// ten thousand that were asked for. The zero value is empty.
+type sums struct {
+	mu         sync.Mutex
+	young, old map[mark]string
+}
+
+const generation = 1 << 14 // marks, of about 200 bytes each
+
+func (s *sums) get(m mark) (string, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum, ok := s.young[m]
+	if !ok {
+		if sum, ok = s.old[m]; ok {
+			s.keep(m, sum)
+		}
+	}
+	return sum, ok
+}
+
+func (s *sums) put(m mark, sum string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep(m, sum)
+}
+
+// keep is put under the lock. Who was not asked for in a generation goes with it.
+func (s *sums) keep(m mark, sum string) {
+	if s.young == nil || len(s.young) >= generation {
+		s.old, s.young = s.young, make(map[mark]string)
+	}
+	s.young[m] = sum
+}
+
+// attempts are how often a file is read that changes meanwhile.
+const attempts = 5
+
+// hash reads an open file and describes its content as of one moment. errReplaced when it
+// is no regular file, ErrConflict when it changes each time.
+func (s *sums) hash(ctx context.Context, f *os.File) (string, unix.Statx_t, error) {
+	for range attempts {
+		st, err := statFile(f)
+		if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+			err = errReplaced
+		}
+		if err != nil {
+			return "", st, err
+		}
+		began, h := time.Now(), sha256.New()
+		if _, err := io.Copy(h, providers.WithContext(ctx, io.NewSectionReader(f, 0, int64(st.Size)))); err != nil {
+			return "", st, err
+		}
+		m := markOf(&st)
+		if now, err := statFile(f); err != nil || markOf(&now) != m {
+			continue // the next look says what is wrong
+		}
+		sum := hex.EncodeToString(h.Sum(nil))
+		if m.believable(began) {
+			s.put(m, sum)
+		}
+		return sum, st, nil
+	}
+	return "", unix.Statx_t{}, fmt.Errorf("the file changes all the time: %w", providers.ErrConflict)
+}
+
+// of is the hash of an open file, from memory if that counts.
+func (s *sums) of(ctx context.Context, f *os.File) (string, unix.Statx_t, error) {
+	st, err := statFile(f)
+	if m := markOf(&st); err == nil && m.believable(time.Now()) {
+		if sum, ok := s.get(m); ok {
+			return sum, st, nil
+		}
+	}
+	return s.hash(ctx, f)
+}
+
+// isContentOf reports whether n is of the file that m is of, unchanged. That another was
+// renamed over it, or it was linked, moves its ctime alone.
+func (m mark) isContentOf(n mark) bool {
+	m.ctime, n.ctime = 0, 0
+	return m == n
+}
+
+func statFile(f *os.File) (st unix.Statx_t, err error) {
+	err = retryErr(func() error {
+		return unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st)
+	})
+	return st, err
+}

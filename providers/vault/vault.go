@@ -1,0 +1,315 @@
+// Package vault is a provider over a directory that wsmount shares with agentm, and that
+// something outside may replicate, as Drive or Syncthing do.
+//
+// It knows the directory, through a descriptor that it opens once: everything below is
+// reached with openat2(2) beneath that descriptor, through no symbolic link and into no
+// other mount, so that no name and no link leads outside, whatever others rename
+// meanwhile.
+//
+//	p, err := vault.Open(ctx, "/home/a/Vault", vault.Options{})
+//	info, err := p.Write(ctx, l, providers.String("hello"), providers.WriteOptions{If: providers.IfVersion(v)})
+//	var held *vault.TimeoutError
+//	if errors.As(err, &held) { ... } // others have the vault for too long
+//
+// # Writing
+//
+// A change follows agentm's protocol, so that its programs and wsmount do not lose each
+// other's updates. Content goes into a temporary file beside its place and is
+// synchronised. Then the vault's mutex is taken (see package lock), which one program of
+// this user holds at a time. What is there is looked at, and the condition asked of it.
+// Right before the rename its content is hashed again: if it is another by then, because
+// someone changed it who takes no mutex, the change fails with ErrConflict. The directory
+// is synchronised, and the mutex given back. What is made where nothing was never
+// replaces what appears meanwhile.
+//
+// A replication, an editor, or a program on another machine takes no mutex. What it
+// writes between the last look and the rename, some microseconds, is overwritten;
+// Capabilities says so as GuardChecked. Two machines that write the same file meanwhile
+// are the replication's business: it makes a copy of one (see providers.IsConflictCopy), which is a
+// file like any other here.
+//
+// The mutex is one of this user's, in ~/.cache, so the vault must be this user's too:
+// Open refuses to change another's, whose programs would not hear of us.
+//
+// # Versions
+//
+// A version is the SHA-256 of the content, never a time: a replication writes times as it
+// likes. So it comes back when the content does, and attributes do not change it. Telling
+// it needs the content; what was told of a file is remembered by what stat(2) says of it,
+// unless that is so new that a change might hide in the same tick of the clock. So the
+// first listing of a directory reads its files, and later ones do not. A file that this
+// user may not read has a version by its times, since there is nothing else.
+//
+// # Temporary files
+//
+// They are called as agentm calls them, <name>.<pid>.<32 hex digits>.tmp. Those of this
+// provider are not listed while they are written. One that a killed process left, of
+// whatever program, is a file like any other: it may hold what somebody misses, and
+// nothing here removes it.
+package vault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/vault/internal/lock"
+)
+
+const name = "vault"
+
+// Options: the zero value works.
+type Options struct {
+	Locks    string       // the directory with the locks, which exists or is made; "": agentm's own
+	ReadOnly bool         // nothing will be changed, so no lock is needed
+	PageSize int          // entries in a page of List at most; 0: 1000
+	Logger   *slog.Logger // entries that are passed over, at level debug; nil: silent
+}
+
+// TimeoutError says that another process holds the mutex of the vault, and lives. A
+// change that fails with it is also ErrUnavailable, and has not happened.
+type TimeoutError = lock.TimeoutError
+
+// Provider is a vault. Make it with Open.
+type Provider struct {
+	opts  Options
+	mutex *lock.Lock // nil: read-only
+	sums  sums
+	temps temps
+
+	// life is held for reading by every verb, for writing by Close, so that no verb
+	// uses a descriptor that is closed, or somebody else's by then.
+	life   sync.RWMutex
+	root   int // descriptor of the directory
+	closed bool
+
+	at func(step) // for tests: called when a change has come so far
+}
+
+// step is how far a change has come.
+type step string
+
+// The steps of a change.
+const (
+	stepFilled  step = "filled"  // the temporary file is on the disk
+	stepHeld    step = "held"    // the mutex is held
+	stepLooked  step = "looked"  // the condition holds
+	stepChanged step = "changed" // the name leads to what is new
+	stepSynced  step = "synced"  // and does so after loss of power
+)
+
+var _ interface {
+	providers.Provider
+	providers.Mover
+	providers.AttrSetter
+} = (*Provider)(nil)
+
+// Open takes an existing directory, which may be a symbolic link to one. It fails with
+// ErrNotExist, ErrNotDir or ErrPermission, with ErrInvalid where the lock would lie in the
+// vault, and with ErrUnsupported where the kernel has no openat2 (before 5.6).
+func Open(ctx context.Context, vault string, opts Options) (*Provider, error) {
+	if opts.PageSize <= 0 {
+		opts.PageSize = 1000
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	p, err := open(ctx, vault, opts)
+	return p, translate(providers.MethodOpen, providers.Locator{}, err)
+}
+
+func open(ctx context.Context, vault string, opts Options) (_ *Provider, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if vault == "" {
+		return nil, fmt.Errorf("no vault given: %w", providers.ErrInvalid)
+	}
+	fd, err := retry(func() (int, error) {
+		return unix.Open(vault, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			unix.Close(fd)
+		}
+	}()
+	p := &Provider{opts: opts, root: fd, at: func(step) {}}
+	probe, err := p.beneath(".", unix.O_PATH)
+	if err != nil {
+		return nil, err
+	}
+	unix.Close(probe)
+	if !opts.ReadOnly {
+		p.mutex, err = p.openLock()
+	}
+	return p, err
+}
+
+// openLock is the mutex of the directory that is open.
+func (p *Provider) openLock() (*lock.Lock, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(p.root, &st); err != nil {
+		return nil, err
+	}
+	if int(st.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("the vault belongs to user %d, whose programs use a lock of that user: run wsmount as that user, or read-only: %w", st.Uid, providers.ErrPermission)
+	}
+	// As realpath(3) says it, of what is open and not of what has the name by now.
+	real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", p.root))
+	if err != nil {
+		return nil, err
+	}
+	locks := p.opts.Locks
+	if locks == "" {
+		if locks, err = lock.Root(); err != nil {
+			return nil, fmt.Errorf("no place for the lock: %w: %w", err, providers.ErrInvalid)
+		}
+	}
+	if err := os.MkdirAll(locks, 0o700); err != nil {
+		return nil, lockError(err)
+	}
+	if locks, err = filepath.EvalSymlinks(locks); err != nil {
+		return nil, lockError(err)
+	}
+	if rel, err := filepath.Rel(real, locks); err != nil || filepath.IsLocal(rel) {
+		return nil, fmt.Errorf("the lock would lie in the vault, where it is replicated: set XDG_CACHE_HOME to a directory outside: %w", providers.ErrInvalid)
+	}
+	return lock.New(lock.Place(locks, real), lock.Options{}), nil
+}
+
+// lockError is err without its number, which would be taken for one of the vault's files.
+func lockError(err error) error {
+	return fmt.Errorf("the vault's lock: %v: %w", err, providers.ErrUnavailable)
+}
+
+func capabilities() providers.Capabilities {
+	return providers.Capabilities{
+		Writable: true, Durable: true, EmptyDirs: true, StrictTree: true, AnyNames: true, Symlinks: true,
+		ListComplete: true, ConcurrentWriters: true, ConflictFiles: true, Sync: true,
+		Attributes: providers.AttrMode | providers.AttrModTime,
+		Conditions: providers.Conditions{
+			Create: providers.GuardAtomic, Replace: providers.GuardChecked, Delete: providers.GuardChecked,
+			Move: providers.GuardChecked, SetAttr: providers.GuardChecked,
+		},
+		Abilities: providers.AbilityMove | providers.AbilityAttr,
+	}
+}
+
+// Capabilities implements providers.Provider.
+func (p *Provider) Capabilities() providers.Capabilities {
+	c := capabilities()
+	if p.opts.ReadOnly {
+		c.Writable, c.Abilities = false, 0
+	}
+	return c
+}
+
+// Close implements providers.Provider. It waits for calls under way; bodies that Read
+// returned stay readable.
+func (p *Provider) Close() error {
+	p.life.Lock()
+	defer p.life.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	return translate(providers.MethodClose, providers.Locator{}, unix.Close(p.root))
+}
+
+// do runs a verb on the open provider and gives its error the kind.
+func do[R any](ctx context.Context, p *Provider, m providers.Method, l providers.Locator, verb func() (R, error)) (R, error) {
+	result, err := func() (R, error) {
+		var none R
+		if err := ctx.Err(); err != nil {
+			return none, err
+		}
+		p.life.RLock()
+		defer p.life.RUnlock()
+		switch {
+		case p.closed:
+			return none, providers.ErrClosed
+		case p.opts.ReadOnly && m.Mutates():
+			return none, providers.ErrReadOnly
+		}
+		return verb()
+	}()
+	return result, translate(m, l, err)
+}
+
+// locked runs f while this process holds the vault's mutex. f asks still right before
+// what counts.
+func (p *Provider) locked(ctx context.Context, f func(still func() error) error) (err error) {
+	held, err := p.mutex.Acquire(ctx)
+	var timeout *TimeoutError
+	switch {
+	case err == nil:
+	case errors.As(err, &timeout) || ctx.Err() != nil:
+		return err
+	default:
+		return lockError(err)
+	}
+	defer func() {
+		// What happened, happened: a lock that cannot be removed gets stale.
+		if failed := held.Release(); failed != nil {
+			p.opts.Logger.Warn("the vault's lock could not be given back", "error", failed)
+		}
+	}()
+	p.at(stepHeld)
+	return f(func() error {
+		if err := held.Check(); err != nil {
+			return lockError(err)
+		}
+		return nil
+	})
+}
+
+// translate is the one place that gives error numbers their kind.
+func translate(m providers.Method, l providers.Locator, err error) error {
+	var errno unix.Errno
+	if err == nil || errors.Is(err, providers.ErrBody) || !errors.As(err, &errno) {
+		return providers.Fail(name, m, l, err, providers.ErrUnavailable)
+	}
+	// The number itself does not go along: errors.Is finds ErrExist in
+	// ENOTEMPTY, for one.
+	return &providers.Error{Provider: name, Op: m, Locator: l, Kind: kind(errno), Code: unix.ErrnoName(errno)}
+}
+
+func kind(errno unix.Errno) error {
+	switch errno {
+	case unix.ENOENT:
+		return providers.ErrNotExist
+	case unix.EEXIST:
+		return providers.ErrExist
+	case unix.ENOTDIR, unix.ELOOP: // openat2 says ELOOP for a link in the middle
+		return providers.ErrNotDir
+	case unix.EISDIR:
+		return providers.ErrIsDir
+	case unix.ENOTEMPTY:
+		return providers.ErrNotEmpty
+	case unix.EACCES, unix.EPERM, unix.EXDEV: // openat2 says EXDEV for a way out, and into another mount
+		return providers.ErrPermission
+	case unix.EROFS:
+		return providers.ErrReadOnly
+	case unix.ENOSPC, unix.EDQUOT:
+		return providers.ErrQuota
+	case unix.EFBIG:
+		return providers.ErrTooLarge
+	case unix.ENAMETOOLONG:
+		return providers.ErrNameTooLong
+	case unix.EINVAL:
+		return providers.ErrInvalid
+	case unix.ENOSYS, unix.EOPNOTSUPP:
+		return providers.ErrUnsupported
+	}
+	return providers.ErrUnavailable
+}

@@ -1,0 +1,252 @@
+package vault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Write implements providers.Provider. An entry that replaces another keeps its mode
+// unless opts says otherwise.
+func (p *Provider) Write(ctx context.Context, l providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
+	return do(ctx, p, providers.MethodWrite, l, func() (providers.Info, error) {
+		if err := checkWrite(l, opts); err != nil {
+			return providers.Info{}, err
+		}
+		dir, at, err := p.nearest(l.Parent())
+		if err != nil {
+			return providers.Info{}, err
+		}
+		defer unix.Close(dir)
+		if at != l.Parent() { // so nothing is at l
+			if err := opts.If.Allows(providers.MethodWrite, nil); err != nil {
+				return providers.Info{}, err
+			}
+		}
+		temp, end := p.temps.begin(l.Name())
+		defer end()
+		if err := p.fill(ctx, dir, temp, body, opts); err != nil {
+			return providers.Info{}, errors.Join(err, remove(dir, temp))
+		}
+		p.at(stepFilled)
+		info, err := p.place(ctx, dir, temp, l, opts)
+		if err != nil {
+			return providers.Info{}, errors.Join(err, remove(dir, temp))
+		}
+		return info, nil
+	})
+}
+
+// nearest opens the directory l, or of its parents the nearest one that is
+// there. A write that fails must not leave directories, so they are made last;
+// until then the content lies in a directory that is on the same file system.
+func (p *Provider) nearest(l providers.Locator) (dir int, at providers.Locator, err error) {
+	for {
+		dir, err := p.openDir(l, unix.O_RDONLY)
+		if err != unix.ENOENT || l.IsRoot() {
+			return dir, l, err
+		}
+		l = l.Parent()
+	}
+}
+
+// place brings the temporary entry to l, whose parents it makes.
+func (p *Provider) place(ctx context.Context, tempDir int, temp string, l providers.Locator, opts providers.WriteOptions) (info providers.Info, err error) {
+	err = p.locked(ctx, func(still func() error) error {
+		if err := p.mkdirs(l.Parent()); err != nil {
+			return err
+		}
+		return p.within(l, func(dir int, _ string) error {
+			info, err = p.replace(ctx, tempDir, temp, dir, l, opts, still)
+			if err != nil {
+				return err
+			}
+			p.at(stepChanged)
+			if err := p.syncDir(l.Parent()); err != nil {
+				return err
+			}
+			p.at(stepSynced)
+			return nil
+		})
+	})
+	return info, err
+}
+
+func checkWrite(l providers.Locator, opts providers.WriteOptions) error {
+	switch {
+	case l.IsRoot():
+		return fmt.Errorf("the root is a directory: %w", providers.ErrInvalid)
+	case opts.Kind == providers.KindDir || opts.Kind > providers.KindSymlink:
+		return fmt.Errorf("a %s cannot be written: %w", opts.Kind, providers.ErrInvalid)
+	case opts.If.Kind == providers.ConditionMissing:
+		return opts.If.Allows(providers.MethodWrite, nil)
+	}
+	return nil
+}
+
+// remove takes the temporary file away if it is there.
+func remove(dir int, temp string) error {
+	if err := unix.Unlinkat(dir, temp, 0); err != unix.ENOENT {
+		return err
+	}
+	return nil
+}
+
+// fill makes the temporary entry: content, attributes, on disk.
+func (p *Provider) fill(ctx context.Context, dir int, temp string, body providers.Body, opts providers.WriteOptions) error {
+	if opts.Kind == providers.KindSymlink {
+		return fillLink(ctx, dir, temp, body, opts)
+	}
+	// 0666 and the umask, not 0600: a replaced file must not become private.
+	fd, err := retry(func() (int, error) {
+		return unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o666)
+	})
+	if err != nil {
+		return err
+	}
+	f := file(fd, providers.Locator{})
+	defer f.Close()
+	if _, err := body.CopyTo(ctx, f); err != nil {
+		return err
+	}
+	if err := setAttr(dir, temp, providers.KindFile, opts.Attr); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func fillLink(ctx context.Context, dir int, temp string, body providers.Body, opts providers.WriteOptions) error {
+	var target strings.Builder
+	if _, err := body.CopyTo(ctx, &target); err != nil {
+		return err
+	}
+	if target.Len() == 0 || strings.ContainsRune(target.String(), 0) {
+		return fmt.Errorf("not a target for a link: %w", providers.ErrInvalid)
+	}
+	if err := unix.Symlinkat(target.String(), dir, temp); err != nil {
+		return err
+	}
+	return setAttr(dir, temp, providers.KindSymlink, opts.Attr)
+}
+
+// setAttr stores what Linux can: a link has no mode of its own.
+func setAttr(dir int, name string, kind providers.Kind, attr providers.Attr) error {
+	if attr.Valid.Has(providers.AttrMode) && kind != providers.KindSymlink {
+		if err := chmod(dir, name, attr.Mode&0o7777); err != nil {
+			return err
+		}
+	}
+	if !attr.Valid.Has(providers.AttrModTime) {
+		return nil
+	}
+	mtime, err := unix.TimeToTimespec(attr.ModTime)
+	if err != nil {
+		return err
+	}
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, mtime}
+	return unix.UtimesNanoAt(dir, name, times, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+// chmod never follows a link that took the name's place, which could lead out
+// of the root. Kernels before 6.6 need an open file for that.
+func chmod(dir int, name string, mode uint32) error {
+	err := unix.Fchmodat(dir, name, mode, unix.AT_SYMLINK_NOFOLLOW)
+	if err != unix.EOPNOTSUPP {
+		return err
+	}
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fchmod(fd, mode)
+}
+
+// replace renames the temporary entry to its place if the condition holds, and what it
+// was asked of is still there.
+func (p *Provider) replace(ctx context.Context, tempDir int, temp string, dir int, l providers.Locator, opts providers.WriteOptions, still func() error) (providers.Info, error) {
+	current, err := p.look(ctx, dir, l.Name(), l, remembered)
+	if err != nil {
+		return providers.Info{}, err
+	}
+	if err := opts.If.Allows(providers.MethodWrite, current); err != nil {
+		return providers.Info{}, err
+	}
+	if err := keepMode(tempDir, temp, current, opts); err != nil {
+		return providers.Info{}, err
+	}
+	made, err := p.look(ctx, tempDir, temp, l, readAnew)
+	if err == nil && made == nil {
+		err = fmt.Errorf("the temporary file is gone: %w", providers.ErrConflict)
+	}
+	if err != nil {
+		return providers.Info{}, err
+	}
+	p.at(stepLooked)
+	if err := p.unchanged(ctx, dir, current, l); err != nil {
+		return providers.Info{}, err
+	}
+	if err := still(); err != nil {
+		return providers.Info{}, err
+	}
+	var flags uint
+	if current == nil {
+		flags = unix.RENAME_NOREPLACE // what appears now must not be lost
+	}
+	if err := rename(tempDir, temp, dir, l.Name(), flags); err != nil {
+		return providers.Info{}, changedMeanwhile(err, opts.If)
+	}
+	return *made, nil
+}
+
+// unchanged is ErrConflict when the content at l is not that of current any more, nil
+// for nothing. Where current is nil, the rename asks.
+func (p *Provider) unchanged(ctx context.Context, dir int, current *providers.Info, l providers.Locator) error {
+	if current == nil || current.Kind == providers.KindDir {
+		return nil
+	}
+	now, err := p.look(ctx, dir, l.Name(), l, readAnew)
+	if err == nil && (now == nil || !now.Version.Matches(current.Version)) {
+		err = fmt.Errorf("by a program that does not take the vault's lock: %w", providers.ErrConflict)
+	}
+	return err
+}
+
+// keepMode gives new content the mode of what it replaces.
+func keepMode(dir int, temp string, current *providers.Info, opts providers.WriteOptions) error {
+	if current == nil || current.Kind != providers.KindFile || opts.Kind == providers.KindSymlink ||
+		opts.Attr.Valid.Has(providers.AttrMode) {
+		return nil
+	}
+	return chmod(dir, temp, current.Attr.Mode)
+}
+
+// changedMeanwhile names what a failed RENAME_NOREPLACE means for a condition
+// that nothing was there.
+func changedMeanwhile(err error, cond providers.Condition) error {
+	if err == unix.EEXIST && cond.Kind != providers.ConditionAbsent {
+		return providers.ErrConflict
+	}
+	return err
+}
+
+// rename is renameat2, and link with unlink on file systems without
+// RENAME_NOREPLACE.
+func rename(fromDir int, from string, toDir int, to string, flags uint) error {
+	err := retryErr(func() error { return unix.Renameat2(fromDir, from, toDir, to, flags) })
+	if err != unix.EINVAL || flags != unix.RENAME_NOREPLACE {
+		return err
+	}
+	if err := unix.Linkat(fromDir, from, toDir, to, 0); err != nil {
+		return err
+	}
+	return unix.Unlinkat(fromDir, from, 0)
+}
