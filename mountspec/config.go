@@ -11,6 +11,9 @@ const (
 	ProviderMastraAzure = "mastra-azure"
 )
 
+// ProviderVault is wsmount's own: a directory shared with agentm.
+const ProviderVault = "vault"
+
 // Config is the typed connection of one provider: exactly one of the structs
 // of this file, by value. The set is closed.
 type Config interface{ config() }
@@ -64,6 +67,12 @@ type DevLocalConfig struct {
 	Root string
 }
 
+// VaultConfig is a directory that agentm writes too. VaultPath is clean; a relative one is
+// relative to the directory of the manifest and does not leave it.
+type VaultConfig struct {
+	VaultPath string
+}
+
 // MastraS3Config holds the options of Mastra's S3Filesystem that are no credentials.
 type MastraS3Config struct {
 	Bucket         string
@@ -100,6 +109,7 @@ func (SelfBucketConfig) config()  {}
 func (GitHubConfig) config()      {}
 func (LocalFSConfig) config()     {}
 func (DevLocalConfig) config()    {}
+func (VaultConfig) config()       {}
 func (MastraS3Config) config()    {}
 func (MastraAzureConfig) config() {}
 func (RawConfig) config()         {}

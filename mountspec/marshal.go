@@ -245,6 +245,8 @@ func printConfig(p *printer, c Config) {
 		p.text("mount_path", c.MountPath)
 	case DevLocalConfig:
 		p.text("root", c.Root)
+	case VaultConfig:
+		p.text("vault_path", c.VaultPath)
 	case RawConfig:
 		p.spread(c.Values)
 	default:

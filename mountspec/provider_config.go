@@ -216,6 +216,10 @@ func decodeDevLocal(o *object) Config {
 	return DevLocalConfig{Root: decodeLocalPath(o, "root", "path")}
 }
 
+func decodeVault(o *object) Config {
+	return VaultConfig{VaultPath: localPath(o.need("vault_path"))}
+}
+
 // decodeLocalPath reads a directory under its name in AIP-35 or in its
 // ADAPTER, not both.
 func decodeLocalPath(o *object, key, alias string) string {
@@ -227,6 +231,10 @@ func decodeLocalPath(o *object, key, alias string) string {
 	if v.n == nil {
 		v = other
 	}
+	return localPath(v)
+}
+
+func localPath(v value) string {
 	s, ok := v.text()
 	if !ok || !v.filled(s) {
 		return ""

@@ -18,8 +18,8 @@ var gitConflicts = []ConflictPolicy{ConflictRebase, ConflictMerge, ConflictAbort
 var bucketConflicts = []ConflictPolicy{ConflictSplit, ConflictAbort,
 	ConflictLastWriterWins, ConflictManual}
 
-// builtin holds one row per provider of AIP-35's enumerated set: what it can
-// do, and how its config is read. The default mode is the provider's own,
+// builtin holds one row per provider of AIP-35's enumerated set, and one for the vault:
+// what it can do, and how its config is read. The default mode is the provider's own,
 // since AIP-35's general default (canonical) contradicts its rule for github.
 var builtin = map[string]struct {
 	Rules
@@ -32,6 +32,7 @@ var builtin = map[string]struct {
 	ProviderDevLocal:    {Rules{[]Mode{ModeCanonical}, nil}, decodeDevLocal},
 	ProviderMastraS3:    {Rules{[]Mode{ModeCanonical}, bucketConflicts}, decodeMastraS3},
 	ProviderMastraAzure: {Rules{[]Mode{ModeCanonical}, bucketConflicts}, decodeMastraAzure},
+	ProviderVault:       {Rules{[]Mode{ModeCanonical}, bucketConflicts}, decodeVault},
 }
 
 // Providers lists the enumerated set of AIP-35, in its order.

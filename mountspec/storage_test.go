@@ -41,6 +41,7 @@ func TestProviderConfigs(t *testing.T) {
 		{"github in both", "provider: github\nconfig: { owner: a, repo: a/r }\n", GitHubConfig{Owner: "a", Repo: "r"}},
 		{"github branch that looks like a number", "provider: github\nconfig: { owner: a, repo: r, branch: 1.10 }\n", GitHubConfig{Owner: "a", Repo: "r", Branch: "1.10"}},
 		{"local-fs", "provider: local-fs\nconfig: { mount_path: /a//b/, agent_id: x }\n", LocalFSConfig{"/a/b", "x"}},
+		{"vault", "provider: vault\nconfig: { vault_path: /a//b/ }\n", VaultConfig{"/a/b"}},
 		{"local-fs by path", "provider: local-fs\nconfig: { path: ./x }\n", LocalFSConfig{MountPath: "x"}},
 		{"dev-local", "provider: dev-local\nconfig: {}\n", DevLocalConfig{}},
 		{"dev-local root", "provider: dev-local\nconfig: { root: /x }\n", DevLocalConfig{"/x"}},
@@ -72,6 +73,8 @@ func TestProviderRules(t *testing.T) {
 		assert.Equal(t, fmt.Sprint(r.Modes, r.Conflicts), want[p], p)
 		assert.Equal(t, Direct(p), r.Conflicts == nil, p, "direct")
 	}
+	r := RulesFor(ProviderVault)
+	assert.Equal(t, fmt.Sprint(r.Modes, r.Conflicts), bucket, "vault")
 }
 
 // TestSyncDefaults has the rows of the sync defaults.

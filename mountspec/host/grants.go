@@ -36,6 +36,9 @@ func (r *Resolver) deny(l *loaded, code string, pos mountspec.Pos, hint, format 
 func (h *granter) authorize(l *loaded) (Grants, error) {
 	var g Grants
 	if l.local != nil {
+		if _, is := l.storage.Config.(mountspec.VaultConfig); is {
+			g.WriteBack = h.grantWriteBack(l) // it has a working copy
+		}
 		return g, h.grantLocal(l)
 	}
 	var err error

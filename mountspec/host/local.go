@@ -27,6 +27,8 @@ func (s *session) locate(l *loaded) error {
 			return unresolvable(CodeStorageCfg, l.storage.ConfigPos.String(), "add mount_path", "local-fs names no directory")
 		}
 		path = relativeTo(l.storageAt.dir, c.MountPath)
+	case mountspec.VaultConfig:
+		path = relativeTo(l.storageAt.dir, c.VaultPath)
 	case mountspec.DevLocalConfig:
 		if c.Root != "" {
 			path = relativeTo(l.storageAt.dir, c.Root)

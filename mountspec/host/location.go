@@ -121,7 +121,7 @@ func (c *Config) locate(s *mountspec.Storage, local string) Location {
 	case mountspec.GitHubConfig:
 		l.Service, l.Endpoint, l.Branch = ServiceGit, orDefault(c.GitHub.BaseURL, publicGitHub), x.Branch
 		l.Bucket = x.Owner + "/" + x.Repo
-	case mountspec.LocalFSConfig, mountspec.DevLocalConfig:
+	case mountspec.LocalFSConfig, mountspec.DevLocalConfig, mountspec.VaultConfig:
 		l.Service, l.Prefix = ServiceDir, local
 	case mountspec.RawConfig:
 		b, _ := json.Marshal(x.Values)

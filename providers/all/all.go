@@ -2,7 +2,8 @@
 //
 // It knows their packages and nothing about them. Validation, doctor and mount
 // all ask the registry that it fills, so they agree on what exists. Directories of
-// this machine are no provider: they are served in place (fs/direct).
+// this machine are no provider: they are served in place (fs/direct), unless what else
+// writes them needs a protocol (vault).
 //
 //	driver, err := all.Registry().Select("cloud-bucket", providers.Capabilities{})
 package all
@@ -13,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
 	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/vault"
 )
 
 // Registry is a new registry with everything that is built in.
@@ -27,5 +29,6 @@ func Registry() *providers.Registry {
 		must(r.RegisterStandard(d))
 	}
 	must(r.Register(memory.Driver()))
+	must(r.Register(vault.Driver()))
 	return r
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestRegistry(t *testing.T) {
-	want := []string{"cloud-bucket", "github", "mastra-azure", "mastra-s3", "memory", "self-bucket"}
+	want := []string{"cloud-bucket", "github", "mastra-azure", "mastra-s3", "memory", "self-bucket", "vault"}
 	first, second := all.Registry(), all.Registry()
 	if got := first.Names(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

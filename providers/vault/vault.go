@@ -71,6 +71,8 @@ type Options struct {
 	ReadOnly bool         // nothing will be changed, so no lock is needed
 	PageSize int          // entries in a page of List at most; 0: 1000
 	Logger   *slog.Logger // entries that are passed over, at level debug; nil: silent
+
+	granted string // the directory's own numbers, as isGranted compares them; "": any
 }
 
 // TimeoutError says that another process holds the mutex of the vault, and lives. A
@@ -143,6 +145,13 @@ func open(ctx context.Context, vault string, opts Options) (_ *Provider, err err
 			unix.Close(fd)
 		}
 	}()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	if err := opts.isGranted(&st); err != nil {
+		return nil, err
+	}
 	p := &Provider{opts: opts, root: fd, at: func(step) {}}
 	probe, err := p.beneath(".", unix.O_PATH)
 	if err != nil {
@@ -150,19 +159,15 @@ func open(ctx context.Context, vault string, opts Options) (_ *Provider, err err
 	}
 	unix.Close(probe)
 	if !opts.ReadOnly {
-		p.mutex, err = p.openLock()
+		p.mutex, err = p.openLock(int(st.Uid))
 	}
 	return p, err
 }
 
-// openLock is the mutex of the directory that is open.
-func (p *Provider) openLock() (*lock.Lock, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(p.root, &st); err != nil {
-		return nil, err
-	}
-	if int(st.Uid) != os.Geteuid() {
-		return nil, fmt.Errorf("the vault belongs to user %d, whose programs use a lock of that user: run wsmount as that user, or read-only: %w", st.Uid, providers.ErrPermission)
+// openLock is the mutex of the directory that is open, and belongs to a user.
+func (p *Provider) openLock(owner int) (*lock.Lock, error) {
+	if owner != os.Geteuid() {
+		return nil, fmt.Errorf("the vault belongs to user %d, whose programs use a lock of that user: run wsmount as that user, or read-only: %w", owner, providers.ErrPermission)
 	}
 	// As realpath(3) says it, of what is open and not of what has the name by now.
 	real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", p.root))

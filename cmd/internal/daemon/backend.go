@@ -28,6 +28,9 @@ const headerTime = 60 * time.Second
 // the network, which goes no further than what was granted.
 func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	s := providers.Settings{Config: settings(r.Storage.Config), Logger: e.Log, Now: e.Now, ReadOnly: r.ReadOnly.On() || e.ReadOnly}
+	if r.Storage.Provider == mountspec.ProviderVault {
+		s.Config["vault_path"], s.Config["granted"] = r.Local.Path, fmt.Sprintf("%d:%d", r.Local.Dev, r.Local.Ino)
+	}
 	if e.StateDir != "" {
 		s.StateDir = filepath.Join(e.StateDir, r.Location.Service)
 		s.SharedDir = filepath.Join(e.SharedDir, r.Location.Service)

@@ -265,6 +265,8 @@ func backendError(r *host.Resolved, err error) error {
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", secret.Hint)
 	case errors.As(err, &trust) && trust.Advice() != "":
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", trust.Advice())
+	case r.Local != nil:
+		return exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("check that %s is a directory of yours that you may read and write", r.Local.Path)
 	case errors.Is(err, providers.ErrUnsupported):
 		return exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("mount it read-only, or keep it at another service")
 	case errors.Is(err, providers.ErrInvalid):
