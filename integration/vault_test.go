@@ -44,6 +44,24 @@ func TestVault(t *testing.T) {
 	})
 }
 
+// Copies that a replication left of conflicts are told and listed, wherever they are, and
+// hold nothing up.
+func TestVaultConflictCopies(t *testing.T) {
+	t.Parallel()
+	w, m, vault := mountVault(t)
+	assert.False(t, strings.Contains(w.MustRun("status", m.Dir), "replication"), "status tells of copies that are not there")
+	assert.OK(t, os.MkdirAll(vault+"/projects/a", 0o755))
+	for _, name := range []string{"note (Ann's conflicted copy 2026-01-31).md", "projects/a/plan.sync-conflict-20260131-120000-ABCDEFG.md", "projects/plan.md"} {
+		assert.OK(t, os.WriteFile(vault+"/"+name, []byte("x"), 0o644))
+	}
+	assert.Contains(t, w.MustRun("status", m.Dir), "2 copies that a replication kept")
+	list := w.MustRun("conflicts", "list", m.Dir, "--json")
+	assert.Contains(t, list, "note (Ann's conflicted copy 2026-01-31).md")
+	assert.Contains(t, list, "projects/a/plan.sync-conflict-20260131-120000-ABCDEFG.md")
+	assert.False(t, strings.Contains(list, "projects/plan.md"), "listed:", list)
+	m.Stop()
+}
+
 // While another program holds the vault's lock, nothing is written, and then it is.
 func TestVaultLocked(t *testing.T) {
 	t.Parallel()

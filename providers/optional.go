@@ -375,6 +375,14 @@ type Cloner interface {
 	Clone() CloneState
 }
 
+// Replicated is a provider whose tree something outside replicates. As Meter it is no
+// ability, and is asked for before anything is put around it.
+type Replicated interface {
+	// ConflictCopies are what the replication has left of files that were changed in two
+	// places (see IsConflictCopy), in their order.
+	ConflictCopies(ctx context.Context) ([]Locator, error)
+}
+
 // The kinds of a clone.
 const (
 	CloneFull     = "full"     // all content is here

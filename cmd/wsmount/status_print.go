@@ -270,12 +270,12 @@ func unsavedText(p control.Part, now time.Time) string {
 		return "not known: " + p.Unsaved.Unknown
 	}
 	if p.Unsaved.Files == 0 && p.Unsaved.Names == 0 && p.HeldBack == 0 && p.Conflicts == 0 {
-		return "nothing"
+		return "nothing" + p.CopiesText()
 	}
 	text := fmt.Sprintf("%s, %s, %s", count(p.Unsaved.Files, "file"),
 		plural(p.Unsaved.Names, "1 change of names", fmt.Sprintf("%d changes of names", p.Unsaved.Names)), bytesText(p.Unsaved.Bytes))
 	if !p.Unsaved.Oldest.IsZero() {
 		text += ", the oldest " + age(p.Unsaved.Oldest, now)
 	}
-	return text + fmt.Sprintf("; %d held back, %s", p.HeldBack, count(p.Conflicts, "conflict"))
+	return text + fmt.Sprintf("; %d held back, %s", p.HeldBack, count(p.Conflicts, "conflict")) + p.CopiesText()
 }

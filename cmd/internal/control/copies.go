@@ -136,6 +136,18 @@ type Conflict struct {
 	Theirs string    `json:"theirs,omitempty"` // version of the store
 	Ours   int64     `json:"oursBytes"`
 	Kind   string    `json:"theirsKind"`
+	Copy   bool      `json:"copy,omitempty"` // a file of its own that what replicates the store has left: resolve does not know it
+}
+
+// CopiesText says of a part how many copies a replication has left; "" if none.
+func (p Part) CopiesText() string {
+	switch p.ConflictCopies {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 copy that a replication kept of a conflict"
+	}
+	return fmt.Sprintf("; %d copies that a replication kept of conflicts", p.ConflictCopies)
 }
 
 // ConflictsResult lists conflicts, the oldest first.

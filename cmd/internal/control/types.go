@@ -184,14 +184,18 @@ type Part struct {
 	OtherMounts []string `json:"otherMounts,omitempty"`
 	NotEntered  int64    `json:"notEntered,omitempty"` // lookups refused because of it
 
-	Watch     Watch     `json:"watch"`
-	Unsaved   Unsaved   `json:"unsaved"`
-	Copy      *Copy     `json:"workingCopy,omitempty"` // of a remote store
-	HeldBack  int       `json:"heldBack"`
-	Conflicts int       `json:"conflicts"`
-	Inodes    int       `json:"inodes"` // that the kernel knows
-	Errors    uint64    `json:"errors"` // since the start
-	Recent    []Failure `json:"recentErrors,omitempty"`
+	Watch     Watch   `json:"watch"`
+	Unsaved   Unsaved `json:"unsaved"`
+	Copy      *Copy   `json:"workingCopy,omitempty"` // of a remote store
+	HeldBack  int     `json:"heldBack"`
+	Conflicts int     `json:"conflicts"`
+	// ConflictCopies are files that what replicates the store has left; they hold
+	// nothing up, and `wsmount conflicts` lists them.
+	ConflictCopies int `json:"conflictCopies,omitempty"`
+
+	Inodes int       `json:"inodes"` // that the kernel knows
+	Errors uint64    `json:"errors"` // since the start
+	Recent []Failure `json:"recentErrors,omitempty"`
 }
 
 // Watch is how changes by others are noticed.

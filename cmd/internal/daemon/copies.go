@@ -234,6 +234,10 @@ func (c *copies) Conflicts(ctx context.Context) (control.ConflictsResult, error)
 				out.Conflicts = append(out.Conflicts, control.Conflict{Path: within(p, found.Path), Reason: found.Reason, Since: found.Since,
 					Base: found.Base.ETag, Theirs: found.Theirs.ETag, Ours: found.Ours, Kind: found.Kind.String()})
 			}
+			for _, l := range w.conflictCopies() {
+				out.Conflicts = append(out.Conflicts, control.Conflict{Path: within(p, l.String()), Copy: true, Kind: "file",
+					Reason: "what replicates the store kept it of a file that was changed in two places: compare the two, then remove this one"})
+			}
 			return nil
 		})
 		if err != nil {

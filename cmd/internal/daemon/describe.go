@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // maxListed bounds each list of a working copy's status.
@@ -23,6 +25,7 @@ func (w *workingCopy) describe(s *control.Part) {
 		s.Unsaved.Oldest = w.syncer.now().Add(-st.Oldest)
 	}
 	s.HeldBack, s.Conflicts = st.HeldCount, st.Conflicts
+	s.ConflictCopies = len(w.conflictCopies())
 	h := w.HistoryUsage()
 	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.syncer.text(), WriteBack: w.noWait, Revision: string(st.Revision),
 		Retrying: st.Retrying, LastError: st.LastError, PutOff: w.freshness.PutOff(),
@@ -31,6 +34,21 @@ func (w *workingCopy) describe(s *control.Part) {
 	listChanges(s.Copy, st)
 	w.syncer.branches.describe(s.Copy)
 	w.syncer.retries.describe(s.Copy, st.Unpushed)
+}
+
+// conflictCopies are the copies that a replication of the store has left, as far as they
+// are found in a moment.
+func (w *workingCopy) conflictCopies() []providers.Locator {
+	if w.replicas == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	found, err := w.replicas.ConflictCopies(ctx)
+	if err != nil {
+		w.syncer.log.Warn("copies that a replication left were not all found", "error", err)
+	}
+	return found
 }
 
 // clone is how much of a store is here that is cloned; nil for another.

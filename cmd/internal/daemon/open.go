@@ -209,6 +209,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	}
 	w.meter, _ = p.(providers.Meter) // which is no ability: it is asked for before anything is around it
 	w.cloner, _ = p.(providers.Cloner)
+	w.replicas, _ = p.(providers.Replicated)
 	w.messages = newMessageTool(p, w.calls)
 	w.provider = w.messages
 	root := state.RootOf(e.StateDir)

@@ -22,8 +22,9 @@ type workingCopy struct {
 	opened   atomic.Pointer[cache.Volume] // Volume, for what may be called before it is there
 	provider providers.Provider
 	calls    *callCounts
-	meter    providers.Meter  // nil: the store is no service that counts requests
-	cloner   providers.Cloner // nil: it is not cloned
+	meter    providers.Meter      // nil: the store is no service that counts requests
+	cloner   providers.Cloner     // nil: it is not cloned
+	replicas providers.Replicated // nil: nothing outside replicates the store
 	messages *messageTool
 	dir      string // its state directory
 	readOnly bool
