@@ -106,7 +106,7 @@ func TestRules(t *testing.T) {
 		{"cmd/internal/daemon", "providers/memory", false}, {"cache", "providers", true}, {"cache", "mountspec", false},
 		{"cache", "providers/s3", false}, {"cache", "fs/direct", false}, {"fs", "cache", false}, {"fs", "mountspec", false},
 		{"fs/direct", "fs", true}, {"fs/direct", "providers", false}, {"providers/s3", "providers", true},
-		{"providers/s3", "providers/memory", false}, {"providers/git", "providers/git/internal/odb", true}, {"providers/s3", "providers/git/internal/odb", false}, {"providers/all", "providers/memory", true}, {"providers", "fs", false},
+		{"providers/s3", "providers/memory", false}, {"providers/git", "providers/git/internal/odb", true}, {"providers/s3", "providers/git/internal/odb", false}, {"providers/all", "providers/memory", true}, {"providers/all", "providers/seam/devicelocal", true}, {"providers/seam", "providers/seam/devicelocal", false}, {"cmd/internal/doctor", "providers/seam/devicelocal", false}, {"cmd/internal/doctor", "providers/seam", true}, {"providers", "fs", false},
 		{"providers/s3", "providers/internal/bucket", true}, {"providers/gcs", "providers/internal/bucket", true}, {"providers/internal/bucket", "providers", true},
 		{"providers/internal/bucket", "providers/s3", false}, {"providers/internal/bucket", "providers/memory", false}, {"providers/internal/bucket", "integration/tier", false},
 		{"providers/memory", "providers/internal/bucket", false}, {"cache", "providers/internal/bucket", false}, {"cmd/wsmount", "providers/internal/bucket", false}, {"providers/all", "providers/internal/bucket", false},
@@ -146,6 +146,8 @@ func crossing(from, to string) string {
 		return ""
 	case from == "providers/providertest" && to == "integration/tier":
 		return "" // a suite for tests asks which tier they are in, as they do
+	case from == "providers/seam/seamtest" && to == "integration/assert":
+		return "" // and says what it wants in their words
 	case (from == "integration/internal/memoryd" || from == "integration/bench") && (to == "providers" || to == "providers/memory"):
 		return "" // the service that tests of the program mount, and what the benchmark does there as another
 	case under(to, "providers/memory") || providerOf(to) != "":
@@ -172,7 +174,7 @@ const sharedByServices = "providers/internal"
 // providerOf is the provider of one service that a package is, or is a part of;
 // "" if it is none.
 func providerOf(p string) string {
-	for _, service := range []string{"s3", "azure", "gcs", "git", "vault"} {
+	for _, service := range []string{"s3", "azure", "gcs", "git", "vault", "seam/devicelocal"} {
 		if under(p, "providers/"+service) {
 			return "providers/" + service
 		}

@@ -1,0 +1,14 @@
+package s3
+
+import (
+	"testing"
+
+	"github.com/wsmount/wsmount/providers/providertest"
+	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/seamtest"
+)
+
+// TestSeam: a bucket is a place for memory.
+func TestSeam(t *testing.T) {
+	seamtest.Run(t, func(t providertest.T) seam.Backend { return seam.New(openFake(t, newFake(), nil)) })
+}

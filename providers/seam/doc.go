@@ -1,0 +1,31 @@
+// Package seam is what a memory engine keeps its files behind: seven verbs on names,
+// whatever the bytes lie in.
+//
+// It knows text, names and what a [Backend] promises. It knows no service, and no
+// directory of this machine: a name is a [Locator], which cannot leave the backend's
+// root and is no path, so that an engine cannot come to rely on one. Content is
+// UTF-8 text and keeps every byte, line ends too.
+//
+// [New] makes a Backend of any storage:
+//
+//	b := seam.New(provider)
+//	l, err := b.Resolve("projects", "atlas", "plan.md")
+//	l, err = b.Write(ctx, l, "# Plan\n")
+//	text, err := b.Read(ctx, l)
+//
+// What is meant to be used by name is in a [Registry], from which [Select] takes the
+// one that the configuration asks for. It never takes another: memory that went where
+// nobody looks for it is lost.
+//
+// # Errors
+//
+// A name that no backend may be asked for is an [InvalidLocatorError], content that is
+// no text a [TextError]. All other errors are those of package providers: nothing
+// there is providers.ErrNotExist, which an InvalidLocatorError never is.
+//
+// # Safety
+//
+// A write is all or nothing for readers, and as durable as the storage promises. Who
+// writes last wins: what was read before may be old by then. Promises beyond that are in
+// [Capabilities].
+package seam

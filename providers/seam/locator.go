@@ -1,0 +1,74 @@
+package seam
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Locator names a place in a backend, relative to its root, which is the zero Locator.
+// Locators compare with == and serve as map keys. There is nothing that one can be read
+// or written with but a Backend's verbs.
+type Locator struct{ at providers.Locator }
+
+// ParseLocator normalises a key: empty and "." segments are dropped, so that a leading
+// slash has no meaning, and other segments stay what they are. It fails with an
+// InvalidLocatorError on a segment "..", and on what some backend takes for another name
+// or for none: a backslash, a NUL byte, what is no UTF-8, and a name over
+// providers.MaxName bytes.
+func ParseLocator(key string) (Locator, error) { return Locator{}.Child(key) }
+
+// Child is the Locator of parts below l. Each is normalised as a key is, and may have
+// several segments; none leads out of l.
+func (l Locator) Child(parts ...string) (Locator, error) {
+	at, err := l.at.Child(parts...)
+	if err == nil {
+		err = checkName(at.String())
+	}
+	if err != nil {
+		return Locator{}, &InvalidLocatorError{Key: strings.Join(parts, "/"), Err: err}
+	}
+	return Locator{at}, nil
+}
+
+func checkName(key string) error {
+	switch {
+	case !utf8.ValidString(key):
+		return fmt.Errorf("it is no UTF-8: %w", providers.ErrInvalid)
+	case strings.Contains(key, `\`):
+		return fmt.Errorf("a backslash separates names for some: %w", providers.ErrInvalid)
+	}
+	return nil
+}
+
+// Key is the normalised form, "" for the root.
+func (l Locator) Key() string { return l.at.String() }
+
+// String is Key.
+func (l Locator) String() string { return l.Key() }
+
+// Parts are the segments, none for the root. The caller owns the slice.
+func (l Locator) Parts() []string { return l.at.Parts() }
+
+// Name is the last segment, "" for the root.
+func (l Locator) Name() string { return l.at.Name() }
+
+// Place is l in the words of package providers.
+func (l Locator) Place() providers.Locator { return l.at }
+
+// InvalidLocatorError says that a key names nothing that a backend may be asked for: a
+// mistake of the caller, and not that nothing is there. It is providers.ErrInvalid.
+type InvalidLocatorError struct {
+	Key string
+	Err error // what is wrong
+}
+
+// Error quotes the key.
+func (e *InvalidLocatorError) Error() string {
+	return fmt.Sprintf("seam: %q is no locator: %v", e.Key, e.Err)
+}
+
+// Unwrap is providers.ErrInvalid beside what is wrong.
+func (e *InvalidLocatorError) Unwrap() []error { return []error{providers.ErrInvalid, e.Err} }

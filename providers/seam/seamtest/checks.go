@@ -1,0 +1,384 @@
+package seamtest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// Checks are all checks.
+func Checks() []Check {
+	return []Check{
+		{"resolve/normalises", resolveNormalises},
+		{"resolve/refuses", resolveRefuses},
+		{"write/read", writeRead},
+		{"write/exact", writeExact},
+		{"write/replaces", writeReplaces},
+		{"write/parents", writeParents},
+		{"write/over-directory", writeOverDirectory},
+		{"write/below-file", writeBelowFile},
+		{"write/text", writeText},
+		{"write/whole", writeWhole},
+		{"read/absent", readAbsent},
+		{"read/directory", readDirectory},
+		{"exists", exists},
+		{"info/file", infoFile},
+		{"info/directory", infoDirectory},
+		{"info/absent", infoAbsent},
+		{"mkdir/idempotent", mkdirIdempotent},
+		{"mkdir/parents", mkdirParents},
+		{"mkdir/over-file", mkdirOverFile},
+		{"list/immediate", listImmediate},
+		{"list/hidden", listHidden},
+		{"list/empty", listEmpty},
+		{"context/ended", contextEnded},
+		{"capabilities/constant", capabilitiesConstant},
+	}
+}
+
+// at is a name that is known to be good.
+func at(t providertest.T, b seam.Backend, parts ...string) seam.Locator {
+	t.Helper()
+	l, err := b.Resolve(parts...)
+	assert.OK(t, err, "resolve", parts)
+	return l
+}
+
+func write(t providertest.T, b seam.Backend, l seam.Locator, content string) {
+	t.Helper()
+	got, err := b.Write(t.Context(), l, content)
+	assert.OK(t, err, "write", l)
+	assert.Equal(t, got, l, "what write returns")
+}
+
+func holds(t providertest.T, b seam.Backend, l seam.Locator, want string) {
+	t.Helper()
+	got, err := b.Read(t.Context(), l)
+	assert.OK(t, err, "read", l)
+	assert.Equal(t, got, want, "content of", l)
+}
+
+func mkdir(t providertest.T, b seam.Backend, l seam.Locator) {
+	t.Helper()
+	got, err := b.Mkdir(t.Context(), l)
+	assert.OK(t, err, "mkdir", l)
+	assert.Equal(t, got, l, "what mkdir returns")
+}
+
+func isThere(t providertest.T, b seam.Backend, l seam.Locator, want bool) {
+	t.Helper()
+	got, err := b.Exists(t.Context(), l)
+	assert.OK(t, err, "exists", l)
+	assert.Equal(t, got, want, "exists", l)
+}
+
+func lists(t providertest.T, b seam.Backend, l seam.Locator, want ...string) {
+	t.Helper()
+	children, err := b.List(t.Context(), l)
+	assert.OK(t, err, "list", l)
+	var got []string
+	for _, child := range children {
+		got = append(got, child.Key())
+	}
+	assert.Slice(t, got, want, "children of", l)
+}
+
+func isDir(t providertest.T, b seam.Backend, l seam.Locator) {
+	t.Helper()
+	info, err := b.Info(t.Context(), l)
+	assert.OK(t, err, "info", l)
+	assert.Equal(t, info, seam.Info{Locator: l, IsDir: true, ModTime: info.ModTime}, "info")
+}
+
+// resolveNormalises: a key has one form, however it is spelt.
+func resolveNormalises(t providertest.T, b seam.Backend) {
+	for _, c := range []struct {
+		parts []string
+		want  string
+	}{
+		{nil, ""}, {[]string{""}, ""}, {[]string{"/"}, ""}, {[]string{"."}, ""},
+		{[]string{"a", "b"}, "a/b"}, {[]string{"a/b"}, "a/b"}, {[]string{"/a"}, "a"}, {[]string{"a", "/b"}, "a/b"},
+		{[]string{"a//./b/"}, "a/b"}, {[]string{"./a"}, "a"}, {[]string{"", "a", ""}, "a"},
+		{[]string{"...", ".a", "a.."}, ".../.a/a.."}, {[]string{"ä ö", "漢"}, "ä ö/漢"},
+	} {
+		l, err := b.Resolve(c.parts...)
+		assert.OK(t, err, "resolve", c.parts)
+		assert.Equal(t, l.Key(), c.want, "resolve", c.parts)
+		child, err := at(t, b).Child(c.parts...)
+		assert.OK(t, err, "child", c.parts)
+		assert.Equal(t, child, l, "child and resolve of", c.parts)
+	}
+}
+
+// resolveRefuses: a key that leads upwards, or is another one for some backend, is a
+// mistake of the caller, and not something that is not there.
+func resolveRefuses(t providertest.T, b seam.Backend) {
+	for _, key := range []string{"..", "a/..", "a/../b", "/..", "../../etc/passwd", `a\b`, "a\x00b", "a\xffb", strings.Repeat("n", providers.MaxName+1)} {
+		l, err := b.Resolve(key)
+		var invalid *seam.InvalidLocatorError
+		assert.True(t, errors.As(err, &invalid) && errors.Is(err, providers.ErrInvalid) && !errors.Is(err, providers.ErrNotExist),
+			"resolve", key, "got", l, "error", err)
+	}
+}
+
+// writeRead: what is written is read with the locator that Write returned.
+func writeRead(t providertest.T, b seam.Backend) {
+	got, err := b.Write(t.Context(), at(t, b, "note.md"), "# Note\n")
+	assert.OK(t, err, "write")
+	assert.Equal(t, got, at(t, b, "note.md"), "what write returns")
+	holds(t, b, got, "# Note\n")
+}
+
+// writeExact: every byte stays, and no text is special.
+func writeExact(t providertest.T, b seam.Backend) {
+	for _, content := range []string{
+		"", "no end of line", "a\r\nb\rc\n", "é ä 漢 🙂\n", "\ufeffbom\n", "nul\x00\n", " \n\t\n", strings.Repeat("line\n", 20000),
+	} {
+		l := at(t, b, "exact.md")
+		write(t, b, l, content)
+		holds(t, b, l, content)
+	}
+}
+
+// writeReplaces: nothing stays of longer content.
+func writeReplaces(t providertest.T, b seam.Backend) {
+	l := at(t, b, "a.md")
+	write(t, b, l, "long content\n")
+	write(t, b, l, "x")
+	holds(t, b, l, "x")
+}
+
+// writeParents: missing directories are made, and others stay.
+func writeParents(t providertest.T, b seam.Backend) {
+	write(t, b, at(t, b, "p", "q", "one.md"), "1")
+	write(t, b, at(t, b, "p", "q", "two.md"), "2")
+	isDir(t, b, at(t, b, "p"))
+	isDir(t, b, at(t, b, "p", "q"))
+	holds(t, b, at(t, b, "p", "q", "one.md"), "1")
+}
+
+// writeOverDirectory: no directory gives way to a file, the root neither.
+func writeOverDirectory(t providertest.T, b seam.Backend) {
+	write(t, b, at(t, b, "d", "inside.md"), "1")
+	mkdir(t, b, at(t, b, "empty"))
+	for _, key := range []string{"d", "empty", ""} {
+		l := at(t, b, key)
+		assert.Is(t, assert.ErrOf(b.Write(t.Context(), l, "x")), providers.ErrIsDir, "write over the directory", key)
+		isDir(t, b, l)
+	}
+	holds(t, b, at(t, b, "d", "inside.md"), "1")
+}
+
+// writeBelowFile: a file does not become a directory. A flat store may have both.
+func writeBelowFile(t providertest.T, b seam.Backend) {
+	write(t, b, at(t, b, "f"), "1")
+	if _, err := b.Write(t.Context(), at(t, b, "f", "below"), "2"); err == nil {
+		holds(t, b, at(t, b, "f", "below"), "2")
+	} else {
+		isThere(t, b, at(t, b, "f", "below"), false)
+	}
+	holds(t, b, at(t, b, "f"), "1")
+}
+
+// writeText: what is no text is refused before anything happens.
+func writeText(t providertest.T, b seam.Backend) {
+	old, new := at(t, b, "old.md"), at(t, b, "new.md")
+	write(t, b, old, "text")
+	for _, l := range []seam.Locator{old, new} {
+		_, err := b.Write(t.Context(), l, "text, then \xff")
+		var text *seam.TextError
+		if assert.True(t, errors.As(err, &text), "write of what is no text:", err); text != nil {
+			assert.Equal(t, *text, seam.TextError{Locator: l, Offset: 11}, "error")
+		}
+	}
+	holds(t, b, old, "text")
+	isThere(t, b, new, false)
+}
+
+// writeWhole: among readers and writers, each reader gets what one writer wrote.
+func writeWhole(t providertest.T, b seam.Backend) {
+	l := at(t, b, "shared.md")
+	contents := map[string]bool{}
+	for _, word := range []string{"one ", "second ", "the third "} {
+		contents[strings.Repeat(word, 3000)] = true
+	}
+	var writers, readers sync.WaitGroup
+	for content := range contents {
+		write(t, b, l, content)
+		writers.Go(func() {
+			for range 8 {
+				if _, err := b.Write(t.Context(), l, content); err != nil {
+					t.Errorf("write among others: %v", err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	for range 2 {
+		readers.Go(func() {
+			for {
+				got, err := b.Read(t.Context(), l)
+				if err != nil || !contents[got] {
+					t.Errorf("read among writers: %d bytes that nobody wrote, error %v", len(got), err)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
+}
+
+// readAbsent: nothing is there, which is no mistake in the name.
+func readAbsent(t providertest.T, b seam.Backend) {
+	write(t, b, at(t, b, "f"), "1")
+	for _, key := range []string{"absent", "absent/below", "f/below"} {
+		_, err := b.Read(t.Context(), at(t, b, key))
+		var invalid *seam.InvalidLocatorError
+		assert.Is(t, err, providers.ErrNotExist, "read", key)
+		assert.False(t, errors.As(err, &invalid), "read of", key, "is a mistake in the name:", err)
+	}
+}
+
+func readDirectory(t providertest.T, b seam.Backend) {
+	write(t, b, at(t, b, "d", "f"), "1")
+	mkdir(t, b, at(t, b, "empty"))
+	for _, key := range []string{"d", "empty", ""} {
+		assert.Is(t, assert.ErrOf(b.Read(t.Context(), at(t, b, key))), providers.ErrIsDir, "read of the directory", key)
+	}
+}
+
+// exists: of files and directories, and only since they are there.
+func exists(t providertest.T, b seam.Backend) {
+	isThere(t, b, at(t, b), true)
+	for _, key := range []string{"d/f", "d", "e"} {
+		isThere(t, b, at(t, b, key), false)
+	}
+	write(t, b, at(t, b, "d", "f"), "1")
+	mkdir(t, b, at(t, b, "e"))
+	for _, key := range []string{"d/f", "d", "e"} {
+		isThere(t, b, at(t, b, key), true)
+	}
+	isThere(t, b, at(t, b, "d", "f", "below"), false)
+}
+
+// infoFile: the size is in bytes, and a time is told.
+func infoFile(t providertest.T, b seam.Backend) {
+	l := at(t, b, "d", "f.md")
+	write(t, b, l, "é漢\r\n")
+	info, err := b.Info(t.Context(), l)
+	assert.OK(t, err, "info")
+	assert.Equal(t, info, seam.Info{Locator: l, Size: 7, ModTime: info.ModTime}, "info")
+	assert.False(t, info.ModTime.IsZero(), "a file has no time")
+	write(t, b, l, "")
+	info, err = b.Info(t.Context(), l)
+	assert.OK(t, err, "info")
+	assert.Equal(t, info.Size, 0, "size of an empty file")
+}
+
+func infoDirectory(t providertest.T, b seam.Backend) {
+	isDir(t, b, at(t, b))
+	write(t, b, at(t, b, "d", "f"), "content")
+	isDir(t, b, at(t, b, "d"))
+}
+
+func infoAbsent(t providertest.T, b seam.Backend) {
+	write(t, b, at(t, b, "f"), "1")
+	for _, key := range []string{"absent", "absent/below", "f/below"} {
+		assert.Is(t, assert.ErrOf(b.Info(t.Context(), at(t, b, key))), providers.ErrNotExist, "info of", key)
+	}
+}
+
+// mkdirIdempotent: a directory that is there stays, with what is in it.
+func mkdirIdempotent(t providertest.T, b seam.Backend) {
+	l := at(t, b, "d")
+	mkdir(t, b, l)
+	isDir(t, b, l)
+	write(t, b, at(t, b, "d", "f"), "1")
+	mkdir(t, b, l)
+	holds(t, b, at(t, b, "d", "f"), "1")
+	mkdir(t, b, at(t, b))
+}
+
+func mkdirParents(t providertest.T, b seam.Backend) {
+	mkdir(t, b, at(t, b, "a", "b", "c"))
+	isDir(t, b, at(t, b, "a"))
+	isDir(t, b, at(t, b, "a", "b"))
+	isDir(t, b, at(t, b, "a", "b", "c"))
+	lists(t, b, at(t, b, "a"), "a/b")
+}
+
+// mkdirOverFile: the file stays.
+func mkdirOverFile(t providertest.T, b seam.Backend) {
+	l := at(t, b, "f")
+	write(t, b, l, "1")
+	assert.Is(t, assert.ErrOf(b.Mkdir(t.Context(), l)), providers.ErrExist, "mkdir over a file")
+	holds(t, b, l, "1")
+}
+
+// listImmediate: children and not what is in them, once each, sorted.
+func listImmediate(t providertest.T, b seam.Backend) {
+	for _, key := range []string{"z.md", "d/f", "d/g/h", "d/e/i", "dd/x", "a.md"} {
+		write(t, b, at(t, b, key), key)
+	}
+	mkdir(t, b, at(t, b, "d", "made"))
+	lists(t, b, at(t, b), "a.md", "d", "dd", "z.md")
+	lists(t, b, at(t, b, "d"), "d/e", "d/f", "d/g", "d/made")
+	children, err := b.List(t.Context(), at(t, b, "d", "e"))
+	assert.OK(t, err, "list")
+	assert.Slice(t, children, []seam.Locator{at(t, b, "d", "e", "i")}, "children")
+	holds(t, b, at(t, b, "d", "e", "i"), "d/e/i")
+}
+
+// listHidden: a dot in front hides nothing.
+func listHidden(t providertest.T, b seam.Backend) {
+	write(t, b, at(t, b, ".hidden"), "1")
+	write(t, b, at(t, b, ".dir", "f~"), "1")
+	lists(t, b, at(t, b), ".dir", ".hidden")
+	lists(t, b, at(t, b, ".dir"), ".dir/f~")
+}
+
+// listEmpty: an empty directory, a file, and what is not there have no children, and
+// that is no error.
+func listEmpty(t providertest.T, b seam.Backend) {
+	lists(t, b, at(t, b))
+	mkdir(t, b, at(t, b, "empty"))
+	write(t, b, at(t, b, "f"), "1")
+	for _, key := range []string{"empty", "f", "absent", "absent/below", "f/below"} {
+		lists(t, b, at(t, b, key))
+	}
+}
+
+// contextEnded: nothing is done for somebody who gave up.
+func contextEnded(t providertest.T, b seam.Backend) {
+	l := at(t, b, "f")
+	write(t, b, l, "old")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for verb, err := range map[string]error{
+		"read": assert.ErrOf(b.Read(ctx, l)), "write": assert.ErrOf(b.Write(ctx, l, "new")), "list": assert.ErrOf(b.List(ctx, at(t, b))),
+		"exists": assert.ErrOf(b.Exists(ctx, l)), "info": assert.ErrOf(b.Info(ctx, l)), "mkdir": assert.ErrOf(b.Mkdir(ctx, at(t, b, "d"))),
+	} {
+		assert.Is(t, err, context.Canceled, verb)
+	}
+	holds(t, b, l, "old")
+	isThere(t, b, at(t, b, "d"), false)
+}
+
+func capabilitiesConstant(t providertest.T, b seam.Backend) {
+	before := b.Capabilities()
+	write(t, b, at(t, b, "f"), "1")
+	assert.Equal(t, b.Capabilities(), before, "capabilities")
+}

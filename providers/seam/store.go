@@ -1,0 +1,187 @@
+package seam
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Store is a Backend over a provider. Make it with New.
+type Store struct {
+	p    providers.Provider
+	made *madeDirs // nil where the provider keeps directories without entries
+}
+
+var _ Backend = (*Store)(nil)
+
+// New is a Backend over p, which it closes when it is closed. Where p cannot keep a
+// directory without entries, the Store remembers those that it made for as long as it
+// lives.
+func New(p providers.Provider) *Store {
+	s := &Store{p: p}
+	if !p.Capabilities().EmptyDirs {
+		s.made = &madeDirs{}
+	}
+	return s
+}
+
+// Resolve implements Backend.
+func (s *Store) Resolve(parts ...string) (Locator, error) { return Locator{}.Child(parts...) }
+
+// Capabilities implements Backend.
+func (s *Store) Capabilities() Capabilities {
+	c := s.p.Capabilities()
+	return Capabilities{
+		ConcurrentWriters: c.ConcurrentWriters, ConflictFiles: c.ConflictFiles,
+		Encryption: c.Encryption, Sync: c.Sync,
+	}
+}
+
+// Close implements Backend.
+func (s *Store) Close() error { return s.p.Close() }
+
+// stat is what the provider has at l, or the directory that was made there.
+func (s *Store) stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
+	info, err := s.p.Stat(ctx, l)
+	if errors.Is(err, providers.ErrNotExist) {
+		if made, ok := s.made.at(l); ok {
+			return made, nil
+		}
+	}
+	return info, err
+}
+
+// Read implements Backend.
+func (s *Store) Read(ctx context.Context, l Locator) (string, error) {
+	data, info, err := providers.Fetch(ctx, s.p, l.at, providers.ReadOptions{})
+	if errors.Is(err, providers.ErrNotExist) {
+		if _, ok := s.made.at(l.at); ok {
+			err = providers.ErrIsDir
+		}
+	}
+	if err == nil && info.Kind == providers.KindSymlink {
+		err = errSymlink
+	}
+	if err != nil {
+		return "", fail(providers.MethodRead, l, err)
+	}
+	content := string(data)
+	if err := CheckText(l, content); err != nil {
+		return "", err
+	}
+	return content, nil
+}
+
+// errSymlink: a provider never follows a link, so what it leads to is not known here.
+var errSymlink = fmt.Errorf("a symbolic link is there: %w", providers.ErrUnsupported)
+
+func fail(op providers.Method, l Locator, err error) error {
+	return providers.Fail("", op, l.at, err, providers.ErrUnavailable)
+}
+
+// Write implements Backend. It looks first at what is there: a link would be replaced and
+// a directory hidden, and what somebody stored with the file is to stay.
+func (s *Store) Write(ctx context.Context, l Locator, content string) (Locator, error) {
+	if err := CheckText(l, content); err != nil {
+		return Locator{}, err
+	}
+	old, err := s.stat(ctx, l.at)
+	switch {
+	case errors.Is(err, providers.ErrNotExist):
+		err = nil
+	case err != nil:
+	case old.Kind == providers.KindDir:
+		err = providers.ErrIsDir
+	case old.Kind != providers.KindFile:
+		err = errSymlink
+	}
+	if err == nil {
+		old.Attr.Valid &^= providers.AttrModTime // that of the old content
+		_, err = s.p.Write(ctx, l.at, providers.String(content),
+			providers.WriteOptions{If: providers.Unconditional(), Attr: old.Attr, Metadata: old.Metadata})
+	}
+	if err != nil {
+		return Locator{}, fail(providers.MethodWrite, l, err)
+	}
+	return l, nil
+}
+
+// List implements Backend.
+func (s *Store) List(ctx context.Context, l Locator) ([]Locator, error) {
+	children := s.made.children(l.at)
+	for info, err := range providers.All(ctx, s.p, l.at, providers.ListOptions{}) {
+		if errors.Is(err, providers.ErrNotExist) || errors.Is(err, providers.ErrNotDir) {
+			break
+		}
+		if err != nil {
+			return nil, fail(providers.MethodList, l, err)
+		}
+		child, err := l.Child(info.Locator.Name())
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, child)
+	}
+	slices.SortFunc(children, func(a, b Locator) int { return strings.Compare(a.Key(), b.Key()) })
+	return slices.Compact(children), nil
+}
+
+// Exists implements Backend.
+func (s *Store) Exists(ctx context.Context, l Locator) (bool, error) {
+	_, err := s.stat(ctx, l.at)
+	if errors.Is(err, providers.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Info implements Backend. A symbolic link is itself, and not what it leads to.
+func (s *Store) Info(ctx context.Context, l Locator) (Info, error) {
+	info, err := s.stat(ctx, l.at)
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{Locator: l, IsDir: info.Kind == providers.KindDir, Size: info.Size, ModTime: info.ModTime()}, nil
+}
+
+// Mkdir implements Backend.
+func (s *Store) Mkdir(ctx context.Context, l Locator) (Locator, error) {
+	var err error
+	switch {
+	case s.made == nil:
+		_, err = s.p.Mkdir(ctx, l.at, providers.MkdirOptions{})
+	case !s.p.Capabilities().Writable:
+		err = providers.ErrReadOnly
+	default:
+		err = s.remember(ctx, l.at)
+	}
+	if err != nil {
+		return Locator{}, fail(providers.MethodMkdir, l, err)
+	}
+	return l, nil
+}
+
+// remember is Mkdir where the provider cannot.
+func (s *Store) remember(ctx context.Context, l providers.Locator) error {
+	for at := l; !at.IsRoot(); at = at.Parent() {
+		info, err := s.p.Stat(ctx, at)
+		switch {
+		case errors.Is(err, providers.ErrNotExist):
+			continue
+		case err != nil:
+			return err
+		case info.Kind == providers.KindDir:
+		case at == l:
+			return providers.ErrExist
+		default:
+			return providers.ErrNotDir
+		}
+		break
+	}
+	s.made.add(l)
+	return nil
+}

@@ -1,0 +1,167 @@
+package seam_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/seamtest"
+)
+
+// TestContract: on stores that differ in what directories they have.
+func TestContract(t *testing.T) {
+	for name, opts := range map[string]memory.Options{
+		"plain":      {},
+		"no-dirs":    {Without: providers.Capabilities{EmptyDirs: true}},
+		"implied":    {ImpliedDirs: true},
+		"one-a-page": {PageSize: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seamtest.Run(t, func(providertest.T) seam.Backend { return seam.New(memory.New(opts)) })
+		})
+	}
+}
+
+func at(t *testing.T, key string) seam.Locator {
+	t.Helper()
+	l, err := seam.ParseLocator(key)
+	assert.OK(t, err)
+	return l
+}
+
+func TestLocator(t *testing.T) {
+	l := at(t, "/projects//atlas/./plan.md")
+	assert.Equal(t, l.Key(), "projects/atlas/plan.md")
+	assert.Equal(t, l.String(), l.Key())
+	assert.Equal(t, l.Name(), "plan.md")
+	assert.Slice(t, l.Parts(), []string{"projects", "atlas", "plan.md"})
+	assert.Equal(t, l.Place(), providers.MustLocator("projects/atlas/plan.md"))
+	assert.Equal(t, map[seam.Locator]int{l: 1}[at(t, "projects/atlas/plan.md")], 1, "as a key of a map")
+	root := at(t, "")
+	assert.Equal(t, root, seam.Locator{}, "the root")
+	assert.Equal(t, root.Name(), "")
+	assert.Equal(t, len(root.Parts()), 0)
+	_, err := l.Child("..", "x")
+	assert.Contains(t, err.Error(), `seam: "../x" is no locator: `)
+	var invalid *seam.InvalidLocatorError
+	assert.True(t, errors.As(err, &invalid) && invalid.Key == "../x", "child that leads upwards:", err)
+}
+
+func TestCapabilities(t *testing.T) {
+	c, err := seam.ParseCapabilities("sync, encryption,")
+	assert.OK(t, err)
+	assert.Equal(t, c, seam.Capabilities{Sync: true, Encryption: true})
+	assert.Equal(t, c.String(), "encryption,sync")
+	assert.Slice(t, seam.Capabilities{Sync: true, ConflictFiles: true}.Missing(c), []string{"encryption"})
+	_, err = seam.ParseCapabilities("sync,speed")
+	assert.Is(t, err, providers.ErrInvalid)
+	assert.Contains(t, err.Error(), `no capability "speed", only concurrent_writers, conflict_files, encryption, sync`)
+	none, err := seam.ParseCapabilities("")
+	assert.OK(t, err)
+	assert.Equal(t, none, seam.Capabilities{})
+}
+
+// promising is a provider that promises what no store here does.
+type promising struct{ *memory.Provider }
+
+func (promising) Capabilities() providers.Capabilities {
+	return providers.Capabilities{EmptyDirs: true, ConflictFiles: true, Encryption: true, Sync: true}
+}
+
+// TestPromisesOfTheProvider are those of the backend.
+func TestPromisesOfTheProvider(t *testing.T) {
+	p := memory.New(memory.Options{})
+	assert.Equal(t, seam.New(p).Capabilities(), seam.Capabilities{ConcurrentWriters: true})
+	assert.Equal(t, seam.New(promising{p}).Capabilities(), seam.Capabilities{ConflictFiles: true, Encryption: true, Sync: true})
+}
+
+// TestWriteKeepsWhatIsStored: attributes and metadata that others stored with a file stay,
+// but for the time, which is the new content's.
+func TestWriteKeepsWhatIsStored(t *testing.T) {
+	p := memory.New(memory.Options{})
+	l, old := at(t, "run.sh"), time.Unix(1, 0)
+	_, err := p.Write(t.Context(), l.Place(), providers.String("old"), providers.WriteOptions{
+		If: providers.IfAbsent(), Metadata: map[string]string{"k": "v"},
+		Attr: providers.Attr{Valid: providers.AttrMode | providers.AttrModTime, Mode: 0o700, ModTime: old},
+	})
+	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(seam.New(p).Write(t.Context(), l, "new")))
+	info, err := p.Stat(t.Context(), l.Place())
+	assert.OK(t, err)
+	if info.Attr.Mode != 0o700 || info.Metadata["k"] != "v" || info.ModTime().Equal(old) {
+		t.Errorf("after the write: %+v", info)
+	}
+}
+
+// TestSymbolicLinks are listed and described, and neither read nor replaced.
+func TestSymbolicLinks(t *testing.T) {
+	p := memory.New(memory.Options{})
+	b, l := seam.New(p), at(t, "link")
+	_, err := p.Write(t.Context(), l.Place(), providers.String("target"), providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink})
+	assert.OK(t, err)
+	assert.Is(t, assert.ErrOf(b.Read(t.Context(), l)), providers.ErrUnsupported, "read")
+	assert.Is(t, assert.ErrOf(b.Write(t.Context(), l, "x")), providers.ErrUnsupported, "write")
+	children, err := b.List(t.Context(), at(t, ""))
+	assert.OK(t, err)
+	assert.Slice(t, children, []seam.Locator{l})
+	info, err := p.Stat(t.Context(), l.Place())
+	assert.OK(t, err)
+	assert.Equal(t, info.Kind, providers.KindSymlink)
+}
+
+// TestNamesOfOthers that no Locator has are not left out of a listing in silence.
+func TestNamesOfOthers(t *testing.T) {
+	p := memory.New(memory.Options{})
+	_, err := p.Write(t.Context(), providers.MustLocator(`d/a\b`), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
+	assert.OK(t, err)
+	var invalid *seam.InvalidLocatorError
+	_, err = seam.New(p).List(t.Context(), at(t, "d"))
+	assert.True(t, errors.As(err, &invalid) && invalid.Key == `a\b`, "list:", err)
+}
+
+// TestNoText: what others wrote and is no text is not handed out as text.
+func TestNoText(t *testing.T) {
+	p := memory.New(memory.Options{})
+	_, err := p.Write(t.Context(), providers.MustLocator("f"), providers.String("\ufffd\xfe"), providers.WriteOptions{If: providers.IfAbsent()})
+	assert.OK(t, err)
+	var text *seam.TextError
+	_, err = seam.New(p).Read(t.Context(), at(t, "f"))
+	assert.True(t, errors.As(err, &text) && text.Offset == 3, "read:", err)
+}
+
+// TestReadOnly: every change is refused with the code, also where directories would only
+// be remembered.
+func TestReadOnly(t *testing.T) {
+	for _, without := range []providers.Capabilities{{}, {EmptyDirs: true}} {
+		p := memory.New(memory.Options{Without: without})
+		b := seam.New(providers.ReadOnly(p, providers.ReadOnlyOptions{}))
+		for verb, err := range map[string]error{
+			"write": assert.ErrOf(b.Write(t.Context(), at(t, "f"), "x")), "mkdir": assert.ErrOf(b.Mkdir(t.Context(), at(t, "d"))),
+		} {
+			assert.Is(t, err, providers.ErrReadOnly, verb)
+			assert.Equal(t, providers.KindOf(err).Code, "storage_read_only", verb)
+		}
+		lists, err := b.List(t.Context(), at(t, ""))
+		assert.OK(t, err)
+		assert.Equal(t, len(lists), 0, "children")
+	}
+}
+
+// TestUnreachable: that storage is away is no absence.
+func TestUnreachable(t *testing.T) {
+	away := func(context.Context, providers.Method, providers.Locator) error { return providers.ErrUnavailable }
+	b := seam.New(memory.New(memory.Options{Hook: away}))
+	l := at(t, "f")
+	for verb, err := range map[string]error{
+		"exists": assert.ErrOf(b.Exists(t.Context(), l)), "list": assert.ErrOf(b.List(t.Context(), l)), "info": assert.ErrOf(b.Info(t.Context(), l)),
+		"read": assert.ErrOf(b.Read(t.Context(), l)), "write": assert.ErrOf(b.Write(t.Context(), l, "x")), "mkdir": assert.ErrOf(b.Mkdir(t.Context(), l)),
+	} {
+		assert.Is(t, err, providers.ErrUnavailable, verb)
+	}
+}
