@@ -40,6 +40,7 @@ var mayBePath = map[string]string{
 	"git.Provider.Inspect root":         "the same",
 	"providers.Changes ret paths":       "in the tree, and those of whole directories, which no Locator is",
 	"providers.Inspection.Show path":    "of what is shown, which is no part of the tree",
+	"devicelocal.Open dir":              "the constructor's side; no name of the tree is made of it",
 	"providertest.T.TempDir ret":        "what tests have of *testing.T; no part of the seam",
 }
 

@@ -1,0 +1,329 @@
+// Package devicelocal is memory in plain files of this machine, below one directory: what
+// an engine uses that was told of no other place.
+//
+// It knows files. It promises none of seam.Capabilities: a write is atomic and has
+// reached the disk when it returns, but nothing keeps two programs from overwriting each
+// other's.
+//
+//	b, err := devicelocal.Open("/home/ann/.agentm/memory")
+//
+// Nothing outside the directory is reached, through symbolic links neither. A link is
+// read where it leads, and never written to.
+//
+// A write makes a temporary file beside its target. A program that is killed in the
+// middle leaves one, which has a name of its own and is never listed.
+package devicelocal
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// Protocol is the name that a registry has it under.
+const Protocol = "device-local"
+
+// Backend is a directory. Make it with Open.
+type Backend struct{ root *os.Root }
+
+var _ seam.Backend = (*Backend)(nil)
+
+// Open is the backend of a directory, which is made, for its user alone, where there is none.
+func Open(dir string) (*Backend, error) {
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		var root *os.Root
+		if root, err = os.OpenRoot(dir); err == nil {
+			return &Backend{root}, nil
+		}
+	}
+	return nil, fail(providers.MethodOpen, seam.Locator{}, err)
+}
+
+// Resolve implements seam.Backend.
+func (b *Backend) Resolve(parts ...string) (seam.Locator, error) {
+	return seam.Locator{}.Child(parts...)
+}
+
+// Capabilities implements seam.Backend.
+func (b *Backend) Capabilities() seam.Capabilities { return seam.Capabilities{} }
+
+// Close implements seam.Backend.
+func (b *Backend) Close() error { return b.root.Close() }
+
+// Read implements seam.Backend.
+func (b *Backend) Read(ctx context.Context, l seam.Locator) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", fail(providers.MethodRead, l, err)
+	}
+	data, err := b.read(nameOf(l))
+	if err != nil {
+		return "", fail(providers.MethodRead, l, absent(err))
+	}
+	return string(data), seam.CheckText(l, string(data))
+}
+
+// read opens without waiting: a FIFO has no content, and might have no writer.
+func (b *Backend) read(name string) ([]byte, error) {
+	f, err := b.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKind(info.Mode()); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}
+
+func checkKind(mode fs.FileMode) error {
+	switch {
+	case mode.IsDir():
+		return providers.ErrIsDir
+	case !mode.IsRegular():
+		return fmt.Errorf("no regular file is there: %w", providers.ErrUnsupported)
+	}
+	return nil
+}
+
+// Write implements seam.Backend. The mode of a file that is there stays.
+func (b *Backend) Write(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
+	err := seam.CheckText(l, content)
+	if err != nil {
+		return seam.Locator{}, err
+	}
+	if err = ctx.Err(); err == nil {
+		err = b.write(l, content)
+	}
+	if err != nil {
+		return seam.Locator{}, fail(providers.MethodWrite, l, err)
+	}
+	return l, nil
+}
+
+func (b *Backend) write(l seam.Locator, content string) error {
+	name := nameOf(l)
+	if temporary.MatchString(l.Name()) {
+		return errOwnName
+	}
+	old, err := b.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := b.mkdirAll(l.Parts()[:len(l.Parts())-1]); err != nil {
+			return err
+		}
+		return b.replace(name, content, nil)
+	}
+	if err == nil {
+		err = checkKind(old.Mode())
+	}
+	if err != nil {
+		return err
+	}
+	mode := old.Mode().Perm()
+	return b.replace(name, content, &mode)
+}
+
+// temporary are the names of files that a write has not finished. They are the
+// backend's own.
+var temporary = regexp.MustCompile(`^\.wsmount-[0-9a-f]{32}\.tmp$`)
+
+var errOwnName = fmt.Errorf("the name is one for temporary files: %w", providers.ErrInvalid)
+
+// replace puts a whole file at name, with the mode of the old one, if there is one, or that
+// of a new file.
+func (b *Backend) replace(name, content string, mode *fs.FileMode) (err error) {
+	random := make([]byte, 16)
+	rand.Read(random)
+	temp := path.Join(path.Dir(name), ".wsmount-"+hex.EncodeToString(random)+".tmp")
+	f, err := b.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			b.root.Remove(temp)
+		}
+	}()
+	if mode != nil {
+		err = f.Chmod(*mode)
+	}
+	if err == nil {
+		_, err = f.WriteString(content)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := b.root.Rename(temp, name); err != nil {
+		return err
+	}
+	return b.syncDir(path.Dir(name))
+}
+
+// syncDir makes the names in a directory durable.
+func (b *Backend) syncDir(name string) error {
+	d, err := b.root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// mkdirAll makes what is missing of a directory, durably.
+func (b *Backend) mkdirAll(parts []string) error {
+	at := "."
+	for _, part := range parts {
+		parent := at
+		at = path.Join(parent, part)
+		err := b.root.Mkdir(at, 0o777)
+		if err == nil {
+			err = b.syncDir(parent)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	info, err := b.root.Stat(at)
+	if err == nil && !info.IsDir() {
+		err = providers.ErrNotDir
+	}
+	return err
+}
+
+// List implements seam.Backend.
+func (b *Backend) List(ctx context.Context, l seam.Locator) ([]seam.Locator, error) {
+	err := ctx.Err()
+	var names []string
+	if err == nil {
+		names, err = b.names(nameOf(l))
+	}
+	if err = absent(err); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fail(providers.MethodList, l, err)
+	}
+	children := make([]seam.Locator, 0, len(names))
+	for _, name := range names {
+		if temporary.MatchString(name) {
+			continue
+		}
+		child, err := l.Child(name)
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, child)
+	}
+	slices.SortFunc(children, func(a, b seam.Locator) int { return strings.Compare(a.Key(), b.Key()) })
+	return children, nil
+}
+
+func (b *Backend) names(name string) ([]string, error) {
+	d, err := b.root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Readdirnames(-1)
+}
+
+// Exists implements seam.Backend.
+func (b *Backend) Exists(ctx context.Context, l seam.Locator) (bool, error) {
+	_, err := b.Info(ctx, l)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Info implements seam.Backend.
+func (b *Backend) Info(ctx context.Context, l seam.Locator) (seam.Info, error) {
+	err := ctx.Err()
+	var info fs.FileInfo
+	if err == nil {
+		info, err = b.root.Stat(nameOf(l))
+	}
+	if err != nil {
+		return seam.Info{}, fail(providers.MethodStat, l, absent(err))
+	}
+	size := info.Size()
+	if info.IsDir() {
+		size = 0
+	}
+	return seam.Info{Locator: l, IsDir: info.IsDir(), Size: size, ModTime: info.ModTime()}, nil
+}
+
+// Mkdir implements seam.Backend.
+func (b *Backend) Mkdir(ctx context.Context, l seam.Locator) (seam.Locator, error) {
+	err := ctx.Err()
+	if err == nil {
+		err = b.mkdir(l)
+	}
+	if err != nil {
+		return seam.Locator{}, fail(providers.MethodMkdir, l, err)
+	}
+	return l, nil
+}
+
+func (b *Backend) mkdir(l seam.Locator) error {
+	if temporary.MatchString(l.Name()) {
+		return errOwnName
+	}
+	info, err := b.root.Stat(nameOf(l))
+	if err == nil && !info.IsDir() {
+		return providers.ErrExist
+	}
+	return b.mkdirAll(l.Parts())
+}
+
+func nameOf(l seam.Locator) string {
+	if l.Key() == "" {
+		return "."
+	}
+	return l.Key()
+}
+
+// absent is err for a verb that reads: below a file there is nothing.
+func absent(err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return err
+}
+
+// errnos are the kinds of errors that have no other name in package os.
+var errnos = map[syscall.Errno]error{
+	syscall.ENOTDIR: providers.ErrNotDir, syscall.EISDIR: providers.ErrIsDir,
+	syscall.ENOSPC: providers.ErrQuota, syscall.EDQUOT: providers.ErrQuota,
+	syscall.EROFS: providers.ErrReadOnly, syscall.ENAMETOOLONG: providers.ErrNameTooLong,
+}
+
+func fail(op providers.Method, l seam.Locator, err error) error {
+	var errno syscall.Errno
+	fallback := providers.ErrUnavailable
+	if !errors.As(err, &errno) {
+		fallback = providers.ErrPermission // a link leads outside, which has no number
+	} else if kind := errnos[errno]; kind != nil {
+		fallback = kind
+	}
+	return providers.Fail(Protocol, op, l.Place(), err, fallback)
+}

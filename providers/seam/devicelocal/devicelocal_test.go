@@ -1,0 +1,128 @@
+package devicelocal
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
+	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/seamtest"
+)
+
+func open(t providertest.T, dir string) *Backend {
+	t.Helper()
+	b, err := Open(dir)
+	assert.OK(t, err)
+	return b
+}
+
+func TestContract(t *testing.T) {
+	seamtest.Run(t, func(t providertest.T) seam.Backend { return open(t, filepath.Join(t.TempDir(), ".agentm", "memory")) })
+}
+
+func at(t *testing.T, key string) seam.Locator {
+	t.Helper()
+	l, err := seam.ParseLocator(key)
+	assert.OK(t, err)
+	return l
+}
+
+// TestFloor: it promises nothing, and its new directory is its user's alone.
+func TestFloor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "memory")
+	b := open(t, dir)
+	defer b.Close()
+	assert.Equal(t, b.Capabilities(), seam.Capabilities{})
+	info, err := os.Stat(dir)
+	assert.OK(t, err)
+	assert.Equal(t, info.Mode().Perm(), fs.FileMode(0o700), "mode")
+}
+
+// TestModeStays of a file that is written again.
+func TestModeStays(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, dir)
+	defer b.Close()
+	name := filepath.Join(dir, "private.md")
+	assert.OK(t, os.WriteFile(name, []byte("old"), 0o600))
+	assert.OK(t, os.Chmod(name, 0o640))
+	assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "private.md"), "new")))
+	info, err := os.Stat(name)
+	assert.OK(t, err)
+	assert.Equal(t, info.Mode().Perm(), fs.FileMode(0o640), "mode")
+}
+
+// TestLinks: one inside is read and never written to, one that leads outside is refused.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, filepath.Join(dir, "memory"))
+	defer b.Close()
+	outside := filepath.Join(dir, "secret")
+	assert.OK(t, os.WriteFile(outside, []byte("secret"), 0o600))
+	for name, target := range map[string]string{"in": "real", "out": "../secret", "abs": outside, "up": ".."} {
+		assert.OK(t, os.Symlink(target, filepath.Join(dir, "memory", name)))
+	}
+	assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "real"), "text")))
+	got, err := b.Read(t.Context(), at(t, "in"))
+	assert.OK(t, err)
+	assert.Equal(t, got, "text")
+	for _, key := range []string{"out", "abs", "up/secret"} {
+		assert.Is(t, assert.ErrOf(b.Read(t.Context(), at(t, key))), providers.ErrPermission, "read", key)
+		assert.True(t, assert.ErrOf(b.Write(t.Context(), at(t, key), "x")) != nil, "write", key)
+	}
+	assert.Is(t, assert.ErrOf(b.Write(t.Context(), at(t, "in"), "x")), providers.ErrUnsupported, "write")
+	data, err := os.ReadFile(outside)
+	assert.OK(t, err)
+	assert.Equal(t, string(data), "secret")
+}
+
+// TestNoFiles: what is neither file nor directory has no text, and nobody waits for it.
+func TestNoFiles(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, dir)
+	defer b.Close()
+	assert.OK(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	l := at(t, "fifo")
+	assert.Is(t, assert.ErrOf(b.Read(t.Context(), l)), providers.ErrUnsupported, "read")
+	assert.Is(t, assert.ErrOf(b.Write(t.Context(), l, "x")), providers.ErrUnsupported, "write")
+	children, err := b.List(t.Context(), l)
+	assert.OK(t, err)
+	assert.Equal(t, len(children), 0, "children")
+}
+
+// TestTemporaryFiles that a killed program left are not listed, and nobody writes one.
+// A write leaves none, done or failed.
+func TestTemporaryFiles(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, dir)
+	defer b.Close()
+	own := ".wsmount-" + strings.Repeat("0a", 16) + ".tmp"
+	assert.OK(t, os.WriteFile(filepath.Join(dir, own), nil, 0o600))
+	assert.Is(t, assert.ErrOf(b.Write(t.Context(), at(t, own), "x")), providers.ErrInvalid, "write")
+	assert.Is(t, assert.ErrOf(b.Mkdir(t.Context(), at(t, own))), providers.ErrInvalid, "mkdir")
+	assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x")))
+	assert.OK(t, os.MkdirAll(filepath.Join(dir, "full", "x"), 0o700))
+	assert.True(t, b.replace("full", "x", nil) != nil, "a directory was replaced")
+	children, err := b.List(t.Context(), at(t, ""))
+	assert.OK(t, err)
+	assert.Slice(t, children, []seam.Locator{at(t, "a"), at(t, "full")})
+	entries, err := os.ReadDir(dir)
+	assert.OK(t, err)
+	assert.Equal(t, len(entries), 3, "entries, with the one that was there")
+}
+
+// TestOpenFails where no directory can be.
+func TestOpenFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	assert.OK(t, os.WriteFile(file, nil, 0o600))
+	var e *providers.Error
+	_, err := Open(filepath.Join(file, "memory"))
+	assert.True(t, errors.As(err, &e) && errors.Is(err, providers.ErrNotDir), "open:", err)
+}
