@@ -24,3 +24,14 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 }
+
+// TestBackends: memory can be kept on this machine without a configuration.
+func TestBackends(t *testing.T) {
+	r := all.Backends()
+	if got := r.Protocols(); !slices.Equal(got, []string{"device-local"}) {
+		t.Errorf("got %q", got)
+	}
+	if r == all.Backends() {
+		t.Error("registries are not independent")
+	}
+}

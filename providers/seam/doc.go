@@ -1,8 +1,8 @@
 // Package seam is what a memory engine keeps its files behind: seven verbs on names,
 // whatever the bytes lie in.
 //
-// It knows text, names and what a [Backend] promises. It knows no service, and no
-// directory of this machine: a name is a [Locator], which cannot leave the backend's
+// It knows text, names and what a [Backend] promises. It knows no service, and its verbs
+// no directory of this machine: a name is a [Locator], which cannot leave the backend's
 // root and is no path, so that an engine cannot come to rely on one. Content is
 // UTF-8 text and keeps every byte, line ends too.
 //
@@ -13,9 +13,12 @@
 //	l, err = b.Write(ctx, l, "# Plan\n")
 //	text, err := b.Read(ctx, l)
 //
-// What is meant to be used by name is in a [Registry], from which [Select] takes the
-// one that the configuration asks for. It never takes another: memory that went where
-// nobody looks for it is lost.
+// What is meant to be used by name is in a [Registry], from which [Registry.Select] takes
+// the one that the configuration asks for. It never takes another: memory that went where
+// nobody looks for it is lost. [Registry.Preview] says beforehand what it will do or refuse,
+// in the same words.
+//
+//	b, err := all.Backends().Select(ctx, seam.ReadSettings(os.Getenv), seam.Capabilities{Sync: true})
 //
 // # Errors
 //

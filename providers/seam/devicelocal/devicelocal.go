@@ -34,7 +34,7 @@ import (
 )
 
 // Protocol is the name that a registry has it under.
-const Protocol = "device-local"
+const Protocol = seam.DeviceLocal
 
 // Backend is a directory. Make it with Open.
 type Backend struct{ root *os.Root }

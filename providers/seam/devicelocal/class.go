@@ -1,0 +1,78 @@
+package devicelocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// Class opens the user's own memory, ~/.agentm/memory.
+func Class() seam.Class {
+	return seam.Class{
+		Look: func(_ context.Context, s seam.Settings) providers.Finding { return look(s) },
+		Open: func(_ context.Context, s seam.Settings) (seam.Backend, error) {
+			if !filepath.IsAbs(s.Home) {
+				return nil, errNoHome // else it would be wherever the program was started
+			}
+			b, err := Open(memoryOf(s))
+			if err != nil {
+				return nil, err // a nil *Backend would be no nil
+			}
+			return b, nil
+		},
+	}
+}
+
+var errNoHome = errors.New("there is no home directory")
+
+func memoryOf(s seam.Settings) string { return filepath.Join(s.Home, ".agentm", "memory") }
+
+// look finds out whether the directory is there or can be made.
+func look(s seam.Settings) providers.Finding {
+	f := providers.Finding{Name: Protocol}
+	bad := func(do, format string, args ...any) providers.Finding {
+		f.Grade, f.Says, f.Do = providers.Bad, fmt.Sprintf(format, args...), do
+		return f
+	}
+	if !filepath.IsAbs(s.Home) {
+		return bad("set $HOME", "%v", errNoHome)
+	}
+	dir := memoryOf(s)
+	at, info, err := nearest(dir)
+	switch {
+	case err != nil:
+		return bad("let it be reached", "%s cannot be reached: %v", at, err)
+	case !info.IsDir():
+		return bad("move it away", "%s is no directory", at)
+	}
+	err = unix.Access(at, unix.W_OK|unix.X_OK)
+	switch {
+	case err != nil && at != dir:
+		return bad("let it be written", "%s cannot be made: %s cannot be written: %v", dir, at, err)
+	case err != nil:
+		f.Grade, f.Says, f.Do = providers.Less, fmt.Sprintf("files in %s, which cannot be written: %v", dir, err), "let it be written"
+	case at != dir:
+		f.Says = fmt.Sprintf("files in %s, which will be made", dir)
+	default:
+		f.Says = "files in " + dir
+	}
+	return f
+}
+
+// nearest is what is there of a path's directories.
+func nearest(name string) (string, os.FileInfo, error) {
+	for {
+		info, err := os.Stat(name)
+		if !os.IsNotExist(err) || filepath.Dir(name) == name {
+			return name, info, err
+		}
+		name = filepath.Dir(name)
+	}
+}

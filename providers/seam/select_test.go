@@ -1,0 +1,229 @@
+package seam_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// machine is a home, a vault that is there, and a registry with counters of what was opened.
+type machine struct {
+	home, vault                string
+	registry                   seam.Registry
+	deviceLocal, vaults, other int
+	given                      seam.Settings // what the vault's class was given
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	home := t.TempDir()
+	m := &machine{home: home, vault: filepath.Join(home, "vault")}
+	assert.OK(t, os.Mkdir(m.vault, 0o700))
+	vault := opens(&m.vaults, seam.Capabilities{Sync: true, ConflictFiles: true})
+	vault.Look = func(_ context.Context, s seam.Settings) providers.Finding {
+		m.given = s
+		return providers.Finding{Says: "a vault"}
+	}
+	assert.OK(t, m.registry.Register(seam.DeviceLocal, opens(&m.deviceLocal, seam.Capabilities{})))
+	assert.OK(t, m.registry.Register(seam.Vault, vault))
+	assert.OK(t, m.registry.Register("other", opens(&m.other, seam.Capabilities{Encryption: true})))
+	return m
+}
+
+// settings are those of a configuration, or of none for "".
+func (m *machine) settings(config, vault string) seam.Settings {
+	s := seam.Settings{Home: m.home, Vault: vault, Config: seam.Config{Name: "agentm.json", Text: []byte(config)}}
+	if config == "" {
+		s.Config.Text, s.Config.Err = nil, fs.ErrNotExist
+	}
+	return s
+}
+
+// TestSelect is the order of the three steps.
+func TestSelect(t *testing.T) {
+	for _, c := range []struct {
+		name, config, vault string
+		want, origin        string
+	}{
+		{"a new machine", "", "", "device-local", "nothing else is configured"},
+		{"a configuration about other things", `{"vault_path": "HOME/vault", "state_mode": "vault"}`, "", "device-local", "nothing else is configured"},
+		{"the environment", "", "HOME/vault", "vault", "$MEMORY_VAULT_PATH"},
+		{"the configuration goes first", `{"storage.backend": "other"}`, "HOME/vault", "other", "storage.backend in agentm.json"},
+		{"a name with spaces around", `{"storage.backend": " device-local\n"}`, "HOME/vault", "device-local", "storage.backend in agentm.json"},
+		{"an object", `{"storage": {"backend": "other"}}`, "", "other", "storage.backend in agentm.json"},
+		{"a vault of the configuration", `{"storage.backend": "vault", "vault_path": "~/vault"}`, "", "vault", "storage.backend in agentm.json"},
+		{"a vault of this session", `{"storage.backend": "vault", "vault_path": "HOME/nowhere"}`, "HOME/vault", "vault", "storage.backend in agentm.json"},
+	} {
+		m := newMachine(t)
+		s := m.settings(strings.ReplaceAll(c.config, "HOME", m.home), strings.ReplaceAll(c.vault, "HOME", m.home))
+		p := m.registry.Preview(t.Context(), s, seam.Capabilities{})
+		assert.Equal(t, p.Protocol, c.want, c.name)
+		assert.Equal(t, p.Grade, providers.Good, c.name, p.Text)
+		assert.Contains(t, p.Text, `memory lies in "`+c.want+`" (`+c.origin+`)`, c.name)
+		assert.Equal(t, m.deviceLocal+m.vaults+m.other, 0, c.name, "opened by the preview")
+		b, err := m.registry.Select(t.Context(), s, seam.Capabilities{})
+		assert.OK(t, err, c.name)
+		opened := map[string]int{"device-local": m.deviceLocal, "vault": m.vaults, "other": m.other}
+		assert.Equal(t, opened[c.want], 1, c.name)
+		assert.Equal(t, m.deviceLocal+m.vaults+m.other, 1, c.name, "opened")
+		assert.OK(t, b.Close())
+		if c.want == "vault" {
+			assert.Equal(t, m.given.Vault, m.vault, c.name)
+		}
+	}
+}
+
+// refusals are settings that Select refuses, with what the refusal names: what is missing
+// and what there is instead.
+var refusals = []struct {
+	name, config, vault string
+	required            seam.Capabilities
+	reason              seam.Reason
+	kind                error
+	says                []string
+}{
+	{"not registered", `{"storage.backend": "redis"}`, "", seam.Capabilities{}, seam.NotRegistered, providers.ErrUnknown,
+		[]string{`"redis"`, "storage.backend in agentm.json", "device-local, other, vault"}},
+	{"not registered, with a vault at hand", `{"storage.backend": "redis"}`, "HOME/vault", seam.Capabilities{}, seam.NotRegistered, providers.ErrUnknown, []string{`"redis"`}},
+	{"no vault_path", `{"storage.backend": "vault"}`, "", seam.Capabilities{}, seam.NoVaultPath, providers.ErrInvalid, []string{`"vault"`, "vault_path"}},
+	{"vault_path is no string", `{"storage.backend": "vault", "vault_path": ["x"]}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"vault_path", `["x"]`}},
+	{"vault not there", `{"storage.backend": "vault", "vault_path": "HOME/nowhere"}`, "", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable,
+		[]string{"HOME/nowhere", "vault_path"}},
+	{"vault of the session not there", "", "HOME/nowhere", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable, []string{"HOME/nowhere", "$MEMORY_VAULT_PATH"}},
+	{"vault is a file", "", "HOME/file", seam.Capabilities{}, seam.VaultAbsent, providers.ErrNotDir, []string{"HOME/file"}},
+	{"vault from somewhere", "", "vault", seam.Capabilities{}, seam.VaultAbsent, providers.ErrInvalid, []string{`"vault"`}},
+	{"no JSON", `{"storage.backend": "vault"`, "HOME/vault", seam.Capabilities{}, seam.ConfigCorrupt, providers.ErrInvalid, []string{"agentm.json", "JSON"}},
+	{"nothing", " ", "", seam.Capabilities{}, seam.ConfigCorrupt, providers.ErrInvalid, []string{"agentm.json"}},
+	{"no object", `["vault"]`, "", seam.Capabilities{}, seam.ConfigCorrupt, providers.ErrInvalid, []string{"agentm.json", "object"}},
+	{"null", `null`, "", seam.Capabilities{}, seam.ConfigCorrupt, providers.ErrInvalid, []string{"agentm.json", "object"}},
+	{"a number", `{"storage.backend": 7}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"storage.backend", "7"}},
+	{"an absent name", `{"storage.backend": null}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"storage.backend", "null"}},
+	{"an empty name", `{"storage.backend": " "}`, "HOME/vault", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"storage.backend"}},
+	{"a storage that is no object", `{"storage": "vault"}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"storage", `"vault"`}},
+	{"two names", `{"storage.backend": "vault", "storage": {"backend": "other"}}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid,
+		[]string{"storage.backend", `"vault"`, `"other"`}},
+	{"promises that are missing", `{"storage.backend": "other"}`, "", seam.Capabilities{Sync: true, Encryption: true, ConcurrentWriters: true},
+		seam.CapabilityMismatch, providers.ErrUnsupported, []string{`"other"`, "concurrent_writers, sync", "encryption"}},
+	{"promises of the default", "", "", seam.Capabilities{Sync: true}, seam.CapabilityMismatch, providers.ErrUnsupported, []string{"device-local", "sync", "none"}},
+}
+
+// TestRefusals: each is a SelectionError of its own kind, nothing is opened in its place,
+// and the preview says the same byte for byte.
+func TestRefusals(t *testing.T) {
+	for _, c := range refusals {
+		m := newMachine(t)
+		assert.OK(t, os.WriteFile(filepath.Join(m.home, "file"), nil, 0o600))
+		here := strings.NewReplacer("HOME", m.home)
+		s := m.settings(here.Replace(c.config), here.Replace(c.vault))
+		b, err := m.registry.Select(t.Context(), s, c.required)
+		var refusal *seam.SelectionError
+		if b != nil || !errors.As(err, &refusal) || refusal.Reason != c.reason || !errors.Is(err, c.kind) || refusal.Do == "" {
+			t.Errorf("%s: backend %v, error %#v", c.name, b, err)
+			continue
+		}
+		for _, part := range c.says {
+			assert.Contains(t, err.Error(), here.Replace(part), c.name)
+		}
+		assert.Equal(t, m.deviceLocal+m.vaults+m.other, 0, c.name, "opened")
+		p := m.registry.Preview(t.Context(), s, c.required)
+		assert.Equal(t, p.Text, err.Error(), c.name)
+		assert.Equal(t, p.Grade, providers.Bad, c.name)
+		assert.Equal(t, p.Do, refusal.Do, c.name)
+		assert.Equal(t, p.Protocol, refusal.Protocol, c.name)
+		assert.False(t, exists(filepath.Join(m.home, "nowhere")), c.name, "a vault was made")
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// TestMissingPromises are all named, to a program too.
+func TestMissingPromises(t *testing.T) {
+	m := newMachine(t)
+	s := m.settings("", m.vault)
+	_, err := m.registry.Select(t.Context(), s, seam.Capabilities{Sync: true, Encryption: true, ConcurrentWriters: true})
+	var mismatch *seam.CapabilityMismatchError
+	if !errors.As(err, &mismatch) {
+		t.Fatal(err)
+	}
+	assert.Slice(t, mismatch.Missing, []string{"concurrent_writers", "encryption"})
+	b, err := m.registry.Select(t.Context(), s, seam.Capabilities{Sync: true, ConflictFiles: true})
+	assert.OK(t, err)
+	assert.OK(t, b.Close())
+}
+
+// TestUnusable: what the class finds out keeps the backend from being opened.
+func TestUnusable(t *testing.T) {
+	m := newMachine(t)
+	class := *m.registry.Get(seam.DeviceLocal)
+	class.Look = func(context.Context, seam.Settings) providers.Finding {
+		return providers.Finding{Grade: providers.Bad, Says: "no disk", Do: "buy one"}
+	}
+	assert.OK(t, m.registry.Clobber(seam.DeviceLocal, class))
+	s := m.settings("", "")
+	_, err := m.registry.Select(t.Context(), s, seam.Capabilities{})
+	var refusal *seam.SelectionError
+	assert.True(t, errors.As(err, &refusal) && refusal.Reason == seam.Unusable && refusal.Do == "buy one" && m.deviceLocal == 0, "select:", err)
+	assert.Contains(t, err.Error(), "no disk")
+	assert.Equal(t, m.registry.Preview(t.Context(), s, seam.Capabilities{}).Text, err.Error())
+}
+
+// TestPromisesAreKept: a backend that promises less than its class is closed again.
+func TestPromisesAreKept(t *testing.T) {
+	m := newMachine(t)
+	b := &keeps{Store: seam.New(memory.New(memory.Options{}))}
+	class := seam.Class{Promises: seam.Capabilities{Sync: true}, Open: func(context.Context, seam.Settings) (seam.Backend, error) { return b, nil }}
+	assert.OK(t, m.registry.Clobber(seam.DeviceLocal, class))
+	_, err := m.registry.Select(t.Context(), m.settings("", ""), seam.Capabilities{Sync: true})
+	var mismatch *seam.CapabilityMismatchError
+	assert.True(t, errors.As(err, &mismatch) && b.closed, "select:", err)
+}
+
+// TestOpenFails: that is no refusal, and keeps its cause.
+func TestOpenFails(t *testing.T) {
+	m := newMachine(t)
+	class := seam.Class{Open: func(context.Context, seam.Settings) (seam.Backend, error) { return nil, providers.ErrQuota }}
+	assert.OK(t, m.registry.Clobber(seam.DeviceLocal, class))
+	b, err := m.registry.Select(t.Context(), m.settings("", ""), seam.Capabilities{})
+	assert.True(t, b == nil && errors.Is(err, providers.ErrQuota) && !errors.As(err, new(*seam.SelectionError)), "select:", err)
+}
+
+// TestReadSettings: the environment says where the configuration is.
+func TestReadSettings(t *testing.T) {
+	home, prefix := t.TempDir(), t.TempDir()
+	env := map[string]string{"HOME": home}
+	getenv := func(key string) string { return env[key] }
+	s := seam.ReadSettings(getenv)
+	assert.Equal(t, s.Home, home)
+	assert.Is(t, s.Config.Err, fs.ErrNotExist, "no configuration")
+	assert.OK(t, os.Mkdir(filepath.Join(home, ".claude"), 0o700))
+	assert.OK(t, os.WriteFile(filepath.Join(home, ".claude", ".agentm-config.json"), []byte("{}"), 0o600))
+	s = seam.ReadSettings(getenv)
+	assert.OK(t, s.Config.Err)
+	assert.Equal(t, string(s.Config.Text), "{}")
+	env["AGENTM_INSTALL_PREFIX"], env["MEMORY_VAULT_PATH"] = prefix, "/vault"
+	s = seam.ReadSettings(getenv)
+	assert.Equal(t, s.Vault, "/vault")
+	assert.Is(t, s.Config.Err, fs.ErrNotExist, "another configuration")
+
+	// One that is there and cannot be read is no absence.
+	assert.OK(t, os.Mkdir(filepath.Join(prefix, ".agentm-config.json"), 0o700))
+	var r seam.Registry
+	_, err := r.Select(t.Context(), seam.ReadSettings(getenv), seam.Capabilities{})
+	var refusal *seam.SelectionError
+	assert.True(t, errors.As(err, &refusal) && refusal.Reason == seam.ConfigCorrupt, "select:", err)
+	assert.Contains(t, err.Error(), prefix)
+	env = nil
+	assert.Is(t, seam.ReadSettings(getenv).Config.Err, fs.ErrNotExist, "no home")
+}

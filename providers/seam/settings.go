@@ -1,0 +1,102 @@
+package seam
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Settings are what this machine says of where memory lies.
+type Settings struct {
+	Home   string // the user's own directory
+	Vault  string // what $MEMORY_VAULT_PATH says; for a Class, where the vault is; "": nothing
+	Config Config
+}
+
+// Config is agentm's configuration of this machine.
+type Config struct {
+	Name string // what messages call it
+	Text []byte // JSON
+	// Err is why there is no Text. fs.ErrNotExist is a machine without a
+	// configuration; with any other error, what it says is not known.
+	Err error
+}
+
+// configName is the configuration's name in the directory that agentm is installed in.
+const configName = ".agentm-config.json"
+
+// ReadSettings reads what the environment says and leads to: the configuration in
+// $AGENTM_INSTALL_PREFIX, or in ~/.claude without that. What it cannot read, Select
+// refuses.
+func ReadSettings(getenv func(key string) string) Settings {
+	s := Settings{Home: getenv("HOME"), Vault: getenv("MEMORY_VAULT_PATH")}
+	prefix := getenv("AGENTM_INSTALL_PREFIX")
+	if prefix == "" && s.Home != "" {
+		prefix = filepath.Join(s.Home, ".claude")
+	}
+	if prefix == "" {
+		s.Config.Err = fs.ErrNotExist
+		return s
+	}
+	s.Config.Name = filepath.Join(prefix, configName)
+	s.Config.Text, s.Config.Err = os.ReadFile(s.Config.Name)
+	return s
+}
+
+// get is the string at a key, "" if there is none. The key storage.backend is also backend
+// in an object storage.
+func (c Config) get(key string) (string, *SelectionError) {
+	if errors.Is(c.Err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if c.Err != nil {
+		return "", c.corrupt("cannot be read: %w", c.Err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(c.Text, &fields); err != nil {
+		return "", c.corrupt("is not a JSON object: %w", err)
+	}
+	if fields == nil {
+		return "", c.corrupt("is not a JSON object: %w", providers.ErrInvalid)
+	}
+	raw, set := fields[key]
+	if outer, inner, dotted := strings.Cut(key, "."); dotted && fields[outer] != nil {
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(fields[outer], &object); err != nil || object == nil {
+			return "", c.noString(outer+" is not an object", fields[outer])
+		}
+		if nested, ok := object[inner]; ok && set {
+			return "", c.noString(fmt.Sprintf("%s is set twice, to %s and to", key, raw), nested)
+		} else if ok {
+			raw, set = nested, true
+		}
+	}
+	if !set {
+		return "", nil
+	}
+	var value *string
+	if err := json.Unmarshal(raw, &value); err != nil || value == nil || strings.TrimSpace(*value) == "" {
+		return "", c.noString(key+" is not the name of anything", raw)
+	}
+	return strings.TrimSpace(*value), nil
+}
+
+func (c Config) corrupt(format string, err error) *SelectionError {
+	return &SelectionError{
+		Reason: ConfigCorrupt, What: fmt.Sprintf("where memory lies is not known: the configuration %s %v", c.Name, fmt.Errorf(format, err)),
+		Do: "mend the file or remove it", Err: fmt.Errorf("%w: %w", providers.ErrInvalid, err),
+	}
+}
+
+func (c Config) noString(what string, raw json.RawMessage) *SelectionError {
+	return &SelectionError{
+		Reason: ConfigNoString, What: fmt.Sprintf("where memory lies is not known: in %s, %s: %s", c.Name, what, raw),
+		Do: "set it to a string, or take it out", Err: providers.ErrInvalid,
+	}
+}
