@@ -97,7 +97,7 @@ var synopses = []commandLine{
 	{"recover", []string{"/state/acme/ops/1"}, [][]string{{"--scan"}, {"--force"}}, map[string]string{"scan": "true", "force": "true"}},
 	{"validate", []string{"WORKSPACE.md"}, [][]string{{"--strict"}, {"--json"}}, map[string]string{"strict": "true", "json": "true"}},
 	{"resolve", []string{"@acme/ops"}, [][]string{{"--explain"}, {"--config", "/c"}}, map[string]string{"explain": "true", "config": "/c"}},
-	{"doctor", []string{"@acme/ops", "/mnt"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"doctor", []string{"@acme/ops", "/mnt"}, [][]string{{"--requires", "sync,encryption"}, {"--json"}}, map[string]string{"requires": "sync,encryption", "json": "true"}},
 	{"init", []string{"dir"}, [][]string{{"--id", "@a/b"}, {"--name", "A B"}, {"--owner-id=1"}, {"--provider", "dev-local"}, {"--register"}},
 		map[string]string{"id": "@a/b", "name": "A B", "owner-id": "1", "provider": "dev-local", "register": "true"}},
 	{"registry add", []string{"dir"}, [][]string{{"--owner-id", "1"}, {"--write-manifest"}}, map[string]string{"owner-id": "1", "write-manifest": "true"}},

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -11,6 +12,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/doctor"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
+	"github.com/wsmount/wsmount/providers/all"
+	"github.com/wsmount/wsmount/providers/seam"
 )
 
 func doctorCommand() *cli.Command {
@@ -20,17 +23,10 @@ func doctorCommand() *cli.Command {
 		ArgsUsage: "[WORKSPACE [MOUNTPOINT]]",
 		Description: "Looks at the machine, its limits, the host configuration and the state directory. With a " +
 			"workspace also goes the whole way of mounting it, up to the mount, and asks a store in a network: there it " +
-			"tries a scratch key, which it removes, unless the workspace is read-only. Changes nothing else.",
-		Flags:  resolveFlags(),
+			"tries a scratch key, which it removes, unless the workspace is read-only. With --requires, also says where agentm's memory will lie. Changes nothing else.",
+		Flags:  append(resolveFlags(), &cli.StringFlag{Name: "requires", Usage: "agentm's memory is to promise `LIST`, such as sync,encryption"}),
 		Action: doctorAction,
 	}
-}
-
-// diagnosis is what `wsmount doctor --json` prints.
-type diagnosis struct {
-	Schema string         `json:"schema"` // wsmount.doctor/v1
-	Checks []doctor.Check `json:"checks"`
-	Exit   exit.Code      `json:"exit"`
 }
 
 func doctorAction(c *cli.Context) error {
@@ -38,7 +34,14 @@ func doctorAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	required, err := seam.ParseCapabilities(c.String("requires"))
+	if err != nil {
+		return exit.New(exit.Usage, "--requires: %w", err)
+	}
 	checks := append(doctor.Machine(), doctor.State(stateRoot(c))...)
+	if c.IsSet("requires") {
+		checks = append(checks, doctor.Memory(c.Context, all.Backends(), seam.ReadSettings(os.Getenv), required))
+	}
 	h, err := openHost(c, false)
 	if err != nil {
 		checks = append(checks, doctor.Configuration(nil, err))
@@ -49,7 +52,7 @@ func doctorAction(c *cli.Context) error {
 			checks = append(checks, diagnoseWorkspace(c)...)
 		}
 	}
-	d := diagnosis{"wsmount.doctor/v1", checks, doctor.Worst(checks)}
+	d := doctor.Diagnose(checks)
 	if err := show(c, d, printDiagnosis); err != nil {
 		return err
 	}
@@ -87,20 +90,17 @@ func diagnoseStores(c *cli.Context) []doctor.Check {
 	return doctor.Stores(c.Context, tree)
 }
 
-func printDiagnosis(w io.Writer, d diagnosis) {
+func printDiagnosis(w io.Writer, d doctor.Diagnosis) {
 	for _, c := range d.Checks {
 		head := fmt.Sprintf("%-8s%-14s", c.Level, clip(oneLine(c.Name), 13))
-		for i, line := range wrap.Lines(oneLine(c.Says), width-22) {
-			if i > 0 {
-				head = fmt.Sprintf("%22s", "")
+		for _, line := range wrap.Lines(oneLine(c.Says), width-22) {
+			fmt.Fprintf(w, "%-22s%s\n", head, line)
+			head = ""
+		}
+		if c.Do != "" {
+			for _, line := range wrap.Lines("do: "+oneLine(c.Do), width-22) {
+				fmt.Fprintf(w, "%22s%s\n", "", line)
 			}
-			fmt.Fprintf(w, "%s%s\n", head, line)
-		}
-		if c.Do == "" {
-			continue
-		}
-		for _, line := range wrap.Lines("do: "+oneLine(c.Do), width-22) {
-			fmt.Fprintf(w, "%22s%s\n", "", line)
 		}
 	}
 }

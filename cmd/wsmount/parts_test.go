@@ -239,6 +239,11 @@ func TestDoctorChangesNothing(t *testing.T) {
 	if o := w.run("doctor", "./ws", "ws", "--trust"); o.code != exit.Done && !strings.Contains(o.out, "problem") {
 		t.Errorf("got exit %d, %s", o.code, o.out)
 	}
+	w.ok("doctor", "--requires", "")
+	if o := w.run("doctor", "--requires", "sync"); o.code != exit.Failed || !strings.Contains(strings.Join(strings.Fields(o.out), " "), "does not promise sync") {
+		t.Errorf("memory that is to be replicated: exit %d, %s", o.code, o.out)
+	}
+	assert.Equal(t, w.run("doctor", "--requires", "speed").code, exit.Usage, "a promise that there is not")
 	w.ok("resolve", "./ws")
 	assert.Equal(t, w.snapshot(), before, "something changed")
 	w.mount("./ws", "mnt", "--trust") // and what it said would work does

@@ -42,18 +42,19 @@ func (r *Registry) Select(ctx context.Context, s Settings, required Capabilities
 type Preview struct {
 	Protocol string // "" when it is not known
 	Grade    providers.Grade
-	Text     string // of a refusal, byte for byte what the error of Select says
-	Do       string // what to do where Grade is not Good
-	Err      error  // the refusal
+	Text     string          // of a refusal, byte for byte what the error of Select says
+	Do       string          // what to do where Grade is not Good
+	Refusal  *SelectionError // nil: none
 }
 
 // Preview says what Select would do, and does nothing: no backend is opened.
 func (r *Registry) Preview(ctx context.Context, s Settings, required Capabilities) Preview {
 	c, refusal := r.choose(ctx, s, required)
 	if refusal != nil {
-		var e *SelectionError
-		errors.As(refusal, &e)
-		return Preview{Protocol: c.protocol, Grade: providers.Bad, Text: refusal.Error(), Do: e.Do, Err: refusal}
+		p := Preview{Protocol: c.protocol, Grade: providers.Bad, Text: refusal.Error()}
+		errors.As(refusal, &p.Refusal) // which it is
+		p.Do = p.Refusal.Do
+		return p
 	}
 	text := fmt.Sprintf("memory lies in %q (%s)", c.protocol, c.origin)
 	if c.found.Says != "" {

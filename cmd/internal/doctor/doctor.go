@@ -11,7 +11,7 @@
 //	checks := append(doctor.Machine(), doctor.State(root)...)
 //	checks = append(checks, doctor.Workspace(tree, err)...)
 //	checks = append(checks, doctor.Stores(ctx, tree)...)
-//	os.Exit(int(doctor.Worst(checks)))
+//	os.Exit(int(doctor.Diagnose(checks).Exit))
 package doctor
 
 import (
@@ -65,3 +65,13 @@ func Worst(checks []Check) exit.Code {
 	}
 	return exit.Done
 }
+
+// Diagnosis is all checks, as `wsmount doctor --json` prints them.
+type Diagnosis struct {
+	Schema string    `json:"schema"` // wsmount.doctor/v1
+	Checks []Check   `json:"checks"`
+	Exit   exit.Code `json:"exit"`
+}
+
+// Diagnose is what checks come to.
+func Diagnose(checks []Check) Diagnosis { return Diagnosis{"wsmount.doctor/v1", checks, Worst(checks)} }

@@ -1,0 +1,58 @@
+package doctor
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers/all"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// TestMemory says what selection says, byte for byte where it refuses, and makes nothing.
+func TestMemory(t *testing.T) {
+	home := t.TempDir()
+	config := func(text string) seam.Config { return seam.Config{Name: "c.json", Text: []byte(text)} }
+	for name, c := range map[string]struct {
+		config   seam.Config
+		required seam.Capabilities
+		code     exit.Code
+	}{
+		"a new machine":      {config: seam.Config{Err: fs.ErrNotExist}},
+		"missing promises":   {seam.Config{Err: fs.ErrNotExist}, seam.Capabilities{Sync: true}, exit.Failed},
+		"an unknown backend": {config(`{"storage.backend": "redis"}`), seam.Capabilities{}, exit.Unresolvable},
+		"no JSON":            {config(`{`), seam.Capabilities{}, exit.Manifest},
+		"no string":          {config(`{"storage.backend": 1}`), seam.Capabilities{}, exit.Manifest},
+		"one not to be read": {seam.Config{Name: "c.json", Err: fs.ErrPermission}, seam.Capabilities{}, exit.Manifest},
+	} {
+		s := seam.Settings{Home: home, Config: c.config}
+		got := Memory(t.Context(), all.Backends(), s, c.required)
+		assert.Equal(t, Worst([]Check{got}), c.code, name)
+		assert.False(t, exists(filepath.Join(home, ".agentm")), name, "something was made")
+		if c.code == exit.Done {
+			assert.Equal(t, got.Level, OK, name)
+			continue
+		}
+		_, err := all.Backends().Select(t.Context(), s, c.required)
+		var refusal *seam.SelectionError
+		assert.True(t, errors.As(err, &refusal) && got.Says == err.Error() && got.Do == refusal.Do, name, "doctor:", got.Says, "select:", err)
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// TestMemoryCodes: a script can tell a vault that is away from a wrong configuration.
+func TestMemoryCodes(t *testing.T) {
+	for reason, want := range map[seam.Reason]exit.Code{
+		seam.VaultAbsent: exit.Unreachable, seam.NoVaultPath: exit.Manifest, seam.Unusable: exit.Failed, seam.CapabilityMismatch: exit.Failed,
+	} {
+		assert.Equal(t, codeOf(reason), want, string(reason))
+	}
+}
