@@ -58,8 +58,9 @@ type Info struct {
 	Locator Locator
 	IsDir   bool
 	Size    int64 // bytes of UTF-8, 0 for a directory
-	// ModTime is when the content last changed. Where something replicates the tree
-	// it is a hint: replication sets times too, and not in order.
+	// ModTime is when the content last changed; zero where the storage keeps no
+	// times, as git does not. Where something replicates the tree it is a hint:
+	// replication sets times too, and not in order.
 	ModTime time.Time
 }
 

@@ -29,6 +29,7 @@ func Checks() []Check {
 		{"read/directory", readDirectory},
 		{"exists", exists},
 		{"info/file", infoFile},
+		{"info/time", infoTime},
 		{"info/directory", infoDirectory},
 		{"info/absent", infoAbsent},
 		{"mkdir/idempotent", mkdirIdempotent},
@@ -274,18 +275,26 @@ func exists(t providertest.T, b seam.Backend) {
 	isThere(t, b, at(t, b, "d", "f", "below"), false)
 }
 
-// infoFile: the size is in bytes, and a time is told.
+// infoFile: the size is in bytes.
 func infoFile(t providertest.T, b seam.Backend) {
 	l := at(t, b, "d", "f.md")
 	write(t, b, l, "é漢\r\n")
 	info, err := b.Info(t.Context(), l)
 	assert.OK(t, err, "info")
 	assert.Equal(t, info, seam.Info{Locator: l, Size: 7, ModTime: info.ModTime}, "info")
-	assert.False(t, info.ModTime.IsZero(), "a file has no time")
 	write(t, b, l, "")
 	info, err = b.Info(t.Context(), l)
 	assert.OK(t, err, "info")
 	assert.Equal(t, info.Size, 0, "size of an empty file")
+}
+
+// infoTime: a time is told, and is one of today's world.
+func infoTime(t providertest.T, b seam.Backend) {
+	l := at(t, b, "f.md")
+	write(t, b, l, "text")
+	info, err := b.Info(t.Context(), l)
+	assert.OK(t, err, "info")
+	assert.True(t, info.ModTime.Unix() > 0, "time of a file:", info.ModTime)
 }
 
 func infoDirectory(t providertest.T, b seam.Backend) {

@@ -243,7 +243,8 @@ var mistakes = []struct {
 			return info, err
 		}
 	}, []string{"info/file"}},
-	{"no time is told", retells(func(i *seam.Info) { i.ModTime = time.Time{} }), []string{"info/file"}},
+	{"no time is told", retells(func(i *seam.Info) { i.ModTime = time.Time{} }), []string{"info/time"}},
+	{"a time is how long ago that was", retells(func(i *seam.Info) { i.ModTime = time.Unix(0, -i.ModTime.UnixNano()) }), []string{"info/time"}},
 	{"a directory has a size", retells(func(i *seam.Info) {
 		if i.IsDir {
 			i.Size = 4096
