@@ -1,11 +1,16 @@
 package all_test
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/all"
+	"github.com/wsmount/wsmount/providers/seam"
 )
 
 func TestRegistry(t *testing.T) {
@@ -25,13 +30,36 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestBackends: memory can be kept on this machine without a configuration.
+// TestBackends: memory can be kept on this machine without a configuration, and in a vault.
 func TestBackends(t *testing.T) {
 	r := all.Backends()
-	if got := r.Protocols(); !slices.Equal(got, []string{"device-local"}) {
+	if got := r.Protocols(); !slices.Equal(got, []string{"device-local", "vault"}) {
 		t.Errorf("got %q", got)
 	}
 	if r == all.Backends() {
 		t.Error("registries are not independent")
+	}
+}
+
+// TestVaultBackend: the vault that settings name is opened, with what it promises.
+func TestVaultBackend(t *testing.T) {
+	home, vault := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where its lock is
+	s := seam.Settings{Home: home, Vault: vault, Config: seam.Config{Err: fs.ErrNotExist}}
+	b, err := all.Backends().Select(t.Context(), s, seam.Capabilities{Sync: true, ConflictFiles: true, ConcurrentWriters: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if _, err := b.Write(t.Context(), seam.Locator{}, ""); !errors.Is(err, providers.ErrIsDir) {
+		t.Errorf("write over the root: %v", err)
+	}
+	l, err := b.Resolve("projects", "atlas", "plan.md")
+	if err == nil {
+		_, err = b.Write(t.Context(), l, "# Plan\n")
+	}
+	data, readErr := os.ReadFile(filepath.Join(vault, "projects", "atlas", "plan.md"))
+	if err != nil || readErr != nil || string(data) != "# Plan\n" {
+		t.Errorf("the vault has %q: %v, %v", data, err, readErr)
 	}
 }

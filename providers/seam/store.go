@@ -33,8 +33,9 @@ func New(p providers.Provider) *Store {
 func (s *Store) Resolve(parts ...string) (Locator, error) { return Locator{}.Child(parts...) }
 
 // Capabilities implements Backend.
-func (s *Store) Capabilities() Capabilities {
-	c := s.p.Capabilities()
+func (s *Store) Capabilities() Capabilities { return promisesOf(s.p.Capabilities()) }
+
+func promisesOf(c providers.Capabilities) Capabilities {
 	return Capabilities{
 		ConcurrentWriters: c.ConcurrentWriters, ConflictFiles: c.ConflictFiles,
 		Encryption: c.Encryption, Sync: c.Sync,
