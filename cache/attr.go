@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -17,22 +18,22 @@ func (v *Volume) Attr(op *fs.Op, ino fs.Ino, f fs.File) (fs.Attr, error) {
 		}
 	}
 	var a fs.Attr
-	var live *openInode
+	var live *files.OpenInode
 	err := v.view(func(v *View) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err
 		}
 		a = v.attr(table.Ino(ino), n)
-		if oi := v.open[table.Ino(ino)]; oi != nil && oi.writers > 0 && oi.f != nil {
-			live = oi
-			live.opens++ // keeps it
+		if v.open.IsWritten(v.View, table.Ino(ino)) && v.open.Of(v.View, table.Ino(ino)).Content() != nil {
+			live = v.open.Of(v.View, table.Ino(ino))
+			live.Retain(v.View)
 		}
 		return nil
 	})
 	if live != nil {
-		a.Blocks = uint64(live.blocks()) // may wait for a write, so without the lock
-		v.release(live)
+		a.Blocks = uint64(live.Blocks()) // may wait for a write, so without the lock
+		v.opener.Release(live)
 	}
 	return a, err
 }
@@ -61,7 +62,7 @@ func (v *Volume) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.A
 	if in.Size != nil {
 		err = v.resize(op, i, f, int64(*in.Size))
 	} else if in.Mtime != nil || in.MtimeNow {
-		err = v.flushMetadata(i) // bytes that came before this time do not move it again
+		err = v.opener.FlushIfOpen(i) // bytes that came before this time do not move it again
 	}
 	if err != nil {
 		return fs.Attr{}, err
@@ -154,19 +155,19 @@ func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 	if size < 0 {
 		return syscall.EFBIG
 	}
-	if open, ok := f.(*file); ok && open.oi.ino == ino {
+	if open, ok := f.(*file); ok && open.oi.Ino == ino {
 		return open.truncate(op, size)
 	}
 	if err := v.fetchAttrsToWrite(op, ino); err != nil {
 		return err
 	}
-	oi, err := v.openContent(ino, forWriting)
+	oi, err := v.openContent(ino, files.ForWriting)
 	if err != nil {
 		return err
 	}
 	by := &file{v: v, oi: oi, flags: syscall.O_RDWR}
 	err = by.truncate(op, size)
-	if rerr := v.closeContent(oi, true); err == nil {
+	if rerr := v.opener.Close(oi, true); err == nil {
 		err = rerr
 	}
 	return err
@@ -181,10 +182,14 @@ func (v *View) attr(ino table.Ino, n *table.Inode) fs.Attr {
 	if n.IsDir() && a.Nlink > 0 {
 		a.Size, a.Blocks = dirSize, dirSize/512
 	}
-	if oi := v.open[ino]; oi != nil && oi.f != nil && !oi.untold {
-		a.Size = uint64(oi.f.Size())
-		if stamp := oi.stamp.Load(); stamp != 0 {
-			a.Mtime, a.Ctime = timeOf(stamp), table.Latest(table.Stamp(stamp), n.Ctime).Time()
+	oi := v.open.Of(v.View, ino)
+	if oi == nil {
+		return a
+	}
+	if size, changed, ok := oi.Stat(v.View); ok {
+		a.Size = uint64(size)
+		if changed != 0 {
+			a.Mtime, a.Ctime = timeOf(changed), table.Latest(table.Stamp(changed), n.Ctime).Time()
 		}
 	}
 	return a

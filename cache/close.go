@@ -102,14 +102,11 @@ func (v *Volume) unpushed() bool {
 // more, or nobody would hear of it.
 func (v *Volume) flushAllMetadata() error {
 	locked := v.lock()
-	open := make([]table.Ino, 0, len(locked.open))
-	for ino := range locked.open {
-		open = append(open, ino)
-	}
+	open := locked.open.Inos(locked.View)
 	locked.unlock()
 	var errs []error
 	for _, ino := range open {
-		errs = append(errs, v.flushMetadata(ino))
+		errs = append(errs, v.opener.FlushIfOpen(ino))
 		locked = v.lock()
 		if n := locked.table.Inode(ino); n != nil {
 			v.pending.SendOpen(ino, n)
@@ -158,7 +155,7 @@ func (v *Volume) Close() error {
 	locked.unlock()
 	v.stop()
 	v.work.Wait()
-	v.unlinkDue()
+	v.unlinks.Run()
 	v.forgetMoved()
 	if err != nil {
 		err = fmt.Errorf("cache: close: %w", err)

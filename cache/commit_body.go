@@ -54,7 +54,7 @@ func (e *bodyError) Unwrap() error { return e.err }
 func (s *set) body(ctx context.Context, p *body) (providers.Body, error) {
 	v := s.c.v
 	locked := v.lock()
-	isOpen := locked.open[p.Ino] != nil
+	isOpen := locked.open.IsOpen(locked.View, p.Ino)
 	locked.unlock()
 	if p.Kind == providers.KindFile && !isOpen {
 		return providers.Body{Reader: s.searched(&lazy{s: s, ctx: ctx, p: p, size: p.Size}, p), Size: p.Size}, nil

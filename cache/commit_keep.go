@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
@@ -46,13 +47,7 @@ func mostKept() int {
 // content comes by keepState.
 func (v *View) beginKeeping() (loose map[table.Ino]struct{}) {
 	v.kept = &kept{map[table.Ino]*payload{}, map[table.Ino]struct{}{}, map[table.Ino]struct{}{}, mostKept()}
-	loose = map[table.Ino]struct{}{}
-	for ino, oi := range v.open {
-		if oi.writers > 0 && !oi.idle() || oi.isTouched() {
-			loose[ino] = struct{}{}
-		}
-	}
-	return loose
+	return v.open.EndIntents(v.View)
 }
 
 // endKeeping lets go of all that was kept, if anything was.
@@ -91,24 +86,24 @@ func (v *View) keepNameless(ino table.Ino, n *table.Inode) bool {
 
 // keepState has the state of content that is about to change kept for the set that is
 // under way, if any, and returns what it was kept in.
-func (v *Volume) keepState(oi lockedInode) *kept {
+func (v *Volume) keepState(oi files.LockedInode) *kept {
 	locked := v.lock()
-	k, n := locked.kept, locked.table.Inode(oi.ino)
-	if k == nil || n == nil || oi.f == nil || !k.wants(oi.ino) || !v.pending.IsUnsaved(oi.ino) {
+	k, n := locked.kept, locked.table.Inode(oi.Ino)
+	if k == nil || n == nil || oi.Content() == nil || !k.wants(oi.Ino) || !v.pending.IsUnsaved(oi.Ino) {
 		locked.unlock()
 		return k
 	}
-	oi.opens++
-	p := &payload{kind: providers.KindFile, oi: oi.openInode, gen: n.ContentVersion, kept: true}
+	oi.Retain(locked.View)
+	p := &payload{kind: providers.KindFile, oi: oi.OpenInode, gen: n.ContentVersion, kept: true}
 	locked.unlock()
 	err := errAgain
-	if oi.f.Whole() { // else a program would wait for the backend
-		p.snap, err = oi.f.Snapshot(context.Background())
+	if oi.Content().Whole() { // else a program would wait for the backend
+		p.snap, err = oi.Content().Snapshot(context.Background())
 	}
 	locked = v.lock()
 	has := err == nil && locked.kept == k
 	if has {
-		k.parcels[oi.ino] = p
+		k.parcels[oi.Ino] = p
 	}
 	locked.unlock()
 	if !has {
@@ -157,8 +152,8 @@ func (s *set) atMoment(p *body, taken bool) (*payload, error) {
 	if was := locked.kept.parcels[p.Ino]; was != nil {
 		return was, nil
 	}
-	n, oi := locked.table.Inode(p.Ino), locked.open[p.Ino]
-	if n == nil || n.ContentVersion != p.Gen || n.Writing && !p.Writing || oi != nil && oi.isTouched() {
+	n, oi := locked.table.Inode(p.Ino), locked.open.Of(locked.View, p.Ino)
+	if n == nil || n.ContentVersion != p.Gen || n.Writing && !p.Writing || oi != nil && oi.IsTouched() {
 		return nil, errAgain
 	}
 	if taken && len(n.Links) < 2 { // else it may be read once more

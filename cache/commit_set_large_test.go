@@ -417,8 +417,8 @@ func TestSetIsOfOneMoment(t *testing.T) {
 				w.noProblems()
 				locked := w.v.lock()
 				defer locked.unlock()
-				if locked.kept != nil || len(locked.open) != 0 {
-					t.Errorf("something is kept: %v, %d open", locked.kept, len(locked.open))
+				if locked.kept != nil || len(locked.open.Inos(locked.View)) != 0 {
+					t.Errorf("something is kept: %v, %d open", locked.kept, len(locked.open.Inos(locked.View)))
 				}
 			})
 		}

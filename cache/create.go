@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -58,14 +59,14 @@ func (v *Volume) create(op *fs.Op, dir table.Ino, name string, flags, mode uint3
 			return err
 		}
 		n.State = table.Whole
-		v.setWriting(oi.ino, n, true)
-		v.enter(table.Link{Dir: dir, Name: name}, oi.ino, n)
-		v.opening(oi, writes(flags))
-		e, made = v.refer(dir, oi.ino), true
+		files.SetDirtyIntent(v.Tx, oi.Ino, n, true)
+		v.enter(table.Link{Dir: dir, Name: name}, oi.Ino, n)
+		v.opener.Enter(v.Tx, oi, writes(flags), v.by)
+		e, made = v.refer(dir, oi.Ino), true
 		return nil
 	})
 	if err != nil || !made {
-		v.unborn(oi)
+		v.opener.Discard(oi)
 		e, err = v.unrefer(e, err)
 		return e, nil, err
 	}
@@ -100,53 +101,27 @@ func (v *Volume) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, f
 		}
 		n := v.newInode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT)
 		n.State = table.Whole
-		v.table.Put(oi.ino, n)
-		v.setWriting(oi.ino, n, true)
-		v.SetOrphan(oi.ino, true)
-		v.opening(oi, writes(flags))
-		e = v.refer(table.Ino(dir), oi.ino)
+		v.table.Put(oi.Ino, n)
+		files.SetDirtyIntent(v.Tx, oi.Ino, n, true)
+		v.SetOrphan(oi.Ino, true)
+		v.opener.Enter(v.Tx, oi, writes(flags), v.by)
+		e = v.refer(table.Ino(dir), oi.Ino)
 		return nil
 	})
 	if err != nil {
-		v.unborn(oi)
+		v.opener.Discard(oi)
 		e, err = v.unrefer(e, err)
 		return e, fs.Opened{}, err
 	}
 	return e, v.opened(&file{v: v, oi: oi, flags: flags, made: true}), nil
 }
 
-// born is a number and open content for a file that is to be. No lock is held
-// while the disk makes it.
-func (v *Volume) born() (*openInode, error) {
+// born is a number and open content for a file that is to be.
+func (v *Volume) born() (*files.OpenInode, error) {
 	locked := v.lock()
 	ino := locked.table.Alloc()
 	locked.unlock()
-	f, err := v.store.Create(ino, "")
-	if err != nil {
-		return nil, err
-	}
-	return &openInode{ino: ino, f: f}, nil
-}
-
-// opening enters content that was just born among the open files. It is part of the
-// update that makes the inode.
-func (v *Tx) opening(oi *openInode, writer bool) {
-	oi.opens = 1
-	if writer {
-		oi.writers = 1
-	}
-	oi.by = v.by
-	v.open[oi.ino] = oi
-	oi.intent.Store(true)
-}
-
-// unborn undoes born.
-func (v *Volume) unborn(oi *openInode) {
-	locked := v.lock()
-	delete(locked.open, oi.ino)
-	locked.unlock()
-	oi.f.Release()
-	v.store.Remove(oi.ino)
+	return v.opener.Make(ino)
 }
 
 // newInode is an inode that a program makes in parent.

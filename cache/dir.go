@@ -121,7 +121,7 @@ func (d *dirStream) next(v *View) (fs.DirEntry, bool) {
 // says that is.
 func (d *dirStream) Fsync(op *fs.Op, _ bool) error {
 	if d.v.o.Policy.NoWait {
-		return d.v.syncNames()
+		return d.v.tableSync.SyncNames()
 	}
 	return d.v.waitForNames(op)
 }

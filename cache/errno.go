@@ -13,6 +13,7 @@ import (
 // errnos gives the kinds that package fs does not know a meaning.
 var errnos = []struct{ kind, as error }{
 	{files.ErrOutdated, fs.ErrStale},
+	{files.ErrNoInode, fs.ErrStale},
 	{files.ErrNotServed, fs.ErrUnavailable},
 	{providers.ErrReadOnly, fs.ErrReadOnly},
 	{providers.ErrConflict, fs.ErrConflict},

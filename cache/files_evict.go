@@ -5,38 +5,41 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 func newEviction(v *Volume) *files.Eviction {
-	return &files.Eviction{
-		Tree: v.tree, Store: v.store,
-		Update: func(do func(*tree.Tx) error) error { return v.update(func(v *Tx) error { return do(v.Tx) }) },
-		IsOpen: func(_ *tree.View, ino table.Ino) bool { return v.held.open[ino] != nil },
-	}
+	return &files.Eviction{Tree: v.tree, Store: v.store, Update: v.updateTree, Open: v.held.open}
 }
 
+func newRoom(v *Volume) *files.Room {
+	return &files.Room{Tree: v.tree, Store: v.store, Eviction: v.eviction, Unlinks: v.unlinks, Prune: v.pruneBytes, Context: v.ctx}
+}
+
+func newUnlinks(v *Volume) *files.DeferredUnlinks {
+	return files.NewDeferredUnlinks(files.UnlinkOptions{Tree: v.tree, Remove: v.store.Remove, History: unlinkHistory{v}})
+}
+
+// unlinkHistory is the history of a volume, as files.Archive.
+type unlinkHistory struct{ v *Volume }
+
+// IsKept implements files.Archive.
+func (a unlinkHistory) IsKept(v *tree.View, id uint64) bool { return v.Get(history.KeptKey(id)) != nil }
+
+// Keep implements files.Archive.
+func (a unlinkHistory) Keep(ino table.Ino, id uint64) { a.v.moveAway(ino, id) }
+
+// Removed implements files.Archive.
+func (a unlinkHistory) Removed(ino table.Ino) { a.v.history.noteMoved(ino) }
+
 // beginEvicting has clean content given up, what was not used for longest
-// first, when there is more than Options.CacheSize of it, or too little room on
+// first, when there is more of it than Options.CacheSize, or too little room on
 // the disk. When that is not enough for what a program wants to write, the
 // oldest of the history goes too.
 func (v *Volume) beginEvicting() {
-	v.store.SetEvictor(func(need int64) {
-		// Content that was just sent is clean once the disk knows of that, too.
-		if v.tree.Sync() != nil {
-			return // it failed, and says so to all who ask
-		}
-		freed := v.unlinkDue() // else it would be there only later
-		freed += v.store.Evict(v.eviction.MayEvict)
-		for freed < need && v.ctx.Err() == nil {
-			kept := v.store.KeptBytes()
-			if kept == 0 || !v.pruneBytes(max(kept-(need-freed), 0)) {
-				return
-			}
-			freed += kept - v.store.KeptBytes()
-		}
-	})
+	v.store.SetEvictor(v.room.Make)
 	v.background(v.weighAll)
 	v.background(v.unloadLoop)
 	if v.state.share != nil {

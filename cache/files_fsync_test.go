@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -58,7 +57,7 @@ func TestFsyncOfNames(t *testing.T) {
 			w.ok(change())
 			w.write(o, "2", 0)
 			w.ok(o.File.Fsync(me, false))
-			assert.True(t, w.v.namesSynced(), "the disk does not have all names")
+			assert.True(t, w.v.tableSync.HasNames(), "the disk does not have all names")
 		}
 		w.powerLostBetween()
 		if n := w.record("dir"); n.Mode&0o777 != 0o600 || string(n.Xattrs["user.x"]) != "y" {
@@ -128,35 +127,4 @@ func TestFsyncOfAClosedFile(t *testing.T) {
 		assert.Equal(t, w.get("f"), "x")
 		assert.False(t, w.record("f").Suspect, "it is suspect")
 	})
-}
-
-// A set that begins ends the intent to change what no program is just changing, so that it
-// hears of the next change. An fsync that finds nothing new does not begin it again: it may
-// have looked before the set began.
-func TestFsyncBeginsNoIntent(t *testing.T) {
-	for name, end := range map[string]func(w *world, ino table.Ino) error{
-		"fsync": func(w *world, ino table.Ino) error { return w.v.flushMetadata(ino) },
-		"rest": func(w *world, ino table.Ino) error {
-			oi := w.v.ifOpen(ino)
-			defer w.v.release(oi)
-			oi.unseen.Store(true) // a program may change it through a mapping
-			return w.v.rest(ino)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, onlyAsked)
-			w.ok(w.put("f", "old"))
-			o := w.open("f", syscall.O_RDWR)
-			ino := table.Ino(w.walk("f"))
-			oi := w.v.ifOpen(ino)
-			assert.True(t, oi.intent.Load(), "who opens to write has no intent")
-			w.ok(end(w, ino))
-			assert.False(t, oi.intent.Load(), "the next change would not be heard of")
-			oi.unseen.Store(false)
-			w.v.release(oi)
-			w.write(o, "new", 0)
-			w.ok(w.shut(o))
-			assert.Equal(t, w.get("f"), "new")
-		})
-	}
 }

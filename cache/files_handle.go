@@ -6,13 +6,14 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/fs"
 )
 
 // file is an open file.
 type file struct {
 	v     *Volume
-	oi    *openInode
+	oi    *files.OpenInode
 	flags uint32
 
 	made  bool        // this open created the inode
@@ -32,7 +33,7 @@ const firstFetch = 1 << 20
 // nothing: all may be about to be overwritten. On a full disk a reader goes without:
 // nothing of what it reads is kept.
 func (f *file) begin(op *fs.Op) error {
-	c := f.oi.f
+	c := f.oi.Content()
 	off, n := f.firstBytes(c.Size())
 	if n == 0 || c.Present(off, n) {
 		return nil
@@ -75,27 +76,27 @@ func (f *file) Flush(op *fs.Op) error {
 	if !f.changes() || f.emptied() {
 		return nil
 	}
-	if err := f.v.flushMetadata(f.oi.ino); err != nil {
+	if err := f.v.opener.FlushIfOpen(f.oi.Ino); err != nil {
 		return err
 	}
 	if !f.unsent() || f.bare() {
 		return nil // what else has changed is on its way, and no close waits for it
 	}
-	return f.v.waitForContent(op, f.oi.ino) // which does not wait with Policy.NoWait
+	return f.v.waitForContent(op, f.oi.Ino) // which does not wait with Policy.NoWait
 }
 
 // emptied reports whether this open has emptied the file, and nothing has come
 // since. A shell that redirects duplicates the descriptor and closes the first
 // one so: nobody is to see an empty file between two versions. If it stays empty,
 // it is taken when the last descriptor is closed.
-func (f *file) emptied() bool { return f.flags&syscall.O_TRUNC != 0 && f.oi.f.Size() == 0 }
+func (f *file) emptied() bool { return f.flags&syscall.O_TRUNC != 0 && f.oi.Content().Size() == 0 }
 
 // bare reports whether the file is a new name without content, as touch leaves
 // it: that is a change of names, which no close waits for.
 func (f *file) bare() bool {
 	locked := f.v.lock()
 	defer locked.unlock()
-	n := locked.table.Inode(f.oi.ino)
+	n := locked.table.Inode(f.oi.Ino)
 	return n != nil && n.Size == 0 && len(n.RemoteLinks) == 0
 }
 
@@ -103,7 +104,7 @@ func (f *file) bare() bool {
 func (f *file) unsent() bool {
 	locked := f.v.lock()
 	defer locked.unlock()
-	return f.v.pending.IsUnsaved(f.oi.ino)
+	return f.v.pending.IsUnsaved(f.oi.Ino)
 }
 
 // staysHere reports whether the file has no name that the backend gets.
@@ -111,7 +112,7 @@ func (f *file) staysHere() bool {
 	v := f.v
 	locked := v.lock()
 	defer locked.unlock()
-	n := locked.table.Inode(f.oi.ino)
+	n := locked.table.Inode(f.oi.Ino)
 	if n == nil {
 		return true
 	}
@@ -126,7 +127,7 @@ func (f *file) staysHere() bool {
 // Release implements fs.File. Bytes that came after the last close, from a
 // mapping, are taken too, without anybody waiting.
 func (f *file) Release() {
-	if err := f.v.closeContent(f.oi, writes(f.flags)); err != nil {
-		f.v.o.Log.Error("what was written last is not in the table", "ino", f.oi.ino, "err", err)
+	if err := f.v.opener.Close(f.oi, writes(f.flags)); err != nil {
+		f.v.o.Log.Error("what was written last is not in the table", "ino", f.oi.Ino, "err", err)
 	}
 }

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/fs"
 )
 
 // Read implements fs.File.
 func (f *file) Read(op *fs.Op, buf []byte, off int64) (fs.Data, error) {
-	c := f.oi.f
+	c := f.oi.Content()
 	var n int
 	read := func(ctx context.Context) (err error) {
 		n, err = c.ReadAt(ctx, buf, off)
@@ -38,7 +39,7 @@ func (f *file) Read(op *fs.Op, buf []byte, off int64) (fs.Data, error) {
 // Write implements fs.File. The end of the file, for O_APPEND, is where the
 // file ends by then, not where the kernel believed it did.
 func (f *file) Write(op *fs.Op, data []byte, off int64) (n int, err error) {
-	c := f.oi.f
+	c := f.oi.Content()
 	err = f.change(op, op.KillPriv, func(ctx context.Context) (err error) {
 		if f.flags&syscall.O_APPEND != 0 {
 			_, n, err = c.Append(ctx, data)
@@ -56,7 +57,7 @@ func (f *file) Write(op *fs.Op, data []byte, off int64) (n int, err error) {
 // truncate sets the size.
 func (f *file) truncate(op *fs.Op, size int64) error {
 	err := f.change(op, op.KillPriv, func(ctx context.Context) error {
-		return f.oi.f.Truncate(ctx, size)
+		return f.oi.Content().Truncate(ctx, size)
 	})
 	if err == nil && size == 0 {
 		err = f.v.trusted(f.oi)
@@ -66,16 +67,16 @@ func (f *file) truncate(op *fs.Op, size int64) error {
 
 // trusted ends the suspicion that content lost bytes in a power cut: all of it
 // is about to be written anew.
-func (v *Volume) trusted(oi *openInode) error {
+func (v *Volume) trusted(oi *files.OpenInode) error {
 	locked := v.lock()
-	n := locked.table.Inode(oi.ino)
+	n := locked.table.Inode(oi.Ino)
 	suspect := n != nil && n.Suspect
 	locked.unlock()
 	if !suspect {
 		return nil
 	}
 	return v.update(func(v *Tx) error {
-		if n := v.table.Edit(oi.ino); n != nil {
+		if n := v.table.Edit(oi.Ino); n != nil {
 			n.Suspect = false
 		}
 		return nil
@@ -85,7 +86,7 @@ func (v *Volume) trusted(oi *openInode) error {
 // Allocate implements fs.File.
 func (f *file) Allocate(op *fs.Op, off, size int64, mode uint32) error {
 	return f.change(op, losesRights(op), func(ctx context.Context) error {
-		return f.oi.f.Allocate(ctx, off, size, mode)
+		return f.oi.Content().Allocate(ctx, off, size, mode)
 	})
 }
 
@@ -97,32 +98,29 @@ func (f *file) change(op *fs.Op, kill bool, do func(ctx context.Context) error) 
 	if err := v.killRights(oi, kill); err != nil {
 		return err
 	}
-	defer oi.endChange()
-	if err := v.beginChange(oi); err != nil {
-		return err
-	}
-	if oi.f.Whole() {
-		err = do(context.Background())
-	} else {
-		err = v.reaching(op, do)
-	}
-	if err == nil {
-		oi.changed(v.now())
+	err = v.opener.Change(oi, func() error {
+		if oi.Content().Whole() {
+			return do(context.Background())
+		}
+		return v.reaching(op, do)
+	})
+	if errors.Is(err, files.ErrNoInode) {
+		err = translate(err)
 	}
 	return err
 }
 
 // killRights takes from a file the rights that a change of content ends.
-func (v *Volume) killRights(oi *openInode, kill bool) error {
+func (v *Volume) killRights(oi *files.OpenInode, kill bool) error {
 	locked := v.lock()
-	n := locked.table.Inode(oi.ino)
+	n := locked.table.Inode(oi.Ino)
 	has := n != nil && (kill && privileged(n) || n.Xattrs[capXattr] != nil)
 	locked.unlock()
 	if !has {
 		return nil
 	}
 	return v.update(func(v *Tx) error {
-		n := v.table.Edit(oi.ino)
+		n := v.table.Edit(oi.Ino)
 		if n == nil {
 			return fs.ErrStale
 		}
@@ -130,7 +128,7 @@ func (v *Volume) killRights(oi *openInode, kill bool) error {
 			dropPrivileges(n)
 		}
 		attrs.Set(n, capXattr, nil)
-		v.AttrChanged(oi.ino)
+		v.AttrChanged(oi.Ino)
 		return nil
 	})
 }
@@ -140,7 +138,7 @@ func (f *file) Seek(_ *fs.Op, off int64, whence uint32) (int64, error) {
 	if whence != unix.SEEK_DATA && whence != unix.SEEK_HOLE {
 		return 0, syscall.EINVAL
 	}
-	return f.oi.f.Seek(off, int(whence))
+	return f.oi.Content().Seek(off, int(whence))
 }
 
 // CopyRange implements fs.File.
@@ -150,13 +148,13 @@ func (f *file) CopyRange(op *fs.Op, off int64, dst fs.File, dstOff int64, n int6
 		return 0, syscall.EXDEV
 	}
 	err = to.change(op, losesRights(op), func(ctx context.Context) (err error) {
-		if !f.oi.f.Whole() {
+		if !f.oi.Content().Whole() {
 			return f.v.reaching(op, func(ctx context.Context) (err error) {
-				copied, err = f.oi.f.CopyRange(ctx, off, to.oi.f, dstOff, n)
+				copied, err = f.oi.Content().CopyRange(ctx, off, to.oi.Content(), dstOff, n)
 				return err
 			})
 		}
-		copied, err = f.oi.f.CopyRange(ctx, off, to.oi.f, dstOff, n)
+		copied, err = f.oi.Content().CopyRange(ctx, off, to.oi.Content(), dstOff, n)
 		return err
 	})
 	if copied > 0 {

@@ -3,120 +3,111 @@ package cache
 import (
 	"context"
 	"errors"
-	iofs "io/fs"
-	"sync"
-	"sync/atomic"
 	"syscall"
 
-	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 )
 
-// openInode is an inode whose content somebody uses: programs, and ourselves
-// while we send, keep or evict it. One for all of them.
-type openInode struct {
-	ino table.Ino
-
-	// mu orders the opening of the content, the dirty intent, and the taking of what was
-	// written into the table. Reads and writes do not take it. It comes before the
-	// volume's lock.
-	mu   sync.Mutex
-	f    *content.File // nil until opened; set under mu and the volume's lock
-	seen uint64        // f.Writes() that the table has; guarded by mu
-
-	opens, writers int // guarded by the volume's lock
-
-	// untold says that none of this content was shown to anybody: whoever has it open
-	// still waits for the open, to read. A pull may then give the inode another version,
-	// with another gen, and the opens begin anew. gen is what the inode was at. Guarded
-	// by the volume's lock.
-	untold bool
-	gen    uint64
-
-	by who // the last who opened it for writing; guarded by the volume's lock
-
-	// stamp is the time of the last change, 0 when the table has it.
-	stamp atomic.Int64
-
-	// intent says that the table knows that content may change. A close ends
-	// it in the commit that takes what was written, so that the release need
-	// make none, and the next change begins it anew. Who changes content counts
-	// itself in changing before it looks at intent; who ends it looks at
-	// changing afterwards.
-	intent   atomic.Bool
-	changing atomic.Int32
-
-	passed   atomic.Bool  // the kernel may map the content file itself
-	disk     atomic.Int64 // the content file's time at our last look, if so
-	unseen   atomic.Bool  // a writer may have mapped it
-	lingered bool         // somebody waits for mappings to end; guarded by the volume's lock
+func newOpener(v *Volume) *files.Opener {
+	return files.NewOpener(files.OpenerOptions{
+		Tree: v.tree, Set: v.held.open, Store: v.store, Hydrator: v.hydrator, Eviction: v.eviction, Unlinks: v.unlinks, Syncs: v.tableSync,
+		Volume: openFiles{v}, Keeper: openFiles{v}, Now: v.o.Now, Log: v.o.Log, Context: v.ctx, Pause: v.pause,
+		Go: func(_ *tree.View, f func()) bool {
+			if v.held.closed {
+				return false
+			}
+			v.background(f)
+			return true
+		},
+	})
 }
 
-// lockedInode is an openInode for who holds its lock, mu.
-type lockedInode struct{ *openInode }
+// openFiles is a volume as its open files need it.
+type openFiles struct{ v *Volume }
 
-func (oi *openInode) lock() lockedInode {
-	oi.mu.Lock()
-	return lockedInode{oi}
+// Update implements files.Volume.
+func (o openFiles) Update(do func(files.Tx) error) error {
+	return o.v.update(func(v *Tx) error { return do(contentTx{v}) })
 }
 
-func (oi lockedInode) unlock() { oi.mu.Unlock() }
-
-// acquire opens the content of an inode, for those who only read it. Content
-// that is not here becomes a file without blocks, which it fetches when they
-// are read.
-func (v *Volume) acquire(ino table.Ino) (*openInode, error) {
-	return v.openContent(ino, forUs)
+// Closed implements files.Volume.
+func (o openFiles) Closed(_ *tree.View, ino table.Ino) {
+	if o.v.pending.IsUnsaved(ino) {
+		o.v.pending.Open() // a new name without content: its close told nobody
+		o.v.pending.Kick()
+	}
 }
 
-// ifOpen is acquire for who wants nothing of content that nobody has open: nil
-// then.
-func (v *Volume) ifOpen(ino table.Ino) *openInode {
-	locked := v.lock()
-	defer locked.unlock()
-	oi := locked.open[ino]
-	if oi != nil {
-		oi.opens++
-	}
-	return oi
+// Abandon implements files.Volume.
+func (o openFiles) Abandon(ino table.Ino) { o.v.abandon(ino) }
+
+// KeepForSet implements files.Keeper.
+func (o openFiles) KeepForSet(oi files.LockedInode) (isCurrent func(*tree.View) bool) {
+	k := o.v.keepState(oi)
+	return func(*tree.View) bool { return o.v.held.kept == k || o.v.held.kept == nil }
 }
 
-// release undoes one acquire.
-func (v *Volume) release(oi *openInode) { _ = v.closeContent(oi, false) }
+// KeepBefore implements files.Keeper.
+func (o openFiles) KeepBefore(oi files.LockedInode) {
+	o.v.keepBefore(oi.Ino)
+	o.v.follow(oi)
+}
 
-// user is what somebody opens content for.
-type user uint8
+// contentTx is a transaction about the content of an open inode.
+type contentTx struct{ v *Tx }
 
-const (
-	forUs      user = iota
-	forAhead        // us too, before anybody asks for it
-	forReading      // a program, whose open may begin anew until it is told
-	forWriting
-)
+// Tree implements files.Tx.
+func (t contentTx) Tree() *tree.Tx { return t.v.Tx }
 
-// openContent opens the content of an inode. A writer's intent to change is
-// committed before it returns.
-func (v *Volume) openContent(ino table.Ino, u user) (*openInode, error) {
-	oi, err := v.hold(ino, u)
-	if err != nil {
-		return nil, err
+// Light implements files.Tx.
+func (t contentTx) Light() { t.v.light = true }
+
+// Written implements files.Tx.
+func (t contentTx) Written(ino table.Ino, n *table.Inode) { t.v.final(ino, n) }
+
+// Unwritten implements files.Tx. A new file, and empty, is a version too.
+func (t contentTx) Unwritten(ino table.Ino, n *table.Inode) {
+	if history.IsOfHere(n) {
+		t.v.recordVersion(n, ino, "written")
 	}
-	held := oi.lock()
-	if oi.f == nil {
-		err = v.openFile(held)
+}
+
+// final tells whoever wants to know of a new state of content.
+func (v *Tx) final(ino table.Ino, n *table.Inode) {
+	v.recordVersion(n, ino, "written")
+	for _, l := range n.Links {
+		v.wrote(l)
 	}
-	if err == nil && u == forWriting {
-		err = v.beginWriting(held)
+	if len(n.Links) == 0 && n.LostName != nil {
+		v.orphanChanged(ino)
 	}
-	held.unlock()
-	if err == nil {
-		return oi, nil
+	v.place(ino)
+}
+
+// place has the content file of an inode carry its path, for the time when there is no
+// table.
+func (v *View) place(ino table.Ino) {
+	if n := v.table.Inode(ino); n.State == table.None || len(n.Links) == 0 {
+		return
 	}
-	_ = v.closeContent(oi, u == forWriting)
-	return nil, err
+	if at, ok := v.LocalPathOf(ino); ok {
+		v.store.SetPath(ino, at.String())
+	}
+}
+
+// acquire opens the content of an inode for us, until opener.Release.
+func (v *Volume) acquire(ino table.Ino) (*files.OpenInode, error) {
+	return v.openContent(ino, files.ForUs)
+}
+
+// openContent opens the content of an inode, until opener.Close.
+func (v *Volume) openContent(ino table.Ino, use files.Use) (*files.OpenInode, error) {
+	oi, err := v.opener.Open(ino, use)
+	return oi, translate(err)
 }
 
 // unasked is content for who fetches it before a program asks.
@@ -125,19 +116,16 @@ type unasked struct{ v *Volume }
 var _ files.Unasked = unasked{}
 
 // MayPrefetch implements files.Unasked.
-func (u unasked) MayPrefetch() bool { return !u.v.held.closing && !u.v.belief.IsFailing() }
-
-// IsOpen implements files.Unasked.
-func (u unasked) IsOpen(ino table.Ino) bool { return u.v.held.open[ino] != nil }
+func (u unasked) MayPrefetch(*tree.View) bool { return !u.v.held.closing && !u.v.belief.IsFailing() }
 
 // FetchUnasked implements files.Unasked.
 func (u unasked) FetchUnasked(ctx context.Context, ino table.Ino) error {
-	oi, err := u.v.openContent(ino, forAhead)
+	oi, err := u.v.openContent(ino, files.ForPrefetch)
 	if err != nil {
 		return err
 	}
-	err = oi.f.FetchAhead(ctx, u.v.prefetch)
-	if cerr := u.v.closeContent(oi, false); err == nil {
+	err = oi.Content().FetchAhead(ctx, u.v.prefetch)
+	if cerr := u.v.opener.Close(oi, false); err == nil {
 		err = cerr
 	}
 	return err
@@ -145,226 +133,6 @@ func (u unasked) FetchUnasked(ctx context.Context, ino table.Ino) error {
 
 // Unread implements files.Unasked.
 func (u unasked) Unread(ino table.Ino) { u.v.store.Unread(ino) }
-
-// hold counts one more user of an inode's content.
-func (v *Volume) hold(ino table.Ino, u user) (*openInode, error) {
-	locked := v.lock()
-	defer locked.unlock()
-	n := locked.table.Inode(ino)
-	switch {
-	case n == nil:
-		return nil, fs.ErrStale
-	case n.IsDir():
-		return nil, syscall.EISDIR
-	case !n.IsRegular():
-		return nil, syscall.ENXIO
-	}
-	oi := locked.open[ino]
-	if oi == nil || oi.outdated(n) {
-		oi = &openInode{ino: ino, untold: n.State == table.None, gen: n.ContentVersion}
-		locked.open[ino] = oi
-	}
-	oi.opens++
-	oi.untold = oi.untold && (u == forReading || u == forAhead)
-	if u == forWriting {
-		oi.writer()
-	}
-	return oi, nil
-}
-
-// outdated reports whether a pull gave an inode another version while the opens of this
-// one were waiting for their first bytes.
-func (oi *openInode) outdated(n *table.Inode) bool {
-	return oi.untold && (n == nil || n.ContentVersion != oi.gen)
-}
-
-// tell has content become what somebody saw, from where on a pull leaves it as
-// it is. It reports false when it is outdated.
-func (v *Volume) tell(oi *openInode) bool {
-	locked := v.lock()
-	defer locked.unlock()
-	if oi.outdated(locked.table.Inode(oi.ino)) {
-		return false
-	}
-	oi.untold = false
-	return true
-}
-
-// openFile opens the content file, or makes one.
-func (v *Volume) openFile(oi lockedInode) error {
-	n, path, err := v.peek(oi.ino)
-	if err != nil {
-		return err
-	}
-	var f *content.File
-	if n.State == table.None && v.unlinks.has(oi.ino) {
-		v.unlinkDue() // what it had goes before it gets other content
-	}
-	if n.State != table.None {
-		f, err = v.store.Open(oi.ino)
-		switch missing := errors.Is(err, iofs.ErrNotExist); {
-		case missing && n.State == table.Partial:
-			f, err = nil, nil // nothing of it came
-		case missing && v.isClean(oi.ino):
-			n.State = table.None // it was given up, and a loss of power took the record of that
-			f, err = nil, nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	switch {
-	case f != nil:
-		if !f.Whole() {
-			f.SetSource(v.hydrator.Source(oi.ino, tree.MissingVersion(&n)))
-		}
-	case n.Size == 0:
-		f, err = v.blank(oi)
-	default:
-		f, err = v.sparse(oi, &n, path)
-	}
-	if err != nil {
-		return err
-	}
-	locked := v.lock()
-	oi.f = f
-	locked.unlock()
-	oi.seen = f.Writes()
-	return nil
-}
-
-// peek is a copy of what the table has of an inode, and its path for the
-// content file.
-func (v *Volume) peek(ino table.Ino) (n table.Inode, path string, err error) {
-	err = v.view(func(v *View) error {
-		p, err := v.inode(fs.Ino(ino))
-		if err != nil {
-			return err
-		}
-		n = *p
-		at, _ := v.LocalPathOf(ino)
-		path = at.String()
-		return nil
-	})
-	return n, path, err
-}
-
-// blank makes content for an empty file.
-func (v *Volume) blank(oi lockedInode) (*content.File, error) {
-	f, err := v.store.Create(oi.ino, "")
-	if err != nil {
-		return nil, err
-	}
-	err = v.update(func(v *Tx) error {
-		n := v.table.Edit(oi.ino)
-		if n == nil {
-			return fs.ErrStale
-		}
-		n.State, n.Blocks = table.Whole, 0
-		return nil
-	})
-	if err != nil {
-		f.Release()
-		return nil, err
-	}
-	return f, nil
-}
-
-// sparse makes content of which nothing is here yet, of the version that the
-// backend has.
-func (v *Volume) sparse(oi lockedInode, was *table.Inode, path string) (*content.File, error) {
-	origin := was.Origin
-	if was.State == table.None {
-		err := v.update(func(v *Tx) error {
-			o, ok := v.OriginOf(oi.ino)
-			if !ok {
-				return fs.ErrStale // its only copy was removed at the backend
-			}
-			if v.table.Inode(oi.ino).ContentVersion != was.ContentVersion {
-				return translate(files.ErrOutdated)
-			}
-			n := v.table.Edit(oi.ino)
-			n.State, n.Origin = table.Partial, o
-			origin = o
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	f, err := v.store.Sparse(oi.ino, path, was.Size, origin.Digest)
-	if err != nil {
-		return nil, err
-	}
-	f.SetSource(v.hydrator.Source(oi.ino, origin.ContentVersion))
-	return f, nil
-}
-
-// isClean reports whether the backend has what an inode's content is.
-func (v *Volume) isClean(ino table.Ino) bool {
-	locked := v.lock()
-	defer locked.unlock()
-	_, ok := locked.OriginOf(ino)
-	return ok
-}
-
-// closeContent undoes one openContent. What the last writer leaves is in the
-// table afterwards.
-func (v *Volume) closeContent(oi *openInode, writer bool) error {
-	var err error
-	if writer {
-		locked := v.lock()
-		oi.writers--
-		locked.unlock()
-		err = v.flush(oi, false)
-	}
-	locked := v.lock()
-	if writer && oi.writers == 0 && v.pending.IsUnsaved(oi.ino) {
-		v.pending.Open() // a new name without content: its close told nobody
-		v.pending.Kick()
-	}
-	last := oi.opens == 1
-	n := locked.table.Inode(oi.ino)
-	arrived := last && n != nil && oi.f != nil && n.State == table.Partial && oi.f.Whole() && !oi.outdated(n)
-	mapped := (last || writer && oi.writers == 0) && oi.unseen.Load() && !oi.lingered
-	locked.unlock()
-	if mapped {
-		stays, merr := v.linger(oi)
-		if err = errors.Join(err, merr); stays {
-			return err
-		}
-	}
-	if arrived {
-		err = errors.Join(err, v.arrived(oi))
-	}
-	locked = v.lock()
-	oi.opens--
-	last = oi.opens == 0
-	if last && locked.open[oi.ino] == oi {
-		delete(locked.open, oi.ino)
-		v.eviction.Weigh(locked.View, oi.ino)
-	}
-	gone := last && locked.IsForsaken(oi.ino)
-	locked.unlock()
-	if last && oi.f != nil {
-		oi.f.Release()
-	}
-	if gone {
-		v.abandon(oi.ino)
-	}
-	return err
-}
-
-// arrived notes that all of the content is here.
-func (v *Volume) arrived(oi *openInode) error {
-	blocks := oi.f.Blocks()
-	return v.update(func(v *Tx) error {
-		if n := v.table.Edit(oi.ino); n != nil && n.State == table.Partial {
-			n.State, n.Blocks = table.Whole, blocks
-		}
-		return nil
-	})
-}
 
 // openTries is how often an open begins anew because the backend has another
 // version before the first bytes of the last came.
@@ -400,69 +168,41 @@ func shows(flags uint32) bool {
 // who opens it to write what is there is a reader until then, because nobody has
 // seen or changed a byte.
 func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outdated bool, err error) {
-	u := forReading
+	use := files.ForReading
 	if writes(flags) {
 		if err := v.fetchAttrsToWrite(op, ino); err != nil {
 			return nil, false, err
 		}
 		if flags&syscall.O_TRUNC != 0 {
-			u = forWriting
+			use = files.ForWriting
 		}
 	}
-	oi, err := v.openContent(ino, u)
+	oi, err := v.openContent(ino, use)
 	if err != nil {
 		return nil, errors.Is(err, files.ErrOutdated), err
 	}
 	f = &file{v: v, oi: oi, flags: flags}
-	if u == forWriting {
+	if use == files.ForWriting {
 		v.writes(oi, op)
 		err = f.truncate(op, 0)
 	} else {
-		v.prefetch.Opened(oi.ino, oi.f.Whole())
+		v.prefetch.Opened(ino, oi.Content().Whole())
 		err = f.begin(op)
 	}
-	if outdated = !v.tell(oi); outdated && err == nil {
+	if outdated = !v.opener.MarkRead(oi); outdated && err == nil {
 		err = translate(files.ErrOutdated)
 	}
-	if err == nil && writes(flags) && u == forReading {
-		u = forWriting
-		err = v.becomeWriter(oi, op)
+	if err == nil && writes(flags) && use == files.ForReading {
+		use = files.ForWriting
+		if err = translate(v.opener.BecomeWriter(oi)); err == nil {
+			v.writes(oi, op)
+		}
 	}
 	if err != nil {
-		_ = v.closeContent(oi, u == forWriting)
+		_ = v.opener.Close(oi, use == files.ForWriting)
 		return nil, outdated, err
 	}
 	return f, false, nil
-}
-
-// becomeWriter makes a writer of who opened content to read it.
-func (v *Volume) becomeWriter(oi *openInode, op *fs.Op) error {
-	locked := v.lock()
-	oi.writer()
-	locked.unlock()
-	held := oi.lock()
-	err := v.beginWriting(held)
-	held.unlock()
-	if err == nil {
-		v.writes(oi, op)
-	}
-	return err
-}
-
-// writer counts one more writer.
-func (oi *openInode) writer() {
-	oi.writers++
-	if oi.passed.Load() {
-		oi.unseen.Store(true)
-	}
-}
-
-// beginWriting commits a writer's intent.
-func (v *Volume) beginWriting(oi lockedInode) error {
-	if oi.unseen.Load() {
-		oi.f.Blind()
-	}
-	return v.beginDirty(oi)
 }
 
 // writes reports whether an open can change content.
@@ -480,25 +220,14 @@ func (v *Volume) opened(f *file) fs.Opened {
 	oi := f.oi
 	o := fs.Opened{File: f, NoFlush: !f.changes()}
 	locked := v.lock()
-	n := locked.table.Inode(oi.ino)
-	o.KeepCache = locked.KernelPages(oi.ino) == n.ContentVersion
-	locked.SetKernelPages(oi.ino, n.ContentVersion)
-	o.NewAttr = locked.HasOutdatedAttributes(oi.ino)
-	pass := !f.changes() && oi.writers == 0 && !n.Writing && oi.f.Whole()
+	n := locked.table.Inode(oi.Ino)
+	o.KeepCache = locked.KernelPages(oi.Ino) == n.ContentVersion
+	locked.SetKernelPages(oi.Ino, n.ContentVersion)
+	o.NewAttr = locked.HasOutdatedAttributes(oi.Ino)
+	pass := !f.changes() && !n.Writing && oi.MayPass(locked.View)
 	locked.unlock()
-	if !pass {
-		return o
-	}
-	if fd := oi.f.Fd(); fd >= 0 {
-		held := oi.lock()
-		if !oi.passed.Load() && tellsTime(fd) {
-			oi.disk.Store(oi.f.Mtime())
-			locked = v.lock()
-			oi.passed.Store(oi.writers == 0) // whoever comes later knows of it
-			locked.unlock()
-		}
-		held.unlock()
-		if oi.passed.Load() {
+	if pass {
+		if fd, ok := v.opener.PassThrough(oi); ok {
 			o.Backing, o.PassRead = fd, true
 		}
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // settable is a time that a test sets.
@@ -53,35 +52,6 @@ func TestDirtyIntent(t *testing.T) {
 			w.ok(w.shut(second))
 			assert.False(t, w.inode(ino).Writing, "the intent outlives the last writer")
 		})
-	}
-}
-
-// What was written is a new state of the content for each close that had new
-// bytes, and for none that had not.
-func TestEachCloseIsAState(t *testing.T) {
-	w := newWorld(t, unwaited, holding("f", "hello"))
-	ino := w.walk("f")
-	o := w.open("f", syscall.O_RDWR)
-	gen := w.inode(ino).ContentVersion
-	step := func(what string, want uint64) {
-		t.Helper()
-		w.ok(o.File.Flush(me))
-		assert.Equal(t, w.inode(ino).ContentVersion-gen, want, what, "states more")
-	}
-	step("nothing", 0)
-	w.write(o, "j", 0)
-	w.write(o, "J", 0)
-	assert.True(t, w.inode(ino).Writing, "bytes have changed without the intent on record")
-	step("two writes", 1)
-	assert.False(t, w.inode(ino).Writing, "what the close has taken is still to be looked for after a crash")
-	step("nothing more", 1)
-	w.write(o, "yes", 10)
-	step("a write", 2)
-	assert.Equal(t, w.inode(ino).Size, 13, "size")
-	w.write(o, "no", 20)
-	o.File.Release() // without a flush: a mapping
-	if n := w.inode(ino); n.ContentVersion != gen+3 || n.Size != 22 || n.Writing {
-		t.Errorf("after the release: %+v", n)
 	}
 }
 
@@ -230,30 +200,6 @@ func TestPassedThrough(t *testing.T) {
 	}
 }
 
-// Stores through a mapping that outlives its descriptor are seen while others go on
-// reading the file: before the mapping ends, and after.
-func TestMappedStoresBesideAReader(t *testing.T) {
-	for _, when := range []string{"mapped", "over"} {
-		w := newWorld(t, unwaited, holding("f", "hello"), func(_ *world, o *Options) {
-			o.pause = func(ctx context.Context, _ time.Duration) error { return sleep(ctx, time.Millisecond) }
-		})
-		ino := w.walk("f")
-		reader := w.open("f", syscall.O_RDONLY)
-		writer := w.open("f", syscall.O_RDWR)
-		gen := w.inode(ino).ContentVersion
-		m := mapped(w, reader)
-		w.ok(w.shut(writer))
-		m[0] = 'j'
-		if when == "mapped" {
-			w.until(func() bool { return w.inode(ino).ContentVersion != gen })
-		}
-		w.ok(unix.Munmap(m))
-		w.until(func() bool { n := w.inode(ino); return n.ContentVersion != gen && !n.Writing })
-		reader.File.Release()
-		assert.Equal(t, w.get("f"), "jello")
-	}
-}
-
 // mapped maps the backing file of an open one to be written, as the kernel does for
 // programs.
 func mapped(w *world, o fs.Opened) []byte {
@@ -264,28 +210,6 @@ func mapped(w *world, o fs.Opened) []byte {
 	w.ok(err)
 	w.ok(unix.Close(fd))
 	return m
-}
-
-// A mapping that is over when somebody looks whether there is one has left its stores
-// all the same.
-func TestMappedStoresBetweenTwoLooks(t *testing.T) {
-	w := newWorld(t, unwaited, holding("f", "hello"))
-	ino := w.walk("f")
-	reader := w.open("f", syscall.O_RDONLY)
-	writer := w.open("f", syscall.O_RDWR)
-	oi := w.v.ifOpen(table.Ino(ino))
-	gen := w.inode(ino).ContentVersion
-	m := mapped(w, reader)
-	w.ok(w.v.flush(oi, false)) // as the close does, before it asks whether that was all
-	m[0] = 'j'
-	w.ok(unix.Munmap(m))
-	stays, err := w.v.linger(oi)
-	if w.ok(err); stays || w.inode(ino).ContentVersion == gen {
-		t.Errorf("it stays: %v; state %d, before %d", stays, w.inode(ino).ContentVersion, gen)
-	}
-	w.v.release(oi)
-	w.ok(w.shut(writer))
-	reader.File.Release()
 }
 
 // Stores through a mapping of the backing file are seen when the program
@@ -415,29 +339,3 @@ func TestContentOfTheKilledKnowsItsPath(t *testing.T) {
 }
 
 func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
-
-// A close does not end the intent while another change is under way.
-func TestIntentUnderConcurrentCloses(t *testing.T) {
-	w := newWorld(t, unwaited, holding("f", strings.Repeat("x", 3<<20)))
-	o := w.open("f", syscall.O_WRONLY)
-	ino := w.walk("f")
-	w.write(o, "more", 3<<20) // fetches nothing
-	gate, reached := make(chan struct{}), make(chan struct{})
-	w.faults.Queue(providers.MethodRead, providertest.Fault{Gate: gate, Reached: reached})
-	done := async(func() { w.write(o, "y", 5) }) // fetches the block
-	<-reached
-	w.ok(o.File.Flush(me))
-	if n := w.inode(ino); !n.Writing || n.Size != 3<<20+4 {
-		t.Errorf("a crash now would hide what comes: %+v", n)
-	}
-	close(gate)
-	<-done
-	w.ok(o.File.Flush(me))
-	assert.False(t, w.inode(ino).Writing, "the intent stays")
-	w.write(o, "z", 6)
-	assert.True(t, w.inode(ino).Writing, "bytes have changed without the intent on record")
-	w.ok(w.shut(o))
-	if got := w.get("f"); got[:8] != "xxxxxyzx" || len(got) != 1<<16 {
-		t.Errorf("got %q", got[:8])
-	}
-}

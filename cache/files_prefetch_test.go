@@ -73,8 +73,8 @@ func (r *rows) settled() int64 {
 		}
 		locked := r.v.lock()
 		defer locked.unlock()
-		for _, ino := range r.v.prefetch.Unopened() {
-			if n := locked.table.Inode(ino); n == nil || n.State != table.Whole || locked.open[ino] != nil {
+		for _, ino := range r.v.prefetch.Unopened(locked.View) {
+			if n := locked.table.Inode(ino); n == nil || n.State != table.Whole || locked.open.IsOpen(locked.View, ino) {
 				return false
 			}
 		}
@@ -117,7 +117,7 @@ func TestSiblingsDouble(t *testing.T) {
 		r.readRow(i)
 		r.settled()
 		locked := r.v.lock()
-		most = max(most, len(r.v.prefetch.Unopened()))
+		most = max(most, len(r.v.prefetch.Unopened(locked.View)))
 		locked.unlock()
 	}
 	assert.Equal(t, most, files.PrefetchMost, "the most that were ahead")
@@ -151,7 +151,7 @@ func TestSiblingsOfThreads(t *testing.T) {
 	assert.Equal(t, r.settled(), 200, "reads of 200 files")
 	locked := r.v.lock()
 	defer locked.unlock()
-	assert.Equal(t, len(r.v.prefetch.Unopened()), 0, "files count as unread")
+	assert.Equal(t, len(r.v.prefetch.Unopened(locked.View)), 0, "files count as unread")
 }
 
 // What was fetched ahead for nothing makes it harder to begin again.
@@ -283,12 +283,12 @@ func TestStaleSiblingIsTold(t *testing.T) {
 	old := r.walk(rowPath(3))
 	r.do("chmod " + rowPath(3)) // so that its inode cannot become the new version
 	r.tamper(rowPath(3), "changed!")
-	oi, err := r.v.openContent(table.Ino(old), forAhead)
+	oi, err := r.v.openContent(table.Ino(old), files.ForPrefetch)
 	r.ok(err)
-	if err := oi.f.FetchAhead(context.Background(), r); err == nil {
+	if err := oi.Content().FetchAhead(context.Background(), r); err == nil {
 		t.Error("a version that is gone was fetched")
 	}
-	r.ok(r.v.closeContent(oi, false))
+	r.ok(r.v.opener.Close(oi, false))
 	_, err = r.v.Open(me, old, syscall.O_RDONLY)
 	r.is(err, fs.ErrStale)
 }

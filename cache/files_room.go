@@ -1,9 +1,8 @@
 package cache
 
 import (
-	"math"
-
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -28,11 +27,7 @@ func (v *Volume) MakeRoom(n int64) bool { return v.store.MakeRoom(n) }
 
 // ClearContent gives up all clean content that is not in use, and says how many bytes
 // the disk got back. It is fetched again when it is read.
-func (v *Volume) ClearContent() (freed int64) {
-	return v.unlinkDue() + v.store.EvictFor(everything, v.eviction.MayEvict)
-}
-
-const everything = math.MaxInt64 / 4
+func (v *Volume) ClearContent() (freed int64) { return v.room.Clear() }
 
 // ContentOf is [Volume.ContentUsage] of a working copy that is not mounted, after all
 // clean content was given up if clear says so. ErrInUse when it is mounted,
@@ -45,10 +40,10 @@ func ContentOf(stateDir string, clear bool) (u ContentUsage, freed int64, err er
 	if !clear {
 		return giveUpIn(stateDir, table.Options{ReadOnly: true}, 0)
 	}
-	u, freed, err = giveUpIn(stateDir, table.Options{}, everything)
+	u, freed, err = giveUpIn(stateDir, table.Options{}, files.Everything)
 	if content.IsFull(err) {
 		before := freed
-		u, freed, err = giveUpIn(stateDir, table.Options{ReadOnly: true}, everything)
+		u, freed, err = giveUpIn(stateDir, table.Options{ReadOnly: true}, files.Everything)
 		freed += before
 	}
 	return u, freed, err

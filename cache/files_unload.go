@@ -36,10 +36,8 @@ func (v *Volume) lastIno() table.Ino {
 // known, and says how many are.
 func (v *Volume) unload(limit int) (known int) {
 	known, dropped, err := tree.Unloading{
-		Tree: v.tree,
-		Update: func(do func(*tree.Tx) error) error {
-			return v.update(func(v *Tx) error { return do(v.Tx) })
-		},
+		Tree:      v.tree,
+		Update:    v.updateTree,
 		EmptyDirs: v.caps.EmptyDirs,
 		HasOwn:    v.attrs().HasOwnXattrs,
 		Freed:     v.store.Remove,

@@ -6,53 +6,49 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/fs"
 )
 
-// who asks for a change.
-type who struct {
-	known    bool
-	uid, pid uint32
-}
-
-func whoOf(op *fs.Op) who {
+// callerOf is the process that asks for an operation, if any does.
+func callerOf(op *fs.Op) files.Caller {
 	if op == nil {
-		return who{}
+		return files.Caller{}
 	}
-	return who{true, op.UID, op.PID}
+	return files.Caller{Known: true, UID: op.UID, PID: op.PID}
 }
 
 // onBehalf is do, asked for by op.
 func onBehalf(op *fs.Op, do func(*Tx) error) func(*Tx) error {
 	return func(v *Tx) error {
-		v.by = whoOf(op)
+		v.by = callerOf(op)
 		return do(v)
 	}
 }
 
 // writes notes who opened a file for writing: what is flushed is theirs.
-func (v *Volume) writes(oi *openInode, op *fs.Op) {
+func (v *Volume) writes(oi *files.OpenInode, op *fs.Op) {
 	locked := v.lock()
 	defer locked.unlock()
-	oi.by = whoOf(op)
+	oi.SetWriter(locked.View, callerOf(op))
 }
 
 // signRecord writes down who asked.
 func (v *Tx) signRecord(r *history.Record) {
 	by := v.by
-	r.UID, r.PID = by.uid, by.pid
-	if !by.known || by.pid == 0 {
+	r.UID, r.PID = by.UID, by.PID
+	if !by.Known || by.PID == 0 {
 		return
 	}
-	c, ok := v.history.commands[by.pid]
+	c, ok := v.history.commands[by.PID]
 	if now := v.o.Now(); !ok || now.Sub(c.at) > time.Second {
 		if len(v.history.commands) > 256 {
 			clear(v.history.commands)
 		}
-		name, _ := os.ReadFile("/proc/" + strconv.Itoa(int(by.pid)) + "/comm")
+		name, _ := os.ReadFile("/proc/" + strconv.Itoa(int(by.PID)) + "/comm")
 		c = command{strings.TrimSpace(string(name)), now}
-		v.history.commands[by.pid] = c
+		v.history.commands[by.PID] = c
 	}
 	r.Cmd = c.name
 }

@@ -178,14 +178,14 @@ func (v *Volume) openInode(ctx context.Context, ino table.Ino) (io.ReadCloser, i
 	}
 	var snap *content.Snapshot
 	err = v.hydrator.Follow(ctx, func() (err error) {
-		snap, err = oi.f.Snapshot(ctx)
+		snap, err = oi.Content().Snapshot(ctx)
 		return err
 	})
 	if err != nil {
-		v.release(oi)
+		v.opener.Release(oi)
 		return nil, 0, err
 	}
-	return &openReader{snap.Reader(), func() { snap.Close(); v.release(oi) }}, snap.Size(), nil
+	return &openReader{snap.Reader(), func() { snap.Close(); v.opener.Release(oi) }}, snap.Size(), nil
 }
 
 type openReader struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -86,8 +87,8 @@ func (v *Tx) recordRenewed(l table.Link, ino table.Ino, before *history.Past) {
 // of who wrote that. It is part of the update that gave it the name.
 func (v *Tx) recordNamed(l table.Link, ino table.Ino, why string) {
 	n := v.table.Inode(ino)
-	if by := v.by; !by.known && v.open[ino] != nil {
-		v.by = v.open[ino].by
+	if by, oi := v.by, v.open.Of(v.Tx.View, ino); !by.Known && oi != nil {
+		v.by = oi.Writer(v.Tx.View)
 		defer func() { v.by = by }()
 	}
 	r := history.About(Written, why, l, ino, n)
@@ -106,8 +107,8 @@ func (v *Tx) recordVersion(n *table.Inode, ino table.Ino, why string) {
 	if old != nil && old.Gen == n.ContentVersion {
 		return
 	}
-	if oi := v.open[ino]; oi != nil && !v.by.known {
-		v.by = oi.by
+	if oi := v.open.Of(v.Tx.View, ino); oi != nil && !v.by.Known {
+		v.by = oi.Writer(v.Tx.View)
 	}
 	r := history.About(Written, why, n.Links[0], ino, n)
 	r.Prev, r.New = prev, old == nil && history.IsOfHere(n)
@@ -208,19 +209,19 @@ func (v *View) keptNow(l table.Link) {
 }
 
 // Freed implements tree.Keeper. The content goes where it was decided, into the history or
-// away, once the disk knows of it: see deferredUnlinks.
+// away, once the disk knows of it: see files.DeferredUnlinks.
 func (v *Tx) Freed(ino table.Ino, n *table.Inode) {
 	id, _ := strconv.ParseUint(string(v.table.Get(history.QueueKey(ino))), 16, 64) // 0 for none
 	r := history.Get(v, id)
 	if r == nil || r.Gen != n.ContentVersion { // or it was written after it lost its name
 		size := n.Blocks * 512
 		v.table.Set(history.QueueKey(ino), []byte(goesAway))
-		v.Later(func() { v.unlinks.add(ino, deferredUnlink{size: size}) })
+		v.Later(func() { v.unlinks.Add(ino, files.DeferredUnlink{Size: size}) })
 		return
 	}
 	r.Size = n.Size
 	history.Keep(v, id, r, id)
-	v.Later(func() { v.unlinks.add(ino, deferredUnlink{kept: id}) })
+	v.Later(func() { v.unlinks.Add(ino, files.DeferredUnlink{Kept: id}) })
 }
 
 // moveAway moves content into the history. The table says so already, and

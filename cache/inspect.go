@@ -5,6 +5,7 @@ import (
 	"errors"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -44,7 +45,7 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 	}
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
 	locked.table.Local(locked.IsShared, add)
-	for _, ino := range table.InosOf(locked, writingPrefix) { // of what no close has told of yet
+	for _, ino := range files.DirtyIntents(locked.View) { // of what no close has told of yet
 		if n := locked.table.Inode(ino); n != nil {
 			for _, l := range n.Links {
 				add(l)

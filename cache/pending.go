@@ -21,16 +21,17 @@ func newPending(v *Volume) *pending.Queue {
 type writers struct{ v *Volume }
 
 func (w writers) Writing(ino table.Ino) (open, touched bool) {
-	oi := w.v.held.open[ino]
-	if oi == nil || oi.writers == 0 {
+	v := w.v.held
+	if !v.open.IsWritten(v.View, ino) {
 		return false, false
 	}
-	return true, oi.isTouched()
+	return true, v.open.Of(v.View, ino).IsTouched()
 }
 
 func (w writers) All(visit func(ino table.Ino)) {
-	for ino, oi := range w.v.held.open {
-		if oi.writers > 0 {
+	v := w.v.held
+	for _, ino := range v.open.Inos(v.View) {
+		if v.open.IsWritten(v.View, ino) {
 			visit(ino)
 		}
 	}

@@ -98,7 +98,7 @@ func (s *sides) aside() bool {
 		if !ok {
 			return false
 		}
-		if v.isRemnant(x, a) && !v.isBeingWritten(x) {
+		if v.isRemnant(x, a) && !v.open.IsWritten(v.Tx.View, x) {
 			if !s.saveRemnant(x) {
 				return false
 			}

@@ -35,17 +35,11 @@ func (v *View) isPartial(x table.Ino) bool {
 	if n == nil || !n.IsRegular() || n.State == table.Whole || n.Size == 0 {
 		return false
 	}
-	if v.isBeingWritten(x) {
+	if v.open.IsWritten(v.View, x) {
 		return false
 	}
 	_, _, there := v.OriginAt(x)
 	return !there
-}
-
-// isBeingWritten reports whether a program may write an inode's content.
-func (v *View) isBeingWritten(x table.Ino) bool {
-	oi := v.open[x]
-	return oi != nil && oi.writers > 0
 }
 
 // isRemnant reports whether of what a is about part is here, and the rest is nowhere.

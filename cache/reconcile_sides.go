@@ -139,7 +139,7 @@ func (s *sides) local() (local reconcile.Local) {
 		return local
 	}
 	local.Kind, local.Content, local.Text = providers.KindFile, s.content, s.text
-	local.Writing = v.isBeingWritten(s.rec.Ino) && !s.late[s.l]
+	local.Writing = v.open.IsWritten(v.Tx.View, s.rec.Ino) && !s.late[s.l]
 	local.Unseen = s.unseen(n)
 	local.Partial = n.State == table.Partial
 	if s.content == reconcile.Gone {
@@ -167,8 +167,9 @@ func (s *sides) unseen(n *table.Inode) bool {
 	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || n.IsSymlink() && s.tx.References(s.rec.Ino) > 0 {
 		return false
 	}
-	oi := s.tx.open[s.rec.Ino]
-	return n.State == table.None && oi == nil || oi != nil && oi.untold
+	v := s.tx.Tx.View
+	oi := s.tx.open.Of(v, s.rec.Ino)
+	return n.State == table.None && oi == nil || oi != nil && oi.IsUnread(v)
 }
 
 // prepare does what leads to another decision. It reports whether it is done.

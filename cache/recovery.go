@@ -6,36 +6,19 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// Records of the table for the next start:
+// Records of the table for the next start, beside the dirty intents:
 //
-//	writing/<inode>   its content may be changed (Inode.Writing)
 //	instead/<inode>   kept content that is about to become its content
 //	disk              the session ended with everything on the disk
 const (
-	writingPrefix = "writing/"
 	insteadPrefix = "instead/"
 	diskKey       = "disk"
 )
-
-func writingKey(ino table.Ino) string { return table.KeyOf(writingPrefix, ino) }
-
-// setWriting notes, or takes back, that the content of an inode may be changed. n is as
-// Edit or Put have it.
-func (v *Tx) setWriting(ino table.Ino, n *table.Inode, on bool) {
-	if n.Writing == on {
-		return
-	}
-	n.Writing = on
-	if on {
-		v.table.Set(writingKey(ino), []byte{1})
-	} else {
-		v.table.Set(writingKey(ino), nil)
-	}
-}
 
 // recovery is what a start finds of the run before.
 type recovery struct {
@@ -97,7 +80,7 @@ func (r *recovery) look() error {
 	err := v.view(func(v *View) error {
 		synced := r.session.Clean && v.table.Get(diskKey) != nil
 		r.power = !r.session.SameBoot && !synced
-		inos = table.InosOf(v, writingPrefix)
+		inos = files.DirtyIntents(v.View)
 		r.orphans, r.instead = v.Orphans(), table.InosOf(v, insteadPrefix)
 		return nil
 	})
@@ -242,11 +225,11 @@ func (r *recovery) apply(v *Tx) error {
 func (r *recovery) take(v *Tx, w writing) {
 	n := v.table.Edit(w.ino)
 	if n == nil {
-		v.table.Set(writingKey(w.ino), nil)
+		files.SetDirtyIntent(v.Tx, w.ino, nil, false)
 		return
 	}
-	v.setWriting(w.ino, n, false)
-	v.table.Set(writingKey(w.ino), nil)
+	files.SetDirtyIntent(v.Tx, w.ino, n, false)
+	files.SetDirtyIntent(v.Tx, w.ino, nil, false)
 	switch {
 	case w.missing && n.State != table.None:
 		r.loseContent(v, w.ino)

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -137,7 +138,7 @@ func (v *View) eachUnsaved(visit func(Unsaved)) {
 		visit(u)
 		return true
 	})
-	for _, ino := range table.InosOf(v, writingPrefix) {
+	for _, ino := range files.DirtyIntents(v.View) {
 		n := v.table.Inode(ino)
 		if n == nil || len(n.Links) == 0 || listed[ino] {
 			continue

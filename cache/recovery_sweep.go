@@ -81,9 +81,9 @@ func (v *Volume) stray(ino table.Ino) bool {
 	case locked.table.Get(history.QueueKey(ino)) != nil:
 		return false
 	case n == nil:
-		return locked.open[ino] == nil && locked.table.Err() == nil
+		return !locked.open.IsOpen(locked.View, ino) && locked.table.Err() == nil
 	}
-	if n.State == table.None && locked.open[ino] == nil {
+	if n.State == table.None && !locked.open.IsOpen(locked.View, ino) {
 		v.store.Remove(ino) // under the lock: nobody can begin to open it now
 	}
 	return false

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -86,7 +87,7 @@ func TestRecoverAfterAKill(t *testing.T) {
 	w.ok(w.sendAll())
 	w.backend("closed: closed", "fresh: never closed", "old: NEW content", "same: same")
 	locked := w.v.lock()
-	left := append(locked.Orphans(), table.InosOf(locked, writingPrefix)...)
+	left := append(locked.Orphans(), files.DirtyIntents(locked.View)...)
 	locked.unlock()
 	assert.Equal(t, len(left), 0, "still noted:", left)
 	for _, line := range w.log("nameless") {

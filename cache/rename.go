@@ -75,13 +75,13 @@ func (v *Volume) beforeRename(a, b table.Link, flags uint32) error {
 	save := flags == 0 && from.there() && to.there() && from.ino != to.ino &&
 		from.n.IsRegular() && to.n.IsRegular() && from.n.State == table.Whole
 	synced := save && from.n.ContentVersion == from.n.Synced
-	open := save && locked.open[from.ino] != nil
+	open := save && locked.open.IsOpen(locked.View, from.ino)
 	locked.unlock()
 	if !save {
 		return nil
 	}
 	if open {
-		if err := v.flushMetadata(from.ino); err != nil {
+		if err := v.opener.FlushIfOpen(from.ino); err != nil {
 			return err
 		}
 	}
@@ -97,8 +97,8 @@ func (v *Volume) writeBack(ino table.Ino) {
 	if err != nil {
 		return // it has just lost its name
 	}
-	defer v.release(oi)
-	_ = unix.SyncFileRange(oi.f.Fd(), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+	defer v.opener.Release(oi)
+	_ = unix.SyncFileRange(oi.Content().Fd(), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
 }
 
 // places finds both names, in directories that are known.

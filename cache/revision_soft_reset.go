@@ -198,8 +198,8 @@ func (v *Volume) bringContent(w *waiting, x table.Ino, kind providers.Kind) erro
 	if err != nil {
 		return err
 	}
-	defer v.release(oi)
-	return oi.f.FetchAll(w)
+	defer v.opener.Release(oi)
+	return oi.Content().FetchAll(w)
 }
 
 // walkRemotePath is the directory that the backend has at a path; with load, what is

@@ -114,15 +114,15 @@ func (v *Volume) readRules(w *waiting, ino table.Ino) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer v.release(oi)
-	if oi.f.Size() > maxRules {
-		v.o.Log.Warn("an ignore file is too large, and says nothing", "bytes", oi.f.Size(), "most", maxRules)
+	defer v.opener.Release(oi)
+	if oi.Content().Size() > maxRules {
+		v.o.Log.Warn("an ignore file is too large, and says nothing", "bytes", oi.Content().Size(), "most", maxRules)
 		return nil, nil
 	}
-	if err := v.hydrator.Follow(w, func() error { return oi.f.FetchAll(w) }); err != nil {
+	if err := v.hydrator.Follow(w, func() error { return oi.Content().FetchAll(w) }); err != nil {
 		return nil, err
 	}
-	snap, err := oi.f.Snapshot(w)
+	snap, err := oi.Content().Snapshot(w)
 	if err != nil {
 		return nil, err
 	}

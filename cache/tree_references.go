@@ -36,12 +36,6 @@ func (v *Volume) Forget(ino fs.Ino, count uint64) {
 	}
 }
 
-// pins are the open files of a volume.
-type pins struct{ v *Volume }
-
-// Pinned implements tree.Pins.
-func (p pins) Pinned(ino table.Ino) bool { return p.v.held.open[ino] != nil }
-
 // abandon forgets inodes that lost their last names, if nobody holds them any more.
 // It cannot fail in a way that anybody waits for: what stays is freed at the
 // next start.
@@ -60,7 +54,7 @@ func (v *Volume) abandon(inos ...table.Ino) {
 // Nameless implements tree.Keeper. An inode stays for a set that is under way, until a
 // conflict about it is resolved, and as the directory of a name that is being sent.
 func (v *Tx) Nameless(ino table.Ino, n *table.Inode) (stays bool) {
-	v.prefetch.End(ino)
+	v.prefetch.End(v.Tx.View, ino)
 	return v.keepNameless(ino, n) || v.isOrphanConflict(ino) ||
 		n.IsDir() && len(n.RemoteLinks) == 0 && v.engine.jobs.works(ino)
 }

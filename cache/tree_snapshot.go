@@ -3,6 +3,7 @@ package cache
 import (
 	"maps"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -55,14 +56,14 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 		}
 	}
 	then := &Volume{p: v.p, caps: v.caps, o: v.o, sets: v.sets}
-	f.View = &View{Volume: then, guardedState: &guardedState{View: f.at.View, table: f.at.Reader, massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
+	f.View = &View{Volume: then, guardedState: &guardedState{View: f.at.View, table: f.at.Reader, open: files.NewOpenSet(), massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
 	return f
 }
 
 // beingWritten is content that is left alone because programs are writing it.
 func (v *View) beingWritten() map[table.Ino]struct{} {
 	all := map[table.Ino]struct{}{}
-	for ino := range v.open {
+	for _, ino := range v.open.Inos(v.View) {
 		if n := v.table.Inode(ino); n != nil && v.pending.IsOpen(ino, n) {
 			all[ino] = struct{}{}
 		}

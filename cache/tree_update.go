@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
@@ -33,10 +34,10 @@ type Tx struct {
 	*View
 	*tree.Tx
 	table *table.Table
-	wakes bool // it gives the engine something to do
-	light bool // it is of the state of content alone, see files_fsync.go
-	own   bool // it is an operation's, of the engine
-	by    who  // asked for it
+	wakes bool         // it gives the engine something to do
+	light bool         // it is of the state of content alone, see files.TableSync
+	own   bool         // it is an operation's, of the engine
+	by    files.Caller // asked for it
 }
 
 // update runs do as one change, see tree.Tree.Update.
@@ -57,9 +58,14 @@ func (v *Volume) updateOwn(do func(*Tx) error) error {
 	})
 }
 
+// updateTree is update for what needs the tree alone.
+func (v *Volume) updateTree(do func(*tree.Tx) error) error {
+	return v.update(func(v *Tx) error { return do(v.Tx) })
+}
+
 // view runs do, which changes nothing, under the lock.
 func (v *Volume) view(do func(*View) error) error {
-	return v.tree.View(func() error { return do(v.held) })
+	return v.tree.View(func(*tree.View) error { return do(v.held) })
 }
 
 // Committed implements tree.Observer.
@@ -68,7 +74,7 @@ func (v *Tx) Committed() {
 		v.updates++
 	}
 	if v.Wrote() && !v.light {
-		v.commits++
+		v.tableSync.Committed(v.Tx.View)
 	}
 	if v.o.within != nil {
 		v.o.within(v)
@@ -88,24 +94,9 @@ func (v *Tx) Undone() { v.ignores.Undone() }
 // that: what removes something makes room. When there is none, clean content goes.
 func (v *Tx) Full(again bool) bool {
 	if again {
-		return v.evictInCommit()
+		return v.room.MakeInCommit(v.Tx)
 	}
 	return v.store.Relieve()
-}
-
-// commitRoom is more than a commit sets aside for itself and for the next log.
-const commitRoom = 1 << 20
-
-// evictInCommit gives up clean content for the commit under way, which takes the records
-// of that with it. Should it fail all the same, or the process end in between, the
-// content is missing where its record says that it is here: openFile takes that of clean
-// content for given up. So it must be clean by what the disk knows: neither by a commit
-// that was not synced nor by this one. It reports whether anything went.
-func (v *Tx) evictInCommit() bool {
-	if v.tree.Sync() != nil {
-		return false
-	}
-	return v.store.EvictFor(commitRoom, v.eviction.GiveUpBeside(v.Tx)) > 0
 }
 
 // now is the time, in nanoseconds since 1970.

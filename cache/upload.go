@@ -135,7 +135,7 @@ func (e *engine) tidy() {
 	lingering := e.v.pending.Lingering()
 	locked.unlock()
 	for _, ino := range lingering {
-		if err := e.v.flushMetadata(ino); err != nil {
+		if err := e.v.opener.FlushIfOpen(ino); err != nil {
 			e.v.o.Log.Warn("what a program writes cannot be taken into the table", "ino", ino, "err", err)
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -106,7 +107,7 @@ func stateOf(gen uint64, version providers.Version) string {
 
 // sent notes that the backend has this state of content.
 func (e *executor) sent(p *payload, version providers.Version) {
-	if p.snap == nil || p.snap.Size() < e.v.inPartsFrom() || p.oi.unseen.Load() {
+	if p.snap == nil || p.snap.Size() < e.v.inPartsFrom() || p.oi.MayBeMapped() {
 		return
 	}
 	p.snap.Sent(stateOf(p.gen, version))
@@ -114,15 +115,15 @@ func (e *executor) sent(p *payload, version providers.Version) {
 
 // follow has account kept of what changes in content that is about to, if the
 // backend has what it is.
-func (v *Volume) follow(oi lockedInode) {
-	if oi.f == nil || oi.f.Size() < v.inPartsFrom() || oi.unseen.Load() || !v.caps.Abilities.Has(providers.AbilityParts) {
+func (v *Volume) follow(oi files.LockedInode) {
+	if oi.Content() == nil || oi.Content().Size() < v.inPartsFrom() || oi.MayBeMapped() || !v.caps.Abilities.Has(providers.AbilityParts) {
 		return
 	}
 	locked := v.lock()
-	origin, ok := locked.OriginOf(oi.ino)
+	origin, ok := locked.OriginOf(oi.Ino)
 	locked.unlock()
 	if ok {
-		oi.f.Follow(stateOf(origin.ContentVersion, origin.Version), oi.seen)
+		oi.Follow(stateOf(origin.ContentVersion, origin.Version))
 	}
 }
 

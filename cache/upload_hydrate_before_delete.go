@@ -45,13 +45,13 @@ func (s *set) hydrateRemoved(ctx context.Context) error {
 // open, by a call of fetching. Content that is gone on the remote is no error; content that
 // may come later is.
 func (v *Volume) hydrateNameless(ctx context.Context, x table.Ino, name string, fetching func(func() error) error) error {
-	oi := v.ifOpen(x)
+	oi := v.opener.IfOpen(x)
 	if oi == nil {
 		return nil
 	}
-	defer v.release(oi)
+	defer v.opener.Release(oi)
 	locked := v.lock()
-	f := oi.f
+	f := oi.Content()
 	locked.unlock()
 	if f == nil || f.Whole() {
 		return nil

@@ -515,7 +515,7 @@ func TestCloseBesideAWriter(t *testing.T) {
 	done := async(func() { w.ok(w.shut(one)) })
 	w.until(func() bool { return w.waiting() > 0 })
 	w.write(other, "two", 0)
-	w.ok(w.v.flushMetadata(table.Ino(w.walk("f"))))
+	w.ok(w.v.opener.FlushIfOpen(table.Ino(w.walk("f"))))
 	rest(false)
 	<-done
 	w.backend("f: two")

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -16,7 +17,7 @@ type payload struct {
 	kind   providers.Kind
 	gen    uint64
 	target string            // of a symbolic link
-	oi     *openInode        // else
+	oi     *files.OpenInode  // else
 	snap   *content.Snapshot // of it
 	digest string            // when it may have to be recognised
 	base   *table.Remote     // the state of the same content that the name has at the backend; nil: none
@@ -59,7 +60,7 @@ func (e *executor) pack(ctx context.Context, s *operation) (*payload, error) {
 			}
 			return nil, err
 		}
-		if p.snap, err = p.oi.f.Snapshot(ctx); err != nil {
+		if p.snap, err = p.oi.Content().Snapshot(ctx); err != nil {
 			p.close(v)
 			return nil, err
 		}
@@ -91,7 +92,7 @@ func (p *payload) close(v *Volume) {
 		p.snap.Close()
 	}
 	if p.oi != nil {
-		v.release(p.oi)
+		v.opener.Release(p.oi)
 	}
 }
 

@@ -105,11 +105,7 @@ func nameBeside(v *View, l table.Link) table.Link {
 // which of them listings that are under way say nothing.
 func (v *Tx) succeed(old, dir table.Ino) {
 	v.Succeed(old, dir)
-	all := v.orphanConflicts()
-	for x := range v.open {
-		all = append(all, x)
-	}
-	for _, x := range all {
+	for _, x := range append(v.orphanConflicts(), v.open.Inos(v.Tx.View)...) {
 		if n := v.table.Inode(x); n != nil && n.LostName != nil && n.LostName.Dir == old {
 			v.table.Edit(x).LostName.Dir = dir
 		}

@@ -25,7 +25,7 @@ import (
 
 // Volume is a working copy. Make it with Open.
 //
-// Locks, outermost first: the lock of an open inode (openInode.mu), then the lock of
+// Locks, outermost first: the lock of an open inode (files.LockedInode), then the lock of
 // the volume, then those of the packages below. The volume's lock is never held over a
 // call of the provider, over a read or write of content, or over a notification. What
 // it guards is reached through a View, and changed for good through a Tx.
@@ -66,18 +66,18 @@ type Volume struct {
 	listings  *listing.Shared
 	ahead     *listing.Ahead
 	history   historyState
-	unlinks   deferredUnlinks
+	unlinks   *files.DeferredUnlinks
+	opener    *files.Opener
+	tableSync *files.TableSync
+	room      *files.Room
 }
 
 // guardedState is what the lock of a volume guards.
 type guardedState struct {
 	*tree.View
 	table    table.Reader
-	updates  uint64               // changes of the table
-	commits  uint64               // of them, those that were not light
-	synced   uint64               // so many of them are on the disk
-	noting   map[table.Ino]uint64 // states of content on the disk, to be noted; nil: nobody is about to
-	open     map[table.Ino]*openInode
+	updates  uint64 // changes of the table
+	open     *files.OpenSet
 	problems []Problem
 	closing  bool // Close was called
 	closed   bool // and nothing new begins
@@ -132,9 +132,10 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 		puller: puller{revision.NewHeadLock()}}
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Whole: o.Believed, Patience: o.Patience / 2, Log: o.Log}
 	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
-	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: pins{v}})
+	open := files.NewOpenSet()
+	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open})
 	defer v.tree.Unlock()
-	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: map[table.Ino]*openInode{}, operations: operationIDs{run: hex.EncodeToString(id)},
+	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: open, operations: operationIDs{run: hex.EncodeToString(id)},
 		pulls:   pulls{told: map[table.Ino]toldStale{}},
 		ignores: rules.New(o.IgnoreFile)}}
 	v.pending, v.committer, v.doing.told = newPending(v), &v.engine, o.onward
@@ -142,10 +143,11 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.ahead = v.newAhead()
-	v.hydrator, v.eviction = newHydrator(v), newEviction(v)
-	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
+	v.hydrator, v.eviction, v.unlinks = newHydrator(v), newEviction(v), newUnlinks(v)
+	v.tableSync = &files.TableSync{Tree: v.tree}
+	v.room, v.opener = newRoom(v), newOpener(v)
+	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.history.init()
-	v.unlinks.init()
 	return v
 }
 
@@ -172,7 +174,7 @@ func (v *Volume) begin(ctx context.Context) error {
 	v.background(v.engine.loop)
 	v.background(v.resolveOrphanConflicts)
 	v.background(v.keepLoop)
-	v.background(v.unlinkLoop)
+	v.background(func() { v.unlinks.Loop(v.ctx, v.pause) })
 	locked := v.lock()
 	relook := locked.relooks
 	locked.unlock()

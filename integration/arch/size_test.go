@@ -28,11 +28,10 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    131,
-	"cache lines":                    21434,
-	"cache.Tx methods":               67,
-	"cache.View methods":             62,
-	"cache.Volume methods":           370,
+	"cache files":                    128,
+	"cache lines":                    20505,
+	"cache.Tx methods":               63,
+	"cache.Volume methods":           338,
 	"cmd/wsmount lines":              6711,
 	"providers/git lines":            7200,
 	"providers/git.Provider methods": 77,

@@ -14,7 +14,7 @@ type Eviction struct {
 	Tree   *tree.Tree
 	Store  Weighed
 	Update func(do func(*tree.Tx) error) error // a transaction of Tree
-	IsOpen func(v *tree.View, ino table.Ino) bool
+	Open   *OpenSet
 }
 
 // Weighed is where content is, and what gives it up.
@@ -38,7 +38,7 @@ func IsReplaceable(v *tree.View, n *table.Inode) bool {
 // leaves a record of content that is not there.
 func (e *Eviction) GiveUp(t *tree.Tx, ino table.Ino) bool {
 	n := t.Inode(ino)
-	if n == nil || e.IsOpen(t.View, ino) || !IsReplaceable(t.View, n) {
+	if n == nil || e.Open.IsOpen(t.View, ino) || !IsReplaceable(t.View, n) {
 		return false
 	}
 	if n.State != table.None {
@@ -82,7 +82,7 @@ func (e *Eviction) IsReplaceable(ino table.Ino) bool {
 // given up. It follows each change of that, except while the inode is open: then it comes
 // when that ends.
 func (e *Eviction) Weigh(v *tree.View, ino table.Ino) {
-	if e.IsOpen(v, ino) {
+	if e.Open.IsOpen(v, ino) {
 		return
 	}
 	if n := v.Inode(ino); n != nil && n.State != table.None && n.IsRegular() {

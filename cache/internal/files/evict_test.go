@@ -58,7 +58,11 @@ func TestEviction(t *testing.T) {
 				c.change(tx, s.x)
 			})
 			store := weighed{s.x, map[table.Ino]bool{}}
-			e := Eviction{Tree: s.tree, Store: store, IsOpen: func(*tree.View, table.Ino) bool { return c.open },
+			open := NewOpenSet()
+			if c.open {
+				open.all[s.x] = &OpenInode{}
+			}
+			e := Eviction{Tree: s.tree, Store: store, Open: open,
 				Update: func(do func(*tree.Tx) error) error { return s.tree.Update(do, nil) }}
 			assert.OK(t, e.WeighAll(t.Context()))
 			assert.Equal(t, store.clean[s.x], c.may, "it counts as clean")
@@ -73,7 +77,7 @@ func TestEviction(t *testing.T) {
 // A transaction that may fail yet gives nothing up that it is about.
 func TestGiveUpBeside(t *testing.T) {
 	s := newScene(t)
-	e := Eviction{IsOpen: func(*tree.View, table.Ino) bool { return false }}
+	e := Eviction{Open: NewOpenSet()}
 	s.update(func(tx *tree.Tx) {
 		tx.Edit(s.x).State = table.Whole
 		assert.True(t, e.GiveUpBeside(tx)(s.x), "of what it is not about")

@@ -59,6 +59,7 @@ type Prefetch struct {
 // PrefetchOptions are what a Prefetch needs of those who use it.
 type PrefetchOptions struct {
 	Tree    *tree.Tree
+	Open    *OpenSet
 	Content Unasked
 	Context context.Context // ends with the working copy
 	Go      func(func())    // runs in the background, until Context ends
@@ -68,10 +69,8 @@ type PrefetchOptions struct {
 
 // Unasked is the content of files, for who fetches it before anybody asks.
 type Unasked interface {
-	// MayPrefetch reports whether there is time and a remote for it, and IsOpen whether
-	// an inode is in use. The lock of the tree is held.
-	MayPrefetch() bool
-	IsOpen(ino table.Ino) bool
+	// MayPrefetch reports whether there is time and a remote for it.
+	MayPrefetch(v *tree.View) bool
 	// FetchUnasked fetches all of a file, and Unread has it be the first that is evicted.
 	FetchUnasked(ctx context.Context, ino table.Ino) error
 	Unread(ino table.Ino)
@@ -130,7 +129,7 @@ func (s *Prefetch) Opened(ino table.Ino, here bool) {
 		return
 	}
 	l := n.Links[0]
-	one := s.seriesOf(l.Dir)
+	one := s.seriesOf(v, l.Dir)
 	if ahead {
 		one.hits++
 	}
@@ -141,7 +140,7 @@ func (s *Prefetch) Opened(ino table.Ino, here bool) {
 		one.begin(l.Name)
 		s.drop(one)
 	}
-	if one.run >= one.need && s.isFar() && s.o.Content.MayPrefetch() {
+	if one.run >= one.need && s.isFar() && s.o.Content.MayPrefetch(v) {
 		s.widen(one)
 		s.fetchNext(v, one, l.Dir)
 	}
@@ -176,9 +175,8 @@ func (s *Prefetch) drop(one *series) {
 	}
 }
 
-// End is for a directory that is gone: what is on its way for it is given up. The lock of
-// the tree is held.
-func (s *Prefetch) End(dir table.Ino) {
+// End is for a directory that is gone: what is on its way for it is given up.
+func (s *Prefetch) End(_ *tree.View, dir table.Ino) {
 	if one := s.dirs[dir]; one != nil {
 		one.cancel()
 		s.drop(one)
@@ -187,12 +185,12 @@ func (s *Prefetch) End(dir table.Ino) {
 }
 
 // seriesOf is the series of a directory, for which another one may be forgotten.
-func (s *Prefetch) seriesOf(dir table.Ino) *series {
+func (s *Prefetch) seriesOf(v *tree.View, dir table.Ino) *series {
 	s.clock++
 	one := s.dirs[dir]
 	if one == nil {
 		if len(s.dirs) >= seriesMost {
-			s.End(s.oldest())
+			s.End(v, s.oldest())
 		}
 		one = s.newSeries()
 		one.ctx, one.cancel = context.WithCancel(s.o.Context)
@@ -277,7 +275,7 @@ func (s *Prefetch) fetchNext(v *tree.View, one *series, dir table.Ino) {
 	left := 4 * PrefetchMost // names that are looked at
 	v.Names(dir, one.front, func(name string, rec table.Name) bool {
 		one.front = name
-		if n := v.Inode(rec.Ino); n != nil && s.isDistant(&rec, n) {
+		if n := v.Inode(rec.Ino); n != nil && s.isDistant(v, &rec, n) {
 			one.pending[rec.Ino] = n.Size
 			one.bytes += n.Size
 			s.of[rec.Ino] = one
@@ -291,10 +289,10 @@ func (s *Prefetch) fetchNext(v *tree.View, one *series, dir table.Ino) {
 
 // isDistant reports whether a name stands for a small file of which the remote has all,
 // nothing is local and which nobody has open.
-func (s *Prefetch) isDistant(rec *table.Name, n *table.Inode) bool {
+func (s *Prefetch) isDistant(v *tree.View, rec *table.Name, n *table.Inode) bool {
 	return n.IsRegular() && n.State == table.None && n.Size > 0 && n.Size <= PrefetchSize && len(n.Links) == 1 &&
 		rec.Seq == 0 && rec.Remote != nil && rec.Remote.Ino == rec.Ino && rec.Remote.ContentVersion == n.ContentVersion &&
-		s.of[rec.Ino] == nil && !s.o.Content.IsOpen(rec.Ino)
+		s.of[rec.Ino] == nil && !s.o.Open.IsOpen(v, rec.Ino)
 }
 
 // run fetches a file that may be opened soon. What fails is not told: who opens the file
@@ -335,5 +333,4 @@ func (s *Prefetch) fetch(one *series, ino table.Ino) error {
 func (s *Prefetch) Busy() int { return len(s.slots) }
 
 // Unopened are the files that were fetched ahead, or are to be, and were not opened yet.
-// The lock of the tree is held.
-func (s *Prefetch) Unopened() []table.Ino { return slices.Collect(maps.Keys(s.of)) }
+func (s *Prefetch) Unopened(*tree.View) []table.Ino { return slices.Collect(maps.Keys(s.of)) }

@@ -28,12 +28,11 @@ type shelf struct {
 	fetched map[table.Ino]int
 	fails   error
 	closed  bool
-	open    map[table.Ino]bool
+	open    *OpenSet
 }
 
-func (s *shelf) MayPrefetch() bool       { return !s.closed }
-func (s *shelf) IsOpen(x table.Ino) bool { return s.open[x] }
-func (s *shelf) Unread(table.Ino)        {}
+func (s *shelf) MayPrefetch(*tree.View) bool { return !s.closed }
+func (s *shelf) Unread(table.Ino)            {}
 
 func (s *shelf) FetchUnasked(_ context.Context, x table.Ino) error {
 	s.mu.Lock()
@@ -49,7 +48,7 @@ func newShelf(t *testing.T, files int, took time.Duration) *shelf {
 	assert.OK(t, err)
 	t.Cleanup(func() { tab.Close() })
 	tr := tree.New(tab, tree.Options{})
-	s := &shelf{fetched: map[table.Ino]int{}, open: map[table.Ino]bool{}}
+	s := &shelf{fetched: map[table.Ino]int{}, open: NewOpenSet()}
 	assert.OK(t, tr.Update(func(tx *tree.Tx) error {
 		tx.Put(table.Root, &table.Inode{Mode: syscall.S_IFDIR, Loaded: true})
 		for i := range files {
@@ -60,7 +59,7 @@ func newShelf(t *testing.T, files int, took time.Duration) *shelf {
 		}
 		return nil
 	}, nil))
-	s.Prefetch = NewPrefetch(PrefetchOptions{Tree: tr, Content: s, Context: t.Context(), Go: func(f func()) { go f() },
+	s.Prefetch = NewPrefetch(PrefetchOptions{Tree: tr, Open: s.open, Content: s, Context: t.Context(), Go: func(f func()) { go f() },
 		Log: slog.New(slog.DiscardHandler), Far: FarAway})
 	s.Took(took)
 	return s
@@ -104,16 +103,16 @@ func TestNoPrefetch(t *testing.T) {
 		"a remote that is near":    {FarAway - 1, func(*shelf) {}, []int{0, 1, 2, 3}, 0},
 		"the end of the volume":    {FarAway, func(s *shelf) { s.closed = true }, []int{0, 1, 2, 3}, 0},
 		"opens out of order":       {FarAway, func(*shelf) {}, []int{60, 40, 20, 0}, 0},
-		"what is open":             {FarAway, func(s *shelf) { s.open[s.inos[2]] = true }, []int{0, 1}, PrefetchLeast},
+		"what is open":             {FarAway, func(s *shelf) { s.open.all[s.inos[2]] = &OpenInode{} }, []int{0, 1}, PrefetchLeast},
 		"a remote that fails":      {FarAway, func(s *shelf) { s.fails = errors.New("refused") }, []int{0, 1, 2}, PrefetchLeast},
-		"a directory that is gone": {FarAway, func(s *shelf) { s.End(table.Root) }, []int{0}, 0},
+		"a directory that is gone": {FarAway, func(s *shelf) { s.End(s.o.Tree.Lock(), table.Root); s.o.Tree.Unlock() }, []int{0}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newShelf(t, 100, c.took)
 				c.with(s)
 				assert.Equal(t, s.opens(c.opens...), c.want, "files fetched")
-				assert.False(t, s.open[s.inos[2]] && s.fetched[s.inos[2]] > 0, "what was open was fetched")
+				assert.False(t, s.open.all[s.inos[2]] != nil && s.fetched[s.inos[2]] > 0, "what was open was fetched")
 			})
 		})
 	}

@@ -8,9 +8,8 @@ import (
 
 // Pins keep inodes that have no name any more, beside the kernel's references.
 type Pins interface {
-	// Pinned reports whether an inode is in use, by an open file for instance. It is
-	// called under the lock.
-	Pinned(ino table.Ino) bool
+	// Pinned reports whether an inode is in use, by an open file for instance.
+	Pinned(v *View, ino table.Ino) bool
 }
 
 // Refer counts a reference of the kernel to an inode: the answer of a lookup.
@@ -41,7 +40,7 @@ func (v *View) ReferenceCount() int { return len(v.guarded.lookups) }
 
 // IsHeld reports whether the kernel or anybody else uses an inode.
 func (v *View) IsHeld(ino table.Ino) bool {
-	return v.guarded.lookups[ino] > 0 || v.guarded.options.Pins.Pinned(ino)
+	return v.guarded.lookups[ino] > 0 || v.guarded.options.Pins.Pinned(v, ino)
 }
 
 // IsForsaken reports whether an inode has no name, and nobody uses it.

@@ -10,7 +10,7 @@ import (
 // pinned are inodes that somebody uses.
 type pinned map[table.Ino]bool
 
-func (p pinned) Pinned(ino table.Ino) bool { return p[ino] }
+func (p pinned) Pinned(_ *View, ino table.Ino) bool { return p[ino] }
 
 // An inode without a name is forsaken once the kernel has forgotten each reference that it
 // was given, and nobody else uses it; the root and what has a name never are.

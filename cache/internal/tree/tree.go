@@ -105,10 +105,10 @@ func (t *Tree) Unlock() { t.mu.Unlock() }
 
 // View runs do under the lock. It fails as do does, or because the table has failed: what
 // is not found in such a table is not known to be missing.
-func (t *Tree) View(do func() error) error {
+func (t *Tree) View(do func(*View) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.cause(do())
+	return t.cause(do(&t.held))
 }
 
 // Sync brings every committed transaction to the disk. It needs no lock.
@@ -179,4 +179,4 @@ func (unobserved) Undone()                               {}
 
 type unpinned struct{}
 
-func (unpinned) Pinned(table.Ino) bool { return false }
+func (unpinned) Pinned(*View, table.Ino) bool { return false }

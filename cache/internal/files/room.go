@@ -1,0 +1,68 @@
+package files
+
+import (
+	"context"
+	"math"
+
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// Room makes room on the disk, by giving up what can be had again, and when that is not
+// enough the oldest of the history.
+type Room struct {
+	Tree     *tree.Tree
+	Store    Evicting
+	Eviction *Eviction
+	Unlinks  *DeferredUnlinks
+	Prune    func(most int64) bool // has the history keep that many bytes at most, if it can
+	Context  context.Context       // ends with the working copy
+}
+
+// Evicting is where content is, and what gives up that of which may says so, what was not
+// used for longest first. Both say how many bytes the disk got back.
+type Evicting interface {
+	Evict(may func(ino uint64) bool) (freed int64)                // as much as is over the limits
+	EvictFor(need int64, may func(ino uint64) bool) (freed int64) // for so many bytes more
+	KeptBytes() int64                                             // in the history
+}
+
+// Everything is more than any disk has.
+const Everything = math.MaxInt64 / 4
+
+// commitRoom is more than a commit sets aside for itself and for the next log.
+const commitRoom = 1 << 20
+
+// Make gives up clean content when there is more of it than wanted, or too little room on the
+// disk, and of the history what is then missing for a program that wants to write need bytes.
+func (r *Room) Make(need int64) {
+	// Content that was just sent is clean once the disk knows of that, too.
+	if r.Tree.Sync() != nil {
+		return // it failed, and says so to all who ask
+	}
+	freed := r.Unlinks.Run() // else it would be there only later
+	freed += r.Store.Evict(r.Eviction.MayEvict)
+	for freed < need && r.Context.Err() == nil {
+		kept := r.Store.KeptBytes()
+		if kept == 0 || !r.Prune(max(kept-(need-freed), 0)) {
+			return
+		}
+		freed += kept - r.Store.KeptBytes()
+	}
+}
+
+// Clear gives up all clean content that is not in use.
+func (r *Room) Clear() (freed int64) {
+	return r.Unlinks.Run() + r.Store.EvictFor(Everything, r.Eviction.MayEvict)
+}
+
+// MakeInCommit gives up clean content for the commit under way, which takes the records
+// of that with it. Should it fail all the same, or the process end in between, the
+// content is missing where its record says that it is local: Opener.Open takes that of clean
+// content for given up. So it must be clean by what the disk knows: neither by a commit
+// that was not synced nor by this one. It reports whether anything went.
+func (r *Room) MakeInCommit(t *tree.Tx) bool {
+	if r.Tree.Sync() != nil {
+		return false
+	}
+	return r.Store.EvictFor(commitRoom, r.Eviction.GiveUpBeside(t)) > 0
+}
