@@ -77,3 +77,21 @@ func TestDeferredUnlinksWait(t *testing.T) {
 	})
 	assert.Equal(t, len(to.log), 4, "two are gone:", to.log)
 }
+
+// Content goes once the disk has the table that let it go.
+func TestUnlinksFollowTheTable(t *testing.T) {
+	s, to := newScene(t), &shelved{}
+	s.update(func(tx *tree.Tx) { tx.Edit(s.x).State = table.Whole })
+	assert.OK(t, s.tree.Sync())
+	u := NewDeferredUnlinks(UnlinkOptions{Tree: s.tree, History: to, Remove: func(table.Ino) {
+		to.say("remove")
+		assert.Equal(t, s.afterPowerLoss(t).State, table.None, "the disk has it in use")
+	}})
+	s.update(func(tx *tree.Tx) {
+		tx.Edit(s.x).State = table.None
+		tx.Later(func() { u.Add(s.x, DeferredUnlink{}) })
+	})
+	assert.Equal(t, s.afterPowerLoss(t).State, table.Whole, "before a sync")
+	u.Run()
+	assert.Equal(t, len(to.log), 2, "it has gone:", to.log)
+}

@@ -32,6 +32,7 @@ type answer struct {
 type scene struct {
 	*Hydrator
 	tree    *tree.Tree
+	disk    *vfs.MemFS // of the table
 	x       table.Ino
 	answers []answer
 	asked   []string // where a read was asked for
@@ -46,10 +47,11 @@ const version = 7
 
 func newScene(t *testing.T, answers ...answer) *scene {
 	t.Helper()
-	tab, err := table.Open("/files", table.Options{FS: vfs.NewMem(), Strict: true})
+	disk := vfs.NewCrashableMem()
+	tab, err := table.Open("/files", table.Options{FS: disk, Strict: true})
 	assert.OK(t, err)
 	t.Cleanup(func() { tab.Close() })
-	s := &scene{tree: tree.New(tab, tree.Options{}), answers: answers, now: time.Unix(1000, 0), look: func() {}}
+	s := &scene{tree: tree.New(tab, tree.Options{}), disk: disk, answers: answers, now: time.Unix(1000, 0), look: func() {}}
 	s.update(func(tx *tree.Tx) {
 		tx.Put(table.Root, &table.Inode{Mode: syscall.S_IFDIR, Loaded: true})
 		s.x = tx.Alloc()
@@ -68,6 +70,19 @@ func (s *scene) update(do func(*tree.Tx)) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// afterPowerLoss is the file by the table that the disk has.
+func (s *scene) afterPowerLoss(t *testing.T) table.Inode {
+	t.Helper()
+	tab, err := table.Open("/files", table.Options{FS: s.disk.CrashClone(vfs.CrashCloneCfg{}), Strict: true})
+	assert.OK(t, err)
+	defer func() { assert.OK(t, tab.Close()) }()
+	n := tab.Inode(s.x)
+	if n == nil {
+		return table.Inode{}
+	}
+	return *n
 }
 
 // place has the remote have a content version of the file under a name, and under no other.

@@ -66,6 +66,27 @@ func TestRoom(t *testing.T) {
 	}
 }
 
+// Content is given up once the disk has the table that says it is clean.
+func TestRoomFollowsTheTable(t *testing.T) {
+	s, to := newScene(t), &shelved{}
+	check := func() { assert.Equal(t, s.afterPowerLoss(t).Size, 9, "what the disk has") }
+	r := Room{Tree: s.tree, Store: &checking{check: check}, Eviction: &Eviction{}, Unlinks: to.unlinks(s)}
+	s.update(func(tx *tree.Tx) { tx.Edit(s.x).Size = 9 })
+	r.Make(0)
+	s.update(func(tx *tree.Tx) { tx.Edit(s.x).Size = 8 })
+	s.update(func(tx *tree.Tx) { tx.Edit(s.x).Size = 9 })
+	s.update(func(tx *tree.Tx) { assert.False(t, r.MakeInCommit(tx), "it has nothing") })
+}
+
+// checking is a store that gives nothing up.
+type checking struct {
+	disk
+	check func()
+}
+
+func (c *checking) Evict(func(uint64) bool) int64           { c.check(); return 0 }
+func (c *checking) EvictFor(int64, func(uint64) bool) int64 { c.check(); return 0 }
+
 // Clearing takes all that is clean, and what nothing leads to, and leaves the history.
 func TestRoomIsCleared(t *testing.T) {
 	s, to, d := newScene(t), &shelved{}, disk{clean: 70, kept: 9}
