@@ -152,6 +152,7 @@ func TestOpen(t *testing.T) {
 	d := newDesk(t)
 	assert.Equal(t, d.inode().State, table.Whole, "what was fetched")
 	assert.Equal(t, len(d.set.all), 0, "open inodes")
+	assert.Equal(t, d.opener.o.Store.Usage().Files, 1, "files that were weighed")
 	for ino, want := range map[table.Ino]error{table.Root: syscall.EISDIR, 999: ErrNoInode} {
 		_, err := d.opener.Open(ino, ForUs)
 		assert.Is(t, err, want)
@@ -163,6 +164,25 @@ func TestOpen(t *testing.T) {
 		d.opener.Release(oi)
 	}
 	assert.Equal(t, len(d.set.all), 0, "open inodes")
+}
+
+// Content that is missing where the remote has it was given up, and is fetched; what was to
+// go before the inode gets other content goes first.
+func TestOpenOfWhatIsMissing(t *testing.T) {
+	d := newDesk(t)
+	d.opener.o.Store.Remove(d.x)
+	d.answers = []answer{{content: "one"}}
+	oi := d.open(ForReading)
+	assert.OK(t, oi.f.FetchAll(context.Background()))
+	d.close(oi, false)
+	assert.Equal(t, d.inode().State, table.Whole, "it was fetched again")
+
+	assert.True(t, d.opener.o.Eviction.MayEvict(d.x), "it is evicted")
+	to := &shelved{}
+	d.opener.o.Unlinks = to.unlinks(d.scene)
+	d.opener.o.Unlinks.Add(d.x, DeferredUnlink{})
+	d.close(d.open(ForReading), false)
+	assert.Slice(t, to.log, []string{"remove", "forget"}, "what was to go")
 }
 
 // A file whose opens wait for the first bytes becomes another version, until one of them has

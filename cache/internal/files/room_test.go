@@ -69,12 +69,13 @@ func TestRoom(t *testing.T) {
 // Content is given up once the disk has the table that says it is clean.
 func TestRoomFollowsTheTable(t *testing.T) {
 	s, to := newScene(t), &shelved{}
-	check := func() { assert.Equal(t, s.afterPowerLoss(t).Size, 9, "what the disk has") }
+	want := int64(9)
+	check := func() { assert.Equal(t, s.afterPowerLoss(t).Size, want, "what the disk has") }
 	r := Room{Tree: s.tree, Store: &checking{check: check}, Eviction: &Eviction{}, Unlinks: to.unlinks(s)}
 	s.update(func(tx *tree.Tx) { tx.Edit(s.x).Size = 9 })
 	r.Make(0)
-	s.update(func(tx *tree.Tx) { tx.Edit(s.x).Size = 8 })
-	s.update(func(tx *tree.Tx) { tx.Edit(s.x).Size = 9 })
+	want = 10
+	s.update(func(tx *tree.Tx) { tx.Edit(s.x).Size = want })
 	s.update(func(tx *tree.Tx) { assert.False(t, r.MakeInCommit(tx), "it has nothing") })
 }
 
