@@ -26,12 +26,10 @@ func (t *table) end(ino wsfs.Ino, fd int, st *stat) error {
 	if !ok {
 		return err
 	}
-	n.ext.busy--
-	if err == nil && n.ext.busy == 0 {
+	if err == nil {
 		n.observe(st, true)
 	}
-	n.trim()
-	n.settle()
+	n.endBusy()
 	return err
 }
 
@@ -81,6 +79,7 @@ func (t *table) notBusy(ino wsfs.Ino) {
 
 func (l locked) endBusy() {
 	l.ext.busy--
+	l.overtakes()
 	l.trim()
 	l.settle()
 }

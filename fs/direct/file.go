@@ -175,6 +175,9 @@ func (f *file) Release() {
 	if seen && e.busy == 0 {
 		n.observe(&st, f.pass)
 	}
+	if f.pass {
+		n.overtakes() // by what the kernel wrote
+	}
 	changed := f.wrote.Load() || f.pass && seen && contentSignature(&st) != f.since
 	dir, name := n.parent, n.name
 	if name == "" && n.refs > 0 && e.files == nil && e.pin == nil {

@@ -6,20 +6,21 @@ import (
 )
 
 // An inode is what is remembered of a file that the kernel (or a watch) knows.
-// There may be millions: 72 bytes, and everything that few of them need is in
+// There may be millions: 80 bytes, and everything that few of them need is in
 // ext. Only a locked gives access to it.
 type inode struct {
-	id     uint64   // the number that the disk gave it
-	told   uint64   // signature of the attributes last seen, see signature
-	parent wsfs.Ino // where it was last seen
-	name   string   // "" when it has no name that we know
-	refs   uint64   // references of the kernel
-	ext    *ext
-	birth  uint32 // with id, the identity: see ident
-	gen    uint32 // upper part of its number
-	next   uint32 // in the list of free records
-	typ    uint16 // S_IFMT bits
-	flags  flags
+	id      uint64   // the number that the disk gave it
+	told    uint64   // signature of the attributes last seen, see signature
+	changed uint64   // changes with the last one of ours, see overtook
+	parent  wsfs.Ino // where it was last seen
+	name    string   // "" when it has no name that we know
+	refs    uint64   // references of the kernel
+	ext     *ext
+	birth   uint32 // with id, the identity: see ident
+	gen     uint32 // upper part of its number
+	next    uint32 // in the list of free records
+	typ     uint16 // S_IFMT bits
+	flags   flags
 }
 
 type flags uint16
@@ -127,7 +128,7 @@ func (n *inode) unwatch() int32 {
 // others changed the file; own says that the difference is our own doing.
 func (n *inode) observe(st *stat, own bool) (foreign bool) {
 	sig := signature(st)
-	if n.told == sig {
+	if n.told == sig || n.overtook(st) {
 		return false
 	}
 	foreign = !own && n.told != 0 && n.regular() && !n.changing()
@@ -140,6 +141,13 @@ func (n *inode) observe(st *stat, own bool) (foreign bool) {
 	n.told = sig
 	return foreign
 }
+
+// overtook says that a change of our own may have come after what stat says. It noted
+// what it left, and from that the older state would differ as others' doing does.
+func (n *inode) overtook(st *stat) bool { return n.changed > st.asked }
+
+// overtakes says that a change of our own is over.
+func (n *inode) overtakes() { n.changed = changes.Add(1) }
 
 // changing says that differences are explained by what we do ourselves.
 func (n *inode) changing() bool {

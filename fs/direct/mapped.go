@@ -49,7 +49,7 @@ func (l *leases) probe(ino wsfs.Ino, st *stat) {
 		n.flags |= flagMapped
 		return
 	}
-	if !n.changing() && n.told != signature(st) {
+	if !n.changing() && !n.overtook(st) && n.told != signature(st) {
 		n.flags |= flagStale // by the last store, or by others since the first look
 		n.observe(st, n.flags&flagMapped == 0)
 	}

@@ -124,6 +124,7 @@ func (p *pinned) done(gone bool) {
 	case gone && !linked:
 		n.told = 0
 	}
+	n.overtakes()
 	var wd int32
 	if gone && n.loseName(p.dir, p.name) {
 		if e.pin == nil && e.files == nil && p.h != nil {

@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -9,7 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-type stat = unix.Statx_t
+// A stat is what statx(2) says of a file.
+type stat struct {
+	unix.Statx_t
+	asked uint64 // changes when it was asked for
+}
+
+// changes counts the changes of inodes by ourselves that are over, in all volumes: see
+// inode.overtook.
+var changes atomic.Uint64
 
 const (
 	statMask  = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_MNT_ID
@@ -29,8 +38,9 @@ func statAt(fd int, name string, st *stat) error {
 	if name == "" {
 		flags |= unix.AT_EMPTY_PATH
 	}
+	st.asked = changes.Load()
 	_, _, errno := unix.Syscall6(unix.SYS_STATX, uintptr(fd), uintptr(unsafe.Pointer(&path[0])),
-		uintptr(flags), statMask, uintptr(unsafe.Pointer(st)), 0)
+		uintptr(flags), statMask, uintptr(unsafe.Pointer(&st.Statx_t)), 0)
 	if errno != 0 {
 		return errno
 	}

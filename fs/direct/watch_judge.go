@@ -180,7 +180,7 @@ func (s *seen) made() bool { return s.own.Made == s.id && s.mask&maskNamed != 0 
 
 // news is what a look changed of what is known.
 type news struct {
-	busy     bool     // nothing: a request changes the inode right now
+	busy     bool     // nothing: a request changes the inode, or has since the look
 	lost     wsfs.Ino // lost its name
 	attr     wsfs.Ino // has other attributes
 	content  wsfs.Ino // has other content
@@ -296,7 +296,7 @@ func (j judge) present(s *seen) news {
 
 func (j judge) known(s *seen, n locked) news {
 	switch {
-	case n.ext != nil && n.ext.busy > 0:
+	case n.ext != nil && n.ext.busy > 0 || n.overtook(&s.st):
 		return news{busy: true}
 	case n.parent == s.Dir && n.name == s.Name:
 		return s.sameName(n)

@@ -217,3 +217,52 @@ func TestOwnChangeAfterALook(t *testing.T) {
 		})
 	}
 }
+
+// A write of ours after a file was looked at is not taken for others' doing: not by a
+// report that was being looked into, and not by a request.
+func TestOwnWriteAfterALook(t *testing.T) {
+	root := wsfs.RootIno
+	var then atomic.Pointer[func()]
+	v, dir, r := serveWatched(t, tuning{looked: func(k key) {
+		if k.Name == "f" {
+			if f := then.Swap(nil); f != nil {
+				(*f)()
+			}
+		}
+	}})
+	f := create(t, v, root, "f", "x")
+	o := must[wsfs.Opened](t)(v.Open(op(), f.Ino, unix.O_WRONLY))
+	o.File.(wsfs.Unpassed).Unpassed() // the kernel sends the writes, also to root
+	flush(t, v, dir, r)
+	before := r.all()
+	write := func() { must[int](t)(o.File.Write(op(), []byte("y"), int64(attr(t, v, f.Ino).Size))) }
+	silent := func(what string) {
+		t.Helper()
+		flush(t, v, dir, r)
+		for _, n := range []note{{kind: "content", ino: f.Ino}, {kind: "attr", ino: f.Ino}, {kind: "wrote", name: "f"}} {
+			assert.Equal(t, r.count(n), before[n], what, n)
+		}
+	}
+	var done atomic.Bool
+	own := func() { write(); done.Store(true) }
+	then.Store(&own)
+	write()
+	waitFor(t, "the report to be looked into", done.Load)
+	silent("a report")
+
+	h := must[*handle](t)(v.res.hold(f.Ino))
+	defer h.drop()
+	for what, enter := range map[string]func(st *stat){
+		"attributes": func(st *stat) { v.told(f.Ino, st, true, false) },
+		"a lookup": func(st *stat) {
+			must[wsfs.Entry](t)(v.enterName(v.root, v.disk.identOf(h.fd, "", st), root, "f", st, true, false))
+		},
+	} {
+		var st stat
+		ok(t, statAt(h.fd, "", &st))
+		write()
+		enter(&st)
+		silent(what)
+	}
+	o.File.Release()
+}
