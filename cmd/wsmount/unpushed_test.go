@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,6 +56,26 @@ func TestIsAllSent(t *testing.T) {
 	}
 }
 
+// impatient runs a program that gives up what takes it half a second, until it gave up
+// the push to a remote that does not answer, and nothing before that. It returns what
+// all of the attempts have done.
+func (w *world) impatient(args ...string) (sum control.EventResult) {
+	w.t.Helper()
+	eventually(w.t, "the push to be given up", func() bool {
+		o := w.run(append(args, "--timeout", "500ms", "--json")...)
+		if o.code == exit.Done {
+			w.t.Fatalf("wsmount %q without a remote: %s", args, o.out)
+		}
+		var got control.EventResult
+		if err := json.Unmarshal([]byte(o.out), &got); err != nil { // it gave up before there was an answer
+			return false
+		}
+		sum.Committed, sum.Pushed, sum.Failed = sum.Committed+got.Committed, sum.Pushed+got.Pushed, got.Failed
+		return o.code == exit.Unreachable && len(got.Failed) == 1 && strings.Contains(got.Failed[0], "push: the remote has not answered")
+	})
+	return sum
+}
+
 // A push that policy ties to an event is waited for; that it fails is told at once
 // and for as long as it does, and it is made again by itself.
 func TestFailedPushIsTold(t *testing.T) {
@@ -65,8 +86,7 @@ func TestFailedPushIsTold(t *testing.T) {
 	}
 	r.cut(t)
 	w.write("mnt/b", "2")
-	got := w.event(exit.Unreachable, "event", "mnt", "turn-end", "--timeout", "500ms")
-	if got.Committed != 1 || got.Pushed != 0 || len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "push: the remote has not answered") {
+	if got := w.impatient("event", "mnt", "turn-end"); got.Committed != 1 || got.Pushed != 0 {
 		t.Errorf("turn-end without a remote: got %+v", got)
 	}
 	c := w.status().Parts[0].Copy
@@ -80,7 +100,8 @@ func TestFailedPushIsTold(t *testing.T) {
 	checkWidth(t, out)
 	assert.Contains(t, w.read("mnt/.wsmount/errors.log"), ` push "/"`)
 	r.connect(t)
-	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 0 || got.Pushed != 1 || !r.pushed(t, "b") {
+	// By itself it may be made before.
+	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 0 || !r.pushed(t, "b") {
 		t.Errorf("turn-end with the remote again: got %+v", got)
 	}
 	if c := w.status().Parts[0].Copy; c.PushFails != nil || c.Unpushed {
@@ -94,7 +115,7 @@ func TestOwedPushOutlivesAKill(t *testing.T) {
 	w, r := mountRepository(t, strings.Replace(pushEach, "per-commit", "turn-end", 1))
 	r.cut(t)
 	w.write("mnt/a", "1")
-	w.event(exit.Unreachable, "event", "mnt", "turn-end", "--timeout", "500ms")
+	w.impatient("event", "mnt", "turn-end")
 	w.killed()
 	for _, out := range []string{w.run("status", "mnt").out, w.ok("recover")} {
 		if flat := strings.Join(strings.Fields(out), " "); !strings.Contains(flat, "unpushed 1 commit, ") || !strings.Contains(flat, "has not answered") {
@@ -104,8 +125,8 @@ func TestOwedPushOutlivesAKill(t *testing.T) {
 	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.out, "1 commit stays in the working copy, not pushed") {
 		t.Errorf("umount: got %+v", o)
 	}
-	if o := w.run("recover", "upload", ops, "--timeout", "500ms"); o.code != exit.Unreachable || !strings.Contains(o.errOut, "has not answered") {
-		t.Errorf("recover upload: got %+v", o)
+	if got := w.impatient("recover", "upload", ops); got.Committed+got.Pushed != 0 {
+		t.Errorf("recover upload: got %+v", got)
 	}
 	r.connect(t)
 	w.mount(ops, "mnt")
