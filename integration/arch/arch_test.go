@@ -96,6 +96,17 @@ func TestImportDirectionOfTests(t *testing.T) {
 	}
 }
 
+// A package whose tests draw by rapid has their seed fixed, which importing the tiers is
+// enough for.
+func TestSeedsAreFixed(t *testing.T) {
+	for _, p := range packages(t) {
+		tests := append(p.TestImports, p.XTestImports...)
+		if slices.Contains(tests, "pgregory.net/rapid") {
+			assert.True(t, slices.Contains(tests, module+"/integration/tier"), p.ImportPath, "does not import integration/tier")
+		}
+	}
+}
+
 // Each rule is tried on an edge that it forbids and on one that it allows.
 func TestRules(t *testing.T) {
 	for _, c := range []struct {

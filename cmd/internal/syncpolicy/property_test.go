@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/testrun"
+	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
 	"github.com/wsmount/wsmount/mountspec"
 )
 

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
 )
 
 func TestMatches(t *testing.T) {
