@@ -48,8 +48,8 @@ func (w *world) read() []string {
 	assert.OK(w.t, err)
 	_, err = s.resolve(c, nil)
 	assert.OK(w.t, err)
-	maps.DeleteFunc(s.others, func(_ string, o whereabouts) bool { return o.kept })
-	return slices.Sorted(maps.Keys(s.others))
+	maps.DeleteFunc(s.others.places, func(_ string, o otherPlace) bool { return o.kept })
+	return slices.Sorted(maps.Keys(s.others.places))
 }
 
 var others = []string{"@acme/b", "@acme/c", "@acme/d"}

@@ -36,7 +36,7 @@ func (s *session) overlapNotes(l *loaded) (notes []string, err error) {
 // eachOther calls f with where each other workspace of this host keeps its bytes.
 func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Location) error) error {
 	s.disks = ondisk.New()
-	kept := s.r.keptPlaces(s.reg)
+	kept := s.others.keptPlaces(s.r, s.reg)
 	defer kept.save()
 	for _, addr := range slices.Sorted(maps.Keys(s.reg.Workspaces)) {
 		if err := f(l, addr, s.reg.Workspaces[addr].Location); err != nil {
@@ -50,7 +50,7 @@ func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Loca
 		if _, twice := s.reg.Workspaces[addr]; twice || addr == l.ws.ID.String() {
 			continue
 		}
-		other, known := s.others[addr]
+		other, known := s.others.places[addr]
 		if !known {
 			other.loc, other.kept = kept.find(addr)
 			known = other.kept
@@ -58,7 +58,7 @@ func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Loca
 		if !known || other.kept && l.loc.sharesBytes(other.loc, s.disks) { // nothing is refused for what was kept
 			other = s.read(addr, kept)
 		}
-		s.others[addr] = other
+		s.others.places[addr] = other
 		if other.err != nil {
 			s.unknownPlace(l, addr, s.r.cfg.Path, other.err)
 			// Most keep their bytes beside their manifest.
@@ -83,13 +83,13 @@ func (s *session) unknownPlace(l *loaded, addr, file string, err error) {
 }
 
 // read finds where a workspace of the configuration keeps its bytes, by its manifests.
-func (s *session) read(addr string, kept *keptPlaces) whereabouts {
+func (s *session) read(addr string, kept *keptPlaces) otherPlace {
 	l, err := s.loadOther(addr)
 	if err != nil {
-		return whereabouts{err: err}
+		return otherPlace{err: err}
 	}
 	kept.keep(addr, l)
-	return whereabouts{loc: l.loc}
+	return otherPlace{loc: l.loc}
 }
 
 func (s *session) loadOther(addr string) (*loaded, error) {

@@ -20,21 +20,35 @@ type session struct {
 	finder finder
 	refs   references
 	grants granter
-	chain  []string               // workspaces on the way here, as they were named
-	places []string               // and their manifests
-	others map[string]whereabouts // where workspaces of the configuration lie, found once
-	disks  *ondisk.Disks          // for the comparison that runs
+	chain  []string // workspaces on the way here, as they were named
+	places []string // and their manifests
+	others *otherPlaces
+	disks  *ondisk.Disks // for the comparison that runs
 }
 
-// whereabouts is the location of a workspace, or why it is not known.
-type whereabouts struct {
+// otherPlaces are where the workspaces of the configuration lie, found once for a session and
+// all below it.
+type otherPlaces struct {
+	kept   *keptPlaces // nil: not read yet
+	places map[string]otherPlace
+}
+
+// An otherPlace is the location of a workspace, or why it is not known.
+type otherPlace struct {
 	loc  Location
 	kept bool // its manifests were not read
 	err  error
 }
 
+func (o *otherPlaces) keptPlaces(r *Resolver, reg *registryFile) *keptPlaces {
+	if o.kept == nil {
+		o.kept = r.keptPlaces(reg)
+	}
+	return o.kept
+}
+
 func (r *Resolver) session(ctx context.Context, reg *registryFile, o ResolveOptions) *session {
-	s := &session{ctx: ctx, r: r, o: o, reg: reg, others: map[string]whereabouts{}}
+	s := &session{ctx: ctx, r: r, o: o, reg: reg, others: &otherPlaces{places: map[string]otherPlace{}}}
 	return s.on(&trail{})
 }
 
