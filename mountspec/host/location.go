@@ -49,12 +49,15 @@ func (l Location) String() string {
 
 // Fingerprint names the working copy of this place for a manifest that is
 // registered at path: 32 hexadecimal digits. Another place, or another
-// manifest, has another one, so that two are never mixed.
+// manifest, has another one, so that two are never mixed. A directory stands
+// for the manifest that is not in it yet: to add that moves no working copy, and
+// another wording of the same endpoint does not either.
 func (l Location) Fingerprint(path string) string {
+	l.Endpoint = plainEndpoint(l.Endpoint)
 	b, _ := json.Marshal(struct {
 		Location
 		Path string `json:"path"`
-	}{l, path}) // plain strings: cannot fail
+	}{l, manifestOf(path)}) // plain strings: cannot fail
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
@@ -93,10 +96,23 @@ func sameService(endpoint string) string {
 		return "amazonaws.com"
 	}
 	port := u.Port()
-	if port == map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}[u.Scheme] {
+	if port == defaultPorts[u.Scheme] {
 		port = ""
 	}
 	return host + ":" + port
+}
+
+var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}
+
+// plainEndpoint is an endpoint in the one wording that all of its wordings have: a host
+// in lower case, no default port, and no slash at the end.
+func plainEndpoint(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" {
+		return endpoint
+	}
+	u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":"+defaultPorts[u.Scheme])
+	return strings.TrimRight(u.String(), "/")
 }
 
 // locate says where a storage's bytes lie. dir is the directory that

@@ -19,8 +19,11 @@ func TestFingerprint(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Location){
 		"provider": func(l *Location) { l.Provider = "mastra-s3" }, "service": func(l *Location) { l.Service = "gcs" },
-		"endpoint": func(l *Location) { l.Endpoint += "x" }, "bucket": func(l *Location) { l.Bucket += "p" },
-		"prefix": func(l *Location) { l.Prefix += "q/" }, "branch": func(l *Location) { l.Branch = "" },
+		"endpoint": func(l *Location) { l.Endpoint += "x" }, "path": func(l *Location) { l.Endpoint += "/x" },
+		"port": func(l *Location) { l.Endpoint += ":80" }, "scheme": func(l *Location) { l.Endpoint = "http://s3.example.com" },
+		"another scheme's port": func(l *Location) { l.Endpoint = "http://s3.example.com:443" },
+		"bucket":                func(l *Location) { l.Bucket += "p" },
+		"prefix":                func(l *Location) { l.Prefix += "q/" }, "branch": func(l *Location) { l.Branch = "" },
 		"border": func(l *Location) { l.Bucket, l.Prefix = "bp/", "" },
 	} {
 		m := l
@@ -29,6 +32,12 @@ func TestFingerprint(t *testing.T) {
 		assert.Equal(t, seen[fp], "", name, "the fingerprint of")
 		seen[fp] = name
 	}
+	for _, wording := range []string{"https://s3.example.com/", "https://S3.Example.com", "HTTPS://s3.example.com:443/"} {
+		m := l
+		m.Endpoint = wording
+		assert.Equal(t, m.Fingerprint(path), l.Fingerprint(path), "the fingerprint of", wording)
+	}
+	assert.Equal(t, l.Fingerprint("/ws"), l.Fingerprint(path), "the fingerprint without a manifest")
 	assert.Equal(t, seen[l.Fingerprint("/other/WORKSPACE.md")], "", "another manifest has the same fingerprint")
 }
 

@@ -161,7 +161,7 @@ func (s *session) accepted(l *loaded) error {
 	if path := e.differs(l.files); path != "" {
 		return s.r.deny(l, "", mountspec.Pos{File: path}, hint, "it is not what was accepted when %s was registered", l.ws.ID)
 	}
-	if fp := l.loc.Fingerprint(l.registeredPath()); fp != e.Fingerprint {
+	if l.loc != e.Location {
 		return s.r.deny(l, "", l.storage.ConfigPos, hint, "the storage is now %s, and was %s when %s was registered", l.loc, e.Location, l.ws.ID)
 	}
 	return nil

@@ -88,7 +88,7 @@ func (s *session) mayAdd(l *loaded) (Entry, error) {
 		return Entry{}, nil
 	case !samePlace(e.Path, l.registeredPath()):
 		return Entry{}, denied("", l.manifest, "remove the other first: wsmount registry remove "+id, "two manifests with the id %s: %s is registered", id, e.Path)
-	case e.differs(l.files) != "" || e.OwnerID != l.ws.Owner.ID || e.Fingerprint != l.loc.Fingerprint(l.registeredPath()):
+	case e.differs(l.files) != "" || e.OwnerID != l.ws.Owner.ID || e.Location != l.loc:
 		return Entry{}, denied("", l.manifest, "look at the difference: wsmount registry accept "+id, "%s is registered, and has changed since", id)
 	}
 	return Entry{Address: l.ws.ID, Registration: *e, Source: s.r.store.path}, nil
