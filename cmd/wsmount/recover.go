@@ -122,7 +122,7 @@ func oneCopy(c *cli.Context, what string) (string, error) {
 	if len(dirs) == 1 {
 		return dirs[0], nil
 	}
-	if full := notEmpty(dirs); len(full) == 1 {
+	if full := room.NotEmpty(dirs); len(full) == 1 {
 		return full[0], nil
 	}
 	return "", severalCopies(what, len(dirs))
@@ -133,21 +133,11 @@ func severalCopies(what string, n int) error {
 		Hint("give the directory of one: `wsmount recover list %s`", oneLine(what))
 }
 
-// notEmpty are the working copies with which something would be lost.
-func notEmpty(dirs []string) (full []string) {
-	for _, dir := range dirs {
-		l, err := room.Inspect(dir, 1)
-		if err != nil || !l.Empty() {
-			full = append(full, dir)
-		}
-	}
-	return full
-}
-
 // A leftover is a working copy as recover and status show it.
 type leftover struct {
 	Workspace string `json:"workspace"`
 	Directory string `json:"directory"`
+	Place     string `json:"place,omitempty"`   // of its storage
 	Damaged   string `json:"damaged,omitempty"` // why it cannot be read
 	Full      string `json:"full,omitempty"`    // likewise, since its disk is full
 	cache.OfflineReport
@@ -157,7 +147,7 @@ type leftover struct {
 const shownUnsaved = 1000
 
 func inspect(dir string, limit int) leftover {
-	l := leftover{Workspace: state.WorkspaceOf(dir), Directory: dir}
+	l := leftover{Workspace: state.WorkspaceOf(dir), Directory: dir, Place: state.StorageOf(dir)}
 	got, err := room.Inspect(dir, limit)
 	switch {
 	case state.IsFull(err):
@@ -206,6 +196,7 @@ func printLeftover(w io.Writer, l leftover, most int) {
 		fmt.Fprintf(w, "%*s%s\n", min(i, 1), "", line)
 	}
 	row := rows(w, 2)
+	row("storage", l.Place)
 	switch {
 	case l.Damaged != "":
 		row("damaged", l.Damaged)
@@ -364,7 +355,7 @@ func recoverUpload(c *cli.Context, what string) error {
 	want, name := "", ""
 	dirs, err := findCopies(c, what)
 	if err == nil && strings.HasPrefix(what, "@") { // one that has something, or that of a mount without a name
-		if dirs = notEmpty(dirs); len(dirs) > 1 {
+		if dirs = room.NotEmpty(dirs); len(dirs) > 1 {
 			return severalCopies(what, len(dirs))
 		}
 	}

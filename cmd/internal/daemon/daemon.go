@@ -251,7 +251,10 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 		e.Pulled = func(file string) { d.nudger.Pulled(p.At, file) }
 	}
 	var err error
-	if p.Cached {
+	if !d.uploads { // also where the storage is a directory now
+		err = d.tree.OthersUnsaved(p.Source)
+	}
+	if p.Cached && err == nil {
 		e.StateDir, err = d.stateOf(p)
 		e.SharedDir = state.Shared(d.tree.StateRoot)
 		if err == nil {
@@ -282,20 +285,16 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 // stateOf locks the state directory of a working copy. That of the root is held
 // already.
 func (d *Daemon) stateOf(p *part) (string, error) {
-	if !d.uploads {
-		if err := othersUnsaved(d.tree.StateRoot, p.Place); err != nil {
-			return "", err
-		}
-	}
+	place := p.resolved.Location.String()
 	if p.At == "" {
-		return d.dir.Path(), nil
+		return d.dir.Path(), d.dir.SaveStorage(place)
 	}
 	dir, err := state.Open(d.tree.StateRoot, p.Place[0], p.Place[1], p.Place[2], d.room)
 	if err != nil {
 		return "", exit.New(exit.Failed, "%s: %w", p.Name, err).Hint("`wsmount status` shows who has it mounted")
 	}
 	d.onClose(dir.Close)
-	return dir.Path(), nil
+	return dir.Path(), dir.SaveStorage(place)
 }
 
 // keep gives a working copy its syncer.

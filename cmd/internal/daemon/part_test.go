@@ -250,12 +250,13 @@ func TestLabelsOfMetrics(t *testing.T) {
 // refuses the mount.
 func TestOpenPart(t *testing.T) {
 	broken := func(context.Context, Env) (fs.Volume, error) { return nil, errors.New("no such disk") }
-	d := &Daemon{tree: &Tree{}, log: slog.New(slog.DiscardHandler)}
-	p := &part{Source: Source{Optional: true, Open: broken}}
+	d := &Daemon{tree: &Tree{StateRoot: t.TempDir()}, log: slog.New(slog.DiscardHandler)}
+	place := [3]string{"acme", "part", "1"}
+	p := &part{Source: Source{Optional: true, Open: broken, Place: place}}
 	if err := d.openPart(context.Background(), p); err != nil || p.Unavailable != "no such disk" {
 		t.Errorf("optional: got %v, %q", err, p.Unavailable)
 	}
-	if err := d.openPart(context.Background(), &part{Source: Source{Open: broken}}); err == nil {
+	if err := d.openPart(context.Background(), &part{Source: Source{Open: broken, Place: place}}); err == nil {
 		t.Error("a part that is needed was left out")
 	}
 }

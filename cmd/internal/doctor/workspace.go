@@ -76,6 +76,9 @@ func Workspace(t *daemon.Tree, err error) []Check {
 	if t != nil {
 		for _, s := range t.Sources {
 			out = append(out, source(s)...)
+			if err := t.OthersUnsaved(s); err != nil {
+				out = append(out, refused("part /"+s.At, err))
+			}
 		}
 		if err == nil && t.Mountpoint != "" {
 			out = append(out, place(t))

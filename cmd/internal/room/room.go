@@ -151,3 +151,14 @@ func Inspect(dir string, limit int) (l cache.OfflineReport, err error) {
 	})
 	return l, err
 }
+
+// NotEmpty are those of some working copies with which something would be lost.
+func NotEmpty(dirs []string) (full []string) {
+	for _, dir := range dirs {
+		l, err := Inspect(dir, 1)
+		if err != nil || !l.Empty() {
+			full = append(full, dir)
+		}
+	}
+	return full
+}

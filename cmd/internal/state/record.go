@@ -132,6 +132,19 @@ func (d *Dir) SaveRecord(r Record) error {
 // SaveStatus writes the last status, as JSON.
 func (d *Dir) SaveStatus(status []byte) error { return d.write(statusName, status) }
 
+// SaveStorage writes what place the working copy is of: the directory's name is a hash.
+func (d *Dir) SaveStorage(place string) error { return d.write(storeName, []byte(place+"\n")) }
+
+// StorageOf is the place of the storage of the working copy in a directory, or "" where
+// nobody has noted it.
+func StorageOf(dir string) string {
+	b, err := os.ReadFile(filepath.Join(dir, storeName))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(b), "\n")
+}
+
 func (d *Dir) write(name string, b []byte) error {
 	return d.WhileFull(func() error { return writeFile(filepath.Join(d.path, name), b) })
 }

@@ -8,6 +8,7 @@
 //	    status.json   its last status
 //	    control.sock  its control API
 //	    log           its log, unless another place was chosen
+//	    storage       the place of the storage whose working copy it is
 //	    copy/         names and content of a remote workspace, and what is unsaved
 //	<root>/.shared/   what mounts share, and could get again
 //
@@ -38,6 +39,7 @@ const (
 	statusName = "status.json"
 	socketName = "control.sock"
 	logName    = "log"
+	storeName  = "storage"
 )
 
 // CopyName is the directory of the files themselves in a working copy's
