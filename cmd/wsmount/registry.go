@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/sandbox"
+	"github.com/wsmount/wsmount/cmd/internal/stranded"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
@@ -48,11 +49,7 @@ func registryCommand() *cli.Command {
 				Description: "Prints the difference between the manifest and the files that it refers to, as they " +
 					"were accepted and as they are, and records the new ones after a yes. A manifest that was added and says " +
 					"what the host configuration does needs none.",
-				Flags: []cli.Flag{
-					&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"},
-					&cli.BoolFlag{Name: "show", Usage: "only show the difference"},
-					strictFlag(),
-				},
+				Flags: changeFlags(&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"}),
 			},
 			registrySetCommand(),
 		},
@@ -231,7 +228,7 @@ func registryAccept(c *cli.Context) error {
 	}
 	accepted := false
 	confirm := func(ch host.Change) bool {
-		accepted = checkVersion(c, ch) == nil && confirmChange(c, ch)
+		accepted = mayRecord(c, ch) == nil && confirmChange(c, ch)
 		return accepted
 	}
 	if c.Bool("show") {
@@ -260,19 +257,29 @@ func showChange(c *cli.Context, change host.Change, recorded, unseen bool) error
 	case unseen:
 		printChange(c.App.Writer, change)
 	}
-	return checkVersion(c, change)
-}
-
-func strictFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "strict", Usage: "refuse another owner, and another provider of the storage, without a new version"}
-}
-
-// checkVersion refuses, with --strict, what should have had a new version.
-func checkVersion(c *cli.Context, change host.Change) error {
-	if !c.Bool("strict") || change.Unversioned == "" {
+	if recorded {
 		return nil
 	}
-	return exit.New(exit.Denied, "%s: %s", change.Address, oneLine(change.Unversioned)).Hint("give it a new version, or leave out --strict")
+	return mayRecord(c, change)
+}
+
+func changeFlags(more ...cli.Flag) []cli.Flag {
+	return append(more, &cli.BoolFlag{Name: "show", Usage: "only show the difference"},
+		&cli.BoolFlag{Name: "strict", Usage: "refuse another owner, and another provider of the storage, without a new version"},
+		&cli.BoolFlag{Name: "force", Usage: "take another storage although it is mounted, or a working copy of the old one has unsaved changes"})
+}
+
+// mayRecord refuses, with --strict, what should have had a new version, and without
+// --force another storage while the old one lacks something.
+func mayRecord(c *cli.Context, change host.Change) error {
+	if c.Bool("strict") && change.Unversioned != "" {
+		return exit.New(exit.Denied, "%s: %s", change.Address, oneLine(change.Unversioned)).Hint("give it a new version, or leave out --strict")
+	}
+	root, err := stateRoot(c)
+	if err != nil || change.MovesTo == "" || c.Bool("force") {
+		return err
+	}
+	return stranded.MayMove(root, change.Address, change.MovesTo)
 }
 
 // confirmChange shows a change and asks, unless --yes was given. Without a

@@ -17,10 +17,7 @@ func registrySetCommand() *cli.Command {
 			"difference; there is nothing to accept then. Comments, order and the text below the manifest stay.\n\n" +
 			"KEY is one of " + strings.Join(rowedit.Keys(), ", ") + ". VALUE is a text, or YAML for what is more than a text; an empty one takes the key out.\n\n" +
 			"  wsmount registry set @acme/notes 'name=Our notes' 'tags=[ a, b ]'",
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "show", Usage: "only show the difference"},
-			strictFlag(),
-		},
+		Flags: changeFlags(),
 	}
 }
 
@@ -39,7 +36,7 @@ func registrySet(c *cli.Context) error {
 	}
 	written := false
 	confirm := func(ch host.Change) bool {
-		written = !c.Bool("show") && checkVersion(c, ch) == nil
+		written = !c.Bool("show") && mayRecord(c, ch) == nil
 		return written
 	}
 	change, err := askHost(c, true, func(r *host.Resolver) (host.Change, error) { return r.Set(c.Context, a, values, confirm) })

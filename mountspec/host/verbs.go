@@ -232,6 +232,9 @@ type Change struct {
 	// AddsRow: what is new is a manifest that says what the host configuration does, so
 	// that there is nothing to ask anybody.
 	AddsRow bool
+	// MovesTo is the fingerprint of a storage that is another place than the one that was,
+	// whose working copy is then out of use. Empty: it is the same.
+	MovesTo string
 	// Files are the differences of each governing file, as lines that begin
 	// with "+", "-" or a space, control characters escaped.
 	Files []FileDiff
@@ -297,6 +300,9 @@ func (c *Change) unversioned(version, next string, old, now *Registration) {
 
 func difference(addr mountspec.Address, old, now *Registration) Change {
 	c := Change{Address: addr}
+	if old.Location.Fingerprint(old.Path) != now.Fingerprint {
+		c.MovesTo = now.Fingerprint
+	}
 	fact := func(name, a, b string) {
 		if a != b {
 			c.Facts = append(c.Facts, name+": "+linediff.Visible(a)+" -> "+linediff.Visible(b))

@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/stranded"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -266,6 +267,15 @@ func (b *builder) add(r *host.Resolved, at string) error {
 		}
 	}
 	return nil
+}
+
+// OthersUnsaved is why a part would not be mounted: another working copy of the same
+// workspace holds what no store has, and would be out of sight.
+func (t *Tree) OthersUnsaved(s Source) error {
+	if s.Open == nil {
+		return nil
+	}
+	return stranded.Elsewhere(t.StateRoot, s.Place)
 }
 
 // placeName names the directory of a working copy: the fingerprint of its

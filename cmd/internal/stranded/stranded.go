@@ -1,0 +1,105 @@
+// Package stranded refuses what would put a working copy out of sight that holds what no
+// store has: a mount with another working copy of the same workspace, and another storage.
+//
+//	err := stranded.Elsewhere(root, place)
+//
+// It promises that a refusal names the working copy, and what gets its files out of it.
+package stranded
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/room"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+// Elsewhere refuses a mount while another working copy of the workspace than that at
+// place (owner, slug, fingerprint), one of another storage or another name, holds what
+// no store has. One that is mounted looks after itself.
+func Elsewhere(root string, place [3]string) error {
+	own, err := state.Place(root, place[0], place[1], place[2])
+	if err != nil {
+		return err
+	}
+	dirs, err := state.Copies(root, place[0], place[1])
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if dir == own {
+			continue
+		}
+		if err := unsavedIn(dir, "another working copy"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MayMove refuses another storage of a workspace, that with the fingerprint to, while the
+// workspace is mounted with an old one, or a working copy of an old one holds what no
+// store has: that would not go to the new place.
+func MayMove(root string, a mountspec.Address, to string) error {
+	old := func(dir string) bool {
+		fingerprint, _, _ := strings.Cut(filepath.Base(dir), ".")
+		return fingerprint != to
+	}
+	const hint = "--force changes it all the same, and leaves there what is not sent"
+	records, err := state.List(root)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.Workspace == a.String() && old(r.Dir) && r.Alive() {
+			return exit.New(exit.Unsafe, "%s is mounted at %s, with the storage that it had", a, r.Mountpoint).
+				Hint("`wsmount umount %s` first; %s", r.Mountpoint, hint)
+		}
+	}
+	dirs, err := state.Copies(root, a.Owner, a.Slug)
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		if !old(dir) {
+			continue
+		}
+		if state.Held(dir) {
+			return exit.New(exit.Unsafe, "%s is in use, with the storage that it had: %s", a, dir).
+				Hint("`wsmount status` shows the mounts that it may be a part of: unmount that first; %s", hint)
+		}
+		if err := unsavedIn(dir, "a working copy"); err != nil {
+			e := exit.From(err)
+			return e.Hint("%s; %s", e.Advice, hint)
+		}
+	}
+	return nil
+}
+
+// unsavedIn is an error if a working copy that is not mounted holds what no store has.
+// which says in what relation it stands.
+func unsavedIn(dir, which string) error {
+	which += " of " + state.WorkspaceOf(dir)
+	if place := state.StorageOf(dir); place != "" {
+		which += " (" + place + ")"
+	}
+	l, err := room.Inspect(dir, 1)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && (l.InUse || l.Empty()):
+		return nil
+	case state.IsFull(err):
+		return err
+	case err != nil:
+		return exit.New(exit.Unsafe, "%s cannot be read: %s: %w", which, dir, err).
+			Hint("`wsmount recover --scan %s` rebuilds it", dir)
+	case l.Total == 0 && len(l.Recovered) == 0:
+		return exit.New(exit.Unsafe, "%s holds commits that are not pushed: %s", which, dir).
+			Hint("`wsmount recover upload %s` pushes them, while its storage is that one", dir)
+	}
+	return exit.New(exit.Unsafe, "%s holds unsaved changes (%d): %s", which, max(l.Total, len(l.Recovered)), dir).
+		Hint("`wsmount recover upload %s` sends them, while its storage is that one; `wsmount recover export %[1]s DIR` copies them", dir)
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/integration/tier"
+)
+
+// aRow makes @acme/ops a row of the configuration, which lies in a repository. The result
+// is its storage on a branch.
+func aRow(t *testing.T) (w *world, s *gitserver.Server, on func(branch string) string) {
+	t.Helper()
+	tier.RequireFUSE(t)
+	w, s = newWorld(t), gitserver.Start(t)
+	other := s.Create(t, "acme/ops").Clone(w.path("other"))
+	other.Write(map[string]string{"a": "1"})
+	other.Commit("main", "begin")
+	on = func(branch string) string {
+		return "{provider: github, config: {repo: acme/ops, branch: " + branch + "}, sync: {" + pushEach + "}}"
+	}
+	w.mkdir("row")
+	w.config(fmt.Sprintf("allow_endpoints: [ %[1]q ]\nproviders: { github: { base_url: %[1]q } }\n"+
+		"workspaces: {%[2]q: {path: %[3]q, owner_id: acme-1, identity: {name: Bob, email: bob@acme.test}, storage: %[4]s}}\n",
+		s.URL, ops, w.path("row"), on("main")))
+	return w, s, on
+}
+
+// unsent mounts @acme/ops, writes a file, and ends the daemon before that is sent.
+func (w *world) unsent() {
+	w.t.Helper()
+	w.mount(ops, "mnt")
+	w.write("mnt/f", "precious")
+	w.killed()
+}
+
+// sends mounts @acme/ops, sees the file of unsent, and sends it.
+func (w *world) sends() {
+	w.t.Helper()
+	w.mount(ops, "mnt")
+	assert.Equal(w.t, w.read("mnt/f"), "precious", "what the working copy has")
+	got := w.event(exit.Done, "event", "mnt", "turn-end")
+	assert.Equal(w.t, fmt.Sprint(got.Committed, got.Pushed), "1 1", "committed and pushed")
+	w.ok("umount", "mnt")
+}
+
+// A WORKSPACE.md that is added to a row leaves the working copy in use, with what is
+// unsent in it.
+func TestAddedManifestKeepsWorkingCopy(t *testing.T) {
+	for name, add := range map[string][]string{
+		"init":         {"init", "--from-row", ops},
+		"registry add": {"registry", "add", "row", "--id", ops, "--write-manifest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _, _ := aRow(t)
+			w.unsent()
+			w.ok(add...)
+			assert.Contains(t, w.read("row/WORKSPACE.md"), ops)
+			w.sends()
+			assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
+		})
+	}
+}
+
+// So does another wording of the same place.
+func TestRewordedEndpointKeepsWorkingCopy(t *testing.T) {
+	w, s, _ := aRow(t)
+	w.unsent()
+	w.edit("home/.config/wsmount/config.yaml", fmt.Sprintf("base_url: %q", s.URL), fmt.Sprintf("base_url: %q", s.URL+"/"))
+	w.sends()
+}
+
+// Another storage is not set while the workspace is mounted with the old one, or lacks
+// something there, unless somebody insists; a mount with the new one is refused then.
+func TestSetStorageWithUnsent(t *testing.T) {
+	w, s, on := aRow(t)
+	place := s.URL + "/acme/ops#main"
+	set := func(storage string, more ...string) []string {
+		return append([]string{"registry", "set", ops, "storage=" + storage}, more...)
+	}
+	w.mount(ops, "mnt")
+	w.refused(exit.Unsafe, "@acme/ops is mounted at "+w.path("mnt"), set(on("next"))...)
+	w.ok("umount", "mnt")
+	w.ok(set(on("next"))...)
+	w.ok(set(on("main"))...)
+
+	w.unsent()
+	for _, more := range []string{"--json", "--show"} {
+		w.refused(exit.Unsafe, "a working copy of @acme/ops ("+place+") holds unsaved changes (1)", set(on("next"), more)...)
+	}
+	w.ok("registry", "set", ops, "name=Still ours")
+	w.mkdir("files")
+	for _, storage := range []string{on("next"), "{provider: local-fs, config: {mount_path: " + w.path("files") + "}}"} {
+		w.ok(set(storage, "--force")...)
+		const says = "another working copy of @acme/ops "
+		w.refused(exit.Unsafe, says+"("+place+") holds unsaved changes (1)", "mount", ops, "mnt")
+		w.refused(exit.Unsafe, "recover export ", "mount", ops, "mnt")
+		assert.Contains(t, flat(w.run("doctor", ops).out), says)
+	}
+	assert.Contains(t, flat(w.ok("recover")), "storage "+place)
+	w.ok(set(on("main"))...) // the working copy is that of this one
+	w.sends()
+}
+
+// Another storage in a manifest is not accepted while the old one lacks something.
+func TestAcceptStorageWithUnsent(t *testing.T) {
+	tier.RequireFUSE(t)
+	w, r, other := newWorld(t), serve(t, false), serve(t, false)
+	w.remoteWorkspace("ops", r, perTurn, "")
+	const file = "remote/ops/WORKSPACE.md"
+	w.unsent()
+	w.edit(file, r.socket, other.socket)
+	w.refused(exit.Denied, "registry accept", "mount", ops, "mnt")
+	w.refused(exit.Unsafe, "holds unsaved changes (1)", "registry", "accept", ops, "--yes")
+	w.edit(file, other.socket, r.socket)
+	assert.Equal(t, w.event(exit.Done, "recover", "upload", ops).Committed, 1, "recover upload")
+	w.edit(file, r.socket, other.socket)
+	w.ok("registry", "accept", ops, "--yes")
+	w.mount(ops, "mnt")
+	w.ok("umount", "mnt")
+}
+
+func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
