@@ -19,8 +19,9 @@ build_needs := $(GO):golang-go git:git
 run_needs   := fusermount3:fuse3
 test_needs  := $(run_needs) git:git git-lfs:git-lfs gcc:gcc /usr/include/stdlib.h:libc6-dev sqlite3:sqlite3 rsync:rsync \
 	rg:ripgrep bwrap:bubblewrap getfattr:attr getfacl:acl mkfs.ext4:e2fsprogs losetup:mount \
-	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server man:man-db mandoc:mandoc \
-	zsh:zsh fish:fish podman:podman crun:crun
+	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server python3:python3 \
+	podman:podman crun:crun
+soak_needs  := $(test_needs) man:man-db mandoc:mandoc zsh:zsh fish:fish
 test_tools  := bin/gotestsum bin/versitygw bin/toxiproxy-server
 soak_tools  := bin/minio bin/fake-gcs-server bin/azurite bin/nfpm bin/gitea bin/github-api.json
 
@@ -55,7 +56,7 @@ test: lint $(test_tools) ## install what the tests need, and run all that are de
 	GO=$(GO) integration/tools/test.sh test
 
 soak: $(test_tools) $(soak_tools) ## look for the unknown: new seeds for SOAK (1m) a test, kills, sizes, slow servers; RUN=REGEXP
-	@$(need) $(test_needs)
+	@$(need) $(soak_needs)
 	integration/tools/users-may-mount.sh
 	GO=$(GO) integration/tools/test.sh soak
 
@@ -102,11 +103,17 @@ bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback, mo
 clean:
 	@rm -rf bin
 
-bin/staticcheck bin/errcheck bin/gotestsum bin/loopback: integration/tools/go.mod
+bin/staticcheck bin/errcheck bin/gotestsum: integration/tools/go.mod
 	@$(need) $(build_needs)
 	echo 'building the pinned tools'
-	$(GO) build -C integration/tools -o $(CURDIR)/bin/ tool
-	touch bin/staticcheck bin/errcheck bin/gotestsum bin/loopback
+	$(GO) build -C integration/tools -o $(CURDIR)/bin/ honnef.co/go/tools/cmd/staticcheck github.com/kisielk/errcheck gotest.tools/gotestsum
+	touch bin/staticcheck bin/errcheck bin/gotestsum
+
+# Of the benchmark alone.
+bin/loopback: integration/tools/go.mod
+	@$(need) $(build_needs)
+	$(GO) build -C integration/tools -o $(CURDIR)/bin/ github.com/hanwen/go-fuse/v2/example/loopback
+	touch bin/loopback
 
 bin/nfpm: integration/tools/nfpm/go.mod
 	@$(need) $(build_needs)
