@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # test.sh TIER runs the tests of a tier (test, or soak: see integration/tier), stage
 # after stage, and fails at the end if one has failed. Each stage prints a line for a
-# package as it ends and the output of what failed; the end tells the slowest tests and
-# how long each stage took. Nothing is run again when it fails.
+# package as it ends and the output of what failed; the end tells the slowest tests, how
+# long each stage took, and what failed. Nothing is run again when it fails.
 #   JUNIT=DIR     a JUnit report of each stage in DIR
 #   RUN=REGEXP    only the tests with such a name
 #   SOAK=10m      how long each seeded test of the soak tier goes on with new seeds
@@ -19,6 +19,12 @@ times=()
 # second setting each process that ends sleeps for a second.
 export GOGC=400 GOMEMLIMIT=4GiB GORACE=atexit_sleep_ms=0
 
+# failures LOG names each test that failed, and each package that did without one.
+failures() {
+	sed -nE '/"Action":"fail"/s/.*"Package":"([^"]*)"(,"Test":"([^"]*)")?.*/\1 \3/p' "$1" |
+		awk '$2 { print; named[$1] = 1; next } !named[$1]'
+}
+
 # stage NAME FLAG... runs go test with the flags.
 stage() {
 	local name=$1 begin=$SECONDS report=() skipped
@@ -31,9 +37,10 @@ stage() {
 		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" || failed=1
 	skipped=$(grep '"Action":"skip"' "$logs/$name.json" | grep -o '"Test":"[^"]*"' || true)
 	if [ "${WSMOUNT_REQUIRE:-}" = all ] && [ -n "$skipped" ]; then
-		printf '%s\n' 'skipped, where nothing may be:' "$skipped"
+		printf '%s\n' 'skipped, where nothing may be:' "$skipped" | tee "$logs/$name.failed"
 		failed=1
 	fi
+	failures "$logs/$name.json" | sed "s|^|$name: |" >>"$logs/$name.failed"
 	times+=("$(printf '%5d s  %s' $((SECONDS - begin)) "$name")")
 }
 
@@ -56,4 +63,5 @@ fi
 echo '== the slowest tests'
 cat "$logs"/*.json | bin/gotestsum tool slowest --threshold 1s --num 20
 printf '%s\n' '== stages' "${times[@]}"
+[ $failed = 0 ] || { echo '== failed' && cat "$logs"/*.failed; }
 exit $failed
