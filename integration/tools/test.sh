@@ -32,7 +32,8 @@ stage() {
 	[ -z "${JUNIT:-}" ] || { mkdir -p "$JUNIT" && report=(--junitfile "$JUNIT/${name// /-}.xml"); }
 	[ -z "${RUN:-}" ] || set -- -run "$RUN" "$@"
 	echo "== $name"
-	# Lint has run go vet already. The time limit is a guard against hanging.
+	# Lint has run go vet already. The time limit is a guard against hanging, far beyond
+	# what a package takes on a machine that does much else.
 	bin/gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --hide-summary skipped \
 		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" || failed=1
 	skipped=$(grep '"Action":"skip"' "$logs/$name.json" | grep -o '"Test":"[^"]*"' || true)
@@ -55,9 +56,9 @@ else
 	chmod 755 "$logs"
 	CGO_ENABLED=0 "$go" build -trimpath -o "$logs/wsmount" ./cmd/wsmount
 	export WSMOUNT_TEST_BINARY=$logs/wsmount
-	stage packages -race -timeout 30m -p 4 "${packages[@]}" # they wait for the disk as much as they compute
-	GOMAXPROCS=1 stage 'fs on one processor' -race -timeout 30m ./fs/...
-	stage 'mounted program' -timeout 30m -p 2 -parallel 6 ./integration/... # they wait as well
+	stage packages -race -timeout 90m -p 4 "${packages[@]}" # they wait for the disk as much as they compute
+	GOMAXPROCS=1 stage 'fs on one processor' -race -timeout 90m ./fs/...
+	stage 'mounted program' -timeout 90m -p 2 -parallel 6 ./integration/... # they wait as well
 fi
 
 echo '== the slowest tests'
