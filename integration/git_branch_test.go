@@ -237,7 +237,7 @@ func TestGitRefusedBranch(t *testing.T) {
 	if len(b) != 2 || b[0].Name != "wsmount/c/bad" || b[0].Refused != "protected-branch" || b[0].Pushed || b[1].Refused != "" {
 		t.Errorf("listed: %+v", b)
 	}
-	assert.Contains(t, g.w.Run("status", m.Dir).Out, "protected-branch", "status does not say why")
+	assert.Contains(t, g.w.MustRun("status", m.Dir), "protected-branch", "status does not say why")
 	m.Stop()
 	g.sound()
 }
