@@ -196,7 +196,9 @@ func newOutageStage(t *testing.T, b harness.Bucket, link *badlink.Link, endpoint
 		if err := os.WriteFile(m.Dir+"/here", []byte("here\n"), 0o644); !errors.Is(err, syscall.EIO) { // if the machine is too slow for the patience it is sent later
 			o.check(err)
 		}
-		o.check(exec.CommandContext(t.Context(), "ls", "-lR", m.Dir).Run())
+		harness.Eventually(t, "all is listed", func() bool { // a listing that stands still for half of the patience ends, too
+			return exec.CommandContext(t.Context(), "ls", "-lR", m.Dir).Run() == nil
+		})
 		o.clean(m)
 	}
 	return o
