@@ -18,6 +18,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/internal/port"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -35,18 +36,17 @@ func startGitea(t *testing.T, w *harness.World) *gitea {
 		_, err = os.Stat(program)
 	}
 	tier.Require(t, "bin/gitea", err == nil)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	held, err := port.Hold()
 	assert.OK(t, err)
-	address := l.Addr().String()
-	l.Close()
-	g := &gitea{t: t, url: "http://" + address}
-	_, port, _ := net.SplitHostPort(address)
+	t.Cleanup(held.Close)
+	g := &gitea{t: t, url: "http://" + held.Addr}
+	_, number, _ := net.SplitHostPort(held.Addr)
 	work := w.Mkdir("gitea", 0o755)
 	ini := w.Write("gitea/app.ini", fmt.Sprintf("RUN_USER = %[4]s\nI_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true\nWORK_PATH = %[1]s\n"+
 		"[server]\nHTTP_ADDR = 127.0.0.1\nHTTP_PORT = %[2]s\nROOT_URL = %[3]s/\nDISABLE_SSH = true\nOFFLINE_MODE = true\n"+
 		"[database]\nDB_TYPE = sqlite3\nPATH = %[1]s/gitea.db\n[security]\nINSTALL_LOCK = true\nSECRET_KEY = of-the-test\n"+
 		"[log]\nLEVEL = Warn\nMODE = console\n[cron]\nENABLED = false\n[actions]\nENABLED = false\n[indexer]\nISSUE_INDEXER_TYPE = db\n",
-		work, port, g.url, currentUser()), 0o600)
+		work, number, g.url, currentUser()), 0o600)
 	run := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(program, append([]string{"-c", ini}, args...)...)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + work, "GITEA_WORK_DIR=" + work, "USER=" + currentUser()}

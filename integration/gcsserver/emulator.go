@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/internal/port"
 	"github.com/wsmount/wsmount/integration/internal/tied"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -32,9 +33,14 @@ func StartEmulator(t testing.TB) *Emulator {
 	binary := filepath.Join(filepath.Dir(here), "..", "..", "bin", "fake-gcs-server")
 	_, err := os.Stat(binary)
 	tier.Require(t, "bin/fake-gcs-server", err == nil)
-	host, port := freeAddress(t)
-	s := &Emulator{Endpoint: "http://" + net.JoinHostPort(host, port), Bucket: "bucket"}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, "-backend", "memory", "-scheme", "http", "-host", host, "-port", port, "-public-host", host)
+	held, err := port.Hold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(held.Close)
+	host, number, _ := net.SplitHostPort(held.Addr)
+	s := &Emulator{Endpoint: "http://" + held.Addr, Bucket: "bucket"}
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, "-backend", "memory", "-scheme", "http", "-host", host, "-port", number, "-public-host", host)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Env, cmd.Dir = &output, &output, []string{"HOME=" + t.TempDir()}, t.TempDir()
 	ended, why, err := tied.Start(cmd, syscall.SIGKILL)
@@ -57,21 +63,6 @@ func StartEmulator(t testing.TB) *Emulator {
 		}
 	}
 	return s
-}
-
-// freeAddress is one that nobody has at this moment.
-func freeAddress(t testing.TB) (host, port string) {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	host, port, err = net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return host, port
 }
 
 func (s *Emulator) makeBucket(ctx context.Context) error {

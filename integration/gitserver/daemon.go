@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/wsmount/wsmount/integration/internal/port"
 )
 
 // Pushable are the options of a Daemon that takes pushes.
@@ -21,6 +23,7 @@ type Daemon struct {
 	URL  string // without a slash at its end
 
 	of   *Server
+	port *port.Held
 	more []string
 	wait sync.WaitGroup
 
@@ -37,14 +40,13 @@ func (s *Server) LaunchDaemon(more ...string) (*Daemon, error) {
 	if _, err := os.Stat(filepath.Join(s.parts, "git-daemon")); err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") // it ends with Away
+	held, err := port.Hold()
 	if err != nil {
 		return nil, err
 	}
-	d := &Daemon{Addr: l.Addr().String(), of: s, more: more, conns: map[net.Conn]bool{}}
+	d := &Daemon{Addr: held.Addr, port: held, of: s, more: more, conns: map[net.Conn]bool{}}
 	d.URL = "git://" + d.Addr
-	d.listen(l)
-	return d, nil
+	return d, d.Back()
 }
 
 // Hook has a whole connection if it returns true; nil: none does.
@@ -79,7 +81,7 @@ func (d *Daemon) Away() {
 
 // Back serves at the same address again.
 func (d *Daemon) Back() error {
-	l, err := net.Listen("tcp", d.Addr) // it ends with Away
+	l, err := d.port.Listen() // it ends with Away
 	if err == nil {
 		d.listen(l)
 	}

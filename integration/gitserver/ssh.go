@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/wsmount/wsmount/integration/internal/port"
 )
 
 // SSH serves the repositories of a Server over SSH: it runs `git upload-pack` and
@@ -19,6 +21,7 @@ type SSH struct {
 	URL  string // without a slash at its end
 
 	of   *Server
+	port *port.Held
 	wait sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows
@@ -35,14 +38,13 @@ type Channel = ssh.Channel
 
 // LaunchSSH serves at a port of its own, with a key of the server's.
 func (s *Server) LaunchSSH(host Key) (*SSH, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // it ends with Stop
+	held, err := port.Hold()
 	if err != nil {
 		return nil, err
 	}
-	h := &SSH{Addr: l.Addr().String(), of: s, hosts: []ssh.Signer{host.signer}, admitted: map[string]bool{}, conns: map[net.Conn]bool{}}
+	h := &SSH{Addr: held.Addr, port: held, of: s, hosts: []ssh.Signer{host.signer}, admitted: map[string]bool{}, conns: map[net.Conn]bool{}}
 	h.URL = "ssh://git@" + h.Addr
-	h.listen(l)
-	return h, nil
+	return h, h.Back()
 }
 
 // Admit takes a client's key from now on.
@@ -99,7 +101,7 @@ func (h *SSH) Away() {
 
 // Back serves at the same address again.
 func (h *SSH) Back() error {
-	l, err := net.Listen("tcp", h.Addr) // it ends with Stop
+	l, err := h.port.Listen() // it ends with Away
 	if err == nil {
 		h.listen(l)
 	}

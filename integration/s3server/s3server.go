@@ -16,7 +16,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -27,6 +26,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/wsmount/wsmount/integration/internal/port"
 	"github.com/wsmount/wsmount/integration/internal/tied"
 )
 
@@ -45,10 +45,11 @@ type Server struct {
 	Endpoint, Bucket     string
 	AccessKey, SecretKey string
 
-	kind            Kind
-	binary, address string
-	data            string // where it keeps what it has
-	versions        string // where it keeps noncurrent versions; "": it has none
+	kind     Kind
+	binary   string
+	port     *port.Held // across Restart, too
+	data     string     // where it keeps what it has
+	versions string     // where it keeps noncurrent versions; "": it has none
 
 	cmd    *exec.Cmd
 	output bytes.Buffer
@@ -69,12 +70,12 @@ func Launch(ctx context.Context, kind Kind, binary, data string) (*Server, error
 }
 
 func launch(ctx context.Context, kind Kind, binary, data, versions string) (*Server, error) {
-	address, err := freeAddress(ctx)
+	held, err := port.Hold()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Endpoint: "http://" + address, Bucket: "bucket", AccessKey: "wsmount-test", SecretKey: "wsmount-test-secret",
-		kind: kind, binary: binary, address: address, data: data, versions: versions}
+	s := &Server{Endpoint: "http://" + held.Addr, Bucket: "bucket", AccessKey: "wsmount-test", SecretKey: "wsmount-test-secret",
+		kind: kind, binary: binary, port: held, data: data, versions: versions}
 	// In both a bucket is a directory.
 	if err := os.MkdirAll(filepath.Join(data, s.Bucket), 0o755); err != nil {
 		return nil, err
@@ -121,21 +122,11 @@ func (s *Server) start(ctx context.Context) error {
 func (s *Server) arguments() []string {
 	switch {
 	case s.kind == MinIO:
-		return []string{"server", s.data, "--address", s.address, "--quiet"}
+		return []string{"server", s.data, "--address", s.port.Addr, "--quiet"}
 	case s.versions != "":
-		return []string{"--port", s.address, "--quiet", "posix", "--versioning-dir", s.versions, s.data}
+		return []string{"--port", s.port.Addr, "--quiet", "posix", "--versioning-dir", s.versions, s.data}
 	}
-	return []string{"--port", s.address, "--quiet", "posix", s.data}
-}
-
-// freeAddress is one that nobody has at this moment.
-func freeAddress(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return []string{"--port", s.port.Addr, "--quiet", "posix", s.data}
 }
 
 // run starts the program in a process group of its own, so that Ctrl-C is for

@@ -32,6 +32,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/internal/port"
 	"github.com/wsmount/wsmount/integration/internal/tied"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -76,11 +77,21 @@ func Start(t testing.TB, endpoint string) *Link {
 	}
 	service := httptest.NewServer(l.through(pass))
 	t.Cleanup(service.Close)
+	l.Addr = l.hold() // also while it is Down
 	l.launch()
-	var made struct{ Listen string }
-	l.call("/proxies", map[string]any{"name": "link", "listen": "127.0.0.1:0", "upstream": service.Listener.Addr().String(), "enabled": true}, &made)
-	l.Addr = made.Listen
+	l.call("/proxies", map[string]any{"name": "link", "listen": l.Addr, "upstream": service.Listener.Addr().String(), "enabled": true}, nil)
 	return l
+}
+
+// hold is an address that nobody else gets until the test ends.
+func (l *Link) hold() string {
+	l.t.Helper()
+	held, err := port.Hold()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(held.Close)
+	return held.Addr
 }
 
 // through passes requests on, or answers them itself.
@@ -104,14 +115,9 @@ func (l *Link) launch() {
 	binary := filepath.Join(filepath.Dir(here), "..", "..", "..", "bin", "toxiproxy-server")
 	_, err := os.Stat(binary)
 	tier.Require(l.t, "bin/toxiproxy-server", err == nil)
-	free, err := new(net.ListenConfig).Listen(l.t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
-	host, port, _ := net.SplitHostPort(address)
-	cmd := exec.CommandContext(context.Background(), binary, "-host", host, "-port", port)
+	api := l.hold()
+	host, number, _ := net.SplitHostPort(api)
+	cmd := exec.CommandContext(context.Background(), binary, "-host", host, "-port", number)
 	ended, _, err := tied.Start(cmd, syscall.SIGKILL)
 	if err != nil {
 		l.t.Fatal(err)
@@ -120,7 +126,7 @@ func (l *Link) launch() {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	l.api = "http://" + address
+	l.api = "http://" + api
 	harness.Eventually(l.t, "toxiproxy answers", func() bool { return l.ask("/version", nil, nil) == nil })
 }
 
