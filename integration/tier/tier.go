@@ -15,7 +15,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
+	"runtime/debug"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +57,8 @@ func Seeds(t *testing.T, n int, body func(t *testing.T, seed uint64), failedBefo
 		return t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Cleanup(func() {
 				if t.Failed() {
-					t.Logf("to repeat it: %s=%d go test %s -run '^%s$' .", seedEnv, seed, Pick("-race", "-tags soak"), t.Name())
+					t.Logf("to repeat it: %s=%d go test -count=1 %s -run '^%s$' %s", seedEnv, seed, Pick("-race", "-tags soak"),
+						strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^"), testedPackage())
 				}
 			})
 			body(t, seed)
@@ -77,6 +81,14 @@ func Seeds(t *testing.T, n int, body func(t *testing.T, seed uint64), failedBefo
 	for end := time.Now().Add(budget(t)); Soak && !t.Failed() && time.Now().Before(end); {
 		run(uint64(time.Now().UnixNano()))
 	}
+}
+
+// testedPackage is the one whose tests this program is.
+func testedPackage() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return strings.TrimSuffix(info.Path, ".test")
+	}
+	return "."
 }
 
 // budget is how long each test of the soak tier goes on with new seeds.
