@@ -113,16 +113,22 @@ type nameServer struct {
 	gone atomic.Bool
 }
 
-// nameServerAddr is a place that no name server of the machine itself listens at.
-const nameServerAddr = "127.0.53.53"
+// nameServerAddr is a place that no name server of the machine itself listens at, nor that of
+// another process, where another run of the tests may be: a number of one has 22 bits.
+func nameServerAddr() string {
+	pid := os.Getpid()
+	return net.IPv4(127, 128|byte(pid>>16), byte(pid>>8), byte(pid)).String()
+}
 
-// serveNames has this process, and those that it starts, ask a name server of the test.
+// serveNames has this process, and those that it starts, ask a name server of the test. The
+// port is the only one that a resolver asks at.
 func serveNames(t *testing.T) *nameServer {
-	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", nameServerAddr+":53")
+	addr := nameServerAddr()
+	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", addr+":53")
 	assert.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	file := t.TempDir() + "/resolv.conf"
-	assert.OK(t, os.WriteFile(file, []byte("nameserver "+nameServerAddr+"\n"), 0o644))
+	assert.OK(t, os.WriteFile(file, []byte("nameserver "+addr+"\n"), 0o644))
 	assert.OK(t, syscall.Mount(file, "/etc/resolv.conf", "", syscall.MS_BIND, ""))
 	s := &nameServer{conn: conn}
 	go s.serve()
