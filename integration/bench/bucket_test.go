@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/s3server"
 	"github.com/wsmount/wsmount/integration/testrun"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // The work itself, on a plain directory with what a bucket holds before.
@@ -28,8 +29,8 @@ func TestBucketWorkOnADirectory(t *testing.T) {
 		seen[w.name] = true
 		for round := range 2 {
 			t.Run(fmt.Sprintf("%s, round %d", w.name, round), func(t *testing.T) {
-				if w.needs != "" && !installed(w.needs) {
-					t.Skip(w.needs, " is not installed")
+				if w.needs != "" {
+					tier.RequireTools(t, w.needs)
 				}
 				p := place{dir: dir, name: w.where()}
 				if w.setup != nil {

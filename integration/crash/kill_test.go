@@ -40,10 +40,8 @@ func killPoints(calls []string) []killPoint {
 	for _, call := range calls {
 		points = append(points, killPoint{"before " + call, call, false, ""}, killPoint{"after " + call, call, true, ""})
 	}
-	if _, err := exec.LookPath("strace"); err == nil {
-		for _, call := range []string{"pwrite64", "write", "openat", "unlinkat", "fdatasync", "ftruncate"} {
-			points = append(points, killPoint{name: "at " + call, syscall: call})
-		}
+	for _, call := range []string{"pwrite64", "write", "openat", "unlinkat", "fdatasync", "ftruncate"} {
+		points = append(points, killPoint{name: "at " + call, syscall: call})
 	}
 	return points
 }
@@ -65,6 +63,7 @@ func TestCrashWorkingCopy(t *testing.T) {
 // newCrash prepares a run of kills; which makes its random numbers its own.
 func newCrash(t *testing.T, s *stage, which uint64) *crash {
 	t.Helper()
+	tier.RequireTools(t, "strace")
 	seed := *crashSeed
 	if seed == 0 {
 		seed = rand.Uint64()
