@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
 // Further looks at what others have pushed, each of which finds it at once.
@@ -91,6 +92,7 @@ func TestGitLooksShareAQuestion(t *testing.T) {
 	g.pushes(2)
 	g.fetches()
 	m.Start()
+	harness.Eventually(t, "the server has answered", func() bool { return !copyOf(m, "/").Stale }) // a mount does not wait long for it
 	var all sync.WaitGroup
 	for what, look := range looksAtAPush {
 		for range 4 {
