@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,8 +21,9 @@ const module = "github.com/wsmount/wsmount"
 
 // A pkg is what `go list -json` says of a package, tests included.
 type pkg struct {
-	ImportPath                         string
+	Dir, ImportPath                    string
 	Imports, TestImports, XTestImports []string
+	TestGoFiles, XTestGoFiles          []string
 }
 
 // A layer is a part of the house and what of the house it may import. The
@@ -104,6 +108,22 @@ func TestSeedsAreFixed(t *testing.T) {
 		if slices.Contains(tests, "pgregory.net/rapid") {
 			assert.True(t, slices.Contains(tests, module+"/integration/tier"), p.ImportPath, "does not import integration/tier")
 		}
+	}
+}
+
+// What a test mounts or makes in a directory for temporary files is swept after a run that
+// was killed, if the package's tests are such a run.
+func TestMountsAreSwept(t *testing.T) {
+	leaves := regexp.MustCompile(`\b(unix|syscall)\.Mount\(|\bos\.MkdirTemp\(`)
+	isRun := regexp.MustCompile(`\bMain\(m\b`) // of testrun, or of the harness, which begins one
+	for _, p := range packages(t) {
+		var tests []byte
+		for _, name := range append(p.TestGoFiles, p.XTestGoFiles...) {
+			text, err := os.ReadFile(filepath.Join(p.Dir, name))
+			assert.OK(t, err)
+			tests = append(tests, text...)
+		}
+		assert.True(t, !leaves.Match(tests) || isRun.Match(tests), p.ImportPath, "leaves something to sweep, without integration/testrun")
 	}
 }
 
@@ -218,7 +238,7 @@ func underAny(path string, prefixes []string) bool {
 // packages lists every package of the module.
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	cmd := exec.Command("go", "list", "-e", "-json=Dir,ImportPath,Imports,TestImports,XTestImports,TestGoFiles,XTestGoFiles", module+"/...")
 	out, err := cmd.Output()
 	assert.OK(t, err, "go list")
 	var all []pkg

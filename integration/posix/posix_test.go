@@ -5,8 +5,11 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/posix"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 // userID is an ordinary user that owns nothing.
 const userID = 65533

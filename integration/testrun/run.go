@@ -35,14 +35,22 @@ type Run struct {
 	watcher *watcher
 }
 
+// runEnv names, to what a run starts, the run's directory: by it a killed run's processes
+// are found, and one that is the same program again knows that it is not a run itself.
+const runEnv = "WSMOUNT_TEST_RUN"
+
 // Main runs the tests of a package in a run of their own, whose directory is their
-// $TMPDIR, and returns the status to exit with. Before them come the preparations.
+// $TMPDIR, and returns the status to exit with. Before them come the preparations. In a
+// process that a run has started, to be killed or as another user, it only runs them.
 func Main(m *testing.M, prepare ...func(*Run) error) int {
+	if os.Getenv(runEnv) != "" {
+		return m.Run()
+	}
 	r, err := Begin()
 	if err != nil {
 		return fail(err)
 	}
-	err = os.Setenv("TMPDIR", r.Dir)
+	err = errors.Join(os.Setenv("TMPDIR", r.Dir), os.Setenv(runEnv, r.Dir+"/"))
 	for _, f := range prepare {
 		err = errors.Join(err, f(r))
 	}

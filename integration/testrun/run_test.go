@@ -81,7 +81,7 @@ func TestKilledRun(t *testing.T) {
 				past := time.Now().Add(-2 * unclaimed)
 				assert.OK(t, os.Chtimes(dir, past, past))
 				next := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
-				next.Env = append(os.Environ(), "WSMOUNT_TEST_DIR="+base)
+				next.Env = append(os.Environ(), "WSMOUNT_TEST_DIR="+base, runEnv+"=")
 				b, err := next.CombinedOutput()
 				assert.OK(t, err)
 				report = string(b)

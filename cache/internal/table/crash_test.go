@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -70,21 +71,14 @@ func TestMain(m *testing.M) {
 	if !said {
 		flag.Set("rapid.checks", tier.Pick("20", "1000"))
 	}
-	os.Exit(inScratch(m.Run))
+	os.Exit(testrun.Main(m, func(r *testrun.Run) error {
+		scratchDir = r.Dir
+		return nil
+	}))
 }
 
 // scratchDir is a directory for what several tests begin with.
 var scratchDir string
-
-func inScratch(run func() int) int {
-	var err error
-	if scratchDir, err = os.MkdirTemp("", "table"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(scratchDir)
-	return run()
-}
 
 // TestKilled: each Commit that returned is there after SIGKILL, through rotations of the
 // log, and nothing is there in part. What the kernel has been given outlives the process.
