@@ -145,7 +145,7 @@ func holding(files ...string) func(*world, *Options) {
 
 // guard is how long something may take that is quick on a machine with nothing else to
 // do: only what hangs takes longer.
-const guard = 2 * time.Minute
+const guard = assert.Hangs
 
 // impatient has nobody wait for long. It is for bubbles of synctest, where time passes
 // only when nothing goes on, however busy the machine is.
@@ -460,11 +460,7 @@ func async(f func()) <-chan struct{} {
 // until waits for something that happens in the background.
 func (w *world) until(is func() bool) {
 	w.Helper()
-	for end := time.Now().Add(guard); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			w.Fatal("it does not happen")
-		}
-	}
+	assert.Eventually(w, "something in the background", is)
 }
 
 // logged counts what a working copy logs.

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/model"
@@ -102,19 +101,18 @@ func (c *workingCopy) unsaved() (string, error) {
 
 // settle returns when the store has everything, and the mount has seen the
 // store after that.
-func (c *workingCopy) settle() error {
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		left, err := c.unsaved()
-		if err != nil {
-			return err
-		}
-		if left == "" {
-			return c.pullNow()
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("not saved: %s", left)
-		}
+func (c *workingCopy) settle() (err error) {
+	var left string
+	if !assert.Await(func() bool {
+		left, err = c.unsaved()
+		return left == "" || err != nil
+	}) {
+		return fmt.Errorf("not saved: %s", left)
 	}
+	if err != nil {
+		return err
+	}
+	return c.pullNow()
 }
 
 // fill puts what lies beside the models into the mount.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -234,17 +233,12 @@ func (w *world) asJSON(into any, args ...string) {
 }
 
 // hangs is when a test takes it for certain that something hangs.
-const hangs = 2 * time.Minute
+const hangs = assert.Hangs
 
 // eventually waits for something that another process does.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(hangs); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if is() {
-			return
-		}
-	}
-	t.Fatalf("waited in vain: %s", what)
+	assert.Eventually(t, what, is)
 }
 
 // alive reports whether a process runs; one that has ended and was not waited

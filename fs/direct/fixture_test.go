@@ -7,7 +7,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	wsfs "github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -41,17 +40,10 @@ func serveDir(t testing.TB, dir string, o Options) *Volume {
 	return v
 }
 
-// waitFor waits for something that another goroutine will do, until it is certain that
-// it never will.
+// waitFor waits for something that another goroutine will do.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	end := time.Now().Add(2 * time.Minute)
-	for !ok() {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	assert.Eventually(t, what, ok)
 }
 
 func must[T any](t testing.TB) func(T, error) T {

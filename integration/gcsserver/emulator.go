@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/port"
 	"github.com/wsmount/wsmount/integration/internal/tied"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -23,8 +24,6 @@ import (
 // bin/fake-gcs-server, which takes minutes to build and so is of `make soak` only. A test
 // is skipped where it was not built, and fails where WSMOUNT_REQUIRE asks for all.
 type Emulator struct{ Endpoint, Bucket string }
-
-const startTime = 3 * time.Minute // then it hangs
 
 // StartEmulator runs it with one empty bucket until the test ends.
 func StartEmulator(t testing.TB) *Emulator {
@@ -51,7 +50,7 @@ func StartEmulator(t testing.TB) *Emulator {
 		_ = cmd.Process.Kill()
 		<-ended
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), startTime)
+	ctx, cancel := context.WithTimeout(t.Context(), assert.Hangs)
 	defer cancel()
 	for s.makeBucket(ctx) != nil {
 		select {

@@ -15,15 +15,16 @@
 package model
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -46,9 +47,6 @@ type Options struct {
 	// make soak.
 	Ops int
 }
-
-// hangs is when what is waited for is taken not to come.
-const hangs = 2 * time.Minute
 
 // rounds is how many trees the operations are spread over.
 const rounds = 100
@@ -173,17 +171,12 @@ func (r *run) behind(op op) {
 		r.rt.Fatalf("behind: %v: got %s, want %s", op, got, want)
 	}
 	expected := r.model.snapshot()
-	for end := time.Now().Add(hangs); ; time.Sleep(5 * time.Millisecond) {
-		diff := difference(r.subject.snapshot(), expected)
-		if diff == "" {
-			diff = r.openDifference()
-		}
-		if diff == "" {
-			return
-		}
-		if time.Now().After(end) {
-			r.rt.Fatalf("%v after a change behind the mount: %s", hangs, diff)
-		}
+	var diff string
+	if !assert.Await(func() bool {
+		diff = cmp.Or(difference(r.subject.snapshot(), expected), r.openDifference())
+		return diff == ""
+	}) {
+		r.rt.Fatalf("%v after a change behind the mount: %s", assert.Hangs, diff)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -288,17 +289,17 @@ func (r *sharing) verify() {
 }
 
 // compare waits until all mounts and the store are the same.
-func (r *sharing) compare() map[string]string {
+func (r *sharing) compare() (tree map[string]string) {
 	r.t.Helper()
-	for end := time.Now().Add(hangs); ; time.Sleep(20 * time.Millisecond) {
-		tree, diff, err := r.trees()
-		if err == nil && diff == "" {
-			return tree
-		}
-		if time.Now().After(end) {
-			r.fail([]string{strings.Split(diff, " ")[0]}, "not settled: %v, %s", err, diff)
-		}
+	var diff string
+	var err error
+	if !assert.Await(func() bool {
+		tree, diff, err = r.trees()
+		return err == nil && diff == ""
+	}) {
+		r.fail([]string{strings.Split(diff, " ")[0]}, "not settled: %v, %s", err, diff)
 	}
+	return tree
 }
 
 // trees lets each mount settle, and lists what the last of them has. diff is where

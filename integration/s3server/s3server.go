@@ -26,6 +26,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/port"
 	"github.com/wsmount/wsmount/integration/internal/tied"
 )
@@ -61,7 +62,7 @@ type Server struct {
 	signs  string
 }
 
-const startTime = 3 * time.Minute // then it hangs
+const startTime = assert.Hangs
 
 // Launch runs binary, a server of that kind, which keeps what it has below data,
 // with one empty bucket. It returns when the server answers.

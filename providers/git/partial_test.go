@@ -168,20 +168,8 @@ func whole(t *testing.T, p *git.Provider) {
 // await waits for what a clone says of itself.
 func await(t *testing.T, p *git.Provider, good func(providers.CloneState) bool) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(2 * time.Minute)
-	for {
-		select {
-		case <-tick.C:
-			if good(p.Clone()) {
-				return
-			}
-		case <-t.Context().Done():
-			t.Fatal("the test ended")
-		case <-late:
-			t.Fatalf("the clone is %+v", p.Clone())
-		}
+	if !assert.Await(func() bool { return good(p.Clone()) }) {
+		t.Fatalf("the clone is %+v", p.Clone())
 	}
 }
 

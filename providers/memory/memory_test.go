@@ -314,7 +314,7 @@ func TestServedCancel(t *testing.T) {
 	assert.Is(t, assert.ErrOf(c.Stat(ctx, a)), context.Canceled, "stat")
 	select {
 	case <-ended:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(assert.Hangs):
 		t.Error("the server goes on")
 	}
 }

@@ -25,9 +25,6 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
-// hangs is when a test takes it for certain that something hangs.
-const hangs = 2 * time.Minute
-
 // buffer is a log that two goroutines may use.
 type buffer struct {
 	mu sync.Mutex // guards b
@@ -298,7 +295,7 @@ func TestFollow(t *testing.T) {
 		}
 		m.bus.Emit(lifecycle.Event{Name: "workspace-close"})
 		m.bus.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), hangs)
+		ctx, cancel := context.WithTimeout(t.Context(), assert.Hangs)
 		defer cancel()
 		assert.Is(t, s.Close(ctx), nil, name)
 		assert.Is(t, <-end, nil, name)
@@ -336,11 +333,7 @@ func TestHold(t *testing.T) {
 	assert.Equal(t, m.holder(), os.Getpid(), "held by")
 	assert.True(t, assert.ErrOf(c.Hold(t.Context())) != nil, "a mount that ends is not held")
 	release()
-	for end := time.Now().Add(hangs); m.holder() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it is still held")
-		}
-	}
+	assert.Eventually(t, "it is not held", func() bool { return m.holder() == 0 })
 }
 
 // A call takes as long as the mount comes further, and not longer. No socket is in the
@@ -362,7 +355,7 @@ func TestPatience(t *testing.T) {
 // What a mount does is told to whoever asks how far it has come.
 func TestWork(t *testing.T) {
 	m, c := serve(t, Options{})
-	ctx, cancel := c.Patient(t.Context(), hangs)
+	ctx, cancel := c.Patient(t.Context(), assert.Hangs)
 	defer cancel()
 	assert.Is(t, assert.ErrOf(c.Event(ctx, EventRequest{Name: "turn-end"})), nil)
 	m.mu.Lock()

@@ -137,12 +137,5 @@ func TestTied(t *testing.T) {
 		t.Error("it believes that its parent is gone")
 	}
 	tie.Close()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(told); err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("it does not learn that its parent is gone")
-		}
-	}
+	assert.Eventually(t, "it learns that its parent is gone", func() bool { return assert.ErrOf(os.Stat(told)) == nil })
 }

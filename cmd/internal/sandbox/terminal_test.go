@@ -16,9 +16,6 @@ import (
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
-// hangs is when a test takes it for certain that something hangs.
-const hangs = 2 * time.Minute
-
 // A person is who sits at a terminal: types, and reads what comes.
 type person struct {
 	t              *testing.T
@@ -78,7 +75,7 @@ func (p *person) types(text string) {
 // reads waits for a text, and forgets all up to its end.
 func (p *person) reads(text string) {
 	p.t.Helper()
-	for guard := time.After(hangs); ; {
+	for guard := time.After(assert.Hangs); ; {
 		p.mu.Lock()
 		before, after, found := strings.Cut(p.seen.String(), text)
 		if found {
@@ -115,7 +112,7 @@ func (p *person) runs(signals chan os.Signal, command ...string) (ended func(wan
 		p.t.Helper()
 		select {
 		case <-done:
-		case <-time.After(hangs):
+		case <-time.After(assert.Hangs):
 			p.t.Fatal("the command does not end")
 		}
 		if err != nil || res.Code != want {
@@ -191,7 +188,7 @@ func TestTerminalForgetsWhatWasTyped(t *testing.T) {
 	}
 	p.types("rm -rf x\r")
 	fds := []unix.PollFd{{Fd: int32(p.mine.Fd()), Events: unix.POLLIN}}
-	for n, err := 0, error(nil); n == 0; n, err = unix.Poll(fds, int(hangs.Milliseconds())) {
+	for n, err := 0, error(nil); n == 0; n, err = unix.Poll(fds, int(assert.Hangs.Milliseconds())) {
 		if err != nil && err != unix.EINTR {
 			t.Fatal(err)
 		}

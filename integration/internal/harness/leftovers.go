@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/testrun"
 )
 
@@ -38,13 +38,12 @@ func leftovers(before map[string]bool) []string {
 
 // daemons lists the processes that still run the program under test. One that
 // is about to end gets a moment.
-func daemons() []int {
-	for end := time.Now().Add(Hangs); ; time.Sleep(20 * time.Millisecond) {
-		pids := running()
-		if len(pids) == 0 || time.Now().After(end) {
-			return pids
-		}
-	}
+func daemons() (pids []int) {
+	assert.Await(func() bool {
+		pids = running()
+		return len(pids) == 0
+	})
+	return pids
 }
 
 // running lists those of this run: another run beside it may use the same program.

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A Mount is a mounted workspace, served by a process of its own.
@@ -195,21 +197,11 @@ func (m *Mount) end() {
 	m.Stop()
 }
 
-// Hangs is when something that is waited for is taken to hang. No test says how soon
-// anything has to be: that is up to the machine.
-const Hangs = 3 * time.Minute
+// Hangs is assert.Hangs.
+const Hangs = assert.Hangs
 
-// Eventually waits until something holds, and fails the test when it never does.
+// Eventually is assert.Eventually.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	pause := time.Millisecond
-	for end := time.Now().Add(Hangs); ; time.Sleep(pause) {
-		if holds() {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", Hangs, what)
-		}
-		pause = min(pause*3/2+time.Millisecond, 100*time.Millisecond) // what is asked costs time as well
-	}
+	assert.Eventually(t, what, holds)
 }

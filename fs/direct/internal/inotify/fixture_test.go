@@ -60,13 +60,7 @@ func watchTree(t *testing.T, o Options, prepare ...func(dir string)) (*Watcher, 
 // waitFor waits for something that another goroutine will do.
 func waitFor(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	end := time.Now().Add(2 * time.Minute)
-	for !ok() {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	assert.Eventually(t, what, ok)
 }
 
 func (u *tree) path(k Key) string {
@@ -173,7 +167,7 @@ func (u *tree) reported(t *testing.T, dir wsfs.Ino, name string, mask uint32) {
 					got |= r.Mask
 				}
 			}
-		case <-time.After(2 * time.Minute):
+		case <-time.After(assert.Hangs):
 			t.Fatalf("%q: reported %#x, want %#x", name, got, mask)
 		}
 		if got&mask == mask {

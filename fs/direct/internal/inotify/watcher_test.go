@@ -97,7 +97,7 @@ func TestHandleIsCalledAgain(t *testing.T) {
 		t.Helper()
 		select {
 		case <-u.handled:
-		case <-time.After(2 * time.Minute):
+		case <-time.After(assert.Hangs):
 			t.Fatal("not called")
 		}
 	}
