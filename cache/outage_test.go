@@ -47,38 +47,38 @@ func TestRootComesWithTheMount(t *testing.T) {
 // long as it has not been gone for half of the patience; then nobody does, until
 // it answers again.
 func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
-	var c ticking
-	back := newManual()
-	w := newScene(t, unwaited, holding("d/f", "1"), clocked(&c, time.Hour), hurried, func(_ *world, o *Options) {
-		o.pause = back.pause
-	})
-	d := w.walk("d")
-	w.faults.Queue(providers.MethodList, providertest.Fault{Before: providers.ErrUnavailable})
-	var err error
-	first := async(func() { _, err = w.v.Lookup(me, d, "f") })
-	w.until(func() bool { return !w.stale().IsZero() })
-	limit := func() time.Duration {
-		_, limit, err := w.v.judge(table.Ino(d), w.v.o.Now(), false)
+	synctest.Test(t, func(t *testing.T) {
+		var c ticking
+		back := newManual()
+		w := newScene(t, unwaited, holding("d/f", "1"), clocked(&c, time.Hour), hurried, func(_ *world, o *Options) {
+			o.pause = back.pause
+		})
+		d := w.walk("d")
+		w.faults.Queue(providers.MethodList, providertest.Fault{Before: providers.ErrUnavailable})
+		var err error
+		first := async(func() { _, err = w.v.Lookup(me, d, "f") })
+		w.until(func() bool { return !w.stale().IsZero() })
+		limit := func() time.Duration {
+			_, limit, err := w.v.judge(table.Ino(d), w.v.o.Now(), false)
+			w.ok(err)
+			return limit
+		}
+		c.add(w.o.Patience/2 - 3*time.Second)
+		assert.Equal(t, limit(), 3*time.Second, "how long it waits for the listing")
+		c.add(3 * time.Second)
+		assert.Equal(t, limit(), listing.LeastWait, "how long it waits for what is gone")
+		_, _, failed := w.v.Create(me, d, "x", syscall.O_WRONLY, 0o666)
+		w.is(failed, fs.ErrUnavailable)
+		w.is(assert.ErrOf(w.v.Mkdir(me, d, "y", 0o777)), fs.ErrUnavailable)
+		assert.False(t, hasEnded(first), "they waited for the end of the listing")
+		close(back.ends)
+		<-first
 		w.ok(err)
-		return limit
-	}
-	c.add(w.o.Patience/2 - 3*time.Second)
-	assert.Equal(t, limit(), 3*time.Second, "how long it waits for the listing")
-	c.add(3 * time.Second)
-	if got := limit(); got > 50*time.Millisecond {
-		t.Errorf("waits %v for what is gone", got)
-	}
-	_, _, failed := w.v.Create(me, d, "x", syscall.O_WRONLY, 0o666)
-	w.is(failed, fs.ErrUnavailable)
-	w.is(assert.ErrOf(w.v.Mkdir(me, d, "y", 0o777)), fs.ErrUnavailable)
-	assert.False(t, hasEnded(first), "they waited for the end of the listing")
-	close(back.ends)
-	<-first
-	w.ok(err)
-	w.do("put d/x mine")
-	if got := limit(); !w.stale().IsZero() || got == 0 {
-		t.Errorf("it is back, and waits are %v", got)
-	}
+		w.do("put d/x mine")
+		if got := limit(); !w.stale().IsZero() || got == 0 {
+			t.Errorf("it is back, and waits are %v", got)
+		}
+	})
 }
 
 // A listing that hangs to the end of the patience tells that the backend is gone.
