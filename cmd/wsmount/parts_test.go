@@ -208,7 +208,7 @@ func TestNotify(t *testing.T) {
 	assert.OK(t, cmd.Start())
 	hear := func() string {
 		b := make([]byte, 100)
-		sock.SetReadDeadline(time.Now().Add(20 * time.Second))
+		sock.SetReadDeadline(time.Now().Add(hangs))
 		n, err := sock.Read(b)
 		assert.OK(t, err)
 		return string(b[:n])
