@@ -508,8 +508,12 @@ func TestUnsentIsNotLost(t *testing.T) {
 	w.refused(exit.Unsafe, "another working copy", "mount", ops, "mnt", "--working-copy", "second")
 	w.ok("recover", "export", ops, "saved")
 	assert.Equal(t, w.read("saved/d/f"), "precious", "recover export")
-	if o := w.run("recover", "upload", ops, "--timeout", "1s"); o.code != exit.Unreachable || !strings.Contains(o.errOut, "not all was sent in time: ") ||
-		!strings.Contains(o.errOut, "another `wsmount recover upload`") {
+	const inTime = "not all was sent in time: "
+	var o outcome
+	for limit := time.Second; limit < hangs && !strings.Contains(o.errOut, inTime); limit *= 2 { // which begins before the sending does
+		o = w.run("recover", "upload", ops, "--timeout", limit.String())
+	}
+	if o.code != exit.Unreachable || !strings.Contains(o.errOut, inTime) || !strings.Contains(o.errOut, "another `wsmount recover upload`") {
 		t.Errorf("recover upload without the store: got %+v", o)
 	}
 	r.connect(t)
