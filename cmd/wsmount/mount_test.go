@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -305,8 +304,8 @@ func TestHangingDaemon(t *testing.T) {
 	w.ok("umount", "mnt")
 }
 
-// A daemon whose mount was taken away is ending: the next mount waits for it,
-// but not for ever.
+// A daemon whose mount was taken away is ending: the next mount does not wait for it for
+// ever, and comes when it is gone.
 func TestMountWhileTheLastOneEnds(t *testing.T) {
 	w := mountNotes(t)
 	pid := w.status().PID
@@ -314,7 +313,8 @@ func TestMountWhileTheLastOneEnds(t *testing.T) {
 	stop(t, pid)
 	tier.Require(t, "root", syscall.Unmount(w.path("mnt"), syscall.MNT_DETACH) == nil)
 	w.refused(exit.Failed, "mounted already", notes, "mnt")
-	time.AfterFunc(300*time.Millisecond, func() { syscall.Kill(pid, syscall.SIGCONT) })
+	assert.OK(t, syscall.Kill(pid, syscall.SIGCONT))
+	eventually(t, "the daemon's end", func() bool { return !alive(pid) })
 	w.ok(notes, "mnt")
 	if got := w.status().PID; got == pid {
 		t.Errorf("the daemon is still %d", got)
