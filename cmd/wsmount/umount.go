@@ -148,11 +148,11 @@ func lastStatus(r *state.Record) (s control.Status, ok bool) {
 // nothing else either for so long hangs.
 const busyLimit = 3 * time.Second
 
-// deathLimit is how long a daemon that has hung up may take to be gone.
-const deathLimit = time.Second
+// deathLimit is how long a daemon that has hung up or was killed may take to be gone.
+var deathLimit = 2 * time.Second
 
-// forceLimit is how long --force waits for each of the daemon's answer, its
-// end by itself, and its end by a signal.
+// forceLimit is how long --force waits for each of the daemon's answer and its
+// end by itself.
 const forceLimit = 2 * time.Second
 
 func askToUnmount(ctx context.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
@@ -184,7 +184,7 @@ func umountHung(ctx context.Context, r *state.Record) (control.UnmountResult, er
 		return res, exit.New(exit.Failed, "%s is unmounted, but its daemon cannot be ended: %w", r.Mountpoint, err).
 			Hint("end process %d as its user, or as root", r.PID)
 	}
-	if err := endsWithin(ctx, r, forceLimit); err != nil {
+	if err := endsWithin(ctx, r, deathLimit); err != nil {
 		return res, err
 	}
 	_ = state.Forget(r) // a new daemon may have the directory already
