@@ -501,7 +501,7 @@ func TestUnsentIsNotLost(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(into, "d/f")); err != nil || string(got) != "precious" {
 		t.Errorf("the export in %q: %q, %v", into, got, err)
 	}
-	if out := w.ok("status", "--all"); !strings.Contains(out, "d/f") || !strings.Contains(out, ops) {
+	if out := w.shown("--all"); !strings.Contains(out, "d/f") || !strings.Contains(out, ops) {
 		t.Errorf("status --all: got %s", out)
 	}
 	checkWidth(t, w.ok("recover"))
@@ -546,7 +546,7 @@ func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
 	for file, want := range map[string]string{"README": "STOPPED NOW", "errors.log": cache.ErrMassDelete.Error(), "unsent": "f0"} {
 		assert.Contains(t, w.read("mnt/.wsmount/"+file), want, file)
 	}
-	assert.Contains(t, w.ok("status"), " halted", "status")
+	assert.Contains(t, w.shown(), " halted", "status")
 	old := w.status().PID
 	pid, end := otherNamespace(t)
 	w.refused(exit.Unsafe, fmt.Sprintf("end cat (pid %d), mount the workspace again", pid), "umount", "mnt", "--timeout", "1h")

@@ -81,7 +81,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "pull: the backend refused access") || len(got.Failing) != 1 {
 		t.Errorf("an event that pulls: got %+v", got)
 	}
-	assert.Contains(t, w.ok("status"), "pull fails", "the list of mounts")
+	assert.Contains(t, w.shown(), "pull fails", "the list of mounts")
 	w.write("mnt/b", "2")
 	got = w.event(exit.Denied, "event", "mnt", "turn-end")
 	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "push: ") || got.Committed != 1 || len(got.Failing) != 2 {
@@ -89,7 +89,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 	}
 	check := func(when string, activities ...string) {
 		t.Helper()
-		out, status := w.ok("status", "mnt"), w.read("mnt/.wsmount/status.json")
+		out, status := w.shown("mnt"), w.read("mnt/.wsmount/status.json")
 		for _, a := range activities {
 			if f := failing(a); f == nil || f.Since.IsZero() || f.Times == 0 || f.Error == "" {
 				t.Errorf("%s: status of %s: got %+v", when, a, f)

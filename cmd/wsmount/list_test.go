@@ -63,7 +63,7 @@ func TestCodeProject(t *testing.T) {
 	const says = "render; it is run as: node main.js"
 	assert.Contains(t, w.ok("list"), "(code)")
 	assert.Contains(t, w.ok("list", "--json"), `"entry": "node main.js"`)
-	for _, out := range []string{w.ok("resolve", addr), w.ok("status", "mnt"), w.read("mnt/.wsmount/README")} {
+	for _, out := range []string{w.ok("resolve", addr), w.shown("mnt"), w.read("mnt/.wsmount/README")} {
 		assert.Contains(t, out, says)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -44,7 +45,7 @@ func TestMountUseUnmount(t *testing.T) {
 	if isMounted(w.path("mnt")) || alive(m.PID) {
 		t.Error("umount returned before the daemon had ended")
 	}
-	if out := w.ok("status"); strings.Contains(out, addr) {
+	if out := w.shown(); strings.Contains(out, addr) {
 		t.Errorf("still listed: %s", out)
 	}
 	w.refused(exit.Unresolvable, "no workspace is mounted", "umount", "mnt")
@@ -183,7 +184,7 @@ func TestKilledDaemon(t *testing.T) {
 	if s := w.status(); s.State != control.Dead || s.PID != pid {
 		t.Errorf("status of a dead mount: got %s, pid %d", s.State, s.PID)
 	}
-	assert.Contains(t, w.run("status").out, "dead", "the list does not say so")
+	assert.Contains(t, w.answered().out, "dead", "the list does not say so")
 	o := w.run(notes, "mnt")
 	if o.code != exit.Done || !strings.Contains(o.errOut, "has been taken away") {
 		t.Fatalf("remount: exit %d, %s", o.code, o.errOut)
@@ -216,7 +217,7 @@ func TestBusy(t *testing.T) {
 	assert.False(t, isMounted(w.path("mnt")), "--lazy left it in sight")
 	in.Close()
 	user.Wait()
-	eventually(t, "the daemon's end after the last user", func() bool { return !strings.Contains(w.ok("status"), "@acme/notes") })
+	eventually(t, "the daemon's end after the last user", func() bool { return !strings.Contains(w.shown(), "@acme/notes") })
 }
 
 // What a lazy unmount left to open files, --force ends; until then a mount of
@@ -284,7 +285,10 @@ func TestHangingDaemon(t *testing.T) {
 	stop(t, pid)
 	var asking sync.WaitGroup // side by side: each waits for its own limit
 	asking.Go(func() {
-		if s := w.status(); s.State != control.NotResponding || len(s.Parts) != 1 || s.Parts[0].Provider != "local-fs" {
+		o := w.run("status", "mnt", "--json")
+		var s control.Status
+		assert.Is(t, json.Unmarshal([]byte(o.out), &s), nil, o.out, o.errOut)
+		if s.State != control.NotResponding || len(s.Parts) != 1 || s.Parts[0].Provider != "local-fs" {
 			t.Errorf("got %+v", s)
 		}
 	})

@@ -72,7 +72,7 @@ func TestComposition(t *testing.T) {
 		t.Errorf("status of the read-only part: got %+v", lib)
 	}
 	assert.Contains(t, parts["/vendor/lib/docs"].ReadOnly, "parent", "status of its child")
-	for _, out := range []string{w.ok("status", "mnt"), w.ok("status", "--all"), w.ok("status")} {
+	for _, out := range []string{w.shown("mnt"), w.shown("--all"), w.shown()} {
 		checkWidth(t, out)
 	}
 }

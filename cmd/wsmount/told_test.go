@@ -24,7 +24,7 @@ func TestStatusTellsOfTheDirectory(t *testing.T) {
 	assert.Equal(t, s.Parts[0].Moved, "", "moved to, before it was")
 	assert.OK(t, os.Rename(w.path("notes"), w.path("away")))
 	assert.Equal(t, w.status().Parts[0].Moved, w.path("away"), "moved to")
-	assert.Contains(t, w.ok("status", "mnt"), "not at its path", "status")
+	assert.Contains(t, w.shown("mnt"), "not at its path", "status")
 }
 
 func TestStateDirectoryThatCannotBeRead(t *testing.T) {

@@ -93,7 +93,7 @@ func TestFailedPushIsTold(t *testing.T) {
 	if c.PushFails == nil || c.PushFails.Since.IsZero() || !strings.Contains(c.PushFails.Error, "has not answered") || c.UnpushedCommits != 1 {
 		t.Errorf("status: got %+v, %+v", c, c.PushFails)
 	}
-	out := w.ok("status", "mnt")
+	out := w.shown("mnt")
 	if !strings.Contains(out, "push        fails for ") || !strings.Contains(out, "unpushed    1 commit, ") {
 		t.Errorf("status: got %s", out)
 	}
@@ -117,7 +117,7 @@ func TestOwedPushOutlivesAKill(t *testing.T) {
 	w.write("mnt/a", "1")
 	w.impatient("event", "mnt", "turn-end")
 	w.killed()
-	for _, out := range []string{w.run("status", "mnt").out, w.ok("recover")} {
+	for _, out := range []string{w.answered("mnt").out, w.ok("recover")} {
 		if flat := strings.Join(strings.Fields(out), " "); !strings.Contains(flat, "unpushed 1 commit, ") || !strings.Contains(flat, "has not answered") {
 			t.Errorf("without a daemon: got %s", out)
 		}
