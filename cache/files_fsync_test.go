@@ -1,15 +1,12 @@
 package cache
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -96,27 +93,16 @@ func TestFsyncThenClose(t *testing.T) {
 // program that saves so, and asks for no sync, a loss of power later on takes neither.
 func TestRenameOverBeginsToWrite(t *testing.T) {
 	w := newWorld(t, onlyAsked)
-	dirty := func(path string) uint64 {
-		f, err := os.Open(filepath.Join(w.o.StateDir, "data/00", strconv.FormatUint(uint64(w.walk(path)), 10)))
-		w.ok(err)
-		defer f.Close()
-		var pages unix.Cachestat_t
-		err = unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &pages, 0)
-		tier.Require(t, "a kernel that counts dirty pages", err != unix.ENOSYS)
-		w.ok(err)
-		return pages.Dirty
+	content := func(path string) string {
+		return filepath.Join(w.o.StateDir, "data/00", strconv.FormatUint(uint64(w.walk(path)), 10))
 	}
 	w.ok(w.put("f", "old"))
-	behind := false
-	for range 1000 { // each time, a sync(2) of somebody else may come first
+	tier.Dirty(t, func() string {
 		w.ok(w.put("new", strings.Repeat("x", 64<<10)))
-		if behind = dirty("new") > 0; behind {
-			break
-		}
-	}
-	tier.Require(t, "a file system that writes behind", behind)
+		return content("new")
+	})
 	w.ok(w.rename("new", "f"))
-	assert.Equal(t, dirty("f"), 0, "pages that nothing writes to the disk")
+	assert.Equal(t, tier.DirtyPages(t, content("f")), 0, "pages that nothing writes to the disk")
 }
 
 // An fsync of what was written and closed before, by whoever has opened it since, brings

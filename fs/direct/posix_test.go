@@ -11,6 +11,7 @@ import (
 
 	wsfs "github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 )
 
@@ -86,6 +87,23 @@ func TestReadWrite(t *testing.T) {
 	ok(t, o.File.Flush(op()))
 	got, _ := os.ReadFile(filepath.Join(dir, "f"))
 	assert.Equal(t, string(got), "hello world", "disk")
+}
+
+// An fsync reaches the disk: of what was written no page is dirty afterwards.
+func TestFsyncReachesTheDisk(t *testing.T) {
+	v, dir := serve(t, Options{})
+	e := create(t, v, wsfs.RootIno, "f", "")
+	o := must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDWR))
+	defer o.File.Release()
+	path := filepath.Join(dir, "f")
+	for _, dataOnly := range []bool{true, false} {
+		tier.Dirty(t, func() string {
+			must[int](t)(o.File.Write(op(), make([]byte, 64<<10), 0))
+			return path
+		})
+		ok(t, o.File.Fsync(op(), dataOnly))
+		assert.Equal(t, tier.DirtyPages(t, path), 0, "dirty pages, of data only", dataOnly)
+	}
 }
 
 // O_TRUNC empties the file that was opened, with a read-only descriptor too.
