@@ -95,6 +95,38 @@ func TestHangingListing(t *testing.T) {
 	})
 }
 
+// Of a backend that does not answer at all, and where nothing else is said, a close waits
+// for 60 s and a first look for half of that; then both fail.
+func TestDefaultPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var cut atomic.Bool
+		w := newScene(t, holding("d/f", "1"), func(w *world, o *Options) {
+			o.Patience = 0
+			w.wrap = around(func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
+				if cut.Load() {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return next(ctx)
+			})
+		})
+		d := w.walk("d")
+		o := w.create("new")
+		w.write(o, "x", 0)
+		cut.Store(true)
+		waits := func(want time.Duration, do func() error) {
+			t.Helper()
+			began := time.Now()
+			w.is(do(), fs.ErrUnavailable)
+			assert.Equal(t, time.Since(began), want, "it waited")
+		}
+		waits(30*time.Second, func() error { return assert.ErrOf(w.v.Lookup(me, d, "f")) })
+		waits(60*time.Second, func() error { return o.File.Flush(me) })
+		cut.Store(false)
+		o.File.Release()
+	})
+}
+
 // An open that shows nothing of what is there waits for a backend that does not
 // answer as little as a look at names, however long ago it answered.
 func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
