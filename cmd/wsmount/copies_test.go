@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -12,8 +13,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -475,6 +479,22 @@ func TestWriteBackIsGranted(t *testing.T) {
 	}
 	r.connect(t)
 	eventually(t, "the change to arrive", func() bool { return r.pushed(t, "a") })
+}
+
+// What was stored into a mapping is in the store when msync returns, where that has all
+// that programs were told is safe.
+func TestMsyncReachesTheStore(t *testing.T) {
+	w, r := mountFiles(t, "mode: canonical")
+	w.write("mnt/a", "first")
+	f, err := os.OpenFile(w.path("mnt/a"), os.O_RDWR, 0)
+	assert.OK(t, err)
+	m, err := syscall.Mmap(int(f.Fd()), 0, len("first"), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	assert.OK(t, err)
+	copy(m, "fifth")
+	assert.Is(t, unix.Msync(m, unix.MS_SYNC), nil, "msync") // the file is still open
+	assert.Contains(t, r.dump(t), fmt.Sprintf("%x", sha256.Sum256(m))[:16], "the store")
+	assert.OK(t, syscall.Munmap(m))
+	assert.OK(t, f.Close())
 }
 
 // listRoot asks for what the root holds, which is asked for once.
