@@ -51,6 +51,7 @@ type tuning struct {
 	remote      string         // as if the root lay on that kind of file system
 	refuseWatch func(int) bool // with so many watches, as if the kernel gave no more
 	loseEvents  func() bool    // true loses a batch of events, as an overflow does
+	quiet       time.Duration  // instead of quiet; 0 is that
 	looked      func(key)      // is called between a look at a name and what is made of it
 }
 

@@ -1,6 +1,9 @@
 package direct
 
 import (
+	"cmp"
+	"time"
+
 	wsfs "github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct/internal/inotify"
 )
@@ -15,6 +18,7 @@ type watch struct {
 	in      *inotify.Watcher
 	own     *inotify.Own[ident]
 	looked  func(key) // of tests, see tuning
+	quiet   time.Duration
 	judging judging
 }
 
@@ -24,7 +28,7 @@ var _ inotify.User = (*watch)(nil)
 type key = inotify.Key
 
 func (v *Volume) startWatch(t tuning) {
-	w := &watch{v: v, looked: t.looked}
+	w := &watch{v: v, looked: t.looked, quiet: cmp.Or(t.quiet, quiet)}
 	w.judging.init()
 	w.in = inotify.New(w, inotify.Options{Root: v.root.fd, RootDir: wsfs.RootIno, Now: v.now,
 		Remote: t.remote, Refuse: t.refuseWatch, Lose: t.loseEvents})

@@ -18,7 +18,7 @@ func (j judge) wrote(s *seen) {
 		j.say(s.key, sig)
 		return
 	}
-	j.written[s.key] = pendingWrite{sig, j.now.Add(quiet)}
+	j.written[s.key] = pendingWrite{sig, j.now.Add(j.quiet)}
 }
 
 func (w *watch) say(k key, sig uint64) {
