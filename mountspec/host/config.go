@@ -1,6 +1,7 @@
 package host
 
 import (
+	"github.com/wsmount/wsmount/mountspec/host/endpoint"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
@@ -21,7 +22,7 @@ type Config struct {
 	SearchPath     []string
 	Secrets        []secrets.Entry
 	AllowEnv       []secrets.EnvGrant
-	AllowEndpoints []string // patterns of package netguard
+	AllowEndpoints endpoint.Allowed
 	AllowPaths     []string
 	AllowRefs      []Pair // address patterns
 	AllowOverlap   []Pair // address patterns, in either order
@@ -91,8 +92,3 @@ type GitHubApp struct {
 
 // An Identity is who a reference such as operator://current stands for.
 type Identity struct{ Name, Email, GPGKey string }
-
-const (
-	publicGitHub    = "https://github.com"
-	publicGitHubAPI = "https://api.github.com"
-)

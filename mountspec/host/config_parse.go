@@ -256,8 +256,8 @@ func (p configReader) roles(v node) {
 	})
 }
 
-// origin reads the URL of a service of the host.
-func origin(v node) string {
+// serviceURL reads the URL of a service of the host.
+func serviceURL(v node) string {
 	s, ok := v.text()
 	if !ok {
 		return ""

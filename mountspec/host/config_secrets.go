@@ -84,7 +84,7 @@ func (p configReader) cloudBucket(v node) {
 	b := &CloudBucket{}
 	v.object(fields{
 		"kind":        func(n node) { b.Kind, _ = n.oneOf(secrets.S3, secrets.Azure, secrets.GCS) },
-		"endpoint":    func(n node) { b.Endpoint = origin(n) },
+		"endpoint":    func(n node) { b.Endpoint = serviceURL(n) },
 		"region":      func(n node) { n.into(&b.Region) },
 		"credentials": func(n node) { n.into(&b.Credentials) },
 		"grants": func(n node) {
@@ -123,7 +123,7 @@ func (p configReader) gitHub(v node) {
 	g := &p.c.GitHub
 	v.object(fields{
 		"base_url": func(n node) { g.BaseURL = gitServer(n) },
-		"api_url":  func(n node) { g.APIURL = origin(n) },
+		"api_url":  func(n node) { g.APIURL = serviceURL(n) },
 		"app":      func(n node) { g.App = gitHubApp(n) },
 		"ssh":      func(n node) { p.ssh(n, &g.SSH) },
 		"clone":    func(n node) { g.Clone, _ = n.oneOf("auto", "full", "blobless") },

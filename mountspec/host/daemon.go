@@ -23,7 +23,7 @@ func (h *granter) grantDaemon(l *loaded, g *Grants) error {
 		return h.r.deny(l, CodeAuth, l.storage.ConfigPos, "leave installation_id away, or "+instead,
 			"installation %s is for https, and %s is reached over git://", c.InstallationID, base)
 	}
-	g.Endpoints, g.Daemon = h.listed(base), true
+	g.Endpoints, g.Daemon = h.r.cfg.AllowEndpoints.Of(base), true
 	h.step("git daemon", base+", without credentials: nothing is encrypted, and nobody proves who it is")
 	return nil
 }

@@ -56,7 +56,7 @@ func TestManifestNamesNoDaemon(t *testing.T) {
 	w := newWorld(t)
 	w.config = listed
 	w.manifest("ws", "@acme/bot", gitHubWith("", ""))
-	if got := w.ok("ws", ResolveOptions{Trust: true}); got.Grants.Daemon || got.Location.Endpoint != publicGitHub || slices.Contains(got.Grants.Endpoints, "git://git.acme.test") {
+	if got := w.ok("ws", ResolveOptions{Trust: true}); got.Grants.Daemon || got.Location.Endpoint != "https://github.com" || slices.Contains(got.Grants.Endpoints, "git://git.acme.test") {
 		t.Errorf("granted %+v at %s", got.Grants, got.Location)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // A file is a governing file as it was read once. Nothing reads it twice,
 // so that what was checked is what counts.
 type file struct {
-	path  string // real and absolute
-	asked string // the path by which it was reached
-	stamp stamp  // of before it was read; zero: it was not
+	path  string         // real and absolute
+	asked string         // the path by which it was reached
+	stamp hostfile.Stamp // of before it was read; zero: it was not
 	data  []byte
 }
 
@@ -97,7 +97,7 @@ func readOpen(f *os.File) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{path: real, asked: f.Name(), stamp: stampOf(&st), data: src.Data}, nil
+	return &file{path: real, asked: f.Name(), stamp: hostfile.StampOf(&st), data: src.Data}, nil
 }
 
 // readTrusted reads a file that the host configuration names, or one that
@@ -107,7 +107,7 @@ func readTrusted(path string) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{path: f.Path, asked: path, stamp: stampOf(&f.Stat), data: f.Data}, nil
+	return &file{path: f.Path, asked: path, stamp: hostfile.StampOf(&f.Stat), data: f.Data}, nil
 }
 
 // makeConfigDir makes the directory of the configuration, private.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -11,9 +10,8 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host/endpoint"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
-	"github.com/wsmount/wsmount/mountspec/netguard"
-	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
 // A granter decides what the host grants to a workspace whose manifests were read.
@@ -118,7 +116,7 @@ func (h *granter) grantCloudBucket(l *loaded, g *Grants) error {
 		if x.Owner == l.ws.ID.Owner && x.Bucket == c.Bucket && grant.Prefix(x.Prefix, c.Prefix) {
 			h.step("grant", fmt.Sprintf("providers.cloud-bucket: %s has %s/%s", x.Owner, x.Bucket, x.Prefix))
 			g.HostCredentials = b.Credentials
-			g.Endpoints = h.patterns(l.loc.Endpoint, l.loc)
+			g.Endpoints = h.r.cfg.AllowEndpoints.OfBucket(l.loc.Endpoint, l.loc.Service, l.loc.Bucket)
 			return nil
 		}
 	}
@@ -136,8 +134,8 @@ func (h *granter) grantGitHub(l *loaded, g *Grants) error {
 		return h.grantDaemon(l, g)
 	}
 	g.Endpoints = h.gitHubEndpoints(l, gh)
-	if g.API = gh.APIURL; g.API == "" && orDefault(gh.BaseURL, publicGitHub) == publicGitHub {
-		g.API = publicGitHubAPI
+	if g.API = gh.APIURL; g.API == "" && orDefault(gh.BaseURL, endpoint.PublicGitHub) == endpoint.PublicGitHub {
+		g.API = endpoint.PublicGitHubAPI
 	}
 	app, pos := gh.App, l.storage.ConfigPos
 	if overSSH(gh.BaseURL) {
@@ -177,9 +175,9 @@ var gitHubLFS = []string{"https://lfs.github.com", "https://github-cloud.githubu
 // server that the host names which says where, so that is all that the host lists.
 // A manifest that is not registered reaches no more than the public GitHub's.
 func (h *granter) gitHubEndpoints(l *loaded, gh GitHub) []string {
-	base, api := orDefault(gh.BaseURL, publicGitHub), orDefault(gh.APIURL, publicGitHubAPI)
-	out := append(h.listed(base), h.listed(api)...)
-	if isPublicGitHub(base) {
+	base, api := orDefault(gh.BaseURL, endpoint.PublicGitHub), orDefault(gh.APIURL, endpoint.PublicGitHubAPI)
+	out := slices.Concat(h.r.cfg.AllowEndpoints.Of(base), h.r.cfg.AllowEndpoints.Of(api))
+	if endpoint.IsPublicGitHub(base) {
 		out = append(out, gitHubLFS...)
 	}
 	if l.cand.trust == Unverified {
@@ -194,121 +192,32 @@ func (h *granter) gitHubEndpoints(l *loaded, gh GitHub) []string {
 	return out
 }
 
-// isPublicGitHub reports whether a server is the public GitHub, over HTTP or SSH.
-func isPublicGitHub(base string) bool {
-	u, err := url.Parse(base)
-	return base == publicGitHub || err == nil && u.Scheme == "ssh" && (u.Hostname() == "github.com" || u.Hostname() == "ssh.github.com")
-}
-
 // grantEndpoint checks where the owner's own bucket is: on the host's list,
 // the public endpoint of a known service, or, for a manifest that is not
 // registered, any public name, to read from.
 func (h *granter) grantEndpoint(l *loaded, g *Grants) error {
-	pos, endpoint := l.storage.ConfigPos, l.loc.Endpoint
-	u, err := url.Parse(endpoint)
+	pos, asked := l.storage.ConfigPos, l.loc.Endpoint
+	u, err := url.Parse(asked)
 	if err != nil || u.Host == "" {
 		return unresolvable(CodeStorageCfg, pos.String(), "add endpoint to the config", "the storage has no endpoint")
 	}
 	switch {
 	case l.cand.trust == Unverified:
-		if u.Scheme != "https" || !publicName(u.Hostname()) {
+		if u.Scheme != "https" || !endpoint.IsPublicName(u.Hostname()) {
 			return h.r.deny(l, "", pos, "register the manifest, and list the endpoint in allow_endpoints",
-				"a manifest that is not registered reaches public https names only, not %s", originOnly(u))
+				"a manifest that is not registered reaches public https names only, not %s", endpoint.Origin(u))
 		}
-		h.step("grant", originOnly(u)+" is public, read-only, "+l.cand.trust.String())
-	case h.isListed(endpoint):
-		h.step("grant", "allow_endpoints "+originOnly(u))
-	case wellKnown(u, l.loc):
-		h.step("grant", originOnly(u)+" is the service's own endpoint")
+		h.step("grant", endpoint.Origin(u)+" is public, read-only, "+l.cand.trust.String())
+	case h.r.cfg.AllowEndpoints.Has(asked):
+		h.step("grant", "allow_endpoints "+endpoint.Origin(u))
+	case endpoint.IsOwn(u, l.loc.Service):
+		h.step("grant", endpoint.Origin(u)+" is the service's own endpoint")
 	default:
-		return h.r.deny(l, "", pos, fmt.Sprintf("add %q to allow_endpoints of the host configuration", originOnly(u)),
-			"the endpoint %s is not granted", originOnly(u))
+		return h.r.deny(l, "", pos, fmt.Sprintf("add %q to allow_endpoints of the host configuration", endpoint.Origin(u)),
+			"the endpoint %s is not granted", endpoint.Origin(u))
 	}
-	g.Endpoints = h.patterns(endpoint, l.loc)
+	g.Endpoints = h.r.cfg.AllowEndpoints.OfBucket(asked, l.loc.Service, l.loc.Bucket)
 	return nil
-}
-
-func originOnly(u *url.URL) string { return u.Scheme + "://" + u.Host }
-
-// publicName says whether a host is a name that could be public. Where it
-// leads is checked when it is dialed.
-func publicName(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err != nil && strings.Contains(host, ".")
-}
-
-// wellKnown says whether the endpoint is one that the service itself has:
-// nobody but the service answers there.
-func wellKnown(u *url.URL, l Location) bool {
-	h := strings.ToLower(u.Hostname())
-	if u.Scheme != "https" || u.Port() != "" && u.Port() != "443" {
-		return false
-	}
-	switch l.Service {
-	case secrets.S3:
-		return h == "s3.amazonaws.com" || strings.HasPrefix(h, "s3.") && strings.HasSuffix(h, ".amazonaws.com") && strings.Count(h, ".") == 3
-	case secrets.GCS:
-		return h == "storage.googleapis.com"
-	case secrets.Azure:
-		account, ok := strings.CutSuffix(h, ".blob.core.windows.net")
-		return ok && account != "" && !strings.Contains(account, ".")
-	}
-	return false
-}
-
-// patterns are what the volume may ask: the endpoint as the host lists it
-// (with the networks behind it), and the bucket in front of its name, where
-// clients put it.
-func (h *granter) patterns(endpoint string, l Location) []string {
-	out := h.listed(endpoint)
-	u, err := url.Parse(endpoint)
-	if err != nil || l.Service != secrets.S3 || !publicName(u.Hostname()) {
-		return out
-	}
-	for _, p := range out {
-		if front := strings.Replace(p, "://", "://"+l.Bucket+".", 1); netguard.ValidatePattern(front) == nil {
-			out = append(out, front)
-			break
-		}
-	}
-	return out
-}
-
-// listed are the host's own patterns of an endpoint; the plain origin when
-// it lists none.
-func (h *granter) listed(endpoint string) []string {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, p := range h.r.cfg.AllowEndpoints {
-		if matches(p, u) {
-			out = append(out, exact(p, u))
-		}
-	}
-	if len(out) == 0 {
-		out = []string{originOnly(u)}
-	}
-	return out
-}
-
-func (h *granter) isListed(endpoint string) bool {
-	u, err := url.Parse(endpoint)
-	return err == nil && slices.ContainsFunc(h.r.cfg.AllowEndpoints, func(p string) bool { return matches(p, u) })
-}
-
-func matches(pattern string, u *url.URL) bool {
-	g, err := netguard.New(netguard.Options{Allow: []string{pattern}})
-	return err == nil && g.Check(&url.URL{Scheme: u.Scheme, Host: u.Host}) == nil
-}
-
-// exact narrows a pattern with a star to the one origin that is meant, and
-// keeps the networks behind it.
-func exact(pattern string, u *url.URL) string {
-	fields := strings.Fields(pattern)
-	fields[0] = originOnly(u)
-	return strings.Join(fields, " ")
 }
 
 // proxy is the host's own, where allow_env lists its variable for everybody

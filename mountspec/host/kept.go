@@ -39,22 +39,7 @@ type keptPlace struct {
 
 type keptFile struct {
 	Asked, Real string // its path with links, and without
-	Stamp       stamp
-}
-
-// A stamp changes with the contents of a file, its owner and its mode: ctime cannot be set.
-type stamp struct {
-	Dev, Ino           uint64
-	Size, MTime, CTime int64 // times in ns
-}
-
-func stampOf(st *unix.Stat_t) stamp {
-	return stamp{st.Dev, st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
-}
-
-func (s stamp) isOf(path string) bool {
-	var st unix.Stat_t
-	return unix.Stat(path, &st) == nil && stampOf(&st) == s
+	Stamp       hostfile.Stamp
 }
 
 const (
@@ -76,7 +61,7 @@ func (r *Resolver) keptPlaces(reg *registryFile) *keptPlaces {
 	if k.path == "" {
 		return k
 	}
-	k.world = digest(fmt.Appendf(nil, "%q %q %q %q %d %v", r.cfg.digest, reg.digest, r.o.Home, r.o.Temp, os.Geteuid(), stampOf(&program)))
+	k.world = digest(fmt.Appendf(nil, "%q %q %q %q %d %v", r.cfg.digest, reg.digest, r.o.Home, r.o.Temp, os.Geteuid(), hostfile.StampOf(&program)))
 	f, err := hostfile.Read(k.path, hostfile.Options{MaxBytes: maxKept})
 	if err != nil {
 		return k
@@ -110,7 +95,7 @@ func (k *keptPlaces) find(addr string) (Location, bool) {
 		return Location{}, false
 	}
 	for _, f := range p.Files {
-		if !f.Stamp.isOf(f.Asked) || f.Real != f.Asked && !f.Stamp.isOf(f.Real) {
+		if !f.Stamp.IsOf(f.Asked) || f.Real != f.Asked && !f.Stamp.IsOf(f.Real) {
 			return Location{}, false
 		}
 	}
@@ -132,7 +117,7 @@ func (k *keptPlaces) keep(addr string, l *loaded) {
 	}
 	p := keptPlace{Location: l.loc, Dir: l.dir}
 	for _, f := range l.files {
-		if f.stamp == (stamp{}) || f.stamp.CTime > k.began.Add(-tooFresh).UnixNano() {
+		if f.stamp == (hostfile.Stamp{}) || f.stamp.CTime > k.began.Add(-tooFresh).UnixNano() {
 			return
 		}
 		p.Files = append(p.Files, keptFile{f.asked, f.path, f.stamp})

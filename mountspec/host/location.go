@@ -4,11 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/endpoint"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/ondisk"
 	"github.com/wsmount/wsmount/mountspec/secrets"
@@ -53,7 +53,7 @@ func (l Location) String() string {
 // for the manifest that is not in it yet: to add that moves no working copy, and
 // another wording of the same endpoint does not either.
 func (l Location) Fingerprint(path string) string {
-	l.Endpoint = plainEndpoint(l.Endpoint)
+	l.Endpoint = endpoint.Plain(l.Endpoint)
 	b, _ := json.Marshal(struct {
 		Location
 		Path string `json:"path"`
@@ -70,7 +70,7 @@ func (l Location) sharesBytes(m Location, on *ondisk.Disks) bool {
 // Overlaps says whether a byte of l can be a byte of m. When that cannot be
 // known (two branches of which one is HEAD) it says yes.
 func (l Location) Overlaps(m Location) bool {
-	if l.Service != m.Service || sameService(l.Endpoint) != sameService(m.Endpoint) {
+	if l.Service != m.Service || endpoint.Service(l.Endpoint) != endpoint.Service(m.Endpoint) {
 		return false
 	}
 	switch l.Service {
@@ -84,37 +84,6 @@ func (l Location) Overlaps(m Location) bool {
 	return l.Bucket == m.Bucket && grant.Overlaps(l.Prefix, m.Prefix)
 }
 
-// sameService makes the endpoints of one service equal: case, default
-// ports, and Amazon's many names for one set of buckets.
-func sameService(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return endpoint
-	}
-	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if host == "amazonaws.com" || strings.HasSuffix(host, ".amazonaws.com") {
-		return "amazonaws.com"
-	}
-	port := u.Port()
-	if port == defaultPorts[u.Scheme] {
-		port = ""
-	}
-	return host + ":" + port
-}
-
-var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}
-
-// plainEndpoint is an endpoint in the one wording that all of its wordings have: a host
-// in lower case, no default port, and no slash at the end.
-func plainEndpoint(endpoint string) string {
-	u, err := url.Parse(endpoint)
-	if err != nil || u.Host == "" {
-		return endpoint
-	}
-	u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":"+defaultPorts[u.Scheme])
-	return strings.TrimRight(u.String(), "/")
-}
-
 // locate says where a storage's bytes lie. dir is the directory that
 // relative paths are relative to; local is the real path of a local root.
 func (c *Config) locate(s *mountspec.Storage, local string) Location {
@@ -122,20 +91,20 @@ func (c *Config) locate(s *mountspec.Storage, local string) Location {
 	switch x := s.Config.(type) {
 	case mountspec.CloudBucketConfig:
 		if b := c.CloudBucket; b != nil {
-			l.Service, l.Endpoint = b.Kind, defaultEndpoint(b.Kind, b.Endpoint, b.Region, "")
+			l.Service, l.Endpoint = b.Kind, endpoint.Default(b.Kind, b.Endpoint, b.Region, "")
 		}
 		l.Bucket, l.Prefix = x.Bucket, x.Prefix
 	case mountspec.SelfBucketConfig:
 		l.Service, l.Bucket, l.Prefix = string(x.Kind), x.Bucket, x.Prefix
-		l.Endpoint = defaultEndpoint(l.Service, x.Endpoint, x.Region, "")
+		l.Endpoint = endpoint.Default(l.Service, x.Endpoint, x.Region, "")
 	case mountspec.MastraS3Config:
 		l.Service, l.Bucket, l.Prefix = secrets.S3, x.Bucket, x.Prefix
-		l.Endpoint = defaultEndpoint(l.Service, x.Endpoint, x.Region, "")
+		l.Endpoint = endpoint.Default(l.Service, x.Endpoint, x.Region, "")
 	case mountspec.MastraAzureConfig:
 		l.Service, l.Bucket, l.Prefix = secrets.Azure, x.Container, x.Prefix
-		l.Endpoint = defaultEndpoint(l.Service, x.Endpoint, "", x.AccountName)
+		l.Endpoint = endpoint.Default(l.Service, x.Endpoint, "", x.AccountName)
 	case mountspec.GitHubConfig:
-		l.Service, l.Endpoint, l.Branch = ServiceGit, orDefault(c.GitHub.BaseURL, publicGitHub), x.Branch
+		l.Service, l.Endpoint, l.Branch = ServiceGit, orDefault(c.GitHub.BaseURL, endpoint.PublicGitHub), x.Branch
 		l.Bucket = x.Owner + "/" + x.Repo
 	case mountspec.LocalFSConfig, mountspec.DevLocalConfig, mountspec.VaultConfig:
 		l.Service, l.Prefix = ServiceDir, local
@@ -144,23 +113,6 @@ func (c *Config) locate(s *mountspec.Storage, local string) Location {
 		l.Service, l.Prefix = ServiceRaw, string(b)
 	}
 	return l
-}
-
-// defaultEndpoint is the service's own endpoint where none is given.
-func defaultEndpoint(service, endpoint, region, account string) string {
-	switch {
-	case endpoint != "":
-		return endpoint
-	case service == secrets.S3 && region != "" && region != "auto":
-		return "https://s3." + region + ".amazonaws.com"
-	case service == secrets.S3:
-		return "https://s3.amazonaws.com"
-	case service == secrets.GCS:
-		return "https://storage.googleapis.com"
-	case service == secrets.Azure && account != "":
-		return "https://" + account + ".blob.core.windows.net"
-	}
-	return ""
 }
 
 func orDefault(s, otherwise string) string {

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
@@ -34,23 +34,23 @@ func (r *Resolver) Own() Own {
 		if p == "" {
 			continue
 		}
-		out.Files = append(out.Files, stations(p)...)
+		out.Files = append(out.Files, hostfile.Stations(p)...)
 		out.addDir(filepath.Dir(p))
 	}
 	if r.o.Registry != "" {
-		out.Files = append(out.Files, stations(r.o.Registry+".lock")...)
+		out.Files = append(out.Files, hostfile.Stations(r.o.Registry+".lock")...)
 	}
 	if r.o.Places != "" {
-		out.Files = append(out.Files, stations(r.o.Places)...)
+		out.Files = append(out.Files, hostfile.Stations(r.o.Places)...)
 	}
 	if r.cfg.Dir != "" {
 		out.addDir(r.cfg.Dir)
 	}
 	for _, p := range slices.Concat(r.namedManifests(), r.secretFiles()) {
-		out.Files = append(out.Files, stations(p)...)
+		out.Files = append(out.Files, hostfile.Stations(p)...)
 	}
 	for _, dir := range r.cfg.SearchPath {
-		way := stations(dir)
+		way := hostfile.Stations(dir)
 		dir = way[len(way)-1]
 		out.Files = append(out.Files, way[:len(way)-1]...)
 		if manifest := filepath.Join(dir, manifestName); exists(manifest) {
@@ -67,7 +67,7 @@ func (r *Resolver) Own() Own {
 }
 
 func (o *Own) addDir(dir string) {
-	way := stations(dir)
+	way := hostfile.Stations(dir)
 	o.Dirs = append(o.Dirs, way[len(way)-1])
 	o.Files = append(o.Files, way[:len(way)-1]...)
 }
@@ -107,34 +107,4 @@ func (r *Resolver) secretFiles() []string {
 		}
 	}
 	return out
-}
-
-// stations follows path as far as it exists: every symbolic link on the way, and
-// at the end where it leads. A link that is replaced leads to another file.
-func stations(path string) []string {
-	var out []string
-	at, todo := "/", names(path)
-	for len(todo) > 0 {
-		name := todo[0]
-		todo = todo[1:]
-		next := filepath.Join(at, name) // ".." too: at has no links
-		target, err := os.Readlink(next)
-		if err != nil || len(out) >= maxStations {
-			at = next
-			continue
-		}
-		out = append(out, next)
-		if filepath.IsAbs(target) {
-			at = "/"
-		}
-		todo = append(names(target), todo...)
-	}
-	return append(out, at)
-}
-
-// maxStations is how many links the kernel follows.
-const maxStations = 40
-
-func names(path string) []string {
-	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }

@@ -1,14 +1,11 @@
 package host
 
 import (
-	"fmt"
-	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/wsmount/wsmount/mountspec/host/giturl"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
-	"github.com/wsmount/wsmount/mountspec/netguard"
 )
 
 // An SSHGrant is with what a volume may reach a git server over SSH.
@@ -64,67 +61,13 @@ func (h *granter) grantSSH(l *loaded, g *Grants) {
 	}
 }
 
-// scpLike is [user@]host:path, as git and scp take it; a path with "//" after
-// the colon is that of a URL.
-var scpLike = regexp.MustCompile(`^(?:([A-Za-z0-9._-]+)@)?([A-Za-z0-9._-]+):(.*)$`)
-
-// gitServer reads the URL of a git server: one of http or https, one of git, or one
-// of ssh in either of the ways that git takes. A path that scp would begin in the login's
-// home begins with /~/ in the URL.
+// gitServer reads the URL of a git server.
 func gitServer(v node) string {
 	s, ok := v.text()
 	if !ok {
 		return ""
 	}
-	if m := scpLike.FindStringSubmatch(s); m != nil && !strings.HasPrefix(m[3], "//") {
-		s = "ssh://" + m[2]
-		if m[1] != "" {
-			s = "ssh://" + m[1] + "@" + m[2]
-		}
-		if !strings.HasPrefix(m[3], "/") {
-			s += "/~/"
-		}
-		s += m[3]
-	}
-	if !v.check("endpoint", "write it like https://git.acme.test, ssh://git@git.acme.test:22 or git@git.acme.test:", checkGitServer(s)) {
-		return ""
-	}
-	s = strings.TrimRight(s, "/")
-	if scheme := strings.ToLower(s[:3]); scheme == "ssh" || scheme == "git" { // which others look for
-		s = scheme + s[3:]
-	}
-	return s
-}
-
-// sshName is what a login, and what a path of a repository, may be: the server's
-// shell reads the path.
-var (
-	sshLogin = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
-	sshPath  = regexp.MustCompile(`^[A-Za-z0-9._~/+@-]*$`)
-)
-
-// checkGitServer never shows the URL: it may hold a password.
-func checkGitServer(s string) error {
-	u, err := url.Parse(s)
-	if err != nil {
-		return fmt.Errorf("it is not a URL")
-	}
-	_, password := u.User.Password()
-	switch isSSH := u.Scheme == "ssh"; {
-	case !isSSH && u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "git":
-		return fmt.Errorf("its scheme is not https, http, ssh or git")
-	case password:
-		return fmt.Errorf("it holds a password: credentials belong into secrets")
-	case u.User != nil && !isSSH:
-		return fmt.Errorf("it holds a user, which only a URL of ssh may")
-	case u.User != nil && !sshLogin.MatchString(u.User.Username()):
-		return fmt.Errorf("its user is not a login")
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "":
-		return fmt.Errorf("must be scheme, host, port and at most a path")
-	case isSSH && (!sshPath.MatchString(u.Path) || strings.HasPrefix(u.Path, "/-")):
-		return fmt.Errorf("its path has characters that a shell would read")
-	case u.Scheme == "git" && !sshPath.MatchString(u.Path):
-		return fmt.Errorf("its path has characters that a daemon need not take")
-	}
-	return netguard.ValidatePattern(u.Scheme + "://" + u.Host)
+	server, err := giturl.Parse(s)
+	v.check("endpoint", giturl.Hint, err)
+	return server
 }
