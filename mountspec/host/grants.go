@@ -125,7 +125,8 @@ func (h *granter) grantCloudBucket(l *loaded, g *Grants) error {
 }
 
 // grantGitHub checks the app's installation. Without one the token comes
-// from the secrets, and without these the repository must be public.
+// from the secrets; without these it is the owner's only installation, and without
+// that the repository must be public.
 func (h *granter) grantGitHub(l *loaded, g *Grants) error {
 	c := l.storage.Config.(mountspec.GitHubConfig)
 	gh := h.r.cfg.GitHub
@@ -141,6 +142,9 @@ func (h *granter) grantGitHub(l *loaded, g *Grants) error {
 	if overSSH(gh.BaseURL) {
 		h.grantSSH(l, g)
 		app = nil // its tokens are for https alone
+	}
+	if c.InstallationID == "" && l.storage.Auth.Ref == "" && len(l.storage.Auth.Env) == 0 && app != nil {
+		c.InstallationID = h.onlyInstallation(l, app)
 	}
 	switch {
 	case c.InstallationID == "" || l.cand.trust == Unverified:
@@ -165,6 +169,17 @@ func (h *granter) grantGitHub(l *loaded, g *Grants) error {
 	g.App, g.Installation = app, id
 	h.step("grant", fmt.Sprintf("providers.github.app: %s has installation %d", l.ws.ID.Owner, id))
 	return nil
+}
+
+// onlyInstallation is the one that a manifest means which names neither an installation
+// nor a token; "": none, or one of several.
+func (h *granter) onlyInstallation(l *loaded, app *GitHubApp) string {
+	granted := app.Installations[l.ws.ID.Owner]
+	if len(granted) == 1 {
+		return strconv.FormatInt(granted[0], 10)
+	}
+	h.defaulted("installation", fmt.Sprintf("none: %s has %d, and installation_id names none", l.ws.ID.Owner, len(granted)))
+	return ""
 }
 
 // gitHubLFS are the services that LFS answers of the public GitHub lead to.

@@ -168,11 +168,15 @@ providers: { github: { app: { id: 1, key: app, installations: { acme: [42] } } }
 		installation              int64
 	}{
 		{name: "granted", id: "@acme/bot", storage: gitHubWith(`, installation_id: "42"`, ""), config: config, installation: 42},
+		{name: "the only installation of its owner", id: "@acme/bot", storage: gitHubWith("", ""), config: config, installation: 42},
+		{name: "one of several", id: "@acme/bot", storage: gitHubWith("", ""), config: strings.Replace(config, "[42]", "[42, 43]", 1)},
+		{name: "that of another owner", id: "@other/bot", storage: gitHubWith("", ""), config: config},
+		{name: "a token instead", id: "@acme/bot", storage: gitHubWith("", ", auth: { state: { env: [ GITHUB_TOKEN ] } }"), config: config},
 		{name: "installation of another", id: "@acme/bot", storage: gitHubWith(`, installation_id: "43"`, ""), config: config, words: "installation 43 is not granted"},
 		{name: "another owner", id: "@evil/bot", storage: gitHubWith(`, installation_id: "42"`, ""), config: config, words: "not granted to evil"},
 		{name: "no app", id: "@acme/bot", storage: gitHubWith(`, installation_id: "42"`, ""), words: "no GitHub App"},
 		{name: "no app, a token", id: "@acme/bot", storage: gitHubWith(`, installation_id: "42"`, ", auth: { state: { env: [ GITHUB_TOKEN ] } }")},
-		{name: "public", id: "@acme/bot", storage: gitHubWith("", ""), config: config},
+		{name: "public", id: "@acme/bot", storage: gitHubWith("", "")},
 		{name: "not registered", id: "@acme/bot", storage: gitHubWith(`, installation_id: "42"`, ""), config: config, unregistered: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
