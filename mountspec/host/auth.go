@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/secrets"
@@ -120,22 +119,14 @@ func (s *session) services(l *loaded, at base) ([]*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := openBeneath(at.root, rel)
+	dirs, err := l.dirs(at.root, rel)
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	entries, err := d.ReadDir(maxServices)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.Sort(dirs)
 	var out []*file
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		f, err := s.optional(l, at, filepath.Join(e.Name(), plainInventory))
+	for _, name := range dirs {
+		f, err := s.optional(l, at, filepath.Join(name, plainInventory))
 		if err != nil {
 			return nil, err
 		}
@@ -144,6 +135,28 @@ func (s *session) services(l *loaded, at base) ([]*file, error) {
 		}
 	}
 	return out, nil
+}
+
+// dirs names the directories in one below root.
+func (l *loaded) dirs(root, rel string) (names []string, err error) {
+	if l.isElsewhere(root) {
+		return l.cand.files.Dirs(rel, maxServices)
+	}
+	d, err := openBeneath(root, rel)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(maxServices)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
 }
 
 // credentialsRef is config.credentials_ref, where the provider has one.

@@ -10,13 +10,15 @@
 //     host (credentials, buckets, directories, other owners' manifests) is
 //     had only where the configuration grants it to that owner.
 //   - A registered manifest, and every file it refers to, is the one that
-//     was registered, byte for byte, until Accept takes the change.
+//     was registered, byte for byte, until Accept takes the change. One that
+//     was fetched must name as its storage the place that it was fetched from.
 //   - A manifest that is not registered gets its own directory, public
 //     endpoints to read from, and the secrets named on the command line.
 //   - There is no second choice: what is refused is an *Error with what,
 //     where and what to do, and nothing else is tried in its place.
 //   - Resolving reads manifests. It opens no store, asks no network and
-//     reveals no secret.
+//     reveals no secret. What lies elsewhere is fetched when it is registered
+//     and when it is accepted, through Options.Open.
 //
 // One use:
 //

@@ -27,6 +27,7 @@ type candidate struct {
 	entry   *Registration // nil: not in the registry file
 	row     *Row          // nil: the configuration says nothing that a manifest would
 	text    []byte        // of the manifest at path, as it is going to be; nil: what is there
+	files   *elsewhere    // the manifests do not lie at path; nil: they do
 	checked bool          // the file must be safe from other users: nothing else pins it
 }
 
@@ -97,7 +98,7 @@ func (f *finder) registered(a mountspec.Address) (candidate, bool, error) {
 
 // pinned is where a workspace of the registry is.
 func (r *Resolver) pinned(a mountspec.Address, e *Registration) candidate {
-	return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e, row: r.cfg.Workspaces[a.String()].Row}
+	return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e, row: r.cfg.Workspaces[a.String()].Row, files: e.recorded()}
 }
 
 func pathOf(e *Registration) string {

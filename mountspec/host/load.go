@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/origin"
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
@@ -33,6 +34,7 @@ type loaded struct {
 	reserved  []string
 	code      *mountspec.Code // nil: it is no code project
 	sandbox   *sandbox        // nil: the workspace has none
+	from      *origin.Origin  // where it was fetched from; nil: it was not
 	scratch   string          // tells the default directory of a sandbox's mount from the workspace's own
 }
 
@@ -114,6 +116,9 @@ func manifestPath(path string) (string, error) {
 // found, or is registered by path alone), nobody else may be able to write
 // it.
 func (s *session) readCandidate(c candidate, path string) (*file, error) {
+	if c.files != nil {
+		return c.files.read(path)
+	}
 	f, err := readManifest(path)
 	if err != nil || !c.checked {
 		return f, err
@@ -129,6 +134,9 @@ func (s *session) readCandidate(c candidate, path string) (*file, error) {
 // its bytes nobody else may be able to write it, as with the manifest. A link
 // on the way is reserved: turned elsewhere, it would lead to another file.
 func (l *loaded) read(root, rel string) (*file, error) {
+	if l.isElsewhere(root) {
+		return l.cand.files.read(filepath.Join(root, rel))
+	}
 	f, err := readBeneath(root, rel)
 	if err != nil {
 		return nil, err
@@ -149,6 +157,10 @@ func (l *loaded) read(root, rel string) (*file, error) {
 	t.asked = f.asked
 	return t, nil
 }
+
+// isElsewhere reports whether files below root do not lie on this machine: those of the
+// workspace itself. What the host configuration lists does.
+func (l *loaded) isElsewhere(root string) bool { return l.cand.files != nil && root == l.home.root }
 
 // withoutManifest takes the recorded manifest when there was one, else the
 // directory itself as the store.

@@ -67,6 +67,12 @@ func (l Location) sharesBytes(m Location, on *ondisk.Disks) bool {
 	return l.Overlaps(m) || l.Service == ServiceDir && m.Service == ServiceDir && on.Overlap(l.Prefix, m.Prefix)
 }
 
+// is says whether l and m are one place, whichever provider leads there.
+func (l Location) is(m Location) bool {
+	return l.Service == m.Service && endpoint.Service(l.Endpoint) == endpoint.Service(m.Endpoint) && l.Prefix == m.Prefix && l.Branch == m.Branch &&
+		(l.Bucket == m.Bucket || l.Service == ServiceGit && strings.EqualFold(l.Bucket, m.Bucket))
+}
+
 // Overlaps says whether a byte of l can be a byte of m. When that cannot be
 // known (two branches of which one is HEAD) it says yes.
 func (l Location) Overlaps(m Location) bool {

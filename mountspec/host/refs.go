@@ -65,7 +65,7 @@ func (r *references) followPath(l *loaded, ref mountspec.Ref, from base, kind re
 	target := filepath.Join(from.dir, filepath.FromSlash(ref.Value))
 	at := from
 	if !grant.Below(from.root, target) {
-		if ref.Kind != mountspec.RefCrossWorkspace {
+		if ref.Kind != mountspec.RefCrossWorkspace || l.isElsewhere(from.root) {
 			return nil, base{}, escapes(ref, kind)
 		}
 		target = realish(target)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+	"github.com/wsmount/wsmount/mountspec/host/origin"
 )
 
 const (
@@ -31,8 +32,11 @@ type Registration struct {
 	Fingerprint string     `json:"fingerprint"`
 	Location    Location   `json:"location"`
 	Files       []Accepted `json:"files,omitempty"` // the manifest first, then what it refers to
-	AddedAt     time.Time  `json:"added_at"`
-	AcceptedAt  time.Time  `json:"accepted_at"`
+	// From is where the files were fetched from; copies of them are kept in the directory
+	// of Path. nil: they lie there.
+	From       *origin.Origin `json:"from,omitempty"`
+	AddedAt    time.Time      `json:"added_at"`
+	AcceptedAt time.Time      `json:"accepted_at"`
 }
 
 // Accepted is one governing file as it was accepted.

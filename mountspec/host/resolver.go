@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"os/user"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host/origin"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
@@ -35,6 +37,9 @@ type Options struct {
 	// Person is whom operator://current or user://current stands for, where the
 	// configuration does not say. nil: nobody.
 	Person func(ref string) (Identity, bool)
+	// Open opens a store that a workspace is registered from, to read its manifests.
+	// nil: none is.
+	Open   func(ctx context.Context, r *Resolver, store *Resolved) (origin.Source, error)
 	Now    func() time.Time // nil: time.Now
 	Audit  *audit.Log       // nil: not recorded
 	Logger *slog.Logger     // nil: silent

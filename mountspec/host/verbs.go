@@ -9,7 +9,9 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host/copies"
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
+	"github.com/wsmount/wsmount/mountspec/host/origin"
 )
 
 // AddOptions of Add.
@@ -19,6 +21,8 @@ type AddOptions struct {
 	Address mountspec.Address
 	// OwnerID must be that of the manifest. Empty: the manifest's is taken.
 	OwnerID string
+	// Look records nothing.
+	Look bool
 }
 
 // An Entry is one registered workspace, for showing.
@@ -38,14 +42,28 @@ type Entry struct {
 // of every governing file; it grants nothing and opens no store. Adding
 // what is there unchanged does nothing; what changed needs Accept.
 func (r *Resolver) Add(ctx context.Context, path string, o AddOptions) (Entry, error) {
-	var out Entry
-	err := r.store.change(func(reg *registryFile) (bool, error) {
-		s := r.session(ctx, reg, ResolveOptions{})
+	return r.enter(ctx, o, func(s *session) (*loaded, error) {
 		c := candidate{addr: o.Address, path: path, trust: Registered, how: "registry add", ownerID: o.OwnerID}
 		if known := s.finder.byPath(path, false); o.Address == known.addr || o.Address == (mountspec.Address{}) {
 			c.row = known.row
 		}
-		l, err := s.load(c)
+		return s.load(c)
+	})
+}
+
+// AddFrom registers a workspace whose manifests lie where its storage is. They are fetched
+// with what the host grants to its owner, and copies are kept beside the registry: what
+// governs the workspace is what was fetched, until Accept fetches again.
+func (r *Resolver) AddFrom(ctx context.Context, from origin.Origin, o AddOptions) (Entry, error) {
+	return r.enter(ctx, o, func(s *session) (*loaded, error) { return fetcher{s}.fetch(from, o.Address, o.OwnerID) })
+}
+
+// enter registers what read reads.
+func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) (*loaded, error)) (Entry, error) {
+	var out Entry
+	err := r.store.change(func(reg *registryFile) (bool, error) {
+		s := r.session(ctx, reg, ResolveOptions{})
+		l, err := read(s)
 		if err != nil {
 			return false, err
 		}
@@ -57,8 +75,14 @@ func (r *Resolver) Add(ctx context.Context, path string, o AddOptions) (Entry, e
 			return false, err
 		}
 		out = Entry{Address: l.ws.ID, Registration: s.registration(l), Source: r.store.path, Notes: notes}
+		if o.Look {
+			return false, nil
+		}
 		reg.Workspaces[l.ws.ID.String()] = &out.Registration
-		return true, r.recordVerb("add", out)
+		if err := r.recordVerb("add", out); err != nil {
+			return false, err
+		}
+		return true, out.keep()
 	})
 	return out, err
 }
@@ -145,7 +169,7 @@ func (r *Resolver) OwnerID(ctx context.Context, owner string) (string, error) {
 func (s *session) registration(l *loaded) Registration {
 	now := s.r.o.Now().UTC()
 	reg := Registration{Path: l.registeredPath(), OwnerID: l.ws.Owner.ID, Location: l.loc,
-		Fingerprint: l.loc.Fingerprint(l.registeredPath()), AddedAt: now, AcceptedAt: now}
+		Fingerprint: l.loc.Fingerprint(l.registeredPath()), From: l.from, AddedAt: now, AcceptedAt: now}
 	for _, f := range l.files {
 		reg.Files = append(reg.Files, Accepted{f.path, digest(f.data), string(f.data)})
 	}
@@ -202,7 +226,10 @@ func (r *Resolver) Remove(_ context.Context, name string) error {
 			return false, err
 		}
 		delete(reg.Workspaces, addr.String())
-		return true, r.recordVerb("remove", Entry{Address: addr, Registration: *e, Source: r.store.path})
+		if err := r.recordVerb("remove", Entry{Address: addr, Registration: *e, Source: r.store.path}); err != nil || e.From == nil {
+			return err == nil, err
+		}
+		return true, copies.Remove(filepath.Dir(e.Path))
 	})
 }
 
@@ -260,9 +287,7 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 			return false, err
 		}
 		s := r.session(ctx, reg, ResolveOptions{})
-		c := r.pinned(addr, e)
-		c.ownerID = "" // a new one is what may be accepted
-		l, err := s.load(c)
+		l, err := fetcher{s}.current(addr, e)
 		if err != nil {
 			return false, err
 		}
@@ -271,13 +296,31 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 		change = difference(addr, e, &now)
 		change.AddsRow = l.addsRow(e)
 		change.unversioned(e.version(), l.ws.Version, e, &now)
-		if change.Empty() || confirm == nil || !confirm(change) {
+		switch {
+		case confirm == nil:
+			return false, nil
+		case change.Empty():
+			return false, e.keep() // as they were accepted, should somebody have changed the copies
+		case !confirm(change):
 			return false, nil
 		}
 		reg.Workspaces[addr.String()] = &now
-		return true, r.recordVerb("accept", Entry{Address: addr, Registration: now, Source: r.store.path})
+		if err := r.recordVerb("accept", Entry{Address: addr, Registration: now, Source: r.store.path}); err != nil {
+			return false, err
+		}
+		return true, now.keep()
 	})
 	return change, err
+}
+
+// current reads a registered workspace as it is now, with another owner too.
+func (s fetcher) current(addr mountspec.Address, e *Registration) (*loaded, error) {
+	if e.From != nil {
+		return s.fetch(*e.From, addr, "")
+	}
+	c := s.r.pinned(addr, e)
+	c.ownerID = ""
+	return s.load(c)
 }
 
 // unversioned notes what changed from a version on, if that is still the version.

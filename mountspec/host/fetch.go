@@ -1,0 +1,201 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/copies"
+	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/origin"
+)
+
+// elsewhere are the files of a workspace whose manifests do not lie on this machine. In
+// paths root, where copies of them are kept, stands for the place.
+type elsewhere struct {
+	*origin.Files
+	root string
+}
+
+func (e *elsewhere) read(p string) (*file, error) {
+	name, _ := filepath.Rel(e.root, p) // both are absolute
+	data, err := e.Read(name)
+	return &file{path: p, asked: p, data: data}, err
+}
+
+// fetched is where the manifests of a workspace are kept that lies elsewhere.
+func (r *Resolver) fetched(a mountspec.Address) string {
+	return filepath.Join(realish(filepath.Dir(r.store.path)), "fetched", a.Owner, a.Slug)
+}
+
+// texts are the files of a workspace that lies elsewhere, by their paths there.
+func (r *Registration) texts() origin.Recorded {
+	out := origin.Recorded{}
+	for _, f := range r.Files {
+		if name, err := filepath.Rel(filepath.Dir(r.Path), f.Path); err == nil && filepath.IsLocal(name) { // else it is listed by the configuration
+			out[name] = f.Text
+		}
+	}
+	return out
+}
+
+// recorded are the files of a workspace that lies elsewhere, as they were accepted; nil: it
+// lies here.
+func (r *Registration) recorded() *elsewhere {
+	if r.From == nil {
+		return nil
+	}
+	return &elsewhere{origin.NewFiles(context.Background(), r.texts()), filepath.Dir(r.Path)}
+}
+
+// keep has copies where the files are said to lie, if they were fetched.
+func (r *Registration) keep() error {
+	if r.From != nil {
+		if err := copies.Replace(filepath.Dir(r.Path), r.texts()); err != nil {
+			return unwritten(filepath.Dir(r.Path), err)
+		}
+	}
+	return nil
+}
+
+// A fetcher reads workspaces that lie elsewhere, for a session.
+type fetcher struct{ *session }
+
+// fetch reads a workspace where it lies. a is its address; zero: the manifest says it, as
+// long as it is of the owner with whose grants it is read.
+func (s fetcher) fetch(from origin.Origin, a mountspec.Address, ownerID string) (*loaded, error) {
+	as, err := s.r.ownerAt(from, a)
+	if err != nil {
+		return nil, err
+	}
+	at, err := s.storeOf(from, as)
+	if err != nil {
+		return nil, err
+	}
+	if s.r.o.Open == nil {
+		return nil, unresolvable("", from.Place.String(), "clone or copy it, then wsmount registry add DIRECTORY", "nothing is fetched by this program")
+	}
+	src, err := s.r.o.Open(s.ctx, s.r, at)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	l, err := s.loadFrom(origin.NewFiles(s.ctx, src), from.Place, a, as, ownerID)
+	if err != nil {
+		return nil, err
+	}
+	if here := at.Location; from.Place.Branch == "" && l.loc.Branch != "" { // which need not be that of the server's HEAD
+		if here.Branch = l.loc.Branch; l.loc.is(here) {
+			from.Place.Branch = here.Branch
+			return s.fetch(from, l.ws.ID, ownerID)
+		}
+	}
+	if !l.loc.is(at.Location) {
+		return nil, denied("", from.Place.String(), "register it from where its storage is, or have it name the place where it lies",
+			"it says that its storage is %s, and it lies at %s", l.loc, at.Location)
+	}
+	l.from = &from
+	return l, nil
+}
+
+// loadFrom reads the manifests at a place, which is read with the grants of as.
+func (s fetcher) loadFrom(files *origin.Files, at origin.Place, a, as mountspec.Address, ownerID string) (*loaded, error) {
+	text, err := files.Read(manifestName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, unresolvable("", at.String(), "write one there, or correct the place", "there is no %s", manifestName)
+	}
+	if err != nil {
+		return nil, &Error{Class: Unresolvable, Where: at.String(), What: manifestName + " cannot be read", Err: err, Hint: "check that it is a file, of the usual size"}
+	}
+	id := a
+	if ws, _ := mountspec.ParseWorkspace(mountspec.Source{Name: manifestName, Data: text}, s.parse()); ws != nil && a == (mountspec.Address{}) {
+		id = ws.ID
+	}
+	if id == (mountspec.Address{}) { // it is not valid, which load tells
+		id = as
+	} else if id.Owner != as.Owner {
+		return nil, denied("", at.String(), "if it is to be read with what the host grants to "+id.Owner+": --id "+id.String(),
+			"it says that it is %s, and lies at a place of %s", id, as.Owner)
+	}
+	root := s.r.fetched(id)
+	l, err := s.load(candidate{addr: a, path: filepath.Join(root, manifestName), trust: Registered, how: at.String(), ownerID: ownerID, files: &elsewhere{files, root}})
+	asAt(at, root, err)
+	return l, err
+}
+
+// asAt has an error name the files of a place, since nothing need be kept at root yet.
+func asAt(at origin.Place, root string, err error) {
+	there := func(path string) string {
+		if name, ok := strings.CutPrefix(path, root+"/"); ok {
+			return name + " of " + at.String()
+		}
+		return path
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		e.Where = there(e.Where)
+	}
+	var found mountspec.Findings
+	errors.As(err, &found)
+	for i := range found {
+		found[i].File = there(found[i].File)
+	}
+}
+
+// ownerAt is for whom a place is read: the owner of the repository, or the only one to whom
+// the host grants that part of its bucket.
+func (r *Resolver) ownerAt(from origin.Origin, a mountspec.Address) (mountspec.Address, error) {
+	if a != (mountspec.Address{}) {
+		return a, nil
+	}
+	p := from.Place
+	owner, slug := strings.ToLower(p.Owner), strings.ToLower(p.Repo)
+	if p.Kind != origin.GitHub {
+		slug = path.Base(path.Join(p.Bucket, p.Prefix))
+		if owners := r.cfg.ownersOf(from); len(owners) == 1 {
+			owner = owners[0]
+		}
+	}
+	as, err := mountspec.ParseAddress("@" + owner + "/" + slug)
+	if err != nil {
+		return as, unresolvable("", p.String(), "say whose it is: --id @owner/slug", "nobody knows with whose grants it is to be read")
+	}
+	return as, nil
+}
+
+// ownersOf are the owners to whom the host grants a part of its own bucket service; none:
+// it is not what an origin means.
+func (c *Config) ownersOf(from origin.Origin) (owners []string) {
+	if b := c.CloudBucket; b != nil && b.Kind == from.Place.Kind && from.IsPlain() {
+		for _, g := range b.Grants {
+			if g.Bucket == from.Place.Bucket && grant.Prefix(g.Prefix, from.Place.Prefix) && !slices.Contains(owners, g.Owner) {
+				owners = append(owners, g.Owner)
+			}
+		}
+	}
+	return owners
+}
+
+// storeOf is the store of an origin, with what the host grants an address of it.
+func (s fetcher) storeOf(from origin.Origin, a mountspec.Address) (*Resolved, error) {
+	st, err := from.Storage(slices.Contains(s.r.cfg.ownersOf(from), a.Owner), s.parse())
+	if err != nil {
+		return nil, &Error{Class: Unresolvable, Where: from.Place.String(), What: "there is no such place", Err: err, Hint: origin.PlaceHint}
+	}
+	root := s.r.fetched(a)
+	l := &loaded{cand: candidate{addr: a, trust: Registered}, ws: &mountspec.Workspace{ID: a}, storage: st, home: base{a, root, root, Registered}}
+	if err := s.locate(l); err != nil {
+		return nil, err
+	}
+	g, err := s.grants.authorize(l)
+	if err != nil {
+		return nil, err
+	}
+	return &Resolved{Address: a, Workspace: l.ws, Storage: st, Trust: Registered, Verified: true, Location: l.loc, Grants: g, Principal: s.r.Principal(),
+		ReadOnly: ReadOnly{[]Reason{{"origin", from.Place.String()}}}}, nil
+}
