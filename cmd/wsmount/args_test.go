@@ -229,7 +229,7 @@ func TestCommandLineRefusals(t *testing.T) {
 		{"bad switch", []string{"@a/b", "/mnt", "--read-only=perhaps"}, "perhaps", "--help"},
 		{"empty argument", []string{"mount", "@a/b", ""}, "an argument is empty", "wsmount mount WORKSPACE MOUNTPOINT"},
 		{"too many", []string{"mount", "@a/b", "x", "y"}, "2 arguments are needed, 3 given", "WORKSPACE MOUNTPOINT"},
-		{"too few", []string{"registry", "add"}, "1 argument is needed, 0 given", "wsmount registry add PATH"},
+		{"too few", []string{"registry", "add"}, "1 argument is needed, 0 given", "wsmount registry add [PATH | PLACE]"},
 		{"unknown shell", []string{"completion", "bsh"}, `no completion for "bsh"`, "bash"},
 		{"help of an unknown command", []string{"help", "moutn"}, `wsmount has no command "moutn"`, "did you mean mount"},
 		{"help of an unknown subcommand", []string{"help", "registry", "ad"}, `wsmount registry has no command "ad"`, "did you mean add"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/fetch"
 	"github.com/wsmount/wsmount/cmd/internal/person"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
@@ -45,12 +46,12 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 			return nil, err
 		}
 	}
-	places := ""
-	if root, err := stateRoot(c); err == nil { // else every manifest is read
+	root, places := "", ""
+	if root, err = stateRoot(c); err == nil { // else every manifest is read
 		places = filepath.Join(state.Shared(root), "places")
 	}
 	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Places: places, Home: os.Getenv("HOME"), Lookup: remembered(os.LookupEnv),
-		Providers: daemon.Mountable, Person: persons(c), Audit: h.audit, Logger: slog.New(slog.DiscardHandler)})
+		Providers: daemon.Mountable, Person: persons(c), Open: fetch.In(root), Audit: h.audit, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		h.close()
 		return nil, daemon.Refusal(err)

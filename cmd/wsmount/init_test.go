@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/registered"
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // ownerIDs are those of the registered workspaces, by address.
 func (w *world) ownerIDs() map[string]string {
 	w.t.Helper()
-	var list struct{ Workspaces []entryJSON }
+	var list struct{ Workspaces []registered.Entry }
 	w.asJSON(&list, "registry", "list")
 	ids := map[string]string{}
 	for _, e := range list.Workspaces {

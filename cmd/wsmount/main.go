@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -27,6 +26,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/launch"
 	"github.com/wsmount/wsmount/cmd/internal/nudge"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
 func main() {
@@ -100,15 +100,8 @@ func printError(w io.Writer, e *exit.Error) {
 	}
 }
 
-// oneLine keeps a message on its line and control characters off the terminal.
-func oneLine(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s))
-}
+// oneLine is wrap.OneLine.
+func oneLine(s string) string { return wrap.OneLine(s) }
 
 // show prints what a command has found: as JSON, or for a person.
 func show[T any](c *cli.Context, found T, print func(io.Writer, T)) error {

@@ -9,16 +9,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/fetch"
+	"github.com/wsmount/wsmount/cmd/internal/registered"
 	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 	"github.com/wsmount/wsmount/cmd/internal/stranded"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/host/origin"
 )
 
 func registryCommand() *cli.Command {
@@ -27,11 +29,20 @@ func registryCommand() *cli.Command {
 		Usage: "the workspaces that this host knows and trusts",
 		Subcommands: []*cli.Command{
 			{
-				Name: "add", Usage: "register the manifest, or the directory, at PATH", ArgsUsage: "PATH", Action: registryAdd,
+				Name: "add", Usage: "register a manifest, a directory, or what lies at a place", ArgsUsage: "[PATH | PLACE]", Action: registryAdd,
 				Description: "Records the owner, the storage and the text of every governing file. A later " +
-					"difference refuses to mount until `registry accept`.",
+					"difference refuses to mount until `registry accept`.\n\n" +
+					"PLACE is github:OWNER/REPO[#BRANCH], s3:BUCKET[/PREFIX], azure:CONTAINER[/PREFIX] or gcs:BUCKET[/PREFIX]. Its " +
+					"WORKSPACE.md and the files that this names are fetched with what this host grants to the owner, shown, and kept " +
+					"beside the registry; its storage must be that place. Until `registry accept` fetches them again, they stay.\n\n" +
+					"  wsmount registry add github:acme/site#main",
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "id", Usage: "`ADDRESS` of a directory that has no WORKSPACE.md"},
+					&cli.StringFlag{Name: "id", Usage: "`ADDRESS` of a directory that has no WORKSPACE.md, or of what lies at PLACE"},
+					&cli.StringFlag{Name: "from", Usage: "`URL` of a repository at the git server of the host configuration, with #BRANCH or not, instead of PLACE"},
+					&cli.StringFlag{Name: "endpoint", Usage: "`URL` of the service of a bucket (default: the host's own service, where it grants the bucket, or that of Amazon or Google)"},
+					&cli.StringFlag{Name: "region", Usage: "`REGION` of a bucket"},
+					&cli.StringFlag{Name: "auth", Usage: "`NAME` of the credentials to read PLACE with, as a manifest names them: a secret of the host, or a variable"},
+					&cli.BoolFlag{Name: "show", Usage: "only show what lies at PLACE"},
 					&cli.StringFlag{Name: "owner-id", Usage: "refuse unless this is the manifest's owner `ID`"},
 					&cli.BoolFlag{Name: "write-manifest", Usage: "write the WORKSPACE.md of a directory that has none: what the host configuration says of --id, or that its files lie in it"},
 				},
@@ -47,7 +58,8 @@ func registryCommand() *cli.Command {
 			{
 				Name: "accept", Usage: "show what changed since, and accept it", ArgsUsage: "ADDRESS", Action: registryAccept,
 				Description: "Prints the difference between the manifest and the files that it refers to, as they " +
-					"were accepted and as they are, and records the new ones after a yes. A manifest that was added and says " +
+					"were accepted and as they are, and records the new ones after a yes. What was registered from a place is fetched " +
+					"again. A manifest that was added and says " +
 					"what the host configuration does needs none.",
 				Flags: changeFlags(&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "do not ask"}),
 			},
@@ -56,36 +68,28 @@ func registryCommand() *cli.Command {
 	}
 }
 
-// entryJSON is one workspace of `wsmount registry ... --json`.
-type entryJSON struct {
-	Schema   string    `json:"schema,omitempty"` // wsmount.registration/v1
-	Address  string    `json:"address"`
-	Damaged  bool      `json:"damaged,omitempty"` // it cannot be read, and address is what stands for one
-	Path     string    `json:"path"`
-	OwnerID  string    `json:"ownerId,omitempty"`
-	Location string    `json:"location,omitempty"`
-	Source   string    `json:"source"`
-	Accepted time.Time `json:"accepted,omitzero"`
-	Notes    []string  `json:"notes,omitempty"` // what `registry add` noticed
-}
-
-func showEntry(e host.Entry) entryJSON {
-	if name, err := strconv.Unquote(e.Damaged); err == nil {
-		return entryJSON{Address: name, Damaged: true, Source: e.Source}
-	}
-	out := entryJSON{Address: e.Address.String(), Path: e.Path, OwnerID: e.OwnerID, Source: e.Source, Accepted: e.AcceptedAt, Notes: e.Notes}
-	if e.Location.Provider != "" {
-		out.Location = e.Location.String()
-	}
-	return out
-}
-
 // addEntry enters a manifest, or a directory, in the registry.
 func addEntry(c *cli.Context, path string, o host.AddOptions) (host.Entry, error) {
 	return askHost(c, true, func(r *host.Resolver) (host.Entry, error) { return r.Add(c.Context, path, o) })
 }
 
 func registryAdd(c *cli.Context) error {
+	o := host.AddOptions{OwnerID: c.String("owner-id"), Look: c.Bool("show")}
+	if id := c.String("id"); id != "" {
+		var err error
+		if o.Address, err = readAddress(id, "for example --id @acme/notes"); err != nil {
+			return err
+		}
+	}
+	isPlace := c.String("from") != "" || origin.IsPlace(c.Args().First())
+	for _, f := range map[bool][]string{true: {"write-manifest"}, false: {"endpoint", "region", "auth", "show"}}[isPlace] {
+		if c.IsSet(f) {
+			return exit.New(exit.Usage, "--%s is not for a %s", f, map[bool]string{true: "place", false: "path"}[isPlace]).Hint("%s", origin.PlaceHint)
+		}
+	}
+	if isPlace {
+		return addFrom(c, o)
+	}
 	args, err := wantArgs(c, 1, 1)
 	if err != nil {
 		return err
@@ -93,12 +97,6 @@ func registryAdd(c *cli.Context) error {
 	path, err := absolute(args[0])
 	if err != nil {
 		return err
-	}
-	o := host.AddOptions{OwnerID: c.String("owner-id")}
-	if id := c.String("id"); id != "" {
-		if o.Address, err = readAddress(id, "for example --id @acme/notes"); err != nil {
-			return err
-		}
 	}
 	add := func() (host.Entry, error) { return addEntry(c, path, o) }
 	if c.Bool("write-manifest") {
@@ -108,14 +106,45 @@ func registryAdd(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	return showAdded(c, e)
+}
+
+func showAdded(c *cli.Context, e host.Entry) error {
+	out := registered.Fetched(e)
 	if c.Bool("json") {
-		out := showEntry(e)
 		out.Schema = "wsmount.registration/v1"
 		return printJSON(c.App.Writer, out)
 	}
 	printNotes(c, e.Notes)
-	_, err = fmt.Fprintf(c.App.Writer, "%s: %s\n", e.Address, oneLine(e.Path))
+	registered.PrintFiles(c.App.Writer, out)
+	_, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", e.Address, oneLine(orNothing(out.From, e.Path)))
 	return err
+}
+
+// addFrom enters what lies at a place.
+func addFrom(c *cli.Context, o host.AddOptions) error {
+	where := fetch.Where{Place: c.Args().First(), URL: c.String("from"), Endpoint: c.String("endpoint"), Region: c.String("region"), Auth: c.String("auth")}
+	args := 1
+	if where.URL != "" {
+		args = 0
+	}
+	if _, err := wantArgs(c, args, args); err != nil {
+		return err
+	}
+	h, err := openHost(c, true)
+	if err != nil {
+		return err
+	}
+	defer h.close()
+	from, err := where.Origin(h.config.GitHub.BaseURL)
+	if err != nil {
+		return err
+	}
+	e, err := h.resolver.AddFrom(c.Context, from, o)
+	if err != nil {
+		return daemon.Refusal(err)
+	}
+	return showAdded(c, e)
 }
 
 // addDefault enters a directory with the manifest that its row stands for, or that init
@@ -145,17 +174,17 @@ func registryList(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	out := registryJSON{"wsmount.registry/v1", []entryJSON{}}
+	out := registryJSON{"wsmount.registry/v1", []registered.Entry{}}
 	for _, e := range entries {
-		out.Workspaces = append(out.Workspaces, showEntry(e))
+		out.Workspaces = append(out.Workspaces, registered.Of(e))
 	}
 	return show(c, out, printRegistry)
 }
 
 // registryJSON is what `wsmount registry list --json` prints.
 type registryJSON struct {
-	Schema     string      `json:"schema"` // wsmount.registry/v1
-	Workspaces []entryJSON `json:"workspaces"`
+	Schema     string             `json:"schema"` // wsmount.registry/v1
+	Workspaces []registered.Entry `json:"workspaces"`
 }
 
 func printRegistry(w io.Writer, r registryJSON) {
@@ -168,6 +197,7 @@ func printRegistry(w io.Writer, r registryJSON) {
 		}
 		fmt.Fprintf(w, "%s\n", e.Address)
 		row("path", e.Path)
+		row("from", e.From)
 		row("storage", e.Location)
 		row("owner", e.OwnerID)
 	}
@@ -202,7 +232,7 @@ func registryRemove(c *cli.Context) error {
 		return daemon.Refusal(err)
 	}
 	if c.Bool("json") {
-		return printJSON(c.App.Writer, entryJSON{Schema: "wsmount.registration/v1", Address: name})
+		return printJSON(c.App.Writer, registered.Entry{Schema: "wsmount.registration/v1", Address: name})
 	}
 	return nil
 }
@@ -210,15 +240,6 @@ func registryRemove(c *cli.Context) error {
 func isDamaged(h *hostSide, name string) bool {
 	entries, err := h.resolver.List()
 	return err == nil && slices.ContainsFunc(entries, func(e host.Entry) bool { return e.Damaged == strconv.Quote(name) })
-}
-
-// changeJSON is what `wsmount registry accept --json` prints.
-type changeJSON struct {
-	Schema   string          `json:"schema"` // wsmount.registry-change/v1
-	Address  string          `json:"address"`
-	Facts    []string        `json:"facts"`
-	Files    []host.FileDiff `json:"files"`
-	Accepted bool            `json:"accepted"`
 }
 
 func registryAccept(c *cli.Context) error {
@@ -249,13 +270,13 @@ func registryAccept(c *cli.Context) error {
 func showChange(c *cli.Context, change host.Change, recorded, unseen bool) error {
 	switch {
 	case c.Bool("json"):
-		if err := printJSON(c.App.Writer, changeJSON{"wsmount.registry-change/v1", change.Address.String(), change.Facts, change.Files, recorded}); err != nil {
+		if err := printJSON(c.App.Writer, registered.OfChange(change, recorded)); err != nil {
 			return err
 		}
 	case change.Empty():
 		fmt.Fprintf(c.App.Writer, "%s: nothing has changed\n", change.Address)
 	case unseen:
-		printChange(c.App.Writer, change)
+		registered.PrintChange(c.App.Writer, change)
 	}
 	if recorded {
 		return nil
@@ -286,30 +307,15 @@ func mayRecord(c *cli.Context, change host.Change) error {
 // terminal to ask at, the answer is no. As JSON the change is shown afterwards.
 func confirmChange(c *cli.Context, change host.Change) bool {
 	if !c.Bool("json") {
-		printChange(c.App.Writer, change)
+		registered.PrintChange(c.App.Writer, change)
 	}
 	if c.Bool("yes") || change.AddsRow {
 		return true
 	}
-	if c.Bool("json") {
-		return false
-	}
-	if !sandbox.IsTerminal(os.Stdin) {
+	if c.Bool("json") || !sandbox.IsTerminal(os.Stdin) {
 		return false
 	}
 	fmt.Fprint(c.App.ErrWriter, "accept this change? [y/N] ")
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 	return strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes")
-}
-
-func printChange(w io.Writer, change host.Change) {
-	for _, f := range change.Facts {
-		fmt.Fprintf(w, "%s\n", oneLine(f))
-	}
-	for _, f := range change.Files {
-		fmt.Fprintf(w, "%s\n", oneLine(f.Path))
-		for _, l := range f.Lines {
-			fmt.Fprintf(w, "  %s\n", l) // which hides nothing: see host.FileDiff
-		}
-	}
 }

@@ -185,6 +185,15 @@ func reveal(s providers.Settings, done func()) {
 	}
 }
 
+// OpenStore opens the store of a resolved workspace to read from it. The error is the one
+// that a mount refuses with.
+func OpenStore(ctx context.Context, r *host.Resolved, e Env) (providers.Provider, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTime(r))
+	defer cancel()
+	p, _, err := openProvider(ctx, r, e)
+	return p, err
+}
+
 // openCached serves a working copy of what a provider holds.
 func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error) {
 	exclude, err := excluded(r)

@@ -59,6 +59,7 @@ var sections = []section{
 		{"~/.config/wsmount/config.yaml", "The host configuration of a user: where addresses lead, and what manifests are granted."},
 		{"/etc/wsmount/config.yaml", "That of the machine, where the user has none."},
 		{"~/.config/wsmount/registry.json", "What `wsmount registry add` knows."},
+		{"~/.config/wsmount/fetched", "Copies of the manifests that it fetched, for people: what the registry recorded of them counts."},
 		{"~/.local/state/wsmount", "Working copies, locks and logs."},
 		{"/var/lib/wsmount", "The same for root."},
 		{"MOUNTPOINT/.wsmount", "A directory that is not listed. Its README tells a program in the mount, which need not know wsmount, what it may write, when that is sent, what waits, why something failed, and where earlier versions are."},
@@ -71,6 +72,11 @@ var sections = []section{
 		"  wsmount @me/notes ~/mnt\n" +
 		"  wsmount status ~/mnt\n" +
 		"  wsmount umount ~/mnt\n" +
+		"\n" +
+		"A workspace whose WORKSPACE.md lies in its repository:\n" +
+		"\n" +
+		"  wsmount registry add github:acme/app#main\n" +
+		"  wsmount @acme/app ~/mnt\n" +
 		"\n" +
 		"The turn of an agent ends; its changes are committed and pushed:\n" +
 		"\n" +

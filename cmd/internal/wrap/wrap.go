@@ -3,6 +3,16 @@ package wrap
 
 import "strings"
 
+// OneLine keeps a message on its line and control characters off the terminal.
+func OneLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s))
+}
+
 // Lines breaks a text at blanks into lines of at most so many characters, and a word that
 // is longer than that anywhere. Blanks in a row count as one. An empty text is one empty line.
 func Lines(s string, most int) []string {

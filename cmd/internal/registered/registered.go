@@ -1,0 +1,109 @@
+// Package registered is how what is in the registry of this host is shown, to programs and
+// to people.
+//
+//	registered.PrintFiles(os.Stdout, registered.Fetched(entry))
+package registered
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
+	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/host/linediff"
+)
+
+// An Entry is one workspace of `wsmount registry ... --json`.
+type Entry struct {
+	Schema   string    `json:"schema,omitempty"` // wsmount.registration/v1
+	Address  string    `json:"address"`
+	Damaged  bool      `json:"damaged,omitempty"` // it cannot be read, and address is what stands for one
+	Path     string    `json:"path"`
+	From     string    `json:"from,omitempty"` // the place that it was fetched from
+	OwnerID  string    `json:"ownerId,omitempty"`
+	Location string    `json:"location,omitempty"`
+	Source   string    `json:"source"`
+	Accepted time.Time `json:"accepted,omitzero"`
+	Notes    []string  `json:"notes,omitempty"` // what `registry add` noticed
+	Files    []File    `json:"files,omitempty"` // what `registry add` fetched
+}
+
+// A File is a manifest that was fetched.
+type File struct {
+	Path   string `json:"path"` // at the place
+	SHA256 string `json:"sha256"`
+	Text   string `json:"text"`
+}
+
+// Of is an entry without its files.
+func Of(e host.Entry) Entry {
+	if name, err := strconv.Unquote(e.Damaged); err == nil {
+		return Entry{Address: name, Damaged: true, Source: e.Source}
+	}
+	out := Entry{Address: e.Address.String(), Path: e.Path, OwnerID: e.OwnerID, Source: e.Source, Accepted: e.AcceptedAt, Notes: e.Notes}
+	if e.Location.Provider != "" {
+		out.Location = e.Location.String()
+	}
+	if e.From != nil {
+		out.From = e.From.Place.String()
+	}
+	return out
+}
+
+// Fetched is an entry with the files of the place that it was fetched from.
+func Fetched(e host.Entry) Entry {
+	out := Of(e)
+	if e.From == nil {
+		return out
+	}
+	for _, f := range e.Files {
+		name := f.Path // of what the configuration lists, which is not fetched
+		if rel, err := filepath.Rel(filepath.Dir(e.Path), f.Path); err == nil && filepath.IsLocal(rel) {
+			name = rel
+		}
+		out.Files = append(out.Files, File{name, f.SHA256, f.Text})
+	}
+	return out
+}
+
+// PrintFiles shows a person what was fetched.
+func PrintFiles(w io.Writer, e Entry) {
+	for _, f := range e.Files {
+		printFile(w, f.Path, linediff.Of("", f.Text))
+	}
+}
+
+// PrintChange shows a person what changed.
+func PrintChange(w io.Writer, change host.Change) {
+	for _, f := range change.Facts {
+		fmt.Fprintf(w, "%s\n", wrap.OneLine(f))
+	}
+	for _, f := range change.Files {
+		printFile(w, f.Path, f.Lines)
+	}
+}
+
+// printFile prints lines of package linediff, which hide nothing.
+func printFile(w io.Writer, name string, lines []string) {
+	fmt.Fprintf(w, "%s\n", wrap.OneLine(name))
+	for _, l := range lines {
+		fmt.Fprintf(w, "  %s\n", l)
+	}
+}
+
+// Change is what `wsmount registry accept --json` prints.
+type Change struct {
+	Schema   string          `json:"schema"` // wsmount.registry-change/v1
+	Address  string          `json:"address"`
+	Facts    []string        `json:"facts"`
+	Files    []host.FileDiff `json:"files"`
+	Accepted bool            `json:"accepted"`
+}
+
+// OfChange is a change that was recorded, or not.
+func OfChange(c host.Change, recorded bool) Change {
+	return Change{"wsmount.registry-change/v1", c.Address.String(), c.Facts, c.Files, recorded}
+}
