@@ -122,7 +122,7 @@ func TestRegisterFromGit(t *testing.T) {
 	add(6, "", "github:acme/site#none", "--auth", "GITHUB_TOKEN")
 	add(2, "not at "+g.server.URL, "--from", "https://github.com/acme/site")
 	add(2, "--show is not for a path", "ws", "--show")
-	add(0, "+default: allow", "github:acme/site#next", "--auth", "GITHUB_TOKEN", "--show")
+	add(0, "(only shown)", "github:acme/site#next", "--auth", "GITHUB_TOKEN", "--show")
 	assert.Equal(t, strings.TrimSpace(g.w.MustRun("registry", "list")), "nothing is registered")
 
 	refused := func(says string, change func()) {

@@ -117,7 +117,7 @@ func showAdded(c *cli.Context, e host.Entry) error {
 	}
 	printNotes(c, e.Notes)
 	registered.PrintFiles(c.App.Writer, out)
-	_, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", e.Address, oneLine(orNothing(out.From, e.Path)))
+	_, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", e.Address, oneLine(orNothing(out.From, e.Path)+note(e.From != nil && e.AcceptedAt.IsZero(), "only shown")))
 	return err
 }
 

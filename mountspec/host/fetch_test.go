@@ -89,10 +89,13 @@ func TestAddFrom(t *testing.T) {
 		}
 		_, err = os.Stat(e.Path)
 		assert.Equal(t, err == nil, !look, "copies are kept,", err)
+		assert.Equal(t, e.AcceptedAt.IsZero(), look, "it is accepted")
 	}
 	got := r.ok("@acme/ops", ResolveOptions{})
 	assert.Equal(t, got.Manifest, r.home+"/.config/wsmount/fetched/acme/ops/WORKSPACE.md")
 	assert.Equal(t, got.Location.String(), siteMain)
+	assert.Equal(t, got.Written(), "WORKSPACE.md of github:acme/site#main (then wsmount registry accept @acme/ops)")
+	assert.Contains(t, explained(got), "fetched: from github:acme/site#main, and accepted 2026-11-20 12:00:00")
 	assert.Equal(t, len(got.Governing), len(files)-1)
 	for _, at := range r.asked {
 		assert.True(t, at.ReadOnly.On() && at.Address.Owner == "acme", "it is read only, with the grants of acme")

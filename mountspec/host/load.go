@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/origin"
@@ -82,6 +83,10 @@ func (s *session) readWorkspace(l *loaded) error {
 		return fileError("", path, err)
 	}
 	s.step("manifest", f.path)
+	if e := l.cand.entry; e != nil && e.From != nil {
+		l.from = e.From
+		s.step("fetched", "from "+e.From.Place.String()+", and accepted "+e.AcceptedAt.Format(time.DateTime))
+	}
 	return s.takeWorkspace(l, f)
 }
 

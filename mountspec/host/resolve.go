@@ -179,6 +179,9 @@ func (s *session) build(l *loaded, g Grants) *Resolved {
 	out := &Resolved{Address: l.ws.ID, Workspace: l.ws, Storage: l.storage, Code: l.code, Trust: l.cand.trust, Verified: l.cand.trust != Unverified,
 		Manifest: l.manifest, Root: l.home.root, Local: l.local, Location: l.loc, Fingerprint: l.loc.Fingerprint(l.registeredPath()),
 		Grants: g, Identity: l.identity, Principal: s.r.Principal(), Warnings: l.warnings, layers: l.layers, roles: s.r.cfg.rolesFor(l.ws.ID), sandbox: l.sandbox, Part: l.scratch}
+	if l.from != nil {
+		out.From = l.from.Place.String()
+	}
 	for _, f := range l.files {
 		out.Governing = append(out.Governing, f.path)
 	}

@@ -34,6 +34,7 @@ type Resolved struct {
 	Trust     Trust
 	Verified  bool   // Trust is more than Unverified
 	Manifest  string // real path, or empty for a workspace without one
+	From      string // the place that its manifests were fetched from, of which Manifest is a copy; empty: they lie here
 	Root      string // real path of the workspace's own directory
 
 	ReadOnly    ReadOnly
@@ -62,6 +63,14 @@ type Resolved struct {
 	layers  []policy.Layer
 	roles   []string
 	sandbox *sandbox
+}
+
+// Written is where the manifest is for who wants to change it.
+func (r *Resolved) Written() string {
+	if r.From == "" {
+		return r.Manifest
+	}
+	return fmt.Sprintf("%s of %s (then wsmount registry accept %s)", manifestName, r.From, r.Address)
 }
 
 // Evaluate asks the policy again, for an action at a later time: grants end.

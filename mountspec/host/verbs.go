@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
@@ -76,6 +77,7 @@ func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) 
 		}
 		out = Entry{Address: l.ws.ID, Registration: s.registration(l), Source: r.store.path, Notes: notes}
 		if o.Look {
+			out.AddedAt, out.AcceptedAt = time.Time{}, time.Time{}
 			return false, nil
 		}
 		reg.Workspaces[l.ws.ID.String()] = &out.Registration

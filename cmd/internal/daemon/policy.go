@@ -80,7 +80,7 @@ func checkCached(r *host.Resolved, writeBack bool) error {
 	mode := r.Storage.Sync.Mode
 	if mode == mountspec.ModeWatch {
 		return exit.New(exit.Manifest, "%s: %s cannot be mounted in mode watch: it does not tell of changes", r.Address, r.Storage.Provider).
-			Hint("write canonical or pull-push as sync.mode of %s", r.Manifest)
+			Hint("write canonical or pull-push as sync.mode of %s", r.Written())
 	}
 	if writeBack && mode != mountspec.ModePullPush && !r.Grants.WriteBack {
 		return exit.New(exit.Denied, "%s: the host does not grant write-back to its owner", r.Address).
@@ -91,7 +91,7 @@ func checkCached(r *host.Resolved, writeBack bool) error {
 	}
 	if hasBranches(r.Storage.Sync) {
 		return exit.New(exit.Manifest, "%s: %s has no branches", r.Address, r.Storage.Provider).
-			Hint("leave sync.push.branch_policy and pr_policy out of %s", r.Manifest)
+			Hint("leave sync.push.branch_policy and pr_policy out of %s", r.Written())
 	}
 	return nil
 }
@@ -110,13 +110,13 @@ func checkPulls(r *host.Resolved) error {
 	case !hasPulls(r.Storage.Sync):
 	case !hasBranches(r.Storage.Sync):
 		return exit.New(exit.Manifest, "%s: there are no pull requests from the tracked branch to itself", r.Address).
-			Hint("write per-conversation or per-turn as sync.push.branch_policy of %s, or none as pr_policy", r.Manifest)
+			Hint("write per-conversation or per-turn as sync.push.branch_policy of %s, or none as pr_policy", r.Written())
 	case r.Grants.API == "":
 		return exit.New(exit.Manifest, "%s: pull requests need the API of %s", r.Address, r.Location.Endpoint).
-			Hint("name it as providers.github.api_url in the host configuration, or write none as sync.push.pr_policy of %s", r.Manifest)
+			Hint("name it as providers.github.api_url in the host configuration, or write none as sync.push.pr_policy of %s", r.Written())
 	case r.Grants.App == nil && r.Grants.Secrets == nil && !r.ReadOnly.On():
 		return exit.New(exit.Denied, "%s: nobody opens a pull request without credentials", r.Address).
-			Hint("name a token in auth.state.env of %s, or write none as sync.push.pr_policy", r.Manifest)
+			Hint("name a token in auth.state.env of %s, or write none as sync.push.pr_policy", r.Written())
 	}
 	return nil
 }
@@ -135,7 +135,7 @@ func checkGit(r *host.Resolved) error {
 			Hint("give --operator 'NAME <mail>', or tell git: git config --global user.name NAME, and user.email")
 	case !r.ReadOnly.On() && primary.Email == "" && config.DefaultCommitEmail == "":
 		return exit.New(exit.Manifest, "%s: nobody is named as the author of commits", r.Address).
-			Hint("add identity: [ { ref: operator://current } ], or a name and an email, or default_commit_email, to %s", r.Manifest)
+			Hint("add identity: [ { ref: operator://current } ], or a name and an email, or default_commit_email, to %s", r.Written())
 	}
 	return checkPulls(r)
 }
