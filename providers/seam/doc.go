@@ -29,6 +29,7 @@
 // # Safety
 //
 // A write is all or nothing for readers, and as durable as the storage promises. Who
-// writes last wins: what was read before may be old by then. Promises beyond that are in
+// writes last wins: what was read before may be old by then. A [Conditional] writes over
+// what was read alone, and [Update] does so until it holds. Promises beyond that are in
 // [Capabilities].
 package seam

@@ -16,7 +16,7 @@ type Store struct {
 	made *madeDirs // nil where the provider keeps directories without entries
 }
 
-var _ Backend = (*Store)(nil)
+var _ Conditional = (*Store)(nil)
 
 // New is a Backend over p, which it closes when it is closed. Where p cannot keep a
 // directory without entries, the Store remembers those that it made for as long as it
@@ -58,6 +58,19 @@ func (s *Store) stat(ctx context.Context, l providers.Locator) (providers.Info, 
 
 // Read implements Backend.
 func (s *Store) Read(ctx context.Context, l Locator) (string, error) {
+	data, _, err := s.fetch(ctx, l)
+	if err != nil {
+		return "", fail(providers.MethodRead, l, err)
+	}
+	content := string(data)
+	if err := CheckText(l, content); err != nil {
+		return "", err
+	}
+	return content, nil
+}
+
+// fetch is the file at l.
+func (s *Store) fetch(ctx context.Context, l Locator) ([]byte, providers.Info, error) {
 	data, info, err := providers.Fetch(ctx, s.p, l.at, providers.ReadOptions{})
 	if errors.Is(err, providers.ErrNotExist) {
 		if _, ok := s.made.at(l.at); ok {
@@ -67,14 +80,7 @@ func (s *Store) Read(ctx context.Context, l Locator) (string, error) {
 	if err == nil && info.Kind == providers.KindSymlink {
 		err = errSymlink
 	}
-	if err != nil {
-		return "", fail(providers.MethodRead, l, err)
-	}
-	content := string(data)
-	if err := CheckText(l, content); err != nil {
-		return "", err
-	}
-	return content, nil
+	return data, info, err
 }
 
 // errSymlink: a provider never follows a link, so what it leads to is not known here.

@@ -2,8 +2,9 @@
 // an engine uses that was told of no other place.
 //
 // It knows files. It promises none of seam.Capabilities: a write is atomic and has
-// reached the disk when it returns, but nothing keeps two programs from overwriting each
-// other's.
+// reached the disk when it returns, but nothing keeps another program from overwriting it.
+// Those that write through this package take turns, by a lock (flock(2)) of the directory,
+// so that what WriteIf asks holds among them.
 //
 //	b, err := devicelocal.Open("/home/ann/.agentm/memory")
 //
@@ -28,6 +29,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/seam"
@@ -39,7 +43,7 @@ const Protocol = seam.DeviceLocal
 // Backend is a directory. Make it with Open.
 type Backend struct{ root *os.Root }
 
-var _ seam.Backend = (*Backend)(nil)
+var _ seam.Conditional = (*Backend)(nil)
 
 // Open is the backend of a directory, which is made, for its user alone, where there is none.
 func Open(dir string) (*Backend, error) {
@@ -105,12 +109,50 @@ func checkKind(mode fs.FileMode) error {
 
 // Write implements seam.Backend. The mode of a file that is there stays.
 func (b *Backend) Write(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
+	return b.change(ctx, l, content, func() error {
+		unlock, err := b.lock(ctx)
+		if errors.Is(err, providers.ErrUnsupported) { // who asks nothing needs none
+			return b.write(l, content)
+		}
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		return b.write(l, content)
+	})
+}
+
+// WriteIf implements seam.Conditional.
+func (b *Backend) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
+	return b.change(ctx, l, content, func() error {
+		unlock, err := b.lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		data, err := b.read(nameOf(l))
+		now := seam.ETagOf(string(data))
+		if errors.Is(err, fs.ErrNotExist) {
+			now, err = seam.None, nil
+		}
+		if err == nil && now != old {
+			err = seam.Changed(now)
+		}
+		if err != nil {
+			return err
+		}
+		return b.write(l, content)
+	})
+}
+
+// change is what all that write have in common.
+func (b *Backend) change(ctx context.Context, l seam.Locator, content string, write func() error) (seam.Locator, error) {
 	err := seam.CheckText(l, content)
 	if err != nil {
 		return seam.Locator{}, err
 	}
 	if err = ctx.Err(); err == nil {
-		err = b.write(l, content)
+		err = write()
 	}
 	if err != nil {
 		return seam.Locator{}, fail(providers.MethodWrite, l, err)
@@ -118,6 +160,40 @@ func (b *Backend) Write(ctx context.Context, l seam.Locator, content string) (se
 	return l, nil
 }
 
+// How long to wait before a lock is tried again: flock(2) itself waits for no context.
+const (
+	firstWait = time.Millisecond
+	maxWait   = 50 * time.Millisecond
+)
+
+// lock keeps other writers of this package out, in this process and others.
+// providers.ErrUnsupported where the file system has no such locks.
+func (b *Backend) lock(ctx context.Context) (unlock func() error, err error) {
+	d, err := b.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	for wait := firstWait; ; wait = min(2*wait, maxWait) {
+		err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EWOULDBLOCK && err != unix.EINTR {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), d.Close())
+		case <-time.After(wait):
+		}
+	}
+	switch err {
+	case nil:
+		return d.Close, nil
+	case unix.EBADF, unix.ENOLCK, unix.ENOSYS, unix.EOPNOTSUPP:
+		err = fmt.Errorf("the file system has no locks: %w", providers.ErrUnsupported)
+	}
+	return nil, errors.Join(err, d.Close())
+}
+
+// write replaces what is at l; a lock is held where there is one.
 func (b *Backend) write(l seam.Locator, content string) error {
 	name := nameOf(l)
 	if temporary.MatchString(l.Name()) {

@@ -25,6 +25,9 @@ func Checks() []Check {
 		{"write/below-file", writeBelowFile},
 		{"write/text", writeText},
 		{"write/whole", writeWhole},
+		{"write-if/unchanged", writeIfUnchanged},
+		{"write-if/changed", writeIfChanged},
+		{"write-if/counted", writeIfCounted},
 		{"read/absent", readAbsent},
 		{"read/directory", readDirectory},
 		{"exists", exists},
@@ -240,6 +243,63 @@ func writeWhole(t providertest.T, b seam.Backend) {
 	writers.Wait()
 	close(done)
 	readers.Wait()
+}
+
+// writeIf is the backend if its writes can ask what they replace; else there is nothing to
+// check.
+func writeIf(b seam.Backend, check func(seam.Conditional)) {
+	if c, ok := b.(seam.Conditional); ok {
+		check(c)
+	}
+}
+
+// writeIfUnchanged: what is still what it was is replaced, and nothing by something.
+func writeIfUnchanged(t providertest.T, b seam.Backend) {
+	writeIf(b, func(c seam.Conditional) {
+		l, was := at(t, b, "d", "plan.md"), seam.None
+		for _, content := range []string{"one", "two", "", "two"} {
+			got, err := c.WriteIf(t.Context(), l, was, content)
+			assert.OK(t, err, "write what is unchanged")
+			assert.Equal(t, got, l, "what it returns")
+			holds(t, b, l, content)
+			was = seam.ETagOf(content)
+		}
+	})
+}
+
+// writeIfChanged: what is not what it was stays, whether it changed, came or went.
+func writeIfChanged(t providertest.T, b seam.Backend) {
+	writeIf(b, func(c seam.Conditional) {
+		there, gone := at(t, b, "there.md"), at(t, b, "gone.md")
+		write(t, b, there, "new")
+		for _, old := range []seam.ETag{seam.None, seam.ETagOf("old"), seam.ETagOf("")} {
+			assert.Is(t, assert.ErrOf(c.WriteIf(t.Context(), there, old, "mine")), providers.ErrConflict, "write what has changed, which was", old)
+			holds(t, b, there, "new")
+		}
+		assert.Is(t, assert.ErrOf(c.WriteIf(t.Context(), gone, seam.ETagOf("old"), "mine")), providers.ErrConflict, "write what is gone")
+		isThere(t, b, gone, false)
+	})
+}
+
+// writeIfCounted: of several that count in one file, each is counted.
+func writeIfCounted(t providertest.T, b seam.Backend) {
+	writeIf(b, func(seam.Conditional) {
+		const writers, each = 4, 5
+		l := at(t, b, "count")
+		var all sync.WaitGroup
+		for range writers {
+			all.Go(func() {
+				for range each {
+					err := seam.Update(t.Context(), b, l, func(text string, _ bool) (string, bool, error) { return text + "x", true, nil })
+					if err != nil {
+						t.Errorf("count: %v", err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		holds(t, b, l, strings.Repeat("x", writers*each))
+	})
 }
 
 // readAbsent: nothing is there, which is no mistake in the name.

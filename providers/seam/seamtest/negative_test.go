@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ type broken struct {
 	resolve func(...string) (seam.Locator, error)
 	read    func(context.Context, seam.Locator) (string, error)
 	write   func(context.Context, seam.Locator, string) (seam.Locator, error)
+	writeIf func(context.Context, seam.Locator, seam.ETag, string) (seam.Locator, error)
 	list    func(context.Context, seam.Locator) ([]seam.Locator, error)
 	exists  func(context.Context, seam.Locator) (bool, error)
 	info    func(context.Context, seam.Locator) (seam.Info, error)
@@ -33,7 +35,7 @@ type broken struct {
 func newBroken() *broken {
 	s := seam.New(memory.New(memory.Options{}))
 	return &broken{
-		Store: s, resolve: s.Resolve, read: s.Read, write: s.Write, list: s.List,
+		Store: s, resolve: s.Resolve, read: s.Read, write: s.Write, writeIf: s.WriteIf, list: s.List,
 		exists: s.Exists, info: s.Info, mkdir: s.Mkdir, promise: s.Capabilities,
 	}
 }
@@ -45,6 +47,10 @@ func (b *broken) Read(ctx context.Context, l seam.Locator) (string, error) {
 
 func (b *broken) Write(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
 	return b.write(ctx, l, content)
+}
+
+func (b *broken) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
+	return b.writeIf(ctx, l, old, content)
 }
 
 func (b *broken) List(ctx context.Context, l seam.Locator) ([]seam.Locator, error) {
@@ -135,6 +141,36 @@ var mistakes = []struct {
 	{"ends of lines are translated", rewrites(func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }), []string{"write/exact"}},
 	{"a byte order mark is dropped", rewrites(func(s string) string { return strings.TrimPrefix(s, "\ufeff") }), []string{"write/exact"}},
 	{"the last line gets an end", rewrites(func(s string) string { return strings.TrimSuffix(s, "\n") + "\n" }), []string{"write/exact"}},
+	{"a condition is not asked", func(b *broken, s *seam.Store) {
+		b.writeIf = func(ctx context.Context, l seam.Locator, _ seam.ETag, content string) (seam.Locator, error) {
+			return s.Write(ctx, l, content)
+		}
+	}, []string{"write-if/changed"}},
+	{"a condition is asked long before", func(b *broken, s *seam.Store) {
+		var asked atomic.Int32
+		two := make(chan struct{}) // have asked, and none has written
+		b.writeIf = func(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
+			now := seam.None
+			if text, err := s.Read(ctx, l); err == nil {
+				now = seam.ETagOf(text)
+			}
+			if now != old {
+				return l, seam.Changed(now)
+			}
+			if l.Name() == "count" && old == seam.None {
+				if asked.Add(1) == 2 {
+					close(two)
+				}
+				<-two
+			}
+			return s.Write(ctx, l, content)
+		}
+	}, []string{"write-if/counted"}},
+	{"a condition never holds", func(b *broken, s *seam.Store) {
+		b.writeIf = func(_ context.Context, l seam.Locator, _ seam.ETag, _ string) (seam.Locator, error) {
+			return l, providers.ErrUnavailable
+		}
+	}, []string{"write-if/unchanged"}},
 	{"writing does not cut what was longer", func(b *broken, s *seam.Store) {
 		b.write = func(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
 			if old, err := s.Read(ctx, l); err == nil && len(old) > len(content) {
