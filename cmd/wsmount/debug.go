@@ -17,6 +17,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -103,7 +104,7 @@ func writeBundle(ctx context.Context, w io.Writer, r *state.Record) error {
 	err := errors.Join(
 		b.addJSON("version.json", readVersion()),
 		b.addJSON("mount.json", r),
-		b.addJSON("status.json", lookAt(ctx, r)),
+		b.addJSON("status.json", mounts.Look(ctx, r)),
 		b.add("machine.txt", machine()),
 		b.daemon(ctx, r),
 		b.log("log", orNothing(r.Log, filepath.Join(r.Dir, "log"))),

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/launch"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
@@ -157,7 +158,7 @@ func (m execMount) mountTied(c *cli.Context, place string) (*attachment, error) 
 
 // join uses a mount that is there.
 func join(ctx context.Context, r *state.Record) (*attachment, error) {
-	asked, cancel := context.WithTimeout(ctx, answerLimit)
+	asked, cancel := context.WithTimeout(ctx, mounts.AnswerLimit)
 	s, err := control.NewClient(r.SocketPath()).Status(asked)
 	cancel()
 	switch {
@@ -251,7 +252,7 @@ func (all attachments) finish(c *cli.Context) (err error) {
 func (a *attachment) wait(c *cli.Context) error {
 	r := a.record
 	for r.Alive() {
-		ctx, cancel := context.WithTimeout(c.Context, answerLimit)
+		ctx, cancel := context.WithTimeout(c.Context, mounts.AnswerLimit)
 		s, err := control.NewClient(r.SocketPath()).Status(ctx)
 		cancel()
 		if err == nil && len(s.UsedBy) > 0 && !slices.Contains(s.UsedBy, os.Getpid()) {

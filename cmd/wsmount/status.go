@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -130,7 +131,7 @@ func statusOf(c *cli.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	s := lookAt(c.Context, r)
+	s := mounts.Look(c.Context, r)
 	err = show(c, s, func(w io.Writer, s control.Status) { printStatus(w, s, time.Now()) })
 	if err == nil && (s.State == control.Dead || s.State == control.NotResponding) {
 		return silent(exit.Failed)
@@ -144,7 +145,7 @@ func lookAtAll(c *cli.Context, records []*state.Record) []control.Status {
 	out := make([]control.Status, len(records))
 	var wg sync.WaitGroup
 	for i, r := range records {
-		wg.Go(func() { out[i] = lookAt(c.Context, r) })
+		wg.Go(func() { out[i] = mounts.Look(c.Context, r) })
 	}
 	wg.Wait()
 	return out
@@ -158,7 +159,7 @@ func others(records []*state.Record) []string {
 	}
 	known := map[string]bool{}
 	for _, r := range records {
-		known[r.Mountpoint] = known[r.Mountpoint] || !replaced(table, r)
+		known[r.Mountpoint] = known[r.Mountpoint] || !mounts.Replaced(table, r)
 	}
 	var out []string
 	for _, m := range table {

@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -58,7 +59,7 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 // askLeft asks a daemon what it still has to send, and whose mount namespaces
 // keep it.
 func askLeft(ctx context.Context, r *state.Record) (s control.Status, answers bool) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, mounts.AnswerLimit)
 	defer cancel()
 	s, err := control.NewClient(r.SocketPath()).Status(ctx)
 	return s, err == nil
@@ -81,7 +82,7 @@ func commitHalt(s control.Status) string {
 
 // beatOf asks a daemon for the beat of what it does; 0 from one that does not say.
 func beatOf(ctx context.Context, r *state.Record) uint64 {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, mounts.AnswerLimit)
 	defer cancel()
 	work, _ := control.NewClient(r.SocketPath()).Work(ctx)
 	return work.Beat
