@@ -41,6 +41,9 @@ var mayBePath = map[string]string{
 	"providers.Changes ret paths":       "in the tree, and those of whole directories, which no Locator is",
 	"providers.Inspection.Show path":    "of what is shown, which is no part of the tree",
 	"devicelocal.Open dir":              "the constructor's side; no name of the tree is made of it",
+	"devicelocal.OpenGranted dir":       "the same",
+	"all.Directory dir":                 "the same",
+	"all.GrantedDirectory dir":          "the same",
 	"providertest.T.TempDir ret":        "what tests have of *testing.T; no part of the seam",
 }
 

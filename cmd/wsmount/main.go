@@ -188,7 +188,7 @@ func commands() []*cli.Command {
 		pullCommand(), commitCommand(), pushCommand(),
 		logCommand(), diffCommand(), restoreCommand(), conflictsCommand(), recoverCommand(), cacheCommand(),
 		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), registryCommand(), listCommand(), findCommand(),
-		debugCommand(), versionCommand(), completionCommand(), helpCommand(),
+		storeCommand(), debugCommand(), versionCommand(), completionCommand(), helpCommand(),
 	}
 	for _, c := range all {
 		prepare(c)

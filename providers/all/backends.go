@@ -21,3 +21,20 @@ func Backends() *seam.Registry {
 	}
 	return r
 }
+
+// Directory is memory in a directory that is there, such as a mount.
+func Directory(dir string) (seam.Backend, error) { return directory(dir, devicelocal.Granted{}) }
+
+// GrantedDirectory is Directory for the one with these numbers of a device and an inode,
+// whatever has its name by now.
+func GrantedDirectory(dir string, dev, ino uint64) (seam.Backend, error) {
+	return directory(dir, devicelocal.Granted{Dev: dev, Ino: ino})
+}
+
+func directory(dir string, g devicelocal.Granted) (seam.Backend, error) {
+	b, err := devicelocal.OpenGranted(dir, g)
+	if err != nil {
+		return nil, err // a nil *Backend would be no nil
+	}
+	return b, nil
+}

@@ -88,13 +88,13 @@ func Update(ctx context.Context, b Backend, l Locator, change func(text string, 
 	}
 }
 
-// Changed is the error of WriteIf where now is the ETag.
-func Changed(now ETag) error {
-	if now == None {
-		return fmt.Errorf("nothing is there: %w", providers.ErrConflict)
-	}
-	return fmt.Errorf("its etag is %s: %w", now, providers.ErrConflict)
-}
+// Changed is the error of WriteIf where now is the ETag. It is providers.ErrConflict.
+func Changed(now ETag) error { return changed(now) }
+
+type changed ETag
+
+func (c changed) Error() string { return "its etag is " + ETag(c).String() }
+func (c changed) Unwrap() error { return providers.ErrConflict }
 
 // WriteIf implements Conditional.
 func (s *Store) WriteIf(ctx context.Context, l Locator, old ETag, content string) (Locator, error) {

@@ -18,8 +18,8 @@ const (
 	Vault       = "vault"        // a directory that the configuration names
 )
 
-// Select opens the backend that the settings ask for: that of storage.backend in the
-// configuration, else the vault of $MEMORY_VAULT_PATH, else device-local. It fails with a
+// Select opens the backend that the settings ask for: the one that is named, else that of
+// storage.backend in the configuration, else the vault of $MEMORY_VAULT_PATH, else device-local. It fails with a
 // SelectionError when it is not to be had, and with a CapabilityMismatchError when it does
 // not promise all of required. No other backend ever takes its place. An error of opening
 // is that of the backend.
@@ -76,8 +76,13 @@ type choice struct {
 // error a SelectionError or CapabilityMismatchError.
 func (r *Registry) choose(ctx context.Context, s Settings, required Capabilities) (choice, error) {
 	c := choice{settings: s}
-	explicit, refusal := s.Config.get("storage.backend")
+	explicit, refusal := "", (*SelectionError)(nil)
+	if s.Backend == "" {
+		explicit, refusal = s.Config.get("storage.backend")
+	}
 	switch {
+	case s.Backend != "":
+		c.protocol, c.origin = s.Backend, "by name"
 	case refusal != nil:
 		return c, refusal
 	case explicit != "":

@@ -14,9 +14,10 @@ import (
 
 // Settings are what this machine says of where memory lies.
 type Settings struct {
-	Home   string // the user's own directory
-	Vault  string // what $MEMORY_VAULT_PATH says; for a Class, where the vault is; "": nothing
-	Config Config
+	Home    string // the user's own directory
+	Vault   string // what $MEMORY_VAULT_PATH says; for a Class, where the vault is; "": nothing
+	Backend string // what is asked for by name, whatever else says; "": nothing
+	Config  Config
 }
 
 // Config is agentm's configuration of this machine.

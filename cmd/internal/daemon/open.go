@@ -24,6 +24,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/secrets"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/all"
+	"github.com/wsmount/wsmount/providers/seam"
 )
 
 // An Env is what a volume is opened in.
@@ -192,6 +193,18 @@ func OpenStore(ctx context.Context, r *host.Resolved, e Env) (providers.Provider
 	defer cancel()
 	p, _, err := openProvider(ctx, r, e)
 	return p, err
+}
+
+// Store opens the store of a part itself, without a working copy.
+func (t *Tree) Store(ctx context.Context, s Source) (seam.Backend, error) {
+	if local := s.resolved.Local; local != nil && !s.Cached {
+		return all.GrantedDirectory(local.Path, local.Dev, local.Ino)
+	}
+	p, _, err := openProvider(ctx, s.resolved, Env{Host: t.host, ReadOnly: s.ReadOnly != "", Copy: CopyOptions{Secrets: &cache.Secrets{}}})
+	if err != nil {
+		return nil, err
+	}
+	return seam.New(p), nil
 }
 
 // openCached serves a working copy of what a provider holds.

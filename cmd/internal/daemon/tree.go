@@ -29,6 +29,7 @@ type Source struct {
 	Path       string // of a local store
 	ReadOnly   string // why, or empty
 	Governing  []string
+	Exclude    []string // patterns of what stays out of the store
 	Unverified bool
 	Optional   bool
 	Code       *control.Code // of a workspace that is a code project
@@ -235,7 +236,7 @@ func (b *builder) add(r *host.Resolved, at string) error {
 		return err
 	}
 	s := Source{Name: r.Address.String(), At: at, Provider: r.Storage.Provider, Mode: string(r.Storage.Sync.Mode),
-		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Code: control.CodeOf(r.Code), Durability: "disk", Cached: cached,
+		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Exclude: r.Storage.Exclude, Code: control.CodeOf(r.Code), Durability: "disk", Cached: cached,
 		Place: [3]string{r.Address.Owner, r.Address.Slug + r.Part, placeName(r.Fingerprint, b.copyName)}, resolved: r,
 		Open: func(ctx context.Context, e Env) (fs.Volume, error) { return open(ctx, r, e) }}
 	if cached {

@@ -3,7 +3,7 @@ package doctor
 import (
 	"context"
 
-	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/store"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/seam"
 )
@@ -17,20 +17,7 @@ func Memory(ctx context.Context, r *seam.Registry, s seam.Settings, required sea
 	case providers.Less:
 		c.Level = Note
 	case providers.Bad:
-		c.Level, c.Code = Problem, codeOf(p.Refusal.Reason)
+		c.Level, c.Code = Problem, store.CodeOf(p.Refusal.Reason)
 	}
 	return c
-}
-
-// codeOf is how a program ends that needed the memory.
-func codeOf(r seam.Reason) exit.Code {
-	switch r {
-	case seam.ConfigCorrupt, seam.ConfigNoString, seam.NoVaultPath:
-		return exit.Manifest
-	case seam.NotRegistered:
-		return exit.Unresolvable
-	case seam.VaultAbsent:
-		return exit.Unreachable
-	}
-	return exit.Failed
 }

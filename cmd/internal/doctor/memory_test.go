@@ -47,12 +47,3 @@ func exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
 }
-
-// TestMemoryCodes: a script can tell a vault that is away from a wrong configuration.
-func TestMemoryCodes(t *testing.T) {
-	for reason, want := range map[seam.Reason]exit.Code{
-		seam.VaultAbsent: exit.Unreachable, seam.NoVaultPath: exit.Manifest, seam.Unusable: exit.Failed, seam.CapabilityMismatch: exit.Failed,
-	} {
-		assert.Equal(t, codeOf(reason), want, string(reason))
-	}
-}

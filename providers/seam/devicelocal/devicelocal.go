@@ -8,6 +8,8 @@
 //
 //	b, err := devicelocal.Open("/home/ann/.agentm/memory")
 //
+// Any other directory that is there may be used so: OpenGranted.
+//
 // Nothing outside the directory is reached, through symbolic links neither. A link is
 // read where it leads, and never written to.
 //
@@ -40,8 +42,12 @@ import (
 // Protocol is the name that a registry has it under.
 const Protocol = seam.DeviceLocal
 
-// Backend is a directory. Make it with Open.
-type Backend struct{ root *os.Root }
+// Backend is a directory. Make it with Open or OpenGranted.
+type Backend struct {
+	root  *os.Root
+	name  string // who says what went wrong
+	plain bool   // no symbolic link leads to what is changed
+}
 
 var _ seam.Conditional = (*Backend)(nil)
 
@@ -51,10 +57,36 @@ func Open(dir string) (*Backend, error) {
 	if err == nil {
 		var root *os.Root
 		if root, err = os.OpenRoot(dir); err == nil {
-			return &Backend{root}, nil
+			return &Backend{root: root, name: Protocol}, nil
 		}
 	}
-	return nil, fail(providers.MethodOpen, seam.Locator{}, err)
+	return nil, fail(Protocol, providers.MethodOpen, seam.Locator{}, err)
+}
+
+// Granted says which directory it is, whatever has its name by now. The zero value is any.
+type Granted struct{ Dev, Ino uint64 }
+
+// OpenGranted is the backend of a directory that is there. In one that was granted no
+// symbolic link leads to what is changed, so that a name tells which file that is.
+func OpenGranted(dir string, g Granted) (*Backend, error) {
+	const name = "directory"
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fail(name, providers.MethodOpen, seam.Locator{}, err)
+	}
+	b := &Backend{root: root, name: name, plain: g != Granted{}}
+	if b.plain {
+		var info fs.FileInfo
+		if info, err = root.Stat("."); err == nil {
+			if st := info.Sys().(*syscall.Stat_t); st.Dev != g.Dev || st.Ino != g.Ino {
+				err = fmt.Errorf("the directory was replaced since it was granted: %w", providers.ErrPermission)
+			}
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fail(name, providers.MethodOpen, seam.Locator{}, err), root.Close())
+	}
+	return b, nil
 }
 
 // Resolve implements seam.Backend.
@@ -71,11 +103,11 @@ func (b *Backend) Close() error { return b.root.Close() }
 // Read implements seam.Backend.
 func (b *Backend) Read(ctx context.Context, l seam.Locator) (string, error) {
 	if err := ctx.Err(); err != nil {
-		return "", fail(providers.MethodRead, l, err)
+		return "", b.fail(providers.MethodRead, l, err)
 	}
 	data, err := b.read(nameOf(l))
 	if err != nil {
-		return "", fail(providers.MethodRead, l, absent(err))
+		return "", b.fail(providers.MethodRead, l, absent(err))
 	}
 	return string(data), seam.CheckText(l, string(data))
 }
@@ -155,7 +187,7 @@ func (b *Backend) change(ctx context.Context, l seam.Locator, content string, wr
 		err = write()
 	}
 	if err != nil {
-		return seam.Locator{}, fail(providers.MethodWrite, l, err)
+		return seam.Locator{}, b.fail(providers.MethodWrite, l, err)
 	}
 	return l, nil
 }
@@ -193,8 +225,32 @@ func (b *Backend) lock(ctx context.Context) (unlock func() error, err error) {
 	return nil, errors.Join(err, d.Close())
 }
 
+// checkWay refuses what is changed through a symbolic link, where none may lead.
+func (b *Backend) checkWay(l seam.Locator) error {
+	if !b.plain {
+		return nil
+	}
+	way := ""
+	for _, part := range l.Parts()[:max(0, len(l.Parts())-1)] {
+		way = path.Join(way, part)
+		info, err := b.root.Lstat(way)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case info.Mode()&fs.ModeSymlink != 0:
+			return fmt.Errorf("%s is a symbolic link: %w", way, providers.ErrUnsupported)
+		}
+	}
+	return nil
+}
+
 // write replaces what is at l; a lock is held where there is one.
 func (b *Backend) write(l seam.Locator, content string) error {
+	if err := b.checkWay(l); err != nil {
+		return err
+	}
 	name := nameOf(l)
 	if temporary.MatchString(l.Name()) {
 		return errOwnName
@@ -296,7 +352,7 @@ func (b *Backend) List(ctx context.Context, l seam.Locator) ([]seam.Locator, err
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fail(providers.MethodList, l, err)
+		return nil, b.fail(providers.MethodList, l, err)
 	}
 	children := make([]seam.Locator, 0, len(names))
 	for _, name := range names {
@@ -339,7 +395,7 @@ func (b *Backend) Info(ctx context.Context, l seam.Locator) (seam.Info, error) {
 		info, err = b.root.Stat(nameOf(l))
 	}
 	if err != nil {
-		return seam.Info{}, fail(providers.MethodStat, l, absent(err))
+		return seam.Info{}, b.fail(providers.MethodStat, l, absent(err))
 	}
 	size := info.Size()
 	if info.IsDir() {
@@ -355,12 +411,15 @@ func (b *Backend) Mkdir(ctx context.Context, l seam.Locator) (seam.Locator, erro
 		err = b.mkdir(l)
 	}
 	if err != nil {
-		return seam.Locator{}, fail(providers.MethodMkdir, l, err)
+		return seam.Locator{}, b.fail(providers.MethodMkdir, l, err)
 	}
 	return l, nil
 }
 
 func (b *Backend) mkdir(l seam.Locator) error {
+	if err := b.checkWay(l); err != nil {
+		return err
+	}
 	if temporary.MatchString(l.Name()) {
 		return errOwnName
 	}
@@ -393,7 +452,11 @@ var errnos = map[syscall.Errno]error{
 	syscall.EROFS: providers.ErrReadOnly, syscall.ENAMETOOLONG: providers.ErrNameTooLong,
 }
 
-func fail(op providers.Method, l seam.Locator, err error) error {
+func (b *Backend) fail(op providers.Method, l seam.Locator, err error) error {
+	return fail(b.name, op, l, err)
+}
+
+func fail(name string, op providers.Method, l seam.Locator, err error) error {
 	var errno syscall.Errno
 	fallback := providers.ErrUnavailable
 	if !errors.As(err, &errno) {
@@ -401,5 +464,5 @@ func fail(op providers.Method, l seam.Locator, err error) error {
 	} else if kind := errnos[errno]; kind != nil {
 		fallback = kind
 	}
-	return providers.Fail(Protocol, op, l.Place(), err, fallback)
+	return providers.Fail(name, op, l.Place(), err, fallback)
 }

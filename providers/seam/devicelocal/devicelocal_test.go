@@ -83,6 +83,29 @@ func TestLinks(t *testing.T) {
 	assert.Equal(t, string(data), "secret")
 }
 
+// TestGranted: a directory is used that is the one that was granted, and what is changed in
+// it has the name that it seems to have.
+func TestGranted(t *testing.T) {
+	dir := t.TempDir()
+	info, err := os.Stat(dir)
+	assert.OK(t, err)
+	st := info.Sys().(*syscall.Stat_t)
+	assert.Is(t, assert.ErrOf(OpenGranted(dir, Granted{st.Dev, st.Ino + 1})), providers.ErrPermission, "open another")
+	assert.Is(t, assert.ErrOf(OpenGranted(filepath.Join(dir, "none"), Granted{})), providers.ErrNotExist, "open what is not there")
+	assert.OK(t, os.Symlink(".", filepath.Join(dir, "link")))
+	assert.OK(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
+	for plain, g := range map[bool]Granted{true: {st.Dev, st.Ino}, false: {}} {
+		b, err := OpenGranted(dir, g)
+		assert.OK(t, err)
+		for _, err := range []error{assert.ErrOf(b.Write(t.Context(), at(t, "link/f"), "x")), assert.ErrOf(b.Mkdir(t.Context(), at(t, "link/e")))} {
+			assert.Equal(t, errors.Is(err, providers.ErrUnsupported), plain, "through a link:", err)
+			assert.Equal(t, err == nil, !plain, "through a link:", err)
+		}
+		assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "d/new/f"), "x")))
+		assert.OK(t, b.Close())
+	}
+}
+
 // TestNoFiles: what is neither file nor directory has no text, and nobody waits for it.
 func TestNoFiles(t *testing.T) {
 	dir := t.TempDir()

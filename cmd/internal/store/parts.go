@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// parts are a workspace and those that it mounts below itself, as one backend. A part is
+// opened when something in it is asked for.
+type parts struct {
+	all   []*part // the root first
+	close func() error
+}
+
+type part struct {
+	at    seam.Locator
+	open  func() (seam.Backend, error)
+	store seam.Backend // once it is open
+}
+
+// Close implements seam.Backend.
+func (p *parts) Close() error {
+	var errs []error
+	for _, one := range p.all {
+		if one.store != nil {
+			errs = append(errs, one.store.Close())
+		}
+	}
+	return errors.Join(append(errs, p.close())...)
+}
+
+// holds reports whether l is outer or lies in it.
+func holds(outer, l seam.Locator) bool {
+	of := outer.Parts()
+	return len(l.Parts()) >= len(of) && slices.Equal(l.Parts()[:len(of)], of)
+}
+
+// locate opens the part that l lies in. rel is l there.
+func (p *parts) locate(l seam.Locator) (one *part, rel seam.Locator, err error) {
+	for _, candidate := range p.all {
+		if holds(candidate.at, l) && (one == nil || len(candidate.at.Parts()) > len(one.at.Parts())) {
+			one = candidate
+		}
+	}
+	if one.store == nil {
+		if one.store, err = one.open(); err != nil {
+			return nil, rel, err
+		}
+	}
+	rel, err = rel.Child(l.Parts()[len(one.at.Parts()):]...)
+	return one, rel, err
+}
+
+// leads reports whether a part lies below l.
+func (p *parts) leads(l seam.Locator) bool {
+	return slices.ContainsFunc(p.all, func(one *part) bool { return one.at != l && holds(l, one.at) })
+}
+
+// in calls a verb of the part that l lies in.
+func in[R any](p *parts, l seam.Locator, verb func(b seam.Backend, rel seam.Locator) (R, error)) (R, error) {
+	one, rel, err := p.locate(l)
+	if err != nil {
+		return *new(R), err
+	}
+	return verb(one.store, rel)
+}
+
+// Resolve implements seam.Backend.
+func (p *parts) Resolve(names ...string) (seam.Locator, error) { return seam.Locator{}.Child(names...) }
+
+// Capabilities implements seam.Backend: those of the workspace itself.
+func (p *parts) Capabilities() seam.Capabilities {
+	one, _, err := p.locate(seam.Locator{})
+	if err != nil {
+		return seam.Capabilities{}
+	}
+	return one.store.Capabilities()
+}
+
+// Read implements seam.Backend.
+func (p *parts) Read(ctx context.Context, l seam.Locator) (string, error) {
+	return in(p, l, func(b seam.Backend, rel seam.Locator) (string, error) { return b.Read(ctx, rel) })
+}
+
+// Write implements seam.Backend.
+func (p *parts) Write(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
+	return p.write(l, func(b seam.Backend, rel seam.Locator) (seam.Locator, error) { return b.Write(ctx, rel, content) })
+}
+
+// WriteIf implements seam.Conditional as far as the part does.
+func (p *parts) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
+	return p.write(l, func(b seam.Backend, rel seam.Locator) (seam.Locator, error) {
+		c, ok := b.(seam.Conditional)
+		if !ok {
+			return rel, errUnguarded(l)
+		}
+		return c.WriteIf(ctx, rel, old, content)
+	})
+}
+
+func (p *parts) write(l seam.Locator, verb func(seam.Backend, seam.Locator) (seam.Locator, error)) (seam.Locator, error) {
+	if p.leads(l) {
+		return seam.Locator{}, refuse(providers.MethodWrite, l, providers.ErrIsDir, "another workspace lies in it")
+	}
+	if _, err := in(p, l, verb); err != nil {
+		return seam.Locator{}, err
+	}
+	return l, nil
+}
+
+// List implements seam.Backend.
+func (p *parts) List(ctx context.Context, l seam.Locator) ([]seam.Locator, error) {
+	found, err := in(p, l, func(b seam.Backend, rel seam.Locator) ([]seam.Locator, error) { return b.List(ctx, rel) })
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, child := range found {
+		names = append(names, child.Name())
+	}
+	for _, one := range p.all {
+		if one.at != l && holds(l, one.at) {
+			names = append(names, one.at.Parts()[len(l.Parts())])
+		}
+	}
+	slices.Sort(names)
+	children := make([]seam.Locator, 0, len(names))
+	for _, name := range slices.Compact(names) {
+		child, err := l.Child(name)
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, child)
+	}
+	slices.SortFunc(children, func(a, b seam.Locator) int { return strings.Compare(a.Key(), b.Key()) })
+	return children, nil
+}
+
+// Exists implements seam.Backend.
+func (p *parts) Exists(ctx context.Context, l seam.Locator) (bool, error) {
+	if p.leads(l) {
+		return true, nil
+	}
+	return in(p, l, func(b seam.Backend, rel seam.Locator) (bool, error) { return b.Exists(ctx, rel) })
+}
+
+// Info implements seam.Backend.
+func (p *parts) Info(ctx context.Context, l seam.Locator) (seam.Info, error) {
+	info, err := in(p, l, func(b seam.Backend, rel seam.Locator) (seam.Info, error) { return b.Info(ctx, rel) })
+	if errors.Is(err, providers.ErrNotExist) && p.leads(l) {
+		info, err = seam.Info{IsDir: true}, nil
+	}
+	info.Locator = l
+	return info, err
+}
+
+// Mkdir implements seam.Backend.
+func (p *parts) Mkdir(ctx context.Context, l seam.Locator) (seam.Locator, error) {
+	_, err := in(p, l, func(b seam.Backend, rel seam.Locator) (seam.Locator, error) { return b.Mkdir(ctx, rel) })
+	if err != nil && !p.leads(l) {
+		return seam.Locator{}, err
+	}
+	return l, nil
+}

@@ -1,0 +1,87 @@
+// Package store is the verbs of a memory engine for programs that are not written in Go:
+// each is one call of the command line, on memory that agentm's configuration places, or on
+// a workspace that nothing mounts.
+//
+//	b, err := store.Select(ctx, all.Backends(), seam.ReadSettings(os.Getenv), "")
+//	answer, code, err := verb.Do(ctx, b, "projects/atlas/plan.md", store.Input{})
+//
+// It promises that a workspace is used as a mount of it would use it: by the same grants,
+// read-only where that is, and through its mount where there is one, so that nothing that
+// programs changed there is gone around. What it cannot do so, it refuses.
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// Select opens the backend of a name, or with "" what the settings choose.
+func Select(ctx context.Context, r *seam.Registry, s seam.Settings, name string) (seam.Backend, error) {
+	s.Backend = name
+	return r.Select(ctx, s, seam.Capabilities{})
+}
+
+// CodeOf is how a program ends that was refused what it needs of memory.
+func CodeOf(r seam.Reason) exit.Code {
+	switch r {
+	case seam.ConfigCorrupt, seam.ConfigNoString, seam.NoVaultPath:
+		return exit.Manifest
+	case seam.NotRegistered:
+		return exit.Unresolvable
+	case seam.VaultAbsent:
+		return exit.Unreachable
+	}
+	return exit.Failed
+}
+
+// refusals are what each kind of error means for the caller. The first that fits counts.
+var refusals = []struct {
+	kind error
+	code exit.Code
+	hint string
+}{
+	{providers.ErrReadOnly, exit.Denied, "`wsmount resolve`, or `wsmount status` where it is mounted, says what makes it so"},
+	{providers.ErrConflict, exit.Conflict, "read it again, and give --if-match the etag that `wsmount store read --json` tells"},
+	{providers.ErrNotExist, exit.Unresolvable, "`wsmount store list` shows what there is"},
+	{providers.ErrPermission, exit.Denied, "let this user, or the credentials that are used, do it"},
+	{providers.ErrUnauthenticated, exit.Denied, "check the secret that is used: `wsmount resolve --explain` names it"},
+	{providers.ErrIsDir, exit.Failed, "name a file in it"},
+	{providers.ErrNotDir, exit.Failed, "choose a name that does not lie below a file"},
+	{providers.ErrExist, exit.Failed, "choose another name"},
+	{providers.ErrQuota, exit.Failed, "make room there"},
+	{providers.ErrNameTooLong, exit.Failed, "choose a shorter name"},
+	{providers.ErrUnsupported, exit.Failed, "keep it elsewhere, or do without"},
+	{providers.ErrUnavailable, exit.Unreachable, "check that the store can be reached"},
+	{context.DeadlineExceeded, exit.Unreachable, "check that the store can be reached"},
+}
+
+// Refusal gives an error its exit code, and says what to do.
+func Refusal(err error) error {
+	var selection *seam.SelectionError
+	var locator *seam.InvalidLocatorError
+	var text *seam.TextError
+	var told *exit.Error // what to do
+	switch {
+	case err == nil, errors.As(err, &told):
+		return err
+	case errors.As(err, &selection):
+		return exit.New(CodeOf(selection.Reason), "%w", err).Hint("%s", selection.Do)
+	case errors.As(err, &locator):
+		return exit.New(exit.Usage, "%w", err).Hint("a locator names a place from the root on, as projects/atlas/plan.md does")
+	case errors.As(err, &text):
+		return exit.New(exit.Failed, "%w", err).Hint("the store keeps text: write bytes through a mount")
+	}
+	for _, r := range refusals {
+		if errors.Is(err, r.kind) {
+			if code := providers.KindOf(r.kind).Code; code != "" {
+				return exit.New(r.code, "%s: %w", code, err).Hint("%s", r.hint)
+			}
+			return exit.New(r.code, "%w", err).Hint("%s", r.hint)
+		}
+	}
+	return exit.New(exit.Failed, "%w", err).Hint("`wsmount doctor` looks for what is wrong with this machine")
+}

@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/mounts"
+	"github.com/wsmount/wsmount/cmd/internal/room"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/providers/all"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// Workspace is one that is to be used without being mounted for it.
+type Workspace struct {
+	StateRoot string
+	Name      string // as it was given: an address, a path of a manifest, or one in a mount
+	// Resolve follows the name as mount does. close ends what the tree needs.
+	Resolve func() (tree *daemon.Tree, close func(), err error)
+}
+
+// Open opens the workspace, which is the caller's to close: through its mount where it has
+// one, else its stores.
+func (w Workspace) Open(ctx context.Context) (seam.Backend, error) {
+	if !strings.HasPrefix(w.Name, "@") {
+		b, err := w.openPlace(ctx)
+		if b != nil || err != nil {
+			return b, err
+		}
+	}
+	tree, closeTree, err := w.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{close: func() error { closeTree(); return nil }}
+	for _, s := range tree.Sources {
+		at, err := seam.ParseLocator(s.At)
+		if err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		p.all = append(p.all, &part{at: at, open: func() (seam.Backend, error) { return openPart(ctx, tree, s) }})
+	}
+	r, at, err := mountOf(ctx, w.StateRoot, tree.Sources[0])
+	if err == nil && r == nil {
+		return p, nil
+	}
+	var b seam.Backend
+	if err == nil {
+		b, err = through(ctx, r, filepath.Join(r.Mountpoint, at))
+	}
+	return b, errors.Join(err, p.Close()) // a mount has all parts
+}
+
+// openPlace opens the place in a mount that the name is the path of; nil: it is none.
+func (w Workspace) openPlace(ctx context.Context) (seam.Backend, error) {
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return nil, err
+	}
+	place, err := table.Resolve(w.Name)
+	if err != nil {
+		return nil, exit.New(exit.Usage, "%w", err).Hint("give an address, or a path that can be followed")
+	}
+	if m, ok := table.Around(place); !ok || !m.Ours() {
+		return nil, nil
+	}
+	r, err := mounts.Find(w.StateRoot, place)
+	if err != nil {
+		return nil, err
+	}
+	return through(ctx, r, place)
+}
+
+// through is a place in a mount: who serves that refuses, records and sends what is done
+// there as for any program.
+func through(ctx context.Context, r *state.Record, place string) (seam.Backend, error) {
+	if s := mounts.Look(ctx, r); s.State != control.Ready { // who looked at the place itself could wait for ever
+		return nil, exit.New(exit.Unreachable, "%s is mounted at %s, and that mount is %s", r.Workspace, r.Mountpoint, s.State).
+			Hint("see `wsmount status %s`", r.Mountpoint)
+	}
+	return all.Directory(place)
+}
+
+// mountOf finds a mount that serves a part, and where in it; one that can be written comes
+// first. nil: there is none.
+func mountOf(ctx context.Context, root string, s daemon.Source) (found *state.Record, at string, err error) {
+	place, err := state.Place(root, s.Place[0], s.Place[1], s.Place[2])
+	if err != nil {
+		return nil, "", err
+	}
+	records, err := state.List(root)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, r := range records {
+		if !r.Alive() {
+			continue
+		}
+		for _, p := range mounts.Look(ctx, r).Parts {
+			if serves(p, s, place) && (found == nil || p.ReadOnly == "") {
+				found, at = r, p.At
+			}
+		}
+	}
+	return found, at, nil
+}
+
+// serves reports whether a part of a mount shows what s does: the same directory, or a
+// working copy of the same store.
+func serves(p control.Part, s daemon.Source, place string) bool {
+	switch {
+	case p.Unavailable != "":
+		return false
+	case p.Copy != nil:
+		return p.Copy.StateDir == place || strings.HasPrefix(p.Copy.StateDir, place+".")
+	}
+	return s.Path != "" && !s.Cached && p.Path == s.Path
+}
+
+// openPart opens the store of a part.
+func openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
+	if s.Unavailable != "" {
+		return nil, exit.New(exit.Unreachable, "the part at /%s is not there: %s", s.At, s.Unavailable).Hint("see `wsmount resolve`")
+	}
+	r, at, err := mountOf(ctx, tree.StateRoot, s)
+	if err != nil {
+		return nil, err
+	}
+	if r != nil {
+		return through(ctx, r, filepath.Join(r.Mountpoint, at))
+	}
+	if s.Mode == string(mountspec.ModePullPush) {
+		return nil, exit.New(exit.Failed, "%s is synchronised: what is changed in it goes out with the commits of a working copy", s.Name).
+			Hint("mount it, and give the mount point or the address")
+	}
+	if s.Cached {
+		if err := checkSent(tree.StateRoot, s); err != nil {
+			return nil, err
+		}
+	}
+	exclude, err := mountspec.CompileExclude(s.Exclude)
+	if err != nil {
+		return nil, exit.New(exit.Manifest, "%s: %w", s.Name, err).Hint("correct storage.exclude of its manifest")
+	}
+	b, err := tree.Store(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return &guarded{b, s.ReadOnly, s.Governing, exclude}, nil
+}
+
+// checkSent refuses a store that does not have all that was changed in a working copy of it:
+// what is read would be old, and what is written in the way of that.
+func checkSent(root string, s daemon.Source) error {
+	dirs, err := state.Copies(root, s.Place[0], s.Place[1])
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		l, err := room.Inspect(dir, 1)
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && !l.InUse && l.Empty():
+		case err != nil:
+			return exit.New(exit.Unsafe, "a working copy of %s cannot be read: %s: %w", s.Name, dir, err).Hint("`wsmount recover --scan %s` rebuilds it", dir)
+		case l.InUse:
+			return exit.New(exit.Failed, "a working copy of %s is in use: %s", s.Name, dir).Hint("see `wsmount status`, and try again")
+		default:
+			return exit.New(exit.Unsafe, "a working copy of %s has changes that the store lacks (%d): %s", s.Name, max(l.Total, len(l.Recovered)), dir).
+				Hint("mount it, or send them with `wsmount recover upload %s`", dir)
+		}
+	}
+	return nil
+}

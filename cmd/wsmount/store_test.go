@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// put runs `wsmount store write` with content as standard input.
+func (w *world) put(content string, args ...string) outcome {
+	w.t.Helper()
+	cmd := w.command(append([]string{"store", "write"}, args...)...)
+	var errOut bytes.Buffer
+	cmd.Stdin, cmd.Stderr = strings.NewReader(content), &errOut
+	out, _ := cmd.Output()
+	return outcome{exit.Code(cmd.ProcessState.ExitCode()), string(out), errOut.String()}
+}
+
+// puts is put that must end so.
+func (w *world) puts(code exit.Code, says, content string, args ...string) {
+	w.t.Helper()
+	o := w.put(content, args...)
+	assert.Equal(w.t, o.code, code, "store write", args, o.out, o.errOut)
+	assert.Contains(w.t, o.errOut, says)
+}
+
+// storeJSON is what the verbs print with --json.
+type storeJSON struct {
+	Schema, Locator, Content string
+	ETag                     seam.ETag
+	Children                 []string
+	Exists, IsDir            bool
+	Size                     int64
+}
+
+func (w *world) storeJSON(args ...string) (s storeJSON) {
+	w.t.Helper()
+	w.asJSON(&s, append([]string{"store"}, args...)...)
+	assert.Equal(w.t, s.Schema, "wsmount.store/v1")
+	return s
+}
+
+// asMemory holds the verbs to what a script may rely on, in a directory that is not there
+// yet; args are the workspace, or nothing.
+func (w *world) asMemory(dir string, args ...string) {
+	w.t.Helper()
+	with := func(verb string, more ...string) []string {
+		return append(append([]string{"store", verb}, args...), more...)
+	}
+	verb := func(name string, more ...string) string { w.t.Helper(); return w.ok(with(name, more...)...) }
+	const text = "# Plan\r\nno end of line"
+	w.puts(exit.Done, "", text, append(args, dir+"/atlas/plan.md")...)
+	assert.Equal(w.t, verb("read", dir+"/atlas/plan.md"), text)
+	assert.Equal(w.t, verb("list", dir), dir+"/atlas\n")
+	assert.Equal(w.t, verb("list", dir+"/nothing"), "")
+	assert.Equal(w.t, verb("exists", dir+"/atlas"), "")
+	assert.Equal(w.t, w.run(with("exists", dir+"/nothing")...), outcome{code: exit.Unresolvable}, "exists where nothing is")
+	assert.Equal(w.t, verb("mkdir", dir+"/made"), "")
+	assert.Contains(w.t, verb("info", dir+"/atlas"), "directory 0 ")
+	assert.Contains(w.t, verb("info", dir+"/atlas/plan.md"), "file 22 ")
+	w.refused(exit.Unresolvable, dir+`/nothing"`, with("read", dir+"/nothing")...)
+	w.refused(exit.Unresolvable, dir+`/nothing"`, with("info", dir+"/nothing")...)
+	w.refused(exit.Failed, "is a directory", with("read", dir+"/atlas")...)
+	w.refused(exit.Usage, `".." leads upwards`, with("read", dir+"/../x")...)
+
+	was := w.storeJSON(with("read", dir+"/atlas/plan.md")[1:]...)
+	assert.Equal(w.t, was.Locator, dir+"/atlas/plan.md")
+	assert.Equal(w.t, was.Content, text)
+	assert.Equal(w.t, was.ETag, seam.ETagOf(text))
+	if len(args) == 0 || args[0] != ops { // which has no directories without files
+		assert.Slice(w.t, w.storeJSON(with("list", dir)[1:]...).Children, []string{dir + "/atlas", dir + "/made"})
+	}
+	w.puts(exit.Conflict, "storage_conflict", "mine", append(args, dir+"/atlas/plan.md", "--if-match=none")...)
+	w.puts(exit.Conflict, "storage_conflict", "mine", append(args, dir+"/atlas/new.md", "--if-match="+string(was.ETag))...)
+	w.puts(exit.Usage, "is no etag", "mine", append(args, dir+"/atlas/plan.md", "--if-match=*")...)
+	w.puts(exit.Done, "", "second", append(args, dir+"/atlas/plan.md", "--if-match="+string(was.ETag))...)
+	w.puts(exit.Done, "", "new", append(args, dir+"/atlas/new.md", "--if-match=none")...)
+	w.puts(exit.Failed, "not UTF-8", "\xff", append(args, dir+"/atlas/plan.md")...)
+	assert.Equal(w.t, w.storeJSON(with("info", dir+"/atlas/plan.md")[1:]...).ETag, seam.ETagOf("second"))
+}
+
+// TestStoreMemory: memory lies where agentm's configuration says, or nowhere.
+func TestStoreMemory(t *testing.T) {
+	w := newWorld(t)
+	w.asMemory("memory")
+	assert.Equal(t, w.read("home/.agentm/memory/memory/atlas/plan.md"), "second")
+	assert.Equal(t, w.ok("store", "list"), "memory\n")
+
+	w.mkdir("vault")
+	w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path("vault"), "XDG_CACHE_HOME="+w.path("cache"))
+	w.asMemory("memory")
+	assert.Equal(t, w.read("vault/memory/atlas/plan.md"), "second")
+	assert.Equal(t, w.ok("store", "list", ".", "--backend", "device-local"), "memory\n")
+	w.refused(exit.Unresolvable, "(device-local, vault are)", "store", "list", "--backend", "redis")
+	w.refused(exit.Usage, "is a workspace", "store", "list", notes, ".", "--backend", "vault")
+
+	w.write("home/.claude/.agentm-config.json", `{"storage.backend": "vault", "vault_path": "/nowhere"}`)
+	w.ok("store", "list") // $MEMORY_VAULT_PATH says where the vault is
+	w.env = w.env[:len(w.env)-2]
+	for _, args := range [][]string{{"list"}, {"read", "memory/atlas/plan.md"}, {"exists", "memory"}} {
+		w.refused(exit.Unreachable, "nothing else is used in its place", append([]string{"store"}, args...)...)
+	}
+	w.puts(exit.Unreachable, "nothing else is used in its place", "x", "lost.md")
+}
+
+// TestStoreDirectory: a local workspace is used as a mount would, with nothing mounted.
+func TestStoreDirectory(t *testing.T) {
+	w := newWorld(t)
+	w.workspace("notes")
+	w.asMemory("memory", notes)
+	assert.Equal(t, w.read("notes/memory/atlas/plan.md"), "second")
+	w.asMemory("again", w.path("notes/WORKSPACE.md"), "--trust")
+	assert.OK(t, os.Symlink(".", w.path("notes/link")))
+	for _, name := range []string{"WORKSPACE.md", "./WORKSPACE.md", "WORKSPACE.md/x"} {
+		w.puts(exit.Denied, "storage_read_only", "mine", notes, name)
+	}
+	w.puts(exit.Failed, "symbolic link", "mine", notes, "link/WORKSPACE.md")
+	assert.Contains(t, w.read("notes/WORKSPACE.md"), "@acme/notes")
+
+	w.puts(exit.Denied, "storage_read_only", "x", notes, "a", "--read-only")
+	w.refused(exit.Denied, "storage_read_only", "store", "mkdir", notes, "a", "--read-only")
+	w.edit("notes/WORKSPACE.md", "version:", "defaults: {read_only: true}\nversion:")
+	w.ok("registry", "accept", notes, "--yes")
+	w.puts(exit.Denied, "storage_read_only", "x", notes, "a")
+	assert.Equal(t, w.ok("store", "read", notes, "memory/atlas/plan.md"), "second")
+	w.refused(exit.Unresolvable, "@acme/nobody", "store", "read", "@acme/nobody", "a")
+}
+
+// TestStoreRemote: a store is reached without a mount and without a working copy, with what
+// the manifest keeps out of it kept out.
+func TestStoreRemote(t *testing.T) {
+	w, r := newWorld(t), serve(t, false)
+	w.remoteWorkspace("ops", r, "mode: canonical", "")
+	w.asMemory("memory", ops)
+	assert.Contains(t, r.dump(t), "memory/atlas/plan.md")
+	w.puts(exit.Denied, "storage.exclude", "x", ops, "a.local")
+	assert.False(t, strings.Contains(r.dump(t), "a.local"), "the store has what is excluded")
+	copies, _ := filepath.Glob(w.path("state/acme/ops/*"))
+	assert.Equal(t, len(copies), 0, "working copies")
+}
+
+// TestStoreMounted: a mounted workspace is used through its mount, by address and by path.
+func TestStoreMounted(t *testing.T) {
+	w := mountNotes(t)
+	w.asMemory("memory", notes)
+	w.asMemory("again", "mnt")
+	assert.Equal(t, w.read("mnt/memory/atlas/plan.md"), "second")
+	assert.Equal(t, w.ok("store", "list", "mnt/memory", "atlas"), "atlas/new.md\natlas/plan.md\n")
+	w.puts(exit.Denied, "storage_read_only", "mine", notes, "WORKSPACE.md")
+	assert.Contains(t, w.read("notes/WORKSPACE.md"), "@acme/notes")
+
+	stop(t, w.status().PID)
+	w.refused(exit.Unreachable, "not-responding", "store", "read", notes, "memory/atlas/plan.md")
+	w.refused(exit.Unreachable, "not-responding", "store", "list", "mnt", ".")
+	w.ok("umount", "--force", w.path("mnt"))
+}
+
+// TestStoreMountedRemote: what programs changed in a mount is what a reader gets, sent or
+// not, and what is unsent without a mount is not gone around.
+func TestStoreMountedRemote(t *testing.T) {
+	tier.RequireFUSE(t)
+	w, r := mountFiles(t, byHand)
+	w.write("mnt/a.md", "unsent")
+	assert.Equal(t, w.ok("store", "read", ops, "a.md"), "unsent")
+	w.puts(exit.Done, "", "also unsent", ops, "b.md", "--if-match=none")
+	assert.False(t, strings.Contains(r.dump(t), "b.md"), "it went to the store without a commit")
+	w.ok("umount", w.path("mnt"))
+	w.refused(exit.Failed, "is synchronised", "store", "read", ops, "a.md")
+}
