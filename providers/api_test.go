@@ -44,6 +44,11 @@ var mayBePath = map[string]string{
 	"devicelocal.OpenGranted dir":       "the same",
 	"all.Directory dir":                 "the same",
 	"all.GrantedDirectory dir":          "the same",
+	"project.Project.Root":              "a checkout is a directory of this machine, beside memory and not in it",
+	"project.Repo.Root":                 "the same",
+	"project.State.Root":                "the same",
+	"project.Resolve root":              "the same",
+	"project.Machine.Checkout root":     "the same",
 	"providertest.T.TempDir ret":        "what tests have of *testing.T; no part of the seam",
 }
 

@@ -50,6 +50,16 @@ func ReadSettings(getenv func(key string) string) Settings {
 	return s
 }
 
+// StateMode is what the configuration says of where the state of projects is to lie; "" if
+// it says nothing. The error is a SelectionError.
+func (c Config) StateMode() (string, error) {
+	mode, refusal := c.get("state_mode")
+	if refusal != nil {
+		return "", refusal // a nil *SelectionError would be no nil
+	}
+	return mode, nil
+}
+
 // get is the string at a key, "" if there is none. The key storage.backend is also backend
 // in an object storage.
 func (c Config) get(key string) (string, *SelectionError) {

@@ -41,6 +41,9 @@ func Checks() []Check {
 		{"list/immediate", listImmediate},
 		{"list/hidden", listHidden},
 		{"list/empty", listEmpty},
+		{"routing/repos", routingRepos},
+		{"routing/counted", routingCounted},
+		{"routing/state", routingState},
 		{"context/ended", contextEnded},
 		{"capabilities/constant", capabilitiesConstant},
 	}

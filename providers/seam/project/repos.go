@@ -1,0 +1,168 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// Repo is a checkout that is registered.
+type Repo struct {
+	Slug string
+	Root string // its directory, as the machine that registered it calls it
+	Wiki string // that of its wiki; "": it has none
+}
+
+// Names of the registry, and of what is in it.
+var place = []string{"_meta", "repos.json"}
+
+const (
+	keyVersion, keyRepos      = "version", "repos"
+	keySlug, keyRoot, keyWiki = "slug", "root_path", "wiki_path"
+	version                   = 1
+)
+
+// Repos lists what is registered, in the order in which it was. A registry that cannot be
+// read is providers.ErrCorrupt; nobody but a person mends it.
+func Repos(ctx context.Context, b seam.Backend) ([]Repo, error) {
+	l, err := b.Resolve(place...)
+	if err != nil {
+		return nil, err
+	}
+	content, err := b.Read(ctx, l)
+	if errors.Is(err, providers.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseRegistry(l, content)
+	if err != nil {
+		return nil, err
+	}
+	var list []Repo
+	for _, entry := range r.entries {
+		repo, err := repoOf(entry)
+		if err != nil {
+			return nil, corrupt(l, err)
+		}
+		list = append(list, repo)
+	}
+	return list, nil
+}
+
+// Register adds a repository, or changes what is registered under its slug; a Wiki of "" is
+// left as it is.
+func Register(ctx context.Context, b seam.Backend, repo Repo) error {
+	if err := checkSlug(repo.Slug); err != nil {
+		return err
+	}
+	if repo.Root == "" || !utf8.ValidString(repo.Root+repo.Wiki) {
+		return fmt.Errorf("project: %q is no name of a checkout, or %q of a wiki: %w", repo.Root, repo.Wiki, providers.ErrInvalid)
+	}
+	return change(ctx, b, func(r *registry) bool {
+		i := r.find(repo.Slug)
+		if i < 0 {
+			i = len(r.entries)
+			r.entries = append(r.entries, object{{keySlug, text(repo.Slug)}})
+		}
+		r.entries[i].set(keyRoot, text(repo.Root))
+		if repo.Wiki != "" {
+			r.entries[i].set(keyWiki, text(repo.Wiki))
+		}
+		return true
+	})
+}
+
+// Unregister removes a repository, and reports whether it was there.
+func Unregister(ctx context.Context, b seam.Backend, slug string) (removed bool, err error) {
+	if err := checkSlug(slug); err != nil {
+		return false, err
+	}
+	err = change(ctx, b, func(r *registry) bool {
+		i := r.find(slug)
+		if removed = i >= 0; removed {
+			r.entries = slices.Delete(r.entries, i, i+1)
+		}
+		return removed
+	})
+	return removed && err == nil, err
+}
+
+// change writes what f makes of the registry, if that reports a change.
+func change(ctx context.Context, b seam.Backend, f func(*registry) bool) error {
+	l, err := b.Resolve(place...)
+	if err != nil {
+		return err
+	}
+	return seam.Update(ctx, b, l, func(content string, was bool) (string, bool, error) {
+		r := &registry{fields: object{{keyVersion, json.RawMessage(fmt.Sprint(version))}}}
+		if was {
+			var err error
+			if r, err = parseRegistry(l, content); err != nil {
+				return "", false, err
+			}
+		}
+		if !f(r) {
+			return "", false, nil
+		}
+		list, err := json.Marshal(append([]object{}, r.entries...)) // none is [], and no null
+		if err != nil {
+			return "", false, err
+		}
+		r.fields.set(keyRepos, list)
+		changed, err := indented(r.fields)
+		return changed, true, err
+	})
+}
+
+// registry is the file.
+type registry struct {
+	fields  object
+	entries []object // of fields' list
+}
+
+// parseRegistry reads a file whose version is known.
+func parseRegistry(l seam.Locator, content string) (*registry, error) {
+	r := &registry{}
+	if err := json.Unmarshal([]byte(content), &r.fields); err != nil {
+		return nil, corrupt(l, err)
+	}
+	if v := r.fields.get(keyVersion); v == nil {
+		r.fields.set(keyVersion, json.RawMessage(fmt.Sprint(version)))
+	} else if string(v) != fmt.Sprint(version) {
+		return nil, fmt.Errorf("project: %s has version %s, and only %d is known: %w", l, v, version, providers.ErrUnsupported)
+	}
+	if list := r.fields.get(keyRepos); list != nil {
+		if err := json.Unmarshal(list, &r.entries); err != nil {
+			return nil, corrupt(l, err)
+		}
+	}
+	return r, nil
+}
+
+func corrupt(l seam.Locator, err error) error {
+	return fmt.Errorf("project: %s cannot be read: %w: %w", l, providers.ErrCorrupt, err)
+}
+
+func repoOf(o object) (r Repo, err error) {
+	var errs [3]error
+	r.Slug, errs[0] = o.text(keySlug)
+	r.Root, errs[1] = o.text(keyRoot)
+	r.Wiki, errs[2] = o.text(keyWiki)
+	return r, errors.Join(errs[:]...)
+}
+
+// find is the index of a slug, or -1.
+func (r *registry) find(slug string) int {
+	return slices.IndexFunc(r.entries, func(o object) bool {
+		s, err := o.text(keySlug)
+		return err == nil && s == slug
+	})
+}
