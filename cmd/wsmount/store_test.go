@@ -174,3 +174,71 @@ func TestStoreMountedRemote(t *testing.T) {
 	w.ok("umount", w.path("mnt"))
 	w.refused(exit.Failed, "is synchronised", "store", "read", ops, "a.md")
 }
+
+// TestStoreRepos: the registry of repositories is on the memory that is used, in agentm's
+// format.
+func TestStoreRepos(t *testing.T) {
+	w := newWorld(t)
+	var none struct{ Repos []any }
+	w.asJSON(&none, "store", "repos", "list")
+	assert.True(t, none.Repos != nil && len(none.Repos) == 0, "repositories of a new machine:", none.Repos)
+	w.refused(exit.Usage, "--root is needed", "store", "repos", "register", "atlas")
+	w.refused(exit.Usage, "is no slug", "store", "repos", "register", "a/b", "--root", "src")
+	assert.Equal(t, w.ok("store", "repos", "register", "atlas", "--root", "src/atlas"), "registered\n")
+	w.ok("store", "repos", "register", "b", "--root", "/srv/b", "--wiki", "/srv/wiki")
+	assert.Equal(t, w.ok("store", "repos", "list"), "atlas\t"+w.path("src/atlas")+"\nb\t/srv/b\n")
+	assert.Contains(t, w.read("home/.agentm/memory/_meta/repos.json"), "{\n  \"version\": 1,\n  \"repos\": [\n    {\n      \"slug\": \"atlas\",")
+	assert.Equal(t, w.ok("store", "repos", "unregister", "b"), "removed\n")
+	assert.Equal(t, w.ok("store", "repos", "unregister", "b"), "noop\n")
+	w.write("home/.agentm/memory/_meta/repos.json", "{")
+	w.refused(exit.Failed, "_meta/repos.json cannot be read", "store", "repos", "list")
+	w.refused(exit.Failed, "_meta/repos.json cannot be read", "store", "repos", "unregister", "atlas")
+	w.refused(exit.Unresolvable, "not built into this wsmount", "store", "repos", "list", "--backend", "redis")
+	assert.Equal(t, w.read("home/.agentm/memory/_meta/repos.json"), "{")
+}
+
+// TestStoreState: the state of a project lies in its checkout, with a vault in that, and by
+// the checkout's own word in the checkout whatever there is.
+func TestStoreState(t *testing.T) {
+	w := newWorld(t)
+	w.mkdir("src/atlas")
+	state := func(args ...string) []string { return append([]string{"store", "state"}, args...) }
+	puts := func(content string, args ...string) {
+		t.Helper()
+		cmd := w.command(state(append([]string{"write"}, args...)...)...)
+		cmd.Stdin = strings.NewReader(content)
+		out, err := cmd.CombinedOutput()
+		assert.OK(t, err, out)
+	}
+	assert.Equal(t, w.ok(state("dir", "src/atlas")...), w.path("src/atlas/.harness")+"\n")
+	w.refused(exit.Unresolvable, "PLAN.md", state("read", "src/atlas", "PLAN.md")...)
+	puts("here", "src/atlas", "PLAN.md")
+	assert.Equal(t, w.read("src/atlas/.harness/PLAN.md"), "here")
+	w.refused(exit.Usage, `".." leads upwards`, state("read", "src/atlas", "../x")...)
+	w.refused(exit.Unresolvable, `"atlas" is not registered`, state("dir", "atlas")...)
+
+	w.mkdir("vault")
+	w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path("vault"), "XDG_CACHE_HOME="+w.path("cache"))
+	w.ok("store", "repos", "register", "map", "--root", "src/atlas")
+	assert.Equal(t, w.ok(state("dir", "map")...), "projects/map/_harness\n")
+	puts("in the vault", "map", "PLAN.md", "--if-match=none")
+	puts("beside it", "src/atlas/", "progress.md")
+	assert.Equal(t, w.read("vault/projects/map/_harness/PLAN.md"), "in the vault")
+	assert.Equal(t, w.read("vault/projects/map/_harness/progress.md"), "beside it")
+	assert.Equal(t, w.ok(state("read", "src/atlas/", "PLAN.md")...), "in the vault")
+
+	w.write("src/atlas/.harness/.project-mode", "local\n")
+	assert.Equal(t, w.ok(state("read", "src/atlas/", "PLAN.md")...), "here")
+	assert.OK(t, os.Rename(w.path("vault"), w.path("away")))
+	assert.Equal(t, w.ok(state("read", "src/atlas/", "PLAN.md")...), "here")
+	assert.OK(t, os.Remove(w.path("src/atlas/.harness/.project-mode")))
+	w.refused(exit.Unreachable, "nothing else is used in its place", state("read", "src/atlas/", "PLAN.md")...)
+	w.write("src/atlas/.harness/.project-mode", "elsewhere")
+	w.refused(exit.Manifest, `says "elsewhere"`, state("dir", "src/atlas/")...)
+	w.write("src/atlas/.harness/.project-mode", "")
+	w.write("home/.claude/.agentm-config.json", `{"state_mode": "local"}`)
+	assert.Equal(t, w.ok(state("read", "src/atlas/", "PLAN.md")...), "here")
+	w.write("home/.claude/.agentm-config.json", `{"state_mode": "vault"}`)
+	w.refused(exit.Unreachable, "nothing else is used in its place", state("read", "src/atlas/", "PLAN.md")...)
+	assert.Equal(t, w.read("home/.claude/.agentm-config.json"), `{"state_mode": "vault"}`)
+}

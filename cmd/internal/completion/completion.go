@@ -30,7 +30,7 @@ const addresses = "(wsmount list --quiet 2>/dev/null)"
 
 // Bash writes the script for bash.
 func Bash(w io.Writer, commands []Command) error {
-	var cases strings.Builder
+	var cases, nested strings.Builder
 	var names, values []string
 	for _, c := range commands {
 		words := slices.Concat([]string{"--help"}, c.Subcommands)
@@ -41,7 +41,9 @@ func Bash(w io.Writer, commands []Command) error {
 			}
 		}
 		slices.Sort(words)
-		if !strings.Contains(c.Name, " ") {
+		if strings.Contains(c.Name, " ") {
+			fmt.Fprintf(&nested, "|%q", c.Name)
+		} else {
 			names = append(names, c.Name)
 		}
 		known := ""
@@ -69,7 +71,7 @@ func Bash(w io.Writer, commands []Command) error {
         last=$w
         case "$command $w" in
             " "[@/.]*|" "*WORKSPACE.md) command=mount ;;
-            " "[a-z]*|"registry "[a-z]*|"conflicts "[a-z]*|"cache "[a-z]*) command="${command:+$command }$w" ;;
+            " "[a-z]*%s) command="${command:+$command }$w" ;;
         esac
     done
     case "$command" in
@@ -79,7 +81,7 @@ func Bash(w io.Writer, commands []Command) error {
     [[ $cur != -* && -n $command ]] && COMPREPLY+=($(compgen -f -- "$cur"))
 }
 complete -o filenames -F _wsmount wsmount
-`, strings.Join(values, "|"), strings.Join(names, " ")+" --help --version", cases.String())
+`, strings.Join(values, "|"), nested.String(), strings.Join(names, " ")+" --help --version", cases.String())
 	return err
 }
 
@@ -98,22 +100,26 @@ func Fish(w io.Writer, commands []Command) error {
 	fmt.Fprintln(w, "complete -c wsmount -n __fish_use_subcommand -l version -d 'say which wsmount this is'")
 	fmt.Fprintf(w, "complete -c wsmount -n __fish_use_subcommand -a '%s'\n", addresses)
 	for _, c := range commands {
-		parent, last, nested := strings.Cut(c.Name, " ")
+		words := strings.Fields(c.Name)
+		last := len(words) - 1
 		when := "__fish_use_subcommand"
-		if nested {
-			when = "__fish_seen_subcommand_from " + parent
-		} else {
-			last = parent
+		if last > 0 {
+			when = fishSeen(words[:last])
 		}
-		fmt.Fprintf(w, "complete -c wsmount -n '%s' -a %s -d '%s'\n", when, last, fishQuote(c.Summary))
+		fmt.Fprintf(w, "complete -c wsmount -n '%s' -a %s -d '%s'\n", when, words[last], fishQuote(c.Summary))
 		if c.TakesAddress {
-			fmt.Fprintf(w, "complete -c wsmount -n '__fish_seen_subcommand_from %s' -a '%s'\n", last, addresses)
+			fmt.Fprintf(w, "complete -c wsmount -n '%s' -a '%s'\n", fishSeen(words), addresses)
 		}
 		for _, f := range c.Flags {
-			fmt.Fprintf(w, "complete -c wsmount -n '__fish_seen_subcommand_from %s'%s -d '%s'\n", last, fishFlag(f), fishQuote(f.Usage))
+			fmt.Fprintf(w, "complete -c wsmount -n '%s'%s -d '%s'\n", fishSeen(words), fishFlag(f), fishQuote(f.Usage))
 		}
 	}
 	return nil
+}
+
+// fishSeen is the condition that all of these words were typed.
+func fishSeen(words []string) string {
+	return "__fish_seen_subcommand_from " + strings.Join(words, "; and __fish_seen_subcommand_from ")
 }
 
 func fishFlag(f Flag) string {

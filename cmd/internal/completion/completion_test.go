@@ -23,6 +23,10 @@ var known = func() []Command {
 		{Name: "registry add"},
 		{Name: "registry accept", TakesAddress: true},
 		{Name: "resolve", TakesAddress: true},
+		{Name: "store", Subcommands: []string{"read", "state"}},
+		{Name: "store read", TakesAddress: true},
+		{Name: "store state", Subcommands: []string{"dir", "read"}},
+		{Name: "store state read", Flags: []Flag{flag("--backend")}},
 	}
 }()
 
@@ -54,6 +58,11 @@ func TestBashCompletion(t *testing.T) {
 		{"wsmount registry accept @", "@you/other", "accept"},
 		{"wsmount resolve ''", "@you/other", "mount"},
 		{"wsmount umount ''", "--lazy", "@acme/notes"},
+		{"wsmount store s", "state", "store"},
+		{"wsmount store state ''", "read", "state"},
+		{"wsmount store state read atlas --", "--backend", "read"},
+		{"wsmount store read ''", "@acme/notes", "state"},
+		{"wsmount registry accept notes @", "@acme/notes", "accept"}, // an argument is no command
 	} {
 		breaks := ""
 		if strings.Contains(tt.line, "@ ") {

@@ -2,8 +2,7 @@
 // each is one call of the command line, on memory that agentm's configuration places, or on
 // a workspace that nothing mounts.
 //
-//	b, err := store.Select(ctx, all.Backends(), seam.ReadSettings(os.Getenv), "")
-//	answer, code, err := verb.Do(ctx, b, "projects/atlas/plan.md", store.Input{})
+//	answer, code, err := verb.Do(ctx, store.Call{Args: []string{"projects/atlas/plan.md"}, Host: host})
 //
 // It promises that a workspace is used as a mount of it would use it: by the same grants,
 // read-only where that is, and through its mount where there is one, so that nothing that
@@ -17,13 +16,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/project"
 )
-
-// Select opens the backend of a name, or with "" what the settings choose.
-func Select(ctx context.Context, r *seam.Registry, s seam.Settings, name string) (seam.Backend, error) {
-	s.Backend = name
-	return r.Select(ctx, s, seam.Capabilities{})
-}
 
 // CodeOf is how a program ends that was refused what it needs of memory.
 func CodeOf(r seam.Reason) exit.Code {
@@ -52,6 +46,7 @@ var refusals = []struct {
 	{providers.ErrIsDir, exit.Failed, "name a file in it"},
 	{providers.ErrNotDir, exit.Failed, "choose a name that does not lie below a file"},
 	{providers.ErrExist, exit.Failed, "choose another name"},
+	{providers.ErrCorrupt, exit.Failed, "mend it by hand: nothing here replaces what it cannot read"},
 	{providers.ErrQuota, exit.Failed, "make room there"},
 	{providers.ErrNameTooLong, exit.Failed, "choose a shorter name"},
 	{providers.ErrUnsupported, exit.Failed, "keep it elsewhere, or do without"},
@@ -64,6 +59,7 @@ func Refusal(err error) error {
 	var selection *seam.SelectionError
 	var locator *seam.InvalidLocatorError
 	var text *seam.TextError
+	var mode *project.ModeError
 	var told *exit.Error // what to do
 	switch {
 	case err == nil, errors.As(err, &told):
@@ -72,6 +68,10 @@ func Refusal(err error) error {
 		return exit.New(CodeOf(selection.Reason), "%w", err).Hint("%s", selection.Do)
 	case errors.As(err, &locator):
 		return exit.New(exit.Usage, "%w", err).Hint("a locator names a place from the root on, as projects/atlas/plan.md does")
+	case errors.As(err, &mode):
+		return exit.New(exit.Manifest, "%w", err).Hint("write %s or %s there, or take it out", project.Local, project.OnBackend)
+	case errors.Is(err, providers.ErrInvalid):
+		return exit.New(exit.Usage, "%w", err).Hint("see `wsmount store --help`")
 	case errors.As(err, &text):
 		return exit.New(exit.Failed, "%w", err).Hint("the store keeps text: write bytes through a mount")
 	}

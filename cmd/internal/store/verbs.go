@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,53 +19,119 @@ import (
 // Schema of every answer.
 const Schema = "wsmount.store/v1"
 
-// Verb is a verb as a command of its own. It takes a WORKSPACE before its locator.
+// Verb is a command.
 type Verb struct {
-	Name, Usage, Description string
+	Name, Args  string // "state read", "PROJECT FILE"
+	Usage       string
+	Description string
+	Least, Most int // how many arguments it takes
+	Flags       []Flag
+	Changes     bool // it makes something
+	Workspace   bool // it follows a workspace as mount does
 
-	Least   int  // 1: a locator is needed
-	Changes bool // it makes something
-	IfMatch bool // it can ask what is there
-
-	do func(ctx context.Context, b seam.Backend, l seam.Locator, in Input) (Answer, exit.Code, error)
+	run func(ctx context.Context, c Call) (Answer, exit.Code, error)
 }
 
-// Input is what a verb gets beside its locator.
-type Input struct {
-	Content io.Reader // of write
-	IfMatch string    // the ETag that is to be there, as seam.ParseETag reads it; "": whatever
+// Flag is a flag with a value.
+type Flag struct{ Name, Usage string }
+
+// Call is a use of a verb.
+type Call struct {
+	Args  []string
+	Flag  func(name string) string // what was given; "": nothing
+	Input io.Reader                // what is to be written
+	Host  Host
 }
+
+// Do runs the verb. The code is how the program ends once the answer was shown.
+func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) { return v.run(ctx, c) }
 
 // Answer is what a verb has found. It marshals to JSON, and prints itself for pipes.
 type Answer interface{ Print(w io.Writer) }
 
-// Verbs are all verbs but resolve, which only names.
+const (
+	backendFlag = "backend"
+	ifMatchFlag = "if-match"
+)
+
+var (
+	backend = Flag{backendFlag, "use the memory of this `NAME`, such as device-local or vault"}
+	ifMatch = Flag{ifMatchFlag, "replace only what has this `ETAG`; none: only make what is not there"}
+)
+
+const places = "\n\nWithout a WORKSPACE the locator is one of agentm's memory: of storage.backend in its configuration, else of " +
+	"$MEMORY_VAULT_PATH, else of ~/.agentm/memory. A WORKSPACE is an address, a manifest, or a path in a mount; one that is mounted is used through its mount."
+
+// Verbs are all commands. Of those of a backend resolve is none: it only names.
 func Verbs() []Verb {
-	return []Verb{
-		{Name: "read", Usage: "print a file", Least: 1, do: read,
+	verbs := []Verb{
+		{Name: "read", Usage: "print a file", Least: 1, run: inPlace(read),
 			Description: "Prints the content as it is. It is text: what is not UTF-8 is refused. With --json there is the etag too, the SHA-256 of the content."},
-		{Name: "write", Usage: "write standard input to a file", Least: 1, Changes: true, IfMatch: true, do: write,
+		{Name: "write", Usage: "write standard input to a file", Least: 1, Changes: true, Flags: []Flag{ifMatch}, run: inPlace(write),
 			Description: "Replaces the file in one step once standard input has ended, and makes missing directories. With --if-match it does so only " +
 				"if the file's content has that SHA-256, or with none only if nothing is there; else the exit code is 8, and nothing changed.\n\n" +
 				"  echo '# Plan' | wsmount store write projects/atlas/plan.md"},
-		{Name: "list", Usage: "list a directory", do: list,
+		{Name: "list", Args: "[[WORKSPACE] LOCATOR]", Usage: "list a directory", run: inPlace(list),
 			Description: "Prints the immediate children, each on a line with its whole locator, sorted. Of what is not there, and of a file, there are none. The root is `.`."},
-		{Name: "exists", Usage: "tell whether something is there", Least: 1, do: exists,
+		{Name: "exists", Usage: "tell whether something is there", Least: 1, run: inPlace(exists),
 			Description: "The exit code is 0 if a file or directory is there, and 4 if nothing is. Prints nothing without --json."},
-		{Name: "info", Usage: "describe a file or a directory", Least: 1, do: info,
+		{Name: "info", Usage: "describe a file or a directory", Least: 1, run: inPlace(info),
 			Description: "Prints what it is, its bytes, when it changed if that is known, and its locator."},
-		{Name: "mkdir", Usage: "make a directory", Least: 1, Changes: true, do: mkdir,
+		{Name: "mkdir", Usage: "make a directory", Least: 1, Changes: true, run: inPlace(mkdir),
 			Description: "Makes missing parents too. One that is there is no error."},
+	}
+	for i := range verbs {
+		v := &verbs[i]
+		v.Args, v.Most, v.Workspace, v.Description = cmp.Or(v.Args, "[WORKSPACE] LOCATOR"), 2, true, v.Description+places
+		v.Flags = append(v.Flags, backend)
+	}
+	return append(verbs, projectVerbs()...)
+}
+
+// onFiles is what a verb does at a place.
+type onFiles func(ctx context.Context, b seam.Backend, l seam.Locator, c Call) (Answer, exit.Code, error)
+
+// inPlace is a verb whose last argument is a locator, in memory or in the workspace that is
+// named before it.
+func inPlace(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) {
+	return func(ctx context.Context, c Call) (Answer, exit.Code, error) {
+		b, err := c.open(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		key := append([]string{""}, c.Args...)[len(c.Args)]
+		return c.do(b, func(b seam.Backend) (Answer, exit.Code, error) {
+			l, err := b.Resolve(key)
+			if err != nil {
+				return nil, 0, err
+			}
+			return do(ctx, b, l, c)
+		})
 	}
 }
 
-// Do calls the verb. The code is how the program ends once the answer was shown.
-func (v Verb) Do(ctx context.Context, b seam.Backend, key string, in Input) (Answer, exit.Code, error) {
-	l, err := b.Resolve(key)
-	if err != nil {
-		return nil, 0, err
+// do uses a backend, and closes it.
+func (Call) do(b seam.Backend, use func(seam.Backend) (Answer, exit.Code, error)) (Answer, exit.Code, error) {
+	answer, code, err := use(b)
+	return answer, code, errors.Join(err, b.Close())
+}
+
+// open opens the workspace before a locator, or memory.
+func (c Call) open(ctx context.Context) (seam.Backend, error) {
+	if len(c.Args) < 2 {
+		return c.memory(ctx)
 	}
-	return v.do(ctx, b, l, in)
+	if c.Flag(backendFlag) != "" {
+		return nil, exit.New(exit.Usage, "--%s is for memory, and %s is a workspace", backendFlag, c.Args[0]).Hint("give one of the two")
+	}
+	return c.Host.openWorkspace(ctx, c.Args[0])
+}
+
+// memory opens what is asked for by name, or what the configuration chooses.
+func (c Call) memory(ctx context.Context) (seam.Backend, error) {
+	s := c.Host.Settings
+	s.Backend = c.Flag(backendFlag)
+	return c.Host.Backends.Select(ctx, s, seam.Capabilities{})
 }
 
 // place is what every answer tells.
@@ -87,7 +154,7 @@ type content struct {
 // Print prints the content alone.
 func (c content) Print(w io.Writer) { io.WriteString(w, c.Content) }
 
-func read(ctx context.Context, b seam.Backend, l seam.Locator, _ Input) (Answer, exit.Code, error) {
+func read(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	text, err := b.Read(ctx, l)
 	return content{at(l), text, seam.ETagOf(text)}, exit.Done, err
 }
@@ -97,15 +164,15 @@ type written struct {
 	ETag seam.ETag `json:"etag"`
 }
 
-func write(ctx context.Context, b seam.Backend, l seam.Locator, in Input) (Answer, exit.Code, error) {
-	text, err := io.ReadAll(in.Content)
+func write(ctx context.Context, b seam.Backend, l seam.Locator, c Call) (Answer, exit.Code, error) {
+	text, err := io.ReadAll(c.Input)
 	if err != nil {
 		return nil, 0, fmt.Errorf("standard input: %w", err)
 	}
-	if in.IfMatch == "" {
+	if match := c.Flag(ifMatchFlag); match == "" {
 		l, err = b.Write(ctx, l, string(text))
 	} else {
-		l, err = writeIf(ctx, b, l, in.IfMatch, string(text))
+		l, err = writeIf(ctx, b, l, match, string(text))
 	}
 	return written{at(l), seam.ETagOf(string(text))}, exit.Done, err
 }
@@ -132,17 +199,22 @@ type listing struct {
 	Children []string `json:"children"`
 }
 
-// Print prints a child on each line; one whose name would not stay on it is quoted.
+// Print prints a child on each line.
 func (l listing) Print(w io.Writer) {
 	for _, child := range l.Children {
-		if strings.ContainsFunc(child, unicode.IsControl) {
-			child = strconv.Quote(child)
-		}
-		fmt.Fprintln(w, child)
+		fmt.Fprintln(w, onLine(child))
 	}
 }
 
-func list(ctx context.Context, b seam.Backend, l seam.Locator, _ Input) (Answer, exit.Code, error) {
+// onLine is a name, quoted if it would not stay on its line.
+func onLine(name string) string {
+	if strings.ContainsFunc(name, unicode.IsControl) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+func list(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	children, err := b.List(ctx, l)
 	out := listing{at(l), []string{}}
 	for _, child := range children {
@@ -156,7 +228,7 @@ type presence struct {
 	Exists bool `json:"exists"`
 }
 
-func exists(ctx context.Context, b seam.Backend, l seam.Locator, _ Input) (Answer, exit.Code, error) {
+func exists(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	there, err := b.Exists(ctx, l)
 	code := exit.Done
 	if !there {
@@ -182,11 +254,10 @@ func (d description) Print(w io.Writer) {
 	if !d.MTime.IsZero() {
 		when = d.MTime.UTC().Format(time.RFC3339Nano)
 	}
-	fmt.Fprintf(w, "%s %d %s ", kind, d.Size, when)
-	listing{Children: []string{d.Locator}}.Print(w)
+	fmt.Fprintf(w, "%s %d %s %s\n", kind, d.Size, when, onLine(d.Locator))
 }
 
-func info(ctx context.Context, b seam.Backend, l seam.Locator, _ Input) (Answer, exit.Code, error) {
+func info(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	found, err := b.Info(ctx, l)
 	d := description{place: at(l), IsDir: found.IsDir, Size: found.Size, MTime: found.ModTime}
 	if err != nil || found.IsDir {
@@ -201,7 +272,7 @@ func info(ctx context.Context, b seam.Backend, l seam.Locator, _ Input) (Answer,
 	return d, exit.Done, err
 }
 
-func mkdir(ctx context.Context, b seam.Backend, l seam.Locator, _ Input) (Answer, exit.Code, error) {
+func mkdir(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	made, err := b.Mkdir(ctx, l)
 	return at(made), exit.Done, err
 }

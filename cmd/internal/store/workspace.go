@@ -19,24 +19,30 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// Workspace is one that is to be used without being mounted for it.
-type Workspace struct {
-	StateRoot string
-	Name      string // as it was given: an address, a path of a manifest, or one in a mount
-	// Resolve follows the name as mount does. close ends what the tree needs.
+// Host is this machine, as the command line has it.
+type Host struct {
+	Backends  *seam.Registry
+	Settings  seam.Settings
+	StateRoot func() (string, error)
+	// Resolve follows the workspace of the command line as mount does. close ends what
+	// the tree needs.
 	Resolve func() (tree *daemon.Tree, close func(), err error)
 }
 
-// Open opens the workspace, which is the caller's to close: through its mount where it has
-// one, else its stores.
-func (w Workspace) Open(ctx context.Context) (seam.Backend, error) {
-	if !strings.HasPrefix(w.Name, "@") {
-		b, err := w.openPlace(ctx)
+// openWorkspace opens a workspace, by an address, the path of a manifest, or one in a mount:
+// through its mount where it has one, else its stores.
+func (h Host) openWorkspace(ctx context.Context, name string) (seam.Backend, error) {
+	root, err := h.StateRoot()
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(name, "@") {
+		b, err := openPlace(ctx, root, name)
 		if b != nil || err != nil {
 			return b, err
 		}
 	}
-	tree, closeTree, err := w.Resolve()
+	tree, closeTree, err := h.Resolve()
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +54,7 @@ func (w Workspace) Open(ctx context.Context) (seam.Backend, error) {
 		}
 		p.all = append(p.all, &part{at: at, open: func() (seam.Backend, error) { return openPart(ctx, tree, s) }})
 	}
-	r, at, err := mountOf(ctx, w.StateRoot, tree.Sources[0])
+	r, at, err := mountOf(ctx, root, tree.Sources[0])
 	if err == nil && r == nil {
 		return p, nil
 	}
@@ -59,20 +65,20 @@ func (w Workspace) Open(ctx context.Context) (seam.Backend, error) {
 	return b, errors.Join(err, p.Close()) // a mount has all parts
 }
 
-// openPlace opens the place in a mount that the name is the path of; nil: it is none.
-func (w Workspace) openPlace(ctx context.Context) (seam.Backend, error) {
+// openPlace opens the place in a mount that name is the path of; nil: it is none.
+func openPlace(ctx context.Context, root, name string) (seam.Backend, error) {
 	table, err := mountpoint.ReadTable()
 	if err != nil {
 		return nil, err
 	}
-	place, err := table.Resolve(w.Name)
+	place, err := table.Resolve(name)
 	if err != nil {
 		return nil, exit.New(exit.Usage, "%w", err).Hint("give an address, or a path that can be followed")
 	}
 	if m, ok := table.Around(place); !ok || !m.Ours() {
 		return nil, nil
 	}
-	r, err := mounts.Find(w.StateRoot, place)
+	r, err := mounts.Find(root, place)
 	if err != nil {
 		return nil, err
 	}

@@ -30,8 +30,19 @@ func parseMode(text, where string) (Mode, error) {
 	case "vault":
 		return OnBackend, nil
 	}
-	return Unset, fmt.Errorf("project: %s says %q, which is neither %s nor %s: %w", where, text, Local, OnBackend, providers.ErrInvalid)
+	return Unset, &ModeError{where, text}
 }
+
+// ModeError says that a mode is none. It is providers.ErrInvalid.
+type ModeError struct{ Where, Text string }
+
+// Error quotes the text.
+func (e *ModeError) Error() string {
+	return fmt.Sprintf("project: %s says %q, which is neither %s nor %s", e.Where, e.Text, Local, OnBackend)
+}
+
+// Unwrap is providers.ErrInvalid.
+func (e *ModeError) Unwrap() error { return providers.ErrInvalid }
 
 // State is where the state of a project lies.
 type State struct {

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/providers/all"
+	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/project"
+)
+
+const (
+	rootFlag = "root"
+	wikiFlag = "wiki"
+)
+
+const ofState = "\n\nA PROJECT is the directory of a checkout, written with a slash, as ./atlas is, or the slug that one is registered with. " +
+	"Its state lies in its .harness, unless the memory that agentm's configuration chooses is replicated, as a vault is: then there, " +
+	"below projects/SLUG/_harness. A .harness/.project-mode that says local keeps it in the checkout."
+
+// projectVerbs are those on what belongs to projects.
+func projectVerbs() []Verb {
+	return []Verb{
+		{Name: "state dir", Args: "PROJECT", Usage: "say where the state of a project lies", Least: 1, Most: 1, Flags: []Flag{backend}, run: stateDir,
+			Description: "Prints the directory in the checkout, or the locator in memory." + ofState},
+		{Name: "state read", Args: "PROJECT FILE", Usage: "print a state file of a project", Least: 2, Most: 2, Flags: []Flag{backend}, run: inState(read),
+			Description: "Prints PLAN.md, or whatever FILE is. The exit code is 4 if there is none." + ofState},
+		{Name: "state write", Args: "PROJECT FILE", Usage: "write standard input to a state file of a project", Least: 2, Most: 2, Changes: true,
+			Flags: []Flag{ifMatch, backend}, run: inState(write), Description: "Replaces the file in one step, as `store write` does." + ofState},
+		{Name: "repos list", Usage: "list the repositories that agents know", Flags: []Flag{backend}, run: inRepos(listRepos),
+			Description: "Prints the slug and the checkout of each, in the order in which they were registered. They are in _meta/repos.json of the memory."},
+		{Name: "repos register", Args: "SLUG", Usage: "register a repository, or change it", Least: 1, Most: 1, Changes: true,
+			Flags: []Flag{{rootFlag, "`DIR` of its checkout"}, {wikiFlag, "`DIR` of its wiki (default: as it was)"}, backend}, run: inRepos(register),
+			Description: "Several may register at once: none is lost.\n\n  wsmount store repos register atlas --root ~/src/atlas"},
+		{Name: "repos unregister", Args: "SLUG", Usage: "forget a repository", Least: 1, Most: 1, Changes: true, Flags: []Flag{backend}, run: inRepos(unregister),
+			Description: "Prints removed, or noop if it was not there, which is no error. The checkout stays."},
+	}
+}
+
+// state finds that of the project that the first argument names. The caller closes it.
+func (c Call) state(ctx context.Context) (project.State, error) {
+	name := c.Args[0]
+	if strings.Contains(name, "/") || name == "." || name == ".." {
+		var err error
+		if name, err = filepath.Abs(name); err != nil {
+			return project.State{}, err
+		}
+	}
+	return project.Machine{Config: c.Host.Settings.Config, Memory: c.memory, Checkout: all.Directory}.State(ctx, name)
+}
+
+// inState is a verb on a file of a project's state.
+func inState(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) {
+	return func(ctx context.Context, c Call) (Answer, exit.Code, error) {
+		s, err := c.state(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		defer s.Close() // which has nothing to tell: a write is durable
+		l, err := s.Dir.Child(c.Args[1])
+		if err != nil {
+			return nil, 0, err
+		}
+		return do(ctx, s.Backend, l, c)
+	}
+}
+
+type stateAnswer struct {
+	place
+	Where string `json:"where"`          // memory or checkout
+	Path  string `json:"path,omitempty"` // in a checkout
+}
+
+// Print prints the path, or where there is none the locator.
+func (s stateAnswer) Print(w io.Writer) {
+	name := s.Path
+	if name == "" {
+		name = s.Locator
+	}
+	fmt.Fprintln(w, onLine(name))
+}
+
+func stateDir(ctx context.Context, c Call) (Answer, exit.Code, error) {
+	s, err := c.state(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	out := stateAnswer{place: at(s.Dir), Where: "memory"}
+	if !s.Synced {
+		out.Where, out.Path = "checkout", filepath.Join(s.Root, filepath.FromSlash(s.Dir.Key()))
+	}
+	return out, exit.Done, s.Close()
+}
+
+// inRepos is a verb on the registry of repositories.
+func inRepos(do func(ctx context.Context, b seam.Backend, c Call) (Answer, exit.Code, error)) func(context.Context, Call) (Answer, exit.Code, error) {
+	return func(ctx context.Context, c Call) (Answer, exit.Code, error) {
+		b, err := c.memory(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		return c.do(b, func(b seam.Backend) (Answer, exit.Code, error) { return do(ctx, b, c) })
+	}
+}
+
+type repoJSON struct {
+	Slug string `json:"slug"`
+	Root string `json:"root"`
+	Wiki string `json:"wiki,omitempty"`
+}
+
+type repoList struct {
+	Schema string     `json:"schema"`
+	Repos  []repoJSON `json:"repos"`
+}
+
+// Print prints a line for each: slug, tab, checkout.
+func (r repoList) Print(w io.Writer) {
+	for _, one := range r.Repos {
+		fmt.Fprintf(w, "%s\t%s\n", onLine(one.Slug), onLine(one.Root))
+	}
+}
+
+func listRepos(ctx context.Context, b seam.Backend, _ Call) (Answer, exit.Code, error) {
+	list, err := project.Repos(ctx, b)
+	out := repoList{Schema, []repoJSON{}}
+	for _, r := range list {
+		out.Repos = append(out.Repos, repoJSON(r))
+	}
+	return out, exit.Done, err
+}
+
+// outcome is a word on what was done.
+type outcome struct {
+	Schema  string `json:"schema"`
+	Slug    string `json:"slug"`
+	Outcome string `json:"outcome"`
+}
+
+// Print prints the word.
+func (o outcome) Print(w io.Writer) { fmt.Fprintln(w, o.Outcome) }
+
+func register(ctx context.Context, b seam.Backend, c Call) (Answer, exit.Code, error) {
+	r := project.Repo{Slug: c.Args[0]}
+	if c.Flag(rootFlag) == "" {
+		return nil, 0, exit.New(exit.Usage, "--%s is needed: where the checkout is", rootFlag).Hint("wsmount store repos register %s --root DIR", r.Slug)
+	}
+	for flag, to := range map[string]*string{rootFlag: &r.Root, wikiFlag: &r.Wiki} {
+		if given := c.Flag(flag); given != "" {
+			var err error
+			if *to, err = filepath.Abs(given); err != nil {
+				return nil, 0, err
+			}
+		}
+	}
+	return outcome{Schema, r.Slug, "registered"}, exit.Done, project.Register(ctx, b, r)
+}
+
+func unregister(ctx context.Context, b seam.Backend, c Call) (Answer, exit.Code, error) {
+	removed, err := project.Unregister(ctx, b, c.Args[0])
+	out := outcome{Schema, c.Args[0], "noop"}
+	if removed {
+		out.Outcome = "removed"
+	}
+	return out, exit.Done, err
+}
