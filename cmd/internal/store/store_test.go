@@ -1,0 +1,157 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/providertest"
+	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/project"
+	"github.com/wsmount/wsmount/providers/seam/seamtest"
+)
+
+func newBackend() *seam.Store { return seam.New(memory.New(memory.Options{})) }
+
+func loc(t *testing.T, key string) seam.Locator {
+	t.Helper()
+	l, err := seam.ParseLocator(key)
+	assert.OK(t, err)
+	return l
+}
+
+// TestCodes: a script can tell a vault that is away from a wrong configuration.
+func TestCodes(t *testing.T) {
+	for reason, want := range map[seam.Reason]exit.Code{
+		seam.VaultAbsent: exit.Unreachable, seam.NoVaultPath: exit.Manifest, seam.ConfigCorrupt: exit.Manifest, seam.ConfigNoString: exit.Manifest,
+		seam.NotRegistered: exit.Unresolvable, seam.Unusable: exit.Failed, seam.CapabilityMismatch: exit.Failed,
+	} {
+		assert.Equal(t, CodeOf(reason), want, string(reason))
+	}
+}
+
+// TestRefusals: every error has a code and says what to do; what was told already stays.
+func TestRefusals(t *testing.T) {
+	assert.Is(t, Refusal(nil), nil)
+	told := exit.New(exit.Unsafe, "told").Hint("do it")
+	assert.Equal(t, Refusal(fmt.Errorf("more: %w", told)).Error(), "more: told")
+	for err, want := range map[error]exit.Code{
+		providers.ErrNotExist: exit.Unresolvable, providers.ErrReadOnly: exit.Denied, providers.ErrPermission: exit.Denied, providers.ErrConflict: exit.Conflict,
+		providers.ErrUnavailable: exit.Unreachable, providers.ErrInvalid: exit.Usage, providers.ErrCorrupt: exit.Failed, errors.New("other"): exit.Failed,
+		&seam.InvalidLocatorError{Key: "..", Err: providers.ErrInvalid}: exit.Usage, &seam.TextError{}: exit.Failed,
+		&project.ModeError{}: exit.Manifest, &seam.SelectionError{Reason: seam.VaultAbsent, Do: "mount it", Err: providers.ErrUnavailable}: exit.Unreachable,
+		errors.Join(seam.Changed(seam.None), providers.ErrClosed): exit.Conflict,
+	} {
+		var e *exit.Error
+		assert.True(t, errors.As(Refusal(err), &e) && e.Advice != "", err, "has no advice")
+		assert.Equal(t, e.Code, want, err)
+	}
+	assert.Contains(t, Refusal(providers.ErrReadOnly).Error(), "storage_read_only: ")
+}
+
+// TestGuard: what a mount refuses is refused, and nothing reaches the store.
+func TestGuard(t *testing.T) {
+	exclude, err := mountspec.CompileExclude([]string{"*.local", "build/"})
+	assert.OK(t, err)
+	below := newBackend()
+	for _, key := range []string{"a.local", "build/x", "kept/build"} {
+		assert.OK(t, assert.ErrOf(below.Write(t.Context(), loc(t, key), "others'")))
+	}
+	g := &guarded{Backend: below, governing: []string{"WORKSPACE.md", ".agentproto/STORAGE.md"}, exclude: exclude}
+	for key, want := range map[string]error{
+		"WORKSPACE.md": providers.ErrReadOnly, "WORKSPACE.md/x": providers.ErrReadOnly, ".agentproto": providers.ErrReadOnly,
+		".agentproto/STORAGE.md": providers.ErrReadOnly, "b.local": providers.ErrPermission, "build/y": providers.ErrPermission,
+	} {
+		for _, err := range []error{assert.ErrOf(g.Write(t.Context(), loc(t, key), "x")), assert.ErrOf(g.WriteIf(t.Context(), loc(t, key), seam.None, "x"))} {
+			assert.Is(t, err, want, "write", key)
+		}
+		there, err := below.Exists(t.Context(), loc(t, key))
+		assert.OK(t, err)
+		assert.False(t, there, key, "was written")
+	}
+	assert.Is(t, assert.ErrOf(g.Mkdir(t.Context(), loc(t, "WORKSPACE.md"))), providers.ErrReadOnly, "mkdir")
+	assert.OK(t, assert.ErrOf(g.Mkdir(t.Context(), loc(t, ".agentproto"))))
+	assert.OK(t, assert.ErrOf(g.Write(t.Context(), loc(t, ".agentproto/README.md"), "x")))
+
+	assert.Is(t, assert.ErrOf(g.Read(t.Context(), loc(t, "a.local"))), providers.ErrNotExist)
+	assert.Is(t, assert.ErrOf(g.Info(t.Context(), loc(t, "build"))), providers.ErrNotExist)
+	there, err := g.Exists(t.Context(), loc(t, "a.local"))
+	assert.OK(t, err)
+	assert.False(t, there, "what is excluded is there")
+	children, err := g.List(t.Context(), seam.Locator{})
+	assert.OK(t, err)
+	assert.Slice(t, children, []seam.Locator{loc(t, ".agentproto"), loc(t, "kept")})
+	children, err = g.List(t.Context(), loc(t, "kept"))
+	assert.OK(t, err)
+	assert.Slice(t, children, []seam.Locator{loc(t, "kept/build")})
+
+	g.readOnly = "policy"
+	for _, err := range []error{assert.ErrOf(g.Write(t.Context(), loc(t, "a"), "x")), assert.ErrOf(g.WriteIf(t.Context(), loc(t, "a"), seam.None, "x")), assert.ErrOf(g.Mkdir(t.Context(), loc(t, "a")))} {
+		assert.Is(t, err, providers.ErrReadOnly)
+		assert.Contains(t, err.Error(), "policy")
+	}
+}
+
+// newParts is a workspace with another at libs/one.
+func newParts(t *testing.T, root, inner seam.Backend) *parts {
+	opener := func(b seam.Backend) func() (seam.Backend, error) {
+		return func() (seam.Backend, error) { return b, nil }
+	}
+	return &parts{close: func() error { return nil }, all: []*part{
+		{open: opener(root)}, {at: loc(t, "libs/one"), open: opener(inner)}}}
+}
+
+// TestPartsContract: a workspace with others in it is a backend like any.
+func TestPartsContract(t *testing.T) {
+	seamtest.Run(t, func(providertest.T) seam.Backend {
+		opened := newBackend()
+		return &parts{close: func() error { return nil }, all: []*part{{open: func() (seam.Backend, error) {
+			return &guarded{Backend: opened, exclude: &mountspec.ExcludeSet{}}, nil
+		}}}}
+	})
+}
+
+// TestParts: each name is the part's that it lies in, and the way to a part is a directory.
+func TestParts(t *testing.T) {
+	root, inner := newBackend(), newBackend()
+	p := newParts(t, root, inner)
+	for _, key := range []string{"a.md", "libs/one/a.md", "libs/two.md"} {
+		got, err := p.Write(t.Context(), loc(t, key), key)
+		assert.OK(t, err)
+		assert.Equal(t, got, loc(t, key))
+		text, err := p.Read(t.Context(), got)
+		assert.OK(t, err)
+		assert.Equal(t, text, key)
+	}
+	text, err := inner.Read(t.Context(), loc(t, "a.md"))
+	assert.OK(t, err)
+	assert.Equal(t, text, "libs/one/a.md")
+	for key, want := range map[string]string{"": "a.md libs", "libs": "libs/one libs/two.md", "libs/one": "libs/one/a.md"} {
+		children, err := p.List(t.Context(), loc(t, key))
+		assert.OK(t, err)
+		var got []string
+		for _, c := range children {
+			got = append(got, c.Key())
+		}
+		assert.Equal(t, strings.Join(got, " "), want, "children of", key)
+	}
+	assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc(t, "libs"), "x")), providers.ErrIsDir)
+	assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc(t, "libs/one"), "x")), providers.ErrIsDir)
+
+	p = newParts(t, newBackend(), newBackend())
+	info, err := p.Info(t.Context(), loc(t, "libs"))
+	assert.OK(t, err)
+	assert.Equal(t, info, seam.Info{Locator: loc(t, "libs"), IsDir: true})
+	there, err := p.Exists(t.Context(), loc(t, "libs"))
+	assert.OK(t, err)
+	assert.True(t, there, "the way to a part is not there")
+	got, err := p.Mkdir(t.Context(), loc(t, "libs"))
+	assert.OK(t, err)
+	assert.Equal(t, got, loc(t, "libs"))
+}
