@@ -65,6 +65,30 @@ func TestNoPathCrossesTheSeam(t *testing.T) {
 	}
 }
 
+// TestNoDerivedMaintenance: the upkeep of derived tiers is a name, and nothing does it.
+func TestNoDerivedMaintenance(t *testing.T) {
+	var reserved *types.Interface
+	pkgs := loadPackages(t)
+	for _, pkg := range pkgs {
+		if obj := pkg.Scope().Lookup("DerivedMaintenance"); obj != nil {
+			reserved = obj.Type().Underlying().(*types.Interface)
+		}
+	}
+	if reserved == nil || reserved.NumMethods() != 2 {
+		t.Fatalf("the interface is %v", reserved)
+	}
+	for _, pkg := range pkgs {
+		for _, name := range pkg.Scope().Names() {
+			obj, is := pkg.Scope().Lookup(name).(*types.TypeName)
+			if !is || types.IsInterface(obj.Type()) {
+				continue
+			}
+			does := types.Implements(obj.Type(), reserved) || types.Implements(types.NewPointer(obj.Type()), reserved)
+			assert.False(t, does, pkg.Name()+"."+name, "maintains derived tiers")
+		}
+	}
+}
+
 // TestLeaksAreFound: the walk finds each kind of leak, and nothing else.
 func TestLeaksAreFound(t *testing.T) {
 	const source = `package p
