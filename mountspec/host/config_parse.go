@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/yamledit"
+	"github.com/wsmount/wsmount/mountspec/host/yamlread"
 	"github.com/wsmount/wsmount/mountspec/netguard"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
@@ -32,11 +33,7 @@ func ParseConfig(data []byte, o ParseOptions) (*Config, mountspec.Findings) {
 	c := &Config{Path: o.Name, Dir: filepath.Dir(o.Name), Workspaces: map[string]WorkspaceEntry{}, Storages: map[string]StorageEntry{},
 		Manifests: map[string]string{}, Identities: map[string]Identity{}, Roles: map[string][]string{}, digest: digest(data)}
 	p := configReader{c: c, o: o}
-	r := &reader{name: o.Name}
-	if v, ok := r.document(data); ok {
-		v.object(p.top())
-	}
-	return c, r.findings
+	return c, yamlread.Document(o.Name, data, func(v yamlread.Node) { v.Object(p.top()) })
 }
 
 type configReader struct {
@@ -44,12 +41,16 @@ type configReader struct {
 	o ParseOptions
 }
 
-func (p configReader) top() fields {
+func (p configReader) top() yamlread.Fields {
 	c := p.c
-	return fields{
-		"workspaces":       p.workspaces,
-		"storages":         func(v node) { p.slugs(v, func(slug string, n node) { p.storage(c.Storages, slug, n) }) },
-		"manifests":        func(v node) { p.slugs(v, func(slug string, n node) { p.manifest(c.Manifests, slug, n) }) },
+	return yamlread.Fields{
+		"workspaces": p.workspaces,
+		"storages": func(v yamlread.Node) {
+			p.slugs(v, func(slug string, n yamlread.Node) { p.storage(c.Storages, slug, n) })
+		},
+		"manifests": func(v yamlread.Node) {
+			p.slugs(v, func(slug string, n yamlread.Node) { p.manifest(c.Manifests, slug, n) })
+		},
 		"search_path":      p.paths(&c.SearchPath),
 		"secrets":          p.secrets,
 		"allow_env":        p.allowEnv,
@@ -57,7 +58,7 @@ func (p configReader) top() fields {
 		"allow_paths":      p.paths(&c.AllowPaths),
 		"allow_refs":       pairs(&c.AllowRefs),
 		"allow_overlap":    pairs(&c.AllowOverlap),
-		"allow_write_back": func(v node) { c.AllowWriteBack = patterns(v) },
+		"allow_write_back": func(v yamlread.Node) { c.AllowWriteBack = patterns(v) },
 		"providers":        p.providers,
 		"identities":       p.identities,
 		"principal":        p.principal,
@@ -65,18 +66,18 @@ func (p configReader) top() fields {
 	}
 }
 
-func (p configReader) path(v node) (string, bool) {
-	s, ok := v.text()
+func (p configReader) path(v yamlread.Node) (string, bool) {
+	s, ok := v.Text()
 	if !ok {
 		return "", false
 	}
 	abs, err := hostfile.Expand(s, p.o.Home, filepath.Dir(p.o.Name))
-	return abs, v.check("path", "write an absolute path, or one that begins with ~/", err)
+	return abs, v.Check("path", "write an absolute path, or one that begins with ~/", err)
 }
 
-func (p configReader) paths(to *[]string) func(node) {
-	return func(v node) {
-		v.items(func(n node) {
+func (p configReader) paths(to *[]string) func(yamlread.Node) {
+	return func(v yamlread.Node) {
+		v.Items(func(n yamlread.Node) {
 			if s, ok := p.path(n); ok {
 				*to = append(*to, s)
 			}
@@ -84,21 +85,21 @@ func (p configReader) paths(to *[]string) func(node) {
 	}
 }
 
-func (p configReader) workspaces(v node) {
+func (p configReader) workspaces(v yamlread.Node) {
 	// One table serves all entries: a host may have thousands of them.
 	var e WorkspaceEntry
 	var row rowReader
 	keys := row.fields()
-	keys["owner_id"] = func(n node) { n.into(&e.OwnerID) }
-	keys["path"] = func(n node) { e.Path, _ = p.path(n) }
-	v.each(func(key string, at, val node) {
+	keys["owner_id"] = func(n yamlread.Node) { n.Into(&e.OwnerID) }
+	keys["path"] = func(n yamlread.Node) { e.Path, _ = p.path(n) }
+	v.Each(func(key string, at, val yamlread.Node) {
 		a, err := mountspec.ParseAddress(key)
-		if !at.check("address", "write \"@owner/slug\"", err) {
+		if !at.Check("address", "write \"@owner/slug\"", err) {
 			return
 		}
 		e, row = WorkspaceEntry{}, rowReader{}
-		if val.isMapping() && yamledit.Has(val.n, "storage") && !yamledit.Has(val.n, "path") {
-			val.object(keys)
+		if val.IsMapping() && yamledit.Has(val.YAML, "storage") && !yamledit.Has(val.YAML, "path") {
+			val.Object(keys)
 			e.Path = rowDir(p.o.Name, a)
 		} else {
 			p.located(val, "directory of the WORKSPACE.md", &e.Path, keys)
@@ -110,42 +111,42 @@ func (p configReader) workspaces(v node) {
 
 // located reads a path, or a mapping with keys of which one reads path; what is the file
 // that it names. The path stays "" when it cannot be read, and that was told.
-func (p configReader) located(v node, what string, path *string, keys fields) {
-	if !v.isMapping() {
+func (p configReader) located(v yamlread.Node, what string, path *string, keys yamlread.Fields) {
+	if !v.IsMapping() {
 		*path, _ = p.path(v)
 		return
 	}
-	v.object(keys)
+	v.Object(keys)
 	if *path == "" {
-		v.fail("missing-key", "add path: <"+what+">", "path is missing")
+		v.Fail("missing-key", "add path: <"+what+">", "path is missing")
 	}
 }
 
 // slugs calls f with each registry slug of a mapping.
-func (p configReader) slugs(v node, f func(slug string, val node)) {
-	v.each(func(key string, at, val node) {
+func (p configReader) slugs(v yamlread.Node, f func(slug string, val yamlread.Node)) {
+	v.Each(func(key string, at, val yamlread.Node) {
 		ref, err := mountspec.ParseRef(key)
 		if err == nil && ref.Kind != mountspec.RefSlug {
 			err = fmt.Errorf("%.60q is not a registry slug", key)
 		}
-		if at.check("slug", "write \"@owner/slug\"", err) {
+		if at.Check("slug", "write \"@owner/slug\"", err) {
 			f(key, val)
 		}
 	})
 }
 
-func (p configReader) manifest(to map[string]string, slug string, v node) {
+func (p configReader) manifest(to map[string]string, slug string, v yamlread.Node) {
 	if s, ok := p.path(v); ok {
 		to[slug] = s
 	}
 }
 
-func (p configReader) storage(to map[string]StorageEntry, slug string, v node) {
+func (p configReader) storage(to map[string]StorageEntry, slug string, v yamlread.Node) {
 	var e StorageEntry
-	p.located(v, "its STORAGE.md", &e.Path, fields{
-		"path": func(n node) { e.Path, _ = p.path(n) },
-		"per_workspace": func(n node) {
-			word, _ := n.oneOf("true", "false")
+	p.located(v, "its STORAGE.md", &e.Path, yamlread.Fields{
+		"path": func(n yamlread.Node) { e.Path, _ = p.path(n) },
+		"per_workspace": func(n yamlread.Node) {
+			word, _ := n.OneOf("true", "false")
 			e.Shared = word == "false"
 		}})
 	if e.Path != "" {
@@ -153,43 +154,43 @@ func (p configReader) storage(to map[string]StorageEntry, slug string, v node) {
 	}
 }
 
-func (p configReader) allowEnv(v node) {
-	v.items(func(n node) {
+func (p configReader) allowEnv(v yamlread.Node) {
+	v.Items(func(n yamlread.Node) {
 		var g secrets.EnvGrant
-		if n.isMapping() {
-			n.object(fields{
-				"name":  func(x node) { x.into(&g.Name) },
-				"allow": func(x node) { g.Allow = patterns(x) },
+		if n.IsMapping() {
+			n.Object(yamlread.Fields{
+				"name":  func(x yamlread.Node) { x.Into(&g.Name) },
+				"allow": func(x yamlread.Node) { g.Allow = patterns(x) },
 			})
 		} else {
-			n.into(&g.Name)
+			n.Into(&g.Name)
 		}
 		if g.Name != "" && !secrets.IsEnvName(g.Name) {
-			n.fail("env-name", "write capitals, digits and underscores", "%.60q is not the name of an environment variable", g.Name)
+			n.Fail("env-name", "write capitals, digits and underscores", "%.60q is not the name of an environment variable", g.Name)
 		}
 		p.c.AllowEnv = append(p.c.AllowEnv, g)
 	})
 }
 
-func (p configReader) endpoints(v node) {
-	v.items(func(n node) {
-		if s, ok := n.text(); ok && n.check("endpoint", "write an origin such as https://s3.example.com", netguard.ValidatePattern(s)) {
+func (p configReader) endpoints(v yamlread.Node) {
+	v.Items(func(n yamlread.Node) {
+		if s, ok := n.Text(); ok && n.Check("endpoint", "write an origin such as https://s3.example.com", netguard.ValidatePattern(s)) {
 			p.c.AllowEndpoints = append(p.c.AllowEndpoints, s)
 		}
 	})
 }
 
-func pattern(v node) string {
-	s, ok := v.text()
-	if !ok || !v.check("address-pattern", "", grant.Check(s)) {
+func pattern(v yamlread.Node) string {
+	s, ok := v.Text()
+	if !ok || !v.Check("address-pattern", "", grant.Check(s)) {
 		return ""
 	}
 	return s
 }
 
-func patterns(v node) []string {
+func patterns(v yamlread.Node) []string {
 	out := []string{}
-	v.items(func(n node) {
+	v.Items(func(n yamlread.Node) {
 		if s := pattern(n); s != "" {
 			out = append(out, s)
 		}
@@ -197,16 +198,16 @@ func patterns(v node) []string {
 	return out
 }
 
-func pairs(to *[]Pair) func(node) {
-	return func(v node) {
-		v.items(func(n node) {
+func pairs(to *[]Pair) func(yamlread.Node) {
+	return func(v yamlread.Node) {
+		v.Items(func(n yamlread.Node) {
 			var g Pair
-			n.object(fields{
-				"from": func(x node) { g.From = pattern(x) },
-				"to":   func(x node) { g.To = pattern(x) },
+			n.Object(yamlread.Fields{
+				"from": func(x yamlread.Node) { g.From = pattern(x) },
+				"to":   func(x yamlread.Node) { g.To = pattern(x) },
 			})
 			if g.From == "" || g.To == "" {
-				n.fail("missing-key", "write { from: \"@acme/*\", to: \"@shared/*\" }", "from and to are both needed")
+				n.Fail("missing-key", "write { from: \"@acme/*\", to: \"@shared/*\" }", "from and to are both needed")
 				return
 			}
 			*to = append(*to, g)
@@ -214,41 +215,41 @@ func pairs(to *[]Pair) func(node) {
 	}
 }
 
-func (p configReader) identities(v node) {
-	v.each(func(key string, at, val node) {
+func (p configReader) identities(v yamlread.Node) {
+	v.Each(func(key string, at, val yamlread.Node) {
 		if !strings.Contains(key, "://") {
-			at.fail("identity", "write a reference such as operator://current", "%.60q is not an identity reference", key)
+			at.Fail("identity", "write a reference such as operator://current", "%.60q is not an identity reference", key)
 		}
 		var id Identity
-		val.object(fields{
-			"name": func(n node) { n.into(&id.Name) }, "email": func(n node) { n.into(&id.Email) }, "gpg_key": func(n node) { n.into(&id.GPGKey) },
+		val.Object(yamlread.Fields{
+			"name": func(n yamlread.Node) { n.Into(&id.Name) }, "email": func(n yamlread.Node) { n.Into(&id.Email) }, "gpg_key": func(n yamlread.Node) { n.Into(&id.GPGKey) },
 		})
 		if id.Name == "" || !strings.Contains(id.Email, "@") || strings.ContainsAny(id.Name+id.Email, "<>") {
-			val.fail("identity", "write { name: Bob, email: bob@acme.test }", "name and email are both needed, without angle brackets")
+			val.Fail("identity", "write { name: Bob, email: bob@acme.test }", "name and email are both needed, without angle brackets")
 		}
 		p.c.Identities[key] = id
 	})
 }
 
-func (p configReader) principal(v node) {
-	v.into(&p.c.Principal)
+func (p configReader) principal(v yamlread.Node) {
+	v.Into(&p.c.Principal)
 	scheme, name, ok := strings.Cut(p.c.Principal, "://")
 	if p.c.Principal == "" {
 		return
 	}
 	if !ok || scheme == "" || name == "" || name == "current" || scheme == "role" || scheme == "group" || strings.Contains(p.c.Principal, "*") {
-		v.fail("principal", "write who you are, such as operator://bob", "%.60q names nobody in particular", p.c.Principal)
+		v.Fail("principal", "write who you are, such as operator://bob", "%.60q names nobody in particular", p.c.Principal)
 	}
 }
 
-func (p configReader) roles(v node) {
-	v.each(func(key string, at, val node) {
-		if !at.check("address-pattern", "", grant.Check(key)) {
+func (p configReader) roles(v yamlread.Node) {
+	v.Each(func(key string, at, val yamlread.Node) {
+		if !at.Check("address-pattern", "", grant.Check(key)) {
 			return
 		}
 		roles := []string{}
-		val.items(func(n node) {
-			if s, ok := n.oneOf("owner", "editor", "viewer"); ok {
+		val.Items(func(n yamlread.Node) {
+			if s, ok := n.OneOf("owner", "editor", "viewer"); ok {
 				roles = append(roles, s)
 			}
 		})
@@ -257,8 +258,8 @@ func (p configReader) roles(v node) {
 }
 
 // serviceURL reads the URL of a service of the host.
-func serviceURL(v node) string {
-	s, ok := v.text()
+func serviceURL(v yamlread.Node) string {
+	s, ok := v.Text()
 	if !ok {
 		return ""
 	}
@@ -269,7 +270,7 @@ func serviceURL(v node) string {
 	if err == nil && (u.User != nil || u.RawQuery != "" || u.Fragment != "") {
 		err = fmt.Errorf("must be scheme, host, port and at most a path")
 	}
-	if !v.check("endpoint", "write a URL such as https://s3.example.com", err) {
+	if !v.Check("endpoint", "write a URL such as https://s3.example.com", err) {
 		return ""
 	}
 	return strings.TrimSuffix(s, "/")

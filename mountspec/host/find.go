@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+	"github.com/wsmount/wsmount/mountspec/host/near"
 )
 
 const manifestName = "WORKSPACE.md"
@@ -57,7 +58,7 @@ func (f *finder) find(a mountspec.Address) (candidate, error) {
 	if len(f.passed) > 0 {
 		hint = "correct what was skipped, if it is one of these, or " + hint
 	}
-	err := unresolvable("", "", didYouMean(a.String(), f.known(), hint), "no workspace %s is known here", a)
+	err := unresolvable("", "", near.Hint(a.String(), f.known(), hint), "no workspace %s is known here", a)
 	err.Skipped = f.passed
 	return candidate{}, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/near"
 )
 
 // A refKind is what a reference must lead to.
@@ -146,7 +147,7 @@ func (r *references) followSlug(ref mountspec.Ref, from base, kind refKind) (*fi
 	if !ok {
 		slices.Sort(known)
 		list := yesNo(kind == refStorage, "storages", "manifests")
-		return nil, base{}, unresolvable(kind.code, ref.Pos.String(), didYouMean(ref.Value, known, "add it to "+list+" of the host configuration"),
+		return nil, base{}, unresolvable(kind.code, ref.Pos.String(), near.Hint(ref.Value, known, "add it to "+list+" of the host configuration"),
 			"%s %s is not known here", kind.name, ref.Value)
 	}
 	f, err := readTrusted(path)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/yamledit"
+	"github.com/wsmount/wsmount/mountspec/host/yamlread"
 )
 
 // rowKeys are the keys of an entry of workspaces that are those of a manifest.
@@ -22,21 +23,21 @@ type rowReader struct {
 }
 
 // fields are how the keys of a row are read.
-func (r *rowReader) fields() fields {
-	f := fields{
-		"owner_type": func(v node) {
-			r.ownerType, _ = v.oneOf("user", "org", "guild")
+func (r *rowReader) fields() yamlread.Fields {
+	f := yamlread.Fields{
+		"owner_type": func(v yamlread.Node) {
+			r.ownerType, _ = v.OneOf("user", "org", "guild")
 			r.named = append(r.named, "owner_type")
 		},
-		"read_only": func(v node) {
-			r.readOnly = v.n
+		"read_only": func(v yamlread.Node) {
+			r.readOnly = v.YAML
 			r.named = append(r.named, "read_only")
 		},
 	}
 	for _, key := range rowKeys {
-		f[key] = func(v node) {
+		f[key] = func(v yamlread.Node) {
 			r.named = append(r.named, key)
-			val := v.n
+			val := v.YAML
 			if key == "storage" && yamledit.Has(val, "provider") {
 				val = yamledit.Mapping("inline", val)
 			}
@@ -48,7 +49,7 @@ func (r *rowReader) fields() fields {
 
 // workspace reads the row as the manifest that it stands for; nil: the entry has none, or
 // one that is not valid, which was told at v.
-func (r *rowReader) workspace(v node, a mountspec.Address, ownerID, path string) *Row {
+func (r *rowReader) workspace(v yamlread.Node, a mountspec.Address, ownerID, path string) *Row {
 	if len(r.named) == 0 {
 		return nil
 	}
@@ -67,13 +68,13 @@ func (r *rowReader) workspace(v node, a mountspec.Address, ownerID, path string)
 		yamledit.Add(doc, "defaults", yamledit.Mapping("read_only", r.readOnly))
 	}
 	text, err := yaml.Marshal(doc)
-	if !v.check("row", "this is a fault of wsmount", err) {
+	if !v.Check("row", "this is a fault of wsmount", err) {
 		return nil
 	}
 	name := filepath.Join(path, manifestName)
 	ws, found := mountspec.ParseWorkspace(mountspec.Source{Name: name, Data: []byte("---\n" + string(text) + "---\n")}, mountspec.Options{})
 	for _, f := range found.Filter(mountspec.Error) {
-		v.fail(f.Rule, f.Hint, "%s: %s", f.Path, f.Message)
+		v.Fail(f.Rule, f.Hint, "%s: %s", f.Path, f.Message)
 	}
 	if found.Err() != nil {
 		return nil

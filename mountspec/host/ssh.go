@@ -6,6 +6,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec/host/giturl"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/yamlread"
 )
 
 // An SSHGrant is with what a volume may reach a git server over SSH.
@@ -62,12 +63,12 @@ func (h *granter) grantSSH(l *loaded, g *Grants) {
 }
 
 // gitServer reads the URL of a git server.
-func gitServer(v node) string {
-	s, ok := v.text()
+func gitServer(v yamlread.Node) string {
+	s, ok := v.Text()
 	if !ok {
 		return ""
 	}
 	server, err := giturl.Parse(s)
-	v.check("endpoint", giturl.Hint, err)
+	v.Check("endpoint", giturl.Hint, err)
 	return server
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host/copies"
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
+	"github.com/wsmount/wsmount/mountspec/host/near"
 	"github.com/wsmount/wsmount/mountspec/host/origin"
 )
 
@@ -242,7 +243,7 @@ func (r *Resolver) entry(reg *registryFile, addr mountspec.Address) (*Registrati
 	if err := reg.damaged(r.store.path, addr.String()); err != nil {
 		return nil, err
 	}
-	hint := didYouMean(addr.String(), (&finder{r: r, reg: reg}).known(), "wsmount registry list shows what is registered")
+	hint := near.Hint(addr.String(), (&finder{r: r, reg: reg}).known(), "wsmount registry list shows what is registered")
 	if _, ok := r.cfg.Workspaces[addr.String()]; ok {
 		hint = "change it in " + r.cfg.Path
 	}

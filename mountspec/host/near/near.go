@@ -1,4 +1,7 @@
-package host
+// Package near says what somebody who wrote a name that is not known may have meant.
+//
+//	hint := near.Hint("@acme/op", known, "register it")
+package near
 
 import (
 	"strings"
@@ -6,9 +9,9 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// didYouMean is a hint that names the candidate that was probably meant, or
+// Hint is one that names the candidate that was probably meant, or
 // otherwise.
-func didYouMean(got string, candidates []string, otherwise string) string {
+func Hint(got string, candidates []string, otherwise string) string {
 	if n := mountspec.Nearest(got, candidates, 100, fold); n != "" {
 		return "did you mean " + n + "?"
 	}
