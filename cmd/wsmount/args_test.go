@@ -119,6 +119,7 @@ var synopses = []commandLine{
 	{"store repos list", nil, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"store repos register", []string{"atlas"}, [][]string{{"--root", "src/atlas"}, {"--wiki=w"}}, map[string]string{"root": "src/atlas", "wiki": "w"}},
 	{"store repos unregister", []string{"atlas"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"store personal-write", []string{"Diary/today.md"}, [][]string{{"--authorized-by", "ann"}, {"--if-match=none"}}, map[string]string{"authorized-by": "ann", "if-match": "none"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "f"}}, map[string]string{"output": "f"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "-"}}, map[string]string{"output": "-"}},
 	{"help", []string{"conflicts", "show"}, nil, nil},

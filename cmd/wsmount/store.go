@@ -43,17 +43,17 @@ func storeAction(c *cli.Context, v store.Verb) error {
 	}
 	answer, code, err := v.Do(c.Context, store.Call{Args: args, Flag: c.String, Input: os.Stdin, Host: store.Host{
 		Backends: all.Backends(), Settings: seam.ReadSettings(os.Getenv), StateRoot: func() (string, error) { return stateRoot(c) },
-		Resolve: func() (*daemon.Tree, func(), error) {
+		Request: func() (daemon.Request, func(), error) {
 			req, closeRequest, err := mountRequest(c, true)
-			if err != nil {
-				return nil, nil, err
-			}
 			req.Mountpoint, req.Create = "", v.Changes
-			tree, err := daemon.Resolve(c.Context, req)
+			return req, closeRequest, err
+		},
+		Rules: func() (store.Rules, func(), error) {
+			h, err := openHost(c, true)
 			if err != nil {
-				closeRequest()
+				return store.Rules{}, nil, err
 			}
-			return tree, closeRequest, err
+			return store.Rules{Config: h.config, Own: h.resolver.Own(), Principal: h.resolver.Principal(), Audit: h.audit}, h.close, nil
 		}}})
 	if err != nil {
 		return err

@@ -242,3 +242,51 @@ func TestStoreState(t *testing.T) {
 	w.refused(exit.Unreachable, "nothing else is used in its place", state("read", "src/atlas/", "PLAN.md")...)
 	assert.Equal(t, w.read("home/.claude/.agentm-config.json"), `{"state_mode": "vault"}`)
 }
+
+// TestStorePersonalWrite: the operator's own space is written to at the operator's request,
+// which the host grants and the audit log has; and no other verb gets there.
+func TestStorePersonalWrite(t *testing.T) {
+	w := newWorld(t)
+	w.mkdir("Vault/Agent")
+	personal := func(code exit.Code, says, content string, args ...string) {
+		t.Helper()
+		cmd := w.command(append([]string{"store", "personal-write"}, args...)...)
+		var errOut bytes.Buffer
+		cmd.Stdin, cmd.Stderr = strings.NewReader(content), &errOut
+		_ = cmd.Run()
+		assert.Equal(t, exit.Code(cmd.ProcessState.ExitCode()), code, args, errOut.String())
+		assert.Contains(t, errOut.String(), says, args)
+	}
+	const day, ann = "Diary/today.md", "--authorized-by=ann"
+	w.config("")
+	personal(exit.Usage, "--authorized-by is needed", "x", day)
+	personal(exit.Failed, "no space of the operator's lies above", "x", day, ann)
+	w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path("Vault/Agent"), "XDG_CACHE_HOME="+w.path("cache"))
+	personal(exit.Denied, "grants no writing", "x", day, ann)
+	assert.Contains(t, w.read("state/audit.log"), "personal write of Diary/today.md")
+	w.config("allow_personal: [ { path: " + w.path("Vault") + ", by: [ ann ] }, { path: " + w.path("Vault/Agent") + ", by: [ bob ] } ]\n")
+	for _, other := range []string{"bob", "Ann", "*"} {
+		personal(exit.Denied, "grants no writing", "x", day, "--authorized-by="+other)
+	}
+	assert.False(t, strings.Contains(w.read("state/audit.log"), "memory.personal-write"), "a write is on record that did not happen")
+
+	personal(exit.Done, "", "one", day, ann)
+	assert.Equal(t, w.read("Vault/Diary/today.md"), "one")
+	record := w.read("state/audit.log")
+	for _, says := range []string{`"memory.personal-write"`, `"authorizedBy":"ann"`, `"locator":"Diary/today.md"`} {
+		assert.Contains(t, record, says)
+	}
+	personal(exit.Conflict, "storage_conflict", "two", day, ann, "--if-match=none")
+	personal(exit.Done, "", "two", day, ann, "--if-match="+string(seam.ETagOf("one")))
+	assert.Equal(t, w.read("Vault/Diary/today.md"), "two")
+	for _, inMemory := range []string{"Agent", "Agent/projects/x.md"} {
+		personal(exit.Usage, "lies in memory", "x", inMemory, ann)
+	}
+	for _, up := range []string{"../Diary/today.md", "../../Vault/Diary/today.md"} {
+		w.puts(exit.Usage, "leads upwards", "x", up)
+		w.refused(exit.Usage, "leads upwards", "store", "read", up)
+	}
+	assert.OK(t, os.Symlink("../Diary", w.path("Vault/Agent/way-out")))
+	w.puts(exit.Failed, "", "x", "way-out/today.md")
+	assert.Equal(t, w.read("Vault/Diary/today.md"), "two")
+}

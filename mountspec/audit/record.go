@@ -102,6 +102,15 @@ type Registration struct {
 	Digest    string `json:"digest,omitempty"`
 }
 
+// PersonalWrite says that an agent writes in the operator's own space, which the operator
+// asked for.
+type PersonalWrite struct {
+	Space        string `json:"space"`
+	Locator      string `json:"locator"`
+	AuthorizedBy string `json:"authorizedBy"`
+	Principal    string `json:"principal"`
+}
+
 func (RevealAsked) event() string    { return "secret.reveal.asked" }
 func (Reveal) event() string         { return "secret.reveal" }
 func (RevealFailed) event() string   { return "secret.reveal.failed" }
@@ -112,6 +121,7 @@ func (CrossOwnerRef) event() string  { return "ref.cross-owner" }
 func (Push) event() string           { return "storage.push" }
 func (Conflict) event() string       { return "storage.conflict" }
 func (Registration) event() string   { return "registry" }
+func (PersonalWrite) event() string  { return "memory.personal-write" }
 
 func (RevealAsked) durable() bool      { return true }
 func (Reveal) durable() bool           { return true }
@@ -123,6 +133,7 @@ func (r CrossOwnerRef) durable() bool  { return !r.Allowed }
 func (Push) durable() bool             { return false }
 func (Conflict) durable() bool         { return false } // may come by the thousand
 func (Registration) durable() bool     { return true }
+func (PersonalWrite) durable() bool    { return true }
 
 func (r RevealAsked) bounded() Record  { return RevealAsked(Reveal(r).shortened()) }
 func (r Reveal) bounded() Record       { return r.shortened() }
@@ -163,6 +174,11 @@ func (r Conflict) bounded() Record {
 
 func (r Registration) bounded() Record {
 	cut(&r.Workspace, &r.Verb, &r.Manifest, &r.Digest)
+	return r
+}
+
+func (r PersonalWrite) bounded() Record {
+	cut(&r.Space, &r.Locator, &r.AuthorizedBy, &r.Principal)
 	return r
 }
 

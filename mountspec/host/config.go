@@ -27,6 +27,7 @@ type Config struct {
 	AllowRefs      []Pair // address patterns
 	AllowOverlap   []Pair // address patterns, in either order
 	AllowWriteBack []string
+	AllowPersonal  []PersonalGrant
 	CloudBucket    *CloudBucket // nil: the host has none
 	GitHub         GitHub
 	Identities     map[string]Identity
@@ -43,6 +44,13 @@ type WorkspaceEntry struct {
 
 // A Pair of address patterns: From may use what To has.
 type Pair struct{ From, To string }
+
+// A PersonalGrant lets agents write in the operator's own space at Path, above their memory,
+// when one of By has asked for it.
+type PersonalGrant struct {
+	Path string
+	By   []string
+}
 
 // CloudBucket is the host's own bucket service, which the provider
 // cloud-bucket stands for, and who may have which part of it.

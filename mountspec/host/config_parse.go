@@ -59,6 +59,7 @@ func (p configReader) top() yamlread.Fields {
 		"allow_refs":       pairs(&c.AllowRefs),
 		"allow_overlap":    pairs(&c.AllowOverlap),
 		"allow_write_back": func(v yamlread.Node) { c.AllowWriteBack = patterns(v) },
+		"allow_personal":   p.allowPersonal,
 		"providers":        p.providers,
 		"identities":       p.identities,
 		"principal":        p.principal,
@@ -177,6 +178,27 @@ func (p configReader) endpoints(v yamlread.Node) {
 		if s, ok := n.Text(); ok && n.Check("endpoint", "write an origin such as https://s3.example.com", netguard.ValidatePattern(s)) {
 			p.c.AllowEndpoints = append(p.c.AllowEndpoints, s)
 		}
+	})
+}
+
+func (p configReader) allowPersonal(v yamlread.Node) {
+	v.Items(func(n yamlread.Node) {
+		var g PersonalGrant
+		n.Object(yamlread.Fields{
+			"path": func(x yamlread.Node) { g.Path, _ = p.path(x) },
+			"by": func(x yamlread.Node) {
+				x.Items(func(who yamlread.Node) {
+					if s, ok := who.Text(); ok && s != "" {
+						g.By = append(g.By, s)
+					}
+				})
+			},
+		})
+		if g.Path == "" || len(g.By) == 0 {
+			n.Fail("missing-key", "write { path: ~/Vault, by: [ ann ] }", "path and by are both needed")
+			return
+		}
+		p.c.AllowPersonal = append(p.c.AllowPersonal, g)
 	})
 }
 

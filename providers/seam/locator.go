@@ -55,6 +55,11 @@ func (l Locator) Parts() []string { return l.at.Parts() }
 // Name is the last segment, "" for the root.
 func (l Locator) Name() string { return l.at.Name() }
 
+// Within reports whether l is outer, or lies in it.
+func (l Locator) Within(outer Locator) bool {
+	return outer == Locator{} || l == outer || strings.HasPrefix(l.Key(), outer.Key()+"/")
+}
+
 // Place is l in the words of package providers.
 func (l Locator) Place() providers.Locator { return l.at }
 

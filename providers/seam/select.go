@@ -38,6 +38,13 @@ func (r *Registry) Select(ctx context.Context, s Settings, required Capabilities
 	return b, nil
 }
 
+// Choose is what Select would open: its protocol, and the settings that its class would
+// get. It fails as Select does, and opens nothing.
+func (r *Registry) Choose(ctx context.Context, s Settings) (protocol string, settled Settings, err error) {
+	c, err := r.choose(ctx, s, Capabilities{})
+	return c.protocol, c.settings, err
+}
+
 // Preview is what Select would do.
 type Preview struct {
 	Protocol string // "" when it is not known

@@ -43,6 +43,9 @@ func TestLocator(t *testing.T) {
 	assert.Slice(t, l.Parts(), []string{"projects", "atlas", "plan.md"})
 	assert.Equal(t, l.Place(), providers.MustLocator("projects/atlas/plan.md"))
 	assert.Equal(t, map[seam.Locator]int{l: 1}[at(t, "projects/atlas/plan.md")], 1, "as a key of a map")
+	for outer, within := range map[string]bool{"": true, "projects": true, "projects/atlas/plan.md": true, "project": false, "projects/atlas/plan.md/x": false} {
+		assert.Equal(t, l.Within(at(t, outer)), within, "within", outer)
+	}
 	root := at(t, "")
 	assert.Equal(t, root, seam.Locator{}, "the root")
 	assert.Equal(t, root.Name(), "")

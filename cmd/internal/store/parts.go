@@ -34,16 +34,10 @@ func (p *parts) Close() error {
 	return errors.Join(append(errs, p.close())...)
 }
 
-// holds reports whether l is outer or lies in it.
-func holds(outer, l seam.Locator) bool {
-	of := outer.Parts()
-	return len(l.Parts()) >= len(of) && slices.Equal(l.Parts()[:len(of)], of)
-}
-
 // locate opens the part that l lies in. rel is l there.
 func (p *parts) locate(l seam.Locator) (one *part, rel seam.Locator, err error) {
 	for _, candidate := range p.all {
-		if holds(candidate.at, l) && (one == nil || len(candidate.at.Parts()) > len(one.at.Parts())) {
+		if l.Within(candidate.at) && (one == nil || len(candidate.at.Parts()) > len(one.at.Parts())) {
 			one = candidate
 		}
 	}
@@ -58,7 +52,7 @@ func (p *parts) locate(l seam.Locator) (one *part, rel seam.Locator, err error) 
 
 // leads reports whether a part lies below l.
 func (p *parts) leads(l seam.Locator) bool {
-	return slices.ContainsFunc(p.all, func(one *part) bool { return one.at != l && holds(l, one.at) })
+	return slices.ContainsFunc(p.all, func(one *part) bool { return one.at != l && one.at.Within(l) })
 }
 
 // in calls a verb of the part that l lies in.
@@ -124,7 +118,7 @@ func (p *parts) List(ctx context.Context, l seam.Locator) ([]seam.Locator, error
 		names = append(names, child.Name())
 	}
 	for _, one := range p.all {
-		if one.at != l && holds(l, one.at) {
+		if one.at != l && one.at.Within(l) {
 			names = append(names, one.at.Parts()[len(l.Parts())])
 		}
 	}

@@ -85,7 +85,7 @@ func Verbs() []Verb {
 		v.Args, v.Most, v.Workspace, v.Description = cmp.Or(v.Args, "[WORKSPACE] LOCATOR"), 2, true, v.Description+places
 		v.Flags = append(v.Flags, backend)
 	}
-	return append(verbs, projectVerbs()...)
+	return append(append(verbs, personalVerb()), projectVerbs()...)
 }
 
 // onFiles is what a verb does at a place.
@@ -178,15 +178,23 @@ func write(ctx context.Context, b seam.Backend, l seam.Locator, c Call) (Answer,
 }
 
 func writeIf(ctx context.Context, b seam.Backend, l seam.Locator, match, text string) (seam.Locator, error) {
-	old, err := seam.ParseETag(match)
+	old, err := parseIfMatch(match)
 	if err != nil {
-		return l, exit.New(exit.Usage, "--if-match: %w", err).Hint("`wsmount store read --json` tells it, and sha256sum does")
+		return l, err
 	}
 	c, ok := b.(seam.Conditional)
 	if !ok {
 		return l, errUnguarded(l)
 	}
 	return c.WriteIf(ctx, l, old, text)
+}
+
+func parseIfMatch(match string) (seam.ETag, error) {
+	old, err := seam.ParseETag(match)
+	if err != nil {
+		return old, exit.New(exit.Usage, "--if-match: %w", err).Hint("`wsmount store read --json` tells it, and sha256sum does")
+	}
+	return old, nil
 }
 
 // errUnguarded is the error of a condition that could not be kept.

@@ -24,9 +24,10 @@ type Host struct {
 	Backends  *seam.Registry
 	Settings  seam.Settings
 	StateRoot func() (string, error)
-	// Resolve follows the workspace of the command line as mount does. close ends what
-	// the tree needs.
-	Resolve func() (tree *daemon.Tree, close func(), err error)
+	// Request asks for the workspace of the command line as mount does. close ends what
+	// answering it, and the tree, needs.
+	Request func() (r daemon.Request, close func(), err error)
+	Rules   func() (r Rules, close func(), err error) // reads them, and opens the audit log
 }
 
 // openWorkspace opens a workspace, by an address, the path of a manifest, or one in a mount:
@@ -42,11 +43,16 @@ func (h Host) openWorkspace(ctx context.Context, name string) (seam.Backend, err
 			return b, err
 		}
 	}
-	tree, closeTree, err := h.Resolve()
+	request, closeRequest, err := h.Request()
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{close: func() error { closeTree(); return nil }}
+	tree, err := daemon.Resolve(ctx, request)
+	if err != nil {
+		closeRequest()
+		return nil, err
+	}
+	p := &parts{close: func() error { closeRequest(); return nil }}
 	for _, s := range tree.Sources {
 		at, err := seam.ParseLocator(s.At)
 		if err != nil {
