@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/room"
@@ -135,11 +136,11 @@ func printCache(w io.Writer, root string, list []control.CacheCopy, cleared bool
 			continue
 		}
 		if cleared {
-			row("given up", bytesText(c.Freed))
+			row("given up", bytesize.Text(c.Freed))
 		}
-		row("copies", bytesText(c.Clean)+" that the store has, too")
-		row("unsaved", bytesText(c.Unsaved)+" that stay")
-		row("history", bytesText(c.History))
+		row("copies", bytesize.Text(c.Clean)+" that the store has, too")
+		row("unsaved", bytesize.Text(c.Unsaved)+" that stay")
+		row("history", bytesize.Text(c.History))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(w, "there are no working copies")
@@ -147,6 +148,6 @@ func printCache(w io.Writer, root string, list []control.CacheCopy, cleared bool
 	var st unix.Statfs_t
 	if unix.Statfs(root, &st) == nil {
 		fmt.Fprintf(w, "%s of %s are free on the disk of %s\n",
-			bytesText(int64(st.Bavail)*int64(st.Bsize)), bytesText(int64(st.Blocks)*int64(st.Bsize)), oneLine(root))
+			bytesize.Text(int64(st.Bavail)*int64(st.Bsize)), bytesize.Text(int64(st.Blocks)*int64(st.Bsize)), oneLine(root))
 	}
 }

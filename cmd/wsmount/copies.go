@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
@@ -201,9 +202,9 @@ func progressText(s control.Status, work control.Work) string {
 			sent, size = sent+t.Sent, size+t.Size
 		}
 	}
-	text := fmt.Sprintf("%s to send, %s", count(names, "change"), bytesText(s.UnsavedBytes))
+	text := fmt.Sprintf("%s to send, %s", count(names, "change"), bytesize.Text(s.UnsavedBytes))
 	if size > 0 {
-		text += fmt.Sprintf(", on the way %s of %s", bytesText(sent), bytesText(size))
+		text += fmt.Sprintf(", on the way %s of %s", bytesize.Text(sent), bytesize.Text(size))
 	}
 	if work.What != "" {
 		text += fmt.Sprintf(": %s %d of %d", work.What, work.Done, work.Total)
@@ -216,17 +217,4 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// bytesText is a number of bytes in its largest unit.
-func bytesText(n int64) string {
-	f, units := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	i := 0
-	for ; f >= 1024 && i < len(units)-1; i++ {
-		f /= 1024
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
 }

@@ -5,12 +5,12 @@ import (
 	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
@@ -22,10 +22,10 @@ func copyOptions(c *cli.Context) (o daemon.CopyOptions, err error) {
 	if o.MapIDs && os.Geteuid() != 0 {
 		return o, exit.New(exit.Denied, "--map-ids is for root: nobody else can give files away").Hint("leave it out, or mount as root")
 	}
-	if o.CacheSize, err = parseSize("--cache-size", c.String("cache-size")); err != nil {
+	if o.CacheSize, err = bytesize.Parse("--cache-size", c.String("cache-size")); err != nil {
 		return o, err
 	}
-	if o.TotalSize, err = parseSize("--total-cache-size", c.String("total-cache-size")); err != nil {
+	if o.TotalSize, err = bytesize.Parse("--total-cache-size", c.String("total-cache-size")); err != nil {
 		return o, err
 	}
 	if o.Patience = c.Duration("patience"); c.IsSet("patience") && o.Patience < time.Second {
@@ -64,36 +64,6 @@ func parseUmask(s string) (uint32, error) {
 		return 0, exit.New(exit.Usage, "--umask %q is not an octal mask", oneLine(s)).Hint("for example --umask 027")
 	}
 	return uint32(n), nil
-}
-
-// sizeUnits are the suffixes of a size. One letter means the binary unit, as
-// in df and du.
-var sizeUnits = map[string]float64{"": 1, "b": 1,
-	"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
-	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
-
-var sizeForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)$`)
-
-// parseSize reads a number of bytes; nothing is 0.
-func parseSize(flag, s string) (int64, error) {
-	if s == "" {
-		return 0, nil
-	}
-	m := sizeForm.FindStringSubmatch(s)
-	if m == nil {
-		return 0, badSize(flag, s)
-	}
-	unit, known := sizeUnits[strings.ToLower(m[2])]
-	n, err := strconv.ParseFloat(m[1], 64)
-	if !known || err != nil || n*unit < 1 || n*unit > 1<<62 {
-		return 0, badSize(flag, s)
-	}
-	return int64(n * unit), nil
-}
-
-func badSize(flag, s string) error {
-	return exit.New(exit.Usage, "%s %q is not a size", flag, oneLine(s)).Hint("for example %s 20GiB", flag)
 }
 
 var copyName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)

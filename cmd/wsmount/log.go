@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
@@ -99,7 +100,7 @@ func printLog(w io.Writer, versions []cache.Version) {
 	}
 	for _, v := range versions {
 		fmt.Fprintf(w, "%-8s %s %-7s %9s  %s\n", v.ID+map[bool]string{true: "", false: "-"}[v.Kept || v.Change == cache.Moved || v.Change == cache.Made],
-			v.Time.Local().Format("2006-01-02 15:04:05"), v.Change, bytesText(v.Size), clip(oneLine(versionPath(v)), width-48))
+			v.Time.Local().Format("2006-01-02 15:04:05"), v.Change, bytesize.Text(v.Size), clip(oneLine(versionPath(v)), width-48))
 		if by := versionActor(v); by != "" {
 			fmt.Fprintf(w, "%9s%s\n", "", clip(oneLine(by), width-9))
 		}

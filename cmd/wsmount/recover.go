@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/room"
@@ -211,12 +212,12 @@ func printLeftover(w io.Writer, l leftover, most int) {
 		return
 	}
 	row("state", "not mounted"+note(l.Ended != "", "the last session ended: "+l.Ended))
-	row("unsaved", fmt.Sprintf("%s, %s; %d suspect, %s, %d held back", count(l.Total, "change"), bytesText(l.Bytes), l.Suspect, count(l.Conflicts, "conflict"), l.Held))
+	row("unsaved", fmt.Sprintf("%s, %s; %d suspect, %s, %d held back", count(l.Total, "change"), bytesize.Text(l.Bytes), l.Suspect, count(l.Conflicts, "conflict"), l.Held))
 	if l.Unpushed != nil {
 		row("unpushed", commitsText(l.Unpushed, time.Now()))
 	}
 	for _, u := range l.Unsaved[:min(len(l.Unsaved), most)] {
-		fmt.Fprintf(w, "    %-10s %9s  %s\n", u.Change, bytesText(u.Size), clip(oneLine(u.Path), width-27))
+		fmt.Fprintf(w, "    %-10s %9s  %s\n", u.Change, bytesize.Text(u.Size), clip(oneLine(u.Path), width-27))
 		if why := unsavedWhy(u); why != "" {
 			fmt.Fprintf(w, "    %s%s\n", strings.Repeat(" ", 22), clip(oneLine(why), width-27))
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
@@ -47,7 +48,7 @@ func fetchingText(f control.Fetching) string {
 	if f.Used == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s of %s at most", bytesText(f.Used), bytesText(f.Limit))
+	text := fmt.Sprintf("%s of %s at most", bytesize.Text(f.Used), bytesize.Text(f.Limit))
 	if f.Waiting > 0 {
 		text += fmt.Sprintf(", %d wait", f.Waiting)
 	}
@@ -124,7 +125,7 @@ func printCopy(row func(name, value string), p control.Part, now time.Time) {
 		row(map[bool]string{true: "conflict", false: "held back"}[h.Conflict], h.Path+": "+h.Reason)
 	}
 	for _, t := range c.InFlight[:min(len(c.InFlight), 3)] {
-		row("sending", fmt.Sprintf("%s %s, %s of %s", t.What, t.Path, bytesText(t.Sent), bytesText(t.Size)))
+		row("sending", fmt.Sprintf("%s %s, %s of %s", t.What, t.Path, bytesize.Text(t.Sent), bytesize.Text(t.Size)))
 	}
 	printBranches(row, c, now)
 	row("sync", c.Policy)
@@ -185,9 +186,9 @@ func printBranches(row func(name, value string), c *control.Copy, now time.Time)
 
 func historyText(c *control.Copy) string {
 	if c.HistoryVersions < 0 {
-		return bytesText(c.HistoryBytes)
+		return bytesize.Text(c.HistoryBytes)
 	}
-	return fmt.Sprintf("%s, %s", count(c.HistoryVersions, "version"), bytesText(c.HistoryBytes))
+	return fmt.Sprintf("%s, %s", count(c.HistoryVersions, "version"), bytesize.Text(c.HistoryBytes))
 }
 
 // requestsText says what was asked of the store's service, the most frequent first.
@@ -206,7 +207,7 @@ func requestsText(c *control.Copy) string {
 	for i, verb := range verbs {
 		verbs[i] = fmt.Sprintf("%d %s", c.Requests[verb].Count, verb)
 	}
-	return fmt.Sprintf("%s; %s sent, %s received", strings.Join(verbs, ", "), bytesText(sent), bytesText(received))
+	return fmt.Sprintf("%s; %s sent, %s received", strings.Join(verbs, ", "), bytesize.Text(sent), bytesize.Text(received))
 }
 
 // rows returns a printer of "name  value" lines; a value that is too long goes
@@ -273,7 +274,7 @@ func unsavedText(p control.Part, now time.Time) string {
 		return "nothing" + p.CopiesText()
 	}
 	text := fmt.Sprintf("%s, %s, %s", count(p.Unsaved.Files, "file"),
-		plural(p.Unsaved.Names, "1 change of names", fmt.Sprintf("%d changes of names", p.Unsaved.Names)), bytesText(p.Unsaved.Bytes))
+		plural(p.Unsaved.Names, "1 change of names", fmt.Sprintf("%d changes of names", p.Unsaved.Names)), bytesize.Text(p.Unsaved.Bytes))
 	if !p.Unsaved.Oldest.IsZero() {
 		text += ", the oldest " + age(p.Unsaved.Oldest, now)
 	}
