@@ -1,13 +1,13 @@
 package main
 
 import (
-	"io"
 	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/store"
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
@@ -58,8 +58,13 @@ func storeAction(c *cli.Context, v store.Verb) error {
 	if err != nil {
 		return err
 	}
-	if err := show(c, answer, func(w io.Writer, a store.Answer) { a.Print(w) }); err != nil {
-		return err
+	if c.Bool("json") {
+		err = printJSON(c.App.Writer, answer)
+	} else {
+		err = answer.Print(c.App.Writer)
+	}
+	if err != nil {
+		return exit.New(exit.Failed, "%w", err).Hint("what was printed is not the whole of it")
 	}
 	return silent(code)
 }

@@ -101,6 +101,15 @@ func TestStoreMemory(t *testing.T) {
 	w.refused(exit.Unresolvable, "(device-local, vault are)", "store", "list", "--backend", "redis")
 	w.refused(exit.Usage, "is a workspace", "store", "list", notes, ".", "--backend", "vault")
 
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	assert.OK(t, err)
+	defer full.Close()
+	for _, flags := range [][]string{nil, {"--json"}} { // what is printed to a full disk is not there
+		cmd := w.command(append([]string{"store", "read", "memory/atlas/plan.md"}, flags...)...)
+		cmd.Stdout = full
+		assert.True(t, cmd.Run() != nil && exit.Code(cmd.ProcessState.ExitCode()) == exit.Failed, "printed to a full disk", flags)
+	}
+
 	w.write("home/.claude/.agentm-config.json", `{"storage.backend": "vault", "vault_path": "/nowhere"}`)
 	w.ok("store", "list") // $MEMORY_VAULT_PATH says where the vault is
 	w.env = w.env[:len(w.env)-2]

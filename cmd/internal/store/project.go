@@ -60,12 +60,13 @@ func inState(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) 
 		if err != nil {
 			return nil, 0, err
 		}
-		defer s.Close() // which has nothing to tell: a write is durable
-		l, err := s.Dir.Child(c.Args[1])
-		if err != nil {
-			return nil, 0, err
-		}
-		return do(ctx, s.Backend, l, c)
+		return closing(s, func() (Answer, exit.Code, error) {
+			l, err := s.Dir.Child(c.Args[1])
+			if err != nil {
+				return nil, 0, err
+			}
+			return do(ctx, s.Backend, l, c)
+		})
 	}
 }
 
@@ -76,12 +77,12 @@ type stateAnswer struct {
 }
 
 // Print prints the path, or where there is none the locator.
-func (s stateAnswer) Print(w io.Writer) {
+func (s stateAnswer) Print(w io.Writer) error {
 	name := s.Path
 	if name == "" {
 		name = s.Locator
 	}
-	fmt.Fprintln(w, onLine(name))
+	return listing{Children: []string{name}}.Print(w)
 }
 
 func stateDir(ctx context.Context, c Call) (Answer, exit.Code, error) {
@@ -103,7 +104,7 @@ func inRepos(do func(ctx context.Context, b seam.Backend, c Call) (Answer, exit.
 		if err != nil {
 			return nil, 0, err
 		}
-		return c.do(b, func(b seam.Backend) (Answer, exit.Code, error) { return do(ctx, b, c) })
+		return closing(b, func() (Answer, exit.Code, error) { return do(ctx, b, c) })
 	}
 }
 
@@ -119,10 +120,13 @@ type repoList struct {
 }
 
 // Print prints a line for each: slug, tab, checkout.
-func (r repoList) Print(w io.Writer) {
+func (r repoList) Print(w io.Writer) error {
+	var lines strings.Builder
 	for _, one := range r.Repos {
-		fmt.Fprintf(w, "%s\t%s\n", onLine(one.Slug), onLine(one.Root))
+		fmt.Fprintf(&lines, "%s\t%s\n", onLine(one.Slug), onLine(one.Root))
 	}
+	_, err := io.WriteString(w, lines.String())
+	return err
 }
 
 func listRepos(ctx context.Context, b seam.Backend, _ Call) (Answer, exit.Code, error) {
@@ -142,7 +146,7 @@ type outcome struct {
 }
 
 // Print prints the word.
-func (o outcome) Print(w io.Writer) { fmt.Fprintln(w, o.Outcome) }
+func (o outcome) Print(w io.Writer) error { return listing{Children: []string{o.Outcome}}.Print(w) }
 
 func register(ctx context.Context, b seam.Backend, c Call) (Answer, exit.Code, error) {
 	r := project.Repo{Slug: c.Args[0]}

@@ -47,7 +47,7 @@ type Call struct {
 func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) { return v.run(ctx, c) }
 
 // Answer is what a verb has found. It marshals to JSON, and prints itself for pipes.
-type Answer interface{ Print(w io.Writer) }
+type Answer interface{ Print(w io.Writer) error }
 
 const (
 	backendFlag = "backend"
@@ -100,7 +100,7 @@ func inPlace(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) 
 			return nil, 0, err
 		}
 		key := append([]string{""}, c.Args...)[len(c.Args)]
-		return c.do(b, func(b seam.Backend) (Answer, exit.Code, error) {
+		return closing(b, func() (Answer, exit.Code, error) {
 			l, err := b.Resolve(key)
 			if err != nil {
 				return nil, 0, err
@@ -110,10 +110,10 @@ func inPlace(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) 
 	}
 }
 
-// do uses a backend, and closes it.
-func (Call) do(b seam.Backend, use func(seam.Backend) (Answer, exit.Code, error)) (Answer, exit.Code, error) {
-	answer, code, err := use(b)
-	return answer, code, errors.Join(err, b.Close())
+// closing runs use, and closes what it used.
+func closing(used io.Closer, use func() (Answer, exit.Code, error)) (Answer, exit.Code, error) {
+	answer, code, err := use()
+	return answer, code, errors.Join(err, used.Close())
 }
 
 // open opens the workspace before a locator, or memory.
@@ -143,7 +143,7 @@ type place struct {
 func at(l seam.Locator) place { return place{Schema, l.Key()} }
 
 // Print prints nothing: what was asked for is done.
-func (place) Print(io.Writer) {}
+func (place) Print(io.Writer) error { return nil }
 
 type content struct {
 	place
@@ -152,7 +152,10 @@ type content struct {
 }
 
 // Print prints the content alone.
-func (c content) Print(w io.Writer) { io.WriteString(w, c.Content) }
+func (c content) Print(w io.Writer) error {
+	_, err := io.WriteString(w, c.Content)
+	return err
+}
 
 func read(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	text, err := b.Read(ctx, l)
@@ -208,10 +211,13 @@ type listing struct {
 }
 
 // Print prints a child on each line.
-func (l listing) Print(w io.Writer) {
+func (l listing) Print(w io.Writer) error {
+	var lines strings.Builder
 	for _, child := range l.Children {
-		fmt.Fprintln(w, onLine(child))
+		fmt.Fprintln(&lines, onLine(child))
 	}
+	_, err := io.WriteString(w, lines.String())
+	return err
 }
 
 // onLine is a name, quoted if it would not stay on its line.
@@ -254,7 +260,7 @@ type description struct {
 }
 
 // Print prints a line of what it is, its size, its time and its locator.
-func (d description) Print(w io.Writer) {
+func (d description) Print(w io.Writer) error {
 	kind, when := "file", "-"
 	if d.IsDir {
 		kind = "directory"
@@ -262,7 +268,8 @@ func (d description) Print(w io.Writer) {
 	if !d.MTime.IsZero() {
 		when = d.MTime.UTC().Format(time.RFC3339Nano)
 	}
-	fmt.Fprintf(w, "%s %d %s %s\n", kind, d.Size, when, onLine(d.Locator))
+	_, err := fmt.Fprintf(w, "%s %d %s %s\n", kind, d.Size, when, onLine(d.Locator))
+	return err
 }
 
 func info(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {

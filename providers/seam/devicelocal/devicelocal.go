@@ -200,7 +200,7 @@ const (
 
 // lock keeps other writers of this package out, in this process and others.
 // providers.ErrUnsupported where the file system has no such locks.
-func (b *Backend) lock(ctx context.Context) (unlock func() error, err error) {
+func (b *Backend) lock(ctx context.Context) (unlock func(), err error) {
 	d, err := b.root.Open(".")
 	if err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (b *Backend) lock(ctx context.Context) (unlock func() error, err error) {
 	}
 	switch err {
 	case nil:
-		return d.Close, nil
+		return func() { d.Close() }, nil
 	case unix.EBADF, unix.ENOLCK, unix.ENOSYS, unix.EOPNOTSUPP:
 		err = fmt.Errorf("the file system has no locks: %w", providers.ErrUnsupported)
 	}
