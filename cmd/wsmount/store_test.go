@@ -83,7 +83,8 @@ func (w *world) asMemory(dir string, args ...string) {
 	w.puts(exit.Done, "", "second", append(args, dir+"/atlas/plan.md", "--if-match="+string(was.ETag))...)
 	w.puts(exit.Done, "", "new", append(args, dir+"/atlas/new.md", "--if-match=none")...)
 	w.puts(exit.Failed, "not UTF-8", "\xff", append(args, dir+"/atlas/plan.md")...)
-	assert.Equal(w.t, w.storeJSON(with("info", dir+"/atlas/plan.md")[1:]...).ETag, seam.ETagOf("second"))
+	assert.Equal(w.t, w.storeJSON(with("info", dir+"/atlas/plan.md")[1:]...).Size, 6)
+	assert.Equal(w.t, w.storeJSON(with("read", dir+"/atlas/plan.md")[1:]...).ETag, seam.ETagOf("second"))
 }
 
 // TestStoreMemory: memory lies where agentm's configuration says, or nowhere.

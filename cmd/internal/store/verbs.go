@@ -256,7 +256,6 @@ type description struct {
 	IsDir bool      `json:"isDir"`
 	Size  int64     `json:"size"`
 	MTime time.Time `json:"mtime,omitzero"`
-	ETag  seam.ETag `json:"etag,omitempty"` // of a file that is text
 }
 
 // Print prints a line of what it is, its size, its time and its locator.
@@ -274,17 +273,7 @@ func (d description) Print(w io.Writer) error {
 
 func info(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	found, err := b.Info(ctx, l)
-	d := description{place: at(l), IsDir: found.IsDir, Size: found.Size, MTime: found.ModTime}
-	if err != nil || found.IsDir {
-		return d, exit.Done, err
-	}
-	text, err := b.Read(ctx, l)
-	var none *seam.TextError
-	if errors.As(err, &none) || errors.Is(err, providers.ErrUnsupported) {
-		return d, exit.Done, nil
-	}
-	d.ETag = seam.ETagOf(text)
-	return d, exit.Done, err
+	return description{at(l), found.IsDir, found.Size, found.ModTime}, exit.Done, err
 }
 
 func mkdir(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
