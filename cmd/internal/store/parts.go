@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/seam"
@@ -18,9 +19,21 @@ type parts struct {
 }
 
 type part struct {
-	at    seam.Locator
-	open  func() (seam.Backend, error)
+	at   seam.Locator
+	open func() (seam.Backend, error)
+
+	mu    sync.Mutex   // guards store
 	store seam.Backend // once it is open
+}
+
+// opened opens the part if it is not open.
+func (p *part) opened() (_ seam.Backend, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.store == nil {
+		p.store, err = p.open()
+	}
+	return p.store, err
 }
 
 // Close implements seam.Backend.
@@ -35,19 +48,17 @@ func (p *parts) Close() error {
 }
 
 // locate opens the part that l lies in. rel is l there.
-func (p *parts) locate(l seam.Locator) (one *part, rel seam.Locator, err error) {
+func (p *parts) locate(l seam.Locator) (b seam.Backend, rel seam.Locator, err error) {
+	var one *part
 	for _, candidate := range p.all {
 		if l.Within(candidate.at) && (one == nil || len(candidate.at.Parts()) > len(one.at.Parts())) {
 			one = candidate
 		}
 	}
-	if one.store == nil {
-		if one.store, err = one.open(); err != nil {
-			return nil, rel, err
-		}
+	if b, err = one.opened(); err == nil {
+		rel, err = rel.Child(l.Parts()[len(one.at.Parts()):]...)
 	}
-	rel, err = rel.Child(l.Parts()[len(one.at.Parts()):]...)
-	return one, rel, err
+	return b, rel, err
 }
 
 // leads reports whether a part lies below l.
@@ -57,11 +68,11 @@ func (p *parts) leads(l seam.Locator) bool {
 
 // in calls a verb of the part that l lies in.
 func in[R any](p *parts, l seam.Locator, verb func(b seam.Backend, rel seam.Locator) (R, error)) (R, error) {
-	one, rel, err := p.locate(l)
+	b, rel, err := p.locate(l)
 	if err != nil {
 		return *new(R), err
 	}
-	return verb(one.store, rel)
+	return verb(b, rel)
 }
 
 // Resolve implements seam.Backend.
@@ -69,11 +80,11 @@ func (p *parts) Resolve(names ...string) (seam.Locator, error) { return seam.Loc
 
 // Capabilities implements seam.Backend: those of the workspace itself.
 func (p *parts) Capabilities() seam.Capabilities {
-	one, _, err := p.locate(seam.Locator{})
+	b, _, err := p.locate(seam.Locator{})
 	if err != nil {
 		return seam.Capabilities{}
 	}
-	return one.store.Capabilities()
+	return b.Capabilities()
 }
 
 // Read implements seam.Backend.
