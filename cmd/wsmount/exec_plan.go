@@ -155,13 +155,18 @@ func (p *execPlan) hide(cfg *host.Config) {
 // mountArgs is the command line that mounts what an execMount shows.
 func (m execMount) mountArgs(c *cli.Context, dir string) []string {
 	args := []string{"mount", c.Args().First(), dir, fmt.Sprintf("--stop-timeout=%s", tiedStopTimeout)}
-	for _, name := range []string{"config", "state-dir"} {
+	for _, name := range []string{"config", "state-dir", "operator"} {
 		if v := c.String(name); v != "" {
 			args = append(args, "--"+name+"="+v)
 		}
 	}
-	if c.Bool("trust") {
-		args = append(args, "--trust")
+	for _, name := range []string{"trust", "read-only"} {
+		if c.Bool(name) {
+			args = append(args, "--"+name)
+		}
+	}
+	for _, spec := range c.StringSlice("mount") {
+		args = append(args, "--mount="+spec)
 	}
 	if m.part != "" {
 		args = append(args, "--sandbox-mount="+m.part)

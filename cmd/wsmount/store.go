@@ -48,6 +48,14 @@ func storeAction(c *cli.Context, v store.Verb) error {
 			req.Mountpoint, req.Create = "", v.Changes
 			return req, closeRequest, err
 		},
+		Mount: func(tree *daemon.Tree) (string, func() error, error) {
+			defer announce("mounting " + tree.Name)()
+			a, err := execMount{tree: tree}.attach(c)
+			if err != nil {
+				return "", nil, err
+			}
+			return a.record.Mountpoint, func() error { return attachments{a}.finish(c) }, nil
+		},
 		Rules: func() (store.Rules, func(), error) {
 			h, err := openHost(c, true)
 			if err != nil {

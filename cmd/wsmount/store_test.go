@@ -182,7 +182,20 @@ func TestStoreMountedRemote(t *testing.T) {
 	w.puts(exit.Done, "", "also unsent", ops, "b.md", "--if-match=none")
 	assert.False(t, strings.Contains(r.dump(t), "b.md"), "it went to the store without a commit")
 	w.ok("umount", w.path("mnt"))
-	w.refused(exit.Failed, "is synchronised", "store", "read", ops, "a.md")
+	assert.Equal(t, w.ok("store", "read", ops, "a.md"), "unsent") // mounted for it, the working copy has it
+}
+
+// TestStoreSynchronised: a workspace whose changes are gathered into commits is mounted for
+// the call, which ends when they are sent, and leaves no mount.
+func TestStoreSynchronised(t *testing.T) {
+	tier.RequireFUSE(t)
+	w, r := newWorld(t), serve(t, true)
+	w.remoteWorkspace("ops", r, perTurn+", push: {on: per-commit}", "identity: {name: Ann, email: ann@acme.test}\n")
+	w.puts(exit.Done, "", "text", ops, "d/a.md")
+	assert.Contains(t, r.dump(t), "d/a.md")
+	assert.Equal(t, w.ok("store", "read", ops, "d/a.md"), "text")
+	assert.Equal(t, w.run("store", "exists", ops, "none").code, exit.Unresolvable)
+	w.puts(exit.Denied, "storage_read_only", "x", ops, "b.md", "--read-only")
 }
 
 // TestStoreRepos: the registry of repositories is on the memory that is used, in agentm's

@@ -28,6 +28,10 @@ type Host struct {
 	// answering it, and the tree, needs.
 	Request func() (r daemon.Request, close func(), err error)
 	Rules   func() (r Rules, close func(), err error) // reads them, and opens the audit log
+	// Mount mounts a tree in a directory of its own, for as long as finish is not called,
+	// or uses the mount that another has it in. finish waits until what its policy wants sent
+	// is sent, and says what is not.
+	Mount func(tree *daemon.Tree) (dir string, finish func() error, err error)
 }
 
 // openWorkspace opens a workspace, by an address, the path of a manifest, or one in a mount:
@@ -58,7 +62,7 @@ func (h Host) openWorkspace(ctx context.Context, name string) (seam.Backend, err
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
-		p.all = append(p.all, &part{at: at, open: func() (seam.Backend, error) { return openPart(ctx, tree, s) }})
+		p.all = append(p.all, &part{at: at, open: func() (seam.Backend, error) { return h.openPart(ctx, tree, s) }})
 	}
 	r, at, err := mountOf(ctx, root, tree.Sources[0])
 	if err == nil && r == nil {
@@ -138,7 +142,7 @@ func serves(p control.Part, s daemon.Source, place string) bool {
 }
 
 // openPart opens the store of a part.
-func openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
+func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
 	if s.Unavailable != "" {
 		return nil, exit.New(exit.Unreachable, "the part at /%s is not there: %s", s.At, s.Unavailable).Hint("see `wsmount resolve`")
 	}
@@ -150,8 +154,7 @@ func openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Bac
 		return through(ctx, r, filepath.Join(r.Mountpoint, at))
 	}
 	if s.Mode == string(mountspec.ModePullPush) {
-		return nil, exit.New(exit.Failed, "%s is synchronised: what is changed in it goes out with the commits of a working copy", s.Name).
-			Hint("mount it, and give the mount point or the address")
+		return h.openCopy(tree, s)
 	}
 	if s.Cached {
 		if err := checkSent(tree.StateRoot, s); err != nil {
@@ -167,6 +170,29 @@ func openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Bac
 		return nil, err
 	}
 	return &guarded{b, s.ReadOnly, s.Governing, exclude}, nil
+}
+
+// tied is a mount that lasts as long as it is used.
+type tied struct {
+	*guarded
+	finish func() error
+}
+
+// Close implements seam.Backend. The error says what was to be sent and is not.
+func (t *tied) Close() error { return errors.Join(t.guarded.Close(), t.finish()) }
+
+// openCopy opens a part whose changes are gathered into commits, by its working copy alone:
+// that has to be mounted.
+func (h Host) openCopy(tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
+	dir, finish, err := h.Mount(tree)
+	if err != nil {
+		return nil, err
+	}
+	b, err := all.Directory(filepath.Join(dir, s.At))
+	if err != nil {
+		return nil, errors.Join(err, finish())
+	}
+	return &tied{&guarded{Backend: b, readOnly: s.ReadOnly, exclude: &mountspec.ExcludeSet{}}, finish}, nil
 }
 
 // checkSent refuses a store that does not have all that was changed in a working copy of it:
