@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/manual"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
 // width is what all output for people fits in.
@@ -83,13 +84,13 @@ func (in *invocation) printHelp(w io.Writer) error {
 	parent := strings.TrimSuffix(in.path(), c.Name)
 	if len(c.Subcommands) > 0 {
 		for _, s := range c.Subcommands {
-			fmt.Fprintf(w, "  %s%s\n%s", parent, strings.TrimSpace(c.Name+" "+s.Name+" "+s.ArgsUsage), indent(s.Usage, 6))
+			fmt.Fprintf(w, "  %s%s\n%s", parent, strings.TrimSpace(c.Name+" "+s.Name+" "+s.ArgsUsage), wrap.Text(s.Usage, 6, width))
 		}
 		return nil
 	}
-	fmt.Fprintf(w, "%s\n", indent(strings.TrimSpace(parent+c.Name+" "+c.ArgsUsage), 2))
+	fmt.Fprintf(w, "%s\n", wrap.Text(strings.TrimSpace(parent+c.Name+" "+c.ArgsUsage), 2, width))
 	if c.Description != "" {
-		fmt.Fprintf(w, "%s\n", indent(c.Description, 0))
+		fmt.Fprintf(w, "%s\n", wrap.Text(c.Description, 0, width))
 	}
 	fmt.Fprintf(w, "Flags, anywhere before --:\n")
 	for _, f := range c.Flags {
@@ -108,7 +109,7 @@ func printProgramHelp(w io.Writer) {
 	for code, e := range exitCodes {
 		codes = append(codes, fmt.Sprintf("%d %s", code, e.short))
 	}
-	fmt.Fprint(w, indent("Exit codes: "+strings.Join(codes, ", ")+".", 0))
+	fmt.Fprint(w, wrap.Text("Exit codes: "+strings.Join(codes, ", ")+".", 0, width))
 }
 
 // exitCodes say what each exit code means, shortly and in the manual.
@@ -149,44 +150,13 @@ func printFlag(w io.Writer, f cli.DocGenerationFlag) {
 	names, value, usage := describeFlag(f)
 	head := "  " + strings.TrimSpace(strings.Join(names, ", ")+" "+value)
 	const column = 28
-	text := indent(usage, column)
+	text := wrap.Text(usage, column, width)
 	if len(head) < column-1 {
 		text = head + text[len(head):]
 	} else {
 		text = head + "\n" + text
 	}
 	fmt.Fprint(w, text)
-}
-
-// indent wraps text to the width with a margin. Lines that begin with two
-// blanks are examples and stay as they are; an empty line parts paragraphs.
-func indent(text string, margin int) string {
-	pad := strings.Repeat(" ", margin)
-	var out, line strings.Builder
-	flush := func() {
-		if line.Len() > 0 {
-			out.WriteString(pad + line.String() + "\n")
-			line.Reset()
-		}
-	}
-	for _, l := range strings.Split(text, "\n") {
-		if strings.HasPrefix(l, "  ") || l == "" {
-			flush()
-			out.WriteString(strings.TrimRight(pad+l, " ") + "\n")
-			continue
-		}
-		for _, word := range strings.Fields(l) {
-			if line.Len() > 0 && margin+line.Len()+1+len(word) > width {
-				flush()
-			}
-			if line.Len() > 0 {
-				line.WriteByte(' ')
-			}
-			line.WriteString(word)
-		}
-	}
-	flush()
-	return out.String()
 }
 
 // synopsis is a command's name, with its parent's, and its arguments.

@@ -32,3 +32,35 @@ func Lines(s string, most int) []string {
 	}
 	return append(out, line)
 }
+
+// Text breaks a text into lines of at most so many bytes that begin with a margin. Lines
+// that begin with two blanks are examples and stay as they are; an empty line parts
+// paragraphs.
+func Text(text string, margin, most int) string {
+	pad := strings.Repeat(" ", margin)
+	var out, line strings.Builder
+	flush := func() {
+		if line.Len() > 0 {
+			out.WriteString(pad + line.String() + "\n")
+			line.Reset()
+		}
+	}
+	for l := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(l, "  ") || l == "" {
+			flush()
+			out.WriteString(strings.TrimRight(pad+l, " ") + "\n")
+			continue
+		}
+		for _, word := range strings.Fields(l) {
+			if line.Len() > 0 && margin+line.Len()+1+len(word) > most {
+				flush()
+			}
+			if line.Len() > 0 {
+				line.WriteByte(' ')
+			}
+			line.WriteString(word)
+		}
+	}
+	flush()
+	return out.String()
+}
