@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
@@ -142,7 +143,7 @@ func (l *loaded) dirs(root, rel string) (names []string, err error) {
 	if l.isElsewhere(root) {
 		return l.cand.files.Dirs(rel, maxServices)
 	}
-	d, err := openBeneath(root, rel)
+	d, err := hostfile.OpenBeneath(root, rel)
 	if err != nil {
 		return nil, err
 	}

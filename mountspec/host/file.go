@@ -23,33 +23,9 @@ type file struct {
 
 func (f *file) source() mountspec.Source { return mountspec.Source{Name: f.path, Data: f.data} }
 
-// openBeneath opens rel below the directory root. The kernel refuses a path
-// that leaves root, by ".." or by a symbolic link.
-func openBeneath(root, rel string) (*os.File, error) {
-	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: root, Err: err}
-	}
-	defer unix.Close(dir)
-	how := &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
-	fd, err := unix.Openat2(dir, rel, how)
-	for try := 0; try < 100 && (err == unix.EINTR || err == unix.EAGAIN); try++ { // a rename ran beside the lookup
-		fd, err = unix.Openat2(dir, rel, how)
-	}
-	switch err {
-	case nil:
-		return os.NewFile(uintptr(fd), filepath.Join(root, rel)), nil
-	case unix.EXDEV:
-		return nil, errEscapes
-	}
-	return nil, &fs.PathError{Op: "open", Path: filepath.Join(root, rel), Err: err}
-}
-
-var errEscapes = fmt.Errorf("leads out of its directory")
-
 // readBeneath reads the regular file rel below root.
 func readBeneath(root, rel string) (*file, error) {
-	f, err := openBeneath(root, rel)
+	f, err := hostfile.OpenBeneath(root, rel)
 	if err != nil {
 		return nil, err
 	}

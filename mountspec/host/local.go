@@ -165,24 +165,13 @@ func (h *granter) grantScratch(l *loaded) error {
 // user's alone.
 func (h *granter) checkScratch(path string) error {
 	for dir := path; ; dir = filepath.Dir(dir) {
-		if err := ownPrivate(dir); err != nil {
+		if err := hostfile.CheckPrivate(dir); err != nil {
 			return fileError("", dir, err)
 		}
 		if dir == h.r.scratch() {
 			return nil
 		}
 	}
-}
-
-func ownPrivate(dir string) error {
-	var st unix.Stat_t
-	if err := unix.Lstat(dir, &st); err != nil {
-		return &fs.PathError{Op: "lstat", Path: dir, Err: err}
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() || st.Mode&0o077 != 0 {
-		return &hostfile.Error{Path: dir, Reason: "is not a directory of this user that only the user can open", Hint: "remove it, or set TMPDIR to a directory of your own"}
-	}
-	return nil
 }
 
 func (l *loaded) makeDir(path string) error {

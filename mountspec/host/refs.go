@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/near"
 )
 
@@ -81,7 +82,7 @@ func (r *references) followPath(l *loaded, ref mountspec.Ref, from base, kind re
 	}
 	f, err := l.read(at.root, rel)
 	switch {
-	case errors.Is(err, errEscapes):
+	case errors.Is(err, hostfile.ErrEscapes):
 		return nil, base{}, escapes(ref, kind)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, base{}, unresolvable(kind.code, ref.Pos.String(), "create "+target+", or correct the reference", "%s %q does not exist", kind.name, ref.Value)
