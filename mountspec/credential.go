@@ -1,6 +1,8 @@
 package mountspec
 
 import (
+	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,26 +44,33 @@ type shape struct {
 	name string
 	re   *regexp.Regexp
 	also func(string) bool // nil: the pattern is enough
+	// starts are what it begins with, where it is one in a text of any kind, and not only as
+	// a value of a manifest. There are few places to look at then.
+	starts []string
+	length int // how long it is known to be one by; 0: longest
 }
+
+// longest is how much of most credentials shows what they are.
+const longest = 128
 
 // credentialShapes are compiled when a manifest is read: that takes milliseconds, and
 // most commands read none.
 var credentialShapes = sync.OnceValue(func() []shape {
 	return []shape{
-		{name: "an AWS access key id", re: regexp.MustCompile(`\b(AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`)},
+		{name: "an AWS access key id", starts: []string{"AKIA", "ASIA", "ABIA", "ACCA"}, re: regexp.MustCompile(`\b(AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`)},
 		{name: "an AWS secret access key", re: regexp.MustCompile(`^[A-Za-z0-9/+]{40}$`), also: mixedLetters},
-		{name: "a GitHub token", re: regexp.MustCompile(`\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}`)},
-		{name: "a GitLab token", re: regexp.MustCompile(`\bgl(pat|dt|rt|cbt|ft|soat)-[A-Za-z0-9_-]{20,}`)},
-		{name: "a Slack token", re: regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`)},
-		{name: "a Google API key", re: regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}`)},
-		{name: "a Google OAuth token", re: regexp.MustCompile(`\bya29\.[A-Za-z0-9_-]{20,}`)},
-		{name: "a private key", re: regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)},
+		{name: "a GitHub token", starts: []string{"ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_"}, re: regexp.MustCompile(`\bgh[opsur]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}`)},
+		{name: "a GitLab token", starts: []string{"glpat-", "gldt-", "glrt-", "glcbt-", "glft-", "glsoat-"}, re: regexp.MustCompile(`\bgl(pat|dt|rt|cbt|ft|soat)-[A-Za-z0-9_-]{20,}`)},
+		{name: "a Slack token", starts: []string{"xox"}, re: regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`)},
+		{name: "a Google API key", starts: []string{"AIza"}, re: regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}`)},
+		{name: "a Google OAuth token", starts: []string{"ya29."}, re: regexp.MustCompile(`\bya29\.[A-Za-z0-9_-]{20,}`)},
+		{name: "a private key", starts: []string{"-----BEGIN "}, re: regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)},
 		{name: "an Azure account key", re: regexp.MustCompile(`(?i)\b(AccountKey|SharedAccessKey|SharedAccessSignature)=|^[A-Za-z0-9+/]{86}==$`)},
-		{name: "a JSON web token", re: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`)},
-		{name: "an npm token", re: regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b`)},
-		{name: "a PyPI token", re: regexp.MustCompile(`\bpypi-[A-Za-z0-9_-]{16,}`)},
-		{name: "a Hugging Face token", re: regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}\b`)},
-		{name: "an API secret key", re: regexp.MustCompile(`\b[sr]k[-_](live|test|proj|ant)[-_][A-Za-z0-9_-]{16,}|\bsk-[A-Za-z0-9]{32,}\b`)},
+		{name: "a JSON web token", starts: []string{"eyJ"}, length: MaxCredential, re: regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`)},
+		{name: "an npm token", starts: []string{"npm_"}, re: regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b`)},
+		{name: "a PyPI token", starts: []string{"pypi-"}, re: regexp.MustCompile(`\bpypi-[A-Za-z0-9_-]{16,}`)},
+		{name: "a Hugging Face token", starts: []string{"hf_"}, re: regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}\b`)},
+		{name: "an API secret key", starts: []string{"sk-", "sk_", "rk-", "rk_"}, re: regexp.MustCompile(`\b[sr]k[-_](live|test|proj|ant)[-_][A-Za-z0-9_-]{16,}|\bsk-[A-Za-z0-9]{32,}\b`)},
 		{name: "an authorization header", re: regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,}`)},
 		{name: "user info in a URL", re: regexp.MustCompile(`(?i)\bhttps?://[^/?#\s@]+@|[a-z][a-z0-9+.-]*://[^/?#\s@:]*:[^/?#\s@]+@`)},
 		{name: "a credential in a URL's query", re: regexp.MustCompile(`(?i)[?&;](sig|signature|x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|x-goog-credential|access_token|auth_token|token|api_?key|client_secret|password|secret)=[^&\s]`)},
@@ -82,6 +91,43 @@ func credentialShape(s string) string {
 		}
 	}
 	return ""
+}
+
+// MaxCredential is how many bytes of a text CredentialIn looks at together at most.
+const MaxCredential = 4096
+
+// CredentialIn names the kind of credential that stands somewhere in a text of any kind,
+// or returns "". It goes by what no other text looks like; a password is in no table.
+func CredentialIn(text []byte) string {
+	for _, sh := range credentialShapes() {
+		for _, start := range sh.starts {
+			if sh.standsIn(text, []byte(start)) {
+				return sh.name
+			}
+		}
+	}
+	return ""
+}
+
+// standsIn looks at each place where a text has the start of a credential that is no part of
+// another word.
+func (sh shape) standsIn(text, start []byte) bool {
+	for from := 0; ; {
+		i := bytes.Index(text[from:], start)
+		if i < 0 {
+			return false
+		}
+		at := from + i
+		inWord := at > 0 && isWord(text[at-1]) && isWord(start[0])
+		if !inWord && sh.re.Match(text[at:min(len(text), at+cmp.Or(sh.length, longest))]) {
+			return true
+		}
+		from = at + len(start)
+	}
+}
+
+func isWord(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
 }
 
 const credentialHint = "put it where the host keeps secrets and name it by auth.ref (AIP-19)"

@@ -86,6 +86,10 @@ func TestCredentialShapes(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, credentialShape(pair[0]), sh.name, pair[0], "looks like")
+		if sh.starts != nil {
+			assert.Equal(t, CredentialIn([]byte("x = "+pair[0]+";")), sh.name, "in a text")
+			assert.Equal(t, CredentialIn([]byte("x = "+pair[1]+";")), "", pair[1], "in a text")
+		}
 	}
 	for name, pair := range pairs {
 		assert.False(t, credentialShape(pair[0]) == "", name, pair[0], "is accepted")
@@ -147,5 +151,21 @@ func TestPathThatLooksLikeACredential(t *testing.T) {
 		if accepted := f.Err() == nil; accepted != want {
 			t.Errorf("%s: accepted = %v, want %v: %v", config, accepted, want, f)
 		}
+	}
+}
+
+// In a text of any kind only what nothing else looks like is a credential.
+func TestCredentialIn(t *testing.T) {
+	for text, want := range map[string]string{
+		"use ghp_" + strings.Repeat("a1", 18) + " for it": "a GitHub token",
+		"key = AKIAIOSFODNN7EXAMPLE":                      "an AWS access key id",
+		"x\n-----BEGIN OPENSSH PRIVATE KEY-----\n":        "a private key",
+		"see https://ann@acme.test/?token=x":              "",
+		"Authorization: Bearer abcdefghijklmnopqrst":      "",
+		"disk-" + strings.Repeat("a1", 18):                "",
+		"password: hunter2":                               "",
+		strings.Repeat("aB3", 13) + "x":                   "",
+	} {
+		assert.Equal(t, CredentialIn([]byte(text)), want, text)
 	}
 }

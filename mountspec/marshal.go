@@ -57,13 +57,13 @@ func printWorkspaceTail(p *printer, w *Workspace) {
 }
 
 func printWorkspaceMetadata(p *printer, w *Workspace) {
-	if w.Metadata == nil && len(w.Mounts) == 0 {
+	if w.Metadata == nil && len(w.Mounts) == 0 && w.Template == nil {
 		return
 	}
 	c := p.child()
 	c.spread(w.Metadata)
 	if _, taken := w.Metadata["wsmount"]; taken {
-		p.fail("metadata.wsmount is written from Mounts")
+		p.fail("metadata.wsmount is written from Mounts and Template")
 	}
 	own := c.child()
 	list(own, "mounts", w.Mounts, func(p *printer, m Mount) *yaml.Node {
@@ -76,6 +76,13 @@ func printWorkspaceMetadata(p *printer, w *Workspace) {
 		q.flag("optional", m.Optional)
 		return q.n
 	})
+	if t := w.Template; t != nil {
+		q := own.child()
+		q.text("id", t.ID.String())
+		q.text("version", t.Version)
+		q.text("sha256", t.SHA256)
+		own.node("template", q.n)
+	}
 	c.nested("wsmount", own)
 	p.node("metadata", c.n)
 }

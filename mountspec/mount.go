@@ -10,23 +10,39 @@ import (
 
 // decodeWorkspaceMetadata reads the open metadata. metadata.wsmount is ours
 // and closed: it is the only place of the schema where a host may keep mounts.
-func decodeWorkspaceMetadata(o *object) (map[string]any, []Mount) {
+func decodeWorkspaceMetadata(w *Workspace, o *object) {
 	m, ok := o.get("metadata").object()
 	if !ok {
-		return nil, nil
+		return
 	}
 	own := m.get("wsmount")
-	rest := m.rest()
+	w.Metadata = m.rest()
 	if own.n == nil {
-		return rest, nil
+		return
 	}
-	if len(rest) == 0 {
-		rest = nil // there is nothing but ours
+	if len(w.Metadata) == 0 {
+		w.Metadata = nil // there is nothing but ours
 	}
-	w, _ := own.object()
-	mounts := decodeMounts(w.get("mounts"))
-	w.closed()
-	return rest, mounts
+	ours, _ := own.object()
+	w.Mounts = decodeMounts(ours.get("mounts"))
+	w.Template = decodeOrigin(ours.get("template"))
+	ours.closed()
+}
+
+var hexSHA256 = expression(`^[0-9a-f]{64}$`)
+
+// decodeOrigin reads which template a workspace was begun from.
+func decodeOrigin(v value) *Origin {
+	o, ok := v.object()
+	if !ok {
+		return nil
+	}
+	w := &Origin{ID: decodeID(o.need("id")), Version: decodeVersion(o.need("version")), SHA256: o.text("sha256")}
+	if w.SHA256 != "" && !hexSHA256().MatchString(w.SHA256) {
+		o.get("sha256").fail("sha256", "", "%s is not a SHA-256 in 64 hexadecimal digits", show(w.SHA256))
+	}
+	o.closed()
+	return w
 }
 
 // decodeMetadata reads the metadata of every other block, where wsmount has

@@ -29,6 +29,7 @@ type Workspace struct {
 	CreatedAt   string // RFC 3339, or empty
 	Metadata    map[string]any
 	Mounts      []Mount // of metadata.wsmount.mounts, then of the top-level mounts
+	Template    *Origin // of metadata.wsmount.template; nil: it began as no other's
 	Pos         Pos     // of the frontmatter's first key
 }
 
@@ -48,11 +49,20 @@ type Defaults struct {
 	Extra       map[string]any
 }
 
-// Publish is the publish posture; wsmount carries it and acts on none of it.
+// Publish is the publish posture. It is a wish: nothing is published for it, and who
+// may begin a workspace from this one is for the host to say.
 type Publish struct {
 	Template   bool
 	Registry   string
 	Visibility string // private (default), unlisted or public
+}
+
+// An Origin is what a workspace was begun from. It says where files came from, and grants
+// nothing.
+type Origin struct {
+	ID      Address
+	Version string
+	SHA256  string // of the bundle, in hexadecimal digits
 }
 
 // A Block is one of the forms in which a manifest names another: given inline,

@@ -32,7 +32,7 @@ func decodeWorkspace(v value) *Workspace {
 	w.Publish = decodePublish(o.get("publish"))
 	w.Tags = o.texts("tags")
 	w.CreatedAt = decodeTime(o.get("created_at"))
-	w.Metadata, w.Mounts = decodeWorkspaceMetadata(o)
+	decodeWorkspaceMetadata(w, o)
 	w.Mounts = append(w.Mounts, decodeSketchedMounts(o)...)
 	checkMounts(v.d, w.Mounts)
 	o.closed()

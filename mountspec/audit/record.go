@@ -69,7 +69,7 @@ type PolicyDecision struct {
 type CrossOwnerRef struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
-	Kind    string `json:"kind"` // storage, sandbox, code, policy, secrets or mount
+	Kind    string `json:"kind"` // storage, sandbox, code, policy, secrets, mount or template
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason"`
 }
@@ -111,6 +111,16 @@ type PersonalWrite struct {
 	Principal    string `json:"principal"`
 }
 
+// Published says that a workspace's files were written into a bundle (AIP-39
+// workspace-published), which others may be given.
+type Published struct {
+	Workspace string `json:"workspace"`
+	Version   string `json:"version"`
+	Principal string `json:"principal"`
+	Bundle    string `json:"bundle"` // its path
+	SHA256    string `json:"sha256"`
+}
+
 func (RevealAsked) event() string    { return "secret.reveal.asked" }
 func (Reveal) event() string         { return "secret.reveal" }
 func (RevealFailed) event() string   { return "secret.reveal.failed" }
@@ -122,6 +132,7 @@ func (Push) event() string           { return "storage.push" }
 func (Conflict) event() string       { return "storage.conflict" }
 func (Registration) event() string   { return "registry" }
 func (PersonalWrite) event() string  { return "memory.personal-write" }
+func (Published) event() string      { return "workspace.published" }
 
 func (RevealAsked) durable() bool      { return true }
 func (Reveal) durable() bool           { return true }
@@ -134,6 +145,7 @@ func (Push) durable() bool             { return false }
 func (Conflict) durable() bool         { return false } // may come by the thousand
 func (Registration) durable() bool     { return true }
 func (PersonalWrite) durable() bool    { return true }
+func (Published) durable() bool        { return true }
 
 func (r RevealAsked) bounded() Record  { return RevealAsked(Reveal(r).shortened()) }
 func (r Reveal) bounded() Record       { return r.shortened() }
@@ -179,6 +191,11 @@ func (r Registration) bounded() Record {
 
 func (r PersonalWrite) bounded() Record {
 	cut(&r.Space, &r.Locator, &r.AuthorizedBy, &r.Principal)
+	return r
+}
+
+func (r Published) bounded() Record {
+	cut(&r.Workspace, &r.Version, &r.Principal, &r.Bundle, &r.SHA256)
 	return r
 }
 

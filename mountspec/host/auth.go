@@ -98,6 +98,7 @@ func (s *session) takeInventory(l *loaded, at base, first *file) error {
 	}
 	var invs []*mountspec.Secrets
 	for _, f := range all {
+		l.secrets = append(l.secrets, f.path)
 		inv, findings := mountspec.ParseSecrets(f.source(), s.parse())
 		if err := s.findings(l, f.path, findings); err != nil {
 			return err

@@ -26,6 +26,7 @@ type loaded struct {
 	manifest  string
 	files     []*file
 	inventory *mountspec.Secrets
+	secrets   []string // real paths of the inventories
 	layers    []policy.Layer
 	identity  []mountspec.IdentityEntry
 	local     *Local

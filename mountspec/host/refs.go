@@ -27,6 +27,7 @@ var (
 	refSecrets  = refKind{"secrets", CodeAuth}
 	refIdentity = refKind{"identity", ""}
 	refMount    = refKind{"mount", CodeStorageRef}
+	refTemplate = refKind{"template", ""}
 )
 
 // references lead from one manifest to another, as far as the host allows it.

@@ -63,6 +63,7 @@ type Resolved struct {
 	layers  []policy.Layer
 	roles   []string
 	sandbox *sandbox
+	secrets []string // real paths of the inventories
 }
 
 // Written is where the manifest is for who wants to change it.

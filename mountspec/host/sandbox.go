@@ -115,6 +115,7 @@ func (l *loaded) govern(part *loaded) {
 		l.addFile(f)
 	}
 	l.reserved = append(l.reserved, part.reserved...)
+	l.secrets = append(l.secrets, part.secrets...)
 }
 
 // isWorkspace says whether a mount's ref leads to a workspace: AIP-36 lets it be

@@ -23,7 +23,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// Actions of AIP-39: those that a mount performs, and one of a sandbox.
+// Actions of AIP-39: those that a mount performs, one of a sandbox, and one of a command.
 const (
 	Read   = "storage:read"
 	Write  = "storage:write"
@@ -31,6 +31,7 @@ const (
 	Push   = "storage:push"
 
 	Execute = "sandbox:execute"
+	Publish = "workspace:publish"
 )
 
 // Actions lists those of a mount in the order of their weight.
