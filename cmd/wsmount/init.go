@@ -3,13 +3,18 @@ package main
 import (
 	"crypto/rand"
 	"fmt"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cmd/internal/bundle"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/manifestfile"
+	"github.com/wsmount/wsmount/cmd/internal/template"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
@@ -21,6 +26,10 @@ func initCommand() *cli.Command {
 		ArgsUsage: "[DIR]",
 		Description: "Makes DIR if needed and declares it as a workspace whose files lie in it; or, with --from-row, writes what " +
 			"the host configuration says of a workspace, where that is looked for. Never overwrites a manifest.\n\n" +
+			"With --from, DIR is new or empty, and gets the files of a template: a workspace whose manifest says publish: { " +
+			"template: true }, and that is public, of the same owner, or of one that allow_refs names; or of a file that `wsmount " +
+			"publish` wrote. What its manifest excludes, secrets and repositories of git are not copied. DIR appears as a whole, " +
+			"or not at all.\n\n" +
 			"  wsmount init ./notes --id @acme/notes --register\n" +
 			"  wsmount @acme/notes /mnt/notes",
 		Flags: []cli.Flag{
@@ -29,6 +38,7 @@ func initCommand() *cli.Command {
 			&cli.StringFlag{Name: "owner-id", Usage: "stable `ID` of the owner (default: the one that this host knows, or a new one)"},
 			&cli.StringFlag{Name: "provider", DefaultText: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`, local-fs or dev-local"},
 			&cli.StringFlag{Name: "from-row", Usage: "the workspace with this `ADDRESS` in the host configuration, instead of DIR"},
+			&cli.StringFlag{Name: "from", Usage: "begin with the files of `TEMPLATE`, an address or the path of a bundle"},
 			&cli.BoolFlag{Name: "register", Usage: "also enter it in the registry of this host"},
 		},
 		Action: initAction,
@@ -41,43 +51,70 @@ type initialized struct {
 	ID         string   `json:"id"`
 	Manifest   string   `json:"manifest"`
 	Registered bool     `json:"registered"`
-	Notes      []string `json:"notes,omitempty"` // what registering it noticed
+	Notes      []string `json:"notes,omitempty"` // what a person should know
+
+	Template string           `json:"template,omitempty"` // what it began from, with its version
+	LeftOut  []bundle.LeftOut `json:"leftOut,omitempty"`
 }
 
 func initAction(c *cli.Context) error {
-	w, manifest, err := declared(c)
-	if err != nil {
-		return err
+	begin := initNew
+	if c.String("from") != "" {
+		begin = initFrom
 	}
-	out := initialized{Schema: "wsmount.init/v1", ID: w.ID.String(), Manifest: manifest, Registered: c.Bool("register")}
-	if out.Registered {
-		e, err := addNew(c, w, manifest)
-		if err != nil {
-			return err
-		}
-		out.Notes = e.Notes
-	} else if _, err := manifestfile.WriteNew(manifest, w); err != nil {
+	out, err := begin(c)
+	if err != nil {
 		return err
 	}
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, out)
 	}
 	printNotes(c, out.Notes)
-	_, err = fmt.Fprintf(c.App.Writer, "%s: %s\n", out.ID, manifest)
+	for _, l := range out.LeftOut {
+		fmt.Fprintf(c.App.ErrWriter, "left out: %s: %s\n", oneLine(l.Path), l.Reason)
+	}
+	from := ""
+	if out.Template != "" {
+		from = ", from " + out.Template
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "%s: %s%s\n", out.ID, out.Manifest, from)
 	return err
 }
 
-// addNew writes a manifest and enters it in the registry, or leaves nothing behind.
-func addNew(c *cli.Context, w *mountspec.Workspace, manifest string) (host.Entry, error) {
-	undo, err := manifestfile.WriteNew(manifest, w)
-	if err != nil {
-		return host.Entry{}, err
+// register enters what was made in the registry, if that is asked for, or takes it away
+// again.
+func (i *initialized) register(c *cli.Context, w *mountspec.Workspace, undo func()) error {
+	i.Schema, i.ID = "wsmount.init/v1", w.ID.String()
+	if i.Registered = c.Bool("register"); !i.Registered {
+		return nil
 	}
+	e, err := addNew(c, w, i.Manifest, undo)
+	i.Notes = append(i.Notes, e.Notes...)
+	return err
+}
+
+// addNew enters a manifest in the registry that was written for it, or takes it away again.
+func addNew(c *cli.Context, w *mountspec.Workspace, manifest string, undo func()) (host.Entry, error) {
 	e, err := addEntry(c, manifest, host.AddOptions{Address: w.ID, OwnerID: orNothing(c.String("owner-id"), w.Owner.ID)})
 	if err != nil {
 		undo()
 	}
 	return e, err
+}
+
+// initNew writes a manifest.
+func initNew(c *cli.Context) (out initialized, err error) {
+	w, manifest, err := declared(c)
+	if err != nil {
+		return out, err
+	}
+	undo, err := manifestfile.WriteNew(manifest, w)
+	if err != nil {
+		return out, err
+	}
+	out.Manifest = manifest
+	err = out.register(c, w, undo)
+	return out, err
 }
 
 // declared is the workspace that is asked for, and where its manifest goes.
@@ -116,15 +153,51 @@ func declared(c *cli.Context) (*mountspec.Workspace, string, error) {
 }
 
 func newWorkspace(c *cli.Context, dir string) (*mountspec.Workspace, error) {
-	id, err := readAddress(orNothing(c.String("id"), manifestfile.Address(dir)), "for example --id @acme/notes")
+	id, owner, err := newOwner(c, dir)
 	if err != nil {
 		return nil, err
 	}
-	owner, err := ownerID(c, id.Owner)
-	if err != nil {
-		return nil, err
+	return manifestfile.New(dir, id, owner, fileOptions(c))
+}
+
+// newOwner is the address of a new workspace, and the id of its owner.
+func newOwner(c *cli.Context, dir string) (id mountspec.Address, owner string, err error) {
+	if id, err = readAddress(orNothing(c.String("id"), manifestfile.Address(dir)), "for example --id @acme/notes"); err == nil {
+		owner, err = ownerID(c, id.Owner)
 	}
-	return manifestfile.New(dir, id, owner, manifestfile.Options{Name: c.String("name"), Provider: c.String("provider")})
+	return id, owner, err
+}
+
+func fileOptions(c *cli.Context) manifestfile.Options {
+	return manifestfile.Options{Name: c.String("name"), Provider: c.String("provider")}
+}
+
+// initFrom makes a workspace that begins with the files of another.
+func initFrom(c *cli.Context) (out initialized, err error) {
+	args, err := wantArgs(c, 1, 1)
+	if err == nil && c.String("from-row") != "" {
+		err = exit.New(exit.Usage, "--from and --from-row name two beginnings").Hint("give one of them")
+	}
+	if err != nil {
+		return out, err
+	}
+	o := template.Options{From: c.String("from"), File: fileOptions(c), Now: time.Now}
+	if o.Dir, err = absolute(args[0]); err != nil {
+		return out, err
+	}
+	if o.ID, o.OwnerID, err = newOwner(c, o.Dir); err != nil {
+		return out, err
+	}
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	begun, err := askHost(c, true, func(r *host.Resolver) (*template.Begun, error) { return template.Begin(ctx, templateHost(c, r), o) })
+	if err != nil {
+		return out, err
+	}
+	w := begun.Workspace
+	out = initialized{Manifest: begun.Manifest, Notes: begun.Notes, Template: w.Template.ID.String() + " " + w.Template.Version, LeftOut: begun.Left}
+	err = out.register(c, w, begun.Undo)
+	return out, err
 }
 
 // ownerID is the id that was given, that this host knows the owner by, or a new one.

@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/fetch"
+	"github.com/wsmount/wsmount/cmd/internal/manifestfile"
 	"github.com/wsmount/wsmount/cmd/internal/registered"
 	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 	"github.com/wsmount/wsmount/cmd/internal/stranded"
@@ -163,7 +164,12 @@ func addDefault(c *cli.Context, dir string, a mountspec.Address) (host.Entry, er
 	if err != nil {
 		return host.Entry{}, err
 	}
-	return addNew(c, w, filepath.Join(dir, "WORKSPACE.md"))
+	manifest := filepath.Join(dir, "WORKSPACE.md")
+	undo, err := manifestfile.WriteNew(manifest, w)
+	if err != nil {
+		return host.Entry{}, err
+	}
+	return addNew(c, w, manifest, undo)
 }
 
 func registryList(c *cli.Context) error {
@@ -309,13 +315,19 @@ func confirmChange(c *cli.Context, change host.Change) bool {
 	if !c.Bool("json") {
 		registered.PrintChange(c.App.Writer, change)
 	}
-	if c.Bool("yes") || change.AddsRow {
+	return change.AddsRow || agreed(c, "accept this change?")
+}
+
+// agreed asks a person, unless --yes was given. Without a terminal to ask at, and as JSON,
+// the answer is no.
+func agreed(c *cli.Context, question string) bool {
+	if c.Bool("yes") {
 		return true
 	}
 	if c.Bool("json") || !sandbox.IsTerminal(os.Stdin) {
 		return false
 	}
-	fmt.Fprint(c.App.ErrWriter, "accept this change? [y/N] ")
+	fmt.Fprintf(c.App.ErrWriter, "%s [y/N] ", question)
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 	return strings.EqualFold(strings.TrimSpace(line), "y") || strings.EqualFold(strings.TrimSpace(line), "yes")
 }

@@ -70,11 +70,11 @@ func slug(s, other string) string {
 // WriteNew declares a workspace in a file that does not exist yet, and makes its
 // directory. undo takes away what it made.
 func WriteNew(name string, w *mountspec.Workspace) (undo func(), err error) {
-	text, err := text(w)
+	text, err := Text(w, "")
 	if err != nil {
 		return nil, err
 	}
-	made := missing(filepath.Dir(name))
+	made := Missing(filepath.Dir(name))
 	remove := func() {
 		for _, name := range made {
 			os.Remove(name) // a directory, unless somebody has put something in it
@@ -103,8 +103,8 @@ func WriteNew(name string, w *mountspec.Workspace) (undo func(), err error) {
 	return remove, nil
 }
 
-// missing lists a directory and those above it that do not exist, the deepest first.
-func missing(dir string) (out []string) {
+// Missing lists a directory and those above it that do not exist, the deepest first.
+func Missing(dir string) (out []string) {
 	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 			return out
@@ -113,13 +113,19 @@ func missing(dir string) (out []string) {
 	}
 }
 
-// text prints a workspace and makes sure that it reads back.
-func text(w *mountspec.Workspace) ([]byte, error) {
+// Body is the text below a new manifest when its author gave none.
+func Body(w *mountspec.Workspace) string {
+	return "\n# " + w.Name + "\n\nMount it with `wsmount " + w.ID.String() + " MOUNTPOINT`.\n"
+}
+
+// Text prints a workspace, with a text for people below it or Body, and makes sure that it
+// reads back.
+func Text(w *mountspec.Workspace, body string) ([]byte, error) {
 	text, err := w.Marshal()
 	if err != nil {
 		return nil, exit.New(exit.Failed, "%w", err)
 	}
-	text = append(text, "\n# "+w.Name+"\n\nMount it with `wsmount "+w.ID.String()+" MOUNTPOINT`.\n"...)
+	text = append(text, cmp.Or(body, Body(w))...)
 	if _, found := mountspec.ParseWorkspace(mountspec.Source{Name: "WORKSPACE.md", Data: text}, mountspec.Options{Registered: daemon.Mountable}); found.Err() != nil {
 		return nil, exit.New(exit.Failed, "the new manifest does not validate: %w", found.Err())
 	}

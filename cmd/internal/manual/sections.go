@@ -60,6 +60,7 @@ var sections = []section{
 		{"/etc/wsmount/config.yaml", "That of the machine, where the user has none."},
 		{"~/.config/wsmount/registry.json", "What `wsmount registry add` knows."},
 		{"~/.config/wsmount/fetched", "Copies of the manifests that it fetched, for people: what the registry recorded of them counts."},
+		{"~/.config/wsmount/published/", "The bundles that `wsmount publish` wrote, by owner, workspace and version."},
 		{"~/.local/state/wsmount", "Working copies, locks and logs."},
 		{"/var/lib/wsmount", "The same for root."},
 		{"MOUNTPOINT/.wsmount", "A directory that is not listed. Its README tells a program in the mount, which need not know wsmount, what it may write, when that is sent, what waits, why something failed, and where earlier versions are."},

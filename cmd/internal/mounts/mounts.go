@@ -110,6 +110,20 @@ func Look(ctx context.Context, r *state.Record) control.Status {
 	return s
 }
 
+// Of looks at the mounts of a workspace, by its address, and returns those whose daemons answer.
+func Of(ctx context.Context, root, address string) (list []control.Status) {
+	records, _ := state.List(root) // where none can be read, none answers
+	for _, r := range records {
+		if r.Workspace != address || !r.Alive() {
+			continue
+		}
+		if s := Look(ctx, r); s.State != control.NotResponding && s.State != control.Dead {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // lookIntoCopies puts what the working copies of a mount whose daemon is gone hold
 // into its last status: what programs did after that was taken is in no status.
 func lookIntoCopies(ctx context.Context, s *control.Status) {

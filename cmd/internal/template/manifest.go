@@ -1,0 +1,116 @@
+package template
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/bundle"
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+// maxManifest bounds a manifest with the text below it.
+const maxManifest = 16 << 20
+
+// readFile reads a manifest in a directory.
+func readFile(root *os.Root, name string) ([]byte, error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxManifest))
+}
+
+// parse reads a manifest, and the text below it. Its storage need not be one that this host
+// has: no new workspace keeps it.
+func parse(text []byte) (*mountspec.Workspace, string, error) {
+	w, found := mountspec.ParseWorkspace(mountspec.Source{Name: bundle.Manifest, Data: text}, mountspec.Options{Registered: func(string) bool { return true }})
+	if err := found.Err(); err != nil {
+		return nil, "", exit.New(exit.Manifest, "the manifest of the template is not valid: %w", err).Hint("`wsmount validate` shows every line with its rule")
+	}
+	_, to, _ := mountspec.Frontmatter(text)
+	_, body, _ := bytes.Cut(text[to:], []byte("\n")) // after the line of dashes
+	return w, string(body), nil
+}
+
+// newManifest is the manifest of a workspace that begins from a template: what it is about
+// is the template's, who owns it and where it lies is not. It says what is not taken over.
+func newManifest(base, t *mountspec.Workspace, origin mountspec.Origin, now time.Time) (*mountspec.Workspace, []string, error) {
+	def := *base
+	def.Description, def.Sandbox, def.Code, def.Policy, def.Defaults = t.Description, t.Sandbox, t.Code, t.Policy, t.Defaults
+	def.Tags, def.Metadata, def.Mounts = t.Tags, t.Metadata, t.Mounts
+	def.CreatedAt = now.UTC().Format(time.RFC3339)
+	def.Template = &origin
+	for _, e := range t.Identity {
+		if e.Ref == mountspec.CurrentOperator || e.Ref == mountspec.CurrentUser {
+			def.Identity = append(def.Identity, e)
+		}
+	}
+	var notes []string
+	if len(def.Identity) < len(t.Identity) {
+		notes = append(notes, "the identities that the template names are not taken over: they are other people's")
+	}
+	if len(t.Policy) > 0 {
+		notes = append(notes, "its policy is the template's: look at whom it grants what")
+	}
+	if s := t.Sandbox; s != nil && (s.Inline == nil || len(s.Inline.EnvAuth.Env) > 0) {
+		notes = append(notes, "its sandbox is the template's, and secrets that it names are not copied")
+	}
+	w, found := mountspec.DefineWorkspace(def, mountspec.Options{Registered: daemon.Mountable})
+	if err := found.Err(); err != nil {
+		return nil, nil, exit.New(exit.Manifest, "what the template's manifest says does not hold for %s: %w", base.ID, err).Hint("the template's author has to change it")
+	}
+	return w, notes, nil
+}
+
+// checkRefs refuses a manifest that refers to files that do not go with it. Storage and
+// identities are not asked: no new workspace has them of its template.
+func checkRefs(w *mountspec.Workspace, l bundle.List) error {
+	type named struct {
+		what string
+		ref  mountspec.Ref
+	}
+	var refs []named
+	policies := func(list []mountspec.Block[mountspec.Policy]) {
+		for _, p := range list {
+			refs = append(refs, named{"policy", p.Ref})
+		}
+	}
+	policies(w.Policy)
+	if w.Code != nil {
+		refs = append(refs, named{"code", w.Code.Ref})
+	}
+	if s := w.Sandbox; s != nil {
+		refs = append(refs, named{"sandbox", s.Ref})
+		if s.Inline != nil {
+			policies(s.Inline.Policy)
+			for _, m := range s.Inline.Mounts {
+				refs = append(refs, named{"mount of the sandbox", m.Source.Ref})
+			}
+		}
+	}
+	for _, m := range w.Mounts {
+		if !m.Optional {
+			refs = append(refs, named{"mount " + m.At, m.Source})
+		}
+	}
+	for _, n := range refs {
+		if n.ref.Value == "" || n.ref.Kind == mountspec.RefInline || n.ref.Kind == mountspec.RefSlug || has(l, n.ref.Clean()) {
+			continue
+		}
+		return exit.New(exit.Manifest, "its %s is %q, which is not among the files that go with it", n.what, n.ref.Value).
+			Hint("keep it in the workspace, and out of exclude")
+	}
+	return nil
+}
+
+func has(l bundle.List, p string) bool {
+	p = path.Clean(p)
+	return slices.ContainsFunc(l.Entries, func(e bundle.Entry) bool { return e.Path == p })
+}

@@ -1,0 +1,142 @@
+package template
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cmd/internal/bundle"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+func address(t *testing.T, text string) mountspec.Address {
+	t.Helper()
+	a, err := mountspec.ParseAddress(text)
+	assert.OK(t, err)
+	return a
+}
+
+// starter is a host with a registered template, @acme/starter, in a directory beside which
+// workspaces can be made.
+func starter(t *testing.T, more string) (dir string, h Host) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	assert.OK(t, err)
+	for name, text := range map[string]string{
+		"starter/WORKSPACE.md": "---\nschema: workspace/v1\nid: \"@acme/starter\"\nversion: 1.0.0\nname: Starter\nowner: { type: org, id: A, slug: acme }\n" +
+			"storage: { inline: { provider: local-fs, config: { mount_path: . } } }\npublish: { template: true, visibility: public }\n" + more + "---\n\nAbout it.\n",
+		"starter/CODE.md": "---\nschema: code/v2\nid: \"@acme/code/x\"\nversion: 1.0.0\n---\n",
+		"starter/a/file":  "text",
+	} {
+		assert.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		assert.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	r, err := host.NewResolver(host.Options{Config: &host.Config{Dir: filepath.Join(dir, "config")}, Temp: dir})
+	assert.OK(t, err)
+	_, err = r.Add(t.Context(), filepath.Join(dir, "starter"), host.AddOptions{})
+	assert.OK(t, err)
+	return dir, Host{r, filepath.Join(dir, "starter/state")}
+}
+
+func options(t *testing.T, dir string) Options {
+	return Options{From: "@acme/starter", Dir: filepath.Join(dir, "new/mine"), ID: address(t, "@me/mine"), OwnerID: "M",
+		Now: func() time.Time { return time.Unix(0, 0) }}
+}
+
+// left are the names in a directory.
+func left(t *testing.T, dir string) string {
+	t.Helper()
+	names, err := os.ReadDir(dir)
+	assert.OK(t, err)
+	out := ""
+	for _, n := range names {
+		out += n.Name() + " "
+	}
+	return out
+}
+
+// What the template is about is taken over, with the text below; Undo takes away what was
+// made, and nothing that somebody added.
+func TestBegin(t *testing.T) {
+	dir, h := starter(t, "code: { file: ./CODE.md }\nmetadata: { studio: { color: red } }\ntags: [ x ]\n")
+	assert.OK(t, os.Mkdir(filepath.Join(dir, "starter/state"), 0o700))
+	b, err := Begin(t.Context(), h, options(t, dir))
+	assert.OK(t, err)
+	assert.True(t, len(b.Left) == 1 && b.Left[0].Path == "state", b.Left)
+	w := b.Workspace
+	assert.Equal(t, w.Template.ID.String()+" "+w.Template.Version, "@acme/starter 1.0.0")
+	assert.True(t, w.Code.Ref.Value == "./CODE.md" && w.Metadata["studio"] != nil && w.CreatedAt == "1970-01-01T00:00:00Z" && !w.Publish.Template, w)
+	text, err := os.ReadFile(b.Manifest)
+	assert.OK(t, err)
+	assert.Contains(t, string(text), "\n---\n\nAbout it.\n")
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "new/mine/a/added"), nil, 0o600))
+	b.Undo()
+	assert.Equal(t, left(t, filepath.Join(dir, "new/mine"))+left(t, filepath.Join(dir, "new/mine/a")), "a added ")
+}
+
+// The same files give the same sum by way of a bundle.
+func TestBundleOfATemplate(t *testing.T) {
+	dir, h := starter(t, "")
+	b, err := Begin(t.Context(), h, options(t, dir))
+	assert.OK(t, err)
+	plan, err := Look(t.Context(), h, address(t, "@acme/starter"))
+	assert.OK(t, err)
+	defer plan.Close()
+	file, sum, err := plan.Publish(t.Context())
+	assert.OK(t, err)
+	assert.Equal(t, sum, b.Workspace.Template.SHA256)
+	o := options(t, dir)
+	o.From, o.Dir = file, filepath.Join(dir, "other")
+	again, err := Begin(t.Context(), h, o)
+	assert.OK(t, err)
+	assert.Equal(t, again.Workspace.Template.SHA256, sum)
+}
+
+// An interruption leaves nothing, neither of a directory nor of a bundle.
+func TestInterrupted(t *testing.T) {
+	dir, h := starter(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	plan, err := Look(ctx, h, address(t, "@acme/starter"))
+	assert.OK(t, err)
+	defer plan.Close()
+	cancel()
+	_, _, err = plan.Publish(ctx)
+	assert.Contains(t, exit.From(err).What, "interrupted")
+	assert.Equal(t, left(t, filepath.Join(h.Bundles(), "acme/starter")), "")
+	_, err = Begin(ctx, h, options(t, dir))
+	assert.True(t, err != nil, "it was begun")
+	assert.Equal(t, left(t, dir), "config starter ")
+}
+
+// A manifest that refers to what does not go with it is for nobody to begin from.
+func TestReferences(t *testing.T) {
+	l := bundle.List{Entries: []bundle.Entry{{Path: "CODE.md", Type: bundle.File}, {Path: "lib", Type: bundle.Dir}}}
+	for more, refused := range map[string]string{
+		"code: { file: ./CODE.md }":                                                 "",
+		"code: { ref: ./gone/CODE.md }":                                             "gone/CODE.md",
+		"code: { ref: ../other/CODE.md }":                                           "../other",
+		"code: { ref: \"@acme/code\" }":                                             "",
+		"sandbox: { file: SANDBOX.md }":                                             "SANDBOX.md",
+		"policy: [ { file: CODE.md }, { file: P } ]":                                "\"P\"",
+		"sandbox: { inline: { provider: local, config: {}, policy: { file: P } } }": "\"P\"",
+		"sandbox: { inline: { provider: local, config: {}, mounts: [ { source: { file: ./s.STORAGE.md }, at: /s } ] } }": "s.STORAGE.md",
+		"sandbox: { inline: { provider: local, config: {}, mounts: [ { source: workspace, at: /s } ] } }":                "",
+		"metadata: { wsmount: { mounts: [ { at: /l, source: ./lib } ] } }":                                               "",
+		"metadata: { wsmount: { mounts: [ { at: /l, source: ./gone } ] } }":                                              "./gone",
+		"metadata: { wsmount: { mounts: [ { at: /l, source: ./gone, optional: true } ] } }":                              "",
+	} {
+		w, _, err := parse([]byte("---\nschema: workspace/v1\nid: \"@a/b\"\nversion: 1.0.0\nname: x\nowner: { type: org, id: A, slug: a }\n" +
+			"storage: { file: ./gone.STORAGE.md }\n" + more + "\n---\n"))
+		assert.OK(t, err, more)
+		err = checkRefs(w, l)
+		assert.Equal(t, err == nil, refused == "", more, err)
+		if err != nil {
+			assert.Contains(t, err.Error(), refused)
+		}
+	}
+}
