@@ -15,6 +15,8 @@ type Address struct {
 // maxSegment keeps both halves usable as file names with room for suffixes.
 const maxSegment = 128
 
+var addressText = expression(`^@[a-z0-9][a-z0-9-]*/[a-z0-9][a-z0-9-]*$`)
+
 var addressSegment = expression(`^[a-z0-9][a-z0-9-]*$`)
 
 // ParseAddress reads "@owner/slug". Exactly one slash, lower-case letters,

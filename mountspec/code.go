@@ -2,6 +2,8 @@ package mountspec
 
 import (
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
 const kindCodeWorkspace = "code-workspace"
@@ -9,7 +11,18 @@ const kindCodeWorkspace = "code-workspace"
 // decodeCode reads a code block in one of its forms (AIP-26): bare {sources},
 // rich (kind: code-workspace, with code and run) or lean (schema: code/v2,
 // with source and run). Upstream leaves the other keys open.
-func decodeCode(v value) *Code {
+func decodeCode(v value) (c *Code) {
+	v, known := v.named("code")
+	if known {
+		return nil
+	}
+	for _, form := range v.cases("kind", "schema", "sources") {
+		c = decodeCodeForm(form)
+	}
+	return c
+}
+
+func decodeCodeForm(v value) *Code {
 	o, ok := v.object()
 	if !ok {
 		return nil
@@ -36,15 +49,14 @@ func decodeCode(v value) *Code {
 func decodeRichCode(c *Code, o *object) {
 	c.Kind = o.oneOf("kind", kindCodeWorkspace)
 	c.Name, _ = o.needText("name")
-	at := o.need("code")
-	if at.isMapping() {
-		code, _ := at.object()
-		c.Sources = decodeSources(code)
-		code.closed()
-		return
-	}
-	if p, ok := at.text(); ok && at.insideWorkspace(p) {
-		c.Sources = []CodeSource{{Kind: "ref", Path: p, Pos: at.pos()}}
+	for _, at := range o.need("code").forms(yaml.MappingNode, yaml.ScalarNode) {
+		if at.isMapping() {
+			code, _ := at.object()
+			c.Sources = decodeSources(code)
+			code.closed()
+		} else if p, ok := at.text(); ok && at.insideWorkspace(p) {
+			c.Sources = []CodeSource{{Kind: "ref", Path: p, Pos: at.pos()}}
+		}
 	}
 }
 
@@ -53,13 +65,13 @@ var codeSlug = expression(`^@[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9._-]*){1,4}$`)
 func decodeLeanCode(c *Code, o *object) {
 	decodeSchema(o, codeSchema, true)
 	c.Schema = codeSchema
-	if at := o.get("id"); at.n != nil {
-		if c.ID, _ = at.text(); at.present() && !codeSlug().MatchString(c.ID) {
+	if at := o.get("id"); at.given() {
+		if c.ID, _ = at.text(); at.present() && !at.matches(codeSlug(), c.ID) {
 			at.fail("address", "write @owner/code/slug", "%s is not an address", show(c.ID))
 		}
 	}
 	c.Version = decodeVersion(o.get("version"))
-	if at := o.get("source"); at.n != nil {
+	if at := o.get("source"); at.given() {
 		if s, ok := decodeSource(at); ok {
 			c.Sources = []CodeSource{s}
 		}
@@ -67,13 +79,8 @@ func decodeLeanCode(c *Code, o *object) {
 }
 
 func decodeSources(o *object) []CodeSource {
-	at := o.need("sources")
-	items := at.items()
-	if items != nil && len(items) == 0 {
-		at.fail("empty-value", "", "a bundle has at least one source")
-	}
 	var out []CodeSource
-	for _, item := range items {
+	for _, item := range o.need("sources").someItems("", "a bundle has at least one source") {
 		if s, ok := decodeSource(item); ok {
 			out = append(out, s)
 		}
@@ -90,25 +97,31 @@ func decodeSource(v value) (CodeSource, bool) {
 	}
 	var kinds []string
 	for _, kind := range sourceKinds {
-		if o.has(kind) {
+		if o.get(kind).given() {
 			kinds = append(kinds, kind)
 		}
 	}
 	o.closed()
-	if len(kinds) != 1 {
+	if !o.exactlyOne(sourceKinds...) {
 		v.fail("source-form", "", "a source has exactly one of %s", alternatives(sourceKinds))
 		return CodeSource{}, false
 	}
-	s := CodeSource{Kind: kinds[0], Pos: v.pos()}
-	at := o.get(s.Kind)
-	if s.Kind == "local" || s.Kind == "ref" {
-		if at.present() && !at.isMapping() {
-			p, ok := at.text()
-			s.Path = p
-			return s, ok && at.insideWorkspace(p)
+	s := CodeSource{Pos: v.pos()}
+	for _, s.Kind = range kinds {
+		forms := []yaml.Kind{yaml.MappingNode}
+		if s.Kind == "local" || s.Kind == "ref" {
+			forms = append(forms, yaml.ScalarNode)
+		}
+		for _, at := range o.get(s.Kind).forms(forms...) {
+			if len(forms) == 2 && at.present() && !at.isMapping() {
+				s.Path, ok = at.text()
+				ok = ok && at.insideWorkspace(s.Path)
+			} else {
+				ok = decodeSourceBody(&s, at)
+			}
 		}
 	}
-	return s, decodeSourceBody(&s, at)
+	return s, ok
 }
 
 func decodeSourceBody(s *CodeSource, v value) bool {
@@ -118,7 +131,7 @@ func decodeSourceBody(s *CodeSource, v value) bool {
 	}
 	if s.Kind == "github" {
 		s.Repo, _ = o.needText("repo")
-		if at := o.get("repo"); s.Repo != "" && !repoPair().MatchString(s.Repo) {
+		if at := o.get("repo"); (s.Repo != "" || at.described()) && !at.matches(repoPair(), s.Repo) {
 			at.fail("repository", "write owner/name", "%s is not the name of a repository", show(s.Repo))
 		}
 		s.GitRef, _ = o.needText("ref")
@@ -153,15 +166,22 @@ func (v value) insideWorkspace(p string) bool {
 
 // decodeRun reads what a runner would invoke. A string is kept as it is: AIP-26
 // leaves it to the runner whether that is a file or a command.
-func decodeRun(v value) *CodeRun {
+func decodeRun(v value) (r *CodeRun) {
+	for _, form := range v.forms(yaml.MappingNode, yaml.SequenceNode, yaml.ScalarNode) {
+		r = decodeRunForm(form)
+	}
+	return r
+}
+
+func decodeRunForm(v value) *CodeRun {
 	if !v.present() {
 		return nil
 	}
 	if v.isMapping() {
 		return decodeExplicitRun(v)
 	}
-	if items := v.sequence(); items != nil {
-		return &CodeRun{Exec: filledTexts(v, items)}
+	if v.sequence() != nil {
+		return &CodeRun{Exec: filledTexts(v)}
 	}
 	s, ok := v.text()
 	if !ok || !v.filled(s) {
@@ -174,27 +194,26 @@ func decodeExplicitRun(v value) *CodeRun {
 	o, _ := v.object()
 	file, exec, shell := o.get("file"), o.get("exec"), o.get("shell")
 	o.closedAs(Warning)
-	if count(file.n != nil, exec.n != nil, shell.n != nil) != 1 {
+	if !o.exactlyOne("file", "exec", "shell") {
 		v.fail("run-form", "", "needs exactly one of file, exec and shell")
 		return nil
 	}
-	switch {
-	case file.n != nil:
-		s, _ := o.needText("file")
-		return &CodeRun{File: s}
-	case exec.n != nil:
-		return &CodeRun{Exec: filledTexts(exec, exec.items())}
+	var r CodeRun
+	if file.given() {
+		r.File, _ = o.needText("file")
 	}
-	s, _ := o.needText("shell")
-	return &CodeRun{Shell: s}
+	if exec.given() {
+		r.Exec = filledTexts(exec)
+	}
+	if shell.given() {
+		r.Shell, _ = o.needText("shell")
+	}
+	return &r
 }
 
-func filledTexts(v value, items []value) []string {
-	if items != nil && len(items) == 0 {
-		v.fail("empty-value", "", "the list is empty")
-	}
+func filledTexts(v value) []string {
 	out := []string{}
-	for _, item := range items {
+	for _, item := range v.someItems("", "the list is empty") {
 		if s, ok := item.text(); ok {
 			out = append(out, s)
 		}

@@ -135,7 +135,7 @@ const credentialHint = "put it where the host keeps secrets and name it by auth.
 // refuseCredentials reports every scalar below v that holds a credential, by
 // its key or by its shape, and marks it, so that its value is said nowhere.
 func (v value) refuseCredentials() {
-	if v.present() {
+	if v.present() && !v.described() {
 		v.scanCredentials("")
 	}
 }

@@ -2,11 +2,15 @@ package mountspec
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 )
 
 // maxFindings bounds what one hostile file can make us say.
@@ -19,6 +23,10 @@ type decoder struct {
 	opts     Options
 	findings Findings
 	bad      map[*yaml.Node]bool // already reported: say nothing more
+
+	// A manifest is described instead of read where these are set; see Schema.
+	definitions map[string]*jsonschema.Schema
+	providers   []string
 }
 
 func newDecoder(file string, o Options) *decoder {
@@ -55,9 +63,11 @@ type value struct {
 	n    *yaml.Node
 	path string
 	code string // upstream code of findings about it
+
+	outline *outline // not nil: it stands for every valid one, and n is nil
 }
 
-func (v value) present() bool { return v.n != nil && !v.d.bad[v.n] }
+func (v value) present() bool { return v.described() || v.n != nil && !v.d.bad[v.n] }
 
 func (v value) pos() Pos {
 	if v.n == nil {
@@ -75,6 +85,9 @@ func (v value) warn(rule, hint, format string, args ...any) {
 }
 
 func (v value) report(s Severity, rule, hint, message string) {
+	if v.d == nil || v.d.definitions != nil {
+		return // nothing is wrong with what is described
+	}
 	p := v.pos()
 	v.d.add(Finding{Severity: s, Line: p.Line, Column: p.Column, Path: showPath(v.path), Rule: rule, Code: v.code, Message: message, Hint: hint})
 }
@@ -99,6 +112,10 @@ func (v value) text() (string, bool) { return v.textWith("") }
 func (v value) prose() (string, bool) { return v.textWith("\n\t") }
 
 func (v value) textWith(allowed string) (string, bool) {
+	if v.described() {
+		v.outline.Type = jsonschema.Types{"string", "number"} // a version may look like one
+		return "", true
+	}
 	if !v.present() {
 		return "", false
 	}
@@ -136,6 +153,10 @@ func isControl(r rune) bool {
 }
 
 func (v value) boolean() (val, ok bool) {
+	if v.described() {
+		v.outline.Type = jsonschema.Types{"boolean"}
+		return false, false
+	}
 	if !v.present() {
 		return false, false
 	}
@@ -151,6 +172,10 @@ var plainInteger = expression(`^[-+]?(0|[1-9][0-9]*)$`)
 // integer accepts plain decimal only: 010, 0x10 and 1_000 mean different
 // numbers to different YAML parsers.
 func (v value) integer(lo, hi int64) (int64, bool) {
+	if v.described() {
+		v.outline.Type, v.outline.Minimum, v.outline.Maximum = jsonschema.Types{"integer"}, &lo, &hi
+		return lo, false
+	}
 	if !v.present() {
 		return 0, false
 	}
@@ -166,12 +191,20 @@ func (v value) integer(lo, hi int64) (int64, bool) {
 	return n, true
 }
 
-func (v value) number() (float64, bool) {
+// amount is a number that is not negative.
+func (v value) amount() (float64, bool) {
+	if v.described() {
+		v.outline.Type, v.outline.Minimum = jsonschema.Types{"number"}, new(int64)
+		return 0, false
+	}
 	if !v.present() {
 		return 0, false
 	}
 	if v.n.Kind == yaml.ScalarNode && (v.n.ShortTag() == "!!int" || v.n.ShortTag() == "!!float") {
 		if f, ok := plainFloat(v.n.Value); ok {
+			if f < 0 {
+				v.fail("range", "", "must not be negative")
+			}
 			return f, true
 		}
 	}
@@ -191,6 +224,12 @@ func plainFloat(s string) (float64, bool) {
 
 // items returns the elements of a sequence.
 func (v value) items() []value {
+	if v.described() {
+		if v.outline.Type = (jsonschema.Types{"array"}); v.outline.Items == nil {
+			v.outline.Items = &jsonschema.Schema{}
+		}
+		return []value{v.within(v.outline.Items)}
+	}
 	if !v.present() {
 		return nil
 	}
@@ -200,7 +239,7 @@ func (v value) items() []value {
 	}
 	out := make([]value, len(v.n.Content))
 	for i, c := range v.n.Content {
-		out[i] = value{v.d, c, index(v.path, i), v.code}
+		out[i] = value{d: v.d, n: c, path: index(v.path, i), code: v.code}
 	}
 	return out
 }
@@ -230,8 +269,14 @@ func showPath(path string) string {
 
 // sequence is items for a value that may as well be something else: nil then.
 func (v value) sequence() []value {
-	if v.present() && v.n.Kind == yaml.SequenceNode {
+	if v.described() && v.outline.form == yaml.SequenceNode || !v.described() && v.present() && v.n.Kind == yaml.SequenceNode {
 		return v.items()
 	}
 	return nil
+}
+
+// expression is a regular expression that is compiled when it is first asked for: all of
+// them together take milliseconds, and most commands ask for none.
+func expression(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -17,8 +17,7 @@ import (
 // typed nil, when the manifest is refused.
 func parseKind(name string, data []byte, o Options) (any, Findings) {
 	src := Source{name, data}
-	kind := strings.TrimSuffix(filepath.Base(name), ".md")
-	switch kind[strings.LastIndexByte(kind, '.')+1:] {
+	switch kindOf(name) {
 	case "WORKSPACE":
 		return untyped(ParseWorkspace(src, o))
 	case "STORAGE":
@@ -35,6 +34,11 @@ func parseKind(name string, data []byte, o Options) (any, Findings) {
 		return untyped(ParseIdentity(src, o))
 	}
 	panic("no kind in " + name)
+}
+
+func kindOf(name string) string {
+	k := strings.TrimSuffix(filepath.Base(name), ".md")
+	return k[strings.LastIndexByte(k, '.')+1:]
 }
 
 func untyped[T any](v *T, fs Findings) (any, Findings) {

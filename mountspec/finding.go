@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -136,4 +137,17 @@ func (fs Findings) sort() {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
 	})
+}
+
+// show quotes an untrusted value for a message: escaped, short, and not at all
+// when it looks like a credential.
+func show(s string) string {
+	const limit = 60
+	if credentialShape(s) != "" {
+		return "[redacted]"
+	}
+	if len(s) > limit {
+		return strconv.QuoteToASCII(s[:limit]) + "..."
+	}
+	return strconv.QuoteToASCII(s)
 }

@@ -25,6 +25,7 @@ func fuzzKind(f *testing.F, kind string) {
 			f.Add([]byte(text))
 		}
 	}
+	schema := ownSchema(f, kind)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v, findings := parseKind(kind+".md", data, Options{})
 		for _, x := range findings {
@@ -37,6 +38,9 @@ func fuzzKind(f *testing.F, kind string) {
 		}
 		if v == nil && findings.Err() == nil {
 			t.Errorf("refused without a reason: %v", findings)
+		}
+		if findings.Err() == nil {
+			assert.OK(t, schema.Validate(asJSON(t, data)), "the schema refuses what is accepted")
 		}
 		if m, ok := v.(marshaler); ok {
 			checkStable(t, kind+".md", m)

@@ -23,15 +23,8 @@ func decodeIdentities(v value) []IdentityEntry {
 	if !v.present() {
 		return nil
 	}
-	items := []value{v}
-	if !v.isMapping() {
-		items = v.items()
-		if items != nil && len(items) == 0 {
-			v.fail("empty-value", "name an identity or remove the key", "the list is empty")
-		}
-	}
 	var out []IdentityEntry
-	for _, item := range items {
+	for _, item := range v.oneOrMore("name an identity or remove the key") {
 		if e, ok := decodeIdentity(item); ok {
 			out = append(out, e)
 		}
@@ -43,25 +36,26 @@ func decodeIdentities(v value) []IdentityEntry {
 // is not known is only a warning; two forms in one entry are refused, since
 // AIP-23 says exactly one.
 func decodeIdentity(v value) (IdentityEntry, bool) {
+	v, known := v.named("identity")
 	o, ok := v.object()
-	if !ok {
+	if !ok || known {
 		return IdentityEntry{}, false
 	}
 	e := IdentityEntry{Pos: v.pos()}
 	ref, file := o.get("ref"), o.get("file")
-	inline := o.has("name") || o.has("email")
-	if count(inline, ref.n != nil, file.n != nil) != 1 {
+	if !o.exactlyOne("ref", "file", "name email") {
 		v.fail("identity-form", "give name and email, or ref, or file", "an identity has exactly one form")
 		return e, false
 	}
-	switch {
-	case ref.n != nil:
+	if ref.given() {
 		e.Ref, ok = decodeIdentityRef(ref)
-	case file.n != nil:
+	}
+	if file.given() {
 		var r Ref
 		r, ok = file.fileReference()
 		e.File = r.Value
-	default:
+	}
+	if v.described() || !ref.given() && !file.given() {
 		ok = decodePerson(o, &e)
 	}
 	decodeRole(o, &e)

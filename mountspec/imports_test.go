@@ -56,9 +56,9 @@ func TestImports(t *testing.T) {
 		}
 	}
 	for path := range ours {
-		if path != "gopkg.in/yaml.v3" && !strings.HasSuffix(path, "/mountspec") {
-			t.Errorf("%s is imported: this package imports none of ours and one module", path)
+		if path != "gopkg.in/yaml.v3" && !strings.HasSuffix(path, "/mountspec") && !strings.HasSuffix(path, "/mountspec/internal/jsonschema") {
+			t.Errorf("%s is imported: this package imports none of ours, but what its schemas are made of, and one module", path)
 		}
 	}
-	assert.Equal(t, len(ours), 2, "packages that are not standard")
+	assert.Equal(t, len(ours), 3, "packages that are not standard")
 }

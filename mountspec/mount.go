@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"gopkg.in/yaml.v3"
 )
 
 // decodeWorkspaceMetadata reads the open metadata. metadata.wsmount is ours
@@ -17,7 +19,7 @@ func decodeWorkspaceMetadata(w *Workspace, o *object) {
 	}
 	own := m.get("wsmount")
 	w.Metadata = m.rest()
-	if own.n == nil {
+	if !own.given() {
 		return
 	}
 	if len(w.Metadata) == 0 {
@@ -38,7 +40,7 @@ func decodeOrigin(v value) *Origin {
 		return nil
 	}
 	w := &Origin{ID: decodeID(o.need("id")), Version: decodeVersion(o.need("version")), SHA256: o.text("sha256")}
-	if w.SHA256 != "" && !hexSHA256().MatchString(w.SHA256) {
+	if (w.SHA256 != "" || o.described()) && !o.get("sha256").matches(hexSHA256(), w.SHA256) {
 		o.get("sha256").fail("sha256", "", "%s is not a SHA-256 in 64 hexadecimal digits", show(w.SHA256))
 	}
 	o.closed()
@@ -52,7 +54,7 @@ func decodeMetadata(o *object) map[string]any {
 	if !ok {
 		return nil
 	}
-	if own := m.get("wsmount"); own.n != nil {
+	if m.get("wsmount").none() {
 		m.keys["wsmount"].fail("unknown-key", "move it to the metadata of WORKSPACE.md", "metadata.wsmount has no effect here")
 	}
 	return m.rest()
@@ -62,7 +64,7 @@ func decodeMetadata(o *object) map[string]any {
 // the future (Open questions) and whose schema does not have them yet.
 func decodeSketchedMounts(o *object) []Mount {
 	v := o.get("mounts")
-	if v.n == nil {
+	if !v.given() {
 		return nil
 	}
 	o.keys["mounts"].warn("sketched-mounts", "metadata.wsmount.mounts is valid today", "AIP-34 does not define mounts yet")
@@ -115,7 +117,14 @@ func (v value) leavesRoot(at string) bool {
 const controlDir = ".wsmount"
 
 // decodeMountSource reads "@owner/slug", "./path" or the {ref} and {file} forms.
-func decodeMountSource(v value) (Ref, bool) {
+func decodeMountSource(v value) (r Ref, ok bool) {
+	for _, form := range v.forms(yaml.MappingNode, yaml.ScalarNode) {
+		r, ok = decodeMountSourceForm(form)
+	}
+	return r, ok
+}
+
+func decodeMountSourceForm(v value) (Ref, bool) {
 	if !v.present() {
 		return Ref{}, false
 	}
@@ -124,14 +133,17 @@ func decodeMountSource(v value) (Ref, bool) {
 		o, _ := v.object()
 		ref, file := o.get("ref"), o.get("file")
 		o.closed()
-		switch {
-		case count(ref.n != nil, file.n != nil) != 1:
+		if !o.exactlyOne("ref", "file") {
 			v.fail("block-form", "keep one of them", "needs exactly one of ref and file")
 			return Ref{}, false
-		case ref.n != nil:
-			return ref.reference()
 		}
-		return file.fileReference()
+		if file.given() {
+			r, ok := file.fileReference()
+			if !v.described() {
+				return r, ok
+			}
+		}
+		return ref.reference()
 	}
 	return v.reference()
 }

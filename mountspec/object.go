@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 )
 
 // object reads a mapping. Every key that is asked for is known; closed reports
@@ -21,6 +23,10 @@ type object struct {
 // object returns the mapping, and false after reporting that it is none.
 func (v value) object() (*object, bool) {
 	o := &object{value: v, fields: map[string]value{}, keys: map[string]value{}}
+	if v.described() {
+		v.outline.Type = jsonschema.Types{"object"}
+		return o, true
+	}
 	if !v.present() {
 		return o, false
 	}
@@ -34,8 +40,8 @@ func (v value) object() (*object, bool) {
 			continue
 		}
 		at := join(v.path, key.Value)
-		o.fields[key.Value] = value{v.d, val, at, v.code}
-		o.keys[key.Value] = value{v.d, key, at, v.code}
+		o.fields[key.Value] = value{d: v.d, n: val, path: at, code: v.code}
+		o.keys[key.Value] = value{d: v.d, n: key, path: at, code: v.code}
 		o.order = append(o.order, key.Value)
 	}
 	return o, true
@@ -46,15 +52,28 @@ func (o *object) get(key string) value {
 	if !slices.Contains(o.known, key) {
 		o.known = append(o.known, key)
 	}
+	if o.described() {
+		return o.within(o.outline.Property(key))
+	}
 	return o.fields[key]
 }
 
-func (o *object) has(key string) bool { return o.get(key).n != nil }
+// has reports whether a key is there; where the mapping is described, whether it is the one
+// by which its form is known.
+func (o *object) has(key string) bool {
+	if o.described() {
+		return o.outline.key == key
+	}
+	return o.get(key).n != nil
+}
 
 // need reports a key that must be there, and returns its value.
 func (o *object) need(key string) value {
 	v := o.get(key)
-	if v.n == nil {
+	if v.described() && !slices.Contains(o.outline.choice, key) && !slices.Contains(o.outline.Required, key) {
+		o.outline.Required = append(o.outline.Required, key)
+	}
+	if !v.given() {
 		hint := ""
 		unknown := o.unknown()
 		if near := nearest(key, unknown[:min(len(unknown), maxFindings)]); near != "" {
@@ -94,6 +113,10 @@ func (o *object) someText(key string) (string, bool) {
 
 // filled reports an empty text.
 func (v value) filled(s string) bool {
+	if v.described() {
+		v.outline.MinLength = max(v.outline.MinLength, 1)
+		return true
+	}
 	if s == "" {
 		v.fail("empty-value", "give it a value or remove the key", "is empty")
 		return false
@@ -103,6 +126,10 @@ func (v value) filled(s string) bool {
 
 // length counts characters, as JSON Schema does.
 func (v value) length(s string, least, most int) {
+	if v.described() {
+		v.outline.MinLength, v.outline.MaxLength = max(v.outline.MinLength, least), most
+		return
+	}
 	if n := utf8.RuneCountInString(s); n < least || n > most {
 		v.fail("length", "", "must have %d to %d characters, and has %d", least, most, n)
 	}
@@ -119,6 +146,10 @@ func (o *object) oneOf(key string, allowed ...string) string { return o.get(key)
 // word reads a text out of a closed list.
 func (v value) word(allowed ...string) string {
 	s, ok := v.text()
+	if v.described() {
+		v.outline.Type, v.outline.Enum = jsonschema.Types{"string"}, allowed
+		return ""
+	}
 	if !ok || slices.Contains(allowed, s) {
 		return s
 	}
@@ -187,6 +218,9 @@ func (o *object) unknown() []string {
 func (o *object) closed() { o.closedAs(Error) }
 
 func (o *object) closedAs(s Severity) {
+	if o.described() {
+		o.outline.Closed = s == Error
+	}
 	for _, key := range o.unknown() {
 		if len(o.d.findings) > maxFindings {
 			return
@@ -242,4 +276,9 @@ func (v value) plainScalar() any {
 	return v.n.Value
 }
 
-func (v value) isMapping() bool { return v.present() && v.n.Kind == yaml.MappingNode }
+func (v value) isMapping() bool {
+	if v.described() {
+		return v.outline.form == yaml.MappingNode
+	}
+	return v.present() && v.n.Kind == yaml.MappingNode
+}

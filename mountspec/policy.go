@@ -1,6 +1,10 @@
 package mountspec
 
-import "slices"
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
 
 // maxSeconds keeps every number of seconds within a time.Duration: 100 years.
 const maxSeconds = 100 * 365 * 24 * 60 * 60
@@ -11,17 +15,12 @@ func decodePolicies(v value) []Block[Policy] {
 	if !v.present() {
 		return nil
 	}
-	items := []value{v}
-	if !v.isMapping() {
-		items = v.items()
-		if items != nil && len(items) == 0 {
-			v.fail("empty-value", "name a policy or remove the key", "the list is empty")
-		}
-	}
 	var out []Block[Policy]
-	for _, item := range items {
-		if b, ok := decodePolicyEntry(item); ok {
-			out = append(out, b)
+	for _, item := range v.oneOrMore("name a policy or remove the key") {
+		for _, form := range item.cases("ref", "file") {
+			if b, ok := decodePolicyEntry(form); ok {
+				out = append(out, b)
+			}
 		}
 	}
 	return out
@@ -45,8 +44,9 @@ func decodePolicyEntry(v value) (Block[Policy], bool) {
 
 // decodePolicy reads an AIP-38 POLICY object.
 func decodePolicy(v value) *Policy {
+	v, known := v.named("policy")
 	o, ok := v.object()
-	if !ok {
+	if !ok || known {
 		return nil
 	}
 	p := &Policy{Pos: v.pos()}
@@ -79,12 +79,7 @@ func decodeGrant(v value) Grant {
 	}
 	g := Grant{Pos: v.pos()}
 	g.Principal = decodePrincipal(o.need("principal"))
-	actions := o.need("actions")
-	items := actions.items()
-	if items != nil && len(items) == 0 {
-		actions.fail("empty-value", "name an action", "a grant of no action grants nothing")
-	}
-	for _, item := range items {
+	for _, item := range o.need("actions").someItems("name an action", "a grant of no action grants nothing") {
 		g.Actions = append(g.Actions, decodeAction(item))
 	}
 	for _, item := range o.get("conditions").items() {
@@ -93,7 +88,7 @@ func decodeGrant(v value) Grant {
 	}
 	g.TTLSeconds, _ = o.get("ttl_seconds").integer(1, maxSeconds)
 	g.GrantedAt = decodeTime(o.get("granted_at"))
-	if by := o.get("granted_by"); by.n != nil {
+	if by := o.get("granted_by"); by.given() {
 		p := decodePrincipal(by)
 		g.GrantedBy = &p
 	}
@@ -103,7 +98,14 @@ func decodeGrant(v value) Grant {
 }
 
 // decodePrincipal reads a bare string or an identity entry.
-func decodePrincipal(v value) Principal {
+func decodePrincipal(v value) (p Principal) {
+	for _, form := range v.forms(yaml.ScalarNode, yaml.MappingNode) {
+		p = decodePrincipalForm(form)
+	}
+	return p
+}
+
+func decodePrincipalForm(v value) Principal {
 	if v.present() && !v.isMapping() {
 		s, ok := v.text()
 		if ok {
@@ -144,11 +146,7 @@ func decodeLimit(v value) Limit {
 		return l
 	}
 	l.Kind = kind
-	at := o.need("value")
-	l.Value, _ = at.number()
-	if l.Value < 0 {
-		at.fail("range", "", "must not be negative")
-	}
+	l.Value, _ = o.need("value").amount()
 	l.Scope = o.text("scope")
 	l.Per = o.oneOf("per", "second", "minute", "hour", "day")
 	l.AppliesTo = o.texts("applies_to")

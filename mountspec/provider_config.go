@@ -1,6 +1,7 @@
 package mountspec
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"regexp"
@@ -72,7 +73,7 @@ func decodeBucket(v value, names *regexp.Regexp) string {
 	if !ok || !v.filled(s) {
 		return ""
 	}
-	if !names.MatchString(s) || strings.Contains(s, "..") {
+	if !v.matches(names, s) || strings.Contains(s, "..") {
 		v.fail("bucket-name", "write the bare name, without a URL or a prefix", "%s is not the name of a bucket", show(s))
 		return ""
 	}
@@ -104,7 +105,7 @@ var regionName = expression(`^[a-z0-9-]{2,32}$`)
 
 func decodeRegion(v value) string {
 	s, ok := v.text()
-	if ok && !regionName().MatchString(s) {
+	if ok && !v.matches(regionName(), s) {
 		v.fail("region", "write it like eu-west-1", "%s is not the name of a region", show(s))
 		return ""
 	}
@@ -133,7 +134,7 @@ var secretPath = expression(`^([a-z][a-z0-9-]*[a-z0-9]/)*[a-z][a-z0-9-]*[a-z0-9]
 
 func decodeSecretSlug(v value) string {
 	s, ok := v.text()
-	if ok && (len(s) > 80 || !secretPath().MatchString(s)) {
+	if ok && (len(s) > 80 || !v.matches(secretPath(), s)) {
 		v.fail("secret-slug", "write the slug of a secret, such as org/acme/s3-rw", "%s is not the slug of a secret", show(s))
 		return ""
 	}
@@ -149,13 +150,13 @@ var (
 func decodeGitHub(o *object) Config {
 	var c GitHubConfig
 	c.Owner, c.Repo = decodeRepository(o)
-	if v := o.get("branch"); v.n != nil {
+	if v := o.get("branch"); v.given() {
 		if c.Branch = o.text("branch"); !ValidBranch(c.Branch) && v.present() {
 			v.fail("branch-name", "", "%s is not the name of a branch", show(c.Branch))
 		}
 	}
 	c.InstallationID = o.text("installation_id")
-	if v := o.get("installation_id"); v.present() && !digits().MatchString(c.InstallationID) {
+	if v := o.get("installation_id"); v.present() && !v.matches(digits(), c.InstallationID) {
 		v.fail("installation-id", "", "must be digits")
 	}
 	c.DefaultCommitEmail = o.text("default_commit_email")
@@ -174,7 +175,7 @@ func decodeRepository(o *object) (owner, repo string) {
 	if !both {
 		prefix, name = "", text
 	}
-	if v := o.get("owner"); v.n != nil {
+	if v := o.get("owner"); v.given() {
 		owner = o.text("owner")
 		if both && v.present() && owner != prefix {
 			v.fail("repository", "keep one of the two", "owner is %s, and repo says %s", show(owner), show(prefix))
@@ -199,7 +200,7 @@ func decodeRepository(o *object) (owner, repo string) {
 func decodeLocalFS(o *object) Config {
 	c := LocalFSConfig{MountPath: decodeLocalPath(o, "mount_path", "path")}
 	c.AgentID, _ = o.someText("agent_id")
-	switch local := o.has("mount_path") || o.has("path"); {
+	switch local := o.atLeastOne("mount_path", "path"); {
 	case local && o.has("agent_id"):
 		o.get("agent_id").warn("agent-ignored", "", "wsmount is no sync agent: the directory itself is used")
 	case !local:
@@ -228,10 +229,7 @@ func decodeLocalPath(o *object, key, alias string) string {
 		other.fail("local-path", "keep "+key, "%s and %s name the same thing", key, alias)
 		return ""
 	}
-	if v.n == nil {
-		v = other
-	}
-	return localPath(v)
+	return cmp.Or(localPath(v), localPath(other))
 }
 
 func localPath(v value) string {
@@ -242,7 +240,7 @@ func localPath(v value) string {
 	clean := path.Clean(s)
 	problem := ""
 	switch {
-	case s[0] == '~':
+	case strings.HasPrefix(s, "~"):
 		problem = "begins with ~, which is not expanded"
 	case hasSegment(s, ".."):
 		problem = "holds .."
@@ -253,7 +251,7 @@ func localPath(v value) string {
 		v.fail("local-path", "write an absolute path, or one below the manifest's directory", "%s %s", show(s), problem)
 		return ""
 	}
-	if s[0] != '/' {
+	if !strings.HasPrefix(s, "/") {
 		v.warn("local-path-relative", "AIP-35 has absolute paths only", "%s is taken from the manifest's directory", show(s))
 	}
 	return clean

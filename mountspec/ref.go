@@ -119,8 +119,10 @@ func decodeBlock[T any](v value, refCode string, inline func(value) *T) (Block[T
 	in, ref, file := o.get("inline"), o.get("ref"), o.get("file")
 	ref.code, file.code = refCode, refCode
 	o.closed()
-	if count(in.n != nil, ref.n != nil, file.n != nil) != 1 {
+	if !o.exactlyOne("inline", "ref", "file") {
 		v.fail("block-form", "keep one of them", "needs exactly one of inline, ref and file")
+	}
+	if count(in.n != nil, ref.n != nil, file.n != nil) != 1 {
 		decodeForms(in, ref, file, inline)
 		return Block[T]{}, false
 	}
@@ -140,13 +142,13 @@ func decodeBlock[T any](v value, refCode string, inline func(value) *T) (Block[T
 // decodeForms finds what is wrong in each form of a block that has several:
 // whichever is kept, its faults are known at once.
 func decodeForms[T any](in, ref, file value, inline func(value) *T) {
-	if in.n != nil {
+	if in.given() && inline != nil {
 		inline(in)
 	}
-	if ref.n != nil {
+	if ref.given() {
 		ref.reference()
 	}
-	if file.n != nil {
+	if file.given() {
 		file.fileReference()
 	}
 }

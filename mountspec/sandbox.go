@@ -1,13 +1,16 @@
 package mountspec
 
+import "gopkg.in/yaml.v3"
+
 // maxCount bounds the numbers of a sandbox block.
 const maxCount = 1 << 53
 
 // decodeSandbox reads a sandbox block, standalone or inline (AIP-36). Its
 // config belongs to the compute provider and stays open.
 func decodeSandbox(v value) *Sandbox {
+	v, known := v.named("sandbox")
 	o, ok := v.object()
-	if !ok {
+	if !ok || known {
 		return nil
 	}
 	v.refuseCredentials()
@@ -16,7 +19,7 @@ func decodeSandbox(v value) *Sandbox {
 	s.ID = optionalID(o)
 	s.Version = decodeVersion(o.get("version"))
 	s.Provider, _ = o.needText("provider")
-	if o.need("config").n != nil {
+	if o.need("config").given() {
 		s.Config = o.open("config")
 	}
 	decodeSandboxLimits(s, o.get("limits"))
@@ -67,10 +70,10 @@ func decodeSandboxLifecycle(s *Sandbox, v value) {
 	if !ok {
 		return
 	}
-	if at := o.get("pause_after_idle"); at.n != nil {
+	if at := o.get("pause_after_idle"); at.given() {
 		s.PauseAfterIdle = Trigger(decodeTrigger(at))
 	}
-	if at := o.get("destroy_on"); at.n != nil {
+	if at := o.get("destroy_on"); at.given() {
 		s.DestroyOn = Trigger(decodeTrigger(at))
 	}
 	o.closed()
@@ -85,14 +88,15 @@ func decodeSandboxMount(v value) (SandboxMount, bool) {
 		return SandboxMount{}, false
 	}
 	m := SandboxMount{Mode: MountReadWrite, Pos: v.pos()}
-	source := o.need("source")
 	var sourceOK bool
-	if source.present() && !source.isMapping() {
-		m.Workspace = source.word(sourceWorkspace) != ""
-		sourceOK = m.Workspace
-	} else if source.n != nil {
-		source.code = CodeConfigInvalid
-		m.Source, sourceOK = decodeBlock(source, CodeRefUnresolvable, decodeStorage)
+	for _, source := range o.need("source").forms(yaml.ScalarNode, yaml.MappingNode) {
+		if source.present() && !source.isMapping() {
+			m.Workspace = source.word(sourceWorkspace) != ""
+			sourceOK = m.Workspace
+		} else if source.given() {
+			source.code = CodeConfigInvalid
+			m.Source, sourceOK = decodeBlock(source, CodeRefUnresolvable, decodeStorage)
+		}
 	}
 	m.At, ok = decodeMountPoint(o.need("at"))
 	if s := o.oneOf("mode", string(MountReadWrite), string(MountReadOnly)); s != "" {

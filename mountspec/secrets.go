@@ -13,13 +13,8 @@ func decodeSecrets(v value) *Secrets {
 		return nil
 	}
 	s := &Secrets{Pos: v.pos()}
-	at := o.need("secrets")
-	items := at.items()
-	if items != nil && len(items) == 0 {
-		at.fail("empty-value", "", "an inventory has at least one secret")
-	}
 	first := map[string]Pos{}
-	for _, item := range items {
+	for _, item := range o.need("secrets").someItems("", "an inventory has at least one secret") {
 		e, ok := decodeSecret(item)
 		if !ok {
 			continue
@@ -89,13 +84,13 @@ func refuseValues(o *object) {
 // refuseShapes is refuseCredentials without the names of keys: an inventory
 // speaks about passwords and tokens all the time.
 func (v value) refuseShapes() {
-	if !v.present() {
+	if !v.present() || v.described() {
 		return
 	}
 	for _, n := range scalarsOf(v.n) {
 		if sh := credentialShape(n.Value); sh != "" && !v.d.bad[n] {
 			v.d.bad[n] = true
-			value{v.d, n, v.path, v.code}.fail("plaintext-credential", credentialHint, "the value looks like %s", sh)
+			value{d: v.d, n: n, path: v.path, code: v.code}.fail("plaintext-credential", credentialHint, "the value looks like %s", sh)
 		}
 	}
 }
@@ -109,7 +104,7 @@ func decodeInventorySlug(v value) string {
 		return ""
 	}
 	switch {
-	case len(s) < 2 || len(s) > 80 || !secretPath().MatchString(s) || strings.Contains(s, "--"):
+	case !v.matches(secretPath(), s) || len(s) < 2 || len(s) > 80 || strings.Contains(s, "--"):
 		v.fail("secret-slug", "write lower-case words with dashes, such as acme/s3-rw", "%s is not the slug of a secret", show(s))
 		return ""
 	case strings.Count(s, "/") > 1:
@@ -122,7 +117,7 @@ var vaultURI = expression(`^[a-z][a-z0-9-]*://`)
 
 func decodeVaultURI(v value) string {
 	s, ok := v.text()
-	if ok && !vaultURI().MatchString(s) {
+	if ok && !v.matches(vaultURI(), s) {
 		v.fail("vault-uri", "write it like vault://driver/path", "%s is not the URI of a vault", show(s))
 		return ""
 	}
@@ -160,14 +155,15 @@ func decodeAccessEntry(v value) (AccessEntry, bool) {
 		return AccessEntry{}, false
 	}
 	var found []AccessEntry
+	one := o.exactlyOne(accessKinds...)
 	for _, kind := range accessKinds {
-		if o.has(kind) {
+		if o.get(kind).given() {
 			s, _ := o.needText(kind)
 			found = append(found, AccessEntry{kind, s})
 		}
 	}
 	o.closed()
-	if len(found) != 1 {
+	if !one {
 		v.fail("access-form", "", "an access entry has exactly one of %s", alternatives(accessKinds))
 		return AccessEntry{}, false
 	}
@@ -188,7 +184,7 @@ func decodeAudit(v value) Audit {
 	var a Audit
 	at := o.get("retention")
 	if s, ok := at.text(); ok {
-		if a.Retention = s; !retention().MatchString(s) {
+		if a.Retention = s; !at.matches(retention(), s) {
 			at.fail("retention", "write it like P7Y or 90d", "%s is not a duration", show(s))
 		}
 	}
@@ -208,7 +204,7 @@ func decodeTags(v value) []string {
 	var out []string
 	for _, item := range v.items() {
 		s, ok := item.text()
-		if ok && !secretTag().MatchString(s) {
+		if ok && !item.matches(secretTag(), s) {
 			item.fail("tag", "write lower-case words with dashes", "%s is not a tag", show(s))
 			continue
 		}

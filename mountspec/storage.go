@@ -7,8 +7,9 @@ import (
 
 // decodeStorage reads a storage block, standalone or inline (AIP-35).
 func decodeStorage(v value) *Storage {
+	v, known := v.named("storage")
 	o, ok := v.object()
-	if !ok {
+	if !ok || known {
 		return nil
 	}
 	v.refuseCredentials()
@@ -31,6 +32,10 @@ func decodeStorage(v value) *Storage {
 
 // decodeProvider reads provider and config, which is shaped by it.
 func decodeProvider(s *Storage, o *object) {
+	if o.described() {
+		describeProviders(o)
+		return
+	}
 	s.Provider, _ = o.needText("provider")
 	at := o.need("config")
 	s.ConfigPos = at.pos()
@@ -115,7 +120,7 @@ func decodeEnvNames(v value) []string {
 		s, ok := item.text()
 		switch {
 		case !ok:
-		case !envName().MatchString(s):
+		case !item.matches(envName(), s):
 			item.fail("env-name", "write a name such as AWS_ACCESS_KEY_ID, never a value", "%s is not the name of an environment variable", show(s))
 		default:
 			out = append(out, s)

@@ -275,11 +275,6 @@ func decodeJSON(text []byte) any {
 	return doc
 }
 
-func kindOf(name string) string {
-	k := strings.TrimSuffix(filepath.Base(name), ".md")
-	return k[strings.LastIndexByte(k, '.')+1:]
-}
-
 func upstreamBases(t *testing.T) map[string][]byte {
 	bases := testdata(t, "accept")
 	maps.Copy(bases, testdata(t, "refuse"))

@@ -43,12 +43,12 @@ func decodeWorkspaceBlocks(w *Workspace, o *object) {
 	storage := o.need("storage")
 	storage.code = CodeConfigInvalid
 	w.Storage, _ = decodeBlock(storage, CodeRefUnresolvable, decodeStorage)
-	if v := o.get("sandbox"); v.n != nil {
+	if v := o.get("sandbox"); v.given() {
 		if b, ok := decodeBlock(v, CodeSandboxUnresolvable, decodeSandbox); ok {
 			w.Sandbox = &b
 		}
 	}
-	if v := o.get("code"); v.n != nil {
+	if v := o.get("code"); v.given() {
 		if b, ok := decodeBlock(v, "", decodeCode); ok {
 			w.Code = &b
 		}
@@ -63,9 +63,7 @@ func decodeSchema(o *object, want string, required bool) {
 	if required {
 		v = o.need("schema")
 	}
-	if s, ok := v.text(); ok && s != want {
-		v.fail("not-allowed", "", "must be %s, and not %s", want, show(s))
-	}
+	v.word(want)
 }
 
 func decodeID(v value) Address {
@@ -74,7 +72,7 @@ func decodeID(v value) Address {
 		return Address{}
 	}
 	a, err := ParseAddress(s)
-	if err != nil {
+	if !v.matches(addressText(), s) || err != nil {
 		v.fail("address", "write @owner/slug with lower-case letters, digits and dashes", "%s is not an address", show(s))
 	}
 	return a
@@ -82,9 +80,6 @@ func decodeID(v value) Address {
 
 // optionalID is the id of a block that may also stand inline.
 func optionalID(o *object) *Address {
-	if !o.has("id") {
-		return nil
-	}
 	if a := decodeID(o.get("id")); a != (Address{}) {
 		return &a
 	}
@@ -96,7 +91,7 @@ var versions = expression(`^[0-9]+\.[0-9]+\.[0-9]+(?:[-+][A-Za-z0-9_.-]+|-[0-9A-
 
 func decodeVersion(v value) string {
 	s, ok := v.text()
-	if ok && !versions().MatchString(s) {
+	if ok && !v.matches(versions(), s) {
 		v.fail("version", "write three numbers, such as 1.0.0", "%s is not a semantic version", show(s))
 		return ""
 	}
@@ -133,7 +128,7 @@ func decodeOwner(v value, id Address) Owner {
 	w.Slug = slug
 	at := o.get("slug")
 	switch {
-	case ok && !ownerSlug().MatchString(slug):
+	case ok && !at.matches(ownerSlug(), slug):
 		at.fail("owner-slug", "", "%s is not a slug (lower-case letters, digits, inner dashes)", show(slug))
 	case ok && id != (Address{}) && slug != id.Owner:
 		at.fail("owner-mismatch", "make the two agree", "the id %s belongs to %s, and owner.slug is %s", id, id.Owner, show(slug))
