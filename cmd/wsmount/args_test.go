@@ -101,6 +101,7 @@ var synopses = []commandLine{
 	{"init", []string{"dir"}, [][]string{{"--id", "@a/b"}, {"--name", "A B"}, {"--owner-id=1"}, {"--provider", "dev-local"}, {"--from", "@a/t"}, {"--register"}},
 		map[string]string{"id": "@a/b", "name": "A B", "owner-id": "1", "provider": "dev-local", "from": "@a/t", "register": "true"}},
 	{"publish", []string{"@a/b"}, [][]string{{"--show"}, {"-y"}, {"--json"}}, map[string]string{"show": "true", "yes": "true", "json": "true"}},
+	{"schema", []string{"workspace"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"registry add", []string{"dir"}, [][]string{{"--owner-id", "1"}, {"--write-manifest"}}, map[string]string{"owner-id": "1", "write-manifest": "true"}},
 	{"registry list", nil, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"list", nil, [][]string{{"--tag", "x"}, {"--owner=acme"}, {"-q"}, {"--json"}}, map[string]string{"tag": "x", "owner": "acme", "quiet": "true", "json": "true"}},

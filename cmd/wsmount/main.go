@@ -187,7 +187,7 @@ func commands() []*cli.Command {
 		mountCommand(), umountCommand(), statusCommand(), eventCommand(), execCommand(),
 		pullCommand(), commitCommand(), pushCommand(),
 		logCommand(), diffCommand(), restoreCommand(), conflictsCommand(), recoverCommand(), cacheCommand(),
-		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), publishCommand(), registryCommand(), listCommand(), findCommand(),
+		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), publishCommand(), schemaCommand(), registryCommand(), listCommand(), findCommand(),
 		storeCommand(), debugCommand(), versionCommand(), completionCommand(), helpCommand(),
 	}
 	for _, c := range all {

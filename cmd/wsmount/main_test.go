@@ -27,7 +27,7 @@ import (
 // with the race detector takes long to begin.
 var (
 	binary, reader string
-	reading        = []string{"status", "log", "diff", "restore", "conflicts", "validate", "resolve", "registry", "list", "find", "version", "help", "init", "publish", "store"}
+	reading        = []string{"status", "log", "diff", "restore", "conflicts", "validate", "resolve", "registry", "list", "find", "version", "help", "init", "publish", "schema", "store"}
 )
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
