@@ -15,7 +15,14 @@ func schemaCommand() *cli.Command {
 		Description: "MANIFEST is workspace, storage, secrets, sandbox, code, policy or identity. The schema is of its frontmatter, made of what " +
 			"this wsmount reads: whatever `wsmount validate` accepts is valid by it. What texts mean, and what depends on " +
 			"several of them or on the host, only `wsmount validate` knows.\n\n" +
-			"  wsmount schema workspace > ~/.config/wsmount.workspace.schema.json",
+			"  wsmount schema workspace > workspace.schema.json\n\n" +
+			"In VS Code the extension unifiedjs.vscode-remark shows what is not valid, once these two stand beside the manifest: what " +
+			"npm installs, and the file .remarkrc.mjs:\n\n" +
+			"  npm install remark-frontmatter remark-lint-frontmatter-schema\n\n" +
+			"  import frontmatter from 'remark-frontmatter'\n" +
+			"  import schema from 'remark-lint-frontmatter-schema'\n" +
+			"  const schemas = { './workspace.schema.json': ['./WORKSPACE.md'] }\n" +
+			"  export default { plugins: [frontmatter, [schema, { schemas }]] }",
 		Action: func(c *cli.Context) error {
 			args, err := wantArgs(c, 1, 1)
 			if err != nil {
