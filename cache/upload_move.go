@@ -124,10 +124,10 @@ func (e *executor) copy(ctx context.Context, s *operation) error {
 	})
 }
 
-// copied notes what a copy left.
+// copied notes what a copy left: nobody's directory where the inode has got another place while the answer was out.
 func (e *executor) copied(v *Tx, s *operation, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
 	base := &table.Remote{Ino: s.Ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
-	if v.table.Inode(s.Ino) == nil {
+	if n := v.table.Inode(s.Ino); n == nil || n.IsDir() && len(n.RemoteLinks) > 0 && n.RemoteLinks[0] != s.Link {
 		base.Ino = 0
 	}
 	confirm(v, s.Link, base)

@@ -1135,6 +1135,32 @@ func TestRemovedBeforeTheAnswer(t *testing.T) {
 	assert.Equal(t, w.get("d/x"), "theirs")
 }
 
+// A directory that is renamed before it is known whether it was made is made anew under its
+// new name. When its old name is found to have been made too, that one is empty, and goes.
+func TestRenamedBeforeTheAnswer(t *testing.T) {
+	stores := map[string]providers.Ability{"rename": 0, "flat": providers.AbilityMove | providers.AbilityCopy}
+	for name, without := range stores {
+		t.Run(name, func(t *testing.T) {
+			pauses := newManual()
+			w := newWorld(t, background, over(memory.Options{Without: providers.Capabilities{Abilities: without}}),
+				func(_ *world, o *Options) { o.pause = pauses.pause })
+			w.list("")
+			w.faults.Queue(providers.MethodMkdir, providertest.Fault{After: providers.ErrUnavailable})
+			w.do("mkdir d")
+			w.until(func() bool { return w.v.Status().LastError != "" })
+			w.do("mv d e", "put e/f 1")
+			w.until(func() bool {
+				_, err := w.p.Stat(t.Context(), at("e/f"))
+				return err == nil
+			})
+			close(pauses.ends)
+			w.upload()
+			w.same()
+			w.backend("e/", "e/f: 1")
+		})
+	}
+}
+
 // lateWrite is storage that the first write reaches just before the next change,
 // when its sender has been told that it did not come.
 type lateWrite struct {
