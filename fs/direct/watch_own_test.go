@@ -209,7 +209,9 @@ func TestOwnChangeAfterALook(t *testing.T) {
 			var done atomic.Bool
 			own := func() { c.own(t, v, f.Ino); done.Store(true) }
 			then.Store(&own)
+			j := v.watch.judge() // no report before others are done
 			ok(t, c.others(dir))
+			j.done()
 			waitFor(t, "the report to be looked into", done.Load)
 			attr(t, v, f.Ino)
 			flush(t, v, dir, r)
