@@ -91,8 +91,9 @@ func decodeSources(o *object) []CodeSource {
 var sourceKinds = []string{"inline", "local", "github", "ref"}
 
 func decodeSource(v value) (CodeSource, bool) {
+	v, known := v.named("source")
 	o, ok := v.object()
-	if !ok {
+	if !ok || known {
 		return CodeSource{}, false
 	}
 	var kinds []string

@@ -82,8 +82,9 @@ func decodeMounts(v value) []Mount {
 }
 
 func decodeMount(v value) (Mount, bool) {
+	v, known := v.named("mount")
 	o, ok := v.object()
-	if !ok {
+	if !ok || known {
 		return Mount{}, false
 	}
 	m := Mount{Mode: MountReadWrite, Pos: v.pos()}

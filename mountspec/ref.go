@@ -117,6 +117,9 @@ func decodeBlock[T any](v value, refCode string, inline func(value) *T) (Block[T
 		return Block[T]{}, false
 	}
 	in, ref, file := o.get("inline"), o.get("ref"), o.get("file")
+	if inline == nil && in.none() {
+		return Block[T]{}, false // said by who reads the block
+	}
 	ref.code, file.code = refCode, refCode
 	o.closed()
 	if !o.exactlyOne("inline", "ref", "file") {

@@ -1,8 +1,6 @@
 package mountspec
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,6 +31,19 @@ func Schemas() []string { return slices.Sorted(maps.Keys(manifests)) }
 // text means, only they refuse. providers are those of storage that there are; none: those
 // of the zero Options.
 func Schema(manifest string, providers ...string) ([]byte, error) {
+	root, err := Outline(manifest, providers...)
+	if err != nil {
+		return nil, err
+	}
+	text, err := root.Document()
+	if err != nil {
+		return nil, fmt.Errorf("mountspec: schema of %s: %w", manifest, err)
+	}
+	return text, nil
+}
+
+// Outline is the schema before it is printed, for packages below this one.
+func Outline(manifest string, providers ...string) (*jsonschema.Schema, error) {
 	kind, ok := manifests[manifest]
 	if !ok {
 		return nil, fmt.Errorf("mountspec: no schema of %s: there are %s", show(manifest), strings.Join(Schemas(), ", "))
@@ -48,14 +59,7 @@ func Schema(manifest string, providers ...string) ([]byte, error) {
 		root = &jsonschema.Schema{AllOf: []*jsonschema.Schema{{Ref: root.Ref}}}
 	}
 	root.Dialect, root.Title, root.Definitions = jsonschema.Draft, kind.title, d.definitions
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(root); err != nil {
-		return nil, fmt.Errorf("mountspec: schema of %s: %w", manifest, err)
-	}
-	return b.Bytes(), nil
+	return root, nil
 }
 
 // describeProviders records what each provider's config has, and what of sync it can do.

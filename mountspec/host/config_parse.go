@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/yamledit"
 	"github.com/wsmount/wsmount/mountspec/host/yamlread"
+	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 	"github.com/wsmount/wsmount/mountspec/netguard"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
@@ -30,15 +31,27 @@ func ParseConfig(data []byte, o ParseOptions) (*Config, mountspec.Findings) {
 	if o.Lookup == nil {
 		o.Lookup = func(string) (string, bool) { return "", false }
 	}
-	c := &Config{Path: o.Name, Dir: filepath.Dir(o.Name), Workspaces: map[string]WorkspaceEntry{}, Storages: map[string]StorageEntry{},
-		Manifests: map[string]string{}, Identities: map[string]Identity{}, Roles: map[string][]string{}, digest: digest(data)}
-	p := configReader{c: c, o: o}
-	return c, yamlread.Document(o.Name, data, func(v yamlread.Node) { v.Object(p.top()) })
+	p := newReader(o)
+	p.c.digest = digest(data)
+	return p.c, yamlread.Document(o.Name, data, func(v yamlread.Node) { v.Object(p.top()) })
+}
+
+// Outline is the JSON Schema of configurations, for packages beside this one: whatever
+// ParseConfig accepts is valid by it. The values of a row are those of a manifest.
+func Outline() *jsonschema.Schema {
+	s := yamlread.Outline(func(v yamlread.Node) { v.Object(newReader(ParseOptions{}).top()) })
+	s.Dialect, s.Title = jsonschema.Draft, "host configuration of wsmount"
+	return s
 }
 
 type configReader struct {
 	c *Config
 	o ParseOptions
+}
+
+func newReader(o ParseOptions) configReader {
+	return configReader{&Config{Path: o.Name, Dir: filepath.Dir(o.Name), Workspaces: map[string]WorkspaceEntry{}, Storages: map[string]StorageEntry{},
+		Manifests: map[string]string{}, Identities: map[string]Identity{}, Roles: map[string][]string{}}, o}
 }
 
 func (p configReader) top() yamlread.Fields {
@@ -113,14 +126,12 @@ func (p configReader) workspaces(v yamlread.Node) {
 // located reads a path, or a mapping with keys of which one reads path; what is the file
 // that it names. The path stays "" when it cannot be read, and that was told.
 func (p configReader) located(v yamlread.Node, what string, path *string, keys yamlread.Fields) {
-	if !v.IsMapping() {
-		*path, _ = p.path(v)
-		return
-	}
-	v.Object(keys)
-	if *path == "" {
-		v.Fail("missing-key", "add path: <"+what+">", "path is missing")
-	}
+	v.Either(func(v yamlread.Node) {
+		v.Object(keys)
+		if *path == "" {
+			v.Fail("missing-key", "add path: <"+what+">", "path is missing")
+		}
+	}, func(v yamlread.Node) { *path, _ = p.path(v) })
 }
 
 // slugs calls f with each registry slug of a mapping.
@@ -147,8 +158,8 @@ func (p configReader) storage(to map[string]StorageEntry, slug string, v yamlrea
 	p.located(v, "its STORAGE.md", &e.Path, yamlread.Fields{
 		"path": func(n yamlread.Node) { e.Path, _ = p.path(n) },
 		"per_workspace": func(n yamlread.Node) {
-			word, _ := n.OneOf("true", "false")
-			e.Shared = word == "false"
+			own, ok := n.Bool()
+			e.Shared = ok && !own
 		}})
 	if e.Path != "" {
 		to[slug] = e
@@ -158,14 +169,12 @@ func (p configReader) storage(to map[string]StorageEntry, slug string, v yamlrea
 func (p configReader) allowEnv(v yamlread.Node) {
 	v.Items(func(n yamlread.Node) {
 		var g secrets.EnvGrant
-		if n.IsMapping() {
+		n.Either(func(n yamlread.Node) {
 			n.Object(yamlread.Fields{
 				"name":  func(x yamlread.Node) { x.Into(&g.Name) },
 				"allow": func(x yamlread.Node) { g.Allow = patterns(x) },
 			})
-		} else {
-			n.Into(&g.Name)
-		}
+		}, func(n yamlread.Node) { n.Into(&g.Name) })
 		if g.Name != "" && !secrets.IsEnvName(g.Name) {
 			n.Fail("env-name", "write capitals, digits and underscores", "%.60q is not the name of an environment variable", g.Name)
 		}

@@ -68,12 +68,10 @@ func (p configReader) env(v yamlread.Node) secrets.Env {
 		}
 		return s
 	}
-	if !v.IsMapping() {
-		e.Name = name(v)
-		return e
-	}
-	e.Fields = map[string]string{}
-	v.Each(func(field string, _, val yamlread.Node) { e.Fields[field] = name(val) })
+	v.Either(func(v yamlread.Node) {
+		e.Fields = map[string]string{}
+		v.Each(func(field string, _, val yamlread.Node) { e.Fields[field] = name(val) })
+	}, func(v yamlread.Node) { e.Name = name(v) })
 	return e
 }
 
@@ -105,10 +103,7 @@ func bucketGrant(v yamlread.Node) BucketGrant {
 		"owner":  func(n yamlread.Node) { n.Into(&g.Owner) },
 		"bucket": func(n yamlread.Node) { n.Into(&g.Bucket) },
 		"prefix": func(n yamlread.Node) {
-			prefix = true
-			if n.YAML.Value != "" { // an empty one is the whole bucket, said on purpose
-				n.Into(&g.Prefix)
-			}
+			g.Prefix, prefix = n.MaybeEmpty() // an empty one is the whole bucket, said on purpose
 		},
 	})
 	switch {

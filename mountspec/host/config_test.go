@@ -125,6 +125,8 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"every endpoint", "allow_endpoints: [ \"*\" ]\n", "endpoint"},
 		{"variable", "allow_env: [ \"A=b\" ]\n", "not the name"},
 		{"grant without a prefix", "providers: { cloud-bucket: { kind: s3, grants: [ { owner: a, bucket: b } ] } }\n", "all needed"},
+		{"grant of what is no prefix", "providers: { cloud-bucket: { kind: s3, grants: [ { owner: a, bucket: b, prefix: [] } ] } }\n", "prefix: must be text"},
+		{"grant of a prefix that was forgotten", "providers: { cloud-bucket: { kind: s3, grants: [ { owner: a, bucket: b, prefix: } ] } }\n", "all needed"},
 		{"grant with dots", "providers: { cloud-bucket: { kind: s3, grants: [ { owner: a, bucket: b, prefix: a/../b } ] } }\n", "dots"},
 		{"bucket without a kind", "providers: { cloud-bucket: { region: x } }\n", "kind is missing"},
 		{"unknown kind", "providers: { cloud-bucket: { kind: s4 } }\n", "did you mean s3?"},

@@ -10,6 +10,7 @@
 package yamlread
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/near"
+	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 )
 
 // A reader is one reading of a document.
@@ -32,23 +34,31 @@ type Node struct {
 	YAML *yaml.Node
 	r    *reader
 	path string
+
+	outline *jsonschema.Schema // not nil: it stands for every valid value, and YAML is empty
 }
 
 // Fields say how each key of a mapping is read.
 type Fields map[string]func(Node)
 
 // Document reads the one mapping of a document, which may be empty, and returns what was
-// found wrong on the way.
+// found wrong on the way, from its top to its end.
 func Document(name string, data []byte, read func(Node)) mountspec.Findings {
 	r := &reader{name: name}
 	if v, ok := r.document(data); ok {
 		read(v)
 	}
+	slices.SortStableFunc(r.findings, func(a, b mountspec.Finding) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return r.findings
 }
 
 // Fail keeps that the value is wrong, by which rule, and what to do.
 func (v Node) Fail(rule, hint, format string, args ...any) {
+	if v.described() {
+		return // nothing is wrong with what is described
+	}
 	f := mountspec.Finding{File: v.r.name, Path: v.path, Rule: rule, Hint: hint, Message: fmt.Sprintf(format, args...), Line: 1, Column: 1}
 	if v.YAML != nil {
 		f.Line, f.Column = v.YAML.Line, v.YAML.Column
@@ -63,11 +73,15 @@ func (v Node) Check(rule, hint string, err error) bool {
 	if err != nil {
 		v.Fail(rule, hint, "%v", err)
 	}
-	return err == nil
+	return err == nil || v.described()
 }
 
 // Object reads a mapping whose keys are all known.
 func (v Node) Object(f Fields) {
+	if v.described() {
+		v.describe(f)
+		return
+	}
 	v.Each(func(key string, at, val Node) {
 		read, ok := f[key]
 		if !ok {
@@ -82,6 +96,10 @@ func (v Node) Object(f Fields) {
 // Each reads a mapping with free keys. Keys that are there twice, aliases
 // and merges are findings.
 func (v Node) Each(f func(key string, at, val Node)) {
+	if v.described() {
+		v.describeEach(f)
+		return
+	}
 	if v.YAML.Kind != yaml.MappingNode {
 		v.Fail("type", "write key: value", "must be a mapping")
 		return
@@ -89,7 +107,7 @@ func (v Node) Each(f func(key string, at, val Node)) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(v.YAML.Content); i += 2 {
 		k, val := v.YAML.Content[i], v.YAML.Content[i+1]
-		at := Node{k, v.r, v.path}
+		at := Node{YAML: k, r: v.r, path: v.path}
 		switch {
 		case k.Kind != yaml.ScalarNode || k.Tag == "!!merge":
 			at.Fail("type", "write a plain key", "must be a plain key")
@@ -97,24 +115,32 @@ func (v Node) Each(f func(key string, at, val Node)) {
 			at.Fail("duplicate-key", "keep one", "%.60q is there twice", k.Value)
 		default:
 			seen[k.Value] = true
-			f(k.Value, at, Node{val, v.r, join(v.path, k.Value)})
+			f(k.Value, at, Node{YAML: val, r: v.r, path: join(v.path, k.Value)})
 		}
 	}
 }
 
 // Items reads a list.
 func (v Node) Items(f func(Node)) {
+	if v.described() {
+		v.describeItems(f)
+		return
+	}
 	if v.YAML.Kind != yaml.SequenceNode {
 		v.Fail("type", "write [a, b]", "must be a list")
 		return
 	}
 	for i, n := range v.YAML.Content {
-		f(Node{n, v.r, fmt.Sprintf("%s[%d]", v.path, i)})
+		f(Node{YAML: n, r: v.r, path: fmt.Sprintf("%s[%d]", v.path, i)})
 	}
 }
 
 // Text reads a scalar as it is written, whatever type YAML would give it.
 func (v Node) Text() (string, bool) {
+	if v.described() {
+		v.describeText()
+		return "", false
+	}
 	if v.YAML.Kind != yaml.ScalarNode || v.YAML.Tag == "!!null" || v.YAML.Value == "" {
 		v.Fail("type", "write one value", "must be text and not empty")
 		return "", false
@@ -140,8 +166,31 @@ func (v Node) Texts() []string {
 // Into reads a text; "" if there is none.
 func (v Node) Into(s *string) { *s, _ = v.Text() }
 
+// MaybeEmpty reads a text that says something when it is empty, too.
+func (v Node) MaybeEmpty() (string, bool) {
+	if v.YAML.Kind == yaml.ScalarNode && v.YAML.Tag == "!!str" && v.YAML.Value == "" {
+		return "", true
+	}
+	return v.Text()
+}
+
+// Bool reads true or false.
+func (v Node) Bool() (val, ok bool) {
+	if v.described() {
+		v.outline.Type = jsonschema.Types{"boolean", "string"}
+		return false, false
+	}
+	word, ok := v.OneOf("true", "false")
+	return word == "true", ok
+}
+
 // Integer reads a positive number.
 func (v Node) Integer() (int64, bool) {
+	if v.described() {
+		least := int64(1)
+		v.outline.Type, v.outline.Minimum = jsonschema.Types{"integer"}, &least
+		return 0, false
+	}
 	var i int64
 	if v.YAML.Kind != yaml.ScalarNode || v.YAML.Tag != "!!int" || v.YAML.Decode(&i) != nil || i <= 0 {
 		v.Fail("type", "write a number", "must be a positive number")
@@ -153,6 +202,9 @@ func (v Node) Integer() (int64, bool) {
 // OneOf reads one of some words.
 func (v Node) OneOf(words ...string) (string, bool) {
 	s, ok := v.Text()
+	if v.described() {
+		*v.outline = jsonschema.Schema{Type: jsonschema.Types{"string"}, Enum: words}
+	}
 	if ok && !slices.Contains(words, s) {
 		v.Fail("unknown-value", near.Hint(s, words, "write one of "+strings.Join(words, ", ")), "%.60q is not known here", s)
 		return "", false
@@ -162,6 +214,18 @@ func (v Node) OneOf(words ...string) (string, bool) {
 
 // IsMapping says whether the value has keys.
 func (v Node) IsMapping() bool { return v.YAML.Kind == yaml.MappingNode }
+
+// Either reads a value that may be a mapping or something else.
+func (v Node) Either(mapping, other func(Node)) {
+	switch {
+	case v.described():
+		v.describeForms(other, mapping)
+	case v.IsMapping():
+		mapping(v)
+	default:
+		other(v)
+	}
+}
 
 func join(path, key string) string {
 	if path == "" {

@@ -1,10 +1,13 @@
 // Package jsonschema has the part of JSON Schema (draft 7, which editors know best) that
-// the manifests of package mountspec need. It only writes schemas.
+// the manifests of package mountspec and the host configuration need. It only writes schemas.
 //
 //	s := jsonschema.Schema{Type: jsonschema.Types{"string"}, Enum: []string{"a", "b"}}
 package jsonschema
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // Draft is the dialect that a whole schema names in its Dialect.
 const Draft = "http://json-schema.org/draft-07/schema#"
@@ -13,6 +16,7 @@ const Draft = "http://json-schema.org/draft-07/schema#"
 type Schema struct {
 	Dialect     string             `json:"$schema,omitempty"`
 	Title       string             `json:"title,omitempty"`
+	Description string             `json:"description,omitempty"`
 	Ref         string             `json:"$ref,omitempty"` // nothing else counts beside it
 	Definitions map[string]*Schema `json:"definitions,omitempty"`
 
@@ -31,6 +35,7 @@ type Schema struct {
 	Properties map[string]*Schema `json:"properties,omitempty"`
 	Required   []string           `json:"required,omitempty"`
 	Closed     bool               `json:"-"` // only Properties: "additionalProperties": false
+	Values     *Schema            `json:"-"` // of keys that are free: "additionalProperties"
 
 	AllOf []*Schema `json:"allOf,omitempty"`
 	AnyOf []*Schema `json:"anyOf,omitempty"`
@@ -46,12 +51,24 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	type plain Schema
 	out := struct {
 		*plain
-		Additional *bool `json:"additionalProperties,omitempty"`
+		Additional any `json:"additionalProperties,omitempty"`
 	}{plain: (*plain)(s)}
-	if s.Closed {
-		out.Additional = new(bool)
+	if s.Values != nil {
+		out.Additional = s.Values
+	} else if s.Closed {
+		out.Additional = false
 	}
 	return json.Marshal(out)
+}
+
+// Document is the schema as a file of its own.
+func (s *Schema) Document() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(s)
+	return b.Bytes(), err
 }
 
 // Types are what a value may be.
