@@ -1,0 +1,106 @@
+package reference
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+func allProviders() []string { return append(mountspec.Providers(), mountspec.ProviderVault) }
+
+// Whatever a parser reads is explained, and nothing else is.
+func TestEveryKeyIsExplained(t *testing.T) {
+	for _, name := range Names() {
+		found, err := collect(name, allProviders())
+		assert.OK(t, err)
+		lacks, err := lacking(name, found)
+		assert.OK(t, err)
+		assert.Equal(t, strings.Join(lacks, "\n"), "", name)
+	}
+}
+
+// Each key that has none of its own has an example, and each sentence ends.
+func TestEveryKeyHasAnExample(t *testing.T) {
+	for _, name := range Names() {
+		p, err := Find(name, allProviders())
+		assert.OK(t, err)
+		found, err := collect(name, allProviders())
+		assert.OK(t, err)
+		for _, s := range p.Sections {
+			for _, k := range s.Keys {
+				assert.True(t, strings.HasSuffix(k.Text, "."), name, s.Title, k.Path, "ends in no sentence:", k.Text)
+				assert.True(t, len(k.Example) <= 160 && !strings.Contains(k.Example, "\n"), name, s.Title, k.Path, "is no line:", k.Example)
+			}
+		}
+		text, err := read(name)
+		assert.OK(t, err)
+		docs, err := documents(name)
+		assert.OK(t, err)
+		for _, s := range text.sections {
+			for _, e := range s.entries {
+				if k := found[s.name][plain(e.path)]; k != nil && !k.nests() && !strings.Contains(e.text, "has no effect") {
+					assert.True(t, example(docs, s, e.path, k) != "", name, s.name, e.path, "has no example")
+				}
+			}
+		}
+	}
+}
+
+// What a key takes is said in few words, and what is needed is said.
+func TestTypes(t *testing.T) {
+	found, err := collect("manifest", allProviders())
+	assert.OK(t, err)
+	for path, want := range map[string]string{
+		"workspace policy": "mapping, or a policy, or a list of such", "workspace identity": "an identity, or a list of such", "workspace owner.type": "guild | user | org",
+		"code run": "mapping, or list of text, or text", "storage read_only": "true | false", "storage sync.pull.ttl_seconds": "number",
+		"workspace storage.inline": "a storage block", "mount source": "mapping, or text", "source local": "mapping, or text", "storage github config.repo": "text",
+	} {
+		i := strings.LastIndex(path, " ")
+		k := found[path[:i]][path[i+1:]]
+		assert.Equal(t, k.kind(), want, path)
+	}
+	assert.True(t, found["workspace"]["id"].required && !found["workspace"]["tags"].required, "what is needed")
+}
+
+// noteworthy are warnings that the examples are there to show.
+var noteworthy = []string{"secret-slug-depth", "sketched-mounts", "agent-ignored"}
+
+// What is shown is valid.
+func TestExamplesAreValid(t *testing.T) {
+	config, err := documents("config")
+	assert.OK(t, err)
+	for _, d := range config {
+		_, found := host.ParseConfig([]byte(d.text), host.ParseOptions{Name: "/home/ann/.config/wsmount/" + d.name, Home: "/home/ann"})
+		assert.OK(t, found.Err(), d.name)
+	}
+	manifests, err := documents("manifest")
+	assert.OK(t, err)
+	o := mountspec.Options{Registered: func(name string) bool { return slices.Contains(allProviders(), name) }}
+	for _, d := range manifests {
+		src := mountspec.Source{Name: d.name, Data: []byte(d.text)}
+		var found mountspec.Findings
+		switch d.kind() {
+		case "workspace":
+			_, found = mountspec.ParseWorkspace(src, o)
+		case "storage":
+			_, found = mountspec.ParseStorage(src, o)
+		case "secrets":
+			_, found = mountspec.ParseSecrets(src, o)
+		case "sandbox":
+			_, found = mountspec.ParseSandbox(src, o)
+		case "code":
+			_, found = mountspec.ParseCode(src, o)
+		case "policy":
+			_, found = mountspec.ParsePolicy(src, o)
+		case "identity":
+			_, found = mountspec.ParseIdentity(src, o)
+		}
+		for _, f := range found {
+			assert.True(t, f.Severity == mountspec.Warning && slices.Contains(noteworthy, f.Rule), d.name, f)
+		}
+	}
+}
