@@ -4,14 +4,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/manual"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
+	"github.com/wsmount/wsmount/mountspec/reference"
 )
 
 // width is what all output for people fits in.
@@ -25,18 +28,33 @@ func helpCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "help",
 		Usage:     "say how a command is used",
-		ArgsUsage: "[COMMAND ...]",
-		Description: "Says the same as COMMAND --help. With --man it prints the manual page.\n\n" +
-			"  wsmount help --man | man -l -",
+		ArgsUsage: "[COMMAND ... | config | manifest]",
+		Description: "Says the same as COMMAND --help. `config` is about the host configuration, wsmount.yaml(5), and `manifest` about " +
+			"WORKSPACE.md, STORAGE.md and the others, wsmount-manifest(5): each key with an example. With --man it prints a manual page.\n\n" +
+			"  wsmount help config\n" +
+			"  wsmount help --man | man -l -\n" +
+			"  wsmount help --html manifest > manifest.html",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "man", Usage: "print the manual page of the whole program, for man(1)"},
+			&cli.BoolFlag{Name: "man", Usage: "print the manual page of the whole program, of config or of manifest, for man(1)"},
+			&cli.BoolFlag{Name: "html", Usage: "print config or manifest for a browser"},
 		},
 		Action: func(c *cli.Context) error {
+			version, epoch := readVersion().Version, os.Getenv("SOURCE_DATE_EPOCH")
+			if name := c.Args().First(); c.NArg() == 1 && slices.Contains(reference.Names(), name) {
+				page, err := reference.Find(name, daemon.MountableProviders())
+				if err != nil {
+					return err
+				}
+				return manual.Reference{Version: version, Epoch: epoch, Page: page}.Print(c.App.Writer, c.Bool("man"), c.Bool("html"), width)
+			}
+			if c.Bool("html") {
+				return exit.New(exit.Usage, "--html is for config and manifest").Hint("wsmount help --html config")
+			}
 			if c.Bool("man") {
 				if _, err := wantArgs(c, 0, 0); err != nil {
 					return err
 				}
-				return manualPage().Print(c.App.Writer)
+				return manualPage(version, epoch).Print(c.App.Writer)
 			}
 			in := invocation{args: c.Args().Slice()}
 			in.findCommand(commands())
@@ -51,8 +69,8 @@ func helpCommand() *cli.Command {
 }
 
 // manualPage is what the manual says beside what is its own.
-func manualPage() manual.Page {
-	p := manual.Page{Version: readVersion().Version, Epoch: os.Getenv("SOURCE_DATE_EPOCH"), Description: programHelp, CommonFlags: flagItems(commonFlags())}
+func manualPage(version, epoch string) manual.Page {
+	p := manual.Page{Version: version, Epoch: epoch, Description: programHelp, CommonFlags: flagItems(commonFlags())}
 	eachCommand("", commands(), func(name string, c *cli.Command) {
 		if len(c.Subcommands) == 0 {
 			p.Commands = append(p.Commands, manual.Command{Synopsis: strings.TrimSpace("wsmount " + name + " " + c.ArgsUsage),
@@ -104,7 +122,7 @@ func printProgramHelp(w io.Writer) {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  %-11s %s\n", c.Name, c.Usage)
 	}
-	fmt.Fprintf(w, "\n`wsmount COMMAND --help` tells more of one. Flags may stand anywhere before --.\n")
+	fmt.Fprintf(w, "\n`wsmount COMMAND --help` tells more of one, `wsmount help config` and\n`wsmount help manifest` of the files. Flags may stand anywhere before --.\n")
 	var codes []string
 	for code, e := range exitCodes {
 		codes = append(codes, fmt.Sprintf("%d %s", code, e.short))

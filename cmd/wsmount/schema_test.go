@@ -25,6 +25,10 @@ func TestSchema(t *testing.T) {
 			assert.True(t, len(s.Definitions["storage"].Properties["provider"].Enum) > 7, s)
 		}
 	}
+	config := w.ok("schema", "config")
+	assert.Contains(t, config, `"allow_overlap"`)
+	assert.Contains(t, config, "Pairs of workspaces that may keep their files in one place")
+	assert.Contains(t, w.ok("schema", "storage"), "Where commits go:")
 	w.refused(exit.Usage, "lifecycle", "schema", "lifecycle")
 	w.refused(exit.Usage, "argument", "schema")
 }

@@ -1,13 +1,12 @@
-// Package manual writes the manual page wsmount(1). What it says of commands and flags
-// comes from the structures that the help is printed from; what no command's help has
-// is in this package.
+// Package manual writes the manual: the page wsmount(1), and those of the files that wsmount
+// reads, wsmount.yaml(5) and wsmount-manifest(5), also as text and as HTML. What it says of
+// commands and flags comes from the structures that the help is printed from, what it says of
+// files from package reference; what neither has is in this package.
 package manual
 
 import (
 	"io"
-	"strconv"
 	"strings"
-	"time"
 )
 
 // A Page is what the program says of itself. In its texts, lines that begin with two
@@ -34,11 +33,7 @@ type Item struct{ Tag, Value, Text string }
 // Print writes the page.
 func (p Page) Print(w io.Writer) error {
 	r := roff{&strings.Builder{}}
-	date := ""
-	if seconds, err := strconv.ParseInt(p.Epoch, 10, 64); err == nil {
-		date = time.Unix(seconds, 0).UTC().Format(time.DateOnly)
-	}
-	r.line(`.TH WSMOUNT 1 "` + date + `" "wsmount ` + p.Version + `" "User Commands"`)
+	r.title("wsmount", 1, p.Epoch, p.Version, "User Commands")
 	r.macro("SH", "NAME")
 	r.line(`wsmount \- mount a declared workspace as a directory`)
 	r.synopsis()
@@ -64,7 +59,7 @@ func (p Page) Print(w io.Writer) error {
 	r.macro("SH", "EXIT STATUS")
 	r.items(p.ExitStatus)
 	r.macro("SH", "SEE ALSO")
-	r.line(strings.Join([]string{`.BR mount (8)`, `.BR umount (8)`, `.BR fstab (5)`, `.BR fusermount3 (1)`}, " ,\n"))
+	r.line(strings.Join([]string{`.BR wsmount.yaml (5)`, `.BR wsmount\-manifest (5)`, `.BR mount (8)`, `.BR umount (8)`, `.BR fstab (5)`, `.BR fusermount3 (1)`}, " ,\n"))
 	_, err := io.WriteString(w, r.w.String())
 	return err
 }

@@ -1,7 +1,10 @@
 package manual
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
@@ -11,6 +14,15 @@ const width = 80
 
 // roff writes the language of man(7).
 type roff struct{ w *strings.Builder }
+
+// title begins a page.
+func (r roff) title(name string, section int, epoch, version, manual string) {
+	date := ""
+	if seconds, err := strconv.ParseInt(epoch, 10, 64); err == nil {
+		date = time.Unix(seconds, 0).UTC().Format(time.DateOnly)
+	}
+	r.line(fmt.Sprintf(`.TH %s %d "%s" "wsmount %s" "%s"`, escape(strings.ToUpper(name)), section, date, version, manual))
+}
 
 // item is a paragraph with a tag.
 func (r roff) item(tag, value, text string) {

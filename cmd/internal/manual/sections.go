@@ -56,7 +56,7 @@ var sections = []section{
 		{"SOURCE_DATE_EPOCH", "The date of the manual page that `help --man` prints."},
 	}},
 	{"FILES", "", [][2]string{
-		{"~/.config/wsmount/config.yaml", "The host configuration of a user: where addresses lead, and what manifests are granted."},
+		{"~/.config/wsmount/config.yaml", "The host configuration of a user: where addresses lead, and what manifests are granted. See wsmount.yaml(5), or `wsmount help config`."},
 		{"/etc/wsmount/config.yaml", "That of the machine, where the user has none."},
 		{"~/.config/wsmount/registry.json", "What `wsmount registry add` knows."},
 		{"~/.config/wsmount/fetched", "Copies of the manifests that it fetched, for people: what the registry recorded of them counts."},
