@@ -44,9 +44,9 @@ func doctorAction(c *cli.Context) error {
 	}
 	h, err := openHost(c, false)
 	if err != nil {
-		checks = append(checks, doctor.Configuration(nil, err))
+		checks = append(checks, doctor.Configuration(nil, err)...)
 	} else {
-		checks = append(checks, doctor.Configuration(h.config, nil), doctor.Registry(h.resolver.List()))
+		checks = append(append(checks, doctor.Configuration(h.config, nil)...), doctor.Registry(h.resolver.List()))
 		h.close()
 		if len(args) > 0 {
 			checks = append(checks, diagnoseWorkspace(c)...)

@@ -1,19 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/validate"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
 )
@@ -21,10 +16,12 @@ import (
 func validateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "validate",
-		Usage:     "check manifests, and say everything that is wrong",
+		Usage:     "check manifests and configurations: say all that is wrong",
 		ArgsUsage: "FILE...",
-		Description: "Reads WORKSPACE.md, STORAGE.md, SECRETS.md, SANDBOX.md, CODE.md and POLICY.md files, or " +
-			"the WORKSPACE.md of a directory. Reads nothing else: references are followed by resolve and doctor.",
+		Description: "Reads WORKSPACE.md, STORAGE.md, SECRETS.md, SANDBOX.md, CODE.md, POLICY.md and IDENTITY.md files, " +
+			"the WORKSPACE.md of a directory, or a host configuration, whose name ends in .yaml. Reads nothing else: references " +
+			"are followed by resolve and doctor. `wsmount help manifest` and `wsmount help config` tell of each key.\n\n" +
+			"  wsmount validate ~/.config/wsmount/config.yaml",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "strict", Usage: "warnings are errors"},
 		},
@@ -59,7 +56,7 @@ func validateAction(c *cli.Context) error {
 	}
 	out := validation{Schema: "wsmount.validate/v1", Valid: true, Findings: []findingJSON{}}
 	for _, arg := range args {
-		name, found, err := validateFile(arg, c.Bool("strict"))
+		name, found, err := validate.File(arg, validate.Options{Strict: c.Bool("strict"), Home: os.Getenv("HOME")})
 		if err != nil {
 			return err
 		}
@@ -76,82 +73,6 @@ func validateAction(c *cli.Context) error {
 		return silent(exit.Manifest)
 	}
 	return nil
-}
-
-func validateFile(arg string, strict bool) (string, mountspec.Findings, error) {
-	if strings.HasPrefix(arg, "@") {
-		return "", nil, exit.New(exit.Usage, "%s is an address; validate takes files", oneLine(arg)).
-			Hint("`wsmount resolve %s` checks what the address leads to", oneLine(arg))
-	}
-	if fi, err := os.Stat(arg); err == nil && fi.IsDir() {
-		arg = filepath.Join(arg, "WORKSPACE.md")
-	}
-	f, err := os.OpenFile(arg, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not make us wait
-	if err != nil {
-		return "", nil, exit.New(exit.Unresolvable, "%w", errors.Unwrap(err)).Hint("check the name: %s", arg)
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		return "", nil, exit.New(exit.Unresolvable, "%s is not a regular file", oneLine(arg)).Hint("a manifest is a file")
-	}
-	src, err := mountspec.ReadSource(arg, f)
-	if err != nil {
-		return "", nil, exit.New(exit.Unresolvable, "%w", err)
-	}
-	found, err := parseByName(src, mountspec.Options{Strict: strict, Registered: knownProvider})
-	if err != nil {
-		return arg, nil, err
-	}
-	here, err := parseByName(src, mountspec.Options{Strict: strict, Registered: daemon.Mountable})
-	return arg, notBuiltIn(found, here), err
-}
-
-// knownProvider reports whether a provider is AIP-35's, or one that this wsmount
-// has beside them.
-func knownProvider(name string) bool {
-	return slices.Contains(mountspec.Providers(), name) || daemon.Mountable(name)
-}
-
-// notBuiltIn adds what only this wsmount finds wrong: a provider of AIP-35 that
-// it does not have. The manifest is valid all the same; a mount refuses it.
-func notBuiltIn(found, here mountspec.Findings) mountspec.Findings {
-	if found.Has(ruleProvider) {
-		return found
-	}
-	for _, f := range here {
-		if f.Rule == ruleProvider {
-			f.Severity = mountspec.Warning
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
-const ruleProvider = "provider-unknown"
-
-// parseByName chooses the kind of manifest by the end of the file's name, such
-// as team.STORAGE.md.
-func parseByName(src mountspec.Source, o mountspec.Options) (found mountspec.Findings, err error) {
-	switch name := filepath.Base(src.Name); {
-	case strings.HasSuffix(name, "WORKSPACE.md"):
-		_, found = mountspec.ParseWorkspace(src, o)
-	case strings.HasSuffix(name, "STORAGE.md"):
-		_, found = mountspec.ParseStorage(src, o)
-	case strings.HasSuffix(name, "SECRETS.md"):
-		_, found = mountspec.ParseSecrets(src, o)
-	case strings.HasSuffix(name, "SANDBOX.md"):
-		_, found = mountspec.ParseSandbox(src, o)
-	case strings.HasSuffix(name, "CODE.md"):
-		_, found = mountspec.ParseCode(src, o)
-	case strings.HasSuffix(name, "POLICY.md"):
-		_, found = mountspec.ParsePolicy(src, o)
-	case strings.HasSuffix(name, "IDENTITY.md"):
-		_, found = mountspec.ParseIdentity(src, o)
-	default:
-		return nil, exit.New(exit.Usage, "the name of %s does not say what it is", src.Name).
-			Hint("its name ends in WORKSPACE.md, STORAGE.md, SECRETS.md, SANDBOX.md, CODE.md, POLICY.md or IDENTITY.md")
-	}
-	return found, nil
 }
 
 func printFindings(w io.Writer, v validation) {

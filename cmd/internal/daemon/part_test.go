@@ -154,7 +154,7 @@ func TestRefusal(t *testing.T) {
 	}{
 		{"one finding", &host.Error{Class: host.Invalid, Err: findings[:1]}, exit.Manifest, "W.md:3:5: error: unknown key prefx [unknown-key]", "did you mean prefix?"},
 		{"several", &host.Error{Class: host.Invalid, Err: findings}, exit.Manifest, "(and 1 more)", "`wsmount validate W.md` shows all of them"},
-		{"several of a configuration", &host.Error{Class: host.Invalid, Err: ofConfig}, exit.Manifest, "(and 2 more)", "correct /etc/c.yaml at line 3, 9"},
+		{"several of a configuration", &host.Error{Class: host.Invalid, Err: ofConfig}, exit.Manifest, "(and 2 more)", "`wsmount validate /etc/c.yaml` shows all of them"},
 		{"denied", fmt.Errorf("x: %w", &host.Error{Class: host.Denied, What: "not granted", Hint: "grant it"}), exit.Denied, "not granted", "grant it"},
 		{"unresolvable", &host.Error{Class: host.Unresolvable, What: "not found"}, exit.Unresolvable, "not found", ""},
 		{"another", errors.New("other"), exit.Failed, "other", ""},

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,11 +71,11 @@ func MachineFailed(err error) bool {
 	return false
 }
 
-// seeAll says where the rest of several findings is to be seen. Only manifests
-// can be validated by themselves; of another file, the lines are named.
+// seeAll says where the rest of several findings is to be seen. Of a file whose name does not
+// say to `wsmount validate` what it is, the lines are named.
 func seeAll(found mountspec.Findings) string {
 	file := found[0].File
-	if strings.HasSuffix(file, ".md") {
+	if slices.Contains([]string{".md", ".yaml", ".yml"}, filepath.Ext(file)) {
 		return "`wsmount validate " + file + "` shows all of them"
 	}
 	var lines []string

@@ -11,18 +11,29 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
-// Configuration checks the host configuration as it was loaded, or why not.
-func Configuration(cfg *host.Config, err error) Check {
+// Configuration checks the host configuration as it was loaded, or why not: of one that is not
+// valid, everything that is wrong.
+func Configuration(cfg *host.Config, err error) []Check {
+	var found mountspec.Findings
 	switch {
+	case errors.As(err, &found):
+		var out []Check
+		for _, f := range found {
+			does := f.Hint
+			f.Hint = ""
+			out = append(out, Check{Name: "configuration", Level: Problem, Says: f.String(), Do: does, Code: exit.From(err).Code})
+		}
+		return out
 	case err != nil:
-		return refused("configuration", err)
+		return []Check{refused("configuration", err)}
 	case cfg.Path == "":
-		return ok("configuration", "there is none; only what is registered is trusted")
+		return []Check{ok("configuration", "there is none; only what is registered is trusted")}
 	}
-	return ok("configuration", "%s", cfg.Path)
+	return []Check{ok("configuration", "%s", cfg.Path)}
 }
 
 // Registry checks that the registry can be read.

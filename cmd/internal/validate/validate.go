@@ -1,0 +1,129 @@
+// Package validate finds everything that is wrong in a manifest or a host configuration, each of
+// which it knows by its name. It reads that one file: what the file refers to, and what the host
+// grants, is for resolve and doctor.
+//
+//	name, findings, err := validate.File("~/notes", validate.Options{})
+package validate
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+)
+
+// Options of File. The zero value works.
+type Options struct {
+	Strict bool   // warnings are errors
+	Home   string // what ~ means in a host configuration
+}
+
+// File reads a file, or the WORKSPACE.md of a directory, and returns its name.
+func File(arg string, o Options) (string, mountspec.Findings, error) {
+	if strings.HasPrefix(arg, "@") {
+		return "", nil, exit.New(exit.Usage, "%s is an address; validate takes files", wrap.OneLine(arg)).
+			Hint("`wsmount resolve %s` checks what the address leads to", wrap.OneLine(arg))
+	}
+	if fi, err := os.Stat(arg); err == nil && fi.IsDir() {
+		arg = filepath.Join(arg, "WORKSPACE.md")
+	}
+	f, err := os.OpenFile(arg, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not make us wait
+	if err != nil {
+		return "", nil, exit.New(exit.Unresolvable, "%w", errors.Unwrap(err)).Hint("check the name: %s", arg)
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
+		return "", nil, exit.New(exit.Unresolvable, "%s is not a regular file", wrap.OneLine(arg)).Hint("a manifest is a file")
+	}
+	src, err := mountspec.ReadSource(arg, f)
+	if err != nil {
+		return "", nil, exit.New(exit.Unresolvable, "%w", err)
+	}
+	if isConfig(arg) {
+		found, err := config(src, o)
+		return arg, found, err
+	}
+	found, err := manifest(src, mountspec.Options{Strict: o.Strict, Registered: knownProvider})
+	if err != nil {
+		return arg, nil, err
+	}
+	here, err := manifest(src, mountspec.Options{Strict: o.Strict, Registered: daemon.Mountable})
+	return arg, notBuiltIn(found, here), err
+}
+
+// isConfig reports whether a file is a host configuration: manifests are Markdown.
+func isConfig(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(name))
+}
+
+func config(src mountspec.Source, o Options) (mountspec.Findings, error) {
+	if len(src.Data) > mountspec.MaxFrontmatter {
+		return nil, exit.New(exit.Manifest, "%s has more than %d bytes", wrap.OneLine(src.Name), mountspec.MaxFrontmatter).
+			Hint("leave most workspaces to `wsmount registry add`, or to search_path")
+	}
+	abs, err := filepath.Abs(src.Name)
+	if err != nil {
+		return nil, exit.New(exit.Failed, "%w", err)
+	}
+	_, found := host.ParseConfig(src.Data, host.ParseOptions{Name: abs, Home: o.Home})
+	for i := range found {
+		found[i].File = src.Name
+	}
+	return found, nil
+}
+
+// knownProvider reports whether a provider is AIP-35's, or one that this wsmount
+// has beside them.
+func knownProvider(name string) bool {
+	return slices.Contains(mountspec.Providers(), name) || daemon.Mountable(name)
+}
+
+// notBuiltIn adds what only this wsmount finds wrong: a provider of AIP-35 that
+// it does not have. The manifest is valid all the same; a mount refuses it.
+func notBuiltIn(found, here mountspec.Findings) mountspec.Findings {
+	if found.Has(ruleProvider) {
+		return found
+	}
+	for _, f := range here {
+		if f.Rule == ruleProvider {
+			f.Severity = mountspec.Warning
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+const ruleProvider = "provider-unknown"
+
+// manifest chooses the kind of manifest by the end of the file's name, such
+// as team.STORAGE.md.
+func manifest(src mountspec.Source, o mountspec.Options) (found mountspec.Findings, err error) {
+	switch name := filepath.Base(src.Name); {
+	case strings.HasSuffix(name, "WORKSPACE.md"):
+		_, found = mountspec.ParseWorkspace(src, o)
+	case strings.HasSuffix(name, "STORAGE.md"):
+		_, found = mountspec.ParseStorage(src, o)
+	case strings.HasSuffix(name, "SECRETS.md"):
+		_, found = mountspec.ParseSecrets(src, o)
+	case strings.HasSuffix(name, "SANDBOX.md"):
+		_, found = mountspec.ParseSandbox(src, o)
+	case strings.HasSuffix(name, "CODE.md"):
+		_, found = mountspec.ParseCode(src, o)
+	case strings.HasSuffix(name, "POLICY.md"):
+		_, found = mountspec.ParsePolicy(src, o)
+	case strings.HasSuffix(name, "IDENTITY.md"):
+		_, found = mountspec.ParseIdentity(src, o)
+	default:
+		return nil, exit.New(exit.Usage, "the name of %s does not say what it is", src.Name).
+			Hint("it ends in WORKSPACE.md, STORAGE.md, SECRETS.md, SANDBOX.md, CODE.md, POLICY.md or IDENTITY.md; a host configuration in .yaml")
+	}
+	return found, nil
+}

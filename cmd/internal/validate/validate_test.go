@@ -1,0 +1,45 @@
+package validate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/integration/assert"
+)
+
+// Of a host configuration everything is said that is wrong, from its top to its end.
+func TestConfiguration(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "config.yaml")
+	text := "workspaces: { acme/ops: /x }\nallow_path: [ /srv ]\nsecrets:\n  a: { value: x }\n  b: { env: B, file: /b }\nprincipal: bob\nsearch_path: [ ~/w ]\n"
+	assert.OK(t, os.WriteFile(name, []byte(text), 0o644))
+	got, found, err := File(name, Options{Home: "/home/ann"})
+	assert.OK(t, err)
+	assert.Equal(t, got, name)
+	var lines []string
+	for _, f := range found {
+		assert.Equal(t, f.File, name)
+		lines = append(lines, f.String()[len(name)+1:])
+	}
+	for i, want := range []string{"1:", "2:1: error: unknown key \"allow_path\"", "4:", "4:", "5:", "6:"} {
+		assert.True(t, i < len(lines) && strings.HasPrefix(lines[i], want), want, strings.Join(lines, "\n"))
+	}
+	assert.Equal(t, len(lines), 6, lines)
+}
+
+func TestNames(t *testing.T) {
+	dir := t.TempDir()
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "WORKSPACE.md"), []byte("---\n---\n"), 0o644))
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "notes.md"), nil, 0o644))
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "large.yml"), []byte(strings.Repeat("#", 1<<20)+"\n#"), 0o644))
+	name, found, err := File(dir, Options{})
+	assert.OK(t, err)
+	assert.Equal(t, name, filepath.Join(dir, "WORKSPACE.md"))
+	assert.True(t, found.Err() != nil, found)
+	for arg, code := range map[string]exit.Code{"@acme/app": exit.Usage, dir + "/notes.md": exit.Usage, dir + "/none.yaml": exit.Unresolvable, dir + "/large.yml": exit.Manifest} {
+		_, _, err := File(arg, Options{})
+		assert.Equal(t, exit.From(err).Code, code, arg, err)
+	}
+}
