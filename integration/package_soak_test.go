@@ -20,6 +20,7 @@ import (
 var packaged = []stageTest{
 	{"files", (*packageStage).files},
 	{"manual", (*packageStage).manual},
+	{"references", (*packageStage).references},
 	{"completions", (*packageStage).completions},
 }
 
@@ -88,12 +89,27 @@ func (p *packageStage) files() {
 		}
 	}
 	p.run("", 0, "tar", "-C", p.dir, "-xf", p.one("first/*.tar.gz"))
-	for _, name := range []string{"wsmount", "README.md", "LICENSE", "wsmount.1.gz", "completions/wsmount.bash", "completions/_wsmount", "completions/wsmount.fish"} {
+	for _, name := range []string{"wsmount", "README.md", "LICENSE", "wsmount.1.gz", "wsmount.yaml.5.gz", "wsmount-manifest.5.gz", "wsmount.yaml.html", "wsmount-manifest.html", "completions/wsmount.bash", "completions/_wsmount", "completions/wsmount.fish"} {
 		p.one("wsmount-v9.8.7-rc.1-*/" + name)
 	}
 	sums := p.w.Command(p.t.Context(), "sha256sum", "-c", "SHA256SUMS")
 	sums.Dir = p.dir + "/first"
 	p.ends(sums, ".deb: OK", 0)
+}
+
+// references are shown without a warning, and as HTML.
+func (p *packageStage) references() {
+	tier.RequireTools(p.t, "man", "mandoc")
+	for page, key := range map[string]string{"wsmount.yaml": "providers.cloud-bucket.grants[].prefix", "wsmount-manifest": "sync.push.branch_policy"} {
+		name := "/usr/share/man/man5/" + page + ".5"
+		p.run("", 0, "gunzip", "-kf", name+".gz")
+		if said := p.run("", 0, "sh", "-c", "man --warnings -E UTF-8 -Tutf8 -l "+name+" 2>&1 >/dev/null"); said != "" {
+			p.t.Errorf("man says: %s", said)
+		}
+		p.run(key, 0, "sh", "-c", "man -Tascii -l "+name+" | col -bx")
+		p.run("", 0, "mandoc", "-Tlint", "-Wwarning", name)
+		p.run(key, 0, "cat", "/usr/share/doc/wsmount/"+page+".html")
+	}
 }
 
 // manual is shown without a warning, and tells of all commands.

@@ -41,7 +41,7 @@ func (p Reference) Man(w io.Writer) error {
 	r.text(p.Intro)
 	r.text(legend)
 	for _, s := range p.Sections {
-		r.macro("SH", strings.ToUpper(s.Title))
+		r.macro("SH", s.Title)
 		r.text(s.Intro)
 		for _, k := range s.Keys {
 			r.item(k.Path, k.Type, k.Text)
@@ -103,7 +103,7 @@ func (p Reference) Text(w io.Writer, width int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s - %s\n\n%s\n%s\n", pages[p.Name], p.Title, wrap.Text(p.Intro, 0, width), wrap.Text(legend, 0, width))
 	for _, s := range p.Sections {
-		fmt.Fprintf(&b, "%s\n\n", strings.ToUpper(s.Title))
+		fmt.Fprintf(&b, "%s\n\n", s.Title)
 		if s.Intro != "" {
 			fmt.Fprintf(&b, "%s\n", wrap.Text(s.Intro, 2, width))
 		}
