@@ -20,7 +20,7 @@ type UnsavedError struct {
 
 // Error names the files with their reasons, a reason of all of them once.
 func (e *UnsavedError) Error() string {
-	text, all := fmt.Sprintf("%d changes are not at the backend", e.Count), ""
+	text, all := map[bool]string{true: "1 change is", false: fmt.Sprintf("%d changes are", e.Count)}[e.Count == 1]+" not in the store", ""
 	if e.Err != nil {
 		all = e.Err.Error()
 		text += ": " + all

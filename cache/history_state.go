@@ -81,7 +81,7 @@ func (v *Volume) cutOf(ctx context.Context, s State) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case last == 0:
-		return 0, fmt.Errorf("%s: %w", s.Name(), ErrNoVersion)
+		return 0, history.Unchanged{By: s.Name(), Err: ErrNoVersion}
 	case s.Before:
 		return first, nil
 	}

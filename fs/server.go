@@ -245,7 +245,7 @@ func (f *front) closeVolumes() error {
 		}
 		if err := c.Close(); err != nil {
 			f.log.Error("closing a volume", "part", p.Name, "err", err)
-			errs = append(errs, fmt.Errorf("fs: close %s: %w", p.Name, err))
+			errs = append(errs, fmt.Errorf("%s: %w", p.Name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -86,7 +86,7 @@ func TestDoctorOfABucket(t *testing.T) {
 	none, abroad := b.bucket, b.bucket
 	none.Config, abroad.Config = "region: us-east-1, bucket: none", "region: eu-west-1, bucket: "+s.Bucket
 	b.w.BucketWorkspace(none, "none", endpoint, "a", "")
-	b.diagnose("@acme/none").wants(t, exitUnreachable, `bucket "none"`, "make it, or correct storage.config")
+	b.diagnose("@acme/none").wants(t, exitUnresolvable, "bucket none does not exist at "+endpoint, "create it, or correct storage.config")
 	b.w.BucketWorkspace(abroad, "abroad", endpoint, "b", "")
 	if s.Kind() != s3server.Versitygw { // which minds, and is asked through a gate instead
 		b.diagnose("@acme/abroad").wants(t, 0, "note region: the bucket is in us-east-1", "write us-east-1 as storage.config.region")

@@ -183,7 +183,7 @@ func TestExecLimits(t *testing.T) {
 		codes                []int    // nil: any but 0 and that of a time that was over
 		says                 string
 	}{
-		{"time", "timeout_ms: 300", "sleep 600", nil, []int{exitTimedOut}, "its time of 300ms was over"},
+		{"time", "timeout_ms: 300", "sleep 600", nil, []int{exitTimedOut}, "its time limit of 300ms"},
 		{"time of who does not listen", "timeout_ms: 300", "trap '' TERM; while :; do sleep 1; done", nil, []int{exitTimedOut}, ""},
 		{"memory", "timeout_ms: 1, memory_mb: 200", memory, []string{"--timeout", "2m"}, []int{0}, "enough\nnot enough"},
 		{"processor", "cpu_ms: 1000", "while :; do :; done", nil, []int{128 + int(syscall.SIGKILL), 128 + int(syscall.SIGXCPU)}, ""},

@@ -49,7 +49,7 @@ func TestGitDaemon(t *testing.T) {
 	t.Parallel()
 	g := newDaemonMount(t)
 	g.workspace("site", "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}")
-	const unproved = "nobody proves who it is"
+	const unproved = "the server is not authenticated"
 	if told := g.w.MustRun("resolve", "--explain", "@acme/site"); !contains(told, g.daemon.URL, unproved) {
 		t.Errorf("resolve says\n%s", told)
 	}

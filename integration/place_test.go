@@ -94,7 +94,7 @@ func TestAIP34CodespaceFromItsServer(t *testing.T) {
 	// Without an installation that is the owner's there are no credentials.
 	w.Write("config/wsmount/config.yaml", strings.Replace(config, "acme: [", "other: [", 1), 0o600)
 	r := w.Run("resolve", "@acme/marketing-bot", "--operator", "Ann Bo <ann@acme.test>")
-	assert.Contains(t, r.Err, "nobody opens a pull request without credentials")
+	assert.Contains(t, r.Err, "a pull request needs credentials")
 }
 
 // What lies at a git server is read with the credentials that are named, and only plain

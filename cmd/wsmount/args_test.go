@@ -246,6 +246,7 @@ func TestCommandLineRefusals(t *testing.T) {
 		{"too many", []string{"mount", "@a/b", "x", "y"}, "2 arguments are needed, 3 given", "WORKSPACE MOUNTPOINT"},
 		{"too few", []string{"registry", "add"}, "1 argument is needed, 0 given", "wsmount registry add [PATH | PLACE]"},
 		{"unknown shell", []string{"completion", "bsh"}, `no completion for "bsh"`, "bash"},
+		{"address without @", []string{"me/notes", "/mnt"}, `no command "me/notes"`, "a workspace is written @me/notes, and a directory ./me/notes"},
 		{"help of an unknown command", []string{"help", "moutn"}, `wsmount has no command "moutn"`, "did you mean mount"},
 		{"help of an unknown subcommand", []string{"help", "registry", "ad"}, `wsmount registry has no command "ad"`, "did you mean add"},
 		{"a terminal's control characters", []string{"pu\x1b[31mll"}, "no command", ""},

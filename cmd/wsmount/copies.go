@@ -192,19 +192,19 @@ func showProgress(ctx context.Context, r *state.Record) (stop func()) {
 // progressText says what is still to be sent.
 func progressText(s control.Status, work control.Work) string {
 	var names int
-	var sent, size int64
+	var sent int64
 	for _, p := range s.Parts {
 		names += p.Unsaved.Names
 		if p.Copy == nil {
 			continue
 		}
 		for _, t := range p.Copy.InFlight {
-			sent, size = sent+t.Sent, size+t.Size
+			sent += t.Sent
 		}
 	}
 	text := fmt.Sprintf("%s to send, %s", count(names, "change"), bytesize.Text(s.UnsavedBytes))
-	if size > 0 {
-		text += fmt.Sprintf(", on the way %s of %s", bytesize.Text(sent), bytesize.Text(size))
+	if sent > 0 {
+		text = fmt.Sprintf("%s to send, %s left of %s", count(names, "change"), bytesize.Text(max(s.UnsavedBytes-sent, 0)), bytesize.Text(s.UnsavedBytes))
 	}
 	if work.What != "" {
 		text += fmt.Sprintf(": %s %d of %d", work.What, work.Done, work.Total)

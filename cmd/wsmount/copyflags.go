@@ -20,7 +20,7 @@ import (
 func copyOptions(c *cli.Context) (o daemon.CopyOptions, err error) {
 	o.WriteBack, o.MapIDs = c.Bool("write-back"), c.Bool("map-ids")
 	if o.MapIDs && os.Geteuid() != 0 {
-		return o, exit.New(exit.Denied, "--map-ids is for root: nobody else can give files away").Hint("leave it out, or mount as root")
+		return o, exit.New(exit.Denied, "--map-ids is for root: other users cannot give files away").Hint("leave it out, or mount as root")
 	}
 	if o.CacheSize, err = bytesize.Parse("--cache-size", c.String("cache-size")); err != nil {
 		return o, err

@@ -123,8 +123,8 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 		}
 		return silent(exit.Code(res.Exit))
 	}
-	fmt.Fprintf(c.App.Writer, "%s: pulled %d, committed %d, pushed %d, conflicts %d, held back %d%s\n",
-		res.Event, res.Pulled, res.Committed, res.Pushed, res.Conflicts, res.HeldBack, note(res.PRURL != "", res.PRURL))
+	fmt.Fprintf(c.App.Writer, "%s: %s pulled, %s committed, %d %s, %s, held back %d%s\n",
+		res.Event, count(res.Pulled, "file"), count(res.Committed, "file"), res.Pushed, plural(res.Pushed, "push", "pushes"), count(res.Conflicts, "conflict"), res.HeldBack, note(res.PRURL != "", res.PRURL))
 	printEach(c.App.ErrWriter, "note: conflict, modified locally and on the remote: ", res.ConflictPaths)
 	printEach(c.App.ErrWriter, "note: a pull is put off: ", res.PutOff)
 	printNotes(c, res.Notes)

@@ -92,7 +92,7 @@ func (p *execPlan) run(c *cli.Context) error {
 	}
 	err = firstOf(c, err, at.finish(c))
 	if res.TimedOut {
-		return exit.New(codeTimedOut, "the command was ended: its time of %s was over", p.spec.Limits.Time).
+		return exit.New(codeTimedOut, "the command was ended at its time limit of %s", p.spec.Limits.Time).
 			Hint("raise limits.timeout_ms of the sandbox block, or give --timeout")
 	}
 	if res.Code == 0 {

@@ -27,6 +27,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/nudge"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
+	"github.com/wsmount/wsmount/mountspec"
 )
 
 func main() {
@@ -161,6 +162,9 @@ func (in *invocation) unknownCommand(commands []*cli.Command) error {
 		names = append(names, c.Names()...)
 	}
 	err := exit.New(exit.Usage, "%s has no command %q", in.path(), oneLine(in.args[0]))
+	if _, bad := mountspec.ParseAddress("@" + in.args[0]); bad == nil {
+		return err.Hint("a workspace is written @%s, and a directory ./%s", in.args[0], in.args[0])
+	}
 	if question := suggest.Phrase(in.args[0], names); question != "" {
 		return err.Hint("%s", question)
 	}

@@ -16,7 +16,7 @@ func TestOperatorAndUser(t *testing.T) {
 	w, s := newWorld(t), gitserver.Start(t)
 	site, repo := w.gitWorkspaceBy(s, "[ { ref: \"operator://current\" }, { ref: \"user://current\", role: co-author } ]",
 		"mode: pull-push, commit: {on: turn-end}, push: {on: per-commit}")
-	w.refused(exit.Manifest, "nobody is known as operator://current", site, "mnt")
+	w.refused(exit.Manifest, "operator://current, the author of commits, has no name", site, "mnt")
 	w.write("home/.gitconfig", "[user]\nname = Ann Bo\nemail = ann@acme.test\n")
 	w.refused(exit.Usage, "--operator", site, "mnt", "--operator", "Bot")
 	for _, tt := range []struct{ file, operator, want string }{

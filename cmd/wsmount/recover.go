@@ -211,7 +211,7 @@ func printLeftover(w io.Writer, l leftover, most int) {
 		row("state", "mounted: `wsmount status` shows it")
 		return
 	}
-	row("state", "not mounted"+note(l.Ended != "", "the last session ended: "+l.Ended))
+	row("state", "not mounted"+note(l.Ended != "" && l.Ended != "clean", "the last mount did not end by itself: "+l.Ended))
 	row("unsaved", fmt.Sprintf("%s, %s; %d suspect, %s, %d held back", count(l.Total, "change"), bytesize.Text(l.Bytes), l.Suspect, count(l.Conflicts, "conflict"), l.Held))
 	if l.Unpushed != nil {
 		row("unpushed", commitsText(l.Unpushed, time.Now()))

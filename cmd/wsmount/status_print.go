@@ -104,7 +104,7 @@ func printCopy(row func(name, value string), p control.Part, now time.Time) {
 		row("halted", h+" (--confirm allows it)")
 	}
 	if c.Unreachable > 0 {
-		text := fmt.Sprintf("has not answered for %s", time.Duration(c.Unreachable*float64(time.Second)).Round(time.Second))
+		text := fmt.Sprintf("failing for %s", time.Duration(c.Unreachable*float64(time.Second)).Round(time.Second))
 		if c.LastError != "" {
 			text += ": " + c.LastError
 		}

@@ -119,7 +119,7 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 // error if not.
 func lastWord(r *state.Record) error {
 	if what := notSafe(r); what != "" {
-		return control.NotSafe(what, r.Dir)
+		return control.NotSafe(what, r.Workspace)
 	}
 	return nil
 }

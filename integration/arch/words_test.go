@@ -22,8 +22,10 @@ var formerNames = map[string]string{
 }
 
 // formerPhrases are words of messages that said "here" and "there" where "local" and
-// "remote" are meant.
-var formerPhrases = regexp.MustCompile(`changed here|changed there|deleted here|deleted there|here and there|it takes long|it is so already|again and again`)
+// "remote" are meant, and "nobody" where the thing is meant that does not do or have
+// something.
+var formerPhrases = regexp.MustCompile(`changed here|changed there|deleted here|deleted there|here and there|it takes long|it is so already|again and again|` +
+	`\bnobody\b[^:]|\bto be had\b`) // the login nobody stands before a colon
 
 // TestWords keeps file names and messages in the words that people who know git and
 // file systems use.
@@ -38,7 +40,7 @@ func TestWords(t *testing.T) {
 			}
 			ast.Inspect(f.file, func(n ast.Node) bool {
 				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && formerPhrases.MatchString(text.Value) {
-					t.Errorf("%s: a message says %s: say local and remote", f.name, text.Value)
+					t.Errorf("%s: a message says %s: say local and remote, and what does not do or have something", f.name, text.Value)
 				}
 				return true
 			})

@@ -269,7 +269,7 @@ func (p configReader) principal(v yamlread.Node) {
 		return
 	}
 	if !ok || scheme == "" || name == "" || name == "current" || scheme == "role" || scheme == "group" || strings.Contains(p.c.Principal, "*") {
-		v.Fail("principal", "write who you are, such as operator://bob", "%.60q names nobody in particular", p.c.Principal)
+		v.Fail("principal", "write who you are, such as operator://bob", "%.60q does not name one principal", p.c.Principal)
 	}
 }
 

@@ -136,7 +136,7 @@ func (p configReader) ssh(v yamlread.Node, to *SSH) {
 		"allow":       func(n yamlread.Node) { to.Allow = patterns(n) },
 	})
 	if to.Credentials != "" && len(to.Allow) == 0 {
-		v.Fail("missing-key", "add allow: [ \"@acme/*\" ], which workspaces may use them", "credentials are for nobody")
+		v.Fail("missing-key", "add allow: [ \"@acme/*\" ], which workspaces may use them", "no workspace may use the credentials")
 	}
 }
 

@@ -24,6 +24,6 @@ func (h *granter) grantDaemon(l *loaded, g *Grants) error {
 			"installation %s is for https, and %s is reached over git://", c.InstallationID, base)
 	}
 	g.Endpoints, g.Daemon = h.r.cfg.AllowEndpoints.Of(base), true
-	h.step("git daemon", base+", without credentials: nothing is encrypted, and nobody proves who it is")
+	h.step("git daemon", base+", without credentials: nothing is encrypted and the server is not authenticated")
 	return nil
 }

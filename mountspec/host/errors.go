@@ -116,7 +116,7 @@ func fileError(code, where string, err error) *Error {
 
 // secretError turns refusals of the secrets package into one of ours.
 func secretError(where string, err error) *Error {
-	out := &Error{Class: Denied, Where: where, What: "its credentials are not to be had", Err: err}
+	out := &Error{Class: Denied, Where: where, What: "its credentials are not available", Err: err}
 	var s *secrets.Error
 	if errors.As(err, &s) {
 		out.Hint = s.Hint

@@ -163,7 +163,7 @@ func (r *Resolver) ownerAt(from origin.Origin, a mountspec.Address) (mountspec.A
 	}
 	as, err := mountspec.ParseAddress("@" + owner + "/" + slug)
 	if err != nil {
-		return as, unresolvable("", p.String(), "say whose it is: --id @owner/slug", "nobody knows with whose grants it is to be read")
+		return as, unresolvable("", p.String(), "say whose it is: --id @owner/slug", "it is not known with whose grants it is to be read")
 	}
 	return as, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,7 +93,13 @@ func (s *session) target(target string) (candidate, error) {
 		if s.o.Dir == "" {
 			return candidate{}, unresolvable("", target, "write @owner/slug or an absolute path", "neither an address nor a path")
 		}
+		named := target
 		target = filepath.Join(s.o.Dir, target)
+		if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
+			if a, err := mountspec.ParseAddress("@" + named); err == nil {
+				return candidate{}, unresolvable("", target, "write "+a.String()+" if the workspace of that name is meant, or make the directory", "does not exist")
+			}
+		}
 	}
 	return s.finder.byPath(target, s.o.Trust), nil
 }

@@ -136,6 +136,8 @@ func TestWithoutManifest(t *testing.T) {
 		t.Errorf("the recorded manifest is not used: %+v", got.Local)
 	}
 	w.refused("none", ResolveOptions{}, Unresolvable, "does not exist")
+	_, err = w.resolver().Resolve(t.Context(), "acme/plain", ResolveOptions{Dir: w.path(".")})
+	assert.Contains(t, checkError(t, err, Unresolvable, "acme/plain: does not exist").Hint, "write @acme/plain")
 }
 
 func TestDevLocal(t *testing.T) {

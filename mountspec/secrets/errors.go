@@ -11,7 +11,7 @@ import (
 // Code is the upstream code of every error here (AIP-35, ADAPTER).
 const Code = "storage_auth_unresolvable"
 
-// An Error says why a secret is not to be had. Name is a slug or the name
+// An Error says why a secret is not available. Name is a slug or the name
 // of an environment variable; no part of a value is in any field.
 type Error struct {
 	Name   string
@@ -24,6 +24,21 @@ type Error struct {
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s: secret %s: %s", Code, e.Name, e.Reason)
+}
+
+// All are the errors of this package in err: one for each secret that is not available.
+func All(err error) (out []*Error) {
+	switch e := err.(type) {
+	case *Error:
+		return []*Error{e}
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			out = append(out, All(one)...)
+		}
+	case interface{ Unwrap() error }:
+		return All(e.Unwrap())
+	}
+	return out
 }
 
 func denied(name, reason, hint string) *Error {

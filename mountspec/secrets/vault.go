@@ -151,7 +151,7 @@ func (v *Vault) grantedSlug(e *Entry, r Request) (rule string, err error) {
 	if allow == nil {
 		owner, ok := ownerOfSlug(e.Slug)
 		if !ok {
-			return "", denied(e.Slug, "the host lists nobody for it", fmt.Sprintf("add allow: [\"@%s/*\"] to it in the host configuration", r.Workspace.Owner))
+			return "", denied(e.Slug, "the host configuration does not say which workspaces may have it", fmt.Sprintf("add allow: [\"@%s/*\"] to it in the host configuration", r.Workspace.Owner))
 		}
 		allow = []string{"@" + owner + "/*"}
 	}

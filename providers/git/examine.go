@@ -51,7 +51,7 @@ func openExaminer(ctx context.Context, o Options) (*examiner, error) {
 }
 
 // unproved is what a person should know of a git daemon.
-const unproved = "over git:// nothing is encrypted, and nobody proves who it is: what comes may be anybody's"
+const unproved = "over git:// nothing is encrypted and the server is not authenticated: what comes may be from anybody"
 
 // Examine implements providers.Examiner.
 func (e *examiner) Examine(ctx context.Context) []providers.Finding {

@@ -67,7 +67,7 @@ func (s *store) examineVersioning(ctx context.Context) providers.Finding {
 func (b Probe) findings(unsafe bool) []providers.Finding {
 	risk := "use a service that honours it"
 	if unsafe {
-		risk = "nothing, if nobody else writes: allow_unsafe_writes takes the risk"
+		risk = "nothing, if this is the only writer: allow_unsafe_writes takes the risk"
 	}
 	var out []providers.Finding
 	for _, c := range []struct {

@@ -47,7 +47,7 @@ func (p *Personal) change(ctx context.Context, a Authorization, l Locator, conte
 	case err != nil:
 		return Locator{}, err // before anybody is asked for what cannot be
 	case a.By == "":
-		return Locator{}, fail(providers.MethodWrite, l, fmt.Errorf("nobody is named who asked for it: %w", providers.ErrPermission))
+		return Locator{}, fail(providers.MethodWrite, l, fmt.Errorf("it is not said who asked for it: %w", providers.ErrPermission))
 	case l.Within(p.memory):
 		return Locator{}, fail(providers.MethodWrite, l, fmt.Errorf("it lies in memory, which has verbs of its own: %w", providers.ErrInvalid))
 	}

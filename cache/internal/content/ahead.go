@@ -199,8 +199,8 @@ func (f *File) FetchAhead(ctx context.Context, reader any) error {
 }
 
 var (
-	errNoBudget = errors.New("there is no room for what nobody has asked for")
-	errUnasked  = errors.New("what nobody has asked for did not come")
+	errNoBudget = errors.New("no room to prefetch")
+	errUnasked  = errors.New("the prefetch ended without content")
 )
 
 // prefetch starts what is missing of [lo, hi), and reports whether all of it is

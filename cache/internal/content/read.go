@@ -114,7 +114,7 @@ func (m *memory) WriteAt(p []byte, off int64) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if off < m.off || off+int64(len(p)) > m.off+int64(len(m.p)) {
-		return 0, fmt.Errorf("%w: the source brought bytes at %d that nobody asked for", ErrCorrupt, off)
+		return 0, fmt.Errorf("%w: the source brought bytes at %d that were not asked for", ErrCorrupt, off)
 	}
 	copy(m.p[off-m.off:], p)
 	m.got.add(off, off+int64(len(p)))

@@ -115,10 +115,10 @@ type Fetching struct {
 }
 
 // NotSafe is the error of a mount that ended before all was safe. what is from
-// Status.NotSafe, dir the state directory that keeps it.
-func NotSafe(what, dir string) error {
-	return exit.New(exit.Unsafe, "unmounted, but not all is safe: %s", what).
-		Hint("it is kept in %s: mount the workspace again, and unmount it; before that a conflict needs `wsmount conflicts`, and what is halted `--confirm`", dir)
+// Status.NotSafe, workspace is the address of the mount.
+func NotSafe(what, workspace string) error {
+	return exit.New(exit.Unsafe, "unmounted, but not everything is in the store: %s", what).
+		Hint("`wsmount recover upload %s` sends it, from the working copy that keeps it; conflicts, and what needs --confirm, are resolved in a mount", workspace)
 }
 
 // Passthrough says whether the kernel reads and writes files without asking.

@@ -227,7 +227,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		return nil, err
 	}
 	if r.Grants.Daemon && e.Log != nil {
-		e.Log.Warn("over git:// nothing is encrypted, and nobody proves who it is", "workspace", r.Address.String(), "server", r.Location.Endpoint)
+		e.Log.Warn("over git:// nothing is encrypted and the server is not authenticated", "workspace", r.Address.String(), "server", r.Location.Endpoint)
 	}
 	w.meter, _ = p.(providers.Meter) // which is no ability: it is asked for before anything is around it
 	w.cloner, _ = p.(providers.Cloner)
@@ -294,8 +294,13 @@ func backendError(r *host.Resolved, err error) error {
 		return exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("mount it read-only, or keep it at another service")
 	case errors.Is(err, providers.ErrInvalid):
 		return exit.New(exit.Manifest, "%s: %w", r.Address, err).Hint("check storage.config of its manifest: region, endpoint and bucket")
+	case errors.Is(err, providers.ErrNotExist) && r.Location.Bucket != "" && r.Location.Service != host.ServiceGit:
+		e := exit.New(exit.Unresolvable, "%s: bucket %s does not exist at %s", r.Address, r.Location.Bucket, r.Location.Endpoint).
+			Hint("create it, or correct storage.config of its manifest")
+		e.Err = err
+		return e
 	case errors.Is(err, providers.ErrNotExist):
-		return exit.New(exit.Unreachable, "%s: %w", r.Address, err).Hint("make it, or correct storage.config of its manifest")
+		return exit.New(exit.Unresolvable, "%s: %w", r.Address, err).Hint("create it, or correct storage.config of its manifest")
 	case errors.Is(err, providers.ErrUnauthenticated):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("check the secret that it uses: `wsmount resolve --explain` names it")
 	case errors.Is(err, providers.ErrPermission):

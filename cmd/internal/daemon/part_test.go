@@ -21,6 +21,7 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
 func TestFailuresAreKeptAndBounded(t *testing.T) {
@@ -165,6 +166,10 @@ func TestRefusal(t *testing.T) {
 			t.Errorf("%s: got %s %q, hint %q", tt.name, e.Code, e.What, e.Advice)
 		}
 	}
+	lacks := errors.Join(&secrets.Error{Name: "A", Reason: "not set", Hint: "set it"}, errors.Join(&secrets.Error{Name: "B", Reason: "not granted", Hint: "grant it"}))
+	e := Refusal(&host.Error{Class: host.Denied, Where: "STORAGE.md:3", What: "its credentials are not available", Err: lacks, Hint: "set it"})
+	assert.Equal(t, e.What, "STORAGE.md:3: its credentials are not available")
+	assert.Slice(t, e.Details, []string{"secret A: not set; set it", "secret B: not granted; grant it"})
 }
 
 func TestMountable(t *testing.T) {

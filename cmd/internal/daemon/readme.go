@@ -18,7 +18,7 @@ import (
 func (p *part) readme() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This is %s, mounted by wsmount. The files of this directory tell how it is\n"+
-		"doing. They are no part of the workspace: nobody lists, changes or sends them.\n", p.Name)
+		"doing. They are no part of the workspace, and are not listed, changed or sent.\n", p.Name)
 	for _, s := range []struct {
 		title string
 		lines []string
@@ -59,7 +59,7 @@ func (p *part) tellCode() []string {
 func (p *part) tellWriting() []string {
 	switch {
 	case p.Unavailable != "":
-		return []string{"Not available, to nobody: errors.log says why."}
+		return []string{"Not available: errors.log says why."}
 	case p.ReadOnly != "":
 		return []string{"READ-ONLY: " + p.ReadOnly + ".", "Every change fails with EROFS, \"Read-only file system\". Write somewhere else."}
 	}

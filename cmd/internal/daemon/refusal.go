@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
 // Refusal turns an error of mountspec and its packages into one with an exit
@@ -23,6 +24,12 @@ func Refusal(err error) *exit.Error {
 	}
 	out := &exit.Error{Code: exit.Code(e.ExitCode()), What: e.Error(), Advice: e.Hint, Err: err}
 	out.Details = skipped(e.Skipped)
+	if missing := secrets.All(e.Err); len(missing) > 1 { // each is a line
+		out.What = strings.Replace(out.What, ": "+e.Err.Error(), "", 1)
+		for _, m := range missing {
+			out.Details = append(out.Details, fmt.Sprintf("secret %s: %s; %s", m.Name, m.Reason, m.Hint))
+		}
+	}
 	if MachineFailed(err) {
 		out.Code = exit.Failed
 		var told *exit.Error // of a full disk, what to free

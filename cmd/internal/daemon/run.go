@@ -51,7 +51,7 @@ func (d *Daemon) notSafe(err error) error {
 	d.mu.Lock()
 	d.unsafe = err.Error()
 	d.mu.Unlock()
-	return control.NotSafe(err.Error(), d.dir.Path())
+	return control.NotSafe(err.Error(), d.tree.Name)
 }
 
 func (d *Daemon) serveUntil(ended <-chan struct{}, signals <-chan os.Signal) error {
@@ -68,7 +68,7 @@ func (d *Daemon) serveUntil(ended <-chan struct{}, signals <-chan os.Signal) err
 		case s := <-signals:
 			return d.stop("signal "+s.String(), ended, signals)
 		case <-d.users.none:
-			return d.stop("nobody uses it any more", ended, signals)
+			return d.stop("no command uses it any more", ended, signals)
 		case <-d.force:
 			return d.cutOff("it was asked for", ended)
 		case <-tick.C:

@@ -340,7 +340,7 @@ func (b *builder) warn(r *host.Resolved) {
 		b.tree.note("%s is unverified: its manifest is not registered (`wsmount registry add`)", r.Address)
 	}
 	if r.Grants.Daemon {
-		b.tree.note("%s is at %s: over git:// nothing is encrypted, and nobody proves who it is", r.Address, r.Location.Endpoint)
+		b.tree.note("%s is at %s: over git:// nothing is encrypted and the server is not authenticated", r.Address, r.Location.Endpoint)
 	}
 	for _, f := range r.Warnings {
 		b.tree.note("%s: %s", f.Pos(), f.Message)

@@ -28,7 +28,7 @@ var sections = []section{
 		"Exit codes are those of mount(8): 1 for a wrong call, 2 when the system has no memory, processes or descriptors, 4 when the daemon died, " +
 		"8 for an interrupt, and 32 for everything else that EXIT STATUS names.\n" +
 		"\n" +
-		"`x-systemd.automount` in fstab, and a map of autofs, mount when somebody looks and unmount when nobody does:\n" +
+		"`x-systemd.automount` in fstab, and a map of autofs, mount when a program looks and unmount when none does:\n" +
 		"\n" +
 		"  ops -fstype=wsmount,allow_other :@acme/ops\n" +
 		"\n" +

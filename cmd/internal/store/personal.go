@@ -86,7 +86,7 @@ func (r Rules) open(ctx context.Context, backends *seam.Registry, s seam.Setting
 	vault := host.Real(s.Vault)
 	space := r.granted(vault, a.By)
 	if space == "" {
-		err := r.Audit.Write(audit.Denied{What: "personal write of " + l.Key(), Reason: "allow_personal grants it to nobody called " + a.By})
+		err := r.Audit.Write(audit.Denied{What: "personal write of " + l.Key(), Reason: "allow_personal does not list " + a.By})
 		if err != nil {
 			return nil, unrecorded(err)
 		}

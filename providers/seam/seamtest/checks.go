@@ -232,7 +232,7 @@ func writeWhole(t providertest.T, b seam.Backend) {
 			for {
 				got, err := b.Read(t.Context(), l)
 				if err != nil || !contents[got] {
-					t.Errorf("read among writers: %d bytes that nobody wrote, error %v", len(got), err)
+					t.Errorf("read among writers: %d bytes of no writer, error %v", len(got), err)
 					return
 				}
 				select {

@@ -49,7 +49,7 @@ func New(o Options) *Hub {
 // client is for one operation.
 func (h *Hub) client(ctx context.Context) (*github.Client, error) {
 	if h.o.Credentials == nil {
-		return nil, fmt.Errorf("nobody opens a pull request without credentials: %w", providers.ErrUnauthenticated)
+		return nil, fmt.Errorf("a pull request needs credentials: %w", providers.ErrUnauthenticated)
 	}
 	fields, err := h.o.Credentials(ctx)
 	if err != nil {

@@ -1,0 +1,12 @@
+package history
+
+// Unchanged says that there is no record of what a turn, a conversation or an event changed.
+type Unchanged struct {
+	By  string // turn:11, as a person writes it
+	Err error  // what it is an error of
+}
+
+func (e Unchanged) Error() string { return e.By + " changed nothing that the history has" }
+
+// Unwrap makes it an error of its Err.
+func (e Unchanged) Unwrap() error { return e.Err }
