@@ -65,7 +65,7 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 	row("store", strings.TrimSpace(p.Provider+", "+p.Mode+" "+p.Path)+note(p.Unverified, "unverified"))
 	row("code", p.Code.String())
 	if p.ReadOnly != "" {
-		row("read-only", fmt.Sprintf("%s; %d changes refused", p.ReadOnly, p.Refused))
+		row("read-only", fmt.Sprintf("%s; %s refused", p.ReadOnly, count(int(p.Refused), "change")))
 	}
 	if p.Moved != "" {
 		row("moved", "the directory is not at its path any more, but at "+p.Moved)
@@ -263,7 +263,7 @@ func watchText(wt control.Watch) string {
 	if wt.State == "off" || wt.State == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s, %d directories%s", wt.State, wt.Directories, note(true, wt.Reason))
+	return fmt.Sprintf("%s, %d %s%s", wt.State, wt.Directories, plural(wt.Directories, "directory", "directories"), note(true, wt.Reason))
 }
 
 func unsavedText(p control.Part, now time.Time) string {

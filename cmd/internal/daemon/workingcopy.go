@@ -149,7 +149,7 @@ func (w *workingCopy) Close() error {
 func (w *workingCopy) unsent() error {
 	s := w.Status()
 	if s.Queued > 0 {
-		return fmt.Errorf("%d changes were not sent in time", s.Queued)
+		return fmt.Errorf("changes were not sent in time: %d", s.Queued)
 	}
 	if w.syncer.owesPush() {
 		return errors.New("commits were not pushed in time")

@@ -46,7 +46,7 @@ func Registry(entries []host.Entry, err error) Check {
 			return problem("registry", "`wsmount registry remove` it, and register the workspace again", "%s: the entry of %s is damaged; the others count", e.Source, e.Damaged)
 		}
 	}
-	return ok("registry", "%d workspaces are registered", len(entries))
+	return ok("registry", "registered workspaces: %d", len(entries))
 }
 
 // State checks the state directory.
