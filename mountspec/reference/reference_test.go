@@ -50,6 +50,32 @@ func TestEveryKeyHasAnExample(t *testing.T) {
 	}
 }
 
+// What the steps tell one to write is valid.
+func TestStepsAreValid(t *testing.T) {
+	p, err := Find("config", nil)
+	assert.OK(t, err)
+	manifests, configs := 0, 0
+	for _, s := range p.Sections {
+		for block := range strings.SplitSeq(s.Intro, "\n\n") {
+			if !strings.HasPrefix(block, "  ") {
+				continue
+			}
+			text := strings.ReplaceAll(block[2:], "\n  ", "\n") + "\n"
+			switch {
+			case strings.HasPrefix(text, "---"):
+				_, found := mountspec.ParseWorkspace(mountspec.Source{Name: "WORKSPACE.md", Data: []byte(text)}, mountspec.Options{Strict: true})
+				assert.OK(t, found.Err(), text)
+				manifests++
+			case !strings.Contains(text, "wsmount "):
+				_, found := host.ParseConfig([]byte(text), host.ParseOptions{Name: "/c.yaml"})
+				assert.OK(t, found.Err(), text)
+				configs++
+			}
+		}
+	}
+	assert.True(t, manifests == 2 && configs == 3, manifests, configs)
+}
+
 // What a key takes is said in few words, and what is needed is said.
 func TestTypes(t *testing.T) {
 	found, err := collect("manifest", allProviders())
