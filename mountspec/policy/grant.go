@@ -28,8 +28,8 @@ func (e *evaluation) grant(l Layer, g *mountspec.Grant) Reason {
 		return ConditionFailed
 	}
 	for _, c := range g.Conditions {
-		if !e.holds(c.Kind, c.Params) {
-			e.warn("condition %q of the grant at %s cannot be checked here and counts as not met", c.Kind, g.Pos)
+		if !e.holds(l, c.Kind, c.Params) {
+			e.warn("condition %q of the grant at %s is not shown to be met", c.Kind, g.Pos)
 			return ConditionFailed
 		}
 	}
@@ -65,7 +65,12 @@ func (e *evaluation) expired(g *mountspec.Grant) bool {
 		return true
 	}
 	// Seconds, not a Duration: 300 years of them overflow one.
-	return e.r.At.Unix()-at.Unix() >= g.TTLSeconds
+	ends := time.Unix(at.Unix()+g.TTLSeconds, 0)
+	if e.r.At.Before(ends) {
+		e.turns(ends)
+		return false
+	}
+	return true
 }
 
 // isFor says whether the request's principal is the grant's.
@@ -88,10 +93,6 @@ func (e *evaluation) isFor(l Layer, g *mountspec.Grant) bool {
 		return strings.HasPrefix(e.r.Principal, scheme+"://")
 	}
 	return p == e.r.Principal || slices.Contains(e.r.Groups, p)
-}
-
-func (e *evaluation) holds(kind string, params map[string]any) bool {
-	return e.r.Holds != nil && e.r.Holds(kind, params)
 }
 
 func (e *evaluation) warn(format string, args ...any) {

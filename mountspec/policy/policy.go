@@ -5,11 +5,15 @@
 // promises a pure answer: the same layers, request and instant give the
 // same decision, without I/O. What it does not understand never helps: an
 // unknown condition, a scope, a limit or a requirement that nobody can
-// check here counts as not met, and the decision says so in Warnings.
+// check here counts as not met, and the decision says so in Warnings. A
+// condition holds where the facts of the request show that it does.
 //
 //	d := policy.Evaluate(layers, policy.Request{
 //		Principal: "operator://bob", Action: policy.Write, At: now()})
 //	if !d.Allow { ... d.Reason ... }
+//
+// A decision also says until when it stands if nothing but time goes on, so
+// that whoever holds on to it knows when to ask again.
 //
 // A manifest's policy only ever narrows. What the host did not grant to
 // the workspace stays ungranted, whatever a decision here says.
@@ -23,15 +27,16 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 )
 
-// Actions of AIP-39: those that a mount performs, one of a sandbox, and one of a command.
+// Actions of AIP-39: those that a mount performs, one of a sandbox, and those of commands.
 const (
 	Read   = "storage:read"
 	Write  = "storage:write"
 	Commit = "storage:commit"
 	Push   = "storage:push"
 
-	Execute = "sandbox:execute"
-	Publish = "workspace:publish"
+	Execute      = "sandbox:execute"
+	Publish      = "workspace:publish"
+	SwapProvider = "storage:swap-provider"
 )
 
 // Actions lists those of a mount in the order of their weight.
@@ -42,6 +47,7 @@ type Layer struct {
 	Policy *mountspec.Policy
 	Source string // the manifest's file, or the policy's id
 	Level  string // "workspace", "storage" or "mount"
+	SHA256 string // of the file that it stands in, in hexadecimal digits; empty: not known
 }
 
 // A Request asks for one action at one instant.
@@ -56,9 +62,8 @@ type Request struct {
 	Groups []string
 	Action string
 	At     time.Time
-	// Holds checks a condition or a requirement that the host knows. nil:
-	// it knows none.
-	Holds func(kind string, params map[string]any) bool
+	Facts  Facts // what the host shows; the zero value: nothing
+	Done   Done  // what was done before, for limits; nil: nothing
 }
 
 // Reason is why a decision came out as it did (AIP-38, decision record).
@@ -87,6 +92,9 @@ type Decision struct {
 	PolicyChain []Link    `json:"policyChain"`
 	EvaluatedAt time.Time `json:"evaluatedAt"`
 	Warnings    []string  `json:"warnings,omitempty"`
+	// Until is the moment before which the same request, with the same facts, comes out
+	// the same; zero: time alone does not change it.
+	Until time.Time `json:"-"`
 }
 
 // A Link names one policy of the chain.
@@ -115,6 +123,13 @@ func Evaluate(layers []Layer, r Request) Decision {
 type evaluation struct {
 	r Request
 	d Decision
+}
+
+// turns notes that something which was looked at changes at a time; zero: it does not.
+func (e *evaluation) turns(at time.Time) {
+	if !at.IsZero() && (e.d.Until.IsZero() || at.Before(e.d.Until)) {
+		e.d.Until = at
+	}
 }
 
 func (e *evaluation) decide(layers []Layer) {
@@ -173,29 +188,17 @@ func nearer(a, b Reason) Reason {
 // action.
 func (e *evaluation) unmet(l Layer) Reason {
 	for _, q := range l.Policy.Requirements {
-		if e.appliesTo(q.AppliesTo) && !e.holds(q.Kind, q.Params) {
-			e.warn("requirement %q of %s cannot be checked here and counts as not met", q.Kind, l.Source)
+		if e.appliesTo(q.AppliesTo) && !e.holds(l, q.Kind, q.Params) {
+			e.warn("requirement %q of %s is not shown to be met", q.Kind, l.Source)
 			return RequirementFailed
 		}
 	}
 	for _, m := range l.Policy.Limits {
-		if e.limits(m) {
-			e.warn("limit %q of %s cannot be checked here and counts as exceeded", m.Kind, l.Source)
+		if e.limits(l, m) {
 			return LimitExceeded
 		}
 	}
 	return ""
-}
-
-// limits says whether a limit stands against the action. Two standard kinds
-// count sandboxes and tool calls; a mount starts neither, so they concern
-// it only when they name a storage action.
-func (e *evaluation) limits(m mountspec.Limit) bool {
-	elsewhere := m.Kind == "max-concurrent-sandboxes" || m.Kind == "rate-tool-calls"
-	if elsewhere && len(m.AppliesTo) == 0 && e.r.Action != Execute {
-		return false
-	}
-	return e.appliesTo(m.AppliesTo)
 }
 
 func (e *evaluation) appliesTo(actions []string) bool {
