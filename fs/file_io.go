@@ -14,6 +14,16 @@ func (f *front) file(fh uint64) (*handle, error) {
 	return nil, syscall.EBADF
 }
 
+// written is the open file behind a handle, for a change of its content: the part may have
+// become read-only since it was opened.
+func (f *front) written(fh uint64) (*handle, error) {
+	h, err := f.file(fh)
+	if err == nil {
+		err = h.s.guardPart()
+	}
+	return h, err
+}
+
 func (f *front) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
 	c := f.begin(opRead, cancel, &in.InHeader)
 	h, err := f.file(in.Fh)
@@ -34,7 +44,7 @@ func (f *front) Read(cancel <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.
 func (f *front) Write(cancel <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
 	c := f.begin(opWrite, cancel, &in.InHeader)
 	c.KillPriv = in.WriteFlags&fuse.WRITE_KILL_SUIDGID != 0
-	h, err := f.file(in.Fh)
+	h, err := f.written(in.Fh)
 	if err != nil {
 		return 0, c.end(err)
 	}
@@ -58,7 +68,7 @@ func (f *front) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) 
 	if err != nil {
 		return 0, c.end(err)
 	}
-	dst, err := f.file(in.FhOut)
+	dst, err := f.written(in.FhOut)
 	if err != nil {
 		return 0, c.end(err)
 	}
@@ -103,7 +113,7 @@ func (f *front) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 
 func (f *front) Fallocate(cancel <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 	c := f.begin(opFallocate, cancel, &in.InHeader)
-	h, err := f.file(in.Fh)
+	h, err := f.written(in.Fh)
 	if err == nil {
 		err = h.file.Allocate(&c.Op, int64(in.Offset), int64(in.Length), in.Mode)
 	}

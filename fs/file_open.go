@@ -9,6 +9,9 @@ import (
 func (f *front) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	c := f.begin(opOpen, cancel, &in.InHeader)
 	c.KillPriv = in.Mode&fuse.OPEN_KILL_SUIDGID != 0
+	if err := c.s.guardOpen(); err != nil {
+		return c.end(err)
+	}
 	if changes(in.Flags) {
 		if err := f.guardInode(&c.Op, c.s, c.ino); err != nil {
 			return c.end(err)
@@ -44,7 +47,11 @@ func (f *front) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	c := f.begin(opCreate, cancel, &in.InHeader)
 	c.name, c.Umask = name, in.Umask
 	c.KillPriv = in.OpenFlags&fuse.OPEN_KILL_SUIDGID != 0
-	if err := f.guardName(c.s, c.ino, name, makeOther); err != nil {
+	err := c.s.guardOpen()
+	if err == nil {
+		err = f.guardName(c.s, c.ino, name, makeOther)
+	}
+	if err != nil {
 		return c.end(err)
 	}
 	e, o, err := c.s.vol.Create(&c.Op, c.ino, name, in.Flags, in.Mode)
@@ -59,7 +66,11 @@ func (f *front) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 func (f *front) Tmpfile(cancel <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) fuse.Status {
 	c := f.begin(opTmpfile, cancel, &in.InHeader)
 	c.Umask = in.Umask
-	if err := c.s.guardPart(); err != nil {
+	err := c.s.guardOpen()
+	if err == nil {
+		err = c.s.guardPart()
+	}
+	if err != nil {
 		return c.end(err)
 	}
 	e, o, err := c.s.vol.Tmpfile(&c.Op, c.ino, in.Flags, in.Mode)

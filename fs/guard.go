@@ -9,11 +9,25 @@ var errGoverning = &reasonError{ErrReadOnly,
 // guardPart refuses a change in a read-only part, before the volume hears of
 // it (AIP-35, rule 5: storage_read_only).
 func (s *slot) guardPart() error {
-	if s.part.ReadOnly == "" {
+	why := s.part.ReadOnly
+	if a := s.part.access.Load(); why == "" && a != nil {
+		why = a.ReadOnly
+	}
+	if why == "" {
 		return nil
 	}
 	s.part.refused.Add(1)
-	return &reasonError{ErrReadOnly, "storage_read_only: " + s.part.ReadOnly}
+	return &reasonError{ErrReadOnly, "storage_read_only: " + why}
+}
+
+// guardOpen refuses to open anything of a part that is closed. What wsmount itself shows
+// there, and the way to other parts, stays open.
+func (s *slot) guardOpen() error {
+	a := s.part.access.Load()
+	if a == nil || a.Closed == "" || s.kind != slotVolume && s.kind != slotAside {
+		return nil
+	}
+	return &reasonError{ErrRefused, a.Closed}
 }
 
 // guardInode refuses a change of an inode's content or attributes.

@@ -32,6 +32,16 @@ type Part struct {
 	Control ControlDir
 }
 
+// Access is what programs may do in a part at this moment, which is never more than its
+// Part lets them. The zero value takes nothing away.
+type Access struct {
+	// ReadOnly, when not empty, is why nothing may be changed, as Part.ReadOnly. What a
+	// program has written into a file that is open is kept all the same.
+	ReadOnly string
+	// Closed, when not empty, is why nothing may be opened (EACCES). What is open stays so.
+	Closed string
+}
+
 // A ControlDir is the content of .wsmount. It is asked on every access, from
 // many goroutines, and answers from memory.
 type ControlDir interface {
@@ -49,6 +59,7 @@ type part struct {
 	Part
 	vol     Volume
 	refused atomic.Uint64 // changes refused because the part is read-only
+	access  atomic.Pointer[Access]
 
 	// places says where composition has a word in this part's names; nil when
 	// nowhere.

@@ -313,6 +313,17 @@ func (s *Server) Nudger(pid int) { s.front.nudger.Store(int64(pid)) }
 // Stats reports what the mount has done so far.
 func (s *Server) Stats() Stats { return s.front.stats.snapshot(s.front.tree.parts) }
 
+// Restrict has a part let programs do no more than that from now on. Where the kernel
+// reads and writes local files by itself, what a program has open for writing is not
+// reached: a mount that is to be restricted goes without (Options.NoPassthrough).
+func (s *Server) Restrict(name string, a Access) {
+	for _, p := range s.front.tree.parts {
+		if p.Name == name {
+			p.access.Store(&a)
+		}
+	}
+}
+
 // Passthrough reports whether the kernel reads and writes local files without
 // the daemon, and if not, why.
 func (s *Server) Passthrough() (bool, string) {
