@@ -1,5 +1,7 @@
 package audit
 
+import "github.com/wsmount/wsmount/mountspec/policy"
+
 // A Record is one event. The set is closed: what is not a struct of this
 // file cannot be written, and none of them has a field for a value.
 type Record interface {
@@ -63,6 +65,16 @@ type PolicyDecision struct {
 	GrantID   string   `json:"grantId,omitempty"`
 	Chain     []string `json:"policyChain,omitempty"`
 	Warnings  []string `json:"warnings,omitempty"`
+}
+
+// DecisionOf is the record of a decision about a workspace.
+func DecisionOf(workspace string, d policy.Decision) PolicyDecision {
+	r := PolicyDecision{Workspace: workspace, Principal: d.Principal, Action: d.Action, Decision: d.Verdict,
+		Reason: string(d.Reason), GrantID: d.GrantID, Warnings: d.Warnings}
+	for _, c := range d.PolicyChain {
+		r.Chain = append(r.Chain, c.Layer+" "+c.Source)
+	}
+	return r
 }
 
 // CrossOwnerRef says that a manifest refers to what another owner has.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/wsmount/wsmount/mountspec"
@@ -107,7 +108,7 @@ func (s *session) pathCandidate(l *loaded, m mountspec.Mount) (candidate, error)
 // enter refuses a cycle and too deep a nesting, with the chain.
 func (s *session) enter(l *loaded, c candidate) error {
 	place := manifestOf(c.path)
-	if place == manifestOf(orDefault(l.manifest, l.home.root)) || s.inChain(place) {
+	if place == manifestOf(orDefault(l.manifest, l.home.root)) || slices.Contains(s.places, place) {
 		return unresolvable(CodeStorageRef, "", "remove one of the mounts", "the workspaces mount each other in a circle")
 	}
 	if len(s.chain) > maxDepth {
@@ -115,13 +116,4 @@ func (s *session) enter(l *loaded, c candidate) error {
 	}
 	s.places = append(append([]string{}, s.places...), manifestOf(orDefault(l.manifest, l.home.root)))
 	return nil
-}
-
-func (s *session) inChain(place string) bool {
-	for _, p := range s.places {
-		if p == place {
-			return true
-		}
-	}
-	return false
 }

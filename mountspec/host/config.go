@@ -33,6 +33,8 @@ type Config struct {
 	Identities     map[string]Identity
 	Principal      string              // empty: user://<login>
 	Roles          map[string][]string // by address pattern; none: owner of every registered workspace
+	Groups         map[string][]string // principals, by group://name or org://name
+	Facts          string              // file of what the host shows of the moment; empty: it shows nothing
 }
 
 // A WorkspaceEntry registers a workspace by hand.

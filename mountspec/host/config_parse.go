@@ -51,7 +51,7 @@ type configReader struct {
 
 func newReader(o ParseOptions) configReader {
 	return configReader{&Config{Path: o.Name, Dir: filepath.Dir(o.Name), Workspaces: map[string]WorkspaceEntry{}, Storages: map[string]StorageEntry{},
-		Manifests: map[string]string{}, Identities: map[string]Identity{}, Roles: map[string][]string{}}, o}
+		Manifests: map[string]string{}, Identities: map[string]Identity{}, Roles: map[string][]string{}, Groups: map[string][]string{}}, o}
 }
 
 func (p configReader) top() yamlread.Fields {
@@ -77,6 +77,8 @@ func (p configReader) top() yamlread.Fields {
 		"identities":       p.identities,
 		"principal":        p.principal,
 		"roles":            p.roles,
+		"groups":           p.groups,
+		"facts":            func(v yamlread.Node) { c.Facts, _ = p.path(v) },
 	}
 }
 
@@ -285,6 +287,15 @@ func (p configReader) roles(v yamlread.Node) {
 			}
 		})
 		p.c.Roles[key] = roles
+	})
+}
+
+func (p configReader) groups(v yamlread.Node) {
+	v.Each(func(key string, at, val yamlread.Node) {
+		if scheme, name, _ := strings.Cut(key, "://"); name == "" || scheme != "group" && scheme != "org" {
+			at.Fail("group", "write group://NAME or org://NAME", "%.60q names no group", key)
+		}
+		p.c.Groups[key] = val.Texts()
 	})
 }
 

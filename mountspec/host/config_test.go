@@ -35,6 +35,8 @@ providers:
 identities: { "operator://current": { name: Bob, email: bob@acme.test } }
 principal: operator://bob
 roles: { "@acme/*": [editor] }
+groups: { "group://ops": [operator://bob] }
+facts: facts.yaml
 `
 
 func parseAs(text string) (*Config, []string) {
@@ -81,6 +83,7 @@ func TestParseConfig(t *testing.T) {
 		GitHub:      GitHub{"https://github.com", "https://api.github.com", &GitHubApp{1, "github-app-key", map[string][]int64{"acme": {42}}}, SSH{"/home/u/.keys/known_hosts", "agent", []string{"@acme/*"}}, "blobless"},
 		Identities:  map[string]Identity{"operator://current": {Name: "Bob", Email: "bob@acme.test"}},
 		Principal:   "operator://bob", Roles: map[string][]string{"@acme/*": {"editor"}},
+		Groups: map[string][]string{"group://ops": {"operator://bob"}}, Facts: "/etc/wsmount/facts.yaml",
 	}
 	assert.True(t, reflect.DeepEqual(c, want), "got", c, "want", want)
 }

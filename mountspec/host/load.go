@@ -317,13 +317,31 @@ func (s *session) loadPolicies(l *loaded) error {
 		}
 		l.layers = append(l.layers, layers...)
 	}
+	strict, told, err := policy.Storage(l.layers, l.storage)
+	if err != nil {
+		return denied("", l.manifest, "write it into the storage block itself, or take it out of the policy", "%v", err)
+	}
+	for _, d := range told {
+		s.step("policy defaults.storage."+d.Key, d.Value+map[bool]string{true: ", by ", false: " is no stricter, and not used, of "}[d.Applied]+d.Source)
+	}
+	l.storage = strict
 	return nil
+}
+
+// digestOf is that of a file that was read; empty: it was not.
+func (l *loaded) digestOf(path string) string {
+	for _, f := range l.files {
+		if f.path == path {
+			return digest(f.data)
+		}
+	}
+	return ""
 }
 
 // layersOf reads the policies of one level, whose references are relative to at.
 func (s *session) layersOf(l *loaded, level string, blocks []mountspec.Block[mountspec.Policy], at base) (out []policy.Layer, err error) {
 	for _, b := range blocks {
-		p, source := b.Inline, b.Pos.String()
+		p, source, sum := b.Inline, b.Pos.String(), l.digestOf(b.Pos.File)
 		if p == nil {
 			f, _, err := s.refs.follow(l, b.Ref, at, refPolicy)
 			if err != nil {
@@ -336,9 +354,9 @@ func (s *session) layersOf(l *loaded, level string, blocks []mountspec.Block[mou
 			if err := sameID(b.Ref, p.ID, f.path, ""); err != nil {
 				return nil, err
 			}
-			source = f.path
+			source, sum = f.path, digest(f.data)
 		}
-		out = append(out, policy.Layer{Policy: p, Source: source, Level: level})
+		out = append(out, policy.Layer{Policy: p, Source: source, Level: level, SHA256: sum})
 		s.step("policy", level+", "+source)
 	}
 	return out, nil

@@ -16,8 +16,8 @@ import (
 type Own struct {
 	// Files are not to be changed, and where there is none, not to be made: the
 	// configuration, the registry with its lock, Options.Places, every manifest that the
-	// configuration names, which no digest pins, what secrets come from, and each
-	// symbolic link on the way to one of them.
+	// configuration names, which no digest pins, what secrets and facts come from,
+	// and each symbolic link on the way to one of them.
 	Files []string
 	// Dirs are those of the configuration and the registry, there or not: nothing
 	// is to appear in them.
@@ -95,9 +95,13 @@ func (r *Resolver) namedManifests() []string {
 	return slices.DeleteFunc(out, func(p string) bool { return p == "" })
 }
 
-// secretFiles are the files that secrets come from, programs included.
+// secretFiles are the files that secrets come from, programs included, and the one that
+// conditions of policies hold by.
 func (r *Resolver) secretFiles() []string {
 	var out []string
+	if r.cfg.Facts != "" {
+		out = append(out, r.cfg.Facts)
+	}
 	for _, e := range r.cfg.Secrets {
 		switch src := e.Source.(type) {
 		case secrets.File:

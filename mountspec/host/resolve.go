@@ -186,7 +186,7 @@ func (l *loaded) registeredPath() string {
 func (s *session) build(l *loaded, g Grants) *Resolved {
 	out := &Resolved{Address: l.ws.ID, Workspace: l.ws, Storage: l.storage, Code: l.code, Trust: l.cand.trust, Verified: l.cand.trust != Unverified,
 		Manifest: l.manifest, Root: l.home.root, Local: l.local, Location: l.loc, Fingerprint: l.loc.Fingerprint(l.registeredPath()),
-		Grants: g, Identity: l.identity, Principal: s.r.Principal(), Warnings: l.warnings, layers: l.layers, roles: s.r.cfg.rolesFor(l.ws.ID), sandbox: l.sandbox, secrets: l.secrets, Part: l.scratch}
+		Grants: g, Identity: l.identity, Principal: s.r.Principal(), Warnings: l.warnings, layers: l.layers, roles: s.r.cfg.rolesFor(l.ws.ID), groups: s.r.cfg.groupsOf(s.r.Principal()), facts: &s.r.facts, sandbox: l.sandbox, secrets: l.secrets, Part: l.scratch}
 	if l.from != nil {
 		out.From = l.from.Place.String()
 	}
@@ -219,15 +219,25 @@ func (c *Config) rolesFor(workspace mountspec.Address) []string {
 	return slices.Compact(out)
 }
 
+// groupsOf are the groups that the host counts a principal among.
+func (c *Config) groupsOf(principal string) (out []string) {
+	for group, members := range c.Groups {
+		if slices.Contains(members, principal) {
+			out = append(out, group)
+		}
+	}
+	return out
+}
+
 // decide asks the policy for each action of a mount: no read refuses, no
 // write is read-only, no commit or push holds back.
 func (s *session) decide(l *loaded, out *Resolved) error {
 	out.Decisions = map[string]policy.Decision{}
 	for _, action := range policy.Actions() {
-		d := out.Evaluate(action, s.r.o.Now())
+		d := out.Evaluate(action, s.r.o.Now(), nil)
 		out.Decisions[action] = d
 		s.step("policy "+action, d.Verdict+", "+string(d.Reason))
-		if err := s.r.o.Audit.Write(decisionRecord(l.ws.ID, d)); err != nil {
+		if err := s.r.o.Audit.Write(audit.DecisionOf(l.ws.ID.String(), d)); err != nil {
 			return unrecorded("", "", err)
 		}
 	}
@@ -237,15 +247,6 @@ func (s *session) decide(l *loaded, out *Resolved) error {
 	out.HoldCommit = !out.Decisions[policy.Commit].Allow
 	out.HoldPush = !out.Decisions[policy.Push].Allow
 	return nil
-}
-
-func decisionRecord(workspace mountspec.Address, d policy.Decision) audit.PolicyDecision {
-	r := audit.PolicyDecision{Workspace: workspace.String(), Principal: d.Principal, Action: d.Action, Decision: d.Verdict,
-		Reason: string(d.Reason), GrantID: d.GrantID, Warnings: d.Warnings}
-	for _, c := range d.PolicyChain {
-		r.Chain = append(r.Chain, c.Layer+" "+c.Source)
-	}
-	return r
 }
 
 // readOnly collects everything that forbids writing. Nothing takes a reason

@@ -95,7 +95,7 @@ func TestPolicy(t *testing.T) {
 		t.Errorf("read-only %v, hold commit %v, push %v", got.ReadOnly, got.HoldCommit, got.HoldPush)
 	}
 	assert.True(t, slices.Contains(got.Governing, w.path("ws/team.POLICY.md")), "governing", got.Governing)
-	if later := got.Evaluate("storage:write", w.now.Add(2*60*60*1e9)); later.Allow {
+	if later := got.Evaluate("storage:write", w.now.Add(2*60*60*1e9), nil); later.Allow {
 		t.Error("a grant did not end")
 	}
 	policy(`[ { principal: "operator://eve", actions: [ { action: "storage:*" } ] } ]`)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/facts"
 	"github.com/wsmount/wsmount/mountspec/policy"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
@@ -62,6 +63,8 @@ type Resolved struct {
 
 	layers  []policy.Layer
 	roles   []string
+	groups  []string
+	facts   *facts.File
 	sandbox *sandbox
 	secrets []string // real paths of the inventories
 }
@@ -74,9 +77,22 @@ func (r *Resolved) Written() string {
 	return fmt.Sprintf("%s of %s (then wsmount registry accept %s)", manifestName, r.From, r.Address)
 }
 
-// Evaluate asks the policy again, for an action at a later time: grants end.
-func (r *Resolved) Evaluate(action string, at time.Time) policy.Decision {
-	return policy.Evaluate(r.layers, policy.Request{Principal: r.Principal, Roles: r.roles, Action: action, At: at})
+// Evaluate asks the policy again, for an action at a later time: grants end, and what the
+// host shows changes. done is what limits count.
+func (r *Resolved) Evaluate(action string, at time.Time, done policy.Done) policy.Decision {
+	return policy.Evaluate(r.layers, r.request(action, at, done))
+}
+
+func (r *Resolved) request(action string, at time.Time, done policy.Done) policy.Request {
+	return policy.Request{Principal: r.Principal, Roles: r.roles, Groups: r.groups, Action: action, At: at, Facts: r.facts.For(r.Address.Owner, r.Address.Slug), Done: done}
+}
+
+// PolicyVaries says whether Evaluate may answer otherwise later.
+func (r *Resolved) PolicyVaries() bool { return policy.Varies(r.layers) }
+
+// Remembered says how long the times of an action count for the policy; 0: not at all.
+func (r *Resolved) Remembered(action string) time.Duration {
+	return policy.Remembered(r.layers, action)
 }
 
 // ReadOnly says whether, and why, nothing may be written.

@@ -283,8 +283,8 @@ func (r *Resolver) mayExecute(got *Resolved) error {
 			}
 		}
 	}
-	d := policy.Evaluate(sb.layers, policy.Request{Principal: got.Principal, Roles: got.roles, Action: policy.Execute, At: r.o.Now()})
-	if err := r.o.Audit.Write(decisionRecord(got.Address, d)); err != nil {
+	d := policy.Evaluate(sb.layers, got.request(policy.Execute, r.o.Now(), nil))
+	if err := r.o.Audit.Write(audit.DecisionOf(got.Address.String(), d)); err != nil {
 		return unrecorded("", "", err)
 	}
 	if !d.Allow {

@@ -21,8 +21,8 @@ func (r *Resolver) Publishable(ctx context.Context, a mountspec.Address) (*Resol
 	if got.Workspace.Publish.Visibility == "private" {
 		return nil, denied("", got.Manifest, "write publish: { visibility: public }, or unlisted, into it", "%s is private", a)
 	}
-	d := got.Evaluate(policy.Publish, r.o.Now())
-	if err := r.o.Audit.Write(decisionRecord(a, d)); err != nil {
+	d := got.Evaluate(policy.Publish, r.o.Now(), nil)
+	if err := r.o.Audit.Write(audit.DecisionOf(a.String(), d)); err != nil {
 		return nil, unrecorded("", got.Manifest, err)
 	}
 	if !d.Allow {

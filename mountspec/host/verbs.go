@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -299,6 +300,9 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 		change = difference(addr, e, &now)
 		change.AddsRow = l.addsRow(e)
 		change.unversioned(e.version(), l.ws.Version, e, &now)
+		if err := s.maySwap(addr, e, &now, &change, confirm == nil); err != nil {
+			return false, err
+		}
 		switch {
 		case confirm == nil:
 			return false, nil
@@ -365,12 +369,7 @@ func difference(addr mountspec.Address, old, now *Registration) Change {
 	for _, f := range now.Files {
 		texts[f.Path] = [2]string{texts[f.Path][0], f.Text}
 	}
-	paths := make([]string, 0, len(texts))
-	for p := range texts {
-		paths = append(paths, p)
-	}
-	slices.Sort(paths)
-	for _, p := range paths {
+	for _, p := range slices.Sorted(maps.Keys(texts)) {
 		if t := texts[p]; t[0] != t[1] {
 			c.Files = append(c.Files, FileDiff{filepath.Clean(p), linediff.Of(t[0], t[1])})
 		}

@@ -15,7 +15,7 @@ func (k *syncer) allowed(action string) error {
 	if k.sync.Mode != mountspec.ModePullPush {
 		return nil
 	}
-	d := k.r.Evaluate(action, k.now())
+	d := k.r.Evaluate(action, k.now(), nil)
 	if d.Allow {
 		return nil
 	}

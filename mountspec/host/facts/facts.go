@@ -27,7 +27,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
-// A File is the facts file of a host. It is safe for concurrent use.
+// A File is the facts file of a host. It is safe for concurrent use; nil shows nothing.
 type File struct {
 	Path string // absolute; empty: the host shows nothing
 
@@ -38,7 +38,7 @@ type File struct {
 
 // For is what the host shows of a workspace and of who works in it.
 func (f *File) For(owner, slug string) policy.Facts {
-	if f.Path == "" {
+	if f == nil || f.Path == "" {
 		return policy.Facts{}
 	}
 	s, err := f.read()

@@ -1,0 +1,49 @@
+package host
+
+import (
+	"path/filepath"
+
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host/origin"
+	"github.com/wsmount/wsmount/mountspec/policy"
+)
+
+// maySwap refuses another provider of the storage that the policy does not grant
+// (storage:swap-provider). Who only looks is told.
+func (s *session) maySwap(a mountspec.Address, old, now *Registration, c *Change, look bool) error {
+	if old.Location.Provider == now.Location.Provider {
+		return nil
+	}
+	d, err := s.quiet().maySwapNow(a, old)
+	if err != nil {
+		return err
+	}
+	if c.Facts = append(c.Facts, "policy: "+policy.SwapProvider+" is "+d.Verdict+" ("+string(d.Reason)+")"); look {
+		return nil
+	}
+	if err := s.r.o.Audit.Write(audit.DecisionOf(a.String(), d)); err != nil {
+		return unrecorded("", old.Path, err)
+	}
+	if !d.Allow {
+		return denied("", old.Path, "ask the owner for a grant of "+policy.SwapProvider, "policy does not let %s change the provider of %s from %s to %s (%s)",
+			d.Principal, a, old.Location.Provider, now.Location.Provider, d.Reason)
+	}
+	return nil
+}
+
+// maySwapNow asks the policy as it was accepted: what is new may not grant itself.
+func (s *session) maySwapNow(a mountspec.Address, old *Registration) (policy.Decision, error) {
+	l := &loaded{cand: candidate{addr: a, path: old.Path, trust: Registered, how: "what was accepted", ownerID: old.OwnerID, entry: old,
+		files: &elsewhere{origin.NewFiles(s.ctx, old.texts()), filepath.Dir(old.Path)}}, home: base{addr: a, trust: Registered}}
+	if old.hasManifest() {
+		for _, follow := range []func(*loaded) error{s.readWorkspace, s.loadStorage, s.loadPolicies} {
+			if err := follow(l); err != nil {
+				return policy.Decision{}, err
+			}
+		}
+	}
+	who := s.r.Principal()
+	asked := Resolved{Address: a, Principal: who, layers: l.layers, roles: s.r.cfg.rolesFor(a), groups: s.r.cfg.groupsOf(who), facts: &s.r.facts}
+	return asked.Evaluate(policy.SwapProvider, s.r.o.Now(), nil), nil
+}
