@@ -1,0 +1,129 @@
+package inforce
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/policy"
+)
+
+// A Part is one part of a mount.
+type Part struct {
+	Name, At  string         // At without leading slash; "" is the root
+	Workspace *host.Resolved // nil: it is not available
+	Acts      *Acts          // nil: nothing is counted
+}
+
+// Options of Start.
+type Options struct {
+	// Restrict has a part let programs do no more than that. It must not block.
+	Restrict func(part string, a fs.Access)
+	Audit    *audit.Log
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// A Mount has the policies of its parts in force.
+type Mount struct {
+	o       Options
+	parts   []Part
+	watches []*Watch // by part; nil: its policy cannot change
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu  sync.Mutex // guards now
+	now []fs.Access
+}
+
+// Varies says whether a policy of a part may change its answers while it is mounted.
+func (p Part) Varies() bool { return p.Workspace != nil && p.Workspace.PolicyVaries() }
+
+// Start puts the policies of a mount's parts into force, of those that can change.
+func Start(parts []Part, o Options) *Mount {
+	m := &Mount{o: o, parts: parts, watches: make([]*Watch, len(parts)), now: make([]fs.Access, len(parts))}
+	ctx, cancel := context.WithCancel(context.Background())
+	m.cancel = cancel
+	for i, p := range parts {
+		if p.Varies() {
+			m.watches[i] = NewWatch(p.Workspace.Decisions, WatchOptions{Evaluate: p.evaluate, Record: m.recordOf(p), Now: o.Now,
+				Changed: func(policy.Decision) { m.restrict() }, Log: o.Log.With("workspace", p.Name)})
+		}
+	}
+	for _, w := range m.watches { // which reach each other by restrict
+		if w != nil {
+			m.running.Go(func() { w.Run(ctx) })
+		}
+	}
+	return m
+}
+
+// Stop ends it. What is in force stays so.
+func (m *Mount) Stop() error {
+	m.cancel()
+	m.running.Wait()
+	return nil
+}
+
+func (p Part) evaluate(action string, at time.Time) policy.Decision {
+	return p.Workspace.Evaluate(action, at, p.Acts.Done())
+}
+
+func (m *Mount) recordOf(p Part) func(policy.Decision) error {
+	return func(d policy.Decision) error {
+		return m.o.Audit.Write(audit.DecisionOf(p.Workspace.Address.String(), d))
+	}
+}
+
+// restrict tells which parts let programs do something else than before.
+func (m *Mount) restrict() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own := make([]fs.Access, len(m.parts))
+	for i, w := range m.watches {
+		if w != nil {
+			own[i] = accessOf(w.Decision(policy.Read), w.Decision(policy.Write))
+		}
+	}
+	for i, a := range inherited(m.parts, own) {
+		if a != m.now[i] {
+			m.now[i] = a
+			m.o.Restrict(m.parts[i].Name, a)
+		}
+	}
+}
+
+func accessOf(read, write policy.Decision) (a fs.Access) {
+	if !write.Allow {
+		a.ReadOnly = "policy (" + text(write) + ")"
+	}
+	if !read.Allow {
+		a.Closed = "policy (" + text(read) + ")"
+	}
+	return a
+}
+
+func text(d policy.Decision) string { return fmt.Sprintf("%s for %s", d.Reason, d.Principal) }
+
+// inherited makes what lies in a part that is read-only read-only, too: whoever mounted it
+// there, nothing loosens a refusal.
+func inherited(parts []Part, own []fs.Access) []fs.Access {
+	out := make([]fs.Access, len(parts))
+	for i := range parts {
+		out[i] = own[i]
+		for j := range parts {
+			if i != j && out[i].ReadOnly == "" && own[j].ReadOnly != "" && lies(parts[i].At, parts[j].At) {
+				out[i].ReadOnly = fmt.Sprintf("parent (it lies in /%s, which is read-only: %s)", parts[j].At, own[j].ReadOnly)
+			}
+		}
+	}
+	return out
+}
+
+func lies(at, dir string) bool { return dir == "" || strings.HasPrefix(at, dir+"/") }
