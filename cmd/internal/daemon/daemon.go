@@ -20,6 +20,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/logging"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/nudge"
+	"github.com/wsmount/wsmount/cmd/internal/process"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
@@ -125,7 +126,7 @@ func Start(ctx context.Context, tree *Tree, o Options) (_ *Daemon, err error) {
 // prepare makes the process fit to serve. Its working directory must not keep
 // another file system busy.
 func (d *Daemon) prepare(context.Context) error {
-	if err := harden(); err != nil {
+	if err := process.Harden(); err != nil {
 		return fmt.Errorf("daemon: %w", err)
 	}
 	return os.Chdir("/")
@@ -436,7 +437,7 @@ func (d *Daemon) announce(context.Context) error {
 	if err := d.record.Identify(); err != nil {
 		return err
 	}
-	dropEnvironment(d.tree.Mountpoint)
+	process.DropEnvironment(d.tree.Mountpoint)
 	d.setState(control.Ready)
 	d.saveStatus()
 	if err := d.dir.SaveRecord(d.record); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/process"
 )
 
 // What is enough for large trees; below it doctor says what the limit means.
@@ -35,7 +36,7 @@ type system struct {
 func thisSystem() system {
 	var u unix.Utsname
 	unix.Uname(&u)
-	return system{uid: os.Geteuid(), release: unix.ByteSliceToString(u.Release[:]), files: daemon.FileLimit(), helper: mountpoint.Helper, hasName: hasName}
+	return system{uid: os.Geteuid(), release: unix.ByteSliceToString(u.Release[:]), files: process.FileLimit(), helper: mountpoint.Helper, hasName: hasName}
 }
 
 // hasName reports whether a user has a name.

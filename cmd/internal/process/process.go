@@ -1,4 +1,9 @@
-package daemon
+// Package process makes this process fit for serving others as a daemon: what it may hold,
+// what others see of it, and what it still has of whoever started it.
+//
+//	err := process.Harden()
+//	process.DropEnvironment("/mnt/ws") // when what was needed has been read
+package process
 
 import (
 	"os"
@@ -18,11 +23,11 @@ import (
 // the collector run without end. Who sets $GOGC knows better.
 const gcPercent = 50
 
-// harden makes the process fit for serving others: its memory, environment and
+// Harden makes the process fit for serving others: its memory, environment and
 // descriptors are nobody else's (PR_SET_DUMPABLE, prctl(2)), its umask does not
 // touch the modes that clients ask for, and it may hold as many files open as
 // the machine allows.
-func harden() error {
+func Harden() error {
 	unix.Umask(0)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -33,11 +38,11 @@ func harden() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// dropEnvironment forgets every variable: what was needed has been read. Only
+// DropEnvironment forgets every variable: what was needed has been read. Only
 // the way to systemd stays, and PATH for fusermount3, without relative
 // directories and without those in the mount, where a client could put a
 // program.
-func dropEnvironment(mountpoint string) {
+func DropEnvironment(mountpoint string) {
 	var path []string
 	notify := os.Getenv("NOTIFY_SOCKET")
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {

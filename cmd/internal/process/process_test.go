@@ -1,4 +1,4 @@
-package daemon
+package process
 
 import (
 	"os"
@@ -16,7 +16,7 @@ func TestDropEnvironment(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("NOTIFY_SOCKET", "@systemd")
 	t.Setenv("PATH", "/usr/bin:bin::/mnt/ws/bin:/mnt/ws:/mnt/ws2/bin:.")
-	dropEnvironment("/mnt/ws")
+	DropEnvironment("/mnt/ws")
 	want := map[string]string{"PATH": "/usr/bin:/mnt/ws2/bin", "NOTIFY_SOCKET": "@systemd"}
 	assert.Equal(t, len(os.Environ()), len(want), "left")
 	for k, v := range want {
