@@ -48,7 +48,7 @@ func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 	if v.o.ReadOnly {
 		return nil
 	}
-	if v.o.Policy.Commit == DueAsked {
+	if v.o.Policy.Commit == DueAsked || v.pending.IsHeld() {
 		return v.flushAllMetadata()
 	}
 	tell := func() {

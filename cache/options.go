@@ -64,8 +64,7 @@ type Options struct {
 	// mount share it; nil: one of its own.
 	Fetches *FetchBudget
 
-	// Patience is how long a close or fsync goes on trying, and how long a
-	// listing or fetch may stand still; 0: 60 s.
+	// Patience is how long a close or fsync goes on trying, and how long a listing or fetch may stand still; 0: 60 s.
 	Patience time.Duration
 
 	// Pulled, if not nil, is told each path that leads to a new file, or to a new
@@ -108,10 +107,11 @@ type Owner struct{ UID, GID uint32 }
 type Policy struct {
 	// Commit says what makes changes due.
 	Commit Due
+	// Held says that no change is to become due by itself now; nil: that is never so.
+	Held func() bool
 	// Window gathers changes before they are sent; 0: at once.
 	Window time.Duration
-	// MaxOpen is how long a file that stays open for writing is left alone;
-	// 0: 60 s.
+	// MaxOpen is how long a file that stays open for writing is left alone; 0: 60 s.
 	MaxOpen time.Duration
 	// MaxUnsaved makes everything due, in bytes; 0: 1 GiB.
 	MaxUnsaved int64

@@ -12,7 +12,7 @@ func newPending(v *Volume) *pending.Queue {
 	p := &v.o.Policy
 	return pending.New(pending.Options{
 		Now: v.o.Now, After: sending{v}.after,
-		OnChange: p.Commit == DueChange, Window: p.Window, MaxUnsaved: p.MaxUnsaved, MaxOpen: p.MaxOpen,
+		OnChange: p.Commit == DueChange, Held: p.Held, Window: p.Window, MaxUnsaved: p.MaxUnsaved, MaxOpen: p.MaxOpen,
 		Writers: writers{v}, Sender: sending{v},
 	})
 }

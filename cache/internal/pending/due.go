@@ -12,7 +12,15 @@ import (
 func (q *Queue) Newest() uint64 { return q.newest }
 
 // Due is the place in the order up to which everything is due.
-func (q *Queue) Due() uint64 { return q.due }
+func (q *Queue) Due() uint64 {
+	if q.IsHeld() {
+		return 0
+	}
+	return q.due
+}
+
+// IsHeld reports whether nothing is due by itself at this moment.
+func (q *Queue) IsHeld() bool { return q.o.Held != nil && q.o.Held() }
 
 // Ask makes due all that differs now.
 func (q *Queue) Ask() {
@@ -36,7 +44,7 @@ func (q *Queue) Because() map[table.Link]struct{} { return maps.Clone(q.because)
 
 // EachDue visits what is due, the oldest first.
 func (q *Queue) EachDue(v *tree.View, visit func(l table.Link) bool) {
-	q.EachUpTo(v, q.due, func(_ uint64, l table.Link) bool { return visit(l) })
+	q.EachUpTo(v, q.Due(), func(_ uint64, l table.Link) bool { return visit(l) })
 }
 
 // EachUpTo visits what differs up to a place in the order, and what differs because of an
@@ -125,7 +133,7 @@ const (
 // is sent without being asked for, or at all for now, waiting would not help: then the
 // disk's room is the bound.
 func (q *Queue) IsFull(v *tree.View) bool {
-	if !q.o.OnChange || q.o.Sender.IsStopped() {
+	if !q.o.OnChange || q.o.Sender.IsStopped() || q.IsHeld() {
 		return false
 	}
 	if q.total > 2*q.o.MaxUnsaved {

@@ -44,6 +44,9 @@ type Options struct {
 	OnChange bool
 	// Window is how long after the first change it and all others since are due; 0: at once.
 	Window time.Duration
+	// Held says that nothing is to be due by itself at this moment, whatever was; nil: that
+	// is never so. It is asked under the lock.
+	Held func() bool
 	// MaxUnsaved is how many bytes of content are due although the window is open.
 	MaxUnsaved int64
 	// MaxOpen is for how long content is left alone because a program has it open for

@@ -377,6 +377,19 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// What is held is not due, whatever made it so, and is when it is held no more.
+func TestHeld(t *testing.T) {
+	held := true
+	s := newScene(t, func(o *Options) { o.Window, o.Held = 0, func() bool { return held } })
+	s.does(makes(10, "a", 1))
+	s.wantDue()
+	s.q.Ask()
+	s.wantDue()
+	assert.Equal(t, s.q.Due(), 0, "due")
+	held = false
+	s.wantDue("a")
+}
+
 // Whoever makes more waits when twice as much is unsaved as there should be, or much that is
 // too old; not where waiting would not help.
 func TestIsFull(t *testing.T) {
@@ -395,6 +408,7 @@ func TestIsFull(t *testing.T) {
 		{"some, old", 13, 15 * time.Minute, nil, false},
 		{"some, too old", 13, 15*time.Minute + 1, nil, true},
 		{"little, too old", 12, time.Hour, nil, false},
+		{"too much, and nothing may go", 250, 0, func(s *scene) { s.q.o.Held = func() bool { return true } }, false},
 		{"some, too old, and there is no window", 13, time.Hour, func(s *scene) { s.q.o.Window = 0 }, false},
 		{"some, too old but for the longest window", 13, 10*time.Hour + 5*time.Minute, func(s *scene) { s.q.o.Window = 24 * time.Hour }, false},
 		{"some, too old for the longest window", 13, 10*time.Hour + 5*time.Minute + 1, func(s *scene) { s.q.o.Window = 24 * time.Hour }, true},
