@@ -330,10 +330,8 @@ func (s *session) loadPolicies(l *loaded) error {
 
 // digestOf is that of a file that was read; empty: it was not.
 func (l *loaded) digestOf(path string) string {
-	for _, f := range l.files {
-		if f.path == path {
-			return digest(f.data)
-		}
+	if i := slices.IndexFunc(l.files, func(f *file) bool { return f.path == path }); i >= 0 {
+		return digest(l.files[i].data)
 	}
 	return ""
 }

@@ -95,8 +95,7 @@ func (r *Resolver) namedManifests() []string {
 	return slices.DeleteFunc(out, func(p string) bool { return p == "" })
 }
 
-// secretFiles are the files that secrets come from, programs included, and the one that
-// conditions of policies hold by.
+// secretFiles are the files that secrets, programs included, and facts come from.
 func (r *Resolver) secretFiles() []string {
 	var out []string
 	if r.cfg.Facts != "" {

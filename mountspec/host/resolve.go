@@ -236,7 +236,7 @@ func (s *session) decide(l *loaded, out *Resolved) error {
 	for _, action := range policy.Actions() {
 		d := out.Evaluate(action, s.r.o.Now(), nil)
 		out.Decisions[action] = d
-		s.step("policy "+action, d.Verdict+", "+string(d.Reason))
+		s.step("policy "+action, d.String())
 		if err := s.r.o.Audit.Write(audit.DecisionOf(l.ws.ID.String(), d)); err != nil {
 			return unrecorded("", "", err)
 		}

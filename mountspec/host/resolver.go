@@ -111,6 +111,9 @@ func (r *Resolver) Principal() string {
 	return "user://" + strconv.Itoa(os.Geteuid())
 }
 
+// Facts is the file of facts, which is read while workspaces are mounted; empty: none.
+func (r *Resolver) Facts() string { return r.cfg.Facts }
+
 // Row is what the configuration says of a workspace in the words of a manifest, and where
 // its manifest would lie. The workspace is nil when it says nothing of the kind.
 func (r *Resolver) Row(a mountspec.Address) (*mountspec.Workspace, string) {

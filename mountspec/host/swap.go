@@ -43,7 +43,6 @@ func (s *session) maySwapNow(a mountspec.Address, old *Registration) (policy.Dec
 			}
 		}
 	}
-	who := s.r.Principal()
-	asked := Resolved{Address: a, Principal: who, layers: l.layers, roles: s.r.cfg.rolesFor(a), groups: s.r.cfg.groupsOf(who), facts: &s.r.facts}
+	asked := Resolved{Address: a, Principal: s.r.Principal(), layers: l.layers, roles: s.r.cfg.rolesFor(a), groups: s.r.cfg.groupsOf(s.r.Principal()), facts: &s.r.facts}
 	return asked.Evaluate(policy.SwapProvider, s.r.o.Now(), nil), nil
 }

@@ -97,6 +97,15 @@ type Decision struct {
 	Until time.Time `json:"-"`
 }
 
+// String says it in one line.
+func (d Decision) String() string {
+	text := d.Verdict + ", " + string(d.Reason)
+	if !d.Until.IsZero() {
+		text += ", until " + d.Until.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
 // A Link names one policy of the chain.
 type Link struct {
 	Source string `json:"source"`
