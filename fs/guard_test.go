@@ -83,6 +83,63 @@ func TestReadOnlyPart(t *testing.T) {
 	}
 }
 
+// unread is an open file that counts what is written to it.
+type unread struct {
+	File
+	writes int
+}
+
+func (u *unread) Write(_ *Op, data []byte, _ int64) (int, error) {
+	u.writes++
+	return len(data), nil
+}
+
+// A part may be taken from programs while they are in it: nothing more is changed, by what
+// is open either, or nothing is opened any more. It says why, and other parts stay as they are.
+func TestRestrictedPart(t *testing.T) {
+	w := newWorld(t, Part{Volume: newFake("f")}, Part{Name: "@a/lib", At: "lib", Volume: newFake("f")})
+	server := &Server{front: w.front}
+	var told Failure
+	w.tell = func(f Failure) { told = f }
+	file, dir := header(w.mustWalk("lib/f").NodeId), header(w.mustWalk("lib").NodeId)
+	slot, ino := w.tree.at(file.NodeId)
+	was := &unread{}
+	fh := w.handles.add(&handle{s: slot, ino: ino, file: was, writable: true})
+	write := func() fuse.Status {
+		_, st := w.Write(nil, &fuse.WriteIn{InHeader: file, Fh: fh}, []byte("x"))
+		return st
+	}
+	open := func(h fuse.InHeader, flags uint32) fuse.Status {
+		return w.Open(nil, &fuse.OpenIn{InHeader: h, Flags: flags}, &fuse.OpenOut{})
+	}
+	list := func(h fuse.InHeader) fuse.Status {
+		return w.OpenDir(nil, &fuse.OpenIn{InHeader: h}, &fuse.OpenOut{})
+	}
+	want := func(when string, got, st fuse.Status) { t.Helper(); assert.Equal(t, got, st, when) }
+
+	want("written", write(), fuse.OK)
+	server.Restrict("@a/lib", Access{ReadOnly: "policy (ttl-expired)"})
+	want("written when it is read-only", write(), fuse.EROFS)
+	want("opened to write", open(file, syscall.O_WRONLY), fuse.EROFS)
+	want("opened to read", open(file, syscall.O_RDONLY), fuse.OK)
+	want("removed", w.Unlink(nil, &dir, "f"), fuse.EROFS)
+	assert.Contains(t, told.Err.Error(), "policy (ttl-expired)")
+	assert.Equal(t, was.writes, 1, "writes that reached the file")
+
+	server.Restrict("@a/lib", Access{Closed: "policy (no-grant)"})
+	want("written when it is closed", write(), fuse.OK)
+	want("opened when it is closed", open(file, syscall.O_RDONLY), fuse.EACCES)
+	want("made", w.Create(nil, &fuse.CreateIn{InHeader: dir}, "new", &fuse.CreateOut{}), fuse.EACCES)
+	want("made without a name", w.Tmpfile(nil, &fuse.CreateIn{InHeader: dir}, &fuse.CreateOut{}), fuse.EACCES)
+	want("listed", list(dir), fuse.EACCES)
+	want("the root opened", open(header(w.mustWalk("f").NodeId), syscall.O_RDWR), fuse.OK)
+	want("the root listed", list(header(1)), fuse.OK)
+
+	server.Restrict("@a/lib", Access{})
+	want("opened again", open(file, syscall.O_RDWR), fuse.OK)
+	want("listed again", list(dir), fuse.OK)
+}
+
 // A program inside must not be able to change what the mount may do.
 func TestGoverningFile(t *testing.T) {
 	for _, m := range mutations("d", "f") {

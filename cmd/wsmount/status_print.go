@@ -62,7 +62,7 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 		row("unavailable", p.Unavailable)
 		return
 	}
-	row("store", strings.TrimSpace(p.Provider+", "+p.Mode+" "+p.Path)+note(p.Unverified, "unverified"))
+	row("store", strings.TrimSpace(p.Provider+", "+p.Mode+" "+p.Path)+note(p.Unverified, "unverified")+note(p.Closed != "", "closed: "+p.Closed))
 	row("code", p.Code.String())
 	if p.ReadOnly != "" {
 		row("read-only", fmt.Sprintf("%s; %s refused", p.ReadOnly, count(int(p.Refused), "change")))

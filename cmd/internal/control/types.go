@@ -168,6 +168,7 @@ type Part struct {
 
 	Unavailable string   `json:"unavailable,omitempty"` // why an optional part is not there
 	ReadOnly    string   `json:"readOnly,omitempty"`    // why, or empty
+	Closed      string   `json:"closed,omitempty"`      // why nothing in it may be opened now, or empty
 	Refused     uint64   `json:"refused"`               // changes refused because of it
 	Governing   []string `json:"governing,omitempty"`   // files that cannot be changed from inside
 	Durability  string   `json:"durability"`

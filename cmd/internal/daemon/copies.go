@@ -64,9 +64,9 @@ func (c *copies) Sync(ctx context.Context, r control.SyncRequest) (control.Event
 		return out, err
 	}
 	for _, p := range parts {
-		if r.Verb != control.VerbPull && p.ReadOnly != "" {
+		if r.Verb != control.VerbPull && p.readOnly() != "" {
 			if len(parts) == 1 {
-				return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, p.ReadOnly).Hint("there is nothing to %s", r.Verb)
+				return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, p.readOnly()).Hint("there is nothing to %s", r.Verb)
 			}
 			continue
 		}
@@ -185,8 +185,8 @@ func (c *copies) Restore(ctx context.Context, r control.RestoreRequest) (control
 	if err != nil {
 		return out, err
 	}
-	if p.ReadOnly != "" {
-		return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, p.ReadOnly).Hint("nothing in it can be restored")
+	if why := p.readOnly(); why != "" {
+		return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, why).Hint("nothing in it can be restored")
 	}
 	o := cache.RestoreOptions{Path: rel, To: r.State, DryRun: r.DryRun, Refuse: p.governs}
 	err = w.use(ctx, func(ctx context.Context) (err error) {
@@ -291,8 +291,8 @@ func (c *copies) Resolve(ctx context.Context, r control.ResolveRequest, content 
 	if err != nil {
 		return out, err
 	}
-	if p.ReadOnly != "" {
-		return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, p.ReadOnly).Hint("nothing in it can be resolved")
+	if why := p.readOnly(); why != "" {
+		return out, exit.New(exit.Denied, "%s is read-only: %s", p.Name, why).Hint("nothing in it can be resolved")
 	}
 	err = c.audit.Write(audit.Conflict{Workspace: p.Name, Path: rel, Policy: string(p.syncer.sync.Conflict), Outcome: "resolved: " + r.Keep})
 	if err != nil {

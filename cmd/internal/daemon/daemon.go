@@ -298,18 +298,27 @@ func (d *Daemon) stateOf(p *part) (string, error) {
 	return dir.Path(), dir.SaveStorage(place)
 }
 
+// openAudit opens the audit log, once.
+func (d *Daemon) openAudit() error {
+	if d.audit != nil {
+		return nil
+	}
+	log, err := OpenAudit(d.tree.StateRoot, d.room, d.opts.Now)
+	if state.IsFull(err) {
+		return err
+	}
+	if err != nil {
+		return exit.New(exit.Denied, "%w", err).Hint("nothing is pushed or resolved, and no policy changes, without a record of it")
+	}
+	d.audit = log
+	d.onClose(log.Close)
+	return nil
+}
+
 // keep gives a working copy its syncer.
 func (d *Daemon) keep(p *part, w *workingCopy) error {
-	if d.audit == nil {
-		log, err := OpenAudit(d.tree.StateRoot, d.room, d.opts.Now)
-		if state.IsFull(err) {
-			return err
-		}
-		if err != nil {
-			return exit.New(exit.Denied, "%w", err).Hint("nothing is pushed or resolved without a record of it")
-		}
-		d.audit = log
-		d.onClose(log.Close)
+	if err := d.openAudit(); err != nil {
+		return err
 	}
 	w.ending = func() context.Context {
 		if d.getState() == control.Starting {
@@ -373,7 +382,7 @@ func (d *Daemon) mount(context.Context) error {
 		d.log.Warn("the mount helper said something", "text", said)
 	}
 	d.nudger.Serve(d.server)
-	return nil
+	return d.enforce()
 }
 
 // withStderr runs f and returns what programs wrote meanwhile that f started
@@ -407,7 +416,7 @@ func (d *Daemon) fsParts() []fs.Part {
 
 func (d *Daemon) fsOptions() fs.Options {
 	return fs.Options{Log: d.log, FsName: cmp.Or(d.opts.Source, d.tree.Name), ControlName: d.opts.ControlDir,
-		AllowOther: d.opts.AllowOther, ReadOnly: d.tree.ReadOnly(), NoPassthrough: d.opts.NoPassthrough,
+		AllowOther: d.opts.AllowOther, ReadOnly: d.tree.ReadOnly(), NoPassthrough: d.opts.NoPassthrough || d.varies(),
 		MountOptions: d.opts.MountOptions,
 		Debug:        d.opts.DebugFUSE, OnFailure: d.failed, OnEvent: d.changed, Now: d.opts.Now}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/policy"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -103,10 +104,10 @@ func (k *syncer) text() string {
 	if hasPulls(s) {
 		parts = append(parts, "pull requests "+string(s.Push.PR))
 	}
-	if k.r.HoldCommit {
+	if !k.decide(policy.Commit).Allow {
 		parts = append(parts, "commits held back by policy")
 	}
-	if k.r.HoldPush {
+	if !k.decide(policy.Push).Allow {
 		parts = append(parts, "pushes held back by policy")
 	}
 	return strings.Join(parts, "; ")

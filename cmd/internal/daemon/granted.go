@@ -6,20 +6,27 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
 var errNotGranted = errors.New("the policy does not grant it")
 
-// allowed asks the policy now, since grants end (AIP-38).
+// decide asks the policy now: grants end, what the host shows changes, and limits are
+// reached (AIP-38).
+func (k *syncer) decide(action string) policy.Decision {
+	return k.r.Evaluate(action, k.now(), k.copy.acts.Done())
+}
+
+// allowed refuses what the policy does not grant now, and has that in the audit.
 func (k *syncer) allowed(action string) error {
 	if k.sync.Mode != mountspec.ModePullPush {
 		return nil
 	}
-	d := k.r.Evaluate(action, k.now(), nil)
+	d := k.decide(action)
 	if d.Allow {
 		return nil
 	}
-	err := k.audit.Write(audit.PolicyDecision{Workspace: k.name, Principal: k.r.Principal, Action: action, Decision: "deny", Reason: string(d.Reason)})
+	err := k.audit.Write(audit.DecisionOf(k.name, d))
 	return errors.Join(fmt.Errorf("%s: %w for %s: %s", action, errNotGranted, k.r.Principal, d.Reason), err)
 }
 

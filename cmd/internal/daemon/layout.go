@@ -31,6 +31,9 @@ func (l layout) locate(at string) (*part, *workingCopy, string, error) {
 		return nil, nil, "", exit.New(exit.Failed, "/%s lies in no working copy: %s keeps no history and has no conflicts", at, cmp.Or(best.Provider, best.name)).
 			Hint("`wsmount status %s` shows the parts", l.mountpoint)
 	}
+	if err := best.mayRead(); err != nil {
+		return nil, nil, "", err
+	}
 	return best, w, strings.Trim(strings.TrimPrefix(at, best.At), "/"), nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
+	"github.com/wsmount/wsmount/cmd/internal/inforce"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
@@ -21,6 +22,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/mountspec/netguard"
+	"github.com/wsmount/wsmount/mountspec/policy"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/all"
@@ -234,6 +236,10 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.replicas, _ = p.(providers.Replicated)
 	w.messages = newMessageTool(p, w.calls)
 	w.provider = w.messages
+	w.acts, err = inforce.OpenActs(inforce.ActsOptions{Path: filepath.Join(e.StateDir, "acts.json"), Remembered: r.Remembered, Now: e.Now, WhileFull: e.Room.WhileFull})
+	if err != nil {
+		return nil, errors.Join(exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("remove the file, if what was done today may be done again"), p.Close())
+	}
 	root := state.RootOf(e.StateDir)
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
 		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
@@ -248,6 +254,9 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	}
 	if !exclude.Empty() {
 		o.Exclude = exclude
+	}
+	if r.PolicyVaries() && r.Storage.Sync.Mode == mountspec.ModePullPush {
+		o.Policy.Held = func() bool { return !r.Evaluate(policy.Commit, e.Now(), w.acts.Done()).Allow }
 	}
 	w.dir, w.readOnly, w.noWait = e.StateDir, o.ReadOnly, o.Policy.NoWait
 	err = e.Room.WhileFull(func() (err error) {

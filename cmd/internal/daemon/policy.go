@@ -34,7 +34,7 @@ func policyOf(r *host.Resolved, writeBack bool) cache.Policy {
 	case s.Mode == mountspec.ModePullPush:
 		p.NoWait, p.Atomic = true, true
 		p.Commit, p.Window = dueOf(s), s.Commit.Batch
-		if r.HoldCommit {
+		if r.HoldCommit && !r.PolicyVaries() { // else the working copy asks each time
 			p.Commit, p.MaxUnsaved = cache.DueAsked, math.MaxInt64
 		}
 	case writeBack:

@@ -39,12 +39,21 @@ func (k *syncer) push(ctx context.Context, pr syncpolicy.PullRequest, out *contr
 		k.retries.pushed(err)
 		return fmt.Errorf("%s: push: %w", k.name, err)
 	}
-	if k.copy.Status().Unpushed != nil {
-		if err := k.audit.Write(k.auditPush(branch, "")); err != nil {
-			return fmt.Errorf("%s: push: %w", k.name, err)
-		}
+	if k.copy.Status().Unpushed == nil {
+		return k.pushTo(ctx, branch, pr, out)
 	}
-	return k.pushTo(ctx, branch, pr, out)
+	undo, err := k.copy.acts.Begin(policy.Push)
+	if err == nil {
+		err = k.audit.Write(k.auditPush(branch, ""))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: push: %w", k.name, err)
+	}
+	before := out.Pushed
+	if err = k.pushTo(ctx, branch, pr, out); out.Pushed == before { // it does not count
+		err = errors.Join(err, undo())
+	}
+	return err
 }
 
 // pushTo pushes to the branch that commits go to, and reports it with its pull request.

@@ -60,8 +60,10 @@ func (p *part) tellWriting() []string {
 	switch {
 	case p.Unavailable != "":
 		return []string{"Not available: errors.log says why."}
-	case p.ReadOnly != "":
-		return []string{"READ-ONLY: " + p.ReadOnly + ".", "Every change fails with EROFS, \"Read-only file system\". Write somewhere else."}
+	case p.closed() != "":
+		return []string{"CLOSED: " + p.closed() + ".", "Whatever is opened fails with EACCES, \"Permission denied\"."}
+	case p.readOnly() != "":
+		return []string{"READ-ONLY: " + p.readOnly() + ".", "Every change fails with EROFS, \"Read-only file system\". Write somewhere else."}
 	}
 	lines := []string{"You may write here."}
 	if len(p.Governing) > 0 {

@@ -45,6 +45,9 @@ func (k *syncer) commit(ctx context.Context, w words, out *control.EventResult) 
 // commitTaken is called with each commit that a store of revisions has taken. Who made
 // it pushes it; those of the working copy itself are pushed by tick.
 func (k *syncer) commitTaken(r providers.Revision) {
+	if _, err := k.copy.acts.Begin(policy.Commit); err != nil {
+		k.log.Error("a commit is not counted", "workspace", k.name, "err", err)
+	}
 	k.branches.changed()
 	k.report.commitTaken(r)
 }

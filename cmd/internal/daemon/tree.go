@@ -196,6 +196,9 @@ func (t *Tree) checkPlace(ctx context.Context, ifNotMounted bool) error {
 		return exit.New(exit.Usage, "the state directory %s lies inside the mount point", t.StateRoot).
 			Hint("choose another mount point, or give --state-dir")
 	}
+	if f := t.host.Facts(); f != "" && mountpoint.Within(f, place) { // which we would ask ourselves for
+		return exit.New(exit.Usage, "the host's facts %s lie inside the mount point", f).Hint("choose another mount point, or keep them elsewhere")
+	}
 	for _, s := range t.Sources {
 		if s.Path == "" || s.missing {
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
+	"github.com/wsmount/wsmount/cmd/internal/inforce"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -31,6 +32,7 @@ type workingCopy struct {
 	noWait   bool // closes do not wait for the store
 	syncer   *syncer
 
+	acts      *inforce.Acts // that limits of the policy count; nil: none does
 	freshness *freshness.Freshness
 	patience  time.Duration // how long a look waits for a pull
 

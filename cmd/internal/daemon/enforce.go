@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"slices"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/inforce"
+	"github.com/wsmount/wsmount/fs"
+)
+
+// underPolicy are the parts for what keeps their policies in force.
+func (d *Daemon) underPolicy() (out []inforce.Part) {
+	for _, p := range d.parts {
+		u := inforce.Part{Name: p.name, At: p.At, Workspace: p.resolved}
+		if w, ok := p.volume.(*workingCopy); ok {
+			u.Acts = w.acts
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// varies reports whether what programs may do can change while this is mounted. The kernel
+// passes nothing by us then: what it has been given it keeps.
+func (d *Daemon) varies() bool { return slices.ContainsFunc(d.underPolicy(), inforce.Part.Varies) }
+
+// enforce keeps the policies of the parts in force from here on.
+func (d *Daemon) enforce() error {
+	if !d.varies() {
+		return nil
+	}
+	if err := d.openAudit(); err != nil {
+		return err
+	}
+	m := inforce.Start(d.underPolicy(), inforce.Options{Restrict: d.restrict, Audit: d.audit, Now: d.opts.Now, Log: d.log})
+	d.onClose(m.Stop)
+	return nil
+}
+
+func (d *Daemon) restrict(name string, a fs.Access) {
+	d.server.Restrict(name, a)
+	d.byName[name].access.Store(&a)
+	d.kick.raise()
+}
+
+// readOnly is why nothing in the part may be changed now, or empty.
+func (p *part) readOnly() string {
+	if a := p.access.Load(); p.ReadOnly == "" && a != nil {
+		return a.ReadOnly
+	}
+	return p.ReadOnly
+}
+
+// closed is why nothing in the part may be opened now, or empty.
+func (p *part) closed() string {
+	if a := p.access.Load(); a != nil {
+		return a.Closed
+	}
+	return ""
+}
+
+// mayRead refuses what would show the content of a part that is closed.
+func (p *part) mayRead() error {
+	if why := p.closed(); why != "" {
+		return exit.New(exit.Denied, "%s may not be read: %s", p.Name, why).Hint("ask its owner for a grant of storage:read")
+	}
+	return nil
+}
