@@ -163,8 +163,8 @@ func decodeRequirement(v value) Requirement {
 	return Requirement{Kind: kind, AppliesTo: applies, Params: o.rest()}
 }
 
-// decodePolicyDefaults reads the partial blocks. storage.read_only is the one
-// that wsmount acts on, so it must be what it seems.
+// decodePolicyDefaults reads the partial blocks. read_only must be what it seems; what
+// else stands in them, and has no effect here, refuses when the workspace is resolved.
 func decodePolicyDefaults(v value) map[string]map[string]any {
 	o, ok := v.object()
 	if !ok {

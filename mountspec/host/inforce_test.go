@@ -59,7 +59,7 @@ func TestGrantsHoldByFacts(t *testing.T) {
 	shows("2026-11-20T11:30:00Z")
 	got := w.ok("@acme/ops", ResolveOptions{})
 	assert.False(t, got.ReadOnly.On() || got.HoldCommit || got.HoldPush, "something is not granted:", got.ReadOnly)
-	assert.True(t, got.PolicyVaries(), "a policy with conditions does not vary")
+	assert.True(t, got.PolicyVaries(policy.Write), "a policy with conditions does not vary")
 	d := got.Decisions[policy.Write]
 	assert.True(t, d.Until.Equal(w.now.Add(30*60*1e9)), "the decision stands until", d.Until)
 	assert.Equal(t, got.Evaluate(policy.Write, d.Until, nil).Reason, policy.ConditionFailed, "reason after that")

@@ -87,8 +87,8 @@ func (r *Resolved) request(action string, at time.Time, done policy.Done) policy
 	return policy.Request{Principal: r.Principal, Roles: r.roles, Groups: r.groups, Action: action, At: at, Facts: r.facts.For(r.Address.Owner, r.Address.Slug), Done: done}
 }
 
-// PolicyVaries says whether Evaluate may answer otherwise later.
-func (r *Resolved) PolicyVaries() bool { return policy.Varies(r.layers) }
+// PolicyVaries says whether Evaluate may answer otherwise later, for one of some actions.
+func (r *Resolved) PolicyVaries(actions ...string) bool { return policy.Varies(r.layers, actions...) }
 
 // Remembered says how long the times of an action count for the policy; 0: not at all.
 func (r *Resolved) Remembered(action string) time.Duration {

@@ -164,6 +164,31 @@ func TestLimits(t *testing.T) {
 	assert.Equal(t, Remembered(both, Push), 0, "how long pushes are remembered")
 }
 
+// A policy varies for the actions that something of it is about which may change.
+func TestVaries(t *testing.T) {
+	limited := mountspec.Policy{Limits: []mountspec.Limit{{Kind: "rate-commits", AppliesTo: []string{Commit}}}}
+	for name, c := range map[string]struct {
+		p    mountspec.Policy
+		want []string
+	}{
+		"a grant":              {mountspec.Policy{Grants: []mountspec.Grant{allow("*", "storage:*")}}, nil},
+		"a grant that ends":    {mountspec.Policy{Grants: []mountspec.Grant{with(allow("*", Push), func(g *mountspec.Grant) { g.TTLSeconds = 1 })}}, []string{Push}},
+		"a condition":          {mountspec.Policy{Grants: []mountspec.Grant{with(allow("*", "storage:*"), func(g *mountspec.Grant) { g.Conditions = []mountspec.Condition{at("::/0")} })}}, Actions()},
+		"a requirement":        {mountspec.Policy{Requirements: []mountspec.Requirement{{Kind: "mfa-recent"}}}, Actions()},
+		"a limit":              {limited, []string{Commit}},
+		"an action to look up": {mountspec.Policy{Requirements: []mountspec.Requirement{{Kind: "mfa-recent", AppliesTo: []string{"@x/actions/y"}}}}, Actions()},
+	} {
+		var got []string
+		for _, action := range Actions() {
+			if Varies([]Layer{layer(c.p)}, action) {
+				got = append(got, action)
+			}
+		}
+		assert.Slice(t, got, c.want, name)
+	}
+	assert.True(t, Varies([]Layer{layer(limited)}, Read, Commit), "one of two actions does not vary")
+}
+
 // Until its Until, an answer stays what it is, whatever it is made of.
 func TestAnswersStandUntilTheyTurn(t *testing.T) {
 	second := func(t *rapid.T, name string) time.Time {

@@ -33,16 +33,6 @@ func Remembered(layers []Layer, action string) (longest time.Duration) {
 	return longest
 }
 
-// Varies says whether the answers of some policies may change with time, the facts of the
-// host or what was done, for any action.
-func Varies(layers []Layer) bool {
-	return slices.ContainsFunc(layers, func(l Layer) bool {
-		return len(l.Policy.Requirements) > 0 || len(l.Policy.Limits) > 0 || slices.ContainsFunc(l.Policy.Grants, func(g mountspec.Grant) bool {
-			return g.TTLSeconds != 0 || len(g.Conditions) > 0
-		})
-	})
-}
-
 // limits says whether a limit stands against the action. Two standard kinds
 // count sandboxes and tool calls; a mount starts neither, so they concern
 // it only when they name a storage action.

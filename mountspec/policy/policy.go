@@ -210,14 +210,17 @@ func (e *evaluation) unmet(l Layer) Reason {
 	return ""
 }
 
-func (e *evaluation) appliesTo(actions []string) bool {
+func (e *evaluation) appliesTo(actions []string) bool { return applies(actions, e.r.Action) }
+
+// applies says whether a requirement or a limit of some actions is one of an action.
+func applies(actions []string, action string) bool {
 	if len(actions) == 0 {
 		return true
 	}
 	return slices.ContainsFunc(actions, func(a string) bool {
 		// One that cannot be read may be the one: a requirement or a limit
 		// that is not understood stands against.
-		ok, known := matchAction(a, e.r.Action)
+		ok, known := matchAction(a, action)
 		return ok || !known
 	})
 }

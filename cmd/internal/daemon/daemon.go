@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/inforce"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/logging"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
@@ -26,6 +27,7 @@ import (
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
 // A signal tells a goroutine that there is something to do, once for all that raise it
@@ -416,9 +418,9 @@ func (d *Daemon) fsParts() []fs.Part {
 
 func (d *Daemon) fsOptions() fs.Options {
 	return fs.Options{Log: d.log, FsName: cmp.Or(d.opts.Source, d.tree.Name), ControlName: d.opts.ControlDir,
-		AllowOther: d.opts.AllowOther, ReadOnly: d.tree.ReadOnly(), NoPassthrough: d.opts.NoPassthrough || d.varies(),
-		MountOptions: d.opts.MountOptions,
-		Debug:        d.opts.DebugFUSE, OnFailure: d.failed, OnEvent: d.changed, Now: d.opts.Now}
+		AllowOther: d.opts.AllowOther, ReadOnly: d.tree.ReadOnly(), MountOptions: d.opts.MountOptions,
+		NoPassthrough: d.opts.NoPassthrough || inforce.Vary(d.underPolicy(), policy.Write), // what the kernel was given it keeps
+		Debug:         d.opts.DebugFUSE, OnFailure: d.failed, OnEvent: d.changed, Now: d.opts.Now}
 }
 
 func (d *Daemon) failed(f fs.Failure) {

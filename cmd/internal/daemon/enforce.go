@@ -1,11 +1,10 @@
 package daemon
 
 import (
-	"slices"
-
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
 // underPolicy are the parts for what keeps their policies in force.
@@ -13,20 +12,16 @@ func (d *Daemon) underPolicy() (out []inforce.Part) {
 	for _, p := range d.parts {
 		u := inforce.Part{Name: p.name, At: p.At, Workspace: p.resolved}
 		if w, ok := p.volume.(*workingCopy); ok {
-			u.Acts = w.acts
+			u.Acts, u.Pushes = w.acts, func() { w.syncer.retries.pushed(nil) }
 		}
 		out = append(out, u)
 	}
 	return out
 }
 
-// varies reports whether what programs may do can change while this is mounted. The kernel
-// passes nothing by us then: what it has been given it keeps.
-func (d *Daemon) varies() bool { return slices.ContainsFunc(d.underPolicy(), inforce.Part.Varies) }
-
 // enforce keeps the policies of the parts in force from here on.
 func (d *Daemon) enforce() error {
-	if !d.varies() {
+	if !inforce.Vary(d.underPolicy(), policy.Actions()...) {
 		return nil
 	}
 	if err := d.openAudit(); err != nil {

@@ -255,7 +255,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	if !exclude.Empty() {
 		o.Exclude = exclude
 	}
-	if r.PolicyVaries() && r.Storage.Sync.Mode == mountspec.ModePullPush {
+	if r.PolicyVaries(policy.Commit) && r.Storage.Sync.Mode == mountspec.ModePullPush {
 		o.Policy.Held = func() bool { return !r.Evaluate(policy.Commit, e.Now(), w.acts.Done()).Allow }
 	}
 	w.dir, w.readOnly, w.noWait = e.StateDir, o.ReadOnly, o.Policy.NoWait

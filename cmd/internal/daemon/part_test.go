@@ -322,3 +322,22 @@ func TestWithStderr(t *testing.T) {
 		t.Errorf("got %q, %v, and standard error is back: %v", said, err, os.Stderr == old)
 	}
 }
+
+// What the policy takes away from a part shows in its status, and the control API gives
+// nothing of a part that is closed.
+func TestRestrictedPart(t *testing.T) {
+	p := &part{Source: Source{Name: "@acme/a"}, name: "@acme/a", volume: &workingCopy{}}
+	l := layout{"/mnt", []*part{p}}
+	_, _, _, err := l.locate("f")
+	assert.OK(t, err)
+	assert.Equal(t, p.readOnly()+p.closed(), "", "at the beginning")
+	p.access.Store(&fs.Access{ReadOnly: "policy (ttl-expired)", Closed: "policy (no-grant)"})
+	assert.Equal(t, p.readOnly(), "policy (ttl-expired)")
+	assert.Equal(t, p.tellWriting()[0], "CLOSED: policy (no-grant).")
+	_, _, _, err = l.locate("f")
+	assert.True(t, err != nil && exit.From(err).Code == exit.Denied, "a file of a closed part", err)
+	p.ReadOnly = "flag (--read-only)"
+	assert.Equal(t, p.readOnly(), "flag (--read-only)", "whoever made it so first says why")
+	p.access.Store(&fs.Access{})
+	assert.Equal(t, p.tellWriting()[0], "READ-ONLY: flag (--read-only).")
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
 const (
@@ -34,7 +35,7 @@ func policyOf(r *host.Resolved, writeBack bool) cache.Policy {
 	case s.Mode == mountspec.ModePullPush:
 		p.NoWait, p.Atomic = true, true
 		p.Commit, p.Window = dueOf(s), s.Commit.Batch
-		if r.HoldCommit && !r.PolicyVaries() { // else the working copy asks each time
+		if r.HoldCommit && !r.PolicyVaries(policy.Commit) { // else the working copy asks each time
 			p.Commit, p.MaxUnsaved = cache.DueAsked, math.MaxInt64
 		}
 	case writeBack:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type Part struct {
 	Name, At  string         // At without leading slash; "" is the root
 	Workspace *host.Resolved // nil: it is not available
 	Acts      *Acts          // nil: nothing is counted
+	Pushes    func()         // is told that pushes are allowed again; nil: nobody is
 }
 
 // Options of Start.
@@ -42,8 +44,11 @@ type Mount struct {
 	now []fs.Access
 }
 
-// Varies says whether a policy of a part may change its answers while it is mounted.
-func (p Part) Varies() bool { return p.Workspace != nil && p.Workspace.PolicyVaries() }
+// Vary says whether the policy of a part may answer otherwise while it is mounted, for one
+// of some actions.
+func Vary(parts []Part, actions ...string) bool {
+	return slices.ContainsFunc(parts, func(p Part) bool { return p.Workspace != nil && p.Workspace.PolicyVaries(actions...) })
+}
 
 // Start puts the policies of a mount's parts into force, of those that can change.
 func Start(parts []Part, o Options) *Mount {
@@ -51,9 +56,9 @@ func Start(parts []Part, o Options) *Mount {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.cancel = cancel
 	for i, p := range parts {
-		if p.Varies() {
+		if Vary(parts[i:i+1], policy.Actions()...) {
 			m.watches[i] = NewWatch(p.Workspace.Decisions, WatchOptions{Evaluate: p.evaluate, Record: m.recordOf(p), Now: o.Now,
-				Changed: func(policy.Decision) { m.restrict() }, Log: o.Log.With("workspace", p.Name)})
+				Changed: func(d policy.Decision) { m.changed(p, d) }, Log: o.Log.With("workspace", p.Name)})
 		}
 	}
 	for _, w := range m.watches { // which reach each other by restrict
@@ -78,6 +83,13 @@ func (p Part) evaluate(action string, at time.Time) policy.Decision {
 func (m *Mount) recordOf(p Part) func(policy.Decision) error {
 	return func(d policy.Decision) error {
 		return m.o.Audit.Write(audit.DecisionOf(p.Workspace.Address.String(), d))
+	}
+}
+
+func (m *Mount) changed(p Part, d policy.Decision) {
+	m.restrict()
+	if d.Allow && d.Action == policy.Push && p.Pushes != nil {
+		p.Pushes()
 	}
 }
 

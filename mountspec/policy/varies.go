@@ -1,0 +1,25 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/wsmount/wsmount/mountspec"
+)
+
+// Varies says whether what some policies answer for one of some actions may change: with
+// time, with the facts of the host, or with what was done.
+func Varies(layers []Layer, actions ...string) bool {
+	return slices.ContainsFunc(actions, func(action string) bool {
+		return slices.ContainsFunc(layers, func(l Layer) bool { return varies(l.Policy, action) })
+	})
+}
+
+func varies(p *mountspec.Policy, action string) bool {
+	return slices.ContainsFunc(p.Grants, func(g mountspec.Grant) bool {
+		return (g.TTLSeconds != 0 || len(g.Conditions) > 0) && slices.ContainsFunc(g.Actions, func(a mountspec.ActionGrant) bool {
+			ok, known := matchAction(a.Action, action)
+			return ok || !known
+		})
+	}) || slices.ContainsFunc(p.Requirements, func(q mountspec.Requirement) bool { return applies(q.AppliesTo, action) }) ||
+		slices.ContainsFunc(p.Limits, func(m mountspec.Limit) bool { return applies(m.AppliesTo, action) })
+}
