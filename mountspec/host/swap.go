@@ -15,7 +15,7 @@ func (s *session) maySwap(a mountspec.Address, old, now *Registration, c *Change
 	if old.Location.Provider == now.Location.Provider {
 		return nil
 	}
-	d, err := s.quiet().maySwapNow(a, old)
+	d, err := maySwapNow(s.quiet(), a, old)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *session) maySwap(a mountspec.Address, old, now *Registration, c *Change
 }
 
 // maySwapNow asks the policy as it was accepted: what is new may not grant itself.
-func (s *session) maySwapNow(a mountspec.Address, old *Registration) (policy.Decision, error) {
+func maySwapNow(s *session, a mountspec.Address, old *Registration) (policy.Decision, error) {
 	l := &loaded{cand: candidate{addr: a, path: old.Path, trust: Registered, how: "what was accepted", ownerID: old.OwnerID, entry: old,
 		files: &elsewhere{origin.NewFiles(s.ctx, old.texts()), filepath.Dir(old.Path)}}, home: base{addr: a, trust: Registered}}
 	if old.hasManifest() {

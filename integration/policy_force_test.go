@@ -1,0 +1,117 @@
+package integration
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/internal/harness"
+)
+
+// shows has the host show other facts from now on.
+func shows(t *testing.T, w *harness.World, facts string) {
+	t.Helper()
+	next := w.Write("config/wsmount/facts.next", facts, 0o600)
+	assert.OK(t, os.Rename(next, w.Path("config/wsmount/facts.yaml")))
+}
+
+// policyOf is a policy block of grants to operator://bob: actions, and what follows in each.
+func policyOf(grants [][2]string, more string) string {
+	text := "policy:\n  schema: policy/v1\n" + more + "  grants:\n"
+	for _, g := range grants {
+		text += "    - { principal: \"operator://bob\", actions: [ { action: \"" + g[0] + "\" } ]" + g[1] + " }\n"
+	}
+	return text
+}
+
+// audited is what the audit log says of the policy.
+func audited(t *testing.T, w *harness.World) string {
+	t.Helper()
+	text, err := os.ReadFile(w.Path("state/audit.log"))
+	assert.OK(t, err)
+	return string(text)
+}
+
+// A policy reaches programs that are in the mount already, what they have open too, and
+// lets them go on when it holds again.
+func TestPolicyInForce(t *testing.T) {
+	t.Parallel()
+	w := harness.New(t, harness.Options{Config: "principal: operator://bob\nfacts: facts.yaml\n"})
+	dir := w.Workspace("@acme/x", "")
+	w.Write("ws-acme-x/WORKSPACE.md", harness.Manifest("@acme/x", "storage: {inline: {provider: local-fs, config: {mount_path: \""+dir+"\"}}}\n"+
+		policyOf([][2]string{{"storage:read", ", conditions: [ { kind: ip-range, cidr: 10.0.0.0/8 } ]"}, {"storage:*", ", conditions: [ { kind: ip-range, cidr: 10.1.0.0/16 } ]"}}, "")), 0o644)
+	shows(t, w, "addresses: [ 10.1.2.3 ]\n")
+	m := w.Mount(dir)
+	f, err := os.Create(m.Dir + "/f")
+	assert.OK(t, err)
+	defer f.Close()
+	write := func() error { _, err := f.WriteString("one\n"); return err }
+	assert.OK(t, write())
+
+	shows(t, w, "addresses: [ 10.2.0.1 ]\n")
+	harness.Eventually(t, "the part is read-only", func() bool { return errors.Is(os.WriteFile(m.Dir+"/g", nil, 0o644), syscall.EROFS) })
+	assert.Is(t, write(), syscall.EROFS, "what was open")
+	checkContent(t, m.Dir+"/f", "one\n")
+
+	shows(t, w, "addresses: [ 192.0.2.1 ]\n")
+	harness.Eventually(t, "the part is closed", func() bool { _, err := os.ReadFile(m.Dir + "/f"); return errors.Is(err, syscall.EACCES) })
+	_, err = os.ReadDir(m.Dir)
+	assert.Is(t, err, syscall.EACCES, "a directory")
+	readme, err := os.ReadFile(m.Dir + "/.wsmount/README")
+	assert.OK(t, err)
+	assert.Contains(t, string(readme), "CLOSED: policy (condition-failed for operator://bob)")
+	assert.Contains(t, w.MustRun("status", m.Dir), "closed: policy (condition-failed")
+
+	shows(t, w, "addresses: [ 10.1.2.3 ]\n")
+	harness.Eventually(t, "everything is granted again", func() bool { return write() == nil && os.WriteFile(m.Dir+"/g", nil, 0o644) == nil })
+	checkContent(t, m.Dir+"/f", "one\none\n")
+	log := audited(t, w)
+	for _, change := range []string{`"action":"storage:write","decision":"deny","reason":"condition-failed"`, `"action":"storage:read","decision":"deny","reason":"condition-failed"`} {
+		assert.Contains(t, log, change)
+	}
+	assert.True(t, strings.LastIndex(log, `"action":"storage:write","decision":"allow"`) > strings.LastIndex(log, `"action":"storage:write","decision":"deny"`), "that it is allowed again is not in the audit log")
+}
+
+// What a working copy commits by itself waits for the policy, too; a limit counts what
+// mounts before have done.
+func TestPolicyHoldsCommits(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	g.seed()
+	config, err := os.ReadFile(g.w.Path("config/wsmount/config.yaml"))
+	g.check(err)
+	g.w.Write("config/wsmount/config.yaml", string(config)+"principal: operator://bob\nfacts: facts.yaml\n", 0o600)
+	shows(t, g.w, "addresses: [ 10.1.2.3 ]\n")
+	const free, approved = "", ", conditions: [ { kind: approval-from, role: owner, count: 1 } ]"
+	g.workspaceOf("held", "repo: acme/site, branch: main", "commit: {on: each-write, batch_window_ms: 0}, push: {on: per-commit}",
+		policyOf([][2]string{{"storage:read", free}, {"storage:write", free}, {"storage:commit", approved}, {"storage:push", free}}, ""))
+	m := g.w.Mount("@acme/held")
+	tip := func() string { return g.repo.Git("rev-parse", "main") }
+	before := tip()
+	denied := func(why string) {
+		t.Helper()
+		r := g.w.Run("commit", m.Dir)
+		assert.True(t, r.Code == exitDenied && strings.Contains(r.Out+r.Err, why), "exit", r.Code, r.Out, r.Err)
+	}
+	g.check(os.WriteFile(m.Dir+"/one", []byte("1\n"), 0o644))
+	denied("condition-failed")
+	assert.Equal(t, tip(), before, "the branch")
+	shows(t, g.w, "approvals: [ { by: operator://ann, role: owner, of: \"@acme/*\", actions: [ \"storage:commit\" ], at: 2020-01-01T00:00:00Z } ]\n")
+	g.arrives(m, "what was approved")
+	assert.Equal(t, g.repo.Git("show", "main:one"), "1\n", "what was approved")
+	m.Stop()
+
+	g.workspaceOf("limited", "repo: acme/site, branch: main", "commit: {on: manual}, push: {on: manual}",
+		policyOf([][2]string{{"storage:*", free}}, "  limits: [ { kind: rate-commits, value: 1, per: day, applies_to: [ \"storage:commit\" ] } ]\n"))
+	m = g.w.Mount("@acme/limited")
+	g.check(os.WriteFile(m.Dir+"/two", []byte("2\n"), 0o644))
+	g.w.MustRun("commit", m.Dir)
+	g.check(os.WriteFile(m.Dir+"/three", []byte("3\n"), 0o644))
+	denied("limit-exceeded")
+	m.Stop()
+	m.Start()
+	denied("limit-exceeded")
+}
