@@ -266,11 +266,8 @@ func (p configReader) identities(v yamlread.Node) {
 
 func (p configReader) principal(v yamlread.Node) {
 	v.Into(&p.c.Principal)
-	scheme, name, ok := strings.Cut(p.c.Principal, "://")
-	if p.c.Principal == "" {
-		return
-	}
-	if !ok || scheme == "" || name == "" || name == "current" || scheme == "role" || scheme == "group" || strings.Contains(p.c.Principal, "*") {
+	scheme, name, _ := strings.Cut(p.c.Principal, "://")
+	if p.c.Principal != "" && (scheme == "" || name == "" || name == "current" || scheme == "role" || scheme == "group" || strings.Contains(p.c.Principal, "*")) {
 		v.Fail("principal", "write who you are, such as operator://bob", "%.60q does not name one principal", p.c.Principal)
 	}
 }

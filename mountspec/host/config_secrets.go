@@ -18,9 +18,9 @@ func (p configReader) secrets(v yamlread.Node) {
 		}
 		var s secretReader
 		val.Object(yamlread.Fields{
-			"env":     func(n yamlread.Node) { s.take(n); s.env = p.env(n) },
-			"file":    func(n yamlread.Node) { s.take(n); s.file, _ = p.path(n) },
-			"command": func(n yamlread.Node) { s.take(n); s.command = n.Texts() },
+			"env":     func(n yamlread.Node) { s.forms++; s.env = p.env(n) },
+			"file":    func(n yamlread.Node) { s.forms++; s.file, _ = p.path(n) },
+			"command": func(n yamlread.Node) { s.forms++; s.command = n.Texts() },
 			"format": func(n yamlread.Node) {
 				if f, ok := n.OneOf("json", "text"); ok && f == "json" {
 					s.format = secrets.JSON
@@ -44,8 +44,6 @@ type secretReader struct {
 	format  secrets.Format
 	allow   []string
 }
-
-func (s *secretReader) take(yamlread.Node) { s.forms++ }
 
 func (s *secretReader) source(o ParseOptions) secrets.Source {
 	switch {
@@ -102,9 +100,7 @@ func bucketGrant(v yamlread.Node) BucketGrant {
 	v.Object(yamlread.Fields{
 		"owner":  func(n yamlread.Node) { n.Into(&g.Owner) },
 		"bucket": func(n yamlread.Node) { n.Into(&g.Bucket) },
-		"prefix": func(n yamlread.Node) {
-			g.Prefix, prefix = n.MaybeEmpty() // an empty one is the whole bucket, said on purpose
-		},
+		"prefix": func(n yamlread.Node) { g.Prefix, prefix = n.MaybeEmpty() }, // an empty one is the whole bucket, said on purpose
 	})
 	switch {
 	case g.Owner == "" || g.Bucket == "" || !prefix:

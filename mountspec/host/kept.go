@@ -45,9 +45,6 @@ type keptFile struct {
 const (
 	keptFormat = "wsmount/places/v1\n"
 	maxKept    = 64 << 20
-	// A file that changed this shortly before it was read may change again without
-	// another ctime, which goes by the ticks of the kernel's clock.
-	tooFresh = 2 * time.Second
 )
 
 // keptPlaces reads what was kept. Without a file, or with one that is not ours, nothing is
@@ -117,7 +114,7 @@ func (k *keptPlaces) keep(addr string, l *loaded) {
 	}
 	p := keptPlace{Location: l.loc, Dir: l.dir}
 	for _, f := range l.files {
-		if f.stamp == (hostfile.Stamp{}) || f.stamp.CTime > k.began.Add(-tooFresh).UnixNano() {
+		if f.stamp == (hostfile.Stamp{}) || !f.stamp.Settled(k.began) {
 			return
 		}
 		p.Files = append(p.Files, keptFile{f.asked, f.path, f.stamp})

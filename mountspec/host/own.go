@@ -40,14 +40,13 @@ func (r *Resolver) Own() Own {
 	if r.o.Registry != "" {
 		out.Files = append(out.Files, hostfile.Stations(r.o.Registry+".lock")...)
 	}
-	if r.o.Places != "" {
-		out.Files = append(out.Files, hostfile.Stations(r.o.Places)...)
-	}
 	if r.cfg.Dir != "" {
 		out.addDir(r.cfg.Dir)
 	}
-	for _, p := range slices.Concat(r.namedManifests(), r.secretFiles()) {
-		out.Files = append(out.Files, hostfile.Stations(p)...)
+	for _, p := range slices.Concat(r.namedManifests(), r.secretFiles(), []string{r.cfg.Facts, r.o.Places}) {
+		if p != "" {
+			out.Files = append(out.Files, hostfile.Stations(p)...)
+		}
 	}
 	for _, dir := range r.cfg.SearchPath {
 		way := hostfile.Stations(dir)
@@ -77,7 +76,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// namedManifests are those that the host believes for where they lie.
+// namedManifests are those that the host believes for where they lie; an empty one is none.
 func (r *Resolver) namedManifests() []string {
 	var out []string
 	for _, w := range r.cfg.Workspaces {
@@ -92,15 +91,12 @@ func (r *Resolver) namedManifests() []string {
 	if r.o.Home != "" {
 		out = append(out, r.agentprotoPath())
 	}
-	return slices.DeleteFunc(out, func(p string) bool { return p == "" })
+	return out
 }
 
-// secretFiles are the files that secrets, programs included, and facts come from.
+// secretFiles are the files that secrets come from, programs included.
 func (r *Resolver) secretFiles() []string {
 	var out []string
-	if r.cfg.Facts != "" {
-		out = append(out, r.cfg.Facts)
-	}
 	for _, e := range r.cfg.Secrets {
 		switch src := e.Source.(type) {
 		case secrets.File:

@@ -53,7 +53,7 @@ type Resolver struct {
 	cfg   *Config
 	store store
 	vault *secrets.Vault
-	facts facts.File
+	facts *facts.File
 }
 
 // NewResolver makes a Resolver. It fails when the registry cannot be read
@@ -74,7 +74,7 @@ func NewResolver(o Options) (*Resolver, error) {
 	if o.Registry == "" && o.Config.Dir != "" {
 		o.Registry = filepath.Join(o.Config.Dir, registryName)
 	}
-	r := &Resolver{o: o, cfg: o.Config, store: store{o.Registry}, facts: facts.File{Path: o.Config.Facts}}
+	r := &Resolver{o: o, cfg: o.Config, store: store{o.Registry}, facts: &facts.File{Path: o.Config.Facts}}
 	reg, err := r.store.load()
 	if err != nil {
 		return nil, err

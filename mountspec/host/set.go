@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/facts"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
 	"github.com/wsmount/wsmount/mountspec/host/rowedit"
@@ -151,7 +152,7 @@ func (m *mutation) parse(text []byte) (*Config, error) {
 // with is the resolver of another configuration.
 func (m *mutation) with(c *Config) *Resolver {
 	r := *m.r
-	r.cfg = c
+	r.cfg, r.facts = c, &facts.File{Path: c.Facts}
 	return &r
 }
 

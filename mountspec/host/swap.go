@@ -43,6 +43,6 @@ func maySwapNow(s *session, a mountspec.Address, old *Registration) (policy.Deci
 			}
 		}
 	}
-	asked := Resolved{Address: a, Principal: s.r.Principal(), layers: l.layers, roles: s.r.cfg.rolesFor(a), groups: s.r.cfg.groupsOf(s.r.Principal()), facts: &s.r.facts}
+	asked := Resolved{Address: a, Principal: s.r.Principal(), layers: l.layers, roles: s.r.cfg.rolesFor(a), groups: s.r.cfg.groupsOf(s.r.Principal()), facts: s.r.facts}
 	return asked.Evaluate(policy.SwapProvider, s.r.o.Now(), nil), nil
 }

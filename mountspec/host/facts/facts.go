@@ -62,6 +62,7 @@ func (f *File) read() (*shown, error) {
 		return f.known, nil
 	}
 	f.stamp = hostfile.Stamp{}
+	began := time.Now()
 	got, err := hostfile.Read(f.Path, hostfile.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("facts: %w", err)
@@ -70,14 +71,11 @@ func (f *File) read() (*shown, error) {
 	if err := findings.Err(); err != nil {
 		return nil, fmt.Errorf("facts: %w", err)
 	}
-	// A file that changed just now may change again without another ctime.
-	if stamp := hostfile.StampOf(&got.Stat); time.Since(time.Unix(0, stamp.CTime)) > tooFresh {
+	if stamp := hostfile.StampOf(&got.Stat); stamp.Settled(began) {
 		f.stamp, f.known = stamp, s
 	}
 	return s, nil
 }
-
-const tooFresh = 2 * time.Second
 
 // shown is what a file shows.
 type shown struct {
