@@ -8,6 +8,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -325,12 +326,7 @@ func (v *Volume) Accept(paths ...string) (accepted []string, err error) {
 }
 
 func chosen(path string, paths []string) bool {
-	for _, p := range paths {
-		if below(path, p) {
-			return true
-		}
-	}
-	return len(paths) == 0
+	return len(paths) == 0 || slices.ContainsFunc(paths, func(p string) bool { return below(path, p) })
 }
 
 // Accept does what Volume.Accept does, in a working copy that is not mounted.

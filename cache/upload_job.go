@@ -101,23 +101,14 @@ func (j *jobs) fits(s *upload.Operation) bool {
 	if s.Ino != 0 && j.inodes[s.Ino] != nil {
 		return false
 	}
-	for _, t := range j.running {
-		if s.Collides(t.op.Operation) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(j.running, func(t *job) bool { return s.Collides(t.op.Operation) })
 }
 
 // works reports whether an operation is under way for a name of a directory: then what
 // comes of it is still to be noted there.
 func (j *jobs) works(dir table.Ino) bool {
-	for _, t := range j.running {
-		if slices.ContainsFunc(t.op.Names(), func(l table.Link) bool { return l.Dir == dir }) {
-			return true
-		}
-	}
-	return false
+	there := func(l table.Link) bool { return l.Dir == dir }
+	return slices.ContainsFunc(j.running, func(t *job) bool { return slices.ContainsFunc(t.op.Names(), there) })
 }
 
 type jobState uint8

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"cmp"
+
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
 	"github.com/wsmount/wsmount/fs"
@@ -27,8 +29,7 @@ func (d *Daemon) enforce() error {
 	if err := d.openAudit(); err != nil {
 		return err
 	}
-	m := inforce.Start(d.underPolicy(), inforce.Options{Restrict: d.restrict, Audit: d.audit, Now: d.opts.Now, Log: d.log})
-	d.onClose(m.Stop)
+	d.onClose(inforce.Start(d.underPolicy(), inforce.Options{Restrict: d.restrict, Audit: d.audit, Now: d.opts.Now, Log: d.log}).Stop)
 	return nil
 }
 
@@ -38,21 +39,19 @@ func (d *Daemon) restrict(name string, a fs.Access) {
 	d.kick.raise()
 }
 
-// readOnly is why nothing in the part may be changed now, or empty.
-func (p *part) readOnly() string {
-	if a := p.access.Load(); p.ReadOnly == "" && a != nil {
-		return a.ReadOnly
+// inForce is what the policy lets programs do now.
+func (p *part) inForce() fs.Access {
+	if a := p.access.Load(); a != nil {
+		return *a
 	}
-	return p.ReadOnly
+	return fs.Access{}
 }
 
+// readOnly is why nothing in the part may be changed now, or empty.
+func (p *part) readOnly() string { return cmp.Or(p.ReadOnly, p.inForce().ReadOnly) }
+
 // closed is why nothing in the part may be opened now, or empty.
-func (p *part) closed() string {
-	if a := p.access.Load(); a != nil {
-		return a.Closed
-	}
-	return ""
-}
+func (p *part) closed() string { return p.inForce().Closed }
 
 // mayRead refuses what would show the content of a part that is closed.
 func (p *part) mayRead() error {

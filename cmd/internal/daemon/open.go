@@ -63,10 +63,8 @@ type CopyOptions struct {
 	Secrets *cache.Secrets
 }
 
-// Names in the shared directory.
-const (
-	totalName = "clean" // in which mounts say how much clean content they have
-)
+// totalName is where in the shared directory mounts say how much clean content they have.
+const totalName = "clean"
 
 // opens makes the volume of a resolved workspace.
 type opens func(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
@@ -240,10 +238,9 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	if err != nil {
 		return nil, errors.Join(exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("remove the file, if what was done today may be done again"), p.Close())
 	}
-	root := state.RootOf(e.StateDir)
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
 		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
-		CacheSize: e.Copy.CacheSize, TotalSize: e.Copy.TotalSize, TotalFile: filepath.Join(e.SharedDir, totalName), BallastFile: state.Ballast(root),
+		CacheSize: e.Copy.CacheSize, TotalSize: e.Copy.TotalSize, TotalFile: filepath.Join(e.SharedDir, totalName), BallastFile: state.Ballast(state.RootOf(e.StateDir)),
 		Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true,
 		Guard: cache.Guard{Secrets: e.Copy.Secrets}}
 	if r.Location.Service == host.ServiceGit {
@@ -303,13 +300,12 @@ func backendError(r *host.Resolved, err error) error {
 		return exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("mount it read-only, or keep it at another service")
 	case errors.Is(err, providers.ErrInvalid):
 		return exit.New(exit.Manifest, "%s: %w", r.Address, err).Hint("check storage.config of its manifest: region, endpoint and bucket")
-	case errors.Is(err, providers.ErrNotExist) && r.Location.Bucket != "" && r.Location.Service != host.ServiceGit:
-		e := exit.New(exit.Unresolvable, "%s: bucket %s does not exist at %s", r.Address, r.Location.Bucket, r.Location.Endpoint).
-			Hint("create it, or correct storage.config of its manifest")
-		e.Err = err
-		return e
 	case errors.Is(err, providers.ErrNotExist):
-		return exit.New(exit.Unresolvable, "%s: %w", r.Address, err).Hint("create it, or correct storage.config of its manifest")
+		e := exit.New(exit.Unresolvable, "%s: %w", r.Address, err).Hint("create it, or correct storage.config of its manifest")
+		if at := r.Location; at.Bucket != "" && at.Service != host.ServiceGit {
+			e.What = r.Address.String() + ": bucket " + at.Bucket + " does not exist at " + at.Endpoint
+		}
+		return e
 	case errors.Is(err, providers.ErrUnauthenticated):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("check the secret that it uses: `wsmount resolve --explain` names it")
 	case errors.Is(err, providers.ErrPermission):

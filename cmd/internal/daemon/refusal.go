@@ -22,8 +22,7 @@ func Refusal(err error) *exit.Error {
 	if !errors.As(err, &e) {
 		return exit.From(err)
 	}
-	out := &exit.Error{Code: exit.Code(e.ExitCode()), What: e.Error(), Advice: e.Hint, Err: err}
-	out.Details = skipped(e.Skipped)
+	out := &exit.Error{Code: exit.Code(e.ExitCode()), What: e.Error(), Advice: e.Hint, Err: err, Details: skipped(e.Skipped)}
 	if missing := secrets.All(e.Err); len(missing) > 1 { // each is a line
 		out.What = strings.Replace(out.What, ": "+e.Err.Error(), "", 1)
 		for _, m := range missing {
@@ -70,12 +69,8 @@ func skipped(list []string) []string {
 // MachineFailed reports whether an error comes of the machine, such as a full
 // disk under the audit log, rather than of what somebody wrote or granted.
 func MachineFailed(err error) bool {
-	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	of := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
+	return slices.ContainsFunc(of, func(e error) bool { return errors.Is(err, e) })
 }
 
 // seeAll says where the rest of several findings is to be seen. Of a file whose name does not
