@@ -19,7 +19,7 @@ func validateCommand() *cli.Command {
 		Usage:     "check manifests and configurations: say all that is wrong",
 		ArgsUsage: "FILE...",
 		Description: "Reads WORKSPACE.md, STORAGE.md, SECRETS.md, SANDBOX.md, CODE.md, POLICY.md and IDENTITY.md files, " +
-			"the WORKSPACE.md of a directory, or a host configuration, whose name ends in .yaml. Reads nothing else: references " +
+			"the WORKSPACE.md of a directory, a host configuration, whose name ends in .yaml, or its facts.yaml. Reads nothing else: references " +
 			"are followed by resolve and doctor. `wsmount help manifest` and `wsmount help config` tell of each key.\n\n" +
 			"  wsmount validate ~/.config/wsmount/config.yaml",
 		Flags: []cli.Flag{

@@ -57,7 +57,7 @@ func frontmatter(data []byte) []byte {
 // kind is the section that a file is the root of.
 func (d document) kind() string {
 	for suffix, kind := range map[string]string{"WORKSPACE.md": "workspace", "STORAGE.md": "storage", "SECRETS.md": "secrets",
-		"SANDBOX.md": "sandbox", "CODE.md": "code", "POLICY.md": "policy", "IDENTITY.md": "identity"} {
+		"SANDBOX.md": "sandbox", "CODE.md": "code", "POLICY.md": "policy", "IDENTITY.md": "identity", "facts.yaml": "facts"} {
 		if strings.HasSuffix(d.name, suffix) {
 			return kind
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/host/facts"
 	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 )
 
@@ -111,6 +112,7 @@ func collect(name string, providers []string) (keys, error) {
 	switch name {
 	case "config":
 		found.walk("config", "", host.Outline())
+		found.walk("facts", "", facts.Outline())
 	case "manifest":
 		for _, kind := range mountspec.Schemas() {
 			s, err := mountspec.Outline(kind, providers...)

@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/host/facts"
 )
 
 func allProviders() []string { return append(mountspec.Providers(), mountspec.ProviderVault) }
@@ -101,6 +102,9 @@ func TestExamplesAreValid(t *testing.T) {
 	assert.OK(t, err)
 	for _, d := range config {
 		_, found := host.ParseConfig([]byte(d.text), host.ParseOptions{Name: "/home/ann/.config/wsmount/" + d.name, Home: "/home/ann"})
+		if d.kind() == "facts" {
+			found = facts.Check(d.name, []byte(d.text))
+		}
 		assert.OK(t, found.Err(), d.name)
 	}
 	manifests, err := documents("manifest")

@@ -1,5 +1,5 @@
-// Package validate finds everything that is wrong in a manifest or a host configuration, each of
-// which it knows by its name. It reads that one file: what the file refers to, and what the host
+// Package validate finds everything that is wrong in a manifest, a host configuration or its
+// facts, each of which it knows by its name. It reads that one file: what the file refers to, and what the host
 // grants, is for resolve and doctor.
 //
 //	name, findings, err := validate.File("~/notes", validate.Options{})
@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/host/facts"
 )
 
 // Options of File. The zero value works.
@@ -46,6 +47,9 @@ func File(arg string, o Options) (string, mountspec.Findings, error) {
 	src, err := mountspec.ReadSource(arg, f)
 	if err != nil {
 		return "", nil, exit.New(exit.Unresolvable, "%w", err)
+	}
+	if strings.HasSuffix(arg, "facts.yaml") {
+		return arg, facts.Check(arg, src.Data), nil
 	}
 	if isConfig(arg) {
 		found, err := config(src, o)
@@ -123,7 +127,7 @@ func manifest(src mountspec.Source, o mountspec.Options) (found mountspec.Findin
 		_, found = mountspec.ParseIdentity(src, o)
 	default:
 		return nil, exit.New(exit.Usage, "the name of %s does not say what it is", src.Name).
-			Hint("it ends in WORKSPACE.md, STORAGE.md, SECRETS.md, SANDBOX.md, CODE.md, POLICY.md or IDENTITY.md; a host configuration in .yaml")
+			Hint("it ends in WORKSPACE.md, STORAGE.md, SECRETS.md, SANDBOX.md, CODE.md, POLICY.md or IDENTITY.md; a host configuration in .yaml, its facts in facts.yaml")
 	}
 	return found, nil
 }

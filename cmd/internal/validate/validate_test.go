@@ -29,6 +29,15 @@ func TestConfiguration(t *testing.T) {
 	assert.Equal(t, len(lines), 6, lines)
 }
 
+func TestFacts(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "facts.yaml")
+	assert.OK(t, os.WriteFile(name, []byte("mfa: yesterday\naddress: [ 10.0.0.1 ]\n"), 0o644))
+	_, found, err := File(name, Options{})
+	assert.OK(t, err)
+	assert.Equal(t, len(found), 2, found)
+	assert.Contains(t, found[0].String(), name+":1:", found)
+}
+
 func TestNames(t *testing.T) {
 	dir := t.TempDir()
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "WORKSPACE.md"), []byte("---\n---\n"), 0o644))

@@ -24,6 +24,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/yamlread"
+	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
@@ -91,14 +92,25 @@ type approval struct {
 
 func parse(name string, data []byte) (*shown, mountspec.Findings) {
 	s := &shown{}
-	return s, yamlread.Document(name, data, func(v yamlread.Node) {
-		v.Object(yamlread.Fields{
-			"business_hours": s.hours,
-			"addresses":      s.addresses,
-			"mfa":            func(n yamlread.Node) { s.facts.MFA = moment(n) },
-			"approvals":      func(n yamlread.Node) { n.Items(s.approval) },
-			"signatures":     func(n yamlread.Node) { n.Items(s.signature) },
-		})
+	return s, yamlread.Document(name, data, s.top)
+}
+
+// Check finds everything that is wrong in a file of facts.
+func Check(name string, data []byte) mountspec.Findings {
+	_, found := parse(name, data)
+	return found
+}
+
+// Outline is the JSON Schema of files of facts, for packages beside this one.
+func Outline() *jsonschema.Schema { return yamlread.Outline((&shown{}).top) }
+
+func (s *shown) top(v yamlread.Node) {
+	v.Object(yamlread.Fields{
+		"business_hours": s.hours,
+		"addresses":      s.addresses,
+		"mfa":            func(n yamlread.Node) { s.facts.MFA = moment(n) },
+		"approvals":      func(n yamlread.Node) { n.Items(s.approval) },
+		"signatures":     func(n yamlread.Node) { n.Items(s.signature) },
 	})
 }
 
