@@ -75,7 +75,7 @@ func (p configReader) top() yamlread.Fields {
 		"allow_personal":   p.allowPersonal,
 		"providers":        p.providers,
 		"identities":       p.identities,
-		"principal":        p.principal,
+		"principal":        func(v yamlread.Node) { c.Principal = onePrincipal(v) },
 		"roles":            p.roles,
 		"groups":           p.groups,
 		"facts":            func(v yamlread.Node) { c.Facts, _ = p.path(v) },
@@ -264,12 +264,14 @@ func (p configReader) identities(v yamlread.Node) {
 	})
 }
 
-func (p configReader) principal(v yamlread.Node) {
-	v.Into(&p.c.Principal)
-	scheme, name, _ := strings.Cut(p.c.Principal, "://")
-	if p.c.Principal != "" && (scheme == "" || name == "" || name == "current" || scheme == "role" || scheme == "group" || strings.Contains(p.c.Principal, "*")) {
-		v.Fail("principal", "write who you are, such as operator://bob", "%.60q does not name one principal", p.c.Principal)
+// onePrincipal reads who somebody is, whom nobody else can be.
+func onePrincipal(v yamlread.Node) string {
+	s, _ := v.Text()
+	scheme, name, _ := strings.Cut(s, "://")
+	if s != "" && (scheme == "" || name == "" || name == "current" || scheme == "role" || scheme == "group" || strings.Contains(s, "*")) {
+		v.Fail("principal", "write who it is, such as operator://bob", "%.60q does not name one principal", s)
 	}
+	return s
 }
 
 func (p configReader) roles(v yamlread.Node) {
@@ -292,7 +294,7 @@ func (p configReader) groups(v yamlread.Node) {
 		if scheme, name, _ := strings.Cut(key, "://"); name == "" || scheme != "group" && scheme != "org" {
 			at.Fail("group", "write group://NAME or org://NAME", "%.60q names no group", key)
 		}
-		p.c.Groups[key] = val.Texts()
+		val.Items(func(n yamlread.Node) { p.c.Groups[key] = append(p.c.Groups[key], onePrincipal(n)) })
 	})
 }
 

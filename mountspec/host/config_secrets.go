@@ -139,8 +139,7 @@ func (p configReader) ssh(v yamlread.Node, to *SSH) {
 func gitHubApp(v yamlread.Node) *GitHubApp {
 	a := &GitHubApp{Installations: map[string][]int64{}}
 	v.Object(yamlread.Fields{
-		"id":  func(n yamlread.Node) { a.ID, _ = n.Integer() },
-		"key": func(n yamlread.Node) { n.Into(&a.Key) },
+		"id": func(n yamlread.Node) { a.ID, _ = n.Integer() }, "key": func(n yamlread.Node) { n.Into(&a.Key) },
 		"installations": func(n yamlread.Node) {
 			n.Each(func(owner string, _, val yamlread.Node) {
 				val.Items(func(x yamlread.Node) {

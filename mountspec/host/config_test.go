@@ -136,6 +136,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"installation that is text", "providers: { github: { app: { id: 1, key: k, installations: { acme: [ \"42\" ] } } } }\n", "positive number"},
 		{"principal of everybody", "principal: \"*\"\n", "does not name one principal"},
 		{"principal by role", "principal: role://owner\n", "does not name one principal"},
+		{"member that is nobody", "groups: { group://ops: [ bob ] }\n", "does not name one principal"},
 		{"current principal", "principal: user://current\n", "does not name one principal"},
 		{"identity that forges a header", "identities: { \"user://a\": { name: \"A <x@y>\", email: a@b } }\n", "angle brackets"},
 		{"role", "roles: { \"@a/*\": [ admin ] }\n", "not known here"},

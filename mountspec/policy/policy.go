@@ -97,13 +97,13 @@ type Decision struct {
 	Until time.Time `json:"-"`
 }
 
-// String says it in one line.
+// String says it in one line, with what was not understood or not shown.
 func (d Decision) String() string {
 	text := d.Verdict + ", " + string(d.Reason)
 	if !d.Until.IsZero() {
 		text += ", until " + d.Until.UTC().Format(time.RFC3339)
 	}
-	return text
+	return strings.Join(append([]string{text}, d.Warnings...), "; ")
 }
 
 // A Link names one policy of the chain.

@@ -107,12 +107,21 @@ func (s *sums) hash(ctx context.Context, f *os.File) (string, unix.Statx_t, erro
 // of is the hash of an open file, from memory if that counts.
 func (s *sums) of(ctx context.Context, f *os.File) (string, unix.Statx_t, error) {
 	st, err := statFile(f)
-	if m := markOf(&st); err == nil && m.believable(time.Now()) {
-		if sum, ok := s.get(m); ok {
+	if err == nil {
+		if sum, ok := s.known(&st); ok {
 			return sum, st, nil
 		}
 	}
 	return s.hash(ctx, f)
+}
+
+// known is the hash of a file that looks like this, if it was read before and looks like
+// this for no other reason now.
+func (s *sums) known(st *unix.Statx_t) (sum string, ok bool) {
+	if m := markOf(st); m.believable(time.Now()) {
+		return s.get(m)
+	}
+	return "", false
 }
 
 // isContentOf reports whether n is of the file that m is of, unchanged. That another was

@@ -152,7 +152,7 @@ func TestConfiguration(t *testing.T) {
 	_, found := host.ParseConfig([]byte("allow_path: [ /srv ]\nprincipal: bob\n"), host.ParseOptions{Name: "/c.yaml"})
 	checks := Configuration(nil, &exit.Error{Code: exit.Manifest, What: "the first", Err: found.Err()})
 	assert.Equal(t, len(checks), 2, checks)
-	for i, want := range []Check{{Says: "/c.yaml:1:1: error: unknown key \"allow_path\"", Do: "did you mean allow_paths?"}, {Says: "/c.yaml:2:12: error: principal:", Do: "write who you are"}} {
+	for i, want := range []Check{{Says: "/c.yaml:1:1: error: unknown key \"allow_path\"", Do: "did you mean allow_paths?"}, {Says: "/c.yaml:2:12: error: principal:", Do: "write who it is"}} {
 		c := checks[i]
 		assert.True(t, strings.HasPrefix(c.Says, want.Says) && strings.HasPrefix(c.Do, want.Do) && !strings.Contains(c.Says, c.Do) && c.Level == Problem && c.Code == exit.Manifest, c)
 	}
