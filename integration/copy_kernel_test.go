@@ -334,7 +334,7 @@ func TestCopyConflictOfABoundFile(t *testing.T) {
 			c.tamper("config", []byte("theirs"))
 			assert.OK(t, c.pullNow())
 			write(t, outside, "ours")
-			if r := c.w.Run("event", c.Dir, "turn-end"); r.Code != 8 || !strings.Contains(r.Out, "conflicts 1,") {
+			if r := c.w.Run("event", c.Dir, "turn-end"); r.Code != 8 || !strings.Contains(r.Out, ", 1 conflict,") {
 				t.Errorf("turn-end: %+v, want 1 conflict and exit 8", r)
 			}
 			if got, err := os.ReadFile(c.Dir + "/config"); err != nil || string(got) != left {
