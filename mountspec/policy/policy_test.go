@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
 	"github.com/wsmount/wsmount/mountspec"
 )
@@ -199,4 +200,14 @@ func anyLayer(t *rapid.T) Layer {
 		p.Limits = []mountspec.Limit{{Kind: "x", AppliesTo: []string{rapid.SampledFrom(Actions()).Draw(t, "limit")}}}
 	}
 	return Layer{Policy: p, Source: "s", Level: "workspace"}
+}
+
+// One line says what was decided, until when, and what does not hold.
+func TestDecisionInWords(t *testing.T) {
+	l := Layer{Source: "team", Policy: &mountspec.Policy{Requirements: []mountspec.Requirement{{Kind: "mfa-recent", Params: params{"within_seconds": 60}}}, Default: "allow"}}
+	d := Evaluate([]Layer{l}, Request{Principal: "operator://bob", Action: Push, Facts: Facts{Problem: "it is not there"}})
+	for _, want := range []string{"deny, requirement-failed; ", `the host shows nothing of "mfa-recent": it is not there; `, `requirement "mfa-recent" of team is not shown to be met`} {
+		assert.Contains(t, d.String(), want)
+	}
+	assert.Equal(t, Decision{Verdict: "allow", Reason: OwnerRule}.String(), "allow, owner-rule")
 }
