@@ -36,6 +36,7 @@ type world struct {
 	gone   bool                                        // v was left as a killed process would, or closed
 	wrap   func(providers.Provider) providers.Provider // around the faults; nil: nothing
 	dead   *atomic.Bool                                // v asks the backend nothing more
+	first  *atomic.Pointer[providers.Around]           // see intercept
 }
 
 // newWorld opens a working copy; change may replace options and put things
@@ -62,9 +63,28 @@ func (w *world) start() {
 		p = w.wrap(p)
 	}
 	p, w.dead = mortal(p)
+	first := &atomic.Pointer[providers.Around]{}
+	p = providers.Wrap(p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+		if f := first.Load(); f != nil {
+			return (*f)(ctx, c, next)
+		}
+		return next(ctx)
+	}})
 	v, err := Open(context.Background(), p, w.o)
 	assert.OK(w, err)
-	w.v, w.gone = v, false
+	w.v, w.gone, w.first = v, false, first
+}
+
+// intercept has f see the calls of the working copy before all else, from now on and until
+// that is opened again.
+func (w *world) intercept(f providers.Around) {
+	if inner := w.first.Load(); inner != nil {
+		outer := f
+		f = func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+			return outer(ctx, c, func(ctx context.Context) error { return (*inner)(ctx, c, next) })
+		}
+	}
+	w.first.Store(&f)
 }
 
 // atOnce is a pause that is none.

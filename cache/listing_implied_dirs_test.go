@@ -31,7 +31,8 @@ func TestFilesListedAsDirectories(t *testing.T) {
 			w := newScene(t, func(w *world, _ *Options) { w.p = memory.New(memory.Options{ImpliedDirs: true}) }, holding("f", "0", "g", "0"))
 			w.names("")
 			w.gonePath("f")
-			w.v.p = &haunted{w.v.p, at(path)}
+			w.wrap = func(p providers.Provider) providers.Provider { return &haunted{p, at(path)} }
+			w.again()
 			w.pull()
 			w.tamper("new/f", "0")
 			w.pull()

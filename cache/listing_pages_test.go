@@ -372,7 +372,8 @@ func (p unordered) List(ctx context.Context, l providers.Locator, o providers.Li
 // for pulls.
 func TestStoreWithoutOrder(t *testing.T) {
 	inForest(t, 100, 10, flat(8), func(f *forest) {
-		f.v.p = unordered{f.v.p}
+		f.wrap = func(p providers.Provider) providers.Provider { return unordered{p} }
+		f.again()
 		for range 2 {
 			assert.Equal(t, f.walkAll(fs.RootIno), f.names, "names")
 			f.clock.add(2 * time.Second)

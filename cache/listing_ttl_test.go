@@ -153,14 +153,14 @@ func cutOff(t *testing.T) {
 	w.ok(w.put("ours", "x"))
 	cut := make(chan struct{})
 	defer close(cut)
-	w.v.p = providers.Wrap(w.p, providers.WrapOptions{Around: func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
+	w.intercept(func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
 		select {
 		case <-cut:
 			return next(ctx)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}})
+	})
 	c.add(30 * time.Second)
 	began := time.Now()
 	assert.Equal(t, strings.Join(w.names(""), " "), "f ours", "names")
@@ -287,9 +287,9 @@ func TestNamesWithoutALogin(t *testing.T) {
 	var c ticking
 	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
 	w.get("f")
-	w.v.p = providers.Wrap(w.p, providers.WrapOptions{Around: func(context.Context, *providers.Call, func(context.Context) error) error {
+	w.intercept(func(context.Context, *providers.Call, func(context.Context) error) error {
 		return providers.ErrUnauthenticated
-	}})
+	})
 	for _, later := range []time.Duration{30 * time.Second, time.Hour} {
 		c.add(later)
 		if got := strings.Join(w.names(""), " "); got != "f" || w.stale().IsZero() {

@@ -110,12 +110,12 @@ func TestFailureToFreeParts(t *testing.T) {
 func TestFailureToBranch(t *testing.T) {
 	c := newBranched(t)
 	refuses := true
-	c.v.p = providers.Wrap(c.v.p, providers.WrapOptions{Around: func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
+	c.intercept(func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
 		if refuses && call.Method == providers.MethodBranches {
 			return providers.ErrUnauthenticated
 		}
 		return next(ctx)
-	}})
+	})
 	for _, refuses = range []bool{true, false} {
 		if _, err := c.v.Branch(t.Context(), "turn-1", BranchOptions{}); (err != nil) != refuses {
 			t.Errorf("refused: %v, got %v", refuses, err)

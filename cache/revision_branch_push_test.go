@@ -20,7 +20,7 @@ func TestCommitsMadeAnewDuringAPush(t *testing.T) {
 	c.commit()
 	reached, gate := make(chan struct{}), make(chan struct{})
 	var first sync.Once
-	c.v.p = around(func(ctx context.Context, call *providers.Call, next func(context.Context) error) (err error) {
+	c.intercept(func(ctx context.Context, call *providers.Call, next func(context.Context) error) (err error) {
 		if call.Method != providers.MethodPush {
 			return next(ctx)
 		}
@@ -35,7 +35,7 @@ func TestCommitsMadeAnewDuringAPush(t *testing.T) {
 			return err
 		}
 		return next(ctx)
-	})(c.v.p)
+	})
 	pushed := async(c.push)
 	<-reached
 	c.there("theirs", "2")

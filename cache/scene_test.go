@@ -21,13 +21,13 @@ func newScene(t *testing.T, change ...func(*world, *Options)) *scene {
 func (w *scene) answerLate(m providers.Method) (gate, reached chan struct{}) {
 	gate, reached = make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
-	w.v.p = providers.Wrap(w.v.p, providers.WrapOptions{Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+	w.intercept(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
 		err := next(ctx)
 		if c.Method == m && calls.Add(1) == 1 {
 			close(reached)
 			<-gate
 		}
 		return err
-	}})
+	})
 	return gate, reached
 }
