@@ -94,13 +94,14 @@ func (c *setCommitter) begin(s *set, was *snapshot) (op string, err error) {
 				return errMovedOn
 			}
 			if i == 0 {
-				op = v.operations.next()
+				op = v.operations.Next()
 				record = fmt.Appendf(nil, `{"Op":%q,"Until":%d}`, op, s.Until)
 				v.table.Set(keySet, record)
 			}
 			v.table.Set(pieceKey(i), names)
+			tx := uploadTx(v)
 			for _, p := range piece {
-				v.setAttempt(p.Link, &table.Attempt{Op: op, ContentVersion: p.Gen, AttrGen: p.AttrGen, Kind: upload.AttemptSet})
+				tx.SetAttempt(p.Link, &table.Attempt{Op: op, ContentVersion: p.Gen, AttrGen: p.AttrGen, Kind: upload.AttemptSet})
 			}
 			return nil
 		})
@@ -135,7 +136,7 @@ func (c *setCommitter) dropSet(p pendingSet) error {
 // endAttempt ends that of a name of a set.
 func (c *setCommitter) endAttempt(v *Tx, op string, name *commit.Planned) {
 	if a := v.Record(name.Link).Attempt; a != nil && a.Op == op {
-		v.setAttempt(name.Link, nil)
+		uploadTx(v).SetAttempt(name.Link, nil)
 	}
 }
 
@@ -226,7 +227,7 @@ func (c *setCommitter) resolveUnderHeadLock(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return c.noteSet(p, result, false) // others may have been there meanwhile
-	case maybe(err):
+	case upload.MayHaveHappened(err):
 		return err
 	}
 	return c.dropSet(p)

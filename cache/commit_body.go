@@ -8,13 +8,14 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
 // body is content of a set.
 type body struct {
 	*commit.Planned
-	parcel *payload
+	parcel *upload.Payload
 }
 
 // open makes the bodies. Of files that a program has open a consistent state is
@@ -62,7 +63,7 @@ func (s *set) body(ctx context.Context, p *body) (providers.Body, error) {
 	if err := s.pack(ctx, p); err != nil {
 		return providers.Body{}, err
 	}
-	b := p.parcel.body(func(int) { s.c.v.engine.exec.moving() })
+	b := p.parcel.Body(func(int) { s.c.v.engine.moving() })
 	if v.o.Guard.isTooLarge(b.Size) { // it has grown since the set was made
 		return providers.Body{}, v.o.Guard.tooLarge(b.Size)
 	}
@@ -73,7 +74,7 @@ func (s *set) body(ctx context.Context, p *body) (providers.Body, error) {
 func (s *set) closeBodies() {
 	for _, p := range s.bodies {
 		if p != nil && p.parcel != nil {
-			p.parcel.close(s.c.v)
+			p.parcel.Close()
 			p.parcel = nil
 		}
 	}
@@ -85,8 +86,8 @@ func (s *set) bodyError(err error) error {
 		return err
 	}
 	for _, p := range s.bodies {
-		if p != nil && p.parcel != nil && p.parcel.failed != nil {
-			return &bodyError{p.Link, p.parcel.failed}
+		if p != nil && p.parcel != nil && p.parcel.Failed != nil {
+			return &bodyError{p.Link, p.parcel.Failed}
 		}
 	}
 	return err
@@ -105,21 +106,21 @@ type lazy struct {
 func (l *lazy) Read(b []byte) (int, error) {
 	if l.r == nil {
 		if err := l.s.pack(l.ctx, l.p); err != nil {
-			l.p.parcel = &payload{failed: err}
+			l.p.parcel = &upload.Payload{Failed: err}
 			return 0, err
 		}
-		if l.p.parcel.snap.Size() != l.size { // a program has begun to write it
-			l.p.parcel.failed = errAgain
-			return 0, errAgain
+		if l.p.parcel.Size() != l.size { // a program has begun to write it
+			l.p.parcel.Failed = upload.ErrAgain
+			return 0, upload.ErrAgain
 		}
-		l.r, l.left = l.p.parcel.snap.Reader(), l.size
+		l.r, l.left = l.p.parcel.Reader(), l.size
 	}
 	n, err := l.r.Read(b)
-	l.s.c.v.engine.exec.moving()
+	l.s.c.v.engine.moving()
 	if l.left -= int64(n); err != nil && err != io.EOF {
-		l.p.parcel.failed = err
+		l.p.parcel.Failed = err
 	} else if l.left == 0 && err == io.EOF {
-		l.p.parcel.close(l.s.c.v)
+		l.p.parcel.Close()
 		l.p.parcel = nil
 		l.r = strings.NewReader("")
 		l.s.c.v.doing.goesOn(doesSend, int(l.s.sent.Add(1)), len(l.s.bodies))

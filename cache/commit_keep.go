@@ -24,10 +24,10 @@ import (
 // it, which costs as little as the opening of a file; what loses its last name stays
 // without one. At the end of the set all of it goes. The volume's lock guards it.
 type kept struct {
-	parcels map[table.Ino]*payload // the states of the moment of what has changed since
-	read    map[table.Ino]struct{} // what the set holds a snapshot of
-	nowhere map[table.Ino]struct{} // what has no name any more
-	most    int                    // payloads
+	parcels map[table.Ino]*upload.Payload // the states of the moment of what has changed since
+	read    map[table.Ino]struct{}        // what the set holds a snapshot of
+	nowhere map[table.Ino]struct{}        // what has no name any more
+	most    int                           // payloads
 }
 
 // mostKept is how many states are kept at a time: each of them is an open file, of
@@ -46,7 +46,7 @@ func mostKept() int {
 // programs are writing it and it goes all the same. From here on the next change of each
 // content comes by keepState.
 func (v *View) beginKeeping() (loose map[table.Ino]struct{}) {
-	v.kept = &kept{map[table.Ino]*payload{}, map[table.Ino]struct{}{}, map[table.Ino]struct{}{}, mostKept()}
+	v.kept = &kept{map[table.Ino]*upload.Payload{}, map[table.Ino]struct{}{}, map[table.Ino]struct{}{}, mostKept()}
 	return v.open.EndIntents(v.View)
 }
 
@@ -60,8 +60,8 @@ func (v *Volume) endKeeping() {
 		return
 	}
 	for _, p := range k.parcels {
-		p.kept = false
-		p.close(v)
+		p.Kept = false
+		p.Close()
 	}
 	for piece := range slices.Chunk(slices.Collect(maps.Keys(k.nowhere)), setPiece) {
 		v.abandon(piece...)
@@ -94,11 +94,12 @@ func (v *Volume) keepState(oi files.LockedInode) *kept {
 		return k
 	}
 	oi.Retain(locked.View)
-	p := &payload{kind: providers.KindFile, oi: oi.OpenInode, gen: n.ContentVersion, kept: true}
+	p := upload.NewPayload(oi.OpenInode, n.ContentVersion, v.opener.Release)
+	p.Kept = true
 	locked.unlock()
-	err := errAgain
+	err := upload.ErrAgain
 	if oi.Content().Whole() { // else a program would wait for the backend
-		p.snap, err = oi.Content().Snapshot(context.Background())
+		err = p.Take(context.Background())
 	}
 	locked = v.lock()
 	has := err == nil && locked.kept == k
@@ -107,8 +108,8 @@ func (v *Volume) keepState(oi files.LockedInode) *kept {
 	}
 	locked.unlock()
 	if !has {
-		p.kept = false
-		p.close(v)
+		p.Kept = false
+		p.Close()
 	}
 	return k
 }
@@ -119,21 +120,21 @@ func (k *kept) wants(ino table.Ino) bool {
 	return !read && k.parcels[ino] == nil && len(k.parcels) < k.most
 }
 
-// pack has p.payload be the content that a name had at the moment of the set. errAgain
+// pack has p.payload be the content that a name had at the moment of the set. upload.ErrAgain
 // says that nobody has that any more.
 func (s *set) pack(ctx context.Context, p *body) (err error) {
 	if p.parcel, err = s.atMoment(p, false); p.parcel != nil || err != nil {
 		return err
 	}
-	now, err := s.c.v.engine.exec.pack(ctx, &operation{Operation: &upload.Operation{Ino: p.Ino}})
+	now, err := s.c.v.engine.exec.Pack(ctx, p.Ino)
 	switch {
-	case errors.Is(err, errMoot), err == nil && now == nil:
-		return errAgain
+	case errors.Is(err, upload.ErrMoot):
+		return upload.ErrAgain
 	case err != nil:
 		return err
 	}
 	if p.parcel, err = s.atMoment(p, true); p.parcel != nil || err != nil { // it was changed just now
-		now.close(s.c.v)
+		now.Close()
 		return err
 	}
 	p.parcel = now
@@ -142,7 +143,7 @@ func (s *set) pack(ctx context.Context, p *body) (err error) {
 
 // atMoment is the state that was kept for a name of the set; nil: it has not changed
 // since the moment of the set. From there on no state of it is kept when it is taken.
-func (s *set) atMoment(p *body, taken bool) (*payload, error) {
+func (s *set) atMoment(p *body, taken bool) (*upload.Payload, error) {
 	v := s.c.v
 	locked := v.lock()
 	defer locked.unlock()
@@ -154,7 +155,7 @@ func (s *set) atMoment(p *body, taken bool) (*payload, error) {
 	}
 	n, oi := locked.table.Inode(p.Ino), locked.open.Of(locked.View, p.Ino)
 	if n == nil || n.ContentVersion != p.Gen || n.Writing && !p.Writing || oi != nil && oi.IsTouched() {
-		return nil, errAgain
+		return nil, upload.ErrAgain
 	}
 	if taken && len(n.Links) < 2 { // else it may be read once more
 		locked.kept.read[p.Ino] = struct{}{}

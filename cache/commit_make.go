@@ -11,13 +11,14 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 )
 
 // errUnlearned has a set collected anew, when more is known.
-var errUnlearned = fmt.Errorf("%w: ignore files keep changing", errAgain)
+var errUnlearned = fmt.Errorf("%w: ignore files keep changing", upload.ErrAgain)
 
 // errMovedOn has a set collected anew: what it was made of has changed.
-var errMovedOn = fmt.Errorf("%w: the content of a commit keeps changing", errAgain)
+var errMovedOn = fmt.Errorf("%w: the content of a commit keeps changing", upload.ErrAgain)
 
 // makeSet makes a set, and has the table say that it is about to be sent, unless it
 // is empty. What turns out not to be known well enough for that is found out.

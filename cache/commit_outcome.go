@@ -161,7 +161,7 @@ func (c *setCommitter) noteTree(n notes, entries []providers.Info, ends func(*Tx
 // noteGone notes that what was under a name is not there any more, if that is so.
 func (c *setCommitter) noteGone(v *Tx, p *commit.Planned) {
 	if rec := v.Record(p.Link); rec.Remote != nil && (p.Ino == 0 || rec.Remote.Ino != p.Ino) {
-		confirm(v, p.Link, nil)
+		c.v.engine.exec.Confirm(uploadTx(v), p.Link, nil)
 	}
 }
 
@@ -182,5 +182,5 @@ func (c *setCommitter) noteMade(v *Tx, p *commit.Planned, entries []providers.In
 			n.Origin = table.Origin{Version: info.Version, Digest: info.Digest, ContentVersion: p.Gen}
 		}
 	}
-	confirm(v, p.Link, base)
+	c.v.engine.exec.Confirm(uploadTx(v), p.Link, base)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -53,7 +54,7 @@ func (e *engine) heldBack(v *View, l table.Link, rec table.Name) HeldBack {
 	case v.pending.IsBeingWritten(v.View, rec):
 		h.Reason = "a program is writing it"
 	case n != nil && n.Suspect:
-		h.Reason = errSuspect.Error()
+		h.Reason = upload.ErrSuspect.Error()
 	}
 	return h
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/wsmount/wsmount/cache/internal/needle"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 )
 
 // Secrets are values that are not to get into a repository. They are kept in
@@ -122,9 +123,9 @@ func (s *set) searched(r io.Reader, p *body) io.Reader {
 	return &searched{r: r, search: known.Search(), found: func(name string) error {
 		err := &guardError{text: "it holds the value of the secret " + name + ": take it out, or exclude or ignore the file", secret: true}
 		if p.parcel == nil {
-			p.parcel = &payload{}
+			p.parcel = &upload.Payload{}
 		}
-		p.parcel.failed = err
+		p.parcel.Failed = err
 		locked := s.c.v.lock()
 		s.c.found[p.Ino] = finding{p.Gen, known, err}
 		locked.unlock()

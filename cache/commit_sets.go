@@ -183,7 +183,7 @@ func (c *setCommitter) sentSet(r *request, report CommitReport, err error) {
 		v.fails(chores.Commit, nil)
 		c.moot, c.err = 0, nil
 		c.idleSet(locked, report)
-	case errors.Is(err, errAgain):
+	case errors.Is(err, upload.ErrAgain):
 		if c.moot++; c.moot > maxTries {
 			c.v.engine.backoff.pause(locked, pauseAfter(c.moot))
 		}
@@ -261,7 +261,7 @@ func (c *setCommitter) sendSet(ctx context.Context, r *request, due uint64) (Com
 			return report, err
 		}
 		report.Revision, report.Committed, err = c.commitOne(ctx, s, op, r)
-		if err == nil || maybe(err) {
+		if err == nil || upload.MayHaveHappened(err) {
 			return report, err
 		}
 		if at := culprit(err); losses[at] >= maxTries {
@@ -282,7 +282,7 @@ func (c *setCommitter) commitOne(ctx context.Context, s *set, op string, r *requ
 	defer v.puller.headLock.Unlock()
 	defer s.closeBodies()
 	if stale, err := c.outdated(ctx, s, op); stale {
-		return "", false, errors.Join(err, errAgain)
+		return "", false, errors.Join(err, upload.ErrAgain)
 	}
 	if err := s.open(ctx); err != nil {
 		return "", false, errors.Join(err, c.dropSet(s.pending(op)))
@@ -298,7 +298,7 @@ func (c *setCommitter) commitOne(ctx context.Context, s *set, op string, r *requ
 		}
 		var err error
 		if result, err = c.remote.Commit(ctx, change); err != nil {
-			if maybe(err) {
+			if upload.MayHaveHappened(err) {
 				return "", false, err
 			}
 			return "", false, errors.Join(s.bodyError(err), c.dropSet(s.pending(op)))
@@ -336,11 +336,11 @@ func (c *setCommitter) outdated(ctx context.Context, s *set, op string) (stale b
 func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) error {
 	var body *bodyError
 	if errors.As(cause, &body) {
-		if err := c.v.engine.exec.resolvePartial(ctx, body.link, body.err); err == errAgain { // never wrapped
+		if err := (uploading{c.v}).Unsendable(ctx, body.link, body.err); err == upload.ErrAgain { // never wrapped
 			return nil
 		}
 	}
-	if passing(cause) || maybe(cause) || errors.Is(cause, errAgain) {
+	if passing(cause) || upload.MayHaveHappened(cause) || errors.Is(cause, upload.ErrAgain) {
 		return cause
 	}
 	if body != nil {
@@ -360,7 +360,7 @@ func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) erro
 		case errors.Is(cause, providers.ErrTooLarge) && p.Index >= 0 && s.Changes[p.Index].Body.Size > c.v.o.Guard.MaxFile:
 			err = c.v.o.Guard.tooLarge(s.Changes[p.Index].Body.Size) // until it has changed
 		case p.Ino == 0 && errors.Is(cause, providers.ErrNotEmpty):
-			if err = c.v.engine.exec.resurrect(p.Link, cause); errors.Is(err, errAgain) {
+			if err = c.v.engine.exec.Resurrect(p.Link, cause); errors.Is(err, upload.ErrAgain) {
 				err = nil
 			}
 		case lostRace(cause) && p.Index >= 0 && !s.Changes[p.Index].From.IsRoot():

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -74,7 +75,7 @@ func (v *View) describe(n *table.Inode) (state, reason string) {
 	}
 	switch {
 	case n.Suspect:
-		return "suspect", errSuspect.Error()
+		return "suspect", upload.ErrSuspect.Error()
 	case local:
 		return "local", "excluded, or of a kind that the backend cannot have"
 	case state != "":

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -78,7 +79,7 @@ func (v *Volume) holdSynced(ctx context.Context) error {
 			return err
 		}
 	}
-	return errAgain
+	return upload.ErrAgain
 }
 
 func (v *Volume) makeSynced(ctx context.Context, s revisions) error {

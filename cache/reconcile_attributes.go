@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -102,7 +103,7 @@ func sameState(b *table.Remote, info *providers.Info) bool {
 // setFetchedAttrs says what an inode with unknown attributes really is like, with a
 // state of content, but for attributes that were changed here.
 func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.Info) {
-	v.takeMetadata(x, gen, info.Metadata)
+	v.engine.exec.TakeMetadata(v.Tx, x, gen, info.Metadata)
 	n := v.table.Edit(x)
 	n.AttrsUnknown = false
 	if !ours {
@@ -124,20 +125,20 @@ func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.
 	v.Later(func() { v.notifier().AttrChanged(ino(x)) })
 }
 
-// fetchAttrs asks what an inode with unknown attributes is before all of its attributes are sent: who
-// wrote may not have had an answer.
-func (e *executor) fetchAttrs(ctx context.Context, x table.Ino) error {
-	at, ok := e.v.attrsUnknownAt(x)
+// FetchAttrs implements upload.Names. It asks what an inode with unknown attributes is before
+// all of its attributes are sent: who wrote may not have had an answer.
+func (u uploading) FetchAttrs(ctx context.Context, x table.Ino) error {
+	at, ok := u.v.attrsUnknownAt(x)
 	if !ok {
 		return nil
 	}
-	asked := e.v.remoteAttrGen(x, at)
-	info, err := e.v.p.Stat(ctx, at)
+	asked := u.v.remoteAttrGen(x, at)
+	info, err := u.v.p.Stat(ctx, at)
 	if err == nil {
-		err = e.v.attrsFetched(x, at, asked, info)
+		err = u.v.attrsFetched(x, at, asked, info)
 	}
 	if errors.Is(err, errOvertaken) {
-		return errAgain
+		return upload.ErrAgain
 	}
 	if errors.Is(err, files.ErrVersionGone) || files.IsElsewhere(err) {
 		return nil // the condition of what is sent decides

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
@@ -160,9 +158,4 @@ func (s *sides) sameSum(l table.Link, rec table.Name, sum string) (same, ok bool
 	}
 	a, ok := s.at(s.tx, l, nil).ask(rec.Ino, nil)
 	return ok && a.sum == sum, ok
-}
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }

@@ -14,7 +14,7 @@ func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
 	if dir == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
 		return dir
 	}
-	handOverAll(v, dir)
+	upload.HandOverAll(uploadTx(v), dir)
 	m.reachable(v, n.RemoteLinks[0].Dir)
 	home := v.table.Inode(dir).RemoteLinks[0] // another, if its parent was joined with one
 	rec, _ := v.table.Name(home.Dir, home.Name)
@@ -31,7 +31,7 @@ func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
 	}
 	rec = v.Record(home)
 	rec.Ino = v.table.Alloc()
-	n = twin(v.table.Inode(dir))
+	n = upload.Twin(v.table.Inode(dir))
 	n.Loaded = v.table.Inode(dir).Loaded
 	v.table.Put(rec.Ino, n)
 	m.set(v, home, rec)
@@ -66,12 +66,12 @@ func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 		l := table.Link{Dir: to, Name: e.name}
 		if attempt != nil && attempt.Kind != upload.AttemptSet { // its outcome is found at the same place
 			there.Attempt = attempt
-			redirect(v, attempt, l)
+			upload.Redirect(uploadTx(v), attempt, l)
 		}
 		m.set(v, l, there)
 	}
 	m.back[from] = to
-	v.succeed(from, to)
+	uploadRest{v}.Succeeded(from, to)
 	n := v.table.Edit(to)
 	n.Loaded = n.Loaded && v.table.Inode(from).Loaded
 	base := *rec.Remote
@@ -131,7 +131,7 @@ func (m *merge) part(v *Tx, l table.Link, x table.Ino) bool {
 		m.look(query{question: question{ino: x, gen: n.ContentVersion, what: askNames}, l: l})
 		return false
 	}
-	leaveTombstone(v, x, n)
-	handOverAll(v, x)
+	upload.LeaveTombstone(uploadTx(v), x, n)
+	upload.HandOverAll(uploadTx(v), x)
 	return true
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -189,7 +190,7 @@ func (o *orphan) takeName() {
 func (o *orphan) begin() {
 	base := &table.Remote{Kind: providers.KindFile, Version: o.n.Origin.Version, Digest: o.n.Origin.Digest}
 	if base.Version.IsZero() || base.Version.Matches(o.rec.Remote.Version) {
-		base.Version = impossible
+		base.Version = upload.Impossible
 	}
 	o.remoteSide(base)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -105,13 +106,13 @@ func (v *Volume) isAllHere(x table.Ino) (bool, error) {
 	return f.Whole(), nil
 }
 
-// resolvePartial deals with a name whose content could not be sent, if a part of that is gone: then
-// the name is planned anew. Else the error is cause.
-func (e *executor) resolvePartial(ctx context.Context, l table.Link, cause error) error {
-	v := e.v
+// Unsendable implements upload.Content. It deals with a name whose content could not be sent,
+// if a part of that is gone: then the name is planned anew. Else the error is cause.
+func (u uploading) Unsendable(ctx context.Context, l table.Link, cause error) error {
+	v := u.v
 	switch {
 	case errors.Is(cause, files.ErrVersionGone):
-		return e.lookFor(ctx, l, cause)
+		return u.lookFor(ctx, l, cause)
 	case !errors.Is(cause, files.ErrPartial) && !errors.Is(cause, fs.ErrStale):
 		return cause
 	}
@@ -119,7 +120,7 @@ func (e *executor) resolvePartial(ctx context.Context, l table.Link, cause error
 	err := m.run(func(v *Tx) error {
 		rec := v.Record(l)
 		if rec.Ino == 0 || !v.isPartial(rec.Ino) {
-			return errMoot
+			return upload.ErrMoot
 		}
 		if s := m.at(v, l, nil); s.saveRemnant(rec.Ino) {
 			s.yield()
@@ -127,19 +128,19 @@ func (e *executor) resolvePartial(ctx context.Context, l table.Link, cause error
 		v.own = true // the copy goes with what was asked for
 		return nil
 	})
-	if err == errMoot { // never wrapped
+	if err == upload.ErrMoot { // never wrapped
 		return cause
 	}
 	if err = errors.Join(err, m.unanswered()); err != nil {
 		return err
 	}
-	return errAgain
+	return upload.ErrAgain
 }
 
 // lookFor looks for the content of a name of which part is not where it was to
 // be. Then it is at another place, or a part of it is gone.
-func (e *executor) lookFor(ctx context.Context, l table.Link, cause error) error {
-	v := e.v
+func (u uploading) lookFor(ctx context.Context, l table.Link, cause error) error {
+	v := u.v
 	locked := v.lock()
 	x := locked.Record(l).Ino
 	locked.unlock()
@@ -151,7 +152,7 @@ func (e *executor) lookFor(ctx context.Context, l table.Link, cause error) error
 	still, link := locked.Record(l).Ino == x, n != nil && n.IsSymlink()
 	locked.unlock()
 	if !still {
-		return errAgain
+		return upload.ErrAgain
 	}
 	restIsGone := v.restIsGone
 	if link {
@@ -162,9 +163,9 @@ func (e *executor) lookFor(ctx context.Context, l table.Link, cause error) error
 	case err != nil:
 		return err
 	case !gone:
-		return errAgain
+		return upload.ErrAgain
 	}
-	return e.resolvePartial(ctx, l, fmt.Errorf("%w: %v", files.ErrPartial, cause)) // it must not come here again
+	return u.Unsendable(ctx, l, fmt.Errorf("%w: %v", files.ErrPartial, cause)) // it must not come here again
 }
 
 // salvage saves what is here of partial content, and gives the name to theirs.

@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -80,7 +81,7 @@ func (v *View) conflictOf(l table.Link, rec table.Name) ConflictInfo {
 	side, _ := reconcile.DecodeHeld(rec.Held.Remote)
 	c := ConflictInfo{Path: at.String(), Reason: rec.Held.Reason, Since: timeOf(side.Since),
 		Theirs: side.Info.Version, Kind: side.Info.Kind}
-	if rec.Remote != nil && rec.Remote.Version != impossible {
+	if rec.Remote != nil && rec.Remote.Version != upload.Impossible {
 		c.Base = rec.Remote.Version
 	}
 	if n := v.table.Inode(rec.Ino); n != nil {

@@ -38,6 +38,15 @@ func remoteOf(info providers.Info, ino table.Ino, n *table.Inode) *table.Remote 
 
 var _ fs.Notifier = nobody{}
 
+// gone reports whether nothing leads to an inode here any more: then its content
+// may be gone too.
+func (v *Volume) gone(ino table.Ino) bool {
+	locked := v.lock()
+	defer locked.unlock()
+	n := locked.table.Inode(ino)
+	return (n == nil || len(n.Links) == 0) && locked.table.Err() == nil
+}
+
 // isHere reports whether nothing of an inode has to be fetched.
 func (v *Volume) isHere(n *table.Inode) bool {
 	switch {

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -29,7 +30,8 @@ import (
 // With a provider that commits whole sets see commit_sets.go instead.
 type engine struct {
 	v    *Volume
-	exec executor
+	exec *upload.Executor
+	beat atomic.Int64 // when it last told that bytes move
 
 	// What follows is guarded by the volume's lock.
 
@@ -53,9 +55,9 @@ const (
 )
 
 func (e *engine) init(v *Volume) {
-	e.v, e.exec.v, e.exec.slots = v, v, make(chan struct{}, partsAtOnce)
+	e.v = v
 	e.jobs = newJobs()
-	e.planner = upload.NewPlanner(upload.Options{Capabilities: v.caps, Jobs: &e.jobs, IsOpen: v.pending.IsOpen, NewID: v.held.operations.next})
+	e.planner = upload.NewPlanner(upload.Options{Capabilities: v.caps, Jobs: &e.jobs, IsOpen: v.pending.IsOpen, NewID: v.held.operations.Next})
 	e.larger = map[table.Link]string{}
 	e.backoff = newBackoff(v)
 	locked := v.lock()

@@ -21,7 +21,7 @@ func (e *engine) hold(t *job) {
 	err := e.v.updateOwn(func(v *Tx) error {
 		rec, ok := v.table.Name(t.link.Dir, t.link.Name)
 		if !ok || rec.Seq == 0 || e.jobs.of[t.link] != t || t.state != jobHeld {
-			return errMoot
+			return upload.ErrMoot
 		}
 		what, path, cause = t.op.Verb.String(), v.PathFor(t.link), t.err
 		conflict := errors.Is(cause, providers.ErrConflict)
@@ -29,7 +29,7 @@ func (e *engine) hold(t *job) {
 			return nil // who decided that wrote it down
 		}
 		if toldAgain(rec, cause) {
-			return errMoot
+			return upload.ErrMoot
 		}
 		rec.Held = &table.Held{Reason: cause.Error(), Conflict: conflict}
 		v.table.SetName(t.link.Dir, t.link.Name, rec)
@@ -43,7 +43,7 @@ func (e *engine) hold(t *job) {
 
 // holdName holds one name back.
 func (e *engine) holdName(l table.Link, err error) {
-	t := &job{link: l, err: err, state: jobHeld, op: &operation{Operation: &upload.Operation{Verb: upload.VerbWrite, Link: l}}}
+	t := &job{link: l, err: err, state: jobHeld, op: &upload.Operation{Verb: upload.VerbWrite, Link: l}}
 	locked := e.v.lock()
 	t.tried = aspectOf(locked, l)
 	if g := guardOf(err); !isConflict(err) && (g == nil || g.passes) { // else it waits for a change
@@ -56,15 +56,7 @@ func (e *engine) holdName(l table.Link, err error) {
 }
 
 // lostRace reports whether another change was there first.
-func lostRace(err error) bool {
-	for _, kind := range []error{providers.ErrConflict, providers.ErrExist, providers.ErrNotExist,
-		providers.ErrNotDir, providers.ErrIsDir, providers.ErrNotEmpty} {
-		if errors.Is(err, kind) {
-			return !passing(err)
-		}
-	}
-	return false
-}
+func lostRace(err error) bool { return upload.IsLost(err) && !passing(err) }
 
 // yieldTo has the conflict policy decide about a change that came too late.
 func (e *engine) yieldTo(ctx context.Context, t *job, cause error) error {
@@ -74,14 +66,14 @@ func (e *engine) yieldTo(ctx context.Context, t *job, cause error) error {
 		return fmt.Errorf("%w: %v", errContended, cause) // nobody need decide: it is tried again later
 	}
 	if t.op.Verb == upload.VerbDelete && errors.Is(cause, providers.ErrNotEmpty) {
-		return e.exec.resurrect(t.op.Link, cause)
+		return e.exec.Resurrect(t.op.Link, cause)
 	}
 	for _, l := range t.op.Lost(cause) {
 		if err := e.v.preconditionFailed(ctx, l, cause); err != nil {
 			return err
 		}
 	}
-	return errAgain
+	return upload.ErrAgain
 }
 
 // heldError is the error of a name that was held in another run.

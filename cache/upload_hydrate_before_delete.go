@@ -9,10 +9,11 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// hydrateBeforeDelete brings content here in whole that a program still reads although
-// its file has lost the name, before the backend loses it too. It is called
-// before a change at the backend of what has the name l there.
-func (v *Volume) hydrateBeforeDelete(ctx context.Context, l table.Link) error {
+// HydrateBeforeDelete implements upload.Content. It brings content here in whole that a
+// program still reads although its file has lost the name, before the remote loses it too.
+// It is called before a change at the remote of what has the name l there.
+func (u uploading) HydrateBeforeDelete(ctx context.Context, l table.Link) error {
+	v := u.v
 	locked := v.lock()
 	rec, _ := locked.table.Name(l.Dir, l.Name)
 	nameless := false
@@ -27,7 +28,7 @@ func (v *Volume) hydrateBeforeDelete(ctx context.Context, l table.Link) error {
 	return v.hydrateNameless(ctx, rec.Remote.Ino, l.Name, func(do func() error) error { return v.hydrator.Follow(ctx, do) })
 }
 
-// hydrateRemoved is hydrateBeforeDelete for all that a set removes. Nothing can be looked
+// hydrateRemoved is HydrateBeforeDelete for all that a set removes. Nothing can be looked
 // into before its outcome is known.
 func (s *set) hydrateRemoved(ctx context.Context) error {
 	for _, p := range s.Order {

@@ -17,7 +17,7 @@ import (
 // the volume guards it.
 type job struct {
 	link  table.Link
-	op    *operation
+	op    *upload.Operation
 	state jobState
 
 	tries  int    // failures in a row
@@ -27,18 +27,8 @@ type job struct {
 	since  time.Time
 	again  time.Time // held: when it is tried again; zero: when the name changes
 
-	// attempt is the operation of a change that was found not to have happened: if
-	// it is made again, it has the same id, so that neither harms the other.
-	attempt table.Attempt
-
-	sent reach // bytes of content
-}
-
-// operation is one of a job, under way.
-type operation struct {
-	*upload.Operation
-	job   *job
-	moved func() // there is progress
+	unmade table.Attempt // see upload.Try
+	sent   reach         // bytes of content
 }
 
 // jobs are the names that are worked on. The lock of the volume guards them.
@@ -81,7 +71,7 @@ func (j *jobs) end(t *job) {
 // Busy implements upload.Jobs.
 func (j *jobs) Busy(l table.Link) *upload.Operation {
 	if t := j.busy[l]; t != nil {
-		return t.op.Operation
+		return t.op
 	}
 	return nil
 }
@@ -101,7 +91,7 @@ func (j *jobs) fits(s *upload.Operation) bool {
 	if s.Ino != 0 && j.inodes[s.Ino] != nil {
 		return false
 	}
-	return !slices.ContainsFunc(j.running, func(t *job) bool { return s.Collides(t.op.Operation) })
+	return !slices.ContainsFunc(j.running, func(t *job) bool { return s.Collides(t.op) })
 }
 
 // works reports whether an operation is under way for a name of a directory: then what
@@ -237,7 +227,7 @@ func (e *engine) start(v *View, s *upload.Operation) {
 	if now.ino != t.tried.ino || now.gen != t.tried.gen {
 		t.losses = 0
 	}
-	t.op, t.state, t.since, t.tried = &operation{Operation: s, job: t}, jobRunning, v.o.Now(), now
+	t.op, t.state, t.since, t.tried = s, jobRunning, v.o.Now(), now
 	e.jobs.begin(t)
 	v.background(func() { e.run(t) })
 }
@@ -247,8 +237,13 @@ func (e *engine) run(t *job) {
 	v := e.v
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
-	t.op.moved = w.moved
-	err := w.cause(e.exec.do(w, t.op))
+	sent := func(n int) {
+		if t.sent.by(n) {
+			w.moved()
+			e.moving()
+		}
+	}
+	err := w.cause(e.exec.Do(w, &upload.Try{Operation: t.op, Unmade: &t.unmade, Sent: sent}))
 	if err != nil && v.ctx.Err() == nil && lostRace(err) {
 		w.moved()
 		err = w.cause(e.yieldTo(w, t, err))
@@ -270,8 +265,21 @@ func (e *engine) run(t *job) {
 	e.v.pending.Kick()
 }
 
+// moving tells who waits that bytes are moving, once in a while: nobody gives
+// up for want of patience then.
+func (e *engine) moving() {
+	now, last := time.Now().UnixNano(), e.beat.Load()
+	if now-last < int64(min(time.Second, e.v.o.Patience/8)) || !e.beat.CompareAndSwap(last, now) {
+		return
+	}
+	e.v.doing.alive()
+	locked := e.v.lock()
+	defer locked.unlock()
+	e.v.doing.advanced(e.v.pending)
+}
+
 // left are the directories of an operation that waited for its end to be forgotten.
-func (e *engine) left(v *View, s *operation) (dirs []table.Ino) {
+func (e *engine) left(v *View, s *upload.Operation) (dirs []table.Ino) {
 	for _, l := range s.Names() {
 		if v.IsNowhere(l.Dir) && v.IsForsaken(l.Dir) {
 			dirs = append(dirs, l.Dir)
@@ -291,7 +299,7 @@ func (e *engine) conclude(v *View, t *job, err error) {
 		e.backoff.reaches(v)
 		delete(e.jobs.of, t.link)
 		v.doing.advanced(v.pending)
-	case errors.Is(err, errAgain):
+	case errors.Is(err, upload.ErrAgain):
 		if t.state = jobIdle; v.Record(t.link).Seq == 0 {
 			delete(e.jobs.of, t.link) // theirs has the name now
 		}
@@ -338,11 +346,5 @@ func (e *engine) rest(v *View, t *job, err error) {
 	}
 }
 
-var (
-	// errMoot ends an update that has nothing to do any more.
-	errMoot = errors.New("moot")
-	// errAgain has a name planned anew at once.
-	errAgain = errors.New("look again")
-	// errContended is a name that others change faster than we get to it.
-	errContended = errors.New("the remote keeps changing; will retry")
-)
+// errContended is a name that others change faster than we get to it.
+var errContended = errors.New("the remote keeps changing; will retry")

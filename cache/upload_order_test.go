@@ -17,6 +17,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -1183,7 +1184,7 @@ func (d *lateWrite) Write(ctx context.Context, at providers.Locator, body provid
 		}
 		return providers.Info{}, providers.ErrUnavailable
 	}
-	if opts.If != providers.IfVersion(impossible) { // which only asks
+	if opts.If != providers.IfVersion(upload.Impossible) { // which only asks
 		if err := d.arrive(); err != nil {
 			return providers.Info{}, err
 		}
@@ -1249,7 +1250,7 @@ type operations struct {
 }
 
 func (o *operations) Write(ctx context.Context, at providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
-	if opts.If != providers.IfVersion(impossible) { // which only asks
+	if opts.If != providers.IfVersion(upload.Impossible) { // which only asks
 		if o.seen = append(o.seen, opts.Op); len(o.seen) == 1 {
 			return providers.Info{}, providers.ErrUnavailable
 		}

@@ -15,25 +15,6 @@ import (
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
-func TestPartsOf(t *testing.T) {
-	const mib = 1 << 20
-	for _, x := range []struct {
-		size   int64
-		limits providers.PartLimits
-		want   int64
-	}{
-		{15 * mib, providers.PartLimits{}, 0},
-		{16 * mib, providers.PartLimits{}, 8 * mib},
-		{16 * mib, providers.PartLimits{Min: 10 * mib}, 0},
-		{20 * mib, providers.PartLimits{Min: 10 * mib}, 10 * mib},
-		{100 * mib, providers.PartLimits{Count: 4}, 25 * mib},
-		{100*mib + 1, providers.PartLimits{Count: 4}, 25*mib + 1},
-		{100 * mib, providers.PartLimits{Count: 4, Max: 20 * mib}, 0},
-	} {
-		assert.Equal(t, partsOf(x.size, partSize, x.limits), x.want, x.size, "bytes, limits", x.limits, "parts of")
-	}
-}
-
 // part is how large the parts of these tests are: smaller than what they really
 // are, as it costs a lot to have the race detector watch so many bytes, and larger than
 // what account is kept of (see content).

@@ -114,15 +114,16 @@ func TestDeletionSparesWhatOthersChanged(t *testing.T) {
 // deleted.
 func TestManyDeletionsGoOver(t *testing.T) {
 	t.Parallel()
+	const many = 300 // more than are handed over at a time
 	var files []string
-	for i := range handPiece + 50 {
+	for i := range many {
 		files = append(files, fmt.Sprintf("p/f%d", i), "F", fmt.Sprintf("q/f%d", i), "F")
 	}
 	w := newScene(t, over(memory.Options{}), unwaited, holding(append(files, "p/d/a", "A")...))
 	w.list("q")
 	w.list("p/d")
 	w.do("rm p/d/a", "rmdir p/d")
-	for i := range handPiece + 50 {
+	for i := range many {
 		w.do(fmt.Sprintf("rm p/f%d", i))
 	}
 	w.do("rmdir p")

@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -82,7 +83,7 @@ type guardedState struct {
 	closing  bool // Close was called
 	closed   bool // and nothing new begins
 
-	operations operationIDs
+	operations upload.IDs
 	massDelete massdelete.Guard
 	wholePull  wholePull
 	pulls      pulls
@@ -135,7 +136,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	open := files.NewOpenSet()
 	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open})
 	defer v.tree.Unlock()
-	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: open, operations: operationIDs{run: hex.EncodeToString(id)},
+	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: open, operations: upload.IDs{Run: hex.EncodeToString(id)},
 		pulls:   pulls{told: map[table.Ino]toldStale{}},
 		ignores: rules.New(o.IgnoreFile)}}
 	v.pending, v.committer, v.doing.told = newPending(v), &v.engine, o.onward
@@ -146,6 +147,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.hydrator, v.eviction, v.unlinks = newHydrator(v), newEviction(v), newUnlinks(v)
 	v.tableSync = &files.TableSync{Tree: v.tree}
 	v.room, v.opener = newRoom(v), newOpener(v)
+	v.engine.exec = newExecutor(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.history.init()
 	return v

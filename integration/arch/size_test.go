@@ -28,10 +28,9 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    128,
-	"cache lines":                    20492,
-	"cache.Tx methods":               63,
-	"cache.Volume methods":           338,
+	"cache files":                    120,
+	"cache lines":                    19105,
+	"cache.Volume methods":           335,
 	"cmd/wsmount lines":              6603,
 	"providers/git lines":            7200,
 	"providers/git.Provider methods": 77,

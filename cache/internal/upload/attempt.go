@@ -1,11 +1,70 @@
 package upload
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
 )
+
+// IDs gives the ids of the operations of a run.
+type IDs struct {
+	Run   string
+	given uint64
+}
+
+// Next is a new operation id.
+func (i *IDs) Next() string {
+	i.given++
+	return fmt.Sprintf("%s-%d", i.Run, i.given)
+}
+
+// opFor finds the operation id for an attempt: that of one just like it which was found
+// not to have happened, else a new one.
+func (x *Executor) opFor(s *Try, kind uint8, version, attrGen uint64) string {
+	if old := s.Unmade; old.Op != "" && old.Kind == kind && old.ContentVersion == version && old.AttrGen == attrGen {
+		return old.Op
+	}
+	return x.o.NewID()
+}
+
+// answered clears an attempt that is known to have come to nothing, and hands
+// the error on. While it may have happened, the attempt stays.
+func (x *Executor) answered(err error, names ...table.Link) error {
+	if MayHaveHappened(err) {
+		return err
+	}
+	return errors.Join(err, x.o.Volume.Update(func(tx Tx) error {
+		for _, l := range names {
+			tx.SetAttempt(l, nil)
+		}
+		return nil
+	}))
+}
+
+// MayHaveHappened reports whether a change that failed may have happened all the same.
+func MayHaveHappened(err error) bool {
+	return errors.Is(err, providers.ErrUnavailable) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// IsLost reports whether an error says that another change was there first.
+func IsLost(err error) bool {
+	for _, kind := range []error{providers.ErrConflict, providers.ErrExist, providers.ErrNotExist,
+		providers.ErrNotDir, providers.ErrIsDir, providers.ErrNotEmpty} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// isLost is IsLost of an error that does not pass.
+func (x *Executor) isLost(err error) bool { return IsLost(err) && !x.o.Passes(err) }
 
 // FormatLink and ParseLink keep a name in Attempt.Other.
 func FormatLink(l table.Link) string { return strconv.FormatUint(l.Dir, 10) + "/" + l.Name }

@@ -31,21 +31,29 @@ const (
 
 func newScene(t *testing.T, can providers.Ability) *scene {
 	t.Helper()
+	return newSceneWith(t, providers.Capabilities{Abilities: can, EmptyDirs: true})
+}
+
+func newSceneWith(t *testing.T, caps providers.Capabilities) *scene {
+	t.Helper()
 	tab, err := table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})
 	assert.OK(t, err)
 	t.Cleanup(func() { tab.Close() })
-	s := &scene{T: t, tree: tree.New(tab, tree.Options{}), busy: map[table.Link]*Operation{}, waiting: map[table.Link]bool{}, open: map[table.Ino]bool{}}
+	s := &scene{T: t, tree: tree.New(tab, tree.Options{Attributes: caps.Attributes != 0}), busy: map[table.Link]*Operation{},
+		waiting: map[table.Link]bool{}, open: map[table.Ino]bool{}}
 	s.p = NewPlanner(Options{
-		Capabilities: providers.Capabilities{Abilities: can, EmptyDirs: true},
+		Capabilities: caps,
 		Jobs:         s,
 		IsOpen:       func(ino table.Ino, _ *table.Inode) bool { return s.open[ino] },
-		NewID:        func() string { s.ids++; return "id" + strconv.Itoa(s.ids) },
+		NewID:        s.newID,
 	})
 	s.does(func(tx *tree.Tx) {
 		tx.Put(table.Root, &table.Inode{Mode: syscall.S_IFDIR, Loaded: true})
 	})
 	return s
 }
+
+func (s *scene) newID() string { s.ids++; return "id" + strconv.Itoa(s.ids) }
 
 func (s *scene) Busy(l table.Link) *Operation { return s.busy[l] }
 

@@ -1,4 +1,4 @@
-package cache
+package upload
 
 import (
 	"errors"
@@ -25,8 +25,8 @@ type piece struct {
 }
 
 // pieces is how content goes out in parts of about a size.
-func (e *executor) pieces(p *payload, part int64) []piece {
-	limits := e.v.caps.Parts
+func (x *Executor) pieces(p *Payload, part int64) []piece {
+	limits := x.caps.Parts
 	least := max(limits.Min, 1)
 	whole := cut(nil, piece{0, p.snap.Size(), false}, part, least)
 	if p.base == nil {
@@ -106,22 +106,22 @@ func stateOf(gen uint64, version providers.Version) string {
 }
 
 // sent notes that the backend has this state of content.
-func (e *executor) sent(p *payload, version providers.Version) {
-	if p.snap == nil || p.snap.Size() < e.v.inPartsFrom() || p.oi.MayBeMapped() {
+func (x *Executor) sent(p *Payload, version providers.Version) {
+	if p.snap == nil || p.snap.Size() < x.inPartsFrom() || p.oi.MayBeMapped() {
 		return
 	}
-	p.snap.Sent(stateOf(p.gen, version))
+	p.snap.Sent(stateOf(p.Version, version))
 }
 
-// follow has account kept of what changes in content that is about to, if the
-// backend has what it is.
-func (v *Volume) follow(oi files.LockedInode) {
-	if oi.Content() == nil || oi.Content().Size() < v.inPartsFrom() || oi.MayBeMapped() || !v.caps.Abilities.Has(providers.AbilityParts) {
+// Follow has account kept of what changes in content that is about to, if the remote
+// has what it is.
+func (x *Executor) Follow(oi files.LockedInode) {
+	if oi.Content() == nil || oi.Content().Size() < x.inPartsFrom() || oi.MayBeMapped() || !x.caps.Abilities.Has(providers.AbilityParts) {
 		return
 	}
-	locked := v.lock()
-	origin, ok := locked.OriginOf(oi.Ino)
-	locked.unlock()
+	v := x.o.Tree.Lock()
+	origin, ok := v.OriginOf(oi.Ino)
+	x.o.Tree.Unlock()
 	if ok {
 		oi.Follow(stateOf(origin.ContentVersion, origin.Version))
 	}

@@ -1,0 +1,94 @@
+package cache
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/fs"
+)
+
+func newExecutor(v *Volume) *upload.Executor {
+	return upload.NewExecutor(upload.ExecutorOptions{
+		Provider: v.p, Name: v.o.Provider, Tree: v.tree,
+		Volume: uploading{v}, Names: uploading{v}, Content: uploading{v}, Attributes: v.attrs(),
+		NewID: v.held.operations.Next, Passes: passing, PartSize: v.o.part, Log: v.o.Log,
+	})
+}
+
+// uploading is a volume as its uploads need it. What asks the remote about names and
+// content is in the files reconcile_attributes.go and reconcile_partial_conflict.go.
+type uploading struct{ v *Volume }
+
+var _ interface {
+	upload.Volume
+	upload.Names
+	upload.Content
+} = uploading{}
+
+// Update implements upload.Volume.
+func (u uploading) Update(do func(upload.Tx) error) error {
+	return u.v.updateOwn(func(v *Tx) error { return do(uploadTx(v)) })
+}
+
+// Retry implements upload.Volume.
+func (u uploading) Retry(ctx context.Context, do func(ctx context.Context) error) error {
+	return u.v.retry(ctx, do)
+}
+
+// Report implements upload.Volume.
+func (u uploading) Report(op, path string, err error) { u.v.report(op, path, err) }
+
+// List implements upload.Names.
+func (u uploading) List(dir table.Ino) error { return u.v.loadDir(nil, dir) }
+
+// FetchTarget implements upload.Names.
+func (u uploading) FetchTarget(ctx context.Context, ino table.Ino) error {
+	return u.v.fetchTarget(ctx, ino)
+}
+
+// Open implements upload.Content.
+func (u uploading) Open(ino table.Ino) (*files.OpenInode, error) {
+	oi, err := u.v.acquire(ino)
+	if errors.Is(err, fs.ErrStale) && u.v.gone(ino) {
+		err = upload.ErrMoot // it was removed just now
+	}
+	return oi, err
+}
+
+// Release implements upload.Content.
+func (u uploading) Release(oi *files.OpenInode) { u.v.opener.Release(oi) }
+
+// uploadTx is a transaction for what notes the outcome of an operation.
+func uploadTx(v *Tx) upload.Tx { return upload.Tx{Tx: v.Tx, Rest: uploadRest{v}} }
+
+// uploadRest is what a volume does in such a transaction, as upload.Rest.
+type uploadRest struct{ v *Tx }
+
+// Sending implements upload.Rest.
+func (r uploadRest) Sending(ino table.Ino, a *table.Attempt) { r.v.recordSent(ino, a) }
+
+// Resurrected implements upload.Rest.
+func (r uploadRest) Resurrected(l table.Link, dir table.Ino) {
+	v := r.v
+	v.setLocal(l, dir, v.stays(l, v.table.Inode(dir)))
+	v.recordMade(l, dir, whyRevived)
+	v.Later(func() { v.notifier().EntryChanged(ino(l.Dir), l.Name) })
+}
+
+// Succeeded implements upload.Rest: orphaned files get back the name in the directory that
+// is in the place of theirs, and listings that are under way say as little about it.
+func (r uploadRest) Succeeded(old, dir table.Ino) {
+	v := r.v
+	v.Succeed(old, dir)
+	for _, x := range append(v.orphanConflicts(), v.open.Inos(v.Tx.View)...) {
+		if n := v.table.Inode(x); n != nil && n.LostName != nil && n.LostName.Dir == old {
+			v.table.Edit(x).LostName.Dir = dir
+		}
+	}
+}
+
+// Wake implements upload.Rest.
+func (r uploadRest) Wake() { r.v.wakes = true }
