@@ -79,7 +79,7 @@ func (e *engine) commit(ctx context.Context, _ CommitOptions, due uint64) (Commi
 		asked[l] = seq
 		if !v.pending.IsLeftAlone(locked.View, l) {
 			w.Names[l] = seq
-			e.forgive(locked, l)
+			e.jobs.Forgive(locked.View, l)
 		}
 		return true
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -226,7 +227,7 @@ func TestCommitTooLargeGoesByItself(t *testing.T) {
 	})
 	w.do("put a 9 bytes: a", "put b 9 bytes: b")
 	w.commits("a: 9 bytes: a", "b")
-	clock.pass(holdFor)
+	clock.pass(upload.HoldFor)
 	w.v.engine.tidy()
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 }

@@ -67,9 +67,7 @@ func (c *setCommitter) commit(ctx context.Context, o CommitOptions, due uint64) 
 	v := c.v
 	r := &request{opts: o, due: due, done: make(chan struct{})}
 	locked := v.lock()
-	for l := range v.engine.jobs.of {
-		v.engine.forgive(locked, l)
-	}
+	v.engine.jobs.ForgiveAll(locked.View)
 	c.requests = append(c.requests, r)
 	v.pending.Stir()
 	locked.unlock()
@@ -164,7 +162,7 @@ func (c *setCommitter) look() {
 func (c *setCommitter) resolveOld(v *View) bool {
 	c.old = slices.DeleteFunc(c.old, func(l table.Link) bool {
 		verdict, s, _ := c.v.engine.planner.Plan(v.View, l)
-		if verdict == upload.Ready && s.Verb == upload.VerbResolve && c.v.engine.jobs.fits(s) {
+		if verdict == upload.Ready && s.Verb == upload.VerbResolve && c.v.engine.jobs.Fits(s) {
 			c.v.engine.start(v, s)
 		}
 		return v.Record(l).Attempt == nil
@@ -230,7 +228,7 @@ func (c *setCommitter) restSet(v *View, err error) {
 	c.err = err
 	v.fails(chores.Commit, err)
 	c.v.engine.backoff.failed(v, err)
-	c.v.engine.backoff.pause(v, pauseAfter(c.v.engine.backoff.failures))
+	c.v.engine.backoff.pause(v, pauseAfter(c.v.engine.backoff.Failures()))
 }
 
 // sendSet finds out about an open set first, then makes and sends one.

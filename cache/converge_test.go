@@ -314,8 +314,8 @@ func (s *hosts) explain(h *host) {
 		if n := locked.table.Inode(rec.Ino); n != nil {
 			s.r.Logf("      %+v", n)
 		}
-		if t := h.v.engine.jobs.of[l]; t != nil {
-			s.r.Logf("      task %d %v", t.state, t.err)
+		if t := h.v.engine.jobs.Of(l); t != nil {
+			s.r.Logf("      task %d %v", t.State, t.Err)
 		}
 		return true
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -173,10 +174,10 @@ func (h *remoteDir) gather(w *waiting, p providers.Provider, mine *tree.Observat
 
 // gatherPages lists the directory alone.
 func (h *remoteDir) gatherPages(w *waiting, p providers.Provider, mine *tree.Observation) error {
-	var got reach
+	var got pending.Reach
 	return h.v.retry(w, func(ctx context.Context) error {
 		h.reset()
-		got.again()
+		got.Again()
 		opts := providers.ListOptions{}
 		for {
 			page, err := p.List(ctx, h.at, opts)

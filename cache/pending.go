@@ -42,7 +42,7 @@ type sending struct{ v *Volume }
 
 func (s sending) Failure(l table.Link) (error, bool) { return s.v.engine.failure(s.v.held, l) }
 
-func (s sending) IsSending(l table.Link) bool { return s.v.engine.jobs.busy[l] != nil }
+func (s sending) IsSending(l table.Link) bool { return s.v.engine.jobs.Busy(l) != nil }
 
 func (s sending) IsPlaceKnown(ino table.Ino) bool { return s.v.engine.isPlaceKnown(s.v.held, ino) }
 
@@ -50,7 +50,7 @@ func (s sending) IsAsked() bool { return s.v.committer.isAsked() }
 
 func (s sending) IsStopped() bool {
 	e := &s.v.engine
-	return e.backoff.failures > 0 || e.halt.err != nil || s.v.held.closed
+	return e.backoff.Failures() > 0 || e.halt.err != nil || s.v.held.closed
 }
 
 // after implements pending.Options.After: f runs under the lock, in the background.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -42,7 +43,7 @@ func (v *Volume) waitForContent(op *fs.Op, ino table.Ino) error {
 	}
 	w := &pending.Waiter{Ino: ino, Version: n.ContentVersion, Names: v.pending.Structural(locked.View)}
 	for _, l := range n.Links {
-		v.engine.forgive(locked, l)
+		v.engine.jobs.Forgive(locked.View, l)
 	}
 	v.pending.Ask()
 	v.pending.Add(locked.View, w)
@@ -60,8 +61,8 @@ func (v *Volume) waitForNames(op *fs.Op) error {
 	w := &pending.Waiter{Names: v.pending.Structural(locked.View)}
 	var refused error
 	for l := range w.Names {
-		if t := v.engine.jobs.of[l]; t != nil && t.state == jobHeld {
-			refused = fmt.Errorf("%s: %w", locked.PathFor(l), t.err)
+		if t := v.engine.jobs.Of(l); t != nil && t.State == upload.Held {
+			refused = fmt.Errorf("%s: %w", locked.PathFor(l), t.Err)
 			delete(w.Names, l)
 		}
 	}
@@ -147,34 +148,19 @@ func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
 // stalled ends all waiting when nothing runs, rests, or could begin: what is left waits
 // for something that is held.
 func (e *engine) stalled(v *View) {
-	if v.pending.Waiting() == 0 || len(e.jobs.running) > 0 || e.backoff.paused {
+	if v.pending.Waiting() == 0 || e.backoff.paused {
 		return
 	}
-	var cause error
-	for _, t := range e.jobs.of {
-		switch {
-		case t.state == jobResting:
-			return
-		case t.state == jobHeld && cause == nil:
-			cause = t.err
-		}
+	if stalled, cause := e.jobs.IsStalled(); stalled {
+		v.pending.Stall(v.View, cause)
 	}
-	v.pending.Stall(v.View, cause)
 }
 
-// failure is what keeps a name from being sent, if it has been tried: its own
-// failure, or that of a directory above. final says that trying again will not
-// help.
+// failure is what keeps a name from being sent, if that is known. final says that trying
+// again will not help.
 func (e *engine) failure(v *View, l table.Link) (err error, final bool) { // the error is the subject here
-	for {
-		if t := e.jobs.of[l]; t != nil && t.err != nil && (t.state == jobHeld || t.state == jobResting) {
-			return t.err, t.state == jobHeld
-		}
-		dir := v.table.Inode(l.Dir)
-		if l.Dir == table.Root || dir == nil || len(dir.RemoteLinks) > 0 || len(dir.Links) == 0 {
-			break
-		}
-		l = dir.Links[0]
+	if err, final = e.jobs.Failure(v.View, l); err != nil {
+		return err, final
 	}
 	return v.committer.stopped()
 }
@@ -188,20 +174,6 @@ func (e *engine) isAsked() bool { return false }
 // conflict implements committer.
 func (e *engine) conflict(l table.Link, path string) (heard bool) {
 	return e.v.pending.Conflict(l, path)
-}
-
-// forgive has a name that is held tried again, and the directories above it.
-func (e *engine) forgive(v *View, l table.Link) {
-	for {
-		if t := e.jobs.of[l]; t != nil && t.state == jobHeld {
-			t.state, t.err, t.losses = jobIdle, nil, 0
-		}
-		dir := v.table.Inode(l.Dir)
-		if l.Dir == table.Root || dir == nil || len(dir.RemoteLinks) > 0 || len(dir.Links) == 0 {
-			return
-		}
-		l = dir.Links[0]
-	}
 }
 
 // isConflict reports whether err is another's change in the way.

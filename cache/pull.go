@@ -7,6 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
@@ -242,9 +243,9 @@ func (v *Volume) listTree(w *waiting, p providers.Provider, all []*remoteDir) er
 	for _, h := range all {
 		at[h.at] = h
 	}
-	var got reach
+	var got pending.Reach
 	err := v.retry(w, func(ctx context.Context) error {
-		got.again()
+		got.Again()
 		for _, h := range all {
 			h.reset()
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -47,12 +48,12 @@ func (v *Volume) pushOnce(ctx context.Context, o providers.PushOptions, r *PushR
 	defer w.close()
 	stop := context.AfterFunc(ctx, func() { w.end(context.Cause(ctx)) })
 	defer stop()
-	var got reach
+	var got pending.Reach
 	o.Sent = func(n int) { progressed(w, &got, n) }
 	for try := 0; ; try++ {
 		var begun pushBegun
 		err := v.retry(w, func(ctx context.Context) (err error) {
-			got.again()
+			got.Again()
 			begun = v.pushBegins()
 			r.PushResult, err = pusher.Push(ctx, o)
 			return err

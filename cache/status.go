@@ -5,6 +5,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -48,7 +49,6 @@ const shownHeld = 1000
 func (v *Volume) Status() Status {
 	locked := v.lock()
 	defer locked.unlock()
-	b := &v.engine.backoff
 	now := v.o.Now()
 	files, size := v.pending.Unsaved()
 	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: files, UnsavedBytes: size,
@@ -58,11 +58,9 @@ func (v *Volume) Status() Status {
 	if since, any := v.pending.Oldest(locked.View); any {
 		s.Oldest = now.Sub(since)
 	}
-	if b.failures > 0 && !b.reached.IsZero() {
-		s.Unreachable = now.Sub(b.reached)
-		if b.why != nil { // between two tries no name has failed
-			s.LastError = b.why.Error()
-		}
+	var last error
+	if s.Unreachable, last = v.engine.backoff.Unreachable(now); last != nil {
+		s.LastError = last.Error() // between two tries no name has failed
 	}
 	v.committer.status(locked, &s)
 	return s
@@ -71,28 +69,28 @@ func (v *Volume) Status() Status {
 // status implements committer.
 func (e *engine) status(v *View, s *Status) {
 	now := v.o.Now()
-	for _, t := range e.jobs.running {
-		s.InFlight = append(s.InFlight, Transfer{Path: v.PathFor(t.link), What: t.op.Verb.String(),
-			Sent: t.sent.now.Load(), Size: t.op.Size, For: now.Sub(t.since)})
+	for _, t := range e.jobs.Running() {
+		s.InFlight = append(s.InFlight, Transfer{Path: v.PathFor(t.Link), What: t.Op.Verb.String(),
+			Sent: t.Sent.Now(), Size: t.Op.Size, For: now.Sub(t.Since)})
 	}
-	for l, t := range e.jobs.of {
-		e.tally(v, s, l, t)
+	for t := range e.jobs.All() {
+		e.tally(v, s, t)
 	}
 }
 
 // tally adds a job to a Status.
-func (e *engine) tally(v *View, s *Status, l table.Link, t *job) {
-	switch t.state {
-	case jobResting:
+func (e *engine) tally(v *View, s *Status, t *upload.Job) {
+	switch t.State {
+	case upload.Resting:
 		s.Retrying++
-		s.LastError = t.err.Error()
-	case jobHeld:
+		s.LastError = t.Err.Error()
+	case upload.Held:
 		s.HeldCount++
-		if isConflict(t.err) {
+		if isConflict(t.Err) {
 			s.Conflicts++
 		}
 		if len(s.Held) < shownHeld {
-			s.Held = append(s.Held, e.heldBack(v, l, v.Record(l)))
+			s.Held = append(s.Held, e.heldBack(v, t.Link, v.Record(t.Link)))
 		}
 	}
 }

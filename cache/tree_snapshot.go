@@ -50,9 +50,9 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 		f.found = maps.Clone(v.sets.found)
 		f.loose = locked.beginKeeping()
 	}
-	for l, t := range v.engine.jobs.of {
-		if t.state != jobIdle {
-			f.held[l] = struct{}{}
+	for t := range v.engine.jobs.All() {
+		if t.State != upload.Idle {
+			f.held[t.Link] = struct{}{}
 		}
 	}
 	then := &Volume{p: v.p, caps: v.caps, o: v.o, sets: v.sets}

@@ -35,7 +35,7 @@ type engine struct {
 
 	// What follows is guarded by the volume's lock.
 
-	jobs    jobs
+	jobs    upload.Jobs
 	planner *upload.Planner
 	backoff backoff
 	halt    commitHalt
@@ -45,18 +45,13 @@ type engine struct {
 
 const (
 	maxRunning   = 16
-	maxBytes     = 256 << 20 // of content in flight, if it is more than one file's
-	maxTries     = 4         // changes of one name lost to others in a row
-	flaky        = 4         // failures in a row after which the backend gets a rest
-	outageAfter  = 10 * time.Second
-	holdFor      = 5 * time.Minute
-	longestHold  = time.Hour
+	maxTries     = 4 // changes of one name lost to others in a row
 	housekeeping = 15 * time.Second
 )
 
 func (e *engine) init(v *Volume) {
 	e.v = v
-	e.jobs = newJobs()
+	e.jobs = upload.NewJobs()
 	e.planner = upload.NewPlanner(upload.Options{Capabilities: v.caps, Jobs: &e.jobs, IsOpen: v.pending.IsOpen, NewID: v.held.operations.Next})
 	e.larger = map[table.Link]string{}
 	e.backoff = newBackoff(v)
@@ -80,12 +75,7 @@ func (e *engine) resume(v *View) {
 			v.sets.old = append(v.sets.old, l)
 		}
 		if rec.Held != nil {
-			t := &job{link: l, state: jobHeld, err: heldError(rec.Held), again: now.Add(holdFor)}
-			if rec.Held.Conflict {
-				t.again = time.Time{}
-			}
-			t.tried = aspectOf(v, l)
-			e.jobs.of[l] = t
+			e.jobs.Hold(v.View, l, heldError(rec.Held), now, !rec.Held.Conflict)
 		}
 	})
 	if rev := v.table.Get(keyRevision); rev != nil {
@@ -120,16 +110,6 @@ func (e *engine) look() {
 	e.walk(locked, false)
 }
 
-// noted follows each change of the table, once it is committed: what is held back may
-// succeed in another state.
-func (e *engine) noted(v *Tx) {
-	for _, l := range v.Changed() {
-		if t := e.jobs.of[l]; t != nil && t.state == jobHeld && (v.Record(l).Seq == 0 || t.tried != aspectOf(v.View, l)) {
-			delete(e.jobs.of, l)
-		}
-	}
-}
-
 // tidy does what must be done now and then: files that stay open are taken as
 // they are, and what was held for a while may be tried again.
 func (e *engine) tidy() {
@@ -154,14 +134,7 @@ func (e *engine) tidy() {
 	if e.halt.err != nil {
 		e.halt.checked = 0 // what was to be deleted may be back
 	}
-	now := e.v.o.Now()
-	for l, t := range e.jobs.of {
-		if t.state == jobHeld && !t.again.IsZero() && !now.Before(t.again) {
-			t.state = jobIdle
-			e.jobs.of[l] = t
-			if e.v.o.Policy.Commit == DueChange {
-				e.v.pending.Ask()
-			}
-		}
+	if e.jobs.TryAgain(e.v.o.Now()) && e.v.o.Policy.Commit == DueChange {
+		e.v.pending.Ask()
 	}
 }

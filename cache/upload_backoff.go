@@ -8,25 +8,22 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// backoff is how the backend takes changes: what of them failed of late, and the rests that
-// it gets after failures. The lock of the volume guards it.
+// backoff is how the remote takes changes, and the rests that it gets after failures. The
+// lock of the volume guards it.
 type backoff struct {
-	failures int             // for now, in a row, of any name
-	since    time.Time       // the first of them
-	why      error           // the last of them
-	outage   bool            // it was told
-	reached  time.Time       // when the backend last answered a change
-	paused   bool            // no start before the backend has had a rest
+	upload.Backoff
+	paused   bool            // no start before the remote has had a rest
 	resting  context.Context // of pauses after failures
 	endRests context.CancelFunc
 }
 
 func newBackoff(v *Volume) backoff {
-	b := backoff{reached: v.o.Now()}
+	b := backoff{Backoff: upload.NewBackoff(v.o.Now())}
 	b.resting, b.endRests = context.WithCancel(v.ctx)
 	return b
 }
@@ -44,27 +41,20 @@ func (b *backoff) pause(v *View, d time.Duration) {
 	})
 }
 
-// reaches notes that the backend answered a change.
+// reaches notes that the remote answered a change.
 func (b *backoff) reaches(v *View) {
-	if b.failures >= flaky {
+	if b.IsFlaky() {
 		b.rouse(v)
 	}
-	if b.outage {
-		v.o.Log.Info("the remote accepts changes again", "after", v.o.Now().Sub(b.since).Round(time.Second))
+	if outage, told := b.Reached(v.o.Now()); told {
+		v.o.Log.Info("the remote accepts changes again", "after", outage.Round(time.Second))
 	}
-	b.failures, b.outage, b.reached = 0, false, v.o.Now()
 	v.fails(chores.Upload, nil)
 }
 
 // failed counts a failure that may pass. An outage is told once.
 func (b *backoff) failed(v *View, err error) {
-	if b.failures == 0 {
-		b.since = v.o.Now()
-	}
-	b.failures++
-	b.why = err
-	if long := v.o.Now().Sub(b.since) > outageAfter; !b.outage && (long || b.failures >= flaky) {
-		b.outage = true
+	if b.Failed(err, v.o.Now()) {
 		v.o.Log.Warn("the remote accepts no changes: they are kept and retried", "err", err)
 	}
 }

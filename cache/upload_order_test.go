@@ -67,7 +67,7 @@ func (w *world) calm() bool {
 	locked := w.v.lock()
 	defer locked.unlock()
 	e := &w.v.engine
-	return len(e.jobs.running) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.sending)
+	return len(e.jobs.Running()) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.sending)
 }
 
 func TestOrder(t *testing.T) {
@@ -293,7 +293,7 @@ func TestHeld(t *testing.T) {
 	w.v.engine.tidy()
 	w.until(w.calm)
 	w.backend("f: 3") // not yet
-	clock.pass(holdFor)
+	clock.pass(upload.HoldFor)
 	w.v.engine.tidy()
 	w.v.pending.Kick()
 	w.until(func() bool { return w.v.Status().Queued == 0 })
@@ -334,7 +334,7 @@ func TestContendedName(t *testing.T) {
 		t.Errorf("status: %+v", s.Held)
 	}
 	meddle.Store(false)
-	clock.pass(holdFor)
+	clock.pass(upload.HoldFor)
 	w.v.engine.tidy()
 	w.v.pending.Kick()
 	w.until(func() bool { return w.v.Status().Queued == 0 })
@@ -390,7 +390,7 @@ func TestOutage(t *testing.T) {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return w.v.engine.backoff.paused && len(w.v.engine.jobs.running) == 0
+		return w.v.engine.backoff.paused && len(w.v.engine.jobs.Running()) == 0
 	})
 	if s := w.v.Status(); s.Retrying == 0 || s.Retrying > 2*maxRunning || s.Queued != 100 {
 		t.Errorf("status %+v", s)

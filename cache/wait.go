@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/proc"
 )
@@ -50,31 +51,9 @@ func (w *waiting) moved() {
 	}
 }
 
-// reach is how far attempts at one thing got. Only what goes further than any
-// attempt before is progress: of a service that breaks off at the same place
-// each time, nobody is to wait for more.
-type reach struct{ now, best atomic.Int64 }
-
-// again begins another attempt.
-func (r *reach) again() { r.now.Store(0) }
-
-// by adds to the attempt, and reports whether that is progress.
-func (r *reach) by(n int) bool {
-	now := r.now.Add(int64(n))
-	for {
-		best := r.best.Load()
-		if now <= best {
-			return false
-		}
-		if r.best.CompareAndSwap(best, now) {
-			return true
-		}
-	}
-}
-
 // progressed tells whoever waits of something that came.
-func progressed(w *waiting, got *reach, n int) {
-	if got.by(n) {
+func progressed(w *waiting, got *pending.Reach, n int) {
+	if got.By(n) {
 		w.moved()
 	}
 }

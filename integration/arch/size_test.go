@@ -29,8 +29,8 @@ const (
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
 	"cache files":                    120,
-	"cache lines":                    19105,
-	"cache.Volume methods":           335,
+	"cache lines":                    18843,
+	"cache.Volume methods":           334,
 	"cmd/wsmount lines":              6603,
 	"providers/git lines":            7200,
 	"providers/git.Provider methods": 77,

@@ -27,6 +27,10 @@
 //
 //	err := x.Do(ctx, &upload.Try{Operation: op, Unmade: &unmade, Sent: progress})
 //
+// [Jobs] are the names that are worked on: what is under way, rests after a failure that may
+// pass, or is held back after one that will not, and until when. [Backoff] counts failures
+// of whatever names, for the remote as a whole.
+//
 // A directory that the remote cannot rename hands its names over to a tombstone
 // (tombstone.go), and one that comes back takes over those of the one that was removed
 // (resurrect.go).

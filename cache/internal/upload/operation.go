@@ -2,8 +2,10 @@ package upload
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -71,8 +73,30 @@ func (s *Operation) Names() []table.Link {
 	return []table.Link{s.Link, s.From}
 }
 
-// tree reports whether places below its own are concerned.
-func (s *Operation) tree() bool {
+// Sides tells, for the log, what there is locally under its names and what the remote was
+// last known to have.
+func (s *Operation) Sides(v *tree.View) string {
+	var text strings.Builder
+	for _, l := range s.Names() {
+		rec := v.Record(l)
+		at, _ := v.RemotePath(l)
+		fmt.Fprintf(&text, "%s here %d", at, rec.Ino)
+		if n := v.Inode(rec.Ino); n != nil {
+			fmt.Fprintf(&text, " (generation %d of %d, state %d, at %v)", n.ContentVersion, n.Origin.ContentVersion, n.State, n.RemoteLinks)
+		}
+		if b := rec.Remote; b != nil {
+			fmt.Fprintf(&text, " there %d (generation %d, %+v)", b.Ino, b.ContentVersion, b.Version)
+		}
+		if rec.Attempt != nil {
+			fmt.Fprintf(&text, " attempt %+v", *rec.Attempt)
+		}
+		text.WriteString("; ")
+	}
+	return text.String()
+}
+
+// movesTree reports whether places below its own are concerned.
+func (s *Operation) movesTree() bool {
 	return s.Dir && (s.Verb == VerbMove || s.Verb == VerbDelete || s.Verb == VerbResolve) || s.Verb == VerbPart || s.Verb == VerbAdopt
 }
 
@@ -89,7 +113,7 @@ func (s *Operation) places() []providers.Locator {
 func (s *Operation) Collides(t *Operation) bool {
 	for _, a := range s.places() {
 		for _, b := range t.places() {
-			if a == b || s.tree() && a.Contains(b) || t.tree() && b.Contains(a) {
+			if a == b || s.movesTree() && a.Contains(b) || t.movesTree() && b.Contains(a) {
 				return true
 			}
 		}

@@ -38,14 +38,14 @@ type Planner struct {
 // Options are what a planner has to know beside the tree.
 type Options struct {
 	Capabilities providers.Capabilities
-	Jobs         Jobs // nil: nothing is under way
+	Jobs         Begun // nil: nothing is under way
 	// IsOpen reports whether a program is still writing content of an inode.
 	IsOpen func(ino table.Ino, n *table.Inode) bool
 	NewID  func() string // a new operation id
 }
 
-// Jobs are what was begun and is not done.
-type Jobs interface {
+// Begun is what was begun and is not done: Jobs.
+type Begun interface {
 	// Busy is the operation that is under way for a name, or nil.
 	Busy(l table.Link) *Operation
 	// IsWaiting reports whether a name rests after a failure, or is held back.
