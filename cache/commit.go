@@ -79,12 +79,12 @@ func (e *engine) commit(ctx context.Context, _ CommitOptions, due uint64) (Commi
 		asked[l] = seq
 		if !v.pending.IsLeftAlone(locked.View, l) {
 			w.Names[l] = seq
-			e.jobs.Forgive(locked.View, l)
+			e.send.Jobs().Forgive(locked.View, l)
 		}
 		return true
 	})
 	e.halt.err, e.halt.checked = nil, 0 // looked at anew
-	e.backoff.rouse(locked)
+	e.send.Rouse()
 	v.pending.Ask()
 	v.pending.Add(locked.View, w)
 	locked.unlock()

@@ -67,7 +67,7 @@ func (c *setCommitter) commit(ctx context.Context, o CommitOptions, due uint64) 
 	v := c.v
 	r := &request{opts: o, due: due, done: make(chan struct{})}
 	locked := v.lock()
-	v.engine.jobs.ForgiveAll(locked.View)
+	v.engine.send.Jobs().ForgiveAll(locked.View)
 	c.requests = append(c.requests, r)
 	v.pending.Stir()
 	locked.unlock()
@@ -128,7 +128,7 @@ func (c *setCommitter) look() {
 	if len(c.requests) > 0 {
 		r = c.requests[0]
 	}
-	rests := c.v.engine.backoff.paused && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
+	rests := c.v.engine.send.IsPaused() && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
 	if c.sending || rests || locked.closed || c.resolveOld(locked) {
 		return
 	}
@@ -161,10 +161,7 @@ func (c *setCommitter) look() {
 // got a policy of sets; it reports whether there are any.
 func (c *setCommitter) resolveOld(v *View) bool {
 	c.old = slices.DeleteFunc(c.old, func(l table.Link) bool {
-		verdict, s, _ := c.v.engine.planner.Plan(v.View, l)
-		if verdict == upload.Ready && s.Verb == upload.VerbResolve && c.v.engine.jobs.Fits(s) {
-			c.v.engine.start(v, s)
-		}
+		c.v.engine.send.Resolve(v.View, l)
 		return v.Record(l).Attempt == nil
 	})
 	return len(c.old) > 0
@@ -177,13 +174,13 @@ func (c *setCommitter) sentSet(r *request, report CommitReport, err error) {
 	c.sending = false
 	switch {
 	case err == nil:
-		c.v.engine.backoff.reaches(locked)
+		c.v.engine.send.Reached()
 		v.fails(chores.Commit, nil)
 		c.moot, c.err = 0, nil
 		c.idleSet(locked, report)
 	case errors.Is(err, upload.ErrAgain):
 		if c.moot++; c.moot > maxTries {
-			c.v.engine.backoff.pause(locked, pauseAfter(c.moot))
+			c.v.engine.send.Pause(upload.PauseAfter(c.moot))
 		}
 		locked.unlock()
 		c.v.pending.Kick()
@@ -215,7 +212,7 @@ func (c *setCommitter) sentSet(r *request, report CommitReport, err error) {
 func (c *setCommitter) idleSet(v *View, report CommitReport) {
 	if report.Changes == 0 && v.pending.Stirs() == c.stirs {
 		v.pending.Defer()
-		c.v.engine.stalled(v)
+		c.v.engine.send.Stalled(v.View)
 	}
 }
 
@@ -227,8 +224,8 @@ func (c *setCommitter) restSet(v *View, err error) {
 	}
 	c.err = err
 	v.fails(chores.Commit, err)
-	c.v.engine.backoff.failed(v, err)
-	c.v.engine.backoff.pause(v, pauseAfter(c.v.engine.backoff.Failures()))
+	c.v.engine.send.Failed(err)
+	c.v.engine.send.Pause(upload.PauseAfter(c.v.engine.send.Backoff().Failures()))
 }
 
 // sendSet finds out about an open set first, then makes and sends one.

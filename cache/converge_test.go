@@ -314,7 +314,7 @@ func (s *hosts) explain(h *host) {
 		if n := locked.table.Inode(rec.Ino); n != nil {
 			s.r.Logf("      %+v", n)
 		}
-		if t := h.v.engine.jobs.Of(l); t != nil {
+		if t := h.v.engine.send.Jobs().Of(l); t != nil {
 			s.r.Logf("      task %d %v", t.State, t.Err)
 		}
 		return true

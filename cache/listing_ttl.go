@@ -106,7 +106,7 @@ func (v *View) answered(took time.Duration, err error) {
 	switch {
 	case err == nil:
 		if v.belief.Answered(took) {
-			v.engine.backoff.rouse(v)
+			v.engine.send.Rouse()
 		}
 	case isSilence(err) || errors.Is(err, errPatience):
 		v.belief.Unanswered(took, err)

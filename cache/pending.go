@@ -42,15 +42,17 @@ type sending struct{ v *Volume }
 
 func (s sending) Failure(l table.Link) (error, bool) { return s.v.engine.failure(s.v.held, l) }
 
-func (s sending) IsSending(l table.Link) bool { return s.v.engine.jobs.Busy(l) != nil }
+func (s sending) IsSending(l table.Link) bool { return s.v.engine.send.Jobs().Busy(l) != nil }
 
-func (s sending) IsPlaceKnown(ino table.Ino) bool { return s.v.engine.isPlaceKnown(s.v.held, ino) }
+func (s sending) IsPlaceKnown(ino table.Ino) bool {
+	return s.v.engine.send.IsPlaceKnown(s.v.held.View, ino)
+}
 
 func (s sending) IsAsked() bool { return s.v.committer.isAsked() }
 
 func (s sending) IsStopped() bool {
 	e := &s.v.engine
-	return e.backoff.Failures() > 0 || e.halt.err != nil || s.v.held.closed
+	return e.send.Backoff().Failures() > 0 || e.halt.err != nil || s.v.held.closed
 }
 
 // after implements pending.Options.After: f runs under the lock, in the background.

@@ -43,7 +43,7 @@ func (v *Volume) waitForContent(op *fs.Op, ino table.Ino) error {
 	}
 	w := &pending.Waiter{Ino: ino, Version: n.ContentVersion, Names: v.pending.Structural(locked.View)}
 	for _, l := range n.Links {
-		v.engine.jobs.Forgive(locked.View, l)
+		v.engine.send.Jobs().Forgive(locked.View, l)
 	}
 	v.pending.Ask()
 	v.pending.Add(locked.View, w)
@@ -61,7 +61,7 @@ func (v *Volume) waitForNames(op *fs.Op) error {
 	w := &pending.Waiter{Names: v.pending.Structural(locked.View)}
 	var refused error
 	for l := range w.Names {
-		if t := v.engine.jobs.Of(l); t != nil && t.State == upload.Held {
+		if t := v.engine.send.Jobs().Of(l); t != nil && t.State == upload.Held {
 			refused = fmt.Errorf("%s: %w", locked.PathFor(l), t.Err)
 			delete(w.Names, l)
 		}
@@ -111,7 +111,7 @@ func (v *Volume) waitFor(op *fs.Op, c *pending.Waiter) error {
 // It reports whether there was anything to wait for.
 func (v *Volume) waitForPlace(ctx context.Context, x table.Ino) (waited bool) {
 	locked := v.lock()
-	if v.engine.isPlaceKnown(locked, x) {
+	if v.engine.send.IsPlaceKnown(locked.View, x) {
 		locked.unlock()
 		return false
 	}
@@ -128,38 +128,10 @@ func (v *Volume) waitForPlace(ctx context.Context, x table.Ino) (waited bool) {
 	return true
 }
 
-// isPlaceKnown reports whether it is known where the backend has an inode.
-func (e *engine) isPlaceKnown(v *View, x table.Ino) bool {
-	n := v.table.Inode(x)
-	if n == nil {
-		return true
-	}
-	for _, h := range n.RemoteLinks {
-		if rec := v.Record(h); rec.Attempt != nil || v.Attempted(rec, nil) {
-			return false
-		}
-		if _, moving := e.planner.Unsettled(v.View, h.Dir); moving != (table.Link{}) {
-			return false
-		}
-	}
-	return true
-}
-
-// stalled ends all waiting when nothing runs, rests, or could begin: what is left waits
-// for something that is held.
-func (e *engine) stalled(v *View) {
-	if v.pending.Waiting() == 0 || e.backoff.paused {
-		return
-	}
-	if stalled, cause := e.jobs.IsStalled(); stalled {
-		v.pending.Stall(v.View, cause)
-	}
-}
-
 // failure is what keeps a name from being sent, if that is known. final says that trying
 // again will not help.
 func (e *engine) failure(v *View, l table.Link) (err error, final bool) { // the error is the subject here
-	if err, final = e.jobs.Failure(v.View, l); err != nil {
+	if err, final = e.send.Jobs().Failure(v.View, l); err != nil {
 		return err, final
 	}
 	return v.committer.stopped()

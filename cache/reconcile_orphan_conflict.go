@@ -45,7 +45,7 @@ func (v *View) isOrphanConflict(ino table.Ino) bool {
 
 // resolveOrphanConflicts settles what is left, until nothing is. One at a time does.
 func (v *Volume) resolveOrphanConflicts() {
-	for d := firstPause; ; d = min(2*d, longest) {
+	for d := upload.FirstPause; ; d = min(2*d, upload.LongestPause) {
 		locked := v.lock()
 		all := locked.orphanConflicts()
 		locked.unlock()

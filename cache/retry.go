@@ -6,25 +6,22 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
-)
-
-const (
-	firstPause = 50 * time.Millisecond
-	longest    = 15 * time.Second
 )
 
 // retry runs attempt until it succeeds, fails for good, or ctx ends; then the
 // error is that of the last attempt.
 func (v *Volume) retry(ctx context.Context, attempt func(ctx context.Context) error) error {
-	return v.retryWhile(ctx, longest, func(error) bool { return true }, attempt)
+	return v.retryWhile(ctx, upload.LongestPause, func(error) bool { return true }, attempt)
 }
 
 // retryWhile is retry with pauses of at most so long, as long as hope says that
 // another attempt may be worth it.
 func (v *Volume) retryWhile(ctx context.Context, most time.Duration, hope func(err error) bool, attempt func(ctx context.Context) error) error {
-	for d := firstPause; ; d = min(2*d, most) {
+	for d := upload.FirstPause; ; d = min(2*d, most) {
 		err := attempt(ctx)
 		if err == nil || !again(err) || !hope(err) {
 			return err
@@ -41,4 +38,16 @@ func (v *Volume) retryWhile(ctx context.Context, most time.Duration, hope func(e
 func again(err error) bool {
 	return providers.KindOf(err).Retry == providers.RetryLater &&
 		!errors.Is(err, fs.ErrUnavailable) && !errors.Is(err, providers.ErrQuota)
+}
+
+// passing reports whether the same may succeed soon without anybody's doing.
+// Nobody need be told but who waits.
+func passing(err error) bool {
+	switch {
+	case errors.Is(err, content.ErrChanged), errors.Is(err, errPatience), errors.Is(err, providers.ErrUnauthenticated):
+		return true
+	case errors.Is(err, providers.ErrBody):
+		return false
+	}
+	return again(err) || errors.Is(err, fs.ErrUnavailable)
 }

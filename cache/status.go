@@ -59,7 +59,7 @@ func (v *Volume) Status() Status {
 		s.Oldest = now.Sub(since)
 	}
 	var last error
-	if s.Unreachable, last = v.engine.backoff.Unreachable(now); last != nil {
+	if s.Unreachable, last = v.engine.send.Backoff().Unreachable(now); last != nil {
 		s.LastError = last.Error() // between two tries no name has failed
 	}
 	v.committer.status(locked, &s)
@@ -69,11 +69,11 @@ func (v *Volume) Status() Status {
 // status implements committer.
 func (e *engine) status(v *View, s *Status) {
 	now := v.o.Now()
-	for _, t := range e.jobs.Running() {
+	for _, t := range e.send.Jobs().Running() {
 		s.InFlight = append(s.InFlight, Transfer{Path: v.PathFor(t.Link), What: t.Op.Verb.String(),
 			Sent: t.Sent.Now(), Size: t.Op.Size, For: now.Sub(t.Since)})
 	}
-	for t := range e.jobs.All() {
+	for t := range e.send.Jobs().All() {
 		e.tally(v, s, t)
 	}
 }

@@ -50,7 +50,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 		f.found = maps.Clone(v.sets.found)
 		f.loose = locked.beginKeeping()
 	}
-	for t := range v.engine.jobs.All() {
+	for t := range v.engine.send.Jobs().All() {
 		if t.State != upload.Idle {
 			f.held[t.Link] = struct{}{}
 		}

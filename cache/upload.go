@@ -1,60 +1,40 @@
 package cache
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// engine makes the backend equal to what is here, one name at a time: it goes
-// through the names that differ in the order in which they began to, asks the
-// planner what each needs, and runs what may run now. It keeps no log: what is
-// still to be done is what still differs, after a crash too.
-//
-// # Order
-//
-// Content goes in parallel, with new directories, links and attributes (soft
-// operations); deletions go in parallel with each other; a rename goes alone. What
-// another host could tell apart stays in order: nothing overtakes an earlier
-// rename or deletion, and no rename or deletion overtakes an earlier soft
-// change. A rename or deletion waits for content before it only where nobody
-// waits for that content (Policy.NoWait): otherwise close has not returned yet,
-// and its order is anybody's guess.
-//
-// A name that fails for now rests, one that fails for good is held, and neither
-// holds up any other that does not depend on it.
-//
-// With a provider that commits whole sets see commit_sets.go instead.
+// engine sends what differs name by name: it has an upload.Sender do that, and decides what
+// that must not. With a provider that commits whole sets see commit_sets.go instead.
 type engine struct {
 	v    *Volume
 	exec *upload.Executor
+	send *upload.Sender
 	beat atomic.Int64 // when it last told that bytes move
 
 	// What follows is guarded by the volume's lock.
 
-	jobs    upload.Jobs
-	planner *upload.Planner
-	backoff backoff
 	halt    commitHalt
 	looking bool                  // no start before more of the tree is known, see massdelete.go
 	larger  map[table.Link]string // what was told of files that the provider does not take
 }
 
 const (
-	maxRunning   = 16
-	maxTries     = 4 // changes of one name lost to others in a row
+	maxTries     = 4 // changes lost to others in a row
 	housekeeping = 15 * time.Second
 )
 
 func (e *engine) init(v *Volume) {
 	e.v = v
-	e.jobs = upload.NewJobs()
-	e.planner = upload.NewPlanner(upload.Options{Capabilities: v.caps, Jobs: &e.jobs, IsOpen: v.pending.IsOpen, NewID: v.held.operations.Next})
 	e.larger = map[table.Link]string{}
-	e.backoff = newBackoff(v)
 	locked := v.lock()
 	defer locked.unlock()
 	open := locked.table.Get(keySet) != nil // policy was another when it was begun
@@ -75,7 +55,7 @@ func (e *engine) resume(v *View) {
 			v.sets.old = append(v.sets.old, l)
 		}
 		if rec.Held != nil {
-			e.jobs.Hold(v.View, l, heldError(rec.Held), now, !rec.Held.Conflict)
+			e.send.Jobs().Hold(v.View, l, heldError(rec.Held), now, !rec.Held.Conflict)
 		}
 	})
 	if rev := v.table.Get(keyRevision); rev != nil {
@@ -107,7 +87,7 @@ func (e *engine) loop() {
 func (e *engine) look() {
 	locked := e.v.lock()
 	defer locked.unlock()
-	e.walk(locked, false)
+	e.send.Look(locked.View)
 }
 
 // tidy does what must be done now and then: files that stay open are taken as
@@ -134,7 +114,54 @@ func (e *engine) tidy() {
 	if e.halt.err != nil {
 		e.halt.checked = 0 // what was to be deleted may be back
 	}
-	if e.jobs.TryAgain(e.v.o.Now()) && e.v.o.Policy.Commit == DueChange {
+	if e.send.Jobs().TryAgain(e.v.o.Now()) && e.v.o.Policy.Commit == DueChange {
 		e.v.pending.Ask()
 	}
+}
+
+// mayBegin reports whether anything may be sent that is due. What is not known well enough
+// to say so is found out.
+func (e *engine) mayBegin(v *View) bool {
+	if e.looking || v.closed {
+		return false
+	}
+	err := e.halt.check(v)
+	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
+		e.lookInto(v, unseen.Dirs)
+		return false
+	}
+	if e.halt.err = err; err != nil {
+		v.pending.Review(v.View)
+	}
+	return err == nil
+}
+
+// lookInto makes directories known before anything is started.
+func (e *engine) lookInto(v *View, dirs []table.Ino) {
+	e.looking = true
+	v.background(func() {
+		err := e.v.lookInto(e.v.ctx, dirs)
+		locked := e.v.lock()
+		e.looking = false
+		if err != nil {
+			e.v.fails(chores.Upload, err)
+			e.send.Failed(err)
+			e.send.Pause(upload.PauseAfter(e.send.Backoff().Failures()))
+		}
+		locked.unlock()
+		e.v.pending.Kick()
+	})
+}
+
+// moving tells who waits that bytes are moving, once in a while: nobody gives
+// up for want of patience then.
+func (e *engine) moving() {
+	now, last := time.Now().UnixNano(), e.beat.Load()
+	if now-last < int64(min(time.Second, e.v.o.Patience/8)) || !e.beat.CompareAndSwap(last, now) {
+		return
+	}
+	e.v.doing.alive()
+	locked := e.v.lock()
+	defer locked.unlock()
+	e.v.doing.advanced(e.v.pending)
 }

@@ -3,9 +3,12 @@ package cache
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -18,6 +21,14 @@ func newExecutor(v *Volume) *upload.Executor {
 	})
 }
 
+func newSender(v *Volume) *upload.Sender {
+	return upload.NewSender(upload.SenderOptions{
+		Tree: v.tree, Queue: v.pending, Executor: v.engine.exec,
+		Host: uploading{v}, Judge: uploading{v}, Monitor: uploading{v},
+		Context: v.ctx, Now: v.o.Now, NoWait: v.o.Policy.NoWait, Log: v.o.Log,
+	})
+}
+
 // uploading is a volume as its uploads need it. What asks the remote about names and
 // content is in the files reconcile_attributes.go and reconcile_partial_conflict.go.
 type uploading struct{ v *Volume }
@@ -26,6 +37,9 @@ var _ interface {
 	upload.Volume
 	upload.Names
 	upload.Content
+	upload.Host
+	upload.Judge
+	upload.Monitor
 } = uploading{}
 
 // Update implements upload.Volume.
@@ -60,6 +74,42 @@ func (u uploading) Open(ino table.Ino) (*files.OpenInode, error) {
 
 // Release implements upload.Content.
 func (u uploading) Release(oi *files.OpenInode) { u.v.opener.Release(oi) }
+
+// Go implements upload.Host.
+func (u uploading) Go(f func()) { u.v.background(f) }
+
+// Pause implements upload.Host.
+func (u uploading) Pause(ctx context.Context, d time.Duration) { _ = u.v.pause(ctx, d) }
+
+// Patiently implements upload.Host.
+func (u uploading) Patiently(do func(ctx context.Context, moved func()) error) error {
+	w := u.v.wait(nil, u.v.o.Patience)
+	defer w.close()
+	return w.cause(do(w, w.moved))
+}
+
+// Abandon implements upload.Host.
+func (u uploading) Abandon(dirs []table.Ino) { u.v.abandon(dirs...) }
+
+// MayBegin implements upload.Judge.
+func (u uploading) MayBegin(*tree.View) bool { return u.v.engine.mayBegin(u.v.held) }
+
+// PreconditionFailed implements upload.Judge.
+func (u uploading) PreconditionFailed(ctx context.Context, l table.Link, cause error) error {
+	return u.v.preconditionFailed(ctx, l, cause)
+}
+
+// Refused implements upload.Judge.
+func (u uploading) Refused(t *upload.Job) { u.v.engine.hold(t) }
+
+// Advanced implements upload.Monitor.
+func (u uploading) Advanced() { u.v.doing.advanced(u.v.pending) }
+
+// Moving implements upload.Monitor.
+func (u uploading) Moving() { u.v.engine.moving() }
+
+// Ended implements upload.Monitor.
+func (u uploading) Ended(err error) { u.v.fails(chores.Upload, err) }
 
 // uploadTx is a transaction for what notes the outcome of an operation.
 func uploadTx(v *Tx) upload.Tx { return upload.Tx{Tx: v.Tx, Rest: uploadRest{v}} }

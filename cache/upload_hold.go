@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -19,7 +18,7 @@ func (e *engine) hold(t *upload.Job) {
 	told := false
 	err := e.v.updateOwn(func(v *Tx) error {
 		rec, ok := v.table.Name(t.Link.Dir, t.Link.Name)
-		if !ok || rec.Seq == 0 || !e.jobs.IsHeld(t) {
+		if !ok || rec.Seq == 0 || !e.send.Jobs().IsHeld(t) {
 			return upload.ErrMoot
 		}
 		what, path, cause = t.Op.Verb.String(), v.PathFor(t.Link), t.Err
@@ -45,7 +44,7 @@ func (e *engine) holdName(l table.Link, err error) {
 	g := guardOf(err)
 	retry := !isConflict(err) && (g == nil || g.passes) // else it waits for a change
 	locked := e.v.lock()
-	t := e.jobs.Hold(locked.View, l, err, e.v.o.Now(), retry)
+	t := e.send.Jobs().Hold(locked.View, l, err, e.v.o.Now(), retry)
 	e.v.pending.Review(locked.View)
 	locked.unlock()
 	e.hold(t)
@@ -53,26 +52,6 @@ func (e *engine) holdName(l table.Link, err error) {
 
 // lostRace reports whether another change was there first.
 func lostRace(err error) bool { return upload.IsLost(err) && !passing(err) }
-
-// yieldTo has the conflict policy decide about a change that came too late.
-func (e *engine) yieldTo(ctx context.Context, t *upload.Job, cause error) error {
-	if e.jobs.Lose(t) {
-		locked := e.v.lock()
-		sides := t.Op.Sides(locked.View)
-		locked.unlock()
-		e.v.o.Log.Warn("a change keeps being overtaken by others", "change", t.Op.String(), "names", sides)
-		return fmt.Errorf("%w: %v", errContended, cause) // nobody need decide: it is tried again later
-	}
-	if t.Op.Verb == upload.VerbDelete && errors.Is(cause, providers.ErrNotEmpty) {
-		return e.exec.Resurrect(t.Op.Link, cause)
-	}
-	for _, l := range t.Op.Lost(cause) {
-		if err := e.v.preconditionFailed(ctx, l, cause); err != nil {
-			return err
-		}
-	}
-	return upload.ErrAgain
-}
 
 // heldError is the error of a name that was held in another run.
 func heldError(h *table.Held) error {

@@ -67,7 +67,7 @@ func (w *world) calm() bool {
 	locked := w.v.lock()
 	defer locked.unlock()
 	e := &w.v.engine
-	return len(e.jobs.Running()) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.sending)
+	return len(e.send.Jobs().Running()) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.sending)
 }
 
 func TestOrder(t *testing.T) {
@@ -156,17 +156,17 @@ func TestUploadsInParallel(t *testing.T) {
 	w := newWorld(t, background)
 	var reached []<-chan struct{}
 	var opens []func()
-	for range maxRunning {
+	for range upload.MostRunning {
 		r, o := w.gate(providers.MethodWrite)
 		reached, opens = append(reached, r), append(opens, o)
 	}
-	for i := range maxRunning + 5 {
+	for i := range upload.MostRunning + 5 {
 		w.do(fmt.Sprintf("put f%d x", i))
 	}
 	for _, r := range reached {
 		<-r
 	}
-	assert.Equal(t, len(w.v.Status().InFlight), maxRunning, "in flight")
+	assert.Equal(t, len(w.v.Status().InFlight), upload.MostRunning, "in flight")
 	for _, open := range opens {
 		open()
 	}
@@ -390,9 +390,9 @@ func TestOutage(t *testing.T) {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return w.v.engine.backoff.paused && len(w.v.engine.jobs.Running()) == 0
+		return w.v.engine.send.IsPaused() && len(w.v.engine.send.Jobs().Running()) == 0
 	})
-	if s := w.v.Status(); s.Retrying == 0 || s.Retrying > 2*maxRunning || s.Queued != 100 {
+	if s := w.v.Status(); s.Retrying == 0 || s.Retrying > 2*upload.MostRunning || s.Queued != 100 {
 		t.Errorf("status %+v", s)
 	}
 	w.p.Switches().Connect()
@@ -508,7 +508,7 @@ func TestCloseBesideAWriter(t *testing.T) {
 	e := &w.v.engine
 	rest := func(paused bool) {
 		locked := w.v.lock()
-		e.backoff.paused = paused
+		e.looking = paused
 		locked.unlock()
 		w.v.pending.Kick()
 	}

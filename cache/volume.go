@@ -148,6 +148,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.tableSync = &files.TableSync{Tree: v.tree}
 	v.room, v.opener = newRoom(v), newOpener(v)
 	v.engine.exec = newExecutor(v)
+	v.engine.send = newSender(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.history.init()
 	return v

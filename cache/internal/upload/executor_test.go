@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ type bench struct {
 	x     *Executor
 	store *memory.Provider
 
+	mu     sync.Mutex                           // guards calls
 	calls  int                                  // of the store
 	around func(call int) (before, after error) // nil: no call fails
 	unmade map[table.Link]*table.Attempt        // by their names
@@ -51,12 +53,14 @@ func passes(err error) bool { return errors.Is(err, providers.ErrUnavailable) }
 
 // call has a call of the store fail before or after it has happened.
 func (b *bench) call(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
+	b.mu.Lock()
 	n := b.calls
 	b.calls++
 	var before, after error
 	if b.around != nil {
 		before, after = b.around(n)
 	}
+	b.mu.Unlock()
 	if before != nil {
 		return before
 	}
@@ -68,10 +72,8 @@ func (b *bench) call(ctx context.Context, _ *providers.Call, next func(context.C
 
 // Update implements Volume.
 func (b *bench) Update(do func(Tx) error) error {
-	return b.tree.Update(func(tx *tree.Tx) error { return do(b.tx(tx)) }, nil)
+	return b.update(true, func(tx *tree.Tx) error { return do(Tx{tx, rest{b, tx}}) })
 }
-
-func (b *bench) tx(tx *tree.Tx) Tx { return Tx{tx, rest{b, tx}} }
 
 // Retry implements Volume.
 func (b *bench) Retry(ctx context.Context, do func(context.Context) error) error { return do(ctx) }

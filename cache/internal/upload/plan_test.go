@@ -21,6 +21,7 @@ type scene struct {
 	busy    map[table.Link]*Operation
 	waiting map[table.Link]bool
 	open    map[table.Ino]bool
+	noted   func(tx *tree.Tx, own bool) // called at the end of transactions; nil: nothing
 	ids     int
 }
 
@@ -61,7 +62,17 @@ func (s *scene) IsWaiting(l table.Link) bool { return s.waiting[l] }
 
 func (s *scene) does(f func(*tree.Tx)) {
 	s.Helper()
-	assert.OK(s, s.tree.Update(func(tx *tree.Tx) error { f(tx); return nil }, nil))
+	assert.OK(s, s.update(false, func(tx *tree.Tx) error { f(tx); return nil }))
+}
+
+func (s *scene) update(own bool, f func(*tree.Tx) error) error {
+	return s.tree.Update(func(tx *tree.Tx) error {
+		err := f(tx)
+		if err == nil && s.noted != nil {
+			s.noted(tx, own)
+		}
+		return err
+	}, nil)
 }
 
 // has makes an inode, with a name locally, at the remote, or both ("": not there). A

@@ -1,0 +1,372 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Host is the working copy that a Sender works for. Pauses and operations end with it.
+type Host interface {
+	// Go runs f in the background. The end of the working copy waits for it.
+	Go(f func())
+	// Pause waits for so long, or until ctx ends.
+	Pause(ctx context.Context, d time.Duration)
+	// Patiently runs do with a context that ends when nothing has moved for too long, and
+	// says so in place of do's error then.
+	Patiently(do func(ctx context.Context, moved func()) error) error
+	// Abandon forgets directories without a name, if nothing holds them any more.
+	Abandon(dirs []table.Ino)
+}
+
+// Judge decides what a Sender must not.
+type Judge interface {
+	// MayBegin reports whether anything that is due may be sent at all. When that changes
+	// the queue is to be kicked. It is called with the lock.
+	MayBegin(v *tree.View) bool
+	// PreconditionFailed decides about a name that another change came before, by the
+	// conflict policy. nil says that the name is to be planned anew.
+	PreconditionFailed(ctx context.Context, l table.Link, cause error) error
+	// Refused is told of a job whose name is held back from now on.
+	Refused(t *Job)
+}
+
+// Monitor is told how it goes.
+type Monitor interface {
+	// Advanced says that the remote took a change. It is called with the lock.
+	Advanced()
+	// Moving says that bytes of content are moving.
+	Moving()
+	// Ended says that a change was taken or refused (nil), or failed and may succeed later.
+	// It is called with the lock.
+	Ended(err error)
+}
+
+// SenderOptions are what a Sender needs of those who use it.
+type SenderOptions struct {
+	Tree     *tree.Tree
+	Queue    *pending.Queue
+	Executor *Executor
+	Host     Host
+	Judge    Judge
+	Monitor  Monitor
+	Context  context.Context // ends with the working copy
+	Now      func() time.Time
+	NoWait   bool // no program waits for content to be sent
+	Log      *slog.Logger
+}
+
+// Sender sends what is due name by name: it goes through the names that differ in the order
+// in which they began to, asks the planner what each needs, and runs what may run now. The
+// lock of the tree guards it, and all of its methods are called with that.
+//
+// # Order
+//
+// Content goes in parallel, with new directories, links and attributes (soft
+// operations); deletions go in parallel with each other; a rename goes alone. What
+// another host could tell apart stays in order: nothing overtakes an earlier
+// rename or deletion, and no rename or deletion overtakes an earlier soft
+// change. A rename or deletion waits for content before it only where nobody
+// waits for that content (SenderOptions.NoWait): otherwise close has not returned yet,
+// and its order is anybody's guess.
+//
+// A name that fails for now rests, one that fails for good is held back, and neither
+// holds up any other that does not depend on it.
+type Sender struct {
+	o        SenderOptions
+	jobs     Jobs
+	planner  *Planner
+	backoff  Backoff
+	paused   bool            // nothing begins before the remote has had a rest
+	resting  context.Context // of pauses after failures
+	endRests context.CancelFunc
+}
+
+// MostRunning is how many operations run at a time.
+const MostRunning = 16
+
+// farNames is how many names in a row a walk passes that wait for something far away, as
+// in the removal of a deep tree, while there is something that runs.
+const farNames = 16
+
+// errContended is a name that others change faster than we get to it.
+var errContended = errors.New("the remote keeps changing; will retry")
+
+// NewSender makes one that has begun nothing.
+func NewSender(o SenderOptions) *Sender {
+	s := &Sender{o: o, jobs: NewJobs(), backoff: NewBackoff(o.Now())}
+	s.planner = NewPlanner(Options{Capabilities: o.Executor.caps, Jobs: &s.jobs, IsOpen: o.Queue.IsOpen, NewID: o.Executor.o.NewID})
+	s.resting, s.endRests = context.WithCancel(o.Context)
+	return s
+}
+
+// Jobs are the names that are worked on.
+func (s *Sender) Jobs() *Jobs { return &s.jobs }
+
+// Backoff is how the remote takes changes.
+func (s *Sender) Backoff() *Backoff { return &s.backoff }
+
+// Look begins what may run now.
+func (s *Sender) Look(v *tree.View) { s.walk(v, false) }
+
+// Resolve begins to find out what became of an attempt at a name, if that may run now, and
+// nothing else.
+func (s *Sender) Resolve(v *tree.View, l table.Link) {
+	verdict, op, _ := s.planner.Plan(v, l)
+	if verdict == Ready && op.Verb == VerbResolve && s.jobs.Fits(op) {
+		s.begin(v, op)
+	}
+}
+
+// walk is Look, see Planner.Begin for deep.
+func (s *Sender) walk(v *tree.View, deep bool) {
+	if s.paused || !s.o.Judge.MayBegin(v) {
+		return
+	}
+	limit := MostRunning
+	if s.backoff.IsFlaky() {
+		limit = 1
+	}
+	var before Order
+	s.planner.Begin(deep)
+	defer s.planner.End()
+	cut := false     // what a name waits for was not searched to its end
+	waiting := false // something could begin later
+	far := 0         // names in a row that wait for something far away
+	s.o.Queue.EachDue(v, func(l table.Link) bool {
+		if len(s.jobs.running) >= limit {
+			waiting = true
+			return false
+		}
+		verdict, op, isCut := s.planner.Plan(v, l)
+		if far++; !isCut {
+			far = 0
+		}
+		cut = cut || isCut
+		if far > farNames && len(s.jobs.running) > 0 {
+			waiting = true // what runs comes first: there will be another walk
+			return false
+		}
+		switch verdict {
+		case Busy:
+			before.Pass(op.Class())
+		case Ready:
+			waiting = true
+			if before.Lets(op.Class(), s.o.NoWait) && s.jobs.Fits(op) {
+				s.begin(v, op)
+			} else if before.Ends(op.Class()) {
+				return false
+			}
+			before.Pass(op.Class())
+		}
+		return !before.IsMoving()
+	})
+	switch {
+	case waiting:
+	case cut && !deep && len(s.jobs.running) == 0:
+		s.walk(v, true)
+	default:
+		s.Stalled(v)
+	}
+}
+
+// Stalled ends all waiting when nothing runs, rests, or could begin: what is left waits for
+// something that is held back.
+func (s *Sender) Stalled(v *tree.View) {
+	if s.o.Queue.Waiting() == 0 || s.paused {
+		return
+	}
+	if stalled, cause := s.jobs.IsStalled(); stalled {
+		s.o.Queue.Stall(v, cause)
+	}
+}
+
+// begin has an operation run in the background.
+func (s *Sender) begin(v *tree.View, op *Operation) {
+	t := s.jobs.Begin(v, op, s.o.Now())
+	s.o.Host.Go(func() { s.run(t) })
+}
+
+// run makes an operation, and does what follows from its outcome. It is called without the
+// lock.
+func (s *Sender) run(t *Job) {
+	err := s.o.Host.Patiently(func(ctx context.Context, moved func()) error {
+		sent := func(n int) {
+			if t.Sent.By(n) {
+				moved()
+				s.o.Monitor.Moving()
+			}
+		}
+		err := s.o.Executor.Do(ctx, &Try{Operation: t.Op, Unmade: &t.Unmade, Sent: sent})
+		if err == nil || ctx.Err() != nil || !s.o.Executor.isLost(err) {
+			return err
+		}
+		moved()
+		return s.yield(ctx, t, err)
+	})
+	v := s.o.Tree.Lock()
+	s.jobs.End(t)
+	s.conclude(v, t, err)
+	refused, dirs := t.State == Held, leftBehind(v, t.Op)
+	s.o.Tree.Unlock()
+	if len(dirs) > 0 {
+		s.o.Host.Abandon(dirs)
+	}
+	if err == nil {
+		s.o.Queue.Arrived()
+	}
+	if refused {
+		s.o.Judge.Refused(t)
+	}
+	s.o.Queue.Kick()
+}
+
+// leftBehind are the directories of an operation that waited for its end to be forgotten.
+func leftBehind(v *tree.View, op *Operation) (dirs []table.Ino) {
+	for _, l := range op.Names() {
+		if v.IsNowhere(l.Dir) && v.IsForsaken(l.Dir) {
+			dirs = append(dirs, l.Dir)
+		}
+	}
+	return dirs
+}
+
+// yield deals with an operation that another change came before.
+func (s *Sender) yield(ctx context.Context, t *Job, cause error) error {
+	if s.jobs.Lose(t) {
+		v := s.o.Tree.Lock()
+		sides := t.Op.Sides(v)
+		s.o.Tree.Unlock()
+		s.o.Log.Warn("a change keeps being overtaken by others", "change", t.Op.String(), "names", sides)
+		return fmt.Errorf("%w: %v", errContended, cause) // nobody need decide: it is tried again later
+	}
+	if t.Op.Verb == VerbDelete && errors.Is(cause, providers.ErrNotEmpty) {
+		return s.o.Executor.Resurrect(t.Op.Link, cause)
+	}
+	for _, l := range t.Op.Lost(cause) {
+		if err := s.o.Judge.PreconditionFailed(ctx, l, cause); err != nil {
+			return err
+		}
+	}
+	return ErrAgain
+}
+
+// conclude decides what becomes of a job.
+func (s *Sender) conclude(v *tree.View, t *Job, err error) {
+	switch {
+	case s.o.Context.Err() != nil:
+		s.jobs.BreakOff(t)
+		return
+	case err == nil:
+		s.Reached()
+		s.jobs.Done(t)
+		s.o.Monitor.Advanced()
+	case errors.Is(err, ErrAgain):
+		s.jobs.Anew(v, t)
+	case s.o.Executor.o.Passes(err):
+		s.rest(t, err)
+	default:
+		s.Reached()
+		s.jobs.Refuse(v, t, err, s.o.Now())
+	}
+	s.o.Queue.NamesChanged(v, t.Link)
+	if t.State == Held && t.Op.Dir {
+		s.o.Queue.Review(v) // what is in it waits in vain
+	}
+}
+
+// rest has a job tried again in a while.
+func (s *Sender) rest(t *Job, err error) {
+	d := PauseAfter(s.jobs.Rest(t, err))
+	s.o.Monitor.Ended(err)
+	s.Failed(err)
+	s.o.Log.Debug("will try again", "what", t.Op.String(), "in", d, "err", err)
+	s.after(d, func() { s.jobs.Wake(t) })
+	if s.backoff.IsFlaky() && !s.paused {
+		s.Pause(PauseAfter(s.backoff.Rests()))
+	}
+}
+
+// after has f run with the lock when a time is over, or the pauses after failures end, and
+// the names looked at then.
+func (s *Sender) after(d time.Duration, f func()) {
+	resting := s.resting
+	s.o.Host.Go(func() {
+		s.o.Host.Pause(resting, d)
+		s.o.Tree.Lock()
+		f()
+		s.o.Tree.Unlock()
+		s.o.Queue.Kick()
+	})
+}
+
+// IsPaused reports whether nothing begins for now.
+func (s *Sender) IsPaused() bool { return s.paused }
+
+// Pause gives the remote a rest.
+func (s *Sender) Pause(d time.Duration) {
+	s.paused = true
+	s.after(d, func() { s.paused = false })
+}
+
+// Rouse ends the pauses after failures. It is for the end of an outage, and for who asks:
+// what fails for a reason of its own would be tried all the time, if any success did this.
+func (s *Sender) Rouse() {
+	s.endRests()
+	s.resting, s.endRests = context.WithCancel(s.o.Context)
+}
+
+// Reached notes that the remote answered a change.
+func (s *Sender) Reached() {
+	if s.backoff.IsFlaky() {
+		s.Rouse()
+	}
+	if outage, told := s.backoff.Reached(s.o.Now()); told {
+		s.o.Log.Info("the remote accepts changes again", "after", outage.Round(time.Second))
+	}
+	s.o.Monitor.Ended(nil)
+}
+
+// Failed counts a failure that may pass. An outage is told once.
+func (s *Sender) Failed(err error) {
+	if s.backoff.Failed(err, s.o.Now()) {
+		s.o.Log.Warn("the remote accepts no changes: they are kept and retried", "err", err)
+	}
+}
+
+// IsPlaceKnown reports whether it is known where the remote has an inode.
+func (s *Sender) IsPlaceKnown(v *tree.View, ino table.Ino) bool {
+	n := v.Inode(ino)
+	if n == nil {
+		return true
+	}
+	for _, h := range n.RemoteLinks {
+		if rec := v.Record(h); rec.Attempt != nil || v.Attempted(rec, nil) {
+			return false
+		}
+		if _, moving := s.planner.Unsettled(v, h.Dir); moving != (table.Link{}) {
+			return false
+		}
+	}
+	return true
+}
+
+// Pauses between tries, which double.
+const (
+	FirstPause   = 50 * time.Millisecond
+	LongestPause = 15 * time.Second
+)
+
+// PauseAfter is how long to wait after so many failures, with jitter.
+func PauseAfter(failures int) time.Duration {
+	d := min(FirstPause<<min(failures, 20), LongestPause)
+	return d/2 + rand.N(d/2)
+}
