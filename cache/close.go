@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -89,13 +90,13 @@ func (v *Volume) isUnsent() (unsent bool) {
 		unsent = h.isPending() || v.pending.IsBeingWritten(locked.View, locked.Record(l))
 		return !unsent
 	})
-	return unsent || v.o.Policy.Push && locked.table.Get(keyUnpushed) != nil
+	return unsent || v.o.Policy.Push && revision.UnpushedOf(locked.table) != nil
 }
 
 func (v *Volume) unpushed() bool {
 	locked := v.lock()
 	defer locked.unlock()
-	return locked.table.Get(keyUnpushed) != nil
+	return revision.UnpushedOf(locked.table) != nil
 }
 
 // flushAllMetadata takes what programs have written into the table: nobody writes any

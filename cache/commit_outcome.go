@@ -7,6 +7,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -46,10 +47,10 @@ func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, leve
 		c.forgetSet(v)
 		if result.Revision != "" {
 			v.pushes.revision = result.Revision
-			v.table.Set(keyRevision, []byte(result.Revision))
+			revision.SetCommitted(v.table, result.Revision)
 		}
 		if level {
-			v.setSynced(result.Revision)
+			revision.SetSynced(v.table, result.Revision, v.o.shown())
 		}
 		v.passed(massdelete.Commit)
 		v.doing.advanced(v.pending)
@@ -57,7 +58,7 @@ func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, leve
 			if len(c.requests) > 0 {
 				c.requests[0].landed += len(p.Names)
 			}
-			v.table.Set(keyMerging, nil)
+			revision.SetMerging(v.table, "")
 		}
 		return nil
 	})

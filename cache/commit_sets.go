@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
@@ -17,11 +18,9 @@ import (
 
 // keys of what the engine keeps in the table beside the names.
 const (
-	keyRevision = "engine/revision" // that the last set made
-	keySet      = "engine/set"      // the set whose outcome is open
-	keySetNames = "engine/set/"     // and its names, in pieces
-	keyCounted  = "engine/counted"  // it is counted as a commit to push
-	keyUnpushed = "engine/unpushed" // there are commits to push
+	keySet      = "engine/set"     // the set whose outcome is open
+	keySetNames = "engine/set/"    // and its names, in pieces
+	keyCounted  = "engine/counted" // it is counted as a commit to push
 )
 
 // request is somebody's Commit of a set.
@@ -284,7 +283,7 @@ func (c *setCommitter) commitOne(ctx context.Context, s *set, op string, r *requ
 	}
 	result := providers.CommitResult{}
 	if len(s.Changes) > 0 {
-		change := providers.ChangeSet{Changes: s.Changes, Op: op, Message: s.Message(), Merge: v.merging()}
+		change := providers.ChangeSet{Changes: s.Changes, Op: op, Message: s.Message(), Merge: recorded(v, revision.Merging)}
 		if r != nil {
 			change.Author, change.CoAuthors, change.Trailers = r.opts.Author, r.opts.CoAuthors, r.opts.Trailers
 			if r.opts.Message != "" {

@@ -61,15 +61,15 @@
 // of a walk, package files has what fetches of content need and the prefetch of small
 // files, package pending what is dirty, when it is due and who waits for it, package upload
 // sends it name by name, package commit says what a change set is made of, and package
-// revision has the lock of the head. Files here are named by topic: ops, names, rename,
-// create, attr, xattr, dir and lookup hold the operations of the kernel; tree_ is what of
-// inodes and names needs the rest of the volume, files_ open files and their content,
-// listing_ what is known of remote directories, reconcile_ how what is decided about the
-// two sides is carried out, pending_ how programs wait, upload_ what a volume decides about
-// uploads and does for them, commit_ how names are sent as a change set, revision_ heads,
-// push and pull of revisions, rules_ what never leaves the machine (what ignore files say
-// of names is package rules), massdelete_ what a halt means for pulls and commits, history_
-// versions of files, recovery_ what follows an unclean end.
+// revision has the lock of the head and records of revisions. Files here are named by
+// topic: ops, names, rename, create, attr, xattr, dir and lookup hold the operations of
+// the kernel; tree_ is what of inodes and names needs the rest of the volume, files_ open
+// files and their content, listing_ what is known of remote directories, reconcile_ how
+// what is decided about the two sides is carried out, pending_ how programs wait, upload_
+// what a volume decides about uploads and does for them, commit_ how names are sent as a
+// change set, revision_ heads, push and pull of revisions, rules_ what never leaves the
+// machine (what ignore files say of names is package rules), massdelete_ what a halt means
+// for pulls and commits, history_ versions of files, recovery_ what follows an unclean end.
 //
 // Whoever holds the lock has a [View], and whoever changes the table a [Tx].
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -13,7 +14,7 @@ import (
 // pastOf is where the store has content of an inode; nil: nowhere that is known.
 func (v *View) pastOf(ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *history.Past {
 	_, keeps := providers.As[providers.Snapshotter](v.p)
-	level := v.syncedRevisionHeld()
+	level := revision.Synced(v.table, v.o.shown())
 	if keeps && level == "" || !n.IsRegular() {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -170,7 +171,7 @@ func TestRestoreWhatAPulledRevisionHad(t *testing.T) {
 	}
 	assert.Equal(t, birth(), 0, "without a pull")
 	now := c.now().UnixNano()
-	w.ok(w.v.noteRevision())
+	w.ok(w.v.record(func(tx revision.Writer) { revision.Comes(tx, w.v.now()) }))
 	c.pass(time.Hour)
 	if got := birth() - now; got <= 0 || got > int64(time.Second) {
 		t.Errorf("%d ns after the pull", got)

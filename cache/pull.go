@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
@@ -170,7 +171,7 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*remoteDir, mi
 			h.listed(v, m)
 		}
 		if !m.left && !m.asks() {
-			v.setSynced(o.level)
+			revision.SetSynced(v.table, o.level, v.o.shown())
 		}
 		return m.checkPull(v)
 	})

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -151,7 +152,7 @@ func (s *sides) fresh(old table.Ino) (table.Ino, *table.Inode) {
 		n.Mtime = table.Latest(n.Mtime, was.Mtime.Next())
 		n.Ctime = v.stamp()
 	} else if was == nil && s.theirs.ModTime().IsZero() {
-		n.Mtime = v.firstListed(n.Mtime)
+		n.Mtime = revision.FirstListed(v.table, n.Mtime)
 	}
 	return v.table.Alloc(), n
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -87,7 +88,7 @@ func Inspect(stateDir string, limit int) (OfflineReport, error) {
 			left.Unsaved = append(left.Unsaved, u)
 		}
 	})
-	left.Orphans, left.Unpushed = len(locked.Orphans()), locked.unpushedOf()
+	left.Orphans, left.Unpushed = len(locked.Orphans()), revision.UnpushedOf(locked.table)
 	left.Recovered, err = recovered(stateDir)
 	return left, errors.Join(err, locked.table.Err())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -134,10 +135,10 @@ func (v *Volume) began(ctx context.Context, b providers.Brancher, at providers.R
 	}
 	return v.update(func(v *Tx) error {
 		v.passed(massdelete.Pull)
-		v.revisionComes()
+		revision.Comes(v.table, v.now())
 		v.pushes.revision = at
-		v.table.Set(keyRevision, []byte(at))
-		v.table.Set(keyMerging, nil)
+		revision.SetCommitted(v.table, at)
+		revision.SetMerging(v.table, "")
 		v.pushes.lines++ // what a push under way sends is of the branch before
 		if err := v.setUnpushed(nil); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -32,7 +33,7 @@ func (v *Volume) pullRevision(w *waiting, s revisions) (PullReport, error) {
 	if err := v.knowUpstream(w, s); err != nil {
 		return PullReport{}, err
 	}
-	had := v.upstream()
+	had := recorded(v, revision.Upstream)
 	var to providers.Revision
 	err := v.retry(w, func(ctx context.Context) (err error) {
 		to, err = s.Fetch(ctx)
@@ -63,7 +64,7 @@ func (v *Volume) advance(w *waiting, s revisions, had, to providers.Revision) (P
 		return PullReport{}, err
 	}
 	report, err := v.syncWith(w, s)
-	if err == nil && from == to && v.upstream() != to {
+	if err == nil && from == to && recorded(v, revision.Upstream) != to {
 		err = v.setUpstream(w, to)
 	}
 	if err != nil || from == to {
@@ -112,7 +113,11 @@ func (v *Volume) diverged(w *waiting, s revisions, r rewinding, theirs providers
 			return r.From, to, err
 		}
 	}
-	if err := v.setMerging(r.From); err != nil {
+	merging := providers.Revision("") // it is about to be taken back
+	if v.o.Policy.MergeCommits {
+		merging = r.From
+	}
+	if err := v.record(func(tx revision.Writer) { revision.SetMerging(tx, merging) }); err != nil {
 		return "", "", err
 	}
 	return r.To, theirs, v.rewind(w, s, r)
@@ -140,28 +145,6 @@ func (v *Volume) rebased(w *waiting, base, from, onto providers.Revision) (to pr
 	return to, err
 }
 
-// keyMerging is the revision of ours that the next commit merges with theirs.
-const keyMerging = "pull/merging"
-
-// setMerging notes a revision that is about to be taken back, to be merged.
-func (v *Volume) setMerging(r providers.Revision) error {
-	var note []byte
-	if v.o.Policy.MergeCommits {
-		note = []byte(r)
-	}
-	return v.update(func(v *Tx) error {
-		v.table.Set(keyMerging, note)
-		return nil
-	})
-}
-
-// merging is what the next commit merges; "": nothing.
-func (v *Volume) merging() providers.Revision {
-	locked := v.lock()
-	defer locked.unlock()
-	return providers.Revision(locked.table.Get(keyMerging))
-}
-
 // adoptRevision makes the store show a revision, and the working copy with it.
 // What would halt is found out before.
 func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revision) (PullReport, error) {
@@ -183,10 +166,10 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 	if _, err := v.applyAll(w, tree, all, mine, applying{dry: true}); err != nil {
 		return PullReport{}, err
 	}
-	if err := v.passedBy(from); err != nil {
-		return PullReport{}, err
-	}
-	if err := v.noteRevision(); err != nil {
+	if err := v.update(func(v *Tx) error {
+		revision.Comes(v.table, v.now())
+		return revision.PassedBy(v.table, from)
+	}); err != nil {
 		return PullReport{}, err
 	}
 	if err := v.retry(w, func(ctx context.Context) error { return s.Adopt(ctx, from, to) }); err != nil {

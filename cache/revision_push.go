@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -93,7 +94,7 @@ func (v *Volume) catchUp(ctx context.Context, r *PushReport) error {
 		return err
 	}
 	locked := v.lock()
-	u := locked.unpushedOf()
+	u := revision.UnpushedOf(locked.table)
 	locked.unlock()
 	if v.sets == nil || u != nil && u.Commits > 0 {
 		return nil
@@ -133,7 +134,7 @@ func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun 
 		if later := v.pushes.commits - begun.commits; later > 0 {
 			return v.setUnpushed(&Unpushed{Commits: int(later), Since: begun.at})
 		}
-		v.table.Set(keyMerging, nil)
+		revision.SetMerging(v.table, "")
 		return v.setUnpushed(nil)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -112,7 +113,7 @@ func (v *Volume) softReset(base providers.Revision, changed []providers.Differen
 				v.setBack(d.Locator, d.Was)
 			}
 		}
-		v.setSynced(base)
+		revision.SetSynced(v.table, base, v.o.shown())
 		return v.noneUnpushed() // they are changes again, and still owed
 	})
 }

@@ -1,58 +1,52 @@
 package cache
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// keySynced says of which revision the table has the names that it is said to
-// have at the backend. It is written together with these, so that nobody has to
-// compare a whole tree to know it: not after a crash, not in another run. Of
-// what a set made whose answer was lost the table may have some already: that
-// is settled before the head moves on. What is not shown of a revision, because
-// of rules that a person may change, is a part of it.
-const keySynced = "pull/level"
-
-// syncedMark is what keyLevel holds for a revision.
-func (v *Volume) syncedMark(r providers.Revision) []byte {
-	if r == "" {
-		return nil
-	}
-	rules := v.o.IgnoreFile
-	if v.o.Exclude != nil {
-		rules += "\x00" + v.o.Exclude.String()
-	}
-	return fmt.Appendf(nil, "1 %x %s", sha256.Sum256([]byte(rules)), r)
+// recorded is what the table says of revisions.
+func recorded[T any](v *Volume, get func(revision.Reader) T) T {
+	locked := v.lock()
+	defer locked.unlock()
+	return get(locked.table)
 }
 
-// setSynced notes the revision that the table has; "": that is not known.
-func (v *Tx) setSynced(r providers.Revision) { v.table.Set(keySynced, v.syncedMark(r)) }
+// record changes what the table says of revisions.
+func (v *Volume) record(set func(revision.Writer)) error {
+	return v.update(func(v *Tx) error {
+		set(v.table)
+		return nil
+	})
+}
+
+// shown says which names of a revision the table has.
+func (o *Options) shown() revision.Rules { return revision.RulesOf(o.IgnoreFile, o.Exclude) }
 
 // syncedRevision is the revision that the table has; "" when that is not known.
 func (v *Volume) syncedRevision() providers.Revision {
-	locked := v.lock()
-	defer locked.unlock()
-	return locked.syncedRevisionHeld()
+	return recorded(v, func(r revision.Reader) providers.Revision { return revision.Synced(r, v.o.shown()) })
 }
 
-// syncedRevisionHeld is levelOf.
-func (v *View) syncedRevisionHeld() providers.Revision {
-	mark := string(v.table.Get(keySynced))
-	r := providers.Revision(mark[strings.LastIndexByte(mark, ' ')+1:])
-	if !bytes.Equal(v.syncedMark(r), []byte(mark)) {
-		return ""
+// begins is the revision that a working copy begins with, and when it was made.
+func begins(ctx context.Context, s revisions) (head providers.Revision, made time.Time, err error) {
+	if head, err = s.Head(ctx); err != nil || head == "" {
+		return head, made, err
 	}
-	return r
+	found, err := s.Find(ctx, string(head))
+	if errors.Is(err, providers.ErrNotExist) {
+		err = nil
+	}
+	return head, found.Time, err
 }
 
 // isSynced reports whether what the table says of the backend is its head.

@@ -1,47 +1,20 @@
 package cache
 
 import (
-	"encoding/json"
-	"time"
-
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Unpushed is what is known of commits that the remote does not have. It is kept
-// with the working copy: a kill loses nothing of it.
-type Unpushed struct {
-	Commits int       `json:"commits"` // 0: nobody has counted them
-	Since   time.Time `json:"since"`   // of the oldest
-	// Owed is when a push of them was begun that has not succeeded; zero: none
-	// was, since nobody has asked for it.
-	Owed  time.Time `json:"owed,omitzero"`
-	Error string    `json:"error,omitempty"` // why it has not
-}
-
-// unpushedOf is what the table says; nil: all that was committed is pushed.
-func (v *View) unpushedOf() *Unpushed {
-	data := v.table.Get(keyUnpushed)
-	if data == nil {
-		return nil
-	}
-	u := &Unpushed{}
-	if err := json.Unmarshal(data, u); err != nil { // there are some, whatever they are
-		return &Unpushed{}
-	}
-	return u
-}
+// Unpushed is what is known of commits that the remote does not have.
+type Unpushed = revision.Unpushed
 
 // setUnpushed notes it.
 func (v *Tx) setUnpushed(u *Unpushed) error {
 	if u == nil {
-		v.table.Set(keyUnpushed, nil)
 		v.failing.Succeeded(chores.Push) // none is owed
-		return nil
 	}
-	data, err := json.Marshal(u)
-	v.table.Set(keyUnpushed, data)
-	return err
+	return revision.SetUnpushed(v.table, u)
 }
 
 // unpushedMore notes that there are more commits to push. A store without a remote has
@@ -51,22 +24,14 @@ func (v *Tx) unpushedMore(n int) error {
 		return v.setUnpushed(nil)
 	}
 	v.pushes.commits += uint64(n)
-	u := v.unpushedOf()
-	if u == nil {
-		u = &Unpushed{}
-	}
-	if u.Since.IsZero() {
-		u.Since = v.o.Now()
-	}
-	u.Commits += n
-	return v.setUnpushed(u)
+	return v.setUnpushed(revision.UnpushedOf(v.table).Committed(n, v.o.Now()))
 }
 
 // anotherLine notes that commits were made anew, or are about to be: a push that is
 // under way sends what they were before.
 func (v *Tx) anotherLine() error {
 	v.pushes.lines++
-	if v.unpushedOf() != nil {
+	if revision.UnpushedOf(v.table) != nil {
 		return nil
 	}
 	return v.setUnpushed(&Unpushed{Since: v.o.Now()})
@@ -75,7 +40,7 @@ func (v *Tx) anotherLine() error {
 // noneUnpushed notes that there are no commits of ours left here, though a push may be
 // owed.
 func (v *Tx) noneUnpushed() error {
-	u := v.unpushedOf()
+	u := revision.UnpushedOf(v.table)
 	if u == nil {
 		return nil
 	}
@@ -87,15 +52,9 @@ func (v *Tx) noneUnpushed() error {
 // that one is owed.
 func (v *Volume) owe(cause error) error {
 	return v.update(func(v *Tx) error {
-		u := v.unpushedOf()
-		if u == nil || cause == nil && !u.Owed.IsZero() {
+		u := revision.UnpushedOf(v.table)
+		if u == nil || !u.Owe(cause, v.o.Now()) {
 			return nil
-		}
-		if u.Owed.IsZero() {
-			u.Owed = v.o.Now()
-		}
-		if cause != nil {
-			u.Error = cause.Error()
 		}
 		return v.setUnpushed(u)
 	})

@@ -4,22 +4,12 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// keyUpstream is the last revision of the remote's tracked branch that the head
-// has: what came after it is ours.
-const keyUpstream = "pull/upstream"
-
 // errRewritten is told, once, when others have taken back what the remote had.
 var errRewritten = errors.New("the remote's branch was rewritten: what it no longer has was removed locally too, and stays in the history of the clone")
-
-// upstream is what keyUpstream says; "": not known.
-func (v *Volume) upstream() providers.Revision {
-	locked := v.lock()
-	defer locked.unlock()
-	return providers.Revision(locked.table.Get(keyUpstream))
-}
 
 // setUpstream notes that the head has a revision of the tracked branch, if the remote's
 // is there: commits on a branch of our own are no such, wherever the head has gone since
@@ -30,21 +20,14 @@ func (v *Volume) setUpstream(ctx context.Context, r providers.Revision) error {
 			r = ""
 		}
 	}
-	return v.noteUpstream(r)
-}
-
-func (v *Volume) noteUpstream(r providers.Revision) error {
-	return v.update(func(v *Tx) error {
-		v.table.Set(keyUpstream, []byte(r))
-		return nil
-	})
+	return v.record(func(tx revision.Writer) { revision.SetUpstream(tx, r) })
 }
 
 // knowUpstream asks a working copy's first clone for what it last heard of the
 // tracked branch, before it asks anew.
 func (v *Volume) knowUpstream(ctx context.Context, s revisions) error {
 	b, ok := providers.As[providers.Brancher](v.p)
-	if !ok || v.upstream() != "" {
+	if !ok || recorded(v, revision.Upstream) != "" {
 		return nil
 	}
 	all, err := b.Branches(ctx)
@@ -58,7 +41,7 @@ func (v *Volume) knowUpstream(ctx context.Context, s revisions) error {
 	if base, err := s.Base(ctx, all.Tip, head); err != nil || base != all.Tip {
 		return err
 	}
-	return v.noteUpstream(all.Tip)
+	return v.record(func(tx revision.Writer) { revision.SetUpstream(tx, all.Tip) })
 }
 
 // baseOf is where ours and theirs part. That is the last revision that both have,
@@ -68,7 +51,7 @@ func (v *Volume) knowUpstream(ctx context.Context, s revisions) error {
 // have come after.
 func (v *Volume) baseOf(ctx context.Context, s revisions, ours, theirs, had providers.Revision) (providers.Revision, error) {
 	base, err := s.Base(ctx, ours, theirs)
-	up := v.upstream()
+	up := recorded(v, revision.Upstream)
 	if err != nil || up == "" || up == base || base == theirs && up != had {
 		return base, err
 	}

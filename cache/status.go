@@ -3,6 +3,7 @@ package cache
 import (
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -53,7 +54,7 @@ func (v *Volume) Status() Status {
 	files, size := v.pending.Unsaved()
 	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: files, UnsavedBytes: size,
 		Halted: locked.massDelete.All(), Stale: v.belief.IsFailing(), Hidden: rules.Hidden(locked),
-		Revision: v.pushes.revision, Unpushed: locked.unpushedOf(),
+		Revision: v.pushes.revision, Unpushed: revision.UnpushedOf(locked.table),
 		Problems: append([]Problem(nil), locked.problems...), Failing: locked.failures()}
 	if since, any := v.pending.Oldest(locked.View); any {
 		s.Oldest = now.Sub(since)

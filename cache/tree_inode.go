@@ -2,6 +2,7 @@ package cache
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -24,7 +25,7 @@ func (v *Volume) attrs() attrs.Mapping {
 
 // inodeOf is a new inode for what the backend has.
 func (v *View) inodeOf(info providers.Info) *table.Inode {
-	return v.attrs().Inode(&info, v.stamp(), v.revisionSince())
+	return v.attrs().Inode(&info, v.stamp(), revision.Since(v.table))
 }
 
 // attrOf is what the backend keeps of an inode's attributes.

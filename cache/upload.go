@@ -7,6 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
@@ -58,9 +59,7 @@ func (e *engine) resume(v *View) {
 			e.send.Jobs().Hold(v.View, l, heldError(rec.Held), now, !rec.Held.Conflict)
 		}
 	})
-	if rev := v.table.Get(keyRevision); rev != nil {
-		v.pushes.revision = providers.Revision(rev)
-	}
+	v.pushes.revision = revision.Committed(v.table)
 }
 
 // loop runs until the volume ends.

@@ -214,8 +214,8 @@ func (v *Volume) makeRoot(ctx context.Context) error {
 	}
 	return v.update(func(v *Tx) error {
 		v.table.Put(table.Root, v.inodeOf(info))
-		v.setFirst(made)
-		v.setSynced(level) // of which no name is known yet
+		revision.SetFirst(v.table, made, v.o.Now())
+		revision.SetSynced(v.table, level, v.o.shown()) // of which no name is known yet
 		return nil
 	})
 }

@@ -1,5 +1,3 @@
-// Package revision is about the revisions of a remote that keeps whole ones, and the head
-// that moves from one to another.
 package revision
 
 import (

@@ -241,10 +241,13 @@ func leftBehind(v *tree.View, op *Operation) (dirs []table.Ino) {
 
 // yield deals with an operation that another change came before.
 func (s *Sender) yield(ctx context.Context, t *Job, cause error) error {
-	if s.jobs.Lose(t) {
-		v := s.o.Tree.Lock()
-		sides := t.Op.Sides(v)
-		s.o.Tree.Unlock()
+	v := s.o.Tree.Lock()
+	tooOften, sides := s.jobs.Lose(t), ""
+	if tooOften {
+		sides = t.Op.Sides(v)
+	}
+	s.o.Tree.Unlock()
+	if tooOften {
 		s.o.Log.Warn("a change keeps being overtaken by others", "change", t.Op.String(), "names", sides)
 		return fmt.Errorf("%w: %v", errContended, cause) // nobody need decide: it is tried again later
 	}

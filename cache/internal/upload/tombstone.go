@@ -55,9 +55,9 @@ func (x *Executor) part(dir table.Ino) error {
 // LeaveTombstone has a tombstone take the place that a directory has at the backend, and
 // begins to hand over what is in it.
 func LeaveTombstone(tx Tx, dir table.Ino, n *table.Inode) {
-	shadow := tx.Alloc()
-	tx.Put(shadow, Twin(n))
-	takePlace(tx, n.RemoteLinks[0], dir, shadow, 1)
+	tombstone := tx.Alloc()
+	tx.Put(tombstone, Twin(n))
+	takePlace(tx, n.RemoteLinks[0], dir, tombstone, 1)
 }
 
 // Twin is a directory like another one, in which nothing is.
