@@ -1,49 +1,17 @@
 package cache
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/commit"
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A set whose outcome is open is in the table: before it is sent, so that whoever
-// comes after a kill knows what to ask about, and until what it left is noted.
-// There may be very many names in it, so all that is said of them is said in pieces,
-// each in a transaction of its own between which others have their turn:
-//
-//   - first the record of the set, with its operation. Each piece then puts some
-//     of the names beside it, and the attempts of these. After a kill in between
-//     the operation was never sent, and what there is of it is dropped;
-//   - what it left, name by name (commit_outcome.go). After a kill in between the record
-//     is there still: the backend is asked once more, and all is noted again, which
-//     changes nothing of what was;
-//   - at the end, with all that holds for the set as a whole, the record goes.
-
 // setPiece is how many names are looked at, or changed, while the lock is held.
 const setPiece = 64
-
-// pendingSet is a set whose outcome is open: what is to be noted if it was
-// committed.
-type pendingSet struct {
-	Op    string
-	Names []*commit.Planned `json:",omitempty"` // in the record itself only as versions before wrote it
-	Until uint64            `json:",omitempty"` // records of them before it tell of what is in the set
-
-	known bool // it was made in this run: planned.rec is
-}
-
-func (s *set) pending(op string) pendingSet { return pendingSet{op, s.Order, s.Until, true} }
-
-// pieceKey is where a piece of the names of an open set is.
-func pieceKey(i int) string { return fmt.Sprintf("%s%08x", keySetNames, i) }
 
 // breather is how long the lock is left alone between two pieces: who asks for a
 // directory takes it once for each entry, and would wait for a piece each time.
@@ -78,48 +46,44 @@ func (c *setCommitter) updateEach(what string, names []*commit.Planned, do func(
 	})
 }
 
-// begin has the table say that a set is about to be sent: what the backend shows of
-// its names is not news. errMovedOn says that the set is not what it should be
-// any more, and that nothing of it was left in the table.
-func (c *setCommitter) begin(s *set, was *snapshot) (op string, err error) {
-	v, record := c.v, []byte(nil)
-	err = c.inPieces(doesBegin, s.Order, func(i int, piece []*commit.Planned) error {
-		names, err := json.Marshal(piece)
+// begin has the table say that a set is about to be sent. errMovedOn says that the set is
+// not what it should be any more, and that nothing of it was left in the table.
+func (c *setCommitter) begin(s *set, was *snapshot) (u commit.Unresolved, err error) {
+	err = c.inPieces(doesBegin, s.Order, func(i int, names []*commit.Planned) error {
+		piece, err := commit.NewPiece(i, names)
 		if err != nil {
 			return err
 		}
-		return v.update(func(v *Tx) error {
-			dropped := !bytes.Equal(v.table.Get(keySet), record) // by a pull
-			if dropped || was.at.IsOvertaken(v.Tx.View) || len(v.unmade(piece)) > 0 {
+		return c.v.update(func(v *Tx) error {
+			dropped := !u.IsRecorded(v.Tx.View) // by a pull
+			if dropped || was.at.IsOvertaken(v.Tx.View) || len(v.unmade(names)) > 0 {
 				return errMovedOn
 			}
-			if i == 0 {
-				op = v.operations.Next()
-				record = fmt.Appendf(nil, `{"Op":%q,"Until":%d}`, op, s.Until)
-				v.table.Set(keySet, record)
-			}
-			v.table.Set(pieceKey(i), names)
 			tx := uploadTx(v)
-			for _, p := range piece {
-				tx.SetAttempt(p.Link, &table.Attempt{Op: op, ContentVersion: p.Gen, AttrGen: p.AttrGen, Kind: upload.AttemptSet})
+			if i == 0 {
+				u = s.Unresolved(v.operations.Next())
+				if err := u.Record(tx); err != nil {
+					return err
+				}
 			}
+			u.Add(tx, piece)
 			return nil
 		})
 	})
-	if err != nil && op != "" {
-		if drop := c.dropSet(s.pending(op)); drop != nil {
-			return "", drop
+	if err != nil && u.Op != "" {
+		if drop := c.dropSet(u); drop != nil {
+			return u, drop
 		}
 	}
-	return op, err
+	return u, err
 }
 
 // dropSet forgets a set that is known not to have been committed.
-func (c *setCommitter) dropSet(p pendingSet) error {
-	err := c.inPieces(doesDrop, p.Names, func(_ int, piece []*commit.Planned) error {
+func (c *setCommitter) dropSet(u commit.Unresolved) error {
+	err := c.inPieces(doesDrop, u.Names, func(_ int, piece []*commit.Planned) error {
 		return c.v.update(func(v *Tx) error {
 			for _, name := range piece {
-				c.endAttempt(v, p.Op, name)
+				u.EndAttempt(uploadTx(v), name.Link)
 			}
 			return nil
 		})
@@ -128,53 +92,22 @@ func (c *setCommitter) dropSet(p pendingSet) error {
 		return err
 	}
 	return c.v.update(func(v *Tx) error {
-		c.forgetSet(v)
+		commit.Forget(uploadTx(v))
 		return nil
 	})
 }
 
-// endAttempt ends that of a name of a set.
-func (c *setCommitter) endAttempt(v *Tx, op string, name *commit.Planned) {
-	if a := v.Record(name.Link).Attempt; a != nil && a.Op == op {
-		uploadTx(v).SetAttempt(name.Link, nil)
-	}
-}
-
-// forgetSet takes the record of the set away.
-func (c *setCommitter) forgetSet(v *Tx) {
-	v.table.Set(keySet, nil)
-	v.table.Set(keyCounted, nil)
-	v.table.Scan(keySetNames, "", func(key string, _ []byte) bool {
-		v.table.Set(key, nil)
-		return true
+// unresolved is the set whose outcome is open; ok is false when there is none.
+func (c *setCommitter) unresolved() (u commit.Unresolved, ok bool) {
+	u, ok, err := commit.ReadUnresolved(func(key string) []byte {
+		locked := c.v.lock()
+		defer locked.unlock()
+		return locked.table.Get(key)
 	})
-}
-
-// openSet is the set whose outcome is open; ok is false when there is none.
-func (c *setCommitter) openSet() (p pendingSet, ok bool) {
-	v := c.v
-	locked := v.lock()
-	data := locked.table.Get(keySet)
-	locked.unlock()
-	if data == nil {
-		return p, false
+	if err != nil {
+		c.v.o.Log.Error("the record of a commit is damaged", "err", err)
 	}
-	if err := json.Unmarshal(data, &p); err != nil {
-		v.o.Log.Error("the record of a commit is damaged", "err", err)
-	}
-	for i := 0; ; i++ {
-		locked = v.lock()
-		data = locked.table.Get(pieceKey(i))
-		locked.unlock()
-		if data == nil {
-			return p, true
-		}
-		var names []*commit.Planned
-		if err := json.Unmarshal(data, &names); err != nil {
-			v.o.Log.Error("the record of a commit is damaged", "piece", i, "err", err)
-		}
-		p.Names = append(p.Names, names...)
-	}
+	return u, ok
 }
 
 // resolveSet finds out whether a set whose answer got lost was committed, and has
@@ -214,21 +147,21 @@ func (v *Volume) resolveOpenSet(ctx context.Context) error {
 // resolveUnderHeadLock is resolveSet for who holds puller.headLock, but for the synced revision. A set that
 // was collected and not sent yet is none any more then.
 func (c *setCommitter) resolveUnderHeadLock(ctx context.Context) error {
-	p, ok := c.openSet()
+	u, ok := c.unresolved()
 	if !ok {
 		return nil
 	}
-	if p.Op == "" {
-		return c.dropSet(p)
+	if u.Op == "" {
+		return c.dropSet(u)
 	}
 	// The set of an operation is committed once: this one cannot be, but tells
 	// what became of the first.
-	result, err := c.remote.Commit(ctx, providers.ChangeSet{Base: "wsmount: none", Op: p.Op})
+	result, err := c.remote.Commit(ctx, providers.ChangeSet{Base: "wsmount: none", Op: u.Op})
 	switch {
 	case err == nil:
-		return c.noteSet(p, result, false) // others may have been there meanwhile
+		return c.noteSet(u, result, false) // others may have been there meanwhile
 	case upload.MayHaveHappened(err):
 		return err
 	}
-	return c.dropSet(p)
+	return c.dropSet(u)
 }

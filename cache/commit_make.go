@@ -22,32 +22,32 @@ var errMovedOn = fmt.Errorf("%w: the content of a commit keeps changing", upload
 
 // makeSet makes a set, and has the table say that it is about to be sent, unless it
 // is empty. What turns out not to be known well enough for that is found out.
-func (c *setCommitter) makeSet(ctx context.Context, due uint64) (s *set, op string, err error) {
+func (c *setCommitter) makeSet(ctx context.Context, due uint64) (s *set, u commit.Unresolved, err error) {
 	v := c.v
 	for tries := 0; ; tries++ {
-		s, op, err = c.tryMakeSet(ctx, due)
+		s, u, err = c.tryMakeSet(ctx, due)
 		unseen := (*massdelete.UnseenError)(nil)
 		switch {
 		case errors.As(err, &unseen):
 			tries-- // each time there are fewer of them
 			err = v.lookInto(ctx, unseen.Dirs)
 		case err == nil, !errors.Is(err, errUnlearned) && !errors.Is(err, errMovedOn), tries >= maxTries:
-			return s, op, err
+			return s, u, err
 		default:
 			v.o.Log.Debug("a commit is made anew", "why", err)
 			err = v.bringIgnored(ctx, s.Bring)
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, u, err
 		}
 	}
 }
 
 // tryMakeSet is makeSet as far as it gets. errUnlearned and errMovedOn say that it
 // is to be made anew.
-func (c *setCommitter) tryMakeSet(ctx context.Context, due uint64) (s *set, op string, err error) {
+func (c *setCommitter) tryMakeSet(ctx context.Context, due uint64) (s *set, u commit.Unresolved, err error) {
 	if err := c.v.learnForCommit(ctx); err != nil {
-		return nil, "", err
+		return nil, u, err
 	}
 	c.v.endKeeping() // of the try before
 	was := c.v.takeSnapshot(true)
@@ -60,16 +60,16 @@ func (c *setCommitter) tryMakeSet(ctx context.Context, due uint64) (s *set, op s
 	}
 	switch {
 	case err != nil:
-		return s, "", err
+		return s, u, err
 	case s.Unsure, len(s.Bring) > 0, len(s.Astray) > 0:
-		return s, "", errUnlearned
+		return s, u, errUnlearned
 	}
 	if err := c.mayCommit(s, was, due); err != nil {
-		return s, "", err
+		return s, u, err
 	}
 	c.sieve(s)
-	op, err = c.begin(s, was)
-	return s, op, err
+	u, err = c.begin(s, was)
+	return s, u, err
 }
 
 // collect is commit.Collect of a snapshot.

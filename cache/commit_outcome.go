@@ -16,12 +16,12 @@ import (
 // directory is gone before that, and a directory is made before what is in it. That
 // there is a commit to push is noted first: after a kill in between no name differs
 // any more.
-func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, level bool) error {
-	n := c.sortNotes(p)
+func (c *setCommitter) noteSet(u commit.Unresolved, result providers.CommitResult, level bool) error {
+	n := c.sortNotes(u)
 	ends := func(v *Tx, name *commit.Planned) {
-		c.endAttempt(v, p.Op, name)
+		u.EndAttempt(uploadTx(v), name.Link)
 		if result.Committed {
-			history.NoteCommit(v, name.Link, p.Until, result.Revision)
+			history.NoteCommit(v, name.Link, u.Until, result.Revision)
 		}
 	}
 	note := func(v *Tx, name *commit.Planned) {
@@ -44,7 +44,7 @@ func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, leve
 		return err
 	}
 	return c.v.updateOwn(func(v *Tx) error {
-		c.forgetSet(v)
+		commit.Forget(uploadTx(v))
 		if result.Revision != "" {
 			v.pushes.revision = result.Revision
 			revision.SetCommitted(v.table, result.Revision)
@@ -56,7 +56,7 @@ func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, leve
 		v.doing.advanced(v.pending)
 		if result.Committed {
 			if len(c.requests) > 0 {
-				c.requests[0].landed += len(p.Names)
+				c.requests[0].landed += len(u.Names)
 			}
 			revision.SetMerging(v.table, "")
 		}
@@ -64,13 +64,11 @@ func (c *setCommitter) noteSet(p pendingSet, result providers.CommitResult, leve
 	})
 }
 
-// countCommit counts the open set as a commit to push, once, also when what it left is
-// noted again after a kill.
+// countCommit counts the open set as a commit to push.
 func countCommit(v *Tx) error {
-	if v.table.Get(keyCounted) != nil {
+	if !commit.CountOnce(uploadTx(v)) {
 		return nil
 	}
-	v.table.Set(keyCounted, []byte{1})
 	return v.unpushedMore(1)
 }
 
@@ -83,8 +81,8 @@ type notes struct {
 }
 
 // sortNotes sorts the names of a set.
-func (c *setCommitter) sortNotes(set pendingSet) (n notes) {
-	if !set.known {
+func (c *setCommitter) sortNotes(set commit.Unresolved) (n notes) {
+	if !set.IsMade() {
 		c.lookAtBases(set.Names)
 	}
 	given, taken := map[table.Ino]bool{}, map[table.Ino]bool{}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -324,12 +325,12 @@ func TestOpenSetOfAVersionBefore(t *testing.T) {
 	w.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable}, providertest.Fault{Before: providers.ErrUnavailable})
 	committed := w.committing()
 	w.until(func() bool { return w.v.Status().LastError != "" })
-	p, ok := w.v.sets.openSet()
+	p, ok := w.v.sets.unresolved()
 	assert.True(t, ok && len(p.Names) == 3, "open is", p.Names)
 	w.ok(w.v.update(func(v *Tx) error {
-		w.v.sets.forgetSet(v)
+		commit.Forget(uploadTx(v))
 		data, err := json.Marshal(p)
-		v.table.Set(keySet, data)
+		v.table.Set("engine/set", data)
 		return err
 	}))
 	w.o.pause = atOnce

@@ -16,13 +16,6 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// keys of what the engine keeps in the table beside the names.
-const (
-	keySet      = "engine/set"     // the set whose outcome is open
-	keySetNames = "engine/set/"    // and its names, in pieces
-	keyCounted  = "engine/counted" // it is counted as a commit to push
-)
-
 // request is somebody's Commit of a set.
 type request struct {
 	opts   CommitOptions
@@ -138,7 +131,7 @@ func (c *setCommitter) look() {
 	first := uint64(0)
 	locked.table.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
 	halted := c.v.engine.halt.err != nil && !locked.massDelete.IsConfirmed(massdelete.Commit)
-	if r == nil && (first == 0 || first > due || halted) && locked.table.Get(keySet) == nil {
+	if r == nil && (first == 0 || first > due || halted) && !commit.IsUnresolved(locked.View) {
 		return
 	}
 	c.sending, c.stirs = true, v.pending.Stirs()
@@ -239,7 +232,7 @@ func (c *setCommitter) sendSet(ctx context.Context, r *request, due uint64) (Com
 	defer v.endKeeping()
 	losses := map[string]int{} // of one name in a row, not of the set: others may change many names
 	for {
-		s, op, err := c.makeSet(ctx, due)
+		s, u, err := c.makeSet(ctx, due)
 		if err != nil {
 			return CommitReport{}, err
 		}
@@ -254,7 +247,7 @@ func (c *setCommitter) sendSet(ctx context.Context, r *request, due uint64) (Com
 		if err := v.tree.Sync(); err != nil {
 			return report, err
 		}
-		report.Revision, report.Committed, err = c.commitOne(ctx, s, op, r)
+		report.Revision, report.Committed, err = c.commitOne(ctx, s, u, r)
 		if err == nil || upload.MayHaveHappened(err) {
 			return report, err
 		}
@@ -270,20 +263,20 @@ func (c *setCommitter) sendSet(ctx context.Context, r *request, due uint64) (Com
 }
 
 // commitOne sends a set and notes what it left.
-func (c *setCommitter) commitOne(ctx context.Context, s *set, op string, r *request) (providers.Revision, bool, error) {
+func (c *setCommitter) commitOne(ctx context.Context, s *set, u commit.Unresolved, r *request) (providers.Revision, bool, error) {
 	v := c.v
 	v.puller.headLock.Lock()
 	defer v.puller.headLock.Unlock()
 	defer s.closeBodies()
-	if stale, err := c.outdated(ctx, s, op); stale {
+	if stale, err := c.outdated(ctx, s, u.Op); stale {
 		return "", false, errors.Join(err, upload.ErrAgain)
 	}
 	if err := s.open(ctx); err != nil {
-		return "", false, errors.Join(err, c.dropSet(s.pending(op)))
+		return "", false, errors.Join(err, c.dropSet(u))
 	}
 	result := providers.CommitResult{}
 	if len(s.Changes) > 0 {
-		change := providers.ChangeSet{Changes: s.Changes, Op: op, Message: s.Message(), Merge: recorded(v, revision.Merging)}
+		change := providers.ChangeSet{Changes: s.Changes, Op: u.Op, Message: s.Message(), Merge: recorded(v, revision.Merging)}
 		if r != nil {
 			change.Author, change.CoAuthors, change.Trailers = r.opts.Author, r.opts.CoAuthors, r.opts.Trailers
 			if r.opts.Message != "" {
@@ -295,10 +288,10 @@ func (c *setCommitter) commitOne(ctx context.Context, s *set, op string, r *requ
 			if upload.MayHaveHappened(err) {
 				return "", false, err
 			}
-			return "", false, errors.Join(s.bodyError(err), c.dropSet(s.pending(op)))
+			return "", false, errors.Join(s.bodyError(err), c.dropSet(u))
 		}
 	}
-	return result.Revision, result.Committed, c.noteSet(s.pending(op), result, result.Committed)
+	return result.Revision, result.Committed, c.noteSet(u, result, result.Committed)
 }
 
 // outdated reports whether a pull came between the making of a set and its

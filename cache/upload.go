@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -38,7 +39,7 @@ func (e *engine) init(v *Volume) {
 	e.larger = map[table.Link]string{}
 	locked := v.lock()
 	defer locked.unlock()
-	open := locked.table.Get(keySet) != nil // policy was another when it was begun
+	open := commit.IsUnresolved(locked.View) // policy was another when it was begun
 	if open || v.o.Policy.Atomic || v.caps.Abilities.Has(providers.AbilitySync) {
 		if remote, can := providers.As[providers.Committer](v.p); can {
 			v.sets = &setCommitter{v: v, remote: remote, found: map[table.Ino]finding{}}

@@ -7,6 +7,9 @@
 // out with it; content that a guard stops is left out by itself. What turns out not to be
 // known well enough is listed in the set, to be found out before another is made.
 //
+// A set that is about to be sent is [Unresolved] until what it left is noted, and is in the
+// table meanwhile.
+//
 //	s, err := commit.Collect(ctx, moment, due)
 //	defer s.Made()
 //	...
