@@ -34,18 +34,6 @@ func (c *setCommitter) inPieces(what string, names []*commit.Planned, do func(i 
 	return nil
 }
 
-// updateEach does something about each name, in pieces.
-func (c *setCommitter) updateEach(what string, names []*commit.Planned, do func(v *Tx, p *commit.Planned)) error {
-	return c.inPieces(what, names, func(_ int, piece []*commit.Planned) error {
-		return c.v.updateOwn(func(v *Tx) error {
-			for _, p := range piece {
-				do(v, p)
-			}
-			return nil
-		})
-	})
-}
-
 // begin has the table say that a set is about to be sent. errMovedOn says that the set is
 // not what it should be any more, and that nothing of it was left in the table.
 func (c *setCommitter) begin(s *set, was *snapshot) (u commit.Unresolved, err error) {
