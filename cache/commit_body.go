@@ -64,8 +64,8 @@ func (s *set) body(ctx context.Context, p *body) (providers.Body, error) {
 		return providers.Body{}, err
 	}
 	b := p.parcel.Body(func(int) { s.c.v.engine.moving() })
-	if v.o.Guard.isTooLarge(b.Size) { // it has grown since the set was made
-		return providers.Body{}, v.o.Guard.tooLarge(b.Size)
+	if v.o.Guard.IsTooLarge(b.Size) { // it has grown since the set was made
+		return providers.Body{}, v.o.Guard.TooLarge(b.Size)
 	}
 	b.Reader = s.searched(b.Reader, p)
 	return b, nil
@@ -126,4 +126,36 @@ func (l *lazy) Read(b []byte) (int, error) {
 		l.s.c.v.doing.goesOn(doesSend, int(l.s.sent.Add(1)), len(l.s.bodies))
 	}
 	return n, err
+}
+
+// searched has content searched for the secrets that are known, as it goes by.
+func (s *set) searched(r io.Reader, p *body) io.Reader {
+	return s.c.v.o.Guard.Secrets.Search(r, p.Gen, func(f commit.Finding) {
+		if p.parcel == nil {
+			p.parcel = &upload.Payload{}
+		}
+		p.parcel.Failed = f.Err
+		locked := s.c.v.lock()
+		defer locked.unlock()
+		s.c.found[p.Ino] = f
+	})
+}
+
+// searchAll searches all content of a set, which was refused for a secret in one
+// of its files: the next set is without the others that hold one, and is not
+// refused for each of them in turn.
+func (s *set) searchAll(ctx context.Context) {
+	defer s.closeBodies()
+	for _, p := range s.bodies {
+		if p == nil {
+			continue
+		}
+		body, err := s.body(ctx, p)
+		if err == nil {
+			_, err = io.Copy(io.Discard, body.Reader)
+		}
+		if err != nil && commit.RefusalOf(err) == nil {
+			s.c.v.o.Log.Debug("content is not searched yet", "name", p.Link.Name, "err", err)
+		}
+	}
 }

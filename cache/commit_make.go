@@ -76,7 +76,7 @@ func (c *setCommitter) tryMakeSet(ctx context.Context, due uint64) (s *set, u co
 func (c *setCommitter) collect(ctx context.Context, was *snapshot, due uint64) (*set, error) {
 	m := &commit.Moment{View: was.View.View, Capabilities: was.caps, Planner: was.planner, Next: was.next,
 		IsWriting: was.isWriting, Loose: was.loose, Held: was.held, Because: was.because,
-		Weigh: was.weigh, MaxFile: was.o.Guard.MaxFile, AttrOf: was.attrOf,
+		Guard: &was.o.Guard, Found: was.found, AttrOf: was.attrOf,
 		Progress: func(done, total int) { c.v.doing.goesOn(doesCollect, done, total) }}
 	if was.ignoring() {
 		m.Rules = ignoreRules{was.View}
@@ -103,10 +103,7 @@ func (r ignoreRules) IsLearned(l table.Link, n *table.Inode) bool {
 func (c *setCommitter) keepFound(was *snapshot) {
 	locked := c.v.lock()
 	defer locked.unlock()
-	maps.DeleteFunc(c.found, func(ino table.Ino, _ finding) bool {
-		_, holds := was.found[ino]
-		return !holds
-	})
+	c.found.Keep(was.found)
 }
 
 // sortOut has names stay here that are ignored, and no name be where the backend

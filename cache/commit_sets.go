@@ -45,13 +45,13 @@ type setCommitter struct {
 	v      *Volume
 	remote providers.Committer
 
-	requests []*request            // in order
-	sending  bool                  // a set is under way
-	stirs    uint64                // of what is pending when it began: more, and what it leaves out may go by now
-	moot     int                   // sets in a row that what they were to send had changed under
-	err      error                 // why the last one failed
-	old      []table.Link          // names with attempts of their own
-	found    map[table.Ino]finding // content that holds a secret
+	requests []*request      // in order
+	sending  bool            // a set is under way
+	stirs    uint64          // of what is pending when it began: more, and what it leaves out may go by now
+	moot     int             // sets in a row that what they were to send had changed under
+	err      error           // why the last one failed
+	old      []table.Link    // names with attempts of their own
+	found    commit.Findings // content that holds a secret
 }
 
 // commit implements committer.
@@ -226,7 +226,7 @@ func (c *setCommitter) sendSet(ctx context.Context, r *request, due uint64) (Com
 		return CommitReport{}, err
 	}
 	v := c.v
-	if err := v.o.Guard.Secrets.wait(ctx); err != nil {
+	if err := v.o.Guard.Secrets.Wait(ctx); err != nil {
 		return CommitReport{}, err
 	}
 	defer v.endKeeping()
@@ -332,7 +332,7 @@ func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) erro
 	}
 	if body != nil {
 		c.v.engine.holdName(body.link, body.err)
-		if g := guardOf(cause); g != nil && g.secret {
+		if g := commit.RefusalOf(cause); g != nil && g.Secret {
 			s.searchAll(ctx)
 		}
 		return nil
@@ -345,7 +345,7 @@ func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) erro
 		err := cause
 		switch {
 		case errors.Is(cause, providers.ErrTooLarge) && p.Index >= 0 && s.Changes[p.Index].Body.Size > c.v.o.Guard.MaxFile:
-			err = c.v.o.Guard.tooLarge(s.Changes[p.Index].Body.Size) // until it has changed
+			err = c.v.o.Guard.TooLarge(s.Changes[p.Index].Body.Size) // until it has changed
 		case p.Ino == 0 && errors.Is(cause, providers.ErrNotEmpty):
 			if err = c.v.engine.exec.Resurrect(p.Link, cause); errors.Is(err, upload.ErrAgain) {
 				err = nil

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/wsmount/wsmount/cache/internal/budget"
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/providers"
@@ -220,8 +221,8 @@ func (o *Options) setDefaults() {
 	setDefault(&o.Patience, DefaultPatience)
 	setDefault(&o.partsWait, time.Minute)
 	setDefault(&o.far, files.FarAway)
-	setDefault(&o.Guard.MaxFile, defaultMaxFile)
-	setDefault(&o.Guard.MaxCommit, defaultMaxCommit)
+	setDefault(&o.Guard.MaxFile, commit.DefaultMaxFile)
+	setDefault(&o.Guard.MaxCommit, commit.DefaultMaxCommit)
 	setDefault(&o.Policy.MaxOpen, defaultMaxOpen)
 	setDefault(&o.Policy.MaxUnsaved, defaultMaxUnsaved)
 	setDefault(&o.Policy.History.Versions, defaultVersions)

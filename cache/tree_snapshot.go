@@ -1,8 +1,7 @@
 package cache
 
 import (
-	"maps"
-
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -26,7 +25,7 @@ type snapshot struct {
 	loose   map[table.Ino]struct{}  // what is written and goes all the same; of a set
 	held    map[table.Link]struct{} // names that were under way, resting or held back
 	because map[table.Link]struct{} // names that are due although they differ only since
-	found   map[table.Ino]finding   // content that holds a secret
+	found   commit.Findings         // content that holds a secret
 	planner *upload.Planner         // to which nothing is under way
 }
 
@@ -47,7 +46,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 		held: map[table.Link]struct{}{}, because: v.pending.Because(), planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
 	f.planner.Begin(false)
 	if forSet {
-		f.found = maps.Clone(v.sets.found)
+		f.found = v.sets.found.Clone()
 		f.loose = locked.beginKeeping()
 	}
 	for t := range v.engine.send.Jobs().All() {

@@ -42,7 +42,7 @@ func (e *engine) init(v *Volume) {
 	open := commit.IsUnresolved(locked.View) // policy was another when it was begun
 	if open || v.o.Policy.Atomic || v.caps.Abilities.Has(providers.AbilitySync) {
 		if remote, can := providers.As[providers.Committer](v.p); can {
-			v.sets = &setCommitter{v: v, remote: remote, found: map[table.Ino]finding{}}
+			v.sets = &setCommitter{v: v, remote: remote, found: commit.Findings{}}
 			v.committer = v.sets
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
@@ -41,8 +42,8 @@ func (e *engine) hold(t *upload.Job) {
 
 // holdName holds one name back.
 func (e *engine) holdName(l table.Link, err error) {
-	g := guardOf(err)
-	retry := !isConflict(err) && (g == nil || g.passes) // else it waits for a change
+	g := commit.RefusalOf(err)
+	retry := !isConflict(err) && (g == nil || g.Passes) // else it waits for a change
 	locked := e.v.lock()
 	t := e.send.Jobs().Hold(locked.View, l, err, e.v.o.Now(), retry)
 	e.v.pending.Review(locked.View)

@@ -127,7 +127,7 @@ func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error)
 func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	id := make([]byte, 8)
 	rand.Read(id) // never fails
-	o.Guard.limit(p.Capabilities())
+	o.Guard.Limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
 		pause: o.pause, failing: chores.New(o.Now),
 		puller: puller{revision.NewHeadLock()}}

@@ -208,9 +208,9 @@ func (s *Set) guard() {
 		if _, there := s.source(p, n); there {
 			return false // no content goes
 		}
-		err := s.was.Weigh(p.Ino, n, total)
+		err := s.was.Guard.weigh(s.was.Found, p.Ino, n, total)
 		if err == nil {
-			if n.Size <= s.was.MaxFile {
+			if n.Size <= s.was.Guard.MaxFile {
 				total += n.Size
 			}
 			return false

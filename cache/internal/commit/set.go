@@ -58,11 +58,10 @@ type Moment struct {
 	Held      map[table.Link]struct{}   // names that were under way, resting or held back
 	Because   map[table.Link]struct{}   // names that are due although they differ only since
 
-	Rules Rules // nil: nothing is ignored
-	// Weigh says why content does not go with a commit that brings so much already.
-	Weigh   func(ino table.Ino, n *table.Inode, total int64) error
-	MaxFile int64 // larger files do not count for that
-	AttrOf  func(n *table.Inode) providers.Attr
+	Rules  Rules // nil: nothing is ignored
+	Guard  *Guard
+	Found  Findings // secrets, in content
+	AttrOf func(n *table.Inode) providers.Attr
 
 	Progress func(done, total int)
 }

@@ -39,9 +39,9 @@ func newScene(t *testing.T) *scene {
 		Planner:   upload.NewPlanner(upload.Options{}),
 		IsWriting: func(rec table.Name) bool { return s.open[rec.Ino] },
 		Held:      map[table.Link]struct{}{},
-		Weigh:     func(table.Ino, *table.Inode, int64) error { return nil },
+		Guard:     &Guard{MaxFile: 100, MaxCommit: 1000},
+		Found:     Findings{},
 		AttrOf:    func(*table.Inode) providers.Attr { return providers.Attr{} },
-		MaxFile:   100,
 		Progress:  func(int, int) {},
 	}
 	s.does(func(tx *tree.Tx) { tx.Put(table.Root, &table.Inode{Mode: dir, Loaded: true}) })
@@ -255,26 +255,38 @@ func TestConditions(t *testing.T) {
 // What the guard stops is left out, with its reason, and a file over the limit does not
 // count for the others.
 func TestGuard(t *testing.T) {
-	s := newScene(t)
-	errStopped := errors.New("stopped")
-	var totals []int64
-	s.was.Weigh = func(ino table.Ino, _ *table.Inode, total int64) error {
-		if totals = append(totals, total); ino == 11 {
-			return errStopped
+	for _, c := range []struct {
+		what         string
+		asks         bool // about larger files
+		want, reason string
+	}{
+		{"larger files do not go", false, "10 13", "f11: with its 21 bytes the commit would bring more than 30 bytes: it goes with a later one; " +
+			"f12: 101 bytes, and a commit takes files of up to 100 bytes: make it smaller, keep it elsewhere, or exclude or ignore it; " +
+			"f14: with its 1 bytes the commit would bring more than 30 bytes: it goes with a later one"},
+		{"larger files go elsewhere", true, "10 12 13", "f11: with its 21 bytes the commit would bring more than 30 bytes: it goes with a later one; " +
+			"f14: with its 1 bytes the commit would bring more than 30 bytes: it goes with a later one"},
+	} {
+		s := newScene(t)
+		s.was.Guard = &Guard{MaxFile: 1000, MaxCommit: 30}
+		s.was.Guard.Limit(providers.Capabilities{MaxSize: 100, LargerSome: c.asks})
+		for i, size := range []int64{10, 21, 101, 20, 1} {
+			ino := table.Ino(10 + i)
+			s.makes(ino, file, root(fmt.Sprint("f", ino)))
+			s.does(func(tx *tree.Tx) { tx.Edit(ino).Size = size })
 		}
-		return nil
+		s.collect(func(set *Set) {
+			var goes, stopped []string
+			for _, p := range set.Order {
+				goes = append(goes, fmt.Sprint(p.Ino))
+			}
+			for _, n := range set.Stopped {
+				stopped = append(stopped, n.Link.Name+": "+n.Err.Error())
+				assert.True(t, RefusalOf(n.Err) != nil && !RefusalOf(n.Err).Secret, n.Link.Name)
+			}
+			assert.Equal(t, strings.Join(goes, " "), c.want, c.what)
+			assert.Equal(t, strings.Join(stopped, "; "), c.reason, c.what)
+		})
 	}
-	for i, size := range []int64{10, 1, 101, 20, 5} {
-		ino := table.Ino(10 + i)
-		s.makes(ino, file, root(fmt.Sprint("f", ino)))
-		s.does(func(tx *tree.Tx) { tx.Edit(ino).Size = size })
-	}
-	s.collect(func(set *Set) {
-		assert.Equal(t, changes(set), "put f10 with content, put f12 with content, put f13 with content, put f14 with content")
-		assert.Slice(t, set.Stopped, []Stopped{{root("f11"), errStopped}})
-		assert.Equal(t, left(set), "f11")
-		assert.Slice(t, totals, []int64{0, 10, 10, 10, 30})
-	})
 }
 
 // stubRules ignore names that begin with a dot, but know nothing of "?".

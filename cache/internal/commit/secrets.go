@@ -1,13 +1,14 @@
-package cache
+package commit
 
 import (
 	"context"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 
 	"github.com/wsmount/wsmount/cache/internal/needle"
-	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
 // Secrets are values that are not to get into a repository. They are kept in
@@ -69,8 +70,8 @@ func (s *Secrets) Expect() (done func()) {
 	}
 }
 
-// wait waits until no value is expected, or ctx ends.
-func (s *Secrets) wait(ctx context.Context) error {
+// Wait waits until no value is expected, or ctx ends.
+func (s *Secrets) Wait(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
@@ -98,8 +99,21 @@ func (s *Secrets) needles() *needle.Set {
 	return s.set
 }
 
-// searched is content that is searched while it is read. It fails where a secret
-// ends.
+// Search has content of a version searched for the secrets that are known, as it goes by.
+// Reading fails where one ends, and found is told.
+func (s *Secrets) Search(r io.Reader, version uint64, found func(Finding)) io.Reader {
+	known := s.needles()
+	if known == nil {
+		return r
+	}
+	return &searched{r: r, search: known.Search(), found: func(name string) error {
+		err := &Refusal{text: "it holds the value of the secret " + name + ": take it out, or exclude or ignore the file", Secret: true}
+		found(Finding{version, known, err})
+		return err
+	}}
+}
+
+// searched is content that is searched while it is read.
 type searched struct {
 	r      io.Reader
 	search *needle.Search
@@ -114,40 +128,35 @@ func (r *searched) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// searched has content searched for the secrets that are known, as it goes by.
-func (s *set) searched(r io.Reader, p *body) io.Reader {
-	known := s.c.v.o.Guard.Secrets.needles()
-	if known == nil {
-		return r
-	}
-	return &searched{r: r, search: known.Search(), found: func(name string) error {
-		err := &guardError{text: "it holds the value of the secret " + name + ": take it out, or exclude or ignore the file", secret: true}
-		if p.parcel == nil {
-			p.parcel = &upload.Payload{}
-		}
-		p.parcel.Failed = err
-		locked := s.c.v.lock()
-		s.c.found[p.Ino] = finding{p.Gen, known, err}
-		locked.unlock()
-		return err
-	}}
+// Finding is a secret in content of a version, of those that were known.
+type Finding struct {
+	version uint64
+	set     *needle.Set
+	Err     error
 }
 
-// searchAll searches all content of a set, which was refused for a secret in one
-// of its files: the next set is without the others that hold one, and is not
-// refused for each of them in turn.
-func (s *set) searchAll(ctx context.Context) {
-	defer s.closeBodies()
-	for _, p := range s.bodies {
-		if p == nil {
-			continue
-		}
-		body, err := s.body(ctx, p)
-		if err == nil {
-			_, err = io.Copy(io.Discard, body.Reader)
-		}
-		if err != nil && guardOf(err) == nil {
-			s.c.v.o.Log.Debug("content is not searched yet", "name", p.Link.Name, "err", err)
-		}
+// Findings are what was found in content, by inode: it need not be read again to know it.
+// They have no lock of their own.
+type Findings map[table.Ino]Finding
+
+// Clone is a copy, which a set is made with.
+func (f Findings) Clone() Findings { return maps.Clone(f) }
+
+// Keep forgets what a set that was made with a copy has found not to hold any more.
+func (f Findings) Keep(of Findings) {
+	maps.DeleteFunc(f, func(ino table.Ino, _ Finding) bool {
+		_, holds := of[ino]
+		return !holds
+	})
+}
+
+// check gives what was found in content of a version, and forgets what was found in another,
+// or of other secrets.
+func (f Findings) check(ino table.Ino, version uint64, known *Secrets) error {
+	is, ok := f[ino]
+	if ok && is.version == version && is.set == known.needles() {
+		return is.Err
 	}
+	delete(f, ino)
+	return nil
 }

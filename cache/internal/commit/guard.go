@@ -1,0 +1,91 @@
+package commit
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Guard says what a commit does not take, where the backend takes sets: what is
+// in the history of a repository once is there for good. What is held back stays
+// here, is told once and listed in Status, and is no obstacle to the rest or to
+// later commits. It goes with the next commit once it has changed so that it
+// may.
+type Guard struct {
+	// MaxFile is the largest file that is taken, in bytes; 0: 100 MiB, or what the
+	// provider takes if that is less. Where that takes some files that are larger, it is
+	// asked.
+	MaxFile int64
+	// MaxCommit is how much content a commit may bring, in bytes; 0: 500 MiB. The
+	// changes that came first go; what would be too much waits for the next commit
+	// that somebody asks for, or five minutes where nobody has to. A file over MaxFile
+	// does not count: it goes elsewhere, or nowhere. So what is meant
+	// arrives in parts, and a dataset that a program unpacked by mistake is in
+	// Status before all of it is in the history.
+	MaxCommit int64
+	// Secrets are values that no content may hold; nil: none are known.
+	Secrets *Secrets
+
+	asks bool // the provider is asked about files over MaxFile
+}
+
+// Limit takes in what a provider takes.
+func (g *Guard) Limit(c providers.Capabilities) {
+	if c.MaxSize > 0 && c.MaxSize <= g.MaxFile {
+		g.MaxFile, g.asks = c.MaxSize, c.LargerSome
+	}
+}
+
+// IsTooLarge reports whether a file of a size does not go.
+func (g *Guard) IsTooLarge(size int64) bool { return size > g.MaxFile && !g.asks }
+
+// What a Guard has where nothing is said.
+const (
+	DefaultMaxFile   = 100 << 20
+	DefaultMaxCommit = 500 << 20
+)
+
+// Refusal is why a commit does not take a file.
+type Refusal struct {
+	text   string
+	Passes bool // it may go later as it is
+	Secret bool // it is about what the content holds
+	Asked  bool // the provider has said so
+}
+
+func (e *Refusal) Error() string { return e.text }
+
+// RefusalOf is the refusal that an error is, or nil.
+func RefusalOf(err error) (e *Refusal) {
+	errors.As(err, &e)
+	return e
+}
+
+// TooLarge is why a file of a size does not go.
+func (g *Guard) TooLarge(size int64) error {
+	return &Refusal{Asked: g.asks, text: fmt.Sprintf("%d bytes, and a commit takes files of up to %s: make it smaller, keep it elsewhere, or exclude or ignore it", size, bytesOf(g.MaxFile))}
+}
+
+func (g *Guard) tooMuch(size int64) error {
+	return &Refusal{text: fmt.Sprintf("with its %d bytes the commit would bring more than %s: it goes with a later one", size, bytesOf(g.MaxCommit)), Passes: true}
+}
+
+func bytesOf(n int64) string {
+	if n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// weigh says why content does not go with a commit that brings so much already.
+func (g *Guard) weigh(found Findings, ino table.Ino, n *table.Inode, total int64) error {
+	switch {
+	case g.IsTooLarge(n.Size):
+		return g.TooLarge(n.Size)
+	case n.Size <= g.MaxFile && total+n.Size > g.MaxCommit && total > 0:
+		return g.tooMuch(n.Size)
+	}
+	return found.check(ino, n.ContentVersion, g.Secrets)
+}
