@@ -43,6 +43,12 @@ func (s *set) open(ctx context.Context) error {
 	return nil
 }
 
+// pack has the payload be the content that the name had at the moment of the set.
+func (p *body) pack(ctx context.Context, c *setCommitter) (err error) {
+	p.parcel, err = c.v.kept.Pack(ctx, p.Planned, c.v.engine.exec.Pack)
+	return err
+}
+
 // bodyError says whose content could not be read.
 type bodyError struct {
 	link table.Link
@@ -60,7 +66,7 @@ func (s *set) body(ctx context.Context, p *body) (providers.Body, error) {
 	if p.Kind == providers.KindFile && !isOpen {
 		return providers.Body{Reader: s.searched(&lazy{s: s, ctx: ctx, p: p, size: p.Size}, p), Size: p.Size}, nil
 	}
-	if err := s.pack(ctx, p); err != nil {
+	if err := p.pack(ctx, s.c); err != nil {
 		return providers.Body{}, err
 	}
 	b := p.parcel.Body(func(int) { s.c.v.engine.moving() })
@@ -105,7 +111,7 @@ type lazy struct {
 
 func (l *lazy) Read(b []byte) (int, error) {
 	if l.r == nil {
-		if err := l.s.pack(l.ctx, l.p); err != nil {
+		if err := l.p.pack(l.ctx, l.s.c); err != nil {
 			l.p.parcel = &upload.Payload{Failed: err}
 			return 0, err
 		}

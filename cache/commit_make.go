@@ -49,7 +49,7 @@ func (c *setCommitter) tryMakeSet(ctx context.Context, due uint64) (s *set, u co
 	if err := c.v.learnForCommit(ctx); err != nil {
 		return nil, u, err
 	}
-	c.v.endKeeping() // of the try before
+	c.v.kept.End() // of the try before
 	was := c.v.takeSnapshot(true)
 	defer was.end()
 	s, err = c.collect(ctx, was, due)

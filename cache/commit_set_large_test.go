@@ -418,8 +418,8 @@ func TestSetIsOfOneMoment(t *testing.T) {
 				w.noProblems()
 				locked := w.v.lock()
 				defer locked.unlock()
-				if locked.kept != nil || len(locked.open.Inos(locked.View)) != 0 {
-					t.Errorf("something is kept: %v, %d open", locked.kept, len(locked.open.Inos(locked.View)))
+				if isNone := w.v.kept.IsNone(locked.View); !isNone || len(locked.open.Inos(locked.View)) != 0 {
+					t.Errorf("nothing is kept: %v, %d open", isNone, len(locked.open.Inos(locked.View)))
 				}
 			})
 		}

@@ -229,7 +229,7 @@ func (c *setCommitter) sendSet(ctx context.Context, r *request, due uint64) (Com
 	if err := v.o.Guard.Secrets.Wait(ctx); err != nil {
 		return CommitReport{}, err
 	}
-	defer v.endKeeping()
+	defer v.kept.End()
 	losses := map[string]int{} // of one name in a row, not of the set: others may change many names
 	for {
 		s, u, err := c.makeSet(ctx, due)

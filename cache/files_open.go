@@ -47,8 +47,7 @@ func (o openFiles) Abandon(ino table.Ino) { o.v.abandon(ino) }
 
 // KeepForSet implements files.Keeper.
 func (o openFiles) KeepForSet(oi files.LockedInode) (isCurrent func(*tree.View) bool) {
-	k := o.v.keepState(oi)
-	return func(*tree.View) bool { return o.v.held.kept == k || o.v.held.kept == nil }
+	return o.v.kept.KeepState(oi)
 }
 
 // KeepBefore implements files.Keeper.

@@ -55,6 +55,6 @@ func (v *Volume) abandon(inos ...table.Ino) {
 // conflict about it is resolved, and as the directory of a name that is being sent.
 func (v *Tx) Nameless(ino table.Ino, n *table.Inode) (stays bool) {
 	v.prefetch.End(v.Tx.View, ino)
-	return v.keepNameless(ino, n) || v.isOrphanConflict(ino) ||
+	return v.kept.Nameless(v.Tx.View, ino, n) || v.isOrphanConflict(ino) ||
 		n.IsDir() && len(n.RemoteLinks) == 0 && v.engine.send.Jobs().WorksIn(ino)
 }

@@ -38,7 +38,7 @@ func (f *snapshot) isWriting(rec table.Name) bool {
 }
 
 // takeSnapshot is the volume at this moment. Who has it calls end, soon. forSet has
-// content stay as it is for a set, until endKeeping.
+// content stay as it is for a set, until kept.End.
 func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	locked := v.lock()
 	defer locked.unlock()
@@ -47,7 +47,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	f.planner.Begin(false)
 	if forSet {
 		f.found = v.sets.found.Clone()
-		f.loose = locked.beginKeeping()
+		f.loose = v.kept.Begin(locked.View)
 	}
 	for t := range v.engine.send.Jobs().All() {
 		if t.State != upload.Idle {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/listing"
@@ -56,7 +57,8 @@ type Volume struct {
 	engine  engine         // sends it name by name
 	// sets sends it as change sets; nil: it goes name by name.
 	sets      *setCommitter
-	committer committer // one of both
+	kept      *commit.Kept // content, for them
+	committer committer    // one of both
 	doing     doing
 	pushes    pushes
 	puller    puller
@@ -88,9 +90,8 @@ type guardedState struct {
 	wholePull  wholePull
 	pulls      pulls
 	ignores    *rules.Ignores
-	learning   bool  // rules, in the background
-	relooks    bool  // names may stay local for no reason any more
-	kept       *kept // for the set that is under way; nil: there is none
+	learning   bool // rules, in the background
+	relooks    bool // names may stay local for no reason any more
 }
 
 var _ interface {
@@ -147,6 +148,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.hydrator, v.eviction, v.unlinks = newHydrator(v), newEviction(v), newUnlinks(v)
 	v.tableSync = &files.TableSync{Tree: v.tree}
 	v.room, v.opener = newRoom(v), newOpener(v)
+	v.kept = commit.NewKept(commit.KeptOptions{Tree: v.tree, Open: open, IsUnsaved: v.pending.IsUnsaved, Release: v.opener.Release, Abandon: v.abandon})
 	v.engine.exec = newExecutor(v)
 	v.engine.send = newSender(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})

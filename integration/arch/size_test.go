@@ -28,9 +28,9 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    116,
-	"cache lines":                    18018,
-	"cache.Volume methods":           328,
+	"cache files":                    115,
+	"cache lines":                    17861,
+	"cache.Volume methods":           326,
 	"cmd/wsmount lines":              6603,
 	"providers/git lines":            7200,
 	"providers/git.Provider methods": 77,

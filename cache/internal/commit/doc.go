@@ -4,9 +4,9 @@
 //
 // A [Set] is made of a [Moment], a working copy as it was at one time, and without its lock.
 // What cannot go keeps its place in the tree of the remote, and what depends on that stays
-// out with it; content that a [Guard] stops, or
-// that holds one of the [Secrets], is left out by itself. What turns out not to be
-// known well enough is listed in the set, to be found out before another is made.
+// out with it; content that a [Guard] stops, or that holds one of the [Secrets], is left out
+// by itself. What turns out not to be known well enough is listed in the set, to be found out
+// before another is made. What programs change after that moment is [Kept] as it was.
 //
 // A set that is about to be sent is [Unresolved] until what it left is noted, and is in the
 // table meanwhile.

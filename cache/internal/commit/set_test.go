@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,14 +83,8 @@ func (s *scene) makes(ino table.Ino, mode uint32, local table.Link) {
 // name has a name stand for an inode locally, or for none (0).
 func name(tx *tree.Tx, l table.Link, ino table.Ino) {
 	rec := tx.Record(l)
-	if n := tx.Edit(rec.Ino); n != nil {
-		n.Links = slices.DeleteFunc(slices.Clone(n.Links), func(other table.Link) bool { return other == l })
-	}
 	rec.Ino = ino
 	tx.SetName(l, rec)
-	if n := tx.Edit(ino); n != nil {
-		n.Links = append(n.Links, l)
-	}
 	tx.Mark(l)
 }
 
