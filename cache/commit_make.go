@@ -82,7 +82,7 @@ func (c *setCommitter) collect(ctx context.Context, was *snapshot, due uint64) (
 		m.Rules = ignoreRules{was.View}
 	}
 	s, err := commit.Collect(ctx, m, due)
-	return &set{Set: s, c: c}, err
+	return &set{Set: s}, err
 }
 
 // ignoreRules are the ignore files of a snapshot, as commit.Rules.

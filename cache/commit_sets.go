@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/commit"
@@ -32,9 +31,7 @@ type request struct {
 // set is a set with its content, on its way.
 type set struct {
 	*commit.Set
-	c      *setCommitter
-	bodies []*body      // of changes of the same index; nil: none
-	sent   atomic.Int64 // bodies that were read to their end
+	content *commit.Bodies // of the last attempt to send it; nil: there was none
 }
 
 // setCommitter is the committer where the backend takes sets: all that is due goes as one
@@ -267,13 +264,17 @@ func (c *setCommitter) commitOne(ctx context.Context, s *set, u commit.Unresolve
 	v := c.v
 	v.puller.headLock.Lock()
 	defer v.puller.headLock.Unlock()
-	defer s.closeBodies()
 	if stale, err := c.outdated(ctx, s, u.Op); stale {
 		return "", false, errors.Join(err, upload.ErrAgain)
 	}
-	if err := s.open(ctx); err != nil {
+	err := c.hydrateRemoved(ctx, s)
+	if err == nil {
+		s.content, err = s.Open(ctx, c.bodies())
+	}
+	if err != nil {
 		return "", false, errors.Join(err, c.dropSet(u))
 	}
+	defer s.content.Close()
 	result := providers.CommitResult{}
 	if len(s.Changes) > 0 {
 		change := providers.ChangeSet{Changes: s.Changes, Op: u.Op, Message: s.Message(), Merge: recorded(v, revision.Merging)}
@@ -283,15 +284,31 @@ func (c *setCommitter) commitOne(ctx context.Context, s *set, u commit.Unresolve
 				change.Message = r.opts.Message
 			}
 		}
-		var err error
 		if result, err = c.remote.Commit(ctx, change); err != nil {
 			if upload.MayHaveHappened(err) {
 				return "", false, err
 			}
-			return "", false, errors.Join(s.bodyError(err), c.dropSet(u))
+			return "", false, errors.Join(s.content.Cause(err), c.dropSet(u))
 		}
 	}
 	return result.Revision, result.Committed, c.noteSet(u, result, result.Committed)
+}
+
+// bodies are what the content of sets is read by.
+func (c *setCommitter) bodies() commit.BodyOptions {
+	v := c.v
+	return commit.BodyOptions{
+		Tree: v.tree, IsOpen: v.held.open.IsOpen, Guard: &v.o.Guard, Moving: v.engine.moving, Log: v.o.Log,
+		Pack: func(ctx context.Context, p *commit.Planned) (*upload.Payload, error) {
+			return v.kept.Pack(ctx, p, v.engine.exec.Pack)
+		},
+		Found: func(ino table.Ino, f commit.Finding) {
+			locked := v.lock()
+			defer locked.unlock()
+			c.found[ino] = f
+		},
+		Progress: func(done, total int) { v.doing.goesOn(doesSend, done, total) },
+	}
 }
 
 // outdated reports whether a pull came between the making of a set and its
@@ -321,9 +338,9 @@ func (c *setCommitter) outdated(ctx context.Context, s *set, op string) (stale b
 // setRefused decides what to do about a set that was not taken: the name that is
 // in the way is looked at, or held back. nil: try again with what is left.
 func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) error {
-	var body *bodyError
+	var body *commit.BodyError
 	if errors.As(cause, &body) {
-		if err := (uploading{c.v}).Unsendable(ctx, body.link, body.err); err == upload.ErrAgain { // never wrapped
+		if err := (uploading{c.v}).Unsendable(ctx, body.Link, body.Err); err == upload.ErrAgain { // never wrapped
 			return nil
 		}
 	}
@@ -331,9 +348,9 @@ func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) erro
 		return cause
 	}
 	if body != nil {
-		c.v.engine.holdName(body.link, body.err)
+		c.v.engine.holdName(body.Link, body.Err)
 		if g := commit.RefusalOf(cause); g != nil && g.Secret {
-			s.searchAll(ctx)
+			s.content.SearchAll(ctx)
 		}
 		return nil
 	}
@@ -378,9 +395,9 @@ func (c *setCommitter) lostAll(ctx context.Context, names []table.Link, cause er
 
 // culprit is the place that an error is about, or the name; "" of none.
 func culprit(err error) string {
-	var body *bodyError
+	var body *commit.BodyError
 	if errors.As(err, &body) {
-		return fmt.Sprint(body.link)
+		return fmt.Sprint(body.Link)
 	}
 	var at *providers.Error
 	if !errors.As(err, &at) {

@@ -30,12 +30,12 @@ func (u uploading) HydrateBeforeDelete(ctx context.Context, l table.Link) error 
 
 // hydrateRemoved is HydrateBeforeDelete for all that a set removes. Nothing can be looked
 // into before its outcome is known.
-func (s *set) hydrateRemoved(ctx context.Context) error {
+func (c *setCommitter) hydrateRemoved(ctx context.Context, s *set) error {
 	for _, p := range s.Order {
 		if !p.Last {
 			continue
 		}
-		if err := s.c.v.hydrateNameless(ctx, p.Rec.Remote.Ino, p.Link.Name, func(do func() error) error { return do() }); err != nil {
+		if err := c.v.hydrateNameless(ctx, p.Rec.Remote.Ino, p.Link.Name, func(do func() error) error { return do() }); err != nil {
 			return err
 		}
 	}

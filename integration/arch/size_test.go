@@ -28,8 +28,8 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    115,
-	"cache lines":                    17861,
+	"cache files":                    114,
+	"cache lines":                    17711,
 	"cache.Volume methods":           326,
 	"cmd/wsmount lines":              6603,
 	"providers/git lines":            7200,
