@@ -107,7 +107,7 @@ func (f *fake) find(key, etag string) (*fakeObject, error) {
 // client is the Store of one provider, which counts what it asks for.
 type client struct {
 	f      *fake
-	before func(op, key string) error      // nil: all requests get there
+	before func(op, key string) error      // of many requests at a time; nil: all get there
 	stuck  func(ctx context.Context) error // nil: all are answered
 
 	mu    sync.Mutex // guards asked
