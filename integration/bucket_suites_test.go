@@ -18,28 +18,36 @@ func TestBucketSuites(t *testing.T) {
 			t.Parallel() // it waits for a disk or a server, mostly
 			c := f.mount(t)
 			c.fill()
-			leftOut := borrowedLeftOut
+			t.Cleanup(func() { c.w.MustRun("commit", "--confirm", c.Dir) }) // the suites have removed most of what they made
 			if f.later() || tier.Soak {
-				t.Run("posix", func(t *testing.T) {
-					posix.RunApart(t, c.suite("posix"), posix.Options{LeftOut: bucketLeftOut})
-				})
+				c.suites(t, &posix.Options{LeftOut: bucketLeftOut})
 			} else {
-				leftOut = dearLeftOut()
+				c.suites(t, nil)
 			}
-			t.Run("borrowed", func(t *testing.T) { borrowed(t, c.suite("borrowed"), leftOut) })
-			t.Run("fs", func(t *testing.T) { walkable(t, c.suite("fs")) })
-			c.w.MustRun("commit", "--confirm", c.Dir) // the suites have removed most of what they made
 		})
 	}
 }
 
-// suite makes a directory of the mount in which anybody may work.
-func (c *workingCopy) suite(name string) string {
-	c.t.Helper()
-	dir := c.Dir + "/" + name
-	c.must(os.Mkdir(dir, 0o777))
-	c.must(os.Chmod(dir, 0o777))
-	return dir
+// suites has the suites run side by side at the end of the test, each in a directory in
+// which anybody may work: the POSIX suite where it has options.
+func (c *workingCopy) suites(t *testing.T, o *posix.Options) {
+	t.Helper()
+	all := map[string]func(t *testing.T, dir string){
+		"borrowed": func(t *testing.T, dir string) { borrowed(t, dir, dearLeftOut()) },
+		"fs":       walkable,
+	}
+	if o != nil {
+		all["posix"] = func(t *testing.T, dir string) { posix.RunApart(t, dir, *o) }
+	}
+	for name, run := range all {
+		dir := c.Dir + "/" + name
+		c.must(os.Mkdir(dir, 0o777))
+		c.must(os.Chmod(dir, 0o777))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(t, dir)
+		})
+	}
 }
 
 // bucketLeftOut are the cases of the POSIX suite that the mount of a bucket is

@@ -20,12 +20,10 @@ func TestGitSuites(t *testing.T) {
 		flags = append(flags, "--allow-other")
 	}
 	c := &workingCopy{Mount: g.w.Mount("@acme/suites", flags...), t: t, w: g.w}
-	t.Run("posix", func(t *testing.T) {
-		posix.RunApart(t, c.suite("posix"), posix.Options{Without: tier.Pick(posix.Long, []string{"readdir"})})
+	t.Cleanup(func() {
+		g.w.MustRun("commit", "--confirm", c.Dir)
+		c.Stop()
+		g.sound()
 	})
-	t.Run("borrowed", func(t *testing.T) { borrowed(t, c.suite("borrowed"), dearLeftOut()) })
-	t.Run("fs", func(t *testing.T) { walkable(t, c.suite("fs")) })
-	g.w.MustRun("commit", "--confirm", c.Dir)
-	c.Stop()
-	g.sound()
+	c.suites(t, &posix.Options{Without: tier.Pick(posix.Long, []string{"readdir"})})
 }

@@ -43,6 +43,10 @@ type Options struct {
 // is kept: for Without, where they have run on a mount with the same names.
 var Long = []string{"readdir", "exercise"}
 
+// Content are the groups that ask what becomes of content and offsets, which nobody's
+// rights change: for Without, where they have run on such a mount as its own user.
+var Content = []string{"mmap", "fallocate", "copy_file_range", "sendfile and splice", "lseek", "fcntl", "flock", "lock", "unlinked", "stamps", "name"}
+
 // Cases returns every case in the order in which Run runs them.
 func Cases() []Case {
 	return slices.Concat(
