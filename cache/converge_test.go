@@ -14,6 +14,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -82,7 +83,7 @@ func TestNothingIsLostBetweenHosts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(r *rapid.T) { runHosts(r, c.store()) })
+			tier.Check(t, func(r *rapid.T) { runHosts(r, c.store()) })
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -31,7 +32,7 @@ func TestModel(t *testing.T) {
 	for _, b := range modelBackends {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel() // some of them wait for a listing to be due
-			rapid.Check(t, func(r *rapid.T) { runModel(r, t, b) })
+			tier.Check(t, func(r *rapid.T) { runModel(r, t, b) })
 		})
 	}
 }

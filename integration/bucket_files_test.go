@@ -18,10 +18,7 @@ import (
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
-var (
-	bucketFiles    = flag.Int("files", tier.Pick(100, 500), "how many files are written into a bucket")
-	bucketFileSeed = flag.Uint64("files-seed", tier.Pick[uint64](1, 0), "of these files; 0: another each time")
-)
+var bucketFiles = flag.Int("files", tier.Pick(100, 500), "how many files are written into a bucket")
 
 // A bucketFile is a file that a program has closed.
 type bucketFile struct {
@@ -63,16 +60,11 @@ func drawFiles(r *rand.Rand, n int) (files []bucketFile) {
 // of every file, and nothing else: another client looks.
 func TestBucketHasEveryByte(t *testing.T) {
 	t.Parallel()
-	seed := *bucketFileSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-files-seed %d", seed)
 	for _, f := range served() {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			c := f.mount(t)
-			files := drawFiles(rand.New(rand.NewPCG(seed, 0)), *bucketFiles)
+			files := drawFiles(rand.New(rand.NewPCG(tier.Seed(t), 0)), *bucketFiles)
 			writeFiles(t, c.Dir, files)
 			if f.later() {
 				c.Stop()

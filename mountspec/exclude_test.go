@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // TestExclude has what each sign of a pattern means; TestExcludeAgainstRegexp has how they
@@ -89,7 +90,7 @@ func TestExcludeEmpty(t *testing.T) {
 func TestExcludeAgainstRegexp(t *testing.T) {
 	segment := rapid.SampledFrom([]string{"a", "b", "ab", "*", "a*", "*b", "*a*", "**"})
 	name := rapid.StringMatching(`[ab]{1,3}`)
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		segments := rapid.SliceOfN(segment, 1, 5).Draw(t, "pattern")
 		p := strings.Join(segments, "/") + rapid.SampledFrom([]string{"", "/"}).Draw(t, "end")
 		file := path.Join(rapid.SliceOfN(name, 1, 5).Draw(t, "path")...)
@@ -130,7 +131,7 @@ func TestExcludeSameBelow(t *testing.T) {
 	}
 	segment := rapid.SampledFrom([]string{"a", "b", "ab", "*", "a*", "*b", "**"})
 	some := rapid.SliceOfN(rapid.StringMatching(`[ab]{1,2}`), 1, 4)
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		p := strings.Join(rapid.SliceOfN(segment, 1, 4).Draw(t, "pattern"), "/") + rapid.SampledFrom([]string{"", "/"}).Draw(t, "end")
 		a, b, rest := path.Join(some.Draw(t, "a")...), path.Join(some.Draw(t, "b")...), path.Join(some.Draw(t, "rest")...)
 		isDir := rapid.Bool().Draw(t, "isDir")

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 func TestAliasesResolve(t *testing.T) {
@@ -126,7 +126,7 @@ func TestBranchNames(t *testing.T) {
 // bounded, and not another id's.
 func TestCleanIDIsInjective(t *testing.T) {
 	id := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-c./ -]{1,5}`), rapid.StringMatching(`[a-z-]{50,80}`))
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		a, b := id.Filter(notEmpty).Draw(t, "a"), id.Filter(notEmpty).Draw(t, "b")
 		x, y := CleanID(a), CleanID(b)
 		branch, _ := BranchForConversation(a)

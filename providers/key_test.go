@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -77,7 +78,7 @@ func anyKey(t *rapid.T, label string) providers.Key {
 // TestKeyRoundTrip: every key has a Locator that POSIX allows, and it leads
 // back. That a key is found again is also what makes two keys never share one.
 func TestKeyRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		key := anyKey(t, "key")
 		l := key.Locator()
 		if parsed, err := providers.ParseLocator(l.String()); parsed != l || l.IsRoot() || err != nil {
@@ -95,7 +96,7 @@ func TestKeyRoundTrip(t *testing.T) {
 // TestLocatorRoundTrip: every name that a program makes is found again under
 // this name, except the malformed long ones, which have no key.
 func TestLocatorRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		l := anyLocator(t)
 		if rapid.Bool().Draw(t, "of a key") {
 			var err error
@@ -127,7 +128,7 @@ func hasLongName(l providers.Locator) bool {
 
 // TestPrefix: the key of everything below a directory begins with its prefix.
 func TestPrefix(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		key := anyKey(t, "key")
 		for dir := key.Locator(); !dir.IsRoot(); {
 			dir = dir.Parent()

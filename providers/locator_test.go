@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -101,7 +102,7 @@ func anyLocator(t *rapid.T) providers.Locator {
 // TestLocatorProperties: a Locator is a fixed point of parsing, travels as
 // text and as bytes, and is the child of its parent.
 func TestLocatorProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		l := anyLocator(t)
 		if again, err := providers.ParseLocator(l.String()); again != l || err != nil {
 			t.Errorf("parsed again: %q, %v", again, err)

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -448,7 +448,7 @@ func offered(p providers.Provider) map[providers.Ability]any {
 // what the provider announces less what the wrappers hide; the answer is the
 // outermost wrapper; and what is not announced does not work either.
 func TestWrappersOnlyTakeAway(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		sets := rapid.Map(rapid.Uint16Range(0, uint16(full.Abilities)), func(n uint16) providers.Ability { return providers.Ability(n) })
 		announced := sets.Draw(t, "announced")
 		inner := &everything{abilities: announced}

@@ -145,7 +145,7 @@ func TestReplacedBehindOurBack(t *testing.T) {
 // Whatever the order of lookups, forgets and changes: a number means one file
 // for as long as it is referenced, and nothing is left after the last Forget.
 func TestReferences(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "direct")
 		assert.OK(t, err)
 		defer os.RemoveAll(dir)

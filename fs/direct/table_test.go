@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/tier"
 	"pgregory.net/rapid"
 )
 
 // The index behaves as a set of pairs, whatever the tags; few tags make many
 // collisions.
 func TestIndexIsASet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		var x index
 		model := map[slot]bool{}
 		for range rapid.IntRange(0, 300).Draw(t, "steps") {
@@ -43,7 +44,7 @@ func TestIndexIsASet(t *testing.T) {
 
 // Numbers are found as long as they are in use, and never come again.
 func TestNumbersAreNeverUsedAgain(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		var tab table
 		tab.init()
 		tab.root(ident{2, 1}, nil)

@@ -18,10 +18,7 @@ import (
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
-var (
-	kills     = flag.Int("kills", tier.Pick(2, 50), "how often the daemon of a working copy is killed")
-	crashSeed = flag.Uint64("crash-seed", tier.Pick[uint64](1, 0), "of the crash tests; 0: another each time")
-)
+var kills = flag.Int("kills", tier.Pick(2, 50), "how often the daemon of a working copy is killed")
 
 // clientCount is how many programs work while their file system dies.
 var clientCount = tier.Pick(4, 8)
@@ -64,12 +61,7 @@ func TestCrashWorkingCopy(t *testing.T) {
 func newCrash(t *testing.T, s *stage, which uint64) *crash {
 	t.Helper()
 	tier.RequireTools(t, "strace")
-	seed := *crashSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-crash-seed %d", seed)
-	return &crash{stage: s, r: rand.New(rand.NewPCG(seed, which)), hits: map[string]int{}}
+	return &crash{stage: s, r: rand.New(rand.NewPCG(tier.Seed(t), which)), hits: map[string]int{}}
 }
 
 // queues says that closes do not wait for the storage: kills hit a long queue. However

@@ -33,16 +33,11 @@ var (
 // storage has.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
-	seed := *crashSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	if !harness.Private(t, "-crash-seed", fmt.Sprint(seed), "-cuts", strconv.Itoa(*cuts), fmt.Sprint("-reach=", *reach)) {
+	if !harness.Private(t, "-cuts", strconv.Itoa(*cuts), fmt.Sprint("-reach=", *reach)) {
 		return
 	}
-	t.Logf("-crash-seed %d", seed)
 	s := newStage(t, syncSoon)
-	p := &power{stage: s, disk: newDisk(t, s.w.Path("state"), 2<<30), r: rand.New(rand.NewPCG(seed, 9))}
+	p := &power{stage: s, disk: newDisk(t, s.w.Path("state"), 2<<30), r: rand.New(rand.NewPCG(tier.Seed(t), 9))}
 	s.w.Own("state", 0o700)
 	for p.round = range *cuts {
 		p.start()

@@ -16,7 +16,6 @@ package model
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,14 +56,10 @@ func Run(t *testing.T, s Subject, o Options) {
 	if o.Ops == 0 {
 		o.Ops = tier.Pick(2000, 100_000)
 	}
-	// The seed is enough; files of failures do not belong in the tree.
-	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
-		t.Fatal(err)
-	}
 	reference := t.TempDir()
 	kinds := kindsFor(s)
 	round := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	tier.Check(t, func(rt *rapid.T) {
 		round++
 		name := fmt.Sprintf("round-%d", round)
 		r := newRun(rt, s, o, filepath.Join(reference, name), name)

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -35,7 +34,7 @@ type exerciser struct {
 }
 
 func (t *T) exercise(reopen bool) {
-	seed := tier.Pick(1, uint64(time.Now().UnixNano()))
+	seed := tier.NewSeed()
 	e := &exerciser{t: t, r: rand.New(rand.NewPCG(seed, 0)), path: t.file("f", "")}
 	steps := tier.Pick(200, 10_000)
 	if n, err := strconv.Atoi(os.Getenv("POSIX_SUITE_OPS")); err == nil {
@@ -47,7 +46,7 @@ func (t *T) exercise(reopen bool) {
 		}
 		e.step()
 		if len(t.failures) > 0 {
-			t.fatalf("seed %d, step %d, after %q", seed, i, e.log)
+			t.fatalf("WSMOUNT_SEED=%d, step %d, after %q", seed, i, e.log)
 		}
 	}
 	unix.Close(e.fd)

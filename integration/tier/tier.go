@@ -7,13 +7,15 @@
 // says why it is there; a test that only differs in size asks this package. Nothing of
 // the soak tier is skipped in make test: it is not built.
 //
-// Importing the package is enough to give pgregory.net/rapid a fixed seed in make test;
-// -rapid.seed on the command line still wins.
+// Each seed of the soak tier is new, and a failure prints the command that repeats it,
+// with the seed in $WSMOUNT_SEED. Importing the package is enough to give
+// pgregory.net/rapid its seed too; -rapid.seed on the command line still wins.
 package tier
 
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"regexp"
 	"runtime/debug"
@@ -22,14 +24,13 @@ import (
 	"testing"
 	"time"
 
-	_ "pgregory.net/rapid" // its flags are defined before they are set below
+	"pgregory.net/rapid" // its flags are defined before they are set below
 )
 
 func init() {
-	if Soak {
-		return
-	}
-	for name, value := range map[string]string{"rapid.seed": "1", "rapid.nofailfile": "true"} {
+	// The seed is enough; files of failures do not belong in the tree.
+	for name, value := range map[string]string{"rapid.seed": strconv.FormatUint(NewSeed(), 10), "rapid.nofailfile": "true",
+		"rapid.checks": strconv.Itoa(Pick(100, max(100, int(100*budget().Minutes()))))} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err) // rapid has no such flag any more
 		}
@@ -44,8 +45,69 @@ func Pick[T any](test, soak T) T {
 	return test
 }
 
-// seedEnv names one seed that Seeds runs alone, in either tier.
+// seedEnv names the one seed that tests use, in either tier.
 const seedEnv = "WSMOUNT_SEED"
+
+// named is the seed that $WSMOUNT_SEED names.
+func named() (seed uint64, is bool) {
+	text := os.Getenv(seedEnv)
+	if text == "" {
+		return 0, false
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		panic(seedEnv + ": " + err.Error())
+	}
+	return seed, true
+}
+
+// NewSeed is the seed that $WSMOUNT_SEED names, or 1 in make test and a new one in make
+// soak. Who fails with it says which it was: Seed does.
+func NewSeed() uint64 {
+	if seed, is := named(); is {
+		return seed
+	}
+	if Soak {
+		return rand.Uint64()
+	}
+	return 1
+}
+
+// Seed is NewSeed of a test that has one for all that it does. A failure prints the
+// command that repeats it.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed := NewSeed()
+	repeats(t, seed)
+	return seed
+}
+
+// Check is rapid.Check. In make soak it draws for each minute of $SOAK what it draws in
+// make test, and a failure prints the command that repeats it.
+func Check(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	seed, err := strconv.ParseUint(flag.Lookup("rapid.seed").Value.String(), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeats(t, seed)
+	rapid.Check(t, property)
+}
+
+// repeats has a failure of the test print the command that repeats it.
+func repeats(t testing.TB, seed uint64) {
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		soak := ""
+		if Soak {
+			soak = "SOAK=" + budget().String() + " "
+		}
+		t.Logf("to repeat it: %s%s=%d go test -count=1 %s -run '^%s$' %s", soak, seedEnv, seed, Pick("-race", "-tags soak"),
+			strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^"), testedPackage())
+	})
+}
 
 // Seeds runs body as a subtest for each of the seeds 1 to n and the ones named after
 // them, which once failed. In make soak it goes on with new seeds until $SOAK (a
@@ -55,20 +117,11 @@ func Seeds(t *testing.T, n int, body func(t *testing.T, seed uint64), failedBefo
 	t.Helper()
 	run := func(seed uint64) bool {
 		return t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			t.Cleanup(func() {
-				if t.Failed() {
-					t.Logf("to repeat it: %s=%d go test -count=1 %s -run '^%s$' %s", seedEnv, seed, Pick("-race", "-tags soak"),
-						strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^"), testedPackage())
-				}
-			})
+			repeats(t, seed)
 			body(t, seed)
 		})
 	}
-	if only := os.Getenv(seedEnv); only != "" {
-		seed, err := strconv.ParseUint(only, 10, 64)
-		if err != nil {
-			t.Fatalf("%s: %v", seedEnv, err)
-		}
+	if seed, is := named(); is {
 		run(seed)
 		return
 	}
@@ -78,8 +131,8 @@ func Seeds(t *testing.T, n int, body func(t *testing.T, seed uint64), failedBefo
 	for _, seed := range failedBefore {
 		run(seed)
 	}
-	for end := time.Now().Add(budget(t)); Soak && !t.Failed() && time.Now().Before(end); {
-		run(uint64(time.Now().UnixNano()))
+	for end := time.Now().Add(budget()); Soak && !t.Failed() && time.Now().Before(end); {
+		run(rand.Uint64())
 	}
 }
 
@@ -92,15 +145,14 @@ func testedPackage() string {
 }
 
 // budget is how long each test of the soak tier goes on with new seeds.
-func budget(t *testing.T) time.Duration {
-	t.Helper()
+func budget() time.Duration {
 	text := os.Getenv("SOAK")
 	if text == "" {
 		return time.Minute
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		t.Fatalf("SOAK: %v", err)
+		panic("SOAK: " + err.Error())
 	}
 	return d
 }

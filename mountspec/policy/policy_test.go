@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -172,7 +172,7 @@ func TestRecordIsAIP38s(t *testing.T) {
 // A further policy without grants never turns a denial into a permission,
 // and the answer does not depend on anything but its arguments.
 func TestAddingAPolicyWithoutGrantsOnlyNarrows(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		layers := rapid.SliceOfN(rapid.Custom(anyLayer), 1, 3).Draw(t, "layers")
 		extra := anyLayer(t)
 		extra.Policy.Grants = nil

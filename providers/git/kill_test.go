@@ -48,9 +48,9 @@ func TestLargeKilled(t *testing.T) {
 	s := newLargeStage(t)
 	assert.OK(t, s.p.Close())
 	made := map[string]string{}
-	kills := tier.Pick(3, 8)
+	kills, reaper := tier.Pick(3, 8), newReaper(t)
 	for run := range kills {
-		killed(t, s.repo.URL, s.dir, run, made)
+		killed(t, s.repo.URL, s.dir, run, made, reaper)
 		s.p = clone(t, s.repo.URL, in(s.dir))
 		for op := range made {
 			reads(t, s.p, "run/"+op+".bin", "large "+op)
@@ -80,9 +80,9 @@ func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	assert.OK(t, clone(t, repo.URL, in(dir)).Close())
 	made := map[string]string{}
-	kills := tier.Pick(3, 12)
+	kills, reaper := tier.Pick(3, 12), newReaper(t)
 	for run := range kills {
-		last := killed(t, repo.URL, dir, run, made)
+		last := killed(t, repo.URL, dir, run, made, reaper)
 		p := clone(t, repo.URL, in(dir))
 		for op, want := range made {
 			reads(t, p, "run/"+op, op)
@@ -107,17 +107,27 @@ func TestKilled(t *testing.T) {
 	repo.Git("--git-dir", dir, "fsck", "--strict")
 }
 
-// moment is how long a process goes on that is to be killed: in make soak for any time.
-func moment(run int) time.Duration {
+// A reaper says when a process is killed: in make soak at any time.
+type reaper struct{ r *rand.Rand }
+
+func newReaper(t *testing.T) reaper { return reaper{rand.New(rand.NewPCG(tier.Seed(t), 0))} }
+
+// upTo is a number below most, in make test fixed.
+func (k reaper) upTo(most, fixed int) int {
 	if tier.Soak {
-		return rand.N(20 * time.Millisecond)
+		return k.r.IntN(most)
 	}
-	return time.Duration(run*7%20) * time.Millisecond
+	return fixed
+}
+
+// moment is how long a process goes on that is to be killed.
+func (k reaper) moment(run int) time.Duration {
+	return time.Duration(k.upTo(20_000, run*7%20*1000)) * time.Microsecond
 }
 
 // killed runs commits, kills it at some time, and says which operation came
 // last.
-func killed(t *testing.T, url, dir string, number int, made map[string]string) (last string) {
+func killed(t *testing.T, url, dir string, number int, made map[string]string, by reaper) (last string) {
 	t.Helper()
 	run := fmt.Sprint("r", number)
 	child := exec.Command(os.Args[0], "-test.run=^TestKilled$")
@@ -137,7 +147,7 @@ func killed(t *testing.T, url, dir string, number int, made map[string]string) (
 			t.Errorf("run %s says %q", run, lines.Text())
 		}
 		if n == 4 { // somewhere in the commits that follow
-			time.AfterFunc(moment(number), func() { child.Process.Kill() })
+			time.AfterFunc(by.moment(number), func() { child.Process.Kill() })
 		}
 	}
 	child.Wait()
@@ -175,7 +185,7 @@ func TestKilledBetweenBranches(t *testing.T) {
 	dir := t.TempDir()
 	assert.OK(t, clone(t, repo.URL, in(dir)).Close())
 	commits := 0
-	kills := tier.Pick(3, 8)
+	kills, reaper := tier.Pick(3, 8), newReaper(t)
 	for run := range kills {
 		child := exec.Command(os.Args[0], "-test.run=^TestKilledBetweenBranches$")
 		child.Env = append(os.Environ(), "GIT_TEST_URL="+repo.URL, "GIT_TEST_DIR="+dir, fmt.Sprint("GIT_TEST_RUN=", run))
@@ -184,7 +194,7 @@ func TestKilledBetweenBranches(t *testing.T) {
 		assert.OK(t, child.Start())
 		made, begun, last := map[string]string{}, "", ""
 		lines := bufio.NewScanner(out)
-		for n := tier.Pick(5+7*run, 5+rand.IntN(40)); lines.Scan(); n-- {
+		for n := 5 + reaper.upTo(40, 7*run); lines.Scan(); n-- {
 			switch words := strings.Fields(lines.Text()); {
 			case len(words) == 2 && words[0] == "begin":
 				begun = words[1]

@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -638,7 +637,7 @@ func TestBloblessKilled(t *testing.T) {
 	t.Parallel()
 	s := newFiltering(t, many(40, 10))
 	listed := map[string]bool{}
-	kills := tier.Pick(3, 8)
+	kills, reaper := tier.Pick(3, 8), newReaper(t)
 	for run := range kills {
 		child := exec.Command(os.Args[0], "-test.run=^TestBloblessKilled$")
 		child.Env = append(os.Environ(), "GIT_TEST_URL="+s.repo.URL, "GIT_TEST_DIR="+s.dir)
@@ -646,12 +645,12 @@ func TestBloblessKilled(t *testing.T) {
 		assert.OK(t, err)
 		assert.OK(t, child.Start())
 		lines := bufio.NewScanner(out)
-		for n := len(listed) + tier.Pick(run, rand.IntN(4)); lines.Scan(); n-- {
+		for n := len(listed) + reaper.upTo(4, run); lines.Scan(); n-- {
 			if _, name, is := strings.Cut(lines.Text(), "listed "); is {
 				listed[name] = true
 			}
 			if n == 0 {
-				time.AfterFunc(moment(run), func() { child.Process.Kill() })
+				time.AfterFunc(reaper.moment(run), func() { child.Process.Kill() })
 			}
 		}
 		_ = child.Wait()

@@ -7,13 +7,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // TestEntries: a directory's entries are a sorted map, of which every state
 // stays as it was, and the same names make the same treap.
 func TestEntries(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		names := rapid.StringMatching(`[a-d]{0,3}`)
 		want := map[string]*node{}
 		var e *entries

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 const (
@@ -42,7 +43,7 @@ type held struct {
 }
 
 func TestModel(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	tier.Check(t, func(r *rapid.T) {
 		dir, err := os.MkdirTemp("", "content")
 		assert.OK(r, err)
 		defer os.RemoveAll(dir)

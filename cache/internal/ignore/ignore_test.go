@@ -162,15 +162,12 @@ func pattern(r *rand.Rand) string {
 }
 
 // What this package says of hostile rules is what git says. WSMOUNT_IGNORE_CASES
-// asks for another number of cases, WSMOUNT_IGNORE_SEED for those of a run.
+// asks for another number of cases.
 func TestLikeGit(t *testing.T) {
 	tier.RequireTools(t, "git")
-	cases, seed := tier.Pick(1000, 20_000), tier.Pick(1, rand.Uint64())
+	cases, seed := tier.Pick(1000, 20_000), tier.Seed(t)
 	if n, err := strconv.Atoi(os.Getenv("WSMOUNT_IGNORE_CASES")); err == nil {
 		cases = n
-	}
-	if n, err := strconv.ParseUint(os.Getenv("WSMOUNT_IGNORE_SEED"), 10, 64); err == nil {
-		seed = n
 	}
 	r := rand.New(rand.NewPCG(seed, 0))
 	done, ignored := 0, 0
@@ -214,7 +211,7 @@ func (w *world) above(path string) string {
 
 // What is said to be the same below two directories is.
 func TestSame(t *testing.T) {
-	r := rand.New(rand.NewPCG(tier.Pick(1, rand.Uint64()), 0))
+	r := rand.New(rand.NewPCG(tier.Seed(t), 0))
 	same := 0
 	for range 20000 {
 		rules := Parse(content(r, 1+r.IntN(3)))

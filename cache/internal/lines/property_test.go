@@ -8,10 +8,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 func TestProperties(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	tier.Check(t, func(r *rapid.T) {
 		base := anyText().Draw(r, "base")
 		checkMerge(r, base, edited(r, base), edited(r, base))
 	})
@@ -104,7 +105,7 @@ func checkKnown(t rapid.TB, merged []byte, texts [][]byte) {
 // A diff is one: with its hunks the one text becomes the other, between them the
 // texts are alike, and no two of them touch.
 func TestDiff(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	tier.Check(t, func(r *rapid.T) {
 		n := make(numbering)
 		a := n.cut(anyText().Draw(r, "a"))
 		b := n.cut(edited(r, a.data))

@@ -11,7 +11,7 @@ import (
 // Whatever the sides are, and whatever is found out, there is an end, each question is put
 // once, and what ends it takes from no side what the other does not have.
 func TestTotal(t *testing.T) {
-	enough, seed := tier.Pick(20_000, 1_000_000), tier.Pick(1, rand.Uint64())
+	enough, seed := tier.Pick(20_000, 1_000_000), tier.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range enough {
 		base, local, remote, policy := someSides(r)

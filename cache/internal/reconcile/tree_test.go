@@ -19,7 +19,7 @@ import (
 // by what is decided. No word that a program wrote is lost unless a program took it away,
 // at no time, and in the end all three trees are the same.
 func TestTrees(t *testing.T) {
-	enough, seed := tier.Pick(10_000, 1_000_000), tier.Pick(1, rand.Uint64())
+	enough, seed := tier.Pick(10_000, 1_000_000), tier.Seed(t)
 	for made := 0; made < enough && !t.Failed(); seed++ {
 		made += newWorld(t, seed).run()
 	}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -296,7 +297,7 @@ func (m *machine) Check(r *rapid.T) {
 // TestModel runs random operations on the table and on plain maps, with kills
 // and power cuts.
 func TestModel(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	tier.Check(t, func(r *rapid.T) {
 		m := &machine{disk: vfs.NewCrashableMem(), now: newShadow(), given: map[uint64]bool{}}
 		m.commits = []*shadow{m.now.clone()}
 		m.last = Session{First: true, Clean: true}

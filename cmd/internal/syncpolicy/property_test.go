@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/testrun"
-	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -38,7 +38,7 @@ func anyEvent() *rapid.Generator[Event] {
 
 // What holds for every sync block, event and state.
 func TestProperties(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	tier.Check(t, func(r *rapid.T) {
 		s, e, state := anySync().Draw(r, "sync"), anyEvent().Draw(r, "event"), rapid.Make[State]().Draw(r, "state")
 		list := Actions(s, e, state)
 		if !slices.Equal(list, Actions(s, e, state)) {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	_ "github.com/wsmount/wsmount/integration/tier" // the seed of rapid
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 func TestMatches(t *testing.T) {
@@ -85,7 +85,7 @@ func TestOverlaps(t *testing.T) {
 // Whatever is granted below a prefix really begins with its bytes and a slash.
 func TestPrefixIsOnBoundaries(t *testing.T) {
 	gen := rapid.StringMatching(`[a-c./]{0,6}`)
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		g, a := gen.Draw(t, "granted"), gen.Draw(t, "asked")
 		if !Prefix(g, a) {
 			return

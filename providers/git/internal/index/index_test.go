@@ -95,7 +95,7 @@ func TestIndexIsGits(t *testing.T) {
 		defer checks.Set(before)
 		assert.OK(t, checks.Set("30"))
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	tier.Check(t, func(rt *rapid.T) {
 		r := &fileIn{t: rt, dir: dir, trees: map[object.ID][]byte{}}
 		r.root = r.tree(2)
 		var err error
