@@ -1,7 +1,8 @@
 // Package testrun is one run of a package of tests: the directory below which all is
 // that the run makes, and the program that it tests. What a run leaves that was killed,
 // mounts and processes too, ends: at once by a watcher, which outlives the run, and
-// if that was killed as well, by the next run, which says so.
+// if that was killed as well, by the next run, which says so. What packages leave that
+// are no run of their own lies in one that integration/tools/test.sh begins.
 //
 //	func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 package testrun

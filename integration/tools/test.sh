@@ -10,8 +10,19 @@ set -euo pipefail
 
 tier=$1
 go=${GO:-go}
-logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
+# What a run left that was killed ends, and is named: see integration/testrun. This run is
+# one too, with all temporary files below its directory, which is in use while its lock
+# is held; what it starts does not get the lock.
+"$go" test -vet=off -count=1 -v -run '^$' ./integration/testrun 2>&1 | grep '^testrun:' || true
+run=$(mktemp -d "${WSMOUNT_TEST_DIR:-/var/tmp}/wsmount-test-XXXXXX")
+trap 'rm -rf "$run"' EXIT
+exec 9>"$run/in-use"
+flock -n 9
+chmod 755 "$run" # other users run what is tested
+mkdir "$run/logs"
+install -d -m 1777 "$run/tmp"
+export TMPDIR=$run/tmp
+logs=$run/logs
 failed=0
 times=()
 
@@ -35,7 +46,7 @@ stage() {
 	# Lint has run go vet already. The time limit is a guard against hanging, far beyond
 	# what a package takes on a machine that does much else.
 	bin/gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --hide-summary skipped \
-		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" || failed=1
+		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" 9>&- || failed=1
 	skipped=$(grep '"Action":"skip"' "$logs/$name.json" | grep -o '"Test":"[^"]*"' || true)
 	if [ "${WSMOUNT_REQUIRE:-}" = all ] && [ -n "$skipped" ]; then
 		printf '%s\n' 'skipped, where nothing may be:' "$skipped" | tee "$logs/$name.failed"
@@ -52,10 +63,9 @@ if [ "$tier" = soak ]; then
 	stage packages -tags soak -race -timeout 24h -p 2 "${packages[@]}"
 	stage 'mounted program' -tags soak -race -timeout 24h -p 1 -parallel 3 ./integration/...
 else
-	# Built once for all of them; other users run it, too.
-	chmod 755 "$logs"
-	CGO_ENABLED=0 "$go" build -trimpath -o "$logs/wsmount" ./cmd/wsmount
-	export WSMOUNT_TEST_BINARY=$logs/wsmount
+	# Built once for all of them.
+	CGO_ENABLED=0 "$go" build -trimpath -o "$run/wsmount" ./cmd/wsmount
+	export WSMOUNT_TEST_BINARY=$run/wsmount
 	stage packages -race -timeout 90m -p 4 "${packages[@]}" # they wait for the disk as much as they compute
 	GOMAXPROCS=1 stage 'fs on one processor' -race -timeout 90m ./fs/...
 	stage 'mounted program' -timeout 90m -p 2 -parallel 6 ./integration/... # they wait as well
