@@ -55,7 +55,7 @@ test: lint $(test_tools) ## install what the tests need, and run all that are de
 	integration/tools/users-may-mount.sh
 	GO=$(GO) integration/tools/test.sh test
 
-soak: $(test_tools) $(soak_tools) ## look for the unknown: new seeds for SOAK (1m) a test, kills, sizes, slow servers; RUN=REGEXP
+soak: $(test_tools) $(soak_tools) ## look for the unknown: new seeds for SOAK (1m) a test, kills, sizes, slow servers; RUN=REGEXP; what it finds: integration/tier/tier.go
 	@$(need) $(soak_needs)
 	integration/tools/users-may-mount.sh
 	GO=$(GO) integration/tools/test.sh soak

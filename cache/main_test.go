@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"flag"
 	"os"
 	"testing"
 
@@ -10,17 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	fewerChecks()
+	tier.Checks(3, 50) // there are many models
 	os.Exit(testrun.Main(m))
-}
-
-// fewerChecks sets how often the models are tried, unless the command line says so
-// (-rapid.checks): there are many of them.
-func fewerChecks() {
-	flag.Parse()
-	said := false
-	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "rapid.checks" })
-	if !said {
-		flag.Set("rapid.checks", tier.Pick("3", "50"))
-	}
 }

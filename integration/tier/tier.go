@@ -7,6 +7,25 @@
 // says why it is there; a test that only differs in size asks this package. Nothing of
 // the soak tier is skipped in make test: it is not built.
 //
+// What only make soak can find, since make test has it once, small, with one seed, or not
+// at all (there, every promise has a test all the same):
+//
+//   - what depends on the order or the moment: kills by the dozen at every point of each
+//     service (integration/crash, providers/git), losses of power by the dozen, a signal
+//     at each moment of a command, a kill after each step of a commit or an upload;
+//   - what depends on what is drawn: models of the mount, of the working copy, its table,
+//     its history and the providers with new seeds and long runs, two writers, rules and
+//     merges compared with git's own, by the ten thousand;
+//   - what depends on size: 200 mounts of one machine, 100,000 open files, 10,000 files to
+//     recover, disks that fill up later, secrets and manifests of 100 MiB;
+//   - pairs where make test has a diagonal: each flag with each other, each change with
+//     each that comes meanwhile, each escape alone, each outage of each service, each tool
+//     on each kind of workspace;
+//   - what a real server does otherwise: MinIO, Azurite, fake-gcs-server, Gitea with its
+//     pull requests, and GitHub's description of its API;
+//   - what costs more than before: exact numbers of requests, and how soon a watch tells;
+//   - packages as they are installed, their manual pages and completions in each shell.
+//
 // Each seed of the soak tier is new, and a failure prints the command that repeats it,
 // with the seed in $WSMOUNT_SEED. Importing the package is enough to give
 // pgregory.net/rapid its seed too; -rapid.seed on the command line still wins.
@@ -29,12 +48,22 @@ import (
 
 func init() {
 	// The seed is enough; files of failures do not belong in the tree.
-	for name, value := range map[string]string{"rapid.seed": strconv.FormatUint(NewSeed(), 10), "rapid.nofailfile": "true",
-		"rapid.checks": strconv.Itoa(Pick(100, max(100, int(100*budget().Minutes()))))} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err) // rapid has no such flag any more
-		}
+	set("rapid.seed", strconv.FormatUint(NewSeed(), 10))
+	set("rapid.nofailfile", "true")
+	Checks(100, 100)
+}
+
+func set(name, value string) {
+	if err := flag.Set(name, value); err != nil {
+		panic(err) // rapid has no such flag any more
 	}
+}
+
+// Checks is how many cases rapid draws for each property: in make soak so many for each
+// minute of $SOAK. A TestMain calls it before flags are read, so that -rapid.checks on the
+// command line wins.
+func Checks(test, soak int) {
+	set("rapid.checks", strconv.Itoa(Pick(test, max(soak, int(float64(soak)*budget().Minutes())))))
 }
 
 // Pick is test in make test, and soak in make soak.
@@ -82,8 +111,7 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// Check is rapid.Check. In make soak it draws for each minute of $SOAK what it draws in
-// make test, and a failure prints the command that repeats it.
+// Check is rapid.Check, of which a failure prints the command that repeats it.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	seed, err := strconv.ParseUint(flag.Lookup("rapid.seed").Value.String(), 10, 64)

@@ -2,7 +2,6 @@ package table
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"strconv"
@@ -65,12 +64,7 @@ func verify(t *Table) (int, error) {
 }
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	said := false
-	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "rapid.checks" })
-	if !said {
-		flag.Set("rapid.checks", tier.Pick("20", "1000"))
-	}
+	tier.Checks(20, 1000)
 	os.Exit(testrun.Main(m, func(r *testrun.Run) error {
 		scratchDir = r.Dir
 		return nil
