@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -194,7 +195,7 @@ func TestAnswersStandUntilTheyTurn(t *testing.T) {
 	second := func(t *rapid.T, name string) time.Time {
 		return now.Add(time.Duration(rapid.IntRange(-5000, 5000).Draw(t, name)) * time.Second)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	tier.Check(t, func(t *rapid.T) {
 		f := Facts{Hours: atWork(), MFA: second(t, "mfa"), Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}
 		for range rapid.IntRange(0, 3).Draw(t, "approvals") {
 			a := Approval{By: rapid.SampledFrom(names).Draw(t, "by"), Role: "owner", Actions: []string{"*"}, At: second(t, "approved")}
