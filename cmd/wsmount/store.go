@@ -41,7 +41,7 @@ func storeAction(c *cli.Context, v store.Verb) error {
 	if err != nil {
 		return err
 	}
-	answer, code, err := v.Do(c.Context, store.Call{Args: args, Flag: c.String, Input: os.Stdin, Host: store.Host{
+	answer, code, err := v.Do(c.Context, store.Call{Args: args, Flag: c.String, Given: c.IsSet, Input: os.Stdin, Host: store.Host{
 		Backends: all.Backends(), Settings: seam.ReadSettings(os.Getenv), StateRoot: func() (string, error) { return stateRoot(c) },
 		Request: func() (daemon.Request, func(), error) {
 			req, closeRequest, err := mountRequest(c, true)

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -150,4 +151,26 @@ func TestRemembered(t *testing.T) {
 		}
 	}
 	assert.True(t, len(p.sums.young)+len(p.sums.old) <= 2*generation, "it grows without end")
+}
+
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(b []byte) (int, error) { return f(b) }
+
+// What is private is so from the first byte on, with what a writer that was killed leaves.
+func TestPrivateFromTheFirstByte(t *testing.T) {
+	p, vault, _ := openHere(t)
+	looked := readFunc(func([]byte) (int, error) {
+		for _, name := range names(t, vault) {
+			st, err := os.Stat(filepath.Join(vault, name))
+			assert.OK(t, err)
+			assert.Equal(t, st.Mode().Perm(), 0o600, name)
+		}
+		return 0, io.EOF
+	})
+	made := providers.WriteOptions{If: providers.IfAbsent(), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}
+	for _, opts := range []providers.WriteOptions{made, {If: providers.Unconditional()}} { // then as what is replaced
+		_, err := p.Write(t.Context(), providers.MustLocator("note"), providers.Body{Reader: looked, Size: providers.SizeUnknown}, opts)
+		assert.OK(t, err)
+	}
 }

@@ -28,9 +28,15 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 				return providers.Info{}, err
 			}
 		}
+		mode := uint32(0o666) // and the umask, not 0600: a replaced file must not become private
+		if opts.Attr.Valid.Has(providers.AttrMode) {
+			mode &= opts.Attr.Mode
+		} else if at == l.Parent() {
+			mode &= modeOf(dir, l.Name())
+		}
 		temp, end := p.temps.begin(l.Name())
 		defer end()
-		if err := p.fill(ctx, dir, temp, body, opts); err != nil {
+		if err := p.fill(ctx, dir, temp, mode, body, opts); err != nil {
 			return providers.Info{}, errors.Join(err, remove(dir, temp))
 		}
 		p.at(stepFilled)
@@ -97,14 +103,23 @@ func remove(dir int, temp string) error {
 	return nil
 }
 
-// fill makes the temporary entry: content, attributes, on disk.
-func (p *Provider) fill(ctx context.Context, dir int, temp string, body providers.Body, opts providers.WriteOptions) error {
+// modeOf is the mode of a file that is to be replaced; of what is none, all bits.
+func modeOf(dir int, name string) uint32 {
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return 0o7777
+	}
+	return st.Mode & 0o7777
+}
+
+// fill makes the temporary entry: content, attributes, on disk. It never has more of a mode
+// than it is made with until it is whole: who has opened it reads what comes.
+func (p *Provider) fill(ctx context.Context, dir int, temp string, mode uint32, body providers.Body, opts providers.WriteOptions) error {
 	if opts.Kind == providers.KindSymlink {
 		return fillLink(ctx, dir, temp, body, opts)
 	}
-	// 0666 and the umask, not 0600: a replaced file must not become private.
 	fd, err := retry(func() (int, error) {
-		return unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o666)
+		return unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, mode)
 	})
 	if err != nil {
 		return err

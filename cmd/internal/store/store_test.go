@@ -58,6 +58,18 @@ func TestRefusals(t *testing.T) {
 	assert.Contains(t, Refusal(providers.ErrReadOnly).Error(), "storage_read_only: ")
 }
 
+// TestEmptyFlag: a variable that is not set makes no write one without a condition.
+func TestEmptyFlag(t *testing.T) {
+	for _, v := range Verbs() {
+		for _, f := range v.Flags {
+			given := func(name string) bool { return name == f.Name }
+			_, _, err := v.Do(t.Context(), Call{Args: []string{"x"}, Flag: func(string) string { return "" }, Given: given})
+			var e *exit.Error
+			assert.True(t, errors.As(err, &e) && e.Code == exit.Usage, v.Name, f.Name, err)
+		}
+	}
+}
+
 // TestGuard: what a mount refuses is refused, and nothing reaches the store.
 func TestGuard(t *testing.T) {
 	exclude, err := mountspec.CompileExclude([]string{"*.local", "build/"})

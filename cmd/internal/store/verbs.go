@@ -39,12 +39,21 @@ type Flag struct{ Name, Usage string }
 type Call struct {
 	Args  []string
 	Flag  func(name string) string // what was given; "": nothing
+	Given func(name string) bool   // whether it was; nil: ask Flag alone
 	Input io.Reader                // what is to be written
 	Host  Host
 }
 
 // Do runs the verb. The code is how the program ends once the answer was shown.
-func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) { return v.run(ctx, c) }
+func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) {
+	for _, f := range v.Flags {
+		// A variable that is not set must not make a write one without a condition.
+		if c.Given != nil && c.Given(f.Name) && c.Flag(f.Name) == "" {
+			return nil, 0, exit.New(exit.Usage, "--%s has no value", f.Name).Hint("give it one, or leave it out")
+		}
+	}
+	return v.run(ctx, c)
+}
 
 // Answer is what a verb has found. It marshals to JSON, and prints itself for pipes.
 type Answer interface{ Print(w io.Writer) error }

@@ -284,7 +284,11 @@ func (b *Backend) replace(name, content string, mode *fs.FileMode) (err error) {
 	random := make([]byte, 16)
 	rand.Read(random)
 	temp := path.Join(path.Dir(name), ".wsmount-"+hex.EncodeToString(random)+".tmp")
-	f, err := b.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	made := fs.FileMode(0o666)
+	if mode != nil {
+		made &= *mode // not for others for a moment either: who has it open reads on
+	}
+	f, err := b.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, made)
 	if err != nil {
 		return err
 	}
