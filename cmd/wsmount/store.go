@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"io"
 	"os"
 	"strings"
 
@@ -63,16 +65,15 @@ func storeAction(c *cli.Context, v store.Verb) error {
 			}
 			return store.Rules{Config: h.config, Own: h.resolver.Own(), Principal: h.resolver.Principal(), Audit: h.audit}, h.close, nil
 		}}})
-	if err != nil {
+	if answer == nil {
 		return err
 	}
+	print := answer.Print
 	if c.Bool("json") {
-		err = printJSON(c.App.Writer, answer)
-	} else {
-		err = answer.Print(c.App.Writer)
+		print = func(w io.Writer) error { return printJSON(w, answer) }
 	}
-	if err != nil {
-		return exit.New(exit.Failed, "%w", err).Hint("what was printed is not the whole of it")
+	if failed := print(c.App.Writer); failed != nil {
+		return exit.New(exit.Failed, "%w", failed).Hint("what was printed is not the whole of it")
 	}
-	return silent(code)
+	return cmp.Or(err, silent(code))
 }

@@ -63,22 +63,21 @@ func personalWrite(ctx context.Context, c Call) (Answer, exit.Code, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	text, err := io.ReadAll(c.Input)
-	if err != nil {
-		return nil, 0, fmt.Errorf("standard input: %w", err)
-	}
-	if match := c.Flag(ifMatchFlag); match == "" {
-		_, err = p.PersonalWrite(ctx, a, l, string(text))
-	} else {
-		var old seam.ETag
-		if old, err = parseIfMatch(match); err == nil {
-			_, err = p.PersonalWriteIf(ctx, a, l, old, string(text))
+	return closing(p, func() (Answer, exit.Code, error) {
+		text, err := io.ReadAll(c.Input)
+		if err != nil {
+			return nil, 0, fmt.Errorf("standard input: %w", err)
 		}
-	}
-	if failed := p.Close(); err == nil {
-		err = failed
-	}
-	return written{at(l), seam.ETagOf(string(text))}, exit.Done, err
+		if match := c.Flag(ifMatchFlag); match == "" {
+			_, err = p.PersonalWrite(ctx, a, l, string(text))
+		} else {
+			var old seam.ETag
+			if old, err = parseIfMatch(match); err == nil {
+				_, err = p.PersonalWriteIf(ctx, a, l, old, string(text))
+			}
+		}
+		return written{at(l), seam.ETagOf(string(text))}, exit.Done, err
+	})
 }
 
 // open opens the space that is granted above the vault, for what somebody asked for at l.

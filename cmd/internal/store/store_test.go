@@ -70,6 +70,21 @@ func TestEmptyFlag(t *testing.T) {
 	}
 }
 
+// TestClosing: an answer that holds is given although something else has failed at the end,
+// and one that does not is not.
+func TestClosing(t *testing.T) {
+	failed := errors.New("not sent")
+	for _, err := range []error{nil, errors.New("not read")} {
+		answer, _, got := closing(closer{failed}, func() (Answer, exit.Code, error) { return content{}, 0, err })
+		assert.Is(t, got, failed)
+		assert.Equal(t, answer == nil, err != nil, err)
+	}
+}
+
+type closer struct{ err error }
+
+func (c closer) Close() error { return c.err }
+
 // TestGuard: what a mount refuses is refused, and nothing reaches the store.
 func TestGuard(t *testing.T) {
 	exclude, err := mountspec.CompileExclude([]string{"*.local", "build/"})

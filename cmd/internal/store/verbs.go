@@ -44,7 +44,9 @@ type Call struct {
 	Host  Host
 }
 
-// Do runs the verb. The code is how the program ends once the answer was shown.
+// Do runs the verb. The code is how the program ends once the answer was shown, if err is
+// nil: with an answer it says that the answer holds, and that something else has failed,
+// such as sending what was unsent before.
 func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) {
 	for _, f := range v.Flags {
 		// A variable that is not set must not make a write one without a condition.
@@ -122,6 +124,9 @@ func inPlace(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) 
 // closing runs use, and closes what it used.
 func closing(used io.Closer, use func() (Answer, exit.Code, error)) (Answer, exit.Code, error) {
 	answer, code, err := use()
+	if err != nil {
+		answer = nil
+	}
 	return answer, code, errors.Join(err, used.Close())
 }
 
