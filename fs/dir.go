@@ -20,7 +20,7 @@ type openDir struct {
 
 func (f *front) OpenDir(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	c := f.begin(opOpendir, cancel, &in.InHeader)
-	if err := c.s.guardOpen(); err != nil {
+	if err := c.s.guardContent(c.ino); err != nil {
 		return c.end(err)
 	}
 	d, err := c.s.vol.OpenDir(&c.Op, c.ino)

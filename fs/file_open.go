@@ -9,7 +9,7 @@ import (
 func (f *front) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	c := f.begin(opOpen, cancel, &in.InHeader)
 	c.KillPriv = in.Mode&fuse.OPEN_KILL_SUIDGID != 0
-	if err := c.s.guardOpen(); err != nil {
+	if err := c.s.guardContent(c.ino); err != nil {
 		return c.end(err)
 	}
 	if changes(in.Flags) {
@@ -47,7 +47,7 @@ func (f *front) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	c := f.begin(opCreate, cancel, &in.InHeader)
 	c.name, c.Umask = name, in.Umask
 	c.KillPriv = in.OpenFlags&fuse.OPEN_KILL_SUIDGID != 0
-	err := c.s.guardOpen()
+	err := c.s.guardContent(c.ino)
 	if err == nil {
 		err = f.guardName(c.s, c.ino, name, makeOther)
 	}
@@ -66,7 +66,7 @@ func (f *front) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 func (f *front) Tmpfile(cancel <-chan struct{}, in *fuse.CreateIn, out *fuse.CreateOut) fuse.Status {
 	c := f.begin(opTmpfile, cancel, &in.InHeader)
 	c.Umask = in.Umask
-	err := c.s.guardOpen()
+	err := c.s.guardContent(c.ino)
 	if err == nil {
 		err = c.s.guardPart()
 	}

@@ -20,14 +20,25 @@ func (s *slot) guardPart() error {
 	return &reasonError{ErrReadOnly, "storage_read_only: " + why}
 }
 
-// guardOpen refuses to open anything of a part that is closed. What wsmount itself shows
-// there, and the way to other parts, stays open.
-func (s *slot) guardOpen() error {
+// guardContent refuses to show what an inode of a part that is closed holds.
+func (s *slot) guardContent(ino Ino) error {
 	a := s.part.access.Load()
-	if a == nil || a.Closed == "" || s.kind != slotVolume && s.kind != slotAside {
+	if a == nil || a.Closed == "" || s.harmless(ino) {
 		return nil
 	}
 	return &reasonError{ErrRefused, a.Closed}
+}
+
+// harmless says whether an inode shows nothing of its part's content: it is of the way to
+// other parts, or says how the part is.
+func (s *slot) harmless(ino Ino) bool {
+	switch s.kind {
+	case slotGap:
+		return true
+	case slotControl:
+		return s.vol.(*control).harmless(ino)
+	}
+	return false
 }
 
 // guardInode refuses a change of an inode's content or attributes.

@@ -140,6 +140,61 @@ func TestRestrictedPart(t *testing.T) {
 	want("listed again", list(dir), fuse.OK)
 }
 
+// What a part that is closed holds is not shown by other ways either: by what its volume
+// shows of itself in .wsmount, now or of another time, nor by links and attributes. How
+// the part is can be read.
+func TestClosedPartShowsNoContent(t *testing.T) {
+	v := &shower{fakeVolume: newFake("f"), files: map[string]string{"history/d/1": "one", "conflicts/f": "two", "README": "of the volume"}}
+	w := newWorld(t, Part{Name: "@a/b", Volume: v, Control: mapControl{"status.json": "{}", "unsent": "f", "history/status.json": "x"}})
+	server := &Server{front: w.front}
+	status := func(_ any, st fuse.Status) fuse.Status { return st }
+	ask := map[string]func(h fuse.InHeader) fuse.Status{
+		"open": func(h fuse.InHeader) fuse.Status {
+			return w.Open(nil, &fuse.OpenIn{InHeader: h}, &fuse.OpenOut{})
+		},
+		"opendir": func(h fuse.InHeader) fuse.Status {
+			return w.OpenDir(nil, &fuse.OpenIn{InHeader: h}, &fuse.OpenOut{})
+		},
+		"readlink": func(h fuse.InHeader) fuse.Status { return status(w.Readlink(nil, &h)) },
+		"user.x": func(h fuse.InHeader) fuse.Status {
+			return status(w.GetXAttr(nil, &h, "user.x", nil))
+		},
+		"security.x": func(h fuse.InHeader) fuse.Status {
+			return status(w.GetXAttr(nil, &h, "security.x", nil))
+		},
+	}
+	for _, tt := range []struct {
+		path, how string
+		was       fuse.Status
+		closed    bool
+	}{
+		{"f", "open", fuse.OK, true},
+		{"f", "readlink", fuse.EINVAL, true},
+		{"f", "user.x", fuse.ENODATA, true},
+		{"f", "security.x", fuse.ENODATA, false},
+		{".wsmount", "opendir", fuse.OK, false},
+		{".wsmount/status.json", "open", fuse.OK, false},
+		{".wsmount/unsent", "open", fuse.OK, true},
+		{".wsmount/README", "open", fuse.OK, true},
+		{".wsmount/history", "opendir", fuse.OK, true},
+		{".wsmount/history/status.json", "open", fuse.OK, true},
+		{".wsmount/history/d", "opendir", fuse.OK, true},
+		{".wsmount/history/d/1", "open", fuse.OK, true},
+		{".wsmount/history/d/1", "readlink", fuse.EINVAL, true},
+		{".wsmount/conflicts", "opendir", fuse.OK, true},
+		{".wsmount/conflicts/f", "open", fuse.OK, true},
+	} {
+		h := header(w.mustWalk(tt.path).NodeId)
+		server.Restrict("@a/b", Access{})
+		assert.Equal(t, ask[tt.how](h), tt.was, tt.path, tt.how)
+		server.Restrict("@a/b", Access{Closed: "policy (no-grant)"})
+		if tt.closed {
+			tt.was = fuse.EACCES
+		}
+		assert.Equal(t, ask[tt.how](h), tt.was, tt.path, tt.how, "when it is closed")
+	}
+}
+
 // A program inside must not be able to change what the mount may do.
 func TestGoverningFile(t *testing.T) {
 	for _, m := range mutations("d", "f") {

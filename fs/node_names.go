@@ -114,6 +114,9 @@ func (f *front) rename(c *call, to *slot, newDir Ino, newName string, flags uint
 
 func (f *front) Readlink(cancel <-chan struct{}, h *fuse.InHeader) ([]byte, fuse.Status) {
 	c := f.begin(opReadlink, cancel, h)
+	if err := c.s.guardContent(c.ino); err != nil {
+		return nil, c.end(err)
+	}
 	target, err := c.s.vol.Readlink(&c.Op, c.ino)
 	return []byte(target), c.end(err)
 }

@@ -33,6 +33,11 @@ func (f *front) GetXAttr(cancel <-chan struct{}, h *fuse.InHeader, name string, 
 func (c *call) getXattr(name string) ([]byte, error) {
 	what, ours := strings.CutPrefix(name, describePrefix)
 	if !ours {
+		if strings.HasPrefix(name, "user.") { // others are attributes that the kernel goes by
+			if err := c.s.guardContent(c.ino); err != nil {
+				return nil, err
+			}
+		}
 		return c.s.vol.GetXattr(&c.Op, c.ino, name)
 	}
 	if d, ok := c.s.vol.(Describer); ok {

@@ -38,7 +38,8 @@ type Access struct {
 	// ReadOnly, when not empty, is why nothing may be changed, as Part.ReadOnly. What a
 	// program has written into a file that is open is kept all the same.
 	ReadOnly string
-	// Closed, when not empty, is why nothing may be opened (EACCES). What is open stays so.
+	// Closed, when not empty, is why nothing that shows content may be opened (EACCES), nor
+	// a symbolic link or an attribute of the user's read. What is open stays so.
 	Closed string
 }
 
@@ -52,6 +53,10 @@ type ControlDir interface {
 
 	// Read returns a file of List.
 	Read(path string) ([]byte, error)
+
+	// Harmless says whether a file of List shows nothing that the part's files hold, so
+	// that it can be opened although the part is closed.
+	Harmless(path string) bool
 }
 
 // part is a Part in service.

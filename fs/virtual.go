@@ -129,6 +129,7 @@ type emptyControl struct{}
 
 func (emptyControl) List() []string              { return nil }
 func (emptyControl) Read(string) ([]byte, error) { return nil, syscall.ENOENT }
+func (emptyControl) Harmless(string) bool        { return false }
 
 type emptyShower struct{}
 
@@ -162,6 +163,20 @@ func (c *control) children(dir string) map[string]bool {
 		}
 	}
 	return out
+}
+
+// listed says whether the ControlDir, rather than the volume, has a path, and as what.
+func (c *control) listed(p string) (isDir, ok bool) {
+	isDir, ok = c.children(strings.TrimPrefix(path.Dir(p), "."))[path.Base(p)]
+	return isDir, ok
+}
+
+// harmless says whether an inode shows nothing of the volume's content: the names in the
+// root, which are always the same, or a file of which the ControlDir says so.
+func (c *control) harmless(ino Ino) bool {
+	p, known := c.path(ino)
+	isDir, ok := c.listed(p)
+	return known && (p == "" || ok && !isDir && c.dir.Harmless(p))
 }
 
 func (c *control) path(ino Ino) (string, bool) {
@@ -233,7 +248,7 @@ func (c *control) Attr(op *Op, ino Ino, _ File) (Attr, error) {
 	if p == "" {
 		return dirAttr(ino, 0o555, 0), nil
 	}
-	isDir, ok := c.children(strings.TrimPrefix(path.Dir(p), "."))[path.Base(p)]
+	isDir, ok := c.listed(p)
 	if ok {
 		return c.attr(ino, p, isDir)
 	}
@@ -293,7 +308,7 @@ func (c *control) Open(op *Op, ino Ino, flags uint32) (Opened, error) {
 	if flags&syscall.O_ACCMODE != syscall.O_RDONLY {
 		return Opened{}, ErrReadOnly
 	}
-	if isDir, ok := c.children(strings.TrimPrefix(path.Dir(p), "."))[path.Base(p)]; !ok || isDir {
+	if isDir, ok := c.listed(p); !ok || isDir {
 		return c.openShown(op, p)
 	}
 	b, err := c.dir.Read(p)

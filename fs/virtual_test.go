@@ -21,6 +21,8 @@ func (m mapControl) Read(p string) ([]byte, error) {
 	return nil, syscall.ENOENT
 }
 
+func (m mapControl) Harmless(p string) bool { return p == "status.json" }
+
 func TestControlDirectory(t *testing.T) {
 	files := mapControl{"status.json": "{}", "history/1/a": "old"}
 	w := newWorld(t, Part{Volume: newFake("f"), Control: files})

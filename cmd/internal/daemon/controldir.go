@@ -25,8 +25,6 @@ type controlDir struct {
 	hide   *strings.Replacer // takes the places of the host out of a text
 }
 
-var _ fs.ControlDir = (*controlDir)(nil)
-
 func (d *Daemon) controlDir(p *part) *controlDir {
 	dirs := []string{d.tree.StateRoot, d.tree.Mountpoint, p.Path}
 	if d.tree.host != nil {
@@ -40,9 +38,8 @@ func (d *Daemon) controlDir(p *part) *controlDir {
 	return &controlDir{p, d.partStatus, hiding(dirs)}
 }
 
-// hiding leaves of a path below one of dirs what is below, so that a reason still
-// names the file. It knows paths as they are, and as they
-// stand in the quotes of a log and of JSON.
+// hiding leaves of a path below one of dirs what is below, so that a reason still names the
+// file. It knows paths as they are, and as they stand in the quotes of a log and of JSON.
 func hiding(dirs []string) *strings.Replacer {
 	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) }) // a replacer tries them in order
 	var pairs []string
@@ -67,9 +64,7 @@ func (c *controlDir) List() []string {
 	return names
 }
 
-func (c *controlDir) Read(path string) ([]byte, error) {
-	var b []byte
-	var err error
+func (c *controlDir) Read(path string) (b []byte, err error) {
 	switch path {
 	case "README":
 		b = c.part.readme()
@@ -84,6 +79,11 @@ func (c *controlDir) Read(path string) ([]byte, error) {
 		err = fs.ErrUnsupported
 	}
 	return []byte(c.hide.Replace(string(b))), err
+}
+
+// Harmless leaves out the names of files that were changed.
+func (c *controlDir) Harmless(path string) bool {
+	return slices.Contains([]string{"README", "status.json", "errors.log"}, path)
 }
 
 // withoutPlaces is a status without what is nothing but a place of the host.

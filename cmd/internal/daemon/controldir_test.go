@@ -12,12 +12,17 @@ import (
 func TestControlDir(t *testing.T) {
 	p := &part{Source: Source{Name: "@acme/a", Provider: "local-fs"}}
 	c := &controlDir{p, func(p *part) control.Part { return p.status(nil, 7) }, hiding(nil)}
+	harmless := ""
 	for _, name := range c.List() {
+		if c.Harmless(name) {
+			harmless += name + " "
+		}
 		if strings.HasSuffix(name, "/") {
 			continue
 		}
 		assert.Is(t, assert.ErrOf(c.Read(name)), nil, name, "is listed and cannot be read")
 	}
+	assert.Equal(t, harmless, "README status.json errors.log ", "what is shown although the part is closed")
 	var got control.Part
 	if b, err := c.Read("status.json"); err != nil || json.Unmarshal(b, &got) != nil || got.Refused != 7 || got.Provider != "local-fs" {
 		t.Errorf("status.json: %+v, %v", got, err)
