@@ -28,8 +28,8 @@ func initCommand() *cli.Command {
 			"the host configuration says of a workspace, where that is looked for. Never overwrites a manifest.\n\n" +
 			"With --from, DIR is new or empty, and gets the files of a template: a workspace whose manifest says publish: { " +
 			"template: true }, and that is public, of the same owner, or of one that allow_refs names; or of a file that `wsmount " +
-			"publish` wrote. What its manifest excludes, secrets and repositories of git are not copied. DIR appears as a whole, " +
-			"or not at all.\n\n" +
+			"publish` wrote. What its manifest excludes, secrets and repositories of git are not copied, nor what another owner's " +
+			"asks of the host. DIR appears as a whole, or not at all.\n\n" +
 			"  wsmount init ./notes --id @acme/notes --register\n" +
 			"  wsmount @acme/notes /mnt/notes",
 		Flags: []cli.Flag{

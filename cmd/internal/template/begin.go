@@ -136,7 +136,8 @@ func (b *Begun) declare(h Host, o Options, base *mountspec.Workspace, in *os.Roo
 	if err := checkRefs(t, *l); err != nil {
 		return err
 	}
-	if b.Workspace, b.Notes, err = newManifest(base, t, mountspec.Origin{ID: t.ID, Version: t.Version, SHA256: sum}, o.Now()); err != nil {
+	own := !isFile && t.ID.Owner == base.ID.Owner && t.Owner.ID == base.Owner.ID // who wrote a file is not known
+	if b.Workspace, b.Notes, err = newManifest(base, t, own, mountspec.Origin{ID: t.ID, Version: t.Version, SHA256: sum}, o.Now()); err != nil {
 		return err
 	}
 	if strings.TrimSpace(body) == "" || body == manifestfile.Body(t) {

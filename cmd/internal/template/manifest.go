@@ -2,6 +2,7 @@ package template
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path"
@@ -40,8 +41,9 @@ func parse(text []byte) (*mountspec.Workspace, string, error) {
 }
 
 // newManifest is the manifest of a workspace that begins from a template: what it is about
-// is the template's, who owns it and where it lies is not. It says what is not taken over.
-func newManifest(base, t *mountspec.Workspace, origin mountspec.Origin, now time.Time) (*mountspec.Workspace, []string, error) {
+// is the template's, who owns it and where it lies is not. It says what is not taken over,
+// which is more where the template is not proven to be of the same owner.
+func newManifest(base, t *mountspec.Workspace, own bool, origin mountspec.Origin, now time.Time) (*mountspec.Workspace, []string, error) {
 	def := *base
 	def.Description, def.Sandbox, def.Code, def.Policy, def.Defaults = t.Description, t.Sandbox, t.Code, t.Policy, t.Defaults
 	def.Tags, def.Metadata, def.Mounts = t.Tags, t.Metadata, t.Mounts
@@ -56,10 +58,13 @@ func newManifest(base, t *mountspec.Workspace, origin mountspec.Origin, now time
 	if len(def.Identity) < len(t.Identity) {
 		notes = append(notes, "the identities that the template names are not taken over: they are other people's")
 	}
-	if len(t.Policy) > 0 {
+	if !own {
+		notes = append(notes, leaveOut(&def)...)
+	}
+	if len(def.Policy) > 0 {
 		notes = append(notes, "its policy is the template's: look at whom it grants what")
 	}
-	if s := t.Sandbox; s != nil && (s.Inline == nil || len(s.Inline.EnvAuth.Env) > 0) {
+	if s := def.Sandbox; s != nil && (s.Inline == nil || len(s.Inline.EnvAuth.Env) > 0) {
 		notes = append(notes, "its sandbox is the template's, and secrets that it names are not copied")
 	}
 	w, found := mountspec.DefineWorkspace(def, mountspec.Options{Registered: daemon.Mountable})
@@ -67,6 +72,36 @@ func newManifest(base, t *mountspec.Workspace, origin mountspec.Origin, now time
 		return nil, nil, exit.New(exit.Manifest, "what the template's manifest says does not hold for %s: %w", base.ID, err).Hint("the template's author has to change it")
 	}
 	return w, notes, nil
+}
+
+// leaveOut takes out of the manifest of a new workspace what another owner's template asks
+// of hosts, or says of who may do what: a host grants by the address that asks, and that is
+// the new owner's, who has not asked. It says of each how to have it.
+func leaveOut(def *mountspec.Workspace) (notes []string) {
+	left := func(key, format string, args ...any) {
+		notes = append(notes, "not taken over from another owner's template: "+fmt.Sprintf(format, args...)+"; to have it, write it under "+key+" of the manifest")
+	}
+	for _, m := range def.Mounts {
+		left("metadata.wsmount.mounts", "the mount of %q at %q", m.Source.Value, m.At)
+	}
+	if s := def.Sandbox; s != nil {
+		asks := ""
+		if s.Inline != nil {
+			if names := slices.Concat(s.Inline.EnvAuth.Env, s.Inline.EnvPassthrough); len(names) > 0 {
+				asks = fmt.Sprintf(", which asks for %q", names)
+			}
+		}
+		left("sandbox", "the sandbox%s", asks)
+	}
+	if c := def.Code; c != nil && c.Ref.Kind == mountspec.RefSlug {
+		left("code", "the code %q", c.Ref.Value)
+		def.Code = nil
+	}
+	if len(def.Policy) > 0 {
+		left("policy", "the policy")
+	}
+	def.Mounts, def.Sandbox, def.Policy = nil, nil, nil
+	return notes
 }
 
 // checkRefs refuses a manifest that refers to files that do not go with it. Storage and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,50 @@ func TestBegin(t *testing.T) {
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "new/mine/a/added"), nil, 0o600))
 	b.Undo()
 	assert.Equal(t, left(t, filepath.Join(dir, "new/mine"))+left(t, filepath.Join(dir, "new/mine/a")), "a added ")
+}
+
+// A host grants by the address that asks. So what a template asks of hosts is taken over
+// by its own owner, and where it is another's, or comes in a file that anybody may have
+// written, it is left out and named.
+func TestAnothersWishesAreLeftOut(t *testing.T) {
+	dir, h := starter(t, "code: { file: ./CODE.md }\npolicy: { schema: policy/v1, default: allow }\n"+
+		"sandbox: { inline: { provider: local, config: {}, env: { auth: { state: { env: [ MY_TOKEN ] } } } } }\n"+
+		"metadata: { wsmount: { mounts: [ { at: /x, source: \"@me/private\", optional: true } ] } }\n")
+	plan, err := Look(t.Context(), h, address(t, "@acme/starter"))
+	assert.OK(t, err)
+	defer plan.Close()
+	file, _, err := plan.Publish(t.Context())
+	assert.OK(t, err)
+	for _, tt := range []struct {
+		id, owner, from string
+		own             bool
+	}{
+		{"@acme/ours", "A", "@acme/starter", true},
+		{"@acme/other", "B", "@acme/starter", false}, // the same name, another owner
+		{"@me/mine", "M", "@acme/starter", false},
+		{"@me/copy", "M", file, false},
+		{"@acme/copy", "A", file, false},
+	} {
+		o := options(t, dir)
+		o.ID, o.OwnerID, o.From, o.Dir = address(t, tt.id), tt.owner, tt.from, filepath.Join(dir, "new", tt.id)
+		b, err := Begin(t.Context(), h, o)
+		assert.OK(t, err, tt.id)
+		text, err := os.ReadFile(b.Manifest)
+		assert.OK(t, err)
+		assert.Contains(t, string(text), "CODE.md", tt.id)
+		notes := strings.Join(b.Notes, "\n")
+		for _, asks := range []struct{ text, note string }{
+			{"@me/private", `the mount of "@me/private" at "/x"; to have it, write it under metadata.wsmount.mounts`},
+			{"MY_TOKEN", `the sandbox, which asks for ["MY_TOKEN"]; to have it`},
+			{"default: allow", "the policy; to have it"},
+		} {
+			assert.Equal(t, strings.Contains(string(text), asks.text), tt.own, tt.id, asks.text)
+			assert.Equal(t, strings.Contains(notes, asks.note), !tt.own, tt.id, notes)
+		}
+	}
+	was := &mountspec.Workspace{Code: &mountspec.Block[mountspec.Code]{Ref: mountspec.Ref{Kind: mountspec.RefSlug, Value: "@acme/code"}}}
+	assert.Equal(t, len(leaveOut(was)), 1, "notes")
+	assert.True(t, was.Code == nil, "code of an address is taken over")
 }
 
 // The same files give the same sum by way of a bundle.
