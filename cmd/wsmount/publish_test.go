@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/template"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -195,6 +196,23 @@ func TestPublishOfAStore(t *testing.T) {
 	assert.Equal(t, len(shown.LeftOut), 2, shown.LeftOut)
 	w.ok("init", "mine", "--from", shown.Bundle, "--id", "@me/mine", "--register")
 	assert.Equal(t, w.read("mine/plan"), "the plan")
+}
+
+// Where a mount is out of sight, and lives on for who has something of it open, what stands in
+// its place is not the workspace.
+func TestPublishOfAMountOutOfSight(t *testing.T) {
+	tier.RequireFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	addr := w.remoteWorkspace("ops", r, "mode: canonical", public)
+	w.mount(addr, "mnt")
+	f, err := os.Open(w.path("mnt"))
+	assert.OK(t, err)
+	defer f.Close()
+	w.ok("umount", "mnt", "--lazy")
+	assert.Equal(t, w.status().State, control.Draining, "state of the mount")
+	w.write("mnt/private", "of the host")
+	w.refused(exit.Unresolvable, "not mounted", "publish", addr, "--show")
+	w.ok("umount", "mnt", "--force")
 }
 
 // A directory that a killed init was filling is cleared away; one that is being filled is not.

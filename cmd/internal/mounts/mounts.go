@@ -10,7 +10,12 @@ package mounts
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -19,6 +24,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/fs"
 )
 
 // AnswerLimit is how long a daemon may take to say how it is; after it, what
@@ -110,18 +116,47 @@ func Look(ctx context.Context, r *state.Record) control.Status {
 	return s
 }
 
-// Of looks at the mounts of a workspace, by its address, and returns those whose daemons answer.
-func Of(ctx context.Context, root, address string) (list []control.Status) {
+// Open opens the root of a mount of a workspace, by its address, whose daemon answers, and
+// says how that is. What is opened is the mount itself and nothing that stands in its
+// place, such as the bare directory after a lazy unmount; nil: there is none in sight.
+func Open(ctx context.Context, root, address string) (*os.Root, control.Status) {
 	records, _ := state.List(root) // where none can be read, none answers
 	for _, r := range records {
 		if r.Workspace != address || !r.Alive() {
 			continue
 		}
-		if s := Look(ctx, r); s.State != control.NotResponding && s.State != control.Dead {
-			list = append(list, s)
+		s := Look(ctx, r)
+		if s.State == control.NotResponding || s.State == control.Dead {
+			continue
+		}
+		if dir := openMount(r); dir != nil {
+			return dir, s
 		}
 	}
-	return list
+	return nil, control.Status{}
+}
+
+// openMount opens the root of the mount of a record, or nothing. The table is asked first,
+// since what else is mounted there may hang; what was opened is compared once more.
+func openMount(r *state.Record) *os.Root {
+	table, err := mountpoint.ReadTable()
+	if err != nil || !table.Shows(r.Mountpoint, r.Device) {
+		return nil
+	}
+	dir, err := os.OpenRoot(r.Mountpoint)
+	if err != nil {
+		return nil
+	}
+	if st, err := dir.Stat("."); err == nil && isRootOf(st.Sys().(*syscall.Stat_t), r.Device) {
+		return dir
+	}
+	dir.Close()
+	return nil
+}
+
+// isRootOf says whether an inode is the root of the file system with a device number.
+func isRootOf(st *syscall.Stat_t, device string) bool {
+	return fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)) == device && fs.Ino(st.Ino) == fs.RootIno
 }
 
 // lookIntoCopies puts what the working copies of a mount whose daemon is gone hold

@@ -34,28 +34,27 @@ func (h Host) placeOf(ctx context.Context, w *host.Resolved) (place, error) {
 	for _, c := range w.Children {
 		p.parts = append(p.parts, strings.TrimPrefix(c.At, "/"))
 	}
-	dir := ""
 	if w.Local != nil {
-		dir = w.Local.Path
-	} else if at := mounts.Of(ctx, h.State, w.Address.String()); len(at) > 0 {
-		dir = at[0].Mountpoint
-		for _, part := range at[0].Parts {
-			if at := strings.TrimPrefix(part.At, "/"); at != "" {
-				p.parts = append(p.parts, at)
-			}
+		root, err := os.OpenRoot(w.Local.Path)
+		if err != nil {
+			return p, exit.New(exit.Failed, "the files of %s cannot be read: %w", w.Address, err).Hint("`wsmount doctor %s` says more", w.Address)
 		}
-	} else {
+		if p.root = root; !isStill(root, w.Local) {
+			root.Close()
+			return p, exit.New(exit.Failed, "%s is not the directory that was granted", w.Local.Path).Hint("run the same command again")
+		}
+		return p, nil
+	}
+	root, mount := mounts.Open(ctx, h.State, w.Address.String())
+	if root == nil {
 		return p, exit.New(exit.Unresolvable, "the files of %s lie in %s, and it is not mounted", w.Address, w.Location).
 			Hint("mount it: wsmount %s MOUNTPOINT", w.Address)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return p, exit.New(exit.Failed, "the files of %s cannot be read: %w", w.Address, err).Hint("`wsmount doctor %s` says more", w.Address)
-	}
 	p.root = root
-	if w.Local != nil && !isStill(root, w.Local) {
-		root.Close()
-		return p, exit.New(exit.Failed, "%s is not the directory that was granted", dir).Hint("run the same command again")
+	for _, part := range mount.Parts {
+		if at := strings.TrimPrefix(part.At, "/"); at != "" {
+			p.parts = append(p.parts, at)
+		}
 	}
 	return p, nil
 }
