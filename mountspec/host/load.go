@@ -51,14 +51,7 @@ type base struct {
 // load reads a candidate's manifest, and what it refers to.
 func (s *session) load(c candidate) (*loaded, error) {
 	l := &loaded{cand: c}
-	if err := s.readWorkspace(l); err != nil {
-		return nil, err
-	}
-	if err := s.identity(l); err != nil {
-		return nil, err
-	}
-	l.home.addr, l.home.trust = l.ws.ID, c.trust
-	for _, follow := range []func(*loaded) error{s.loadStorage, s.loadBlocks, s.loadPolicies, s.loadIdentities, s.loadSecrets, s.locate} {
+	for _, follow := range []func(*loaded) error{s.readWorkspace, s.identity, s.loadStorage, s.loadBlocks, s.loadPolicies, s.loadIdentities, s.loadSecrets, s.locate} {
 		if err := follow(l); err != nil {
 			return nil, err
 		}
@@ -221,6 +214,7 @@ func (s *session) findings(l *loaded, where string, fs mountspec.Findings) error
 // Security considerations: a manifest may lie about its owner and its id).
 func (s *session) identity(l *loaded) error {
 	asked, ws := l.cand.addr, l.ws
+	l.home.addr, l.home.trust = ws.ID, l.cand.trust
 	if asked != (mountspec.Address{}) && ws.ID != asked {
 		return denied("", l.manifest, "ask for the address that the manifest has, or register the right directory",
 			"the manifest found for %s by %s says that it is %s", asked, l.cand.how, ws.ID)

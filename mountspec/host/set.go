@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
 	"github.com/wsmount/wsmount/mountspec/host/rowedit"
+	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
 // maxManifest bounds a manifest that is written anew, with the text below it.
@@ -40,7 +41,7 @@ func (r *Resolver) Set(ctx context.Context, addr mountspec.Address, values []row
 	err := r.store.change(func(reg *registryFile) (bool, error) {
 		m := &mutation{r: r, addr: addr, values: values, entry: reg.Workspaces[addr.String()]}
 		var err error
-		if change, err = m.prepare(ctx, reg); err != nil || change.Empty() || confirm == nil || !confirm(change) {
+		if change, err = m.prepare(ctx, reg, confirm == nil); err != nil || change.Empty() || confirm == nil || !confirm(change) {
 			return false, err
 		}
 		if err := r.recordVerb("set", Entry{Address: addr, Registration: m.now}); err != nil {
@@ -55,7 +56,7 @@ func (r *Resolver) Set(ctx context.Context, addr mountspec.Address, values []row
 }
 
 // prepare reads the workspace as it is and as it is going to be.
-func (m *mutation) prepare(ctx context.Context, reg *registryFile) (Change, error) {
+func (m *mutation) prepare(ctx context.Context, reg *registryFile, look bool) (Change, error) {
 	before, err := m.load(ctx, reg)
 	if err != nil {
 		return Change{}, err
@@ -94,7 +95,8 @@ func (m *mutation) prepare(ctx context.Context, reg *registryFile) (Change, erro
 	if lines := linediff.Of(string(m.config.Data), string(m.texts.config)); !bytes.Equal(m.config.Data, m.texts.config) {
 		change.Files = append(change.Files, FileDiff{m.config.Path, lines})
 	}
-	return change, nil
+	err = s.maySwap(func() ([]policy.Layer, error) { return before.layers, nil }, &was, &m.now, &change, look)
+	return change, err
 }
 
 // load reads what is there. A manifest need not be in step with the row, which may be why

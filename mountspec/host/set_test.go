@@ -215,6 +215,45 @@ func TestAIP34SetWithoutNewVersion(t *testing.T) {
 	assert.Equal(t, got.Workspace.Owner.ID+" "+got.Storage.Provider, "ID-new dev-local")
 }
 
+// Another provider of the storage needs a grant of the policy as it was (AIP-39,
+// storage:swap-provider), in the manifest or in the row, also where the same call takes that
+// away. Who only looks sees the answer.
+func TestSetSwapsProvider(t *testing.T) {
+	const swap, allowed = "storage={ provider: dev-local, config: {} }", "storage:*"
+	for _, tt := range []struct{ name, granted string }{{"granted", allowed}, {"not granted", "storage:write"}} {
+		for _, in := range []string{"manifest", "row"} {
+			t.Run(tt.name+" in the "+in, func(t *testing.T) {
+				var w *world
+				manifest := "row/plain"
+				policy := `policy: { schema: policy/v1, grants: [ { principal: "operator://bob", actions: [ { action: "` + tt.granted + `" } ] } ] }`
+				if in == "row" {
+					w = newWorld(t)
+					w.configured("principal: operator://bob\nworkspaces:\n  \"@acme/row\":\n    path: DIR/row\n    " + policy + "\n")
+					w.write("row/plain", "no manifest")
+				} else {
+					w, manifest = rowWorld(t), "ws/WORKSPACE.md"
+					w.edit("ws/WORKSPACE.md", "storage:", policy+"\nstorage:")
+					w.configured("principal: operator://bob\n" + strings.Replace(rowConfig, "principal:", "#", 1))
+					_, err := w.resolver().Accept(t.Context(), acmeRow, func(Change) bool { return true })
+					assert.OK(t, err)
+				}
+				before := w.config + w.text(manifest)
+				look, err := w.setIf(nil, swap)
+				assert.OK(t, err)
+				assert.Contains(t, strings.Join(look.Facts, "\n"), "policy: storage:swap-provider is ")
+				_, err = w.set(swap, "policy=")
+				assert.Contains(t, w.log(), "storage:swap-provider", "the audit log")
+				if tt.granted == allowed {
+					assert.OK(t, err)
+					return
+				}
+				checkError(t, err, Denied, "does not let operator://bob change the provider")
+				assert.Equal(t, w.config+w.text(manifest), before)
+			})
+		}
+	}
+}
+
 // A file that somebody else changes meanwhile is not replaced, and neither is the other.
 func TestAIP34SetMeanwhile(t *testing.T) {
 	for _, rel := range []string{configFile, "ws/WORKSPACE.md"} {

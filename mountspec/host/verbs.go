@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
 	"github.com/wsmount/wsmount/mountspec/host/near"
 	"github.com/wsmount/wsmount/mountspec/host/origin"
+	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
 // AddOptions of Add.
@@ -300,7 +301,8 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 		change = difference(addr, e, &now)
 		change.AddsRow = l.addsRow(e)
 		change.unversioned(e.version(), l.ws.Version, e, &now)
-		if err := s.maySwap(addr, e, &now, &change, confirm == nil); err != nil {
+		was := func() ([]policy.Layer, error) { return policiesOf(s.quiet(), addr, e) }
+		if err := s.maySwap(was, e, &now, &change, confirm == nil); err != nil {
 			return false, err
 		}
 		switch {
