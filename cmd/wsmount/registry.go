@@ -253,41 +253,45 @@ func registryAccept(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	accepted := false
+	return record(c, confirmChange, func(r *host.Resolver, confirm func(host.Change) bool) (host.Change, error) {
+		return r.Accept(c.Context, a, confirm)
+	})
+}
+
+// record has a change recorded, if the flags allow it and agree, which shows it, says yes;
+// or shows it. What refused it is asked once: a moment later the answer may be another one.
+func record(c *cli.Context, agree func(*cli.Context, host.Change) bool, do func(*host.Resolver, func(host.Change) bool) (host.Change, error)) error {
+	var refused error
+	recorded := false
 	confirm := func(ch host.Change) bool {
-		accepted = mayRecord(c, ch) == nil && confirmChange(c, ch)
-		return accepted
+		if refused = mayRecord(c, ch); refused == nil && agree != nil && !agree(c, ch) {
+			refused = exit.New(exit.Denied, "the change of %s was not accepted", ch.Address).Hint("look at the difference, then answer y at a terminal or give --yes")
+		}
+		recorded = refused == nil
+		return recorded
 	}
 	if c.Bool("show") {
 		confirm = nil
 	}
-	change, err := askHost(c, true, func(r *host.Resolver) (host.Change, error) { return r.Accept(c.Context, a, confirm) })
+	change, err := askHost(c, true, func(r *host.Resolver) (host.Change, error) { return do(r, confirm) })
 	if err != nil {
 		return err
 	}
-	if err = showChange(c, change, accepted, c.Bool("show")); err == nil && !accepted && !change.Empty() && !c.Bool("show") {
-		return exit.New(exit.Denied, "the change of %s was not accepted", a).Hint("look at the difference, then answer y at a terminal or give --yes")
-	}
-	return err
-}
-
-// showChange prints a change that was recorded, or not, for programs or, if nobody has
-// seen it yet, for a person.
-func showChange(c *cli.Context, change host.Change, recorded, unseen bool) error {
 	switch {
 	case c.Bool("json"):
-		if err := printJSON(c.App.Writer, registered.OfChange(change, recorded)); err != nil {
-			return err
-		}
+		err = printJSON(c.App.Writer, registered.OfChange(change, recorded))
 	case change.Empty():
 		fmt.Fprintf(c.App.Writer, "%s: nothing has changed\n", change.Address)
-	case unseen:
+	case agree == nil || confirm == nil:
 		registered.PrintChange(c.App.Writer, change)
 	}
-	if recorded {
-		return nil
+	if confirm == nil {
+		refused = mayRecord(c, change)
 	}
-	return mayRecord(c, change)
+	if err == nil {
+		err = refused
+	}
+	return err
 }
 
 func changeFlags(more ...cli.Flag) []cli.Flag {

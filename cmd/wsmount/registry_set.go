@@ -34,14 +34,7 @@ func registrySet(c *cli.Context) error {
 	if err != nil {
 		return exit.New(exit.Usage, "%w", err).Hint("what can be set is %s", strings.Join(rowedit.Keys(), ", "))
 	}
-	written := false
-	confirm := func(ch host.Change) bool {
-		written = !c.Bool("show") && mayRecord(c, ch) == nil
-		return written
-	}
-	change, err := askHost(c, true, func(r *host.Resolver) (host.Change, error) { return r.Set(c.Context, a, values, confirm) })
-	if err != nil {
-		return err
-	}
-	return showChange(c, change, written, true)
+	return record(c, nil, func(r *host.Resolver, confirm func(host.Change) bool) (host.Change, error) {
+		return r.Set(c.Context, a, values, confirm)
+	})
 }

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"flag"
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec/host"
 )
 
 // A change that should have had a new version is said, and refused with --strict
@@ -92,4 +97,28 @@ func TestAIP34Set(t *testing.T) {
 	w.refused(exit.Usage, "an id does not change", set("id=@acme/other")...)
 	w.refused(exit.Usage, "unknown key", set("nam=x")...)
 	w.refused(exit.Unresolvable, "no entry of @acme/none", "registry", "set", "@acme/none", "name=x")
+}
+
+// What refused a change is asked once, and told: by the time that the change is shown the
+// reason may be gone, and yet nothing was recorded. Here the version is a new one then.
+func TestWhatRefusedAChangeIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.config("")
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.Bool("strict", true, "")
+	flags.Bool("json", true, "")
+	flags.String("config", w.path("home/.config/wsmount/config.yaml"), "")
+	flags.String("state-dir", w.path("state"), "")
+	var shown bytes.Buffer
+	app := cli.NewApp()
+	app.Writer = &shown
+	change := host.Change{Unversioned: "the owner changed"}
+	err := record(cli.NewContext(app, flags, nil), nil, func(_ *host.Resolver, confirm func(host.Change) bool) (host.Change, error) {
+		assert.False(t, confirm(change), "it is recorded")
+		change.Unversioned = ""
+		return change, nil
+	})
+	assert.Equal(t, exit.From(err).Code, exit.Denied)
+	assert.Contains(t, err.Error(), "the owner changed")
+	assert.Contains(t, shown.String(), `"accepted": false`)
 }
