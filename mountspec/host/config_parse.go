@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/yamlread"
 	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 	"github.com/wsmount/wsmount/mountspec/netguard"
+	"github.com/wsmount/wsmount/mountspec/policy"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
@@ -266,10 +267,9 @@ func (p configReader) identities(v yamlread.Node) {
 
 // onePrincipal reads who somebody is, whom nobody else can be.
 func onePrincipal(v yamlread.Node) string {
-	s, _ := v.Text()
-	scheme, name, _ := strings.Cut(s, "://")
-	if s != "" && (scheme == "" || name == "" || name == "current" || scheme == "role" || scheme == "group" || strings.Contains(s, "*")) {
-		v.Fail("principal", "write who it is, such as operator://bob", "%.60q does not name one principal", s)
+	s, ok := v.Text()
+	if err := policy.CheckPrincipal(s); ok && err != nil {
+		v.Fail("principal", "write who it is, such as operator://bob", "%.60q %v", s, err)
 	}
 	return s
 }

@@ -69,7 +69,7 @@ func mfaRecent(e *evaluation, _ Layer, p params) (holds bool, turns time.Time, u
 	return holds, turns, ok
 }
 
-// approvedBy counts who approved the action; nobody approves his own.
+// approvedBy counts the people who approved the action; nobody approves his own.
 func approvedBy(e *evaluation, _ Layer, p params) (holds bool, turns time.Time, understood bool) {
 	role, _ := p["role"].(string)
 	want, ok := int64(1), true
@@ -78,7 +78,8 @@ func approvedBy(e *evaluation, _ Layer, p params) (holds bool, turns time.Time, 
 	}
 	by := map[string]bool{}
 	for _, a := range e.r.Facts.Approvals {
-		if a.Role != role || a.By == e.r.Principal || a.By == "" || !e.among(a.Actions) {
+		who := person(a.By)
+		if a.Role != role || who == person(e.r.Principal) || who == "" || !e.among(a.Actions) {
 			continue
 		}
 		change := a.Until
@@ -86,7 +87,7 @@ func approvedBy(e *evaluation, _ Layer, p params) (holds bool, turns time.Time, 
 		case e.r.At.Before(a.At):
 			change = a.At
 		case a.Until.IsZero() || e.r.At.Before(a.Until):
-			by[a.By] = true
+			by[who] = true
 		default:
 			continue
 		}

@@ -90,6 +90,8 @@ func TestConditions(t *testing.T) {
 		{name: "approval of another action", kind: "approval-from", p: role, facts: approved(Approval{By: ann, Role: "owner", Actions: []string{Push}})},
 		{name: "approval of one's own", kind: "approval-from", p: role, facts: approved(Approval{By: "operator://bob", Role: "owner"})},
 		{name: "approval by the same twice", kind: "approval-from", p: two, facts: approved(Approval{By: ann, Role: "owner"}, Approval{By: ann, Role: "owner"})},
+		{name: "approval of one's own, spelled otherwise", kind: "approval-from", p: role, facts: approved(Approval{By: "user://Bob/", Role: "owner"}, Approval{By: "bob", Role: "owner"})},
+		{name: "approval by the same in two spellings", kind: "approval-from", p: two, facts: approved(Approval{By: ann, Role: "owner"}, Approval{By: "user://Ann", Role: "owner"})},
 		{name: "approval by two", kind: "approval-from", p: two, holds: true, until: friday("14:00:00"),
 			facts: approved(Approval{By: ann, Role: "owner"}, Approval{By: cat, Role: "owner", Until: friday("14:00:00")})},
 		{name: "approval by nobody in particular", kind: "approval-from", p: params{"count": 1}, facts: approved(Approval{By: ann})},

@@ -181,10 +181,20 @@ func (s *shown) addresses(v yamlread.Node) {
 	})
 }
 
+// by reads who approved or signed, whom nobody else can be.
+func by(to *string) func(yamlread.Node) {
+	return func(n yamlread.Node) {
+		if text, ok := n.Text(); ok {
+			n.Check("principal", "write who it is, such as operator://ann", policy.CheckPrincipal(text))
+			*to = text
+		}
+	}
+}
+
 func (s *shown) approval(v yamlread.Node) {
 	var a approval
 	v.Object(yamlread.Fields{
-		"by": func(n yamlread.Node) { n.Into(&a.By) }, "role": func(n yamlread.Node) { n.Into(&a.Role) },
+		"by": by(&a.By), "role": func(n yamlread.Node) { n.Into(&a.Role) },
 		"of": func(n yamlread.Node) {
 			if n.Into(&a.of); a.of != "" {
 				n.Check("address-pattern", "", grant.Check(a.of))
@@ -204,7 +214,7 @@ func (s *shown) approval(v yamlread.Node) {
 func (s *shown) signature(v yamlread.Node) {
 	var g policy.Signature
 	v.Object(yamlread.Fields{
-		"by": func(n yamlread.Node) { n.Into(&g.By) }, "role": func(n yamlread.Node) { n.Into(&g.Role) },
+		"by": by(&g.By), "role": func(n yamlread.Node) { n.Into(&g.Role) },
 		"sha256": func(n yamlread.Node) {
 			var err error
 			if n.Into(&g.SHA256); len(g.SHA256) != 64 || strings.Trim(g.SHA256, "0123456789abcdef") != "" {

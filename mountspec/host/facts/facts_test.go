@@ -78,6 +78,9 @@ func TestFactsChange(t *testing.T) {
 		"business_hours: { zone: UTC, days: [], from: \"09:00\", to: \"17:00\" }\n",
 		"approvals: [ { by: operator://ann, role: owner, of: \"@acme/*\", actions: [\"storage:push\"] } ]\n",
 		"signatures: [ { by: operator://ann, role: owner, sha256: 5e } ]\n",
+		strings.Replace(whole, "by: operator://ann, role: owner, of", "by: ann, role: owner, of", 1),
+		strings.Replace(whole, "by: operator://ann, role: owner, of", "by: org://acme, role: owner, of", 1),
+		strings.Replace(whole, "by: operator://ann, role: owner, sha", "by: role://owner, role: owner, sha", 1),
 	} {
 		put(t, f.Path, text)
 		nothing("facts.yaml")

@@ -1,0 +1,30 @@
+package policy
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var principal = regexp.MustCompile(`^([a-z][a-z0-9+.-]*)://([^\s*]*[^\s*/])$`)
+
+// CheckPrincipal says whether a text names one principal, whom nobody else can be: neither
+// a role, nor a group, nor whoever is at work.
+func CheckPrincipal(text string) error {
+	m := principal.FindStringSubmatch(text)
+	if m == nil || m[2] == "current" || slices.Contains([]string{"role", "group", "org"}, m[1]) {
+		return errors.New("does not name one principal")
+	}
+	return nil
+}
+
+// person is who a principal is, whatever he acts as and however his name is written. Names
+// of two that are alike in this count as one where two are wanted.
+func person(principal string) string {
+	_, name, ok := strings.Cut(principal, "://")
+	if !ok {
+		name = principal
+	}
+	return strings.ToLower(strings.Trim(name, "/ \t"))
+}
