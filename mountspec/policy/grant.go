@@ -23,6 +23,9 @@ func (e *evaluation) grant(l Layer, g *mountspec.Grant) Reason {
 		return ExplicitRevoke
 	case e.expired(g):
 		return TTLExpired
+	case e.toCome(g):
+		e.warn("grant at %s counts from %s on", g.Pos, g.GrantedAt)
+		return ConditionFailed
 	case !named:
 		e.warn("grant at %s is narrowed by a scope that is not understood here and counts as not met", g.Pos)
 		return ConditionFailed
@@ -70,6 +73,16 @@ func (e *evaluation) expired(g *mountspec.Grant) bool {
 		e.turns(ends)
 		return false
 	}
+	return true
+}
+
+// toCome says whether a grant is given later only. AIP-38 has no reason for it.
+func (e *evaluation) toCome(g *mountspec.Grant) bool {
+	at, err := time.Parse(time.RFC3339, g.GrantedAt)
+	if err != nil || !e.r.At.Before(at) {
+		return false
+	}
+	e.turns(at)
 	return true
 }
 

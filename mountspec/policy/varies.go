@@ -16,7 +16,7 @@ func Varies(layers []Layer, actions ...string) bool {
 
 func varies(p *mountspec.Policy, action string) bool {
 	return slices.ContainsFunc(p.Grants, func(g mountspec.Grant) bool {
-		return (g.TTLSeconds != 0 || len(g.Conditions) > 0) && slices.ContainsFunc(g.Actions, func(a mountspec.ActionGrant) bool {
+		return (g.TTLSeconds != 0 || g.GrantedAt != "" || len(g.Conditions) > 0) && slices.ContainsFunc(g.Actions, func(a mountspec.ActionGrant) bool {
 			ok, known := matchAction(a.Action, action)
 			return ok || !known
 		})
