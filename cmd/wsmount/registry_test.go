@@ -87,6 +87,9 @@ func TestAIP34Set(t *testing.T) {
 		assert.Contains(t, shown, line)
 	}
 	assert.Contains(t, w.ok(set("name=Our row")...), "nothing has changed")
+	nothing := w.ok(set("name=Our row", "--json")...)
+	assert.Contains(t, nothing, `"facts": []`)
+	assert.Contains(t, nothing, `"files": []`)
 	assert.Contains(t, w.ok("resolve", "@acme/row", "--explain"), "WORKSPACE.md")
 	assert.Equal(t, w.ok("list", "-q", "--tag", "x"), "@acme/row\n")
 	assert.Contains(t, w.ok("registry", "accept", "@acme/row"), "nothing has changed")

@@ -103,7 +103,8 @@ type Change struct {
 	Accepted bool            `json:"accepted"`
 }
 
-// OfChange is a change that was recorded, or not.
+// OfChange is a change that was recorded, or not. What has none of something has a list of
+// none.
 func OfChange(c host.Change, recorded bool) Change {
-	return Change{"wsmount.registry-change/v1", c.Address.String(), c.Facts, c.Files, recorded}
+	return Change{"wsmount.registry-change/v1", c.Address.String(), append([]string{}, c.Facts...), append([]host.FileDiff{}, c.Files...), recorded}
 }
