@@ -114,4 +114,18 @@ func TestPolicyHoldsCommits(t *testing.T) {
 	m.Stop()
 	m.Start()
 	denied("limit-exceeded")
+
+	// Others were first, so that what was committed has to be committed again: that is asked
+	// for, too, and takes nothing along that was held back.
+	g.other.Write(map[string]string{"two": "theirs\n"})
+	g.other.Commit("main", "theirs")
+	before = tip()
+	r := g.w.Run("push", m.Dir)
+	assert.True(t, r.Code != 0 && strings.Contains(r.Out+r.Err, "limit-exceeded"), "push: exit", r.Code, r.Out, r.Err)
+	assert.Equal(t, tip(), before, "the branch after the push")
+	checkContent(t, m.Dir+"/three", "3\n")
+	ours, err := os.ReadFile(m.Dir + "/two")
+	g.check(err)
+	assert.Contains(t, string(ours), "2\n")
+	m.Stop()
 }

@@ -18,17 +18,28 @@ func (k *syncer) decide(action string) policy.Decision {
 }
 
 // allowed refuses what the policy does not grant now, and has that in the audit.
-func (k *syncer) allowed(action string) error {
+func (k *syncer) allowed(action string) error { return k.allows(action, k.copy.acts.Done()) }
+
+// allows is allowed after what was done.
+func (k *syncer) allows(action string, done policy.Done) error {
 	if k.sync.Mode != mountspec.ModePullPush {
 		return nil
 	}
-	d := k.decide(action)
+	d := k.r.Evaluate(action, k.now(), done)
 	if d.Allow {
 		return nil
 	}
 	err := k.audit.Write(audit.DecisionOf(k.name, d))
 	return errors.Join(fmt.Errorf("%s: %w for %s: %s", action, errNotGranted, k.r.Principal, d.Reason), err)
 }
+
+// begin is allowed for what is done now, and counts it. undo says that it was not done.
+func (k *syncer) begin(action string) (undo func() error, err error) {
+	return k.copy.acts.Begin(action, func(done policy.Done) error { return k.allows(action, done) })
+}
+
+// beginCommit is begin for a commit.
+func (k *syncer) beginCommit() (undo func() error, err error) { return k.begin(policy.Commit) }
 
 // granted is allowed for what a user asks for.
 func (k *syncer) granted(action string) error {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
@@ -232,7 +233,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.meter, _ = p.(providers.Meter) // which is no ability: it is asked for before anything is around it
 	w.cloner, _ = p.(providers.Cloner)
 	w.replicas, _ = p.(providers.Replicated)
-	w.messages = newMessageTool(p, w.calls)
+	w.messages = commits.New(p, providers.WrapOptions{Around: w.calls.around})
 	w.provider = w.messages
 	w.acts, err = inforce.OpenActs(inforce.ActsOptions{Path: filepath.Join(e.StateDir, "acts.json"), Remembered: r.Remembered, Now: e.Now, WhileFull: e.Room.WhileFull})
 	if err != nil {

@@ -42,12 +42,12 @@ func (k *syncer) push(ctx context.Context, pr syncpolicy.PullRequest, out *contr
 	if k.copy.Status().Unpushed == nil {
 		return k.pushTo(ctx, branch, pr, out)
 	}
-	undo, err := k.copy.acts.Begin(policy.Push)
-	if err == nil {
-		err = k.audit.Write(k.auditPush(branch, ""))
-	}
+	undo, err := k.begin(policy.Push)
 	if err != nil {
 		return fmt.Errorf("%s: push: %w", k.name, err)
+	}
+	if err := k.audit.Write(k.auditPush(branch, "")); err != nil {
+		return fmt.Errorf("%s: push: %w", k.name, errors.Join(err, undo()))
 	}
 	before := out.Pushed
 	if err = k.pushTo(ctx, branch, pr, out); out.Pushed == before { // it does not count

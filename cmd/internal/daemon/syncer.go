@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
@@ -69,7 +70,7 @@ func newSyncer(r *host.Resolved, w *workingCopy, o syncerOptions) (*syncer, erro
 	k.branches = newBranches(k.sync, w.provider, k.readOnly, k.now)
 	k.retries = retries{clock: k.now, pause: k.pause}
 	w.syncer = k
-	w.messages.bind(k.author.compose, k.commitTaken, k.report.pushTaken)
+	w.messages.Bind(commits.Bound{Words: k.author.compose, Begin: k.beginCommit, Committed: k.commitTaken, Pushed: k.report.pushTaken, Log: k.log})
 	k.listen()
 	return k, nil
 }

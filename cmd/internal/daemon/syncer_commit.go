@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/mountspec/policy"
 	"github.com/wsmount/wsmount/providers"
@@ -22,12 +23,19 @@ func (k *syncer) commit(ctx context.Context, w words, out *control.EventResult) 
 	}
 	o := cache.CommitOptions{}
 	if w.message != "" {
-		o.Message = spoken + w.message
+		o.Message = commits.Spoken + w.message
+	}
+	undo, err := k.beginNames()
+	if err != nil {
+		return fmt.Errorf("%s: commit: %w", k.name, err)
 	}
 	k.author.summarize(w.summary)
 	k.report.beginCommit()
 	report, err := k.copy.Commit(ctx, o)
 	k.report.endCommit(report)
+	if err == nil && !report.Committed {
+		err = undo()
+	}
 	k.author.summarize("")
 	k.report.committed(report, out)
 	if err != nil {
@@ -42,12 +50,18 @@ func (k *syncer) commit(ctx context.Context, w words, out *control.EventResult) 
 	return nil
 }
 
+// beginNames is beginCommit where the store takes no sets, of which each is asked for by
+// itself: what is sent name by name because of one request is one commit.
+func (k *syncer) beginNames() (undo func() error, err error) {
+	if _, sets := providers.As[providers.Committer](k.copy.provider); sets {
+		return func() error { return nil }, nil
+	}
+	return k.beginCommit()
+}
+
 // commitTaken is called with each commit that a store of revisions has taken. Who made
 // it pushes it; those of the working copy itself are pushed by tick.
 func (k *syncer) commitTaken(r providers.Revision) {
-	if _, err := k.copy.acts.Begin(policy.Commit); err != nil {
-		k.log.Error("a commit is not counted", "workspace", k.name, "err", err)
-	}
 	k.branches.changed()
 	k.report.commitTaken(r)
 }

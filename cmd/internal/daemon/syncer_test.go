@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
@@ -35,7 +36,7 @@ func newSyncing(t *testing.T, s mountspec.Sync) *syncing {
 	w := &syncing{T: t, at: historic, remote: remote}
 	w.clone = memory.NewRepository(remote, memory.Options{Sleep: func(ctx context.Context, _ time.Duration) error { return w.slow(ctx) }})
 	c := &workingCopy{calls: &callCounts{}, freshness: freshness.New(s.Pull.TTL, func() time.Time { return w.at }), patience: time.Minute}
-	c.messages = newMessageTool(w.clone, c.calls)
+	c.messages = commits.New(w.clone, providers.WrapOptions{Around: c.calls.around})
 	c.provider = c.messages
 	v, err := cache.Open(t.Context(), c.provider, cache.Options{StateDir: t.TempDir(), Provider: "memory",
 		Believed: c.freshness.Believed,
@@ -117,7 +118,7 @@ func TestPullsAfterTheTTL(t *testing.T) {
 func TestTurnOfACommit(t *testing.T) {
 	w := newSyncing(t, byHand())
 	turn := func() string {
-		for _, trailer := range w.author.compose(nil, 0).trailers {
+		for _, trailer := range w.author.compose(nil, 0).Trailers {
 			if trailer.Name == "Wsmount-Turn" {
 				return trailer.Value
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
@@ -26,7 +27,7 @@ type workingCopy struct {
 	meter    providers.Meter      // nil: the store is no service that counts requests
 	cloner   providers.Cloner     // nil: it is not cloned
 	replicas providers.Replicated // nil: nothing outside replicates the store
-	messages *messageTool
+	messages *commits.Tool
 	dir      string // its state directory
 	readOnly bool
 	noWait   bool // closes do not wait for the store

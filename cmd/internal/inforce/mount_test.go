@@ -1,8 +1,11 @@
 package inforce
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,7 +46,7 @@ func TestActs(t *testing.T) {
 	}
 	begin := func(a *Acts, action string) func() error {
 		t.Helper()
-		undo, err := a.Begin(action)
+		undo, err := a.Begin(action, func(policy.Done) error { return nil })
 		assert.OK(t, err)
 		return undo
 	}
@@ -63,10 +66,64 @@ func TestActs(t *testing.T) {
 	_, err = OpenActs(o)
 	assert.True(t, err != nil, "a damaged file counts as nothing done")
 	o.Path = filepath.Join(dir, "nowhere", "acts")
-	_, err = open().Begin(policy.Push)
+	a = open()
+	assert.OK(t, os.Remove(filepath.Dir(o.Path)))
+	_, err = a.Begin(policy.Push, func(policy.Done) error { return nil })
 	assert.True(t, err != nil, "a push that cannot be remembered may be done")
 	o.Remembered = func(string) time.Duration { return 0 }
 	none := open()
 	assert.True(t, none == nil && none.Done() == nil, "something is kept without a limit")
 	assert.OK(t, begin(none, policy.Push)())
+}
+
+// Two working copies of a workspace have one limit together: neither needs to be mounted
+// again to see what the other has done, and of acts that begin at once no more are let
+// through than may be. What is refused, or cannot be kept, does not count.
+func TestActsOfTwoCopies(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	assert.OK(t, err)
+	o := ActsOptions{Path: filepath.Join(dir, "acts"), Now: time.Now, WhileFull: func(do func() error) error { return do() },
+		Remembered: func(string) time.Duration { return time.Hour }}
+	var copies [2]*Acts
+	for i := range copies {
+		copies[i], err = OpenActs(o)
+		assert.OK(t, err)
+	}
+	exceeded := errors.New("limit-exceeded")
+	most := 1
+	once := func(done policy.Done) error {
+		if len(done[policy.Commit]) >= most {
+			return exceeded
+		}
+		return nil
+	}
+	undo, err := copies[0].Begin(policy.Commit, once)
+	assert.OK(t, err)
+	assert.Equal(t, len(copies[1].Done()[policy.Commit]), 1, "commits that the other copy knows of")
+	assert.Is(t, assert.ErrOf(copies[1].Begin(policy.Commit, once)), exceeded, "the other copy")
+	assert.OK(t, undo())
+	undo, err = copies[1].Begin(policy.Commit, once)
+	assert.OK(t, err)
+	assert.OK(t, undo())
+
+	most = 5
+	var all sync.WaitGroup
+	var begun atomic.Int32
+	for i := range 4 * most {
+		all.Go(func() {
+			if _, err := copies[i%2].Begin(policy.Commit, once); err == nil {
+				begun.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	assert.Equal(t, int(begun.Load()), most, "commits that began at once")
+	assert.Equal(t, len(copies[0].Done()[policy.Commit]), most, "commits that count")
+
+	assert.OK(t, os.Remove(o.Path))
+	assert.OK(t, os.Mkdir(o.Path, 0o700))
+	most = 100
+	_, err = copies[0].Begin(policy.Commit, once)
+	assert.True(t, err != nil && !errors.Is(err, exceeded), "a commit that cannot be counted", err)
+	assert.Equal(t, len(copies[0].Done()[policy.Commit]), 5, "commits that were known")
 }
