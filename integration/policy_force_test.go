@@ -129,3 +129,23 @@ func TestPolicyHoldsCommits(t *testing.T) {
 	assert.Contains(t, string(ours), "2\n")
 	m.Stop()
 }
+
+// A limit is of a workspace, not of a working copy: another one of the same workspace has
+// no commit of its own.
+func TestPolicyLimitOfCopies(t *testing.T) {
+	t.Parallel()
+	g := newGitStage(t)
+	g.seed()
+	config, err := os.ReadFile(g.w.Path("config/wsmount/config.yaml"))
+	g.check(err)
+	g.w.Write("config/wsmount/config.yaml", string(config)+"principal: operator://bob\n", 0o600)
+	g.workspaceOf("limited", "repo: acme/site, branch: main", "commit: {on: manual}, push: {on: manual}",
+		policyOf([][2]string{{"storage:*", ""}}, "  limits: [ { kind: rate-commits, value: 1, per: day, applies_to: [ \"storage:commit\" ] } ]\n"))
+	m, second := g.w.Mount("@acme/limited"), g.w.Mount("@acme/limited", "--working-copy", "second")
+	for _, dir := range []string{m.Dir, second.Dir} {
+		g.check(os.WriteFile(dir+"/one", []byte("1\n"), 0o644))
+	}
+	g.w.MustRun("commit", m.Dir)
+	r := g.w.Run("commit", second.Dir)
+	assert.True(t, r.Code == exitDenied && strings.Contains(r.Out+r.Err, "limit-exceeded"), "exit", r.Code, r.Out, r.Err)
+}

@@ -235,8 +235,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.replicas, _ = p.(providers.Replicated)
 	w.messages = commits.New(p, providers.WrapOptions{Around: w.calls.around})
 	w.provider = w.messages
-	w.acts, err = inforce.OpenActs(inforce.ActsOptions{Path: filepath.Join(e.StateDir, "acts.json"), Remembered: r.Remembered, Now: e.Now, WhileFull: e.Room.WhileFull})
-	if err != nil {
+	if w.acts, err = openActs(r, e); err != nil {
 		return nil, errors.Join(exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("remove the file, if what was done today may be done again"), p.Close())
 	}
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
@@ -281,6 +280,13 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	}
 	return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).
 		Hint("what is unsaved in it can still be rebuilt: `wsmount recover --scan %s`", e.StateDir)
+}
+
+// openActs opens what limits of the policy count: that of the workspace and the principal,
+// whichever working copy it is.
+func openActs(r *host.Resolved, e Env) (*inforce.Acts, error) {
+	file := state.Acts(state.RootOf(e.StateDir), r.Address.Owner, r.Address.Slug, r.Principal)
+	return inforce.OpenActs(inforce.ActsOptions{Path: file, Remembered: r.Remembered, Now: e.Now, WhileFull: e.Room.WhileFull})
 }
 
 // backendError says of a store that does not open what to do about it.

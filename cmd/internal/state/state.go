@@ -11,6 +11,7 @@
 //	    storage       the place of the storage whose working copy it is
 //	    copy/         names and content of a remote workspace, and what is unsaved
 //	<root>/.shared/   what mounts share, and could get again
+//	<root>/.acts/     what limits of policies count, a file for each workspace and principal
 //
 // It promises that two daemons never hold one directory at the same time, that
 // a reader never sees half of a file, and that nobody but the owner may enter.
@@ -21,6 +22,7 @@
 package state
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,6 +67,13 @@ func Root(explicit string, getenv func(string) string) (string, error) {
 
 // Shared returns the directory of what mounts share. No owner has its name.
 func Shared(root string) string { return filepath.Join(root, ".shared") }
+
+// Acts returns the file of what a principal has done in a workspace, in whichever working
+// copy. Its directory need not exist.
+func Acts(root, owner, slug, principal string) string {
+	name := fmt.Sprintf("%s+%s+%x.json", owner, slug, sha256.Sum256([]byte(principal)))
+	return filepath.Join(root, ".acts", name)
+}
 
 // Dir is one working copy's directory, locked.
 type Dir struct {
