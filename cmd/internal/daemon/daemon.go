@@ -456,6 +456,9 @@ func (d *Daemon) announce(context.Context) error {
 	}
 	d.log.Info("mounted", "workspace", d.tree.Name, "mountpoint", d.tree.Mountpoint, "parts", len(d.parts),
 		"readOnly", d.tree.ReadOnly(), "pid", os.Getpid(), "version", d.opts.Version)
+	for _, n := range d.tree.Notes {
+		d.log.Warn("a person should know", "note", n)
+	}
 	d.opened()
 	return nil
 }

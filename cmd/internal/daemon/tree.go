@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -344,6 +345,13 @@ func (b *builder) warn(r *host.Resolved) {
 	}
 	if r.Grants.Daemon {
 		b.tree.note("%s is at %s: over git:// nothing is encrypted and the server is not authenticated", r.Address, r.Location.Endpoint)
+	}
+	if _, others, _ := mountspec.Authors(r.Identity); r.Location.Service == host.ServiceGit && !r.ReadOnly.On() {
+		for _, p := range others {
+			if p.Email == "" {
+				b.tree.note("%s: %s is to be a co-author of commits, and has no name and e-mail address: no commit names it", r.Address, cmp.Or(p.Ref, p.Name))
+			}
+		}
 	}
 	for _, f := range r.Warnings {
 		b.tree.note("%s: %s", f.Pos(), f.Message)
