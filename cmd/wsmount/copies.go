@@ -136,7 +136,7 @@ func syncNow(c *cli.Context, verb string) error {
 		return err
 	}
 	client := control.NewClient(r.SocketPath())
-	ctx, cancel := client.Patient(c.Context, eventLimit(c.Duration("timeout"), false))
+	ctx, cancel := client.Patient(c.Context, c.Duration("timeout"))
 	defer cancel()
 	stop := showProgress(ctx, r)
 	res, err := client.Sync(ctx, control.SyncRequest{Verb: verb, At: c.String("at"),

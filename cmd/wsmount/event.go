@@ -89,19 +89,13 @@ func parseVars(pairs []string) (map[string]string, error) {
 	return vars, nil
 }
 
-// eventLimit is how long the daemon may take to answer, or to come further: a
-// second more than it was told to wait itself, so that only one that hangs comes to
-// it.
-func eventLimit(timeout time.Duration, noWait bool) time.Duration {
-	if noWait {
-		timeout = time.Second
-	}
-	return timeout + time.Second
-}
-
 func emit(c *cli.Context, r *state.Record, req control.EventRequest) error {
 	client := control.NewClient(r.SocketPath())
-	ctx, cancel := client.Patient(c.Context, eventLimit(c.Duration("timeout"), req.NoWait))
+	limit := c.Duration("timeout")
+	if req.NoWait {
+		limit = 0
+	}
+	ctx, cancel := client.Patient(c.Context, limit)
 	defer cancel()
 	stop := showProgress(ctx, r)
 	res, err := client.Event(ctx, req)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,8 +16,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/launch"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
-	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/waiting"
 )
 
 // A command's mounts are tied to it: their daemons end with the last command
@@ -33,8 +32,6 @@ const (
 	attachLimit = 30 * time.Second
 	// turnLimit is how long what a turn starts may take.
 	turnLimit = 10 * time.Minute
-	// announceAfter is how long a person waits without being told for what.
-	announceAfter = 2 * time.Second
 )
 
 // An attachment is a mount that a command uses.
@@ -51,7 +48,7 @@ type attachments []*attachment
 // attachAll mounts what the plan shows, or joins those who have it mounted.
 func (p *execPlan) attachAll(c *cli.Context) (all attachments, err error) {
 	for i, m := range p.mounts {
-		stop := announce("mounting " + m.tree.Name)
+		stop := waiting.For("mounting " + m.tree.Name)
 		a, err := m.attach(c)
 		stop()
 		if err != nil {
@@ -63,15 +60,6 @@ func (p *execPlan) attachAll(c *cli.Context) (all attachments, err error) {
 		p.spec.Mounts[i].Dir = a.dir
 	}
 	return all, nil
-}
-
-// announce tells a person what a long wait is for.
-func announce(what string) (stop func()) {
-	if !sandbox.IsTerminal(os.Stderr) {
-		return func() {}
-	}
-	t := time.AfterFunc(announceAfter, func() { fmt.Fprintf(os.Stderr, "wsmount: %s ...\n", oneLine(what)) })
-	return func() { t.Stop() }
 }
 
 func (m execMount) attach(c *cli.Context) (*attachment, error) {
@@ -158,14 +146,12 @@ func (m execMount) mountTied(c *cli.Context, place string) (*attachment, error) 
 
 // join uses a mount that is there.
 func join(ctx context.Context, r *state.Record) (*attachment, error) {
-	asked, cancel := context.WithTimeout(ctx, mounts.AnswerLimit)
-	s, err := control.NewClient(r.SocketPath()).Status(asked)
-	cancel()
+	s, answers := mounts.Ask(ctx, r)
 	switch {
-	case !r.Alive(), err == nil && s.State != control.Ready, control.HungUp(err):
+	case answers && s.State != control.Ready, !answers && !r.Alive():
 		return nil, errors.Join(exit.New(exit.Failed, "%s is being mounted or unmounted at %s, and does not come to an end", r.Workspace, r.Mountpoint).
 			Hint("`wsmount status` shows it"), errTryAgain)
-	case err != nil:
+	case !answers:
 		return nil, exit.New(exit.Unreachable, "%s is mounted at %s, but its daemon (pid %d) does not answer", r.Workspace, r.Mountpoint, r.PID).
 			Hint("`wsmount umount --force %s` ends it", r.Mountpoint)
 	}
@@ -252,13 +238,11 @@ func (all attachments) finish(c *cli.Context) (err error) {
 func (a *attachment) wait(c *cli.Context) error {
 	r := a.record
 	for r.Alive() {
-		ctx, cancel := context.WithTimeout(c.Context, mounts.AnswerLimit)
-		s, err := control.NewClient(r.SocketPath()).Status(ctx)
-		cancel()
-		if err == nil && len(s.UsedBy) > 0 && !slices.Contains(s.UsedBy, os.Getpid()) {
+		s, answers := mounts.Ask(c.Context, r)
+		if answers && len(s.UsedBy) > 0 && !slices.Contains(s.UsedBy, os.Getpid()) {
 			return nil // others go on with it
 		}
-		if err != nil || len(s.UsedBy) == 0 {
+		if !answers || len(s.UsedBy) == 0 {
 			break
 		}
 		time.Sleep(time.Millisecond)

@@ -217,21 +217,9 @@ func (w *world) mount(args ...string) {
 	})
 }
 
-// answered is what status comes to when the daemons have answered. One that a busy machine
-// kept from it in the time that status gives is asked again: what is shown in its stead is
-// old.
-func (w *world) answered(args ...string) (o outcome) {
-	w.t.Helper()
-	eventually(w.t, "an answer of the daemon", func() bool {
-		o = w.run(append([]string{"status"}, args...)...)
-		return !strings.Contains(o.out, string(control.NotResponding))
-	})
-	return o
-}
-
 func (w *world) status() (s control.Status) {
 	w.t.Helper()
-	o := w.answered(w.path("mnt"), "--json")
+	o := w.run("status", w.path("mnt"), "--json")
 	assert.OK(w.t, json.Unmarshal([]byte(o.out), &s), "status", o.out, o.errOut)
 	return s
 }
@@ -239,9 +227,7 @@ func (w *world) status() (s control.Status) {
 // shown is what status prints of mounts whose daemons run.
 func (w *world) shown(args ...string) string {
 	w.t.Helper()
-	o := w.answered(args...)
-	assert.Equal(w.t, o.code, exit.Done, "status", args, o.errOut)
-	return o.out
+	return w.ok(append([]string{"status"}, args...)...)
 }
 
 // asJSON reads what the program prints with --json.

@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/launch"
 	"github.com/wsmount/wsmount/cmd/internal/logging"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/cmd/internal/waiting"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -271,7 +272,17 @@ func untilSignal(ctx context.Context, signals chan os.Signal) (started context.C
 }
 
 func start(c *cli.Context, signals chan os.Signal, req daemon.Request, kernel []string, tied bool) (d *daemon.Daemon, already *daemon.Tree, err error) {
-	tree, err := daemon.Resolve(c.Context, req)
+	ctx, stop := untilSignal(context.WithoutCancel(c.Context), signals)
+	d, already, err = startUntil(ctx, c, req, kernel, tied)
+	if stop() && err != nil {
+		return nil, nil, interrupted()
+	}
+	return d, already, err
+}
+
+// startUntil does so until ctx ends.
+func startUntil(ctx context.Context, c *cli.Context, req daemon.Request, kernel []string, tied bool) (d *daemon.Daemon, already *daemon.Tree, err error) {
+	tree, err := daemon.Resolve(ctx, req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -283,17 +294,16 @@ func start(c *cli.Context, signals chan os.Signal, req daemon.Request, kernel []
 		return nil, nil, err
 	}
 	o.MountOptions, o.Tied = kernel, tied
-	ctx, stop := untilSignal(context.WithoutCancel(c.Context), signals)
-	if d, err = daemon.Start(ctx, tree, o); stop() && err != nil {
-		return nil, nil, interrupted()
+	if !tied { // the command that it serves says so
+		defer waiting.For("mounting " + tree.Name)()
 	}
-	if err != nil && req.IfNotMounted {
-		err = tree.StartedByOther(c.Context, err)
-		if err == nil {
-			return nil, tree, nil
+	for again := true; again && err == nil; {
+		if d, err = daemon.Start(ctx, tree, o); err == nil || !req.IfNotMounted {
+			return d, nil, err
 		}
+		again, err = tree.StartedByOther(ctx, err)
 	}
-	return d, nil, err
+	return nil, tree, err
 }
 
 // mountRequest turns arguments and flags into what package daemon takes. create

@@ -23,7 +23,8 @@ func statusCommand() *cli.Command {
 		ArgsUsage: "[MOUNTPOINT]",
 		Description: "Without an argument lists the mounts of this user. With one, or with --all, " +
 			"shows each part: read-only or not and why, what is not saved yet, failed requests, " +
-			"conflicts. Never touches a mount, and answers within two seconds also when a daemon hangs.",
+			"conflicts. Never touches a mount. A daemon that runs is waited for up to half a minute, also when several " +
+			"hang; of one that is stopped or gone, what it said last is shown at once.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "show every mount in full"},
 		},
@@ -54,7 +55,7 @@ func statusAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	list := statusList{Schema: "wsmount.status-list/v1", Mounts: lookAtAll(c, records), Others: others(records)}
+	list := statusList{Schema: "wsmount.status-list/v1", Mounts: mounts.LookAll(c.Context, records), Others: others(records)}
 	if c.Bool("all") {
 		if list.Unmounted, list.Unlooked, err = unmounted(c); err != nil {
 			return err
@@ -86,11 +87,8 @@ func printAll(w io.Writer, l statusList) {
 	printEach(w, "\nnot looked at in time: ", l.Unlooked)
 }
 
-// lookLimit is how long status looks at working copies that are not mounted.
-const lookLimit = 1500 * time.Millisecond
-
 // unmounted looks at all working copies, and gives those that are not mounted
-// and hold something; slow ones are only named.
+// and hold something; those of which it does not come to its end are only named.
 func unmounted(c *cli.Context) (found []leftover, unlooked []string, err error) {
 	dirs, err := findCopies(c, "")
 	if err != nil {
@@ -111,7 +109,7 @@ func unmounted(c *cli.Context) (found []leftover, unlooked []string, err error) 
 	go func() { wg.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(lookLimit):
+	case <-time.After(control.AnswerLimit):
 	}
 	for i, dir := range dirs {
 		select {
@@ -137,18 +135,6 @@ func statusOf(c *cli.Context, path string) error {
 		return silent(exit.Failed)
 	}
 	return err
-}
-
-// lookAtAll asks all daemons at once, so that several that hang take no longer
-// than one.
-func lookAtAll(c *cli.Context, records []*state.Record) []control.Status {
-	out := make([]control.Status, len(records))
-	var wg sync.WaitGroup
-	for i, r := range records {
-		wg.Go(func() { out[i] = mounts.Look(c.Context, r) })
-	}
-	wg.Wait()
-	return out
 }
 
 // others lists mounts of wsmount that no record names.

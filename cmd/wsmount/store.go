@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/store"
+	"github.com/wsmount/wsmount/cmd/internal/waiting"
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
@@ -51,7 +52,7 @@ func storeAction(c *cli.Context, v store.Verb) error {
 			return req, closeRequest, err
 		},
 		Mount: func(tree *daemon.Tree) (string, func() error, error) {
-			defer announce("mounting " + tree.Name)()
+			defer waiting.For("mounting " + tree.Name)()
 			a, err := execMount{tree: tree}.attach(c)
 			if err != nil {
 				return "", nil, err

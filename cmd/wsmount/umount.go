@@ -17,6 +17,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/waiting"
 )
 
 func umountCommand() *cli.Command {
@@ -84,7 +85,7 @@ func umountAction(c *cli.Context) error {
 // umountRecord asks the daemon to unmount, or does it when there is none that
 // answers.
 func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
-	ctx, cancel := context.WithTimeout(c.Context, max(c.Duration("timeout"), mountpoint.EndingLimit)+busyLimit)
+	ctx, cancel := context.WithTimeout(c.Context, max(c.Duration("timeout"), mountpoint.EndingLimit)+control.AnswerLimit)
 	defer cancel()
 	if !r.Alive() {
 		return umountDead(r)
@@ -143,21 +144,19 @@ func lastStatus(r *state.Record) (s control.Status, ok bool) {
 	return s, true
 }
 
-// busyLimit is how long a daemon may take to answer beside what it waits for: it asks
-// again for a mount that is in use, and looks for who uses it. One that meanwhile says
-// nothing else either for so long hangs.
-const busyLimit = 3 * time.Second
-
-// deathLimit is how long a daemon that has hung up or was killed may take to be gone.
-var deathLimit = 2 * time.Second
+// deathLimit is how long a daemon that has hung up, was killed or ends by force may take
+// to be gone, and what it had to be free.
+var deathLimit = control.AnswerLimit
 
 // forceLimit is how long --force waits for each of the daemon's answer and its
-// end by itself.
+// end by itself. It is short: what then comes takes nothing more from a daemon that is
+// only slow than what that would do itself.
 const forceLimit = 2 * time.Second
 
 func askToUnmount(ctx context.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {
+	defer waiting.For(fmt.Sprintf("waiting for the daemon of %s (pid %d) to unmount", r.Mountpoint, r.PID))()
 	client := control.NewClient(r.SocketPath())
-	ctx, hung := client.Answering(ctx, busyLimit)
+	ctx, hung := client.Answering(ctx)
 	defer hung()
 	if req.Force {
 		var cancel context.CancelFunc

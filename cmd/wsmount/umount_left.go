@@ -45,7 +45,7 @@ func whatStays(ctx context.Context, r *state.Record, dirs []string, res *control
 // that mount's to send. A process that the daemon had just forked keeps the lock until it
 // executes its program: that is waited for, for a while.
 func inspectEnded(ctx context.Context, r *state.Record, dir string) (cache.OfflineReport, error) {
-	ctx, cancel := context.WithTimeout(ctx, forceLimit)
+	ctx, cancel := context.WithTimeout(ctx, deathLimit)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -95,7 +95,7 @@ func copyDirs(r *state.Record) []string {
 // place where a person finds it. It stays in the working copy, too. The error
 // says that there was something.
 func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
-	if err := endsWithin(ctx, r, forceLimit); err != nil {
+	if err := endsWithin(ctx, r, deathLimit); err != nil {
 		return err
 	}
 	for _, dir := range dirs {

@@ -25,7 +25,7 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 		return nil, nil
 	}
 	beat := beatOf(ctx, r)
-	last, known := askLeft(ctx, r)
+	last, known := mounts.Ask(ctx, r) // what it still has to send, and whose mount namespaces keep it
 	for waited := false; ; waited = true {
 		if known && len(last.HeldBy) > 0 {
 			halt := commitHalt(last)
@@ -46,7 +46,7 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 		if err == nil || ctx.Err() != nil {
 			return nil, err
 		}
-		now, answers := askLeft(ctx, r)
+		now, answers := mounts.Ask(ctx, r)
 		was := beat
 		beat = beatOf(ctx, r)
 		if !answers || len(now.HeldBy) == 0 && known && unsentIn(now) >= unsentIn(last) && beat == was {
@@ -54,15 +54,6 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 		}
 		last, known = now, true
 	}
-}
-
-// askLeft asks a daemon what it still has to send, and whose mount namespaces
-// keep it.
-func askLeft(ctx context.Context, r *state.Record) (s control.Status, answers bool) {
-	ctx, cancel := context.WithTimeout(ctx, mounts.AnswerLimit)
-	defer cancel()
-	s, err := control.NewClient(r.SocketPath()).Status(ctx)
-	return s, err == nil
 }
 
 // commitHalt says which commit of a mount waits for --confirm; "": none.
@@ -82,8 +73,6 @@ func commitHalt(s control.Status) string {
 
 // beatOf asks a daemon for the beat of what it does; 0 from one that does not say.
 func beatOf(ctx context.Context, r *state.Record) uint64 {
-	ctx, cancel := context.WithTimeout(ctx, mounts.AnswerLimit)
-	defer cancel()
 	work, _ := control.NewClient(r.SocketPath()).Work(ctx)
 	return work.Beat
 }

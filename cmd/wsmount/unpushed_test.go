@@ -117,7 +117,7 @@ func TestOwedPushOutlivesAKill(t *testing.T) {
 	w.write("mnt/a", "1")
 	w.impatient("event", "mnt", "turn-end")
 	w.killed()
-	for _, out := range []string{w.answered("mnt").out, w.ok("recover")} {
+	for _, out := range []string{w.run("status", "mnt").out, w.ok("recover")} {
 		if flat := strings.Join(strings.Fields(out), " "); !strings.Contains(flat, "unpushed 1 commit, ") || !strings.Contains(flat, "has not answered") {
 			t.Errorf("without a daemon: got %s", out)
 		}

@@ -44,6 +44,10 @@ func Read(dir string) (Stat, error) {
 // Dead reports whether only its number is left, for its parent to take.
 func (s Stat) Dead() bool { return s.State == 'Z' || s.State == 'X' || s.State == 'x' }
 
+// Stopped reports whether a signal has stopped it, so that it does nothing until another
+// lets it go on.
+func (s Stat) Stopped() bool { return s.State == 'T' }
+
 // Exiting reports whether it is ending.
 func (s Stat) Exiting() bool { return s.Flags&pfExiting != 0 }
 

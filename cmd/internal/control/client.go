@@ -21,7 +21,11 @@ import (
 )
 
 // Client calls the control API of one mount. Its methods may be called at once.
-// A daemon that does not answer is an *exit.Error with the code Unreachable.
+// A daemon that does not answer is an *exit.Error with the code Unreachable. Whether one
+// will is a fact as far as it can be one: of a daemon that is gone, or whose process is
+// stopped, no answer is waited for. For one that runs, Status, Work, Debug and Metrics,
+// which it answers without waiting for anything, wait up to AnswerLimit, and all else as
+// long as ctx.
 type Client struct {
 	path string
 	http http.Client
@@ -37,6 +41,8 @@ func NewClient(socket string) *Client {
 
 // Status asks for the status as it is now.
 func (c *Client) Status(ctx context.Context) (s Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, AnswerLimit)
+	defer cancel()
 	return s, c.call(ctx, http.MethodGet, "/v1/status", nil, &s)
 }
 
@@ -69,11 +75,15 @@ func (c *Client) Hold(ctx context.Context) (release func(), err error) {
 
 // Debug asks for what only the daemon knows of itself.
 func (c *Client) Debug(ctx context.Context) (out Debug, err error) {
+	ctx, cancel := context.WithTimeout(ctx, AnswerLimit)
+	defer cancel()
 	return out, c.call(ctx, http.MethodGet, "/v1/debug", nil, &out)
 }
 
 // Metrics returns the metrics in Prometheus' text format.
 func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, AnswerLimit)
+	defer cancel()
 	resp, err := c.do(ctx, http.MethodGet, "/metrics", nil)
 	if err != nil {
 		return nil, err
@@ -150,12 +160,18 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 
 // do sends a request; an answer other than 200 comes back as the daemon's error.
 func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://wsmount"+path, body)
+	w := &stopWatch{done: make(chan struct{})}
+	req, err := http.NewRequestWithContext(w.over(ctx), method, "http://wsmount"+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
 	resp, err := c.http.Do(req)
-	if err != nil && ctx.Err() != nil {
+	if pid := w.end(); pid != 0 {
+		if err == nil {
+			resp.Body.Close()
+		}
+		err = fmt.Errorf("%s: its process (pid %d) is stopped", path, pid)
+	} else if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%s: %w", path, ctx.Err())
 	}
 	if err != nil {

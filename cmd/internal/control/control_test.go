@@ -13,9 +13,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,6 +215,39 @@ func TestNobodyAnswers(t *testing.T) {
 			t.Errorf("%s: got %+v", socket, e)
 		}
 	}
+}
+
+// listenEnv names the socket at which a test of the same name is the process that is asked.
+const listenEnv = "WSMOUNT_TEST_LISTEN"
+
+// Of a process that is stopped no answer is waited for, also by who waits as long as it
+// takes; one that goes on is asked as any other.
+func TestStoppedDaemon(t *testing.T) {
+	if path := os.Getenv(listenEnv); path != "" {
+		serveAt(t, path, Options{})
+		assert.OK(t, syscall.Kill(os.Getpid(), syscall.SIGSTOP))
+		assert.OK(t, assert.ErrOf(io.Copy(io.Discard, os.Stdin)))
+		return
+	}
+	path := filepath.Join(t.TempDir(), "s")
+	daemon := exec.Command(os.Args[0], "-test.run=^TestStoppedDaemon$")
+	daemon.Env = append(os.Environ(), listenEnv+"="+path)
+	in, err := daemon.StdinPipe()
+	assert.OK(t, err)
+	assert.OK(t, daemon.Start())
+	pid := daemon.Process.Pid
+	defer func() { daemon.Process.Kill(); daemon.Wait() }()
+	var how syscall.WaitStatus
+	assert.OK(t, assert.ErrOf(syscall.Wait4(pid, &how, syscall.WUNTRACED, nil)))
+	assert.True(t, how.Stopped(), "it has not stopped", how)
+	c := NewClient(path)
+	_, err = c.Event(context.Background(), EventRequest{Name: "turn-end"})
+	if e := exit.From(err); e == nil || e.Code != exit.Unreachable || !strings.Contains(e.What, fmt.Sprintf("(pid %d) is stopped", pid)) {
+		t.Errorf("stopped: got %+v", e)
+	}
+	assert.OK(t, syscall.Kill(pid, syscall.SIGCONT))
+	assert.OK(t, assert.ErrOf(c.Status(t.Context())), "it goes on")
+	in.Close()
 }
 
 func TestBadRequests(t *testing.T) {

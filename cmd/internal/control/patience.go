@@ -74,29 +74,27 @@ func (s *Server) patient(ctx context.Context, seconds float64) (context.Context,
 
 // Work asks what is under way.
 func (c *Client) Work(ctx context.Context) (out Work, err error) {
+	ctx, cancel := context.WithTimeout(ctx, AnswerLimit)
+	defer cancel()
 	return out, c.call(ctx, http.MethodGet, "/v1/work", nil, &out)
 }
 
-// askLimit is how long a daemon may take to say whether it has come further.
-const askLimit = 5 * time.Second
-
-// Patient is a context for a call of an event, or of a pull, commit or push, that
-// ends when the daemon has not come further for so long.
+// Patient is a context for a call of an event, or of a pull, commit or push, which the
+// daemon was told to give up when it has not come further for so long. It ends when the
+// daemon has not said that either.
 func (c *Client) Patient(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	return patient(ctx, limit, func(ctx context.Context) (uint64, bool) {
-		ctx, cancel := context.WithTimeout(ctx, askLimit)
-		defer cancel()
+	return patient(ctx, limit+AnswerLimit, func(ctx context.Context) (uint64, bool) {
 		work, err := c.Work(ctx)
 		return work.Beat, err == nil
 	})
 }
 
 // Answering is a context for a call to which the daemon may take as long as it likes,
-// that ends when the daemon has said nothing at all for so long: it hangs.
-func (c *Client) Answering(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+// that ends when the daemon has said nothing at all for AnswerLimit: it hangs.
+func (c *Client) Answering(ctx context.Context) (context.Context, context.CancelFunc) {
 	answers := uint64(0)
-	return patient(ctx, limit, func(ctx context.Context) (uint64, bool) {
-		_, err := c.Work(ctx) // ends with the limit, too
+	return patient(ctx, AnswerLimit, func(ctx context.Context) (uint64, bool) {
+		_, err := c.Work(ctx)
 		if err == nil {
 			answers++
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -14,79 +15,70 @@ import (
 // say: a mount stands there before its daemon is ready, and after its daemon
 // hangs. So the daemon is asked.
 
-const (
-	otherLimit  = 10 * time.Second        // for another daemon to become ready
-	answerLimit = 1200 * time.Millisecond // for it to answer
-	askEvery    = 20 * time.Millisecond
-)
+// askEvery is how often another daemon, or what it has locked, is looked at again.
+const askEvery = 20 * time.Millisecond
 
 // StartedByOther is called with the error of Start. Where it says that another
-// daemon is starting for the same place, or has started meanwhile, it waits until
-// that is ready, and sets t.Mounted; it returns err otherwise.
-func (t *Tree) StartedByOther(ctx context.Context, err error) error {
+// daemon has started for the same place meanwhile, it waits until that is ready, and
+// sets t.Mounted; it returns err otherwise. again says that Start is to be tried again:
+// what has the working copy is only starting, which takes as long as its stores take and
+// may fail, or it has ended.
+func (t *Tree) StartedByOther(ctx context.Context, err error) (again bool, _ error) {
 	var locked *state.LockedError
-	if !errors.As(err, &locked) || locked.Holder != nil && (locked.Holder.Mountpoint != t.Mountpoint || len(outOfSight(locked.Holder)) > 0) {
-		return err
+	if !errors.As(err, &locked) {
+		return false, err
 	}
-	return t.awaitOther(ctx, true)
+	if locked.Holder == nil || !locked.Holder.Alive() { // that is the record of the one before
+		return true, pause(ctx)
+	}
+	if locked.Holder.Mountpoint != t.Mountpoint || len(outOfSight(locked.Holder)) > 0 {
+		return false, err
+	}
+	return t.awaitOther(ctx)
 }
 
-// awaitOther returns nil, with t.Mounted set, once a daemon that answers serves
-// this workspace at the place. starting says that nothing need be mounted there
-// yet.
-func (t *Tree) awaitOther(ctx context.Context, starting bool) error {
-	for end := time.Now().Add(otherLimit); time.Now().Before(end); {
-		switch r := t.other(); {
+// awaitOther waits until a daemon that answers serves this workspace at the place, and
+// sets t.Mounted then. gone says that nothing is mounted there any more.
+func (t *Tree) awaitOther(ctx context.Context) (gone bool, err error) {
+	for end := time.Now().Add(control.AnswerLimit); time.Now().Before(end); {
+		r := mounts.Serving(t.StateRoot, t.Name, t.Mountpoint)
+		switch {
 		case r != nil:
-			ready, err := t.answers(ctx, r)
-			if err != nil {
-				return err
+			if t.Mounted, err = t.answers(ctx, r); err != nil || t.Mounted {
+				return false, err
 			}
-			if ready {
-				t.Mounted = true
-				return nil
-			}
-		case !starting && !t.mountedThere():
-			return exit.New(exit.Failed, "%s was unmounted from %s meanwhile", t.Name, t.Mountpoint).Hint("run it again")
+		case !t.mountedThere():
+			return true, nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(askEvery):
+		if err := pause(ctx); err != nil {
+			return false, err
 		}
 	}
-	return exit.New(exit.Failed, "%s: a mount of %s is there or starting, but no daemon of it says so", t.Mountpoint, t.Name).
+	return false, exit.New(exit.Failed, "%s: a mount of %s is there or starting, but no daemon of it says so", t.Mountpoint, t.Name).
 		Hint("see `wsmount status`, and give --state-dir as it was given to that mount")
 }
 
-// other is the record of a living daemon that serves this workspace at the
-// place, or nil.
-func (t *Tree) other() *state.Record {
-	records, err := state.List(t.StateRoot)
-	if err != nil {
-		return nil
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+	case <-time.After(askEvery):
 	}
-	for _, r := range records {
-		if r.Workspace == t.Name && r.Mountpoint == t.Mountpoint && r.Alive() {
-			return r
-		}
-	}
-	return nil
+	return ctx.Err()
 }
 
 // answers asks a daemon whether it is ready. That it does not answer is an
 // error, unless it has just ended.
 func (t *Tree) answers(ctx context.Context, r *state.Record) (ready bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	s, err := control.NewClient(r.SocketPath()).Status(ctx)
+	s, answers := mounts.Ask(ctx, r)
 	switch {
-	case err == nil:
+	case answers:
 		ready = s.State == control.Ready && standing(r)
 		if t.MountedReadOnly = s.ReadOnly; ready && s.ReadOnly != t.ReadOnly() {
 			t.note("it is mounted %s already, and stays so until it is unmounted", map[bool]string{true: "read-only", false: "read-write"}[s.ReadOnly])
 		}
 		return ready, nil
+	case ctx.Err() != nil:
+		return false, ctx.Err()
 	case !r.Alive():
 		return false, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/stranded"
 	"github.com/wsmount/wsmount/fs"
@@ -185,7 +186,11 @@ func (t *Tree) checkPlace(ctx context.Context, ifNotMounted bool) error {
 	}
 	t.Stale = stale
 	if errors.Is(err, mountpoint.ErrMounted) && ifNotMounted && t.mountedThere() {
-		return t.awaitOther(ctx, false)
+		gone, err := t.awaitOther(ctx)
+		if gone {
+			err = exit.New(exit.Failed, "%s was unmounted from %s meanwhile", t.Name, t.Mountpoint).Hint("run it again")
+		}
+		return err
 	}
 	if err != nil {
 		return err
@@ -221,7 +226,7 @@ func (t *Tree) mountedThere() bool {
 	if !ok || !m.Ours() {
 		return false
 	}
-	return m.Source == t.Name || filepath.IsAbs(m.Source) && t.other() != nil // Options.Source is a path then
+	return m.Source == t.Name || filepath.IsAbs(m.Source) && mounts.Serving(t.StateRoot, t.Name, t.Mountpoint) != nil // Options.Source is a path then
 }
 
 // builder turns resolved workspaces into the sources of a tree.

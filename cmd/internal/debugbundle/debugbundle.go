@@ -69,8 +69,6 @@ func Write(ctx context.Context, w io.Writer, r *state.Record, version any) error
 
 // daemon adds what only the daemon knows.
 func (b *bundle) daemon(ctx context.Context, r *state.Record) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	client := control.NewClient(r.SocketPath())
 	d, err := client.Debug(ctx)
 	if err != nil {

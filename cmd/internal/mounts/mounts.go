@@ -3,8 +3,9 @@
 //	r, err := mounts.Find(root, "/mnt/ws/docs")
 //	status := mounts.Look(ctx, r)
 //
-// It promises that finding one asks neither the mount nor its daemon, which may hang, and
-// that looking at one takes no longer than AnswerLimit.
+// It promises that finding one asks neither the mount nor its daemon, which may hang, that
+// looking at one touches no mount, and that a daemon is said not to answer only if it is
+// stopped or has taken control.AnswerLimit. What it waits for it says at a terminal.
 package mounts
 
 import (
@@ -12,6 +13,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,12 +27,12 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/cmd/internal/waiting"
 	"github.com/wsmount/wsmount/fs"
 )
 
-// AnswerLimit is how long a daemon may take to say how it is; after it, what
-// it wrote last is shown. status promises an answer within two seconds.
-const AnswerLimit = 1200 * time.Millisecond
+// askEvery is how often a daemon is asked again that hangs up: it is ending, or was killed.
+const askEvery = 20 * time.Millisecond
 
 // Find returns the record of the mount that path lies in.
 func Find(root, path string) (*state.Record, error) {
@@ -57,6 +60,19 @@ func Find(root, path string) (*state.Record, error) {
 		return nil, notMounted(table, resolved, known)
 	}
 	return best, nil
+}
+
+// Serving returns the record of a living daemon that serves a workspace at a mount point,
+// or nil.
+func Serving(root, workspace, mountpoint string) *state.Record {
+	records, _ := state.List(root) // where none can be read, there is none
+	i := slices.IndexFunc(records, func(r *state.Record) bool {
+		return r.Workspace == workspace && r.Mountpoint == mountpoint && r.Alive()
+	})
+	if i < 0 {
+		return nil
+	}
+	return records[i]
 }
 
 // better reports whether r rather than best is the record of what is seen at a
@@ -89,18 +105,50 @@ func notMounted(table mountpoint.Table, path string, known []string) error {
 	return err.Hint("`wsmount status` lists what is mounted")
 }
 
-// Look returns the status of a mount: the daemon's own word, or, when it does
-// not answer in time, what it wrote last, marked as such.
-func Look(ctx context.Context, r *state.Record) control.Status {
-	ctx, cancel := context.WithTimeout(ctx, AnswerLimit)
+// Ask returns a daemon's own word of its mount. Without one the daemon is gone, or, where
+// the record's process lives on, does not answer.
+func Ask(ctx context.Context, r *state.Record) (s control.Status, answers bool) {
+	defer waiting.For(fmt.Sprintf("waiting for the daemon of %s (pid %d) to answer", r.Mountpoint, r.PID))()
+	ctx, cancel := context.WithTimeout(ctx, control.AnswerLimit)
 	defer cancel()
-	alive := r.Alive()
-	if alive {
-		if s, err := control.NewClient(r.SocketPath()).Status(ctx); err == nil {
-			return s
+	client := control.NewClient(r.SocketPath())
+	for r.Alive() {
+		s, err := client.Status(ctx)
+		if err == nil {
+			return s, true
+		}
+		if !control.HungUp(err) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return control.Status{}, false
+		case <-time.After(askEvery):
 		}
 	}
-	s := control.Status{Schema: control.StatusSchema, Workspace: r.Workspace, Source: r.Source, Started: r.Started,
+	return control.Status{}, false
+}
+
+// LookAll looks at mounts side by side, so that several that hang take no longer than one.
+func LookAll(ctx context.Context, records []*state.Record) []control.Status {
+	out := make([]control.Status, len(records))
+	var wg sync.WaitGroup
+	for i, r := range records {
+		wg.Go(func() { out[i] = Look(ctx, r) })
+	}
+	wg.Wait()
+	return out
+}
+
+// Look returns the status of a mount: the daemon's own word, or, when it does
+// not answer, what it wrote last, marked as such.
+func Look(ctx context.Context, r *state.Record) control.Status {
+	s, answers := Ask(ctx, r)
+	if answers {
+		return s
+	}
+	alive := r.Alive()
+	s = control.Status{Schema: control.StatusSchema, Workspace: r.Workspace, Source: r.Source, Started: r.Started,
 		Version: r.Version, Log: r.Log, StateDir: r.Dir}
 	if b, _, err := r.Status(); err == nil {
 		if json.Unmarshal(b, &s) != nil {
@@ -112,28 +160,35 @@ func Look(ctx context.Context, r *state.Record) control.Status {
 		s.State = control.NotResponding
 		return s
 	}
+	ctx, cancel := context.WithTimeout(ctx, control.AnswerLimit)
+	defer cancel()
 	lookIntoCopies(ctx, &s)
 	return s
 }
 
-// Open opens the root of a mount of a workspace, by its address, whose daemon answers, and
-// says how that is. What is opened is the mount itself and nothing that stands in its
-// place, such as the bare directory after a lazy unmount; nil: there is none in sight.
-func Open(ctx context.Context, root, address string) (*os.Root, control.Status) {
-	records, _ := state.List(root) // where none can be read, none answers
-	for _, r := range records {
-		if r.Workspace != address || !r.Alive() {
+// Open opens the root of a mount of a workspace, by its address, that is ready, and says how
+// that is. What is opened is the mount itself and nothing that stands in its place, such as
+// the bare directory after a lazy unmount; nil: there is none in sight. The error is that of
+// one that cannot be used.
+func Open(ctx context.Context, root, address string) (*os.Root, control.Status, error) {
+	records, err := of(root, address), error(nil)
+	for i, s := range LookAll(ctx, records) {
+		if s.State == control.Dead {
 			continue
 		}
-		s := Look(ctx, r)
-		if s.State == control.NotResponding || s.State == control.Dead {
-			continue
-		}
-		if dir := openMount(r); dir != nil {
-			return dir, s
+		if unusable := Usable(s); unusable != nil {
+			err = unusable
+		} else if dir := openMount(records[i]); dir != nil {
+			return dir, s, nil
 		}
 	}
-	return nil, control.Status{}
+	return nil, control.Status{}, err
+}
+
+// of are the records of the mounts of a workspace whose daemons live.
+func of(root, address string) []*state.Record {
+	records, _ := state.List(root) // where none can be read, there is none
+	return slices.DeleteFunc(records, func(r *state.Record) bool { return r.Workspace != address || !r.Alive() })
 }
 
 // openMount opens the root of the mount of a record, or nothing. The table is asked first,
@@ -157,6 +212,16 @@ func openMount(r *state.Record) *os.Root {
 // isRootOf says whether an inode is the root of the file system with a device number.
 func isRootOf(st *syscall.Stat_t, device string) bool {
 	return fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev)) == device && fs.Ino(st.Ino) == fs.RootIno
+}
+
+// Usable is an error if a mount is not one that can be read and written: who looked into
+// it could wait for ever, or see what lies below it.
+func Usable(s control.Status) error {
+	if s.State == control.Ready {
+		return nil
+	}
+	return exit.New(exit.Unreachable, "%s is mounted at %s, and that mount is %s", s.Workspace, s.Mountpoint, s.State).
+		Hint("see `wsmount status %s`", s.Mountpoint)
 }
 
 // lookIntoCopies puts what the working copies of a mount whose daemon is gone hold

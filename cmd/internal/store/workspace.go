@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -98,9 +99,8 @@ func openPlace(ctx context.Context, root, name string) (seam.Backend, error) {
 // through is a place in a mount: who serves that refuses, records and sends what is done
 // there as for any program.
 func through(ctx context.Context, r *state.Record, place string) (seam.Backend, error) {
-	if s := mounts.Look(ctx, r); s.State != control.Ready { // who looked at the place itself could wait for ever
-		return nil, exit.New(exit.Unreachable, "%s is mounted at %s, and that mount is %s", r.Workspace, r.Mountpoint, s.State).
-			Hint("see `wsmount status %s`", r.Mountpoint)
+	if err := mounts.Usable(mounts.Look(ctx, r)); err != nil {
+		return nil, err
 	}
 	return all.Directory(place)
 }
@@ -116,13 +116,11 @@ func mountOf(ctx context.Context, root string, s daemon.Source) (found *state.Re
 	if err != nil {
 		return nil, "", err
 	}
-	for _, r := range records {
-		if !r.Alive() {
-			continue
-		}
-		for _, p := range mounts.Look(ctx, r).Parts {
+	records = slices.DeleteFunc(records, func(r *state.Record) bool { return !r.Alive() })
+	for i, status := range mounts.LookAll(ctx, records) {
+		for _, p := range status.Parts {
 			if serves(p, s, place) && (found == nil || p.ReadOnly == "") {
-				found, at = r, p.At
+				found, at = records[i], p.At
 			}
 		}
 	}

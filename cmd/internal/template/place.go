@@ -45,7 +45,10 @@ func (h Host) placeOf(ctx context.Context, w *host.Resolved) (place, error) {
 		}
 		return p, nil
 	}
-	root, mount := mounts.Open(ctx, h.State, w.Address.String())
+	root, mount, err := mounts.Open(ctx, h.State, w.Address.String())
+	if err != nil {
+		return p, err
+	}
 	if root == nil {
 		return p, exit.New(exit.Unresolvable, "the files of %s lie in %s, and it is not mounted", w.Address, w.Location).
 			Hint("mount it: wsmount %s MOUNTPOINT", w.Address)

@@ -193,23 +193,12 @@ func (w *World) Command(ctx context.Context, name string, args ...string) *exec.
 	return cmd
 }
 
-// MustRun runs wsmount, which must end well, and returns what it printed. What status
-// says in the place of a daemon that has not answered yet is no answer: status waits for
-// it not much longer than a second, which a busy machine takes, and is asked again.
+// MustRun runs wsmount, which must end well, and returns what it printed.
 func (w *World) MustRun(args ...string) string {
 	w.t.Helper()
 	r := w.Run(args...)
-	if args[0] == "status" && unanswered(r) {
-		Eventually(w.t, "the daemon answers", func() bool {
-			r = w.Run(args...)
-			return !unanswered(r)
-		})
-	}
 	if r.Code != 0 {
 		w.t.Fatalf("wsmount %s: exit %d\n%s%s", strings.Join(args, " "), r.Code, r.Out, r.Err)
 	}
 	return r.Out
 }
-
-// unanswered says that a status is, or has in its list, one that was written before.
-func unanswered(r Result) bool { return strings.Contains(r.Out, "not-responding") }

@@ -1,0 +1,41 @@
+package daemon
+
+import (
+	"context"
+	"testing"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/integration/assert"
+)
+
+// Who wants a mount that another is just making waits for that as long as it takes, and
+// tries it again; who cannot have it is told why at once.
+func TestStartedByOther(t *testing.T) {
+	var lives state.Record
+	assert.OK(t, lives.Identify())
+	lives.Mountpoint = "/elsewhere"
+	failed := exit.New(exit.Failed, "no such store")
+	interrupted, stop := context.WithCancel(t.Context())
+	stop()
+	for _, tt := range []struct {
+		name  string
+		ctx   context.Context
+		err   error
+		again bool
+		want  error
+	}{
+		{"it is starting", t.Context(), &state.LockedError{}, true, nil},
+		{"it is starting where one was killed", t.Context(), &state.LockedError{Holder: &state.Record{PID: 1 << 30}}, true, nil},
+		{"nobody waits any more", interrupted, &state.LockedError{}, true, context.Canceled},
+		{"another failure", t.Context(), failed, false, failed},
+	} {
+		again, err := (&Tree{Mountpoint: "/mnt"}).StartedByOther(tt.ctx, tt.err)
+		assert.Equal(t, again, tt.again, tt.name)
+		assert.Is(t, err, tt.want, tt.name)
+	}
+	elsewhere := &state.LockedError{Holder: &lives}
+	again, err := (&Tree{Mountpoint: "/mnt"}).StartedByOther(t.Context(), elsewhere)
+	assert.False(t, again, "another mount point")
+	assert.Is(t, err, elsewhere, "another mount point")
+}
