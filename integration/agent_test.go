@@ -85,7 +85,7 @@ func TestAgentWritesToAStore(t *testing.T) {
 		short := w.Mount("@acme/store", "--patience", "1s") // for a store that does not answer
 		a = as(short)
 		checkErr(t, "cut", c.Cut(t.Context(), false), nil)
-		a.does("failed.sh", "report", "not available")
+		a.does("failed.sh", "report", "cannot be reached") // and what the store said, if the patience did not end before
 		a.does("hidden.sh", w.Dir)
 		checkErr(t, "connect", c.Connect(t.Context()), nil)
 		a.does("sent.sh")

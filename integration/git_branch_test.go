@@ -271,9 +271,9 @@ func TestGitApp(t *testing.T) {
 		}
 		return away
 	})
-	g.check(os.WriteFile(m.Dir+"/while-it-is-away", []byte("x"), 0o644))
-	if out, code := g.told("event", m.Dir, "turn-end"); code != 6 || out.Committed != 1 || out.Pushed != 0 {
-		t.Errorf("a turn while the server is away: exit %d, %+v", code, out)
+	g.later(m, "while-it-is-away", "503")
+	if b := copyOf(m, "/").Branches; len(b) != 1 || b[0].Pushed || b[0].Commits != 2 {
+		t.Errorf("after a turn while the server is away: %+v", b)
 	}
 	g.server.Hook(nil)
 	harness.Eventually(t, "it is pushed in the background", func() bool {
