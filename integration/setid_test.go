@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -69,9 +70,10 @@ func startTalking(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.Reader) {
 	return in, out
 }
 
-// runBusy runs a program as soon as nobody has it open for writing.
+// runBusy runs a program as soon as nobody has it open for writing: without a pause, since
+// a moment later it is no attack any more.
 func runBusy(t *testing.T, command func() *exec.Cmd) string {
-	for {
+	for begin := time.Now(); time.Since(begin) < harness.Hangs; {
 		out, err := command().Output()
 		if errors.Is(err, syscall.ETXTBSY) {
 			continue
@@ -79,4 +81,6 @@ func runBusy(t *testing.T, command func() *exec.Cmd) string {
 		assert.Is(t, err, nil)
 		return strings.TrimSpace(string(out))
 	}
+	t.Error("the program stays open for writing")
+	return ""
 }
