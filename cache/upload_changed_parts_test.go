@@ -177,7 +177,7 @@ func TestChangesAtRandom(t *testing.T) {
 	w := newWorld(t, metered(n), unwaited)
 	want := []byte(large())
 	w.ok(w.put("f", string(want)))
-	r := rand.New(rand.NewPCG(3, 4))
+	r := rand.New(rand.NewPCG(tier.Seed(t), 4))
 	o := w.open("f", syscall.O_RDWR)
 	for range tier.Pick(30, 600) {
 		switch size := int64(len(want)); r.IntN(8) {

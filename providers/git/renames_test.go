@@ -213,23 +213,14 @@ func (c *mergeCases) load() (r *repository, ids []id) {
 // A commit that is made anew on top of others is what git makes of it, where git
 // has no conflict, and a conflict where git has one: what was renamed there is
 // changed under its new name, and the other way round.
-//
-// WSMOUNT_MERGE_CASES says how many cases are generated, WSMOUNT_MERGE_SEED from
-// which seed.
 func TestRenamesAsGit(t *testing.T) {
-	number, seed := tier.Pick(100, 300), 1
-	if n, err := strconv.Atoi(os.Getenv("WSMOUNT_MERGE_CASES")); err == nil {
-		number = n
-	}
-	if n, err := strconv.Atoi(os.Getenv("WSMOUNT_MERGE_SEED")); err == nil {
-		seed = n
-	}
-	g := &mergeGen{Rand: rand.New(rand.NewPCG(uint64(seed), 7))}
-	clean, followed := 0, 0
-	for done := 0; done < number; done += 500 {
+	const number = 100
+	all, clean, followed := 0, 0, 0
+	tier.Seeds(t, 1, func(t *testing.T, seed uint64) {
+		g := &mergeGen{Rand: rand.New(rand.NewPCG(seed, 7))}
 		c := &mergeCases{t: t, dir: t.TempDir()}
 		var trees [][3]genTree
-		for range min(500, number-done) {
+		for range number {
 			base := g.base()
 			three := [3]genTree{base, g.side(base), g.side(base)}
 			first := c.commit(0, base)
@@ -239,37 +230,46 @@ func TestRenamesAsGit(t *testing.T) {
 		}
 		r, ids := c.load()
 		for i, three := range trees {
-			base, ours, theirs := ids[3*i+1], ids[3*i+2], ids[3*i+3]
-			want, conflict := c.git(nil, "merge-tree", "--write-tree", ours.String(), theirs.String())
-			want, _, _ = strings.Cut(want, "\n")
-			tip, err := r.rebase(t.Context(), base, theirs, ours, combineLines)
-			if conflict == nil && errors.Is(err, providers.ErrConflict) && bothMade(three) {
-				continue // git takes the new file, and what the other side changed under the old name is gone
-			}
-			if (conflict != nil) != errors.Is(err, providers.ErrConflict) || err != nil && !errors.Is(err, providers.ErrConflict) {
-				t.Errorf("seed %d: git says %v %s, we %v\nbase %v\nours %v\ntheirs %v", seed, conflict, want, err, three[0], three[1], three[2])
-				continue
-			}
-			if err != nil {
+			all++
+			if !c.sameAsGit(r, three, ids[3*i+1], ids[3*i+2], ids[3*i+3]) {
 				continue
 			}
 			clean++
-			commit, err := r.commit(tip)
-			assert.OK(t, err)
-			if commit.Tree.String() != want {
-				got, _ := c.git(nil, "ls-tree", "-r", commit.Tree.String())
-				wanted, _ := c.git(nil, "ls-tree", "-r", want)
-				t.Errorf("seed %d\ngot\n%s\ngit has\n%s\nbase %v\nours %v\ntheirs %v", seed, got, wanted, three[0], three[1], three[2])
-			}
 			if changedWhereItWent(three) {
 				followed++
 			}
 		}
-	}
-	t.Logf("%d cases, %d clean, %d of them with a rename that mattered", number, clean, followed)
-	if clean < number/20 || followed < number/100 {
+	})
+	t.Logf("%d cases, %d clean, %d of them with a rename that mattered", all, clean, followed)
+	if clean < all/20 || followed < all/100 {
 		t.Errorf("the cases say too little")
 	}
+}
+
+// sameAsGit makes ours anew on top of theirs, as git does, and reports whether that went
+// without a conflict.
+func (c *mergeCases) sameAsGit(r *repository, three [3]genTree, base, ours, theirs id) (clean bool) {
+	c.t.Helper()
+	want, conflict := c.git(nil, "merge-tree", "--write-tree", ours.String(), theirs.String())
+	want, _, _ = strings.Cut(want, "\n")
+	tip, err := r.rebase(c.t.Context(), base, theirs, ours, combineLines)
+	if conflict == nil && errors.Is(err, providers.ErrConflict) && bothMade(three) {
+		return false // git takes the new file, and what the other side changed under the old name is gone
+	}
+	if (conflict != nil) != errors.Is(err, providers.ErrConflict) || err != nil && !errors.Is(err, providers.ErrConflict) {
+		c.t.Errorf("git says %v %s, we %v\nbase %v\nours %v\ntheirs %v", conflict, want, err, three[0], three[1], three[2])
+	}
+	if err != nil || conflict != nil {
+		return false
+	}
+	commit, err := r.commit(tip)
+	assert.OK(c.t, err)
+	if commit.Tree.String() != want {
+		got, _ := c.git(nil, "ls-tree", "-r", commit.Tree.String())
+		wanted, _ := c.git(nil, "ls-tree", "-r", want)
+		c.t.Errorf("got\n%s\ngit has\n%s\nbase %v\nours %v\ntheirs %v", got, wanted, three[0], three[1], three[2])
+	}
+	return true
 }
 
 // changedWhereItWent reports whether one side renamed what the other changed.

@@ -18,19 +18,18 @@ const stays = "stays"
 // inodes, as a working copy has it, folds them into one set in random order,
 // and compares what the set makes with the tree. A difference names the seed.
 func setFolds(t T, p providers.Provider) {
-	for seed := range tier.Pick[uint64](1, 3) {
-		f := &fold{T: t, p: p, random: rand.New(rand.NewPCG(seed, 1)), dir: fmt.Sprintf("fold%d", seed)}
-		for _, name := range []string{"a/x", "a/y/z", "b/x", "b/y", "c", stays} {
-			put(t, p, loc(f.dir+"/"+name), name)
+	seed := tier.NewSeed()
+	f := &fold{T: t, p: p, random: rand.New(rand.NewPCG(seed, 1)), dir: "fold"}
+	for _, name := range []string{"a/x", "a/y/z", "b/x", "b/y", "c", stays} {
+		put(t, p, loc(f.dir+"/"+name), name)
+	}
+	for round := range tier.Pick(25, 75) {
+		f.where = fmt.Sprintf("WSMOUNT_SEED=%d, set %d", seed, round)
+		f.begin()
+		for range 1 + f.random.IntN(8) {
+			f.step()
 		}
-		for round := range 25 {
-			f.where = fmt.Sprintf("seed %d, set %d", seed, round)
-			f.begin()
-			for range 1 + f.random.IntN(8) {
-				f.step()
-			}
-			f.commit()
-		}
+		f.commit()
 	}
 }
 

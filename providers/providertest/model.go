@@ -18,17 +18,14 @@ var modelChecks = []Check{
 // modelRandom makes random calls on few names and compares each outcome, and
 // the tree, with a map. A difference names the seed.
 func modelRandom(t T, p providers.Provider) {
-	calls := tier.Pick(60, 100)
-	for seed := range tier.Pick[uint64](1, 2) {
-		m := model{T: t, p: p, random: rand.New(rand.NewPCG(seed, 0)), files: map[string]providers.Info{}, content: map[string]string{}}
-		m.dir = fmt.Sprintf("run%d", seed)
-		for i := range calls {
-			if what := m.step(i); what != "" {
-				t.Fatalf("seed %d, call %d: %s", seed, i, what)
-			}
+	seed := tier.NewSeed()
+	m := model{T: t, p: p, random: rand.New(rand.NewPCG(seed, 0)), dir: "run", files: map[string]providers.Info{}, content: map[string]string{}}
+	for i := range tier.Pick(60, 200) {
+		if what := m.step(i); what != "" {
+			t.Fatalf("WSMOUNT_SEED=%d, call %d: %s", seed, i, what)
 		}
-		m.compare(seed)
 	}
+	m.compare(seed)
 }
 
 // model is what the tree should be. All names are files in one directory, or
@@ -107,7 +104,7 @@ func (m *model) compare(seed uint64) {
 	for _, dir := range []string{m.dir, m.dir + "/sub"} {
 		page, err := m.p.List(m.Context(), loc(dir), providers.ListOptions{})
 		if err != nil && !errors.Is(err, providers.ErrNotExist) {
-			m.Fatalf("seed %d: %v", seed, err)
+			m.Fatalf("WSMOUNT_SEED=%d: %v", seed, err)
 		}
 		for _, info := range page.Entries {
 			if info.Kind == providers.KindFile {
@@ -118,6 +115,6 @@ func (m *model) compare(seed uint64) {
 	}
 	slices.Sort(got)
 	if want := slices.Sorted(maps.Keys(m.files)); !slices.Equal(got, want) {
-		m.Errorf("seed %d: the tree has %q, want %q", seed, got, want)
+		m.Errorf("WSMOUNT_SEED=%d: the tree has %q, want %q", seed, got, want)
 	}
 }

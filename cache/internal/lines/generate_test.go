@@ -104,6 +104,14 @@ func (g *generator) upTo(n int) int {
 
 func (g *generator) one(of ...string) string { return of[g.IntN(len(of))] }
 
+// some are a number of cases of the shapes.
+func (g *generator) some(number int, shapes []shape) (cases []mergeCase) {
+	for range number {
+		cases = append(cases, g.next(shapes))
+	}
+	return cases
+}
+
 // next is a case of one of the shapes.
 func (g *generator) next(shapes []shape) mergeCase {
 	all := 0

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -15,9 +14,6 @@ import (
 
 // Every merge is the one that git makes: the same bytes, the same number of
 // conflicts, and the same union.
-//
-// WSMOUNT_MERGE_CASES says how many cases are generated, WSMOUNT_MERGE_SEED from
-// which seed.
 func TestAsGit(t *testing.T) {
 	tier.RequireTools(t, "git")
 	t.Run("table", func(t *testing.T) {
@@ -30,38 +26,10 @@ func TestAsGit(t *testing.T) {
 		}
 		compareWithGit(t, cases)
 	})
-	number, seed := setting(t, "WSMOUNT_MERGE_CASES", tier.Pick(150, 10_000)), setting(t, "WSMOUNT_MERGE_SEED", 1)
-	for _, c := range []struct {
-		name   string
-		shapes []shape
-		number int
-	}{
-		{"generated", shapes, number},
-		{"long", longest, max(number/300, 1)},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Logf("%d cases of seed %d", c.number, seed)
-			g := newGenerator(uint64(seed))
-			const batch = 100
-			for done := 0; done < c.number; done += batch {
-				var cases []mergeCase
-				for range min(batch, c.number-done) {
-					cases = append(cases, g.next(c.shapes))
-				}
-				compareWithGit(t, cases)
-			}
-		})
-	}
-}
-
-func setting(t *testing.T, name string, otherwise int) int {
-	value := os.Getenv(name)
-	if value == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(value)
-	assert.OK(t, err, "$", name)
-	return n
+	tier.Seeds(t, 1, func(t *testing.T, seed uint64) {
+		compareWithGit(t, newGenerator(seed).some(150, shapes))
+		compareWithGit(t, newGenerator(seed).some(1, longest))
+	})
 }
 
 // To start git is most of the work, so one shell starts it for many cases.
