@@ -88,7 +88,7 @@ func TestOutages(t *testing.T) {
 // A name that is resolved no more is an outage as any other.
 func TestOutageOfNames(t *testing.T) {
 	t.Parallel()
-	if !harness.Private(t) {
+	if !harness.PrivateNetwork(t) { // where nobody else is a name server
 		return
 	}
 	s := s3server.Start(t, s3server.Default())
@@ -113,17 +113,10 @@ type nameServer struct {
 	gone atomic.Bool
 }
 
-// nameServerAddr is a place that no name server of the machine itself listens at, nor that of
-// another process, where another run of the tests may be: a number of one has 22 bits.
-func nameServerAddr() string {
-	pid := os.Getpid()
-	return net.IPv4(127, 128|byte(pid>>16), byte(pid>>8), byte(pid)).String()
-}
-
 // serveNames has this process, and those that it starts, ask a name server of the test. The
 // port is the only one that a resolver asks at.
 func serveNames(t *testing.T) *nameServer {
-	addr := nameServerAddr()
+	const addr = "127.0.0.1"
 	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", addr+":53")
 	assert.OK(t, err)
 	t.Cleanup(func() { conn.Close() })

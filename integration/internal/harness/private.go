@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -23,6 +24,23 @@ const privateEnv = "WSMOUNT_TEST_PRIVATE"
 // arguments. Needs root.
 func Private(t *testing.T, args ...string) bool {
 	t.Helper()
+	return private(t, 0, args)
+}
+
+// PrivateNetwork is Private, of a process that has a network to itself, too: all addresses
+// of 127.0.0.0/8, with every port, and none beside them.
+func PrivateNetwork(t *testing.T) bool {
+	t.Helper()
+	if !private(t, unix.CLONE_NEWNET, nil) {
+		return false
+	}
+	raiseLoopback(t)
+	return true
+}
+
+// private is Private, with what else the process has to itself.
+func private(t *testing.T, unshare uintptr, args []string) bool {
+	t.Helper()
 	if os.Getenv(privateEnv) != "" {
 		return true
 	}
@@ -30,7 +48,7 @@ func Private(t *testing.T, args ...string) bool {
 	args = append([]string{"-test.v", "-test.run", "^" + regexp.QuoteMeta(t.Name()) + "$"}, args...)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), privateEnv+"=1", programEnv+"="+program, askerEnv+"="+asker)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | unshare, Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread() // until it has ended: the end of the thread that starts it would count
 	defer runtime.UnlockOSThread()
 	out, err := cmd.CombinedOutput()
@@ -39,6 +57,19 @@ func Private(t *testing.T, args ...string) bool {
 		t.Error(err)
 	}
 	return false
+}
+
+// raiseLoopback has the addresses of a new network's loopback.
+func raiseLoopback(t *testing.T) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	assert.OK(t, err)
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	assert.OK(t, err)
+	assert.OK(t, unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, lo))
+	lo.SetUint16(lo.Uint16() | unix.IFF_UP)
+	assert.OK(t, unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo))
 }
 
 // leaveOthers takes the mounts of tests that run beside a private one out of its
