@@ -305,7 +305,9 @@ func (o *outageStage) killed(m *harness.Mount) {
 		o.t.Error(err)
 		return
 	}
-	time.Sleep(outagePatience / 10) // so that mostly it waits
+	assert.True(o.t, assert.Await(func() bool { // until it waits, or has an error already
+		return harness.IsIn(cmd.Process.Pid, syscall.SYS_OPENAT, syscall.SYS_READ, -1)
+	}), "a program reads what is far")
 	o.ends("the end of a program that was killed", func() error {
 		_ = cmd.Process.Kill()
 		if cmd.Wait() == nil {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -64,10 +63,7 @@ func (s *stage) waits(wait bool) *exec.Cmd {
 }
 
 // closing says that a program is in a close.
-func closing(cmd *exec.Cmd) bool {
-	call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", cmd.Process.Pid))
-	return err == nil && strings.HasPrefix(string(call), fmt.Sprint(syscall.SYS_CLOSE, " "))
-}
+func closing(cmd *exec.Cmd) bool { return harness.IsIn(cmd.Process.Pid, syscall.SYS_CLOSE) }
 
 // ends kills a program that still waits, which must not wait any longer then.
 func (s *stage) ends(cmd *exec.Cmd) {
