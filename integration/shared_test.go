@@ -17,6 +17,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -115,8 +116,7 @@ func (k sandboxKind) require(t *testing.T) {
 func (k sandboxKind) prepare(t *testing.T, w *harness.World, as uint32) func(ctx context.Context, tree string, words ...string) *exec.Cmd {
 	t.Helper()
 	script := w.Write(k.script+".sh", readFile(t, "example/"+k.script+".sh"), 0o755)
-	dir, err := os.MkdirTemp("", "podman-") // podman cannot clean up after itself in a directory of over 50 characters
-	checkErr(t, "directory", err, nil)
+	dir := testrun.InMemory(t) // podman cannot clean up after itself in a directory of over 50 characters, and syncs its database time and again
 	t.Cleanup(func() { checkErr(t, "remove", os.RemoveAll(dir), nil) })
 	checkErr(t, "chown", os.Chown(dir, int(k.uid), int(k.uid)), nil)
 	env := []string{"HOME=" + dir, "TMPDIR=" + dir, fmt.Sprintf("AS=%d:%d", as, as)}
@@ -152,7 +152,8 @@ var controlGroups = sync.OnceValue(func() error {
 	return unix.Mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, "")
 })
 
-// podmanHome keeps all that podman has in a directory. It lets it find control groups
+// podmanHome keeps all that podman has in a directory, its locks too, which else all of the
+// machine share. It lets it find control groups
 // of one version, since crun refuses a machine that has both, and ask for no more
 // files and processes than a root without all capabilities can have.
 func podmanHome(t *testing.T, w *harness.World, dir string) []string {
@@ -160,7 +161,7 @@ func podmanHome(t *testing.T, w *harness.World, dir string) []string {
 	checkErr(t, "control groups", controlGroups(), nil)
 	return []string{
 		"XDG_RUNTIME_DIR=" + dir, "XDG_CONFIG_HOME=" + dir,
-		"CONTAINERS_CONF=" + w.Write("containers.conf", fmt.Sprintf("[containers]\ndefault_ulimits = [\"nofile=1024:4096\", \"nproc=1024:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nruntime = \"crun\"\ntmp_dir = %q\n", dir+"/tmp"), 0o644),
+		"CONTAINERS_CONF=" + w.Write("containers.conf", fmt.Sprintf("[containers]\ndefault_ulimits = [\"nofile=1024:4096\", \"nproc=1024:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nlock_type = \"file\"\nruntime = \"crun\"\ntmp_dir = %q\n", dir+"/tmp"), 0o644),
 		"CONTAINERS_STORAGE_CONF=" + w.Write("storage.conf", fmt.Sprintf("[storage]\ndriver = \"vfs\"\ngraphroot = %q\nrootless_storage_path = %q\nrunroot = %q\n", dir+"/graph", dir+"/graph", dir+"/run"), 0o644),
 	}
 }
