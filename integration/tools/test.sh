@@ -3,22 +3,34 @@
 # after stage, and fails at the end if one has failed. Each stage prints a line for a
 # package as it ends and the output of what failed; the end tells the slowest tests, how
 # long each stage took, and what failed. Nothing is run again when it fails.
-#   JUNIT=DIR     a JUnit report of each stage in DIR
-#   RUN=REGEXP    only the tests with such a name
-#   SOAK=10m      how long each seeded test of the soak tier goes on with new seeds
+#   JUNIT=DIR        a JUnit report of each stage in DIR
+#   RUN=REGEXP       only the tests with such a name
+#   SOAK=10m         how long each seeded test of the soak tier goes on with new seeds
 set -euo pipefail
 
 tier=$1
 go=${GO:-go}
 # What a run left that was killed ends, and is named: see integration/testrun. This run is
 # one too, with all temporary files below its directory, which is in use while its lock
-# is held; what it starts does not get the lock.
-"$go" test -vet=off -count=1 -v -run '^$' ./integration/testrun 2>&1 | grep '^testrun:' || true
+# is held, and with a watcher, which learns by the end of its input that it has ended. What
+# it starts gets neither the lock nor the watcher's input.
 run=$(mktemp -d "${WSMOUNT_TEST_DIR:-/var/tmp}/wsmount-test-XXXXXX")
-trap 'rm -rf "$run"' EXIT
 exec 9>"$run/in-use"
 flock -n 9
 chmod 755 "$run" # other users run what is tested
+"$go" test -vet=off -c -o "$run/testrun" ./integration/testrun
+"$run/testrun" -test.run '^$' 2>&1 | grep '^testrun:' || true
+exec 8> >(exec 9>&- && WSMOUNT_TEST_WATCH=$run exec setsid "$run/testrun")
+watcher=$!
+# To remove what is mounted there would be to remove what is in it: the watcher ends that.
+end() {
+	local code=$?
+	grep -qF " $run/" /proc/self/mountinfo || rm -rf "$run"
+	exec 8>&-
+	wait $watcher || code=1
+	exit $code
+}
+trap end EXIT
 mkdir "$run/logs"
 install -d -m 1777 "$run/tmp"
 export TMPDIR=$run/tmp
@@ -46,7 +58,7 @@ stage() {
 	# Lint has run go vet already. The time limit is a guard against hanging, far beyond
 	# what a package takes on a machine that does much else.
 	bin/gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --hide-summary skipped \
-		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" 9>&- || failed=1
+		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" 8>&- 9>&- || failed=1
 	skipped=$(grep '"Action":"skip"' "$logs/$name.json" | grep -o '"Test":"[^"]*"' || true)
 	if [ "${WSMOUNT_REQUIRE:-}" = all ] && [ -n "$skipped" ]; then
 		printf '%s\n' 'skipped, where nothing may be:' "$skipped" | tee "$logs/$name.failed"
