@@ -9,6 +9,7 @@ PREFIX   ?= /usr/local
 FUZZTIME ?= 60s
 BENCH    ?=
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+begun    := $(shell date +%s)
 
 # What staticcheck looks for: quick fixes are taste, and comments and names are read by people.
 checks := all,-QF*,-ST1000,-ST1003,-ST1005,-ST1016,-ST1020,-ST1021,-ST1022
@@ -50,15 +51,15 @@ release: bin/nfpm ## make packages and archives in bin/release; VERSION= and ARC
 	rm -rf bin/release
 	GO=$(GO) integration/tools/release.sh $(VERSION) bin/release $(ARCHES)
 
-test: lint $(test_tools) ## install what the tests need, and run all that are deterministic; JUNIT=DIR writes reports there
+test: lint $(test_tools) ## install what the tests need, and run all that are deterministic; JUNIT=DIR writes reports there, WSMOUNT_SEED=N uses another seed
 	@$(need) $(test_needs)
 	integration/tools/users-may-mount.sh
-	GO=$(GO) integration/tools/test.sh test
+	BEGUN=$(begun) GO=$(GO) integration/tools/test.sh test
 
-soak: $(test_tools) $(soak_tools) ## look for the unknown: new seeds for SOAK (1m) a test, kills, sizes, slow servers; RUN=REGEXP; what it finds: integration/tier/tier.go
+soak: $(test_tools) $(soak_tools) ## look for the unknown: new seeds for SOAK (1m) a test, kills, sizes, slow servers; RUN=REGEXP, WSMOUNT_SEED=N for one seed again; what it finds: integration/tier/tier.go
 	@$(need) $(soak_needs)
 	integration/tools/users-may-mount.sh
-	GO=$(GO) integration/tools/test.sh soak
+	BEGUN=$(begun) GO=$(GO) integration/tools/test.sh soak
 
 check: ## exactly what CI runs: make test, where nothing may be skipped
 	@.ci/run

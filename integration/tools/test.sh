@@ -6,10 +6,13 @@
 #   JUNIT=DIR        a JUnit report of each stage in DIR
 #   RUN=REGEXP       only the tests with such a name
 #   SOAK=10m         how long each seeded test of the soak tier goes on with new seeds
+#   WSMOUNT_SEED=N   that seed alone, in either tier
+#   BEGUN=SECONDS    when what came before the tests has begun, since 1970
 set -euo pipefail
 
 tier=$1
 go=${GO:-go}
+begun=${BEGUN:-$EPOCHSECONDS}
 # What a run left that was killed ends, and is named: see integration/testrun. This run is
 # one too, with all temporary files below its directory, which is in use while its lock
 # is held, and with a watcher, which learns by the end of its input that it has ended. What
@@ -65,19 +68,24 @@ stage() {
 		failed=1
 	fi
 	failures "$logs/$name.json" | sed "s|^|$name: |" >>"$logs/$name.failed"
-	times+=("$(printf '%5d s  %s' $((SECONDS - begin)) "$name")")
+	took "$name" $((SECONDS - begin))
 }
+
+# took NAME SECONDS
+took() { times+=("$(printf '%5d s  %s' "$2" "$1")"); }
 
 # What takes longest begins first.
 packages=(./cache ./cmd/wsmount ./providers/git ./providers/s3 $("$go" list ./... | grep -v '/integration'))
 
 if [ "$tier" = soak ]; then
+	took 'tools' $((EPOCHSECONDS - begun))
 	stage packages -tags soak -race -timeout 24h -p 2 "${packages[@]}"
 	stage 'mounted program' -tags soak -race -timeout 24h -p 1 -parallel 3 ./integration/...
 else
 	# Built once for all of them.
 	CGO_ENABLED=0 "$go" build -trimpath -o "$run/wsmount" ./cmd/wsmount
 	export WSMOUNT_TEST_BINARY=$run/wsmount
+	took 'lint, tools and the program' $((EPOCHSECONDS - begun))
 	stage packages -race -timeout 90m -p 4 "${packages[@]}" # they wait for the disk as much as they compute
 	GOMAXPROCS=1 stage 'fs on one processor' -race -timeout 90m ./fs/...
 	stage 'mounted program' -timeout 90m -p 2 -parallel 6 ./integration/... # they wait as well
@@ -85,6 +93,7 @@ fi
 
 echo '== the slowest tests'
 cat "$logs"/*.json | bin/gotestsum tool slowest --threshold 1s --num 20
+took 'in all' $((EPOCHSECONDS - begun))
 printf '%s\n' '== stages' "${times[@]}"
 [ $failed = 0 ] || { echo '== failed' && cat "$logs"/*.failed; }
 exit $failed
