@@ -34,6 +34,7 @@ package tier
 import (
 	"flag"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -132,8 +133,9 @@ func repeats(t testing.TB, seed uint64) {
 		if Soak {
 			soak = "SOAK=" + budget().String() + " "
 		}
-		t.Logf("to repeat it: %s%s=%d go test -count=1 %s -run '^%s$' %s", soak, seedEnv, seed, Pick("-race", "-tags soak"),
-			strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^"), testedPackage())
+		flags, path := built()
+		t.Logf("to repeat it: %s%s=%d go test -count=1%s -run '^%s$' %s", soak, seedEnv, seed, flags,
+			strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^"), path)
 	})
 }
 
@@ -164,12 +166,32 @@ func Seeds(t *testing.T, n int, body func(t *testing.T, seed uint64), failedBefo
 	}
 }
 
-// testedPackage is the one whose tests this program is.
-func testedPackage() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return strings.TrimSuffix(info.Path, ".test")
+// built are the flags of go test that this program was built with, and the package whose
+// tests it is.
+func built() (flags, path string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "", "."
 	}
-	return "."
+	for _, s := range info.Settings {
+		if s.Key == "-race" || s.Key == "-tags" {
+			flags += " " + s.Key + "=" + s.Value
+		}
+	}
+	return flags, strings.TrimSuffix(info.Path, ".test")
+}
+
+// Rounds counts the rounds of a test that has one seed for all of them: n, and in make
+// soak as many more as begin before $SOAK has passed.
+func Rounds(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		end := time.Now().Add(budget())
+		for i := 0; i < n || Soak && time.Now().Before(end); i++ {
+			if !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // budget is how long each test of the soak tier goes on with new seeds.
