@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	cuts  = flag.Int("cuts", tier.Pick(1, 24), "how often the machine of a working copy loses power")
+	cuts  = flag.Int("cuts", tier.Pick(1, 24), "how often the machine of a working copy loses power; more often as long as $SOAK says")
 	reach = flag.Bool("reach", false, "the storage is in reach at every other loss of power")
 )
 
@@ -39,13 +39,13 @@ func TestPowerLoss(t *testing.T) {
 	s := newStage(t, syncSoon)
 	p := &power{stage: s, disk: newDisk(t, s.w.Path("state"), 2<<30), r: rand.New(rand.NewPCG(tier.Seed(t), 9))}
 	s.w.Own("state", 0o700)
-	for p.round = range *cuts {
+	for p.round = range tier.Rounds(*cuts) {
 		p.start()
 		p.cut()
 		p.check()
 		p.clear()
 	}
-	t.Logf("%d cuts, %d operations lost behind the last fsync, %d changes kept back", *cuts, p.lost, p.suspect)
+	t.Logf("%d cuts, %d operations lost behind the last fsync, %d changes kept back", p.round+1, p.lost, p.suspect)
 }
 
 // power is a run of losses of power.
@@ -104,8 +104,8 @@ func entries(t *testing.T, dir string) int {
 
 func (p *power) dir(client int) string { return fmt.Sprintf("p%d-%d", p.round, client) }
 
-// cut takes the power under load, when the storage has been out of reach for a
-// while, so that names are as of one moment of what the clients did.
+// cut takes the power under load, mostly when the storage has been out of reach for a
+// while, so that a long queue is here.
 func (p *power) cut() {
 	if p.round%2 == 0 || !*reach {
 		p.store.Switches().Cut(true)
@@ -120,6 +120,7 @@ func (p *power) cut() {
 	for _, client := range p.clients {
 		p.acked = append(p.acked, client.Acked())
 	}
+	p.store.Switches().Cut(true) // nor does anything go out: it was to be safe here first
 	p.disk.off()
 	for _, client := range p.clients {
 		client.Kill()
