@@ -129,7 +129,8 @@ func (d *dirStream) Fsync(op *fs.Op, _ bool) error {
 // Release implements fs.Dir.
 func (d *dirStream) Release() {}
 
-// Statfs implements fs.Volume: the disk that content lies on.
+// Statfs implements fs.Volume: the disk that content lies on, of which is available what
+// may be written.
 func (v *Volume) Statfs(_ *fs.Op, _ fs.Ino) (fs.Statfs, error) {
 	st, err := v.store.Statfs()
 	if err != nil {

@@ -202,6 +202,36 @@ func TestFloor(t *testing.T) {
 	wantErr(t, err, unix.ENOSPC)
 }
 
+// Available is just what may be written: what is free above the floor without the room of a
+// ballast that was given up, and clean content, which is free as well.
+func TestStatfs(t *testing.T) {
+	free := int64(10000)
+	o := small()
+	o.Floor, o.Ballast, o.Statfs = 4000, 500, disk(&free)
+	s := openStore(t, t.TempDir(), o)
+	is := func(what string, free, available uint64) {
+		t.Helper()
+		st, err := s.Statfs()
+		assert.OK(t, err)
+		assert.Equal(t, [3]uint64{st.Blocks, st.Bfree, st.Bavail}, [3]uint64{1 << 30, free, available}, what)
+	}
+	is("a disk", 10000, 6000)
+	assert.OK(t, s.Room(6000))
+	s.room.forget()
+	wantErr(t, s.Room(6001), unix.ENOSPC)
+	clean(t, s, 1, 700)
+	is("with clean content", 10700, 6700)
+	s.Clean(1, 700, false)
+	is("with content that is not clean", 10000, 6000)
+	assert.True(t, s.Relieve(), "there is a ballast")
+	is("without the ballast", 10000, 5500)
+	free = 3000
+	is("below the floor", 3000, 0)
+	s.Clean(1, 700, true)
+	free = 1<<30 - 100
+	is("no more than there is", 1<<30, 1<<30-4500)
+}
+
 func TestRoomEvicts(t *testing.T) {
 	free := int64(5000)
 	o := small()

@@ -142,6 +142,25 @@ func (r *room) short(need int64) int64 {
 	return r.floor + b.spare() + need - r.available()
 }
 
+// forPrograms describes the disk as those who write content have it, so much of which can
+// be given up for them: what is free and not available is kept for others, as a disk keeps
+// blocks for root.
+func (r *room) forPrograms(clean int64) (unix.Statfs_t, error) {
+	st, err := r.statfs()
+	if err != nil {
+		return st, err
+	}
+	b := r.lock()
+	b.look()
+	kept := r.floor + b.owed()
+	b.unlock()
+	size := blockSize(&st)
+	back := min(uint64(clean/size), st.Blocks-st.Bfree)
+	st.Bfree += back
+	st.Bavail = uint64(max(int64(st.Bavail+back)-(kept+size-1)/size, 0))
+	return st, nil
+}
+
 // relieve gives the ballast up, and reports whether there was one.
 func (r *room) relieve() bool {
 	b := r.lock()
@@ -196,5 +215,7 @@ func (s *Store) Relieve() bool { return s.room.relieve() }
 // fetches: none of these may be called under a lock that it takes.
 func (s *Store) SetEvictor(evict func(need int64)) { s.room.evictor.evict.Store(&evict) }
 
-// Statfs describes the disk that content lies on.
-func (s *Store) Statfs() (unix.Statfs_t, error) { return s.room.statfs() }
+// Statfs describes the disk that content lies on, or the quota of its directory where the
+// disk has one. Available is what may be written: what is free above the floor, and clean
+// content, which counts as free.
+func (s *Store) Statfs() (unix.Statfs_t, error) { return s.room.forPrograms(s.Usage().Clean) }
