@@ -31,7 +31,6 @@ func (c *setCommitter) noteSet(u commit.Unresolved, result providers.CommitResul
 	return c.v.updateOwn(func(v *Tx) error {
 		commit.Forget(uploadTx(v))
 		if result.Revision != "" {
-			v.pushes.revision = result.Revision
 			revision.SetCommitted(v.table, result.Revision)
 		}
 		if level {

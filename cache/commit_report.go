@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
@@ -63,7 +64,7 @@ func (e *engine) heldBack(v *View, l table.Link, rec table.Name) HeldBack {
 func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 	locked := v.lock()
 	defer locked.unlock()
-	r := CommitReport{Revision: v.pushes.revision}
+	r := CommitReport{Revision: revision.Committed(locked.table)}
 	for l, limit := range asked {
 		rec, _ := locked.table.Name(l.Dir, l.Name)
 		if rec.Seq == 0 || rec.Seq > limit {

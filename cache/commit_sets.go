@@ -425,7 +425,7 @@ func (c *setCommitter) leftOut(s *set) (r CommitReport) {
 		locked.unlock()
 	}
 	locked := v.lock()
-	r.Revision = c.v.pushes.revision
+	r.Revision = revision.Committed(locked.table)
 	locked.unlock()
 	return r
 }

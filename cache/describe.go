@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
@@ -29,7 +30,8 @@ func (v *Volume) Describe(_ *fs.Op, ino fs.Ino, what string) (string, bool) {
 		_, reason := locked.describe(n)
 		return reason, reason != ""
 	case "revision":
-		return string(v.pushes.revision), v.pushes.revision != ""
+		r := revision.StandsOn(locked.table, v.o.shown())
+		return string(r), r != ""
 	}
 	return locked.describeRemote(table.Ino(ino), n, what)
 }

@@ -136,7 +136,6 @@ func (v *Volume) began(ctx context.Context, b providers.Brancher, at providers.R
 	return v.update(func(v *Tx) error {
 		v.passed(massdelete.Pull)
 		revision.Comes(v.table, v.now())
-		v.pushes.revision = at
 		revision.SetCommitted(v.table, at)
 		revision.SetMerging(v.table, "")
 		v.pushes.lines++ // what a push under way sends is of the branch before

@@ -142,12 +142,11 @@ func (v *Volume) pushed(ctx context.Context, result providers.PushResult, begun 
 // pushes are the commits of this run, and the pushes of them. The lock of the volume guards
 // them.
 type pushes struct {
-	revision providers.Revision // that the last set made
-	commits  uint64             // to push, that were noted in this run
-	lines    uint64             // how often the head left the line of commits that it was on
-	pushed   uint64             // commits that there were when the latest push began that has succeeded
-	running  bool               // in the background
-	wanted   bool               // another is to follow it
+	commits uint64 // to push, that were noted in this run
+	lines   uint64 // how often the head left the line of commits that it was on
+	pushed  uint64 // commits that there were when the latest push began that has succeeded
+	running bool   // in the background
+	wanted  bool   // another is to follow it
 }
 
 // begin is Push in the background, after a commit. A commit that is made while one is

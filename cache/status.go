@@ -25,11 +25,11 @@ type Status struct {
 	Unreachable  time.Duration // since the backend last answered, while it fails; 0: it does not
 	LastError    string        // of the names that are tried again, or why the backend is unreachable
 
-	Halted   []MassDelete // what waits for Confirm
-	Stale    bool         // what is shown could not be checked at the backend in time
-	Hidden   int          // entries of the backend that are excluded here
-	Revision providers.Revision
-	Unpushed *Unpushed // commits that the remote does not have; nil: none
+	Halted   []MassDelete       // what waits for Confirm
+	Stale    bool               // what is shown could not be checked at the backend in time
+	Hidden   int                // entries of the backend that are excluded here
+	Revision providers.Revision // which what is shown stands on; "" where the backend has none
+	Unpushed *Unpushed          // commits that the remote does not have; nil: none
 	Problems []Problem
 	Failing  []Failing // activities in the background, until each has succeeded
 }
@@ -54,7 +54,7 @@ func (v *Volume) Status() Status {
 	files, size := v.pending.Unsaved()
 	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: files, UnsavedBytes: size,
 		Halted: locked.massDelete.All(), Stale: v.belief.IsFailing(), Hidden: rules.Hidden(locked),
-		Revision: v.pushes.revision, Unpushed: revision.UnpushedOf(locked.table),
+		Revision: revision.StandsOn(locked.table, v.o.shown()), Unpushed: revision.UnpushedOf(locked.table),
 		Problems: append([]Problem(nil), locked.problems...), Failing: locked.failures()}
 	if since, any := v.pending.Oldest(locked.View); any {
 		s.Oldest = now.Sub(since)

@@ -8,7 +8,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
-	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
@@ -60,7 +59,6 @@ func (e *engine) resume(v *View) {
 			e.send.Jobs().Hold(v.View, l, heldError(rec.Held), now, !rec.Held.Conflict)
 		}
 	})
-	v.pushes.revision = revision.Committed(v.table)
 }
 
 // loop runs until the volume ends.

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -64,6 +65,12 @@ func Synced(v Reader, rules Rules) providers.Revision {
 		return ""
 	}
 	return r
+}
+
+// StandsOn is the revision that what is shown stands on, that of the last pull or commit: of
+// a table that does not say, what the last commit made.
+func StandsOn(v Reader, rules Rules) providers.Revision {
+	return cmp.Or(Synced(v, rules), Committed(v))
 }
 
 // SetSynced notes it; "": it is not known any more.
