@@ -292,15 +292,42 @@ func TestGoverningFileByOtherWays(t *testing.T) {
 	}
 }
 
+// described is a volume that describes its files, and has attributes of that name from
+// a backend.
+type described struct{ *fakeVolume }
+
+func (described) Describe(_ *Op, _ Ino, what string) (string, bool) {
+	return "the " + what, what == "state"
+}
+
+func (described) ListXattr(*Op, Ino) ([]string, error) {
+	return []string{"user.wsmount.state", "user.a", "user.wsmount.other"}, nil
+}
+
 func TestDescriptionIsNeitherListedNorSet(t *testing.T) {
 	v := newFake("f")
-	w := newWorld(t, Part{Volume: v})
-	out := w.mustWalk("f")
-	if st := w.SetXAttr(nil, &fuse.SetXAttrIn{InHeader: header(out.NodeId)}, "user.wsmount.state", nil); st != fuse.EPERM {
-		t.Errorf("setxattr: %v, want EPERM", st)
-	}
-	h := header(out.NodeId)
-	if _, st := w.GetXAttr(nil, &h, "user.wsmount.state", nil); st != fuse.ENODATA {
-		t.Errorf("getxattr of a volume without a description: %v, want ENODATA", st)
+	for _, volume := range []Volume{v, described{v}} {
+		w := newWorld(t, Part{Volume: volume})
+		h := header(w.mustWalk("f").NodeId)
+		if st := w.SetXAttr(nil, &fuse.SetXAttrIn{InHeader: h}, "user.wsmount.state", nil); st != fuse.EPERM {
+			t.Errorf("setxattr: %v, want EPERM", st)
+		}
+		if st := w.RemoveXAttr(nil, &h, "user.wsmount.state"); st != fuse.EPERM {
+			t.Errorf("removexattr: %v, want EPERM", st)
+		}
+		dest := make([]byte, 100)
+		n, st := w.GetXAttr(nil, &h, "user.wsmount.state", dest)
+		if volume == Volume(v) {
+			assert.Equal(t, st, fuse.ENODATA, "getxattr of a volume without a description")
+			continue
+		}
+		assert.Equal(t, st, fuse.OK, "getxattr")
+		assert.Equal(t, string(dest[:n]), "the state", "getxattr")
+		for _, dest := range [][]byte{dest, nil} { // nil asks for the size
+			n, st = w.ListXAttr(nil, &h, dest)
+			assert.Equal(t, n, uint32(len("user.a\x00")), "length of the list, status", st)
+		}
+		n, _ = w.ListXAttr(nil, &h, dest)
+		assert.Equal(t, string(dest[:n]), "user.a\x00", "the list")
 	}
 }
