@@ -25,7 +25,7 @@ func (m mapControl) Harmless(p string) bool { return p == "status.json" }
 
 func TestControlDirectory(t *testing.T) {
 	files := mapControl{"status.json": "{}", "history/1/a": "old"}
-	w := newWorld(t, Part{Volume: newFake("f"), Control: files})
+	w := newWorld(t, Part{Volume: newFake("f", ".wsmount/theirs"), Control: files}) // it covers what has its name
 
 	if got, want := w.list(".wsmount", 4096, true), []string{"conflicts", "history", "status.json"}; !slices.Equal(got, want) {
 		t.Errorf("list = %q, want %q", got, want)

@@ -22,6 +22,13 @@ func DirtyPages(t testing.TB, path string) uint64 {
 	return pages.Dirty
 }
 
+// OnDisk checks that a loss of power takes nothing of the content of a file that was just
+// written, on a file system that writes behind.
+func OnDisk(t testing.TB, path string) {
+	t.Helper()
+	assert.Equal(t, DirtyPages(t, path), 0, path, "pages that a loss of power takes")
+}
+
 // Dirty has a file written, whose path write returns, until it has dirty pages: each time,
 // a sync(2) of somebody else may come first.
 func Dirty(t testing.TB, write func() string) {

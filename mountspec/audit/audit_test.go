@@ -95,6 +95,18 @@ func TestWhatIsDurable(t *testing.T) {
 	}
 }
 
+// The disk has a denial when it is refused, and all that stands before it.
+func TestDenialReachesTheDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := open_(t, path)
+	tier.Dirty(t, func() string {
+		assert.OK(t, l.Write(Conflict{}))
+		return path
+	})
+	assert.OK(t, l.Write(Denied{What: "all"}))
+	tier.OnDisk(t, path)
+}
+
 // The attack: a manifest's text that looks like a second record.
 func TestTextCannotForgeARecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
@@ -214,6 +226,11 @@ func TestRotation(t *testing.T) {
 	if a, b := len(lines(t, path+".1")), len(lines(t, path)); a != 1 || b != 2 {
 		t.Errorf("got %d and %d records, want 1 and 2", a, b)
 	}
+	assert.OK(t, os.Rename(path, path+".2")) // and makes a new one, as logrotate does
+	assert.OK(t, os.WriteFile(path, nil, 0o600))
+	write()
+	assert.Equal(t, len(lines(t, path+".2")), 2, "records in what has another name")
+	assert.Equal(t, len(lines(t, path)), 1, "records in what was made instead")
 }
 
 func TestClosedAndNil(t *testing.T) {

@@ -55,6 +55,13 @@ func ok(t *testing.T, err error) {
 	}
 }
 
+// The disk has what a verb answers for.
+func TestWritesReachTheDisk(t *testing.T) {
+	p, root := fixture(t)
+	write(t, p, "d/f", "content")
+	tier.OnDisk(t, filepath.Join(root, "d/f"))
+}
+
 // TestConfined: no link that stands in the tree leads any verb out of it.
 func TestConfined(t *testing.T) {
 	p, root := fixture(t)

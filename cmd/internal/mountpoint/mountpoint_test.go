@@ -8,8 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 const sample = `22 28 0:21 / /proc rw,nosuid shared:5 - proc proc rw
@@ -180,6 +183,22 @@ func TestUnmountErrors(t *testing.T) {
 	} {
 		assert.Is(t, helperError("/x", said, errors.New("exit status 1")), want, said)
 	}
+}
+
+// What is in use stays mounted, unless it is asked to go all the same.
+func TestUnmountBusy(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, "size=1m"); err != nil {
+		tier.RequireRoot(t) // to mount something
+		t.Fatal(err)
+	}
+	f, err := os.Create(dir + "/f")
+	assert.OK(t, err)
+	defer f.Close()
+	assert.Is(t, Unmount(dir, false), ErrBusy)
+	assert.OK(t, assert.ErrOf(os.Stat(dir+"/f")), "what is in use")
+	assert.OK(t, Unmount(dir, true))
+	assert.Is(t, Unmount(dir, false), ErrNotMounted)
 }
 
 func mkdir(t *testing.T, path string) {

@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/bundle"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
@@ -75,6 +76,7 @@ func TestBegin(t *testing.T) {
 	text, err := os.ReadFile(b.Manifest)
 	assert.OK(t, err)
 	assert.Contains(t, string(text), "\n---\n\nAbout it.\n")
+	tier.OnDisk(t, filepath.Join(dir, "new/mine/a/file"))
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "new/mine/a/added"), nil, 0o600))
 	b.Undo()
 	assert.Equal(t, left(t, filepath.Join(dir, "new/mine"))+left(t, filepath.Join(dir, "new/mine/a")), "a added ")

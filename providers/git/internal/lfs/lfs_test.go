@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
@@ -41,6 +42,7 @@ func TestStore(t *testing.T) {
 	if err != nil || p.Size != 7 || !s.Has(p) {
 		t.Fatalf("put: %+v, %v", p, err)
 	}
+	tier.OnDisk(t, dir+"/"+p.OID)
 	again, releaseAgain, err := s.Put(writes("content"))
 	if err != nil || again != p {
 		t.Errorf("put again: %+v, %v", again, err)

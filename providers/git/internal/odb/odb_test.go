@@ -16,6 +16,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
@@ -167,6 +168,30 @@ func put(t *testing.T, s *odb.Store, content string) odb.ID {
 	return made
 }
 
+// The disk has objects when they are seen, whether they were made here or received.
+func TestPacksReachTheDisk(t *testing.T) {
+	made, received := t.TempDir(), t.TempDir()
+	put(t, open(t, made), numbers(0, 20_000))
+	pack := packsOnDisk(t, made)
+	content, err := os.ReadFile(pack)
+	assert.OK(t, err)
+	assert.OK(t, open(t, received).Receive(bytes.NewReader(content)))
+	packsOnDisk(t, received)
+}
+
+// packsOnDisk checks that a loss of power takes nothing of the only pack.
+func packsOnDisk(t *testing.T, dir string) (pack string) {
+	t.Helper()
+	for _, ending := range []string{"idx", "pack"} {
+		found, err := filepath.Glob(filepath.Join(dir, "objects/pack/*."+ending))
+		assert.OK(t, err)
+		assert.Equal(t, len(found), 1, "files", ending)
+		pack = found[0]
+		tier.OnDisk(t, pack)
+	}
+	return pack
+}
+
 // A pack that broke off, was changed on the way, or is no pack, leaves nothing.
 func TestBrokenPacks(t *testing.T) {
 	from := open(t, t.TempDir())
@@ -182,10 +207,12 @@ func TestBrokenPacks(t *testing.T) {
 	assert.OK(t, err)
 	changed := bytes.Clone(good)
 	changed[len(changed)/2] ^= 0x40
+	other := bytes.Clone(good)
+	other[len(other)-1] ^= 1
 	dir := t.TempDir()
 	s := open(t, dir)
 	for what, pack := range map[string][]byte{
-		"cut": good[:len(good)/2], "changed": changed, "empty": {}, "text": []byte("error: something is wrong here, and that is no pack"),
+		"cut": good[:len(good)/2], "changed": changed, "of another sum": other, "empty": {}, "text": []byte("error: something is wrong here, and that is no pack"),
 	} {
 		assert.Is(t, s.Receive(bytes.NewReader(pack)), odb.ErrCorrupt, what)
 	}

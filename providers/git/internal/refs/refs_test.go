@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/git/internal/refs"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
@@ -56,6 +57,16 @@ func TestUpdate(t *testing.T) {
 	clean(t, dir)
 }
 
+// The disk has where a reference is when it has moved, and which branch HEAD names.
+func TestReferencesReachTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	assert.OK(t, s.Update(main, none, one))
+	tier.OnDisk(t, filepath.Join(dir, main))
+	assert.OK(t, s.SetHead("main"))
+	tier.OnDisk(t, filepath.Join(dir, "HEAD"))
+}
+
 // clean checks that no lock and no file of ours is left.
 func clean(t *testing.T, dir string) {
 	t.Helper()
@@ -74,11 +85,12 @@ func TestLocks(t *testing.T) {
 	assert.OK(t, s.Update(main, none, one))
 	lock := filepath.Join(dir, main+".lock")
 	assert.OK(t, os.WriteFile(lock, nil, 0o644))
+	left := filepath.Join(dir, "wsmount/refs/left")
+	assert.OK(t, os.WriteFile(left, []byte("half"), 0o644)) // of a kill before it was a lock
 	assert.Is(t, open(t, dir).Update(main, one, two), refs.ErrLocked, "update of what git has locked")
 	at(t, s, main, one)
 	assert.OK(t, os.Remove(lock))
 
-	left := filepath.Join(dir, "wsmount/refs/left")
 	assert.OK(t, os.WriteFile(left, []byte("half"), 0o644))
 	assert.OK(t, os.Link(left, lock)) // as a kill leaves it
 	assert.OK(t, open(t, dir).Update(main, one, two))
