@@ -487,6 +487,56 @@ func TestMsyncReachesTheStore(t *testing.T) {
 	assert.OK(t, f.Close())
 }
 
+// Where the working copy is enough, this machine's disk has what was stored into a mapping
+// when msync returns, and keeps it through a loss of power. Nothing else brings it there: the
+// store is away, or is sent nothing before somebody asks.
+func TestMsyncReachesTheDisk(t *testing.T) {
+	tier.RequireFUSE(t)
+	for what, mount := range map[string]func() (*world, *remote){
+		"write-back": func() (*world, *remote) {
+			w, r := newWorld(t), serve(t, false)
+			addr := w.remoteWorkspace("ops", r, "mode: canonical", "")
+			w.config("allow_write_back: [ \"@acme/*\" ]\n")
+			w.mount(addr, "mnt", "--write-back")
+			w.listRoot()
+			r.cut(t)
+			return w, r
+		},
+		"commits": func() (*world, *remote) { return mountRepository(t, byHand) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			w, r := mount()
+			const size = 64 << 10
+			f, err := os.Create(w.path("mnt/a"))
+			assert.OK(t, err)
+			defer f.Close()
+			assert.OK(t, f.Truncate(size))
+			var st syscall.Stat_t
+			assert.OK(t, syscall.Fstat(int(f.Fd()), &st))
+			content := func() string {
+				found, err := filepath.Glob(filepath.Join(w.path("state"), "*/*/*/copy/data/*", fmt.Sprint(st.Ino&(1<<48-1))))
+				assert.OK(t, err)
+				assert.Equal(t, len(found), 1, "content files")
+				return found[0]
+			}
+			tier.Dirty(t, func() string { // by plain writes, which nothing takes to the disk
+				assert.OK(t, assert.ErrOf(f.WriteAt(bytes.Repeat([]byte("a"), size), 0)))
+				return content()
+			})
+			m, err := syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+			assert.OK(t, err)
+			defer func() { assert.OK(t, syscall.Munmap(m)) }()
+			copy(m[size/2:], "stored")
+			assert.Is(t, unix.Msync(m, unix.MS_SYNC), nil, "msync") // the file is still open
+			got, err := os.ReadFile(content())
+			assert.OK(t, err)
+			assert.Equal(t, string(got[size/2:][:6]), "stored", "the content file")
+			assert.Equal(t, tier.DirtyPages(t, content()), 0, "pages that a loss of power would take")
+			r.connect(t)
+		})
+	}
+}
+
 // listRoot asks for what the root holds, which is asked for once.
 func (w *world) listRoot() {
 	w.t.Helper()
