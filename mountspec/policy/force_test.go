@@ -176,6 +176,7 @@ func TestVaries(t *testing.T) {
 	}{
 		"a grant":              {mountspec.Policy{Grants: []mountspec.Grant{allow("*", "storage:*")}}, nil},
 		"a grant that ends":    {mountspec.Policy{Grants: []mountspec.Grant{with(allow("*", Push), func(g *mountspec.Grant) { g.TTLSeconds = 1 })}}, []string{Push}},
+		"a grant that begins":  {mountspec.Policy{Grants: []mountspec.Grant{with(allow("*", Push), func(g *mountspec.Grant) { g.GrantedAt = "2026-11-20T12:00:01Z" })}}, []string{Push}},
 		"a condition":          {mountspec.Policy{Grants: []mountspec.Grant{with(allow("*", "storage:*"), func(g *mountspec.Grant) { g.Conditions = []mountspec.Condition{at("::/0")} })}}, Actions()},
 		"a requirement":        {mountspec.Policy{Requirements: []mountspec.Requirement{{Kind: "mfa-recent"}}}, Actions()},
 		"a limit":              {limited, []string{Commit}},
