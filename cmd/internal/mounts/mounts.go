@@ -171,7 +171,12 @@ func Look(ctx context.Context, r *state.Record) control.Status {
 // the bare directory after a lazy unmount; nil: there is none in sight. The error is that of
 // one that cannot be used.
 func Open(ctx context.Context, root, address string) (*os.Root, control.Status, error) {
-	records, err := of(root, address), error(nil)
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return nil, control.Status{}, err
+	}
+	// Asked before anything is opened: what else is mounted in its place may hang.
+	records := slices.DeleteFunc(of(root, address), func(r *state.Record) bool { return !table.Shows(r.Mountpoint, r.Device) })
 	for i, s := range LookAll(ctx, records) {
 		if s.State == control.Dead {
 			continue
@@ -191,13 +196,8 @@ func of(root, address string) []*state.Record {
 	return slices.DeleteFunc(records, func(r *state.Record) bool { return r.Workspace != address || !r.Alive() })
 }
 
-// openMount opens the root of the mount of a record, or nothing. The table is asked first,
-// since what else is mounted there may hang; what was opened is compared once more.
+// openMount opens the root of the mount of a record, or nothing where that is none any more.
 func openMount(r *state.Record) *os.Root {
-	table, err := mountpoint.ReadTable()
-	if err != nil || !table.Shows(r.Mountpoint, r.Device) {
-		return nil
-	}
 	dir, err := os.OpenRoot(r.Mountpoint)
 	if err != nil {
 		return nil
