@@ -26,6 +26,17 @@ var manifests = map[string]struct {
 // Schemas lists the manifests that Schema describes.
 func Schemas() []string { return slices.Sorted(maps.Keys(manifests)) }
 
+// KindOf is what a manifest is called by the end of its file's name: storage for
+// team.STORAGE.md. It is empty for other files.
+func KindOf(file string) string {
+	for kind := range manifests {
+		if strings.HasSuffix(file, strings.ToUpper(kind)+".md") {
+			return kind
+		}
+	}
+	return ""
+}
+
 // Schema is the JSON Schema of the frontmatter of a manifest, for editors. Whatever a Parse
 // function accepts is valid by it; what depends on several values, on the host, or on what a
 // text means, only they refuse. providers are those of storage that there are; none: those

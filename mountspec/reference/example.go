@@ -1,7 +1,7 @@
 package reference
 
 import (
-	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -11,6 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/internal/jsonschema"
 )
 
@@ -46,23 +47,20 @@ func documents(page string) ([]document, error) {
 	return out, nil
 }
 
-// frontmatter is what stands between the fences of a manifest; the whole of another file.
+// frontmatter is that of a manifest; the whole of another file.
 func frontmatter(data []byte) []byte {
-	if rest, fenced := bytes.CutPrefix(data, []byte("---\n")); fenced {
-		data, _, _ = bytes.Cut(rest, []byte("\n---\n"))
+	if from, to, ok := mountspec.Frontmatter(data); ok {
+		return data[from:to]
 	}
 	return data
 }
 
 // kind is the section that a file is the root of.
 func (d document) kind() string {
-	for suffix, kind := range map[string]string{"WORKSPACE.md": "workspace", "STORAGE.md": "storage", "SECRETS.md": "secrets",
-		"SANDBOX.md": "sandbox", "CODE.md": "code", "POLICY.md": "policy", "IDENTITY.md": "identity", "facts.yaml": "facts"} {
-		if strings.HasSuffix(d.name, suffix) {
-			return kind
-		}
+	if strings.HasSuffix(d.name, "facts.yaml") {
+		return "facts"
 	}
-	return "config"
+	return cmp.Or(mountspec.KindOf(d.name), "config")
 }
 
 // places are where the blocks of a section stand in a file.

@@ -110,20 +110,20 @@ const ruleProvider = "provider-unknown"
 // manifest chooses the kind of manifest by the end of the file's name, such
 // as team.STORAGE.md.
 func manifest(src mountspec.Source, o mountspec.Options) (found mountspec.Findings, err error) {
-	switch name := filepath.Base(src.Name); {
-	case strings.HasSuffix(name, "WORKSPACE.md"):
+	switch mountspec.KindOf(src.Name) {
+	case "workspace":
 		_, found = mountspec.ParseWorkspace(src, o)
-	case strings.HasSuffix(name, "STORAGE.md"):
+	case "storage":
 		_, found = mountspec.ParseStorage(src, o)
-	case strings.HasSuffix(name, "SECRETS.md"):
+	case "secrets":
 		_, found = mountspec.ParseSecrets(src, o)
-	case strings.HasSuffix(name, "SANDBOX.md"):
+	case "sandbox":
 		_, found = mountspec.ParseSandbox(src, o)
-	case strings.HasSuffix(name, "CODE.md"):
+	case "code":
 		_, found = mountspec.ParseCode(src, o)
-	case strings.HasSuffix(name, "POLICY.md"):
+	case "policy":
 		_, found = mountspec.ParsePolicy(src, o)
-	case strings.HasSuffix(name, "IDENTITY.md"):
+	case "identity":
 		_, found = mountspec.ParseIdentity(src, o)
 	default:
 		return nil, exit.New(exit.Usage, "the name of %s does not say what it is", src.Name).
