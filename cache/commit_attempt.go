@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/commit"
-	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -115,7 +114,7 @@ func (c *setCommitter) resolveSet(ctx context.Context) error {
 	return c.syncWithHead(ctx, store)
 }
 
-// syncWithHead is levelWith for a commit. puller.headLock is held.
+// syncWithHead is Volume.syncWith for a commit. puller.headLock is held.
 func (c *setCommitter) syncWithHead(ctx context.Context, store revisions) error {
 	w := c.v.wait(nil, c.v.o.Patience)
 	defer w.close()
@@ -148,7 +147,7 @@ func (c *setCommitter) resolveUnderHeadLock(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return c.noteSet(u, result, false) // others may have been there meanwhile
-	case upload.MayHaveHappened(err):
+	case providers.MayHaveHappened(err):
 		return err
 	}
 	return c.dropSet(u)

@@ -11,8 +11,9 @@ import (
 )
 
 // noteSet notes what the backend has since a set was committed. That there is a commit to
-// push is noted first: after a kill in between no name differs any more.
-func (c *setCommitter) noteSet(u commit.Unresolved, result providers.CommitResult, level bool) error {
+// push is noted first: after a kill in between no name differs any more. synced says that
+// the tree is what that revision has.
+func (c *setCommitter) noteSet(u commit.Unresolved, result providers.CommitResult, synced bool) error {
 	if !u.IsMade() {
 		c.lookAtBases(u.Names)
 	}
@@ -33,7 +34,7 @@ func (c *setCommitter) noteSet(u commit.Unresolved, result providers.CommitResul
 		if result.Revision != "" {
 			revision.SetCommitted(v.table, result.Revision)
 		}
-		if level {
+		if synced {
 			revision.SetSynced(v.table, result.Revision, v.o.shown())
 		}
 		v.passed(massdelete.Commit)

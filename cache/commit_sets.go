@@ -245,7 +245,7 @@ func (c *setCommitter) sendSet(ctx context.Context, r *request, due uint64) (Com
 			return report, err
 		}
 		report.Revision, report.Committed, err = c.commitOne(ctx, s, u, r)
-		if err == nil || upload.MayHaveHappened(err) {
+		if err == nil || providers.MayHaveHappened(err) {
 			return report, err
 		}
 		if at := culprit(err); losses[at] >= maxTries {
@@ -285,7 +285,7 @@ func (c *setCommitter) commitOne(ctx context.Context, s *set, u commit.Unresolve
 			}
 		}
 		if result, err = c.remote.Commit(ctx, change); err != nil {
-			if upload.MayHaveHappened(err) {
+			if providers.MayHaveHappened(err) {
 				return "", false, err
 			}
 			return "", false, errors.Join(s.content.Cause(err), c.dropSet(u))
@@ -344,7 +344,7 @@ func (c *setCommitter) setRefused(ctx context.Context, s *set, cause error) erro
 			return nil
 		}
 	}
-	if passing(cause) || upload.MayHaveHappened(cause) || errors.Is(cause, upload.ErrAgain) {
+	if passing(cause) || providers.MayHaveHappened(cause) || errors.Is(cause, upload.ErrAgain) {
 		return cause
 	}
 	if body != nil {

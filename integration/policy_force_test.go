@@ -75,15 +75,21 @@ func TestPolicyInForce(t *testing.T) {
 	assert.True(t, strings.LastIndex(log, `"action":"storage:write","decision":"allow"`) > strings.LastIndex(log, `"action":"storage:write","decision":"deny"`), "that it is allowed again is not in the audit log")
 }
 
+// bobsStage has a seeded repository, and operator://bob as the principal of a host with more
+// in its configuration.
+func bobsStage(t *testing.T, more string) *gitStage {
+	g := newGitStage(t)
+	g.seed()
+	config := g.read(g.w.Path("config/wsmount/config.yaml"))
+	g.w.Write("config/wsmount/config.yaml", config+"principal: operator://bob\n"+more, 0o600)
+	return g
+}
+
 // What a working copy commits by itself waits for the policy, too; a limit counts what
 // mounts before have done.
 func TestPolicyHoldsCommits(t *testing.T) {
 	t.Parallel()
-	g := newGitStage(t)
-	g.seed()
-	config, err := os.ReadFile(g.w.Path("config/wsmount/config.yaml"))
-	g.check(err)
-	g.w.Write("config/wsmount/config.yaml", string(config)+"principal: operator://bob\nfacts: facts.yaml\n", 0o600)
+	g := bobsStage(t, "facts: facts.yaml\n")
 	shows(t, g.w, "addresses: [ 10.1.2.3 ]\n")
 	const free, approved = "", ", conditions: [ { kind: approval-from, role: owner, count: 1 } ]"
 	g.workspaceOf("held", "repo: acme/site, branch: main", "commit: {on: each-write, batch_window_ms: 0}, push: {on: per-commit}",
@@ -134,11 +140,7 @@ func TestPolicyHoldsCommits(t *testing.T) {
 // no commit of its own.
 func TestPolicyLimitOfCopies(t *testing.T) {
 	t.Parallel()
-	g := newGitStage(t)
-	g.seed()
-	config, err := os.ReadFile(g.w.Path("config/wsmount/config.yaml"))
-	g.check(err)
-	g.w.Write("config/wsmount/config.yaml", string(config)+"principal: operator://bob\n", 0o600)
+	g := bobsStage(t, "")
 	g.workspaceOf("limited", "repo: acme/site, branch: main", "commit: {on: manual}, push: {on: manual}",
 		policyOf([][2]string{{"storage:*", ""}}, "  limits: [ { kind: rate-commits, value: 1, per: day, applies_to: [ \"storage:commit\" ] } ]\n"))
 	m, second := g.w.Mount("@acme/limited"), g.w.Mount("@acme/limited", "--working-copy", "second")

@@ -93,6 +93,11 @@ func KindOf(err error) ErrorKind {
 	return unknownKind
 }
 
+// MayHaveHappened reports whether a change that failed may have happened all the same.
+func MayHaveHappened(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
 // KindNamed finds a row by its Name.
 func KindNamed(name string) (ErrorKind, bool) {
 	for _, k := range kinds {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -24,6 +25,7 @@ func TestErrorKinds(t *testing.T) {
 		names[k.Name] = true
 		wrapped := fmt.Errorf("somewhere: %w", &providers.Error{Op: "stat", Kind: k.Err, Err: io.EOF})
 		assert.Equal(t, providers.KindOf(wrapped).Name, k.Name, "is found as")
+		assert.Equal(t, providers.MayHaveHappened(wrapped), strings.Contains(k.Meaning, "may have happened"), k.Name)
 		if got, ok := providers.KindNamed(k.Name); !ok || got.Err != k.Err {
 			t.Errorf("%s by name: %v, %v", k.Name, got, ok)
 		}

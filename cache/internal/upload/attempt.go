@@ -1,7 +1,6 @@
 package upload
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -35,7 +34,7 @@ func (x *Executor) opFor(s *Try, kind uint8, version, attrGen uint64) string {
 // answered clears an attempt that is known to have come to nothing, and hands
 // the error on. While it may have happened, the attempt stays.
 func (x *Executor) answered(err error, names ...table.Link) error {
-	if MayHaveHappened(err) {
+	if providers.MayHaveHappened(err) {
 		return err
 	}
 	return errors.Join(err, x.o.Volume.Update(func(tx Tx) error {
@@ -44,12 +43,6 @@ func (x *Executor) answered(err error, names ...table.Link) error {
 		}
 		return nil
 	}))
-}
-
-// MayHaveHappened reports whether a change that failed may have happened all the same.
-func MayHaveHappened(err error) bool {
-	return errors.Is(err, providers.ErrUnavailable) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, context.DeadlineExceeded)
 }
 
 // IsLost reports whether an error says that another change was there first.

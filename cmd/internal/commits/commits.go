@@ -11,7 +11,6 @@ package commits
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -91,7 +90,7 @@ func (n *Tool) Commit(ctx context.Context, set providers.ChangeSet) (providers.C
 	set.Message = message
 	result, err := n.Everything.Commit(ctx, set)
 	made := err == nil && result.Committed
-	if made || !mayHaveHappened(err) {
+	if made || !providers.MayHaveHappened(err) {
 		n.end(to, set.Op, made)
 	}
 	if made && to.Committed != nil {
@@ -128,11 +127,6 @@ func (n *Tool) end(to Bound, op string, made bool) {
 	if err := undo(); err != nil && to.Log != nil {
 		to.Log.Error("a commit that was not made still counts", "err", err)
 	}
-}
-
-// mayHaveHappened says of an error that nobody knows whether the change was made.
-func mayHaveHappened(err error) bool {
-	return errors.Is(err, providers.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Push implements providers.Pusher.

@@ -175,8 +175,11 @@ func Open(ctx context.Context, root, address string) (*os.Root, control.Status, 
 	if err != nil {
 		return nil, control.Status{}, err
 	}
-	// Asked before anything is opened: what else is mounted in its place may hang.
-	records := slices.DeleteFunc(of(root, address), func(r *state.Record) bool { return !table.Shows(r.Mountpoint, r.Device) })
+	records, _ := state.List(root) // where none can be read, there is none
+	records = slices.DeleteFunc(records, func(r *state.Record) bool {
+		// Asked before anything is opened: what else is mounted in its place may hang.
+		return r.Workspace != address || !r.Alive() || !table.Shows(r.Mountpoint, r.Device)
+	})
 	for i, s := range LookAll(ctx, records) {
 		if s.State == control.Dead {
 			continue
@@ -188,12 +191,6 @@ func Open(ctx context.Context, root, address string) (*os.Root, control.Status, 
 		}
 	}
 	return nil, control.Status{}, err
-}
-
-// of are the records of the mounts of a workspace whose daemons live.
-func of(root, address string) []*state.Record {
-	records, _ := state.List(root) // where none can be read, there is none
-	return slices.DeleteFunc(records, func(r *state.Record) bool { return r.Workspace != address || !r.Alive() })
 }
 
 // openMount opens the root of the mount of a record, or nothing where that is none any more.
