@@ -265,6 +265,7 @@ func (s *sides) refresh() {
 func (s *sides) adopt() {
 	v, x, b := s.tx, s.rec.Ino, s.rec.Remote
 	n := v.table.Edit(x)
+	n.Suspect = false
 	base := remoteOf(*s.theirs, x, n)
 	if b != nil && b.Ino == x && b.AttrGen != n.AttrGen {
 		base.AttrGen = b.AttrGen // our attributes are still to be sent

@@ -28,10 +28,10 @@ type recovery struct {
 
 	writing []writing
 	orphans []table.Ino
-	instead []table.Ino // whose content was being replaced by a copy
-	drop    []table.Ino // clean content that cannot be trusted
-	suspect []table.Ino
-	resized map[table.Ino]int64 // of those, what the disk has
+	instead []table.Ino         // whose content was being replaced by a copy
+	drop    []table.Ino         // clean content that cannot be trusted
+	unsaved map[table.Ino]int64 // what the disk has of content that the backend is not known to have
+	suspect int                 // of those
 	lost    []table.Ino         // content that should be there and is not
 }
 
@@ -54,7 +54,7 @@ type writing struct {
 // checked or dropped, and changed content is suspect.
 func (v *Volume) recoverLast() error {
 	began := v.o.Now()
-	r := &recovery{v: v, resized: map[table.Ino]int64{}, session: v.state.table.Session()}
+	r := &recovery{v: v, unsaved: map[table.Ino]int64{}, session: v.state.table.Session()}
 	if r.session.First {
 		return nil
 	}
@@ -194,10 +194,9 @@ func (r *recovery) apply(v *Tx) error {
 	for _, w := range r.writing {
 		r.take(v, w)
 	}
-	for _, ino := range r.suspect {
-		v.table.Edit(ino).Suspect = true
-		if size, other := r.resized[ino]; other { // what it says of itself must be what it is
-			v.ContentChanged(ino, size, v.table.Inode(ino).Mtime)
+	for ino, size := range r.unsaved {
+		if v.Survived(ino, size) {
+			r.suspect++
 		}
 	}
 	for _, ino := range r.lost {
@@ -205,7 +204,7 @@ func (r *recovery) apply(v *Tx) error {
 	}
 	for _, ino := range r.drop {
 		n := v.table.Edit(ino)
-		n.State, n.Origin = table.None, table.Origin{}
+		n.State, n.Origin, n.Suspect = table.None, table.Origin{}, false
 		v.Later(func() { v.store.Remove(ino) })
 	}
 	for _, ino := range r.instead {
@@ -252,7 +251,7 @@ func (r *recovery) tell(took time.Duration) {
 		return
 	}
 	r.v.o.Log.Warn("the working copy did not end cleanly", "power_lost", r.power,
-		"open_for_writing", len(r.writing), "suspect", len(r.suspect), "lost", len(r.lost),
+		"open_for_writing", len(r.writing), "suspect", r.suspect, "lost", len(r.lost),
 		"to_fetch_again", len(r.drop), "without_name", len(r.orphans), "took", took)
 }
 

@@ -310,9 +310,11 @@ func (v *Volume) Accept(paths ...string) (accepted []string, err error) {
 		v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 			rec, _ := v.table.Name(l.Dir, l.Name)
 			at, ok := v.LocalPath(l)
-			if n := v.table.Inode(rec.Ino); n == nil || !n.Suspect || !ok || !chosen(at.String(), paths) {
+			n := v.table.Inode(rec.Ino)
+			if n == nil || !n.Suspect || !ok || !chosen(at.String(), paths) {
 				return true
 			}
+			v.ContentChanged(rec.Ino, n.Size, n.Mtime) // what is on its way is whole
 			v.table.Edit(rec.Ino).Suspect = false
 			rec.Held = nil
 			v.table.SetName(l.Dir, l.Name, rec)

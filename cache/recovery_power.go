@@ -41,7 +41,7 @@ func (r *recovery) survey() error {
 // keep of it. The rest is fetched again when it is needed.
 const verifyFor = time.Second
 
-// judge decides on one content file that nobody had open.
+// judge decides on one content file that nobody is known to have had open: somebody may have.
 func (r *recovery) judge(ino table.Ino, size int64, deadline time.Time) {
 	v := r.v
 	locked := v.lock()
@@ -54,12 +54,11 @@ func (r *recovery) judge(ino table.Ino, size int64, deadline time.Time) {
 	origin, clean := locked.OriginOf(ino)
 	locked.unlock()
 	switch {
-	case !clean && (n.Synced != n.ContentVersion || n.State == table.Whole && size != n.Size):
-		r.suspect = append(r.suspect, ino)
-		if n.State == table.Whole && size != n.Size {
-			r.resized[ino] = size
-		}
-	case !clean || n.State == table.Partial || n.Synced == n.ContentVersion && size == n.Size:
+	case !clean && n.State == table.Partial:
+		r.unsaved[ino] = n.Size
+	case !clean:
+		r.unsaved[ino] = size
+	case n.State == table.Partial:
 	case v.o.Now().Before(deadline) && v.intact(ino, size, &n, origin.Digest):
 	default:
 		r.drop = append(r.drop, ino)
@@ -98,7 +97,7 @@ func (r *recovery) loseContent(v *Tx, ino table.Ino) {
 			rec.Remote = &base
 			v.table.SetName(l.Dir, l.Name, rec)
 			n = v.table.Edit(ino)
-			n.State, n.Origin, n.Size = table.None, table.Origin{}, rec.Remote.Version.Size
+			n.State, n.Origin, n.Size, n.Suspect = table.None, table.Origin{}, rec.Remote.Version.Size, n.Suspect || rec.Attempt != nil // which may have arrived, of another size
 			v.Mark(l)
 			lost = 0
 		}

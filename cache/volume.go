@@ -135,7 +135,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Whole: o.Believed, Patience: o.Patience / 2, Log: o.Log}
 	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
 	open := files.NewOpenSet()
-	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open})
+	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open, Log: o.Log})
 	defer v.tree.Unlock()
 	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: open, operations: upload.IDs{Run: hex.EncodeToString(id)},
 		pulls:   pulls{told: map[table.Ino]toldStale{}},

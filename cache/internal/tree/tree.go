@@ -3,6 +3,7 @@ package tree
 import (
 	"cmp"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -21,12 +22,16 @@ type Options struct {
 	Now        func() time.Time // nil: time.Now
 	Attributes bool             // the remote keeps attributes of an inode
 	Pins       Pins             // nil: nobody but the kernel uses inodes
+	Log        *slog.Logger     // nil: slog.Default
 }
 
 // New is the tree in t, which stays the caller's to close.
 func New(t *table.Table, o Options) *Tree {
 	if o.Pins == nil {
 		o.Pins = unpinned{}
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -143,6 +148,7 @@ func (tx *Tx) run(t *Tree, do func(*Tx) error, o Observer) error {
 	}()
 	err := do(tx)
 	if err == nil {
+		tx.settleSuspects()
 		tx.wrote = t.table.Changed()
 		err = t.commit(o)
 	}
