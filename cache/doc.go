@@ -180,9 +180,9 @@
 // After a kill, files that were open for writing are taken as changed. After a loss of
 // power, changed content that was not synced is suspect: the database may have outlived
 // its bytes. It is shown, and does not replace what the remote has until a person says
-// so. Clean content is fetched or checked again. A name whose removal the disk did not
-// get is back with its content, which goes only when the disk has the database that let
-// go of it.
+// so; if it had arrived there whole, that is fetched again. Clean content is fetched or
+// checked again. A name whose removal the disk did not get is back with its content, which
+// goes only when the disk has the database that let go of it.
 //
 // # What is never sent
 //
