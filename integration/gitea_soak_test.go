@@ -31,11 +31,7 @@ type gitea struct {
 // startGitea runs bin/gitea for one test.
 func startGitea(t *testing.T, w *harness.World) *gitea {
 	t.Helper()
-	program, err := filepath.Abs("../bin/gitea")
-	if err == nil {
-		_, err = os.Stat(program)
-	}
-	tier.Require(t, "bin/gitea", err == nil)
+	program := tier.RequireBuilt(t, "gitea")
 	held, err := port.Hold()
 	assert.OK(t, err)
 	t.Cleanup(held.Close)

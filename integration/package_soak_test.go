@@ -4,7 +4,6 @@ package integration
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -30,8 +29,7 @@ var packaged = []stageTest{
 func TestPackage(t *testing.T) {
 	t.Parallel() // it builds for other machines meanwhile
 	tier.RequireTools(t, "dpkg", "mount", "findmnt", "git")
-	_, err := os.Stat("../bin/nfpm")
-	tier.Require(t, "nfpm", err == nil)
+	tier.RequireBuilt(t, "nfpm")
 	if !harness.Private(t) {
 		return
 	}

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -29,10 +28,7 @@ var listens = regexp.MustCompile(`successfully listens on (http://\S+)`)
 // not there, and fails where WSMOUNT_REQUIRE asks for all.
 func StartEmulator(t testing.TB) (endpoint string) {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	program := filepath.Join(filepath.Dir(here), "..", "..", "bin", "azurite", "node_modules", "azurite", "dist", "src", "blob", "main.js")
-	_, err := os.Stat(program)
-	tier.Require(t, "bin/azurite", err == nil)
+	program := filepath.Join(tier.RequireBuilt(t, "azurite"), "node_modules", "azurite", "dist", "src", "blob", "main.js")
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "node", program, "--blobHost", "127.0.0.1", "--blobPort", "0",
 		"--inMemoryPersistence", "--disableTelemetry", "--skipApiVersionCheck", "--silent")
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "AZURITE_ACCOUNTS=" + Account + ":" + AccountKey}

@@ -5,10 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,10 +25,7 @@ type Emulator struct{ Endpoint, Bucket string }
 // StartEmulator runs it with one empty bucket until the test ends.
 func StartEmulator(t testing.TB) *Emulator {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	binary := filepath.Join(filepath.Dir(here), "..", "..", "bin", "fake-gcs-server")
-	_, err := os.Stat(binary)
-	tier.Require(t, "bin/fake-gcs-server", err == nil)
+	binary := tier.RequireBuilt(t, "fake-gcs-server")
 	held, err := port.Hold()
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,6 @@
 package s3server
 
 import (
-	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -20,7 +17,7 @@ func Default() Kind { return Kinds()[0] }
 // Start runs a server with one empty bucket until the test ends.
 func Start(t testing.TB, kind Kind) *Server {
 	t.Helper()
-	s, err := Launch(t.Context(), kind, find(t, kind), place(t))
+	s, err := Launch(t.Context(), kind, tier.RequireBuilt(t, string(kind)), place(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +28,7 @@ func Start(t testing.TB, kind Kind) *Server {
 // StartVersioned is Start of a Versitygw whose bucket has versioning.
 func StartVersioned(t testing.TB) *Server {
 	t.Helper()
-	s, err := launch(t.Context(), Versitygw, find(t, Versitygw), place(t), place(t))
+	s, err := launch(t.Context(), Versitygw, tier.RequireBuilt(t, string(Versitygw)), place(t), place(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,14 +50,4 @@ func place(t testing.TB) string {
 		return t.TempDir()
 	}
 	return dir
-}
-
-// find is the program, below the directory of the go.mod that we are in.
-func find(t testing.TB, kind Kind) string {
-	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	binary := filepath.Join(filepath.Dir(here), "..", "..", "bin", string(kind))
-	_, err := os.Stat(binary)
-	tier.Require(t, "bin/"+string(kind), err == nil)
-	return binary
 }

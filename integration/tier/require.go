@@ -3,6 +3,7 @@ package tier
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -45,4 +46,27 @@ func RequireTools(t testing.TB, names ...string) {
 		_, err := exec.LookPath(name)
 		Require(t, name, err == nil)
 	}
+}
+
+// Built is where make puts what it builds or fetches for tests, by its name below bin. It is
+// looked for from where the program began, which for a test is its package's directory, and
+// not beside this source: where that lies is not in a program that is built with -trimpath,
+// so that the compiler's cache serves each clone.
+func Built(name string) string {
+	for dir := began; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || dir == filepath.Dir(dir) {
+			return filepath.Join(dir, "bin", name)
+		}
+	}
+}
+
+var began, _ = os.Getwd()
+
+// RequireBuilt requires what make builds for tests, as Require does, and tells where it is.
+func RequireBuilt(t testing.TB, name string) (path string) {
+	t.Helper()
+	path = Built(name)
+	_, err := os.Stat(path)
+	Require(t, "bin/"+name, err == nil)
+	return path
 }

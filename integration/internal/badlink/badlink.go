@@ -22,10 +22,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -111,10 +108,7 @@ func (l *Link) through(pass http.Handler) http.Handler {
 // launch runs toxiproxy until the test ends.
 func (l *Link) launch() {
 	l.t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	binary := filepath.Join(filepath.Dir(here), "..", "..", "..", "bin", "toxiproxy-server")
-	_, err := os.Stat(binary)
-	tier.Require(l.t, "bin/toxiproxy-server", err == nil)
+	binary := tier.RequireBuilt(l.t, "toxiproxy-server")
 	api := l.hold()
 	host, number, _ := net.SplitHostPort(api)
 	cmd := exec.CommandContext(context.Background(), binary, "-host", host, "-port", number)
