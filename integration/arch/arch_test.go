@@ -199,7 +199,7 @@ func crossing(from, to string) string {
 	return from + " has no rule here: add one"
 }
 
-// sharedByServices is what several providers of one service stand on.
+// sharedByServices is what several providers stand on.
 const sharedByServices = "providers/internal"
 
 // providerOf is the provider of one service that a package is, or is a part of;

@@ -41,6 +41,19 @@ func TestBackends(t *testing.T) {
 	}
 }
 
+// TestVaultRefused: what would keep the vault from being used, doctor says beforehand, in the
+// words of the refusal.
+func TestVaultRefused(t *testing.T) {
+	vault := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(vault, "cache"))
+	s := seam.Settings{Home: t.TempDir(), Vault: vault, Config: seam.Config{Err: fs.ErrNotExist}}
+	p := all.Backends().Preview(t.Context(), s, seam.Capabilities{})
+	_, err := all.Backends().Select(t.Context(), s, seam.Capabilities{})
+	if p.Grade != providers.Bad || err == nil || err.Error() != p.Text || p.Do == "" {
+		t.Errorf("the preview says %+v, the selection %v", p, err)
+	}
+}
+
 // TestVaultBackend: the vault that settings name is opened, with what it promises.
 func TestVaultBackend(t *testing.T) {
 	home, vault := t.TempDir(), t.TempDir()

@@ -1,6 +1,9 @@
 package all
 
 import (
+	"context"
+
+	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/seam"
 	"github.com/wsmount/wsmount/providers/seam/devicelocal"
 	"github.com/wsmount/wsmount/providers/vault"
@@ -9,12 +12,11 @@ import (
 // Backends is a new registry of what memory can be kept in by name.
 func Backends() *seam.Registry {
 	r := &seam.Registry{}
-	for protocol, class := range map[string]seam.Class{
-		devicelocal.Protocol: devicelocal.Class(),
-		seam.Vault: seam.Over(vault.Driver(), func(s seam.Settings) map[string]string {
-			return map[string]string{"vault_path": s.Vault}
-		}),
-	} {
+	vaults := seam.Over(vault.Driver(), func(s seam.Settings) map[string]string {
+		return map[string]string{"vault_path": s.Vault}
+	})
+	vaults.Look = func(ctx context.Context, s seam.Settings) providers.Finding { return vault.Look(ctx, s.Vault) }
+	for protocol, class := range map[string]seam.Class{devicelocal.Protocol: devicelocal.Class(), seam.Vault: vaults} {
 		if err := r.Register(protocol, class); err != nil {
 			panic(err) // as for Registry
 		}

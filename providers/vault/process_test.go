@@ -120,25 +120,48 @@ func parse(content string) (int, error) {
 	return number, err
 }
 
-// Eight writers, six of this package in three processes and two that know only the
-// protocol, lose no update and tear no file.
+// Eight writers lose no update and tear no file: six of this package in three processes and
+// two that know only the protocol; and eight of this package of which no two have one cache
+// directory, as of a service, a shell and a sandbox of one user.
 func TestNoLostUpdate(t *testing.T) {
-	tier.RequireTools(t, "python3")
+	for name, x := range map[string]struct {
+		each int // of each counter the same number
+		own  bool
+	}{
+		"one cache directory": {each: tier.Pick(4, 1252)},
+		"own cache directory": {each: tier.Pick(8, 400), own: true},
+	} {
+		t.Run(name, func(t *testing.T) { noLostUpdate(t, x.each, x.own) })
+	}
+}
+
+func noLostUpdate(t *testing.T, each int, own bool) {
 	vault, locks := t.TempDir(), t.TempDir()
+	cache := func() string {
+		if own {
+			return t.TempDir()
+		}
+		return locks
+	}
 	for _, name := range counters {
 		assert.OK(t, os.WriteFile(filepath.Join(vault, name), []byte(counted(0)), 0o644))
 	}
-	each := tier.Pick(4, 1252) // of each counter the same number
 	var all []*exec.Cmd
 	for range 2 {
-		all = append(all, job{vault, locks, "", each}.start(t), job{vault, locks, "", each}.start(t))
+		all = append(all, job{vault: vault, locks: cache(), count: each}.start(t), job{vault: vault, locks: cache(), count: each}.start(t))
+		if own {
+			all = append(all, job{vault: vault, locks: cache(), count: each}.start(t))
+			continue
+		}
+		tier.RequireTools(t, "python3")
 		script := append([]string{filepath.Join("testdata", "writer.py"), vault, locks, strconv.Itoa(each)}, counters...)
 		all = append(all, run(t, exec.CommandContext(t.Context(), "python3", script...)))
 	}
 	var wg sync.WaitGroup
 	for range 2 {
+		dir := cache()
 		wg.Go(func() {
-			p, err := Open(t.Context(), vault, Options{Locks: locks})
+			p, err := Open(t.Context(), vault, Options{Locks: dir})
 			if err != nil {
 				t.Error(err)
 				return

@@ -15,12 +15,13 @@
 //
 // A change follows agentm's protocol, so that its programs and wsmount do not lose each
 // other's updates. Content goes into a temporary file beside its place and is
-// synchronised. Then the vault's mutex is taken (see package lock), which one program of
-// this user holds at a time. What is there is looked at, and the condition asked of it.
-// Right before the rename its content is hashed again: if it is another by then, because
-// someone changed it who takes no mutex, the change fails with ErrConflict. The directory
-// is synchronised, and the mutex given back. What is made where nothing was never
-// replaces what appears meanwhile.
+// synchronised. Then the vault's mutex is taken (see package lock), which one program
+// holds at a time: of those of wsmount one of all, whoever runs it and however it finds the
+// vault; of agentm's one of this user's, if they have the same cache directory. What is
+// there is looked at, and the condition asked of it. Right before the rename its content
+// is hashed again: if it is another by then, because someone changed it who takes no
+// mutex, the change fails with ErrConflict. The directory is synchronised, and the mutex
+// given back. What is made where nothing was never replaces what appears meanwhile.
 //
 // A replication, an editor, or a program on another machine takes no mutex. What it
 // writes between the last look and the rename, some microseconds, is overwritten;
@@ -28,8 +29,9 @@
 // are the replication's business: it makes a copy of one (see providers.IsConflictCopy), which is a
 // file like any other here.
 //
-// The mutex is one of this user's, in ~/.cache, so the vault must be this user's too:
-// Open refuses to change another's, whose programs would not hear of us.
+// agentm's mutex is one of this user's, in ~/.cache, so the vault must be this user's too:
+// Open refuses to change another's, whose programs would not hear of us. It is made by the
+// first change, and not by Open, which changes nothing.
 //
 // # Versions
 //
@@ -60,6 +62,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/localdir"
 	"github.com/wsmount/wsmount/providers/vault/internal/lock"
 )
 
@@ -67,7 +70,7 @@ const name = "vault"
 
 // Options: the zero value works.
 type Options struct {
-	Locks    string       // the directory with the locks, which exists or is made; "": agentm's own
+	Locks    string       // the directory with agentm's locks, which a change makes; "": agentm's own
 	ReadOnly bool         // nothing will be changed, so no lock is needed
 	PageSize int          // entries in a page of List at most; 0: 1000
 	Logger   *slog.Logger // entries that are passed over, at level debug; nil: silent
@@ -113,9 +116,10 @@ var _ interface {
 	providers.AttrSetter
 } = (*Provider)(nil)
 
-// Open takes an existing directory, which may be a symbolic link to one. It fails with
-// ErrNotExist, ErrNotDir or ErrPermission, with ErrInvalid where the lock would lie in the
-// vault, and with ErrUnsupported where the kernel has no openat2 (before 5.6).
+// Open takes an existing directory, which may be a symbolic link to one. It changes
+// nothing. It fails with ErrNotExist, ErrNotDir or ErrPermission; with a *LockError where
+// the vault could not be changed because of its lock; and with ErrUnsupported where the
+// kernel has no openat2 (before 5.6).
 func Open(ctx context.Context, vault string, opts Options) (*Provider, error) {
 	if opts.PageSize <= 0 {
 		opts.PageSize = 1000
@@ -167,7 +171,8 @@ func open(ctx context.Context, vault string, opts Options) (_ *Provider, err err
 // openLock is the mutex of the directory that is open, and belongs to a user.
 func (p *Provider) openLock(owner int) (*lock.Lock, error) {
 	if owner != os.Geteuid() {
-		return nil, fmt.Errorf("the vault belongs to user %d, whose programs use a lock of that user: run wsmount as that user, or read-only: %w", owner, providers.ErrPermission)
+		return nil, &LockError{fmt.Sprintf("the vault belongs to user %d, whose programs use a lock of that user", owner),
+			"run wsmount as that user, or read-only", providers.ErrPermission}
 	}
 	// As realpath(3) says it, of what is open and not of what has the name by now.
 	real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", p.root))
@@ -176,20 +181,53 @@ func (p *Provider) openLock(owner int) (*lock.Lock, error) {
 	}
 	locks := p.opts.Locks
 	if locks == "" {
-		if locks, err = lock.Root(); err != nil {
-			return nil, fmt.Errorf("no place for the lock: %w: %w", err, providers.ErrInvalid)
-		}
+		locks, err = lock.Root()
 	}
-	if err := os.MkdirAll(locks, 0o700); err != nil {
-		return nil, lockError(err)
+	if err == nil {
+		locks, err = localdir.Real(locks)
 	}
-	if locks, err = filepath.EvalSymlinks(locks); err != nil {
-		return nil, lockError(err)
+	if err != nil {
+		return nil, &LockError{fmt.Sprintf("there is no place for the vault's lock: %v", err), moveCache, providers.ErrInvalid}
 	}
 	if rel, err := filepath.Rel(real, locks); err != nil || filepath.IsLocal(rel) {
-		return nil, fmt.Errorf("the lock would lie in the vault, where it is replicated: set XDG_CACHE_HOME to a directory outside: %w", providers.ErrInvalid)
+		return nil, &LockError{fmt.Sprintf("the vault's lock would lie in the vault, in %s, where it is replicated", locks), moveCache, providers.ErrInvalid}
 	}
-	return lock.New(lock.Place(locks, real), lock.Options{}), nil
+	if err := localdir.CheckWritable(locks); err != nil {
+		return nil, &LockError{fmt.Sprintf("the vault's lock cannot be made in %s: %v", locks, err), moveCache, providers.ErrUnavailable}
+	}
+	return lock.New(p.root, lock.Place(locks, real), lock.Options{}), nil
+}
+
+// LockError says that a vault cannot be changed because its lock cannot be taken, and
+// what to do.
+type LockError struct {
+	Says, Do string
+	Kind     error // as of package providers
+}
+
+// Error says both.
+func (e *LockError) Error() string { return e.Says + ": " + e.Do }
+
+// Unwrap is the kind.
+func (e *LockError) Unwrap() error { return e.Kind }
+
+const moveCache = "set XDG_CACHE_HOME to a directory outside of the vault that can be written"
+
+// Look says whether Open would open a vault that may be changed, and if not, what to do. It
+// changes nothing.
+func Look(ctx context.Context, vault string) providers.Finding {
+	f := providers.Finding{Name: name, Says: "files in " + vault}
+	p, err := Open(ctx, vault, Options{})
+	if err == nil {
+		err = p.Close()
+	}
+	var refused *LockError
+	if errors.As(err, &refused) {
+		f.Grade, f.Says, f.Do = providers.Bad, refused.Says, refused.Do
+	} else if err != nil {
+		f.Grade, f.Says, f.Do = providers.Bad, err.Error(), "let it be read and written"
+	}
+	return f
 }
 
 // lockError is err without its number, which would be taken for one of the vault's files.
@@ -258,7 +296,7 @@ func (p *Provider) locked(ctx context.Context, f func(still func() error) error)
 	var timeout *TimeoutError
 	switch {
 	case err == nil:
-	case errors.As(err, &timeout) || ctx.Err() != nil:
+	case errors.As(err, &timeout), errors.Is(err, providers.ErrUnsupported), ctx.Err() != nil:
 		return err
 	default:
 		return lockError(err)

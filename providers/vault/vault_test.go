@@ -242,6 +242,36 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
+// What Look says of a vault is what becomes of opening it; neither makes anything, and no
+// verb that reads does.
+func TestLook(t *testing.T) {
+	dir := t.TempDir()
+	root, file := filepath.Join(dir, "vault"), filepath.Join(dir, "file")
+	ok(t, errors.Join(os.Mkdir(root, 0o755), os.WriteFile(file, nil, 0o600), os.WriteFile(filepath.Join(root, "a"), nil, 0o644), os.Symlink(root, filepath.Join(dir, "link"))))
+	for cache, want := range map[string]string{
+		filepath.Join(dir, "new", "cache"): "", filepath.Join(root, "cache"): "would lie in the vault", filepath.Join(dir, "link", "cache"): "would lie in the vault",
+		filepath.Join(file, "cache"): "not a directory", "relative": "XDG_CACHE_HOME",
+	} {
+		t.Setenv("XDG_CACHE_HOME", cache)
+		f := vault.Look(t.Context(), root)
+		p, err := vault.Open(t.Context(), root, vault.Options{})
+		if f.Grade == providers.Good != (want == "") || f.Grade == providers.Good != (err == nil) || !strings.Contains(f.Says, want) {
+			t.Errorf("%s: look says %+v, open %v", cache, f, err)
+		}
+		if err == nil {
+			_, _, err = providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
+			ok(t, errors.Join(err, p.Close()))
+		} else if f.Do == "" || !strings.Contains(err.Error(), f.Says+": "+f.Do) {
+			t.Errorf("%s: open says %v, look %+v", cache, err, f)
+		}
+	}
+	for in, want := range map[string]int{dir: 3, root: 1} {
+		if entries, err := os.ReadDir(in); len(entries) != want || err != nil {
+			t.Errorf("looking and reading made something: %v, %v", entries, err)
+		}
+	}
+}
+
 // Of another's vault, whose programs have another lock, nothing is changed.
 func TestAnothersVault(t *testing.T) {
 	tier.RequireRoot(t)
@@ -250,6 +280,9 @@ func TestAnothersVault(t *testing.T) {
 	ok(t, os.Chown(root, 12345, 12345))
 	_, err := vault.Open(t.Context(), root, vault.Options{Locks: t.TempDir()})
 	wantErr(t, "open", err, providers.ErrPermission)
+	if f := vault.Look(t.Context(), root); f.Grade != providers.Bad || !strings.Contains(f.Says, "user 12345") {
+		t.Errorf("look says %+v", f)
+	}
 	p, err := vault.Open(t.Context(), root, vault.Options{ReadOnly: true})
 	ok(t, err)
 	t.Cleanup(func() { p.Close() })

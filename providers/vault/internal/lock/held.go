@@ -7,22 +7,23 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers/internal/localdir"
 )
 
 // Held is the mutex while it is held.
 type Held struct {
 	lock *Lock
-	gate *os.File
 	dir  *os.File
 	stop context.CancelFunc
 	done chan struct{} // closed when nothing sets the mtime any more
 }
 
 // hold begins to show that the holder lives.
-func (l *Lock) hold(ctx context.Context, gate, dir *os.File) *Held {
+func (l *Lock) hold(ctx context.Context, dir *os.File) *Held {
 	// It goes on until Release, also when what the caller waits for has ended.
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	h := &Held{lock: l, gate: gate, dir: dir, stop: stop, done: make(chan struct{})}
+	h := &Held{lock: l, dir: dir, stop: stop, done: make(chan struct{})}
 	h.show()
 	go func() {
 		defer close(h.done)
@@ -75,7 +76,7 @@ func (h *Held) Release() error {
 	if err == nil && fi != nil {
 		err = os.Remove(h.lock.place)
 	}
-	err = errors.Join(err, h.dir.Close(), h.gate.Close())
+	err = errors.Join(err, h.dir.Close(), localdir.Unlock(h.lock.vault))
 	<-h.lock.turn
 	return err
 }

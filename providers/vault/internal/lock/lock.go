@@ -1,25 +1,33 @@
-// Package lock is the mutex that guards a vault among all programs of a user, as
-// agentm has it: a directory that whoever holds the mutex has made.
+// Package lock is the mutex that guards a vault among all programs that write it. It is
+// two locks, which are taken one after the other:
 //
-//	l, err := lock.New(place, lock.Options{})
+//	l, err := lock.New(vault, place, lock.Options{})
 //	held, err := l.Acquire(ctx) // a *TimeoutError when others hold it too long
 //	...
 //	err = held.Check()          // right before what counts: is it still ours?
 //	...
 //	err = held.Release()
 //
+// The first is the flock(2) of the vault's own directory, which all programs that use
+// this package take, of whatever user, with whatever environment, and under whatever
+// name they have the vault. It leaves nothing in the vault, and the kernel gives it back
+// when a process ends and never before: one that stands still keeps it, and the others
+// time out. On a network file system it is one machine's.
+//
+// The second is agentm's, for its programs, which take no other: a directory that whoever
+// holds the mutex has made, below the user's cache directory, where nothing replicates it.
 // mkdir(2) decides who holds it. The holder sets the directory's mtime every half of
 // Options.Stale. A holder that was killed cannot, and whoever finds the mtime older than
 // Options.Stale removes the directory and makes its own. The directory says nothing of
-// who holds it. It lies outside of the vault, where nothing replicates it.
+// who holds it.
 //
-// Two things are weak in that: a holder that stood still (a machine that slept) may go
-// on when another has taken over, and two who find the directory old at the same time
-// may both remove it, the second what the first has made. Programs that use this package
-// do neither to each other, since they also take an flock(2) on a file beside the
-// directory, which the kernel releases when a process ends and never before: one that
-// stands still keeps it, and the others time out. Against other programs, old is what
-// was old a moment ago too, and Check tells a holder that its directory is gone.
+// Three things are weak in the second. A holder that stood still (a machine that slept) may
+// go on when another has taken over; two who find the directory old at the same time may
+// both remove it, the second what the first has made; and two who have other cache
+// directories, or reach the vault under two names that are no links, do not hear of each
+// other. Users of this package do none of that to each other, because of the first. Against
+// other programs, old is what was old a moment ago too, and Check tells a holder that its
+// directory is gone; that they have the same cache directory is for who starts them.
 package lock
 
 import (
@@ -33,7 +41,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/wsmount/wsmount/providers/internal/localdir"
 )
 
 // What agentm has. The pauses between attempts double, from the first to the last.
@@ -72,13 +80,15 @@ func Place(root, vault string) string {
 // Lock is one user of a mutex, for any number of goroutines. They wait for each other
 // as long as their contexts let them; the time-out is for other processes.
 type Lock struct {
-	place string
+	vault int    // descriptor of the directory
+	place string // of agentm's lock
 	opts  Options
 	turn  chan struct{} // has one element while a goroutine has the turn
 }
 
-// New is a user of the mutex at a place.
-func New(place string, o Options) *Lock {
+// New is a user of the mutex of a vault, by a descriptor that nobody else locks and that
+// stays open as long as the mutex is used, with agentm's lock at a place. It makes nothing.
+func New(vault int, place string, o Options) *Lock {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
 	}
@@ -91,7 +101,7 @@ func New(place string, o Options) *Lock {
 	if o.Sleep == nil {
 		o.Sleep = sleep
 	}
-	return &Lock{place: place, opts: o, turn: make(chan struct{}, 1)}
+	return &Lock{vault: vault, place: place, opts: o, turn: make(chan struct{}, 1)}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -109,11 +119,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 type TimeoutError struct {
 	Waited time.Duration
 	Age    time.Duration // since the holder last showed that it lives
-	place  string
+	place  string        // of agentm's lock; "": no such lock is seen
 }
 
 // Error names the lock, so that a person can look who has it.
 func (e *TimeoutError) Error() string {
+	if e.place == "" {
+		return fmt.Sprintf("another process of wsmount has held the lock of the vault's directory (flock) for %v", e.Waited.Round(time.Millisecond))
+	}
 	return fmt.Sprintf("another process has held the vault's lock %s for %v, and showed %v ago that it lives",
 		e.place, e.Waited.Round(time.Millisecond), e.Age.Round(time.Millisecond))
 }
@@ -138,39 +151,33 @@ func (l *Lock) Acquire(ctx context.Context) (*Held, error) {
 }
 
 // acquire is Acquire for the goroutine that has the turn.
-func (l *Lock) acquire(ctx context.Context) (_ *Held, err error) {
-	if err := os.MkdirAll(filepath.Dir(l.place), 0o700); err != nil {
-		return nil, err
-	}
-	gate, err := os.OpenFile(filepath.Join(filepath.Dir(l.place), "wsmount.flock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, gate.Close())
-		}
-	}()
-	wait := patience{lock: l, ctx: ctx, began: l.opts.Now(), pause: firstPause}
+func (l *Lock) acquire(ctx context.Context) (*Held, error) {
+	wait := &patience{lock: l, ctx: ctx, began: l.opts.Now(), pause: firstPause}
 	for {
-		err := unix.Flock(int(gate.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
+		locked, err := localdir.TryLock(l.vault)
+		if err == nil && locked {
 			break
 		}
-		if err != unix.EWOULDBLOCK && err != unix.EINTR {
-			return nil, &fs.PathError{Op: "flock", Path: gate.Name(), Err: err}
+		if err == nil {
+			err = wait.once()
 		}
-		if err := wait.once(); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
+	dir, err := l.makeOwn(ctx, wait)
+	if err != nil {
+		return nil, errors.Join(err, localdir.Unlock(l.vault))
+	}
+	return l.hold(ctx, dir), nil
+}
+
+// makeOwn makes the directory when nobody else has it.
+func (l *Lock) makeOwn(ctx context.Context, wait *patience) (*os.File, error) {
 	for {
 		dir, err := l.make()
-		if err == nil {
-			return l.hold(ctx, gate, dir), nil
-		}
 		if !errors.Is(err, fs.ErrExist) {
-			return nil, err
+			return dir, err
 		}
 		removed, err := l.takeOver(ctx)
 		if err == nil && !removed {
@@ -185,7 +192,14 @@ func (l *Lock) acquire(ctx context.Context) (_ *Held, err error) {
 // make makes the directory, and opens it: what is open keeps its number, by which it
 // is known again.
 func (l *Lock) make() (*os.File, error) {
-	if err := os.Mkdir(l.place, 0o700); err != nil {
+	err := os.Mkdir(l.place, 0o700)
+	if errors.Is(err, fs.ErrNotExist) { // the first of this user, or a cache that was cleared
+		if err := os.MkdirAll(filepath.Dir(l.place), 0o700); err != nil {
+			return nil, err
+		}
+		err = os.Mkdir(l.place, 0o700)
+	}
+	if err != nil {
 		return nil, err
 	}
 	dir, err := os.Open(l.place)
@@ -229,26 +243,72 @@ func (l *Lock) takeOver(ctx context.Context) (bool, error) {
 // age is how long ago a holder showed that it lives.
 func (l *Lock) age(fi fs.FileInfo) time.Duration { return max(0, l.opts.Now().Sub(fi.ModTime())) }
 
-// patience is the waiting of one Acquire.
+// look is the directory that is there, nil for none that can be seen.
+func (l *Lock) look() fs.FileInfo {
+	fi, err := os.Lstat(l.place)
+	if err != nil {
+		return nil
+	}
+	return fi
+}
+
+// isSame reports whether nothing was shown between two looks.
+func isSame(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime())
+}
+
+// patience is the waiting of one Acquire. It ends at the time-out with a holder that has
+// shown since that it lives: one that was killed just before is waited for until it is
+// stale. While a dead one is in the way the time-out does not begin, so that not all fail
+// who wait behind the one that takes over.
 type patience struct {
 	lock  *Lock
 	ctx   context.Context
 	began time.Time
 	pause time.Duration
+	seen  fs.FileInfo // the directory at the last look
+	late  fs.FileInfo // and at the time-out
+	isOut bool        // the time-out is over
 }
 
 // once waits for the next attempt. Pauses get longer.
 func (w *patience) once() error {
-	waited := w.lock.opts.Now().Sub(w.began)
-	rest := w.lock.opts.Timeout - waited
+	l := w.lock
+	now, holder := l.opts.Now(), l.look()
+	if w.seen != nil && !isSame(w.seen, holder) && now.Sub(w.seen.ModTime()) > l.opts.Stale {
+		w.began, w.isOut = now, false
+	}
+	w.seen = holder
+	rest := l.opts.Timeout - now.Sub(w.began)
 	if rest <= 0 {
-		e := &TimeoutError{Waited: waited, place: w.lock.place}
-		if fi, err := os.Lstat(w.lock.place); err == nil {
-			e.Age = w.lock.age(fi)
+		if !w.isOut {
+			w.isOut, w.late = true, holder
 		}
-		return e
+		if w.mayBeDead(now, holder) {
+			rest = lastPause
+		} else {
+			e := &TimeoutError{Waited: now.Sub(w.began)}
+			if holder != nil {
+				e.place, e.Age = l.place, l.age(holder)
+			}
+			return e
+		}
 	}
 	pause := min(w.pause, rest)
 	w.pause = min(2*w.pause, lastPause)
-	return w.lock.opts.Sleep(w.ctx, pause)
+	return l.opts.Sleep(w.ctx, pause)
+}
+
+// mayBeDead reports whether the holder showed nothing since the time-out, and cannot be
+// called dead yet. One that is taken for dead is taken over within two pauses, or stands
+// still behind the lock of the directory.
+func (w *patience) mayBeDead(now time.Time, holder fs.FileInfo) bool {
+	if holder == nil || !isSame(w.late, holder) {
+		return false
+	}
+	age := now.Sub(holder.ModTime()) // negative, of a clock that was put back: it never gets stale
+	return age >= 0 && age <= w.lock.opts.Stale+3*lastPause
 }

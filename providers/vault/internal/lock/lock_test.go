@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/vault/internal/lock"
 )
@@ -47,8 +49,18 @@ func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-func (c *clock) lock(place string) *lock.Lock {
-	return lock.New(place, lock.Options{Now: c.Now, Sleep: c.Sleep})
+func (c *clock) lock(t *testing.T, place string) *lock.Lock {
+	t.Helper()
+	return lock.New(open(t, place), place, lock.Options{Now: c.Now, Sleep: c.Sleep})
+}
+
+// open opens the vault of a place once more: in these tests, the directory that its key is in.
+func open(t *testing.T, place string) int {
+	t.Helper()
+	dir, err := os.Open(filepath.Dir(filepath.Dir(place)))
+	assert.OK(t, err)
+	t.Cleanup(func() { assert.OK(t, dir.Close()) })
+	return int(dir.Fd())
 }
 
 // others is a lock that another program holds since a while before c's present.
@@ -91,7 +103,7 @@ func TestPlace(t *testing.T) {
 // The directory is there while the mutex is held, shows that the holder lives, and goes.
 func TestHeld(t *testing.T) {
 	c, place := newClock(), filepath.Join(t.TempDir(), "key", "lock")
-	held := acquire(t, c.lock(place))
+	held := acquire(t, c.lock(t, place))
 	assert.True(t, mtime(t, place).Equal(c.Now()), "the directory does not say when the holder took it")
 	assert.OK(t, held.Check())
 	assert.OK(t, held.Release())
@@ -106,7 +118,7 @@ func TestShowsThatItLives(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	asked, tick := make(chan time.Duration), make(chan time.Duration)
 	place := filepath.Join(t.TempDir(), "key", "lock")
-	l := lock.New(place, lock.Options{
+	l := lock.New(open(t, place), place, lock.Options{
 		Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now },
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			select {
@@ -139,58 +151,64 @@ func TestShowsThatItLives(t *testing.T) {
 }
 
 // Who waits looks after 10 ms, then twice as long each time, 200 ms at most, and gives
-// up after 10 s.
+// up after 10 s, when it has seen once more that the holder lives.
 func TestTimeout(t *testing.T) {
 	c := newClock()
 	place := others(t, c, 0)
 	c.during = func(time.Duration) { shown(t, place, c.Now().Add(-3*time.Second)) }
 	began := c.Now()
-	_, err := c.lock(place).Acquire(t.Context())
+	_, err := c.lock(t, place).Acquire(t.Context())
 	var timeout *lock.TimeoutError
 	if !errors.As(err, &timeout) {
 		t.Fatalf("got %v", err)
 	}
-	assert.Equal(t, timeout.Waited, 10*time.Second)
-	assert.Equal(t, timeout.Age, 3*time.Second)
-	assert.Equal(t, c.Now().Sub(began), 10*time.Second)
 	ms := time.Millisecond
+	assert.Equal(t, timeout.Waited, 10*time.Second+200*ms)
+	assert.Equal(t, timeout.Age, 3*time.Second)
+	assert.Equal(t, c.Now().Sub(began), timeout.Waited)
 	assert.Slice(t, c.pauses[:7], []time.Duration{10 * ms, 20 * ms, 40 * ms, 80 * ms, 160 * ms, 200 * ms, 200 * ms})
 	assert.Equal(t, slices.Max(c.pauses), 200*ms)
 	assert.OK(t, os.Remove(place)) // it was not taken over
 }
 
 // What was not shown to live for longer than 10 s, and a moment later still not, is
-// taken over; a holder that shows it in that moment is not.
+// taken over, however long that takes of the time of who waits; a holder that shows it in
+// that moment is not.
 func TestTakeOver(t *testing.T) {
+	const always = time.Hour
 	for _, x := range []struct {
 		name  string
-		age   time.Duration
-		wakes bool
-		taken bool
+		age   time.Duration // of what it showed last when we come
+		lives time.Duration // how long it goes on to show it
+		taken time.Duration // after which time it is taken over; 0: never
 	}{
-		{"killed", 10*time.Second + time.Millisecond, false, true},
-		{"alive", time.Millisecond, true, false},
-		{"woke up", time.Hour, true, false},
-		{"of the future", -time.Hour, false, false},
+		{"killed", 10*time.Second + time.Millisecond, 0, 200 * time.Millisecond},
+		{"killed as we came", 0, 0, 10400 * time.Millisecond},
+		{"killed while we waited", time.Second, 9 * time.Second, 19400 * time.Millisecond},
+		{"alive", time.Millisecond, always, 0},
+		{"woke up", always, always, 0},
+		{"of the future", -always, 0, 0},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			c := newClock()
-			place := others(t, c, x.age)
+			place, began := others(t, c, x.age), c.Now()
 			first, err := os.Stat(place)
 			assert.OK(t, err)
 			c.during = func(time.Duration) {
-				if x.wakes {
+				if c.Now().Sub(began) < x.lives {
 					shown(t, place, c.Now())
 				}
 			}
-			held, err := c.lock(place).Acquire(t.Context())
-			assert.Equal(t, err == nil, x.taken, err)
+			held, err := c.lock(t, place).Acquire(t.Context())
+			assert.Equal(t, err == nil, x.taken > 0, err)
+			waited := c.Now().Sub(began)
 			if err == nil {
 				assert.OK(t, held.Check())
-				assert.Slice(t, c.pauses, []time.Duration{200 * time.Millisecond})
+				assert.True(t, waited <= x.taken, "it took", waited)
 				assert.OK(t, held.Release())
 				return
 			}
+			assert.True(t, waited <= 10200*time.Millisecond, "it took", waited)
 			now, err := os.Stat(place)
 			assert.OK(t, err)
 			assert.True(t, os.SameFile(first, now), "the lock of one that lives was taken")
@@ -198,24 +216,60 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// Behind one that takes over from the dead, nobody has waited in vain for its time-out.
+func TestBehindTakeOver(t *testing.T) {
+	c := newClock()
+	place, began := others(t, c, time.Second), c.Now()
+	front := open(t, place)
+	assert.OK(t, unix.Flock(front, unix.LOCK_EX))
+	c.during = func(time.Duration) {
+		switch waited := c.Now().Sub(began); {
+		case waited > 15*time.Second:
+			_ = os.Remove(place)
+			assert.OK(t, unix.Flock(front, unix.LOCK_UN))
+		case waited > 9300*time.Millisecond && mtime(t, place).Before(began):
+			assert.OK(t, errors.Join(os.Remove(place), os.Mkdir(place, 0o700)))
+			shown(t, place, c.Now())
+		}
+	}
+	assert.OK(t, acquire(t, c.lock(t, place)).Release())
+	assert.True(t, c.Now().Sub(began) > 15*time.Second, "it waited not at all")
+}
+
 // A holder of this package that stands still is waited for, however old its lock looks:
 // it could go on at any time.
 func TestStandsStill(t *testing.T) {
 	c, place := newClock(), filepath.Join(t.TempDir(), "key", "lock")
-	held := acquire(t, c.lock(place))
+	held := acquire(t, c.lock(t, place))
 	shown(t, place, c.Now().Add(-time.Hour))
-	_, err := c.lock(place).Acquire(t.Context())
+	_, err := c.lock(t, place).Acquire(t.Context())
 	var timeout *lock.TimeoutError
 	assert.True(t, errors.As(err, &timeout), "not a time-out:", err)
+	assert.Equal(t, timeout.Waited, 10*time.Second)
 	assert.Is(t, held.Check(), lock.ErrLost) // another program may be about to take it over
 	assert.OK(t, held.Release())
-	assert.OK(t, acquire(t, c.lock(place)).Release())
+	assert.OK(t, acquire(t, c.lock(t, place)).Release())
+}
+
+// Who has another cache directory waits for the holder all the same, and is told where to look.
+func TestOtherCache(t *testing.T) {
+	c, dir := newClock(), t.TempDir()
+	held := acquire(t, c.lock(t, filepath.Join(dir, "key", "lock")))
+	other := c.lock(t, filepath.Join(dir, "other", "lock"))
+	_, err := other.Acquire(t.Context())
+	var timeout *lock.TimeoutError
+	if !errors.As(err, &timeout) {
+		t.Fatalf("got %v", err)
+	}
+	assert.Contains(t, timeout.Error(), "flock")
+	assert.OK(t, held.Release())
+	assert.OK(t, acquire(t, other).Release())
 }
 
 // A holder whose lock was taken over hears of it, and leaves the lock to its new owner.
 func TestLost(t *testing.T) {
 	c, place := newClock(), filepath.Join(t.TempDir(), "key", "lock")
-	held := acquire(t, c.lock(place))
+	held := acquire(t, c.lock(t, place))
 	assert.OK(t, os.Remove(place))
 	assert.Is(t, held.Check(), lock.ErrLost)
 	assert.OK(t, os.Mkdir(place, 0o700))
@@ -230,21 +284,36 @@ func TestCanceled(t *testing.T) {
 	place := others(t, c, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	c.during = func(time.Duration) { cancel() }
-	_, err := c.lock(place).Acquire(ctx)
+	_, err := c.lock(t, place).Acquire(ctx)
 	assert.Is(t, err, context.Canceled)
 	assert.OK(t, os.Remove(place))
-	l := c.lock(place)
+	l := c.lock(t, place)
 	held := acquire(t, l)
 	_, err = l.Acquire(ctx)
 	assert.Is(t, err, context.Canceled)
 	assert.OK(t, held.Release())
 }
 
+// What is no directory with locks is refused, and nothing is made for it.
+func TestNoLocks(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "key", "lock")
+	fd, err := unix.Open(filepath.Dir(filepath.Dir(place)), unix.O_PATH, 0)
+	assert.OK(t, err)
+	defer unix.Close(fd)
+	_, err = lock.New(fd, place, lock.Options{}).Acquire(t.Context())
+	assert.Is(t, err, errors.ErrUnsupported)
+	_, err = os.Stat(filepath.Dir(place))
+	assert.Is(t, err, os.ErrNotExist)
+}
+
 // One at a time, of goroutines that share a Lock and of others, which stand for other
 // processes.
 func TestExcludes(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "key", "lock")
-	locks := []*lock.Lock{lock.New(place, lock.Options{Timeout: time.Minute}), lock.New(place, lock.Options{Timeout: time.Minute})}
+	newLock := func(place string) *lock.Lock {
+		return lock.New(open(t, place), place, lock.Options{Timeout: time.Minute})
+	}
+	locks := []*lock.Lock{newLock(place), newLock(place)}
 	var inside, total atomic.Int32 // atomic, since the race detector knows nothing of locks of the kernel
 	var wg sync.WaitGroup
 	for i := range 6 {

@@ -1,0 +1,114 @@
+// Package localdir is what providers over a directory of this machine have in common:
+// the lock of a directory, making one so that it survives loss of power, and telling
+// beforehand whether it can be made.
+//
+// It knows directories, and nothing of what is in them.
+package localdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// TryLock takes the lock (flock(2)) of an open directory, and says whether it could: false
+// while another has it. It is one lock under whatever name the directory is reached, for
+// every user who may read it; it leaves nothing in the directory, and the kernel gives it
+// back when its holder ends. providers.ErrUnsupported where the file system has none.
+func TryLock(dir int) (bool, error) {
+	for {
+		switch err := unix.Flock(dir, unix.LOCK_EX|unix.LOCK_NB); err {
+		case nil:
+			return true, nil
+		case unix.EINTR:
+		case unix.EWOULDBLOCK:
+			return false, nil
+		case unix.EBADF, unix.ENOLCK, unix.ENOSYS, unix.EOPNOTSUPP:
+			return false, fmt.Errorf("the file system has no locks (%v), so that nothing keeps writers apart: %w", err, providers.ErrUnsupported)
+		default:
+			return false, &fs.PathError{Op: "flock", Path: "directory", Err: err}
+		}
+	}
+}
+
+// Unlock gives it back, also where a child that is being started has the descriptor too.
+func Unlock(dir int) error { return unix.Flock(dir, unix.LOCK_UN) }
+
+// MkdirAll makes a directory and its missing parents, for their user alone, and has their
+// names on the disk before it returns.
+func MkdirAll(dir string) error { return mkdirAll(dir, syncDir) }
+
+func mkdirAll(dir string, sync func(parent string) error) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		if err := mkdirAll(filepath.Dir(dir), sync); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o700)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		if info, _ := os.Stat(dir); info != nil && info.IsDir() {
+			return nil
+		}
+		err = &fs.PathError{Op: "mkdir", Path: dir, Err: unix.ENOTDIR}
+	}
+	if err != nil {
+		return err
+	}
+	return sync(filepath.Dir(dir))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Nearest is what is there of a directory's path: the directory, or the nearest of its
+// parents.
+func Nearest(dir string) (string, os.FileInfo, error) {
+	for {
+		info, err := os.Stat(dir)
+		if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
+			return dir, info, err
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Real is the path of a directory without symbolic links, as far as it is there.
+func Real(dir string) (string, error) {
+	at, _, err := Nearest(dir)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		return "", err
+	}
+	rest, err := filepath.Rel(at, dir)
+	return filepath.Join(real, rest), err
+}
+
+// CheckWritable says why nothing can be made in a directory, or why it cannot be made; nil
+// where it can. It makes nothing.
+func CheckWritable(dir string) error {
+	at, info, err := Nearest(dir)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "mkdir", Path: at, Err: unix.ENOTDIR}
+	}
+	if err == nil {
+		if errno := unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS); errno != nil {
+			err = &fs.PathError{Op: "write in", Path: at, Err: errno}
+		}
+	}
+	return err
+}
