@@ -383,6 +383,34 @@ type Replicated interface {
 	ConflictCopies(ctx context.Context) ([]Locator, error)
 }
 
+// Glancer is a provider that reads content to tell a version. As Meter it is no ability, and
+// is asked for before anything is put around it.
+type Glancer interface {
+	// Glance is Stat, and GlanceList is List, without what only the content tells: Version
+	// and Digest are zero.
+	Glance(ctx context.Context, l Locator) (Info, error)
+	GlanceList(ctx context.Context, l Locator, opts ListOptions) (Page, error)
+}
+
+// Glancing is p for who needs no versions: where p has to read for them, they are not told.
+func Glancing(p Provider) Provider {
+	if g, ok := p.(Glancer); ok {
+		return glancing{p, g}
+	}
+	return p
+}
+
+type glancing struct {
+	Provider
+	g Glancer
+}
+
+func (g glancing) Stat(ctx context.Context, l Locator) (Info, error) { return g.g.Glance(ctx, l) }
+
+func (g glancing) List(ctx context.Context, l Locator, opts ListOptions) (Page, error) {
+	return g.g.GlanceList(ctx, l, opts)
+}
+
 // The kinds of a clone.
 const (
 	CloneFull     = "full"     // all content is here

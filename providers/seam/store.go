@@ -13,7 +13,8 @@ import (
 // Store is a Backend over a provider. Make it with New.
 type Store struct {
 	p    providers.Provider
-	made *madeDirs // nil where the provider keeps directories without entries
+	look providers.Provider // p, without versions
+	made *madeDirs          // nil where the provider keeps directories without entries
 }
 
 var _ Conditional = (*Store)(nil)
@@ -22,7 +23,7 @@ var _ Conditional = (*Store)(nil)
 // directory without entries, the Store remembers those that it made for as long as it
 // lives.
 func New(p providers.Provider) *Store {
-	s := &Store{p: p}
+	s := &Store{p: p, look: providers.Glancing(p)}
 	if !p.Capabilities().EmptyDirs {
 		s.made = &madeDirs{}
 	}
@@ -47,7 +48,7 @@ func (s *Store) Close() error { return s.p.Close() }
 
 // stat is what the provider has at l, or the directory that was made there.
 func (s *Store) stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
-	info, err := s.p.Stat(ctx, l)
+	info, err := s.look.Stat(ctx, l)
 	if errors.Is(err, providers.ErrNotExist) {
 		if made, ok := s.made.at(l); ok {
 			return made, nil
@@ -120,7 +121,7 @@ func (s *Store) Write(ctx context.Context, l Locator, content string) (Locator, 
 // List implements Backend.
 func (s *Store) List(ctx context.Context, l Locator) ([]Locator, error) {
 	children := s.made.children(l.at)
-	for info, err := range providers.All(ctx, s.p, l.at, providers.ListOptions{}) {
+	for info, err := range providers.All(ctx, s.look, l.at, providers.ListOptions{}) {
 		if errors.Is(err, providers.ErrNotExist) || errors.Is(err, providers.ErrNotDir) {
 			break
 		}

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/seam"
 )
 
 func openHere(t *testing.T) (p *Provider, vault, locks string) {
@@ -173,4 +175,54 @@ func TestPrivateFromTheFirstByte(t *testing.T) {
 		_, err := p.Write(t.Context(), providers.MustLocator("note"), providers.Body{Reader: looked, Size: providers.SizeUnknown}, opts)
 		assert.OK(t, err)
 	}
+}
+
+// growing is a context under which a file grows whenever it is looked at.
+type growing struct {
+	context.Context
+	t    *testing.T
+	file string
+}
+
+func (g growing) Err() error {
+	f, err := os.OpenFile(g.file, os.O_WRONLY|os.O_APPEND, 0)
+	assert.OK(g.t, err)
+	_, err = f.WriteString("one more line\n")
+	assert.OK(g.t, errors.Join(err, f.Close()))
+	return g.Context.Err()
+}
+
+// A log that grows all the time hides neither itself nor what is beside it; it is another at
+// each look. Who asks for no version does not read it.
+func TestGrowing(t *testing.T) {
+	p, vault, _ := openHere(t)
+	l := providers.MustLocator("log")
+	ctx := growing{t.Context(), t, filepath.Join(vault, "log")}
+	for _, name := range []string{"log", "note"} {
+		assert.OK(t, theirs(filepath.Join(vault, name)))
+	}
+	page, err := p.List(ctx, providers.Locator{}, providers.ListOptions{})
+	assert.OK(t, err)
+	assert.Equal(t, len(page.Entries), 2, "entries")
+	for _, info := range page.Entries {
+		assert.False(t, info.Version.IsZero(), info.Locator, "has no version")
+	}
+	now, err := p.Stat(ctx, l)
+	assert.OK(t, err)
+	assert.False(t, now.Version.Matches(page.Entries[0].Version), "a file that changed has the version of before")
+	_, err = p.Write(ctx, l, providers.String("ours"), providers.WriteOptions{If: providers.IfVersion(now.Version)})
+	assert.Is(t, err, providers.ErrConflict)
+
+	b := seam.New(p)
+	at, err := b.Resolve("log")
+	assert.OK(t, err)
+	before, err := os.Stat(ctx.file)
+	assert.OK(t, err)
+	children, err := b.List(ctx, seam.Locator{})
+	assert.OK(t, err)
+	assert.Equal(t, len(children), 2, "children")
+	assert.OK(t, errors.Join(assert.ErrOf(b.Info(ctx, at)), assert.ErrOf(b.Exists(ctx, at))))
+	after, err := os.Stat(ctx.file)
+	assert.OK(t, err)
+	assert.True(t, after.Size()-before.Size() < 10*int64(len("one more line\n")), "the content was read for nothing")
 }

@@ -59,7 +59,7 @@ func (p *Provider) remove(ctx context.Context, l providers.Locator, cond provide
 // both find it.
 func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts providers.MkdirOptions) (providers.Info, error) {
 	return do(ctx, p, providers.MethodMkdir, l, func() (providers.Info, error) {
-		if info, err := p.stat(ctx, l); err == nil {
+		if info, err := p.stat(ctx, l, unread); err == nil {
 			if info.Kind != providers.KindDir {
 				return providers.Info{}, providers.ErrExist
 			}
@@ -71,7 +71,7 @@ func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts provider
 		if err := p.setAttr(l, providers.KindDir, opts.Attr); err != nil {
 			return providers.Info{}, err
 		}
-		return p.stat(ctx, l)
+		return p.stat(ctx, l, unread)
 	})
 }
 
@@ -85,14 +85,14 @@ func (p *Provider) Move(ctx context.Context, from, to providers.Locator, opts pr
 			return info, fmt.Errorf("a directory cannot go below itself: %w", providers.ErrInvalid)
 		}
 		err = p.locked(ctx, func(still func() error) error {
-			source, err := p.stat(ctx, from)
+			source, err := p.stat(ctx, from, remembered)
 			if err != nil {
 				return err
 			}
 			if err := p.move(ctx, &source, to, opts, still); err != nil {
 				return err
 			}
-			info, err = p.stat(ctx, to)
+			info, err = p.stat(ctx, to, remembered)
 			return errors.Join(err, p.syncDir(to.Parent()), p.syncDir(from.Parent()))
 		})
 		return info, err
@@ -147,7 +147,7 @@ func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts provid
 			return info, fmt.Errorf("attributes %s, %d metadata: %w", lacking, len(opts.Metadata), providers.ErrUnsupported)
 		}
 		err = p.locked(ctx, func(still func() error) error {
-			current, err := p.stat(ctx, l)
+			current, err := p.stat(ctx, l, remembered)
 			if err != nil {
 				return err
 			}
@@ -157,7 +157,7 @@ func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts provid
 			if err := p.setAttr(l, current.Kind, opts.Attr); err != nil {
 				return err
 			}
-			info, err = p.stat(ctx, l)
+			info, err = p.stat(ctx, l, remembered)
 			return err
 		})
 		return info, err

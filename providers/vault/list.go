@@ -16,6 +16,15 @@ import (
 // List implements providers.Provider. Entries come in the order of their
 // names' bytes; a page token is the last name.
 func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
+	return p.list(ctx, l, opts, remembered)
+}
+
+// GlanceList implements providers.Glancer.
+func (p *Provider) GlanceList(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
+	return p.list(ctx, l, opts, unread)
+}
+
+func (p *Provider) list(ctx context.Context, l providers.Locator, opts providers.ListOptions, b belief) (providers.Page, error) {
 	return do(ctx, p, providers.MethodList, l, func() (providers.Page, error) {
 		if opts.Recursive || !opts.After.IsRoot() {
 			return providers.Page{}, providers.ErrUnsupported
@@ -38,7 +47,7 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 		if opts.Limit > 0 {
 			limit = min(limit, opts.Limit)
 		}
-		return p.page(ctx, dir, l, p.namesAfter(names, after), limit)
+		return p.page(ctx, dir, l, p.namesAfter(names, after), limit, b)
 	})
 }
 
@@ -46,7 +55,7 @@ func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers
 // the same as for the file itself.
 func (p *Provider) notFile(ctx context.Context, l providers.Locator, err error) error {
 	if err == unix.ENOTDIR || err == unix.ELOOP {
-		if _, missing := p.stat(ctx, l); missing != nil {
+		if _, missing := p.stat(ctx, l, unread); missing != nil {
 			return missing
 		}
 	}
@@ -73,7 +82,7 @@ func (p *Provider) namesAfter(names []string, after string) []string {
 	return slices.DeleteFunc(names[first:], p.temps.has)
 }
 
-func (p *Provider) page(ctx context.Context, dir *os.File, l providers.Locator, names []string, limit int) (providers.Page, error) {
+func (p *Provider) page(ctx context.Context, dir *os.File, l providers.Locator, names []string, limit int, b belief) (providers.Page, error) {
 	var page providers.Page
 	if len(names) > limit {
 		names = names[:limit]
@@ -87,7 +96,7 @@ func (p *Provider) page(ctx context.Context, dir *os.File, l providers.Locator, 
 		if err != nil {
 			return providers.Page{}, err
 		}
-		info, err := p.look(ctx, int(dir.Fd()), name, child, remembered)
+		info, err := p.look(ctx, int(dir.Fd()), name, child, b)
 		switch {
 		case errors.Is(err, errSpecial):
 			p.opts.Logger.Debug("entry passed over", "name", child.String(), "reason", err)

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -17,12 +18,13 @@ import (
 // errSpecial is for devices, sockets and pipes.
 var errSpecial = fmt.Errorf("neither file, directory nor link: %w", providers.ErrUnsupported)
 
-// belief says whether what was read before of a file that looks the same counts.
-type belief bool
+// belief says what the version of a file is told by.
+type belief int
 
 const (
-	remembered belief = true
-	readAnew   belief = false
+	readAnew   belief = iota // its content
+	remembered               // what was read before of a file that looks the same counts too
+	unread                   // it is not told
 )
 
 // look describes a name in a directory without following it; nil for nothing.
@@ -63,7 +65,10 @@ func (p *Provider) describe(ctx context.Context, dir int, name string, l provide
 	default:
 		return nil, errSpecial
 	}
-	if b == remembered {
+	switch b {
+	case unread:
+		return &providers.Info{Locator: l, Kind: providers.KindFile, Size: int64(st.Size), Attr: attrOf(st)}, nil
+	case remembered:
 		if sum, ok := p.sums.known(st); ok {
 			return fileInfo(l, st, sum), nil
 		}
@@ -84,7 +89,10 @@ func (p *Provider) describe(ctx context.Context, dir int, name string, l provide
 	f := file(fd, l)
 	defer f.Close()
 	sum, now, err := p.sums.hash(ctx, f)
-	if err != nil {
+	switch {
+	case err == errChanging && b == remembered:
+		return changing(l, st), nil
+	case err != nil:
 		return nil, err
 	}
 	return fileInfo(l, &now, sum), nil
@@ -124,6 +132,15 @@ func unreadable(l providers.Locator, st *unix.Statx_t) *providers.Info {
 	}
 }
 
+// changing describes a file whose content is another each time that it is read.
+func changing(l providers.Locator, st *unix.Statx_t) *providers.Info {
+	size := int64(st.Size)
+	return &providers.Info{
+		Locator: l, Kind: providers.KindFile, Size: size, Attr: attrOf(st),
+		Version: providers.Version{ETag: "changing-" + rand.Text(), Size: size},
+	}
+}
+
 func readLink(dir int, name string) (string, error) {
 	target := make([]byte, unix.PathMax)
 	n, err := retry(func() (int, error) { return unix.Readlinkat(dir, name, target) })
@@ -147,11 +164,11 @@ func (p *Provider) find(ctx context.Context, l providers.Locator, b belief) (inf
 }
 
 // stat is find for readers: below a file there is nothing.
-func (p *Provider) stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
+func (p *Provider) stat(ctx context.Context, l providers.Locator, b belief) (providers.Info, error) {
 	if p.temps.has(l.Name()) {
 		return providers.Info{}, providers.ErrNotExist
 	}
-	info, err := p.find(ctx, l, remembered)
+	info, err := p.find(ctx, l, b)
 	if err == unix.ENOTDIR || err == unix.ELOOP || err == nil && info == nil {
 		return providers.Info{}, providers.ErrNotExist
 	}
@@ -163,5 +180,10 @@ func (p *Provider) stat(ctx context.Context, l providers.Locator) (providers.Inf
 
 // Stat implements providers.Provider.
 func (p *Provider) Stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
-	return do(ctx, p, providers.MethodStat, l, func() (providers.Info, error) { return p.stat(ctx, l) })
+	return do(ctx, p, providers.MethodStat, l, func() (providers.Info, error) { return p.stat(ctx, l, remembered) })
+}
+
+// Glance implements providers.Glancer.
+func (p *Provider) Glance(ctx context.Context, l providers.Locator) (providers.Info, error) {
+	return do(ctx, p, providers.MethodStat, l, func() (providers.Info, error) { return p.stat(ctx, l, unread) })
 }

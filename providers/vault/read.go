@@ -34,7 +34,7 @@ func (p *Provider) Read(ctx context.Context, l providers.Locator, opts providers
 // open opens the file or link at l.
 func (p *Provider) open(ctx context.Context, l providers.Locator) (*body, *providers.Info, error) {
 	for range attempts {
-		info, err := p.stat(ctx, l)
+		info, err := p.stat(ctx, l, unread)
 		if err != nil {
 			return nil, nil, err
 		}

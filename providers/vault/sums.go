@@ -77,7 +77,7 @@ func (s *sums) keep(m mark, sum string) {
 const attempts = 5
 
 // hash reads an open file and describes its content as of one moment. errReplaced when it
-// is no regular file, ErrConflict when it changes each time.
+// is no regular file, errChanging when it changes each time.
 func (s *sums) hash(ctx context.Context, f *os.File) (string, unix.Statx_t, error) {
 	for range attempts {
 		st, err := statFile(f)
@@ -101,8 +101,10 @@ func (s *sums) hash(ctx context.Context, f *os.File) (string, unix.Statx_t, erro
 		}
 		return sum, st, nil
 	}
-	return "", unix.Statx_t{}, fmt.Errorf("the file changes all the time: %w", providers.ErrConflict)
+	return "", unix.Statx_t{}, errChanging
 }
+
+var errChanging = fmt.Errorf("the file changes all the time: %w", providers.ErrConflict)
 
 // of is the hash of an open file, from memory if that counts.
 func (s *sums) of(ctx context.Context, f *os.File) (string, unix.Statx_t, error) {

@@ -39,8 +39,11 @@
 // likes. So it comes back when the content does, and attributes do not change it. Telling
 // it needs the content; what was told of a file is remembered by what stat(2) says of it,
 // unless that is so new that a change might hide in the same tick of the clock. So the
-// first listing of a directory reads its files, and later ones do not. A file that this
-// user may not read has a version by its times, since there is nothing else.
+// first listing of a directory reads its files, and later ones do not; who asks for no
+// versions has none read (see providers.Glancer). A file that this user may not read has a
+// version by its times, since there is nothing else. One that changes whenever it is read,
+// as a log does, has a version that nothing has twice, so that it is listed with the
+// others and no condition holds for it.
 //
 // # Temporary files
 //
@@ -114,6 +117,7 @@ var _ interface {
 	providers.Provider
 	providers.Mover
 	providers.AttrSetter
+	providers.Glancer
 } = (*Provider)(nil)
 
 // Open takes an existing directory, which may be a symbolic link to one. It changes
