@@ -61,7 +61,7 @@ func (p *Provider) syncDir(l providers.Locator) error {
 		return err
 	}
 	defer unix.Close(dir)
-	return retryErr(func() error { return unix.Fsync(dir) })
+	return retryErr(func() error { return p.fsync(dir) })
 }
 
 // mkdirs makes the directory l and its missing parents, all durable.
@@ -90,5 +90,5 @@ func (p *Provider) mkdirs(l providers.Locator) error {
 	if err != nil {
 		return err
 	}
-	return p.syncDir(l.Parent())
+	return happened(p.syncDir(l.Parent()))
 }

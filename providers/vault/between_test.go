@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/seam"
@@ -174,6 +176,33 @@ func TestPrivateFromTheFirstByte(t *testing.T) {
 	for _, opts := range []providers.WriteOptions{made, {If: providers.Unconditional()}} { // then as what is replaced
 		_, err := p.Write(t.Context(), providers.MustLocator("note"), providers.Body{Reader: looked, Size: providers.SizeUnknown}, opts)
 		assert.OK(t, err)
+	}
+}
+
+// What fails when a change was made says so, whatever it failed for: a full disk alone would
+// say that nothing happened.
+func TestFailsAfterTheChange(t *testing.T) {
+	note, moved, always := providers.MustLocator("note"), providers.MustLocator("moved"), providers.Unconditional()
+	for name, change := range map[string]func(*Provider) error{
+		"write": func(p *Provider) error {
+			return assert.ErrOf(p.Write(t.Context(), note, providers.String("new"), providers.WriteOptions{If: always}))
+		},
+		"delete": func(p *Provider) error { return p.Delete(t.Context(), note, providers.DeleteOptions{If: always}) },
+		"move": func(p *Provider) error {
+			return assert.ErrOf(p.Move(t.Context(), note, moved, providers.MoveOptions{Source: always, Target: always}))
+		},
+		"mkdir": func(p *Provider) error { return assert.ErrOf(p.Mkdir(t.Context(), moved, providers.MkdirOptions{})) },
+		"setattr": func(p *Provider) error {
+			return assert.ErrOf(p.SetAttr(t.Context(), note, providers.SetAttrOptions{If: always, Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}))
+		},
+	} {
+		p, vault, _ := openHere(t)
+		assert.OK(t, theirs(filepath.Join(vault, "note")))
+		p.fsync = func(int) error { return unix.ENOSPC }
+		err := change(p)
+		assert.Is(t, err, providers.ErrUnavailable, name)
+		assert.False(t, errors.Is(err, providers.ErrQuota), name, "says that nothing happened:", err)
+		assert.Contains(t, err.Error(), unix.ENOSPC.Error(), name)
 	}
 }
 

@@ -21,10 +21,32 @@ func (p *Provider) Delete(ctx context.Context, l providers.Locator, opts provide
 			if err != nil || !removed {
 				return err
 			}
-			return p.syncDir(l.Parent())
+			return p.settle(l.Parent())
 		})
 	})
 	return err
+}
+
+// settle brings a change to the disk that others see by now, in the directories whose
+// names it changed.
+func (p *Provider) settle(dirs ...providers.Locator) error {
+	p.at(stepChanged)
+	for _, dir := range dirs {
+		if err := happened(p.syncDir(dir)); err != nil {
+			return err
+		}
+	}
+	p.at(stepSynced)
+	return nil
+}
+
+// happened is an error that came when the change was made. Its own kind would say that
+// nothing happened, of a full disk for one.
+func happened(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("the change was made, and a loss of power may undo it (%v): %w", err, providers.ErrUnavailable)
 }
 
 // remove reports whether there was something that it removed.
@@ -71,7 +93,8 @@ func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts provider
 		if err := p.setAttr(l, providers.KindDir, opts.Attr); err != nil {
 			return providers.Info{}, err
 		}
-		return p.stat(ctx, l, unread)
+		info, err := p.stat(ctx, l, unread)
+		return info, happened(err)
 	})
 }
 
@@ -92,8 +115,11 @@ func (p *Provider) Move(ctx context.Context, from, to providers.Locator, opts pr
 			if err := p.move(ctx, &source, to, opts, still); err != nil {
 				return err
 			}
+			if err := p.settle(to.Parent(), from.Parent()); err != nil {
+				return err
+			}
 			info, err = p.stat(ctx, to, remembered)
-			return errors.Join(err, p.syncDir(to.Parent()), p.syncDir(from.Parent()))
+			return happened(err)
 		})
 		return info, err
 	})
@@ -117,6 +143,7 @@ func (p *Provider) move(ctx context.Context, source *providers.Info, to provider
 			if err := opts.Target.Allows(providers.MethodMove, target); err != nil {
 				return err
 			}
+			p.at(stepLooked)
 			if opts.Source.Kind == providers.ConditionVersion {
 				if err := p.unchanged(ctx, fromDir, source, source.Locator); err != nil {
 					return err
@@ -158,7 +185,7 @@ func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts provid
 				return err
 			}
 			info, err = p.stat(ctx, l, remembered)
-			return err
+			return happened(err)
 		})
 		return info, err
 	})
@@ -177,9 +204,9 @@ func (p *Provider) setAttr(l providers.Locator, kind providers.Kind, attr provid
 			return unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		})
 		if err != nil { // a link, or what this user may not read
-			return retryErr(func() error { return unix.Syncfs(p.root) })
+			return happened(retryErr(func() error { return unix.Syncfs(p.root) }))
 		}
 		defer unix.Close(fd)
-		return retryErr(func() error { return unix.Fsync(fd) })
+		return happened(retryErr(func() error { return p.fsync(fd) }))
 	})
 }

@@ -98,7 +98,8 @@ type Provider struct {
 	root   int // descriptor of the directory
 	closed bool
 
-	at func(step) // for tests: called when a change has come so far
+	fsync func(fd int) error // unix.Fsync
+	at    func(step)         // for tests: called when a change has come so far
 }
 
 // step is how far a change has come.
@@ -160,7 +161,7 @@ func open(ctx context.Context, vault string, opts Options) (_ *Provider, err err
 	if err := opts.isGranted(&st); err != nil {
 		return nil, err
 	}
-	p := &Provider{opts: opts, root: fd, at: func(step) {}}
+	p := &Provider{opts: opts, root: fd, fsync: unix.Fsync, at: func(step) {}}
 	probe, err := p.beneath(".", unix.O_PATH)
 	if err != nil {
 		return nil, err

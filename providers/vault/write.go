@@ -72,12 +72,7 @@ func (p *Provider) place(ctx context.Context, tempDir int, temp string, l provid
 			if err != nil {
 				return err
 			}
-			p.at(stepChanged)
-			if err := p.syncDir(l.Parent()); err != nil {
-				return err
-			}
-			p.at(stepSynced)
-			return nil
+			return p.settle(l.Parent())
 		})
 	})
 	return info, err

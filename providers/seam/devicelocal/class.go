@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/localdir"
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
@@ -45,17 +43,17 @@ func look(s seam.Settings) providers.Finding {
 		return bad("set $HOME", "%v", errNoHome)
 	}
 	dir := memoryOf(s)
-	at, info, err := nearest(dir)
+	at, info, err := localdir.Nearest(dir)
 	switch {
 	case err != nil:
 		return bad("let it be reached", "%s cannot be reached: %v", at, err)
 	case !info.IsDir():
 		return bad("move it away", "%s is no directory", at)
 	}
-	err = unix.Access(at, unix.W_OK|unix.X_OK)
+	err = localdir.CheckWritable(at)
 	switch {
 	case err != nil && at != dir:
-		return bad("let it be written", "%s cannot be made: %s cannot be written: %v", dir, at, err)
+		return bad("let it be written", "%s cannot be made: %v", dir, err)
 	case err != nil:
 		f.Grade, f.Says, f.Do = providers.Less, fmt.Sprintf("files in %s, which cannot be written: %v", dir, err), "let it be written"
 	case at != dir:
@@ -64,15 +62,4 @@ func look(s seam.Settings) providers.Finding {
 		f.Says = "files in " + dir
 	}
 	return f
-}
-
-// nearest is what is there of a path's directories.
-func nearest(name string) (string, os.FileInfo, error) {
-	for {
-		info, err := os.Stat(name)
-		if !os.IsNotExist(err) || filepath.Dir(name) == name {
-			return name, info, err
-		}
-		name = filepath.Dir(name)
-	}
 }

@@ -4,7 +4,7 @@
 // It knows files. It promises none of seam.Capabilities: a write is atomic and has
 // reached the disk when it returns, but nothing keeps another program from overwriting it.
 // Those that write through this package take turns, by a lock (flock(2)) of the directory,
-// so that what WriteIf asks holds among them.
+// so that what WriteIf asks holds among them. Who waits too long for it gets a TimeoutError.
 //
 //	b, err := devicelocal.Open("/home/ann/.agentm/memory")
 //
@@ -33,9 +33,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/localdir"
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
@@ -47,20 +46,25 @@ type Backend struct {
 	root  *os.Root
 	name  string // who says what went wrong
 	plain bool   // no symbolic link leads to what is changed
+	fsync func(dir *os.File) error
 }
 
 var _ seam.Conditional = (*Backend)(nil)
 
 // Open is the backend of a directory, which is made, for its user alone, where there is none.
 func Open(dir string) (*Backend, error) {
-	err := os.MkdirAll(dir, 0o700)
+	err := localdir.MkdirAll(dir)
 	if err == nil {
 		var root *os.Root
 		if root, err = os.OpenRoot(dir); err == nil {
-			return &Backend{root: root, name: Protocol}, nil
+			return newBackend(root, Protocol), nil
 		}
 	}
 	return nil, fail(Protocol, providers.MethodOpen, seam.Locator{}, err)
+}
+
+func newBackend(root *os.Root, name string) *Backend {
+	return &Backend{root: root, name: name, fsync: (*os.File).Sync}
 }
 
 // Granted says which directory it is, whatever has its name by now. The zero value is any.
@@ -74,8 +78,8 @@ func OpenGranted(dir string, g Granted) (*Backend, error) {
 	if err != nil {
 		return nil, fail(name, providers.MethodOpen, seam.Locator{}, err)
 	}
-	b := &Backend{root: root, name: name, plain: g != Granted{}}
-	if b.plain {
+	b := newBackend(root, name)
+	if b.plain = g != (Granted{}); b.plain {
 		var info fs.FileInfo
 		if info, err = root.Stat("."); err == nil {
 			if st := info.Sys().(*syscall.Stat_t); st.Dev != g.Dev || st.Ino != g.Ino {
@@ -192,11 +196,25 @@ func (b *Backend) change(ctx context.Context, l seam.Locator, content string, wr
 	return l, nil
 }
 
-// How long to wait before a lock is tried again: flock(2) itself waits for no context.
+// How long to wait before a lock is tried again, since flock(2) itself waits for no
+// context, and after which time not any more.
 const (
 	firstWait = time.Millisecond
 	maxWait   = 50 * time.Millisecond
+	timeout   = 30 * time.Second
 )
+
+// TimeoutError says that another process has kept the directory's lock for too long. It is
+// providers.ErrUnavailable; nothing changed.
+type TimeoutError struct{ Waited time.Duration }
+
+// Error says how a person finds out who has it.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("another process has held the lock of the directory (flock) for %v: lslocks(8) and fuser(1) say which", e.Waited.Round(time.Second))
+}
+
+// Unwrap is providers.ErrUnavailable.
+func (e *TimeoutError) Unwrap() error { return providers.ErrUnavailable }
 
 // lock keeps other writers of this package out, in this process and others.
 // providers.ErrUnsupported where the file system has no such locks.
@@ -205,24 +223,31 @@ func (b *Backend) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
-		err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err != unix.EWOULDBLOCK && err != unix.EINTR {
-			break
+		locked, err := localdir.TryLock(int(d.Fd()))
+		if err == nil && locked {
+			return func() { _ = localdir.Unlock(int(d.Fd())); d.Close() }, nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), d.Close())
-		case <-time.After(wait):
+		if waited := time.Since(began); err == nil && waited >= timeout {
+			err = &TimeoutError{waited}
+		}
+		if err == nil {
+			err = pause(ctx, wait)
+		}
+		if err != nil {
+			return nil, errors.Join(err, d.Close())
 		}
 	}
-	switch err {
-	case nil:
-		return func() { d.Close() }, nil
-	case unix.EBADF, unix.ENOLCK, unix.ENOSYS, unix.EOPNOTSUPP:
-		err = fmt.Errorf("the file system has no locks: %w", providers.ErrUnsupported)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
-	return nil, errors.Join(err, d.Close())
 }
 
 // checkWay refuses what is changed through a symbolic link, where none may lead.
@@ -315,13 +340,18 @@ func (b *Backend) replace(name, content string, mode *fs.FileMode) (err error) {
 	return b.syncDir(path.Dir(name))
 }
 
-// syncDir makes the names in a directory durable.
+// syncDir makes the names in a directory durable that a change has left there. When that
+// fails the change may have happened: its own kind of error would say that it did not, of a
+// full disk for one.
 func (b *Backend) syncDir(name string) error {
 	d, err := b.root.Open(name)
-	if err != nil {
-		return err
+	if err == nil {
+		err = errors.Join(b.fsync(d), d.Close())
 	}
-	return errors.Join(d.Sync(), d.Close())
+	if err != nil {
+		err = fmt.Errorf("the change was made, and a loss of power may undo it (%v): %w", err, providers.ErrUnavailable)
+	}
+	return err
 }
 
 // mkdirAll makes what is missing of a directory, durably.

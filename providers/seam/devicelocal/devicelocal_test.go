@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -148,4 +150,35 @@ func TestOpenFails(t *testing.T) {
 	var e *providers.Error
 	_, err := Open(filepath.Join(file, "memory"))
 	assert.True(t, errors.As(err, &e) && errors.Is(err, providers.ErrNotDir), "open:", err)
+}
+
+// TestLockedForEver: who keeps the directory's lock is waited for, and not for ever.
+func TestLockedForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		b := open(t, dir)
+		defer b.Close()
+		other, err := os.Open(dir)
+		assert.OK(t, err)
+		defer other.Close()
+		assert.OK(t, syscall.Flock(int(other.Fd()), syscall.LOCK_EX))
+		err = assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x"))
+		var timeout *TimeoutError
+		assert.True(t, errors.As(err, &timeout) && timeout.Waited >= 30*time.Second && timeout.Waited < 31*time.Second, "write:", err)
+		assert.Is(t, err, providers.ErrUnavailable)
+		assert.OK(t, syscall.Flock(int(other.Fd()), syscall.LOCK_UN))
+		assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x")))
+	})
+}
+
+// TestFailsAfterTheChange: what fails when a change was made says so, and not what would mean
+// that nothing happened.
+func TestFailsAfterTheChange(t *testing.T) {
+	b := open(t, t.TempDir())
+	defer b.Close()
+	b.fsync = func(*os.File) error { return syscall.ENOSPC }
+	for verb, err := range map[string]error{"write": assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x")), "mkdir": assert.ErrOf(b.Mkdir(t.Context(), at(t, "d")))} {
+		assert.Is(t, err, providers.ErrUnavailable, verb)
+		assert.False(t, errors.Is(err, providers.ErrQuota), verb, "says that nothing happened:", err)
+	}
 }
