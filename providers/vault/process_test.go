@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,17 +26,21 @@ import (
 // job is what another process does with a vault, which is this test again.
 type job struct {
 	vault, locks string
-	die          step // the step at which it is killed; "": it adds
+	verb         string // that is killed; "": it adds
+	die          step   // at this step of it
 	count        int
 }
+
+// stepFilling is when the first of the content is in the temporary file.
+const stepFilling step = "filling"
 
 const jobEnv = "VAULT_TEST_JOB"
 
 // TestMain does the job of another process, if it is one.
 func TestMain(m *testing.M) {
-	if spec := strings.Split(os.Getenv(jobEnv), "\n"); len(spec) == 4 {
-		count, _ := strconv.Atoi(spec[3])
-		if err := (job{spec[0], spec[1], step(spec[2]), count}).do(); err != nil {
+	if spec := strings.Split(os.Getenv(jobEnv), "\n"); len(spec) == 5 {
+		count, _ := strconv.Atoi(spec[4])
+		if err := (job{spec[0], spec[1], spec[2], step(spec[3]), count}).do(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -48,7 +53,7 @@ func TestMain(m *testing.M) {
 func (j job) start(t *testing.T) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), jobEnv+"="+strings.Join([]string{j.vault, j.locks, string(j.die), strconv.Itoa(j.count)}, "\n"))
+	cmd.Env = append(os.Environ(), jobEnv+"="+strings.Join([]string{j.vault, j.locks, j.verb, string(j.die), strconv.Itoa(j.count)}, "\n"))
 	return run(t, cmd)
 }
 
@@ -65,7 +70,7 @@ func (j job) do() error {
 	if err != nil {
 		return err
 	}
-	if j.die == "" {
+	if j.verb == "" {
 		return errors.Join(add(ctx, p, j.count), p.Close())
 	}
 	p.at = func(now step) {
@@ -74,7 +79,16 @@ func (j job) do() error {
 			select {}
 		}
 	}
-	_, err = p.Write(ctx, providers.MustLocator("note"), providers.String("new"), providers.WriteOptions{If: providers.Unconditional()})
+	note, always := providers.MustLocator("note"), providers.Unconditional()
+	switch j.verb {
+	case "write":
+		rest := readFunc(func(b []byte) (int, error) { p.at(stepFilling); return copy(b, "w"), io.EOF })
+		_, err = p.Write(ctx, note, providers.Body{Reader: io.MultiReader(strings.NewReader("ne"), rest), Size: providers.SizeUnknown}, providers.WriteOptions{If: always})
+	case "delete":
+		err = p.Delete(ctx, note, providers.DeleteOptions{If: always})
+	case "move":
+		_, err = p.Move(ctx, note, providers.MustLocator("moved"), providers.MoveOptions{Source: always, Target: always})
+	}
 	return errors.Join(err, errors.New("it was not killed"))
 }
 
@@ -189,41 +203,50 @@ func noLostUpdate(t *testing.T, each int, own bool) {
 
 var tempForm = regexp.MustCompile(`^note\.[0-9]+\.[0-9a-f]{32}\.tmp$`)
 
-// Wherever a process is killed, the file is the old or the new one, what is left beside it
-// has a temporary name, and the next gets in when the lock is stale.
+// Wherever a process is killed, each name leads to all of the old or of the new, what is
+// left beside them has a temporary name, and the next gets in when the lock is stale.
 func TestKilledHolder(t *testing.T) {
 	for _, x := range []struct {
-		at     step
-		want   string
-		locked bool
+		verb        string
+		at          step
+		note, moved string // content; "": nothing is there
+		locked      bool
 	}{
-		{stepFilled, "old", false}, {stepHeld, "old", true}, {stepLooked, "old", true},
-		{stepChanged, "new", true}, {stepSynced, "new", true},
+		{"write", stepFilling, "old", "", false}, {"write", stepFilled, "old", "", false}, {"write", stepHeld, "old", "", true},
+		{"write", stepLooked, "old", "", true}, {"write", stepChanged, "new", "", true}, {"write", stepSynced, "new", "", true},
+		{"write", stepReleased, "new", "", false},
+		{"delete", stepHeld, "old", "", true}, {"delete", stepLooked, "old", "", true}, {"delete", stepChanged, "", "", true},
+		{"delete", stepSynced, "", "", true}, {"delete", stepReleased, "", "", false},
+		{"move", stepHeld, "old", "", true}, {"move", stepLooked, "old", "", true}, {"move", stepChanged, "", "old", true},
+		{"move", stepSynced, "", "old", true}, {"move", stepReleased, "", "old", false},
 	} {
-		t.Run(string(x.at), func(t *testing.T) {
+		t.Run(x.verb+" "+string(x.at), func(t *testing.T) {
+			t.Parallel()
 			for range tier.Pick(1, 5) {
 				vault, locks := t.TempDir(), t.TempDir()
 				note := filepath.Join(vault, "note")
 				assert.OK(t, os.WriteFile(note, []byte("old"), 0o644))
-				err := job{vault, locks, x.at, 0}.start(t).Wait()
+				err := job{vault, locks, x.verb, x.at, 0}.start(t).Wait()
 				var exit *exec.ExitError
 				if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 					t.Fatalf("it ended with %v", err)
 				}
-				content, err := os.ReadFile(note)
-				assert.OK(t, err)
-				assert.Equal(t, string(content), x.want)
+				for name, want := range map[string]string{"note": x.note, "moved": x.moved} {
+					content, err := os.ReadFile(filepath.Join(vault, name))
+					assert.Equal(t, string(content), want, name)
+					assert.Equal(t, err == nil, want != "", name)
+				}
 				assert.Equal(t, leaveStale(t, locks), x.locked, "a lock is left")
 				p, err := Open(t.Context(), vault, Options{Locks: locks})
 				assert.OK(t, err)
-				before, err := p.Stat(t.Context(), providers.MustLocator("note"))
-				assert.OK(t, err)
-				_, err = p.Write(t.Context(), providers.MustLocator("note"), providers.String("next"), providers.WriteOptions{If: providers.IfVersion(before.Version)})
+				cond := providers.IfAbsent()
+				if before, err := p.Stat(t.Context(), providers.MustLocator("note")); err == nil {
+					cond = providers.IfVersion(before.Version)
+				}
+				_, err = p.Write(t.Context(), providers.MustLocator("note"), providers.String("next"), providers.WriteOptions{If: cond})
 				assert.OK(t, errors.Join(err, p.Close()))
-				entries, err := os.ReadDir(vault)
-				assert.OK(t, err)
-				for _, e := range entries {
-					assert.True(t, e.Name() == "note" || tempForm.MatchString(e.Name()), "left behind:", e.Name())
+				for _, name := range names(t, vault) {
+					assert.True(t, name == "note" || name == "moved" || tempForm.MatchString(name), "left behind:", name)
 				}
 			}
 		})

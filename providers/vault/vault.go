@@ -107,11 +107,12 @@ type step string
 
 // The steps of a change.
 const (
-	stepFilled  step = "filled"  // the temporary file is on the disk
-	stepHeld    step = "held"    // the mutex is held
-	stepLooked  step = "looked"  // the condition holds
-	stepChanged step = "changed" // the name leads to what is new
-	stepSynced  step = "synced"  // and does so after loss of power
+	stepFilled   step = "filled"   // the temporary file is on the disk
+	stepHeld     step = "held"     // the mutex is held
+	stepLooked   step = "looked"   // the condition holds
+	stepChanged  step = "changed"  // the name leads to what is new
+	stepSynced   step = "synced"   // and does so after loss of power
+	stepReleased step = "released" // the mutex is given back
 )
 
 var _ interface {
@@ -311,6 +312,7 @@ func (p *Provider) locked(ctx context.Context, f func(still func() error) error)
 		if failed := held.Release(); failed != nil {
 			p.opts.Logger.Warn("the vault's lock could not be given back", "error", failed)
 		}
+		p.at(stepReleased)
 	}()
 	p.at(stepHeld)
 	return f(func() error {
