@@ -9,6 +9,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 	"github.com/wsmount/wsmount/providers/providertest"
+	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/seamtest"
 )
 
 // Provider is what a driver opens.
@@ -46,6 +48,14 @@ func openFakeErr(t providertest.T, f http.RoundTripper, config map[string]string
 	}
 	t.Cleanup(func() { p.Close() })
 	return p.(*Provider), nil
+}
+
+// TestSeam: what is stored here is a place for memory.
+func TestSeam(t *testing.T) {
+	seamtest.Run(t, func(t providertest.T) seam.Backend {
+		f := azureserver.New()
+		return seamtest.Shared(func() seam.Conditional { return seam.New(openFake(t, f, nil)) })
+	})
 }
 
 func TestContract(t *testing.T) {

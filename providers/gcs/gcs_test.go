@@ -10,6 +10,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 	"github.com/wsmount/wsmount/providers/providertest"
+	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/seamtest"
 )
 
 // Provider is what a driver opens.
@@ -43,6 +45,14 @@ func loc(s string) providers.Locator { return providers.MustLocator(s) }
 
 func secret(fields map[string]string) func(context.Context) (map[string]string, error) {
 	return func(context.Context) (map[string]string, error) { return fields, nil }
+}
+
+// TestSeam: what is stored here is a place for memory.
+func TestSeam(t *testing.T) {
+	seamtest.Run(t, func(t providertest.T) seam.Backend {
+		f := gcsserver.New()
+		return seamtest.Shared(func() seam.Conditional { return seam.New(openFake(t, f, nil)) })
+	})
 }
 
 // TestContract: on the service as it documents itself.

@@ -10,5 +10,8 @@ import (
 
 // TestSeam: a bucket is a place for memory.
 func TestSeam(t *testing.T) {
-	seamtest.Run(t, func(t providertest.T) seam.Backend { return seam.New(openFake(t, newFake(), nil)) })
+	seamtest.Run(t, func(t providertest.T) seam.Backend {
+		f := newFake()
+		return seamtest.Shared(func() seam.Conditional { return seam.New(openFake(t, f, nil)) })
+	})
 }

@@ -36,9 +36,11 @@ func (s *Store) Resolve(parts ...string) (Locator, error) { return Locator{}.Chi
 // Capabilities implements Backend.
 func (s *Store) Capabilities() Capabilities { return promisesOf(s.p.Capabilities()) }
 
+// promisesOf leaves out what holds only when it is pushed, which no Backend does: until then
+// a writer of another process sees nothing of it.
 func promisesOf(c providers.Capabilities) Capabilities {
 	return Capabilities{
-		ConcurrentWriters: c.ConcurrentWriters, ConflictFiles: c.ConflictFiles,
+		ConcurrentWriters: c.ConcurrentWriters && !c.Abilities.Has(providers.AbilityPush), ConflictFiles: c.ConflictFiles,
 		Encryption: c.Encryption, Sync: c.Sync,
 	}
 }

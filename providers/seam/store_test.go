@@ -23,7 +23,10 @@ func TestContract(t *testing.T) {
 		"one-a-page": {PageSize: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seamtest.Run(t, func(providertest.T) seam.Backend { return seam.New(memory.New(opts)) })
+			seamtest.Run(t, func(providertest.T) seam.Backend {
+				p := memory.New(opts)
+				return seamtest.Shared(func() seam.Conditional { return seam.New(p) })
+			})
 		})
 	}
 }

@@ -166,9 +166,11 @@ func newParts(t *testing.T, root, inner seam.Backend) *parts {
 func TestPartsContract(t *testing.T) {
 	seamtest.Run(t, func(providertest.T) seam.Backend {
 		opened := newBackend()
-		return &parts{close: func() error { return nil }, all: []*part{{open: func() (seam.Backend, error) {
-			return &guarded{Backend: opened, exclude: &mountspec.ExcludeSet{}}, nil
-		}}}}
+		return seamtest.Shared(func() seam.Conditional {
+			return &parts{close: func() error { return nil }, all: []*part{{open: func() (seam.Backend, error) {
+				return &guarded{Backend: opened, exclude: &mountspec.ExcludeSet{}}, nil
+			}}}}
+		})
 	})
 }
 

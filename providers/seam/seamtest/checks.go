@@ -46,6 +46,10 @@ func Checks() []Check {
 		{"routing/state", routingState},
 		{"context/ended", contextEnded},
 		{"capabilities/constant", capabilitiesConstant},
+		{"capabilities/concurrent-writers", promisesWriters},
+		{"capabilities/conflict-files", promisesCopies},
+		{"capabilities/sync", promisesSync},
+		{"capabilities/encryption", promisesEncryption},
 	}
 }
 

@@ -30,11 +30,23 @@ type broken struct {
 	info    func(context.Context, seam.Locator) (seam.Info, error)
 	mkdir   func(context.Context, seam.Locator) (seam.Locator, error)
 	promise func() seam.Capabilities
+	Proof
 }
 
 func newBroken() *broken {
-	s := seam.New(memory.New(memory.Options{}))
+	p := memory.New(memory.Options{})
+	s := seam.New(p)
 	return &broken{
+		Proof: Proof{
+			Again: func() seam.Conditional { return seam.New(p) },
+			Put: func(key, content string) {
+				_, _ = p.Write(context.Background(), providers.MustLocator(key), providers.String(content), providers.WriteOptions{If: providers.Unconditional()})
+			},
+			Raw: func() []byte {
+				content, _, _ := providers.Fetch(context.Background(), p, providers.MustLocator("plan.md"), providers.ReadOptions{})
+				return content
+			},
+		},
 		Store: s, resolve: s.Resolve, read: s.Read, write: s.Write, writeIf: s.WriteIf, list: s.List,
 		exists: s.Exists, info: s.Info, mkdir: s.Mkdir, promise: s.Capabilities,
 	}
@@ -385,6 +397,34 @@ var mistakes = []struct {
 			return seam.Capabilities{Sync: len(children) > 0}
 		}
 	}, []string{"capabilities/constant"}},
+	{"all is promised, and nothing proved", func(b *broken, s *seam.Store) {
+		b.promise = func() seam.Capabilities {
+			return seam.Capabilities{ConcurrentWriters: true, ConflictFiles: true, Encryption: true, Sync: true}
+		}
+		b.Proof = Proof{}
+	}, []string{"capabilities/concurrent-writers", "capabilities/conflict-files", "capabilities/encryption", "capabilities/sync"}},
+	{"each process has a storage of its own", func(b *broken, s *seam.Store) {
+		b.Again = func() seam.Conditional { return seam.New(memory.New(memory.Options{})) }
+	}, []string{"capabilities/concurrent-writers"}},
+	{"a copy of a conflict gives way to what it is a copy of", func(b *broken, s *seam.Store) {
+		b.promise = func() seam.Capabilities { return seam.Capabilities{ConflictFiles: true} }
+		b.list = func(ctx context.Context, l seam.Locator) ([]seam.Locator, error) {
+			children, err := s.List(ctx, l)
+			return slices.DeleteFunc(children, func(l seam.Locator) bool { return providers.IsConflictCopy(l.Name()) }), err
+		}
+	}, []string{"capabilities/conflict-files"}},
+	{"what was written is believed to be there still", func(b *broken, s *seam.Store) {
+		b.promise = func() seam.Capabilities { return seam.Capabilities{Sync: true} }
+		written := map[seam.Locator]string{}
+		b.write = func(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
+			written[l] = content
+			return s.Write(ctx, l, content)
+		}
+		b.read = func(ctx context.Context, l seam.Locator) (string, error) { return written[l], nil }
+	}, []string{"capabilities/sync"}},
+	{"what is promised to be encrypted is not", func(b *broken, s *seam.Store) {
+		b.promise = func() seam.Capabilities { return seam.Capabilities{Encryption: true} }
+	}, []string{"capabilities/encryption"}},
 }
 
 // TestMistakesAreFound: each by the checks that are there for it, and no check is there

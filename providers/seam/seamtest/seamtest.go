@@ -5,9 +5,13 @@
 //
 //	func TestSeam(t *testing.T) {
 //		seamtest.Run(t, func(t providertest.T) seam.Backend {
-//			return seam.New(memory.New(memory.Options{}))
+//			p := memory.New(memory.Options{})
+//			return seamtest.Shared(func() seam.Conditional { return seam.New(p) })
 //		})
 //	}
+//
+// What a backend promises in its Capabilities is proved by what the test gives beside it (see
+// Proved), or the backend does not pass.
 //
 // The suite is tested too: each of its checks fails on at least one backend that is
 // broken on purpose.
