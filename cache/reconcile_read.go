@@ -3,12 +3,8 @@ package cache
 import (
 	"bytes"
 	"context"
-	"crypto/md5"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"strings"
 
@@ -106,24 +102,3 @@ func (v *Volume) readRemote(ctx context.Context, x table.Ino, read func(io.Reade
 	}
 	return int64(len(data)), read(bytes.NewReader(data))
 }
-
-// digest compares with a hash that a backend has given.
-type digest struct {
-	hash.Hash
-	want string
-}
-
-func newDigest(text string) digest {
-	kind, want, _ := strings.Cut(text, ":")
-	switch kind {
-	case "sha256":
-		return digest{sha256.New(), want}
-	case "md5":
-		return digest{md5.New(), want} // as above
-	}
-	return digest{sha256.New(), ""}
-}
-
-func (d digest) known() bool { return d.want != "" }
-
-func (d digest) matches() bool { return hex.EncodeToString(d.Sum(nil)) == strings.ToLower(d.want) }

@@ -29,7 +29,7 @@ const (
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
 	"cache files":                    114,
-	"cache lines":                    17711,
+	"cache lines":                    17703,
 	"cache.Volume methods":           326,
 	"cmd/wsmount lines":              6600,
 	"providers/git lines":            7200,

@@ -20,9 +20,9 @@ type checksum struct {
 	done int64
 }
 
-// hasher is the hash that a digest was made with, and its value in hex; nil
+// Hasher is the hash that a digest was made with, and its value in hex; nil
 // for a kind that we do not know.
-func hasher(digest string) (hash.Hash, string) {
+func Hasher(digest string) (hash.Hash, string) {
 	kind, value, _ := strings.Cut(digest, ":")
 	switch kind {
 	case "sha256":
@@ -76,7 +76,7 @@ func (f *File) prefix() (fd int, to int64, h hash.Hash) {
 	if b == nil || b.touched || b.missing == 0 || l.closing {
 		return -1, 0, nil
 	}
-	h, _ = hasher(b.digest)
+	h, _ = Hasher(b.digest)
 	fd, err := l.reader()
 	if h == nil || err != nil {
 		return -1, 0, nil
@@ -88,7 +88,7 @@ func (f *File) prefix() (fd int, to int64, h hash.Hash) {
 // differs has nothing present afterwards. It reads without the lock.
 func (f *lockedFile) verify(fl *flight) error {
 	b := f.blocks
-	h, want := hasher(b.digest)
+	h, want := Hasher(b.digest)
 	if h == nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (f *File) Verify(ctx context.Context, digest string) error {
 	if !f.Whole() {
 		return ErrPartial
 	}
-	h, want := hasher(digest)
+	h, want := Hasher(digest)
 	if h == nil {
 		return fmt.Errorf("%w: there is no hash to compare it with", ErrCorrupt)
 	}
