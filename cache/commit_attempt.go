@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/commit"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -102,38 +103,38 @@ func (c *setCommitter) unresolved() (u commit.Unresolved, ok bool) {
 // else.
 func (c *setCommitter) resolveSet(ctx context.Context) error {
 	v := c.v
-	v.puller.headLock.Lock()
-	defer v.puller.headLock.Unlock()
-	if err := c.resolveUnderHeadLock(ctx); err != nil {
+	head := v.head.Move()
+	defer head.Release()
+	if err := c.resolveUnmoved(ctx, head); err != nil {
 		return err
 	}
 	store, ok := v.syncer()
 	if !ok {
 		return nil
 	}
-	return c.syncWithHead(ctx, store)
+	return c.syncWithHead(ctx, head, store)
 }
 
-// syncWithHead is Volume.syncWith for a commit. puller.headLock is held.
-func (c *setCommitter) syncWithHead(ctx context.Context, store revisions) error {
+// syncWithHead is Volume.syncWith for a commit.
+func (c *setCommitter) syncWithHead(ctx context.Context, head revision.Moving, store revisions) error {
 	w := c.v.wait(nil, c.v.o.Patience)
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
-	_, err := c.v.syncWith(w, store)
+	_, err := c.v.syncWith(w, head, store)
 	return err
 }
 
-// resolveOpenSet is resolveUnderHeadLock of a volume that may not commit sets at all.
-func (v *Volume) resolveOpenSet(ctx context.Context) error {
+// resolveOpenSet finds out what became of a set, in a volume that may not commit sets at all.
+func (v *Volume) resolveOpenSet(w *waiting, head revision.Moving) error {
 	if v.sets == nil {
 		return nil
 	}
-	return v.sets.resolveUnderHeadLock(ctx)
+	return v.retry(w, func(ctx context.Context) error { return v.sets.resolveUnmoved(ctx, head) })
 }
 
-// resolveUnderHeadLock is resolveSet for who holds puller.headLock, but for the synced revision. A set that
-// was collected and not sent yet is none any more then.
-func (c *setCommitter) resolveUnderHeadLock(ctx context.Context) error {
+// resolveUnmoved is resolveSet but for the synced revision. A set that was collected and not
+// sent yet is none any more then.
+func (c *setCommitter) resolveUnmoved(ctx context.Context, _ revision.Moving) error {
 	u, ok := c.unresolved()
 	if !ok {
 		return nil

@@ -262,9 +262,9 @@ func (c *setCommitter) sendSet(ctx context.Context, r *request, due uint64) (Com
 // commitOne sends a set and notes what it left.
 func (c *setCommitter) commitOne(ctx context.Context, s *set, u commit.Unresolved, r *request) (providers.Revision, bool, error) {
 	v := c.v
-	v.puller.headLock.Lock()
-	defer v.puller.headLock.Unlock()
-	if stale, err := c.outdated(ctx, s, u.Op); stale {
+	head := v.head.Move()
+	defer head.Release()
+	if stale, err := c.outdated(ctx, head, s, u.Op); stale {
 		return "", false, errors.Join(err, upload.ErrAgain)
 	}
 	err := c.hydrateRemoved(ctx, s)
@@ -313,8 +313,8 @@ func (c *setCommitter) bodies() commit.BodyOptions {
 
 // outdated reports whether a pull came between the making of a set and its
 // sending: one that ended has settled it, and after one that did not, or a crash,
-// the table must first say what the head has. puller.headLock is held.
-func (c *setCommitter) outdated(ctx context.Context, s *set, op string) (stale bool, err error) {
+// the table must first say what the head has.
+func (c *setCommitter) outdated(ctx context.Context, head revision.Moving, s *set, op string) (stale bool, err error) {
 	v := c.v
 	locked := v.lock()
 	first := locked.Record(s.Order[0].Link).Attempt // settling a set takes the attempts of all its names away
@@ -322,17 +322,17 @@ func (c *setCommitter) outdated(ctx context.Context, s *set, op string) (stale b
 	store, ok := v.syncer()
 	level := true
 	if ok {
-		if level, err = v.isSynced(ctx, store); err != nil {
+		if level, err = v.isSynced(ctx, head.Held, store); err != nil {
 			return true, err
 		}
 	}
 	if level {
 		return first == nil || first.Op != op, nil
 	}
-	if err := c.resolveUnderHeadLock(ctx); err != nil {
+	if err := c.resolveUnmoved(ctx, head); err != nil {
 		return true, err
 	}
-	return true, c.syncWithHead(ctx, store)
+	return true, c.syncWithHead(ctx, head, store)
 }
 
 // setRefused decides what to do about a set that was not taken: the name that is

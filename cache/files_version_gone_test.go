@@ -39,8 +39,7 @@ func TestRevalidationEndsWithItsCaller(t *testing.T) {
 	x := table.Ino(w.walk("f"))
 	was := w.v.hydrator.Whereabouts(x)
 	w.tamper("f", "two")
-	w.v.puller.headLock.Lock()
-	defer w.v.puller.headLock.Unlock()
+	defer w.v.head.Move().Release()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
@@ -27,10 +28,11 @@ func (v *Volume) Aside(root string, covered []string) fs.Aside {
 
 // differing implements providers.Changes.
 func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths []string, err error) {
-	if err := v.holdSynced(ctx); err != nil {
+	held, err := v.holdSynced(ctx)
+	if err != nil {
 		return "", nil, err
 	}
-	defer v.puller.headLock.RUnlock()
+	defer held.Release()
 	if c, ok := providers.As[providers.Committer](v.p); ok {
 		if head, err = c.Head(ctx); err != nil {
 			return "", nil, err
@@ -56,41 +58,41 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 	return head, paths, locked.table.Err()
 }
 
-// holdSynced holds puller.headLock for reading, with a table that says what the head
-// has.
-func (v *Volume) holdSynced(ctx context.Context) error {
+// holdSynced holds the head where it is, with a table that says what it has.
+func (v *Volume) holdSynced(ctx context.Context) (revision.Held, error) {
 	s, ok := v.syncer()
 	if !ok {
-		return providers.ErrUnsupported
+		return revision.NoHead(), providers.ErrUnsupported
 	}
 	for range maxTries {
-		if err := v.puller.headLock.RLock(ctx); err != nil {
-			return err
+		head, err := v.head.Hold(ctx)
+		if err != nil {
+			return head, err
 		}
-		is, err := v.isSynced(ctx, s)
+		is, err := v.isSynced(ctx, head, s)
 		if err == nil && is {
-			return nil
+			return head, nil
 		}
-		v.puller.headLock.RUnlock()
+		head.Release()
 		if err == nil {
 			err = v.makeSynced(ctx, s)
 		}
 		if err != nil {
-			return err
+			return revision.NoHead(), err
 		}
 	}
-	return upload.ErrAgain
+	return revision.NoHead(), upload.ErrAgain
 }
 
 func (v *Volume) makeSynced(ctx context.Context, s revisions) error {
-	v.puller.headLock.Lock()
-	defer v.puller.headLock.Unlock()
+	head := v.head.Move()
+	defer head.Release()
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
-	err := v.retry(w, v.resolveOpenSet)
+	err := v.resolveOpenSet(w, head)
 	if err == nil {
-		_, err = v.syncWith(w, s)
+		_, err = v.syncWith(w, head, s)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -54,13 +55,12 @@ var errElsewhere = errors.New("the directory has moved")
 // list brings the names of a directory here that the backend has.
 func (v *Volume) list(w *waiting, dir table.Ino) error {
 	for {
-		if err := v.puller.headLock.RLock(w); err != nil {
+		head, err := v.head.Hold(w)
+		if err != nil {
 			return w.cause(err)
 		}
-		mine := v.beginObservation()
-		err := v.listOnce(w, dir, mine)
-		v.endObservation(mine)
-		v.puller.headLock.RUnlock()
+		err = v.listOnce(w, head, dir)
+		head.Release()
 		if !errors.Is(err, errElsewhere) {
 			return err
 		}
@@ -70,7 +70,10 @@ func (v *Volume) list(w *waiting, dir table.Ino) error {
 	}
 }
 
-func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *tree.Observation) (err error) {
+// listOnce is list, but for a directory that moves meanwhile: then it is errElsewhere.
+func (v *Volume) listOnce(w *waiting, head revision.Held, dir table.Ino) (err error) {
+	mine := v.beginObservation()
+	defer v.endObservation(mine)
 	h, err := v.newListing(dir)
 	if err != nil || h == nil {
 		return err
@@ -78,7 +81,7 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *tree.Observation) (er
 	began := time.Now()
 	defer func() {
 		if h.tree != nil {
-			h.adoptTree(w, err)
+			h.adoptTree(w, head, err)
 		}
 	}()
 	err = h.gather(w, v.p, mine)
@@ -89,11 +92,11 @@ func (v *Volume) listOnce(w *waiting, dir table.Ino, mine *tree.Observation) (er
 	case notThere(err) && !h.still():
 		return errElsewhere
 	case notThere(err):
-		err = v.vanished(w, dir, err)
+		err = v.vanished(w, head, dir, err)
 	case err != nil:
 		return fmt.Errorf("list: %w", err)
 	default:
-		err = h.apply(w, mine)
+		err = h.apply(w, head, mine)
 	}
 	if isUndecided(err) && !h.first {
 		return errors.Join(err, v.update(func(v *Tx) error { // not to be asked for all the time
@@ -135,7 +138,7 @@ func (h *remoteDir) reset() {
 
 // adopt makes the directory known by entries that a recursive listing, begun at start,
 // has brought of it. mine is that listing.
-func (h *remoteDir) adopt(w *waiting, start time.Time, entries []providers.Info, mine *tree.Observation) error {
+func (h *remoteDir) adopt(w *waiting, head revision.Held, start time.Time, entries []providers.Info, mine *tree.Observation) error {
 	h.start = start
 	h.reset()
 	for left := entries; len(left) > 0; {
@@ -146,7 +149,7 @@ func (h *remoteDir) adopt(w *waiting, start time.Time, entries []providers.Info,
 		left = left[n:]
 	}
 	h.missing()
-	return h.apply(w, mine)
+	return h.apply(w, head, mine)
 }
 
 // gather lists the directory. Of a first listing the names go into the table
@@ -317,9 +320,9 @@ func (h *remoteDir) holds(v *View) bool {
 }
 
 // apply takes over what is left, and that the directory is known now.
-func (h *remoteDir) apply(ctx context.Context, mine *tree.Observation) error {
+func (h *remoteDir) apply(ctx context.Context, head revision.Held, mine *tree.Observation) error {
 	return h.flush(ctx, mine, func(v *Tx, m *merge) error {
-		if err := m.checkPull(v); err != nil {
+		if err := m.checkPull(v, head); err != nil {
 			return err
 		}
 		h.listed(v, m)
@@ -340,7 +343,7 @@ func (h *remoteDir) listed(v *Tx, m *merge) {
 
 // vanished deals with a directory that is not there any more, by looking at its
 // name.
-func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error {
+func (v *Volume) vanished(ctx context.Context, head revision.Held, dir table.Ino, cause error) error {
 	if dir == table.Root {
 		return v.rootGone(cause)
 	}
@@ -348,7 +351,7 @@ func (v *Volume) vanished(ctx context.Context, dir table.Ino, cause error) error
 	if len(home) == 0 {
 		return fs.ErrStale
 	}
-	if err := v.revalidateOnce(ctx, home[0], false); err != nil {
+	if err := v.revalidateOnce(ctx, head, home[0], false); err != nil {
 		return err
 	}
 	locked := v.lock()
@@ -369,10 +372,10 @@ func (v *Volume) rootGone(cause error) error {
 	return fmt.Errorf("%w: %w", locked.checkMassDelete(massdelete.Pull, "the root is not a directory", 0), cause)
 }
 
-// learn lists a directory for who has the head held still.
-func (v *Volume) learn(ctx context.Context, dir table.Ino) error {
+// learn lists a directory with the head where it is.
+func (v *Volume) learn(ctx context.Context, head revision.Held, dir table.Ino) error {
 	w := v.wait(nil, v.o.Patience/2)
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
-	return v.listUnderHeadLock(w, dir)
+	return v.listOnce(w, head, dir)
 }

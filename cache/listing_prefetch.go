@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/listing"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -41,7 +42,8 @@ func (v *Volume) renew(w *waiting, dir table.Ino) error {
 		w.pages.Add(1)
 		w.moved()
 	}
-	if c := v.ahead.Await(w, dir, came); c != nil && v.applyCovered(w, dir, c) {
+	// Walks are ahead in stores that keep no revisions only.
+	if c := v.ahead.Await(w, dir, came); c != nil && v.applyCovered(w, revision.NoHead(), dir, c) {
 		return nil
 	}
 	return v.list(w, dir)
@@ -50,13 +52,13 @@ func (v *Volume) renew(w *waiting, dir table.Ino) error {
 // applyCovered makes a directory known as pages have it, which are dropped. It reports
 // false when the directory is to be listed instead: it was moved, or listed, since the page
 // was asked for, or something failed, which its own listing says.
-func (v *Volume) applyCovered(w *waiting, dir table.Ino, c *listing.Covered) bool {
+func (v *Volume) applyCovered(w *waiting, head revision.Held, dir table.Ino, c *listing.Covered) bool {
 	defer v.ahead.Drop(c)
 	h, err := v.newListing(dir)
 	if err != nil || h == nil || h.at != c.At || !v.ahead.Holds(c, dir) {
 		return false
 	}
-	if err := h.adopt(w, c.Start(), c.Entries, c.Mine()); err != nil {
+	if err := h.adopt(w, head, c.Start(), c.Entries, c.Mine()); err != nil {
 		v.o.Log.Debug("a directory that was listed ahead is listed by itself", "path", c.At, "err", err)
 		return false
 	}

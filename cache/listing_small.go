@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -75,15 +76,18 @@ func (v *Volume) listPage(w *waiting, at providers.Locator, o providers.ListOpti
 
 // adoptTree makes the directories below known, unless there was an error. One that
 // fails is listed when a program looks.
-func (h *remoteDir) adoptTree(w *waiting, err error) {
+func (h *remoteDir) adoptTree(w *waiting, head revision.Held, err error) {
 	v := h.v
 	if err != nil {
 		h.tree.Drop()
 		return
 	}
 	for _, c := range h.tree.All() {
-		if dir, ok, err := v.walkRemotePath(w, c.At, false); err == nil && ok {
-			v.applyCovered(w, dir, c)
+		locked := v.lock()
+		dir, ok := locked.DirAtRemotePath(c.At)
+		locked.unlock()
+		if ok {
+			v.applyCovered(w, head, dir, c)
 		} else {
 			v.ahead.Drop(c)
 		}

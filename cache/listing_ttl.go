@@ -7,16 +7,10 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/listing"
-	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
-
-// puller is what bringing changes here has to remember.
-type puller struct {
-	headLock revision.HeadLock
-}
 
 // pulls is what is known of pulls, and of opens that they concern.
 type pulls struct {

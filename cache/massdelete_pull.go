@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -39,7 +40,7 @@ func isUndecided(err error) bool { return errors.Is(err, ErrMassDelete) || error
 
 // checkPull halts a pull that deletes too much. While a halt stands each look has it
 // found out whether it still must.
-func (m *merge) checkPull(v *Tx) error {
+func (m *merge) checkPull(v *Tx, head revision.Held) error {
 	h := v.massDelete.Halted(massdelete.Pull)
 	if h != nil && !m.whole && v.o.Policy.TTL > 0 {
 		v.pullWhole()
@@ -64,7 +65,7 @@ func (m *merge) checkPull(v *Tx) error {
 	d.Done = d.Names
 	reason, unseen := massdelete.TooMuch(v, d)
 	if len(unseen) > 0 && !v.massDelete.IsConfirmed(massdelete.Pull) {
-		if d.More = m.seek(v, unseen); m.asks() {
+		if d.More = m.seek(v, head, unseen); m.asks() {
 			return nil // until that is known
 		}
 		reason, _ = massdelete.TooMuch(v, d)
@@ -145,13 +146,13 @@ func (v *View) pullWhole() {
 
 // seek asks for the names of directories. What the backend has in those that this merge
 // has brought is counted, since it may come to nothing.
-func (m *merge) seek(v *Tx, dirs []table.Ino) (names int) {
+func (m *merge) seek(v *Tx, head revision.Held, dirs []table.Ino) (names int) {
 	for _, dir := range dirs {
 		at, ok := v.RemotePathOf(dir)
 		if !ok {
 			continue
 		}
-		if a, ok := m.look(query{question: question{at: at, what: askNames}}); ok {
+		if a, ok := m.look(query{question: question{at: at, what: askNames}, head: head}); ok {
 			names += a.count
 		}
 	}
@@ -160,13 +161,13 @@ func (m *merge) seek(v *Tx, dirs []table.Ino) (names int) {
 
 // countNames makes the names of a directory at the backend known, or counts those in one
 // that is not known itself, and below.
-func (i *inquiry) countNames(at providers.Locator) (count int, err error) {
+func (i *inquiry) countNames(head revision.Held, at providers.Locator) (count int, err error) {
 	v := i.v
 	locked := v.lock()
 	dir, known := locked.DirAtRemotePath(at)
 	locked.unlock()
 	if known {
-		return 0, v.learn(i.ctx, dir)
+		return 0, v.learn(i.ctx, head, dir)
 	}
 	dirs := []providers.Locator{at}
 	for range massdelete.MaxUnseen {

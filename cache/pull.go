@@ -132,7 +132,8 @@ func (v *Volume) dirty() bool {
 	return locked.table.DirtyCount() > 0
 }
 
-// pullAll compares all directories that are known with what p shows.
+// pullAll compares all directories that are known with what p shows, a store that keeps no
+// revisions.
 func (v *Volume) pullAll(w *waiting, p providers.Provider) (PullReport, error) {
 	v.ahead.End() // what is covered already would be older than the pull
 	mine := v.beginObservation()
@@ -141,7 +142,7 @@ func (v *Volume) pullAll(w *waiting, p providers.Provider) (PullReport, error) {
 	if err != nil {
 		return PullReport{}, err
 	}
-	return v.applyAll(w, p, all, mine, applying{})
+	return v.applyAll(w, revision.NoHead(), p, all, mine, applying{})
 }
 
 // applying says how what was gathered is applied.
@@ -155,7 +156,7 @@ type applying struct {
 
 // applyAll applies what was gathered in one step. What is left for another pull
 // is not forgotten: the table stays at the revision that it had.
-func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*remoteDir, mine *tree.Observation, o applying) (PullReport, error) {
+func (v *Volume) applyAll(w *waiting, head revision.Held, p providers.Provider, all []*remoteDir, mine *tree.Observation, o applying) (PullReport, error) {
 	m := v.newMerge(w, p)
 	m.mine, m.dry, m.whole = mine, o.dry, true
 	err := m.run(func(v *Tx) error {
@@ -173,7 +174,7 @@ func (v *Volume) applyAll(w *waiting, p providers.Provider, all []*remoteDir, mi
 		if !m.left && !m.asks() {
 			revision.SetSynced(v.table, o.level, v.o.shown())
 		}
-		return m.checkPull(v)
+		return m.checkPull(v, head)
 	})
 	if errors.Is(err, errDry) {
 		err = nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
@@ -44,6 +45,7 @@ type query struct {
 	l    table.Link
 	op   table.Attempt // of askOurs
 	base *table.Remote // of askLines: what ours began from
+	head revision.Held // of askNames
 }
 
 type answer struct {
@@ -143,7 +145,7 @@ func (i *inquiry) answer() {
 			a.err = i.keepTheirs(q)
 			a.kept = a.err == nil
 		case askNames:
-			a.count, a.err = i.countNames(q.at)
+			a.count, a.err = i.countNames(q.head, q.at)
 		case askOurs:
 			a.same, a.err = i.isOurs(q)
 		case askLines:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -50,15 +51,16 @@ func (v *Volume) movedLocally(l table.Link) []table.Link {
 // late the attempt that was noted for the name is known to have come to
 // nothing.
 func (v *Volume) revalidate(ctx context.Context, l table.Link, late bool) error {
-	if err := v.puller.headLock.RLock(ctx); err != nil {
+	head, err := v.head.Hold(ctx)
+	if err != nil {
 		return err
 	}
-	defer v.puller.headLock.RUnlock()
-	return v.revalidateOnce(ctx, l, late)
+	defer head.Release()
+	return v.revalidateOnce(ctx, head, l, late)
 }
 
-// revalidateOnce is revalidate for a caller that has puller.headLock.
-func (v *Volume) revalidateOnce(ctx context.Context, l table.Link, late bool) error {
+// revalidateOnce is revalidate with the head where it is.
+func (v *Volume) revalidateOnce(ctx context.Context, head revision.Held, l table.Link, late bool) error {
 	mine := v.beginObservation()
 	defer v.endObservation(mine)
 	at, ok, err := v.remotePathNow(ctx, l)
@@ -66,11 +68,11 @@ func (v *Volume) revalidateOnce(ctx context.Context, l table.Link, late bool) er
 		return err
 	}
 	if !ok {
-		return v.revalidateAbove(ctx, l)
+		return v.revalidateAbove(ctx, head, l)
 	}
 	info, err := v.stat(ctx, at)
 	if notThere(err) {
-		err = v.revalidateParent(ctx, l, at)
+		err = v.revalidateParent(ctx, head, l, at)
 	}
 	if err != nil {
 		return err
@@ -88,7 +90,7 @@ func (v *Volume) revalidateOnce(ctx context.Context, l table.Link, late bool) er
 		if info == nil || !v.excluded(at, info.Kind) {
 			m.name(v, l, info)
 		}
-		err := m.checkPull(v)
+		err := m.checkPull(v, head)
 		v.own = late && err == nil // what comes of it, a conflict copy for instance, goes with it
 		return err
 	})
@@ -145,12 +147,12 @@ func (v *Volume) stat(ctx context.Context, at providers.Locator) (info *provider
 
 // revalidateAbove asks about the directory of a name, which is new here: if it is new
 // there too, that is what is in the way.
-func (v *Volume) revalidateAbove(ctx context.Context, l table.Link) error {
+func (v *Volume) revalidateAbove(ctx context.Context, head revision.Held, l table.Link) error {
 	above := v.linksOf(l.Dir)
 	if len(above) == 0 {
 		return nil
 	}
-	return v.revalidateOnce(ctx, above[0], false)
+	return v.revalidateOnce(ctx, head, above[0], false)
 }
 
 // notThere reports whether the backend has nothing at a place: no entry, or not
@@ -161,7 +163,7 @@ func notThere(err error) bool {
 
 // revalidateParent looks at the directory of a name that is not there, when that
 // is not there either, or is none any more.
-func (v *Volume) revalidateParent(ctx context.Context, l table.Link, at providers.Locator) error {
+func (v *Volume) revalidateParent(ctx context.Context, head revision.Held, l table.Link, at providers.Locator) error {
 	if l.Dir == table.Root {
 		return nil
 	}
@@ -176,5 +178,5 @@ func (v *Volume) revalidateParent(ctx context.Context, l table.Link, at provider
 	if len(home) == 0 {
 		return nil
 	}
-	return v.revalidateOnce(ctx, home[0], false)
+	return v.revalidateOnce(ctx, head, home[0], false)
 }

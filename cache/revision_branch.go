@@ -59,16 +59,16 @@ func (v *Volume) branch(ctx context.Context, name string, o BranchOptions) (r Br
 	if on, err := b.Branches(w); err != nil || on.On == name {
 		return r, err
 	}
-	v.puller.headLock.Lock()
-	defer v.puller.headLock.Unlock()
-	if err := v.retry(w, v.resolveOpenSet); err != nil {
+	head := v.head.Move()
+	defer head.Release()
+	if err := v.resolveOpenSet(w, head); err != nil {
 		return r, err
 	}
 	from, err := s.Head(w)
 	if err != nil || from == "" {
 		return r, err
 	}
-	if _, err := v.syncWith(w, s); err != nil {
+	if _, err := v.syncWith(w, head, s); err != nil {
 		return r, err
 	}
 	to := from
@@ -87,7 +87,7 @@ func (v *Volume) branch(ctx context.Context, name string, o BranchOptions) (r Br
 	}
 	v.allowPull()
 	s.Syncer = starting{s.Syncer, b, name}
-	if r.Pull, err = v.adoptRevision(w, s, from, to); err != nil {
+	if r.Pull, err = v.adoptRevision(w, head, s, from, to); err != nil {
 		return r, err
 	}
 	return r, v.began(w, b, to)

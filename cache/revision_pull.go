@@ -47,23 +47,23 @@ func (v *Volume) pullRevision(w *waiting, s revisions) (PullReport, error) {
 		return PullReport{}, fmt.Errorf("fetch: %w", err)
 	}
 	w.moved()
-	v.puller.headLock.Lock()
-	defer v.puller.headLock.Unlock()
-	return v.advance(w, s, had, to)
+	head := v.head.Move()
+	defer head.Release()
+	return v.advance(w, head, s, had, to)
 }
 
 // advance moves the head to a revision that was fetched, of a remote that was known
-// to have another before it was asked. puller.headLock is held.
-func (v *Volume) advance(w *waiting, s revisions, had, to providers.Revision) (PullReport, error) {
+// to have another before it was asked.
+func (v *Volume) advance(w *waiting, head revision.Moving, s revisions, had, to providers.Revision) (PullReport, error) {
 	// What a set whose outcome is open did is in the head, or never will be.
-	if err := v.retry(w, v.resolveOpenSet); err != nil {
+	if err := v.resolveOpenSet(w, head); err != nil {
 		return PullReport{}, err
 	}
 	from, err := s.Head(w)
 	if err != nil {
 		return PullReport{}, err
 	}
-	report, err := v.syncWith(w, s)
+	report, err := v.syncWith(w, head, s)
 	if err == nil && from == to && recorded(v, revision.Upstream) != to {
 		err = v.setUpstream(w, to)
 	}
@@ -85,14 +85,14 @@ func (v *Volume) advance(w *waiting, s revisions, had, to providers.Revision) (P
 	case from:
 	default:
 		ours := from
-		if from, to, err = v.diverged(w, s, rewinding{From: from, Base: base, To: base}, to); err != nil {
+		if from, to, err = v.diverged(w, head, s, rewinding{From: from, Base: base, To: base}, to); err != nil {
 			return PullReport{}, err
 		}
 		if report.TakenBack = from != ours; to != theirs {
 			adopt = v.adoptMadeAnew
 		}
 	}
-	more, err := adopt(w, s, from, to)
+	more, err := adopt(w, head, s, from, to)
 	if err == nil {
 		err = v.setUpstream(w, theirs)
 	}
@@ -104,7 +104,7 @@ func (v *Volume) advance(w *waiting, s revisions, had, to providers.Revision) (P
 // that does not have it, and returns where the head is then and where it is to go:
 // to our commits made anew on top of theirs, if that can be, else to theirs, with
 // what ours changed a change of this working copy again.
-func (v *Volume) diverged(w *waiting, s revisions, r rewinding, theirs providers.Revision) (from, to providers.Revision, err error) {
+func (v *Volume) diverged(w *waiting, head revision.Moving, s revisions, r rewinding, theirs providers.Revision) (from, to providers.Revision, err error) {
 	if r.Base == "" {
 		r.To = theirs
 	} else if !v.o.Policy.MergeCommits {
@@ -120,7 +120,7 @@ func (v *Volume) diverged(w *waiting, s revisions, r rewinding, theirs providers
 	if err := v.record(func(tx revision.Writer) { revision.SetMerging(tx, merging) }); err != nil {
 		return "", "", err
 	}
-	return r.To, theirs, v.rewind(w, s, r)
+	return r.To, theirs, v.rewind(w, head, s, r)
 }
 
 // rebased is our revisions made anew on top of theirs; "" when that cannot be,
@@ -147,7 +147,7 @@ func (v *Volume) rebased(w *waiting, base, from, onto providers.Revision) (to pr
 
 // adoptRevision makes the store show a revision, and the working copy with it.
 // What would halt is found out before.
-func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revision) (PullReport, error) {
+func (v *Volume) adoptRevision(w *waiting, head revision.Moving, s revisions, from, to providers.Revision) (PullReport, error) {
 	tree, err := s.At(w, to)
 	if err != nil {
 		return PullReport{}, err
@@ -163,7 +163,7 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 	if err != nil {
 		return PullReport{}, err
 	}
-	if _, err := v.applyAll(w, tree, all, mine, applying{dry: true}); err != nil {
+	if _, err := v.applyAll(w, head.Held, tree, all, mine, applying{dry: true}); err != nil {
 		return PullReport{}, err
 	}
 	if err := v.update(func(v *Tx) error {
@@ -175,17 +175,17 @@ func (v *Volume) adoptRevision(w *waiting, s revisions, from, to providers.Revis
 	if err := v.retry(w, func(ctx context.Context) error { return s.Adopt(ctx, from, to) }); err != nil {
 		return PullReport{}, fmt.Errorf("adopt: %w", err)
 	}
-	r, err := v.applyAll(w, tree, all, mine, applying{level: to})
+	r, err := v.applyAll(w, head.Held, tree, all, mine, applying{level: to})
 	r.Revision = to
 	return r, err
 }
 
 // adoptMadeAnew is adoptRevision for commits of ours that were made anew. A push that
 // begins before the head is there, or ends after, has not sent them.
-func (v *Volume) adoptMadeAnew(w *waiting, s revisions, from, to providers.Revision) (PullReport, error) {
+func (v *Volume) adoptMadeAnew(w *waiting, head revision.Moving, s revisions, from, to providers.Revision) (PullReport, error) {
 	if err := v.update((*Tx).anotherLine); err != nil {
 		return PullReport{}, err
 	}
-	r, err := v.adoptRevision(w, s, from, to)
+	r, err := v.adoptRevision(w, head, s, from, to)
 	return r, errors.Join(err, v.update((*Tx).anotherLine))
 }

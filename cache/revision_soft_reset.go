@@ -27,10 +27,10 @@ type rewinding struct {
 // rewind makes what the revisions after base, up to the head, have changed a
 // change of this working copy again: the head goes back to base, or on to a
 // revision that has no base with it, and what is here stays. Until it is done
-// puller.headLock keeps everybody from comparing the table with the head. Content
-// that only the old head has is fetched before.
-func (v *Volume) rewind(w *waiting, s revisions, r rewinding) error {
-	changed, err := v.takenBack(w, s, r)
+// the table is not compared with the head. Content that only the old head has is
+// fetched before.
+func (v *Volume) rewind(w *waiting, head revision.Moving, s revisions, r rewinding) error {
+	changed, err := v.takenBack(w, head, s, r)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,15 @@ func (v *Volume) rewind(w *waiting, s revisions, r rewinding) error {
 	return nil
 }
 
-// rewound ends a rewinding that was interrupted. puller.headLock is held.
-func (v *Volume) rewound(w *waiting) error {
+// rewindLast ends a rewinding that the last run did not come to end.
+func (v *Volume) rewindLast(w *waiting) error {
+	head := v.head.Move()
+	defer head.Release()
+	return v.rewound(w, head)
+}
+
+// rewound ends a rewinding that was interrupted.
+func (v *Volume) rewound(w *waiting, head revision.Moving) error {
 	locked := v.lock()
 	note := locked.table.Get(keyRewind)
 	locked.unlock()
@@ -70,14 +77,14 @@ func (v *Volume) rewound(w *waiting) error {
 	if err := json.Unmarshal(note, &r); err != nil {
 		return fmt.Errorf("the record of a pull is damaged: %w", err)
 	}
-	head, err := s.Head(w)
+	at, err := s.Head(w)
 	switch {
 	case err != nil:
 		return err
-	case head != r.To:
+	case at != r.To:
 		return v.update(func(v *Tx) error { v.table.Set(keyRewind, nil); return nil })
 	}
-	changed, err := v.takenBack(w, s, r)
+	changed, err := v.takenBack(w, head, s, r)
 	if err != nil {
 		return err
 	}
@@ -86,16 +93,16 @@ func (v *Volume) rewound(w *waiting) error {
 
 // takenBack is what the head before has differently from the tree that the table
 // is to say. What is missing here of the former comes from there.
-func (v *Volume) takenBack(w *waiting, s revisions, r rewinding) ([]providers.Difference, error) {
+func (v *Volume) takenBack(w *waiting, head revision.Moving, s revisions, r rewinding) ([]providers.Difference, error) {
 	changed, err := v.differences(w, s, r.Base, r.From)
 	if err != nil {
 		return nil, err
 	}
-	head, err := s.Head(w)
-	if err != nil || head != r.From {
+	at, err := s.Head(w)
+	if err != nil || at != r.From {
 		return changed, err // the names came before the head went away
 	}
-	return changed, v.bring(w, changed)
+	return changed, v.bring(w, head.Held, changed)
 }
 
 // softReset sets the backend's side of what has changed back to what it was in a
@@ -168,9 +175,9 @@ func differs(a, b providers.Info) bool {
 
 // bring makes sure that changed names and their content are here, since their
 // revision will not be shown any more.
-func (v *Volume) bring(w *waiting, changed []providers.Difference) error {
+func (v *Volume) bring(w *waiting, head revision.Held, changed []providers.Difference) error {
 	for _, d := range changed {
-		dir, ok, err := v.walkRemotePath(w, d.Locator.Parent(), true)
+		dir, ok, err := v.walkRemotePath(w, head, d.Locator.Parent())
 		if err != nil {
 			return err
 		}
@@ -203,17 +210,17 @@ func (v *Volume) bringContent(w *waiting, x table.Ino, kind providers.Kind) erro
 	return oi.Content().FetchAll(w)
 }
 
-// walkRemotePath is the directory that the backend has at a path; with load, what is
-// not known on the way is listed.
-func (v *Volume) walkRemotePath(w *waiting, at providers.Locator, load bool) (dir table.Ino, ok bool, err error) {
+// walkRemotePath is the directory that the remote has at a path. What is not known on the
+// way is listed.
+func (v *Volume) walkRemotePath(w *waiting, head revision.Held, at providers.Locator) (dir table.Ino, ok bool, err error) {
 	dir = table.Root
 	for _, name := range append(at.Parts(), "") {
 		locked := v.lock()
 		n := locked.table.Inode(dir)
 		known := n != nil && n.Loaded
 		locked.unlock()
-		if !known && load {
-			if err := v.listUnderHeadLock(w, dir); err != nil {
+		if !known {
+			if err := v.listOnce(w, head, dir); err != nil {
 				return 0, false, err
 			}
 		}
@@ -229,13 +236,6 @@ func (v *Volume) walkRemotePath(w *waiting, at providers.Locator, load bool) (di
 		dir = rec.Remote.Ino
 	}
 	return dir, true, nil
-}
-
-// listUnderHeadLock is list for who holds puller.headLock already.
-func (v *Volume) listUnderHeadLock(w *waiting, dir table.Ino) error {
-	mine := v.beginObservation()
-	defer v.endObservation(mine)
-	return v.listOnce(w, dir, mine)
 }
 
 // setBack says that the backend has under a path what it had before; nil: nothing.

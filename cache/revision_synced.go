@@ -49,33 +49,32 @@ func begins(ctx context.Context, s revisions) (head providers.Revision, made tim
 	return head, found.Time, err
 }
 
-// isSynced reports whether what the table says of the backend is its head.
-// puller.headLock is held.
-func (v *Volume) isSynced(ctx context.Context, s revisions) (bool, error) {
+// isSynced reports whether what the table says of the remote is its head.
+func (v *Volume) isSynced(ctx context.Context, _ revision.Held, s revisions) (bool, error) {
 	head, err := s.Head(ctx)
 	return err == nil && head == v.syncedRevision(), err
 }
 
 // syncWith makes it so: after an advance that did not end, or a crash between
-// what the store noted and what the table did. puller.headLock is held.
-func (v *Volume) syncWith(w *waiting, s revisions) (PullReport, error) {
-	if err := v.rewound(w); err != nil {
+// what the store noted and what the table did.
+func (v *Volume) syncWith(w *waiting, head revision.Moving, s revisions) (PullReport, error) {
+	if err := v.rewound(w, head); err != nil {
 		return PullReport{}, err
 	}
-	if is, err := v.isSynced(w, s); err != nil || is {
+	if is, err := v.isSynced(w, head.Held, s); err != nil || is {
 		return PullReport{}, err
 	}
-	head, err := s.Head(w)
+	to, err := s.Head(w)
 	if err != nil {
 		return PullReport{}, err
 	}
 	mine := v.beginObservation()
 	defer v.endObservation(mine)
-	all, err := v.gatherTo(w, v.p, v.syncedRevision(), head)
+	all, err := v.gatherTo(w, v.p, v.syncedRevision(), to)
 	if err != nil {
 		return PullReport{}, err
 	}
-	return v.applyAll(w, v.p, all, mine, applying{level: head})
+	return v.applyAll(w, head.Held, v.p, all, mine, applying{level: to})
 }
 
 // gatherTo is what differs between the names that the table has, which are those

@@ -18,10 +18,11 @@ func unlevel(v *Volume) (wrong []string, err error) {
 	}
 	w := v.wait(nil, 5*time.Second)
 	defer w.close()
-	if err := v.holdSynced(w); err != nil {
+	head, err := v.holdSynced(w)
+	if err != nil {
 		return nil, err
 	}
-	defer v.puller.headLock.RUnlock()
+	defer head.Release()
 	r := v.syncedRevision()
 	all, err := v.gatherAll(w, v.p)
 	locked := v.lock()

@@ -11,13 +11,13 @@ import (
 type View struct {
 	*Volume
 	*guardedState
-	lock, update, view taken
+	lock, update, view, head taken
 }
 
 // taken hides from who holds the lock what would wait for it for ever.
 type taken struct{}
 
-var _ = [...]taken{View{}.lock, View{}.update, View{}.view}
+var _ = [...]taken{View{}.lock, View{}.update, View{}.view, View{}.head}
 
 // lock waits for the lock of the volume.
 func (v *Volume) lock() *View {

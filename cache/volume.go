@@ -61,7 +61,7 @@ type Volume struct {
 	committer committer    // one of both
 	doing     doing
 	pushes    pushes
-	puller    puller
+	head      revision.HeadLock // before the lock: with it, it is not taken
 	hydrator  *files.Hydrator
 	eviction  *files.Eviction
 	prefetch  *files.Prefetch
@@ -131,7 +131,7 @@ func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
 	o.Guard.Limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
 		pause: o.pause, failing: chores.New(o.Now),
-		puller: puller{revision.NewHeadLock()}}
+		head: revision.NewHeadLock()}
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Whole: o.Believed, Patience: o.Patience / 2, Log: o.Log}
 	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
 	open := files.NewOpenSet()
@@ -168,7 +168,7 @@ func (v *Volume) begin(ctx context.Context) error {
 	w := v.wait(nil, v.o.Patience)
 	defer w.close()
 	defer context.AfterFunc(ctx, w.close)()
-	if err := v.rewound(w); err != nil {
+	if err := v.rewindLast(w); err != nil {
 		return fmt.Errorf("a pull that was interrupted: %w", err)
 	}
 	v.engine.init(v)

@@ -7,25 +7,45 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// HeadLock is held for reading while a store of whole revisions is asked or committed to,
-// until what that brought is in the table, and for writing while its head moves to what
-// others made. It comes before the lock of the tree. A reader's wait ends with its context: a
-// program that is killed does not wait for a pull.
+// HeadLock keeps the head of a store of whole revisions where it is while the store is asked,
+// until what that brought is in the table: readers share it, and whoever moves the head to
+// another revision, or commits to it, has it alone. It comes before the lock of the tree.
+// That it is held is said by having a [Held] or a [Moving]. A reader's wait ends with its
+// context: a program that is killed does not wait for a pull.
 type HeadLock struct{ readers *semaphore.Weighted }
 
 // NewHeadLock makes one that is free.
 func NewHeadLock() HeadLock { return HeadLock{semaphore.NewWeighted(math.MaxInt64)} }
 
-// RLock waits until no head moves, or ctx ends.
-func (l HeadLock) RLock(ctx context.Context) error { return l.readers.Acquire(ctx, 1) }
-
-// RUnlock gives one RLock back.
-func (l HeadLock) RUnlock() { l.readers.Release(1) }
-
-// Lock waits until it has the head alone.
-func (l HeadLock) Lock() {
-	_ = l.readers.Acquire(context.Background(), math.MaxInt64) // which has no end
+// Held is given to whoever keeps the head where it is: it does not move before Release.
+type Held struct {
+	readers *semaphore.Weighted // nil: there is no head
+	share   int64
 }
 
-// Unlock gives the Lock back.
-func (l HeadLock) Unlock() { l.readers.Release(math.MaxInt64) }
+// NoHead is Held of a store that keeps no revisions: it has no head that could move.
+func NoHead() Held { return Held{} }
+
+// Moving is Held by whoever has the head alone, and may move it.
+type Moving struct{ Held }
+
+// Hold waits until no head moves, or ctx ends.
+func (l HeadLock) Hold(ctx context.Context) (Held, error) {
+	if err := l.readers.Acquire(ctx, 1); err != nil {
+		return Held{}, err
+	}
+	return Held{l.readers, 1}, nil
+}
+
+// Move waits until it has the head alone.
+func (l HeadLock) Move() Moving {
+	_ = l.readers.Acquire(context.Background(), math.MaxInt64) // which has no end
+	return Moving{Held{l.readers, math.MaxInt64}}
+}
+
+// Release gives the head back.
+func (h Held) Release() {
+	if h.readers != nil {
+		h.readers.Release(h.share)
+	}
+}

@@ -11,26 +11,27 @@ import (
 // Readers share the head, a move of it is alone, and a reader's wait ends with its caller.
 func TestHeadLock(t *testing.T) {
 	l := revision.NewHeadLock()
-	assert.OK(t, l.RLock(t.Context()))
-	assert.OK(t, l.RLock(t.Context()))
-	locked := make(chan struct{})
-	go func() {
-		l.Lock()
-		close(locked)
-	}()
-	l.RUnlock()
+	revision.NoHead().Release()
+	one, err := l.Hold(t.Context())
+	assert.OK(t, err)
+	other, err := l.Hold(t.Context())
+	assert.OK(t, err)
+	moves := make(chan revision.Moving)
+	go func() { moves <- l.Move() }()
+	one.Release()
 	select {
-	case <-locked:
-		t.Error("the head moves while it is read")
+	case <-moves:
+		t.Fatal("the head moves while it is read")
 	default:
 	}
-	l.RUnlock()
-	<-locked
+	other.Release()
+	moving := <-moves
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- l.RLock(ctx) }()
+	go func() { done <- assert.ErrOf(l.Hold(ctx)) }()
 	cancel()
 	assert.Is(t, <-done, context.Canceled)
-	l.Unlock()
-	assert.OK(t, l.RLock(t.Context()))
+	moving.Release()
+	_, err = l.Hold(t.Context())
+	assert.OK(t, err)
 }
