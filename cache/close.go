@@ -87,7 +87,7 @@ func (v *Volume) isUnsent() (unsent bool) {
 	defer locked.unlock()
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
 		h := v.engine.heldBack(locked, l, locked.Record(l))
-		unsent = h.isPending() || v.pending.IsBeingWritten(locked.View, locked.Record(l))
+		unsent = h.IsPending() || v.pending.IsBeingWritten(locked.View, locked.Record(l))
 		return !unsent
 	})
 	return unsent || v.o.Policy.Push && revision.UnpushedOf(locked.table) != nil

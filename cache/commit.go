@@ -4,20 +4,16 @@ import (
 	"context"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/providers"
 )
 
-// CommitOptions say what a commit is called where the backend has such things.
+// CommitOptions say what a commit is called where the remote has such things.
 // The zero value works: the message describes the change.
-type CommitOptions struct {
-	Message   string
-	Author    providers.Identity
-	CoAuthors []providers.Identity
-	Trailers  []providers.Trailer
-}
+type CommitOptions = pending.Description
 
 // Commit sends all that differs at the time of the call, and returns when the
 // backend has it or will not take it; what is changed meanwhile waits for the
@@ -40,38 +36,50 @@ func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport
 	due := v.pending.Newest()
 	locked.unlock()
 	for idle := 0; ; {
-		next, err := v.committer.commit(ctx, o, due)
+		next, err := v.committer.Commit(ctx, o, due)
+		if err != nil && err == context.Cause(ctx) { // of a set; never wrapped
+			err = v.late(err)
+		}
 		if idle++; next.Changes > 0 {
 			idle = 0
 		}
-		if r.add(next); err != nil || idle > 1 || !slices.ContainsFunc(r.HeldBack, HeldBack.isPending) {
+		if r.Add(next); err != nil || idle > 1 || !slices.ContainsFunc(r.HeldBack, HeldBack.IsPending) {
 			return r, err
 		}
 	}
 }
 
-// A committer sends what is pending: name by name, or as sets.
-type committer interface {
-	// look has what is due begin. The loop of the engine calls it.
-	look()
-	// commit sends what differs up to a place in the order, and returns when the backend
-	// has it or will not take it.
-	commit(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error)
-	status(v *View, s *Status)
-
-	// For what waits: isAsked reports whether a commit was asked for that is no waiter, and
-	// stopped is why nothing goes at all, whatever name it is; final says that another try
-	// will not help.
-	isAsked() bool
-	stopped() (cause error, final bool)
-	// conflict tells the commits under way of one, and reports whether any will say so.
-	conflict(l table.Link, path string) (heard bool)
+// A Committer sends what is pending: name by name, or as change sets. All of it but Commit is
+// called with the lock.
+type Committer interface {
+	// Look has what is due begin.
+	Look(v *tree.View)
+	// Commit sends what differs up to a place in the order, and returns when the remote has it
+	// or will not take it.
+	Commit(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error)
+	// IsAsked reports whether a commit was asked for that is no waiter of what is pending.
+	IsAsked() bool
+	// Stopped is why nothing goes, whatever name it is; final says that another try will not
+	// help.
+	Stopped() (cause error, final bool)
+	// Conflict tells commits under way that are no waiters of a conflict at a path, and
+	// reports whether any will say so.
+	Conflict(path string) (heard bool)
 }
 
-var _, _ committer = (*engine)(nil), (*setCommitter)(nil)
+var _, _ Committer = (*engine)(nil), (*commit.Committer)(nil)
 
-// commit implements committer.
-func (e *engine) commit(ctx context.Context, _ CommitOptions, due uint64) (CommitReport, error) {
+// Look implements Committer.
+func (e *engine) Look(v *tree.View) { e.send.Look(v) }
+
+// IsAsked, Stopped and Conflict implement Committer: its commits are waiters, and what stops
+// it is known by name, or is a halt.
+func (e *engine) IsAsked() bool                      { return false }
+func (e *engine) Stopped() (cause error, final bool) { return nil, false }
+func (e *engine) Conflict(string) (heard bool)       { return false }
+
+// Commit implements Committer.
+func (e *engine) Commit(ctx context.Context, _ CommitOptions, due uint64) (CommitReport, error) {
 	v := e.v
 	locked := v.lock()
 	w, asked := &pending.Waiter{Commit: true, Names: map[table.Link]uint64{}}, map[table.Link]uint64{}
@@ -102,7 +110,7 @@ func (e *engine) commit(ctx context.Context, _ CommitOptions, due uint64) (Commi
 	locked.unlock()
 	r := v.reportOf(asked)
 	locked = v.lock()
-	r.Conflicts = names(r.Conflicts, w.Conflicts)
+	r.Conflicts = pending.Paths(r.Conflicts, w.Conflicts)
 	locked.unlock()
 	return r, err
 }

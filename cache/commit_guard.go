@@ -11,13 +11,6 @@ type Guard = commit.Guard
 // Secrets are values that are not to get into a repository.
 type Secrets = commit.Secrets
 
-// holdStopped holds back what a set had to leave out.
-func (c *setCommitter) holdStopped(names []commit.Stopped) {
-	for _, n := range names {
-		c.v.engine.holdName(n.Link, n.Err)
-	}
-}
-
 // toldAgain reports whether a name is held back for the same reason again: whoever asks
 // for a commit has it looked at anew, and would be told each time.
 func toldAgain(rec table.Name, cause error) bool {

@@ -304,7 +304,7 @@ func TestSecretIsExpected(t *testing.T) {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return w.v.sets.sending || len(listBackend(w.repo)) > 0
+		return w.v.sets.IsSending() || len(listBackend(w.repo)) > 0
 	})
 	if got := listBackend(w.repo); len(got) > 0 {
 		t.Errorf("it was not waited for: %q", got)

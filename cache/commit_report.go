@@ -2,8 +2,8 @@ package cache
 
 import (
 	"errors"
-	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -11,39 +11,14 @@ import (
 )
 
 // CommitReport says what a Commit did.
-type CommitReport struct {
-	Revision  providers.Revision // "" where the backend has none
-	Committed bool               // something was sent
-	Changes   int                // names that were sent
-	HeldBack  []HeldBack
-	Conflicts []string // paths that another had changed too: held back, or decided by Policy.Conflict
-	Pushed    bool
-	PushError error // the commit is there, and was not pushed
-}
+type CommitReport = pending.Report
 
-// add takes in what the next commit did.
-func (r *CommitReport) add(next CommitReport) {
-	next.Committed = next.Committed || r.Committed
-	next.Changes += r.Changes
-	next.Conflicts = names(r.Conflicts, next.Conflicts)
-	*r = next
-}
-
-// HeldBack is a change that the backend does not have, and why.
-type HeldBack struct {
-	Path     string
-	Reason   string
-	Conflict bool
-}
-
-func (h HeldBack) isPending() bool { return h.Reason == onItsWay }
-
-// onItsWay is the reason of what nothing is known to keep back.
-const onItsWay = "on its way, or waits for what it depends on"
+// HeldBack is a change that the remote does not have, and why.
+type HeldBack = pending.HeldBack
 
 // heldBack says why a name was not sent.
 func (e *engine) heldBack(v *View, l table.Link, rec table.Name) HeldBack {
-	h := HeldBack{Path: v.PathFor(l), Reason: onItsWay}
+	h := HeldBack{Path: v.PathFor(l), Reason: pending.OnItsWay}
 	if err, _ := e.failure(v, l); err != nil {
 		h.Reason, h.Conflict = err.Error(), errors.Is(err, providers.ErrConflict)
 	}
@@ -71,11 +46,7 @@ func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 			r.Changes++
 			continue
 		}
-		h := v.engine.heldBack(locked, l, rec)
-		r.HeldBack = append(r.HeldBack, h)
-		if h.Conflict {
-			r.Conflicts = append(r.Conflicts, h.Path)
-		}
+		r.HoldBack(v.engine.heldBack(locked, l, rec))
 	}
 	r.Committed = r.Changes > 0
 	return r
@@ -86,16 +57,10 @@ func (v *Volume) reportOf(asked map[table.Link]uint64) CommitReport {
 // the paths that none of them asked for. It is part of the update that decides.
 func unheard(v *View, all []clash) (paths []string) {
 	for _, clash := range all {
-		if !v.committer.conflict(clash.Link, clash.path) {
+		waits, sets := v.pending.Conflict(clash.Link, clash.path), v.committer.Conflict(clash.path)
+		if !waits && !sets {
 			paths = append(paths, clash.path)
 		}
 	}
 	return paths
-}
-
-// names are those of both lists, in order, each once.
-func names(a, b []string) []string {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
 }

@@ -139,7 +139,7 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 			change(w)
 			steps := 0
 			x.during(func(p Progress) {
-				if p.Done%(setPiece/4) != 0 && !isEnd(p) {
+				if p.Done%(commit.PieceSize/4) != 0 && !isEnd(p) {
 					return
 				}
 				steps++
@@ -161,7 +161,7 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 				// The first steps are of the time before anything was looked at.
 				assert.False(t, strings.HasPrefix(line, "made-"), line, "was made during the commit, and is in it")
 			}
-			if steps < 3*largeDirs*largeFiles/setPiece {
+			if steps < 3*largeDirs*largeFiles/commit.PieceSize {
 				t.Errorf("%d steps", steps)
 			}
 			w.upload()
@@ -179,11 +179,11 @@ func TestLargeSetGoesInPieces(t *testing.T) {
 	w.large()
 	x.during(nil)
 	w.upload()
-	if most := x.largest(); most > setPiece {
-		t.Errorf("an update concerned %d names, and a piece has %d", most, setPiece)
+	if most := x.largest(); most > commit.PieceSize {
+		t.Errorf("an update concerned %d names, and a piece has %d", most, commit.PieceSize)
 	}
-	for _, what := range []string{doesCollect, doesBegin, doesNote} {
-		if x.count(what, isMiddle) < largeDirs*largeFiles/setPiece-1 {
+	for _, what := range []string{commit.Collecting, commit.Recording, commit.Noting} {
+		if x.count(what, isMiddle) < largeDirs*largeFiles/commit.PieceSize-1 {
 			t.Errorf("%s goes in %d steps", what, x.count(what, isMiddle))
 		}
 	}
@@ -195,8 +195,8 @@ func TestLargeSetGoesInPieces(t *testing.T) {
 	}
 	x.during(nil)
 	w.upload()
-	if most := x.largest(); most > setPiece {
-		t.Errorf("an update concerned %d names, and a piece has %d", most, setPiece)
+	if most := x.largest(); most > commit.PieceSize {
+		t.Errorf("an update concerned %d names, and a piece has %d", most, commit.PieceSize)
 	}
 	w.same()
 }
@@ -205,7 +205,7 @@ func TestLargeSetGoesInPieces(t *testing.T) {
 // programs see what they saw, and the backend gets it once.
 func TestKilledDuringALargeSet(t *testing.T) {
 	t.Parallel()
-	for _, what := range []string{doesCollect, doesBegin, doesNote} {
+	for _, what := range []string{commit.Collecting, commit.Recording, commit.Noting} {
 		for step := range tier.Pick(1, 3) {
 			t.Run(fmt.Sprint(what, " ", step), func(t *testing.T) {
 				t.Parallel()
@@ -272,8 +272,8 @@ func (w *world) vanish(op, path string) {
 func TestPullDuringALargeSet(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, during, path string }{
-		{"of what it is made of", doesCollect, "d1/f1"},
-		{"of something else, which drops what was recorded", doesBegin, "d2/theirs"},
+		{"of what it is made of", commit.Collecting, "d1/f1"},
+		{"of something else, which drops what was recorded", commit.Recording, "d2/theirs"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestFirstSetIsMadeOnce(t *testing.T) {
 	w.do("put b 1")
 	x.during(nil)
 	w.upload()
-	assert.Equal(t, x.count(doesBegin, isEnd), 1, "it was made, times")
+	assert.Equal(t, x.count(commit.Recording, isEnd), 1, "it was made, times")
 	w.same()
 }
 
@@ -325,7 +325,10 @@ func TestOpenSetOfAVersionBefore(t *testing.T) {
 	w.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable}, providertest.Fault{Before: providers.ErrUnavailable})
 	committed := w.committing()
 	w.until(func() bool { return w.v.Status().LastError != "" })
-	p, ok := w.v.sets.unresolved()
+	locked := w.v.lock()
+	p, ok, err := commit.ReadUnresolved(locked.table.Get)
+	locked.unlock()
+	w.ok(err)
 	assert.True(t, ok && len(p.Names) == 3, "open is", p.Names)
 	w.ok(w.v.update(func(v *Tx) error {
 		commit.Forget(uploadTx(v))
@@ -377,7 +380,7 @@ func TestSetIsOfOneMoment(t *testing.T) {
 		},
 		"twice": func(w *world) (string, func()) { w.do("put a 1", "put a second-time"); return "second-time", nil },
 	} {
-		for _, step := range []string{doesCollect, doesBegin} {
+		for _, step := range []string{commit.Collecting, commit.Recording} {
 			t.Run(name+", "+step, func(t *testing.T) {
 				var x watched
 				w := newWorld(t, repository, onlyAsked, x.options)

@@ -41,7 +41,7 @@
 //	orphan conflict     a file that lost its name to a pull while it was open
 //	conflict copy       NAME.conflict-HASH.EXT, which keeps the other side of a conflict
 //	synced revision     the revision whose names the database has as the remote's
-//	head lock           held while names move from one revision to another
+//	head lock           keeps the head where it is, or lets one move it
 //	previous heads      revisions that the head was before
 //	soft reset          take back commits that were not pushed, and keep their changes
 //	mass-delete guard   stops a pull or commit that deletes suspiciously much
@@ -59,19 +59,21 @@
 // rule against mass deletions is package massdelete, and the records of what happened
 // package history. Package listing says how long a directory is believed and lists ahead
 // of a walk, package files has what fetches of content need and the prefetch of small
-// files, package pending what is dirty, when it is due and who waits for it, package upload
-// sends it name by name, package commit says what a change set is made of, and package
-// revision has the lock of the head and records of revisions. Files here are named by
-// topic: ops, names, rename, create, attr, xattr, dir and lookup hold the operations of
-// the kernel; tree_ is what of inodes and names needs the rest of the volume, files_ open
-// files and their content, listing_ what is known of remote directories, reconcile_ how
-// what is decided about the two sides is carried out, pending_ how programs wait, upload_
-// what a volume decides about uploads and does for them, commit_ how names are sent as a
-// change set, revision_ heads, push and pull of revisions, rules_ what never leaves the
-// machine (what ignore files say of names is package rules), massdelete_ what a halt means
-// for pulls and commits, history_ versions of files, recovery_ what follows an unclean end.
+// files, package pending what is dirty, when it is due and who waits for it. Package
+// upload sends it name by name, and package commit as change sets: a volume has one of
+// both as its [Committer]. Package revision has the lock of the head and records of
+// revisions. Files here are named by topic: ops, names, rename, create, attr, xattr, dir and lookup hold the
+// operations of the kernel; tree_ is what of inodes and names needs the rest of the
+// volume, files_ open files and their content, listing_ what is known of remote
+// directories, reconcile_ how what is decided about the two sides is carried out, pending_
+// how programs wait, upload_ what a volume decides about uploads and does for them,
+// commit_ the same for change sets and what commits report, revision_ heads, push and pull
+// of revisions, rules_ what never leaves the machine (what ignore files say of names is
+// package rules), massdelete_ what a halt means for pulls and commits, history_ versions
+// of files, recovery_ what follows an unclean end.
 //
-// Whoever holds the lock has a [View], and whoever changes the table a [Tx].
+// Whoever holds the lock has a [View], and whoever changes the table a [Tx]; whoever keeps
+// the head where it is has a revision.Held, and whoever moves it a revision.Moving.
 //
 // # Two trees over one set of inodes
 //

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -171,18 +172,18 @@ func TestCommitWaitsForWhatWasClosedMeanwhile(t *testing.T) {
 	w := newWorld(t, repository, onlyAsked)
 	w.stop()
 	w.o.pause = func(_ context.Context, d time.Duration) error {
-		if o := closes.Swap(nil); o != nil && d == breather {
+		if o := closes.Swap(nil); o != nil && d == commit.Breather {
 			return w.shut(*o)
 		}
 		return nil
 	}
 	w.start()
-	for i := range setPiece + 1 {
+	for i := range commit.PieceSize + 1 {
 		w.do(fmt.Sprintf("put %d x", i))
 	}
 	o := w.create("f")
 	w.write(o, "1", 0)
 	closes.Store(&o)
-	assert.Equal(t, w.upload().Changes, setPiece+2, "report")
+	assert.Equal(t, w.upload().Changes, commit.PieceSize+2, "report")
 	w.same()
 }

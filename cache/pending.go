@@ -48,7 +48,7 @@ func (s sending) IsPlaceKnown(ino table.Ino) bool {
 	return s.v.engine.send.IsPlaceKnown(s.v.held.View, ino)
 }
 
-func (s sending) IsAsked() bool { return s.v.committer.isAsked() }
+func (s sending) IsAsked() bool { return s.v.committer.IsAsked() }
 
 func (s sending) IsStopped() bool {
 	e := &s.v.engine

@@ -134,18 +134,10 @@ func (e *engine) failure(v *View, l table.Link) (err error, final bool) { // the
 	if err, final = e.send.Jobs().Failure(v.View, l); err != nil {
 		return err, final
 	}
-	return v.committer.stopped()
-}
-
-// stopped implements committer.
-func (e *engine) stopped() (cause error, final bool) { return e.halt.err, e.halt.err != nil }
-
-// isAsked implements committer: its commits are waiters.
-func (e *engine) isAsked() bool { return false }
-
-// conflict implements committer.
-func (e *engine) conflict(l table.Link, path string) (heard bool) {
-	return e.v.pending.Conflict(l, path)
+	if e.halt.err != nil {
+		return e.halt.err, true
+	}
+	return v.committer.Stopped()
 }
 
 // isConflict reports whether err is another's change in the way.

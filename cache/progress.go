@@ -3,27 +3,19 @@ package cache
 import (
 	"sync/atomic"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 )
 
 // Progress is how far something is that may take long where there are very many
 // names. Nobody but who asked for it waits for that.
 type Progress struct {
-	What  string // one of the words below; "": no commit of a set is under way
+	What  string // "collecting", "recording", "sending", "noting" or "taking back"; "": no commit of a set is under way
 	Done  int    // names
 	Total int    // of so many
 	// Beat changes whenever a commit, a pull or a push has come further.
 	Beat uint64
 }
-
-// What a commit does, in this order but for the last.
-const (
-	doesCollect = "collecting"
-	doesBegin   = "recording"
-	doesSend    = "sending"
-	doesNote    = "noting"
-	doesDrop    = "taking back"
-)
 
 // doing is what is under way.
 type doing struct {
@@ -36,7 +28,7 @@ type doing struct {
 // goesOn tells how far a set is, now and then and at its end: it has not come to a
 // halt. It needs no lock.
 func (d *doing) goesOn(what string, done, total int) {
-	if done%setPiece != 0 && done != total {
+	if done%commit.PieceSize != 0 && done != total {
 		return
 	}
 	p := Progress{What: what, Done: done, Total: total}

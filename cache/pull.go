@@ -43,7 +43,7 @@ type PullReport struct {
 func (r *PullReport) add(next PullReport) {
 	next.Changed += r.Changed
 	next.Deleted += r.Deleted
-	next.Conflicts = names(r.Conflicts, next.Conflicts)
+	next.Conflicts = pending.Paths(r.Conflicts, next.Conflicts)
 	next.TakenBack = next.TakenBack || r.TakenBack
 	*r = next
 }

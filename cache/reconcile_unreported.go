@@ -3,6 +3,8 @@ package cache
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/wsmount/wsmount/cache/internal/pending"
 )
 
 // keyUnreported holds the paths of the conflicts that no report has told of yet: those
@@ -20,7 +22,7 @@ func (v *Tx) addUnreported(paths []string) {
 	if len(paths) == 0 {
 		return
 	}
-	all := names(v.unreported(), paths)
+	all := pending.Paths(v.unreported(), paths)
 	data, err := json.Marshal(all[:min(len(all), maxUnreported)])
 	if err == nil {
 		v.table.Set(keyUnreported, data)
@@ -44,7 +46,7 @@ func (v *Volume) UnreportedConflicts() []string { return v.reportConflicts(nil) 
 
 // reportConflicts adds to a report what nobody was told of yet.
 func (v *Volume) reportConflicts(conflicts []string) []string {
-	all := names(conflicts, nil)
+	all := pending.Paths(conflicts, nil)
 	locked := v.lock()
 	none := locked.table.Get(keyUnreported) == nil
 	locked.unlock()
@@ -52,7 +54,7 @@ func (v *Volume) reportConflicts(conflicts []string) []string {
 		return all
 	}
 	err := v.update(func(v *Tx) error {
-		all = names(all, v.unreported())
+		all = pending.Paths(all, v.unreported())
 		v.table.Set(keyUnreported, nil)
 		return nil
 	})

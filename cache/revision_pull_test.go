@@ -274,7 +274,7 @@ func TestPullAfterALostAnswer(t *testing.T) {
 	c.sees("a: 1", "b: 2")
 	c.do("put a ours", "rm b")
 	c.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
-	if _, err := c.v.sets.sendSet(context.Background(), nil, ^uint64(0)); err == nil {
+	if _, err := c.v.sets.Send(context.Background(), nil, ^uint64(0)); err == nil {
 		t.Fatal("the answer did not get lost")
 	}
 	c.there("b", "theirs")

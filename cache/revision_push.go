@@ -100,7 +100,7 @@ func (v *Volume) catchUp(ctx context.Context, r *PushReport) error {
 		return nil
 	}
 	commit, err := v.Commit(ctx, CommitOptions{})
-	r.Commit.add(commit)
+	r.Commit.Add(commit)
 	return err
 }
 

@@ -63,11 +63,14 @@ func (v *Volume) Status() Status {
 	if s.Unreachable, last = v.engine.send.Backoff().Unreachable(now); last != nil {
 		s.LastError = last.Error() // between two tries no name has failed
 	}
-	v.committer.status(locked, &s)
+	v.engine.status(locked, &s)
+	if err, _ := v.committer.Stopped(); err != nil {
+		s.LastError = err.Error()
+	}
 	return s
 }
 
-// status implements committer.
+// status adds the names that are worked on.
 func (e *engine) status(v *View, s *Status) {
 	now := v.o.Now()
 	for _, t := range e.send.Jobs().Running() {

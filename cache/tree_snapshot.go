@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -25,7 +24,6 @@ type snapshot struct {
 	loose   map[table.Ino]struct{}  // what is written and goes all the same; of a set
 	held    map[table.Link]struct{} // names that were under way, resting or held back
 	because map[table.Link]struct{} // names that are due although they differ only since
-	found   commit.Findings         // content that holds a secret
 	planner *upload.Planner         // to which nothing is under way
 }
 
@@ -46,7 +44,6 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 		held: map[table.Link]struct{}{}, because: v.pending.Because(), planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
 	f.planner.Begin(false)
 	if forSet {
-		f.found = v.sets.found.Clone()
 		f.loose = v.kept.Begin(locked.View)
 	}
 	for t := range v.engine.send.Jobs().All() {

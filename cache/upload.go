@@ -14,7 +14,7 @@ import (
 )
 
 // engine sends what differs name by name: it has an upload.Sender do that, and decides what
-// that must not. With a provider that commits whole sets see commit_sets.go instead.
+// that must not. With a provider that commits whole sets a commit.Committer sends instead.
 type engine struct {
 	v    *Volume
 	exec *upload.Executor
@@ -41,7 +41,7 @@ func (e *engine) init(v *Volume) {
 	open := commit.IsUnresolved(locked.View) // policy was another when it was begun
 	if open || v.o.Policy.Atomic || v.caps.Abilities.Has(providers.AbilitySync) {
 		if remote, can := providers.As[providers.Committer](v.p); can {
-			v.sets = &setCommitter{v: v, remote: remote, found: commit.Findings{}}
+			v.sets = newSetCommitter(v, remote)
 			v.committer = v.sets
 		}
 	}
@@ -53,7 +53,7 @@ func (e *engine) resume(v *View) {
 	now := v.o.Now()
 	v.pending.Resume(v.View, func(l table.Link, rec table.Name) {
 		if rec.Attempt != nil && rec.Attempt.Kind != upload.AttemptSet && v.sets != nil {
-			v.sets.old = append(v.sets.old, l)
+			v.sets.TakeUp(l)
 		}
 		if rec.Held != nil {
 			e.send.Jobs().Hold(v.View, l, heldError(rec.Held), now, !rec.Held.Conflict)
@@ -77,15 +77,10 @@ func (e *engine) loop() {
 			e.tidy()
 		case <-e.v.pending.Kicked():
 		}
-		e.v.committer.look()
+		locked := e.v.lock()
+		e.v.committer.Look(locked.View)
+		locked.unlock()
 	}
-}
-
-// look implements committer.
-func (e *engine) look() {
-	locked := e.v.lock()
-	defer locked.unlock()
-	e.send.Look(locked.View)
 }
 
 // tidy does what must be done now and then: files that stay open are taken as

@@ -51,9 +51,6 @@ func (e *engine) holdName(l table.Link, err error) {
 	e.hold(t)
 }
 
-// lostRace reports whether another change was there first.
-func lostRace(err error) bool { return upload.IsLost(err) && !passing(err) }
-
 // heldError is the error of a name that was held in another run.
 func heldError(h *table.Held) error {
 	if h.Conflict {

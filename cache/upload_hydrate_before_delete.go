@@ -28,20 +28,6 @@ func (u uploading) HydrateBeforeDelete(ctx context.Context, l table.Link) error 
 	return v.hydrateNameless(ctx, rec.Remote.Ino, l.Name, func(do func() error) error { return v.hydrator.Follow(ctx, do) })
 }
 
-// hydrateRemoved is HydrateBeforeDelete for all that a set removes. Nothing can be looked
-// into before its outcome is known.
-func (c *setCommitter) hydrateRemoved(ctx context.Context, s *set) error {
-	for _, p := range s.Order {
-		if !p.Last {
-			continue
-		}
-		if err := c.v.hydrateNameless(ctx, p.Rec.Remote.Ino, p.Link.Name, func(do func() error) error { return do() }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // hydrateNameless fetches all content of a file without a local name that a program has
 // open, by a call of fetching. Content that is gone on the remote is no error; content that
 // may come later is.

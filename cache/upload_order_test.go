@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -67,7 +68,7 @@ func (w *world) calm() bool {
 	locked := w.v.lock()
 	defer locked.unlock()
 	e := &w.v.engine
-	return len(e.send.Jobs().Running()) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.sending)
+	return len(e.send.Jobs().Running()) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.IsSending())
 }
 
 func TestOrder(t *testing.T) {
@@ -844,14 +845,14 @@ func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
 		w.local()
 		w.until(w.calm)
 		locked := w.v.lock()
-		w.v.sets.sending = true // by us
+		w.v.sets.Begin(locked.View) // by us
 		locked.unlock()
 		w.do("put "+names[0]+" one", "ln "+names[0]+" "+names[1])
 		locked = w.v.lock()
 		due := w.v.pending.Newest()
 		locked.unlock()
 		b.do = func() { w.write(w.open("f", syscall.O_RDWR), "two", 0) }
-		report, err := w.v.sets.sendSet(w.Context(), nil, due)
+		report, err := w.v.sets.Send(w.Context(), nil, due)
 		if w.ok(err); report.Changes != 2 {
 			t.Fatalf("sent: %+v", report)
 		}
@@ -932,7 +933,7 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 			w := newWorld(t, func(_ *world, o *Options) { o.Policy.Atomic, o.Policy.NoWait = true, !c.waits })
 			w.until(w.calm)
 			locked := w.v.lock()
-			w.v.sets.sending = true // no other set begins
+			w.v.sets.Begin(locked.View) // no other set begins
 			locked.unlock()
 			f := w.create("f")
 			if c.content != "" {
@@ -940,14 +941,14 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 			}
 			locked = w.v.lock()
 			due := w.v.pending.Due()
-			w.v.sets.stirs = w.v.pending.Stirs()
+			w.v.sets.Begin(locked.View)
 			locked.unlock()
-			report, err := w.v.sets.sendSet(w.Context(), nil, due)
+			report, err := w.v.sets.Send(w.Context(), nil, due)
 			if w.ok(err); report.Changes > 0 {
 				t.Fatalf("sent: %+v", report)
 			}
 			if c.over {
-				w.v.sets.sentSet(nil, report, nil)
+				w.v.sets.End(nil, report, nil)
 				w.until(w.calm)
 			}
 			closed := async(func() {
@@ -955,7 +956,7 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 			})
 			w.until(func() bool { return hasEnded(closed) || c.waits && w.waiting() == 1 })
 			if !c.over {
-				w.v.sets.sentSet(nil, report, nil)
+				w.v.sets.End(nil, report, nil)
 			}
 			<-closed
 			w.until(func() bool { return w.v.Status().Queued == 0 })
@@ -1076,7 +1077,9 @@ func TestSetIsComplete(t *testing.T) {
 	w.do("mv p q", "put y 2")
 	was := w.v.takeSnapshot(false)
 	defer was.end()
-	s, err := w.v.sets.collect(t.Context(), was, due)
+	m := was.moment()
+	m.Guard, m.Found, m.Progress = &w.v.o.Guard, commit.Findings{}, func(int, int) {}
+	s, err := commit.Collect(t.Context(), m, due)
 	assert.OK(t, err)
 	var got []string
 	for _, p := range s.Order {

@@ -56,9 +56,9 @@ type Volume struct {
 	pending *pending.Queue // what is to be sent
 	engine  engine         // sends it name by name
 	// sets sends it as change sets; nil: it goes name by name.
-	sets      *setCommitter
+	sets      *commit.Committer
 	kept      *commit.Kept // content, for them
-	committer committer    // one of both
+	committer Committer    // one of both
 	doing     doing
 	pushes    pushes
 	head      revision.HeadLock // before the lock: with it, it is not taken

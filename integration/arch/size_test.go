@@ -28,8 +28,8 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    114,
-	"cache lines":                    17703,
+	"cache files":                    111,
+	"cache lines":                    16992,
 	"cache.Volume methods":           326,
 	"cmd/wsmount lines":              6600,
 	"providers/git lines":            7200,

@@ -75,9 +75,6 @@ func (k *Kept) Begin(v *tree.View) (loose map[table.Ino]struct{}) {
 // IsNone reports whether nothing is kept.
 func (k *Kept) IsNone(*tree.View) bool { return k.now == nil }
 
-// piece is how many inodes are forgotten at a time.
-const piece = 64
-
 // End lets go of all that was kept, if anything was. It is called without the lock.
 func (k *Kept) End() {
 	k.o.Tree.Lock()
@@ -91,7 +88,7 @@ func (k *Kept) End() {
 		p.Kept = false
 		p.Close()
 	}
-	for some := range slices.Chunk(slices.Collect(maps.Keys(was.nameless)), piece) {
+	for some := range slices.Chunk(slices.Collect(maps.Keys(was.nameless)), PieceSize) {
 		k.o.Abandon(some...)
 	}
 }

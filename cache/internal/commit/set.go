@@ -41,6 +41,8 @@ type Set struct {
 	Changes []providers.Change
 	Bodies  []*Planned // whose content goes with changes of the same index; nil: none
 
+	content *Bodies // of the last attempt to send it; nil: there was none
+
 	was   *Moment                 // that it is made of; nil: it is made
 	names map[table.Link]*Planned // of Order
 	after map[table.Ino]spot      // where directories are when the set is done
@@ -49,6 +51,7 @@ type Set struct {
 // A Moment is a working copy as it was when a set is made of it.
 type Moment struct {
 	*tree.View
+	At           *tree.Snapshot // whose View that is, of a set that is to be sent
 	Capabilities providers.Capabilities
 	Planner      *upload.Planner // to which nothing is under way
 	Next         uint64          // records from here on tell of what came later

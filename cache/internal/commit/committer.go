@@ -1,0 +1,357 @@
+package commit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/rules"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Volume changes the tree of a working copy.
+type Volume interface {
+	// Update runs do as one change of the tree. UpdateOwn is that of an operation's own: what
+	// differs because of it is due with what the operation was for.
+	Update(do func(upload.Tx) error) error
+	UpdateOwn(do func(upload.Tx) error) error
+	// Report tells a person of something that nobody would expect.
+	Report(op, path string, err error)
+}
+
+// Host is the working copy that a Committer works for. What runs in the background ends with
+// it, and pauses do.
+type Host interface {
+	Go(f func())
+	Pause(ctx context.Context, d time.Duration)
+	// Patiently runs do with a context that ends when nothing has moved for too long, and
+	// says so in place of do's error then.
+	Patiently(do func(ctx context.Context) error) error
+	// IsClosed reports whether nothing new is to begin. It is called with the lock.
+	IsClosed() bool
+}
+
+// Revisions keep the table in step with the head of a store of whole revisions. Of another
+// store it always is.
+type Revisions interface {
+	// IsSynced reports whether the names of the remote that the table has are those of the
+	// head. Sync makes it so.
+	IsSynced(ctx context.Context, head revision.Held) (bool, error)
+	Sync(ctx context.Context, head revision.Moving) error
+	// CountUnpushed counts the set that has a record as a commit to push (CountOnce), and
+	// Push begins to push it, if it is to be.
+	CountUnpushed() error
+	Push()
+}
+
+// Ignores have names stay local that ignore files ignore.
+type Ignores interface {
+	// LearnAhead learns rules in the background, so that new names stay at once. It is called
+	// with the lock.
+	LearnAhead()
+	// Learn has all rules known that say something of what may go.
+	Learn(ctx context.Context) error
+	// Sort has names stay local, or stay no longer.
+	Sort(names []table.Link, c rules.Carriers) error
+	// Bring fetches content that is to stay local.
+	Bring(ctx context.Context, names []table.Link) error
+}
+
+// Judge stops a set that deletes too much.
+type Judge interface {
+	// IsHalted reports whether what is due deletes too much, and that was not confirmed. It
+	// is called with the lock.
+	IsHalted() bool
+	// MayDelete decides about a set of what differs up to due, of which the rule against mass
+	// deletions has said why it deletes too much (reason "": it does not), and what would
+	// have to be known for that. A massdelete.UnseenError asks for LookInto.
+	MayDelete(due uint64, reason string, unseen []table.Ino) error
+	LookInto(ctx context.Context, dirs []table.Ino) error
+	// Passed says that a set was committed. It is called with the lock.
+	Passed()
+}
+
+// Names decide about names that keep a set from being taken.
+type Names interface {
+	// PreconditionFailed decides about a name that another change came before, by the
+	// conflict policy. nil says that the name is to be planned anew.
+	PreconditionFailed(ctx context.Context, l table.Link, cause error) error
+	// Hold holds a name back.
+	Hold(l table.Link, err error)
+	// HeldBack says why a name was not sent. It is called with the lock.
+	HeldBack(l table.Link, rec table.Name) pending.HeldBack
+}
+
+// Content is the content of inodes.
+type Content interface {
+	// HydrateNameless fetches all content of a file without a local name that a program has
+	// open: the remote is about to lose it. It looks at no name.
+	HydrateNameless(ctx context.Context, ino table.Ino, name string) error
+	// Unsendable deals with a name whose content could not be read because of cause.
+	// ErrAgain says that the name stands for something else now.
+	Unsendable(ctx context.Context, l table.Link, cause error) error
+}
+
+// Monitor is told how it goes.
+type Monitor interface {
+	// Advanced says that the remote took a set. It is called with the lock.
+	Advanced()
+	// Moving says that bytes of content are moving.
+	Moving()
+	// Ended says that a set was taken (nil), or failed. It is called with the lock.
+	Ended(err error)
+	// Progress says how far a set is, in names.
+	Progress(what string, done, total int)
+}
+
+// What a Committer does, in this order but for the last.
+const (
+	Collecting = "collecting"
+	Recording  = "recording"
+	Sending    = "sending"
+	Noting     = "noting"
+	TakingBack = "taking back"
+)
+
+// CommitterOptions are what a Committer needs of those who use it.
+type CommitterOptions struct {
+	Remote   providers.Committer
+	Tree     *tree.Tree
+	Queue    *pending.Queue
+	Sender   *upload.Sender // holds names back, and resolves what was sent name by name
+	Executor *upload.Executor
+	Kept     *Kept
+	Open     *files.OpenSet
+	Guard    *Guard
+	Head     revision.HeadLock
+	Shown    revision.Rules // which names of a revision the table has
+
+	Volume    Volume
+	Host      Host
+	Revisions Revisions
+	Ignores   Ignores
+	Judge     Judge
+	Names     Names
+	Content   Content
+	Monitor   Monitor
+
+	// Take is the working copy at this moment, without Guard, Found and Progress, until
+	// release. Content stays for a set from then on, see Kept.Begin.
+	Take  func() (was *Moment, release func())
+	NewID func() string // a new operation id; called with the lock
+	// Passes reports whether the same may succeed soon after an error, without anybody's
+	// doing, and IsFinal whether whoever asked for a set is told of one: it does not pass, or
+	// was waited out.
+	Passes, IsFinal func(err error) bool
+	Context         context.Context // ends with the working copy
+	Log             *slog.Logger
+}
+
+// Committer sends what is pending as change sets: all that is due goes as one change, see
+// Set. Names that cannot go are held back as where they go one by one, and what an earlier
+// run began to send by itself it ends by itself. The lock of the tree guards all fields that
+// change.
+type Committer struct {
+	o CommitterOptions
+
+	requests []*Request   // in order
+	sending  bool         // a set is under way
+	stirs    uint64       // of what is pending when it began: more, and what it leaves out may go by now
+	moot     int          // sets in a row that what they were to send had changed under
+	err      error        // why the last one failed
+	old      []table.Link // names with attempts of their own
+	found    Findings     // content that holds a secret
+}
+
+// Request is a commit that was asked for.
+type Request struct {
+	about  pending.Description
+	due    uint64
+	tried  bool
+	done   chan struct{}
+	report pending.Report
+	err    error
+
+	clashes []string // conflicts that were found while its set was sent
+	landed  int      // names that the remote has since then, whoever found that out
+}
+
+// maxTries is how often in a row a set is made anew, or loses a name to others.
+const maxTries = 4
+
+// NewCommitter makes one that has sent nothing.
+func NewCommitter(o CommitterOptions) *Committer { return &Committer{o: o, found: Findings{}} }
+
+// TakeUp has a change resolved that was begun name by name, before any set is sent.
+func (c *Committer) TakeUp(l table.Link) { c.old = append(c.old, l) }
+
+// Commit has what differs up to a place in the order sent, and returns when the remote has it
+// or will not take it.
+func (c *Committer) Commit(ctx context.Context, about pending.Description, due uint64) (pending.Report, error) {
+	r := &Request{about: about, due: due, done: make(chan struct{})}
+	v := c.o.Tree.Lock()
+	c.o.Sender.Jobs().ForgiveAll(v)
+	c.requests = append(c.requests, r)
+	c.o.Queue.Stir()
+	c.o.Tree.Unlock()
+	c.o.Queue.Kick()
+	var err error
+	select {
+	case <-r.done:
+		return r.report, r.err
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-c.o.Context.Done():
+		err = providers.ErrClosed
+	}
+	c.o.Tree.Lock()
+	defer c.o.Tree.Unlock()
+	c.withdraw(r)
+	return pending.Report{}, err
+}
+
+func (c *Committer) withdraw(r *Request) {
+	c.requests = slices.DeleteFunc(c.requests, func(other *Request) bool { return other == r })
+}
+
+// IsAsked reports whether a commit was asked for that is not done. It is called with the lock.
+func (c *Committer) IsAsked() bool { return len(c.requests) > 0 }
+
+// IsSending reports whether a set is under way. It is called with the lock.
+func (c *Committer) IsSending() bool { return c.sending }
+
+// Stopped is why the last set failed, if it did, whatever name it is about; final says that
+// another try will not help. It is called with the lock.
+func (c *Committer) Stopped() (cause error, final bool) {
+	return c.err, c.err != nil && !c.o.Passes(c.err)
+}
+
+// Conflict tells the commit under way of a conflict at a path, and reports whether there is
+// one that will say so. It is called with the lock.
+func (c *Committer) Conflict(path string) (heard bool) {
+	if !c.sending || len(c.requests) == 0 {
+		return false
+	}
+	c.requests[0].clashes = append(c.requests[0].clashes, path)
+	return true
+}
+
+// Look has a set sent when one is due. One is under way at a time. It is called with the lock.
+func (c *Committer) Look(v *tree.View) {
+	if c.o.Host.IsClosed() {
+		return
+	}
+	c.o.Ignores.LearnAhead()
+	var r *Request
+	if len(c.requests) > 0 {
+		r = c.requests[0]
+	}
+	rests := c.o.Sender.IsPaused() && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
+	if c.sending || rests || c.resolveOld(v) {
+		return
+	}
+	due := c.o.Queue.Due()
+	if r != nil {
+		due = max(due, r.due)
+	}
+	first := uint64(0)
+	v.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
+	if r == nil && (first == 0 || first > due || c.o.Judge.IsHalted()) && !IsUnresolved(v) {
+		return
+	}
+	c.Begin(v)
+	if r != nil {
+		r.tried = true
+	}
+	c.o.Host.Go(func() {
+		var report pending.Report
+		err := c.o.Host.Patiently(func(ctx context.Context) (err error) {
+			report, err = c.Send(ctx, r, due)
+			return err
+		})
+		c.End(r, report, err)
+	})
+}
+
+// resolveOld finds out about changes that were begun name by name, before the working copy
+// got a policy of sets; it reports whether there are any.
+func (c *Committer) resolveOld(v *tree.View) bool {
+	c.old = slices.DeleteFunc(c.old, func(l table.Link) bool {
+		c.o.Sender.Resolve(v, l)
+		return v.Record(l).Attempt == nil
+	})
+	return len(c.old) > 0
+}
+
+// Begin says that a set is under way: no other begins before End. Look calls it, and whoever
+// sends a set by hand. It is called with the lock.
+func (c *Committer) Begin(*tree.View) { c.sending, c.stirs = true, c.o.Queue.Stirs() }
+
+// End tells who asked for a set (nil: nobody), and decides what becomes of what was not sent.
+func (c *Committer) End(r *Request, report pending.Report, err error) {
+	v := c.o.Tree.Lock()
+	c.sending = false
+	switch {
+	case err == nil:
+		c.o.Sender.Reached()
+		c.o.Monitor.Ended(nil)
+		c.moot, c.err = 0, nil
+		c.idle(v, report)
+	case errors.Is(err, upload.ErrAgain):
+		if c.moot++; c.moot > maxTries {
+			c.o.Sender.Pause(upload.PauseAfter(c.moot))
+		}
+		c.o.Tree.Unlock()
+		c.o.Queue.Kick()
+		return
+	case errors.Is(err, massdelete.ErrHalted):
+	default:
+		c.rest(err)
+	}
+	if r != nil && c.o.Context.Err() == nil && (err == nil || c.o.IsFinal(err)) {
+		c.withdraw(r)
+		report.Conflicts = pending.Paths(report.Conflicts, r.clashes)
+		report.Changes, report.Committed = r.landed, r.landed > 0
+		r.report, r.err = report, err
+		close(r.done)
+	}
+	c.o.Queue.Review(v)
+	c.o.Tree.Unlock()
+	if err == nil {
+		c.o.Queue.Arrived()
+	}
+	if err == nil && report.Committed {
+		c.o.Revisions.Push()
+	}
+	c.o.Queue.Kick()
+}
+
+// idle waits for a change when a set left nothing to send: what it left out would be left out
+// again, unless something has stirred since the set began.
+func (c *Committer) idle(v *tree.View, report pending.Report) {
+	if report.Changes == 0 && c.o.Queue.Stirs() == c.stirs {
+		c.o.Queue.Defer()
+		c.o.Sender.Stalled(v)
+	}
+}
+
+// rest has the next set wait. What will not pass by itself is told, once: no name is held
+// back for it, and yet nothing goes.
+func (c *Committer) rest(err error) {
+	if !c.o.Passes(err) && (c.err == nil || c.err.Error() != err.Error()) {
+		c.o.Host.Go(func() { c.o.Volume.Report("commit", "", err) })
+	}
+	c.err = err
+	c.o.Monitor.Ended(err)
+	c.o.Sender.Failed(err)
+	c.o.Sender.Pause(upload.PauseAfter(c.o.Sender.Backoff().Failures()))
+}

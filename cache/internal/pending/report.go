@@ -1,0 +1,63 @@
+package pending
+
+import (
+	"slices"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Description says what a commit is called where the remote has such things. The zero value
+// works: the message describes the change.
+type Description struct {
+	Message   string
+	Author    providers.Identity
+	CoAuthors []providers.Identity
+	Trailers  []providers.Trailer
+}
+
+// Report says what a commit did.
+type Report struct {
+	Revision  providers.Revision // "" where the remote has none
+	Committed bool               // something was sent
+	Changes   int                // names that were sent
+	HeldBack  []HeldBack
+	Conflicts []string // paths that another had changed too: held back, or decided by the conflict policy
+	Pushed    bool
+	PushError error // the commit is there, and was not pushed
+}
+
+// Add takes in what the next commit did.
+func (r *Report) Add(next Report) {
+	next.Committed = next.Committed || r.Committed
+	next.Changes += r.Changes
+	next.Conflicts = Paths(r.Conflicts, next.Conflicts)
+	*r = next
+}
+
+// HoldBack adds a name that was not sent.
+func (r *Report) HoldBack(h HeldBack) {
+	r.HeldBack = append(r.HeldBack, h)
+	if h.Conflict {
+		r.Conflicts = append(r.Conflicts, h.Path)
+	}
+}
+
+// HeldBack is a change that the remote does not have, and why.
+type HeldBack struct {
+	Path     string
+	Reason   string
+	Conflict bool
+}
+
+// OnItsWay is the reason of what nothing is known to keep back.
+const OnItsWay = "on its way, or waits for what it depends on"
+
+// IsPending reports whether nothing is known that keeps the change back.
+func (h HeldBack) IsPending() bool { return h.Reason == OnItsWay }
+
+// Paths are those of both lists, in order, each once.
+func Paths(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
