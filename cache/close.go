@@ -161,5 +161,5 @@ func (v *Volume) Close() error {
 	if err != nil {
 		err = fmt.Errorf("cache: close: %w", err)
 	}
-	return errors.Join(err, v.syncState(), v.state.close())
+	return errors.Join(err, v.recovery().Sync(), v.state.close())
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -163,4 +164,38 @@ func (v *Volume) knownDigest(n *table.Inode) string {
 		}
 	}
 	return ""
+}
+
+// finishMoves moves content into the history, or away, where the table says that
+// it is to go and the last run did not come to it.
+func (v *Volume) finishMoves() {
+	type move struct {
+		ino table.Ino
+		id  string
+	}
+	var moves []move
+	locked := v.lock()
+	locked.table.Scan(history.QueuePrefix, "", func(key string, value []byte) bool {
+		if ino := history.IDOf(key); locked.table.Inode(ino) == nil || locked.table.Inode(ino).State == table.None {
+			moves = append(moves, move{ino, string(value)})
+		}
+		return true
+	})
+	locked.unlock()
+	if len(moves) > 0 && v.tree.Sync() != nil {
+		return
+	}
+	for _, m := range moves {
+		var err error
+		if m.id == goesAway {
+			v.store.Remove(m.ino)
+		} else {
+			err = v.store.Keep(m.ino, m.id)
+		}
+		if err != nil && !errors.Is(err, iofs.ErrNotExist) {
+			v.o.Log.Warn("history: content was not kept", "ino", m.ino, "err", err)
+		}
+		v.history.moved = append(v.history.moved, m.ino)
+	}
+	v.forgetMoved()
 }

@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/recovery"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
@@ -89,7 +90,7 @@ func Inspect(stateDir string, limit int) (OfflineReport, error) {
 		}
 	})
 	left.Orphans, left.Unpushed = len(locked.Orphans()), revision.UnpushedOf(locked.table)
-	left.Recovered, err = recovered(stateDir)
+	left.Recovered, err = recovery.Rescued(stateDir)
 	return left, errors.Join(err, locked.table.Err())
 }
 
@@ -127,8 +128,7 @@ func (l *OfflineReport) add(u Unsaved) {
 // eachUnsaved visits what the backend does not have: the names that differ, and files
 // that were open for writing when the last session ended.
 func (v *View) eachUnsaved(visit func(Unsaved)) {
-	s := v.table.Session()
-	power := !s.SameBoot && !(s.Clean && v.table.Get(diskKey) != nil)
+	power := recovery.PowerLost(v.View)
 	listed := map[table.Ino]bool{}
 	v.table.Dirty(0, func(_ uint64, l table.Link) bool {
 		rec, _ := v.table.Name(l.Dir, l.Name)
@@ -193,22 +193,6 @@ func changeOf(rec table.Name, n *table.Inode) string {
 	return "unknown"
 }
 
-// recovered lists the files of recoveredDir, by path below the state directory.
-func recovered(stateDir string) (list []string, err error) {
-	root := filepath.Join(stateDir, recoveredDir)
-	err = filepath.WalkDir(root, func(path string, d iofs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			rel, _ := filepath.Rel(stateDir, path)
-			list = append(list, filepath.ToSlash(rel))
-		}
-		return err
-	})
-	if errors.Is(err, iofs.ErrNotExist) {
-		err = nil
-	}
-	return list, err
-}
-
 // Exported says what an Export wrote.
 type Exported struct {
 	Files   []string  `json:"files,omitempty"` // below into
@@ -255,7 +239,7 @@ func Export(ctx context.Context, stateDir, into string, filter func(Unsaved) boo
 // export writes one entry, and says under which name; "" when there is nothing
 // to write.
 func (v *Volume) export(into string, u Unsaved) (string, error) {
-	name := safePath(u.Path)
+	name := recovery.SafePath(u.Path)
 	switch {
 	case u.Change == "deleted":
 		return "", nil
@@ -269,7 +253,7 @@ func (v *Volume) export(into string, u Unsaved) (string, error) {
 	f, err := v.store.Open(u.ino)
 	if errors.Is(err, iofs.ErrNotExist) {
 		if u.Size == 0 {
-			return name, writeOut(into, name, eof{})
+			return name, recovery.WriteOut(into, name, strings.NewReader(""))
 		}
 		return "", errors.New("the content was not fetched; the remote has it under the old name")
 	}
@@ -280,12 +264,8 @@ func (v *Volume) export(into string, u Unsaved) (string, error) {
 	if !f.Whole() {
 		name += ".partial"
 	}
-	return name, writeOut(into, name, io.NewSectionReader(fdReader(f.Fd()), 0, f.Size()))
+	return name, recovery.WriteOut(into, name, recovery.Raw(f))
 }
-
-type eof struct{}
-
-func (eof) Read([]byte) (int, error) { return 0, io.EOF }
 
 func (v *Volume) exportLink(into, name string, ino table.Ino) error {
 	locked := v.lock()
@@ -348,7 +328,7 @@ func Accept(stateDir string, paths ...string) (accepted []string, err error) {
 		accepted, err = v.Accept(paths...)
 	}
 	if err == nil {
-		err = v.syncState()
+		err = v.recovery().Sync()
 	}
 	v.stop()
 	v.work.Wait()

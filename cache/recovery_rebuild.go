@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/recovery"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -111,7 +112,7 @@ func (r *scan) setAside(force bool) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == "lock" || e.Name() == recoveredDir || strings.HasPrefix(e.Name(), asidePrefix) {
+		if e.Name() == "lock" || e.Name() == recovery.Dir || strings.HasPrefix(e.Name(), asidePrefix) {
 			continue
 		}
 		if err := os.Rename(filepath.Join(r.o.StateDir, e.Name()), filepath.Join(r.report.Aside, e.Name())); err != nil {
@@ -164,7 +165,7 @@ func (r *scan) rebuild(ctx context.Context) (err error) {
 		err = r.old.EachKept(func(string) { r.report.Kept++ })
 	}
 	if err == nil {
-		err = r.v.syncState()
+		err = r.v.recovery().Sync()
 	}
 	return err
 }
@@ -246,7 +247,7 @@ func (r *scan) adopt(ctx context.Context, f found) error {
 		return err
 	}
 	defer c.Release()
-	data := io.NewSectionReader(fdReader(c.Fd()), 0, c.Size())
+	data := recovery.Raw(c)
 	if at, perr := providers.ParseLocator(f.path); perr == nil && !f.partial {
 		err := r.enter(ctx, at.String(), data, c.Mtime())
 		if err == nil {
@@ -257,17 +258,17 @@ func (r *scan) adopt(ctx context.Context, f found) error {
 			return err
 		}
 	}
-	name := safePath(f.path) + "." + itoa(f.ino)
+	name := recovery.SafePath(f.path) + "." + itoa(f.ino)
 	if f.partial {
 		name += ".partial"
 	}
 	if _, err := data.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if err := writeOut(filepath.Join(r.o.StateDir, recoveredDir), name, data); err != nil {
+	if err := recovery.WriteOut(filepath.Join(r.o.StateDir, recovery.Dir), name, data); err != nil {
 		return err
 	}
-	r.report.Recovered = append(r.report.Recovered, recoveredDir+"/"+name)
+	r.report.Recovered = append(r.report.Recovered, recovery.Dir+"/"+name)
 	return nil
 }
 

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -95,30 +93,6 @@ func TestRecoverAfterAKill(t *testing.T) {
 	}
 }
 
-// A program that outlived the mount keeps its file to itself.
-func TestRecoverPartsWithSurvivors(t *testing.T) {
-	w := newWorld(t, onlyAsked)
-	o := w.create("f")
-	w.write(o, "before", 0)
-	ino := w.walk("f")
-	dir := copyState(t, w.v)
-	survivor, err := os.OpenFile(dataFile(t, dir, ino), os.O_RDWR, 0)
-	w.ok(err)
-	defer survivor.Close()
-	old := w.v
-	old.stop()
-	t.Cleanup(func() { old.Close() })
-	w.o.StateDir = dir
-	w.start()
-	_, err = survivor.WriteAt([]byte("AFTER"), 0)
-	w.ok(err)
-	assert.Equal(t, w.get("f"), "before")
-	w.ok(w.sendAll())
-	w.backend("f: before")
-	w.again()
-	assert.Equal(t, w.get("f"), "before", "after another start")
-}
-
 // After a loss of power unsynced content is suspect, and stays so.
 func TestRecoverAfterPowerLoss(t *testing.T) {
 	w := newWorld(t, onlyAsked, holding("clean", "clean"))
@@ -153,41 +127,6 @@ func TestRecoverTrustsACleanEnd(t *testing.T) {
 	w.start()
 	assert.False(t, w.record("unsaved").Suspect, "suspect")
 	assert.Equal(t, w.record("clean").State, table.Whole, "clean content was dropped")
-}
-
-// Content that never came to the disk is fetched again, or said to be lost.
-func TestRecoverLostContent(t *testing.T) {
-	w := newWorld(t, onlyAsked, holding("changed", "theirs"))
-	w.do("put changed ours, longer", "put made made")
-	changed, made := w.walk("changed"), w.walk("made")
-	w.powerLost(func(dir string) {
-		w.ok(os.Remove(dataFile(t, dir, changed)))
-		w.ok(os.Remove(dataFile(t, dir, made)))
-	})
-	assert.Equal(t, w.get("changed"), "theirs")
-	assert.Equal(t, w.get("made"), "")
-	if n := w.record("made"); !n.Suspect || n.Size != 0 {
-		t.Errorf("made: %+v", n)
-	}
-	assert.Equal(t, len(w.v.Status().Problems), 2, "problems")
-}
-
-// Content whose name did not reach the disk is put aside.
-func TestRecoverRescuesContent(t *testing.T) {
-	w := newWorld(t, onlyAsked)
-	w.ok(w.put("f", "f"))
-	w.powerLost(func(dir string) {
-		stray := filepath.Join(dir, "data", "00", "7")
-		w.ok(os.MkdirAll(filepath.Dir(stray), 0o700))
-		w.ok(os.WriteFile(stray, []byte("precious"), 0o600))
-		_ = unix.Setxattr(stray, "user.wsmount.path", []byte("docs/plan"), 0)
-	})
-	<-w.v.history.swept
-	got, err := os.ReadFile(filepath.Join(w.o.StateDir, "recovered", "docs", "plan.7"))
-	if err != nil || string(got) != "precious" {
-		t.Errorf("%q, %v", got, err)
-	}
-	assert.Equal(t, len(w.v.Status().Problems), 1, "not reported")
 }
 
 // However much a killed working copy leaves open, a start takes it in one update, and

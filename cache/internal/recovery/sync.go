@@ -1,4 +1,4 @@
-package cache
+package recovery
 
 import (
 	"errors"
@@ -8,23 +8,24 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 // syncFor is how long an end waits for the disk to have the content that the
-// backend has too.
+// remote has too.
 const syncFor = 5 * time.Second
 
-// syncState brings unsaved content to the disk, so that it is not suspect
+// Sync brings unsaved content to the disk, so that it is not suspect
 // whatever becomes of the machine; and if that takes not long everything else,
-// so that it need not be fetched again. For Close, when nothing changes any
+// so that it need not be fetched again. It is for the end of a run, when nothing changes any
 // more.
-func (v *Volume) syncState() error {
-	synced, err := v.syncUnsaved()
+func (r *Recovery) Sync() error {
+	synced, err := r.syncUnsaved()
 	if err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- syncDisk(v.state.dir) }()
+	go func() { done <- syncDisk(r.o.Dir) }()
 	t := time.NewTimer(syncFor)
 	defer t.Stop()
 	all := false
@@ -33,36 +34,37 @@ func (v *Volume) syncState() error {
 		all = err == nil
 	case <-t.C:
 	}
-	return v.update(func(v *Tx) error {
+	return r.o.Volume.Update(func(tx Tx) error {
+		v := tx.Tree()
 		if all {
-			v.table.Set(diskKey, []byte{1})
+			v.Set(diskKey, []byte{1})
 		}
-		for ino, gen := range synced {
-			if n := v.table.Inode(ino); n != nil && n.ContentVersion == gen && !n.Suspect {
-				v.table.Edit(ino).Synced = gen
+		for ino, version := range synced {
+			if n := v.Inode(ino); n != nil && n.ContentVersion == version && !n.Suspect {
+				v.Edit(ino).Synced = version
 			}
 		}
 		return nil
 	})
 }
 
-// syncUnsaved syncs the content that the backend does not have, and gives the
+// syncUnsaved syncs the content that the remote does not have, and gives the
 // states that are on the disk then.
-func (v *Volume) syncUnsaved() (map[table.Ino]uint64, error) {
+func (r *Recovery) syncUnsaved() (map[table.Ino]uint64, error) {
 	unsaved := map[table.Ino]uint64{}
-	err := v.view(func(v *View) error {
-		v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-			rec, _ := v.table.Name(l.Dir, l.Name)
-			n := v.table.Inode(rec.Ino)
+	err := r.o.Tree.View(func(v *tree.View) error {
+		v.Dirty(0, func(_ uint64, l table.Link) bool {
+			ino := v.Record(l).Ino
+			n := v.Inode(ino)
 			if n != nil && n.IsRegular() && n.Synced != n.ContentVersion && n.State != table.None {
-				unsaved[rec.Ino] = n.ContentVersion
+				unsaved[ino] = n.ContentVersion
 			}
 			return true
 		})
 		return nil
 	})
 	for ino := range unsaved {
-		f, oerr := v.store.Open(ino)
+		f, oerr := r.o.Store.Open(ino)
 		if oerr == nil {
 			oerr = f.Sync()
 			f.Release()

@@ -1,22 +1,22 @@
-package cache
+package recovery
 
 import (
 	"errors"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 // survey looks at all content after the disk may have lost some.
-func (r *recovery) survey() error {
-	v := r.v
+func (r *Recovery) survey() error {
 	opened := map[table.Ino]bool{}
 	for _, w := range r.writing {
 		opened[w.ino] = true
 	}
 	seen := map[table.Ino]bool{}
-	deadline := v.o.Now().Add(verifyFor)
-	err := v.store.Each(func(ino uint64, _ string, size int64, _ bool) {
+	deadline := r.o.Now().Add(verifyFor)
+	err := r.o.Store.Each(func(ino uint64, _ string, size int64, _ bool) {
 		seen[ino] = true
 		if !opened[ino] {
 			r.judge(ino, size, deadline)
@@ -25,11 +25,11 @@ func (r *recovery) survey() error {
 	if err != nil {
 		return err
 	}
-	return v.view(func(v *View) error {
-		v.table.Dirty(0, func(_ uint64, l table.Link) bool {
-			rec, _ := v.table.Name(l.Dir, l.Name)
-			if n := v.table.Inode(rec.Ino); n != nil && n.IsRegular() && n.State != table.None && !seen[rec.Ino] && !opened[rec.Ino] {
-				r.lost = append(r.lost, rec.Ino)
+	return r.o.Tree.View(func(v *tree.View) error {
+		v.Dirty(0, func(_ uint64, l table.Link) bool {
+			ino := v.Record(l).Ino
+			if n := v.Inode(ino); n != nil && n.IsRegular() && n.State != table.None && !seen[ino] && !opened[ino] {
+				r.lost = append(r.lost, ino)
 			}
 			return true
 		})
@@ -42,75 +42,69 @@ func (r *recovery) survey() error {
 const verifyFor = time.Second
 
 // judge decides on one content file that nobody is known to have had open: somebody may have.
-func (r *recovery) judge(ino table.Ino, size int64, deadline time.Time) {
-	v := r.v
-	locked := v.lock()
-	p := locked.table.Inode(ino)
+func (r *Recovery) judge(ino table.Ino, size int64, deadline time.Time) {
+	v := r.o.Tree.Lock()
+	p := v.Inode(ino)
 	if p == nil || p.State == table.None {
-		locked.unlock()
-		return // for sweep
+		r.o.Tree.Unlock()
+		return // for Sweep
 	}
 	n := *p
-	origin, clean := locked.OriginOf(ino)
-	locked.unlock()
+	origin, clean := v.OriginOf(ino)
+	r.o.Tree.Unlock()
 	switch {
 	case !clean && n.State == table.Partial:
 		r.unsaved[ino] = n.Size
 	case !clean:
 		r.unsaved[ino] = size
 	case n.State == table.Partial:
-	case v.o.Now().Before(deadline) && v.intact(ino, size, &n, origin.Digest):
+	case r.o.Now().Before(deadline) && r.isIntact(ino, size, &n, origin.Digest):
 	default:
 		r.drop = append(r.drop, ino)
 	}
 }
 
-// intact reports whether clean content still is what its digest says.
-func (v *Volume) intact(ino table.Ino, size int64, n *table.Inode, digest string) bool {
+// isIntact reports whether clean content still is what its digest says.
+func (r *Recovery) isIntact(ino table.Ino, size int64, n *table.Inode, digest string) bool {
 	if digest == "" || size != n.Size || n.State != table.Whole {
 		return false
 	}
-	f, err := v.store.Open(ino)
+	f, err := r.o.Store.Open(ino)
 	if err != nil {
 		return false
 	}
 	defer f.Release()
-	ok, _ := matches(f, digest)
-	return ok && f.Whole()
+	return f.Verify(r.o.Context, digest) == nil
 }
 
 // loseContent deals with content that is gone, or never came to the disk: what the
-// backend has is fetched again; what it does not have is lost, and the file says so by
+// remote has is fetched again; what it does not have is lost, and the file says so by
 // being suspect.
-func (r *recovery) loseContent(v *Tx, ino table.Ino) {
-	n := v.table.Edit(ino)
+func (r *Recovery) loseContent(v *tree.Tx, ino table.Ino) {
+	n := v.Edit(ino)
 	if n == nil {
 		return
 	}
 	path, _ := v.LocalPathOf(ino)
 	lost := n.ContentVersion
 	for _, l := range n.RemoteLinks {
-		rec, _ := v.table.Name(l.Dir, l.Name)
+		rec := v.Record(l)
 		if rec.Remote != nil && rec.Remote.Ino == ino && rec.Remote.Version.Size >= 0 {
 			base := *rec.Remote
 			base.ContentVersion = n.ContentVersion // what it has there is what there is
 			rec.Remote = &base
-			v.table.SetName(l.Dir, l.Name, rec)
-			n = v.table.Edit(ino)
+			v.Writer.SetName(l.Dir, l.Name, rec)
+			n = v.Edit(ino)
 			n.State, n.Origin, n.Size, n.Suspect = table.None, table.Origin{}, rec.Remote.Version.Size, n.Suspect || rec.Attempt != nil // which may have arrived, of another size
 			v.Mark(l)
 			lost = 0
 		}
 	}
+	what := "a change did not reach the disk before the power was lost; the file is what the backend has"
 	if lost != 0 {
 		n.State, n.Suspect = table.None, true
 		n.Size, n.Blocks = 0, 0
-		lostLater(v, path.String(), "the content did not reach the disk before the power was lost")
-		return
+		what = "the content did not reach the disk before the power was lost"
 	}
-	lostLater(v, path.String(), "a change did not reach the disk before the power was lost; the file is what the backend has")
-}
-
-func lostLater(v *Tx, path, what string) {
-	v.Later(func() { v.report("recover", path, errors.New(what)) })
+	v.Later(func() { r.o.Volume.Report("recover", path.String(), errors.New(what)) })
 }

@@ -1,0 +1,27 @@
+// Package recovery deals with what the run before left of a working copy, and with what the
+// next one is to find.
+//
+// After a kill every byte that was written is in the content files: those of inodes with a
+// dirty intent are taken as changed, unless they still have the digest of what the remote
+// has. When the machine went down too, the disk may have lost what was not synced, in any
+// order: clean content is checked or dropped, changed content is suspect, and content that is
+// not there at all is fetched again, or lost, and says so.
+//
+//	r := recovery.New(recovery.Options{Tree: t, Store: s, ...})
+//	err := r.Run()         // before anything else changes the table
+//	go r.Sweep()           // if r.IsToSweep: content to which nothing leads
+//	...
+//	err = r.Sync()         // at the end: the next start trusts what is on the disk
+//
+// Run changes the table in one transaction, so that after another kill all of it is done, or
+// is done again. Content whose name did not reach the disk is never removed: Sweep puts it
+// where a person finds it ([Dir]).
+//
+// # Records
+//
+//	instead/<inode>   kept content that is about to become its content
+//	disk              the session ended with everything on the disk
+//
+// It asks no remote. What a state of content is in the history, and what conflicts it makes,
+// is for the [Tx] of its user.
+package recovery
