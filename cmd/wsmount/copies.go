@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -73,12 +72,11 @@ func target(c *cli.Context, args []string) (r *state.Record, rel string, err err
 			return nil, "", exit.New(exit.Usage, "%w", err)
 		}
 	}
-	rel, err = filepath.Rel(r.Mountpoint, place)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return nil, "", exit.New(exit.Usage, "%s does not lie in %s", oneLine(place), r.Mountpoint).
-			Hint("give a path that is relative to the first argument, or one that leads into the mount")
+	rel, outside := mounts.Relative(r.Mountpoint, place)
+	if outside != nil {
+		return nil, "", outside.Hint("give a path that is relative to the first argument, or one that leads into the mount")
 	}
-	return r, strings.Trim(path.Clean("/"+rel), "/"), nil
+	return r, rel, nil
 }
 
 // second is what a second argument means whose first is a place in the mount. A

@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/past"
 )
 
 func diffCommand() *cli.Command {
@@ -18,7 +19,7 @@ func diffCommand() *cli.Command {
 		Usage:     "compare two states of a file or a directory",
 		ArgsUsage: "MOUNTPOINT [PATH [FROM [TO]]]",
 		Description: "Prints a unified diff of a file, or of each file below a directory or . that differs. " +
-			"FROM and TO are each " + stateForms + ": the state after that. Without TO it is compared with " +
+			"FROM and TO are each " + past.StateForms + ": the state after that. Without TO it is compared with " +
 			"what is there now, without FROM, of a file, with the version before. Prints nothing when they " +
 			"are equal.\n\n" +
 			"  wsmount diff /mnt/ws docs/plan.md 12 17\n" +
@@ -72,12 +73,12 @@ func diffRequest(args []string, before bool, now time.Time) (req control.DiffReq
 			Hint("for example wsmount diff MOUNTPOINT PATH turn:7 --before")
 	}
 	if len(args) > 0 {
-		if req.From, err = parseState("FROM", args[0], before, now); err != nil {
+		if req.From, err = past.State("FROM", args[0], before, now); err != nil {
 			return req, err
 		}
 	}
 	if len(args) > 1 {
-		req.To, err = parseState("TO", args[1], false, now)
+		req.To, err = past.State("TO", args[1], false, now)
 	}
 	return req, err
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/state"
-	"github.com/wsmount/wsmount/cmd/internal/suggest"
 )
 
 func eventCommand() *cli.Command {
@@ -49,8 +48,10 @@ func eventAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 2 && !lifecycle.Known(args[1]) && args[1] != lifecycle.Any {
-		return unknownEvent(args[1])
+	if len(args) == 2 && args[1] != lifecycle.Any {
+		if err := lifecycle.Check(args[1]); err != nil {
+			return err
+		}
 	}
 	vars, err := parseVars(c.StringSlice("var"))
 	if err != nil {
@@ -65,14 +66,6 @@ func eventAction(c *cli.Context) error {
 	}
 	return emit(c, r, control.EventRequest{Name: args[1], At: c.String("at"), Vars: vars,
 		Timeout: c.Duration("timeout").Seconds(), NoWait: c.Bool("no-wait")})
-}
-
-func unknownEvent(name string) error {
-	e := exit.New(exit.Usage, "AIP-37 knows no event %q", oneLine(name))
-	if question := suggest.Phrase(name, lifecycle.Names()); question != "" {
-		return e.Hint("%s", question)
-	}
-	return e.Hint("an event of your own is written <host>:<event>")
 }
 
 // parseVars reads KEY=VALUE pairs. A key twice is a mistake, not a choice.

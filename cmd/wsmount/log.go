@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/past"
 )
 
 func logCommand() *cli.Command {
@@ -45,10 +46,10 @@ func logAction(c *cli.Context) error {
 	if req.Limit < 0 {
 		return exit.New(exit.Usage, "-n cannot be negative").Hint("for example -n 20, or -n 0 for all")
 	}
-	if req.Since, err = parseTime("--since", c.String("since"), time.Now()); err != nil {
+	if req.Since, err = past.Time("--since", c.String("since"), time.Now()); err != nil {
 		return err
 	}
-	if req.Until, err = parseTime("--until", c.String("until"), time.Now()); err != nil {
+	if req.Until, err = past.Time("--until", c.String("until"), time.Now()); err != nil {
 		return err
 	}
 	r, rel, err := target(c, args)
@@ -70,27 +71,6 @@ func logAction(c *cli.Context) error {
 	}
 	printLog(c.App.Writer, res.Versions)
 	return nil
-}
-
-// timeForms are how a time may be written, in local time where it names no
-// other.
-var timeForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly}
-
-// parseTime reads a time, or how long ago it was; nothing is the zero time.
-func parseTime(flag, s string, now time.Time) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
-	for _, form := range timeForms {
-		if t, err := time.ParseInLocation(form, s, now.Location()); err == nil {
-			return t, nil
-		}
-	}
-	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
-		return now.Add(-d), nil
-	}
-	return time.Time{}, exit.New(exit.Usage, "%s %q is not a time", flag, oneLine(s)).
-		Hint("2026-11-20, '2026-11-20 15:04', 2026-11-20T15:04:05Z, or 2h for two hours ago")
 }
 
 func printLog(w io.Writer, versions []cache.Version) {

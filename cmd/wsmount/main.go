@@ -91,15 +91,7 @@ func silent(c exit.Code) error {
 	return &exit.Error{Code: c}
 }
 
-func printError(w io.Writer, e *exit.Error) {
-	fmt.Fprintf(w, "wsmount: %s\n", oneLine(e.What))
-	for _, d := range e.Details {
-		fmt.Fprintf(w, "  %s\n", oneLine(d))
-	}
-	if e.Advice != "" {
-		fmt.Fprintf(w, "hint: %s\n", oneLine(e.Advice))
-	}
-}
+func printError(w io.Writer, e *exit.Error) { fmt.Fprint(w, e.Text()) }
 
 // oneLine is wrap.OneLine.
 func oneLine(s string) string { return wrap.OneLine(s) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/past"
 )
 
 func restoreCommand() *cli.Command {
@@ -18,7 +19,7 @@ func restoreCommand() *cli.Command {
 		ArgsUsage: "MOUNTPOINT PATH",
 		Description: "A restore is a change like any other: nothing is taken from the history, and what it " +
 			"replaces goes there. PATH is a file, a directory, or . for all of the working copy. --to is " +
-			stateForms + ": the state after that, or with --before the state before it; of an event the last " +
+			past.StateForms + ": the state after that, or with --before the state before it; of an event the last " +
 			"that changed something.\n\n" +
 			"Content that is not kept here is looked for in the store's past: in the commits of a repository, and " +
 			"among the versions of a bucket with versioning, if the credentials may list and read them " +
@@ -49,7 +50,7 @@ func restoreAction(c *cli.Context) error {
 		}
 		to = "commit:" + commit
 	}
-	if req.State, err = parseState("--to", to, c.Bool("before"), time.Now()); err != nil {
+	if req.State, err = past.State("--to", to, c.Bool("before"), time.Now()); err != nil {
 		return err
 	}
 	r, rel, err := target(c, args)

@@ -9,6 +9,9 @@ package exit
 import (
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
 // A Code is the exit status of the program.
@@ -59,6 +62,20 @@ func (e *Error) Hint(format string, args ...any) *Error {
 }
 
 func (e *Error) Error() string { return e.What }
+
+// Text is the error as a user reads it: what happened, its details and what to do, a line
+// each.
+func (e *Error) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "wsmount: %s\n", wrap.OneLine(e.What))
+	for _, d := range e.Details {
+		fmt.Fprintf(&b, "  %s\n", wrap.OneLine(d))
+	}
+	if e.Advice != "" {
+		fmt.Fprintf(&b, "hint: %s\n", wrap.OneLine(e.Advice))
+	}
+	return b.String()
+}
 
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -18,6 +18,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -91,6 +94,18 @@ func New(o Options) *Bus {
 func Known(name string) bool {
 	t := mountspec.Trigger(name)
 	return t.Known() || t.IsNamespaced()
+}
+
+// Check refuses a name of which no event can ever arrive.
+func Check(name string) error {
+	if Known(name) {
+		return nil
+	}
+	e := exit.New(exit.Usage, "AIP-37 knows no event %q", wrap.OneLine(name))
+	if question := suggest.Phrase(name, Names()); question != "" {
+		return e.Hint("%s", question)
+	}
+	return e.Hint("an event of your own is written <host>:<event>")
 }
 
 // Names lists the events of a fixed name and the aliases, for near matches.

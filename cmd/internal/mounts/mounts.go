@@ -13,7 +13,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -28,6 +31,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -60,6 +64,16 @@ func Find(root, path string) (*state.Record, error) {
 		return nil, notMounted(table, resolved, known)
 	}
 	return best, nil
+}
+
+// Relative is the path in a mount, without leading slash, of a place that is absolute and
+// clean; "" is the mount point. It touches nothing.
+func Relative(mountpoint, place string) (string, *exit.Error) {
+	rel, err := filepath.Rel(mountpoint, place)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return "", exit.New(exit.Usage, "%s does not lie in %s", wrap.OneLine(place), mountpoint)
+	}
+	return strings.Trim(path.Clean("/"+rel), "/"), nil
 }
 
 // Serving returns the record of a living daemon that serves a workspace at a mount point,
