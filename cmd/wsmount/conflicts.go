@@ -59,6 +59,7 @@ func listConflicts(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	printNotes(c, res.Notes)
 	return show(c, res, printConflicts)
 }
 

@@ -64,6 +64,7 @@ func logAction(c *cli.Context) error {
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, res)
 	}
+	printNotes(c, res.Notes)
 	if len(res.Versions) == 0 && req.Commit != "" {
 		fmt.Fprintf(c.App.Writer, "no local change went into %s: `wsmount diff %s --commit %[1]s` shows what it changed\n",
 			oneLine(req.Commit), r.Mountpoint)

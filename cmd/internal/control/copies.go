@@ -95,6 +95,7 @@ type LogRequest struct {
 type LogResult struct {
 	Schema   string          `json:"schema"`
 	Versions []cache.Version `json:"versions"`
+	Notes    []string        `json:"notes,omitempty"` // of which parts it tells nothing, and why
 }
 
 // DiffRequest compares two states of a file, or of a directory and all below.
@@ -154,6 +155,7 @@ func (p Part) CopiesText() string {
 type ConflictsResult struct {
 	Schema    string     `json:"schema"`
 	Conflicts []Conflict `json:"conflicts"`
+	Notes     []string   `json:"notes,omitempty"` // of which parts it tells nothing, and why
 }
 
 // What a ResolveRequest keeps.

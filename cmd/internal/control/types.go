@@ -93,6 +93,9 @@ type Status struct {
 	Parts       []Part      `json:"parts"`
 	Notes       []string    `json:"notes,omitempty"`
 
+	// Places are the directories of the host of which programs in the mount are told nothing.
+	Places []string `json:"places,omitempty"`
+
 	// NotSafe stands in the last status of a mount that ended before all was
 	// where policy wants it: what is missing.
 	NotSafe string `json:"notSafe,omitempty"`

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/wsmount/wsmount/cmd/internal/conceal"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -26,34 +26,22 @@ type controlDir struct {
 }
 
 func (d *Daemon) controlDir(p *part) *controlDir {
-	dirs := []string{d.tree.StateRoot, d.tree.Mountpoint, p.Path}
+	return &controlDir{p, d.partStatus, conceal.Places("", append(slices.Clone(d.places), d.tree.Mountpoint))}
+}
+
+// hostPlaces finds what places keeps.
+func (d *Daemon) hostPlaces() []string {
+	dirs := []string{d.tree.StateRoot}
 	if d.tree.host != nil {
 		dirs = append(dirs, d.tree.host.Own().Dirs...)
 	}
-	for _, o := range d.parts {
-		if o.resolved != nil && filepath.IsAbs(o.resolved.Manifest) {
-			dirs = append(dirs, filepath.Dir(o.resolved.Manifest))
+	for _, p := range d.parts {
+		dirs = append(dirs, p.Path)
+		if p.resolved != nil && filepath.IsAbs(p.resolved.Manifest) {
+			dirs = append(dirs, filepath.Dir(p.resolved.Manifest))
 		}
 	}
-	return &controlDir{p, d.partStatus, hiding(dirs)}
-}
-
-// hiding leaves of a path below one of dirs what is below, so that a reason still names the
-// file. It knows paths as they are, and as they stand in the quotes of a log and of JSON.
-func hiding(dirs []string) *strings.Replacer {
-	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) }) // a replacer tries them in order
-	var pairs []string
-	for _, dir := range slices.Compact(dirs) {
-		if dir == "" || dir == "/" {
-			continue
-		}
-		asGo := strconv.Quote(dir)
-		asJSON, _ := json.Marshal(dir)
-		for _, form := range []string{dir, asGo[1 : len(asGo)-1], string(asJSON[1 : len(asJSON)-1])} {
-			pairs = append(pairs, form+"/", "", form, "a directory of the host")
-		}
-	}
-	return strings.NewReplacer(pairs...)
+	return dirs
 }
 
 func (c *controlDir) List() []string {
@@ -69,7 +57,7 @@ func (c *controlDir) Read(path string) (b []byte, err error) {
 	case "README":
 		b = c.part.readme()
 	case "status.json":
-		b, err = json.MarshalIndent(withoutPlaces(c.status(c.part)), "", "  ")
+		b, err = json.MarshalIndent(c.status(c.part).Inside(), "", "  ")
 		b = append(b, '\n')
 	case "errors.log":
 		b = c.part.errorLog()
@@ -84,19 +72,6 @@ func (c *controlDir) Read(path string) (b []byte, err error) {
 // Harmless leaves out the names of files that were changed.
 func (c *controlDir) Harmless(path string) bool {
 	return slices.Contains([]string{"README", "status.json", "errors.log"}, path)
-}
-
-// withoutPlaces is a status without what is nothing but a place of the host.
-func withoutPlaces(s control.Part) control.Part {
-	s.Path = ""
-	if s.Moved != "" {
-		s.Moved = "elsewhere"
-	}
-	if s.Copy != nil {
-		copied := *s.Copy
-		copied.StateDir, s.Copy = "", &copied
-	}
-	return s
 }
 
 // unsent is a line for each name that the store does not have as it is here: what

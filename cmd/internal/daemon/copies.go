@@ -90,16 +90,16 @@ func (c *copies) Sync(ctx context.Context, r control.SyncRequest) (control.Event
 func (c *copies) Log(ctx context.Context, r control.LogRequest) (control.LogResult, error) {
 	out := control.LogResult{Schema: control.LogSchema, Versions: []cache.Version{}}
 	f := cache.LogFilter{Path: r.Path, Since: r.Since, Until: r.Until, Event: r.Event, Turn: r.Turn, Conversation: r.Conversation, Commit: r.Commit, Limit: r.Limit}
-	parts, err := c.copies("")
+	var parts []*part
+	var err error
+	if strings.Trim(path.Clean("/"+r.Path), "/") == "" {
+		parts, out.Notes, err = c.readable()
+	} else {
+		parts = make([]*part, 1)
+		parts[0], _, f.Path, err = c.locate(r.Path)
+	}
 	if err != nil {
 		return out, err
-	}
-	if strings.Trim(path.Clean("/"+r.Path), "/") != "" {
-		p, _, rel, err := c.locate(r.Path)
-		if err != nil {
-			return out, err
-		}
-		parts, f.Path = []*part{p}, rel
 	}
 	for _, p := range parts {
 		w := p.volume.(*workingCopy)
@@ -223,8 +223,8 @@ func (p *part) governs(name string) error {
 // Conflicts lists the conflicts of all working copies.
 func (c *copies) Conflicts(ctx context.Context) (control.ConflictsResult, error) {
 	out := control.ConflictsResult{Schema: control.ConflictsSchema, Conflicts: []control.Conflict{}}
-	parts, err := c.copies("")
-	if err != nil {
+	parts, notes, err := c.readable()
+	if out.Notes = notes; err != nil {
 		return out, err
 	}
 	for _, p := range parts {

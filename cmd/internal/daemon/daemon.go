@@ -73,6 +73,7 @@ type Daemon struct {
 	room    *room.Room
 	parts   []*part
 	byName  map[string]*part
+	places  []string // of the host, of which programs in the mount are told nothing
 	bus     *lifecycle.Bus
 	metrics *metrics
 	server  *fs.Server
@@ -348,7 +349,7 @@ func (d *Daemon) uniqueName(s Source) string {
 
 // serveControl starts the bus and the control API, which answers from here on.
 func (d *Daemon) serveControl(ctx context.Context) (err error) {
-	d.metrics = newMetrics(d)
+	d.metrics, d.places = newMetrics(d), d.hostPlaces()
 	api := &copies{layout: d.layout(), audit: d.audit, log: d.log, changed: d.kick, shown: d.shown}
 	err = d.dir.WhileFull(func() (err error) {
 		d.api, err = control.Listen(d.dir.SocketPath(), d, control.Options{Log: d.log, Metrics: d.metrics.handler(), Copies: api})

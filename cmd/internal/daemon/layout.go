@@ -72,3 +72,23 @@ func (l layout) copies(at string) ([]*part, error) {
 	}
 	return out, nil
 }
+
+// readable are the working copies of a mount that are not closed. notes say which are, and
+// the error is why there are no others.
+func (l layout) readable() (parts []*part, notes []string, err error) {
+	all, err := l.copies("")
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, p := range all {
+		if refused := p.mayRead(); refused != nil {
+			notes, err = append(notes, refused.Error()), refused
+			continue
+		}
+		parts = append(parts, p)
+	}
+	if len(parts) > 0 {
+		err = nil
+	}
+	return parts, notes, err
+}

@@ -326,7 +326,7 @@ func TestWithStderr(t *testing.T) {
 // What the policy takes away from a part shows in its status, and the control API gives
 // nothing of a part that is closed.
 func TestRestrictedPart(t *testing.T) {
-	p := &part{Source: Source{Name: "@acme/a"}, name: "@acme/a", volume: &workingCopy{}}
+	p := &part{Source: Source{Name: "@acme/a"}, name: "@acme/a", volume: &workingCopy{}, syncer: &syncer{}}
 	l := layout{"/mnt", []*part{p}}
 	_, _, _, err := l.locate("f")
 	assert.OK(t, err)
@@ -336,6 +336,10 @@ func TestRestrictedPart(t *testing.T) {
 	assert.Equal(t, p.tellWriting()[0], "CLOSED: policy (no-grant).")
 	_, _, _, err = l.locate("f")
 	assert.True(t, err != nil && exit.From(err).Code == exit.Denied, "a file of a closed part", err)
+	for what, err := range map[string]error{"the names of its history": assert.ErrOf((&copies{layout: l}).Log(t.Context(), control.LogRequest{})),
+		"those of its conflicts": assert.ErrOf((&copies{layout: l}).Conflicts(t.Context()))} {
+		assert.True(t, err != nil && exit.From(err).Code == exit.Denied, what, err)
+	}
 	p.ReadOnly = "flag (--read-only)"
 	assert.Equal(t, p.readOnly(), "flag (--read-only)", "whoever made it so first says why")
 	p.access.Store(&fs.Access{})
