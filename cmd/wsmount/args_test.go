@@ -122,6 +122,7 @@ var synopses = []commandLine{
 	{"store repos register", []string{"atlas"}, [][]string{{"--root", "src/atlas"}, {"--wiki=w"}}, map[string]string{"root": "src/atlas", "wiki": "w"}},
 	{"store repos unregister", []string{"atlas"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"store personal-write", []string{"Diary/today.md"}, [][]string{{"--authorized-by", "ann"}, {"--if-match=none"}}, map[string]string{"authorized-by": "ann", "if-match": "none"}},
+	{"mcp", []string{"/mnt/ws"}, [][]string{{"--state-dir", "/s"}}, map[string]string{"state-dir": "/s"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "f"}}, map[string]string{"output": "f"}},
 	{"debug", []string{"/mnt"}, [][]string{{"-o", "-"}}, map[string]string{"output": "-"}},
 	{"help", []string{"conflicts", "show"}, nil, nil},

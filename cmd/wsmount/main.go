@@ -184,7 +184,7 @@ func commands() []*cli.Command {
 		pullCommand(), commitCommand(), pushCommand(),
 		logCommand(), diffCommand(), restoreCommand(), conflictsCommand(), recoverCommand(), cacheCommand(),
 		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), publishCommand(), schemaCommand(), registryCommand(), listCommand(), findCommand(),
-		storeCommand(), debugCommand(), versionCommand(), completionCommand(), helpCommand(),
+		storeCommand(), mcpCommand(), debugCommand(), versionCommand(), completionCommand(), helpCommand(),
 	}
 	for _, c := range all {
 		prepare(c)

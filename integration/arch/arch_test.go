@@ -56,6 +56,7 @@ var owners = []owner{
 	{"github.com/dgraph-io/ristretto", []string{"cache", "providers/git"}, "only what can be had again may be dropped: a working copy says what, and a repository inflates an object once more"},
 	{"github.com/cockroachdb/pebble", []string{"cache"}, "one package owns the state"},
 	{"github.com/urfave/cli", []string{"cmd/wsmount"}, "flags become options and stop there"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"cmd/internal/mcp", "integration"}, "one package speaks with agents (the tests are such a client)"},
 	{"gopkg.in/yaml.v3", []string{"mountspec", "cmd/wsmount"}, "one package reads manifests and configuration"},
 	{"github.com/aws/aws-sdk-go-v2", []string{"providers/s3", "integration/bench", "integration/s3server"}, "one package per service (the benchmark asks what the SDK can do without us, and the tests what a bucket really holds)"},
 	{"github.com/Azure", []string{"providers/azure", "integration/bench", "integration/azureserver"}, "one package per service (the benchmark asks what the SDK can do without us, and the tests sign a URL for other programs)"},
