@@ -370,6 +370,12 @@ func TestStatesByHand(t *testing.T) {
 	w.ok("restore", "mnt", ".", "--to", "turn:2", "--before")
 	assert.Equal(t, w.files("mnt"), "a: one\nd/f: one\nplan: plan\n", "restored")
 	assert.Equal(t, w.ok("diff", "mnt", ".", "turn:1"), "", "after the restore the diff")
+
+	// A shell completes what is there, and what was.
+	for line, want := range map[string]string{"umount ": w.path("mnt") + "\t\n\n", "restore " + w.path("mnt") + " ": "a\t\nb\t\nd/\t\nmade\t\nplan\t\n",
+		"log " + w.path("mnt") + " d/p": "d/plan\t\n", "diff " + w.path("mnt/d") + " f": "f\t\n"} {
+		assert.Equal(t, w.ok("completion", "words", "--", "wsmount "+line), want, line)
+	}
 }
 
 // files are those below a directory with their content, a line each.

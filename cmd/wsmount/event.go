@@ -20,7 +20,7 @@ func eventCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "event",
 		Usage:     "tell a mount of a lifecycle event, or follow its events",
-		ArgsUsage: "MOUNTPOINT NAME | MOUNTPOINT --follow [NAME]",
+		ArgsUsage: "MOUNTPOINT EVENT | MOUNTPOINT --follow [EVENT]",
 		Description: "Emits an AIP-37 event such as turn-end, waits for the pulls, commits and pushes " +
 			"that the workspace's policy ties to it, and prints what they did. What changes between " +
 			"turn-start and turn-end is of that turn in the history. With --follow prints " +

@@ -64,7 +64,7 @@ func tuningFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "no-passthrough", Usage: "the kernel asks the daemon for every read and write"},
 		&cli.StringFlag{Name: "sandbox-mount", Usage: "mount what the workspace's sandbox block mounts at this `PATH`, rather than the workspace"},
 		&cli.StringFlag{Name: "control-dir", Usage: "`NAME` of the directory that shows the mount's state (default .wsmount)"},
-		&cli.StringFlag{Name: "metrics-addr", Usage: "serve Prometheus metrics at this loopback `ADDRESS`"},
+		&cli.StringFlag{Name: "metrics-addr", Usage: "serve Prometheus metrics at this loopback `HOST:PORT`"},
 		&cli.StringFlag{Name: "log-file", Usage: "log to this `FILE`"},
 		&cli.StringFlag{Name: "log-level", Usage: "`LEVEL`: debug, info, warn or error (default info)"},
 		&cli.StringFlag{Name: "log-format", Usage: "`FORMAT`: text or json (default text)"},

@@ -1,21 +1,30 @@
-// Package completion writes the scripts with which bash, zsh and fish complete command
-// lines of wsmount: commands, flags, addresses of workspaces, and file names.
+// Package completion completes command lines of wsmount: commands, flags and their values,
+// addresses of workspaces, mount points, events, and the paths of a mount.
+//
+// A shell's script hands over the line up to the cursor and shows what Complete answers, so
+// that each shell completes the same. One use:
+//
+//	err := completion.Bash(os.Stdout)
+//	completion.Complete(line, commands, sources).Print(os.Stdout)
 package completion
 
 import (
 	"fmt"
 	"io"
+	"maps"
+	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // A Command is one that can be run, or one that has subcommands.
 type Command struct {
-	Name         string // with its parent's: "registry add"
-	Summary      string
-	Subcommands  []string
-	TakesAddress bool // an argument may be the address of a workspace
-	Flags        []Flag
+	Name        string // with its parent's: "registry add"
+	Summary     string
+	Args        string // as the help shows them: "MOUNTPOINT [PATH]"
+	Subcommands []string
+	Flags       []Flag
 }
 
 // A Flag of a command.
@@ -23,120 +32,251 @@ type Flag struct {
 	Names      []string // as they are typed
 	Usage      string
 	TakesValue bool
+	Value      string // what value it takes, in capitals, as far as that is said
 }
 
-// addresses is a substitution that lists what can be mounted.
-const addresses = "(wsmount list --quiet 2>/dev/null)"
+// Sources know what can stand for a word in capitals of a synopsis.
+type Sources struct {
+	Words             map[string][]string // EVENT, SIDE and others of which there are so many
+	Addresses, Mounts func() []string
+	Paths             func(mount, begins string) []string // in a mount; a directory ends with a slash
+}
 
-// Bash writes the script for bash.
-func Bash(w io.Writer, commands []Command) error {
-	var cases, nested strings.Builder
-	var names, values []string
+// A Word is a candidate for the last word of a line, as a whole.
+type Word struct{ Text, About string }
+
+// An Answer is what may stand for the last word of a line.
+type Answer struct {
+	Words []Word
+	Files bool // names of files too
+}
+
+// Print writes a line for each word, of it and what it is about with a tab between, and an
+// empty line where files may stand.
+func (a Answer) Print(w io.Writer) {
+	for _, word := range a.Words {
+		fmt.Fprintf(w, "%s\t%s\n", word.Text, word.About)
+	}
+	if a.Files {
+		fmt.Fprintln(w)
+	}
+}
+
+// Complete is what may stand for the last word of a line, which ends at the cursor.
+func Complete(line string, commands []Command, s Sources) Answer {
+	words := split(line)
+	if i := slices.IndexFunc(words, func(w string) bool { return path.Base(w) == "wsmount" }); i >= 0 && i < len(words)-1 {
+		words = words[i+1:] // after sudo and the like
+	} else {
+		words = words[min(1, len(words)-1):]
+	}
+	p := &parsed{Sources: s, commands: map[string]Command{}, flags: map[string]Flag{}}
 	for _, c := range commands {
-		words := slices.Concat([]string{"--help"}, c.Subcommands)
+		p.commands[c.Name] = c
 		for _, f := range c.Flags {
-			words = append(words, f.Names...)
-			if f.TakesValue {
-				values = append(values, f.Names...)
+			for _, name := range f.Names {
+				p.flags[name] = f
 			}
 		}
-		slices.Sort(words)
-		if strings.Contains(c.Name, " ") {
-			fmt.Fprintf(&nested, "|%q", c.Name)
-		} else {
-			names = append(names, c.Name)
-		}
-		known := ""
-		if c.TakesAddress {
-			known = "; [[ $cur ]] || words+=\" $(wsmount list --quiet 2>/dev/null)\""
-		}
-		fmt.Fprintf(&cases, "        %q) words=%q%s ;;\n", c.Name, strings.Join(words, " "), known)
 	}
-	slices.Sort(values)
-	values = slices.Compact(values)
-	// The word after a flag that takes a value is neither a command nor a
-	// workspace. "wsmount WORKSPACE MOUNTPOINT" means mount, as the program reads it.
-	_, err := fmt.Fprintf(w, `_wsmount() {
-    local cur=${COMP_WORDS[COMP_CWORD]} command= words= w last=
-    local line=${COMP_LINE:0:COMP_POINT}
-    if [[ ${line##*[[:space:]]} == @* ]]; then
-        COMPREPLY=($(compgen -W "$(wsmount list --quiet 2>/dev/null)" -- "${line##*[[:space:]]}"))
-        [[ ${COMP_WORDBREAKS-} == *@* ]] && COMPREPLY=("${COMPREPLY[@]#@}") # to bash, the @ is a word of its own
-        return
-    fi
-    for w in "${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do
-        case "$last" in
-            %s) last=; continue ;;
-        esac
-        last=$w
-        case "$command $w" in
-            " "[@/.]*|" "*WORKSPACE.md) command=mount ;;
-            " "[a-z]*%s) command="${command:+$command }$w" ;;
-        esac
-    done
-    case "$command" in
-        "") words=%q ;;
-%s    esac
-    COMPREPLY=($(compgen -W "$words" -- "$cur"))
-    [[ $cur != -* && -n $command ]] && COMPREPLY+=($(compgen -f -- "$cur"))
-}
-complete -o filenames -F _wsmount wsmount
-`, strings.Join(values, "|"), nested.String(), strings.Join(names, " ")+" --help --version", cases.String())
-	return err
+	last := len(words) - 1
+	for _, w := range words[:last] {
+		p.take(w)
+	}
+	answer := p.complete(words[last])
+	answer.Words = slices.DeleteFunc(answer.Words, func(w Word) bool {
+		return !strings.HasPrefix(w.Text, words[last]) || strings.ContainsFunc(w.Text, unicode.IsControl)
+	})
+	slices.SortStableFunc(answer.Words, func(a, b Word) int { return strings.Compare(a.Text, b.Text) })
+	answer.Words = slices.Compact(answer.Words)
+	return answer
 }
 
-// Zsh writes the script for zsh: it lets zsh run bash's. Where the script lies as _wsmount among the
-// shell's functions, zsh runs it as that function at the first question, which it
-// has to answer then.
-func Zsh(w io.Writer, commands []Command) error {
-	fmt.Fprintln(w, "#compdef wsmount\nautoload -U +X bashcompinit && bashcompinit")
-	err := Bash(w, commands)
-	fmt.Fprintln(w, `[[ ${funcstack[1]-} != _wsmount ]] || _bash_complete -o filenames -F _wsmount`)
-	return err
+// parsed is a line as far as it was read.
+type parsed struct {
+	Sources
+	commands map[string]Command
+	flags    map[string]Flag
+	command  string // "" until it was named
+	args     []string
+	flag     *Flag // whose value comes next
+	rest     bool  // after --
 }
 
-// Fish writes the script for fish.
-func Fish(w io.Writer, commands []Command) error {
-	fmt.Fprintln(w, "complete -c wsmount -n __fish_use_subcommand -l version -d 'say which wsmount this is'")
-	fmt.Fprintf(w, "complete -c wsmount -n __fish_use_subcommand -a '%s'\n", addresses)
-	for _, c := range commands {
-		words := strings.Fields(c.Name)
-		last := len(words) - 1
-		when := "__fish_use_subcommand"
-		if last > 0 {
-			when = fishSeen(words[:last])
+func (p *parsed) take(w string) {
+	_, parent := p.commands[strings.TrimSpace(p.command+" "+w)]
+	switch {
+	case p.flag != nil:
+		p.flag = nil
+	case p.rest:
+		p.args = append(p.args, w)
+	case w == "--":
+		p.rest = true
+	case strings.HasPrefix(w, "-"):
+		if f, known := p.flags[w]; known && f.TakesValue {
+			p.flag = &f
 		}
-		fmt.Fprintf(w, "complete -c wsmount -n '%s' -a %s -d '%s'\n", when, words[last], fishQuote(c.Summary))
-		if c.TakesAddress {
-			fmt.Fprintf(w, "complete -c wsmount -n '%s' -a '%s'\n", fishSeen(words), addresses)
+	case len(p.args) == 0 && parent:
+		p.command = strings.TrimSpace(p.command + " " + w)
+	case p.command == "" && (strings.ContainsAny(w[:min(len(w), 1)], "@/.") || strings.HasSuffix(w, "WORKSPACE.md")):
+		p.command, p.args = "mount", []string{w} // as the program reads it
+	default:
+		p.args = append(p.args, w)
+	}
+}
+
+func (p *parsed) complete(w string) Answer {
+	command, known := p.commands[p.command]
+	name, value, assigned := strings.Cut(w, "=")
+	switch {
+	case p.flag != nil:
+		return p.kind(p.flag.Value, w)
+	case p.rest:
+		return Answer{Files: true}
+	case assigned && strings.HasPrefix(name, "-"):
+		answer := p.kind(p.flags[name].Value, value)
+		for i := range answer.Words {
+			answer.Words[i].Text = name + "=" + answer.Words[i].Text
 		}
-		for _, f := range c.Flags {
-			fmt.Fprintf(w, "complete -c wsmount -n '%s'%s -d '%s'\n", fishSeen(words), fishFlag(f), fishQuote(f.Usage))
+		return answer
+	case strings.HasPrefix(w, "-") && !known:
+		return wordsOf("--help", "--version")
+	case strings.HasPrefix(w, "-"):
+		answer := wordsOf("--help")
+		for _, f := range command.Flags {
+			for _, name := range f.Names {
+				answer.Words = append(answer.Words, Word{name, f.Usage})
+			}
+		}
+		return answer
+	case !known:
+		answer := p.kind("WORKSPACE", w)
+		answer.Files = w != "" && strings.Contains("./~", w[:1])
+		for name, c := range p.commands {
+			if !strings.Contains(name, " ") {
+				answer.Words = append(answer.Words, Word{name, c.Summary})
+			}
+		}
+		return answer
+	case len(command.Subcommands) > 0:
+		answer := Answer{}
+		for _, name := range command.Subcommands {
+			answer.Words = append(answer.Words, Word{name, p.commands[command.Name+" "+name].Summary})
+		}
+		return answer
+	}
+	return p.argument(command, w)
+}
+
+// argument completes the next argument of a command.
+func (p *parsed) argument(c Command, w string) (answer Answer) {
+	places := synopsis(c.Args)
+	if len(places) == 0 {
+		return answer
+	}
+	at := len(p.args)
+	if at >= len(places) {
+		if at = len(places) - 1; !strings.Contains(c.Args, "...") {
+			return answer
 		}
 	}
-	return nil
+	inMount := slices.Contains(places[0], "MOUNTPOINT") && at > 0
+	for _, kind := range places[at] {
+		switch {
+		case kind == "PATH" && inMount:
+			for _, name := range p.Paths(p.args[0], w) {
+				answer.Words = append(answer.Words, Word{Text: name})
+			}
+			continue
+		case kind == "MOUNTPOINT" && at > 0: // one that is to come
+			kind = "DIR"
+		case kind == strings.ToLower(kind):
+			answer.Words = append(answer.Words, Word{Text: kind})
+			continue
+		}
+		more := p.kind(kind, w)
+		answer.Words, answer.Files = append(answer.Words, more.Words...), answer.Files || more.Files
+	}
+	return answer
 }
 
-// fishSeen is the condition that all of these words were typed.
-func fishSeen(words []string) string {
-	return "__fish_seen_subcommand_from " + strings.Join(words, "; and __fish_seen_subcommand_from ")
-}
-
-func fishFlag(f Flag) string {
-	var out strings.Builder
-	for _, n := range f.Names {
-		if name, long := strings.CutPrefix(n, "--"); long {
-			out.WriteString(" -l " + name)
-		} else {
-			out.WriteString(" -s " + n[1:])
+// synopsis is what may stand at each place of the arguments that the help shows.
+func synopsis(args string) (places [][]string) {
+	words := strings.Fields(strings.NewReplacer("[", "", "]", "", "...", "").Replace(args))
+	for i := 0; i < len(words) && words[i] != "--"; i++ {
+		switch {
+		case words[i] == "|" && i+1 < len(words) && words[i+1] == words[0]: // another form of the whole
+			return places
+		case words[i] == "|" && i+1 < len(words) && len(places) > 0:
+			i++
+			last := len(places) - 1
+			places[last] = append(places[last], strings.Split(words[i], "|")...)
+		case words[i] != "|":
+			places = append(places, strings.Split(words[i], "|"))
 		}
 	}
-	if f.TakesValue {
-		out.WriteString(" -r")
-	}
-	return out.String()
+	return places
 }
 
-func fishQuote(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s)
+// kind is what may stand for a word in capitals.
+func (p *parsed) kind(kind, w string) Answer {
+	if words, known := p.Sources.Words[kind]; known {
+		return wordsOf(words...)
+	}
+	switch kind {
+	case "COMMAND":
+		return wordsOf(slices.DeleteFunc(slices.Collect(maps.Keys(p.commands)), func(name string) bool { return strings.Contains(name, " ") })...)
+	case "ADDRESS":
+		return wordsOf(p.Addresses()...)
+	case "WORKSPACE":
+		answer := Answer{Files: !strings.HasPrefix(w, "@")}
+		if w == "" || !answer.Files {
+			answer.Words = wordsOf(p.Addresses()...).Words
+		}
+		return answer
+	case "MOUNTPOINT":
+		answer := wordsOf(p.Mounts()...)
+		answer.Files = true
+		return answer
+	case "FILE", "DIR", "PATH", "PLACE", "STATEDIR", "TEMPLATE", "CMD":
+		return Answer{Files: true}
+	}
+	return Answer{}
+}
+
+func wordsOf(texts ...string) (a Answer) {
+	for _, text := range texts {
+		a.Words = append(a.Words, Word{Text: text})
+	}
+	return a
+}
+
+// split takes a line of a shell apart, as far as quotes and backslashes go. The last word
+// is the one at the end, which may be empty.
+func split(line string) (words []string) {
+	var word strings.Builder
+	quote, escaped, begun := rune(0), false, false
+	for _, r := range line {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped, begun = true, true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, begun = r, true
+		case quote == 0 && unicode.IsSpace(r):
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	return append(words, word.String())
 }
