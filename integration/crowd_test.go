@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -73,7 +74,7 @@ func ownUser(t *testing.T) (uid int) {
 func TestCrowdWithoutInstances(t *testing.T) {
 	t.Parallel()
 	const crowd = 3
-	if !harness.Private(t) {
+	if !testrun.Private(t) {
 		return
 	}
 	crowdID := ownUser(t)

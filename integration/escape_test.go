@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -327,7 +328,7 @@ func TestEscapeByHand(t *testing.T) {
 // Nor out of a container of podman, in which user namespaces can be made all the same.
 func TestEscapeFromPodman(t *testing.T) {
 	t.Parallel()
-	if !harness.Private(t) {
+	if !testrun.Private(t) {
 		return
 	}
 	checkErr(t, "share", unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""), nil)

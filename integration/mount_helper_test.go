@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -24,7 +26,7 @@ type packageStage struct {
 	mnt string
 }
 
-// A stageTest is a test of what is installed. They share the machine, so each leaves
+// A stageTest is a test of what is installed. Where they share the machine, each leaves
 // nothing mounted.
 type stageTest struct {
 	name string
@@ -41,22 +43,28 @@ var helped = []stageTest{
 	{"namespace", (*packageStage).namespace},
 }
 
-// mount(8) and umount(8) find the program under the names that a package installs.
+// mount(8) and umount(8) find the program under the names that a package installs. Each
+// test has a machine of its own.
 func TestMountHelper(t *testing.T) {
 	t.Parallel()
 	tier.RequireTools(t, "mount", "findmnt")
-	if !harness.Private(t) {
-		return
+	for i, tt := range helped {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if !testrun.Private(t) {
+				return
+			}
+			p := newOverlay(t)
+			program, err := os.ReadFile(harness.Binary())
+			checkErr(t, "read", err, nil)
+			checkErr(t, "install", os.WriteFile("/usr/bin/wsmount", program, 0o755), nil)
+			for _, name := range []string{"mount.wsmount", "mount.fuse.wsmount", "umount.wsmount", "umount.fuse.wsmount"} {
+				checkErr(t, "install", os.Symlink("../bin/wsmount", "/usr/sbin/"+name), nil)
+			}
+			p.notes()
+			p.each(helped[i : i+1])
+		})
 	}
-	p := newOverlay(t)
-	program, err := os.ReadFile(harness.Binary())
-	checkErr(t, "read", err, nil)
-	checkErr(t, "install", os.WriteFile("/usr/bin/wsmount", program, 0o755), nil)
-	for _, name := range []string{"mount.wsmount", "mount.fuse.wsmount", "umount.wsmount", "umount.fuse.wsmount"} {
-		checkErr(t, "install", os.Symlink("../bin/wsmount", "/usr/sbin/"+name), nil)
-	}
-	p.notes()
-	p.each(helped)
 }
 
 // newOverlay is a machine on which nothing is installed yet.
@@ -200,14 +208,19 @@ func (p *packageStage) exitCodes() {
 // umount returns when the store has everything. umount -f does not wait, and
 // fails with where the rest is.
 func (p *packageStage) umountSends() {
-	s := p.w.Service("-repository")
-	p.w.Write("config/wsmount/config.yaml", "allow_paths: [ "+filepath.Dir(s.Socket)+" ]\n", 0o600)
+	socket := filepath.Join(p.w.Mkdir("service", 0o700), "s")
+	l, err := net.Listen("unix", socket)
+	checkErr(p.t, "listen", err, nil)
+	checkErr(p.t, "chmod", os.Chmod(socket, 0o600), nil)
+	server := memory.ServeRemote(l, memory.NewRemote(nil), memory.Options{})
+	p.t.Cleanup(func() { server.Close() })
+	p.w.Write("config/wsmount/config.yaml", "allow_paths: [ "+filepath.Dir(socket)+" ]\n", 0o600)
 	const sync = "storage: {inline: {provider: memory, config: {clone: a, branch: main, socket: %}, " +
 		"sync: {mode: pull-push, pull: {on: turn-start}, commit: {on: write, batch_window_ms: 600000}, push: {on: per-commit}}}}\n"
 	dir := p.w.Mkdir("ws-later", 0o755)
-	p.w.Write("ws-later/WORKSPACE.md", harness.Manifest("@acme/later", strings.Replace(sync, "%", s.Socket, 1)), 0o644)
+	p.w.Write("ws-later/WORKSPACE.md", harness.Manifest("@acme/later", strings.Replace(sync, "%", socket, 1)), 0o644)
 	p.w.MustRun("registry", "add", dir)
-	c, err := memory.DialCloneControl(p.t.Context(), "unix", s.Socket, "a", "main")
+	c, err := memory.DialCloneControl(p.t.Context(), "unix", socket, "a", "main")
 	checkErr(p.t, "dial", err, nil)
 	for _, tt := range []struct {
 		file, flag, says string

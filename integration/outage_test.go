@@ -24,6 +24,7 @@ import (
 	"github.com/wsmount/wsmount/integration/internal/badlink"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/s3server"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -88,7 +89,7 @@ func TestOutages(t *testing.T) {
 // A name that is resolved no more is an outage as any other.
 func TestOutageOfNames(t *testing.T) {
 	t.Parallel()
-	if !harness.PrivateNetwork(t) { // where nobody else is a name server
+	if !testrun.PrivateNetwork(t) { // where nobody else is a name server
 		return
 	}
 	s := s3server.Start(t, s3server.Default())

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -30,7 +30,7 @@ func TestPackage(t *testing.T) {
 	t.Parallel() // it builds for other machines meanwhile
 	tier.RequireTools(t, "dpkg", "mount", "findmnt", "git")
 	tier.RequireBuilt(t, "nfpm")
-	if !harness.Private(t) {
+	if !testrun.Private(t) {
 		return
 	}
 	p := newPackageStage(t)

@@ -52,7 +52,7 @@ func newSharedTree(t *testing.T, kind sandboxKind) *sharedTree {
 // inSandboxes runs a test for each kind of sandbox, with the tree mounted.
 func inSandboxes(t *testing.T, test func(t *testing.T, s *sharedTree)) {
 	t.Helper()
-	if !harness.Private(t) {
+	if !testrun.Private(t) {
 		return
 	}
 	for _, kind := range sandboxKinds {

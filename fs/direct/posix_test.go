@@ -11,6 +11,7 @@ import (
 
 	wsfs "github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 	"golang.org/x/sys/unix"
 )
@@ -103,6 +104,34 @@ func TestFsyncReachesTheDisk(t *testing.T) {
 		})
 		ok(t, o.File.Fsync(op(), dataOnly))
 		assert.Equal(t, tier.DirtyPages(t, path), 0, "dirty pages, of data only", dataOnly)
+	}
+}
+
+// A name that was made, moved or removed before the fsync of its directory is so after a
+// loss of power. One thing is done with each boot: what the disk writes for the next would
+// bring it there too.
+func TestNamesSurviveALossOfPower(t *testing.T) {
+	if !testrun.Private(t) {
+		return
+	}
+	disk := testrun.NewDisk(t, t.TempDir(), 64<<20)
+	for _, step := range []struct {
+		do   func(v *Volume) error
+		want string
+	}{
+		{func(v *Volume) error { return assert.ErrOf(v.Mkdir(op(), wsfs.RootIno, "a", 0o755)) }, "a/"},
+		{func(v *Volume) error { return v.Rename(op(), wsfs.RootIno, "a", wsfs.RootIno, "b", 0) }, "b/"},
+		{func(v *Volume) error { return v.Rmdir(op(), wsfs.RootIno, "b") }, ""},
+	} {
+		v := must[*Volume](t)(Open(t.Context(), disk.Dir, Options{}))
+		ok(t, step.do(v))
+		dir := must[wsfs.Dir](t)(v.OpenDir(op(), wsfs.RootIno))
+		ok(t, dir.Fsync(op(), false))
+		dir.Release()
+		disk.Off()
+		v.Close()
+		disk.On()
+		assert.Equal(t, disk.Files(), step.want, "after the loss of power")
 	}
 }
 

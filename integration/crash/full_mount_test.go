@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 )
 
 // takeAll has others take all of a disk, also what the ballast held, to the last block.
 func (d *disk) takeAll() {
 	d.t.Helper()
-	_ = os.Remove(filepath.Join(d.dir, ".shared", "ballast"))
+	_ = os.Remove(filepath.Join(d.Dir, ".shared", "ballast"))
 	d.fill(0)
 }
 
@@ -24,7 +24,7 @@ func (d *disk) takeAll() {
 // to free; all other commands answer, too.
 func TestMountOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	if !harness.Private(t) {
+	if !testrun.Private(t) {
 		return
 	}
 	s := newStage(t, syncAsked)
@@ -72,7 +72,7 @@ func TestMountOnAFullDisk(t *testing.T) {
 	s.w.MustRun("cache", "clear")
 	d.takeAll()
 	r := s.m.TryStart()
-	for _, want := range []string{"state directory " + d.dir + " is full", " KiB of ", " 0 KiB that are clean, 128 KiB that are unsaved", "`wsmount cache clear`"} {
+	for _, want := range []string{"state directory " + d.Dir + " is full", " KiB of ", " 0 KiB that are clean, 128 KiB that are unsaved", "`wsmount cache clear`"} {
 		if r.Code == 0 || !strings.Contains(r.Err, want) {
 			t.Errorf("without clean content: %+v, want %q", r, want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 )
 
 // newSmallStage is a mount whose state is on a disk of its own that is soon full.
@@ -28,7 +29,7 @@ func newSmallStage(t *testing.T) (*stage, *disk) {
 // removed, and all goes on when there is room again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	if !harness.Private(t) {
+	if !testrun.Private(t) {
 		return
 	}
 	s, d := newSmallStage(t)
@@ -103,7 +104,7 @@ func pattern128() []byte {
 // fails, and then it has not happened: not now, and not when there is room again.
 func TestNamesOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	if !harness.Private(t) {
+	if !testrun.Private(t) {
 		return
 	}
 	s, d := newSmallStage(t)

@@ -20,11 +20,11 @@ func TestCrashGit(t *testing.T) {
 	t.Parallel()
 	t.Run("pushed", func(t *testing.T) {
 		t.Parallel()
-		newGitStage(t, 100*time.Millisecond).crash(5).run((*kills + 1) / 2)
+		newGitStage(t, 100*time.Millisecond).crash(5).run((*kills+1)/2, "after POST git-receive-pack")
 	})
 	t.Run("cut off", func(t *testing.T) {
 		t.Parallel()
-		newGitStage(t, 3*time.Second).crash(6).queues().run(*kills / 2)
+		newGitStage(t, 3*time.Second).crash(6).queues().run(*kills/2, "at pwrite64")
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -18,10 +19,11 @@ import (
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
-var kills = flag.Int("kills", tier.Pick(2, 50), "how often the daemon of a working copy is killed; more often as long as $SOAK says")
+var kills = flag.Int("kills", tier.Pick(0, 50), "how often the daemon of a working copy is killed, at points in a random order; more often as long as $SOAK says; 0: at one point that each test names")
 
-// clientCount is how many programs work while their file system dies.
-var clientCount = tier.Pick(4, 8)
+// clientCount is how many programs work while their file system dies, and longQueue how
+// many changes wait then where closes do not.
+var clientCount, longQueue = tier.Pick(4, 8), tier.Pick(30, 100)
 
 // A killPoint is where the daemon dies.
 type killPoint struct {
@@ -49,11 +51,11 @@ func TestCrashWorkingCopy(t *testing.T) {
 	t.Parallel()
 	t.Run("canonical", func(t *testing.T) {
 		t.Parallel()
-		newCrash(t, newStage(t, syncCanonical), 1).run((*kills + 1) / 2)
+		newCrash(t, newStage(t, syncCanonical), 1).run((*kills+1)/2, "after write")
 	})
 	t.Run("pull-push", func(t *testing.T) {
 		t.Parallel()
-		newCrash(t, newStage(t, syncSoon), 2).queues().run(*kills / 2)
+		newCrash(t, newStage(t, syncSoon), 2).queues().run(*kills/2, "at fdatasync")
 	})
 }
 
@@ -68,8 +70,16 @@ func newCrash(t *testing.T, s *stage, which uint64) *crash {
 // much of it are deletions, no commit halts for that: the storage has more.
 func (c *crash) queues() *crash { c.behind = true; return c }
 
-func (c *crash) run(rounds int) {
+// run kills so often at points in a random order; not once: at the one of a name, which
+// has to come.
+func (c *crash) run(rounds int, name string) {
 	c.t.Helper()
+	if rounds == 0 {
+		all := killPoints(c.far.calls())
+		at := slices.IndexFunc(all, func(p killPoint) bool { return p.name == name })
+		assert.True(c.t, at >= 0, "no point is called", name)
+		c.points, c.comes, rounds = all[at:at+1], true, 1
+	}
 	c.start()
 	for range tier.Rounds(rounds) {
 		c.round()
@@ -86,6 +96,7 @@ type crash struct {
 	r       *rand.Rand
 	clients []*crasher.Client
 	points  []killPoint // still to come
+	comes   bool        // these are certain to
 	hits    map[string]int
 	rounds  int
 	queued  int // rounds that began with a long queue
@@ -151,7 +162,7 @@ func (c *crash) round() {
 	c.rounds++
 	if c.behind {
 		c.far.cut()
-		c.queue(100)
+		c.queue(longQueue)
 		c.queued++
 	} else {
 		c.progress(10)
@@ -197,18 +208,22 @@ func (c *crash) queue(n int) {
 
 // kill kills the daemon at a point, or after a while if it does not get there.
 func (c *crash) kill(p killPoint) {
+	patience := time.Minute
+	if c.comes {
+		patience = harness.Hangs
+	}
 	switch {
 	case p.syscall != "":
-		c.strace(p)
+		c.strace(p, patience)
 	case p.call != "":
-		tr := c.set(p.call, p.after, 1+c.r.IntN(4))
+		tr := c.set(p.call, p.after, c.nth(4))
 		defer close(tr.free) // what hangs there ends after the daemon
 		c.far.connect()
 		select {
 		case <-tr.hit:
 			c.hits[p.name]++
-		case <-time.After(time.Minute):
-			c.t.Logf("no %s came", p.call)
+		case <-time.After(patience):
+			c.misses(p.call)
 		}
 		defer c.trap.Store(nil)
 	default:
@@ -221,11 +236,27 @@ func (c *crash) kill(p killPoint) {
 	c.m.WaitGone()
 }
 
+// nth is which of the calls that come is hit.
+func (c *crash) nth(most int) int {
+	if c.comes {
+		return 1
+	}
+	return 1 + c.r.IntN(most)
+}
+
+// misses notes that a point did not come.
+func (c *crash) misses(call string) {
+	c.t.Logf("no %s came", call)
+	if c.comes {
+		c.t.Fail()
+	}
+}
+
 // strace kills the daemon at the entry of a system call.
-func (c *crash) strace(p killPoint) {
+func (c *crash) strace(p killPoint, patience time.Duration) {
 	pid := c.m.PID
 	cmd := exec.Command("strace", "-f", "-qqq", "-o", os.DevNull, "-p", strconv.Itoa(pid), "-e", "trace="+p.syscall,
-		"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", p.syscall, 1+c.r.IntN(3)))
+		"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", p.syscall, c.nth(3)))
 	assert.OK(c.t, cmd.Start())
 	c.far.connect()
 	done := make(chan error, 1)
@@ -233,8 +264,8 @@ func (c *crash) strace(p killPoint) {
 	select {
 	case <-done:
 		c.hits[p.name]++
-	case <-time.After(time.Minute):
-		c.t.Logf("no %s came", p.syscall)
+	case <-time.After(patience):
+		c.misses(p.syscall)
 		cmd.Process.Kill()
 		<-done
 	}
@@ -275,7 +306,7 @@ func (c *crash) report() {
 		client.Kill()
 	}
 	c.settle() // also what was written after the last comparison
-	c.t.Logf("%d kills, %d with a queue of 100, %v", c.rounds, c.queued, c.hits)
+	c.t.Logf("%d kills, %d with a queue of %d, %v", c.rounds, c.queued, longQueue, c.hits)
 	points := killPoints(c.far.calls())
 	tries := c.rounds / len(points)
 	for _, p := range points {

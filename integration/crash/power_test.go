@@ -19,21 +19,25 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
 var (
-	cuts  = flag.Int("cuts", tier.Pick(1, 24), "how often the machine of a working copy loses power; more often as long as $SOAK says")
+	cuts = flag.Int("cuts", tier.Pick(1, 24), "how often the machine of a working copy loses power; more often as long as $SOAK says")
+	// cutAt is after how many operations of each client the power goes; 0: at a random
+	// moment, under load.
+	cutAt = tier.Pick(80, 0)
 	reach = flag.Bool("reach", false, "the storage is in reach at every other loss of power")
 )
 
-// A loss of power under load loses nothing that was synced; names are as they
+// A loss of power, in make soak under load, loses nothing that was synced; names are as they
 // were at one moment; and what may have lost bytes never replaces what the
 // storage has.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
-	if !harness.Private(t, "-cuts", strconv.Itoa(*cuts), fmt.Sprint("-reach=", *reach)) {
+	if !testrun.Private(t, "-cuts", strconv.Itoa(*cuts), fmt.Sprint("-reach=", *reach)) {
 		return
 	}
 	s := newStage(t, syncSoon)
@@ -85,7 +89,7 @@ func (p *power) start() {
 	p.clients = nil
 	logs := p.w.Mkdir(fmt.Sprint("logs", p.round), 0o755)
 	for i := range clientCount {
-		client, err := crasher.Start(crasher.Options{Dir: filepath.Join(p.m.Dir, p.dir(i)), Seed: p.r.Uint64(), Power: true,
+		client, err := crasher.Start(crasher.Options{Dir: filepath.Join(p.m.Dir, p.dir(i)), Seed: p.r.Uint64(), Power: true, Stop: cutAt,
 			Log: filepath.Join(logs, strconv.Itoa(i)), Files: p.files})
 		assert.OK(p.t, err)
 		p.t.Cleanup(client.Kill)
@@ -104,14 +108,17 @@ func entries(t *testing.T, dir string) int {
 
 func (p *power) dir(client int) string { return fmt.Sprintf("p%d-%d", p.round, client) }
 
-// cut takes the power under load, mostly when the storage has been out of reach for a
-// while, so that a long queue is here.
+// cut takes the power, mostly when the storage has been out of reach for a while, so that
+// a long queue is here.
 func (p *power) cut() {
 	if p.round%2 == 0 || !*reach {
 		p.store.Switches().Cut(true)
 	}
 	for i, client := range p.clients {
-		goal := client.Acked() + 30 + p.r.IntN(60)
+		goal := cutAt
+		if goal == 0 {
+			goal = client.Acked() + 30 + p.r.IntN(60)
+		}
 		harness.Eventually(p.t, fmt.Sprintf("client %d gets on", i), func() bool { return client.Acked() >= goal })
 	}
 	// An fsync that is under way when ext4 is shut down may succeed and have
@@ -121,7 +128,7 @@ func (p *power) cut() {
 		p.acked = append(p.acked, client.Acked())
 	}
 	p.store.Switches().Cut(true) // nor does anything go out: it was to be safe here first
-	p.disk.off()
+	p.disk.Off()
 	for _, client := range p.clients {
 		client.Kill()
 	}
@@ -129,7 +136,7 @@ func (p *power) cut() {
 		p.t.Fatal(err)
 	}
 	p.m.WaitGone()
-	p.disk.on()
+	p.disk.On()
 	p.store.Switches().Connect()
 }
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -22,7 +22,7 @@ import (
 // their work, they say what to free.
 func TestSmallDisk(t *testing.T) {
 	t.Parallel()
-	if !harness.Private(t) {
+	if !testrun.Private(t) {
 		return
 	}
 	for _, size := range tier.Pick([]int64{30 << 20}, []int64{30 << 20, 100 << 20, 400 << 20}) {
@@ -91,7 +91,7 @@ func testSmallDisk(t *testing.T, size int64) {
 	if r := s.w.Run("umount", "--timeout", "10s", s.m.Dir); r.Code != 0 && r.Code != 7 {
 		t.Errorf("umount: %+v", r)
 	}
-	_ = os.Remove(filepath.Join(d.dir, ".shared/ballast"))
+	_ = os.Remove(filepath.Join(d.Dir, ".shared/ballast"))
 	d.fill(0)
 	s.w.MustRun("cache", "clear")
 	if r := s.w.Run("recover"); r.Code != 0 || !strings.Contains(r.Out, " big\n") {

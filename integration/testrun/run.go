@@ -1,5 +1,6 @@
 // Package testrun is one run of a package of tests: the directory below which all is
-// that the run makes, and the program that it tests. What a run leaves that was killed,
+// that the run makes, the program that it tests, and what a single test can have for
+// itself: mounts, a network, a disk whose power can be cut. What a run leaves that was killed,
 // mounts and processes too, ends: at once by a watcher, which outlives the run, and
 // if that was killed as well, by the next run, which says so. What packages leave that
 // are no run of their own lies in one that integration/tools/test.sh begins.
@@ -45,6 +46,7 @@ const runEnv = "WSMOUNT_TEST_RUN"
 // process that a run has started, to be killed or as another user, it only runs them.
 func Main(m *testing.M, prepare ...func(*Run) error) int {
 	if os.Getenv(runEnv) != "" {
+		leaveOthers()
 		return m.Run()
 	}
 	r, err := Begin()
@@ -76,6 +78,7 @@ func Begin() (*Run, error) {
 	if dir := os.Getenv(watchEnv); dir != "" {
 		os.Exit(watch(dir))
 	}
+	leaveOthers()
 	sweep(Base())
 	sweep(memoryBase)
 	dir, err := os.MkdirTemp(Base(), prefix)

@@ -11,8 +11,9 @@
 // at all (there, every promise has a test all the same):
 //
 //   - what depends on the order or the moment: kills by the dozen at every point of each
-//     service (integration/crash, providers/git), losses of power by the dozen, a signal
-//     at each moment of a command, a kill after each step of a commit or an upload;
+//     service and at any time (integration/crash, providers/git), losses of power by the
+//     dozen, under load too, a signal at each moment of a command, a kill after each step of
+//     a commit or an upload;
 //   - what depends on what is drawn: models of the mount, of the working copy, its table,
 //     its history and the providers with new seeds and long runs, two writers, rules and
 //     merges compared with git's own, by the ten thousand;

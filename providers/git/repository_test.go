@@ -18,6 +18,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
@@ -93,6 +94,31 @@ func TestFreeOnceClosed(t *testing.T) {
 		t.Fatal("there is no lock")
 	}
 	reads(t, reopen(t, p, repo.URL, dir), "a", "one\n")
+}
+
+// A commit that is made stands in its branch after a loss of power, with all that it names.
+func TestCommitsSurviveALossOfPower(t *testing.T) {
+	if !testrun.Private(t) {
+		return
+	}
+	_, repo, _ := seeded(t)
+	disk := testrun.NewDisk(t, t.TempDir(), 64<<20)
+	dir := filepath.Join(disk.Dir, "clone")
+	p := clone(t, repo.URL, in(dir))
+	unix.Sync() // of the clone nothing is asked here
+	made, err := p.Commit(t.Context(), providers.ChangeSet{Op: "op", Changes: []providers.Change{
+		{Locator: at("a"), Body: providers.String("two"), If: always.If}}})
+	assert.OK(t, err)
+	disk.Off()
+	_ = p.Close() // the disk takes nothing any more
+	disk.On()
+	p = clone(t, repo.URL, in(dir))
+	head, err := p.Head(t.Context())
+	assert.OK(t, err)
+	assert.Equal(t, head, made.Revision, "the branch")
+	reads(t, p, "a", "two")
+	repo.Git("--git-dir", dir, "fsck", "--strict")
+	assert.OK(t, p.Close())
 }
 
 // What became of an operation is known after a crash: of one whose reference

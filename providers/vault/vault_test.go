@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/vault"
@@ -60,6 +62,42 @@ func TestWritesReachTheDisk(t *testing.T) {
 	p, root := fixture(t)
 	write(t, p, "d/f", "content")
 	tier.OnDisk(t, filepath.Join(root, "d/f"))
+}
+
+// A name that a verb has answered for is so after a loss of power. One is called with each
+// boot: what the disk writes for the next would bring it there too.
+func TestNamesSurviveALossOfPower(t *testing.T) {
+	if !testrun.Private(t) {
+		return
+	}
+	disk, locks := testrun.NewDisk(t, t.TempDir(), 64<<20), t.TempDir()
+	whatever := providers.Unconditional()
+	for _, step := range []struct {
+		verb string
+		do   func(p *vault.Provider) error
+		want string
+	}{
+		{"write", func(p *vault.Provider) error { write(t, p, "d/f", "one"); return nil }, "d/ d/f=one"},
+		{"replace", func(p *vault.Provider) error { write(t, p, "d/f", "two"); return nil }, "d/ d/f=two"},
+		{"move", func(p *vault.Provider) error {
+			_, err := p.Move(t.Context(), loc("d/f"), loc("d/g"), providers.MoveOptions{Source: whatever, Target: whatever})
+			return err
+		}, "d/ d/g=two"},
+		{"delete", func(p *vault.Provider) error {
+			return p.Delete(t.Context(), loc("d/g"), providers.DeleteOptions{If: whatever})
+		}, "d/"},
+		{"mkdir", func(p *vault.Provider) error {
+			_, err := p.Mkdir(t.Context(), loc("h"), providers.MkdirOptions{})
+			return err
+		}, "d/ h/"},
+	} {
+		p := open(t, disk.Dir, locks)
+		ok(t, step.do(p))
+		disk.Off()
+		p.Close()
+		disk.On()
+		assert.Equal(t, disk.Files(), step.want, step.verb)
+	}
 }
 
 // TestConfined: no link that stands in the tree leads any verb out of it.

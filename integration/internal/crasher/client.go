@@ -61,7 +61,11 @@ func work(o Options) error {
 	m := NewModel(o.Files)
 	c := &client{o: o, log: log, in: bufio.NewReader(os.Stdin), files: map[int]*opened{},
 		c: chooser{Rand: rand.New(rand.NewPCG(o.Seed, 2)), m: m}}
-	for {
+	for n := 0; ; n++ {
+		if o.Stop > 0 && n == o.Stop {
+			_, _ = c.in.ReadString('\n') // until the test is over
+			return nil
+		}
 		op := c.c.next()
 		line, err := json.Marshal(op)
 		if err != nil {

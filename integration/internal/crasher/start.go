@@ -23,6 +23,7 @@ type Options struct {
 	Seed  uint64 // of its choices
 	Files []File // what is in Dir when it starts
 	Power bool   // ends at the first error
+	Stop  int    // after so many operations it does nothing any more; 0: never
 }
 
 // A Client is a running client.

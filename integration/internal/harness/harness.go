@@ -72,9 +72,6 @@ func run(m *testing.M) int {
 		return fail("%v", err)
 	}
 	root = r.Dir
-	if os.Getenv(privateEnv) != "" {
-		leaveOthers()
-	}
 	if err := choosePrograms(r); err != nil {
 		return fail("%v", errors.Join(err, r.End()))
 	}
@@ -95,8 +92,7 @@ func fail(format string, args ...any) int {
 	return 1
 }
 
-// choosePrograms sets the programs, of which the first process of a private test has told
-// the second.
+// choosePrograms sets the programs, and tells them to the second process of a private test.
 func choosePrograms(r *testrun.Run) (err error) {
 	if program, asker = os.Getenv(programEnv), os.Getenv(askerEnv); program != "" {
 		return nil
@@ -106,5 +102,5 @@ func choosePrograms(r *testrun.Run) (err error) {
 	if Race && err == nil {
 		program, err = r.ProgramWithRaceDetector()
 	}
-	return err
+	return errors.Join(err, os.Setenv(programEnv, program), os.Setenv(askerEnv, asker))
 }

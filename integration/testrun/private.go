@@ -1,4 +1,4 @@
-package harness
+package testrun
 
 import (
 	"os"
@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -21,7 +20,7 @@ const privateEnv = "WSMOUNT_TEST_PRIVATE"
 // Private runs the calling test again in a process that has the mounts of the
 // machine to itself: what it mounts nobody else sees. There it returns true; in
 // the first process the test is over, as the second one ended. args are further
-// arguments. Needs root.
+// arguments. Needs root, and a TestMain of this package.
 func Private(t *testing.T, args ...string) bool {
 	t.Helper()
 	return private(t, 0, args)
@@ -47,7 +46,7 @@ func private(t *testing.T, unshare uintptr, args []string) bool {
 	tier.RequireRoot(t)
 	args = append([]string{"-test.v", "-test.run", "^" + regexp.QuoteMeta(t.Name()) + "$"}, args...)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), privateEnv+"=1", programEnv+"="+program, askerEnv+"="+asker)
+	cmd.Env = append(os.Environ(), privateEnv+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | unshare, Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread() // until it has ended: the end of the thread that starts it would count
 	defer runtime.UnlockOSThread()
@@ -72,10 +71,13 @@ func raiseLoopback(t *testing.T) {
 	assert.OK(t, unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo))
 }
 
-// leaveOthers takes the mounts of tests that run beside a private one out of its
-// copy of the machine's: they would not end as long as it has them.
+// leaveOthers takes, in a private process, the mounts of tests that run beside it out of
+// its copy of the machine's: they would not end as long as it has them.
 func leaveOthers() {
-	for _, at := range testrun.MountsBelow(testrun.Base()) {
+	if os.Getenv(privateEnv) == "" {
+		return
+	}
+	for _, at := range MountsBelow(Base()) {
 		_ = unix.Unmount(at, unix.MNT_DETACH) // of what went meanwhile there is nothing to leave
 	}
 }

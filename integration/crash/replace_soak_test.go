@@ -1,3 +1,5 @@
+//go:build soak
+
 package crash
 
 import (
@@ -16,13 +18,16 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/crasher"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/testrun"
 )
 
 // Files that were synced are there in whole after a loss of power, or are gone
-// as somebody wanted: also those that were just being replaced and removed.
+// as somebody wanted: also those that were just being replaced and removed. The power goes
+// at whatever moment comes, and so it is here; what a rename over a file begins to write
+// is in make test.
 func TestPowerLossWhileReplacing(t *testing.T) {
 	t.Parallel()
-	if !harness.Private(t, "-cuts", strconv.Itoa(*cuts)) {
+	if !testrun.Private(t, "-cuts", strconv.Itoa(*cuts)) {
 		return
 	}
 	s := newStage(t, syncAsked)
@@ -51,13 +56,13 @@ func TestPowerLossWhileReplacing(t *testing.T) {
 		for i := range safe {
 			synced = append(synced, int(safe[i].Load()))
 		}
-		p.disk.off()
+		p.disk.Off()
 		if err := syscall.Kill(p.m.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Fatal(err)
 		}
 		work.Wait()
 		p.m.WaitGone()
-		p.disk.on()
+		p.disk.On()
 		p.m.Start()
 		back += p.intact(dir, synced)
 		if t.Failed() {
