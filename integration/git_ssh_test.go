@@ -55,12 +55,12 @@ func (g *sshMount) refused(slug string, code int, words ...string) {
 	}
 }
 
-// A repository over SSH is what one over HTTP is: cloned, changed, pushed and
-// pulled, through times in which its server is away or not to be believed.
-func TestGitOverSSH(t *testing.T) {
+// What keeps a server from being believed, or it from believing us, is said before
+// anything is mounted.
+func TestGitOverSSHIsRefused(t *testing.T) {
 	t.Parallel()
 	g := newSSHMount(t, "")
-	g.workspace("site", "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}")
+	g.workspace("site", "push: {on: per-commit}")
 	told := g.w.MustRun("resolve", "--explain", "@acme/site")
 	if all := strings.Join(strings.Fields(told), ""); !contains(all, "location:ssh://git@"+g.ssh.Addr, "knownhosts:"+g.w.Path("home/.ssh/known_hosts"), "secretssh-private-key:file") {
 		t.Errorf("resolve says\n%s", told)
@@ -76,7 +76,15 @@ func TestGitOverSSH(t *testing.T) {
 	if told := g.w.MustRun("doctor", "--json", "@acme/site"); !contains(told, "ssh://git@"+g.ssh.Addr, "answers in") {
 		t.Errorf("doctor says\n%s", told)
 	}
+}
 
+// A repository over SSH is what one over HTTP is: cloned, changed, pushed and
+// pulled, through times in which its server is away or not to be believed.
+func TestGitOverSSH(t *testing.T) {
+	t.Parallel()
+	g := newSSHMount(t, "")
+	g.workspace("site", "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}")
+	g.knows(g.host)
 	m := g.w.Mount("@acme/site")
 	g.turnsOfBoth(m)
 	m.Stop()
@@ -86,6 +94,7 @@ func TestGitOverSSH(t *testing.T) {
 	g.later(m, "away", "refused")
 	g.check(g.ssh.Back())
 	g.arrives(m, "what was written while the server was away")
+	other := gitserver.MakeKey(t)
 	g.ssh.Rekey(other)
 	g.later(m, "rekeyed", "somebody may be in between")
 	g.knows(other)

@@ -85,8 +85,14 @@ func bobsStage(t *testing.T, more string) *gitStage {
 	return g
 }
 
-// What a working copy commits by itself waits for the policy, too; a limit counts what
-// mounts before have done.
+// denied checks that the policy refuses a commit, and says why.
+func (g *gitStage) denied(m *harness.Mount, why string) {
+	g.t.Helper()
+	r := g.w.Run("commit", m.Dir)
+	assert.True(g.t, r.Code == exitDenied && strings.Contains(r.Out+r.Err, why), "exit", r.Code, r.Out, r.Err)
+}
+
+// What a working copy commits by itself waits for the policy, too.
 func TestPolicyHoldsCommits(t *testing.T) {
 	t.Parallel()
 	g := bobsStage(t, "facts: facts.yaml\n")
@@ -95,45 +101,50 @@ func TestPolicyHoldsCommits(t *testing.T) {
 	g.workspaceOf("held", "repo: acme/site, branch: main", "commit: {on: each-write, batch_window_ms: 0}, push: {on: per-commit}",
 		policyOf([][2]string{{"storage:read", free}, {"storage:write", free}, {"storage:commit", approved}, {"storage:push", free}}, ""))
 	m := g.w.Mount("@acme/held")
-	tip := func() string { return g.repo.Git("rev-parse", "main") }
-	before := tip()
-	denied := func(why string) {
-		t.Helper()
-		r := g.w.Run("commit", m.Dir)
-		assert.True(t, r.Code == exitDenied && strings.Contains(r.Out+r.Err, why), "exit", r.Code, r.Out, r.Err)
-	}
+	before := g.repo.Git("rev-parse", "main")
 	g.check(os.WriteFile(m.Dir+"/one", []byte("1\n"), 0o644))
-	denied("condition-failed")
-	assert.Equal(t, tip(), before, "the branch")
+	g.denied(m, "condition-failed")
+	assert.Equal(t, g.repo.Git("rev-parse", "main"), before, "the branch")
 	shows(t, g.w, "approvals: [ { by: operator://ann, role: owner, of: \"@acme/*\", actions: [ \"storage:commit\" ], at: 2020-01-01T00:00:00Z } ]\n")
-	g.arrives(m, "what was approved")
+	harness.Eventually(t, "what was approved is at the server", func() bool {
+		g.check(os.WriteFile(m.Dir+"/two", nil, 0o644)) // without a change it is looked at each 15 s
+		return g.repo.Git("rev-parse", "main") != before
+	})
 	assert.Equal(t, g.repo.Git("show", "main:one"), "1\n", "what was approved")
-	m.Stop()
+}
 
+// oneCommit is a workspace in which operator://bob may do everything, and commit once a day.
+func (g *gitStage) oneCommit() {
+	g.t.Helper()
 	g.workspaceOf("limited", "repo: acme/site, branch: main", "commit: {on: manual}, push: {on: manual}",
-		policyOf([][2]string{{"storage:*", free}}, "  limits: [ { kind: rate-commits, value: 1, per: day, applies_to: [ \"storage:commit\" ] } ]\n"))
-	m = g.w.Mount("@acme/limited")
+		policyOf([][2]string{{"storage:*", ""}}, "  limits: [ { kind: rate-commits, value: 1, per: day, applies_to: [ \"storage:commit\" ] } ]\n"))
+}
+
+// A limit counts what mounts before have done.
+func TestPolicyLimitsCommits(t *testing.T) {
+	t.Parallel()
+	g := bobsStage(t, "")
+	g.oneCommit()
+	m := g.w.Mount("@acme/limited")
 	g.check(os.WriteFile(m.Dir+"/two", []byte("2\n"), 0o644))
 	g.w.MustRun("commit", m.Dir)
 	g.check(os.WriteFile(m.Dir+"/three", []byte("3\n"), 0o644))
-	denied("limit-exceeded")
 	m.Stop()
 	m.Start()
-	denied("limit-exceeded")
+	g.denied(m, "limit-exceeded")
 
 	// Others were first, so that what was committed has to be committed again: that is asked
 	// for, too, and takes nothing along that was held back.
 	g.other.Write(map[string]string{"two": "theirs\n"})
 	g.other.Commit("main", "theirs")
-	before = tip()
+	before := g.repo.Git("rev-parse", "main")
 	r := g.w.Run("push", m.Dir)
 	assert.True(t, r.Code != 0 && strings.Contains(r.Out+r.Err, "limit-exceeded"), "push: exit", r.Code, r.Out, r.Err)
-	assert.Equal(t, tip(), before, "the branch after the push")
+	assert.Equal(t, g.repo.Git("rev-parse", "main"), before, "the branch after the push")
 	checkContent(t, m.Dir+"/three", "3\n")
 	ours, err := os.ReadFile(m.Dir + "/two")
 	g.check(err)
 	assert.Contains(t, string(ours), "2\n")
-	m.Stop()
 }
 
 // A limit is of a workspace, not of a working copy: another one of the same workspace has
@@ -141,13 +152,11 @@ func TestPolicyHoldsCommits(t *testing.T) {
 func TestPolicyLimitOfCopies(t *testing.T) {
 	t.Parallel()
 	g := bobsStage(t, "")
-	g.workspaceOf("limited", "repo: acme/site, branch: main", "commit: {on: manual}, push: {on: manual}",
-		policyOf([][2]string{{"storage:*", ""}}, "  limits: [ { kind: rate-commits, value: 1, per: day, applies_to: [ \"storage:commit\" ] } ]\n"))
+	g.oneCommit()
 	m, second := g.w.Mount("@acme/limited"), g.w.Mount("@acme/limited", "--working-copy", "second")
 	for _, dir := range []string{m.Dir, second.Dir} {
 		g.check(os.WriteFile(dir+"/one", []byte("1\n"), 0o644))
 	}
 	g.w.MustRun("commit", m.Dir)
-	r := g.w.Run("commit", second.Dir)
-	assert.True(t, r.Code == exitDenied && strings.Contains(r.Out+r.Err, "limit-exceeded"), "exit", r.Code, r.Out, r.Err)
+	g.denied(second, "limit-exceeded")
 }
