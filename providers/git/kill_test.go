@@ -107,7 +107,8 @@ func TestKilled(t *testing.T) {
 	repo.Git("--git-dir", dir, "fsck", "--strict")
 }
 
-// A reaper says when a process is killed: in make soak at any time.
+// A reaper says when a process is killed: in make test when it says a certain line, in make
+// soak at any time.
 type reaper struct{ r *rand.Rand }
 
 func newReaper(t *testing.T) reaper { return reaper{rand.New(rand.NewPCG(tier.Seed(t), 0))} }
@@ -120,10 +121,8 @@ func (k reaper) upTo(most, fixed int) int {
 	return fixed
 }
 
-// moment is how long a process goes on that is to be killed.
-func (k reaper) moment(run int) time.Duration {
-	return time.Duration(k.upTo(20_000, run*7%20*1000)) * time.Microsecond
-}
+// moment is how long after a line a process goes on that is to be killed.
+func (k reaper) moment() time.Duration { return time.Duration(k.upTo(20_000, 0)) * time.Microsecond }
 
 // killed runs commits, kills it at some time, and says which operation came
 // last.
@@ -135,7 +134,7 @@ func killed(t *testing.T, url, dir string, number int, made map[string]string, b
 	out, err := child.StdoutPipe()
 	assert.OK(t, err)
 	assert.OK(t, child.Start())
-	lines := bufio.NewScanner(out)
+	lines, line := bufio.NewScanner(out), 4+by.upTo(1, number)
 	for n := 0; lines.Scan(); n++ {
 		words := strings.Fields(lines.Text())
 		switch {
@@ -146,8 +145,8 @@ func killed(t *testing.T, url, dir string, number int, made map[string]string, b
 		default:
 			t.Errorf("run %s says %q", run, lines.Text())
 		}
-		if n == 4 { // somewhere in the commits that follow
-			time.AfterFunc(by.moment(number), func() { child.Process.Kill() })
+		if n == line { // in the commit that follows, or somewhere in those
+			time.AfterFunc(by.moment(), func() { child.Process.Kill() })
 		}
 	}
 	child.Wait()

@@ -650,7 +650,7 @@ func TestBloblessKilled(t *testing.T) {
 				listed[name] = true
 			}
 			if n == 0 {
-				time.AfterFunc(reaper.moment(run), func() { child.Process.Kill() })
+				time.AfterFunc(reaper.moment(), func() { child.Process.Kill() })
 			}
 		}
 		_ = child.Wait()
