@@ -15,16 +15,27 @@ import (
 )
 
 // An impatient Ctrl-C, at any moment of a start: either the mount is there, and
-// the program said so, or nothing is left. The pauses choose the moment; no
-// outcome depends on them.
+// the program said so, or nothing is left.
 func TestInterruptWhileStarting(t *testing.T) {
 	tier.RequireFUSE(t)
 	w := newWorld(t)
 	addr := w.workspace("notes")
-	for pause := time.Duration(0); pause < 80*time.Millisecond; pause += tier.Pick(16*time.Millisecond, 2*time.Millisecond) {
+	type moment struct {
+		name string
+		is   func() bool
+	}
+	moments := []moment{
+		{"its beginning", func() bool { return true }},
+		{"its state directory", func() bool { found, _ := filepath.Glob(w.path("state/*/*/*")); return len(found) > 0 }},
+		{"its mount", func() bool { return isMounted(w.path("mnt")) }},
+	}
+	for pause := time.Duration(0); tier.Soak && pause < 80*time.Millisecond; pause += 2 * time.Millisecond {
+		moments = append(moments, moment{pause.String(), func() bool { time.Sleep(pause); return true }})
+	}
+	for _, m := range moments {
 		cmd := w.command(addr, w.path("mnt"))
 		assert.OK(t, cmd.Start())
-		time.Sleep(pause)
+		eventually(t, m.name, m.is)
 		cmd.Process.Signal(os.Interrupt)
 		cmd.Wait()
 		status := cmd.ProcessState.Sys().(syscall.WaitStatus)
@@ -32,7 +43,7 @@ func TestInterruptWhileStarting(t *testing.T) {
 			w.ok("umount", "mnt")
 			continue
 		}
-		eventually(t, "the mount to go after an interrupt at "+pause.String(), func() bool { return !isMounted(w.path("mnt")) })
+		eventually(t, "the mount to go after an interrupt at "+m.name, func() bool { return !isMounted(w.path("mnt")) })
 	}
 }
 

@@ -91,7 +91,11 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 		return umountDead(r)
 	}
 	res, err := askToUnmount(ctx, r, req)
-	if control.HungUp(err) && endsWithin(ctx, r, deathLimit) == nil {
+	dies := deathLimit
+	if req.Force {
+		dies = forceLimit
+	}
+	if control.HungUp(err) && endsWithin(ctx, r, dies) == nil {
 		if res, err = umountDead(r); err == nil {
 			err = lastWord(r)
 		}
@@ -149,8 +153,8 @@ func lastStatus(r *state.Record) (s control.Status, ok bool) {
 var deathLimit = control.AnswerLimit
 
 // forceLimit is how long --force waits for each of the daemon's answer and its
-// end by itself. It is short: what then comes takes nothing more from a daemon that is
-// only slow than what that would do itself.
+// end by itself, also when it has hung up. It is short: what then comes takes nothing more
+// from a daemon that is only slow than what that would do itself.
 const forceLimit = 2 * time.Second
 
 func askToUnmount(ctx context.Context, r *state.Record, req control.UnmountRequest) (control.UnmountResult, error) {

@@ -102,7 +102,7 @@ func unread(c *net.UnixConn) {
 	})
 }
 
-// A daemon that hangs up and goes on is not a dead one.
+// A daemon that hangs up and goes on is not a dead one; force does not wait for its death.
 func TestUmountWhenTheDaemonHangsUp(t *testing.T) {
 	w := mountNotes(t)
 	pid := w.status().PID
@@ -113,15 +113,23 @@ func TestUmountWhenTheDaemonHangsUp(t *testing.T) {
 		}
 	}()
 	defer func(limit time.Duration) { deathLimit = limit }(deathLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), hangs)
+	defer cancel()
+	umount := func(flags ...string) (exit.Code, string) {
+		var says strings.Builder
+		code := run(ctx, append([]string{"--state-dir", w.path("state"), "umount", w.path("mnt")}, flags...), io.Discard, &says)
+		return code, says.String()
+	}
 	deathLimit = 0 // it will not be gone
-	var says strings.Builder
-	code := run(t.Context(), []string{"--state-dir", w.path("state"), "umount", w.path("mnt")}, io.Discard, &says)
+	code, says := umount()
 	assert.Equal(t, code, exit.Unreachable, "umount")
-	assert.Contains(t, says.String(), "does not answer")
+	assert.Contains(t, says, "does not answer")
 	if !isMounted(w.path("mnt")) || !alive(pid) {
 		t.Error("the mount was taken from a living daemon")
 	}
-	w.ok("umount", "mnt", "--force")
+	deathLimit = 2 * hangs
+	code, says = umount("--force", "--timeout", "1h")
+	assert.Equal(t, code, exit.Done, "by force", says)
 }
 
 // standIn listens in the place of the daemon's control API.

@@ -58,7 +58,7 @@ func TestIsAllSent(t *testing.T) {
 
 // impatient runs a program that gives up what takes it half a second, until it gave up
 // the push to a remote that does not answer, and nothing before that. It returns what
-// all of the attempts have done.
+// those attempts have done that were answered.
 func (w *world) impatient(args ...string) (sum control.EventResult) {
 	w.t.Helper()
 	eventually(w.t, "the push to be given up", func() bool {
@@ -86,10 +86,10 @@ func TestFailedPushIsTold(t *testing.T) {
 	}
 	r.cut(t)
 	w.write("mnt/b", "2")
-	if got := w.impatient("event", "mnt", "turn-end"); got.Committed != 1 || got.Pushed != 0 {
+	if got := w.impatient("event", "mnt", "turn-end"); got.Pushed != 0 {
 		t.Errorf("turn-end without a remote: got %+v", got)
 	}
-	c := w.status().Parts[0].Copy
+	c := w.status().Parts[0].Copy // whichever attempt has committed
 	if c.PushFails == nil || c.PushFails.Since.IsZero() || !strings.Contains(c.PushFails.Error, "has not answered") || c.UnpushedCommits != 1 {
 		t.Errorf("status: got %+v, %+v", c, c.PushFails)
 	}
