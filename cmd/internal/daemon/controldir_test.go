@@ -11,9 +11,9 @@ import (
 )
 
 func TestControlDir(t *testing.T) {
-	p := &part{Source: Source{Name: "@acme/a", Provider: "local-fs"}}
-	c := &controlDir{p, func(p *part) control.Part { return p.status(nil, 7) }, conceal.Places("", nil)}
-	harmless := ""
+	p := &part{Source: Source{Name: "@acme/a", Provider: "local-fs", ReadOnly: "read_only in /srv/a/WORKSPACE.md:3"}}
+	c := &controlDir{p, func(p *part) control.Part { return p.status(nil, 7) }, conceal.Places("", []string{"/srv/a"})}
+	harmless, says := "", ""
 	for _, name := range c.List() {
 		if c.Harmless(name) {
 			harmless += name + " "
@@ -21,7 +21,12 @@ func TestControlDir(t *testing.T) {
 		if strings.HasSuffix(name, "/") {
 			continue
 		}
-		assert.Is(t, assert.ErrOf(c.Read(name)), nil, name, "is listed and cannot be read")
+		b, err := c.Read(name)
+		assert.Is(t, err, nil, name, "is listed and cannot be read")
+		says += string(b)
+	}
+	if !strings.Contains(says, "read_only in WORKSPACE.md:3") || strings.Contains(says, "/srv/a") {
+		t.Errorf("places of the host are hidden, and nothing else: %s", says)
 	}
 	assert.Equal(t, harmless, "README status.json errors.log ", "what is shown although the part is closed")
 	var got control.Part
