@@ -7,6 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
 // children resolves the workspaces that are mounted below this one. One
@@ -93,7 +94,7 @@ func (s *session) childCandidate(l *loaded, m mountspec.Mount, byUser bool) (can
 // pathCandidate finds a workspace by a path of the manifest: below its own
 // directory, or a registered sibling. The parent's trust is not the child's.
 func (s *session) pathCandidate(l *loaded, m mountspec.Mount) (candidate, error) {
-	target := realish(filepath.Join(l.home.dir, filepath.FromSlash(m.Source.Value)))
+	target := location.Real(filepath.Join(l.home.dir, filepath.FromSlash(m.Source.Value)))
 	if !grant.Below(l.home.root, target) {
 		if m.Source.Kind != mountspec.RefCrossWorkspace {
 			return candidate{}, escapes(m.Source, refMount)
@@ -107,13 +108,13 @@ func (s *session) pathCandidate(l *loaded, m mountspec.Mount) (candidate, error)
 
 // enter refuses a cycle and too deep a nesting, with the chain.
 func (s *session) enter(l *loaded, c candidate) error {
-	place := manifestOf(c.path)
-	if place == manifestOf(orDefault(l.manifest, l.home.root)) || slices.Contains(s.places, place) {
+	place := location.Manifest(c.path)
+	if place == location.Manifest(orDefault(l.manifest, l.home.root)) || slices.Contains(s.places, place) {
 		return unresolvable(CodeStorageRef, "", "remove one of the mounts", "the workspaces mount each other in a circle")
 	}
 	if len(s.chain) > maxDepth {
 		return unresolvable(CodeStorageRef, "", "nest fewer workspaces", "more than %d workspaces lie in each other", maxDepth)
 	}
-	s.places = append(append([]string{}, s.places...), manifestOf(orDefault(l.manifest, l.home.root)))
+	s.places = append(append([]string{}, s.places...), location.Manifest(orDefault(l.manifest, l.home.root)))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
 // LoadOptions of LoadConfig. The zero value works.
@@ -128,11 +129,11 @@ func (o LoadOptions) given() (*Config, error) {
 // isDefault says whether dir is where a configuration is looked for anyway.
 func (o LoadOptions) isDefault(dir string) bool {
 	user := o.userDir()
-	return user != "" && dir == realish(user) || dir == realish(o.System)
+	return user != "" && dir == location.Real(user) || dir == location.Real(o.System)
 }
 
 func (o LoadOptions) aboveHome(dir string) bool {
-	home := realish(o.Home)
+	home := location.Real(o.Home)
 	return o.Home != "" && dir != home && grant.Below(dir, home)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/copies"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/origin"
 )
 
@@ -30,7 +31,7 @@ func (e *elsewhere) read(p string) (*file, error) {
 
 // fetched is where the manifests of a workspace are kept that lies elsewhere.
 func (r *Resolver) fetched(a mountspec.Address) string {
-	return filepath.Join(realish(filepath.Dir(r.store.path)), "fetched", a.Owner, a.Slug)
+	return filepath.Join(location.Real(filepath.Dir(r.store.path)), "fetched", a.Owner, a.Slug)
 }
 
 // texts are the files of a workspace that lies elsewhere, by their paths there.
@@ -90,12 +91,12 @@ func (s fetcher) fetch(from origin.Origin, a mountspec.Address, ownerID string) 
 		return nil, err
 	}
 	if here := at.Location; from.Place.Branch == "" && l.loc.Branch != "" { // which need not be that of the server's HEAD
-		if here.Branch = l.loc.Branch; l.loc.is(here) {
+		if here.Branch = l.loc.Branch; l.loc.Is(here) {
 			from.Place.Branch = here.Branch
 			return s.fetch(from, l.ws.ID, ownerID)
 		}
 	}
-	if !l.loc.is(at.Location) {
+	if !l.loc.Is(at.Location) {
 		return nil, denied("", from.Place.String(), "register it from where its storage is, or have it name the place where it lies",
 			"it says that its storage is %s, and it lies at %s", l.loc, at.Location)
 	}

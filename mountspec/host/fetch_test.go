@@ -3,12 +3,19 @@ package host
 import (
 	"context"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/origin"
+	"github.com/wsmount/wsmount/mountspec/host/rowedit"
+	"github.com/wsmount/wsmount/mountspec/host/yamledit"
 )
 
 // A remote is what lies at places, by what Location says of them, and who asked for it.
@@ -222,4 +229,79 @@ func TestAddFromBucket(t *testing.T) {
 	from.Auth = "org/acme/other"
 	_, err = r.host().AddFrom(t.Context(), from, AddOptions{Address: mountspec.Address{Owner: "evil", Slug: "own"}})
 	checkError(t, err, Denied, "org/acme/other")
+}
+
+// While a store is read, and a person is asked, nobody waits for the registry; what others
+// enter meanwhile stays, and what was decided about another entry than there is now is not
+// entered.
+func TestRegistryIsFreeMeanwhile(t *testing.T) {
+	for _, verb := range []string{"add", "accept", "set"} {
+		t.Run(verb, func(t *testing.T) {
+			var r *remote
+			files := origin.Recorded{}
+			if verb == "set" {
+				r = &remote{world: rowWorld(t)}
+			} else {
+				r = newRemote(t)
+				files = r.site()
+			}
+			yes := func(Change) bool { return true }
+			do := func(h *Resolver, confirm func(Change) bool) (err error) {
+				switch verb {
+				case "add":
+					_, err = h.AddFrom(t.Context(), r.from("github:acme/site#main"), AddOptions{})
+				case "accept":
+					_, err = h.Accept(t.Context(), acmeOps, confirm)
+				case "set":
+					_, err = h.Set(t.Context(), acmeRow, []rowedit.Value{{Key: "name", Node: yamledit.Scalar("New")}}, confirm)
+				}
+				return err
+			}
+			if verb == "accept" {
+				_, err := r.host().AddFrom(t.Context(), r.from("github:acme/site#main"), AddOptions{})
+				assert.OK(t, err)
+				files["team.POLICY.md"] = "---\nschema: policy/v1\ndefault: deny\n---\n"
+			}
+			entered := []string{}
+			enter := func() {
+				t.Helper()
+				fd, err := unix.Open(r.home+"/.config/wsmount/registry.json.lock", unix.O_RDWR|unix.O_CREAT, 0o600)
+				assert.OK(t, err)
+				defer unix.Close(fd)
+				if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+					t.Fatalf("the lock of the registry is held: %v", err)
+				}
+				assert.OK(t, unix.Flock(fd, unix.LOCK_UN))
+				entered = append(entered, "@acme/x"+strconv.Itoa(len(entered)))
+				r.workspace(entered[len(entered)-1], entered[len(entered)-1])
+				r.add(entered[len(entered)-1])
+			}
+			h := r.host()
+			open := h.o.Open
+			h.o.Open = func(ctx context.Context, s *Resolver, at *Resolved) (origin.Source, error) {
+				enter()
+				return open(ctx, s, at)
+			}
+			assert.OK(t, do(h, func(Change) bool { enter(); return true }))
+			list, err := r.resolver().List()
+			assert.OK(t, err)
+			for _, address := range entered {
+				assert.True(t, slices.ContainsFunc(list, func(e Entry) bool { return e.Address.String() == address }), address, "is lost")
+			}
+			assert.True(t, len(entered) > 0, "nothing was asked")
+			if verb == "add" {
+				return
+			}
+			files["team.POLICY.md"] = "---\nschema: policy/v1\ndefault: allow\n---\n"
+			if verb == "set" {
+				r.edit("ws/WORKSPACE.md", "name: New", "name: A test")
+				r.configured(rowConfig)
+				_, err = r.resolver().Accept(t.Context(), acmeRow, yes)
+				assert.OK(t, err)
+			}
+			err = do(r.host(), func(Change) bool { assert.OK(t, do(r.host(), yes)); return true })
+			assert.Is(t, err, hostfile.ErrChanged)
+			checkError(t, err, Denied, "")
+		})
+	}
 }

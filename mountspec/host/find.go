@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/near"
 )
 
@@ -118,32 +119,7 @@ func yesNo(yes bool, a, b string) string {
 
 // samePlace says whether two paths, each of a directory or of a manifest,
 // name one manifest.
-func samePlace(a, b string) bool { return manifestOf(a) == manifestOf(b) }
-
-// manifestOf is the path of the manifest that a directory or a manifest's
-// path means, its directory without links.
-func manifestOf(path string) string {
-	if strings.HasSuffix(path, ".md") {
-		return filepath.Join(realish(filepath.Dir(path)), filepath.Base(path))
-	}
-	return filepath.Join(realish(path), manifestName)
-}
-
-// Real resolves the links of as much of path as exists, so that two names of
-// one place can be compared.
-func Real(path string) string { return realish(path) }
-
-// realish resolves the links of as much of path as exists.
-func realish(path string) string {
-	path = filepath.Clean(path)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	if path == "/" || path == "." {
-		return path
-	}
-	return filepath.Join(realish(filepath.Dir(path)), filepath.Base(path))
-}
+func samePlace(a, b string) bool { return location.Manifest(a) == location.Manifest(b) }
 
 // search looks for the address below each directory of the search path.
 func (f *finder) search(a mountspec.Address) (candidate, bool, error) {
@@ -255,7 +231,7 @@ func (f *finder) keepsFiles(dir string) bool {
 		}
 	}
 	for _, w := range f.r.cfg.Workspaces {
-		if realish(w.Path) == dir {
+		if location.Real(w.Path) == dir {
 			f.skip(dir, "a workspace of the configuration keeps its files there")
 			return true
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host/endpoint"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
 // A granter decides what the host grants to a workspace whose manifests were read.
@@ -73,7 +74,7 @@ func (h *granter) grantRaw(l *loaded) error {
 	if !ok || !filepath.IsAbs(socket) {
 		return unresolvable(CodeStorageCfg, l.storage.ConfigPos.String(), "write the absolute path of a Unix socket", "socket is %v", value)
 	}
-	if socket = realish(socket); grant.Below(l.home.root, socket) && l.home.root != "/" {
+	if socket = location.Real(socket); grant.Below(l.home.root, socket) && l.home.root != "/" {
 		h.step("grant", socket+" is below the workspace's own directory")
 		return nil
 	}

@@ -167,7 +167,7 @@ func TestOverlapThroughABindMountOfAPart(t *testing.T) {
 			bind(t, w.path(c.bound), w.mkdir("alias"))
 			a := Location{Service: ServiceDir, Prefix: w.path(c.first)}
 			b := Location{Service: ServiceDir, Prefix: w.path(c.second)}
-			assert.Equal(t, a.sharesBytes(b, ondisk.New()), c.want, a, "and", b, "share bytes")
+			assert.Equal(t, a.SharesBytes(b, ondisk.New()), c.want, a, "and", b, "share bytes")
 		})
 	}
 	t.Run("in one mount", func(t *testing.T) {

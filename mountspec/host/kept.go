@@ -1,17 +1,14 @@
 package host
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/gob"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+	"github.com/wsmount/wsmount/mountspec/host/memo"
 )
 
 // A keptPlaces is where the workspaces of the configuration keep their bytes, as their
@@ -19,9 +16,8 @@ import (
 // the host to compare its own place with those of the others, and is used for nothing
 // else: what is mounted is read anew, and so is what a mount would be refused for.
 //
-// The file belongs to the user, or root, and lies in the state directory, which no mount
-// shows. Whoever can write it can write the configuration. One that is damaged, that
-// others could have written, or that another configuration or program made is passed over.
+// The file lies in the state directory, which no mount shows. Whoever can write it can write
+// the configuration. One that another configuration or program made is passed over.
 type keptPlaces struct {
 	path    string
 	world   string // digest of all besides the manifests that decides about a place
@@ -42,10 +38,7 @@ type keptFile struct {
 	Stamp       hostfile.Stamp
 }
 
-const (
-	keptFormat = "wsmount/places/v1\n"
-	maxKept    = 64 << 20
-)
+const keptFormat = "wsmount/places/v1\n"
 
 // keptPlaces reads what was kept. Without a file, or with one that is not ours, nothing is
 // known; where none can be, path is empty.
@@ -59,31 +52,13 @@ func (r *Resolver) keptPlaces(reg *registryFile) *keptPlaces {
 		return k
 	}
 	k.world = digest(fmt.Appendf(nil, "%q %q %q %q %d %v", r.cfg.digest, reg.digest, r.o.Home, r.o.Temp, os.Geteuid(), hostfile.StampOf(&program)))
-	f, err := hostfile.Read(k.path, hostfile.Options{MaxBytes: maxKept})
-	if err != nil {
-		return k
-	}
-	if places, ok := decodeKept(f.Data, k.world); ok {
+	if places := map[string]keptPlace{}; memo.Read(k.path, k.head(), &places) {
 		k.places = places
 	}
 	return k
 }
 
-func decodeKept(data []byte, world string) (places map[string]keptPlace, ok bool) {
-	head := keptHead(world)
-	text, ours := bytes.CutPrefix(data, []byte(head))
-	if !ours || len(text) < sha256.Size {
-		return nil, false
-	}
-	sum := sha256.Sum256(text[sha256.Size:])
-	if !bytes.Equal(sum[:], text[:sha256.Size]) {
-		return nil, false
-	}
-	err := gob.NewDecoder(bytes.NewReader(text[sha256.Size:])).Decode(&places)
-	return places, err == nil
-}
-
-func keptHead(world string) string { return keptFormat + world + "\n" }
+func (k *keptPlaces) head() string { return keptFormat + k.world + "\n" }
 
 // find returns the place of a workspace whose files are unchanged.
 func (k *keptPlaces) find(addr string) (Location, bool) {
@@ -129,11 +104,5 @@ func (k *keptPlaces) save() {
 		return
 	}
 	k.changed = false
-	var text bytes.Buffer
-	if gob.NewEncoder(&text).Encode(k.places) != nil || os.MkdirAll(filepath.Dir(k.path), 0o700) != nil {
-		return
-	}
-	sum := sha256.Sum256(text.Bytes())
-	data := append([]byte(keptHead(k.world)), sum[:]...)
-	_ = hostfile.WriteAtomic(k.path, append(data, text.Bytes()...), hostfile.Options{NoSync: true})
+	memo.Write(k.path, k.head(), k.places)
 }

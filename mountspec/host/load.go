@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/origin"
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
@@ -164,7 +165,7 @@ func (l *loaded) isElsewhere(root string) bool { return l.cand.files != nil && r
 // withoutManifest takes the recorded manifest when there was one, else the
 // directory itself as the store.
 func (s *session) withoutManifest(l *loaded, path string) error {
-	dir := realish(filepath.Dir(path))
+	dir := location.Real(filepath.Dir(path))
 	if e := l.cand.entry; e != nil && e.hasManifest() {
 		s.step("manifest", path+" is gone; the one that was accepted is used")
 		l.home.dir, l.home.root = dir, dir

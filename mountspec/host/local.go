@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
 // locate finds where the bytes lie. It decides nothing about whether the
@@ -67,7 +68,7 @@ func shortHash(text string) string {
 
 // scratch is where dev-local workspaces without a root lie.
 func (r *Resolver) scratch() string {
-	return filepath.Join(realish(r.o.Temp), "wsmount-"+strconv.Itoa(os.Geteuid()))
+	return filepath.Join(location.Real(r.o.Temp), "wsmount-"+strconv.Itoa(os.Geteuid()))
 }
 
 // openLocal looks at the directory itself, not at its name: what is opened
@@ -78,7 +79,7 @@ func (l *loaded) openLocal(path string) error {
 	}
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		l.local.Path, l.local.Missing = realish(path), true
+		l.local.Path, l.local.Missing = location.Real(path), true
 		return nil
 	}
 	if err != nil {
@@ -141,7 +142,7 @@ func (s *session) makeLocal(l *loaded) error {
 
 func (h *granter) allowedPath(path string) (string, bool) {
 	for _, root := range h.r.cfg.AllowPaths {
-		if grant.Below(realish(root), path) {
+		if grant.Below(location.Real(root), path) {
 			return root, true
 		}
 	}

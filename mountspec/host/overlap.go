@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/ondisk"
 )
 
@@ -23,7 +24,7 @@ func (s *session) checkOverlap(l *loaded) error { return s.eachOther(l, s.overla
 func (s *session) overlapNotes(l *loaded) (notes []string, err error) {
 	err = s.eachOther(l, func(l *loaded, addr string, other Location) error {
 		a, err := mountspec.ParseAddress(addr)
-		if err != nil || addr == l.ws.ID.String() || !l.loc.sharesBytes(other, s.disks) || s.r.cfg.mayOverlap(l.ws.ID, a) {
+		if err != nil || addr == l.ws.ID.String() || !l.loc.SharesBytes(other, s.disks) || s.r.cfg.mayOverlap(l.ws.ID, a) {
 			return err
 		}
 		notes = append(notes, fmt.Sprintf("its storage %s overlaps %s of %s, so that neither of the two can be mounted: give one of them another place, take one out (wsmount registry remove), or grant it: %s",
@@ -55,14 +56,14 @@ func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Loca
 			other.loc, other.kept = kept.find(addr)
 			known = other.kept
 		}
-		if !known || other.kept && l.loc.sharesBytes(other.loc, s.disks) { // nothing is refused for what was kept
+		if !known || other.kept && l.loc.SharesBytes(other.loc, s.disks) { // nothing is refused for what was kept
 			other = s.read(addr, kept)
 		}
 		s.others.places[addr] = other
 		if other.err != nil {
 			s.unknownPlace(l, addr, s.r.cfg.Path, other.err)
 			// Most keep their bytes beside their manifest.
-			other.loc = Location{Service: ServiceDir, Prefix: filepath.Dir(manifestOf(s.r.cfg.Workspaces[addr].Path))}
+			other.loc = Location{Service: ServiceDir, Prefix: filepath.Dir(location.Manifest(s.r.cfg.Workspaces[addr].Path))}
 		}
 		if err := f(l, addr, other.loc); err != nil {
 			return err
@@ -106,7 +107,7 @@ func (s *session) loadOther(addr string) (*loaded, error) {
 }
 
 func (s *session) overlap(l *loaded, addr string, other Location) error {
-	if addr == l.ws.ID.String() || !l.loc.sharesBytes(other, s.disks) {
+	if addr == l.ws.ID.String() || !l.loc.SharesBytes(other, s.disks) {
 		return nil
 	}
 	a, err := mountspec.ParseAddress(addr)
@@ -146,7 +147,7 @@ func (s *session) checkTree(root *Resolved) error {
 	var walk func(path string, r *Resolved) error
 	walk = func(path string, r *Resolved) error {
 		for _, x := range seen {
-			if x.r.Location.sharesBytes(r.Location, disks) && !s.r.cfg.mayOverlap(x.r.Address, r.Address) {
+			if x.r.Location.SharesBytes(r.Location, disks) && !s.r.cfg.mayOverlap(x.r.Address, r.Address) {
 				return &Error{Class: Denied, What: "two volumes of the mount keep their bytes in one place: " + x.r.Location.String() + " and " + r.Location.String(),
 					Hint: "remove one of the mounts, or grant it: " + allowOverlap(x.r.Address, r.Address), Chain: []string{x.r.Address.String() + " at " + orDefault(x.path, "/"), r.Address.String() + " at " + path}}
 			}

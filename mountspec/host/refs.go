@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/near"
 )
 
@@ -71,7 +72,7 @@ func (r *references) followPath(l *loaded, ref mountspec.Ref, from base, kind re
 		if ref.Kind != mountspec.RefCrossWorkspace || l.isElsewhere(from.root) {
 			return nil, base{}, escapes(ref, kind)
 		}
-		target = realish(target)
+		target = location.Real(target)
 		var err error
 		if at, err = r.sibling(ref, target, from, kind); err != nil {
 			return nil, base{}, err
@@ -118,7 +119,7 @@ func (r *references) sibling(ref mountspec.Ref, target string, from base, kind r
 func (r *references) ownerOf(path string) (mountspec.Address, string) {
 	addr, root := "", ""
 	nearest := func(a, dir string) {
-		if dir = realish(dir); grant.Below(dir, path) && len(dir) > len(root) {
+		if dir = location.Real(dir); grant.Below(dir, path) && len(dir) > len(root) {
 			addr, root = a, dir
 		}
 	}
@@ -126,7 +127,7 @@ func (r *references) ownerOf(path string) (mountspec.Address, string) {
 		nearest(a, e.root())
 	}
 	for a, w := range r.r.cfg.Workspaces {
-		nearest(a, filepath.Dir(manifestOf(w.Path)))
+		nearest(a, filepath.Dir(location.Manifest(w.Path)))
 	}
 	a, _ := mountspec.ParseAddress(addr)
 	return a, root

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"github.com/wsmount/wsmount/mountspec"
@@ -153,25 +154,37 @@ func quoteEmpty(s string) string {
 	return s
 }
 
-// change runs f on the registry under its lock and writes the result when f
-// says so. A crash leaves the old file or the new one.
-func (s store) change(f func(*registryFile) (write bool, err error)) error {
+// An entering makes a change of the registry that was decided. It runs under the lock of the
+// registry, as that is now, and says whether it is to be written.
+type entering func(now *registryFile) (write bool, err error)
+
+// change has decide look at the registry, and writes it when what that returns says so; nil
+// enters nothing. Deciding holds no lock: a store that does not answer, or a person who has
+// not answered yet, keeps nobody else waiting. A crash leaves the old file or the new one.
+func (s store) change(decide func(*registryFile) (entering, error)) error {
 	if s.path == "" {
 		return unresolvable("", "", "set HOME or give --config", "there is no place for the registry file")
 	}
 	if err := makeConfigDir(filepath.Dir(s.path)); err != nil {
 		return fileError("", filepath.Dir(s.path), err)
 	}
+	reg, err := s.load()
+	if err != nil {
+		return err
+	}
+	enter, err := decide(reg)
+	if err != nil || enter == nil {
+		return err
+	}
 	unlock, err := hostfile.Lock(s.path+".lock", hostfile.Options{})
 	if err != nil {
 		return fileError("", s.path+".lock", err)
 	}
 	defer unlock()
-	reg, err := s.load()
-	if err != nil {
+	if reg, err = s.load(); err != nil {
 		return err
 	}
-	write, err := f(reg)
+	write, err := enter(reg)
 	if err != nil || !write {
 		return err
 	}
@@ -183,6 +196,14 @@ func (s store) change(f func(*registryFile) (write bool, err error)) error {
 		return fileError("", s.path, err)
 	}
 	return nil
+}
+
+// still refuses an entry that is not the one, nil for none, that a change was decided about.
+func (f *registryFile) still(addr mountspec.Address, was *Registration) error {
+	if reflect.DeepEqual(f.Workspaces[addr.String()], was) {
+		return nil
+	}
+	return &Error{Class: Denied, What: "the entry of " + addr.String() + " in the registry", Err: hostfile.ErrChanged, Hint: "look at it as it is now, with the same command again"}
 }
 
 func digest(data []byte) string {

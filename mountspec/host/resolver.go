@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host/facts"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/origin"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
@@ -121,7 +122,7 @@ func (r *Resolver) Row(a mountspec.Address) (*mountspec.Workspace, string) {
 	if e.Row == nil {
 		return nil, ""
 	}
-	manifest := manifestOf(e.Path)
+	manifest := location.Manifest(e.Path)
 	return e.Row.at(filepath.Dir(manifest)), manifest
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/facts"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/rowedit"
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
@@ -38,19 +39,24 @@ type mutation struct {
 // the workspace is refused until the same call, or Accept, has put them in step.
 func (r *Resolver) Set(ctx context.Context, addr mountspec.Address, values []rowedit.Value, confirm func(Change) bool) (Change, error) {
 	var change Change
-	err := r.store.change(func(reg *registryFile) (bool, error) {
+	err := r.store.change(func(reg *registryFile) (entering, error) {
 		m := &mutation{r: r, addr: addr, values: values, entry: reg.Workspaces[addr.String()]}
 		var err error
 		if change, err = m.prepare(ctx, reg, confirm == nil); err != nil || change.Empty() || confirm == nil || !confirm(change) {
-			return false, err
+			return nil, err
 		}
-		if err := r.recordVerb("set", Entry{Address: addr, Registration: m.now}); err != nil {
-			return false, err
-		}
-		if m.entry != nil {
-			reg.Workspaces[addr.String()] = &m.now
-		}
-		return m.entry != nil, m.write()
+		return func(now *registryFile) (bool, error) {
+			if err := now.still(addr, m.entry); err != nil {
+				return false, err
+			}
+			if err := r.recordVerb("set", Entry{Address: addr, Registration: m.now}); err != nil {
+				return false, err
+			}
+			if m.entry != nil {
+				now.Workspaces[addr.String()] = &m.now
+			}
+			return m.entry != nil, m.write()
+		}, nil
 	})
 	return change, err
 }
@@ -95,7 +101,8 @@ func (m *mutation) prepare(ctx context.Context, reg *registryFile, look bool) (C
 	if lines := linediff.Of(string(m.config.Data), string(m.texts.config)); !bytes.Equal(m.config.Data, m.texts.config) {
 		change.Files = append(change.Files, FileDiff{m.config.Path, lines})
 	}
-	err = s.maySwap(func() ([]policy.Layer, error) { return before.layers, nil }, &was, &m.now, &change, look)
+	loosens := !m.r.swap(m.addr, before.layers).Allow && m.r.swap(m.addr, after.layers).Allow
+	err = s.maySwap(func() ([]policy.Layer, error) { return before.layers, nil }, loosens, &was, &m.now, &change, look)
 	return change, err
 }
 
@@ -122,7 +129,7 @@ func (m *mutation) load(ctx context.Context, reg *registryFile) (*loaded, error)
 	if err != nil {
 		return nil, err
 	}
-	if path := manifestOf(c.path); exists(path) {
+	if path := location.Manifest(c.path); exists(path) {
 		if m.manifest, err = hostfile.Read(path, hostfile.Options{MaxBytes: maxManifest}); err != nil {
 			return nil, fileError("", path, err)
 		}

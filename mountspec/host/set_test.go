@@ -241,6 +241,10 @@ func TestSetSwapsProvider(t *testing.T) {
 				look, err := w.setIf(nil, swap)
 				assert.OK(t, err)
 				assert.Contains(t, strings.Join(look.Facts, "\n"), "policy: storage:swap-provider is ")
+				if tt.granted != allowed { // nor the one after the other
+					_, err = w.set("policy=")
+					checkError(t, err, Denied, "nor the policy to one that does")
+				}
 				_, err = w.set(swap, "policy=")
 				assert.Contains(t, w.log(), "storage:swap-provider", "the audit log")
 				if tt.granted == allowed {
@@ -249,6 +253,34 @@ func TestSetSwapsProvider(t *testing.T) {
 				}
 				checkError(t, err, Denied, "does not let operator://bob change the provider")
 				assert.Equal(t, w.config+w.text(manifest), before)
+			})
+		}
+	}
+}
+
+// Where the host configuration stands for a manifest, its policy is asked when another
+// storage in it is accepted, as are the files of it that were accepted.
+func TestAcceptOfARowAsksItsPolicy(t *testing.T) {
+	const bob = `{ schema: policy/v1, grants: [ { principal: "operator://bob", actions: [ { action: "storage:`
+	for _, granted := range []string{"write", "swap-provider"} {
+		for _, row := range []string{bob + granted + `" } ] } ] }`, "{ ref: ./team.POLICY.md }"} {
+			t.Run(granted+" "+row, func(t *testing.T) {
+				w := newWorld(t)
+				text := "---\nschema: policy/v1\ngrants: [ { principal: \"operator://bob\", actions: [ { action: \"storage:" + granted + "\" } ] } ]\n---\n"
+				w.write("row/team.POLICY.md", text)
+				config := "principal: operator://bob\nworkspaces: { \"@acme/row\": { path: DIR/row, policy: " + row + " } }\n"
+				w.configured(config)
+				w.config = w.text(configFile)
+				_, err := w.resolver().Add(t.Context(), w.path("row"), AddOptions{Address: acmeRow})
+				assert.OK(t, err)
+				w.write("row/team.POLICY.md", strings.Replace(text, granted, "*", 1))
+				w.configured(strings.Replace(config, "policy:", "storage: { provider: dev-local, config: {} }, policy:", 1))
+				_, err = w.resolver().Accept(t.Context(), acmeRow, func(Change) bool { return true })
+				if granted == "write" {
+					checkError(t, err, Denied, "does not let operator://bob change the provider")
+				} else {
+					assert.OK(t, err)
+				}
 			})
 		}
 	}

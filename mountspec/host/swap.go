@@ -1,7 +1,8 @@
 package host
 
 import (
-	"path/filepath"
+	"fmt"
+	"slices"
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
@@ -10,40 +11,69 @@ import (
 )
 
 // maySwap refuses another provider of the storage that the policy, as it was, does not
-// grant (storage:swap-provider). Who only looks is told.
-func (s *session) maySwap(was func() ([]policy.Layer, error), old, now *Registration, c *Change, look bool) error {
-	if old.Location.Provider == now.Location.Provider {
+// grant (storage:swap-provider), and a change of the policy that loosens it to grant that.
+// Who only looks is told.
+func (s *session) maySwap(was func() ([]policy.Layer, error), loosens bool, old, now *Registration, c *Change, look bool) error {
+	swaps := old.Location.Provider != now.Location.Provider
+	if !swaps && !loosens {
 		return nil
 	}
 	layers, err := was()
 	if err != nil {
 		return err
 	}
-	asked := Resolved{Address: c.Address, Principal: s.r.Principal(), layers: layers, roles: s.r.cfg.rolesFor(c.Address), groups: s.r.cfg.groupsOf(s.r.Principal()), facts: s.r.facts}
-	d := asked.Evaluate(policy.SwapProvider, s.r.o.Now(), nil)
+	d := s.r.swap(c.Address, layers)
 	if c.Facts = append(c.Facts, "policy: "+policy.SwapProvider+" is "+d.Verdict+" ("+string(d.Reason)+")"); look {
 		return nil
 	}
 	if err := s.r.o.Audit.Write(audit.DecisionOf(c.Address.String(), d)); err != nil {
 		return unrecorded("", old.Path, err)
 	}
-	if !d.Allow {
-		return denied("", old.Path, "ask the owner for a grant of "+policy.SwapProvider, "policy does not let %s change the provider of %s from %s to %s (%s)",
-			d.Principal, c.Address, old.Location.Provider, now.Location.Provider, d.Reason)
+	if d.Allow {
+		return nil
 	}
-	return nil
+	what := fmt.Sprintf("change the provider of %s from %s to %s", c.Address, old.Location.Provider, now.Location.Provider)
+	if !swaps {
+		what = fmt.Sprintf("change the provider of %s, nor the policy to one that does", c.Address)
+	}
+	return denied("", old.Path, "ask the owner for a grant of "+policy.SwapProvider, "policy does not let %s %s (%s)", d.Principal, what, d.Reason)
+}
+
+// swap asks policies for storage:swap-provider.
+func (r *Resolver) swap(a mountspec.Address, layers []policy.Layer) policy.Decision {
+	asked := Resolved{Address: a, Principal: r.Principal(), layers: layers, roles: r.cfg.rolesFor(a), groups: r.cfg.groupsOf(r.Principal()), facts: r.facts}
+	return asked.Evaluate(policy.SwapProvider, r.o.Now(), nil)
 }
 
 // policiesOf are the policies as they were accepted: what is new may not grant itself.
-func policiesOf(s *session, a mountspec.Address, old *Registration) ([]policy.Layer, error) {
-	l := &loaded{cand: candidate{addr: a, path: old.Path, trust: Registered, how: "what was accepted", ownerID: old.OwnerID, entry: old,
-		files: &elsewhere{origin.NewFiles(s.ctx, old.texts()), filepath.Dir(old.Path)}}, home: base{addr: a, trust: Registered}}
+// Where the host configuration stood for a manifest, they are what it says, which only its
+// owner changes, with the files as they were.
+func policiesOf(s *session, a mountspec.Address, old *Registration, now *loaded) (out []policy.Layer, err error) {
 	if old.hasManifest() {
+		l := &loaded{cand: candidate{addr: a, path: old.Path, trust: Registered, how: "what was accepted", ownerID: old.OwnerID, entry: old,
+			files: &elsewhere{origin.NewFiles(s.ctx, old.texts()), old.root()}}, home: base{addr: a, trust: Registered}}
 		for _, follow := range []func(*loaded) error{s.readWorkspace, s.loadStorage, s.loadPolicies} {
 			if err := follow(l); err != nil {
 				return nil, err
 			}
 		}
+		return l.layers, nil
 	}
-	return l.layers, nil
+	if row := now.cand.row; row == nil || !slices.Contains(row.named, "policy") {
+		return nil, nil
+	}
+	for _, l := range now.layers {
+		was := slices.IndexFunc(old.Files, func(f Accepted) bool { return f.Path == l.Source && f.SHA256 != l.SHA256 })
+		if was >= 0 {
+			p, found := mountspec.ParsePolicy(mountspec.Source{Name: l.Source, Data: []byte(old.Files[was].Text)}, s.parse())
+			if err := found.Err(); err != nil {
+				return nil, err
+			}
+			l.Policy, l.SHA256 = p, old.Files[was].SHA256
+		}
+		if l.Level == "workspace" {
+			out = append(out, l)
+		}
+	}
+	return out, nil
 }

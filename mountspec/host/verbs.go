@@ -65,29 +65,39 @@ func (r *Resolver) AddFrom(ctx context.Context, from origin.Origin, o AddOptions
 // enter registers what read reads.
 func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) (*loaded, error)) (Entry, error) {
 	var out Entry
-	err := r.store.change(func(reg *registryFile) (bool, error) {
+	err := r.store.change(func(reg *registryFile) (entering, error) {
 		s := r.session(ctx, reg, ResolveOptions{})
 		l, err := read(s)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if out, err = s.mayAdd(l); err != nil {
-			return false, err
+			return nil, err
 		}
 		notes, err := s.overlapNotes(l)
 		if out.Notes = notes; err != nil || out.Path != "" {
-			return false, err
+			return nil, err
 		}
 		out = Entry{Address: l.ws.ID, Registration: s.registration(l), Source: r.store.path, Notes: notes}
 		if o.Look {
 			out.AddedAt, out.AcceptedAt = time.Time{}, time.Time{}
-			return false, nil
+			return nil, nil
 		}
-		reg.Workspaces[l.ws.ID.String()] = &out.Registration
-		if err := r.recordVerb("add", out); err != nil {
-			return false, err
-		}
-		return true, out.keep()
+		return func(now *registryFile) (bool, error) {
+			if now.digest != reg.digest { // another was entered meanwhile
+				s.reg = now
+				there, err := s.mayAdd(l)
+				if err != nil || there.Path != "" {
+					out.Registration = there.Registration
+					return false, err
+				}
+			}
+			now.Workspaces[l.ws.ID.String()] = &out.Registration
+			if err := r.recordVerb("add", out); err != nil {
+				return false, err
+			}
+			return true, out.keep()
+		}, nil
 	})
 	return out, err
 }
@@ -217,7 +227,7 @@ func (r *Resolver) List() ([]Entry, error) {
 // Remove takes a workspace out of the registry. Nothing else is touched. name is
 // its address, or what stands for that of a damaged entry.
 func (r *Resolver) Remove(_ context.Context, name string) error {
-	return r.store.change(func(reg *registryFile) (bool, error) {
+	forget := func(reg *registryFile) (bool, error) {
 		if _, ok := reg.Damaged[name]; ok {
 			delete(reg.Damaged, name)
 			return true, r.o.Audit.Write(audit.Registration{Workspace: name, Verb: "remove"})
@@ -235,7 +245,8 @@ func (r *Resolver) Remove(_ context.Context, name string) error {
 			return err == nil, err
 		}
 		return true, copies.Remove(filepath.Dir(e.Path))
-	})
+	}
+	return r.store.change(func(*registryFile) (entering, error) { return forget, nil })
 }
 
 func (r *Resolver) entry(reg *registryFile, addr mountspec.Address) (*Registration, error) {
@@ -286,38 +297,42 @@ type FileDiff struct {
 // only. What was shown is what is recorded: the files are read once.
 func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm func(Change) bool) (Change, error) {
 	var change Change
-	err := r.store.change(func(reg *registryFile) (bool, error) {
+	err := r.store.change(func(reg *registryFile) (entering, error) {
 		e, err := r.entry(reg, addr)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		s := r.session(ctx, reg, ResolveOptions{})
 		l, err := fetcher{s}.current(addr, e)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		now := s.registration(l)
 		now.AddedAt = e.AddedAt
 		change = difference(addr, e, &now)
 		change.AddsRow = l.addsRow(e)
 		change.unversioned(e.version(), l.ws.Version, e, &now)
-		was := func() ([]policy.Layer, error) { return policiesOf(s.quiet(), addr, e) }
-		if err := s.maySwap(was, e, &now, &change, confirm == nil); err != nil {
-			return false, err
+		was := func() ([]policy.Layer, error) { return policiesOf(s.quiet(), addr, e, l) }
+		if err := s.maySwap(was, false, e, &now, &change, confirm == nil); err != nil {
+			return nil, err
 		}
-		switch {
-		case confirm == nil:
-			return false, nil
-		case change.Empty():
-			return false, e.keep() // as they were accepted, should somebody have changed the copies
-		case !confirm(change):
-			return false, nil
+		same := change.Empty()
+		if confirm == nil || !same && !confirm(change) {
+			return nil, nil
 		}
-		reg.Workspaces[addr.String()] = &now
-		if err := r.recordVerb("accept", Entry{Address: addr, Registration: now, Source: r.store.path}); err != nil {
-			return false, err
-		}
-		return true, now.keep()
+		return func(reg *registryFile) (bool, error) {
+			if err := reg.still(addr, e); err != nil {
+				return false, err
+			}
+			if same {
+				return false, e.keep() // as they were accepted, should somebody have changed the copies
+			}
+			reg.Workspaces[addr.String()] = &now
+			if err := r.recordVerb("accept", Entry{Address: addr, Registration: now, Source: r.store.path}); err != nil {
+				return false, err
+			}
+			return true, now.keep()
+		}, nil
 	})
 	return change, err
 }

@@ -1,0 +1,68 @@
+package location
+
+import (
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+)
+
+// Whatever moves the bytes, or belongs to another manifest, has another
+// working copy.
+func TestFingerprint(t *testing.T) {
+	l := Location{Provider: "self-bucket", Service: "s3", Endpoint: "https://s3.example.com", Bucket: "b", Prefix: "p/", Branch: "m"}
+	const path = "/ws/WORKSPACE.md"
+	seen := map[string]string{l.Fingerprint(path): "the first"}
+	if again := l.Fingerprint(path); len(again) != 32 || seen[again] == "" {
+		t.Errorf("not stable: %s", again)
+	}
+	for name, change := range map[string]func(*Location){
+		"provider": func(l *Location) { l.Provider = "mastra-s3" }, "service": func(l *Location) { l.Service = "gcs" },
+		"endpoint": func(l *Location) { l.Endpoint += "x" }, "path": func(l *Location) { l.Endpoint += "/x" },
+		"port": func(l *Location) { l.Endpoint += ":80" }, "scheme": func(l *Location) { l.Endpoint = "http://s3.example.com" },
+		"another scheme's port": func(l *Location) { l.Endpoint = "http://s3.example.com:443" },
+		"bucket":                func(l *Location) { l.Bucket += "p" },
+		"prefix":                func(l *Location) { l.Prefix += "q/" }, "branch": func(l *Location) { l.Branch = "" },
+		"border": func(l *Location) { l.Bucket, l.Prefix = "bp/", "" },
+	} {
+		m := l
+		change(&m)
+		fp := m.Fingerprint(path)
+		assert.Equal(t, seen[fp], "", name, "the fingerprint of")
+		seen[fp] = name
+	}
+	for _, wording := range []string{"https://s3.example.com/", "https://S3.Example.com", "HTTPS://s3.example.com:443/"} {
+		m := l
+		m.Endpoint = wording
+		assert.Equal(t, m.Fingerprint(path), l.Fingerprint(path), "the fingerprint of", wording)
+	}
+	assert.Equal(t, l.Fingerprint("/ws"), l.Fingerprint(path), "the fingerprint without a manifest")
+	assert.Equal(t, seen[l.Fingerprint("/other/WORKSPACE.md")], "", "another manifest has the same fingerprint")
+}
+
+func TestLocationString(t *testing.T) {
+	for _, c := range []struct {
+		l    Location
+		want string
+	}{
+		{Location{Service: Dir, Prefix: "/a"}, "/a"},
+		{Location{Service: Git, Endpoint: "https://github.com", Bucket: "a/b"}, "https://github.com/a/b"},
+		{Location{Service: "s3", Endpoint: "https://s3.example.com/", Bucket: "b", Prefix: "p/"}, "https://s3.example.com/b/p/"},
+	} {
+		assert.Equal(t, c.l.String(), c.want)
+	}
+}
+
+func TestOverlapsIsSymmetric(t *testing.T) {
+	all := []Location{
+		{Service: "s3", Endpoint: "https://s3.amazonaws.com", Bucket: "b"}, {Service: "s3", Endpoint: "https://s3.eu-west-1.amazonaws.com:443", Bucket: "b", Prefix: "x/"},
+		{Service: "s3", Endpoint: "https://s3.example.com", Bucket: "b"}, {Service: "gcs", Endpoint: "https://s3.example.com", Bucket: "b"},
+		{Service: Dir, Prefix: "/"}, {Service: Dir, Prefix: "/a"}, {Service: Git, Bucket: "a/b"}, {Service: Git, Bucket: "a/b", Branch: "x"},
+		{Service: Raw, Prefix: "{}"},
+	}
+	for _, l := range all {
+		assert.True(t, l.Overlaps(l), l, "does not overlap itself")
+		for _, m := range all {
+			assert.Equal(t, l.Overlaps(m), m.Overlaps(l), l, "and", m, "disagree")
+		}
+	}
+}
