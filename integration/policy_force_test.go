@@ -105,6 +105,10 @@ func TestPolicyHoldsCommits(t *testing.T) {
 	g.check(os.WriteFile(m.Dir+"/one", []byte("1\n"), 0o644))
 	g.denied(m, "condition-failed")
 	assert.Equal(t, g.repo.Git("rev-parse", "main"), before, "the branch")
+	r := g.w.Run("umount", m.Dir)
+	assert.True(t, r.Code == 7 && strings.Contains(r.Err, "storage:commit"), "umount: exit", r.Code, r.Err)
+	m.WaitGone()
+	m.Start()
 	shows(t, g.w, "approvals: [ { by: operator://ann, role: owner, of: \"@acme/*\", actions: [ \"storage:commit\" ], at: 2020-01-01T00:00:00Z } ]\n")
 	harness.Eventually(t, "what was approved is at the server", func() bool {
 		g.check(os.WriteFile(m.Dir+"/two", nil, 0o644)) // without a change it is looked at each 15 s

@@ -83,6 +83,8 @@ func TestPolicyDefaultsOfStorage(t *testing.T) {
 	}
 	assert.Contains(t, told, "policy defaults.storage.exclude: .runs/, by ")
 	assert.Contains(t, told, "policy defaults.storage.sync.push.on: manual is no stricter")
+	w.workspace("ws", "@acme/ops", `policy: { schema: policy/v1, default: allow, limits: [ { kind: rate-commits, value: 1, per: day, applies_to: [ "storage:commit" ] } ] }`)
+	w.refused("ws", ResolveOptions{Trust: true}, Denied, "rate-commits", "each write is its own")
 	w.workspace("ws", "@acme/ops", defaults(`{ encrypt: true }`))
 	w.refused("ws", ResolveOptions{Trust: true}, Denied, "defaults.storage.encrypt", "is not applied")
 }

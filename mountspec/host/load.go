@@ -320,6 +320,10 @@ func (s *session) loadPolicies(l *loaded) error {
 		s.step("policy defaults.storage."+d.Key, d.Value+map[bool]string{true: ", by ", false: " is no stricter, and not used, of "}[d.Applied]+d.Source)
 	}
 	l.storage = strict
+	if in, m, found := policy.Unheeded(l.layers); found && strict.Sync.Mode != mountspec.ModePullPush {
+		return denied("", in.Source, "take the limit out of the policy, or keep the files in a repository", "its limit %q counts %s, of which %s in mode %s has none: each write is its own",
+			m.Kind, strings.Join(m.AppliesTo, " and "), strict.Provider, strict.Sync.Mode)
+	}
 	return nil
 }
 

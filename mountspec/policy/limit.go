@@ -33,6 +33,21 @@ func Remembered(layers []Layer, action string) (longest time.Duration) {
 	return longest
 }
 
+// Unheeded finds a limit that a store without commits would keep to without anybody
+// noticing: it is of commits or pushes alone, and there each write is its own. One of
+// reading or writing too stands against those, which is not overlooked.
+func Unheeded(layers []Layer) (in Layer, limit mountspec.Limit, found bool) {
+	of := func(m mountspec.Limit, action string) bool { return applies(m.AppliesTo, action) }
+	for _, l := range layers {
+		for _, m := range l.Policy.Limits {
+			if (of(m, Commit) || of(m, Push)) && !of(m, Read) && !of(m, Write) {
+				return l, m, true
+			}
+		}
+	}
+	return in, limit, false
+}
+
 // limits says whether a limit stands against the action. Two standard kinds
 // count sandboxes and tool calls; a mount starts neither, so they concern
 // it only when they name a storage action.

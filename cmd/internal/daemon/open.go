@@ -235,8 +235,8 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.replicas, _ = p.(providers.Replicated)
 	w.messages = commits.New(p, providers.WrapOptions{Around: w.calls.around})
 	w.provider = w.messages
-	if w.acts, err = openActs(r, e); err != nil {
-		return nil, errors.Join(exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("remove the file, if what was done today may be done again"), p.Close())
+	if w.acts, err = openActs(r, e, p); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
 		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
@@ -283,10 +283,19 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 }
 
 // openActs opens what limits of the policy count: that of the workspace and the principal,
-// whichever working copy it is.
-func openActs(r *host.Resolved, e Env) (*inforce.Acts, error) {
+// whichever working copy it is. It refuses a limit of what would be done uncounted: changes
+// that a store without revisions gets one by one, as they come.
+func openActs(r *host.Resolved, e Env, p providers.Provider) (*inforce.Acts, error) {
+	if _, sets := providers.As[providers.Committer](p); !sets && dueOf(r.Storage.Sync) == cache.DueChange && r.Remembered(policy.Commit) > 0 {
+		return nil, exit.New(exit.Manifest, "%s: a limit of its policy counts commits, and %s is sent each change by itself", r.Address, r.Storage.Provider).
+			Hint("write per-turn, manual or the like as sync.commit.on of %s, or take the limit out", r.Written())
+	}
 	file := state.Acts(state.RootOf(e.StateDir), r.Address.Owner, r.Address.Slug, r.Principal)
-	return inforce.OpenActs(inforce.ActsOptions{Path: file, Remembered: r.Remembered, Now: e.Now, WhileFull: e.Room.WhileFull})
+	acts, err := inforce.OpenActs(inforce.ActsOptions{Path: file, Remembered: r.Remembered, Now: e.Now, WhileFull: e.Room.WhileFull})
+	if err != nil {
+		err = exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("remove the file, if what was done today may be done again")
+	}
+	return acts, err
 }
 
 // backendError says of a store that does not open what to do about it.

@@ -114,7 +114,7 @@ func checkPulls(r *host.Resolved) error {
 			Hint("write per-conversation or per-turn as sync.push.branch_policy of %s, or none as pr_policy", r.Written())
 	case r.Grants.API == "":
 		return exit.New(exit.Manifest, "%s: pull requests need the API of %s", r.Address, r.Location.Endpoint).
-			Hint("name it as providers.github.api_url in the host configuration, or write none as sync.push.pr_policy of %s", r.Written())
+			Hint("name it as providers.github.api_url in the host configuration, which no server over git:// has, or write none as sync.push.pr_policy of %s", r.Written())
 	case r.Grants.App == nil && r.Grants.Secrets == nil && !r.ReadOnly.On():
 		return exit.New(exit.Denied, "%s: a pull request needs credentials", r.Address).
 			Hint("name a token in auth.state.env of %s, or write none as sync.push.pr_policy", r.Written())

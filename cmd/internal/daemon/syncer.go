@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -247,9 +248,13 @@ func (k *syncer) finish(ctx context.Context) error {
 		}
 		before := k.copy.Status().HeldCount
 		errs = append(errs, k.perform(ctx, a, words{}, &out))
-		held := a.Do == syncpolicy.Commit && out.HeldBack > 0 || a.Do == syncpolicy.Push && k.copy.Status().HeldCount > before
-		if held && k.allowed(policy.Commit) == nil {
+		switch s := k.copy.Status(); {
+		case a.Do == syncpolicy.Commit && out.HeldBack > 0:
+			errs = append(errs, cmp.Or(k.granted(policy.Commit), k.heldBack()))
+		case a.Do == syncpolicy.Push && s.HeldCount > before:
 			errs = append(errs, k.heldBack())
+		case a.Do == syncpolicy.Push && s.Unpushed != nil:
+			errs = append(errs, k.granted(policy.Push))
 		}
 	}
 	return errors.Join(errs...)

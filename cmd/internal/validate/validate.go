@@ -7,6 +7,7 @@ package validate
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/mountspec/host/facts"
+	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
 // Options of File. The zero value works.
@@ -112,7 +114,9 @@ const ruleProvider = "provider-unknown"
 func manifest(src mountspec.Source, o mountspec.Options) (found mountspec.Findings, err error) {
 	switch mountspec.KindOf(src.Name) {
 	case "workspace":
-		_, found = mountspec.ParseWorkspace(src, o)
+		var w *mountspec.Workspace
+		w, found = mountspec.ParseWorkspace(src, o)
+		found = append(found, unheeded(w)...)
 	case "storage":
 		_, found = mountspec.ParseStorage(src, o)
 	case "secrets":
@@ -130,4 +134,26 @@ func manifest(src mountspec.Source, o mountspec.Options) (found mountspec.Findin
 			Hint("it ends in WORKSPACE.md, STORAGE.md, SECRETS.md, SANDBOX.md, CODE.md, POLICY.md or IDENTITY.md; a host configuration in .yaml, its facts in facts.yaml")
 	}
 	return found, nil
+}
+
+// unheeded finds the limit of a policy that stands in a manifest, and that nothing
+// would be counted for in its storage, which stands there too: a mount refuses it.
+func unheeded(w *mountspec.Workspace) mountspec.Findings {
+	if w == nil || w.Storage.Inline == nil || w.Storage.Inline.Sync.Mode == mountspec.ModePullPush {
+		return nil
+	}
+	var layers []policy.Layer
+	for _, b := range slices.Concat(w.Policy, w.Storage.Inline.Policy) {
+		if b.Inline != nil {
+			layers = append(layers, policy.Layer{Policy: b.Inline, Source: b.Pos.File})
+		}
+	}
+	in, limit, found := policy.Unheeded(layers)
+	if !found {
+		return nil
+	}
+	at := in.Policy.Pos
+	return mountspec.Findings{{Severity: mountspec.Error, File: at.File, Line: at.Line, Column: at.Column, Path: "policy.limits", Rule: "limit-without-commits",
+		Message: fmt.Sprintf("the limit %q counts %s, of which %s has none in this mode: each write is its own", limit.Kind, strings.Join(limit.AppliesTo, " and "), w.Storage.Inline.Provider),
+		Hint:    "take it out of the policy, or keep the files in a repository"}}
 }
