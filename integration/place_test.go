@@ -71,10 +71,27 @@ func TestAIP34CodespaceFromItsServer(t *testing.T) {
 	}
 	assert.Contains(t, w.MustRun("registry", "accept", "@acme/marketing-bot"), "nothing has changed")
 	assert.Contains(t, w.MustRun("resolve", "--operator", "Ann Bo <ann@acme.test>", "@acme/marketing-bot"), "code")
+	w.Mkdir("config/git", 0o755)
+	w.Write("config/git/config", "[user]\n\tname = Cara Dee\n\temail = cara@acme.test\n", 0o600)
 	m := w.Mount("@acme/marketing-bot", "--operator", "Ann Bo <ann@acme.test>")
 	text, err := os.ReadFile(m.Dir + "/bot.py")
 	assert.OK(t, err)
 	assert.Equal(t, string(text), "print('hello')\n")
+
+	// What a conversation changes is committed by the operator with the user of the machine,
+	// as status says, and ends in a pull request.
+	assert.Contains(t, w.MustRun("status", m.Dir), "commits by  Ann Bo <ann@acme.test>, with Cara Dee <cara@acme.test>")
+	assert.Contains(t, w.MustRun("status", m.Dir, "--json"), `"email": "cara@acme.test"`)
+	for _, event := range []string{"conversation-start", "turn-start", "turn-end", "conversation-end"} {
+		if event == "turn-end" {
+			assert.OK(t, os.WriteFile(m.Dir+"/bot.py", []byte("print('hi')\n"), 0o644))
+		}
+		w.MustRun("event", m.Dir, event, "--var", "conversationId=c1", "--var", "turnId=1", "--var", "summary=says hi")
+	}
+	assert.Equal(t, len(api.Pulls()), 1, "pull requests")
+	commit := repo.Git("log", "-1", "--format=%an <%ae>: %s%n%(trailers)", "wsmount/c/c1")
+	assert.Contains(t, commit, "Ann Bo <ann@acme.test>: Ann Bo: says hi")
+	assert.Contains(t, commit, "Co-authored-by: Cara Dee <cara@acme.test>")
 
 	// A program in the mount, or somebody else, may change the manifest in the repository:
 	// here it counts when it is accepted.

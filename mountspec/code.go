@@ -65,6 +65,7 @@ var codeSlug = expression(`^@[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9._-]*){1,4}$`)
 func decodeLeanCode(c *Code, o *object) {
 	decodeSchema(o, codeSchema, true)
 	c.Schema = codeSchema
+	c.Name = o.text("name")
 	if at := o.get("id"); at.given() {
 		if c.ID, _ = at.text(); at.present() && !at.matches(codeSlug(), c.ID) {
 			at.fail("address", "write @owner/code/slug", "%s is not an address", show(c.ID))

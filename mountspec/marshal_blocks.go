@@ -216,6 +216,7 @@ func printCode(p *printer, c *Code) {
 		p.text("schema", c.Schema)
 		p.text("id", c.ID)
 		p.text("version", c.Version)
+		p.text("name", c.Name)
 		if len(c.Sources) > 0 {
 			p.node("source", printCodeSource(p, c.Sources[0]))
 		}

@@ -22,6 +22,14 @@ type Code struct {
 	Pos         Pos
 }
 
+// Title is what it is called: its name, its id, or the one after the other; "": it has neither.
+func (c *Code) Title() string {
+	if c.Name == "" || c.ID == "" {
+		return c.Name + c.ID
+	}
+	return c.Name + " (" + c.ID + ")"
+}
+
 // Entry is what a runner would invoke, as one would type it; "" when the block does not
 // say. Nothing of wsmount runs it.
 func (c *Code) Entry() string {

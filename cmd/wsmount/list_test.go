@@ -66,4 +66,7 @@ func TestCodeProject(t *testing.T) {
 	for _, out := range []string{w.ok("resolve", addr), w.shown("mnt"), w.read("mnt/.wsmount/README")} {
 		assert.Contains(t, out, says)
 	}
+	w.write("app/CODE.md", "---\nschema: code/v2\nid: \"@acme/code/render\"\nversion: 2.0.0\nname: Render\nrun: node main.js\n---\n")
+	w.ok("registry", "accept", addr, "--yes")
+	assert.Contains(t, w.ok("resolve", addr), "Render (@acme/code/render) 2.0.0; it is run as: node main.js")
 }

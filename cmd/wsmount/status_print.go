@@ -64,6 +64,7 @@ func printPart(w io.Writer, p control.Part, now time.Time) {
 	}
 	row("store", strings.TrimSpace(p.Provider+", "+p.Mode+" "+p.Path)+note(p.Unverified, "unverified")+note(p.Closed != "", "closed: "+p.Closed))
 	row("code", p.Code.String())
+	row("commits by", p.Identity())
 	if p.ReadOnly != "" {
 		row("read-only", fmt.Sprintf("%s; %s refused", p.ReadOnly, count(int(p.Refused), "change")))
 	}

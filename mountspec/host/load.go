@@ -294,7 +294,7 @@ func (s *session) loadBlocks(l *loaded) error {
 			}
 			l.code = code
 		}
-		s.step("code project", orDefault(l.code.Name, "without a name")+", "+orDefault(l.code.Entry(), "with nothing to run"))
+		s.step("code project", orDefault(l.code.Title(), "without a name")+", "+orDefault(l.code.Entry(), "with nothing to run"))
 	}
 	return nil
 }

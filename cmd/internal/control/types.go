@@ -133,6 +133,7 @@ type Passthrough struct {
 // Code says what a code project (CODE.md) is and what a runner would invoke; wsmount runs
 // nothing of it.
 type Code struct {
+	ID          string `json:"id,omitempty"`
 	Name        string `json:"name,omitempty"`
 	Version     string `json:"version,omitempty"`
 	Description string `json:"description,omitempty"`
@@ -144,7 +145,7 @@ func CodeOf(c *mountspec.Code) *Code {
 	if c == nil {
 		return nil
 	}
-	return &Code{c.Name, c.Version, c.Description, c.Entry()}
+	return &Code{c.ID, c.Name, c.Version, c.Description, c.Entry()}
 }
 
 // String is one line.
@@ -152,11 +153,26 @@ func (c *Code) String() string {
 	if c == nil {
 		return ""
 	}
-	text := strings.TrimSpace(cmp.Or(c.Name, "without a name") + " " + c.Version)
+	text := strings.TrimSpace(cmp.Or((&mountspec.Code{ID: c.ID, Name: c.Name}).Title(), "without a name") + " " + c.Version)
 	if c.Entry != "" {
 		text += "; it is run as: " + c.Entry
 	}
 	return text
+}
+
+// A Person is named by commits.
+type Person struct {
+	Name  string `json:"name,omitempty"`
+	Email string `json:"email"`
+}
+
+// Identity says whom the commits of a part name.
+func (p Part) Identity() string {
+	var out []string
+	for _, a := range p.Authors {
+		out = append(out, strings.TrimSpace(a.Name+" <"+a.Email+">"))
+	}
+	return strings.Join(out, ", with ")
 }
 
 // Part is the status of one volume of the tree.
@@ -168,6 +184,10 @@ type Part struct {
 	Path       string `json:"path,omitempty"` // of a local store
 	Unverified bool   `json:"unverified"`
 	Code       *Code  `json:"code,omitempty"` // of a workspace that is a code project
+
+	// Authors are whom commits name, unless an event says who acts: the author, then those
+	// who are named with him.
+	Authors []Person `json:"authors,omitempty"`
 
 	Unavailable string   `json:"unavailable,omitempty"` // why an optional part is not there
 	ReadOnly    string   `json:"readOnly,omitempty"`    // why, or empty

@@ -115,7 +115,7 @@ func (p *part) known(most int) (list []control.Failure, total uint64) {
 func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
 	s := control.Part{
 		Name: p.Name, At: "/" + p.At, Provider: p.Provider, Mode: p.Mode, Path: p.Path,
-		Unverified: p.Unverified, Code: p.Code, Unavailable: p.Unavailable, ReadOnly: p.readOnly(), Closed: p.closed(), Refused: refused,
+		Unverified: p.Unverified, Code: p.Code, Authors: p.Authors, Unavailable: p.Unavailable, ReadOnly: p.readOnly(), Closed: p.closed(), Refused: refused,
 		Governing: p.Governing, Durability: p.Durability, OpenFiles: len(open), IOMode: ioMode(open),
 		Watch: control.Watch{State: "off"},
 	}

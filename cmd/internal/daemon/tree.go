@@ -35,6 +35,7 @@ type Source struct {
 	Unverified bool
 	Optional   bool
 	Code       *control.Code // of a workspace that is a code project
+	Authors    []control.Person
 	Durability string
 	missing    bool // the directory is not there yet
 
@@ -252,7 +253,7 @@ func (b *builder) add(r *host.Resolved, at string) error {
 		if err := checkCached(r, b.writeBack); err != nil {
 			return err
 		}
-		s.Durability = b.tree.Durability
+		s.Durability, s.Authors = b.tree.Durability, authorsOf(r)
 	}
 	if r.Local != nil {
 		s.Path, s.missing = r.Local.Path, r.Local.Missing
@@ -277,6 +278,23 @@ func (b *builder) add(r *host.Resolved, at string) error {
 		}
 	}
 	return nil
+}
+
+// authorsOf are whom the commits of a workspace name, as far as its manifest and the host say.
+func authorsOf(r *host.Resolved) (out []control.Person) {
+	if r.Storage.Sync.Mode != mountspec.ModePullPush {
+		return nil
+	}
+	primary, others, _ := mountspec.Authors(r.Identity)
+	if c, ok := r.Storage.Config.(mountspec.GitHubConfig); ok && primary.Email == "" {
+		primary.Email = c.DefaultCommitEmail
+	}
+	for _, p := range append([]mountspec.IdentityEntry{primary}, others...) {
+		if p.Email != "" {
+			out = append(out, control.Person{Name: p.Name, Email: p.Email})
+		}
+	}
+	return out
 }
 
 // OthersUnsaved is why a part would not be mounted: another working copy of the same
