@@ -37,7 +37,7 @@ func initCommand() *cli.Command {
 			&cli.StringFlag{Name: "name", Usage: "`NAME` for people (default: the directory's)"},
 			&cli.StringFlag{Name: "owner-id", Usage: "stable `ID` of the owner (default: the one that this host knows, or a new one)"},
 			&cli.StringFlag{Name: "provider", DefaultText: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`, local-fs or dev-local"},
-			&cli.StringFlag{Name: "from-row", Usage: "the workspace with this `ADDRESS` in the host configuration, instead of DIR"},
+			&cli.StringFlag{Name: "from-row", Usage: "the `WORKSPACE` with this address in the host configuration, instead of DIR"},
 			&cli.StringFlag{Name: "from", Usage: "begin with the files of `TEMPLATE`, an address or the path of a bundle"},
 			&cli.BoolFlag{Name: "register", Usage: "also enter it in the registry of this host"},
 		},

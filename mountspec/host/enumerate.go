@@ -24,9 +24,10 @@ type Known struct {
 	Code      *mountspec.Code // nil: it is no code project
 	Provider  string
 	Location  Location
-	// Err is why it would not be mounted, as far as its manifests tell: what the host
-	// grants and what lies at the same place is for Resolve.
-	Err error
+	// Resolved is one that is registered as it would be mounted, without what is mounted
+	// below it; nil: Err says why it would not be. What lies at the same place is for Resolve.
+	Resolved *Resolved
+	Err      error
 }
 
 // Enumerate lists the workspaces of the host, by address (AIP-34, Motivation: hosts
@@ -119,11 +120,28 @@ func look(s *session, c candidate) Known {
 	if err == nil {
 		err = s.accepted(l)
 	}
+	if err == nil && c.trust != Unverified {
+		k.Resolved, err = alone(s, l)
+	}
 	k.Err = err
 	if l != nil {
 		k.Address, k.Path, k.Workspace, k.Code, k.Provider, k.Location = l.ws.ID, orDefault(l.manifest, c.path), l.ws, l.code, l.storage.Provider, l.loc
 	}
 	return k
+}
+
+// alone is a workspace by itself, whoever lies at the same place.
+func alone(s *session, l *loaded) (*Resolved, error) {
+	grants, err := s.grants.authorize(l)
+	if err != nil {
+		return nil, err
+	}
+	out := s.build(l, grants)
+	if err := s.decide(l, out); err != nil {
+		return nil, err
+	}
+	s.readOnly(l, out, nil)
+	return out, nil
 }
 
 // all are the places of every workspace, in the order in which find asks: what comes

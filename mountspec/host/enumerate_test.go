@@ -33,8 +33,11 @@ func TestEnumerate(t *testing.T) {
 	w.write("home/.agentproto/workspaces.json", `{"version": 1, "workspaces": [{"slug": "@acme/agent", "path": "`+w.path("agent")+
 		`"}, {"slug": "agent2", "path": "`+w.path("agent2")+`"}, {"slug": "@acme/gone", "path": "`+w.path("gone")+`"}]}`)
 	w.config = "search_path: [ " + w.path("s") + " ]\nworkspaces: { \"@acme/cfg\": { path: " + w.path("cfg") + " } }\n"
-	w.add("reg")
-	w.add("changed")
+	w.workspace("closed", "@acme/closed", "policy: { schema: policy/v1, default: deny }")
+	w.manifest("far", "@acme/far", s3("https://s3.acme.test", "data", "p", ""))
+	for _, name := range []string{"reg", "changed", "closed", "far"} {
+		w.add(name)
+	}
 	_, err := w.resolver().Add(t.Context(), w.path("bare"), AddOptions{Address: mountspec.Address{Owner: "bob", Slug: "bare"}})
 	assert.OK(t, err)
 	w.workspace("changed", "@acme/changed", "description: since then")
@@ -60,6 +63,8 @@ func TestEnumerate(t *testing.T) {
 		"@acme/agent2 unverified agent2/WORKSPACE.md",
 		"@acme/cfg registered cfg/WORKSPACE.md",
 		"@acme/changed registered changed/WORKSPACE.md !",
+		"@acme/closed registered closed/WORKSPACE.md !",
+		"@acme/far registered far/WORKSPACE.md !",
 		"@acme/gone unverified gone !",
 		"@acme/one unverified s/one/WORKSPACE.md",
 		"@acme/reg registered reg/WORKSPACE.md",

@@ -228,7 +228,7 @@ func (p *parsed) kind(kind, w string) Answer {
 		return wordsOf(slices.DeleteFunc(slices.Collect(maps.Keys(p.commands)), func(name string) bool { return strings.Contains(name, " ") })...)
 	case "ADDRESS":
 		return wordsOf(p.Addresses()...)
-	case "WORKSPACE":
+	case "WORKSPACE", "TEMPLATE":
 		answer := Answer{Files: !strings.HasPrefix(w, "@")}
 		if w == "" || !answer.Files {
 			answer.Words = wordsOf(p.Addresses()...).Words
@@ -238,7 +238,7 @@ func (p *parsed) kind(kind, w string) Answer {
 		answer := wordsOf(p.Mounts()...)
 		answer.Files = true
 		return answer
-	case "FILE", "DIR", "PATH", "PLACE", "STATEDIR", "TEMPLATE", "CMD":
+	case "FILE", "DIR", "PATH", "PLACE", "STATEDIR", "CMD":
 		return Answer{Files: true}
 	}
 	return Answer{}

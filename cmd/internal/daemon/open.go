@@ -98,6 +98,15 @@ func opener(r *host.Resolved) (open opens, cached bool, err error) {
 	return openCached, true, nil
 }
 
+// Refuses is why a workspace that the host resolved is not mounted as its manifest stands.
+func Refuses(r *host.Resolved) error {
+	_, cached, err := opener(r)
+	if err == nil && cached {
+		err = checkCached(r, false)
+	}
+	return err
+}
+
 // openDirect serves a directory in place. With sync mode watch, changes by
 // others are noticed at once; without it, within a second.
 func openDirect(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error) {

@@ -89,6 +89,28 @@ func Serving(root, workspace, mountpoint string) *state.Record {
 	return records[i]
 }
 
+// Places are where the living daemons of some records serve each workspace, by its address:
+// as a whole mount, or as a part of one, as far as the daemon has written of it.
+func Places(records []*state.Record) map[string][]string {
+	at := map[string][]string{}
+	for _, r := range records {
+		if !r.Alive() {
+			continue
+		}
+		at[r.Workspace] = append(at[r.Workspace], r.Mountpoint)
+		var s control.Status
+		if text, _, err := r.Status(); err != nil || json.Unmarshal(text, &s) != nil {
+			continue
+		}
+		for _, p := range s.Parts {
+			if place := filepath.Join(r.Mountpoint, p.At); place != r.Mountpoint && p.Unavailable == "" {
+				at[p.Name] = append(at[p.Name], place)
+			}
+		}
+	}
+	return at
+}
+
 // better reports whether r rather than best is the record of what is seen at a
 // path. Two have one mount point when the mount of one is out of sight.
 func better(table mountpoint.Table, r, best *state.Record) bool {
