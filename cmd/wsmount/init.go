@@ -12,11 +12,13 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/bundle"
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/manifestfile"
 	"github.com/wsmount/wsmount/cmd/internal/template"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/host/origin"
 )
 
 func initCommand() *cli.Command {
@@ -32,15 +34,16 @@ func initCommand() *cli.Command {
 			"asks of the host. DIR appears as a whole, or not at all.\n\n" +
 			"  wsmount init ./notes --id @acme/notes --register\n" +
 			"  wsmount @acme/notes /mnt/notes",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "id", Usage: "`ADDRESS`, @owner/slug (default: from the login and the directory)"},
 			&cli.StringFlag{Name: "name", Usage: "`NAME` for people (default: the directory's)"},
 			&cli.StringFlag{Name: "owner-id", Usage: "stable `ID` of the owner (default: the one that this host knows, or a new one)"},
 			&cli.StringFlag{Name: "provider", DefaultText: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`, local-fs or dev-local"},
+			&cli.StringFlag{Name: "storage", Usage: "`PLACE` where its files are to lie, as `wsmount registry add` has it, instead of DIR"},
 			&cli.StringFlag{Name: "from-row", Usage: "the `WORKSPACE` with this address in the host configuration, instead of DIR"},
 			&cli.StringFlag{Name: "from", Usage: "begin with the files of `TEMPLATE`, an address or the path of a bundle"},
 			&cli.BoolFlag{Name: "register", Usage: "also enter it in the registry of this host"},
-		},
+		}, placeFlags()...),
 		Action: initAction,
 	}
 }
@@ -157,7 +160,11 @@ func newWorkspace(c *cli.Context, dir string) (*mountspec.Workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return manifestfile.New(dir, id, owner, fileOptions(c))
+	o, err := fileOptions(c, id)
+	if err != nil {
+		return nil, err
+	}
+	return manifestfile.New(dir, id, owner, o)
 }
 
 // newOwner is the address of a new workspace, and the id of its owner.
@@ -168,8 +175,30 @@ func newOwner(c *cli.Context, dir string) (id mountspec.Address, owner string, e
 	return id, owner, err
 }
 
-func fileOptions(c *cli.Context) manifestfile.Options {
-	return manifestfile.Options{Name: c.String("name"), Provider: c.String("provider")}
+func fileOptions(c *cli.Context, id mountspec.Address) (o manifestfile.Options, err error) {
+	o = manifestfile.Options{Name: c.String("name"), Provider: c.String("provider")}
+	place := c.String("storage")
+	for _, f := range map[bool][]string{true: {"provider"}, false: {"endpoint", "region", "auth"}}[place != ""] {
+		if c.IsSet(f) {
+			return o, exit.New(exit.Usage, "--%s is %s --storage", f, map[bool]string{true: "not for", false: "of"}[place != ""]).Hint("%s", origin.PlaceHint)
+		}
+	}
+	if place == "" {
+		return o, nil
+	}
+	h, err := openHost(c, false)
+	if err != nil {
+		return o, err
+	}
+	defer h.close()
+	from, err := placeOf(c, place).Origin(h.config.GitHub.BaseURL)
+	if err != nil {
+		return o, err
+	}
+	if o.Storage, err = h.resolver.StorageAt(from, id.Owner); err != nil {
+		return o, daemon.Refusal(err)
+	}
+	return o, nil
 }
 
 // initFrom makes a workspace that begins with the files of another.
@@ -181,11 +210,14 @@ func initFrom(c *cli.Context) (out initialized, err error) {
 	if err != nil {
 		return out, err
 	}
-	o := template.Options{From: c.String("from"), File: fileOptions(c), Now: time.Now}
+	o := template.Options{From: c.String("from"), Now: time.Now}
 	if o.Dir, err = absolute(args[0]); err != nil {
 		return out, err
 	}
 	if o.ID, o.OwnerID, err = newOwner(c, o.Dir); err != nil {
+		return out, err
+	}
+	if o.File, err = fileOptions(c, o.ID); err != nil {
 		return out, err
 	}
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)

@@ -111,6 +111,30 @@ func TestInitFromThatIsNotRegistered(t *testing.T) {
 	assert.Equal(t, w.files("kept"), "")
 }
 
+// A workspace that begins from a template, or from nothing, may keep its files elsewhere.
+func TestInitWithStorageElsewhere(t *testing.T) {
+	w := newWorld(t)
+	w.starter(public)
+	for _, tt := range []struct{ place, has string }{
+		{"s3:data/p --region eu-west-1 --auth org/me/s3", "provider: self-bucket|bucket: data|prefix: \"p/\"|credentials_ref: org/me/s3"},
+		{"github:me/site#main --auth GITHUB_TOKEN", "provider: github|repo: site|branch: main|operator://current|GITHUB_TOKEN"},
+	} {
+		dir, _, _ := strings.Cut(tt.place, ":")
+		o := w.run(append([]string{"init", dir, "--from", "@acme/starter", "--id", "@acme/" + dir, "--storage"}, strings.Fields(tt.place)...)...)
+		assert.Equal(t, o.code, exit.Done, o.errOut)
+		assert.Contains(t, tight(o.errOut), tight("the files are in "+w.path(dir)+" only"))
+		w.ok(append([]string{"init", dir + "2", "--id", "@acme/" + dir + "2", "--storage"}, strings.Fields(tt.place)...)...)
+		for _, word := range strings.Split(tt.has, "|") {
+			assert.Contains(t, w.read(dir+"/WORKSPACE.md"), word)
+			assert.Contains(t, w.read(dir+"2/WORKSPACE.md"), word)
+		}
+		w.ok("validate", dir, dir+"2")
+	}
+	w.refused(exit.Usage, "is of --storage", "init", "new", "--region", "eu-west-1")
+	w.refused(exit.Usage, "not for --storage", "init", "new", "--storage", "s3:data", "--provider", "dev-local")
+	w.refused(exit.Usage, "not a place", "init", "new", "--storage", "ftp:b")
+}
+
 // A bundle is written once, by a person's word, and another host begins from it.
 func TestPublish(t *testing.T) {
 	w := newWorld(t)

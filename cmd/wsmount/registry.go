@@ -37,16 +37,13 @@ func registryCommand() *cli.Command {
 					"WORKSPACE.md and the files that this names are fetched with what this host grants to the owner, shown, and kept " +
 					"beside the registry; its storage must be that place. Until `registry accept` fetches them again, they stay.\n\n" +
 					"  wsmount registry add github:acme/site#main",
-				Flags: []cli.Flag{
+				Flags: append([]cli.Flag{
 					&cli.StringFlag{Name: "id", Usage: "`ADDRESS` of a directory that has no WORKSPACE.md, or of what lies at PLACE"},
 					&cli.StringFlag{Name: "from", Usage: "`URL` of a repository at the git server of the host configuration, with #BRANCH or not, instead of PLACE"},
-					&cli.StringFlag{Name: "endpoint", Usage: "`URL` of the service of a bucket (default: the host's own service, where it grants the bucket, or that of Amazon or Google)"},
-					&cli.StringFlag{Name: "region", Usage: "`REGION` of a bucket"},
-					&cli.StringFlag{Name: "auth", Usage: "`NAME` of the credentials to read PLACE with, as a manifest names them: a secret of the host, or a variable"},
 					&cli.BoolFlag{Name: "show", Usage: "only show what lies at PLACE"},
 					&cli.StringFlag{Name: "owner-id", Usage: "refuse unless this is the manifest's owner `ID`"},
 					&cli.BoolFlag{Name: "write-manifest", Usage: "write the WORKSPACE.md of a directory that has none: what the host configuration says of --id, or that its files lie in it"},
-				},
+				}, placeFlags()...),
 			},
 			{
 				Name: "list", Usage: "list what is registered", Action: registryList,
@@ -67,6 +64,19 @@ func registryCommand() *cli.Command {
 			registrySetCommand(),
 		},
 	}
+}
+
+// placeFlags say more of a PLACE.
+func placeFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "endpoint", Usage: "`URL` of the service of a bucket (default: the host's own service, where it grants the bucket, or that of Amazon or Google)"},
+		&cli.StringFlag{Name: "region", Usage: "`REGION` of a bucket"},
+		&cli.StringFlag{Name: "auth", Usage: "`NAME` of the credentials for PLACE, as a manifest names them: a secret of the host, or a variable"},
+	}
+}
+
+func placeOf(c *cli.Context, place string) fetch.Where {
+	return fetch.Where{Place: place, Endpoint: c.String("endpoint"), Region: c.String("region"), Auth: c.String("auth")}
 }
 
 // addEntry enters a manifest, or a directory, in the registry.
@@ -124,9 +134,8 @@ func showAdded(c *cli.Context, e host.Entry) error {
 
 // addFrom enters what lies at a place.
 func addFrom(c *cli.Context, o host.AddOptions) error {
-	where := fetch.Where{Place: c.Args().First(), URL: c.String("from"), Endpoint: c.String("endpoint"), Region: c.String("region"), Auth: c.String("auth")}
-	args := 1
-	if where.URL != "" {
+	where, args := placeOf(c, c.Args().First()), 1
+	if where.URL = c.String("from"); where.URL != "" {
 		args = 0
 	}
 	if _, err := wantArgs(c, args, args); err != nil {

@@ -182,11 +182,20 @@ func (c *Config) ownersOf(from origin.Origin) (owners []string) {
 	return owners
 }
 
-// storeOf is the store of an origin, with what the host grants an address of it.
-func (s fetcher) storeOf(from origin.Origin, a mountspec.Address) (*Resolved, error) {
-	st, err := from.Storage(slices.Contains(s.r.cfg.ownersOf(from), a.Owner), s.parse())
+// StorageAt is the storage block that an origin stands for in a manifest of an owner.
+func (r *Resolver) StorageAt(from origin.Origin, owner string) (*mountspec.Storage, error) {
+	st, err := from.Storage(slices.Contains(r.cfg.ownersOf(from), owner), mountspec.Options{Registered: r.o.Providers})
 	if err != nil {
 		return nil, &Error{Class: Unresolvable, Where: from.Place.String(), What: "there is no such place", Err: err, Hint: origin.PlaceHint}
+	}
+	return st, nil
+}
+
+// storeOf is the store of an origin, with what the host grants an address of it.
+func (s fetcher) storeOf(from origin.Origin, a mountspec.Address) (*Resolved, error) {
+	st, err := s.r.StorageAt(from, a.Owner)
+	if err != nil {
+		return nil, err
 	}
 	root := s.r.fetched(a)
 	l := &loaded{cand: candidate{addr: a, trust: Registered}, ws: &mountspec.Workspace{ID: a}, storage: st, home: base{a, root, root, Registered}}

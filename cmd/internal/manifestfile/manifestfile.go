@@ -24,14 +24,16 @@ import (
 
 // Options of New.
 type Options struct {
-	Name     string // empty: that of the directory
-	Provider string // one of Providers; empty: local-fs
+	Name     string             // empty: that of the directory
+	Provider string             // one of Providers; empty: local-fs
+	Storage  *mountspec.Storage // where its files are to lie instead; nil: in the directory
 }
 
 // Providers are those that need nothing but a directory.
 var Providers = []string{mountspec.ProviderLocalFS, mountspec.ProviderDevLocal}
 
-// New is a workspace whose files lie in a directory, of the owner with an id.
+// New is a workspace whose manifest lies in a directory, of the owner with an id. What is
+// committed of it is the operator's.
 func New(dir string, id mountspec.Address, owner string, o Options) (*mountspec.Workspace, error) {
 	provider := cmp.Or(o.Provider, mountspec.ProviderLocalFS)
 	if !slices.Contains(Providers, provider) {
@@ -42,9 +44,17 @@ func New(dir string, id mountspec.Address, owner string, o Options) (*mountspec.
 	if provider == mountspec.ProviderDevLocal {
 		config = mountspec.DevLocalConfig{Root: dir}
 	}
+	storage := &mountspec.Storage{Provider: provider, Config: config}
+	var identity []mountspec.IdentityEntry
+	if o.Storage != nil {
+		storage = o.Storage
+	}
+	if storage.Provider == mountspec.ProviderGitHub {
+		identity = []mountspec.IdentityEntry{{Ref: mountspec.CurrentOperator}}
+	}
 	def := mountspec.Workspace{ID: id, Version: "0.1.0", Name: cmp.Or(o.Name, filepath.Base(dir)),
 		Owner:   mountspec.Owner{Type: "user", ID: owner, Slug: strings.TrimRight(id.Owner, "-")},
-		Storage: mountspec.Block[mountspec.Storage]{Inline: &mountspec.Storage{Provider: provider, Config: config}}}
+		Storage: mountspec.Block[mountspec.Storage]{Inline: storage}, Identity: identity}
 	w, found := mountspec.DefineWorkspace(def, mountspec.Options{Registered: daemon.Mountable})
 	if err := found.Err(); err != nil {
 		return nil, exit.New(exit.Usage, "%s", found.Filter(mountspec.Error)[0].Message).Hint("give other values for --id, --name or --owner-id")

@@ -3,6 +3,7 @@ package template
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -139,6 +140,9 @@ func (b *Begun) declare(h Host, o Options, base *mountspec.Workspace, in *os.Roo
 	own := !isFile && t.ID.Owner == base.ID.Owner && t.Owner.ID == base.Owner.ID // who wrote a file is not known
 	if b.Workspace, b.Notes, err = newManifest(base, t, own, mountspec.Origin{ID: t.ID, Version: t.Version, SHA256: sum}, o.Now()); err != nil {
 		return err
+	}
+	if o.File.Storage != nil {
+		b.Notes = append(b.Notes, fmt.Sprintf("the files are in %s only, and its storage is another place: bring them there, for example through a mount (cp -a %s/. MOUNTPOINT)", o.Dir, o.Dir))
 	}
 	if strings.TrimSpace(body) == "" || body == manifestfile.Body(t) {
 		body = "" // nobody wrote it

@@ -49,13 +49,17 @@ func newManifest(base, t *mountspec.Workspace, own bool, origin mountspec.Origin
 	def.Tags, def.Metadata, def.Mounts = t.Tags, t.Metadata, t.Mounts
 	def.CreatedAt = now.UTC().Format(time.RFC3339)
 	def.Template = &origin
+	others := 0
 	for _, e := range t.Identity {
-		if e.Ref == mountspec.CurrentOperator || e.Ref == mountspec.CurrentUser {
+		switch {
+		case e.Ref != mountspec.CurrentOperator && e.Ref != mountspec.CurrentUser:
+			others++
+		case !slices.ContainsFunc(def.Identity, func(has mountspec.IdentityEntry) bool { return has.Ref == e.Ref }):
 			def.Identity = append(def.Identity, e)
 		}
 	}
 	var notes []string
-	if len(def.Identity) < len(t.Identity) {
+	if others > 0 {
 		notes = append(notes, "the identities that the template names are not taken over: they are other people's")
 	}
 	if !own {
