@@ -291,7 +291,7 @@ func record(c *cli.Context, agree func(*cli.Context, host.Change) bool, do func(
 		err = printJSON(c.App.Writer, registered.OfChange(change, recorded))
 	case change.Empty():
 		fmt.Fprintf(c.App.Writer, "%s: nothing has changed\n", change.Address)
-	case agree == nil || confirm == nil:
+	case agree == nil && recorded || confirm == nil:
 		registered.PrintChange(c.App.Writer, change)
 	}
 	if confirm == nil {

@@ -95,11 +95,14 @@ func TestAIP34Set(t *testing.T) {
 	assert.Contains(t, w.ok("registry", "accept", "@acme/row"), "nothing has changed")
 
 	w.refused(exit.Denied, "the owner changed, and the version is still 0.1.0", set("owner_id=acme-2", "--strict")...)
+	assert.Equal(t, w.run(set("owner_id=acme-2", "--strict")...).out, "", "a change that is refused is shown as if it was made")
 	assert.Contains(t, w.ok(set("owner_id=acme-2", "version=0.2.0", "--strict", "--json")...), `"accepted": true`)
 	assert.Equal(t, w.ownerIDs()["@acme/row"], "acme-2")
 	w.refused(exit.Usage, "an id does not change", set("id=@acme/other")...)
 	w.refused(exit.Usage, "unknown key", set("nam=x")...)
-	w.refused(exit.Unresolvable, "no entry of @acme/none", "registry", "set", "@acme/none", "name=x")
+	for _, says := range []string{"no entry of @acme/none", "write one below workspaces there"} {
+		w.refused(exit.Unresolvable, says, "registry", "set", "@acme/none", "name=x")
+	}
 }
 
 // What refused a change is asked once, and told: by the time that the change is shown the

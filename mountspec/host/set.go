@@ -110,7 +110,11 @@ func (m *mutation) prepare(ctx context.Context, reg *registryFile, look bool) (C
 // the row is changed; but it must be the one that was accepted.
 func (m *mutation) load(ctx context.Context, reg *registryFile) (*loaded, error) {
 	if _, ok := m.r.cfg.Workspaces[m.addr.String()]; !ok {
-		return nil, unresolvable("", m.r.cfg.Path, "change its WORKSPACE.md, then wsmount registry accept "+m.addr.String(), "it has no entry of %s", m.addr)
+		hint := "change its WORKSPACE.md, then wsmount registry accept " + m.addr.String()
+		if e := m.entry; e == nil || !e.hasManifest() {
+			hint = "write one below workspaces there, with its path"
+		}
+		return nil, unresolvable("", m.r.cfg.Path, hint, "it has no entry of %s", m.addr)
 	}
 	var err error
 	if m.config, err = hostfile.Read(m.r.cfg.Path, hostfile.Options{}); err != nil {

@@ -112,7 +112,7 @@ version: 1.1.0 # of this file
 name: Our notes
 owner: { type: org, id: ID-acme, slug: acme }
 storage:
-  inline: {provider: local-fs, config: {mount_path: ./data}}
+  inline: { provider: local-fs, config: { mount_path: ./data } }
 tags: [x, y]
 defaults:
   read_only: true

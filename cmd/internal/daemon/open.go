@@ -335,6 +335,8 @@ func backendError(r *host.Resolved, err error) error {
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("check the secret that it uses: `wsmount resolve --explain` names it")
 	case errors.Is(err, providers.ErrPermission):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("let these credentials list, read, write and delete there")
+	case errors.Is(err, context.DeadlineExceeded):
+		return exit.New(exit.Unreachable, "%s: %s did not answer in time: %w", r.Address, r.Location, err).Hint("see that it can be reached, and try again")
 	}
 	return exit.New(exit.Unreachable, "%s: %w", r.Address, err).Hint("check storage.config of its manifest, and that the store can be reached")
 }

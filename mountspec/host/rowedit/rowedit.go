@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -88,6 +89,15 @@ func Parse(words []string) ([]Value, error) {
 	return out, nil
 }
 
+// set is yamledit.Set, which leaves what has the value already as it is written.
+func set(text []byte, path []string, n *yaml.Node) ([]byte, error) {
+	var is, becomes any
+	if has, err := yamledit.At(text, path); err == nil && has != nil && n != nil && has.Decode(&is) == nil && n.Decode(&becomes) == nil && reflect.DeepEqual(is, becomes) {
+		return text, nil
+	}
+	return yamledit.Set(text, path, n)
+}
+
 // Row changes the entry of a workspace in a host configuration that has one.
 func Row(config []byte, a mountspec.Address, values []Value) ([]byte, error) {
 	entry := []string{"workspaces", a.String()}
@@ -102,7 +112,7 @@ func Row(config []byte, a mountspec.Address, values []Value) ([]byte, error) {
 	}
 	for _, v := range values {
 		if err == nil {
-			config, err = yamledit.Set(config, append(slices.Clone(entry), v.Key), v.Node)
+			config, err = set(config, append(slices.Clone(entry), v.Key), v.Node)
 		}
 	}
 	return config, err
@@ -120,7 +130,7 @@ func Manifest(text []byte, values []Value) ([]byte, error) {
 		if err != nil || v.Node == nil && f.required {
 			continue
 		}
-		front, err = yamledit.Set(front, f.path, InManifest(v.Key, v.Node))
+		front, err = set(front, f.path, InManifest(v.Key, v.Node))
 	}
 	return slices.Concat(text[:from], front, text[to:]), err
 }

@@ -27,6 +27,7 @@ func TestAIP34ManifestOfARow(t *testing.T) {
 	for word, want := range map[string]string{
 		"name=true":               "---\nname: \"true\"\nowner: { type: user, id: 1 }\ntags: [ x ]\n---\nbody\n---\n",
 		"name=":                   manifest,
+		"tags=[x]":                manifest, // as it was
 		"tags=":                   "---\nname: a\nowner: { type: user, id: 1 }\n---\nbody\n---\n",
 		"owner_type=org":          "---\nname: a\nowner: {type: org, id: 1}\ntags: [ x ]\n---\nbody\n---\n",
 		"storage={ ref: x }":      "---\nname: a\nowner: { type: user, id: 1 }\ntags: [ x ]\nstorage: {ref: x}\n---\nbody\n---\n",
