@@ -138,6 +138,11 @@ func declared(c *cli.Context) (*mountspec.Workspace, string, error) {
 	if _, err := wantArgs(c, 0, 0); err != nil {
 		return nil, "", err
 	}
+	for _, f := range []string{"id", "name", "provider", "storage", "endpoint", "region", "auth"} {
+		if c.IsSet(f) {
+			return nil, "", exit.New(exit.Usage, "--%s is not for --from-row: the host configuration says it", f).Hint("leave it out, or change the row: wsmount registry set %s", oneLine(row))
+		}
+	}
 	a, err := readAddress(row, "for example --from-row @acme/notes")
 	if err != nil {
 		return nil, "", err

@@ -133,6 +133,7 @@ func TestInitWithStorageElsewhere(t *testing.T) {
 	w.refused(exit.Usage, "is of --storage", "init", "new", "--region", "eu-west-1")
 	w.refused(exit.Usage, "not for --storage", "init", "new", "--storage", "s3:data", "--provider", "dev-local")
 	w.refused(exit.Usage, "not a place", "init", "new", "--storage", "ftp:b")
+	w.refused(exit.Usage, "--storage is not for --from-row", "init", "--from-row", "@acme/row", "--storage", "s3:data")
 }
 
 // A bundle is written once, by a person's word, and another host begins from it.
