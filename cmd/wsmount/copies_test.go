@@ -232,6 +232,17 @@ func TestStorageEvents(t *testing.T) {
 	}
 }
 
+// What a store without revisions is sent as it comes counts for a limit on commits.
+func TestLimitOfWhatIsSentByItself(t *testing.T) {
+	tier.RequireFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	w.mount(w.remoteWorkspace("ops", r, "mode: pull-push, commit: {on: each-write, batch_window_ms: 0}",
+		"policy: {schema: policy/v1, default: allow, limits: [{kind: rate-commits, value: 1, per: day, applies_to: [\"storage:commit\"]}]}\n"), "mnt")
+	w.write("mnt/a", "1")
+	eventually(t, "it is sent", func() bool { return strings.Contains(r.dump(t), "a") })
+	w.refused(exit.Denied, "limit-exceeded", "commit", "mnt")
+}
+
 // commit, pull and push by hand, whatever the policy's time for them.
 func TestSyncByHand(t *testing.T) {
 	w, r := mountRepository(t, byHand)

@@ -244,7 +244,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.replicas, _ = p.(providers.Replicated)
 	w.messages = commits.New(p, providers.WrapOptions{Around: w.calls.around})
 	w.provider = w.messages
-	if w.acts, err = openActs(r, e, p); err != nil {
+	if w.acts, err = openActs(r, e); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
@@ -292,13 +292,8 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 }
 
 // openActs opens what limits of the policy count: that of the workspace and the principal,
-// whichever working copy it is. It refuses a limit of what would be done uncounted: changes
-// that a store without revisions gets one by one, as they come.
-func openActs(r *host.Resolved, e Env, p providers.Provider) (*inforce.Acts, error) {
-	if _, sets := providers.As[providers.Committer](p); !sets && dueOf(r.Storage.Sync) == cache.DueChange && r.Remembered(policy.Commit) > 0 {
-		return nil, exit.New(exit.Manifest, "%s: a limit of its policy counts commits, and %s is sent each change by itself", r.Address, r.Storage.Provider).
-			Hint("write per-turn, manual or the like as sync.commit.on of %s, or take the limit out", r.Written())
-	}
+// whichever working copy it is.
+func openActs(r *host.Resolved, e Env) (*inforce.Acts, error) {
 	file := state.Acts(state.RootOf(e.StateDir), r.Address.Owner, r.Address.Slug, r.Principal)
 	acts, err := inforce.OpenActs(inforce.ActsOptions{Path: file, Remembered: r.Remembered, Now: e.Now, WhileFull: e.Room.WhileFull})
 	if err != nil {
