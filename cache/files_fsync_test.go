@@ -36,32 +36,46 @@ func TestFsyncOfContentAlone(t *testing.T) {
 	})
 }
 
-// An fsync brings every change of names before it to the disk.
+// An fsync of a file or a directory brings every change of names before it to the disk.
 func TestFsyncOfNames(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, onlyAsked, onOneDisk)
-		o := w.create("f")
-		w.write(o, "1", 0)
-		w.ok(o.File.Fsync(me, false))
-		mode := uint32(0o600)
-		for _, change := range []func() error{
-			func() error { return w.put("new", "") },
-			func() error { return w.rename("new", "renamed") },
-			func() error { w.mkdir("dir"); return nil },
-			func() error { _, err := w.v.SetAttr(me, w.walk("dir"), nil, &fs.SetAttr{Mode: &mode}); return err },
-			func() error { return w.v.SetXattr(me, w.walk("dir"), "user.x", []byte("y"), 0) },
-		} {
-			w.ok(change())
+	for what, sync := range map[string]func(w *world, o fs.Opened) error{
+		"file": func(w *world, o fs.Opened) error {
 			w.write(o, "2", 0)
-			w.ok(o.File.Fsync(me, false))
-			assert.True(t, w.v.tableSync.HasNames(), "the disk does not have all names")
-		}
-		w.powerLostBetween()
-		if n := w.record("dir"); n.Mode&0o777 != 0o600 || string(n.Xattrs["user.x"]) != "y" {
-			t.Errorf("the directory is %+v", n)
-		}
-		w.record("renamed")
-	})
+			return o.File.Fsync(me, false)
+		},
+		"directory": func(w *world, _ fs.Opened) error {
+			d, err := w.v.OpenDir(me, fs.RootIno)
+			w.ok(err)
+			defer d.Release()
+			return d.Fsync(me, false)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, onlyAsked, onOneDisk)
+				o := w.create("f")
+				w.write(o, "1", 0)
+				w.ok(o.File.Fsync(me, false))
+				mode := uint32(0o600)
+				for _, change := range []func() error{
+					func() error { return w.put("new", "") },
+					func() error { return w.rename("new", "renamed") },
+					func() error { w.mkdir("dir"); return nil },
+					func() error { _, err := w.v.SetAttr(me, w.walk("dir"), nil, &fs.SetAttr{Mode: &mode}); return err },
+					func() error { return w.v.SetXattr(me, w.walk("dir"), "user.x", []byte("y"), 0) },
+				} {
+					w.ok(change())
+					w.ok(sync(w, o))
+					assert.True(t, w.v.tableSync.HasNames(), "the disk does not have all names")
+				}
+				w.powerLostBetween()
+				if n := w.record("dir"); n.Mode&0o777 != 0o600 || string(n.Xattrs["user.x"]) != "y" {
+					t.Errorf("the directory is %+v", n)
+				}
+				w.record("renamed")
+			})
+		})
+	}
 }
 
 // A file that a program keeps open is not suspect once it has rested.
