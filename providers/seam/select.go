@@ -119,7 +119,7 @@ func (r *Registry) choose(ctx context.Context, s Settings, required Capabilities
 }
 
 func (c *choice) refuse(reason Reason, kind error, do, format string, args ...any) *SelectionError {
-	what := fmt.Sprintf("memory is to lie in %q (%s), ", c.protocol, c.origin) + fmt.Sprintf(format, args...)
+	what := fmt.Sprintf("memory is to lie in %s (%s), ", Told(c.protocol), c.origin) + fmt.Sprintf(format, args...)
 	return &SelectionError{Reason: reason, Protocol: c.protocol, What: what, Do: do, Err: kind}
 }
 
@@ -152,12 +152,13 @@ func (c *choice) locate() *SelectionError {
 	if rest, ok := strings.CutPrefix(vault, "~/"); ok && c.settings.Home != "" {
 		vault = filepath.Join(c.settings.Home, rest)
 	}
-	err := fs.ErrInvalid
-	if filepath.IsAbs(vault) {
-		var info fs.FileInfo
-		if info, err = os.Stat(vault); err == nil && !info.IsDir() {
-			err = providers.ErrNotDir
-		}
+	if !filepath.IsAbs(vault) {
+		return c.refuse(VaultAbsent, fmt.Errorf("%w: %w", providers.ErrUnavailable, fs.ErrInvalid), "set "+from+" to where it is",
+			"and %s is no absolute path", from)
+	}
+	info, err := os.Stat(vault)
+	if err == nil && !info.IsDir() {
+		err = providers.ErrNotDir
 	}
 	if err != nil {
 		return c.refuse(VaultAbsent, fmt.Errorf("%w: %w", providers.ErrUnavailable, err), "mount or sync it first, or set "+from+" to where it is",

@@ -95,22 +95,24 @@ var refusals = []struct {
 		[]string{`"redis"`, "storage.backend in agentm.json", "device-local, other, vault"}},
 	{"not registered, with a vault at hand", `{"storage.backend": "redis"}`, "HOME/vault", seam.Capabilities{}, seam.NotRegistered, providers.ErrUnknown, []string{`"redis"`}},
 	{"no vault_path", `{"storage.backend": "vault"}`, "", seam.Capabilities{}, seam.NoVaultPath, providers.ErrInvalid, []string{`"vault"`, "vault_path"}},
-	{"vault_path is no string", `{"storage.backend": "vault", "vault_path": ["x"]}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"vault_path", `["x"]`}},
+	{"vault_path is no string", `{"storage.backend": "vault", "vault_path": ["hunter2"]}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"vault_path", "a list"}},
 	{"vault not there", `{"storage.backend": "vault", "vault_path": "HOME/nowhere"}`, "", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable,
 		[]string{"HOME/nowhere", "vault_path"}},
 	{"vault of the session not there", "", "HOME/nowhere", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable, []string{"HOME/nowhere", "$MEMORY_VAULT_PATH"}},
 	{"vault is a file", "", "HOME/file", seam.Capabilities{}, seam.VaultAbsent, providers.ErrNotDir, []string{"HOME/file"}},
-	{"vault from somewhere", "", "vault", seam.Capabilities{}, seam.VaultAbsent, providers.ErrInvalid, []string{`"vault"`}},
+	{"vault from somewhere", "", "vault", seam.Capabilities{}, seam.VaultAbsent, providers.ErrInvalid, []string{`"vault"`, "$MEMORY_VAULT_PATH is no absolute path"}},
+	{"vault at a service", `{"storage.backend": "vault", "vault_path": "https://ann:hunter2@dav.test/"}`, "", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable, []string{"vault_path is no absolute path"}},
+	{"a backend that is no name", `{"storage.backend": "https://ann:hunter2@dav.test/"}`, "", seam.Capabilities{}, seam.NotRegistered, providers.ErrUnknown, []string{"what is no name", "storage.backend"}},
 	{"no JSON", `{"storage.backend": "vault"`, "HOME/vault", seam.Capabilities{}, seam.ConfigCorrupt, providers.ErrInvalid, []string{"agentm.json", "JSON"}},
 	{"nothing", " ", "", seam.Capabilities{}, seam.ConfigCorrupt, providers.ErrInvalid, []string{"agentm.json"}},
 	{"no object", `["vault"]`, "", seam.Capabilities{}, seam.ConfigCorrupt, providers.ErrInvalid, []string{"agentm.json", "object"}},
 	{"null", `null`, "", seam.Capabilities{}, seam.ConfigCorrupt, providers.ErrInvalid, []string{"agentm.json", "object"}},
-	{"a number", `{"storage.backend": 7}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"storage.backend", "7"}},
+	{"a number", `{"storage.backend": 7}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"storage.backend", "a number"}},
 	{"an absent name", `{"storage.backend": null}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"storage.backend", "null"}},
 	{"an empty name", `{"storage.backend": " "}`, "HOME/vault", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"storage.backend"}},
-	{"a storage that is no object", `{"storage": "vault"}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"storage", `"vault"`}},
-	{"two names", `{"storage.backend": "vault", "storage": {"backend": "other"}}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid,
-		[]string{"storage.backend", `"vault"`, `"other"`}},
+	{"a storage that is no object", `{"storage": "hunter2"}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"storage", "a string"}},
+	{"two names", `{"storage.backend": "vault", "storage": {"backend": "hunter2"}}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid,
+		[]string{"storage.backend", "twice"}},
 	{"promises that are missing", `{"storage.backend": "other"}`, "", seam.Capabilities{Sync: true, Encryption: true, ConcurrentWriters: true},
 		seam.CapabilityMismatch, providers.ErrUnsupported, []string{`"other"`, "concurrent_writers, sync", "encryption"}},
 	{"promises of the default", "", "", seam.Capabilities{Sync: true}, seam.CapabilityMismatch, providers.ErrUnsupported, []string{"device-local", "sync", "none"}},
@@ -133,6 +135,7 @@ func TestRefusals(t *testing.T) {
 		for _, part := range c.says {
 			assert.Contains(t, err.Error(), here.Replace(part), c.name)
 		}
+		assert.False(t, strings.Contains(err.Error(), "hunter2"), c.name, "tells a secret:", err)
 		assert.Equal(t, m.deviceLocal+m.vaults+m.other, 0, c.name, "opened")
 		p := m.registry.Preview(t.Context(), s, c.required)
 		assert.Equal(t, p.Text, err.Error(), c.name)
@@ -216,6 +219,7 @@ func TestReadSettings(t *testing.T) {
 	s = seam.ReadSettings(getenv)
 	assert.Equal(t, s.Vault, "/vault")
 	assert.Is(t, s.Config.Err, fs.ErrNotExist, "another configuration")
+	assert.Slice(t, s.Config.Believed, []string{filepath.Join(prefix, ".agentm-config.json"), filepath.Join(home, ".claude", ".agentm-config.json")})
 
 	// One that is there and cannot be read is no absence.
 	assert.OK(t, os.Mkdir(filepath.Join(prefix, ".agentm-config.json"), 0o700))

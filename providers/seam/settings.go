@@ -1,12 +1,15 @@
 package seam
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
@@ -27,6 +30,8 @@ type Config struct {
 	// Err is why there is no Text. fs.ErrNotExist is a machine without a
 	// configuration; with any other error, what it says is not known.
 	Err error
+	// Believed is what this session or others of the machine take it from, there or not.
+	Believed []string
 }
 
 // configName is the configuration's name in the directory that agentm is installed in.
@@ -37,15 +42,17 @@ const configName = ".agentm-config.json"
 // refuses.
 func ReadSettings(getenv func(key string) string) Settings {
 	s := Settings{Home: getenv("HOME"), Vault: getenv("MEMORY_VAULT_PATH")}
-	prefix := getenv("AGENTM_INSTALL_PREFIX")
-	if prefix == "" && s.Home != "" {
-		prefix = filepath.Join(s.Home, ".claude")
+	if prefix := getenv("AGENTM_INSTALL_PREFIX"); prefix != "" {
+		s.Config.Believed = append(s.Config.Believed, filepath.Join(prefix, configName))
 	}
-	if prefix == "" {
+	if s.Home != "" {
+		s.Config.Believed = append(s.Config.Believed, filepath.Join(s.Home, ".claude", configName))
+	}
+	if len(s.Config.Believed) == 0 {
 		s.Config.Err = fs.ErrNotExist
 		return s
 	}
-	s.Config.Name = filepath.Join(prefix, configName)
+	s.Config.Name = s.Config.Believed[0]
 	s.Config.Text, s.Config.Err = os.ReadFile(s.Config.Name)
 	return s
 }
@@ -80,10 +87,10 @@ func (c Config) get(key string) (string, *SelectionError) {
 	if outer, inner, dotted := strings.Cut(key, "."); dotted && fields[outer] != nil {
 		var object map[string]json.RawMessage
 		if err := json.Unmarshal(fields[outer], &object); err != nil || object == nil {
-			return "", c.noString(outer+" is not an object", fields[outer])
+			return "", c.noString("%s is %s, and no object", outer, kindOf(fields[outer]))
 		}
 		if nested, ok := object[inner]; ok && set {
-			return "", c.noString(fmt.Sprintf("%s is set twice, to %s and to", key, raw), nested)
+			return "", c.noString("%s is set twice", key)
 		} else if ok {
 			raw, set = nested, true
 		}
@@ -93,7 +100,7 @@ func (c Config) get(key string) (string, *SelectionError) {
 	}
 	var value *string
 	if err := json.Unmarshal(raw, &value); err != nil || value == nil || strings.TrimSpace(*value) == "" {
-		return "", c.noString(key+" is not the name of anything", raw)
+		return "", c.noString("%s is %s, and not the name of anything", key, kindOf(raw))
 	}
 	return strings.TrimSpace(*value), nil
 }
@@ -105,9 +112,38 @@ func (c Config) corrupt(format string, err error) *SelectionError {
 	}
 }
 
-func (c Config) noString(what string, raw json.RawMessage) *SelectionError {
+func (c Config) noString(format string, args ...any) *SelectionError {
 	return &SelectionError{
-		Reason: ConfigNoString, What: fmt.Sprintf("where memory lies is not known: in %s, %s: %s", c.Name, what, raw),
+		Reason: ConfigNoString, What: fmt.Sprintf("where memory lies is not known: in %s, ", c.Name) + fmt.Sprintf(format, args...),
 		Do: "set it to a string, or take it out", Err: providers.ErrInvalid,
 	}
+}
+
+// kindOf says what a JSON value is, and not which: somebody may have put a secret there.
+func kindOf(raw json.RawMessage) string {
+	switch begin := bytes.TrimSpace(raw); {
+	case len(begin) == 0, string(begin) == "null":
+		return "null"
+	case begin[0] == '"':
+		return "a string"
+	case begin[0] == '{':
+		return "an object"
+	case begin[0] == '[':
+		return "a list"
+	case begin[0] == 't', begin[0] == 'f':
+		return "true or false"
+	}
+	return "a number"
+}
+
+// plainWord are values that a message may tell: a name of something, and no URL with a
+// password in it, nor anything else that was put in the wrong place.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
+
+// Told is a value of a configuration as a message may tell it.
+func Told(value string) string {
+	if plainWord.MatchString(value) {
+		return strconv.Quote(value)
+	}
+	return "what is no name"
 }

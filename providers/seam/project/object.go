@@ -69,7 +69,7 @@ func (o object) get(key string) json.RawMessage {
 func (o object) text(key string) (s string, err error) {
 	if value := o.get(key); value != nil {
 		if err = json.Unmarshal(value, &s); err != nil {
-			err = fmt.Errorf("%s is %s, which is no text", key, value)
+			err = fmt.Errorf("%s is no text", key)
 		}
 	}
 	return s, err
