@@ -70,6 +70,9 @@ func storeAction(c *cli.Context, v store.Verb) error {
 		return err
 	}
 	print := answer.Print
+	if told, is := answer.(interface{ Notes() []string }); is {
+		printNotes(c, told.Notes())
+	}
 	if c.Bool("json") {
 		print = func(w io.Writer) error { return printJSON(w, answer) }
 	}

@@ -31,8 +31,8 @@ type Backend interface {
 	Write(ctx context.Context, l Locator, content string) (Locator, error)
 
 	// List is the immediate children of l, sorted by Key, hidden ones too. There are none of a
-	// file or where nothing is. A child that no Locator can name fails it, with an
-	// InvalidLocatorError: none is left out.
+	// file or where nothing is. Children that no Locator can name are told of in an
+	// UnnamedError, beside all others.
 	List(ctx context.Context, l Locator) ([]Locator, error)
 
 	// Exists reports whether a file or directory is at l. An error is that it could

@@ -2,6 +2,7 @@ package seam
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -77,3 +78,37 @@ func (e *InvalidLocatorError) Error() string {
 
 // Unwrap is providers.ErrInvalid beside what is wrong.
 func (e *InvalidLocatorError) Unwrap() []error { return []error{providers.ErrInvalid, e.Err} }
+
+// UnnamedError says that a directory has names that no Locator has. It is
+// providers.ErrUnsupported.
+type UnnamedError struct {
+	Locator Locator
+	Names   []string
+}
+
+// Error quotes the first name.
+func (e *UnnamedError) Error() string {
+	return fmt.Sprintf("seam: of what is in %q, %d cannot be named by a locator, such as %q", e.Locator, len(e.Names), e.Names[0])
+}
+
+// Unwrap is providers.ErrUnsupported.
+func (e *UnnamedError) Unwrap() error { return providers.ErrUnsupported }
+
+// Children are the Locators of names in l, as List returns them.
+func Children(l Locator, names []string) ([]Locator, error) {
+	children := make([]Locator, 0, len(names))
+	var unnamed []string
+	for _, name := range names {
+		if child, err := l.Child(name); err == nil {
+			children = append(children, child)
+		} else {
+			unnamed = append(unnamed, name)
+		}
+	}
+	slices.SortFunc(children, func(a, b Locator) int { return strings.Compare(a.Key(), b.Key()) })
+	if children = slices.Compact(children); len(unnamed) > 0 {
+		slices.Sort(unnamed)
+		return children, &UnnamedError{l, unnamed}
+	}
+	return children, nil
+}

@@ -40,17 +40,17 @@ func (m *madeDirs) at(l providers.Locator) (providers.Info, bool) {
 	return providers.Info{Locator: l, Kind: providers.KindDir, Attr: attr}, ok
 }
 
-func (m *madeDirs) children(l providers.Locator) []Locator {
+func (m *madeDirs) names(l providers.Locator) []string {
 	if m == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var children []Locator
+	var names []string
 	for at := range m.all {
 		if at.Parent() == l {
-			children = append(children, Locator{at})
+			names = append(names, at.Name())
 		}
 	}
-	return children
+	return names
 }

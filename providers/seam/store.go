@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -122,7 +120,7 @@ func (s *Store) Write(ctx context.Context, l Locator, content string) (Locator, 
 
 // List implements Backend.
 func (s *Store) List(ctx context.Context, l Locator) ([]Locator, error) {
-	children := s.made.children(l.at)
+	names := s.made.names(l.at)
 	for info, err := range providers.All(ctx, s.look, l.at, providers.ListOptions{}) {
 		if errors.Is(err, providers.ErrNotExist) || errors.Is(err, providers.ErrNotDir) {
 			break
@@ -130,14 +128,9 @@ func (s *Store) List(ctx context.Context, l Locator) ([]Locator, error) {
 		if err != nil {
 			return nil, fail(providers.MethodList, l, err)
 		}
-		child, err := l.Child(info.Locator.Name())
-		if err != nil {
-			return nil, err
-		}
-		children = append(children, child)
+		names = append(names, info.Locator.Name())
 	}
-	slices.SortFunc(children, func(a, b Locator) int { return strings.Compare(a.Key(), b.Key()) })
-	return slices.Compact(children), nil
+	return Children(l, names)
 }
 
 // Exists implements Backend.

@@ -121,14 +121,21 @@ func TestSymbolicLinks(t *testing.T) {
 	assert.Equal(t, info.Kind, providers.KindSymlink)
 }
 
-// TestNamesOfOthers that no Locator has are not left out of a listing in silence.
+// TestNamesOfOthers that no Locator has are told of, beside all that is listed.
 func TestNamesOfOthers(t *testing.T) {
 	p := memory.New(memory.Options{})
-	_, err := p.Write(t.Context(), providers.MustLocator(`d/a\b`), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
-	assert.OK(t, err)
-	var invalid *seam.InvalidLocatorError
-	_, err = seam.New(p).List(t.Context(), at(t, "d"))
-	assert.True(t, errors.As(err, &invalid) && invalid.Key == `a\b`, "list:", err)
+	for _, name := range []string{`d/a\b`, "d/c", "d/a"} {
+		_, err := p.Write(t.Context(), providers.MustLocator(name), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
+		assert.OK(t, err)
+	}
+	var unnamed *seam.UnnamedError
+	children, err := seam.New(p).List(t.Context(), at(t, "d"))
+	assert.Slice(t, children, []seam.Locator{at(t, "d/a"), at(t, "d/c")})
+	assert.Is(t, err, providers.ErrUnsupported)
+	if assert.True(t, errors.As(err, &unnamed), "list:", err); unnamed != nil {
+		assert.Slice(t, unnamed.Names, []string{`a\b`})
+		assert.Contains(t, err.Error(), `"a\\b"`)
+	}
 }
 
 // TestNoText: what others wrote and is no text is not handed out as text.

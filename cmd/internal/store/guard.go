@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,16 +84,22 @@ func (g *guarded) Exists(ctx context.Context, l seam.Locator) (bool, error) {
 
 func (g *guarded) List(ctx context.Context, l seam.Locator) ([]seam.Locator, error) {
 	children, err := g.Backend.List(ctx, l)
-	if err != nil || g.exclude.Empty() {
+	var unnamed *seam.UnnamedError
+	if err != nil && !errors.As(err, &unnamed) || g.exclude.Empty() {
 		return children, err
 	}
-	return slices.DeleteFunc(children, func(child seam.Locator) bool {
-		is, failed := g.hides(ctx, child)
-		if failed != nil && err == nil {
-			err = failed
+	var failed error
+	children = slices.DeleteFunc(children, func(child seam.Locator) bool {
+		is, err := g.hides(ctx, child)
+		if err != nil && failed == nil {
+			failed = err
 		}
 		return is
-	}), err
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return children, err
 }
 
 func (g *guarded) Write(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/wsmount/wsmount/providers"
@@ -121,10 +120,14 @@ func (p *parts) write(l seam.Locator, verb func(seam.Backend, seam.Locator) (sea
 // List implements seam.Backend.
 func (p *parts) List(ctx context.Context, l seam.Locator) ([]seam.Locator, error) {
 	found, err := in(p, l, func(b seam.Backend, rel seam.Locator) ([]seam.Locator, error) { return b.List(ctx, rel) })
-	if err != nil {
+	var unnamed *seam.UnnamedError
+	if err != nil && !errors.As(err, &unnamed) {
 		return nil, err
 	}
 	var names []string
+	if unnamed != nil {
+		names = unnamed.Names
+	}
 	for _, child := range found {
 		names = append(names, child.Name())
 	}
@@ -133,17 +136,7 @@ func (p *parts) List(ctx context.Context, l seam.Locator) ([]seam.Locator, error
 			names = append(names, one.at.Parts()[len(l.Parts())])
 		}
 	}
-	slices.Sort(names)
-	children := make([]seam.Locator, 0, len(names))
-	for _, name := range slices.Compact(names) {
-		child, err := l.Child(name)
-		if err != nil {
-			return nil, err
-		}
-		children = append(children, child)
-	}
-	slices.SortFunc(children, func(a, b seam.Locator) int { return strings.Compare(a.Key(), b.Key()) })
-	return children, nil
+	return seam.Children(l, names)
 }
 
 // Exists implements seam.Backend.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -162,6 +163,16 @@ func newParts(t *testing.T, root, inner seam.Backend) *parts {
 		{open: opener(root)}, {at: loc(t, "libs/one"), open: opener(inner)}}}
 }
 
+// listed is a backend with names in its root.
+type listed struct {
+	seam.Backend
+	names []string
+}
+
+func (l listed) List(_ context.Context, at seam.Locator) ([]seam.Locator, error) {
+	return seam.Children(at, l.names)
+}
+
 // TestPartsContract: a workspace with others in it is a backend like any.
 func TestPartsContract(t *testing.T) {
 	seamtest.Run(t, func(providertest.T) seam.Backend {
@@ -176,6 +187,8 @@ func TestPartsContract(t *testing.T) {
 
 // TestParts: each name is the part's that it lies in, and the way to a part is a directory.
 func TestParts(t *testing.T) {
+	exclude, err := mountspec.CompileExclude([]string{"*.md"})
+	assert.OK(t, err)
 	root, inner := newBackend(), newBackend()
 	p := newParts(t, root, inner)
 	for _, key := range []string{"a.md", "libs/one/a.md", "libs/two.md"} {
@@ -198,6 +211,10 @@ func TestParts(t *testing.T) {
 		}
 		assert.Equal(t, strings.Join(got, " "), want, "children of", key)
 	}
+	odd := &guarded{Backend: listed{inner, []string{"a.md", `b\c`, "d"}}, exclude: exclude}
+	answer, _, err := list(t.Context(), newParts(t, odd, inner), seam.Locator{}, Call{})
+	assert.OK(t, err, "a name that no locator has")
+	assert.Equal(t, fmt.Sprint(answer.(listing).Children, answer.(listing).Unnamed, len(answer.(listing).Notes())), `[d libs] [b\c] 1`)
 	assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc(t, "libs"), "x")), providers.ErrIsDir)
 	assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc(t, "libs/one"), "x")), providers.ErrIsDir)
 

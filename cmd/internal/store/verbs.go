@@ -57,7 +57,8 @@ func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) {
 	return v.run(ctx, c)
 }
 
-// Answer is what a verb has found. It marshals to JSON, and prints itself for pipes.
+// Answer is what a verb has found. It marshals to JSON, and prints itself for pipes. One with
+// Notes has more to tell a person.
 type Answer interface{ Print(w io.Writer) error }
 
 const (
@@ -83,7 +84,8 @@ func Verbs() []Verb {
 				"if the file's content has that SHA-256, or with none only if nothing is there; else the exit code is 8, and nothing changed.\n\n" +
 				"  echo '# Plan' | wsmount store write projects/atlas/plan.md"},
 		{Name: "list", Args: "[[WORKSPACE] LOCATOR]", Usage: "list a directory", run: inPlace(list),
-			Description: "Prints the immediate children, each on a line with its whole locator, sorted. Of what is not there, and of a file, there are none. The root is `.`."},
+			Description: "Prints the immediate children, each on a line with its whole locator, sorted. Of what is not there, and of a file, there are none. " +
+				"A name that no locator has, as one with a backslash, is told of on standard error, and in unnamed with --json. The root is `.`."},
 		{Name: "exists", Usage: "tell whether something is there", Least: 1, run: inPlace(exists),
 			Description: "The exit code is 0 if a file or directory is there, and 4 if nothing is. Prints nothing without --json."},
 		{Name: "info", Usage: "describe a file or a directory", Least: 1, run: inPlace(info),
@@ -222,6 +224,15 @@ func errUnguarded(l seam.Locator) error {
 type listing struct {
 	place
 	Children []string `json:"children"`
+	Unnamed  []string `json:"unnamed,omitempty"` // names in the directory that no locator has
+}
+
+// Notes tells what is not listed.
+func (l listing) Notes() (notes []string) {
+	for _, name := range l.Unnamed {
+		notes = append(notes, fmt.Sprintf("%q in %q is not listed: no locator has that name, so rename it there", name, l.Locator))
+	}
+	return notes
 }
 
 // Print prints a child on each line.
@@ -244,9 +255,13 @@ func onLine(name string) string {
 
 func list(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	children, err := b.List(ctx, l)
-	out := listing{at(l), []string{}}
+	out := listing{at(l), []string{}, nil}
 	for _, child := range children {
 		out.Children = append(out.Children, child.Key())
+	}
+	var unnamed *seam.UnnamedError
+	if errors.As(err, &unnamed) {
+		out.Unnamed, err = unnamed.Names, nil
 	}
 	return out, exit.Done, err
 }

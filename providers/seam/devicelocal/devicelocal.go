@@ -29,7 +29,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -388,19 +387,7 @@ func (b *Backend) List(ctx context.Context, l seam.Locator) ([]seam.Locator, err
 	if err != nil {
 		return nil, b.fail(providers.MethodList, l, err)
 	}
-	children := make([]seam.Locator, 0, len(names))
-	for _, name := range names {
-		if temporary.MatchString(name) {
-			continue
-		}
-		child, err := l.Child(name)
-		if err != nil {
-			return nil, err
-		}
-		children = append(children, child)
-	}
-	slices.SortFunc(children, func(a, b seam.Locator) int { return strings.Compare(a.Key(), b.Key()) })
-	return children, nil
+	return seam.Children(l, slices.DeleteFunc(names, temporary.MatchString))
 }
 
 func (b *Backend) names(name string) ([]string, error) {
