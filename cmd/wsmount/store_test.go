@@ -245,6 +245,8 @@ func TestStoreState(t *testing.T) {
 	w.ok("store", "repos", "register", "map", "--root", "src/atlas")
 	assert.Equal(t, w.ok(state("dir", "map")...), "projects/map/_harness\n")
 	puts("in the vault", "map", "PLAN.md", "--if-match=none")
+	w.write("src/other/.harness/project.json", `{"vault_project": "map"}`)
+	w.refused(exit.Manifest, w.path("src/atlas"), state("write", "src/other/", "PLAN.md")...)
 	puts("beside it", "src/atlas/", "progress.md")
 	assert.Equal(t, w.read("vault/projects/map/_harness/PLAN.md"), "in the vault")
 	assert.Equal(t, w.read("vault/projects/map/_harness/progress.md"), "beside it")

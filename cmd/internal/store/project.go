@@ -18,19 +18,21 @@ const (
 	wikiFlag = "wiki"
 )
 
-const ofState = "\n\nA PROJECT is the directory of a checkout, written with a slash, as ./atlas is, or the slug that one is registered with. " +
+const ofState = "\n\nA PROJECT is a directory in a checkout, written with a slash, as ./atlas is, or the slug that one is registered with. " +
 	"Its state lies in its .harness, unless the memory that agentm's configuration chooses is replicated, as a vault is: then there, " +
-	"below projects/SLUG/_harness. A .harness/.project-mode that says local keeps it in the checkout."
+	"below projects/SLUG/_harness. A .harness/.project-mode that says local keeps it in the checkout.\n\nThe SLUG is vault_project in the " +
+	"checkout's .harness/project.json, else the last name of github.repo there, else of its git remote origin, else what it is registered with; a checkout " +
+	"with none of these keeps its state in itself. One that is registered for another checkout of this machine is refused."
 
 // projectVerbs are those on what belongs to projects.
 func projectVerbs() []Verb {
 	return []Verb{
 		{Name: "state dir", Args: "PROJECT", Usage: "say where the state of a project lies", Least: 1, Most: 1, Flags: []Flag{backend}, run: stateDir,
 			Description: "Prints the directory in the checkout, or the locator in memory." + ofState},
-		{Name: "state read", Args: "PROJECT FILE", Usage: "print a state file of a project", Least: 2, Most: 2, Flags: []Flag{backend}, run: inState(read),
+		{Name: "state read", Args: "PROJECT FILE", Usage: "print a state file of a project", Least: 2, Most: 2, Flags: []Flag{backend}, run: inState(read, false),
 			Description: "Prints PLAN.md, or whatever FILE is. The exit code is 4 if there is none." + ofState},
 		{Name: "state write", Args: "PROJECT FILE", Usage: "write standard input to a state file of a project", Least: 2, Most: 2, Changes: true,
-			Flags: []Flag{ifMatch, backend}, run: inState(write), Description: "Replaces the file in one step, as `store write` does." + ofState},
+			Flags: []Flag{ifMatch, backend}, run: inState(write, true), Description: "Replaces the file in one step, as `store write` does, and registers the slug if nothing is." + ofState},
 		{Name: "repos list", Usage: "list the repositories that agents know", Flags: []Flag{backend}, run: inRepos(listRepos),
 			Description: "Prints the slug and the checkout of each, in the order in which they were registered. They are in _meta/repos.json of the memory."},
 		{Name: "repos register", Args: "SLUG", Usage: "register a repository, or change it", Least: 1, Most: 1, Changes: true,
@@ -53,8 +55,8 @@ func (c Call) state(ctx context.Context) (project.State, error) {
 	return project.Machine{Config: c.Host.Settings.Config, Memory: c.memory, Checkout: all.Directory}.State(ctx, name)
 }
 
-// inState is a verb on a file of a project's state.
-func inState(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) {
+// inState is a verb on a file of a project's state, that it changes or not.
+func inState(do onFiles, changes bool) func(context.Context, Call) (Answer, exit.Code, error) {
 	return func(ctx context.Context, c Call) (Answer, exit.Code, error) {
 		s, err := c.state(ctx)
 		if err != nil {
@@ -62,6 +64,9 @@ func inState(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) 
 		}
 		return closing(s, func() (Answer, exit.Code, error) {
 			l, err := s.Dir.Child(c.Args[1])
+			if err == nil && changes {
+				err = s.Claim(ctx)
+			}
 			if err != nil {
 				return nil, 0, err
 			}

@@ -61,6 +61,7 @@ func Refusal(err error) error {
 	var locator *seam.InvalidLocatorError
 	var text *seam.TextError
 	var mode *project.ModeError
+	var unclear *project.UnclearError
 	var told *exit.Error // what to do
 	switch {
 	case err == nil, errors.As(err, &told):
@@ -71,6 +72,8 @@ func Refusal(err error) error {
 		return exit.New(exit.Usage, "%w", err).Hint("a locator names a place from the root on, as projects/atlas/plan.md does")
 	case errors.As(err, &mode):
 		return exit.New(exit.Manifest, "%w", err).Hint("write %s or %s there, or take it out", project.Local, project.OnBackend)
+	case errors.As(err, &unclear):
+		return exit.New(exit.Manifest, "%w", err).Hint("%s", unclear.Do)
 	case errors.Is(err, providers.ErrInvalid):
 		return exit.New(exit.Usage, "%w", err).Hint("see `wsmount store --help`")
 	case errors.As(err, &text):

@@ -49,7 +49,7 @@ func TestRefusals(t *testing.T) {
 		providers.ErrNotExist: exit.Unresolvable, providers.ErrReadOnly: exit.Denied, providers.ErrPermission: exit.Denied, providers.ErrConflict: exit.Conflict,
 		providers.ErrUnavailable: exit.Unreachable, providers.ErrInvalid: exit.Usage, providers.ErrCorrupt: exit.Failed, errors.New("other"): exit.Failed,
 		&seam.InvalidLocatorError{Key: "..", Err: providers.ErrInvalid}: exit.Usage, &seam.TextError{}: exit.Failed,
-		&project.ModeError{}: exit.Manifest, &seam.SelectionError{Reason: seam.VaultAbsent, Do: "mount it", Err: providers.ErrUnavailable}: exit.Unreachable,
+		&project.ModeError{}: exit.Manifest, &project.UnclearError{Do: "name it"}: exit.Manifest, &seam.SelectionError{Reason: seam.VaultAbsent, Do: "mount it", Err: providers.ErrUnavailable}: exit.Unreachable,
 		errors.Join(seam.Changed(seam.None), providers.ErrClosed): exit.Conflict,
 	} {
 		var e *exit.Error

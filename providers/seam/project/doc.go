@@ -1,21 +1,34 @@
 // Package project says where in memory what belongs to a project lies, and where its
 // state.
 //
-// It knows names and what a backend promises, and no backend: what it needs of one it asks
-// of seam.Backend.
+// It knows checkouts of this machine, names, and what a backend promises, and no backend:
+// what it needs of one it asks of seam.Backend.
 //
-//	p, err := project.Resolve(ctx, b, "/home/ann/src/atlas")
+//	p, err := project.Resolve(ctx, b, "/home/ann/src/atlas/cmd") // which lies in a checkout
 //	l, err := p.Locator.Child("decisions", "2026-11.md") // below projects/atlas
+//
+// # Slugs
+//
+// A checkout says which project it is of as agentm has it: with vault_project in its
+// .harness/project.json, with github.repo there, or with its git remote origin, of which the
+// last name counts. One that says nothing has the slug that it is registered with. The name
+// of its directory means nothing, since others have it too.
+//
+// Two checkouts of this machine never come to one slug in silence: a slug that is registered
+// for another is refused, and writing state registers it. Work trees of one git repository
+// are one checkout in this. What another machine has registered, under a name that is not
+// here, keeps nobody out: the same project lies elsewhere there.
 //
 // # State
 //
 // Plans and progress are a project's state. They lie in its checkout, in .harness, unless
 // memory promises seam.Capabilities.Sync: then below projects/<slug>/_harness, which other
 // machines see too. A checkout that says otherwise, in .harness/.project-mode, keeps its
-// state to itself; that is asked first, so it needs no memory. Memory that is configured
+// state to itself; that is asked first, so it needs no memory. So does one of no project. Memory that is configured
 // and not to be had is an error, and never state in another place.
 //
 //	s, err := machine.State(ctx, "/home/ann/src/atlas")
+//	err = s.Claim(ctx)
 //	_, err = s.Backend.Write(ctx, l, plan)
 //
 // # Repositories

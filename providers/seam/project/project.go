@@ -3,7 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
-	"path"
+	"slices"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/seam"
@@ -12,7 +12,7 @@ import (
 // Layout is the name of the directory that has the projects.
 type Layout string
 
-// The layouts. Memory that has the older directory alone keeps to it.
+// The layouts. A project that has the older directory alone keeps to it.
 const (
 	Current Layout = "projects"
 	Legacy  Layout = "personal-projects"
@@ -27,23 +27,29 @@ type Project struct {
 	Layout  Layout
 }
 
-// Resolve finds the project of a checkout, by its absolute name: under the slug that it is
-// registered with, or else that of its directory.
+// Resolve finds the project of the checkout that a directory lies in, by the directory's
+// absolute name. It has the slug that the checkout says or is registered with, and an
+// UnclearError is all that is not clear. ErrNone where nothing says one.
 func Resolve(ctx context.Context, b seam.Backend, root string) (Project, error) {
-	if !path.IsAbs(root) {
-		return Project{}, fmt.Errorf("project: %q is not absolute: %w", root, providers.ErrInvalid)
-	}
-	root = path.Clean(root)
 	list, err := Repos(ctx, b)
 	if err != nil {
 		return Project{}, err
 	}
-	slug := path.Base(root)
-	for _, r := range list {
-		if path.Clean(r.Root) == root {
-			slug = r.Slug
-			break
-		}
+	if root, err = checkoutOf(root, list); err != nil {
+		return Project{}, err
+	}
+	return resolve(ctx, b, list, root, "")
+}
+
+// resolve finds the project of a checkout, that was asked for by a slug or, "", was not.
+func resolve(ctx context.Context, b seam.Backend, list []Repo, root, asked string) (Project, error) {
+	c, err := readCheckout(root)
+	if err != nil {
+		return Project{}, err
+	}
+	slug, err := slugOf(c, list, asked)
+	if err != nil {
+		return Project{}, err
 	}
 	return at(ctx, b, slug, root)
 }
@@ -54,12 +60,19 @@ func Named(ctx context.Context, b seam.Backend, slug string) (Project, error) {
 	if err != nil {
 		return Project{}, err
 	}
-	for _, r := range list {
-		if r.Slug == slug {
-			return at(ctx, b, slug, r.Root)
-		}
+	r, err := named(list, slug)
+	if err != nil {
+		return Project{}, err
 	}
-	return Project{}, fmt.Errorf("project: %q is not registered: %w", slug, providers.ErrNotExist)
+	return at(ctx, b, slug, r.Root)
+}
+
+func named(list []Repo, slug string) (Repo, error) {
+	i := slices.IndexFunc(list, func(r Repo) bool { return r.Slug == slug })
+	if i < 0 {
+		return Repo{}, fmt.Errorf("project: %q is not registered: %w", slug, providers.ErrNotExist)
+	}
+	return list[i], nil
 }
 
 func at(ctx context.Context, b seam.Backend, slug, root string) (Project, error) {
@@ -67,22 +80,24 @@ func at(ctx context.Context, b seam.Backend, slug, root string) (Project, error)
 		return Project{}, err
 	}
 	p := Project{Slug: slug, Backend: b, Root: root, Layout: Current}
-	there := map[Layout]bool{}
 	for _, layout := range []Layout{Current, Legacy} {
-		dir, err := b.Resolve(string(layout))
-		if err == nil {
-			there[layout], err = b.Exists(ctx, dir)
-		}
+		dir, err := b.Resolve(string(layout), slug)
 		if err != nil {
 			return Project{}, err
 		}
+		if layout == Current {
+			p.Locator = dir
+		}
+		there, err := b.Exists(ctx, dir)
+		if err != nil {
+			return Project{}, err
+		}
+		if there {
+			p.Locator, p.Layout = dir, layout
+			break
+		}
 	}
-	if there[Legacy] && !there[Current] {
-		p.Layout = Legacy
-	}
-	var err error
-	p.Locator, err = b.Resolve(string(p.Layout), slug)
-	return p, err
+	return p, nil
 }
 
 // checkSlug refuses what is not the name of one directory.

@@ -3,8 +3,9 @@ package project
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,8 +15,10 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// replicated is a backend that promises Sync.
+// replicated is a backend that promises Sync. It is closed with the test.
 type replicated struct{ *seam.Store }
+
+func (replicated) Close() error { return nil }
 
 func (replicated) Capabilities() seam.Capabilities { return seam.Capabilities{Sync: true} }
 
@@ -137,45 +140,163 @@ func TestSlugs(t *testing.T) {
 		assert.Is(t, assert.ErrOf(Unregister(t.Context(), b, slug)), providers.ErrInvalid, slug)
 	}
 	assert.Is(t, Register(t.Context(), b, Repo{Slug: "a"}), providers.ErrInvalid, "no root")
-	assert.Is(t, assert.ErrOf(Resolve(t.Context(), b, "/")), providers.ErrInvalid, "the root directory")
 	assert.Is(t, assert.ErrOf(Resolve(t.Context(), b, "src/atlas")), providers.ErrInvalid, "a relative name")
 }
 
-// TestResolve: a project has the slug that it is registered with, and lies where the others
-// of this memory do.
-func TestResolve(t *testing.T) {
-	b := newBackend()
-	assert.OK(t, Register(t.Context(), b, Repo{Slug: "atlas", Root: "/home/ann/src/atlas-2/"}))
-	for root, want := range map[string]Project{
-		"/home/ann/src/./atlas-2": {Slug: "atlas", Locator: loc(t, "projects/atlas"), Root: "/home/ann/src/atlas-2", Layout: Current},
-		"/home/ann/src/other":     {Slug: "other", Locator: loc(t, "projects/other"), Root: "/home/ann/src/other", Layout: Current},
-	} {
-		want.Backend = b
-		got, err := Resolve(t.Context(), b, root)
+// lay makes a tree of files, by their names below its root; one that ends in a slash is a
+// directory, and "-> x" in a file's place a symbolic link.
+func lay(t *testing.T, files map[string]string) (root string) {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	assert.OK(t, err)
+	for name, content := range files {
+		at := filepath.Join(root, name)
+		assert.OK(t, os.MkdirAll(filepath.Dir(at), 0o700))
+		to, link := strings.CutPrefix(content, "-> ")
+		switch {
+		case link:
+			err = os.Symlink(to, at)
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(at, 0o700)
+		default:
+			err = os.WriteFile(at, []byte(strings.ReplaceAll(content, "ROOT", root)), 0o600)
+		}
 		assert.OK(t, err)
-		assert.Equal(t, got, want, root)
 	}
-	p, err := Named(t.Context(), b, "atlas")
-	assert.OK(t, err)
-	assert.Equal(t, p.Root, "/home/ann/src/atlas-2/")
-	assert.Is(t, assert.ErrOf(Named(t.Context(), b, "other")), providers.ErrNotExist, "one that is not registered")
+	return root
+}
 
-	put(t, b, "personal-projects/atlas/_index.md", "old")
-	p, err = Named(t.Context(), b, "atlas")
+// slugIn is what a directory is resolved to: slug and checkout, or what is wrong.
+func slugIn(t *testing.T, b seam.Backend, root, dir string) string {
+	t.Helper()
+	p, err := Resolve(t.Context(), b, filepath.Join(root, dir))
+	var unclear *UnclearError
+	switch {
+	case errors.As(err, &unclear):
+		assert.True(t, unclear.Do != "", "nothing is said to do:", err)
+		return "unclear"
+	case errors.Is(err, ErrNone):
+		return "none"
+	}
+	assert.OK(t, err, dir)
+	at, err := filepath.Rel(root, p.Root)
 	assert.OK(t, err)
-	assert.Equal(t, p.Locator, loc(t, "personal-projects/atlas"))
-	assert.Equal(t, p.Layout, Legacy)
+	return p.Slug + " " + at
+}
+
+const origin = "[core]\n\tbare = false\n[remote \"fork\"]\n\turl = x/no\n[remote \"origin\"]\n\turl = "
+
+// TestSlugOfCheckout: a checkout is of the project that agentm takes it to be of, and of
+// none by its directory's name.
+func TestSlugOfCheckout(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		dir   string
+		want  string
+	}{
+		"its own word":                     {map[string]string{"a/.harness/project.json": `{"vault_project": " atlas ", "github": {"repo": "x/no"}}`, "a/.git/config": origin + "x/no"}, "a", "atlas a"},
+		"its repository at GitHub":         {map[string]string{"a/.harness/project.json": `{"vault_project": " ", "github": {"repo": "acme/atlas.git"}}`, "a/.git/config": origin + "x/no"}, "a", "atlas a"},
+		"its origin":                       {map[string]string{"a/.git/config": origin + "https://u:p@git.test/acme/atlas.git/\n"}, "a", "atlas a"},
+		"its origin over SSH":              {map[string]string{"a/.git/config": origin + "\"git@git.test:atlas.git\" # ours"}, "a", "atlas a"},
+		"a directory in it":                {map[string]string{"a/.git/config": origin + "x/atlas", "a/b/c/": ""}, "a/b/c", "atlas a"},
+		"a link to it":                     {map[string]string{"a/.git/config": origin + "x/atlas", "b": "-> a"}, "b", "atlas a"},
+		"a repository in it":               {map[string]string{"a/.git/config": origin + "x/atlas", "a/b/.git": "gitdir: ../.git/modules/b", "a/.git/modules/b/config": origin + "x/map"}, "a/b", "map a/b"},
+		"a work tree":                      {map[string]string{"a/.git/config": origin + "x/atlas", "a/.git/worktrees/b/commondir": "../..\n", "a/.git/worktrees/b/gitdir": "ROOT/b/.git\n", "b/.git": "gitdir: ROOT/a/.git/worktrees/b\n"}, "b", "atlas b"},
+		"a directory":                      {map[string]string{"atlas/": ""}, "atlas", "none"},
+		"a repository without an origin":   {map[string]string{"atlas/.git/config": "[core]\n"}, "atlas", "none"},
+		"state of its own in a repository": {map[string]string{"a/.git/config": origin + "x/atlas", "a/b/.harness/": ""}, "a/b", "none"},
+		"damaged":                          {map[string]string{"a/.harness/project.json": "{", "a/.git/config": origin + "x/atlas"}, "a", "unclear"},
+		"a slug that is no text":           {map[string]string{"a/.harness/project.json": `{"vault_project": 1}`}, "a", "unclear"},
+		"a slug of two names":              {map[string]string{"a/.harness/project.json": `{"vault_project": "../b"}`}, "a", "unclear"},
+	} {
+		assert.Equal(t, slugIn(t, newBackend(), lay(t, c.files), c.dir), c.want, name)
+	}
+}
+
+// TestSlugIsOne: two checkouts of one name have one memory only if they are work trees of
+// one repository, or one is not on this machine.
+func TestSlugIsOne(t *testing.T) {
+	says := func(slug string) string { return `{"vault_project": "` + slug + `"}` }
+	root := lay(t, map[string]string{
+		"a/app/.git/config": origin + "acme/app", "b/app/.git/config": origin + "other/app", "c/app/.harness/project.json": says("app"), "d/app/": "", "d/app/sub/": "", "link": "-> d/app",
+		"a/app/.git/worktrees/w/commondir": "../..", "a/app/.git/worktrees/w/gitdir": "ROOT/w/.git", "w/.git": "gitdir: ROOT/a/app/.git/worktrees/w",
+		"forged/.git": "gitdir: ROOT/a/app/.git/worktrees/w", "e/.harness/project.json": says("other"),
+	})
+	b := newBackend()
+	check := func(want map[string]string) {
+		t.Helper()
+		for dir, slug := range want {
+			assert.Equal(t, slugIn(t, b, root, dir), slug, dir)
+		}
+	}
+	check(map[string]string{"a/app": "app a/app", "b/app": "app b/app", "d/app": "none", "w": "app w"}) // before anybody has it
+	register := func(slug, dir string) {
+		t.Helper()
+		assert.OK(t, Register(t.Context(), b, Repo{Slug: slug, Root: dir}))
+	}
+	register("app", root+"/a/app/")
+	register("dir", root+"/link")
+	check(map[string]string{"a/app": "app a/app", "b/app": "unclear", "c/app": "unclear", "w": "app w", "forged": "unclear", "d/app": "dir d/app", "d/app/sub": "dir d/app", "link": "dir d/app"})
+	register("map", root+"/e")
+	check(map[string]string{"e": "unclear"}) // it says another
+	register("other", root+"/e")
+	check(map[string]string{"e": "other e"})
+	register("two", root+"/d/app")
+	check(map[string]string{"d/app": "unclear"}) // it says neither
+	register("app", "/another/machine/app")
+	check(map[string]string{"a/app": "app a/app", "b/app": "app b/app", "c/app": "app c/app"})
+}
+
+// TestClaim: who writes state first has the slug, and another checkout is refused before it
+// replaces anything.
+func TestClaim(t *testing.T) {
+	root := lay(t, map[string]string{"a/app/.git/config": origin + "acme/app", "b/app/.git/config": origin + "other/app", "c/": ""})
+	b := replicated{newBackend()}
+	m := Machine{Config: seam.Config{Err: fs.ErrNotExist}, Memory: func(context.Context) (seam.Backend, error) { return b, nil },
+		Checkout: func(string) (seam.Backend, error) { return newBackend(), nil }}
+	var found []State
+	for _, dir := range []string{"a/app", "b/app"} { // both before either writes
+		s, err := m.State(t.Context(), filepath.Join(root, dir))
+		assert.OK(t, err)
+		assert.True(t, s.Synced, dir, "is not in memory")
+		found = append(found, s)
+	}
+	assert.OK(t, found[0].Claim(t.Context()))
+	assert.OK(t, found[0].Claim(t.Context()))
+	var unclear *UnclearError
+	err := found[1].Claim(t.Context())
+	assert.True(t, errors.As(err, &unclear) && unclear.Do != "", "the second of one name:", err)
+	assert.True(t, errors.As(assert.ErrOf(m.State(t.Context(), root+"/b/app")), &unclear), "it finds the first one's state")
+	list, err := Repos(t.Context(), b)
+	assert.OK(t, err)
+	assert.Slice(t, list, []Repo{{Slug: "app", Root: root + "/a/app"}})
+
+	s, err := m.State(t.Context(), root+"/c")
+	assert.OK(t, err)
+	assert.False(t, s.Synced, "a directory of no project has state in memory")
+	assert.OK(t, s.Claim(t.Context()))
+}
+
+// TestLayout: each project keeps to the directory that it has.
+func TestLayout(t *testing.T) {
+	b := newBackend()
+	assert.OK(t, Register(t.Context(), b, Repo{Slug: "atlas", Root: "/src/atlas-2/"}))
+	put(t, b, "personal-projects/old/_index.md", "old")
 	put(t, b, "projects/new/_index.md", "new")
-	p, err = Named(t.Context(), b, "atlas")
-	assert.OK(t, err)
-	assert.Equal(t, p.Layout, Current)
+	for _, key := range []string{"projects/atlas", "personal-projects/atlas", "projects/atlas"} {
+		p, err := Named(t.Context(), b, "atlas")
+		assert.OK(t, err)
+		assert.Equal(t, p, Project{Slug: "atlas", Locator: loc(t, key), Backend: b, Root: "/src/atlas-2/", Layout: Layout(loc(t, key).Parts()[0])})
+		put(t, b, map[string]string{"projects/atlas": "personal-projects/atlas/x", "personal-projects/atlas": "projects/atlas/x"}[key], "x")
+	}
+	assert.Is(t, assert.ErrOf(Named(t.Context(), b, "other")), providers.ErrNotExist, "one that is not registered")
 }
 
 // TestStateRouting: .project-mode goes first, and needs no memory; then state lies in memory
 // that something replicates, and else in the checkout. Memory that is not to be had is an
 // error.
 func TestStateRouting(t *testing.T) {
-	const root = "/home/ann/src/atlas"
+	root := lay(t, map[string]string{".harness/project.json": `{"vault_project": "atlas"}`})
 	away := errors.New("the vault is not mounted")
 	for name, c := range map[string]struct {
 		marker, config string
@@ -195,6 +316,7 @@ func TestStateRouting(t *testing.T) {
 		"memory is away":                    {err: away},
 		"memory is away, and asked for":     {config: `{"state_mode": "backend"}`, err: away},
 		"a marker that says something else": {marker: "remote", err: providers.ErrInvalid},
+		"a mode that is a secret":           {config: `{"state_mode": "https://ann:hunter2@dav.test"}`, err: providers.ErrInvalid},
 		"a mode that is none":               {config: `{"state_mode": "remote"}`, err: providers.ErrInvalid},
 		"a mode that is no text":            {config: `{"state_mode": 1}`, err: providers.ErrInvalid},
 		"a configuration that is damaged":   {config: `{`, err: providers.ErrInvalid},
@@ -220,6 +342,7 @@ func TestStateRouting(t *testing.T) {
 		s, err := m.State(t.Context(), root)
 		if c.err != nil {
 			assert.Is(t, err, c.err, name)
+			assert.False(t, strings.Contains(err.Error(), "hunter2"), name, "tells a secret:", err)
 			continue
 		}
 		assert.OK(t, err, name)
@@ -230,15 +353,18 @@ func TestStateRouting(t *testing.T) {
 	}
 }
 
-// TestStateOfSlug: a registered project is found by its slug, and its plan lies beside its
-// progress.
+// TestStateOfSlug: a registered project is found by its slug, whatever else its checkout is
+// registered with, and its plan lies beside its progress.
 func TestStateOfSlug(t *testing.T) {
-	b, checkout := replicated{newBackend()}, newBackend()
-	assert.OK(t, Register(t.Context(), b, Repo{Slug: "atlas", Root: "/src/atlas-2"}))
+	b, root := replicated{newBackend()}, lay(t, map[string]string{"src/": "", "link": "-> src"})
+	for slug, dir := range map[string]string{"first": "/src", "atlas": "/link", "gone": "/gone"} {
+		assert.OK(t, Register(t.Context(), b, Repo{Slug: slug, Root: root + dir}))
+	}
 	m := Machine{Config: seam.Config{Err: fs.ErrNotExist}, Memory: func(context.Context) (seam.Backend, error) { return b, nil },
-		Checkout: func(dir string) (seam.Backend, error) { return checkout, assert.ErrOf(fmt.Sscanf(dir, "/src/atlas-2")) }}
+		Checkout: func(dir string) (seam.Backend, error) { return newBackend(), assert.ErrOf(os.Stat(dir)) }}
 	s, err := m.State(t.Context(), "atlas")
 	assert.OK(t, err)
+	assert.Equal(t, s.Root, root+"/src")
 	for _, file := range []string{"PLAN.md", "progress.md"} {
 		l, err := s.Dir.Child(file)
 		assert.OK(t, err)
@@ -246,5 +372,5 @@ func TestStateOfSlug(t *testing.T) {
 		holds(t, b, "projects/atlas/_harness/"+file, file)
 	}
 	assert.Is(t, assert.ErrOf(m.State(t.Context(), "other")), providers.ErrNotExist)
-	assert.False(t, strings.Contains(s.Root, "other"), s.Root)
+	assert.Is(t, assert.ErrOf(m.State(t.Context(), "gone")), fs.ErrNotExist)
 }

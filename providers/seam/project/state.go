@@ -36,9 +36,9 @@ func parseMode(text, where string) (Mode, error) {
 // ModeError says that a mode is none. It is providers.ErrInvalid.
 type ModeError struct{ Where, Text string }
 
-// Error quotes the text.
+// Error quotes a text that may be told.
 func (e *ModeError) Error() string {
-	return fmt.Sprintf("project: %s says %q, which is neither %s nor %s", e.Where, e.Text, Local, OnBackend)
+	return fmt.Sprintf("project: %s says %s, which is neither %s nor %s", e.Where, seam.Told(strings.TrimSpace(e.Text)), Local, OnBackend)
 }
 
 // Unwrap is providers.ErrInvalid.
@@ -49,9 +49,19 @@ type State struct {
 	Backend seam.Backend // memory, or the checkout
 	Dir     seam.Locator // there; it need not be there yet
 	Synced  bool         // it is memory
-	Root    string       // the checkout
+	Root    string       // the checkout's real name
 
-	close []seam.Backend
+	project Project // if it is memory
+	close   []seam.Backend
+}
+
+// Claim is to be called before state is written: it registers the checkout, where that is in
+// memory, under its slug if nothing is. Another that comes to the same slug is refused then.
+func (s State) Claim(ctx context.Context) error {
+	if !s.Synced {
+		return nil
+	}
+	return claim(ctx, s.project)
 }
 
 // Close closes what was opened for it.
@@ -76,59 +86,96 @@ const (
 	inBackend = "_harness"      // of a project in memory
 )
 
-// State finds that of a checkout, by its absolute name, or of the one that is registered
-// with a slug. The caller closes it.
-func (m Machine) State(ctx context.Context, project string) (s State, err error) {
+// State finds that of the checkout that a directory lies in, by its absolute name, or of the
+// one that is registered with a slug. A checkout that nothing tells the project of keeps its
+// state to itself. The caller closes it.
+func (m Machine) State(ctx context.Context, project string) (_ State, err error) {
+	f := finding{Machine: m}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.Close())
-			s = State{}
+			err = errors.Join(err, f.state.Close())
 		}
 	}()
-	var memory seam.Backend
-	if s.Root = project; !path.IsAbs(project) {
-		if memory, err = m.memory(ctx, &s); err != nil {
-			return s, err
+	asked := ""
+	if path.IsAbs(project) {
+		err = f.enter(checkoutOf(project, nil))
+	} else if err = f.remember(ctx); err == nil {
+		asked = project
+		err = f.enter(f.named(project))
+	}
+	if err != nil {
+		return State{}, err
+	}
+	mode, err := m.mode(ctx, f.state.Backend)
+	if err != nil || mode == Local {
+		return f.state, err
+	}
+	if err := f.remember(ctx); err != nil {
+		return State{}, err
+	}
+	if asked == "" {
+		root, err := checkoutOf(project, f.list)
+		if err != nil || root != f.state.Root { // one that is registered, and has no state yet
+			err = f.enter(root, err)
 		}
-		p, err := Named(ctx, memory, project)
 		if err != nil {
-			return s, err
+			return State{}, err
 		}
-		s.Root = p.Root
 	}
-	checkout, err := m.Checkout(s.Root)
-	if err != nil {
-		return s, err
+	if !f.memory.Capabilities().Sync {
+		return f.state, nil
 	}
-	s.close = append(s.close, checkout)
-	mode, err := m.mode(ctx, checkout)
-	if err == nil && mode != Local && memory == nil {
-		memory, err = m.memory(ctx, &s)
+	p, err := resolve(ctx, f.memory, f.list, f.state.Root, asked)
+	if errors.Is(err, ErrNone) {
+		return f.state, nil
 	}
-	if err != nil {
-		return s, err
+	if err == nil {
+		f.state.project, f.state.Backend, f.state.Synced = p, f.memory, true
+		f.state.Dir, err = p.Locator.Child(inBackend)
 	}
-	if mode == Local || !memory.Capabilities().Sync {
-		s.Backend = checkout
-		s.Dir, err = checkout.Resolve(harness)
-		return s, err
-	}
-	p, err := Resolve(ctx, memory, s.Root)
-	if err != nil {
-		return s, err
-	}
-	s.Backend, s.Synced = memory, true
-	s.Dir, err = p.Locator.Child(inBackend)
-	return s, err
+	return f.state, err
 }
 
-// memory opens memory, which s closes.
-func (m Machine) memory(ctx context.Context, s *State) (seam.Backend, error) {
-	b, err := m.Memory(ctx)
-	if err == nil {
-		s.close = append(s.close, b)
+// finding is where state lies as far as that is known.
+type finding struct {
+	Machine
+	state  State
+	memory seam.Backend // nil: it is not open
+	list   []Repo       // what is registered there
+}
+
+// remember opens memory.
+func (f *finding) remember(ctx context.Context) (err error) {
+	if f.memory != nil {
+		return nil
 	}
-	return b, err
+	if f.memory, err = f.Memory(ctx); err != nil {
+		return err
+	}
+	f.state.close = append(f.state.close, f.memory)
+	f.list, err = Repos(ctx, f.memory)
+	return err
+}
+
+// named is the checkout that is registered with a slug.
+func (f *finding) named(slug string) (string, error) {
+	r, err := named(f.list, slug)
+	return realRoot(r.Root), err
+}
+
+// enter opens a checkout, whose state is its own as far as is known.
+func (f *finding) enter(root string, err error) error {
+	if err != nil {
+		return err
+	}
+	checkout, err := f.Checkout(root)
+	if err != nil {
+		return err
+	}
+	f.state.close = append(f.state.close, checkout)
+	f.state.Root, f.state.Backend = root, checkout
+	f.state.Dir, err = checkout.Resolve(harness)
+	return err
 }
 
 // mode is what the checkout says, or else the machine. A marker without text says nothing.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -75,7 +77,9 @@ func (unclosed) Close() error { return nil }
 // routingState: a project has its place, and state lies there exactly if the backend
 // promises that something replicates it.
 func routingState(t providertest.T, b seam.Backend) {
-	const root = "/src/atlas"
+	root := filepath.Join(t.TempDir(), "checkout")
+	assert.OK(t, os.MkdirAll(filepath.Join(root, ".harness"), 0o700))
+	assert.OK(t, os.WriteFile(filepath.Join(root, ".harness", "project.json"), []byte(`{"vault_project": "atlas"}`), 0o600))
 	p, err := project.Resolve(t.Context(), b, root)
 	assert.OK(t, err, "resolve the project")
 	assert.Equal(t, p.Locator, at(t, b, "projects", "atlas"), "where the project lies")

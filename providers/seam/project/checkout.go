@@ -1,0 +1,347 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// checkout is a directory of this machine that has a project's files.
+type checkout struct {
+	root string // its real name
+	slug string // what it says itself; "": nothing
+	says string // where it says so
+	// repository is the directory of its git repository, which all work trees of that
+	// share; "": it has none, or another's, by its own word alone.
+	repository string
+}
+
+// checkoutOf finds the root of the checkout that a directory lies in: the nearest that is
+// registered, or has state or a git repository; else the directory itself.
+func checkoutOf(dir string, list []Repo) (string, error) {
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("project: %q is not absolute: %w", dir, providers.ErrInvalid)
+	}
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", fmt.Errorf("project: the checkout cannot be reached: %w", err)
+	}
+	registered := map[string]bool{}
+	for _, r := range list {
+		registered[realRoot(r.Root)] = true
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		for _, sign := range []string{harness, gitDir} {
+			_, err := os.Lstat(filepath.Join(at, sign))
+			if err == nil {
+				return at, nil
+			}
+			if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+				return "", fmt.Errorf("project: the checkout of %s is not known: %w", dir, err)
+			}
+		}
+		if registered[at] {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return dir, nil
+		}
+	}
+}
+
+// realRoot is the real name of a checkout that is registered; where none is, as on another
+// machine, the name.
+func realRoot(root string) string {
+	if filepath.IsAbs(root) {
+		if real, err := filepath.EvalSymlinks(root); err == nil {
+			return real
+		}
+	}
+	return filepath.Clean(root)
+}
+
+// readCheckout finds out what a checkout says of its project, as agentm does: by vault_project
+// in its project.json, by the repository that this names at GitHub, or by the git remote
+// origin, whichever is first.
+func readCheckout(root string) (checkout, error) {
+	repository, origin, err := readGit(root)
+	c := checkout{root: root, repository: repository, says: filepath.Join(root, harness, "project.json")}
+	if err == nil {
+		c.slug, err = declared(c.says)
+	}
+	if err != nil {
+		return c, err
+	}
+	if c.slug == "" {
+		c.slug, c.says = lastName(origin), "its git remote origin"
+	}
+	if c.slug == "" {
+		return c, nil
+	}
+	if err := checkSlug(c.slug); err != nil {
+		return c, &UnclearError{What: fmt.Sprintf("%s: %s says %v", root, c.says, err), Do: give}
+	}
+	return c, nil
+}
+
+// declared is the slug that a project.json says.
+func declared(name string) (string, error) {
+	text, err := readFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	var said struct {
+		Project string `json:"vault_project"`
+		GitHub  struct {
+			Repo string `json:"repo"`
+		} `json:"github"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &said)
+	}
+	if err != nil {
+		return "", &UnclearError{What: fmt.Sprintf("what %s says is not known: %v", name, err), Do: "mend the file or remove it"}
+	}
+	if slug := strings.TrimSpace(said.Project); slug != "" {
+		return slug, nil
+	}
+	return lastName(said.GitHub.Repo), nil
+}
+
+// lastName is the name of a repository at the end of a URL, or of OWNER/NAME.
+func lastName(of string) string {
+	of = strings.TrimRight(strings.TrimSpace(of), "/")
+	return strings.TrimSuffix(of[strings.LastIndexAny(of, "/:")+1:], ".git")
+}
+
+const gitDir = ".git"
+
+// readGit is the directory of the git repository whose work tree has its root here, and the
+// URL of its remote origin.
+func readGit(root string) (repository, origin string, err error) {
+	at := filepath.Join(root, gitDir)
+	info, err := os.Lstat(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil
+	}
+	if err == nil && info.IsDir() {
+		repository = at
+	} else if err == nil {
+		at, repository, err = linkedGit(root, at)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	config, err := readFile(filepath.Join(at, "config"))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // it is no repository
+	}
+	return repository, originOf(string(config)), err
+}
+
+// linkedGit finds the directory that a .git leads to. It is the repository of the work tree
+// if that knows it too.
+func linkedGit(root, link string) (at, repository string, err error) {
+	if at, err = filepath.EvalSymlinks(link); err != nil {
+		return "", "", err
+	}
+	info, err := os.Stat(at)
+	if err != nil || info.IsDir() {
+		return at, "", err
+	}
+	text, err := readFile(at)
+	if err != nil {
+		return "", "", err
+	}
+	to, is := strings.CutPrefix(string(text), "gitdir:")
+	if !is {
+		return at, "", nil // no config lies below a file
+	}
+	at = below(root, to)
+	common, err := readFile(filepath.Join(at, "commondir"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return at, "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	back, err := readFile(filepath.Join(at, "gitdir"))
+	knows := err == nil && realRoot(filepath.Dir(below(at, string(back)))) == root
+	if at = below(at, string(common)); knows {
+		repository, err = filepath.EvalSymlinks(at)
+	}
+	return at, repository, err
+}
+
+// below is a path as a file in dir has it, on a line.
+func below(dir, name string) string {
+	if name = strings.TrimSpace(name); filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(dir, name)
+}
+
+// originOf is the URL of the remote origin in a git configuration.
+func originOf(config string) string {
+	in := false
+	for line := range strings.Lines(config) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			head, rest, _ := strings.Cut(line, "]")
+			name, sub, _ := strings.Cut(head[1:], " ")
+			in = strings.EqualFold(name, "remote") && strings.TrimSpace(sub) == `"origin"`
+			line = strings.TrimSpace(rest)
+		}
+		key, value, _ := strings.Cut(line, "=")
+		if in && strings.EqualFold(strings.TrimSpace(key), "url") {
+			return gitValue(value)
+		}
+	}
+	return ""
+}
+
+// gitValue is a value without its quotes, and without a comment after it.
+func gitValue(text string) string {
+	var b strings.Builder
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && i+1 < len(text):
+			i++
+			b.WriteByte(text[i])
+		case !quoted && (c == '#' || c == ';'):
+			return strings.TrimSpace(b.String())
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// mostOfFile is as much as a file that says something may have.
+const mostOfFile = 1 << 20
+
+// readFile reads a small file of a checkout, and waits for no FIFO.
+func readFile(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, mostOfFile+1))
+	if err == nil && len(text) > mostOfFile {
+		err = fmt.Errorf("%s is larger than %d bytes", name, mostOfFile)
+	}
+	return text, err
+}
+
+// UnclearError says that it is not clear which project a checkout is of, or that two would be
+// one. It is providers.ErrInvalid, and nothing was done.
+type UnclearError struct{ What, Do string }
+
+// Error says what is unclear.
+func (e *UnclearError) Error() string { return "project: " + e.What }
+
+// Unwrap is providers.ErrInvalid.
+func (e *UnclearError) Unwrap() error { return providers.ErrInvalid }
+
+const give = `give the checkout a slug of its own, as {"vault_project": "SLUG"} in its .harness/project.json`
+
+// ErrNone says that nothing tells which project a checkout is of. It is
+// providers.ErrNotExist.
+var ErrNone = fmt.Errorf("project: the checkout is not registered, and neither its .harness/project.json nor a git remote says which project it is of: %w", providers.ErrNotExist)
+
+// slugOf is the slug of a checkout: that which it says, or else is registered with. One that
+// is another checkout's is refused, and so are two that do not agree. asked is the slug that
+// it was asked for by, and is registered with; "": it was not.
+func slugOf(c checkout, list []Repo, asked string) (string, error) {
+	var own []string
+	for _, r := range list {
+		if r.is(c) {
+			own = append(own, r.Slug)
+		} else if r.Slug == c.slug && r.isHere() {
+			return "", r.taken(c.root)
+		}
+	}
+	switch {
+	case c.slug != "" && len(own) > 0 && !slices.Contains(own, c.slug):
+		return "", &UnclearError{What: fmt.Sprintf("%s is of %q, as %s says, and is registered with %q", c.root, c.slug, c.says, own),
+			Do: "register it with that slug and unregister the other, or write the other into its .harness/project.json as vault_project, so that agentm knows it too"}
+	case asked != "":
+		return asked, nil
+	case c.slug != "":
+		return c.slug, nil
+	case len(own) == 1:
+		return own[0], nil
+	case len(own) > 1:
+		return "", &UnclearError{What: fmt.Sprintf("%s is registered with each of %q", c.root, own), Do: "name one of them"}
+	}
+	return "", fmt.Errorf("%s: %w", c.root, ErrNone)
+}
+
+// is reports whether a checkout is the one that is registered, or another work tree of its
+// repository.
+func (r Repo) is(c checkout) bool {
+	root := realRoot(r.Root)
+	if root == c.root || c.repository == "" {
+		return root == c.root
+	}
+	repository, _, err := readGit(root)
+	return err == nil && repository == c.repository
+}
+
+// isHere reports whether it is on this machine: others call theirs otherwise.
+func (r Repo) isHere() bool {
+	_, err := os.Stat(r.Root)
+	return filepath.IsAbs(r.Root) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
+}
+
+// taken refuses its slug to another checkout.
+func (r Repo) taken(root string) error {
+	return &UnclearError{What: fmt.Sprintf("%s would have the memory of %q, which is registered for %s: one would replace what the other keeps", root, r.Slug, r.Root),
+		Do: give + ", or let it keep its state to itself, with local in its .harness/" + modeFile}
+}
+
+// claim registers a slug for a checkout, unless it is registered: of others that come to the
+// same slug the next is refused.
+func claim(ctx context.Context, p Project) error {
+	c, err := readCheckout(p.Root)
+	if err != nil {
+		return err
+	}
+	var refused error
+	err = change(ctx, p.Backend, func(r *registry) bool {
+		refused = nil
+		i := r.find(p.Slug)
+		if i < 0 {
+			r.entries = append(r.entries, object{{keySlug, text(p.Slug)}, {keyRoot, text(p.Root)}})
+			return true
+		}
+		repo, err := repoOf(r.entries[i])
+		if refused = err; err == nil && !repo.is(c) && repo.isHere() {
+			refused = repo.taken(p.Root)
+		}
+		return false
+	})
+	return errors.Join(err, refused)
+}
