@@ -272,7 +272,7 @@ func TestStoreState(t *testing.T) {
 // which the host grants and the audit log has; and no other verb gets there.
 func TestStorePersonalWrite(t *testing.T) {
 	w := newWorld(t)
-	w.mkdir("Vault/Agent")
+	w.mkdir("home/Vault/Agent")
 	personal := func(code exit.Code, says, content string, args ...string) {
 		t.Helper()
 		cmd := w.command(append([]string{"store", "personal-write"}, args...)...)
@@ -286,32 +286,47 @@ func TestStorePersonalWrite(t *testing.T) {
 	w.config("")
 	personal(exit.Usage, "--authorized-by is needed", "x", day)
 	personal(exit.Failed, "no space of the operator's lies above", "x", day, ann)
-	w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path("Vault/Agent"), "XDG_CACHE_HOME="+w.path("cache"))
+	w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path("home/Vault/Agent"), "XDG_CACHE_HOME="+w.path("cache"))
 	personal(exit.Denied, "grants no writing", "x", day, ann)
 	assert.Contains(t, w.read("state/audit.log"), "personal write of Diary/today.md")
-	w.config("allow_personal: [ { path: " + w.path("Vault") + ", by: [ ann ] }, { path: " + w.path("Vault/Agent") + ", by: [ bob ] } ]\n")
+	w.config("allow_personal: [ { path: " + w.path("home/Vault") + ", by: [ ann ] }, { path: " + w.path("home/Vault/Agent") + ", by: [ bob ] }, { path: " + w.path("home") + ", by: [ cleo ] } ]\n")
 	for _, other := range []string{"bob", "Ann", "*"} {
 		personal(exit.Denied, "grants no writing", "x", day, "--authorized-by="+other)
 	}
-	assert.False(t, strings.Contains(w.read("state/audit.log"), "memory.personal-write"), "a write is on record that did not happen")
+	assert.False(t, strings.Contains(w.read("state/audit.log"), `"memory.personal-write`), "a write is on record that did not happen")
 
 	personal(exit.Done, "", "one", day, ann)
-	assert.Equal(t, w.read("Vault/Diary/today.md"), "one")
-	record := w.read("state/audit.log")
-	for _, says := range []string{`"memory.personal-write"`, `"authorizedBy":"ann"`, `"locator":"Diary/today.md"`} {
-		assert.Contains(t, record, says)
+	assert.Equal(t, w.read("home/Vault/Diary/today.md"), "one")
+	recorded := func(says ...string) {
+		t.Helper()
+		record := w.read("state/audit.log")
+		for _, one := range says {
+			_, after, is := strings.Cut(record, one)
+			assert.True(t, is, "the audit log has no", one, "in its place")
+			record = after
+		}
 	}
+	recorded(`"memory.personal-write.asked"`, `"authorizedBy":"ann"`, `"memory.personal-write"`, `"locator":"Diary/today.md"`)
 	personal(exit.Conflict, "storage_conflict", "two", day, ann, "--if-match=none")
+	recorded(`"memory.personal-write"`, `"memory.personal-write.asked"`, `"memory.personal-write.failed"`, "its etag is ")
+	personal(exit.Done, "", "one", "Vault/"+day, "--authorized-by=cleo")
+	locks, _ := filepath.Glob(w.path("cache/agentm/locks/*"))
+	assert.Equal(t, len(locks), 1, "locks of one file:", locks)
+	for _, place := range []string{".claude/.agentm-config.json", ".claude", ".claude/.agentm-config.json/x"} {
+		personal(exit.Denied, "storage_read_only", "{}", place, "--authorized-by=cleo")
+		recorded(`"denied"`, `"personal write of `+place+`"`, "for cleo: ")
+	}
 	personal(exit.Done, "", "two", day, ann, "--if-match="+string(seam.ETagOf("one")))
-	assert.Equal(t, w.read("Vault/Diary/today.md"), "two")
+	assert.Equal(t, w.read("home/Vault/Diary/today.md"), "two")
 	for _, inMemory := range []string{"Agent", "Agent/projects/x.md"} {
 		personal(exit.Usage, "lies in memory", "x", inMemory, ann)
+		recorded(`"personal write of `+inMemory+`"`, "lies in memory")
 	}
 	for _, up := range []string{"../Diary/today.md", "../../Vault/Diary/today.md"} {
 		w.puts(exit.Usage, "leads upwards", "x", up)
 		w.refused(exit.Usage, "leads upwards", "store", "read", up)
 	}
-	assert.OK(t, os.Symlink("../Diary", w.path("Vault/Agent/way-out")))
+	assert.OK(t, os.Symlink("../Diary", w.path("home/Vault/Agent/way-out")))
 	w.puts(exit.Failed, "", "x", "way-out/today.md")
-	assert.Equal(t, w.read("Vault/Diary/today.md"), "two")
+	assert.Equal(t, w.read("home/Vault/Diary/today.md"), "two")
 }

@@ -52,7 +52,7 @@ func lines(t *testing.T, path string) []map[string]any {
 var every = []Record{
 	Reveal{Slug: "s", Workspace: "@a/b"}, RevealAsked{Slug: "s"}, RevealFailed{Slug: "s"}, RevealDenied{Slug: "s"}, Denied{What: "w"},
 	PolicyDecision{Decision: "allow"}, CrossOwnerRef{From: "@a/b"}, Push{Remote: "r"}, Conflict{Path: "p"}, Registration{Verb: "add"},
-	PersonalWrite{Locator: "l"}, Published{Bundle: "b"},
+	PersonalWriteAsked{Locator: "l"}, PersonalWrite{Locator: "l"}, PersonalWriteFailed{Reason: "r"}, Published{Bundle: "b"},
 }
 
 func TestEveryRecordIsOneObjectOnALine(t *testing.T) {

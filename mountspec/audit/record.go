@@ -114,13 +114,23 @@ type Registration struct {
 	Digest    string `json:"digest,omitempty"`
 }
 
-// PersonalWrite says that an agent writes in the operator's own space, which the operator
-// asked for.
+// PersonalWriteAsked says that an agent is going to write in the operator's own space. What
+// came of it, a PersonalWrite or a PersonalWriteFailed, follows, unless it was killed.
+type PersonalWriteAsked PersonalWrite
+
+// PersonalWrite says that an agent has written in the operator's own space, which the
+// operator asked for.
 type PersonalWrite struct {
 	Space        string `json:"space"`
 	Locator      string `json:"locator"`
 	AuthorizedBy string `json:"authorizedBy"`
 	Principal    string `json:"principal"`
+}
+
+// PersonalWriteFailed says that what was asked for has failed.
+type PersonalWriteFailed struct {
+	PersonalWrite
+	Reason string `json:"reason"`
 }
 
 // Published says that a workspace's files were written into a bundle (AIP-39
@@ -133,31 +143,35 @@ type Published struct {
 	SHA256    string `json:"sha256"`
 }
 
-func (RevealAsked) event() string    { return "secret.reveal.asked" }
-func (Reveal) event() string         { return "secret.reveal" }
-func (RevealFailed) event() string   { return "secret.reveal.failed" }
-func (RevealDenied) event() string   { return "secret.reveal.denied" }
-func (Denied) event() string         { return "denied" }
-func (PolicyDecision) event() string { return "policy.decision" }
-func (CrossOwnerRef) event() string  { return "ref.cross-owner" }
-func (Push) event() string           { return "storage.push" }
-func (Conflict) event() string       { return "storage.conflict" }
-func (Registration) event() string   { return "registry" }
-func (PersonalWrite) event() string  { return "memory.personal-write" }
-func (Published) event() string      { return "workspace.published" }
+func (RevealAsked) event() string         { return "secret.reveal.asked" }
+func (Reveal) event() string              { return "secret.reveal" }
+func (RevealFailed) event() string        { return "secret.reveal.failed" }
+func (RevealDenied) event() string        { return "secret.reveal.denied" }
+func (Denied) event() string              { return "denied" }
+func (PolicyDecision) event() string      { return "policy.decision" }
+func (CrossOwnerRef) event() string       { return "ref.cross-owner" }
+func (Push) event() string                { return "storage.push" }
+func (Conflict) event() string            { return "storage.conflict" }
+func (Registration) event() string        { return "registry" }
+func (PersonalWriteAsked) event() string  { return "memory.personal-write.asked" }
+func (PersonalWrite) event() string       { return "memory.personal-write" }
+func (PersonalWriteFailed) event() string { return "memory.personal-write.failed" }
+func (Published) event() string           { return "workspace.published" }
 
-func (RevealAsked) durable() bool      { return true }
-func (Reveal) durable() bool           { return true }
-func (RevealFailed) durable() bool     { return true }
-func (RevealDenied) durable() bool     { return true }
-func (Denied) durable() bool           { return true }
-func (r PolicyDecision) durable() bool { return r.Decision != "allow" }
-func (r CrossOwnerRef) durable() bool  { return !r.Allowed }
-func (Push) durable() bool             { return false }
-func (Conflict) durable() bool         { return false } // may come by the thousand
-func (Registration) durable() bool     { return true }
-func (PersonalWrite) durable() bool    { return true }
-func (Published) durable() bool        { return true }
+func (RevealAsked) durable() bool         { return true }
+func (Reveal) durable() bool              { return true }
+func (RevealFailed) durable() bool        { return true }
+func (RevealDenied) durable() bool        { return true }
+func (Denied) durable() bool              { return true }
+func (r PolicyDecision) durable() bool    { return r.Decision != "allow" }
+func (r CrossOwnerRef) durable() bool     { return !r.Allowed }
+func (Push) durable() bool                { return false }
+func (Conflict) durable() bool            { return false } // may come by the thousand
+func (Registration) durable() bool        { return true }
+func (PersonalWriteAsked) durable() bool  { return true }
+func (PersonalWrite) durable() bool       { return true }
+func (PersonalWriteFailed) durable() bool { return true }
+func (Published) durable() bool           { return true }
 
 func (r RevealAsked) bounded() Record  { return RevealAsked(Reveal(r).shortened()) }
 func (r Reveal) bounded() Record       { return r.shortened() }
@@ -201,7 +215,16 @@ func (r Registration) bounded() Record {
 	return r
 }
 
-func (r PersonalWrite) bounded() Record {
+func (r PersonalWriteAsked) bounded() Record { return PersonalWriteAsked(PersonalWrite(r).shortened()) }
+func (r PersonalWrite) bounded() Record      { return r.shortened() }
+
+func (r PersonalWriteFailed) bounded() Record {
+	cut(&r.Reason)
+	r.PersonalWrite = r.shortened()
+	return r
+}
+
+func (r PersonalWrite) shortened() PersonalWrite {
 	cut(&r.Space, &r.Locator, &r.AuthorizedBy, &r.Principal)
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/seam"
 )
@@ -24,7 +26,7 @@ func personalVerb() Verb {
 		Flags: []Flag{{authorizedByFlag, "`WHO` asked for this change"}, ifMatch}, run: personalWrite,
 		Description: "The operator's own space is what lies above the vault that has agentm's memory. Only who the operator's request " +
 			"authorizes writes there, and only where allow_personal of the host configuration grants it to that name; each time is recorded in " +
-			"the audit log before it happens. The locator counts from the path that is granted. The vault itself has `store write`.\n\n" +
+			"the audit log before it happens, with what came of it after that, and so is a refusal. The locator counts from the path that is granted. The vault itself has `store write`.\n\n" +
 			"  wsmount store personal-write Diary/2026-11-27.md --authorized-by ann"}
 }
 
@@ -37,89 +39,118 @@ type Rules struct {
 }
 
 func personalWrite(ctx context.Context, c Call) (Answer, exit.Code, error) {
-	a := seam.Authorization{By: c.Flag(authorizedByFlag)}
-	if a.By == "" {
+	r := personal{a: seam.Authorization{By: c.Flag(authorizedByFlag)}, call: c}
+	if r.a.By == "" {
 		return nil, 0, exit.New(exit.Usage, "--%s is needed: who asked for this change", authorizedByFlag).
 			Hint("the operator's own space is changed on the operator's request only")
-	}
-	l, err := seam.ParseLocator(c.Args[0])
-	if err != nil {
-		return nil, 0, err
-	}
-	protocol, settled, err := c.Host.Backends.Choose(ctx, c.Host.Settings)
-	if err != nil {
-		return nil, 0, err
-	}
-	if protocol != seam.Vault {
-		return nil, 0, exit.New(exit.Failed, "memory lies in %q, and no space of the operator's lies above that", protocol).
-			Hint("it is for memory in a vault: see storage.backend and vault_path")
 	}
 	rules, closeRules, err := c.Host.Rules()
 	if err != nil {
 		return nil, 0, err
 	}
 	defer closeRules()
-	p, err := rules.open(ctx, c.Host.Backends, settled, a, l)
+	r.Rules, r.did = rules, audit.PersonalWrite{Locator: c.Args[0], AuthorizedBy: r.a.By, Principal: rules.Principal}
+	space, l, err := r.open(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, r.ended(err)
 	}
-	return closing(p, func() (Answer, exit.Code, error) {
+	return closing(space, func() (Answer, exit.Code, error) {
 		text, err := io.ReadAll(c.Input)
 		if err != nil {
 			return nil, 0, fmt.Errorf("standard input: %w", err)
 		}
-		if match := c.Flag(ifMatchFlag); match == "" {
-			_, err = p.PersonalWrite(ctx, a, l, string(text))
-		} else {
-			var old seam.ETag
-			if old, err = parseIfMatch(match); err == nil {
-				_, err = p.PersonalWriteIf(ctx, a, l, old, string(text))
-			}
-		}
-		return written{at(l), seam.ETagOf(string(text))}, exit.Done, err
+		return written{at(l), seam.ETagOf(string(text))}, exit.Done, r.ended(r.write(ctx, space, l, string(text)))
 	})
 }
 
-// open opens the space that is granted above the vault, for what somebody asked for at l.
-func (r Rules) open(ctx context.Context, backends *seam.Registry, s seam.Settings, a seam.Authorization, l seam.Locator) (*seam.Personal, error) {
-	vault := host.Real(s.Vault)
-	space := r.granted(vault, a.By)
-	if space == "" {
-		err := r.Audit.Write(audit.Denied{What: "personal write of " + l.Key(), Reason: "allow_personal does not list " + a.By})
-		if err != nil {
-			return nil, unrecorded(err)
-		}
-		return nil, exit.New(exit.Denied, "the host grants no writing in the operator's own space that %q asks for", a.By).
-			Hint("add { path: %s, by: [ %s ] } to allow_personal of the host configuration", filepath.Dir(vault), a.By)
+// personal is a request to write in the operator's own space.
+type personal struct {
+	Rules
+	a     seam.Authorization
+	call  Call
+	did   audit.PersonalWrite
+	asked bool // it is on record that it is going to happen
+}
+
+func (r *personal) write(ctx context.Context, space *seam.Personal, l seam.Locator, text string) error {
+	match := r.call.Flag(ifMatchFlag)
+	if match == "" {
+		_, err := space.PersonalWrite(ctx, r.a, l, text)
+		return err
 	}
+	old, err := parseIfMatch(match)
+	if err == nil {
+		_, err = space.PersonalWriteIf(ctx, r.a, l, old, text)
+	}
+	return err
+}
+
+// ended records what came of it.
+func (r *personal) ended(err error) error {
+	var record audit.Record = r.did
+	switch {
+	case err != nil && r.asked:
+		record = audit.PersonalWriteFailed{PersonalWrite: r.did, Reason: err.Error()}
+	case err != nil:
+		record = audit.Denied{What: "personal write of " + r.did.Locator, Reason: "for " + r.a.By + ": " + err.Error()}
+	}
+	failed := r.Audit.Write(record)
+	if failed != nil && err == nil {
+		return exit.New(exit.Failed, "it is written, and the record of that is not: %w", failed).Hint("the audit log says that it was going to be")
+	}
+	return errors.Join(err, failed)
+}
+
+// permit records that it is going to happen, where nothing keeps it from that.
+func (r *personal) permit(guard *guarded, l seam.Locator) error {
+	if err := guard.check(providers.MethodWrite, l, false); err != nil {
+		return err
+	}
+	if err := r.Audit.Write(audit.PersonalWriteAsked(r.did)); err != nil {
+		return exit.New(exit.Failed, "%w", err).Hint("nothing is written without a record of it")
+	}
+	r.asked = true
+	return nil
+}
+
+// open opens the space that is granted above the vault.
+func (r *personal) open(ctx context.Context) (*seam.Personal, seam.Locator, error) {
+	l, err := seam.ParseLocator(r.call.Args[0])
+	if err != nil {
+		return nil, l, err
+	}
+	backends := r.call.Host.Backends
+	protocol, s, err := backends.Choose(ctx, r.call.Host.Settings)
+	if err != nil {
+		return nil, l, err
+	}
+	if protocol != seam.Vault {
+		return nil, l, exit.New(exit.Failed, "memory lies in %q, and no space of the operator's lies above that", protocol).
+			Hint("it is for memory in a vault: see storage.backend and vault_path")
+	}
+	vault := host.Real(s.Vault)
+	space := r.granted(vault, r.a.By)
+	if space == "" {
+		return nil, l, exit.New(exit.Denied, "the host grants no writing in the operator's own space that %q asks for", r.a.By).
+			Hint("add { path: %s, by: [ %s ] } to allow_personal of the host configuration", filepath.Dir(vault), r.a.By)
+	}
+	r.did.Space = space
 	memory, err := below(space, vault)
 	if err != nil {
-		return nil, err
+		return nil, l, err
 	}
-	s.Vault = space
-	b, err := backends.Get(seam.Vault).Open(ctx, s)
+	guard, err := r.guard(space)
 	if err != nil {
-		return nil, err
+		return nil, l, err
 	}
-	guard := r.guard(b, space)
-	p, err := seam.NewPersonal(guard, memory, func(_ context.Context, a seam.Authorization, l seam.Locator) error {
-		if err := guard.check(providers.MethodWrite, l, false); err != nil {
-			return err
-		}
-		err := r.Audit.Write(audit.PersonalWrite{Space: space, Locator: l.Key(), AuthorizedBy: a.By, Principal: r.Principal})
-		if err != nil {
-			return unrecorded(err)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
+	s.Vault = r.locked(space, filepath.Join(space, filepath.FromSlash(l.Key())))
+	in := &part{open: func() (seam.Backend, error) { return backends.Get(seam.Vault).Open(ctx, s) }}
+	if in.at, err = below(space, s.Vault); err != nil {
+		return nil, l, err
 	}
-	return p, nil
-}
-
-func unrecorded(err error) error {
-	return exit.New(exit.Failed, "%w", err).Hint("nothing is written without a record of it")
+	guard.Backend = &parts{all: []*part{in}, close: func() error { return nil }}
+	p, err := seam.NewPersonal(guard, memory, func(_ context.Context, _ seam.Authorization, l seam.Locator) error { return r.permit(guard, l) })
+	return p, l, err
 }
 
 // granted is the space above a vault that somebody may have written to; of several the
@@ -134,10 +165,34 @@ func (r Rules) granted(vault, by string) (space string) {
 	return space
 }
 
-// guard refuses to change the host's own places in a space: who writes there grants things.
-func (r Rules) guard(b seam.Backend, space string) *guarded {
-	g := &guarded{Backend: b}
-	for _, place := range slices.Concat(r.Own.Files, r.Own.Dirs, r.Own.Searched) {
+// locked is the directory that a place in a space is written to as a vault of: of those that
+// any grant names the innermost. So it has one lock, whoever writes there.
+func (r Rules) locked(space, place string) string {
+	for _, g := range r.Config.AllowPersonal {
+		at := host.Real(g.Path)
+		if info, err := os.Stat(at); err == nil && info.IsDir() && at != place && mountpoint.Within(place, at) && len(at) > len(space) {
+			space = at
+		}
+	}
+	return space
+}
+
+// guard refuses to change what the host, or agentm, believes in a space: who writes there
+// grants things, or moves memory.
+func (r *personal) guard(space string) (*guarded, error) {
+	g := &guarded{}
+	state, err := r.call.Host.StateRoot()
+	if err != nil {
+		return nil, err
+	}
+	places := slices.Concat(r.Own.Files, r.Own.Dirs, r.Own.Searched, hostfile.Stations(state))
+	for _, file := range r.call.Host.Settings.Config.Believed {
+		if file, err = filepath.Abs(file); err != nil {
+			return nil, err
+		}
+		places = append(places, hostfile.Stations(file)...)
+	}
+	for _, place := range places {
 		switch l, err := below(space, place); {
 		case err != nil: // it is not in the space
 		case l == seam.Locator{}:
@@ -146,7 +201,7 @@ func (r Rules) guard(b seam.Backend, space string) *guarded {
 			g.governing = append(g.governing, l.Key())
 		}
 	}
-	return g
+	return g, nil
 }
 
 // below is the locator of what lies in a directory.
