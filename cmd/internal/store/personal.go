@@ -59,6 +59,8 @@ func personalWrite(ctx context.Context, c Call) (Answer, exit.Code, error) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("standard input: %w", err)
 		}
+		ctx, stop := untilSignal(ctx)
+		defer stop()
 		return written{at(l), seam.ETagOf(string(text))}, exit.Done, r.ended(r.write(ctx, space, l, string(text)))
 	})
 }

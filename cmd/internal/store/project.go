@@ -65,7 +65,7 @@ func inState(do onFiles, changes bool) func(context.Context, Call) (Answer, exit
 		return closing(s, func() (Answer, exit.Code, error) {
 			l, err := s.Dir.Child(c.Args[1])
 			if err == nil && changes {
-				err = s.Claim(ctx)
+				err = claim(ctx, s)
 			}
 			if err != nil {
 				return nil, 0, err
@@ -73,6 +73,12 @@ func inState(do onFiles, changes bool) func(context.Context, Call) (Answer, exit
 			return do(ctx, s.Backend, l, c)
 		})
 	}
+}
+
+func claim(ctx context.Context, s project.State) error {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	return s.Claim(ctx)
 }
 
 type stateAnswer struct {
@@ -166,10 +172,14 @@ func register(ctx context.Context, b seam.Backend, c Call) (Answer, exit.Code, e
 			}
 		}
 	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
 	return outcome{Schema, r.Slug, "registered"}, exit.Done, project.Register(ctx, b, r)
 }
 
 func unregister(ctx context.Context, b seam.Backend, c Call) (Answer, exit.Code, error) {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
 	removed, err := project.Unregister(ctx, b, c.Args[0])
 	out := outcome{Schema, c.Args[0], "noop"}
 	if removed {

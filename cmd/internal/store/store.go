@@ -39,6 +39,7 @@ var refusals = []struct {
 	code exit.Code
 	hint string
 }{
+	{context.Canceled, exit.Failed, "it was interrupted: see whether it was done by then"},
 	{providers.ErrReadOnly, exit.Denied, "`wsmount resolve`, or `wsmount status` where it is mounted, says what makes it so"},
 	{providers.ErrConflict, exit.Conflict, "read it again, and give --if-match the etag that `wsmount store read --json` tells"},
 	{providers.ErrNotExist, exit.Unresolvable, "`wsmount store list` shows what there is"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
@@ -68,6 +69,35 @@ func TestEmptyFlag(t *testing.T) {
 			var e *exit.Error
 			assert.True(t, errors.As(err, &e) && e.Code == exit.Usage, v.Name, f.Name, err)
 		}
+	}
+}
+
+// TestInterrupted: a change that a signal comes into ends as it would be cancelled, so that
+// it lets go of what it holds, and the program with it.
+func TestInterrupted(t *testing.T) {
+	backends := &seam.Registry{}
+	assert.OK(t, backends.Register("test", seam.Class{Open: func(context.Context, seam.Settings) (seam.Backend, error) {
+		return seam.New(memory.New(memory.Options{Hook: func(ctx context.Context, m providers.Method, _ providers.Locator) error {
+			if !m.Mutates() {
+				return nil
+			}
+			assert.OK(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+			<-ctx.Done()
+			return ctx.Err()
+		}})), nil
+	}}))
+	for _, v := range Verbs() {
+		if !v.Changes || v.Name == "personal-write" || v.Name == "state write" {
+			continue
+		}
+		flags := map[string]string{backendFlag: "test", rootFlag: "/src"}
+		if v.Name == "repos unregister" {
+			continue // of an empty registry it changes nothing
+		}
+		_, _, err := v.Do(t.Context(), Call{Args: []string{"x"}, Flag: func(name string) string { return flags[name] }, Input: strings.NewReader("x"), Host: Host{Backends: backends}})
+		assert.Is(t, err, context.Canceled, v.Name)
+		var e *exit.Error
+		assert.True(t, errors.As(Refusal(err), &e) && e.Advice != "", v.Name, "says nothing to do:", err)
 	}
 }
 

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -150,6 +154,19 @@ func (c Call) memory(ctx context.Context) (seam.Backend, error) {
 	return c.Host.Backends.Select(ctx, s, seam.Capabilities{})
 }
 
+// untilSignal is ctx for a change, which a signal that ends programs ends: what the change
+// holds is let go of, and nothing half done stays. A second one ends the program as ever, and
+// so does the first before there is anything to let go of.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	ends := slices.DeleteFunc([]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored) // as nohup has it
+	if len(ends) == 0 {
+		return context.WithCancel(ctx)
+	}
+	ctx, stop := signal.NotifyContext(ctx, ends...)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
 // place is what every answer tells.
 type place struct {
 	Schema  string `json:"schema"`
@@ -188,6 +205,8 @@ func write(ctx context.Context, b seam.Backend, l seam.Locator, c Call) (Answer,
 	if err != nil {
 		return nil, 0, fmt.Errorf("standard input: %w", err)
 	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
 	if match := c.Flag(ifMatchFlag); match == "" {
 		l, err = b.Write(ctx, l, string(text))
 	} else {
@@ -306,6 +325,8 @@ func info(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, 
 }
 
 func mkdir(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
 	made, err := b.Mkdir(ctx, l)
 	return at(made), exit.Done, err
 }
