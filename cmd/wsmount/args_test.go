@@ -111,7 +111,7 @@ var synopses = []commandLine{
 	{"registry accept", []string{"@a/b"}, [][]string{{"-y"}, {"--show"}, {"--strict"}, {"--force"}}, map[string]string{"yes": "true", "show": "true", "strict": "true", "force": "true"}},
 	{"store read", []string{"@a/b", "plan.md"}, [][]string{{"--trust"}, {"--json"}}, map[string]string{"trust": "true", "json": "true"}},
 	{"store write", []string{"plan.md"}, [][]string{{"--if-match", "none"}, {"--backend=vault"}}, map[string]string{"if-match": "none", "backend": "vault"}},
-	{"store list", nil, [][]string{{"--backend", "vault"}, {"--json"}}, map[string]string{"backend": "vault", "json": "true"}},
+	{"store list", nil, [][]string{{"--backend", "vault"}, {"--requires", "sync"}, {"--json"}}, map[string]string{"backend": "vault", "requires": "sync", "json": "true"}},
 	{"store exists", []string{"plan.md"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"store info", []string{"/mnt/ws", "plan.md"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"store mkdir", []string{"@a/b", "notes"}, [][]string{{"--read-only"}}, map[string]string{"read-only": "true"}},

@@ -101,6 +101,11 @@ func TestStoreMemory(t *testing.T) {
 	assert.Equal(t, w.ok("store", "list", ".", "--backend", "device-local"), "memory\n")
 	w.refused(exit.Unresolvable, "(device-local, vault are)", "store", "list", "--backend", "redis")
 	w.refused(exit.Usage, "is a workspace", "store", "list", notes, ".", "--backend", "vault")
+	assert.Equal(t, w.ok("store", "list", "--requires", "sync"), "memory\n")
+	for backend, lacks := range map[string]string{"device-local": "conflict_files, sync", "vault": "encryption"} {
+		w.refused(exit.Failed, "does not promise "+lacks, "store", "list", "--backend", backend, "--requires", "conflict_files,"+lacks)
+	}
+	w.refused(exit.Usage, "no capability", "store", "list", "--requires", "speed")
 
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	assert.OK(t, err)
@@ -141,6 +146,7 @@ func TestStoreDirectory(t *testing.T) {
 	w.puts(exit.Denied, "storage_read_only", "x", notes, "a")
 	assert.Equal(t, w.ok("store", "read", notes, "memory/atlas/plan.md"), "second")
 	w.refused(exit.Unresolvable, "@acme/nobody", "store", "read", "@acme/nobody", "a")
+	w.refused(exit.Failed, "does not promise sync", "store", "read", notes, "memory/atlas/plan.md", "--requires", "sync")
 }
 
 // TestStoreRemote: a store is reached without a mount and without a working copy, with what

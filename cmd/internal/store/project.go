@@ -27,18 +27,18 @@ const ofState = "\n\nA PROJECT is a directory in a checkout, written with a slas
 // projectVerbs are those on what belongs to projects.
 func projectVerbs() []Verb {
 	return []Verb{
-		{Name: "state dir", Args: "PROJECT", Usage: "say where the state of a project lies", Least: 1, Most: 1, Flags: []Flag{backend}, run: stateDir,
+		{Name: "state dir", Args: "PROJECT", Usage: "say where the state of a project lies", Least: 1, Most: 1, Flags: []Flag{backend, requires}, run: stateDir,
 			Description: "Prints the directory in the checkout, or the locator in memory." + ofState},
-		{Name: "state read", Args: "PROJECT FILE", Usage: "print a state file of a project", Least: 2, Most: 2, Flags: []Flag{backend}, run: inState(read, false),
+		{Name: "state read", Args: "PROJECT FILE", Usage: "print a state file of a project", Least: 2, Most: 2, Flags: []Flag{backend, requires}, run: inState(read, false),
 			Description: "Prints PLAN.md, or whatever FILE is. The exit code is 4 if there is none." + ofState},
 		{Name: "state write", Args: "PROJECT FILE", Usage: "write standard input to a state file of a project", Least: 2, Most: 2, Changes: true,
-			Flags: []Flag{ifMatch, backend}, run: inState(write, true), Description: "Replaces the file in one step, as `store write` does, and registers the slug if nothing is." + ofState},
-		{Name: "repos list", Usage: "list the repositories that agents know", Flags: []Flag{backend}, run: inRepos(listRepos),
+			Flags: []Flag{ifMatch, backend, requires}, run: inState(write, true), Description: "Replaces the file in one step, as `store write` does, and registers the slug if nothing is." + ofState},
+		{Name: "repos list", Usage: "list the repositories that agents know", Flags: []Flag{backend, requires}, run: inRepos(listRepos),
 			Description: "Prints the slug and the checkout of each, in the order in which they were registered. They are in _meta/repos.json of the memory."},
 		{Name: "repos register", Args: "SLUG", Usage: "register a repository, or change it", Least: 1, Most: 1, Changes: true,
-			Flags: []Flag{{rootFlag, "`DIR` of its checkout"}, {wikiFlag, "`DIR` of its wiki (default: as it was)"}, backend}, run: inRepos(register),
+			Flags: []Flag{{rootFlag, "`DIR` of its checkout"}, {wikiFlag, "`DIR` of its wiki (default: as it was)"}, backend, requires}, run: inRepos(register),
 			Description: "Several may register at once: none is lost.\n\n  wsmount store repos register atlas --root ~/src/atlas"},
-		{Name: "repos unregister", Args: "SLUG", Usage: "forget a repository", Least: 1, Most: 1, Changes: true, Flags: []Flag{backend}, run: inRepos(unregister),
+		{Name: "repos unregister", Args: "SLUG", Usage: "forget a repository", Least: 1, Most: 1, Changes: true, Flags: []Flag{backend, requires}, run: inRepos(unregister),
 			Description: "Prints removed, or noop if it was not there, which is no error. The checkout stays."},
 	}
 }

@@ -66,13 +66,15 @@ func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) {
 type Answer interface{ Print(w io.Writer) error }
 
 const (
-	backendFlag = "backend"
-	ifMatchFlag = "if-match"
+	backendFlag  = "backend"
+	requiresFlag = "requires"
+	ifMatchFlag  = "if-match"
 )
 
 var (
-	backend = Flag{backendFlag, "use the memory of this `NAME`, such as device-local or vault"}
-	ifMatch = Flag{ifMatchFlag, "replace only what has this `ETAG`; none: only make what is not there"}
+	backend  = Flag{backendFlag, "use the memory of this `NAME`, such as device-local or vault"}
+	requires = Flag{requiresFlag, "refuse to use what does not promise `LIST`, such as sync,encryption"}
+	ifMatch  = Flag{ifMatchFlag, "replace only what has this `ETAG`; none: only make what is not there"}
 )
 
 const places = "\n\nWithout a WORKSPACE the locator is one of agentm's memory: of storage.backend in its configuration, else of " +
@@ -100,7 +102,7 @@ func Verbs() []Verb {
 	for i := range verbs {
 		v := &verbs[i]
 		v.Args, v.Most, v.Workspace, v.Description = cmp.Or(v.Args, "[WORKSPACE] LOCATOR"), 2, true, v.Description+places
-		v.Flags = append(v.Flags, backend)
+		v.Flags = append(v.Flags, backend, requires)
 	}
 	return append(append(verbs, personalVerb()), projectVerbs()...)
 }
@@ -141,17 +143,33 @@ func (c Call) open(ctx context.Context) (seam.Backend, error) {
 	if len(c.Args) < 2 {
 		return c.memory(ctx)
 	}
+	required, err := seam.ParseCapabilities(c.Flag(requiresFlag))
+	if err != nil {
+		return nil, err
+	}
 	if c.Flag(backendFlag) != "" {
 		return nil, exit.New(exit.Usage, "--%s is for memory, and %s is a workspace", backendFlag, c.Args[0]).Hint("give one of the two")
 	}
-	return c.Host.openWorkspace(ctx, c.Args[0])
+	b, err := c.Host.openWorkspace(ctx, c.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	if missing := b.Capabilities().Missing(required); len(missing) > 0 {
+		return nil, errors.Join(exit.New(exit.Failed, "%s does not promise %s", c.Args[0], strings.Join(missing, ", ")).
+			Hint("require less, or use a workspace that promises it"), b.Close())
+	}
+	return b, nil
 }
 
 // memory opens what is asked for by name, or what the configuration chooses.
 func (c Call) memory(ctx context.Context) (seam.Backend, error) {
 	s := c.Host.Settings
 	s.Backend = c.Flag(backendFlag)
-	return c.Host.Backends.Select(ctx, s, seam.Capabilities{})
+	required, err := seam.ParseCapabilities(c.Flag(requiresFlag))
+	if err != nil {
+		return nil, err
+	}
+	return c.Host.Backends.Select(ctx, s, required)
 }
 
 // untilSignal is ctx for a change, which a signal that ends programs ends: what the change
