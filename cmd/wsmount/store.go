@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/store"
-	"github.com/wsmount/wsmount/cmd/internal/waiting"
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
@@ -51,13 +52,13 @@ func storeAction(c *cli.Context, v store.Verb) error {
 			req.Mountpoint, req.Create = "", v.Changes
 			return req, closeRequest, err
 		},
-		Mount: func(tree *daemon.Tree) (string, func() error, error) {
-			defer waiting.For("mounting " + tree.Name)()
-			a, err := execMount{tree: tree}.attach(c)
+		Copy: func(ctx context.Context, tree *daemon.Tree, s daemon.Source) (fs.Volume, func() error, error) {
+			o, err := daemonOptions(c)
 			if err != nil {
-				return "", nil, err
+				return nil, nil, err
 			}
-			return a.record.Mountpoint, func() error { return attachments{a}.finish(c) }, nil
+			o.StopTimeout = tiedStopTimeout
+			return daemon.OpenCopy(ctx, tree, s, o)
 		},
 		Rules: func() (store.Rules, func(), error) {
 			h, err := openHost(c, true)

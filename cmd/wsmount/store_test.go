@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -191,17 +192,28 @@ func TestStoreMountedRemote(t *testing.T) {
 	assert.Equal(t, w.ok("store", "read", ops, "a.md"), "unsent") // mounted for it, the working copy has it
 }
 
-// TestStoreSynchronised: a workspace whose changes are gathered into commits is mounted for
-// the call, which ends when they are sent, and leaves no mount.
+// TestStoreSynchronised: a workspace whose changes are gathered into commits is used without
+// a mount, by one call after another, which ends when they are sent.
 func TestStoreSynchronised(t *testing.T) {
-	tier.RequireFUSE(t)
 	w, r := newWorld(t), serve(t, true)
+	w.env = append(w.env, "TMPDIR="+w.path("none")) // where it would be mounted
 	w.remoteWorkspace("ops", r, perTurn+", push: {on: per-commit}", "identity: {name: Ann, email: ann@acme.test}\n")
 	w.puts(exit.Done, "", "text", ops, "d/a.md")
 	assert.Contains(t, r.dump(t), "d/a.md")
 	assert.Equal(t, w.ok("store", "read", ops, "d/a.md"), "text")
 	assert.Equal(t, w.run("store", "exists", ops, "none").code, exit.Unresolvable)
 	w.puts(exit.Denied, "storage_read_only", "x", ops, "b.md", "--read-only")
+	var all sync.WaitGroup
+	for _, name := range []string{"one.md", "two.md", "three.md"} {
+		all.Go(func() { w.puts(exit.Done, "", name, ops, name, "--if-match=none") })
+	}
+	all.Wait()
+	for _, name := range []string{"one.md", "two.md", "three.md"} {
+		assert.Contains(t, r.dump(t), name)
+	}
+	for _, name := range []string{".git/config", ".wsmount/x"} {
+		w.puts(exit.Denied, "storage_read_only", "x", ops, name)
+	}
 }
 
 // TestStoreRepos: the registry of repositories is on the memory that is used, in agentm's

@@ -251,7 +251,7 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 		return nil
 	}
 	e := Env{Log: d.log, Host: d.tree.host, Room: d.room, NoPassthrough: d.opts.NoPassthrough, Copy: d.opts.Copy, ReadOnly: p.ReadOnly != "", Now: d.opts.Now}
-	if !d.tree.ReadOnly() && !d.uploads {
+	if !d.tree.ReadOnly() && d.nudger != nil {
 		e.Pulled = func(file string) { d.nudger.Pulled(p.At, file) }
 	}
 	var err error

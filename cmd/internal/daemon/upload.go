@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/fs"
 )
 
 // Upload sends what the working copies of a tree hold, commits that are not pushed
@@ -20,13 +21,9 @@ import (
 // takes no longer than Options.StopTimeout. What could not be sent is in the
 // result, and stays.
 func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult, err error) {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	out = control.EventResult{Schema: control.SyncSchema, Event: control.EventUpload}
-	o.Copy.Fetches, o.Copy.Secrets = cache.NewFetchBudget(0), &cache.Secrets{}
-	d := &Daemon{tree: tree, opts: o, room: room.New(tree.StateRoot), byName: map[string]*part{}, state: control.Starting, uploads: true, log: slog.New(slog.DiscardHandler)}
-	d.bus = lifecycle.New(lifecycle.Options{})
+	d := unmounted(tree, o)
+	d.uploads = true
 	d.drain, d.giveUp = context.WithTimeout(ctx, o.StopTimeout)
 	defer d.giveUp()
 	defer func() { err = errors.Join(err, d.shut()) }()
@@ -50,6 +47,40 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 		out.Fail(err.Error(), int(exit.Unsafe))
 	}
 	return out, nil
+}
+
+// unmounted is the daemon of a tree that it does not mount.
+func unmounted(tree *Tree, o Options) *Daemon {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Copy.Fetches, o.Copy.Secrets = cache.NewFetchBudget(0), &cache.Secrets{}
+	return &Daemon{tree: tree, opts: o, room: room.New(tree.StateRoot), byName: map[string]*part{}, state: control.Starting,
+		log: slog.New(slog.DiscardHandler), bus: lifecycle.New(lifecycle.Options{})}
+}
+
+// OpenCopy opens the working copy of a part without a mount. What is done in it is sent by
+// end, as an unmount sends it, within Options.StopTimeout.
+func OpenCopy(ctx context.Context, tree *Tree, s Source, o Options) (_ fs.Volume, end func() error, err error) {
+	d := unmounted(tree, o)
+	d.drain, d.giveUp = context.WithCancel(context.Background())
+	end = func() error {
+		defer time.AfterFunc(o.StopTimeout, d.giveUp).Stop()
+		return errors.Join(d.notSafe(d.closeVolumes()), d.shut())
+	}
+	p := &part{Source: s, name: s.Name}
+	p.Optional = false
+	if err = d.lock(ctx); err == nil {
+		err = d.openPart(ctx, p)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, end())
+	}
+	d.parts, d.byName[p.name] = append(d.parts, p), p
+	d.room.Opened()
+	d.setState(control.Ready)
+	d.opened()
+	return p.volume, end, nil
 }
 
 // openCopies opens the working copies that are there already.

@@ -7,7 +7,8 @@
 // It promises that a workspace is used as a mount of it would use it: by the same grants,
 // read-only where that is, and through its mount where there is one, so that nothing that
 // programs changed there is gone around. One whose changes are gathered into commits is
-// mounted for the call. What it cannot do so, it refuses.
+// used by its working copy, and the call ends when they are sent. What it cannot do so, it
+// refuses.
 package store
 
 import (

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
@@ -157,31 +155,6 @@ func TestGuard(t *testing.T) {
 		assert.Is(t, err, providers.ErrReadOnly)
 		assert.Contains(t, err.Error(), "policy")
 	}
-}
-
-// TestTied: a mount that was made for a call is used at the place of the part, and what
-// could not be sent from it is an error.
-func TestTied(t *testing.T) {
-	dir, finished := t.TempDir(), 0
-	unsent := errors.New("not sent")
-	h := Host{Mount: func(*daemon.Tree) (string, func() error, error) {
-		return dir, func() error { finished++; return unsent }, nil
-	}}
-	assert.OK(t, os.Mkdir(filepath.Join(dir, "libs"), 0o700))
-	for _, s := range []daemon.Source{{At: "libs"}, {At: "libs", ReadOnly: "policy"}} {
-		b, err := h.openCopy(nil, s)
-		assert.OK(t, err)
-		_, err = b.(seam.Conditional).WriteIf(t.Context(), loc(t, "a"), seam.None, "x")
-		assert.Equal(t, errors.Is(err, providers.ErrReadOnly), s.ReadOnly != "", "write:", err)
-		text, err := b.Read(t.Context(), loc(t, "a"))
-		assert.OK(t, err)
-		assert.Equal(t, text, "x")
-		assert.Is(t, b.Close(), unsent)
-	}
-	_, err := h.openCopy(nil, daemon.Source{At: "none"})
-	assert.Is(t, err, providers.ErrNotExist)
-	assert.Is(t, err, unsent)
-	assert.Equal(t, finished, 3, "mounts that ended")
 }
 
 // newParts is a workspace with another at libs/one.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
@@ -15,6 +16,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/waiting"
+	wsfs "github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
@@ -29,10 +32,9 @@ type Host struct {
 	// answering it, and the tree, needs.
 	Request func() (r daemon.Request, close func(), err error)
 	Rules   func() (r Rules, close func(), err error) // reads them, and opens the audit log
-	// Mount mounts a tree in a directory of its own, for as long as finish is not called,
-	// or uses the mount that another has it in. finish waits until what its policy wants sent
-	// is sent, and says what is not.
-	Mount func(tree *daemon.Tree) (dir string, finish func() error, err error)
+	// Copy opens the working copy of a part without a mount. end sends what its policy wants
+	// sent, and says what is not.
+	Copy func(ctx context.Context, tree *daemon.Tree, s daemon.Source) (v wsfs.Volume, end func() error, err error)
 }
 
 // openWorkspace opens a workspace, by an address, the path of a manifest, or one in a mount:
@@ -152,7 +154,7 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source) 
 		return through(ctx, r, filepath.Join(r.Mountpoint, at))
 	}
 	if s.Mode == string(mountspec.ModePullPush) {
-		return h.openCopy(tree, s)
+		return h.openCopy(ctx, tree, s)
 	}
 	if s.Cached {
 		if err := checkSent(tree.StateRoot, s); err != nil {
@@ -170,27 +172,40 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source) 
 	return &guarded{b, s.ReadOnly, s.Governing, exclude}, nil
 }
 
-// tied is a mount that lasts as long as it is used.
-type tied struct {
-	*guarded
-	finish func() error
-}
+const (
+	// copyLimit is how long a call waits for others that have the same working copy: they
+	// may have much to send.
+	copyLimit = 5 * time.Minute
+	copyPause = 20 * time.Millisecond
+)
 
-// Close implements seam.Backend. The error says what was to be sent and is not.
-func (t *tied) Close() error { return errors.Join(t.guarded.Close(), t.finish()) }
-
-// openCopy opens a part whose changes are gathered into commits, by its working copy alone:
-// that has to be mounted.
-func (h Host) openCopy(tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
-	dir, finish, err := h.Mount(tree)
-	if err != nil {
-		return nil, err
+// openCopy opens a part whose changes are gathered into commits, by its working copy alone,
+// of which others wait their turn. Where somebody mounts it meanwhile, it is used there.
+func (h Host) openCopy(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
+	defer waiting.For("opening " + s.Name)()
+	for end := time.Now().Add(copyLimit); ; {
+		v, finish, err := h.Copy(ctx, tree, s)
+		if err == nil {
+			governing := append(slices.Clone(s.Governing), ".wsmount", ".git")
+			return &guarded{newUnserved(v, finish), s.ReadOnly, governing, &mountspec.ExcludeSet{}}, nil
+		}
+		var locked *state.LockedError
+		if !errors.As(err, &locked) || time.Now().After(end) {
+			return nil, err
+		}
+		r, at, err := mountOf(ctx, tree.StateRoot, s)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			return through(ctx, r, filepath.Join(r.Mountpoint, at))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(copyPause):
+		}
 	}
-	b, err := all.Directory(filepath.Join(dir, s.At))
-	if err != nil {
-		return nil, errors.Join(err, finish())
-	}
-	return &tied{&guarded{Backend: b, readOnly: s.ReadOnly, exclude: &mountspec.ExcludeSet{}}, finish}, nil
 }
 
 // checkSent refuses a store that does not have all that was changed in a working copy of it:

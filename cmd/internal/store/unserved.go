@@ -1,0 +1,386 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// unserved is a volume that no kernel serves, as a backend. What a mount of it does for a
+// program it does for the verbs; a symbolic link is itself.
+type unserved struct {
+	volume fs.Volume
+	end    func() error
+	op     fs.Op
+	mu     sync.Mutex // held by who writes, so that what a condition asked still holds
+}
+
+func newUnserved(v fs.Volume, end func() error) *unserved {
+	mask := unix.Umask(0o077)
+	unix.Umask(mask)
+	return &unserved{volume: v, end: end, op: fs.Op{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: uint32(os.Getpid()), Umask: uint32(mask)}}
+}
+
+// Close implements seam.Backend. The error says what was to be sent and is not.
+func (u *unserved) Close() error { return u.end() }
+
+// Resolve implements seam.Backend.
+func (u *unserved) Resolve(parts ...string) (seam.Locator, error) {
+	return seam.Locator{}.Child(parts...)
+}
+
+// Capabilities implements seam.Backend.
+func (u *unserved) Capabilities() seam.Capabilities { return seam.Capabilities{} }
+
+// held is an inode of the volume that is referred to.
+type held struct {
+	fs.Entry
+	forget func()
+}
+
+func (h held) kind() uint32 { return h.Attr.Mode & unix.S_IFMT }
+
+// root is the inode that needs no reference.
+func (u *unserved) root() (held, error) {
+	attr, err := u.volume.Attr(&u.op, fs.RootIno, nil)
+	return held{fs.Entry{Ino: fs.RootIno, Attr: attr}, func() {}}, err
+}
+
+// in finds a name in a directory.
+func (u *unserved) in(dir held, name string) (held, error) {
+	if dir.kind() != unix.S_IFDIR {
+		return held{}, syscall.ENOTDIR
+	}
+	e, err := u.volume.Lookup(&u.op, dir.Ino, name)
+	if err == nil && e.Ino == 0 {
+		err = syscall.ENOENT
+	}
+	return held{e, func() { u.volume.Forget(e.Ino, 1) }}, err
+}
+
+// find is what is at the end of a way. With make, directories that are missing are made.
+func (u *unserved) find(way []string, make bool) (held, error) {
+	at, err := u.root()
+	for _, name := range way {
+		if err != nil {
+			break
+		}
+		var next held
+		next, err = u.in(at, name)
+		if make && errors.Is(err, syscall.ENOENT) {
+			var e fs.Entry
+			e, err = u.volume.Mkdir(&u.op, at.Ino, name, 0o777)
+			next = held{e, func() { u.volume.Forget(e.Ino, 1) }}
+		}
+		at.forget()
+		at = next
+	}
+	return at, err
+}
+
+// look is what is at l for a verb that reads: below a file there is nothing.
+func (u *unserved) look(ctx context.Context, l seam.Locator) (held, error) {
+	if err := ctx.Err(); err != nil {
+		return held{}, err
+	}
+	h, err := u.find(l.Parts(), false)
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = fmt.Errorf("%w: %w", providers.ErrNotExist, err)
+	}
+	return h, err
+}
+
+// Read implements seam.Backend.
+func (u *unserved) Read(ctx context.Context, l seam.Locator) (string, error) {
+	for {
+		h, err := u.look(ctx, l)
+		var text string
+		if err == nil {
+			text, err = u.read(h)
+			h.forget()
+		}
+		switch {
+		case errors.Is(err, fs.ErrStale): // it was replaced meanwhile
+			continue
+		case err != nil:
+			return "", u.fail(providers.MethodRead, l, err)
+		}
+		return text, seam.CheckText(l, text)
+	}
+}
+
+func checkFile(h held) error {
+	switch h.kind() {
+	case unix.S_IFREG:
+		return nil
+	case unix.S_IFDIR:
+		return providers.ErrIsDir
+	}
+	return fmt.Errorf("no regular file is there: %w", providers.ErrUnsupported)
+}
+
+func (u *unserved) read(h held) (string, error) {
+	if err := checkFile(h); err != nil {
+		return "", err
+	}
+	o, err := u.volume.Open(&u.op, h.Ino, unix.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer o.File.Release()
+	var text []byte
+	for buf := make([]byte, 1<<17); ; {
+		d, err := o.File.Read(&u.op, buf, int64(len(text)))
+		if err == nil && d.Bytes == nil && d.N > 0 {
+			d.N, err = unix.Pread(d.FD, buf[:d.N], d.Off)
+			d.Bytes = buf[:max(d.N, 0)]
+		}
+		if err != nil || len(d.Bytes) == 0 {
+			return string(text), err
+		}
+		text = append(text, d.Bytes...)
+	}
+}
+
+// Write implements seam.Backend. The mode of a file that is there stays.
+func (u *unserved) Write(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
+	return u.write(ctx, l, content, func(held, error) error { return nil })
+}
+
+// WriteIf implements seam.Conditional.
+func (u *unserved) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
+	return u.write(ctx, l, content, func(h held, err error) error {
+		now, text := seam.None, ""
+		if err == nil {
+			if text, err = u.read(h); err != nil {
+				return err
+			}
+			now = seam.ETagOf(text)
+		}
+		if now != old {
+			return seam.Changed(now)
+		}
+		return nil
+	})
+}
+
+// write replaces what is at l, if check does not refuse what it is given of that: the file,
+// or that there is none.
+func (u *unserved) write(ctx context.Context, l seam.Locator, content string, check func(held, error) error) (seam.Locator, error) {
+	err := seam.CheckText(l, content)
+	if err != nil {
+		return seam.Locator{}, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err = ctx.Err(); err == nil {
+		err = u.replace(l, content, check)
+	}
+	if err != nil {
+		return seam.Locator{}, u.fail(providers.MethodWrite, l, err)
+	}
+	return l, nil
+}
+
+// temporary are the names of files that a write has not finished, as in a mount.
+var temporary = regexp.MustCompile(`^\.wsmount-[0-9a-f]{32}\.tmp$`)
+
+func (u *unserved) replace(l seam.Locator, content string, check func(held, error) error) error {
+	if (l == seam.Locator{}) {
+		return providers.ErrIsDir
+	}
+	if temporary.MatchString(l.Name()) {
+		return fmt.Errorf("the name is one for temporary files: %w", providers.ErrInvalid)
+	}
+	mode := uint32(0o666)
+	old, err := u.find(l.Parts(), false)
+	if err == nil {
+		defer old.forget()
+		mode = old.Attr.Mode & 0o777
+		err = checkFile(old)
+	}
+	if err != nil && !errors.Is(err, syscall.ENOENT) {
+		return err
+	}
+	there := err == nil
+	if err := check(old, err); err != nil {
+		return err
+	}
+	dir, err := u.find(l.Parts()[:len(l.Parts())-1], true)
+	if err != nil {
+		return err
+	}
+	defer dir.forget()
+	return u.put(dir, l.Name(), content, mode, there)
+}
+
+// put makes a whole file, with a mode that a new one has less the umask, and gives it its
+// name.
+func (u *unserved) put(dir held, name, content string, mode uint32, there bool) (err error) {
+	random := make([]byte, 16)
+	rand.Read(random)
+	temp := ".wsmount-" + hex.EncodeToString(random) + ".tmp"
+	e, o, err := u.volume.Create(&u.op, dir.Ino, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, unix.S_IFREG|mode)
+	if err != nil {
+		return err
+	}
+	defer u.volume.Forget(e.Ino, 1)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, u.volume.Unlink(&u.op, dir.Ino, temp))
+		}
+	}()
+	err = u.fill(e.Ino, o.File, content, mode, there)
+	o.File.Release()
+	if err == nil {
+		err = u.volume.Rename(&u.op, dir.Ino, temp, dir.Ino, name, 0)
+	}
+	if err != nil {
+		return err
+	}
+	return u.sync(dir)
+}
+
+func (u *unserved) fill(ino fs.Ino, f fs.File, content string, mode uint32, there bool) error {
+	if there {
+		if _, err := u.volume.SetAttr(&u.op, ino, f, &fs.SetAttr{Mode: &mode}); err != nil {
+			return err
+		}
+	}
+	for off := 0; off < len(content); {
+		n, err := f.Write(&u.op, []byte(content[off:min(len(content), off+1<<20)]), int64(off))
+		if err != nil {
+			return err
+		}
+		off += n
+	}
+	if err := f.Fsync(&u.op, false); err != nil {
+		return err
+	}
+	return f.Flush(&u.op)
+}
+
+// sync makes the names in a directory durable.
+func (u *unserved) sync(dir held) error {
+	d, err := u.volume.OpenDir(&u.op, dir.Ino)
+	if err != nil {
+		return err
+	}
+	defer d.Release()
+	return d.Fsync(&u.op, false)
+}
+
+// List implements seam.Backend.
+func (u *unserved) List(ctx context.Context, l seam.Locator) ([]seam.Locator, error) {
+	h, err := u.look(ctx, l)
+	if errors.Is(err, providers.ErrNotExist) || err == nil && h.kind() != unix.S_IFDIR {
+		return nil, nil
+	}
+	var names []string
+	if err == nil {
+		defer h.forget()
+		names, err = u.names(h)
+	}
+	if err != nil {
+		return nil, u.fail(providers.MethodList, l, err)
+	}
+	return seam.Children(l, names)
+}
+
+func (u *unserved) names(dir held) (names []string, err error) {
+	d, err := u.volume.OpenDir(&u.op, dir.Ino)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Release()
+	if err := d.Seek(0); err != nil {
+		return nil, err
+	}
+	for {
+		e, ok, err := d.Next(&u.op)
+		if err != nil || !ok {
+			return names, err
+		}
+		if e.Name != "." && e.Name != ".." && !temporary.MatchString(e.Name) {
+			names = append(names, e.Name)
+		}
+	}
+}
+
+// Exists implements seam.Backend.
+func (u *unserved) Exists(ctx context.Context, l seam.Locator) (bool, error) {
+	_, err := u.Info(ctx, l)
+	if errors.Is(err, providers.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Info implements seam.Backend.
+func (u *unserved) Info(ctx context.Context, l seam.Locator) (seam.Info, error) {
+	h, err := u.look(ctx, l)
+	if err != nil {
+		return seam.Info{}, u.fail(providers.MethodStat, l, err)
+	}
+	defer h.forget()
+	info := seam.Info{Locator: l, IsDir: h.kind() == unix.S_IFDIR, ModTime: h.Attr.Mtime}
+	if !info.IsDir {
+		info.Size = int64(h.Attr.Size)
+	}
+	return info, nil
+}
+
+// Mkdir implements seam.Backend.
+func (u *unserved) Mkdir(ctx context.Context, l seam.Locator) (seam.Locator, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	err := ctx.Err()
+	if err == nil {
+		err = u.mkdir(l)
+	}
+	if err != nil {
+		return seam.Locator{}, u.fail(providers.MethodMkdir, l, err)
+	}
+	return l, nil
+}
+
+func (u *unserved) mkdir(l seam.Locator) error {
+	if temporary.MatchString(l.Name()) {
+		return fmt.Errorf("the name is one for temporary files: %w", providers.ErrInvalid)
+	}
+	h, err := u.find(l.Parts(), true)
+	if err != nil {
+		return err
+	}
+	defer h.forget()
+	if h.kind() != unix.S_IFDIR {
+		return providers.ErrExist
+	}
+	return u.sync(h)
+}
+
+// kinds are those of errors that have no other name.
+var kinds = map[syscall.Errno]error{
+	syscall.ENOTDIR: providers.ErrNotDir, syscall.EISDIR: providers.ErrIsDir, syscall.EROFS: providers.ErrReadOnly,
+	syscall.ENOSPC: providers.ErrQuota, syscall.EDQUOT: providers.ErrQuota, syscall.ENAMETOOLONG: providers.ErrNameTooLong,
+}
+
+func (u *unserved) fail(op providers.Method, l seam.Locator, err error) error {
+	fallback := providers.ErrUnavailable
+	if kind := kinds[fs.Errno(err)]; kind != nil {
+		fallback = kind
+	}
+	return providers.Fail("", op, l.Place(), err, fallback)
+}
