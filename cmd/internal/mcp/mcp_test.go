@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // fake is a mount that answers from memory and notes what it was asked.
 type fake struct {
 	reach, err error
+	ends       error // that of reach after the next status
 	asked      any
 	diff       string
 	versions   int
@@ -27,6 +29,9 @@ type fake struct {
 }
 
 func (f *fake) Status(context.Context) (control.Status, error) {
+	if f.ends != nil {
+		f.reach = f.ends
+	}
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	return control.Status{Workspace: "@acme/a", Mountpoint: "/mnt/ws", State: control.Ready, StateDir: "/state/x", Source: "/srv/a/WORKSPACE.md", Parts: []control.Part{
 		{Name: "@acme/a", At: "/", Errors: 12, Copy: &control.Copy{StateDir: "/state/x", Failing: []control.Failing{{Activity: "push", Error: "open /srv/a/key: no"}}},
@@ -178,6 +183,11 @@ func TestMountThatEnds(t *testing.T) {
 	f.reach = nil
 	text, _, isError = call(t, cs, "status", "{}")
 	assert.False(t, isError, text)
+
+	f.err = exit.New(exit.Unreachable, "the daemon of this mount does not answer: %w", syscall.ECONNREFUSED)
+	f.ends = exit.New(exit.Unreachable, "the daemon has ended")
+	text, _, _ = call(t, cs, "status", "{}")
+	assert.Equal(t, text, "wsmount: the daemon has ended\n", "a daemon that ended while it was asked")
 }
 
 // A call that the client gives up ends the daemon's work for it.

@@ -79,6 +79,9 @@ func add[In, Out any](s *sdk.Server, m Mount, t *sdk.Tool, do func(ctx context.C
 		if err == nil {
 			out, result, err = do(ctx, client, in)
 		}
+		if control.HungUp(err) {
+			err = m.whyHungUp(ctx, err)
+		}
 		if _, content := any(out).(diffOut); err == nil && !content {
 			out, err = concealed(hide, out)
 		}
@@ -87,6 +90,25 @@ func add[In, Out any](s *sdk.Server, m Mount, t *sdk.Tool, do func(ctx context.C
 		}
 		return result, out, nil
 	})
+}
+
+// whyHungUp is why a daemon hung up, once that shows: one that was killed is there until the
+// last of its threads has ended. A call is not made again: it may have been heard.
+func (m Mount) whyHungUp(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, mountpoint.EndingLimit)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if _, _, gone := m.Reach(); gone != nil {
+			return gone
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // concealed is a value without the places that hide knows.
