@@ -21,6 +21,7 @@ var packaged = []stageTest{
 	{"manual", (*packageStage).manual},
 	{"references", (*packageStage).references},
 	{"completions", (*packageStage).completions},
+	{"monitoring", (*packageStage).monitoring},
 }
 
 // What `make release` makes is what people install: so it is built, installed by
@@ -108,6 +109,13 @@ func (p *packageStage) references() {
 		p.run("", 0, "mandoc", "-Tlint", "-Wwarning", name)
 		p.run(key, 0, "cat", "/usr/share/doc/wsmount/"+page+".html")
 	}
+}
+
+// monitoring is what Prometheus itself takes.
+func (p *packageStage) monitoring() {
+	p.run("wsmount_store_reachable", 0, "cat", "/usr/share/doc/wsmount/monitoring/wsmount.dashboard.json")
+	tier.RequireTools(p.t, "promtool")
+	p.run("SUCCESS", 0, "promtool", "check", "rules", "/usr/share/doc/wsmount/monitoring/wsmount.rules.yaml")
 }
 
 // manual is shown without a warning, and tells of all commands.

@@ -101,7 +101,12 @@ func TestGitServerThatRefuses(t *testing.T) {
 		checkWidth(t, out)
 	}
 	check("after two events", "pull", "push")
-	assert.Contains(t, w.metrics(), `wsmount_background_failing_seconds{activity="pull",part="@acme/site"`, "metrics")
+	shown := w.metrics()
+	for _, want := range []string{`background_failing_seconds{activity="pull",part="@acme/site"`, `store_reachable{part="@acme/site",workspace="@acme/site"} 1`,
+		`unpushed_commits{part="@acme/site",workspace="@acme/site"} 1`, `events_total{event="turn-end",part="@acme/site",result="failed",`,
+		`last_pull_timestamp_seconds{`, `credential_failures_total{`} {
+		assert.Contains(t, shown, "wsmount_"+want, "metrics")
+	}
 
 	w.run("umount", "mnt") // commits are not pushed
 	if o := w.run("mount", site, "mnt"); o.code != exit.Done || !strings.Contains(o.errOut, "pull fails: ") {

@@ -43,6 +43,7 @@ mkdir "$stage/common" "$stage/common/completions"
 "$stage/host" completion zsh >"$stage/common/completions/_wsmount"
 "$stage/host" completion fish >"$stage/common/completions/wsmount.fish"
 install -m 644 README.md LICENSE "$stage/common"
+install -D -m 644 -t "$stage/common/monitoring" integration/example/monitoring/*
 
 made=()
 config=$PWD/integration/tools/nfpm/nfpm.yaml nfpm=$PWD/bin/nfpm

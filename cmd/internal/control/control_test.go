@@ -443,3 +443,18 @@ func TestPatient(t *testing.T) {
 		})
 	}
 }
+
+// Events are counted by their names and by the worst of what became of them; names without an
+// end are counted together.
+func TestOutcomes(t *testing.T) {
+	var o Outcomes
+	for range 2 {
+		o.Add("per-turn", EventResult{}, nil)
+	}
+	o.Add("idle-300", EventResult{PutOff: []string{"busy"}}, nil)
+	o.Add("idle-301", EventResult{PutOff: []string{"busy"}}, nil)
+	o.Add("acme:deployed", EventResult{HeldBack: 1, PutOff: []string{"busy"}}, nil)
+	o.Add(VerbPull, EventResult{Conflicts: 1, HeldBack: 1}, nil)
+	o.Add(VerbPush, EventResult{Conflicts: 1}, errors.New("away"))
+	assert.Slice(t, o.List(), []Outcome{{"idle", "put-off", 2}, {"of-host", "held-back", 1}, {VerbPull, "conflict", 1}, {VerbPush, "failed", 1}, {"turn-end", "done", 2}})
+}

@@ -33,6 +33,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/mountspec"
@@ -217,6 +218,10 @@ type Part struct {
 	// nothing up, and `wsmount conflicts` lists them.
 	ConflictCopies int `json:"conflictCopies,omitempty"`
 
+	Reachable   bool              `json:"reachable"`             // the store answered when it was last asked
+	StoreErrors map[string]uint64 `json:"storeErrors,omitempty"` // requests to it that failed, by kind
+	Events      []Outcome         `json:"events,omitempty"`      // what was followed, by result
+
 	Inodes int       `json:"inodes"` // that the kernel knows
 	Errors uint64    `json:"errors"` // since the start
 	Recent []Failure `json:"recentErrors,omitempty"`
@@ -255,6 +260,16 @@ type Copy struct {
 	Retrying  int    `json:"retrying"` // changes that failed and will be tried again
 	LastError string `json:"lastError,omitempty"`
 	PutOff    string `json:"pullPutOff,omitempty"` // why a pull waits
+
+	// LastPull and LastPush are when the store last gave what it has, and took a change,
+	// since the mount began.
+	LastPull time.Time `json:"lastPull,omitzero"`
+	LastPush time.Time `json:"lastPush,omitzero"`
+
+	CredentialFailures uint64    `json:"credentialFailures,omitempty"` // not obtained, or refused
+	CredentialsExpire  time.Time `json:"credentialsExpire,omitzero"`
+
+	Content cache.ContentUsage `json:"content"` // what it takes of the local disk
 
 	// UnpushedCommits the remote does not have, the oldest since UnpushedSince.
 	UnpushedCommits int       `json:"unpushedCommits,omitempty"`

@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/logging"
+	"github.com/wsmount/wsmount/cmd/internal/metrics"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/nudge"
 	"github.com/wsmount/wsmount/cmd/internal/process"
@@ -75,7 +76,6 @@ type Daemon struct {
 	byName  map[string]*part
 	places  []string // of the host, of which programs in the mount are told nothing
 	bus     *lifecycle.Bus
-	metrics *metrics
 	server  *fs.Server
 	api     *control.Server
 	record  state.Record
@@ -349,10 +349,11 @@ func (d *Daemon) uniqueName(s Source) string {
 
 // serveControl starts the bus and the control API, which answers from here on.
 func (d *Daemon) serveControl(ctx context.Context) (err error) {
-	d.metrics, d.places = newMetrics(d), d.hostPlaces()
+	m := metrics.New(d.tree.Name, d.Status, d.kernelStats)
+	d.places = d.hostPlaces()
 	api := &copies{layout: d.layout(), audit: d.audit, log: d.log, changed: d.kick, shown: d.shown}
 	err = d.dir.WhileFull(func() (err error) {
-		d.api, err = control.Listen(d.dir.SocketPath(), d, control.Options{Log: d.log, Metrics: d.metrics.handler(), Copies: api})
+		d.api, err = control.Listen(d.dir.SocketPath(), d, control.Options{Log: d.log, Metrics: m.Handler(), Copies: api})
 		return err
 	})
 	if err != nil {
@@ -361,7 +362,7 @@ func (d *Daemon) serveControl(ctx context.Context) (err error) {
 	if d.opts.MetricsAddr == "" {
 		return nil
 	}
-	stop, err := d.metrics.listen(ctx, d.opts.MetricsAddr, d.log)
+	stop, err := m.Listen(ctx, d.opts.MetricsAddr, d.log)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/answers"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/policy"
@@ -27,8 +28,11 @@ func (w *workingCopy) describe(s *control.Part) {
 	}
 	s.HeldBack, s.Conflicts = st.HeldCount, st.Conflicts
 	s.ConflictCopies = len(w.conflictCopies())
-	h := w.HistoryUsage()
-	s.Copy = &control.Copy{StateDir: w.dir, Policy: w.syncer.text(), WriteBack: w.noWait, Revision: string(st.Revision),
+	h, a := w.HistoryUsage(), w.answers.Summary()
+	s.Reachable = a.Unreachable.IsZero() && !answers.IsAway(w.freshness.Stale())
+	s.Events = w.syncer.outcomes.List()
+	s.Copy = &control.Copy{LastPull: a.Pulled, LastPush: a.Pushed, CredentialFailures: a.CredentialFailures, CredentialsExpire: a.CredentialsExpire,
+		Content: w.ContentUsage(), StateDir: w.dir, Policy: w.syncer.text(), WriteBack: w.noWait, Revision: string(st.Revision),
 		Retrying: st.Retrying, LastError: st.LastError, PutOff: w.freshness.PutOff(),
 		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale || w.freshness.Stale() != nil, Excluded: st.Hidden,
 		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests(), Clone: w.clone(), Failing: w.failing()}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/answers"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -16,7 +18,10 @@ import (
 func TestWorkOfAStoreIsInTheStatus(t *testing.T) {
 	w := &workingCopy{}
 	var fails error
-	credentials := noting(&atomic.Bool{}, w.ended, func(context.Context) (map[string]string, error) { return nil, fails })
+	kept := answers.New(time.Now)
+	credentials := noting(&atomic.Bool{}, Env{Ended: w.ended, Answers: kept}, func(context.Context) (map[string]string, error) {
+		return map[string]string{"expiration": "2030-01-02T03:04:05Z"}, fails
+	})
 	ask := func(err error) {
 		t.Helper()
 		fails = err
@@ -49,6 +54,8 @@ func TestWorkOfAStoreIsInTheStatus(t *testing.T) {
 	if got := failing(); len(got) > 0 {
 		t.Errorf("after both have succeeded: %v", got)
 	}
+	assert.Equal(t, kept.Summary().CredentialFailures, 2, "failures of credentials")
+	assert.Equal(t, kept.Summary().CredentialsExpire, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), "they expire")
 }
 
 // A working copy that is closed, or just being closed, gives up nothing, and whoever

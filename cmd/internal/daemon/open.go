@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/answers"
 	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
@@ -37,6 +38,7 @@ type Env struct {
 	StateDir      string                      // of this part, locked; only for a Source that is Cached
 	SharedDir     string                      // of all parts and all mounts, for what can be had again; as StateDir
 	Ended         func(cache.Activity, error) // is told how work of the store's own ended; nil: nobody is
+	Answers       *answers.Answers            // keeps how it is with credentials; nil: that is not kept
 	Room          *room.Room                  // on the disk of StateDir
 	NoPassthrough bool
 	ReadOnly      bool // whatever the workspace itself says
@@ -155,7 +157,7 @@ func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Pro
 		return nil, "", exit.New(exit.Denied, "%s: %w", r.Address, err)
 	}
 	asked := &atomic.Bool{}
-	set.Credentials = noting(asked, e.Ended, set.Credentials)
+	set.Credentials = noting(asked, e, set.Credentials)
 	if e.Ended != nil {
 		set.Ended = func(work string, err error) { e.Ended(cache.Activity(work), err) }
 	}
@@ -168,17 +170,20 @@ func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Pro
 	return p, driver.Name, nil
 }
 
-// noting notes that credentials were revealed, and tells ended, if there is one, how that
-// went.
-func noting(asked *atomic.Bool, ended func(cache.Activity, error), reveal func(context.Context) (map[string]string, error)) func(context.Context) (map[string]string, error) {
+// noting notes that credentials were revealed, and tells those of e how that went.
+func noting(asked *atomic.Bool, e Env, reveal func(context.Context) (map[string]string, error)) func(context.Context) (map[string]string, error) {
 	if reveal == nil {
 		return nil
 	}
 	return func(ctx context.Context) (map[string]string, error) {
 		asked.Store(true)
 		fields, err := reveal(ctx)
-		if ended != nil {
-			ended(cache.ActivityCredentials, err)
+		if e.Ended != nil {
+			e.Ended(cache.ActivityCredentials, err)
+		}
+		if e.Answers != nil {
+			expire, _ := time.Parse(time.RFC3339, fields["expiration"]) // what is no time the provider refuses
+			e.Answers.Credentials(expire, err)
 		}
 		return fields, err
 	}
@@ -225,8 +230,8 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTime(r))
 	defer cancel()
-	w := &workingCopy{calls: &callCounts{}, freshness: freshness.New(r.Storage.Sync.Pull.TTL, e.Now), patience: cmp.Or(e.Copy.Patience, cache.DefaultPatience)}
-	e.Ended = w.ended
+	w := &workingCopy{answers: answers.New(e.Now), freshness: freshness.New(r.Storage.Sync.Pull.TTL, e.Now), patience: cmp.Or(e.Copy.Patience, cache.DefaultPatience)}
+	e.Ended, e.Answers = w.ended, w.answers
 	var p providers.Provider
 	var name string
 	err = e.Room.WhileFull(func() (err error) {
@@ -242,7 +247,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	w.meter, _ = p.(providers.Meter) // which is no ability: it is asked for before anything is around it
 	w.cloner, _ = p.(providers.Cloner)
 	w.replicas, _ = p.(providers.Replicated)
-	w.messages = commits.New(p, providers.WrapOptions{Around: w.calls.around})
+	w.messages = commits.New(p, providers.WrapOptions{Around: w.answers.Around(p)})
 	w.provider = w.messages
 	if w.acts, err = openActs(r, e); err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -284,7 +289,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("mount it read-only, or keep it elsewhere")
 	case errors.Is(err, cache.ErrInUse):
 		return nil, exit.New(exit.Failed, "%s: %w: %s", r.Address, err, e.StateDir).Hint("`wsmount status` shows who has it mounted")
-	case errorKind(err) != "other", errors.Is(err, context.DeadlineExceeded):
+	case answers.Kind(err) != answers.Other, errors.Is(err, context.DeadlineExceeded):
 		return nil, backendError(r, err)
 	}
 	return nil, exit.New(exit.Failed, "%s: %w", r.Address, err).

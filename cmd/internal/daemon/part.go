@@ -83,7 +83,7 @@ func failureKind(f fs.Failure) string {
 // where there is one apart from this machine.
 func (p *part) failureKinds() map[string]uint64 {
 	if w, ok := p.volume.(*workingCopy); ok {
-		return w.calls.kinds()
+		return w.answers.Summary().Failed
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,11 +120,12 @@ func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
 		Watch: control.Watch{State: "off"},
 	}
 	s.Recent, s.Errors = p.known(recentFailures)
+	s.StoreErrors, s.Reachable = p.failureKinds(), p.Unavailable == ""
 	switch v := p.volume.(type) {
 	case *direct.Volume:
 		st := v.Status()
 		s.Watch = control.Watch{State: st.Watch, Reason: st.WatchWhy, Directories: st.Watched}
-		s.Moved = st.Moved
+		s.Moved, s.Reachable = st.Moved, st.Moved == ""
 		s.Inodes, s.NotEntered, s.OtherMounts = st.Inodes, st.Refused, st.OtherMounts
 	case *workingCopy:
 		v.describe(&s)

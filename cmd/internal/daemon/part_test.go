@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -205,49 +203,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-func TestMetricsStayOnThisMachine(t *testing.T) {
-	m := newMetrics(&Daemon{tree: &Tree{Name: "@acme/a"}})
-	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "example.test:0", "10.0.0.1:0", "127.0.0.1"} {
-		stop, err := m.listen(t.Context(), addr, slog.New(slog.DiscardHandler))
-		if err == nil {
-			stop()
-		}
-		if e := exit.From(err); e == nil || e.Code != exit.Usage || e.Advice == "" {
-			t.Errorf("%s: got %+v", addr, e)
-		}
-	}
-	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
-		stop, err := m.listen(t.Context(), addr, slog.New(slog.DiscardHandler))
-		if err != nil {
-			if strings.Contains(err.Error(), "cannot assign") {
-				continue // no IPv6 here
-			}
-			t.Errorf("%s: %v", addr, err)
-			continue
-		}
-		assert.Is(t, stop(), nil, addr, "stop")
-	}
-	rec := httptest.NewRecorder() // before the mount is there
-	m.handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), "go_goroutines") {
-		t.Errorf("got %d", rec.Code)
-	}
-}
-
-func TestCumulative(t *testing.T) {
-	buckets := make([]uint64, len(fs.Buckets)+1)
-	buckets[0], buckets[2], buckets[len(buckets)-1] = 3, 4, 5
-	got := cumulative(buckets)
-	if got[fs.Buckets[0].Seconds()] != 3 || got[fs.Buckets[1].Seconds()] != 3 || got[fs.Buckets[2].Seconds()] != 7 ||
-		got[fs.Buckets[len(fs.Buckets)-1].Seconds()] != 7 {
-		t.Errorf("got %v", got)
-	}
-}
-
-func TestLabelsOfMetrics(t *testing.T) {
-	assert.Equal(t, errnoName(syscall.EROFS)+", "+errnoName(9999), "EROFS, errno 9999")
-	assert.Equal(t, lateness(control.Watch{State: "on"}), 0)
-	assert.Equal(t, lateness(control.Watch{State: "exhausted"}), 1)
+func TestIOMode(t *testing.T) {
 	assert.Equal(t, ioMode([]fs.OpenFile{{Mode: "passthrough"}, {Mode: "cached"}}), "mixed")
 }
 

@@ -60,6 +60,14 @@ func sum(s *control.Status) {
 	}
 }
 
+// kernelStats are for the metrics.
+func (d *Daemon) kernelStats() (s fs.Stats, mounted bool) {
+	if d.server == nil {
+		return s, false
+	}
+	return d.server.Stats(), true
+}
+
 // Work is what is under way in the parts together.
 func (d *Daemon) Work() control.Work {
 	out := control.Work{Schema: control.WorkSchema}

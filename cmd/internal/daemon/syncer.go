@@ -41,6 +41,7 @@ type syncer struct {
 	branches  *branches
 	freshness *freshness.Freshness
 	retries   retries
+	outcomes  control.Outcomes
 
 	noPush bool     // at the end: all was just pushed
 	stop   []func() // subscriptions
@@ -118,6 +119,7 @@ func (k *syncer) handle(ctx context.Context, e lifecycle.Event) (out control.Eve
 	defer k.freshness.Look() // a turn may have ended, or a commit been made
 	defer k.branches.look(k.gate.ctx)
 	event := syncpolicy.On(mountspec.Trigger(e.Name))
+	defer func() { k.outcomes.Add(e.Name, out, err) }()
 	err = k.rebranch(ctx, e.Payload, &out)
 	k.actor.follow(event.Name, e.Payload)
 	err = errors.Join(err, k.follow(ctx, event, words{e.Payload["message"], e.Payload["summary"]}, &out))
@@ -138,7 +140,9 @@ func (k *syncer) open() {
 		k.actor.follow(event.Name, nil)
 		defer k.branches.look(k.gate.ctx)
 		var out control.EventResult
-		return errors.Join(k.rebranch(ctx, nil, &out), k.follow(ctx, event, words{}, &out))
+		err := errors.Join(k.rebranch(ctx, nil, &out), k.follow(ctx, event, words{}, &out))
+		k.outcomes.Add(string(event.Name), out, err)
+		return err
 	})
 }
 
@@ -173,7 +177,9 @@ func (k *syncer) behind(list []syncpolicy.Action) {
 	k.gate.behind(func(ctx context.Context) error {
 		defer k.branches.look(k.gate.ctx)
 		known := k.freshness.Stale()
-		err := k.do(ctx, list, words{}, &control.EventResult{})
+		var out control.EventResult
+		err := k.do(ctx, list, words{}, &out)
+		k.outcomes.Add(control.EventByItself, out, err)
 		if known != nil && list[0].Do == syncpolicy.Pull {
 			return nil // it was told when it began to fail
 		}
@@ -183,12 +189,13 @@ func (k *syncer) behind(list []syncpolicy.Action) {
 
 // asked does what a user asks for, whatever the manifest's time for it. Only a policy
 // that does not grant it keeps it from being done, and that nothing may be sent.
-func (k *syncer) asked(ctx context.Context, r control.SyncRequest, out *control.EventResult) error {
+func (k *syncer) asked(ctx context.Context, r control.SyncRequest, out *control.EventResult) (err error) {
 	if err := k.gate.take(ctx); err != nil {
 		return err
 	}
 	defer k.gate.give()
 	defer k.branches.look(k.gate.ctx)
+	defer func() { k.outcomes.Add(r.Verb, *out, err) }()
 	if r.Confirm {
 		report, err := k.copy.Confirm(ctx)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/answers"
 	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
@@ -35,8 +36,8 @@ func newSyncing(t *testing.T, s mountspec.Sync) *syncing {
 	assert.OK(t, remote.Tamper("main", providers.MustLocator("f"), []byte("theirs")))
 	w := &syncing{T: t, at: historic, remote: remote}
 	w.clone = memory.NewRepository(remote, memory.Options{Sleep: func(ctx context.Context, _ time.Duration) error { return w.slow(ctx) }})
-	c := &workingCopy{calls: &callCounts{}, freshness: freshness.New(s.Pull.TTL, func() time.Time { return w.at }), patience: time.Minute}
-	c.messages = commits.New(w.clone, providers.WrapOptions{Around: c.calls.around})
+	c := &workingCopy{answers: answers.New(func() time.Time { return w.at }), freshness: freshness.New(s.Pull.TTL, func() time.Time { return w.at }), patience: time.Minute}
+	c.messages = commits.New(w.clone, providers.WrapOptions{Around: c.answers.Around(w.clone)})
 	c.provider = c.messages
 	v, err := cache.Open(t.Context(), c.provider, cache.Options{StateDir: t.TempDir(), Provider: "memory",
 		Believed: c.freshness.Believed,

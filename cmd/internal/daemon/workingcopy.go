@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/answers"
 	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
@@ -23,7 +23,7 @@ type workingCopy struct {
 	*cache.Volume
 	opened   atomic.Pointer[cache.Volume] // Volume, for what may be called before it is there
 	provider providers.Provider
-	calls    *callCounts
+	answers  *answers.Answers
 	meter    providers.Meter      // nil: the store is no service that counts requests
 	cloner   providers.Cloner     // nil: it is not cloned
 	replicas providers.Replicated // nil: nothing outside replicates the store
@@ -158,55 +158,4 @@ func (w *workingCopy) unsent() error {
 		return errors.New("commits were not pushed in time")
 	}
 	return nil
-}
-
-// callCounts counts the calls of a provider that failed, by kind.
-type callCounts struct {
-	mu     sync.Mutex
-	failed map[string]uint64
-}
-
-// errorKinds are the kinds of errors that tell of the store itself. What is
-// not there, or there already, is an answer.
-var errorKinds = []struct {
-	err  error
-	name string
-}{
-	{providers.ErrUnavailable, "unavailable"}, {providers.ErrUnauthenticated, "unauthenticated"},
-	{providers.ErrPermission, "permission"}, {providers.ErrQuota, "quota"}, {providers.ErrConflict, "conflict"},
-	{providers.ErrTooLarge, "too-large"}, {providers.ErrCorrupt, "corrupt"}, {providers.ErrReadOnly, "read-only"},
-	{providers.ErrNotExist, ""}, {providers.ErrExist, ""}, {providers.ErrNotDir, ""}, {providers.ErrIsDir, ""},
-	{providers.ErrNotEmpty, ""}, {context.Canceled, ""},
-}
-
-func errorKind(err error) string {
-	for _, k := range errorKinds {
-		if errors.Is(err, k.err) {
-			return k.name
-		}
-	}
-	return "other"
-}
-
-func (c *callCounts) around(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
-	err := next(ctx)
-	if err == nil {
-		return nil
-	}
-	if kind := errorKind(err); kind != "" {
-		c.mu.Lock()
-		if c.failed == nil {
-			c.failed = map[string]uint64{}
-		}
-		c.failed[kind]++
-		c.mu.Unlock()
-	}
-	return err
-}
-
-// kinds returns the counts.
-func (c *callCounts) kinds() map[string]uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return maps.Clone(c.failed)
 }

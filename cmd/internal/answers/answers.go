@@ -1,0 +1,153 @@
+// Package answers keeps how a store has answered: what failed, whether it can be reached, when
+// it last gave and took something, and how it is with the credentials for it.
+//
+// It knows calls of a provider and their errors. It asks nothing by itself, so that what it
+// says is as old as the last call.
+//
+//	a := answers.New(time.Now)
+//	p = providers.Wrap(p, providers.WrapOptions{Around: a.Around(p)})
+package answers
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Answers are those of one store. Its methods may be called at once.
+type Answers struct {
+	now func() time.Time
+
+	mu sync.Mutex // guards what follows
+	is Summary
+}
+
+// Summary is what is known.
+type Summary struct {
+	Failed             map[string]uint64 // calls, by kind
+	Unreachable        time.Time         // since when it cannot be reached; zero: it can
+	Pulled, Pushed     time.Time         // when it last gave, and took, something; zero: not yet
+	CredentialFailures uint64            // how often they could not be obtained, or were refused
+	CredentialsExpire  time.Time         // zero: they do not
+}
+
+// New is of a store that has not been asked anything.
+func New(now func() time.Time) *Answers {
+	return &Answers{now: now, is: Summary{Failed: map[string]uint64{}}}
+}
+
+// Summary is what is known now.
+func (a *Answers) Summary() Summary {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.is
+	s.Failed = maps.Clone(s.Failed)
+	return s
+}
+
+// Around is for a providers.WrapOptions of a store. One with a copy of its own, such as a
+// clone, asks the remote only when it fetches and pushes.
+func (a *Answers) Around(store providers.Provider) providers.Around {
+	_, clone := providers.As[providers.Syncer](store)
+	return func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+		err := next(ctx)
+		a.failed(err)
+		switch c.Method {
+		case providers.MethodClose, providers.MethodWatch:
+		case providers.MethodFetch, providers.MethodPush:
+			a.answered(ctx, c.Method, err)
+		default:
+			if !clone {
+				a.answered(ctx, c.Method, err)
+			}
+		}
+		return err
+	}
+}
+
+// failed counts an error.
+func (a *Answers) failed(err error) {
+	kind := Kind(err)
+	if kind == "" {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.is.Failed[kind]++
+	if kind == "unauthenticated" {
+		a.is.CredentialFailures++
+	}
+}
+
+// answered notes what came of a request. That the caller gave up says nothing, unless it had
+// waited for as long as it may.
+func (a *Answers) answered(ctx context.Context, m providers.Method, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch now := a.now(); {
+	case IsAway(err), err != nil && IsAway(context.Cause(ctx)):
+		if a.is.Unreachable.IsZero() {
+			a.is.Unreachable = now
+		}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err != nil:
+		a.is.Unreachable = time.Time{}
+	case m.Mutates():
+		a.is.Unreachable, a.is.Pushed = time.Time{}, now
+	default:
+		a.is.Unreachable, a.is.Pulled = time.Time{}, now
+	}
+}
+
+// IsAway reports whether an error says that a store cannot be reached; one that refuses its
+// caller can.
+func IsAway(err error) bool {
+	kind := Kind(err)
+	return kind == "unavailable" || kind == Other && errors.Is(err, fs.ErrUnavailable)
+}
+
+// Credentials notes what became of an attempt to obtain them, and when they end.
+func (a *Answers) Credentials(expire time.Time, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case err == nil:
+		a.is.CredentialsExpire = expire
+	case !errors.Is(err, context.Canceled):
+		a.is.CredentialFailures++
+	}
+}
+
+// kinds are those of errors that tell of the store itself. What is not there, or
+// there already, is an answer.
+var kinds = []struct {
+	err  error
+	name string
+}{
+	{providers.ErrUnavailable, "unavailable"}, {providers.ErrUnauthenticated, "unauthenticated"},
+	{providers.ErrPermission, "permission"}, {providers.ErrQuota, "quota"}, {providers.ErrConflict, "conflict"},
+	{providers.ErrTooLarge, "too-large"}, {providers.ErrCorrupt, "corrupt"}, {providers.ErrReadOnly, "read-only"},
+	{providers.ErrNotExist, ""}, {providers.ErrExist, ""}, {providers.ErrNotDir, ""}, {providers.ErrIsDir, ""},
+	{providers.ErrNotEmpty, ""}, {context.Canceled, ""},
+}
+
+// Other is the Kind of an error that may be anything.
+const Other = "other"
+
+// Kind names why a call failed, in the few words that metrics use; "" if it has not.
+func Kind(err error) string {
+	if err == nil {
+		return ""
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return k.name
+		}
+	}
+	return Other
+}
