@@ -59,6 +59,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 	tier.RequireFUSE(t)
 	w, s := newWorld(t), gitserver.Start(t)
 	site := w.gitWorkspace(s, "mode: pull-push, pull: {on: workspace-open}, commit: {on: turn-end}, push: {on: per-commit}")
+	w.config(fmt.Sprintf("allow_endpoints: [ %[1]q ]\nproviders: { github: { base_url: %[1]q } }\nnotify: [ { command: [ tee, -a, %[2]q ] } ]\n", s.URL, w.path("told")))
 	w.mount(site, "mnt", "--metrics-addr", "127.0.0.1:0")
 	failing := func(activity string) (found *control.Failing) {
 		for _, f := range w.status().Parts[0].Copy.Failing {
@@ -106,6 +107,12 @@ func TestGitServerThatRefuses(t *testing.T) {
 		`unpushed_commits{part="@acme/site",workspace="@acme/site"} 1`, `events_total{event="turn-end",part="@acme/site",result="failed",`,
 		`last_pull_timestamp_seconds{`, `credential_failures_total{`} {
 		assert.Contains(t, shown, "wsmount_"+want, "metrics")
+	}
+	for _, event := range []string{"pull-failed", "push-failed"} {
+		eventually(t, "the hook is told: "+event, func() bool {
+			told, err := os.ReadFile(w.path("told"))
+			return err == nil && strings.Contains(string(told), `"event":"`+event+`"`) && strings.Contains(w.shown("mnt"), "command tee: ")
+		})
 	}
 
 	w.run("umount", "mnt") // commits are not pushed

@@ -31,6 +31,9 @@ func printStatus(w io.Writer, s control.Status, now time.Time) {
 	for _, n := range s.Notes {
 		row("note", n)
 	}
+	for _, h := range s.Hooks {
+		row("hook", h.Text())
+	}
 	for _, p := range s.Parts {
 		printPart(w, p, now)
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/wsmount/wsmount/mountspec/host/endpoint"
+	"github.com/wsmount/wsmount/mountspec/host/hook"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
@@ -35,6 +36,7 @@ type Config struct {
 	Roles          map[string][]string // by address pattern; none: owner of every registered workspace
 	Groups         map[string][]string // principals, by group://name or org://name
 	Facts          string              // file of what the host shows of the moment; empty: it shows nothing
+	Notify         []hook.Hook
 }
 
 // A WorkspaceEntry registers a workspace by hand.

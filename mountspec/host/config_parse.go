@@ -2,12 +2,12 @@ package host
 
 import (
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
+	"github.com/wsmount/wsmount/mountspec/host/hook"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/yamledit"
 	"github.com/wsmount/wsmount/mountspec/host/yamlread"
@@ -80,6 +80,7 @@ func (p configReader) top() yamlread.Fields {
 		"roles":            p.roles,
 		"groups":           p.groups,
 		"facts":            func(v yamlread.Node) { c.Facts, _ = p.path(v) },
+		"notify":           hook.Read(&c.Notify),
 	}
 }
 
@@ -296,23 +297,4 @@ func (p configReader) groups(v yamlread.Node) {
 		}
 		val.Items(func(n yamlread.Node) { p.c.Groups[key] = append(p.c.Groups[key], onePrincipal(n)) })
 	})
-}
-
-// serviceURL reads the URL of a service of the host.
-func serviceURL(v yamlread.Node) string {
-	s, ok := v.Text()
-	if !ok {
-		return ""
-	}
-	u, err := url.Parse(s)
-	if err == nil {
-		err = netguard.ValidatePattern(u.Scheme + "://" + u.Host)
-	}
-	if err == nil && (u.User != nil || u.RawQuery != "" || u.Fragment != "") {
-		err = fmt.Errorf("must be scheme, host, port and at most a path")
-	}
-	if !v.Check("endpoint", "write a URL such as https://s3.example.com", err) {
-		return ""
-	}
-	return strings.TrimSuffix(s, "/")
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"strings"
 
+	"github.com/wsmount/wsmount/mountspec/host/endpoint"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/yamlread"
 	"github.com/wsmount/wsmount/mountspec/secrets"
@@ -81,7 +82,7 @@ func (p configReader) cloudBucket(v yamlread.Node) {
 	b := &CloudBucket{}
 	v.Object(yamlread.Fields{
 		"kind":        func(n yamlread.Node) { b.Kind, _ = n.OneOf(secrets.S3, secrets.Azure, secrets.GCS) },
-		"endpoint":    func(n yamlread.Node) { b.Endpoint = serviceURL(n) },
+		"endpoint":    func(n yamlread.Node) { b.Endpoint = endpoint.Read(n) },
 		"region":      func(n yamlread.Node) { n.Into(&b.Region) },
 		"credentials": func(n yamlread.Node) { n.Into(&b.Credentials) },
 		"grants": func(n yamlread.Node) {
@@ -115,7 +116,7 @@ func (p configReader) gitHub(v yamlread.Node) {
 	g := &p.c.GitHub
 	v.Object(yamlread.Fields{
 		"base_url": func(n yamlread.Node) { g.BaseURL = gitServer(n) },
-		"api_url":  func(n yamlread.Node) { g.APIURL = serviceURL(n) },
+		"api_url":  func(n yamlread.Node) { g.APIURL = endpoint.Read(n) },
 		"app":      func(n yamlread.Node) { g.App = gitHubApp(n) },
 		"ssh":      func(n yamlread.Node) { p.ssh(n, &g.SSH) },
 		"clone":    func(n yamlread.Node) { g.Clone, _ = n.OneOf("auto", "full", "blobless") },

@@ -6,8 +6,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec/host/hook"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
@@ -37,6 +39,10 @@ principal: operator://bob
 roles: { "@acme/*": [editor] }
 groups: { "group://ops": [operator://bob] }
 facts: facts.yaml
+notify:
+  - { webhook: "https://alerts.acme.test/wsmount", credentials: other, on: [ conflict, push-failed ], timeout: 30 }
+  - { webhook_from: other }
+  - { command: [ /usr/bin/page, ops ] }
 `
 
 func parseAs(text string) (*Config, []string) {
@@ -84,6 +90,9 @@ func TestParseConfig(t *testing.T) {
 		Identities:  map[string]Identity{"operator://current": {Name: "Bob", Email: "bob@acme.test"}},
 		Principal:   "operator://bob", Roles: map[string][]string{"@acme/*": {"editor"}},
 		Groups: map[string][]string{"group://ops": {"operator://bob"}}, Facts: "/etc/wsmount/facts.yaml",
+		Notify: []hook.Hook{
+			{URL: "https://alerts.acme.test/wsmount", Credentials: "other", On: []string{hook.Conflict, hook.PushFailed}, Timeout: 30 * time.Second},
+			{URLFrom: "other", Timeout: hook.DefaultTimeout}, {Command: []string{"/usr/bin/page", "ops"}, Timeout: hook.DefaultTimeout}},
 	}
 	assert.True(t, reflect.DeepEqual(c, want), "got", c, "want", want)
 }
@@ -144,6 +153,15 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"identity that forges a header", "identities: { \"user://a\": { name: \"A <x@y>\", email: a@b } }\n", "angle brackets"},
 		{"role", "roles: { \"@a/*\": [ admin ] }\n", "not known here"},
 		{"home of another", "search_path: [ ~root/x ]\n", "another user"},
+		{"hook of two kinds", "notify: [ { webhook: \"https://a.example\", command: [ x ] } ]\n", "exactly one of them, has 2"},
+		{"hook that is nothing", "notify: [ { on: [ conflict ] } ]\n", "exactly one of them, has 0"},
+		{"hook of no program", "notify: [ { command: [] } ]\n", "names nothing"},
+		{"hook of another event", "notify: [ { command: [ x ], on: [ conflicts ] } ]\n", "did you mean conflict?"},
+		{"hook that takes too long", "notify: [ { command: [ x ], timeout: 301 } ]\n", "too many"},
+		{"webhook with a password", "notify: [ { webhook: \"https://a:" + secretValue + "@a.example\" } ]\n", "at most a path"},
+		{"webhook over SSH", "notify: [ { webhook: \"ssh://a.example\" } ]\n", "must be one of https"},
+		{"webhook that shows credentials", "notify: [ { webhook: \"http://a.example\", credentials: x } ]\n", "http without credentials"},
+		{"credentials of a program", "notify: [ { command: [ x ], credentials: x } ]\n", "are for a webhook"},
 		{"a list", "[ a ]\n", "must be a mapping"},
 		{"not YAML", "a: [\n", "[yaml]"},
 		{"second document", "principal: user://a\n---\nprincipal: user://b\n", "second document"},

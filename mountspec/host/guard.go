@@ -5,13 +5,14 @@ import (
 	"net/url"
 
 	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/mountspec/host/hook"
 	"github.com/wsmount/wsmount/mountspec/netguard"
 )
 
 // Guard makes the way to the network for one resolved volume: what was
 // granted to it and nothing else. Each refusal is in the audit log.
 func (r *Resolver) Guard(v *Resolved) (*netguard.Guard, error) {
-	o := netguard.Options{Allow: v.Grants.Endpoints, Logger: r.o.Logger}
+	o := r.guardOptions(v.Address.String(), v.Grants.Endpoints)
 	if v.Grants.Proxy != "" {
 		u, err := url.Parse(v.Grants.Proxy)
 		if err != nil { // the error would show its password
@@ -19,15 +20,27 @@ func (r *Resolver) Guard(v *Resolved) (*netguard.Guard, error) {
 		}
 		o.Proxy = u
 	}
-	o.OnDenied = func(d *netguard.DeniedError) {
-		rec := audit.Denied{Workspace: v.Address.String(), What: "network " + d.Origin, Reason: d.Reason}
-		if err := r.o.Audit.Write(rec); err != nil && r.o.Logger != nil {
-			r.o.Logger.Error("the audit log cannot be written", "error", err)
-		}
-	}
 	g, err := netguard.New(o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", v.Address, err)
 	}
 	return g, nil
+}
+
+// Hooks are whom the host has told of what goes wrong in a mount.
+func (r *Resolver) Hooks() []hook.Hook { return r.cfg.Notify }
+
+// HookGuard makes the way to a webhook of the host, and to nothing else. An address that is not
+// public must be in the URL, or in allow_endpoints behind its origin.
+func (r *Resolver) HookGuard(workspace, to string) (*netguard.Guard, error) {
+	return netguard.New(r.guardOptions(workspace, r.cfg.AllowEndpoints.Of(to)))
+}
+
+func (r *Resolver) guardOptions(workspace string, allow []string) netguard.Options {
+	return netguard.Options{Allow: allow, Logger: r.o.Logger, OnDenied: func(d *netguard.DeniedError) {
+		rec := audit.Denied{Workspace: workspace, What: "network " + d.Origin, Reason: d.Reason}
+		if err := r.o.Audit.Write(rec); err != nil && r.o.Logger != nil {
+			r.o.Logger.Error("the audit log cannot be written", "error", err)
+		}
+	}}
 }

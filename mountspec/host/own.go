@@ -94,9 +94,11 @@ func (r *Resolver) namedManifests() []string {
 	return out
 }
 
-// secretFiles are the files that secrets come from, programs included.
-func (r *Resolver) secretFiles() []string {
-	var out []string
+// secretFiles are the files that secrets come from, programs included, and those of hooks.
+func (r *Resolver) secretFiles() (out []string) {
+	for _, h := range r.cfg.Notify {
+		out = append(out, h.Files()...)
+	}
 	for _, e := range r.cfg.Secrets {
 		switch src := e.Source.(type) {
 		case secrets.File:

@@ -99,6 +99,16 @@ func (s *Secrets) needles() *needle.Set {
 	return s.set
 }
 
+// Holds reports whether a text holds a secret that is known.
+func (s *Secrets) Holds(text string) bool {
+	known := s.needles()
+	if known == nil {
+		return false
+	}
+	_, found := known.Search().Next([]byte(text))
+	return found
+}
+
 // Search has content of a version searched for the secrets that are known, as it goes by.
 // Reading fails where one ends, and found is told.
 func (s *Secrets) Search(r io.Reader, version uint64, found func(Finding)) io.Reader {

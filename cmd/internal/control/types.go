@@ -30,6 +30,7 @@ package control
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -102,12 +103,38 @@ type Status struct {
 	NotSafe string `json:"notSafe,omitempty"`
 
 	Fetching Fetching `json:"fetching"`
+	Hooks    []Hook   `json:"hooks,omitempty"` // that the host has told of what goes wrong
 
 	Operations     uint64 `json:"operations"`
 	Panics         uint64 `json:"panics"`
 	Notifications  uint64 `json:"notifications"`
 	UnsavedBytes   int64  `json:"unsavedBytes"`
 	ConflictsTotal int    `json:"conflicts"`
+}
+
+// Hook is a webhook or a program that is told of what goes wrong.
+type Hook struct {
+	Name      string    `json:"name"`
+	Delivered uint64    `json:"delivered"`
+	Lost      uint64    `json:"lost"`              // given up, or too many at once
+	Waiting   int       `json:"waiting,omitempty"` // to be delivered
+	Error     string    `json:"error,omitempty"`   // of the last try, while it fails
+	Since     time.Time `json:"failingSince,omitzero"`
+}
+
+// Text is one line; "" where there is nothing to say.
+func (h Hook) Text() string {
+	text := fmt.Sprintf("%s: %d delivered", h.Name, h.Delivered)
+	if h.Lost > 0 {
+		text += fmt.Sprintf(", %d lost", h.Lost)
+	}
+	if h.Waiting > 0 {
+		text += fmt.Sprintf(", %d waiting", h.Waiting)
+	}
+	if h.Error != "" {
+		text += "; it fails since " + h.Since.Format(time.DateTime) + ": " + h.Error
+	}
+	return text
 }
 
 // Fetching is what is on its way here from the stores of all parts, in bytes.

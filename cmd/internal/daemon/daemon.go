@@ -21,6 +21,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/logging"
 	"github.com/wsmount/wsmount/cmd/internal/metrics"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/notify"
 	"github.com/wsmount/wsmount/cmd/internal/nudge"
 	"github.com/wsmount/wsmount/cmd/internal/process"
 	"github.com/wsmount/wsmount/cmd/internal/room"
@@ -86,6 +87,7 @@ type Daemon struct {
 	audit   *audit.Log
 	syncers []*syncer
 	nudger  *nudge.Nudger
+	hooks   *notify.Notifier
 	uploads bool            // there is no mount: see Upload
 	drain   context.Context // ends when what is unsent has no more time
 	giveUp  context.CancelFunc
@@ -203,6 +205,7 @@ func (d *Daemon) openLog(context.Context) error {
 	d.bus = lifecycle.New(lifecycle.Options{Log: d.log})
 	d.nudger = nudge.New(d.opts.Self, d.tree.Mountpoint, d.log)
 	d.onClose(func() error { d.nudger.Stop(); return nil })
+	d.startNotifier()
 	return nil
 }
 

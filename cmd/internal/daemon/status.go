@@ -45,6 +45,7 @@ func (d *Daemon) Status() control.Status {
 		u := b.Usage()
 		s.Fetching = control.Fetching{Limit: u.Limit, Used: u.Used, Ahead: u.Ahead, Waiting: u.Waiting}
 	}
+	s.Hooks = d.hooks.Status()
 	for _, p := range d.parts {
 		s.Parts = append(s.Parts, p.status(filesOf(p, open), stats.Refused[p.name]))
 	}
@@ -110,6 +111,7 @@ func (d *Daemon) partStatus(p *part) control.Part {
 // changed but the time, so that an idle mount writes nothing.
 func (d *Daemon) saveStatus() {
 	s := d.Status()
+	d.hooks.Observe(s)
 	taken := s.Taken
 	s.Taken = d.record.Started
 	plain, err := json.Marshal(s)

@@ -50,7 +50,7 @@ var sections = []section{
 		"`wsmount mount --metrics-addr 127.0.0.1:PORT` serves the metrics of the mount to Prometheus: whether the store can be reached, failures and expiry of credentials, " +
 		"unsaved changes and unpushed commits with their age, the last pull and push, conflicts, what is held back or waits for --confirm, bytes of the working copy, " +
 		"events by result, requests and their errors. Alert rules for Prometheus, and a dashboard for Grafana, are in /usr/share/doc/wsmount/monitoring and in " +
-		"integration/example/monitoring of the sources.", nil},
+		"integration/example/monitoring of the sources. What needs no collector: `notify` in wsmount.yaml(5) has wsmount tell a webhook, or run a program.", nil},
 	{"ENVIRONMENT", "", [][2]string{
 		{"WSMOUNT_CONFIG", "The host configuration, as --config."},
 		{"WSMOUNT_STATE_DIR", "The state directory, as --state-dir."},

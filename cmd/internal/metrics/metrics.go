@@ -41,6 +41,7 @@ var list = []struct {
 	{"notifications_total", "Changes that the kernel was told of.", nil},
 	{"fetching_bytes", "Bytes that are being fetched from the stores of all parts.", nil},
 	{"fetching_limit_bytes", "Bytes that may be fetched at once.", nil},
+	{"hook_notices_total", "Notices for a hook of the host, by result: delivered or lost.", []string{"hook", "result"}},
 	{"open_files", "Files that programs hold open.", part},
 	{"inodes", "Inodes that the kernel knows.", part},
 	{"read_only_refused_total", "Changes refused because a part is read-only.", part},
@@ -118,6 +119,10 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	s := m.status()
 	c.gauge("fetching_bytes", float64(s.Fetching.Used))
 	c.gauge("fetching_limit_bytes", float64(s.Fetching.Limit))
+	for _, h := range s.Hooks {
+		c.counter("hook_notices_total", h.Delivered, h.Name, "delivered")
+		c.counter("hook_notices_total", h.Lost, h.Name, "lost")
+	}
 	seen := map[string]bool{}
 	for _, p := range s.Parts {
 		name := p.Name

@@ -43,7 +43,7 @@ func busy(now time.Time) (control.Status, fs.Stats) {
 			Requests: map[string]control.Requests{"GetObject": {Count: 1, Sent: 2, Received: 3}}}}
 	local := control.Part{Name: "@acme/app", At: "/lib", Reachable: true}
 	ops := []fs.OpStats{{Op: "read", Errnos: map[syscall.Errno]uint64{0: 1, syscall.EIO: 2}, Count: 3, Buckets: make([]uint64, len(fs.Buckets)+1)}}
-	return control.Status{Taken: now, Parts: []control.Part{away, local}}, fs.Stats{Ops: ops}
+	return control.Status{Taken: now, Hooks: []control.Hook{{Name: "command page", Delivered: 1}}, Parts: []control.Part{away, local}}, fs.Stats{Ops: ops}
 }
 
 // Every metric has a value where there is something to say, and the right one.
@@ -54,8 +54,9 @@ func TestValues(t *testing.T) {
 		assert.Contains(t, got, "# HELP wsmount_"+l.name+" "+l.help)
 	}
 	for name, want := range map[string]string{
-		`ops_total{errno="EIO",op="read",workspace="@acme/app"}`: "2",
-		`op_seconds_count{op="read",workspace="@acme/app"}`:      "3",
+		`ops_total{errno="EIO",op="read",workspace="@acme/app"}`:                           "2",
+		`op_seconds_count{op="read",workspace="@acme/app"}`:                                "3",
+		`hook_notices_total{hook="command page",result="delivered",workspace="@acme/app"}`: "1",
 	} {
 		assert.Contains(t, got, "\nwsmount_"+name+" "+want+"\n")
 	}

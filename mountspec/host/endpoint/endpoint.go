@@ -5,11 +5,13 @@
 package endpoint
 
 import (
+	"errors"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/wsmount/wsmount/mountspec/host/yamlread"
 	"github.com/wsmount/wsmount/mountspec/netguard"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
@@ -159,4 +161,23 @@ func exact(pattern string, u *url.URL) string {
 	fields := strings.Fields(pattern)
 	fields[0] = Origin(u)
 	return strings.Join(fields, " ")
+}
+
+// Read reads the URL of a service.
+func Read(v yamlread.Node) string {
+	s, ok := v.Text()
+	if !ok {
+		return ""
+	}
+	u, err := url.Parse(s)
+	if err == nil {
+		err = netguard.ValidatePattern(u.Scheme + "://" + u.Host)
+	}
+	if err == nil && (u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+		err = errors.New("must be scheme, host, port and at most a path")
+	}
+	if !v.Check("endpoint", "write a URL such as https://s3.example.com", err) {
+		return ""
+	}
+	return strings.TrimSuffix(s, "/")
 }
