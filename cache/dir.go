@@ -136,7 +136,6 @@ func (v *Volume) Statfs(_ *fs.Op, _ fs.Ino) (fs.Statfs, error) {
 	if err != nil {
 		return fs.Statfs{}, err
 	}
-	return fs.Statfs{Blocks: st.Blocks, Bfree: st.Bfree, Bavail: st.Bavail,
-		Files: st.Files, Ffree: st.Ffree, Bsize: uint32(st.Bsize), Frsize: uint32(st.Frsize),
-		NameLen: providers.MaxName}, nil
+	return fs.Statfs{Blocks: st.Blocks, Bfree: st.Bfree, Bavail: st.Bavail, Files: st.Files, Ffree: st.Ffree,
+		Bsize: uint32(st.Bsize), Frsize: uint32(st.Frsize), NameLen: providers.MaxName}, nil
 }

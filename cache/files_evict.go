@@ -11,7 +11,7 @@ import (
 )
 
 func newEviction(v *Volume) *files.Eviction {
-	return &files.Eviction{Tree: v.tree, Store: v.store, Update: v.updateTree, Open: v.held.open}
+	return &files.Eviction{Tree: v.tree, Store: v.store, Update: v.updateTree, Open: v.held.open, Pins: v.o.Pins}
 }
 
 func newRoom(v *Volume) *files.Room {

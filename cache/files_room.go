@@ -1,13 +1,15 @@
 package cache
 
 import (
+	"errors"
+
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/pins"
 )
 
-// ContentUsage is what a working copy takes of its disk, in bytes. What is open just
-// now is not counted.
+// ContentUsage is what a working copy takes of its disk, in bytes. What is open is not counted.
 type ContentUsage struct {
 	Clean   int64 `json:"cleanBytes"`   // copies of what the backend has
 	Unsaved int64 `json:"unsavedBytes"` // content that it lacks, or that stays here
@@ -25,8 +27,8 @@ func (v *Volume) ContentUsage() ContentUsage {
 // help. It must not be called from a callback of the volume.
 func (v *Volume) MakeRoom(n int64) bool { return v.store.MakeRoom(n) }
 
-// ClearContent gives up all clean content that is not in use, and says how many bytes
-// the disk got back. It is fetched again when it is read.
+// ClearContent gives up all clean content that is neither in use nor pinned, and says how many
+// bytes the disk got back. It is fetched again when it is read.
 func (v *Volume) ClearContent() (freed int64) { return v.room.Clear() }
 
 // ContentOf is [Volume.ContentUsage] of a working copy that is not mounted, after all
@@ -63,11 +65,10 @@ func giveUpIn(stateDir string, to table.Options, n int64) (u ContentUsage, freed
 	if err != nil {
 		return u, 0, err
 	}
-	defer func() {
-		if cerr := v.state.close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer func() { err = errors.Join(err, v.state.close()) }()
+	if v.eviction.Pins, err = pins.Load(stateDir); err != nil {
+		return u, 0, err
+	}
 	v.weighAll()
 	if n > 0 {
 		may := v.eviction.MayEvict

@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
+	"github.com/wsmount/wsmount/cache/pins"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -35,25 +36,24 @@ type Options struct {
 
 	Exclude Excluder // nil: nothing is excluded
 	Guard   Guard    // what commits do not take
-	// IgnoreFile is what files are called, in any directory, that say which names
-	// stay here unless the backend has them already, as .gitignore does; "": there
-	// are none. It counts where the backend takes sets.
+	// IgnoreFile is what files are called, in any directory, that say which names stay here unless
+	// the backend has them already, as .gitignore does; "": there are none. It counts for sets.
 	IgnoreFile string
-	ReadOnly   bool // send nothing, whatever is unsaved
+	ReadOnly   bool      // send nothing, whatever is unsaved
+	Pins       *pins.Set // of what is not given up; nil: nothing
 
 	// ListRoot says that somebody is about to look into the root: Open begins its
 	// listing, and does not wait for it.
 	ListRoot bool
 
-	// CacheSize bounds the clean content that is kept, in bytes; 0: as much as
-	// the disk has room for above its floor.
-	CacheSize int64
+	// CacheSize bounds the clean content that is kept, in bytes; 0: as much as the disk has
+	// room for above KeepFree, which content leaves free; 0: 256 MiB, or 2 percent if less.
+	CacheSize, KeepFree int64
 
-	// TotalSize bounds the clean content of all open working copies that have the
-	// same TotalFile, in bytes; 0: it is not bounded. Who holds most gives most. As
-	// each looks once a second what the others hold, and content that is open stays,
-	// they may be above it by what they open and fetch meanwhile.
-	// The file's directory must be there.
+	// TotalSize bounds the clean content of all open working copies that have the same TotalFile,
+	// whose directory must be there, in bytes; 0: it is not bounded. Who holds most gives most. As
+	// each looks once a second what the others hold, and content that is open stays, they may be
+	// above it by what they open and fetch meanwhile.
 	TotalSize int64
 	TotalFile string
 

@@ -56,7 +56,7 @@ func openState(o Options) (s *stateDir, err error) {
 	if err := s.takeShare(o); err != nil {
 		return s, err
 	}
-	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Mine: s.mine, BallastFile: o.BallastFile, Budget: o.Fetches, Log: o.Log, Now: o.Now})
+	s.content, err = content.Open(o.StateDir, content.Options{Limit: o.CacheSize, Floor: o.KeepFree, Mine: s.mine, BallastFile: o.BallastFile, Budget: o.Fetches, Log: o.Log, Now: o.Now})
 	s.opened.Store(true)
 	return s, err
 }

@@ -93,6 +93,8 @@ var synopses = []commandLine{
 	{"conflicts resolve", []string{"/mnt/ws", "f"}, [][]string{{"--file", "-"}}, map[string]string{"file": "-"}},
 	{"cache show", []string{"@acme/ops"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"cache clear", nil, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"cache pin", []string{"/mnt/ws", "docs"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"cache unpin", []string{"/mnt/ws/docs"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"recover", []string{"export", "@acme/ops", "./saved"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"recover", []string{"/state/acme/ops/1"}, [][]string{{"--scan"}, {"--force"}}, map[string]string{"scan": "true", "force": "true"}},
 	{"validate", []string{"WORKSPACE.md"}, [][]string{{"--strict"}, {"--json"}}, map[string]string{"strict": "true", "json": "true"}},

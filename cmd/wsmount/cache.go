@@ -1,22 +1,19 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
-	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/bytesize"
+	"github.com/wsmount/wsmount/cmd/internal/contents"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
-	"github.com/wsmount/wsmount/cmd/internal/room"
-	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
@@ -26,14 +23,25 @@ func cacheCommand() *cli.Command {
 		Usage: "what the content of working copies takes of the disk",
 		Subcommands: []*cli.Command{
 			{
-				Name: "show", Usage: "show what is a copy of what the store has, and what is not", ArgsUsage: "[WORKSPACE|STATEDIR]",
+				Name: "show", Usage: "show what is a copy of what the store has, and what is not", ArgsUsage: "[WORKSPACE|MOUNTPOINT|STATEDIR]",
 				Description: "Of all working copies, mounted or not. Files that are open are not counted.",
 				Action:      func(c *cli.Context) error { return showCache(c, false) },
 			},
 			{
-				Name: "clear", Usage: "give up copies of what the store has", ArgsUsage: "[WORKSPACE|STATEDIR]",
-				Description: "They are fetched again when they are read. What the store does not have, and files that are open, stay.",
+				Name: "clear", Usage: "give up copies of what the store has", ArgsUsage: "[WORKSPACE|MOUNTPOINT|STATEDIR]",
+				Description: "They are fetched again when they are read. What the store does not have, files that are open, and what is pinned, stay.",
 				Action:      func(c *cli.Context) error { return showCache(c, true) },
+			},
+			{
+				Name: "pin", Usage: "keep a file, or a directory and all below, on the local disk", ArgsUsage: "MOUNTPOINT [PATH]",
+				Description: "Fetches what is missing, and later what others change there, and gives none of it up: neither for want of room, nor for --cache-size, nor by `cache clear`. " +
+					"Pinned content that fills the disk leaves no room for writes. A workspace that is mounted below it has pins of its own. The pin is of the path, whatever comes there, and outlives the mount.",
+				Action: func(c *cli.Context) error { return pin(c, false) },
+			},
+			{
+				Name: "unpin", Usage: "end a pin", ArgsUsage: "MOUNTPOINT [PATH]",
+				Description: "PATH is one that was pinned: `wsmount cache show` lists them.",
+				Action:      func(c *cli.Context) error { return pin(c, true) },
 			},
 		},
 	}
@@ -44,17 +52,52 @@ func showCache(c *cli.Context, clear bool) error {
 	if err != nil {
 		return err
 	}
-	dirs, err := findCopies(c, append(args, "")[0])
+	root, err := stateRoot(c)
 	if err != nil {
 		return err
 	}
-	out, err := contentIn(c, dirs, clear)
+	out, err := contentOf(c, root, append(args, "")[0], clear)
 	if err != nil {
 		return err
 	}
-	root, _ := stateRoot(c)
 	err = show(c, out, func(w io.Writer, out control.CacheResult) { printCache(w, root, out.Copies, clear) })
 	return errors.Join(err, unreadCopies(out.Copies))
+}
+
+// contentOf is what is in the working copies of a mount, or those that findCopies knows.
+func contentOf(c *cli.Context, root, what string, clear bool) (out control.CacheResult, err error) {
+	if what != "" && !strings.HasPrefix(what, "@") {
+		if r, err := findMount(c, what); err == nil {
+			return control.NewClient(r.SocketPath()).Cache(c.Context, control.CacheRequest{Clear: clear})
+		}
+	}
+	dirs, err := findCopies(c, what)
+	if err != nil {
+		return out, err
+	}
+	return contents.Of(c.Context, root, dirs, clear)
+}
+
+func pin(c *cli.Context, ends bool) error {
+	args, err := wantArgs(c, 1, 2)
+	if err != nil {
+		return err
+	}
+	r, path, err := target(c, args)
+	if err != nil {
+		return err
+	}
+	res, err := control.NewClient(r.SocketPath()).Cache(c.Context, control.CacheRequest{Pin: !ends, Unpin: ends, Path: path})
+	if err != nil {
+		return err
+	}
+	return show(c, res, func(w io.Writer, res control.CacheResult) {
+		if ends {
+			fmt.Fprintln(w, "it is not pinned any more")
+			return
+		}
+		fmt.Fprintf(w, "pinned, and on the local disk: %s, %s\n", count(res.Pinned.Files, "file"), bytesize.Text(res.Pinned.Bytes))
+	})
 }
 
 // unreadCopies is an error when there are working copies of which nothing is known,
@@ -64,65 +107,6 @@ func unreadCopies(list []control.CacheCopy) error {
 		return silent(exit.Failed)
 	}
 	return nil
-}
-
-// contentIn is what is in working copies: by their daemons where they are mounted.
-func contentIn(c *cli.Context, dirs []string, clear bool) (out control.CacheResult, err error) {
-	out.Schema, out.Copies = control.CacheSchema, []control.CacheCopy{}
-	root, err := stateRoot(c)
-	if err != nil {
-		return out, err
-	}
-	var mounted []string
-	for _, dir := range dirs {
-		one, err := room.CacheOf(dir, clear)
-		switch {
-		case errors.Is(err, cache.ErrInUse):
-			mounted = append(mounted, dir)
-			continue
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			one.Unread = err.Error()
-		}
-		out.Copies = append(out.Copies, one)
-	}
-	if len(mounted) == 0 {
-		return out, nil
-	}
-	records, err := state.List(root)
-	if err != nil {
-		return out, err
-	}
-	for _, r := range records {
-		out.Copies = append(out.Copies, contentOfMount(c.Context, r, mounted, clear)...)
-	}
-	for _, dir := range mounted {
-		if !slices.ContainsFunc(out.Copies, func(c control.CacheCopy) bool { return c.Directory == dir }) {
-			out.Copies = append(out.Copies, control.CacheCopy{Workspace: state.WorkspaceOf(dir), Directory: dir, Mounted: true,
-				Unread: "its daemon does not answer; `wsmount status` shows it"})
-		}
-	}
-	return out, nil
-}
-
-// contentOfMount asks the daemon of a record, if one of the working copies is its.
-func contentOfMount(ctx context.Context, r *state.Record, dirs []string, clear bool) (of []control.CacheCopy) {
-	if !r.Alive() {
-		return nil
-	}
-	client := control.NewClient(r.SocketPath())
-	shown, err := client.Cache(ctx, control.CacheRequest{})
-	isWanted := func(c control.CacheCopy) bool { return slices.Contains(dirs, c.Directory) }
-	if err != nil || !slices.ContainsFunc(shown.Copies, isWanted) {
-		return nil
-	}
-	if clear {
-		if shown, err = client.Cache(ctx, control.CacheRequest{Clear: true}); err != nil {
-			return nil
-		}
-	}
-	return slices.DeleteFunc(shown.Copies, func(c control.CacheCopy) bool { return !isWanted(c) })
 }
 
 func printCache(w io.Writer, root string, list []control.CacheCopy, cleared bool) {
@@ -141,6 +125,9 @@ func printCache(w io.Writer, root string, list []control.CacheCopy, cleared bool
 		row("copies", bytesize.Text(c.Clean)+" that the store has, too")
 		row("unsaved", bytesize.Text(c.Unsaved)+" that stay")
 		row("history", bytesize.Text(c.History))
+		for _, pin := range c.Pins {
+			row("pinned", "/"+pin)
+		}
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(w, "there are no working copies")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
@@ -39,7 +40,7 @@ func TestCacheByHand(t *testing.T) {
 	read()
 	eventually(t, "all is closed", closed)
 	is(content("show", ops), true, size)
-	is(content("clear"), true, 0)
+	is(content("clear", "mnt"), true, 0)
 	read()
 	eventually(t, "all is closed", closed)
 	w.killed()
@@ -54,4 +55,21 @@ func TestCacheByHand(t *testing.T) {
 	assert.Contains(t, w.ok("cache", "show"), "are free on the disk of")
 	w.mount(ops, "mnt")
 	read()
+
+	assert.Contains(t, w.ok("cache", "pin", "mnt/f"), "on the local disk: 1 file, 64.0 KiB")
+	refused := func(want string, args ...string) {
+		t.Helper()
+		o := w.run(args...)
+		assert.True(t, o.code == exit.Unresolvable && strings.Contains(o.errOut, want), args, o)
+	}
+	refused("nothing to pin", "cache", "pin", "mnt", "g")
+	eventually(t, "only what is pinned stays", func() bool { return content("clear").Clean == size })
+	w.ok("umount", "mnt")
+	c := content("clear", ops)
+	assert.True(t, c.Clean == size && len(c.Pins) == 1 && c.Pins[0] == "f", "while it is not mounted", c)
+	w.mount(ops, "mnt")
+	assert.Contains(t, w.ok("cache", "show"), "pinned      /f")
+	w.ok("cache", "unpin", "mnt/f")
+	refused("not pinned", "cache", "unpin", "mnt/f")
+	assert.Equal(t, content("clear").Clean, 0, "what is pinned no more")
 }

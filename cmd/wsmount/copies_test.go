@@ -439,6 +439,7 @@ func TestBadInputToCopies(t *testing.T) {
 		{exit.Unresolvable, "no directory of a working copy", "recover list ./plain"},
 		{exit.Usage, "is for --scan", "recover --force"},
 		{exit.Usage, "is not a size", "mount @a/b mnt --cache-size many"},
+		{exit.Usage, "is not a size", "mount @a/b mnt --keep-free much"},
 		{exit.Usage, "a second or more", "mount @a/b mnt --patience 5ms"},
 		{exit.Usage, "is not an octal mask", "mount @a/b mnt --umask 999"},
 		{exit.Usage, "is not a name", "mount @a/b mnt --working-copy ../x"},

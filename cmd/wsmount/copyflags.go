@@ -28,6 +28,9 @@ func copyOptions(c *cli.Context) (o daemon.CopyOptions, err error) {
 	if o.TotalSize, err = bytesize.Parse("--total-cache-size", c.String("total-cache-size")); err != nil {
 		return o, err
 	}
+	if o.KeepFree, err = bytesize.Parse("--keep-free", c.String("keep-free")); err != nil {
+		return o, err
+	}
 	if o.Patience = c.Duration("patience"); c.IsSet("patience") && o.Patience < time.Second {
 		return o, exit.New(exit.Usage, "--patience must be a second or more").Hint("for example --patience 30s")
 	}

@@ -16,7 +16,7 @@ var (
 	switchOptions = []string{"read-only", "allow-other", "trust", "if-not-mounted", "require-durable", "write-back",
 		"map-ids", "no-passthrough", "debug-fuse"}
 	valueOptions = []string{"config", "state-dir", "stop-timeout", "control-dir", "sandbox-mount", "metrics-addr", "log-file", "log-level", "log-format",
-		"operator", "working-copy", "cache-size", "total-cache-size", "patience", "uid", "gid", "umask"}
+		"operator", "working-copy", "cache-size", "total-cache-size", "keep-free", "patience", "uid", "gid", "umask"}
 
 	// kernelOptions are passed on.
 	kernelOptions = []string{"nosuid", "suid", "nodev", "dev", "noexec", "exec", "noatime"}

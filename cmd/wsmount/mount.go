@@ -56,6 +56,7 @@ func tuningFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "allow-other", Usage: "let other users in; permissions are checked as on any disk"},
 		&cli.StringFlag{Name: "cache-size", Usage: "keep at most this `SIZE` of content that the store has too, such as 20GiB (default: what the disk has room for)"},
 		&cli.StringFlag{Name: "total-cache-size", Usage: "the same for all mounts of the state directory that were given one: together they keep at most this `SIZE`, and who has most gives most; what is not mounted now comes on top"},
+		&cli.StringFlag{Name: "keep-free", Usage: "leave this `SIZE` of the disk of the state directory free: what would go below it is not kept, or fails with ENOSPC where a program writes it (default 256MiB, or 2 percent of a small disk)"},
 		&cli.DurationFlag{Name: "patience", Usage: "`TIME` that a close waits for a store that does not answer, before it fails and the bytes stay here; a look at a tree whose TTL is over waits as long, a read half of it", DefaultText: "1m0s"},
 		&cli.UintFlag{Name: "uid", Usage: "`USER` number that owns what the store names no owner of", DefaultText: "who mounts"},
 		&cli.UintFlag{Name: "gid", Usage: "`GROUP` number, likewise", DefaultText: "who mounts"},

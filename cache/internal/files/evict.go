@@ -7,6 +7,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/pins"
 )
 
 // Eviction chooses the content that may be given up: what the remote has, and nobody uses.
@@ -15,6 +16,7 @@ type Eviction struct {
 	Store  Weighed
 	Update func(do func(*tree.Tx) error) error // a transaction of Tree
 	Open   *OpenSet
+	Pins   *pins.Set // of what is not given up
 }
 
 // Weighed is where content is, and what gives it up.
@@ -38,7 +40,7 @@ func IsReplaceable(v *tree.View, n *table.Inode) bool {
 // leaves a record of content that is not there.
 func (e *Eviction) GiveUp(t *tree.Tx, ino table.Ino) bool {
 	n := t.Inode(ino)
-	if n == nil || e.Open.IsOpen(t.View, ino) || !IsReplaceable(t.View, n) {
+	if n == nil || e.Open.IsOpen(t.View, ino) || !IsReplaceable(t.View, n) || e.isPinned(t.View, n) {
 		return false
 	}
 	if n.State != table.None {
@@ -50,6 +52,9 @@ func (e *Eviction) GiveUp(t *tree.Tx, ino table.Ino) bool {
 
 // MayEvict is GiveUp in a transaction of its own.
 func (e *Eviction) MayEvict(ino table.Ino) (may bool) {
+	if !e.IsReplaceable(ino) { // what is pinned takes no transaction each time
+		return false
+	}
 	err := e.Update(func(t *tree.Tx) error {
 		may = e.GiveUp(t, ino)
 		return nil
@@ -70,12 +75,21 @@ func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
 	return func(ino table.Ino) bool { return !changed[ino] && e.GiveUp(t, ino) }
 }
 
-// IsReplaceable reports whether the content of an inode can be fetched again, and writes nothing.
+// IsReplaceable reports whether the content of an inode may be given up, since it can be
+// fetched again and is not pinned. It writes nothing.
 func (e *Eviction) IsReplaceable(ino table.Ino) bool {
 	v := e.Tree.Lock()
 	defer e.Tree.Unlock()
 	n := v.Inode(ino)
-	return n != nil && IsReplaceable(v, n)
+	return n != nil && IsReplaceable(v, n) && !e.isPinned(v, n)
+}
+
+// isPinned reports whether one of the names of an inode is at a pinned path.
+func (e *Eviction) isPinned(v *tree.View, n *table.Inode) bool {
+	return slices.ContainsFunc(n.Links, func(l table.Link) bool {
+		at, ok := v.LocalPath(l)
+		return ok && e.Pins.Holds(at.String())
+	})
 }
 
 // Weigh tells the store how much the content of an inode takes, and whether it may be

@@ -44,12 +44,24 @@ type Copies interface {
 // CacheRequest asks what the content of working copies takes of the disk.
 type CacheRequest struct {
 	Clear bool `json:"clear,omitempty"` // give up first what the stores have
+
+	// Pin keeps what is at Path on the local disk, and returns when it is there; Unpin ends that.
+	Pin   bool   `json:"pin,omitempty"`
+	Unpin bool   `json:"unpin,omitempty"`
+	Path  string `json:"path,omitempty"`
 }
 
 // CacheResult tells it.
 type CacheResult struct {
 	Schema string      `json:"schema"`
 	Copies []CacheCopy `json:"copies"`
+	Pinned *Pinned     `json:"pinned,omitempty"` // what was
+}
+
+// Pinned is what is at a path that was pinned.
+type Pinned struct {
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
 }
 
 // CacheCopy is one working copy.
@@ -58,8 +70,9 @@ type CacheCopy struct {
 	Directory string `json:"directory"`
 	Mounted   bool   `json:"mounted"`
 	cache.ContentUsage
-	Freed  int64  `json:"freedBytes"`
-	Unread string `json:"unread,omitempty"` // why nothing is known of it
+	Freed  int64    `json:"freedBytes"`
+	Pins   []string `json:"pins,omitempty"`   // paths whose content stays
+	Unread string   `json:"unread,omitempty"` // why nothing is known of it
 }
 
 // The verbs of a SyncRequest.

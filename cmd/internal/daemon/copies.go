@@ -304,14 +304,17 @@ func (c *copies) Resolve(ctx context.Context, r control.ResolveRequest, content 
 }
 
 // Cache says what the content of the working copies takes of the disk.
-func (c *copies) Cache(_ context.Context, r control.CacheRequest) (control.CacheResult, error) {
+func (c *copies) Cache(ctx context.Context, r control.CacheRequest) (control.CacheResult, error) {
+	if r.Pin || r.Unpin {
+		return c.pin(ctx, r)
+	}
 	out := control.CacheResult{Schema: control.CacheSchema, Copies: []control.CacheCopy{}}
 	for _, p := range c.parts {
 		w, ok := p.volume.(*workingCopy)
 		if !ok {
 			continue
 		}
-		usage := control.CacheCopy{Workspace: p.Name, Directory: w.dir, Mounted: true}
+		usage := control.CacheCopy{Workspace: p.Name, Directory: w.dir, Mounted: true, Pins: w.pins.List()}
 		if r.Clear {
 			usage.Freed = w.Volume.ClearContent()
 		}

@@ -100,6 +100,7 @@ func (d *Daemon) opened() {
 	d.bus.Emit(d.hostEvent("workspace-open"))
 	var wg sync.WaitGroup
 	for _, k := range d.syncers {
+		k.copy.startPinner()
 		wg.Go(func() {
 			k.open()
 			k.arm()

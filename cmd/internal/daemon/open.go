@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cache/pins"
 	"github.com/wsmount/wsmount/cmd/internal/answers"
 	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -51,6 +52,7 @@ type Env struct {
 type CopyOptions struct {
 	WriteBack bool         // closes of a canonical store return early, where the host grants it
 	CacheSize int64        // bytes of clean content; 0: what the disk has room for
+	KeepFree  int64        // bytes of the disk that content leaves free; 0: cache's default
 	TotalSize int64        // of all mounts of the state directory; 0: likewise
 	Owner     *cache.Owner // of entries of unknown owner; nil: this process
 	MapIDs    bool         // owners come from the store and go there
@@ -255,8 +257,12 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
 		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
 		CacheSize: e.Copy.CacheSize, TotalSize: e.Copy.TotalSize, TotalFile: filepath.Join(e.SharedDir, totalName), BallastFile: state.Ballast(state.RootOf(e.StateDir)),
-		Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: e.Pulled, ListRoot: true,
+		KeepFree: e.Copy.KeepFree, Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: w.pulled(e.Pulled), ListRoot: true,
 		Guard: cache.Guard{Secrets: e.Copy.Secrets}}
+	if w.pins, err = pins.Load(o.StateDir); err != nil {
+		return nil, errors.Join(exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("remove the file: nothing is pinned then"), p.Close())
+	}
+	o.Pins, w.isBucket = w.pins, slices.Contains([]string{secrets.S3, secrets.Azure, secrets.GCS}, r.Location.Service)
 	if r.Location.Service == host.ServiceGit {
 		o.IgnoreFile = ".gitignore"
 	}

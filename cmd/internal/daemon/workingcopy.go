@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cache/pins"
 	"github.com/wsmount/wsmount/cmd/internal/answers"
 	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
+	"github.com/wsmount/wsmount/cmd/internal/pinned"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -31,6 +33,9 @@ type workingCopy struct {
 	dir      string // its state directory
 	readOnly bool
 	noWait   bool // closes do not wait for the store
+	isBucket bool // the store has no size of its own
+	pins     *pins.Set
+	pinner   atomic.Pointer[pinned.Keeper] // nil until the mount is there
 	syncer   *syncer
 
 	acts      *inforce.Acts // that limits of the policy count; nil: none does
@@ -131,6 +136,7 @@ func (w *workingCopy) seal() {
 // is not safe. When time is over before all is sent, the volume is left as a
 // kill would leave it: nothing is lost by that, and the next mount goes on.
 func (w *workingCopy) Close() error {
+	w.pinner.Load().Stop()
 	ctx := w.ending()
 	if ctx == nil {
 		w.syncer.leave()

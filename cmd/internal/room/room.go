@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cache/pins"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
@@ -136,10 +137,16 @@ func (r *Room) Usage() string {
 // cache.ErrInUse when it is mounted, and io/fs.ErrNotExist when there is none.
 func CacheOf(dir string, clear bool) (c control.CacheCopy, err error) {
 	c.Workspace, c.Directory = state.WorkspaceOf(dir), dir
+	copied := filepath.Join(dir, state.CopyName)
 	err = state.WhileFull(state.RootOf(dir), nil, func() (err error) {
-		c.ContentUsage, c.Freed, err = cache.ContentOf(filepath.Join(dir, state.CopyName), clear)
+		c.ContentUsage, c.Freed, err = cache.ContentOf(copied, clear)
 		return err
 	})
+	if err != nil {
+		return c, err
+	}
+	kept, err := pins.Load(copied)
+	c.Pins = kept.List()
 	return c, err
 }
 

@@ -1,0 +1,262 @@
+// Package pinned keeps what is at the pinned paths of a working copy on the local disk: it
+// fetches it when a path is pinned, when the mount begins, and when others change it.
+//
+// It reads a volume as the kernel would, and knows nothing of how that keeps content. What
+// cannot be fetched is tried again, and told of meanwhile. Nobody waits for it but who asks.
+//
+//	k := pinned.Start(pinned.Options{Pins: set, Fetch: fetch, Ended: ended})
+//	files, err := pinned.Fetch(ctx, volume, "docs")
+//	k.Changed("docs/a.md") // another writer made it
+package pinned
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/pins"
+	"github.com/wsmount/wsmount/fs"
+)
+
+// Volume is what is fetched from.
+type Volume interface {
+	fs.Volume
+	fs.Describer
+}
+
+// Fetched is what Fetch has found.
+type Fetched struct {
+	Files int   // regular ones, now on the local disk
+	Bytes int64 // in them
+}
+
+// Fetch makes all content at a path of a volume, and below, local. What fails is left, and the
+// rest is fetched all the same. A path at which there is nothing is syscall.ENOENT.
+func Fetch(ctx context.Context, v Volume, at string) (f Fetched, err error) {
+	w := walk{Volume: v, ctx: ctx, op: fs.Op{Cancel: ctx.Done()}}
+	ino, mode, size := fs.RootIno, uint32(syscall.S_IFDIR), uint64(0)
+	for _, name := range strings.Split(at, "/") {
+		if name == "" {
+			continue
+		}
+		e, err := v.Lookup(&w.op, ino, name)
+		if err == nil && e.Ino == 0 {
+			err = syscall.ENOENT
+		}
+		if err != nil {
+			return f, fmt.Errorf("%s: %w", at, err)
+		}
+		defer v.Forget(e.Ino, 1)
+		ino, mode, size = e.Ino, e.Attr.Mode, e.Attr.Size
+	}
+	err = w.at(at, ino, mode, size)
+	return w.found, err
+}
+
+// A walk visits what is below a path.
+type walk struct {
+	Volume
+	ctx   context.Context
+	op    fs.Op
+	found Fetched
+}
+
+func (w *walk) at(at string, ino fs.Ino, mode uint32, size uint64) (err error) {
+	switch mode & syscall.S_IFMT {
+	case syscall.S_IFDIR:
+		return w.dir(at, ino)
+	case syscall.S_IFREG:
+		if err = w.file(ino); err == nil {
+			w.found.Files, w.found.Bytes = w.found.Files+1, w.found.Bytes+int64(size)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return nil
+}
+
+// dir lists a directory to its end before it goes into anything.
+func (w *walk) dir(at string, ino fs.Ino) error {
+	names, err := w.names(ino)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path.Join("/", at), err)
+	}
+	var errs []error
+	for _, name := range names {
+		if w.ctx.Err() != nil {
+			return errors.Join(append(errs, context.Cause(w.ctx))...)
+		}
+		e, err := w.Lookup(&w.op, ino, name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", path.Join(at, name), err))
+		}
+		if err != nil || e.Ino == 0 { // it went meanwhile
+			continue
+		}
+		errs = append(errs, w.at(path.Join(at, name), e.Ino, e.Attr.Mode, e.Attr.Size))
+		w.Forget(e.Ino, 1)
+	}
+	return errors.Join(errs...)
+}
+
+func (w *walk) names(ino fs.Ino) (names []string, err error) {
+	d, err := w.OpenDir(&w.op, ino)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Release()
+	for {
+		e, ok, err := d.Next(&w.op)
+		if err != nil || !ok {
+			return names, err
+		}
+		if e.Name != "." && e.Name != ".." {
+			names = append(names, e.Name)
+		}
+	}
+}
+
+// file reads a file of which content is missing.
+func (w *walk) file(ino fs.Ino) error {
+	if !w.isRemote(ino) {
+		return nil
+	}
+	err := w.read(ino)
+	if err == nil && w.isRemote(ino) { // it came, and was not kept
+		err = syscall.ENOSPC
+	}
+	return err
+}
+
+func (w *walk) read(ino fs.Ino) error {
+	o, err := w.Open(&w.op, ino, syscall.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	defer o.File.Release()
+	buf := make([]byte, 1<<20)
+	for off := int64(0); ; {
+		d, err := o.File.Read(&w.op, buf, off)
+		n := max(len(d.Bytes), d.N)
+		if err != nil || n == 0 {
+			return err
+		}
+		if off += int64(n); w.ctx.Err() != nil {
+			return context.Cause(w.ctx)
+		}
+	}
+}
+
+// isRemote reports whether content of a file is not on the local disk.
+func (w *walk) isRemote(ino fs.Ino) bool {
+	state, _ := w.Describe(&w.op, ino, "state")
+	return state == "remote"
+}
+
+// Options of a Keeper.
+type Options struct {
+	Pins  *pins.Set
+	Fetch func(ctx context.Context, path string) error
+	Ended func(err error) // is told how each round ended
+	pause time.Duration   // after a failure; 0: a minute
+}
+
+// A Keeper fetches in the background. Its methods may be called at once.
+type Keeper struct {
+	o      Options
+	ctx    context.Context
+	stop   context.CancelFunc
+	done   chan struct{}
+	wake   chan struct{}
+	mu     sync.Mutex // guards wanted
+	wanted []string
+}
+
+// Start begins with all that is pinned.
+func Start(o Options) *Keeper {
+	if o.pause == 0 {
+		o.pause = time.Minute
+	}
+	k := &Keeper{o: o, done: make(chan struct{}), wake: make(chan struct{}, 1)}
+	k.ctx, k.stop = context.WithCancel(context.Background())
+	go k.run()
+	for _, pin := range o.Pins.List() {
+		k.Changed(pin)
+	}
+	return k
+}
+
+// Changed has what is at a path fetched soon, if it is pinned. It returns at once.
+func (k *Keeper) Changed(at string) {
+	if k == nil || !k.o.Pins.Holds(at) {
+		return
+	}
+	k.mu.Lock()
+	if !slices.Contains(k.wanted, at) {
+		k.wanted = append(k.wanted, at)
+	}
+	k.mu.Unlock()
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Stop ends it, and waits for what is under way to end.
+func (k *Keeper) Stop() {
+	if k != nil {
+		k.stop()
+		<-k.done
+	}
+}
+
+func (k *Keeper) run() {
+	defer close(k.done)
+	var again <-chan time.Time
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-k.wake:
+		case <-again:
+		}
+		again = nil
+		if !k.round() {
+			again = time.After(k.o.pause)
+		}
+	}
+}
+
+// round fetches what is wanted, and reports whether it has all. What failed, and is still
+// pinned, stays wanted.
+func (k *Keeper) round() bool {
+	k.mu.Lock()
+	wanted := k.wanted
+	k.wanted = nil
+	k.mu.Unlock()
+	var errs []error
+	for _, at := range wanted {
+		if !k.o.Pins.Holds(at) {
+			continue
+		}
+		err := k.o.Fetch(k.ctx, at)
+		if err == nil || errors.Is(err, syscall.ENOENT) { // another may come there, which is told of
+			continue
+		}
+		if errs = append(errs, err); k.ctx.Err() != nil {
+			return true
+		}
+		k.mu.Lock()
+		k.wanted = append(k.wanted, at)
+		k.mu.Unlock()
+	}
+	k.o.Ended(errors.Join(errs...))
+	return len(errs) == 0
+}

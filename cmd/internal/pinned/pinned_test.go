@@ -1,0 +1,119 @@
+package pinned
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cache/pins"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// What is pinned is fetched, all below a directory, and stays when the rest is given up;
+// once it is pinned no more, it goes too. What is only here never goes.
+func TestFetch(t *testing.T) {
+	p := memory.New(memory.Options{})
+	for _, name := range []string{"docs/a", "docs/sub/b", "other"} {
+		_, err := p.Write(t.Context(), providers.MustLocator(name), providers.String(strings.Repeat("x", 300<<10)), providers.WriteOptions{If: providers.IfAbsent()})
+		assert.OK(t, err)
+	}
+	set, err := pins.Load(t.TempDir())
+	assert.OK(t, err)
+	v, err := cache.Open(t.Context(), p, cache.Options{StateDir: t.TempDir(), Provider: "memory", Pins: set, Policy: cache.Policy{Commit: cache.DueAsked, NoWait: true}})
+	assert.OK(t, err)
+	defer v.Close()
+	state := func(path string) string {
+		t.Helper()
+		ino := fs.RootIno
+		for _, name := range strings.Split(path, "/") {
+			e, err := v.Lookup(&fs.Op{}, ino, name)
+			assert.OK(t, err)
+			defer v.Forget(e.Ino, 1)
+			ino = e.Ino
+		}
+		s, _ := v.Describe(&fs.Op{}, ino, "state")
+		return s
+	}
+	are := func(when, want string) {
+		t.Helper()
+		assert.Equal(t, fmt.Sprint(state("docs/a"), " ", state("docs/sub/b"), " ", state("other")), want, when)
+	}
+	fetch := func(path string, files int) {
+		t.Helper()
+		f, err := Fetch(t.Context(), v, path)
+		assert.OK(t, err)
+		assert.Equal(t, f, Fetched{files, int64(files) * 300 << 10}, path)
+	}
+	are("at first", "remote remote remote")
+	assert.OK(t, set.Add("docs"))
+	fetch("docs", 2)
+	are("what is pinned is fetched", "clean clean remote")
+	fetch("", 3)
+	are("all is fetched", "clean clean clean")
+	_, o, err := v.Create(&fs.Op{}, fs.RootIno, "mine", syscall.O_RDWR, 0o644)
+	assert.OK(t, err)
+	_, err = o.File.Write(&fs.Op{}, []byte("mine"), 0)
+	assert.OK(t, err)
+	o.File.Release()
+	v.ClearContent()
+	are("what is not pinned went", "clean clean remote")
+	was, err := set.Remove("docs")
+	assert.True(t, was && err == nil, "it was pinned")
+	v.ClearContent()
+	are("all went", "remote remote remote")
+	assert.Equal(t, state("mine"), "unsaved")
+	_, err = Fetch(t.Context(), v, "docs/none")
+	assert.Is(t, err, syscall.ENOENT)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Fetch(ctx, v, "docs")
+	assert.True(t, err != nil, "after its caller has gone")
+}
+
+// A keeper begins with what is pinned, goes by what others change in it, and tries again what
+// failed.
+func TestKeeper(t *testing.T) {
+	set, err := pins.Load(t.TempDir())
+	assert.OK(t, err)
+	assert.OK(t, set.Add("docs"))
+	fetched, ended := make(chan string), make(chan error)
+	away := errors.New("the store is away")
+	answers := make(chan error)
+	k := Start(Options{Pins: set, pause: time.Millisecond,
+		Fetch: func(ctx context.Context, path string) error {
+			select {
+			case fetched <- path:
+				return <-answers
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+		Ended: func(err error) { ended <- err }})
+	round := func(path string, answer error) {
+		t.Helper()
+		assert.Equal(t, <-fetched, path)
+		answers <- answer
+		got := <-ended
+		assert.True(t, errors.Is(got, answer) && (got == nil) == (answer == nil), path, "ended with", got)
+	}
+	round("docs", away)
+	round("docs", nil)
+	k.Changed("other") // which is not pinned
+	k.Changed("docs/a")
+	round("docs/a", nil)
+	k.Changed("docs/b")
+	assert.Equal(t, <-fetched, "docs/b")
+	go func() { answers <- context.Canceled }()
+	k.Stop()
+	var none *Keeper
+	none.Changed("docs")
+	none.Stop()
+}
