@@ -4,6 +4,7 @@
 package assert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,11 +42,34 @@ func False(t T, holds bool, what ...any) {
 	}
 }
 
+// Must ends the test when a condition does not hold without which it cannot go on.
+func Must(t T, holds bool, what ...any) {
+	if !holds {
+		t.Helper()
+		t.Fatalf("%s", text(what))
+	}
+}
+
 // Equal wants got to be want.
 func Equal[V comparable](t T, got, want V, what ...any) {
 	if got != want {
 		t.Helper()
 		t.Errorf("%sgot %s, want %s", label(what), show(got), show(want))
+	}
+}
+
+// AtMost and AtLeast want got to be no more than a limit, or no less.
+func AtMost[V cmp.Ordered](t T, got, limit V, what ...any) {
+	if got > limit {
+		t.Helper()
+		t.Errorf("%sgot %s, want %s at most", label(what), show(got), show(limit))
+	}
+}
+
+func AtLeast[V cmp.Ordered](t T, got, limit V, what ...any) {
+	if got < limit {
+		t.Helper()
+		t.Errorf("%sgot %s, want %s at least", label(what), show(got), show(limit))
 	}
 }
 
@@ -86,12 +110,20 @@ func label(what []any) string {
 
 // text is words and values with spaces between them.
 func text(what []any) string {
+	words := make([]string, len(what))
 	for i, v := range what {
-		if output, ok := v.([]byte); ok {
-			what[i] = string(output)
+		switch v := v.(type) {
+		case string:
+			words[i] = v
+		case []byte:
+			words[i] = string(v)
+		case error: // of which %+v would show the stack
+			words[i] = fmt.Sprint(v)
+		default:
+			words[i] = show(v)
 		}
 	}
-	return strings.TrimSpace(fmt.Sprintln(what...))
+	return strings.TrimSpace(strings.Join(words, " "))
 }
 
 // show is a value in a report: of a long text its beginning and its length, and of
