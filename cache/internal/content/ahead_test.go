@@ -18,22 +18,13 @@ func plain() Options { return Options{Floor: -1, Ballast: -1} }
 func readAt(t *testing.T, f *File, b *backend, off, n int64) {
 	t.Helper()
 	buf := make([]byte, n)
-	if _, err := f.ReadAt(t.Context(), buf, off); err != nil && err != io.EOF {
-		t.Fatal(err)
-	}
-	if string(buf) != string(b.data[off:off+n]) {
-		t.Fatalf("wrong bytes at %d", off)
-	}
+	_, err := f.ReadAt(t.Context(), buf, off)
+	assert.True(t, err == nil || err == io.EOF, err)
+	assert.Must(t, string(buf) == string(b.data[off:off+n]), "wrong bytes at", off)
 }
 
 // settle waits until nothing is under way.
 func settle(f *File) { waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 0 }) }
-
-func (f *File) underWay() (n int) {
-	l := f.lock()
-	defer l.unlock()
-	return len(l.flights)
-}
 
 // Of a reader that goes on, several ranges are under way at once.
 func TestRangesSideBySide(t *testing.T) {
@@ -45,8 +36,7 @@ func TestRangesSideBySide(t *testing.T) {
 		}
 		return false, nil
 	}
-	f := sparse(t, openStore(t, t.TempDir(), plain()), 7, b, "")
-	defer f.Release()
+	f := using(t, sparse(t, openStore(t, t.TempDir(), plain()), 7, b, ""))
 	assert.OK(t, f.Fetch(t.Context(), 0, 4*mib))
 	readAt(t, f, b, 0, 2*mib)
 	readAt(t, f, b, 2*mib, 2*mib)
@@ -59,17 +49,14 @@ func TestRangesSideBySide(t *testing.T) {
 	close(gate)
 	<-done
 	settle(f)
-	if got := b.data[:4*mib+4*5*mib]; !f.Present(0, int64(len(got))) {
-		t.Error("the window is not here")
-	}
+	assert.True(t, f.Present(0, int64(len(b.data[:4*mib+4*5*mib]))), "the window is not here")
 	assert.False(t, f.Present(4*mib+4*5*mib+mib, 1), "more than the window is here")
 }
 
 // A read here and there brings little.
 func TestRandomReadsFetchLittle(t *testing.T) {
 	b := &backend{data: pattern(64*mib, 1)}
-	f := sparse(t, openStore(t, t.TempDir(), plain()), 7, b, "")
-	defer f.Release()
+	f := using(t, sparse(t, openStore(t, t.TempDir(), plain()), 7, b, ""))
 	for i := range int64(10) {
 		readAt(t, f, b, i*37%13*4*mib+4096, 4096)
 	}
@@ -80,8 +67,7 @@ func TestRandomReadsFetchLittle(t *testing.T) {
 // Two who read one file at different places are both fetched for.
 func TestTwoReadersOfOneFile(t *testing.T) {
 	b := &backend{data: pattern(64*mib, 1)}
-	f := sparse(t, openStore(t, t.TempDir(), plain()), 7, b, "")
-	defer f.Release()
+	f := using(t, sparse(t, openStore(t, t.TempDir(), plain()), 7, b, ""))
 	for i := range int64(8) {
 		readAt(t, f, b, i*mib/2, mib/2)
 		readAt(t, f, b, 32*mib+i*mib/2, mib/2)
@@ -103,8 +89,7 @@ func TestForsakenReader(t *testing.T) {
 		}
 		return false, nil
 	}
-	f := sparse(t, openStore(t, t.TempDir(), plain()), 7, b, "")
-	defer f.Release()
+	f := using(t, sparse(t, openStore(t, t.TempDir(), plain()), 7, b, ""))
 	assert.OK(t, f.Fetch(t.Context(), 0, 4*mib))
 	readAt(t, f, b, 0, 2*mib)
 	readAt(t, f, b, 2*mib, 2*mib)
@@ -117,9 +102,10 @@ func TestForsakenReader(t *testing.T) {
 	waitFor(f, func(f *lockedFile) bool { return len(f.flights) > 1 })
 	cancel()
 	<-left
-	if f.underWay() == 0 {
-		t.Fatal("nothing is under way ahead of the reader")
-	}
+	l := f.lock()
+	ahead := len(l.flights)
+	l.unlock()
+	assert.Must(t, ahead != 0, "nothing is under way ahead of the reader")
 	for i := range int64(len(readers{})) {
 		readAt(t, f, b, (50+i*10)*mib, 4096)
 	}
@@ -177,9 +163,8 @@ func TestBudget(t *testing.T) {
 		settle(f)
 		f.Release()
 		p.mu.Lock()
-		if p.used != 0 || p.ahead != 0 || p.most == 0 || p.most > limit+maxFetch {
-			t.Errorf("limit %d: %d bytes are not given back, at most %d were under way", limit, p.used, p.most)
-		}
+		assert.True(t, p.used == 0 && p.ahead == 0, limit, "bytes are not given back:", p.used, p.ahead)
+		assert.True(t, p.most > 0 && p.most <= limit+maxFetch, limit, "bytes that were under way:", p.most)
 		p.mu.Unlock()
 	}
 }
@@ -196,8 +181,7 @@ func TestFetchAhead(t *testing.T) {
 		}
 		return false, nil
 	}
-	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
-	defer f.Release()
+	f := alone(t, b, "")
 	ahead := make(chan error)
 	go func() { ahead <- f.FetchAhead(t.Context(), "reader") }()
 	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 })
@@ -205,9 +189,7 @@ func TestFetchAhead(t *testing.T) {
 	go func() { needed <- f.Fetch(t.Context(), 0, 640) }()
 	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 && f.flights[0].waiters == 2 })
 	close(gate)
-	if err := <-ahead; err == nil && b.count() < 2 { // who needs it may have brought it already
-		t.Error("what failed is said to be here")
-	}
+	assert.True(t, <-ahead != nil || b.count() >= 2, "what failed is said to be here") // who needs it may have brought it already
 	assert.OK(t, <-needed)
 	assert.OK(t, f.FetchAhead(t.Context(), "reader"))
 	assert.Equal(t, b.count(), 2, "calls", b.calls)
@@ -219,11 +201,9 @@ func TestFetchAheadEnds(t *testing.T) {
 	o.Budget = &purse{}
 	b := &backend{data: pattern(640, 1)}
 	s := openStore(t, t.TempDir(), o)
-	f := sparse(t, s, 7, b, "")
-	defer f.Release()
-	if err := f.FetchAhead(t.Context(), "reader"); err == nil || b.count() != 0 {
-		t.Errorf("%v, calls %v", err, b.calls)
-	}
+	f := using(t, sparse(t, s, 7, b, ""))
+	assert.True(t, f.FetchAhead(t.Context(), "reader") != nil, "there was room")
+	assert.Equal(t, b.count(), 0, "calls", b.calls)
 	o.Budget.(*purse).limit = 640
 	b.do = func(ctx context.Context, _ int, _, _ int64, _ io.WriterAt) (bool, error) {
 		<-ctx.Done()

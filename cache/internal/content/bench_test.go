@@ -25,15 +25,13 @@ func BenchmarkCreateWriteClose(b *testing.B) {
 		sub := filepath.Join(dir, fmt.Sprint(i>>10))
 		fd, err := unix.Open(filepath.Join(sub, fmt.Sprint(i)), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 		assert.OK(b, err)
-		_, err = unix.Pwrite(fd, data, 0)
-		assert.OK(b, err)
+		assert.OK(b, assert.ErrOf(unix.Pwrite(fd, data, 0)))
 		unix.Close(fd)
 	}
 	here := func(i int) {
 		f, err := s.Create(uint64(i), "some/directory/name.txt")
 		assert.OK(b, err)
-		_, err = f.WriteAt(context.Background(), data, 0)
-		assert.OK(b, err)
+		assert.OK(b, assert.ErrOf(f.WriteAt(context.Background(), data, 0)))
 		f.Release()
 	}
 	var times [2][]time.Duration
@@ -58,8 +56,7 @@ func BenchmarkCreateWriteClose(b *testing.B) {
 // BenchmarkRead reads 128 KiB of a warm file, here and directly.
 func BenchmarkRead(b *testing.B) {
 	s := openStore(b, b.TempDir(), Options{})
-	f, err := s.Create(1, "")
-	assert.OK(b, err)
+	f := create(b, s, 1)
 	defer f.Release()
 	write(b, f, pattern(1<<20, 1), 0)
 	buf := make([]byte, 128<<10)
@@ -83,14 +80,11 @@ func BenchmarkRead(b *testing.B) {
 // BenchmarkOpenRelease opens a file that nobody uses.
 func BenchmarkOpenRelease(b *testing.B) {
 	s := openStore(b, b.TempDir(), Options{})
-	f, err := s.Create(1, "")
-	assert.OK(b, err)
+	f := create(b, s, 1)
 	write(b, f, pattern(4096, 1), 0)
 	f.Release()
 	for b.Loop() {
-		f, err := s.Open(1)
-		assert.OK(b, err)
-		f.Release()
+		opened(b, s, 1).Release()
 	}
 }
 

@@ -18,14 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // clean makes whole clean content of a size.
 func clean(t testing.TB, s *Store, ino uint64, size int) {
 	t.Helper()
-	f, err := s.Create(ino, "")
-	assert.OK(t, err)
+	f := create(t, s, ino)
 	write(t, f, pattern(size, byte(ino)), 0)
 	f.Release()
 	s.Clean(ino, int64(size), true)
@@ -48,19 +46,14 @@ func TestEvictsWhatWasUsedLongestAgo(t *testing.T) {
 	for ino := uint64(1); ino <= 5; ino++ {
 		clean(t, s, ino, 1000)
 	}
-	f, err := s.Open(1)
-	assert.OK(t, err)
-	f.Release()
+	opened(t, s, 1).Release()
 	var asked []uint64
 	freed := s.Evict(func(ino uint64) bool { asked = append(asked, ino); return true })
 	assert.Slice(t, asked, []uint64{2, 3}, "asked for")
 	assert.Slice(t, left(t, s), []uint64{1, 4, 5}, "left")
-	if freed < 2000 {
-		t.Errorf("freed %d", freed)
-	}
-	if u := s.Usage(); u.Clean != 3000 || u.Files != 3 {
-		t.Errorf("usage %+v", u)
-	}
+	assert.AtLeast(t, freed, 2000, "freed")
+	u := s.Usage()
+	assert.True(t, u.Clean == 3000 && u.Files == 3, "usage", u)
 	assert.Equal(t, s.Evict(yes), 0, "evicted more than it must")
 }
 
@@ -73,11 +66,10 @@ func TestEvictLeavesAlone(t *testing.T) {
 		clean(t, s, ino, 1000)
 	}
 	s.Clean(1, 1000, false) // dirty
-	inUse, err := s.Open(2)
-	assert.OK(t, err)
+	inUse := opened(t, s, 2)
 	foreign, err := os.OpenFile(filepath.Join(dir, "data/00/3"), os.O_RDWR, 0)
 	assert.OK(t, err)
-	var replaced, opened *File
+	var also *File
 	s.Evict(func(ino uint64) bool {
 		switch ino {
 		case 1, 2, 3:
@@ -85,25 +77,19 @@ func TestEvictLeavesAlone(t *testing.T) {
 		case 4:
 			return false
 		case 5:
-			opened, err = s.Open(5)
-			assert.OK(t, err)
+			also = opened(t, s, 5)
 		case 7:
-			f, err := s.Open(7)
-			assert.OK(t, err)
-			f.Release()
+			opened(t, s, 7).Release()
 		case 6:
-			replaced, err = s.Create(6, "")
-			assert.OK(t, err)
-			replaced.Release()
+			create(t, s, 6).Release()
 		}
 		return true
 	})
 	assert.Slice(t, left(t, s), []uint64{1, 2, 3, 4, 5, 6, 7}, "left")
-	if u := s.Usage(); u.Clean != 5000 || u.Dirty != 1000 {
-		t.Errorf("usage %+v", u)
-	}
+	u := s.Usage()
+	assert.True(t, u.Clean == 5000 && u.Dirty == 1000, "usage", u)
 	inUse.Release()
-	opened.Release()
+	also.Release()
 	foreign.Close()
 	s.Evict(yes)
 	assert.Slice(t, left(t, s), []uint64{1, 6}, "left")
@@ -131,19 +117,14 @@ func TestEvictsLaterWhatWasInUse(t *testing.T) {
 		s := openStore(t, t.TempDir(), o)
 		evicted := make(chan int64)
 		s.SetEvictor(func(int64) { evicted <- s.Evict(yes) })
-		f, err := s.Create(1, "")
-		assert.OK(t, err)
+		f := create(t, s, 1)
 		write(t, f, pattern(2000, 1), 0)
 		s.Clean(1, 2000, true)
 		for range 3 {
-			if freed := <-evicted; freed != 0 {
-				t.Fatalf("content in use was given up")
-			}
+			assert.Must(t, <-evicted == 0, "content in use was given up")
 		}
 		f.Release()
-		if freed := <-evicted; freed < 2000 {
-			t.Errorf("freed %d of what was in use before", freed)
-		}
+		assert.AtLeast(t, <-evicted, 2000, "freed of what was in use before")
 		time.Sleep(time.Hour) // of the bubble, where somebody who looked again would wait for ever
 	})
 }
@@ -157,49 +138,38 @@ func disk(free *int64) func(string, *unix.Statfs_t) error {
 }
 
 func TestFloor(t *testing.T) {
-	free := int64(10000)
-	o := small()
-	o.Floor, o.Statfs = 4000, disk(&free)
-	s := openStore(t, t.TempDir(), o)
+	s, free := tight(t)
 	b := &backend{data: pattern(6400, 1)}
-	f := sparse(t, s, 50, b, "")
-	defer f.Release()
+	f := using(t, sparse(t, s, 50, b, ""))
 	write(t, f, pattern(64, 2), 0) // here, with room on the disk
 	assert.OK(t, f.Sync())
 	assert.OK(t, s.Room(6000))
 	s.room.forget()
 	wantErr(t, s.Room(6001), unix.ENOSPC)
 
-	free = 4100
-	g, err := s.Create(7, "")
-	assert.OK(t, err)
-	defer g.Release()
-	_, err = g.WriteAt(t.Context(), pattern(101, 1), 0)
-	wantErr(t, err, unix.ENOSPC)
-	_, _, err = g.Append(t.Context(), pattern(101, 1))
+	*free = 4100
+	g := using(t, create(t, s, 7))
+	wantErr(t, assert.ErrOf(g.WriteAt(t.Context(), pattern(101, 1), 0)), unix.ENOSPC)
+	_, _, err := g.Append(t.Context(), pattern(101, 1))
 	wantErr(t, err, unix.ENOSPC)
 	wantErr(t, g.Allocate(t.Context(), 0, 101, 0), unix.ENOSPC)
 	assert.Equal(t, g.Size(), 0, "size")
 	write(t, g, pattern(100, 1), 0)
 	write(t, f, pattern(64, 3), 0) // takes no more
-	free = 3000
+	*free = 3000
 	write(t, f, pattern(64, 4), 0)
 	n, err := f.CopyRange(t.Context(), 0, g, 1<<20, 64)
-	if n != 0 || !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("copied %d, %v", n, err)
-	}
+	assert.True(t, n == 0 && errors.Is(err, unix.ENOSPC), "copied", n, err)
 	assert.OK(t, g.Truncate(t.Context(), 0)) // always goes
 
-	free = 100000
+	*free = 100000
 	assert.OK(t, g.Allocate(t.Context(), 0, 8192, 0))
-	free = 3000
+	*free = 3000
 	s.room.forget()
 	write(t, g, pattern(8000, 1), 100) // was promised
-	_, err = g.WriteAt(t.Context(), pattern(8000, 1), 200)
-	wantErr(t, err, unix.ENOSPC)
+	wantErr(t, assert.ErrOf(g.WriteAt(t.Context(), pattern(8000, 1), 200)), unix.ENOSPC)
 	assert.OK(t, g.Truncate(t.Context(), 40000))
-	_, err = g.WriteAt(t.Context(), pattern(100, 1), 20000) // into a hole
-	wantErr(t, err, unix.ENOSPC)
+	wantErr(t, assert.ErrOf(g.WriteAt(t.Context(), pattern(100, 1), 20000)), unix.ENOSPC) // into a hole
 }
 
 // Available is just what may be written: what is free above the floor without the room of a
@@ -235,18 +205,17 @@ func TestStatfs(t *testing.T) {
 }
 
 func TestRoomEvicts(t *testing.T) {
-	free := int64(5000)
-	o := small()
-	o.Floor, o.Statfs = 4000, disk(&free)
-	s := openStore(t, t.TempDir(), o)
+	s, free := tight(t)
+	*free = 5000
 	for ino := uint64(1); ino <= 3; ino++ {
 		clean(t, s, ino, 100)
 	}
 	var need int64
 	s.SetEvictor(func(n int64) {
 		need = n
-		s.Evict(func(uint64) bool { free += 4096; return true })
+		s.Evict(func(uint64) bool { *free += 4096; return true })
 	})
+	s.room.forget()
 	assert.OK(t, s.Room(6000))
 	assert.Equal(t, need, 6000, "asked for")
 	assert.Slice(t, left(t, s), []uint64{3}, "left")
@@ -254,69 +223,49 @@ func TestRoomEvicts(t *testing.T) {
 
 // TestReadsOnAFullDisk: what is not here can be read all the same.
 func TestReadsOnAFullDisk(t *testing.T) {
-	free := int64(10000)
-	o := small()
-	o.Floor, o.Statfs = 4000, disk(&free)
+	s, free := tight(t)
 	b := &backend{data: pattern(640, 1)}
-	f := sparse(t, openStore(t, t.TempDir(), o), 7, b, "")
-	defer f.Release()
+	f := using(t, sparse(t, s, 7, b, ""))
 	write(t, f, []byte("abc"), 100)
-	free = 4000
+	*free = 4000
 	f.s.room.forget()
 	want := slices.Clone(b.data)
 	copy(want[100:], "abc")
 	wantBytes(t, f, want)
 	assert.Equal(t, f.Missing(), 640-64, "bytes missing: something was stored")
-	_, err := f.ReadAt(t.Context(), make([]byte, 300), 90)
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 300), 90)))
 	wantErr(t, f.FetchAll(t.Context()), unix.ENOSPC)
 	b.do = func(context.Context, int, int64, int64, io.WriterAt) (bool, error) { return true, nil }
-	_, err = f.ReadAt(t.Context(), make([]byte, 10), 300)
-	wantErr(t, err, io.ErrUnexpectedEOF)
+	wantErr(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 10), 300)), io.ErrUnexpectedEOF)
 }
 
 // TestFullDisk fills a real one.
 func TestFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := unix.Mount("none", dir, "tmpfs", 0, "size=16m"); err != nil {
-		tier.RequireRoot(t) // to mount a disk
-		t.Fatal(err)
-	}
-	defer unix.Unmount(dir, 0)
-	s := openStore(t, dir, Options{Floor: 1 << 20, Ballast: 2 << 20})
-	defer s.Close()
-	avail := func() int64 { return s.room.available() }
-	if got := avail(); got > 14<<20 {
-		t.Fatalf("%d bytes free beside the ballast", got)
-	}
-	f, err := s.Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	s := smallDisk(t, "size=16m", Options{Floor: 1 << 20, Ballast: 2 << 20})
+	avail := s.room.available
+	assert.AtMost(t, avail(), 14<<20, "bytes free beside the ballast")
+	f := using(t, create(t, s, 7))
 	buf := pattern(256<<10, 1)
 	var off int64
+	var err error
 	for err == nil {
 		var n int
 		n, err = f.WriteAt(t.Context(), buf, off)
 		off += int64(n)
 	}
 	wantErr(t, err, unix.ENOSPC)
-	if got := avail(); got < 1<<20 || off < 12<<20 {
-		t.Errorf("wrote %d; %d free, want the floor of %d", off, got, 1<<20)
-	}
+	assert.AtLeast(t, avail(), 1<<20, "bytes free, of which is the floor")
+	assert.AtLeast(t, off, 12<<20, "bytes written")
 	assert.True(t, hasBallast(s), "the ballast is gone while the floor held")
 
 	// Others fill the rest.
-	other := filepath.Join(dir, "other")
+	other := filepath.Join(s.dir, "other")
 	_ = os.WriteFile(other, make([]byte, 4<<20), 0o600)
-	if got := avail(); got != 0 {
-		t.Fatalf("%d bytes free", got)
-	}
+	assert.Equal(t, avail(), 0, "bytes free")
 	wantErr(t, s.Room(1), unix.ENOSPC)
-	if got := avail(); got < 2<<20 {
-		t.Errorf("%d bytes free, want the ballast of %d", got, 2<<20)
-	}
+	assert.AtLeast(t, avail(), 2<<20, "bytes free with the room of the ballast")
 	assert.False(t, s.Relieve(), "gave the ballast up twice")
-	assert.OK(t, os.WriteFile(filepath.Join(dir, "database"), buf, 0o600))
+	assert.OK(t, os.WriteFile(filepath.Join(s.dir, "database"), buf, 0o600))
 
 	// And go.
 	assert.OK(t, os.Remove(other))
@@ -324,51 +273,36 @@ func TestFullDisk(t *testing.T) {
 	assert.OK(t, s.Room(1))
 	assert.True(t, hasBallast(s), "the ballast was not made again")
 	got := make([]byte, 256<<10)
-	if _, err := f.ReadAt(t.Context(), got, 0); err != nil || !bytes.Equal(got, buf) {
-		t.Errorf("the content is not what was written: %v", err)
-	}
+	assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), got, 0)))
+	assert.True(t, bytes.Equal(got, buf), "the content is not what was written")
 }
 
 // Stores of one disk have one ballast, and none of them takes what another gave up.
 func TestSharedBallast(t *testing.T) {
-	disk := t.TempDir()
-	if err := unix.Mount("none", disk, "tmpfs", 0, "size=16m"); err != nil {
-		tier.RequireRoot(t) // to mount a disk
-		t.Fatal(err)
-	}
-	defer unix.Unmount(disk, 0)
+	disk := mountDisk(t, "size=16m")
 	var stores []*Store
 	for i := range 4 {
 		dir := filepath.Join(disk, strconv.Itoa(i))
 		assert.OK(t, os.Mkdir(dir, 0o700))
 		assert.OK(t, os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 2<<20), 0o600)) // as there was before
 		stores = append(stores, openStore(t, dir, Options{Floor: 1 << 20, Ballast: 2 << 20, BallastFile: filepath.Join(disk, "ballast")}))
-		defer stores[i].Close()
 	}
 	free := stores[0].room.available
-	if got := free(); got < 13<<20 || got > 14<<20 {
-		t.Fatalf("%d bytes free beside one ballast", got)
-	}
+	assert.True(t, free() >= 13<<20 && free() <= 14<<20, free(), "bytes free beside one ballast")
 	other := filepath.Join(disk, "other")
 	_ = os.WriteFile(other, make([]byte, 16<<20), 0o600)
 	for i, s := range stores {
 		wantErr(t, s.Room(1), unix.ENOSPC)
-		if got := free(); got < 2<<20 {
-			t.Errorf("after store %d looked %d bytes are free, want the ballast of %d", i, got, 2<<20)
-		}
+		assert.AtLeast(t, free(), 2<<20, "bytes free after store", i, "looked, with the room of the ballast")
 		assert.False(t, s.Relieve(), "store", i, "gave up what another had given up")
 	}
 	assert.OK(t, os.Remove(other))
 	for _, s := range stores {
 		assert.OK(t, s.Room(1))
 	}
-	if got := free(); got < 13<<20 || got > 14<<20 {
-		t.Errorf("%d bytes free once there is one ballast again", got)
-	}
+	assert.True(t, free() >= 13<<20 && free() <= 14<<20, free(), "bytes free once there is one ballast again")
 	_ = os.WriteFile(other, make([]byte, 16<<20), 0o600)
-	if !stores[3].Relieve() || stores[0].Relieve() {
-		t.Error("the one ballast was not given up once")
-	}
+	assert.True(t, stores[3].Relieve() && !stores[0].Relieve(), "the one ballast was not given up once")
 }
 
 func TestDefaultsFitTheDisk(t *testing.T) {
@@ -389,9 +323,8 @@ func TestDefaultsFitTheDisk(t *testing.T) {
 				*st = unix.Statfs_t{Bsize: 1, Blocks: c.blocks}
 				return nil
 			}})
-			if s.room.floor != c.wantF || s.room.held.size != c.wantB {
-				t.Errorf("floor %d, ballast %d; want %d and %d", s.room.floor, s.room.held.size, c.wantF, c.wantB)
-			}
+			assert.Equal(t, s.room.floor, c.wantF, "floor")
+			assert.Equal(t, s.room.held.size, c.wantB, "ballast")
 		})
 	}
 }
@@ -408,8 +341,7 @@ func TestTrust(t *testing.T) {
 		}
 	}
 	change := func(ino uint64) {
-		f, err := s.Open(ino)
-		assert.OK(t, err)
+		f := opened(t, s, ino)
 		write(t, f, []byte("x"), 10)
 		f.Release()
 	}
@@ -442,8 +374,7 @@ func TestTrust(t *testing.T) {
 	s = openStore(t, dir, o)
 	check("after another boot", "")
 	wantErr(t, s.Verified(6), fs.ErrNotExist)
-	p := sparse(t, s, 8, &backend{data: pattern(640, 1)}, "")
-	defer p.Release()
+	p := using(t, sparse(t, s, 8, &backend{data: pattern(640, 1)}, ""))
 	assert.OK(t, p.Fetch(t.Context(), 0, 10))
 	wantErr(t, s.Verified(8), ErrPartial)
 }
@@ -452,22 +383,19 @@ func TestHistory(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())
 	clean(t, s, 1, 5000)
-	f, err := s.Open(1)
-	assert.OK(t, err)
+	f := opened(t, s, 1)
 	assert.OK(t, s.KeepCopy(t.Context(), f, "a"))
 	write(t, f, []byte("later"), 0)
 	assert.OK(t, s.Keep(1, "b"))
 	f.Release()
-	_, err = s.Open(1)
-	wantErr(t, err, fs.ErrNotExist)
+	wantErr(t, assert.ErrOf(s.Open(1)), fs.ErrNotExist)
 	kept := func(s *Store, id string, want []byte) {
 		t.Helper()
 		k, err := s.OpenKept(id)
 		assert.OK(t, err)
 		defer k.Close()
-		if got, err := io.ReadAll(k); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: %d bytes, %v; want %d", id, len(got), err, len(want))
-		}
+		got, err := io.ReadAll(k)
+		assert.True(t, err == nil && bytes.Equal(got, want), id, "has", len(got), "bytes", err)
 	}
 	old := pattern(5000, 1)
 	changed := append([]byte("later"), old[5:]...)
@@ -490,18 +418,15 @@ func TestHistory(t *testing.T) {
 	var ids []string
 	assert.OK(t, s.EachKept(func(id string) { ids = append(ids, id) }))
 	assert.Slice(t, ids, []string{"b"}, "ids")
-	_, err = s.OpenKept("a")
-	wantErr(t, err, fs.ErrNotExist)
-	_, err = s.Restore(t.Context(), "a", 10, "")
-	wantErr(t, err, fs.ErrNotExist)
+	wantErr(t, assert.ErrOf(s.OpenKept("a")), fs.ErrNotExist)
+	wantErr(t, assert.ErrOf(s.Restore(t.Context(), "a", 10, "")), fs.ErrNotExist)
 	for _, id := range []string{"", "..", "x/y", string(make([]byte, 300))} {
 		wantErr(t, s.Keep(9, id), fs.ErrInvalid)
 	}
 	wantErr(t, s.Keep(100, "c"), fs.ErrNotExist)
 
 	b := &backend{data: pattern(640, 1)}
-	p := sparse(t, s, 11, b, "")
-	defer p.Release()
+	p := using(t, sparse(t, s, 11, b, ""))
 	assert.OK(t, p.Fetch(t.Context(), 0, 1))
 	wantErr(t, s.Keep(11, "c"), ErrPartial)
 	assert.OK(t, s.KeepCopy(t.Context(), p, "c"))
@@ -510,18 +435,16 @@ func TestHistory(t *testing.T) {
 
 func TestKeptHolesStayHoles(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1})
-	f, err := s.Create(1, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, s, 1))
 	assert.OK(t, f.Truncate(t.Context(), 64<<20))
 	write(t, f, []byte("x"), 32<<20)
 	assert.OK(t, s.KeepCopy(t.Context(), f, "a"))
 	g, err := s.Restore(t.Context(), "a", 2, "")
 	assert.OK(t, err)
 	defer g.Release()
-	if g.Size() != 64<<20 || g.Blocks() > 1024 || s.KeptBytes() > 1<<20 {
-		t.Errorf("size %d, %d blocks, %d kept", g.Size(), g.Blocks(), s.KeptBytes())
-	}
+	assert.Equal(t, g.Size(), 64<<20, "size")
+	assert.AtMost(t, g.Blocks(), 1024, "blocks")
+	assert.AtMost(t, s.KeptBytes(), 1<<20, "bytes kept")
 }
 
 // TestEvictionProtocol plays a caller who keeps a record of what is here under
@@ -572,9 +495,8 @@ func TestEvictionProtocol(t *testing.T) {
 					return
 				}
 				got := make([]byte, 100)
-				if _, err := f.ReadAt(t.Context(), got, 0); err != nil || !bytes.Equal(got, pattern(100, byte(ino))) {
-					t.Errorf("%d: wrong content, %v", ino, err)
-				}
+				_, err := f.ReadAt(t.Context(), got, 0)
+				assert.True(t, err == nil && bytes.Equal(got, pattern(100, byte(ino))), ino, "wrong content", err)
 				mu.Lock()
 				assert.True(t, here[ino], "the record lost", ino, "while it was in use")
 				mu.Unlock()

@@ -3,7 +3,6 @@ package content
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -32,24 +31,17 @@ func TestReadsFetchWhatTheyNeed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := &backend{data: data}
-			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
-			defer f.Release()
+			f := alone(t, b, "")
 			for _, r := range c.reads {
 				got := make([]byte, r.n)
 				n, err := f.ReadAt(t.Context(), got, r.off)
 				want := data[min(r.off, int64(len(data))):min(r.off+r.n, int64(len(data)))]
-				if n != len(want) || string(got[:n]) != string(want) {
-					t.Fatalf("read %v: %q", r, got[:n])
-				}
-				if (err == io.EOF) != (len(want) < int(r.n)) {
-					t.Fatalf("read %v: %v", r, err)
-				}
+				assert.Must(t, n == len(want) && string(got[:n]) == string(want), "read", r, got[:n])
+				assert.Must(t, (err == io.EOF) == (len(want) < int(r.n)), "read", r, err)
 			}
 			slices.SortFunc(b.calls, func(x, y [2]int64) int { return int(x[0] - y[0]) })
 			slices.SortFunc(c.want, func(x, y [2]int64) int { return int(x[0] - y[0]) })
-			if fmt.Sprint(b.calls) != fmt.Sprint(c.want) {
-				t.Errorf("calls %v, want %v", b.calls, c.want)
-			}
+			assert.Slice(t, b.calls, c.want, "calls")
 		})
 	}
 }
@@ -57,22 +49,15 @@ func TestReadsFetchWhatTheyNeed(t *testing.T) {
 func TestSequentialReadsAreFewFetches(t *testing.T) {
 	data := pattern(48<<20, 1)
 	b := &backend{data: data}
-	f := sparse(t, openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1}), 7, b, digestOf(data))
-	defer f.Release()
+	f := using(t, sparse(t, openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1}), 7, b, digestOf(data)))
 	buf := make([]byte, 128<<10)
 	for off := 0; off < len(data); off += len(buf) {
 		assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), buf, int64(off))))
-		if string(buf) != string(data[off:off+len(buf)]) {
-			t.Fatalf("wrong bytes at %d", off)
-		}
+		assert.Must(t, string(buf) == string(data[off:off+len(buf)]), "wrong bytes at", off)
 	}
-	if n := b.count(); n > 16 {
-		t.Errorf("%d calls %v, want 16 at most", n, b.calls)
-	}
+	assert.AtMost(t, b.count(), 16, "calls", b.calls)
 	for _, c := range b.calls {
-		if c[1] > maxFetch {
-			t.Errorf("a call for %d bytes", c[1])
-		}
+		assert.AtMost(t, c[1], maxFetch, "bytes that a call is for")
 	}
 	assert.True(t, f.Whole(), "not whole")
 }
@@ -80,8 +65,7 @@ func TestSequentialReadsAreFewFetches(t *testing.T) {
 func TestFetchAllInBoundedCalls(t *testing.T) {
 	data := pattern(20<<20+5, 1)
 	b := &backend{data: data}
-	f := sparse(t, openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1}), 7, b, digestOf(data))
-	defer f.Release()
+	f := using(t, sparse(t, openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1}), 7, b, digestOf(data)))
 	assert.OK(t, f.FetchAll(t.Context()))
 	slices.SortFunc(b.calls, func(x, y [2]int64) int { return int(x[0] - y[0]) })
 	assert.Slice(t, b.calls, [][2]int64{{0, 8 << 20}, {8 << 20, 8 << 20}, {16 << 20, 4<<20 + 5}}, "calls")
@@ -95,8 +79,7 @@ func TestManyAskersOneFetch(t *testing.T) {
 		<-asked
 		return false, nil
 	}
-	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
-	defer f.Release()
+	f := alone(t, b, "")
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -134,8 +117,7 @@ func TestWaiterLeaves(t *testing.T) {
 			return false, nil
 		}
 	}
-	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
-	defer f.Release()
+	f := alone(t, b, "")
 	ask := func(ctx context.Context, n int) chan error {
 		done := make(chan error, 1)
 		go func() { done <- f.Fetch(ctx, 0, 64) }()
@@ -164,13 +146,10 @@ func TestWaiterLeaves(t *testing.T) {
 
 func TestPrefetchGoesOnAlone(t *testing.T) {
 	b := &backend{data: pattern(640, 1)}
-	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
-	defer f.Release()
+	f := alone(t, b, "")
 	f.Prefetch(0, 128)
 	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 0 })
-	if !f.Present(0, 128) || f.Present(128, 1) {
-		t.Error("the wrong blocks are present")
-	}
+	assert.True(t, f.Present(0, 128) && !f.Present(128, 1), "the wrong blocks are present")
 }
 
 func TestReleaseEndsFetches(t *testing.T) {
@@ -194,8 +173,7 @@ func TestCloseEndsFetches(t *testing.T) {
 		return true, ctx.Err()
 	}
 	s := openStore(t, t.TempDir(), small())
-	f := sparse(t, s, 7, b, "")
-	defer f.Release()
+	f := using(t, sparse(t, s, 7, b, ""))
 	done := make(chan error, 1)
 	go func() { done <- f.Fetch(t.Context(), 0, 64) }()
 	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 })
@@ -244,13 +222,9 @@ func TestBadSources(t *testing.T) {
 				}
 				return false, nil
 			}
-			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, digestOf(b.data))
-			defer f.Release()
-			_, err := f.ReadAt(t.Context(), make([]byte, 100), 100)
-			wantErr(t, err, c.want)
-			if f.Missing() != 640 || f.Present(64, 1) {
-				t.Errorf("%d bytes are missing, want all", f.Missing())
-			}
+			f := alone(t, b, digestOf(b.data))
+			wantErr(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 100), 100)), c.want)
+			assert.True(t, f.Missing() == 640 && !f.Present(64, 1), f.Missing(), "bytes are missing, want all")
 			wantBytes(t, f, b.data)
 		})
 	}
@@ -261,8 +235,7 @@ func TestWithoutSource(t *testing.T) {
 	f, err := s.Sparse(7, "", 640, "")
 	assert.OK(t, err)
 	defer f.Release()
-	_, err = f.ReadAt(t.Context(), make([]byte, 1), 0)
-	wantErr(t, err, ErrNoSource)
+	wantErr(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 1), 0)), ErrNoSource)
 	f.Prefetch(0, 64) // has nowhere to ask
 	write(t, f, pattern(64, 9), 64)
 	assert.Equal(t, f.Missing(), 640-64, "bytes missing")
@@ -270,8 +243,7 @@ func TestWithoutSource(t *testing.T) {
 
 func TestFailedFetchIsRepeatedWithTheNewSource(t *testing.T) {
 	old := &backend{data: pattern(640, 1)}
-	f := sparse(t, openStore(t, t.TempDir(), small()), 7, old, "")
-	defer f.Release()
+	f := alone(t, old, "")
 	next := &backend{data: old.data}
 	old.do = func(context.Context, int, int64, int64, io.WriterAt) (bool, error) {
 		f.SetSource(next.source)
@@ -316,8 +288,7 @@ func TestLateFetchOverwritesNothing(t *testing.T) {
 				}
 				return false, nil
 			}
-			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, digestOf(b.data))
-			defer f.Release()
+			f := alone(t, b, digestOf(b.data))
 			done := make(chan error, 1)
 			go func() { done <- f.FetchAll(t.Context()) }()
 			<-begun
@@ -349,8 +320,7 @@ func TestDigest(t *testing.T) {
 			if c.size == 0 { // 1024 zeros
 				b.data = make([]byte, 1024)
 			}
-			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, c.digest)
-			defer f.Release()
+			f := alone(t, b, c.digest)
 			if c.size > 64 {
 				assert.OK(t, f.Fetch(t.Context(), 200, 10)) // not in order
 			}
@@ -360,11 +330,8 @@ func TestDigest(t *testing.T) {
 				wantBytes(t, f, b.data)
 				return
 			}
-			if f.Missing() != int64(c.size) {
-				t.Errorf("%d bytes missing, want all %d", f.Missing(), c.size)
-			}
-			_, err = f.ReadAt(t.Context(), make([]byte, 640), 0)
-			wantErr(t, err, ErrCorrupt)
+			assert.Equal(t, f.Missing(), int64(c.size), "bytes missing")
+			wantErr(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 640), 0)), ErrCorrupt)
 		})
 	}
 }
@@ -383,37 +350,21 @@ func TestCorruptContentIsFetchedAgain(t *testing.T) {
 	assert.OK(t, f.Fetch(t.Context(), 0, 64))
 	wantErr(t, f.FetchAll(t.Context()), ErrCorrupt)
 	f.Release()
-	f, err := openStore(t, dir, small()).Open(7) // by another process
-	assert.OK(t, err)
-	defer f.Release()
+	f = using(t, opened(t, openStore(t, dir, small()), 7)) // by another process
 	f.SetSource(b.source)
 	assert.Equal(t, f.Missing(), 640, "bytes missing")
 	wantBytes(t, f, b.data)
 }
 
-func TestWrittenFileHasNoDigest(t *testing.T) {
-	b := &backend{data: pattern(640, 1)}
-	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, digestOf(b.data))
-	defer f.Release()
-	write(t, f, []byte("x"), 100)
-	assert.OK(t, f.FetchAll(t.Context()))
-	want := slices.Clone(b.data)
-	want[100] = 'x'
-	wantBytes(t, f, want)
-}
-
 func TestVerify(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
-	f, err := s.Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, s, 7))
 	data := pattern(500, 3)
 	write(t, f, data, 0)
 	assert.OK(t, f.Verify(t.Context(), digestOf(data)))
 	wantErr(t, f.Verify(t.Context(), digestOf(data[1:])), ErrCorrupt)
 	wantErr(t, f.Verify(t.Context(), ""), ErrCorrupt)
 	b := &backend{data: data}
-	p := sparse(t, s, 8, b, "")
-	defer p.Release()
+	p := using(t, sparse(t, s, 8, b, ""))
 	wantErr(t, p.Verify(t.Context(), digestOf(data)), ErrPartial)
 }

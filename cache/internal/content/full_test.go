@@ -19,13 +19,18 @@ import (
 // smallDisk is a store on a disk of its own.
 func smallDisk(t *testing.T, options string, o Options) *Store {
 	t.Helper()
-	dir := t.TempDir()
+	return openStore(t, mountDisk(t, options), o)
+}
+
+func mountDisk(t *testing.T, options string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, options); err != nil {
 		tier.RequireRoot(t) // to mount a disk
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	return openStore(t, dir, o)
+	return dir
 }
 
 // fill takes all that is free from a disk, as others do.
@@ -48,38 +53,28 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 		do   func(t *testing.T, s *Store, f *File) error
 	}{
 		{"write", func(t *testing.T, _ *Store, f *File) error {
-			_, err := f.WriteAt(t.Context(), pattern(n, 1), 0)
-			return err
+			return assert.ErrOf(f.WriteAt(t.Context(), pattern(n, 1), 0))
 		}},
 		{"append", func(t *testing.T, _ *Store, f *File) error {
 			off, done, err := f.Append(t.Context(), pattern(n, 1))
-			if err == nil && (off != 0 || done != n) {
-				t.Errorf("appended %d at %d", done, off)
-			}
+			assert.True(t, err != nil || off == 0 && done == n, "appended", done, "at", off)
 			return err
 		}},
 		{"allocate", func(t *testing.T, _ *Store, f *File) error { return f.Allocate(t.Context(), 0, n, 0) }},
 		{"copy", func(t *testing.T, s *Store, f *File) error {
-			from, err := s.Open(3) // the last of the clean, which is in use then
-			assert.OK(t, err)
+			from := opened(t, s, 3) // the last of the clean, which is in use then
 			defer from.Release()
-			_, err = from.CopyRange(t.Context(), 0, f, 0, n)
-			return err
+			return assert.ErrOf(from.CopyRange(t.Context(), 0, f, 0, n))
 		}},
 		{"fetch", func(t *testing.T, s *Store, _ *File) error {
 			b := &backend{data: pattern(n, 1)}
-			g := sparse(t, s, 60, b, digestOf(b.data))
-			defer g.Release()
+			g := using(t, sparse(t, s, 60, b, digestOf(b.data)))
 			err := g.FetchAll(t.Context())
-			if err == nil && b.count() != 1 {
-				t.Errorf("the source was asked %d times", b.count())
-			}
+			assert.True(t, err != nil || b.count() == 1, "the source was asked at", b.calls)
 			return err
 		}},
 		{"history", func(t *testing.T, s *Store, _ *File) error {
-			from, err := s.Open(3)
-			assert.OK(t, err)
-			defer from.Release()
+			from := using(t, opened(t, s, 3))
 			return s.KeepCopy(t.Context(), from, "kept")
 		}},
 	} {
@@ -89,15 +84,11 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 			for ino := uint64(1); ino <= 3; ino++ {
 				clean(t, s, ino, 512<<10)
 			}
-			f, err := s.Create(50, "")
-			assert.OK(t, err)
-			defer f.Release()
+			f := using(t, create(t, s, 50))
 			assert.OK(t, s.Room(1)) // so that it believes for a second that there is room
 			fill(t, s)
 			assert.OK(t, c.do(t, s, f))
-			if s.room.available() < s.room.floor {
-				t.Errorf("%d bytes are free, less than the floor", s.room.available())
-			}
+			assert.AtLeast(t, s.room.available(), s.room.floor, "bytes that are free")
 			s.room.look(0)
 			assert.True(t, hasBallast(s), "there is no ballast")
 		})
@@ -110,23 +101,19 @@ func TestFullWithoutClean(t *testing.T) {
 	s := smallDisk(t, "size=4m", Options{Floor: 64 << 10, Ballast: 512 << 10})
 	var asked atomic.Int64 // in the background too, once the ballast is gone
 	s.SetEvictor(func(int64) { asked.Add(1); s.Evict(yes) })
-	f, err := s.Create(50, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, s, 50))
 	assert.OK(t, s.Room(1))
 	fill(t, s)
-	_, err = f.WriteAt(t.Context(), pattern(64<<10, 1), 0)
-	wantErr(t, err, unix.ENOSPC)
-	if n := asked.Load(); n == 0 || n > fullTries || hasBallast(s) || f.Size() != 0 {
-		t.Errorf("asked %d times; ballast %v, %d bytes written", n, hasBallast(s), f.Size())
-	}
+	wantErr(t, assert.ErrOf(f.WriteAt(t.Context(), pattern(64<<10, 1), 0)), unix.ENOSPC)
+	assert.True(t, asked.Load() > 0 && asked.Load() <= fullTries, "times asked:", asked.Load())
+	assert.False(t, hasBallast(s), "the ballast is kept")
+	assert.Equal(t, f.Size(), 0, "bytes written")
 	b := &backend{data: pattern(8<<20, 1)}
 	g := sparse(t, s, 60, b, "") // has a map
 	defer g.Release()
 	got := make([]byte, 4096)
-	if _, err := g.ReadAt(t.Context(), got, 0); err != nil || string(got) != string(b.data[:4096]) {
-		t.Errorf("read on a full disk: %v", err)
-	}
+	assert.OK(t, assert.ErrOf(g.ReadAt(t.Context(), got, 0)))
+	assert.Equal(t, string(got), string(b.data[:4096]), "read on a full disk")
 }
 
 // TestNoInodes: a disk that has bytes and no inodes is full, too, and what could not be
@@ -143,18 +130,11 @@ func TestNoInodes(t *testing.T) {
 			assert.OK(t, os.Mkdir(filepath.Join(s.dir, "other"), 0o700))
 		}
 	}
-	f, err := s.Create(2, "")
-	assert.OK(t, err)
-	f.Release()
-	if got := left(t, s); len(got) != 1 || got[0] != 2 {
-		t.Errorf("there is %v", got)
-	}
-	_, err = s.Create(5000, "") // needs a directory as well
-	wantErr(t, err, unix.ENOSPC)
+	create(t, s, 2).Release()
+	assert.Slice(t, left(t, s), []uint64{2}, "left")
+	wantErr(t, assert.ErrOf(s.Create(5000, "")), unix.ENOSPC) // needs a directory as well
 	assert.OK(t, os.RemoveAll(filepath.Join(s.dir, "other")))
-	f, err = s.Create(5000, "")
-	assert.OK(t, err)
-	f.Release()
+	create(t, s, 5000).Release()
 }
 
 // TestFetchLeavesTheFloor: what comes while others fill the disk is not kept at the cost
@@ -171,12 +151,9 @@ func TestFetchLeavesTheFloor(t *testing.T) {
 		free.Store(4100)
 		return false, nil
 	}}
-	f := sparse(t, openStore(t, t.TempDir(), o), 7, b, "")
-	defer f.Release()
+	f := using(t, sparse(t, openStore(t, t.TempDir(), o), 7, b, ""))
 	wantErr(t, f.FetchAll(t.Context()), unix.ENOSPC)
-	if f.Missing() != 640 {
-		t.Errorf("%d bytes are kept", 640-f.Missing())
-	}
+	assert.Equal(t, f.Missing(), 640, "bytes missing")
 	wantBytes(t, f, b.data)
 }
 
@@ -205,8 +182,7 @@ func TestOpenWaitsForReleases(t *testing.T) {
 		s := openStore(t, t.TempDir(), o)
 		s.SetEvictor(func(int64) { s.Evict(yes) })
 		clean(t, s, 1, 100)
-		used, err := s.Open(1)
-		assert.OK(t, err)
+		used := opened(t, s, 1)
 		waitsFor(t, used, func() error {
 			f, err := s.make(func() (*File, error) {
 				if got := left(t, s); len(got) > 0 {
@@ -240,10 +216,7 @@ func TestOthersTakeWhatIsGivenUp(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			free := int64(10_000)
-			o := small()
-			o.Floor, o.Statfs = 4000, disk(&free)
-			s := openStore(t, t.TempDir(), o)
+			s, free := tight(t)
 			for ino := range uint64(3) {
 				clean(t, s, ino+1, 100)
 			}
@@ -251,14 +224,14 @@ func TestOthersTakeWhatIsGivenUp(t *testing.T) {
 			s.SetEvictor(func(int64) {
 				s.EvictFor(1, yes)
 				if runs++; runs == 2 {
-					free += 4096
+					*free += 4096
 				}
 			})
-			free = 4000
+			*free = 4000
 			s.room.forget()
 			assert.OK(t, c.do(s))
 			assert.Slice(t, left(t, s), []uint64{3}, "left")
-			free = 4000
+			*free = 4000
 			runs = 2
 			s.room.forget()
 			wantErr(t, c.do(s), unix.ENOSPC) // when there is no more
@@ -272,28 +245,18 @@ func TestOthersTakeWhatIsGivenUp(t *testing.T) {
 // up the error.
 func TestWriterWaitsForReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		free := int64(10_000)
-		o := small()
-		o.Floor, o.Statfs = 4000, disk(&free)
-		s := openStore(t, t.TempDir(), o)
-		s.SetEvictor(func(int64) { s.Evict(func(uint64) bool { free += 4096; return true }) })
+		s, free := tight(t)
+		s.SetEvictor(func(int64) { s.Evict(func(uint64) bool { *free += 4096; return true }) })
 		clean(t, s, 1, 100)
-		used, err := s.Open(1)
-		assert.OK(t, err)
-		f, err := s.Create(2, "")
-		assert.OK(t, err)
-		defer f.Release()
-		free = 4000
+		used := opened(t, s, 1)
+		f := using(t, create(t, s, 2))
+		*free = 4000
 		s.room.forget()
-		_, err = f.WriteAt(t.Context(), pattern(1000, 1), 0) // ends in the bubble's time
-		wantErr(t, err, unix.ENOSPC)
+		wantErr(t, assert.ErrOf(f.WriteAt(t.Context(), pattern(1000, 1), 0)), unix.ENOSPC) // ends in the bubble's time
 		waitsFor(t, used, func() error {
-			_, err := f.WriteAt(t.Context(), pattern(1000, 1), 0)
-			return err
+			return assert.ErrOf(f.WriteAt(t.Context(), pattern(1000, 1), 0))
 		})
-		if got := left(t, s); len(got) != 1 || got[0] != 2 {
-			t.Errorf("there is %v", got)
-		}
+		assert.Slice(t, left(t, s), []uint64{2}, "left")
 	})
 }
 
@@ -305,19 +268,16 @@ func TestOpensOnAFullDisk(t *testing.T) {
 		for n := 0; os.WriteFile(filepath.Join(s.dir, fmt.Sprint("other", n)), nil, 0o600) == nil; n++ {
 		}
 		b := &backend{data: pattern(size, 1)}
-		f := sparse(t, s, 7, b, "")
-		defer f.Release()
+		f := using(t, sparse(t, s, 7, b, ""))
 		wantBytes(t, f, b.data)
 		assert.Equal(t, f.Missing(), int64(size), "bytes missing: something was stored")
 		assert.OK(t, f.Sync())
 		assert.True(t, f.Quiet(), "is quiet")
-		_, err := f.ReadAt(t.Context(), make([]byte, 1), int64(size))
-		wantErr(t, err, io.EOF)
+		wantErr(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 1), int64(size))), io.EOF)
 		at, err := f.Seek(5, unix.SEEK_DATA)
 		assert.OK(t, err)
 		assert.Equal(t, at, 5, "data at")
-		_, err = f.WriteAt(t.Context(), []byte("new"), 0)
-		wantErr(t, err, unix.ENOSPC)
+		wantErr(t, assert.ErrOf(f.WriteAt(t.Context(), []byte("new"), 0)), unix.ENOSPC)
 		for n := range 4 { // its data, its map, and their directories
 			assert.OK(t, os.Remove(filepath.Join(s.dir, fmt.Sprint("other", n))))
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 )
 
 // small are options that make small files have many blocks.
@@ -85,6 +86,49 @@ func digestOf(p []byte) string {
 	return "sha256:" + hex.EncodeToString(h[:])
 }
 
+// using has a file released when the test ends.
+func using(t testing.TB, f *File) *File {
+	t.Cleanup(f.Release)
+	return f
+}
+
+func create(t testing.TB, s *Store, ino uint64) *File {
+	t.Helper()
+	f, err := s.Create(ino, "")
+	assert.OK(t, err)
+	return f
+}
+
+func opened(t testing.TB, s *Store, ino uint64) *File {
+	t.Helper()
+	f, err := s.Open(ino)
+	assert.OK(t, err)
+	return f
+}
+
+// snapshot takes one that is closed when the test ends.
+func snapshot(t testing.TB, f *File) *Snapshot {
+	t.Helper()
+	v, err := f.Snapshot(t.Context())
+	assert.OK(t, err)
+	t.Cleanup(v.Close)
+	return v
+}
+
+// alone is a file of the backend's bytes in a store of its own.
+func alone(t testing.TB, b *backend, digest string) *File {
+	t.Helper()
+	return using(t, sparse(t, openStore(t, t.TempDir(), small()), 7, b, digest))
+}
+
+// tight is a small store on a made-up disk with a floor of 4000 bytes, and what is free there.
+func tight(t testing.TB) (*Store, *int64) {
+	t.Helper()
+	free, o := int64(10_000), small()
+	o.Floor, o.Statfs = 4000, disk(&free)
+	return openStore(t, t.TempDir(), o), &free
+}
+
 // sparse makes a file of the backend's bytes.
 func sparse(t testing.TB, s *Store, ino uint64, b *backend, digest string) *File {
 	t.Helper()
@@ -138,3 +182,5 @@ func hasBallast(s *Store) bool {
 	defer b.unlock()
 	return b.have
 }
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }

@@ -61,8 +61,7 @@ func TestKilledInAChange(t *testing.T) {
 				kill()
 				return true, err
 			}
-			f := sparse(t, openStore(t, dir, o), 7, b, "")
-			defer f.Release()
+			f := using(t, sparse(t, openStore(t, dir, o), 7, b, ""))
 			write(t, f, []byte("done"), 0)
 			kills = nil
 			c.change(t, f)
@@ -83,18 +82,13 @@ func TestKilledInAChange(t *testing.T) {
 func wantEither(t *testing.T, when, dir string, source, old, changed []byte) {
 	t.Helper()
 	f, err := openStore(t, dir, small()).Open(7)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Fatalf("%s: what was done is gone", when)
-	}
+	assert.Must(t, !errors.Is(err, fs.ErrNotExist), when, "what was done is gone")
 	assert.OK(t, err, when)
 	defer f.Release()
 	f.SetSource((&backend{data: source}).source)
 	got := make([]byte, f.Size())
-	if len(got) < len(old) || len(got) > len(changed) {
-		t.Fatalf("%s: %d bytes, want %d to %d", when, len(got), len(old), len(changed))
-	}
-	_, err = f.ReadAt(t.Context(), got, 0)
-	assert.OK(t, err, when)
+	assert.Must(t, len(got) >= len(old) && len(got) <= len(changed), when, len(got), "bytes, want", len(old), "to", len(changed))
+	assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), got, 0)), when)
 	for i, c := range got {
 		if c != changed[i] && (i >= len(old) && c != 0 || i < len(old) && c != old[i]) {
 			t.Fatalf("%s: byte %d is %#x, neither %#x nor what was before", when, i, c, changed[i])

@@ -115,20 +115,14 @@ func (m *model) failed(err error) bool {
 	if err == nil {
 		return false
 	}
-	if !m.fail.Load() || !isErr(err, errBackend) {
-		m.t.Fatalf("unexpected error %v", err)
-	}
+	assert.Must(m.t, m.fail.Load() && isErr(err, errBackend), "unexpected error", err)
 	return true
 }
 
 func (m *model) check(t *rapid.T) {
 	m.t = t
-	if got := m.f.Size(); got != int64(len(m.want)) {
-		t.Fatalf("size %d, want %d", got, len(m.want))
-	}
-	if whole := m.f.Missing() == 0; whole != m.f.Whole() && len(m.want) > 0 {
-		t.Fatalf("whole %v, %d missing", m.f.Whole(), m.f.Missing())
-	}
+	assert.Must(t, m.f.Size() == int64(len(m.want)), "size", m.f.Size(), "want", len(m.want))
+	assert.Must(t, (m.f.Missing() == 0) == m.f.Whole() || len(m.want) == 0, "whole", m.f.Whole(), m.f.Missing(), "missing")
 }
 
 func (m *model) place(most int) (off, n int64) {
@@ -171,9 +165,7 @@ func (m *model) write(*rapid.T) {
 	if _, err := m.f.WriteAt(context.Background(), p, off); m.failed(err) {
 		return
 	}
-	if m.f.Writes() == before {
-		m.t.Fatal("a write did not move the count")
-	}
+	assert.Must(m.t, m.f.Writes() != before, "a write did not move the count")
 	m.grow(off + n)
 	copy(m.want[off:], p)
 }
@@ -185,18 +177,14 @@ func (m *model) append(*rapid.T) {
 	if m.failed(err) {
 		return
 	}
-	if off != int64(len(m.want)) {
-		m.t.Fatalf("appended at %d, want %d", off, len(m.want))
-	}
+	assert.Must(m.t, off == int64(len(m.want)), "appended at", off, "want", len(m.want))
 	m.want = append(m.want, p...)
 }
 
 func (m *model) truncate(*rapid.T) {
 	size := rapid.Int64Range(0, 900).Draw(m.t, "size")
 	if m.failed(m.f.Truncate(context.Background(), size)) {
-		if size == 0 {
-			m.t.Fatal("a truncation to 0 fetched something")
-		}
+		assert.Must(m.t, size != 0, "a truncation to 0 fetched something")
 		return
 	}
 	m.grow(size)
@@ -222,17 +210,14 @@ func (m *model) copy(*rapid.T) {
 	to := rapid.Int64Range(0, 800).Draw(m.t, "to")
 	c, err := m.f.CopyRange(context.Background(), off, m.f, to, n)
 	if off < to+n && to < off+n {
-		if err != unix.EINVAL {
-			m.t.Fatalf("overlapping ranges: %v", err)
-		}
+		assert.Must(m.t, err == unix.EINVAL, "overlapping ranges", err)
 		return
 	}
 	if m.failed(err) {
 		return
 	}
-	if want := max(min(n, int64(len(m.want))-off), 0); c != want {
-		m.t.Fatalf("copied %d, want %d", c, want)
-	}
+	want := max(min(n, int64(len(m.want))-off), 0)
+	assert.Must(m.t, c == want, "copied", c, "want", want)
 	if c > 0 {
 		m.grow(to + c)
 		copy(m.want[to:], m.want[off:off+c])
@@ -244,9 +229,7 @@ func (m *model) fetch(*rapid.T) {
 	if m.failed(m.f.Fetch(context.Background(), off, n)) {
 		return
 	}
-	if !m.f.Present(off, n) {
-		m.t.Fatal("what was fetched is not present")
-	}
+	assert.Must(m.t, m.f.Present(off, n), "what was fetched is not present")
 }
 
 func (m *model) snapshot(*rapid.T) {
@@ -264,12 +247,9 @@ func (m *model) compare(*rapid.T) {
 		if !bytes.Equal(got, h.want) {
 			m.t.Fatalf("snapshot is %x, want %x", got, h.want)
 		}
-		if d, err := h.v.Digest(context.Background()); err != nil || d != digestOf(h.want) {
-			m.t.Fatalf("digest %s, %v", d, err)
-		}
-		if !h.v.Stale() && !bytes.Equal(h.want, m.want) {
-			m.t.Fatal("the snapshot does not know that the file changed")
-		}
+		d, err := h.v.Digest(context.Background())
+		assert.Must(m.t, err == nil && d == digestOf(h.want), "digest", d, err)
+		assert.Must(m.t, h.v.Stale() || bytes.Equal(h.want, m.want), "the snapshot does not know that the file changed")
 	}
 }
 
@@ -286,9 +266,7 @@ func (m *model) seek(*rapid.T) {
 	off := rapid.Int64Range(0, 900).Draw(m.t, "off")
 	hole, err := m.f.Seek(off, unix.SEEK_HOLE)
 	if off >= int64(len(m.want)) {
-		if err != unix.ENXIO {
-			m.t.Fatalf("seek beyond the end: %d, %v", hole, err)
-		}
+		assert.Must(m.t, err == unix.ENXIO, "seek beyond the end", hole, err)
 		return
 	}
 	m.must(err)
@@ -297,13 +275,9 @@ func (m *model) seek(*rapid.T) {
 		data, err = int64(len(m.want)), nil
 	}
 	m.must(err)
-	if (hole == off) == (data == off) {
-		m.t.Fatalf("at %d: hole at %d, data at %d", off, hole, data)
-	}
+	assert.Must(m.t, (hole == off) != (data == off), "at", off, "hole at", hole, "data at", data)
 	for i := off; i < data; i++ {
-		if m.want[i] != 0 || !m.here(i) {
-			m.t.Fatalf("data at %d, but there is some at %d", data, i)
-		}
+		assert.Must(m.t, m.want[i] == 0 && m.here(i), "data at", data, "but there is some at", i)
 	}
 }
 
@@ -332,12 +306,8 @@ func (m *model) release(*rapid.T) {
 func (m *model) open(lasts bool) {
 	f, err := m.s.Open(7)
 	if !lasts {
-		if !isErr(err, os.ErrNotExist) {
-			m.t.Fatalf("open: %v, want that there is none", err)
-		}
-		if !bytes.Equal(m.want, m.b.data) {
-			m.t.Fatal("changes were not on the disk")
-		}
+		assert.Must(m.t, isErr(err, os.ErrNotExist), "open", err, "want that there is none")
+		assert.Must(m.t, bytes.Equal(m.want, m.b.data), "changes were not on the disk")
 		f, err = m.s.Sparse(7, "", int64(len(m.want)), digestOf(m.want))
 	}
 	m.must(err)
@@ -356,9 +326,7 @@ func (m *model) kill(*rapid.T) {
 	m.must(err)
 	m.s = s
 	m.open(lasts)
-	if lasts && m.f.Missing() != missing {
-		m.t.Fatalf("%d bytes missing, %d before", m.f.Missing(), missing)
-	}
+	assert.Must(m.t, !lasts || m.f.Missing() == missing, m.f.Missing(), "bytes missing", missing, "before")
 	oldFile.held.part = "" // is not ours any more
 	oldFile.Release()
 	m.must(old.Close())

@@ -19,9 +19,7 @@ import (
 func TestSnapshotIsOneState(t *testing.T) {
 	const size, step = 4096, 100
 	s := openStore(t, t.TempDir(), small())
-	f, err := s.Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, s, 7))
 	write(t, f, bytes.Repeat([]byte{'a'}, size), 0)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -52,18 +50,13 @@ func TestSnapshotIsOneState(t *testing.T) {
 		return i < len(p) && !bytes.Equal(p[i:], bytes.Repeat(p[i:i+1], len(p)-i))
 	}
 	for range 100 {
-		v, err := f.Snapshot(t.Context())
-		assert.OK(t, err)
+		v := snapshot(t, f)
 		var first []byte
 		for range 3 {
 			got, err := io.ReadAll(v.Reader())
 			assert.OK(t, err)
-			if len(got) != size || torn(got) {
-				t.Fatalf("torn: %q", got)
-			}
-			if first != nil && !bytes.Equal(first, got) {
-				t.Fatal("two readings differ")
-			}
+			assert.Must(t, len(got) == size && !torn(got), "torn", got)
+			assert.Must(t, first == nil || bytes.Equal(first, got), "two readings differ")
 			first = got
 		}
 		d, err := v.Digest(t.Context())
@@ -77,31 +70,18 @@ func TestSnapshotIsOneState(t *testing.T) {
 
 func TestSnapshotCopiesOnlyWhatChanges(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1})
-	f, err := s.Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, s, 7))
 	data := pattern(8<<20, 1)
 	write(t, f, data, 0)
-	v, err := f.Snapshot(t.Context())
-	assert.OK(t, err)
-	defer v.Close()
-	if v.Stale() || v.Writes() != f.Writes() {
-		t.Error("stale at once")
-	}
-	if v.aside.Load() != nil {
-		t.Error("something was copied before anybody wrote")
-	}
+	v := snapshot(t, f)
+	assert.True(t, !v.Stale() && v.Writes() == f.Writes(), "stale at once")
+	assert.True(t, v.aside.Load() == nil, "something was copied before anybody wrote")
 	write(t, f, []byte("x"), 1<<20)
-	if !v.Stale() || v.Writes() == f.Writes() {
-		t.Error("not stale after a write")
-	}
-	if a := v.aside.Load(); !a.all && bytesOf(a.fd) > 2*pieceSize {
-		t.Errorf("%d bytes were copied for one", bytesOf(a.fd))
-	}
+	assert.True(t, v.Stale() && v.Writes() != f.Writes(), "not stale after a write")
+	a := v.aside.Load()
+	assert.True(t, a.all || bytesOf(a.fd) <= 2*pieceSize, "too much was copied for one byte")
 	got, err := io.ReadAll(v.Reader())
-	if err != nil || !bytes.Equal(got, data) {
-		t.Errorf("not the old content, %v", err)
-	}
+	assert.True(t, err == nil && bytes.Equal(got, data), "not the old content", err)
 }
 
 func TestSnapshotSurvives(t *testing.T) {
@@ -122,8 +102,7 @@ func TestSnapshotSurvives(t *testing.T) {
 		{"punch", func(t *testing.T, s *Store, f *File) { assert.OK(t, f.Allocate(t.Context(), 10, 500, punch)) }},
 		{"zero", func(t *testing.T, s *Store, f *File) { assert.OK(t, f.Allocate(t.Context(), 10, 500, zeros)) }},
 		{"copy", func(t *testing.T, s *Store, f *File) {
-			_, err := f.CopyRange(t.Context(), 0, f, 500, 300)
-			assert.OK(t, err)
+			assert.OK(t, assert.ErrOf(f.CopyRange(t.Context(), 0, f, 500, 300)))
 		}},
 		{"remove and write", func(t *testing.T, s *Store, f *File) {
 			s.Remove(7)
@@ -131,29 +110,22 @@ func TestSnapshotSurvives(t *testing.T) {
 		}},
 		{"a write by who opens later", func(t *testing.T, s *Store, f *File) {
 			f.Release()
-			g, err := s.Open(7)
-			assert.OK(t, err)
+			g := opened(t, s, 7)
 			write(t, g, []byte("later"), 0)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := openStore(t, t.TempDir(), small())
-			f, err := s.Create(7, "")
-			assert.OK(t, err)
+			f := create(t, s, 7)
 			write(t, f, data, 0)
-			v, err := f.Snapshot(t.Context())
-			assert.OK(t, err)
-			defer v.Close()
+			v := snapshot(t, f)
 			c.do(t, s, f)
 			assert.True(t, v.Stale(), "not stale")
 			got, err := io.ReadAll(v.Reader())
-			if err != nil || !bytes.Equal(got, data) {
-				t.Errorf("not the old content: %d bytes, %v", len(got), err)
-			}
+			assert.True(t, err == nil && bytes.Equal(got, data), "not the old content", len(got), "bytes", err)
 			part := make([]byte, 300)
-			if n, err := v.ReadAt(part, 800); n != 200 || err != io.EOF || !bytes.Equal(part[:n], data[800:]) {
-				t.Errorf("the end: %d, %v", n, err)
-			}
+			n, err := v.ReadAt(part, 800)
+			assert.True(t, err == io.EOF && bytes.Equal(part[:n], data[800:]), "the end", n, err)
 		})
 	}
 }
@@ -171,29 +143,20 @@ func TestSnapshotReadsBesideAWriter(t *testing.T) {
 		}
 		return pread(fd, p, off)
 	}
-	f, err := openStore(t, t.TempDir(), o).Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f = using(t, create(t, openStore(t, t.TempDir(), o), 7))
 	write(t, f, pattern(1000, 1), 0)
-	v, err := f.Snapshot(t.Context())
-	assert.OK(t, err)
-	defer v.Close()
+	v := snapshot(t, f)
 	got := make([]byte, 1000)
-	if n, err := v.ReadAt(got, 0); n != 1000 || err != nil || !bytes.Equal(got, pattern(1000, 1)) {
-		t.Errorf("read %d, %v: not the old content", n, err)
-	}
+	assert.OK(t, assert.ErrOf(v.ReadAt(got, 0)))
+	assert.True(t, bytes.Equal(got, pattern(1000, 1)), "not the old content")
 }
 
 func TestSnapshotIsStaleWhateverTheClockSays(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())
-	f, err := s.Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, s, 7))
 	write(t, f, []byte("old"), 0)
-	v, err := f.Snapshot(t.Context())
-	assert.OK(t, err)
-	defer v.Close()
+	v := snapshot(t, f)
 	write(t, f, []byte("new"), 0)
 	was := unix.NsecToTimespec(v.mtime)
 	assert.OK(t, unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(dir, "data/00/7"), []unix.Timespec{was, was}, 0))
@@ -204,54 +167,31 @@ func TestSnapshotGivesWayToLargeChanges(t *testing.T) {
 	o := small()
 	o.most = 480
 	s := openStore(t, t.TempDir(), o)
-	f, err := s.Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, s, 7))
 	write(t, f, pattern(5000, 1), 0)
-	v, err := f.Snapshot(t.Context())
-	assert.OK(t, err)
-	defer v.Close()
+	v := snapshot(t, f)
 	assert.OK(t, f.Truncate(t.Context(), 0))
-	_, err = v.ReadAt(make([]byte, 10), 0)
-	wantErr(t, err, ErrChanged)
-	_, err = v.Digest(t.Context())
-	wantErr(t, err, ErrChanged)
+	wantErr(t, assert.ErrOf(v.ReadAt(make([]byte, 10), 0)), ErrChanged)
+	wantErr(t, assert.ErrOf(v.Digest(t.Context())), ErrChanged)
 	wantErr(t, s.KeepSnapshot(v, "a"), ErrChanged)
 }
 
 func TestSnapshotSeesForeignChanges(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())
-	f, err := s.Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, s, 7))
 	write(t, f, pattern(5000, 1), 0)
 	for name, do := range map[string]func(fd int) error{
 		"write":    func(fd int) error { _, err := unix.Pwrite(fd, []byte("x"), 5); return err },
 		"truncate": func(fd int) error { return unix.Ftruncate(fd, 100) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, err := f.Snapshot(t.Context())
-			assert.OK(t, err)
-			defer v.Close()
+			v := snapshot(t, f)
 			other, err := os.OpenFile(filepath.Join(dir, "data/00/7"), os.O_RDWR, 0)
 			assert.OK(t, err)
 			defer other.Close()
 			assert.OK(t, do(int(other.Fd())))
 			assert.True(t, v.Stale(), "not stale")
 		})
-	}
-}
-
-func TestSnapshotFetchesWhatIsMissing(t *testing.T) {
-	s := openStore(t, t.TempDir(), small())
-	b := &backend{data: pattern(640, 1)}
-	f := sparse(t, s, 7, b, digestOf(b.data))
-	defer f.Release()
-	v, err := f.Snapshot(t.Context())
-	assert.OK(t, err)
-	defer v.Close()
-	if d, err := v.Digest(t.Context()); d != digestOf(b.data) || err != nil {
-		t.Errorf("digest %s, %v", d, err)
 	}
 }

@@ -21,13 +21,11 @@ import (
 
 func TestCreateOpenRemove(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
-	_, err := s.Open(7)
-	wantErr(t, err, fs.ErrNotExist)
+	wantErr(t, assert.ErrOf(s.Open(7)), fs.ErrNotExist)
 	f, err := s.Create(7, "a")
 	assert.OK(t, err)
 	write(t, f, []byte("hello"), 0)
-	g, err := s.Open(7)
-	assert.OK(t, err)
+	g := opened(t, s, 7)
 	assert.Equal(t, f, g, "two Files for one inode")
 	f.Release()
 	wantBytes(t, g, []byte("hello"))
@@ -35,8 +33,7 @@ func TestCreateOpenRemove(t *testing.T) {
 	wantBytes(t, g, []byte("hello")) // lives on
 	write(t, g, []byte("J"), 0)
 	wantBytes(t, g, []byte("Jello"))
-	_, err = s.Open(7)
-	wantErr(t, err, fs.ErrNotExist)
+	wantErr(t, assert.ErrOf(s.Open(7)), fs.ErrNotExist)
 	g.Release()
 	s.Remove(7) // again
 }
@@ -56,8 +53,7 @@ func TestReplacedContentLivesOn(t *testing.T) {
 			t.Run(fmt.Sprint(c.name, ", whole ", whole), func(t *testing.T) {
 				s := openStore(t, t.TempDir(), small())
 				b := &backend{data: data}
-				old := sparse(t, s, 7, b, "")
-				defer old.Release()
+				old := using(t, sparse(t, s, 7, b, ""))
 				assert.OK(t, old.Fetch(t.Context(), 0, 10))
 				if whole {
 					assert.OK(t, old.FetchAll(t.Context()))
@@ -69,18 +65,12 @@ func TestReplacedContentLivesOn(t *testing.T) {
 				assert.Equal(t, f.Size(), c.size, "size")
 				assert.OK(t, f.Fetch(t.Context(), 0, min(10, c.size)))
 				wantBytes(t, old, data) // also what it fetches only now
-				if c.size == 640 && !s.dirs.mapped(7) {
-					t.Error("the old file took the new one's map away")
-				}
+				assert.True(t, c.size != 640 || s.dirs.mapped(7), "the old file took the new one's map away")
 				write(t, old, []byte("late"), 0)
 				wantBytes(t, f, data[:c.size])
 				assert.OK(t, old.Sync())
-				g, err := s.Open(7)
-				assert.OK(t, err)
-				defer g.Release()
-				if g != f || !g.Whole() {
-					t.Error("the old file is still in the way")
-				}
+				g := using(t, opened(t, s, 7))
+				assert.True(t, g == f && g.Whole(), "the old file is still in the way")
 			})
 		}
 	}
@@ -103,21 +93,18 @@ func TestOpenDuringReplace(t *testing.T) {
 					return
 				}
 				if got := make([]byte, 1); f.Size() > 0 {
-					if _, err := f.ReadAt(t.Context(), got, 0); err != nil || got[0] != 'x' {
-						t.Errorf("read %q, %v", got, err)
-					}
+					_, err := f.ReadAt(t.Context(), got, 0)
+					assert.True(t, err == nil && got[0] == 'x', "read", got, err)
 				}
 				f.Release()
 			}
 		})
 	}
 	for range 300 {
-		f, err := s.Create(7, "")
-		assert.OK(t, err)
+		f := create(t, s, 7)
 		write(t, f, []byte("x"), 0)
 		f.Release()
-		g, err := s.Open(7)
-		assert.OK(t, err)
+		g := opened(t, s, 7)
 		wantBytes(t, g, []byte("x"))
 		g.Release()
 	}
@@ -131,8 +118,7 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	b := &backend{data: pattern(640, 1)}
 	for ino := uint64(1); ino < 30; ino++ {
 		f := sparse(t, s, ino, b, "")
-		_, err := f.ReadAt(t.Context(), make([]byte, 10), 100)
-		assert.OK(t, err)
+		assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 10), 100)))
 		write(t, f, []byte("x"), 3)
 		v, err := f.Snapshot(t.Context())
 		assert.OK(t, err)
@@ -147,20 +133,12 @@ func TestNoDescriptorsLeft(t *testing.T) {
 	}
 	s.work.running.Wait() // fetches that end
 	open := descriptors(t)
-	f, err := s.Open(1)
-	assert.OK(t, err)
-	f.Release()
-	if now := descriptors(t); now != open {
-		t.Errorf("%d descriptors after a release, %d before the open", now, open)
-	}
+	opened(t, s, 1).Release()
+	assert.Equal(t, descriptors(t), open, "descriptors after a release")
 	assert.OK(t, s.Close())
-	if now := descriptors(t); now != before {
-		t.Errorf("%d descriptors after Close, %d before Open", now, before)
-	}
-	_, err = s.Open(1)
-	wantErr(t, err, ErrClosed)
-	_, err = s.Create(2, "")
-	wantErr(t, err, ErrClosed)
+	assert.Equal(t, descriptors(t), before, "descriptors after Close")
+	wantErr(t, assert.ErrOf(s.Open(1)), ErrClosed)
+	wantErr(t, assert.ErrOf(s.Create(2, "")), ErrClosed)
 }
 
 func TestEachKnowsPaths(t *testing.T) {
@@ -186,9 +164,7 @@ func TestEachKnowsPaths(t *testing.T) {
 	}))
 	slices.Sort(got)
 	want := []string{"1099511627776 d 76 false", "5000 moved 0 false", "7 a/b 7 false", "8  640 true"}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, got, want)
 }
 
 func TestHalfMadeThingsGo(t *testing.T) {
@@ -202,9 +178,8 @@ func TestHalfMadeThingsGo(t *testing.T) {
 
 	openStore(t, dir, small())
 	for _, d := range []string{"part", "map"} {
-		if left, _ := os.ReadDir(filepath.Join(dir, d)); len(left) > 0 {
-			t.Errorf("%v is left in %s", left, d)
-		}
+		left, _ := os.ReadDir(filepath.Join(dir, d))
+		assert.Equal(t, len(left), 0, "files left in", d, left)
 	}
 	one.Release()
 	many.Release()
@@ -227,8 +202,7 @@ func TestDamagedMap(t *testing.T) {
 			data, err := os.ReadFile(path)
 			assert.OK(t, err)
 			assert.OK(t, os.WriteFile(path, damage(data), 0o600))
-			_, err = s.Open(8)
-			wantErr(t, err, ErrDamaged)
+			wantErr(t, assert.ErrOf(s.Open(8)), ErrDamaged)
 			s.Remove(8)
 		})
 	}
@@ -252,15 +226,12 @@ func TestMakingIsInterrupted(t *testing.T) {
 			assert.OK(t, assert.ErrOf(os.Stat(path)))
 			assert.OK(t, os.WriteFile(path, left, 0o600))
 			for range 2 { // once more, after a kill before the first byte came
-				f, err := openStore(t, dir, small()).Open(8)
-				assert.OK(t, err)
-				if f.Size() != 640 || f.Present(0, 1) || f.Present(639, 1) {
-					t.Errorf("%d bytes, of which %v and %v are here", f.Size(), f.Present(0, 1), f.Present(639, 1))
-				}
+				f := opened(t, openStore(t, dir, small()), 8)
+				assert.Equal(t, f.Size(), 640, "size")
+				assert.False(t, f.Present(0, 1) || f.Present(639, 1), "something is here")
 				f.Release()
 			}
-			f, err := s.Open(8)
-			assert.OK(t, err)
+			f := opened(t, s, 8)
 			f.SetSource(b.source)
 			wantBytes(t, f, b.data)
 			f.Release()
@@ -292,8 +263,7 @@ func TestAfterAnotherBoot(t *testing.T) {
 		{"two", []bool{true, false, true, true, false}},
 	} {
 		o.boot = c.boot
-		f, err := openStore(t, dir, o).Open(7)
-		assert.OK(t, err)
+		f := opened(t, openStore(t, dir, o), 7)
 		for i, want := range c.want {
 			assert.Equal(t, f.Present(int64(i)*64, 1), want, "boot", c.boot, "block", i, "is present")
 		}
@@ -323,9 +293,7 @@ func TestFetchedDuringSync(t *testing.T) {
 	f.Release()
 
 	o.boot, o.sync = "two", nil
-	f, err := openStore(t, dir, o).Open(7)
-	assert.OK(t, err)
-	defer f.Release()
+	f = using(t, opened(t, openStore(t, dir, o), 7))
 	for i, want := range []bool{true, false} {
 		assert.Equal(t, f.Present(int64(i)*64, 1), want, "block", i, "is present")
 	}
@@ -334,13 +302,10 @@ func TestFetchedDuringSync(t *testing.T) {
 func TestSyncLetsTheMapGo(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())
-	f := sparse(t, s, 7, &backend{data: pattern(640, 1)}, "")
-	defer f.Release()
+	f := using(t, sparse(t, s, 7, &backend{data: pattern(640, 1)}, ""))
 	write(t, f, []byte("x"), 100)
 	assert.OK(t, f.FetchAll(t.Context()))
-	if !s.dirs.mapped(7) {
-		t.Fatal("the map of a changed file went before its bytes were synced")
-	}
+	assert.Must(t, s.dirs.mapped(7), "the map of a changed file went before its bytes were synced")
 	assert.OK(t, f.Sync())
 	assert.False(t, s.dirs.mapped(7), "the map is still there")
 }
@@ -355,9 +320,7 @@ func TestSyncErrorsStay(t *testing.T) {
 		}
 		return unix.Fsync(fd)
 	}
-	f, err := openStore(t, t.TempDir(), o).Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, openStore(t, t.TempDir(), o), 7))
 	write(t, f, []byte("x"), 0)
 	wantErr(t, f.Sync(), unix.EIO)
 	wantErr(t, f.Sync(), unix.EIO)
@@ -366,9 +329,7 @@ func TestSyncErrorsStay(t *testing.T) {
 func TestQuiet(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())
-	f, err := s.Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, s, 7))
 	write(t, f, pattern(4096, 1), 0)
 	path := filepath.Join(dir, "data/00/7")
 	quiet := func(when string, want bool) {
@@ -399,18 +360,13 @@ func TestQuiet(t *testing.T) {
 
 func TestFdIsReadOnly(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
-	f, err := s.Create(7, "")
-	assert.OK(t, err)
-	defer f.Release()
+	f := using(t, create(t, s, 7))
 	write(t, f, []byte("x"), 0)
 	flags, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFL, 0)
 	assert.OK(t, err)
-	if flags&unix.O_ACCMODE != unix.O_RDONLY {
-		t.Errorf("flags %#x", flags)
-	}
-	if st, _ := f.held.stat(); f.Blocks() != st.Blocks || f.Mtime() == 0 {
-		t.Errorf("%d blocks, mtime %d", f.Blocks(), f.Mtime())
-	}
+	assert.Equal(t, flags&unix.O_ACCMODE, unix.O_RDONLY, "flags")
+	st, _ := f.held.stat()
+	assert.True(t, f.Blocks() == st.Blocks && f.Mtime() != 0, f.Blocks(), "blocks, mtime", f.Mtime())
 }
 
 func TestZerosAreNotStored(t *testing.T) {
@@ -419,9 +375,7 @@ func TestZerosAreNotStored(t *testing.T) {
 	assert.OK(t, err)
 	defer f.Release()
 	assert.OK(t, f.Truncate(t.Context(), 1<<41))
-	if got := f.Blocks() * 512; got > 64<<10 {
-		t.Errorf("%d bytes taken for content that is not here", got)
-	}
+	assert.AtMost(t, f.Blocks()*512, 64<<10, "bytes taken for content that is not here")
 }
 
 // A truncation fetches nothing, and lasts: what it took does not come back.
@@ -432,14 +386,11 @@ func TestTruncateFetchesNothing(t *testing.T) {
 	f := sparse(t, s, 7, b, "")
 	assert.OK(t, f.Truncate(t.Context(), 100))
 	assert.OK(t, f.Truncate(t.Context(), 700))
-	one := sparse(t, s, 8, &backend{data: pattern(60, 1), do: b.do}, "")
-	defer one.Release()
+	one := using(t, sparse(t, s, 8, &backend{data: pattern(60, 1), do: b.do}, ""))
 	assert.OK(t, one.Truncate(t.Context(), 0))
 	assert.Equal(t, b.count(), 0, "calls", b.calls)
 	f.Release()
-	f, err := openStore(t, dir, small()).Open(7) // by another process
-	assert.OK(t, err)
-	defer f.Release()
+	f = using(t, opened(t, openStore(t, dir, small()), 7)) // by another process
 	f.SetSource(b.source)
 	wantBytes(t, f, append(slices.Clone(b.data[:100]), make([]byte, 600)...))
 	assert.Slice(t, b.calls, [][2]int64{{0, 100}}, "calls, of which one is for what is left")
@@ -463,8 +414,7 @@ func TestWritesFetchOnlyTheEdges(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b.calls = nil
-			f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
-			defer f.Release()
+			f := alone(t, b, "")
 			write(t, f, pattern(int(c.n), 9), c.off)
 			assert.Equal(t, fmt.Sprint(b.calls), c.want, "calls")
 		})
@@ -480,14 +430,12 @@ func TestAppendsThatWait(t *testing.T) {
 		<-goOn
 		return false, nil
 	}
-	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
-	defer f.Release()
+	f := alone(t, b, "")
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if _, n, err := f.Append(t.Context(), []byte("abc")); n != 3 || err != nil {
-				t.Errorf("appended %d, %v", n, err)
-			}
+			_, n, err := f.Append(t.Context(), []byte("abc"))
+			assert.True(t, n == 3 && err == nil, "appended", n, err)
 		})
 	}
 	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 1 && f.flights[0].waiters == 8 })
@@ -522,8 +470,7 @@ func TestShortWrites(t *testing.T) {
 				return n, err
 			}
 			b := &backend{data: pattern(640, 1)}
-			f := sparse(t, openStore(t, t.TempDir(), o), 7, b, "")
-			defer f.Release()
+			f := using(t, sparse(t, openStore(t, t.TempDir(), o), 7, b, ""))
 			p := pattern(int(c.n), 9)
 			n, err := f.WriteAt(t.Context(), p, c.off)
 			wantErr(t, err, unix.ENOSPC)
@@ -541,8 +488,7 @@ func TestShortWrites(t *testing.T) {
 func TestMissingIsDataToSeek(t *testing.T) {
 	const block = 4096
 	s := openStore(t, t.TempDir(), Options{Block: block, Floor: -1, Ballast: -1})
-	f := sparse(t, s, 7, &backend{data: pattern(4*block, 1)}, "")
-	defer f.Release()
+	f := using(t, sparse(t, s, 7, &backend{data: pattern(4*block, 1)}, ""))
 	assert.OK(t, f.Fetch(t.Context(), block, 1))
 	assert.OK(t, f.Truncate(t.Context(), 6*block))
 	for _, c := range []struct {
@@ -561,9 +507,8 @@ func TestMissingIsDataToSeek(t *testing.T) {
 		{0, 0, 0, unix.EINVAL},
 	} {
 		got, err := f.Seek(c.off, c.whence)
-		if !errors.Is(err, c.err) || err == nil && got != c.want {
-			t.Errorf("seek %d from %d: %d, %v; want %d, %v", c.whence, c.off, got, err, c.want, c.err)
-		}
+		assert.Is(t, err, c.err, "seek", c.whence, "from", c.off)
+		assert.True(t, err != nil || got == c.want, "seek", c.whence, "from", c.off, "leads to", got, "want", c.want)
 	}
 }
 
@@ -581,24 +526,18 @@ func TestShiftingRanges(t *testing.T) {
 	want = append(make([]byte, 4096), want...)
 	wantBytes(t, f, want)
 	f.Release()
-	f, err = openStore(t, s.dir, Options{Block: 4096, Floor: -1, Ballast: -1, boot: "two"}).Open(7)
-	assert.OK(t, err)
-	defer f.Release()
+	f = using(t, opened(t, openStore(t, s.dir, Options{Block: 4096, Floor: -1, Ballast: -1, boot: "two"}), 7))
 	wantBytes(t, f, want) // nothing is fetched to where it was before
 }
 
 func TestCopyBetweenFiles(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
 	b := &backend{data: pattern(640, 1)}
-	from := sparse(t, s, 7, b, "")
-	defer from.Release()
-	to, err := s.Create(8, "")
-	assert.OK(t, err)
-	defer to.Release()
+	from := using(t, sparse(t, s, 7, b, ""))
+	to := using(t, create(t, s, 8))
 	n, err := from.CopyRange(t.Context(), 100, to, 10, 10000)
-	if n != 540 || err != nil {
-		t.Fatalf("copied %d, %v", n, err)
-	}
+	assert.OK(t, err)
+	assert.Equal(t, n, 540, "copied")
 	wantBytes(t, to, append(make([]byte, 10), b.data[100:]...))
 }
 
