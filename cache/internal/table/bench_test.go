@@ -66,9 +66,8 @@ func BenchmarkCreate(b *testing.B) {
 	for b.Loop() {
 		start := time.Now()
 		dir, name := dirs[i%100], "some-file-name-"+strconv.Itoa(i)
-		if _, ok := tab.Name(dir, name); ok {
-			b.Fatal("the name is there")
-		}
+		_, ok := tab.Name(dir, name)
+		assert.Must(b, !ok, "the name is there")
 		ino := tab.Alloc()
 		tab.Put(ino, &Inode{Mode: syscall.S_IFREG | 0o644, UID: 1000, ContentVersion: 1, AttrGen: 1, Mtime: Stamp(int64(i)), Ctime: Stamp(int64(i))})
 		tab.SetName(dir, name, Name{Ino: ino, Seq: tab.NextSeq()})
@@ -109,44 +108,33 @@ func BenchmarkRead(b *testing.B) {
 			tab.Inode(dirs[7])
 		}
 	})
-	b.Run("InodeCold", func(b *testing.B) {
-		for b.Loop() {
+	has := func(dir Ino, name string) bool {
+		_, ok := tab.Name(dir, name)
+		return ok
+	}
+	for _, c := range []struct {
+		name string
+		do   func() bool // whether it found what it looked for
+		want bool
+	}{
+		{"InodeCold", func() bool {
 			ino := Ino(rand.IntN(200_000)) + 2
 			tab.inodes.drop(ino)
-			if tab.Inode(ino) == nil {
-				b.Fatal(ino)
+			return tab.Inode(ino) != nil
+		}, true},
+		{"NameHit", func() bool { return has(name()) }, true},
+		{"NameHitOneDirectory", func() bool { return has(dirs[3], "some-file-name-00500.txt") }, true},
+		{"NameMiss", func() bool { dir, name := name(); return has(dir, name+"x") }, false},
+		{"NameMissOneDirectory", func() bool { return has(dirs[3], "some-file-name-00500.txu") }, false},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				if c.do() != c.want {
+					b.Fatal("there is", !c.want)
+				}
 			}
-		}
-	})
-	b.Run("NameHit", func(b *testing.B) {
-		for b.Loop() {
-			if _, ok := tab.Name(name()); !ok {
-				b.Fatal("not there")
-			}
-		}
-	})
-	b.Run("NameHitOneDirectory", func(b *testing.B) {
-		for b.Loop() {
-			if _, ok := tab.Name(dirs[3], "some-file-name-00500.txt"); !ok {
-				b.Fatal("not there")
-			}
-		}
-	})
-	b.Run("NameMiss", func(b *testing.B) {
-		for b.Loop() {
-			dir, name := name()
-			if _, ok := tab.Name(dir, name+"x"); ok {
-				b.Fatal("there")
-			}
-		}
-	})
-	b.Run("NameMissOneDirectory", func(b *testing.B) {
-		for b.Loop() {
-			if _, ok := tab.Name(dirs[3], "some-file-name-00500.txu"); ok {
-				b.Fatal("there")
-			}
-		}
-	})
+		})
+	}
 	b.Run("Next1000", func(b *testing.B) {
 		for b.Loop() {
 			n := 0
@@ -154,9 +142,7 @@ func BenchmarkRead(b *testing.B) {
 			for e, ok := tab.Next(dir, 0); ok; e, ok = tab.Next(dir, e.Cookie) {
 				n++
 			}
-			if n != 1000 {
-				b.Fatal(n)
-			}
+			assert.Must(b, n == 1000, n)
 		}
 	})
 }

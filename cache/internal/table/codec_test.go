@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -46,15 +47,11 @@ func TestFullRecords(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	for _, want := range []*Inode{fullInode, {}} {
 		got, err := decodeInode(want.encode(nil))
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v, %v, want %+v", got, err, want)
-		}
+		assert.True(t, err == nil && reflect.DeepEqual(got, want), "got", got, err, "want", want)
 	}
 	for _, want := range []Name{fullName, {}} {
 		got, err := decodeName(want.encode(nil))
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("got %+v, %v, want %+v", got, err, want)
-		}
+		assert.True(t, err == nil && reflect.DeepEqual(got, want), "got", got, err, "want", want)
 	}
 }
 
@@ -64,9 +61,8 @@ func TestEachPartAlone(t *testing.T) {
 	for i := range full.NumField() {
 		want := &Inode{}
 		reflect.ValueOf(want).Elem().Field(i).Set(full.Field(i))
-		if got, err := decodeInode(want.encode(nil)); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %+v, %v, want %+v", full.Type().Field(i).Name, got, err, want)
-		}
+		got, err := decodeInode(want.encode(nil))
+		assert.True(t, err == nil && reflect.DeepEqual(got, want), full.Type().Field(i).Name, "got", got, err, "want", want)
 	}
 }
 
@@ -80,49 +76,36 @@ func TestOldTimes(t *testing.T) {
 	for _, n := range []int64{0, -5, 1<<62 + 5, 12, -1<<62 + 5} { // the size, mtime, and how far the others are from it
 		e.int(n)
 	}
-	if got, err := decodeInode(e); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
-	if got := want.encode(nil); !bytes.Equal(got, e) {
-		t.Errorf("written as %x, want %x", got, []byte(e))
-	}
+	got, err := decodeInode(e)
+	assert.True(t, err == nil && reflect.DeepEqual(got, want), "got", got, err, "want", want)
+	assert.Slice(t, want.encode(nil), e, "written as")
 }
 
 // TestTimes: years that cannot be told become the nearest that can.
 func TestTimes(t *testing.T) {
 	for year, want := range map[int]int{-5: 0, 0: 0, 1600: 1600, 2500: 2500, 9999: 9999, 12_345: 9999} {
-		if got := TimeOf(time.Date(year, 6, 1, 0, 0, 0, 5, time.UTC)); got.Time().UTC().Year() != want {
-			t.Errorf("year %d: %v", year, got.Time())
-		}
+		got := TimeOf(time.Date(year, 6, 1, 0, 0, 0, 5, time.UTC))
+		assert.Equal(t, got.Time().UTC().Year(), want, "of the year", year)
 	}
 	last := TimeOf(time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC))
-	if last.Next() != last || (Time{Sec: 1, Nsec: 999_999_999}).Next() != (Time{Sec: 2}) {
-		t.Errorf("after %v comes %v", last, last.Next())
-	}
-	if early := (Time{Sec: -1, Nsec: 5}); Latest(early, Time{Sec: -1, Nsec: 4}) != early || Latest(Time{Sec: -2, Nsec: 9}, early) != early {
-		t.Error("the latest time is another")
-	}
+	assert.Equal(t, last.Next(), last, "after the last")
+	assert.Equal(t, Time{Sec: 1, Nsec: 999_999_999}.Next(), Time{Sec: 2})
+	early := Time{Sec: -1, Nsec: 5}
+	assert.Equal(t, Latest(early, Time{Sec: -1, Nsec: 4}), early)
+	assert.Equal(t, Latest(Time{Sec: -2, Nsec: 9}, early), early)
 }
 
 // TestCutOff: no record is whole without its end, or with more behind it.
 func TestCutOff(t *testing.T) {
 	inode, name := fullInode.encode(nil), fullName.encode(nil)
 	for i := range inode {
-		if _, err := decodeInode(inode[:i]); err == nil {
-			t.Errorf("the first %d bytes of an inode are taken for one", i)
-		}
+		assert.True(t, assert.ErrOf(decodeInode(inode[:i])) != nil, "the first", i, "bytes of an inode are taken for one")
 	}
 	for i := range name {
-		if _, err := decodeName(name[:i]); err == nil {
-			t.Errorf("the first %d bytes of a name are taken for one", i)
-		}
+		assert.True(t, assert.ErrOf(decodeName(name[:i])) != nil, "the first", i, "bytes of a name are taken for one")
 	}
-	if _, err := decodeInode(append(inode, 0)); err == nil {
-		t.Error("an inode with a byte behind it is taken for one")
-	}
-	if _, err := decodeName(append(name, 0)); err == nil {
-		t.Error("a name with a byte behind it is taken for one")
-	}
+	assert.True(t, assert.ErrOf(decodeInode(append(inode, 0))) != nil, "an inode with a byte behind it is taken for one")
+	assert.True(t, assert.ErrOf(decodeName(append(name, 0))) != nil, "a name with a byte behind it is taken for one")
 }
 
 // TestHostileRecords: what no encoder makes is refused.
@@ -141,12 +124,10 @@ func TestHostileRecords(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if n, err := decodeInode(tt.record); err == nil {
-				t.Errorf("taken for an inode: %+v", n)
-			}
-			if n, err := decodeName(tt.record); err == nil {
-				t.Errorf("taken for a name: %+v", n)
-			}
+			inode, err := decodeInode(tt.record)
+			assert.True(t, err != nil, "taken for an inode", inode)
+			name, err := decodeName(tt.record)
+			assert.True(t, err != nil, "taken for a name", name)
 		})
 	}
 }
@@ -161,21 +142,16 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, record []byte) {
 		if n, err := decodeInode(record); err == nil {
 			again, err := decodeInode(n.encode(nil))
-			if err != nil || !sameInode(again, n) {
-				t.Errorf("%+v comes back as %+v, %v", n, again, err)
-			}
+			assert.True(t, err == nil && sameInode(again, n), n, "comes back as", again, err)
 		}
 		if n, err := decodeName(record); err == nil {
 			once := n.encode(nil)
 			again, err := decodeName(once)
-			if err != nil || !bytes.Equal(again.encode(nil), once) {
-				t.Errorf("%+v comes back as %+v, %v", n, again, err)
-			}
+			assert.True(t, err == nil && bytes.Equal(again.encode(nil), once), n, "comes back as", again, err)
 		}
 		if ino, name, err := decodeEntry(record); err == nil {
-			if i, n, err := decodeEntry(encodeEntry(ino, name)); i != ino || n != name || err != nil {
-				t.Errorf("%d %q comes back as %d %q, %v", ino, name, i, n, err)
-			}
+			i, n, err := decodeEntry(encodeEntry(ino, name))
+			assert.True(t, i == ino && n == name && err == nil, ino, name, "comes back as", i, n, err)
 		}
 	})
 }

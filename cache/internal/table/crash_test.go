@@ -63,6 +63,14 @@ func verify(t *Table) (int, error) {
 	return n, errors.Join(err, t.Check())
 }
 
+// wantSteps wants t to be just as after a step.
+func wantSteps(t testing.TB, tab *Table, want int, what ...any) {
+	t.Helper()
+	n, err := verify(tab)
+	assert.Is(t, err, nil, what...)
+	assert.Equal(t, n, want, append(what, "commits that are there")...)
+}
+
 func TestMain(m *testing.M) {
 	tier.Checks(20, 1000)
 	os.Exit(testrun.Main(m, func(r *testrun.Run) error {
@@ -86,9 +94,8 @@ func TestKilled(t *testing.T) {
 		}
 		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(uint64(i))})
 		next := open(t, "/t", Options{FS: after})
-		if n, err := verify(next); n != i || err != nil || !next.Session().Killed() {
-			t.Errorf("%d commits are there of %d, after %+v: %v", n, i, next.Session(), err)
-		}
+		wantSteps(t, next, i)
+		assert.True(t, next.Session().Killed(), "it ended as", next.Session())
 		assert.OK(t, next.Close())
 	}
 	assert.OK(t, tab.Close())
@@ -113,9 +120,8 @@ func TestPowerCutAnywhere(t *testing.T) {
 		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(100), RNG: rng})
 		assert.OK(t, tab.Close())
 		tab = open(t, "/t", Options{FS: after, BootID: "after"})
-		if n, err := verify(tab); err != nil || n < synced || n > steps {
-			t.Errorf("%d of %d commits are there, %d were synced: %v", n, steps, synced, err)
-		}
+		n, err := verify(tab)
+		assert.True(t, err == nil && n >= synced && n <= steps, n, "of", steps, "commits are there", synced, "were synced", err)
 		assert.OK(t, tab.Close())
 	})
 }

@@ -27,12 +27,25 @@ type faults struct {
 
 func newFaults(below vfs.FS) *faults {
 	f := &faults{}
-	f.set(func(string, string) error { return nil })
+	f.work()
 	f.vfs = &hookFS{FS: below, hook: func(op, kind string) error { return (*f.hook.Load())(op, kind) }}
 	return f
 }
 
 func (f *faults) set(hook func(op, kind string) error) { f.hook.Store(&hook) }
+
+// fail has what is chosen fail, and nothing else.
+func (f *faults) fail(err error, chosen func(op, kind string) bool) {
+	f.set(func(op, kind string) error {
+		if chosen(op, kind) {
+			return err
+		}
+		return nil
+	})
+}
+
+// work has nothing fail.
+func (f *faults) work() { f.set(func(string, string) error { return nil }) }
 
 // steps runs steps from one on, until one fails or the last is done.
 func steps(tab *Table, from, to int) (last int, err error) {
@@ -57,24 +70,20 @@ func TestWriteFails(t *testing.T) {
 			f := newFaults(below)
 			tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
 			assert.OK(t, assert.ErrOf(steps(tab, 1, 300)))
-			f.set(func(op, kind string) error {
-				if op == tt.op && kind == tt.kind {
-					return syscall.EIO
-				}
-				return nil
-			})
+			f.fail(syscall.EIO, func(op, kind string) bool { return op == tt.op && kind == tt.kind })
 			last, err := steps(tab, 301, 20_000)
-			if !errors.Is(err, syscall.EIO) || !errors.Is(tab.Sync(), syscall.EIO) || tab.Inode(Root) != nil && tab.Get("n") != nil {
-				t.Fatalf("Commit says %v, Sync %v", err, tab.Sync())
-			}
+			assert.Is(t, err, syscall.EIO, "Commit")
+			assert.Is(t, tab.Sync(), syscall.EIO, "Sync")
+			assert.True(t, tab.Inode(Root) == nil || tab.Get("n") == nil, "it answers")
 			tab.Abort()
 			assert.Is(t, step(tab, last+1), syscall.EIO, "a later commit")
 			assert.Is(t, tab.Close(), syscall.EIO, "Close")
-			f.set(func(string, string) error { return nil })
+			f.work()
 			tab = open(t, "/t", Options{FS: below})
-			if n, err := verify(tab); err != nil || n < last || n > last+1 || !tab.Session().Killed() {
-				t.Errorf("%d commits returned, and %d are there, after %+v: %v", last, n, tab.Session(), err)
-			}
+			n, err := verify(tab)
+			assert.Is(t, err, nil)
+			assert.True(t, n == last || n == last+1, last, "commits returned, and are there:", n)
+			assert.True(t, tab.Session().Killed(), "it ended as", tab.Session())
 			assert.Is(t, tab.Close(), nil)
 		})
 	}
@@ -96,22 +105,13 @@ func TestDiskFull(t *testing.T) {
 			f := newFaults(vfs.NewMem())
 			tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10})
 			assert.OK(t, assert.ErrOf(steps(tab, 1, 300)))
-			f.set(func(op, kind string) error {
-				if tt.full(op, kind) {
-					return syscall.ENOSPC
-				}
-				return nil
-			})
+			f.fail(syscall.ENOSPC, tt.full)
 			last, err := steps(tab, 301, 20_000)
-			if !errors.Is(err, ErrFull) || !errors.Is(err, syscall.ENOSPC) {
-				t.Fatalf("step %d: %v", last+1, err)
-			}
+			assert.Must(t, errors.Is(err, ErrFull) && errors.Is(err, syscall.ENOSPC), "step", last+1, err)
 			assert.Equal(t, string(tab.Get("n")), fmt.Sprint(last+1), "the changes are gone")
 			tab.Abort()
-			if n, err := verify(tab); n != last || err != nil {
-				t.Errorf("after Abort: step %d, not %d: %v", n, last, err)
-			}
-			f.set(func(string, string) error { return nil })
+			wantSteps(t, tab, last, "after Abort")
+			f.work()
 			assert.Await(func() bool { // Pebble tries again in its own time
 				if err = step(tab, last+1); errors.Is(err, ErrFull) {
 					tab.Abort()
@@ -119,9 +119,7 @@ func TestDiskFull(t *testing.T) {
 				return !errors.Is(err, ErrFull)
 			})
 			assert.OK(t, err)
-			if n, err := verify(tab); n != last+1 || err != nil {
-				t.Errorf("in the end: step %d, not %d: %v", n, last+1, err)
-			}
+			wantSteps(t, tab, last+1, "in the end")
 			assert.Is(t, tab.Close(), nil)
 		})
 	}
@@ -137,18 +135,12 @@ func TestNoSpaceIsAsked(t *testing.T) {
 			var asked atomic.Int32
 			tab := open(t, "/t", Options{FS: f.vfs, memTable: 64 << 10, NoSpace: func() {
 				asked.Add(1)
-				f.set(func(string, string) error { return nil })
+				f.work()
 			}})
 			assert.OK(t, assert.ErrOf(steps(tab, 1, 10)))
-			f.set(func(op, kind string) error {
-				if op == tt.op && kind == tt.kind {
-					return syscall.ENOSPC
-				}
-				return nil
-			})
-			if last, err := steps(tab, 11, 500); err != nil {
-				t.Errorf("step %d: %v", last+1, err)
-			}
+			f.fail(syscall.ENOSPC, func(op, kind string) bool { return op == tt.op && kind == tt.kind })
+			last, err := steps(tab, 11, 500)
+			assert.Is(t, err, nil, "step", last+1)
 			assert.False(t, asked.Load() == 0, "nobody was asked")
 			assert.Is(t, tab.Close(), nil)
 		})
@@ -187,9 +179,7 @@ func TestSyncIsShared(t *testing.T) {
 	}
 	call()
 	<-running
-	if err := step(tab, 4); err != nil { // what the running sync may miss
-		t.Fatal(err)
-	}
+	assert.OK(t, step(tab, 4)) // what the running sync may miss
 	for range 20 {
 		call()
 	}
@@ -206,23 +196,17 @@ func TestSyncIsShared(t *testing.T) {
 	// more is, for all of them.
 	assert.Equal(t, syncs.Load(), 2, "syncs for 21 calls")
 	before := syncs.Load()
-	if err := tab.Sync(); err != nil || syncs.Load() != before {
-		t.Errorf("a sync of nothing cost %d: %v", syncs.Load()-before, err)
-	}
+	assert.Is(t, tab.Sync(), nil)
+	assert.Equal(t, syncs.Load(), before, "syncs after one of nothing")
 	assert.OK(t, tab.Close())
 }
 
 // TestSyncFails: a sync that failed is never a success later.
 func TestSyncFails(t *testing.T) {
 	f, tab := unsynced(t)
-	f.set(func(op, kind string) error {
-		if op == "sync" {
-			return syscall.EIO
-		}
-		return nil
-	})
+	f.fail(syscall.EIO, func(op, _ string) bool { return op == "sync" })
 	assert.Is(t, tab.Sync(), syscall.EIO, "Sync")
-	f.set(func(string, string) error { return nil })
+	f.work()
 	assert.Is(t, tab.Sync(), syscall.EIO, "the next Sync")
 	assert.Is(t, tab.Close(), syscall.EIO, "Close")
 }
@@ -240,13 +224,12 @@ func TestFrozen(t *testing.T) {
 	); err != nil || !errors.Is(failure, syscall.EIO) {
 		t.Errorf("noticed: %v; failed: %v", err, failure)
 	}
-	if list, err := below.List("/"); len(list) != 1 || list[0] != "before" || err != nil {
-		t.Errorf("there is %q: %v", list, err)
-	}
+	list, err := below.List("/")
+	assert.OK(t, err)
+	assert.Slice(t, list, []string{"before"}, "there is")
 	// Pebble takes a file that is not there for the end of the world.
-	if _, err := d.Open("/after"); !errors.Is(err, syscall.EIO) || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Open of what was never written says %v", err)
-	}
+	_, err = d.Open("/after")
+	assert.True(t, errors.Is(err, syscall.EIO) && !errors.Is(err, fs.ErrNotExist), "Open of what was never written says", err)
 }
 
 // TestCommitDoesNotSync: a commit does not wait for the disk.
@@ -260,7 +243,7 @@ func TestCommitDoesNotSync(t *testing.T) {
 		return nil
 	})
 	assert.OK(t, assert.ErrOf(steps(tab, 3, 50)))
-	f.set(func(string, string) error { return nil })
+	f.work()
 	assert.OK(t, tab.Close())
 }
 
@@ -322,14 +305,10 @@ func TestDiskFullAtAnyLog(t *testing.T) {
 		assert.OK(t, assert.ErrOf(steps(tab, 1, at)))
 		full.Store(true)
 		last, err := steps(tab, at+1, 20_000)
-		if !errors.Is(err, ErrFull) || tab.Err() != nil {
-			t.Fatalf("full after %d commits: commit %d says %v, and the table %v", at, last+1, err, tab.Err())
-		}
+		assert.Must(t, errors.Is(err, ErrFull) && tab.Err() == nil, "full after", at, "commits: commit", last+1, "says", err, tab.Err())
 		_ = tab.Close() // it may have to say that it is no clean end
 		tab = open(t, "/t", Options{FS: below})
-		if n, err := verify(tab); n != last || err != nil {
-			t.Errorf("full after %d commits: %d are there, not %d: %v", at, n, last, err)
-		}
+		wantSteps(t, tab, last, "full after", at, "commits")
 		assert.Is(t, tab.Close(), nil)
 	}
 }
@@ -341,18 +320,12 @@ func TestGuardOnAFullDisk(t *testing.T) {
 	tab := open(t, "/t", Options{FS: f.vfs})
 	assert.OK(t, assert.ErrOf(steps(tab, 1, 300)))
 	tab.numbers.wait()
-	f.set(func(op, kind string) error {
-		if kind == "other" {
-			return syscall.ENOSPC
-		}
-		return nil
-	})
+	f.fail(syscall.ENOSPC, func(_, kind string) bool { return kind == "other" })
 	assert.OK(t, tab.Close())
-	f.set(func(string, string) error { return nil })
+	f.work()
 	tab = open(t, "/t", Options{FS: f.vfs})
-	if n, err := verify(tab); n != 300 || err != nil || !tab.Session().Clean {
-		t.Errorf("%d commits are there, after %+v: %v", n, tab.Session(), err)
-	}
+	wantSteps(t, tab, 300)
+	assert.True(t, tab.Session().Clean, "it ended as", tab.Session())
 	assert.Is(t, tab.Close(), nil)
 }
 
@@ -390,12 +363,10 @@ func TestLastBlocks(t *testing.T) {
 		}
 		return nil
 	}
-	if err := d.setAside(1000, allocate); err != nil || len(asked) != 2 {
-		t.Errorf("asked for %v: %v", asked, err)
-	}
-	if err := d.setAside(1001, allocate); !isFull(err) {
-		t.Errorf("got %v", err)
-	}
+	assert.OK(t, d.setAside(1000, allocate))
+	assert.Equal(t, len(asked), 2, "asked for", asked)
+	err := d.setAside(1001, allocate)
+	assert.True(t, isFull(err), "got", err)
 }
 
 // TestReadOnlyOnAFullDisk: a table can be read when nothing at all can be written,
@@ -414,19 +385,16 @@ func TestReadOnlyOnAFullDisk(t *testing.T) {
 			t.Cleanup(func() { _ = killed.Close() })
 		}
 		full := newFaults(below)
-		full.set(func(string, string) error { return syscall.ENOSPC })
+		full.fail(syscall.ENOSPC, func(string, string) bool { return true })
 		for range 2 {
 			tab, err := Open("/t", Options{FS: full.vfs, ReadOnly: true, Strict: true})
 			assert.OK(t, err)
-			if n, err := verify(tab); n != 2000 || err != nil || tab.Session().Clean != clean {
-				t.Errorf("%d commits are there, after %+v: %v", n, tab.Session(), err)
-			}
+			wantSteps(t, tab, 2000)
+			assert.Equal(t, tab.Session().Clean, clean, "it ended as", tab.Session())
 			assert.Is(t, tab.Close(), nil)
 		}
 		tab = open(t, "/t", Options{FS: below})
-		if n, err := verify(tab); n != 2000 || err != nil {
-			t.Errorf("%d commits are there: %v", n, err)
-		}
+		wantSteps(t, tab, 2000)
 		assert.Is(t, tab.Close(), nil)
 	}
 }

@@ -23,7 +23,11 @@ func killed(t *testing.T) (dir, newest string, size int) {
 	t.Helper()
 	from := filepath.Join(scratchDir, "killed")
 	if _, err := os.Stat(from); err != nil {
-		leaveKilled(t, from)
+		made := t.TempDir()
+		tab := open(t, filepath.Join(made, "table"), Options{})
+		assert.OK(t, assert.ErrOf(steps(tab, 1, 900)))
+		assert.OK(t, os.CopyFS(from, os.DirFS(made))) // the table, and what is beside it
+		assert.OK(t, tab.Close())
 	}
 	parent := t.TempDir()
 	assert.OK(t, os.CopyFS(parent, os.DirFS(from)))
@@ -36,25 +40,11 @@ func killed(t *testing.T) (dir, newest string, size int) {
 	return dir, newest, size
 }
 
-// leaveKilled makes the directory that killed copies: of a table, and what is beside it.
-func leaveKilled(t *testing.T, to string) {
-	t.Helper()
-	from := t.TempDir()
-	tab := open(t, filepath.Join(from, "table"), Options{})
-	for i := 1; i <= 900; i++ {
-		assert.OK(t, step(tab, i))
-	}
-	assert.OK(t, os.CopyFS(to, os.DirFS(from)))
-	assert.OK(t, tab.Close())
-}
-
 // TestCutLog: a log that ends before what was written to it by much more than one
 // write is damaged, not torn, unless the power was cut.
 func TestCutLog(t *testing.T) {
 	_, _, size := killed(t)
-	if size < 20*markStep {
-		t.Fatalf("the log has %d bytes, which is too little to see anything", size)
-	}
+	assert.Must(t, size >= 20*markStep, "the log has", size, "bytes, which is too little to see anything")
 	for _, tt := range []struct {
 		name    string
 		cut     int
@@ -72,9 +62,7 @@ func TestCutLog(t *testing.T) {
 			dir, newest, _ := killed(t)
 			rewrite(t, dir, newest, func(b []byte) []byte { return b[:max(0, len(b)-tt.cut)] })
 			tab, err := Open(dir, Options{BootID: tt.boot})
-			if errors.Is(err, ErrDamaged) != tt.damaged || err != nil && !tt.damaged {
-				t.Errorf("got error %v", err)
-			}
+			assert.True(t, errors.Is(err, ErrDamaged) == tt.damaged && (err == nil || tt.damaged), "got error", err)
 			if err == nil {
 				assert.Is(t, tab.Close(), nil)
 			}
@@ -104,9 +92,8 @@ func TestMarkSaysNothing(t *testing.T) {
 			dir, _, _ := killed(t)
 			assert.OK(t, change(markPath(dir)))
 			tab := open(t, dir, Options{})
-			if n := tab.Session(); n.Clean || !n.SameBoot {
-				t.Errorf("the session ended as %+v", n)
-			}
+			n := tab.Session()
+			assert.True(t, !n.Clean && n.SameBoot, "the session ended as", n)
 			assert.Is(t, tab.Close(), nil)
 		})
 	}

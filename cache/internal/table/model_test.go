@@ -38,9 +38,8 @@ func (m *machine) open(r *rapid.T) {
 	m.t, err = Open("/t", Options{FS: m.disk, BootID: fmt.Sprint("boot", m.boot), Resident: 3, Strict: true})
 	assert.OK(r, err, "open")
 	m.last.SameBoot = m.last.First || m.ended == m.boot
-	if got := m.t.Session(); got != m.last {
-		r.Fatalf("the last session ended as %+v, not %+v", got, m.last)
-	}
+	got := m.t.Session()
+	assert.Must(r, got == m.last, "the last session ended as", got, "not", m.last)
 	m.used = false
 }
 
@@ -108,9 +107,7 @@ func (m *machine) Put(r *rapid.T) {
 	ino := Root
 	if m.now.inodes[Root] != nil {
 		ino = m.t.Alloc()
-		if m.given[ino] || ino <= Root {
-			r.Fatalf("Alloc gave %d again", ino)
-		}
+		assert.Must(r, !m.given[ino] && ino > Root, "Alloc gave", ino, "again")
 		m.given[ino] = true
 	}
 	n := genInode.Draw(r, "inode")
@@ -170,9 +167,7 @@ func (m *machine) SetName(r *rapid.T) {
 		n.Seq = 0
 		if rapid.Bool().Draw(r, "new seq?") {
 			n.Seq = m.t.NextSeq()
-			if n.Seq <= m.seqs {
-				r.Fatalf("NextSeq gave %d behind %d", n.Seq, m.seqs)
-			}
+			assert.Must(r, n.Seq > m.seqs, "NextSeq gave", n.Seq, "behind", m.seqs)
 			m.seqs = n.Seq
 		}
 	}
@@ -219,9 +214,7 @@ func (m *machine) Set(r *rapid.T) {
 
 func (m *machine) Commit(r *rapid.T) {
 	assert.OK(r, m.t.Commit(), "commit")
-	if !reflect.DeepEqual(m.now, m.commits[len(m.commits)-1]) && !m.t.session.begun {
-		r.Fatal("a commit that does not begin the session")
-	}
+	assert.Must(r, reflect.DeepEqual(m.now, m.commits[len(m.commits)-1]) || m.t.session.begun, "a commit that does not begin the session")
 	m.used = m.t.session.begun
 	m.commits = append(m.commits, m.now.clone())
 	if m.used {

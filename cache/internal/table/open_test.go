@@ -6,39 +6,24 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
-// makings are the directories that made has filled, by how many steps.
-var makings = map[int]string{}
-
 // made is a table with the state after n steps, closed: a copy of its own.
 func made(t *testing.T, n int) string {
 	t.Helper()
-	if makings[n] == "" {
-		makings[n] = makeTable(t, n)
+	from := filepath.Join(scratchDir, fmt.Sprint("made-", n))
+	if os.Mkdir(from, 0o700) == nil { // or it was made before
+		tab := open(t, filepath.Join(from, "table"), Options{memTable: 64 << 10})
+		assert.OK(t, assert.ErrOf(steps(tab, 1, n)))
+		assert.OK(t, tab.Close())
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(makings[n])); err != nil { // with the guard, which is beside the table
-		t.Fatal(err)
-	}
+	assert.OK(t, os.CopyFS(dir, os.DirFS(from))) // with the guard, which is beside the table
 	return filepath.Join(dir, "table")
-}
-
-func makeTable(t *testing.T, n int) string {
-	t.Helper()
-	dir := filepath.Join(scratchDir, fmt.Sprint("made-", n))
-	assert.OK(t, os.Mkdir(dir, 0o700))
-	tab := open(t, filepath.Join(dir, "table"), Options{memTable: 64 << 10})
-	for i := 1; i <= n; i++ {
-		assert.OK(t, step(tab, i))
-	}
-	assert.OK(t, tab.Close())
-	return dir
 }
 
 func TestFormat(t *testing.T) {
@@ -61,9 +46,9 @@ func TestFormat(t *testing.T) {
 			assert.OK(t, os.WriteFile(filepath.Join(dir, "format"), []byte(tt.text), 0o600))
 			before := listing(t, dir)
 			_, err := Open(dir, Options{})
-			if !errors.Is(err, tt.want) || !strings.Contains(fmt.Sprint(err), tt.says) || !strings.Contains(fmt.Sprint(err), dir) {
-				t.Errorf("got %v, want %v that says %q", err, tt.want, tt.says)
-			}
+			assert.Is(t, err, tt.want)
+			assert.Contains(t, fmt.Sprint(err), tt.says)
+			assert.Contains(t, fmt.Sprint(err), dir)
 			assert.Slice(t, before, listing(t, dir), "it was touched")
 		})
 	}
@@ -75,13 +60,11 @@ func TestFormatBefore(t *testing.T) {
 	at := filepath.Join(dir, "format")
 	assert.OK(t, os.WriteFile(at, []byte("wsmount table 1\n"), 0o600))
 	tab := open(t, dir, Options{})
-	if n, err := verify(tab); n != 3 || err != nil {
-		t.Errorf("got %d, %v", n, err)
-	}
+	wantSteps(t, tab, 3)
 	assert.OK(t, tab.Close())
-	if text, err := os.ReadFile(at); string(text) != "wsmount table 2\n" || err != nil {
-		t.Errorf("the format is %q, %v", text, err)
-	}
+	text, err := os.ReadFile(at)
+	assert.OK(t, err)
+	assert.Equal(t, string(text), "wsmount table 2\n", "the format")
 }
 
 // listing is all below dir, with times.
@@ -101,9 +84,7 @@ func listing(t *testing.T, dir string) (list []string) {
 func remove(t *testing.T, dir, pattern string) {
 	t.Helper()
 	paths, _ := filepath.Glob(filepath.Join(dir, pattern))
-	if len(paths) == 0 {
-		t.Fatalf("nothing matches %s", pattern)
-	}
+	assert.Must(t, len(paths) != 0, "nothing matches", pattern)
 	for _, path := range paths {
 		assert.OK(t, os.RemoveAll(path))
 	}
@@ -120,9 +101,7 @@ func rewrite(t *testing.T, dir, pattern string, change func([]byte) []byte) {
 		}
 		assert.OK(t, err)
 	}
-	if len(paths) == 0 {
-		t.Fatalf("nothing matches %s", pattern)
-	}
+	assert.Must(t, len(paths) != 0, "nothing matches", pattern)
 }
 
 // TestHole: a log or a manifest that was damaged in the middle is not taken for
@@ -206,12 +185,12 @@ func TestDamaged(t *testing.T) {
 			tab, err := Open(dir, Options{})
 			if err == nil {
 				_, err = verify(tab)
-				if tab.Err() == nil || !errors.Is(tab.Commit(), ErrDamaged) || !errors.Is(tab.Sync(), ErrDamaged) {
-					t.Errorf("Err %v, Commit %v, Sync %v", tab.Err(), tab.Commit(), tab.Sync())
-				}
+				assert.True(t, tab.Err() != nil, "it has not failed")
+				assert.Is(t, tab.Commit(), ErrDamaged, "Commit")
+				assert.Is(t, tab.Sync(), ErrDamaged, "Sync")
 				assert.Is(t, tab.Close(), ErrDamaged, "Close")
 			}
-			assert.True(t, errors.Is(err, ErrDamaged), "got", err, "want damaged")
+			assert.Is(t, err, ErrDamaged)
 		})
 	}
 }
@@ -221,9 +200,7 @@ func TestMakingInterrupted(t *testing.T) {
 	dir := made(t, 0)
 	remove(t, dir, "format")
 	tab := open(t, dir, Options{})
-	if !tab.Session().First {
-		t.Errorf("got %+v, want the first session", tab.Session())
-	}
+	assert.True(t, tab.Session().First, "got", tab.Session(), "want the first session")
 	assert.OK(t, tab.Close())
 }
 
@@ -236,14 +213,11 @@ func TestOpenTwice(t *testing.T) {
 		t.Error("a table that is open was opened")
 	}
 	assert.OK(t, step(tab, 6))
-	if n, err := verify(tab); n != 6 || err != nil {
-		t.Errorf("got %d, %v", n, err)
-	}
+	wantSteps(t, tab, 6)
 	assert.OK(t, tab.Close())
 }
 
 func TestBootID(t *testing.T) {
-	if a, b := bootID(), bootID(); len(a) < 32 || a != b {
-		t.Errorf("got %q and %q", a, b)
-	}
+	a, b := bootID(), bootID()
+	assert.True(t, len(a) >= 32 && a == b, "got", a, "and", b)
 }

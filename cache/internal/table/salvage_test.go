@@ -13,9 +13,8 @@ import (
 // speak of are.
 func TestSalvage(t *testing.T) {
 	dir := made(t, 600)
-	if tables, _ := filepath.Glob(filepath.Join(dir, "db/*.sst")); len(tables) == 0 {
-		t.Fatal("all is in the log")
-	}
+	tables, _ := filepath.Glob(filepath.Join(dir, "db/*.sst"))
+	assert.Must(t, len(tables) != 0, "all is in the log")
 	want := map[Ino]*Inode{}
 	tab := open(t, dir, Options{})
 	last := tab.Alloc()
@@ -27,9 +26,8 @@ func TestSalvage(t *testing.T) {
 	assert.OK(t, tab.Close())
 	rewrite(t, dir, "db/MANIFEST-*", func(b []byte) []byte { return b[:10] })
 	all := func(Ino) bool { return true }
-	if got := Salvage(dir, all); len(want) < 40 || !reflect.DeepEqual(got, want) {
-		t.Errorf("found %d inodes of %d, or others", len(got), len(want))
-	}
+	got := Salvage(dir, all)
+	assert.True(t, len(want) >= 40 && reflect.DeepEqual(got, want), "found", len(got), "inodes of", len(want), "or others")
 	for ino, n := range Salvage(dir, func(Ino) bool { return false }) {
 		assert.True(t, n.IsDir(), "inode", ino, "was not asked for")
 	}
@@ -47,7 +45,6 @@ func TestSalvage(t *testing.T) {
 			other++
 		}
 	}
-	if other > 3 || len(holed) > len(whole)+3 {
-		t.Errorf("%d inodes of %d are missing or others because of one bit, and %d were found", other, len(whole), len(holed))
-	}
+	assert.AtMost(t, other, 3, "inodes that are missing or others because of one bit")
+	assert.AtMost(t, len(holed), len(whole)+3, "inodes found")
 }

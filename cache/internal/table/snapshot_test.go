@@ -51,9 +51,8 @@ func TestSnapshot(t *testing.T) {
 	tab.Drop(ino)
 	commit(t, tab)
 	assert.Equal(t, <-done, before, "what the snapshot shows")
-	if got := look(s.Table); got != before || look(tab) == before {
-		t.Errorf("the snapshot shows %s, and was taken of %s", got, before)
-	}
+	got := look(s.Table)
+	assert.True(t, got == before && look(tab) != before, "the snapshot shows", got, "and was taken of", before)
 	assert.Is(t, s.Err(), nil)
 }
 
@@ -74,9 +73,8 @@ func TestSnapshotRefusesChanges(t *testing.T) {
 	defer s.Close()
 	panics("a name in a snapshot", func() { s.SetName(Root, "f", Name{}) })
 	panics("a record in a snapshot", func() { s.Set("k", []byte("1")) })
-	if rec, _ := tab.Name(Root, "f"); rec.Ino != ino {
-		t.Errorf("got %+v", rec)
-	}
+	rec, _ := tab.Name(Root, "f")
+	assert.Equal(t, rec.Ino, ino, rec)
 }
 
 // TestNews: what the backend is known to have under a name that was known is news

@@ -27,13 +27,9 @@ func TestEditIsACopy(t *testing.T) {
 	if got := fmt.Sprint(seen.Links, seen.Xattrs, seen.Metadata, seen.LostName, seen.Size); got != "[{1 f}] map[a:[120]] map[k:v] &{1 c} 0" {
 		t.Errorf("what was seen before changed: %s", got)
 	}
-	if tab.Edit(ino) != n || tab.Inode(ino) != n {
-		t.Error("the same edit is not seen again")
-	}
+	assert.True(t, tab.Edit(ino) == n && tab.Inode(ino) == n, "the same edit is not seen again")
 	tab.Abort()
-	if tab.Inode(ino).Size != 0 || len(tab.Inode(ino).Links) != 1 {
-		t.Errorf("after Abort: %+v", tab.Inode(ino))
-	}
+	assert.True(t, tab.Inode(ino).Size == 0 && len(tab.Inode(ino).Links) == 1, "after Abort", tab.Inode(ino))
 }
 
 // TestMisuse: a broken rule panics in tests, and elsewhere fails the commit,
@@ -72,9 +68,8 @@ func TestMisuse(t *testing.T) {
 			commit(t, tab)
 			func() {
 				defer func() {
-					if err, _ := recover().(error); !errors.Is(err, ErrMisuse) {
-						t.Errorf("strict: %v", err)
-					}
+					err, _ := recover().(error)
+					assert.Is(t, err, ErrMisuse, "strict")
 				}()
 				tt.wrong(tab)
 			}()
@@ -99,13 +94,9 @@ func TestNumbers(t *testing.T) {
 	tab := open(t, "/t", Options{FS: disk})
 	ino, seq := Root, uint64(0)
 	for i := range 3*numberBlock + 5 {
-		if n := tab.Alloc(); n != ino+1 {
-			t.Fatalf("number %d is %d", i, n)
-		}
-		if n := tab.NextSeq(); n != seq+1 {
-			t.Fatalf("place %d is %d", i, n)
-		}
 		ino, seq = ino+1, seq+1
+		assert.Must(t, tab.Alloc() == ino, "another number than", ino, "after", i)
+		assert.Must(t, tab.NextSeq() == seq, "another place than", seq, "after", i)
 	}
 	cut := disk.CrashClone(vfs.CrashCloneCfg{}) // nothing but what was synced
 	tab.Set("a", []byte("b"))
@@ -117,12 +108,9 @@ func TestNumbers(t *testing.T) {
 		most uint64
 	}{{"closed", disk, ino + 1}, {"power cut", cut, ino + 2*numberBlock}} {
 		tab := open(t, "/t", Options{FS: tt.disk})
-		if n := tab.Alloc(); n <= ino || n > tt.most {
-			t.Errorf("%s: after %d comes %d", tt.name, ino, n)
-		}
-		if n := tab.NextSeq(); n <= seq || n > tt.most {
-			t.Errorf("%s: after place %d comes %d", tt.name, seq, n)
-		}
+		number, place := tab.Alloc(), tab.NextSeq()
+		assert.True(t, number > ino && number <= tt.most, tt.name, "after", ino, "comes", number)
+		assert.True(t, place > seq && place <= tt.most, tt.name, "after place", seq, "comes", place)
 		assert.OK(t, tab.Close())
 	}
 }
@@ -135,24 +123,18 @@ func TestResidentIsBounded(t *testing.T) {
 	r.put(1, hot)
 	for i := Ino(2); i < 1000; i++ {
 		r.put(i, &Inode{Size: int64(i)})
-		if n, _ := r.get(1); n != hot {
-			t.Fatalf("the one in use went with %d", i)
-		}
+		n, _ := r.get(1)
+		assert.Must(t, n == hot, "the one in use went with", i)
 	}
-	if n, ok := r.get(999); !ok || n.Size != 999 {
-		t.Errorf("the last is %v", n)
-	}
-	if len(r.at) > 10 || len(r.slots) > 10 {
-		t.Errorf("%d and %d stay", len(r.at), len(r.slots))
-	}
+	n, ok := r.get(999)
+	assert.True(t, ok && n.Size == 999, "the last is", n)
+	assert.True(t, len(r.at) <= 10 && len(r.slots) <= 10, len(r.at), "and", len(r.slots), "stay")
 	r.drop(1)
-	if _, ok := r.get(1); ok {
-		t.Error("what was dropped stays")
-	}
+	_, ok = r.get(1)
+	assert.False(t, ok, "what was dropped stays")
 	r.put(5000, hot)
-	if n, _ := r.get(5000); n != hot {
-		t.Error("no room after a drop")
-	}
+	n, _ = r.get(5000)
+	assert.Equal(t, n, hot, "what got the room")
 }
 
 // TestLargeCommit: a commit larger than Pebble's memory is one step, too.
@@ -171,9 +153,8 @@ func TestLargeCommit(t *testing.T) {
 	disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: newRand(1)})
 	assert.OK(t, tab.Close())
 	tab = open(t, "/t", Options{FS: disk})
-	if err := tab.Check(); err != nil || tab.Inode(Root).Entries != 3001 {
-		t.Errorf("%d entries after a kill: %v", tab.Inode(Root).Entries, err)
-	}
+	err := tab.Check()
+	assert.True(t, err == nil && tab.Inode(Root).Entries == 3001, tab.Inode(Root).Entries, "entries after a kill", err)
 	assert.OK(t, tab.Close())
 }
 
@@ -192,13 +173,7 @@ func TestLargeCommits(t *testing.T) {
 
 func TestErrorsOfTheSystem(t *testing.T) {
 	f := newFaults(vfs.NewMem())
-	f.set(func(op, kind string) error {
-		if op == "create" {
-			return syscall.EACCES
-		}
-		return nil
-	})
-	if _, err := Open("/t", Options{FS: f.vfs}); !errors.Is(err, syscall.EACCES) || errors.Is(err, ErrDamaged) {
-		t.Errorf("got %v", err)
-	}
+	f.fail(syscall.EACCES, func(op, _ string) bool { return op == "create" })
+	_, err := Open("/t", Options{FS: f.vfs})
+	assert.True(t, errors.Is(err, syscall.EACCES) && !errors.Is(err, ErrDamaged), "got", err)
 }

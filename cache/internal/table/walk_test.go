@@ -36,9 +36,9 @@ func TestVisitMayChange(t *testing.T) {
 		}
 		return true
 	})
-	if len(seen) != 900 || seen[0] != "f100" || seen[1] != "f101new" || seen[2] != "f102" || !slices.IsSorted(seen) {
-		t.Errorf("%d seen: %.100q", len(seen), seen)
-	}
+	assert.Equal(t, len(seen), 900, "seen")
+	assert.Slice(t, seen[:3], []string{"f100", "f101new", "f102"}, "seen first")
+	assert.True(t, slices.IsSorted(seen), "seen in another order", seen)
 	assert.Equal(t, tab.Inode(Root).Entries, 100, "are left")
 }
 
@@ -62,34 +62,28 @@ func TestDirtyOrder(t *testing.T) {
 	dirty(0)
 	set("0", 0)
 	set("1", 0)
-	if got := dirty(0); len(got) != 7 || got[0] != 12 {
-		t.Errorf("without the first: %v", got)
-	}
+	got := dirty(0)
+	assert.True(t, len(got) == 7 && got[0] == 12, "without the first", got)
 	tab.Abort()
-	if got := dirty(0); len(got) != 9 || got[0] != 10 {
-		t.Errorf("with the first again: %v", got)
-	}
+	got = dirty(0)
+	assert.True(t, len(got) == 9 && got[0] == 10, "with the first again", got)
 	set("0", 0)
 	commit(t, tab)
 	dirty(0)
 	set("8", 3)
-	if got := dirty(0); len(got) != 8 || got[0] != 3 {
-		t.Errorf("with one before: %v", got)
-	}
+	got = dirty(0)
+	assert.True(t, len(got) == 8 && got[0] == 3, "with one before", got)
 	stopped := 0
 	tab.Dirty(0, func(uint64, Link) bool {
 		stopped++
 		return false
 	})
-	if stopped != 1 || tab.DirtyCount() != 8 || dirty(^uint64(0)) != nil {
-		t.Errorf("stopped after %d, count %d", stopped, tab.DirtyCount())
-	}
+	assert.True(t, stopped == 1 && tab.DirtyCount() == 8 && dirty(^uint64(0)) == nil, "stopped after", stopped, "count", tab.DirtyCount())
 	for i := range 9 {
 		set(fmt.Sprint(i), 0)
 	}
-	if tab.DirtyCount() != 0 || dirty(0) != nil {
-		t.Errorf("in the end %d: %v", tab.DirtyCount(), dirty(0))
-	}
+	assert.Equal(t, tab.DirtyCount(), 0, "in the end")
+	assert.Slice(t, dirty(0), nil, "in the end")
 }
 
 // TestReaddirUnderChange: an entry that is there throughout comes once, and a
@@ -105,13 +99,11 @@ func TestReaddirUnderChange(t *testing.T) {
 	i := 0
 	for e, ok := tab.Next(Root, 0); ok; e, ok = tab.Next(Root, e.Cookie) {
 		seen[e.Name]++
-		if other, twice := cookies[e.Cookie]; twice || e.Cookie < FirstCookie {
-			t.Fatalf("cookie %d is %q's and %q's", e.Cookie, other, e.Name)
-		}
+		other, twice := cookies[e.Cookie]
+		assert.Must(t, !twice && e.Cookie >= FirstCookie, "cookie", e.Cookie, "is that of", other, "and of", e.Name)
 		cookies[e.Cookie] = e.Name
-		if n, _ := tab.Name(Root, e.Name); n.Ino != e.Ino || n.Cookie != e.Cookie {
-			t.Fatalf("there came %+v, and the name is %+v", e, n)
-		}
+		n, _ := tab.Name(Root, e.Name)
+		assert.Must(t, n.Ino == e.Ino && n.Cookie == e.Cookie, "there came", e, "and the name is", n)
 		if name := fmt.Sprint("goes", i); i < 600 && i%2 == 0 {
 			n, _ := tab.Name(Root, name)
 			tab.SetName(Root, name, Name{})
@@ -126,9 +118,8 @@ func TestReaddirUnderChange(t *testing.T) {
 	for i := range 600 {
 		assert.Equal(t, seen[fmt.Sprint("stays", i)], 1, "stays", i, "times it came")
 	}
-	if _, ok := tab.Next(77, 0); ok {
-		t.Error("a directory that is not there has an entry")
-	}
+	_, ok := tab.Next(77, 0)
+	assert.False(t, ok, "a directory that is not there has an entry")
 }
 
 // TestReaddirForgets: what was read ahead does not outlive Abort, nor what was
@@ -140,9 +131,8 @@ func TestReaddirForgets(t *testing.T) {
 	second := addFile(tab, Root, "b")
 	e, _ := tab.Next(Root, 0)
 	tab.Abort()
-	if next, ok := tab.Next(Root, e.Cookie); ok || tab.Inode(second) != nil {
-		t.Errorf("after Abort there is %+v", next)
-	}
+	next, ok := tab.Next(Root, e.Cookie)
+	assert.True(t, !ok && tab.Inode(second) == nil, "after Abort there is", next)
 	b := addFile(tab, Root, "b")
 	addFile(tab, Root, "c")
 	commit(t, tab)
@@ -150,37 +140,13 @@ func TestReaddirForgets(t *testing.T) {
 	tab.Drop(b)
 	tab.Next(Root, 0)
 	tab.Abort()
-	if next, ok := tab.Next(Root, e.Cookie); next.Name != "b" || !ok {
-		t.Errorf("after Abort of a removal there is %+v", next)
-	}
-	if tab.Inode(first) == nil {
-		t.Fatal("no inode")
-	}
+	next, ok = tab.Next(Root, e.Cookie)
+	assert.True(t, next.Name == "b" && ok, "after Abort of a removal there is", next)
+	assert.Must(t, tab.Inode(first) != nil, "no inode")
 	tab.SetName(Root, "a", Name{})
 	tab.Drop(first)
 	commit(t, tab)
-	if n := tab.Inode(first); n != nil {
-		t.Errorf("after Drop there is %+v", n)
-	}
-}
-
-// TestReplaceKeepsCookie: a name that goes over to another inode keeps its
-// place.
-func TestReplaceKeepsCookie(t *testing.T) {
-	tab := scratch(t)
-	addFile(tab, Root, "a")
-	addFile(tab, Root, "b")
-	before, _ := tab.Name(Root, "a")
-	addFile(tab, Root, "a")
-	after, _ := tab.Name(Root, "a")
-	if after.Ino == before.Ino || after.Cookie != before.Cookie {
-		t.Errorf("from %+v to %+v", before, after)
-	}
-	tab.SetName(Root, "a", Name{Remote: &Remote{}})
-	addFile(tab, Root, "a")
-	if again, _ := tab.Name(Root, "a"); again.Cookie <= after.Cookie || again.Remote == nil {
-		t.Errorf("it came back as %+v", again)
-	}
+	assert.True(t, tab.Inode(first) == nil, "after Drop there is", tab.Inode(first))
 }
 
 func TestScan(t *testing.T) {
@@ -205,7 +171,6 @@ func TestScan(t *testing.T) {
 		})
 		assert.Equal(t, strings.Join(got, ","), tt.want, tt.prefix, "behind", tt.after, got)
 	}
-	if tab.Get("c") != nil || tab.Get("") == nil {
-		t.Errorf("Get: %v, %v", tab.Get("c"), tab.Get(""))
-	}
+	assert.True(t, tab.Get("c") == nil, "a record that is not there")
+	assert.True(t, tab.Get("") != nil, "a record without a name")
 }
