@@ -29,9 +29,7 @@ func TestCopy(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var to bytes.Buffer
 			n, err := Copy(&to, c.from, int64(len(data)))
-			if n != int64(len(data)) || !bytes.Equal(to.Bytes(), data) || !errors.Is(err, c.err) {
-				t.Errorf("%d bytes of %d, %v", n, len(data), err)
-			}
+			assert.True(t, n == int64(len(data)) && bytes.Equal(to.Bytes(), data) && errors.Is(err, c.err), n, "bytes of", len(data), err)
 		})
 	}
 }
@@ -39,8 +37,7 @@ func TestCopy(t *testing.T) {
 // What cannot be written ends it.
 func TestCopyIntoNothing(t *testing.T) {
 	full := errors.New("full")
-	_, err := Copy(failing{full}, bytes.NewReader(make([]byte, 1<<20)), 1<<20)
-	assert.Is(t, err, full)
+	assert.Is(t, assert.ErrOf(Copy(failing{full}, bytes.NewReader(make([]byte, 1<<20)), 1<<20)), full)
 }
 
 type failing struct{ err error }

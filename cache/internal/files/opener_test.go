@@ -154,8 +154,7 @@ func TestOpen(t *testing.T) {
 	assert.Equal(t, len(d.set.all), 0, "open inodes")
 	assert.Equal(t, d.opener.o.Store.Usage().Files, 1, "files that were weighed")
 	for ino, want := range map[table.Ino]error{table.Root: syscall.EISDIR, 999: ErrNoInode} {
-		_, err := d.opener.Open(ino, ForUs)
-		assert.Is(t, err, want)
+		assert.Is(t, assert.ErrOf(d.opener.Open(ino, ForUs)), want)
 	}
 	assert.True(t, d.opener.IfOpen(d.x) == nil, "what is not open is")
 	oi := d.open(ForUs)
@@ -222,9 +221,7 @@ func TestIntent(t *testing.T) {
 	is := func(what string, writing bool, versions uint64, size int64) {
 		t.Helper()
 		n := d.inode()
-		if n.Writing != writing || n.ContentVersion-version != versions || n.Size != size {
-			t.Errorf("%s: intent %v, %d versions more, %d bytes", what, n.Writing, n.ContentVersion-version, n.Size)
-		}
+		assert.Equal(t, [3]any{n.Writing, n.ContentVersion - version, n.Size}, [3]any{writing, versions, size}, what, "intent, versions more, size")
 		v := d.tree.Lock()
 		defer d.tree.Unlock()
 		assert.Equal(t, len(DirtyIntents(v)) == 1, writing, what, "for the next start")
@@ -260,8 +257,7 @@ func TestIntent(t *testing.T) {
 func TestIntentFails(t *testing.T) {
 	d := newDesk(t)
 	d.fails = errors.New("full")
-	_, err := d.opener.Open(d.x, ForWriting)
-	assert.Is(t, err, d.fails)
+	assert.Is(t, assert.ErrOf(d.opener.Open(d.x, ForWriting)), d.fails)
 	assert.Equal(t, len(d.set.all), 0, "open inodes")
 	reader := d.open(ForReading)
 	assert.Is(t, d.opener.Change(reader, func() error { t.Error("it changed"); return nil }), d.fails)
@@ -291,8 +287,7 @@ func TestIntentStays(t *testing.T) {
 	d := newDesk(t)
 	oi := d.open(ForWriting)
 	assert.OK(t, d.opener.Change(oi, func() error {
-		_, err := oi.f.WriteAt(context.Background(), []byte("t"), 0)
-		assert.OK(t, err)
+		assert.OK(t, assert.ErrOf(oi.f.WriteAt(context.Background(), []byte("t"), 0)))
 		d.flush(oi)
 		assert.True(t, d.inode().Writing, "it ended in the middle of a change")
 		return nil
@@ -356,9 +351,8 @@ func TestStatOfOpenContent(t *testing.T) {
 	d.flush(oi)
 	_, changed = stat()
 	assert.Equal(t, changed, 0, "what the table has")
-	if n := d.inode(); n.Mtime != table.Stamp(wrote) || n.Ctime != table.Stamp(wrote) {
-		t.Errorf("the table has %v, %v", n.Mtime, n.Ctime)
-	}
+	n := d.inode()
+	assert.True(t, n.Mtime == table.Stamp(wrote) && n.Ctime == table.Stamp(wrote), "the table has", n.Mtime, n.Ctime)
 	d.close(oi, true)
 }
 
@@ -380,8 +374,7 @@ func TestMake(t *testing.T) {
 	oi, err := d.opener.Make(x)
 	assert.OK(t, err)
 	d.opener.Discard(oi)
-	_, err = d.opener.o.Store.Open(x)
-	assert.Is(t, err, os.ErrNotExist)
+	assert.Is(t, assert.ErrOf(d.opener.o.Store.Open(x)), os.ErrNotExist)
 	oi, err = d.opener.Make(x)
 	assert.OK(t, err)
 	by := Caller{true, 5, 6}
@@ -497,9 +490,8 @@ func TestStoresThroughAMapping(t *testing.T) {
 			close(d.gate)
 			d.work.Wait()
 			d.close(reader, false)
-			if n := d.inode(); n.ContentVersion != version+1 || n.Writing {
-				t.Errorf("it is %+v", n)
-			}
+			n := d.inode()
+			assert.True(t, n.ContentVersion == version+1 && !n.Writing, "it is", n)
 			assert.Equal(t, len(d.set.all), 0, "open inodes")
 		})
 	}

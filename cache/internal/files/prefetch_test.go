@@ -65,6 +65,16 @@ func newShelf(t *testing.T, files int, took time.Duration) *shelf {
 	return s
 }
 
+// grow makes all files as large.
+func (s *shelf) grow(size int64) {
+	_ = s.o.Tree.Update(func(tx *tree.Tx) error {
+		for _, x := range s.inos {
+			tx.Edit(x).Size = size
+		}
+		return nil
+	}, nil)
+}
+
 // opens has a program open files, and gives how many were fetched ahead so far.
 func (s *shelf) opens(files ...int) int {
 	for _, i := range files {
@@ -80,15 +90,22 @@ func (s *shelf) opens(files ...int) int {
 }
 
 // Two opens in order begin it, half of what was fetched has to be opened for more, and
-// twice as much then.
+// twice as much then, up to a bound.
 func TestPrefetchFollowsTheReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t, 100, FarAway)
+		s := newShelf(t, 400, FarAway)
 		assert.Equal(t, s.opens(0), 0, "files fetched after one open")
 		assert.Equal(t, s.opens(1), PrefetchLeast)
 		assert.Equal(t, s.opens(2), PrefetchLeast)
 		assert.Equal(t, s.opens(3), PrefetchLeast+2*PrefetchLeast-2, "of twice as many two are unopened")
 		assert.Equal(t, s.fetched[s.inos[0]]+s.fetched[s.inos[1]], 0, "fetches of what was open")
+		most := 0
+		for i := 4; i < 300; i++ {
+			s.opens(i)
+			most = max(most, len(s.Unopened(s.o.Tree.Lock())))
+			s.o.Tree.Unlock()
+		}
+		assert.Equal(t, most, PrefetchMost, "the most that were ahead")
 	})
 }
 
@@ -100,12 +117,14 @@ func TestNoPrefetch(t *testing.T) {
 		opens []int
 		want  int
 	}{
-		"a remote that is near":    {FarAway - 1, func(*shelf) {}, []int{0, 1, 2, 3}, 0},
-		"the end of the volume":    {FarAway, func(s *shelf) { s.closed = true }, []int{0, 1, 2, 3}, 0},
-		"opens out of order":       {FarAway, func(*shelf) {}, []int{60, 40, 20, 0}, 0},
-		"what is open":             {FarAway, func(s *shelf) { s.open.all[s.inos[2]] = &OpenInode{} }, []int{0, 1}, PrefetchLeast},
-		"a remote that fails":      {FarAway, func(s *shelf) { s.fails = errors.New("refused") }, []int{0, 1, 2}, PrefetchLeast},
-		"a directory that is gone": {FarAway, func(s *shelf) { s.End(s.o.Tree.Lock(), table.Root); s.o.Tree.Unlock() }, []int{0}, 0},
+		"a remote that is near":     {FarAway - 1, func(*shelf) {}, []int{0, 1, 2, 3}, 0},
+		"the end of the volume":     {FarAway, func(s *shelf) { s.closed = true }, []int{0, 1, 2, 3}, 0},
+		"opens out of order":        {FarAway, func(*shelf) {}, []int{60, 40, 20, 0}, 0},
+		"what is open":              {FarAway, func(s *shelf) { s.open.all[s.inos[2]] = &OpenInode{} }, []int{0, 1}, PrefetchLeast},
+		"a remote that fails":       {FarAway, func(s *shelf) { s.fails = errors.New("refused") }, []int{0, 1, 2}, PrefetchLeast},
+		"large files":               {FarAway, func(s *shelf) { s.grow(PrefetchSize + 1) }, []int{0, 1, 2, 3}, 0},
+		"neighbours here and there": {FarAway, func(*shelf) {}, []int{0, 1, 20, 21, 40, 41, 60, 61, 80, 81}, PrefetchLeast},
+		"a directory that is gone":  {FarAway, func(s *shelf) { s.End(s.o.Tree.Lock(), table.Root); s.o.Tree.Unlock() }, []int{0}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

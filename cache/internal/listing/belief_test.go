@@ -63,9 +63,8 @@ func TestJudge(t *testing.T) {
 		answers[c.answers](b)
 		n := &table.Inode{Loaded: c.age >= 0, Listed: now.Add(-c.age).UnixNano()}
 		a, limit := b.Judge(table.Root, n, now, c.strict)
-		if a != c.want || limit != c.limit {
-			t.Errorf("%s, %v old, strict %v: got %v and %v, want %v and %v", c.answers, c.age, c.strict, a, limit, c.want, c.limit)
-		}
+		assert.Equal(t, a, c.want, c.answers, c.age, "old, strict", c.strict)
+		assert.Equal(t, limit, c.limit, c.answers, c.age, "old, strict", c.strict, "limit")
 	}
 }
 

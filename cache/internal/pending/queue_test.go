@@ -154,18 +154,18 @@ func (s *scene) isKicked() bool {
 	}
 }
 
-// dueNames are the names that are due.
-func (s *scene) dueNames() (names []string) {
+// wantDue wants just these names to be due.
+func (s *scene) wantDue(want ...string) {
+	s.Helper()
+	var names []string
 	s.under(func(v *tree.View) {
 		s.q.EachDue(v, func(l table.Link) bool {
 			names = append(names, l.Name)
 			return true
 		})
 	})
-	return names
+	assert.Slice(s, names, want, "due")
 }
-
-func (s *scene) wantDue(want ...string) { s.Helper(); assert.Slice(s, s.dueNames(), want, "due") }
 
 func (s *scene) wantUnsaved(files int, size int64) {
 	s.Helper()
@@ -177,9 +177,7 @@ func (s *scene) wantUnsaved(files int, size int64) {
 // ring ends the oldest window.
 func (s *scene) ring() {
 	s.Helper()
-	if len(s.timers) == 0 {
-		s.Fatal("no window is open")
-	}
+	assert.Must(s, len(s.timers) > 0, "no window is open")
 	f := s.timers[0]
 	s.timers = s.timers[1:]
 	s.under(func(*tree.View) { f() })

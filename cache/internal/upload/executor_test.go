@@ -380,7 +380,8 @@ func TestAttemptsOfWhatFailed(t *testing.T) {
 	}
 }
 
-// What did not happen is made again under its id, so that it happens once if it comes late.
+// What did not happen is made again under its id, so that it happens once if it comes late;
+// other content gets another.
 func TestWhatDidNotHappenKeepsItsID(t *testing.T) {
 	b := changed(t, memory.Options{}, "changed")
 	b.around = func(n int) (before, after error) {
@@ -404,6 +405,12 @@ func TestWhatDidNotHappenKeepsItsID(t *testing.T) {
 	assert.Equal(t, b.unmade[root("a")].Op, first)
 	b.around = func(int) (before, after error) {
 		assert.Equal(t, attempt(), first)
+		return nil, nil
+	}
+	assert.OK(t, b.make(b.next()))
+	b.does(func(tx *tree.Tx) { tx.Edit(10).Target = "again"; tx.ContentChanged(10, 5, table.Time{}) })
+	b.around = func(int) (before, after error) {
+		assert.True(t, attempt() != first, "other content is the same operation")
 		return nil, nil
 	}
 	assert.OK(t, b.make(b.next()))
