@@ -84,9 +84,7 @@ func drainsDuring(t *testing.T, store func(*world, *Options), call providers.Met
 	<-done
 	w.ok(err)
 	w.same()
-	if u := w.v.Status().Unpushed; u != nil {
-		t.Errorf("not pushed: %+v", u)
-	}
+	w.unpushed(0)
 	return w
 }
 
@@ -116,9 +114,7 @@ func (w *world) sameAttr(path string) {
 	w.ok(err)
 	here := w.inode(w.walk(path))
 	want := w.v.attrOf(&here).Keep(w.v.caps.Attributes)
-	if got := there.Attr; !got.Equal(want) {
-		w.Errorf("%s: the store has %+v, programs see %+v", path, got, want)
-	}
+	assert.True(w, there.Attr.Equal(want), path, "the store has", there.Attr, "programs see", want)
 }
 
 // around wraps a provider with what is to be done at each call.
@@ -144,10 +140,8 @@ func TestCommitWaitsForWhatHasBegun(t *testing.T) {
 	w := newWorld(t, bare(t), onlyAsked)
 	run := w.walk("run")
 	w.v.belief.Overdue(time.Second) // so that nothing is asked when it is opened for writing
-	o, err := w.v.Open(me, run, syscall.O_WRONLY|syscall.O_TRUNC)
-	w.ok(err)
-	w.write(o, "2", 0)
-	w.ok(w.shut(o))
+	o := w.openIno(run, syscall.O_WRONLY|syscall.O_TRUNC)
+	w.writeLast(o, "2", 0)
 	w.v.belief.Answered(time.Millisecond)
 	reached, open := w.gate(providers.MethodStat) // before its content goes, attributes are asked for
 	defer open()

@@ -78,31 +78,6 @@ func TestFsyncOfNames(t *testing.T) {
 	}
 }
 
-// A file that a program keeps open is not suspect once it has rested.
-func TestFsyncThatRests(t *testing.T) {
-	w := newWorld(t, onlyAsked)
-	o := w.create("f")
-	ino := w.walk("f")
-	w.write(o, "1", 0)
-	w.ok(o.File.Fsync(me, false))
-	w.until(func() bool { n := w.inode(ino); return !n.Writing && n.Synced == n.ContentVersion })
-	w.powerLost(func(string) {})
-	assert.False(t, w.record("f").Suspect, "it is suspect")
-	o = w.open("f", syscall.O_RDWR)
-	w.write(o, "2", 0)
-	assert.True(t, w.inode(w.walk("f")).Writing, "a change after the rest is not on record")
-	w.ok(w.shut(o))
-}
-
-// What was synced and closed is not suspect, though nobody has noted it yet.
-func TestFsyncThenClose(t *testing.T) {
-	w := newWorld(t, onlyAsked, onOneDisk)
-	w.putSynced("f", "x")
-	if n := w.record("f"); n.Synced != n.ContentVersion || n.Writing {
-		t.Errorf("it is %+v", n)
-	}
-}
-
 // What replaces another file is on its way to the disk before it has the name: of a
 // program that saves so, and asks for no sync, a loss of power later on takes neither.
 func TestRenameOverBeginsToWrite(t *testing.T) {

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,9 +37,7 @@ func fullUntilGone(path *atomic.Pointer[string]) func(*world, *Options) {
 func (w *world) changesUntil(happened func() bool) {
 	w.Helper()
 	for i := 0; !happened(); i++ {
-		if i == 10_000 {
-			w.Fatal("the log has room without end")
-		}
+		assert.Must(w, i != 10_000, "the log has room without end")
 		w.mkdir("d" + strconv.Itoa(i))
 	}
 }
@@ -76,9 +73,7 @@ func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
 	for _, name := range []string{"open", "mine"} {
 		assert.Equal(t, w.record(name).State, table.Whole, name)
 	}
-	if w.get("clean") != block || w.get("mine") != block+"ours" {
-		t.Error("the content is another")
-	}
+	assert.True(t, w.get("clean") == block && w.get("mine") == block+"ours", "the content is another")
 }
 
 // The clean content of a working copy that is not mounted can be given up, however the
@@ -93,9 +88,8 @@ func TestContentOfWhatIsNotMounted(t *testing.T) {
 			}
 			w.ok(w.put("mine", block+"ours"))
 			w.idle()
-			if _, _, err := ContentOf(w.o.StateDir, true); !errors.Is(err, ErrInUse) {
-				t.Errorf("of what is mounted: %v", err)
-			}
+			_, _, err := ContentOf(w.o.StateDir, true)
+			assert.Is(t, err, ErrInUse, "of what is mounted")
 			if killed {
 				old := w.v
 				w.dead.Store(true)
@@ -106,17 +100,13 @@ func TestContentOfWhatIsNotMounted(t *testing.T) {
 			}
 			w.gone = true // until it starts again
 			was, freed, err := ContentOf(w.o.StateDir, false)
-			if err != nil || freed != 0 || was.Clean != 60<<10 || was.Unsaved < 60<<10 {
-				t.Errorf("there is %+v, freed %d: %v", was, freed, err)
-			}
+			assert.True(t, err == nil && freed == 0 && was.Clean == 60<<10 && was.Unsaved >= 60<<10, "there is", was, "freed", freed, err)
 			is, freed, err := ContentOf(w.o.StateDir, true)
-			if err != nil || freed != 60<<10 || is.Clean != 0 || is.Unsaved != was.Unsaved {
-				t.Errorf("after clearing there is %+v, freed %d: %v", is, freed, err)
-			}
+			w.ok(err)
+			assert.Equal(t, freed, 60<<10, "freed")
+			assert.True(t, is.Clean == 0 && is.Unsaved == was.Unsaved, "after clearing there is", is)
 			w.start()
-			if w.get("clean") != block || w.get("mine") != block+"ours" {
-				t.Error("the content is another")
-			}
+			assert.True(t, w.get("clean") == block && w.get("mine") == block+"ours", "the content is another")
 			w.check()
 		})
 	}
@@ -129,14 +119,13 @@ func TestContentUsageOfAPart(t *testing.T) {
 	w := newWorld(t, unwaited, holding("f", strings.Repeat("x", size)))
 	w.open("f", syscall.O_RDONLY).File.Release() // firstFetch came
 	was := w.v.ContentUsage()
-	if was.Clean < firstFetch || was.Clean > size/2 || was.Unsaved != 0 {
-		t.Errorf("of %d bytes %d were fetched, and there is %+v", size, firstFetch, was)
-	}
+	assert.True(t, was.Clean >= firstFetch && was.Clean <= size/2 && was.Unsaved == 0, firstFetch, "bytes were fetched, and there is", was)
 	w.ok(w.v.Close())
 	w.gone = true // until it starts again
-	if is, freed, err := ContentOf(w.o.StateDir, true); err != nil || freed != was.Clean || is.Clean != 0 {
-		t.Errorf("when it was not mounted, %d bytes were freed and there is %+v, %v; want %+v", freed, is, err, was)
-	}
+	is, freed, err := ContentOf(w.o.StateDir, true)
+	w.ok(err)
+	assert.Equal(t, freed, was.Clean, "freed when it was not mounted")
+	assert.Equal(t, is.Clean, 0, "clean then")
 	w.start()
 }
 
@@ -151,19 +140,16 @@ func TestMakeRoomInWhatIsNotMounted(t *testing.T) {
 	}
 	w.ok(w.put("mine", block+"ours"))
 	w.idle()
-	if freed, err := MakeRoomIn(w.o.StateDir, 1); freed != 0 || !errors.Is(err, ErrInUse) {
-		t.Errorf("of what is mounted: %d, %v", freed, err)
-	}
+	w.is(assert.ErrOf(MakeRoomIn(w.o.StateDir, 1)), ErrInUse)
 	w.ok(w.v.Close())
 	w.gone = true // until it starts again
 	for _, want := range []int64{2 * size, size, 0} {
-		if freed, err := MakeRoomIn(w.o.StateDir, size+1); freed != want || err != nil {
-			t.Errorf("freed %d, %v; want %d", freed, err, want)
-		}
+		freed, err := MakeRoomIn(w.o.StateDir, size+1)
+		w.ok(err)
+		assert.Equal(t, freed, want, "freed")
 	}
-	if u, _, err := ContentOf(w.o.StateDir, false); err != nil || u.Unsaved < size || u.Clean != 0 {
-		t.Errorf("then there is %+v, %v", u, err)
-	}
+	u, _, err := ContentOf(w.o.StateDir, false)
+	assert.True(t, err == nil && u.Unsaved >= size && u.Clean == 0, "then there is", u, err)
 	w.start()
 	for _, name := range []string{"a", "b", "c"} {
 		assert.Equal(t, w.get(name), block, "the content is another")

@@ -1,16 +1,13 @@
 package cache
 
 import (
-	"context"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -66,9 +63,8 @@ func TestStatOfAnOpenFile(t *testing.T) {
 		t.Helper()
 		for _, f := range []fs.File{nil, o.File} {
 			a, err := w.v.Attr(me, ino, f)
-			if w.ok(err); a.Size != size || !a.Mtime.Equal(mtime) {
-				t.Errorf("%s: %d bytes of %v, want %d of %v", what, a.Size, a.Mtime, size, mtime)
-			}
+			w.ok(err)
+			assert.True(t, a.Size == size && a.Mtime.Equal(mtime), what, a.Size, "bytes of", a.Mtime, "want", size, "of", mtime)
 		}
 	}
 	c.add(time.Hour)
@@ -78,28 +74,20 @@ func TestStatOfAnOpenFile(t *testing.T) {
 	stat("written", 11, wrote)
 	w.ok(o.File.Flush(me))
 	stat("flushed", 11, wrote)
-	if n := w.inode(ino); n.Ctime != table.TimeOf(wrote) {
-		t.Error("a close moves the time of the change that stat has shown")
-	}
+	assert.Equal(t, w.inode(ino).Ctime, table.TimeOf(wrote), "a close moves the time of the change that stat has shown")
 	c.add(time.Hour)
 	w.write(o, "!", 11)
 	past := time.Unix(1_000_000_000, 5)
-	_, err := w.v.SetAttr(me, ino, o.File, &fs.SetAttr{Mtime: &past})
-	w.ok(err)
+	w.ok(assert.ErrOf(w.v.SetAttr(me, ino, o.File, &fs.SetAttr{Mtime: &past})))
 	stat("set", 12, past)
 	c.add(time.Hour)
 	w.ok(w.shut(o))
 	n := w.inode(ino)
-	if n.Size != 12 || n.Mtime != table.TimeOf(past) || n.Ctime != table.Stamp(c.now.Load()-int64(time.Hour)) {
-		t.Errorf("closed: %+v", n)
-	}
+	assert.True(t, n.Size == 12 && n.Mtime == table.TimeOf(past) && n.Ctime == table.Stamp(c.now.Load()-int64(time.Hour)), "closed", n)
 	c.add(time.Hour)
 	size := uint64(12)
-	_, err = w.v.SetAttr(me, ino, nil, &fs.SetAttr{Size: &size})
-	w.ok(err)
-	if n := w.inode(ino); n.Mtime != table.Stamp(c.now.Load()) {
-		t.Error("a truncation to the same size does not move the time")
-	}
+	w.ok(assert.ErrOf(w.v.SetAttr(me, ino, nil, &fs.SetAttr{Size: &size})))
+	assert.Equal(t, w.inode(ino).Mtime, table.Stamp(c.now.Load()), "a truncation to the same size does not move the time")
 }
 
 // An open that cuts a file to nothing fetches nothing; nor does truncate(2), or
@@ -114,12 +102,10 @@ func TestWhatFetchesNothing(t *testing.T) {
 	}{
 		{"open", func(w *world) {
 			o := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
-			w.write(o, "x", 0)
-			w.ok(w.shut(o))
+			w.writeLast(o, "x", 0)
 		}, "x"},
 		{"truncate", func(w *world) {
-			_, err := w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Size: &none})
-			w.ok(err)
+			w.setAttr("f", &fs.SetAttr{Size: &none})
 		}, ""},
 		{"write all", func(w *world) { o := w.open("f", syscall.O_WRONLY); w.write(o, "other", 0); w.ok(w.shut(o)) }, "other"},
 	} {
@@ -140,13 +126,11 @@ func TestOpenFetches(t *testing.T) {
 	assert.Equal(t, c.of(providers.MethodRead), 1, "reads at the open")
 	assert.Equal(t, w.read(o), "hello")
 	o.File.Release()
-	if n := w.inode(w.walk("f")); n.State != table.Whole || n.Origin.Version == (providers.Version{}) {
-		t.Errorf("content is %s of %v", n.State, n.Origin.Version)
-	}
+	n := w.inode(w.walk("f"))
+	assert.True(t, n.State == table.Whole && n.Origin.Version != (providers.Version{}), "content is", n.State, "of", n.Origin.Version)
 	w.again()
-	if got := w.get("f"); got != "hello" || c.of(providers.MethodRead) != 0 {
-		t.Errorf("got %q, after another fetch", got)
-	}
+	got := w.get("f")
+	assert.True(t, got == "hello" && c.of(providers.MethodRead) == 0, "got", got, "after another fetch")
 }
 
 // What the kernel may do with an open file.
@@ -155,17 +139,13 @@ func TestOpened(t *testing.T) {
 	type may struct{ keep, pass, noFlush bool }
 	is := func(what string, o fs.Opened, want may) {
 		t.Helper()
-		if got := (may{o.KeepCache, o.PassRead, o.NoFlush}); got != want || o.PassWrite || o.Direct {
-			t.Errorf("%s: %+v, want %+v", what, o, want)
-		}
+		assert.True(t, (may{o.KeepCache, o.PassRead, o.NoFlush}) == want && !o.PassWrite && !o.Direct, what, o, "want", want)
 	}
 	first := w.open("f", syscall.O_RDONLY)
 	is("first", first, may{false, true, true})
 	again := w.open("f", syscall.O_RDONLY)
 	is("second", again, may{true, true, true})
-	if again.Backing != first.Backing || first.Backing <= 0 {
-		t.Errorf("backing files %d and %d", first.Backing, again.Backing)
-	}
+	assert.True(t, again.Backing == first.Backing && first.Backing > 0, "backing files", first.Backing, "and", again.Backing)
 	again.File.Release()
 	first.File.Release()
 
@@ -192,80 +172,8 @@ func TestPassedThrough(t *testing.T) {
 	big := strings.Repeat("x", 9<<20)
 	w := newWorld(t, unwaited, holding("f", "hello", "far", big))
 	w.ok(w.put("f", "other"))
-	if o := w.open("f", syscall.O_RDONLY); !o.PassRead {
-		t.Error("content that the backend lacks is not passed through")
-	}
-	if o := w.open("far", syscall.O_RDONLY); o.PassRead {
-		t.Error("content that did not come yet is passed through")
-	}
-}
-
-// mapped maps the backing file of an open one to be written, as the kernel does for
-// programs.
-func mapped(w *world, o fs.Opened) []byte {
-	w.Helper()
-	fd, err := unix.Open(procPath(o.Backing), unix.O_RDWR, 0)
-	w.ok(err)
-	m, err := unix.Mmap(fd, 0, 5, unix.PROT_WRITE, unix.MAP_SHARED)
-	w.ok(err)
-	w.ok(unix.Close(fd))
-	return m
-}
-
-// Stores through a mapping of the backing file are seen when the program
-// closes, and those after the close, when the mapping ends.
-func TestMappedStores(t *testing.T) {
-	gate := make(chan struct{})
-	w := newWorld(t, unwaited, holding("f", "hello"), func(_ *world, o *Options) {
-		o.pause = func(ctx context.Context, _ time.Duration) error {
-			select {
-			case <-gate:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-	})
-	ino := w.walk("f")
-	reader := w.open("f", syscall.O_RDONLY)
-	writer := w.open("f", syscall.O_RDWR)
-	gen := w.inode(ino).ContentVersion
-	m := mapped(w, reader)
-	m[0] = 'j'
-	w.ok(w.shut(writer))
-	if got := w.inode(ino).ContentVersion; got == gen {
-		t.Error("the store before the close is not seen")
-	}
-	gen = w.inode(ino).ContentVersion
-	reader.File.Release()
-	assert.True(t, w.inode(ino).Writing, "a crash now would hide what is mapped")
-	m[1] = 'E'
-	w.ok(unix.Munmap(m))
-	close(gate)
-	w.until(func() bool { return !w.inode(ino).Writing })
-	if got := w.inode(ino).ContentVersion; got == gen {
-		t.Error("the store after the close is not seen")
-	}
-	assert.Equal(t, w.get("f"), "jEllo")
-}
-
-// fsync of a working copy that does not wait for the backend means the disk.
-func TestFsyncHere(t *testing.T) {
-	w := newWorld(t, unwaited)
-	o := w.create("f")
-	w.write(o, "x", 0)
-	ino := w.walk("f")
-	if n := w.inode(ino); n.Synced == n.ContentVersion {
-		t.Error("synced before the fsync")
-	}
-	w.ok(o.File.Fsync(me, true))
-	w.until(func() bool { n := w.inode(ino); return n.Synced == n.ContentVersion && n.Size == 1 })
-	w.write(o, "y", 0)
-	w.ok(w.shut(o))
-	if n := w.inode(ino); n.Synced == n.ContentVersion {
-		t.Error("a later write counts as synced")
-	}
-	w.backend()
+	assert.True(t, w.open("f", syscall.O_RDONLY).PassRead, "content that the backend lacks is not passed through")
+	assert.False(t, w.open("far", syscall.O_RDONLY).PassRead, "content that did not come yet is passed through")
 }
 
 // Set-user-id bits and capabilities end with a change by who may not keep them.
@@ -289,8 +197,7 @@ func TestKillPriv(t *testing.T) {
 		}},
 	} {
 		mode := uint32(0o6755)
-		_, err := w.v.SetAttr(me, ino, nil, &fs.SetAttr{Mode: &mode})
-		w.ok(err)
+		w.ok(assert.ErrOf(w.v.SetAttr(me, ino, nil, &fs.SetAttr{Mode: &mode})))
 		w.ok(w.v.SetXattr(me, ino, capXattr, []byte("c"), 0))
 		w.ok(c.do())
 		if n := w.inode(ino); n.Mode&0o7777 != 0o755 || len(n.Xattrs) != 0 {
@@ -314,9 +221,7 @@ func TestRenameAbsorbs(t *testing.T) {
 // table.
 func TestContentKnowsItsPath(t *testing.T) {
 	w := newWorld(t, unwaited)
-	w.mkdir("d")
-	w.ok(w.put("d/f", "x"))
-	w.ok(w.rename("d/f", "d/g"))
+	w.do("mkdir d", "put d/f x", "mv d/f d/g")
 	w.stop()
 	found := map[string]bool{}
 	w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found[path] = true }))
@@ -327,8 +232,7 @@ func TestContentKnowsItsPath(t *testing.T) {
 func TestContentOfTheKilledKnowsItsPath(t *testing.T) {
 	w := newWorld(t, unwaited, holding("clean", "x"))
 	w.get("clean")
-	w.mkdir("d")
-	w.ok(w.put("d/f", "x"))
+	w.do("mkdir d", "put d/f x")
 	w.killed()
 	<-w.v.history.swept
 	w.stop()
@@ -338,4 +242,46 @@ func TestContentOfTheKilledKnowsItsPath(t *testing.T) {
 	assert.Slice(t, found, []string{"", "d/f"}, "content of")
 }
 
-func procPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+// A file that was opened to be changed keeps its version: what another writes
+// between the open and the first write is a conflict of the close, not an error of
+// the write.
+func TestAppendKeepsItsVersion(t *testing.T) {
+	for _, flags := range []uint32{syscall.O_WRONLY | syscall.O_APPEND, syscall.O_RDWR | syscall.O_APPEND, syscall.O_RDWR} {
+		t.Run(fmt.Sprintf("flags %#x", flags), func(t *testing.T) {
+			w := newWorld(t, holding("f", "1234"))
+			o := w.open("f", flags)
+			w.tamper("f", "other")
+			w.writeLast(o, "more", 4)
+			w.backend("f: other", "f.conflict-"+short("1234more")+": 1234more")
+		})
+	}
+}
+
+// Of a large file an append needs nothing, but the rest is sent with it: that its
+// version is gone is found out before anybody appends to it.
+func TestAppendToLargeFile(t *testing.T) {
+	w := newWorld(t, unwaited, holding("f", strings.Repeat("1", firstFetch+5)))
+	x := w.walk("f")
+	w.tamper("f", "other")
+	o := w.openIno(x, syscall.O_WRONLY|syscall.O_APPEND)
+	w.writeLast(o, "more", firstFetch+5)
+	w.upload()
+	w.backend("f: othermore")
+}
+
+// Whoever opens a file to append to it when the version that was listed is gone
+// gets the one that there is, as a reader does: nobody has seen or changed a byte.
+func TestAppendToWhatOthersReplaced(t *testing.T) {
+	for _, flags := range []uint32{syscall.O_WRONLY | syscall.O_APPEND, syscall.O_RDWR | syscall.O_APPEND} {
+		t.Run(fmt.Sprintf("flags %#x", flags), func(t *testing.T) {
+			w := newWorld(t, onlyAsked, holding("f", "1"))
+			ino := w.walk("f")
+			w.tamper("f", "22")
+			o := w.openIno(ino, flags)
+			w.writeLast(o, "a", 2)
+			w.upload()
+			w.backend("f: 22a")
+			w.same()
+		})
+	}
+}

@@ -25,9 +25,8 @@ func TestVersionMovedOn(t *testing.T) {
 	w.tamper("f", "changed!")
 	w.gonePath("g")
 	w.serves(old, "changed!")
-	if now := w.walk("f"); now != old || w.get("f") != "changed!" {
-		t.Errorf("the name leads to inode %d, before to %d", now, old)
-	}
+	now := w.walk("f")
+	assert.True(t, now == old && w.get("f") == "changed!", "the name leads to inode", now, "before to", old)
 	_, err := w.v.Open(me, gone, syscall.O_RDONLY)
 	w.is(err, fs.ErrStale)
 	assert.Equal(t, w.walk("g"), 0, "the name leads to inode")
@@ -62,9 +61,8 @@ func TestOpenOfWhatMovesOn(t *testing.T) {
 					}
 					defer o.File.Release()
 					a, err := w.v.Attr(me, x, nil)
-					if got := w.read(o); err != nil || got != last || a.Size != uint64(len(last)) {
-						t.Errorf("got %q, size %d, %v", got, a.Size, err)
-					}
+					got := w.read(o)
+					assert.True(t, err == nil && got == last && a.Size == uint64(len(last)), "got", got, "size", a.Size, err)
 				})
 			}
 			for i := range gates {
@@ -90,8 +88,7 @@ func TestPinnedVersionIsServed(t *testing.T) {
 	w.read(keep)
 	w.tamper("f", "two!")
 	w.pull()
-	_, err := w.v.Open(me, old, syscall.O_RDONLY)
-	w.is(err, fs.ErrStale)
+	w.is(assert.ErrOf(w.v.Open(me, old, syscall.O_RDONLY)), fs.ErrStale)
 	w.serves(old, "one")
 }
 
@@ -99,30 +96,24 @@ func TestPinnedVersionIsServed(t *testing.T) {
 // its attributes were changed here, fails an open once; the name leads to a new
 // inode, and the old one has content nowhere any more.
 func TestVersionMovedOnBesideAChange(t *testing.T) {
-	w := newScene(t, holding("f", "one"), func(_ *world, o *Options) {
-		o.Policy = Policy{NoWait: true, Commit: DueAsked}
-	})
+	w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.Policy = Policy{NoWait: true, Commit: DueAsked} })
 	old := w.walk("f")
 	w.do("chmod f")
 	w.tamper("f", "changed!")
 	_, err := w.v.Open(me, old, syscall.O_RDONLY)
 	w.is(err, fs.ErrStale)
-	if now := w.walk("f"); now == old || now == 0 || w.get("f") != "changed!" {
-		t.Errorf("the name leads to inode %d, before to %d", now, old)
-	}
+	now := w.walk("f")
+	assert.True(t, now != old && now != 0 && w.get("f") == "changed!", "the name leads to inode", now, "before to", old)
 	// A bind-mounted file leads to the old inode again and again.
 	_, err = w.v.Open(me, old, syscall.O_RDONLY)
-	if errors.Is(err, fs.ErrStale) || err == nil || fs.Errno(err) != syscall.EIO {
-		t.Errorf("the second open: %v", err)
-	}
+	assert.True(t, !errors.Is(err, fs.ErrStale) && err != nil && fs.Errno(err) == syscall.EIO, "the second open", err)
 }
 
 // serves opens an inode again and again.
 func (w *scene) serves(ino fs.Ino, want string) {
 	w.Helper()
 	for range 3 {
-		o, err := w.v.Open(me, ino, syscall.O_RDONLY)
-		w.ok(err)
+		o := w.openIno(ino, syscall.O_RDONLY)
 		assert.Equal(w, w.read(o), want)
 		o.File.Release()
 	}
@@ -141,27 +132,86 @@ func TestOnlyAttributesMoved(t *testing.T) {
 	}
 	w.ok(err)
 	defer o.File.Release()
-	if w.read(o) != "one" || w.mode("f") != 0o600 {
-		t.Errorf("%q, mode %o", w.read(o), w.mode("f"))
-	}
+	assert.Equal(t, w.read(o), "one")
+	assert.Equal(t, w.mode("f"), 0o600, "mode")
 }
 
 // A link whose target is at the backend is read when somebody asks.
 func TestTargetsAreFetched(t *testing.T) {
 	w := newScene(t, func(w *world, _ *Options) { (&scene{w}).otherLink("l", "there") })
-	ino := w.walk("l")
-	if got, err := w.v.Readlink(me, ino); got != "there" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
+	w.sees("l -> there")
 	w.otherLink("l", "elsewhere")
 	w.pull()
-	if got, err := w.v.Readlink(me, w.walk("l")); got != "elsewhere" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
+	w.sees("l -> elsewhere")
 }
 
 func (w *scene) table(ino fs.Ino) table.Inode {
 	locked := w.v.lock()
 	defer locked.unlock()
 	return *locked.table.Inode(table.Ino(ino))
+}
+
+// Another changed the file that is being moved for us: whoever opens it under its
+// new name meanwhile waits for what becomes of the move, and is not told that the
+// bytes are nowhere.
+func TestOpenWaitsThroughAMove(t *testing.T) {
+	for _, method := range []providers.Method{providers.MethodMove, providers.MethodCommit} {
+		t.Run(string(method), func(t *testing.T) {
+			w := newWorld(t, holding("d/f", "one"), background, func(_ *world, o *Options) { o.Policy.Atomic = method == providers.MethodCommit })
+			x := w.walk("d/f")
+			moves, move := w.gate(method)
+			defer move()
+			w.ok(w.rename("d/f", "a"))
+			<-moves
+			w.tamper("d/f", "changed")
+			got := make(chan string)
+			go func() { got <- w.openMoved(x, "a") }()
+			w.until(func() bool {
+				select {
+				case s := <-got:
+					t.Fatalf("it did not wait: %.200q", s)
+				default:
+				}
+				locked := w.v.lock()
+				defer locked.unlock()
+				return w.v.pending.Waiting() > 0
+			})
+			move()
+			assert.Equal(t, <-got, "changed", "it")
+		})
+	}
+}
+
+// openMoved opens and reads an inode as the kernel does, which looks its name up
+// again when it is told to, once.
+func (w *world) openMoved(x fs.Ino, name string) string {
+	o, err := w.v.Open(me, x, syscall.O_RDONLY)
+	if errors.Is(err, fs.ErrStale) {
+		o, err = w.v.Open(me, w.walk(name), syscall.O_RDONLY)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return w.read(o)
+}
+
+// A shell that redirects opens, duplicates, closes, and then writes: the backend
+// gets one version, and the history has no empty one.
+func TestRedirectIsOneVersion(t *testing.T) {
+	var calls calls
+	w := newWorld(t, recording(&calls))
+	w.ok(w.put("f", "old"))
+	w.settle()
+	calls.changes()
+	before := len(w.log("f"))
+	o := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
+	w.ok(o.File.Flush(me))
+	w.writeLast(o, "new", 0)
+	w.settle()
+	assert.Equal(t, strings.Count(calls.changes(), "write"), 1, "writes")
+	assert.Equal(t, len(w.log("f"))-before, 1, "versions")
+	e := w.open("f", syscall.O_WRONLY|syscall.O_TRUNC)
+	w.ok(w.shut(e))
+	w.settle()
+	w.backend("f: ")
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +20,8 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -215,9 +217,26 @@ func (w *world) dirOf(path string) (fs.Ino, string) {
 
 func (w *world) open(path string, flags uint32) fs.Opened {
 	w.Helper()
-	o, err := w.v.Open(me, w.walk(path), flags)
+	return w.openIno(w.walk(path), flags)
+}
+
+func (w *world) openIno(ino fs.Ino, flags uint32) fs.Opened {
+	w.Helper()
+	o, err := w.v.Open(me, ino, flags)
 	w.ok(err)
 	return o
+}
+
+func (w *world) attr(path string) fs.Attr {
+	w.Helper()
+	a, err := w.v.Attr(me, w.walk(path), nil)
+	w.ok(err)
+	return a
+}
+
+func (w *world) setAttr(path string, a *fs.SetAttr) {
+	w.Helper()
+	w.ok(assert.ErrOf(w.v.SetAttr(me, w.walk(path), nil, a)))
 }
 
 // create makes and opens a file.
@@ -243,6 +262,13 @@ func (w *world) shut(o fs.Opened) error {
 	err := o.File.Flush(me)
 	o.File.Release()
 	return err
+}
+
+// writeLast writes, and closes the last descriptor.
+func (w *world) writeLast(o fs.Opened, content string, off int64) {
+	w.Helper()
+	w.write(o, content, off)
+	w.ok(w.shut(o))
 }
 
 // put is open with O_CREAT|O_TRUNC, write, close.
@@ -296,8 +322,39 @@ func (w *world) unlink(path string) error {
 func (w *world) mkdir(path string) {
 	w.Helper()
 	dir, name := w.dirOf(path)
-	_, err := w.v.Mkdir(me, dir, name, 0o777)
-	w.ok(err)
+	w.ok(assert.ErrOf(w.v.Mkdir(me, dir, name, 0o777)))
+}
+
+// doEach does a line for each number, which it has where the verb is.
+func (w *world) doEach(from, to int, line string) {
+	w.Helper()
+	for i := from; i < to; i++ {
+		w.do(fmt.Sprintf(line, i))
+	}
+}
+
+// numbered are files, for holding, whose paths have a number where the verb is.
+func numbered(n int, path string) (files []string) {
+	for i := range n {
+		files = append(files, fmt.Sprintf(path, i), "x")
+	}
+	return files
+}
+
+// halts wants so many halts, and gives them.
+func (w *world) halts(want int) []MassDelete {
+	w.Helper()
+	h := w.v.MassDeletes()
+	assert.Must(w, len(h) == want, "halted", h, "want", want)
+	return h
+}
+
+// unpushed wants so many commits not to be pushed, and gives what is known of them.
+func (w *world) unpushed(commits int) *Unpushed {
+	w.Helper()
+	u := w.v.Status().Unpushed
+	assert.Must(w, (u == nil) == (commits == 0) && (u == nil || u.Commits == commits), "unpushed is", u, "want commits:", commits)
+	return u
 }
 
 // settle waits until the backend has all changes of names.
@@ -483,6 +540,16 @@ func (w *world) until(is func() bool) {
 	assert.Eventually(w, "something in the background", is)
 }
 
+// untilLocked is until, for what the lock of the volume guards.
+func (w *world) untilLocked(is func(locked *View) bool) {
+	w.Helper()
+	w.until(func() bool {
+		locked := w.v.lock()
+		defer locked.unlock()
+		return is(locked)
+	})
+}
+
 // logged counts what a working copy logs.
 type logged struct {
 	mu   sync.Mutex
@@ -513,13 +580,6 @@ func (l *logged) forget() {
 	clear(l.said)
 }
 
-// all is what it said, and how often.
-func (l *logged) all() map[string]int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return maps.Clone(l.said)
-}
-
 // of is how often it said something.
 func (l *logged) of(text string) int {
 	l.mu.Lock()
@@ -532,4 +592,33 @@ func (w *world) dirtyNames() int {
 	locked := w.v.lock()
 	defer locked.unlock()
 	return locked.table.DirtyCount()
+}
+
+// scene is a world with another writer in it.
+type scene struct{ *world }
+
+func newScene(t *testing.T, change ...func(*world, *Options)) *scene {
+	t.Helper()
+	return &scene{newWorld(t, change...)}
+}
+
+// answerLate has the first call of a method done at once, and answered when gate
+// is closed. reached is closed when it is done.
+func (w *scene) answerLate(m providers.Method) (gate, reached chan struct{}) {
+	gate, reached = make(chan struct{}), make(chan struct{})
+	var calls atomic.Int32
+	w.intercept(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+		err := next(ctx)
+		if c.Method == m && calls.Add(1) == 1 {
+			close(reached)
+			<-gate
+		}
+		return err
+	})
+	return gate, reached
+}
+
+func TestMain(m *testing.M) {
+	tier.Checks(3, 50) // there are many models
+	os.Exit(testrun.Main(m))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -148,9 +149,8 @@ func (h *recall) mark() {
 	if h.reads {
 		for path, content := range tree {
 			if content != "/" {
-				if got := h.get(path); got != content {
-					h.Fatalf("%s is %q here, and %q there", path, got, content)
-				}
+				got := h.get(path)
+				assert.Must(h, got == content, path, "is", got, "here, and", content, "there")
 			}
 		}
 	}

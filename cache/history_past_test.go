@@ -2,16 +2,15 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -38,16 +37,12 @@ func TestRestoreAsksTheStore(t *testing.T) {
 			c.later(clock, 3*time.Second)
 			for _, turn := range []string{"2", "3", "4"} {
 				remove(turn)
-				r, err := c.v.Restore(t.Context(), RestoreOptions{To: State{Turn: "1"}})
-				c.ok(err)
-				if want := []string{"src", "src/a", "src/in", "src/in/b"}; !slices.Equal(r.Restored, want) || len(r.Skipped) > 0 {
-					t.Fatalf("turn %s: restored %+v", turn, r)
-				}
+				r := c.restore(RestoreOptions{To: State{Turn: "1"}})
+				assert.Slice(t, r.Restored, []string{"src", "src/a", "src/in", "src/in/b"}, "turn", turn, "restored")
+				assert.Equal(t, len(r.Skipped), 0, "turn", turn, "skipped", r.Skipped)
 				c.commits()
 				c.later(clock, 3*time.Second)
-				if a, b := c.get("src/a"), c.get("src/in/b"); a != "A" || b != "B" {
-					t.Errorf("turn %s: %q and %q", turn, a, b)
-				}
+				assert.Equal(t, c.get("src/a")+c.get("src/in/b"), "AB", "turn", turn)
 			}
 		})
 	}
@@ -56,14 +51,14 @@ func TestRestoreAsksTheStore(t *testing.T) {
 // A revision that has other content there than the history remembers is not asked.
 func TestPastOfOtherContent(t *testing.T) {
 	c := newClone(t, seeded(t, "f", "1"))
-	src := pastSource(&history.Past{Revision: c.v.syncedRevision(), Path: "f", Version: "another"}, 1)
-	if _, _, err := c.v.openSource(src); !errors.Is(err, ErrNotKept) {
-		t.Errorf("other content: %v", err)
-	}
-	for _, p := range []history.Past{{Revision: c.v.syncedRevision(), Path: "gone", Version: "another", Size: 1}, {Revision: "gone", Path: "f", Version: "another", Size: 1}} {
-		if _, _, err := c.v.openSource(pastSource(&p, 1)); !errors.Is(err, ErrNotKept) {
-			t.Errorf("%+v: %v", p, err)
-		}
+	synced := c.v.syncedRevision()
+	for _, p := range []history.Past{
+		{Revision: synced, Path: "f", Version: "another"},
+		{Revision: synced, Path: "gone", Version: "another", Size: 1},
+		{Revision: "gone", Path: "f", Version: "another", Size: 1},
+	} {
+		_, _, err := c.v.openSource(pastSource(&p, 1))
+		assert.Is(t, err, ErrNotKept, p)
 	}
 }
 

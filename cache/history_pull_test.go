@@ -39,9 +39,7 @@ func same(t *testing.T, ask func() string) string {
 	t.Helper()
 	first := ask()
 	for range 9 {
-		if again := ask(); again != first {
-			t.Fatalf("first\n%s\nthen\n%s", first, again)
-		}
+		assert.Equal(t, ask(), first, "asked again")
 	}
 	return first
 }
@@ -69,9 +67,7 @@ func TestRestoreToBeforeManyPulls(t *testing.T) {
 	for _, path := range []string{"f", ""} {
 		for _, turn := range []string{"1", "2"} {
 			got := same(t, func() string { return w.diff(DiffOptions{Path: path, From: State{Turn: turn}}) })
-			if want := "--- f@turn:" + turn + "\n+++ f\n@@ -1,1 +1,1 @@\n-v" + turn + "\n+p3\n"; got != want {
-				t.Errorf("turn %s of %q: got\n%s", turn, path, got)
-			}
+			assert.Equal(t, got, "--- f@turn:"+turn+"\n+++ f\n@@ -1,1 +1,1 @@\n-v"+turn+"\n+p3\n", "turn", turn, "of", path)
 		}
 		w.restore(RestoreOptions{Path: path, To: State{Turn: "1"}})
 		w.tree("f: v1\n")
@@ -126,10 +122,7 @@ func TestRestoreWhatNobodyHadRead(t *testing.T) {
 	w.settle()
 	w.turn(c, "")
 	w.brings(c, "f", "new\n")
-	r := w.restore(RestoreOptions{To: State{Turn: "1"}})
-	if len(r.Restored)+len(r.Removed) != 0 || len(r.Skipped) != 1 || r.Skipped[0] != (Skipped{Path: "f", Reason: ErrNotKept.Error()}) {
-		t.Errorf("%+v", r)
-	}
+	w.skips(RestoreOptions{To: State{Turn: "1"}}, "f", ErrNotKept.Error())
 	w.logs("f", "written pulled f: -")
 }
 
@@ -151,9 +144,7 @@ func TestRestoreWhatCameUnseen(t *testing.T) {
 		return fmt.Sprintf("%+v", w.restore(RestoreOptions{To: State{Turn: "1"}, DryRun: true}))
 	})
 	assert.Equal(t, got, fmt.Sprintf("%+v", RestoreReport{Restored: []string{"d/old"}, Skipped: []Skipped{{Path: "d/f", Reason: errUnsure.Error()}}}))
-	if r := w.restore(RestoreOptions{Path: "d/g", To: State{Turn: "1"}}); len(r.Skipped) != 1 || r.Skipped[0].Reason != errUnsure.Error() {
-		t.Errorf("%+v", r)
-	}
+	w.skips(RestoreOptions{Path: "d/g", To: State{Turn: "1"}}, "d/g", errUnsure.Error())
 }
 
 // So it is of a store that tells no times: what is first listed of a revision is
@@ -161,8 +152,7 @@ func TestRestoreWhatCameUnseen(t *testing.T) {
 func TestRestoreWhatAPulledRevisionHad(t *testing.T) {
 	w, c := historic(t)
 	w.v.SetActor(Actor{Turn: "1"})
-	w.ok(w.put("mine", "mine\n"))
-	w.later(c, 3*time.Second)
+	w.saves(c, "mine", "mine\n")
 	info := providers.Info{Kind: providers.KindFile}
 	birth := func() int64 {
 		locked := w.v.lock()
@@ -173,9 +163,8 @@ func TestRestoreWhatAPulledRevisionHad(t *testing.T) {
 	now := c.now().UnixNano()
 	w.ok(w.v.record(func(tx revision.Writer) { revision.Comes(tx, w.v.now()) }))
 	c.pass(time.Hour)
-	if got := birth() - now; got <= 0 || got > int64(time.Second) {
-		t.Errorf("%d ns after the pull", got)
-	}
+	got := birth() - now
+	assert.True(t, got > 0 && got <= int64(time.Second), got, "ns after the pull")
 }
 
 // Of a name with too many versions the first are given up, and with them what was
@@ -192,13 +181,10 @@ func TestRestoreWhatWasGivenUp(t *testing.T) {
 		w.ok(w.unlink("f"))
 		w.later(c, 3*time.Second)
 	}
-	w.ok(w.put("f", "last"))
-	w.later(c, 3*time.Second)
+	w.saves(c, "f", "last")
 	w.until(func() bool { return w.v.HistoryUsage().Pruned.Versions > 0 && len(w.log("f")) <= 4+pruneEach })
 	r := w.restore(RestoreOptions{To: State{Turn: "1"}})
-	if len(r.Removed) != 0 || len(r.Skipped) == 0 || r.Skipped[0] != (Skipped{Path: "f", Reason: errGivenUp.Error()}) {
-		t.Errorf("%+v", r)
-	}
+	assert.True(t, len(r.Removed) == 0 && len(r.Skipped) != 0 && r.Skipped[0] == (Skipped{Path: "f", Reason: errGivenUp.Error()}), r)
 	w.tree("f: last", "other: x")
 }
 
@@ -219,13 +205,11 @@ func TestRestoreALinkThatNobodyFollowed(t *testing.T) {
 	w.settle()
 	w.pull()
 	w.forgetAll()
-	if got := w.diff(DiffOptions{From: State{Turn: "1"}}); !strings.Contains(got, "-target\n") || !strings.Contains(got, "Files goes@turn:1 and /dev/null cannot be compared: "+ErrNotKept.Error()) {
-		t.Errorf("got\n%s", got)
-	}
+	got := w.diff(DiffOptions{From: State{Turn: "1"}})
+	assert.Contains(t, got, "-target\n")
+	assert.Contains(t, got, "Files goes@turn:1 and /dev/null cannot be compared: "+ErrNotKept.Error())
 	r := w.restore(RestoreOptions{To: State{Turn: "1"}})
-	if len(r.Skipped) != 1 || r.Skipped[0] != (Skipped{Path: "goes", Reason: ErrNotKept.Error()}) {
-		t.Errorf("%+v", r)
-	}
+	assert.True(t, len(r.Skipped) == 1 && r.Skipped[0] == (Skipped{Path: "goes", Reason: ErrNotKept.Error()}), r)
 	w.tree("f: f", "moves -> target")
 }
 
@@ -281,11 +265,10 @@ func TestHistoryOfAConflict(t *testing.T) {
 			assert.Slice(t, sorted(slices.Clone(tree)), sorted(slices.Clone(test.after)))
 			path, _, _ := strings.Cut(tree[slices.IndexFunc(tree, func(line string) bool { return strings.HasSuffix(line, ": ours!") })], ":")
 			w.later(c, 3*time.Second)
-			list, err := w.v.Log(t.Context(), LogFilter{Path: path})
-			w.ok(err)
-			if len(list) == 0 || list[0].Change+" "+list[0].Why != test.log || test.pulled && list[0].UID != 1234 || !list[0].Kept {
-				t.Errorf("the history of %s is %+v", path, list)
-			}
+			list := w.versions(LogFilter{Path: path})
+			assert.Must(t, len(list) > 0, "there is no history of", path)
+			assert.Equal(t, list[0].Change+" "+list[0].Why, test.log, "the history of", path, list)
+			assert.True(t, list[0].Kept && (!test.pulled || list[0].UID == 1234), "the history of", path, "is", list)
 			if path != "f" && test.name != "a directory" {
 				w.get("f")
 			}
@@ -293,9 +276,7 @@ func TestHistoryOfAConflict(t *testing.T) {
 			w.ok(w.put(path, "overwritten"))
 			w.settle()
 			w.turn(c, "")
-			if !strings.Contains(strings.Join(w.log(path), "\n"), ": ours!") {
-				t.Errorf("it was lost: %q", w.log(path))
-			}
+			assert.Contains(t, strings.Join(w.log(path), "\n"), ": ours!", "the history")
 			w.goesBack(State{Turn: "2", Before: true}, tree...)
 			if test.name != "a directory" { // which is in the way
 				w.goesBack(begun, "f: begun")
@@ -335,8 +316,7 @@ func TestHistoryOfAFileWithoutAName(t *testing.T) {
 	w.ok(o.File.Flush(me))
 	w.later(c, 3*time.Second)
 	was := State{Time: c.now()}
-	_, err = w.v.Link(me, e.Ino, fs.RootIno, "f")
-	w.ok(err)
+	w.ok(assert.ErrOf(w.v.Link(me, e.Ino, fs.RootIno, "f")))
 	o.File.Release()
 	w.settle()
 	w.logs("f", "written linked f: late")

@@ -25,10 +25,17 @@ func (w *world) restore(o RestoreOptions) RestoreReport {
 	return r
 }
 
+// skips wants a restore to skip one path for a reason, and to do nothing else.
+func (w *world) skips(o RestoreOptions, path, reason string) {
+	w.Helper()
+	r := w.restore(o)
+	assert.True(w, len(r.Restored)+len(r.Removed) == 0, "report", r)
+	assert.Slice(w, r.Skipped, []Skipped{{Path: path, Reason: reason}}, "skipped")
+}
+
 func (w *world) versionOf(path, content string) string {
 	w.Helper()
-	list, err := w.v.Log(w.Context(), LogFilter{Path: path})
-	w.ok(err)
+	list := w.versions(LogFilter{Path: path})
 	for _, ver := range list {
 		if w.content(ver.ID) == content {
 			return ver.ID
@@ -40,16 +47,12 @@ func (w *world) versionOf(path, content string) string {
 
 func TestRestoreAVersion(t *testing.T) {
 	w, c := historic(t)
-	w.ok(w.put("f", "one"))
-	w.later(c, 3*time.Second)
-	w.ok(w.put("f", "two"))
-	w.later(c, 3*time.Second)
+	w.saves(c, "f", "one", "two")
 	old := w.open("f", syscall.O_RDONLY)
 	one := w.versionOf("f", "one")
 	r := w.restore(RestoreOptions{Path: "f", To: State{Version: one}})
-	if strings.Join(r.Restored, " ") != "f" || len(r.Skipped) != 0 {
-		t.Errorf("%+v", r)
-	}
+	assert.Slice(t, r.Restored, []string{"f"}, "restored")
+	assert.Equal(t, len(r.Skipped), 0, "skipped", r.Skipped)
 	assert.Equal(t, w.read(old), "two", "who had it open")
 	old.File.Release()
 	assert.Equal(t, w.get("f"), "one", "restored")
@@ -62,22 +65,139 @@ func TestRestoreAVersion(t *testing.T) {
 
 func TestRestoreRefuses(t *testing.T) {
 	w, c := historic(t)
-	w.ok(w.put("f", "one"))
-	w.later(c, 3*time.Second)
+	w.saves(c, "f", "one")
 	w.ok(w.put("f", "two"))
 	one := w.versionOf("f", "one")
 	governing := errors.New("governs this mount")
-	r := w.restore(RestoreOptions{Path: "f", To: State{Version: one}, Refuse: func(string) error { return governing }})
-	if len(r.Skipped) != 1 || r.Skipped[0].Reason != governing.Error() || w.get("f") != "two" {
-		t.Errorf("%+v", r)
-	}
+	w.skips(RestoreOptions{Path: "f", To: State{Version: one}, Refuse: func(string) error { return governing }}, "f", governing.Error())
+	assert.Equal(t, w.get("f"), "two")
 	w.do("rm f", "mkdir f")
-	r = w.restore(RestoreOptions{To: State{Version: one}})
+	r := w.restore(RestoreOptions{To: State{Version: one}})
 	assert.Equal(t, len(r.Skipped), 1, "over a directory:", r)
 	w.v.o.ReadOnly = true
-	_, err := w.v.Restore(t.Context(), RestoreOptions{Path: "f", To: State{Version: one}})
-	w.is(err, fs.ErrReadOnly)
+	w.is(assert.ErrOf(w.v.Restore(t.Context(), RestoreOptions{Path: "f", To: State{Version: one}})), fs.ErrReadOnly)
 	w.v.o.ReadOnly = false
-	_, err = w.v.Restore(w.Context(), RestoreOptions{Path: "never/was", To: State{Time: time.Unix(1, 0)}})
-	w.is(err, errGone)
+	w.is(assert.ErrOf(w.v.Restore(w.Context(), RestoreOptions{Path: "never/was", To: State{Time: time.Unix(1, 0)}})), errGone)
+}
+
+// goesBack restores everything, after which nothing differs.
+func (w *world) goesBack(s State, want ...string) {
+	w.Helper()
+	r := w.restore(RestoreOptions{To: s})
+	assert.Equal(w, len(r.Skipped), 0, "skipped", r.Skipped)
+	w.forgetAll()
+	w.tree(want...)
+	assert.Equal(w, w.diff(DiffOptions{From: s}), "", "then it differs")
+}
+
+// What was made since was not there, also in a directory that had another name.
+func TestRestoreToBeforeSomethingWasMade(t *testing.T) {
+	w, c := historic(t)
+	w.do("mkdir D", "mkdir D/s", "put D/s/1 one\n", "put D/2 two\n")
+	w.later(c, 3*time.Second)
+	was := State{Time: c.now()}
+	w.later(c, time.Second)
+	w.do("mv D E", "sym x E/ln", "mkdir E/empty", "put E/s/1 ONE\n", "rm E/2")
+	got := w.diff(DiffOptions{From: was})
+	assert.True(t, !strings.Contains(got, "D/ln") && strings.Contains(got, "+++ E/ln\n"), "got", got)
+	w.goesBack(was, "D/", "D/2: two\n", "D/s/", "D/s/1: one\n")
+}
+
+// Without a rename what was made goes too, and comes again.
+func TestRestoreWhatWasMade(t *testing.T) {
+	w, c := historic(t)
+	w.do("mkdir d", "sym a link")
+	w.turn(c, "2")
+	w.do("mkdir new", "mkdir new/sub", "sym b d/new")
+	w.ok(w.shut(w.create("touched")))
+	w.do("rm link", "sym c link")
+	w.forgetAll()
+	w.turn(c, "")
+	w.goesBack(State{Turn: "2", Before: true}, "d/", "link -> a")
+	w.goesBack(State{Turn: "2"}, "d/", "d/new -> b", "link -> c", "new/", "new/sub/", "touched: ")
+}
+
+// So does an empty file that the backend gets before its writer has closed it.
+func TestRestoreWhatWasSentWhileItWasOpen(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		w, c := historic(t, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+		w.mkdir("d")
+		w.turn(c, "2")
+		o := w.create("touched")
+		w.v.engine.tidy()
+		c.pass(w.v.o.Policy.MaxOpen)
+		w.v.engine.tidy()
+		w.until(func() bool { return len(listBackend(w.p)) == 2 })
+		w.ok(w.shut(o))
+		w.turn(c, "")
+		w.logs("touched", "written written touched: ")
+		w.goesBack(State{Turn: "2", Before: true}, "d/")
+		w.goesBack(State{Turn: "2"}, "d/", "touched: ")
+	}
+}
+
+// A link goes back to what it was by its version.
+func TestRestoreALink(t *testing.T) {
+	w, c := historic(t)
+	w.do("sym a link")
+	list := w.versions(LogFilter{Path: "link"})
+	w.later(c, 3*time.Second)
+	w.ok(w.unlink("link"))
+	w.restore(RestoreOptions{Path: "link", To: State{Version: list[0].ID}})
+	w.tree("link -> a")
+	w.logs("link", "made restored link: -", "ended removed link: -", "made made link: -")
+}
+
+// Of what came to the backend at some time, and never into the history, nobody
+// knows whether it was there. That is said.
+func TestRestoreWhatIsNotKnown(t *testing.T) {
+	w, c := historic(t, holding("d/f", "theirs")) // by a clock far ahead
+	w.list("")
+	w.list("d")
+	w.ok(w.put("d/mine", "mine\n"))
+	w.turn(c, "7")
+	w.ok(w.rename("d", "e"))
+	before := State{Turn: "7", Before: true}
+	if got := w.diff(DiffOptions{From: before}); strings.Contains(got, "theirs") || !strings.HasSuffix(got,
+		"e/f@before turn:7 cannot be compared: "+errUnsure.Error()+"\n") {
+		t.Errorf("got\n%s", got)
+	}
+	r := w.restore(RestoreOptions{To: before})
+	assert.True(t, len(r.Skipped) == 2 && r.Skipped[1] == (Skipped{Path: "e/f", Reason: errUnsure.Error()}), r)
+	w.tree("d/", "d/mine: mine\n", "e/", "e/f: theirs")
+}
+
+// A diff shows a directory only where nothing in it shows that it is there.
+func TestDiffOfDirectories(t *testing.T) {
+	w, c := historic(t)
+	w.do("mkdir old", "put f f\n")
+	w.turn(c, "7")
+	w.do("rmdir old", "mkdir full", "mkdir full/deep", "put full/f new\n", "rm f", "mkdir f")
+	want := `--- f@before turn:7
++++ /dev/null
+@@ -1,1 +0,0 @@
+-f
+--- /dev/null
++++ full/deep/
+--- /dev/null
++++ full/f
+@@ -0,0 +1,1 @@
++new
+--- old@before turn:7/
++++ /dev/null
+`
+	assert.Equal(t, w.diff(DiffOptions{From: State{Turn: "7", Before: true}}), want)
+}
+
+// Of a time that the history does not reach back to, not all is known.
+func TestRestoreToATimeBeforeTheHistory(t *testing.T) {
+	w, c := historic(t, func(_ *world, o *Options) { o.Policy.History = Budget{Versions: 9, Age: time.Hour, Bytes: 1 << 20} })
+	was := State{Time: c.now()}
+	w.mkdir("d")
+	w.later(c, 2*time.Hour)
+	w.ok(w.put("f", "f\n"))
+	r := w.restore(RestoreOptions{To: was})
+	assert.True(t, strings.Join(r.Removed, " ") == "f" && len(r.Skipped) == 1 && r.Skipped[0].Path == "", r)
+	assert.Contains(t, w.diff(DiffOptions{From: was}), " cannot be compared: what happened up to 20")
+	w.logs("d")
 }

@@ -12,11 +12,18 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
-// shown is what a file of the control directory has, which says how much that is.
-func (w *world) shown(path string) string {
+// show is an entry of the control directory.
+func (w *world) show(path string) fs.Shown {
 	w.Helper()
 	s, err := w.v.Show(me, path)
 	w.ok(err)
+	return s
+}
+
+// shown is what a file of the control directory has, which says how much that is.
+func (w *world) shown(path string) string {
+	w.Helper()
+	s := w.show(path)
 	f, err := s.Open(me)
 	w.ok(err)
 	defer f.Close()
@@ -32,33 +39,22 @@ func TestShowHistory(t *testing.T) {
 	w.do("mkdir d", "put d/f one")
 	w.later(c, 3*time.Second)
 	w.ok(w.put("d/f", "two!"))
-	show := func(path string) fs.Shown {
-		t.Helper()
-		s, err := w.v.Show(me, path)
-		w.ok(err)
-		return s
-	}
 	for path, want := range map[string]string{"": "conflicts/ history/", "history": "d/", "history/d": "f/", "conflicts": ""} {
-		assert.Equal(t, strings.Join(show(path).Names, " "), want, path)
+		assert.Equal(t, strings.Join(w.show(path).Names, " "), want, path)
 	}
-	names := show("history/d/f").Names
-	if len(names) != 2 || !strings.HasSuffix(names[0], "-written") {
-		t.Fatalf("versions %q", names)
-	}
+	names := w.show("history/d/f").Names
+	assert.Must(t, len(names) == 2 && strings.HasSuffix(names[0], "-written"), "versions", names)
 	for i, want := range []string{"one", "two!"} {
-		s := show("history/d/f/" + names[i])
-		if s.Names != nil || s.Mode != 0o400 || s.UID != w.v.o.Owner.UID || s.Size != int64(len(want)) {
-			t.Errorf("%+v", s)
-		}
+		s := w.show("history/d/f/" + names[i])
+		assert.True(t, s.Names == nil && s.Mode == 0o400 && s.UID == w.v.o.Owner.UID && s.Size == int64(len(want)), s)
 		assert.Equal(t, w.shown("history/d/f/"+names[i]), want, "read")
 	}
-	_, err := w.v.Show(me, "history/d/f/nothing")
-	w.is(err, syscall.ENOENT)
+	w.is(assert.ErrOf(w.v.Show(me, "history/d/f/nothing")), syscall.ENOENT)
 	for _, s := range []string{"new", "newer", "newest"} {
 		w.ok(w.put("d/g", s))
 	}
-	assert.Equal(t, len(show("history/d/g").Names), 2, "of a burst")
-	assert.Equal(t, strings.Join(show("history/d").Names, " "), "f/ g/", "later")
+	assert.Equal(t, len(w.show("history/d/g").Names), 2, "of a burst")
+	assert.Equal(t, strings.Join(w.show("history/d").Names, " "), "f/ g/", "later")
 }
 
 // The names of versions sort as the versions came to be: an agent goes by ls.
@@ -69,19 +65,14 @@ func TestShowHistoryInOrder(t *testing.T) {
 		w.ok(w.unlink("f"))
 	}
 	w.later(c, time.Hour) // for what is shown to be looked for again
-	s, err := w.v.Show(me, "history/f")
-	w.ok(err)
-	for i, last := 0, -1; i < len(s.Names); i++ {
-		at, err := strconv.Atoi(w.shown("history/f/" + s.Names[i]))
+	names, last := w.show("history/f").Names, -1
+	for _, name := range names {
+		at, err := strconv.Atoi(w.shown("history/f/" + name))
 		w.ok(err)
-		if at < last {
-			t.Fatalf("%d comes after %d: %q", at, last, s.Names)
-		}
+		assert.AtLeast(t, at, last, "a version in", names)
 		last = at
 	}
-	if len(s.Names) < 20 {
-		t.Fatalf("only %q", s.Names)
-	}
+	assert.AtLeast(t, len(names), 20, "versions", names)
 }
 
 // So can the sides of a conflict.
@@ -91,11 +82,7 @@ func TestShowConflicts(t *testing.T) {
 	w.ok(w.put("f", "ours"))
 	w.tamper("f", "theirs")
 	w.pull()
-	s, err := w.v.Show(me, "conflicts/f")
-	w.ok(err)
-	if !strings.Contains(strings.Join(s.Names, " "), "ours theirs") {
-		t.Fatalf("%q", s.Names)
-	}
+	assert.Contains(t, strings.Join(w.show("conflicts/f").Names, " "), "ours theirs")
 	for _, side := range []string{"ours", "theirs"} {
 		assert.Equal(t, w.shown("conflicts/f/"+side), side)
 	}
@@ -116,9 +103,8 @@ func TestShowHistoryIsCurrent(t *testing.T) {
 	first.at = first.at.Add(time.Hour) // as if it was made just now
 	assert.Equal(t, list(), first, "made again, though nothing changed")
 	w.ok(w.unlink("f"))
-	if now := list(); now == first || len(now.dirs["history/f"]) != 2 {
-		t.Errorf("after a removal: %v", now.dirs)
-	}
+	now := list()
+	assert.True(t, now != first && len(now.dirs["history/f"]) == 2, "after a removal", now.dirs)
 	long := list()
 	long.long = true
 	w.ok(w.put("g", "two"))

@@ -37,8 +37,7 @@ func TestStates(t *testing.T) {
 	put("4", Actor{Turn: "3", Conversation: "y", Event: "tool-call"})
 	put("5", Actor{Turn: "3", Conversation: "y", Event: "tool-call"})
 	put("6", Actor{})
-	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Turn: "2"})
-	w.ok(err)
+	list := w.versions(LogFilter{Path: "f", Turn: "2"})
 	for _, test := range []struct {
 		name          string
 		s             State
@@ -57,9 +56,7 @@ func TestStates(t *testing.T) {
 			w.restore(RestoreOptions{Path: "f", To: test.s, DryRun: true})
 			pl, err := w.v.planTo(t.Context(), "f", test.s)
 			w.ok(err)
-			if len(pl.items) != 1 || w.contentOf(pl.items[0]) != want {
-				t.Errorf("%s, before %v: got %+v, want %q", test.name, test.s.Before, pl, want)
-			}
+			assert.True(t, len(pl.items) == 1 && w.contentOf(pl.items[0]) == want, test.name, "before", test.s.Before, "got", pl, "want", want)
 			test.s.Before = true
 		}
 	}
@@ -89,8 +86,7 @@ func TestNoState(t *testing.T) {
 		{State{Event: "no-such"}, ErrNoVersion},
 		{State{Version: "4711", Before: true}, ErrNoVersion},
 	} {
-		_, err := w.v.Restore(t.Context(), RestoreOptions{To: test.s})
-		assert.Is(t, err, test.want, "restore", test.s)
+		assert.Is(t, assert.ErrOf(w.v.Restore(t.Context(), RestoreOptions{To: test.s})), test.want, "restore", test.s)
 		if test.s.IsZero() {
 			continue
 		}
@@ -110,8 +106,7 @@ func turn7(t *testing.T) *world {
 		"mv e/renamed elsewhere")
 	w.forgetAll()
 	w.turn(c, "8")
-	w.ok(w.put("changed", "changed later\n"))
-	w.later(c, 3*time.Second)
+	w.saves(c, "changed", "changed later\n")
 	return w
 }
 
@@ -122,9 +117,8 @@ func TestRestoreTheWholeTree(t *testing.T) {
 	assert.Equal(t, w.get("changed"), "changed later\n", "a dry run changed it to")
 	r := w.restore(RestoreOptions{To: State{Turn: "7", Before: true}})
 	assert.Equal(t, fmt.Sprintf("%+v", dry), fmt.Sprintf("%+v", r), "a dry run says")
-	if got, want := strings.Join(r.Removed, " "), "e e/still e/sub e/sub/still elsewhere made"; got != want || len(r.Skipped) != 0 {
-		t.Errorf("removed %q, want %q; skipped %+v", got, want, r.Skipped)
-	}
+	assert.Equal(t, strings.Join(r.Removed, " "), "e e/still e/sub e/sub/still elsewhere made", "removed")
+	assert.Equal(t, len(r.Skipped), 0, "skipped", r.Skipped)
 	w.tree("changed: changed before\n",
 		"d/",
 		"d/renamed: d/renamed before\n",
@@ -176,9 +170,7 @@ func TestRestoreKeepsWhatWasNotHere(t *testing.T) {
 	c.pass(time.Since(c.now()) + time.Minute) // they are older
 	w.list("")
 	w.list("d")
-	if got := w.get("d/f"); got != "old" {
-		t.Fatal(got)
-	}
+	assert.Equal(t, w.get("d/f"), "old")
 	w.ok(w.put("d/f", "mine"))
 	w.settle()
 	w.turn(c, "7")
@@ -203,9 +195,7 @@ func TestRestoreAVersionOfAnotherFile(t *testing.T) {
 	for _, path := range []string{"g", "new"} {
 		_, err := w.v.Restore(t.Context(), RestoreOptions{Path: path, To: State{Version: one}})
 		var other *OtherFileError
-		if !errors.As(err, &other) || *other != (OtherFileError{one, path, "f"}) {
-			t.Errorf("%s: %v", path, err)
-		}
+		assert.True(t, errors.As(err, &other) && *other == (OtherFileError{one, path, "f"}), path, err)
 	}
 	// Whatever name the file had then, or has now, is one of it.
 	w.do("mv f h", "put h two")
@@ -237,13 +227,10 @@ func TestRestoreWhatHadAnotherName(t *testing.T) {
 	w.do("mv a b", "mv d e", "put e/f two")
 	w.later(c, 3*time.Second)
 	r := w.restore(RestoreOptions{Path: "b", To: was})
-	if len(r.Removed) != 0 || len(r.Skipped) != 1 || r.Skipped[0] != (Skipped{"b", "it was a then", "a"}) {
-		t.Errorf("%+v", r)
-	}
+	assert.True(t, len(r.Removed) == 0 && len(r.Skipped) == 1 && r.Skipped[0] == (Skipped{"b", "it was a then", "a"}), r)
 	// A file in a directory that had another name is the file that it was.
-	if r := w.restore(RestoreOptions{Path: "e/f", To: was}); len(r.Skipped) != 0 || len(r.Restored) != 1 {
-		t.Errorf("%+v", r)
-	}
+	r = w.restore(RestoreOptions{Path: "e/f", To: was})
+	assert.True(t, len(r.Skipped) == 0 && len(r.Restored) == 1, "report", r)
 	w.tree("b: one", "e/", "e/f: one")
 	w.restore(RestoreOptions{To: was})
 	w.tree("a: one", "d/", "d/f: one")
@@ -296,8 +283,7 @@ func TestDiffTree(t *testing.T) {
 	assert.Equal(t, w.diff(DiffOptions{From: before}), strings.NewReplacer("after\n--- d", "later\n--- d", "@turn:7", "").Replace(turn))
 	// A directory is compared with what it was, under the name that it has.
 	assert.Equal(t, w.diff(DiffOptions{Path: "e", From: before, At: "lib"}), "--- lib/e/renamed@before turn:7\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-d/renamed before\n")
-	_, err := w.v.Diff(t.Context(), DiffOptions{Path: "e"})
-	w.is(err, syscall.EINVAL)
+	w.is(assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{Path: "e"})), syscall.EINVAL)
 }
 
 // A file can be compared between a version and any other state.
@@ -305,22 +291,18 @@ func TestDiffOfAFile(t *testing.T) {
 	w, c := historic(t)
 	w.do("put empty ", "put f one\n", "put other other\n")
 	w.turn(c, "7")
-	w.ok(w.put("f", "two\n"))
-	w.later(c, 3*time.Second)
+	w.saves(c, "f", "two\n")
 	one, other := State{Version: w.versionOf("f", "one\n")}, State{Version: w.versionOf("other", "other\n")}
 	assert.Equal(t, w.diff(DiffOptions{Path: "f", From: one, To: State{Turn: "7"}}), "--- f@"+one.Version+"\n+++ f@turn:7\n@@ -1,1 +1,1 @@\n-one\n+two\n")
-	if got := w.diff(DiffOptions{Path: "f", From: other, To: one}); !strings.HasPrefix(got, "--- other@") || !strings.Contains(got, "+++ f@") {
-		t.Errorf("got %q", got)
-	}
+	got := w.diff(DiffOptions{Path: "f", From: other, To: one})
+	assert.True(t, strings.HasPrefix(got, "--- other@") && strings.Contains(got, "+++ f@"), "got", got)
 	w.v.SetActor(Actor{})
 	w.ok(w.unlink("empty"))
 	assert.Equal(t, w.diff(DiffOptions{From: State{Turn: "7"}}), "--- empty@turn:7\n+++ /dev/null\n")
 	w.ok(w.unlink("f"))
 	assert.Equal(t, w.diff(DiffOptions{Path: "f", From: one}), "--- f@"+one.Version+"\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\n")
-	_, err := w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: one})
-	w.is(err, errGone)
-	_, err = w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: State{Turn: "7"}})
-	w.is(err, errGone)
+	w.is(assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: one})), errGone)
+	w.is(assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: State{Turn: "7"}})), errGone)
 }
 
 // What cannot be shown in a tree is said, and holds up no other file.
@@ -341,24 +323,20 @@ func TestDiffTreeOfWhatCannotBeShown(t *testing.T) {
 		"--- link@before turn:7\n+++ link\n@@ -1,1 +1,1 @@\n-old\n+new\n"; strings.ReplaceAll(got, "link@turn:7", "link") != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	_, err := w.v.Diff(t.Context(), DiffOptions{Path: "burst", From: State{Turn: "7"}})
-	w.is(err, ErrNotKept)
-	if got := w.diff(DiffOptions{From: State{Turn: "7"}}); !strings.HasSuffix(got, "+z\n") {
-		t.Errorf("got\n%s", got)
-	}
+	w.is(assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{Path: "burst", From: State{Turn: "7"}})), ErrNotKept)
+	got = w.diff(DiffOptions{From: State{Turn: "7"}})
+	assert.True(t, strings.HasSuffix(got, "+z\n"), "got", got)
 }
 
 // A diff has an end.
 func TestDiffTreeOfTooMuch(t *testing.T) {
 	t.Parallel()
 	w, c := historic(t)
-	w.ok(w.put("first", "1"))
-	w.later(c, 3*time.Second)
+	w.saves(c, "first", "1")
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		w.ok(w.put(name, strings.Repeat("x", maxDiff-1)+"\n"))
 	}
 	got := w.diff(DiffOptions{From: State{Version: w.versionOf("first", "1")}})
-	if len(got) > maxText+1000 || !strings.HasSuffix(got, "What differs from d on is too much to be shown\n") {
-		t.Errorf("%d bytes, ending in %q", len(got), got[max(0, len(got)-100):])
-	}
+	assert.AtMost(t, len(got), maxText+1000, "bytes")
+	assert.Contains(t, got[max(0, len(got)-100):], "\nWhat differs from d on is too much to be shown\n", "the end")
 }

@@ -50,6 +50,15 @@ func (w *world) later(c *testClock, d time.Duration) {
 	w.v.keepDue()
 }
 
+// saves writes a file again and again, with a while after each time.
+func (w *world) saves(c *testClock, path string, contents ...string) {
+	w.Helper()
+	for _, content := range contents {
+		w.ok(w.put(path, content))
+		w.later(c, 3*time.Second)
+	}
+}
+
 // turn begins one, some time after all that was done before; "" is none.
 func (w *world) turn(c *testClock, name string) {
 	w.Helper()
@@ -57,13 +66,18 @@ func (w *world) turn(c *testClock, name string) {
 	w.v.SetActor(Actor{Turn: name})
 }
 
+func (w *world) versions(f LogFilter) []Version {
+	w.Helper()
+	list, err := w.v.Log(w.Context(), f)
+	w.ok(err)
+	return list
+}
+
 // log is the history of a path, the newest first, as "number change why: content".
 func (w *world) log(path string) []string {
 	w.Helper()
-	list, err := w.v.Log(w.Context(), LogFilter{Path: path})
-	w.ok(err)
 	lines := []string{}
-	for _, ver := range list {
+	for _, ver := range w.versions(LogFilter{Path: path}) {
 		line := ver.Change + " " + ver.Why + " " + ver.Path
 		if ver.Was != "" {
 			line += " was " + ver.Was
@@ -118,29 +132,19 @@ func forgetAll(v *Volume) {
 
 func TestHistoryOfOneFile(t *testing.T) {
 	w, c := historic(t)
-	w.ok(w.put("f", "one"))
-	w.later(c, 3*time.Second)
-	w.ok(w.put("f", "two"))
-	w.later(c, 3*time.Second)
+	w.saves(c, "f", "one", "two")
 	w.ok(w.put("f", "three"))
 	w.logs("f",
 		"written written f: three",
 		"written written f: two",
 		"written written f: one")
 	w.later(c, 3*time.Second)
-	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
-	w.ok(err)
+	list := w.versions(LogFilter{Path: "f", Limit: 1})
 	const sum = "8b5b9db0c13db24256c829aa364aa90c6d2eba318b9232a4ab9313b954d3555f" // sha256 of "three"
-	if len(list) != 1 || list[0].Number != 3 || list[0].Size != 5 || list[0].SHA256 != sum || !list[0].Current {
-		t.Errorf("got %+v", list)
-	}
-	w.ok(w.put("f", ""))
-	w.later(c, 3*time.Second)
-	list, err = w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 2})
-	w.ok(err)
-	if len(list) != 2 || !list[0].Current || list[1].Current {
-		t.Errorf("after it was emptied: got %+v", list)
-	}
+	assert.True(t, len(list) == 1 && list[0].Number == 3 && list[0].Size == 5 && list[0].SHA256 == sum && list[0].Current, "got", list)
+	w.saves(c, "f", "")
+	list = w.versions(LogFilter{Path: "f", Limit: 2})
+	assert.True(t, len(list) == 2 && list[0].Current && !list[1].Current, "after it was emptied: got", list)
 }
 
 // One version in two seconds is kept, and the last.
@@ -168,8 +172,7 @@ func TestHistoryLooksAtBusyFiles(t *testing.T) {
 		c.pass(900 * time.Millisecond)
 	}
 	w.v.keepDue()
-	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
-	w.ok(err)
+	list := w.versions(LogFilter{Path: "f", Limit: 1})
 	assert.False(t, list[0].SHA256 == "", "not looked at:", list[0])
 }
 
@@ -180,8 +183,7 @@ func TestHistoryOfWhatWasWrittenAfterwards(t *testing.T) {
 	w.ok(w.put("f", "closed")) // too soon after the first to be copied before a change
 	o := w.open("f", syscall.O_RDWR)
 	w.ok(w.unlink("f"))
-	w.write(o, "AFTER", 0)
-	w.ok(w.shut(o))
+	w.writeLast(o, "AFTER", 0)
 	w.forgetAll()
 	for _, line := range w.log("f") {
 		assert.False(t, strings.Contains(line, "AFTER"), line)
@@ -193,9 +195,7 @@ func TestHistoryOfWhatWasWrittenAfterwards(t *testing.T) {
 // What the backend had is kept before a program changes it.
 func TestHistoryKeepsWhatWasPulled(t *testing.T) {
 	w, _ := historic(t, holding("f", "theirs"))
-	if got := w.get("f"); got != "theirs" {
-		t.Fatal(got)
-	}
+	assert.Equal(t, w.get("f"), "theirs")
 	w.ok(w.put("f", "ours"))
 	w.logs("f", "written written f: ours", "ended changed f: theirs")
 }
@@ -232,8 +232,7 @@ func TestHistoryOfSavesByRename(t *testing.T) {
 		"moved renamed f from f.tmp: two",
 		"ended replaced f: one",
 		"moved renamed f from f.tmp: one")
-	list, err := w.v.Log(t.Context(), LogFilter{Path: "f", Limit: 1})
-	w.ok(err)
+	list := w.versions(LogFilter{Path: "f", Limit: 1})
 	assert.Equal(t, list[0].Number, 5, "the number of the name")
 }
 
@@ -277,35 +276,25 @@ func TestLogFilters(t *testing.T) {
 		{"path", LogFilter{Path: "/a"}, "a"},
 		{"part of a name", LogFilter{Path: "aa"}, ""},
 	} {
-		list, err := w.v.Log(t.Context(), test.f)
-		w.ok(err)
 		var got []string
-		for _, ver := range list {
+		for _, ver := range w.versions(test.f) {
 			got = append(got, ver.Path)
 		}
 		assert.Equal(t, strings.Join(got, " "), test.want, test.name, "got", got)
 	}
-	list, _ := w.v.Log(t.Context(), LogFilter{Turn: "2"})
+	list := w.versions(LogFilter{Turn: "2"})
 	assert.Equal(t, list[0].Name, "eve", "actor", list[0])
 }
 
 func TestDiff(t *testing.T) {
 	w, c := historic(t)
-	w.ok(w.put("f", "a\nb\n"))
-	w.later(c, 3*time.Second)
-	w.ok(w.put("f", "a\nc\n"))
-	got, err := w.v.Diff(t.Context(), DiffOptions{Path: "f"})
-	w.ok(err)
-	if !strings.Contains(got, "\n-b\n+c\n") || !strings.HasPrefix(got, "--- f@") {
-		t.Errorf("got %q", got)
-	}
-	w.later(c, 3*time.Second)
+	w.saves(c, "f", "a\nb\n", "a\nc\n")
+	got := w.diff(DiffOptions{Path: "f"})
+	assert.True(t, strings.Contains(got, "\n-b\n+c\n") && strings.HasPrefix(got, "--- f@"), "got", got)
 	w.ok(w.put("f", "a\x00c\n"))
-	got, err = w.v.Diff(t.Context(), DiffOptions{Path: "f"})
-	w.ok(err)
+	got = w.diff(DiffOptions{Path: "f"})
 	assert.True(t, strings.HasPrefix(got, "Binary files f@"), "got", got)
-	_, err = w.v.Diff(t.Context(), DiffOptions{Path: "f", From: State{Version: "4711"}})
-	w.is(err, ErrNoVersion)
+	w.is(assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{Path: "f", From: State{Version: "4711"}})), ErrNoVersion)
 }
 
 // The budget is kept: by count, by age and by bytes.
@@ -348,9 +337,7 @@ func TestHistoryBudget(t *testing.T) {
 			return kept <= 1<<20 && kept >= 400<<10 && w.v.HistoryUsage().Pruned.Contents == 2
 		})
 		log := w.log("")
-		if len(log) != 8 || !strings.HasSuffix(log[0], big) || !strings.HasSuffix(log[6], ": -") {
-			t.Errorf("%d records", len(log))
-		}
+		assert.True(t, len(log) == 8 && strings.HasSuffix(log[0], big) && strings.HasSuffix(log[6], ": -"), len(log), "records")
 	})
 }
 
@@ -359,12 +346,10 @@ func TestContentOnTheMove(t *testing.T) {
 	w, _ := historic(t)
 	found := func(want string) contentSource {
 		t.Helper()
-		list, err := w.v.Log(w.Context(), LogFilter{Path: "f"})
-		w.ok(err)
+		list := w.versions(LogFilter{Path: "f"})
 		src, err := w.v.sourceOf(list[0].ID)
-		if w.ok(err); src.kind != contentHere || list[0].Change != want {
-			t.Fatalf("%s: %+v", list[0].Change, src)
-		}
+		w.ok(err)
+		assert.Must(t, src.kind == contentHere && list[0].Change == want, list[0].Change, src)
 		return src
 	}
 	opens := func(src contentSource, want string) {
@@ -372,9 +357,10 @@ func TestContentOnTheMove(t *testing.T) {
 		r, size, err := w.v.openSource(src)
 		w.ok(err)
 		defer r.Close()
-		if data, err := io.ReadAll(r); err != nil || string(data) != want || size != int64(len(want)) {
-			t.Errorf("%q of %d bytes, %v", data, size, err)
-		}
+		data, err := io.ReadAll(r)
+		w.ok(err)
+		assert.Equal(t, string(data), want)
+		assert.Equal(t, size, int64(len(want)), "size")
 	}
 	w.ok(w.put("f", "one"))
 	src := found(Written)
@@ -400,10 +386,7 @@ func TestHistoryOfLargeFiles(t *testing.T) {
 	w.ok(w.put("f", big))
 	w.later(c, 3*time.Second)
 	w.ok(w.put("f", "small"))
-	log := w.log("f")
-	if len(log) != 2 || !strings.HasSuffix(log[1], ": "+big) {
-		t.Errorf("%d records, %.40q", len(log), log[1])
-	}
+	w.logs("f", "written written f: small", "written written f: "+big)
 }
 
 // A record says who it was, also when the change is seen later than it was made.
@@ -412,14 +395,12 @@ func TestHistorySaysWho(t *testing.T) {
 	op := &fs.Op{UID: 1234, GID: 8, PID: uint32(os.Getpid())}
 	_, o, err := w.v.Create(op, fs.RootIno, "f", syscall.O_RDWR, 0o666)
 	w.ok(err)
-	w.write(o, "x", 0)
-	w.ok(w.shut(o))
+	w.writeLast(o, "x", 0)
 	w.ok(w.v.Unlink(&fs.Op{UID: 5}, fs.RootIno, "f"))
-	list, err := w.v.Log(t.Context(), LogFilter{})
-	w.ok(err)
-	if len(list) != 2 || list[0].UID != 5 || list[0].Command != "" || list[1].UID != 1234 || !strings.HasPrefix("cache.test", list[1].Command) || list[1].Command == "" {
-		t.Errorf("got %+v", list)
-	}
+	list := w.versions(LogFilter{})
+	assert.Must(t, len(list) == 2, "got", list)
+	assert.True(t, list[0].UID == 5 && list[0].Command == "", "who removed it", list[0])
+	assert.True(t, list[1].UID == 1234 && list[1].Command != "" && strings.HasPrefix("cache.test", list[1].Command), "who made it", list[1])
 }
 
 // Each version that somebody asked to be committed is kept, however soon the next

@@ -128,9 +128,7 @@ func TestWalkIsListedInPages(t *testing.T) {
 			inForest(t, page, x.files, x.dirs, func(f *forest) {
 				for round := range 3 {
 					assert.Equal(t, f.walkAll(fs.RootIno), f.names, "walk", round, "found names")
-					if got, most := f.asked(), (f.names+page-1)/page+3; got > most {
-						t.Errorf("walk %d of %d names took %d requests, want %d at most", round, f.names, got, most)
-					}
+					assert.AtMost(t, f.asked(), (f.names+page-1)/page+3, "requests for walk", round, "of", f.names, "names")
 					f.clock.add(2 * time.Second)
 				}
 			})
@@ -144,9 +142,7 @@ func (f *forest) child(name string) fs.Ino {
 	locked := f.v.lock()
 	defer locked.unlock()
 	rec, _ := locked.table.Name(table.Root, name)
-	if rec.Ino == 0 {
-		f.Fatalf("%s is not known", name)
-	}
+	assert.Must(f, rec.Ino != 0, name, "is not known")
 	return fs.Ino(rec.Ino)
 }
 
@@ -182,9 +178,8 @@ func TestOneLookIsOneListing(t *testing.T) {
 			f.asked()
 			f.look(name)
 			f.look(name)
-			if got := f.asked(); got != 1 || f.walking() {
-				t.Errorf("a look at %s took %d requests; a walk: %v", name, got, f.walking())
-			}
+			assert.Equal(t, f.asked(), 1, "requests for a look at", name)
+			assert.False(t, f.walking(), "a walk goes on after", name)
 		}
 	})
 }
@@ -195,9 +190,8 @@ func TestLookupIsNoWalk(t *testing.T) {
 	inForest(t, 1000, 10, []string{"a/b/c"}, func(f *forest) {
 		for _, want := range []int{1, 4, 4} {
 			f.walk("a/b/c/f000")
-			if got := f.asked(); got != want || f.walking() {
-				t.Errorf("%d requests; a walk: %v", got, f.walking())
-			}
+			assert.Equal(t, f.asked(), want, "requests")
+			assert.False(t, f.walking(), "a walk goes on")
 			f.clock.add(2 * time.Second)
 		}
 	})
@@ -239,18 +233,13 @@ func TestSlowWalkSeesOthers(t *testing.T) {
 			f.clock.add(250 * time.Millisecond)
 			step++
 		})
-		if want := f.names + came - gone; found != want || came == 0 {
-			t.Errorf("found %d names, want %d", found, want)
-		}
+		assert.Equal(t, found, f.names+came-gone, "names found, where so many came:", came)
 		for i := ahead; i < 60; i++ {
 			dir := fmt.Sprintf("d%04d", i)
-			if names := f.known(dir); !slices.Contains(names, "new") || slices.Contains(names, "f003") {
-				t.Errorf("in %s the walker has seen %q", dir, names)
-			}
+			names := f.known(dir)
+			assert.True(t, slices.Contains(names, "new") && !slices.Contains(names, "f003"), "in", dir, "the walker has seen", names)
 		}
-		if got := f.asked(); got > 36 { // in 15 s, in each the root and a page
-			t.Errorf("%d requests for 61 directories", got)
-		}
+		assert.AtMost(t, f.asked(), 36, "requests for 61 directories") // in 15 s, in each the root and a page
 	})
 }
 
@@ -297,9 +286,7 @@ func TestPageUndoesNothing(t *testing.T) {
 		for _, name := range []string{"d0001", "d0002", "d0003", "d0005", "d0006"} {
 			f.look(name)
 		}
-		if got := f.asked(); got > 3 { // the page, and what was moved
-			t.Errorf("%d requests: the page was not used", got)
-		}
+		assert.AtMost(t, f.asked(), 3, "requests") // the page, and what was moved
 		for dir, want := range map[string]int{"d0001": 9, "d0002": 10, "d0003": 11, "d0005": 10, "d0006": 10} {
 			assert.Equal(t, len(f.known(dir)), want, dir)
 		}
@@ -317,9 +304,7 @@ func TestPageFails(t *testing.T) {
 		f.asked()
 		f.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrUnavailable})
 		assert.Equal(t, f.walkAll(fs.RootIno), f.names, "names")
-		if got := f.asked(); got > 6 {
-			t.Errorf("%d requests", got)
-		}
+		assert.AtMost(t, f.asked(), 6, "requests")
 		f.noProblems()
 		assert.Equal(t, f.stale(), time.Time{}, "what is shown counts as stale")
 	})
@@ -336,9 +321,7 @@ func TestScatteredLooksAreNoWalk(t *testing.T) {
 			f.look(fmt.Sprintf("d%02d", looks-1-i))
 			f.clock.add(listing.WalkPause / 4)
 		}
-		if got := f.asked(); got > looks+5 { // after 1, 2, 4, 8 and 16 looks
-			t.Errorf("%d requests for %d looks", got, looks)
-		}
+		assert.AtMost(t, f.asked(), looks+5, "requests") // after 1, 2, 4, 8 and 16 looks
 	})
 }
 
@@ -350,9 +333,7 @@ func TestFlatDirectoryIsListedOnce(t *testing.T) {
 			f.list("")
 			f.asked()
 			assert.Equal(t, len(f.list("d")), 95+2+len(dirs)-1, "names")
-			if got := f.asked(); got > 5*len(dirs) {
-				t.Errorf("%v: %d listings", dirs, got)
-			}
+			assert.AtMost(t, f.asked(), 5*len(dirs), dirs, "listings")
 		})
 	}
 }
@@ -379,9 +360,60 @@ func TestStoreWithoutOrder(t *testing.T) {
 			f.clock.add(2 * time.Second)
 		}
 		f.tamper("d0003/new", "theirs")
-		if r, err := f.v.Pull(f.Context(), PullOptions{}); err != nil || r.Changed != 1 {
-			t.Errorf("pull: %+v, %v", r, err)
-		}
+		r, err := f.v.Pull(f.Context(), PullOptions{})
+		assert.True(t, err == nil && r.Changed == 1, "pull", r, err)
 		f.noProblems()
+	})
+}
+
+// A listing of a directory that is no small tree has brought the first page of a walk. One
+// that is not used makes no walk harder to begin.
+func TestFirstPageServesTwice(t *testing.T) {
+	inForest(t, 100, 10, flat(30), func(f *forest) {
+		f.list("")
+		assert.Equal(t, f.asked(), 2, "listings, of the tree and of the directory")
+		f.look("d0000")
+		assert.Equal(t, f.asked(), 0, "the first directory took requests more")
+		time.Sleep(listing.WalkPause + time.Second)
+		locked := f.v.lock()
+		need := f.v.ahead.Need()
+		locked.unlock()
+		assert.AtMost(t, need, 1, "looks that begin a walk")
+		assert.False(t, f.walking(), "a walk goes on")
+	})
+}
+
+// Where a page had to be asked for twice, the second answer says where the next begins.
+func TestFirstPageIsAskedForTwice(t *testing.T) {
+	inForest(t, 10, 10, flat(6), func(f *forest) {
+		gate, reached := make(chan struct{}), make(chan struct{})
+		f.faults.Queue(providers.MethodList, providertest.Fault{After: providers.ErrUnavailable}, providertest.Fault{Gate: gate, Reached: reached})
+		listed := async(func() { f.list("") })
+		<-reached
+		for i := range 3 {
+			f.tamper(fmt.Sprintf("d0000/a%d", i), "theirs") // the page ends earlier now
+		}
+		close(gate)
+		<-listed
+		assert.Equal(t, f.walkAll(fs.RootIno), f.names+3, "names")
+	})
+}
+
+// The next page is asked for as soon as it is known where it begins, though the one
+// before has not come: two ahead of the walker.
+func TestPagesAreAskedForAhead(t *testing.T) {
+	inForest(t, 100, 10, flat(100), func(f *forest) {
+		f.listExpired()
+		f.look("d0000")
+		f.asked()
+		gate, reached := f.answerLate(providers.MethodList)
+		f.look("d0001")
+		<-reached
+		assert.Equal(t, f.asked(), 2, "requests")
+		close(gate)
+		for i := 2; i < 12; i++ {
+			f.look(fmt.Sprintf("d%04d", i))
+		}
+		assert.Equal(t, f.asked(), 1, "requests")
 	})
 }

@@ -36,23 +36,16 @@ func TestTTL(t *testing.T) {
 	w.tamper("f", "two!")
 	w.tamper("g", "new")
 	c.add(900 * time.Millisecond)
-	if e, err := w.v.Lookup(me, fs.RootIno, "f"); err != nil || e.TTL != 100*time.Millisecond || e.Attr.TTL != e.TTL {
-		t.Errorf("entry %+v, %v", e, err)
-	}
-	if e, _ := w.v.Lookup(me, fs.RootIno, "g"); e.Ino != 0 || e.TTL != 100*time.Millisecond {
-		t.Errorf("a missing name %+v", e)
-	}
-	if got := w.get("f"); got != "one" || n.of(providers.MethodList) != 0 {
-		t.Errorf("%q within the TTL", got)
-	}
+	e, err := w.v.Lookup(me, fs.RootIno, "f")
+	assert.True(t, err == nil && e.TTL == 100*time.Millisecond && e.Attr.TTL == e.TTL, "entry", e, err)
+	e, _ = w.v.Lookup(me, fs.RootIno, "g")
+	assert.True(t, e.Ino == 0 && e.TTL == 100*time.Millisecond, "a missing name", e)
+	assert.Equal(t, w.get("f"), "one", "within the TTL")
+	assert.Equal(t, n.of(providers.MethodList), 0, "listings within the TTL")
 	c.add(200 * time.Millisecond)
-	old := w.walk("f")
-	if got := w.get("f"); got != "two!" || w.get("g") != "new" {
-		t.Errorf("%q after it", got)
-	}
-	if got := n.of(providers.MethodList); got != 1 || old == 0 {
-		t.Errorf("%d listings", got)
-	}
+	assert.True(t, w.walk("f") != 0, "the name is gone")
+	assert.Equal(t, w.get("f")+" "+w.get("g"), "two! new", "after it")
+	assert.Equal(t, n.of(providers.MethodList), 1, "listings")
 }
 
 // The TTL counts from when a listing begins: what others do while it goes on it may not
@@ -75,9 +68,7 @@ func TestTTLBeginsWithTheListing(t *testing.T) {
 // open asks at that which stays: of the other there is soon nothing to ask.
 func TestOpenWhileTheOldPlaceGoes(t *testing.T) {
 	var c ticking
-	w := newScene(t, background, clocked(&c, time.Second), func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{Without: asKeys, ImpliedDirs: true})
-	}, holding("d/f", "one"))
+	w := newScene(t, background, clocked(&c, time.Second), over(memory.Options{Without: asKeys, ImpliedDirs: true}), holding("d/f", "one"))
 	w.get("d/f")
 	gate, gone := w.answerLate(providers.MethodDelete)
 	w.ok(w.rename("d", "e"))
@@ -112,9 +103,8 @@ func TestOpenIsStricter(t *testing.T) {
 			opened <- err
 		}()
 		<-reached
-		if got := w.walk("f"); got != ino || w.stale().IsZero() {
-			t.Errorf("inode %d, stale since %v", got, w.stale())
-		}
+		got := w.walk("f")
+		assert.True(t, got == ino && !w.stale().IsZero(), "inode", got, "stale since", w.stale())
 		open()
 		w.is(<-opened, fs.ErrStale)
 		assert.True(t, w.stale().IsZero(), "still stale")
@@ -151,49 +141,44 @@ func cutOff(t *testing.T) {
 	})
 	w.get("f")
 	w.ok(w.put("ours", "x"))
-	cut := make(chan struct{})
-	defer close(cut)
-	w.intercept(func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
-		select {
-		case <-cut:
-			return next(ctx)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
+	defer w.silence()()
 	c.add(30 * time.Second)
 	began := time.Now()
 	assert.Equal(t, strings.Join(w.names(""), " "), "f ours", "names")
-	if took := time.Since(began); took > listing.LeastWait {
-		t.Errorf("it took %v", took)
-	}
+	assert.AtMost(t, time.Since(began), listing.LeastWait, "it took")
 	assert.Equal(t, w.get("f"), "one")
 	assert.False(t, w.stale().IsZero(), "not marked stale")
 	began = time.Now()
 	for range 20 {
 		w.names("")
 	}
-	if took := time.Since(began); took > 0 {
-		t.Errorf("with the backend known to be gone it took %v", took)
-	}
+	assert.Equal(t, time.Since(began), 0, "with the backend known to be gone it took")
 	w.ok(w.rename("ours", "mine"))
 	c.add(31 * time.Second)
 	began = time.Now()
 	assert.Equal(t, strings.Join(w.names(""), " "), "f mine", "names")
 	w.do("mkdir d", "mv d e", "rm mine", "put mine x")
-	if took := time.Since(began); took > 0 {
-		t.Errorf("a minute later it took %v", took)
-	}
+	assert.Equal(t, time.Since(began), 0, "a minute later it took")
 	_, err := w.v.Open(me, w.walk("f"), syscall.O_RDONLY)
 	w.is(err, fs.ErrUnavailable)
 	assert.Equal(t, fs.Errno(err), syscall.EIO)
-	locked := w.v.lock()
-	rec, _ := locked.table.Name(table.Root, "mine")
-	locked.unlock()
-	o, err := w.v.Open(me, fs.Ino(rec.Ino), syscall.O_RDONLY)
-	w.ok(err)
+	o := w.openIno(w.known("mine"), syscall.O_RDONLY)
 	assert.Equal(t, w.read(o), "x", "ours")
 	o.File.Release()
+}
+
+// silence has the store answer nothing any more, until end.
+func (w *scene) silence() (end func()) {
+	over := make(chan struct{})
+	w.intercept(func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
+		select {
+		case <-over:
+			return next(ctx)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	return sync.OnceFunc(func() { close(over) })
 }
 
 func (w *scene) stale() time.Time { return w.v.belief.FailingSince() }
@@ -201,16 +186,10 @@ func (w *scene) stale() time.Time { return w.v.belief.FailingSince() }
 // A first listing that was interrupted goes on with what it left, and forgets
 // what is gone since.
 func TestInterruptedLoad(t *testing.T) {
-	w := newScene(t, func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{PageSize: batch})
-		for i := range 2 * batch {
-			w.tamper(fmt.Sprintf("d/%05d", i), "x")
-		}
-	})
+	w := newScene(t, over(memory.Options{PageSize: batch}), holding(numbered(2*batch, "d/%05d")...))
 	d := w.walk("d")
 	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
-	_, err := w.v.Lookup(me, d, "00000")
-	w.is(err, providers.ErrPermission)
+	w.is(assert.ErrOf(w.v.Lookup(me, d, "00000")), providers.ErrPermission)
 	w.gonePath("d/00000")
 	w.tamper("d/00001", "other")
 	assert.Equal(t, len(w.names("d")), 2*batch-1, "names")
@@ -236,9 +215,8 @@ func TestNotifications(t *testing.T) {
 	w.pull()
 	want := []string{"f", "g", "k", "n", "x", "y"} // not d and e
 	assert.Slice(t, told.names(), want, "told")
-	if !slices.Equal(told.wrote, []string{"d/e/x", "d/f", "d/n"}) || !slices.Equal(told.deleted, []string{"d/g", "k/y"}) {
-		t.Errorf("events %q and %q", told.wrote, told.deleted)
-	}
+	assert.Slice(t, told.wrote, []string{"d/e/x", "d/f", "d/n"}, "written")
+	assert.Slice(t, told.deleted, []string{"d/g", "k/y"}, "deleted")
 	assert.True(t, w.walk("d") == d && w.walk("d/e") == e, "directories are the inodes that they were")
 }
 
@@ -292,9 +270,8 @@ func TestNamesWithoutALogin(t *testing.T) {
 	})
 	for _, later := range []time.Duration{30 * time.Second, time.Hour} {
 		c.add(later)
-		if got := strings.Join(w.names(""), " "); got != "f" || w.stale().IsZero() {
-			t.Errorf("%v later: names %q, stale since %v", later, got, w.stale())
-		}
+		assert.Slice(t, w.names(""), []string{"f"}, later, "later: names")
+		assert.False(t, w.stale().IsZero(), later, "later: not marked stale")
 	}
 }
 
@@ -311,25 +288,19 @@ func TestNamesOnAFullDisk(t *testing.T) {
 			return nil
 		}))
 	})
-	d, f := w.walk("d"), w.walk("d/f")
+	f := w.walk("d/f")
 	full.Store(true)
 	var err error
 	for i := 0; err == nil && i < 20_000; i++ {
 		_, err = w.v.Mkdir(me, fs.RootIno, fmt.Sprint("new", i), 0o777)
 	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("changes without end: %v", err)
-	}
+	assert.Must(t, errors.Is(err, syscall.ENOSPC), "changes without end", err)
 	w.tamper("d/g", "new")
 	for range 3 {
 		c.add(40 * time.Second)
-		if e, err := w.v.Lookup(me, d, "f"); err != nil || e.Ino != f {
-			t.Errorf("got %+v, %v", e, err)
-		}
+		assert.Equal(t, w.walk("d/f"), f, "its inode")
 	}
 	full.Store(false)
 	c.add(time.Second)
-	if e, err := w.v.Lookup(me, d, "g"); err != nil || e.Ino == 0 {
-		t.Errorf("with room again: %+v, %v", e, err)
-	}
+	assert.True(t, w.walk("d/g") != 0, "with room again it is not there")
 }

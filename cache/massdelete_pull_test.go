@@ -1,16 +1,18 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // fives is a store with a file and five directories of twelve, all of which the
@@ -18,12 +20,7 @@ import (
 func fives(t *testing.T, ttl time.Duration) (w *scene, c *ticking) {
 	t.Helper()
 	c = &ticking{}
-	w = newScene(t, func(w *world, o *Options) {
-		w.tamper("README", "x")
-		for i := range 5 {
-			many(12, fmt.Sprintf("d%d/", i))(w, o)
-		}
-	}, clocked(c, ttl))
+	w = newScene(t, holding("README", "x"), many(12, "d0/"), many(12, "d1/"), many(12, "d2/"), many(12, "d3/"), many(12, "d4/"), clocked(c, ttl))
 	w.here()
 	return w, c
 }
@@ -41,21 +38,10 @@ func (w *scene) inos(dirs ...string) (all []table.Ino) {
 func (w *scene) looked(dirs ...table.Ino) {
 	w.Helper()
 	for _, dir := range dirs {
-		if err := w.v.look(nil, dir, true); err != nil && !errors.Is(err, fs.ErrStale) {
-			w.Fatalf("%d: %v", dir, err)
-		}
+		err := w.v.look(nil, dir, true)
+		assert.Must(w, err == nil || errors.Is(err, fs.ErrStale), dir, err)
 	}
-	w.pulledWhole()
-}
-
-// pulledWhole waits until what looks have begun has ended.
-func (w *scene) pulledWhole() {
-	w.Helper()
-	w.until(func() bool {
-		locked := w.v.lock()
-		defer locked.unlock()
-		return !locked.wholePull.underWay
-	})
+	w.untilLocked(func(locked *View) bool { return !locked.wholePull.underWay })
 }
 
 // Looks at one directory after the other delete no more of an emptied store than
@@ -96,17 +82,11 @@ func TestLooksAtAnEmptiedStore(t *testing.T) {
 						}
 					}
 				}
-				if h := w.v.MassDeletes(); len(h) != 1 || h[0].Commit {
-					t.Errorf("halted: %+v", h)
-				}
-				if got := len(w.here()); got < before-c.most {
-					t.Errorf("%d of %d names are gone", before-got, before)
-				}
-				_, err := w.v.Confirm(t.Context())
-				w.ok(err)
-				if got, want := w.here(), listBackend(w.p); !slices.Equal(got, want) || len(w.v.MassDeletes()) > 0 {
-					t.Errorf("after a word here is %q, there %q; %v", got, want, w.v.MassDeletes())
-				}
+				assert.False(t, w.halts(1)[0].Commit, "a commit is halted")
+				assert.AtLeast(t, len(w.here()), before-c.most, "names left")
+				w.ok(assert.ErrOf(w.v.Confirm(t.Context())))
+				w.sees(listBackend(w.p)...)
+				w.halts(0)
 			})
 		}
 	}
@@ -143,9 +123,7 @@ func TestLooksThatHaltNothing(t *testing.T) {
 		clock.add(2 * time.Second)
 		w.looked(dirs...)
 	}
-	if h := w.v.MassDeletes(); len(h) > 0 {
-		t.Errorf("halted: %+v", h)
-	}
+	w.halts(0)
 	w.sees(listBackend(w.p)...)
 }
 
@@ -156,18 +134,14 @@ func TestHaltEndsWithALook(t *testing.T) {
 	w.wipe("README", "d0", "d1", "d2", "d3", "d4")
 	clock.add(2 * time.Second)
 	w.looked(dirs...)
-	if h := w.v.MassDeletes(); len(h) != 1 {
-		t.Fatalf("halted: %+v", h)
-	}
+	w.halts(1)
 	w.tamper("README", "x")
 	for i := range 5 {
 		many(12, fmt.Sprintf("d%d/", i))(w.world, nil)
 	}
 	clock.add(2 * time.Second)
 	w.looked(dirs...)
-	if h := w.v.MassDeletes(); len(h) > 0 {
-		t.Errorf("halted: %+v", h)
-	}
+	w.halts(0)
 	w.sees(listBackend(w.p)...)
 }
 
@@ -176,25 +150,18 @@ func TestHaltIsNotFilledUp(t *testing.T) {
 	w := newScene(t, many(11, "d/"))
 	w.here()
 	w.gonePath("d")
-	_, err := w.v.Pull(t.Context(), PullOptions{})
-	w.is(err, ErrMassDelete)
+	w.is(assert.ErrOf(w.v.Pull(t.Context(), PullOptions{})), ErrMassDelete)
 	for i := range 5 {
 		w.ok(w.put(fmt.Sprintf("n%d", i), "x"))
 	}
 	w.commit()
-	_, err = w.v.Pull(t.Context(), PullOptions{})
-	w.is(err, ErrMassDelete)
-	if h := w.v.MassDeletes(); len(h) != 1 || !strings.Contains(h[0].Reason, "with 11 entries") {
-		t.Errorf("halted: %+v", h)
-	}
+	w.is(assert.ErrOf(w.v.Pull(t.Context(), PullOptions{})), ErrMassDelete)
+	assert.Contains(t, w.halts(1)[0].Reason, "with 11 entries")
 	w.killed()
-	_, err = w.v.Pull(t.Context(), PullOptions{})
-	w.is(err, ErrMassDelete)
+	w.is(assert.ErrOf(w.v.Pull(t.Context(), PullOptions{})), ErrMassDelete)
 	many(8, "d/")(w.world, nil)
 	w.pull()
-	if h := w.v.MassDeletes(); len(h) > 0 {
-		t.Errorf("halted: %+v", h)
-	}
+	w.halts(0)
 	w.sees(listBackend(w.p)...)
 }
 
@@ -205,12 +172,7 @@ func TestRenamedThere(t *testing.T) {
 		for _, c := range []struct{ from, to string }{{"d0", "e"}, {"d0", "e/f"}, {"d0", "d1/deep/er"}, {"d0", "e/f/g/h"}} {
 			t.Run(fmt.Sprint(c.from, " to ", c.to, " ttl ", ttl), func(t *testing.T) {
 				var clock ticking
-				w := newScene(t, func(w *world, o *Options) {
-					w.tamper("README", "x")
-					w.tamper("d1/x", "x")
-					many(20, "d0/sub/")(w, o)
-					many(20, "d0/")(w, o)
-				}, clocked(&clock, ttl))
+				w := newScene(t, holding("README", "x", "d1/x", "x"), many(20, "d0/sub/"), many(20, "d0/"), clocked(&clock, ttl))
 				w.here()
 				dirs := w.inos("", "d1", "d0", "")
 				w.gonePath(c.from)
@@ -222,12 +184,85 @@ func TestRenamedThere(t *testing.T) {
 				} else {
 					w.looked(dirs...)
 				}
-				if h := w.v.MassDeletes(); len(h) > 0 {
-					t.Errorf("halted: %+v", h)
-				}
+				w.halts(0)
 				clock.add(2 * time.Second)
 				w.sees(listBackend(w.p)...)
 			})
 		}
+	}
+}
+
+// runEnds are the ways in which a run ends.
+var runEnds = map[string]func(w *world){"closed": (*world).again, "killed": (*world).killed}
+
+// Who saw a halt confirms it once, also when the working copy was closed or killed
+// after it, or between the word and what it allows.
+func TestHaltOutlivesTheRun(t *testing.T) {
+	t.Parallel()
+	for name, end := range runEnds {
+		for _, store := range []string{"names", "sets", "clone"} {
+			t.Run(name+" "+store, func(t *testing.T) {
+				w := newWorld(t, func(w *world, o *Options) {
+					o.Policy.Atomic = store == "sets"
+					if store == "clone" {
+						w.repo = memory.NewRepository(seeded(t, numbered(40, "f%02d")...), memory.Options{})
+						return
+					}
+					holding(numbered(40, "f%02d")...)(w, o)
+				}, unwaited)
+				w.list("")
+				w.doEach(0, 35, "rm f%02d")
+				w.is(assert.ErrOf(w.v.Commit(t.Context(), CommitOptions{})), ErrMassDelete)
+				for range 2 {
+					end(w)
+					h := w.halts(1)[0]
+					assert.True(t, h.Commit && h.Reason == "35 of 40 entries would be deleted", "halted", h)
+					w.ok(assert.ErrOf(w.v.Confirm(t.Context())))
+				}
+				w.uploadSame()
+				end(w)
+				w.halts(0)
+			})
+		}
+	}
+}
+
+// So with a pull and a commit at once.
+func TestHaltsOfBothSidesOutliveTheRun(t *testing.T) {
+	t.Parallel()
+	c := newClone(t, seeded(t, numbered(80, "f%02d")...), held(Manual))
+	c.here()
+	for i := range 41 {
+		c.there(fmt.Sprintf("f%02d", i), "")
+	}
+	c.doEach(41, 80, "rm f%02d")
+	c.do("put n new", "rm f00", "rm f01")
+	c.is(assert.ErrOf(c.v.Commit(t.Context(), CommitOptions{})), ErrMassDelete)
+	c.is(assert.ErrOf(c.v.Pull(t.Context(), PullOptions{})), ErrMassDelete)
+	c.killed()
+	c.halts(2)
+	r, err := c.v.Confirm(context.Background())
+	c.ok(err)
+	assert.True(t, r.Deleted >= 39, "pulled", r)
+	c.commit()
+	c.sees("n: new")
+	c.halts(0)
+}
+
+// What was deleted by mistake and is made again halts nothing any more, in the next
+// run neither.
+func TestHaltIsOver(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		t.Run(fmt.Sprint("sets ", sets), func(t *testing.T) {
+			w := newWorld(t, holding(numbered(40, "f%02d")...), unwaited, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+			w.list("")
+			w.doEach(0, 35, "rm f%02d")
+			w.is(assert.ErrOf(w.v.Commit(t.Context(), CommitOptions{})), ErrMassDelete)
+			w.doEach(0, 35, "put f%02d x")
+			w.upload()
+			w.halts(0)
+			w.killed()
+			w.halts(0)
+		})
 	}
 }

@@ -240,9 +240,8 @@ func (h *meanwhile) check(dir, change string, end ending) {
 	h.watch("", "")
 	assert.Equal(h, h.here(dir), want, dir, end.name, change, "programs see")
 	assert.Equal(h, h.there(dir), want, dir, end.name, change, "the store has")
-	if s := h.v.Status(); s.Queued > 0 || s.Unpushed != nil {
-		h.Errorf("%s, %s: %s: unsent are %d names, %+v", dir, end.name, change, s.Queued, s.Unpushed)
-	}
+	s := h.v.Status()
+	assert.True(h, s.Queued == 0 && s.Unpushed == nil, dir, end.name, change, "unsent are", s.Queued, "names", s.Unpushed)
 }
 
 // prepare makes what a script and a change are about, and has others push where only

@@ -148,9 +148,8 @@ func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 	m.pulls.Wait()
 	m.sameTree(r)
 	if b.policy.Commit == DueAsked {
-		if report, err := m.v().Commit(context.Background(), CommitOptions{}); err != nil || len(report.HeldBack) > 0 {
-			r.Fatal(report, err)
-		}
+		report, err := m.v().Commit(context.Background(), CommitOptions{})
+		assert.Must(r, err == nil && len(report.HeldBack) == 0, report, err)
 	}
 	assert.OK(r, m.v().waitForNames(me))
 	m.clean(r)
@@ -284,9 +283,8 @@ func not(dir string, lines []string) []string {
 func (m *model) pull(*rapid.T) {
 	v := m.v()
 	m.pulls.Go(func() {
-		if _, err := v.Pull(context.Background(), PullOptions{}); err != nil && v.ctx.Err() == nil {
-			m.t.Errorf("pull: %v", err)
-		}
+		_, err := v.Pull(context.Background(), PullOptions{})
+		assert.True(m.t, err == nil || v.ctx.Err() != nil, "pull", err)
 	})
 }
 
@@ -301,9 +299,7 @@ var modelPath = rapid.Custom(func(t *rapid.T) string {
 // both does an operation to both trees.
 func (m *model) both(what string, do func(modelTree) error) {
 	want, got := errnoOf(do(m.plain)), errnoOf(do(m.ours))
-	if got != want {
-		m.r.Fatalf("%s: got %v, want %v", what, got, want)
-	}
+	assert.Must(m.r, got == want, what, "got", got, "want", want)
 }
 
 func errnoOf(err error) syscall.Errno { return fs.Errno(err) }
@@ -359,9 +355,7 @@ func (m *model) openOne(t *rapid.T) {
 	path := modelPath.Draw(t, "path")
 	a, want := m.plain.open(path, unix.O_RDWR)
 	b, got := m.ours.open(path, unix.O_RDWR)
-	if errnoOf(want) != errnoOf(got) {
-		t.Fatalf("open %s: got %v, want %v", path, got, want)
-	}
+	assert.Must(t, errnoOf(want) == errnoOf(got), "open", path, "got", got, "want", want)
 	if got == nil {
 		m.open = append(m.open, [2]modelFile{a, b})
 	}

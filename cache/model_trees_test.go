@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // diskTree is a directory of this machine.
@@ -200,44 +201,49 @@ func (t volTree) move(from, to string, flags uint32) error {
 	return t.v.Rename(me, dir, name, newDir, newName, flags)
 }
 
-func (t volTree) unlink(path string) error {
-	dir, name, _, err := t.there(path)
+// in does something in the directory of a name, and of something to a name that is there.
+func (t volTree) in(path string, do func(dir fs.Ino, name string) error) error {
+	dir, name, _, err := t.walk(path)
 	if err != nil {
 		return err
 	}
-	return t.v.Unlink(me, dir, name)
+	return do(dir, name)
+}
+
+func (t volTree) of(path string, do func(dir fs.Ino, name string, ino fs.Ino) error) error {
+	dir, name, e, err := t.there(path)
+	if err != nil {
+		return err
+	}
+	return do(dir, name, e.Ino)
+}
+
+func (t volTree) unlink(path string) error {
+	return t.of(path, func(dir fs.Ino, name string, _ fs.Ino) error { return t.v.Unlink(me, dir, name) })
 }
 
 func (t volTree) rmdir(path string) error {
-	dir, name, _, err := t.there(path)
-	if err != nil {
-		return err
-	}
-	return t.v.Rmdir(me, dir, name)
+	return t.of(path, func(dir fs.Ino, name string, _ fs.Ino) error { return t.v.Rmdir(me, dir, name) })
+}
+
+func (t volTree) chmod(path string, mode uint32) error {
+	return t.of(path, func(_ fs.Ino, _ string, ino fs.Ino) error {
+		return assert.ErrOf(t.v.SetAttr(me, ino, nil, &fs.SetAttr{Mode: &mode}))
+	})
 }
 
 func (t volTree) mkdir(path string) error {
-	dir, name, _, err := t.walk(path)
-	if err == nil {
-		_, err = t.v.Mkdir(me, dir, name, 0o755)
-	}
-	return err
+	return t.in(path, func(dir fs.Ino, name string) error { return assert.ErrOf(t.v.Mkdir(me, dir, name, 0o755)) })
 }
 
 func (t volTree) mkfifo(path string) error {
-	dir, name, _, err := t.walk(path)
-	if err == nil {
-		_, err = t.v.Mknod(me, dir, name, unix.S_IFIFO|0o644, 0)
-	}
-	return err
+	return t.in(path, func(dir fs.Ino, name string) error {
+		return assert.ErrOf(t.v.Mknod(me, dir, name, unix.S_IFIFO|0o644, 0))
+	})
 }
 
 func (t volTree) symlink(path, target string) error {
-	dir, name, _, err := t.walk(path)
-	if err == nil {
-		_, err = t.v.Symlink(me, dir, name, target)
-	}
-	return err
+	return t.in(path, func(dir fs.Ino, name string) error { return assert.ErrOf(t.v.Symlink(me, dir, name, target)) })
 }
 
 func (t volTree) link(from, to string) error {
@@ -253,14 +259,6 @@ func (t volTree) link(from, to string) error {
 		return syscall.EEXIST
 	}
 	_, err = t.v.Link(me, e.Ino, dir, name)
-	return err
-}
-
-func (t volTree) chmod(path string, mode uint32) error {
-	_, _, e, err := t.there(path)
-	if err == nil {
-		_, err = t.v.SetAttr(me, e.Ino, nil, &fs.SetAttr{Mode: &mode})
-	}
 	return err
 }
 

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"syscall"
@@ -8,8 +9,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // Each change of a name has happened when its call returns, whatever becomes of
@@ -44,10 +48,9 @@ func TestNamesSurviveAKill(t *testing.T) {
 		w.check()
 		assert.Equal(t, strings.Join(w.allNames(fs.RootIno, ""), " "), c.want, c.name)
 	}
-	a, err := w.v.Attr(me, w.walk("m/d"), nil)
-	if w.ok(err); a.Mode != syscall.S_IFREG|0o600 || a.Nlink != 1 {
-		t.Errorf("mode %o, %d names", a.Mode, a.Nlink)
-	}
+	a := w.attr("m/d")
+	assert.Equal(t, a.Mode, syscall.S_IFREG|0o600, "mode")
+	assert.Equal(t, a.Nlink, 1, "names")
 }
 
 // allNames lists the names below a directory.
@@ -82,8 +85,7 @@ func TestTmpfile(t *testing.T) {
 	w.ok(o.File.Flush(me))
 	w.backend()
 	assert.True(t, w.orphan(e.Ino), "after a crash nobody would free it")
-	_, err = w.v.Link(me, e.Ino, fs.RootIno, "f")
-	w.ok(err)
+	w.ok(assert.ErrOf(w.v.Link(me, e.Ino, fs.RootIno, "f")))
 	assert.False(t, w.orphan(e.Ino), "after a crash it would be freed, with a name")
 	w.ok(w.shut(o))
 	w.backend("f: hidden")
@@ -103,9 +105,8 @@ func TestRemovedContentIsFreed(t *testing.T) {
 	ino := w.walk("f")
 	w.ok(w.unlink("f"))
 	w.v.Forget(ino, 100)
-	if n := w.inode(ino); n.State != 0 || len(n.RemoteLinks) != 1 {
-		t.Errorf("content %s, %d names at the backend", n.State, len(n.RemoteLinks))
-	}
+	n := w.inode(ino)
+	assert.True(t, n.State == 0 && len(n.RemoteLinks) == 1, "content", n.State, len(n.RemoteLinks), "names at the backend")
 	w.until(func() bool { // when the disk knows that the name is gone
 		f, err := w.v.store.Open(uint64(ino))
 		if err == nil {
@@ -119,37 +120,25 @@ func TestRemovedContentIsFreed(t *testing.T) {
 func TestErrnos(t *testing.T) {
 	w := newWorld(t, holding("d/e", "1", "f", "2"))
 	d, root := w.walk("d"), fs.RootIno
-	_, mkdir := w.v.Mkdir(me, root, "f", 0o755)
-	_, mkdirIn := w.v.Mkdir(me, w.walk("f"), "x", 0o755)
-	_, long := w.v.Mkdir(me, root, strings.Repeat("x", 256), 0o755)
-	_, slash := w.v.Mkdir(me, root, "a/b", 0o755)
-	_, linkDir := w.v.Link(me, d, root, "l")
-	_, linkOver := w.v.Link(me, w.walk("f"), root, "d")
 	_, _, excl := w.v.Create(me, root, "f", syscall.O_EXCL, 0o644)
-	_, openDir := w.v.Open(me, d, syscall.O_RDONLY)
-	_, readlink := w.v.Readlink(me, w.walk("f"))
-	_, list := w.v.OpenDir(me, w.walk("f"))
-	_, unknown := w.v.Attr(me, 1<<40, nil)
-	acl := w.v.SetXattr(me, d, "system.posix_acl_access", nil, 0)
-	_, noACL := w.v.GetXattr(me, d, "system.posix_acl_access")
 	for _, c := range []struct {
 		name string
 		err  error
 		want syscall.Errno
 	}{
-		{"mkdir over a file", mkdir, syscall.EEXIST},
-		{"mkdir in a file", mkdirIn, syscall.ENOTDIR},
-		{"name too long", long, syscall.ENAMETOOLONG},
-		{"two names", slash, syscall.EINVAL},
-		{"link of a directory", linkDir, syscall.EPERM},
-		{"link over something", linkOver, syscall.EEXIST},
+		{"mkdir over a file", assert.ErrOf(w.v.Mkdir(me, root, "f", 0o755)), syscall.EEXIST},
+		{"mkdir in a file", assert.ErrOf(w.v.Mkdir(me, w.walk("f"), "x", 0o755)), syscall.ENOTDIR},
+		{"name too long", assert.ErrOf(w.v.Mkdir(me, root, strings.Repeat("x", 256), 0o755)), syscall.ENAMETOOLONG},
+		{"two names", assert.ErrOf(w.v.Mkdir(me, root, "a/b", 0o755)), syscall.EINVAL},
+		{"link of a directory", assert.ErrOf(w.v.Link(me, d, root, "l")), syscall.EPERM},
+		{"link over something", assert.ErrOf(w.v.Link(me, w.walk("f"), root, "d")), syscall.EEXIST},
 		{"exclusive create", excl, syscall.EEXIST},
-		{"open a directory", openDir, syscall.EISDIR},
-		{"readlink of a file", readlink, syscall.EINVAL},
-		{"list a file", list, syscall.ENOTDIR},
-		{"unknown inode", unknown, syscall.ESTALE},
-		{"set what is no ACL", acl, syscall.EINVAL},
-		{"get an ACL", noACL, syscall.ENODATA},
+		{"open a directory", assert.ErrOf(w.v.Open(me, d, syscall.O_RDONLY)), syscall.EISDIR},
+		{"readlink of a file", assert.ErrOf(w.v.Readlink(me, w.walk("f"))), syscall.EINVAL},
+		{"list a file", assert.ErrOf(w.v.OpenDir(me, w.walk("f"))), syscall.ENOTDIR},
+		{"unknown inode", assert.ErrOf(w.v.Attr(me, 1<<40, nil)), syscall.ESTALE},
+		{"set what is no ACL", w.v.SetXattr(me, d, "system.posix_acl_access", nil, 0), syscall.EINVAL},
+		{"get an ACL", assert.ErrOf(w.v.GetXattr(me, d, "system.posix_acl_access")), syscall.ENODATA},
 		{"another name space", w.v.SetXattr(me, d, "os2.x", nil, 0), syscall.ENOTSUP},
 		{"replace no attribute", w.v.SetXattr(me, d, "user.x", nil, unix.XATTR_REPLACE), syscall.ENODATA},
 		{"remove no attribute", w.v.RemoveXattr(me, d, "user.x"), syscall.ENODATA},
@@ -198,9 +187,116 @@ func TestRemovedWhileRead(t *testing.T) {
 			w.backend(c.backend...)
 			buf := make([]byte, 4096)
 			d, err := o.File.Read(me, buf, int64(len(content)-4096))
-			if w.ok(err); string(d.Bytes) != content[len(content)-4096:] {
-				t.Error("other bytes")
-			}
+			w.ok(err)
+			assert.Equal(t, string(d.Bytes), content[len(content)-4096:], "other bytes")
 		})
 	}
+}
+
+// A directory that lost its name shows to who is still in it the size that ext4
+// shows: none after rmdir, what it was after a rename over it.
+func TestSizeOfADirectoryWithoutAName(t *testing.T) {
+	for name, c := range map[string]struct {
+		take func(w *scene) error
+		size uint64
+	}{
+		"replaced": {func(w *scene) error { return w.rename("other", "d") }, dirSize},
+		"removed":  {func(w *scene) error { return w.v.Rmdir(me, fs.RootIno, "d") }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t)
+			w.do("mkdir d", "mkdir other")
+			ino := w.walk("d")
+			w.ok(c.take(w))
+			n := w.inode(ino)
+			locked := w.v.lock()
+			a := locked.attr(table.Ino(ino), &n)
+			locked.unlock()
+			assert.Equal(t, a.Nlink, 0, "links")
+			assert.Equal(t, a.Size, c.size, "size")
+			assert.Equal(t, a.Mode&syscall.S_IFMT, syscall.S_IFDIR, "type")
+		})
+	}
+}
+
+// What a pull has just put under a name is not removed or renamed for a kernel
+// that takes it for what was there before: it is told to look again, and then it
+// is done.
+func TestNamesThatTheKernelDoesNotKnow(t *testing.T) {
+	for name, do := range map[string]func(w *scene) error{
+		"unlink":         func(w *scene) error { return w.v.Unlink(me, fs.RootIno, "f") },
+		"rename":         func(w *scene) error { return w.v.Rename(me, fs.RootIno, "f", fs.RootIno, "new", 0) },
+		"rename over it": func(w *scene) error { return w.v.Rename(me, fs.RootIno, "other", fs.RootIno, "f", 0) },
+		"exchange": func(w *scene) error {
+			return w.v.Rename(me, fs.RootIno, "other", fs.RootIno, "f", unix.RENAME_EXCHANGE)
+		},
+		"unlink after a look": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newScene(t, holding("f", "one", "other", "0"))
+			assert.Must(t, w.get("f") == "one" && w.get("other") == "0", "not what was put there")
+			w.tamper("f", "two")
+			w.pull()
+			if do == nil {
+				w.walk("f")
+				w.ok(w.v.Unlink(me, fs.RootIno, "f"))
+				return
+			}
+			w.is(do(w), fs.ErrStale)
+			w.ok(do(w))
+		})
+	}
+}
+
+// The stream of a directory that others removed after it was opened ends.
+func TestListingOfWhatOthersRemoved(t *testing.T) {
+	w := newScene(t, holding("d/f", "0", "g", "0"))
+	dir := w.walk("d")
+	o, err := w.v.OpenDir(me, dir)
+	w.ok(err)
+	defer o.Release()
+	for _, path := range []string{"d/f", "d"} {
+		w.gonePath(path)
+	}
+	e, more, err := o.Next(me)
+	w.ok(err)
+	assert.False(t, more, "it has", e.Name)
+}
+
+// picky is a store that cannot have every name.
+type picky struct{ *memory.Provider }
+
+func (p picky) Capabilities() providers.Capabilities {
+	c := p.Provider.Capabilities()
+	c.AnyNames, c.Names = false, providers.NameLimits{UTF8: true, Ending: "%2F", Path: 40}
+	return c
+}
+
+// A name that the backend cannot have is refused before anything is written, with
+// the reason, by whatever would give it; one that stays here may be any.
+func TestNamesThatTheBackendCannotHave(t *testing.T) {
+	w := newWorld(t, func(w *world, _ *Options) { w.repo = picky{w.p} }, excluding)
+	w.do("mkdir d", "put d/f text", "put x text", "mkdir out", "put out/x%2F text")
+	dir, f := w.walk("d"), w.walk("d/f")
+	long := strings.Repeat("n", 40)
+	for _, name := range []string{"x%2F", "\xff", long} {
+		_, _, created := w.v.Create(me, dir, name, syscall.O_WRONLY, 0o644)
+		_, mkdir := w.v.Mkdir(me, dir, name, 0o755)
+		_, symlink := w.v.Symlink(me, dir, name, "f")
+		_, link := w.v.Link(me, f, dir, name)
+		renamed := w.v.Rename(me, dir, "f", dir, name, 0)
+		for what, err := range map[string]error{"create": created, "mkdir": mkdir, "symlink": symlink, "link": link, "rename": renamed} {
+			want := fs.ErrName
+			if name == long {
+				want = syscall.ENAMETOOLONG
+			}
+			w.is(err, want)
+			assert.True(t, len(fmt.Sprint(err)) >= 40, what, "of", name, "does not say why", err)
+		}
+	}
+	w.is(w.rename("out/x%2F", "d/x%2F"), fs.ErrName)
+	w.ok(w.put("d/x%2F%2F", "twice"))
+	w.settle()
+	w.backend("d/", "d/f: text", "d/x%2F%2F: twice", "x: text")
+	w.noProblems()
 }

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"context"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -19,28 +17,11 @@ import (
 // The names of the root come by themselves, and then all goes on without the
 // backend.
 func TestRootComesWithTheMount(t *testing.T) {
-	var cut atomic.Bool
-	w := newScene(t, unwaited, holding("a", "1", "b", "2", "c", "3", "d/x", "4", "e", "5"), func(w *world, o *Options) {
-		o.ListRoot = true
-		w.wrap = around(func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
-			if cut.Load() {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return next(ctx)
-		})
-	})
-	w.until(func() bool {
-		locked := w.v.lock()
-		defer locked.unlock()
-		return locked.table.Inode(table.Root).Loaded
-	})
-	cut.Store(true)
+	w := newScene(t, unwaited, holding("a", "1", "b", "2", "c", "3", "d/x", "4", "e", "5"), func(_ *world, o *Options) { o.ListRoot = true })
+	w.untilLocked(func(locked *View) bool { return locked.table.Inode(table.Root).Loaded })
+	defer w.silence()()
 	w.do("put new x", "mkdir m", "put m/in y", "mv a b", "rm c") // which fail where they wait
-	if got := len(w.list("")) - 2; got != 5 {                    // b d e m new
-		t.Errorf("%d names", got)
-	}
-	cut.Store(false)
+	assert.Equal(t, len(w.list(""))-2, 5, "names")               // b d e m new
 }
 
 // Who looks into a directory that was never listed waits for the backend, for as
@@ -50,9 +31,7 @@ func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c ticking
 		back := newManual()
-		w := newScene(t, unwaited, holding("d/f", "1"), clocked(&c, time.Hour), hurried, func(_ *world, o *Options) {
-			o.pause = back.pause
-		})
+		w := newScene(t, unwaited, holding("d/f", "1"), clocked(&c, time.Hour), hurried, back.option)
 		d := w.walk("d")
 		w.faults.Queue(providers.MethodList, providertest.Fault{Before: providers.ErrUnavailable})
 		var err error
@@ -75,23 +54,7 @@ func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
 		<-first
 		w.ok(err)
 		w.do("put d/x mine")
-		if got := limit(); !w.stale().IsZero() || got == 0 {
-			t.Errorf("it is back, and waits are %v", got)
-		}
-	})
-}
-
-// A listing that hangs to the end of the patience tells that the backend is gone.
-func TestHangingListing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newScene(t, impatient, holding("d/f", "1"))
-		d := w.walk("d")
-		w.faults.Queue(providers.MethodList, providertest.Fault{Gate: make(chan struct{})})
-		_, err := w.v.Lookup(me, d, "f")
-		w.is(err, fs.ErrUnavailable)
-		if _, limit, _ := w.v.judge(table.Ino(d), w.v.o.Now(), false); limit < 0 || limit > 50*time.Millisecond {
-			t.Errorf("waits %v", limit)
-		}
+		assert.True(t, w.stale().IsZero() && limit() != 0, "it is back, and waits are", limit())
 	})
 }
 
@@ -99,21 +62,11 @@ func TestHangingListing(t *testing.T) {
 // for 60 s and a first look for half of that; then both fail.
 func TestDefaultPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var cut atomic.Bool
-		w := newScene(t, holding("d/f", "1"), func(w *world, o *Options) {
-			o.Patience = 0
-			w.wrap = around(func(ctx context.Context, _ *providers.Call, next func(context.Context) error) error {
-				if cut.Load() {
-					<-ctx.Done()
-					return ctx.Err()
-				}
-				return next(ctx)
-			})
-		})
+		w := newScene(t, holding("d/f", "1"), func(_ *world, o *Options) { o.Patience = 0 })
 		d := w.walk("d")
 		o := w.create("new")
 		w.write(o, "x", 0)
-		cut.Store(true)
+		end := w.silence()
 		waits := func(want time.Duration, do func() error) {
 			t.Helper()
 			began := time.Now()
@@ -122,7 +75,7 @@ func TestDefaultPatience(t *testing.T) {
 		}
 		waits(30*time.Second, func() error { return assert.ErrOf(w.v.Lookup(me, d, "f")) })
 		waits(60*time.Second, func() error { return o.File.Flush(me) })
-		cut.Store(false)
+		end()
 		o.File.Release()
 	})
 }
@@ -146,14 +99,10 @@ func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
 				w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate})
 				x := w.known("f")
 				began := time.Now()
-				o, err := w.v.Open(me, x, syscall.O_WRONLY|open.flag)
-				w.ok(err)
-				if took := time.Since(began); took > listing.LeastWait {
-					t.Errorf("%v after the last answer an open for %q waited %v", ago, open.want, took)
-				}
+				o := w.openIno(x, syscall.O_WRONLY|open.flag)
+				assert.AtMost(t, time.Since(began), listing.LeastWait, ago, "after the last answer an open for", open.want, "waited")
 				close(gate)
-				w.write(o, "two", open.off)
-				w.ok(w.shut(o))
+				w.writeLast(o, "two", open.off)
 				w.arrived("f", open.want)
 			}
 		}

@@ -65,9 +65,8 @@ func TestBackgroundFailures(t *testing.T) {
 				return f.Activity == activities[0] && f.Times == 1 && !f.Since.IsZero() && f.Err != nil && len(failing) == 1
 			}
 			w.until(func() bool { return is(tt.activity) })
-			if p := w.v.Status().Problems; len(p) != tt.told || tt.told == 1 && p[0].Op != string(tt.activity) {
-				t.Errorf("problems: got %+v, want %d", p, tt.told)
-			}
+			p := w.v.Status().Problems
+			assert.True(t, len(p) == tt.told && (tt.told == 0 || p[0].Op == string(tt.activity)), "problems: got", p, "want", tt.told)
 			close(pauses.ends)
 			if <-done; !tt.waits {
 				w.ok(tt.do(w))
@@ -97,9 +96,8 @@ func TestFailureToFreeParts(t *testing.T) {
 		w := newScene(t)
 		w.v.background(func() { w.v.freeParts(&failsOnce{}, 0) })
 		synctest.Wait()
-		if f := w.v.Status().Failing; len(f) != 1 || f[0].Activity != chores.Parts || !errors.Is(f[0].Err, providers.ErrPermission) {
-			t.Errorf("failing: %v", f)
-		}
+		f := w.v.Status().Failing
+		assert.True(t, len(f) == 1 && f[0].Activity == chores.Parts && errors.Is(f[0].Err, providers.ErrPermission), "failing", f)
 		time.Sleep(partsLeft + time.Second)
 		synctest.Wait()
 		assert.Equal(t, len(w.v.Status().Failing), 0, "after a success")
@@ -117,12 +115,9 @@ func TestFailureToBranch(t *testing.T) {
 		return next(ctx)
 	})
 	for _, refuses = range []bool{true, false} {
-		if _, err := c.v.Branch(t.Context(), "turn-1", BranchOptions{}); (err != nil) != refuses {
-			t.Errorf("refused: %v, got %v", refuses, err)
-		}
-		if f := c.v.Status().Failing; (len(f) == 1 && f[0].Activity == ActivityBranch) != refuses {
-			t.Errorf("refused: %v, failing: %v", refuses, f)
-		}
+		assert.Equal(t, assert.ErrOf(c.v.Branch(t.Context(), "turn-1", BranchOptions{})) != nil, refuses, "it failed")
+		f := c.v.Status().Failing
+		assert.Equal(t, len(f) == 1 && f[0].Activity == ActivityBranch, refuses, "failing is", f)
 	}
 }
 
@@ -150,8 +145,8 @@ func TestRefusedAccessIsSaid(t *testing.T) {
 		w.faults.Queue(method, providertest.Fault{Before: providers.ErrUnauthenticated})
 		_, err := w.v.Pull(t.Context(), PullOptions{})
 		w.is(err, fs.ErrUnavailable)
-		if said := fmt.Sprint(err); !strings.Contains(said, "refused access") || !strings.Contains(said, "resolve --explain") || strings.Contains(said, "cannot be reached") {
-			t.Errorf("%s: %s", method, said)
-		}
+		assert.Contains(t, err.Error(), "refused access", method)
+		assert.Contains(t, err.Error(), "resolve --explain", method)
+		assert.False(t, strings.Contains(err.Error(), "cannot be reached"), method, err)
 	}
 }

@@ -63,23 +63,16 @@ func TestWhatAPullAsks(t *testing.T) {
 	}{{"small tree", 1, 1}, {"much that is not known", 500, 4 + 5}} {
 		t.Run(c.name, func(t *testing.T) {
 			var n calls
-			w := newScene(t, recording(&n), func(w *world, _ *Options) {
-				for i := range c.deep {
-					w.tamper(fmt.Sprintf("0/%04d", i), "x")
-				}
-			}, holding("a/f", "0", "b/f", "0", "c/f", "0"), func(w *world, _ *Options) {})
+			w := newScene(t, recording(&n), many(c.deep, "0/"), holding("a/f", "0", "b/f", "0", "c/f", "0"))
 			for _, dir := range []string{"", "a", "b", "c"} {
 				w.names(dir)
 			}
 			n.of(providers.MethodList)
 			w.tamper("c/f", "changed")
 			assert.Equal(t, w.pull().Changed, 1, "report")
-			if got := n.of(providers.MethodList); got > 12 {
-				t.Errorf("%d pages were asked for", got)
-			}
-			if got := w.table(w.walk("0")); got.Loaded {
-				t.Error("a directory that nobody looked into is known now")
-			}
+			got := n.of(providers.MethodList)
+			assert.True(t, got <= 12, got, "pages were asked for")
+			assert.False(t, w.table(w.walk("0")).Loaded, "a directory that nobody looked into is known now")
 		})
 	}
 }
@@ -109,9 +102,7 @@ func TestPullsAreShared(t *testing.T) {
 	close(gate)
 	<-first
 	all.Wait()
-	if got := n.of(providers.MethodList); got > 6 {
-		t.Errorf("%d listings", got)
-	}
+	assert.AtMost(t, n.of(providers.MethodList), 6, "listings")
 }
 
 // A pull while a rename of ours is done there and not answered yet: what it
@@ -122,15 +113,12 @@ func TestPullDuringOurRename(t *testing.T) {
 	gate, reached := w.answerLate(providers.MethodMove)
 	w.ok(w.rename("d", "e"))
 	<-reached
-	if r := w.pull(); r.Changed+r.Deleted > 0 {
-		t.Errorf("report %+v", r)
-	}
+	r := w.pull()
+	assert.Equal(t, r.Changed+r.Deleted, 0, "report", r)
 	close(gate)
 	w.settle()
 	w.pull()
-	if w.walk("e") != d || w.walk("e/f") != f || w.walk("g") != g {
-		t.Error("another inode")
-	}
+	assert.True(t, w.walk("e") == d && w.walk("e/f") == f && w.walk("g") == g, "another inode")
 	w.sees("e/", "e/f: 1", "g: 2")
 	w.noProblems()
 }
@@ -157,21 +145,17 @@ func TestPullIfClean(t *testing.T) {
 	w.ok(w.put("f", "ours"))
 	w.tamper("g", "1")
 	r, err := w.v.Pull(context.Background(), PullOptions{IfClean: true})
-	if w.ok(err); r.Skipped == "" || w.get("g") != "0" {
-		t.Errorf("report %+v", r)
-	}
+	w.ok(err)
+	assert.True(t, r.Skipped != "" && w.get("g") == "0", "report", r)
 	w.commit()
 	r, err = w.v.Pull(context.Background(), PullOptions{IfClean: true})
-	if w.ok(err); r.Skipped != "" || w.get("g") != "1" {
-		t.Errorf("report %+v", r)
-	}
+	w.ok(err)
+	assert.True(t, r.Skipped == "" && w.get("g") == "1", "report", r)
 }
 
 // A pull that fails half way changes nothing.
 func TestPullFailsWhole(t *testing.T) {
-	w := newScene(t, func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{Without: providers.Capabilities{RecursiveList: true}})
-	}, holding("a/f", "0", "b/f", "0"))
+	w := newScene(t, over(memory.Options{Without: providers.Capabilities{RecursiveList: true}}), holding("a/f", "0", "b/f", "0"))
 	w.here()
 	w.tamper("a/f", "1")
 	w.tamper("b/f", "1")
@@ -183,9 +167,7 @@ func TestPullFailsWhole(t *testing.T) {
 // A store without empty directories: one that was made here and has nothing in
 // it yet stays, one whose files another deleted goes.
 func TestPullWithoutEmptyDirs(t *testing.T) {
-	w := newScene(t, func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{Without: providers.Capabilities{EmptyDirs: true}})
-	}, holding("a/f", "0", "b", "0"), held(SplitConflicts))
+	w := newScene(t, over(memory.Options{Without: providers.Capabilities{EmptyDirs: true}}), holding("a/f", "0", "b", "0"), held(SplitConflicts))
 	w.names("a")
 	w.mkdir("mine")
 	w.commit()
@@ -199,9 +181,7 @@ func TestPullWithoutEmptyDirs(t *testing.T) {
 // What another puts into a directory that was made or moved here is seen, also
 // when the one above it, which others made too, was not looked into since.
 func TestPullBelowWhatIsNotKnown(t *testing.T) {
-	flat := func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{Without: providers.Capabilities{EmptyDirs: true}})
-	}
+	flat := over(memory.Options{Without: providers.Capabilities{EmptyDirs: true}})
 	for _, c := range []struct {
 		name        string
 		start       func(*world, *Options)
@@ -262,34 +242,24 @@ func TestHalt(t *testing.T) {
 				return
 			}
 			w.is(err, ErrMassDelete)
-			if !strings.Contains(err.Error(), c.reason) || len(w.here()) != before {
-				t.Errorf("%v; here are %d of %d", err, len(w.here()), before)
-			}
-			if h := w.v.MassDeletes(); len(h) != 1 || h[0].Commit || !strings.Contains(h[0].Reason, c.reason) {
-				t.Errorf("halted %+v", h)
-			}
-			if r, err := w.v.Confirm(context.Background()); err != nil || r.Deleted == 0 {
-				t.Errorf("confirmed: %+v, %v", r, err)
-			}
-			if got, want := len(w.here()), len(listBackend(w.p)); got != want || len(w.v.MassDeletes()) != 0 {
-				t.Errorf("after it was confirmed there are %d, want %d; %v", got, want, w.v.MassDeletes())
-			}
+			assert.True(t, strings.Contains(err.Error(), c.reason) && len(w.here()) == before, err, "here are", len(w.here()), "of", before)
+			h := w.halts(1)[0]
+			assert.True(t, !h.Commit && strings.Contains(h.Reason, c.reason), "halted", h)
+			r, err := w.v.Confirm(context.Background())
+			assert.True(t, err == nil && r.Deleted != 0, "confirmed", r, err)
+			assert.Equal(t, len(w.here()), len(listBackend(w.p)), "names after it was confirmed")
+			w.halts(0)
 			many(30, "n")(w.world, nil)
 			w.pull()
 			w.goneRange("n", 0, 29)
-			_, err = w.v.Pull(context.Background(), PullOptions{})
-			w.is(err, ErrMassDelete) // it was confirmed once
+			w.is(assert.ErrOf(w.v.Pull(context.Background(), PullOptions{})), ErrMassDelete) // it was confirmed once
 		})
 	}
 }
 
 // many is a store with files in a directory.
 func many(n int, dir string) func(*world, *Options) {
-	return func(w *world, _ *Options) {
-		for i := range n {
-			w.tamper(fmt.Sprintf("%s%02d", dir, i), "x")
-		}
-	}
+	return holding(numbered(n, dir+"%02d")...)
 }
 
 func (w *scene) goneRange(dir string, from, to int) {
@@ -321,16 +291,14 @@ func TestExclude(t *testing.T) {
 	w := newScene(t, holding("a", "1", "b.local", "theirs", "d/x.local", "theirs", "n.local/f", "theirs"),
 		func(_ *world, o *Options) { o.Exclude = excludes(".local") })
 	w.names("d")
-	if got := strings.Join(w.names(""), " "); got != "a d" || w.hiddenCount() != 3 {
-		t.Errorf("names %q, %d hidden", got, w.hiddenCount())
-	}
+	assert.Slice(t, w.names(""), []string{"a", "d"}, "names")
+	assert.Equal(t, w.hiddenCount(), 3, "hidden")
 	w.do("put b.local ours", "mkdir n.local", "put n.local/g ours")
 	w.settle()
 	w.tamper("b.local", "theirs, new")
 	w.pull()
-	if w.get("b.local") != "ours" || w.hiddenCount() != 3 {
-		t.Errorf("%q, %d hidden", w.get("b.local"), w.hiddenCount())
-	}
+	assert.Equal(t, w.get("b.local"), "ours")
+	assert.Equal(t, w.hiddenCount(), 3, "hidden")
 	w.again()
 	w.sees("a: 1", "b.local: ours", "d/", "n.local/", "n.local/g: ours")
 	w.ok(w.rename("a", "a.local")) // a deletion at the backend
@@ -352,13 +320,11 @@ func (w *scene) hiddenCount() int {
 // replaced by it.
 func TestLocalKindsHide(t *testing.T) {
 	w := newScene(t, holding("a", "1"))
-	_, err := w.v.Mknod(me, 1, "p", syscall.S_IFIFO|0o600, 0)
-	w.ok(err)
+	w.ok(assert.ErrOf(w.v.Mknod(me, 1, "p", syscall.S_IFIFO|0o600, 0)))
 	w.tamper("p", "theirs")
 	w.pull()
-	if a, err := w.v.Attr(me, w.walk("p"), nil); err != nil || a.Mode&syscall.S_IFMT != syscall.S_IFIFO || w.hiddenCount() != 1 {
-		t.Errorf("%+v, %v, %d hidden", a, err, w.hiddenCount())
-	}
+	a, err := w.v.Attr(me, w.walk("p"), nil)
+	assert.True(t, err == nil && a.Mode&syscall.S_IFMT == syscall.S_IFIFO && w.hiddenCount() == 1, a, err, w.hiddenCount(), "hidden")
 	w.ok(w.unlink("p"))
 	w.pull()
 	assert.Equal(t, w.get("p"), "theirs")
@@ -375,8 +341,7 @@ func TestPipeTakesAName(t *testing.T) {
 		w.list("d")
 		w.do("rm f", "rm d/x", "rmdir d")
 		for _, name := range []string{"f", "d"} {
-			_, err := w.v.Mknod(me, 1, name, syscall.S_IFIFO|0o600, 0)
-			w.ok(err)
+			w.ok(assert.ErrOf(w.v.Mknod(me, 1, name, syscall.S_IFIFO|0o600, 0)))
 		}
 		w.pull()
 		w.walk("g") // looks, too

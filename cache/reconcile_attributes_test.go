@@ -1,6 +1,9 @@
 package cache
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -8,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -29,9 +33,7 @@ func bare(t *testing.T) func(*world, *Options) {
 
 func (w *world) mode(path string) uint32 {
 	w.Helper()
-	a, err := w.v.Attr(me, w.walk(path), nil)
-	w.ok(err)
-	return a.Mode
+	return w.attr(path).Mode
 }
 
 // Attributes that others change come with a pull, but the time of a file never goes
@@ -39,20 +41,15 @@ func (w *world) mode(path string) uint32 {
 func TestAttributesOfOthers(t *testing.T) {
 	for _, maps := range []bool{false, true} {
 		w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.MapIDs = maps })
-		attr := func() fs.Attr {
-			a, err := w.v.Attr(me, w.walk("f"), nil)
-			w.ok(err)
-			return a
-		}
 		w.get("f")
-		before := attr()
+		before := w.attr("f")
 		info := w.stat("f")
 		_, err := w.p.SetAttr(t.Context(), at("f"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{
 			Valid: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
 			Mode:  0o600, UID: before.UID + 5, GID: before.GID + 6, ModTime: before.Mtime.Add(-time.Hour)}})
 		w.ok(err)
 		w.pull()
-		after := attr()
+		after := w.attr("f")
 		assert.Equal(t, after.Mode, syscall.S_IFREG|0o600, "the mode")
 		assert.Equal(t, after.UID == before.UID+5 && after.GID == before.GID+6, maps, "the owner is theirs")
 		assert.True(t, after.Mtime.Equal(before.Mtime), "the time has gone from", before.Mtime, "to", after.Mtime)
@@ -64,11 +61,9 @@ func TestReadTellsAttributes(t *testing.T) {
 	w := newWorld(t, bare(t))
 	assert.Equal(t, w.mode("run"), syscall.S_IFREG|0o666, "the mode before")
 	w.get("run")
-	a, err := w.v.Attr(me, w.walk("run"), nil)
-	w.ok(err)
-	if a.Mode != syscall.S_IFREG|0o755 || !a.Mtime.Equal(time.Unix(1e9, 0)) {
-		t.Errorf("mode %o, mtime %v", a.Mode, a.Mtime)
-	}
+	a := w.attr("run")
+	assert.Equal(t, a.Mode, syscall.S_IFREG|0o755, "mode")
+	assert.True(t, a.Mtime.Equal(time.Unix(1e9, 0)), "mtime", a.Mtime)
 	w.again()
 	assert.Equal(t, w.mode("run"), syscall.S_IFREG|0o755, "the mode later")
 }
@@ -78,20 +73,17 @@ func TestReadTellsAttributes(t *testing.T) {
 // tells.
 func TestReadDoesNotUndoChmod(t *testing.T) {
 	w := newScene(t, bare(t), background)
-	run := w.walk("run")
+	w.walk("run")
 	gate, read := w.answerLate(providers.MethodRead)
 	done := async(func() { w.get("run") })
 	<-read
-	mode := uint32(0o640)
-	_, err := w.v.SetAttr(me, run, nil, &fs.SetAttr{Mode: &mode})
-	w.ok(err)
+	w.do("chmod run 640")
 	w.upload()
 	close(gate)
 	<-done
 	assert.Equal(t, w.mode("run"), 0o640, "mode")
-	if info, err := w.p.Stat(t.Context(), at("run")); err != nil || info.Attr.Mode != 0o640 || info.Metadata["x"] != "y" {
-		t.Errorf("the storage has %+v, %v", info, err)
-	}
+	info := w.stat("run")
+	assert.True(t, info.Attr.Mode == 0o640 && info.Metadata["x"] == "y", "the storage has", info)
 }
 
 // What is written over a file of which little is known keeps its attributes.
@@ -99,13 +91,10 @@ func TestWriteKeepsAttributesUnseen(t *testing.T) {
 	for _, flags := range []uint32{syscall.O_WRONLY | syscall.O_TRUNC, syscall.O_RDWR} {
 		w := newWorld(t, bare(t))
 		o := w.open("run", flags)
-		w.write(o, "new", 0)
-		w.ok(w.shut(o))
+		w.writeLast(o, "new", 0)
 		w.settle()
 		info := w.stat("run")
-		if info.Attr.Mode != 0o755 || info.Metadata["x"] != "y" {
-			t.Errorf("flags %o: the backend has %+v", flags, info)
-		}
+		assert.True(t, info.Attr.Mode == 0o755 && info.Metadata["x"] == "y", "flags", flags, "the backend has", info)
 	}
 }
 
@@ -113,19 +102,13 @@ func TestWriteKeepsAttributesUnseen(t *testing.T) {
 // stays one.
 func TestLinkUnseen(t *testing.T) {
 	w := newWorld(t, bare(t), func(_ *world, o *Options) { o.Policy.TTL = time.Nanosecond })
-	_, err := w.v.Open(me, w.walk("link"), syscall.O_RDONLY)
-	if w.is(err, fs.ErrStale); err == nil {
-		t.Fatal("it opens")
-	}
+	w.is(assert.ErrOf(w.v.Open(me, w.walk("link"), syscall.O_RDONLY)), fs.ErrStale)
 	for range 2 {
-		if got := w.mode("link") & syscall.S_IFMT; got != syscall.S_IFLNK {
-			t.Fatalf("type %o", got)
-		}
+		assert.Equal(t, w.mode("link")&syscall.S_IFMT, syscall.S_IFLNK, "type")
 	}
 	target, err := w.v.Readlink(me, w.walk("link"))
-	if w.ok(err); target != "run" {
-		t.Errorf("target %q", target)
-	}
+	w.ok(err)
+	assert.Equal(t, target, "run", "target")
 	w.again()
 	assert.Equal(t, w.mode("link")&syscall.S_IFMT, syscall.S_IFLNK, "later, type")
 }
@@ -136,10 +119,8 @@ func TestWriteUnseenWithoutBackend(t *testing.T) {
 		w := newWorld(t, bare(t), unwaited, impatient)
 		x := w.walk("run")
 		w.p.Switches().Cut(true)
-		o, err := w.v.Open(me, x, syscall.O_WRONLY|syscall.O_TRUNC)
-		w.ok(err)
-		w.write(o, "new", 0)
-		w.ok(w.shut(o))
+		o := w.openIno(x, syscall.O_WRONLY|syscall.O_TRUNC)
+		w.writeLast(o, "new", 0)
 		w.p.Switches().Connect()
 		w.upload()
 		w.backend("link -> run", "run: new")
@@ -200,4 +181,40 @@ func TestImpliedDirectoryRemovedMeanwhile(t *testing.T) {
 			w.same()
 		})
 	}
+}
+
+// lateNotes is a notifier whose notes have not reached the kernel yet.
+type lateNotes struct{ nobody }
+
+// Who opens a file reads all of the version that the open found, also where the
+// kernel still believes in the size of the one before: half of a version is none
+// that anybody wrote.
+func TestOpenKnowsTheSizeOfItsVersion(t *testing.T) {
+	tier.RequireFUSE(t)
+	const theirs = "theirs, which is longer"
+	w := newWorld(t, holding("f", "short"), func(_ *world, o *Options) { o.Owner, o.Policy.TTL = nil, time.Hour })
+	dir := t.TempDir()
+	s, err := fs.Serve(dir, []fs.Part{{Name: "@acme/test", Volume: w.v}}, fs.Options{})
+	w.ok(err)
+	t.Cleanup(func() {
+		w.ok(s.Unmount())
+		s.Wait()
+		w.gone = true // the server has closed it
+	})
+	w.v.Bind(lateNotes{})
+	path := filepath.Join(dir, "f")
+	if _, err := os.Stat(filepath.Join(dir, "@acme/test")); err == nil {
+		path = filepath.Join(dir, "@acme/test/f")
+	}
+	// Another process opens it: one that opens a file of its own mount may wait for itself.
+	shell := func(script string) string {
+		t.Helper()
+		out, err := exec.Command("sh", "-c", script, "sh", path).CombinedOutput()
+		assert.OK(t, err, script, out)
+		return string(out)
+	}
+	before := shell(`stat -c %s "$1"`)
+	w.tamper("f", theirs)
+	got := shell(`cat <>"$1"`)
+	assert.True(t, before == "5\n" && got == theirs, "size", before, "read", got, "want 5 and", theirs)
 }

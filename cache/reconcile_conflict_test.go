@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	iofs "io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,15 +24,12 @@ func TestConflictCopyFollowsHandles(t *testing.T) {
 	reader := w.open("f", syscall.O_RDONLY)
 	defer reader.File.Release()
 	w.tamper("f", "theirs")
-	if r := w.pull(); len(r.Conflicts) != 1 || r.Conflicts[0] != "f" {
-		t.Errorf("report %+v", r)
-	}
-	if got := w.walk("f.conflict-" + short("ours")); got != ino || w.read(reader) != "ours" {
-		t.Errorf("the copy is inode %d, ours was %d", got, ino)
-	}
-	if p := w.v.Status().Problems; len(p) != 1 || p[0].Path != "f" {
-		t.Errorf("problems %v", p)
-	}
+	r := w.pull()
+	assert.True(t, len(r.Conflicts) == 1 && r.Conflicts[0] == "f", "report", r)
+	got := w.walk("f.conflict-" + short("ours"))
+	assert.True(t, got == ino && w.read(reader) == "ours", "the copy is inode", got, "ours was", ino)
+	p := w.v.Status().Problems
+	assert.True(t, len(p) == 1 && p[0].Path == "f", "problems", p)
 }
 
 // A commit says which names were in conflict, also where that was decided at once;
@@ -42,17 +40,19 @@ func TestCommitCountsConflicts(t *testing.T) {
 			w := newScene(t, holding("f", "one", "g", "two"), held(policy), func(_ *world, o *Options) { o.Policy.Atomic = sets })
 			w.do("put f ours", "put g mine")
 			w.tamper("f", "theirs")
-			r, err := w.v.Commit(context.Background(), CommitOptions{})
-			if w.ok(err); len(r.Conflicts) != 1 || r.Conflicts[0] != "f" || len(r.HeldBack) != 0 && policy != Abort {
-				t.Errorf("policy %d, sets %v: %+v", policy, sets, r)
-			}
+			r := w.commit()
+			assert.Slice(t, r.Conflicts, []string{"f"}, "policy", policy, "sets", sets, "conflicts")
+			assert.True(t, len(r.HeldBack) == 0 || policy == Abort, "policy", policy, "sets", sets, "held back", r.HeldBack)
 			w.do("put g again")
-			r, err = w.v.Commit(context.Background(), CommitOptions{})
-			if w.ok(err); policy != Abort && len(r.Conflicts) != 0 {
-				t.Errorf("policy %d, sets %v, then: %+v", policy, sets, r)
-			}
+			r = w.commit()
+			assert.True(t, policy == Abort || len(r.Conflicts) == 0, "policy", policy, "sets", sets, "then", r)
 		}
 	}
+}
+
+// copies are the conflict copies in the root.
+func (w *scene) copies() []string {
+	return slices.DeleteFunc(w.names(""), func(name string) bool { return !strings.Contains(name, ".conflict-") })
 }
 
 // However many conflict copies of a name there are, there is room for another, and
@@ -69,8 +69,8 @@ func TestManyConflictsOfOneName(t *testing.T) {
 		"edited since": {
 			ours: func(w *scene, _ int) { w.do("put f ours") },
 			after: func(w *scene, i int) {
-				for _, name := range w.names("") {
-					if strings.Contains(name, ".conflict-") && w.get(name) == "ours" {
+				for _, name := range w.copies() {
+					if w.get(name) == "ours" {
 						w.ok(w.put(name, strconv.Itoa(i)))
 					}
 				}
@@ -85,25 +85,16 @@ func TestManyConflictsOfOneName(t *testing.T) {
 			for i := range 7 {
 				tt.ours(w, i)
 				w.tamper("f", "theirs"+strconv.Itoa(i))
-				if r := w.commit(); len(r.HeldBack) != 0 || len(r.Conflicts) != 1 {
-					t.Fatalf("conflict %d: %+v", i, r)
-				}
+				r := w.commit()
+				assert.Must(t, len(r.HeldBack) == 0 && len(r.Conflicts) == 1, "conflict", i, r)
 				if tt.after != nil {
 					tt.after(w, i)
 				}
 				w.commit()
 			}
-			copies := 0
-			for _, name := range w.names("") {
-				if strings.Contains(name, ".conflict-") {
-					copies++
-				}
-			}
-			if got := w.get("f"); got != "theirs6" || copies != tt.want {
-				t.Errorf("f is %q, and %d copies; want %d: %q", got, copies, tt.want, w.here())
-			}
-			list, err := w.v.Log(t.Context(), LogFilter{Path: "f"})
-			w.ok(err)
+			assert.Equal(t, w.get("f"), "theirs6")
+			assert.Equal(t, len(w.copies()), tt.want, "copies, of", w.here())
+			list := w.versions(LogFilter{Path: "f"})
 			ended := 0
 			for _, v := range list {
 				if v.Change == Ended && v.Why == whyConflict {
@@ -127,17 +118,13 @@ func TestAbortHolds(t *testing.T) {
 		w.pull()
 		w.sees("f: ours")
 		all := w.v.Conflicts()
-		if len(all) != 1 || all[0].Path != "f" || all[0].Ours != 4 || all[0].Theirs.Size != 6 || all[0].Base.Size != 3 || all[0].Since.IsZero() {
-			t.Fatalf("conflicts %+v", all)
-		}
-		if coded := strings.Contains(all[0].Reason, "storage_conflict"); coded != (policy == Abort) {
-			t.Errorf("the reason is %q", all[0].Reason)
-		}
+		assert.Must(t, len(all) == 1 && all[0].Path == "f" && !all[0].Since.IsZero(), "conflicts", all)
+		assert.Equal(t, [3]int64{all[0].Ours, all[0].Theirs.Size, all[0].Base.Size}, [3]int64{4, 6, 3}, "sizes of ours, theirs and the base")
+		assert.Equal(t, strings.Contains(all[0].Reason, "storage_conflict"), policy == Abort, "a code in the reason", all[0].Reason)
 		w.tamper("f", "theirs, later")
 		w.pull()
-		if all = w.v.Conflicts(); len(all) != 1 || all[0].Theirs.Size != 13 {
-			t.Errorf("after another change there: %+v", all)
-		}
+		all = w.v.Conflicts()
+		assert.True(t, len(all) == 1 && all[0].Theirs.Size == 13, "after another change there", all)
 		w.side("f", SideOurs, "ours")
 		w.side("f", SideTheirs, "theirs, later")
 	}
@@ -149,9 +136,8 @@ func (w *scene) side(path string, s Side, want string) {
 	w.ok(err)
 	defer r.Close()
 	got, err := io.ReadAll(r)
-	if w.ok(err); string(got) != want {
-		w.Errorf("%v is %q, want %q", s, got, want)
-	}
+	w.ok(err)
+	assert.Equal(w, string(got), want, path, s)
 }
 
 func TestResolve(t *testing.T) {
@@ -179,9 +165,7 @@ func TestResolve(t *testing.T) {
 			w.commit()
 			w.backend(c.want...)
 			assert.Equal(t, len(w.v.Conflicts()), 0, "conflicts are left")
-			if c.kept != "" && !w.kept(c.kept) {
-				t.Errorf("%q is not in the history", c.kept)
-			}
+			assert.True(t, c.kept == "" || w.kept(c.kept), c.kept, "is not in the history")
 			w.is(w.v.Resolve(context.Background(), "f", c.r), ErrNoConflict)
 		})
 	}
@@ -194,8 +178,7 @@ func TestResolve(t *testing.T) {
 // kept reports whether the history has a content.
 func (w *scene) kept(want string) bool {
 	w.Helper()
-	all, err := w.v.Log(context.Background(), LogFilter{})
-	w.ok(err)
+	all := w.versions(LogFilter{})
 	for _, version := range all {
 		if r, _, err := w.v.Content(version.ID); err == nil {
 			got, _ := io.ReadAll(r)
@@ -222,8 +205,7 @@ func TestBaseOfAConflict(t *testing.T) {
 	w.pull()
 	w.side("f", SideBase, "one")
 	w.side("g", SideBase, "one")
-	_, err := w.v.ConflictContent(context.Background(), "n", SideBase)
-	w.is(err, iofs.ErrNotExist)
+	w.is(assert.ErrOf(w.v.ConflictContent(context.Background(), "n", SideBase)), iofs.ErrNotExist)
 }
 
 // What was changed again there after it was shown to somebody is not
@@ -266,9 +248,7 @@ func TestLastWriterWins(t *testing.T) {
 	w.ok(w.put("f", "ours"))
 	w.backend("f: ours", "g: 1")
 	assert.True(t, w.kept("theirs"), "what was overwritten is not in the history")
-	if p := w.v.Status().Problems; len(p) == 0 {
-		t.Error("nothing was reported")
-	}
+	assert.False(t, len(w.v.Status().Problems) == 0, "nothing was reported")
 	w.tamper("g", "2") // a deletion still loses to content
 	w.ok(w.unlink("g"))
 	w.settle()
@@ -302,22 +282,12 @@ func TestClaims(t *testing.T) {
 			c.there(w)
 			w.pull()
 			w.write(o, "ours", 0)
-			if err := w.shut(o); c.err == nil {
-				w.ok(err)
-			} else {
-				w.is(err, c.err)
-			}
-			if got := sorted(w.here()); strings.Join(got, "\n") != strings.Join(sorted(c.want), "\n") {
-				t.Fatalf("here is %q, want %q", got, c.want)
-			}
-			if c.policy == LastWriterWins && !w.kept("theirs") {
-				t.Error("what was overwritten is not in the history")
-			}
+			w.is(w.shut(o), c.err)
+			assert.Slice(t, sorted(w.here()), sorted(c.want), "here")
+			assert.True(t, c.policy != LastWriterWins || w.kept("theirs"), "what was overwritten is not in the history")
 			if c.err == nil {
 				w.settle()
-				if got := sorted(listBackend(w.p)); strings.Join(got, "\n") != strings.Join(c.want, "\n") {
-					t.Fatalf("the backend has %q, want %q", got, c.want)
-				}
+				assert.Slice(t, sorted(listBackend(w.p)), c.want, "the backend")
 			}
 		})
 	}
@@ -333,9 +303,7 @@ func (w *scene) fresh(o fs.Opened) {
 // A reader's file without a name is only forgotten.
 func TestClaimOfAReader(t *testing.T) {
 	w := newScene(t, holding("f", "one"))
-	o := w.open("f", syscall.O_RDWR)
-	w.tamper("f", "theirs")
-	w.pull()
+	o := w.replaced("f")
 	assert.Equal(t, w.read(o), "one")
 	w.ok(w.shut(o))
 	w.sees("f: theirs")
@@ -346,9 +314,7 @@ func TestClaimOfAReader(t *testing.T) {
 // killed before it was closed.
 func TestClaimAfterAKill(t *testing.T) {
 	w := newScene(t, holding("f", "one"), held(SplitConflicts))
-	o := w.open("f", syscall.O_RDWR)
-	w.tamper("f", "theirs")
-	w.pull()
+	o := w.replaced("f")
 	w.write(o, "ours", 0)
 	w.killed()
 	w.v.resolveOrphanConflicts()
@@ -359,9 +325,7 @@ func TestClaimAfterAKill(t *testing.T) {
 // An orphan conflict that could not be resolved is resolved later.
 func TestClaimIsTriedAgain(t *testing.T) {
 	w := newScene(t, holding("f", "one"), held(LastWriterWins))
-	o := w.open("f", syscall.O_RDWR)
-	w.tamper("f", "theirs")
-	w.pull()
+	o := w.replaced("f")
 	w.write(o, "ours", 0)
 	w.faults.Queue(providers.MethodRead, providertest.Fault{Before: providers.ErrPermission})
 	w.ok(w.shut(o))
@@ -387,9 +351,7 @@ func TestConflictOfARenameWhoseSourceChanges(t *testing.T) {
 				w.tamper(c.theirs[i], c.theirs[i+1])
 			}
 			w.upload()
-			if s := w.v.Status(); s.HeldCount > 0 {
-				t.Errorf("held back: %v", s.Held)
-			}
+			assert.Equal(t, len(w.v.Status().Held), 0, "held back")
 			got := strings.Join(w.local(), ", ")
 			for _, want := range c.want {
 				assert.Contains(t, got, ": "+want, want, "is not in")
@@ -413,8 +375,6 @@ func TestConflictOfARenameWhoseSourceChangesMeanwhile(t *testing.T) {
 	read()
 	w.until(func() bool { s := w.v.Status(); return s.Queued == 0 && s.HeldCount == 0 })
 	got := strings.Join(w.local(), ", ")
-	if !strings.Contains(got, "g: theirs") || !strings.Contains(got, ": changed") {
-		t.Errorf("here is %s", got)
-	}
+	assert.True(t, strings.Contains(got, "g: theirs") && strings.Contains(got, ": changed"), "here is", got)
 	w.same()
 }

@@ -6,10 +6,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // text is lines, of which some are changed.
@@ -52,18 +50,15 @@ func TestCombine(t *testing.T) {
 					c.commit()
 				}
 				c.there("f", text("7=theirs"))
-				if r := c.pull(); r.Changed == 0 || len(r.Conflicts) != 0 {
-					t.Errorf("%+v", r)
-				}
+				r := c.pull()
+				assert.True(t, r.Changed != 0 && len(r.Conflicts) == 0, "report", r)
 				want := text("1=ours", "7=theirs")
 				c.sees("f: " + want)
 				assert.Equal(t, c.read(reader), text("1=ours"), "who has it open")
 				reader.File.Release()
 				c.commit()
 				c.push()
-				if got := listBackend(memory.NewRepository(c.remote, memory.Options{})); len(got) != 1 || got[0] != "f: "+want {
-					t.Errorf("there is %q", got)
-				}
+				assert.Equal(t, there(c.remote), "f: "+want, "there")
 			})
 		}
 	}
@@ -75,8 +70,7 @@ func TestCommitsStayCommits(t *testing.T) {
 	c := newClone(t, seeded(t, "f", text()), held(Combine))
 	for i := range 2 {
 		c.ok(c.put("f", strings.Replace(c.get("f"), fmt.Sprintf("line %d", 2*i), "ours", 1)))
-		_, err := c.v.Commit(t.Context(), CommitOptions{Message: fmt.Sprint("ours ", i)})
-		c.ok(err)
+		c.ok(assert.ErrOf(c.v.Commit(t.Context(), CommitOptions{Message: fmt.Sprint("ours ", i)})))
 	}
 	c.ok(c.put("new", "not committed"))
 	c.ok(c.put("f", text("0=ours", "2=ours", "4=not committed")))
@@ -87,15 +81,9 @@ func TestCommitsStayCommits(t *testing.T) {
 	for _, l := range c.remote.Log("main")[:3] {
 		messages = append(messages, l.Message)
 	}
-	if got := strings.Join(messages, ", "); !strings.HasPrefix(got, "ours 1, ours 0, ") {
-		t.Errorf("the commits are %q", got)
-	}
-	if got := listBackend(memory.NewRepository(c.remote, memory.Options{})); len(got) != 1 || got[0] != "f: "+text("0=ours", "2=ours", "7=theirs") {
-		t.Errorf("there is %q", got)
-	}
-	if u := c.v.Status().Unpushed; u != nil {
-		t.Errorf("not pushed: %+v", u)
-	}
+	assert.Slice(t, messages[:2], []string{"ours 1", "ours 0"}, "the commits", messages)
+	assert.Equal(t, there(c.remote), "f: "+text("0=ours", "2=ours", "7=theirs"), "there")
+	c.unpushed(0)
 }
 
 // What others have committed too is no commit of ours any more.
@@ -105,9 +93,8 @@ func TestCommitThatOthersMadeToo(t *testing.T) {
 	c.there("f", text("1=both", "7=theirs"))
 	c.pull()
 	c.sees("f: " + text("1=both", "7=theirs"))
-	if u := c.v.Status().Unpushed; u != nil && u.Commits > 0 {
-		t.Errorf("not pushed: %+v", u)
-	}
+	u := c.v.Status().Unpushed
+	assert.True(t, u == nil || u.Commits == 0, "not pushed", u)
 	c.push()
 	assert.Equal(t, len(c.remote.Log("main")), 2, "commits")
 }
@@ -150,11 +137,9 @@ func TestCombineCannot(t *testing.T) {
 			w.there("f", c.theirs)
 			assert.Equal(t, len(w.pull().Conflicts), c.conflicts)
 			w.sees(append(c.want, "g: another")...)
-			if r := w.commit(); len(r.HeldBack) != c.heldBack {
-				t.Errorf("held back: %+v", r.HeldBack)
-			}
+			assert.Equal(t, len(w.commit().HeldBack), c.heldBack, "held back")
 			w.push()
-			assert.Contains(t, strings.Join(listBackend(memory.NewRepository(w.remote, memory.Options{})), ", "), "g: another")
+			assert.Contains(t, there(w.remote), "g: another")
 			if c.heldBack > 0 {
 				w.side("f", SideBase, c.base)
 				w.side("f", SideTheirs, c.theirs)
@@ -175,8 +160,7 @@ func TestCombineAfterTheWriter(t *testing.T) {
 			c.there("g", "later")
 			c.pull()
 			c.sees("f: "+text("1=ours"), "g: later")
-			c.write(o, text("1=OURS"), 0)
-			c.ok(c.shut(o))
+			c.writeLast(o, text("1=OURS"), 0)
 			then(c)
 			c.commit()
 			c.push()
@@ -196,9 +180,7 @@ func TestCombineClaim(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := under(t, Combine, text(), func(*clone) {})
 			o := w.open("f", syscall.O_RDWR)
-			if got := w.read(o); got != text() {
-				t.Fatalf("read %q", got)
-			}
+			assert.Equal(t, w.read(o), text(), "read")
 			w.there("f", c.theirs)
 			w.pull()
 			w.write(o, c.ours, 0) // as long as it was
@@ -240,7 +222,7 @@ func TestCombineMode(t *testing.T) {
 		for _, committed := range []bool{false, true} {
 			for _, takenBack := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, committed %v, taken back %v", name, committed, takenBack), func(t *testing.T) {
-					mode, want := uint32(0o755), text("7=theirs", "3=theirs")
+					want := text("7=theirs", "3=theirs")
 					c := newClone(t, seeded(t, "f", text(), "z", "z"), held(Combine))
 					c.get("f")
 					if mine != "" {
@@ -249,8 +231,7 @@ func TestCombineMode(t *testing.T) {
 					if mine == text("1=ours") {
 						want = text("1=ours", "7=theirs", "3=theirs")
 					}
-					_, err := c.v.SetAttr(me, c.walk("f"), nil, &fs.SetAttr{Mode: &mode})
-					c.ok(err)
+					c.do("chmod f 755")
 					if takenBack {
 						c.ok(c.put("z", "ours"))
 					}
@@ -263,14 +244,10 @@ func TestCombineMode(t *testing.T) {
 					}
 					c.pull()
 					assert.Equal(t, c.get("f"), want, "content")
-					if n := c.inode(c.walk("f")); n.Mode&0o777 != 0o755 {
-						t.Errorf("mode %o", n.Mode)
-					}
+					assert.Equal(t, c.mode("f"), 0o755, "mode")
 					c.commit()
 					c.push()
-					if attr := c.remoteAttr("f"); attr.Mode&0o100 == 0 {
-						t.Errorf("there it has %+v", attr)
-					}
+					assert.True(t, c.remoteAttr("f").Mode&0o100 != 0, "it cannot be executed there")
 				})
 			}
 		}
@@ -283,8 +260,6 @@ func TestCombineTheirMode(t *testing.T) {
 		c := under(t, Combine, text(), ours(mine))
 		c.thereMode("f", text("7=theirs"), 0o755)
 		c.pull()
-		if n := c.inode(c.walk("f")); n.Mode&0o100 == 0 {
-			t.Errorf("%s: mode %o", name, n.Mode)
-		}
+		assert.True(t, c.mode("f")&0o100 != 0, name, "it cannot be executed")
 	}
 }

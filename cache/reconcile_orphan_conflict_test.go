@@ -16,22 +16,17 @@ func TestClaimIsTold(t *testing.T) {
 		for _, waits := range []bool{true, false} {
 			t.Run(string(policy)+map[bool]string{true: ", waits", false: ", later"}[waits], func(t *testing.T) {
 				w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.Policy.Conflict, o.Policy.NoWait = policy, !waits })
-				o := w.open("f", syscall.O_RDWR)
-				w.tamper("f", "theirs")
-				w.pull()
+				o := w.replaced("f")
 				w.write(o, "ours", 0)
 				_ = w.shut(o) // EIO where the policy keeps both and the close waits
-				r, err := w.v.Commit(t.Context(), CommitOptions{})
-				w.ok(err)
-				assert.Equal(t, strings.Join(r.Conflicts, " "), "f", "the commit tells of")
+				assert.Slice(t, w.commit().Conflicts, []string{"f"}, "the commit tells of")
 				waiting := 0
 				if policy == Abort || policy == Manual {
 					waiting = 1
 				}
 				assert.Equal(t, w.v.Status().Conflicts, waiting, "conflicts wait")
-				r, err = w.v.Commit(t.Context(), CommitOptions{})
-				w.ok(err)
-				assert.Equal(t, len(r.Conflicts), waiting, "the next commit tells of", r.Conflicts)
+				told := w.commit().Conflicts
+				assert.Equal(t, len(told), waiting, "the next commit tells of", told)
 			})
 		}
 	}
@@ -42,17 +37,12 @@ func TestClaimIsToldAfterARestart(t *testing.T) {
 	for name, ends := range map[string]func(w *scene){"killed": func(w *scene) { w.killed() }, "stopped": func(w *scene) { w.again() }} {
 		t.Run(name, func(t *testing.T) {
 			w := newScene(t, holding("f", "one"), unwaited, func(_ *world, o *Options) { o.Policy.Conflict = SplitConflicts })
-			o := w.open("f", syscall.O_RDWR)
-			w.tamper("f", "theirs")
-			w.pull()
-			w.write(o, "ours", 0)
-			w.ok(w.shut(o))
+			o := w.replaced("f")
+			w.writeLast(o, "ours", 0)
 			ends(w)
-			assert.Equal(t, strings.Join(w.v.UnreportedConflicts(), " "), "f", "told after a restart")
+			assert.Slice(t, w.v.UnreportedConflicts(), []string{"f"}, "told after a restart")
 			w.again()
-			if got := w.v.UnreportedConflicts(); len(got) > 0 {
-				t.Errorf("%q is told again", got)
-			}
+			assert.Slice(t, w.v.UnreportedConflicts(), nil, "is told again")
 		})
 	}
 }
@@ -61,19 +51,12 @@ func TestClaimIsToldAfterARestart(t *testing.T) {
 func TestClaimIsToldByAPull(t *testing.T) {
 	w := newScene(t, holding("f", "one"), unwaited)
 	w.ok(w.put("unsent", "x"))
-	o := w.open("f", syscall.O_RDWR)
-	w.tamper("f", "theirs")
-	w.pull()
-	w.write(o, "ours", 0)
-	w.ok(w.shut(o))
+	o := w.replaced("f")
+	w.writeLast(o, "ours", 0)
 	r, err := w.v.Pull(t.Context(), PullOptions{IfClean: true})
 	w.ok(err)
-	if r.Skipped == "" || len(r.Conflicts) > 0 {
-		t.Errorf("a pull that is put off: %+v", r)
-	}
-	r, err = w.v.Pull(t.Context(), PullOptions{})
-	w.ok(err)
-	assert.Equal(t, strings.Join(r.Conflicts, " "), "f", "the pull tells of")
+	assert.True(t, r.Skipped != "" && len(r.Conflicts) == 0, "a pull that is put off", r)
+	assert.Slice(t, w.pull().Conflicts, []string{"f"}, "the pull tells of")
 }
 
 // Who holds a file without a name writes what the name has by now, or what a
@@ -94,8 +77,7 @@ func TestClaimAfterOneThatNeededNoName(t *testing.T) {
 			w.list("")
 			w.write(o, c.first, 0)
 			w.ok(o.File.Flush(me))
-			w.write(o, "ours!!", 0)
-			w.ok(w.shut(o))
+			w.writeLast(o, "ours!!", 0)
 			assert.Contains(t, strings.Join(w.here(), ", "), "f.conflict-"+short("ours!!")+": ours!!", "here")
 		})
 	}

@@ -37,14 +37,11 @@ func (w *scene) takes(path, verb string) {
 // those is.
 func (w *scene) torn(name string) (gone int) {
 	w.Helper()
-	names := w.names("")
-	i := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, name+".conflict-") })
-	if i < 0 {
-		w.Fatalf("no conflict copy of %s among %q", name, names)
-	}
+	copies := w.copies()
+	assert.Must(w, len(copies) == 1 && strings.HasPrefix(copies[0], name+".conflict-"), "conflict copies, of", name, copies)
 	want := []byte(tornBase)
 	copy(want[tornAt:], tornOurs)
-	o := w.open(names[i], syscall.O_RDONLY)
+	o := w.open(copies[0], syscall.O_RDONLY)
 	defer o.File.Release()
 	d, err := o.File.Read(me, make([]byte, len(want)+1), 0)
 	w.ok(err)
@@ -55,10 +52,9 @@ func (w *scene) torn(name string) (gone int) {
 			want[i] = 0
 		}
 	}
-	if len(got) != len(want) || !bytes.Equal(got, want) || zeros == 0 || zeros > len(want)-len(tornOurs) {
-		w.Errorf("%s has %d bytes, %d of them zeros, and %q where it was written", names[i], len(got), zeros, got[tornAt:][:len(tornOurs)])
-	}
-	assert.Equal(w, strings.Count(strings.Join(names, "\n"), ".conflict-"), 1, "conflict copies:", names)
+	assert.Must(w, len(got) == len(want), "bytes of", copies, len(got))
+	assert.True(w, bytes.Equal(got, want), copies, "has", got[tornAt:][:len(tornOurs)], "where it was written")
+	assert.True(w, zeros > 0 && zeros <= len(want)-len(tornOurs), copies, "has so many zeros:", zeros)
 	return bytes.IndexByte(got, 0)
 }
 
@@ -87,9 +83,7 @@ func TestTorn(t *testing.T) {
 						w := newScene(t, holding("f", tornBase, "g", "x", "old", "another"), held(k.policy), func(_ *world, o *Options) { o.Policy.Atomic = k.sets })
 						o := w.open("f", syscall.O_RDWR)
 						w.write(o, tornOurs, tornAt)
-						if n := w.inode(w.walk("f")); n.State != table.Partial {
-							t.Fatalf("of what was opened to write in the middle, %v is here", n.State)
-						}
+						assert.Equal(t, w.inode(w.walk("f")).State, table.Partial, "what was opened to write in the middle")
 						if name != "f" {
 							w.ok(w.rename("f", name))
 						}
@@ -99,29 +93,24 @@ func TestTorn(t *testing.T) {
 							w.pull()
 						}
 						for range 2 { // the copy may go with the second
-							if r := w.commit(); len(r.HeldBack) != 0 {
-								t.Fatalf("held back: %+v", r.HeldBack)
-							}
+							w.upload()
 						}
 						w.torn(name)
-						if s := w.v.Status(); s.Queued != 0 || s.Retrying != 0 || len(s.Problems) == 0 {
-							t.Errorf("status %+v", s)
-						}
+						s := w.v.Status()
+						assert.True(t, s.Queued == 0 && s.Retrying == 0 && len(s.Problems) != 0, "status", s)
 						want := map[string]string{"g": "x", "old": "another"}
 						if verb == "replace" {
 							want["f"] = "theirs"
 						}
 						for _, path := range []string{"f", "g", "new", "old"} {
 							content, there := want[path]
-							if there && w.get(path) != content || !there && slices.Contains(w.names(""), path) {
-								t.Errorf("%s is %q", path, w.get(path))
-							}
+							assert.Equal(t, slices.Contains(w.names(""), path), there, path, "is there")
+							assert.True(t, !there || w.get(path) == content, path, "has other content")
 						}
 						listed := listBackend(w.p)
 						w.pull()
-						if got := listBackend(w.p); !slices.Equal(got, listed) || len(got) != len(w.names("")) {
-							t.Errorf("the backend has %d names, here are %q", len(got), w.names(""))
-						}
+						assert.True(t, slices.Equal(listBackend(w.p), listed), "the backend has something else after a pull")
+						assert.Equal(t, len(listed), len(w.names("")), "names at the backend")
 					})
 				}
 			}
@@ -141,12 +130,11 @@ func TestTornReader(t *testing.T) {
 	w.commit()
 	gone := w.torn("f")
 	var buf [4]byte
-	if d, err := reader.File.Read(me, buf[:], int64(gone)); err == nil {
-		t.Errorf("read %q of what is gone", d.Bytes)
-	}
-	if d, err := reader.File.Read(me, buf[:], tornAt); err != nil || string(d.Bytes) != tornOurs {
-		t.Errorf("of what was written: %q, %v", d.Bytes, err)
-	}
+	d, err := reader.File.Read(me, buf[:], int64(gone))
+	assert.True(t, err != nil, "read of what is gone", d.Bytes)
+	d, err = reader.File.Read(me, buf[:], tornAt)
+	w.ok(err)
+	assert.Equal(t, string(d.Bytes), tornOurs, "of what was written")
 }
 
 // While a program has the file open nothing is given up: it may write the rest.
@@ -157,12 +145,10 @@ func TestTornWriter(t *testing.T) {
 	w.takes("f", "delete")
 	w.pull()
 	w.commit()
-	w.write(o, strings.Repeat("o", len(tornBase)), 0)
-	w.ok(w.shut(o))
+	w.writeLast(o, strings.Repeat("o", len(tornBase)), 0)
 	w.commit()
-	if got := listBackend(w.p); len(got) != 1 || got[0] != "f: "+strings.Repeat("o", len(tornBase)) {
-		t.Errorf("the backend has %d files", len(got))
-	}
+	got := listBackend(w.p)
+	assert.True(t, len(got) == 1 && got[0] == "f: "+strings.Repeat("o", len(tornBase)), "the backend has", len(got), "files")
 }
 
 // Where others make a directory of the name, one copy is made, and it is the last.
@@ -177,20 +163,18 @@ func TestTornUnderADirectory(t *testing.T) {
 		w.takes("f", "delete")
 		w.tamper("f/x", "theirs")
 		w.pull()
-		copies := slices.DeleteFunc(w.names(""), func(n string) bool { return !strings.Contains(n, ".conflict-") })
+		copies := w.copies()
 		if written {
 			w.ok(w.shut(o))
 		}
 		w.commit()
 		w.commit()
 		w.torn("f")
-		if now := w.names(""); !written && (len(copies) != 1 || !slices.Contains(now, copies[0])) {
-			t.Errorf("the pull made %q, of which there are %q", copies, now)
-		}
+		now := w.names("")
+		assert.True(t, written || len(copies) == 1 && slices.Contains(now, copies[0]), "the pull made", copies, "of which there are", now)
 		assert.Equal(t, w.get("f/x"), "theirs", "f/x")
-		if s := w.v.Status(); s.Queued != 0 || s.Retrying != 0 {
-			t.Errorf("status %+v", s)
-		}
+		s := w.v.Status()
+		assert.True(t, s.Queued == 0 && s.Retrying == 0, "status", s)
 	}
 }
 
@@ -215,7 +199,6 @@ func TestTornBeforeAnythingWasWritten(t *testing.T) {
 	w.takes("f", "replace")
 	w.killed()
 	w.commit()
-	if names := w.names(""); !slices.Equal(names, []string{"f", "g"}) || w.get("f") != "theirs" {
-		t.Errorf("there are %q, and f is %.20q", names, w.get("f"))
-	}
+	assert.Slice(t, w.names(""), []string{"f", "g"}, "names")
+	assert.Equal(t, w.get("f"), "theirs", "f")
 }

@@ -63,7 +63,16 @@ func (w *scene) gonePath(path string) {
 	w.ok(w.p.Tamper(at(path), nil))
 }
 
-// other is another writer's link or directory.
+// replaced is a file that a program has open when a pull brings others' in its place.
+func (w *scene) replaced(path string) fs.Opened {
+	w.Helper()
+	o := w.open(path, syscall.O_RDWR)
+	w.tamper(path, "theirs")
+	w.pull()
+	return o
+}
+
+// otherLink is another writer's link.
 func (w *scene) otherLink(path, target string) {
 	w.Helper()
 	_, err := w.p.Write(context.Background(), at(path), providers.String(target),
@@ -71,10 +80,24 @@ func (w *scene) otherLink(path, target string) {
 	w.ok(err)
 }
 
-func (w *scene) otherDir(path string) {
+// theirs has another writer do a script of put, rm, mkdir and sym.
+func (w *scene) theirs(script string) {
 	w.Helper()
-	_, err := w.p.Mkdir(context.Background(), at(path), providers.MkdirOptions{})
-	w.ok(err)
+	for _, line := range listed(script) {
+		step := strings.SplitN(line, " ", 3)
+		switch step[0] {
+		case "put":
+			w.tamper(step[1], step[2])
+		case "rm":
+			w.gonePath(step[1])
+		case "mkdir":
+			w.ok(assert.ErrOf(w.p.Mkdir(context.Background(), at(step[1]), providers.MkdirOptions{})))
+		case "sym":
+			w.otherLink(step[2], step[1])
+		default:
+			w.Fatal("what is", step)
+		}
+	}
 }
 
 func short(content string) string {
@@ -82,23 +105,9 @@ func short(content string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-func (w *scene) rmdir(path string) {
-	w.Helper()
-	dir, name := w.dirOf(path)
-	w.ok(w.v.Rmdir(me, dir, name))
-}
-
-func (w *scene) chmod(path string, mode uint32) {
-	w.Helper()
-	_, err := w.v.SetAttr(me, w.walk(path), nil, &fs.SetAttr{Mode: &mode})
-	w.ok(err)
-}
-
 func (w *scene) mode(path string) uint32 {
 	w.Helper()
-	a, err := w.v.Attr(me, w.walk(path), nil)
-	w.ok(err)
-	return a.Mode & 0o7777
+	return w.attr(path).Mode & 0o7777
 }
 
 // alsoLate are the cases of TestThreeWays in which the change of ours may come too late,
@@ -110,96 +119,48 @@ var alsoLate = []string{"both changed", "same change", "changed here, deleted th
 // end. The start is the same for all: a and d/b exist, and were looked at.
 func TestThreeWays(t *testing.T) {
 	t.Parallel()
-	ours, theirs := "ours", "theirs!"
-	copyOf := func(stem, ext string) string { return stem + ".conflict-" + short(ours) + ext }
-	dirCopy := ".conflict-" + reconcile.EmptyHash[:8]
-	for _, c := range []struct {
-		name        string
-		there, here func(w *scene)
-		want        []string
-	}{
-		{"nothing", func(*scene) {}, func(*scene) {}, []string{"a.txt: 1", "d/", "d/b: 2"}},
-		{"changed there", func(w *scene) { w.tamper("a.txt", theirs) }, func(*scene) {},
-			[]string{"a.txt: theirs!", "d/", "d/b: 2"}},
-		{"new there", func(w *scene) { w.tamper("d/n", theirs); w.otherDir("e") }, func(*scene) {},
-			[]string{"a.txt: 1", "d/", "d/b: 2", "d/n: theirs!", "e/"}},
-		{"deleted there", func(w *scene) { w.gonePath("a.txt") }, func(*scene) {}, []string{"d/", "d/b: 2"}},
-		{"directory deleted there", func(w *scene) { w.gonePath("d") }, func(*scene) {}, []string{"a.txt: 1"}},
-		{"same change", func(w *scene) { w.tamper("a.txt", ours) }, func(w *scene) { w.ok(w.put("a.txt", ours)) },
-			[]string{"a.txt: ours", "d/", "d/b: 2"}},
-		{"same new file", func(w *scene) { w.tamper("n", ours) }, func(w *scene) { w.ok(w.put("n", ours)) },
-			[]string{"a.txt: 1", "d/", "d/b: 2", "n: ours"}},
-		{"both changed", func(w *scene) { w.tamper("a.txt", theirs) }, func(w *scene) { w.ok(w.put("a.txt", ours)) },
-			[]string{copyOf("a", ".txt") + ": ours", "a.txt: theirs!", "d/", "d/b: 2"}},
-		{"both made", func(w *scene) { w.tamper("n", theirs) }, func(w *scene) { w.ok(w.put("n", ours)) },
-			[]string{"a.txt: 1", "d/", "d/b: 2", "n: theirs!", copyOf("n", "") + ": ours"}},
-		{"both made a directory", func(w *scene) { w.tamper("e/x", theirs) },
-			func(w *scene) { w.mkdir("e"); w.ok(w.put("e/y", ours)) },
-			[]string{"a.txt: 1", "d/", "d/b: 2", "e/", "e/x: theirs!", "e/y: ours"}},
-		{"deleted here, changed there", func(w *scene) { w.tamper("a.txt", theirs) }, func(w *scene) { w.ok(w.unlink("a.txt")) },
-			[]string{"a.txt: theirs!", "d/", "d/b: 2"}},
-		{"directory deleted here, changed there", func(w *scene) { w.tamper("d/b", theirs) },
-			func(w *scene) { w.ok(w.unlink("d/b")); w.rmdir("d") },
-			[]string{"a.txt: 1", "d/", "d/b: theirs!"}},
-		{"directory deleted here, new in it there", func(w *scene) { w.tamper("d/n", theirs) },
-			func(w *scene) { w.ok(w.unlink("d/b")); w.rmdir("d") },
-			[]string{"a.txt: 1", "d/", "d/n: theirs!"}},
-		{"directory made anew here, new in it there", func(w *scene) { w.tamper("d/n", theirs) },
-			func(w *scene) { w.ok(w.unlink("d/b")); w.rmdir("d"); w.mkdir("d"); w.ok(w.put("d/y", ours)) },
-			[]string{"a.txt: 1", "d/", "d/n: theirs!", "d/y: ours"}},
-		{"changed here, deleted there", func(w *scene) { w.gonePath("a.txt") }, func(w *scene) { w.ok(w.put("a.txt", ours)) },
-			[]string{"a.txt: ours", "d/", "d/b: 2"}},
-		{"changed here, directory deleted there", func(w *scene) { w.gonePath("d") }, func(w *scene) { w.ok(w.put("d/b", ours)) },
-			[]string{"a.txt: 1", "d/", "d/b: ours"}},
-		{"new here, directory deleted there", func(w *scene) { w.gonePath("d") }, func(w *scene) { w.ok(w.put("d/y", ours)) },
-			[]string{"a.txt: 1", "d/", "d/y: ours"}},
-		{"deleted here and there", func(w *scene) { w.gonePath("a.txt") }, func(w *scene) { w.ok(w.unlink("a.txt")) },
-			[]string{"d/", "d/b: 2"}},
-		{"renamed here, changed there", func(w *scene) { w.tamper("a.txt", theirs) }, func(w *scene) { w.ok(w.rename("a.txt", "c")) },
-			[]string{"c: theirs!", "d/", "d/b: 2"}},
-		{"renamed and changed here, changed there", func(w *scene) { w.tamper("a.txt", theirs) },
-			func(w *scene) { w.ok(w.put("a.txt", ours)); w.ok(w.rename("a.txt", "c")) },
-			[]string{"a.txt: theirs!", "c: ours", "d/", "d/b: 2"}},
-		{"renamed here, deleted there", func(w *scene) { w.gonePath("a.txt") },
-			func(w *scene) { w.get("a.txt"); w.ok(w.rename("a.txt", "c")) },
-			[]string{"c: 1", "d/", "d/b: 2"}},
-		{"directory renamed here, changed in it there", func(w *scene) { w.tamper("d/b", theirs); w.tamper("d/n", theirs) },
-			func(w *scene) { w.ok(w.rename("d", "e")) },
-			[]string{"a.txt: 1", "e/", "e/b: theirs!", "e/n: theirs!"}},
-		{"directory renamed here, to one that is new there", func(w *scene) { w.tamper("e/n", theirs) },
-			func(w *scene) { w.ok(w.rename("d", "e")) },
-			[]string{"a.txt: 1", "e/", "e/b: 2", "e/n: theirs!"}},
-		{"directory renamed here, to one that was removed, and is changed there", func(w *scene) { w.tamper("e/n", theirs) },
-			func(w *scene) { w.rmdir("e"); w.ok(w.rename("d", "e")) },
-			[]string{"a.txt: 1", "e/", "e/b: 2", "e/n: theirs!"}},
-		{"renamed over here, changed there", func(w *scene) { w.tamper("a.txt", theirs) },
-			func(w *scene) { w.ok(w.put("t", ours)); w.ok(w.rename("t", "a.txt")) },
-			[]string{copyOf("a", ".txt") + ": ours", "a.txt: theirs!", "d/", "d/b: 2"}},
-		{"file became a directory there", func(w *scene) { w.gonePath("a.txt"); w.tamper("a.txt/x", theirs) }, func(*scene) {},
-			[]string{"a.txt/", "a.txt/x: theirs!", "d/", "d/b: 2"}},
-		{"directory became a file there", func(w *scene) { w.gonePath("d"); w.tamper("d", theirs) }, func(*scene) {},
-			[]string{"a.txt: 1", "d: theirs!"}},
-		{"file became a link there", func(w *scene) { w.gonePath("a.txt"); w.otherLink("a.txt", "d/b") }, func(*scene) {},
-			[]string{"a.txt -> d/b", "d/", "d/b: 2"}},
-		{"changed here, a directory there", func(w *scene) { w.gonePath("a.txt"); w.tamper("a.txt/x", theirs) },
-			func(w *scene) { w.ok(w.put("a.txt", ours)) },
-			[]string{copyOf("a", ".txt") + ": ours", "a.txt/", "a.txt/x: theirs!", "d/", "d/b: 2"}},
-		{"changed below here, a file there", func(w *scene) { w.gonePath("d"); w.tamper("d", theirs) },
-			func(w *scene) { w.ok(w.put("d/b", ours)) },
-			[]string{"a.txt: 1", "d: theirs!", "d" + dirCopy + "/", "d" + dirCopy + "/b: ours"}},
-		{"a file here, a directory there, both new", func(w *scene) { w.tamper("n/x", theirs) },
-			func(w *scene) { w.ok(w.put("n", ours)) },
-			[]string{"a.txt: 1", "d/", "d/b: 2", "n/", "n/x: theirs!", copyOf("n", "") + ": ours"}},
-		{"same link", func(w *scene) { w.otherLink("l", "a.txt") }, func(w *scene) { w.symlink("a.txt", "l") },
-			[]string{"a.txt: 1", "d/", "d/b: 2", "l -> a.txt"}},
-		{"other link", func(w *scene) { w.otherLink("l", "elsewhere") }, func(w *scene) { w.symlink(ours, "l") },
-			[]string{"a.txt: 1", "d/", "d/b: 2", "l -> elsewhere", copyOf("l", "") + " -> ours"}},
-		{"conflict of a conflict copy", func(w *scene) { w.tamper("x.conflict-01234567.go", theirs) },
-			func(w *scene) { w.ok(w.put("x.conflict-01234567.go", ours)) },
-			[]string{"a.txt: 1", "d/", "d/b: 2", "x.conflict-01234567.go: theirs!", copyOf("x", ".go") + ": ours"}},
-		{"the conflict copy is there already", func(w *scene) { w.tamper("a.txt", theirs); w.tamper(copyOf("a", ".txt"), ours) },
-			func(w *scene) { w.ok(w.put("a.txt", ours)) },
-			[]string{copyOf("a", ".txt") + ": ours", "a.txt: theirs!", "d/", "d/b: 2"}},
+	names := strings.NewReplacer("HASH", short("ours"), "EMPTY", reconcile.EmptyHash[:8])
+	for _, c := range []struct{ name, there, here, want string }{
+		{"nothing", "", "", "a.txt: 1, d/, d/b: 2"},
+		{"changed there", "put a.txt theirs", "", "a.txt: theirs, d/, d/b: 2"},
+		{"new there", "put d/n theirs, mkdir e", "", "a.txt: 1, d/, d/b: 2, d/n: theirs, e/"},
+		{"deleted there", "rm a.txt", "", "d/, d/b: 2"},
+		{"directory deleted there", "rm d", "", "a.txt: 1"},
+		{"same change", "put a.txt ours", "put a.txt ours", "a.txt: ours, d/, d/b: 2"},
+		{"same new file", "put n ours", "put n ours", "a.txt: 1, d/, d/b: 2, n: ours"},
+		{"both changed", "put a.txt theirs", "put a.txt ours", "a.conflict-HASH.txt: ours, a.txt: theirs, d/, d/b: 2"},
+		{"both made", "put n theirs", "put n ours", "a.txt: 1, d/, d/b: 2, n: theirs, n.conflict-HASH: ours"},
+		{"both made a directory", "put e/x theirs", "mkdir e, put e/y ours", "a.txt: 1, d/, d/b: 2, e/, e/x: theirs, e/y: ours"},
+		{"deleted here, changed there", "put a.txt theirs", "rm a.txt", "a.txt: theirs, d/, d/b: 2"},
+		{"directory deleted here, changed there", "put d/b theirs", "rm d/b, rmdir d", "a.txt: 1, d/, d/b: theirs"},
+		{"directory deleted here, new in it there", "put d/n theirs", "rm d/b, rmdir d", "a.txt: 1, d/, d/n: theirs"},
+		{"directory made anew here, new in it there", "put d/n theirs", "rm d/b, rmdir d, mkdir d, put d/y ours",
+			"a.txt: 1, d/, d/n: theirs, d/y: ours"},
+		{"changed here, deleted there", "rm a.txt", "put a.txt ours", "a.txt: ours, d/, d/b: 2"},
+		{"changed here, directory deleted there", "rm d", "put d/b ours", "a.txt: 1, d/, d/b: ours"},
+		{"new here, directory deleted there", "rm d", "put d/y ours", "a.txt: 1, d/, d/y: ours"},
+		{"deleted here and there", "rm a.txt", "rm a.txt", "d/, d/b: 2"},
+		{"renamed here, changed there", "put a.txt theirs", "mv a.txt c", "c: theirs, d/, d/b: 2"},
+		{"renamed and changed here, changed there", "put a.txt theirs", "put a.txt ours, mv a.txt c", "a.txt: theirs, c: ours, d/, d/b: 2"},
+		{"renamed here, deleted there", "rm a.txt", "read a.txt, mv a.txt c", "c: 1, d/, d/b: 2"},
+		{"directory renamed here, changed in it there", "put d/b theirs, put d/n theirs", "mv d e", "a.txt: 1, e/, e/b: theirs, e/n: theirs"},
+		{"directory renamed here, to one that is new there", "put e/n theirs", "mv d e", "a.txt: 1, e/, e/b: 2, e/n: theirs"},
+		{"directory renamed here, to one that was removed, and is changed there", "put e/n theirs", "rmdir e, mv d e",
+			"a.txt: 1, e/, e/b: 2, e/n: theirs"},
+		{"renamed over here, changed there", "put a.txt theirs", "put t ours, mv t a.txt", "a.conflict-HASH.txt: ours, a.txt: theirs, d/, d/b: 2"},
+		{"file became a directory there", "rm a.txt, put a.txt/x theirs", "", "a.txt/, a.txt/x: theirs, d/, d/b: 2"},
+		{"directory became a file there", "rm d, put d theirs", "", "a.txt: 1, d: theirs"},
+		{"file became a link there", "rm a.txt, sym d/b a.txt", "", "a.txt -> d/b, d/, d/b: 2"},
+		{"changed here, a directory there", "rm a.txt, put a.txt/x theirs", "put a.txt ours",
+			"a.conflict-HASH.txt: ours, a.txt/, a.txt/x: theirs, d/, d/b: 2"},
+		{"changed below here, a file there", "rm d, put d theirs", "put d/b ours", "a.txt: 1, d: theirs, d.conflict-EMPTY/, d.conflict-EMPTY/b: ours"},
+		{"a file here, a directory there, both new", "put n/x theirs", "put n ours", "a.txt: 1, d/, d/b: 2, n/, n/x: theirs, n.conflict-HASH: ours"},
+		{"same link", "sym a.txt l", "sym a.txt l", "a.txt: 1, d/, d/b: 2, l -> a.txt"},
+		{"other link", "sym elsewhere l", "sym ours l", "a.txt: 1, d/, d/b: 2, l -> elsewhere, l.conflict-HASH -> ours"},
+		{"conflict of a conflict copy", "put x.conflict-01234567.go theirs", "put x.conflict-01234567.go ours",
+			"a.txt: 1, d/, d/b: 2, x.conflict-01234567.go: theirs, x.conflict-HASH.go: ours"},
+		{"the conflict copy is there already", "put a.txt theirs, put a.conflict-HASH.txt ours", "put a.txt ours",
+			"a.conflict-HASH.txt: ours, a.txt: theirs, d/, d/b: 2"},
 	} {
 		for _, late := range []bool{false, true} {
 			if late && !slices.Contains(alsoLate, c.name) {
@@ -213,33 +174,25 @@ func TestThreeWays(t *testing.T) {
 				})
 				w.names("")
 				w.names("d")
-				c.here(w)
-				c.there(w)
+				w.ours(c.here)
+				w.theirs(names.Replace(c.there))
 				if late {
 					w.commit()
 				}
 				w.pull()
-				want := sorted(slices.Clone(c.want))
+				want := sorted(listed(names.Replace(c.want)))
 				if !late { // or the copy is not here yet
 					assert.Slice(t, sorted(w.here()), want, "after the pull here is")
 				}
 				w.commit()
 				assert.Slice(t, sorted(listBackend(w.p)), want, "after the commit the backend has")
-				if r := w.pull(); r.Changed+r.Deleted+len(r.Conflicts) > 0 {
-					t.Errorf("another pull finds %+v", r)
-				}
+				r := w.pull()
+				assert.Equal(t, r.Changed+r.Deleted+len(r.Conflicts), 0, "another pull finds", r)
 				assert.Slice(t, sorted(w.here()), want, "in the end here is")
 				assert.Equal(t, w.dirtyNames(), 0, "names still differ")
 			})
 		}
 	}
-}
-
-func (w *scene) symlink(target, path string) {
-	w.Helper()
-	dir, name := w.dirOf(path)
-	_, err := w.v.Symlink(me, dir, name, target)
-	w.ok(err)
 }
 
 // A new version is another inode; who has the old one open keeps it, the time
@@ -258,41 +211,31 @@ func TestPulledFileIsANewInode(t *testing.T) {
 	assert.Equal(t, w.read(o), "one", "who has the file open")
 	o.File.Release()
 	now := w.walk("f")
-	if now == old || w.get("f") != "two!" {
-		t.Errorf("inode %d then %d, content %q", old, now, w.get("f"))
-	}
+	assert.True(t, now != old, "it is the same inode")
+	assert.Equal(t, w.get("f"), "two!")
 	after, _ := w.v.Attr(me, now, nil)
 	assert.True(t, after.Mtime.After(before.Mtime), "the time of change went from", before.Mtime, "to", after.Mtime)
-	if got, err := w.v.GetXattr(me, now, "user.note"); string(got) != "mine" {
-		t.Errorf("attribute %q, %v", got, err)
-	}
+	got, err := w.v.GetXattr(me, now, "user.note")
+	assert.Equal(t, string(got), "mine", "attribute", err)
 }
 
 // Only the attributes changed there: the inode stays, ours win where both did.
 func TestAttributesOnly(t *testing.T) {
 	w := newScene(t, holding("f", "1", "g", "2"), held(SplitConflicts))
 	f, g := w.walk("f"), w.walk("g")
-	if w.get("f") != "1" {
-		t.Fatal()
-	}
-	w.chmod("g", 0o600)
+	assert.Equal(t, w.get("f"), "1")
+	w.do("chmod g 600")
 	for _, path := range []string{"f", "g"} {
 		_, err := w.p.SetAttr(context.Background(), at(path), providers.SetAttrOptions{
 			If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o751}})
 		w.ok(err)
 	}
 	w.pull()
-	if w.walk("f") != f || w.walk("g") != g {
-		t.Error("another inode")
-	}
-	if w.mode("f") != 0o751 || w.mode("g") != 0o600 {
-		t.Errorf("modes %o and %o", w.mode("f"), w.mode("g"))
-	}
+	assert.True(t, w.walk("f") == f && w.walk("g") == g, "another inode")
+	assert.Equal(t, w.mode("f"), 0o751, "mode of f")
+	assert.Equal(t, w.mode("g"), 0o600, "mode of g")
 	w.commit()
-	info := w.stat("g")
-	if info.Attr.Mode != 0o600 {
-		t.Errorf("the backend has mode %o", info.Attr.Mode)
-	}
+	assert.Equal(t, w.stat("g").Attr.Mode, 0o600, "the backend has mode")
 	assert.Equal(t, w.get("g"), "2", "content")
 }
 
@@ -321,16 +264,15 @@ func TestListingsDoNotUndoOurs(t *testing.T) {
 	w := newScene(t, holding("a", "1", "b", "2", "c", "3", "x", "4"), clocked(&c, time.Second))
 	w.names("")
 	c.add(2 * time.Second)
-	gate, reached := make(chan struct{}), make(chan struct{})
-	// The first page has come, the second has a, b and c in it no more.
-	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Gate: gate, Reached: reached})
+	w.faults.Queue(providers.MethodList, providertest.Fault{})
+	reached, open := w.gate(providers.MethodList) // the first page has come, the second has a, b and c in it no more
 	done := make(chan error)
 	go func() { done <- w.v.look(nil, table.Root, true) }()
 	<-reached
 	w.do("put 0 before all of the second page", "rm a", "rm x")
 	w.settle()
-	close(gate)
+	open()
 	w.ok(<-done)
-	assert.Equal(t, strings.Join(w.names(""), " "), "0 b c", "names")
+	assert.Slice(t, w.names(""), []string{"0", "b", "c"}, "names")
 	w.backend("0: before all of the second page", "b: 2", "c: 3")
 }

@@ -3,12 +3,14 @@ package cache
 import (
 	"context"
 	"fmt"
-	"github.com/wsmount/wsmount/providers/providertest"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // newBranched is a clone of a repository that others change.
@@ -37,30 +39,25 @@ func (c *clone) branch(name string, o BranchOptions) BranchReport {
 // goes from the tree by this is no reason to halt.
 func TestBranchBeginsAnew(t *testing.T) {
 	c := newBranched(t)
-	if r := c.branch("one", BranchOptions{}); !r.Moved || r.WentOn != "" {
-		t.Errorf("the first: %+v", r)
-	}
+	r := c.branch("one", BranchOptions{})
+	assert.True(t, r.Moved && r.WentOn == "", "the first", r)
 	var all []string
 	for i := range 40 {
-		name := fmt.Sprintf("one%02d", i)
-		all = append(all, name+": x")
-		c.ok(c.put(name, "x"))
+		all = append(all, fmt.Sprintf("one%02d: x", i))
 	}
+	c.doEach(0, 40, "put one%02d x")
 	c.commit()
 	c.push()
 	c.there("theirs", "new")
-	if r := c.branch("two", BranchOptions{}); !r.Moved || r.WentOn != "" || r.Pull.Deleted != 40 {
-		t.Errorf("the second: %+v", r)
-	}
+	r = c.branch("two", BranchOptions{})
+	assert.True(t, r.Moved && r.WentOn == "" && r.Pull.Deleted == 40, "the second", r)
 	c.sees("a: 1", "d/", "d/b: 2", "theirs: new")
-	if s := c.v.Status(); s.Unpushed != nil || len(s.Halted) > 0 || s.Queued > 0 {
-		t.Errorf("after it: %+v", s)
-	}
+	s := c.v.Status()
+	assert.True(t, s.Unpushed == nil && len(s.Halted) == 0 && s.Queued == 0, "after it", s)
 	c.branch("one", BranchOptions{})
 	c.sees(slices.Concat([]string{"a: 1", "d/", "d/b: 2"}, all)...)
-	if r := c.branch("one", BranchOptions{}); r.Moved || c.on() != "one" {
-		t.Errorf("where it is already: %+v, on %s", r, c.on())
-	}
+	assert.False(t, c.branch("one", BranchOptions{}).Moved, "it is there already")
+	assert.Equal(t, c.on(), "one")
 }
 
 // What is not committed or not pushed is not taken out of the tree: the branch
@@ -87,9 +84,8 @@ func TestBranchGoesOn(t *testing.T) {
 			x.prepare(c)
 			c.there("theirs", "new")
 			stays := x.name == "asked to stay"
-			if r := c.branch("two", x.o); r.Moved == stays || (r.WentOn != "") != x.wentOn || (c.on() == "two") == stays {
-				t.Errorf("report %+v, on %s", r, c.on())
-			}
+			r := c.branch("two", x.o)
+			assert.True(t, r.Moved != stays && (r.WentOn != "") == x.wentOn && (c.on() == "two") != stays, "report", r, "on", c.on())
 			c.sees(x.sees...)
 			assert.Equal(t, c.v.Status().Unpushed != nil, stays || x.name == "unpushed", "unpushed")
 		})
@@ -105,8 +101,120 @@ func TestBranchOffline(t *testing.T) {
 	c.push()
 	c.there("theirs", "new")
 	c.faults.Queue(providers.MethodBegin, providertest.Fault{Before: providers.ErrUnavailable})
-	if r := c.branch("two", BranchOptions{}); !r.Moved || r.WentOn != "" {
-		t.Errorf("report %+v", r)
-	}
+	r := c.branch("two", BranchOptions{})
+	assert.True(t, r.Moved && r.WentOn == "", "report", r)
 	c.sees("a: 1", "d/", "d/b: 2")
+}
+
+// Commits that a pull makes anew while a push sends what they were before are not pushed
+// by it.
+func TestCommitsMadeAnewDuringAPush(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1"))
+	c.branch("one", BranchOptions{})
+	c.ok(c.put("b", "ours"))
+	c.commit()
+	reached, gate := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	c.intercept(func(ctx context.Context, call *providers.Call, next func(context.Context) error) (err error) {
+		if call.Method != providers.MethodPush {
+			return next(ctx)
+		}
+		taken := false
+		first.Do(func() { // it sends the head that there is when it begins, as git does
+			head, _ := c.repo.Head(ctx)
+			close(reached)
+			<-gate
+			taken, err = true, c.remote.Reset("one", head)
+		})
+		if taken || err != nil {
+			return err
+		}
+		return next(ctx)
+	})
+	pushed := async(c.push)
+	<-reached
+	c.there("theirs", "2")
+	c.pull()
+	close(gate)
+	<-pushed
+	assert.False(t, c.v.Status().Unpushed == nil, "nothing is said to be unpushed")
+	c.push()
+	c.unpushed(0)
+	for _, file := range []string{`"b" file`, `"theirs" file`} {
+		assert.Contains(t, strings.Join(c.remote.Dump("one"), ", "), file, "the branch")
+	}
+}
+
+// What a push sends to a branch is not taken for the tracked one's when commits go to
+// that meanwhile: a pull takes nothing back.
+func TestTrackedAgainDuringAPush(t *testing.T) {
+	c := newClone(t, seeded(t, "a", "1"))
+	c.branch("one", BranchOptions{})
+	c.ok(c.put("b", "ours"))
+	c.commit()
+	gate, reached := c.answerLate(providers.MethodPush)
+	pushed := async(c.push)
+	<-reached
+	c.branch("", BranchOptions{GoOn: true})
+	close(gate)
+	<-pushed
+	c.pull()
+	c.sees("a: 1", "b: ours")
+}
+
+// What is committed while another branch is begun, or while the last push of the one
+// before is under way, is pushed in the end.
+func TestCommitDuringABranch(t *testing.T) {
+	for _, m := range []providers.Method{providers.MethodPush, providers.MethodBegin, providers.MethodStart} {
+		for name, o := range map[string]BranchOptions{"anew": {}, "goes on": {GoOn: true}, "leaves": {Leave: true}} {
+			if m == providers.MethodBegin && o.GoOn {
+				continue // it asks nothing
+			}
+			t.Run(string(m)+"/"+name, func(t *testing.T) {
+				c := newClone(t, seeded(t, "a", "1"))
+				c.branch("one", BranchOptions{})
+				c.ok(c.put("b", "ours"))
+				c.commit()
+				gate, reached := c.answerLate(m)
+				open := sync.OnceFunc(func() { close(gate) })
+				defer open()
+				if m != providers.MethodPush {
+					c.push()
+				}
+				busy := async(func() {
+					if m == providers.MethodPush {
+						c.push()
+					} else {
+						c.branch("two", o)
+					}
+				})
+				<-reached
+				c.ok(c.put("n", "new"))
+				committed := async(func() { c.commit() }) // which a branch that begins may have wait
+				if m == providers.MethodPush {
+					<-committed
+					c.branch("two", o)
+				}
+				open()
+				<-busy
+				<-committed
+				if c.v.Status().Unpushed != nil {
+					c.push()
+				}
+				var all []string
+				for _, branch := range []string{"one", "two"} {
+					if at := c.remote.Branches()[branch]; at != "" {
+						all = append(all, c.remote.Dump(branch)...)
+					}
+				}
+				listed, err := c.repo.Branches(t.Context())
+				c.ok(err)
+				left := o.Leave && slices.ContainsFunc(listed.Unmerged, func(b providers.Branch) bool { return b.Name == "one" && !b.Pushed })
+				got := strings.Join(all, ", ")
+				both := strings.Contains(got, `"n" file`) && strings.Contains(got, `"b" file`)
+				assert.True(t, left || both, "the remote has", got, "listed are", listed.Unmerged)
+				c.unpushed(0)
+			})
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"io"
 	"strings"
 	"testing"
 
@@ -30,16 +29,8 @@ func TestBaseOfAConflictInARepository(t *testing.T) {
 			w.pull()
 			for range 2 {
 				all := w.v.Conflicts()
-				if len(all) != 1 || all[0].Path != "d/f" {
-					t.Fatalf("conflicts %+v", all)
-				}
-				body, err := w.v.ConflictContent(t.Context(), "d/f", SideBase)
-				assert.OK(t, err)
-				text, err := io.ReadAll(body)
-				if err != nil || string(text) != "base" {
-					t.Errorf("got %q, %v", text, err)
-				}
-				w.ok(body.Close())
+				assert.Must(t, len(all) == 1 && all[0].Path == "d/f", "conflicts", all)
+				w.side("d/f", SideBase, "base")
 				w.killed()
 			}
 		})
@@ -50,8 +41,7 @@ func TestBaseOfAConflictInARepository(t *testing.T) {
 func TestNoConflictAtTheRoot(t *testing.T) {
 	w := newWorld(t)
 	for _, path := range []string{"", "/"} {
-		if _, err := w.v.ConflictContent(t.Context(), path, SideBase); err == nil || !strings.HasPrefix(err.Error(), `"/": `) {
-			t.Errorf("of %q: %v", path, err)
-		}
+		_, err := w.v.ConflictContent(t.Context(), path, SideBase)
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), `"/": `), "of", path, err)
 	}
 }

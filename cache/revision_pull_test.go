@@ -39,8 +39,7 @@ func newClone(t *testing.T, remote *memory.Remote, change ...func(*world, *Optio
 
 func (c *clone) push() {
 	c.Helper()
-	_, err := c.v.Push(context.Background(), providers.PushOptions{})
-	c.ok(err)
+	c.ok(assert.ErrOf(c.v.Push(context.Background(), providers.PushOptions{})))
 }
 
 func (c *clone) there(path, content string) {
@@ -59,8 +58,7 @@ func (c *clone) thereMode(path, content string, mode uint32) {
 	_, err := r.Write(c.Context(), at(path), providers.String(content), providers.WriteOptions{If: providers.Unconditional(),
 		Attr: providers.Attr{Valid: providers.AttrMode, Mode: mode}})
 	c.ok(err)
-	_, err = r.Push(c.Context(), providers.PushOptions{})
-	c.ok(err)
+	c.ok(assert.ErrOf(r.Push(c.Context(), providers.PushOptions{})))
 }
 
 // remoteAttr is what others see of a file.
@@ -91,72 +89,47 @@ func TestPullRevision(t *testing.T) {
 	c.ok(c.put("d/b", "ours"))
 	c.sees("a: 1", "d/", "d/b: ours", "d/c: 3")
 	r := c.pull()
-	if r.Revision == "" || r.Changed < 2 || r.Deleted != 1 {
-		t.Errorf("report %+v", r)
-	}
+	assert.True(t, r.Revision != "" && r.Changed >= 2 && r.Deleted == 1, "report", r)
 	c.sees("a: theirs", "d/", "d/b: ours", "e/", "e/n: new")
-	if head, _ := c.repo.Head(context.Background()); head != r.Revision {
-		t.Errorf("head %q, report %q", head, r.Revision)
-	}
-	if again := c.pull(); again.Changed+again.Deleted > 0 {
-		t.Errorf("another pull: %+v", again)
-	}
+	head, _ := c.repo.Head(context.Background())
+	assert.Equal(t, head, r.Revision, "the head")
+	again := c.pull()
+	assert.Equal(t, again.Changed+again.Deleted, 0, "another pull", again)
 }
 
 // Unpushed commits are no obstacle: what they changed goes on top of theirs.
 func TestPullOverUnpushedCommits(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		ours   func(c *clone)
-		theirs func(c *clone)
-		want   []string
-	}{
-		{"apart", func(c *clone) { c.ok(c.put("a", "ours")); c.ok(c.put("d/n", "ours")) },
-			func(c *clone) { c.there("b", "theirs"); c.there("d/m", "theirs") },
-			[]string{"a: ours", "b: theirs", "d/", "d/f: 3", "d/m: theirs", "d/n: ours"}},
-		{"the same file", func(c *clone) { c.ok(c.put("a", "ours")) }, func(c *clone) { c.there("a", "theirs") },
-			[]string{"a: theirs", "a.conflict-" + short("ours") + ": ours", "b: 2", "d/", "d/f: 3"}},
-		{"the same change", func(c *clone) { c.ok(c.put("a", "same")) }, func(c *clone) { c.there("a", "same") },
-			[]string{"a: same", "b: 2", "d/", "d/f: 3"}},
-		{"deleted here", func(c *clone) { c.ok(c.unlink("a")) }, func(c *clone) { c.there("b", "theirs") },
-			[]string{"b: theirs", "d/", "d/f: 3"}},
-		{"deleted here, changed there", func(c *clone) { c.ok(c.unlink("a")) }, func(c *clone) { c.there("a", "theirs") },
-			[]string{"a: theirs", "b: 2", "d/", "d/f: 3"}},
-		{"a directory renamed here, changed in it there", func(c *clone) { c.ok(c.rename("d", "e")) },
-			func(c *clone) { c.there("b", "theirs") },
-			[]string{"a: 1", "b: theirs", "e/", "e/f: 3"}},
-		{"a directory deleted here, something new in it there", func(c *clone) { c.ok(c.unlink("d/f")); c.rmdir("d") },
-			func(c *clone) { c.there("d/n", "theirs") },
-			[]string{"a: 1", "b: 2", "d/", "d/n: theirs"}},
-		{"a file became a directory here", func(c *clone) { c.do("rm a", "mkdir a", "put a/n ours") },
-			func(c *clone) { c.there("b", "theirs") },
-			[]string{"a/", "a/n: ours", "b: theirs", "d/", "d/f: 3"}},
-		{"a directory became a file here", func(c *clone) { c.do("rm d/f", "rmdir d", "put d ours") },
-			func(c *clone) { c.there("b", "theirs") },
-			[]string{"a: 1", "b: theirs", "d: ours"}},
-		{"a file became a symbolic link here", func(c *clone) { c.do("rm a", "sym b a") },
-			func(c *clone) { c.there("b", "theirs") },
-			[]string{"a -> b", "b: theirs", "d/", "d/f: 3"}},
-		{"a file became a directory here and was changed there", func(c *clone) { c.do("rm a", "mkdir a", "put a/n ours") },
-			func(c *clone) { c.there("a", "theirs") },
-			[]string{"a: theirs", "a.conflict-e3b0c442/", "a.conflict-e3b0c442/n: ours", "b: 2", "d/", "d/f: 3"}},
+	for _, c := range []struct{ name, ours, theirs, want string }{
+		{"apart", "put a ours, put d/n ours", "put b theirs, put d/m theirs", "a: ours, b: theirs, d/, d/f: 3, d/m: theirs, d/n: ours"},
+		{"the same file", "put a ours", "put a theirs", "a: theirs, a.conflict-" + short("ours") + ": ours, b: 2, d/, d/f: 3"},
+		{"the same change", "put a same", "put a same", "a: same, b: 2, d/, d/f: 3"},
+		{"deleted here", "rm a", "put b theirs", "b: theirs, d/, d/f: 3"},
+		{"deleted here, changed there", "rm a", "put a theirs", "a: theirs, b: 2, d/, d/f: 3"},
+		{"a directory renamed here", "mv d e", "put b theirs", "a: 1, b: theirs, e/, e/f: 3"},
+		{"a directory deleted here, something new in it there", "rm d/f, rmdir d", "put d/n theirs", "a: 1, b: 2, d/, d/n: theirs"},
+		{"a file became a directory here", "rm a, mkdir a, put a/n ours", "put b theirs", "a/, a/n: ours, b: theirs, d/, d/f: 3"},
+		{"a directory became a file here", "rm d/f, rmdir d, put d ours", "put b theirs", "a: 1, b: theirs, d: ours"},
+		{"a file became a symbolic link here", "rm a, sym b a", "put b theirs", "a -> b, b: theirs, d/, d/f: 3"},
+		{"a file became a directory here and was changed there", "rm a, mkdir a, put a/n ours", "put a theirs",
+			"a: theirs, a.conflict-e3b0c442/, a.conflict-e3b0c442/n: ours, b: 2, d/, d/f: 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newClone(t, seeded(t, "a", "1", "b", "2", "d/f", "3"))
 			w.names("")
 			w.names("d")
-			c.ours(w)
-			if r := w.commit(); !r.Committed {
-				t.Fatalf("nothing was committed: %+v", r)
+			want := listed(c.want)
+			w.ours(c.ours)
+			assert.True(t, w.commit().Committed, "nothing was committed")
+			for _, line := range listed(c.theirs) {
+				step := strings.SplitN(line, " ", 3)
+				w.there(step[1], step[2])
 			}
-			c.theirs(w)
 			w.pull()
-			w.sees(c.want...)
+			w.sees(want...)
 			w.commit()
 			w.push()
-			w.sees(c.want...)
-			other := newClone(t, w.remote)
-			other.sees(c.want...)
+			w.sees(want...)
+			newClone(t, w.remote).sees(want...)
 			assert.Equal(t, w.dirtyNames(), 0, "names differ in the end")
 		})
 	}
@@ -198,10 +171,9 @@ func rewritten(t *testing.T, name string, policy Conflict, ours func(c *clone), 
 		c.sees(want...)
 		c.commit()
 		c.push()
-		assert.Slice(t, sorted(listBackend(memory.NewRepository(c.remote, memory.Options{}))), want)
-		if !slices.ContainsFunc(c.v.Status().Problems, func(p Problem) bool { return errors.Is(p.Err, errRewritten) }) {
-			t.Errorf("nothing is said of it: %+v", c.v.Status().Problems)
-		}
+		assert.Equal(t, there(c.remote), strings.Join(want, ", "))
+		told := slices.ContainsFunc(c.v.Status().Problems, func(p Problem) bool { return errors.Is(p.Err, errRewritten) })
+		assert.True(t, told, "nothing is said of it:", c.v.Status().Problems)
 	})
 }
 
@@ -256,9 +228,7 @@ func TestCommitAfterAHalfPull(t *testing.T) {
 	c.commit() // not pushed
 	c.there("a", "theirs")
 	c.faults.Queue(providers.MethodAdopt, providertest.Fault{Before: providers.ErrPermission})
-	if _, err := c.v.Pull(context.Background(), PullOptions{}); err == nil {
-		t.Fatal("no pull, and no error")
-	}
+	assert.Must(t, assert.ErrOf(c.v.Pull(context.Background(), PullOptions{})) != nil, "no pull, and no error")
 	c.do("rm c", "mv d f", "mv e f/e")
 	c.commit()
 	want := []string{"a: 1", "f/", "f/e: 2"}
@@ -292,12 +262,9 @@ func TestReportAfterALostAnswer(t *testing.T) {
 	c.do("put a ours", "rm b")
 	c.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
 	r := c.commit()
-	if !r.Committed || r.Changes != 2 {
-		t.Errorf("report %+v", r)
-	}
-	if r := c.commit(); r.Committed || r.Changes != 0 {
-		t.Errorf("the next: %+v", r)
-	}
+	assert.True(t, r.Committed && r.Changes == 2, "report", r)
+	r = c.commit()
+	assert.True(t, !r.Committed && r.Changes == 0, "the next", r)
 }
 
 // A crash after the head went back, and before the table says so, loses nothing of
@@ -316,9 +283,8 @@ func TestOpenAfterAHalfPull(t *testing.T) {
 	c.ok(c.repo.Adopt(ctx, from, base))
 	c.ok(c.v.Close())
 	c.o.Policy.TTL = time.Nanosecond // whoever looks compares with the head
-	if c.v, err = Open(ctx, c.faults.Wrap(c.repo), c.o); err != nil {
-		t.Fatal(err)
-	}
+	c.v, err = Open(ctx, c.faults.Wrap(c.repo), c.o)
+	c.ok(err)
 	c.sees("a: 1", "c: ours", "d/")
 	c.pull()
 	c.commit()
@@ -330,7 +296,5 @@ func TestOpenAfterAHalfPull(t *testing.T) {
 // A remote without the branch is nothing to pull.
 func TestPullOfNothing(t *testing.T) {
 	c := newClone(t, memory.NewRemote(nil))
-	if r := c.pull(); r.Skipped == "" {
-		t.Errorf("report %+v", r)
-	}
+	assert.True(t, c.pull().Skipped != "", "it pulled something")
 }

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -20,8 +19,7 @@ func remoteWith(remote *memory.Remote, files ...string) func(*world, *Options) {
 	return func(w *world, o *Options) {
 		w.repo = memory.NewRepository(remote, memory.Options{PageSize: 3})
 		has(files...)(w, o)
-		_, err := w.repo.(providers.Pusher).Push(context.Background(), providers.PushOptions{})
-		w.ok(err)
+		w.ok(assert.ErrOf(w.repo.(providers.Pusher).Push(context.Background(), providers.PushOptions{})))
 	}
 }
 
@@ -51,24 +49,18 @@ func TestPush(t *testing.T) {
 	w := newWorld(t, remoteWith(remote, "a", "A", "b", "B"), unwaited)
 	w.do("put a mine", "mv b c")
 	r := w.upload()
-	if !r.Committed || r.Revision == "" || r.Changes != 3 {
-		t.Errorf("report %+v", r)
-	}
+	assert.True(t, r.Committed && r.Revision != "" && r.Changes == 3, "report", r)
 	assert.Equal(t, there(remote), "a: A, b: B", "pushed by the commit")
-	if s := w.v.Status(); s.Unpushed == nil || s.Unpushed.Commits != 1 || s.Unpushed.Since.IsZero() || !s.Unpushed.Owed.IsZero() || s.Revision != r.Revision {
-		t.Errorf("status %+v", s)
-	}
+	u := w.unpushed(1)
+	assert.True(t, !u.Since.IsZero() && u.Owed.IsZero(), "unpushed is", u)
+	assert.Equal(t, w.v.Status().Revision, r.Revision, "the revision in the status")
 	result, err := w.v.Push(context.Background(), providers.PushOptions{})
-	if w.ok(err); !result.Pushed {
-		t.Errorf("result %+v", result)
-	}
+	w.ok(err)
+	assert.True(t, result.Pushed, "result", result)
 	assert.Equal(t, there(remote), "a: mine, c: B", "the remote")
-	if w.v.Status().Unpushed != nil {
-		t.Error("still counts as not pushed")
-	}
+	w.unpushed(0)
 }
 
-// What others pushed first comes here, and ours goes on top.
 // slowly is a provider whose Push takes several times as long as anybody waits who
 // hears nothing of it.
 type slowly struct {
@@ -103,12 +95,12 @@ func TestPushThatTakesLong(t *testing.T) {
 			})
 			w.do("put a mine")
 			w.upload()
-			if _, err := w.v.Push(t.Context(), providers.PushOptions{}); (err != nil) != silent || silent && !errors.Is(err, providers.ErrUnavailable) {
-				t.Errorf("silent %v: %v", silent, err)
+			want, wantErr := "a: mine", error(nil)
+			if silent {
+				want, wantErr = "a: A", providers.ErrUnavailable
 			}
-			if got := there(remote); (got == "a: mine") == silent {
-				t.Errorf("silent %v: the remote has %s", silent, got)
-			}
+			assert.Is(t, w.push(), wantErr, "silent", silent)
+			assert.Equal(t, there(remote), want, "silent", silent, "the remote")
 		}
 	})
 }
@@ -136,13 +128,11 @@ func TestCommitMessage(t *testing.T) {
 	w.upload()
 	author := providers.Identity{Name: "Bob", Email: "bob@acme.test"}
 	w.do("put a 3", "put c 4", "put d 5", "put e 6")
-	_, err := w.v.Commit(context.Background(), CommitOptions{Message: "said so", Author: author})
-	w.ok(err)
+	w.ok(assert.ErrOf(w.v.Commit(context.Background(), CommitOptions{Message: "said so", Author: author})))
 	w.do("put a 7", "put c 8", "put d 9", "put e 0")
 	w.upload()
 	w.upload() // of nothing
-	_, err = w.v.Push(context.Background(), providers.PushOptions{})
-	w.ok(err)
+	w.ok(assert.ErrOf(w.v.Push(context.Background(), providers.PushOptions{})))
 	log := remote.Log("main")
 	var got []string
 	for _, c := range log[:len(log)-before] {
@@ -159,9 +149,7 @@ func TestSetWithoutOneBody(t *testing.T) {
 	w.ok(os.Remove(dataFile(t, w.o.StateDir, w.walk("bad"))))
 	r, err := w.v.Commit(w.Context(), CommitOptions{})
 	w.ok(err)
-	if len(r.HeldBack) != 1 || r.HeldBack[0].Path != "bad" || r.HeldBack[0].Reason == "" {
-		t.Errorf("held back: %+v", r.HeldBack)
-	}
+	assert.True(t, len(r.HeldBack) == 1 && r.HeldBack[0].Path == "bad" && r.HeldBack[0].Reason != "", "held back", r.HeldBack)
 	w.backend("good: 2")
 }
 

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -25,42 +24,32 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		first := w.v.Status().Unpushed
 		w.do("put b 2")
 		w.upload()
-		if u := w.v.Status().Unpushed; u == nil || u.Commits != 2 || !u.Since.Equal(first.Since) || !u.Owed.IsZero() || u.Error != "" {
-			t.Fatalf("nobody has pushed: got %+v, first %+v", u, first)
-		}
+		u := w.unpushed(2)
+		assert.True(t, u.Since.Equal(first.Since) && u.Owed.IsZero() && u.Error == "", "nobody has pushed: got", u, "first", first)
 		switches := w.repo.(*memory.Repository).Switches()
 		switches.Cut(true)
 		for range 2 {
-			if _, err := w.v.Push(context.Background(), providers.PushOptions{}); err == nil || providers.KindOf(err).Err != providers.ErrUnavailable {
-				t.Fatalf("push without a remote: %v", err)
-			}
+			_, err := w.v.Push(context.Background(), providers.PushOptions{})
+			assert.Must(t, err != nil && providers.KindOf(err).Err == providers.ErrUnavailable, "push without a remote", err)
 		}
 		s := w.v.Status()
-		if u := s.Unpushed; u == nil || u.Commits != 2 || u.Owed.IsZero() || !strings.Contains(u.Error, "has not answered") {
-			t.Errorf("a push has failed: got %+v", u)
-		}
-		if len(s.Problems) != 1 || s.Problems[0].Op != "push" {
-			t.Errorf("the same reason twice is told once: got %+v", s.Problems)
-		}
+		u = w.unpushed(2)
+		assert.True(t, !u.Owed.IsZero() && strings.Contains(u.Error, "has not answered"), "a push has failed: got", u)
+		assert.True(t, len(s.Problems) == 1 && s.Problems[0].Op == "push", "the same reason twice is told once: got", s.Problems)
 		want := *s.Unpushed
 		w.killed()
-		if u := w.v.Status().Unpushed; u == nil || *u != want {
-			t.Errorf("the next volume: got %+v, want %+v", u, want)
-		}
-		if err := w.push(); err == nil || len(w.v.Status().Problems) != 1 {
-			t.Errorf("the next volume tells of it too: got %+v, %v", w.v.Status().Problems, err)
-		}
+		assert.Equal(t, *w.unpushed(2), want, "the next volume")
+		assert.True(t, w.push() != nil, "it was pushed")
+		assert.Equal(t, len(w.v.Status().Problems), 1, "the next volume tells of it too")
 		want = *w.v.Status().Unpushed
 		w.stop()
-		if l, err := Inspect(w.o.StateDir, 0); err != nil || l.Empty() || l.Unpushed == nil || *l.Unpushed != want {
-			t.Errorf("without a volume: got %+v, %v; want %+v", l.Unpushed, err, want)
-		}
+		l, err := Inspect(w.o.StateDir, 0)
+		w.ok(err)
+		assert.True(t, !l.Empty() && l.Unpushed != nil && *l.Unpushed == want, "without a volume: got", l.Unpushed, "want", want)
 		switches.Connect()
 		w.start()
 		w.ok(w.push())
-		if u := w.v.Status().Unpushed; u != nil {
-			t.Errorf("after the push: got %+v", u)
-		}
+		w.unpushed(0)
 	})
 }
 
@@ -94,15 +83,13 @@ func TestCommitDuringAPush(t *testing.T) {
 			close(goOn)
 			done.Wait()
 			if !policy {
-				if u := w.v.Status().Unpushed; u == nil || u.Commits != 1 || !u.Owed.IsZero() {
-					t.Errorf("after the first push: got %+v, want one commit", u)
-				}
+				assert.True(t, w.unpushed(1).Owed.IsZero(), "a push has failed")
 				w.killed()
 				w.ok(w.push())
 			}
 			assert.Equal(t, <-sent, "a: 1, b: 2", "the second push")
-			if u := w.v.Status().Unpushed; !policy && u != nil {
-				t.Errorf("after the second push: got %+v", u)
+			if !policy {
+				w.unpushed(0)
 			}
 		})
 	}
@@ -122,9 +109,8 @@ func TestPushThatIsOvertaken(t *testing.T) {
 	c.push()
 	close(gate)
 	<-first
-	if u := c.v.Status().Unpushed; u != nil || there(c.remote) != "a: 1, b: 2" {
-		t.Errorf("unpushed is %+v, the remote has %s", u, there(c.remote))
-	}
+	c.unpushed(0)
+	assert.Equal(t, there(c.remote), "a: 1, b: 2", "the remote")
 }
 
 // push pushes what is committed.
@@ -144,9 +130,7 @@ func TestUnpushedAfterARewind(t *testing.T) {
 	another(t, remote, "b", "theirs") // they cannot be made anew on top of that
 	w.pull()
 	w.upload()
-	if u := w.v.Status().Unpushed; u == nil || u.Commits != 1 {
-		t.Errorf("got %+v, want one commit", u)
-	}
+	w.unpushed(1)
 }
 
 // A directory that was renamed in a commit which a pull has made changes again is
@@ -155,9 +139,7 @@ func TestRenameInARewoundCommit(t *testing.T) {
 	remote := memory.NewRemote(nil)
 	w := newWorld(t, remoteWith(remote, "a", "A"), unwaited)
 	w.do("mkdir d")
-	for i := range 30 {
-		w.do(fmt.Sprintf("put d/%d %d", i, i))
-	}
+	w.doEach(0, 30, "put d/%d x")
 	w.upload()
 	w.ok(w.push())
 	w.do("mv d e", "put b ours")
@@ -168,12 +150,8 @@ func TestRenameInARewoundCommit(t *testing.T) {
 	w.ok(w.push())
 	w.same()
 	w.do("mkdir keep") // more than half would go for good
-	for i := range 30 {
-		w.do(fmt.Sprintf("rm e/%d", i))
-	}
-	if _, err := w.v.Commit(w.Context(), CommitOptions{}); !errors.Is(err, ErrMassDelete) {
-		t.Errorf("all that was renamed is deleted: %v", err)
-	}
+	w.doEach(0, 30, "rm e/%d")
+	assert.Is(t, assert.ErrOf(w.v.Commit(w.Context(), CommitOptions{})), ErrMassDelete, "all that was renamed is deleted")
 }
 
 // Wherever a commit is killed, what looks into the working copy after it finds that
@@ -197,20 +175,15 @@ func TestKilledWhileACommitIsNoted(t *testing.T) {
 	arm(true)
 	c.commit()
 	arm(false)
-	if len(dirs) < 3 {
-		t.Fatalf("%d states", len(dirs))
-	}
+	assert.Must(t, len(dirs) >= 3, len(dirs), "states")
 	for i, dir := range dirs {
-		if l, err := Inspect(dir, 0); err != nil || l.Empty() {
-			t.Errorf("state %d of %d: %+v, %v", i, len(dirs), l, err)
-		}
+		l, err := Inspect(dir, 0)
+		assert.True(t, err == nil && !l.Empty(), "state", i, "of", len(dirs), l, err)
 	}
 	c.killed()
 	c.stop()
 	c.o.StateDir = dirs[len(dirs)-2] // all is noted but the end of the set
 	c.start()
 	c.commit()
-	if u := c.v.Status().Unpushed; u == nil || u.Commits != 1 {
-		t.Errorf("unpushed: %+v", u)
-	}
+	c.unpushed(1)
 }

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,133 +30,85 @@ func (w *world) tracks(want ...string) {
 	w.Helper()
 	got, held := w.commit()
 	got = slices.DeleteFunc(got, func(line string) bool { return strings.Contains(line, ".ignore: ") || strings.HasSuffix(line, "/") })
-	if !slices.Equal(got, want) {
-		w.Fatalf("the repository has %q, want %q", got, want)
-	}
-	if s := w.v.Status(); len(held) > 0 || s.Queued > 0 {
-		w.Fatalf("held back is %q, %d changes wait", held, s.Queued)
-	}
+	assert.Must(w, slices.Equal(got, want), "the repository has", got, "want", want)
+	s := w.v.Status()
+	assert.Must(w, len(held) == 0 && s.Queued == 0, "held back is", held, s.Queued, "changes wait")
 }
 
 // What is ignored stays here, and what the repository has goes on going there.
 func TestIgnored(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		do   func(w *world)
-		want []string
-	}{
-		{"new names", func(w *world) {
-			w.rules("", "*.o", "build/", "!keep.o")
-			w.do("put a.o 1", "put a.c 2", "put keep.o 3", "mkdir build", "put build/x 4", "mkdir build/sub", "put build/sub/y 5", "mkdir d", "put d/b.o 6")
-		}, []string{"a.c: 2", "keep.o: 3"}},
-		{"rules of below and above", func(w *world) {
-			w.rules("", "*.o", "/top")
-			w.do("mkdir d", "mkdir d/e", "put top 1", "put d/top 2", "put d/x.o 3", "put d/e/x.o 4", "put d/e/local 5")
-			w.rules("d", "!x.o", "e/local")
-		}, []string{"d/e/x.o: 4", "d/top: 2", "d/x.o: 3"}},
-		{"rules that came last", func(w *world) {
-			w.do("put a.o 1", "mkdir build", "put build/x 2", "put b 3")
-			w.rules("", "*.o", "build")
-		}, []string{"b: 3"}},
-		{"what is tracked", func(w *world) {
-			w.do("put a.o 1", "mkdir build", "put build/x 2", "put save 3")
-			w.tracks("a.o: 1", "build/x: 2", "save: 3")
-			w.rules("", "*.o", "build/", "save*")
-			w.do("put a.o changed", "put b.o new", "put build/x changed", "put build/y new", "put save~ saved", "mv save~ save")
-		}, []string{"a.o: changed", "build/x: changed", "save: saved"}},
-		{"what is tracked no more", func(w *world) {
-			w.do("put a.o 1")
-			w.tracks("a.o: 1")
-			w.rules("", "*.o")
-			w.do("rm a.o")
-			w.tracks()
-			w.do("put a.o again")
-		}, nil},
-		{"rules that say less now", func(w *world) {
-			w.rules("", "*.o", "build/", "*.log")
-			w.do("put a.o 1", "mkdir build", "put build/x 2", "put a.log 3")
-			w.tracks()
-			w.rules("", "*.log")
-		}, []string{"a.o: 1", "build/x: 2"}},
-		{"rules that are gone", func(w *world) {
-			w.do("mkdir d")
-			w.rules("d", "*")
-			w.do("put d/a 1", "mkdir d/e", "put d/e/b 2")
-			w.tracks()
-			w.do("rm d/.ignore")
-		}, []string{"d/a: 1", "d/e/b: 2"}},
-		{"rules that are gone after a restart", func(w *world) {
-			w.do("mkdir d")
-			w.rules("d", "*")
-			w.do("put d/a 1")
-			w.tracks()
-			w.again()
-			w.do("rm d/.ignore")
-		}, []string{"d/a: 1"}},
-		{"rules of below that take back those of above", func(w *world) {
-			w.rules("", "*.o")
-			w.do("mkdir d", "put d/a.o 1")
-			w.tracks()
-			w.rules("d", "!*.o")
-		}, []string{"d/a.o: 1"}},
-		{"rules of below that nobody has read since a restart", func(w *world) {
-			w.rules("", "*.o")
-			w.do("mkdir d")
-			w.rules("d", "!*.o")
-			w.tracks()
-			w.again()
-			above := w.v.wait(nil, 0)
-			defer above.close()
-			w.ok(w.v.learnRules(above, table.Root))
-			w.do("put d/a.o 1")
-		}, []string{"d/a.o: 1"}},
-		{"rules that are renamed", func(w *world) {
-			w.rules("", "*.o")
-			w.do("put a.o 1", "put a.c 2")
-			w.tracks("a.c: 2")
-			w.do("put rules *.c", "mv rules .ignore", "put b.c 3")
-		}, []string{"a.c: 2", "a.o: 1"}},
-		{"rules about what a directory of the repository is called now", func(w *world) {
-			w.do("mkdir d", "put d/a 1", "mkdir e")
-			w.tracks("d/a: 1")
-			w.do("mv d e/d.o", "put e/d.o/b 2")
-			w.rules("e", "*.o")
-		}, []string{"e/d.o/a: 1"}},
-		{"rules about where a directory of the repository is now", func(w *world) {
-			w.do("mkdir d", "put d/a 1")
-			w.tracks("d/a: 1")
-			w.do("mkdir e", "mkdir e/f", "put e/b 2", "put e/f/c 3", "mv d e/f/d", "put e/f/d/new 4")
-			w.rules("", "*", "!.ignore")
-		}, []string{"e/f/d/a: 1"}},
-		{"rules that were looked at before a directory of the repository came", func(w *world) {
-			w.do("mkdir d", "put d/a 1")
-			w.tracks("d/a: 1")
-			w.do("mkdir e", "put e/b 2", "mv d e/d")
-			w.rules("", "*", "!.ignore")
-			w.ok(w.v.learnForCommit(t.Context()))
-			w.staysIgnored("e")
-		}, []string{"e/d/a: 1"}},
-		{"rules in a link", func(w *world) { w.do("put rules *.o", "sym rules .ignore", "put a.o 1") }, []string{".ignore -> rules", "a.o: 1", "rules: *.o"}},
-		{"rules that a program still writes", func(w *world) {
-			w.rules("", "*.o")
-			w.tracks()
-			o := w.open(".ignore", syscall.O_RDWR)
-			defer o.File.Release()
-			w.write(o, "*.c", 0)
-			w.ok(o.File.Flush(me))
-			w.do("put a.o 1", "put a.c 2")
-		}, []string{"a.o: 1"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	check := func(name string, do func(w *world), want string) {
+		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, ignoring)
-			c.do(w)
-			w.tracks(c.want...)
+			do(w)
+			w.tracks(listed(want)...)
 			w.again()
-			w.tracks(c.want...)
+			w.tracks(listed(want)...)
 			w.noProblems()
 		})
 	}
+	for _, c := range []struct{ name, before, tracked, then, want string }{ // there is a commit between, unless nothing is before
+		{"new names", "", "", "put .ignore *.o\nbuild/\n!keep.o, put a.o 1, put a.c 2, put keep.o 3, mkdir build, put build/x 4, " +
+			"mkdir build/sub, put build/sub/y 5, mkdir d, put d/b.o 6", "a.c: 2, keep.o: 3"},
+		{"rules of below and above", "", "", "put .ignore *.o\n/top, mkdir d, mkdir d/e, put top 1, put d/top 2, put d/x.o 3, put d/e/x.o 4, " +
+			"put d/e/local 5, put d/.ignore !x.o\ne/local", "d/e/x.o: 4, d/top: 2, d/x.o: 3"},
+		{"rules that came last", "", "", "put a.o 1, mkdir build, put build/x 2, put b 3, put .ignore *.o\nbuild", "b: 3"},
+		{"what is tracked", "put a.o 1, mkdir build, put build/x 2, put save 3", "a.o: 1, build/x: 2, save: 3",
+			"put .ignore *.o\nbuild/\nsave*, put a.o changed, put b.o new, put build/x changed, put build/y new, put save~ saved, mv save~ save",
+			"a.o: changed, build/x: changed, save: saved"},
+		{"rules that say less now", "put .ignore *.o\nbuild/\n*.log, put a.o 1, mkdir build, put build/x 2, put a.log 3", "",
+			"put .ignore *.log", "a.o: 1, build/x: 2"},
+		{"rules that are gone", "mkdir d, put d/.ignore *, put d/a 1, mkdir d/e, put d/e/b 2", "", "rm d/.ignore", "d/a: 1, d/e/b: 2"},
+		{"rules that are gone after a restart", "mkdir d, put d/.ignore *, put d/a 1", "", "again, rm d/.ignore", "d/a: 1"},
+		{"rules of below that take back those of above", "put .ignore *.o, mkdir d, put d/a.o 1", "", "put d/.ignore !*.o", "d/a.o: 1"},
+		{"rules that are renamed", "put .ignore *.o, put a.o 1, put a.c 2", "a.c: 2", "put rules *.c, mv rules .ignore, put b.c 3", "a.c: 2, a.o: 1"},
+		{"rules about what a directory of the repository is called now", "mkdir d, put d/a 1, mkdir e", "d/a: 1",
+			"mv d e/d.o, put e/d.o/b 2, put e/.ignore *.o", "e/d.o/a: 1"},
+		{"rules about where a directory of the repository is now", "mkdir d, put d/a 1", "d/a: 1",
+			"mkdir e, mkdir e/f, put e/b 2, put e/f/c 3, mv d e/f/d, put e/f/d/new 4, put .ignore *\n!.ignore", "e/f/d/a: 1"},
+		{"rules in a link", "", "", "put rules *.o, sym rules .ignore, put a.o 1", ".ignore -> rules, a.o: 1, rules: *.o"},
+	} {
+		check(c.name, func(w *world) {
+			if c.before != "" {
+				w.ours(c.before)
+				w.tracks(listed(c.tracked)...)
+			}
+			w.ours(c.then)
+		}, c.want)
+	}
+	check("what is tracked no more", func(w *world) {
+		w.do("put a.o 1")
+		w.tracks("a.o: 1")
+		w.do("put .ignore *.o", "rm a.o")
+		w.tracks()
+		w.do("put a.o again")
+	}, "")
+	check("rules of below that nobody has read since a restart", func(w *world) {
+		w.do("put .ignore *.o", "mkdir d", "put d/.ignore !*.o")
+		w.tracks()
+		w.again()
+		above := w.v.wait(nil, 0)
+		defer above.close()
+		w.ok(w.v.learnRules(above, table.Root))
+		w.do("put d/a.o 1")
+	}, "d/a.o: 1")
+	check("rules that were looked at before a directory of the repository came", func(w *world) {
+		w.do("mkdir d", "put d/a 1")
+		w.tracks("d/a: 1")
+		w.do("mkdir e", "put e/b 2", "mv d e/d", "put .ignore *\n!.ignore")
+		w.ok(w.v.learnForCommit(t.Context()))
+		w.staysIgnored("e")
+	}, "e/d/a: 1")
+	check("rules that a program still writes", func(w *world) {
+		w.do("put .ignore *.o")
+		w.tracks()
+		o := w.open(".ignore", syscall.O_RDWR)
+		defer o.File.Release()
+		w.write(o, "*.c", 0)
+		w.ok(o.File.Flush(me))
+		w.do("put a.o 1", "put a.c 2")
+	}, "a.o: 1")
 }
 
 // staysIgnored has a name of the root stay here, as if its rules had been looked at.
@@ -181,16 +132,11 @@ func TestIgnoredAtOnce(t *testing.T) {
 	w.rules("", "build/")
 	w.knowsRules()
 	w.do("mkdir build", "put build/before x")
-	if s := w.v.Status(); s.Queued != 1 {
-		t.Errorf("beside the rules %d changes wait", s.Queued-1)
-	}
+	assert.Equal(t, w.v.Status().Queued, 1, "changes that wait, with that of the rules")
 	w.tracks()
-	for i := range 10 {
-		w.do("put build/" + strconv.Itoa(i) + " x")
-	}
-	if s := w.v.Status(); s.Queued != 0 || s.UnsavedBytes != 0 {
-		t.Errorf("%d changes wait, with %d bytes", s.Queued, s.UnsavedBytes)
-	}
+	w.doEach(0, 10, "put build/%d x")
+	s := w.v.Status()
+	assert.True(t, s.Queued == 0 && s.UnsavedBytes == 0, "changes that wait:", s)
 	w.killed()
 	w.knowsRules()
 	w.do("put build/more x")
@@ -225,13 +171,9 @@ func TestRenameAcrossIgnored(t *testing.T) {
 			if c.from != "new" {
 				w.do("rm new/a", "rmdir new")
 			}
-			if got := fs.Errno(w.rename(c.from, c.to)); got != c.want {
-				t.Fatalf("got %v, want %v", got, c.want)
-			}
+			assert.Equal(t, fs.Errno(w.rename(c.from, c.to)), c.want)
 			w.tracks(c.tracked...)
-			if p := w.v.Status().Problems; c.told != (len(p) == 1) {
-				t.Errorf("told %+v", p)
-			}
+			assert.Equal(t, len(w.v.Status().Problems) == 1, c.told, "it is told")
 		})
 	}
 }
@@ -251,11 +193,7 @@ func TestIgnoredContentIsHere(t *testing.T) {
 // knowsRules waits until those of the root were learned in the background.
 func (w *world) knowsRules() {
 	w.Helper()
-	w.until(func() bool {
-		locked := w.v.lock()
-		defer locked.unlock()
-		return locked.ignores.IsLearned(locked, table.Root)
-	})
+	w.untilLocked(func(locked *View) bool { return locked.ignores.IsLearned(locked, table.Root) })
 }
 
 // Rules that come with a pull count, and what another has committed is tracked
@@ -272,9 +210,7 @@ func TestIgnoredAndPulled(t *testing.T) {
 	assert.Equal(t, c.get("a.o"), "theirs", "a.o")
 	c.tracks("a.o: theirs", "b.o: same", "build/same: 5")
 	copies := slices.DeleteFunc(c.list(""), func(name string) bool { return !strings.HasPrefix(name, "a.conflict") })
-	if len(copies) != 1 || c.get(copies[0]) != "ours" {
-		t.Errorf("ours is in %q", copies)
-	}
+	assert.True(t, len(copies) == 1 && c.get(copies[0]) == "ours", "ours is in", copies)
 	c.do("put build/same mine", "put build/x more")
 	c.tracks("a.o: theirs", "b.o: same", "build/same: mine")
 	c.push()

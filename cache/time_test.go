@@ -22,13 +22,10 @@ func TestTimesOfAnyYear(t *testing.T) {
 			w := newWorld(t, holding("f", "1"), unwaited)
 			look := func(when string, atime bool) {
 				t.Helper()
-				a, err := w.v.Attr(me, w.walk("f"), nil)
-				if w.ok(err); !a.Mtime.Equal(want) || atime && !a.Atime.Equal(want) {
-					t.Errorf("%s: changed %v, read %v", when, a.Mtime, a.Atime)
-				}
+				a := w.attr("f")
+				assert.True(t, a.Mtime.Equal(want) && (!atime || a.Atime.Equal(want)), when, "changed", a.Mtime, "read", a.Atime)
 			}
-			_, err := w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Atime: &want, Mtime: &want})
-			w.ok(err)
+			w.setAttr("f", &fs.SetAttr{Atime: &want, Mtime: &want})
 			look("set", true)
 			w.again()
 			look("opened again", true)
@@ -36,9 +33,7 @@ func TestTimesOfAnyYear(t *testing.T) {
 			look("killed", true)
 			w.settle()
 			info := w.stat("f")
-			if !info.ModTime().Equal(want) {
-				t.Errorf("the backend has %v", info.ModTime())
-			}
+			assert.True(t, info.ModTime().Equal(want), "the backend has", info.ModTime())
 			w.o.StateDir = t.TempDir()
 			w.again()
 			look("another working copy", false)
@@ -54,11 +49,9 @@ func TestTimesOutOfRange(t *testing.T) {
 		far := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
 		set, err := w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Mtime: &far})
 		w.ok(err)
-		stat, err := w.v.Attr(me, w.walk("f"), nil)
-		w.ok(err)
-		if got := set.Mtime.UTC().Year(); got != want || !stat.Mtime.Equal(set.Mtime) {
-			t.Errorf("the year %d: the call says %v, and then stat %v", year, set.Mtime, stat.Mtime)
-		}
+		stat := w.attr("f")
+		assert.Equal(t, set.Mtime.UTC().Year(), want, "of the year", year)
+		assert.True(t, stat.Mtime.Equal(set.Mtime), "the call says", set.Mtime, "and then stat", stat.Mtime)
 	}
 }
 
@@ -66,14 +59,12 @@ func TestTimesOutOfRange(t *testing.T) {
 func TestTimesCanBeTold(t *testing.T) {
 	w := newWorld(t, holding("f", "1"), unwaited)
 	late := time.Unix(1<<40, 0)
-	_, err := w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Mtime: &late})
-	w.ok(err)
+	w.setAttr("f", &fs.SetAttr{Mtime: &late})
 	w.stop()
 	left, err := Inspect(w.o.StateDir, 0)
 	w.ok(err)
-	if _, err := json.Marshal(left); err != nil || len(left.Unsaved) == 0 {
-		t.Errorf("%d unsaved: %v", len(left.Unsaved), err)
-	}
+	_, err = json.Marshal(left)
+	assert.True(t, err == nil && len(left.Unsaved) != 0, len(left.Unsaved), "unsaved", err)
 }
 
 // The state of a time to come is the one of now, and of a time long ago there is none.

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -19,8 +20,7 @@ func TestHeadersOfObjects(t *testing.T) {
 	inherited := map[string]string{"header:content-type": "text/html"}
 	save := func(w *world, path string) {
 		o := w.open(path, syscall.O_WRONLY|syscall.O_TRUNC)
-		w.write(o, "new", 0)
-		w.ok(w.shut(o))
+		w.writeLast(o, "new", 0)
 	}
 	atomicSave := func(w *world) {
 		w.do("put page.new new", "mv page.new page")
@@ -64,9 +64,7 @@ func TestHeadersOfObjects(t *testing.T) {
 					c.do(w)
 					w.settle()
 					info := w.stat(c.path)
-					if !maps.Equal(info.Metadata, c.want) {
-						t.Errorf("got %q, want %q", info.Metadata, c.want)
-					}
+					assert.True(t, maps.Equal(info.Metadata, c.want), "got", info.Metadata, "want", c.want)
 				})
 			}
 		}

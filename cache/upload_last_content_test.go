@@ -34,16 +34,13 @@ func TestTheLastPlaceOfContentIsKept(t *testing.T) {
 		"the third at last":           {"ln r t", "put n new", "mv n f", "mv q r", "mv t g"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, func(w *world, o *Options) {
-				w.p = memory.New(memory.Options{Without: asBucket})
-				o.Policy.NoWait, o.Policy.Window = true, time.Hour
-				o.pause = newManual().pause // so that nothing is sent before the commit
+			w := newWorld(t, over(memory.Options{Without: asBucket}), background, newManual().option, func(_ *world, o *Options) {
+				o.Policy.Window = time.Hour // so that nothing is sent before the commit
 			}, holding("r", "remote", "q", big))
 			w.do("ln r f")
 			w.upload()
 			part := w.open("q", syscall.O_WRONLY) // of it the rest is fetched when it is sent
-			w.write(part, "Q", 0)
-			w.ok(w.shut(part))
+			w.writeLast(part, "Q", 0)
 			w.do(script...)
 			fetching, fetch := w.gate(providers.MethodRead)
 			committed := w.committing()
@@ -83,9 +80,7 @@ func TestASetKeepsTheLastPlaceOfContent(t *testing.T) {
 			w.do("mv t g")
 			goOn()
 			w.ok(<-committed)
-			if there := listBackend(w.repo); !slices.ContainsFunc(there, func(line string) bool { return strings.HasSuffix(line, ": remote") }) {
-				t.Errorf("the content is nowhere: %q", there)
-			}
+			assert.Contains(t, strings.Join(listBackend(w.repo), "\n")+"\n", ": remote\n", "the repository")
 			w.upload()
 			w.noProblems()
 			assert.Equal(t, w.get("g"), "remote", "g")
@@ -107,20 +102,16 @@ func TestReadToTheEndOfWhatASetRemoved(t *testing.T) {
 	w.do("rm r", "put n new", "mv n f")
 	w.upload()
 	d, err := o.File.Read(me, make([]byte, 100), int64(len(big)-4))
-	if w.ok(err); string(d.Bytes) != "qqqq" {
-		t.Errorf("the end is %q", d.Bytes)
-	}
+	w.ok(err)
+	assert.Equal(t, string(d.Bytes), "qqqq", "the end is", d.Bytes)
 	w.same()
 }
 
 // A name from which content was removed has it again, and nobody knows whether the
 // backend did remove it: until that is known the other place is left alone.
 func TestAPlaceInDoubtIsNoPlace(t *testing.T) {
-	w := newWorld(t, func(w *world, o *Options) {
-		w.p = memory.New(memory.Options{Without: asBucket})
-		o.Policy.NoWait = true
-		o.pause = newManual().pause // nothing is tried again by itself
-	}, holding("r", "remote"))
+	// Nothing is tried again by itself.
+	w := newWorld(t, over(memory.Options{Without: asBucket}), background, newManual().option, holding("r", "remote"))
 	w.do("ln r f")
 	w.upload()
 	w.faults.Queue(providers.MethodDelete, providertest.Fault{After: providers.ErrUnavailable})

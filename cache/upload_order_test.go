@@ -37,18 +37,11 @@ func (w *world) gate(m providers.Method) (reached <-chan struct{}, open func()) 
 func background(_ *world, o *Options) { o.Policy.NoWait = true }
 
 // manual has pauses end when a test says so.
-type manual struct {
-	mu    sync.Mutex
-	wants []time.Duration // guarded by mu
-	ends  chan struct{}
-}
+type manual struct{ ends chan struct{} }
 
 func newManual() *manual { return &manual{ends: make(chan struct{})} }
 
-func (m *manual) pause(ctx context.Context, d time.Duration) error {
-	m.mu.Lock()
-	m.wants = append(m.wants, d)
-	m.mu.Unlock()
+func (m *manual) pause(ctx context.Context, _ time.Duration) error {
 	select {
 	case <-m.ends:
 		return nil
@@ -57,11 +50,10 @@ func (m *manual) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (m *manual) waiting(d time.Duration) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Contains(m.wants, d)
-}
+func (m *manual) option(_ *world, o *Options) { o.pause = m.pause }
+
+// inSets has all changes of a commit go together.
+func inSets(_ *world, o *Options) { o.Policy.Atomic = true }
 
 // calm reports whether the engine does nothing and has nothing to begin.
 func (w *world) calm() bool {
@@ -102,16 +94,11 @@ func TestOrder(t *testing.T) {
 			if c.overtakes {
 				w.until(func() bool { return len(calls.changes()) > 0 })
 			} else {
-				w.until(func() bool {
-					locked := w.v.lock()
-					defer locked.unlock()
-					return len(w.v.pending.Kicked()) == 0
-				})
+				w.untilLocked(func(*View) bool { return len(w.v.pending.Kicked()) == 0 })
 				assert.Equal(t, calls.changes(), "", "overtaken by")
 			}
 			open()
-			w.upload()
-			w.same()
+			w.uploadSame()
 		})
 	}
 }
@@ -126,52 +113,6 @@ func TestRenameOvertakesContentOfACloseThatWaits(t *testing.T) {
 	w.settle() // does not wait for the content
 	open()
 	<-closed
-	w.same()
-}
-
-// Of several closes of one file, one upload is under way; the later ones join
-// the next.
-func TestOneUploadPerFile(t *testing.T) {
-	var calls calls
-	w := newWorld(t, recording(&calls))
-	o := w.create("f")
-	reached, open := w.gate(providers.MethodWrite)
-	w.write(o, "0", 0)
-	first := async(func() { w.ok(o.File.Flush(me)) })
-	<-reached
-	var others sync.WaitGroup
-	for i := range 5 {
-		w.write(o, fmt.Sprint(i+1), int64(i+1))
-		others.Go(func() { w.ok(o.File.Flush(me)) })
-	}
-	w.until(func() bool { return w.waiting() == 6 })
-	open()
-	<-first
-	others.Wait()
-	assert.Equal(t, calls.of(providers.MethodWrite), 2, "uploads for six closes")
-	o.File.Release()
-	w.same()
-}
-
-func TestUploadsInParallel(t *testing.T) {
-	w := newWorld(t, background)
-	var reached []<-chan struct{}
-	var opens []func()
-	for range upload.MostRunning {
-		r, o := w.gate(providers.MethodWrite)
-		reached, opens = append(reached, r), append(opens, o)
-	}
-	for i := range upload.MostRunning + 5 {
-		w.do(fmt.Sprintf("put f%d x", i))
-	}
-	for _, r := range reached {
-		<-r
-	}
-	assert.Equal(t, len(w.v.Status().InFlight), upload.MostRunning, "in flight")
-	for _, open := range opens {
-		open()
-	}
-	w.upload()
 	w.same()
 }
 
@@ -216,25 +157,6 @@ func TestFailuresHoldUpNothing(t *testing.T) {
 	}
 }
 
-func TestWindow(t *testing.T) {
-	pauses := newManual()
-	window := func(w *world, o *Options) {
-		o.Policy.NoWait, o.Policy.Window, o.Policy.MaxUnsaved, o.pause = true, time.Hour, 1000, pauses.pause
-	}
-	var calls calls
-	w := newWorld(t, recording(&calls), window)
-	w.do("put f 1", "put f 2", "put t x", "mv t g", "put gone x", "rm gone")
-	w.until(w.calm)
-	w.until(func() bool { return pauses.waiting(time.Hour) })
-	assert.Equal(t, calls.changes(), "", "sent before the window has passed")
-	pauses.ends <- struct{}{}
-	w.until(func() bool { return w.v.Status().Queued == 0 })
-	assert.Slice(t, sorted(strings.Split(calls.changes(), ", ")), []string{"write f", "write g"}, "sent")
-	w.do("put big " + strings.Repeat("x", 1000)) // does not wait for the window
-	w.until(func() bool { return w.v.Status().Queued == 0 })
-	w.same()
-}
-
 // A Commit sends what differs when it is called, and no more.
 func TestCommitOnlyWhatIsAsked(t *testing.T) {
 	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
@@ -251,8 +173,7 @@ func TestCommitOnlyWhatIsAsked(t *testing.T) {
 		open()
 		<-done
 		assert.Slice(t, listBackend(w.remote()), []string{"f: 1", "g: 2"}, "the backend")
-		w.upload()
-		w.same()
+		w.uploadSame()
 	})
 }
 
@@ -274,14 +195,12 @@ func TestHeld(t *testing.T) {
 	refuse(providers.ErrTooLarge)
 	w.is(w.put("f", "1"), syscall.EFBIG)
 	s := w.v.Status()
-	if s.HeldCount != 1 || len(s.Held) != 1 || s.Held[0].Path != "f" || s.Held[0].Conflict || s.Unsaved != 1 || s.UnsavedBytes != 1 {
-		t.Errorf("status %+v", s)
-	}
+	assert.True(t, s.HeldCount == 1 && len(s.Held) == 1 && s.Held[0].Path == "f" && !s.Held[0].Conflict, "status", s)
+	assert.True(t, s.Unsaved == 1 && s.UnsavedBytes == 1, "status", s)
 	state := func() string { state, _ := w.v.Describe(nil, w.walk("f"), "state"); return state }
 	assert.Equal(t, state(), "held", "state")
-	if reason, ok := w.v.Describe(nil, w.walk("f"), "reason"); !ok || !strings.Contains(reason, "too large") {
-		t.Errorf("reason %q", reason)
-	}
+	reason, ok := w.v.Describe(nil, w.walk("f"), "reason")
+	assert.True(t, ok && strings.Contains(reason, "too large"), "reason", reason)
 	w.is(w.put("f", "2"), syscall.EFBIG) // a new state is tried
 	refuse(nil)
 	w.ok(w.put("f", "3"))
@@ -291,9 +210,6 @@ func TestHeld(t *testing.T) {
 	refuse(providers.ErrQuota)
 	w.is(w.put("f", "4"), fs.ErrQuota)
 	refuse(nil)
-	w.v.engine.tidy()
-	w.until(w.calm)
-	w.backend("f: 3") // not yet
 	clock.pass(upload.HoldFor)
 	w.v.engine.tidy()
 	w.v.pending.Kick()
@@ -331,9 +247,8 @@ func TestContendedName(t *testing.T) {
 	meddle.Store(true)
 	w.ok(w.rename("f", "g"))
 	w.until(func() bool { return w.v.Status().HeldCount == 1 })
-	if s := w.v.Status(); s.Conflicts != 0 || !strings.Contains(s.Held[0].Reason, "keeps changing") {
-		t.Errorf("status: %+v", s.Held)
-	}
+	s := w.v.Status()
+	assert.True(t, s.Conflicts == 0 && strings.Contains(s.Held[0].Reason, "keeps changing"), "status", s.Held)
 	meddle.Store(false)
 	clock.pass(upload.HoldFor)
 	w.v.engine.tidy()
@@ -355,17 +270,14 @@ func TestHeldAcrossMounts(t *testing.T) {
 	w.is(w.put("f", "1"), providers.ErrPermission)
 	w.gone = true
 	var unsaved *UnsavedError
-	if err := w.v.Close(); !errors.As(err, &unsaved) || unsaved.Count != 1 || unsaved.Files[0].Path != "f" {
-		t.Fatalf("close: %v", err)
-	}
+	err := w.v.Close()
+	assert.Must(t, errors.As(err, &unsaved) && unsaved.Count == 1 && unsaved.Files[0].Path == "f", "close", err)
 	w.ok(w.v.Close())
 	w.start()
-	if s := w.v.Status(); s.HeldCount != 1 || s.Held[0].Path != "f" {
-		t.Errorf("status %+v", s)
-	}
+	s := w.v.Status()
+	assert.True(t, s.HeldCount == 1 && s.Held[0].Path == "f", "status", s)
 	refusing = false
-	w.upload()
-	w.same()
+	w.uploadSame()
 }
 
 // A reason of all that is unsaved is told once, and one of a file's own with the file.
@@ -385,21 +297,13 @@ func TestOutage(t *testing.T) {
 	w := newWorld(t, recording(&calls), background, func(_ *world, o *Options) { o.pause, log = pauses.pause, logging(o) })
 	w.list("")
 	w.p.Switches().Cut(false)
-	for i := range 100 {
-		w.do(fmt.Sprintf("put f%d x", i))
-	}
-	w.until(func() bool {
-		locked := w.v.lock()
-		defer locked.unlock()
-		return w.v.engine.send.IsPaused() && len(w.v.engine.send.Jobs().Running()) == 0
-	})
-	if s := w.v.Status(); s.Retrying == 0 || s.Retrying > 2*upload.MostRunning || s.Queued != 100 {
-		t.Errorf("status %+v", s)
-	}
+	w.doEach(0, 100, "put f%d x")
+	w.untilLocked(func(*View) bool { return w.v.engine.send.IsPaused() && len(w.v.engine.send.Jobs().Running()) == 0 })
+	s := w.v.Status()
+	assert.True(t, s.Retrying != 0 && s.Retrying <= 2*upload.MostRunning && s.Queued == 100, "status", s)
 	w.p.Switches().Connect()
 	close(pauses.ends)
-	w.upload()
-	w.same()
+	w.uploadSame()
 	w.noProblems()
 	for text, most := range map[string]int{"the remote accepts no changes: they are kept and retried": 1, "the remote accepts changes again": 1} {
 		assert.Equal(t, log.of(text), most, "times the log says", text)
@@ -419,8 +323,7 @@ func TestOutageEnds(t *testing.T) {
 				w := newWorld(t, holding("d/f", "F"), background, impatient, func(_ *world, o *Options) { o.pause, log = newManual().pause, logging(o) })
 				w.list("")
 				w.p.Switches().Cut(false)
-				_, err := w.v.Lookup(me, w.walk("d"), "f")
-				w.is(err, fs.ErrUnavailable)
+				w.is(assert.ErrOf(w.v.Lookup(me, w.walk("d"), "f")), fs.ErrUnavailable)
 				w.do("put a x", "put b x")
 				w.until(func() bool { return w.v.Status().Retrying == 2 && w.calm() })
 				w.p.Switches().Connect()
@@ -428,8 +331,8 @@ func TestOutageEnds(t *testing.T) {
 				w.until(func() bool { return w.v.Status().Queued == 0 })
 				w.same()
 				w.list("d")
-				if log.of("the remote does not answer: what is known is shown") != 1 || log.of("the remote answers again") != 1 {
-					t.Errorf("the log says %v", log.all())
+				for _, text := range []string{"the remote does not answer: what is known is shown", "the remote answers again"} {
+					assert.Equal(t, log.of(text), 1, "times the log says", text)
 				}
 			})
 		})
@@ -448,9 +351,8 @@ func TestStatusSaysWhyWhileItTriesAgain(t *testing.T) {
 	assert.Contains(t, w.v.Status().LastError, providers.ErrUnavailable.Error())
 	close(gate)
 	w.until(func() bool { s := w.v.Status(); return s.Queued+len(s.InFlight) == 0 })
-	if s := w.v.Status(); s.LastError != "" || s.Unreachable != 0 {
-		t.Errorf("afterwards: %+v", s)
-	}
+	s := w.v.Status()
+	assert.True(t, s.LastError == "" && s.Unreachable == 0, "afterwards", s)
 }
 
 func TestPatience(t *testing.T) {
@@ -493,8 +395,7 @@ func TestCloseAfterAttributesAlone(t *testing.T) {
 		w := newWorld(t, impatient, holding("f", "1"))
 		o := w.open("f", syscall.O_RDWR)
 		w.p.Switches().Cut(true)
-		_, err := w.v.SetAttr(me, w.walk("f"), o.File, &fs.SetAttr{MtimeNow: true})
-		w.ok(err)
+		w.ok(assert.ErrOf(w.v.SetAttr(me, w.walk("f"), o.File, &fs.SetAttr{MtimeNow: true})))
 		w.ok(w.shut(o))
 		w.p.Switches().Connect()
 		w.until(func() bool { return w.v.Status().Queued == 0 })
@@ -528,59 +429,36 @@ func TestCloseBesideAWriter(t *testing.T) {
 
 // What nobody has looked at counts, too.
 func TestCommitOfAllThatIsKnown(t *testing.T) {
-	var files []string
-	for i := range 30 {
-		files = append(files, fmt.Sprintf("d/f%02d", i), "x", fmt.Sprintf("unseen/in/g%02d", i), "x")
-	}
+	files := append(numbered(30, "d/f%02d"), numbered(30, "unseen/in/g%02d")...)
 	for _, sets := range []bool{false, true} {
 		t.Run(fmt.Sprint("sets ", sets), func(t *testing.T) {
 			w := newWorld(t, holding(files...), unwaited, func(_ *world, o *Options) { o.Policy.Atomic = sets })
 			w.list("d")
-			for i := range 30 {
-				w.do(fmt.Sprintf("rm d/f%02d", i))
-			}
+			w.doEach(0, 30, "rm d/f%02d")
 			w.p.Switches().Cut(true)
 			go w.p.Switches().Connect() // now or later: nothing is refused for want of an answer
-			w.upload()
-			w.same()
+			w.uploadSame()
 		})
 	}
 }
 
 func TestHaltedCommit(t *testing.T) {
-	var files []string
-	for i := range 60 {
-		files = append(files, fmt.Sprintf("d/f%02d", i), "x")
-	}
 	for _, sets := range []bool{false, true} {
 		t.Run(fmt.Sprint("sets ", sets), func(t *testing.T) {
-			w := newWorld(t, holding(append(files, "keep", "me")...), unwaited, func(_ *world, o *Options) { o.Policy.Atomic = sets })
+			w := newWorld(t, holding(append(numbered(60, "d/f%02d"), "keep", "me")...), unwaited, func(_ *world, o *Options) { o.Policy.Atomic = sets })
 			w.list("d")
-			for i := range 36 {
-				w.do(fmt.Sprintf("rm d/f%02d", i))
-			}
+			w.doEach(0, 36, "rm d/f%02d")
 			w.do("put n x")
 			_, err := w.v.Commit(context.Background(), CommitOptions{})
 			w.is(err, ErrMassDelete)
 			assert.Equal(t, len(listBackend(w.p)), 62, "entries left at the backend")
-			if s := w.v.Status(); len(s.Halted) != 1 || !s.Halted[0].Commit {
-				t.Errorf("status %+v", s.Halted)
-			}
-			for i := 36; i < 60; i++ { // which is not due yet, and holds for what was confirmed too
-				w.do(fmt.Sprintf("rm d/f%02d", i))
-			}
-			_, err = w.v.Confirm(context.Background())
-			w.ok(err)
-			w.until(func() bool {
-				locked := w.v.lock()
-				defer locked.unlock()
-				return sets || !locked.massDelete.IsConfirmed(massdelete.Commit)
-			})
+			assert.True(t, w.halts(1)[0].Commit, "a commit is halted")
+			w.doEach(36, 60, "rm d/f%02d") // which is not due yet, and holds for what was confirmed too
+			w.ok(assert.ErrOf(w.v.Confirm(context.Background())))
+			w.untilLocked(func(locked *View) bool { return sets || !locked.massDelete.IsConfirmed(massdelete.Commit) })
 			w.upload() // which looks anew at what is going by now
 			w.same()
-			if s := w.v.Status(); len(s.Halted) != 0 {
-				t.Errorf("status %+v", s.Halted)
-			}
+			assert.Equal(t, len(w.v.Status().Halted), 0, "halted")
 		})
 	}
 }
@@ -606,9 +484,7 @@ func TestSuspectIsNotSent(t *testing.T) {
 		w.ok(w.v.update(func(v *Tx) error { v.table.Edit(x).Suspect = true; return nil }))
 		r, err := w.v.Commit(context.Background(), CommitOptions{})
 		w.ok(err)
-		if len(r.HeldBack) != 1 || r.HeldBack[0].Path != "f" {
-			t.Errorf("report %+v", r)
-		}
+		assert.True(t, len(r.HeldBack) == 1 && r.HeldBack[0].Path == "f", "report", r)
 		w.backend("f: good", "g: fine")
 	}
 }
@@ -627,9 +503,7 @@ func TestCloseSends(t *testing.T) {
 	w := newWorld(t, background, func(_ *world, o *Options) { o.Policy.Window = time.Hour; o.pause = newManual().pause })
 	w.do("put f 1", "put g 2")
 	w.ok(w.v.Drain(context.Background(), func(s Status) { seen = append(seen, s.Queued) }))
-	if len(seen) < 2 || seen[0] != 2 || seen[len(seen)-1] != 0 {
-		t.Errorf("progress %v", seen)
-	}
+	assert.True(t, len(seen) >= 2 && seen[0] == 2 && seen[len(seen)-1] == 0, "progress", seen)
 	w.do("put h 3")
 	w.stop()
 	w.backend("f: 1", "g: 2", "h: 3")
@@ -639,9 +513,7 @@ func TestCloseSends(t *testing.T) {
 // that cannot be reached.
 func TestBackPressure(t *testing.T) {
 	pauses := newManual()
-	w := newWorld(t, background, func(_ *world, o *Options) {
-		o.Policy.MaxUnsaved, o.Policy.Window, o.pause = 10, time.Hour, pauses.pause
-	})
+	w := newWorld(t, background, pauses.option, func(_ *world, o *Options) { o.Policy.MaxUnsaved, o.Policy.Window = 10, time.Hour })
 	reached, open := w.gate(providers.MethodWrite)
 	w.do("put a 123456789012") // due, and not too much
 	<-reached
@@ -657,15 +529,14 @@ func TestBackPressure(t *testing.T) {
 	w.do("put a xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "put b xxxxxxxxxxxxxxxxxxxxxxx")
 	w.p.Switches().Connect()
 	close(pauses.ends)
-	w.upload()
-	w.same()
+	w.uploadSame()
 }
 
 // A rename that fails for now does not hold content up, but the close that
 // brought it.
 func TestCloseWaitsForNamesThatRest(t *testing.T) {
 	pauses := newManual()
-	w := newWorld(t, holding("a", "A"), func(_ *world, o *Options) { o.pause = pauses.pause })
+	w := newWorld(t, holding("a", "A"), pauses.option)
 	w.list("")
 	w.faults.Queue(providers.MethodMove, providertest.Fault{Before: providers.ErrUnavailable})
 	w.do("mv a c")
@@ -682,21 +553,18 @@ func TestCloseWaitsForNamesThatRest(t *testing.T) {
 // open.
 func TestTakingOverAPlaceWithAnOpenRename(t *testing.T) {
 	pauses := newManual()
-	w := newWorld(t, holding("d/x", "X"), background, func(_ *world, o *Options) { o.pause = pauses.pause })
+	w := newWorld(t, holding("d/x", "X"), background, pauses.option)
 	w.list("d")
 	w.faults.Queue(providers.MethodMove, providertest.Fault{After: providers.ErrUnavailable})
 	w.do("mv d/x q")
 	w.until(func() bool { return w.v.Status().Retrying == 1 })
 	w.do("rmdir d", "mkdir d", "put d/n new")
-	w.until(func() bool {
-		locked := w.v.lock()
-		defer locked.unlock()
+	w.untilLocked(func(locked *View) bool {
 		rec := locked.Record(table.Link{Dir: table.Root, Name: "d"})
 		return rec.Remote != nil && rec.Remote.Ino == rec.Ino
 	})
 	close(pauses.ends)
-	w.upload()
-	w.same()
+	w.uploadSame()
 	w.noProblems()
 }
 
@@ -709,7 +577,7 @@ func TestLastCopyAtTheBackend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pauses := newManual()
-			w := newWorld(t, over(stores["copy"]), holding("f", "content"), unwaited, func(_ *world, o *Options) { o.pause = pauses.pause })
+			w := newWorld(t, over(stores["copy"]), holding("f", "content"), unwaited, pauses.option)
 			w.do("ln f g")
 			w.upload()
 			w.backend("f: content", "g: content")
@@ -730,20 +598,16 @@ func TestLastCopyAtTheBackend(t *testing.T) {
 // what the set did.
 func TestPullWhileASetIsOpen(t *testing.T) {
 	pauses := newManual()
-	w := newWorld(t, holding(origin...), background, func(_ *world, o *Options) {
-		o.Policy.Atomic, o.pause = true, pauses.pause
-	})
+	w := newWorld(t, holding(origin...), background, inSets, pauses.option)
 	w.local()
 	w.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
 	w.do("mv a c")
 	w.until(func() bool { return w.v.Status().LastError != "" })
 	w.do("append c more", "mv d e", "rm e/x")
-	if r, err := w.v.Pull(context.Background(), PullOptions{}); err != nil || len(r.Conflicts) > 0 {
-		t.Errorf("pull: %+v, %v", r, err)
-	}
+	r, err := w.v.Pull(context.Background(), PullOptions{})
+	assert.True(t, err == nil && len(r.Conflicts) == 0, "pull", r, err)
 	close(pauses.ends)
-	w.upload()
-	w.same()
+	w.uploadSame()
 	w.noProblems()
 }
 
@@ -755,9 +619,7 @@ func TestDirectoryRemovedWhileItIsOpen(t *testing.T) {
 			for _, kill := range []bool{false, true} {
 				t.Run(fmt.Sprint("sets ", sets, ", happened ", happened, ", kill ", kill), func(t *testing.T) {
 					pauses := newManual()
-					w := newWorld(t, holding(origin...), background, func(_ *world, o *Options) {
-						o.Policy.Atomic, o.pause = sets, pauses.pause
-					})
+					w := newWorld(t, holding(origin...), background, func(_ *world, o *Options) { o.Policy.Atomic, o.pause = sets, pauses.pause })
 					w.local()
 					fault := providertest.Fault{Before: providers.ErrUnavailable}
 					if happened {
@@ -778,8 +640,7 @@ func TestDirectoryRemovedWhileItIsOpen(t *testing.T) {
 						w.killed()
 					}
 					close(pauses.ends)
-					w.upload()
-					w.same()
+					w.uploadSame()
 					w.noProblems()
 					w.forgetAll()
 					w.noOrphans()
@@ -857,8 +718,7 @@ func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
 			t.Fatalf("sent: %+v", report)
 		}
 		w.killed()
-		w.upload()
-		w.same()
+		w.uploadSame()
 		w.noProblems()
 		assert.Equal(t, w.get("f"), "two")
 	}
@@ -911,8 +771,7 @@ func TestSetComesLate(t *testing.T) {
 	w.killed()
 	w.upload()
 	assert.Is(t, d.late(), providers.ErrConflict, "the late set")
-	w.upload()
-	w.same()
+	w.uploadSame()
 	w.noProblems()
 }
 
@@ -972,9 +831,7 @@ func TestPolicyOfSetsChanges(t *testing.T) {
 		if sets {
 			method = providers.MethodCommit
 		}
-		w := newWorld(t, holding(origin...), background, func(_ *world, o *Options) {
-			o.Policy.Atomic, o.pause = sets, newManual().pause
-		})
+		w := newWorld(t, holding(origin...), background, func(_ *world, o *Options) { o.Policy.Atomic, o.pause = sets, newManual().pause })
 		w.local()
 		w.faults.Queue(method, providertest.Fault{After: providers.ErrUnavailable})
 		w.do("mv d e")
@@ -982,8 +839,7 @@ func TestPolicyOfSetsChanges(t *testing.T) {
 		w.o.Policy.Atomic, w.o.pause = !sets, atOnce
 		w.killed()
 		w.do("append e/x more", "rm e/y")
-		w.upload()
-		w.same()
+		w.uploadSame()
 		w.noProblems()
 	}
 }
@@ -1021,8 +877,7 @@ func TestReadingWhatIsBeingRenamed(t *testing.T) {
 			w.until(func() bool { return w.waiting() == 1 || hasEnded(read) })
 			close(pauses.ends)
 			<-read
-			w.upload()
-			w.same()
+			w.uploadSame()
 			w.noProblems()
 		})
 	}
@@ -1105,18 +960,14 @@ func TestCommitSendsConflictCopies(t *testing.T) {
 // What stands aside in an exchange is seen by nobody, another working copy of the
 // same storage included; it is counted as hidden.
 func TestParkedIsHidden(t *testing.T) {
-	w := newWorld(t, background, func(w *world, _ *Options) {
-		w.p = memory.New(memory.Options{Without: asKeys})
-	}, holding("a", "1", "b", "2"))
+	w := newWorld(t, background, over(memory.Options{Without: asKeys}), holding("a", "1", "b", "2"))
 	w.walk("a")
 	reached, open := w.gate(providers.MethodDelete)
 	w.ok(w.exchange("a", "b"))
 	<-reached
 	other := newWorld(t, func(o *world, _ *Options) { o.p = w.p })
 	assert.Equal(t, strings.Join(other.local(), ", "), "a: 2, b: 1", "the other")
-	if got := other.v.Status().Hidden; got != 1 {
-		t.Errorf("%d hidden, and the storage has %q", got, listBackend(w.p))
-	}
+	assert.Equal(t, other.v.Status().Hidden, 1, "hidden")
 	open()
 	w.upload()
 	w.backend("a: 2", "b: 1")
@@ -1126,7 +977,7 @@ func TestParkedIsHidden(t *testing.T) {
 // others have put something into: nobody here has it any more, and so it is theirs.
 func TestRemovedBeforeTheAnswer(t *testing.T) {
 	pauses := newManual()
-	w := newWorld(t, background, func(_ *world, o *Options) { o.pause = pauses.pause })
+	w := newWorld(t, background, pauses.option)
 	w.list("")
 	w.faults.Queue(providers.MethodMkdir, providertest.Fault{After: providers.ErrUnavailable})
 	e, err := w.v.Mkdir(me, fs.RootIno, "d", 0o777)
@@ -1148,8 +999,7 @@ func TestRenamedBeforeTheAnswer(t *testing.T) {
 	for name, without := range stores {
 		t.Run(name, func(t *testing.T) {
 			pauses := newManual()
-			w := newWorld(t, background, over(memory.Options{Without: providers.Capabilities{Abilities: without}}),
-				func(_ *world, o *Options) { o.pause = pauses.pause })
+			w := newWorld(t, background, over(memory.Options{Without: providers.Capabilities{Abilities: without}}), pauses.option)
 			w.list("")
 			w.faults.Queue(providers.MethodMkdir, providertest.Fault{After: providers.ErrUnavailable})
 			w.do("mkdir d")
@@ -1160,8 +1010,7 @@ func TestRenamedBeforeTheAnswer(t *testing.T) {
 				return err == nil
 			})
 			close(pauses.ends)
-			w.upload()
-			w.same()
+			w.uploadSame()
 			w.backend("e/", "e/f: 1")
 		})
 	}
@@ -1243,40 +1092,5 @@ func TestWriteComesLate(t *testing.T) {
 			w.backend(c.want...)
 			w.noProblems()
 		})
-	}
-}
-
-// operations is a store that notes the operation of each write of content.
-type operations struct {
-	providers.Provider
-	seen []string
-}
-
-func (o *operations) Write(ctx context.Context, at providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
-	if opts.If != providers.IfVersion(upload.Impossible) { // which only asks
-		if o.seen = append(o.seen, opts.Op); len(o.seen) == 1 {
-			return providers.Info{}, providers.ErrUnavailable
-		}
-	}
-	return o.Provider.Write(ctx, at, body, opts)
-}
-
-// A write that is found not to have happened is tried again as the same operation, so
-// that it is known for ours should it arrive after all; other content is another one.
-func TestRetryIsTheSameOperation(t *testing.T) {
-	o := &operations{}
-	w := newWorld(t, background, func(w *world, _ *Options) {
-		w.wrap = func(p providers.Provider) providers.Provider {
-			o.Provider = p
-			return o
-		}
-	})
-	w.ok(w.put("f", "one"))
-	w.upload()
-	w.ok(w.put("f", "two"))
-	w.upload()
-	w.backend("f: two")
-	if s := o.seen; len(s) != 3 || s[0] == "" || s[1] != s[0] || s[2] == s[0] {
-		t.Errorf("the operations are %q", s)
 	}
 }

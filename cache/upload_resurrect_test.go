@@ -18,30 +18,25 @@ import (
 func (w *world) isDead(what string, d fs.Ino, names ...string) {
 	w.Helper()
 	for _, name := range names {
-		if e, err := w.v.Lookup(me, d, name); err != nil || e.Ino != 0 {
-			w.Errorf("%s: the removed directory has %s: %d, %v", what, name, e.Ino, err)
-		}
+		e, err := w.v.Lookup(me, d, name)
+		assert.True(w, err == nil && e.Ino == 0, what, "the removed directory has", name, e.Ino, err)
 	}
-	_, err := w.v.Mkdir(me, d, "new", 0o755)
-	w.is(err, syscall.ENOENT)
+	w.is(assert.ErrOf(w.v.Mkdir(me, d, "new", 0o755)), syscall.ENOENT)
 	a, err := w.v.Attr(me, d, nil)
-	if w.ok(err); a.Nlink != 0 {
-		w.Errorf("%s: the removed directory has %d links", what, a.Nlink)
-	}
+	w.ok(err)
+	assert.Equal(w, a.Nlink, 0, what, "links of the removed directory")
 	s, err := w.v.OpenDir(me, d)
 	w.ok(err)
 	defer s.Release()
-	if e, more, err := s.Next(me); more || err != nil {
-		w.Errorf("%s: the removed directory lists %+v, %v", what, e, err)
-	}
+	e, more, err := s.Next(me)
+	assert.True(w, !more && err == nil, what, "the removed directory lists", e, err)
 }
 
 // forgotten checks that nothing is left of an inode once nobody holds it.
 func (w *world) forgotten(d fs.Ino) {
 	w.Helper()
 	w.v.Forget(d, 1000)
-	_, err := w.v.Attr(me, d, nil)
-	w.is(err, fs.ErrStale)
+	w.is(assert.ErrOf(w.v.Attr(me, d, nil)), fs.ErrStale)
 }
 
 // comesBack is how the working copy learns that others have put something into
@@ -78,12 +73,9 @@ func TestDirectoryComesBackAsAnother(t *testing.T) {
 				for what, ino := range map[string]fs.Ino{"p": p, "d": d, "s": s} {
 					w.isDead(what, ino, "d", "s", "theirs", "a")
 				}
-				if w.walk("p") == p || w.walk("p/d") == d {
-					t.Error("a directory came back under its old number")
-				}
+				assert.True(t, w.walk("p") != p && w.walk("p/d") != d, "a directory came back under its old number")
 				w.do("put p/d/ours O", "mkdir p/d/s", "put p/d/s/x X2")
-				w.upload()
-				w.same()
+				w.uploadSame()
 				w.killed()
 				w.sees("p/", "p/d/", "p/d/e/", "p/d/e/theirs: T", "p/d/more: T", "p/d/ours: O", "p/d/s/", "p/d/s/x: X2", "p/d/theirs: T", "q: Q")
 				w.noOrphans()
@@ -115,23 +107,16 @@ func TestDeletionSparesWhatOthersChanged(t *testing.T) {
 func TestManyDeletionsGoOver(t *testing.T) {
 	t.Parallel()
 	const many = 300 // more than are handed over at a time
-	var files []string
-	for i := range many {
-		files = append(files, fmt.Sprintf("p/f%d", i), "F", fmt.Sprintf("q/f%d", i), "F")
-	}
-	w := newScene(t, over(memory.Options{}), unwaited, holding(append(files, "p/d/a", "A")...))
+	w := newScene(t, over(memory.Options{}), unwaited, holding(numbered(many, "p/f%d")...), holding(numbered(many, "q/f%d")...), holding("p/d/a", "A"))
 	w.list("q")
 	w.list("p/d")
 	w.do("rm p/d/a", "rmdir p/d")
-	for i := range many {
-		w.do(fmt.Sprintf("rm p/f%d", i))
-	}
+	w.doEach(0, many, "rm p/f%d")
 	w.do("rmdir p")
 	w.tamper("p/d/theirs", "T")
 	w.tamper("p/f1", "changed")
 	w.pull()
-	w.upload()
-	w.same()
+	w.uploadSame()
 	assert.Equal(t, strings.Join(w.localBelow("p"), " "), "p/d/ p/d/theirs: T p/f1: changed", "p")
 }
 
@@ -161,9 +146,7 @@ func TestDirectoryComesBackWhileADeletionIsUnderWay(t *testing.T) {
 			<-done
 			w.same()
 			w.backend("p/", "p/d/", "p/d/theirs: T", "q: Q")
-			w.until(func() bool { // nothing is left of the one that was removed
-				locked := w.v.lock()
-				defer locked.unlock()
+			w.untilLocked(func(locked *View) bool { // nothing is left of the one that was removed
 				return locked.table.Inode(table.Ino(p)) == nil
 			})
 		})
@@ -188,11 +171,9 @@ func TestClaimInARemovedDirectory(t *testing.T) {
 			w.tamper(theirs, "T")
 			w.upload()
 			w.pull()
-			w.write(o, "ours", 0)
-			w.ok(w.shut(o))
+			w.writeLast(o, "ours", 0)
 			assert.Equal(t, strings.Join(w.here(), " "), want, "here")
-			w.upload()
-			w.same()
+			w.uploadSame()
 			w.forgotten(d)
 		})
 	}
@@ -237,8 +218,7 @@ func TestDirectoryComesBackBeside(t *testing.T) {
 				w.commit()
 				w.upload()
 				w.pull()
-				w.upload()
-				w.same()
+				w.uploadSame()
 				w.isDead("d", d, "theirs", "a")
 				all := strings.Join(w.here(), " ")
 				for _, want := range map[string][]string{

@@ -48,7 +48,7 @@ func eachStore(t *testing.T, test func(t *testing.T, store func(*world, *Options
 	for name, o := range stores {
 		on(name, over(o))
 	}
-	on("sets", func(_ *world, o *Options) { o.Policy.Atomic = true })
+	on("sets", inSets)
 	on("sets, flat", func(w *world, o *Options) {
 		o.Policy.Atomic = true
 		w.p = memory.New(memory.Options{PageSize: 3, Without: providers.Capabilities{EmptyDirs: true}})
@@ -66,9 +66,7 @@ func (w *world) upload() CommitReport {
 	w.Helper()
 	r, err := w.v.Commit(context.Background(), CommitOptions{})
 	w.ok(err)
-	if len(r.HeldBack) > 0 {
-		w.Fatalf("held back: %+v", r.HeldBack)
-	}
+	assert.Must(w, len(r.HeldBack) == 0, "held back", r.HeldBack)
 	return r
 }
 
@@ -122,8 +120,29 @@ func (w *world) same() {
 	assert.Is(w, locked.table.Check(), nil)
 }
 
+// uploadSame uploads all, after which both sides are the same.
+func (w *world) uploadSame() {
+	w.Helper()
+	w.upload()
+	w.same()
+}
+
+// listed are the parts of a list with commas.
+func listed(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ", ")
+}
+
+// ours runs a script that is such a list.
+func (w *world) ours(script string) {
+	w.Helper()
+	w.do(listed(script)...)
+}
+
 // do runs a script of changes: "put a all the content", "mkdir d", "mv a b", "swap a b",
-// "rm a", "rmdir d", "ln a b", "sym target l", "chmod a", "chmod a 755", "append a content",
+// "rm a", "read a", "again", "rmdir d", "ln a b", "sym target l", "chmod a", "chmod a 755", "append a content",
 // "cut a 3", "tag a user.x=1", "touch a".
 func (w *world) do(script ...string) {
 	w.Helper()
@@ -146,6 +165,10 @@ func (w *world) try(f []string) error {
 		w.ok(err)
 		_, err = w.v.SetAttr(me, w.walk(f[1]), nil, &fs.SetAttr{Size: &size})
 		return err
+	case "read":
+		w.get(f[1])
+	case "again":
+		w.again()
 	case "mkdir":
 		w.mkdir(f[1])
 	case "mv":
@@ -285,8 +308,7 @@ func has(files ...string) func(*world, *Options) {
 				Body: providers.String(files[i+1]), If: providers.IfAbsent()})
 		}
 		c, _ := providers.As[providers.Committer](w.repo)
-		_, err := c.Commit(context.Background(), set)
-		w.ok(err)
+		w.ok(assert.ErrOf(c.Commit(context.Background(), set)))
 	}
 }
 
@@ -299,52 +321,45 @@ func TestCommit(t *testing.T) {
 	holds := has(files...)
 	eachStore(t, func(t *testing.T, store func(*world, *Options)) {
 		_, kind, _ := strings.Cut(t.Name(), "/")
-		run := func(way string, kinds []string, test func(t *testing.T)) {
-			if tier.Soak || kinds == nil || slices.Contains(kinds, kind) {
-				t.Run(way, test)
+		run := func(way string, kinds []string, test func(w *world), change ...func(*world, *Options)) {
+			if !tier.Soak && kinds != nil && !slices.Contains(kinds, kind) {
+				return
 			}
+			t.Run(way, func(t *testing.T) {
+				w := newWorld(t, append([]func(*world, *Options){store, holds}, change...)...)
+				test(w)
+				w.same()
+				w.noProblems()
+			})
 		}
-		run("at once", nil, func(t *testing.T) {
-			w := newWorld(t, store, holds, unwaited)
+		all := func(w *world) {
 			for _, script := range scripts {
 				w.do(script...)
 			}
+		}
+		run("at once", nil, func(w *world) {
+			all(w)
 			w.upload()
-			w.same()
-			w.noProblems()
-		})
-		run("one by one", []string{"rename", "sets,_flat"}, func(t *testing.T) {
-			w := newWorld(t, store, holds)
+		}, unwaited)
+		run("one by one", []string{"rename", "sets,_flat"}, func(w *world) {
 			for _, script := range scripts {
 				for _, line := range script {
 					w.do(line)
 					w.settle()
 				}
 			}
-			w.same()
-			w.noProblems()
 		})
-		run("in the background", []string{"copy", "sets"}, func(t *testing.T) {
-			w := newWorld(t, store, holds, func(_ *world, o *Options) { o.Policy.NoWait = true })
-			for _, script := range scripts {
-				w.do(script...)
-			}
+		run("in the background", []string{"copy", "sets"}, func(w *world) {
+			all(w)
 			w.settle()
 			w.upload()
-			w.same()
-			w.noProblems()
-		})
-		run("read before, and opened again", []string{"flat", "repository"}, func(t *testing.T) {
-			w := newWorld(t, store, holds, unwaited)
+		}, background)
+		run("read before, and opened again", []string{"flat", "repository"}, func(w *world) {
 			w.local()
-			for _, script := range scripts {
-				w.do(script...)
-			}
+			all(w)
 			w.again()
 			w.upload()
-			w.same()
-			w.noProblems()
-		})
+		}, unwaited)
 	})
 }
 
@@ -403,8 +418,7 @@ func testAccident(t *testing.T, accident string, nth int, script []string, chang
 	})...)
 	w.do(script...)
 	if !strings.HasPrefix(accident, "killed") {
-		w.upload()
-		w.same()
+		w.uploadSame()
 		return count.Load() >= int64(nth)
 	}
 	done := async(func() { _, _ = w.v.Commit(context.Background(), CommitOptions{}) })
@@ -416,8 +430,7 @@ func testAccident(t *testing.T, accident string, nth int, script []string, chang
 		hit = true
 	case <-done:
 	}
-	w.upload()
-	w.same()
+	w.uploadSame()
 	w.noProblems()
 	return hit
 }

@@ -109,9 +109,8 @@ func TestXattrsReachOthers(t *testing.T) {
 		o.settle()
 		here.add(2 * time.Second)
 		for path, want := range map[string]string{"moved": "user.d=2", "plain": "user.new=1", "moved/f": ""} {
-			if got := w.xattrs(path); got != want && got != want+"trusted.here=z" {
-				t.Errorf("here, %s has %q, want %q", path, got, want)
-			}
+			got := w.xattrs(path)
+			assert.True(t, got == want || got == want+"trusted.here=z", "here", path, "has", got, "want", want)
 		}
 		there.add(2 * time.Second)
 		o.ok(o.v.RemoveXattr(me, o.walk("moved"), "user.d"))
@@ -129,18 +128,15 @@ func TestXattrsWithoutRoom(t *testing.T) {
 	w.tag("f", "user.x=y")
 	large := []byte(strings.Repeat("v", 90))
 	err := w.v.SetXattr(me, w.walk("f"), "user.large", large, 0)
-	if w.is(err, syscall.ENOSPC); !strings.Contains(fmt.Sprint(err), "107 bytes of extended attributes, 100 fit") {
-		t.Errorf("got %v", err)
-	}
+	w.is(err, syscall.ENOSPC)
+	assert.Contains(t, fmt.Sprint(err), "107 bytes of extended attributes, 100 fit")
 	w.is(w.v.SetXattr(me, w.walk("d"), attrs.DefaultACL, aclOf("u::7 u:9:7 g::5 m::7 o::5"), 0), syscall.ENOSPC) // d/sub would have it twice
 	w.ok(w.v.SetXattr(me, w.walk("f"), "trusted.large", large, 0))
 	w.ok(w.v.SetXattr(me, w.walk("out"), "user.large", []byte(strings.Repeat("v", 200)), 0))
 	w.ok(w.v.SetXattr(me, w.walk("f"), "user.x", large, 0)) // in place of what was there
 	w.settle()
 	info := w.stat("f")
-	if len(info.Attr.Xattrs) != 1 || len(info.Attr.Xattrs["user.x"]) != 90 {
-		t.Errorf("the backend has %q", info.Attr.Xattrs)
-	}
+	assert.True(t, len(info.Attr.Xattrs) == 1 && len(info.Attr.Xattrs["user.x"]) == 90, "the backend has", info.Attr.Xattrs)
 }
 
 // Nobody is asked for extended attributes of files that have none, and a backend
@@ -148,9 +144,7 @@ func TestXattrsWithoutRoom(t *testing.T) {
 func TestXattrsAreAskedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{}
-		w := newWorld(t, func(w *world, _ *Options) {
-			w.p = memory.New(memory.Options{Without: asKeys, Hook: c.hook})
-		}, impatient)
+		w := newWorld(t, over(memory.Options{Without: asKeys, Hook: c.hook}), impatient)
 		w.do("put some text", "put none text")
 		w.tag("some", "user.x=y")
 		o := w.another(impatient)
@@ -158,12 +152,11 @@ func TestXattrsAreAskedForOnce(t *testing.T) {
 		x, none := o.walk("some"), o.walk("none")
 		c.of("")
 		names, err := o.v.ListXattr(me, none)
-		if o.ok(err); len(names) > 0 || len(c.all()) > 0 {
-			t.Errorf("a file without: %q, asked %q", names, c.all())
-		}
+		o.ok(err)
+		assert.Slice(t, names, nil, "of a file without")
+		assert.Slice(t, c.all(), nil, "asked")
 		w.p.Switches().Cut(true)
-		_, err = o.v.GetXattr(me, x, "user.x")
-		o.is(err, fs.ErrUnavailable)
+		o.is(assert.ErrOf(o.v.GetXattr(me, x, "user.x")), fs.ErrUnavailable)
 		o.is(o.v.SetXattr(me, x, "user.z", nil, 0), fs.ErrUnavailable)
 		_, err = o.v.GetXattr(me, x, "security.capability") // which the kernel wants for each write
 		o.is(err, syscall.ENODATA)
@@ -195,9 +188,8 @@ func TestForeignXattrsStay(t *testing.T) {
 	w.tag("f", "user.x=z")
 	w.settle()
 	info := w.stat("f")
-	if got, want := slices.Sorted(maps.Keys(info.Attr.Xattrs)), slices.Sorted(maps.Keys(theirs)); !slices.Equal(got, want) || string(info.Attr.Xattrs["user.x"]) != "z" {
-		t.Errorf("the backend has %q", info.Attr.Xattrs)
-	}
+	got, want := slices.Sorted(maps.Keys(info.Attr.Xattrs)), slices.Sorted(maps.Keys(theirs))
+	assert.True(t, slices.Equal(got, want) && string(info.Attr.Xattrs["user.x"]) == "z", "the backend has", info.Attr.Xattrs)
 }
 
 // Who sets an ACL and is not in the group of the file loses its set-group-id bit, as by chmod.
