@@ -33,7 +33,8 @@ type sender struct {
 	queue  chan Notice
 	ctx    context.Context // of each try
 	cancel context.CancelFunc
-	ending chan struct{} // closed when nothing is tried again
+	again  context.Context // of a try after one that failed; it ends with ctx
+	noMore context.CancelFunc
 	done   chan struct{} // closed when it has ended
 
 	mu sync.Mutex // guards is
@@ -41,8 +42,9 @@ type sender struct {
 }
 
 func startSender(name string, h hook.Hook, o *Options) *sender {
-	s := &sender{hook: h, name: name, o: o, queue: make(chan Notice, queued), ending: make(chan struct{}), done: make(chan struct{}), is: control.Hook{Name: name}}
+	s := &sender{hook: h, name: name, o: o, queue: make(chan Notice, queued), done: make(chan struct{}), is: control.Hook{Name: name}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.again, s.noMore = context.WithCancel(s.ctx)
 	go s.run()
 	return s
 }
@@ -58,7 +60,7 @@ func (s *sender) offer(n Notice) {
 
 // end has it end with what is queued, each tried once.
 func (s *sender) end() {
-	close(s.ending)
+	s.noMore()
 	close(s.queue)
 }
 
@@ -96,21 +98,7 @@ func (s *sender) deliver(n Notice) {
 
 // wait waits for the next try, and reports whether there is to be one.
 func (s *sender) wait(try int) bool {
-	select {
-	case <-s.ending:
-		return false
-	default:
-	}
-	ctx, cancel := context.WithCancel(s.ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-s.ending:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return s.o.pause(ctx, pauses[try]) == nil
+	return s.again.Err() == nil && s.o.pause(s.again, pauses[try]) == nil
 }
 
 func (s *sender) noted(change func(*control.Hook)) {
