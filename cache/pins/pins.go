@@ -108,7 +108,7 @@ func (s *Set) change(f func([]string) []string) error {
 	return nil
 }
 
-// replace writes a file anew, all of it or nothing.
+// replace writes a file anew, all of it or nothing, and has its name on the disk.
 func replace(file string, data []byte) error {
 	f, err := os.OpenFile(file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -121,5 +121,12 @@ func replace(file string, data []byte) error {
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), file)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
