@@ -200,3 +200,24 @@ func (d *mergedDir) take(op *Op) error {
 	d.taken = true
 	return nil
 }
+
+// Names are the names in a directory of a volume, but "." and "..", in the order of its stream.
+func Names(v Volume, op *Op, dir Ino) (names []string, err error) {
+	d, err := v.OpenDir(op, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Release()
+	if err := d.Seek(0); err != nil {
+		return nil, err
+	}
+	for {
+		e, ok, err := d.Next(op)
+		if err != nil || !ok {
+			return names, err
+		}
+		if e.Name != "." && e.Name != ".." {
+			names = append(names, e.Name)
+		}
+	}
+}

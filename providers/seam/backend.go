@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -158,3 +159,21 @@ func (e *TextError) Error() string {
 
 // Unwrap is providers.ErrUnsupported.
 func (e *TextError) Unwrap() error { return providers.ErrUnsupported }
+
+// KindOf is the kind of an error of the operating system for which package os has none; where
+// it says nothing of what was asked for, the store is not available.
+func KindOf(errno syscall.Errno) error {
+	switch errno {
+	case syscall.ENOTDIR:
+		return providers.ErrNotDir
+	case syscall.EISDIR:
+		return providers.ErrIsDir
+	case syscall.EROFS:
+		return providers.ErrReadOnly
+	case syscall.ENOSPC, syscall.EDQUOT:
+		return providers.ErrQuota
+	case syscall.ENAMETOOLONG:
+		return providers.ErrNameTooLong
+	}
+	return providers.ErrUnavailable
+}

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -84,7 +85,7 @@ func (w *walk) at(at string, ino fs.Ino, mode uint32, size uint64) (err error) {
 
 // dir lists a directory to its end before it goes into anything.
 func (w *walk) dir(at string, ino fs.Ino) error {
-	names, err := w.names(ino)
+	names, err := fs.Names(w.Volume, &w.op, ino)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path.Join("/", at), err)
 	}
@@ -104,23 +105,6 @@ func (w *walk) dir(at string, ino fs.Ino) error {
 		w.Forget(e.Ino, 1)
 	}
 	return errors.Join(errs...)
-}
-
-func (w *walk) names(ino fs.Ino) (names []string, err error) {
-	d, err := w.OpenDir(&w.op, ino)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Release()
-	for {
-		e, ok, err := d.Next(&w.op)
-		if err != nil || !ok {
-			return names, err
-		}
-		if e.Name != "." && e.Name != ".." {
-			names = append(names, e.Name)
-		}
-	}
 }
 
 // file reads a file of which content is missing.
@@ -176,7 +160,7 @@ type Keeper struct {
 	done   chan struct{}
 	wake   chan struct{}
 	mu     sync.Mutex // guards wanted
-	wanted []string
+	wanted map[string]bool
 }
 
 // Start begins with all that is pinned.
@@ -184,7 +168,7 @@ func Start(o Options) *Keeper {
 	if o.pause == 0 {
 		o.pause = time.Minute
 	}
-	k := &Keeper{o: o, done: make(chan struct{}), wake: make(chan struct{}, 1)}
+	k := &Keeper{o: o, wanted: map[string]bool{}, done: make(chan struct{}), wake: make(chan struct{}, 1)}
 	k.ctx, k.stop = context.WithCancel(context.Background())
 	go k.run()
 	for _, pin := range o.Pins.List() {
@@ -198,15 +182,17 @@ func (k *Keeper) Changed(at string) {
 	if k == nil || !k.o.Pins.Holds(at) {
 		return
 	}
-	k.mu.Lock()
-	if !slices.Contains(k.wanted, at) {
-		k.wanted = append(k.wanted, at)
-	}
-	k.mu.Unlock()
+	k.want(at)
 	select {
 	case k.wake <- struct{}{}:
 	default:
 	}
+}
+
+func (k *Keeper) want(at string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.wanted[at] = true // a pull may bring a hundred thousand
 }
 
 // Stop ends it, and waits for what is under way to end.
@@ -238,8 +224,8 @@ func (k *Keeper) run() {
 // pinned, stays wanted.
 func (k *Keeper) round() bool {
 	k.mu.Lock()
-	wanted := k.wanted
-	k.wanted = nil
+	wanted := slices.Sorted(maps.Keys(k.wanted))
+	clear(k.wanted)
 	k.mu.Unlock()
 	var errs []error
 	for _, at := range wanted {
@@ -253,9 +239,7 @@ func (k *Keeper) round() bool {
 		if errs = append(errs, err); k.ctx.Err() != nil {
 			return true
 		}
-		k.mu.Lock()
-		k.wanted = append(k.wanted, at)
-		k.mu.Unlock()
+		k.want(at)
 	}
 	k.o.Ended(errors.Join(errs...))
 	return len(errs) == 0

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -291,32 +292,12 @@ func (u *unserved) List(ctx context.Context, l seam.Locator) ([]seam.Locator, er
 	var names []string
 	if err == nil {
 		defer h.forget()
-		names, err = u.names(h)
+		names, err = fs.Names(u.volume, &u.op, h.Ino)
 	}
 	if err != nil {
 		return nil, u.fail(providers.MethodList, l, err)
 	}
-	return seam.Children(l, names)
-}
-
-func (u *unserved) names(dir held) (names []string, err error) {
-	d, err := u.volume.OpenDir(&u.op, dir.Ino)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Release()
-	if err := d.Seek(0); err != nil {
-		return nil, err
-	}
-	for {
-		e, ok, err := d.Next(&u.op)
-		if err != nil || !ok {
-			return names, err
-		}
-		if e.Name != "." && e.Name != ".." && !temporary.MatchString(e.Name) {
-			names = append(names, e.Name)
-		}
-	}
+	return seam.Children(l, slices.DeleteFunc(names, temporary.MatchString))
 }
 
 // Exists implements seam.Backend.
@@ -371,16 +352,6 @@ func (u *unserved) mkdir(l seam.Locator) error {
 	return u.sync(h)
 }
 
-// kinds are those of errors that have no other name.
-var kinds = map[syscall.Errno]error{
-	syscall.ENOTDIR: providers.ErrNotDir, syscall.EISDIR: providers.ErrIsDir, syscall.EROFS: providers.ErrReadOnly,
-	syscall.ENOSPC: providers.ErrQuota, syscall.EDQUOT: providers.ErrQuota, syscall.ENAMETOOLONG: providers.ErrNameTooLong,
-}
-
 func (u *unserved) fail(op providers.Method, l seam.Locator, err error) error {
-	fallback := providers.ErrUnavailable
-	if kind := kinds[fs.Errno(err)]; kind != nil {
-		fallback = kind
-	}
-	return providers.Fail("", op, l.Place(), err, fallback)
+	return providers.Fail("", op, l.Place(), err, seam.KindOf(fs.Errno(err)))
 }

@@ -466,24 +466,15 @@ func absent(err error) error {
 	return err
 }
 
-// errnos are the kinds of errors that have no other name in package os.
-var errnos = map[syscall.Errno]error{
-	syscall.ENOTDIR: providers.ErrNotDir, syscall.EISDIR: providers.ErrIsDir,
-	syscall.ENOSPC: providers.ErrQuota, syscall.EDQUOT: providers.ErrQuota,
-	syscall.EROFS: providers.ErrReadOnly, syscall.ENAMETOOLONG: providers.ErrNameTooLong,
-}
-
 func (b *Backend) fail(op providers.Method, l seam.Locator, err error) error {
 	return fail(b.name, op, l, err)
 }
 
 func fail(name string, op providers.Method, l seam.Locator, err error) error {
 	var errno syscall.Errno
-	fallback := providers.ErrUnavailable
-	if !errors.As(err, &errno) {
-		fallback = providers.ErrPermission // a link leads outside, which has no number
-	} else if kind := errnos[errno]; kind != nil {
-		fallback = kind
+	fallback := providers.ErrPermission // a link leads outside, which has no number
+	if errors.As(err, &errno) {
+		fallback = seam.KindOf(errno)
 	}
 	return providers.Fail(name, op, l.Place(), err, fallback)
 }
