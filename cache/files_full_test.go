@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -18,19 +19,33 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
-// fullUntilGone has the table find the disk full until a file is no more there.
-func fullUntilGone(path *atomic.Pointer[string]) func(*world, *Options) {
+// fullUntilGone has the table find the disk full until a file is gone. It is gone as well
+// when another of its name was made since, for which the real disk has room.
+func fullUntilGone(full *atomic.Pointer[stuffing]) func(*world, *Options) {
 	return func(_ *world, o *Options) {
 		o.names = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if at := path.Load(); at != nil && op.Kind == errorfs.OpFilePreallocate {
-				if _, err := os.Stat(*at); err == nil {
+			if by := full.Load(); by != nil && op.Kind == errorfs.OpFilePreallocate {
+				if st, err := os.Stat(by.path); err == nil && st.ModTime().Equal(by.made) {
 					return syscall.ENOSPC
 				}
-				path.Store(nil)
+				full.Store(nil)
 			}
 			return nil
 		}))
 	}
+}
+
+// stuffing is a file that holds room, and when it was made.
+type stuffing struct {
+	path string
+	made time.Time
+}
+
+func holds(t *testing.T, path string) *stuffing {
+	t.Helper()
+	st, err := os.Stat(path)
+	assert.OK(t, err)
+	return &stuffing{path: path, made: st.ModTime()}
 }
 
 // changesUntil makes changes until something has happened, for which a log must be begun.
@@ -44,11 +59,11 @@ func (w *world) changesUntil(happened func() bool) {
 
 // A change that the table has no room for gets that of the ballast.
 func TestChangesGetTheRoomOfTheBallast(t *testing.T) {
-	var full atomic.Pointer[string]
+	var full atomic.Pointer[stuffing]
 	w := newWorld(t, unwaited, fullUntilGone(&full))
 	ballast := filepath.Join(w.o.StateDir, content.BallastName)
 	w.until(func() bool { _, err := os.Stat(ballast); return err == nil })
-	full.Store(&ballast)
+	full.Store(holds(t, ballast))
 	w.changesUntil(func() bool { return full.Load() == nil })
 }
 
@@ -56,7 +71,7 @@ func TestChangesGetTheRoomOfTheBallast(t *testing.T) {
 // content given up and then succeeds. What is not clean stays.
 func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
 	block := strings.Repeat("x", 60<<10)
-	var full atomic.Pointer[string]
+	var full atomic.Pointer[stuffing]
 	w := newWorld(t, unwaited, holding("clean", block, "open", block, "mine", block), fullUntilGone(&full))
 	w.v.store.SetEvictor(func(int64) {})
 	ino := w.walk("clean")
@@ -67,8 +82,7 @@ func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
 	o := w.open("open", syscall.O_RDONLY)
 	defer o.File.Release()
 	path := filepath.Join(w.o.StateDir, "data", "00", strconv.FormatUint(uint64(ino), 10))
-	assert.OK(t, assert.ErrOf(os.Stat(path)))
-	full.Store(&path)
+	full.Store(holds(t, path))
 	w.changesUntil(func() bool { return w.record("clean").State == table.None })
 	for _, name := range []string{"open", "mine"} {
 		assert.Equal(t, w.record(name).State, table.Whole, name)

@@ -3,6 +3,7 @@ package content
 import (
 	"log/slog"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +19,14 @@ type ballast struct {
 	size int64 // 0: there shall be none
 	have bool  // it is there, as far as is known
 	log  *slog.Logger
+
+	unusable int64     // bytes above the floor that were free when the disk said that it is full
+	until    time.Time // when that is looked at again
 }
+
+// unusableFor is how long bytes stay out of account that the disk calls free and does not
+// give, as under a quota that it does not tell of.
+const unusableFor = time.Minute
 
 func (b *ballast) unlock() { b.mu.Unlock() }
 
@@ -55,9 +63,18 @@ func (b *ballast) relieve() bool {
 	return true
 }
 
+// distrust notes how many bytes above the floor are free on a disk that is full: with no
+// more than these the ballast would take back what it was given up for.
+func (b *ballast) distrust(above int64, now time.Time) {
+	b.unusable, b.until = max(above, 0), now.Add(unusableFor)
+}
+
 // rebuild makes the ballast when there is room for it, of so many bytes above the floor,
 // and reports whether it did.
-func (b *ballast) rebuild(above int64) bool {
+func (b *ballast) rebuild(above int64, now time.Time) bool {
+	if now.Before(b.until) {
+		above -= b.unusable
+	}
 	if b.have || b.size == 0 || above < b.spare() {
 		return false
 	}

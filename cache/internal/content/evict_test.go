@@ -204,6 +204,32 @@ func TestStatfs(t *testing.T) {
 	is("without the ballast", 4900, 400)
 }
 
+// On a disk that says that it is full while it shows room, as under a quota, the ballast is
+// not made again of what it was given up for: not before others made as much room, or time
+// went by.
+func TestBallastUnderAQuota(t *testing.T) {
+	free, now := int64(10000), time.Now()
+	o := small()
+	o.Floor, o.Ballast, o.Statfs = 4000, 500, disk(&free)
+	o.Now = func() time.Time { return now }
+	s := openStore(t, t.TempDir(), o)
+	looks := func(want bool, when string) {
+		t.Helper()
+		s.room.look(0)
+		assert.Equal(t, hasBallast(s), want, when)
+	}
+	assert.True(t, s.Relieve(), "there is a ballast")
+	looks(false, "at once")
+	free += 999
+	looks(false, "with too little room")
+	free++
+	looks(true, "with room for two")
+	assert.True(t, s.Relieve(), "there is a ballast")
+	looks(false, "at once, again")
+	now = now.Add(unusableFor)
+	looks(true, "after a while")
+}
+
 func TestRoomEvicts(t *testing.T) {
 	s, free := tight(t)
 	*free = 5000

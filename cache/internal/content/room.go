@@ -53,7 +53,7 @@ func (r *room) open(dir string, o *Options) {
 	if o.BallastFile != "" { // what it had of its own before
 		_ = unix.Unlink(own)
 	}
-	b.rebuild(r.available() - r.floor)
+	b.rebuild(r.available()-r.floor, r.now())
 }
 
 // lock waits for the ballast, and gives it to the caller until unlock.
@@ -115,7 +115,7 @@ func (r *room) look(n int64) bool {
 	defer b.unlock()
 	free := r.available()
 	b.look()
-	if b.rebuild(free - r.floor) {
+	if b.rebuild(free-r.floor, r.now()) {
 		free = r.available()
 	}
 	if free < b.size/4 && b.relieve() {
@@ -161,15 +161,18 @@ func (r *room) forPrograms(clean int64) (unix.Statfs_t, error) {
 	return st, nil
 }
 
-// relieve gives the ballast up, and reports whether there was one.
+// relieve gives the ballast up on a disk that said that it is full, and reports whether
+// there was one.
 func (r *room) relieve() bool {
 	b := r.lock()
 	defer b.unlock()
 	r.forget()
 	b.look()
+	above := r.available() - r.floor
 	if !b.relieve() {
 		return false
 	}
+	b.distrust(above, r.now())
 	r.kick() // for clean content to make room for another
 	return true
 }
