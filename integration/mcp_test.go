@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -75,7 +74,7 @@ func TestMCP(t *testing.T) {
 		r := w.Run(args...)
 		assert.True(t, r.Code == code && r.Out == "", args, "exit", r.Code, r.Out, r.Err)
 	}
-	m.Signal(syscall.SIGSTOP)
+	m.Hang()
 	assert.Contains(t, ask(true, "diff", `{"path":"f"}`), "is stopped")
 	m.Kill()
 	assert.Contains(t, ask(true, "status", `{}`), "has ended without unmounting")

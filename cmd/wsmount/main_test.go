@@ -261,18 +261,7 @@ func alive(pid int) bool {
 func stop(t *testing.T, pid int) {
 	t.Helper()
 	assert.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
-	eventually(t, "every thread to stop", func() bool { return stopped(pid) })
-}
-
-// stopped reports whether every thread of a process has been stopped.
-func stopped(pid int) bool {
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	for _, name := range tasks {
-		if b, err := os.ReadFile(name); err == nil && !bytes.Contains(b, []byte(") T ")) {
-			return false
-		}
-	}
-	return len(tasks) > 0
+	eventually(t, "every thread to stop", func() bool { return testrun.Stopped(pid) })
 }
 
 func isMounted(path string) bool {

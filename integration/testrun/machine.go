@@ -71,3 +71,16 @@ func CommandLine(pid int) string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return strings.ReplaceAll(strings.TrimRight(string(b), "\x00"), "\x00", " ")
 }
+
+// Stopped reports whether every thread of a process is stopped. They are one by one, after
+// the signal, and until then the process answers.
+func Stopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, stat := range threads {
+		b, err := os.ReadFile(stat)
+		if _, state, found := strings.Cut(string(b), ") "); err == nil && found && state[0] != 'T' {
+			return false
+		}
+	}
+	return len(threads) > 0
+}

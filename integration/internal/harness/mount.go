@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 )
 
 // A Mount is a mounted workspace, served by a process of its own.
@@ -125,6 +126,13 @@ func (m *Mount) Signal(s syscall.Signal) {
 	if err := syscall.Kill(m.PID, s); err != nil {
 		m.w.t.Fatal(err)
 	}
+}
+
+// Hang stops the daemon, every thread of it, so that it answers nothing.
+func (m *Mount) Hang() {
+	m.w.t.Helper()
+	m.Signal(syscall.SIGSTOP)
+	Eventually(m.w.t, "every thread of the daemon stops", func() bool { return testrun.Stopped(m.PID) })
 }
 
 // WaitGone waits until the daemon's process has ended.
