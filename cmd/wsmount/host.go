@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/fetch"
 	"github.com/wsmount/wsmount/cmd/internal/person"
+	"github.com/wsmount/wsmount/cmd/internal/process"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/mountspec"
@@ -36,7 +37,8 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 			return nil, exit.New(exit.Usage, "--operator %q: %w", oneLine(given), err).Hint("for example --operator 'Ann Bo <ann@acme.test>'")
 		}
 	}
-	cfg, err := host.LoadConfig(host.LoadOptions{Path: c.String("config")})
+	lookup := process.Environment()
+	cfg, err := host.LoadConfig(host.LoadOptions{Path: c.String("config"), Lookup: lookup})
 	if err != nil {
 		return nil, daemon.Refusal(err)
 	}
@@ -50,7 +52,7 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 	if root, err = stateRoot(c); err == nil { // else every manifest is read
 		places = filepath.Join(state.Shared(root), "places")
 	}
-	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Places: places, Home: os.Getenv("HOME"), Lookup: remembered(os.LookupEnv),
+	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Places: places, Home: os.Getenv("HOME"), Lookup: lookup,
 		Providers: daemon.Mountable, Person: persons(c), Open: fetch.In(root), Audit: h.audit, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		h.close()
@@ -110,25 +112,6 @@ func persons(c *cli.Context) func(ref string) (host.Identity, bool) {
 			p, ok = ofGit()
 		}
 		return host.Identity{Name: p.Name, Email: p.Email}, ok
-	}
-}
-
-// remembered keeps what was looked up: a daemon forgets its environment, and may
-// need what it was granted of it again.
-func remembered(lookup func(string) (string, bool)) func(string) (string, bool) {
-	var mu sync.Mutex
-	known := map[string]string{}
-	return func(name string) (string, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if value, ok := known[name]; ok {
-			return value, true
-		}
-		value, ok := lookup(name)
-		if ok {
-			known[name] = value
-		}
-		return value, ok
 	}
 }
 

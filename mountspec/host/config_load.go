@@ -11,14 +11,15 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
-// LoadOptions of LoadConfig. The zero value works.
+// LoadOptions of LoadConfig.
 type LoadOptions struct {
 	// Path is the file given by --config or WSMOUNT_CONFIG. Empty: look in
 	// XDG_CONFIG_HOME (~/.config), then in /etc; none there is no error.
 	Path string
 	// Home is the user's home directory. Empty: $HOME.
 	Home string
-	// Lookup reads the environment. nil: os.LookupEnv.
+	// Lookup reads the environment that the program started with, then and whenever a
+	// secret that is kept there is asked for. nil: empty.
 	Lookup func(name string) (string, bool)
 	// Dir is the working directory, in which no configuration is accepted
 	// that was given by path. Empty: that of the process.
@@ -35,7 +36,7 @@ const configName = "config.yaml"
 // wrote it.
 func LoadConfig(o LoadOptions) (*Config, error) {
 	if o.Lookup == nil {
-		o.Lookup = os.LookupEnv
+		o.Lookup = func(string) (string, bool) { return "", false }
 	}
 	if o.Home == "" {
 		o.Home, _ = o.Lookup("HOME")

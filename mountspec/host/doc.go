@@ -22,8 +22,8 @@
 //
 // One use:
 //
-//	cfg, err := host.LoadConfig(host.LoadOptions{})
-//	r, err := host.NewResolver(host.Options{Config: cfg, Audit: log})
+//	cfg, err := host.LoadConfig(host.LoadOptions{Lookup: os.LookupEnv})
+//	r, err := host.NewResolver(host.Options{Config: cfg, Lookup: os.LookupEnv, Audit: log})
 //	got, err := r.Resolve(ctx, "@acme/marketing-ops", host.ResolveOptions{})
 //	for _, s := range got.Explain { fmt.Println(s) }
 //

@@ -2,7 +2,8 @@
 // what others see of it, and what it still has of whoever started it.
 //
 //	err := process.Harden()
-//	process.DropEnvironment("/mnt/ws") // when what was needed has been read
+//	lookup := process.Environment()    // for who may have of it what the host grants
+//	process.DropEnvironment("/mnt/ws") // before anybody is served
 package process
 
 import (
@@ -38,10 +39,23 @@ func Harden() error {
 	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// DropEnvironment forgets every variable: what was needed has been read. Only
-// the way to systemd stays, and PATH for fusermount3, without relative
-// directories and without those in the mount, where a client could put a
-// program.
+// Environment is the environment as it is now, also for who asks after
+// [DropEnvironment]: a daemon may need much later what its host keeps there.
+func Environment() (lookup func(name string) (value string, ok bool)) {
+	all := map[string]string{}
+	for _, kv := range os.Environ() {
+		name, value, _ := strings.Cut(kv, "=")
+		all[name] = value
+	}
+	return func(name string) (string, bool) {
+		value, ok := all[name]
+		return value, ok
+	}
+}
+
+// DropEnvironment forgets every variable, for this process and for what it starts. Only
+// the way to systemd stays, and PATH for fusermount3, without relative directories and
+// without those in the mount, where a client could put a program.
 func DropEnvironment(mountpoint string) {
 	var path []string
 	notify := os.Getenv("NOTIFY_SOCKET")
