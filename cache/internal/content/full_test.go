@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,6 +32,12 @@ func mountDisk(t *testing.T, options string) (dir string) {
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	return dir
+}
+
+// stopped is a clock that stands still.
+func stopped() func() time.Time {
+	now := time.Now()
+	return func() time.Time { return now }
 }
 
 // fill takes all that is free from a disk, as others do.
@@ -79,13 +86,13 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := smallDisk(t, "size=4m", Options{Floor: 64 << 10, Ballast: 128 << 10})
+			s := smallDisk(t, "size=4m", Options{Floor: 64 << 10, Ballast: 128 << 10, Now: stopped()})
 			s.SetEvictor(func(int64) { s.Evict(yes) })
 			for ino := uint64(1); ino <= 3; ino++ {
 				clean(t, s, ino, 512<<10)
 			}
 			f := using(t, create(t, s, 50))
-			assert.OK(t, s.Room(1)) // so that it believes for a second that there is room
+			assert.OK(t, s.Room(1)) // so that it believes that there is room, and no second passes
 			fill(t, s)
 			assert.OK(t, c.do(t, s, f))
 			assert.AtLeast(t, s.room.available(), s.room.floor, "bytes that are free")
@@ -98,7 +105,7 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 // TestFullWithoutClean: with nothing to be given up, a write of content ends, and the
 // ballast goes to those that it is for; names and maps are among them.
 func TestFullWithoutClean(t *testing.T) {
-	s := smallDisk(t, "size=4m", Options{Floor: 64 << 10, Ballast: 512 << 10})
+	s := smallDisk(t, "size=4m", Options{Floor: 64 << 10, Ballast: 512 << 10, Now: stopped()})
 	var asked atomic.Int64 // in the background too, once the ballast is gone
 	s.SetEvictor(func(int64) { asked.Add(1); s.Evict(yes) })
 	f := using(t, create(t, s, 50))
@@ -114,6 +121,21 @@ func TestFullWithoutClean(t *testing.T) {
 	got := make([]byte, 4096)
 	assert.OK(t, assert.ErrOf(g.ReadAt(t.Context(), got, 0)))
 	assert.Equal(t, string(got), string(b.data[:4096]), "read on a full disk")
+}
+
+// TestFullQuota: a quota that is used up, which nothing tells of beforehand, is a full disk:
+// clean content is given up, and without any the write is told.
+func TestFullQuota(t *testing.T) {
+	s := openStore(t, t.TempDir(), small())
+	s.SetEvictor(func(int64) { s.Evict(yes) })
+	clean(t, s, 1, 4096)
+	assert.OK(t, s.room.whileFull(1, func() error {
+		if len(left(t, s)) > 0 {
+			return unix.EDQUOT
+		}
+		return nil
+	}))
+	wantErr(t, s.room.whileFull(1, func() error { return unix.EDQUOT }), unix.EDQUOT)
 }
 
 // TestNoInodes: a disk that has bytes and no inodes is full, too, and what could not be
