@@ -37,6 +37,9 @@ func serveDir(t testing.TB, dir string, o Options) *Volume {
 		v.Close()
 		waitFor(t, "descriptors to be closed", func() bool { return v.fds.open.Load() == 0 })
 	})
+	if s := v.Status(); o.Watch && o.tune.refuseWatch == nil && s.Watch == "exhausted" {
+		t.Fatalf("user %d of this machine, with whatever else runs as him, has no inotify left for the test: %s", os.Getuid(), s.WatchWhy)
+	}
 	return v
 }
 

@@ -48,6 +48,9 @@ func watchTree(t *testing.T, o Options, prepare ...func(dir string)) (*Watcher, 
 		o.Now = time.Now
 	}
 	u.w = New(u, o)
+	if s := u.w.Status(); o.Refuse == nil && s.State == "exhausted" {
+		t.Fatalf("user %d of this machine, with whatever else runs as him, has no inotify left for the test: %s", os.Getuid(), s.Why)
+	}
 	u.w.Start()
 	t.Cleanup(func() {
 		u.w.Close()
