@@ -119,10 +119,10 @@
 // the history.
 //
 // A name that the remote cannot have (Capabilities.Names), and extended attributes for
-// which it has no room, are refused at the call. A change that the remote refuses stays
-// local, is held back with its reason ([Volume.Status]), and does not delay others.
-// Writers never wait for a commit, and names for a few dozen of those in it at most,
-// however many there are.
+// which it has no room, are refused at the call. A change that the remote refuses, for its
+// quota too, which a close or fsync that waits is told, stays local, is held back with its
+// reason ([Volume.Status]), and does not delay others. Writers never wait for a commit, and
+// names for a few dozen of those in it at most, however many there are.
 //
 // # Hydration
 //

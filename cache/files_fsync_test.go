@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // What was synced is there after a loss of power, and is known to differ from
@@ -43,12 +44,7 @@ func TestFsyncOfNames(t *testing.T) {
 			w.write(o, "2", 0)
 			return o.File.Fsync(me, false)
 		},
-		"directory": func(w *world, _ fs.Opened) error {
-			d, err := w.v.OpenDir(me, fs.RootIno)
-			w.ok(err)
-			defer d.Release()
-			return d.Fsync(me, false)
-		},
+		"directory": func(w *world, _ fs.Opened) error { return w.syncRoot() },
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -76,6 +72,30 @@ func TestFsyncOfNames(t *testing.T) {
 			})
 		})
 	}
+}
+
+// syncRoot is fsync(2) of the root.
+func (w *world) syncRoot() error {
+	w.Helper()
+	d, err := w.v.OpenDir(me, fs.RootIno)
+	w.ok(err)
+	defer d.Release()
+	return d.Fsync(me, false)
+}
+
+// Where closes wait for the backend, an fsync of a directory does for its names.
+func TestFsyncOfADirectoryWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		_, open := w.gate(providers.MethodMkdir)
+		w.mkdir("d")
+		synced := async(func() { assert.Is(t, w.syncRoot(), nil) })
+		synctest.Wait()
+		assert.False(t, hasEnded(synced), "it did not wait for the backend")
+		open()
+		<-synced
+		w.backend("d/")
+	})
 }
 
 // What replaces another file is on its way to the disk before it has the name: of a

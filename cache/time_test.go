@@ -41,6 +41,19 @@ func TestTimesOfAnyYear(t *testing.T) {
 	}
 }
 
+// Nobody's reading changes when a file was read last, and that goes nowhere.
+func TestAccessTime(t *testing.T) {
+	w := newWorld(t, holding("f", "1"))
+	was := w.attr("f")
+	assert.Equal(t, w.get("f"), "1")
+	assert.Equal(t, w.attr("f").Atime, was.Atime, "after a read")
+	w.setAttr("f", &fs.SetAttr{Atime: &longAgo})
+	w.settle()
+	w.o.StateDir = t.TempDir()
+	w.again()
+	assert.Equal(t, w.attr("f").Atime, was.Mtime, "in another working copy")
+}
+
 // A time beyond what is kept becomes the nearest that is, and the answer to the call that
 // sets it says so already, as each stat after it.
 func TestTimesOutOfRange(t *testing.T) {

@@ -30,8 +30,12 @@ type syncing struct {
 	slow   func(ctx context.Context) error // in place of the time that a slow remote takes
 }
 
-func newSyncing(t *testing.T, s mountspec.Sync) *syncing {
+func newSyncing(t *testing.T, s mountspec.Sync, change ...func(*cache.Policy)) *syncing {
 	t.Helper()
+	policy := cache.Policy{Commit: cache.DueAsked, NoWait: true}
+	for _, f := range change {
+		f(&policy)
+	}
 	remote := memory.NewRemote(nil)
 	assert.OK(t, remote.Tamper("main", providers.MustLocator("f"), []byte("theirs")))
 	w := &syncing{T: t, at: historic, remote: remote}
@@ -40,8 +44,7 @@ func newSyncing(t *testing.T, s mountspec.Sync) *syncing {
 	c.messages = commits.New(w.clone, providers.WrapOptions{Around: c.answers.Around(w.clone)})
 	c.provider = c.messages
 	v, err := cache.Open(t.Context(), c.provider, cache.Options{StateDir: t.TempDir(), Provider: "memory",
-		Believed: c.freshness.Believed,
-		Policy:   cache.Policy{Commit: cache.DueAsked, NoWait: true}})
+		Believed: c.freshness.Believed, Policy: policy})
 	assert.OK(t, err)
 	c.Volume = v
 	c.opened.Store(v)
@@ -132,6 +135,15 @@ func TestTurnOfACommit(t *testing.T) {
 		w.event(end, nil)
 		assert.Equal(t, turn(), "", "after", end, "the turn")
 	}
+}
+
+// An unmount sends what waits for its time: what of that fails is the unmount's to tell.
+func TestUnmountSendsWhatWaits(t *testing.T) {
+	w := newSyncing(t, mountspec.Sync{Mode: mountspec.ModeCanonical}, func(p *cache.Policy) { p.Commit, p.Window = cache.DueChange, time.Hour })
+	assert.OK(t, assert.ErrOf(w.copy.Symlink(&fs.Op{}, fs.RootIno, "link", "f")))
+	assert.True(t, w.copy.Status().Queued > 0, "nothing waits")
+	assert.OK(t, w.finish(t.Context()))
+	assert.Equal(t, w.copy.Status().Queued, 0, "changes that wait after the unmount")
 }
 
 // A commit that the policy does not grant is told of, with all that waits for it.
