@@ -77,10 +77,7 @@ func (s *sharedTree) kill() {
 	var status struct{ PID int }
 	checkErr(s.t, "status", json.Unmarshal([]byte(s.w.MustRun("status", "--json", s.app)), &status), nil)
 	checkErr(s.t, "kill", syscall.Kill(status.PID, syscall.SIGKILL), nil)
-	harness.Eventually(s.t, "the daemon ends", func() bool {
-		var of unix.Statfs_t // never cached, as attributes are
-		return unix.Statfs(s.app, &of) != nil
-	})
+	harness.Eventually(s.t, "the daemon ends", func() bool { return !testrun.Alive(status.PID) })
 }
 
 // An inside is a shell in a sandbox, which does one line after the other.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -61,7 +60,7 @@ func TestDatabaseIsGone(t *testing.T) {
 func TestUmountOfWhatCannotBeRead(t *testing.T) {
 	w, _ := mountFiles(t, "mode: pull-push, commit: {on: manual}")
 	w.write("mnt/f", "unsent")
-	assert.OK(t, syscall.Kill(w.status().PID, syscall.SIGKILL))
+	w.killed()
 	w.loseDatabase()
 	w.refused(exit.Unsafe, "cannot be read", "umount", "mnt")
 	assert.False(t, isMounted(w.path("mnt")), "it is mounted still")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -246,16 +245,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	assert.Eventually(t, what, is)
 }
 
-// alive reports whether a process runs; one that has ended and was not waited
-// for does not.
-func alive(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	return !bytes.Contains(b, []byte(") Z ")) || len(tasks) > 1 // its threads end one by one, and hold what it held
-}
+// alive is testrun.Alive.
+func alive(pid int) bool { return testrun.Alive(pid) }
 
 // stop hangs a daemon, every thread of it.
 func stop(t *testing.T, pid int) {

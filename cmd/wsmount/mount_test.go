@@ -174,11 +174,9 @@ func TestFullStateDirectory(t *testing.T) {
 func TestKilledDaemon(t *testing.T) {
 	w := mountNotes(t)
 	w.write("mnt/file", "kept")
-	pid := w.status().PID
-	assert.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-	eventually(t, "the daemon's end", func() bool {
-		_, err := os.Stat(w.path("mnt"))
-		return errors.Is(err, syscall.ENOTCONN) && !alive(pid)
+	pid := w.killed()
+	eventually(t, "the end of what the kernel believes", func() bool {
+		return errors.Is(assert.ErrOf(os.Stat(w.path("mnt"))), syscall.ENOTCONN)
 	})
 	if s := w.status(); s.State != control.Dead || s.PID != pid {
 		t.Errorf("status of a dead mount: got %s, pid %d", s.State, s.PID)
@@ -189,7 +187,7 @@ func TestKilledDaemon(t *testing.T) {
 		t.Fatalf("remount: exit %d, %s", o.code, o.errOut)
 	}
 	assert.Equal(t, w.read("mnt/file"), "kept", "after the remount")
-	syscall.Kill(w.status().PID, syscall.SIGKILL) // the kernel still has its attributes
+	w.killed() // the kernel still has its attributes
 	w.ok(notes, "mnt")
 	w.killed()
 	w.ok("umount", "mnt")

@@ -30,11 +30,13 @@ func (r *remote) pushed(t *testing.T, name string) bool {
 	return strings.Contains(r.dump(t), `"`+name+`"`)
 }
 
-// killed ends the daemon of the mount as a kill would.
-func (w *world) killed() {
+// killed ends the daemon of the mount as a kill would, and returns when all of it has ended.
+func (w *world) killed() (pid int) {
 	w.t.Helper()
-	syscall.Kill(w.status().PID, syscall.SIGKILL)
-	eventually(w.t, "the daemon's end", func() bool { return w.status().State == control.Dead })
+	pid = w.status().PID
+	assert.OK(w.t, syscall.Kill(pid, syscall.SIGKILL))
+	eventually(w.t, "the daemon's end", func() bool { return !alive(pid) })
+	return pid
 }
 
 // A mount has something to lose as long as its stores, or their remotes, lack anything.

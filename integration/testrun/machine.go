@@ -1,6 +1,7 @@
 package testrun
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,6 +65,16 @@ func openersBelow(dir string) (pids []int) {
 		}
 	}
 	return pids
+}
+
+// Alive reports whether a process runs, or one of its threads has yet to end: they end one
+// by one, and what it has open, such as the mount that it serves, ends with the last. One
+// that has ended, and was not waited for, does not live.
+func Alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)) // after it: a thread that has ended does not come back
+	_, state, found := bytes.Cut(stat, []byte(") "))
+	return err == nil && found && (state[0] != 'Z' || len(threads) > 1)
 }
 
 // CommandLine is what a process was started with; empty of one that may not be asked.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -21,7 +23,11 @@ import (
 const killedEnv = "WSMOUNT_TESTRUN_KILLED"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(killedEnv) != "" {
+	switch os.Getenv(killedEnv) {
+	case "":
+	case "its first thread":
+		endFirstThread()
+	default:
 		beKilled()
 	}
 	os.Exit(Main(m))
@@ -48,6 +54,38 @@ func beKilled() {
 	for { // a "select {}" would end here: Go takes it for a deadlock
 		_ = unix.Pause()
 	}
+}
+
+func init() { runtime.LockOSThread() } // TestMain runs on the first thread
+
+// endFirstThread ends that, while another waits for the end of its input.
+func endFirstThread() {
+	go func() {
+		_, _ = syscall.Read(0, make([]byte, 1))
+		os.Exit(0)
+	}()
+	for {
+		_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
+	}
+}
+
+// A process lives as long as one of its threads, which has open what it had.
+func TestAlive(t *testing.T) {
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), killedEnv+"=its first thread")
+	in, err := child.StdinPipe()
+	assert.OK(t, err)
+	assert.OK(t, child.Start())
+	pid := child.Process.Pid
+	assert.Eventually(t, "the end of the first thread", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err == nil && strings.Contains(string(stat), ") Z ")
+	})
+	assert.True(t, Alive(pid), "a process with a thread that lives has ended")
+	assert.OK(t, in.Close())
+	assert.Eventually(t, "the end of the last thread", func() bool { return !Alive(pid) }) // though nobody waited for it
+	assert.OK(t, child.Wait())
+	assert.False(t, Alive(pid), "a process that is gone lives")
 }
 
 // What a killed run leaves ends, with its watcher or, where that was killed too, by the

@@ -1,11 +1,9 @@
 package harness
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -135,22 +133,15 @@ func (m *Mount) Hang() {
 	Eventually(m.w.t, "every thread of the daemon stops", func() bool { return testrun.Stopped(m.PID) })
 }
 
-// WaitGone waits until the daemon's process has ended.
+// WaitGone waits until the daemon's process has ended, and the mount with it: what asks a
+// mount whose daemon is ending waits for that, or takes it for a living one.
 func (m *Mount) WaitGone() {
 	m.w.t.Helper()
 	pid := m.PID
 	m.PID = 0
 	Eventually(m.w.t, "the daemon ends", func() bool {
-		return !alive(pid)
+		return !testrun.Alive(pid)
 	})
-}
-
-// alive says whether a process runs. One that has ended and that nobody waited
-// for does not.
-func alive(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, rest, found := bytes.Cut(stat, []byte(") "))
-	return err == nil && found && rest[0] != 'Z'
 }
 
 // Status asks the program what it says of this mount, and from then on the daemon, which
