@@ -78,7 +78,11 @@ type escapeScene struct {
 	cleanup []func()
 }
 
-const sandboxAtWorkspace = "sandbox: {inline: {provider: local, config: {}, mounts: [{source: workspace, at: /workspace}]}}\n"
+const sandboxAtWorkspace = "sandbox: {inline: {provider: local, config: {}, " + untimed + ", mounts: [{source: workspace, at: /workspace}]}}\n"
+
+// untimed is for commands that are not about their time, of which the machine may take any:
+// a test hangs first.
+const untimed = "limits: {timeout_ms: 3600000}"
 
 // sandboxed is a workspace with a sandbox block.
 func sandboxed(w *harness.World, slug, block string) (dir string) {

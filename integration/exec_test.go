@@ -185,10 +185,10 @@ func TestExecLimits(t *testing.T) {
 	}{
 		{"time", "timeout_ms: 300", "sleep 600", nil, []int{exitTimedOut}, "its time limit of 300ms"},
 		{"time of who does not listen", "timeout_ms: 300", "trap '' TERM; while :; do sleep 1; done", nil, []int{exitTimedOut}, ""},
-		{"memory", "timeout_ms: 1, memory_mb: 200", memory, []string{"--timeout", "2m"}, []int{0}, "enough\nnot enough"},
-		{"processor", "cpu_ms: 1000", "while :; do :; done", nil, []int{128 + int(syscall.SIGKILL), 128 + int(syscall.SIGXCPU)}, ""},
-		{"no limit of processes", "timeout_ms: 1", many, []string{"--timeout", "2m"}, []int{0}, ""},
-		{"processes", "timeout_ms: 1", many, []string{"--timeout", "2m", "--max-processes", "8"}, nil, "fork"},
+		{"memory", "timeout_ms: 1, memory_mb: 200", memory, []string{"--timeout", "1h"}, []int{0}, "enough\nnot enough"},
+		{"processor", "timeout_ms: 3600000, cpu_ms: 1000", "while :; do :; done", nil, []int{128 + int(syscall.SIGKILL), 128 + int(syscall.SIGXCPU)}, ""},
+		{"no limit of processes", "timeout_ms: 1", many, []string{"--timeout", "1h"}, []int{0}, ""},
+		{"processes", "timeout_ms: 1", many, []string{"--timeout", "1h", "--max-processes", "8"}, nil, "fork"},
 	} {
 		dir := sandboxed(w, strings.ReplaceAll(tt.name, " ", "-"), "sandbox: {inline: {provider: node-permission, config: {}, limits: {"+tt.limits+"}}}\n")
 		t.Run(tt.name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestExecEnvironment(t *testing.T) {
 	tier.RequireTools(t, "bwrap")
 	w := harness.New(t, harness.Options{Config: "allow_env: [ { name: GRANTED, allow: [ \"@acme/*\" ] }, UNSET ]\nsecrets: { api-key: { env: GIVEN, allow: [ \"@acme/*\" ] } }\n"})
 	w.Env("GRANTED=yes", "NOT_GRANTED=no", "GIVEN=key")
-	dir := sandboxed(w, "x", "sandbox: {inline: {provider: local, config: {}, env: {passthrough: [GRANTED, UNSET], auth: {state: {env: [API_KEY]}}}}}\n")
+	dir := sandboxed(w, "x", "sandbox: {inline: {provider: local, config: {}, "+untimed+", env: {passthrough: [GRANTED, UNSET], auth: {state: {env: [API_KEY]}}}}}\n")
 	if r := inSandbox(w, dir, "env"); r.Code != exitDenied {
 		t.Errorf("a manifest that is not registered: got %d\n%s", r.Code, r.Err)
 	}
@@ -230,7 +230,7 @@ func TestExecMounts(t *testing.T) {
 	w.Mkdir("ws-x/tools", 0o755)
 	w.Mkdir("ws-x/kept", 0o755)
 	w.Write("ws-x/tools/x.STORAGE.md", "---\nschema: storage/v1\nid: \"@acme/kept\"\nversion: \"1.0.0\"\nprovider: local-fs\nconfig: {mount_path: "+dir+"/kept}\n---\n", 0o644)
-	w.Write("ws-x/tools/SANDBOX.md", "---\nschema: sandbox/v1\nid: \"@acme/box\"\nversion: \"1.0.0\"\nprovider: local\nconfig: {}\nmounts:\n"+
+	w.Write("ws-x/tools/SANDBOX.md", "---\nschema: sandbox/v1\nid: \"@acme/box\"\nversion: \"1.0.0\"\nprovider: local\nconfig: {}\n"+untimed+"\nmounts:\n"+
 		"  - {source: workspace, at: /workspace, mode: read-only}\n  - {source: {ref: \"@acme/lib\"}, at: /opt/lib}\n"+
 		"  - {source: {inline: {provider: dev-local, config: {}}}, at: /scratch}\n  - {source: {file: x.STORAGE.md}, at: /kept}\n---\n", 0o644)
 	w.MustRun("registry", "add", dir)

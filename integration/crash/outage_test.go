@@ -34,11 +34,12 @@ func TestOutage(t *testing.T) {
 				}
 				s.mount()
 				treeLines(t, s.m.Dir)
+				open := []*os.File{s.writable("known/f10"), s.writable("known/f11")}
 				begin(s)
 				blocked := s.waits(mode == "canonical")
-				s.names("at first", 0)
+				s.names("at first", 0, open[0])
 				time.Sleep(1100 * time.Millisecond) // what was known is not fresh any more
-				s.names("later", 1)
+				s.names("later", 1, open[1])
 				s.ends(blocked)
 				s.store.Switches().Clear()
 				s.settle()
@@ -82,12 +83,19 @@ func (s *stage) ends(cmd *exec.Cmd) {
 	}
 }
 
-// names does all that must not wait, some times.
-func (s *stage) names(when string, series int) {
+// writable opens a file, while the storage can be reached: later that works for as long as
+// what was known is served, which a slow machine may be over with.
+func (s *stage) writable(name string) *os.File {
+	s.t.Helper()
+	f, err := os.OpenFile(filepath.Join(s.m.Dir, name), os.O_RDWR, 0)
+	assert.OK(s.t, err)
+	return f
+}
+
+// names does all that must not wait, some times, and writes to another file, which it closes.
+func (s *stage) names(when string, series int, other *os.File) {
 	s.t.Helper()
 	known := filepath.Join(s.m.Dir, "known")
-	other, err := os.OpenFile(filepath.Join(known, fmt.Sprint("f", 10+series)), os.O_RDWR, 0)
-	assert.OK(s.t, err)
 	defer func() { // its close may wait for the storage
 		go other.Close()
 	}()

@@ -12,9 +12,10 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // env makes the test binary a client.
@@ -108,16 +109,10 @@ func dead(err error) bool {
 	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EIO) || errors.Is(err, errFault)
 }
 
-// alive says whether the file system still answers. It gets a moment to die.
+// alive says whether the file system still answers. It may take a while to die.
 func (c *client) alive() bool {
 	var s unix.Statfs_t
-	for range 6000 {
-		if unix.Statfs(c.o.Dir, &s) != nil {
-			return false
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return true
+	return !assert.Await(func() bool { return unix.Statfs(c.o.Dir, &s) != nil })
 }
 
 // survive waits for the new mount and then goes on. end: there will be none.
