@@ -289,6 +289,7 @@ func TestUnprivileged(t *testing.T) {
 		t.Errorf("in the mount: %q, %v", out, err)
 	}
 	w.ok("umount", "mnt")
+	w.refused(exit.Denied, "--map-ids is for root", addr, "mnt", "--map-ids")
 	os.Mkdir(w.path("roots"), 0o755)
 	w.refused(exit.Usage, "not yours to write", addr, "roots")
 	os.Mkdir(w.path("shared"), 0o755)

@@ -9,7 +9,8 @@
 // # Promises
 //
 // It is as right as the disk. Every call ends in the system call of the same
-// name on the same file, and its errno is passed on. What that leaves to us is
+// name on the same file, and its errno is passed on; but syncfs(2), which the
+// kernel does not pass on. What that leaves to us is
 // done by the kernel's rules: what a caller creates is its own (see creds.as), its
 // umask counts unless the parent has a default ACL, and a write by a caller that
 // may not keep them takes set-id bits and capabilities away. O_DIRECT is heeded
