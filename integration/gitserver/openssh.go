@@ -14,6 +14,10 @@ import (
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
+// emptyDir is a directory that the server insists on where root runs it, and that its service
+// would make: where it is not, the server has it in mounts of its own.
+const emptyDir = "/run/sshd"
+
 // sshdConfig has OpenSSH's server look at nothing outside its directory.
 const sshdConfig = `HostKey DIR/host
 AuthorizedKeysFile DIR/authorized
@@ -42,11 +46,6 @@ func StartOpenSSH(t testing.TB, host, client Key) (addr, root string) {
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
-	}
-	if me.Uid == "0" { // which it insists on, and which its service would make
-		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
-			t.Fatal(err)
-		}
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0") // it ends with the test
 	if err != nil {
@@ -88,7 +87,11 @@ func one(t testing.TB, program, config string, conn *net.TCPConn) {
 	}
 	defer f.Close()
 	var log bytes.Buffer
-	cmd := exec.Command(program, "-i", "-e", "-f", config) // it ends with its connection
+	command := []string{program, "-i", "-e", "-f", config} // it ends with its connection
+	if _, err := os.Stat(emptyDir); err != nil && os.Geteuid() == 0 {
+		command = append([]string{"unshare", "--mount", "sh", "-c", "mount -t tmpfs none /run && mkdir " + emptyDir + ` && exec "$@"`, "sh"}, command...)
+	}
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = f, f, &log
 	if err := cmd.Run(); err != nil { // clients may go as they like
 		t.Logf("sshd: %v: %s", err, log.String())

@@ -145,8 +145,13 @@ func killed(t *testing.T, url, dir string, number int, made map[string]string, b
 		default:
 			t.Errorf("run %s says %q", run, lines.Text())
 		}
-		if n == line { // in the commit that follows, or somewhere in those
-			time.AfterFunc(by.moment(), func() { child.Process.Kill() })
+		if n != line {
+			continue
+		}
+		if moment := by.moment(); moment > 0 { // in the commit that follows, or somewhere in those
+			time.AfterFunc(moment, func() { child.Process.Kill() })
+		} else {
+			assert.OK(t, child.Process.Kill())
 		}
 	}
 	child.Wait()

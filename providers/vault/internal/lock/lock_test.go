@@ -311,7 +311,7 @@ func TestNoLocks(t *testing.T) {
 func TestExcludes(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "key", "lock")
 	newLock := func(place string) *lock.Lock {
-		return lock.New(open(t, place), place, lock.Options{Timeout: time.Minute})
+		return lock.New(open(t, place), place, lock.Options{Timeout: assert.Hangs})
 	}
 	locks := []*lock.Lock{newLock(place), newLock(place)}
 	var inside, total atomic.Int32 // atomic, since the race detector knows nothing of locks of the kernel
