@@ -2,7 +2,8 @@
 # test.sh TIER runs the tests of a tier (test, or soak: see integration/tier), stage
 # after stage, and fails at the end if one has failed. Each stage prints a line for a
 # package as it ends and the output of what failed; the end tells the slowest tests, how
-# long each stage took, and what failed. Nothing is run again when it fails.
+# long each stage took, what failed, and the command that runs each of that once more.
+# Nothing is run again by itself.
 #   JUNIT=DIR        a JUnit report of each stage in DIR
 #   RUN=REGEXP       only the tests with such a name
 #   SOAK=10m         how long each seeded test of the soak tier goes on with new seeds
@@ -30,7 +31,8 @@ end() {
 	local code=$?
 	grep -qF " $run/" /proc/self/mountinfo || rm -rf "$run"
 	exec 8>&-
-	wait $watcher || code=1
+	# After Ctrl-C bash calls it no child, and says so.
+	wait $watcher 2>/dev/null || { code=1 && tail --pid=$watcher -f /dev/null; }
 	exit $code
 }
 trap end EXIT
@@ -51,23 +53,40 @@ failures() {
 		awk '$2 { print; named[$1] = 1; next } !named[$1]'
 }
 
+# again NAME FLAG... prints for each test that failed in a stage with these flags the command
+# that repeats it: its own, where it has a seed.
+again() {
+	local name=$1 package test own
+	shift
+	failures "$logs/$name.json" | grep -v ' .*/' | while read -r package test; do
+		own=$(sed -n 's/.*to repeat it: //p' "$logs/$name.out" | grep -F " -run '^$test\$" | grep "[ ]$package\$" | sort -u || true)
+		[ -n "$own" ] || own="${GOMAXPROCS:+GOMAXPROCS=$GOMAXPROCS }${SOAK:+SOAK=$SOAK }go test $* -count=1 ${test:+-run '^$test\$' }$package"
+		printf '%s\n' "$own"
+	done || true # grep fails where nothing did
+}
+
 # stage NAME FLAG... runs go test with the flags.
 stage() {
-	local name=$1 begin=$SECONDS report=() skipped
+	local name=$1 begin=$SECONDS report=() flags=() skipped
 	shift
+	for flag; do
+		case $flag in -p | ./*) break ;; esac
+		flags+=("$flag")
+	done
 	[ -z "${JUNIT:-}" ] || { mkdir -p "$JUNIT" && report=(--junitfile "$JUNIT/${name// /-}.xml"); }
 	[ -z "${RUN:-}" ] || set -- -run "$RUN" "$@"
 	echo "== $name"
 	# Lint has run go vet already. The time limit is a guard against hanging, far beyond
 	# what a package takes on a machine that does much else.
 	bin/gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --hide-summary skipped \
-		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" 8>&- 9>&- || failed=1
+		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" 8>&- 9>&- | tee "$logs/$name.out" || failed=1
 	skipped=$(grep '"Action":"skip"' "$logs/$name.json" | grep -o '"Test":"[^"]*"' || true)
 	if [ "${WSMOUNT_REQUIRE:-}" = all ] && [ -n "$skipped" ]; then
 		printf '%s\n' 'skipped, where nothing may be:' "$skipped" | tee "$logs/$name.failed"
 		failed=1
 	fi
 	failures "$logs/$name.json" | sed "s|^|$name: |" >>"$logs/$name.failed"
+	again "$name" "${flags[@]}" >>"$logs/again"
 	took "$name" $((SECONDS - begin))
 }
 
@@ -95,5 +114,5 @@ echo '== the slowest tests'
 cat "$logs"/*.json | bin/gotestsum tool slowest --threshold 1s --num 20
 took 'in all' $((EPOCHSECONDS - begun))
 printf '%s\n' '== stages' "${times[@]}"
-[ $failed = 0 ] || { echo '== failed' && cat "$logs"/*.failed; }
+[ $failed = 0 ] || { echo '== failed' && cat "$logs"/*.failed && echo '== to repeat each' && cat "$logs/again"; }
 exit $failed
