@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
@@ -186,10 +187,28 @@ func TestStoreMountedRemote(t *testing.T) {
 	w, r := mountFiles(t, byHand)
 	w.write("mnt/a.md", "unsent")
 	assert.Equal(t, w.ok("store", "read", ops, "a.md"), "unsent")
-	w.puts(exit.Done, "", "also unsent", ops, "b.md", "--if-match=none")
+	w.puts(exit.Failed, "sends later", "mine", ops, "b.md", "--if-match=none")
+	w.puts(exit.Done, "", "also unsent", ops, "b.md")
 	assert.False(t, strings.Contains(r.dump(t), "b.md"), "it went to the store without a commit")
 	w.ok("umount", w.path("mnt"))
 	assert.Equal(t, w.ok("store", "read", ops, "a.md"), "unsent") // mounted for it, the working copy has it
+}
+
+// TestStoreMountedCondition: the condition of a write is asked of the store, whatever the mount
+// shows of it, and what it then has is what the mount shows.
+func TestStoreMountedCondition(t *testing.T) {
+	w, r := mountFiles(t, "mode: canonical, conflict: {policy: last-writer-wins}")
+	w.puts(exit.Done, "", "one", ops, "f", "--if-match=none")
+	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("f"), []byte("two")))
+	for _, where := range [][]string{{ops}, {"mnt"}} {
+		w.puts(exit.Conflict, "storage_conflict", "mine", append(where, "f", "--if-match="+string(seam.ETagOf("one")))...)
+		assert.Equal(t, w.read("mnt/f"), "two")
+	}
+	w.puts(exit.Done, "", "three", ops, "f", "--if-match="+string(seam.ETagOf("two")))
+	assert.Equal(t, w.read("mnt/f"), "three")
+	assert.Contains(t, r.dump(t), `"f" file 5 `)
+	w.puts(exit.Denied, "storage.exclude", "x", ops, "a.local", "--if-match=none")
+	w.puts(exit.Denied, "storage_read_only", "x", ops, ".wsmount/x", "--if-match=none")
 }
 
 // TestStoreSynchronised: a workspace whose changes are gathered into commits is used without

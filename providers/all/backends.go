@@ -24,8 +24,17 @@ func Backends() *seam.Registry {
 	return r
 }
 
-// Directory is memory in a directory that is there, such as a mount.
+// Directory is memory in a directory that is there.
 func Directory(dir string) (seam.Backend, error) { return directory(dir, devicelocal.Granted{}) }
+
+// Mounted is memory in a directory of a mount.
+func Mounted(dir string) (seam.Conditional, error) {
+	b, err := devicelocal.OpenGranted(dir, devicelocal.Granted{})
+	if err != nil {
+		return nil, err // as below
+	}
+	return b, nil
+}
 
 // GrantedDirectory is Directory for the one with these numbers of a device and an inode,
 // whatever has its name by now.

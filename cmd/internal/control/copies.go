@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // Schemas of what is answered about working copies.
@@ -39,6 +40,20 @@ type Copies interface {
 	ConflictContent(ctx context.Context, path, side string) (io.ReadCloser, error)
 	Resolve(ctx context.Context, r ResolveRequest, content io.Reader) (ResolveResult, error)
 	Cache(ctx context.Context, r CacheRequest) (CacheResult, error)
+	// Replace is nil, an error with a kind of package providers, or an *exit.Error.
+	Replace(ctx context.Context, r ReplaceRequest, content io.Reader) error
+}
+
+// ReplaceRequest puts content at a path, as seam.Conditional does.
+type ReplaceRequest struct {
+	Path string
+	Old  string // seam.ETag of what is to be replaced, as String writes it
+}
+
+// replaced is the answer: empty, or why nothing was replaced.
+type replaced struct {
+	Kind string `json:"kind,omitempty"` // as providers.KindNamed knows it
+	What string `json:"what,omitempty"`
 }
 
 // CacheRequest asks what the content of working copies takes of the disk.
@@ -210,6 +225,16 @@ func (s *Server) routeCopies(mux *http.ServeMux, c Copies) {
 	})
 	mux.HandleFunc("POST /v1/cache", func(w http.ResponseWriter, r *http.Request) { call(s, w, r, c.Cache) })
 	mux.HandleFunc("GET /v1/conflict", func(w http.ResponseWriter, r *http.Request) { sendSide(w, r, c) })
+	mux.HandleFunc("POST /v1/replace", func(w http.ResponseWriter, r *http.Request) {
+		req := ReplaceRequest{r.URL.Query().Get("path"), r.URL.Query().Get("old")}
+		s.logged(r, "path", req.Path, "old", req.Old)
+		err := c.Replace(r.Context(), req, r.Body)
+		var out replaced
+		if kind := providers.KindOf(err); kind.Err != nil {
+			out, err = replaced{kind.Name, err.Error()}, nil
+		}
+		answer(w, out, err)
+	})
 	mux.HandleFunc("POST /v1/resolve", func(w http.ResponseWriter, r *http.Request) {
 		req := ResolveRequest{r.URL.Query().Get("path"), r.URL.Query().Get("keep")}
 		s.logged(r, "path", req.Path, "keep", req.Keep)
@@ -314,3 +339,31 @@ func (c *Client) Resolve(ctx context.Context, r ResolveRequest, content io.Reade
 	}
 	return out, nil
 }
+
+// Replace puts content at a path of a working copy's store. The error has the kind that the
+// daemon's had.
+func (c *Client) Replace(ctx context.Context, r ReplaceRequest, content io.Reader) error {
+	q := url.Values{"path": {r.Path}, "old": {r.Old}}
+	resp, err := c.do(ctx, http.MethodPost, "/v1/replace?"+q.Encode(), content)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var out replaced
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		return fmt.Errorf("control: replace: %w: %w", providers.ErrUnavailable, err)
+	}
+	if kind, known := providers.KindNamed(out.Kind); known {
+		return &refused{out.What, kind.Err}
+	}
+	return nil
+}
+
+// refused is a daemon's error of a kind.
+type refused struct {
+	what string
+	kind error
+}
+
+func (r *refused) Error() string { return r.what }
+func (r *refused) Unwrap() error { return r.kind }

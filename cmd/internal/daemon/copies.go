@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	iofs "io/fs"
 	"log/slog"
@@ -14,8 +16,11 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/replace"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec/audit"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/seam"
 )
 
 var _ control.Copies = (*copies)(nil)
@@ -301,6 +306,30 @@ func (c *copies) Resolve(ctx context.Context, r control.ResolveRequest, content 
 	err = w.use(ctx, func(ctx context.Context) error { return w.Volume.Resolve(ctx, rel, res) })
 	c.shown(ctx)
 	return out, refusal(err)
+}
+
+// Replace puts content in the place of what the store itself has.
+func (c *copies) Replace(ctx context.Context, r control.ReplaceRequest, content io.Reader) error {
+	p, w, rel, err := c.locate(r.Path)
+	if err != nil {
+		return err
+	}
+	if why := p.readOnly(); why != "" || p.governs(rel) != nil || strings.HasPrefix(rel+"/", ".wsmount/") {
+		return fmt.Errorf("/%s cannot be changed from inside (%s): %w", within(p, rel), cmp.Or(why, "it governs the mount"), providers.ErrReadOnly)
+	}
+	l, err := seam.ParseLocator(rel)
+	old, unclear := seam.ParseETag(r.Old)
+	exclude, unknown := excluded(p.resolved)
+	text, cut := io.ReadAll(content)
+	if err = errors.Join(err, unclear, unknown, cut); err != nil {
+		return err
+	}
+	err = w.use(ctx, func(ctx context.Context) error {
+		in := replace.Part{Store: seam.New(w.provider), Copy: w.Volume, Later: w.noWait, Exclude: exclude}
+		return replace.Through(ctx, in, l, old, string(text))
+	})
+	c.shown(ctx)
+	return err
 }
 
 // Cache says what the content of the working copies takes of the disk.

@@ -52,6 +52,11 @@ type Source struct {
 	resolved *host.Resolved // nil where it is Unavailable
 }
 
+// Overwrites says that what is sent last replaces what others sent before.
+func (s Source) Overwrites() bool {
+	return s.resolved != nil && s.resolved.Storage.Sync.Conflict == mountspec.ConflictLastWriterWins
+}
+
 // A Tree is what is to be mounted, and where. Resolving it changed nothing.
 type Tree struct {
 	Name            string // address of the root's workspace

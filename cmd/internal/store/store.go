@@ -9,6 +9,11 @@
 // programs changed there is gone around. One whose changes are gathered into commits is
 // used by its working copy, and the call ends when they are sent. What it cannot do so, it
 // refuses.
+//
+// A condition of a write is asked of the store, in the step in which that changes, also where
+// the workspace is mounted. A mount that sends changes later takes none, nor does a workspace
+// in which the last writer wins. Without a mount, what is gathered into commits is compared with
+// the working copy, and what others changed meanwhile is a conflict when it is sent.
 package store
 
 import (

@@ -25,13 +25,14 @@ type unserved struct {
 	volume fs.Volume
 	end    func() error
 	op     fs.Op
+	wins   bool       // what is sent last replaces what others sent before
 	mu     sync.Mutex // held by who writes, so that what a condition asked still holds
 }
 
-func newUnserved(v fs.Volume, end func() error) *unserved {
+func newUnserved(v fs.Volume, wins bool, end func() error) *unserved {
 	mask := unix.Umask(0o077)
 	unix.Umask(mask)
-	return &unserved{volume: v, end: end, op: fs.Op{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: uint32(os.Getpid()), Umask: uint32(mask)}}
+	return &unserved{volume: v, end: end, wins: wins, op: fs.Op{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: uint32(os.Getpid()), Umask: uint32(mask)}}
 }
 
 // Close implements seam.Backend. The error says what was to be sent and is not.
@@ -160,8 +161,12 @@ func (u *unserved) Write(ctx context.Context, l seam.Locator, content string) (s
 	return u.write(ctx, l, content, func(held, error) error { return nil })
 }
 
-// WriteIf implements seam.Conditional.
+// WriteIf implements seam.Conditional. What others changed meanwhile is found when it is
+// sent, and then it is a conflict.
 func (u *unserved) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
+	if u.wins {
+		return seam.Locator{}, refuse(providers.MethodWrite, l, providers.ErrUnsupported, "a condition cannot be kept where the last writer wins (sync.conflict.policy)")
+	}
 	return u.write(ctx, l, content, func(h held, err error) error {
 		now, text := seam.None, ""
 		if err == nil {

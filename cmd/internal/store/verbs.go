@@ -87,7 +87,8 @@ func Verbs() []Verb {
 			Description: "Prints the content as it is. It is text: what is not UTF-8 is refused. With --json there is the etag too, the SHA-256 of the content."},
 		{Name: "write", Usage: "write standard input to a file", Least: 1, Changes: true, Flags: []Flag{ifMatch}, run: inPlace(write),
 			Description: "Replaces the file in one step once standard input has ended, and makes missing directories. With --if-match it does so only " +
-				"if the file's content has that SHA-256, or with none only if nothing is there; else the exit code is 8, and nothing changed.\n\n" +
+				"if the file's content has that SHA-256, or with none only if nothing is there; else the exit code is 8, and nothing changed. Of a workspace that is mounted the " +
+				"store itself is asked, and not what the mount shows of it; a mount that sends changes later, as of pull-push or with --write-back, takes no condition.\n\n" +
 				"  echo '# Plan' | wsmount store write projects/atlas/plan.md"},
 		{Name: "list", Args: "[[WORKSPACE] LOCATOR]", Usage: "list a directory", run: inPlace(list),
 			Description: "Prints the immediate children, each on a line with its whole locator, sorted. Of what is not there, and of a file, there are none. " +

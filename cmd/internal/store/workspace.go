@@ -19,7 +19,6 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 	wsfs "github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
-	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
@@ -96,15 +95,6 @@ func openPlace(ctx context.Context, root, name string) (seam.Backend, error) {
 		return nil, err
 	}
 	return through(ctx, r, place)
-}
-
-// through is a place in a mount: who serves that refuses, records and sends what is done
-// there as for any program.
-func through(ctx context.Context, r *state.Record, place string) (seam.Backend, error) {
-	if err := mounts.Usable(mounts.Look(ctx, r)); err != nil {
-		return nil, err
-	}
-	return all.Directory(place)
 }
 
 // mountOf finds a mount that serves a part, and where in it; one that can be written comes
@@ -187,7 +177,7 @@ func (h Host) openCopy(ctx context.Context, tree *daemon.Tree, s daemon.Source) 
 		v, finish, err := h.Copy(ctx, tree, s)
 		if err == nil {
 			governing := append(slices.Clone(s.Governing), ".wsmount", ".git")
-			return &guarded{newUnserved(v, finish), s.ReadOnly, governing, &mountspec.ExcludeSet{}}, nil
+			return &guarded{newUnserved(v, s.Overwrites(), finish), s.ReadOnly, governing, &mountspec.ExcludeSet{}}, nil
 		}
 		var locked *state.LockedError
 		if !errors.As(err, &locked) || time.Now().After(end) {

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/mounts"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/providers/all"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// mounted is a place in a mount: who serves that refuses, records and sends what is done
+// there as for any program.
+type mounted struct {
+	seam.Conditional // the directory
+	daemon           *control.Client
+	parts            []control.Part
+	at               string // the place, as a path of the mount
+}
+
+// through opens a place in a mount.
+func through(ctx context.Context, r *state.Record, place string) (seam.Backend, error) {
+	s := mounts.Look(ctx, r)
+	if err := mounts.Usable(s); err != nil {
+		return nil, err
+	}
+	at, outside := mounts.Relative(r.Mountpoint, place)
+	if outside != nil {
+		return nil, outside
+	}
+	dir, err := all.Mounted(place)
+	if err != nil {
+		return nil, err
+	}
+	return &mounted{dir, control.NewClient(r.SocketPath()), s.Parts, at}, nil
+}
+
+// part is the part of the mount that l lies in.
+func (m *mounted) part(l seam.Locator) (found control.Part) {
+	for _, p := range m.parts {
+		if mountpoint.Within(path.Join("/", m.at, l.Key()), p.At) && len(p.At) > len(found.At) {
+			found = p
+		}
+	}
+	return found
+}
+
+// WriteIf implements seam.Conditional. What a working copy shows is not what its store has by
+// now, so whoever has both is asked.
+func (m *mounted) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
+	if m.part(l).Copy == nil {
+		return m.Conditional.WriteIf(ctx, l, old, content)
+	}
+	err := seam.CheckText(l, content)
+	if err == nil {
+		err = m.daemon.Replace(ctx, control.ReplaceRequest{Path: path.Join(m.at, l.Key()), Old: old.String()}, strings.NewReader(content))
+	}
+	if err != nil {
+		return seam.Locator{}, err
+	}
+	return l, nil
+}
