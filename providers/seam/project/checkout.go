@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/wsmount/wsmount/providers"
@@ -36,10 +37,13 @@ func checkoutOf(dir string, list []Repo) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("project: the checkout cannot be reached: %w", err)
 	}
-	registered := map[string]bool{}
-	for _, r := range list {
-		registered[realRoot(r.Root)] = true
-	}
+	registered := sync.OnceValue(func() map[string]bool { // which may take a while
+		roots := map[string]bool{}
+		for _, s := range sight(list) {
+			roots[s.real] = true
+		}
+		return roots
+	})
 	for at := dir; ; at = filepath.Dir(at) {
 		for _, sign := range []string{harness, gitDir} {
 			_, err := os.Lstat(filepath.Join(at, sign))
@@ -50,7 +54,7 @@ func checkoutOf(dir string, list []Repo) (string, error) {
 				return "", fmt.Errorf("project: the checkout of %s is not known: %w", dir, err)
 			}
 		}
-		if registered[at] {
+		if registered()[at] {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
@@ -276,11 +280,20 @@ var ErrNone = fmt.Errorf("project: the checkout is not registered, and neither i
 // it was asked for by, and is registered with; "": it was not.
 func slugOf(c checkout, list []Repo, asked string) (string, error) {
 	var own []string
-	for _, r := range list {
-		if r.is(c) {
-			own = append(own, r.Slug)
-		} else if r.Slug == c.slug && r.isHere() {
-			return "", r.taken(c.root)
+	settled := func(r Repo) bool { return c.slug != "" && r.Slug == c.slug && filepath.Clean(r.Root) == c.root }
+	if slices.ContainsFunc(list, settled) {
+		own = []string{c.slug} // and nothing else is looked at
+	} else {
+		for i, s := range sight(list) {
+			r := list[i]
+			switch {
+			case s.is(c):
+				own = append(own, r.Slug)
+			case r.Slug == c.slug && s.here:
+				return "", r.taken(c.root)
+			case r.Slug == c.slug && s.silent:
+				return "", r.unseen(c.root)
+			}
 		}
 	}
 	switch {
@@ -299,31 +312,21 @@ func slugOf(c checkout, list []Repo, asked string) (string, error) {
 	return "", fmt.Errorf("%s: %w", c.root, ErrNone)
 }
 
-// is reports whether a checkout is the one that is registered, or another work tree of its
-// repository.
-func (r Repo) is(c checkout) bool {
-	root := realRoot(r.Root)
-	if root == c.root || c.repository == "" {
-		return root == c.root
-	}
-	repository, _, err := readGit(root)
-	return err == nil && repository == c.repository
-}
-
-// isHere reports whether it is on this machine: others call theirs otherwise.
-func (r Repo) isHere() bool {
-	_, err := os.Stat(r.Root)
-	return filepath.IsAbs(r.Root) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
-}
-
 // taken refuses its slug to another checkout.
 func (r Repo) taken(root string) error {
 	return &UnclearError{What: fmt.Sprintf("%s would have the memory of %q, which is registered for %s: one would replace what the other keeps", root, r.Slug, r.Root),
 		Do: give + ", or let it keep its state to itself, with local in its .harness/" + modeFile}
 }
 
-// claim registers a slug for a checkout, unless it is registered: of others that come to the
-// same slug the next is refused.
+// unseen refuses its slug where it cannot be known whether a checkout is another.
+func (r Repo) unseen(root string) error {
+	return &UnclearError{What: fmt.Sprintf("%q is registered for %s, which does not answer: whether %s is another checkout is not known", r.Slug, r.Root, root),
+		Do: "let it be reached, or unmount what does not answer"}
+}
+
+// claim registers a slug for a checkout, unless it is registered: of others of this machine
+// that come to the same slug the next is refused. One that is registered on another machine
+// stays the first.
 func claim(ctx context.Context, p Project) error {
 	c, err := readCheckout(p.Root)
 	if err != nil {
@@ -337,11 +340,26 @@ func claim(ctx context.Context, p Project) error {
 			r.entries = append(r.entries, object{{keySlug, text(p.Slug)}, {keyRoot, text(p.Root)}})
 			return true
 		}
-		repo, err := repoOf(r.entries[i])
-		if refused = err; err == nil && !repo.is(c) && repo.isHere() {
-			refused = repo.taken(p.Root)
+		all, err := reposOf(r.entries[i])
+		if err != nil || slices.ContainsFunc(all, func(one Repo) bool { return filepath.Clean(one.Root) == p.Root }) {
+			refused = err
+			return false
 		}
-		return false
+		var other error
+		for j, s := range sight(all) {
+			switch {
+			case s.is(c):
+				return false
+			case s.here && other == nil:
+				other = all[j].taken(p.Root)
+			case s.silent && other == nil:
+				other = all[j].unseen(p.Root)
+			}
+		}
+		if refused = other; other == nil {
+			r.entries[i].addRoot(p.Root)
+		}
+		return other == nil
 	})
 	return errors.Join(err, refused)
 }

@@ -17,7 +17,9 @@
 // Two checkouts of this machine never come to one slug in silence: a slug that is registered
 // for another is refused, and writing state registers it. Work trees of one git repository
 // are one checkout in this. What another machine has registered, under a name that is not
-// here, keeps nobody out: the same project lies elsewhere there.
+// here, does not keep the first of this one out: the same project lies elsewhere there. That
+// is registered too, so that the second is refused. A root that does not answer, as on a
+// server that is gone, is waited for no longer than a moment, and refuses its own slug alone.
 //
 // # State
 //
@@ -34,6 +36,7 @@
 // # Repositories
 //
 // _meta/repos.json lists the checkouts that agents know, on whatever backend is used. Its
-// format is agentm's, byte for byte, and fields that are not known here stay. Several may
+// format is agentm's, byte for byte, and fields that are not known here stay. An entry has
+// checkouts of further machines in a field of its own, which agentm does not know. Several may
 // change it at once, and none loses what another wrote.
 package project

@@ -67,12 +67,17 @@ func Named(ctx context.Context, b seam.Backend, slug string) (Project, error) {
 	return at(ctx, b, slug, r.Root)
 }
 
+// named is the checkout that is registered with a slug: of several that of this machine, or
+// else the first.
 func named(list []Repo, slug string) (Repo, error) {
-	i := slices.IndexFunc(list, func(r Repo) bool { return r.Slug == slug })
-	if i < 0 {
+	list = slices.DeleteFunc(slices.Clone(list), func(r Repo) bool { return r.Slug != slug })
+	switch len(list) {
+	case 0:
 		return Repo{}, fmt.Errorf("project: %q is not registered: %w", slug, providers.ErrNotExist)
+	case 1:
+		return list[0], nil
 	}
-	return list[i], nil
+	return list[max(0, slices.IndexFunc(sight(list), func(s seen) bool { return s.here }))], nil
 }
 
 func at(ctx context.Context, b seam.Backend, slug, root string) (Project, error) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -244,7 +245,38 @@ func TestSlugIsOne(t *testing.T) {
 	register("two", root+"/d/app")
 	check(map[string]string{"d/app": "unclear"}) // it says neither
 	register("app", "/another/machine/app")
-	check(map[string]string{"a/app": "app a/app", "b/app": "app b/app", "c/app": "app c/app"})
+	check(map[string]string{"a/app": "app a/app", "b/app": "app b/app", "c/app": "app c/app"}) // before anybody of this machine has it
+	p, err := Resolve(t.Context(), b, root+"/b/app")
+	assert.OK(t, err)
+	for range 2 {
+		assert.OK(t, claim(t.Context(), p))
+	}
+	check(map[string]string{"a/app": "unclear", "b/app": "app b/app", "c/app": "unclear"})
+	var unclear *UnclearError
+	p.Root = root + "/a/app"
+	assert.True(t, errors.As(claim(t.Context(), p), &unclear), "a second checkout of this machine has the slug")
+	p, err = Named(t.Context(), b, "app")
+	assert.OK(t, err)
+	assert.Equal(t, p.Root, root+"/b/app")
+	list, err := Repos(t.Context(), b)
+	assert.OK(t, err)
+	assert.Slice(t, list[:2], []Repo{{Slug: "app", Root: "/another/machine/app"}, {Slug: "app", Root: root + "/b/app"}})
+}
+
+// TestSilentRoots: what never answers is not asked of a checkout that is registered, and
+// keeps no other waiting; its own slug it refuses.
+func TestSilentRoots(t *testing.T) {
+	root := lay(t, map[string]string{"a/.harness/project.json": `{"vault_project": "a"}`, "b/.harness/project.json": `{"vault_project": "b"}`, "c/.harness/project.json": `{"vault_project": "gone"}`})
+	b, was := newBackend(), looking
+	defer func() { looking = was }()
+	asked := make(chan string, 9)
+	looking.patience, looking.at = time.Millisecond, func(name string) seen { asked <- name; select {} }
+	assert.OK(t, Register(t.Context(), b, Repo{Slug: "gone", Root: "/net/gone"}))
+	assert.OK(t, Register(t.Context(), b, Repo{Slug: "a", Root: root + "/a"}))
+	assert.Equal(t, slugIn(t, b, root, "a"), "a a")
+	assert.Equal(t, len(asked), 0, "looks")
+	assert.Equal(t, slugIn(t, b, root, "b"), "b b")
+	assert.Equal(t, slugIn(t, b, root, "c"), "unclear")
 }
 
 // TestClaim: who writes state first has the slug, and another checkout is refused before it

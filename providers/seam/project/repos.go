@@ -12,7 +12,7 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// Repo is a checkout that is registered.
+// Repo is a checkout that is registered. One slug may have checkouts on several machines.
 type Repo struct {
 	Slug string
 	Root string // its directory, as the machine that registered it calls it
@@ -25,6 +25,7 @@ var place = []string{"_meta", "repos.json"}
 const (
 	keyVersion, keyRepos      = "version", "repos"
 	keySlug, keyRoot, keyWiki = "slug", "root_path", "wiki_path"
+	keyRoots                  = "checkouts" // on machines that do not have the root; agentm does not know it
 	version                   = 1
 )
 
@@ -48,11 +49,11 @@ func Repos(ctx context.Context, b seam.Backend) ([]Repo, error) {
 	}
 	var list []Repo
 	for _, entry := range r.entries {
-		repo, err := repoOf(entry)
+		repos, err := reposOf(entry)
 		if err != nil {
 			return nil, corrupt(l, err)
 		}
-		list = append(list, repo)
+		list = append(list, repos...)
 	}
 	return list, nil
 }
@@ -151,12 +152,39 @@ func corrupt(l seam.Locator, err error) error {
 	return fmt.Errorf("project: %s cannot be read: %w: %w", l, providers.ErrCorrupt, err)
 }
 
-func repoOf(o object) (r Repo, err error) {
-	var errs [3]error
+// reposOf are the checkouts of an entry, agentm's first.
+func reposOf(o object) ([]Repo, error) {
+	var r Repo
+	var errs [4]error
 	r.Slug, errs[0] = o.text(keySlug)
 	r.Root, errs[1] = o.text(keyRoot)
 	r.Wiki, errs[2] = o.text(keyWiki)
-	return r, errors.Join(errs[:]...)
+	all := []Repo{r}
+	var roots []string
+	roots, errs[3] = o.roots()
+	for _, root := range roots {
+		all = append(all, Repo{Slug: r.Slug, Root: root})
+	}
+	return all, errors.Join(errs[:]...)
+}
+
+// roots are those of an entry that agentm does not know.
+func (o object) roots() (roots []string, err error) {
+	if value := o.get(keyRoots); value != nil {
+		err = json.Unmarshal(value, &roots)
+	}
+	return roots, err
+}
+
+// addRoot adds one of them, to an entry that can be read.
+func (o *object) addRoot(root string) {
+	roots, _ := o.roots()
+	var list []json.RawMessage
+	for _, one := range append(roots, root) {
+		list = append(list, text(one))
+	}
+	value, _ := json.Marshal(list) // of what are strings already
+	o.set(keyRoots, value)
 }
 
 // find is the index of a slug, or -1.

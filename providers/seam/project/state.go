@@ -160,7 +160,14 @@ func (f *finding) remember(ctx context.Context) (err error) {
 // named is the checkout that is registered with a slug.
 func (f *finding) named(slug string) (string, error) {
 	r, err := named(f.list, slug)
-	return realRoot(r.Root), err
+	if err != nil {
+		return "", err
+	}
+	s := sight([]Repo{r})[0]
+	if s.silent {
+		return "", r.unseen(r.Root)
+	}
+	return s.real, nil
 }
 
 // enter opens a checkout, whose state is its own as far as is known.

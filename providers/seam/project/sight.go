@@ -1,0 +1,62 @@
+package project
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// seen is what is on this machine at the root of a checkout that is registered.
+type seen struct {
+	real       string // its real name, or where nothing is the registered one
+	here       bool   // something is: other machines call theirs otherwise
+	silent     bool   // it is not known, since it did not answer
+	repository string // as of a checkout
+}
+
+// looking is how roots are looked at, and how long. One may be on a server that is gone, where
+// a look never ends.
+var looking = struct {
+	at       func(root string) seen
+	patience time.Duration
+}{look, 2 * time.Second}
+
+// sight looks at all roots of a list at once.
+func sight(list []Repo) []seen {
+	type answer struct {
+		i int
+		seen
+	}
+	at, answers, out := looking.at, make(chan answer, len(list)), make([]seen, len(list))
+	for i, r := range list {
+		out[i] = seen{real: filepath.Clean(r.Root), silent: true}
+		go func() { answers <- answer{i, at(r.Root)} }()
+	}
+	late := time.After(looking.patience)
+	for range list {
+		select {
+		case a := <-answers:
+			out[a.i] = a.seen
+		case <-late:
+			return out
+		}
+	}
+	return out
+}
+
+func look(root string) (s seen) {
+	s.real = realRoot(root)
+	_, err := os.Stat(root)
+	if s.here = filepath.IsAbs(root) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR); s.here {
+		s.repository, _, _ = readGit(s.real) // what cannot be read is no repository that anything else is of
+	}
+	return s
+}
+
+// is reports whether it is a checkout, or another work tree of its repository.
+func (s seen) is(c checkout) bool {
+	return s.real == c.root || c.repository != "" && s.repository == c.repository
+}
