@@ -44,8 +44,8 @@ const Protocol = seam.DeviceLocal
 type Backend struct {
 	root  *os.Root
 	name  string // who says what went wrong
-	plain bool   // no symbolic link leads to what is changed
-	fsync func(dir *os.File) error
+	plain bool   // it was granted: see enter and beneath
+	fsync func(*os.File) error
 }
 
 var _ seam.Conditional = (*Backend)(nil)
@@ -70,7 +70,8 @@ func newBackend(root *os.Root, name string) *Backend {
 type Granted struct{ Dev, Ino uint64 }
 
 // OpenGranted is the backend of a directory that is there. In one that was granted no
-// symbolic link leads to what is changed, so that a name tells which file that is.
+// symbolic link leads to what is changed, so that a name tells which file that is, and
+// nothing is reached that is mounted below.
 func OpenGranted(dir string, g Granted) (*Backend, error) {
 	const name = "directory"
 	root, err := os.OpenRoot(dir)
@@ -117,7 +118,7 @@ func (b *Backend) Read(ctx context.Context, l seam.Locator) (string, error) {
 
 // read opens without waiting: a FIFO has no content, and might have no writer.
 func (b *Backend) read(name string) ([]byte, error) {
-	f, err := b.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := b.open(name, os.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
@@ -249,42 +250,29 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// checkWay refuses what is changed through a symbolic link, where none may lead.
-func (b *Backend) checkWay(l seam.Locator) error {
-	if !b.plain {
-		return nil
-	}
-	way := ""
-	for _, part := range l.Parts()[:max(0, len(l.Parts())-1)] {
-		way = path.Join(way, part)
-		info, err := b.root.Lstat(way)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case info.Mode()&fs.ModeSymlink != 0:
-			return fmt.Errorf("%s is a symbolic link: %w", way, providers.ErrUnsupported)
-		}
-	}
-	return nil
-}
-
 // write replaces what is at l; a lock is held where there is one.
 func (b *Backend) write(l seam.Locator, content string) error {
-	if err := b.checkWay(l); err != nil {
-		return err
+	if (l == seam.Locator{}) {
+		return providers.ErrIsDir
 	}
-	name := nameOf(l)
 	if temporary.MatchString(l.Name()) {
 		return errOwnName
 	}
-	old, err := b.root.Lstat(name)
+	parts := l.Parts()
+	parent := path.Join(".", path.Join(parts[:len(parts)-1]...))
+	dir, err := b.enter(parent)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := b.mkdirAll(l.Parts()[:len(l.Parts())-1]); err != nil {
-			return err
+		if err = b.mkdirAll(parts[:len(parts)-1]); err == nil {
+			dir, err = b.enter(parent)
 		}
-		return b.replace(name, content, nil)
+	}
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	old, err := dir.Lstat(l.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return b.replace(dir, l.Name(), content, nil)
 	}
 	if err == nil {
 		err = checkKind(old.Mode())
@@ -293,7 +281,7 @@ func (b *Backend) write(l seam.Locator, content string) error {
 		return err
 	}
 	mode := old.Mode().Perm()
-	return b.replace(name, content, &mode)
+	return b.replace(dir, l.Name(), content, &mode)
 }
 
 // temporary are the names of files that a write has not finished. They are the
@@ -302,23 +290,23 @@ var temporary = regexp.MustCompile(`^\.wsmount-[0-9a-f]{32}\.tmp$`)
 
 var errOwnName = fmt.Errorf("the name is one for temporary files: %w", providers.ErrInvalid)
 
-// replace puts a whole file at name, with the mode of the old one, if there is one, or that
-// of a new file.
-func (b *Backend) replace(name, content string, mode *fs.FileMode) (err error) {
+// replace puts a whole file at a name in a directory, with the mode of the old one, if there
+// is one, or that of a new file.
+func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode) (err error) {
 	random := make([]byte, 16)
 	rand.Read(random)
-	temp := path.Join(path.Dir(name), ".wsmount-"+hex.EncodeToString(random)+".tmp")
+	temp := ".wsmount-" + hex.EncodeToString(random) + ".tmp"
 	made := fs.FileMode(0o666)
 	if mode != nil {
 		made &= *mode // not for others for a moment either: who has it open reads on
 	}
-	f, err := b.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, made)
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, made)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			b.root.Remove(temp)
+			dir.Remove(temp)
 		}
 	}()
 	if mode != nil {
@@ -328,22 +316,22 @@ func (b *Backend) replace(name, content string, mode *fs.FileMode) (err error) {
 		_, err = f.WriteString(content)
 	}
 	if err == nil {
-		err = f.Sync()
+		err = b.fsync(f)
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := b.root.Rename(temp, name); err != nil {
+	if err := dir.Rename(temp, name); err != nil {
 		return err
 	}
-	return b.syncDir(path.Dir(name))
+	return b.syncDir(dir)
 }
 
 // syncDir makes the names in a directory durable that a change has left there. When that
 // fails the change may have happened: its own kind of error would say that it did not, of a
 // full disk for one.
-func (b *Backend) syncDir(name string) error {
-	d, err := b.root.Open(name)
+func (b *Backend) syncDir(dir *os.Root) error {
+	d, err := dir.Open(".")
 	if err == nil {
 		err = errors.Join(b.fsync(d), d.Close())
 	}
@@ -357,21 +345,28 @@ func (b *Backend) syncDir(name string) error {
 func (b *Backend) mkdirAll(parts []string) error {
 	at := "."
 	for _, part := range parts {
-		parent := at
-		at = path.Join(parent, part)
-		err := b.root.Mkdir(at, 0o777)
-		if err == nil {
-			err = b.syncDir(parent)
-		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := b.mkdirIn(at, part); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
+		at = path.Join(at, part)
 	}
-	info, err := b.root.Stat(at)
+	info, err := b.stat(at)
 	if err == nil && !info.IsDir() {
 		err = providers.ErrNotDir
 	}
 	return err
+}
+
+func (b *Backend) mkdirIn(parent, name string) error {
+	dir, err := b.enter(parent)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := dir.Mkdir(name, 0o777); err != nil {
+		return err
+	}
+	return b.syncDir(dir)
 }
 
 // List implements seam.Backend.
@@ -391,7 +386,7 @@ func (b *Backend) List(ctx context.Context, l seam.Locator) ([]seam.Locator, err
 }
 
 func (b *Backend) names(name string) ([]string, error) {
-	d, err := b.root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	d, err := b.open(name, os.O_RDONLY|syscall.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}
@@ -413,7 +408,7 @@ func (b *Backend) Info(ctx context.Context, l seam.Locator) (seam.Info, error) {
 	err := ctx.Err()
 	var info fs.FileInfo
 	if err == nil {
-		info, err = b.root.Stat(nameOf(l))
+		info, err = b.stat(nameOf(l))
 	}
 	if err != nil {
 		return seam.Info{}, b.fail(providers.MethodStat, l, absent(err))
@@ -438,13 +433,10 @@ func (b *Backend) Mkdir(ctx context.Context, l seam.Locator) (seam.Locator, erro
 }
 
 func (b *Backend) mkdir(l seam.Locator) error {
-	if err := b.checkWay(l); err != nil {
-		return err
-	}
 	if temporary.MatchString(l.Name()) {
 		return errOwnName
 	}
-	info, err := b.root.Stat(nameOf(l))
+	info, err := b.stat(nameOf(l))
 	if err == nil && !info.IsDir() {
 		return providers.ErrExist
 	}

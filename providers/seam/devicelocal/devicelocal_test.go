@@ -11,7 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/providertest"
 	"github.com/wsmount/wsmount/providers/seam"
@@ -134,7 +137,7 @@ func TestTemporaryFiles(t *testing.T) {
 	assert.Is(t, assert.ErrOf(b.Mkdir(t.Context(), at(t, own))), providers.ErrInvalid, "mkdir")
 	assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x")))
 	assert.OK(t, os.MkdirAll(filepath.Join(dir, "full", "x"), 0o700))
-	assert.True(t, b.replace("full", "x", nil) != nil, "a directory was replaced")
+	assert.True(t, b.replace(b.root, "full", "x", nil) != nil, "a directory was replaced")
 	children, err := b.List(t.Context(), at(t, ""))
 	assert.OK(t, err)
 	assert.Slice(t, children, []seam.Locator{at(t, "a"), at(t, "full")})
@@ -176,9 +179,72 @@ func TestLockedForEver(t *testing.T) {
 func TestFailsAfterTheChange(t *testing.T) {
 	b := open(t, t.TempDir())
 	defer b.Close()
-	b.fsync = func(*os.File) error { return syscall.ENOSPC }
+	b.fsync = func(f *os.File) error {
+		if info, err := f.Stat(); err != nil || !info.IsDir() {
+			return err
+		}
+		return syscall.ENOSPC
+	}
 	for verb, err := range map[string]error{"write": assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x")), "mkdir": assert.ErrOf(b.Mkdir(t.Context(), at(t, "d")))} {
 		assert.Is(t, err, providers.ErrUnavailable, verb)
 		assert.False(t, errors.Is(err, providers.ErrQuota), verb, "says that nothing happened:", err)
+	}
+}
+
+// TestContentIsSafe before it has its name, and for nobody whom the old was not for; one that
+// does not get to the disk replaces nothing.
+func TestContentIsSafe(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, dir)
+	defer b.Close()
+	assert.OK(t, os.WriteFile(filepath.Join(dir, "a"), []byte("old"), 0o600))
+	synced := false
+	b.fsync = func(f *os.File) error {
+		info, err := f.Stat()
+		if err != nil || info.IsDir() {
+			return err
+		}
+		assert.Equal(t, info.Mode().Perm(), fs.FileMode(0o600), "mode")
+		assert.Equal(t, info.Size(), 3, "bytes that are brought to the disk")
+		synced = true
+		return syscall.ENOSPC
+	}
+	assert.Is(t, assert.ErrOf(b.Write(t.Context(), at(t, "a"), "new")), providers.ErrQuota)
+	assert.True(t, synced, "the content was not brought to the disk")
+	got, err := b.Read(t.Context(), at(t, "a"))
+	assert.OK(t, err)
+	assert.Equal(t, got, "old")
+	entries, err := os.ReadDir(dir)
+	assert.OK(t, err)
+	assert.Equal(t, len(entries), 1, "entries")
+}
+
+// TestMounted: what is mounted in a directory that was granted was not granted with it.
+func TestMounted(t *testing.T) {
+	tier.RequireRoot(t)
+	dir := t.TempDir()
+	below := filepath.Join(dir, "below")
+	assert.OK(t, os.Mkdir(below, 0o700))
+	assert.OK(t, unix.Mount("none", below, "tmpfs", 0, "size=64k"))
+	defer unix.Unmount(below, 0)
+	assert.OK(t, os.WriteFile(filepath.Join(below, "f"), []byte("x"), 0o600))
+	assert.OK(t, os.Symlink("below", filepath.Join(dir, "link")))
+	info, err := os.Stat(dir)
+	assert.OK(t, err)
+	st := info.Sys().(*syscall.Stat_t)
+	b, err := OpenGranted(dir, Granted{st.Dev, st.Ino})
+	assert.OK(t, err)
+	defer b.Close()
+	for _, key := range []string{"below/f", "link/f", "below/new/f"} {
+		for verb, err := range map[string]error{
+			"read": assert.ErrOf(b.Read(t.Context(), at(t, key))), "info": assert.ErrOf(b.Info(t.Context(), at(t, key))), "exists": assert.ErrOf(b.Exists(t.Context(), at(t, key))),
+			"list": assert.ErrOf(b.List(t.Context(), at(t, key))),
+		} {
+			assert.Is(t, err, providers.ErrPermission, verb, key)
+		}
+		if !strings.HasPrefix(key, "link") {
+			assert.Is(t, assert.ErrOf(b.Write(t.Context(), at(t, key), "y")), providers.ErrPermission, "write", key)
+			assert.Is(t, assert.ErrOf(b.Mkdir(t.Context(), at(t, key))), providers.ErrPermission, "mkdir", key)
+		}
 	}
 }

@@ -1,0 +1,74 @@
+package devicelocal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// What is below a directory that was granted was granted with it, unless something else is
+// mounted there: so does a mount of the directory see it.
+
+// enter opens a directory to change names in it. Where none may be in the way, it is reached
+// through no symbolic link.
+func (b *Backend) enter(name string) (*os.Root, error) {
+	if !b.plain {
+		return b.root.OpenRoot(name)
+	}
+	d, err := b.beneath(name, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", d.Fd()))
+}
+
+// open opens what is at a name to read it, through links too.
+func (b *Backend) open(name string, flags int) (*os.File, error) {
+	if !b.plain {
+		return b.root.OpenFile(name, flags, 0)
+	}
+	return b.beneath(name, flags, 0)
+}
+
+func (b *Backend) stat(name string) (fs.FileInfo, error) {
+	if !b.plain {
+		return b.root.Stat(name)
+	}
+	f, err := b.beneath(name, unix.O_PATH, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Stat()
+}
+
+// beneath opens a name of a directory that was granted.
+func (b *Backend) beneath(name string, flags int, resolve uint64) (*os.File, error) {
+	root, err := b.root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC),
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV | resolve}
+	for {
+		fd, err := unix.Openat2(int(root.Fd()), name, &how)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), name), nil
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN): // names moved meanwhile
+			continue
+		case errors.Is(err, unix.EXDEV):
+			return nil, fmt.Errorf("the way to %s leads outside, or into what is mounted there: %w", name, providers.ErrPermission)
+		case errors.Is(err, unix.ELOOP) && resolve&unix.RESOLVE_NO_SYMLINKS != 0:
+			return nil, fmt.Errorf("a symbolic link is on the way to %s: %w", name, providers.ErrUnsupported)
+		}
+		return nil, err
+	}
+}
