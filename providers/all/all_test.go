@@ -52,6 +52,21 @@ func TestVaultRefused(t *testing.T) {
 	if p.Grade != providers.Bad || err == nil || err.Error() != p.Text || p.Do == "" {
 		t.Errorf("the preview says %+v, the selection %v", p, err)
 	}
+	s.ReadOnly = true // who only reads needs no lock
+	if err := os.WriteFile(filepath.Join(vault, "f"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p = all.Backends().Preview(t.Context(), s, seam.Capabilities{})
+	b, err := all.Backends().Select(t.Context(), s, seam.Capabilities{Sync: true})
+	if err != nil || p.Grade == providers.Bad {
+		t.Fatalf("the preview says %+v, the selection %v", p, err)
+	}
+	defer b.Close()
+	l, _ := b.Resolve("f")
+	text, err := b.Read(t.Context(), l)
+	if _, refused := b.Write(t.Context(), l, "x"); text != "text" || !errors.Is(refused, providers.ErrReadOnly) {
+		t.Errorf("read %q, %v; written: %v", text, err, refused)
+	}
 }
 
 // TestVaultBackend: the vault that settings name is opened, with what it promises.

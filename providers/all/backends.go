@@ -15,7 +15,9 @@ func Backends() *seam.Registry {
 	vaults := seam.Over(vault.Driver(), func(s seam.Settings) map[string]string {
 		return map[string]string{"vault_path": s.Vault}
 	})
-	vaults.Look = func(ctx context.Context, s seam.Settings) providers.Finding { return vault.Look(ctx, s.Vault) }
+	vaults.Look = func(ctx context.Context, s seam.Settings) providers.Finding {
+		return vault.Look(ctx, s.Vault, s.ReadOnly)
+	}
 	for protocol, class := range map[string]seam.Class{devicelocal.Protocol: devicelocal.Class(), seam.Vault: vaults} {
 		if err := r.Register(protocol, class); err != nil {
 			panic(err) // as for Registry

@@ -26,7 +26,7 @@ func Over(d providers.Driver, config func(Settings) map[string]string) Class {
 	return Class{
 		Promises: promisesOf(d.Promises),
 		Open: func(ctx context.Context, s Settings) (Backend, error) {
-			p, err := d.Open(ctx, providers.Settings{Config: config(s)})
+			p, err := d.Open(ctx, providers.Settings{Config: config(s), ReadOnly: s.ReadOnly})
 			if err != nil {
 				return nil, err // a nil *Store would be no nil
 			}

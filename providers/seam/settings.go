@@ -20,7 +20,10 @@ type Settings struct {
 	Home    string // the user's own directory
 	Vault   string // what $MEMORY_VAULT_PATH says; for a Class, where the vault is; "": nothing
 	Backend string // what is asked for by name, whatever else says; "": nothing
-	Config  Config
+	// ReadOnly: nothing will be changed, so what only changes need may be missing, such as a
+	// lock that this user can make.
+	ReadOnly bool
+	Config   Config
 }
 
 // Config is agentm's configuration of this machine.

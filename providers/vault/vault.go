@@ -219,11 +219,11 @@ func (e *LockError) Unwrap() error { return e.Kind }
 
 const moveCache = "set XDG_CACHE_HOME to a directory outside of the vault that can be written"
 
-// Look says whether Open would open a vault that may be changed, and if not, what to do. It
-// changes nothing.
-func Look(ctx context.Context, vault string) providers.Finding {
+// Look says whether Open would open a vault, to be changed or only to be read, and if not,
+// what to do. It changes nothing.
+func Look(ctx context.Context, vault string, readOnly bool) providers.Finding {
 	f := providers.Finding{Name: name, Says: "files in " + vault}
-	p, err := Open(ctx, vault, Options{})
+	p, err := Open(ctx, vault, Options{ReadOnly: readOnly})
 	if err == nil {
 		err = p.Close()
 	}

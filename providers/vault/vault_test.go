@@ -291,7 +291,7 @@ func TestLook(t *testing.T) {
 		filepath.Join(file, "cache"): "not a directory", "relative": "XDG_CACHE_HOME",
 	} {
 		t.Setenv("XDG_CACHE_HOME", cache)
-		f := vault.Look(t.Context(), root)
+		f := vault.Look(t.Context(), root, false)
 		p, err := vault.Open(t.Context(), root, vault.Options{})
 		if f.Grade == providers.Good != (want == "") || f.Grade == providers.Good != (err == nil) || !strings.Contains(f.Says, want) {
 			t.Errorf("%s: look says %+v, open %v", cache, f, err)
@@ -318,7 +318,7 @@ func TestAnothersVault(t *testing.T) {
 	ok(t, os.Chown(root, 12345, 12345))
 	_, err := vault.Open(t.Context(), root, vault.Options{Locks: t.TempDir()})
 	wantErr(t, "open", err, providers.ErrPermission)
-	if f := vault.Look(t.Context(), root); f.Grade != providers.Bad || !strings.Contains(f.Says, "user 12345") {
+	if f := vault.Look(t.Context(), root, false); f.Grade != providers.Bad || !strings.Contains(f.Says, "user 12345") {
 		t.Errorf("look says %+v", f)
 	}
 	p, err := vault.Open(t.Context(), root, vault.Options{ReadOnly: true})

@@ -46,6 +46,8 @@ type Call struct {
 	Given func(name string) bool   // whether it was; nil: ask Flag alone
 	Input io.Reader                // what is to be written
 	Host  Host
+
+	reads bool // it changes nothing
 }
 
 // Do runs the verb. The code is how the program ends once the answer was shown, if err is
@@ -58,6 +60,7 @@ func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) {
 			return nil, 0, exit.New(exit.Usage, "--%s has no value", f.Name).Hint("give it one, or leave it out")
 		}
 	}
+	c.reads = !v.Changes
 	return v.run(ctx, c)
 }
 
@@ -151,7 +154,7 @@ func (c Call) open(ctx context.Context) (seam.Backend, error) {
 	if c.Flag(backendFlag) != "" {
 		return nil, exit.New(exit.Usage, "--%s is for memory, and %s is a workspace", backendFlag, c.Args[0]).Hint("give one of the two")
 	}
-	b, err := c.Host.openWorkspace(ctx, c.Args[0])
+	b, err := c.Host.openWorkspace(ctx, c.Args[0], c.reads)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +168,7 @@ func (c Call) open(ctx context.Context) (seam.Backend, error) {
 // memory opens what is asked for by name, or what the configuration chooses.
 func (c Call) memory(ctx context.Context) (seam.Backend, error) {
 	s := c.Host.Settings
-	s.Backend = c.Flag(backendFlag)
+	s.Backend, s.ReadOnly = c.Flag(backendFlag), c.reads
 	required, err := seam.ParseCapabilities(c.Flag(requiresFlag))
 	if err != nil {
 		return nil, err

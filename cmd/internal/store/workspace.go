@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -37,8 +38,8 @@ type Host struct {
 }
 
 // openWorkspace opens a workspace, by an address, the path of a manifest, or one in a mount:
-// through its mount where it has one, else its stores.
-func (h Host) openWorkspace(ctx context.Context, name string) (seam.Backend, error) {
+// through its mount where it has one, else its stores, to read alone or to change them too.
+func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.Backend, error) {
 	root, err := h.StateRoot()
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (h Host) openWorkspace(ctx context.Context, name string) (seam.Backend, err
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
-		p.all = append(p.all, &part{at: at, open: func() (seam.Backend, error) { return h.openPart(ctx, tree, s) }})
+		p.all = append(p.all, &part{at: at, open: func() (seam.Backend, error) { return h.openPart(ctx, tree, s, reads) }})
 	}
 	r, at, err := mountOf(ctx, root, tree.Sources[0])
 	if err == nil && r == nil {
@@ -131,8 +132,9 @@ func serves(p control.Part, s daemon.Source, place string) bool {
 	return s.Path != "" && !s.Cached && p.Path == s.Path
 }
 
-// openPart opens the store of a part.
-func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
+// openPart opens the store of a part. What only changes need may be missing where it is only
+// read, such as a vault's lock.
+func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source, reads bool) (seam.Backend, error) {
 	if s.Unavailable != "" {
 		return nil, exit.New(exit.Unreachable, "the part at /%s is not there: %s", s.At, s.Unavailable).Hint("see `wsmount resolve`")
 	}
@@ -154,6 +156,9 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source) 
 	exclude, err := mountspec.CompileExclude(s.Exclude)
 	if err != nil {
 		return nil, exit.New(exit.Manifest, "%s: %w", s.Name, err).Hint("correct storage.exclude of its manifest")
+	}
+	if reads {
+		s.ReadOnly = cmp.Or(s.ReadOnly, "it is only read")
 	}
 	b, err := tree.Store(ctx, s)
 	if err != nil {
