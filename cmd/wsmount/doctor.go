@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
@@ -40,7 +39,7 @@ func doctorAction(c *cli.Context) error {
 	}
 	checks := append(doctor.Machine(), doctor.State(stateRoot(c))...)
 	if c.IsSet("requires") {
-		checks = append(checks, doctor.Memory(c.Context, all.Backends(), seam.ReadSettings(os.Getenv), required))
+		checks = append(checks, doctor.Memory(c.Context, all.Backends(), memorySettings(c), required))
 	}
 	h, err := openHost(c, false)
 	if err != nil {

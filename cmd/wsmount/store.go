@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/store"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
@@ -46,7 +47,7 @@ func storeAction(c *cli.Context, v store.Verb) error {
 		return err
 	}
 	answer, code, err := v.Do(c.Context, store.Call{Args: args, Flag: c.String, Given: c.IsSet, Input: os.Stdin, Host: store.Host{
-		Backends: all.Backends(), Settings: seam.ReadSettings(os.Getenv), StateRoot: func() (string, error) { return stateRoot(c) },
+		Backends: all.Backends(), Settings: memorySettings(c), StateRoot: func() (string, error) { return stateRoot(c) },
 		Request: func() (daemon.Request, func(), error) {
 			req, closeRequest, err := mountRequest(c, true)
 			req.Mountpoint, req.Create = "", v.Changes
@@ -81,4 +82,17 @@ func storeAction(c *cli.Context, v store.Verb) error {
 		return exit.New(exit.Failed, "%w", failed).Hint("what was printed is not the whole of it")
 	}
 	return cmp.Or(err, silent(code))
+}
+
+// memorySettings are what this machine says of where agentm's memory lies.
+func memorySettings(c *cli.Context) seam.Settings {
+	s := seam.ReadSettings(os.Getenv)
+	s.Personal = func() ([]string, error) {
+		config, err := host.LoadConfig(host.LoadOptions{Path: c.String("config"), Lookup: os.LookupEnv})
+		if err != nil {
+			return nil, err
+		}
+		return store.Spaces(config), nil
+	}
+	return s
 }

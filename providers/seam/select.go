@@ -165,6 +165,26 @@ func (c *choice) locate() *SelectionError {
 			"and the vault of %s is not there: %q is no directory (%v)", from, vault, err)
 	}
 	c.settings.Vault = vault
+	return c.apart(vault)
+}
+
+// apart refuses a vault that has a space of the operator's own in it.
+func (c *choice) apart(vault string) *SelectionError {
+	if c.settings.Personal == nil {
+		return nil
+	}
+	spaces, err := c.settings.Personal()
+	at, unknown := filepath.EvalSymlinks(vault)
+	if err = errors.Join(err, unknown); err != nil {
+		return c.refuse(PersonalSpace, fmt.Errorf("%w: %w", providers.ErrPermission, err), "let the host configuration be read",
+			"and whether the operator's own space lies in it is not known: %v", err)
+	}
+	for _, space := range spaces {
+		if rel, err := filepath.Rel(at, space); err == nil && filepath.IsLocal(rel) {
+			return c.refuse(PersonalSpace, providers.ErrPermission, "set vault_path, or $MEMORY_VAULT_PATH, to the directory below the space that has memory",
+				"and the vault %s has the operator's own space in it: %s (allow_personal of the host configuration)", vault, space)
+		}
+	}
 	return nil
 }
 
@@ -193,6 +213,7 @@ const (
 	NoVaultPath        Reason = "no-vault-path"       // nothing says where the vault is
 	VaultAbsent        Reason = "vault-absent"        // the vault is not where it is said to be
 	CapabilityMismatch Reason = "capability-mismatch" // a CapabilityMismatchError
+	PersonalSpace      Reason = "personal-space"      // the operator's own space lies in the vault, or that is not known
 	Unusable           Reason = "unusable"            // the class says that Open would fail
 )
 

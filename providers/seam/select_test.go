@@ -41,7 +41,8 @@ func newMachine(t *testing.T) *machine {
 
 // settings are those of a configuration, or of none for "".
 func (m *machine) settings(config, vault string) seam.Settings {
-	s := seam.Settings{Home: m.home, Vault: vault, Config: seam.Config{Name: "agentm.json", Text: []byte(config)}}
+	s := seam.Settings{Home: m.home, Vault: vault, Config: seam.Config{Name: "agentm.json", Text: []byte(config)},
+		Personal: func() ([]string, error) { return []string{m.home}, nil }}
 	if config == "" {
 		s.Config.Text, s.Config.Err = nil, fs.ErrNotExist
 	}
@@ -100,6 +101,7 @@ var refusals = []struct {
 		[]string{"HOME/nowhere", "vault_path"}},
 	{"vault of the session not there", "", "HOME/nowhere", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable, []string{"HOME/nowhere", "$MEMORY_VAULT_PATH"}},
 	{"vault is a file", "", "HOME/file", seam.Capabilities{}, seam.VaultAbsent, providers.ErrNotDir, []string{"HOME/file"}},
+	{"vault with the operator's space in it", "", "HOME", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"HOME", "allow_personal"}},
 	{"vault from somewhere", "", "vault", seam.Capabilities{}, seam.VaultAbsent, providers.ErrInvalid, []string{`"vault"`, "$MEMORY_VAULT_PATH is no absolute path"}},
 	{"vault at a service", `{"storage.backend": "vault", "vault_path": "https://ann:hunter2@dav.test/"}`, "", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable, []string{"vault_path is no absolute path"}},
 	{"a backend that is no name", `{"storage.backend": "https://ann:hunter2@dav.test/"}`, "", seam.Capabilities{}, seam.NotRegistered, providers.ErrUnknown, []string{"what is no name", "storage.backend"}},

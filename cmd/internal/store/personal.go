@@ -155,6 +155,14 @@ func (r *personal) open(ctx context.Context) (*seam.Personal, seam.Locator, erro
 	return p, l, err
 }
 
+// Spaces are the operator's own spaces that a host configuration names.
+func Spaces(c *host.Config) (spaces []string) {
+	for _, g := range c.AllowPersonal {
+		spaces = append(spaces, host.Real(g.Path))
+	}
+	return spaces
+}
+
 // granted is the space above a vault that somebody may have written to; of several the
 // nearest. "": none.
 func (r Rules) granted(vault, by string) (space string) {

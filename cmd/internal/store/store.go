@@ -35,6 +35,8 @@ func CodeOf(r seam.Reason) exit.Code {
 		return exit.Unresolvable
 	case seam.VaultAbsent:
 		return exit.Unreachable
+	case seam.PersonalSpace:
+		return exit.Denied
 	}
 	return exit.Failed
 }
