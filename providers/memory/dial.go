@@ -66,6 +66,7 @@ func dial(ctx context.Context, c clone, connect func(context.Context) (net.Conn,
 		client.http.CloseIdleConnections()
 		return nil, err
 	}
+	caps.ConcurrentWriters = true // they all ask the one server
 	client.capabilities = caps
 	client.capabilities.Abilities &= served
 	return client, nil

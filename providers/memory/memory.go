@@ -115,7 +115,7 @@ func newProvider(opts Options, caps providers.Capabilities) *Provider {
 func capabilities() providers.Capabilities {
 	return providers.Capabilities{
 		Writable: true, EmptyDirs: true, StrictTree: true, AnyNames: true, Symlinks: true, Metadata: true,
-		ListComplete: true, RecursiveList: true, ListAfter: true, OperationIDs: true, UniqueVersions: true, ConcurrentWriters: true,
+		ListComplete: true, RecursiveList: true, ListAfter: true, OperationIDs: true, UniqueVersions: true,
 		Attributes: providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs,
 		Conditions: providers.Conditions{
 			Create: providers.GuardAtomic, Replace: providers.GuardAtomic,

@@ -24,7 +24,7 @@ type Class struct {
 // Over is the class of what a driver opens, with the configuration that settings come to.
 func Over(d providers.Driver, config func(Settings) map[string]string) Class {
 	return Class{
-		Promises: promisesOf(d.Promises),
+		Promises: PromisesOf(d.Promises),
 		Open: func(ctx context.Context, s Settings) (Backend, error) {
 			p, err := d.Open(ctx, providers.Settings{Config: config(s), ReadOnly: s.ReadOnly})
 			if err != nil {

@@ -32,11 +32,12 @@ func New(p providers.Provider) *Store {
 func (s *Store) Resolve(parts ...string) (Locator, error) { return Locator{}.Child(parts...) }
 
 // Capabilities implements Backend.
-func (s *Store) Capabilities() Capabilities { return promisesOf(s.p.Capabilities()) }
+func (s *Store) Capabilities() Capabilities { return PromisesOf(s.p.Capabilities()) }
 
-// promisesOf leaves out what holds only when it is pushed, which no Backend does: until then
-// a writer of another process sees nothing of it.
-func promisesOf(c providers.Capabilities) Capabilities {
+// PromisesOf are those of a backend over a provider with these capabilities. What holds only
+// when it is pushed is left out, which no Backend does: until then a writer of another process
+// sees nothing of it.
+func PromisesOf(c providers.Capabilities) Capabilities {
 	return Capabilities{
 		ConcurrentWriters: c.ConcurrentWriters && !c.Abilities.Has(providers.AbilityPush), ConflictFiles: c.ConflictFiles,
 		Encryption: c.Encryption, Sync: c.Sync,

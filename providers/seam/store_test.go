@@ -83,7 +83,7 @@ func (promising) Capabilities() providers.Capabilities {
 // TestPromisesOfTheProvider are those of the backend.
 func TestPromisesOfTheProvider(t *testing.T) {
 	p := memory.New(memory.Options{})
-	assert.Equal(t, seam.New(p).Capabilities(), seam.Capabilities{ConcurrentWriters: true})
+	assert.Equal(t, seam.New(p).Capabilities(), seam.Capabilities{}, "what lies in one process has no writers in others")
 	assert.Equal(t, seam.New(promising{p}).Capabilities(), seam.Capabilities{ConflictFiles: true, Encryption: true, Sync: true})
 }
 

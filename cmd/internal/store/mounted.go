@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
@@ -47,6 +48,28 @@ func (m *mounted) part(l seam.Locator) (found control.Part) {
 		}
 	}
 	return found
+}
+
+// Capabilities implements seam.Backend: those of the part that is at the place.
+func (m *mounted) Capabilities() seam.Capabilities {
+	p := m.part(seam.Locator{})
+	if p.Copy == nil {
+		return m.Conditional.Capabilities()
+	}
+	return copyPromises(p.Provider, p.Copy.WriteBack || p.Mode == string(mountspec.ModePullPush))
+}
+
+// copyPromises are what a working copy of a store promises: what replicates the store
+// replicates what is sent there. What is sent later than it was written, other processes
+// overwrite meanwhile. Its content is on the disks of this machine as it is, and a conflict may
+// leave copies in it.
+func copyPromises(provider string, later bool) (c seam.Capabilities) {
+	if d, known := all.Registry().Get(provider); known {
+		c = seam.PromisesOf(d.Promises)
+	}
+	c.Encryption, c.ConflictFiles = false, true
+	c.ConcurrentWriters = c.ConcurrentWriters && !later
+	return c
 }
 
 // WriteIf implements seam.Conditional. What a working copy shows is not what its store has by

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
@@ -231,4 +232,18 @@ func TestParts(t *testing.T) {
 	got, err := p.Mkdir(t.Context(), loc(t, "libs"))
 	assert.OK(t, err)
 	assert.Equal(t, got, loc(t, "libs"))
+}
+
+// TestPromisesOfMounts: what replicates a store, or leaves copies there, does so through a
+// mount too, and no promise is made that the working copy does not keep.
+func TestPromisesOfMounts(t *testing.T) {
+	for want, parts := range map[string][]control.Part{
+		"concurrent_writers,conflict_files,sync": {{At: "/", Provider: "vault", Mode: "canonical", Copy: &control.Copy{}}},
+		"conflict_files,sync":                    {{At: "/", Provider: "vault", Mode: "canonical", Copy: &control.Copy{WriteBack: true}}},
+		"conflict_files":                         {{At: "/", Provider: "vault", Copy: &control.Copy{}}, {At: "/d", Provider: "github", Mode: "pull-push", Copy: &control.Copy{}}},
+		"":                                       {{At: "/", Provider: "vault", Copy: &control.Copy{}}, {At: "/d", Provider: "local-fs"}},
+	} {
+		m := &mounted{Conditional: newBackend(), parts: parts, at: "d"}
+		assert.Equal(t, m.Capabilities().String(), want)
+	}
 }

@@ -25,14 +25,15 @@ type unserved struct {
 	volume fs.Volume
 	end    func() error
 	op     fs.Op
-	wins   bool       // what is sent last replaces what others sent before
+	wins   bool // what is sent last replaces what others sent before
+	has    seam.Capabilities
 	mu     sync.Mutex // held by who writes, so that what a condition asked still holds
 }
 
-func newUnserved(v fs.Volume, wins bool, end func() error) *unserved {
+func newUnserved(v fs.Volume, has seam.Capabilities, wins bool, end func() error) *unserved {
 	mask := unix.Umask(0o077)
 	unix.Umask(mask)
-	return &unserved{volume: v, end: end, wins: wins, op: fs.Op{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: uint32(os.Getpid()), Umask: uint32(mask)}}
+	return &unserved{volume: v, end: end, has: has, wins: wins, op: fs.Op{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: uint32(os.Getpid()), Umask: uint32(mask)}}
 }
 
 // Close implements seam.Backend. The error says what was to be sent and is not.
@@ -44,7 +45,7 @@ func (u *unserved) Resolve(parts ...string) (seam.Locator, error) {
 }
 
 // Capabilities implements seam.Backend.
-func (u *unserved) Capabilities() seam.Capabilities { return seam.Capabilities{} }
+func (u *unserved) Capabilities() seam.Capabilities { return u.has }
 
 // held is an inode of the volume that is referred to.
 type held struct {

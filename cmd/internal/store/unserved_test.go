@@ -16,6 +16,6 @@ func TestUnservedContract(t *testing.T) {
 	seamtest.Run(t, func(t providertest.T) seam.Backend {
 		v, err := cache.Open(t.Context(), memory.New(memory.Options{}), cache.Options{StateDir: t.TempDir(), Provider: "memory", Policy: cache.Policy{NoWait: true, Commit: cache.DueAsked}})
 		assert.OK(t, err)
-		return newUnserved(v, false, v.Close)
+		return newUnserved(v, seam.Capabilities{}, false, v.Close)
 	})
 }

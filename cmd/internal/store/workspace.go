@@ -182,7 +182,7 @@ func (h Host) openCopy(ctx context.Context, tree *daemon.Tree, s daemon.Source) 
 		v, finish, err := h.Copy(ctx, tree, s)
 		if err == nil {
 			governing := append(slices.Clone(s.Governing), ".wsmount", ".git")
-			return &guarded{newUnserved(v, s.Overwrites(), finish), s.ReadOnly, governing, &mountspec.ExcludeSet{}}, nil
+			return &guarded{newUnserved(v, copyPromises(s.Provider, true), s.Overwrites(), finish), s.ReadOnly, governing, &mountspec.ExcludeSet{}}, nil
 		}
 		var locked *state.LockedError
 		if !errors.As(err, &locked) || time.Now().After(end) {

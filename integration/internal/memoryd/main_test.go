@@ -105,7 +105,7 @@ func TestWords(t *testing.T) {
 	assert.OK(t, err)
 	got := memory.New(memory.Options{Without: all}).Capabilities()
 	want := memory.New(memory.Options{}).Capabilities()
-	want = providers.Capabilities{Writable: true, StrictTree: true, AnyNames: true, ConcurrentWriters: true, Conditions: want.Conditions}
+	want = providers.Capabilities{Writable: true, StrictTree: true, AnyNames: true, Conditions: want.Conditions}
 	assert.Equal(t, got, want)
 	for _, word := range known() {
 		less, err := parseWithout(word)

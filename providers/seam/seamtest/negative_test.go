@@ -48,7 +48,7 @@ func newBroken() *broken {
 			},
 		},
 		Store: s, resolve: s.Resolve, read: s.Read, write: s.Write, writeIf: s.WriteIf, list: s.List,
-		exists: s.Exists, info: s.Info, mkdir: s.Mkdir, promise: s.Capabilities,
+		exists: s.Exists, info: s.Info, mkdir: s.Mkdir, promise: func() seam.Capabilities { return seam.Capabilities{ConcurrentWriters: true} },
 	}
 }
 
