@@ -131,7 +131,10 @@ func TestStoreMemory(t *testing.T) {
 func TestStoreDirectory(t *testing.T) {
 	w := newWorld(t)
 	w.workspace("notes")
+	w.edit("notes/WORKSPACE.md", "    provider: local-fs\n", "    provider: local-fs\n    exclude: [ \"*.local\" ]\n")
+	w.ok("registry", "accept", notes, "--yes")
 	w.asMemory("memory", notes)
+	w.puts(exit.Done, "", "x", notes, "a.local") // as in a mount: the directory mirrors nothing
 	assert.Equal(t, w.read("notes/memory/atlas/plan.md"), "second")
 	w.asMemory("again", w.path("notes/WORKSPACE.md"), "--trust")
 	assert.OK(t, os.Symlink(".", w.path("notes/link")))

@@ -153,9 +153,11 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source, 
 			return nil, err
 		}
 	}
-	exclude, err := mountspec.CompileExclude(s.Exclude)
-	if err != nil {
-		return nil, exit.New(exit.Manifest, "%s: %w", s.Name, err).Hint("correct storage.exclude of its manifest")
+	var exclude *mountspec.ExcludeSet
+	if s.Cached { // a directory is no copy of anything, and has all that is in it
+		if exclude, err = mountspec.CompileExclude(s.Exclude); err != nil {
+			return nil, exit.New(exit.Manifest, "%s: %w", s.Name, err).Hint("correct storage.exclude of its manifest")
+		}
 	}
 	if reads {
 		s.ReadOnly = cmp.Or(s.ReadOnly, "it is only read")
