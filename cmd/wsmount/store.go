@@ -46,7 +46,8 @@ func storeAction(c *cli.Context, v store.Verb) error {
 	if err != nil {
 		return err
 	}
-	answer, code, err := v.Do(c.Context, store.Call{Args: args, Flag: c.String, Given: c.IsSet, Input: os.Stdin, Host: store.Host{
+	show := func(answer store.Answer) error { return showAnswer(c, answer) }
+	answer, code, err := v.Do(c.Context, store.Call{Args: args, Flag: c.String, Given: c.IsSet, Input: os.Stdin, Show: show, Host: store.Host{
 		Backends: all.Backends(), Settings: memorySettings(c), StateRoot: func() (string, error) { return stateRoot(c) },
 		Request: func() (daemon.Request, func(), error) {
 			req, closeRequest, err := mountRequest(c, true)
@@ -68,9 +69,15 @@ func storeAction(c *cli.Context, v store.Verb) error {
 			}
 			return store.Rules{Config: h.config, Own: h.resolver.Own(), Principal: h.resolver.Principal(), Audit: h.audit}, h.close, nil
 		}}})
-	if answer == nil {
-		return err
+	if answer != nil {
+		if failed := show(answer); failed != nil {
+			return failed
+		}
 	}
+	return cmp.Or(err, silent(code))
+}
+
+func showAnswer(c *cli.Context, answer store.Answer) error {
 	print := answer.Print
 	if told, is := answer.(interface{ Notes() []string }); is {
 		printNotes(c, told.Notes())
@@ -81,7 +88,7 @@ func storeAction(c *cli.Context, v store.Verb) error {
 	if failed := print(c.App.Writer); failed != nil {
 		return exit.New(exit.Failed, "%w", failed).Hint("what was printed is not the whole of it")
 	}
-	return cmp.Or(err, silent(code))
+	return nil
 }
 
 // memorySettings are what this machine says of where agentm's memory lies.

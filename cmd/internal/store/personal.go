@@ -54,7 +54,7 @@ func personalWrite(ctx context.Context, c Call) (Answer, exit.Code, error) {
 	if err != nil {
 		return nil, 0, r.ended(err)
 	}
-	return closing(space, func() (Answer, exit.Code, error) {
+	return c.closing(space, func() (Answer, exit.Code, error) {
 		text, err := io.ReadAll(c.Input)
 		if err != nil {
 			return nil, 0, fmt.Errorf("standard input: %w", err)

@@ -62,7 +62,7 @@ func inState(do onFiles, changes bool) func(context.Context, Call) (Answer, exit
 		if err != nil {
 			return nil, 0, err
 		}
-		return closing(s, func() (Answer, exit.Code, error) {
+		return c.closing(s, func() (Answer, exit.Code, error) {
 			l, err := s.Dir.Child(c.Args[1])
 			if err == nil && changes {
 				err = claim(ctx, s)
@@ -115,7 +115,7 @@ func inRepos(do func(ctx context.Context, b seam.Backend, c Call) (Answer, exit.
 		if err != nil {
 			return nil, 0, err
 		}
-		return closing(b, func() (Answer, exit.Code, error) { return do(ctx, b, c) })
+		return c.closing(b, func() (Answer, exit.Code, error) { return do(ctx, b, c) })
 	}
 }
 

@@ -104,16 +104,21 @@ func TestInterrupted(t *testing.T) {
 // and one that does not is not.
 func TestClosing(t *testing.T) {
 	failed := errors.New("not sent")
-	for _, err := range []error{nil, errors.New("not read")} {
-		answer, _, got := closing(closer{failed}, func() (Answer, exit.Code, error) { return content{}, 0, err })
+	for _, c := range []struct {
+		err                    error
+		reads, shown, returned bool
+	}{{nil, false, false, true}, {errors.New("not read"), false, false, false}, {nil, true, true, false}, {errors.New("not read"), true, false, false}} {
+		shown, closed := false, false
+		call := Call{reads: c.reads, Show: func(Answer) error { shown = !closed; return nil }}
+		answer, _, got := call.closing(closer(func() error { closed = true; return failed }), func() (Answer, exit.Code, error) { return content{}, 0, c.err })
 		assert.Is(t, got, failed)
-		assert.Equal(t, answer == nil, err != nil, err)
+		assert.True(t, closed && shown == c.shown && (answer != nil) == c.returned, c, "shown before the end:", shown, answer)
 	}
 }
 
-type closer struct{ err error }
+type closer func() error
 
-func (c closer) Close() error { return c.err }
+func (c closer) Close() error { return c() }
 
 // TestGuard: what a mount refuses is refused, and nothing reaches the store.
 func TestGuard(t *testing.T) {

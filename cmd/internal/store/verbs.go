@@ -45,14 +45,17 @@ type Call struct {
 	Flag  func(name string) string // what was given; "": nothing
 	Given func(name string) bool   // whether it was; nil: ask Flag alone
 	Input io.Reader                // what is to be written
-	Host  Host
+	// Show prints an answer, of a verb that only reads before it closes what it used: that may
+	// have much to send. nil: Do returns every answer.
+	Show func(Answer) error
+	Host Host
 
 	reads bool // it changes nothing
 }
 
-// Do runs the verb. The code is how the program ends once the answer was shown, if err is
-// nil: with an answer it says that the answer holds, and that something else has failed,
-// such as sending what was unsent before.
+// Do runs the verb. The answer is nil if Call.Show had it. The code is how the program ends once
+// it was shown, if err is nil: with an answer that says that the answer holds, and that
+// something else has failed, such as sending what was unsent before.
 func (v Verb) Do(ctx context.Context, c Call) (Answer, exit.Code, error) {
 	for _, f := range v.Flags {
 		// A variable that is not set must not make a write one without a condition.
@@ -123,7 +126,7 @@ func inPlace(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) 
 			return nil, 0, err
 		}
 		key := append([]string{""}, c.Args...)[len(c.Args)]
-		return closing(b, func() (Answer, exit.Code, error) {
+		return c.closing(b, func() (Answer, exit.Code, error) {
 			l, err := b.Resolve(key)
 			if err != nil {
 				return nil, 0, err
@@ -134,10 +137,13 @@ func inPlace(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) 
 }
 
 // closing runs use, and closes what it used.
-func closing(used io.Closer, use func() (Answer, exit.Code, error)) (Answer, exit.Code, error) {
+func (c Call) closing(used io.Closer, use func() (Answer, exit.Code, error)) (Answer, exit.Code, error) {
 	answer, code, err := use()
 	if err != nil {
 		answer = nil
+	}
+	if answer != nil && c.reads && c.Show != nil {
+		answer, err = nil, c.Show(answer)
 	}
 	return answer, code, errors.Join(err, used.Close())
 }

@@ -181,8 +181,12 @@ const (
 func (h Host) openCopy(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
 	defer waiting.For("opening " + s.Name)()
 	for end := time.Now().Add(copyLimit); ; {
-		v, finish, err := h.Copy(ctx, tree, s)
+		v, send, err := h.Copy(ctx, tree, s)
 		if err == nil {
+			finish := func() error {
+				defer waiting.For("sending what " + s.Name + " has not sent yet")()
+				return send()
+			}
 			governing := append(slices.Clone(s.Governing), ".wsmount", ".git")
 			return &guarded{newUnserved(v, copyPromises(s.Provider, true), s.Overwrites(), finish), s.ReadOnly, governing, &mountspec.ExcludeSet{}}, nil
 		}
