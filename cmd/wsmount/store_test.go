@@ -210,6 +210,12 @@ func TestStoreMountedCondition(t *testing.T) {
 	w.puts(exit.Done, "", "three", ops, "f", "--if-match="+string(seam.ETagOf("two")))
 	assert.Equal(t, w.read("mnt/f"), "three")
 	assert.Contains(t, r.dump(t), `"f" file 5 `)
+	before, err := r.Calls(t.Context())
+	assert.OK(t, err)
+	w.puts(exit.Done, "", "four", ops, "g")
+	after, err := r.Calls(t.Context())
+	assert.OK(t, err)
+	assert.Equal(t, after[providers.MethodMove], before[providers.MethodMove], "moves: it was sent by another name first")
 	w.puts(exit.Denied, "storage.exclude", "x", ops, "a.local", "--if-match=none")
 	w.puts(exit.Denied, "storage_read_only", "x", ops, ".wsmount/x", "--if-match=none")
 }

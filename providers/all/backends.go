@@ -29,9 +29,10 @@ func Backends() *seam.Registry {
 // Directory is memory in a directory that is there.
 func Directory(dir string) (seam.Backend, error) { return directory(dir, devicelocal.Granted{}) }
 
-// Mounted is memory in a directory of a mount.
-func Mounted(dir string) (seam.Conditional, error) {
-	b, err := devicelocal.OpenGranted(dir, devicelocal.Granted{})
+// Mounted is memory in a directory of a mount. What is closed there is sent, where sends says
+// so, under the name that it has then.
+func Mounted(dir string, sends func(l seam.Locator) bool) (seam.Conditional, error) {
+	b, err := devicelocal.OpenMounted(dir, sends)
 	if err != nil {
 		return nil, err // as below
 	}

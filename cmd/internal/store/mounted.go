@@ -33,11 +33,13 @@ func through(ctx context.Context, r *state.Record, place string) (seam.Backend, 
 	if outside != nil {
 		return nil, outside
 	}
-	dir, err := all.Mounted(place)
+	m := &mounted{daemon: control.NewClient(r.SocketPath()), parts: s.Parts, at: at}
+	dir, err := all.Mounted(place, func(l seam.Locator) bool { return m.part(l).Copy != nil })
 	if err != nil {
 		return nil, err
 	}
-	return &mounted{dir, control.NewClient(r.SocketPath()), s.Parts, at}, nil
+	m.Conditional = dir
+	return m, nil
 }
 
 // part is the part of the mount that l lies in.

@@ -234,7 +234,7 @@ func (u *unserved) replace(l seam.Locator, content string, check func(held, erro
 }
 
 // put makes a whole file, with a mode that a new one has less the umask, and gives it its
-// name.
+// name before it can be sent with another.
 func (u *unserved) put(dir held, name, content string, mode uint32, there bool) (err error) {
 	random := make([]byte, 16)
 	rand.Read(random)
@@ -244,20 +244,18 @@ func (u *unserved) put(dir held, name, content string, mode uint32, there bool) 
 		return err
 	}
 	defer u.volume.Forget(e.Ino, 1)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, u.volume.Unlink(&u.op, dir.Ino, temp))
-		}
-	}()
+	defer o.File.Release()
 	err = u.fill(e.Ino, o.File, content, mode, there)
-	o.File.Release()
 	if err == nil {
 		err = u.volume.Rename(&u.op, dir.Ino, temp, dir.Ino, name, 0)
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, u.volume.Unlink(&u.op, dir.Ino, temp))
 	}
-	return u.sync(dir)
+	if err = errors.Join(o.File.Fsync(&u.op, false), o.File.Flush(&u.op), u.sync(dir)); err != nil {
+		err = fmt.Errorf("the change was made, and is not safe yet (%v): %w", err, providers.ErrUnavailable)
+	}
+	return err
 }
 
 func (u *unserved) fill(ino fs.Ino, f fs.File, content string, mode uint32, there bool) error {
@@ -273,10 +271,7 @@ func (u *unserved) fill(ino fs.Ino, f fs.File, content string, mode uint32, ther
 		}
 		off += n
 	}
-	if err := f.Fsync(&u.op, false); err != nil {
-		return err
-	}
-	return f.Flush(&u.op)
+	return nil
 }
 
 // sync makes the names in a directory durable.

@@ -46,6 +46,7 @@ type Backend struct {
 	name  string // who says what went wrong
 	plain bool   // it was granted: see enter and beneath
 	fsync func(*os.File) error
+	sends func(seam.Locator) bool // a file that is closed is sent under the name that it has then
 }
 
 var _ seam.Conditional = (*Backend)(nil)
@@ -63,7 +64,7 @@ func Open(dir string) (*Backend, error) {
 }
 
 func newBackend(root *os.Root, name string) *Backend {
-	return &Backend{root: root, name: name, fsync: (*os.File).Sync}
+	return &Backend{root: root, name: name, fsync: (*os.File).Sync, sends: func(seam.Locator) bool { return false }}
 }
 
 // Granted says which directory it is, whatever has its name by now. The zero value is any.
@@ -91,6 +92,16 @@ func OpenGranted(dir string, g Granted) (*Backend, error) {
 		return nil, errors.Join(fail(name, providers.MethodOpen, seam.Locator{}, err), root.Close())
 	}
 	return b, nil
+}
+
+// OpenMounted is the backend of a directory of a mount. Where sends reports that what is
+// closed is sent, only what has its name by then is: nobody there sees a temporary file.
+func OpenMounted(dir string, sends func(l seam.Locator) bool) (*Backend, error) {
+	b, err := OpenGranted(dir, Granted{})
+	if err == nil {
+		b.sends = sends
+	}
+	return b, err
 }
 
 // Resolve implements seam.Backend.
@@ -272,7 +283,7 @@ func (b *Backend) write(l seam.Locator, content string) error {
 	defer dir.Close()
 	old, err := dir.Lstat(l.Name())
 	if errors.Is(err, fs.ErrNotExist) {
-		return b.replace(dir, l.Name(), content, nil)
+		return b.replace(dir, l, content, nil)
 	}
 	if err == nil {
 		err = checkKind(old.Mode())
@@ -281,7 +292,7 @@ func (b *Backend) write(l seam.Locator, content string) error {
 		return err
 	}
 	mode := old.Mode().Perm()
-	return b.replace(dir, l.Name(), content, &mode)
+	return b.replace(dir, l, content, &mode)
 }
 
 // temporary are the names of files that a write has not finished. They are the
@@ -290,9 +301,10 @@ var temporary = regexp.MustCompile(`^\.wsmount-[0-9a-f]{32}\.tmp$`)
 
 var errOwnName = fmt.Errorf("the name is one for temporary files: %w", providers.ErrInvalid)
 
-// replace puts a whole file at a name in a directory, with the mode of the old one, if there
-// is one, or that of a new file.
-func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode) (err error) {
+// replace puts a whole file at a place, whose directory is open, with the mode of the old one,
+// if there is one, or that of a new file. It has its name when it is on the disk; where it is
+// sent with its name, before that.
+func (b *Backend) replace(dir *os.Root, l seam.Locator, content string, mode *fs.FileMode) (err error) {
 	random := make([]byte, 16)
 	rand.Read(random)
 	temp := ".wsmount-" + hex.EncodeToString(random) + ".tmp"
@@ -304,8 +316,9 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode)
 	if err != nil {
 		return err
 	}
+	named := false
 	defer func() {
-		if err != nil {
+		if err != nil && !named {
 			dir.Remove(temp)
 		}
 	}()
@@ -315,30 +328,42 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode)
 	if err == nil {
 		_, err = f.WriteString(content)
 	}
+	if err == nil && b.sends(l) {
+		err = dir.Rename(temp, l.Name())
+		named = err == nil
+	}
 	if err == nil {
 		err = b.fsync(f)
 	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
+	err = errors.Join(err, f.Close())
+	switch {
+	case named:
+		err = happened(err)
+	case err == nil:
+		err = dir.Rename(temp, l.Name())
 	}
-	if err := dir.Rename(temp, name); err != nil {
+	if err != nil {
 		return err
 	}
 	return b.syncDir(dir)
 }
 
-// syncDir makes the names in a directory durable that a change has left there. When that
-// fails the change may have happened: its own kind of error would say that it did not, of a
-// full disk for one.
+// happened is an error after a change: its own kind would say that nothing happened, of a full
+// disk for one.
+func happened(err error) error {
+	if err != nil {
+		err = fmt.Errorf("the change was made, and a loss of power may undo it (%v): %w", err, providers.ErrUnavailable)
+	}
+	return err
+}
+
+// syncDir makes the names in a directory durable that a change has left there.
 func (b *Backend) syncDir(dir *os.Root) error {
 	d, err := dir.Open(".")
 	if err == nil {
 		err = errors.Join(b.fsync(d), d.Close())
 	}
-	if err != nil {
-		err = fmt.Errorf("the change was made, and a loss of power may undo it (%v): %w", err, providers.ErrUnavailable)
-	}
-	return err
+	return happened(err)
 }
 
 // mkdirAll makes what is missing of a directory, durably.

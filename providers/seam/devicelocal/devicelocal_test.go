@@ -137,7 +137,7 @@ func TestTemporaryFiles(t *testing.T) {
 	assert.Is(t, assert.ErrOf(b.Mkdir(t.Context(), at(t, own))), providers.ErrInvalid, "mkdir")
 	assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x")))
 	assert.OK(t, os.MkdirAll(filepath.Join(dir, "full", "x"), 0o700))
-	assert.True(t, b.replace(b.root, "full", "x", nil) != nil, "a directory was replaced")
+	assert.True(t, b.replace(b.root, at(t, "full"), "x", nil) != nil, "a directory was replaced")
 	children, err := b.List(t.Context(), at(t, ""))
 	assert.OK(t, err)
 	assert.Slice(t, children, []seam.Locator{at(t, "a"), at(t, "full")})
@@ -217,6 +217,24 @@ func TestContentIsSafe(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	assert.OK(t, err)
 	assert.Equal(t, len(entries), 1, "entries")
+}
+
+// TestSentByItsName: where what is closed is sent, it has its name by then.
+func TestSentByItsName(t *testing.T) {
+	dir := t.TempDir()
+	b, err := OpenMounted(dir, func(l seam.Locator) bool { return l.Name() == "sent" })
+	assert.OK(t, err)
+	defer b.Close()
+	for _, name := range []string{"sent", "kept"} {
+		b.fsync = func(f *os.File) error {
+			info, err := f.Stat()
+			assert.OK(t, err)
+			there, err := os.ReadFile(filepath.Join(dir, name))
+			assert.Equal(t, err == nil && string(there) == "x", name == "sent" || info.IsDir(), name, "has its name when it is brought to the disk")
+			return nil
+		}
+		assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, name), "x")))
+	}
 }
 
 // TestMounted: what is mounted in a directory that was granted was not granted with it.
