@@ -101,7 +101,7 @@ func TestStoreMemory(t *testing.T) {
 	w.asMemory("memory")
 	assert.Equal(t, w.read("vault/memory/atlas/plan.md"), "second")
 	assert.Equal(t, w.ok("store", "list", ".", "--backend", "device-local"), "memory\n")
-	w.refused(exit.Unresolvable, "(device-local, vault are)", "store", "list", "--backend", "redis")
+	w.refused(exit.Failed, "(device-local, vault are)", "store", "list", "--backend", "redis")
 	w.refused(exit.Usage, "is a workspace", "store", "list", notes, ".", "--backend", "vault")
 	assert.Equal(t, w.ok("store", "list", "--requires", "sync"), "memory\n")
 	for backend, lacks := range map[string]string{"device-local": "conflict_files, sync", "vault": "encryption"} {
@@ -138,7 +138,7 @@ func TestStoreDirectory(t *testing.T) {
 	assert.Equal(t, w.read("notes/memory/atlas/plan.md"), "second")
 	w.asMemory("again", w.path("notes/WORKSPACE.md"), "--trust")
 	assert.OK(t, os.Symlink(".", w.path("notes/link")))
-	for _, name := range []string{"WORKSPACE.md", "./WORKSPACE.md", "WORKSPACE.md/x"} {
+	for _, name := range []string{"WORKSPACE.md", "./WORKSPACE.md", "WORKSPACE.md/x", ".wsmount/x"} {
 		w.puts(exit.Denied, "storage_read_only", "mine", notes, name)
 	}
 	w.puts(exit.Failed, "symbolic link", "mine", notes, "link/WORKSPACE.md")
@@ -150,7 +150,13 @@ func TestStoreDirectory(t *testing.T) {
 	w.ok("registry", "accept", notes, "--yes")
 	w.puts(exit.Denied, "storage_read_only", "x", notes, "a")
 	assert.Equal(t, w.ok("store", "read", notes, "memory/atlas/plan.md"), "second")
-	w.refused(exit.Unresolvable, "@acme/nobody", "store", "read", "@acme/nobody", "a")
+	w.refused(exit.Failed, "@acme/nobody", "store", "exists", "@acme/nobody", "a") // 4 is that nothing is there
+	w.refused(exit.Usage, "no LOCATOR follows", "store", "list", notes)
+	closed := w.command("store", "write", notes, "memory/atlas/plan.md")
+	closed.Path, closed.Args = "/bin/sh", append([]string{"sh", "-c", `exec "$0" "$@" <&-`, closed.Path}, closed.Args[1:]...)
+	out, _ := closed.CombinedOutput()
+	assert.Contains(t, string(out), "standard input is closed")
+	assert.Equal(t, w.ok("store", "read", notes, "memory/atlas/plan.md"), "second")
 	w.refused(exit.Failed, "does not promise sync", "store", "read", notes, "memory/atlas/plan.md", "--requires", "sync")
 }
 

@@ -32,7 +32,7 @@ func (p *part) opened() (_ seam.Backend, err error) {
 	if p.store == nil {
 		p.store, err = p.open()
 	}
-	return p.store, err
+	return p.store, apart(err)
 }
 
 // Close implements seam.Backend.

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,13 +53,13 @@ func personalWrite(ctx context.Context, c Call) (Answer, exit.Code, error) {
 		return nil, 0, r.ended(err)
 	}
 	return c.closing(space, func() (Answer, exit.Code, error) {
-		text, err := io.ReadAll(c.Input)
+		text, err := c.text()
 		if err != nil {
-			return nil, 0, fmt.Errorf("standard input: %w", err)
+			return nil, 0, err
 		}
 		ctx, stop := untilSignal(ctx)
 		defer stop()
-		return written{at(l), seam.ETagOf(string(text))}, exit.Done, r.ended(r.write(ctx, space, l, string(text)))
+		return written{at(l), seam.ETagOf(text)}, exit.Done, r.ended(r.write(ctx, space, l, text))
 	})
 }
 

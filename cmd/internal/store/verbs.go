@@ -15,7 +15,10 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/seam"
 )
@@ -100,7 +103,7 @@ func Verbs() []Verb {
 			Description: "Prints the immediate children, each on a line with its whole locator, sorted. Of what is not there, and of a file, there are none. " +
 				"A name that no locator has, as one with a backslash, is told of on standard error, and in unnamed with --json. The root is `.`."},
 		{Name: "exists", Usage: "tell whether something is there", Least: 1, run: inPlace(exists),
-			Description: "The exit code is 0 if a file or directory is there, and 4 if nothing is. Prints nothing without --json."},
+			Description: "The exit code is 0 if a file or directory is there, and 4 if nothing is, and only then. Prints nothing without --json."},
 		{Name: "info", Usage: "describe a file or a directory", Least: 1, run: inPlace(info),
 			Description: "Prints what it is, its bytes, when it changed if that is known, and its locator."},
 		{Name: "mkdir", Usage: "make a directory", Least: 1, Changes: true, run: inPlace(mkdir),
@@ -121,9 +124,13 @@ type onFiles func(ctx context.Context, b seam.Backend, l seam.Locator, c Call) (
 // named before it.
 func inPlace(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) {
 	return func(ctx context.Context, c Call) (Answer, exit.Code, error) {
+		if _, err := mountspec.ParseAddress(strings.Join(c.Args, " ")); err == nil {
+			return nil, 0, exit.New(exit.Usage, "%s is the address of a workspace, and no LOCATOR follows", c.Args[0]).
+				Hint("`.` is its root; in memory write ./%s for what has that name", c.Args[0])
+		}
 		b, err := c.open(ctx)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, apart(err)
 		}
 		key := append([]string{""}, c.Args...)[len(c.Args)]
 		return c.closing(b, func() (Answer, exit.Code, error) {
@@ -134,6 +141,42 @@ func inPlace(do onFiles) func(context.Context, Call) (Answer, exit.Code, error) 
 			return do(ctx, b, l, c)
 		})
 	}
+}
+
+// apart tells a workspace, or memory, that is not to be had from a file that is not there, which
+// has the exit code alone that a script asks for.
+func apart(err error) error {
+	var e *exit.Error
+	if !errors.As(Refusal(err), &e) || e.Code != exit.Unresolvable {
+		return err
+	}
+	told := *e
+	told.Code = exit.Failed
+	return &told
+}
+
+// text is what is to be written.
+func (c Call) text() (string, error) {
+	if f, is := c.Input.(*os.File); is && wasClosed(f) {
+		return "", exit.New(exit.Usage, "standard input is closed").Hint("give it what is to be written; < /dev/null writes an empty file")
+	}
+	text, err := io.ReadAll(c.Input)
+	if err != nil {
+		return "", fmt.Errorf("standard input: %w", err)
+	}
+	return string(text), nil
+}
+
+// wasClosed reports whether a program was started without a file, which has /dev/null then, to
+// read and to write.
+func wasClosed(f *os.File) bool {
+	info, err := f.Stat()
+	null, unknown := os.Stat(os.DevNull)
+	if err != nil || unknown != nil || !os.SameFile(info, null) {
+		return false
+	}
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	return err == nil && flags&unix.O_ACCMODE == unix.O_RDWR
 }
 
 // closing runs use, and closes what it used.
@@ -229,18 +272,18 @@ type written struct {
 }
 
 func write(ctx context.Context, b seam.Backend, l seam.Locator, c Call) (Answer, exit.Code, error) {
-	text, err := io.ReadAll(c.Input)
+	text, err := c.text()
 	if err != nil {
-		return nil, 0, fmt.Errorf("standard input: %w", err)
+		return nil, 0, err
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	if match := c.Flag(ifMatchFlag); match == "" {
-		l, err = b.Write(ctx, l, string(text))
+		l, err = b.Write(ctx, l, text)
 	} else {
-		l, err = writeIf(ctx, b, l, match, string(text))
+		l, err = writeIf(ctx, b, l, match, text)
 	}
-	return written{at(l), seam.ETagOf(string(text))}, exit.Done, err
+	return written{at(l), seam.ETagOf(text)}, exit.Done, err
 }
 
 func writeIf(ctx context.Context, b seam.Backend, l seam.Locator, match, text string) (seam.Locator, error) {

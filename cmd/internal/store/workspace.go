@@ -166,8 +166,11 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source, 
 	if err != nil {
 		return nil, err
 	}
-	return &guarded{b, s.ReadOnly, s.Governing, exclude}, nil
+	return &guarded{b, s.ReadOnly, append(slices.Clone(s.Governing), controlDir), exclude}, nil
 }
+
+// controlDir is what a mount has in the root of each part, and nobody else there.
+const controlDir = ".wsmount"
 
 const (
 	// copyLimit is how long a call waits for others that have the same working copy: they
@@ -187,7 +190,7 @@ func (h Host) openCopy(ctx context.Context, tree *daemon.Tree, s daemon.Source) 
 				defer waiting.For("sending what " + s.Name + " has not sent yet")()
 				return send()
 			}
-			governing := append(slices.Clone(s.Governing), ".wsmount", ".git")
+			governing := append(slices.Clone(s.Governing), controlDir, ".git")
 			return &guarded{newUnserved(v, copyPromises(s.Provider, true), s.Overwrites(), finish), s.ReadOnly, governing, &mountspec.ExcludeSet{}}, nil
 		}
 		var locked *state.LockedError
