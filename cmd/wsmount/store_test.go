@@ -338,7 +338,7 @@ func TestStorePersonalWrite(t *testing.T) {
 	w.config("")
 	personal(exit.Usage, "--authorized-by is needed", "x", day)
 	personal(exit.Failed, "no space of the operator's lies above", "x", day, ann)
-	w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path("home/Vault/Agent"), "XDG_CACHE_HOME="+w.path("cache"))
+	w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path("home/Vault/Agent"), "XDG_CACHE_HOME="+w.path("home/.cache"))
 	personal(exit.Denied, "grants no writing", "x", day, ann)
 	assert.Contains(t, w.read("state/audit.log"), "personal write of Diary/today.md")
 	w.config("allow_personal: [ { path: " + w.path("home/Vault") + ", by: [ ann ] }, { path: " + w.path("home") + ", by: [ cleo ] } ]\n")
@@ -362,9 +362,9 @@ func TestStorePersonalWrite(t *testing.T) {
 	personal(exit.Conflict, "storage_conflict", "two", day, ann, "--if-match=none")
 	recorded(`"memory.personal-write"`, `"memory.personal-write.asked"`, `"memory.personal-write.failed"`, "its etag is ")
 	personal(exit.Done, "", "one", "Vault/"+day, "--authorized-by=cleo")
-	locks, _ := filepath.Glob(w.path("cache/agentm/locks/*"))
+	locks, _ := filepath.Glob(w.path("home/.cache/agentm/locks/*"))
 	assert.Equal(t, len(locks), 1, "locks of one file:", locks)
-	for _, place := range []string{".claude/.agentm-config.json", ".claude", ".claude/.agentm-config.json/x"} {
+	for _, place := range []string{".claude/.agentm-config.json", ".claude", ".claude/.agentm-config.json/x", ".cache/agentm/locks/x"} {
 		personal(exit.Denied, "storage_read_only", "{}", place, "--authorized-by=cleo")
 		recorded(`"denied"`, `"personal write of `+place+`"`, "for cleo: ")
 	}

@@ -26,6 +26,9 @@ func Backends() *seam.Registry {
 	return r
 }
 
+// VaultLocks is where the locks of vaults are.
+func VaultLocks() (string, error) { return vault.Locks() }
+
 // Directory is memory in a directory that is there.
 func Directory(dir string) (seam.Backend, error) { return directory(dir, devicelocal.Granted{}) }
 

@@ -34,7 +34,8 @@ func (t Tier) Derived() bool { return t == SharedAbstracts || t == LocalIndex }
 type TierLayout struct{ roots map[Tier]Locator }
 
 // NewTierLayout has the tiers at three places. Two that are the same are
-// providers.ErrInvalid: what is made from Source must not replace it.
+// providers.ErrInvalid: what is made from Source must not replace it. So is a LocalIndex that
+// lies in another tier, with which it would be replicated, or has one in it.
 func NewTierLayout(source, sharedAbstracts, localIndex Locator) (TierLayout, error) {
 	l := TierLayout{map[Tier]Locator{Source: source, SharedAbstracts: sharedAbstracts, LocalIndex: localIndex}}
 	has := map[Locator]Tier{}
@@ -44,6 +45,9 @@ func NewTierLayout(source, sharedAbstracts, localIndex Locator) (TierLayout, err
 			return TierLayout{}, fmt.Errorf("seam: the tiers %s and %s would both lie at %q: %w", other, t, at, providers.ErrInvalid)
 		}
 		has[at] = t
+		if t != LocalIndex && (localIndex.Within(at) || at.Within(localIndex)) {
+			return TierLayout{}, fmt.Errorf("seam: of the tiers %s and %s, at %q and %q, one would lie in the other: %w", t, LocalIndex, at, localIndex, providers.ErrInvalid)
+		}
 	}
 	return l, nil
 }

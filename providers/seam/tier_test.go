@@ -38,7 +38,7 @@ func TestTierLayout(t *testing.T) {
 		assert.Is(t, assert.ErrOf(seam.TierLayout{}.RootFor(tier)), providers.ErrInvalid, string(tier))
 	}
 	a, b := at(t, "a"), at(t, "b")
-	for _, same := range [][3]seam.Locator{{a, a, b}, {a, b, a}, {b, a, a}, {a, a, a}} {
+	for _, same := range [][3]seam.Locator{{a, a, b}, {a, b, a}, {b, a, a}, {a, a, a}, {a, b, at(t, "a/x")}, {a, b, at(t, "b/x")}, {at(t, "b/x"), a, b}, {{}, a, b}} {
 		assert.Is(t, assert.ErrOf(seam.NewTierLayout(same[0], same[1], same[2])), providers.ErrInvalid, same)
 	}
 }

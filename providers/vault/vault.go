@@ -219,6 +219,9 @@ func (e *LockError) Unwrap() error { return e.Kind }
 
 const moveCache = "set XDG_CACHE_HOME to a directory outside of the vault that can be written"
 
+// Locks is where agentm keeps its locks of vaults of this user.
+func Locks() (string, error) { return lock.Root() }
+
 // Look says whether Open would open a vault, to be changed or only to be read, and if not,
 // what to do. It changes nothing.
 func Look(ctx context.Context, vault string, readOnly bool) providers.Finding {
@@ -226,6 +229,9 @@ func Look(ctx context.Context, vault string, readOnly bool) providers.Finding {
 	p, err := Open(ctx, vault, Options{ReadOnly: readOnly})
 	if err == nil {
 		err = p.Close()
+	}
+	if cache := os.Getenv("XDG_CACHE_HOME"); cache != "" && !readOnly {
+		f.Says += fmt.Sprintf(", with its lock in %s ($XDG_CACHE_HOME), which an agentm that has another cache directory does not take", cache)
 	}
 	var refused *LockError
 	if errors.As(err, &refused) {

@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
@@ -194,6 +195,9 @@ func (r *personal) guard(space string) (*guarded, error) {
 		return nil, err
 	}
 	places := slices.Concat(r.Own.Files, r.Own.Dirs, r.Own.Searched, hostfile.Stations(state))
+	if locks, err := all.VaultLocks(); err == nil { // else there are none
+		places = append(places, hostfile.Stations(locks)...)
+	}
 	for _, file := range r.call.Host.Settings.Config.Believed {
 		if file, err = filepath.Abs(file); err != nil {
 			return nil, err
