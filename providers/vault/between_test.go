@@ -255,3 +255,23 @@ func TestGrowing(t *testing.T) {
 	assert.OK(t, err)
 	assert.True(t, after.Size()-before.Size() < 10*int64(len("one more line\n")), "the content was read for nothing")
 }
+
+// TestSeamTakesTheLock: state, the registry and all else that goes through the seam change
+// while the vault's mutex is held, and agentm's programs see that.
+func TestSeamTakesTheLock(t *testing.T) {
+	p, _, locks := openHere(t)
+	b, held := seam.New(p), 0
+	p.at = func(now step) {
+		if now == stepLooked {
+			places, err := filepath.Glob(filepath.Join(locks, "*", "lock"))
+			assert.OK(t, err)
+			held += len(places)
+		}
+	}
+	l, err := b.Resolve("projects", "atlas", "_harness", "PLAN.md")
+	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(b.Write(t.Context(), l, "one")))
+	assert.OK(t, assert.ErrOf(b.WriteIf(t.Context(), l, seam.ETagOf("one"), "two")))
+	assert.OK(t, seam.Update(t.Context(), b, l, func(string, bool) (string, bool, error) { return "three", true, nil }))
+	assert.Equal(t, held, 3, "changes under agentm's lock")
+}
