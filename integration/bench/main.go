@@ -14,6 +14,7 @@
 //	bench -s3 bin/minio -latency 10ms
 //	bench -service azure -latency 10ms -size 64
 //	bench -git 1000,20000,100000 -rounds 3
+//	bench -store 50
 //
 // With -s3 a bucket is what is mounted: by wsmount and by the other mounts of
 // buckets that are installed, each for one workload alone. The limit is what the
@@ -56,6 +57,7 @@ type options struct {
 	latency           time.Duration
 	size              int   // MiB
 	git               []int // repositories of so many files are measured instead
+	store             int   // so many programs that read a file of memory are
 	dir               string
 	users             []string
 	run               *regexp.Regexp
@@ -104,6 +106,8 @@ func measure(ctx context.Context, o options) (err error) {
 		return compareBuckets(ctx, o)
 	case len(o.git) > 0:
 		return compareGit(ctx, o)
+	case o.store > 0:
+		return compareStore(ctx, o)
 	}
 	return compare(ctx, o)
 }
@@ -129,6 +133,7 @@ func parse(args []string) (o options, list bool, err error) {
 		}
 		return nil
 	})
+	set.IntVar(&o.store, "store", 0, "measure so many processes of store read, of each kind of memory")
 	users := set.String("users", defaultUsers(), "who does the work, separated by commas")
 	run := set.String("run", "", "only workloads whose name matches this `pattern`")
 	set.IntVar(&o.rounds, "rounds", 5, "how often each workload is measured")
