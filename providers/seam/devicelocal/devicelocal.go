@@ -305,14 +305,7 @@ var errOwnName = fmt.Errorf("the name is one for temporary files: %w", providers
 // if there is one, or that of a new file. It has its name when it is on the disk; where it is
 // sent with its name, before that.
 func (b *Backend) replace(dir *os.Root, l seam.Locator, content string, mode *fs.FileMode) (err error) {
-	random := make([]byte, 16)
-	rand.Read(random)
-	temp := ".wsmount-" + hex.EncodeToString(random) + ".tmp"
-	made := fs.FileMode(0o666)
-	if mode != nil {
-		made &= *mode // not for others for a moment either: who has it open reads on
-	}
-	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, made)
+	f, temp, err := begin(dir, mode)
 	if err != nil {
 		return err
 	}
@@ -346,6 +339,20 @@ func (b *Backend) replace(dir *os.Root, l seam.Locator, content string, mode *fs
 		return err
 	}
 	return b.syncDir(dir)
+}
+
+// begin makes a temporary file. What the mode of the old one keeps from others is not for them
+// for a moment either: who has it open reads on.
+func begin(dir *os.Root, mode *fs.FileMode) (f *os.File, temp string, err error) {
+	random := make([]byte, 16)
+	rand.Read(random)
+	temp = ".wsmount-" + hex.EncodeToString(random) + ".tmp"
+	made := fs.FileMode(0o666)
+	if mode != nil {
+		made &= *mode
+	}
+	f, err = dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, made)
+	return f, temp, err
 }
 
 // happened is an error after a change: its own kind would say that nothing happened, of a full

@@ -198,7 +198,12 @@ func TestContentIsSafe(t *testing.T) {
 	b := open(t, dir)
 	defer b.Close()
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "a"), []byte("old"), 0o600))
-	synced := false
+	private, synced := fs.FileMode(0o600), false
+	f, temp, err := begin(b.root, &private)
+	assert.OK(t, err)
+	info, err := f.Stat()
+	assert.OK(t, errors.Join(err, f.Close(), os.Remove(filepath.Join(dir, temp))))
+	assert.Equal(t, info.Mode().Perm(), private, "mode from the first moment on")
 	b.fsync = func(f *os.File) error {
 		info, err := f.Stat()
 		if err != nil || info.IsDir() {
