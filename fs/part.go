@@ -23,6 +23,9 @@ type Part struct {
 	// every change is EROFS before the volume is reached.
 	ReadOnly string
 
+	// Access is what programs may do in it at first, until Server.Restrict says otherwise.
+	Access Access
+
 	// Governing are paths in the volume, of files that exist or not, which
 	// cannot be changed from inside (EROFS), nor can a directory that leads to
 	// one be renamed or removed: they decide what this mount may do.
@@ -144,6 +147,7 @@ func newTree(in []Part, controlName, mountpoint string) (*tree, error) {
 // add gives a part its slots.
 func (t *tree) add(in Part) error {
 	p := &part{Part: in, vol: in.Volume}
+	p.access.Store(&in.Access)
 	if in.At != "" {
 		at, err := cleanRel(in.At)
 		if err != nil {

@@ -36,15 +36,20 @@ func audited(t *testing.T, w *harness.World) string {
 }
 
 // A policy reaches programs that are in the mount already, what they have open too, and
-// lets them go on when it holds again.
+// lets them go on when it holds: again, or for the first time.
 func TestPolicyInForce(t *testing.T) {
 	t.Parallel()
 	w := harness.New(t, harness.Options{Config: "principal: operator://bob\nfacts: facts.yaml\n"})
 	dir := w.Workspace("@acme/x", "")
 	w.Write("ws-acme-x/WORKSPACE.md", harness.Manifest("@acme/x", "storage: {inline: {provider: local-fs, config: {mount_path: \""+dir+"\"}}}\n"+
 		policyOf([][2]string{{"storage:read", ", conditions: [ { kind: ip-range, cidr: 10.0.0.0/8 } ]"}, {"storage:*", ", conditions: [ { kind: ip-range, cidr: 10.1.0.0/16 } ]"}}, "")), 0o644)
-	shows(t, w, "addresses: [ 10.1.2.3 ]\n")
+	shows(t, w, "addresses: [ 10.2.0.1 ]\n")
 	m := w.Mount(dir)
+	assert.Is(t, os.WriteFile(m.Dir+"/f", nil, 0o644), syscall.EROFS, "what begins while its condition does not hold")
+	assert.Contains(t, w.MustRun("status", m.Dir, "--json"), `"readOnly": "policy (condition-failed for operator://bob)"`)
+
+	shows(t, w, "addresses: [ 10.1.2.3 ]\n")
+	harness.Eventually(t, "the condition holds", func() bool { return os.WriteFile(m.Dir+"/f", nil, 0o644) == nil })
 	f, err := os.Create(m.Dir + "/f")
 	assert.OK(t, err)
 	defer f.Close()

@@ -50,11 +50,11 @@ func (s *session) mount(l *loaded, parent *Resolved, m mountspec.Mount, byUser b
 	reasons := append([]Reason{}, parent.ReadOnly.Reasons...)
 	for i := range reasons {
 		if !strings.HasPrefix(reasons[i].Where, "parent: ") {
-			reasons[i] = Reason{reasons[i].Source, "parent: " + reasons[i].Where}
+			reasons[i].Where = "parent: " + reasons[i].Where
 		}
 	}
 	if m.Mode == mountspec.MountReadOnly {
-		reasons = append(reasons, Reason{"mount", "mode read-only at " + m.At})
+		reasons = append(reasons, Reason{Source: "mount", Where: "mode read-only at " + m.At})
 	}
 	got, err := sub.resolve(c, reasons)
 	if err != nil {

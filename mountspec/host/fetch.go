@@ -207,5 +207,5 @@ func (s fetcher) storeOf(from origin.Origin, a mountspec.Address) (*Resolved, er
 		return nil, err
 	}
 	return &Resolved{Address: a, Workspace: l.ws, Storage: st, Trust: Registered, Verified: true, Location: l.loc, Grants: g, Principal: s.r.Principal(),
-		ReadOnly: ReadOnly{[]Reason{{"origin", from.Place.String()}}}}, nil
+		ReadOnly: ReadOnly{[]Reason{{Source: "origin", Where: from.Place.String()}}}}, nil
 }

@@ -144,14 +144,7 @@ func (f *registryFile) damaged(where, name string) error {
 		return nil
 	}
 	return &Error{Class: Invalid, Where: where, What: fmt.Sprintf("the entry of %q is damaged", name),
-		Hint: fmt.Sprintf("wsmount registry remove %s, then register it again", quoteEmpty(name))}
-}
-
-func quoteEmpty(s string) string {
-	if s == "" {
-		return "''"
-	}
-	return s
+		Hint: fmt.Sprintf("wsmount registry remove %s, then register it again", orDefault(name, "''"))}
 }
 
 // An entering makes a change of the registry that was decided. It runs under the lock of the

@@ -254,7 +254,7 @@ func (s *session) decide(l *loaded, out *Resolved) error {
 func (s *session) readOnly(l *loaded, out *Resolved, parent []Reason) {
 	add := func(yes bool, source, where string) {
 		if yes {
-			out.ReadOnly.Reasons = append(out.ReadOnly.Reasons, Reason{source, where})
+			out.ReadOnly.Reasons = append(out.ReadOnly.Reasons, Reason{Source: source, Where: where})
 			s.step("read-only", source+", "+where)
 		}
 	}
@@ -264,7 +264,9 @@ func (s *session) readOnly(l *loaded, out *Resolved, parent []Reason) {
 	add(l.storage.ReadOnly, "storage", l.storage.Pos.String())
 	source, yes := policy.ReadOnly(l.layers, "storage")
 	add(yes, "policy", "defaults.storage.read_only in "+source)
-	d := out.Decisions[policy.Write]
-	add(!d.Allow, "policy", fmt.Sprintf("%s for %s", d.Reason, d.Principal))
+	if d := out.Decisions[policy.Write]; !d.Allow {
+		add(true, "policy", fmt.Sprintf("%s for %s", d.Reason, d.Principal))
+		out.ReadOnly.Reasons[len(out.ReadOnly.Reasons)-1].Passes = policy.May(l.layers, out.request(policy.Write, d.EvaluatedAt, nil))
+	}
 	add(l.cand.trust == Unverified && l.local == nil, "unverified", "a manifest that is not registered only reads")
 }

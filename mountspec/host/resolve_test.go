@@ -55,6 +55,7 @@ func TestReadOnlyReasons(t *testing.T) {
 		config        string
 		o             ResolveOptions
 		want          string // sources, in order
+		passes        bool   // that it is read-only
 	}{
 		{name: "none", storage: here},
 		{name: "flag", storage: here, o: ResolveOptions{ReadOnly: true}, want: "flag"},
@@ -62,6 +63,7 @@ func TestReadOnlyReasons(t *testing.T) {
 		{name: "storage", storage: `{ inline: { provider: local-fs, config: { mount_path: ./data }, read_only: true } }`, want: "storage"},
 		{name: "storage does not loosen defaults", storage: `{ inline: { provider: local-fs, config: { mount_path: ./data }, read_only: false } }`, more: []string{"defaults: { read_only: true }"}, want: "defaults"},
 		{name: "policy", storage: here, config: "principal: operator://bob\n", more: []string{`policy: { schema: policy/v1, grants: [ { principal: "operator://bob", actions: [ { action: "storage:read" } ] } ] }`}, want: "policy"},
+		{name: "policy at another time", storage: here, config: "principal: operator://bob\n", more: []string{`policy: { schema: policy/v1, grants: [ { principal: "operator://bob", actions: [ { action: "storage:read" } ] }, { principal: "operator://bob", actions: [ { action: "storage:write" } ], conditions: [ { kind: during-business-hours } ] } ] }`}, want: "policy", passes: true},
 		{name: "policy's defaults", storage: here, config: "principal: operator://bob\n", more: []string{`policy: { schema: policy/v1, grants: [ { principal: "operator://bob", actions: [ { action: "storage:*" } ] } ], defaults: { storage: { read_only: true } } }`}, want: "policy"},
 		{name: "all", storage: `{ inline: { provider: local-fs, config: { mount_path: ./data }, read_only: true } }`, more: []string{"defaults: { read_only: true }"}, o: ResolveOptions{ReadOnly: true}, want: "flag defaults storage"},
 	} {
@@ -78,6 +80,7 @@ func TestReadOnlyReasons(t *testing.T) {
 				assert.False(t, r.Where == "", r.Source, "says not where")
 			}
 			assert.Equal(t, strings.Join(sources, " "), c.want)
+			assert.Equal(t, got.ReadOnly.On() && !got.ReadOnly.Lasting().On(), c.passes, "whether it passes")
 		})
 	}
 }

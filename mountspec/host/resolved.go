@@ -2,6 +2,7 @@ package host
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/wsmount/wsmount/mountspec"
@@ -101,10 +102,16 @@ type ReadOnly struct{ Reasons []Reason }
 // On says whether anything makes it read-only.
 func (r ReadOnly) On() bool { return len(r.Reasons) > 0 }
 
+// Lasting is what stays so however long it is mounted: the rest the policy may take back.
+func (r ReadOnly) Lasting() ReadOnly {
+	return ReadOnly{slices.DeleteFunc(slices.Clone(r.Reasons), func(x Reason) bool { return x.Passes })}
+}
+
 // A Reason is one source of read-only. Each is enough, none undoes another.
 type Reason struct {
 	Source string // flag, mount, parent, defaults, storage, policy, unverified
 	Where  string // file:line, or what else says so
+	Passes bool   // it is a policy of which the grants may come to hold
 }
 
 func (r Reason) String() string { return fmt.Sprintf("%s (%s)", r.Source, r.Where) }

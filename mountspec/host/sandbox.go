@@ -162,7 +162,7 @@ func (s *session) sandboxMount(c candidate, _ []Reason) (*Resolved, error) {
 	}
 	var reasons []Reason
 	if m.Mode == mountspec.MountReadOnly {
-		reasons = append(reasons, Reason{"mount", "mode read-only at " + m.At})
+		reasons = append(reasons, Reason{Source: "mount", Where: "mode read-only at " + m.At})
 	}
 	if s.isWorkspace(m) {
 		return s.otherWorkspace(l, m, reasons)

@@ -36,7 +36,7 @@ func (e *evaluation) holds(l Layer, kind string, p params) bool {
 		e.warn("the host shows nothing of %q: %s", kind, e.r.Facts.Problem)
 	}
 	e.turns(turns)
-	return holds
+	return holds || e.may
 }
 
 func duringHours(e *evaluation, _ Layer, p params) (holds bool, turns time.Time, understood bool) {

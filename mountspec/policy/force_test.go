@@ -157,7 +157,9 @@ func TestLimits(t *testing.T) {
 		{name: "of a scope", limit: mountspec.Limit{Kind: "rate-limit", Value: 5, Per: "day", Scope: "docs/**", AppliesTo: []string{Commit}}},
 	} {
 		l := []Layer{layer(mountspec.Policy{Grants: []mountspec.Grant{allow("*", "storage:*")}, Limits: []mountspec.Limit{c.limit}})}
-		d := Evaluate(l, Request{Principal: "operator://bob", Action: Commit, At: now, Done: c.done})
+		r := Request{Principal: "operator://bob", Action: Commit, At: now, Done: c.done}
+		d := Evaluate(l, r)
+		assert.Equal(t, May(l, r), c.allow || !c.until.IsZero(), c.name, "whether it ever may")
 		if d.Allow != c.allow || !d.Until.Equal(c.until) || !c.allow && d.Reason != LimitExceeded {
 			t.Errorf("%s: got %v (%s) until %v, want %v until %v; warnings %q", c.name, d.Allow, d.Reason, d.Until, c.allow, c.until, d.Warnings)
 		}
@@ -227,8 +229,11 @@ func TestAnswersStandUntilTheyTurn(t *testing.T) {
 			}
 		}
 		layers := []Layer{{Policy: p, Source: "s", Level: "workspace"}}
-		first := Evaluate(layers, r)
+		first, may := Evaluate(layers, r), May(layers, r)
 		r.At = second(t, "later")
+		if !r.At.Before(now) && Evaluate(layers, r).Allow && !may {
+			t.Fatalf("it is allowed at %v, and was never to be", r.At)
+		}
 		for _, c := range []bool{first.Until.IsZero(), r.At.Before(first.Until)} {
 			if later := Evaluate(layers, r); c && !r.At.Before(now) && (later.Allow != first.Allow || later.Reason != first.Reason) {
 				t.Fatalf("%v at %v, which stands until %v, and %v at %v", first, now, first.Until, later, r.At)

@@ -23,7 +23,7 @@ func (e *evaluation) grant(l Layer, g *mountspec.Grant) Reason {
 		return ExplicitRevoke
 	case e.expired(g):
 		return TTLExpired
-	case e.toCome(g):
+	case !e.may && e.toCome(g):
 		e.warn("grant at %s counts from %s on", g.Pos, g.GrantedAt)
 		return ConditionFailed
 	case !named:

@@ -62,7 +62,7 @@ func (e *evaluation) limits(l Layer, m mountspec.Limit) bool {
 		return true
 	}
 	free := rate.free(e.r.Done, e.r.At)
-	if free.IsZero() && rate.most > 0 {
+	if rate.most > 0 && (free.IsZero() || e.may) {
 		return false
 	}
 	e.turns(free)

@@ -130,8 +130,9 @@ func Evaluate(layers []Layer, r Request) Decision {
 }
 
 type evaluation struct {
-	r Request
-	d Decision
+	r   Request
+	d   Decision
+	may bool // what may come to hold counts as holding
 }
 
 // turns notes that something which was looked at changes at a time; zero: it does not.

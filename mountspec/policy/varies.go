@@ -14,6 +14,15 @@ func Varies(layers []Layer, actions ...string) bool {
 	})
 }
 
+// May says whether some policies allow a request, or may come to while they stand: by time,
+// by what the host shows, or when a limit has room again. What they grant to nobody, what has
+// ended and what is not understood they never will.
+func May(layers []Layer, r Request) bool {
+	e := evaluation{r: r, may: true}
+	e.decide(layers)
+	return e.d.Allow
+}
+
 func varies(p *mountspec.Policy, action string) bool {
 	return slices.ContainsFunc(p.Grants, func(g mountspec.Grant) bool {
 		return (g.TTLSeconds != 0 || g.GrantedAt != "" || len(g.Conditions) > 0) && slices.ContainsFunc(g.Actions, func(a mountspec.ActionGrant) bool {

@@ -27,7 +27,7 @@ const headerTime = 60 * time.Second
 // says of its own service, the credentials that were granted, and the only way to
 // the network, which goes no further than what was granted.
 func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
-	s := providers.Settings{Config: settings(r.Storage.Config), Logger: e.Log, Now: e.Now, ReadOnly: r.ReadOnly.On() || e.ReadOnly}
+	s := providers.Settings{Config: settings(r.Storage.Config), Logger: e.Log, Now: e.Now, ReadOnly: r.ReadOnly.Lasting().On() || e.ReadOnly}
 	if r.Storage.Provider == mountspec.ProviderVault {
 		s.Config["vault_path"], s.Config["granted"] = r.Local.Path, fmt.Sprintf("%d:%d", r.Local.Dev, r.Local.Ino)
 	}

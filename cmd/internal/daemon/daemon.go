@@ -227,7 +227,7 @@ func (d *Daemon) clean(ctx context.Context) error {
 func (d *Daemon) openParts(ctx context.Context) error {
 	for _, s := range d.tree.Sources {
 		p := &part{Source: s}
-		p.name = d.uniqueName(p.Source)
+		p.ReadOnly, p.name = s.Stays, d.uniqueName(s)
 		if err := d.openPart(ctx, p); err != nil {
 			return err
 		}
@@ -235,6 +235,9 @@ func (d *Daemon) openParts(ctx context.Context) error {
 		d.parts, d.byName[p.name] = append(d.parts, p), p
 	}
 	d.room.Opened()
+	for i, a := range inforce.Begun(d.underPolicy()) {
+		d.parts[i].access.Store(&a)
+	}
 	return nil
 }
 
@@ -416,7 +419,7 @@ func (d *Daemon) fsParts() []fs.Part {
 	var out []fs.Part
 	for _, p := range d.parts {
 		out = append(out, fs.Part{Name: p.name, At: p.At, Volume: p.volume, Unavailable: p.Unavailable,
-			ReadOnly: p.ReadOnly, Governing: p.Governing, Control: d.controlDir(p)})
+			ReadOnly: p.ReadOnly, Access: p.inForce(), Governing: p.Governing, Control: d.controlDir(p)})
 	}
 	return out
 }

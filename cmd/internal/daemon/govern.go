@@ -49,7 +49,7 @@ func (s *Source) govern(path string) {
 // manifest in the search path, at any depth that is searched, or a file beside the
 // registry, which is replaced by one that is made there.
 func (b *builder) checkOwn(s *Source) error {
-	if s.ReadOnly != "" {
+	if s.Stays != "" {
 		return nil
 	}
 	for _, dir := range b.own.Searched {

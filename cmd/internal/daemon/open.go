@@ -255,7 +255,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		return nil, errors.Join(err, p.Close())
 	}
 	o := cache.Options{StateDir: filepath.Join(e.StateDir, state.CopyName), Provider: name, Policy: policyOf(r, e.Copy.WriteBack),
-		ReadOnly: r.ReadOnly.On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
+		ReadOnly: r.ReadOnly.Lasting().On() || e.ReadOnly, Owner: e.Copy.Owner, MapIDs: e.Copy.MapIDs, Umask: e.Copy.Umask,
 		CacheSize: e.Copy.CacheSize, TotalSize: e.Copy.TotalSize, TotalFile: filepath.Join(e.SharedDir, totalName), BallastFile: state.Ballast(state.RootOf(e.StateDir)),
 		KeepFree: e.Copy.KeepFree, Patience: e.Copy.Patience, Fetches: e.Copy.Fetches, Log: e.Log, Now: e.Now, Pulled: w.pulled(e.Pulled), ListRoot: true,
 		Guard: cache.Guard{Secrets: e.Copy.Secrets}}

@@ -94,7 +94,7 @@ func TestHostsOwnPlaces(t *testing.T) {
 		{name: "deeper in the search path", path: "/w/sp/acme/ops", want: []string{"WORKSPACE.md"}},
 		{name: "deeper than is searched", path: "/w/sp/acme/ops/data"},
 	} {
-		b := builder{tree: &Tree{Sources: []Source{{Name: "@acme/x", Path: tt.path, ReadOnly: tt.readOnly, resolved: tt.resolved}}}, own: own}
+		b := builder{tree: &Tree{Sources: []Source{{Name: "@acme/x", Path: tt.path, Stays: tt.readOnly, resolved: tt.resolved}}}, own: own}
 		err := b.govern()
 		if (err != nil) != (tt.refused != "") || err != nil && (!strings.Contains(err.Error(), tt.refused) || exit.From(err).Code != exit.Denied || exit.From(err).Advice == "") {
 			t.Errorf("%s: refused: %v, want %q", tt.name, err, tt.refused)
@@ -123,15 +123,16 @@ func TestRestoreCommand(t *testing.T) {
 // What lies in a read-only part cannot be more than it, in whatever order the
 // parts were named; what only begins with its name can.
 func TestReadOnlyReachesWhatLiesInside(t *testing.T) {
-	tree := &Tree{Sources: []Source{{}, {At: "lib/a/b"}, {At: "lib/a"}, {At: "lib", ReadOnly: "mount"}, {At: "library"}}}
+	tree := &Tree{Sources: []Source{{}, {At: "lib/a/b"}, {At: "lib/a", ReadOnly: "policy"}, {At: "lib", ReadOnly: "mount", Stays: "mount"}, {At: "library", ReadOnly: "policy"}, {At: "library/b"}}}
 	(&builder{tree: tree}).inherit()
 	for _, s := range tree.Sources {
-		assert.Equal(t, s.ReadOnly != "", strings.HasPrefix(s.At+"/", "lib/"), s.At, "read-only")
+		assert.Equal(t, s.ReadOnly != "", strings.HasPrefix(s.At, "lib"), s.At, "read-only")
+		assert.Equal(t, s.Stays != "", strings.HasPrefix(s.At+"/", "lib/"), s.At, "read-only for good")
 	}
 }
 
 func TestTreeIsReadOnlyWhenAllOfItIs(t *testing.T) {
-	ro, rw, gone := Source{ReadOnly: "flag"}, Source{}, Source{Unavailable: "gone"}
+	ro, rw, gone := Source{ReadOnly: "flag", Stays: "flag"}, Source{ReadOnly: "policy"}, Source{Unavailable: "gone"}
 	for _, tt := range []struct {
 		sources []Source
 		want    bool

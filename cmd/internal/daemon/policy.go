@@ -115,7 +115,7 @@ func checkPulls(r *host.Resolved) error {
 	case r.Grants.API == "":
 		return exit.New(exit.Manifest, "%s: pull requests need the API of %s", r.Address, r.Location.Endpoint).
 			Hint("name it as providers.github.api_url in the host configuration, which no server over git:// has, or write none as sync.push.pr_policy of %s", r.Written())
-	case r.Grants.App == nil && r.Grants.Secrets == nil && !r.ReadOnly.On():
+	case r.Grants.App == nil && r.Grants.Secrets == nil && !r.ReadOnly.Lasting().On():
 		return exit.New(exit.Denied, "%s: a pull request needs credentials", r.Address).
 			Hint("name a token in auth.state.env of %s, or write none as sync.push.pr_policy", r.Written())
 	}
@@ -131,10 +131,10 @@ func checkGit(r *host.Resolved) error {
 	case r.Grants.App != nil && r.Grants.API == "":
 		return exit.New(exit.Manifest, "%s: a GitHub App needs the API of %s", r.Address, r.Location.Endpoint).
 			Hint("name it as providers.github.api_url in the host configuration")
-	case !r.ReadOnly.On() && primary.Email == "" && config.DefaultCommitEmail == "" && (primary.Ref == mountspec.CurrentOperator || primary.Ref == mountspec.CurrentUser):
+	case !r.ReadOnly.Lasting().On() && primary.Email == "" && config.DefaultCommitEmail == "" && (primary.Ref == mountspec.CurrentOperator || primary.Ref == mountspec.CurrentUser):
 		return exit.New(exit.Manifest, "%s: %s, the author of commits, has no name and e-mail address", r.Address, primary.Ref).
 			Hint("give --operator 'NAME <mail>', or tell git: git config --global user.name NAME, and user.email")
-	case !r.ReadOnly.On() && primary.Email == "" && config.DefaultCommitEmail == "":
+	case !r.ReadOnly.Lasting().On() && primary.Email == "" && config.DefaultCommitEmail == "":
 		return exit.New(exit.Manifest, "%s: commits have no author", r.Address).
 			Hint("add identity: [ { ref: operator://current } ], or a name and an email, or default_commit_email, to %s", r.Written())
 	}

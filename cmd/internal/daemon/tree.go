@@ -29,7 +29,8 @@ type Source struct {
 	Provider   string
 	Mode       string // sync mode
 	Path       string // of a local store
-	ReadOnly   string // why, or empty
+	ReadOnly   string // why it is read-only now, or empty
+	Stays      string // why that stays so while it is mounted; empty: the policy may take it back
 	Governing  []string
 	Exclude    []string // patterns of what stays out of the store
 	Unverified bool
@@ -177,9 +178,9 @@ func (t *Tree) note(format string, args ...any) {
 	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
-// ReadOnly reports whether nothing in the whole tree can be changed.
+// ReadOnly reports whether nothing in the whole tree can be changed while it is mounted.
 func (t *Tree) ReadOnly() bool {
-	return !slices.ContainsFunc(t.Sources, func(s Source) bool { return s.ReadOnly == "" && s.Unavailable == "" })
+	return !slices.ContainsFunc(t.Sources, func(s Source) bool { return s.Stays == "" && s.Unavailable == "" })
 }
 
 // checkPlace refuses a mount point that cannot be mounted on, or that would make
@@ -251,7 +252,7 @@ func (b *builder) add(r *host.Resolved, at string) error {
 		return err
 	}
 	s := Source{Name: r.Address.String(), At: at, Provider: r.Storage.Provider, Mode: string(r.Storage.Sync.Mode),
-		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Exclude: r.Storage.Exclude, Code: control.CodeOf(r.Code), Durability: "disk", Cached: cached,
+		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Stays: why(r.ReadOnly.Lasting().Reasons), Exclude: r.Storage.Exclude, Code: control.CodeOf(r.Code), Durability: "disk", Cached: cached,
 		Place: [3]string{r.Address.Owner, r.Address.Slug + r.Part, placeName(r.Fingerprint, b.copyName)}, resolved: r,
 		Open: func(ctx context.Context, e Env) (fs.Volume, error) { return open(ctx, r, e) }}
 	if cached {
@@ -348,8 +349,15 @@ func (b *builder) inherit() {
 	slices.SortFunc(order, func(i, j int) int { return len(parts[i].At) - len(parts[j].At) })
 	for _, i := range order {
 		for j := range parts {
-			if i != j && parts[i].ReadOnly == "" && parts[j].ReadOnly != "" && mountpoint.Within("/"+parts[i].At, "/"+parts[j].At) {
-				parts[i].ReadOnly = fmt.Sprintf("parent (it lies in /%s, which is read-only)", parts[j].At)
+			if i == j || !mountpoint.Within("/"+parts[i].At, "/"+parts[j].At) {
+				continue
+			}
+			parent := fmt.Sprintf("parent (it lies in /%s, which is read-only)", parts[j].At)
+			if parts[i].ReadOnly == "" && parts[j].ReadOnly != "" {
+				parts[i].ReadOnly = parent
+			}
+			if parts[i].Stays == "" && parts[j].Stays != "" {
+				parts[i].Stays = parent
 			}
 		}
 	}
@@ -374,12 +382,15 @@ func (b *builder) warn(r *host.Resolved) {
 	if r.Grants.Daemon {
 		b.tree.note("%s is at %s: over git:// nothing is encrypted and the server is not authenticated", r.Address, r.Location.Endpoint)
 	}
-	if _, others, _ := mountspec.Authors(r.Identity); r.Location.Service == host.ServiceGit && !r.ReadOnly.On() {
+	if _, others, _ := mountspec.Authors(r.Identity); r.Location.Service == host.ServiceGit && !r.ReadOnly.Lasting().On() {
 		for _, p := range others {
 			if p.Email == "" {
 				b.tree.note("%s: %s is to be a co-author of commits, and has no name and e-mail address: no commit names it", r.Address, cmp.Or(p.Ref, p.Name))
 			}
 		}
+	}
+	if r.ReadOnly.On() && !r.ReadOnly.Lasting().On() {
+		b.tree.note("%s is read-only at first, and not when its policy allows to write: %s", r.Address, why(r.ReadOnly.Reasons))
 	}
 	for _, f := range r.Warnings {
 		b.tree.note("%s: %s", f.Pos(), f.Message)

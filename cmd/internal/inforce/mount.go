@@ -50,9 +50,22 @@ func Vary(parts []Part, actions ...string) bool {
 	return slices.ContainsFunc(parts, func(p Part) bool { return p.Workspace != nil && p.Workspace.PolicyVaries(actions...) })
 }
 
-// Start puts the policies of a mount's parts into force, of those that can change.
+// Begun is what programs may do in the parts when the mount begins, as their policies were
+// asked when it was resolved.
+func Begun(parts []Part) []fs.Access {
+	own := make([]fs.Access, len(parts))
+	for i, p := range parts {
+		if Vary(parts[i:i+1], policy.Actions()...) {
+			own[i] = accessOf(p.Workspace.Decisions[policy.Read], p.Workspace.Decisions[policy.Write])
+		}
+	}
+	return inherited(parts, own)
+}
+
+// Start puts the policies of a mount's parts, which let programs do what Begun says, into
+// force, of those that can change.
 func Start(parts []Part, o Options) *Mount {
-	m := &Mount{o: o, parts: parts, watches: make([]*Watch, len(parts)), now: make([]fs.Access, len(parts))}
+	m := &Mount{o: o, parts: parts, watches: make([]*Watch, len(parts)), now: Begun(parts)}
 	ctx, cancel := context.WithCancel(context.Background())
 	m.cancel = cancel
 	for i, p := range parts {

@@ -9,7 +9,8 @@
 // word. What is lost is lost at once, whether that can be recorded or not; what is gained
 // is in force when it is recorded. A Mount makes of the answers what programs may do in
 // each part. Acts remember what limits count. The package decides nothing by itself: that
-// is mountspec/policy's to say, and a mount never gets more than it began with.
+// is mountspec/policy's to say, of the policies that the mount began with. So a mount may
+// come to have what their grants give when they hold, and never more.
 package inforce
 
 import (
