@@ -169,10 +169,25 @@ func credentialsRef(s *mountspec.Storage) string {
 	return ""
 }
 
+// usualEnv is by which rule a workspace has the usual variables of its storage, or why it
+// has not. The host configuration grants what it names itself; that it lists a workspace
+// grants nothing that the manifest says.
+func (h *granter) usualEnv(l *loaded) (rule, whyNot string) {
+	_, listed := h.r.cfg.Workspaces[l.ws.ID.String()]
+	switch {
+	case l.cand.row.hasStorage() && l.cand.row.workspace.Storage.Inline != nil:
+		return "usual name, in workspaces of the host configuration", ""
+	case listed && len(h.reg.Workspaces) == 0:
+		return "", "it is not registered but listed"
+	}
+	return h.r.usualEnv(h.reg).Rule(l.ws.ID.Owner)
+}
+
 // needsSecrets is what the storage asks of the host's secrets.
 func (h *granter) needsSecrets(l *loaded) secrets.Request {
+	rule, whyNot := h.usualEnv(l)
 	return secrets.Request{
-		Workspace: l.ws.ID, Registered: l.cand.trust != Unverified, Named: h.named, Protocol: protocolOf(l.loc),
+		Workspace: l.ws.ID, Registered: l.cand.trust != Unverified, Named: h.named, Protocol: protocolOf(l.loc), Usual: rule, NotUsual: whyNot,
 		CredentialsRef: credentialsRef(l.storage), Env: l.storage.Auth.Env, Inventory: l.inventory,
 		Subject: secrets.Subject{UserID: h.r.Principal(), Roles: h.r.cfg.rolesFor(l.ws.ID)}, Purpose: "storage " + l.storage.Provider,
 	}

@@ -19,6 +19,7 @@ import (
 type granter struct {
 	*trail
 	r     *Resolver
+	reg   *registryFile
 	named []string // slugs and environment names granted on the command line
 }
 

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -132,7 +134,7 @@ func TestSecretsOfAStorage(t *testing.T) {
 		{name: "not registered", id: "@acme/ops", storage: s3(endpoint, "data", "x", ref), config: config, words: "not registered"},
 		{name: "not registered, named", id: "@acme/ops", storage: s3(endpoint, "data", "x", ref), config: config, o: ResolveOptions{Secrets: []string{"org/acme/s3-rw"}}, fields: "access_key_id secret_access_key"},
 		{name: "usual variable, single owner", id: "@acme/ops", storage: env("AWS_ACCESS_KEY_ID"), o: ResolveOptions{Trust: true}, fields: "access_key_id"},
-		{name: "usual variable, of a host with another owner", id: "@evil/ops", storage: env("AWS_SECRET_ACCESS_KEY"), other: "@acme/main", o: ResolveOptions{Trust: true}, words: "several owners"},
+		{name: "usual variable, of a host with another owner", id: "@evil/ops", storage: env("AWS_SECRET_ACCESS_KEY"), other: "@acme/main", o: ResolveOptions{Trust: true}, words: "are of @acme"},
 		{name: "unusual variable", id: "@acme/ops", storage: env("ACME_TOKEN"), o: ResolveOptions{Trust: true}, words: "not one of the usual names"},
 		{name: "unusual variable, listed", id: "@acme/ops", storage: env("ACME_TOKEN"), config: "allow_env: [ { name: ACME_TOKEN, allow: [\"@acme/*\"] } ]\n", o: ResolveOptions{Trust: true}, fields: "acme_token"},
 	} {
@@ -155,6 +157,65 @@ func TestSecretsOfAStorage(t *testing.T) {
 			assert.Equal(t, strings.Join(creds.Names(), " "), c.fields)
 		})
 	}
+}
+
+// Whose the usual variables are does not change by who else comes, nor goes.
+func TestUsualVariablesStayTheFirstOwners(t *testing.T) {
+	const storage = `{ inline: { provider: self-bucket, config: { kind: s3, region: eu-west-1, bucket: data, prefix: "SLUG" }, auth: { state: { env: [ AWS_ACCESS_KEY_ID ] } } } }`
+	w := newWorld(t)
+	for _, addr := range []string{"@me/one", "@me/two", "@you/one", "@you/two", "@acme/one"} {
+		w.manifest("ws"+addr[1:], addr, strings.ReplaceAll(storage, "SLUG", addr[1:]))
+	}
+	may := func(addr string, want bool, when string) {
+		t.Helper()
+		if want {
+			w.ok(addr, ResolveOptions{})
+			return
+		}
+		e := w.refused(addr, ResolveOptions{}, Denied, "AWS_ACCESS_KEY_ID")
+		owner, _, _ := strings.Cut(addr, "/")
+		assert.Contains(t, e.Hint, `allow_env: [ { name: AWS_ACCESS_KEY_ID, allow: [ "`+owner+`/*" ] } ]`, when)
+	}
+	remove := func(addr string) { assert.OK(t, w.resolver().Remove(t.Context(), addr)) }
+	w.add("wsme/one")
+	may("@me/one", true, "alone")
+	w.add("wsyou/one")
+	may("@me/one", true, "beside another owner")
+	may("@you/one", false, "the second")
+	w.add("wsme/two")
+	may("@me/two", true, "another of the first")
+	listed := "workspaces: { \"@acme/one\": " + w.path("wsacme/one") +
+		", \"@row/one\": { storage: { provider: self-bucket, config: { kind: s3, bucket: row, region: eu-west-1 }, auth: { state: { env: [ AWS_ACCESS_KEY_ID ] } } } } }\n"
+	w.config = listed
+	may("@me/one", true, "beside others who are listed")
+	may("@acme/one", false, "listed, beside the first")
+	may("@row/one", true, "which the host configuration names itself")
+	remove("@me/one")
+	remove("@me/two")
+	w.config = ""
+	may("@you/one", false, "when the first has gone")
+	w.add("wsyou/two")
+	may("@you/two", false, "entered when the first has gone")
+	remove("@you/one")
+	remove("@you/two")
+	w.config = listed
+	may("@acme/one", false, "listed, and nobody registered")
+	w.add("wsyou/one")
+	may("@you/one", false, "the first in the registry, where others are listed")
+	w.config = "allow_env: [ { name: AWS_ACCESS_KEY_ID, allow: [ \"@you/*\" ] } ]\n"
+	may("@you/one", true, "by name")
+	// What an older wsmount wrote says nothing of it.
+	w.config = ""
+	registry := w.home + "/.config/wsmount/registry.json"
+	text, err := os.ReadFile(registry)
+	assert.OK(t, err)
+	old := regexp.MustCompile(`,\s*"usual_env": ""`).ReplaceAll(text, nil)
+	assert.False(t, len(old) == len(text), "the registry records nothing")
+	assert.OK(t, os.WriteFile(registry, old, 0o600))
+	may("@you/one", true, "alone in an old registry")
+	w.add("wsme/one")
+	may("@you/one", true, "the first of an old registry")
+	may("@me/one", false, "the second of an old registry")
 }
 
 func TestGitHub(t *testing.T) {

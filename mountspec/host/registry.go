@@ -55,7 +55,9 @@ type registryFile struct {
 	// address. They are kept as they are, grant nothing, and stand in nobody's
 	// way but that of their own address.
 	Damaged map[string]json.RawMessage
-	digest  string // of the text; empty: there is no file
+	// UsualEnv is package usualenv's Known.Recorded.
+	UsualEnv *string
+	digest   string // of the text; empty: there is no file
 }
 
 // A store reads and writes the registry file.
@@ -85,6 +87,7 @@ func (s store) load() (*registryFile, error) {
 type registryText struct {
 	Schema     string                     `json:"schema"`
 	Workspaces map[string]json.RawMessage `json:"workspaces"`
+	UsualEnv   *string                    `json:"usual_env,omitempty"`
 }
 
 func decodeRegistry(data []byte) (*registryFile, error) {
@@ -95,7 +98,7 @@ func decodeRegistry(data []byte) (*registryFile, error) {
 	if f.Schema != registrySchema {
 		return nil, errors.New("its schema is not " + registrySchema + ": a newer wsmount wrote it")
 	}
-	out := &registryFile{Schema: f.Schema, Workspaces: map[string]*Registration{}, Damaged: map[string]json.RawMessage{}, digest: digest(data)}
+	out := &registryFile{Schema: f.Schema, Workspaces: map[string]*Registration{}, Damaged: map[string]json.RawMessage{}, UsualEnv: f.UsualEnv, digest: digest(data)}
 	for addr, text := range f.Workspaces {
 		var e *Registration
 		_, err := mountspec.ParseAddress(addr)
@@ -123,7 +126,7 @@ func strictly(data []byte, into any) error {
 }
 
 func (f *registryFile) encode() ([]byte, error) {
-	out := registryText{f.Schema, maps.Clone(f.Damaged)}
+	out := registryText{f.Schema, maps.Clone(f.Damaged), f.UsualEnv}
 	if out.Workspaces == nil {
 		out.Workspaces = map[string]json.RawMessage{}
 	}

@@ -3,9 +3,11 @@ package host
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/facts"
 	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/origin"
+	"github.com/wsmount/wsmount/mountspec/host/usualenv"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
@@ -76,12 +79,12 @@ func NewResolver(o Options) (*Resolver, error) {
 		o.Registry = filepath.Join(o.Config.Dir, registryName)
 	}
 	r := &Resolver{o: o, cfg: o.Config, store: store{o.Registry}, facts: &facts.File{Path: o.Config.Facts}}
-	reg, err := r.store.load()
+	_, err := r.store.load()
 	if err != nil {
 		return nil, err
 	}
 	r.vault, err = secrets.NewVault(secrets.VaultOptions{Entries: r.cfg.Secrets, AllowEnv: r.cfg.AllowEnv,
-		Owners: r.owners(reg), Lookup: o.Lookup, Audit: o.Audit, Logger: o.Logger})
+		Lookup: o.Lookup, Audit: o.Audit, Logger: o.Logger})
 	if err != nil {
 		return nil, &Error{Class: Invalid, Where: r.cfg.Path, What: "the host configuration is not valid", Err: err, Hint: "keep one of them"}
 	}
@@ -126,26 +129,10 @@ func (r *Resolver) Row(a mountspec.Address) (*mountspec.Workspace, string) {
 	return e.Row.at(filepath.Dir(manifest)), manifest
 }
 
-// owners lists the owners of every registered workspace.
-func (r *Resolver) owners(reg *registryFile) []string {
-	seen := map[string]bool{}
-	var out []string
-	add := func(addr string) {
-		if a, err := mountspec.ParseAddress(addr); err == nil && !seen[a.Owner] {
-			seen[a.Owner] = true
-			out = append(out, a.Owner)
-		}
-	}
-	for a := range r.cfg.Workspaces {
-		add(a)
-	}
-	for a := range reg.Workspaces {
-		add(a)
-	}
-	for a := range reg.Damaged { // its owner is still one of several
-		add(a)
-	}
-	return out
+// usualEnv is whose the usual variables of the environment are, as far as a registry knows.
+func (r *Resolver) usualEnv(reg *registryFile) usualenv.Known {
+	registered := slices.Concat(slices.Collect(maps.Keys(reg.Workspaces)), slices.Collect(maps.Keys(reg.Damaged)))
+	return usualenv.Known{Recorded: reg.UsualEnv, Registered: registered, Listed: slices.Collect(maps.Keys(r.cfg.Workspaces))}
 }
 
 // Identity is who a reference such as operator://current stands for: the host

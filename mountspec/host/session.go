@@ -57,7 +57,7 @@ func (s *session) on(t *trail) *session {
 	s.trail = t
 	s.finder = finder{trail: t, r: s.r, reg: s.reg, parse: s.parse(), met: s.finder.met}
 	s.refs = references{trail: t, r: s.r, reg: s.reg}
-	s.grants = granter{trail: t, r: s.r, named: s.o.Secrets}
+	s.grants = granter{trail: t, r: s.r, reg: s.reg, named: s.o.Secrets}
 	return s
 }
 

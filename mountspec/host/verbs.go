@@ -92,6 +92,7 @@ func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) 
 					return false, err
 				}
 			}
+			now.UsualEnv = r.usualEnv(now).Entering(l.ws.ID.Owner)
 			now.Workspaces[l.ws.ID.String()] = &out.Registration
 			if err := r.recordVerb("add", out); err != nil {
 				return false, err

@@ -32,11 +32,6 @@ type EnvGrant struct {
 type VaultOptions struct {
 	Entries  []Entry
 	AllowEnv []EnvGrant
-	// Owners are the owners of all registered workspaces. The usual variables
-	// of a protocol (AWS_ACCESS_KEY_ID) are the host's own credentials; they
-	// are granted without being listed only while there is a single owner, so
-	// that nobody's can be borrowed by another.
-	Owners []string
 	// Lookup reads the environment that the program started with. nil: empty.
 	Lookup func(name string) (string, bool)
 	Audit  *audit.Log
@@ -127,6 +122,10 @@ type Request struct {
 	Named []string
 	// Protocol is S3, Azure, GCS or GitHub: it decides the usual names.
 	Protocol string
+	// Usual is by which rule the workspace has the variables of usual names without their
+	// being listed. They are the host's own credentials, so that nobody else may borrow them.
+	// Empty: it has not, and NotUsual says why.
+	Usual, NotUsual string
 	// CredentialsRef is the slug of config.credentials_ref, or empty.
 	CredentialsRef string
 	// Env is auth.state.env.
@@ -188,14 +187,13 @@ func (v *Vault) grantedEnv(name string, r Request) (rule string, err error) {
 }
 
 func (v *Vault) usualEnv(name string, r Request) (rule string, err error) {
-	hint := fmt.Sprintf("add %s to allow_env of the host configuration, if %s may have it", name, r.Workspace)
-	if !slices.Contains(usual[r.Protocol], name) {
+	hint := fmt.Sprintf("if %s may have it, write into the host configuration: allow_env: [ { name: %s, allow: [ \"@%s/*\" ] } ]",
+		r.Workspace, name, r.Workspace.Owner)
+	switch {
+	case !slices.Contains(usual[r.Protocol], name):
 		return "", denied(name, "it is not one of the usual names of this storage, and the host does not list it", hint)
+	case r.Usual == "":
+		return "", denied(name, r.NotUsual+", and the host does not list it for @"+r.Workspace.Owner, hint)
 	}
-	for _, o := range v.o.Owners {
-		if o != r.Workspace.Owner {
-			return "", denied(name, fmt.Sprintf("workspaces of several owners are registered (%s, %s), so that it must be granted by name", r.Workspace.Owner, o), hint)
-		}
-	}
-	return "usual name, only owner", nil
+	return r.Usual, nil
 }

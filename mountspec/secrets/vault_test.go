@@ -41,7 +41,7 @@ func newFixture(t *testing.T, change func(*VaultOptions)) *fixture {
 		"AWS_SECRET_ACCESS_KEY": "hostsec-" + hidden, "GITHUB_TOKEN": "gh-" + hidden, "DATABASE_URL": "db-" + hidden, "ACME_TOKEN": "tok-" + hidden,
 	})
 	src := func(fields map[string]string) Source { return counting{Env{Fields: fields, Lookup: env}, &f.asked} }
-	o := VaultOptions{Lookup: env, Audit: l, Owners: []string{"acme"},
+	o := VaultOptions{Lookup: env, Audit: l,
 		AllowEnv: []EnvGrant{{Name: "ACME_TOKEN", Allow: []string{"@acme/*"}}},
 		Entries: []Entry{
 			{Slug: "org/acme/s3-rw", Source: src(map[string]string{"access_key_id": "ACME_KEY", "secret_access_key": "ACME_SECRET"})},
@@ -65,7 +65,6 @@ func inv(entries ...mountspec.SecretEntry) *mountspec.Secrets {
 
 // Each row is somebody who asks for what is, or is not, theirs.
 func TestGrants(t *testing.T) {
-	several := func(o *VaultOptions) { o.Owners = []string{"acme", "evil"} }
 	bind := func(kind, value string) mountspec.Access {
 		return mountspec.Access{Bind: []mountspec.AccessEntry{{Kind: kind, Value: value}}}
 	}
@@ -85,16 +84,16 @@ func TestGrants(t *testing.T) {
 		{name: "not kept", r: Request{CredentialsRef: "org/acme/none"}},
 		{name: "path as a slug", r: Request{CredentialsRef: "../../etc/shadow"}},
 
-		{name: "usual name, only owner", r: Request{Protocol: S3, Env: []string{"AWS_ACCESS_KEY_ID"}}, fields: "access_key_id"},
-		{name: "usual name, the host's credentials of another owner", vault: several, r: Request{Workspace: mountspec.Address{Owner: "evil", Slug: "x"}, Protocol: S3, Env: []string{"AWS_SECRET_ACCESS_KEY"}}, denied: true},
-		{name: "usual name of another protocol", r: Request{Protocol: GitHub, Env: []string{"AWS_SECRET_ACCESS_KEY"}}, denied: true},
-		{name: "any variable", r: Request{Protocol: S3, Env: []string{"DATABASE_URL"}}, denied: true},
-		{name: "allow_env", vault: several, r: Request{Env: []string{"ACME_TOKEN"}}, fields: "acme_token"},
-		{name: "allow_env of another owner", vault: several, r: Request{Workspace: mountspec.Address{Owner: "evil", Slug: "x"}, Env: []string{"ACME_TOKEN"}}, denied: true},
+		{name: "usual name", r: Request{Protocol: S3, Usual: "rule", Env: []string{"AWS_ACCESS_KEY_ID"}}, fields: "access_key_id"},
+		{name: "usual name, the host's credentials of another owner", r: Request{Workspace: mountspec.Address{Owner: "evil", Slug: "x"}, Protocol: S3, Env: []string{"AWS_SECRET_ACCESS_KEY"}}, denied: true},
+		{name: "usual name of another protocol", r: Request{Protocol: GitHub, Usual: "rule", Env: []string{"AWS_SECRET_ACCESS_KEY"}}, denied: true},
+		{name: "any variable", r: Request{Protocol: S3, Usual: "rule", Env: []string{"DATABASE_URL"}}, denied: true},
+		{name: "allow_env", r: Request{Env: []string{"ACME_TOKEN"}}, fields: "acme_token"},
+		{name: "allow_env of another owner", r: Request{Workspace: mountspec.Address{Owner: "evil", Slug: "x"}, Env: []string{"ACME_TOKEN"}}, denied: true},
 		{name: "a variable that is a secret of another", r: Request{Env: []string{"BOUND_ENV"}}, denied: true},
 		{name: "a usual name that is the secret of another", vault: func(o *VaultOptions) {
 			o.Entries = append(o.Entries, Entry{Slug: "org/other/s3", Source: Env{Name: "AWS_SECRET_ACCESS_KEY", Lookup: o.Lookup}})
-		}, r: Request{Protocol: S3, Env: []string{"AWS_SECRET_ACCESS_KEY"}}, denied: true},
+		}, r: Request{Protocol: S3, Usual: "rule", Env: []string{"AWS_SECRET_ACCESS_KEY"}}, denied: true},
 		{name: "no name at all", r: Request{Env: []string{"PATH=x; rm"}}, denied: true},
 		{name: "slug made of the name", r: Request{Env: []string{"SHARED_TOKEN"}}, fields: "shared_token"},
 		{name: "entry claims the name", r: Request{Env: []string{"MY_TOKEN"}, Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", BindEnv: []string{"MY_TOKEN"}})}, fields: "my_token"},
@@ -104,7 +103,7 @@ func TestGrants(t *testing.T) {
 		{name: "several fields and none named", r: Request{Env: []string{"K"}, Inventory: inv(mountspec.SecretEntry{Slug: "org/acme/s3-rw", BindEnv: []string{"K"}})}},
 
 		{name: "unregistered", r: Request{CredentialsRef: "org/acme/s3-rw", Purpose: "unregistered"}, denied: true},
-		{name: "unregistered, variable", r: Request{Protocol: S3, Env: []string{"AWS_ACCESS_KEY_ID"}, Purpose: "unregistered"}, denied: true},
+		{name: "unregistered, variable", r: Request{Protocol: S3, Usual: "rule", Env: []string{"AWS_ACCESS_KEY_ID"}, Purpose: "unregistered"}, denied: true},
 		{name: "unregistered, named", r: Request{CredentialsRef: "org/acme/s3-rw", Named: []string{"org/acme/s3-rw"}, Purpose: "unregistered"}, fields: "access_key_id secret_access_key"},
 
 		{name: "access: tool", r: Request{CredentialsRef: "shared-token", Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", Access: bind("tool", "wsmount")})}, fields: "value"},
@@ -117,7 +116,7 @@ func TestGrants(t *testing.T) {
 
 		{name: "two sources that agree", r: Request{CredentialsRef: "org/acme/s3-rw", Env: []string{"ACCESS_KEY_ID"},
 			Inventory: inv(mountspec.SecretEntry{Slug: "shared-token", BindEnv: []string{"ACCESS_KEY_ID"}})}, fields: "access_key_id secret_access_key"},
-		{name: "two sources that differ", r: Request{Protocol: S3, CredentialsRef: "org/acme/s3-rw", Env: []string{"AWS_ACCESS_KEY_ID"}}},
+		{name: "two sources that differ", r: Request{Protocol: S3, Usual: "rule", CredentialsRef: "org/acme/s3-rw", Env: []string{"AWS_ACCESS_KEY_ID"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, c.vault)
