@@ -31,7 +31,7 @@ func (t *Tree) StartedByOther(ctx context.Context, err error) (again bool, _ err
 	if locked.Holder == nil || !locked.Holder.Alive() { // that is the record of the one before
 		return true, pause(ctx)
 	}
-	if locked.Holder.Mountpoint != t.Mountpoint || len(outOfSight(locked.Holder)) > 0 {
+	if locked.At != "" || locked.Holder.Mountpoint != t.Mountpoint || len(outOfSight(locked.Holder)) > 0 {
 		return false, err
 	}
 	return t.awaitOther(ctx)

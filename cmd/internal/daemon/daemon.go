@@ -163,7 +163,7 @@ func (d *Daemon) lock(context.Context) error {
 			return e.Hint("it is out of sight, and sends what is unsaved, or files in it are open, or it hangs; `wsmount umount %s` waits, `wsmount umount --force %[1]s` ends it", locked.Holder.Mountpoint)
 		}
 		if locked.Holder != nil {
-			return e.Hint("unmount it with `wsmount umount %s`", locked.Holder.Mountpoint)
+			return e.Hint("use it there, or unmount it with `wsmount umount %s`", locked.Holder.Mountpoint)
 		}
 		return e.Hint("wait for it, then see `wsmount status`")
 	}
@@ -300,11 +300,15 @@ func (d *Daemon) stateOf(p *part) (string, error) {
 		return d.dir.Path(), d.dir.SaveStorage(place)
 	}
 	dir, err := state.Open(d.tree.StateRoot, p.Place[0], p.Place[1], p.Place[2], d.room)
+	var locked *state.LockedError
+	if errors.As(err, &locked) {
+		return "", exit.New(exit.Failed, "%w", err).Hint("unmount that first: `wsmount status` lists what is mounted")
+	}
 	if err != nil {
-		return "", exit.New(exit.Failed, "%s: %w", p.Name, err).Hint("`wsmount status` shows who has it mounted")
+		return "", err
 	}
 	d.onClose(dir.Close)
-	return dir.Path(), dir.SaveStorage(place)
+	return dir.Path(), errors.Join(dir.SaveParent(d.dir, p.At), dir.SaveStorage(place))
 }
 
 // openAudit opens the audit log, once.

@@ -135,6 +135,42 @@ func (d *Dir) SaveStatus(status []byte) error { return d.write(statusName, statu
 // SaveStorage writes what place the working copy is of: the directory's name is a hash.
 func (d *Dir) SaveStorage(place string) error { return d.write(storeName, []byte(place+"\n")) }
 
+// parent says in the directory of a part which mount it is a part of.
+type parent struct {
+	Dir string `json:"dir"` // that of the mount
+	At  string `json:"at"`  // in the mount
+}
+
+// SaveParent notes that the directory is of a part, at a place in the mount that whole is of.
+func (d *Dir) SaveParent(whole *Dir, at string) error {
+	b, err := json.Marshal(parent{whole.path, at})
+	if err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	return d.write(parentName, b)
+}
+
+// readParent returns the living mount that a directory is a part of, and where; nil: none
+// that has said so.
+func readParent(dir string) (whole *Record, at string) {
+	var p parent
+	if b, err := os.ReadFile(filepath.Join(dir, parentName)); err != nil || json.Unmarshal(b, &p) != nil {
+		return nil, ""
+	}
+	r, err := readRecord(p.Dir)
+	if err != nil || !r.Alive() {
+		return nil, ""
+	}
+	return r, p.At
+}
+
+func forgetParent(dir string) error {
+	if err := os.Remove(filepath.Join(dir, parentName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("state: %w", err)
+	}
+	return nil
+}
+
 // StorageOf is the place of the storage of the working copy in a directory, or "" where
 // nobody has noted it.
 func StorageOf(dir string) string {

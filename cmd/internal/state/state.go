@@ -39,6 +39,7 @@ const (
 	lockName   = "lock"
 	recordName = "mount.json"
 	statusName = "status.json"
+	parentName = "parent.json"
 	socketName = "control.sock"
 	logName    = "log"
 	storeName  = "storage"
@@ -87,11 +88,17 @@ type Dir struct {
 type LockedError struct {
 	Path   string
 	Holder *Record // nil when it has not said yet who it is
+	// At is where in the mount of Holder, which is another workspace's, this one is; empty: it
+	// is that mount.
+	At string
 }
 
 func (e *LockedError) Error() string {
-	if e.Holder == nil {
-		return "the working copy is in use by a wsmount that is starting: " + e.Path
+	switch {
+	case e.Holder == nil:
+		return WorkspaceOf(e.Path) + " is in use by a wsmount that is starting, or by a command: " + e.Path
+	case e.At != "":
+		return fmt.Sprintf("%s is mounted already at %s, as a part of %s, by process %d", WorkspaceOf(e.Path), filepath.Join(e.Holder.Mountpoint, e.At), e.Holder.Workspace, e.Holder.PID)
 	}
 	return fmt.Sprintf("%s is mounted already at %s by process %d", e.Holder.Workspace, e.Holder.Mountpoint, e.Holder.PID)
 }
@@ -131,14 +138,20 @@ func Open(root, owner, slug, fingerprint string, room Room) (*Dir, error) {
 	}
 	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
+		if err = forgetParent(path); err != nil {
+			return nil, errors.Join(err, unlock(lock))
+		}
 		return &Dir{path: path, root: root, room: room, lock: lock}, nil
 	}
 	lock.Close()
 	if !errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, fmt.Errorf("state: lock %s: %w", path, err)
 	}
-	holder, _ := readRecord(path)
-	return nil, &LockedError{path, holder}
+	locked := &LockedError{Path: path}
+	if locked.Holder, err = readRecord(path); err != nil {
+		locked.Holder, locked.At = readParent(path)
+	}
+	return nil, locked
 }
 
 // unlock lets go of a lock, also of a descriptor of it that a child of another
@@ -209,7 +222,7 @@ func (d *Dir) Close() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, unlock(d.lock))
+	return errors.Join(err, forgetParent(d.path), unlock(d.lock))
 }
 
 // fileSystems that lose their content with the machine, by statfs(2) magic.

@@ -82,6 +82,17 @@ func TestSecondOpenNamesTheFirst(t *testing.T) {
 	if got := locked.Error(); !strings.Contains(got, "/mnt/ws") || !strings.Contains(got, "@acme/ops") {
 		t.Errorf("the message does not name the mount: %q", got)
 	}
+	part, err := Open(root, "acme", "lib", "f1", nil)
+	assert.OK(t, err)
+	assert.OK(t, part.SaveParent(d, "vendor/lib"))
+	_, err = Open(root, "acme", "lib", "f1", nil)
+	assert.Contains(t, err.Error(), "@acme/lib is mounted already at /mnt/ws/vendor/lib, as a part of @acme/ops")
+	part.Close()
+	part, err = Open(root, "acme", "lib", "f1", nil)
+	assert.OK(t, err, "when the mount it was a part of has let go of it")
+	_, err = Open(root, "acme", "lib", "f1", nil)
+	assert.Contains(t, err.Error(), "that is starting", "by itself")
+	part.Close()
 	other, err := Open(root, "acme", "ops", "f2", nil)
 	assert.OK(t, err, "another working copy")
 	other.Close()
