@@ -89,11 +89,12 @@ storage: {inline: {provider: elsewhere, config: {container: site}}}
 		{"two parts at one place", exit.Manifest, "/x", []string{addr, "mnt", "--mount", "at=/x,source=@acme/other", "--mount", "at=/x,source=@acme/other"}},
 		{"a workspace in itself", exit.Unresolvable, "circle", []string{addr, "mnt", "--mount", "at=/x,source=" + addr}},
 		{"a configuration that is not there", exit.Unresolvable, "none.yaml", []string{addr, "mnt", "--config", w.path("home/none.yaml")}},
-		{"a configuration of the working directory", exit.Denied, "own.yaml", []string{addr, "mnt", "--config", w.path("own.yaml")}},
+		{"a configuration by a relative path", exit.Denied, "relative path", []string{addr, "mnt", "--config", "own.yaml"}},
 	}
 	for _, tt := range tests {
 		w.refused(tt.code, tt.says, tt.args...)
 	}
+	w.ok("registry", "list", "--config", w.path("own.yaml")) // where it lies does not matter
 	if o := w.run(addr, "nowhere", "--json"); !strings.Contains(o.out, `"schema": "wsmount.error/v1"`) || !strings.Contains(o.out, `"exit": 2`) {
 		t.Errorf("--json: got %s", o.out)
 	}

@@ -3,12 +3,9 @@ package host
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
-	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
-	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
 // LoadOptions of LoadConfig.
@@ -21,9 +18,6 @@ type LoadOptions struct {
 	// Lookup reads the environment that the program started with, then and whenever a
 	// secret that is kept there is asked for. nil: empty.
 	Lookup func(name string) (string, bool)
-	// Dir is the working directory, in which no configuration is accepted
-	// that was given by path. Empty: that of the process.
-	Dir string
 	// System is the directory of the machine's configuration. Empty:
 	// /etc/wsmount.
 	System string
@@ -100,42 +94,17 @@ func (o LoadOptions) userDir() string {
 	return ""
 }
 
-// given reads a file that was named. One in the working directory, or below
-// it, could have come with a repository, and so could a variable that names it.
-// The places that are looked at without being named are not such, and what is
-// above the home directory is no repository; nor is the root, where services run,
-// which may have no home.
+// given reads a file that was named, wherever it lies: that others cannot write it is
+// checked as for every one. A relative path could lead to what came with a repository.
 func (o LoadOptions) given() (*Config, error) {
-	hint := "put it into ~/.config/wsmount and give its absolute path"
 	if !filepath.IsAbs(o.Path) {
-		return nil, denied("", o.Path, hint, "a configuration is not read from a relative path")
-	}
-	cwd := o.Dir
-	if cwd == "" {
-		cwd, _ = os.Getwd()
-	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(o.Path))
-	if err == nil && cwd != "" && cwd != "/" && !o.isDefault(dir) {
-		if real, err := filepath.EvalSymlinks(cwd); err == nil && (real == dir || grant.Below(real, dir) && !o.aboveHome(real)) {
-			return nil, denied("", o.Path, hint, "a configuration is not read from the working directory")
-		}
+		return nil, denied("", o.Path, "give its absolute path", "a configuration is not read from a relative path")
 	}
 	c, err := o.read(o.Path)
 	if err != nil && hostfile.IsAbsent(err) {
 		return nil, fileError("", o.Path, err)
 	}
 	return c, err
-}
-
-// isDefault says whether dir is where a configuration is looked for anyway.
-func (o LoadOptions) isDefault(dir string) bool {
-	user := o.userDir()
-	return user != "" && dir == location.Real(user) || dir == location.Real(o.System)
-}
-
-func (o LoadOptions) aboveHome(dir string) bool {
-	home := location.Real(o.Home)
-	return o.Home != "" && dir != home && grant.Below(dir, home)
 }
 
 func (o LoadOptions) read(path string) (*Config, error) {

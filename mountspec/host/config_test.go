@@ -225,15 +225,6 @@ func (w *world) load(o LoadOptions) (*Config, error) {
 
 // A service works in / and may have no home: what it is given came with no
 // repository.
-func TestLoadConfigOfAService(t *testing.T) {
-	w := newWorld(t)
-	got, err := LoadConfig(LoadOptions{Path: w.write("srv/wsmount.yaml", "principal: user://u\n"), Dir: "/", System: w.path("etc"),
-		Lookup: func(string) (string, bool) { return "", false }})
-	if err != nil || got.Principal != "user://u" {
-		t.Errorf("got %+v, %v", got, err)
-	}
-}
-
 func TestLoadConfig(t *testing.T) {
 	const user, system = "home/.config/wsmount/config.yaml", "etc/config.yaml"
 	for _, c := range []struct {
@@ -241,7 +232,6 @@ func TestLoadConfig(t *testing.T) {
 		files  string // those that are there; each says which one it is
 		xdg    string
 		path   string // that was given, below the world's directory
-		dir    string // the working directory, likewise; empty: /
 		spoil  func(w *world)
 		want   string // the file that is taken
 		denied string // words of the refusal
@@ -252,13 +242,8 @@ func TestLoadConfig(t *testing.T) {
 		{name: "XDG", xdg: "DIR/xdg", files: "xdg/wsmount/config.yaml", want: "xdg/wsmount/config.yaml"},
 		{name: "relative XDG is ignored", xdg: ".", files: system, want: system},
 		{name: "given", files: "x/c.yaml", path: "x/c.yaml", want: "x/c.yaml"},
-		{name: "brought by a repository", files: "repo/c.yaml", path: "repo/c.yaml", dir: "repo", denied: "working directory"},
-		{name: "brought by a repository, below it", files: "repo/.cfg/c.yaml", path: "repo/.cfg/c.yaml", dir: "repo", denied: "working directory"},
-		{name: "brought by a repository below the home directory, where one works", files: "home/repo/c.yaml", path: "home/repo/c.yaml", dir: "home", denied: "working directory"},
-		{name: "brought by a repository, through a link", files: "repo/c.yaml", path: "l/c.yaml", dir: "repo", spoil: func(w *world) { w.symlink(w.path("repo"), "l") }, denied: "working directory"},
-		{name: "the usual one, given, in the home directory", files: user, path: user, dir: "home", want: user},
-		{name: "the usual one, given, where it lies", files: user, path: user, dir: "home/.config/wsmount", want: user},
-		{name: "given, above the home directory, as a service works", files: "home/cfg/c.yaml", path: "home/cfg/c.yaml", dir: ".", want: "home/cfg/c.yaml"},
+		{name: "given, and others can write it", files: "x/c.yaml", path: "x/c.yaml", spoil: func(w *world) { assert.OK(w.t, os.Chmod(w.path("x/c.yaml"), 0o666)) }, denied: "written by others"},
+		{name: "given, and others can replace it", files: "x/c.yaml", path: "x/c.yaml", spoil: func(w *world) { assert.OK(w.t, os.Chmod(w.path("x"), 0o777)) }, denied: "others can write"},
 		{name: "others can write it", files: user + " " + system, spoil: func(w *world) { assert.OK(w.t, os.Chmod(w.path(user), 0o666)) }, denied: "written by others"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -270,12 +255,9 @@ func TestLoadConfig(t *testing.T) {
 				c.spoil(w)
 			}
 			w.env["XDG_CONFIG_HOME"] = strings.Replace(c.xdg, "DIR", w.dir, 1)
-			o := LoadOptions{Dir: "/"}
+			var o LoadOptions
 			if c.path != "" {
 				o.Path = w.path(c.path)
-			}
-			if c.dir != "" {
-				o.Dir = w.path(c.dir)
 			}
 			got, err := w.load(o)
 			if c.denied != "" {
@@ -288,12 +270,12 @@ func TestLoadConfig(t *testing.T) {
 		})
 	}
 	w := newWorld(t)
-	_, err := w.load(LoadOptions{Dir: "/", Path: w.path("none.yaml")})
+	_, err := w.load(LoadOptions{Path: w.path("none.yaml")})
 	checkError(t, err, Unresolvable, "does not exist")
-	_, err = w.load(LoadOptions{Dir: "/", Path: "conf/wsmount.yaml"})
+	_, err = w.load(LoadOptions{Path: "conf/wsmount.yaml"})
 	checkError(t, err, Denied, "relative")
 	w.write(user, "principle: x\n") // does not fall through
 	w.write(system, "principal: user://s\n")
-	_, err = w.load(LoadOptions{Dir: "/"})
+	_, err = w.load(LoadOptions{})
 	checkError(t, err, Invalid, "did you mean principal?")
 }

@@ -79,7 +79,7 @@ func TestEveryPlaceOfAConfigurationIsKnown(t *testing.T) {
 	w := newWorld(t)
 	given := w.write("given/c.yaml", "{}")
 	env := map[string]string{"XDG_CONFIG_HOME": w.path("xdg")}
-	o := LoadOptions{Home: w.home, Dir: w.mkdir("cwd"), System: w.path("etc"), Lookup: func(n string) (string, bool) { v, ok := env[n]; return v, ok }}
+	o := LoadOptions{Home: w.home, System: w.path("etc"), Lookup: func(n string) (string, bool) { v, ok := env[n]; return v, ok }}
 	for _, o.Path = range []string{"", given} {
 		c, err := LoadConfig(o)
 		assert.OK(t, err)
