@@ -317,24 +317,6 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestParseMount(t *testing.T) {
-	for spec, want := range map[string]string{
-		"at=/x,source=@a/b":                           "/x @a/b read-write false",
-		"source=@a/b,at=/x/y,mode=read-only,optional": "/x/y @a/b read-only true",
-		"at=/x,source=./lib,optional=false":           "/x ./lib read-write false",
-		"at=/x,source=/srv/lib":                       "/x /srv/lib read-write false",
-	} {
-		m, err := parseMount(spec)
-		assert.Is(t, err, nil, spec)
-		assert.Equal(t, fmt.Sprint(m.At, " ", m.Source.Value, " ", m.Mode, " ", m.Optional), want, spec)
-	}
-	for _, spec := range []string{"at=x,source=@a/b", "at=/x", "at=/,source=@a/b", "at=/a/../x,source=@a/b", "at=/a\nb,source=@a/b",
-		"at=/.wsmount/x,source=@a/b", "at=/" + strings.Repeat("n", 256) + ",source=@a/b", "at=/x,source=@a/b,at=/y",
-		"at=/x,source=@a/b,mode=ro", "at=/x,source=@a/b,readonly", ""} {
-		assert.True(t, assert.ErrOf(parseMount(spec)) != nil, spec, "is refused")
-	}
-}
-
 func TestAge(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for d, want := range map[time.Duration]string{5 * time.Second: "5s", 3 * time.Minute: "3m", 30 * time.Hour: "30h", 72 * time.Hour: "3d", -time.Second: ""} {

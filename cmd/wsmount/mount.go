@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -17,9 +15,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/launch"
 	"github.com/wsmount/wsmount/cmd/internal/logging"
-	"github.com/wsmount/wsmount/cmd/internal/suggest"
+	"github.com/wsmount/wsmount/cmd/internal/mountarg"
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
-	"github.com/wsmount/wsmount/mountspec"
 )
 
 func mountCommand() *cli.Command {
@@ -153,7 +150,7 @@ func checkMountFlags(c *cli.Context) (kernel []string, err error) {
 	if _, err = copyOptions(c); err != nil {
 		return nil, err
 	}
-	_, err = parseMounts(c.StringSlice("mount"))
+	_, err = mountarg.Parse(c.StringSlice("mount"))
 	return kernel, err
 }
 
@@ -310,7 +307,7 @@ func startUntil(ctx context.Context, c *cli.Context, req daemon.Request, kernel 
 // mountRequest turns arguments and flags into what package daemon takes. create
 // lets resolving make what is missing, and records what was granted.
 func mountRequest(c *cli.Context, create bool) (daemon.Request, func(), error) {
-	mounts, err := parseMounts(c.StringSlice("mount"))
+	mounts, err := mountarg.Parse(c.StringSlice("mount"))
 	if err != nil {
 		return daemon.Request{}, nil, err
 	}
@@ -353,63 +350,4 @@ func daemonOptions(c *cli.Context) (daemon.Options, error) {
 		o.Log.File = path
 	}
 	return o, nil
-}
-
-// parseMounts reads --mount at=/x,source=@a/b[,mode=read-only][,optional]. A
-// comma cannot be part of a value.
-func parseMounts(specs []string) ([]mountspec.Mount, error) {
-	var out []mountspec.Mount
-	for _, spec := range specs {
-		m, err := parseMount(spec)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, m)
-	}
-	return out, nil
-}
-
-var mountKeys = []string{"at", "source", "mode", "optional"}
-
-func parseMount(spec string) (mountspec.Mount, error) {
-	m := mountspec.Mount{Mode: mountspec.MountReadWrite, Pos: mountspec.Pos{File: "--mount"}}
-	bad := func(format string, args ...any) (mountspec.Mount, error) {
-		return m, exit.New(exit.Usage, "--mount %q: %s", oneLine(spec), fmt.Sprintf(format, args...)).
-			Hint("for example --mount at=/lib,source=@acme/lib,mode=read-only")
-	}
-	seen := map[string]bool{}
-	for _, field := range strings.Split(spec, ",") {
-		key, value, hasValue := strings.Cut(field, "=")
-		if seen[key] {
-			return bad("%s is given twice", key)
-		}
-		seen[key] = true
-		switch {
-		case key == "at" && strings.HasPrefix(value, "/"):
-			if err := mountspec.CheckMountPoint(value); err != nil {
-				return bad("at: %v", err)
-			}
-			m.At = value
-		case key == "source" && filepath.IsAbs(value): // here, and only here, a path is the user's own word
-			m.Source = mountspec.Ref{Kind: mountspec.RefPath, Value: value}
-		case key == "source" && value != "":
-			ref, err := mountspec.ParseRef(value)
-			if err != nil {
-				return bad("%v", err)
-			}
-			m.Source = ref
-		case key == "mode" && (value == string(mountspec.MountReadOnly) || value == string(mountspec.MountReadWrite)):
-			m.Mode = mountspec.MountMode(value)
-		case key == "optional" && (!hasValue || value == "true" || value == "false"):
-			m.Optional = value != "false"
-		case len(suggest.Near(key, mountKeys)) > 0 && suggest.Near(key, mountKeys)[0] != key:
-			return bad("unknown key %q, %s", key, suggest.Phrase(key, mountKeys))
-		default:
-			return bad("%q is not understood", field)
-		}
-	}
-	if m.At == "" || m.Source.Value == "" {
-		return bad("at and source are needed")
-	}
-	return m, nil
 }
