@@ -60,6 +60,10 @@ func unfetched(name, source string, err error) *Error {
 	if errors.As(err, &h) {
 		hint = h.Hint
 	}
+	var unset *unsetError
+	if errors.As(err, &unset) { // which says where it was looked for
+		return missing(name, text, "set "+strings.Join(unset.names, ", ")+" where wsmount is started")
+	}
 	if _, path, ok := strings.Cut(source, " "); ok { // "file /x: /x: ..." says it twice
 		text = strings.TrimPrefix(text, path+": ")
 	}

@@ -141,15 +141,18 @@ func (c *Credentials) Expires() time.Time { return c.expires }
 func (c *Credentials) Secret() Secret { return NewSecret(c.fields, c.expires) }
 
 // Reveal fetches every need. Each is written to the audit log first; what
-// cannot be written there is not fetched, and not handed out.
+// cannot be written there is not fetched, and not handed out. All failures are reported,
+// joined.
 func (p *Plan) Reveal(ctx context.Context) (*Credentials, error) {
 	c := &Credentials{fields: map[string]Value{}}
 	from := map[string]string{}
+	var errs []error
 	for _, n := range p.needs {
 		_, err := p.v.obtain(ctx, p.record(n), n.source, func(s Secret) error { return c.take(n, s, from) })
-		if err != nil {
-			return nil, err
-		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -36,14 +36,29 @@ type Env struct {
 // Fetch reads the variables. One that is unset or empty is an error.
 func (e Env) Fetch(context.Context) (Secret, error) {
 	fields := map[string]Value{}
+	var unset []string
 	for field, name := range e.names() {
 		v, ok := e.Lookup(name)
 		if !ok || v == "" {
-			return Secret{}, fmt.Errorf("the environment variable %s is not set", name)
+			unset = append(unset, name)
 		}
 		fields[field] = NewValue(v)
 	}
+	if len(unset) > 0 {
+		sort.Strings(unset)
+		return Secret{}, &unsetError{unset}
+	}
 	return NewSecret(fields, time.Time{}), nil
+}
+
+// An unsetError names variables that are not set, or empty.
+type unsetError struct{ names []string }
+
+func (e *unsetError) Error() string {
+	if len(e.names) == 1 {
+		return "the environment variable " + e.names[0] + " is not set"
+	}
+	return "the environment variables " + strings.Join(e.names, ", ") + " are not set"
 }
 
 func (e Env) names() map[string]string {

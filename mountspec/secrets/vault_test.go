@@ -275,3 +275,19 @@ func TestCredentialsEndWithTheFirst(t *testing.T) {
 		t.Errorf("got %v", c.Expires())
 	}
 }
+
+// Everything that is not there is told at once.
+func TestAllThatIsMissingIsTold(t *testing.T) {
+	none := lookup(nil)
+	v, err := NewVault(VaultOptions{Lookup: none, AllowEnv: []EnvGrant{{Name: "TOKEN"}},
+		Entries: []Entry{{Slug: "org/acme/key", Source: Env{Fields: map[string]string{"a": "KEY_A", "b": "KEY_B"}, Lookup: none}}}})
+	assert.OK(t, err)
+	plan, err := v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/key", Env: []string{"TOKEN"}})
+	assert.OK(t, err)
+	var told []string
+	for _, e := range All(assert.ErrOf(plan.Reveal(t.Context()))) {
+		told = append(told, e.Name+": "+e.Reason+"; "+e.Hint)
+	}
+	assert.Slice(t, told, []string{"org/acme/key: the environment variables KEY_A, KEY_B are not set; set KEY_A, KEY_B where wsmount is started",
+		"TOKEN: the environment variable TOKEN is not set; set TOKEN where wsmount is started"})
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
+	"github.com/wsmount/wsmount/cmd/internal/told"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/mountspec"
@@ -313,8 +315,16 @@ func openActs(r *host.Resolved, e Env) (*inforce.Acts, error) {
 	return acts, err
 }
 
-// backendError says of a store that does not open what to do about it.
+// backendError says of a store that does not open why, and what to do about it.
 func backendError(r *host.Resolved, err error) error {
+	e := adviceOn(r, err)
+	if !told.Secrets(e, err) {
+		e.What = strings.Replace(e.What, err.Error(), told.Store(r.Location.String(), err), 1)
+	}
+	return e
+}
+
+func adviceOn(r *host.Resolved, err error) *exit.Error {
 	var denied *netguard.DeniedError
 	var secret *secrets.Error
 	var trust interface{ Advice() string } // of a server or a key over SSH
@@ -338,11 +348,11 @@ func backendError(r *host.Resolved, err error) error {
 		}
 		return e
 	case errors.Is(err, providers.ErrUnauthenticated):
-		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("check the secret that it uses: `wsmount resolve --explain` names it")
+		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("check the secret that it uses: `wsmount resolve %s --explain` names it", r.Address)
 	case errors.Is(err, providers.ErrPermission):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("let these credentials list, read, write and delete there")
 	case errors.Is(err, context.DeadlineExceeded):
-		return exit.New(exit.Unreachable, "%s: %s did not answer in time: %w", r.Address, r.Location, err).Hint("see that it can be reached, and try again")
+		return exit.New(exit.Unreachable, "%s: no answer in time: %w", r.Address, err).Hint("see that %s can be reached, and try again", r.Location)
 	}
 	return exit.New(exit.Unreachable, "%s: %w", r.Address, err).Hint("check storage.config of its manifest, and that the store can be reached")
 }

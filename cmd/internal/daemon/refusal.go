@@ -10,9 +10,9 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/told"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
-	"github.com/wsmount/wsmount/mountspec/secrets"
 )
 
 // Refusal turns an error of mountspec and its packages into one with an exit
@@ -23,11 +23,8 @@ func Refusal(err error) *exit.Error {
 		return exit.From(err)
 	}
 	out := &exit.Error{Code: exit.Code(e.ExitCode()), What: e.Error(), Advice: e.Hint, Err: err, Details: skipped(e.Skipped)}
-	if missing := secrets.All(e.Err); len(missing) > 1 { // each is a line
-		out.What = strings.Replace(out.What, ": "+e.Err.Error(), "", 1)
-		for _, m := range missing {
-			out.Details = append(out.Details, fmt.Sprintf("secret %s: %s; %s", m.Name, m.Reason, m.Hint))
-		}
+	if e.Err != nil {
+		told.Secrets(out, e.Err)
 	}
 	if MachineFailed(err) {
 		out.Code = exit.Failed
