@@ -153,7 +153,7 @@ func TestGitLarge(t *testing.T) {
 	before := g.repo.Git("rev-parse", "main")
 	g.check(os.WriteFile(m.Dir+"/unsent.bin", []byte(random(7, 1<<20)), 0o644))
 	want := g.lines(m.Dir)
-	g.w.MustRun("commit", m.Dir)
+	g.w.MustRun("commit", "--no-wait", m.Dir)
 	if r := g.w.Run("push", "--timeout", "1s", m.Dir); r.Code == 0 || !strings.Contains(g.programs(m.Dir, "status", "-sb"), "ahead 1") {
 		t.Errorf("a push without its content answers %d:\n%s%s", r.Code, r.Out, r.Err)
 	}

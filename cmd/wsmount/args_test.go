@@ -82,7 +82,7 @@ var synopses = []commandLine{
 	{"mount", []string{"@acme/ops", "/mnt/ws"}, [][]string{{"--write-back"}, {"--working-copy", "b"}, {"--cache-size=1GiB"}, {"--patience", "30s"}, {"--umask", "027"}},
 		map[string]string{"write-back": "true", "working-copy": "b", "cache-size": "1GiB", "patience": "30s", "umask": "027"}},
 	{"pull", []string{"/mnt/ws"}, [][]string{{"--confirm"}, {"--at", "/lib"}, {"--timeout=5m"}}, map[string]string{"confirm": "true", "at": "/lib", "timeout": "5m0s"}},
-	{"commit", []string{"/mnt/ws"}, [][]string{{"-m", "the draft, with figures"}, {"--confirm"}}, map[string]string{"message": "the draft, with figures", "confirm": "true"}},
+	{"commit", []string{"/mnt/ws"}, [][]string{{"-m", "the draft, with figures"}, {"--confirm"}, {"--no-wait"}}, map[string]string{"message": "the draft, with figures", "confirm": "true", "no-wait": "true"}},
 	{"push", []string{"/mnt/ws"}, [][]string{{"--at=/lib"}, {"--json"}}, map[string]string{"at": "/lib", "json": "true"}},
 	{"log", []string{"/mnt/ws", "docs/plan.md"}, [][]string{{"--turn", "7"}, {"--since", "2h"}, {"-n", "5"}}, map[string]string{"turn": "7", "since": "2h", "n": "5"}},
 	{"diff", []string{"/mnt/ws", "docs/plan.md", "12", "17"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},

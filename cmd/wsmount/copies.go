@@ -138,7 +138,7 @@ func syncNow(c *cli.Context, verb string) error {
 	defer cancel()
 	stop := showProgress(ctx, r)
 	res, err := client.Sync(ctx, control.SyncRequest{Verb: verb, At: c.String("at"),
-		Message: c.String("message"), Confirm: c.Bool("confirm"), PR: c.Bool("pr"), Timeout: c.Duration("timeout").Seconds()})
+		Message: c.String("message"), Confirm: c.Bool("confirm"), PR: c.Bool("pr"), NoWait: c.Bool("no-wait"), Timeout: c.Duration("timeout").Seconds()})
 	stop()
 	if err != nil {
 		return err

@@ -34,9 +34,7 @@ func printStatus(w io.Writer, s control.Status, now time.Time) {
 	for _, h := range s.Hooks {
 		row("hook", h.Text())
 	}
-	for _, p := range s.Parts {
-		printPart(w, p, now)
-	}
+	printParts(w, s.Parts, now)
 	if len(s.OpenFiles) == 0 {
 		return
 	}
@@ -58,14 +56,34 @@ func fetchingText(f control.Fetching) string {
 	return text
 }
 
-func printPart(w io.Writer, p control.Part, now time.Time) {
-	fmt.Fprintf(w, "  %s\n", clip(fmt.Sprintf("%s  %s", oneLine(p.At), oneLine(p.Name)), width-2))
-	row := rows(w, 4)
+// printParts shows each part below the one that it lies in.
+func printParts(w io.Writer, parts []control.Part, now time.Time) {
+	path := func(p control.Part) []string { return strings.Split(p.At, "/") }
+	parts = slices.SortedStableFunc(slices.Values(parts), func(a, b control.Part) int { return slices.Compare(path(a), path(b)) })
+	for i, p := range parts {
+		margin := 2
+		for _, before := range parts[:i] {
+			if mountpoint.Within(p.At, before.At) {
+				margin += 2
+			}
+		}
+		printPart(w, p, margin, now)
+	}
+}
+
+func printPart(w io.Writer, p control.Part, margin int, now time.Time) {
+	fmt.Fprintf(w, "%*s%s\n", margin, "", clip(fmt.Sprintf("%s  %s", oneLine(p.At), oneLine(p.Name)), width-margin))
+	row := rows(w, margin+2)
 	if p.Unavailable != "" {
 		row("unavailable", p.Unavailable)
 		return
 	}
 	row("store", strings.TrimSpace(p.Provider+", "+p.Mode+" "+p.Path)+note(p.Unverified, "unverified")+note(p.Closed != "", "closed: "+p.Closed))
+	if at := p.Store; at != nil && at.Repository != "" {
+		row("repository", strings.TrimSuffix(at.Endpoint, "/")+"/"+at.Repository)
+	} else if at != nil {
+		row("bucket", at.Bucket+prefixText(at.Prefix)+", at "+at.Endpoint)
+	}
 	row("code", p.Code.String())
 	row("commits by", p.Identity())
 	if p.ReadOnly != "" {
@@ -131,8 +149,12 @@ func printCopy(row func(name, value string), p control.Part, now time.Time) {
 	for _, t := range c.InFlight[:min(len(c.InFlight), 3)] {
 		row("sending", fmt.Sprintf("%s %s, %s of %s", t.What, t.Path, bytesize.Text(t.Sent), bytesize.Text(t.Size)))
 	}
-	printBranches(row, c, now)
+	printBranches(row, p, now)
 	row("sync", c.Policy)
+	row("last pull", agoText(c.LastPull, now))
+	if p.ReadOnly == "" {
+		row("last push", agoText(c.LastPush, now))
+	}
 	if c.Unpushed {
 		row("unpushed", commitsText(&cache.Unpushed{Commits: c.UnpushedCommits, Since: c.UnpushedSince}, now))
 	}
@@ -167,13 +189,18 @@ func cloneText(c *control.Clone, now time.Time) string {
 }
 
 // printBranches shows where commits go, and what of them waits to be merged.
-func printBranches(row func(name, value string), c *control.Copy, now time.Time) {
+func printBranches(row func(name, value string), p control.Part, now time.Time) {
+	c := p.Copy
 	for i, f := range []*control.Fails{c.PushFails, c.PullsFails} {
 		if f != nil {
 			row([]string{"push", "pr"}[i], failsText(f, now))
 		}
 	}
-	row("branch", c.Branch)
+	tracked := ""
+	if p.Store != nil {
+		tracked = p.Store.Branch
+	}
+	row("branch", cmp.Or(c.Branch, tracked)+note(tracked != "" && c.Branch != "" && c.Branch != tracked, "it began at "+tracked))
 	for _, b := range c.Branches[:min(len(c.Branches), 5)] {
 		text := fmt.Sprintf("%s, %s%s", b.Name, count(b.Commits, "commit"), note(!b.Pushed, "not pushed"))
 		switch {
@@ -186,6 +213,21 @@ func printBranches(row func(name, value string), c *control.Copy, now time.Time)
 		}
 		row("unmerged", text)
 	}
+}
+
+func prefixText(prefix string) string {
+	if prefix == "" {
+		return ""
+	}
+	return ", prefix " + prefix
+}
+
+// agoText says when a store last gave or took something.
+func agoText(t, now time.Time) string {
+	if t.IsZero() {
+		return "none since it was mounted"
+	}
+	return age(t, now) + " ago, at " + t.Local().Format(time.DateTime)
 }
 
 func historyText(c *control.Copy) string {

@@ -20,6 +20,27 @@ func TestHeadingOfLongNames(t *testing.T) {
 	assert.Equal(t, strings.Join(strings.Fields(head), ""), s.Workspace+"at"+s.Mountpoint, "got", head)
 }
 
+// A workspace inside another stands below it, and each says where its bytes lie and when its
+// store last gave and took something.
+func TestStatusOfParts(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	s := control.Status{Parts: []control.Part{{At: "/"}, {At: "/lib", Copy: &control.Copy{LastPull: now.Add(-time.Minute)},
+		Store: &control.Store{Endpoint: "http://s3.acme.test", Bucket: "notes", Prefix: "team/a"}}, {At: "/other"},
+		{At: "/lib/ops", Copy: &control.Copy{Branch: "wsmount/c/1"}, Store: &control.Store{Endpoint: "https://git.acme.test", Repository: "acme/ops", Branch: "main"}}}}
+	printStatus(&out, s, now)
+	said := out.String()
+	for _, part := range []string{"\n  /  ", "\n    /lib  ", "\n      /lib/ops  ", "\n    /other  "} {
+		_, after, found := strings.Cut(said, part)
+		assert.True(t, found, part, "does not follow in", said)
+		said = after
+	}
+	for _, row := range []string{"bucket      notes, prefix team/a, at http://s3.acme.test\n", "last pull   1m ago, at 2026-11-20", "last push   none since it was mounted\n",
+		"repository  https://git.acme.test/acme/ops\n", "branch      wsmount/c/1 (it began at main)\n"} {
+		assert.Contains(t, out.String(), row)
+	}
+}
+
 // What a program is refused without a word must be seen here.
 func TestStatusTellsOfOtherMounts(t *testing.T) {
 	var out bytes.Buffer

@@ -24,9 +24,10 @@ func commitCommand() *cli.Command {
 		Usage:     "send what has changed",
 		ArgsUsage: "MOUNTPOINT",
 		Description: "Sends every change that the stores of a mount do not have, and returns when they have it " +
-			"or it is held back. Files that a program is writing are left for later.\n\n" +
+			"or it is held back; where each commit is pushed, also when that is done. Files that a program is writing are left for later.\n\n" +
 			"  wsmount commit /mnt/ws -m 'the draft, with figures'",
 		Flags: append(syncFlags(), confirmFlag(),
+			&cli.BoolFlag{Name: "no-wait", Usage: "return before the push that policy ties to each commit"},
 			&cli.StringFlag{Name: "message", Aliases: []string{"m"}, Usage: "`TEXT` of the commit, where the store has such a thing; otherwise the manifest's template"}),
 		Action: func(c *cli.Context) error { return syncNow(c, control.VerbCommit) },
 	}

@@ -86,6 +86,10 @@ func TestFailedPushIsTold(t *testing.T) {
 	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 1 || got.Pushed != 1 || !r.pushed(t, "a") {
 		t.Errorf("turn-end with a remote: got %+v", got)
 	}
+	w.write("mnt/c", "3")
+	if got := w.event(exit.Done, "commit", "mnt"); got.Committed != 1 || got.Pushed != 1 || !r.pushed(t, "c") {
+		t.Errorf("commit with a remote: got %+v", got)
+	}
 	r.cut(t)
 	w.write("mnt/b", "2")
 	if got := w.impatient("event", "mnt", "turn-end"); got.Pushed != 0 {

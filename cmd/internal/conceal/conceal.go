@@ -7,6 +7,7 @@ package conceal
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,13 +15,21 @@ import (
 
 // Places leaves of a path below one of dirs what is below, so that a reason still names the
 // file. It knows paths as they are, and as they stand in the quotes of a log and of JSON.
-// What shown names stays, wherever it lies; "" names nothing.
+// What shown names stays, wherever it lies; "" names nothing. One of dirs that is a URL is a
+// service, which is called a store.
 func Places(shown string, dirs []string) *strings.Replacer {
 	dirs = append(slices.Clone(dirs), shown)
 	slices.SortFunc(dirs, func(a, b string) int { return len(b) - len(a) }) // a replacer tries them in order
 	var pairs []string
 	for i, dir := range dirs {
 		if dir == "" || dir == "/" || slices.Contains(dirs[:i], dir) {
+			continue
+		}
+		if u, err := url.Parse(dir); err == nil && u.Host != "" {
+			pairs = append(pairs, strings.TrimRight(dir, "/"), "the store")
+			if strings.ContainsAny(u.Host, ".:") { // else it may be a word
+				pairs = append(pairs, u.Host, "the store")
+			}
 			continue
 		}
 		asGo := strconv.Quote(dir)

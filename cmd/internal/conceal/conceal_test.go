@@ -8,7 +8,7 @@ import (
 
 // Who is in a sandbox learns which file it is about, and not where it lies.
 func TestPlacesAreHidden(t *testing.T) {
-	hide := Places("/srv/a/mnt", []string{"/srv/a", "/srv/a/b \"c\"", "/srv/<d>", "/", "", "/srv/a", "/srv/a/mnt"})
+	hide := Places("/srv/a/mnt", []string{"/srv/a", "/srv/a/b \"c\"", "/srv/<d>", "/", "", "/srv/a", "/srv/a/mnt", "http://10.1.2.3:9000/", "http://host"})
 	for text, want := range map[string]string{
 		"read_only in /srv/a/WORKSPACE.md:3": "read_only in WORKSPACE.md:3",
 		`open /srv/a/b "c"/f: no space`:      "open f: no space",
@@ -16,6 +16,9 @@ func TestPlacesAreHidden(t *testing.T) {
 		`{"error":"/srv/\u003cd\u003e/f"}`:   `{"error":"f"}`,
 		"/srv/a is full; /docs/a is not":     "a directory of the host is full; /docs/a is not",
 		"wsmount status /srv/a/mnt":          "wsmount status /srv/a/mnt",
+
+		`Put "http://10.1.2.3:9000/notes/f": dial tcp 10.1.2.3:9000: refused`: `Put "the store/notes/f": dial tcp the store: refused`,
+		"http://host/f is on the host":                                        "the store/f is on the host",
 	} {
 		assert.Equal(t, hide.Replace(text), want, text)
 	}

@@ -104,6 +104,7 @@ type SyncRequest struct {
 	Message string  `json:"message,omitempty"` // of a commit
 	Confirm bool    `json:"confirm,omitempty"` // allow what was halted, once
 	PR      bool    `json:"pr,omitempty"`      // of a push: open a pull request too
+	NoWait  bool    `json:"noWait,omitempty"`  // of a commit: return before a push that policy ties to it
 	Timeout float64 `json:"timeoutSeconds,omitempty"`
 }
 

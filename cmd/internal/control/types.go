@@ -39,6 +39,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
 // Schemas of what the API answers.
@@ -209,8 +210,9 @@ type Part struct {
 	Name       string `json:"name"`
 	At         string `json:"at"` // path in the mount, "/" for the root
 	Provider   string `json:"provider"`
-	Mode       string `json:"mode"`           // sync mode: canonical, pull-push, watch
-	Path       string `json:"path,omitempty"` // of a local store
+	Mode       string `json:"mode"`            // sync mode: canonical, pull-push, watch
+	Path       string `json:"path,omitempty"`  // of a local store
+	Store      *Store `json:"store,omitempty"` // of one at a service
 	Unverified bool   `json:"unverified"`
 	Code       *Code  `json:"code,omitempty"` // of a workspace that is a code project
 
@@ -237,6 +239,8 @@ type Part struct {
 	OtherMounts []string `json:"otherMounts,omitempty"`
 	NotEntered  int64    `json:"notEntered,omitempty"` // lookups refused because of it
 
+	Nested []Nested `json:"nested,omitempty"` // what is mounted right inside it
+
 	Watch     Watch   `json:"watch"`
 	Unsaved   Unsaved `json:"unsaved"`
 	Copy      *Copy   `json:"workingCopy,omitempty"` // of a remote store
@@ -253,6 +257,33 @@ type Part struct {
 	Inodes int       `json:"inodes"` // that the kernel knows
 	Errors uint64    `json:"errors"` // since the start
 	Recent []Failure `json:"recentErrors,omitempty"`
+}
+
+// Store is where the bytes of a part lie at a service.
+type Store struct {
+	Endpoint   string `json:"endpoint"`
+	Bucket     string `json:"bucket,omitempty"` // or container
+	Prefix     string `json:"prefix,omitempty"`
+	Repository string `json:"repository,omitempty"`
+	Branch     string `json:"branch,omitempty"` // that is tracked; "": the remote's own
+}
+
+// StoreOf is nil for a place of this machine, and for one that only its provider knows.
+func StoreOf(l location.Location) *Store {
+	switch l.Service {
+	case location.Dir, location.Raw:
+		return nil
+	case location.Git:
+		return &Store{Endpoint: l.Endpoint, Repository: l.Bucket, Branch: l.Branch}
+	}
+	return &Store{Endpoint: l.Endpoint, Bucket: l.Bucket, Prefix: l.Prefix}
+}
+
+// Nested is a workspace that is mounted inside a part.
+type Nested struct {
+	At        string `json:"at"` // below the part, without a leading slash
+	Workspace string `json:"workspace"`
+	State     string `json:"state,omitempty"` // why not all can be done there: "unavailable", "closed" or "read-only"
 }
 
 // Watch is how changes by others are noticed.

@@ -52,7 +52,7 @@ func (b *branches) brancher() (providers.Brancher, bool) {
 // unknown, when commits go to the branch on ("": none of ours). goesOn says that it
 // is one of the same conversation.
 func (b *branches) name(on, conversation, turn string) (name string, goesOn bool) {
-	if !hasBranches(b.sync) {
+	if !syncpolicy.HasBranches(b.sync) {
 		return "", false // back to the tracked one, if the policy was another
 	}
 	if conversation == "" && on != "" && (turn == "" || b.sync.Push.Branch == mountspec.BranchPerConversation) {

@@ -18,7 +18,7 @@ const maxUnsent = 1000
 
 // controlDir is a part's .wsmount: what an agent in the mount can read to learn
 // why something failed. Whoever reads it may be in a sandbox, so it says nothing
-// of where things lie on the host.
+// of where things lie on the host, nor at which address a store is.
 type controlDir struct {
 	part   *part
 	status func(*part) control.Part
@@ -39,6 +39,9 @@ func (d *Daemon) hostPlaces() []string {
 		dirs = append(dirs, p.Path)
 		if p.resolved != nil && filepath.IsAbs(p.resolved.Manifest) {
 			dirs = append(dirs, filepath.Dir(p.resolved.Manifest))
+		}
+		if p.Store != nil && p.Store.Bucket != "" { // a repository's is in the addresses of pull requests
+			dirs = append(dirs, p.Store.Endpoint)
 		}
 	}
 	return dirs

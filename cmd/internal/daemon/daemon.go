@@ -234,6 +234,7 @@ func (d *Daemon) openParts(ctx context.Context) error {
 		d.noteHidden(p)
 		d.parts, d.byName[p.name] = append(d.parts, p), p
 	}
+	nest(d.parts)
 	d.room.Opened()
 	for i, a := range inforce.Begun(d.underPolicy()) {
 		d.parts[i].access.Store(&a)

@@ -1,15 +1,13 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/answers"
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/policy"
 	"github.com/wsmount/wsmount/providers"
@@ -90,29 +88,12 @@ func haltVerb(h cache.MassDelete) string {
 
 // text says in one line when this workspace is pulled, committed and pushed.
 func (k *syncer) text() string {
-	s := k.sync
-	switch {
-	case s.Mode != mountspec.ModePullPush && k.copy.noWait && !k.writeThrough:
-		return "write-back, commit " + cmp.Or(string(s.Commit.On), "each write")
-	case s.Mode != mountspec.ModePullPush:
-		return "each close waits for the store"
+	text := syncpolicy.Text(k.sync, k.copy.noWait && !k.writeThrough)
+	if k.sync.Mode == mountspec.ModePullPush && !k.decide(policy.Commit).Allow {
+		text += "; commits held back by policy"
 	}
-	parts := []string{fmt.Sprintf("pull %s, every %s", cmp.Or(string(s.Pull.On), "never"), s.Pull.TTL.Round(time.Second))}
-	if s.Pull.On.Resolve() == mountspec.EventManual {
-		parts[0] = "pull manual"
+	if k.sync.Mode == mountspec.ModePullPush && !k.decide(policy.Push).Allow {
+		text += "; pushes held back by policy"
 	}
-	parts = append(parts, "commit "+cmp.Or(string(s.Commit.On), "never"), "push "+cmp.Or(string(s.Push.On), "never"))
-	if hasBranches(s) {
-		parts = append(parts, "branches "+string(s.Push.Branch))
-	}
-	if hasPulls(s) {
-		parts = append(parts, "pull requests "+string(s.Push.PR))
-	}
-	if !k.decide(policy.Commit).Allow {
-		parts = append(parts, "commits held back by policy")
-	}
-	if !k.decide(policy.Push).Allow {
-		parts = append(parts, "pushes held back by policy")
-	}
-	return strings.Join(parts, "; ")
+	return text
 }

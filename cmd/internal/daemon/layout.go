@@ -5,7 +5,9 @@ import (
 	"path"
 	"strings"
 
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 )
 
 // layout is which part of a mount is where. A part comes after the one that it is
@@ -16,6 +18,38 @@ type layout struct {
 }
 
 func (d *Daemon) layout() layout { return layout{d.tree.Mountpoint, d.parts} }
+
+// nest has each part know what is mounted right inside it.
+func nest(parts []*part) {
+	for _, p := range parts {
+		var in *part
+		for _, other := range parts {
+			if other != p && mountpoint.Within("/"+p.At, "/"+other.At) && (in == nil || len(other.At) > len(in.At)) {
+				in = other
+			}
+		}
+		if in != nil {
+			in.inside = append(in.inside, p)
+		}
+	}
+}
+
+// nested is what is mounted right inside a part, and how it is now.
+func (p *part) nested() (out []control.Nested) {
+	for _, c := range p.inside {
+		n := control.Nested{At: strings.Trim(strings.TrimPrefix(c.At, p.At), "/"), Workspace: c.Name}
+		switch {
+		case c.Unavailable != "":
+			n.State = "unavailable"
+		case c.closed() != "":
+			n.State = "closed"
+		case c.readOnly() != "":
+			n.State = "read-only"
+		}
+		out = append(out, n)
+	}
+	return out
+}
 
 // locate returns the working copy that a path of the mount lies in, and where.
 func (l layout) locate(at string) (*part, *workingCopy, string, error) {

@@ -28,6 +28,7 @@ type part struct {
 	name   string // unique in this mount
 	volume fs.Volume
 	syncer *syncer // of a working copy
+	inside []*part // what is mounted right inside it
 
 	access atomic.Pointer[fs.Access] // what the policy takes away now; nil: nothing
 
@@ -114,7 +115,7 @@ func (p *part) known(most int) (list []control.Failure, total uint64) {
 // it; refused counts the changes that being read-only has refused.
 func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
 	s := control.Part{
-		Name: p.Name, At: "/" + p.At, Provider: p.Provider, Mode: p.Mode, Path: p.Path,
+		Name: p.Name, At: "/" + p.At, Provider: p.Provider, Mode: p.Mode, Path: p.Path, Store: p.Store, Nested: p.nested(),
 		Unverified: p.Unverified, Code: p.Code, Authors: p.Authors, Unavailable: p.Unavailable, ReadOnly: p.readOnly(), Closed: p.closed(), Refused: refused,
 		Governing: p.Governing, Durability: p.Durability, OpenFiles: len(open), IOMode: ioMode(open),
 		Watch: control.Watch{State: "off"},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/mountspec/policy"
@@ -90,26 +91,18 @@ func checkCached(r *host.Resolved, writeBack bool) error {
 	if r.Location.Service == host.ServiceGit {
 		return checkGit(r)
 	}
-	if hasBranches(r.Storage.Sync) {
+	if syncpolicy.HasBranches(r.Storage.Sync) {
 		return exit.New(exit.Manifest, "%s: %s has no branches", r.Address, r.Storage.Provider).
 			Hint("leave sync.push.branch_policy and pr_policy out of %s", r.Written())
 	}
 	return nil
 }
 
-// hasBranches reports whether commits go to branches of their own.
-func hasBranches(s mountspec.Sync) bool {
-	return s.Mode == mountspec.ModePullPush && s.Push.Branch != "" && s.Push.Branch != mountspec.BranchMain
-}
-
-// hasPulls reports whether pull requests are opened, or may be.
-func hasPulls(s mountspec.Sync) bool { return s.Push.PR != "" && s.Push.PR != mountspec.PRNone }
-
 // checkPulls refuses pull requests that could never be opened.
 func checkPulls(r *host.Resolved) error {
 	switch {
-	case !hasPulls(r.Storage.Sync):
-	case !hasBranches(r.Storage.Sync):
+	case !syncpolicy.HasPulls(r.Storage.Sync):
+	case !syncpolicy.HasBranches(r.Storage.Sync):
 		return exit.New(exit.Manifest, "%s: there are no pull requests from the tracked branch to itself", r.Address).
 			Hint("write per-conversation or per-turn as sync.push.branch_policy of %s, or none as pr_policy", r.Written())
 	case r.Grants.API == "":

@@ -86,7 +86,7 @@ func (k *syncer) pushTo(ctx context.Context, branch string, pr syncpolicy.PullRe
 
 // hasPulls refuses a request for a pull request where there are none.
 func (k *syncer) hasPulls() error {
-	if !hasPulls(k.sync) {
+	if !syncpolicy.HasPulls(k.sync) {
 		return fmt.Errorf("%s: sync.push.pr_policy is %s: %w", k.name, cmp.Or(string(k.sync.Push.PR), "none"), errNoPulls)
 	}
 	if _, ok := k.branches.brancher(); !ok {
@@ -110,12 +110,12 @@ func (k *syncer) target(ctx context.Context, out *control.EventResult) (string, 
 		return "", nil
 	}
 	all, err := b.Branches(ctx)
-	if err == nil && all.On == "" && hasBranches(k.sync) {
+	if err == nil && all.On == "" && syncpolicy.HasBranches(k.sync) {
 		if err = k.rebranch(ctx, nil, out); err == nil {
 			all, err = b.Branches(ctx)
 		}
 	}
-	if err == nil && all.On == "" && all.Tip != "" && hasBranches(k.sync) {
+	if err == nil && all.On == "" && all.Tip != "" && syncpolicy.HasBranches(k.sync) {
 		err = fmt.Errorf("there is no branch for this conversation yet: %w", providers.ErrUnavailable)
 	}
 	return all.On, err

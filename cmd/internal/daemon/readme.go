@@ -1,12 +1,14 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -25,6 +27,7 @@ func (p *part) readme() []byte {
 	}{
 		{"CODE", p.tellCode()},
 		{"WRITING", p.tellWriting()},
+		{"WORKSPACES INSIDE", p.tellNested()},
 		{"SENDING", p.tellSending()},
 		{"CHANGES OF OTHERS", p.tellOthers()},
 		{"EARLIER VERSIONS", p.tellHistory()},
@@ -75,6 +78,23 @@ func (p *part) tellWriting() []string {
 	return lines
 }
 
+// tellNested names the workspaces that are mounted right inside, and nothing in a part that
+// is closed.
+func (p *part) tellNested() (lines []string) {
+	if p.closed() != "" {
+		return nil
+	}
+	for _, n := range p.nested() {
+		is := map[string]string{"": "is " + n.Workspace, "unavailable": "is not available"}[n.State]
+		lines = append(lines, fmt.Sprintf("%s/ %s", n.At, cmp.Or(is, "is "+n.Workspace+", "+n.State)))
+	}
+	if lines != nil {
+		lines = append(lines, "Each has a .wsmount of its own, which tells how it is: what is said here does not hold",
+			"there. rename and link between them and here fail with EXDEV: copy instead.")
+	}
+	return lines
+}
+
 func (p *part) tellSending() []string {
 	w, ok := p.volume.(*workingCopy)
 	switch {
@@ -107,49 +127,27 @@ func (k *syncer) tellSending() []string {
 	s := k.sync
 	lines := []string{"What you write is kept on this machine's disk at once, also if wsmount crashes."}
 	if k.writeThrough || s.Mode != mountspec.ModePullPush {
-		return append(lines, "It is sent "+when(s.Commit.On)+".")
+		return append(lines, "It is sent "+syncpolicy.When(s.Commit.On)+".")
 	}
 	if k.r.HoldCommit {
 		return append(lines, "Policy does not let wsmount send it.")
 	}
-	lines = append(lines, "It is committed "+when(s.Commit.On)+".")
+	lines = append(lines, "It is committed "+syncpolicy.When(s.Commit.On)+".")
 	switch {
 	case k.r.HoldPush:
 		lines = append(lines, "Policy does not let wsmount push commits to others.")
 	case s.Push.On.Resolve() == mountspec.EventCommitCompleted:
 		lines = append(lines, "Each commit is pushed to the others by itself.")
 	default:
-		lines = append(lines, "Commits are pushed to the others "+when(s.Push.On)+".")
+		lines = append(lines, "Commits are pushed to the others "+syncpolicy.When(s.Push.On)+".")
 	}
-	if hasBranches(s) {
+	if syncpolicy.HasBranches(s) {
 		lines = append(lines, "They go to a branch, "+strings.ReplaceAll(string(s.Push.Branch), "-", " ")+`: "branch" in status.json.`)
 	}
 	if k.r.Location.Service == host.ServiceGit {
 		lines = append(lines, "New files that a .gitignore names stay here.")
 	}
 	return lines
-}
-
-// when says of an event of AIP-37, in the words of who does not know it, when that is.
-func when(t mountspec.Trigger) string {
-	switch e := t.Resolve(); e {
-	case "":
-		return "never"
-	case mountspec.EventWrite:
-		return "by wsmount, soon after each change"
-	case mountspec.EventDelete:
-		return "by wsmount, soon after each removal"
-	case mountspec.EventCommitCompleted:
-		return "with each commit"
-	case mountspec.EventManual:
-		return "only when somebody outside asks for it: not by you"
-	default:
-		base, seconds, idle := e.Templated()
-		if idle {
-			return fmt.Sprintf("by wsmount, after %v of quiet (%s)", time.Duration(seconds)*time.Second, base)
-		}
-		return fmt.Sprintf("at %q, of which the program that runs you tells wsmount", e)
-	}
 }
 
 func (p *part) tellOthers() []string {
@@ -162,7 +160,7 @@ func (p *part) tellOthers() []string {
 	case w.syncer.sync.Mode != mountspec.ModePullPush:
 		return slices.Concat(w.tellHalt(false), []string{"Changes of others are here within a second."}, w.tellConflict())
 	}
-	return slices.Concat(w.tellHalt(false), []string{"Changes of others come " + when(w.syncer.sync.Pull.On) + "."}, w.tellConflict())
+	return slices.Concat(w.tellHalt(false), []string{"Changes of others come " + syncpolicy.When(w.syncer.sync.Pull.On) + "."}, w.tellConflict())
 }
 
 var (

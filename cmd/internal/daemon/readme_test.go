@@ -5,24 +5,9 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/mountspec"
 )
-
-// Who reads when it is has not read the manifest's vocabulary.
-func TestWhen(t *testing.T) {
-	for trigger, want := range map[mountspec.Trigger]string{
-		"":            "never",
-		"each-write":  "soon after each change",
-		"per-commit":  "with each commit",
-		"manual":      "not by you",
-		"idle-90":     "after 1m30s of quiet",
-		"per-turn":    `at "turn-end"`,
-		"acme:review": `at "acme:review"`,
-	} {
-		assert.Contains(t, when(trigger), want, trigger)
-	}
-}
 
 // The README says of each part what holds for it, and nothing that does not.
 func TestReadme(t *testing.T) {
@@ -41,4 +26,18 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%s: want %q and not %q in\n%s", tt.name, tt.has, tt.not, got)
 		}
 	}
+}
+
+// A part tells of what is mounted right inside it.
+func TestNested(t *testing.T) {
+	at := func(name, at string) *part { return &part{Source: Source{Name: name, At: at}} }
+	root, lib, deep, other, gone := at("@acme/app", ""), at("@acme/lib", "lib"), at("@acme/deep", "lib/a/deep"), at("@acme/other", "library"), at("unavailable", "gone")
+	deep.ReadOnly, gone.Unavailable = "mount", "no such host"
+	nest([]*part{root, lib, deep, other, gone})
+	assert.Contains(t, string(root.readme()), "WORKSPACES INSIDE\n  lib/ is @acme/lib\n  library/ is @acme/other\n  gone/ is not available\n  Each has")
+	assert.Contains(t, string(lib.readme()), "WORKSPACES INSIDE\n  a/deep/ is @acme/deep, read-only\n  Each has")
+	assert.True(t, !strings.Contains(string(deep.readme()), "INSIDE"), "nothing is in the deepest")
+	root.access.Store(&fs.Access{Closed: "policy"})
+	assert.True(t, !strings.Contains(string(root.readme()), "@acme/lib"), "of a closed part nothing is told")
+	assert.Equal(t, len(root.status(nil, 0).Inside().Nested), 0, "of a closed part nothing is told")
 }

@@ -203,7 +203,7 @@ func (k *syncer) asked(ctx context.Context, r control.SyncRequest, out *control.
 		}
 		k.report.pulled(report, out)
 	}
-	event := syncpolicy.Event{Kind: syncpolicy.AskedCommit}
+	event := syncpolicy.Event{Kind: syncpolicy.AskedCommit, NoWait: r.NoWait}
 	needs := policy.Commit
 	switch {
 	case r.Verb == control.VerbPull:
@@ -223,7 +223,7 @@ func (k *syncer) asked(ctx context.Context, r control.SyncRequest, out *control.
 
 // upload commits, and pushes what is committed then.
 func (k *syncer) upload(ctx context.Context) (out control.EventResult, err error) {
-	err = k.asked(ctx, control.SyncRequest{Verb: control.VerbCommit}, &out)
+	err = k.asked(ctx, control.SyncRequest{Verb: control.VerbCommit, NoWait: true}, &out)
 	if k.copy.Status().Unpushed == nil {
 		return out, err
 	}

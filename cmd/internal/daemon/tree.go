@@ -29,6 +29,7 @@ type Source struct {
 	Provider   string
 	Mode       string // sync mode
 	Path       string // of a local store
+	Store      *control.Store
 	ReadOnly   string // why it is read-only now, or empty
 	Stays      string // why that stays so while it is mounted; empty: the policy may take it back
 	Governing  []string
@@ -259,7 +260,7 @@ func (b *builder) add(r *host.Resolved, at string) error {
 		if err := checkCached(r, b.writeBack); err != nil {
 			return err
 		}
-		s.Durability, s.Authors = b.tree.Durability, authorsOf(r)
+		s.Durability, s.Authors, s.Store = b.tree.Durability, authorsOf(r), control.StoreOf(r.Location)
 	}
 	if r.Local != nil {
 		s.Path, s.missing = r.Local.Path, r.Local.Missing

@@ -43,7 +43,7 @@ const (
 //	noticed             after the batch window, as if told then
 //	tick                -                       if one is due              if one is owed, or due again, or the TTL is over and the tree is used
 //	looked              -                       -                          if one is owed, or the TTL is over
-//	asked               what is asked for, whatever the sync block says
+//	asked               what is asked for, whatever the sync block says; a commit that is waited for also pushes if push.on is per-commit
 //	leaves its branch   unless commit.on manual unless push.on manual      -
 //	took back           commits again           -                          -
 //	failed              -                       tried again after a pause that doubles
@@ -69,7 +69,7 @@ func Actions(s mountspec.Sync, e Event, state State) []Action {
 	case AskedPull:
 		return []Action{{Do: Pull}}
 	case AskedCommit:
-		return r.asked(Action{Do: Commit, Message: FromCaller}, Action{Do: Pull, If: PullOwed})
+		return r.askedCommit(e.NoWait)
 	case AskedPush:
 		return r.asked(r.push(0))
 	case AskedPullRequest:
@@ -232,6 +232,16 @@ func (r rules) asked(list ...Action) []Action {
 		return []Action{{Do: Refuse}}
 	}
 	return list
+}
+
+// askedCommit pushes what it commits where each commit is pushed: who waits for one
+// wants others to see it.
+func (r rules) askedCommit(noWait bool) []Action {
+	commit := Action{Do: Commit, Message: FromCaller}
+	if noWait || !r.pushesOn(mountspec.EventCommitCompleted) {
+		return r.asked(commit, Action{Do: Pull, If: PullOwed})
+	}
+	return r.asked(append([]Action{commit, r.push(Unpushed)}, r.pulls("")...)...)
 }
 
 func (r rules) leavesBranch() (list []Action) {

@@ -103,6 +103,8 @@ func TestActions(t *testing.T) {
 		{"nor an unmount, which keeps what is unsaved", byHand, Event{Kind: Unmount}, State{Dirty: true, Unpushed: true, PushBegun: true}, "drain"},
 		{"a user's pull", byHand, Event{Kind: AskedPull}, inTurn, "pull"},
 		{"a user's commit, after which an owed pull can be done", byHand, Event{Kind: AskedCommit}, State{}, "commit in the caller's words, pull if owed"},
+		{"a user's commit, where each is pushed", block(turnEnd, commit, push), Event{Kind: AskedCommit}, State{}, "commit in the caller's words, push if unpushed, pull if pushed or owed"},
+		{"one whose push is not waited for", block(turnEnd, commit, push), Event{Kind: AskedCommit, NoWait: true}, State{}, "commit in the caller's words, pull if owed"},
 		{"a user's push", byHand, Event{Kind: AskedPush}, State{}, "push"},
 		{"a user's push where pull requests are opened by themselves", auto, Event{Kind: AskedPush}, State{}, "push and propose"},
 		{"a user's pull request", with(byHand, withPulls(mountspec.PRManual)), Event{Kind: AskedPullRequest}, State{}, "push and require a pull request"},
@@ -190,5 +192,20 @@ func TestHeard(t *testing.T) {
 		{block("conversation-idle-600", manual, manual), []mountspec.Trigger{"conversation-idle-600"}},
 	} {
 		assert.Slice(t, Heard(c.sync), c.want, c.sync.Commit.On, c.sync.Push.On, c.sync.Pull.On)
+	}
+}
+
+// Who reads when it is has not read the manifest's vocabulary.
+func TestWhen(t *testing.T) {
+	for trigger, want := range map[mountspec.Trigger]string{
+		"":            "never",
+		"each-write":  "soon after each change",
+		"per-commit":  "with each commit",
+		"manual":      "not by you",
+		"idle-90":     "after 1m30s of quiet",
+		"per-turn":    `at "turn-end"`,
+		"acme:review": `at "acme:review"`,
+	} {
+		assert.Contains(t, When(trigger), want, trigger)
 	}
 }

@@ -11,6 +11,7 @@ type Event struct {
 	Kind    Kind
 	Name    mountspec.Trigger // of Told and Noticed
 	Failure Failure           // of Failed
+	NoWait  bool              // of AskedCommit: a push that it brings about is not waited for
 }
 
 // Kind says where an event comes from.
