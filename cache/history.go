@@ -44,7 +44,8 @@ type Version struct {
 	ID string `json:"id"`
 	// Number counts the entries of one name, from 1 on.
 	Number uint64 `json:"number"`
-	Change string `json:"change"` // Made, Written, Ended or Moved
+	Change string `json:"change"`        // Made, Written, Ended or Moved
+	New    bool   `json:"new,omitempty"` // the file came to be since the version before, if any
 	// Why tells more: "closed", "removed", "pulled" ...
 	Why string `json:"why,omitempty"`
 

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,9 +51,7 @@ func (v *Volume) Log(ctx context.Context, f LogFilter) ([]Version, error) {
 	if f.Limit > 0 && len(list) > f.Limit {
 		list = list[len(list)-f.Limit:]
 	}
-	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
-		list[i], list[j] = list[j], list[i]
-	}
+	slices.Reverse(list)
 	return list, err
 }
 
@@ -103,7 +102,7 @@ func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(v *View
 
 // version is what is told of a record.
 func (v *View) version(id uint64, r *history.Record) Version {
-	ver := Version{ID: idText(id), Number: r.Number, Change: r.Change, Why: r.Why,
+	ver := Version{ID: idText(id), Number: r.Number, New: r.New, Change: r.Change, Why: r.Why,
 		Time: timeOf(r.Time), Actor: r.Actor, UID: r.UID, PID: r.PID, Command: r.Cmd,
 		Mode: r.Mode, Size: r.Size, SHA256: r.SHA, Base: r.Base, Commit: r.Commit}
 	ver.Path = r.Where(v)

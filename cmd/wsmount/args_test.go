@@ -76,7 +76,7 @@ var synopses = []commandLine{
 		map[string]string{"options": "ro,nosuid", "foreground": "true", "trust": "true", "state-dir": "/s"}},
 	{"umount", []string{"/mnt/ws"}, [][]string{{"--lazy"}, {"--timeout", "3s"}}, map[string]string{"lazy": "true", "timeout": "3s"}},
 	{"status", []string{"/mnt/ws"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
-	{"status", nil, [][]string{{"-a"}, {"--json"}}, map[string]string{"all": "true", "json": "true"}},
+	{"status", nil, [][]string{{"-a"}, {"-w"}, {"--json"}}, map[string]string{"all": "true", "watch": "true", "json": "true"}},
 	{"event", []string{"/mnt/ws", "turn-end"}, [][]string{{"--var", "a=1,2"}, {"--var=b=3"}, {"--no-wait"}, {"--at", "/lib"}},
 		map[string]string{"var": "a=1,2 b=3", "no-wait": "true", "at": "/lib"}},
 	{"mount", []string{"@acme/ops", "/mnt/ws"}, [][]string{{"--write-back"}, {"--working-copy", "b"}, {"--cache-size=1GiB"}, {"--patience", "30s"}, {"--umask", "027"}},

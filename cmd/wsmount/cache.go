@@ -14,7 +14,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/contents"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
-	"github.com/wsmount/wsmount/cmd/internal/wrap"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 )
 
 func cacheCommand() *cli.Command {
@@ -87,7 +88,9 @@ func pin(c *cli.Context, ends bool) error {
 	if err != nil {
 		return err
 	}
+	stop := progress.Show(c.Context, r.SocketPath())
 	res, err := control.NewClient(r.SocketPath()).Cache(c.Context, control.CacheRequest{Pin: !ends, Unpin: ends, Path: path})
+	stop()
 	if err != nil {
 		return err
 	}
@@ -111,9 +114,7 @@ func unreadCopies(list []control.CacheCopy) error {
 
 func printCache(w io.Writer, root string, list []control.CacheCopy, cleared bool) {
 	for _, c := range list {
-		for i, line := range wrap.Lines(oneLine(c.Workspace)+" in "+oneLine(c.Directory), width-1) {
-			fmt.Fprintf(w, "%*s%s\n", min(i, 1), "", line)
-		}
+		screen.Of(w).Wrapped("", 1, oneLine(c.Workspace)+" in "+oneLine(c.Directory))
 		row := rows(w, 2)
 		if c.Unread != "" {
 			row("unread", c.Unread)

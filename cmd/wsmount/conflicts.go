@@ -11,8 +11,8 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
-	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
 func conflictsCommand() *cli.Command {
@@ -72,10 +72,8 @@ func printConflicts(w io.Writer, res control.ConflictsResult) {
 		if !x.Since.IsZero() && x.Since.Unix() > 0 {
 			since = age(x.Since, time.Now())
 		}
-		fmt.Fprintf(w, "%4s  %s\n", since, clip(oneLine(x.Path), width-6))
-		for _, line := range wrap.Lines(oneLine(x.Reason), width-6) {
-			fmt.Fprintf(w, "      %s\n", line)
-		}
+		fmt.Fprintf(w, "%4s  %s\n", since, oneLine(x.Path))
+		screen.Of(w).Wrapped("      ", 6, oneLine(x.Reason))
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,12 +9,11 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
-	"github.com/wsmount/wsmount/cmd/internal/sandbox"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -136,7 +134,7 @@ func syncNow(c *cli.Context, verb string) error {
 	client := control.NewClient(r.SocketPath())
 	ctx, cancel := client.Patient(c.Context, c.Duration("timeout"))
 	defer cancel()
-	stop := showProgress(ctx, r)
+	stop := progress.Show(ctx, r.SocketPath())
 	res, err := client.Sync(ctx, control.SyncRequest{Verb: verb, At: c.String("at"),
 		Message: c.String("message"), Confirm: c.Bool("confirm"), PR: c.Bool("pr"), NoWait: c.Bool("no-wait"), Timeout: c.Duration("timeout").Seconds()})
 	stop()
@@ -147,67 +145,6 @@ func syncNow(c *cli.Context, verb string) error {
 		res.Exit = int(exit.Failed)
 	}
 	return reportEvent(c, res)
-}
-
-// progressEvery is how often progress is shown.
-const progressEvery = 500 * time.Millisecond
-
-// showProgress writes on a terminal how much is still unsaved, until stop is
-// called. Elsewhere it does nothing.
-func showProgress(ctx context.Context, r *state.Record) (stop func()) {
-	if !sandbox.IsTerminal(os.Stderr) {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
-		shown := false
-		for {
-			select {
-			case <-ctx.Done():
-				if shown {
-					fmt.Fprintf(os.Stderr, "\r\x1b[K")
-				}
-				return
-			case <-tick.C:
-			}
-			client := control.NewClient(r.SocketPath())
-			s, err := client.Status(ctx)
-			if err != nil {
-				continue
-			}
-			work, _ := client.Work(ctx) // an older daemon does not say
-			fmt.Fprintf(os.Stderr, "\r\x1b[K%s", clip(progressText(s, work), width-1))
-			shown = true
-		}
-	}()
-	return func() { cancel(); <-done }
-}
-
-// progressText says what is still to be sent.
-func progressText(s control.Status, work control.Work) string {
-	var names int
-	var sent int64
-	for _, p := range s.Parts {
-		names += p.Unsaved.Names
-		if p.Copy == nil {
-			continue
-		}
-		for _, t := range p.Copy.InFlight {
-			sent += t.Sent
-		}
-	}
-	text := fmt.Sprintf("%s to send, %s", count(names, "change"), bytesize.Text(s.UnsavedBytes))
-	if sent > 0 {
-		text = fmt.Sprintf("%s to send, %s left of %s", count(names, "change"), bytesize.Text(max(s.UnsavedBytes-sent, 0)), bytesize.Text(s.UnsavedBytes))
-	}
-	if work.What != "" {
-		text += fmt.Sprintf(": %s %d of %d", work.What, work.Done, work.Total)
-	}
-	return text
 }
 
 func count(n int, what string) string {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -38,15 +37,12 @@ func TestDatabaseIsGone(t *testing.T) {
 			for _, args := range [][]string{{"mount", ops, "mnt"}, {"recover", "export", ops, "out"}, {"recover", "accept", ops}} {
 				w.refused(exit.Failed, scan, args...)
 			}
-			for _, want := range []string{"damaged", scan} { // lines are broken
-				assert.Contains(t, tight(w.ok("recover")), tight(want), "recover")
+			for _, want := range []string{"damaged", scan} {
+				assert.Contains(t, w.ok("recover"), want, "recover")
 			}
 			text := w.ok("recover", "--scan", dir)
-			shown, kept, _ := strings.Cut(text, "the old state is kept") // in a directory with a long name
-			_, after, _ := strings.Cut(kept, "\n")
-			checkWidth(t, shown+after)
 			for _, want := range []string{"1 file has its name again", "was not sent of these is lost", "symbolic links", "empty directories", "renames, deletions"} {
-				assert.Contains(t, tight(text), tight(want), "recover --scan")
+				assert.Contains(t, text, want, "recover --scan")
 			}
 			w.mount(ops, "mnt")
 			assert.Equal(t, w.read("mnt/f"), "unsent", "after the scan")

@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/past"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 )
 
 func diffCommand() *cli.Command {
@@ -62,7 +63,7 @@ func diffAction(c *cli.Context) error {
 	if c.Bool("json") {
 		return printJSON(c.App.Writer, res)
 	}
-	_, err = fmt.Fprint(c.App.Writer, res.Diff)
+	_, err = fmt.Fprint(c.App.Writer, screen.Of(c.App.Writer).Diff(res.Diff))
 	return err
 }
 

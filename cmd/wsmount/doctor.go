@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/doctor"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
-	"github.com/wsmount/wsmount/cmd/internal/wrap"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
@@ -89,17 +90,20 @@ func diagnoseStores(c *cli.Context) []doctor.Check {
 	return doctor.Stores(c.Context, tree)
 }
 
+var levels = map[doctor.Level]screen.Colour{doctor.OK: screen.Good, doctor.Note: screen.Warn, doctor.Problem: screen.Bad}
+
 func printDiagnosis(w io.Writer, d doctor.Diagnosis) {
 	for _, c := range d.Checks {
-		head := fmt.Sprintf("%-8s%-14s", c.Level, clip(oneLine(c.Name), 13))
-		for _, line := range wrap.Lines(oneLine(c.Says), width-22) {
-			fmt.Fprintf(w, "%-22s%s\n", head, line)
-			head = ""
+		s, margin := screen.Of(w), 22
+		head, text := s.Paint(levels[c.Level], fmt.Sprintf("%-8s", c.Level)), oneLine(c.Says)
+		if s.Width > 0 && s.Width < 3*margin {
+			margin, text = 8, oneLine(c.Name)+": "+text
+		} else {
+			head += fmt.Sprintf("%-14s", oneLine(c.Name)+" ")
 		}
+		s.Wrapped(head, margin, text)
 		if c.Do != "" {
-			for _, line := range wrap.Lines("do: "+oneLine(c.Do), width-22) {
-				fmt.Fprintf(w, "%22s%s\n", "", line)
-			}
+			s.Wrapped(strings.Repeat(" ", margin), margin, "do: "+oneLine(c.Do))
 		}
 	}
 }

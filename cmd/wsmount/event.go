@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -90,7 +91,7 @@ func emit(c *cli.Context, r *state.Record, req control.EventRequest) error {
 	}
 	ctx, cancel := client.Patient(c.Context, limit)
 	defer cancel()
-	stop := showProgress(ctx, r)
+	stop := progress.Show(ctx, r.SocketPath())
 	res, err := client.Event(ctx, req)
 	stop()
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/launch"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 )
@@ -197,7 +198,7 @@ func (all attachments) turn(c *cli.Context, name string) error {
 	if id := c.String("conversation"); id != "" {
 		vars["conversationId"] = id
 	}
-	stop := showProgress(c.Context, r)
+	stop := progress.Show(c.Context, r.SocketPath())
 	res, err := control.NewClient(r.SocketPath()).Event(c.Context, control.EventRequest{Name: name, Vars: vars, Timeout: turnLimit.Seconds()})
 	stop()
 	if err != nil {
@@ -248,7 +249,7 @@ func (a *attachment) wait(c *cli.Context) error {
 		time.Sleep(time.Millisecond)
 	}
 	dirs := copyDirs(r)
-	stop := showProgress(c.Context, r)
+	stop := progress.Show(c.Context, r.SocketPath())
 	held, err := waitUntilSent(c.Context, r, time.Minute)
 	stop()
 	if err != nil || len(held) > 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -13,12 +14,13 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/manual"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec/reference"
 )
 
-// width is what all output for people fits in.
-const width = 80
+// pageWidth is what help fits in: the terminal, or what a page usually has.
+func pageWidth(w io.Writer) int { return cmp.Or(screen.Of(w).Width, 80) }
 
 const programHelp = `wsmount mounts a declared workspace as a directory: it reads its WORKSPACE.md,
 finds where the files live, and serves them under the policy that the manifest
@@ -45,7 +47,7 @@ func helpCommand() *cli.Command {
 				if err != nil {
 					return err
 				}
-				return manual.Reference{Version: version, Epoch: epoch, Page: page}.Print(c.App.Writer, c.Bool("man"), c.Bool("html"), width)
+				return manual.Reference{Version: version, Epoch: epoch, Page: page}.Print(c.App.Writer, c.Bool("man"), c.Bool("html"), pageWidth(c.App.Writer))
 			}
 			if c.Bool("html") {
 				return exit.New(exit.Usage, "--html is for config and manifest").Hint("wsmount help --html config")
@@ -98,7 +100,8 @@ func (in *invocation) printHelp(w io.Writer) error {
 		printProgramHelp(w)
 		return nil
 	}
-	fmt.Fprintf(w, "%s - %s\n\n", in.path(), c.Usage)
+	width := pageWidth(w)
+	fmt.Fprintf(w, "%s\n", wrap.Text(in.path()+" - "+c.Usage, 0, width))
 	parent := strings.TrimSuffix(in.path(), c.Name)
 	if len(c.Subcommands) > 0 {
 		for _, s := range c.Subcommands {
@@ -118,11 +121,12 @@ func (in *invocation) printHelp(w io.Writer) error {
 }
 
 func printProgramHelp(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n  wsmount WORKSPACE MOUNTPOINT\n  wsmount COMMAND ...\n\n", programHelp)
+	width := pageWidth(w)
+	fmt.Fprintf(w, "%s\n  wsmount WORKSPACE MOUNTPOINT\n  wsmount COMMAND ...\n\n", wrap.Text(programHelp, 0, width))
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-11s %s\n", c.Name, c.Usage)
+		screen.Screen{Writer: w, Width: width}.Wrapped(fmt.Sprintf("  %-11s ", c.Name), 14, c.Usage)
 	}
-	fmt.Fprintf(w, "\n`wsmount COMMAND --help` tells more of one, `wsmount help config` and\n`wsmount help manifest` of the files. Flags may stand anywhere before --.\n")
+	fmt.Fprintf(w, "\n%s", wrap.Text("`wsmount COMMAND --help` tells more of one, `wsmount help config` and `wsmount help manifest` of the files. Flags may stand anywhere before --.", 0, width))
 	var codes []string
 	for code, e := range exitCodes {
 		codes = append(codes, fmt.Sprintf("%d %s", code, e.short))
@@ -167,7 +171,10 @@ func describeFlag(f cli.DocGenerationFlag) (names []string, value, usage string)
 func printFlag(w io.Writer, f cli.DocGenerationFlag) {
 	names, value, usage := describeFlag(f)
 	head := "  " + strings.TrimSpace(strings.Join(names, ", ")+" "+value)
-	const column = 28
+	column, width := 28, pageWidth(w)
+	if width < 60 {
+		column = 6
+	}
 	text := wrap.Text(usage, column, width)
 	if len(head) < column-1 {
 		text = head + text[len(head):]

@@ -5,12 +5,12 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/known"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
@@ -93,7 +93,7 @@ func printWorkspaces(w io.Writer, list []known.Workspace, end func(known.Workspa
 		return
 	}
 	name := func(k known.Workspace) string { return orNothing(k.Address, oneLine(k.Path)) }
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var table [][]string
 	for _, k := range list {
 		sign, marks := " ", ""
 		if k.Problem != "" {
@@ -102,9 +102,9 @@ func printWorkspaces(w io.Writer, list []known.Workspace, end func(known.Workspa
 		if m := k.Marks(); m != "" {
 			marks = " (" + m + ")"
 		}
-		fmt.Fprintf(t, "%s %s\t%s\t%s%s\n", sign, name(k), orNothing(oneLine(k.Provider), "-"), end(k), marks)
+		table = append(table, []string{sign + " " + name(k), orNothing(oneLine(k.Provider), "-"), end(k) + marks})
 	}
-	_ = t.Flush()
+	screen.Of(w).Table(nil, table)
 	for _, k := range list {
 		if k.Problem != "" {
 			fmt.Fprintf(w, "\n! %s\n", name(k))

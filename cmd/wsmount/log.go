@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/past"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 )
 
 func logCommand() *cli.Command {
@@ -20,7 +22,8 @@ func logCommand() *cli.Command {
 		Usage:     "show the history of files",
 		ArgsUsage: "MOUNTPOINT [PATH]",
 		Description: "Lists what became of the files of a mount, or of those at and below a path, the newest " +
-			"first. The first column names a version for diff and restore; a version marked - is known, " +
+			"first: created, changed, removed, replaced, renamed, or pulled from the store; earlier is what was there before a program first changed it. " +
+			"The first column names a version for diff and restore; a version marked - is known, " +
 			"but its content was not kept here; restore asks the versions of a bucket for it.\n\n" +
 			"  wsmount log /mnt/ws docs/plan.md\n" +
 			"  wsmount log /mnt/ws --turn 7 --since 2h",
@@ -79,14 +82,27 @@ func printLog(w io.Writer, versions []cache.Version) {
 		fmt.Fprintln(w, "nothing is known")
 		return
 	}
+	out := screen.Of(w)
 	for _, v := range versions {
-		fmt.Fprintf(w, "%-8s %s %-7s %9s  %s\n", v.ID+map[bool]string{true: "", false: "-"}[v.Kept || v.Change == cache.Moved || v.Change == cache.Made],
-			v.Time.Local().Format("2006-01-02 15:04:05"), v.Change, bytesize.Text(v.Size), clip(oneLine(versionPath(v)), width-48))
-		if by := versionActor(v); by != "" {
-			fmt.Fprintf(w, "%9s%s\n", "", clip(oneLine(by), width-9))
+		id := v.ID
+		if !v.Kept && v.Change != cache.Moved && v.Change != cache.Made {
+			id += "-"
+		}
+		word, reason := past.Change(v)
+		cells := []string{fmt.Sprintf("%-8s", id), v.Time.Local().Format(time.DateTime), out.Paint(changes[word], fmt.Sprintf("%-8s", word)),
+			fmt.Sprintf("%9s", bytesize.Text(v.Size)), oneLine(versionPath(v))}
+		by := oneLine(versionActor(v, reason))
+		if by != "" && out.Width == 0 { // a line for each, for programs that read lines
+			cells, by = append(cells, "("+by+")"), ""
+		}
+		out.Flow(9, cells...)
+		if by != "" {
+			out.Wrapped(strings.Repeat(" ", 9), 9, by)
 		}
 	}
 }
+
+var changes = map[string]screen.Colour{past.Created: screen.Good, past.Changed: screen.Warn, past.Removed: screen.Bad, past.Replaced: screen.Bad, past.Pulled: screen.Known}
 
 func versionPath(v cache.Version) string {
 	switch {
@@ -98,20 +114,14 @@ func versionPath(v cache.Version) string {
 	return v.Path
 }
 
-// shortCommit is enough of a commit's name to find it.
-func shortCommit(name string) string { return name[:min(len(name), 10)] }
-
-// versionActor says on whose behalf a version came about.
-func versionActor(v cache.Version) string {
-	text := ""
+// versionActor says why and on whose behalf a version came about.
+func versionActor(v cache.Version, reason string) string {
+	var said []string
 	for _, f := range []struct{ name, value string }{
-		{"why", v.Why}, {"commit", shortCommit(v.Commit)}, {"by", v.Name}, {"event", v.Event}, {"turn", v.Turn}, {"conversation", v.Conversation}, {"command", v.Command}} {
+		{"", reason}, {"commit ", v.Commit}, {"by ", v.Name}, {"event ", v.Event}, {"turn ", v.Turn}, {"conversation ", v.Conversation}, {"command ", v.Command}} {
 		if f.value != "" {
-			text += ", " + f.name + " " + f.value
+			said = append(said, f.name+f.value)
 		}
 	}
-	if text == "" {
-		return ""
-	}
-	return text[2:]
+	return strings.Join(said, ", ")
 }

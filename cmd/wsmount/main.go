@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -25,6 +26,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/launch"
 	"github.com/wsmount/wsmount/cmd/internal/nudge"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
@@ -91,7 +93,13 @@ func silent(c exit.Code) error {
 	return &exit.Error{Code: c}
 }
 
-func printError(w io.Writer, e *exit.Error) { fmt.Fprint(w, e.Text()) }
+func printError(w io.Writer, e *exit.Error) {
+	s, text := screen.Of(w), "\n"+e.Text()
+	for begins, c := range map[string]screen.Colour{"wsmount:": screen.Bad, "hint:": screen.Known} {
+		text = strings.Replace(text, "\n"+begins, "\n"+s.Paint(c, begins), 1)
+	}
+	fmt.Fprint(w, text[1:])
+}
 
 // oneLine is wrap.OneLine.
 func oneLine(s string) string { return wrap.OneLine(s) }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/launch"
 	"github.com/wsmount/wsmount/cmd/internal/logging"
 	"github.com/wsmount/wsmount/cmd/internal/mountarg"
-	"github.com/wsmount/wsmount/cmd/internal/waiting"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
 )
 
 func mountCommand() *cli.Command {
@@ -293,7 +294,8 @@ func startUntil(ctx context.Context, c *cli.Context, req daemon.Request, kernel 
 	}
 	o.MountOptions, o.Tied = kernel, tied
 	if !tied { // the command that it serves says so
-		defer waiting.For("mounting " + tree.Name)()
+		o.Copy.Received = new(atomic.Int64)
+		defer progress.Receiving("mounting "+tree.Name, o.Copy.Received)()
 	}
 	for again := true; again && err == nil; {
 		if d, err = daemon.Start(ctx, tree, o); err == nil || !req.IfNotMounted {

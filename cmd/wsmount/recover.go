@@ -18,9 +18,10 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/room"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
-	"github.com/wsmount/wsmount/cmd/internal/wrap"
+	"github.com/wsmount/wsmount/cmd/internal/waiting"
 )
 
 var recoverVerbs = []string{"list", "upload", "export", "accept"}
@@ -71,7 +72,7 @@ func recoverAction(c *cli.Context) error {
 	case verb == "accept" && len(args) >= 2:
 		return recoverAccept(c, args[1], args[2:])
 	case slices.Contains(recoverVerbs, verb):
-		return exit.New(exit.Usage, "recover %s: %d arguments given", verb, len(args)-1).Hint("wsmount recover --help")
+		return exit.New(exit.Usage, "recover %s: %s given", verb, count(len(args)-1, "argument")).Hint("wsmount recover --help")
 	case len(args) == 1 && (strings.HasPrefix(verb, "@") || strings.Contains(verb, "/")):
 		return recoverList(c, verb)
 	default:
@@ -193,9 +194,7 @@ func printLeftovers(w io.Writer, out leftovers) {
 
 // printLeftover shows a working copy, and at most so many of its changes.
 func printLeftover(w io.Writer, l leftover, most int) {
-	for i, line := range wrap.Lines(oneLine(l.Workspace)+" in "+oneLine(l.Directory), width-1) {
-		fmt.Fprintf(w, "%*s%s\n", min(i, 1), "", line)
-	}
+	screen.Of(w).Wrapped("", 1, oneLine(l.Workspace)+" in "+oneLine(l.Directory))
 	row := rows(w, 2)
 	row("storage", l.Place)
 	switch {
@@ -217,10 +216,7 @@ func printLeftover(w io.Writer, l leftover, most int) {
 		row("unpushed", commitsText(l.Unpushed, time.Now()))
 	}
 	for _, u := range l.Unsaved[:min(len(l.Unsaved), most)] {
-		fmt.Fprintf(w, "    %-10s %9s  %s\n", u.Change, bytesize.Text(u.Size), clip(oneLine(u.Path), width-27))
-		if why := unsavedWhy(u); why != "" {
-			fmt.Fprintf(w, "    %s%s\n", strings.Repeat(" ", 22), clip(oneLine(why), width-27))
-		}
+		screen.Of(w).Flow(6, fmt.Sprintf("    %-10s %9s", u.Change, bytesize.Text(u.Size)), oneLine(u.Path)+note(unsavedWhy(u) != "", oneLine(unsavedWhy(u))))
 	}
 	if more := l.Total - min(len(l.Unsaved), most); more > 0 {
 		fmt.Fprintf(w, "    and %d more\n", more)
@@ -323,7 +319,7 @@ type scanned struct {
 }
 
 func printScan(w io.Writer, got scanned) {
-	wrapped := func(text string) { printEach(w, "", wrap.Lines(text, width)) }
+	wrapped := func(text string) { screen.Of(w).Wrapped("", 0, oneLine(text)) }
 	wrapped(plural(len(got.Restored), "1 file has its name", fmt.Sprintf("%d files have their names", len(got.Restored))) + " again; the next mount, or `wsmount recover upload`, sends them")
 	wrapped("what was not sent of these is lost, and a scan cannot say what there was: " + strings.Join(got.Unknown, ", "))
 	fmt.Fprintf(w, "the old state is kept in %s\n", got.Aside)
@@ -384,6 +380,7 @@ func recoverUpload(c *cli.Context, what string) error {
 		return err
 	}
 	o.StopTimeout = c.Duration("timeout")
+	defer waiting.For("sending what is unsent of " + tree.Name)()
 	res, err := daemon.Upload(c.Context, tree, o)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
-	"github.com/wsmount/wsmount/cmd/internal/wrap"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
 
@@ -108,7 +108,7 @@ func printResolution(w io.Writer, r resolution) {
 		row("note", n)
 	}
 	for _, p := range r.Parts {
-		fmt.Fprintf(w, "  %s\n", clip(oneLine(p.At+"  "+p.Name), width-2))
+		fmt.Fprintf(w, "  %s\n", oneLine(p.At+"  "+p.Name))
 		row := rows(w, 4)
 		if p.Unavailable != "" {
 			row("unavailable", p.Unavailable)
@@ -127,8 +127,6 @@ func printSteps(w io.Writer, list []stepJSON) {
 		if s.Default {
 			text += " (default)"
 		}
-		for i, line := range wrap.Lines(oneLine(s.Subject+": "+text), width-2) {
-			fmt.Fprintf(w, "%s%s\n", strings.Repeat("  ", min(i, 1)), line)
-		}
+		screen.Of(w).Wrapped("", 2, oneLine(s.Subject+": "+text))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
 
@@ -27,9 +29,31 @@ func statusCommand() *cli.Command {
 			"hang; of one that is stopped or gone, what it said last is shown at once.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "show every mount in full"},
+			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "show it again whenever it changes, until it is interrupted or the mount is gone"},
 		},
 		Action: statusAction,
 	}
+}
+
+// watchEvery is how often --watch looks.
+const watchEvery = 2 * time.Second
+
+func statusAction(c *cli.Context) error {
+	if !c.Bool("watch") {
+		return statusOnce(c)
+	}
+	out := screen.Of(c.App.Writer)
+	if c.Bool("json") { // each stands for itself
+		out = screen.Screen{Writer: c.App.Writer}
+	}
+	return out.Watch(c.Context, watchEvery, func(w io.Writer) error {
+		c.App.Writer = w
+		err := statusOnce(c)
+		if e := exit.From(err); e != nil && e.What == "" { // a mount that is dead is shown as one
+			err = nil
+		}
+		return err
+	})
 }
 
 // statusList is what `wsmount status --json` prints without an argument.
@@ -43,7 +67,7 @@ type statusList struct {
 	Unlooked  []string   `json:"unlooked,omitempty"` // those that did not answer in time
 }
 
-func statusAction(c *cli.Context) error {
+func statusOnce(c *cli.Context) error {
 	args, err := wantArgs(c, 0, 1)
 	if err != nil {
 		return err
@@ -161,13 +185,18 @@ func printList(w io.Writer, l statusList) {
 		fmt.Fprintln(w, "nothing is mounted")
 		return
 	}
-	fmt.Fprintf(w, "%-24s %-30s %-6s %s\n", "WORKSPACE", "MOUNTPOINT", "ACCESS", "STATE")
+	out, table := screen.Of(w), [][]string{}
 	for _, s := range l.Mounts {
-		fmt.Fprintf(w, "%-24s %-30s %-6s %s\n", clip(oneLine(s.Workspace), 24), clip(oneLine(s.Mountpoint), 30), access(s.ReadOnly), clip(summary(s, time.Now()), 17))
+		text, colour := summary(s, time.Now()), screen.Warn
+		if strings.HasPrefix(text, string(control.Ready)) {
+			colour = screen.Good
+		}
+		table = append(table, []string{oneLine(s.Workspace), oneLine(s.Mountpoint), access(s.ReadOnly), out.Paint(colour, text)})
 	}
 	for _, path := range l.Others {
-		fmt.Fprintf(w, "%-24s %-30s %-6s %s\n", "?", clip(oneLine(path), 30), "?", "state elsewhere")
+		table = append(table, []string{"?", oneLine(path), "?", "state elsewhere"})
 	}
+	out.Table([]string{"WORKSPACE", "MOUNTPOINT", "ACCESS", "STATE"}, table)
 }
 
 func access(readOnly bool) string {

@@ -12,20 +12,20 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
-	"github.com/wsmount/wsmount/cmd/internal/wrap"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 )
 
 // printStatus shows one mount in full, in the width of a terminal.
 func printStatus(w io.Writer, s control.Status, now time.Time) {
-	for i, line := range wrap.Lines(oneLine(s.Workspace)+" at "+oneLine(s.Mountpoint), width-1) {
-		fmt.Fprintf(w, "%*s%s\n", min(i, 1), "", line)
-	}
+	out := screen.Of(w)
+	out.Wrapped("", 1, out.Paint(screen.Head, oneLine(s.Workspace))+" at "+oneLine(s.Mountpoint))
 	row := rows(w, 2)
 	row("state", stateText(s, now))
 	row("manifest", s.Source+note(s.Unverified, "unverified: it is not registered"))
 	row("access", map[bool]string{true: "read-only (the kernel refuses changes before wsmount counts them)", false: "read-write"}[s.ReadOnly])
-	row("kernel", passthrough(s.Passthrough))
-	row("fetching", fetchingText(s.Fetching))
+	row("kernel", s.Passthrough.Text())
+	row("fetching", s.Fetching.Text())
 	row("state dir", s.StateDir+note(s.Durability != "disk", s.Durability))
 	row("log", s.Log)
 	for _, n := range s.Notes {
@@ -40,20 +40,8 @@ func printStatus(w io.Writer, s control.Status, now time.Time) {
 	}
 	fmt.Fprintf(w, "  open files\n")
 	for _, f := range s.OpenFiles[:min(10, len(s.OpenFiles))] {
-		fmt.Fprintf(w, "    %-11s %3d open %3d writing  %s\n", f.IOMode, f.Opens, f.Writers, clip(oneLine(f.Path), 40))
+		out.Flow(6, fmt.Sprintf("    %-11s %3d open %3d writing", f.IOMode, f.Opens, f.Writers), oneLine(f.Path))
 	}
-}
-
-// fetchingText says what is on its way here, if anything is.
-func fetchingText(f control.Fetching) string {
-	if f.Used == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("%s of %s at most", bytesize.Text(f.Used), bytesize.Text(f.Limit))
-	if f.Waiting > 0 {
-		text += fmt.Sprintf(", %d wait", f.Waiting)
-	}
-	return text
 }
 
 // printParts shows each part below the one that it lies in.
@@ -72,18 +60,14 @@ func printParts(w io.Writer, parts []control.Part, now time.Time) {
 }
 
 func printPart(w io.Writer, p control.Part, margin int, now time.Time) {
-	fmt.Fprintf(w, "%*s%s\n", margin, "", clip(fmt.Sprintf("%s  %s", oneLine(p.At), oneLine(p.Name)), width-margin))
+	fmt.Fprintf(w, "%*s%s  %s\n", margin, "", screen.Of(w).Paint(screen.Head, oneLine(p.At)), oneLine(p.Name))
 	row := rows(w, margin+2)
 	if p.Unavailable != "" {
 		row("unavailable", p.Unavailable)
 		return
 	}
 	row("store", strings.TrimSpace(p.Provider+", "+p.Mode+" "+p.Path)+note(p.Unverified, "unverified")+note(p.Closed != "", "closed: "+p.Closed))
-	if at := p.Store; at != nil && at.Repository != "" {
-		row("repository", strings.TrimSuffix(at.Endpoint, "/")+"/"+at.Repository)
-	} else if at != nil {
-		row("bucket", at.Bucket+prefixText(at.Prefix)+", at "+at.Endpoint)
-	}
+	row(p.Store.Text())
 	row("code", p.Code.String())
 	row("commits by", p.Identity())
 	if p.ReadOnly != "" {
@@ -93,12 +77,12 @@ func printPart(w io.Writer, p control.Part, margin int, now time.Time) {
 		row("moved", "the directory is not at its path any more, but at "+p.Moved)
 	}
 	if len(p.OtherMounts) > 0 {
-		row("not served", fmt.Sprintf("another file system is mounted at %s; %d lookups refused", strings.Join(p.OtherMounts, ", "), p.NotEntered))
+		row("not served", fmt.Sprintf("another file system is mounted at %s; %s refused", strings.Join(p.OtherMounts, ", "), count(int(p.NotEntered), "lookup")))
 	}
-	row("watch", watchText(p.Watch))
+	row("watch", p.Watch.Text())
 	files := fmt.Sprintf("%d open (%s)", p.OpenFiles, p.IOMode)
 	if p.Inodes > 0 {
-		files += fmt.Sprintf(", %d inodes known", p.Inodes)
+		files += fmt.Sprintf(", %s known", count(p.Inodes, "inode"))
 	}
 	row("files", files)
 	row("unsaved", unsavedText(p, now))
@@ -147,7 +131,7 @@ func printCopy(row func(name, value string), p control.Part, now time.Time) {
 		row(map[bool]string{true: "conflict", false: "held back"}[h.Conflict], h.Path+": "+h.Reason)
 	}
 	for _, t := range c.InFlight[:min(len(c.InFlight), 3)] {
-		row("sending", fmt.Sprintf("%s %s, %s of %s", t.What, t.Path, bytesize.Text(t.Sent), bytesize.Text(t.Size)))
+		row("sending", fmt.Sprintf("%s %s, %s", t.What, t.Path, progress.Transfer(t.Sent, t.Size, time.Duration(t.Seconds*float64(time.Second)))))
 	}
 	printBranches(row, p, now)
 	row("sync", c.Policy)
@@ -161,7 +145,7 @@ func printCopy(row func(name, value string), p control.Part, now time.Time) {
 	row("revision", c.Revision)
 	row("clone", cloneText(c.Clone, now))
 	row("history", historyText(c))
-	row("requests", requestsText(c))
+	row("requests", c.RequestsText())
 	if c.Excluded > 0 {
 		row("excluded", plural(c.Excluded, "1 entry of the store is hidden here", fmt.Sprintf("%d entries of the store are hidden here", c.Excluded)))
 	}
@@ -215,13 +199,6 @@ func printBranches(row func(name, value string), p control.Part, now time.Time) 
 	}
 }
 
-func prefixText(prefix string) string {
-	if prefix == "" {
-		return ""
-	}
-	return ", prefix " + prefix
-}
-
 // agoText says when a store last gave or took something.
 func agoText(t, now time.Time) string {
 	if t.IsZero() {
@@ -237,42 +214,8 @@ func historyText(c *control.Copy) string {
 	return fmt.Sprintf("%s, %s", count(c.HistoryVersions, "version"), bytesize.Text(c.HistoryBytes))
 }
 
-// requestsText says what was asked of the store's service, the most frequent first.
-func requestsText(c *control.Copy) string {
-	var sent, received int64
-	var verbs []string
-	for verb, n := range c.Requests {
-		verbs, sent, received = append(verbs, verb), sent+n.Sent, received+n.Received
-	}
-	if len(verbs) == 0 {
-		return ""
-	}
-	slices.SortFunc(verbs, func(a, b string) int {
-		return cmp.Or(cmp.Compare(c.Requests[b].Count, c.Requests[a].Count), cmp.Compare(a, b))
-	})
-	for i, verb := range verbs {
-		verbs[i] = fmt.Sprintf("%d %s", c.Requests[verb].Count, verb)
-	}
-	return fmt.Sprintf("%s; %s sent, %s received", strings.Join(verbs, ", "), bytesize.Text(sent), bytesize.Text(received))
-}
-
-// rows returns a printer of "name  value" lines; a value that is too long goes
-// on below itself, an empty one is left out.
-func rows(w io.Writer, margin int) func(name, value string) {
-	const column = 12
-	return func(name, value string) {
-		if value = oneLine(value); value == "" {
-			return
-		}
-		text := wrap.Lines(value, width-margin-column)
-		for i, line := range text {
-			if i > 0 {
-				name = ""
-			}
-			fmt.Fprintf(w, "%*s%-*s%s\n", margin, "", column, name, line)
-		}
-	}
-}
+// rows is Screen.Rows.
+func rows(w io.Writer, margin int) func(name, value string) { return screen.Of(w).Rows(margin) }
 
 func note(when bool, text string) string {
 	if !when || text == "" {
@@ -296,20 +239,6 @@ func stateText(s control.Status, now time.Time) string {
 		return text + "; what follows was true " + age(s.Taken, now) + " ago"
 	}
 	return text
-}
-
-func passthrough(p control.Passthrough) string {
-	if p.On {
-		return "reads and writes local files itself (passthrough)"
-	}
-	return "passthrough is off: " + p.Reason
-}
-
-func watchText(wt control.Watch) string {
-	if wt.State == "off" || wt.State == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s, %d %s%s", wt.State, wt.Directories, plural(wt.Directories, "directory", "directories"), note(true, wt.Reason))
 }
 
 func unsavedText(p control.Part, now time.Time) string {

@@ -2,22 +2,34 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
-// Names may be longer than a terminal is wide, and nothing of them is lost.
-func TestHeadingOfLongNames(t *testing.T) {
-	var out bytes.Buffer
-	s := control.Status{Workspace: "@" + strings.Repeat("o", 60) + "/" + strings.Repeat("s", 60), Mountpoint: "/" + strings.Repeat("mnt/", 40)}
-	printStatus(&out, s, time.Now())
-	checkWidth(t, out.String())
-	head, _, _ := strings.Cut(out.String(), "\n  state")
-	assert.Equal(t, strings.Join(strings.Fields(head), ""), s.Workspace+"at"+s.Mountpoint, "got", head)
+// Names may be longer than a terminal is wide: each stays whole, so that it can be copied, and
+// everything else fits.
+func TestLongNames(t *testing.T) {
+	s := control.Status{Workspace: "@" + strings.Repeat("o", 60) + "/s", Mountpoint: "/" + strings.Repeat("mnt/", 40), Notes: []string{strings.Repeat("a note ", 40)},
+		OpenFiles: []control.OpenFile{{Path: strings.Repeat("d/", 50) + "f"}}}
+	for _, width := range []int{0, 40, 80} {
+		var out bytes.Buffer
+		w := screen.Screen{Writer: &out, Width: width}
+		printStatus(w, s, time.Now())
+		printList(w, statusList{Mounts: []control.Status{s}})
+		for _, name := range []string{s.Workspace, s.Mountpoint, s.OpenFiles[0].Path} {
+			assert.Contains(t, out.String(), name, width)
+		}
+		for line := range strings.Lines(out.String()) {
+			long := slices.ContainsFunc(strings.Fields(line), func(word string) bool { return len(word) > 40 })
+			assert.True(t, width == 0 || long || len(strings.TrimRight(line, "\n")) <= width, width, line)
+		}
+	}
 }
 
 // A workspace inside another stands below it, and each says where its bytes lie and when its

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 )
@@ -111,7 +112,7 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 	if err != nil || res.Busy || req.Lazy {
 		return res, err
 	}
-	stop := showProgress(c.Context, r)
+	stop := progress.Show(c.Context, r.SocketPath())
 	res.HeldBy, err = waitUntilSent(c.Context, r, c.Duration("timeout"))
 	stop()
 	if err != nil || len(res.HeldBy) > 0 {
@@ -314,7 +315,7 @@ func reportUmount(w io.Writer, asJSON bool, res control.UnmountResult) error {
 	var users []string
 	lives := false
 	for _, h := range res.Holders {
-		fmt.Fprintf(w, "  %s\n", clip(oneLine(h.String()), width-2))
+		fmt.Fprintf(w, "  %s\n", oneLine(h.String()))
 		lives = lives || !h.Exiting
 		users = append(users, fmt.Sprint(h.PID))
 	}
@@ -361,13 +362,4 @@ func plural(n int, one, many string) string {
 		return one
 	}
 	return many
-}
-
-// clip shortens a text to a number of characters.
-func clip(s string, most int) string {
-	r := []rune(s)
-	if len(r) <= most {
-		return s
-	}
-	return string(r[:most-3]) + "..."
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/cmd/internal/validate"
-	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -75,6 +75,8 @@ func validateAction(c *cli.Context) error {
 	return nil
 }
 
+var severities = map[string]screen.Colour{mountspec.Error.String(): screen.Bad, mountspec.Warning.String(): screen.Warn}
+
 func printFindings(w io.Writer, v validation) {
 	for _, f := range v.Findings {
 		where := mountspec.Pos{File: f.File, Line: f.Line, Column: f.Column}
@@ -85,17 +87,14 @@ func printFindings(w io.Writer, v validation) {
 		if f.Code != "" {
 			what = f.Code + ": " + what
 		}
-		fmt.Fprintf(w, "%s: %s\n", oneLine(where.String()), f.Severity)
-		for _, line := range wrap.Lines(oneLine(what)+" ["+f.Rule+"]", width-4) {
-			fmt.Fprintf(w, "    %s\n", line)
-		}
+		s := screen.Of(w)
+		fmt.Fprintf(w, "%s: %s\n", oneLine(where.String()), s.Paint(severities[f.Severity], f.Severity))
+		s.Wrapped("    ", 4, oneLine(what)+" ["+f.Rule+"]")
 		if f.Hint != "" {
-			for _, line := range wrap.Lines("hint: "+oneLine(f.Hint), width-4) {
-				fmt.Fprintf(w, "    %s\n", line)
-			}
+			s.Wrapped("    ", 4, "hint: "+oneLine(f.Hint))
 		}
 	}
 	if v.Valid {
-		fmt.Fprintf(w, "valid: %d %s\n", len(v.Files), plural(len(v.Files), "file", "files"))
+		fmt.Fprintf(w, "valid: %s\n", count(len(v.Files), "file"))
 	}
 }

@@ -458,6 +458,10 @@ type Work struct {
 	Part  string `json:"part,omitempty"`
 	Done  int    `json:"done,omitempty"`
 	Total int    `json:"total,omitempty"`
+	// Fetch are the bytes that somebody waits for to be on the local disk, of which
+	// Fetched are.
+	Fetch   int64 `json:"fetchBytes,omitempty"`
+	Fetched int64 `json:"fetchedBytes,omitempty"`
 }
 
 // EventRequest emits a lifecycle event and waits for what it starts. Timeout is how

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/mountspec/netguard"
@@ -47,6 +48,9 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	}
 	s.Minted = func(token string) { e.Copy.Secrets.Add("minted for "+r.Storage.Provider, token) }
 	s.Transport = errDenied{guard.Transport(netguard.TransportOptions{ResponseHeaderTimeout: headerTime})}
+	if e.Copy.Received != nil {
+		s.Transport = progress.Counted(s.Transport, e.Copy.Received)
+	}
 	if r.Storage.Provider == mountspec.ProviderCloudBucket {
 		return hostBucket(s, r, e)
 	}

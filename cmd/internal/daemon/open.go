@@ -63,6 +63,9 @@ type CopyOptions struct {
 	// cache's default.
 	Patience time.Duration
 
+	// Received counts what services send here; nil: nothing does.
+	Received *atomic.Int64
+
 	// Fetches is what all parts of a mount share; Start makes it.
 	Fetches *cache.FetchBudget
 	// Secrets is what was revealed to any of them, and no commit takes; Start makes

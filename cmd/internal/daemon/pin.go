@@ -16,10 +16,10 @@ import (
 // activityPins is the work in the background that fetches what is pinned.
 const activityPins cache.Activity = "fetch pinned"
 
-// fetchPinned makes what is at a path local.
-func (w *workingCopy) fetchPinned(ctx context.Context, at string) (f pinned.Fetched, err error) {
+// fetchPinned makes what is at a path local. told is nil where nobody waits for it.
+func (w *workingCopy) fetchPinned(ctx context.Context, at string, told *pinned.Progress) (f pinned.Fetched, err error) {
 	err = w.use(ctx, func(ctx context.Context) (err error) {
-		f, err = pinned.Fetch(ctx, w.Volume, at)
+		f, err = pinned.Fetch(ctx, w.Volume, at, told)
 		return err
 	})
 	return f, err
@@ -29,7 +29,7 @@ func (w *workingCopy) fetchPinned(ctx context.Context, at string) (f pinned.Fetc
 func (w *workingCopy) startPinner() {
 	w.pinner.Store(pinned.Start(pinned.Options{Pins: w.pins, Ended: func(err error) { w.ended(activityPins, err) },
 		Fetch: func(ctx context.Context, at string) error {
-			_, err := w.fetchPinned(ctx, at)
+			_, err := w.fetchPinned(ctx, at, nil)
 			return err
 		}}))
 }
@@ -61,7 +61,7 @@ func (c *copies) pin(ctx context.Context, r control.CacheRequest) (out control.C
 	if err = w.pins.Add(at); err != nil {
 		return out, err
 	}
-	f, err := w.fetchPinned(ctx, at)
+	f, err := w.fetchPinned(ctx, at, &w.fetching)
 	switch {
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENOTDIR):
 		_, failed := w.pins.Remove(at)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/readme"
 	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
@@ -31,20 +31,13 @@ func (p *part) readme() []byte {
 		{"SENDING", p.tellSending()},
 		{"CHANGES OF OTHERS", p.tellOthers()},
 		{"EARLIER VERSIONS", p.tellHistory()},
-		{"WHEN SOMETHING FAILS", tellFailures},
+		{"WHEN SOMETHING FAILS", readme.Failures},
 	} {
 		if len(s.lines) > 0 {
 			fmt.Fprintf(&b, "\n%s\n  %s\n", s.title, strings.Join(s.lines, "\n  "))
 		}
 	}
 	return []byte(b.String())
-}
-
-var tellFailures = []string{
-	"errors.log     a line for each failure, the newest last: time, operation, path,",
-	"               the error that the program got, the reason; before them, after a",
-	"               #, the work in the background that fails until now",
-	"status.json    the state of all this as it is now",
 }
 
 // tellCode says that the workspace is a code project (AIP-34, Workspace as repo).
@@ -54,7 +47,7 @@ func (p *part) tellCode() []string {
 	}
 	lines := []string{"The workspace is a code project: " + p.Code.String() + "."}
 	if p.Code.Description != "" {
-		lines = append(lines, wrap.Lines(p.Code.Description, 76)...)
+		lines = append(lines, wrap.Lines(strings.Join(strings.Fields(p.Code.Description), " "), 76)...)
 	}
 	return lines
 }
@@ -104,9 +97,9 @@ func (p *part) tellSending() []string {
 		return []string{"The files are a directory: what you write is there at once, and nothing is sent."}
 	case w.syncer.sync.Mode != mountspec.ModePullPush && !w.noWait:
 		return []string{"close and fsync return when the store has the file. When they fail, it is still",
-			"here, and wsmount tries again by itself. Names, modes and removals follow in order.", tellWaiting}
+			"here, and wsmount tries again by itself. Names, modes and removals follow in order.", readme.Waiting}
 	}
-	return slices.Concat(w.tellHalt(true), w.syncer.tellSending(), []string{tellWaiting})
+	return slices.Concat(w.tellHalt(true), w.syncer.tellSending(), []string{readme.Waiting})
 }
 
 // tellHalt says of a halt, of commits or of pulls, that it stands.
@@ -119,8 +112,6 @@ func (w *workingCopy) tellHalt(commit bool) (lines []string) {
 	}
 	return lines
 }
-
-const tellWaiting = "What the store does not have yet is in the file unsent; when that is empty, it has all."
 
 // tellSending is for a working copy whose closes do not wait for the store.
 func (k *syncer) tellSending() []string {
@@ -163,33 +154,13 @@ func (p *part) tellOthers() []string {
 	return slices.Concat(w.tellHalt(false), []string{"Changes of others come " + syncpolicy.When(w.syncer.sync.Pull.On) + "."}, w.tellConflict())
 }
 
-var (
-	tellSplit = []string{"Both are kept: theirs has the name, and yours is beside it under another,",
-		"NAME.conflict-HASH.EXT. Put what you need of it into the file, and remove it."}
-	tellHeld = []string{"yours stays here, is not sent, and both are in",
-		"  conflicts/PATH/base, ours, theirs (base: from what both began, if it is known)",
-		"To take theirs: cp .wsmount/conflicts/PATH/theirs PATH. To keep yours or both,",
-		"ask who runs wsmount: `wsmount conflicts resolve` ends it."}
-)
-
 // tellConflict says what becomes of a file that was changed here and by others.
 func (w *workingCopy) tellConflict() []string {
 	if w.readOnly {
 		return nil
 	}
 	r := w.syncer.r
-	switch conflictPolicy(r.Storage.Sync.Conflict, r.Location.Service) {
-	case cache.LastWriterWins:
-		return []string{"When you and others change the same file, yours wins; theirs is in history/."}
-	case cache.Abort, cache.Manual:
-		return append([]string{"When you and others change the same file,"}, tellHeld...)
-	case cache.Combine:
-		return append([]string{"When you and others change other lines of a file, they are merged; when the same,"}, tellHeld...)
-	case cache.Markers:
-		return append([]string{"When you and others change a file, its lines are merged; where the same lines were",
-			"changed, both are in it between <<<<<<< and >>>>>>>. Of what is no text:"}, tellSplit...)
-	}
-	return append([]string{"When you and others change the same file:"}, tellSplit...)
+	return readme.Conflict(conflictPolicy(r.Storage.Sync.Conflict, r.Location.Service))
 }
 
 func (p *part) tellHistory() []string {

@@ -79,6 +79,7 @@ func (d *Daemon) Work() control.Work {
 		}
 		now := copied.Progress()
 		out.Beat += now.Beat
+		out.Fetch, out.Fetched = out.Fetch+copied.fetching.All.Load(), out.Fetched+copied.fetching.Done.Load()
 		if now.What != "" {
 			out.What, out.Part, out.Done, out.Total = now.What, p.name, now.Done, now.Total
 		}

@@ -35,6 +35,7 @@ type workingCopy struct {
 	noWait   bool // closes do not wait for the store
 	isBucket bool // the store has no size of its own
 	pins     *pins.Set
+	fetching pinned.Progress
 	pinner   atomic.Pointer[pinned.Keeper] // nil until the mount is there
 	syncer   *syncer
 

@@ -73,7 +73,7 @@ func (r roff) paragraph() {
 
 // prose writes what the formatter fills lines with.
 func (r roff) prose(text string) {
-	for _, l := range wrap.Lines(quoted(text), width) {
+	for _, l := range wrap.Lines(strings.Join(strings.Fields(quoted(text)), " "), width) {
 		if strings.HasPrefix(l, ".") { // a macro, else
 			l = `\&` + l
 		}

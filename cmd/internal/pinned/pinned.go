@@ -5,7 +5,7 @@
 // cannot be fetched is tried again, and told of meanwhile. Nobody waits for it but who asks.
 //
 //	k := pinned.Start(pinned.Options{Pins: set, Fetch: fetch, Ended: ended})
-//	files, err := pinned.Fetch(ctx, volume, "docs")
+//	files, err := pinned.Fetch(ctx, volume, "docs", nil)
 //	k.Changed("docs/a.md") // another writer made it
 package pinned
 
@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,10 +38,14 @@ type Fetched struct {
 	Bytes int64 // in them
 }
 
+// Progress is how far those are that are fetched while somebody waits.
+type Progress struct{ Done, All atomic.Int64 } // bytes
+
 // Fetch makes all content at a path of a volume, and below, local. What fails is left, and the
-// rest is fetched all the same. A path at which there is nothing is syscall.ENOENT.
-func Fetch(ctx context.Context, v Volume, at string) (f Fetched, err error) {
-	w := walk{Volume: v, ctx: ctx, op: fs.Op{Cancel: ctx.Done()}}
+// rest is fetched all the same. A path at which there is nothing is syscall.ENOENT. told says
+// meanwhile how far it is; nil: nobody asks.
+func Fetch(ctx context.Context, v Volume, at string, told *Progress) (f Fetched, err error) {
+	w := walk{Volume: v, ctx: ctx, op: fs.Op{Cancel: ctx.Done()}, told: told}
 	ino, mode, size := fs.RootIno, uint32(syscall.S_IFDIR), uint64(0)
 	for _, name := range strings.Split(at, "/") {
 		if name == "" {
@@ -56,6 +61,12 @@ func Fetch(ctx context.Context, v Volume, at string) (f Fetched, err error) {
 		defer v.Forget(e.Ino, 1)
 		ino, mode, size = e.Ino, e.Attr.Mode, e.Attr.Size
 	}
+	if told != nil {
+		w.counts = true
+		_ = w.at(at, ino, mode, size) // what fails now fails again
+		w.counts, w.found = false, Fetched{}
+		defer func() { told.Done.Add(-w.done); told.All.Add(-w.all) }()
+	}
 	err = w.at(at, ino, mode, size)
 	return w.found, err
 }
@@ -66,6 +77,10 @@ type walk struct {
 	ctx   context.Context
 	op    fs.Op
 	found Fetched
+
+	told      *Progress // nil: nobody asks
+	counts    bool      // it only counts what is to be fetched
+	done, all int64     // bytes that told was told of
 }
 
 func (w *walk) at(at string, ino fs.Ino, mode uint32, size uint64) (err error) {
@@ -73,7 +88,7 @@ func (w *walk) at(at string, ino fs.Ino, mode uint32, size uint64) (err error) {
 	case syscall.S_IFDIR:
 		return w.dir(at, ino)
 	case syscall.S_IFREG:
-		if err = w.file(ino); err == nil {
+		if err = w.file(ino, size); err == nil {
 			w.found.Files, w.found.Bytes = w.found.Files+1, w.found.Bytes+int64(size)
 		}
 	}
@@ -108,8 +123,13 @@ func (w *walk) dir(at string, ino fs.Ino) error {
 }
 
 // file reads a file of which content is missing.
-func (w *walk) file(ino fs.Ino) error {
+func (w *walk) file(ino fs.Ino, size uint64) error {
 	if !w.isRemote(ino) {
+		return nil
+	}
+	if w.counts {
+		w.all += int64(size)
+		w.told.All.Add(int64(size))
 		return nil
 	}
 	err := w.read(ino)
@@ -131,6 +151,10 @@ func (w *walk) read(ino fs.Ino) error {
 		n := max(len(d.Bytes), d.N)
 		if err != nil || n == 0 {
 			return err
+		}
+		if w.told != nil {
+			w.done += int64(n)
+			w.told.Done.Add(int64(n))
 		}
 		if off += int64(n); w.ctx.Err() != nil {
 			return context.Cause(w.ctx)

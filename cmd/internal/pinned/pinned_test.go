@@ -46,13 +46,17 @@ func TestFetch(t *testing.T) {
 		t.Helper()
 		assert.Equal(t, fmt.Sprint(state("docs/a"), " ", state("docs/sub/b"), " ", state("other")), want, when)
 	}
+	var told Progress
 	fetch := func(path string, files int) {
 		t.Helper()
-		f, err := Fetch(t.Context(), v, path)
+		f, err := Fetch(t.Context(), v, path, &told)
 		assert.OK(t, err)
 		assert.Equal(t, f, Fetched{files, int64(files) * 300 << 10}, path)
 	}
 	are("at first", "remote remote remote")
+	w := walk{Volume: v, ctx: t.Context(), told: &told, counts: true}
+	assert.OK(t, w.at("", fs.RootIno, syscall.S_IFDIR, 0))
+	assert.Equal(t, told.All.Swap(0), 900<<10, "what is to be fetched")
 	assert.OK(t, set.Add("docs"))
 	fetch("docs", 2)
 	are("what is pinned is fetched", "clean clean remote")
@@ -70,11 +74,11 @@ func TestFetch(t *testing.T) {
 	v.ClearContent()
 	are("all went", "remote remote remote")
 	assert.Equal(t, state("mine"), "unsaved")
-	_, err = Fetch(t.Context(), v, "docs/none")
+	_, err = Fetch(t.Context(), v, "docs/none", nil)
 	assert.Is(t, err, syscall.ENOENT)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = Fetch(ctx, v, "docs")
+	_, err = Fetch(ctx, v, "docs", nil)
 	assert.True(t, err != nil, "after its caller has gone")
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/wsmount/wsmount/cmd/internal/bundle"
+	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
 )
 
@@ -48,5 +49,5 @@ func (s Shown) Print(w io.Writer) {
 	for _, l := range s.LeftOut {
 		fmt.Fprintf(w, "stays: %s: %s\n", linediff.Visible(l.Path), l.Reason)
 	}
-	fmt.Fprintf(w, "%s %s, %s: %d files, %d bytes\n", s.Address, s.Version, s.Visibility, files, s.Bytes)
+	fmt.Fprintf(w, "%s %s, %s: %d %s, %s\n", s.Address, s.Version, s.Visibility, files, map[bool]string{true: "file", false: "files"}[files == 1], bytesize.Text(s.Bytes))
 }

@@ -1,7 +1,10 @@
 // Package wrap breaks texts into lines of a terminal.
 package wrap
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // OneLine keeps a message on its line and control characters off the terminal.
 func OneLine(s string) string {
@@ -13,22 +16,23 @@ func OneLine(s string) string {
 	}, s))
 }
 
-// Lines breaks a text at blanks into lines of at most so many characters, and a word that
-// is longer than that anywhere. Blanks in a row count as one. An empty text is one empty line.
+// Lines breaks a text at blanks into lines of at most so many characters; with 0 it is one
+// line. A word that is longer stays whole: it may be a path. An empty text is one empty line.
 func Lines(s string, most int) []string {
+	if most <= 0 {
+		return []string{s}
+	}
 	var out []string
-	line := ""
-	for _, word := range strings.Fields(s) {
-		for len([]rune(word)) > most {
-			if line != "" {
-				out, line = append(out, line), ""
-			}
-			out, word = append(out, string([]rune(word)[:most])), string([]rune(word)[most:])
+	words := strings.Split(s, " ")
+	line, length := words[0], utf8.RuneCountInString(words[0])
+	for _, word := range words[1:] {
+		n := utf8.RuneCountInString(word)
+		if length+1+n > most {
+			out = append(out, line)
+			line, length = word, n
+			continue
 		}
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > most {
-			out, line = append(out, line), ""
-		}
-		line = strings.TrimSpace(line + " " + word)
+		line, length = line+" "+word, length+1+n
 	}
 	return append(out, line)
 }

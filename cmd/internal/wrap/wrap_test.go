@@ -14,8 +14,9 @@ func TestLines(t *testing.T) {
 	}{
 		{"", 5, []string{""}},
 		{"one two", 7, []string{"one two"}},
-		{"one  two\nthree", 8, []string{"one two", "three"}},
-		{"one abcdefgh ij", 4, []string{"one", "abcd", "efgh", "ij"}},
+		{"one  two three", 8, []string{"one  two", "three"}},
+		{"one abcdefgh ij", 4, []string{"one", "abcdefgh", "ij"}},
+		{"one  two three", 0, []string{"one  two three"}},
 		{"äöü äöü", 3, []string{"äöü", "äöü"}},
 	} {
 		assert.Slice(t, Lines(tt.text, tt.most), tt.want, tt.text)

@@ -1,0 +1,77 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/bytesize"
+)
+
+// Text says where the bytes of a part lie, and what that is; "" of a place of this machine.
+func (s *Store) Text() (what, text string) {
+	switch {
+	case s == nil:
+		return "", ""
+	case s.Repository != "":
+		return "repository", strings.TrimSuffix(s.Endpoint, "/") + "/" + s.Repository
+	case s.Prefix != "":
+		return "bucket", s.Bucket + ", prefix " + s.Prefix + ", at " + cmp.Or(s.Endpoint, "its own service")
+	}
+	return "bucket", s.Bucket + ", at " + cmp.Or(s.Endpoint, "its own service")
+}
+
+// Text says what is on its way here; "" if nothing is.
+func (f Fetching) Text() string {
+	if f.Used == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s of %s at most", bytesize.Text(f.Used), bytesize.Text(f.Limit))
+	if f.Waiting > 0 {
+		text += fmt.Sprintf(", %d wait", f.Waiting)
+	}
+	return text
+}
+
+// Text says who reads and writes local files.
+func (p Passthrough) Text() string {
+	if p.On {
+		return "reads and writes local files itself (passthrough)"
+	}
+	return "passthrough is off: " + p.Reason
+}
+
+// Text says how changes by others are noticed; "" if they are not.
+func (w Watch) Text() string {
+	if w.State == "off" || w.State == "" {
+		return ""
+	}
+	text := fmt.Sprintf("%s, %d directories", w.State, w.Directories)
+	if w.Directories == 1 {
+		text = w.State + ", 1 directory"
+	}
+	if w.Reason != "" {
+		text += " (" + w.Reason + ")"
+	}
+	return text
+}
+
+// RequestsText says what was asked of the store's service, the most frequent first.
+func (c *Copy) RequestsText() string {
+	var sent, received int64
+	var verbs []string
+	for verb, n := range c.Requests {
+		verbs, sent, received = append(verbs, verb), sent+n.Sent, received+n.Received
+	}
+	if len(verbs) == 0 {
+		return ""
+	}
+	slices.SortFunc(verbs, func(a, b string) int {
+		return cmp.Or(cmp.Compare(c.Requests[b].Count, c.Requests[a].Count), cmp.Compare(a, b))
+	})
+	for i, verb := range verbs {
+		verbs[i] = fmt.Sprintf("%d %s", c.Requests[verb].Count, verb)
+	}
+	return fmt.Sprintf("%s; %s sent, %s received", strings.Join(verbs, ", "), bytesize.Text(sent), bytesize.Text(received))
+}

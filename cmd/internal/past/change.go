@@ -1,0 +1,49 @@
+package past
+
+import "github.com/wsmount/wsmount/cache"
+
+// What became of a file.
+const (
+	Created  = "created"
+	Changed  = "changed"
+	Removed  = "removed"
+	Replaced = "replaced"
+	Renamed  = "renamed"
+	Pulled   = "pulled"
+	Earlier  = "earlier" // what was there before
+)
+
+// Change says in a word what became of a file, and why, unless the word says it.
+func Change(v cache.Version) (word, reason string) {
+	reason, known := reasons[v.Why]
+	if !known {
+		reason = v.Why
+	}
+	switch {
+	case v.Why == "pulled" && v.Change == cache.Ended:
+		return Pulled, "what was there before"
+	case v.Why == "pulled":
+		return Pulled, ""
+	case v.Change == cache.Moved:
+		return Renamed, reason
+	case v.Change == cache.Ended && v.Why == "removed":
+		return Removed, ""
+	case v.Change == cache.Ended && v.Why == "changed":
+		return Earlier, ""
+	case v.Change == cache.Ended:
+		return Replaced, reason
+	case v.Change == cache.Made, v.New:
+		return Created, reason
+	}
+	return Changed, reason
+}
+
+// reasons are those of the history that a word says already, or that want more words.
+var reasons = map[string]string{
+	"made": "", "written": "", "renamed": "", "linked": "",
+	"replaced":    "another file was renamed to its name",
+	"overwritten": "it came from others, and the local file went over it",
+	"restored":    "restore",
+	"recovered":   "recovered after a crash",
+	"revived":     "others had put something into it",
+}
