@@ -76,13 +76,19 @@ func drainsDuring(t *testing.T, store func(*world, *Options), call providers.Met
 	defer open()
 	w.local() // all is known
 	w.do(first)
+	ctx, cancel := context.WithTimeout(t.Context(), guard)
+	defer cancel()
 	var err error
-	done := async(func() { err = w.v.Drain(t.Context(), nil) })
-	<-reached
+	done := async(func() { err = w.v.Drain(ctx, nil) })
+	select {
+	case <-reached:
+	case <-done:
+		t.Fatalf("a drain has ended, with error %v, and asked for no %s", err, call)
+	}
 	w.do(change)
 	open()
 	<-done
-	w.ok(err)
+	assert.OK(t, err, "a drain")
 	w.same()
 	w.unpushed(0)
 	return w

@@ -326,6 +326,7 @@ func TestCommit(t *testing.T) {
 				return
 			}
 			t.Run(way, func(t *testing.T) {
+				t.Parallel()
 				w := newWorld(t, append([]func(*world, *Options){store, holds}, change...)...)
 				test(w)
 				w.same()
