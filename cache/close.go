@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/recovery"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -161,5 +162,5 @@ func (v *Volume) Close() error {
 	if err != nil {
 		err = fmt.Errorf("cache: close: %w", err)
 	}
-	return errors.Join(err, v.recovery().Sync(), v.state.close())
+	return errors.Join(err, recovery.Sync(v.tree, v.store, v.state.Path, v.updateTree), v.state.Close())
 }

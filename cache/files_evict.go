@@ -42,7 +42,7 @@ func (v *Volume) beginEvicting() {
 	v.store.SetEvictor(v.room.Make)
 	v.background(v.weighAll)
 	v.background(v.unloadLoop)
-	if v.state.share != nil {
+	if v.state.Share != nil {
 		v.background(v.shareLoop)
 	}
 }
@@ -54,7 +54,7 @@ const shareEvery = time.Second
 // shareLoop keeps what all working copies hold below Options.TotalSize.
 func (v *Volume) shareLoop() {
 	for sleep(v.ctx, shareEvery) == nil {
-		v.Ended(chores.Share, v.state.share.Look(v.store.Weigh()))
+		v.Ended(chores.Share, v.state.Share.Look(v.store.Weigh()))
 		v.store.Weigh() // by what they said now
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -230,16 +231,18 @@ func TestContentKnowsItsPath(t *testing.T) {
 
 // So do those of a run that was killed, once there was another.
 func TestContentOfTheKilledKnowsItsPath(t *testing.T) {
-	w := newWorld(t, unwaited, holding("clean", "x"))
-	w.get("clean")
-	w.do("mkdir d", "put d/f x")
-	w.killed()
-	<-w.v.history.swept
-	w.stop()
-	var found []string
-	w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found = append(found, path) }))
-	slices.Sort(found)
-	assert.Slice(t, found, []string{"", "d/f"}, "content of")
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, unwaited, holding("clean", "x"))
+		w.get("clean")
+		w.do("mkdir d", "put d/f x")
+		w.killed()
+		synctest.Wait() // for the sweep
+		w.stop()
+		var found []string
+		w.ok(w.v.store.Each(func(_ uint64, path string, _ int64, _ bool) { found = append(found, path) }))
+		slices.Sort(found)
+		assert.Slice(t, found, []string{"", "d/f"}, "content of")
+	})
 }
 
 // A file that was opened to be changed keeps its version: what another writes

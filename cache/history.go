@@ -92,7 +92,6 @@ type historyState struct {
 	records  int                     // in the table; -1: not counted yet
 	pruned   Pruned
 	kick     chan struct{}
-	swept    chan struct{} // closed when what belongs to nothing is gone
 
 	pruning sync.Mutex // outside the volume's lock; what is too much is given up once
 }
@@ -114,7 +113,6 @@ func (h *historyState) init() {
 	h.commands, h.kept = map[uint32]command{}, map[table.Link]time.Time{}
 	h.expected, h.long = map[table.Ino]expected{}, map[table.Link]struct{}{}
 	h.records, h.kick = -1, make(chan struct{}, 1)
-	h.swept = make(chan struct{})
 }
 
 // wake has the history worker look at what is due. It never blocks.

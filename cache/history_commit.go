@@ -109,8 +109,8 @@ func (c *committed) lookAt(path string) error {
 	}
 	path = at.String()
 	switch {
-	case below(path, c.scope) || path == c.scope:
-	case below(c.scope, path):
+	case history.Below(path, c.scope) || path == c.scope:
+	case history.Below(c.scope, path):
 		path, at = c.scope, providers.MustLocator(c.scope)
 	default:
 		return nil

@@ -40,7 +40,7 @@ func (v *Volume) Log(ctx context.Context, f LogFilter) ([]Version, error) {
 			return
 		}
 		ver := v.version(id, r)
-		if f.Path != "" && !below(ver.Path, f.Path) && !below(r.Path, f.Path) && !below(ver.From, f.Path) {
+		if f.Path != "" && !history.Below(ver.Path, f.Path) && !history.Below(r.Path, f.Path) && !history.Below(ver.From, f.Path) {
 			return
 		}
 		list = append(list, ver)
@@ -61,12 +61,6 @@ func (f *LogFilter) matches(r *history.Record) bool {
 	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until)) &&
 		(f.Event == "" || f.Event == r.Event) && (f.Turn == "" || f.Turn == r.Turn) &&
 		(f.Conversation == "" || f.Conversation == r.Conversation) && (f.Commit == "" || f.Commit == r.Commit)
-}
-
-// below reports whether a path is another or below it; "" is the root.
-func below(path, dir string) bool {
-	rest, ok := strings.CutPrefix(path, dir)
-	return ok && path != "" && (rest == "" || rest[0] == '/' || dir == "")
 }
 
 // eachRecord visits the records from one on, the oldest first, in steps that

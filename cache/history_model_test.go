@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
@@ -209,7 +210,7 @@ func (h *recall) recallTurn(s State, want map[string]string) (wrong []string) {
 	h.settle()
 	h.forgetAll()
 	said := func(path string) bool {
-		return slices.ContainsFunc(r.Skipped, func(s Skipped) bool { return below(path, s.Path) || below(s.Path, path) })
+		return slices.ContainsFunc(r.Skipped, func(s Skipped) bool { return history.Below(path, s.Path) || history.Below(s.Path, path) })
 	}
 	if h.reads && len(r.Skipped) > 0 {
 		blocked := func(s Skipped) bool { return strings.Contains(s.Reason, "director") } // another kind is in the way

@@ -3,9 +3,9 @@ package cache
 import (
 	"context"
 	"errors"
-	"io"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -48,39 +48,8 @@ func (v *Volume) fetchAside(ctx context.Context, at providers.Locator, info prov
 		return 0, err
 	}
 	defer c.Body.Close()
-	locked := v.lock()
-	ino := locked.table.Alloc()
-	locked.unlock()
-	if err := v.fill(ctx, ino, at.String(), c.Body); err != nil {
-		v.store.Remove(ino)
-		return 0, err
-	}
-	return ino, nil
-}
-
-// fill makes a content file of what r gives.
-func (v *Volume) fill(ctx context.Context, ino table.Ino, path string, r io.Reader) error {
-	f, err := v.store.Create(ino, path)
-	if err != nil {
-		return err
-	}
-	defer f.Release()
-	buf := make([]byte, 256<<10)
-	for off := int64(0); ; {
-		n, err := io.ReadFull(r, buf)
-		if n > 0 {
-			if _, werr := f.WriteAt(ctx, buf[:n], off); werr != nil {
-				return werr
-			}
-			off += int64(n)
-		}
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	made, err := files.Make(ctx, v.tree, v.store, at.String(), c.Body)
+	return made.Ino, err
 }
 
 // targetOf is where an item leads, if it is a link; the backend is asked if nobody

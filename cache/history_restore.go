@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -35,15 +36,6 @@ type RestoreReport struct {
 	Restored []string  `json:"restored,omitempty"`
 	Removed  []string  `json:"removed,omitempty"` // what was not there at that time; the history has it
 	Skipped  []Skipped `json:"skipped,omitempty"`
-}
-
-// Skipped is something that was asked for and not done.
-type Skipped struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-	// Was is where a file was that had another name at that time; to remove it
-	// would not bring it back.
-	Was string `json:"was,omitempty"`
 }
 
 // OtherFileError says that a version is one of another file.
@@ -104,7 +96,7 @@ func (v *Volume) carryOut(ctx context.Context, o *RestoreOptions, pl plan, repor
 	}
 	for _, it := range slices.Backward(pl.remove) { // a directory after what is in it
 		if it.path == o.Path && it.was != "" {
-			report.Skipped = append(report.Skipped, Skipped{it.path, "it was " + it.was + " then", it.was})
+			report.Skipped = append(report.Skipped, Skipped{Path: it.path, Reason: "it was " + it.was + " then", Was: it.was})
 			continue
 		}
 		if to := failed[it.ino]; to != "" {
@@ -188,7 +180,7 @@ func (v *Volume) restoreItem(ctx context.Context, o *RestoreOptions, it item) (d
 	case modeRegular:
 		err = v.restoreFile(ctx, it)
 	case syscall.S_IFLNK:
-		err = v.enterAt(ctx, it, v.newIno(), func(v *Tx, n *table.Inode) { n.Target, n.Size = it.target, int64(len(it.target)) })
+		err = v.enterAt(ctx, it, 0, func(v *Tx, n *table.Inode) { n.Target, n.Size = it.target, int64(len(it.target)) })
 	default:
 		return false, fs.ErrUnsupported
 	}
@@ -231,34 +223,21 @@ func (v *Volume) restoreFile(ctx context.Context, it item) error {
 		return err
 	}
 	defer r.Close()
-	ino := v.newIno()
-	if err := v.fill(ctx, ino, it.path, io.LimitReader(r, size)); err != nil {
-		v.store.Remove(ino)
-		return err
-	}
-	f, err := v.store.Open(ino)
+	made, err := files.Make(ctx, v.tree, v.store, it.path, io.LimitReader(r, size))
 	if err != nil {
 		return err
 	}
-	blocks, got := f.Blocks(), f.Size()
-	f.Release()
-	err = v.enterAt(ctx, it, ino, func(v *Tx, n *table.Inode) {
-		n.State, n.Size, n.Blocks = table.Whole, got, blocks
+	err = v.enterAt(ctx, it, made.Ino, func(v *Tx, n *table.Inode) {
+		n.State, n.Size, n.Blocks = table.Whole, made.Size, made.Blocks
 	})
 	if err != nil {
-		v.store.Remove(ino)
+		v.store.Remove(made.Ino)
 	}
 	return err
 }
 
-func (v *Volume) newIno() table.Ino {
-	locked := v.lock()
-	defer locked.unlock()
-	return locked.table.Alloc()
-}
-
-// enterAt gives a path a new inode. What was there goes to the history; a file
-// hands on its mode, owner and attributes.
+// enterAt gives a path a new inode, of a number of its own (0: another). What was there goes
+// to the history; a file hands on its mode, owner and attributes.
 func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(*Tx, *table.Inode)) error {
 	at, name := splitPath(it.path)
 	dir, err := v.makeDir(ctx, at)
@@ -284,6 +263,9 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 		case old != nil && old.Mode&modeType == n.Mode&modeType:
 			n.Mode, n.UID, n.GID, n.Xattrs = old.Mode, old.UID, old.GID, old.Xattrs
 			n.Mode = attrs.TakeMode(n.Mode, it.attr)
+		}
+		if ino == 0 {
+			ino = v.table.Alloc()
 		}
 		fill(v, n)
 		if old != nil {

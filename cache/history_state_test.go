@@ -227,7 +227,7 @@ func TestRestoreWhatHadAnotherName(t *testing.T) {
 	w.do("mv a b", "mv d e", "put e/f two")
 	w.later(c, 3*time.Second)
 	r := w.restore(RestoreOptions{Path: "b", To: was})
-	assert.True(t, len(r.Removed) == 0 && len(r.Skipped) == 1 && r.Skipped[0] == (Skipped{"b", "it was a then", "a"}), r)
+	assert.True(t, len(r.Removed) == 0 && len(r.Skipped) == 1 && r.Skipped[0] == (Skipped{Path: "b", Reason: "it was a then", Was: "a"}), r)
 	// A file in a directory that had another name is the file that it was.
 	r = w.restore(RestoreOptions{Path: "e/f", To: was})
 	assert.True(t, len(r.Skipped) == 0 && len(r.Restored) == 1, "report", r)

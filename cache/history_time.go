@@ -272,7 +272,7 @@ func (v *Volume) itemOf(ctx context.Context, path, version string) (it item, isO
 		return it, false, fmt.Errorf("%q: %w", version, ErrNoVersion)
 	}
 	n := locked.table.Inode(ino)
-	wasIn := r.Path != path && below(r.Path, path)
+	wasIn := r.Path != path && history.Below(r.Path, path)
 	if r.Mode&modeType == modeDir || ferr == nil && n != nil && n.IsDir() || n == nil && wasIn {
 		return it, false, nil
 	}
@@ -327,7 +327,7 @@ type comparison struct {
 func (c *comparison) add(v *View, ino table.Ino, e event) {
 	here, at := v.placeNow(ino), c.p.placeOf(v, e)
 	there := ""
-	if below(at, c.scope) {
+	if history.Below(at, c.scope) {
 		there = strings.Trim(c.now+"/"+strings.TrimPrefix(strings.TrimPrefix(at, c.scope), "/"), "/")
 	}
 	if _, taken := c.want[there]; taken {
@@ -342,7 +342,7 @@ func (c *comparison) add(v *View, ino table.Ino, e event) {
 		it.src = c.p.source(v, e)
 		c.want[there] = it
 	}
-	if here != "" && here != there && below(here, c.now) {
+	if here != "" && here != there && history.Below(here, c.now) {
 		it.path, it.was = here, at
 		c.gone = append(c.gone, it)
 	}
@@ -351,7 +351,7 @@ func (c *comparison) add(v *View, ino table.Ino, e event) {
 // doubt says that it is not known what was at a path.
 func (c *comparison) doubt(here, there string, err error) {
 	path := there
-	if below(here, c.now) {
+	if history.Below(here, c.now) {
 		path = here
 	}
 	if path != "" {

@@ -17,7 +17,7 @@ import (
 
 // A union is what became of a text that was changed here and there.
 type union struct {
-	newContent      // that was made for it; ino 0: it is what one side has
+	files.Made      // for it; no Ino: it is what one side has
 	theirs     bool // theirs has all that is ours
 	conflicts  int  // places where both changed the same lines
 }
@@ -51,7 +51,7 @@ func (s *sides) unite() {
 		s.replace()
 	case u.theirs:
 		s.takeTheirs()
-	case u.ino == 0:
+	case u.Ino == 0:
 		if !ours {
 			s.takeAttr(s.rec.Ino)
 		}
@@ -65,8 +65,8 @@ func (s *sides) unite() {
 // putUnion gives the name the content file that was made. Attributes are those of
 // who changed them.
 func (s *sides) putUnion(was *table.Inode, ours bool) {
-	x := s.union.ino
-	s.put(s.union.newContent)
+	x := s.union.Ino
+	s.put(s.union.Made)
 	n := s.tx.table.Edit(x)
 	if n.Mode = was.Mode; !ours {
 		n.Mode = attrs.TakeMode(was.Mode, s.theirs.Attr)
@@ -111,20 +111,20 @@ func (i *inquiry) mergeLines(q query) (*union, error) {
 	case bytes.Equal(merged.Content, theirs):
 		u.theirs = true
 	case !bytes.Equal(merged.Content, ours):
-		u.newContent, err = i.make(q.l, merged.Content)
+		u.Made, err = i.make(q.l, merged.Content)
 	}
 	return u, err
 }
 
 // make puts a text into a content file of its own. What no run of the merge uses
 // is removed at its end.
-func (i *inquiry) make(l table.Link, text []byte) (newContent, error) {
+func (i *inquiry) make(l table.Link, text []byte) (files.Made, error) {
 	locked := i.v.lock()
 	at, _ := locked.LocalPath(l)
 	locked.unlock()
-	made, err := i.v.makeContent(i.ctx, at.String(), bytes.NewReader(text))
+	made, err := files.Make(i.ctx, i.v.tree, i.v.store, at.String(), bytes.NewReader(text))
 	if err == nil {
-		i.made = append(i.made, made.ino)
+		i.made = append(i.made, made.Ino)
 	}
 	return made, err
 }

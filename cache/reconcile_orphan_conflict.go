@@ -165,7 +165,7 @@ func (o *orphan) unite() {
 	switch {
 	case o.union.theirs:
 		o.done()
-	case o.union.ino == 0:
+	case o.union.Ino == 0:
 		o.takeName()
 		o.overwrite()
 	default:

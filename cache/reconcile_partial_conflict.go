@@ -191,7 +191,7 @@ func (s *sides) saveRemnant(x table.Ino) bool {
 	if !ok {
 		return false
 	}
-	if a.remnant.missing == a.remnant.size { // it was opened to be written, and that is all
+	if a.remnant.missing == a.remnant.Size { // it was opened to be written, and that is all
 		s.tell(v, s.l, "modified or deleted on the remote before any of its content was fetched", false)
 		return true
 	}
@@ -210,10 +210,10 @@ func (s *sides) saveRemnant(x table.Ino) bool {
 // putRemnant gives a free name the content file that was made, with the attributes
 // of the partial content.
 func (s *sides) putRemnant(to table.Link, of *table.Inode, r *remnant) {
-	v, x := s.tx, r.ino
-	n := v.inodeOf(providers.Info{Kind: providers.KindFile, Size: r.size})
+	v, x := s.tx, r.Ino
+	n := v.inodeOf(providers.Info{Kind: providers.KindFile, Size: r.Size})
 	n.Mode, n.UID, n.GID, n.Xattrs, n.Mtime = of.Mode, of.UID, of.GID, of.Xattrs, of.Mtime
-	n.Blocks, n.State, n.Birth, n.Ctime = r.blocks, table.Whole, v.now(), v.stamp()
+	n.Blocks, n.State, n.Birth, n.Ctime = r.Blocks, table.Whole, v.now(), v.stamp()
 	n.Pulled = false // it is made here
 	v.table.Put(x, n)
 	v.setLocal(to, x, v.stays(to, n))
@@ -238,7 +238,7 @@ func (s *sides) yield() {
 
 // A remnant is what was here of partial content, made a file that no name has yet.
 type remnant struct {
-	newContent
+	files.Made
 	missing int64 // bytes that are zeros now
 }
 
@@ -256,7 +256,7 @@ func (i *inquiry) makeRemnant(q query) (r *remnant, sum string, err error) {
 	}
 	defer from.Release()
 	if from.Missing() == from.Size() {
-		return &remnant{newContent{x, from.Size(), 0}, from.Missing()}, "", nil
+		return &remnant{files.Made{Ino: x, Size: from.Size()}, from.Missing()}, "", nil
 	}
 	to, err := v.store.Create(x, at.String())
 	if err != nil {
@@ -267,7 +267,7 @@ func (i *inquiry) makeRemnant(q query) (r *remnant, sum string, err error) {
 	if err = copyHere(i.ctx, to, from, h); err != nil {
 		return nil, "", err
 	}
-	return &remnant{newContent{x, to.Size(), to.Blocks()}, from.Missing()}, hex.EncodeToString(h.Sum(nil)), nil
+	return &remnant{files.Made{Ino: x, Size: to.Size(), Blocks: to.Blocks()}, from.Missing()}, hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // copyHere copies what is here of a content, and leaves holes for what is not. All

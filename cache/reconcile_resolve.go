@@ -10,6 +10,7 @@ import (
 	iofs "io/fs"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -258,7 +259,7 @@ func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader
 	if err != nil {
 		return err
 	}
-	made, err := v.makeContent(ctx, path, content)
+	made, err := files.Make(ctx, v.tree, v.store, path, content)
 	if err != nil {
 		return err
 	}
@@ -275,40 +276,16 @@ func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader
 		return nil
 	})
 	if err = errors.Join(err, m.unanswered()); err != nil || !done {
-		v.store.Remove(made.ino)
+		v.store.Remove(made.Ino)
 	}
 	return err
 }
 
-// newContent is a content file that no name has yet.
-type newContent struct {
-	ino          table.Ino
-	size, blocks int64
-}
-
-// makeContent makes a content file for a path; after an error there is none.
-func (v *Volume) makeContent(ctx context.Context, path string, content io.Reader) (newContent, error) {
-	locked := v.lock()
-	x := locked.table.Alloc()
-	locked.unlock()
-	if err := v.fill(ctx, x, path, content); err != nil {
-		v.store.Remove(x)
-		return newContent{}, err
-	}
-	f, err := v.store.Open(x)
-	if err != nil {
-		v.store.Remove(x)
-		return newContent{}, err
-	}
-	defer f.Release()
-	return newContent{x, f.Size(), f.Blocks()}, nil
-}
-
 // put gives the name to a file that was just made, against theirs.
-func (s *sides) put(made newContent) {
-	v, old, x := s.tx, s.rec.Ino, made.ino
+func (s *sides) put(made files.Made) {
+	v, old, x := s.tx, s.rec.Ino, made.Ino
 	_, n := s.fresh(old)
-	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.stamp(), v.stamp(), v.now(), made.size, made.blocks, table.Whole
+	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.stamp(), v.stamp(), v.now(), made.Size, made.Blocks, table.Whole
 	if old != 0 {
 		v.bury(s.l, old, whyReplaced)
 	}

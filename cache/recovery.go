@@ -6,26 +6,18 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// recovery is what a start does about the run before, and an end for the next.
-func (v *Volume) recovery() *recovery.Recovery {
-	return recovery.New(recovery.Options{
-		Tree: v.tree, Store: v.store, Open: v.held.open, Volume: recovering{v}, Dir: v.state.dir,
-		Now: v.o.Now, Context: v.ctx, Log: v.o.Log,
-	})
-}
-
 // recoverLast deals with what the last run left.
 func (v *Volume) recoverLast() error {
-	r := v.recovery()
+	r := recovery.New(recovery.Options{
+		Tree: v.tree, Store: v.store, Open: v.held.open, Volume: recovering{v}, Dir: v.state.Path,
+		Now: v.o.Now, Context: v.ctx, Log: v.o.Log,
+	})
 	if err := r.Run(); err != nil {
 		return err
 	}
 	v.finishMoves()
 	if r.IsToSweep() {
-		v.background(func() {
-			defer close(v.history.swept)
-			r.Sweep()
-		})
+		v.background(r.Sweep)
 	}
 	return v.tree.View(func(*tree.View) error { return nil }) // fails where the table has
 }

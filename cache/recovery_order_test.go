@@ -106,7 +106,7 @@ func TestRecoverLetsGoOfContent(t *testing.T) {
 		w.putSynced("g", "g") // and the table with it
 		assert.OK(t, assert.ErrOf(os.Stat(dataFile(t, w.o.StateDir, ino))))
 		w.powerLostBetween()
-		<-w.v.history.swept
+		synctest.Wait() // for the sweep
 		w.noProblems()
 		if left, _ := filepath.Glob(filepath.Join(w.o.StateDir, "data", "*", fmt.Sprint(ino))); len(left) > 0 {
 			t.Errorf("left over: %q", left)

@@ -190,7 +190,7 @@ func (v *Volume) readable(r io.ReadCloser) (fs.ShownFile, error) {
 		return f, nil
 	}
 	defer r.Close()
-	f, err := os.CreateTemp(v.state.dir, "shown-")
+	f, err := os.CreateTemp(v.state.Path, "shown-")
 	if err != nil {
 		return nil, err
 	}

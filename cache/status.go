@@ -3,6 +3,7 @@ package cache
 import (
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/offline"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -105,8 +106,7 @@ func (v *Volume) Unsent(limit int) (list []Unsaved, total int) {
 	locked := v.lock()
 	defer locked.unlock()
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		rec, _ := locked.table.Name(l.Dir, l.Name)
-		list = append(list, locked.unsavedAt(l, rec))
+		list = append(list, offline.UnsavedAt(locked.View, l))
 		return len(list) < limit
 	})
 	return list, locked.table.DirtyCount()

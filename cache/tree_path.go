@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -78,8 +77,6 @@ func (v *Volume) find(ctx context.Context, path string) (l table.Link, ino table
 	}
 	return l, ino, nil
 }
-
-func itoa(ino table.Ino) string { return strconv.FormatUint(ino, 10) }
 
 // standsAside reports whether a name that is nothing here is one under which another
 // working copy has something stand aside, or had when it was killed: that is not for

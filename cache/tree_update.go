@@ -42,7 +42,7 @@ type Tx struct {
 
 // update runs do as one change, see tree.Tree.Update.
 func (v *Volume) update(do func(*Tx) error) error {
-	tx := &Tx{View: v.held, table: v.state.table}
+	tx := &Tx{View: v.held, table: v.state.Table}
 	return v.tree.Update(func(t *tree.Tx) error {
 		tx.Tx = t
 		return do(tx)

@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
+	"github.com/wsmount/wsmount/cache/internal/state"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -37,7 +38,7 @@ type Volume struct {
 	// submodules are directories that are not changed; nil: there are none.
 	submodules providers.Submoduler
 	o          Options
-	state      *stateDir
+	state      *state.Dir
 	store      *content.Store
 
 	ctx     context.Context // ends with the volume
@@ -119,25 +120,34 @@ func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error)
 	v := newVolume(p, o, s)
 	if err := v.begin(ctx); err != nil {
 		v.stop()
-		s.close()
+		s.Close()
 		return nil, fmt.Errorf("cache: %w", err)
 	}
 	return v, nil
 }
 
-func newVolume(p providers.Provider, o Options, s *stateDir) *Volume {
+// openState opens what a volume needs of its directory.
+func openState(o Options) (*state.Dir, error) {
+	return state.Open(o.StateDir, state.Options{
+		Table:   table.Options{Log: o.Log, Strict: o.strict, BootID: o.boot, FS: o.names},
+		Content: content.Options{Limit: o.CacheSize, Floor: o.KeepFree, BallastFile: o.BallastFile, Budget: o.Fetches, Log: o.Log, Now: o.Now},
+		Total:   o.TotalSize, TotalFile: o.TotalFile,
+	})
+}
+
+func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	id := make([]byte, 8)
 	rand.Read(id) // never fails
 	o.Guard.Limit(p.Capabilities())
-	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.content,
+	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.Content,
 		pause: o.pause, failing: chores.New(o.Now),
 		head: revision.NewHeadLock()}
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Whole: o.Believed, Patience: o.Patience / 2, Log: o.Log}
 	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
 	open := files.NewOpenSet()
-	v.tree = tree.New(s.table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open, Log: o.Log})
+	v.tree = tree.New(s.Table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open, Log: o.Log})
 	defer v.tree.Unlock()
-	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.table, open: open, operations: upload.IDs{Run: hex.EncodeToString(id)},
+	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.Table, open: open, operations: upload.IDs{Run: hex.EncodeToString(id)},
 		pulls:   pulls{told: map[table.Ino]toldStale{}},
 		ignores: rules.New(o.IgnoreFile)}}
 	v.pending, v.committer, v.doing.told = newPending(v), &v.engine, o.onward

@@ -5,9 +5,11 @@ import (
 	"sync"
 )
 
-// pieces are what content is carried in: of 32 KiB, as io.Copy has them, a fast
-// backend would need too many system calls.
-var pieces = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+// pieceSize is how much content is carried at a time: of 32 KiB, as io.Copy has them, a
+// fast backend would need too many system calls.
+const pieceSize = 256 << 10
+
+var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
 // Copy copies all of from, about size bytes, in pieces that are as full as can
 // be.
@@ -15,7 +17,7 @@ func Copy(to io.Writer, from io.Reader, size int64) (n int64, err error) {
 	if size < 32<<10 {
 		return io.Copy(to, from)
 	}
-	piece := pieces.Get().(*[256 << 10]byte)
+	piece := pieces.Get().(*[pieceSize]byte)
 	defer pieces.Put(piece)
 	for err == nil {
 		got := 0

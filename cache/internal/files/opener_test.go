@@ -24,6 +24,7 @@ import (
 type desk struct {
 	*scene
 	t         *testing.T
+	store     *content.Store
 	opener    *Opener
 	set       *OpenSet
 	written   []uint64 // content versions that were told of
@@ -89,6 +90,7 @@ func newDesk(t *testing.T) *desk {
 	})
 	unlinks := NewDeferredUnlinks(UnlinkOptions{Tree: d.tree, Remove: store.Remove})
 	eviction := &Eviction{Tree: d.tree, Store: store, Open: d.set, Update: func(do func(*tree.Tx) error) error { return d.tree.Update(do, nil) }}
+	d.store = store
 	d.opener = NewOpener(OpenerOptions{
 		Tree: d.tree, Set: d.set, Store: store, Hydrator: d.Hydrator, Eviction: eviction, Unlinks: unlinks,
 		Syncs: &TableSync{Tree: d.tree}, Volume: d, Keeper: d, Now: func() time.Time { return d.now },

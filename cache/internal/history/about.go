@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -55,6 +56,21 @@ func NoteCommit(tx Writer, l table.Link, until uint64, revision providers.Revisi
 		}
 		id = r.Back
 	}
+}
+
+// Skipped is something that was asked for and not done.
+type Skipped struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+	// Was is where a file was that had another name at that time; to remove it
+	// would not bring it back.
+	Was string `json:"was,omitempty"`
+}
+
+// Below reports whether a path is another or below it; "" is the root.
+func Below(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && path != "" && (rest == "" || rest[0] == '/' || dir == "")
 }
 
 // Tree is what of the tree records are compared with.

@@ -11,7 +11,7 @@
 //	err := r.Run()         // before anything else changes the table
 //	go r.Sweep()           // if r.IsToSweep: content to which nothing leads
 //	...
-//	err = r.Sync()         // at the end: the next start trusts what is on the disk
+//	err = recovery.Sync(t, s, dir, update) // at the end: the next start trusts what is on the disk
 //
 // Run changes the table in one transaction, so that after another kill all of it is done, or
 // is done again. Content whose name did not reach the disk is never removed: Sweep puts it

@@ -72,7 +72,7 @@ func (s *scene) ends(how string) {
 	boot := "first"
 	switch how {
 	case "synced":
-		assert.OK(s, s.r.Sync())
+		assert.OK(s, Sync(s.tree, s.store, s.dir, func(do func(*tree.Tx) error) error { return s.tree.Update(do, nil) }))
 		boot = "another"
 	case "killed", "power lost":
 		after := s.names.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})

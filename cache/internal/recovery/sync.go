@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
@@ -15,33 +16,32 @@ import (
 // remote has too.
 const syncFor = 5 * time.Second
 
-// Sync brings unsaved content to the disk, so that it is not suspect
-// whatever becomes of the machine; and if that takes not long everything else,
-// so that it need not be fetched again. It is for the end of a run, when nothing changes any
-// more.
-func (r *Recovery) Sync() error {
-	synced, err := r.syncUnsaved()
+// Sync brings unsaved content of a working copy, whose state is in dir, to the disk, so that
+// it is not suspect whatever becomes of the machine; and if that takes not long everything
+// else, so that it need not be fetched again. It is for the end of a run, when nothing changes
+// any more but by update, a transaction of the tree.
+func Sync(t *tree.Tree, store *content.Store, dir string, update func(do func(*tree.Tx) error) error) error {
+	synced, err := syncUnsaved(t, store)
 	if err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- syncDisk(r.o.Dir) }()
-	t := time.NewTimer(syncFor)
-	defer t.Stop()
+	go func() { done <- syncDisk(dir) }()
+	timer := time.NewTimer(syncFor)
+	defer timer.Stop()
 	all := false
 	select {
 	case err := <-done:
 		all = err == nil
-	case <-t.C:
+	case <-timer.C:
 	}
-	return r.o.Volume.Update(func(tx Tx) error {
-		v := tx.Tree()
+	return update(func(tx *tree.Tx) error {
 		if all {
-			v.Set(diskKey, []byte{1})
+			tx.Set(diskKey, []byte{1})
 		}
 		for ino, version := range synced {
-			if n := v.Inode(ino); n != nil && n.ContentVersion == version && !n.Suspect {
-				v.Edit(ino).Synced = version
+			if n := tx.Inode(ino); n != nil && n.ContentVersion == version && !n.Suspect {
+				tx.Edit(ino).Synced = version
 			}
 		}
 		return nil
@@ -50,9 +50,9 @@ func (r *Recovery) Sync() error {
 
 // syncUnsaved syncs the content that the remote does not have, and gives the
 // states that are on the disk then.
-func (r *Recovery) syncUnsaved() (map[table.Ino]uint64, error) {
+func syncUnsaved(t *tree.Tree, store *content.Store) (map[table.Ino]uint64, error) {
 	unsaved := map[table.Ino]uint64{}
-	err := r.o.Tree.View(func(v *tree.View) error {
+	err := t.View(func(v *tree.View) error {
 		v.Dirty(0, func(_ uint64, l table.Link) bool {
 			ino := v.Record(l).Ino
 			n := v.Inode(ino)
@@ -64,7 +64,7 @@ func (r *Recovery) syncUnsaved() (map[table.Ino]uint64, error) {
 		return nil
 	})
 	for ino := range unsaved {
-		f, oerr := r.o.Store.Open(ino)
+		f, oerr := store.Open(ino)
 		if oerr == nil {
 			oerr = f.Sync()
 			f.Release()

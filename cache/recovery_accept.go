@@ -4,16 +4,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	iofs "io/fs"
+	"syscall"
 
-	"github.com/wsmount/wsmount/cache/internal/content"
-	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/offline"
+	"github.com/wsmount/wsmount/cache/internal/recovery"
+	"github.com/wsmount/wsmount/cache/internal/state"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// nowhere is the backend of a working copy that is looked at without one. It
+// Accept takes suspect content for good, so that it is sent like any other
+// change: a person has looked at it, or has nothing better. Paths choose, a
+// directory all below it; none: all. It gives the paths that it was about.
+func (v *Volume) Accept(paths ...string) (accepted []string, err error) {
+	err = v.update(func(v *Tx) error {
+		accepted = offline.Accept(v.Tx, paths...)
+		v.wakes = len(accepted) > 0
+		return nil
+	})
+	return accepted, err
+}
+
+// Accept does what Volume.Accept does, in a working copy that is not mounted.
+func Accept(stateDir string, paths ...string) (accepted []string, err error) {
+	if !state.IsOne(stateDir) {
+		return nil, &iofs.PathError{Op: "accept", Path: stateDir, Err: syscall.ENOENT}
+	}
+	o := Options{StateDir: stateDir}
+	o.setDefaults()
+	s, err := openState(o)
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	v := newVolume(nowhere{}, o, s)
+	if err = v.recoverLast(); err == nil { // what follows hides from the next start how this one ended
+		accepted, err = v.Accept(paths...)
+	}
+	if err == nil {
+		err = recovery.Sync(v.tree, v.store, s.Path, v.updateTree)
+	}
+	v.stop()
+	v.work.Wait()
+	if err := errors.Join(err, s.Close()); err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	return accepted, nil
+}
+
+// nowhere is the backend of a working copy that is started without one. It
 // promises everything, so that no difference is taken for none.
 type nowhere struct{}
 
@@ -53,45 +91,3 @@ func (n nowhere) Mkdir(_ context.Context, l providers.Locator, _ providers.Mkdir
 }
 
 func (nowhere) Close() error { return nil }
-
-// lookInto opens a state directory that is there, to be read: nothing is committed,
-// so that the next start finds what it would have found. The content is opened
-// too if with says so. ErrInUse when it is mounted, fs.ErrNotExist when there is
-// none.
-func lookInto(dir string, with bool) (*Volume, error) {
-	return openAlone(dir, with, table.Options{ReadOnly: true})
-}
-
-// openAlone is lookInto with a table that may be written, if o says so.
-func openAlone(dir string, with bool, to table.Options) (*Volume, error) {
-	o := Options{StateDir: dir}
-	o.setDefaults()
-	if _, err := os.Stat(filepath.Join(dir, "names")); err != nil {
-		if alone := contentAlone(dir); alone != nil {
-			err = alone
-		}
-		return nil, fmt.Errorf("cache: %w", err)
-	}
-	s := &stateDir{dir: dir}
-	err := s.take()
-	if err == nil {
-		err = s.openTable(to)
-	}
-	if to.ReadOnly && errors.Is(err, fs.ErrNotExist) { // none was made to its end: what there is may be damaged
-		to.ReadOnly = false
-		err = s.openTable(to)
-	}
-	if err == nil && with {
-		s.content, err = content.Open(dir, content.Options{Ballast: -1, Floor: -1})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cache: %w", errors.Join(err, s.close()))
-	}
-	return newVolume(nowhere{}, o, s), nil
-}
-
-// isState reports whether a directory holds a working copy.
-func isState(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "lock"))
-	return !errors.Is(err, fs.ErrNotExist)
-}

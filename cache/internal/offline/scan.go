@@ -1,4 +1,4 @@
-package cache
+package offline
 
 import (
 	"context"
@@ -8,18 +8,22 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/recovery"
+	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/state"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
-
-// ErrDamaged says that the database of a working copy cannot be read: Scan makes
-// another from its content files.
-var ErrDamaged = table.ErrDamaged
 
 // ErrNotDamaged says that there is nothing to rebuild.
 var ErrNotDamaged = errors.New("the database of the working copy is not damaged")
@@ -34,8 +38,8 @@ type ScanReport struct {
 	Restored []string `json:"restored,omitempty"`
 	// Recovered are files below the state directory that could not be given
 	// their place: it is not known, another has it, or parts are missing.
-	Recovered []string  `json:"recovered,omitempty"`
-	Skipped   []Skipped `json:"skipped,omitempty"` // could not even be copied
+	Recovered []string          `json:"recovered,omitempty"`
+	Skipped   []history.Skipped `json:"skipped,omitempty"` // could not even be copied
 	// Unnamed counts content that stayed in Aside because it has no path noted, and
 	// nothing is left of the database that knows one: it was only read here, and the
 	// backend has it, or it was made just before the end.
@@ -55,29 +59,27 @@ func onlyNames() []string {
 
 // Scan rebuilds the names of a working copy whose database is damaged from what
 // its content files say of themselves, and sets the old state aside. It fails
-// with ErrNotDamaged when there is no need, unless force is given, with
-// ErrInUse, and when a newer wsmount made the database.
+// with ErrNotDamaged when there is no need, unless force is given, and when a newer wsmount
+// made the database.
 //
 // What only the database knew is lost: deletions and renames that were not sent
 // yet, attributes, links, empty directories, and which changes the backend has
 // already. So everything that was ever written here and is still here counts
 // as a new file.
 func Scan(ctx context.Context, dir string, force bool) (ScanReport, error) {
-	r := &scan{o: Options{StateDir: dir}, report: ScanReport{Unknown: onlyNames()}}
-	r.o.setDefaults()
-	if !isState(dir) {
+	r := &scan{report: ScanReport{Unknown: onlyNames()}}
+	if !state.IsOne(dir) {
 		return r.report, &iofs.PathError{Op: "scan", Path: dir, Err: syscall.ENOENT}
 	}
-	lock := &stateDir{dir: dir} // of which only the lock is used
-	if err := lock.take(); err != nil {
+	d, err := state.Lock(dir)
+	if err != nil {
 		return r.report, fmt.Errorf("cache: %w", err)
 	}
-	defer lock.close()
-	err := r.setAside(force)
-	if err == nil {
+	r.Dir = d
+	if err = r.setAside(force); err == nil {
 		err = r.rebuild(ctx)
 	}
-	if err != nil {
+	if err = errors.Join(err, d.Close()); err != nil {
 		err = fmt.Errorf("cache: scan: %w", err)
 	}
 	return r.report, err
@@ -85,10 +87,9 @@ func Scan(ctx context.Context, dir string, force bool) (ScanReport, error) {
 
 // scan is a Scan at work.
 type scan struct {
-	o      Options
-	report ScanReport
-	v      *Volume        // the new one
-	old    *content.Store // the old content
+	workingCopy // the new one
+	old         *content.Store
+	report      ScanReport
 }
 
 // asidePrefix begins the names of old states.
@@ -96,18 +97,18 @@ const asidePrefix = "damaged-"
 
 // setAside moves all but the lock, old states and what was recovered away.
 func (r *scan) setAside(force bool) error {
-	switch err := tableState(r.o.StateDir); {
+	switch err := r.check(); {
 	case errors.Is(err, table.ErrNewer):
 		return err
 	case err == nil && !force:
 		return ErrNotDamaged
 	}
-	entries, err := os.ReadDir(r.o.StateDir)
+	entries, err := os.ReadDir(r.Path)
 	if err != nil {
 		return err
 	}
-	name := asidePrefix + r.o.Now().UTC().Format("20060102T150405.000000000")
-	r.report.Aside = filepath.Join(r.o.StateDir, name)
+	name := asidePrefix + time.Now().UTC().Format("20060102T150405.000000000")
+	r.report.Aside = filepath.Join(r.Path, name)
 	if err := os.Mkdir(r.report.Aside, 0o700); err != nil {
 		return err
 	}
@@ -115,25 +116,23 @@ func (r *scan) setAside(force bool) error {
 		if e.Name() == "lock" || e.Name() == recovery.Dir || strings.HasPrefix(e.Name(), asidePrefix) {
 			continue
 		}
-		if err := os.Rename(filepath.Join(r.o.StateDir, e.Name()), filepath.Join(r.report.Aside, e.Name())); err != nil {
+		if err := os.Rename(filepath.Join(r.Path, e.Name()), filepath.Join(r.report.Aside, e.Name())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tableState says what is wrong with the table of a working copy, reading all of
-// it.
-func tableState(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, "names")); err != nil {
+// check says what is wrong with the table, reading all of it.
+func (r *scan) check() error {
+	if _, err := os.Stat(state.Names(r.Path)); err != nil {
 		return err
 	}
-	s := &stateDir{dir: dir}
-	err := s.openTable(table.Options{})
+	err := r.OpenTable(table.Options{})
 	if err == nil {
-		err = s.table.Check()
+		err = r.Table.Check()
 	}
-	return errors.Join(err, s.close())
+	return errors.Join(err, r.CloseTable())
 }
 
 // rebuild makes the new state.
@@ -142,20 +141,15 @@ func (r *scan) rebuild(ctx context.Context) (err error) {
 		return err
 	}
 	defer r.old.Close()
-	s := &stateDir{dir: r.o.StateDir} // the lock is held already
-	defer func() { err = errors.Join(err, s.close()) }()
-	if s.table, err = table.Open(filepath.Join(s.dir, "names"), table.Options{}); err != nil {
+	if err = r.OpenTable(table.Options{}); err != nil {
 		return err
 	}
-	if s.content, err = content.Open(s.dir, content.Options{}); err != nil {
+	if r.Content, err = content.Open(r.Path, content.Options{}); err != nil {
 		return err
 	}
-	// Modes were in the table: nobody gets more than there may have been.
-	r.o.Umask = 0o077
-	r.v = newVolume(nowhere{}, r.o, s)
-	defer r.v.stop()
-	err = r.v.update(func(v *Tx) error {
-		v.table.Put(table.Root, v.inodeOf(providers.Info{Kind: providers.KindDir}))
+	r.tree = treeOf(r.Table)
+	err = r.update(func(tx *tree.Tx) error {
+		tx.Put(table.Root, newInode(tx, providers.KindDir))
 		return nil
 	})
 	if err == nil {
@@ -165,9 +159,18 @@ func (r *scan) rebuild(ctx context.Context) (err error) {
 		err = r.old.EachKept(func(string) { r.report.Kept++ })
 	}
 	if err == nil {
-		err = r.v.recovery().Sync()
+		err = recovery.Sync(r.tree, r.Content, r.Path, r.update)
 	}
 	return err
+}
+
+func (r *scan) update(do func(*tree.Tx) error) error { return r.tree.Update(do, nil) }
+
+// newInode is an inode of which all but its kind is lost. Modes were in the table: nobody
+// gets more than there may have been.
+func newInode(tx *tree.Tx, kind providers.Kind) *table.Inode {
+	m := attrs.Mapping{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Umask: 0o077, Listed: true}
+	return m.Inode(&providers.Info{Kind: kind}, table.TimeOf(time.Now()), revision.Since(tx))
 }
 
 // found is one content file of the old state.
@@ -196,7 +199,7 @@ func (r *scan) adoptAll(ctx context.Context) error {
 			continue
 		}
 		if err := r.adopt(ctx, f); err != nil {
-			r.report.Skipped = append(r.report.Skipped, Skipped{Path: f.path, Reason: err.Error()})
+			r.report.Skipped = append(r.report.Skipped, history.Skipped{Path: f.path, Reason: err.Error()})
 		}
 	}
 	return nil
@@ -215,7 +218,7 @@ func (r *scan) findPlaces(all []found) {
 	if len(silent) == 0 {
 		return
 	}
-	inodes := table.Salvage(filepath.Join(r.report.Aside, "names"), func(ino table.Ino) bool { return silent[ino] != nil })
+	inodes := table.Salvage(state.Names(r.report.Aside), func(ino table.Ino) bool { return silent[ino] != nil })
 	for ino, f := range silent {
 		if n := inodes[ino]; n != nil && n.IsRegular() && len(n.Links) > 0 && (n.Writing || n.ContentVersion != n.Origin.ContentVersion) {
 			f.path = placeIn(inodes, n.Links[0])
@@ -223,10 +226,13 @@ func (r *scan) findPlaces(all []found) {
 	}
 }
 
+// mostDirs bounds a climb through directories, should records lead in circles.
+const mostDirs = 4096
+
 // placeIn is the path of a name; "" when a directory above it is not known.
 func placeIn(inodes map[table.Ino]*table.Inode, l table.Link) string {
 	path := l.Name
-	for range maxDepth {
+	for range mostDirs {
 		if l.Dir == table.Root {
 			return path
 		}
@@ -249,7 +255,7 @@ func (r *scan) adopt(ctx context.Context, f found) error {
 	defer c.Release()
 	data := recovery.Raw(c)
 	if at, perr := providers.ParseLocator(f.path); perr == nil && !f.partial {
-		err := r.enter(ctx, at.String(), data, c.Mtime())
+		err := r.enter(ctx, at, data, c.Mtime())
 		if err == nil {
 			r.report.Restored = append(r.report.Restored, at.String())
 			return nil
@@ -258,14 +264,14 @@ func (r *scan) adopt(ctx context.Context, f found) error {
 			return err
 		}
 	}
-	name := recovery.SafePath(f.path) + "." + itoa(f.ino)
+	name := recovery.SafePath(f.path) + "." + strconv.FormatUint(f.ino, 10)
 	if f.partial {
 		name += ".partial"
 	}
 	if _, err := data.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if err := recovery.WriteOut(filepath.Join(r.o.StateDir, recovery.Dir), name, data); err != nil {
+	if err := recovery.WriteOut(filepath.Join(r.Path, recovery.Dir), name, data); err != nil {
 		return err
 	}
 	r.report.Recovered = append(r.report.Recovered, recovery.Dir+"/"+name)
@@ -273,68 +279,58 @@ func (r *scan) adopt(ctx context.Context, f found) error {
 }
 
 // enter makes a file of the new working copy.
-func (r *scan) enter(ctx context.Context, path string, data io.Reader, mtime int64) error {
-	v := r.v
-	at, name := splitPath(path)
-	dir, err := r.dir(at)
+func (r *scan) enter(ctx context.Context, at providers.Locator, data io.Reader, mtime int64) error {
+	dir, err := r.dir(at.Parent())
 	if err != nil {
 		return err
 	}
-	locked := v.lock()
-	rec, _ := locked.table.Name(dir, name)
-	ino := locked.table.Alloc()
-	locked.unlock()
-	if rec.Ino != 0 {
+	l := table.Link{Dir: dir, Name: at.Name()}
+	taken := r.tree.Lock().Record(l).Ino != 0
+	r.tree.Unlock()
+	if taken {
 		return syscall.EEXIST
 	}
-	if err := v.fill(ctx, ino, path, data); err != nil {
-		v.store.Remove(ino)
-		return err
-	}
-	f, err := v.store.Open(ino)
+	made, err := files.Make(ctx, r.tree, r.Content, at.String(), data)
 	if err != nil {
 		return err
 	}
-	size, blocks := f.Size(), f.Blocks()
-	f.Release()
-	return v.update(func(v *Tx) error {
-		n := v.inodeOf(providers.Info{Kind: providers.KindFile})
-		n.State, n.Size, n.Blocks, n.Mtime = table.Whole, size, blocks, table.Stamp(mtime)
+	return r.update(func(tx *tree.Tx) error {
+		n := newInode(tx, providers.KindFile)
+		n.State, n.Size, n.Blocks, n.Mtime = table.Whole, made.Size, made.Blocks, table.Stamp(mtime)
 		n.Pulled = false // as far as anything tells
-		v.table.Put(ino, n)
-		v.setLocal(table.Link{Dir: dir, Name: name}, ino, false)
-		v.recordVersion(v.table.Inode(ino), ino, "recovered")
+		tx.Put(made.Ino, n)
+		tx.SetLocal(l, made.Ino, false, false)
+		version := history.About(history.Written, "recovered", l, made.Ino, tx.Inode(made.Ino))
+		version.New, version.Path, version.Time = true, at.String(), time.Now().UnixNano()
+		history.Append(tx, history.HeadOf(tx, l), version)
 		return nil
 	})
 }
 
 // dir is a directory of the new working copy. The backend is taken to have it,
 // as it has most; if not, a listing will tell.
-func (r *scan) dir(path string) (table.Ino, error) {
-	if path == "" {
+func (r *scan) dir(at providers.Locator) (table.Ino, error) {
+	if at.IsRoot() {
 		return table.Root, nil
 	}
-	at, name := splitPath(path)
-	parent, err := r.dir(at)
+	parent, err := r.dir(at.Parent())
 	if err != nil {
 		return 0, err
 	}
-	v := r.v
 	var ino table.Ino
-	err = v.update(func(v *Tx) error {
-		rec, _ := v.table.Name(parent, name)
-		if ino = rec.Ino; ino != 0 {
-			if !v.table.Inode(ino).IsDir() {
+	l := table.Link{Dir: parent, Name: at.Name()}
+	err = r.update(func(tx *tree.Tx) error {
+		if ino = tx.Record(l).Ino; ino != 0 {
+			if !tx.Inode(ino).IsDir() {
 				return syscall.ENOTDIR
 			}
 			return nil
 		}
-		n := v.inodeOf(providers.Info{Kind: providers.KindDir})
-		ino = v.table.Alloc()
-		v.table.Put(ino, n)
-		l := table.Link{Dir: parent, Name: name}
-		v.setLocal(l, ino, false)
-		v.SetRemote(l, &table.Remote{Ino: ino, Kind: providers.KindDir, ContentVersion: n.ContentVersion, AttrGen: n.AttrGen})
+		n := newInode(tx, providers.KindDir)
+		ino = tx.Alloc()
+		tx.Put(ino, n)
+		tx.SetLocal(l, ino, false, false)
+		tx.SetRemote(l, &table.Remote{Ino: ino, Kind: providers.KindDir, ContentVersion: n.ContentVersion, AttrGen: n.AttrGen})
 		return nil
 	})
 	return ino, err

@@ -1,4 +1,4 @@
-package cache
+package state
 
 import (
 	"syscall"
@@ -10,13 +10,15 @@ import (
 // A state directory is free once it is closed, also while a child that is being
 // started still has a copy of its descriptors.
 func TestFreeOnceClosed(t *testing.T) {
-	s := &stateDir{dir: t.TempDir()}
-	assert.OK(t, s.take())
-	fd, err := syscall.Dup(int(s.lock.Fd()))
+	dir := t.TempDir()
+	d, err := Lock(dir)
+	assert.OK(t, err)
+	assert.Is(t, assert.ErrOf(Lock(dir)), ErrInUse)
+	fd, err := syscall.Dup(int(d.lock.Fd()))
 	assert.OK(t, err)
 	defer syscall.Close(fd)
-	assert.OK(t, s.close())
-	next := &stateDir{dir: s.dir}
-	assert.OK(t, next.take())
-	assert.Is(t, next.close(), nil)
+	assert.OK(t, d.Close())
+	next, err := Lock(dir)
+	assert.OK(t, err)
+	assert.Is(t, next.Close(), nil)
 }

@@ -1,0 +1,92 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/recovery"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// Exported says what an Export wrote.
+type Exported struct {
+	Files   []string          `json:"files,omitempty"` // below into
+	Skipped []history.Skipped `json:"skipped,omitempty"`
+}
+
+// Export writes the unsaved files of a working copy into a directory, under their paths, as
+// they are. It makes the directory, and never writes over anything there: what has a name
+// there already is skipped. filter chooses; nil: all. The working copy stays as it is.
+func Export(ctx context.Context, stateDir, into string, filter func(Unsaved) bool) (Exported, error) {
+	var out Exported
+	w, err := open(stateDir, true, table.Options{ReadOnly: true})
+	if err != nil {
+		return out, err
+	}
+	defer w.Close()
+	var all []Unsaved
+	err = w.tree.View(func(v *tree.View) error {
+		eachUnsaved(v, func(u Unsaved) {
+			if filter == nil || filter(u) {
+				all = append(all, u)
+			}
+		})
+		return nil
+	})
+	if err != nil {
+		return out, err
+	}
+	for _, u := range all {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		switch name, err := w.export(into, u); {
+		case err != nil:
+			out.Skipped = append(out.Skipped, history.Skipped{Path: u.Path, Reason: err.Error()})
+		case name != "":
+			out.Files = append(out.Files, name)
+		}
+	}
+	return out, nil
+}
+
+// export writes one entry, and says under which name; "" when there is nothing
+// to write.
+func (w *workingCopy) export(into string, u Unsaved) (string, error) {
+	name := recovery.SafePath(u.Path)
+	path := filepath.Join(into, filepath.FromSlash(name))
+	switch {
+	case u.Change == "deleted":
+		return "", nil
+	case u.Kind == "dir":
+		return "", os.MkdirAll(path, 0o700)
+	case u.Kind == "symlink":
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return name, err
+		}
+		return name, os.Symlink(u.target, path)
+	case u.Kind != "file":
+		return "", errors.New("neither a file nor a link")
+	}
+	f, err := w.Content.Open(u.ino)
+	if errors.Is(err, iofs.ErrNotExist) {
+		if u.Size == 0 {
+			return name, recovery.WriteOut(into, name, strings.NewReader(""))
+		}
+		return "", errors.New("the content was not fetched; the remote has it under the old name")
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Release()
+	if !f.Whole() {
+		name += ".partial"
+	}
+	return name, recovery.WriteOut(into, name, recovery.Raw(f))
+}

@@ -1,0 +1,105 @@
+package offline
+
+import (
+	"errors"
+
+	"github.com/wsmount/wsmount/cache/internal/recovery"
+	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/state"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// Report is what a working copy that is not mounted holds.
+type Report struct {
+	StateDir string `json:"state_dir"`
+	// InUse says that it is mounted: ask the mount, nothing else is known.
+	InUse bool `json:"in_use,omitempty"`
+	// Ended says how the last session did: "clean", "killed" or "power lost";
+	// "" when there was none.
+	Ended string `json:"ended,omitempty"`
+
+	// Unsaved is what the backend does not have, in the order of the changes;
+	// Total counts what a limit left out, too.
+	Unsaved []Unsaved `json:"unsaved,omitempty"`
+	Total   int       `json:"total"`
+
+	Files     int   `json:"files"` // whose content is unsaved
+	Bytes     int64 `json:"bytes"` // of unsaved content
+	Suspect   int   `json:"suspect,omitempty"`
+	Conflicts int   `json:"conflicts,omitempty"`
+	Held      int   `json:"held,omitempty"` // conflicts included
+	Orphans   int   `json:"orphans,omitempty"`
+
+	Unpushed *revision.Unpushed `json:"unpushed,omitempty"` // commits that its remote does not have
+
+	// Recovered are files, below the state directory, whose names a loss of
+	// power took.
+	Recovered []string `json:"recovered,omitempty"`
+}
+
+// Empty reports whether nothing would be lost with it.
+func (r *Report) Empty() bool {
+	return !r.InUse && r.Total == 0 && r.Unpushed == nil && len(r.Recovered) == 0
+}
+
+// Inspect says what a working copy holds, of the unsaved at most limit entries
+// (0: all). It changes nothing that a mount would see. io/fs.ErrNotExist when stateDir
+// holds none.
+func Inspect(stateDir string, limit int) (Report, error) {
+	r := Report{StateDir: stateDir}
+	w, err := open(stateDir, false, table.Options{ReadOnly: true})
+	switch {
+	case errors.Is(err, state.ErrInUse):
+		r.InUse = true
+		return r, nil
+	case err != nil:
+		return r, err
+	}
+	defer w.Close()
+	err = w.tree.View(func(v *tree.View) error {
+		r.Ended = ended(v.Session())
+		eachUnsaved(v, func(u Unsaved) {
+			r.add(u)
+			if limit == 0 || len(r.Unsaved) < limit {
+				r.Unsaved = append(r.Unsaved, u)
+			}
+		})
+		r.Orphans, r.Unpushed = len(v.Orphans()), revision.UnpushedOf(v)
+		return nil
+	})
+	var rerr error
+	r.Recovered, rerr = recovery.Rescued(stateDir)
+	return r, errors.Join(rerr, err)
+}
+
+func ended(s table.Session) string {
+	switch {
+	case s.First:
+		return ""
+	case s.Clean:
+		return "clean"
+	case s.Killed():
+		return "killed"
+	}
+	return "power lost"
+}
+
+func (r *Report) add(u Unsaved) {
+	r.Total++
+	if u.Kind == "file" && u.Change != "deleted" {
+		r.Bytes += u.Size
+		if u.Change == "created" || u.Change == "changed" {
+			r.Files++
+		}
+	}
+	if u.Suspect {
+		r.Suspect++
+	}
+	if u.Conflict {
+		r.Conflicts++
+	}
+	if u.Reason != "" {
+		r.Held++
+	}
+}
