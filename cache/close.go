@@ -87,7 +87,7 @@ func (v *Volume) isUnsent() (unsent bool) {
 	locked := v.lock()
 	defer locked.unlock()
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		h := v.engine.heldBack(locked, l, locked.Record(l))
+		h := v.holds.Of(locked.View, l)
 		unsent = h.IsPending() || v.pending.IsBeingWritten(locked.View, locked.Record(l))
 		return !unsent
 	})
@@ -126,7 +126,7 @@ func (v *Volume) unsavedError(cause error) error {
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
 		e.Count++
 		if len(e.Files) < shownHeld {
-			e.Files = append(e.Files, v.engine.heldBack(locked, l, locked.Record(l)))
+			e.Files = append(e.Files, v.holds.Of(locked.View, l))
 		}
 		return true
 	})

@@ -6,14 +6,20 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/pending"
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 )
 
 // CommitOptions say what a commit is called where the remote has such things.
 // The zero value works: the message describes the change.
 type CommitOptions = pending.Description
+
+// CommitReport says what a Commit did.
+type CommitReport = pending.Report
+
+// HeldBack is a change that the remote does not have, and why.
+type HeldBack = pending.HeldBack
 
 // Commit sends all that differs at the time of the call, and returns when the
 // backend has it or will not take it; what is changed meanwhile waits for the
@@ -67,50 +73,17 @@ type Committer interface {
 	Conflict(path string) (heard bool)
 }
 
-var _, _ Committer = (*engine)(nil), (*commit.Committer)(nil)
+var _, _ Committer = (*upload.Committer)(nil), (*commit.Committer)(nil)
 
-// Look implements Committer.
-func (e *engine) Look(v *tree.View) { e.send.Look(v) }
-
-// IsAsked, Stopped and Conflict implement Committer: its commits are waiters, and what stops
-// it is known by name, or is a halt.
-func (e *engine) IsAsked() bool                      { return false }
-func (e *engine) Stopped() (cause error, final bool) { return nil, false }
-func (e *engine) Conflict(string) (heard bool)       { return false }
-
-// Commit implements Committer.
-func (e *engine) Commit(ctx context.Context, _ CommitOptions, due uint64) (CommitReport, error) {
-	v := e.v
-	locked := v.lock()
-	w, asked := &pending.Waiter{Commit: true, Names: map[table.Link]uint64{}}, map[table.Link]uint64{}
-	v.pending.EachUpTo(locked.View, due, func(seq uint64, l table.Link) bool {
-		asked[l] = seq
-		if !v.pending.IsLeftAlone(locked.View, l) {
-			w.Names[l] = seq
-			e.send.Jobs().Forgive(locked.View, l)
+// unheard tells the Commits that wait which of the names that they asked for are in
+// conflict: what is decided at once is not held back, and yet they are to say so. It gives
+// the paths that none of them asked for. It is part of the update that decides.
+func unheard(v *View, all []clash) (paths []string) {
+	for _, clash := range all {
+		waits, sets := v.pending.Conflict(clash.Link, clash.path), v.committer.Conflict(clash.path)
+		if !waits && !sets {
+			paths = append(paths, clash.path)
 		}
-		return true
-	})
-	e.halt.err, e.halt.checked = nil, 0 // looked at anew
-	e.send.Rouse()
-	v.pending.Ask()
-	v.pending.Add(locked.View, w)
-	locked.unlock()
-	stop := context.AfterFunc(ctx, func() {
-		locked := v.lock()
-		defer locked.unlock()
-		v.pending.End(w, context.Cause(ctx))
-	})
-	defer stop()
-	err := v.late(v.waitFor(nil, w))
-	locked = v.lock()
-	if err == nil {
-		err = e.halt.err
 	}
-	locked.unlock()
-	r := v.reportOf(asked)
-	locked = v.lock()
-	r.Conflicts = pending.Paths(r.Conflicts, w.Conflicts)
-	locked.unlock()
-	return r, err
+	return paths
 }

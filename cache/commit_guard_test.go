@@ -228,7 +228,7 @@ func TestCommitTooLargeGoesByItself(t *testing.T) {
 	w.do("put a 9 bytes: a", "put b 9 bytes: b")
 	w.commits("a: 9 bytes: a", "b")
 	clock.pass(upload.HoldFor)
-	w.v.engine.tidy()
+	w.v.loop.Tidy()
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 }
 

@@ -15,10 +15,16 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
+// Guard says what a commit does not take, where the backend takes sets.
+type Guard = commit.Guard
+
+// Secrets are values that are not to get into a repository.
+type Secrets = commit.Secrets
+
 func newSetCommitter(v *Volume, remote providers.Committer) *commit.Committer {
 	c := committing{uploading{v}}
 	return commit.NewCommitter(commit.CommitterOptions{
-		Remote: remote, Tree: v.tree, Queue: v.pending, Sender: v.engine.send, Executor: v.engine.exec,
+		Remote: remote, Tree: v.tree, Queue: v.pending, Sender: v.send, Executor: v.exec,
 		Kept: v.kept, Open: v.held.open, Guard: &v.o.Guard, Head: v.head, Shown: v.o.shown(),
 		Volume: c, Host: c, Revisions: c, Ignores: c, Judge: c, Names: c, Content: c, Monitor: c,
 		Take: c.take, NewID: v.held.operations.Next,
@@ -134,22 +140,12 @@ func (c committing) Bring(ctx context.Context, names []table.Link) error {
 
 // IsHalted implements commit.Judge.
 func (c committing) IsHalted() bool {
-	return c.v.engine.halt.err != nil && !c.v.held.massDelete.IsConfirmed(massdelete.Commit)
+	return c.v.deletions.err != nil && !c.v.held.massDelete.IsConfirmed(massdelete.Commit)
 }
 
 // MayDelete implements commit.Judge.
 func (c committing) MayDelete(due uint64, reason string, unseen []table.Ino) error {
-	return c.v.update(func(v *Tx) error {
-		err := v.judgeCommit(reason, unseen)
-		switch {
-		case err == nil:
-			v.engine.halt.err = nil
-			v.engine.halt.harmless(v.View, due)
-		case errors.Is(err, ErrMassDelete):
-			v.engine.halt.err = err
-		}
-		return err
-	})
+	return c.v.update(func(v *Tx) error { return v.deletions.judgeSet(v.View, due, reason, unseen) })
 }
 
 // LookInto implements commit.Judge.
@@ -161,11 +157,11 @@ func (c committing) LookInto(ctx context.Context, dirs []table.Ino) error {
 func (c committing) Passed() { c.v.held.passed(massdelete.Commit) }
 
 // Hold implements commit.Names.
-func (c committing) Hold(l table.Link, err error) { c.v.engine.holdName(l, err) }
+func (c committing) Hold(l table.Link, err error) { c.v.holds.Hold(l, err) }
 
 // HeldBack implements commit.Names.
-func (c committing) HeldBack(l table.Link, rec table.Name) pending.HeldBack {
-	return c.v.engine.heldBack(c.v.held, l, rec)
+func (c committing) HeldBack(l table.Link, _ table.Name) pending.HeldBack {
+	return c.v.holds.Of(c.v.held.View, l)
 }
 
 // HydrateNameless implements commit.Content.

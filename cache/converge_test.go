@@ -241,7 +241,7 @@ func (s *hosts) send(h *host) {
 
 func (s *hosts) settledOr(err error) {
 	for _, h := range s.all {
-		if len(h.v.MassDeletes()) > 0 {
+		if len(h.v.Status().Halted) > 0 {
 			_, err := h.v.Confirm(context.Background())
 			s.ok(err)
 			return
@@ -315,7 +315,7 @@ func (s *hosts) explain(h *host) {
 		if n := locked.table.Inode(rec.Ino); n != nil {
 			s.r.Logf("      %+v", n)
 		}
-		if t := h.v.engine.send.Jobs().Of(l); t != nil {
+		if t := h.v.send.Jobs().Of(l); t != nil {
 			s.r.Logf("      task %d %v", t.State, t.Err)
 		}
 		return true

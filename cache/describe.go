@@ -64,8 +64,8 @@ func (v *View) describe(n *table.Inode) (state, reason string) {
 			continue
 		}
 		dirty = true
-		if err, final := v.engine.failure(v, l); err != nil || rec.Held != nil {
-			h := v.engine.heldBack(v, l, rec)
+		if err, final := v.holds.Failure(v.View, l); err != nil || rec.Held != nil {
+			h := v.holds.Of(v.View, l)
 			switch {
 			case h.Conflict:
 				return "conflict", h.Reason

@@ -62,16 +62,19 @@
 // files, package pending what is dirty, when it is due and who waits for it. Package
 // upload sends it name by name, and package commit as change sets: a volume has one of
 // both as its [Committer]. Package revision has the lock of the head and records of
-// revisions, and package recovery deals with what an unclean end left. Files here are
-// named by topic: ops, names, rename, create, attr, xattr, dir and lookup hold the
-// operations of the kernel; tree_ is what of inodes and names needs the rest of the
+// revisions, package state has the directory that a working copy is in, package recovery
+// deals with what an unclean end left, and package offline with a working copy that is not
+// mounted.
+//
+// Files here are named by topic: ops, names, rename, create, attr, xattr, dir and lookup hold
+// the operations of the kernel; tree_ is what of inodes and names needs the rest of the
 // volume, files_ open files and their content, listing_ what is known of remote
 // directories, reconcile_ how what is decided about the two sides is carried out, pending_
-// how programs wait, upload_ what a volume decides about uploads and does for them,
-// commit_ the same for change sets and what commits report, revision_ heads, push and pull
-// of revisions, rules_ what never leaves the machine (what ignore files say of names is
-// package rules), massdelete_ what a halt means for pulls and commits, history_ versions
-// of files, recovery_ what is told of, and made of, a working copy that is not mounted.
+// how programs wait, upload_ what a volume does for uploads, commit_ the same for change
+// sets, revision_ heads, push and pull of revisions, rules_ what never leaves the machine
+// (what ignore files say of names is package rules), massdelete_ what a halt means for pulls
+// and commits, history_ versions of files, recovery_ what a start makes of what the run
+// before left.
 //
 // Whoever holds the lock has a [View], and whoever changes the table a [Tx]; whoever keeps
 // the head where it is has a revision.Held, and whoever moves it a revision.Moving.

@@ -53,7 +53,7 @@ func (o openFiles) KeepForSet(oi files.LockedInode) (isCurrent func(*tree.View) 
 // KeepBefore implements files.Keeper.
 func (o openFiles) KeepBefore(oi files.LockedInode) {
 	o.v.keepBefore(oi.Ino)
-	o.v.engine.exec.Follow(oi)
+	o.v.exec.Follow(oi)
 }
 
 // contentTx is a transaction about the content of an open inode.

@@ -344,7 +344,7 @@ func numbered(n int, path string) (files []string) {
 // halts wants so many halts, and gives them.
 func (w *world) halts(want int) []MassDelete {
 	w.Helper()
-	h := w.v.MassDeletes()
+	h := w.v.Status().Halted
 	assert.Must(w, len(h) == want, "halted", h, "want", want)
 	return h
 }

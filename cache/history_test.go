@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 )
@@ -119,9 +120,9 @@ func (w *world) forgetAll() { forgetAll(w.v) }
 func forgetAll(v *Volume) {
 	locked := v.lock()
 	refs := map[fs.Ino]uint64{}
-	for ino, n := range locked.AllReferences() {
-		if fs.Ino(ino) != fs.RootIno {
-			refs[fs.Ino(ino)] = n
+	for ino, last := fs.RootIno+1, fs.Ino(locked.table.Alloc()); ino < last; ino++ {
+		if n := locked.References(table.Ino(ino)); n > 0 {
+			refs[ino] = n
 		}
 	}
 	locked.unlock()

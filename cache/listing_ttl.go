@@ -100,7 +100,7 @@ func (v *View) answered(took time.Duration, err error) {
 	switch {
 	case err == nil:
 		if v.belief.Answered(took) {
-			v.engine.send.Rouse()
+			v.send.Rouse()
 		}
 	case isSilence(err) || errors.Is(err, errPatience):
 		v.belief.Unanswered(took, err)

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -22,7 +25,7 @@ func (v *Volume) loadMassDeletes() {
 	locked := v.lock()
 	defer locked.unlock()
 	locked.massDelete.Load(locked)
-	if v.engine.isUnguarded() { // it was another policy
+	if locked.isUnguarded() { // it was another policy
 		locked.passed(massdelete.Commit)
 	}
 }
@@ -96,13 +99,6 @@ func (v *View) passed(side massdelete.Side) {
 	v.keepMassDeletesSoon()
 }
 
-// MassDeletes lists what waits for Confirm.
-func (v *Volume) MassDeletes() []MassDelete {
-	locked := v.lock()
-	defer locked.unlock()
-	return locked.massDelete.All()
-}
-
 // Confirm allows what was halted, once: the pull is done before Confirm
 // returns, which says what it did; the commit goes its way, with all that was
 // deleted until now. A halt of the run before counts. Without one it does nothing.
@@ -110,7 +106,7 @@ func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	locked := v.lock()
 	pull, commit := locked.massDelete.Confirm()
 	if commit {
-		v.engine.halt.cleared = v.pending.Newest() // what is deleted by now, due or not
+		v.deletions.cleared = v.pending.Newest() // what is deleted by now, due or not
 	}
 	locked.unlock()
 	v.pending.Kick()
@@ -120,50 +116,114 @@ func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	return v.Pull(ctx, PullOptions{})
 }
 
-// commitHalt is why nothing is sent: what is due would delete too much. The lock of the
-// volume guards it.
-type commitHalt struct {
-	err     error  // nil: nothing is halted
+// commitGuard stops what is sent when it would delete too much. The lock of the volume guards
+// it.
+type commitGuard struct {
+	v       *Volume
+	err     error  // why nothing is sent; nil: nothing is halted
 	checked uint64 // what was due when names that go one by one were looked at
 	cleared uint64 // deletions up to here were confirmed
+	looking bool   // no start before more of the tree is known
 }
 
-// check asks the rule of massdelete.go before names go one by one, each time that more is
-// due.
-func (h *commitHalt) check(v *View) error {
+var _ upload.Guard = (*commitGuard)(nil)
+
+// Requested implements upload.Guard.
+func (g *commitGuard) Requested(*tree.View) { g.err, g.checked = nil, 0 }
+
+// Halted implements upload.Guard.
+func (g *commitGuard) Halted(*tree.View) error { return g.err }
+
+// recheck has names that go one by one be looked at again while they are halted: what was to
+// be deleted may be back.
+func (g *commitGuard) recheck(*tree.View) {
+	if g.err != nil {
+		g.checked = 0
+	}
+}
+
+// mayBegin reports whether anything may be sent that is due. What is not known well enough
+// to say so is found out.
+func (g *commitGuard) mayBegin(v *View) bool {
+	if g.looking || v.closed {
+		return false
+	}
+	err := g.check(v)
+	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
+		g.lookInto(v, unseen.Dirs)
+		return false
+	}
+	if g.err = err; err != nil {
+		v.pending.Review(v.View)
+	}
+	return err == nil
+}
+
+// lookInto makes directories known before anything is started.
+func (g *commitGuard) lookInto(v *View, dirs []table.Ino) {
+	g.looking = true
+	v.background(func() {
+		err := g.v.lookInto(g.v.ctx, dirs)
+		locked := g.v.lock()
+		g.looking = false
+		if err != nil {
+			g.v.fails(chores.Upload, err)
+			g.v.send.Failed(err)
+			g.v.send.Pause(upload.PauseAfter(g.v.send.Backoff().Failures()))
+		}
+		locked.unlock()
+		g.v.pending.Kick()
+	})
+}
+
+// check asks the rule of package massdelete before names go one by one, each time that more
+// is due.
+func (g *commitGuard) check(v *View) error {
 	due := v.pending.Due()
 	switch {
-	case v.engine.isUnguarded():
+	case v.isUnguarded():
 		return nil
-	case h.checked >= due && (h.err == nil || !v.massDelete.IsConfirmed(massdelete.Commit)):
-		return h.err // as it was when this was looked at, over all that is due
+	case g.checked >= due && (g.err == nil || !v.massDelete.IsConfirmed(massdelete.Commit)):
+		return g.err // as it was when this was looked at, over all that is due
 	}
-	deleted, inRoot, madeInRoot := massdelete.CountDue(v, due, h.cleared)
+	deleted, inRoot, madeInRoot := massdelete.CountDue(v, due, g.cleared)
 	err := v.judgeCommit(massdelete.TooMuchForCommit(v, deleted, inRoot, madeInRoot))
 	if unseen := (*massdelete.UnseenError)(nil); errors.As(err, &unseen) {
 		return err
 	}
-	h.checked = due
+	g.checked = due
 	if v.massDelete.IsConfirmed(massdelete.Commit) {
-		h.cleared = max(h.cleared, due)
+		g.cleared = max(g.cleared, due)
 		v.passed(massdelete.Commit)
 	}
 	if err == nil {
-		h.harmless(v, due)
+		v.harmless(due)
+	}
+	return err
+}
+
+// judgeSet is judgeCommit for a set of what is due.
+func (g *commitGuard) judgeSet(v *View, due uint64, reason string, unseen []table.Ino) error {
+	err := v.judgeCommit(reason, unseen)
+	switch {
+	case err == nil:
+		g.err = nil
+		v.harmless(due)
+	case errors.Is(err, ErrMassDelete):
+		g.err = err
 	}
 	return err
 }
 
 // harmless ends a halt when what is due is not too much, and nothing else differs: what
 // was deleted is here again.
-func (h *commitHalt) harmless(v *View, due uint64) {
+func (v *View) harmless(due uint64) {
 	if due >= v.pending.Newest() && !v.massDelete.IsConfirmed(massdelete.Commit) {
 		v.passed(massdelete.Commit)
 	}
 }
 
 // isUnguarded reports whether no commit is ever too much: each change goes by itself.
-func (e *engine) isUnguarded() bool {
-	p := &e.v.o.Policy
-	return e.v.sets == nil && p.Commit == DueChange && p.Window <= 0
+func (v *View) isUnguarded() bool {
+	return v.sets == nil && v.o.Policy.Commit == DueChange && v.o.Policy.Window <= 0
 }

@@ -292,7 +292,7 @@ func (h *meanwhile) described(lines []string, attr func(path string) providers.A
 		switch {
 		case isDir && !h.v.caps.EmptyDirs:
 			continue
-		case isDir && (h.v.sets != nil || !h.v.engine.exec.TellsDirAttrs()):
+		case isDir && (h.v.sets != nil || !h.v.exec.TellsDirAttrs()):
 		case isDir:
 			a := attr(path)
 			line += fmt.Sprintf(" %o %q", a.Mode, a.Xattrs)

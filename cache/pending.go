@@ -40,19 +40,18 @@ func (w writers) All(visit func(ino table.Ino)) {
 // sending is what sends for a volume, as pending.Sender.
 type sending struct{ v *Volume }
 
-func (s sending) Failure(l table.Link) (error, bool) { return s.v.engine.failure(s.v.held, l) }
+func (s sending) Failure(l table.Link) (error, bool) { return s.v.holds.Failure(s.v.held.View, l) }
 
-func (s sending) IsSending(l table.Link) bool { return s.v.engine.send.Jobs().Busy(l) != nil }
+func (s sending) IsSending(l table.Link) bool { return s.v.send.Jobs().Busy(l) != nil }
 
 func (s sending) IsPlaceKnown(ino table.Ino) bool {
-	return s.v.engine.send.IsPlaceKnown(s.v.held.View, ino)
+	return s.v.send.IsPlaceKnown(s.v.held.View, ino)
 }
 
 func (s sending) IsAsked() bool { return s.v.committer.IsAsked() }
 
 func (s sending) IsStopped() bool {
-	e := &s.v.engine
-	return e.send.Backoff().Failures() > 0 || e.halt.err != nil || s.v.held.closed
+	return s.v.send.Backoff().Failures() > 0 || s.v.deletions.err != nil || s.v.held.closed
 }
 
 // after implements pending.Options.After: f runs under the lock, in the background.

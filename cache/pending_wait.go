@@ -10,7 +10,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // waitForContent returns when the backend has the content that an inode has now, and
@@ -43,7 +42,7 @@ func (v *Volume) waitForContent(op *fs.Op, ino table.Ino) error {
 	}
 	w := &pending.Waiter{Ino: ino, Version: n.ContentVersion, Names: v.pending.Structural(locked.View)}
 	for _, l := range n.Links {
-		v.engine.send.Jobs().Forgive(locked.View, l)
+		v.send.Jobs().Forgive(locked.View, l)
 	}
 	v.pending.Ask()
 	v.pending.Add(locked.View, w)
@@ -61,7 +60,7 @@ func (v *Volume) waitForNames(op *fs.Op) error {
 	w := &pending.Waiter{Names: v.pending.Structural(locked.View)}
 	var refused error
 	for l := range w.Names {
-		if t := v.engine.send.Jobs().Of(l); t != nil && t.State == upload.Held {
+		if t := v.send.Jobs().Of(l); t != nil && t.State == upload.Held {
 			refused = fmt.Errorf("%s: %w", locked.PathFor(l), t.Err)
 			delete(w.Names, l)
 		}
@@ -111,7 +110,7 @@ func (v *Volume) waitFor(op *fs.Op, c *pending.Waiter) error {
 // It reports whether there was anything to wait for.
 func (v *Volume) waitForPlace(ctx context.Context, x table.Ino) (waited bool) {
 	locked := v.lock()
-	if v.engine.send.IsPlaceKnown(locked.View, x) {
+	if v.send.IsPlaceKnown(locked.View, x) {
 		locked.unlock()
 		return false
 	}
@@ -127,21 +126,6 @@ func (v *Volume) waitForPlace(ctx context.Context, x table.Ino) (waited bool) {
 	}
 	return true
 }
-
-// failure is what keeps a name from being sent, if that is known. final says that trying
-// again will not help.
-func (e *engine) failure(v *View, l table.Link) (err error, final bool) { // the error is the subject here
-	if err, final = e.send.Jobs().Failure(v.View, l); err != nil {
-		return err, final
-	}
-	if e.halt.err != nil {
-		return e.halt.err, true
-	}
-	return v.committer.Stopped()
-}
-
-// isConflict reports whether err is another's change in the way.
-func isConflict(err error) bool { return errors.Is(err, providers.ErrConflict) }
 
 // late says why what was waited for was not done in time.
 func (v *Volume) late(err error) error {

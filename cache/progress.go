@@ -2,6 +2,7 @@ package cache
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/pending"
@@ -20,6 +21,7 @@ type Progress struct {
 // doing is what is under way.
 type doing struct {
 	beat atomic.Uint64
+	last atomic.Int64             // when it was last told that bytes move
 	now  atomic.Pointer[Progress] // of a set; nil: nothing
 	wait atomic.Pointer[waiting]  // of who does it, who gives up when nothing moves
 	told func(Progress)           // nil: by nobody
@@ -37,6 +39,12 @@ func (d *doing) goesOn(what string, done, total int) {
 	if d.told != nil {
 		d.told(p)
 	}
+}
+
+// isNews reports whether that bytes move was not told for so long.
+func (d *doing) isNews(after time.Duration) bool {
+	now, last := time.Now().UnixNano(), d.last.Load()
+	return now-last >= int64(after) && d.last.CompareAndSwap(last, now)
 }
 
 // alive has who sends a set not give up yet.

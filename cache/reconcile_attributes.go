@@ -103,7 +103,7 @@ func sameState(b *table.Remote, info *providers.Info) bool {
 // setFetchedAttrs says what an inode with unknown attributes really is like, with a
 // state of content, but for attributes that were changed here.
 func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.Info) {
-	v.engine.exec.TakeMetadata(v.Tx, x, gen, info.Metadata)
+	v.exec.TakeMetadata(v.Tx, x, gen, info.Metadata)
 	n := v.table.Edit(x)
 	n.AttrsUnknown = false
 	if !ours {

@@ -240,6 +240,6 @@ func (i *inquiry) hashTheirs(q query) (sum string, err error) {
 // isOurs asks whether an operation of ours left a version.
 func (i *inquiry) isOurs(q query) (bool, error) {
 	op := q.op
-	info, happened, err := i.v.engine.exec.Find(i.ctx, &upload.Operation{At: q.at, Attempt: &op})
+	info, happened, err := i.v.exec.Find(i.ctx, &upload.Operation{At: q.at, Attempt: &op})
 	return happened && info.Version.Matches(q.theirs), err
 }

@@ -254,7 +254,7 @@ func (s *sides) refresh() {
 		}
 		if n.AttrGen == b.AttrGen {
 			s.takeAttr(b.Ino)
-			v.engine.exec.TakeMetadata(v.Tx, b.Ino, b.ContentVersion, r.Metadata)
+			v.exec.TakeMetadata(v.Tx, b.Ino, b.ContentVersion, r.Metadata)
 		}
 	}
 	b.Version, b.Digest = r.Version, r.Digest

@@ -35,7 +35,7 @@ func (m *merge) at(v *Tx, l table.Link, r *providers.Info) *sides {
 	s := &sides{merge: m, tx: v, l: l, theirs: r}
 	s.policy = reconcile.Policy{
 		Conflict: v.o.Policy.Conflict, EmptyDirs: v.caps.EmptyDirs, ImpliedDirs: v.caps.ImpliedDirs,
-		DirAttrs: v.sets == nil && v.engine.exec.TellsDirAttrs(), Within: m.within > 0,
+		DirAttrs: v.sets == nil && v.exec.TellsDirAttrs(), Within: m.within > 0,
 	}
 	s.reload()
 	return s
@@ -118,7 +118,7 @@ func (s *sides) base() reconcile.Base {
 func (s *sides) local() (local reconcile.Local) {
 	v, b, n := s.tx, s.rec.Remote, s.tx.table.Inode(s.rec.Ino)
 	local.InFlight = s.skipInFlight(v, s.l, s.rec)
-	if t := v.engine.send.Jobs().Of(s.l); t != nil && t.Unmade.Op != "" && !s.asked {
+	if t := v.send.Jobs().Of(s.l); t != nil && t.Unmade.Op != "" && !s.asked {
 		local.Sent = reconcile.MaybeSent
 	} else if s.lateWrite {
 		local.Sent = reconcile.LateWrite
@@ -264,7 +264,7 @@ func (s *sides) vacate() {
 
 // askSent finds out whether that is what the backend has.
 func (s *sides) askSent() bool {
-	op := s.tx.engine.send.Jobs().Of(s.l).Unmade
+	op := s.tx.send.Jobs().Of(s.l).Unmade
 	x, _ := upload.ParseSent(op.Other)
 	q := query{question: question{ino: x, gen: op.ContentVersion, at: s.theirs.Locator, theirs: s.theirs.Version, what: askOurs}, info: *s.theirs, l: s.l, op: op}
 	a, ok := s.look(q)
@@ -274,7 +274,7 @@ func (s *sides) askSent() bool {
 
 // confirm: it is.
 func (s *sides) confirm() {
-	op := s.tx.engine.send.Jobs().Of(s.l).Unmade
+	op := s.tx.send.Jobs().Of(s.l).Unmade
 	x, _ := upload.ParseSent(op.Other)
 	if s.tx.table.Inode(x) == nil {
 		x = 0

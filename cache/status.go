@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/offline"
@@ -61,41 +62,36 @@ func (v *Volume) Status() Status {
 		s.Oldest = now.Sub(since)
 	}
 	var last error
-	if s.Unreachable, last = v.engine.send.Backoff().Unreachable(now); last != nil {
+	if s.Unreachable, last = v.send.Backoff().Unreachable(now); last != nil {
 		s.LastError = last.Error() // between two tries no name has failed
 	}
-	v.engine.status(locked, &s)
+	locked.addJobs(&s)
 	if err, _ := v.committer.Stopped(); err != nil {
 		s.LastError = err.Error()
 	}
 	return s
 }
 
-// status adds the names that are worked on.
-func (e *engine) status(v *View, s *Status) {
+// addJobs adds the names that are worked on to a Status.
+func (v *View) addJobs(s *Status) {
 	now := v.o.Now()
-	for _, t := range e.send.Jobs().Running() {
+	for _, t := range v.send.Jobs().Running() {
 		s.InFlight = append(s.InFlight, Transfer{Path: v.PathFor(t.Link), What: t.Op.Verb.String(),
 			Sent: t.Sent.Now(), Size: t.Op.Size, For: now.Sub(t.Since)})
 	}
-	for t := range e.send.Jobs().All() {
-		e.tally(v, s, t)
-	}
-}
-
-// tally adds a job to a Status.
-func (e *engine) tally(v *View, s *Status, t *upload.Job) {
-	switch t.State {
-	case upload.Resting:
-		s.Retrying++
-		s.LastError = t.Err.Error()
-	case upload.Held:
-		s.HeldCount++
-		if isConflict(t.Err) {
-			s.Conflicts++
-		}
-		if len(s.Held) < shownHeld {
-			s.Held = append(s.Held, e.heldBack(v, t.Link, v.Record(t.Link)))
+	for t := range v.send.Jobs().All() {
+		switch t.State {
+		case upload.Resting:
+			s.Retrying++
+			s.LastError = t.Err.Error()
+		case upload.Held:
+			s.HeldCount++
+			if errors.Is(t.Err, providers.ErrConflict) {
+				s.Conflicts++
+			}
+			if len(s.Held) < shownHeld {
+				s.Held = append(s.Held, v.holds.Of(v.View, t.Link))
+			}
 		}
 	}
 }

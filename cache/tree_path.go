@@ -82,5 +82,5 @@ func (v *Volume) find(ctx context.Context, path string) (l table.Link, ino table
 // working copy has something stand aside, or had when it was killed: that is not for
 // programs here either.
 func (v *View) standsAside(l table.Link, rec table.Name) bool {
-	return l.Dir == table.Root && strings.HasPrefix(l.Name, upload.Parked) && rec.Ino == 0 && rec.Remote == nil && v.engine.send.Jobs().Of(l) == nil
+	return l.Dir == table.Root && strings.HasPrefix(l.Name, upload.Parked) && rec.Ino == 0 && rec.Remote == nil && v.send.Jobs().Of(l) == nil
 }

@@ -56,5 +56,5 @@ func (v *Volume) abandon(inos ...table.Ino) {
 func (v *Tx) Nameless(ino table.Ino, n *table.Inode) (stays bool) {
 	v.prefetch.End(v.Tx.View, ino)
 	return v.kept.Nameless(v.Tx.View, ino, n) || v.isOrphanConflict(ino) ||
-		n.IsDir() && len(n.RemoteLinks) == 0 && v.engine.send.Jobs().WorksIn(ino)
+		n.IsDir() && len(n.RemoteLinks) == 0 && v.send.Jobs().WorksIn(ino)
 }

@@ -46,7 +46,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	if forSet {
 		f.loose = v.kept.Begin(locked.View)
 	}
-	for t := range v.engine.send.Jobs().All() {
+	for t := range v.send.Jobs().All() {
 		if t.State != upload.Idle {
 			f.held[t.Link] = struct{}{}
 		}

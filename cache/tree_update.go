@@ -79,7 +79,7 @@ func (v *Tx) Committed() {
 	if v.o.within != nil {
 		v.o.within(v)
 	}
-	v.engine.send.Jobs().Changed(v.Tx.View, v.Changed())
+	v.send.Jobs().Changed(v.Tx.View, v.Changed())
 	v.pending.Committed(v.View.View, v.own, v.Changed(), v.Unnamed())
 	v.eviction.WeighChanged(v.Tx)
 	if v.wakes {

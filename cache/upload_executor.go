@@ -7,27 +7,12 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 )
-
-func newExecutor(v *Volume) *upload.Executor {
-	return upload.NewExecutor(upload.ExecutorOptions{
-		Provider: v.p, Name: v.o.Provider, Tree: v.tree,
-		Volume: uploading{v}, Names: uploading{v}, Content: uploading{v}, Attributes: v.attrs(),
-		NewID: v.held.operations.Next, Passes: passing, PartSize: v.o.part, Log: v.o.Log,
-	})
-}
-
-func newSender(v *Volume) *upload.Sender {
-	return upload.NewSender(upload.SenderOptions{
-		Tree: v.tree, Queue: v.pending, Executor: v.engine.exec,
-		Host: uploading{v}, Judge: uploading{v}, Monitor: uploading{v},
-		Context: v.ctx, Now: v.o.Now, NoWait: v.o.Policy.NoWait, Log: v.o.Log,
-	})
-}
 
 // uploading is a volume as its uploads need it. What asks the remote about names and
 // content is in the files reconcile_attributes.go and reconcile_partial_conflict.go.
@@ -92,7 +77,7 @@ func (u uploading) Patiently(do func(ctx context.Context, moved func()) error) e
 func (u uploading) Abandon(dirs []table.Ino) { u.v.abandon(dirs...) }
 
 // MayBegin implements upload.Judge.
-func (u uploading) MayBegin(*tree.View) bool { return u.v.engine.mayBegin(u.v.held) }
+func (u uploading) MayBegin(*tree.View) bool { return u.v.deletions.mayBegin(u.v.held) }
 
 // PreconditionFailed implements upload.Judge.
 func (u uploading) PreconditionFailed(ctx context.Context, l table.Link, cause error) error {
@@ -100,13 +85,26 @@ func (u uploading) PreconditionFailed(ctx context.Context, l table.Link, cause e
 }
 
 // Refused implements upload.Judge.
-func (u uploading) Refused(t *upload.Job) { u.v.engine.hold(t) }
+func (u uploading) Refused(t *upload.Job) { u.v.holds.Record(t) }
 
 // Advanced implements upload.Monitor.
 func (u uploading) Advanced() { u.v.doing.advanced(u.v.pending) }
 
-// Moving implements upload.Monitor.
-func (u uploading) Moving() { u.v.engine.moving() }
+// Moving implements upload.Monitor: nobody gives up for want of patience while bytes move. It
+// tells who waits once in a while.
+func (u uploading) Moving() {
+	v := u.v
+	if !v.doing.isNews(min(time.Second, v.o.Patience/8)) {
+		return
+	}
+	v.doing.alive()
+	locked := v.lock()
+	defer locked.unlock()
+	v.doing.advanced(v.pending)
+}
+
+// wait is upload.CommitterOptions.Wait.
+func (u uploading) wait(w *pending.Waiter) error { return u.v.late(u.v.waitFor(nil, w)) }
 
 // Ended implements upload.Monitor.
 func (u uploading) Ended(err error) { u.v.fails(chores.Upload, err) }

@@ -59,8 +59,7 @@ func inSets(_ *world, o *Options) { o.Policy.Atomic = true }
 func (w *world) calm() bool {
 	locked := w.v.lock()
 	defer locked.unlock()
-	e := &w.v.engine
-	return len(e.send.Jobs().Running()) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.IsSending())
+	return len(w.v.send.Jobs().Running()) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.IsSending())
 }
 
 func TestOrder(t *testing.T) {
@@ -211,7 +210,7 @@ func TestHeld(t *testing.T) {
 	w.is(w.put("f", "4"), fs.ErrQuota)
 	refuse(nil)
 	clock.pass(upload.HoldFor)
-	w.v.engine.tidy()
+	w.v.loop.Tidy()
 	w.v.pending.Kick()
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 	w.same()
@@ -251,7 +250,7 @@ func TestContendedName(t *testing.T) {
 	assert.True(t, s.Conflicts == 0 && strings.Contains(s.Held[0].Reason, "keeps changing"), "status", s.Held)
 	meddle.Store(false)
 	clock.pass(upload.HoldFor)
-	w.v.engine.tidy()
+	w.v.loop.Tidy()
 	w.v.pending.Kick()
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 	w.backend("g: 1")
@@ -298,7 +297,7 @@ func TestOutage(t *testing.T) {
 	w.list("")
 	w.p.Switches().Cut(false)
 	w.doEach(0, 100, "put f%d x")
-	w.untilLocked(func(*View) bool { return w.v.engine.send.IsPaused() && len(w.v.engine.send.Jobs().Running()) == 0 })
+	w.untilLocked(func(*View) bool { return w.v.send.IsPaused() && len(w.v.send.Jobs().Running()) == 0 })
 	s := w.v.Status()
 	assert.True(t, s.Retrying != 0 && s.Retrying <= 2*upload.MostRunning && s.Queued == 100, "status", s)
 	w.p.Switches().Connect()
@@ -407,10 +406,9 @@ func TestCloseAfterAttributesAlone(t *testing.T) {
 func TestCloseBesideAWriter(t *testing.T) {
 	w := newWorld(t)
 	one, other := w.create("f"), w.open("f", syscall.O_RDWR)
-	e := &w.v.engine
 	rest := func(paused bool) {
 		locked := w.v.lock()
-		e.looking = paused
+		w.v.deletions.looking = paused
 		locked.unlock()
 		w.v.pending.Kick()
 	}

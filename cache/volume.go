@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -55,11 +56,16 @@ type Volume struct {
 	// Each of these has parts that the lock guards, and parts that need none: what a
 	// function of theirs takes as its first argument says which it is.
 	pending *pending.Queue // what is to be sent
-	engine  engine         // sends it name by name
+	// These send it name by name, with what else is known of names that are not sent.
+	exec  *upload.Executor
+	send  *upload.Sender
+	holds *upload.Holds
+	loop  *upload.Loop
 	// sets sends it as change sets; nil: it goes name by name.
 	sets      *commit.Committer
 	kept      *commit.Kept // content, for them
 	committer Committer    // one of both
+	deletions commitGuard
 	doing     doing
 	pushes    pushes
 	head      revision.HeadLock // before the lock: with it, it is not taken
@@ -120,8 +126,7 @@ func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error)
 	v := newVolume(p, o, s)
 	if err := v.begin(ctx); err != nil {
 		v.stop()
-		s.Close()
-		return nil, fmt.Errorf("cache: %w", err)
+		return nil, fmt.Errorf("cache: %w", errors.Join(err, s.Close()))
 	}
 	return v, nil
 }
@@ -150,7 +155,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.Table, open: open, operations: upload.IDs{Run: hex.EncodeToString(id)},
 		pulls:   pulls{told: map[table.Ino]toldStale{}},
 		ignores: rules.New(o.IgnoreFile)}}
-	v.pending, v.committer, v.doing.told = newPending(v), &v.engine, o.onward
+	v.pending, v.doing.told = newPending(v), o.onward
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
@@ -159,8 +164,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.tableSync = &files.TableSync{Tree: v.tree}
 	v.room, v.opener = newRoom(v), newOpener(v)
 	v.kept = commit.NewKept(commit.KeptOptions{Tree: v.tree, Open: open, IsUnsaved: v.pending.IsUnsaved, Release: v.opener.Release, Abandon: v.abandon})
-	v.engine.exec = newExecutor(v)
-	v.engine.send = newSender(v)
+	makeUploads(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.history.init()
 	return v
@@ -181,12 +185,14 @@ func (v *Volume) begin(ctx context.Context) error {
 	if err := v.rewindLast(w); err != nil {
 		return fmt.Errorf("a pull that was interrupted: %w", err)
 	}
-	v.engine.init(v)
+	v.resumeUploads()
 	v.loadMassDeletes()
 	if err := v.followRules(ctx); err != nil {
 		return fmt.Errorf("applying changed rules of names that are never sent: %w", err)
 	}
-	v.background(v.engine.loop)
+	if !v.o.ReadOnly {
+		v.background(func() { v.loop.Run(v.ctx) })
+	}
 	v.background(v.resolveOrphanConflicts)
 	v.background(v.keepLoop)
 	v.background(func() { v.unlinks.Loop(v.ctx, v.pause) })

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -148,7 +149,7 @@ func (b *Bodies) SearchAll(ctx context.Context) {
 		if err == nil {
 			_, err = io.Copy(io.Discard, body.Reader)
 		}
-		if err != nil && RefusalOf(err) == nil {
+		if err != nil && pending.RefusalOf(err) == nil {
 			b.o.Log.Debug("content is not searched yet", "name", p.Link.Name, "err", err)
 		}
 	}

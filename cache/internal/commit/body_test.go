@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -93,10 +94,10 @@ func TestBodyErrors(t *testing.T) {
 		}{
 			{"it cannot be opened", func(err error) bool { return errors.Is(err, syscall.EIO) }, func(s *sent) { s.fails = syscall.EIO }},
 			{"it has grown", func(err error) bool {
-				return errors.Is(err, upload.ErrAgain) != isOpen && (RefusalOf(err) != nil) == isOpen
+				return errors.Is(err, upload.ErrAgain) != isOpen && (pending.RefusalOf(err) != nil) == isOpen
 			},
 				func(s *sent) { s.write("longer") }},
-			{"it holds a secret", func(err error) bool { return RefusalOf(err) != nil && RefusalOf(err).Secret },
+			{"it holds a secret", func(err error) bool { return pending.RefusalOf(err) != nil && pending.RefusalOf(err).Secret },
 				func(s *sent) {
 					s.o.Guard.MaxFile = 100
 					s.write(value)
@@ -131,5 +132,5 @@ func TestSearchAll(t *testing.T) {
 	assert.OK(t, err)
 	s.o.Guard.Secrets.Add("key", value)
 	b.SearchAll(t.Context())
-	assert.True(t, len(s.found) == 1 && RefusalOf(s.found[x].Err) != nil, "found", s.found)
+	assert.True(t, len(s.found) == 1 && pending.RefusalOf(s.found[x].Err) != nil, "found", s.found)
 }

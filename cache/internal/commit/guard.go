@@ -1,9 +1,9 @@
 package commit
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -47,29 +47,13 @@ const (
 	DefaultMaxCommit = 500 << 20
 )
 
-// Refusal is why a commit does not take a file.
-type Refusal struct {
-	text   string
-	Passes bool // it may go later as it is
-	Secret bool // it is about what the content holds
-	Asked  bool // the provider has said so
-}
-
-func (e *Refusal) Error() string { return e.text }
-
-// RefusalOf is the refusal that an error is, or nil.
-func RefusalOf(err error) (e *Refusal) {
-	errors.As(err, &e)
-	return e
-}
-
 // TooLarge is why a file of a size does not go.
 func (g *Guard) TooLarge(size int64) error {
-	return &Refusal{Asked: g.asks, text: fmt.Sprintf("%d bytes, and a commit takes files of up to %s: make it smaller, keep it elsewhere, or exclude or ignore it", size, bytesOf(g.MaxFile))}
+	return &pending.Refusal{Asked: g.asks, Text: fmt.Sprintf("%d bytes, and a commit takes files of up to %s: make it smaller, keep it elsewhere, or exclude or ignore it", size, bytesOf(g.MaxFile))}
 }
 
 func (g *Guard) tooMuch(size int64) error {
-	return &Refusal{text: fmt.Sprintf("with its %d bytes the commit would bring more than %s: it goes with a later one", size, bytesOf(g.MaxCommit)), Passes: true}
+	return &pending.Refusal{Text: fmt.Sprintf("with its %d bytes the commit would bring more than %s: it goes with a later one", size, bytesOf(g.MaxCommit)), Passes: true}
 }
 
 func bytesOf(n int64) string {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/wsmount/wsmount/cache/internal/needle"
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -117,7 +118,7 @@ func (s *Secrets) Search(r io.Reader, version uint64, found func(Finding)) io.Re
 		return r
 	}
 	return &searched{r: r, search: known.Search(), found: func(name string) error {
-		err := &Refusal{text: "it holds the value of the secret " + name + ": take it out, or exclude or ignore the file", Secret: true}
+		err := &pending.Refusal{Text: "it holds the value of the secret " + name + ": take it out, or exclude or ignore the file", Secret: true}
 		found(Finding{version, known, err})
 		return err
 	}}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
 )
@@ -49,7 +50,7 @@ func TestSearch(t *testing.T) {
 				assert.Equal(t, len(found), 0, text)
 				continue
 			}
-			refusal := RefusalOf(fmt.Errorf("sent: %w", err))
+			refusal := pending.RefusalOf(fmt.Errorf("sent: %w", err))
 			assert.True(t, refusal != nil && refusal.Secret && !refusal.Passes, text)
 			assert.True(t, strings.Contains(err.Error(), "secret key:") && !strings.Contains(err.Error(), value), err)
 			assert.True(t, len(found) == 1 && found[0].Err == err, text)

@@ -167,7 +167,7 @@ func (c *Committer) refused(ctx context.Context, s *Set, cause error) error {
 	}
 	if body != nil {
 		c.o.Names.Hold(body.Link, body.Err)
-		if g := RefusalOf(cause); g != nil && g.Secret {
+		if g := pending.RefusalOf(cause); g != nil && g.Secret {
 			s.content.SearchAll(ctx)
 		}
 		return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -274,7 +275,7 @@ func TestGuard(t *testing.T) {
 			}
 			for _, n := range set.Stopped {
 				stopped = append(stopped, n.Link.Name+": "+n.Err.Error())
-				assert.True(t, RefusalOf(n.Err) != nil && !RefusalOf(n.Err).Secret, n.Link.Name)
+				assert.True(t, pending.RefusalOf(n.Err) != nil && !pending.RefusalOf(n.Err).Secret, n.Link.Name)
 			}
 			assert.Equal(t, strings.Join(goes, " "), c.want, c.what)
 			assert.Equal(t, strings.Join(stopped, "; "), c.reason, c.what)

@@ -411,7 +411,7 @@ func TestHistory(t *testing.T) {
 	s := openStore(t, dir, small())
 	clean(t, s, 1, 5000)
 	f := opened(t, s, 1)
-	assert.OK(t, s.KeepCopy(t.Context(), f, "a"))
+	assert.OK(t, keepCopy(t, s, f, "a"))
 	write(t, f, []byte("later"), 0)
 	assert.OK(t, s.Keep(1, "b"))
 	f.Release()
@@ -436,7 +436,7 @@ func TestHistory(t *testing.T) {
 	g, err := s.Restore(t.Context(), "a", 9, "back")
 	assert.OK(t, err)
 	wantBytes(t, g, old)
-	assert.OK(t, s.KeepCopy(t.Context(), g, "b")) // in place of the other
+	assert.OK(t, keepCopy(t, s, g, "b")) // in place of the other
 	g.Release()
 	kept(s, "b", old)
 	assert.OK(t, s.DropKept("a"))
@@ -456,7 +456,7 @@ func TestHistory(t *testing.T) {
 	p := using(t, sparse(t, s, 11, b, ""))
 	assert.OK(t, p.Fetch(t.Context(), 0, 1))
 	wantErr(t, s.Keep(11, "c"), ErrPartial)
-	assert.OK(t, s.KeepCopy(t.Context(), p, "c"))
+	assert.OK(t, keepCopy(t, s, p, "c"))
 	kept(s, "c", b.data)
 }
 
@@ -465,7 +465,7 @@ func TestKeptHolesStayHoles(t *testing.T) {
 	f := using(t, create(t, s, 1))
 	assert.OK(t, f.Truncate(t.Context(), 64<<20))
 	write(t, f, []byte("x"), 32<<20)
-	assert.OK(t, s.KeepCopy(t.Context(), f, "a"))
+	assert.OK(t, keepCopy(t, s, f, "a"))
 	g, err := s.Restore(t.Context(), "a", 2, "")
 	assert.OK(t, err)
 	defer g.Release()

@@ -82,7 +82,7 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 		}},
 		{"history", func(t *testing.T, s *Store, _ *File) error {
 			from := using(t, opened(t, s, 3))
-			return s.KeepCopy(t.Context(), from, "kept")
+			return keepCopy(t, s, from, "kept")
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

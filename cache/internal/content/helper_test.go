@@ -184,3 +184,14 @@ func hasBallast(s *Store) bool {
 }
 
 func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
+
+// keepCopy makes a copy of a file a part of history.
+func keepCopy(t testing.TB, s *Store, f *File, id string) error {
+	t.Helper()
+	snap, err := f.Snapshot(t.Context())
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	return s.KeepSnapshot(snap, id)
+}

@@ -112,18 +112,8 @@ func (s *Store) Keep(ino uint64, id string) error {
 	return n.unlinkMap()
 }
 
-// KeepCopy makes a copy of a file a part of history, and fetches first what is
-// missing. Where the disk can, the copy shares its blocks.
-func (s *Store) KeepCopy(ctx context.Context, f *File, id string) error {
-	v, err := f.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	return s.KeepSnapshot(v, id)
-}
-
-// KeepSnapshot makes a copy of a snapshot a part of history.
+// KeepSnapshot makes a copy of a snapshot a part of history. Where the disk can, the copy
+// shares its blocks.
 func (s *Store) KeepSnapshot(v *Snapshot, id string) error {
 	path, err := s.history.path(id)
 	if err != nil {

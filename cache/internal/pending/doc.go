@@ -4,7 +4,7 @@
 //
 // A [Queue] follows each transaction of the tree, see [Queue.Committed]. The order of what
 // differs is the tree's own (table.Name.Seq): what is due is a place in that order, and the
-// names that differ because of an operation, which are due with it ([Queue.IsDue]). Where
+// names that differ because of an operation, which are due with it ([Queue.EachDue]). Where
 // changes become due by themselves they do so when a window is over that the first of them
 // opened, or too much has come together. Each time that there may be something to send, the
 // queue says so to whoever waits for [Queue.Kicked].
@@ -15,6 +15,9 @@
 //	q.Ask()
 //	q.Add(v, w)
 //	<-w.Done()
+//
+// What a commit is called, and what it says of itself, is the same however things are sent
+// ([Description], [Report]), and so is why a change is not taken ([HeldBack], [Refusal]).
 //
 // The lock of the tree guards a queue: its methods are for whoever holds that, but for those
 // of which the comment says that they need no lock. How a sending fails is for its [Sender]

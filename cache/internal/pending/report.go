@@ -1,6 +1,7 @@
 package pending
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/wsmount/wsmount/providers"
@@ -47,6 +48,22 @@ type HeldBack struct {
 	Path     string
 	Reason   string
 	Conflict bool
+}
+
+// Refusal is why a change is not taken as it is, though nothing is wrong with its name.
+type Refusal struct {
+	Text   string
+	Passes bool // it may go later as it is
+	Secret bool // it is about what the content holds
+	Asked  bool // the provider has said so
+}
+
+func (e *Refusal) Error() string { return e.Text }
+
+// RefusalOf is the refusal that an error is, or nil.
+func RefusalOf(err error) (e *Refusal) {
+	errors.As(err, &e)
+	return e
 }
 
 // OnItsWay is the reason of what nothing is known to keep back.

@@ -214,13 +214,3 @@ func (q *Queue) Conflict(l table.Link, path string) (heard bool) {
 	}
 	return heard
 }
-
-// Awaits reports whether a name is waited for.
-func (q *Queue) Awaits(l table.Link) bool {
-	for w := range q.waiters {
-		if _, waits := w.Names[l]; waits {
-			return true
-		}
-	}
-	return false
-}

@@ -1,10 +1,6 @@
 package tree
 
-import (
-	"maps"
-
-	"github.com/wsmount/wsmount/cache/internal/table"
-)
+import "github.com/wsmount/wsmount/cache/internal/table"
 
 // Pins keep inodes that have no name any more, beside the kernel's references.
 type Pins interface {
@@ -31,9 +27,6 @@ func (v *View) DropReferences(ino table.Ino, count uint64) (last bool) {
 
 // References are how often the kernel was given an inode that it has not forgotten.
 func (v *View) References(ino table.Ino) uint64 { return v.guarded.lookups[ino] }
-
-// AllReferences are the references of the kernel to each inode that it has any of.
-func (v *View) AllReferences() map[table.Ino]uint64 { return maps.Clone(v.guarded.lookups) }
 
 // ReferenceCount is how many inodes the kernel has references to.
 func (v *View) ReferenceCount() int { return len(v.guarded.lookups) }

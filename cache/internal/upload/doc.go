@@ -22,6 +22,10 @@
 // that it happens once if it comes late. Who came second to another change gets the error of
 // the remote, and the attempt is gone; what follows is for a [Judge] to decide.
 //
+// A [Committer] makes commits of that: it waits for the names that differ when one is asked
+// for, and says what became of each. [Holds] know why a name is not sent, and a [Loop] has all
+// of it looked at whenever there may be something to send.
+//
 // [Jobs] are the names that are worked on: what is under way, rests after a failure that may
 // pass, or is held back after one that will not, and until when. [Backoff] counts failures
 // of whatever names, for the remote as a whole.
@@ -32,6 +36,6 @@
 //
 // The lock of the tree guards all that is in memory. It is never held over a request. What is
 // needed of the rest of a working copy stands beside its user: [Volume], [Names], [Content]
-// and [Rest] for an executor, [Host], [Judge] and [Monitor] for a sender. Nothing here knows
+// and [Rest] for an executor, [Host], [Judge] and [Monitor] for a sender, [Guard] for a committer. Nothing here knows
 // the conflict policy, nor what a change set is.
 package upload

@@ -30,9 +30,10 @@ type line struct {
 	stop context.CancelFunc
 
 	// Guarded by the lock of the tree.
-	halted bool
-	decide func(cause error) error // of PreconditionFailed
-	ended  []error                 // of Monitor
+	halted    bool
+	requested int                     // what the Guard was told of
+	decide    func(cause error) error // of PreconditionFailed
+	ended     []error                 // of Monitor
 
 	mu      sync.Mutex // guards all below
 	pauses  int

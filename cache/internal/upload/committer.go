@@ -1,0 +1,99 @@
+package upload
+
+import (
+	"context"
+
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// A Guard stops what deletes too much. It is called with the lock.
+type Guard interface {
+	// Requested says that a commit was asked for: what is due is judged anew before it goes.
+	Requested(v *tree.View)
+	// Halted is why nothing that is due goes; nil: it may.
+	Halted(v *tree.View) error
+}
+
+// CommitterOptions are what a Committer needs of those who use it.
+type CommitterOptions struct {
+	Tree   *tree.Tree
+	Queue  *pending.Queue
+	Sender *Sender
+	Holds  *Holds
+	Guard  Guard
+	// Wait waits until a waiter has ended, as long as something moves.
+	Wait func(w *pending.Waiter) error
+}
+
+// Committer sends what is pending name by name: its commits are waiters, and what stops one is
+// known of a name, or is of the Guard. But for Commit its methods are called with the lock.
+type Committer struct{ o CommitterOptions }
+
+// NewCommitter makes one that was asked for nothing.
+func NewCommitter(o CommitterOptions) *Committer { return &Committer{o} }
+
+// Look begins what may run now.
+func (c *Committer) Look(v *tree.View) { c.o.Sender.Look(v) }
+
+// IsAsked reports whether a commit was asked for that is no waiter.
+func (c *Committer) IsAsked() bool { return false }
+
+// Stopped is why nothing goes that no name is known to fail for.
+func (c *Committer) Stopped() (cause error, final bool) { return nil, false }
+
+// Conflict reports whether commits that are no waiters will say of a conflict.
+func (c *Committer) Conflict(string) (heard bool) { return false }
+
+// Commit has what differs up to a place in the order sent, and returns when the remote has it
+// or will not take it. What programs are writing is left alone. A name by itself has no
+// description.
+func (c *Committer) Commit(ctx context.Context, _ pending.Description, due uint64) (pending.Report, error) {
+	w, asked := &pending.Waiter{Commit: true, Names: map[table.Link]uint64{}}, map[table.Link]uint64{}
+	v := c.o.Tree.Lock()
+	c.o.Queue.EachUpTo(v, due, func(seq uint64, l table.Link) bool {
+		asked[l] = seq
+		if !c.o.Queue.IsLeftAlone(v, l) {
+			w.Names[l] = seq
+			c.o.Sender.Jobs().Forgive(v, l)
+		}
+		return true
+	})
+	c.o.Guard.Requested(v)
+	c.o.Sender.Rouse()
+	c.o.Queue.Ask()
+	c.o.Queue.Add(v, w)
+	c.o.Tree.Unlock()
+	stop := context.AfterFunc(ctx, func() {
+		c.o.Tree.Lock()
+		defer c.o.Tree.Unlock()
+		c.o.Queue.End(w, context.Cause(ctx))
+	})
+	defer stop()
+	err := c.o.Wait(w)
+	v = c.o.Tree.Lock()
+	defer c.o.Tree.Unlock()
+	if err == nil {
+		err = c.o.Guard.Halted(v)
+	}
+	r := c.report(v, asked)
+	r.Conflicts = pending.Paths(r.Conflicts, w.Conflicts)
+	return r, err
+}
+
+// report says what has become of names.
+func (c *Committer) report(v *tree.View, asked map[table.Link]uint64) pending.Report {
+	r := pending.Report{Revision: revision.Committed(v)}
+	for l, limit := range asked {
+		rec := v.Record(l)
+		if rec.Seq == 0 || rec.Seq > limit {
+			r.Changes++
+			continue
+		}
+		r.HoldBack(c.o.Holds.Of(v, l))
+	}
+	r.Committed = r.Changes > 0
+	return r
+}
