@@ -64,7 +64,7 @@ type place struct {
 }
 
 func workloads() []workload {
-	return slices.Concat(dataWorkloads(), nameWorkloads(), toolWorkloads(), daemonWorkloads(), sandboxWorkloads(), copyWorkloads())
+	return slices.Concat(dataWorkloads(), nameWorkloads(), toolWorkloads(), daemonWorkloads(), registryWorkloads(), sandboxWorkloads(), copyWorkloads())
 }
 
 func workloadNamed(name string) (workload, bool) {

@@ -177,7 +177,7 @@ func (h *granter) usualEnv(l *loaded) (rule, whyNot string) {
 	switch {
 	case l.cand.row.hasStorage() && l.cand.row.workspace.Storage.Inline != nil:
 		return "usual name, in workspaces of the host configuration", ""
-	case listed && len(h.reg.Workspaces) == 0:
+	case listed && len(h.reg.Names()) == 0:
 		return "", "it is not registered but listed"
 	}
 	return h.r.usualEnv(h.reg).Rule(l.ws.ID.Owner)

@@ -169,14 +169,14 @@ func (f *finder) all() []candidate {
 
 func (f *finder) allRegistered() []candidate {
 	var list []candidate
-	for name, e := range f.reg.Workspaces {
+	for name, e := range f.reg.All() {
 		a, _ := mountspec.ParseAddress(name)
 		c := f.r.pinned(a, e)
 		c.how = f.r.store.path
 		list = append(list, c)
 	}
 	for name, w := range f.r.cfg.Workspaces {
-		if e, ok := f.reg.Workspaces[name]; ok && samePlace(e.Path, w.Path) {
+		if e, ok := f.reg.Get(name); ok && samePlace(e.Path, w.Path) {
 			continue
 		}
 		a, _ := mountspec.ParseAddress(name)

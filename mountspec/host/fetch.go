@@ -34,30 +34,19 @@ func (r *Resolver) fetched(a mountspec.Address) string {
 	return filepath.Join(location.Real(filepath.Dir(r.store.path)), "fetched", a.Owner, a.Slug)
 }
 
-// texts are the files of a workspace that lies elsewhere, by their paths there.
-func (r *Registration) texts() origin.Recorded {
-	out := origin.Recorded{}
-	for _, f := range r.Files {
-		if name, err := filepath.Rel(filepath.Dir(r.Path), f.Path); err == nil && filepath.IsLocal(name) { // else it is listed by the configuration
-			out[name] = f.Text
-		}
-	}
-	return out
-}
-
 // recorded are the files of a workspace that lies elsewhere, as they were accepted; nil: it
 // lies here.
-func (r *Registration) recorded() *elsewhere {
+func recorded(r *Registration) *elsewhere {
 	if r.From == nil {
 		return nil
 	}
-	return &elsewhere{origin.NewFiles(context.Background(), r.texts()), filepath.Dir(r.Path)}
+	return &elsewhere{origin.NewFiles(context.Background(), r.Texts()), filepath.Dir(r.Path)}
 }
 
 // keep has copies where the files are said to lie, if they were fetched.
-func (r *Registration) keep() error {
+func keep(r *Registration) error {
 	if r.From != nil {
-		if err := copies.Replace(filepath.Dir(r.Path), r.texts()); err != nil {
+		if err := copies.Replace(filepath.Dir(r.Path), r.Texts()); err != nil {
 			return unwritten(filepath.Dir(r.Path), err)
 		}
 	}

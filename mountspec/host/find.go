@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/near"
+	"github.com/wsmount/wsmount/mountspec/host/registry"
 )
 
 const manifestName = "WORKSPACE.md"
@@ -37,7 +38,7 @@ type candidate struct {
 type finder struct {
 	*trail
 	r     *Resolver
-	reg   *registryFile
+	reg   *registry.File
 	parse mountspec.Options
 	met   []string // addresses of the manifests that the search path led to
 }
@@ -70,19 +71,17 @@ func (f *finder) known() []string {
 	for k := range f.r.cfg.Workspaces {
 		out = append(out, k)
 	}
-	for k := range f.reg.Workspaces {
-		out = append(out, k)
-	}
+	out = append(out, f.reg.Names()...)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
 func (f *finder) registered(a mountspec.Address) (candidate, bool, error) {
-	if err := f.reg.damaged(f.r.store.path, a.String()); err != nil {
+	if err := f.r.store.damaged(f.reg, a.String()); err != nil {
 		return candidate{}, false, err
 	}
 	w, inConfig := f.r.cfg.Workspaces[a.String()]
-	e, inRegistry := f.reg.Workspaces[a.String()]
+	e, inRegistry := f.reg.Get(a.String())
 	f.step("workspaces in "+orDefault(f.r.cfg.Path, "the configuration"), yesNo(inConfig, w.Path, "no "+a.String()))
 	f.step("registry "+f.r.store.path, yesNo(inRegistry, pathOf(e), "no "+a.String()))
 	if inConfig && inRegistry && !samePlace(w.Path, e.Path) {
@@ -100,7 +99,7 @@ func (f *finder) registered(a mountspec.Address) (candidate, bool, error) {
 
 // pinned is where a workspace of the registry is.
 func (r *Resolver) pinned(a mountspec.Address, e *Registration) candidate {
-	return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e, row: r.cfg.Workspaces[a.String()].Row, files: e.recorded()}
+	return candidate{addr: a, path: e.Path, trust: Registered, how: "the registry", ownerID: e.OwnerID, entry: e, row: r.cfg.Workspaces[a.String()].Row, files: recorded(e)}
 }
 
 func pathOf(e *Registration) string {
@@ -224,8 +223,8 @@ func (f *finder) subdirs(dir string) (names []string) {
 // keepsFiles says whether a registered workspace keeps its files in dir. What its
 // programs write there is no manifest of others.
 func (f *finder) keepsFiles(dir string) bool {
-	for _, e := range f.reg.Workspaces {
-		if e.Location.Service == ServiceDir && e.Location.Prefix == dir {
+	for _, name := range f.reg.Names() {
+		if at, _ := f.reg.Place(name); at.Service == ServiceDir && at.Prefix == dir {
 			f.skip(dir, "a registered workspace keeps its files there")
 			return true
 		}
@@ -357,7 +356,7 @@ func (r *Resolver) agentprotoPath() string {
 // byPath makes a candidate of a path. One that is registered counts as
 // registered: how it was named changes nothing.
 func (f *finder) byPath(path string, trust bool) candidate {
-	for addr, e := range f.reg.Workspaces {
+	for addr, e := range f.reg.All() {
 		if samePlace(e.Path, path) {
 			a, _ := mountspec.ParseAddress(addr)
 			f.step(path, "registered as "+addr)

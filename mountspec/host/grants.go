@@ -13,13 +13,14 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/endpoint"
 	"github.com/wsmount/wsmount/mountspec/host/grant"
 	"github.com/wsmount/wsmount/mountspec/host/location"
+	"github.com/wsmount/wsmount/mountspec/host/registry"
 )
 
 // A granter decides what the host grants to a workspace whose manifests were read.
 type granter struct {
 	*trail
 	r     *Resolver
-	reg   *registryFile
+	reg   *registry.File
 	named []string // slugs and environment names granted on the command line
 }
 

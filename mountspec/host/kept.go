@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/memo"
+	"github.com/wsmount/wsmount/mountspec/host/registry"
 )
 
 // A keptPlaces is where the workspaces of the configuration keep their bytes, as their
@@ -42,7 +43,7 @@ const keptFormat = "wsmount/places/v1\n"
 
 // keptPlaces reads what was kept. Without a file, or with one that is not ours, nothing is
 // known; where none can be, path is empty.
-func (r *Resolver) keptPlaces(reg *registryFile) *keptPlaces {
+func (r *Resolver) keptPlaces(reg *registry.File) *keptPlaces {
 	k := &keptPlaces{path: r.o.Places, began: r.o.Now(), places: map[string]keptPlace{}}
 	var program unix.Stat_t
 	if len(r.cfg.Workspaces) < 2 || r.cfg.digest == "" || unix.Stat("/proc/self/exe", &program) != nil {
@@ -51,7 +52,7 @@ func (r *Resolver) keptPlaces(reg *registryFile) *keptPlaces {
 	if k.path == "" {
 		return k
 	}
-	k.world = digest(fmt.Appendf(nil, "%q %q %q %q %d %v", r.cfg.digest, reg.digest, r.o.Home, r.o.Temp, os.Geteuid(), hostfile.StampOf(&program)))
+	k.world = digest(fmt.Appendf(nil, "%q %q %q %q %d %v", r.cfg.digest, reg.Digest(), r.o.Home, r.o.Temp, os.Geteuid(), hostfile.StampOf(&program)))
 	if places := map[string]keptPlace{}; memo.Read(k.path, k.head(), &places) {
 		k.places = places
 	}

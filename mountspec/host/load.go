@@ -166,7 +166,7 @@ func (l *loaded) isElsewhere(root string) bool { return l.cand.files != nil && r
 // directory itself as the store.
 func (s *session) withoutManifest(l *loaded, path string) error {
 	dir := location.Real(filepath.Dir(path))
-	if e := l.cand.entry; e != nil && e.hasManifest() {
+	if e := l.cand.entry; e != nil && e.HasManifest() {
 		s.step("manifest", path+" is gone; the one that was accepted is used")
 		l.home.dir, l.home.root = dir, dir
 		return s.takeWorkspace(l, &file{path: e.Files[0].Path, data: []byte(e.Files[0].Text)})

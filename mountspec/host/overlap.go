@@ -39,16 +39,16 @@ func (s *session) eachOther(l *loaded, f func(l *loaded, addr string, other Loca
 	s.disks = ondisk.New()
 	kept := s.others.keptPlaces(s.r, s.reg)
 	defer kept.save()
-	for _, addr := range slices.Sorted(maps.Keys(s.reg.Workspaces)) {
-		if err := f(l, addr, s.reg.Workspaces[addr].Location); err != nil {
+	for _, name := range s.reg.Names() {
+		at, known := s.reg.Place(name)
+		if !known {
+			s.unknownPlace(l, strconv.Quote(name), s.r.store.path, errors.New("its entry in the registry is damaged"))
+		} else if err := f(l, name, at); err != nil {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.reg.Damaged)) {
-		s.unknownPlace(l, strconv.Quote(name), s.r.store.path, errors.New("its entry in the registry is damaged"))
-	}
 	for _, addr := range slices.Sorted(maps.Keys(s.r.cfg.Workspaces)) {
-		if _, twice := s.reg.Workspaces[addr]; twice || addr == l.ws.ID.String() {
+		if _, twice := s.reg.Get(addr); twice || addr == l.ws.ID.String() {
 			continue
 		}
 		other, known := s.others.places[addr]

@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/near"
+	"github.com/wsmount/wsmount/mountspec/host/registry"
 )
 
 // A refKind is what a reference must lead to.
@@ -35,7 +36,7 @@ var (
 type references struct {
 	*trail
 	r   *Resolver
-	reg *registryFile
+	reg *registry.File
 }
 
 // follow reads the manifest that a reference leads to, and returns what the
@@ -123,8 +124,8 @@ func (r *references) ownerOf(path string) (mountspec.Address, string) {
 			addr, root = a, dir
 		}
 	}
-	for a, e := range r.reg.Workspaces {
-		nearest(a, e.root())
+	for a, e := range r.reg.All() {
+		nearest(a, e.Root())
 	}
 	for a, w := range r.r.cfg.Workspaces {
 		nearest(a, filepath.Dir(location.Manifest(w.Path)))

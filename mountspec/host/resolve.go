@@ -166,7 +166,7 @@ func (s *session) accepted(l *loaded) error {
 		return nil
 	}
 	hint := "look at the difference: wsmount registry accept " + l.ws.ID.String()
-	if path := e.differs(l.files); path != "" {
+	if path := e.Differs(l.governing()); path != "" {
 		return s.r.deny(l, "", mountspec.Pos{File: path}, hint, "it is not what was accepted when %s was registered", l.ws.ID)
 	}
 	if l.loc != e.Location {

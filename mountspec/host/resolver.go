@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wsmount/wsmount/mountspec"
@@ -16,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/facts"
 	"github.com/wsmount/wsmount/mountspec/host/location"
 	"github.com/wsmount/wsmount/mountspec/host/origin"
+	"github.com/wsmount/wsmount/mountspec/host/registry"
 	"github.com/wsmount/wsmount/mountspec/host/usualenv"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
@@ -78,7 +81,7 @@ func NewResolver(o Options) (*Resolver, error) {
 	if o.Registry == "" && o.Config.Dir != "" {
 		o.Registry = filepath.Join(o.Config.Dir, registryName)
 	}
-	r := &Resolver{o: o, cfg: o.Config, store: store{o.Registry}, facts: &facts.File{Path: o.Config.Facts}}
+	r := &Resolver{o: o, cfg: o.Config, store: store{o.Registry, new(atomic.Pointer[registry.File])}, facts: &facts.File{Path: o.Config.Facts}}
 	_, err := r.store.load()
 	if err != nil {
 		return nil, err
@@ -108,12 +111,18 @@ func (r *Resolver) Principal() string {
 	if r.cfg.Principal != "" {
 		return r.cfg.Principal
 	}
-	// The login is looked up by number: USER and LOGNAME say what they like.
-	if u, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil {
-		return "user://" + u.Username
-	}
-	return "user://" + strconv.Itoa(os.Geteuid())
+	return "user://" + login()
 }
+
+// login is looked up once, which reads a file, and by number: USER and LOGNAME say what
+// they like.
+var login = sync.OnceValue(func() string {
+	id := strconv.Itoa(os.Geteuid())
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
+})
 
 // Facts is the file of facts, which is read while workspaces are mounted; empty: none.
 func (r *Resolver) Facts() string { return r.cfg.Facts }
@@ -130,9 +139,8 @@ func (r *Resolver) Row(a mountspec.Address) (*mountspec.Workspace, string) {
 }
 
 // usualEnv is whose the usual variables of the environment are, as far as a registry knows.
-func (r *Resolver) usualEnv(reg *registryFile) usualenv.Known {
-	registered := slices.Concat(slices.Collect(maps.Keys(reg.Workspaces)), slices.Collect(maps.Keys(reg.Damaged)))
-	return usualenv.Known{Recorded: reg.UsualEnv, Registered: registered, Listed: slices.Collect(maps.Keys(r.cfg.Workspaces))}
+func (r *Resolver) usualEnv(reg *registry.File) usualenv.Known {
+	return usualenv.Known{Recorded: reg.UsualEnv, Registered: reg.Names(), Listed: slices.Collect(maps.Keys(r.cfg.Workspaces))}
 }
 
 // Identity is who a reference such as operator://current stands for: the host

@@ -147,8 +147,8 @@ func printsAs(a, b *mountspec.Workspace) bool {
 // addsRow reports whether all that was added to a workspace that was registered without a
 // manifest is one that says what the configuration does, and no more.
 func (l *loaded) addsRow(e *Registration) bool {
-	return l.manifest != "" && !e.hasManifest() && l.cand.row != nil && l.loc == e.Location && l.ws.Owner.ID == e.OwnerID &&
-		e.differs(l.files[1:]) == "" && printsAs(l.cand.row.at(l.home.root), l.ws)
+	return l.manifest != "" && !e.HasManifest() && l.cand.row != nil && l.loc == e.Location && l.ws.Owner.ID == e.OwnerID &&
+		e.Differs(l.governing()[1:]) == "" && printsAs(l.cand.row.at(l.home.root), l.ws)
 }
 
 // rowDir is where a row without a path has its relative files, and may get a manifest.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host/ondisk"
+	"github.com/wsmount/wsmount/mountspec/host/registry"
 )
 
 // A session is one call of Resolve, or the part of it for one workspace:
@@ -16,7 +17,7 @@ type session struct {
 	ctx    context.Context
 	r      *Resolver
 	o      ResolveOptions
-	reg    *registryFile
+	reg    *registry.File
 	finder finder
 	refs   references
 	grants granter
@@ -40,14 +41,14 @@ type otherPlace struct {
 	err  error
 }
 
-func (o *otherPlaces) keptPlaces(r *Resolver, reg *registryFile) *keptPlaces {
+func (o *otherPlaces) keptPlaces(r *Resolver, reg *registry.File) *keptPlaces {
 	if o.kept == nil {
 		o.kept = r.keptPlaces(reg)
 	}
 	return o.kept
 }
 
-func (r *Resolver) session(ctx context.Context, reg *registryFile, o ResolveOptions) *session {
+func (r *Resolver) session(ctx context.Context, reg *registry.File, o ResolveOptions) *session {
 	s := &session{ctx: ctx, r: r, o: o, reg: reg, others: &otherPlaces{places: map[string]otherPlace{}}}
 	return s.on(&trail{})
 }

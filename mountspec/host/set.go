@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
 	"github.com/wsmount/wsmount/mountspec/host/location"
+	"github.com/wsmount/wsmount/mountspec/host/registry"
 	"github.com/wsmount/wsmount/mountspec/host/rowedit"
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
@@ -39,21 +40,22 @@ type mutation struct {
 // the workspace is refused until the same call, or Accept, has put them in step.
 func (r *Resolver) Set(ctx context.Context, addr mountspec.Address, values []rowedit.Value, confirm func(Change) bool) (Change, error) {
 	var change Change
-	err := r.store.change(func(reg *registryFile) (entering, error) {
-		m := &mutation{r: r, addr: addr, values: values, entry: reg.Workspaces[addr.String()]}
+	err := r.store.change(func(reg *registry.File) (entering, error) {
+		m := &mutation{r: r, addr: addr, values: values}
+		m.entry, _ = reg.Get(addr.String())
 		var err error
 		if change, err = m.prepare(ctx, reg, confirm == nil); err != nil || change.Empty() || confirm == nil || !confirm(change) {
 			return nil, err
 		}
-		return func(now *registryFile) (bool, error) {
-			if err := now.still(addr, m.entry); err != nil {
+		return func(now *registry.File) (bool, error) {
+			if err := still(now, addr, m.entry); err != nil {
 				return false, err
 			}
 			if err := r.recordVerb("set", Entry{Address: addr, Registration: m.now}); err != nil {
 				return false, err
 			}
 			if m.entry != nil {
-				now.Workspaces[addr.String()] = &m.now
+				now.Put(addr.String(), &m.now)
 			}
 			return m.entry != nil, m.write()
 		}, nil
@@ -62,7 +64,7 @@ func (r *Resolver) Set(ctx context.Context, addr mountspec.Address, values []row
 }
 
 // prepare reads the workspace as it is and as it is going to be.
-func (m *mutation) prepare(ctx context.Context, reg *registryFile, look bool) (Change, error) {
+func (m *mutation) prepare(ctx context.Context, reg *registry.File, look bool) (Change, error) {
 	before, err := m.load(ctx, reg)
 	if err != nil {
 		return Change{}, err
@@ -108,10 +110,10 @@ func (m *mutation) prepare(ctx context.Context, reg *registryFile, look bool) (C
 
 // load reads what is there. A manifest need not be in step with the row, which may be why
 // the row is changed; but it must be the one that was accepted.
-func (m *mutation) load(ctx context.Context, reg *registryFile) (*loaded, error) {
+func (m *mutation) load(ctx context.Context, reg *registry.File) (*loaded, error) {
 	if _, ok := m.r.cfg.Workspaces[m.addr.String()]; !ok {
 		hint := "change its WORKSPACE.md, then wsmount registry accept " + m.addr.String()
-		if e := m.entry; e == nil || !e.hasManifest() {
+		if e := m.entry; e == nil || !e.HasManifest() {
 			hint = "write one below workspaces there, with its path"
 		}
 		return nil, unresolvable("", m.r.cfg.Path, hint, "it has no entry of %s", m.addr)
@@ -138,7 +140,7 @@ func (m *mutation) load(ctx context.Context, reg *registryFile) (*loaded, error)
 			return nil, fileError("", path, err)
 		}
 		c.row, m.texts.manifest = nil, m.manifest.Data
-	} else if m.entry != nil && m.entry.hasManifest() {
+	} else if m.entry != nil && m.entry.HasManifest() {
 		c.row, m.texts.manifest = nil, []byte(m.entry.Files[0].Text)
 	}
 	l, err := s.load(c)

@@ -49,9 +49,9 @@ func (r *Resolver) swap(a mountspec.Address, layers []policy.Layer) policy.Decis
 // Where the host configuration stood for a manifest, they are what it says, which only its
 // owner changes, with the files as they were.
 func policiesOf(s *session, a mountspec.Address, old *Registration, now *loaded) (out []policy.Layer, err error) {
-	if old.hasManifest() {
+	if old.HasManifest() {
 		l := &loaded{cand: candidate{addr: a, path: old.Path, trust: Registered, how: "what was accepted", ownerID: old.OwnerID, entry: old,
-			files: &elsewhere{origin.NewFiles(s.ctx, old.texts()), old.root()}}, home: base{addr: a, trust: Registered}}
+			files: &elsewhere{origin.NewFiles(s.ctx, old.Texts()), old.Root()}}, home: base{addr: a, trust: Registered}}
 		for _, follow := range []func(*loaded) error{s.readWorkspace, s.loadStorage, s.loadPolicies} {
 			if err := follow(l); err != nil {
 				return nil, err

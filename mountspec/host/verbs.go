@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/linediff"
 	"github.com/wsmount/wsmount/mountspec/host/near"
 	"github.com/wsmount/wsmount/mountspec/host/origin"
+	"github.com/wsmount/wsmount/mountspec/host/registry"
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
@@ -65,7 +66,7 @@ func (r *Resolver) AddFrom(ctx context.Context, from origin.Origin, o AddOptions
 // enter registers what read reads.
 func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) (*loaded, error)) (Entry, error) {
 	var out Entry
-	err := r.store.change(func(reg *registryFile) (entering, error) {
+	err := r.store.change(func(reg *registry.File) (entering, error) {
 		s := r.session(ctx, reg, ResolveOptions{})
 		l, err := read(s)
 		if err != nil {
@@ -83,8 +84,8 @@ func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) 
 			out.AddedAt, out.AcceptedAt = time.Time{}, time.Time{}
 			return nil, nil
 		}
-		return func(now *registryFile) (bool, error) {
-			if now.digest != reg.digest { // another was entered meanwhile
+		return func(now *registry.File) (bool, error) {
+			if now.Digest() != reg.Digest() { // another was entered meanwhile
 				s.reg = now
 				there, err := s.mayAdd(l)
 				if err != nil || there.Path != "" {
@@ -93,11 +94,11 @@ func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) 
 				}
 			}
 			now.UsualEnv = r.usualEnv(now).Entering(l.ws.ID.Owner)
-			now.Workspaces[l.ws.ID.String()] = &out.Registration
+			now.Put(l.ws.ID.String(), &out.Registration)
 			if err := r.recordVerb("add", out); err != nil {
 				return false, err
 			}
-			return true, out.keep()
+			return true, keep(&out.Registration)
 		}, nil
 	})
 	return out, err
@@ -107,13 +108,13 @@ func (r *Resolver) enter(ctx context.Context, o AddOptions, read func(*session) 
 // that is there already when nothing changed.
 func (s *session) mayAdd(l *loaded) (Entry, error) {
 	id := l.ws.ID.String()
-	if err := s.reg.damaged(s.r.store.path, id); err != nil {
+	if err := s.r.store.damaged(s.reg, id); err != nil {
 		return Entry{}, err
 	}
 	if w, ok := s.r.cfg.Workspaces[id]; ok && !samePlace(w.Path, l.registeredPath()) {
 		return Entry{}, denied("", s.r.cfg.Path, "remove it there first", "%s is %s in the host configuration", id, w.Path)
 	}
-	for addr, e := range s.reg.Workspaces {
+	for addr, e := range s.reg.All() {
 		if addr != id && samePlace(e.Path, l.registeredPath()) {
 			return Entry{}, denied("", l.manifest, "an id does not change: remove the old one first, wsmount registry remove "+addr, "it is registered as %s", addr)
 		}
@@ -122,13 +123,13 @@ func (s *session) mayAdd(l *loaded) (Entry, error) {
 		return Entry{}, denied("", l.manifest, "if they are one owner, give both the same owner.id", "owner %q has id %s here, and %s in %s: one name, two owners",
 			l.ws.ID.Owner, l.ws.Owner.ID, other, of)
 	}
-	e, ok := s.reg.Workspaces[id]
+	e, ok := s.reg.Get(id)
 	switch {
 	case !ok, l.addsRow(e):
 		return Entry{}, nil
 	case !samePlace(e.Path, l.registeredPath()):
 		return Entry{}, denied("", l.manifest, "remove the other first: wsmount registry remove "+id, "two manifests with the id %s: %s is registered", id, e.Path)
-	case e.differs(l.files) != "" || e.OwnerID != l.ws.Owner.ID || e.Location != l.loc:
+	case e.Differs(l.governing()) != "" || e.OwnerID != l.ws.Owner.ID || e.Location != l.loc:
 		return Entry{}, denied("", l.manifest, "look at the difference: wsmount registry accept "+id, "%s is registered, and has changed since", id)
 	}
 	return Entry{Address: l.ws.ID, Registration: *e, Source: s.r.store.path}, nil
@@ -142,7 +143,7 @@ func (s *session) otherOwner(l *loaded) (id, workspace string) {
 		a, err := mountspec.ParseAddress(addr)
 		return err == nil && a != l.ws.ID && a.Owner == l.ws.ID.Owner && ownerID != "" && ownerID != l.ws.Owner.ID
 	}
-	for addr, e := range s.reg.Workspaces {
+	for addr, e := range s.reg.All() {
 		if same(addr, e.OwnerID) {
 			return e.OwnerID, addr
 		}
@@ -168,7 +169,7 @@ func (r *Resolver) OwnerID(ctx context.Context, owner string) (string, error) {
 			return e.OwnerID, nil
 		}
 	}
-	s := r.session(ctx, &registryFile{}, ResolveOptions{})
+	s := r.session(ctx, registry.New(), ResolveOptions{})
 	for _, e := range entries {
 		c, ok, err := s.finder.registered(e.Address)
 		if err != nil || !ok {
@@ -185,11 +186,16 @@ func (r *Resolver) OwnerID(ctx context.Context, owner string) (string, error) {
 func (s *session) registration(l *loaded) Registration {
 	now := s.r.o.Now().UTC()
 	reg := Registration{Path: l.registeredPath(), OwnerID: l.ws.Owner.ID, Location: l.loc,
-		Fingerprint: l.loc.Fingerprint(l.registeredPath()), From: l.from, AddedAt: now, AcceptedAt: now}
-	for _, f := range l.files {
-		reg.Files = append(reg.Files, Accepted{f.path, digest(f.data), string(f.data)})
-	}
+		Fingerprint: l.loc.Fingerprint(l.registeredPath()), From: l.from, AddedAt: now, AcceptedAt: now, Files: l.governing()}
 	return reg
+}
+
+// governing are the files that were read, as they would be recorded.
+func (l *loaded) governing() (list []Accepted) {
+	for _, f := range l.files {
+		list = append(list, Accepted{Path: f.path, SHA256: digest(f.data), Text: string(f.data)})
+	}
+	return list
 }
 
 func (r *Resolver) recordVerb(verb string, e Entry) error {
@@ -208,12 +214,13 @@ func (r *Resolver) List() ([]Entry, error) {
 		return nil, err
 	}
 	var out []Entry
-	for addr, e := range reg.Workspaces {
-		a, _ := mountspec.ParseAddress(addr)
-		out = append(out, Entry{Address: a, Registration: *e, Source: r.store.path})
-	}
-	for name := range reg.Damaged {
-		out = append(out, Entry{Source: r.store.path, Damaged: strconv.Quote(name)})
+	for _, name := range reg.Names() {
+		if e, ok := reg.Get(name); ok {
+			a, _ := mountspec.ParseAddress(name)
+			out = append(out, Entry{Address: a, Registration: *e, Source: r.store.path})
+		} else {
+			out = append(out, Entry{Source: r.store.path, Damaged: strconv.Quote(name)})
+		}
 	}
 	for addr, w := range r.cfg.Workspaces {
 		a, _ := mountspec.ParseAddress(addr)
@@ -228,9 +235,9 @@ func (r *Resolver) List() ([]Entry, error) {
 // Remove takes a workspace out of the registry. Nothing else is touched. name is
 // its address, or what stands for that of a damaged entry.
 func (r *Resolver) Remove(_ context.Context, name string) error {
-	forget := func(reg *registryFile) (bool, error) {
-		if _, ok := reg.Damaged[name]; ok {
-			delete(reg.Damaged, name)
+	forget := func(reg *registry.File) (bool, error) {
+		if reg.IsDamaged(name) {
+			reg.Remove(name)
 			return true, r.o.Audit.Write(audit.Registration{Workspace: name, Verb: "remove"})
 		}
 		addr, err := mountspec.ParseAddress(name)
@@ -241,20 +248,20 @@ func (r *Resolver) Remove(_ context.Context, name string) error {
 		if err != nil {
 			return false, err
 		}
-		delete(reg.Workspaces, addr.String())
+		reg.Remove(addr.String())
 		if err := r.recordVerb("remove", Entry{Address: addr, Registration: *e, Source: r.store.path}); err != nil || e.From == nil {
 			return err == nil, err
 		}
 		return true, copies.Remove(filepath.Dir(e.Path))
 	}
-	return r.store.change(func(*registryFile) (entering, error) { return forget, nil })
+	return r.store.change(func(*registry.File) (entering, error) { return forget, nil })
 }
 
-func (r *Resolver) entry(reg *registryFile, addr mountspec.Address) (*Registration, error) {
-	if e, ok := reg.Workspaces[addr.String()]; ok {
+func (r *Resolver) entry(reg *registry.File, addr mountspec.Address) (*Registration, error) {
+	if e, ok := reg.Get(addr.String()); ok {
 		return e, nil
 	}
-	if err := reg.damaged(r.store.path, addr.String()); err != nil {
+	if err := r.store.damaged(reg, addr.String()); err != nil {
 		return nil, err
 	}
 	hint := near.Hint(addr.String(), (&finder{r: r, reg: reg}).known(), "wsmount registry list shows what is registered")
@@ -298,7 +305,7 @@ type FileDiff struct {
 // only. What was shown is what is recorded: the files are read once.
 func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm func(Change) bool) (Change, error) {
 	var change Change
-	err := r.store.change(func(reg *registryFile) (entering, error) {
+	err := r.store.change(func(reg *registry.File) (entering, error) {
 		e, err := r.entry(reg, addr)
 		if err != nil {
 			return nil, err
@@ -312,7 +319,7 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 		now.AddedAt = e.AddedAt
 		change = difference(addr, e, &now)
 		change.AddsRow = l.addsRow(e)
-		change.unversioned(e.version(), l.ws.Version, e, &now)
+		change.unversioned(e.Version(), l.ws.Version, e, &now)
 		was := func() ([]policy.Layer, error) { return policiesOf(s.quiet(), addr, e, l) }
 		if err := s.maySwap(was, false, e, &now, &change, confirm == nil); err != nil {
 			return nil, err
@@ -321,18 +328,18 @@ func (r *Resolver) Accept(ctx context.Context, addr mountspec.Address, confirm f
 		if confirm == nil || !same && !confirm(change) {
 			return nil, nil
 		}
-		return func(reg *registryFile) (bool, error) {
-			if err := reg.still(addr, e); err != nil {
+		return func(reg *registry.File) (bool, error) {
+			if err := still(reg, addr, e); err != nil {
 				return false, err
 			}
 			if same {
-				return false, e.keep() // as they were accepted, should somebody have changed the copies
+				return false, keep(e) // as they were accepted, should somebody have changed the copies
 			}
-			reg.Workspaces[addr.String()] = &now
+			reg.Put(addr.String(), &now)
 			if err := r.recordVerb("accept", Entry{Address: addr, Registration: now, Source: r.store.path}); err != nil {
 				return false, err
 			}
-			return true, now.keep()
+			return true, keep(&now)
 		}, nil
 	})
 	return change, err

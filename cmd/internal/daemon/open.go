@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -85,14 +86,15 @@ var directories = []string{mountspec.ProviderLocalFS, mountspec.ProviderDevLocal
 
 // Mountable reports whether this wsmount can mount a storage provider: the
 // registry has it, or it is a local directory.
-func Mountable(provider string) bool { return slices.Contains(MountableProviders(), provider) }
+func Mountable(provider string) bool { return slices.Contains(mountable(), provider) }
 
 // MountableProviders lists what Mountable accepts.
-func MountableProviders() []string {
-	names := slices.Concat(directories, all.Registry().Names())
-	slices.Sort(names)
-	return names
-}
+func MountableProviders() []string { return slices.Clone(mountable()) }
+
+// mountable is made once, and asked for each of thousands of manifests.
+var mountable = sync.OnceValue(func() []string {
+	return slices.Sorted(slices.Values(slices.Concat(directories, all.Registry().Names())))
+})
 
 // opener finds what opens the volume of a workspace, and whether that is a
 // working copy, which needs a state directory.

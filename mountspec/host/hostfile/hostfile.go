@@ -11,6 +11,7 @@
 package hostfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -91,11 +92,13 @@ func readChecked(f *os.File, st *unix.Stat_t, o Options) ([]byte, error) {
 	if max == 0 {
 		max = 1 << 20
 	}
-	data, err := io.ReadAll(io.LimitReader(f, max+1))
-	if err == nil && int64(len(data)) > max {
+	var data bytes.Buffer
+	data.Grow(int(min(st.Size, max)) + bytes.MinRead) // memory is not free of charge: a registry is large
+	_, err := data.ReadFrom(io.LimitReader(f, max+1))
+	if err == nil && int64(data.Len()) > max {
 		return nil, &Error{Path: f.Name(), Reason: fmt.Sprintf("is larger than %d bytes", max), Hint: "this is not the file that was meant"}
 	}
-	return data, err
+	return data.Bytes(), err
 }
 
 func checkFile(path string, st *unix.Stat_t, o Options) error {

@@ -83,7 +83,7 @@ func (l Location) Is(m Location) bool {
 // Overlaps says whether a byte of l can be a byte of m. When that cannot be
 // known (two branches of which one is HEAD) it says yes.
 func (l Location) Overlaps(m Location) bool {
-	if l.Service != m.Service || endpoint.Service(l.Endpoint) != endpoint.Service(m.Endpoint) {
+	if l.Service != m.Service || l.Endpoint != m.Endpoint && endpoint.Service(l.Endpoint) != endpoint.Service(m.Endpoint) {
 		return false
 	}
 	switch l.Service {

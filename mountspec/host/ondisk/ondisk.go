@@ -35,9 +35,16 @@ func (p diskPlace) overlaps(q diskPlace) bool {
 // Disks are what was looked up of the directories and mounts of this machine for one
 // comparison: many workspaces lie below the same directories, and on the same mount.
 type Disks struct {
-	ids    map[string]fileID
+	names  map[string]name
 	places map[string]knownPlace
 	mounts map[uint64]*mountinfo.Info
+}
+
+// A name is what there is at a path.
+type name struct {
+	leads fileID // links followed
+	plain bool   // there are no links on the way, nor is it one
+	mount uint64 // of one that is plain; 0: not known
 }
 
 // A fileID is what a name leads to; zero: nothing that can be looked at.
@@ -49,7 +56,7 @@ type knownPlace struct {
 }
 
 // New knows nothing yet.
-func New() *Disks { return &Disks{ids: map[string]fileID{}, places: map[string]knownPlace{}} }
+func New() *Disks { return &Disks{names: map[string]name{}, places: map[string]knownPlace{}} }
 
 // Overlap reports whether a directory is another one or lies in it, or the other way
 // round, whatever their paths are. Neither need be there.
@@ -64,12 +71,12 @@ func (d *Disks) Overlap(a, b string) bool {
 // liesIn says whether dir is path or one of the directories above it, by what
 // they are and not by name.
 func (d *Disks) liesIn(path, dir string) bool {
-	top := d.id(dir)
+	top := d.look(dir).leads
 	if top == (fileID{}) {
 		return false
 	}
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
-		if d.id(p) == top {
+		if d.look(p).leads == top {
 			return true
 		}
 		if p == filepath.Dir(p) {
@@ -78,16 +85,32 @@ func (d *Disks) liesIn(path, dir string) bool {
 	}
 }
 
-func (d *Disks) id(path string) fileID {
-	id, known := d.ids[path]
-	if !known {
-		var st unix.Stat_t
-		if unix.Stat(path, &st) == nil {
-			id = fileID{st.Dev, st.Ino}
-		}
-		d.ids[path] = id
+// look looks at a path once, without opening what is there: there may be thousands.
+func (d *Disks) look(path string) name {
+	n, known := d.names[path]
+	if known {
+		return n
 	}
-	return id
+	var st unix.Statx_t
+	stat := func(flags int) bool {
+		return unix.Statx(unix.AT_FDCWD, path, flags, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_MNT_ID, &st) == nil
+	}
+	is := stat(unix.AT_SYMLINK_NOFOLLOW)
+	if is && st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		if up := filepath.Dir(path); up == path || d.look(up).plain {
+			n.plain = true
+			if st.Mask&unix.STATX_MNT_ID != 0 {
+				n.mount = st.Mnt_id
+			}
+		}
+	} else if is {
+		is = stat(0)
+	}
+	if is {
+		n.leads = fileID{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
+	}
+	d.names[path] = n
+	return n
 }
 
 func (d *Disks) place(dir string) knownPlace {
@@ -102,6 +125,10 @@ func (d *Disks) place(dir string) knownPlace {
 // onDisk finds the place of a directory, which need not be there yet. It is not
 // known where this process does not see its mounts (/proc).
 func (d *Disks) onDisk(dir string) (diskPlace, bool) {
+	dir = filepath.Clean(dir)
+	if n := d.look(dir); n.plain {
+		return d.onMount(n.mount, dir)
+	}
 	fd, missing := openNearest(dir)
 	if fd < 0 {
 		return diskPlace{}, false
@@ -115,12 +142,17 @@ func (d *Disks) onDisk(dir string) (diskPlace, bool) {
 	if err != nil {
 		return diskPlace{}, false
 	}
-	m := d.mountOf(st.Mnt_id)
+	return d.onMount(st.Mnt_id, path.Join(real, missing))
+}
+
+// onMount is the place of what lies on a mount at a path, which has no links.
+func (d *Disks) onMount(id uint64, real string) (diskPlace, bool) {
+	m := d.mountOf(id)
 	if m == nil || !grant.Overlaps(m.Mountpoint, real) {
 		return diskPlace{}, false
 	}
 	disk := fmt.Sprintf("%d:%d", m.Major, m.Minor)
-	return diskPlace{disk, path.Join(m.Root, strings.TrimPrefix(real, m.Mountpoint), missing)}, true
+	return diskPlace{disk, path.Join(m.Root, strings.TrimPrefix(real, m.Mountpoint))}, true
 }
 
 // openNearest opens a directory, or the nearest one above it that is there, and
