@@ -44,6 +44,7 @@ func TestPolicyInForce(t *testing.T) {
 	w.Write("ws-acme-x/WORKSPACE.md", harness.Manifest("@acme/x", "storage: {inline: {provider: local-fs, config: {mount_path: \""+dir+"\"}}}\n"+
 		policyOf([][2]string{{"storage:read", ", conditions: [ { kind: ip-range, cidr: 10.0.0.0/8 } ]"}, {"storage:*", ", conditions: [ { kind: ip-range, cidr: 10.1.0.0/16 } ]"}}, "")), 0o644)
 	shows(t, w, "addresses: [ 10.2.0.1 ]\n")
+	w.MustRun("registry", "add", dir)
 	m := w.Mount(dir)
 	assert.Is(t, os.WriteFile(m.Dir+"/f", nil, 0o644), syscall.EROFS, "what begins while its condition does not hold")
 	assert.Contains(t, w.MustRun("status", m.Dir, "--json"), `"readOnly": "policy (condition-failed for operator://bob)"`)
@@ -78,6 +79,13 @@ func TestPolicyInForce(t *testing.T) {
 		assert.Contains(t, log, change)
 	}
 	assert.True(t, strings.LastIndex(log, `"action":"storage:write","decision":"allow"`) > strings.LastIndex(log, `"action":"storage:write","decision":"deny"`), "that it is allowed again is not in the audit log")
+
+	w.Write("ws-acme-x/WORKSPACE.md", harness.Manifest("@acme/x", "storage: {inline: {provider: local-fs, config: {mount_path: \""+dir+"\"}}}\n"+policyOf([][2]string{{"storage:read", ""}}, "")), 0o644)
+	r := w.Run("registry", "accept", "@acme/x", "--yes")
+	assert.True(t, r.Code == 0 && strings.Contains(r.Err, "is mounted at "+m.Dir+", and goes on with what was accepted before"), "accept: exit", r.Code, r.Out, r.Err)
+	harness.Eventually(t, "status says that another policy was accepted", func() bool {
+		return strings.Contains(w.MustRun("status", m.Dir), "goes on with what was accepted when it was mounted")
+	})
 }
 
 // bobsStage has a seeded repository, and operator://bob as the principal of a host with more

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/fetch"
 	"github.com/wsmount/wsmount/cmd/internal/manifestfile"
+	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/registered"
 	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 	"github.com/wsmount/wsmount/cmd/internal/stranded"
@@ -286,13 +287,24 @@ func record(c *cli.Context, agree func(*cli.Context, host.Change) bool, do func(
 	if err != nil {
 		return err
 	}
+	var notes []string
+	if recorded {
+		records, err := allMounts(c)
+		if err != nil {
+			return err
+		}
+		notes = registered.GoOn(change, mounts.Places(records)[change.Address.String()])
+	}
 	switch {
 	case c.Bool("json"):
-		err = printJSON(c.App.Writer, registered.OfChange(change, recorded))
+		err = printJSON(c.App.Writer, registered.OfChange(change, recorded, notes))
 	case change.Empty():
 		fmt.Fprintf(c.App.Writer, "%s: nothing has changed\n", change.Address)
 	case agree == nil && recorded || confirm == nil:
 		registered.PrintChange(c.App.Writer, change)
+	}
+	if !c.Bool("json") {
+		printNotes(c, notes)
 	}
 	if confirm == nil {
 		refused = mayRecord(c, change)

@@ -97,8 +97,9 @@ func TestChangesWaitForAccept(t *testing.T) {
 			w.write("ws/team.POLICY.md", "---\nschema: policy/v1\ngrants: [ { principal: \"*\", actions: [ { action: \"storage:*\" } ] } ]\n---\n")
 			w.workspace("ws", "@acme/ops", "policy: { ref: ./team.POLICY.md }")
 			w.add("ws")
-			w.ok("@acme/ops", ResolveOptions{})
+			mounted := w.ok("@acme/ops", ResolveOptions{})
 			c.change(w)
+			assert.Equal(t, w.resolver().Outdated(mounted), "", "before it is accepted")
 			w.refused("@acme/ops", ResolveOptions{}, Denied)
 			w.refused("ws", ResolveOptions{Trust: true}, Denied)
 			_, err := w.resolver().Add(t.Context(), w.path("ws"), AddOptions{})
@@ -118,6 +119,7 @@ func TestChangesWaitForAccept(t *testing.T) {
 				t.Errorf("shown:\n%s\nwant %q and %q", got, c.facts, c.line)
 			}
 			w.ok("@acme/ops", ResolveOptions{})
+			assert.Contains(t, w.resolver().Outdated(mounted), "goes on with what was accepted when it was mounted")
 			if c, err := w.resolver().Accept(t.Context(), acmeOps, nil); err != nil || !c.Empty() {
 				t.Errorf("after it %+v, %v", c, err)
 			}

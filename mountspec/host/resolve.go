@@ -186,7 +186,7 @@ func (l *loaded) registeredPath() string {
 func (s *session) build(l *loaded, g Grants) *Resolved {
 	out := &Resolved{Address: l.ws.ID, Workspace: l.ws, Storage: l.storage, Code: l.code, Trust: l.cand.trust, Verified: l.cand.trust != Unverified,
 		Manifest: l.manifest, Root: l.home.root, Local: l.local, Location: l.loc, Fingerprint: l.loc.Fingerprint(l.registeredPath()),
-		Grants: g, Identity: l.identity, Principal: s.r.Principal(), Warnings: l.warnings, layers: l.layers, roles: s.r.cfg.rolesFor(l.ws.ID), groups: s.r.cfg.groupsOf(s.r.Principal()), facts: s.r.facts, sandbox: l.sandbox, secrets: l.secrets, Part: l.scratch}
+		Grants: g, Identity: l.identity, Principal: s.r.Principal(), Warnings: l.warnings, entry: l.cand.entry, layers: l.layers, roles: s.r.cfg.rolesFor(l.ws.ID), groups: s.r.cfg.groupsOf(s.r.Principal()), facts: s.r.facts, sandbox: l.sandbox, secrets: l.secrets, Part: l.scratch}
 	if l.from != nil {
 		out.From = l.from.Place.String()
 	}

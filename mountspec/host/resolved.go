@@ -62,6 +62,7 @@ type Resolved struct {
 	// its state. No slug has its first character in it.
 	Part string
 
+	entry   *Registration // what the registry had of it; nil: nothing
 	layers  []policy.Layer
 	roles   []string
 	groups  []string

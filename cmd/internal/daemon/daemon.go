@@ -93,6 +93,8 @@ type Daemon struct {
 	giveUp  context.CancelFunc
 	users   users
 
+	outdated outdated
+
 	mu      sync.Mutex // guards what follows
 	state   control.State
 	sending bool   // the tree is unmounted, and what is unsaved is being sent

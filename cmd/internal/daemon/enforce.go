@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"cmp"
+	"context"
+	"slices"
+	"sync/atomic"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
@@ -21,8 +24,18 @@ func (d *Daemon) underPolicy() (out []inforce.Part) {
 	return out
 }
 
-// enforce keeps the policies of the parts in force from here on.
+// enforce keeps the policies of the parts in force from here on, and tells when others were
+// accepted.
 func (d *Daemon) enforce() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	d.onClose(func() error { cancel(); return nil }) // which waits for no disk
+	go inforce.Outdated(ctx, d.underPolicy(), d.tree.host.Outdated, func(notes []string) {
+		d.outdated.notes.Store(&notes)
+		for _, n := range notes {
+			d.log.Warn("a person should know", "note", n)
+		}
+		d.kick.raise()
+	})
 	if !inforce.Vary(d.underPolicy(), policy.Actions()...) {
 		return nil
 	}
@@ -31,6 +44,17 @@ func (d *Daemon) enforce() error {
 	}
 	d.onClose(inforce.Start(d.underPolicy(), inforce.Options{Restrict: d.restrict, Audit: d.audit, Now: d.opts.Now, Log: d.log}).Stop)
 	return nil
+}
+
+// outdated says which parts go on with what was accepted before.
+type outdated struct{ notes atomic.Pointer[[]string] }
+
+// after are notes, and then those.
+func (o *outdated) after(notes []string) []string {
+	if more := o.notes.Load(); more != nil {
+		return slices.Concat(notes, *more)
+	}
+	return notes
 }
 
 func (d *Daemon) restrict(name string, a fs.Access) {

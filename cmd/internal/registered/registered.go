@@ -101,10 +101,20 @@ type Change struct {
 	Facts    []string        `json:"facts"`
 	Files    []host.FileDiff `json:"files"`
 	Accepted bool            `json:"accepted"`
+	Notes    []string        `json:"notes,omitempty"`
 }
 
 // OfChange is a change that was recorded, or not. What has none of something has a list of
 // none.
-func OfChange(c host.Change, recorded bool) Change {
-	return Change{"wsmount.registry-change/v1", c.Address.String(), append([]string{}, c.Facts...), append([]host.FileDiff{}, c.Files...), recorded}
+func OfChange(c host.Change, recorded bool, notes []string) Change {
+	return Change{"wsmount.registry-change/v1", c.Address.String(), append([]string{}, c.Facts...), append([]host.FileDiff{}, c.Files...), recorded, notes}
+}
+
+// GoOn are the notes of where a workspace is mounted, which goes on with what was accepted
+// before a change.
+func GoOn(c host.Change, at []string) (notes []string) {
+	for _, place := range at {
+		notes = append(notes, fmt.Sprintf("%s is mounted at %s, and goes on with what was accepted before: `wsmount umount` it, and mount it again", c.Address, place))
+	}
+	return notes
 }
