@@ -120,7 +120,7 @@ func parse(text []byte) (*yaml.Node, error) {
 // write replaces the lines that hold the value.
 func write(text []byte, root *yaml.Node, path []string, val *yaml.Node) ([]byte, error) {
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	from, to, indent, below := region(lines, root, path)
+	from, to, indent, below := region(lines, root, path, val == nil)
 	part := bytes.Join(lines[from:to], nil)
 	n, err := parse(part)
 	if err != nil {
@@ -154,8 +154,9 @@ func write(text []byte, root *yaml.Node, path []string, val *yaml.Node) ([]byte,
 
 // region is which lines hold the value: those of the deepest pair on its path of which
 // all that is around it is in block style, or none, at the end, for a new key of the
-// whole text. The lines are a mapping, indented, in which the value is at path[below:].
-func region(lines [][]byte, root *yaml.Node, path []string) (from, to, indent, below int) {
+// whole text. The lines are a mapping, indented, in which the value is at path[below:]. A
+// mapping of which the last pair goes is written anew: without lines it would be no mapping.
+func region(lines [][]byte, root *yaml.Node, path []string, goes bool) (from, to, indent, below int) {
 	from, to = len(lines), len(lines)
 	switch {
 	case root == nil:
@@ -166,7 +167,7 @@ func region(lines [][]byte, root *yaml.Node, path []string) (from, to, indent, b
 	end := to
 	for depth, key := range path {
 		i := indexOf(root, key)
-		if i < 0 {
+		if i < 0 || goes && depth > 0 && depth == len(path)-1 && len(root.Content) == 2 {
 			break
 		}
 		k := root.Content[i]

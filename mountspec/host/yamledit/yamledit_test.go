@@ -34,6 +34,7 @@ func TestSet(t *testing.T) {
 		{"all in flow style", "# top\nw: { x: { p: /x } }\nz:   1\n", "w.x.n", "B", "# top\nw: {x: {p: /x, n: B}}\nz:   1\n"},
 		{"the whole in flow style", "# top\n{ a: 1, b: 2 }\n", "b", "3", "# top\n{a: 1, b: 3}\n"},
 		{"taken out", "w:\n  x:\n    p: /x\n    n: A\n  y: 1\n", "w.x.n", "", "w:\n  x:\n    p: /x\n  y: 1\n"},
+		{"the last of its block", "w:\n  # about x\n  x:\n    n: A # name\n  y:   1\n", "w.x.n", "", "w:\n  # about x\n  x: {}\n  y:   1\n"},
 		{"a scalar becomes a mapping", "w:\n  x: /x # there\n  y:   1\n", "w.x", "{ p: /x, n: A }", "w:\n  x: {p: /x, n: A} # there\n  y:   1\n"},
 		{"quotes stay", "a: 'x'\n", "a", "y", "a: 'y'\n"},
 		{"a text that looks like another type", "a: x\n", "a", `"yes"`, "a: \"yes\"\n"},
