@@ -91,9 +91,13 @@ func (s *session) takeWorkspace(l *loaded, f *file) error {
 		return err
 	}
 	if row := l.cand.row; row != nil {
-		if key := row.differs(ws); key != "" {
-			return denied("", f.path, "make them the same, or take "+key+" out of workspaces in "+s.r.cfg.Path,
-				"its %s is not what the host configuration says of %s", key, l.cand.addr)
+		refused, wins := row.differs(ws)
+		if len(refused) > 0 {
+			return denied("", f.path, "make them the same there, or take "+refused[0]+" out of workspaces in "+s.r.cfg.Path+", then wsmount registry accept "+l.cand.addr.String(),
+				"its %s is not what the host configuration says of %s", refused[0], l.cand.addr)
+		}
+		for _, key := range wins {
+			s.step(key, "of the manifest, which the host configuration says otherwise")
 		}
 	}
 	l.ws, l.manifest, l.files = ws, f.path, append(l.files, f)

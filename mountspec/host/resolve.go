@@ -261,6 +261,7 @@ func (s *session) readOnly(l *loaded, out *Resolved, parent []Reason) {
 	add(s.o.ReadOnly && len(parent) == 0, "flag", "--read-only")
 	out.ReadOnly.Reasons = append(out.ReadOnly.Reasons, parent...)
 	add(l.ws.Defaults.ReadOnly, "defaults", "defaults.read_only in "+orDefault(l.manifest, "the registry"))
+	add(l.cand.row.readOnly() && !l.ws.Defaults.ReadOnly, "defaults", "read_only of "+l.ws.ID.String()+" in "+s.r.cfg.Path)
 	add(l.storage.ReadOnly, "storage", l.storage.Pos.String())
 	source, yes := policy.ReadOnly(l.layers, "storage")
 	add(yes, "policy", "defaults.storage.read_only in "+source)

@@ -106,9 +106,14 @@ func (r *Row) at(dir string) *mountspec.Workspace {
 // hasStorage reports whether the entry names a storage: the workspace then needs no directory.
 func (r *Row) hasStorage() bool { return r != nil && slices.Contains(r.named, "storage") }
 
-// differs is the first key of the row that a manifest says otherwise, or "". The row and
-// the manifest of one workspace are in step.
-func (r *Row) differs(ws *mountspec.Workspace) string {
+// readOnly reports whether the entry lets nothing be written, whatever a manifest says.
+func (r *Row) readOnly() bool { return r != nil && r.workspace.Defaults.ReadOnly }
+
+// differs are the keys of the row that a manifest says otherwise. Where it says who is there,
+// and what it is called, the manifest is right (AIP-34, Manifest wins on conflict). Where
+// the files lie, whose commits are and what may be done is what the host granted, which no
+// author of a manifest changes: that is refused. read_only of either counts.
+func (r *Row) differs(ws *mountspec.Workspace) (refused, wins []string) {
 	row := r.workspace
 	same := func(with func(to *mountspec.Workspace)) bool {
 		other := *row
@@ -118,23 +123,23 @@ func (r *Row) differs(ws *mountspec.Workspace) string {
 	for _, c := range []struct {
 		key  string
 		same bool
+		to   *[]string
 	}{
-		{"name", row.Name == ws.Name},
-		{"description", row.Description == ws.Description},
-		{"version", row.Version == ws.Version},
-		{"owner_type", row.Owner.Type == ws.Owner.Type},
-		{"read_only", row.Defaults.ReadOnly == ws.Defaults.ReadOnly},
-		{"tags", slices.Equal(row.Tags, ws.Tags)},
-		{"storage", same(func(to *mountspec.Workspace) { to.Storage = ws.Storage })},
-		{"identity", same(func(to *mountspec.Workspace) { to.Identity = ws.Identity })},
-		{"code", same(func(to *mountspec.Workspace) { to.Code = ws.Code })},
-		{"policy", same(func(to *mountspec.Workspace) { to.Policy = ws.Policy })},
+		{"name", row.Name == ws.Name, &wins},
+		{"description", row.Description == ws.Description, &wins},
+		{"version", row.Version == ws.Version, &wins},
+		{"owner_type", row.Owner.Type == ws.Owner.Type, &wins},
+		{"tags", slices.Equal(row.Tags, ws.Tags), &wins},
+		{"code", same(func(to *mountspec.Workspace) { to.Code = ws.Code }), &wins},
+		{"storage", same(func(to *mountspec.Workspace) { to.Storage = ws.Storage }), &refused},
+		{"identity", same(func(to *mountspec.Workspace) { to.Identity = ws.Identity }), &refused},
+		{"policy", same(func(to *mountspec.Workspace) { to.Policy = ws.Policy }), &refused},
 	} {
 		if !c.same && slices.Contains(r.named, c.key) {
-			return c.key
+			*c.to = append(*c.to, c.key)
 		}
 	}
-	return ""
+	return refused, wins
 }
 
 // printsAs compares manifests by what they print.

@@ -64,16 +64,16 @@ func TestBadRow(t *testing.T) {
 	}
 }
 
-// The row and the manifest of one workspace are in step, in what the row names.
+// Of a row and a manifest the manifest is right (AIP-34, Manifest wins on conflict), but for
+// what the host grants: that is refused, and read_only of either counts.
 func TestRowAndManifest(t *testing.T) {
 	w := newWorld(t)
 	w.workspace("files", "@acme/row", "tags: [ x ]")
 	for _, tt := range []struct{ row, differs string }{
 		{"path: DIR/files", ""},
 		{"path: DIR/files, name: A test, version: 1.0.0, tags: [ x ], owner_type: org", ""},
-		{"path: DIR/files, name: Other", "its name"},
-		{"path: DIR/files, tags: [ y ]", "its tags"},
-		{"path: DIR/files, read_only: true", "its read_only"},
+		{"path: DIR/files, name: Other, version: 2.0.0, tags: [ y ], owner_type: user, description: x", ""},
+		{"path: DIR/files, read_only: true", ""},
 		{"path: DIR/files, storage: { provider: dev-local, config: {} }", "its storage"},
 		{"path: DIR/files, identity: { name: Ann, email: ann@acme.test }", "its identity"},
 	} {
@@ -82,7 +82,9 @@ func TestRowAndManifest(t *testing.T) {
 			w.refused("@acme/row", ResolveOptions{}, Denied, tt.differs)
 			continue
 		}
-		w.ok("@acme/row", ResolveOptions{})
+		got := w.ok("@acme/row", ResolveOptions{})
+		assert.Equal(t, got.Workspace.Name+" "+strings.Join(got.Workspace.Tags, " "), "A test x", tt.row)
+		assert.Equal(t, got.ReadOnly.On(), strings.Contains(tt.row, "read_only"), tt.row, "is read-only")
 	}
 	// The same storage, written in the row.
 	w.mkdir("more/data")

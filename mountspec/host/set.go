@@ -36,8 +36,9 @@ type mutation struct {
 // of its own, and records both. confirm is asked before anything is written; a nil one
 // writes nothing, which is how to look only.
 //
-// Each file is replaced as a whole, the configuration first. After a crash between them
-// the workspace is refused until the same call, or Accept, has put them in step.
+// Each file is replaced as a whole, the configuration first. After a crash between them the
+// manifest still counts, where it may; after both, and before the registry has it, the
+// workspace is refused. The same call, or Accept, puts them in step.
 func (r *Resolver) Set(ctx context.Context, addr mountspec.Address, values []rowedit.Value, confirm func(Change) bool) (Change, error) {
 	var change Change
 	err := r.store.change(func(reg *registry.File) (entering, error) {
