@@ -126,9 +126,16 @@ func TestAddFrom(t *testing.T) {
 	r.ok("@acme/ops", ResolveOptions{})
 	assert.Contains(t, text(again()), "+default: deny")
 	r.refused("@acme/ops", ResolveOptions{}, Denied, "policy does not let")
-	text, err := os.ReadFile(r.home + "/.config/wsmount/fetched/acme/ops/team.POLICY.md")
+	kept, err := os.ReadFile(r.home + "/.config/wsmount/fetched/acme/ops/team.POLICY.md")
 	assert.OK(t, err)
-	assert.Equal(t, string(text), files["team.POLICY.md"])
+	assert.Equal(t, string(kept), files["team.POLICY.md"])
+
+	// What is set is set in the copy, and what was fetched is fetched again all the same.
+	r.configured(r.config + "workspaces: { \"@acme/ops\": { path: ~/.config/wsmount/fetched/acme/ops, name: A test } }\n")
+	_, err = r.host().Set(t.Context(), acmeOps, []rowedit.Value{{Key: "name", Node: yamledit.Scalar("New")}}, func(Change) bool { return true })
+	assert.OK(t, err)
+	r.config = strings.Replace(r.config, "name: A test", "name: New", 1)
+	assert.Contains(t, text(again()), "+name: A test")
 
 	assert.OK(t, r.host().Remove(t.Context(), acmeOps.String()))
 	_, err = os.Stat(r.home + "/.config/wsmount/fetched/acme")

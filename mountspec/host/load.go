@@ -67,6 +67,10 @@ func (s *session) readWorkspace(l *loaded) error {
 	if err != nil {
 		return fileError("", l.cand.path, err)
 	}
+	if e := l.cand.entry; e != nil && e.From != nil {
+		l.from = e.From
+		s.step("fetched", "from "+e.From.Place.String()+", and accepted "+e.AcceptedAt.Format(time.DateTime))
+	}
 	if l.cand.text != nil {
 		return s.takeWorkspace(l, &file{path: path, data: l.cand.text})
 	}
@@ -78,10 +82,6 @@ func (s *session) readWorkspace(l *loaded) error {
 		return fileError("", path, err)
 	}
 	s.step("manifest", f.path)
-	if e := l.cand.entry; e != nil && e.From != nil {
-		l.from = e.From
-		s.step("fetched", "from "+e.From.Place.String()+", and accepted "+e.AcceptedAt.Format(time.DateTime))
-	}
 	return s.takeWorkspace(l, f)
 }
 
