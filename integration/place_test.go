@@ -207,6 +207,20 @@ func TestRegisterFromBucket(t *testing.T) {
 			r := w.Run(args...)
 			assert.Equal(t, r.Code, 5, r.Err)
 			assert.Contains(t, r.Err, "and it lies at")
+
+			// A new workspace there is set up in one go, or leaves nothing.
+			setUp := func(bucket string) harness.Result {
+				return w.Run("init", w.Path("new"), "--id", "@acme/new", "--provider", kind, "--storage", bucket+"/new", "--endpoint", b.Endpoint+b.Path,
+					"--credentials", "file:"+w.Path("config/login.json"), "--grant", "--register")
+			}
+			r = setUp("no-such-bucket")
+			assert.Equal(t, r.Code, 4, r.Err)
+			assert.Contains(t, r.Err, "bucket no-such-bucket does not exist at "+b.Endpoint)
+			assert.True(t, os.IsNotExist(assert.ErrOf(os.Stat(w.Path("new")))), "what was refused is left")
+			r = setUp(name)
+			assert.Equal(t, r.Code, 0, r.Err)
+			assert.Contains(t, r.Out, "acme/new: {file: ")
+			w.MustRun("doctor", "@acme/new")
 		})
 	}
 }

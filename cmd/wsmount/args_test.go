@@ -102,6 +102,8 @@ var synopses = []commandLine{
 	{"doctor", []string{"@acme/ops", "/mnt"}, [][]string{{"--requires", "sync,encryption"}, {"--json"}}, map[string]string{"requires": "sync,encryption", "json": "true"}},
 	{"init", []string{"dir"}, [][]string{{"--id", "@a/b"}, {"--name", "A B"}, {"--owner-id=1"}, {"--provider", "dev-local"}, {"--from", "@a/t"}, {"--register"}},
 		map[string]string{"id": "@a/b", "name": "A B", "owner-id": "1", "provider": "dev-local", "from": "@a/t", "register": "true"}},
+	{"init", nil, [][]string{{"--provider", "s3"}, {"--credentials", "env:A,B"}, {"--grant"}, {"--offline"}},
+		map[string]string{"provider": "s3", "credentials": "env:A,B", "grant": "true", "offline": "true"}},
 	{"publish", []string{"@a/b"}, [][]string{{"--show"}, {"-y"}, {"--json"}}, map[string]string{"show": "true", "yes": "true", "json": "true"}},
 	{"schema", []string{"workspace"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"registry add", []string{"dir"}, [][]string{{"--owner-id", "1"}, {"--write-manifest"}}, map[string]string{"owner-id": "1", "write-manifest": "true"}},

@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
+	"github.com/wsmount/wsmount/cmd/internal/setup"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -79,7 +80,7 @@ func sources(c *cli.Context) completion.Sources {
 	return completion.Sources{
 		Words: map[string][]string{"SHELL": shells, "EVENT": lifecycle.Names(), "SIDE": conflictSides, "STATE": states, "FROM": states, "TO": states,
 			"MANIFEST": reference.Schemas(),
-			"LEVEL":    {"debug", "info", "warn", "error"}, "FORMAT": {"text", "json"}, "PROVIDER": {mountspec.ProviderLocalFS, mountspec.ProviderDevLocal}},
+			"LEVEL":    {"debug", "info", "warn", "error"}, "FORMAT": {"text", "json"}, "PROVIDER": append(setup.Providers(), mountspec.ProviderLocalFS, mountspec.ProviderDevLocal)},
 		Addresses: func() (list []string) {
 			known, _ := askHost(c, false, func(r *host.Resolver) (known []host.Known, err error) {
 				known, _, err = r.Enumerate(c.Context)

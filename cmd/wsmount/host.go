@@ -37,12 +37,16 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 			return nil, exit.New(exit.Usage, "--operator %q: %w", oneLine(given), err).Hint("for example --operator 'Ann Bo <ann@acme.test>'")
 		}
 	}
-	lookup := process.Environment()
-	cfg, err := host.LoadConfig(host.LoadOptions{Path: c.String("config"), Lookup: lookup})
+	cfg, err := host.LoadConfig(host.LoadOptions{Path: c.String("config"), Lookup: process.Environment()})
 	if err != nil {
 		return nil, daemon.Refusal(err)
 	}
-	h := &hostSide{config: cfg}
+	return hostOf(c, cfg, auditing)
+}
+
+// hostOf is openHost for a configuration that was read.
+func hostOf(c *cli.Context, cfg *host.Config, auditing bool) (h *hostSide, err error) {
+	h = &hostSide{config: cfg}
 	if auditing {
 		if h.audit, err = openAudit(c); err != nil {
 			return nil, err
@@ -52,7 +56,7 @@ func openHost(c *cli.Context, auditing bool) (*hostSide, error) {
 	if root, err = stateRoot(c); err == nil { // else every manifest is read
 		places = filepath.Join(state.Shared(root), "places")
 	}
-	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Places: places, Home: os.Getenv("HOME"), Lookup: lookup,
+	h.resolver, err = host.NewResolver(host.Options{Config: cfg, Places: places, Home: os.Getenv("HOME"), Lookup: process.Environment(),
 		Providers: daemon.Mountable, Person: persons(c), Open: fetch.In(root), Audit: h.audit, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		h.close()

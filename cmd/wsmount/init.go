@@ -3,8 +3,10 @@ package main
 import (
 	"crypto/rand"
 	"fmt"
+	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,6 +17,8 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/manifestfile"
+	"github.com/wsmount/wsmount/cmd/internal/sandbox"
+	"github.com/wsmount/wsmount/cmd/internal/setup"
 	"github.com/wsmount/wsmount/cmd/internal/template"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -32,13 +36,21 @@ func initCommand() *cli.Command {
 			"template: true }, and that is public, of the same owner, or of one that allow_refs names; or of a file that `wsmount " +
 			"publish` wrote. What its manifest excludes, secrets and repositories of git are not copied, nor what another owner's " +
 			"asks of the host. DIR appears as a whole, or not at all.\n\n" +
+			"With --provider s3, github, local, azure, gcs or vault it tries the store, writes WORKSPACE.md and SECRETS.md, and prints " +
+			"the lines that the host configuration needs, or writes them with --grant. At a terminal it asks for what is missing, and " +
+			"for all of it without arguments. No secret is written, only where this host keeps it.\n\n" +
+			"  wsmount init ./files --provider s3 --storage acme-files/notes --grant\n" +
 			"  wsmount init ./notes --id @acme/notes --register\n" +
 			"  wsmount @acme/notes /mnt/notes",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "id", Usage: "`ADDRESS`, @owner/slug (default: from the login and the directory)"},
 			&cli.StringFlag{Name: "name", Usage: "`NAME` for people (default: the directory's)"},
 			&cli.StringFlag{Name: "owner-id", Usage: "stable `ID` of the owner (default: the one that this host knows, or a new one)"},
-			&cli.StringFlag{Name: "provider", DefaultText: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`, local-fs or dev-local"},
+			&cli.StringFlag{Name: "provider", DefaultText: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`: local-fs or dev-local, or one to set up"},
+			&cli.StringFlag{Name: "credentials", Usage: "`WHERE` this host has them, of a provider to set up: env:VARIABLE,..., file:PATH, command:PROGRAM ARGUMENTS, or none"},
+			&cli.BoolFlag{Name: "grant", Usage: "write what a provider to set up needs into the host configuration"},
+			&cli.BoolFlag{Name: "offline", Usage: "do not try the store of a provider to set up"},
+			operatorFlag(),
 			&cli.StringFlag{Name: "storage", Usage: "`PLACE` where its files are to lie, as `wsmount registry add` has it, instead of DIR"},
 			&cli.StringFlag{Name: "from-row", Usage: "the `WORKSPACE` with this address in the host configuration, instead of DIR"},
 			&cli.StringFlag{Name: "from", Usage: "begin with the files of `TEMPLATE`, an address or the path of a bundle"},
@@ -58,12 +70,19 @@ type initialized struct {
 
 	Template string           `json:"template,omitempty"` // what it began from, with its version
 	LeftOut  []bundle.LeftOut `json:"leftOut,omitempty"`
+
+	Setup *setup.Report `json:"setup,omitempty"` // of a provider that was set up
 }
 
 func initAction(c *cli.Context) error {
 	begin := initNew
-	if c.String("from") != "" {
+	switch {
+	case c.String("from") != "":
 		begin = initFrom
+	case slices.Contains(setup.Providers(), c.String("provider")), c.NArg() == 0 && c.NumFlags() == 0 && sandbox.IsTerminal(os.Stdin):
+		begin = initProvider
+	case c.IsSet("credentials"), c.Bool("grant"), c.Bool("offline"):
+		return exit.New(exit.Usage, "--credentials, --grant and --offline are for a provider that is set up").Hint("--provider %s", strings.Join(setup.Providers(), ", "))
 	}
 	out, err := begin(c)
 	if err != nil {
@@ -80,15 +99,71 @@ func initAction(c *cli.Context) error {
 	if out.Template != "" {
 		from = ", from " + out.Template
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "%s: %s%s\n", out.ID, out.Manifest, from)
-	return err
+	fmt.Fprintf(c.App.Writer, "%s: %s%s\n", out.ID, out.Manifest, from)
+	out.Setup.Print(c.App.Writer)
+	return nil
+}
+
+// initProvider sets a provider up.
+func initProvider(c *cli.Context) (out initialized, err error) {
+	args, err := wantArgs(c, 0, 1)
+	if err == nil && c.String("from-row") != "" {
+		err = exit.New(exit.Usage, "--provider is not for --from-row: the host configuration says it").Hint("leave it out")
+	}
+	if err != nil {
+		return out, err
+	}
+	h, err := openHost(c, false)
+	if err != nil {
+		return out, err
+	}
+	defer h.close()
+	g := setup.Guide{Config: h.config, Offline: c.Bool("offline"), Grant: c.Bool("grant"), Register: c.Bool("register"), Show: c.App.ErrWriter,
+		Options: setup.Options{Provider: c.String("provider"), OwnerID: c.String("owner-id"), Name: c.String("name"), Place: c.String("storage"),
+			Endpoint: c.String("endpoint"), Region: c.String("region"), Credentials: c.String("credentials"), Operator: c.String("operator")},
+		GitKnows: func() bool { _, ok := h.resolver.Identity(mountspec.CurrentOperator); return ok },
+		OwnerIs:  func(owner string) (string, error) { return ownerID(c, owner) },
+		Open: func(cfg *host.Config) (daemon.Request, func(), error) {
+			h, err := hostOf(c, cfg, true)
+			if err != nil {
+				return daemon.Request{}, nil, err
+			}
+			return daemon.Request{Resolver: h.resolver, StateDir: c.String("state-dir"), Getenv: os.Getenv}, h.close, nil
+		}}
+	if len(args) > 0 {
+		if g.Dir, err = absolute(args[0]); err != nil {
+			return out, err
+		}
+	}
+	if id := c.String("id"); id != "" {
+		if g.ID, err = readAddress(id, "for example --id @acme/notes"); err != nil {
+			return out, err
+		}
+	}
+	if !c.Bool("json") && sandbox.IsTerminal(os.Stdin) {
+		g.Ask = setup.NewAsker(os.Stdin, c.App.ErrWriter)
+	}
+	plan, notes, err := g.Plan(c.Context)
+	if err != nil {
+		return out, err
+	}
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	undo, err := plan.Write(ctx, g.Grant)
+	if err != nil {
+		return out, err
+	}
+	out = initialized{Manifest: plan.Manifest, Notes: notes}
+	out.Setup = plan.Report(g.Grant, g.Register)
+	err = out.register(c, plan.Workspace, g.Register, undo)
+	return out, err
 }
 
 // register enters what was made in the registry, if that is asked for, or takes it away
 // again.
-func (i *initialized) register(c *cli.Context, w *mountspec.Workspace, undo func()) error {
+func (i *initialized) register(c *cli.Context, w *mountspec.Workspace, asked bool, undo func()) error {
 	i.Schema, i.ID = "wsmount.init/v1", w.ID.String()
-	if i.Registered = c.Bool("register"); !i.Registered {
+	if i.Registered = asked; !asked {
 		return nil
 	}
 	e, err := addNew(c, w, i.Manifest, undo)
@@ -116,7 +191,7 @@ func initNew(c *cli.Context) (out initialized, err error) {
 		return out, err
 	}
 	out.Manifest = manifest
-	err = out.register(c, w, undo)
+	err = out.register(c, w, c.Bool("register"), undo)
 	return out, err
 }
 
@@ -233,7 +308,7 @@ func initFrom(c *cli.Context) (out initialized, err error) {
 	}
 	w := begun.Workspace
 	out = initialized{Manifest: begun.Manifest, Notes: begun.Notes, Template: w.Template.ID.String() + " " + w.Template.Version, LeftOut: begun.Left}
-	err = out.register(c, w, begun.Undo)
+	err = out.register(c, w, c.Bool("register"), begun.Undo)
 	return out, err
 }
 

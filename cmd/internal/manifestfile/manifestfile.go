@@ -84,6 +84,11 @@ func WriteNew(name string, w *mountspec.Workspace) (undo func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	return WriteText(name, text)
+}
+
+// WriteText is WriteNew for the text of a manifest.
+func WriteText(name string, text []byte) (undo func(), err error) {
 	made := Missing(filepath.Dir(name))
 	remove := func() {
 		for _, name := range made {

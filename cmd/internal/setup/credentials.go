@@ -1,0 +1,139 @@
+package setup
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/configedit"
+	"github.com/wsmount/wsmount/mountspec/host/origin"
+	"github.com/wsmount/wsmount/mountspec/secrets"
+)
+
+// credentials say where the host has what a store asks for, and how the manifest calls that.
+type credentials struct {
+	slug      string   // of the secret; empty: there are none
+	named     []string // variables by which the manifest names it; none: by the slug
+	source    string   // where the host keeps it, without its end; empty: in the variables of named
+	variables []string // that have it
+	agent     bool     // those of the user's ssh-agent
+	p         provider
+}
+
+const credentialsHint = "write env:VARIABLE,..., file:PATH, command:PROGRAM ARGUMENTS, or none"
+
+var slugForm = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*[a-z0-9]$`)
+
+// slugOf is the secret of a workspace: its own address, if that can be one.
+func slugOf(a mountspec.Address) string {
+	if slugForm.MatchString(a.Owner) && slugForm.MatchString(a.Slug) {
+		return a.Owner + "/" + a.Slug
+	}
+	return "store/of-" + strings.Trim(regexp.MustCompile(`-+`).ReplaceAllString(a.Owner+"-"+a.Slug, "-"), "-")
+}
+
+// readCredentials reads Options.Credentials. Variables that a store's own tools know are
+// granted as they are, unless the host has them as a secret: as another they would not be
+// what they are for other workspaces any more.
+func readCredentials(p provider, o Options, taken func(variable string) bool) (credentials, error) {
+	none := credentials{p: p}
+	how, rest, _ := strings.Cut(o.Credentials, ":")
+	bad := func(format string, args ...any) (credentials, error) {
+		return none, exit.New(exit.Usage, "--credentials: "+format, args...).Hint("%s", credentialsHint)
+	}
+	isSSH, isDaemon := strings.HasPrefix(o.Endpoint, "ssh://") || strings.Contains(o.Endpoint, "@"), strings.HasPrefix(o.Endpoint, "git://")
+	switch {
+	case len(p.usual) == 0:
+		if o.Credentials != "" {
+			return bad("%s needs none", p.name)
+		}
+		return none, nil
+	case how == "none", isDaemon && p.name == origin.GitHub:
+		return none, nil
+	case how == "agent", how == "" && isSSH && p.name == origin.GitHub:
+		if p.name != origin.GitHub || !isSSH {
+			return bad("an ssh-agent is for a git server of ssh://")
+		}
+		none.agent = true
+		return none, nil
+	case isSSH && p.name == origin.GitHub:
+		return bad("a git server of ssh:// is reached with those of an ssh-agent, or with a secret that providers.github.ssh of the host configuration names")
+	}
+	c := credentials{p: p, slug: slugOf(o.ID)}
+	if p.name == origin.GitHub {
+		c.named = p.usual // which the inventory says is the secret
+	}
+	switch how {
+	case "", "env":
+		c.variables = p.usual
+		if rest != "" {
+			c.variables = strings.Split(rest, ",")
+		}
+		if slices.ContainsFunc(c.variables, func(name string) bool { return !secrets.IsEnvName(name) }) {
+			return bad("write the names of variables, never a value")
+		}
+		if len(c.variables) > len(p.fields) || len(c.variables) < len(p.usual) {
+			return bad("%s has %s, each in a variable", p.name, strings.Join(p.fields[:len(p.usual)], " and "))
+		}
+		if slices.Equal(c.variables, p.usual) && !slices.ContainsFunc(p.usual, taken) {
+			c.named = p.usual
+			return c, nil
+		}
+		c.source = "env: " + variables(p.fields, c.variables)
+	case "file":
+		path, err := expand(rest)
+		if err != nil {
+			return bad("%w", err)
+		}
+		c.source = "file: " + configedit.Text(path) + c.format()
+	case "command":
+		words := strings.Fields(rest)
+		if len(words) == 0 {
+			return bad("it names no program")
+		}
+		for i, w := range words {
+			words[i] = configedit.Text(w)
+		}
+		c.source = "command: [" + strings.Join(words, ", ") + "]" + c.format()
+	default:
+		return bad("%.20q is not understood", how)
+	}
+	return c, nil
+}
+
+// variables are those of a secret: of one that is all of it, or one for each field.
+func variables(fields, names []string) string {
+	if fields[0] == "token" {
+		return names[0]
+	}
+	var pairs []string
+	for i, name := range names {
+		pairs = append(pairs, fields[i]+": "+name)
+	}
+	return "{ " + strings.Join(pairs, ", ") + " }"
+}
+
+// format is how what is read is understood: a token as it is, and else JSON with its fields.
+func (c credentials) format() string {
+	if c.p.name == origin.GitHub {
+		return ""
+	}
+	return ", format: json"
+}
+
+// inventory is the text of the SECRETS.md.
+func (c credentials) inventory(o Options) ([]byte, error) {
+	bindings := ""
+	if len(c.named) > 0 {
+		bindings = "    metadata: { bindings: { env: [ " + strings.Join(c.named, ", ") + " ] } }\n"
+	}
+	text := []byte("---\nsecrets:\n  - slug: " + c.slug + "\n    name: Credentials of the storage\n    description: " +
+		configedit.Text("What the files of "+o.ID.String()+" are read and written with. Each host keeps the value.") + "\n" + bindings +
+		"---\n\n# Secrets\n\nThe host configuration says where it is kept: `wsmount help config`, secrets and allow_env.\n")
+	if _, found := mountspec.ParseSecrets(mountspec.Source{Name: "SECRETS.md", Data: text}, mountspec.Options{}); found.Err() != nil {
+		return nil, exit.New(exit.Usage, "the new SECRETS.md would not be valid: %w", found.Err()).Hint("give another --id")
+	}
+	return text, nil
+}

@@ -1,0 +1,73 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Try asks the store, with what the host configuration will say: open opens a host side of
+// that. What would refuse a mount is the error; the notes are what a person should know.
+func (plan *Plan) Try(ctx context.Context, open func(*host.Config) (daemon.Request, func(), error)) (notes []string, err error) {
+	if !plan.remote {
+		return nil, nil
+	}
+	stage, err := os.MkdirTemp("", "wsmount-init-")
+	if err != nil {
+		return nil, exit.New(exit.Failed, "%w", err).Hint("set TMPDIR to a directory that you may write")
+	}
+	defer os.RemoveAll(stage)
+	for _, f := range plan.files {
+		if err := os.WriteFile(filepath.Join(stage, filepath.Base(f.name)), f.text, 0o600); err != nil {
+			return nil, exit.New(exit.Failed, "%w", err).Hint("set TMPDIR to a directory that you may write")
+		}
+	}
+	req, closeRequest, err := open(plan.config.parsed)
+	if err != nil {
+		return nil, err
+	}
+	defer closeRequest()
+	req.Workspace, req.Trust = stage, true
+	tree, err := daemon.Resolve(ctx, req)
+	if err != nil {
+		return nil, plan.at(stage, err)
+	}
+	for _, s := range tree.Sources {
+		found, err := tree.Examine(ctx, s)
+		if err != nil {
+			return nil, plan.at(stage, err)
+		}
+		for _, f := range found {
+			switch f.Grade {
+			case providers.Bad:
+				return nil, exit.New(exit.Unreachable, "%s: %s: %s", s.Name, f.Name, f.Says).Hint("%s", f.Do)
+			case providers.Less:
+				notes = append(notes, f.Name+": "+f.Says)
+			}
+		}
+	}
+	return notes, ctx.Err()
+}
+
+// at has an error name the files where they are going to be.
+func (plan *Plan) at(stage string, err error) error {
+	var e *exit.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	real := host.Real(stage)
+	there := strings.NewReplacer(real, filepath.Dir(plan.Manifest), stage, filepath.Dir(plan.Manifest)).Replace
+	out := *e
+	out.What, out.Advice, out.Details = there(e.What), there(e.Advice), nil
+	for _, d := range e.Details {
+		out.Details = append(out.Details, there(d))
+	}
+	return &out
+}
