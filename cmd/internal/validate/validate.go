@@ -116,7 +116,7 @@ func manifest(src mountspec.Source, o mountspec.Options) (found mountspec.Findin
 	case "workspace":
 		var w *mountspec.Workspace
 		w, found = mountspec.ParseWorkspace(src, o)
-		found = append(found, unheeded(w)...)
+		found = append(append(found, unheeded(w)...), unauthored(w, o.Strict)...)
 	case "storage":
 		_, found = mountspec.ParseStorage(src, o)
 	case "secrets":
@@ -156,4 +156,23 @@ func unheeded(w *mountspec.Workspace) mountspec.Findings {
 	return mountspec.Findings{{Severity: mountspec.Error, File: at.File, Line: at.Line, Column: at.Column, Path: "policy.limits", Rule: "limit-without-commits",
 		Message: fmt.Sprintf("the limit %q counts %s, of which %s has none in this mode: each write is its own", limit.Kind, strings.Join(limit.AppliesTo, " and "), w.Storage.Inline.Provider),
 		Hint:    "take it out of the policy, or keep the files in a repository"}}
+}
+
+// unauthored finds a repository in a manifest whose commits would have no author: a mount
+// refuses it, unless the host has it read-only.
+func unauthored(w *mountspec.Workspace, strict bool) mountspec.Findings {
+	if w == nil || w.Storage.Inline == nil || w.Defaults.ReadOnly || w.Storage.Inline.ReadOnly || len(w.Identity)+len(w.Storage.Inline.Identity) > 0 {
+		return nil
+	}
+	config, ok := w.Storage.Inline.Config.(mountspec.GitHubConfig)
+	if !ok || config.DefaultCommitEmail != "" {
+		return nil
+	}
+	at, severity := w.Storage.Inline.Pos, mountspec.Warning
+	if strict {
+		severity = mountspec.Error
+	}
+	return mountspec.Findings{{Severity: severity, File: at.File, Line: at.Line, Column: at.Column, Path: "identity", Rule: "no-author",
+		Message: "commits have no author, so that a mount which may write is refused",
+		Hint:    "add identity: [ { ref: operator://current } ], or a name and an email, or default_commit_email"}}
 }

@@ -39,14 +39,16 @@ func TestFacts(t *testing.T) {
 	assert.Contains(t, found[0].String(), name+":1:", found)
 }
 
-// A limit that a mount would refuse, since nothing would be counted, is found before.
-func TestLimitWithoutCommits(t *testing.T) {
+// What a mount would refuse is found before: a limit for which nothing would be counted, and
+// commits without an author.
+func TestWhatAMountRefuses(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "WORKSPACE.md")
 	for storage, want := range map[string]int{"local-fs, config: { mount_path: . }": 1, "github, config: { owner: a, repo: b, branch: main }": 0} {
 		assert.OK(t, os.WriteFile(name, []byte("---\nschema: workspace/v1\nid: \"@acme/x\"\nversion: 1.0.0\nname: X\nowner: { type: user, id: i, slug: acme }\nstorage: { inline: { provider: "+storage+
 			" } }\npolicy: { schema: policy/v1, limits: [ { kind: rate-pushes, value: 1, per: day, applies_to: [ \"storage:push\" ] } ] }\n---\n"), 0o644))
 		_, found, err := File(name, Options{})
 		assert.OK(t, err)
+		assert.Equal(t, found.Has("no-author"), want == 0, storage)
 		found = found.Filter(mountspec.Error)
 		assert.Equal(t, len(found), want, found)
 		for _, f := range found {
