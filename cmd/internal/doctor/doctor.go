@@ -15,7 +15,9 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
@@ -54,6 +56,15 @@ func problem(name, do, format string, args ...any) Check {
 func refused(name string, err error) Check {
 	e := exit.From(err)
 	return Check{Name: name, Level: Problem, Says: e.What, Do: e.Advice, Code: e.Code}
+}
+
+// everything is refused, and a note for each thing that is told with it.
+func everything(name string, err error) (out []Check) {
+	for _, detail := range exit.From(err).Details {
+		says, do, _ := strings.Cut(detail, "; ")
+		out = append(out, note(name, cmp.Or(do, "correct it, if it is the one that is meant"), "%s", says))
+	}
+	return append(out, refused(name, err))
 }
 
 // Worst is the exit code for a list of checks: that of its first problem.

@@ -159,3 +159,12 @@ func TestConfiguration(t *testing.T) {
 	assert.Equal(t, Configuration(nil, exit.New(exit.Denied, "written by others"))[0].Says, "written by others")
 	assert.Equal(t, Configuration(&host.Config{Path: "/c.yaml"}, nil)[0].Level, OK)
 }
+
+// What is told with a refusal has a line, and what to do about it, of its own.
+func TestDetails(t *testing.T) {
+	var got []string
+	for _, c := range Workspace(nil, &exit.Error{Code: exit.Denied, What: "no credentials", Advice: "grant them", Details: []string{"secret A: not set; set A", "skipped x"}}) {
+		got = append(got, string(c.Level)+" "+c.Says+" | "+c.Do)
+	}
+	assert.Slice(t, got, []string{"note secret A: not set | set A", "note skipped x | correct it, if it is the one that is meant", "problem no credentials | grant them"})
+}

@@ -18,7 +18,7 @@ func Stores(ctx context.Context, t *daemon.Tree) []Check {
 		name := "store /" + s.At
 		findings, err := t.Examine(ctx, s)
 		if err != nil {
-			out = append(out, refused(name, err))
+			out = append(out, everything(name, err)...)
 		}
 		for _, f := range findings {
 			out = append(out, found(name, f))

@@ -96,10 +96,7 @@ func Workspace(t *daemon.Tree, err error) []Check {
 		}
 	}
 	if err != nil {
-		for _, detail := range exit.From(err).Details {
-			out = append(out, note("workspace", "correct it, if it is the one that is meant", "%s", detail))
-		}
-		out = append(out, refused("workspace", err))
+		out = append(out, everything("workspace", err)...)
 	}
 	return out
 }
