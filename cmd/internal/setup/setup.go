@@ -206,6 +206,9 @@ func (p provider) storage(o Options, c credentials) (*mountspec.Storage, error) 
 	if err != nil {
 		return nil, exit.New(exit.Usage, "%w", err).Hint("give other values for --storage, --endpoint or --region")
 	}
+	if p.name == origin.GitHub { // else commits stay here until somebody pushes them
+		st.Sync.Push.On = mountspec.AliasPerCommit
+	}
 	return st, nil
 }
 

@@ -75,7 +75,7 @@ func TestProviders(t *testing.T) {
 		{Options{Provider: "azure", Place: "files", Endpoint: "https://acme.blob.core.windows.net", Credentials: "file:/k.json"}, "kind: azure",
 			"secrets:\n  me/ws: {file: \"/k.json\", format: json, allow: [\"@me/ws\"]}\n"},
 		{Options{Provider: "gcs", Place: "b-1"}, "kind: gcs", "allow_env: [{name: GOOGLE_APPLICATION_CREDENTIALS, allow: [\"@me/ws\"]}]\n"},
-		{Options{Provider: "github", Place: "acme/app#next"}, "owner: acme|repo: app|branch: next|operator://current|GITHUB_TOKEN",
+		{Options{Provider: "github", Place: "acme/app#next"}, "owner: acme|repo: app|branch: next|operator://current|GITHUB_TOKEN|mode: pull-push",
 			"allow_env: [{name: GITHUB_TOKEN, allow: [\"@me/ws\"]}]\n"},
 		{Options{Provider: "github", Place: "https://git.acme.invalid/acme/app.git", Endpoint: "https://git.acme.invalid", Credentials: "command:pass show app", Operator: "Ann <ann@acme.test>"}, "repo: app",
 			"secrets:\n  me/ws: {command: [\"pass\", \"show\", \"app\"], allow: [\"@me/ws\"]}\nproviders:\n  github:\n    base_url: \"https://git.acme.invalid\"\n" +
