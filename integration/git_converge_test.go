@@ -23,8 +23,8 @@ func TestGitConverges(t *testing.T) {
 	merged := false
 	tier.Seeds(t, 1, func(t *testing.T, seed uint64) {
 		g := newGitStage(t)
-		g.seed()
-		c := &converging{gitStage: g}
+		c := &converging{gitStage: g, r: rand.New(rand.NewPCG(seed, 0)), files: map[string][]string{}}
+		c.begin()
 		for _, policy := range []string{"rebase", "merge"} {
 			g.workspace(policy, "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}, conflict: {policy: "+policy+"}")
 			c.mounts = append(c.mounts, g.w.Mount("@acme/"+policy))
@@ -56,8 +56,12 @@ type converging struct {
 
 const convergeLines = 30
 
-func (c *converging) run(seed uint64) {
-	c.r, c.files = rand.New(rand.NewPCG(seed, 0)), map[string][]string{}
+// convergeSteps are so few in make test that they take seconds; with its seed, mounts are
+// killed and others' changes merged in them.
+var convergeSteps = tier.Pick(12, 24)
+
+// begin is the first commit.
+func (c *converging) begin() {
 	begin := map[string]string{}
 	for _, name := range []string{"a.txt", "deep/b.txt"} {
 		for i := range convergeLines {
@@ -65,13 +69,12 @@ func (c *converging) run(seed uint64) {
 		}
 		begin[name] = c.content(name)
 	}
-	c.fresh()
 	c.other.Write(begin)
 	c.other.Commit("main", "begin")
-	for _, m := range c.mounts {
-		c.event(m, "turn-start")
-	}
-	for range 24 {
+}
+
+func (c *converging) run(seed uint64) {
+	for range convergeSteps {
 		c.step()
 	}
 	for range 2 {

@@ -65,7 +65,7 @@ func TestGitDaemon(t *testing.T) {
 	g.turnsOfBoth(m)
 	m.Stop()
 
-	m = g.w.Mount("@acme/site", "--patience", "2s") // for a server that does not answer
+	m = g.w.Mount("@acme/site", "--patience", "1s") // for a server that does not answer
 	g.daemon.Away()
 	g.later(m, "away", "refused")
 	g.check(g.daemon.Back())

@@ -89,7 +89,7 @@ func TestGitOverSSH(t *testing.T) {
 	g.turnsOfBoth(m)
 	m.Stop()
 
-	m = g.w.Mount("@acme/site", "--patience", "2s") // for a server that does not answer
+	m = g.w.Mount("@acme/site", "--patience", "1s") // for a server that does not answer
 	g.ssh.Away()
 	g.later(m, "away", "refused")
 	g.check(g.ssh.Back())

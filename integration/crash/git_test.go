@@ -1,7 +1,9 @@
 package crash
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // The same with a repository, to which somebody else pushes while the daemon is
@@ -24,7 +27,9 @@ func TestCrashGit(t *testing.T) {
 	})
 	t.Run("cut off", func(t *testing.T) {
 		t.Parallel()
-		newGitStage(t, 3*time.Second).crash(6).queues().run(*kills/2, "at pwrite64")
+		f := newGitStage(t, tier.Pick(time.Hour, 3*time.Second)) // a queue of changes, and not of commits
+		f.asks = !tier.Soak
+		f.crash(6).queues().run(*kills/2, "at pwrite64")
 	})
 }
 
@@ -43,7 +48,7 @@ func newGitStage(t *testing.T, window time.Duration) *gitFar {
 	s := &stage{t: t, w: harness.New(t, harness.Options{})}
 	f := &gitFar{gated: newGated(s, g, gitVerb), repo: server.Create(t, "acme/site")}
 	s.far = f
-	f.other = f.repo.Clone(s.w.Path("other"))
+	f.other = f.repo.Share(s.w.Path("other"))
 	s.w.Write("config/wsmount/config.yaml", fmt.Sprintf("allow_endpoints: [ \"%[1]s 127.0.0.1\" ]\nproviders: { github: { base_url: %[1]q } }\n", g.Endpoint), 0o600)
 	dir := s.w.Mkdir("ws", 0o755)
 	s.w.Write("ws/WORKSPACE.md", harness.Manifest("@acme/stage", fmt.Sprintf("identity: [ { name: Bob, email: bob@acme.test } ]\n"+
@@ -100,8 +105,8 @@ func (f *gitFar) put(files map[string][]byte) (err error) {
 
 // take has the clone show what the branch has.
 func (f *gitFar) take() {
-	if _, err := f.other.Try("fetch", "-q", "origin", "main"); err == nil {
-		f.other.Git("reset", "-q", "--hard", "FETCH_HEAD")
+	if err := f.other.Follow("main"); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be empty
+		f.t.Fatal(err)
 	}
 }
 

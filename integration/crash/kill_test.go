@@ -95,11 +95,14 @@ type crash struct {
 	killed  func(what string) // called while the daemon is dead; may be nil
 	r       *rand.Rand
 	clients []*crasher.Client
-	points  []killPoint // still to come
-	comes   bool        // these are certain to
-	hits    map[string]int
-	rounds  int
-	queued  int // rounds that began with a long queue
+	// happened says of each client whether its last operation has happened, which it is
+	// told when the next round begins; nil: they all work.
+	happened []bool
+	points   []killPoint // still to come
+	comes    bool        // these are certain to
+	hits     map[string]int
+	rounds   int
+	queued   int // rounds that began with a long queue
 }
 
 // start fills the storage, mounts it and starts the clients.
@@ -158,6 +161,9 @@ func (c *crash) round() {
 	p := c.points[0]
 	c.points = c.points[1:]
 	what := fmt.Sprintf("kill %d, %s", c.rounds+1, p.name)
+	for i, happened := range c.happened {
+		assert.OK(c.t, c.clients[i].Go(happened))
+	}
 	c.progress(5)
 	c.rounds++
 	if c.behind {
@@ -177,16 +183,13 @@ func (c *crash) round() {
 		c.killed(what)
 	}
 	c.m.Start()
-	var happened []bool
+	c.happened = nil
 	for i, client := range c.clients {
-		happened = append(happened, c.check(fmt.Sprintf("%s, client %d", what, i), client))
+		c.happened = append(c.happened, c.check(fmt.Sprintf("%s, client %d", what, i), client))
 	}
 	c.far.connect()
 	c.settle()
 	c.converged()
-	for i, client := range c.clients {
-		assert.OK(c.t, client.Go(happened[i]))
-	}
 	if c.t.Failed() {
 		c.t.Fatalf("after %s\n%s", what, c.problems())
 	}
@@ -201,7 +204,7 @@ func (c *crash) queue(n int) {
 			return
 		}
 		if time.Now().After(end) {
-			c.t.Fatalf("no queue of %d: %s", n, u.Text)
+			c.t.Fatalf("no queue of %d: %+v", n, u)
 		}
 	}
 }
@@ -305,7 +308,6 @@ func (c *crash) report() {
 	for _, client := range c.clients {
 		client.Kill()
 	}
-	c.settle() // also what was written after the last comparison
 	c.t.Logf("%d kills, %d with a queue of %d, %v", c.rounds, c.queued, longQueue, c.hits)
 	points := killPoints(c.far.calls())
 	tries := c.rounds / len(points)

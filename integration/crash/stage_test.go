@@ -3,7 +3,6 @@ package crash
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,6 +29,7 @@ type stage struct {
 	m     *harness.Mount
 	far   far
 	store *memory.Provider // nil: it is a bucket
+	asks  bool             // commits are asked for where something is to be sent
 	trap  atomic.Pointer[trap]
 }
 
@@ -158,42 +158,23 @@ func (s *stage) around(ctx context.Context, c *providers.Call, next func(context
 // unsent is what a status says of the changes that the storage lacks.
 type unsent struct {
 	Queue     int // names, files, and commits
-	Bytes     int64
 	Held      int
-	Conflicts int
 	Reasons   []string // of some of those
 	Halted    []string
-	Text      string
+	LastError string
 }
 
 func (s *stage) unsent() (u unsent) {
 	s.t.Helper()
-	var status struct {
-		Parts []struct {
-			Unsaved struct {
-				Files, Names int
-				Bytes        int64
-			}
-			HeldBack, Conflicts int
-			WorkingCopy         struct {
-				LastError       string
-				UnpushedCommits int
-				Held            []struct{ Path, Reason string }
-				Halted          []string
-			}
-		}
-	}
-	u.Text = s.w.MustRun("status", "--json", s.m.Dir)
-	assert.OK(s.t, json.Unmarshal([]byte(u.Text), &status))
-	for _, p := range status.Parts {
-		u.Queue += p.Unsaved.Files + p.Unsaved.Names + p.WorkingCopy.UnpushedCommits
-		u.Bytes += p.Unsaved.Bytes
+	for _, p := range s.m.Status().Parts {
+		w := p.WorkingCopy
+		u.Queue += p.Unsaved.Files + p.Unsaved.Names + w.UnpushedCommits
 		u.Held += p.HeldBack
-		u.Conflicts += p.Conflicts
-		for _, h := range p.WorkingCopy.Held {
+		for _, h := range w.Held {
 			u.Reasons = append(u.Reasons, h.Path+": "+h.Reason)
 		}
-		u.Halted = append(u.Halted, p.WorkingCopy.Halted...)
+		u.Halted = append(u.Halted, w.Halted...)
+		u.LastError = w.LastError
 	}
 	return u
 }
@@ -211,7 +192,9 @@ func (s *stage) settle() {
 		case u.Held > 0:
 			s.t.Fatalf("held back: %q\n%s", u.Reasons, s.daemonLog())
 		case time.Now().After(end):
-			s.t.Fatalf("not sent: %s", u.Text)
+			s.t.Fatalf("not sent: %+v\n%s", u, s.daemonLog())
+		case s.asks:
+			s.w.Run("commit", s.m.Dir) // finds what others pushed, and may have to be asked again
 		}
 	}
 }

@@ -131,10 +131,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(w, r)
 }
 
-// environment is all that the git program gets: nothing of who runs the test.
+// environment is all that the git program gets: nothing of who runs the test. No command
+// looks afterwards for something to collect.
 func environment(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "LC_ALL=C",
-		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@acme.test", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@acme.test"}
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=maintenance.auto", "GIT_CONFIG_VALUE_0=false", "GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@acme.test", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@acme.test"}
 }
 
 // A Repo is a repository of a server, or a clone of one.
@@ -142,6 +143,7 @@ type Repo struct {
 	t   T
 	Dir string
 	URL string
+	of  *Repo // whose objects a clone has; nil: it has its own
 }
 
 // Create makes an empty bare repository, whose HEAD names main.
@@ -199,6 +201,30 @@ func (r *Repo) Clone(dir string) *Repo {
 	r.t.Helper()
 	r.Git("clone", "-q", r.Dir, dir)
 	return &Repo{t: r.t, Dir: dir}
+}
+
+// Share makes a clone with a work tree whose objects are those of the repository, so that
+// to follow its branches costs little.
+func (r *Repo) Share(dir string) *Repo {
+	r.t.Helper()
+	r.Git("clone", "-q", "--shared", r.Dir, dir)
+	return &Repo{t: r.t, Dir: dir, of: r}
+}
+
+// Follow has the work tree of a clone be what a branch is at where it is from.
+func (r *Repo) Follow(branch string) error {
+	tip := "FETCH_HEAD"
+	if r.of != nil {
+		at, err := os.ReadFile(filepath.Join(r.of.Dir, "refs", "heads", branch))
+		if err != nil {
+			return err
+		}
+		tip = strings.TrimSpace(string(at))
+	} else if _, err := r.Try("fetch", "-q", "origin", branch); err != nil {
+		return err
+	}
+	_, err := r.Try("reset", "-q", "--hard", tip)
+	return err
 }
 
 // Write writes files of a clone; an empty directory on the way is made.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -23,7 +23,7 @@ type Mount struct {
 	Dir  string // the mount point
 	PID  int
 
-	socket string // of its daemon, once that was asked
+	state string // the directory of its daemon, once that was asked
 }
 
 // A Status is what the tests read of `wsmount status --json`.
@@ -61,6 +61,7 @@ type WorkingCopy struct {
 	LastError          string
 	UnreachableSeconds float64
 	Stale              bool
+	Held               []struct{ Path, Reason string }
 	Halted             []string
 	UnpushedCommits    int
 	Branch             string
@@ -149,7 +150,7 @@ func (m *Mount) WaitGone() {
 // begin.
 func (m *Mount) Status() Status {
 	m.w.t.Helper()
-	if m.socket != "" {
+	if m.state != "" {
 		if s, err := m.askDaemon(); err == nil {
 			return s
 		}
@@ -158,17 +159,20 @@ func (m *Mount) Status() Status {
 	if err := json.Unmarshal([]byte(m.w.MustRun("status", "--json", m.Dir)), &s); err != nil {
 		m.w.t.Fatalf("status: %v", err)
 	}
-	if s.PID == m.PID {
-		m.socket = filepath.Join(s.StateDir, "control.sock")
-	}
+	m.state = s.StateDir
 	return s
 }
 
 // askDaemon is what the daemon of the mount answers.
 func (m *Mount) askDaemon() (s Status, err error) {
+	dir, err := os.Open(m.state) // whose path may be too long for that of a socket
+	if err != nil {
+		return s, err
+	}
+	defer dir.Close()
 	c := http.Client{Timeout: Hangs, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", m.socket)
+			return new(net.Dialer).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/control.sock", dir.Fd()))
 		}}}
 	r, err := c.Get("http://daemon/v1/status")
 	if err != nil {
