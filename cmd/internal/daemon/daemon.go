@@ -139,8 +139,12 @@ func (d *Daemon) prepare(context.Context) error {
 	return os.Chdir("/")
 }
 
-// lockLimit is how long a daemon that is dying may hold its lock.
-const lockLimit = 2 * time.Second
+// lockLimit is how long a daemon that is dying may hold its lock, in lockTries: while the
+// machine stands still, none of them passes.
+const (
+	lockLimit = 2 * time.Second
+	lockTries = 100
+)
 
 // lock takes the state directory, or says who has it.
 func (d *Daemon) lock(context.Context) error {
@@ -148,12 +152,13 @@ func (d *Daemon) lock(context.Context) error {
 	var err error
 	var locked *state.LockedError
 	ending := false // stays so: the last that a daemon does is to remove its record
-	for end := time.Now().Add(lockLimit); ; time.Sleep(lockLimit / 100) {
+	for try := 0; ; try++ {
 		dir, err = state.Open(d.tree.StateRoot, d.tree.Owner, d.tree.Slug, d.tree.Fingerprint, d.room)
 		ending = ending || errors.As(err, &locked) && dying(locked.Holder)
-		if err == nil || !ending || time.Now().After(end) {
+		if err == nil || !ending || try == lockTries {
 			break
 		}
+		time.Sleep(lockLimit / lockTries)
 	}
 	if errors.As(err, &locked) {
 		e := exit.New(exit.Failed, "%w", err)

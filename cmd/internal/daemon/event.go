@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/awake"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
@@ -108,14 +109,13 @@ func (d *Daemon) opened() {
 	}
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(openLimit):
-		d.log.Warn("the store has not answered yet; what was known of it is shown")
-		for _, k := range d.syncers {
-			if k.arm() {
-				k.unreachable(errLate)
-			}
+	if _, answered := awake.Within(openLimit, done); answered {
+		return
+	}
+	d.log.Warn("the store has not answered yet; what was known of it is shown")
+	for _, k := range d.syncers {
+		if k.arm() {
+			k.unreachable(errLate)
 		}
 	}
 }
@@ -141,7 +141,9 @@ func (d *Daemon) shown(ctx context.Context) {
 	if d.server == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d.server.Told(ctx)
+	told := make(chan struct{})
+	go func() { d.server.Told(ctx); close(told) }()
+	awake.Within(time.Second, told)
 }

@@ -19,6 +19,9 @@ const (
 	// may be just about to end.
 	livingLimit = time.Second
 	askAgain    = 20 * time.Millisecond
+	// longestTurn is what a turn counts at most: in one that takes longer the machine stood
+	// still, and whoever is about to end did not run either.
+	longestTurn = 10 * askAgain
 )
 
 // IsBusy reports whether an unmount failed because the mount is in use.
@@ -34,10 +37,13 @@ func UntilFree(limit time.Duration, unmount func() error, look func() []Holder) 
 	if limit <= 0 {
 		limit = EndingLimit
 	}
-	for begin := time.Now(); ; time.Sleep(askAgain) {
+	spent := time.Duration(0)
+	for turn := time.Now(); ; time.Sleep(askAgain) {
 		if err = unmount(); !IsBusy(err) {
 			return waited, err
 		}
+		spent += min(time.Since(turn), longestTurn)
+		turn = time.Now()
 		holders := look()
 		bound := max(livingLimit, limit)
 		switch {
@@ -51,7 +57,7 @@ func UntilFree(limit time.Duration, unmount func() error, look func() []Holder) 
 				waited = append(waited, h)
 			}
 		}
-		if time.Since(begin) >= bound {
+		if spent >= bound {
 			return waited, err
 		}
 	}

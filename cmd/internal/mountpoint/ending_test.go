@@ -56,6 +56,7 @@ func TestUntilFree(t *testing.T) {
 		name    string
 		holders []Holder
 		limit   time.Duration
+		stands  time.Duration // so long the machine stands still while it is asked first
 		freed   time.Duration // after it, the mount is free
 		busy    bool
 		waited  int
@@ -69,6 +70,7 @@ func TestUntilFree(t *testing.T) {
 		{name: "no holder is seen", freed: 3 * time.Second},
 		{name: "a living holder", holders: []Holder{lives}, freed: 3 * time.Second, busy: true, atMost: EndingLimit / 2},
 		{name: "a living one beside it", holders: []Holder{ends, lives}, freed: 3 * time.Second, busy: true, waited: 1, atMost: EndingLimit / 2},
+		{name: "a living holder that ends after a standstill", holders: []Holder{lives}, stands: time.Minute, freed: time.Minute + livingLimit/4},
 		{name: "a fork that has executed nothing yet", holders: []Holder{forks}, freed: 3 * time.Second},
 		{name: "none is ever seen", freed: time.Hour, busy: true, atLeast: EndingLimit, atMost: EndingLimit + time.Second},
 	} {
@@ -76,6 +78,7 @@ func TestUntilFree(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				unmount := func() error {
+					time.Sleep(tt.stands - time.Since(begin))
 					if time.Since(begin) < tt.freed {
 						return fmt.Errorf("unmount: %w", syscall.EBUSY)
 					}

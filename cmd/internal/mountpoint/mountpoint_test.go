@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -171,17 +170,6 @@ func TestSameDevice(t *testing.T) {
 		want     bool
 	}{{"00:35", "0:53", true}, {"fd:00", "253:0", true}, {"00:35", "0:35", false}, {"", "0:0", false}} {
 		assert.Equal(t, sameDevice(tt.hex, tt.dec), tt.want, tt.hex, "and", tt.dec)
-	}
-}
-
-// An answer that has come counts, also where the time to wait for it is over.
-func TestLost(t *testing.T) {
-	answered := func(err error) chan error { c := make(chan error, 1); c <- err; return c }
-	over := make(chan time.Time)
-	close(over)
-	for range 100 { // of two that are ready either may be chosen
-		assert.Must(t, lost(answered(unix.ENOTCONN), over) && lost(answered(unix.ECONNABORTED), over), "a lost mount is taken for a living one")
-		assert.Must(t, !lost(answered(nil), over) && !lost(nil, over), "a mount that answers, or hangs, is taken for a lost one")
 	}
 }
 

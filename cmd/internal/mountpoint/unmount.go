@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/cmd/internal/awake"
 )
 
 // Errors of Unmount, for errors.Is.
@@ -32,21 +34,7 @@ func Stale(path string) bool {
 		var st unix.Statx_t
 		answer <- unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_FORCE_SYNC, unix.STATX_BASIC_STATS, &st)
 	}()
-	return lost(answer, time.After(askLimit))
-}
-
-// lost reports whether the answer that comes in time is that of a mount without a daemon.
-func lost(answer <-chan error, late <-chan time.Time) bool {
-	var err error
-	select {
-	case err = <-answer:
-	case <-late: // it may be there all the same: of two that are ready either is chosen
-		select {
-		case err = <-answer:
-		default:
-			return false
-		}
-	}
+	err, _ := awake.Within(askLimit, answer)
 	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED)
 }
 
