@@ -45,6 +45,15 @@ func TestReports(t *testing.T) {
 		{"an error where none is wanted", "got error EOF, want <nil>", func(t T) { Is(t, io.EOF, nil) }},
 		{"the error of a call", "", func(t T) { Is(t, ErrOf(0, io.EOF), io.EOF) }},
 		{"in it", "", func(t T) { Contains(t, "abc", "b") }},
+		{"what a call gave", "", func(t T) {
+			Equal(t, Of(1, nil).OK(t), 1)
+			Of([]byte("a"), nil).Equal(t, []byte("a"))
+			Of([]string(nil), nil).Equal(t, []string{})
+		}},
+		{"a call that failed", "fatal: f: EOF", func(t T) { Of(1, io.EOF).OK(t, "f") }},
+		{"a call that failed in place of a value", "got 1, EOF, want 1", func(t T) { Of(1, io.EOF).Equal(t, 1) }},
+		{"a call that gave another value", `f: got "a", <nil>, want "b"`, func(t T) { Of([]byte("a"), nil).Equal(t, []byte("b"), "f") }},
+		{"a call that gave too much", `got ["a"], <nil>, want []`, func(t T) { Of([]string{"a"}, nil).Equal(t, nil) }},
 		{"not in it", `got "abc", want "d" in it`, func(t T) { Contains(t, "abc", "d") }},
 	} {
 		var r recorder
