@@ -7,6 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/inplace"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
@@ -31,7 +32,7 @@ func (t *Tree) StartedByOther(ctx context.Context, err error) (again bool, _ err
 	if locked.Holder == nil || !locked.Holder.Alive() { // that is the record of the one before
 		return true, pause(ctx)
 	}
-	if locked.At != "" || locked.Holder.Mountpoint != t.Mountpoint || len(outOfSight(locked.Holder)) > 0 {
+	if locked.At != "" || locked.Holder.Mountpoint != t.Mountpoint || len(inplace.OutOfSight(locked.Holder)) > 0 {
 		return false, err
 	}
 	return t.awaitOther(ctx)
@@ -72,7 +73,7 @@ func (t *Tree) answers(ctx context.Context, r *state.Record) (ready bool, err er
 	s, answers := mounts.Ask(ctx, r)
 	switch {
 	case answers:
-		ready = s.State == control.Ready && standing(r)
+		ready = s.State == control.Ready && inplace.IsStanding(r)
 		if t.MountedReadOnly = s.ReadOnly; ready && s.ReadOnly != t.ReadOnly() {
 			t.note("it is mounted %s already, and stays so until it is unmounted", map[bool]string{true: "read-only", false: "read-write"}[s.ReadOnly])
 		}

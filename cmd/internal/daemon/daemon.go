@@ -17,6 +17,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
+	"github.com/wsmount/wsmount/cmd/internal/inplace"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/logging"
 	"github.com/wsmount/wsmount/cmd/internal/metrics"
@@ -162,11 +163,11 @@ func (d *Daemon) lock(context.Context) error {
 	}
 	if errors.As(err, &locked) {
 		e := exit.New(exit.Failed, "%w", err)
-		if away := outOfSight(locked.Holder); len(away) > 0 {
+		if away := inplace.OutOfSight(locked.Holder); len(away) > 0 {
 			return e.Hint("another mount namespace still has it, that of %s: end that, or `wsmount umount --force %s`",
 				mountpoint.Names(away), locked.Holder.Mountpoint)
 		}
-		if locked.Holder != nil && !standing(locked.Holder) {
+		if locked.Holder != nil && !inplace.IsStanding(locked.Holder) {
 			return e.Hint("it is out of sight, and sends what is unsaved, or files in it are open, or it hangs; `wsmount umount %s` waits, `wsmount umount --force %[1]s` ends it", locked.Holder.Mountpoint)
 		}
 		if locked.Holder != nil {
@@ -188,7 +189,7 @@ func dying(r *state.Record) bool {
 	if r == nil || !r.Alive() {
 		return r != nil
 	}
-	if !standing(r) {
+	if !inplace.IsStanding(r) {
 		return len(mountpoint.Elsewhere(r.Device)) == 0
 	}
 	return mountpoint.Stale(r.Mountpoint)
@@ -496,8 +497,8 @@ func (d *Daemon) abandon() error {
 		return errors.Join(d.closeVolumes(), d.shut())
 	}
 	err := d.unmount()
-	if p := d.place(); err != nil && p.visible() {
-		err = p.detach()
+	if p := d.place(); err != nil && p.IsVisible() {
+		err = p.Detach()
 	}
 	return errors.Join(err, d.shut())
 }

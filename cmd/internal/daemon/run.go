@@ -92,7 +92,7 @@ func (d *Daemon) stop(why string, ended <-chan struct{}, signals <-chan os.Signa
 	defer retry.Stop()
 	for {
 		err := d.unmount()
-		if err != nil && !mountpoint.IsBusy(err) && d.place().visible() {
+		if err != nil && !mountpoint.IsBusy(err) && d.place().IsVisible() {
 			d.log.Error("cannot unmount", "err", err)
 		}
 		select {
@@ -112,7 +112,7 @@ func (d *Daemon) stop(why string, ended <-chan struct{}, signals <-chan os.Signa
 // unmount tries to take the tree away. What we do in it ourselves is ended first.
 func (d *Daemon) unmount() error {
 	d.nudger.Stop()
-	return d.place().unmount()
+	return d.place().Unmount()
 }
 
 // cutOff takes the tree from programs that still use it, by name or, after a
@@ -120,12 +120,12 @@ func (d *Daemon) unmount() error {
 // in a container without fusectl, and where requests do not end all the same,
 // the end of the process closes it.
 func (d *Daemon) cutOff(why string, ended <-chan struct{}) error {
-	_, holders, _ := d.place().holders()
+	_, holders, _ := d.place().Holders()
 	d.giveUp()
 	for _, h := range holders {
 		d.log.Warn("cutting off a program", "because", why, "program", h.String())
 	}
-	unmounted := d.place().detach()
+	unmounted := d.place().Detach()
 	limit := abortLimit
 	if err := d.server.Abort(); err != nil {
 		limit = abortLimit / 10
@@ -136,7 +136,7 @@ func (d *Daemon) cutOff(why string, ended <-chan struct{}) error {
 	case <-time.After(limit):
 		d.log.Warn("requests are still under way; the end of the process ends them")
 	}
-	if unmounted != nil && d.place().visible() {
+	if unmounted != nil && d.place().IsVisible() {
 		return exit.New(exit.Failed, "cannot unmount: %w", unmounted)
 	}
 	return exit.New(exit.Failed, "programs still used the mount and were cut off (%d seen)", len(holders))
@@ -148,8 +148,8 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 	out := control.UnmountResult{Schema: control.UnmountSchema, Mountpoint: d.tree.Mountpoint}
 	switch {
 	case r.Force:
-		_, out.Holders, _ = d.place().holders()
-		err := d.place().detach()
+		_, out.Holders, _ = d.place().Holders()
+		err := d.place().Detach()
 		if errors.Is(err, mountpoint.ErrNotMounted) { // after a lazy unmount only open files are left
 			err = nil
 		}
@@ -160,14 +160,14 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 		}
 		return out, err
 	case r.Lazy:
-		err := d.place().detach()
+		err := d.place().Detach()
 		out.Unmounted = err == nil
 		if err == nil {
 			d.setState(control.Draining)
 		}
 		return out, err
 	}
-	if d.isSending() || len(d.place().elsewhere()) > 0 {
+	if d.isSending() || len(d.place().Elsewhere()) > 0 {
 		out.Unmounted = true
 		return out, nil
 	}
@@ -177,7 +177,7 @@ func (d *Daemon) Unmount(r control.UnmountRequest) (control.UnmountResult, error
 	}
 	var inside []mountpoint.Mount
 	waited, err := mountpoint.UntilFree(time.Duration(r.Timeout*float64(time.Second)), d.unmount, func() []mountpoint.Holder {
-		_, out.Holders, inside = d.place().holders()
+		_, out.Holders, inside = d.place().Holders()
 		return out.Holders
 	})
 	out.WaitedFor = waited
