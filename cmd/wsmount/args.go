@@ -42,10 +42,9 @@ func flagKinds(commands []*cli.Command) map[string]bool {
 	return kinds
 }
 
-// parseArgs takes the words after the program's name apart.
-func parseArgs(commands []*cli.Command, words []string) (invocation, error) {
+// parseArgs takes the words after the program's name apart. kinds are those of all flags.
+func parseArgs(commands []*cli.Command, kinds map[string]bool, words []string) (invocation, error) {
 	var in invocation
-	kinds := flagKinds(commands)
 	var unknown []string
 	for len(words) > 0 {
 		word := words[0]

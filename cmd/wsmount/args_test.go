@@ -29,7 +29,7 @@ type seen struct {
 func dry(t *testing.T, words ...string) (seen, error) {
 	t.Helper()
 	all := commands()
-	in, err := parseArgs(all, words)
+	in, err := parseArgs(all, flagKinds(all), words)
 	if err != nil {
 		return seen{}, err
 	}
@@ -168,6 +168,7 @@ func orders(words []string, flags [][]string) [][]string {
 
 func TestFlagsInEveryOrder(t *testing.T) {
 	all := commands()
+	kinds := flagKinds(all)
 	for _, s := range synopses {
 		words := append(strings.Fields(s.command), s.args...)
 		t.Run(strings.Join(words, " "), func(t *testing.T) {
@@ -177,7 +178,7 @@ func TestFlagsInEveryOrder(t *testing.T) {
 			}
 			run := map[string]bool{} // what the words of a line become: the same does the same
 			for _, line := range tried {
-				in, err := parseArgs(all, line)
+				in, err := parseArgs(all, kinds, line)
 				assert.OK(t, err, line)
 				became := strings.Join(in.words(), "\x00")
 				if run[became] {

@@ -60,7 +60,7 @@ func run(ctx context.Context, words []string, stdout, stderr io.Writer) exit.Cod
 
 // perform does what a command line says, and says what went wrong.
 func perform(ctx context.Context, commands []*cli.Command, words []string, stdout, stderr io.Writer) error {
-	in, err := parseArgs(commands, words)
+	in, err := parseArgs(commands, flagKinds(commands), words)
 	if err == nil {
 		err = in.run(ctx, commands, stdout, stderr)
 	}
