@@ -47,7 +47,10 @@ func runServer(t *testing.T, kind s3server.Kind) {
 	w.first = w.open(t, nil, nil)
 	t.Logf("%s: %+v", kind, w.first.Store.probe)
 	for name, test := range serverTests {
-		t.Run(name, func(t *testing.T) { test(t, w) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each has a prefix of its own
+			test(t, w)
+		})
 	}
 }
 

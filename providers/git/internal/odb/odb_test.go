@@ -45,7 +45,7 @@ func repacked(t *testing.T) (repo *gitserver.Repo, want map[string]string) {
 	for round := range 4 {
 		length := 20_000
 		if round == 2 {
-			length = 200_000 // more than comes out of a pack in one piece
+			length = 170_000 // more than comes out of a pack in one piece
 		}
 		lines[r.IntN(len(lines))] = fmt.Sprintf("changed in round %d", round)
 		files := map[string]string{
@@ -71,11 +71,12 @@ func numbers(from, n int) string {
 	return b.String()
 }
 
-// holds compares what a store has with what it must have, from many readers.
+// holds compares what a store has with what it must have, from many readers, each of
+// which begins elsewhere in an object.
 func holds(t *testing.T, s *odb.Store, want map[string]string) {
 	t.Helper()
 	var wg sync.WaitGroup
-	for range 3 {
+	for from := range 3 {
 		wg.Go(func() {
 			for name, content := range want {
 				at := idOf(name)
@@ -83,17 +84,16 @@ func holds(t *testing.T, s *odb.Store, want map[string]string) {
 				if err != nil || size != int64(len(content)) {
 					t.Errorf("size of %s: %d, %v, want %d", name, size, err, len(content))
 				}
-				for _, off := range []int64{0, size / 2, size + 10} {
-					r, err := s.Open(at, off)
-					if err != nil {
-						t.Errorf("open of %s: %v", name, err)
-						return
-					}
-					got, err := io.ReadAll(r)
-					r.Close()
-					if err != nil || string(got) != content[min(off, size):] {
-						t.Errorf("%s from %d on: %d bytes, %v, want %d", name, off, len(got), err, size-off)
-					}
+				off := []int64{0, size / 2, size + 10}[from]
+				r, err := s.Open(at, off)
+				if err != nil {
+					t.Errorf("open of %s: %v", name, err)
+					return
+				}
+				got, err := io.ReadAll(r)
+				r.Close()
+				if err != nil || string(got) != content[min(off, size):] {
+					t.Errorf("%s from %d on: %d bytes, %v, want %d", name, off, len(got), err, size-off)
 				}
 			}
 		})
