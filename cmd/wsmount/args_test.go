@@ -334,3 +334,31 @@ func TestUnseenUser(t *testing.T) {
 	}
 	assert.Contains(t, unseenUser(false, false), "root can see", "a user")
 }
+
+// Each refusal of words that do not go together is one line, and one of what to do.
+func TestWordsThatAreRefused(t *testing.T) {
+	w := newWorld(t)
+	addr := w.workspace("notes")
+	for _, c := range []struct {
+		code exit.Code
+		says string
+		args []string
+	}{
+		{exit.Usage, "one of --ours, --theirs, --both and --file is needed, 0 given", []string{"conflicts", "resolve", "mnt", "f"}},
+		{exit.Usage, "--html is for config and manifest", []string{"help", "--html", "mount"}},
+		{exit.Usage, "--credentials, --grant and --offline are for a provider that is set up", []string{"init", "new", "--grant"}},
+		{exit.Usage, "--provider is not for --from-row: the host configuration says it", []string{"init", "--provider", "s3", "--from-row", addr}},
+		{exit.Usage, "no directory is given for the manifest", []string{"init", "--provider", "local"}},
+		{exit.Usage, "--from and --from-row name two beginnings", []string{"init", "new", "--from", addr, "--from-row", addr}},
+		{exit.Usage, "is not a plain name", []string{addr, "mnt", "--control-dir", "a/b"}},
+		{exit.Usage, "recover has no verb", []string{"recover", "expoort", addr, "to"}},
+		{exit.Unresolvable, "@acme/notes has no working copy here", []string{"recover", "upload", addr}},
+		{exit.Usage, "--to and --commit are two states", []string{"restore", "mnt", ".", "--to", "turn:1", "--commit", "a"}},
+		{exit.Usage, "--lazy and --force contradict each other", []string{"umount", "mnt", "--lazy", "--force"}},
+		{exit.Usage, "is an address; validate takes files", []string{"validate", addr}},
+		{exit.Usage, "unknown log format", []string{addr, "mnt", "--log-format", "xml", "-f"}},
+		{exit.Usage, "--requires: seam: there is no capability", []string{"doctor", "--requires", "speed"}},
+	} {
+		w.refused(c.code, c.says, c.args...)
+	}
+}

@@ -36,7 +36,7 @@ func doctorAction(c *cli.Context) error {
 	}
 	required, err := seam.ParseCapabilities(c.String("requires"))
 	if err != nil {
-		return exit.New(exit.Usage, "--requires: %w", err)
+		return exit.New(exit.Usage, "--requires: %w", err).Hint("for example --requires sync,encryption")
 	}
 	checks := append(doctor.Machine(), doctor.State(stateRoot(c))...)
 	if c.IsSet("requires") {

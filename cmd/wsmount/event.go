@@ -98,7 +98,7 @@ func emit(c *cli.Context, r *state.Record, req control.EventRequest) error {
 		return err
 	}
 	if res.Skipped != "" {
-		return exit.New(exit.Usage, "the event was skipped: %s", res.Skipped)
+		return exit.New(exit.Usage, "the event was skipped: %s", res.Skipped).Hint("`wsmount status %s` says more", r.Mountpoint)
 	}
 	return reportEvent(c, res)
 }

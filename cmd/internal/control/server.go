@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -178,7 +179,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		name = lifecycle.Any
 	}
 	if name != lifecycle.Any && !lifecycle.Known(name) {
-		refuse(w, exit.New(exit.Usage, "unknown event %q", name))
+		refuse(w, exit.New(exit.Usage, "unknown event %q", name).Hint("one of %s", strings.Join(lifecycle.Names(), ", ")))
 		return
 	}
 	stream := make(chan lifecycle.Event)

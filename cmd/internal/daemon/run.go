@@ -137,9 +137,9 @@ func (d *Daemon) cutOff(why string, ended <-chan struct{}) error {
 		d.log.Warn("requests are still under way; the end of the process ends them")
 	}
 	if unmounted != nil && d.place().IsVisible() {
-		return exit.New(exit.Failed, "cannot unmount: %w", unmounted)
+		return exit.New(exit.Failed, "cannot unmount: %w", unmounted).Hint("`wsmount umount --force %s` ends it", d.tree.Mountpoint)
 	}
-	return exit.New(exit.Failed, "programs still used the mount and were cut off (%d seen)", len(holders))
+	return exit.New(exit.Failed, "programs still used the mount and were cut off (%d seen)", len(holders)).Hint("end them before it, or give them more time with --stop-timeout")
 }
 
 // Unmount takes the tree away for the control API. The daemon ends by itself

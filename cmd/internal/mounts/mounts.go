@@ -71,7 +71,7 @@ func Find(root, path string) (*state.Record, error) {
 func Relative(mountpoint, place string) (string, *exit.Error) {
 	rel, err := filepath.Rel(mountpoint, place)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
-		return "", exit.New(exit.Usage, "%s does not lie in %s", wrap.OneLine(place), mountpoint)
+		return "", exit.New(exit.Usage, "%s does not lie in %s", wrap.OneLine(place), mountpoint).Hint("give a path in the mount")
 	}
 	return strings.Trim(path.Clean("/"+rel), "/"), nil
 }
