@@ -96,7 +96,7 @@ func (h *granter) grantSecrets(l *loaded, g *Grants) error {
 	}
 	plan, err := h.r.vault.Plan(req)
 	if err != nil {
-		return secretError(l.storage.Auth.Pos.String(), err)
+		return secretError(orDefault(l.storage.Auth.Pos.String(), l.storage.ConfigPos.String()), err)
 	}
 	for _, n := range plan.Needs() {
 		h.step("secret "+n.Name, n.Source+", granted by "+n.GrantedBy)

@@ -78,7 +78,7 @@ func actor(r Request) audit.Actor {
 func (v *Vault) needSlug(r Request, slug string, entry *mountspec.SecretEntry) (Need, error) {
 	e := v.bySlug[slug]
 	if e == nil {
-		return Need{}, missing(slug, "the host keeps no secret of that name", "add it to secrets of the host configuration")
+		return Need{}, missing(slug, "the host keeps no secret of that name", keep(slug))
 	}
 	rule, err := v.grantedSlug(e, r)
 	if err != nil {

@@ -71,13 +71,18 @@ func NewVault(o VaultOptions) (*Vault, error) {
 // Has says whether the host keeps a secret of that slug.
 func (v *Vault) Has(slug string) bool { return v.bySlug[slug] != nil }
 
+// keep says how the host comes to have a secret.
+func keep(slug string) string {
+	return fmt.Sprintf("write into the host configuration where it is kept: secrets: { %s: { env: VARIABLE } }, or file or command", slug)
+}
+
 // Host fetches a secret for the host's own use, such as the key of its
 // GitHub App; no manifest leads here. workspace is the one that it is used
 // for. The audit log has it before the source is asked.
 func (v *Vault) Host(ctx context.Context, slug string, workspace mountspec.Address, purpose string) (Secret, error) {
 	e := v.bySlug[slug]
 	if e == nil {
-		return Secret{}, missing(slug, "the host keeps no secret of that name", "add it to secrets of the host configuration")
+		return Secret{}, missing(slug, "the host keeps no secret of that name", keep(slug))
 	}
 	rec := audit.Reveal{Slug: slug, Workspace: workspace.String(), Purpose: purpose, GrantedBy: "the host's own", Source: e.Source.Kind()}
 	return v.obtain(ctx, rec, e.Source, func(Secret) error { return nil })
@@ -157,7 +162,7 @@ func (v *Vault) grantedSlug(e *Entry, r Request) (rule string, err error) {
 	if p, ok := grant.MatchesAny(allow, r.Workspace.Owner, r.Workspace.Slug); ok {
 		return "secrets: allow " + p, nil
 	}
-	return "", denied(e.Slug, fmt.Sprintf("the host does not grant it to %s", r.Workspace), "add the address to allow of this secret in the host configuration, if it may have it")
+	return "", denied(e.Slug, fmt.Sprintf("the host does not grant it to %s", r.Workspace), fmt.Sprintf("if it may have it, add %q to secrets.%s.allow of the host configuration", r.Workspace.String(), e.Slug))
 }
 
 // grantedEnv says by which rule the workspace may have a variable of the
