@@ -29,9 +29,10 @@ soak_needs  := $(test_needs) man:man-db mandoc:mandoc zsh:zsh fish:fish promtool
 test_tools  := bin/gotestsum bin/versitygw bin/toxiproxy-server
 soak_tools  := bin/minio bin/fake-gcs-server bin/azurite bin/nfpm bin/gitea bin/github-api.json
 
+install_needs := gzip:gzip
 release_needs := $(build_needs) gzip:gzip tar:tar
 
-.PHONY: help quickstart build install release test soak check lint fuzz bench clean
+.PHONY: help quickstart build install uninstall release test soak check lint fuzz bench clean
 
 help:
 	@echo 'usage: make TARGET'
@@ -44,10 +45,14 @@ quickstart: build ## install what is missing, mount the example workspace and li
 build: ## build bin/wsmount
 	@$(need) $(build_needs)
 	$(GO) list -m >/dev/null 2>&1 || { echo "make: Go 1.26 or newer is needed, and this is $$($(GO) version)" >&2; exit 1; }
-	CGO_ENABLED=0 $(GO) build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/wsmount ./cmd/wsmount
+	GO=$(GO) integration/tools/build.sh bin/wsmount $(VERSION)
 
-install: build ## put wsmount into PREFIX/bin (/usr/local/bin)
-	@install -D -m 755 bin/wsmount $(DESTDIR)$(PREFIX)/bin/wsmount
+install: build ## put wsmount, its manual, completions, unit and mount helpers below PREFIX (/usr/local)
+	@$(need) $(install_needs)
+	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) integration/tools/install.sh bin/wsmount
+
+uninstall: ## take away what `make install` put there
+	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) REMOVE=1 integration/tools/install.sh bin/wsmount
 
 release: bin/nfpm ## make packages and archives in bin/release; VERSION= and ARCHES= (amd64 arm64)
 	@$(need) $(release_needs)

@@ -22,6 +22,7 @@ var packaged = []stageTest{
 	{"references", (*packageStage).references},
 	{"completions", (*packageStage).completions},
 	{"monitoring", (*packageStage).monitoring},
+	{"examples", (*packageStage).examples},
 }
 
 // What `make release` makes is what people install: so it is built, installed by
@@ -116,6 +117,15 @@ func (p *packageStage) monitoring() {
 	p.run("wsmount_store_reachable", 0, "cat", "/usr/share/doc/wsmount/monitoring/wsmount.dashboard.json")
 	tier.RequireTools(p.t, "promtool")
 	p.run("SUCCESS", 0, "promtool", "check", "rules", "/usr/share/doc/wsmount/monitoring/wsmount.rules.yaml")
+}
+
+// examples are there, and systemd takes the unit.
+func (p *packageStage) examples() {
+	for _, name := range []string{"bwrap.sh", "podman.sh", "compose.yaml"} {
+		p.run("/workspace", 0, "cat", "/usr/share/doc/wsmount/examples/"+name)
+	}
+	tier.RequireTools(p.t, "systemd-analyze")
+	p.run("", 0, "systemd-analyze", "verify", "--man=no", "/usr/lib/systemd/system/wsmount@.service")
 }
 
 // manual is shown without a warning, and tells of all commands.

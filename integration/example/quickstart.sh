@@ -1,7 +1,7 @@
 #!/bin/sh
 # quickstart.sh WSMOUNT [DIRECTORY] copies the example workspaces to a directory
 # (~/wsmount-quickstart), registers them, mounts @example/handbook and lists it.
-# Run again, it keeps what was changed.
+# Run again, it keeps what was changed. All that it writes is in the directory.
 set -eu
 
 example=$(cd "$(dirname "$0")" && pwd)
@@ -10,22 +10,27 @@ dir=${2:-$HOME/wsmount-quickstart}
 
 umask 022
 mkdir -p "$dir/workspaces" "$dir/mnt"
+dir=$(cd "$dir" && pwd)
 for workspace in handbook style; do
 	[ ! -e "$dir/workspaces/$workspace" ] || continue
 	cp -R "$example/$workspace" "$dir/workspaces/"
 	# AIP-35 wants absolute paths, which an example cannot have.
 	sed -i "s|mount_path: \"|&$dir/workspaces/$workspace/|" "$dir/workspaces/$workspace/WORKSPACE.md"
 done
-# A configuration of its own, so that nothing of this host's is touched. To
-# register a workspace is to say that its manifest may be believed.
-export WSMOUNT_CONFIG="$dir/config.yaml"
-if [ ! -e "$WSMOUNT_CONFIG" ]; then
-	echo '{}' >"$WSMOUNT_CONFIG"
-	"$wsmount" registry add "$dir/workspaces/style"
-	"$wsmount" registry add "$dir/workspaces/handbook"
+# A configuration and a state of its own, so that nothing of this host's is touched and
+# nothing stays. To register a workspace is to say that its manifest may be believed.
+cat >"$dir/wsmount" <<END
+#!/bin/sh
+WSMOUNT_CONFIG="$dir/config.yaml" WSMOUNT_STATE_DIR="$dir/state" exec "$wsmount" "\$@"
+END
+chmod 755 "$dir/wsmount"
+if [ ! -e "$dir/config.yaml" ]; then
+	echo '{}' >"$dir/config.yaml"
+	"$dir/wsmount" registry add "$dir/workspaces/style"
+	"$dir/wsmount" registry add "$dir/workspaces/handbook"
 fi
 
-"$wsmount" --if-not-mounted @example/handbook "$dir/mnt"
+"$dir/wsmount" --if-not-mounted @example/handbook "$dir/mnt"
 
 cat <<END
 @example/handbook is mounted at $dir/mnt:
@@ -38,11 +43,10 @@ Change something and look at it from the other side:
 
     echo hello >$dir/mnt/note
     cat $dir/workspaces/handbook/pages/note
-    $wsmount status $dir/mnt
+    $dir/wsmount status $dir/mnt
 
 style/ is another workspace, mounted read-only: nothing there can be changed.
-When you are done:
+When you are done, this leaves nothing of it:
 
-    $wsmount umount $dir/mnt
-    rm -r $dir
+    $dir/wsmount umount $dir/mnt && rm -r $dir
 END

@@ -26,3 +26,4 @@ fi
 echo "installing missing packages:$packages"
 $as apt-get update -q >/dev/null
 $as env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $packages >/dev/null
+echo "installed:$packages"

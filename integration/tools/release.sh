@@ -33,16 +33,10 @@ trap 'rm -rf "$stage"' EXIT
 # One program says what its manual and its completions are, for all.
 host=$("${GO:-go}" env GOHOSTARCH)
 build "$host" "$stage/host"
-mkdir "$stage/common" "$stage/common/completions"
-"$stage/host" help --man | gzip -9n >"$stage/common/wsmount.1.gz"
-"$stage/host" help --man config | gzip -9n >"$stage/common/wsmount.yaml.5.gz"
-"$stage/host" help --man manifest | gzip -9n >"$stage/common/wsmount-manifest.5.gz"
-"$stage/host" help --html config >"$stage/common/wsmount.yaml.html"
-"$stage/host" help --html manifest >"$stage/common/wsmount-manifest.html"
-"$stage/host" completion bash >"$stage/common/completions/wsmount.bash"
-"$stage/host" completion zsh >"$stage/common/completions/_wsmount"
-"$stage/host" completion fish >"$stage/common/completions/wsmount.fish"
+integration/tools/documents.sh "$stage/host" "$stage/common"
 install -m 644 README.md LICENSE "$stage/common"
+install -D -m 644 -t "$stage/common/examples" integration/example/{compose.yaml,wsmount@.service}
+install -m 755 -t "$stage/common/examples" integration/example/{bwrap,podman}.sh
 install -D -m 644 -t "$stage/common/monitoring" integration/example/monitoring/*
 
 made=()

@@ -197,7 +197,7 @@ func dying(r *state.Record) bool {
 
 func (d *Daemon) openLog(context.Context) error {
 	o := d.opts.Log
-	o.StateFile = d.dir.LogPath()
+	o.StateFile, o.Fields = d.dir.LogPath(), map[string]string{"workspace": d.tree.Name, "mountpoint": d.tree.Mountpoint}
 	var log *slog.Logger
 	var name string
 	var closer io.Closer

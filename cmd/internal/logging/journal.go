@@ -16,17 +16,21 @@ type journal [4]slog.Handler
 var priorities = [4]string{"<7>", "<6>", "<4>", "<3>"}
 
 func newJournal(w io.Writer, format string, level slog.Level) slog.Handler {
-	o := &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+	var j journal
+	for i, p := range priorities {
+		j[i] = plainHandler(&prefixed{w, p}, format, withoutTime(level))
+	}
+	return j
+}
+
+// withoutTime leaves out what the journal keeps itself.
+func withoutTime(level slog.Level) *slog.HandlerOptions {
+	return &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
 			return slog.Attr{}
 		}
 		return a
 	}}
-	var j journal
-	for i, p := range priorities {
-		j[i] = plainHandler(&prefixed{w, p}, format, o)
-	}
-	return j
 }
 
 func (j journal) pick(l slog.Level) slog.Handler {

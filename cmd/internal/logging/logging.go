@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 
+	sdjournal "github.com/coreos/go-systemd/v22/journal"
 	"golang.org/x/sys/unix"
 	"gopkg.in/natefinch/lumberjack.v2"
 
@@ -30,6 +31,8 @@ type Options struct {
 	Foreground bool
 	Level      string // debug, info (also when empty), warn or error
 	Format     string // text (also when empty) or json
+
+	Fields map[string]string // of every record, where the journal has fields
 }
 
 // Open returns the log, the file it goes to (empty: the journal or the
@@ -44,7 +47,7 @@ func Open(o Options) (*slog.Logger, string, io.Closer, error) {
 	}
 	journal := underJournal()
 	if o.File == "" && (o.Foreground || journal) {
-		return slog.New(handler(os.Stderr, o.Format, level, journal)), "", io.NopCloser(nil), nil
+		return slog.New(handler(os.Stderr, o, level, journal)), "", io.NopCloser(nil), nil
 	}
 	name := cmp.Or(o.File, o.StateFile)
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) // lumberjack opens late and says nothing
@@ -53,7 +56,7 @@ func Open(o Options) (*slog.Logger, string, io.Closer, error) {
 	}
 	f.Close()
 	w := &lumberjack.Logger{Filename: name, MaxSize: megabytes, MaxBackups: kept}
-	return slog.New(handler(w, o.Format, level, false)), name, w, nil
+	return slog.New(handler(w, o, level, false)), name, w, nil
 }
 
 // underJournal reports whether standard error is the journal's own socket
@@ -66,11 +69,14 @@ func underJournal() bool {
 	return os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
 
-func handler(w io.Writer, format string, level slog.Level, journal bool) slog.Handler {
-	if journal {
-		return newJournal(w, format, level)
+func handler(w io.Writer, o Options, level slog.Level, journal bool) slog.Handler {
+	switch {
+	case journal && sdjournal.Enabled():
+		return newFielded(w, o, level, sdjournal.Send)
+	case journal:
+		return newJournal(w, o.Format, level)
 	}
-	return plainHandler(w, format, &slog.HandlerOptions{Level: level})
+	return plainHandler(w, o.Format, &slog.HandlerOptions{Level: level})
 }
 
 func plainHandler(w io.Writer, format string, o *slog.HandlerOptions) slog.Handler {

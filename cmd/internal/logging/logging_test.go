@@ -3,6 +3,7 @@ package logging
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	sdjournal "github.com/coreos/go-systemd/v22/journal"
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -91,6 +93,28 @@ func TestJournal(t *testing.T) {
 	if newJournal(&b, "json", slog.LevelInfo).Enabled(context.Background(), slog.LevelDebug) {
 		t.Error("debug is enabled at level info")
 	}
+}
+
+// Beside its line, each attribute is a field; what the journal does not take is a line at least.
+func TestFields(t *testing.T) {
+	var b bytes.Buffer
+	var sent []string
+	var fails error
+	send := func(message string, p sdjournal.Priority, fields map[string]string) error {
+		sent = append(sent, fmt.Sprint(p, " ", message, " ", fields))
+		return fails
+	}
+	log := slog.New(newFielded(&b, Options{Fields: map[string]string{"mountpoint": "/mnt/ws", "workspace": "@acme/ws"}}, slog.LevelInfo, send)).With("workspace", "@acme/app")
+	log.Debug("below the level")
+	log.Info("mounted", "readOnly", true)
+	log.WithGroup("g").Warn("w w", "k-1", 1, slog.Group("in", "n", 2))
+	fails = errors.New("it is full")
+	log.Error("e")
+	assert.Slice(t, sent, []string{
+		"6 msg=mounted workspace=@acme/app readOnly=true map[SYSLOG_IDENTIFIER:wsmount WSMOUNT_MOUNTPOINT:/mnt/ws WSMOUNT_READONLY:true WSMOUNT_WORKSPACE:@acme/app]",
+		`4 msg="w w" workspace=@acme/app g.k-1=1 g.in.n=2 map[SYSLOG_IDENTIFIER:wsmount WSMOUNT_G_IN_N:2 WSMOUNT_G_K_1:1 WSMOUNT_MOUNTPOINT:/mnt/ws WSMOUNT_WORKSPACE:@acme/app]`,
+		"3 msg=e workspace=@acme/app map[SYSLOG_IDENTIFIER:wsmount WSMOUNT_MOUNTPOINT:/mnt/ws WSMOUNT_WORKSPACE:@acme/app]"})
+	assert.Equal(t, b.String(), "<3>msg=e workspace=@acme/app\n", "what was not taken")
 }
 
 // Concurrent records must not take each other's priority.

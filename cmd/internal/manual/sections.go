@@ -45,12 +45,13 @@ var sections = []section{
 		"\n" +
 		"  mount --bind DIR DIR && mount --make-shared DIR\n" +
 		"\n" +
-		"Users other than the one who mounted need --allow-other. The sources have examples for bubblewrap and podman, and a systemd unit, in integration/example.", nil},
+		"Users other than the one who mounted need --allow-other. Examples for bubblewrap, podman and compose are in the directory examples of the documentation (/usr/share/doc/wsmount), " +
+		"and in integration/example of the sources; wsmount@.service is a unit for systemd: `systemctl enable --now wsmount@NAME` mounts what /etc/wsmount/NAME.env says.", nil},
 	{"MONITORING", "" +
 		"`wsmount mount --metrics-addr 127.0.0.1:PORT` serves the metrics of the mount to Prometheus: whether the store can be reached, failures and expiry of credentials, " +
 		"unsaved changes and unpushed commits with their age, the last pull and push, conflicts, what is held back or waits for --confirm, bytes of the working copy, " +
 		"events by result, requests and their errors. Alert rules for Prometheus, and a dashboard for Grafana, are in /usr/share/doc/wsmount/monitoring and in " +
-		"integration/example/monitoring of the sources. What needs no collector: `notify` in wsmount.yaml(5) has wsmount tell a webhook, or run a program.", nil},
+		"integration/example/monitoring of the sources. In systemd's journal each record of a log has fields: `journalctl WSMOUNT_WORKSPACE=@acme/ops`, or WSMOUNT_MOUNTPOINT. What needs no collector: `notify` in wsmount.yaml(5) has wsmount tell a webhook, or run a program.", nil},
 	{"ENVIRONMENT", "", [][2]string{
 		{"WSMOUNT_CONFIG", "The host configuration, as --config."},
 		{"WSMOUNT_STATE_DIR", "The state directory, as --state-dir."},
@@ -58,6 +59,7 @@ var sections = []section{
 		{"XDG_STATE_HOME", "Where the state directory wsmount lies, instead of ~/.local/state or, for root, /var/lib."},
 		{"HOME, PATH", "Called by mount(8), which takes them away, the program uses the user's home directory and a usual search path."},
 		{"NOTIFY_SOCKET", "With --foreground, systemd is told that the mount is ready, and that it stops."},
+		{"NO_COLOR, TERM", "With NO_COLOR, or TERM=dumb, there are no colours on a terminal. Elsewhere there are none, and a line is as long as what is in it."},
 		{"SOURCE_DATE_EPOCH", "The date of the manual page that `help --man` prints."},
 	}},
 	{"FILES", "", [][2]string{
