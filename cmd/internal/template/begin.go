@@ -142,7 +142,7 @@ func (b *Begun) declare(h Host, o Options, base *mountspec.Workspace, in *os.Roo
 		return err
 	}
 	if o.File.Storage != nil {
-		b.Notes = append(b.Notes, fmt.Sprintf("the files are in %s only, and its storage is another place: bring them there, for example through a mount (cp -a %s/. MOUNTPOINT)", o.Dir, o.Dir))
+		b.Notes = append(b.Notes, fmt.Sprintf("the files are in %[1]s only, and its storage is another place: to bring them there, register it (`wsmount registry add %[1]s`), mount it (`wsmount %[2]s MOUNTPOINT`), and `cp -a %[1]s/. MOUNTPOINT`", o.Dir, o.ID))
 	}
 	if strings.TrimSpace(body) == "" || body == manifestfile.Body(t) {
 		body = "" // nobody wrote it

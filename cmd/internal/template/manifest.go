@@ -59,6 +59,12 @@ func newManifest(base, t *mountspec.Workspace, own bool, origin mountspec.Origin
 		}
 	}
 	var notes []string
+	if s := def.Storage.Inline; s != nil && !mountspec.Direct(s.Provider) {
+		var note string
+		if def.Storage.Inline, note = storageLike(s, t.Storage); note != "" {
+			notes = append(notes, note)
+		}
+	}
 	if others > 0 {
 		notes = append(notes, "the identities that the template names are not taken over: they are other people's")
 	}
@@ -76,6 +82,27 @@ func newManifest(base, t *mountspec.Workspace, own bool, origin mountspec.Origin
 		return nil, nil, exit.New(exit.Manifest, "what the template's manifest says does not hold for %s: %w", base.ID, err).Hint("the template's author has to change it")
 	}
 	return w, notes, nil
+}
+
+// storageLike is the storage of a new workspace with what the template's says of when files
+// are sent, and which are not. Where they lie is not the template's to say. A note says what
+// is not taken over.
+func storageLike(own *mountspec.Storage, template mountspec.Block[mountspec.Storage]) (*mountspec.Storage, string) {
+	was := template.Inline
+	if was == nil {
+		return own, fmt.Sprintf("what the template's storage %q says of sync and exclude is not taken over: write it into the manifest", template.Ref.Value)
+	}
+	st := *own
+	st.Exclude = was.Exclude
+	if !was.Sync.Present() {
+		return &st, ""
+	}
+	st.Sync = was.Sync
+	if _, found := mountspec.DefineStorage(st, mountspec.Options{Registered: daemon.Mountable}); found.Err() != nil {
+		st.Sync = own.Sync
+		return &st, fmt.Sprintf("the template's sync is not taken over, which is for %s: write one for %s into the manifest", was.Provider, own.Provider)
+	}
+	return &st, ""
 }
 
 // leaveOut takes out of the manifest of a new workspace what another owner's template asks

@@ -126,6 +126,33 @@ func TestAnothersWishesAreLeftOut(t *testing.T) {
 	assert.True(t, was.Code == nil, "code of an address is taken over")
 }
 
+// When files are sent, and which are not, is as the template says, as far as the new
+// storage can; where they lie is not.
+func TestStorageLikeTheTemplates(t *testing.T) {
+	site := `provider: github, config: { owner: me, repo: site, branch: main }`
+	storage := func(text string) *mountspec.Storage {
+		t.Helper()
+		st, found := mountspec.ParseStorage(mountspec.Source{Name: "s", Data: []byte("---\n{ schema: storage/v1, " + text + " }\n---\n")}, mountspec.Options{})
+		assert.OK(t, found.Err())
+		return st
+	}
+	for _, tt := range []struct{ template, commit, exclude, note string }{
+		{`provider: github, config: { owner: acme, repo: x, branch: y }, sync: { commit: { on: manual } }, exclude: [ "a/" ]`, "manual", "a/", ""},
+		{`provider: local-fs, config: { mount_path: . }, sync: { mode: watch }, exclude: [ "a/" ]`, "per-turn", "a/", "the template's sync is not taken over, which is for local-fs"},
+		{`provider: local-fs, config: { mount_path: . }`, "per-turn", "", ""},
+		{"", "per-turn", "", `storage "./S.md" says of sync and exclude is not taken over`},
+	} {
+		was := mountspec.Block[mountspec.Storage]{Ref: mountspec.Ref{Value: "./S.md"}}
+		if tt.template != "" {
+			was = mountspec.Block[mountspec.Storage]{Inline: storage(tt.template)}
+		}
+		got, note := storageLike(storage(site), was)
+		assert.Equal(t, string(got.Sync.Commit.On)+" "+strings.Join(got.Exclude, " "), tt.commit+" "+tt.exclude, tt.template)
+		assert.True(t, strings.Contains(note, tt.note) && (note == "") == (tt.note == ""), tt.template, note)
+		assert.Equal(t, got.Config.(mountspec.GitHubConfig).Repo, "site", tt.template)
+	}
+}
+
 // The same files give the same sum by way of a bundle.
 func TestBundleOfATemplate(t *testing.T) {
 	dir, h := starter(t, "")
