@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -108,4 +109,26 @@ func TestSharedPolicyOfASandbox(t *testing.T) {
 	w.workspace("ws", "@acme/ops", `sandbox: { inline: { provider: local, config: {}, mounts: [ { at: /data, source: { ref: "@acme/bucket" } } ] } }`)
 	w.add("ws")
 	assert.Equal(t, w.ok("@acme/ops", ResolveOptions{SandboxMount: "/data"}).Location.Prefix, "all/acme/ops/")
+}
+
+// AIP-34's example of a workspace and AIP-35's of the policy that it refers to, as they are
+// written, are valid and resolve to a place of its own in the bucket.
+func TestAIP34Example(t *testing.T) {
+	w := newWorld(t)
+	w.write("acme-corp/SECRETS.md", "---\nsecrets:\n  - { slug: aws-access-key-id, name: Key, description: For the bucket. }\n  - { slug: aws-secret-access-key, name: Secret, description: For the bucket. }\n---\n")
+	for _, name := range []string{"marketing-ops/WORKSPACE.md", "shared-s3-policy.STORAGE.md"} {
+		text, err := os.ReadFile("testdata/acme-corp/" + name)
+		assert.OK(t, err)
+		w.write("acme-corp/"+name, string(text))
+	}
+	w.config = "storages: { \"@acme-corp/shared-s3-policy\": " + w.path("acme-corp/shared-s3-policy.STORAGE.md") + " }\n" +
+		"secrets: { org/acme/s3-rw: { env: { access_key_id: ACME_KEY, secret_access_key: ACME_SECRET }, allow: [ \"@acme-corp/*\" ] } }\n"
+	w.add("acme-corp/marketing-ops")
+	got := w.ok("@acme-corp/marketing-ops", ResolveOptions{Strict: true})
+	assert.Equal(t, got.Location.String(), "https://s3.eu-west-1.amazonaws.com/acme-agentik/workspaces/acme-corp/marketing-ops/")
+	assert.Equal(t, got.Workspace.Name+" "+strings.Join(got.Workspace.Tags, " ")+" "+strings.Join(got.Storage.Exclude, " "), "Acme Marketing Ops marketing content brand .runs/ .cache/")
+	assert.False(t, got.ReadOnly.On(), "it is read-only", got.ReadOnly)
+	creds, err := got.Grants.Secrets.Reveal(t.Context())
+	assert.OK(t, err)
+	assert.Equal(t, strings.Join(creds.Names(), " "), "access_key_id secret_access_key")
 }
