@@ -137,6 +137,7 @@ func TestRegisterFromGit(t *testing.T) {
 	add(5, "", "github:acme/site#next")
 	add(4, "there is no WORKSPACE.md", "github:acme/site", "--auth", "GITHUB_TOKEN")
 	add(4, "has no branch none", "github:acme/site#none", "--auth", "GITHUB_TOKEN")
+	add(4, "hint: correct the place", "github:acme/none", "--auth", "GITHUB_TOKEN")
 	add(2, "not at "+g.server.URL, "--from", "https://github.com/acme/site")
 	add(2, "--show is not for a path", "ws", "--show")
 	add(0, "(only shown)", "github:acme/site#next", "--auth", "GITHUB_TOKEN", "--show")

@@ -53,7 +53,8 @@ func TestGrantsHoldByFacts(t *testing.T) {
 		sum := sha256.Sum256(text)
 		w.write("home/facts.yaml", "mfa: "+mfa+"\nsignatures: [ { by: operator://ann, role: owner, sha256: "+hex.EncodeToString(sum[:])+" } ]\n")
 	}
-	w.refused("@acme/ops", ResolveOptions{}, Denied, "condition-failed")
+	e := w.refused("@acme/ops", ResolveOptions{}, Denied, "condition-failed")
+	assert.Contains(t, e.Hint, "have the host show what the policy wants")
 	shows("2026-11-20T10:00:00Z")
 	w.refused("@acme/ops", ResolveOptions{}, Denied, "condition-failed")
 	shows("2026-11-20T11:30:00Z")

@@ -88,7 +88,8 @@ func (r *references) followPath(l *loaded, ref mountspec.Ref, from base, kind re
 	case errors.Is(err, hostfile.ErrEscapes):
 		return nil, base{}, escapes(ref, kind)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, base{}, unresolvable(kind.code, ref.Pos.String(), "create "+target+", or correct the reference", "%s %q does not exist", kind.name, ref.Value)
+		where := yesNo(l.isElsewhere(at.root), "it where the manifest lies", target)
+		return nil, base{}, unresolvable(kind.code, ref.Pos.String(), "create "+where+", or correct the reference", "%s %q does not exist", kind.name, ref.Value)
 	case err != nil:
 		return nil, base{}, &Error{Class: Unresolvable, Code: kind.code, Where: ref.Pos.String(), What: fmt.Sprintf("%s %q cannot be read", kind.name, ref.Value), Err: err, Hint: "point to a readable, regular file"}
 	}

@@ -242,7 +242,7 @@ func (s *session) decide(l *loaded, out *Resolved) error {
 		}
 	}
 	if d := out.Decisions[policy.Read]; !d.Allow {
-		return denied("", l.manifest, "ask the owner for a grant of storage:read", "policy does not let %s read %s (%s)", out.Principal, l.ws.ID, d.Reason)
+		return denied("", l.manifest, d.Advice(), "policy does not let %s read %s (%s)", out.Principal, l.ws.ID, d.Reason)
 	}
 	out.HoldCommit = !out.Decisions[policy.Commit].Allow
 	out.HoldPush = !out.Decisions[policy.Push].Allow

@@ -288,7 +288,7 @@ func (r *Resolver) mayExecute(got *Resolved) error {
 		return unrecorded("", "", err)
 	}
 	if !d.Allow {
-		return denied("", where, "ask the owner for a grant of "+policy.Execute, "policy does not let %s run commands in %s (%s)", got.Principal, got.Address, d.Reason)
+		return denied("", where, d.Advice(), "policy does not let %s run commands in %s (%s)", got.Principal, got.Address, d.Reason)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (s *session) maySwap(was func() ([]policy.Layer, error), loosens bool, old,
 	if !swaps {
 		what = fmt.Sprintf("change the provider of %s, nor the policy to one that does", c.Address)
 	}
-	return denied("", old.Path, "ask the owner for a grant of "+policy.SwapProvider, "policy does not let %s %s (%s)", d.Principal, what, d.Reason)
+	return denied("", old.Path, d.Advice(), "policy does not let %s %s (%s)", d.Principal, what, d.Reason)
 }
 
 // swap asks policies for storage:swap-provider.

@@ -26,7 +26,7 @@ func (r *Resolver) Publishable(ctx context.Context, a mountspec.Address) (*Resol
 		return nil, unrecorded("", got.Manifest, err)
 	}
 	if !d.Allow {
-		return nil, denied("", got.Manifest, "ask the owner for a grant of "+policy.Publish, "policy does not let %s publish %s (%s)", got.Principal, a, d.Reason)
+		return nil, denied("", got.Manifest, d.Advice(), "policy does not let %s publish %s (%s)", got.Principal, a, d.Reason)
 	}
 	return got, nil
 }

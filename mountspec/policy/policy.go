@@ -106,6 +106,19 @@ func (d Decision) String() string {
 	return strings.Join(append([]string{text}, d.Warnings...), "; ")
 }
 
+// Advice is what whom a decision denies something can do about it.
+func (d Decision) Advice() string {
+	switch d.Reason {
+	case ConditionFailed, RequirementFailed:
+		return "have the host show what the policy wants (`facts` of its configuration; `wsmount resolve --explain` names it), or ask the owner for a grant of " + d.Action + " without it"
+	case LimitExceeded:
+		return "wait until its window has room again, or ask the owner for another limit of " + d.Action
+	case TTLExpired:
+		return "ask the owner for a new grant of " + d.Action + ": that one has ended"
+	}
+	return "ask the owner for a grant of " + d.Action
+}
+
 // A Link names one policy of the chain.
 type Link struct {
 	Source string `json:"source"`

@@ -66,6 +66,9 @@ func In(root string) func(context.Context, *host.Resolver, *host.Resolved) (orig
 		var err error
 		if s.provider, err = daemon.OpenStore(ctx, at, e); err != nil {
 			s.release()
+			if e := exit.From(err); e.Code == exit.Unresolvable { // there is no manifest to correct yet
+				err = e.Hint("correct the place; one that must not be seen without credentials needs them: --auth NAME")
+			}
 			return nil, err
 		}
 		return s, nil
