@@ -34,7 +34,7 @@ type Config struct {
 	Identities     map[string]Identity
 	Principal      string              // empty: user://<login>
 	Roles          map[string][]string // by address pattern; none: owner of every registered workspace
-	Groups         map[string][]string // principals, by group://name or org://name
+	Groups         map[string][]string // principals, by group://name, org://name or guild://name
 	Facts          string              // file of what the host shows of the moment; empty: it shows nothing
 	Notify         []hook.Hook
 }

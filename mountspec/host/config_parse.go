@@ -3,6 +3,7 @@ package host
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/wsmount/wsmount/mountspec"
@@ -292,8 +293,8 @@ func (p configReader) roles(v yamlread.Node) {
 
 func (p configReader) groups(v yamlread.Node) {
 	v.Each(func(key string, at, val yamlread.Node) {
-		if scheme, name, _ := strings.Cut(key, "://"); name == "" || scheme != "group" && scheme != "org" {
-			at.Fail("group", "write group://NAME or org://NAME", "%.60q names no group", key)
+		if scheme, name, _ := strings.Cut(key, "://"); name == "" || !slices.Contains([]string{"group", "org", "guild"}, scheme) {
+			at.Fail("group", "write group://NAME, org://NAME or guild://NAME", "%.60q names no group", key)
 		}
 		val.Items(func(n yamlread.Node) { p.c.Groups[key] = append(p.c.Groups[key], onePrincipal(n)) })
 	})

@@ -148,6 +148,7 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"principal that is an organisation", "principal: org://acme\n", "does not name one principal"},
 		{"principal with a slash more", "principal: operator://bob/\n", "does not name one principal"},
 		{"member that is an organisation", "groups: { org://acme: [ org://acme ] }\n", "does not name one principal"},
+		{"member that is a guild", "groups: { org://acme: [ guild://acme ] }\n", "does not name one principal"},
 		{"member that is nobody", "groups: { group://ops: [ bob ] }\n", "does not name one principal"},
 		{"current principal", "principal: user://current\n", "does not name one principal"},
 		{"identity that forges a header", "identities: { \"user://a\": { name: \"A <x@y>\", email: a@b } }\n", "angle brackets"},

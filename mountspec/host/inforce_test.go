@@ -36,6 +36,11 @@ func TestGroups(t *testing.T) {
 			w.refused("@acme/ops", ResolveOptions{}, Denied, "no-grant")
 		}
 	}
+	for _, group := range []string{"org://acme", "guild://smiths"} {
+		w.workspace("of", "@acme/of", grantTo(group, ""))
+		w.config = bob + "groups: { \"" + group + "\": [operator://bob] }\n"
+		w.ok("of", ResolveOptions{Trust: true})
+	}
 	_, findings := ParseConfig([]byte("groups: { ops: [operator://bob] }"), ParseOptions{Name: "/c"})
 	assert.True(t, findings.Err() != nil, "a group without a scheme is read")
 }

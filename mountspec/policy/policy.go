@@ -58,7 +58,7 @@ type Request struct {
 	// Roles are the roles that the host gives the principal for this
 	// workspace: owner, editor, viewer.
 	Roles []string
-	// Groups are further names of the principal: group://ops, org://acme.
+	// Groups are further names of the principal: group://ops, org://acme, guild://smiths.
 	Groups []string
 	Action string
 	At     time.Time

@@ -13,7 +13,7 @@ var principal = regexp.MustCompile(`^([a-z][a-z0-9+.-]*)://([^\s*]*[^\s*/])$`)
 // a role, nor a group, nor whoever is at work.
 func CheckPrincipal(text string) error {
 	m := principal.FindStringSubmatch(text)
-	if m == nil || m[2] == "current" || slices.Contains([]string{"role", "group", "org"}, m[1]) {
+	if m == nil || m[2] == "current" || slices.Contains([]string{"role", "group", "org", "guild"}, m[1]) {
 		return errors.New("does not name one principal")
 	}
 	return nil
