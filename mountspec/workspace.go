@@ -149,6 +149,8 @@ func decodeDefaults(v value) Defaults {
 	for _, key := range o.unknown() {
 		if fold(key) == fold("read_only") {
 			o.keys[key].fail("unknown-key", "did you mean read_only?", "the key %s would have no effect", show(key))
+		} else {
+			o.keys[key].warn("no-effect", "it is kept for other programs", "the default %s has no effect here", show(key))
 		}
 	}
 	w.Extra = o.rest()
