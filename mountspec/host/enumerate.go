@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host/location"
+	"github.com/wsmount/wsmount/mountspec/host/ondisk"
 )
 
 // Known is a workspace that this host can find without being told its path.
@@ -24,8 +26,8 @@ type Known struct {
 	Code      *mountspec.Code // nil: it is no code project
 	Provider  string
 	Location  Location
-	// Resolved is one that is registered as it would be mounted, without what is mounted
-	// below it; nil: Err says why it would not be. What lies at the same place is for Resolve.
+	// Resolved is as it would be mounted, without what is mounted below it; nil: Err says why
+	// it would not be.
 	Resolved *Resolved
 	Err      error
 }
@@ -42,8 +44,27 @@ func (r *Resolver) Enumerate(ctx context.Context) (list []Known, passed []string
 		return nil, nil, err
 	}
 	s := r.session(ctx, reg, ResolveOptions{})
-	list, err = lookAt(s, s.finder.all())
+	list, err = lookAt(s, s.finder.all(), true)
+	r.cfg.apart(list)
 	return list, s.passed, err
+}
+
+// apart says of workspaces that share bytes with one that is registered why they would not
+// be mounted.
+func (c *Config) apart(list []Known) {
+	places := make([]Location, len(list))
+	for i, k := range list {
+		places[i] = k.Location
+	}
+	refuse := func(k *Known, other Known) {
+		if k.Err == nil && other.Trust == Registered && k.Address != other.Address && !c.mayOverlap(k.Address, other.Address) {
+			k.Err = overlaps(k.Address, k.Location, other.Address, other.Location, k.Path)
+		}
+	}
+	location.Sharing(places, ondisk.New(), func(i, j int) {
+		refuse(&list[i], list[j])
+		refuse(&list[j], list[i])
+	})
 }
 
 // Manifests lists the workspaces whose WORKSPACE.md lies in a directory or in one
@@ -73,18 +94,19 @@ func (r *Resolver) Manifests(ctx context.Context, dir string) ([]Known, error) {
 			add(filepath.Join(dir, e.Name()))
 		}
 	}
-	return lookAt(s, found)
+	return lookAt(s, found, false)
 }
 
 // lookAt reads the manifests of all that was found, several at once, and sorts them.
-func lookAt(s *session, found []candidate) ([]Known, error) {
+// Of what is not registered the manifests are read and no more, unless unverified.
+func lookAt(s *session, found []candidate, unverified bool) ([]Known, error) {
 	list := make([]Known, len(found))
 	next := make(chan int)
 	var readers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(found)) {
 		readers.Go(func() {
 			for i := range next {
-				list[i] = look(s.r.session(s.ctx, s.reg, s.o), found[i])
+				list[i] = look(s.r.session(s.ctx, s.reg, s.o), found[i], unverified)
 			}
 		})
 	}
@@ -111,7 +133,7 @@ func lookAt(s *session, found []candidate) ([]Known, error) {
 func (k *Known) isNamed(a mountspec.Address) bool { return k.Address == a && a != mountspec.Address{} }
 
 // look reads the manifests of one that was found.
-func look(s *session, c candidate) Known {
+func look(s *session, c candidate, unverified bool) Known {
 	k := Known{Address: c.addr, Path: c.path, Source: c.how, Trust: c.trust, Err: s.ctx.Err()}
 	if k.Err != nil {
 		return k
@@ -120,7 +142,7 @@ func look(s *session, c candidate) Known {
 	if err == nil {
 		err = s.accepted(l)
 	}
-	if err == nil && c.trust != Unverified {
+	if err == nil && (unverified || c.trust != Unverified) {
 		k.Resolved, err = alone(s, l)
 	}
 	k.Err = err

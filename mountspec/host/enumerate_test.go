@@ -32,10 +32,13 @@ func TestEnumerate(t *testing.T) {
 	w.workspace("agent2", "@acme/agent2")
 	w.write("home/.agentproto/workspaces.json", `{"version": 1, "workspaces": [{"slug": "@acme/agent", "path": "`+w.path("agent")+
 		`"}, {"slug": "agent2", "path": "`+w.path("agent2")+`"}, {"slug": "@acme/gone", "path": "`+w.path("gone")+`"}]}`)
-	w.config = "search_path: [ " + w.path("s") + " ]\nworkspaces: { \"@acme/cfg\": { path: " + w.path("cfg") + " } }\n"
+	w.manifest("s/cloud", "@acme/cloud", cloudAt("guilde", "x")) // which is not for what is not registered
+	w.config = "allow_paths: [ " + w.mkdir("shared/deep") + "/.. ]\nsearch_path: [ " + w.path("s") + " ]\nworkspaces: { \"@acme/cfg\": { path: " + w.path("cfg") + " } }\n"
 	w.workspace("closed", "@acme/closed", "policy: { schema: policy/v1, default: deny }")
 	w.manifest("far", "@acme/far", s3("https://s3.acme.test", "data", "p", ""))
-	for _, name := range []string{"reg", "changed", "closed", "far"} {
+	w.manifest("over", "@acme/over", at(w.path("shared")))
+	w.manifest("under", "@acme/under", at(w.path("shared/deep")))
+	for _, name := range []string{"reg", "changed", "closed", "far", "over", "under"} {
 		w.add(name)
 	}
 	_, err := w.resolver().Add(t.Context(), w.path("bare"), AddOptions{Address: mountspec.Address{Owner: "bob", Slug: "bare"}})
@@ -64,13 +67,16 @@ func TestEnumerate(t *testing.T) {
 		"@acme/cfg registered cfg/WORKSPACE.md",
 		"@acme/changed registered changed/WORKSPACE.md !",
 		"@acme/closed registered closed/WORKSPACE.md !",
+		"@acme/cloud unverified s/cloud/WORKSPACE.md !",
 		"@acme/far registered far/WORKSPACE.md !",
 		"@acme/gone unverified gone !",
 		"@acme/one unverified s/one/WORKSPACE.md",
+		"@acme/over registered over/WORKSPACE.md !",
 		"@acme/reg registered reg/WORKSPACE.md",
 		"@acme/twice unverified s/copy/WORKSPACE.md !",
 		"@acme/twice unverified s/copy2/WORKSPACE.md !",
 		"@acme/two unverified s/acme/two/WORKSPACE.md",
+		"@acme/under registered under/WORKSPACE.md !",
 		"@bob/bare registered bare",
 	})
 	all := strings.Join(passed, "\n")

@@ -118,8 +118,12 @@ func (s *session) overlap(l *loaded, addr string, other Location) error {
 		s.step("overlap with "+addr, "granted by allow_overlap")
 		return nil
 	}
-	return s.r.deny(l, "", l.storage.ConfigPos, fmt.Sprintf("give one of them another place, or grant it: %s", allowOverlap(l.ws.ID, a)),
-		"its storage %s overlaps %s of %s", l.loc, other, addr)
+	e := overlaps(l.ws.ID, l.loc, a, other, "")
+	return s.r.deny(l, "", l.storage.ConfigPos, e.Hint, "%s", e.What)
+}
+
+func overlaps(a mountspec.Address, at Location, b mountspec.Address, other Location, where string) *Error {
+	return denied("", where, "give one of them another place, or grant it: "+allowOverlap(a, b), "its storage %s overlaps %s of %s", at, other, b)
 }
 
 // allowOverlap is the line of the configuration that grants two workspaces

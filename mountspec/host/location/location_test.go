@@ -1,9 +1,11 @@
 package location
 
 import (
+	"os"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec/host/ondisk"
 )
 
 // Whatever moves the bytes, or belongs to another manifest, has another
@@ -65,4 +67,22 @@ func TestOverlapsIsSymmetric(t *testing.T) {
 			assert.Equal(t, l.Overlaps(m), m.Overlaps(l), l, "and", m, "disagree")
 		}
 	}
+}
+
+// Of many places the same two share bytes as of each two alone.
+func TestSharing(t *testing.T) {
+	dir := t.TempDir()
+	assert.OK(t, os.MkdirAll(dir+"/a/b", 0o755))
+	assert.OK(t, os.Symlink("a/b", dir+"/link"))
+	all := []Location{{}, {Service: Dir, Prefix: dir + "/a"}, {Service: Dir, Prefix: dir + "/a/b/c"}, {Service: Dir, Prefix: dir + "/link"}, {Service: Dir, Prefix: dir + "/ab"},
+		{Service: "s3", Bucket: "b", Prefix: "p/"}, {Service: "s3", Bucket: "b", Prefix: "p/q"}, {Service: "s3", Bucket: "b", Prefix: "pq"}, {Service: "gcs", Bucket: "b"}, {Service: "s3", Bucket: "b"},
+		{Service: Git, Bucket: "A/b", Branch: "x"}, {Service: Git, Bucket: "a/b"}, {Service: Git, Bucket: "a/b", Branch: "y"}, {Service: Raw, Prefix: "{}"}, {Service: Raw, Prefix: "{}"}}
+	got := map[[2]int]bool{}
+	Sharing(all, ondisk.New(), func(i, j int) { got[[2]int{i, j}] = true })
+	for i := range all {
+		for j := i + 1; j < len(all); j++ {
+			assert.Equal(t, got[[2]int{i, j}], all[i].Service != "" && all[i].SharesBytes(all[j], ondisk.New()), all[i], "and", all[j])
+		}
+	}
+	assert.True(t, got[[2]int{2, 3}], "a link leads away")
 }

@@ -68,6 +68,33 @@ func (d *Disks) Overlap(a, b string) bool {
 	return p.known && q.known && p.overlaps(q.diskPlace)
 }
 
+// Names are names of a directory, and of those that it lies in, itself among them: by path,
+// by what is at the path, and by its place on the disk. Of two that Overlap one has a name
+// among what the other lies in.
+func (d *Disks) Names(dir string) (own, above []string) {
+	for p := filepath.Clean(dir); ; p = filepath.Dir(p) {
+		names := []string{"path " + p}
+		if id := d.look(p).leads; id != (fileID{}) {
+			names = append(names, fmt.Sprintf("inode %d:%d", id.dev, id.ino))
+		}
+		if above = append(above, names...); own == nil {
+			own = names
+		}
+		if p == filepath.Dir(p) {
+			break
+		}
+	}
+	if at := d.place(dir); at.known {
+		own = append(own, "disk "+at.disk+path.Join("/", at.path))
+		for p := path.Join("/", at.path); ; p = path.Dir(p) {
+			if above = append(above, "disk "+at.disk+p); p == "/" {
+				break
+			}
+		}
+	}
+	return own, above
+}
+
 // liesIn says whether dir is path or one of the directories above it, by what
 // they are and not by name.
 func (d *Disks) liesIn(path, dir string) bool {
