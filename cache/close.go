@@ -158,7 +158,7 @@ func (v *Volume) Close() error {
 	v.stop()
 	v.work.Wait()
 	v.unlinks.Run()
-	v.forgetMoved()
+	v.history.ForgetMoved()
 	if err != nil {
 		err = fmt.Errorf("cache: close: %w", err)
 	}

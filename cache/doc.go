@@ -56,10 +56,11 @@
 // the kernel and the order of what differs, are package tree; their records are package
 // table, and bytes package content. What becomes of a name of which the two sides differ
 // is decided by package reconcile; what attributes are on each side is package attrs. The
-// rule against mass deletions is package massdelete, and the records of what happened
-// package history. Package listing says how long a directory is believed and lists ahead
-// of a walk, package files has what fetches of content need and the prefetch of small
-// files, package pending what is dirty, when it is due and who waits for it. Package
+// rule against mass deletions is package massdelete. Package history notes what happens and
+// keeps content, and package past says what was. Package listing says how long a directory
+// is believed and lists ahead of a walk, package files has what fetches of content need and
+// the prefetch of small files, package pending what is dirty, when it is due and who waits
+// for it. Package
 // upload sends it name by name, and package commit as change sets: a volume has one of
 // both as its [Committer]. Package revision has the lock of the head and records of
 // revisions, package state has the directory that a working copy is in, package recovery
@@ -73,8 +74,8 @@
 // how programs wait, upload_ what a volume does for uploads, commit_ the same for change
 // sets, revision_ heads, push and pull of revisions, rules_ what never leaves the machine
 // (what ignore files say of names is package rules), massdelete_ what a halt means for pulls
-// and commits, history_ versions of files, recovery_ what a start makes of what the run
-// before left.
+// and commits, history_ what a volume does for its history, and how it goes back, recovery_
+// what a start makes of what the run before left.
 //
 // Whoever holds the lock has a [View], and whoever changes the table a [Tx]; whoever keeps
 // the head where it is has a revision.Held, and whoever moves it a revision.Moving.

@@ -5,9 +5,6 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/files"
-	"github.com/wsmount/wsmount/cache/internal/history"
-	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 func newEviction(v *Volume) *files.Eviction {
@@ -15,24 +12,12 @@ func newEviction(v *Volume) *files.Eviction {
 }
 
 func newRoom(v *Volume) *files.Room {
-	return &files.Room{Tree: v.tree, Store: v.store, Eviction: v.eviction, Unlinks: v.unlinks, Prune: v.pruneBytes, Context: v.ctx}
+	return &files.Room{Tree: v.tree, Store: v.store, Eviction: v.eviction, Unlinks: v.unlinks, Prune: v.history.PruneBytes, Context: v.ctx}
 }
 
 func newUnlinks(v *Volume) *files.DeferredUnlinks {
-	return files.NewDeferredUnlinks(files.UnlinkOptions{Tree: v.tree, Remove: v.store.Remove, History: unlinkHistory{v}})
+	return files.NewDeferredUnlinks(files.UnlinkOptions{Tree: v.tree, Remove: v.store.Remove, History: v.history})
 }
-
-// unlinkHistory is the history of a volume, as files.Archive.
-type unlinkHistory struct{ v *Volume }
-
-// IsKept implements files.Archive.
-func (a unlinkHistory) IsKept(v *tree.View, id uint64) bool { return v.Get(history.KeptKey(id)) != nil }
-
-// Keep implements files.Archive.
-func (a unlinkHistory) Keep(ino table.Ino, id uint64) { a.v.moveAway(ino, id) }
-
-// Removed implements files.Archive.
-func (a unlinkHistory) Removed(ino table.Ino) { a.v.history.noteMoved(ino) }
 
 // beginEvicting has clean content given up, what was not used for longest
 // first, when there is more of it than Options.CacheSize, or too little room on

@@ -52,7 +52,7 @@ func (o openFiles) KeepForSet(oi files.LockedInode) (isCurrent func(*tree.View) 
 
 // KeepBefore implements files.Keeper.
 func (o openFiles) KeepBefore(oi files.LockedInode) {
-	o.v.keepBefore(oi.Ino)
+	o.v.history.Before(oi.Ino)
 	o.v.exec.Follow(oi)
 }
 
@@ -71,13 +71,13 @@ func (t contentTx) Written(ino table.Ino, n *table.Inode) { t.v.final(ino, n) }
 // Unwritten implements files.Tx. A new file, and empty, is a version too.
 func (t contentTx) Unwritten(ino table.Ino, n *table.Inode) {
 	if history.IsOfHere(n) {
-		t.v.recordVersion(n, ino, "written")
+		t.v.notes.Version(n, ino, "written")
 	}
 }
 
 // final tells whoever wants to know of a new state of content.
 func (v *Tx) final(ino table.Ino, n *table.Inode) {
-	v.recordVersion(n, ino, "written")
+	v.notes.Version(n, ino, "written")
 	for _, l := range n.Links {
 		v.wrote(l)
 	}

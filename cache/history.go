@@ -1,33 +1,30 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	iofs "io/fs"
-	"sync"
-	"syscall"
-	"time"
+	"io"
 
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/past"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // Errors of the history.
 var (
 	// ErrNoVersion says that the history has no such version, or not any more.
-	ErrNoVersion = errors.New("no such version in the history")
+	ErrNoVersion = past.ErrNoVersion
 
 	// ErrNotKept says that a version is known, but not its content: it lived
 	// too short, was too large, was never here, or is over the budget.
-	ErrNotKept = errors.New("the content of this version was not kept")
-
-	errGone = fmt.Errorf("nothing is there: %w", iofs.ErrNotExist)
-)
-
-const (
-	modeType    = syscall.S_IFMT
-	modeRegular = syscall.S_IFREG
-	modeDir     = syscall.S_IFDIR
+	ErrNotKept = history.ErrNotKept
 )
 
 // What a Version tells of.
@@ -38,87 +35,165 @@ const (
 	Moved   = history.Moved
 )
 
-// Version is one entry of the history.
-type Version struct {
-	// ID names it. Later entries have greater numbers.
-	ID string `json:"id"`
-	// Number counts the entries of one name, from 1 on.
-	Number uint64 `json:"number"`
-	Change string `json:"change"`        // Made, Written, Ended or Moved
-	New    bool   `json:"new,omitempty"` // the file came to be since the version before, if any
-	// Why tells more: "closed", "removed", "pulled" ...
-	Why string `json:"why,omitempty"`
+// What the past is asked for, and says: see package past.
+type (
+	Version     = past.Version
+	LogFilter   = past.LogFilter
+	State       = past.State
+	DiffOptions = past.DiffOptions
+)
 
-	// Path is where the file is now, or was last.
-	Path string `json:"path"`
-	// Was is the path at that time, when it was another; From, of a move, the
-	// path before.
-	Was  string `json:"was,omitempty"`
-	From string `json:"from,omitempty"`
+// Log gives versions, the newest first.
+func (v *Volume) Log(ctx context.Context, f LogFilter) ([]Version, error) { return v.past.Log(ctx, f) }
 
-	Time time.Time `json:"time"`
-	Actor
-	UID     uint32 `json:"uid,omitempty"`
-	PID     uint32 `json:"pid,omitempty"`
-	Command string `json:"command,omitempty"` // of that process
-
-	Mode   uint32 `json:"mode"` // type and permissions, as in stat
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"` // "" when not computed
-	// Base is the version at the backend that it was made against; "" for none.
-	Base string `json:"base,omitempty"`
-	// Commit is the revision of the store that this change went into; "" while it
-	// is in none, or where the store has none.
-	Commit string `json:"commit,omitempty"`
-	// Kept says that Content gives it (a bucket's versions are not looked at for that),
-	// Current that it is what is here now.
-	Kept    bool `json:"kept"`
-	Current bool `json:"current,omitempty"`
+// Content opens the content of a version. It fails with ErrNoVersion and
+// ErrNotKept. The caller closes it.
+func (v *Volume) Content(id string) (r io.ReadCloser, size int64, err error) {
+	return v.past.Content(id)
 }
 
-// historyState is what the history needs in memory. All else is in the table.
-type historyState struct {
-	// Guarded by the volume's lock.
-	actor    Actor
-	since    uint64 // records from here on are the actor's
-	shown    *shownTree
-	commands map[uint32]command       // by process id
-	kept     map[table.Link]time.Time // when content was last kept, for the last keepPause
+// Diff is [past.Past.Diff].
+func (v *Volume) Diff(ctx context.Context, o DiffOptions) (string, error) { return v.past.Diff(ctx, o) }
 
-	mu       sync.Mutex // inside the volume's lock; guards what follows
-	expected map[table.Ino]expected
-	long     map[table.Link]struct{} // names that may have too many versions
-	moved    []table.Ino             // whose content was moved into the history
-	records  int                     // in the table; -1: not counted yet
-	pruned   Pruned
-	kick     chan struct{}
+// Pruned counts what was given up to stay within the budget, HistoryUsage is what the history
+// takes.
+type (
+	Pruned       = history.Pruned
+	HistoryUsage = history.Usage
+)
 
-	pruning sync.Mutex // outside the volume's lock; what is too much is given up once
+// HistoryUsage says what the history takes, and what was given up.
+func (v *Volume) HistoryUsage() HistoryUsage { return v.history.Usage() }
+
+func newKeeper(v *Volume) *history.Keeper {
+	return history.New(history.Options{
+		Tree: v.tree, Store: v.store, Open: v.held.open,
+		Update: func(do func(history.Tx) error) error { return v.update(func(v *Tx) error { return do(v.notes) }) },
+		Revision: func(at *tree.View) (r providers.Revision, keeps bool) {
+			_, keeps = providers.As[providers.Snapshotter](v.p)
+			return revision.Synced(at, v.o.shown()), keeps
+		},
+		Ended: v.Ended, Budget: v.o.Policy.History, Asked: v.o.Policy.Commit == DueAsked,
+		Now: v.o.Now, Context: v.ctx, Log: v.o.Log,
+	})
 }
 
-// expected is a version whose content is looked at when it has been left alone
-// for a while.
-type expected struct {
-	id, gen uint64
-	due     time.Time
+func newPast(v *Volume) *past.Past {
+	return past.New(past.Options{Tree: v.tree, Store: v.store, Keeper: v.history, Remote: v.p, Volume: remembering{v}, Context: v.ctx})
 }
 
-// command is the name of a process, and when it was looked up.
-type command struct {
-	name string
-	at   time.Time
+// remembering is a volume as its past needs it.
+type remembering struct{ v *Volume }
+
+// Find implements past.Volume.
+func (r remembering) Find(ctx context.Context, path string) (l table.Link, ino table.Ino, err error) {
+	return r.v.find(ctx, path)
 }
 
-func (h *historyState) init() {
-	h.commands, h.kept = map[uint32]command{}, map[table.Link]time.Time{}
-	h.expected, h.long = map[table.Ino]expected{}, map[table.Link]struct{}{}
-	h.records, h.kick = -1, make(chan struct{}, 1)
+// Load implements past.Volume.
+func (r remembering) Load(ctx context.Context, dir table.Ino) error {
+	return r.v.loadDir(&fs.Op{Cancel: ctx.Done()}, dir)
 }
 
-// wake has the history worker look at what is due. It never blocks.
-func (h *historyState) wake() {
-	select {
-	case h.kick <- struct{}{}:
-	default:
+// Open implements past.Volume.
+func (r remembering) Open(ctx context.Context, ino table.Ino) (io.ReadCloser, int64, error) {
+	v := r.v
+	oi, err := v.acquire(ino)
+	if err != nil {
+		return nil, 0, err
 	}
+	var snap *content.Snapshot
+	err = v.hydrator.Follow(ctx, func() (err error) {
+		snap, err = oi.Content().Snapshot(ctx)
+		return err
+	})
+	if err != nil {
+		v.opener.Release(oi)
+		return nil, 0, err
+	}
+	return &openReader{snap.Reader(), func() { snap.Close(); v.opener.Release(oi) }}, snap.Size(), nil
+}
+
+type openReader struct {
+	io.Reader
+	done func()
+}
+
+func (r *openReader) Close() error {
+	r.done()
+	return nil
+}
+
+// Readlink implements past.Volume.
+func (r remembering) Readlink(ctx context.Context, ino table.Ino) (string, error) {
+	target, err := r.v.Readlink(&fs.Op{Cancel: ctx.Done()}, fs.Ino(ino))
+	if errors.Is(err, fs.ErrStale) {
+		err = ErrNotKept
+	}
+	return target, err
+}
+
+// Differing implements past.Volume.
+func (r remembering) Differing(ctx context.Context, from providers.Revision) ([]string, error) {
+	v := r.v
+	s, ok := v.syncer()
+	if !ok {
+		return nil, fmt.Errorf("the store keeps no commits: %w", ErrNoVersion)
+	}
+	head, paths, err := v.differing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := v.wait(&fs.Op{Cancel: ctx.Done()}, v.o.Patience)
+	defer w.close()
+	diffs, err := v.differences(w, s, from, head)
+	for _, d := range diffs {
+		paths = append(paths, d.Locator.String())
+	}
+	return paths, err
+}
+
+// StaysLocal implements past.Volume.
+func (r remembering) StaysLocal(at *tree.View, l table.Link, n *table.Inode) bool {
+	rec := at.Record(l)
+	if rec.Local || rec.Remote != nil || !r.v.ignoring() {
+		return rec.Local
+	}
+	is, _ := r.v.held.ignores.Ignored(r.v.held, l, n.IsDir())
+	return is
+}
+
+// keepRemote has the history take what the backend has under a name: it is about to be
+// overwritten there. Content larger than most bytes is only noted.
+func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Locator, info providers.Info, most int64) error {
+	var made files.Made
+	if info.Kind == providers.KindFile && info.Size <= most {
+		c, err := v.p.Read(ctx, at, providers.ReadOptions{Version: info.Version})
+		if err != nil {
+			return err
+		}
+		defer c.Body.Close()
+		if made, err = files.Make(ctx, v.tree, v.store, at.String(), c.Body); err != nil {
+			return err
+		}
+	}
+	return v.history.Overwritten(l, at, info, made.Ino)
+}
+
+// bringHere fetches the content of a file that is about to be replaced or
+// removed, if it is not all here: the history takes only what is.
+func (v *Volume) bringHere(ctx context.Context, path string) error {
+	_, ino, err := v.find(ctx, path)
+	locked := v.lock()
+	n := locked.table.Inode(ino)
+	away := err == nil && n != nil && n.IsRegular() && n.State != table.Whole && n.Size > 0
+	locked.unlock()
+	if !away {
+		return nil
+	}
+	r, _, err := remembering{v}.Open(ctx, ino)
+	if err != nil {
+		return err
+	}
+	return r.Close()
 }

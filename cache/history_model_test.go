@@ -39,7 +39,7 @@ func (h *recall) path() string { return h.pick(recallDirs) + h.pick(recallNames)
 // has reports whether the working copy has something, and a directory.
 func (h *recall) has(path string) (there, dir bool) {
 	h.Helper()
-	return h.v.isNow(h.Context(), path)
+	return h.v.past.IsNow(h.Context(), path)
 }
 
 // step is one thing that happens; it says what, "" for nothing.

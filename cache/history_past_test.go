@@ -48,20 +48,6 @@ func TestRestoreAsksTheStore(t *testing.T) {
 	}
 }
 
-// A revision that has other content there than the history remembers is not asked.
-func TestPastOfOtherContent(t *testing.T) {
-	c := newClone(t, seeded(t, "f", "1"))
-	synced := c.v.syncedRevision()
-	for _, p := range []history.Past{
-		{Revision: synced, Path: "f", Version: "another"},
-		{Revision: synced, Path: "gone", Version: "another", Size: 1},
-		{Revision: "gone", Path: "f", Version: "another", Size: 1},
-	} {
-		_, _, err := c.v.openSource(pastSource(&p, 1))
-		assert.Is(t, err, ErrNotKept, p)
-	}
-}
-
 // archive is a store that keeps, as a bucket with versioning does, what its files had.
 type archive struct {
 	providers.Everything

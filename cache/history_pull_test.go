@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -143,8 +145,8 @@ func TestRestoreWhatCameUnseen(t *testing.T) {
 	got := same(t, func() string {
 		return fmt.Sprintf("%+v", w.restore(RestoreOptions{To: State{Turn: "1"}, DryRun: true}))
 	})
-	assert.Equal(t, got, fmt.Sprintf("%+v", RestoreReport{Restored: []string{"d/old"}, Skipped: []Skipped{{Path: "d/f", Reason: errUnsure.Error()}}}))
-	w.skips(RestoreOptions{Path: "d/g", To: State{Turn: "1"}}, "d/g", errUnsure.Error())
+	assert.Equal(t, got, fmt.Sprintf("%+v", RestoreReport{Restored: []string{"d/old"}, Skipped: []Skipped{{Path: "d/f", Reason: past.ErrUnsure.Error()}}}))
+	w.skips(RestoreOptions{Path: "d/g", To: State{Turn: "1"}}, "d/g", past.ErrUnsure.Error())
 }
 
 // So it is of a store that tells no times: what is first listed of a revision is
@@ -176,15 +178,15 @@ func TestRestoreWhatWasGivenUp(t *testing.T) {
 	w.v.SetActor(Actor{Turn: "1"})
 	w.ok(w.put("other", "x"))
 	w.turn(c, "2")
-	for i := range 4 + 2*pruneEach {
+	for i := range 4 + 2*history.PruneEach {
 		w.ok(w.put("f", fmt.Sprint(i)))
 		w.ok(w.unlink("f"))
 		w.later(c, 3*time.Second)
 	}
 	w.saves(c, "f", "last")
-	w.until(func() bool { return w.v.HistoryUsage().Pruned.Versions > 0 && len(w.log("f")) <= 4+pruneEach })
+	w.until(func() bool { return w.v.HistoryUsage().Pruned.Versions > 0 && len(w.log("f")) <= 4+history.PruneEach })
 	r := w.restore(RestoreOptions{To: State{Turn: "1"}})
-	assert.True(t, len(r.Removed) == 0 && len(r.Skipped) != 0 && r.Skipped[0] == (Skipped{Path: "f", Reason: errGivenUp.Error()}), r)
+	assert.True(t, len(r.Removed) == 0 && len(r.Skipped) != 0 && r.Skipped[0] == (Skipped{Path: "f", Reason: past.ErrGivenUp.Error()}), r)
 	w.tree("f: last", "other: x")
 }
 

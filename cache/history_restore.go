@@ -11,6 +11,8 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -56,17 +58,17 @@ func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (RestoreReport, 
 	if v.o.ReadOnly {
 		return report, fmt.Errorf("restore: %w", fs.ErrReadOnly)
 	}
-	pl, err := v.planTo(ctx, o.Path, o.To)
+	pl, err := v.past.Plan(ctx, o.Path, o.To)
 	if err != nil {
 		return report, fmt.Errorf("restore: %w", err)
 	}
-	if len(pl.items)+len(pl.remove)+len(pl.unsure) == 0 {
-		if found, _ := v.isNow(ctx, o.Path); !found {
-			return report, fmt.Errorf("restore: %s: now as well as then %w", o.Path, errGone)
+	if len(pl.Items)+len(pl.Remove)+len(pl.Unsure) == 0 {
+		if found, _ := v.past.IsNow(ctx, o.Path); !found {
+			return report, fmt.Errorf("restore: %s: now as well as then %w", o.Path, past.ErrNotThere)
 		}
 	}
-	if len(pl.items) == 1 && pl.items[0].of != "" && pl.items[0].of != o.Path {
-		return report, fmt.Errorf("restore: %w", &OtherFileError{o.To.Version, o.Path, pl.items[0].of})
+	if len(pl.Items) == 1 && pl.Items[0].Of != "" && pl.Items[0].Of != o.Path {
+		return report, fmt.Errorf("restore: %w", &OtherFileError{o.To.Version, o.Path, pl.Items[0].Of})
 	}
 	if err := v.carryOut(ctx, &o, pl, &report); err != nil {
 		return report, err
@@ -82,35 +84,35 @@ func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (RestoreReport, 
 
 // carryOut does what a plan says, and reports it. What could not be brought
 // back to where it was is not taken away from where it is.
-func (v *Volume) carryOut(ctx context.Context, o *RestoreOptions, pl plan, report *RestoreReport) error {
+func (v *Volume) carryOut(ctx context.Context, o *RestoreOptions, pl past.Plan, report *RestoreReport) error {
 	failed := map[table.Ino]string{}
-	for _, it := range pl.items {
+	for _, it := range pl.Items {
 		done, err := v.restoreItem(ctx, o, it)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			failed[it.ino] = it.path
+			failed[it.Ino] = it.Path
 		}
-		report.note(&report.Restored, it.path, done, err)
+		report.note(&report.Restored, it.Path, done, err)
 	}
-	for _, it := range slices.Backward(pl.remove) { // a directory after what is in it
-		if it.path == o.Path && it.was != "" {
-			report.Skipped = append(report.Skipped, Skipped{Path: it.path, Reason: "it was " + it.was + " then", Was: it.was})
+	for _, it := range slices.Backward(pl.Remove) { // a directory after what is in it
+		if it.Path == o.Path && it.Was != "" {
+			report.Skipped = append(report.Skipped, Skipped{Path: it.Path, Reason: "it was " + it.Was + " then", Was: it.Was})
 			continue
 		}
-		if to := failed[it.ino]; to != "" {
-			report.Skipped = append(report.Skipped, Skipped{Path: it.path, Reason: "it could not be brought back to " + to})
+		if to := failed[it.Ino]; to != "" {
+			report.Skipped = append(report.Skipped, Skipped{Path: it.Path, Reason: "it could not be brought back to " + to})
 			continue
 		}
 		done, err := v.removeItem(ctx, o, it)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		report.note(&report.Removed, it.path, done, err)
+		report.note(&report.Removed, it.Path, done, err)
 	}
 	slices.Sort(report.Removed)
-	report.Skipped = append(report.Skipped, pl.unsure...)
+	report.Skipped = append(report.Skipped, pl.Unsure...)
 	return nil
 }
 
@@ -145,85 +147,50 @@ var errSame = errors.New("already in that state")
 
 // restoreItem brings one thing back, and reports whether there was anything to
 // do.
-func (v *Volume) restoreItem(ctx context.Context, o *RestoreOptions, it item) (done bool, err error) {
-	isThere, err := v.isSo(ctx, it)
+func (v *Volume) restoreItem(ctx context.Context, o *RestoreOptions, it past.Item) (done bool, err error) {
+	isThere, err := v.past.IsNowSo(ctx, it)
 	if err != nil || isThere {
 		return false, err
 	}
-	if it.mode&modeType == modeRegular && it.src.kind == contentGone {
+	if it.IsGone() {
 		return false, ErrNotKept
 	}
-	if it.target, err = v.targetOf(ctx, it); err != nil {
+	if it.Target, err = v.past.Target(ctx, it); err != nil {
 		return false, err
 	}
 	if o.Refuse != nil {
-		if err := o.Refuse(it.path); err != nil {
+		if err := o.Refuse(it.Path); err != nil {
 			return false, err
 		}
 	}
 	if o.DryRun {
-		if it.src.kind != contentPast || it.src.revision != "" {
-			return true, nil
-		}
-		r, _, err := v.openSource(it.src) // only the store knows whether it keeps that
-		if err == nil {
-			err = r.Close()
-		}
+		err := v.past.Check(it)
 		return err == nil, err
 	}
-	if err := v.bringHere(ctx, it.path); err != nil {
+	if err := v.bringHere(ctx, it.Path); err != nil {
 		return false, err
 	}
-	switch it.mode & modeType {
-	case modeDir:
-		_, err = v.makeDir(ctx, it.path)
-	case modeRegular:
+	switch it.Mode & syscall.S_IFMT {
+	case syscall.S_IFDIR:
+		_, err = v.makeDir(ctx, it.Path)
+	case syscall.S_IFREG:
 		err = v.restoreFile(ctx, it)
 	case syscall.S_IFLNK:
-		err = v.enterAt(ctx, it, 0, func(v *Tx, n *table.Inode) { n.Target, n.Size = it.target, int64(len(it.target)) })
+		err = v.enterAt(ctx, it, 0, func(v *Tx, n *table.Inode) { n.Target, n.Size = it.Target, int64(len(it.Target)) })
 	default:
 		return false, fs.ErrUnsupported
 	}
 	return err == nil, err
 }
 
-// isSo reports whether a path has what is to be restored.
-func (v *Volume) isSo(ctx context.Context, it item) (bool, error) {
-	_, ino, err := v.find(ctx, it.path)
-	if err != nil && !errors.Is(err, syscall.ENOTDIR) {
-		return false, err
-	}
-	locked := v.lock()
-	n := locked.table.Inode(ino)
-	if it.src.kind == contentPast && err == nil && n != nil && n.IsRegular() {
-		here := *n
-		locked.unlock()
-		return v.hasPast(ctx, it, ino, here)
-	}
-	defer locked.unlock()
-	if err != nil || n == nil || n.Mode&modeType != it.mode&modeType {
-		return false, nil
-	}
-	switch it.mode & modeType {
-	case modeDir:
-		return true, nil
-	case syscall.S_IFLNK:
-		return n.Target == it.target, nil
-	case modeRegular:
-		return (it.src.kind == contentHere || it.src.kind == contentAway) && it.src.ino == ino && it.src.gen == n.ContentVersion ||
-			it.src.kind == contentEmpty && n.Size == 0, nil
-	}
-	return false, nil
-}
-
 // restoreFile gives a path a file with the content of a version.
-func (v *Volume) restoreFile(ctx context.Context, it item) error {
-	r, size, err := v.openSource(it.src)
+func (v *Volume) restoreFile(ctx context.Context, it past.Item) error {
+	r, size, err := v.past.Open(it)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	made, err := files.Make(ctx, v.tree, v.store, it.path, io.LimitReader(r, size))
+	made, err := files.Make(ctx, v.tree, v.store, it.Path, io.LimitReader(r, size))
 	if err != nil {
 		return err
 	}
@@ -238,8 +205,8 @@ func (v *Volume) restoreFile(ctx context.Context, it item) error {
 
 // enterAt gives a path a new inode, of a number of its own (0: another). What was there goes
 // to the history; a file hands on its mode, owner and attributes.
-func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(*Tx, *table.Inode)) error {
-	at, name := splitPath(it.path)
+func (v *Volume) enterAt(ctx context.Context, it past.Item, ino table.Ino, fill func(*Tx, *table.Inode)) error {
+	at, name := past.Split(it.Path)
 	dir, err := v.makeDir(ctx, at)
 	if err != nil {
 		return err
@@ -254,30 +221,30 @@ func (v *Volume) enterAt(ctx context.Context, it item, ino table.Ino, fill func(
 			return fs.ErrStale
 		}
 		rec, _ := v.table.Name(l.Dir, l.Name)
-		n := v.newInode(&fs.Op{UID: v.o.Owner.UID, GID: v.o.Owner.GID}, parent, it.mode)
-		n.Mode = it.mode
+		n := v.newInode(&fs.Op{UID: v.o.Owner.UID, GID: v.o.Owner.GID}, parent, it.Mode)
+		n.Mode = it.Mode
 		old := v.table.Inode(rec.Ino)
 		switch {
 		case old != nil && old.IsDir():
 			return syscall.EISDIR
-		case old != nil && old.Mode&modeType == n.Mode&modeType:
+		case old != nil && old.Mode&syscall.S_IFMT == n.Mode&syscall.S_IFMT:
 			n.Mode, n.UID, n.GID, n.Xattrs = old.Mode, old.UID, old.GID, old.Xattrs
-			n.Mode = attrs.TakeMode(n.Mode, it.attr)
+			n.Mode = attrs.TakeMode(n.Mode, it.Attr)
 		}
 		if ino == 0 {
 			ino = v.table.Alloc()
 		}
 		fill(v, n)
 		if old != nil {
-			if _, err := v.keepReplaced(l, rec.Ino, whyRestored); err != nil {
+			if err := v.notes.Ended(l, rec.Ino, history.WhyRestored); err != nil {
 				return err
 			}
 		}
 		v.enter(l, ino, n)
 		if n.IsRegular() {
-			v.recordVersion(v.table.Inode(ino), ino, whyRestored)
+			v.notes.Version(v.table.Inode(ino), ino, history.WhyRestored)
 		} else {
-			v.recordMade(l, ino, whyRestored)
+			v.notes.Made(l, ino, history.WhyRestored)
 		}
 		if old != nil {
 			v.MarkStaleDentry(l, rec.Ino)
@@ -307,7 +274,7 @@ func (v *Volume) makeDir(ctx context.Context, path string) (table.Ino, error) {
 		return 0, err
 	}
 	if ino == 0 {
-		at, name := splitPath(path)
+		at, name := past.Split(path)
 		dir, err := v.makeDir(ctx, at)
 		if err != nil {
 			return 0, err
@@ -330,7 +297,7 @@ func (v *Volume) makeDir(ctx context.Context, path string) (table.Ino, error) {
 		n := v.newInode(&fs.Op{UID: v.o.Owner.UID, GID: v.o.Owner.GID, Umask: v.o.Umask}, parent, syscall.S_IFDIR|0o777)
 		n.Loaded, n.Listed = true, n.Birth
 		v.enter(l, ino, n)
-		v.recordMade(l, ino, whyRestored)
+		v.notes.Made(l, ino, history.WhyRestored)
 		v.tellOf(l)
 		return nil
 	})
@@ -338,27 +305,27 @@ func (v *Volume) makeDir(ctx context.Context, path string) (table.Ino, error) {
 }
 
 // removeItem takes away what was not there; a directory only when it is empty.
-func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it item) (bool, error) {
-	l, ino, err := v.find(ctx, it.path)
-	if err != nil || ino != it.ino {
+func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it past.Item) (bool, error) {
+	l, ino, err := v.find(ctx, it.Path)
+	if err != nil || ino != it.Ino {
 		return false, err
 	}
 	if o.Refuse != nil {
-		if err := o.Refuse(it.path); err != nil {
+		if err := o.Refuse(it.Path); err != nil {
 			return false, err
 		}
 	}
 	if o.DryRun {
 		return true, nil
 	}
-	if err := v.bringHere(ctx, it.path); err != nil {
+	if err := v.bringHere(ctx, it.Path); err != nil {
 		return false, err
 	}
 	err = v.change(nil, func(v *Tx) error {
 		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Ino != ino {
 			return errSame
 		}
-		if it.mode&modeType == modeDir {
+		if it.Mode&syscall.S_IFMT == syscall.S_IFDIR {
 			if err := v.mayRemoveDir(ino); err != nil {
 				return err
 			}
@@ -371,11 +338,4 @@ func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it item) (bo
 		return false, nil
 	}
 	return err == nil, err
-}
-
-func splitPath(path string) (dir, name string) {
-	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		return path[:i], path[i+1:]
-	}
-	return "", path
 }

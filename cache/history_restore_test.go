@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 )
@@ -77,7 +78,7 @@ func TestRestoreRefuses(t *testing.T) {
 	w.v.o.ReadOnly = true
 	w.is(assert.ErrOf(w.v.Restore(t.Context(), RestoreOptions{Path: "f", To: State{Version: one}})), fs.ErrReadOnly)
 	w.v.o.ReadOnly = false
-	w.is(assert.ErrOf(w.v.Restore(w.Context(), RestoreOptions{Path: "never/was", To: State{Time: time.Unix(1, 0)}})), errGone)
+	w.is(assert.ErrOf(w.v.Restore(w.Context(), RestoreOptions{Path: "never/was", To: State{Time: time.Unix(1, 0)}})), past.ErrNotThere)
 }
 
 // goesBack restores everything, after which nothing differs.
@@ -159,11 +160,11 @@ func TestRestoreWhatIsNotKnown(t *testing.T) {
 	w.ok(w.rename("d", "e"))
 	before := State{Turn: "7", Before: true}
 	if got := w.diff(DiffOptions{From: before}); strings.Contains(got, "theirs") || !strings.HasSuffix(got,
-		"e/f@before turn:7 cannot be compared: "+errUnsure.Error()+"\n") {
+		"e/f@before turn:7 cannot be compared: "+past.ErrUnsure.Error()+"\n") {
 		t.Errorf("got\n%s", got)
 	}
 	r := w.restore(RestoreOptions{To: before})
-	assert.True(t, len(r.Skipped) == 2 && r.Skipped[1] == (Skipped{Path: "e/f", Reason: errUnsure.Error()}), r)
+	assert.True(t, len(r.Skipped) == 2 && r.Skipped[1] == (Skipped{Path: "e/f", Reason: past.ErrUnsure.Error()}), r)
 	w.tree("d/", "d/mine: mine\n", "e/", "e/f: theirs")
 }
 

@@ -3,11 +3,14 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
@@ -54,21 +57,23 @@ func TestStates(t *testing.T) {
 	} {
 		for _, want := range []string{test.after, test.before} {
 			w.restore(RestoreOptions{Path: "f", To: test.s, DryRun: true})
-			pl, err := w.v.planTo(t.Context(), "f", test.s)
+			pl, err := w.v.past.Plan(t.Context(), "f", test.s)
 			w.ok(err)
-			assert.True(t, len(pl.items) == 1 && w.contentOf(pl.items[0]) == want, test.name, "before", test.s.Before, "got", pl, "want", want)
+			assert.True(t, len(pl.Items) == 1 && w.contentOf(pl.Items[0]) == want, test.name, "before", test.s.Before, "got", pl, "want", want)
 			test.s.Before = true
 		}
 	}
 }
 
 // contentOf is what a restore would bring back.
-func (w *world) contentOf(it item) string {
+func (w *world) contentOf(it past.Item) string {
 	w.Helper()
-	r, _, err := w.v.openSource(it.src)
-	s, err := read("", r, err)
+	r, _, err := w.v.past.Open(it)
 	w.ok(err)
-	return string(s.data)
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	w.ok(err)
+	return string(data)
 }
 
 // A state with no name, or with two, is none; nor is one that never was.
@@ -301,19 +306,19 @@ func TestDiffOfAFile(t *testing.T) {
 	assert.Equal(t, w.diff(DiffOptions{From: State{Turn: "7"}}), "--- empty@turn:7\n+++ /dev/null\n")
 	w.ok(w.unlink("f"))
 	assert.Equal(t, w.diff(DiffOptions{Path: "f", From: one}), "--- f@"+one.Version+"\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\n")
-	w.is(assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: one})), errGone)
-	w.is(assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: State{Turn: "7"}})), errGone)
+	w.is(assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: one})), past.ErrNotThere)
+	w.is(assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{Path: "no such", From: State{Turn: "7"}})), past.ErrNotThere)
 }
 
 // What cannot be shown in a tree is said, and holds up no other file.
 func TestDiffTreeOfWhatCannotBeShown(t *testing.T) {
 	w, c := historic(t)
 	w.ok(w.put("burst", "1"))
-	w.ok(w.put("large", strings.Repeat("x", maxDiff+1)))
+	w.ok(w.put("large", strings.Repeat("x", past.MaxDiff+1)))
 	w.do("sym old link")
 	w.turn(c, "7")
 	w.ok(w.put("burst", "2"))
-	w.ok(w.put("burst", strings.Repeat("3", keepSmall+1))) // not copied at once
+	w.ok(w.put("burst", strings.Repeat("3", history.KeepSmall+1))) // not copied at once
 	w.do("rm link", "sym new link")
 	w.v.SetActor(Actor{Turn: "8"})
 	w.do("put burst 4", "mv large huge", "put z z\n")
@@ -334,9 +339,9 @@ func TestDiffTreeOfTooMuch(t *testing.T) {
 	w, c := historic(t)
 	w.saves(c, "first", "1")
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		w.ok(w.put(name, strings.Repeat("x", maxDiff-1)+"\n"))
+		w.ok(w.put(name, strings.Repeat("x", past.MaxDiff-1)+"\n"))
 	}
 	got := w.diff(DiffOptions{From: State{Version: w.versionOf("first", "1")}})
-	assert.AtMost(t, len(got), maxText+1000, "bytes")
+	assert.AtMost(t, len(got), past.MaxText+1000, "bytes")
 	assert.Contains(t, got[max(0, len(got)-100):], "\nWhat differs from d on is too much to be shown\n", "the end")
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -48,7 +50,7 @@ func historic(t *testing.T, change ...func(*world, *Options)) (*world, *testCloc
 func (w *world) later(c *testClock, d time.Duration) {
 	w.Helper()
 	c.pass(d)
-	w.v.keepDue()
+	w.v.history.Work()
 }
 
 // saves writes a file again and again, with a while after each time.
@@ -172,7 +174,7 @@ func TestHistoryLooksAtBusyFiles(t *testing.T) {
 		w.ok(w.put("f", c.now().String()))
 		c.pass(900 * time.Millisecond)
 	}
-	w.v.keepDue()
+	w.v.history.Work()
 	list := w.versions(LogFilter{Path: "f", Limit: 1})
 	assert.False(t, list[0].SHA256 == "", "not looked at:", list[0])
 }
@@ -304,14 +306,14 @@ func TestHistoryBudget(t *testing.T) {
 	t.Run("count", func(t *testing.T) {
 		w, c := historic(t, small)
 		w.until(func() bool { return w.v.HistoryUsage().Versions == 0 }) // what is there when they are counted may count twice
-		for i := range 4 + 2*pruneEach {
+		for i := range 4 + 2*history.PruneEach {
 			w.v.SetActor(Actor{Turn: fmt.Sprint(i)}) // the last of each would stay otherwise
 			w.ok(w.put("f", c.now().String()))
 			w.later(c, 3*time.Second)
 		}
 		w.until(func() bool { // the worker prunes too
 			u, n := w.v.HistoryUsage(), len(w.log("f"))
-			return u.Pruned.Versions > 0 && u.Versions == n && n >= 4 && n <= 4+pruneEach
+			return u.Pruned.Versions > 0 && u.Versions == n && n >= 4 && n <= 4+history.PruneEach
 		})
 	})
 	t.Run("age", func(t *testing.T) {
@@ -345,17 +347,17 @@ func TestHistoryBudget(t *testing.T) {
 // What leaves the working copy after it was found there is opened where it went.
 func TestContentOnTheMove(t *testing.T) {
 	w, _ := historic(t)
-	found := func(want string) contentSource {
+	found := func(want string) past.Item {
 		t.Helper()
 		list := w.versions(LogFilter{Path: "f"})
-		src, err := w.v.sourceOf(list[0].ID)
+		pl, err := w.v.past.Plan(t.Context(), "f", State{Version: list[0].ID})
 		w.ok(err)
-		assert.Must(t, src.kind == contentHere && list[0].Change == want, list[0].Change, src)
-		return src
+		assert.Must(t, len(pl.Items) == 1 && list[0].Change == want, list[0].Change, pl)
+		return pl.Items[0]
 	}
-	opens := func(src contentSource, want string) {
+	opens := func(src past.Item, want string) {
 		t.Helper()
-		r, size, err := w.v.openSource(src)
+		r, size, err := w.v.past.Open(src)
 		w.ok(err)
 		defer r.Close()
 		data, err := io.ReadAll(r)
@@ -383,7 +385,7 @@ func TestContentOnTheMove(t *testing.T) {
 func TestHistoryOfLargeFiles(t *testing.T) {
 	t.Parallel()
 	w, c := historic(t)
-	big := strings.Repeat("0123456789abcdef", keepSmall/16) + "x"
+	big := strings.Repeat("0123456789abcdef", history.KeepSmall/16) + "x"
 	w.ok(w.put("f", big))
 	w.later(c, 3*time.Second)
 	w.ok(w.put("f", "small"))

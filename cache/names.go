@@ -4,6 +4,7 @@ import (
 	"context"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -75,7 +76,7 @@ func (v *Volume) make(op *fs.Op, dir fs.Ino, name string, new func(v *Tx, parent
 		}
 		ino := v.table.Alloc()
 		v.enter(l, ino, n)
-		v.recordMade(l, ino, whyMade)
+		v.notes.Made(l, ino, history.WhyMade)
 		e = v.refer(l.Dir, ino)
 		return nil
 	})
@@ -112,7 +113,7 @@ func (v *Volume) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error)
 		nameless := len(v.table.Inode(i).Links) == 0
 		v.setLocal(l, i, v.stays(l, v.table.Inode(i)))
 		if nameless {
-			v.recordNamed(l, i, whyLinked)
+			v.notes.Named(l, i, history.WhyLinked)
 		}
 		v.DirChanged(l.Dir)
 		e = v.refer(l.Dir, i)
@@ -210,7 +211,7 @@ func (v *View) mayRemoveDir(ino table.Ino) error {
 // remove takes a name away here; the backend follows.
 func (v *Tx) remove(l table.Link, ino table.Ino) {
 	v.deleted(l, v.table.Inode(ino))
-	v.bury(l, ino, "removed")
+	v.bury(l, ino, history.WhyRemoved)
 	v.setLocal(l, 0, false)
 	v.DirChanged(l.Dir)
 	v.NameLost(ino)
@@ -219,7 +220,7 @@ func (v *Tx) remove(l table.Link, ino table.Ino) {
 // bury tells the history that a name is about to lose what it stands for. It is part of
 // the update that takes the name away, before it does.
 func (v *Tx) bury(l table.Link, ino table.Ino, why string) {
-	if _, err := v.keepReplaced(l, ino, why); err != nil {
+	if err := v.notes.Ended(l, ino, why); err != nil {
 		v.o.Log.Error("the history does not have what was removed", "name", l.Name, "err", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/budget"
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/pins"
 	"github.com/wsmount/wsmount/providers"
@@ -161,11 +162,7 @@ const (
 
 // Budget bounds the history; zero fields take the defaults: 64 versions of a
 // file, 30 days, 1 GiB of content.
-type Budget struct {
-	Versions int
-	Age      time.Duration
-	Bytes    int64
-}
+type Budget = history.Budget
 
 // Excluder says which paths never leave this machine. mountspec's ExcludeSet
 // is one.

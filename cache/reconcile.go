@@ -114,7 +114,7 @@ func (m *merge) pulled(v *Tx) (paths []string) {
 func (m *merge) finish(v *Tx) {
 	v.Found(m.mine, m.touched...)
 	for _, l := range m.news {
-		v.recordCame(l)
+		v.notes.Came(l)
 	}
 	m.countDeleted(v)
 	missed := unheard(v.View, m.clashes)

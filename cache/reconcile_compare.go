@@ -168,7 +168,7 @@ func (i *inquiry) answer() {
 // Of content that is larger than all of the history may be it is only noted.
 func (i *inquiry) keepTheirs(q query) error {
 	return i.v.retry(i.ctx, func(ctx context.Context) error {
-		_, err := i.v.keepRemote(ctx, q.l, q.info.Locator, q.info, i.v.o.Policy.History.Bytes)
+		err := i.v.keepRemote(ctx, q.l, q.info.Locator, q.info, i.v.o.Policy.History.Bytes)
 		return err
 	})
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
@@ -34,7 +35,7 @@ func (s *sides) takeTheirs() {
 		s.arrive()
 		return
 	}
-	v.bury(s.l, x, whyPulled)
+	v.bury(s.l, x, history.WhyPulled)
 	y, n := s.fresh(x)
 	v.table.Put(y, n)
 	s.swap(y)
@@ -55,7 +56,7 @@ func (s *sides) split() {
 		return
 	}
 	if exists {
-		v.bury(s.l, x, whyConflict)
+		v.bury(s.l, x, history.WhyConflict)
 	}
 	was := remoteIno(s.rec)
 	y, n := s.fresh(was)
@@ -81,7 +82,7 @@ func (s *sides) split() {
 func (s *sides) nameCopy(to table.Link, x table.Ino) {
 	v := s.tx
 	v.setLocal(to, x, v.stays(to, v.table.Inode(x)))
-	v.recordMoved(x, s.l, to, whyConflict)
+	v.notes.Moved(x, s.l, to, history.WhyConflict)
 	s.touched = append(s.touched, to)
 	s.shown(v, to)
 }
@@ -112,7 +113,7 @@ func (s *sides) aside() bool {
 		return false
 	}
 	if exists {
-		v.bury(s.l, x, whyConflict)
+		v.bury(s.l, x, history.WhyConflict)
 	}
 	s.swap(0)
 	if exists {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -97,7 +98,7 @@ func TestManyConflictsOfOneName(t *testing.T) {
 			list := w.versions(LogFilter{Path: "f"})
 			ended := 0
 			for _, v := range list {
-				if v.Change == Ended && v.Why == whyConflict {
+				if v.Change == Ended && v.Why == history.WhyConflict {
 					ended++
 				}
 			}

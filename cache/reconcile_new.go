@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -80,7 +81,7 @@ func (s *sides) unname() {
 	if !s.first {
 		v.deleted(s.l, v.table.Inode(x))
 	}
-	v.bury(s.l, x, whyPulled)
+	v.bury(s.l, x, history.WhyPulled)
 	s.rec.Ino, s.rec.Local = 0, false
 	s.set(v, s.l, s.rec)
 	s.lost(v, s.l, x)
@@ -166,7 +167,7 @@ func (s *sides) follow() {
 	v.table.Put(y, n)
 	s.remoteSide(remoteOf(*s.theirs, y, n))
 	for _, name := range to {
-		v.bury(name, old, whyPulled)
+		v.bury(name, old, history.WhyPulled)
 		rec := v.Record(name)
 		rec.Ino, rec.Held = y, nil
 		s.set(v, name, rec)
@@ -184,7 +185,7 @@ func (s *sides) replace() {
 	v, x := s.tx, s.rec.Ino
 	old := v.table.Inode(x)
 	dirtyAttr := old.AttrGen != s.rec.Remote.AttrGen
-	v.bury(s.l, x, whyPulled)
+	v.bury(s.l, x, history.WhyPulled)
 	y, n := s.fresh(x)
 	if dirtyAttr {
 		n.Mode, n.UID, n.GID, n.Xattrs = n.Kind()|old.Mode&^uint32(0o170000), old.UID, old.GID, old.Xattrs
@@ -206,7 +207,7 @@ func (s *sides) replace() {
 func (s *sides) renew() {
 	v, x := s.tx, s.rec.Ino
 	old := v.table.Edit(x)
-	before := pastNow(v.View, x, old)
+	before := v.history.PastOf(v.Tx.View, x, old)
 	n := v.inodeOf(*s.theirs)
 	v.attrs().Inherit(n, old, s.theirs)
 	old.Mode, old.UID, old.GID, old.Size, old.Blocks, old.Xattrs = n.Mode, n.UID, n.GID, n.Size, n.Blocks, n.Xattrs
@@ -220,7 +221,7 @@ func (s *sides) renew() {
 	v.OutdateAttributes(x)
 	v.Later(func() { v.notifier().AttrChanged(ino(x)) })
 	s.remoteSide(remoteOf(*s.theirs, x, old))
-	v.recordRenewed(s.l, x, before)
+	v.notes.Renewed(s.l, x, before)
 	s.shown(v, s.l)
 	v.wrote(s.l)
 	s.report.Changed++

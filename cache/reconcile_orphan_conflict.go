@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -178,9 +179,9 @@ func (o *orphan) unite() {
 // takeName gives the file its name back. Who has that by now goes to the history.
 func (o *orphan) takeName() {
 	v, theirs := o.tx, o.rec.Ino
-	v.bury(o.l, theirs, whyConflict)
+	v.bury(o.l, theirs, history.WhyConflict)
 	o.swap(o.ino)
-	v.recordNamed(o.l, o.ino, whyConflict)
+	v.notes.Named(o.l, o.ino, history.WhyConflict)
 	o.named()
 	o.lost(v, o.l, theirs)
 }
@@ -224,7 +225,7 @@ func (o *orphan) copy() {
 func (o *orphan) rename(l table.Link) {
 	v := o.tx
 	v.setLocal(l, o.ino, v.stays(l, v.table.Inode(o.ino)))
-	v.recordNamed(l, o.ino, whyConflict)
+	v.notes.Named(l, o.ino, history.WhyConflict)
 	o.named()
 	o.shown(v, l)
 }

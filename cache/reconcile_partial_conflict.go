@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
@@ -217,7 +218,7 @@ func (s *sides) putRemnant(to table.Link, of *table.Inode, r *remnant) {
 	n.Pulled = false // it is made here
 	v.table.Put(x, n)
 	v.setLocal(to, x, v.stays(to, n))
-	v.recordNamed(to, x, whyConflict)
+	v.notes.Named(to, x, history.WhyConflict)
 	v.place(x)
 	v.wrote(to)
 	s.touched = append(s.touched, to)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"strconv"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
@@ -195,8 +196,8 @@ func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 // isVersion reports whether a version of the history is the content that the
 // backend was known to have.
 func (v *Volume) isVersion(id string, b *table.Remote) bool {
-	n, ok := parseID(id)
-	if !ok {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err != nil {
 		return false
 	}
 	locked := v.lock()
@@ -287,7 +288,7 @@ func (s *sides) put(made files.Made) {
 	_, n := s.fresh(old)
 	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.stamp(), v.stamp(), v.now(), made.Size, made.Blocks, table.Whole
 	if old != 0 {
-		v.bury(s.l, old, whyReplaced)
+		v.bury(s.l, old, history.WhyReplaced)
 	}
 	if was := v.table.Inode(old); was != nil && was.IsRegular() {
 		n.Mode, n.UID, n.GID, n.Xattrs = was.Mode, was.UID, was.GID, was.Xattrs

@@ -15,7 +15,7 @@ func (v *Volume) recoverLast() error {
 	if err := r.Run(); err != nil {
 		return err
 	}
-	v.finishMoves()
+	v.history.FinishMoves()
 	if r.IsToSweep() {
 		v.background(r.Sweep)
 	}
@@ -38,7 +38,7 @@ type recoveredTx struct{ contentTx }
 
 // Recovered implements recovery.Tx.
 func (t recoveredTx) Recovered(ino table.Ino, n *table.Inode) {
-	t.v.recordVersion(n, ino, "recovered")
+	t.v.notes.Version(n, ino, "recovered")
 }
 
 // Orphaned implements recovery.Tx.

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -172,7 +173,7 @@ func (v *Tx) mayCross(p *place, to table.Link) bool {
 func (v *Tx) rename(from, to *place) {
 	v.deleted(from.Link, from.n)
 	if to.there() {
-		v.bury(to.Link, to.ino, "replaced")
+		v.bury(to.Link, to.ino, history.WhyReplaced)
 	}
 	rec, _ := v.table.Name(from.Dir, from.Name)
 	v.setLocal(from.Link, 0, false)
@@ -224,7 +225,7 @@ func (v *Tx) relocated(from, to *place) {
 	if to.Dir != from.Dir {
 		v.DirChanged(to.Dir)
 	}
-	v.recordMoved(from.ino, from.Link, to.Link, whyRenamed)
+	v.notes.Moved(from.ino, from.Link, to.Link, history.WhyRenamed)
 	if from.n.IsDir() {
 		v.retell(from.Link, to.Link, from.ino)
 	}

@@ -2,12 +2,12 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -21,26 +21,18 @@ func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, ver
 		all = nil
 	}
 	for _, r := range all {
-		past, err := s.At(ctx, r)
+		then, err := s.At(ctx, r)
 		if err != nil {
 			continue // it has been thrown away
 		}
-		c, err := past.Read(ctx, at, providers.ReadOptions{Version: version})
+		c, err := then.Read(ctx, at, providers.ReadOptions{Version: version})
 		if err == nil {
-			return &pastBody{c.Body, past}, nil
+			return &past.Body{ReadCloser: c.Body, Revision: then}, nil
 		}
-		past.Close()
+		then.Close()
 		if !notThere(err) && !files.IsElsewhere(err) {
 			return nil, translate(err)
 		}
 	}
 	return nil, fmt.Errorf("no revision that is known has that version: %w", iofs.ErrNotExist)
 }
-
-// pastBody is content of a revision, which is closed with it.
-type pastBody struct {
-	io.ReadCloser
-	past providers.Provider
-}
-
-func (b *pastBody) Close() error { return errors.Join(b.ReadCloser.Close(), b.past.Close()) }

@@ -7,10 +7,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -98,7 +100,7 @@ func newShownTree(at time.Time) *shownTree {
 func (t *shownTree) add(path string, f fs.Shown) {
 	t.files[path] = f
 	for name := ""; ; name = "/" {
-		dir, base := splitPath(path)
+		dir, base := past.Split(path)
 		if dir == "" {
 			return
 		}
@@ -113,7 +115,7 @@ func (t *shownTree) add(path string, f fs.Shown) {
 // shownHistory lists the newest versions.
 func (v *Volume) shownHistory(ctx context.Context) (*shownTree, error) {
 	locked := v.lock()
-	t, of := v.history.shown, locked.updates
+	t, of := v.shown, locked.updates
 	locked.unlock()
 	if t != nil && (t.of == of || t.long && v.o.Now().Sub(t.at) < shownFor) {
 		return t, nil
@@ -125,7 +127,7 @@ func (v *Volume) shownHistory(ctx context.Context) (*shownTree, error) {
 	t = newShownTree(v.o.Now())
 	t.of, t.long = of, len(list) > shownLong
 	for _, ver := range list {
-		if !ver.Kept || ver.Mode&modeType != modeRegular {
+		if !ver.Kept || ver.Mode&syscall.S_IFMT != syscall.S_IFREG {
 			continue
 		}
 		name := "history/" + ver.Path + "/" + shownName(ver)
@@ -140,14 +142,14 @@ func (v *Volume) shownHistory(ctx context.Context) (*shownTree, error) {
 	}
 	locked = v.lock()
 	defer locked.unlock()
-	v.history.shown = t
+	v.shown = t
 	return t, nil
 }
 
 // shownName is what a version is called. Those of a file sort as they came to be,
 // also within a second: ls shows the newest last.
 func shownName(ver Version) string {
-	id, _ := parseID(ver.ID)
+	id, _ := strconv.ParseUint(ver.ID, 10, 64)
 	return fmt.Sprintf("%s-%08d-%s", ver.Time.UTC().Format("20060102T150405Z"), id, ver.Change)
 }
 

@@ -3,10 +3,10 @@ package cache
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -24,12 +24,12 @@ func (v *Volume) showPast(ctx context.Context, path string) (fs.Shown, error) {
 	if err != nil {
 		return fs.Shown{}, pastError(err)
 	}
-	past, err := s.At(ctx, found.Revision)
+	then, err := s.At(ctx, found.Revision)
 	if err != nil {
 		return fs.Shown{}, pastError(err)
 	}
-	defer past.Close()
-	info, err := past.Stat(ctx, l)
+	defer then.Close()
+	info, err := then.Stat(ctx, l)
 	if err != nil {
 		return fs.Shown{}, pastError(err)
 	}
@@ -37,12 +37,12 @@ func (v *Volume) showPast(ctx context.Context, path string) (fs.Shown, error) {
 	switch info.Kind {
 	case providers.KindDir:
 		shown.Mode = 0o500
-		shown.Names, err = namesOf(ctx, past, l)
+		shown.Names, err = namesOf(ctx, then, l)
 		return shown, err
 	case providers.KindSymlink:
 		shown.Mode = 0o777
-		shown.Target, err = targetOf(ctx, past, l)
-		return shown, err
+		shown.Target, err = past.ReadTarget(ctx, then, l)
+		return shown, translate(err)
 	}
 	if info.Attr.Valid&providers.AttrExec != 0 && info.Attr.Mode&0o100 != 0 {
 		shown.Mode = 0o500
@@ -50,16 +50,16 @@ func (v *Volume) showPast(ctx context.Context, path string) (fs.Shown, error) {
 	shown.Open = func(op *fs.Op) (fs.ShownFile, error) {
 		w := v.wait(op, v.o.Patience)
 		defer w.close()
-		past, err := s.At(w, found.Revision)
+		then, err := s.At(w, found.Revision)
 		if err != nil {
 			return nil, pastError(err)
 		}
-		c, err := past.Read(w, l, providers.ReadOptions{})
+		c, err := then.Read(w, l, providers.ReadOptions{})
 		if err != nil {
-			past.Close()
+			then.Close()
 			return nil, pastError(err)
 		}
-		return v.readable(&pastBody{c.Body, past})
+		return v.readable(&past.Body{ReadCloser: c.Body, Revision: then})
 	}
 	return shown, nil
 }
@@ -108,18 +108,4 @@ func namesOf(ctx context.Context, p providers.Provider, dir providers.Locator) (
 		names = append(names, name)
 	}
 	return names, nil
-}
-
-// targetOf reads a symbolic link.
-func targetOf(ctx context.Context, p providers.Provider, l providers.Locator) (string, error) {
-	c, err := p.Read(ctx, l, providers.ReadOptions{})
-	if err != nil {
-		return "", translate(err)
-	}
-	defer c.Body.Close()
-	target, err := io.ReadAll(io.LimitReader(c.Body, syscall.PathMax))
-	if err != nil {
-		return "", translate(err)
-	}
-	return string(target), nil
 }

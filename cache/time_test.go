@@ -86,9 +86,9 @@ func TestStateOfAnyYear(t *testing.T) {
 	w.do("put f one", "put f two")
 	for year, want := range map[int]int{1600: 1, 2500: 0} {
 		for _, before := range []bool{false, true} {
-			pl, err := w.v.planTo(t.Context(), "f", State{Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Before: before})
+			pl, err := w.v.past.Plan(t.Context(), "f", State{Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Before: before})
 			w.ok(err)
-			assert.Equal(t, len(pl.items)+len(pl.remove)+len(pl.unsure), want, "year", year, "before", before, pl)
+			assert.Equal(t, len(pl.Items)+len(pl.Remove)+len(pl.Unsure), want, "year", year, "before", before, pl)
 		}
 	}
 }

@@ -58,3 +58,9 @@ func (v *Tx) Nameless(ino table.Ino, n *table.Inode) (stays bool) {
 	return v.kept.Nameless(v.Tx.View, ino, n) || v.isOrphanConflict(ino) ||
 		n.IsDir() && len(n.RemoteLinks) == 0 && v.send.Jobs().WorksIn(ino)
 }
+
+// Freed implements tree.Keeper.
+func (v *Tx) Freed(ino table.Ino, n *table.Inode) {
+	goes := v.notes.Freed(ino, n)
+	v.Later(func() { v.unlinks.Add(ino, goes) })
+}

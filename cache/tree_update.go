@@ -2,6 +2,7 @@ package cache
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
@@ -38,13 +39,14 @@ type Tx struct {
 	light bool         // it is of the state of content alone, see files.TableSync
 	own   bool         // it is an operation's, of the engine
 	by    files.Caller // asked for it
+	notes history.Tx   // of what happens, for the history
 }
 
 // update runs do as one change, see tree.Tree.Update.
 func (v *Volume) update(do func(*Tx) error) error {
 	tx := &Tx{View: v.held, table: v.state.Table}
 	return v.tree.Update(func(t *tree.Tx) error {
-		tx.Tx = t
+		tx.Tx, tx.notes = t, v.history.In(t, &tx.by)
 		return do(tx)
 	}, tx)
 }

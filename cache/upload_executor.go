@@ -7,6 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -116,13 +117,17 @@ func uploadTx(v *Tx) upload.Tx { return upload.Tx{Tx: v.Tx, Rest: uploadRest{v}}
 type uploadRest struct{ v *Tx }
 
 // Sending implements upload.Rest.
-func (r uploadRest) Sending(ino table.Ino, a *table.Attempt) { r.v.recordSent(ino, a) }
+func (r uploadRest) Sending(ino table.Ino, a *table.Attempt) {
+	if a.Kind == upload.AttemptWrite || a.Kind == upload.AttemptSet {
+		r.v.notes.Sent(ino, a.ContentVersion)
+	}
+}
 
 // Resurrected implements upload.Rest.
 func (r uploadRest) Resurrected(l table.Link, dir table.Ino) {
 	v := r.v
 	v.setLocal(l, dir, v.stays(l, v.table.Inode(dir)))
-	v.recordMade(l, dir, whyRevived)
+	v.notes.Made(l, dir, history.WhyRevived)
 	v.Later(func() { v.notifier().EntryChanged(ino(l.Dir), l.Name) })
 }
 

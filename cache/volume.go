@@ -14,8 +14,10 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
@@ -75,7 +77,9 @@ type Volume struct {
 	belief    *listing.Belief
 	listings  *listing.Shared
 	ahead     *listing.Ahead
-	history   historyState
+	history   *history.Keeper
+	past      *past.Past
+	shown     *shownTree // of the history; the lock guards it
 	unlinks   *files.DeferredUnlinks
 	opener    *files.Opener
 	tableSync *files.TableSync
@@ -160,13 +164,14 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.ahead = v.newAhead()
+	v.history = newKeeper(v)
+	v.past = newPast(v)
 	v.hydrator, v.eviction, v.unlinks = newHydrator(v), newEviction(v), newUnlinks(v)
 	v.tableSync = &files.TableSync{Tree: v.tree}
 	v.room, v.opener = newRoom(v), newOpener(v)
 	v.kept = commit.NewKept(commit.KeptOptions{Tree: v.tree, Open: open, IsUnsaved: v.pending.IsUnsaved, Release: v.opener.Release, Abandon: v.abandon})
 	makeUploads(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
-	v.history.init()
 	return v
 }
 
@@ -194,7 +199,7 @@ func (v *Volume) begin(ctx context.Context) error {
 		v.background(func() { v.loop.Run(v.ctx) })
 	}
 	v.background(v.resolveOrphanConflicts)
-	v.background(v.keepLoop)
+	v.background(v.history.Run)
 	v.background(func() { v.unlinks.Loop(v.ctx, v.pause) })
 	locked := v.lock()
 	relook := locked.relooks

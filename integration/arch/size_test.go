@@ -28,9 +28,9 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    102,
-	"cache lines":                    15172,
-	"cache.Volume methods":           310,
+	"cache files":                    89,
+	"cache lines":                    12506,
+	"cache.Volume methods":           261,
 	"cmd/wsmount lines":              6600,
 	"providers/git lines":            7200,
 	"providers/git.Provider methods": 77,

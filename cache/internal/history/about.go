@@ -9,9 +9,6 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Pulled is why something changed that the remote had another of.
-const Pulled = "pulled"
-
 // About begins a record about an inode under a name.
 func About(change, why string, l table.Link, ino table.Ino, n *table.Inode) *Record {
 	r := &Record{Change: change, Why: why, Dir: l.Dir, Name: l.Name, Ino: ino,
@@ -47,7 +44,7 @@ func VersionText(ver providers.Version) string {
 func NoteCommit(tx Writer, l table.Link, until uint64, revision providers.Revision) {
 	for id := HeadOf(tx, l).ID; id != 0; {
 		r := Get(tx, id)
-		if r == nil || r.Commit != "" || r.Why == Pulled {
+		if r == nil || r.Commit != "" || r.Why == WhyPulled {
 			return
 		}
 		if id < until {

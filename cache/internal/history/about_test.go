@@ -38,7 +38,7 @@ func TestNoteCommit(t *testing.T) {
 	in(t, func(tx *tree.Tx) {
 		l := table.Link{Dir: 7, Name: "f"}
 		var ids []uint64
-		for _, r := range []Record{{}, {Why: Pulled}, {Commit: "old"}, {}, {}, {}} {
+		for _, r := range []Record{{}, {Why: WhyPulled}, {Commit: "old"}, {}, {}, {}} {
 			r.Change, r.Dir, r.Name = Written, l.Dir, l.Name
 			ids = append(ids, appended(tx, r))
 		}

@@ -14,6 +14,10 @@
 //
 // Names are (directory, name), as everywhere: what was recorded before a directory is
 // renamed follows it.
+//
+// A [Tx] notes what a transaction of the tree does, as a part of it. Its [Keeper] has the
+// store keep the content (keep.go), looks at it when it has been left alone (worker.go), and
+// gives up what is over the budget (prune.go).
 package history
 
 import (

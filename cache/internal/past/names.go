@@ -1,4 +1,4 @@
-package cache
+package past
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 // Who had a name at some time, the first record of the name since tells: it is of
@@ -25,14 +26,15 @@ type holder struct {
 }
 
 var (
-	// errUnsure says that something came here since, or somewhere else before.
-	errUnsure = errors.New("it is not known whether it was there then")
+	// ErrUnsure says that something came here since, or somewhere else before.
+	ErrUnsure = errors.New("it is not known whether it was there then")
 
-	errGivenUp = errors.New("what happened first to this name since is not known any more")
+	// ErrGivenUp says that the record is gone that would tell.
+	ErrGivenUp = errors.New("what happened first to this name since is not known any more")
 )
 
 // knows takes a record of before: what it tells of was there, and its directory.
-func (p *past) knows(r *history.Record) {
+func (p *before) knows(r *history.Record) {
 	if r.Ino != 0 {
 		p.known[r.Ino] = struct{}{}
 	}
@@ -40,7 +42,7 @@ func (p *past) knows(r *history.Record) {
 }
 
 // saw takes the next record since.
-func (p *past) saw(v *View, id, cut uint64, r *history.Record) {
+func (p *before) saw(v *tree.View, id, cut uint64, r *history.Record) {
 	if r.Ino == 0 {
 		return // never here
 	}
@@ -48,7 +50,7 @@ func (p *past) saw(v *View, id, cut uint64, r *history.Record) {
 		p.first[r.Ino] = event{id: id, r: r}
 	}
 	switch {
-	case r.Change == Moved && r.From != nil:
+	case r.Change == history.Moved && r.From != nil:
 		from := table.Link{Dir: r.From.Dir, Name: r.From.Name}
 		p.left(from, r.Ino, r.Link())
 		p.reached(r.Link(), from)
@@ -63,11 +65,13 @@ func (p *past) saw(v *View, id, cut uint64, r *history.Record) {
 }
 
 // isNew reports whether an inode came to be with a record.
-func (p *past) isNew(r *history.Record) bool { return r.Change == Made || r.New && r.Birth > p.after }
+func (p *before) isNew(r *history.Record) bool {
+	return r.Change == history.Made || r.New && r.Birth > p.after
+}
 
 // left notes that an inode had a name, and where that went, if it was renamed. Of
 // two that change places the first has come when the second leaves.
-func (p *past) left(l table.Link, ino table.Ino, to table.Link) {
+func (p *before) left(l table.Link, ino table.Ino, to table.Link) {
 	switch h := p.names[l]; {
 	case h == nil:
 		p.names[l] = &holder{ino: ino}
@@ -79,7 +83,7 @@ func (p *past) left(l table.Link, ino table.Ino, to table.Link) {
 }
 
 // reached notes that something came to a name.
-func (p *past) reached(l, from table.Link) {
+func (p *before) reached(l, from table.Link) {
 	if h := p.names[l]; h != nil {
 		h.from = table.Link{}
 		return
@@ -88,13 +92,13 @@ func (p *past) reached(l, from table.Link) {
 }
 
 // was reports whether an inode with an event was there, and where.
-func (p *past) was(e event) (l table.Link, path string, there bool) {
+func (p *before) was(e event) (l table.Link, path string, there bool) {
 	r := e.r
 	if p.isNew(r) {
 		return r.Link(), "", false
 	}
 	l, path = r.Link(), r.Path
-	if r.Change == Moved && r.From != nil {
+	if r.Change == history.Moved && r.From != nil {
 		l, path = table.Link{Dir: r.From.Dir, Name: r.From.Name}, r.From.Path
 	}
 	h := p.names[l]
@@ -102,36 +106,36 @@ func (p *past) was(e event) (l table.Link, path string, there bool) {
 }
 
 // doubt says why it is not known whether an inode with an event was there.
-func (p *past) doubt(v *View, e event) error {
+func (p *before) doubt(v *tree.View, e event) error {
 	l, _, _ := p.was(e)
 	if h := p.names[l]; h != nil && h.lost {
-		return errGivenUp
+		return ErrGivenUp
 	}
 	if _, known := p.known[e.r.Ino]; p.placeOf(v, e) != "" && !known && !e.r.New && e.r.Birth > p.until {
-		return errUnsure
+		return ErrUnsure
 	}
 	return nil
 }
 
 // add has a file considered to which nothing happened, if it is in doubt.
-func (p *past) add(ctx context.Context, path string) {
-	l, ino, err := p.v.find(ctx, path)
-	locked := p.v.lock()
-	defer locked.unlock()
-	n := locked.table.Inode(ino)
+func (p *before) add(ctx context.Context, path string) {
+	l, ino, err := p.h.o.Volume.Find(ctx, path)
+	v := p.h.o.Tree.Lock()
+	defer p.h.o.Tree.Unlock()
+	n := v.Inode(ino)
 	if _, known := p.first[ino]; err != nil || n == nil || known || n.IsDir() {
 		return
 	}
-	e := p.stayed(locked, l, ino, n)
-	if p.doubt(locked, e) != nil {
-		e.r.Change = Ended // as what is not what it was
+	e := p.stayed(v, l, ino, n)
+	if p.doubt(v, e) != nil {
+		e.r.Change = history.Ended // as what is not what it was
 		e.r.Stays = true
 		p.first[ino] = e
 	}
 }
 
 // inOrder are the events as they happened, and then what nothing happened to.
-func (p *past) inOrder() []event {
+func (p *before) inOrder() []event {
 	all := make([]event, 0, len(p.first))
 	for _, e := range p.first {
 		all = append(all, e)

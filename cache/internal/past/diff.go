@@ -1,4 +1,4 @@
-package cache
+package past
 
 import (
 	"bytes"
@@ -16,14 +16,14 @@ import (
 
 	textdiff "github.com/rogpeppe/go-internal/diff"
 
-	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/cache/internal/history"
 )
 
-// maxDiff bounds the content that is compared, in bytes of each side.
-const maxDiff = 8 << 20
+// MaxDiff bounds the content that is compared, in bytes of each side.
+const MaxDiff = 8 << 20
 
-// maxText bounds a diff, in bytes.
-const maxText = 32 << 20
+// MaxText bounds a diff, in bytes.
+const MaxText = 32 << 20
 
 // DiffOptions say what is compared.
 type DiffOptions struct {
@@ -49,10 +49,10 @@ var errIsDir = errors.New("it is a directory")
 // them is compared with /dev/null, as a directory is in which nothing differs,
 // with a / behind its name. Content that is not text is only said to
 // differ.
-func (v *Volume) Diff(ctx context.Context, o DiffOptions) (string, error) {
+func (h *Past) Diff(ctx context.Context, o DiffOptions) (string, error) {
 	o.Path = strings.Trim(o.Path, "/")
-	d := &differ{v: v, o: o}
-	d.found, d.isDir = v.isNow(ctx, o.Path)
+	d := &differ{h: h, o: o}
+	d.found, d.isDir = h.IsNow(ctx, o.Path)
 	to, err := d.shapeOf(ctx, o.To)
 	if err != nil {
 		return "", fmt.Errorf("diff: %w", err)
@@ -68,7 +68,7 @@ func (v *Volume) Diff(ctx context.Context, o DiffOptions) (string, error) {
 	}
 	text, err := d.compare(ctx, from, to)
 	if err == nil && !d.found {
-		err = fmt.Errorf("%s: %w", o.Path, errGone)
+		err = fmt.Errorf("%s: %w", o.Path, ErrNotThere)
 	}
 	if err != nil {
 		return "", fmt.Errorf("diff: %w", err)
@@ -76,19 +76,9 @@ func (v *Volume) Diff(ctx context.Context, o DiffOptions) (string, error) {
 	return text, nil
 }
 
-// isNow reports whether a path is here now, and a directory.
-func (v *Volume) isNow(ctx context.Context, path string) (found, dir bool) {
-	_, ino, err := v.find(ctx, path)
-	locked := v.lock()
-	defer locked.unlock()
-	n := locked.table.Inode(ino)
-	found = err == nil && n != nil
-	return found, found && n.IsDir()
-}
-
 // differ compares states of one path.
 type differ struct {
-	v     *Volume
+	h     *Past
 	o     DiffOptions
 	isDir bool
 	found bool // now, or in one of the states
@@ -98,23 +88,23 @@ type differ struct {
 // path; nil where nothing was.
 type shape struct {
 	state  State
-	other  map[string]*item
-	unsure []Skipped
+	other  map[string]*Item
+	unsure []history.Skipped
 }
 
 func (d *differ) shapeOf(ctx context.Context, s State) (shape, error) {
-	sh := shape{state: s, other: map[string]*item{}}
+	sh := shape{state: s, other: map[string]*Item{}}
 	if s.IsZero() {
 		return sh, nil
 	}
-	pl, err := d.v.planTo(ctx, d.o.Path, s)
-	for _, it := range pl.remove {
-		sh.other[it.path] = nil
+	pl, err := d.h.Plan(ctx, d.o.Path, s)
+	for _, it := range pl.Remove {
+		sh.other[it.Path] = nil
 	}
-	for _, it := range pl.items {
-		sh.other[it.path] = &it
+	for _, it := range pl.Items {
+		sh.other[it.Path] = &it
 	}
-	sh.unsure = pl.unsure
+	sh.unsure = pl.Unsure
 	return sh, err
 }
 
@@ -136,10 +126,10 @@ func (d *differ) compare(ctx context.Context, from, to shape) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if size += len(one.text); size > maxText {
+		if size += len(one.text); size > MaxText {
 			one = difference{path: path, text: fmt.Sprintf("What differs from %s on is too much to be shown\n", pathpkg.Join(d.o.At, path))}
 		}
-		if all = append(all, one); size > maxText {
+		if all = append(all, one); size > MaxText {
 			break
 		}
 	}
@@ -162,7 +152,7 @@ func textOf(all []difference) string {
 			one.text = ""
 		}
 		for at := one.path; one.text != "" && at != ""; {
-			at, _ = splitPath(at)
+			at, _ = Split(at)
 			shown[at] = true
 		}
 	}
@@ -187,15 +177,15 @@ func (d *differ) unsure(shapes ...shape) string {
 func (d *differ) compareFile(ctx context.Context, from, to shape, path string) (difference, error) {
 	diff := difference{path: path}
 	x, y := from.other[path], to.other[path]
-	for _, it := range []*item{x, y} {
-		d.found = d.found || it != nil && (it.of == "" || it.of == path)
+	for _, it := range []*Item{x, y} {
+		d.found = d.found || it != nil && (it.Of == "" || it.Of == path)
 	}
-	if x != nil && y != nil && x.of == y.of && x.isSame(y) {
+	if x != nil && y != nil && x.Of == y.Of && x.isSame(y) {
 		return diff, nil // unread
 	}
 	a, err := d.side(ctx, from, path)
 	b, berr := d.side(ctx, to, path)
-	if err = cmp.Or(err, berr); errors.Is(err, ErrNotKept) && path != d.o.Path {
+	if err = cmp.Or(err, berr); errors.Is(err, history.ErrNotKept) && path != d.o.Path {
 		diff.text = fmt.Sprintf("Files %s and %s cannot be compared: %v\n", a.label, b.label, err)
 		return diff, nil
 	}
@@ -215,12 +205,6 @@ func (d *differ) compareFile(ctx context.Context, from, to shape, path string) (
 	return diff, nil
 }
 
-// isSame reports whether two items are known to have the same content.
-func (it *item) isSame(other *item) bool {
-	return it.mode&modeType == other.mode&modeType && it.src == other.src && it.target == other.target &&
-		it.src.kind != contentGone
-}
-
 // side is one side of a comparison.
 type side struct {
 	label  string
@@ -238,28 +222,28 @@ func (d *differ) side(ctx context.Context, s shape, path string) (side, error) {
 	it, isOther := s.other[path]
 	label := path
 	if it != nil {
-		label = cmp.Or(it.of, path) // of a version it may be another file
+		label = cmp.Or(it.Of, path) // of a version it may be another file
 	}
 	label = d.label(s, label)
 	var r io.ReadCloser
 	var err error
 	switch {
 	case !isOther:
-		r, err = d.v.openHereNow(ctx, path)
+		r, err = d.h.openNow(ctx, path)
 	case it == nil:
 		return nothing, nil
-	case it.mode&modeType == modeDir:
+	case it.kind() == syscall.S_IFDIR:
 		return side{label: label + "/", whole: true, dir: true}, nil
-	case it.mode&modeType == syscall.S_IFLNK:
-		target, err := d.v.targetOf(ctx, *it)
+	case it.kind() == syscall.S_IFLNK:
+		target, err := d.h.Target(ctx, *it)
 		return side{label: label, data: []byte(target + "\n"), whole: true}, err
 	default:
-		r, _, err = d.v.openSource(it.src)
+		r, _, err = d.h.open(it.src)
 	}
 	switch {
 	case errors.Is(err, errIsDir):
 		return side{label: label + "/", whole: true, dir: true}, nil
-	case errors.Is(err, errGone):
+	case errors.Is(err, ErrNotThere):
 		return nothing, nil
 	}
 	return read(label, r, err)
@@ -284,8 +268,8 @@ func read(label string, r io.ReadCloser, err error) (side, error) {
 		return s, fmt.Errorf("%s: %w", label, err)
 	}
 	defer r.Close()
-	s.data, err = io.ReadAll(io.LimitReader(r, maxDiff+1))
-	s.whole = len(s.data) <= maxDiff
+	s.data, err = io.ReadAll(io.LimitReader(r, MaxDiff+1))
+	s.whole = len(s.data) <= MaxDiff
 	return s, err
 }
 
@@ -297,7 +281,7 @@ func (d *differ) before(ctx context.Context, to shape) (State, error) {
 	}
 	limit := ^uint64(0)
 	if !to.state.IsZero() {
-		cut, err := d.v.cutOf(ctx, to.state)
+		cut, err := d.h.cutOf(ctx, to.state)
 		if err != nil {
 			return State{}, err
 		}
@@ -307,7 +291,7 @@ func (d *differ) before(ctx context.Context, to shape) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	list, err := d.v.Log(ctx, LogFilter{Path: d.o.Path})
+	list, err := d.h.Log(ctx, LogFilter{Path: d.o.Path})
 	if err != nil {
 		return State{}, err
 	}
@@ -315,7 +299,7 @@ func (d *differ) before(ctx context.Context, to shape) (State, error) {
 		if id, _ := parseID(ver.ID); !ver.Kept || id >= limit || ver.Path != d.o.Path && ver.Was != d.o.Path {
 			continue
 		}
-		r, _, err := d.v.Content(ver.ID)
+		r, _, err := d.h.Content(ver.ID)
 		a, err := read(ver.ID, r, err)
 		if err != nil {
 			continue // given up meanwhile
@@ -327,30 +311,30 @@ func (d *differ) before(ctx context.Context, to shape) (State, error) {
 	return State{}, fmt.Errorf("%s: nothing to compare with: %w", d.o.Path, ErrNoVersion)
 }
 
-// openHereNow opens what a path has now; of a link it is where that leads.
-func (v *Volume) openHereNow(ctx context.Context, path string) (io.ReadCloser, error) {
-	_, ino, err := v.find(ctx, path)
+// openNow opens what a path has now; of a link it is where that leads.
+func (h *Past) openNow(ctx context.Context, path string) (io.ReadCloser, error) {
+	_, ino, err := h.o.Volume.Find(ctx, path)
 	if err != nil && !errors.Is(err, syscall.ENOTDIR) {
 		return nil, err
 	}
-	locked := v.lock()
-	n := locked.table.Inode(ino)
-	regular, link := n != nil && n.IsRegular(), n != nil && n.IsSymlink()
-	dir := n != nil && n.IsDir()
-	locked.unlock()
-	switch {
-	case err != nil || ino == 0 || n == nil:
-		return nil, errGone
-	case dir:
-		return nil, errIsDir
-	case link:
-		target, err := v.Readlink(&fs.Op{Cancel: ctx.Done()}, fs.Ino(ino))
-		return io.NopCloser(strings.NewReader(target + "\n")), err
-	case !regular:
-		return nil, fmt.Errorf("no regular file: %w", fs.ErrUnsupported)
+	kind := uint32(0)
+	if n := h.o.Tree.Lock().Inode(ino); n != nil && err == nil {
+		kind = n.Mode & syscall.S_IFMT
 	}
-	r, _, err := v.openInode(ctx, ino)
-	return r, err
+	h.o.Tree.Unlock()
+	switch kind {
+	case 0:
+		return nil, ErrNotThere
+	case syscall.S_IFDIR:
+		return nil, errIsDir
+	case syscall.S_IFLNK:
+		target, err := h.o.Volume.Readlink(ctx, ino)
+		return io.NopCloser(strings.NewReader(target + "\n")), err
+	case syscall.S_IFREG:
+		r, _, err := h.o.Volume.Open(ctx, ino)
+		return r, err
+	}
+	return nil, fmt.Errorf("no regular file: %w", syscall.ENOTSUP)
 }
 
 // unified compares two sides.

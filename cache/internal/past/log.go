@@ -1,4 +1,4 @@
-package cache
+package past
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 // LogFilter says which versions Log gives. Zero fields do not choose.
@@ -25,21 +26,21 @@ type LogFilter struct {
 const logStep = 256
 
 // Log gives versions, the newest first.
-func (v *Volume) Log(ctx context.Context, f LogFilter) ([]Version, error) {
+func (h *Past) Log(ctx context.Context, f LogFilter) ([]Version, error) {
 	f.Path = strings.Trim(f.Path, "/")
 	if f.Commit != "" {
-		found, err := v.findCommit(ctx, f.Commit)
+		found, err := h.findCommit(ctx, f.Commit)
 		if err != nil {
 			return nil, fmt.Errorf("log: %w", err)
 		}
 		f.Commit = string(found.Revision)
 	}
 	var list []Version
-	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *history.Record) {
+	err := h.eachRecord(ctx, func(v *tree.View, id uint64, r *history.Record) {
 		if !f.matches(r) {
 			return
 		}
-		ver := v.version(id, r)
+		ver := versionOf(v, id, r)
 		if f.Path != "" && !history.Below(ver.Path, f.Path) && !history.Below(r.Path, f.Path) && !history.Below(ver.From, f.Path) {
 			return
 		}
@@ -57,26 +58,23 @@ func (v *Volume) Log(ctx context.Context, f LogFilter) ([]Version, error) {
 
 // matches looks at all but the path.
 func (f *LogFilter) matches(r *history.Record) bool {
-	at := timeOf(r.Time)
+	at := time.Unix(0, r.Time)
 	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until)) &&
 		(f.Event == "" || f.Event == r.Event) && (f.Turn == "" || f.Turn == r.Turn) &&
 		(f.Conversation == "" || f.Conversation == r.Conversation) && (f.Commit == "" || f.Commit == r.Commit)
 }
 
-// eachRecord visits the records from one on, the oldest first, in steps that
+// eachRecord visits the records, the oldest first, in steps that
 // hold the lock; visit runs under it.
-func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(v *View, id uint64, r *history.Record)) error {
+func (h *Past) eachRecord(ctx context.Context, visit func(v *tree.View, id uint64, r *history.Record)) error {
 	after := ""
-	if from > 0 {
-		after = history.Key(from - 1)
-	}
 	for more := true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		step := 0
-		err := v.view(func(v *View) error {
-			v.table.Scan(history.Prefix, after, func(key string, value []byte) bool {
+		err := h.o.Tree.View(func(v *tree.View) error {
+			v.Scan(history.Prefix, after, func(key string, value []byte) bool {
 				after = key
 				if r := history.Decode(value); r != nil {
 					visit(v, history.IDOf(key), r)
@@ -93,33 +91,3 @@ func (v *Volume) eachRecord(ctx context.Context, from uint64, visit func(v *View
 	}
 	return nil
 }
-
-// version is what is told of a record.
-func (v *View) version(id uint64, r *history.Record) Version {
-	ver := Version{ID: idText(id), Number: r.Number, New: r.New, Change: r.Change, Why: r.Why,
-		Time: timeOf(r.Time), Actor: r.Actor, UID: r.UID, PID: r.PID, Command: r.Cmd,
-		Mode: r.Mode, Size: r.Size, SHA256: r.SHA, Base: r.Base, Commit: r.Commit}
-	ver.Path = r.Where(v)
-	if ver.Path != r.Path {
-		ver.Was = r.Path
-	}
-	if r.From != nil {
-		ver.From = r.From.Path
-	}
-	if of := history.Get(v, r.Of); of != nil && ver.SHA256 == "" {
-		ver.SHA256 = of.SHA
-	}
-	src := v.contentOf(id, r)
-	ver.Kept = src.kind != contentGone && (src.kind != contentPast || src.revision != "")
-	ver.Current = r.IsCurrent(v)
-	return ver
-}
-
-const (
-	contentGone  contentKind = iota
-	contentKept              // in the store's history
-	contentHere              // the working copy has it still
-	contentAway              // so has the backend, from where it is fetched
-	contentEmpty             // there is nothing in it
-	contentPast              // a revision of the store has it, or the store may keep it as a version
-)

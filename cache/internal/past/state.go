@@ -1,15 +1,17 @@
-package cache
+package past
 
 import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 // State is what a state of the past is called by: one of Version, Time, Event,
@@ -69,14 +71,14 @@ func (s State) Name() string {
 }
 
 // cutOf is the record before which a state ends.
-func (v *Volume) cutOf(ctx context.Context, s State) (uint64, error) {
+func (h *Past) cutOf(ctx context.Context, s State) (uint64, error) {
 	switch {
 	case s.Version != "":
-		return v.cutAtVersion(s)
+		return h.cutAtVersion(s)
 	case !s.Time.IsZero():
-		return v.cutAtTime(ctx, s)
+		return h.cutAtTime(ctx, s)
 	}
-	first, last, err := v.runOf(ctx, s)
+	first, last, err := h.runOf(ctx, s)
 	switch {
 	case err != nil:
 		return 0, err
@@ -88,9 +90,9 @@ func (v *Volume) cutOf(ctx context.Context, s State) (uint64, error) {
 	return last + 1, nil
 }
 
-func (v *Volume) cutAtVersion(s State) (uint64, error) {
+func (h *Past) cutAtVersion(s State) (uint64, error) {
 	id, ok := parseID(s.Version)
-	err := v.view(func(v *View) error {
+	err := h.o.Tree.View(func(v *tree.View) error {
 		if !ok || history.Get(v, id) == nil {
 			return fmt.Errorf("%q: %w", s.Version, ErrNoVersion)
 		}
@@ -102,12 +104,12 @@ func (v *Volume) cutAtVersion(s State) (uint64, error) {
 	return id, err
 }
 
-func (v *Volume) cutAtTime(ctx context.Context, s State) (uint64, error) {
+func (h *Past) cutAtTime(ctx context.Context, s State) (uint64, error) {
 	cut, at := ^uint64(0), table.Nanoseconds(s.Time)
 	if s.Before && at > math.MinInt64 {
 		at--
 	}
-	err := v.eachRecord(ctx, 0, func(v *View, id uint64, r *history.Record) {
+	err := h.eachRecord(ctx, func(v *tree.View, id uint64, r *history.Record) {
 		if r.Time > at {
 			cut = min(cut, id)
 		}
@@ -117,10 +119,10 @@ func (v *Volume) cutAtTime(ctx context.Context, s State) (uint64, error) {
 
 // runOf finds the first and the last record of a turn or a conversation, or of
 // the last run of an event; 0 when there is none.
-func (v *Volume) runOf(ctx context.Context, s State) (first, last uint64, err error) {
+func (h *Past) runOf(ctx context.Context, s State) (first, last uint64, err error) {
 	f := LogFilter{Event: s.Event, Turn: s.Turn, Conversation: s.Conversation}
-	var before Actor
-	err = v.eachRecord(ctx, 0, func(v *View, id uint64, r *history.Record) {
+	var before history.Actor
+	err = h.eachRecord(ctx, func(v *tree.View, id uint64, r *history.Record) {
 		if f.matches(r) {
 			if first == 0 || s.Event != "" && r.Actor != before {
 				first = id
@@ -130,4 +132,17 @@ func (v *Volume) runOf(ctx context.Context, s State) (first, last uint64, err er
 		before = r.Actor
 	})
 	return first, last, err
+}
+
+// reachOf says what is not known of a state to which the history does not reach
+// back: of a time, or of what was before the first record that there is.
+func (h *Past) reachOf(s State, before bool) error {
+	v := h.o.Tree.Lock()
+	defer h.o.Tree.Unlock()
+	last, _ := strconv.ParseInt(string(v.Get(history.PrunedKey)), 16, 64)
+	switch {
+	case last == 0, s.Time.IsZero() && (before || !s.Before), !s.Time.IsZero() && table.Nanoseconds(s.Time) >= last:
+		return nil
+	}
+	return fmt.Errorf("what happened up to %s is not known any more", time.Unix(0, last).Format(time.RFC3339))
 }

@@ -1,4 +1,4 @@
-package cache
+package past
 
 import (
 	"context"
@@ -9,21 +9,19 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
-	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
 // findCommit is a revision that a person named, with enough of its name.
-func (v *Volume) findCommit(ctx context.Context, name string) (providers.Found, error) {
-	s, ok := providers.As[providers.Snapshotter](v.p)
+func (h *Past) findCommit(ctx context.Context, name string) (providers.Found, error) {
+	s, ok := providers.As[providers.Snapshotter](h.o.Remote)
 	if !ok {
 		return providers.Found{}, fmt.Errorf("commit %q: the store keeps none: %w", name, ErrNoVersion)
 	}
 	found, err := s.Find(ctx, name)
-	if notThere(err) || errors.Is(err, providers.ErrInvalid) {
+	if isNotThere(err) || errors.Is(err, providers.ErrInvalid) {
 		return found, fmt.Errorf("%w: %w", err, ErrNoVersion)
 	}
 	return found, err
@@ -32,37 +30,37 @@ func (v *Volume) findCommit(ctx context.Context, name string) (providers.Found, 
 // planToCommit finds out how a commit, or what it was made of, differs from the
 // present, at a path and below. Looked at is only what differs from the head, in
 // the commit or here. What never goes to the store is no part of it.
-func (v *Volume) planToCommit(ctx context.Context, path string, s State) (plan, error) {
-	found, err := v.findCommit(ctx, s.Commit)
+func (h *Past) planToCommit(ctx context.Context, path string, s State) (Plan, error) {
+	found, err := h.findCommit(ctx, s.Commit)
 	if err != nil {
-		return plan{}, err
+		return Plan{}, err
 	}
-	c := &committed{v: v, ctx: ctx, scope: path, seen: map[string]bool{}, revision: found.Revision}
+	c := &committed{h: h, ctx: ctx, scope: path, seen: map[string]bool{}, revision: found.Revision}
 	if s.Before {
 		if c.revision = ""; len(found.Parents) > 0 {
 			c.revision = found.Parents[0]
 		}
 	}
 	if c.revision != "" {
-		if c.tree, err = v.treeAt(ctx, c.revision); err != nil {
-			return plan{}, err
+		if c.tree, err = h.treeAt(ctx, c.revision); err != nil {
+			return Plan{}, err
 		}
 		defer c.tree.Close()
 	}
-	paths, err := c.candidates()
+	paths, err := h.o.Volume.Differing(ctx, c.revision)
 	for _, at := range paths {
 		if err == nil {
 			err = c.lookAt(at)
 		}
 	}
 	if err != nil {
-		return plan{}, err
+		return Plan{}, err
 	}
 	return c.plan(), nil
 }
 
-func (v *Volume) treeAt(ctx context.Context, r providers.Revision) (providers.Provider, error) {
-	s, ok := providers.As[providers.Snapshotter](v.p)
+func (h *Past) treeAt(ctx context.Context, r providers.Revision) (providers.Provider, error) {
+	s, ok := providers.As[providers.Snapshotter](h.o.Remote)
 	if !ok {
 		return nil, providers.ErrUnsupported
 	}
@@ -71,34 +69,15 @@ func (v *Volume) treeAt(ctx context.Context, r providers.Revision) (providers.Pr
 
 // committed compares the tree of a commit with the present.
 type committed struct {
-	v        *Volume
+	h        *Past
 	ctx      context.Context
 	scope    string
 	revision providers.Revision
 	tree     providers.Provider // nil: there is nothing in it
 
 	seen   map[string]bool
-	items  []item
-	remove []item
-}
-
-// candidates are the paths at which something may differ.
-func (c *committed) candidates() ([]string, error) {
-	s, ok := c.v.syncer()
-	if !ok {
-		return nil, fmt.Errorf("the store keeps no commits: %w", ErrNoVersion)
-	}
-	head, paths, err := c.v.differing(c.ctx)
-	if err != nil {
-		return nil, err
-	}
-	w := c.v.wait(&fs.Op{Cancel: c.ctx.Done()}, c.v.o.Patience)
-	defer w.close()
-	diffs, err := c.v.differences(w, s, c.revision, head)
-	for _, d := range diffs {
-		paths = append(paths, d.Locator.String())
-	}
-	return paths, err
+	items  []Item
+	remove []Item
 }
 
 // lookAt compares what a path has, with all below it.
@@ -123,7 +102,7 @@ func (c *committed) lookAt(path string) error {
 	if err != nil {
 		return err
 	}
-	l, ino, err := c.v.find(c.ctx, path)
+	l, ino, err := c.h.o.Volume.Find(c.ctx, path)
 	if err != nil && !errors.Is(err, syscall.ENOTDIR) {
 		return err
 	}
@@ -144,7 +123,7 @@ func (c *committed) then(at providers.Locator) (*providers.Info, error) {
 	}
 	info, err := c.tree.Stat(c.ctx, at)
 	switch {
-	case notThere(err):
+	case isNotThere(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -154,22 +133,13 @@ func (c *committed) then(at providers.Locator) (*providers.Info, error) {
 
 // now is what is here; shared is false for what never goes to the store.
 func (c *committed) now(l table.Link, ino table.Ino) (n *table.Inode, shared bool) {
-	v := c.v
-	locked := v.lock()
-	defer locked.unlock()
-	if n = locked.table.Inode(ino); n == nil || ino == table.Root {
+	v := c.h.o.Tree.Lock()
+	defer c.h.o.Tree.Unlock()
+	if n = v.Inode(ino); n == nil || ino == table.Root {
 		return n, true
 	}
 	had := *n
-	rec, _ := locked.table.Name(l.Dir, l.Name)
-	if rec.Local {
-		return &had, false
-	}
-	if rec.Remote == nil && v.ignoring() {
-		is, _ := locked.ignores.Ignored(locked, l, n.IsDir())
-		return &had, !is
-	}
-	return &had, true
+	return &had, !c.h.o.Volume.StaysLocal(v, l, n)
 }
 
 // compare notes what would have to be done about one path.
@@ -177,21 +147,21 @@ func (c *committed) compare(path string, at providers.Locator, want *providers.I
 	switch {
 	case want == nil && n == nil:
 	case want == nil:
-		c.remove = append(c.remove, item{path: path, ino: ino, mode: n.Mode})
+		c.remove = append(c.remove, Item{Path: path, Ino: ino, Mode: n.Mode})
 	case want.Kind == providers.KindDir:
 		if n == nil || !n.IsDir() {
-			c.items = append(c.items, item{path: path, mode: modeDir | 0o755})
+			c.items = append(c.items, Item{Path: path, Mode: syscall.S_IFDIR | 0o755})
 		}
 	case n != nil && n.Origin.ContentVersion == n.ContentVersion && n.Origin.Version.Matches(want.Version) && !n.Writing && attrs.TakeMode(n.Mode, want.Attr) == n.Mode:
 	default:
-		it := item{path: path, mode: attrs.TakeMode(modeRegular|0o644, want.Attr), attr: want.Attr,
-			src: contentSource{kind: contentPast, revision: c.revision, at: at, size: want.Size}}
+		it := Item{Path: path, Mode: attrs.TakeMode(syscall.S_IFREG|0o644, want.Attr), Attr: want.Attr,
+			src: source{kind: contentPast, revision: c.revision, at: at, size: want.Size}}
 		if want.Kind == providers.KindSymlink {
-			target, err := targetOf(c.ctx, c.tree, at)
+			target, err := ReadTarget(c.ctx, c.tree, at)
 			if err != nil {
 				return err
 			}
-			it = item{path: path, mode: syscall.S_IFLNK | 0o777, target: target}
+			it = Item{Path: path, Mode: syscall.S_IFLNK | 0o777, Target: target}
 		}
 		c.items = append(c.items, it)
 	}
@@ -203,17 +173,17 @@ func (c *committed) compare(path string, at providers.Locator, want *providers.I
 func (c *committed) lookBelow(at providers.Locator, want *providers.Info, ino table.Ino, n *table.Inode) error {
 	var names []string
 	if n != nil && n.IsDir() {
-		if err := c.v.loadDir(&fs.Op{Cancel: c.ctx.Done()}, ino); err != nil {
+		if err := c.h.o.Volume.Load(c.ctx, ino); err != nil {
 			return err
 		}
-		locked := c.v.lock()
-		locked.table.Names(ino, "", func(name string, rec table.Name) bool {
+		v := c.h.o.Tree.Lock()
+		v.Names(ino, "", func(name string, rec table.Name) bool {
 			if rec.Ino != 0 {
 				names = append(names, name)
 			}
 			return true
 		})
-		locked.unlock()
+		c.h.o.Tree.Unlock()
 	}
 	if want != nil && want.Kind == providers.KindDir {
 		for info, err := range providers.All(c.ctx, c.tree, at, providers.ListOptions{}) {
@@ -237,61 +207,33 @@ func (c *committed) lookBelow(at providers.Locator, want *providers.Info, ino ta
 
 // plan is what was found out. A directory goes when something in it does: one that
 // was empty before is in no commit.
-func (c *committed) plan() (pl plan) {
+func (c *committed) plan() (pl Plan) {
 	goes := map[string]bool{}
 	for _, it := range c.remove {
-		if it.mode&modeType == modeDir {
+		if it.Mode&syscall.S_IFMT == syscall.S_IFDIR {
 			continue
 		}
-		for dir, _ := splitPath(it.path); dir != "" && !goes[dir]; dir, _ = splitPath(dir) {
+		for dir, _ := Split(it.Path); dir != "" && !goes[dir]; dir, _ = Split(dir) {
 			goes[dir] = true
 		}
 	}
-	pl.items = c.items
+	pl.Items = c.items
 	for _, it := range c.remove {
-		if it.mode&modeType != modeDir || goes[it.path] {
-			pl.remove = append(pl.remove, it)
+		if it.Mode&syscall.S_IFMT != syscall.S_IFDIR || goes[it.Path] {
+			pl.Remove = append(pl.Remove, it)
 		}
 	}
 	pl.sort()
 	return pl
 }
 
-// openPast opens content of a revision, or that a store without revisions may keep.
-func (v *Volume) openPast(src contentSource) (io.ReadCloser, int64, error) {
-	if src.revision == "" {
-		body, err := v.p.Read(v.ctx, src.at, providers.ReadOptions{Version: providers.Version{ETag: src.version, Size: src.size}, Past: true})
-		return body.Body, body.Info.Size, src.notKept(err)
-	}
-	tree, err := v.treeAt(v.ctx, src.revision)
+// ReadTarget reads a symbolic link of the remote.
+func ReadTarget(ctx context.Context, p providers.Provider, l providers.Locator) (string, error) {
+	c, err := p.Read(ctx, l, providers.ReadOptions{})
 	if err != nil {
-		return nil, 0, src.notKept(err)
+		return "", err
 	}
-	body, err := tree.Read(v.ctx, src.at, providers.ReadOptions{})
-	if err != nil {
-		return nil, 0, errors.Join(src.notKept(err), tree.Close())
-	}
-	if src.version != "" && src.version != history.VersionText(body.Info.Version) {
-		return nil, 0, errors.Join(ErrNotKept, body.Body.Close(), tree.Close())
-	}
-	return &pastBody{body.Body, tree}, body.Info.Size, nil
-}
-
-// hasPast reports whether a file has the content of a revision, and may be
-// executed as that one.
-func (v *Volume) hasPast(ctx context.Context, it item, ino table.Ino, n table.Inode) (bool, error) {
-	if it.src.size != n.Size || attrs.TakeMode(n.Mode, it.attr) != n.Mode {
-		return false, nil
-	}
-	theirs, _, err := v.openSource(it.src)
-	if err != nil {
-		return false, err
-	}
-	defer theirs.Close()
-	ours, _, err := v.openInode(ctx, ino) // which may have to be fetched, for nothing without theirs
-	if err != nil {
-		return false, err
-	}
-	defer ours.Close()
-	return content.Equal(ours, theirs)
+	defer c.Body.Close()
+	target, err := io.ReadAll(io.LimitReader(c.Body, syscall.PathMax))
+	return string(target), err
 }

@@ -1,0 +1,153 @@
+package history
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Options are what a Keeper needs of those who use it.
+type Options struct {
+	Tree   *tree.Tree
+	Store  *content.Store
+	Open   *files.OpenSet
+	Update func(do func(Tx) error) error // a transaction of Tree
+	// Revision is the revision of the remote that the table has, "" if that is not known;
+	// keeps is false where the remote keeps none.
+	Revision func(v *tree.View) (r providers.Revision, keeps bool)
+	// Ended is told what became of work in the background.
+	Ended   func(chores.Activity, error)
+	Budget  Budget
+	Asked   bool // what is committed was asked for: it may be asked for again
+	Now     func() time.Time
+	Context context.Context // ends with the working copy
+	Log     *slog.Logger
+}
+
+// Budget bounds a history.
+type Budget struct {
+	Versions int // of a file
+	Age      time.Duration
+	Bytes    int64 // of content
+}
+
+// Keeper keeps the history of a working copy: it notes what happens, has the store keep
+// content, and gives up what is over the Budget.
+type Keeper struct {
+	o Options
+
+	// The lock of the tree guards these.
+	actor    Actor
+	since    uint64                   // records from here on are the actor's
+	commands map[uint32]command       // by process id
+	lately   map[table.Link]time.Time // when content was last kept, for the last keepPause
+
+	mu       sync.Mutex // inside the lock of the tree; guards what follows
+	expected map[table.Ino]expected
+	long     map[table.Link]struct{} // names that may have too many versions
+	moved    []table.Ino             // whose content was moved into the history
+	records  int                     // in the table; -1: not counted yet
+	pruned   Pruned
+	kick     chan struct{}
+
+	pruning sync.Mutex // outside the lock of the tree; what is too much is given up once
+}
+
+// expected is a version whose content is looked at when it has been left alone
+// for a while.
+type expected struct {
+	id, gen uint64
+	due     time.Time
+}
+
+// command is the name of a process, and when it was looked up.
+type command struct {
+	name string
+	at   time.Time
+}
+
+// New makes a Keeper of what is in the table and the store.
+func New(o Options) *Keeper {
+	return &Keeper{o: o, commands: map[uint32]command{}, lately: map[table.Link]time.Time{},
+		expected: map[table.Ino]expected{}, long: map[table.Link]struct{}{}, records: -1, kick: make(chan struct{}, 1)}
+}
+
+// SetActor says on whose behalf what changes from now on does.
+func (k *Keeper) SetActor(a Actor) {
+	v := k.o.Tree.Lock()
+	defer k.o.Tree.Unlock()
+	if a != k.actor {
+		k.actor, k.since = a, v.NextSeq()
+	}
+}
+
+// actsAnew reports whether the actor has changed since a record: what it has is a state
+// that somebody may go back to, however soon the next follows.
+func (k *Keeper) actsAnew(_ *tree.View, id uint64, r *Record) bool {
+	return r == nil || id < k.since || r.Actor != k.actor
+}
+
+// sign writes down who asked.
+func (k *Keeper) sign(_ *tree.View, r *Record, by files.Caller) {
+	r.UID, r.PID = by.UID, by.PID
+	if !by.Known || by.PID == 0 {
+		return
+	}
+	c, ok := k.commands[by.PID]
+	if now := k.o.Now(); !ok || now.Sub(c.at) > time.Second {
+		if len(k.commands) > 256 {
+			clear(k.commands)
+		}
+		name, _ := os.ReadFile("/proc/" + strconv.Itoa(int(by.PID)) + "/comm")
+		c = command{strings.TrimSpace(string(name)), now}
+		k.commands[by.PID] = c
+	}
+	r.Cmd = c.name
+}
+
+// pastOf is where the remote has content of an inode; nil: nowhere that is known.
+func (k *Keeper) pastOf(v *tree.View, ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *Past {
+	level, keeps := k.o.Revision(v)
+	if keeps && level == "" || !n.IsRegular() {
+		return nil
+	}
+	for _, l := range n.RemoteLinks {
+		b := v.Record(l).Remote
+		at, ok := v.RemotePath(l)
+		if ok && b != nil && b.Ino == ino && is(b.ContentVersion) && !b.Version.IsZero() {
+			return &Past{Revision: level, Path: at.String(), Version: VersionText(b.Version), Size: b.Version.Size}
+		}
+	}
+	return nil
+}
+
+// PastOf is where the remote has the content that an inode has now; nil: nowhere that is known.
+func (k *Keeper) PastOf(v *tree.View, ino table.Ino, n *table.Inode) *Past {
+	return k.pastOf(v, ino, n, func(at uint64) bool { return at == n.ContentVersion })
+}
+
+// keptLately reports whether content of a name went into the history less than keepPause
+// ago.
+func (k *Keeper) keptLately(_ *tree.View, l table.Link) bool {
+	at, ok := k.lately[l]
+	return ok && k.o.Now().Sub(at) < keepPause
+}
+
+// keptNow notes that it does.
+func (k *Keeper) keptNow(_ *tree.View, l table.Link) {
+	if len(k.lately) > 4096 {
+		clear(k.lately)
+	}
+	k.lately[l] = k.o.Now()
+}
