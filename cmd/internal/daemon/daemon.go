@@ -94,7 +94,7 @@ type Daemon struct {
 	giveUp  context.CancelFunc
 	users   users
 
-	outdated outdated
+	outdated inforce.Outdated
 
 	mu      sync.Mutex // guards what follows
 	state   control.State

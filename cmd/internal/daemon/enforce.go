@@ -3,8 +3,6 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"slices"
-	"sync/atomic"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
@@ -29,8 +27,7 @@ func (d *Daemon) underPolicy() (out []inforce.Part) {
 func (d *Daemon) enforce() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	d.onClose(func() error { cancel(); return nil }) // which waits for no disk
-	go inforce.Outdated(ctx, d.underPolicy(), d.tree.host.Outdated, func(notes []string) {
-		d.outdated.notes.Store(&notes)
+	go d.outdated.Watch(ctx, d.underPolicy(), d.tree.host.Outdated, func(notes []string) {
 		for _, n := range notes {
 			d.log.Warn("a person should know", "note", n)
 		}
@@ -44,17 +41,6 @@ func (d *Daemon) enforce() error {
 	}
 	d.onClose(inforce.Start(d.underPolicy(), inforce.Options{Restrict: d.restrict, Audit: d.audit, Now: d.opts.Now, Log: d.log}).Stop)
 	return nil
-}
-
-// outdated says which parts go on with what was accepted before.
-type outdated struct{ notes atomic.Pointer[[]string] }
-
-// after are notes, and then those.
-func (o *outdated) after(notes []string) []string {
-	if more := o.notes.Load(); more != nil {
-		return slices.Concat(notes, *more)
-	}
-	return notes
 }
 
 func (d *Daemon) restrict(name string, a fs.Access) {

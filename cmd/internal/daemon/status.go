@@ -23,7 +23,7 @@ func (d *Daemon) Status() control.Status {
 		Schema: control.StatusSchema, Workspace: d.tree.Name, Mountpoint: d.tree.Mountpoint, Source: d.tree.Manifest,
 		PID: d.record.PID, Version: d.opts.Version, Started: d.record.Started, Taken: d.opts.Now(),
 		StateDir: d.dir.Path(), Log: d.logFile, ReadOnly: d.tree.ReadOnly(), Unverified: d.tree.Unverified,
-		Durability: d.tree.Durability, OpenFiles: []control.OpenFile{}, Notes: d.outdated.after(d.tree.Notes), Places: d.places, UsedBy: d.users.list(),
+		Durability: d.tree.Durability, OpenFiles: []control.OpenFile{}, Notes: d.outdated.After(d.tree.Notes), Places: d.places, UsedBy: d.users.list(),
 	}
 	s.State, s.NotSafe = d.end()
 	d.describePlace(&s)
