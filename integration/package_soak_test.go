@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -126,6 +129,46 @@ func (p *packageStage) examples() {
 	}
 	tier.RequireTools(p.t, "systemd-analyze")
 	p.run("", 0, "systemd-analyze", "verify", "--man=no", "/usr/lib/systemd/system/wsmount@.service")
+}
+
+// The program for the other architecture does the same: it reads manifests, keeps what it is
+// given, and mounts, as a processor that qemu plays.
+func TestOtherArchitecture(t *testing.T) {
+	t.Parallel()
+	tier.RequireTools(t, "qemu-aarch64")
+	w := harness.New(t, harness.Options{})
+	program, dir, mnt := w.Path("wsmount-arm64"), w.Workspace("@acme/notes", "watch"), w.Mkdir("mnt", 0o755)
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "../cmd/wsmount")
+	build.Env = append(os.Environ(), "GOARCH=arm64", "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	assert.OK(t, err, string(out))
+	command := func(args ...string) *exec.Cmd {
+		cmd := w.Command(t.Context(), "qemu-aarch64", append([]string{program}, args...)...)
+		cmd.Stdin = strings.NewReader("hello")
+		return cmd
+	}
+	for _, tt := range []struct {
+		says string
+		args []string
+	}{
+		{"linux/arm64", []string{"version"}},
+		{"valid: 1 file", []string{"validate", dir + "/WORKSPACE.md"}},
+		{"", []string{"registry", "add", dir}},
+		{"", []string{"store", "write", "@acme/notes", "kept.md"}},
+		{"hello", []string{"store", "read", "@acme/notes", "kept.md"}},
+	} {
+		out, err := command(tt.args...).CombinedOutput()
+		assert.OK(t, err, tt.args, string(out))
+		assert.Contains(t, string(out), tt.says, tt.args)
+	}
+	mount := command("mount", "--foreground", "@acme/notes", mnt) // in the background it would run itself, without qemu
+	assert.OK(t, mount.Start())
+	harness.Eventually(t, "the mount", func() bool { _, err := os.Stat(mnt + "/kept.md"); return err == nil })
+	assert.OK(t, os.WriteFile(mnt+"/new", []byte("written"), 0o644))
+	checkContent(t, dir+"/new", "written")
+	// qemu tells a process another start of itself than others see, by which `umount` knows it.
+	assert.OK(t, w.Command(t.Context(), "fusermount3", "-u", mnt).Run())
+	assert.OK(t, mount.Wait())
 }
 
 // manual is shown without a warning, and tells of all commands.

@@ -25,7 +25,8 @@
 //   - what a real server does otherwise: MinIO, Azurite, fake-gcs-server, Gitea with its
 //     pull requests, and GitHub's description of its API;
 //   - what costs more than before: exact numbers of requests, and how soon a watch tells;
-//   - packages as they are installed, their manual pages and completions in each shell.
+//   - packages as they are installed, their manual pages and completions in each shell, and
+//     the program of the other architecture.
 //
 // Each seed of the soak tier is new, and a failure prints the command that repeats it,
 // with the seed in $WSMOUNT_SEED. Importing the package is enough to give
