@@ -148,9 +148,7 @@ func TestPathThatLooksLikeACredential(t *testing.T) {
 	} {
 		src := "---\nschema: storage/v1\nid: \"@a/b\"\nversion: 1.0.0\nprovider: local-fs\nconfig:\n  " + config + "\n---\n"
 		_, f := ParseStorage(Source{Name: "STORAGE.md", Data: []byte(src)}, Options{})
-		if accepted := f.Err() == nil; accepted != want {
-			t.Errorf("%s: accepted = %v, want %v: %v", config, accepted, want, f)
-		}
+		assert.Equal(t, f.Err() == nil, want, config, "accepted", f)
 	}
 }
 

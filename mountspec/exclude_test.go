@@ -55,9 +55,7 @@ func TestExclude(t *testing.T) {
 			t.Errorf("%q: %v", c.pattern, err)
 			continue
 		}
-		if got := set.Match(c.path, c.isDir); got != c.want {
-			t.Errorf("%q matches %q (dir %v): got %v, want %v", c.pattern, c.path, c.isDir, got, c.want)
-		}
+		assert.Equal(t, set.Match(c.path, c.isDir), c.want, c.pattern, "matches", c.path, "dir", c.isDir)
 	}
 }
 
@@ -72,9 +70,8 @@ func TestExcludeRefuses(t *testing.T) {
 		t.Error("any number of patterns is accepted")
 	}
 	many := "provider: cloud-bucket\nconfig: { bucket: files }\nexclude: [" + strings.Repeat("a,", maxPatterns+1) + "]\n"
-	if s, findings := ParseStorage(Source{"S.md", []byte("---\n" + many + "---\n")}, Options{}); s != nil || !findings.Has("exclude-pattern") {
-		t.Errorf("any number of patterns parses: %v", findings)
-	}
+	s, findings := ParseStorage(Source{"S.md", []byte("---\n" + many + "---\n")}, Options{})
+	assert.True(t, s == nil && findings.Has("exclude-pattern"), "any number of patterns parses", findings)
 }
 
 func TestExcludeEmpty(t *testing.T) {
@@ -95,11 +92,9 @@ func TestExcludeAgainstRegexp(t *testing.T) {
 		p := strings.Join(segments, "/") + rapid.SampledFrom([]string{"", "/"}).Draw(t, "end")
 		file := path.Join(rapid.SliceOfN(name, 1, 5).Draw(t, "path")...)
 		isDir := rapid.Bool().Draw(t, "isDir")
-		set, err := CompileExclude([]string{p})
-		assert.OK(t, err)
-		if got, want := set.Match(file, isDir), regexpMatch(segments, strings.HasSuffix(p, "/"), file, isDir); got != want {
-			t.Fatalf("%q matches %q (dir %v): got %v, want %v", p, file, isDir, got, want)
-		}
+		set := assert.Of(CompileExclude([]string{p})).OK(t)
+		got, want := set.Match(file, isDir), regexpMatch(segments, strings.HasSuffix(p, "/"), file, isDir)
+		assert.Must(t, got == want, p, "matches", file, "dir", isDir, got, want)
 	})
 }
 
@@ -125,8 +120,7 @@ func TestExcludeSameBelow(t *testing.T) {
 		{"*/x", "a", "b", true},
 		{"*/x", "a", "b/c", false},
 	} {
-		set, err := CompileExclude(strings.Fields(c.patterns))
-		assert.OK(t, err)
+		set := assert.Of(CompileExclude(strings.Fields(c.patterns))).OK(t)
 		assert.Equal(t, set.SameBelow(c.a, c.b), c.want, c.patterns, "the same below", c.a, "and", c.b)
 	}
 	segment := rapid.SampledFrom([]string{"a", "b", "ab", "*", "a*", "*b", "**"})
@@ -135,8 +129,7 @@ func TestExcludeSameBelow(t *testing.T) {
 		p := strings.Join(rapid.SliceOfN(segment, 1, 4).Draw(t, "pattern"), "/") + rapid.SampledFrom([]string{"", "/"}).Draw(t, "end")
 		a, b, rest := path.Join(some.Draw(t, "a")...), path.Join(some.Draw(t, "b")...), path.Join(some.Draw(t, "rest")...)
 		isDir := rapid.Bool().Draw(t, "isDir")
-		set, err := CompileExclude([]string{p})
-		assert.OK(t, err)
+		set := assert.Of(CompileExclude([]string{p})).OK(t)
 		if set.SameBelow(a, b) && set.Match(a+"/"+rest, isDir) != set.Match(b+"/"+rest, isDir) {
 			t.Fatalf("%q: not the same of %q below %q and %q", p, rest, a, b)
 		}
@@ -171,8 +164,7 @@ func regexpMatch(segments []string, dirOnly bool, file string, isDir bool) bool 
 // TestExcludeIsFast checks that no pattern makes matching explode: with
 // backtracking these take longer than the age of the universe, so that it ends.
 func TestExcludeIsFast(t *testing.T) {
-	set, err := CompileExclude([]string{strings.Repeat("**/a*/", 200) + "z", strings.Repeat("*a", 1000)})
-	assert.OK(t, err)
+	set := assert.Of(CompileExclude([]string{strings.Repeat("**/a*/", 200) + "z", strings.Repeat("*a", 1000)})).OK(t)
 	if set.Match(strings.Repeat("aa/", 300)+"y", false) || set.Match(strings.Repeat("a", 4000)+"b", false) {
 		t.Error("matches")
 	}

@@ -52,13 +52,10 @@ func untyped[T any](v *T, fs Findings) (any, Findings) {
 func testdata(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata", dir, "*.md"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no testdata in %s: %v", dir, err)
-	}
+	assert.Must(t, err == nil && len(paths) != 0, "no testdata in", dir, err)
 	out := map[string][]byte{}
 	for _, p := range paths {
-		data, err := os.ReadFile(p)
-		assert.OK(t, err)
+		data := assert.Of(os.ReadFile(p)).OK(t)
 		out[filepath.Base(p)] = data
 	}
 	return out
@@ -102,16 +99,13 @@ func TestAcceptedManifests(t *testing.T) {
 	for name, data := range testdata(t, "accept") {
 		t.Run(name, func(t *testing.T) {
 			got, findings := parseKind(name, data, Options{})
-			if got == nil || findings.Err() != nil {
-				t.Fatalf("refused:\n%v", findings)
-			}
+			assert.Must(t, got != nil && findings.Err() == nil, "refused", findings)
 			assert.Slice(t, places(findings), expected(data, "warn"), "warnings")
 			_, strict := parseKind(name, data, Options{Strict: true})
 			assert.Slice(t, places(strict.Filter(Error)), places(findings), "errors of strict")
 			if m, ok := got.(marshaler); ok { // an identity has no printed form of its own
 				checkStable(t, name, m)
-				text, err := m.Marshal()
-				assert.OK(t, err)
+				text := assert.Of(m.Marshal()).OK(t)
 				var changed []string
 				differences("", plainDocument(t, data), plainDocument(t, text), &changed)
 				slices.Sort(changed)
@@ -174,16 +168,10 @@ func differences(path string, a, b any, out *[]string) {
 
 func checkStable(t testing.TB, name string, m marshaler) {
 	t.Helper()
-	text, err := m.Marshal()
-	assert.OK(t, err, "print")
+	text := assert.Of(m.Marshal()).OK(t, "print")
 	second, findings := parseKind(name, text, Options{})
-	if second == nil {
-		t.Fatalf("what was printed is refused:\n%v\n%s", findings, text)
-	}
-	again, err := second.(marshaler).Marshal()
-	if err != nil || string(again) != string(text) {
-		t.Errorf("printed again (%v)\n%s\nfirst\n%s", err, again, text)
-	}
+	assert.Must(t, second != nil, "what was printed is refused", findings, text)
+	assert.Of(second.(marshaler).Marshal()).Equal(t, text, "printed again")
 	withoutPositions(reflect.ValueOf(m))
 	withoutPositions(reflect.ValueOf(second))
 	assert.True(t, reflect.DeepEqual(any(m), second), "read back", second, "first", m, text)

@@ -36,9 +36,7 @@ func fuzzKind(f *testing.F, kind string) {
 				t.Errorf("a finding that cannot be shown (%U): %q", r, x)
 			}
 		}
-		if v == nil && findings.Err() == nil {
-			t.Errorf("refused without a reason: %v", findings)
-		}
+		assert.False(t, v == nil && findings.Err() == nil, "refused without a reason", findings)
 		if findings.Err() == nil {
 			assert.OK(t, schema.Validate(asJSON(t, data)), "the schema refuses what is accepted")
 		}
@@ -87,9 +85,8 @@ func FuzzTemplate(f *testing.F) {
 		}
 		got := tmpl.Expand(Vars{Operator: value, Summary: value, Workspace: value, Turn: value, Conversation: value,
 			Files: []string{value}, Date: time.Unix(0, 0).UTC()})
-		if _, bad := controlIn(got, ""); bad || got == "" || len(got) > maxMessage || !utf8.ValidString(got) {
-			t.Errorf("%q with %q gives %q", s, value, got)
-		}
+		_, bad := controlIn(got, "")
+		assert.True(t, !bad && got != "" && len(got) <= maxMessage && utf8.ValidString(got), s, "with", value, got)
 	})
 }
 

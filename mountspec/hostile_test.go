@@ -58,9 +58,7 @@ func TestHostileInput(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w, findings := ParseWorkspace(Source{"W.md", []byte(c.text)}, Options{})
-			if w != nil || len(findings) == 0 {
-				t.Fatalf("accepted: %+v", w)
-			}
+			assert.Must(t, w == nil && len(findings) != 0, "accepted", w)
 			got := strings.Join(places(findings), "\n")
 			if want := fmt.Sprintf("%d %s", c.line, c.rule); !strings.Contains(got, want) || len(findings) > 1 && c.rule != "second-document" {
 				t.Errorf("got %q, want %q\n%v", got, want, findings)
@@ -86,9 +84,7 @@ func TestFriendlyInput(t *testing.T) {
 		{"dashes in a block", "---\n" + validWorkspace + "description: |\n  ---\n  x\n---\n"},
 	} {
 		w, findings := ParseWorkspace(Source{"W.md", []byte(c.text)}, Options{})
-		if w == nil || len(findings) != 0 || w.ID.String() != "@a/b" {
-			t.Errorf("%s: got %+v\n%v", c.name, w, findings)
-		}
+		assert.True(t, w != nil && len(findings) == 0 && w.ID.String() == "@a/b", c.name, w, findings)
 	}
 }
 
@@ -196,15 +192,12 @@ func manyKeys(n int) string {
 func TestReadSourceIsBounded(t *testing.T) {
 	s := &spool{head: strings.NewReader("---\n" + validWorkspace + "---\n"), fill: 'x'}
 	src, err := ReadSource("W.md", s)
-	if err != nil || s.read > 4*MaxFrontmatter {
-		t.Fatalf("read %d bytes: %v", s.read, err)
-	}
+	assert.Must(t, err == nil && s.read <= 4*MaxFrontmatter, "read", s.read, err)
 	if w, findings := ParseWorkspace(src, Options{}); w == nil {
 		t.Errorf("a long body refuses: %v", findings)
 	}
 	endless := &spool{head: strings.NewReader("---\n" + validWorkspace), fill: '\n'}
-	src, err = ReadSource("W.md", endless)
-	assert.OK(t, err)
+	src = assert.Of(ReadSource("W.md", endless)).OK(t)
 	if w, findings := ParseWorkspace(src, Options{}); w != nil || !findings.Has("frontmatter-too-large") {
 		t.Errorf("got %v", findings)
 	}

@@ -28,8 +28,7 @@ var forbiddenImports = map[string]string{
 // TestImports walks what the package imports, transitively. os is reached
 // through fmt only: neither we nor a module of another imports it.
 func TestImports(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports", ".").Output()
-	assert.OK(t, err)
+	out := assert.Of(exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports", ".").Output()).OK(t)
 	ours := map[string]bool{}
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p struct {
@@ -42,9 +41,8 @@ func TestImports(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if reason, bad := forbiddenImports[p.ImportPath]; bad {
-			t.Errorf("%s is reached: %s", p.ImportPath, reason)
-		}
+		reason, bad := forbiddenImports[p.ImportPath]
+		assert.False(t, bad, p.ImportPath, "is reached", reason)
 		if p.Standard {
 			continue
 		}

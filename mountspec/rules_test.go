@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // mark stands in a test's text right before the place of the finding.
@@ -43,9 +45,7 @@ func (c ruleCase) text(t testing.TB) (text string, line, column int) {
 	}
 	text = "---\n" + c.lines + strings.Join(kept, "") + "---\n"
 	before, after, found := strings.Cut(text, mark)
-	if !found || strings.Contains(after, mark) {
-		t.Fatalf("needs one marker:\n%s", text)
-	}
+	assert.Must(t, found && !strings.Contains(after, mark), "needs one marker", text)
 	last := before[strings.LastIndex(before, "\n")+1:]
 	return before + after, strings.Count(before, "\n") + 1, len([]rune(last)) + 1
 }
@@ -58,14 +58,10 @@ func checkRules(t *testing.T, cases []ruleCase) {
 		var got []string
 		for _, f := range findings {
 			got = append(got, fmt.Sprintf("%d:%d %s %s %s %s", f.Line, f.Column, f.Severity, f.Rule, dash(f.Path), dash(f.Code)))
-			if f.File != c.kind+".md" || f.Message == "" {
-				t.Errorf("%s: finding without a file or a message: %+v", c.name, f)
-			}
+			assert.True(t, f.File == c.kind+".md" && f.Message != "", c.name, "finding without a file or a message", f)
 		}
 		want := fmt.Sprintf("%d:%d %s", line, column, c.want)
-		if len(got) != 1 || got[0] != want {
-			t.Errorf("%s: got %q, want %q\n%s%v", c.name, got, want, text, findings)
-		}
+		assert.True(t, len(got) == 1 && got[0] == want, c.name, got, want, text, findings)
 	}
 }
 

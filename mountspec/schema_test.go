@@ -16,15 +16,11 @@ import (
 // ownSchema is the schema of a kind of manifests, as another program understands it.
 func ownSchema(t testing.TB, kind string, providers ...string) *jsonschema.Schema {
 	t.Helper()
-	text, err := Schema(strings.ToLower(kind), providers...)
-	assert.OK(t, err)
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	assert.OK(t, err)
+	text := assert.Of(Schema(strings.ToLower(kind), providers...)).OK(t)
+	doc := assert.Of(jsonschema.UnmarshalJSON(bytes.NewReader(text))).OK(t)
 	c := jsonschema.NewCompiler()
 	assert.OK(t, c.AddResource(kind, doc))
-	s, err := c.Compile(kind)
-	assert.OK(t, err, string(text))
-	return s
+	return assert.Of(c.Compile(kind)).OK(t, string(text))
 }
 
 // asJSON is the frontmatter of a manifest as an editor has it; nil: it cannot be read.
@@ -35,11 +31,8 @@ func asJSON(t testing.TB, data []byte) any {
 	if root == nil {
 		return nil
 	}
-	text, err := json.Marshal(value{d: d, n: root}.plain())
-	assert.OK(t, err)
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	assert.OK(t, err)
-	return doc
+	text := assert.Of(json.Marshal(value{d: d, n: root}.plain())).OK(t)
+	return assert.Of(jsonschema.UnmarshalJSON(bytes.NewReader(text))).OK(t)
 }
 
 // What the parser accepts is valid.
@@ -121,17 +114,14 @@ func TestSchemaOfProviders(t *testing.T) {
 		`{"provider":"memory"}`:                                                                  false,
 		`{"provider":"cloud-bucket","config":{"bucket":"files"}}`:                                false,
 	} {
-		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-		assert.OK(t, err)
+		doc := assert.Of(jsonschema.UnmarshalJSON(strings.NewReader(text))).OK(t)
 		assert.Equal(t, s.Validate(doc) == nil, valid, text)
 	}
 	_, err := Schema("lifecycle")
 	assert.True(t, err != nil && strings.Contains(err.Error(), "workspace"), err)
-	again, err := Schema("workspace")
-	assert.OK(t, err)
+	again := assert.Of(Schema("workspace")).OK(t)
 	for range 8 { // maps have no order
-		text, err := Schema("workspace")
-		assert.OK(t, err)
+		text := assert.Of(Schema("workspace")).OK(t)
 		assert.True(t, bytes.Equal(text, again), "two schemas of one")
 	}
 }

@@ -15,9 +15,7 @@ import (
 func mustStorage(t *testing.T, text string) *Storage {
 	t.Helper()
 	s, findings := ParseStorage(Source{"S.md", []byte("---\n" + text + "---\n")}, Options{})
-	if s == nil {
-		t.Fatalf("refused:\n%v\n%s", findings, text)
-	}
+	assert.Must(t, s != nil, "refused", findings, text)
 	return s
 }
 
@@ -52,9 +50,8 @@ func TestProviderConfigs(t *testing.T) {
 			MastraAzureConfig{Container: "files", AccountName: "n", Endpoint: "http://127.0.0.1:1/x", UseDefaultCredential: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := mustStorage(t, c.text).Config; !reflect.DeepEqual(got, c.want) {
-				t.Errorf("got %+v, want %+v", got, c.want)
-			}
+			got := mustStorage(t, c.text).Config
+			assert.True(t, reflect.DeepEqual(got, c.want), got, c.want)
 		})
 	}
 }
@@ -113,8 +110,8 @@ func TestSyncDefaults(t *testing.T) {
 	}
 }
 
-// TestUnknownProvider: a provider that this build lacks validates, is an
-// error with upstream's code, and its manifest can still be shown.
+// A provider that this build lacks validates, is an error with upstream's code, and its manifest
+// can still be shown.
 func TestUnknownProvider(t *testing.T) {
 	text := "---\nprovider: dropbox\nconfig: { folder: /x, depth: 3, deep: { on: [1.5, null, yes, 0x10] } }\nsync: { mode: watch, conflict: { policy: merge } }\n---\n"
 	s, findings := ParseStorage(Source{"S.md", []byte(text)}, Options{})
@@ -123,9 +120,7 @@ func TestUnknownProvider(t *testing.T) {
 		t.Fatalf("got %+v\n%v", s, findings)
 	}
 	want := RawConfig{map[string]any{"folder": "/x", "depth": int64(3), "deep": map[string]any{"on": []any{1.5, nil, "yes", "0x10"}}}}
-	if !reflect.DeepEqual(s.Config, want) {
-		t.Errorf("config %#v, want %#v", s.Config, want)
-	}
+	assert.True(t, reflect.DeepEqual(s.Config, want), "config", s.Config, want)
 	yes := Options{Registered: func(name string) bool { return name == "dropbox" }}
 	if _, findings := ParseStorage(Source{"S.md", []byte(text)}, yes); len(findings) != 0 {
 		t.Errorf("registered, and yet: %v", findings)
@@ -181,9 +176,8 @@ func TestHints(t *testing.T) {
 		"provider: github\nconfig: { repo: \"https://git.acme.test/a/r\" }\n":   "providers.github.base_url",
 	} {
 		text, _, _ := ruleCase{kind: "STORAGE", lines: mark + lines}.text(t)
-		if _, findings := ParseStorage(Source{"S.md", []byte(text)}, Options{}); !strings.Contains(findings.Error(), want) {
-			t.Errorf("%s: got\n%v\nwant the hint %q", lines, findings, want)
-		}
+		_, findings := ParseStorage(Source{"S.md", []byte(text)}, Options{})
+		assert.True(t, strings.Contains(findings.Error(), want), lines, findings, "want the hint", want)
 	}
 }
 
@@ -209,9 +203,7 @@ func TestDefineStorage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, findings := DefineStorage(c.def, Options{})
 			for _, f := range findings.Filter(Error) {
-				if f.Line == 0 || f.File != definition {
-					t.Errorf("a finding without a place: %v", f)
-				}
+				assert.True(t, f.Line != 0 && f.File == definition, "a finding without a place", f)
 			}
 			assert.Equal(t, rules(findings), c.want, "rules", findings)
 			if s != nil && c.want == "" {
@@ -283,8 +275,7 @@ func TestDefineWorkspace(t *testing.T) {
 
 var zero float64
 
-// TestChangedWorkspacePrints: what a caller changes in a parsed workspace is
-// in what it prints, though defaults are left out.
+// What a caller changes in a parsed workspace is in what it prints, though defaults are left out.
 func TestChangedWorkspacePrints(t *testing.T) {
 	base := "provider: github\nconfig: { owner: a, repo: r }\n"
 	for _, start := range []string{base, base + "sync: { mode: pull-push }\n", base + "sync: { push: { on: manual } }\n"} {
@@ -299,12 +290,9 @@ func TestChangedWorkspacePrints(t *testing.T) {
 		} {
 			s := mustStorage(t, start)
 			change(&s.Sync)
-			text, err := s.Marshal()
-			assert.OK(t, err)
+			text := assert.Of(s.Marshal()).OK(t)
 			again, findings := ParseStorage(Source{"S.md", text}, Options{})
-			if again == nil {
-				t.Fatalf("%s: %v", name, findings)
-			}
+			assert.Must(t, again != nil, name, findings)
 			got, want := again.Sync, s.Sync
 			got.Set, want.Set, got.Pos, want.Pos = nil, nil, Pos{}, Pos{}
 			assert.True(t, reflect.DeepEqual(got, want), name, "on", start, "got", got, "want", want, text)
@@ -312,8 +300,8 @@ func TestChangedWorkspacePrints(t *testing.T) {
 	}
 }
 
-// TestTypedValues: what generic YAML decoding turns into something else stays
-// the author's text, and on stays a key.
+// What generic YAML decoding turns into something else stays the author's text, and on stays a
+// key.
 func TestTypedValues(t *testing.T) {
 	w, findings := ParseWorkspace(Source{"W.md", []byte("---\nschema: workspace/v1\nid: \"@a/b\"\nversion: 1.0.0\nname: 2026\nowner: { type: org, id: 01234, slug: a }\ncreated_at: 2026-05-02T10:00:00Z\nstorage: { inline: { provider: github, config: { owner: 007, repo: 1e3 }, sync: { pull: { on: workspace-open } } } }\nmetadata: { when: 2026-05-02, octal: 0o17, big: 99999999999999999999, inf: .inf, t: true, f: 2.50 }\n---\n")}, Options{})
 	if w == nil {
@@ -323,24 +311,21 @@ func TestTypedValues(t *testing.T) {
 	got := []string{w.Name, w.Owner.ID, w.CreatedAt, c.Owner, c.Repo, string(w.Storage.Inline.Sync.Pull.On)}
 	assert.Slice(t, got, []string{"2026", "01234", "2026-05-02T10:00:00Z", "007", "1e3", "workspace-open"})
 	want := map[string]any{"when": "2026-05-02", "octal": "0o17", "big": "99999999999999999999", "inf": ".inf", "t": true, "f": 2.5}
-	if !maps.Equal(w.Metadata, want) {
-		t.Errorf("metadata %#v, want %#v", w.Metadata, want)
-	}
+	assert.True(t, maps.Equal(w.Metadata, want), "metadata", w.Metadata, want)
 	checkStable(t, "WORKSPACE.md", w)
 }
 
-// TestPrintedForOldReaders: what YAML 1.1 takes for a boolean or a number is
-// quoted, keys included, so that no reader sees anything else than we do.
+// What YAML 1.1 takes for a boolean or a number is quoted, keys included, so that no reader sees
+// anything else than we do.
 func TestPrintedForOldReaders(t *testing.T) {
 	s := mustStorage(t, "provider: github\nconfig: { owner: no, repo: \"012\" }\nsync: { pull: { on: turn-start } }\nmetadata: { y: Off, word: plain, a/b: 1 }\n")
-	text, err := s.Marshal()
-	assert.OK(t, err)
+	text := assert.Of(s.Marshal()).OK(t)
 	for _, want := range []string{"owner: \"no\"\n", "repo: \"012\"\n", "\"on\": turn-start\n", "\"y\": \"Off\"\n", "word: plain\n", "a/b: 1\n"} {
 		assert.Contains(t, string(text), want, "in")
 	}
 }
 
-// TestPositionsSurvive: what the host quotes later knows where it stood.
+// What the host quotes later knows where it stood.
 func TestPositionsSurvive(t *testing.T) {
 	w, findings := ParseWorkspace(Source{"W.md", []byte("\ufeff---\r\n" + strings.ReplaceAll(validWorkspace, "\n", "\r\n") + "identity:\r\n  - ref: user://a\r\nmetadata:\r\n  wsmount:\r\n    mounts:\r\n      - at: /x\r\n        source: ./y\r\n---\r\n")}, Options{})
 	if w == nil {
@@ -355,17 +340,13 @@ func TestPositionsSurvive(t *testing.T) {
 
 func TestPolicyReadOnly(t *testing.T) {
 	p, findings := ParsePolicy(Source{"P.md", []byte("---\nschema: policy/v1\ndefaults: { storage: { read_only: true }, sandbox: { read_only: false } }\n---\n")}, Options{})
-	if p == nil || !p.ReadOnly("storage") || p.ReadOnly("sandbox") || p.ReadOnly("code") {
-		t.Errorf("got %+v\n%v", p, findings)
-	}
+	assert.True(t, p != nil && p.ReadOnly("storage") && !p.ReadOnly("sandbox") && !p.ReadOnly("code"), p, findings)
 }
 
 func TestAuthReference(t *testing.T) {
 	a := mustStorage(t, "provider: cloud-bucket\nconfig: { bucket: files }\nauth: { ref: ../team/SECRETS.md, state: { env: [A, B] } }\n").Auth
 	r, ok := a.Reference()
-	if !ok || r.Kind != RefCrossWorkspace || !slices.Equal(a.Env, []string{"A", "B"}) {
-		t.Errorf("got %+v %v %v", r, ok, a.Env)
-	}
+	assert.True(t, ok && r.Kind == RefCrossWorkspace && slices.Equal(a.Env, []string{"A", "B"}), r, ok, a.Env)
 	if _, ok := (Auth{}).Reference(); ok {
 		t.Error("an absent reference is one")
 	}

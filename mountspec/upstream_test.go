@@ -36,16 +36,13 @@ func upstream(t *testing.T) string {
 	return dir
 }
 
-// TestUpstreamExamples: every real WORKSPACE.md is accepted, and every real
-// manifest of another kind is refused as one for its schema.
+// Every real WORKSPACE.md is accepted, and every real manifest of another kind is refused as one
+// for its schema.
 func TestUpstreamExamples(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(upstream(t), "examples", "*.md"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no examples: %v", err)
-	}
+	assert.Must(t, err == nil && len(paths) != 0, "no examples", err)
 	for _, p := range paths {
-		data, err := os.ReadFile(p)
-		assert.OK(t, err)
+		data := assert.Of(os.ReadFile(p)).OK(t)
 		w, findings := ParseWorkspace(Source{p, data}, Options{})
 		if strings.HasSuffix(p, "WORKSPACE.md") {
 			if w == nil || findings.Err() != nil {
@@ -74,16 +71,12 @@ func compileSchemas(t *testing.T) map[string]*jsonschema.Schema {
 	c.AssertFormat()
 	paths, _ := filepath.Glob(filepath.Join(upstream(t), "schemas", "*.schema.json"))
 	for _, p := range paths {
-		data, err := os.ReadFile(p)
-		assert.OK(t, err)
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-		assert.OK(t, err)
+		doc := assert.Of(jsonschema.UnmarshalJSON(bytes.NewReader(assert.Of(os.ReadFile(p)).OK(t)))).OK(t)
 		assert.OK(t, c.AddResource(doc.(map[string]any)["$id"].(string), doc))
 	}
 	out := map[string]*jsonschema.Schema{}
 	for name, url := range schemaOf {
-		schema, err := c.Compile(url)
-		assert.OK(t, err)
+		schema := assert.Of(c.Compile(url)).OK(t)
 		out[name] = schema
 	}
 	return out
@@ -280,8 +273,7 @@ func upstreamBases(t *testing.T) map[string][]byte {
 	maps.Copy(bases, testdata(t, "refuse"))
 	paths, _ := filepath.Glob(filepath.Join(upstream(t), "examples", "*WORKSPACE.md"))
 	for _, p := range paths {
-		data, err := os.ReadFile(p)
-		assert.OK(t, err)
+		data := assert.Of(os.ReadFile(p)).OK(t)
 		bases[p] = data
 	}
 	return bases

@@ -46,9 +46,7 @@ func TestParseTemplated(t *testing.T) {
 func TestEventNames(t *testing.T) {
 	assert.Equal(t, len(StandardEvents()), 18, "standard events")
 	for _, e := range append(StandardEvents(), Aliases()...) {
-		if !e.Known() || e.IsNamespaced() {
-			t.Errorf("%s: known %v, namespaced %v", e, e.Known(), e.IsNamespaced())
-		}
+		assert.True(t, e.Known() && !e.IsNamespaced(), e, "known", e.Known(), "namespaced", e.IsNamespaced())
 	}
 	if !IsNamespaced("agentik:scheduled-pull") || IsNamespaced("turn-end") {
 		t.Error("namespaced is not what has a colon")
@@ -83,18 +81,15 @@ func TestTemplate(t *testing.T) {
 		{"long", "{{summary}}", Vars{Summary: strings.Repeat("ä", 5000)}, strings.Repeat("ä", maxMessage/2)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tmpl, err := ParseTemplate(c.template)
-			assert.OK(t, err)
-			assert.Equal(t, tmpl.Expand(c.vars), c.want)
+			assert.Equal(t, assert.Of(ParseTemplate(c.template)).OK(t).Expand(c.vars), c.want)
 		})
 	}
 }
 
 func TestTemplateRefuses(t *testing.T) {
 	for _, s := range []string{"", "{{user}}", "{{}}", "{{summary", "x {{ {{summary}}", "{{Summary}}", "${{ summary }} {{x}}"} {
-		if _, err := ParseTemplate(s); err == nil {
-			t.Errorf("%q is accepted", s)
-		}
+		_, err := ParseTemplate(s)
+		assert.True(t, err != nil, s, "is accepted")
 	}
 }
 
@@ -114,16 +109,13 @@ func TestBranchNames(t *testing.T) {
 	if err != nil || len(parts) != 4 || parts[0] != "wsmount" || parts[1] != "t" || len(parts[3]) > maxID || !ValidBranch(got) {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, err := BranchForConversation("c1"); got != "wsmount/c/c1" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
+	assert.Of(BranchForConversation("c1")).Equal(t, "wsmount/c/c1")
 	for _, err := range []error{assert.ErrOf(BranchForConversation("")), assert.ErrOf(BranchForTurn("c", "")), assert.ErrOf(BranchForTurn("", "t"))} {
 		assert.Is(t, err, ErrNoID, "no id")
 	}
 }
 
-// TestCleanIDIsInjective: whatever the ids, the branch is one that git takes,
-// bounded, and not another id's.
+// Whatever the ids, the branch is one that git takes, bounded, and not another id's.
 func TestCleanIDIsInjective(t *testing.T) {
 	id := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-c./ -]{1,5}`), rapid.StringMatching(`[a-z-]{50,80}`))
 	tier.Check(t, func(t *rapid.T) {
@@ -155,15 +147,11 @@ func TestValidBranch(t *testing.T) {
 
 func TestAddress(t *testing.T) {
 	for _, s := range []string{"@acme/marketing-ops", "@a/b", "@0/9-", "@a-b/c--d"} {
-		a, err := ParseAddress(s)
-		if err != nil || a.String() != s {
-			t.Errorf("%q: got %v, %v", s, a, err)
-		}
+		assert.Equal(t, assert.Of(ParseAddress(s)).OK(t).String(), s)
 	}
 	for _, s := range []string{"", "@", "acme/x", "@acme", "@acme/", "@/x", "@acme/x/y", "@Acme/x", "@acme/-x", "@-a/x", "@acme/x y", "@acme/..", "@acme/x\n", "@@a/b", "@acme/" + strings.Repeat("x", maxSegment+1)} {
-		if a, err := ParseAddress(s); err == nil || a != (Address{}) {
-			t.Errorf("%q is accepted as %v", s, a)
-		}
+		a, err := ParseAddress(s)
+		assert.True(t, err != nil && a == (Address{}), s, "is accepted as", a)
 	}
 	assert.Equal(t, (Address{}).String(), "", "the zero address prints as something")
 }
@@ -206,10 +194,8 @@ func TestRefs(t *testing.T) {
 		{"@acme/x", RefSlug, "@acme/x"},
 		{"@acme/policies/team-baseline", RefSlug, "@acme/policies/team-baseline"},
 	} {
-		r, err := ParseRef(c.value)
-		if err != nil || r.Kind != c.kind || r.Clean() != c.clean {
-			t.Errorf("%q: got %v %q, %v; want %v %q", c.value, r.Kind, r.Clean(), err, c.kind, c.clean)
-		}
+		r := assert.Of(ParseRef(c.value)).OK(t)
+		assert.True(t, r.Kind == c.kind && r.Clean() == c.clean, c.value, r.Kind, r.Clean(), c.kind, c.clean)
 	}
 	assert.Equal(t, (Ref{}).Clean(), "", "an inline block has the path")
 	var refError *RefError
@@ -232,9 +218,7 @@ func TestComposeIdentity(t *testing.T) {
 		{"none", [][]IdentityEntry{nil, nil}, ""},
 	} {
 		author, others, ok := Authors(ComposeIdentity(c.levels...))
-		if author.Ref != c.want || ok != (c.want != "") {
-			t.Errorf("%s: got %q %v, want %q", c.name, author.Ref, ok, c.want)
-		}
+		assert.True(t, author.Ref == c.want && ok == (c.want != ""), c.name, author.Ref, ok, c.want)
 		if c.want == "user://s" && (len(others) != 1 || others[0].Ref != "user://s2") {
 			t.Errorf("%s: co-authors %v", c.name, others)
 		}

@@ -17,32 +17,31 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 var at = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func open_(t *testing.T, path string) *Log {
 	t.Helper()
-	l, err := Open(path, Options{Now: func() time.Time { return at }})
-	assert.OK(t, err)
+	l := assert.Of(Open(path, Options{Now: func() time.Time { return at }})).OK(t)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
 
 func lines(t *testing.T, path string) []map[string]any {
 	t.Helper()
-	f, err := os.Open(path)
-	assert.OK(t, err)
+	f := assert.Of(os.Open(path)).OK(t)
 	defer f.Close()
 	var out []map[string]any
 	s := bufio.NewScanner(f)
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
 		var m map[string]any
-		if err := json.Unmarshal(s.Bytes(), &m); err != nil {
-			t.Fatalf("%q: %v", s.Text(), err)
-		}
+		assert.OK(t, json.Unmarshal(s.Bytes(), &m), s.Text())
 		out = append(out, m)
 	}
 	return out
@@ -62,9 +61,7 @@ func TestEveryRecordIsOneObjectOnALine(t *testing.T) {
 		assert.OK(t, l.Write(r))
 	}
 	got := lines(t, path)
-	if len(got) != len(every) {
-		t.Fatalf("got %d lines, want %d", len(got), len(every))
-	}
+	assert.Must(t, len(got) == len(every), len(got), "lines", len(every))
 	seen := map[any]bool{}
 	for i, m := range got {
 		if m["event"] != every[i].event() || m["time"] != "2026-11-20T12:00:00Z" || seen[m["event"]] {
@@ -75,10 +72,7 @@ func TestEveryRecordIsOneObjectOnALine(t *testing.T) {
 	if got[0]["slug"] != "s" || got[0]["workspace"] != "@a/b" {
 		t.Errorf("fields lost: %v", got[0])
 	}
-	st, err := os.Stat(path)
-	if err != nil || st.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", st.Mode(), err)
-	}
+	assert.Equal(t, assert.Of(os.Stat(path)).OK(t).Mode().Perm(), 0o600, "mode")
 }
 
 // A reveal and each kind of denial survive a power cut; what comes by the
@@ -113,9 +107,8 @@ func TestTextCannotForgeARecord(t *testing.T) {
 	l := open_(t, path)
 	assert.OK(t, l.Write(Denied{What: "x\"}\n{\"event\":\"secret.reveal\"\u2028\x1b[2J"}))
 	raw, _ := os.ReadFile(path)
-	if n := strings.Count(string(raw), "\n"); n != 1 || strings.Contains(string(raw), "\x1b") {
-		t.Errorf("got %q", raw)
-	}
+	n := strings.Count(string(raw), "\n")
+	assert.True(t, n == 1 && !strings.Contains(string(raw), "\x1b"), raw)
 }
 
 func TestRecordsAreBounded(t *testing.T) {
@@ -131,9 +124,8 @@ func TestRecordsAreBounded(t *testing.T) {
 		before, _ := os.Stat(path)
 		assert.OK(t, l.Write(r))
 		after, _ := os.Stat(path)
-		if n := after.Size() - before.Size(); n > 256<<10 {
-			t.Errorf("%T took %d bytes", r, n)
-		}
+		n := after.Size() - before.Size()
+		assert.True(t, n <= 256<<10, r, "took", n)
 	}
 	assert.Equal(t, list[0], huge[:2000], "the caller's list was changed")
 }
@@ -144,8 +136,7 @@ func TestEveryTextIsBounded(t *testing.T) {
 	for _, r := range every {
 		v := reflect.New(reflect.TypeOf(r)).Elem()
 		fill(v)
-		line, err := encode(v.Interface().(Record), at)
-		assert.OK(t, err)
+		line := assert.Of(encode(v.Interface().(Record), at)).OK(t)
 		if strings.Contains(string(line), strings.Repeat("x", maxText+1)) {
 			t.Errorf("%T has a text without a bound", r)
 		}
@@ -223,9 +214,8 @@ func TestRotation(t *testing.T) {
 	assert.OK(t, os.Rename(path, path+".1"))
 	write()
 	write()
-	if a, b := len(lines(t, path+".1")), len(lines(t, path)); a != 1 || b != 2 {
-		t.Errorf("got %d and %d records, want 1 and 2", a, b)
-	}
+	a, b := len(lines(t, path+".1")), len(lines(t, path))
+	assert.True(t, a == 1 && b == 2, a, b, "records, want 1 and 2")
 	assert.OK(t, os.Rename(path, path+".2")) // and makes a new one, as logrotate does
 	assert.OK(t, os.WriteFile(path, nil, 0o600))
 	write()

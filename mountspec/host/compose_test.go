@@ -26,9 +26,7 @@ func TestChildren(t *testing.T) {
 		w.add(d)
 	}
 	got := w.ok("@acme/ops", ResolveOptions{})
-	if len(got.Children) != 2 || got.ReadOnly.On() {
-		t.Fatalf("children %+v", got.Children)
-	}
+	assert.Must(t, len(got.Children) == 2 && !got.ReadOnly.On(), "children", got.Children)
 	docs, gone := got.Children[0], got.Children[1]
 	if docs.At != "/docs" || docs.Mode != mountspec.MountReadOnly || docs.Resolved.Address.Slug != "docs" {
 		t.Errorf("docs %+v", docs)
@@ -40,9 +38,7 @@ func TestChildren(t *testing.T) {
 	if r := lib.ReadOnly; len(r.Reasons) != 1 || !strings.HasPrefix(r.Reasons[0].Where, "parent: ") {
 		t.Errorf("a child loosened its parent: %v", r.Reasons)
 	}
-	if gone.Resolved != nil || gone.Err == nil || !gone.Optional {
-		t.Errorf("gone %+v", gone)
-	}
+	assert.True(t, gone.Resolved == nil && gone.Err != nil && gone.Optional, "gone", gone)
 	all := w.ok("@acme/ops", ResolveOptions{ReadOnly: true})
 	if !all.Children[0].Resolved.Children[0].Resolved.ReadOnly.On() {
 		t.Error("--read-only does not reach a grandchild")
@@ -195,9 +191,7 @@ func TestOverlapInATree(t *testing.T) {
 	assert.Equal(t, len(e.Chain), 2, "chain", e.Chain)
 	_, line, _ := strings.Cut(e.Hint, "grant it: ")
 	for _, config := range []string{line, "allow_overlap: [ { from: \"@acme/*\", to: \"@acme/*\" } ]"} {
-		if config == "" {
-			t.Fatalf("the hint grants nothing: %s", e.Hint)
-		}
+		assert.Must(t, config != "", "the hint grants nothing", e.Hint)
 		w.config = config + "\n"
 		w.ok("ws", ResolveOptions{})
 	}

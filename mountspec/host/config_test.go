@@ -201,9 +201,7 @@ func FuzzParseConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c, findings := ParseConfig([]byte(text), ParseOptions{Name: "/c.yaml", Home: "/h"})
 		for _, x := range findings {
-			if x.Line < 1 || x.Rule == "" || x.Message == "" {
-				t.Errorf("finding %+v", x)
-			}
+			assert.True(t, x.Line >= 1 && x.Rule != "" && x.Message != "", "finding", x)
 		}
 		if findings.Err() == nil {
 			for _, e := range c.Secrets {

@@ -41,8 +41,7 @@ func TestEnumerate(t *testing.T) {
 	for _, name := range []string{"reg", "changed", "closed", "far", "over", "under"} {
 		w.add(name)
 	}
-	_, err := w.resolver().Add(t.Context(), w.path("bare"), AddOptions{Address: mountspec.Address{Owner: "bob", Slug: "bare"}})
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(w.resolver().Add(t.Context(), w.path("bare"), AddOptions{Address: mountspec.Address{Owner: "bob", Slug: "bare"}})))
 	w.workspace("changed", "@acme/changed", "description: since then")
 
 	list, passed, err := w.resolver().Enumerate(t.Context())
@@ -102,8 +101,7 @@ func TestManifests(t *testing.T) {
 	w.write("d/broken/WORKSPACE.md", "---\nid: [\n---\n")
 	assert.OK(t, os.Symlink(w.path("reg"), w.path("d/linked")))
 	w.add("reg")
-	list, err := w.resolver().Manifests(t.Context(), w.path("d"))
-	assert.OK(t, err)
+	list := assert.Of(w.resolver().Manifests(t.Context(), w.path("d"))).OK(t)
 	var got []string
 	for _, k := range list {
 		line := strings.TrimPrefix(k.Path, w.dir+"/")
@@ -113,8 +111,7 @@ func TestManifests(t *testing.T) {
 		got = append(got, line)
 	}
 	assert.Slice(t, got, []string{"d/broken/WORKSPACE.md !", "d/squat/WORKSPACE.md !", "d/one/WORKSPACE.md", "d/WORKSPACE.md"})
-	_, err = w.resolver().Manifests(t.Context(), w.path("none"))
-	checkError(t, err, Unresolvable)
+	checkError(t, assert.ErrOf(w.resolver().Manifests(t.Context(), w.path("none"))), Unresolvable)
 }
 
 func classOf(err error) Class {

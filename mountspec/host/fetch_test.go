@@ -47,8 +47,7 @@ func (r *remote) host() *Resolver {
 
 func (r *remote) from(text string) origin.Origin {
 	r.t.Helper()
-	p, err := origin.ParsePlace(text)
-	assert.OK(r.t, err)
+	p := assert.Of(origin.ParsePlace(text)).OK(r.t)
 	return origin.Origin{Place: p}
 }
 
@@ -89,12 +88,11 @@ func TestAddFrom(t *testing.T) {
 	files := r.site()
 	r.places["https://git.acme.test/acme/site"] = files
 	for _, look := range []bool{true, false} {
-		e, err := r.host().AddFrom(t.Context(), r.from("github:acme/site"), AddOptions{Look: look})
-		assert.OK(t, err)
+		e := assert.Of(r.host().AddFrom(t.Context(), r.from("github:acme/site"), AddOptions{Look: look})).OK(t)
 		if e.Address != acmeOps || len(e.Files) != len(files)-1 || e.From.Place.String() != "github:acme/site#main" {
 			t.Errorf("entry %s, %d files from %v", e.Address, len(e.Files), e.From)
 		}
-		_, err = os.Stat(e.Path)
+		_, err := os.Stat(e.Path)
 		assert.Equal(t, err == nil, !look, "copies are kept,", err)
 		assert.Equal(t, e.AcceptedAt.IsZero(), look, "it is accepted")
 	}
@@ -113,13 +111,10 @@ func TestAddFrom(t *testing.T) {
 	r.ok("@acme/ops", ResolveOptions{})
 	again := func() Change {
 		t.Helper()
-		c, err := r.host().Accept(t.Context(), acmeOps, func(Change) bool { return true })
-		assert.OK(t, err)
-		return c
+		return assert.Of(r.host().Accept(t.Context(), acmeOps, func(Change) bool { return true })).OK(t)
 	}
 	assert.True(t, again().Empty(), "nothing has changed")
-	_, err := os.Stat(got.Manifest)
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(os.Stat(got.Manifest)))
 
 	// What changes there has no effect until it is accepted.
 	files["team.POLICY.md"] = "---\nschema: policy/v1\ndefault: deny\n---\n"
@@ -138,8 +133,7 @@ func TestAddFrom(t *testing.T) {
 	assert.Contains(t, text(again()), "+name: A test")
 
 	assert.OK(t, r.host().Remove(t.Context(), acmeOps.String()))
-	_, err = os.Stat(r.home + "/.config/wsmount/fetched/acme")
-	assert.True(t, os.IsNotExist(err), "the copies are gone, with", err)
+	assert.Is(t, assert.ErrOf(os.Stat(r.home+"/.config/wsmount/fetched/acme")), os.ErrNotExist, "the copies are gone, with")
 }
 
 // What a place says is believed as little as what a directory says, and less is read.
@@ -194,11 +188,8 @@ func TestAddFromRefuses(t *testing.T) {
 			e := checkError(t, err, c.class, c.says)
 			assert.False(t, strings.Contains(e.Error()+e.Hint, "ghp_"), "a secret is shown:", e)
 			assert.Equal(t, len(r.asked) == 0, c.nowhere, "something is asked")
-			list, err := r.resolver().List()
-			assert.OK(t, err)
-			assert.Equal(t, len(list), 0, "entries")
-			_, err = os.Stat(r.home + "/.config/wsmount/fetched")
-			assert.True(t, os.IsNotExist(err), "something was kept:", err)
+			assert.Equal(t, len(assert.Of(r.resolver().List()).OK(t)), 0, "entries")
+			assert.Is(t, assert.ErrOf(os.Stat(r.home+"/.config/wsmount/fetched")), os.ErrNotExist, "something was kept:")
 		})
 	}
 }
@@ -211,13 +202,11 @@ func TestAddFromBucket(t *testing.T) {
 	r.config = strings.Replace(r.config, "providers: { ", "providers: { cloud-bucket: { kind: s3, endpoint: \"https://s3.acme.test\", region: eu-west-1, grants: [ { owner: acme, bucket: ours, prefix: acme } ] }, ", 1)
 	r.places["https://s3.acme.test/ours/acme/ops/"] = origin.Recorded{"WORKSPACE.md": manifestText("@acme/ops", `{ inline: { provider: cloud-bucket, config: { bucket: ours, prefix: acme/ops } } }`)}
 	r.places["https://s3.acme.test/theirs/ws/"] = origin.Recorded{"WORKSPACE.md": manifestText("@acme/own", s3("https://s3.acme.test", "theirs", "ws", ", credentials_ref: org/acme/s3-rw"))}
-	_, err := r.host().AddFrom(t.Context(), r.from("s3:ours/acme/ops"), AddOptions{})
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(r.host().AddFrom(t.Context(), r.from("s3:ours/acme/ops"), AddOptions{})))
 	assert.Equal(t, r.ok("@acme/ops", ResolveOptions{}).Storage.Provider, mountspec.ProviderCloudBucket)
 	from := r.from("s3:theirs/ws")
 	from.Endpoint, from.Auth = "https://s3.acme.test", "org/acme/s3-rw"
-	_, err = r.host().AddFrom(t.Context(), from, AddOptions{Address: mountspec.Address{Owner: "acme", Slug: "own"}})
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(r.host().AddFrom(t.Context(), from, AddOptions{Address: mountspec.Address{Owner: "acme", Slug: "own"}})))
 	assert.True(t, r.asked[len(r.asked)-1].Grants.Secrets != nil, "the secret is planned")
 
 	// A policy that the host lists lies here, and gives the workspace a prefix of its own.
@@ -226,15 +215,13 @@ func TestAddFromBucket(t *testing.T) {
 	r.places["https://s3.acme.test/team/all/acme/mine/"] = origin.Recorded{"WORKSPACE.md": manifestText("@acme/mine", `{ ref: "@acme/shared" }`)}
 	mine := r.from("s3:team/all/acme/mine")
 	mine.Endpoint = "https://s3.acme.test"
-	e, err := r.host().AddFrom(t.Context(), mine, AddOptions{Address: mountspec.Address{Owner: "acme", Slug: "mine"}})
-	assert.OK(t, err)
+	e := assert.Of(r.host().AddFrom(t.Context(), mine, AddOptions{Address: mountspec.Address{Owner: "acme", Slug: "mine"}})).OK(t)
 	assert.Equal(t, len(e.Files), 2, "files")
 	assert.Equal(t, len(r.ok("@acme/mine", ResolveOptions{}).Governing), 2, "governing files")
-	_, err = os.Stat(policy)
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(os.Stat(policy)))
 
 	from.Auth = "org/acme/other"
-	_, err = r.host().AddFrom(t.Context(), from, AddOptions{Address: mountspec.Address{Owner: "evil", Slug: "own"}})
+	_, err := r.host().AddFrom(t.Context(), from, AddOptions{Address: mountspec.Address{Owner: "evil", Slug: "own"}})
 	checkError(t, err, Denied, "org/acme/other")
 }
 
@@ -265,19 +252,15 @@ func TestRegistryIsFreeMeanwhile(t *testing.T) {
 				return err
 			}
 			if verb == "accept" {
-				_, err := r.host().AddFrom(t.Context(), r.from("github:acme/site#main"), AddOptions{})
-				assert.OK(t, err)
+				assert.OK(t, assert.ErrOf(r.host().AddFrom(t.Context(), r.from("github:acme/site#main"), AddOptions{})))
 				files["team.POLICY.md"] = "---\nschema: policy/v1\ndefault: deny\n---\n"
 			}
 			entered := []string{}
 			enter := func() {
 				t.Helper()
-				fd, err := unix.Open(r.home+"/.config/wsmount/registry.json.lock", unix.O_RDWR|unix.O_CREAT, 0o600)
-				assert.OK(t, err)
+				fd := assert.Of(unix.Open(r.home+"/.config/wsmount/registry.json.lock", unix.O_RDWR|unix.O_CREAT, 0o600)).OK(t)
 				defer unix.Close(fd)
-				if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
-					t.Fatalf("the lock of the registry is held: %v", err)
-				}
+				assert.OK(t, unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB), "the lock of the registry is held")
 				assert.OK(t, unix.Flock(fd, unix.LOCK_UN))
 				entered = append(entered, "@acme/x"+strconv.Itoa(len(entered)))
 				r.workspace(entered[len(entered)-1], entered[len(entered)-1])
@@ -290,8 +273,7 @@ func TestRegistryIsFreeMeanwhile(t *testing.T) {
 				return open(ctx, s, at)
 			}
 			assert.OK(t, do(h, func(Change) bool { enter(); return true }))
-			list, err := r.resolver().List()
-			assert.OK(t, err)
+			list := assert.Of(r.resolver().List()).OK(t)
 			for _, address := range entered {
 				assert.True(t, slices.ContainsFunc(list, func(e Entry) bool { return e.Address.String() == address }), address, "is lost")
 			}
@@ -303,10 +285,9 @@ func TestRegistryIsFreeMeanwhile(t *testing.T) {
 			if verb == "set" {
 				r.edit("ws/WORKSPACE.md", "name: New", "name: A test")
 				r.configured(rowConfig)
-				_, err = r.resolver().Accept(t.Context(), acmeRow, yes)
-				assert.OK(t, err)
+				assert.OK(t, assert.ErrOf(r.resolver().Accept(t.Context(), acmeRow, yes)))
 			}
-			err = do(r.host(), func(Change) bool { assert.OK(t, do(r.host(), yes)); return true })
+			err := do(r.host(), func(Change) bool { assert.OK(t, do(r.host(), yes)); return true })
 			assert.Is(t, err, hostfile.ErrChanged)
 			checkError(t, err, Denied, "")
 		})

@@ -152,9 +152,7 @@ func TestSecretsOfAStorage(t *testing.T) {
 			}
 			got := w.ok("ws", c.o)
 			assert.False(t, strings.Contains(w.log(), "secret.reveal"), "resolving revealed a secret")
-			creds, err := got.Grants.Secrets.Reveal(t.Context())
-			assert.OK(t, err)
-			assert.Equal(t, strings.Join(creds.Names(), " "), c.fields)
+			assert.Equal(t, strings.Join(assert.Of(got.Grants.Secrets.Reveal(t.Context())).OK(t).Names(), " "), c.fields)
 		})
 	}
 }
@@ -307,10 +305,8 @@ func TestGuard(t *testing.T) {
 	w := newWorld(t)
 	w.manifest("ws", "@acme/ops", s3("https://s3.amazonaws.com", "data", "x", ""))
 	r := w.resolver()
-	got, err := r.Resolve(t.Context(), w.path("ws"), ResolveOptions{Trust: true})
-	assert.OK(t, err)
-	g, err := r.Guard(got)
-	assert.OK(t, err)
+	got := assert.Of(r.Resolve(t.Context(), w.path("ws"), ResolveOptions{Trust: true})).OK(t)
+	g := assert.Of(r.Guard(got)).OK(t)
 	if u, _ := url.Parse("https://s3.amazonaws.com/data"); g.Check(u) != nil {
 		t.Error("what was granted is refused")
 	}
@@ -324,8 +320,7 @@ func TestGuard(t *testing.T) {
 	}))
 	defer proxy.Close()
 	got.Grants.Proxy = proxy.URL
-	g, err = r.Guard(got)
-	assert.OK(t, err)
+	g = assert.Of(r.Guard(got)).OK(t)
 	if _, err := (&http.Client{Transport: g.Transport(netguard.TransportOptions{})}).Get("https://s3.amazonaws.com/"); err == nil {
 		t.Error("the proxy was passed by")
 	}
@@ -335,8 +330,7 @@ func TestGuard(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	got.Grants = Grants{}
-	none, err := r.Guard(got)
-	assert.OK(t, err)
+	none := assert.Of(r.Guard(got)).OK(t)
 	if u, _ := url.Parse("https://s3.amazonaws.com"); none.Check(u) == nil {
 		t.Error("a volume without grants reaches the network")
 	}

@@ -95,9 +95,7 @@ func TestSearchPath(t *testing.T) {
 			continue
 		}
 		got := w.ok(c.addr, ResolveOptions{})
-		if got.Root != w.path(c.found) || got.Verified {
-			t.Errorf("%s: got %s, verified %v", c.name, got.Root, got.Verified)
-		}
+		assert.True(t, got.Root == w.path(c.found) && !got.Verified, c.name, got.Root, "verified", got.Verified)
 	}
 	w.workspace("s/copy", "@acme/one")
 	w.refused("@acme/one", ResolveOptions{}, Denied, w.path("s/one/WORKSPACE.md"), w.path("s/copy/WORKSPACE.md"))
@@ -135,9 +133,8 @@ func TestAgentproto(t *testing.T) {
 	w.workspace("old", "@acme/bare")
 	reg := func(text string) { w.write("home/.agentproto/workspaces.json", text) }
 	reg(`{"version":1,"active":null,"workspaces":[{"slug":"@acme/ops","path":"` + w.path("ws") + `","addedAt":"x"},{"slug":"bare","path":"` + w.path("old") + `"},{"slug":"rel","path":"../ws"}]}`)
-	if got := w.ok("@acme/ops", ResolveOptions{}); got.Verified || got.Root != w.path("ws") {
-		t.Errorf("got %+v", got)
-	}
+	got := w.ok("@acme/ops", ResolveOptions{})
+	assert.True(t, !got.Verified && got.Root == w.path("ws"), got)
 	w.ok("@acme/bare", ResolveOptions{})
 	w.refused("@evil/bare", ResolveOptions{}, Denied, "says that it is @acme/bare")
 	w.refused("@acme/rel", ResolveOptions{}, Unresolvable)

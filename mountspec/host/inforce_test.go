@@ -53,9 +53,7 @@ func TestGrantsHoldByFacts(t *testing.T) {
 	w.add("ws")
 	w.config = "principal: operator://bob\nfacts: ~/facts.yaml\n"
 	shows := func(mfa string) {
-		text, err := os.ReadFile(w.path("ws/WORKSPACE.md"))
-		assert.OK(t, err)
-		sum := sha256.Sum256(text)
+		sum := sha256.Sum256(assert.Of(os.ReadFile(w.path("ws/WORKSPACE.md"))).OK(t))
 		w.write("home/facts.yaml", "mfa: "+mfa+"\nsignatures: [ { by: operator://ann, role: owner, sha256: "+hex.EncodeToString(sum[:])+" } ]\n")
 	}
 	e := w.refused("@acme/ops", ResolveOptions{}, Denied, "condition-failed")
@@ -114,10 +112,9 @@ func TestSwapProvider(t *testing.T) {
 			w.workspace("ws", "@acme/ops", c.before)
 			w.add("ws")
 			w.manifest("ws", "@acme/ops", scratch, grantTo("operator://bob", ""))
-			looked, err := w.resolver().Accept(t.Context(), acmeOps, nil)
-			assert.OK(t, err)
+			looked := assert.Of(w.resolver().Accept(t.Context(), acmeOps, nil)).OK(t)
 			assert.Contains(t, strings.Join(looked.Facts, "\n"), "policy: storage:swap-provider is "+map[bool]string{true: "allow", false: "deny"}[c.ok]+" ("+string(c.reason)+")")
-			_, err = w.resolver().Accept(t.Context(), acmeOps, func(Change) bool { return true })
+			_, err := w.resolver().Accept(t.Context(), acmeOps, func(Change) bool { return true })
 			if c.ok {
 				assert.OK(t, err)
 				w.ok("@acme/ops", ResolveOptions{})

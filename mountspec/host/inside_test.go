@@ -22,8 +22,7 @@ func TestScratchOfAnImpostor(t *testing.T) {
 	w.manifest("real", "@acme/app", scratch)
 	w.manifest("fake", "@acme/app", scratch)
 	w.add("real")
-	real, err := w.resolve("@acme/app", ResolveOptions{Create: true})
-	assert.OK(t, err)
+	real := assert.Of(w.resolve("@acme/app", ResolveOptions{Create: true})).OK(t)
 	fake, err := w.resolve("fake/WORKSPACE.md", ResolveOptions{Create: true})
 	if err != nil {
 		return // refused for another reason is as good
@@ -31,11 +30,8 @@ func TestScratchOfAnImpostor(t *testing.T) {
 	if fake.Local.Path == real.Local.Path {
 		t.Errorf("an unverified manifest got %s, the registered one's directory", fake.Local.Path)
 	}
-	again, err := w.resolve("fake/WORKSPACE.md", ResolveOptions{Create: true})
-	assert.OK(t, err)
-	if again.Local.Path != fake.Local.Path {
-		t.Errorf("another directory at the second mount: %s, then %s", fake.Local.Path, again.Local.Path)
-	}
+	again := assert.Of(w.resolve("fake/WORKSPACE.md", ResolveOptions{Create: true})).OK(t)
+	assert.Equal(t, again.Local.Path, fake.Local.Path, "another directory at the second mount")
 }
 
 // The attack: a program in the mount turns a link on the way to a governing
@@ -46,8 +42,7 @@ func TestLinkOnTheWayToAGoverningFile(t *testing.T) {
 	w.mkdir("ws/real/data")
 	assert.OK(t, os.Symlink("real", w.path("ws/conf")))
 	w.manifest("ws", "@acme/app", `{ ref: ./conf/STORAGE.md }`)
-	got, err := w.resolve("ws/WORKSPACE.md", ResolveOptions{})
-	assert.OK(t, err)
+	got := assert.Of(w.resolve("ws/WORKSPACE.md", ResolveOptions{})).OK(t)
 	assert.True(t, slices.Contains(got.Governing, w.path("ws/real/STORAGE.md")), "governing:", got.Governing)
 	if !slices.Contains(got.Reserved, w.path("ws/conf/STORAGE.md")) {
 		t.Errorf("the way there is free to be changed: reserved %q", got.Reserved)
@@ -81,12 +76,9 @@ func TestEveryPlaceOfAConfigurationIsKnown(t *testing.T) {
 	env := map[string]string{"XDG_CONFIG_HOME": w.path("xdg")}
 	o := LoadOptions{Home: w.home, System: w.path("etc"), Lookup: func(n string) (string, bool) { v, ok := env[n]; return v, ok }}
 	for _, o.Path = range []string{"", given} {
-		c, err := LoadConfig(o)
-		assert.OK(t, err)
+		c := assert.Of(LoadConfig(o)).OK(t)
 		for _, want := range []string{o.Path, w.path("xdg/wsmount/config.yaml"), w.home + "/.config/wsmount/config.yaml", w.path("etc/config.yaml")} {
-			if want != "" && !slices.Contains(c.Places, want) {
-				t.Errorf("%s is missing in %q", want, c.Places)
-			}
+			assert.False(t, want != "" && !slices.Contains(c.Places, want), want, "is missing in", c.Places)
 		}
 	}
 }
@@ -98,8 +90,7 @@ func TestSearchPathEndsAtRegisteredFiles(t *testing.T) {
 	w.config = "search_path: [ " + w.mkdir("sp") + " ]\n"
 	w.workspace("sp/acme/ops", "@acme/ops")
 	w.ok("@acme/ops", ResolveOptions{})
-	_, err := w.resolver().Add(t.Context(), w.path("sp/acme"), AddOptions{Address: mountspec.Address{Owner: "bob", Slug: "b"}})
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(w.resolver().Add(t.Context(), w.path("sp/acme"), AddOptions{Address: mountspec.Address{Owner: "bob", Slug: "b"}})))
 	w.refused("@acme/ops", ResolveOptions{}, Unresolvable, "@acme/ops")
 }
 
@@ -122,10 +113,9 @@ func TestOwnerNameIsTaken(t *testing.T) {
 	w.workspace("ws", "@acme/app")
 	w.add("ws")
 	path := w.workspace("squat", "@acme/squat")
-	text, err := os.ReadFile(path)
-	assert.OK(t, err)
+	text := assert.Of(os.ReadFile(path)).OK(t)
 	assert.OK(t, os.WriteFile(path, []byte(strings.Replace(string(text), "ID-acme", "ANOTHER", 1)), 0o600))
-	_, err = w.resolver().Add(t.Context(), w.path("squat"), AddOptions{})
+	_, err := w.resolver().Add(t.Context(), w.path("squat"), AddOptions{})
 	checkError(t, err, Denied, "two owners", "@acme/app")
 }
 
@@ -210,8 +200,7 @@ func TestOverlapWithAnUnreadableManifest(t *testing.T) {
 	w.refused("b/WORKSPACE.md", ResolveOptions{Trust: true}, Denied, "overlaps", "@acme/broken")
 	w.workspace("c", "@acme/c")
 	w.add("c")
-	r, err := w.resolver().Resolve(t.Context(), "@acme/c", ResolveOptions{})
-	assert.OK(t, err)
+	r := assert.Of(w.resolver().Resolve(t.Context(), "@acme/c", ResolveOptions{})).OK(t)
 	if !slices.ContainsFunc(r.Warnings, func(f mountspec.Finding) bool {
 		return f.Rule == "overlap-unknown" && strings.Contains(f.Message, "@acme/broken")
 	}) {
@@ -230,9 +219,7 @@ func TestAddSaysWhatItOverlaps(t *testing.T) {
 	w.config = "workspaces: { \"@acme/listed\": { path: " + w.workspace("notes/sub/data/in", "@acme/listed") + " } }\n"
 	notes := func(rel string) string {
 		t.Helper()
-		e, err := w.resolver().Add(t.Context(), w.path(rel), AddOptions{})
-		assert.OK(t, err)
-		return strings.Join(e.Notes, "\n")
+		return strings.Join(assert.Of(w.resolver().Add(t.Context(), w.path(rel), AddOptions{})).OK(t).Notes, "\n")
 	}
 	assert.Equal(t, notes("beside"), "", "beside")
 	for _, again := range []string{"", "again"} {

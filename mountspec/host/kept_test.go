@@ -41,13 +41,10 @@ func keptWorld(t *testing.T) *world {
 func (w *world) read() []string {
 	w.t.Helper()
 	r := w.resolver()
-	reg, err := r.store.load()
-	assert.OK(w.t, err)
+	reg := assert.Of(r.store.load()).OK(w.t)
 	s := r.session(w.t.Context(), reg, ResolveOptions{})
-	c, err := s.finder.find(mountspec.Address{Owner: "acme", Slug: "a"})
-	assert.OK(w.t, err)
-	_, err = s.resolve(c, nil)
-	assert.OK(w.t, err)
+	c := assert.Of(s.finder.find(mountspec.Address{Owner: "acme", Slug: "a"})).OK(w.t)
+	assert.OK(w.t, assert.ErrOf(s.resolve(c, nil)))
 	maps.DeleteFunc(s.others.places, func(_ string, o otherPlace) bool { return o.kept })
 	return slices.Sorted(maps.Keys(s.others.places))
 }
@@ -108,9 +105,7 @@ func TestKeptPlacesThatAreNotOurs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := keptWorld(t)
-			data, err := os.ReadFile(w.places)
-			assert.OK(t, err)
-			assert.OK(t, os.WriteFile(w.places, tt.do(w, data), 0o600))
+			assert.OK(t, os.WriteFile(w.places, tt.do(w, assert.Of(os.ReadFile(w.places)).OK(t)), 0o600))
 			assert.Slice(t, w.read(), others, "not read anew")
 			assert.Slice(t, w.read(), nil, "it is not made again")
 		})
@@ -146,9 +141,7 @@ func TestOverlapIsFoundBesideKeptPlaces(t *testing.T) {
 func TestKeptPlaceThatIsWrong(t *testing.T) {
 	w := keptWorld(t)
 	r := w.resolver()
-	reg, err := r.store.load()
-	assert.OK(t, err)
-	k := r.keptPlaces(reg)
+	k := r.keptPlaces(assert.Of(r.store.load()).OK(t))
 	assert.Equal(t, len(k.places), len(others))
 	p := k.places["@acme/b"]
 	p.Dir = w.path("a/data")

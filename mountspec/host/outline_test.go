@@ -14,15 +14,11 @@ import (
 // configSchema is the schema of configurations, as another program understands it.
 func configSchema(t testing.TB) *jsonschema.Schema {
 	t.Helper()
-	text, err := Outline().Document()
-	assert.OK(t, err)
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	assert.OK(t, err)
+	text := assert.Of(Outline().Document()).OK(t)
+	doc := assert.Of(jsonschema.UnmarshalJSON(bytes.NewReader(text))).OK(t)
 	c := jsonschema.NewCompiler()
 	assert.OK(t, c.AddResource("config", doc))
-	s, err := c.Compile("config")
-	assert.OK(t, err, string(text))
-	return s
+	return assert.Of(c.Compile("config")).OK(t, string(text))
 }
 
 // What the parser accepts is valid, and a key that it does not know is not.
@@ -46,11 +42,7 @@ func TestOutline(t *testing.T) {
 	} {
 		var v any
 		assert.OK(t, yaml.Unmarshal([]byte(c.text), &v))
-		text, err := json.Marshal(v)
-		assert.OK(t, err)
-		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-		assert.OK(t, err)
-		err = s.Validate(doc)
+		err := s.Validate(assert.Of(jsonschema.UnmarshalJSON(bytes.NewReader(assert.Of(json.Marshal(v)).OK(t)))).OK(t))
 		assert.Equal(t, err == nil, c.valid, c.text, err)
 		_, findings := parseAs(c.text)
 		assert.Equal(t, len(findings) == 0, c.valid, c.text, findings)

@@ -94,9 +94,8 @@ func TestStorageRefs(t *testing.T) {
 				t.Errorf("local %s, governing %q", got.Local.Path, got.Governing)
 			}
 			for _, g := range got.Governing {
-				if st, err := os.Lstat(g); err != nil || !st.Mode().IsRegular() {
-					t.Errorf("governing file %s is not the real one: %v", g, err)
-				}
+				st, err := os.Lstat(g)
+				assert.True(t, err == nil && st.Mode().IsRegular(), "governing file", g, "is not the real one", err)
 			}
 		})
 	}
@@ -154,9 +153,7 @@ func TestInventory(t *testing.T) {
 				return
 			}
 			got := w.ok("ws", ResolveOptions{Trust: true})
-			if len(got.Governing) != c.governing || got.Grants.Secrets == nil {
-				t.Errorf("governing %q", got.Governing)
-			}
+			assert.True(t, len(got.Governing) == c.governing && got.Grants.Secrets != nil, "governing", got.Governing)
 			if len(c.files) == 0 && !slices.Equal(got.Reserved, []string{w.path("ws/SECRETS.md"), w.path("ws/.secrets/SECRETS.md")}) {
 				t.Errorf("reserved %q", got.Reserved)
 			}

@@ -16,32 +16,21 @@ func TestRegistryRoundTrip(t *testing.T) {
 	w.workspace("ws", "@acme/ops", "sandbox: { ref: ./SANDBOX.md }")
 	w.write("ws/SANDBOX.md", "---\nschema: sandbox/v1\nprovider: local\nconfig: {}\n---\n")
 	r := w.resolver()
-	e, err := r.Add(t.Context(), w.path("ws"), AddOptions{})
-	assert.OK(t, err)
+	e := assert.Of(r.Add(t.Context(), w.path("ws"), AddOptions{})).OK(t)
 	if e.Address != acmeOps || e.OwnerID != "ID-acme" || e.Path != w.path("ws/WORKSPACE.md") || len(e.Files) != 2 || !e.AddedAt.Equal(w.now) || e.Location.Prefix != w.path("ws/data") {
 		t.Errorf("entry %+v", e)
 	}
 	again, err := r.Add(t.Context(), w.path("ws/WORKSPACE.md"), AddOptions{Address: acmeOps, OwnerID: "ID-acme"})
-	if err != nil || again.Path != e.Path {
-		t.Errorf("again: %v", err)
-	}
+	assert.True(t, err == nil && again.Path == e.Path, "again", err)
 	list, err := w.resolver().List()
-	if err != nil || len(list) != 1 || list[0].Fingerprint != e.Fingerprint {
-		t.Errorf("list %+v, %v", list, err)
-	}
-	st, err := os.Stat(w.home + "/.config/wsmount/registry.json")
-	assert.OK(t, err)
-	if st.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v", st.Mode())
-	}
+	assert.True(t, err == nil && len(list) == 1 && list[0].Fingerprint == e.Fingerprint, "list", list, err)
+	st := assert.Of(os.Stat(w.home + "/.config/wsmount/registry.json")).OK(t)
+	assert.Equal(t, st.Mode().Perm(), 0o600, "mode", st.Mode())
 	assert.OK(t, r.Remove(t.Context(), acmeOps.String()))
-	err = r.Remove(t.Context(), acmeOps.String())
-	checkError(t, err, Unresolvable, "not in the registry")
+	checkError(t, r.Remove(t.Context(), acmeOps.String()), Unresolvable, "not in the registry")
 	w.refused("@acme/ops", ResolveOptions{}, Unresolvable)
 	for _, want := range []string{`"verb":"add"`, `"verb":"remove"`} {
-		if strings.Count(w.log(), want) != 1 {
-			t.Errorf("audit log: %s", w.log())
-		}
+		assert.Equal(t, strings.Count(w.log(), want), 1, "audit log", w.log())
 	}
 }
 
@@ -51,8 +40,7 @@ func TestAddRefuses(t *testing.T) {
 	w.add("ws")
 	w.workspace("copy", "@acme/ops")
 	add := func(rel string, o AddOptions) error {
-		_, err := w.resolver().Add(t.Context(), w.path(rel), o)
-		return err
+		return assert.ErrOf(w.resolver().Add(t.Context(), w.path(rel), o))
 	}
 	checkError(t, add("copy", AddOptions{}), Denied, w.path("ws"))
 	checkError(t, add("ws", AddOptions{Address: mountspec.Address{Owner: "evil", Slug: "ops"}}), Denied)
@@ -102,19 +90,14 @@ func TestChangesWaitForAccept(t *testing.T) {
 			assert.Equal(t, w.resolver().Outdated(mounted), "", "before it is accepted")
 			w.refused("@acme/ops", ResolveOptions{}, Denied)
 			w.refused("ws", ResolveOptions{Trust: true}, Denied)
-			_, err := w.resolver().Add(t.Context(), w.path("ws"), AddOptions{})
-			checkError(t, err, Denied, "has changed")
+			checkError(t, assert.ErrOf(w.resolver().Add(t.Context(), w.path("ws"), AddOptions{})), Denied, "has changed")
 
 			var shown Change
 			looked, err := w.resolver().Accept(t.Context(), acmeOps, nil)
-			if err != nil || looked.Empty() {
-				t.Fatalf("Accept shows %+v, %v", looked, err)
-			}
-			_, err = w.resolver().Accept(t.Context(), acmeOps, func(Change) bool { return false })
-			assert.OK(t, err)
+			assert.Must(t, err == nil && !looked.Empty(), "Accept shows", looked, err)
+			assert.OK(t, assert.ErrOf(w.resolver().Accept(t.Context(), acmeOps, func(Change) bool { return false })))
 			w.refused("@acme/ops", ResolveOptions{}, Denied)
-			_, err = w.resolver().Accept(t.Context(), acmeOps, func(c Change) bool { shown = c; return true })
-			assert.OK(t, err)
+			assert.OK(t, assert.ErrOf(w.resolver().Accept(t.Context(), acmeOps, func(c Change) bool { shown = c; return true })))
 			if got := text(shown); !strings.Contains(got, c.facts) || !strings.Contains(got, c.line) {
 				t.Errorf("shown:\n%s\nwant %q and %q", got, c.facts, c.line)
 			}
@@ -137,8 +120,7 @@ func text(c Change) string {
 
 func (w *world) edit(rel, old, new string) {
 	w.t.Helper()
-	b, err := os.ReadFile(w.path(rel))
-	assert.OK(w.t, err)
+	b := assert.Of(os.ReadFile(w.path(rel))).OK(w.t)
 	if !strings.Contains(string(b), old) {
 		w.t.Fatalf("%s has no %q", rel, old)
 	}
@@ -167,14 +149,12 @@ func TestDamagedRegistry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.write("home/.config/wsmount/registry.json", text)
-			_, err := w.tryResolver()
-			checkError(t, err, Invalid, "registry")
+			checkError(t, assert.ErrOf(w.tryResolver()), Invalid, "registry")
 		})
 	}
 	w := newWorld(t)
 	assert.OK(t, os.Chmod(w.write("home/.config/wsmount/registry.json", `{"schema":"wsmount/registry/v1"}`), 0o666))
-	_, err := w.tryResolver()
-	checkError(t, err, Denied, "not trusted")
+	checkError(t, assert.ErrOf(w.tryResolver()), Denied, "not trusted")
 }
 
 // One entry that cannot be read takes nothing from the others, and grants nothing
@@ -202,8 +182,7 @@ func TestDamagedEntry(t *testing.T) {
 				w.refused(name, ResolveOptions{}, Invalid, "damaged")
 				w.workspace("again", name)
 				w.refused("again/WORKSPACE.md", ResolveOptions{}, Invalid, "damaged")
-				_, err := w.resolver().Add(t.Context(), w.path("again"), AddOptions{})
-				checkError(t, err, Invalid, "damaged")
+				checkError(t, assert.ErrOf(w.resolver().Add(t.Context(), w.path("again"), AddOptions{})), Invalid, "damaged")
 				_, err = w.resolver().Accept(t.Context(), a, nil)
 				checkError(t, err, Invalid, "damaged")
 			}
@@ -221,8 +200,7 @@ func TestAddDirectoryWithoutManifest(t *testing.T) {
 	w.mkdir("ws")
 	_, err := w.resolver().Add(t.Context(), w.path("ws"), AddOptions{})
 	assert.Contains(t, checkError(t, err, Unresolvable, "WORKSPACE.md").Hint, "--id", "hint")
-	_, err = w.resolver().Add(t.Context(), w.path("ws"), AddOptions{Address: acmeOps})
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(w.resolver().Add(t.Context(), w.path("ws"), AddOptions{Address: acmeOps})))
 	w.ok("@acme/ops", ResolveOptions{})
 }
 
@@ -240,9 +218,7 @@ func TestConcurrentAdds(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if list, err := r.List(); err != nil || len(list) != len(names) {
-		t.Errorf("got %d, %v", len(list), err)
-	}
+	assert.Equal(t, len(assert.Of(r.List()).OK(t)), len(names))
 }
 
 // A file that goes away can loosen as much as one that changes.

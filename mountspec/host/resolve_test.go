@@ -19,9 +19,8 @@ func TestResolveRegistered(t *testing.T) {
 		got.Manifest != w.path("ws/WORKSPACE.md") || len(got.Fingerprint) != 32 {
 		t.Errorf("got %+v", got)
 	}
-	if l := got.Local; l.Path != w.path("ws/data") || l.Ino == 0 || l.Missing {
-		t.Errorf("local %+v", l)
-	}
+	l := got.Local
+	assert.True(t, l.Path == w.path("ws/data") && l.Ino != 0 && !l.Missing, "local", l)
 	assert.Slice(t, got.Governing, []string{w.path("ws/WORKSPACE.md")}, "governing")
 	for _, want := range []string{"registry", "manifest: " + w.path("ws/WORKSPACE.md"), "storage: local-fs", "sync.mode: watch (default)", "below the workspace's own directory", "fingerprint"} {
 		assert.Contains(t, explained(got), want)
@@ -40,12 +39,8 @@ func TestResolveUnverifiedAndVouched(t *testing.T) {
 	if got := w.ok("ws/WORKSPACE.md", ResolveOptions{Trust: true}); !got.Verified || got.Trust.String() != "trusted" {
 		t.Errorf("got %v", got.Trust)
 	}
-	got, err := w.resolver().Resolve(t.Context(), "ws", ResolveOptions{Dir: w.dir})
-	if err != nil || got.Root != w.path("ws") {
-		t.Errorf("relative: %v", err)
-	}
-	_, err = w.resolver().Resolve(t.Context(), "ws", ResolveOptions{})
-	checkError(t, err, Unresolvable)
+	assert.Equal(t, assert.Of(w.resolver().Resolve(t.Context(), "ws", ResolveOptions{Dir: w.dir})).OK(t).Root, w.path("ws"), "relative")
+	checkError(t, assert.ErrOf(w.resolver().Resolve(t.Context(), "ws", ResolveOptions{})), Unresolvable)
 }
 
 func TestReadOnlyReasons(t *testing.T) {
@@ -110,9 +105,8 @@ func TestRolesAndOwnerRule(t *testing.T) {
 	w := newWorld(t)
 	w.workspace("ws", "@acme/ops")
 	w.add("ws")
-	if got := w.ok("@acme/ops", ResolveOptions{}); !strings.HasPrefix(got.Principal, "user://") {
-		t.Errorf("principal %q", got.Principal)
-	}
+	got := w.ok("@acme/ops", ResolveOptions{})
+	assert.True(t, strings.HasPrefix(got.Principal, "user://"), "principal", got.Principal)
 	w.config = "roles: { \"@acme/*\": [viewer] }\n"
 	w.refused("@acme/ops", ResolveOptions{}, Denied, "no-grant")
 }
@@ -147,15 +141,12 @@ func TestDevLocal(t *testing.T) {
 	w := newWorld(t)
 	w.manifest("ws", "@acme/dev", scratch)
 	got := w.ok("ws", ResolveOptions{})
-	if !got.Local.Missing || !got.Local.Default {
-		t.Errorf("looking made something: %+v", got.Local)
-	}
+	assert.True(t, got.Local.Missing && got.Local.Default, "looking made something", got.Local)
 	if _, err := os.Stat(got.Local.Path); err == nil {
 		t.Error("looking made the directory")
 	}
 	got = w.ok("ws", ResolveOptions{Create: true})
-	st, err := os.Stat(got.Local.Path)
-	assert.OK(t, err)
+	st := assert.Of(os.Stat(got.Local.Path)).OK(t)
 	if got.Local.Missing || got.Local.Ino == 0 || st.Mode().Perm() != 0o700 || !strings.HasPrefix(got.Local.Path, w.path("tmp/wsmount-")) {
 		t.Errorf("local %+v, mode %v", got.Local, st.Mode())
 	}
@@ -219,7 +210,6 @@ func TestRefusalsHaveTheirSteps(t *testing.T) {
 			manifests = append(manifests, s.Result)
 		}
 	}
-	if want := []string{w.path("ws/WORKSPACE.md"), w.path("lib/WORKSPACE.md")}; !slices.Equal(manifests, want) {
-		t.Errorf("manifests of the steps %q, want %q", manifests, want)
-	}
+	want := []string{w.path("ws/WORKSPACE.md"), w.path("lib/WORKSPACE.md")}
+	assert.True(t, slices.Equal(manifests, want), "manifests of the steps", manifests, want)
 }

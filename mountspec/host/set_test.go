@@ -26,8 +26,7 @@ func (w *world) set(words ...string) (Change, error) {
 
 func (w *world) setIf(confirm func(Change) bool, words ...string) (Change, error) {
 	w.t.Helper()
-	values, err := rowedit.Parse(words)
-	assert.OK(w.t, err)
+	values := assert.Of(rowedit.Parse(words)).OK(w.t)
 	c, err := w.resolver().Set(w.t.Context(), acmeRow, values, confirm)
 	w.config = w.text(configFile)
 	return c, err
@@ -35,8 +34,7 @@ func (w *world) setIf(confirm func(Change) bool, words ...string) (Change, error
 
 func (w *world) text(rel string) string {
 	w.t.Helper()
-	b, err := os.ReadFile(w.path(rel))
-	assert.OK(w.t, err)
+	b := assert.Of(os.ReadFile(w.path(rel))).OK(w.t)
 	return string(b)
 }
 
@@ -148,8 +146,7 @@ func TestAIP34SetWithoutManifestOrRegistry(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("ws/data")
 	w.configured("workspaces: { \"@acme/row\": DIR/ws }\n")
-	_, err := w.set("name=Notes", "storage={ provider: dev-local, config: {} }")
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(w.set("name=Notes", "storage={ provider: dev-local, config: {} }")))
 	got := w.ok("@acme/row", ResolveOptions{})
 	assert.Equal(t, got.Workspace.Name+" "+got.Storage.Provider, "Notes dev-local")
 	assert.False(t, exists(w.path("ws/WORKSPACE.md")), "it has a manifest")
@@ -157,8 +154,7 @@ func TestAIP34SetWithoutManifestOrRegistry(t *testing.T) {
 	w.configured("workspaces: { \"@acme/row\": DIR/ws }\n")
 	body := strings.Repeat("much more\n", 200_000)
 	w.write("ws/WORKSPACE.md", rowManifest+body)
-	_, err = w.set("name=Notes")
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(w.set("name=Notes")))
 	assert.Equal(t, w.ok("@acme/row", ResolveOptions{}).Workspace.Name, "Notes")
 	assert.True(t, w.text("ws/WORKSPACE.md") == strings.Replace(rowManifest, "A test", "Notes", 1)+body, "the body is another one")
 }
@@ -191,8 +187,7 @@ func TestAIP34SetRefuses(t *testing.T) {
 				tt.before(w)
 			}
 			config, manifest := w.config, w.text("ws/WORKSPACE.md")
-			_, err := w.set(tt.words...)
-			checkError(t, err, tt.class, tt.says)
+			checkError(t, assert.ErrOf(w.set(tt.words...)), tt.class, tt.says)
 			assert.Equal(t, w.config, config)
 			assert.Equal(t, w.text("ws/WORKSPACE.md"), manifest)
 		})
@@ -205,14 +200,11 @@ func TestAIP34SetWithoutNewVersion(t *testing.T) {
 	w := rowWorld(t)
 	words := []string{"owner_id=ID-new", "storage={ provider: dev-local, config: {} }"}
 	for _, confirm := range []func(Change) bool{nil, func(c Change) bool { return c.Unversioned == "" }} {
-		c, err := w.setIf(confirm, words...)
-		assert.OK(t, err)
+		c := assert.Of(w.setIf(confirm, words...)).OK(t)
 		assert.Equal(t, c.Unversioned, "the provider of the storage and the owner changed, and the version is still 1.0.0")
 		assert.Equal(t, w.config+w.text("ws/WORKSPACE.md"), strings.ReplaceAll(rowConfig, "DIR", w.dir)+rowManifest)
 	}
-	c, err := w.set(append(words, "version=2.0.0")...)
-	assert.OK(t, err)
-	assert.Equal(t, c.Unversioned, "")
+	assert.Equal(t, assert.Of(w.set(append(words, "version=2.0.0")...)).OK(t).Unversioned, "")
 	got := w.ok("@acme/row", ResolveOptions{})
 	assert.Equal(t, got.Workspace.Owner.ID+" "+got.Storage.Provider, "ID-new dev-local")
 }
@@ -236,18 +228,15 @@ func TestSetSwapsProvider(t *testing.T) {
 					w, manifest = rowWorld(t), "ws/WORKSPACE.md"
 					w.edit("ws/WORKSPACE.md", "storage:", policy+"\nstorage:")
 					w.configured("principal: operator://bob\n" + strings.Replace(rowConfig, "principal:", "#", 1))
-					_, err := w.resolver().Accept(t.Context(), acmeRow, func(Change) bool { return true })
-					assert.OK(t, err)
+					assert.OK(t, assert.ErrOf(w.resolver().Accept(t.Context(), acmeRow, func(Change) bool { return true })))
 				}
 				before := w.config + w.text(manifest)
-				look, err := w.setIf(nil, swap)
-				assert.OK(t, err)
+				look := assert.Of(w.setIf(nil, swap)).OK(t)
 				assert.Contains(t, strings.Join(look.Facts, "\n"), "policy: storage:swap-provider is ")
 				if tt.granted != allowed { // nor the one after the other
-					_, err = w.set("policy=")
-					checkError(t, err, Denied, "nor the policy to one that does")
+					checkError(t, assert.ErrOf(w.set("policy=")), Denied, "nor the policy to one that does")
 				}
-				_, err = w.set(swap, "policy=")
+				_, err := w.set(swap, "policy=")
 				assert.Contains(t, w.log(), "storage:swap-provider", "the audit log")
 				if tt.granted == allowed {
 					assert.OK(t, err)
@@ -273,11 +262,10 @@ func TestAcceptOfARowAsksItsPolicy(t *testing.T) {
 				config := "principal: operator://bob\nworkspaces: { \"@acme/row\": { path: DIR/row, policy: " + row + " } }\n"
 				w.configured(config)
 				w.config = w.text(configFile)
-				_, err := w.resolver().Add(t.Context(), w.path("row"), AddOptions{Address: acmeRow})
-				assert.OK(t, err)
+				assert.OK(t, assert.ErrOf(w.resolver().Add(t.Context(), w.path("row"), AddOptions{Address: acmeRow})))
 				w.write("row/team.POLICY.md", strings.Replace(text, granted, "*", 1))
 				w.configured(strings.Replace(config, "policy:", "storage: { provider: dev-local, config: {} }, policy:", 1))
-				_, err = w.resolver().Accept(t.Context(), acmeRow, func(Change) bool { return true })
+				_, err := w.resolver().Accept(t.Context(), acmeRow, func(Change) bool { return true })
 				if granted == "write" {
 					checkError(t, err, Denied, "does not let operator://bob change the provider")
 				} else {

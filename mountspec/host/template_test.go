@@ -55,12 +55,10 @@ func TestTemplateThatIsNotRegistered(t *testing.T) {
 	w.workspace("sp/tmpl", "@acme/tmpl", "publish: { template: true, visibility: public }")
 	_, err := w.resolver().Template(t.Context(), addressOf("@acme/tmpl"), addressOf("@me/new"))
 	checkError(t, err, Denied, "not registered")
-	_, err = w.resolver().Publishable(t.Context(), addressOf("@acme/tmpl"))
-	checkError(t, err, Denied, "not registered")
+	checkError(t, assert.ErrOf(w.resolver().Publishable(t.Context(), addressOf("@acme/tmpl"))), Denied, "not registered")
 	w.mkdir("plain")
 	w.config = "workspaces: { \"@acme/plain\": " + w.path("plain") + " }\n"
-	_, err = w.resolver().Publishable(t.Context(), addressOf("@acme/plain"))
-	checkError(t, err, Unresolvable, "no manifest")
+	checkError(t, assert.ErrOf(w.resolver().Publishable(t.Context(), addressOf("@acme/plain"))), Unresolvable, "no manifest")
 }
 
 // What a manifest says publishes nothing; its policy and its visibility can forbid it.
@@ -99,9 +97,7 @@ func TestKept(t *testing.T) {
 	w.manifest("ws", "@acme/ws", `{ inline: { provider: local-fs, config: { mount_path: ./data }, auth: { ref: ./names.md } } }`, "publish: { visibility: public }")
 	w.add("ws")
 	r := w.resolver()
-	got, err := r.Publishable(t.Context(), addressOf("@acme/ws"))
-	assert.OK(t, err)
-	kept := r.Kept(got)
+	kept := r.Kept(assert.Of(r.Publishable(t.Context(), addressOf("@acme/ws"))).OK(t))
 	for _, want := range []string{w.path("ws/names.md"), filepath.Join(w.home, ".config/wsmount/config.yaml"), filepath.Join(w.home, ".config/wsmount")} {
 		assert.True(t, slices.Contains(kept, want), want, "is not in", kept)
 	}

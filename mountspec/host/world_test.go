@@ -11,10 +11,13 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/netguard"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 // secretValue is what no error, log or record may show.
 const secretValue = "hunter2-7Qx"
@@ -37,8 +40,7 @@ func newWorld(t *testing.T) *world {
 	tmp, err := os.MkdirTemp("", "wsmount-host") // a plain name: it is written into YAML
 	assert.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(tmp) })
-	dir, err := filepath.EvalSymlinks(tmp)
-	assert.OK(t, err)
+	dir := assert.Of(filepath.EvalSymlinks(tmp)).OK(t)
 	w := &world{t: t, dir: dir, home: dir + "/home", now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC),
 		env: map[string]string{"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": secretValue, "ACME_KEY": "AK", "ACME_SECRET": secretValue, "ACME_TOKEN": secretValue}}
 	w.mkdir("home/.config/wsmount")
@@ -52,8 +54,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) log() string {
-	b, err := os.ReadFile(w.dir + "/audit.log")
-	assert.OK(w.t, err)
+	b := assert.Of(os.ReadFile(w.dir + "/audit.log")).OK(w.t)
 	return string(b)
 }
 
@@ -106,9 +107,7 @@ func (w *world) lookup(n string) (string, bool) { v, ok := w.env[n]; return v, o
 
 func (w *world) resolver() *Resolver {
 	w.t.Helper()
-	r, err := w.tryResolver()
-	assert.OK(w.t, err)
-	return r
+	return assert.Of(w.tryResolver()).OK(w.t)
 }
 
 func (w *world) tryResolver() (*Resolver, error) {
@@ -120,8 +119,7 @@ func (w *world) tryResolver() (*Resolver, error) {
 
 func (w *world) add(rel string) {
 	w.t.Helper()
-	_, err := w.resolver().Add(context.Background(), w.path(rel), AddOptions{})
-	assert.OK(w.t, err)
+	assert.OK(w.t, assert.ErrOf(w.resolver().Add(context.Background(), w.path(rel), AddOptions{})))
 }
 
 func (w *world) resolve(target string, o ResolveOptions) (*Resolved, error) {
@@ -138,9 +136,7 @@ func (w *world) resolve(target string, o ResolveOptions) (*Resolved, error) {
 
 func (w *world) ok(target string, o ResolveOptions) *Resolved {
 	w.t.Helper()
-	got, err := w.resolve(target, o)
-	assert.OK(w.t, err)
-	return got
+	return assert.Of(w.resolve(target, o)).OK(w.t)
 }
 
 // refused checks that a target is refused with a class and with words.
@@ -153,12 +149,8 @@ func (w *world) refused(target string, o ResolveOptions, class Class, words ...s
 func checkError(t *testing.T, err error, class Class, words ...string) *Error {
 	t.Helper()
 	var e *Error
-	if !errors.As(err, &e) {
-		t.Fatalf("got %v, want an *Error", err)
-	}
-	if e.Class != class || e.Hint == "" {
-		t.Errorf("class %d, hint %q of %v, want class %d and a hint", e.Class, e.Hint, e, class)
-	}
+	assert.Must(t, errors.As(err, &e), "want an *Error", err)
+	assert.True(t, e.Class == class && e.Hint != "", "class", e.Class, "hint", e.Hint, "of", e, class, "and a hint")
 	for _, w := range words {
 		assert.Contains(t, err.Error(), w, err, "does not say")
 	}
@@ -190,11 +182,9 @@ func explained(r *Resolved) (text string) {
 // checkReach checks which URLs a workspace may reach.
 func checkReach(t *testing.T, r *Resolved, reached map[string]bool) {
 	t.Helper()
-	guard, err := netguard.New(netguard.Options{Allow: r.Grants.Endpoints})
-	assert.OK(t, err)
+	guard := assert.Of(netguard.New(netguard.Options{Allow: r.Grants.Endpoints})).OK(t)
 	for to, want := range reached {
-		u, err := url.Parse(to)
-		assert.OK(t, err)
+		u := assert.Of(url.Parse(to)).OK(t)
 		assert.Equal(t, guard.Check(u) == nil, want, to, "is reached, with", r.Grants.Endpoints)
 	}
 }

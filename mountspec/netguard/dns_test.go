@@ -31,8 +31,7 @@ func (r *rebinder) next() netip.Addr {
 // resolver starts the name server and returns a resolver that asks it.
 func (r *rebinder) resolver(t *testing.T) *net.Resolver {
 	t.Helper()
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	assert.OK(t, err)
+	pc := assert.Of(net.ListenPacket("udp", "127.0.0.1:0")).OK(t)
 	t.Cleanup(func() { pc.Close() })
 	go r.serve(pc)
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {

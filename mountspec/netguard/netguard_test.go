@@ -21,9 +21,7 @@ import (
 
 func guard(t *testing.T, o Options) *Guard {
 	t.Helper()
-	g, err := New(o)
-	assert.OK(t, err)
-	return g
+	return assert.Of(New(o)).OK(t)
 }
 
 func TestPatterns(t *testing.T) {
@@ -92,26 +90,16 @@ func TestCheck(t *testing.T) {
 		{"no host", "https:///x", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			u, err := url.Parse(c.url)
-			assert.OK(t, err)
-			err = g.Check(u)
-			if (err == nil) != c.ok {
-				t.Fatalf("Check(%s) = %v, want ok %v", c.url, err, c.ok)
-			}
+			err := g.Check(assert.Of(url.Parse(c.url)).OK(t))
+			assert.Must(t, (err == nil) == c.ok, "Check", c.url, c.ok, err)
 			if err != nil && !errors.Is(err, ErrDenied) {
 				t.Errorf("%v is not ErrDenied", err)
 			}
-			if err != nil && strings.Contains(err.Error(), "secret") {
-				t.Errorf("the error shows a credential: %v", err)
-			}
+			assert.False(t, err != nil && strings.Contains(err.Error(), "secret"), "the error shows a credential", err)
 		})
 	}
-	if err := g.Check(nil); !errors.Is(err, ErrDenied) {
-		t.Errorf("Check(nil) = %v", err)
-	}
-	if err := guard(t, Options{}).Check(&url.URL{Scheme: "https", Host: "example.com"}); !errors.Is(err, ErrDenied) {
-		t.Errorf("the zero Options reach something: %v", err)
-	}
+	assert.Is(t, g.Check(nil), ErrDenied, "nil")
+	assert.Is(t, guard(t, Options{}).Check(&url.URL{Scheme: "https", Host: "example.com"}), ErrDenied, "the zero Options reach something")
 }
 
 func TestIsPublic(t *testing.T) {
@@ -125,18 +113,14 @@ func TestIsPublic(t *testing.T) {
 		"64:ff9b::7f00:1": false, "64:ff9b::a9fe:a9fe": false, "2002:7f00:1::": false, "2001::1": false,
 		"172.32.0.1": true, "100.128.0.1": true, "11.0.0.1": true,
 	} {
-		if got := isPublic(netip.MustParseAddr(addr)); got != want {
-			t.Errorf("isPublic(%s) = %v, want %v", addr, got, want)
-		}
+		assert.Equal(t, isPublic(netip.MustParseAddr(addr)), want, "isPublic", addr)
 	}
 	assert.False(t, isPublic(netip.Addr{}), "the zero address is public")
 }
 
 func port(t *testing.T, rawURL string) string {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	assert.OK(t, err)
-	return u.Port()
+	return assert.Of(url.Parse(rawURL)).OK(t).Port()
 }
 
 func get(g *Guard, o TransportOptions, u string) (string, error) {
@@ -160,10 +144,7 @@ func secretServer(t *testing.T) *httptest.Server {
 
 func TestListedLoopbackIsReached(t *testing.T) {
 	s := secretServer(t)
-	got, err := get(guard(t, Options{Allow: []string{s.URL}}), TransportOptions{}, s.URL+"/x")
-	if err != nil || got != "inside" {
-		t.Errorf("got %q, %v, want what the listed server says", got, err)
-	}
+	assert.Of(get(guard(t, Options{Allow: []string{s.URL}}), TransportOptions{}, s.URL+"/x")).Equal(t, "inside", "want what the listed server says")
 }
 
 // The attack: a listed name of the outside answers with an address of the
@@ -219,12 +200,8 @@ func TestRedirects(t *testing.T) {
 			allow = append(allow, inside.URL)
 		}
 		got, err := get(guard(t, Options{Allow: allow}), TransportOptions{NoRedirects: c.noFollow}, first.URL)
-		if c.ok && (err != nil || got != "inside") {
-			t.Errorf("%s: got %q, %v, want it followed", c.name, got, err)
-		}
-		if !c.ok && !errors.Is(err, ErrDenied) {
-			t.Errorf("%s: got %q, %v, want ErrDenied", c.name, got, err)
-		}
+		assert.False(t, c.ok && (err != nil || got != "inside"), c.name, got, "want it followed", err)
+		assert.False(t, !c.ok && !errors.Is(err, ErrDenied), c.name, got, err)
 	}
 }
 
@@ -234,17 +211,14 @@ func TestHostHeader(t *testing.T) {
 	g := guard(t, Options{Allow: []string{s.URL}})
 	r, _ := http.NewRequest("GET", s.URL, nil)
 	r.Host = "admin.internal"
-	if _, err := g.Transport(TransportOptions{}).RoundTrip(r); !errors.Is(err, ErrDenied) {
-		t.Errorf("got %v, want ErrDenied", err)
-	}
+	assert.Is(t, assert.ErrOf(g.Transport(TransportOptions{}).RoundTrip(r)), ErrDenied)
 }
 
 func TestRefusedRequestClosesItsBody(t *testing.T) {
 	b := &closing{}
 	r, _ := http.NewRequest("PUT", "http://evil.test/", b)
-	if _, err := guard(t, Options{}).Transport(TransportOptions{}).RoundTrip(r); !errors.Is(err, ErrDenied) || !b.closed || b.read {
-		t.Errorf("err %v, closed %v, read %v", err, b.closed, b.read)
-	}
+	_, err := guard(t, Options{}).Transport(TransportOptions{}).RoundTrip(r)
+	assert.True(t, errors.Is(err, ErrDenied) && b.closed && !b.read, "err", "closed", b.closed, "read", b.read, err)
 }
 
 type closing struct{ closed, read bool }
@@ -301,9 +275,7 @@ func TestDialContext(t *testing.T) {
 		{"no port", "tcp", "127.0.0.1"},
 		{"odd notation", "tcp", "127.1:80"},
 	} {
-		if _, err := g.DialContext(cancelled, c.network, c.addr); !errors.Is(err, ErrDenied) {
-			t.Errorf("%s: got %v, want ErrDenied", c.name, err)
-		}
+		assert.Is(t, assert.ErrOf(g.DialContext(cancelled, c.network, c.addr)), ErrDenied, c.name)
 	}
 	conn, err := g.DialContext(context.Background(), "tcp", net.JoinHostPort("::ffff:127.0.0.1", u.Port()))
 	assert.OK(t, err, "the mapped form of a listed address")
@@ -316,10 +288,7 @@ func TestDenialIsToldAndHoldsNoSecret(t *testing.T) {
 	g := guard(t, Options{OnDenied: func(d *DeniedError) { told = d }, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	u, _ := url.Parse("https://evil.test/path?X-Amz-Signature=hunter2")
 	err := g.Check(u)
-	if told == nil || told.Origin != "https://evil.test" || told.Hint == "" {
-		t.Errorf("told %+v", told)
-	}
-	if all := log.String() + err.Error(); !strings.Contains(all, "evil.test") || strings.Contains(all, "hunter2") {
-		t.Errorf("log and error: %s", all)
-	}
+	assert.True(t, told != nil && told.Origin == "https://evil.test" && told.Hint != "", "told", told)
+	all := log.String() + err.Error()
+	assert.True(t, strings.Contains(all, "evil.test") && !strings.Contains(all, "hunter2"), "log and error", all)
 }

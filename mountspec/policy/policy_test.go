@@ -120,9 +120,7 @@ func TestEvaluate(t *testing.T) {
 		if d.Allow != c.allow || d.Reason != c.reason || (d.Verdict == "allow") != c.allow {
 			t.Errorf("%s: got %v (%s, %s), want %v (%s); warnings %q", c.name, d.Allow, d.Verdict, d.Reason, c.allow, c.reason, d.Warnings)
 		}
-		if len(d.PolicyChain) != len(c.layers) || !d.EvaluatedAt.Equal(now) {
-			t.Errorf("%s: record %+v", c.name, d)
-		}
+		assert.True(t, len(d.PolicyChain) == len(c.layers) && d.EvaluatedAt.Equal(now), c.name, "record", d)
 	}
 }
 
@@ -140,9 +138,7 @@ func TestWarningsNameWhatWasNotUnderstood(t *testing.T) {
 	d := Evaluate(grants(with(allow("*", Write), func(g *mountspec.Grant) {
 		g.Conditions = []mountspec.Condition{{Kind: "full-moon"}}
 	})), Request{Principal: "user://a", Action: Write, At: now})
-	if len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], "full-moon") {
-		t.Errorf("warnings %q", d.Warnings)
-	}
+	assert.True(t, len(d.Warnings) != 0 && strings.Contains(d.Warnings[0], "full-moon"), "warnings", d.Warnings)
 }
 
 func TestReadOnly(t *testing.T) {
@@ -158,18 +154,15 @@ func TestReadOnly(t *testing.T) {
 		{"one of two", []Layer{p(false), p(true)}, true}, {"not a boolean", []Layer{p("yes")}, true},
 		{"absent", grants(allow("*", Read)), false},
 	} {
-		if _, got := ReadOnly(c.layers, "storage"); got != c.want {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
+		_, got := ReadOnly(c.layers, "storage")
+		assert.True(t, got == c.want, c.name, got, c.want)
 	}
 }
 
 func TestRecordIsAIP38s(t *testing.T) {
 	b, err := json.Marshal(Evaluate(grants(allow("*", Write)), Request{Principal: "user://a", Action: Write, At: now}))
 	want := `{"decision":"allow","reason":"matched-grant","principal":"user://a","action":"storage:write","grantId":"p:3","policyChain":[{"source":"WORKSPACE.md","layer":"workspace"}],"evaluatedAt":"2026-11-20T12:00:00Z"}`
-	if err != nil || string(b) != want {
-		t.Errorf("got %s, %v\nwant %s", b, err, want)
-	}
+	assert.True(t, err == nil && string(b) == want, b, want, err)
 }
 
 // A further policy without grants never turns a denial into a permission,
@@ -181,9 +174,8 @@ func TestAddingAPolicyWithoutGrantsOnlyNarrows(t *testing.T) {
 		extra.Policy.Grants = nil
 		r := Request{Principal: rapid.SampledFrom(names).Draw(t, "who"), Action: rapid.SampledFrom(Actions()).Draw(t, "action"), At: now}
 		before := Evaluate(layers, r)
-		if again := Evaluate(layers, r); !reflect.DeepEqual(again, before) {
-			t.Fatalf("the second answer differs: %+v, %+v", before, again)
-		}
+		again := Evaluate(layers, r)
+		assert.Must(t, reflect.DeepEqual(again, before), "the second answer differs", before, again)
 		if after := Evaluate(append(layers, extra), r); after.Allow && !before.Allow {
 			t.Fatalf("%+v made %+v of %+v", extra.Policy, after, before)
 		}

@@ -16,10 +16,7 @@ func allProviders() []string { return append(mountspec.Providers(), mountspec.Pr
 // Whatever a parser reads is explained, and nothing else is.
 func TestEveryKeyIsExplained(t *testing.T) {
 	for _, name := range Names() {
-		found, err := collect(name, allProviders())
-		assert.OK(t, err)
-		lacks, err := lacking(name, found)
-		assert.OK(t, err)
+		lacks := assert.Of(lacking(name, assert.Of(collect(name, allProviders())).OK(t))).OK(t)
 		assert.Equal(t, strings.Join(lacks, "\n"), "", name)
 	}
 }
@@ -27,20 +24,16 @@ func TestEveryKeyIsExplained(t *testing.T) {
 // Each key that has none of its own has an example, and each sentence ends.
 func TestEveryKeyHasAnExample(t *testing.T) {
 	for _, name := range Names() {
-		p, err := Find(name, allProviders())
-		assert.OK(t, err)
-		found, err := collect(name, allProviders())
-		assert.OK(t, err)
+		p := assert.Of(Find(name, allProviders())).OK(t)
+		found := assert.Of(collect(name, allProviders())).OK(t)
 		for _, s := range p.Sections {
 			for _, k := range s.Keys {
 				assert.True(t, strings.HasSuffix(k.Text, "."), name, s.Title, k.Path, "ends in no sentence:", k.Text)
 				assert.True(t, len(k.Example) <= 160 && !strings.Contains(k.Example, "\n"), name, s.Title, k.Path, "is no line:", k.Example)
 			}
 		}
-		text, err := read(name)
-		assert.OK(t, err)
-		docs, err := documents(name)
-		assert.OK(t, err)
+		text := assert.Of(read(name)).OK(t)
+		docs := assert.Of(documents(name)).OK(t)
 		for _, s := range text.sections {
 			for _, e := range s.entries {
 				if k := found[s.name][plain(e.path)]; k != nil && !k.nests() && !strings.Contains(e.text, "has no effect") {
@@ -53,8 +46,7 @@ func TestEveryKeyHasAnExample(t *testing.T) {
 
 // What the steps tell one to write is valid.
 func TestStepsAreValid(t *testing.T) {
-	p, err := Find("config", nil)
-	assert.OK(t, err)
+	p := assert.Of(Find("config", nil)).OK(t)
 	manifests, configs := 0, 0
 	for _, s := range p.Sections {
 		for block := range strings.SplitSeq(s.Intro, "\n\n") {
@@ -79,8 +71,7 @@ func TestStepsAreValid(t *testing.T) {
 
 // What a key takes is said in few words, and what is needed is said.
 func TestTypes(t *testing.T) {
-	found, err := collect("manifest", allProviders())
-	assert.OK(t, err)
+	found := assert.Of(collect("manifest", allProviders())).OK(t)
 	for path, want := range map[string]string{
 		"workspace policy": "mapping, or a policy, or a list of such", "workspace identity": "an identity, or a list of such", "workspace owner.type": "guild | user | org",
 		"code run": "mapping, or list of text, or text", "storage read_only": "true | false", "storage sync.pull.ttl_seconds": "number",
@@ -98,17 +89,14 @@ var noteworthy = []string{"secret-slug-depth", "sketched-mounts", "agent-ignored
 
 // What is shown is valid.
 func TestExamplesAreValid(t *testing.T) {
-	config, err := documents("config")
-	assert.OK(t, err)
-	for _, d := range config {
+	for _, d := range assert.Of(documents("config")).OK(t) {
 		_, found := host.ParseConfig([]byte(d.text), host.ParseOptions{Name: "/home/ann/.config/wsmount/" + d.name, Home: "/home/ann"})
 		if d.kind() == "facts" {
 			found = facts.Check(d.name, []byte(d.text))
 		}
 		assert.OK(t, found.Err(), d.name)
 	}
-	manifests, err := documents("manifest")
-	assert.OK(t, err)
+	manifests := assert.Of(documents("manifest")).OK(t)
 	o := mountspec.Options{Registered: func(name string) bool { return slices.Contains(allProviders(), name) }}
 	for _, d := range manifests {
 		src := mountspec.Source{Name: d.name, Data: []byte(d.text)}

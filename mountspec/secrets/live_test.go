@@ -43,9 +43,7 @@ func TestLive(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if got != want || fetched != fetches {
-			t.Errorf("got %s after %d fetches, want %s after %d", got, fetched, want, fetches)
-		}
+		assert.True(t, got == want && fetched == fetches, got, "after", fetched, "fetches", want, "after", fetches)
 	}
 	get("1", 1)
 	clk.add(54 * time.Minute)

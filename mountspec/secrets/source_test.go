@@ -33,9 +33,7 @@ func reveal(t *testing.T, s Source, field string) (string, error) {
 		return "", err
 	}
 	v, ok := got.Field(field)
-	if !ok {
-		t.Fatalf("no field %s among %q", field, got.Names())
-	}
+	assert.Must(t, ok, "no field", field, "among", got.Names())
 	return v.Reveal(), nil
 }
 
@@ -60,28 +58,19 @@ func TestFile(t *testing.T) {
 		{"end that is no time", `{"a":"x","expires_at":"` + hidden + `"}`, 0o600, JSON, "a", ""},
 	} {
 		got, err := reveal(t, File{write(t, "s", c.content, c.mode), c.format}, c.field)
-		if got != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
-		}
+		assert.True(t, got == c.want && (err == nil) == (c.want != ""), c.name, got, c.want, err)
 	}
-	s, err := File{write(t, "s", `{"a":"x","expiresAt":"2026-11-20T12:00:00Z"}`, 0o600), JSON}.Fetch(context.Background())
-	if err != nil || !s.Expires.Equal(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)) || len(s.Names()) != 1 {
-		t.Errorf("end: %v, %v, %q", s.Expires, err, s.Names())
-	}
+	s := assert.Of(File{write(t, "s", `{"a":"x","expiresAt":"2026-11-20T12:00:00Z"}`, 0o600), JSON}.Fetch(context.Background())).OK(t)
+	assert.True(t, s.Expires.Equal(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)) && len(s.Names()) == 1, "end", s.Expires, s.Names())
 }
 
 func TestEnv(t *testing.T) {
 	env := lookup(map[string]string{"A": hidden, "EMPTY": ""})
-	if got, err := reveal(t, Env{Name: "A", Lookup: env}, Single); err != nil || got != hidden {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if got, err := reveal(t, Env{Fields: map[string]string{"x": "A"}, Lookup: env}, "x"); err != nil || got != hidden {
-		t.Errorf("got %q, %v", got, err)
-	}
+	assert.Of(reveal(t, Env{Name: "A", Lookup: env}, Single)).Equal(t, hidden)
+	assert.Of(reveal(t, Env{Fields: map[string]string{"x": "A"}, Lookup: env}, "x")).Equal(t, hidden)
 	for _, n := range []string{"EMPTY", "NONE"} {
-		if _, err := reveal(t, Env{Name: n, Lookup: env}, Single); err == nil || !strings.Contains(err.Error(), n) {
-			t.Errorf("%s: %v", n, err)
-		}
+		_, err := reveal(t, Env{Name: n, Lookup: env}, Single)
+		assert.True(t, err != nil && strings.Contains(err.Error(), n), n, err)
 	}
 }
 
@@ -119,9 +108,7 @@ func TestCommand(t *testing.T) {
 	} {
 		cmd := Command{Argv: c.argv, Timeout: c.timeout, Lookup: lookup(map[string]string{"HOME": "/home/u", "WSMOUNT_TEST_LEAK": "x", "AWS_ACCESS_KEY_ID": "y"})}
 		got, err := reveal(t, cmd, Single)
-		if c.wantErr == "" && (err != nil || got != c.want) {
-			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
-		}
+		assert.False(t, c.wantErr == "" && (err != nil || got != c.want), c.name, got, c.want, err)
 		if c.wantErr != "" && (err == nil || !strings.Contains(err.Error(), c.wantErr)) {
 			t.Errorf("%s: got %q, %v, want an error with %q", c.name, got, err, c.wantErr)
 		}
@@ -135,9 +122,8 @@ func TestCommand(t *testing.T) {
 func TestCommandIgnoresPATH(t *testing.T) {
 	p := write(t, "mypass", "#!/bin/sh\necho stolen\n", 0o700)
 	t.Setenv("PATH", filepath.Dir(p)+":"+os.Getenv("PATH"))
-	if got, err := reveal(t, Command{Argv: []string{"mypass"}, Lookup: os.LookupEnv}, Single); err == nil {
-		t.Errorf("ran %s: %q", p, got)
-	}
+	got, err := reveal(t, Command{Argv: []string{"mypass"}, Lookup: os.LookupEnv}, Single)
+	assert.True(t, err != nil, "ran", p, got)
 }
 
 func TestCommandIsCancelled(t *testing.T) {

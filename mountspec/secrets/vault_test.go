@@ -131,16 +131,10 @@ func TestGrants(t *testing.T) {
 			if err == nil {
 				got = strings.Join(creds.Names(), " ")
 			}
-			if got != c.fields {
-				t.Fatalf("got %q, %v, want %q", got, err, c.fields)
-			}
+			assert.Must(t, got == c.fields, got, c.fields, err)
 			var e *Error
-			if err != nil && (!errors.As(err, &e) || e.Hint == "" || e.Denied != c.denied) {
-				t.Errorf("got %#v, want denied %v", err, c.denied)
-			}
-			if planned != nil && f.asked != 0 {
-				t.Errorf("a refusal asked the source %d times", f.asked)
-			}
+			assert.False(t, err != nil && (!errors.As(err, &e) || e.Hint == "" || e.Denied != c.denied), c.denied, err)
+			assert.False(t, planned != nil && f.asked != 0, "a refusal asked the source", f.asked)
 			f.checkLog(t, c.fields != "", c.denied, err)
 		})
 	}
@@ -161,9 +155,7 @@ func (f *fixture) checkLog(t *testing.T, revealed, denied bool, err error) {
 	b, rerr := os.ReadFile(f.log)
 	assert.OK(t, rerr)
 	log := string(b)
-	if revealed && !strings.Contains(log, `"event":"secret.reveal"`) {
-		t.Errorf("no reveal in the audit log: %s", log)
-	}
+	assert.False(t, revealed && !strings.Contains(log, `"event":"secret.reveal"`), "no reveal in the audit log", log)
 	assert.Equal(t, denied, strings.Contains(log, `"event":"secret.reveal.denied"`), "denied in the audit log:", log)
 	if err != nil {
 		log += err.Error()
@@ -176,9 +168,7 @@ func TestDuplicateSlugsAreRefused(t *testing.T) {
 		t.Error("two entries of one slug")
 	}
 	a, b := inv(mountspec.SecretEntry{Slug: "a"}), inv(mountspec.SecretEntry{Slug: "b"})
-	if got, err := Merge(a, b); err != nil || len(got.Entries) != 2 {
-		t.Errorf("Merge: %v", err)
-	}
+	assert.Equal(t, len(assert.Of(Merge(a, b)).OK(t).Entries), 2, "Merge")
 	if _, err := Merge(a, b, a); err == nil {
 		t.Error("two inventories with one slug")
 	}
@@ -191,14 +181,11 @@ func TestFailedRevealIsOnRecord(t *testing.T) {
 	f := newFixture(t, func(o *VaultOptions) {
 		o.Entries = append(o.Entries, Entry{Slug: "org/acme/open", Source: File{Path: path}})
 	})
-	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/open"})
-	assert.OK(t, err)
+	plan := assert.Of(f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/open"})).OK(t)
 	_, planned := plan.Reveal(t.Context())
 	_, own := f.v.Host(t.Context(), "org/acme/open", acme, "app")
 	b, err := os.ReadFile(f.log)
-	if err != nil || planned == nil || own == nil {
-		t.Fatalf("revealed: %v, %v; log: %v", planned, own, err)
-	}
+	assert.Must(t, err == nil && planned != nil && own != nil, "revealed", planned, own, "log", err)
 	log := string(b)
 	assert.Equal(t, strings.Count(planned.Error(), path), 1, "not said once:", planned)
 	if strings.Contains(log, `"event":"secret.reveal"`) || strings.Count(log, `"event":"secret.reveal.asked"`) != 2 || strings.Count(log, "can be read by others") != 2 {
@@ -209,18 +196,15 @@ func TestFailedRevealIsOnRecord(t *testing.T) {
 // No record, no reveal.
 func TestRevealNeedsTheAuditLog(t *testing.T) {
 	f := newFixture(t, nil)
-	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw"})
-	assert.OK(t, err)
+	plan := assert.Of(f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw"})).OK(t)
 	f.v.o.Audit.Close()
-	if _, err := plan.Reveal(context.Background()); err == nil || f.asked != 0 {
-		t.Errorf("got %v, and the source was asked %d times", err, f.asked)
-	}
+	_, err := plan.Reveal(context.Background())
+	assert.True(t, err != nil && f.asked == 0, "and the source was asked", f.asked, err)
 }
 
 func TestPlanShowsNeedsAndFetchesNothing(t *testing.T) {
 	f := newFixture(t, nil)
-	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw", Env: []string{"ACME_TOKEN"}})
-	assert.OK(t, err)
+	plan := assert.Of(f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw", Env: []string{"ACME_TOKEN"}})).OK(t)
 	n := plan.Needs()
 	if len(n) != 2 || n[0].Name != "org/acme/s3-rw" || n[0].GrantedBy != "secrets: allow @acme/*" || n[1].Source != "environment ACME_TOKEN" || f.asked != 0 {
 		t.Errorf("needs %+v, asked %d", n, f.asked)
@@ -238,9 +222,8 @@ func TestAllRefusalsAtOnce(t *testing.T) {
 func TestHostUseNeedsNoGrant(t *testing.T) {
 	f := newFixture(t, nil)
 	s, err := f.v.Host(context.Background(), "github-app-key", acme, "app")
-	if v, ok := s.Field(Single); err != nil || !ok || v.Reveal() != "key-"+hidden {
-		t.Errorf("the host cannot use its own secret: %v", err)
-	}
+	v, ok := s.Field(Single)
+	assert.True(t, err == nil && ok && v.Reveal() == "key-"+hidden, "the host cannot use its own secret", err)
 	f.checkLog(t, true, false, nil)
 	if _, err := f.v.Host(context.Background(), "none", acme, "app"); err == nil || f.v.Has("none") {
 		t.Error("a secret that is not there")
@@ -253,14 +236,12 @@ func TestHostUseNeedsNoGrant(t *testing.T) {
 
 func TestPlanIsKeptLive(t *testing.T) {
 	f := newFixture(t, nil)
-	plan, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw"})
-	assert.OK(t, err)
+	plan := assert.Of(f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/acme/s3-rw"})).OK(t)
 	live := plan.Live(LiveOptions{})
 	for range 3 {
 		s, err := live.Get(context.Background())
-		if v, _ := s.Field("secret_access_key"); err != nil || v.Reveal() != "sec-"+hidden {
-			t.Errorf("got %v", err)
-		}
+		v, _ := s.Field("secret_access_key")
+		assert.True(t, err == nil && v.Reveal() == "sec-"+hidden, err)
 	}
 	assert.Equal(t, f.asked, 1, "times asked")
 }
@@ -271,9 +252,7 @@ func TestCredentialsEndWithTheFirst(t *testing.T) {
 	for _, e := range []time.Time{{}, late, soon, late} {
 		assert.OK(t, c.take(Need{}, NewSecret(nil, e), map[string]string{}))
 	}
-	if !c.Expires().Equal(soon) {
-		t.Errorf("got %v", c.Expires())
-	}
+	assert.True(t, c.Expires().Equal(soon), c.Expires())
 }
 
 // Everything that is not there is told at once.

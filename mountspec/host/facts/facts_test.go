@@ -32,8 +32,7 @@ func put(t *testing.T, path, text string) {
 
 func place(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	assert.OK(t, err)
+	dir := assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
 	assert.OK(t, os.Chmod(dir, 0o700))
 	return filepath.Join(dir, "facts.yaml")
 }

@@ -76,9 +76,7 @@ func TestOverlaps(t *testing.T) {
 		{"a", "a/", true}, {"a", "a/b", true}, {"a/b", "a", true}, {"", "x", true},
 		{"a", "ab", false}, {"ab", "a", false}, {"a/b", "a/c", false}, {"/srv/a", "/srv/a/b", true}, {"/srv/a", "/srv/b", false},
 	} {
-		if got := Overlaps(c.a, c.b); got != c.want {
-			t.Errorf("Overlaps(%q, %q) = %v", c.a, c.b, got)
-		}
+		assert.Equal(t, Overlaps(c.a, c.b), c.want, "Overlaps", c.a, c.b)
 	}
 }
 

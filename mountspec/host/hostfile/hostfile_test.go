@@ -17,8 +17,7 @@ import (
 // tree makes a directory that only the user can write and returns it.
 func tree(t *testing.T) string {
 	t.Helper()
-	d, err := filepath.EvalSymlinks(t.TempDir())
-	assert.OK(t, err)
+	d := assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
 	assert.OK(t, os.Chmod(d, 0o700))
 	return d
 }
@@ -94,9 +93,7 @@ func checkRead(t *testing.T, what, path string, private bool, want error) {
 	assert.Is(t, err, want, what)
 	assert.Equal(t, f != nil && string(f.Data) == "x: 1\n", want == nil, what, "is read")
 	var e *Error
-	if errors.As(err, &e) && e.Hint == "" {
-		t.Errorf("%s: %v says nothing of what to do", what, err)
-	}
+	assert.False(t, errors.As(err, &e) && e.Hint == "", what, "says nothing of what to do", err)
 }
 
 func TestReadIsBounded(t *testing.T) {
@@ -110,9 +107,8 @@ func TestResolveReturnsTheRealPath(t *testing.T) {
 	put(t, d+"/a/b/c", 0o600)
 	assert.OK(t, os.Symlink(d+"/a/b", d+"/l"))
 	got, err := Resolve(d+"/l/../b/./c", Options{})
-	if want := d + "/a/b/c"; err != nil || got != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
+	want := d + "/a/b/c"
+	assert.True(t, err == nil && got == want, got, want, err)
 	if _, err := Resolve("relative", Options{}); err == nil {
 		t.Error("a relative path was resolved")
 	}
@@ -122,23 +118,15 @@ func TestCheckDir(t *testing.T) {
 	d := tree(t)
 	assert.OK(t, os.Mkdir(d+"/sticky", 0o700))
 	assert.OK(t, os.Chmod(d+"/sticky", 0o777|fs.ModeSticky))
-	if _, err := CheckDir(d+"/sticky", Options{}); !errors.Is(err, ErrUntrusted) {
-		t.Errorf("a directory where others can create names: %v", err)
-	}
-	if got, err := CheckDir(d, Options{}); err != nil || got != d {
-		t.Errorf("got %q, %v", got, err)
-	}
+	assert.Is(t, assert.ErrOf(CheckDir(d+"/sticky", Options{})), ErrUntrusted, "a directory where others can create names")
+	assert.Of(CheckDir(d, Options{})).Equal(t, d)
 }
 
 func TestCheckProgram(t *testing.T) {
 	d := tree(t)
 	assert.Is(t, assert.ErrOf(CheckProgram(put(t, d+"/ok", 0o755), Options{})), nil)
-	if _, err := CheckProgram(put(t, d+"/open", 0o777), Options{}); !errors.Is(err, ErrUntrusted) {
-		t.Errorf("a program that others can change: %v", err)
-	}
-	if _, err := CheckProgram(put(t, d+"/plain", 0o644), Options{}); !errors.Is(err, ErrUntrusted) {
-		t.Errorf("a file that is no program: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(CheckProgram(put(t, d+"/open", 0o777), Options{})), ErrUntrusted, "a program that others can change")
+	assert.Is(t, assert.ErrOf(CheckProgram(put(t, d+"/plain", 0o644), Options{})), ErrUntrusted, "a file that is no program")
 }
 
 func TestExpand(t *testing.T) {
@@ -152,29 +140,23 @@ func TestExpand(t *testing.T) {
 		{"no home", "~/x", "", ""},
 	} {
 		got, err := Expand(c.path, c.home, "/base")
-		if got != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
-		}
+		assert.True(t, got == c.want && (err == nil) == (c.want != ""), c.name, got, c.want, err)
 	}
 }
 
 func TestWriteAtomic(t *testing.T) {
 	d := tree(t)
 	p := put(t, d+"/r", 0o644)
-	old, err := os.Open(p)
-	assert.OK(t, err)
+	old := assert.Of(os.Open(p)).OK(t)
 	defer old.Close()
 	assert.OK(t, WriteAtomic(p, []byte("new"), Options{}))
-	st, err := os.Stat(p)
-	assert.OK(t, err)
-	before, err := old.Stat()
-	assert.OK(t, err)
+	st := assert.Of(os.Stat(p)).OK(t)
+	before := assert.Of(old.Stat()).OK(t)
 	if st.Mode().Perm() != 0o600 || os.SameFile(st, before) {
 		t.Errorf("mode %v, same file %v", st.Mode(), os.SameFile(st, before))
 	}
-	if names, _ := os.ReadDir(d); len(names) != 1 {
-		t.Errorf("left behind: %v", names)
-	}
+	names, _ := os.ReadDir(d)
+	assert.True(t, len(names) == 1, "left behind", names)
 	assert.OK(t, os.Chmod(d, 0o777))
 	assert.Is(t, WriteAtomic(p, nil, Options{}), ErrUntrusted, "into a directory of others")
 }
@@ -183,33 +165,28 @@ func TestWriteAtomic(t *testing.T) {
 func TestReplace(t *testing.T) {
 	d := tree(t)
 	p := put(t, d+"/r", 0o644)
-	f, err := Read(p, Options{})
-	assert.OK(t, err)
+	f := assert.Of(Read(p, Options{})).OK(t)
 	assert.OK(t, f.Replace([]byte("new"), Options{}))
 	assert.Is(t, f.Replace([]byte("newer"), Options{}), ErrChanged)
-	got, err := Read(p, Options{})
-	assert.OK(t, err)
+	got := assert.Of(Read(p, Options{})).OK(t)
 	assert.Equal(t, string(got.Data), "new")
 	assert.Equal(t, got.Stat.Mode&0o777, 0o644)
-	if names, _ := os.ReadDir(d); len(names) != 1 {
-		t.Errorf("left behind: %v", names)
-	}
+	names, _ := os.ReadDir(d)
+	assert.True(t, len(names) == 1, "left behind", names)
 	assert.OK(t, os.Remove(p))
 	assert.Is(t, got.Replace(nil, Options{}), fs.ErrNotExist)
 }
 
 func TestLockExcludes(t *testing.T) {
 	p := tree(t) + "/lock"
-	unlock, err := Lock(p, Options{})
-	assert.OK(t, err)
+	unlock := assert.Of(Lock(p, Options{})).OK(t)
 	got := make(chan func())
 	go func() {
 		second, err := Lock(p, Options{})
 		assert.Is(t, err, nil)
 		got <- second
 	}()
-	fd, err := unix.Open(p, unix.O_RDWR, 0)
-	assert.OK(t, err)
+	fd := assert.Of(unix.Open(p, unix.O_RDWR, 0)).OK(t)
 	defer unix.Close(fd)
 	assert.Is(t, unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK, "the lock is not held")
 	unlock()

@@ -14,9 +14,8 @@ func TestFingerprint(t *testing.T) {
 	l := Location{Provider: "self-bucket", Service: "s3", Endpoint: "https://s3.example.com", Bucket: "b", Prefix: "p/", Branch: "m"}
 	const path = "/ws/WORKSPACE.md"
 	seen := map[string]string{l.Fingerprint(path): "the first"}
-	if again := l.Fingerprint(path); len(again) != 32 || seen[again] == "" {
-		t.Errorf("not stable: %s", again)
-	}
+	again := l.Fingerprint(path)
+	assert.True(t, len(again) == 32 && seen[again] != "", "not stable", again)
 	for name, change := range map[string]func(*Location){
 		"provider": func(l *Location) { l.Provider = "mastra-s3" }, "service": func(l *Location) { l.Service = "gcs" },
 		"endpoint": func(l *Location) { l.Endpoint += "x" }, "path": func(l *Location) { l.Endpoint += "/x" },

@@ -18,9 +18,7 @@ func TestFiles(t *testing.T) {
 	f := NewFiles(t.Context(), src)
 	read := func(name, want string) {
 		t.Helper()
-		text, err := f.Read(name)
-		assert.OK(t, err)
-		assert.Equal(t, string(text), want)
+		assert.Of(f.Read(name)).Equal(t, []byte(want))
 	}
 	read("WORKSPACE.md", "a")
 	src["WORKSPACE.md"] = "changed"
@@ -29,9 +27,7 @@ func TestFiles(t *testing.T) {
 	for _, bad := range []string{".env", "../x.md", "/x.md", "a/../../x.md", "storage"} {
 		assert.True(t, assert.ErrOf(f.Read(bad)) != nil, bad, "is read")
 	}
-	dirs, err := f.Dirs(".secrets", 10)
-	assert.OK(t, err)
-	assert.Slice(t, dirs, []string{"ci"})
+	assert.Of(f.Dirs(".secrets", 10)).Equal(t, []string{"ci"})
 	for i := range mostFiles - 1 {
 		read(fmt.Sprintf("%d.POLICY.md", i), "p")
 	}
@@ -56,8 +52,7 @@ func TestStorage(t *testing.T) {
 		{place: "gcs:bucket", endpoint: "https://u:p@x.test"},
 		{place: "github:acme/site#a..b"},
 	} {
-		p, err := ParsePlace(c.place)
-		assert.OK(t, err)
+		p := assert.Of(ParsePlace(c.place)).OK(t)
 		st, err := Origin{Place: p, Endpoint: c.endpoint, Auth: c.auth}.Storage(c.own, mountspec.Options{})
 		assert.Equal(t, err == nil, c.provider != "", c.place, err)
 		if err == nil {

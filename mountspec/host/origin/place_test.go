@@ -16,8 +16,7 @@ func TestParsePlace(t *testing.T) {
 		"gcs:bucket/a#b":            {Kind: "gcs", Bucket: "bucket", Prefix: "a#b"},
 		"github:acme/site.with.dot": {Kind: GitHub, Owner: "acme", Repo: "site.with.dot"},
 	} {
-		p, err := ParsePlace(text)
-		assert.OK(t, err)
+		p := assert.Of(ParsePlace(text)).OK(t)
 		assert.Equal(t, p, want, text)
 		assert.Equal(t, p.String(), text)
 		assert.True(t, IsPlace(text), text)
@@ -33,8 +32,7 @@ func TestParsePlace(t *testing.T) {
 
 func TestAtServer(t *testing.T) {
 	const server = "https://git.acme.test/git"
-	p, err := AtServer(server, server+"/acme/site.git#main")
-	assert.OK(t, err)
+	p := assert.Of(AtServer(server, server+"/acme/site.git#main")).OK(t)
 	assert.Equal(t, p.String(), "github:acme/site#main")
 	for _, bad := range []string{server, server + "/acme", server + "/acme/site/more", server + "/acme/site#", "https://git.acme.test/gitother/acme/site",
 		"https://evil.test/git/acme/site", "https://u:hunter2@git.acme.test/git/acme/site"} {
@@ -42,7 +40,6 @@ func TestAtServer(t *testing.T) {
 		assert.True(t, err != nil, bad)
 		assert.False(t, strings.Contains(err.Error(), "hunter2"), err)
 	}
-	p, err = AtServer("ssh://git@git.acme.test/~", "git@git.acme.test:acme/site.git")
-	assert.OK(t, err)
+	p = assert.Of(AtServer("ssh://git@git.acme.test/~", "git@git.acme.test:acme/site.git")).OK(t)
 	assert.Equal(t, p.String(), "github:acme/site")
 }

@@ -8,8 +8,7 @@ import (
 )
 
 func TestAIP34IDIsImmutable(t *testing.T) {
-	_, err := Parse([]string{"name=x", "id=@acme/other"})
-	assert.Is(t, err, ErrID)
+	assert.Is(t, assert.ErrOf(Parse([]string{"name=x", "id=@acme/other"})), ErrID)
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -34,11 +33,8 @@ func TestAIP34ManifestOfARow(t *testing.T) {
 		"storage={ provider: x }": "---\nname: a\nowner: { type: user, id: 1 }\ntags: [ x ]\nstorage:\n  inline: {provider: x}\n---\nbody\n---\n",
 		"read_only=true":          "---\nname: a\nowner: { type: user, id: 1 }\ntags: [ x ]\ndefaults:\n  read_only: true\n---\nbody\n---\n",
 	} {
-		values, err := Parse([]string{word})
-		assert.OK(t, err)
-		got, err := Manifest([]byte(manifest), values)
-		assert.OK(t, err)
-		assert.Equal(t, string(got), want, word)
+		values := assert.Of(Parse([]string{word})).OK(t)
+		assert.Of(Manifest([]byte(manifest), values)).Equal(t, []byte(want), word)
 	}
 	_, err := Manifest([]byte("no frontmatter\n"), nil)
 	assert.Contains(t, err.Error(), "no frontmatter")
@@ -46,12 +42,10 @@ func TestAIP34ManifestOfARow(t *testing.T) {
 
 // An entry that is a path becomes one that says more.
 func TestRow(t *testing.T) {
-	values, err := Parse([]string{"name=x"})
-	assert.OK(t, err)
+	values := assert.Of(Parse([]string{"name=x"})).OK(t)
 	a := mountspec.Address{Owner: "a", Slug: "b"}
-	got, err := Row([]byte("workspaces:\n  \"@a/b\": /b # there\n  \"@a/c\":   /c\n"), a, values)
-	assert.OK(t, err)
+	got := assert.Of(Row([]byte("workspaces:\n  \"@a/b\": /b # there\n  \"@a/c\":   /c\n"), a, values)).OK(t)
 	assert.Equal(t, string(got), "workspaces:\n  \"@a/b\": # there\n    path: /b\n    name: x\n  \"@a/c\":   /c\n")
-	_, err = Row([]byte("workspaces: {}\n"), a, values)
+	_, err := Row([]byte("workspaces: {}\n"), a, values)
 	assert.Contains(t, err.Error(), "no entry")
 }

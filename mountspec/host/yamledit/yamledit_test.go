@@ -44,12 +44,9 @@ func TestSet(t *testing.T) {
 		{"a list at the key's own column", "t:\n- x\n- y\nb: 1\n", "t", "[z]", "t: [z]\nb: 1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Set([]byte(c.text), strings.Split(c.path, "."), value(t, c.value))
-			assert.OK(t, err)
+			got := assert.Of(Set([]byte(c.text), strings.Split(c.path, "."), value(t, c.value))).OK(t)
 			assert.Equal(t, string(got), c.want)
-			again, err := Set(got, strings.Split(c.path, "."), value(t, c.value))
-			assert.OK(t, err)
-			assert.Equal(t, string(again), c.want, "the same again")
+			assert.Of(Set(got, strings.Split(c.path, "."), value(t, c.value))).Equal(t, []byte(c.want), "the same again")
 		})
 	}
 }
@@ -65,9 +62,7 @@ func TestSetRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Set([]byte(c.text), strings.Split(c.path, "."), Scalar("x"))
-			if err == nil {
-				t.Fatalf("got %s", got)
-			}
+			assert.Must(t, err != nil, got)
 			assert.Contains(t, err.Error(), c.says)
 		})
 	}
@@ -75,12 +70,10 @@ func TestSetRefuses(t *testing.T) {
 
 func TestAt(t *testing.T) {
 	text := []byte("w: { x: { n: A } }\n")
-	n, err := At(text, []string{"w", "x", "n"})
-	assert.OK(t, err)
+	n := assert.Of(At(text, []string{"w", "x", "n"})).OK(t)
 	assert.Equal(t, n.Value, "A")
 	for _, path := range [][]string{{"v"}, {"w", "y"}, {"w", "x", "n", "m"}} {
-		n, err := At(text, path)
-		assert.OK(t, err)
+		n := assert.Of(At(text, path)).OK(t)
 		assert.True(t, n == nil, path, "leads to", n)
 	}
 }
