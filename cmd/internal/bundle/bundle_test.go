@@ -22,8 +22,7 @@ import (
 func tree(t *testing.T, files map[string]string) *os.Root {
 	t.Helper()
 	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	assert.OK(t, err)
+	root := assert.Of(os.OpenRoot(dir)).OK(t)
 	t.Cleanup(func() { root.Close() })
 	for name, text := range files {
 		at := filepath.Join(dir, name)
@@ -45,11 +44,9 @@ var options = Options{ID: "@acme/starter", Version: "1.0.0"}
 
 func packed(t *testing.T, root *os.Root) (*Content, []byte, string) {
 	t.Helper()
-	c, err := Collect(t.Context(), root, options)
-	assert.OK(t, err)
+	c := assert.Of(Collect(t.Context(), root, options)).OK(t)
 	var b bytes.Buffer
-	sum, err := c.Write(t.Context(), &b)
-	assert.OK(t, err)
+	sum := assert.Of(c.Write(t.Context(), &b)).OK(t)
 	return c, b.Bytes(), sum
 }
 
@@ -99,8 +96,7 @@ func TestWhatStays(t *testing.T) {
 		}
 		return ""
 	}
-	c, err := Collect(t.Context(), root, o)
-	assert.OK(t, err)
+	c := assert.Of(Collect(t.Context(), root, o)).OK(t)
 	in, left := paths(c)
 	assert.Equal(t, in, ".env.example WORKSPACE.md sub")
 	assert.Equal(t, left, ".env .secrets .ssh .wsmount SECRETS.md absolute key.pem out pipe private sub/.env.local sub/.git sub/acme.secrets.MD sub/around")
@@ -133,10 +129,9 @@ func TestChangedMeanwhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := tree(t, plain)
-			c, err := Collect(t.Context(), root, options)
-			assert.OK(t, err)
+			c := assert.Of(Collect(t.Context(), root, options)).OK(t)
 			assert.OK(t, change(root))
-			_, err = c.Write(t.Context(), io.Discard)
+			_, err := c.Write(t.Context(), io.Discard)
 			assert.True(t, err != nil && strings.Contains(err.Error(), "a-b"), err)
 		})
 	}
@@ -149,17 +144,13 @@ func TestManifestBesideTheFiles(t *testing.T) {
 	assert.True(t, err != nil, "a bundle without a manifest")
 	o := options
 	o.Manifest = []byte("---\n")
-	c, err := Collect(t.Context(), root, o)
-	assert.OK(t, err)
+	c := assert.Of(Collect(t.Context(), root, o)).OK(t)
 	var b bytes.Buffer
-	_, err = c.Write(t.Context(), &b)
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(c.Write(t.Context(), &b)))
 	into := tree(t, nil)
 	_, _, err = Unpack(t.Context(), &b, into)
 	assert.OK(t, err)
-	text, err := into.ReadFile(Manifest)
-	assert.OK(t, err)
-	assert.Equal(t, string(text), "---\n")
+	assert.Of(into.ReadFile(Manifest)).Equal(t, []byte("---\n"))
 }
 
 // member is a member of a bundle that somebody else made.
@@ -175,8 +166,7 @@ func archive(t *testing.T, members ...member) []byte {
 	for _, m := range members {
 		m.header.Size = int64(len(m.text))
 		assert.OK(t, w.WriteHeader(&m.header))
-		_, err := w.Write([]byte(m.text))
-		assert.OK(t, err)
+		assert.OK(t, assert.ErrOf(w.Write([]byte(m.text))))
 	}
 	assert.OK(t, w.Close())
 	return b.Bytes()
@@ -261,16 +251,15 @@ func TestInterrupted(t *testing.T) {
 	c, text, _ := packed(t, root)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Collect(ctx, root, options)
-	assert.Is(t, err, context.Canceled)
-	_, err = c.Write(ctx, io.Discard)
+	assert.Is(t, assert.ErrOf(Collect(ctx, root, options)), context.Canceled)
+	_, err := c.Write(ctx, io.Discard)
 	assert.Is(t, err, context.Canceled)
 	_, _, err = Unpack(ctx, bytes.NewReader(text), tree(t, nil))
 	assert.Is(t, err, context.Canceled)
 	assert.False(t, errors.Is(err, ErrDamaged), err)
 }
 
-// FuzzUnpack: whatever is read, nothing appears beside the directory.
+// Whatever is read, nothing appears beside the directory.
 func FuzzUnpack(f *testing.F) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -283,12 +272,9 @@ func FuzzUnpack(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
 		assert.OK(t, os.Mkdir(filepath.Join(dir, "in"), 0o755))
-		root, err := os.OpenRoot(filepath.Join(dir, "in"))
-		assert.OK(t, err)
+		root := assert.Of(os.OpenRoot(filepath.Join(dir, "in"))).OK(t)
 		defer root.Close()
 		_, _, _ = Unpack(t.Context(), bytes.NewReader(text), root)
-		names, err := os.ReadDir(dir)
-		assert.OK(t, err)
-		assert.Equal(t, len(names), 1, "what is beside the directory")
+		assert.Equal(t, len(assert.Of(os.ReadDir(dir)).OK(t)), 1, "what is beside the directory")
 	})
 }

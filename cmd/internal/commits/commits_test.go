@@ -2,12 +2,16 @@ package commits
 
 import (
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 // Whoever has a commit made, it is asked for before it is made, and counts once: but not
 // where nothing was made, and one whose answer got lost counts until it is known.
@@ -28,12 +32,10 @@ func TestEachCommitIsAskedFor(t *testing.T) {
 		if info, err := repo.Stat(t.Context(), c.Locator); err == nil {
 			c.If = providers.IfVersion(info.Version)
 		}
-		_, err := tool.Commit(t.Context(), providers.ChangeSet{Op: op, Changes: []providers.Change{c}})
-		return err
+		return assert.ErrOf(tool.Commit(t.Context(), providers.ChangeSet{Op: op, Changes: []providers.Change{c}}))
 	}
 	ask := func(op string) error { // as cache asks what became of a set
-		_, err := tool.Commit(t.Context(), providers.ChangeSet{Base: "none", Op: op})
-		return err
+		return assert.ErrOf(tool.Commit(t.Context(), providers.ChangeSet{Base: "none", Op: op}))
 	}
 	head := func() providers.Revision {
 		r, err := repo.Head(t.Context())

@@ -140,8 +140,7 @@ func TestBashCompletion(t *testing.T) {
 			var said strings.Builder
 			cmd := exec.Command(shell, "-c", begin+run)
 			cmd.Dir, cmd.Stderr = dir, &said
-			out, err := cmd.Output()
-			assert.OK(t, err, shell, tt.line, said.String())
+			out := assert.Of(cmd.Output()).OK(t, shell, tt.line, said.String())
 			assert.Equal(t, strings.TrimSpace(string(out)), tt.want, shell, tt.line, said.String())
 		}
 	}

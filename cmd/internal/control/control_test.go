@@ -137,14 +137,11 @@ func serve(t *testing.T, o Options) (*mount, *Client) {
 func serveAt(t *testing.T, path string, o Options) (*mount, *Client) {
 	t.Helper()
 	m := &mount{bus: lifecycle.New(lifecycle.Options{})}
-	s, err := Listen(path, m, o)
-	assert.OK(t, err)
+	s := assert.Of(Listen(path, m, o)).OK(t)
 	t.Cleanup(func() {
 		m.bus.Close()
 		s.Close(context.Background())
-		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("the socket is left behind: %v", err)
-		}
+		assert.Is(t, assert.ErrOf(os.Stat(path)), os.ErrNotExist, "the socket is left behind")
 	})
 	return m, NewClient(path)
 }
@@ -154,22 +151,15 @@ func TestCalls(t *testing.T) {
 	var log buffer
 	m, c := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("wsmount_ops_total 1")) })})
-	if s, err := c.Status(ctx); err != nil || s.Workspace != "@acme/ops" || s.State != Ready {
-		t.Errorf("status: got %+v, %v", s, err)
-	}
-	r, err := c.Event(ctx, EventRequest{Name: "turn-end", Vars: map[string]string{"k": "v"}, Timeout: 5})
-	if err != nil || r.Parts != 1 || m.event.Vars["k"] != "v" {
-		t.Errorf("event: got %+v, %v; the mount was asked %+v", r, err, m.event)
-	}
-	if u, err := c.Unmount(ctx, UnmountRequest{Force: true}); err != nil || !u.Unmounted {
-		t.Errorf("unmount: got %+v, %v", u, err)
-	}
-	if d, err := c.Debug(ctx); err != nil || d.Goroutines == "" {
-		t.Errorf("debug: got %+v, %v", d, err)
-	}
-	if b, err := c.Metrics(ctx); err != nil || !strings.Contains(string(b), "wsmount_ops_total") {
-		t.Errorf("metrics: got %q, %v", b, err)
-	}
+	s := assert.Of(c.Status(ctx)).OK(t)
+	assert.True(t, s.Workspace == "@acme/ops" && s.State == Ready, "status", s)
+	r := assert.Of(c.Event(ctx, EventRequest{Name: "turn-end", Vars: map[string]string{"k": "v"}, Timeout: 5})).OK(t)
+	assert.True(t, r.Parts == 1 && m.event.Vars["k"] == "v", "event", r, "the mount was asked", m.event)
+	u := assert.Of(c.Unmount(ctx, UnmountRequest{Force: true})).OK(t)
+	assert.True(t, u.Unmounted, "unmount", u)
+	d := assert.Of(c.Debug(ctx)).OK(t)
+	assert.True(t, d.Goroutines != "", "debug", d)
+	assert.Contains(t, string(assert.Of(c.Metrics(ctx)).OK(t)), "wsmount_ops_total", "metrics")
 	for _, want := range []string{"call=/v1/event", "call=/v1/unmount", "uid=", "pid="} {
 		assert.Contains(t, log.String(), want, "the log")
 	}
@@ -211,9 +201,8 @@ func TestNobodyAnswers(t *testing.T) {
 	defer cancel()
 	for _, socket := range []string{path + "x", path} { // one is gone, one hangs
 		_, err := NewClient(socket).Status(ctx)
-		if e := exit.From(err); e == nil || e.Code != exit.Unreachable || e.Advice == "" {
-			t.Errorf("%s: got %+v", socket, e)
-		}
+		e := exit.From(err)
+		assert.True(t, e != nil && e.Code == exit.Unreachable && e.Advice != "", socket, e)
 	}
 }
 
@@ -232,8 +221,7 @@ func TestStoppedDaemon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	daemon := exec.Command(os.Args[0], "-test.run=^TestStoppedDaemon$")
 	daemon.Env = append(os.Environ(), listenEnv+"="+path)
-	in, err := daemon.StdinPipe()
-	assert.OK(t, err)
+	in := assert.Of(daemon.StdinPipe()).OK(t)
 	assert.OK(t, daemon.Start())
 	pid := daemon.Process.Pid
 	defer func() { daemon.Process.Kill(); daemon.Wait() }()
@@ -241,7 +229,7 @@ func TestStoppedDaemon(t *testing.T) {
 	assert.OK(t, assert.ErrOf(syscall.Wait4(pid, &how, syscall.WUNTRACED, nil)))
 	assert.True(t, how.Stopped(), "it has not stopped", how)
 	c := NewClient(path)
-	_, err = c.Event(context.Background(), EventRequest{Name: "turn-end"})
+	_, err := c.Event(context.Background(), EventRequest{Name: "turn-end"})
 	if e := exit.From(err); e == nil || e.Code != exit.Unreachable || !strings.Contains(e.What, fmt.Sprintf("(pid %d) is stopped", pid)) {
 		t.Errorf("stopped: got %+v", e)
 	}
@@ -265,10 +253,8 @@ func TestBadRequests(t *testing.T) {
 		{"no metrics here", "GET", "/metrics", "", 404},
 	}
 	for _, tt := range tests {
-		req, err := http.NewRequest(tt.method, "http://x"+tt.path, strings.NewReader(tt.body))
-		assert.OK(t, err)
-		resp, err := c.http.Do(req)
-		assert.OK(t, err)
+		req := assert.Of(http.NewRequest(tt.method, "http://x"+tt.path, strings.NewReader(tt.body))).OK(t)
+		resp := assert.Of(c.http.Do(req)).OK(t)
 		resp.Body.Close()
 		assert.Equal(t, resp.StatusCode, tt.want, tt.name)
 	}
@@ -285,13 +271,10 @@ func TestOtherUsersAreNotHeard(t *testing.T) {
 	asked := make(chan Peer, 1)
 	_, c := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Allow: func(p Peer) bool { asked <- p; return false }})
-	if _, err := c.Status(context.Background()); exit.From(err).Code != exit.Unreachable {
-		t.Errorf("a refused caller got %v", err)
-	}
+	_, err := c.Status(context.Background())
+	assert.True(t, exit.From(err).Code == exit.Unreachable, "a refused caller", err)
 	p := <-asked
-	if int(p.UID) != os.Geteuid() || int(p.PID) != os.Getpid() {
-		t.Errorf("the kernel's word on the caller: got %+v", p)
-	}
+	assert.True(t, int(p.UID) == os.Geteuid() && int(p.PID) == os.Getpid(), "the kernel's word on the caller", p)
 	assert.Contains(t, log.String(), "refused a caller", "not in the log")
 }
 
@@ -302,10 +285,7 @@ func TestSocket(t *testing.T) {
 	assert.OK(t, os.WriteFile(path, nil, 0o600)) // what a killed daemon leaves
 	_, c := serveAt(t, path, Options{})
 	assert.Is(t, assert.ErrOf(c.Status(context.Background())), nil, "a socket deeper than sockaddr_un holds")
-	fi, err := os.Stat(path)
-	if err != nil || fi.Mode().Perm() != 0o600 {
-		t.Errorf("got %v, %v; want mode 0600", fi.Mode(), err)
-	}
+	assert.Equal(t, assert.Of(os.Stat(path)).OK(t).Mode().Perm(), 0o600, "want mode 0600")
 }
 
 // A stream ends with the mount, whole, with every event before the end, and without
@@ -314,8 +294,7 @@ func TestFollow(t *testing.T) {
 	for name, want := range map[string][]string{"write": {"write a\nb", "write c"}, "*": {"write a\nb", "write c", "workspace-close "}} {
 		path := filepath.Join(t.TempDir(), "s")
 		m := &mount{bus: lifecycle.New(lifecycle.Options{}), followed: make(chan struct{})}
-		s, err := Listen(path, m, Options{})
-		assert.OK(t, err)
+		s := assert.Of(Listen(path, m, Options{})).OK(t)
 		var got []string
 		end := make(chan error, 1)
 		go func() {
@@ -341,8 +320,7 @@ func TestFollow(t *testing.T) {
 // A stream that does not end as HTTP says it must is told from the mount's end.
 func TestFollowTellsOfACutStream(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	assert.OK(t, err)
+	l := assert.Of(net.Listen("unix", path)).OK(t)
 	defer l.Close()
 	go func() {
 		conn, err := l.Accept()
@@ -356,15 +334,13 @@ func TestFollowTellsOfACutStream(t *testing.T) {
 		body := ": listening\n\n"
 		fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(body), body)
 	}()
-	err = NewClient(path).Follow(t.Context(), "*", func(lifecycle.Event) error { return nil })
-	assert.Is(t, err, io.ErrUnexpectedEOF)
+	assert.Is(t, NewClient(path).Follow(t.Context(), "*", func(lifecycle.Event) error { return nil }), io.ErrUnexpectedEOF)
 }
 
 // A mount is held by the process that asks, until it lets go or has hung up.
 func TestHold(t *testing.T) {
 	m, c := serve(t, Options{})
-	release, err := c.Hold(t.Context())
-	assert.OK(t, err)
+	release := assert.Of(c.Hold(t.Context())).OK(t)
 	assert.Equal(t, m.holder(), os.Getpid(), "held by")
 	assert.True(t, assert.ErrOf(c.Hold(t.Context())) != nil, "a mount that ends is not held")
 	release()
@@ -376,8 +352,7 @@ func TestHold(t *testing.T) {
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Server{log: slog.New(slog.DiscardHandler), b: &mount{}, closing: make(chan struct{})}
-		body, err := json.Marshal(EventRequest{Name: "turn-end", At: "/slow", Timeout: 0.5})
-		assert.OK(t, err)
+		body := assert.Of(json.Marshal(EventRequest{Name: "turn-end", At: "/slow", Timeout: 0.5})).OK(t)
 		begin := time.Now()
 		answer := httptest.NewRecorder()
 		s.routes(Options{}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/event", bytes.NewReader(body)))
@@ -396,9 +371,8 @@ func TestWork(t *testing.T) {
 	m.mu.Lock()
 	m.beat = 7
 	m.mu.Unlock()
-	if w, err := c.Work(t.Context()); err != nil || w.Beat != m.Work().Beat || w.What != "noting" || w.Total != 100 {
-		t.Errorf("work: got %+v, %v", w, err)
-	}
+	w, err := c.Work(t.Context())
+	assert.True(t, err == nil && w.Beat == m.Work().Beat && w.What == "noting" && w.Total == 100, "work", w, err)
 }
 
 func TestPatient(t *testing.T) {

@@ -26,11 +26,9 @@ func TestExcluded(t *testing.T) {
 // A git daemon gets no credentials, whatever else was granted, and is reached where
 // the host says and nowhere else.
 func TestSettingsOfAGitDaemon(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	l := assert.Of(net.Listen("tcp", "127.0.0.1:0")).OK(t)
 	defer l.Close()
-	resolver, err := host.NewResolver(host.Options{Config: &host.Config{}})
-	assert.OK(t, err)
+	resolver := assert.Of(host.NewResolver(host.Options{Config: &host.Config{}})).OK(t)
 	for endpoint, ok := range map[string]bool{"git://" + l.Addr().String(): true, "git://git.acme.test": false} {
 		r := &host.Resolved{Storage: &mountspec.Storage{Provider: mountspec.ProviderGitHub, Config: mountspec.GitHubConfig{Owner: "acme", Repo: "site"}},
 			Location: host.Location{Service: host.ServiceGit, Endpoint: endpoint},
@@ -43,8 +41,6 @@ func TestSettingsOfAGitDaemon(t *testing.T) {
 		if conn != nil {
 			conn.Close()
 		}
-		if (err == nil) != ok || errors.Is(err, netguard.ErrDenied) == ok {
-			t.Errorf("%s: dialled %v", endpoint, err)
-		}
+		assert.True(t, (err == nil) == ok && errors.Is(err, netguard.ErrDenied) != ok, endpoint, "dialled", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 )
 
@@ -43,11 +44,9 @@ func TestBranchName(t *testing.T) {
 		if got != c.want && !(any && strings.HasPrefix(got, prefix)) || same != c.sameConversation {
 			t.Errorf("%s, on %q, conversation %q, turn %q: %q, %v, want %q, %v", c.policy, c.on, c.talk, c.turn, got, same, c.want, c.sameConversation)
 		}
-		if again, _ := b.name(got, c.talk, c.turn); again != got {
-			t.Errorf("%q again is %q", got, again)
-		}
-		if last := got[strings.LastIndex(got, "/")+1:]; len(last) > 64 {
-			t.Errorf("%q is too long", got)
-		}
+		again, _ := b.name(got, c.talk, c.turn)
+		assert.True(t, again == got, got, "again is", again)
+		last := got[strings.LastIndex(got, "/")+1:]
+		assert.True(t, len(last) <= 64, got, "is too long")
 	}
 }

@@ -32,7 +32,6 @@ func TestGate(t *testing.T) {
 	g.give()
 	assert.OK(t, g.close(t.Context()))
 	assert.False(t, g.tryTake(), "after the end")
-	if err := g.take(over); !errors.Is(err, errClosed) && !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: %v", err)
-	}
+	err := g.take(over)
+	assert.False(t, !errors.Is(err, errClosed) && !errors.Is(err, context.Canceled), "after the end", err)
 }

@@ -3,6 +3,8 @@ package daemon
 import (
 	"slices"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A tied mount ends when the last of its users has left, and takes no more; one
@@ -34,8 +36,6 @@ func TestHold(t *testing.T) {
 
 	d = &Daemon{tree: &Tree{}}
 	release, err := d.Hold(1)
-	if err != nil || len(d.users.list()) != 0 {
-		t.Fatalf("a mount that is not tied: got %v, used by %v", err, d.users.list())
-	}
+	assert.Must(t, err == nil && len(d.users.list()) == 0, "a mount that is not tied", "used by", d.users.list(), err)
 	release()
 }

@@ -40,8 +40,7 @@ func (l *looking) push(name, content string) {
 // finds looks a name up, and wants so many fetches to be made since the last look.
 func (l *looking) finds(name string, want bool, fetches int, what string) fs.Entry {
 	l.Helper()
-	e, err := l.copy.Lookup(&fs.Op{}, fs.RootIno, name)
-	assert.OK(l, err)
+	e := assert.Of(l.copy.Lookup(&fs.Op{}, fs.RootIno, name)).OK(l)
 	assert.Equal(l, e.Ino != 0, want, what+": it is there")
 	l.fetches(fetches, what)
 	if e.Ino != 0 {
@@ -61,10 +60,7 @@ func (l *looking) fetches(want int, what string) {
 // what is new; and the kernel believes nothing for longer.
 func TestLookAfterTheTTL(t *testing.T) {
 	for name, look := range map[string]func(l *looking, ino fs.Ino) error{
-		"lookup": func(l *looking, _ fs.Ino) error {
-			_, err := l.copy.Lookup(&fs.Op{}, fs.RootIno, "other")
-			return err
-		},
+		"lookup": func(l *looking, _ fs.Ino) error { return assert.ErrOf(l.copy.Lookup(&fs.Op{}, fs.RootIno, "other")) },
 		"readdir": func(l *looking, _ fs.Ino) error {
 			d, err := l.copy.OpenDir(&fs.Op{}, fs.RootIno)
 			if err == nil {
@@ -72,10 +68,7 @@ func TestLookAfterTheTTL(t *testing.T) {
 			}
 			return err
 		},
-		"stat of a directory": func(l *looking, _ fs.Ino) error {
-			_, err := l.copy.Attr(&fs.Op{}, fs.RootIno, nil)
-			return err
-		},
+		"stat of a directory": func(l *looking, _ fs.Ino) error { return assert.ErrOf(l.copy.Attr(&fs.Op{}, fs.RootIno, nil)) },
 		"open": func(l *looking, ino fs.Ino) error {
 			o, err := l.copy.Open(&fs.Op{}, ino, syscall.O_RDONLY)
 			if err == nil {
@@ -86,15 +79,13 @@ func TestLookAfterTheTTL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLooking(t)
-			f, err := l.copy.Lookup(&fs.Op{}, fs.RootIno, "f")
-			assert.OK(t, err)
+			f := assert.Of(l.copy.Lookup(&fs.Op{}, fs.RootIno, "f")).OK(t)
 			l.fetches(1, "the first look")
 			l.push("new", "new")
 			l.at = l.at.Add(time.Minute - 1)
 			e := l.finds("new", false, 0, "within the TTL")
 			assert.Equal(t, e.TTL, 1, "the kernel believes a name that is not there for")
-			f, err = l.copy.Lookup(&fs.Op{}, fs.RootIno, "f")
-			assert.OK(t, err)
+			f = assert.Of(l.copy.Lookup(&fs.Op{}, fs.RootIno, "f")).OK(t)
 			assert.Equal(t, max(f.TTL, f.Attr.TTL), 1, "the kernel believes a name and its attributes for")
 			l.at = l.at.Add(1)
 			assert.OK(t, look(l, f.Ino))
@@ -108,18 +99,14 @@ func TestLookAfterTheTTL(t *testing.T) {
 // Whoever has a file open goes on with it, however old it is.
 func TestOpenFileWaitsForNoPull(t *testing.T) {
 	l := newLooking(t)
-	e, err := l.copy.Lookup(&fs.Op{}, fs.RootIno, "f")
-	assert.OK(t, err)
-	o, err := l.copy.Open(&fs.Op{}, e.Ino, syscall.O_RDWR)
-	assert.OK(t, err)
+	e := assert.Of(l.copy.Lookup(&fs.Op{}, fs.RootIno, "f")).OK(t)
+	o := assert.Of(l.copy.Open(&fs.Op{}, e.Ino, syscall.O_RDWR)).OK(t)
 	l.fetches(1, "the first look")
 	l.at = l.at.Add(time.Hour)
-	_, err = l.copy.Attr(&fs.Op{}, e.Ino, nil)
-	assert.OK(t, err)
-	_, err = o.File.Write(&fs.Op{}, []byte("ours"), 0)
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(l.copy.Attr(&fs.Op{}, e.Ino, nil)))
+	assert.OK(t, assert.ErrOf(o.File.Write(&fs.Op{}, []byte("ours"), 0)))
 	buf := make([]byte, 8)
-	_, err = o.File.Read(&fs.Op{}, buf, 0)
+	_, err := o.File.Read(&fs.Op{}, buf, 0)
 	assert.OK(t, errors.Join(err, o.File.Fsync(&fs.Op{}, false), o.File.Flush(&fs.Op{})))
 	o.File.Release()
 	l.copy.Forget(e.Ino, 1)
@@ -141,8 +128,7 @@ func TestLookThatNothingCanComeFor(t *testing.T) {
 			l.copy.Forget(e.Ino, 1)
 		}, func(l *looking) {
 			l.copy.messages.Bind(commits.Bound{}) // nobody asks the policy, which grants nothing
-			_, err := l.copy.Commit(l.Context(), cache.CommitOptions{})
-			assert.OK(l, err)
+			assert.OK(l, assert.ErrOf(l.copy.Commit(l.Context(), cache.CommitOptions{})))
 		}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -208,9 +194,7 @@ func TestLookIsPatientOnce(t *testing.T) {
 	l, _, _ := late(t)
 	l.copy.patience = time.Millisecond
 	for range 2 {
-		e, err := l.copy.Lookup(&fs.Op{}, fs.RootIno, "new")
-		assert.OK(t, err)
-		assert.Equal(t, e.Ino, 0, "what is known")
+		assert.Equal(t, assert.Of(l.copy.Lookup(&fs.Op{}, fs.RootIno, "new")).OK(t).Ino, 0, "what is known")
 		assert.True(t, l.freshness.Stale() != nil, "it is told to be stale")
 		l.copy.patience = time.Hour
 	}

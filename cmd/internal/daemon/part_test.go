@@ -17,10 +17,13 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/mountspec/secrets"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 func TestFailuresAreKeptAndBounded(t *testing.T) {
 	p := &part{Source: Source{Name: "@acme/a"}}
@@ -198,9 +201,8 @@ func TestReach(t *testing.T) {
 		for _, p := range parts {
 			names = append(names, p.Name)
 		}
-		if got := strings.Join(names, " "); got != tt.want || (tt.want == "") != (err != nil) {
-			t.Errorf("%q: got %q, %v; want %q", tt.at, got, err, tt.want)
-		}
+		got := strings.Join(names, " ")
+		assert.True(t, got == tt.want && (tt.want == "") == (err != nil), tt.at, got, tt.want, err)
 	}
 }
 

@@ -20,8 +20,7 @@ func TestStatfs(t *testing.T) {
 		assert.OK(t, err)
 		defer v.Close()
 		w := &workingCopy{Volume: v, isBucket: c.bucket}
-		st, err := w.Statfs(&fs.Op{}, fs.RootIno)
-		assert.OK(t, err)
+		st := assert.Of(w.Statfs(&fs.Op{}, fs.RootIno)).OK(t)
 		assert.Equal(t, st.Blocks*uint64(st.Frsize) == unlimited && st.Bfree == st.Blocks && st.Files == st.Ffree, c.bucket, c, st)
 		assert.Equal(t, st.Bavail == 0, c.keepFree > 0, c, st)
 		assert.True(t, st.Bavail < unlimited/uint64(st.Frsize), c, st)

@@ -37,9 +37,8 @@ func TestRetry(t *testing.T) {
 		}
 		now = a.next
 	}
-	if f := a.fails(); f == nil || !f.Since.Equal(historic) || f.Error == "" {
-		t.Errorf("status: %+v", f)
-	}
+	f := a.fails()
+	assert.True(t, f != nil && f.Since.Equal(historic) && f.Error != "", "status", f)
 	a.ended(now, nil, pause)
 	if a.due(now.Add(time.Hour)) || a.fails() != nil {
 		t.Error("it goes on after success")
@@ -52,9 +51,7 @@ func TestRetry(t *testing.T) {
 	a = retry{}
 	a.arm(now.Add(syncpolicy.FirstPause))
 	a.arm(now.Add(time.Minute))
-	if !a.due(now.Add(syncpolicy.FirstPause)) || a.fails() != nil {
-		t.Errorf("what waits for its first time: %+v", a)
-	}
+	assert.True(t, a.due(now.Add(syncpolicy.FirstPause)) && a.fails() == nil, "what waits for its first time", a)
 }
 
 // A push that is owed is made at once, and a missing pull request soon; what is not wanted
@@ -96,8 +93,6 @@ func TestWhatGaveUpWaitingIsTriedAgain(t *testing.T) {
 	} {
 		var a retry
 		a.ended(time.Unix(1, 0), c.err, func(f syncpolicy.Failure) (time.Duration, bool) { return time.Second, !f.Lasting })
-		if !a.next.IsZero() != c.next {
-			t.Errorf("%v: next %v", c.err, a.next)
-		}
+		assert.Equal(t, !a.next.IsZero(), c.next, c.err, "next", a.next)
 	}
 }

@@ -7,9 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/answers"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
@@ -19,6 +22,7 @@ import (
 	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // unsent is a volume that cannot send everything when it is closed.
@@ -78,4 +82,64 @@ func running(t *testing.T, err error) *Daemon {
 	d.parts = append(d.parts, p)
 	assert.OK(t, d.mount(context.Background()))
 	return d
+}
+
+// Credentials that cannot be had fail in the status, until they can be had again; so
+// does what a store does by itself. Before there is a working copy nothing is kept.
+func TestWorkOfAStoreIsInTheStatus(t *testing.T) {
+	w := &workingCopy{}
+	var fails error
+	kept := answers.New(time.Now)
+	credentials := noting(&atomic.Bool{}, Env{Ended: w.ended, Answers: kept}, func(context.Context) (map[string]string, error) {
+		return map[string]string{"expiration": "2030-01-02T03:04:05Z"}, fails
+	})
+	ask := func(err error) {
+		t.Helper()
+		fails = err
+		_, got := credentials(t.Context())
+		assert.Is(t, got, err, got, err)
+	}
+	failing := func() (all []cache.Activity) {
+		for _, f := range w.opened.Load().Status().Failing {
+			all = append(all, f.Activity)
+		}
+		return all
+	}
+	away := errors.New("the vault is away")
+	ask(away)
+	v := assert.Of(cache.Open(t.Context(), memory.New(memory.Options{}), cache.Options{StateDir: t.TempDir(), Provider: "memory"})).OK(t)
+	defer v.Close()
+	w.opened.Store(v)
+	if got := failing(); len(got) > 0 {
+		t.Errorf("at first: %v", got)
+	}
+	ask(away)
+	w.ended("attribute index", away)
+	if got := failing(); len(got) != 2 || got[0] != "attribute index" || got[1] != cache.ActivityCredentials {
+		t.Errorf("while both fail: %v", got)
+	}
+	ask(nil)
+	w.ended("attribute index", nil)
+	if got := failing(); len(got) > 0 {
+		t.Errorf("after both have succeeded: %v", got)
+	}
+	assert.Equal(t, kept.Summary().CredentialFailures, 2, "failures of credentials")
+	assert.Equal(t, kept.Summary().CredentialsExpire, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), "they expire")
+}
+
+// A working copy that is closed, or just being closed, gives up nothing, and whoever
+// asks for room does not wait for that.
+func TestClosedWorkingCopyMakesNoRoom(t *testing.T) {
+	v := assert.Of(cache.Open(t.Context(), memory.New(memory.Options{}), cache.Options{StateDir: t.TempDir(), Provider: "memory"})).OK(t)
+	w := &workingCopy{Volume: v}
+	w.mu.Lock()
+	if w.MakeRoom(1) || w.ContentUsage() != (cache.ContentUsage{}) {
+		t.Error("one that is being closed makes room")
+	}
+	w.closed = true
+	w.mu.Unlock()
+	assert.OK(t, v.Close())
+	if w.MakeRoom(1) || w.ContentUsage() != (cache.ContentUsage{}) {
+		t.Error("a closed one makes room")
+	}
 }

@@ -14,8 +14,7 @@ import (
 // A grant is of a scheme: a service that is listed for http is not reached by
 // another protocol at the same place.
 func TestDialIsGranted(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	l := assert.Of(net.Listen("tcp", "127.0.0.1:0")).OK(t)
 	defer l.Close()
 	addr := l.Addr().String()
 	for _, c := range []struct {
@@ -32,15 +31,12 @@ func TestDialIsGranted(t *testing.T) {
 		{"ssh://git.acme.test:22", "ssh://" + addr, false},
 		{"ssh://localhost:22", "ssh://" + strings.Replace(addr, "127.0.0.1", "localhost", 1), false},
 	} {
-		guard, err := netguard.New(netguard.Options{Allow: []string{c.listed}})
-		assert.OK(t, err)
+		guard := assert.Of(netguard.New(netguard.Options{Allow: []string{c.listed}})).OK(t)
 		conn, err := guarded(guard)(t.Context(), c.origin)
 		if conn != nil {
 			conn.Close()
 		}
 		denied := errors.Is(err, providers.ErrPermission) && errors.Is(err, netguard.ErrDenied)
-		if (err == nil) != c.ok || denied == c.ok {
-			t.Errorf("%s with %s listed: %v", c.origin, c.listed, err)
-		}
+		assert.True(t, (err == nil) == c.ok && denied != c.ok, c.origin, "with", c.listed, "listed", err)
 	}
 }

@@ -72,8 +72,7 @@ func byHand() mountspec.Sync {
 // event has an event followed.
 func (w *syncing) event(name mountspec.Trigger, vars map[string]string) {
 	w.Helper()
-	_, err := w.handle(w.Context(), lifecycle.Event{Name: string(name), Payload: vars})
-	assert.OK(w, err)
+	assert.OK(w, assert.ErrOf(w.handle(w.Context(), lifecycle.Event{Name: string(name), Payload: vars})))
 }
 
 // asks reports how often the remote is asked when the kernel has sent so many requests, a
@@ -150,8 +149,7 @@ func TestUnmountSendsWhatWaits(t *testing.T) {
 func TestCommitThatIsNotGranted(t *testing.T) {
 	w := newSyncing(t, byHand())
 	for _, name := range []string{"a", "b"} {
-		_, err := w.copy.Mkdir(&fs.Op{}, fs.RootIno, name, 0o755)
-		assert.OK(t, err)
+		assert.OK(t, assert.ErrOf(w.copy.Mkdir(&fs.Op{}, fs.RootIno, name, 0o755)))
 	}
 	var out control.EventResult
 	assert.OK(t, w.commit(t.Context(), words{}, &out))

@@ -10,8 +10,11 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/mountspec/host"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 // fake is a machine made of files.
 func fake(t *testing.T, files map[string]string) system {

@@ -35,9 +35,7 @@ func TestFrom(t *testing.T) {
 	}
 	for _, tt := range tests {
 		e := From(tt.err)
-		if e.Code != tt.code || e.What != tt.what {
-			t.Errorf("%s: got %s %q, want %s %q", tt.name, e.Code, e.What, tt.code, tt.what)
-		}
+		assert.True(t, e.Code == tt.code && e.What == tt.what, tt.name, e.Code, e.What, tt.code, tt.what)
 		assert.Is(t, e, io.EOF, tt.name, "the cause is lost")
 	}
 	if From(nil) != nil {

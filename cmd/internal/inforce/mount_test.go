@@ -11,8 +11,11 @@ import (
 
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 // What is denied to read is closed, what is denied to write is read-only, and that reaches
 // what lies in it: on path boundaries, and whoever made it read-only himself keeps his reason.
@@ -33,22 +36,17 @@ func TestAccess(t *testing.T) {
 // Acts are remembered by the next mount, as long as they count; what was not done in the
 // end does not count, and what cannot be kept is not done.
 func TestActs(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	assert.OK(t, err)
+	dir := assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
 	now := time.Date(2026, 11, 20, 12, 0, 0, 123, time.UTC)
 	o := ActsOptions{Path: filepath.Join(dir, "acts"), Now: func() time.Time { return now }, WhileFull: func(do func() error) error { return do() },
 		Remembered: func(action string) time.Duration { return map[string]time.Duration{policy.Push: time.Hour}[action] }}
 	open := func() *Acts {
 		t.Helper()
-		a, err := OpenActs(o)
-		assert.OK(t, err)
-		return a
+		return assert.Of(OpenActs(o)).OK(t)
 	}
 	begin := func(a *Acts, action string) func() error {
 		t.Helper()
-		undo, err := a.Begin(action, func(policy.Done) error { return nil })
-		assert.OK(t, err)
-		return undo
+		return assert.Of(a.Begin(action, func(policy.Done) error { return nil })).OK(t)
 	}
 	a := open()
 	begin(a, policy.Push)
@@ -63,7 +61,7 @@ func TestActs(t *testing.T) {
 	assert.Equal(t, len(a.Done()[policy.Push]), 1, "pushes that still count")
 
 	assert.OK(t, os.WriteFile(o.Path, []byte("{"), 0o600))
-	_, err = OpenActs(o)
+	_, err := OpenActs(o)
 	assert.True(t, err != nil, "a damaged file counts as nothing done")
 	o.Path = filepath.Join(dir, "nowhere", "acts")
 	a = open()
@@ -97,13 +95,11 @@ func TestActsOfTwoCopies(t *testing.T) {
 		}
 		return nil
 	}
-	undo, err := copies[0].Begin(policy.Commit, once)
-	assert.OK(t, err)
+	undo := assert.Of(copies[0].Begin(policy.Commit, once)).OK(t)
 	assert.Equal(t, len(copies[1].Done()[policy.Commit]), 1, "commits that the other copy knows of")
 	assert.Is(t, assert.ErrOf(copies[1].Begin(policy.Commit, once)), exceeded, "the other copy")
 	assert.OK(t, undo())
-	undo, err = copies[1].Begin(policy.Commit, once)
-	assert.OK(t, err)
+	undo = assert.Of(copies[1].Begin(policy.Commit, once)).OK(t)
 	assert.OK(t, undo())
 
 	most = 5

@@ -69,13 +69,9 @@ func beChild(child *Process, args []string) int {
 func TestBackground(t *testing.T) {
 	crash := t.TempDir() + "/crash"
 	r, err := Background(t.Context(), []string{"ready", crash})
-	if err != nil || r.Mountpoint != "/mnt/ws" || len(r.Notes) != 1 || r.PID == 0 {
-		t.Fatalf("got %+v, %v", r, err)
-	}
+	assert.Must(t, err == nil && r.Mountpoint == "/mnt/ws" && len(r.Notes) == 1 && r.PID != 0, r, err)
 	assert.OK(t, assert.ErrOf(syscall.Wait4(r.PID, nil, 0, nil)))
-	if b, err := os.ReadFile(crash); err != nil || string(b) != "last words" {
-		t.Errorf("after Ready, standard error went elsewhere: %q, %v", b, err)
-	}
+	assert.Of(os.ReadFile(crash)).Equal(t, []byte("last words"), "after Ready, standard error went elsewhere")
 }
 
 func TestFailures(t *testing.T) {
@@ -103,17 +99,15 @@ func TestFailures(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	_, err := Background(t.Context(), []string{"interrupt"})
-	if e := exit.From(err); !errors.Is(err, ErrInterrupted) || e.Code != exit.Failed {
-		t.Errorf("got %v", err)
-	}
+	e := exit.From(err)
+	assert.True(t, errors.Is(err, ErrInterrupted) && e.Code == exit.Failed, err)
 }
 
 func TestNotAChild(t *testing.T) {
 	for _, value := range []string{"", "x", "-1", "2"} {
 		t.Setenv(ChildVar, value)
-		if _, ok := Child(); ok {
-			t.Errorf("%q made a child", value)
-		}
+		_, ok := Child()
+		assert.False(t, ok, value, "made a child")
 	}
 }
 
@@ -121,18 +115,15 @@ func TestNotAChild(t *testing.T) {
 func TestEnvironmentIsHandedOver(t *testing.T) {
 	t.Setenv("LAUNCH_TEST", "hunter2\xff=")
 	_, err := Background(t.Context(), []string{"environment"})
-	if e := exit.From(err); e == nil || e.What != `has "hunter2\xff=", was started with a secret: false, <nil>` {
-		t.Errorf("got %v", err)
-	}
+	e := exit.From(err)
+	assert.True(t, e != nil && e.What == `has "hunter2\xff=", was started with a secret: false, <nil>`, err)
 }
 
 // A tied child learns that its parent is gone, and not before.
 func TestTied(t *testing.T) {
 	told := filepath.Join(t.TempDir(), "told")
 	report, tie, err := Tied(t.Context(), []string{"tied", told})
-	if err != nil || report.Mountpoint != "/mnt/ws" {
-		t.Fatalf("got %+v, %v", report, err)
-	}
+	assert.Must(t, err == nil && report.Mountpoint == "/mnt/ws", report, err)
 	if _, err := os.Stat(told); err == nil {
 		t.Error("it believes that its parent is gone")
 	}

@@ -78,9 +78,7 @@ func TestUnknownNameIsLoggedOnce(t *testing.T) {
 		b.Emit(Event{Name: "turn-strat"})
 	}
 	b.Close()
-	if got := strings.Count(out.String(), "turn-strat"); got != 1 {
-		t.Errorf("logged %d times, want 1: %s", got, out.String())
-	}
+	assert.Equal(t, strings.Count(out.String(), "turn-strat"), 1, "logged", out.String())
 }
 
 // A handler that never returns must not hold Emit, and its loss must be counted.
@@ -129,9 +127,7 @@ func TestEnvelope(t *testing.T) {
 		b.On("*", func(e Event) { got = e })
 		b.Emit(Event{Name: "delete", Source: Source{SourceStorage, "@acme/a"}, Payload: map[string]string{"path": "x"}})
 		b.Close()
-		if !got.EmittedAt.Equal(time.Now()) || got.Source.ID != "@acme/a" || got.Payload["path"] != "x" {
-			t.Errorf("got %+v", got)
-		}
+		assert.True(t, got.EmittedAt.Equal(time.Now()) && got.Source.ID == "@acme/a" && got.Payload["path"] == "x", got)
 	})
 }
 

@@ -17,7 +17,10 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
@@ -38,26 +41,20 @@ func TestOpen(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			log, file, closer, err := Open(tt.o)
 			if tt.code != exit.Done {
-				if e := exit.From(err); e == nil || e.Code != tt.code || e.Advice == "" {
-					t.Errorf("got %+v, want %s", e, tt.code)
-				}
+				e := exit.From(err)
+				assert.True(t, e != nil && e.Code == tt.code && e.Advice != "", e, tt.code)
 				return
 			}
-			if err != nil || file != tt.file {
-				t.Fatalf("got %q, %v; want %q", file, err, tt.file)
-			}
+			assert.Must(t, err == nil && file == tt.file, file, tt.file, err)
 			defer closer.Close()
 			if file == "" {
 				return
 			}
 			log.Debug("below the level")
 			log.Info("hello")
-			if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), "hello") || strings.Contains(string(b), "below") {
-				t.Errorf("got %q, %v", b, err)
-			}
-			if fi, err := os.Stat(file); err != nil || fi.Mode().Perm() != 0o600 {
-				t.Errorf("mode: %v, %v", fi.Mode(), err)
-			}
+			b := assert.Of(os.ReadFile(file)).OK(t)
+			assert.True(t, strings.Contains(string(b), "hello") && !strings.Contains(string(b), "below"), b)
+			assert.Equal(t, assert.Of(os.Stat(file)).OK(t).Mode().Perm(), 0o600, "mode")
 		})
 	}
 }
@@ -71,13 +68,9 @@ func TestLogRotates(t *testing.T) {
 	for range megabytes + 2 {
 		log.Info(line)
 	}
-	files, err := filepath.Glob(dir + "/log*")
-	if err != nil || len(files) != 2 {
-		t.Errorf("got %v, %v; want the log and one old one", files, err)
-	}
-	if fi, err := os.Stat(name); err != nil || fi.Size() > (megabytes+1)<<20 {
-		t.Errorf("the log is larger than its limit: %v, %v", fi.Size(), err)
-	}
+	assert.Equal(t, len(assert.Of(filepath.Glob(dir+"/log*")).OK(t)), 2, "want the log and one old one")
+	fi := assert.Of(os.Stat(name)).OK(t)
+	assert.True(t, fi.Size() <= (megabytes+1)<<20, "the log is larger than its limit", fi.Size())
 }
 
 // The journal wants a priority before each line, and keeps time and level itself.

@@ -16,8 +16,7 @@ import (
 func TestReferences(t *testing.T) {
 	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	for _, name := range reference.Names() {
-		page, err := reference.Find(name, mountspec.Providers())
-		assert.OK(t, err)
+		page := assert.Of(reference.Find(name, mountspec.Providers())).OK(t)
 		p := Reference{Version: "1.2.3", Epoch: "0", Page: page}
 		for form, of := range map[string]struct {
 			print            func(io.Writer) error

@@ -85,10 +85,8 @@ func (f *fake) connect(t *testing.T) *sdk.ClientSession {
 	t.Helper()
 	m := Mount{"@acme/a", "/mnt/ws", func() (Client, []string, error) { return f, []string{"/state", "/srv/a"}, f.reach }}
 	ours, theirs := sdk.NewInMemoryTransports()
-	ss, err := newServer(m, "v1").Connect(t.Context(), ours, nil)
-	assert.OK(t, err)
-	cs, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), theirs, nil)
-	assert.OK(t, err)
+	ss := assert.Of(newServer(m, "v1").Connect(t.Context(), ours, nil)).OK(t)
+	cs := assert.Of(sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), theirs, nil)).OK(t)
 	t.Cleanup(func() { cs.Close(); ss.Close() })
 	return cs
 }
@@ -96,10 +94,8 @@ func (f *fake) connect(t *testing.T) *sdk.ClientSession {
 // call gives the text of a tool's answer, what is structured in it, and whether it is an error.
 func call(t *testing.T, cs *sdk.ClientSession, tool, args string) (text, structured string, isError bool) {
 	t.Helper()
-	res, err := cs.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})
-	assert.OK(t, err, tool)
-	b, err := json.Marshal(res.StructuredContent)
-	assert.OK(t, err, tool)
+	res := assert.Of(cs.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})).OK(t, tool)
+	b := assert.Of(json.Marshal(res.StructuredContent)).OK(t, tool)
 	return res.Content[0].(*sdk.TextContent).Text, string(b), res.IsError
 }
 
@@ -162,8 +158,7 @@ func TestTools(t *testing.T) {
 // takes and answers.
 func TestToolsAreDescribed(t *testing.T) {
 	cs := (&fake{}).connect(t)
-	tools, err := cs.ListTools(t.Context(), nil)
-	assert.OK(t, err)
+	tools := assert.Of(cs.ListTools(t.Context(), nil)).OK(t)
 	for _, tool := range tools.Tools {
 		a := tool.Annotations
 		assert.Equal(t, a.ReadOnlyHint, tool.Name != "restore" && tool.Name != "event", tool.Name, "only looks")

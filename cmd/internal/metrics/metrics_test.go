@@ -94,9 +94,8 @@ func TestMetricsStayOnThisMachine(t *testing.T) {
 		if err == nil {
 			stop()
 		}
-		if e := exit.From(err); e == nil || e.Code != exit.Usage || e.Advice == "" {
-			t.Errorf("%s: got %+v", addr, e)
-		}
+		e := exit.From(err)
+		assert.True(t, e != nil && e.Code == exit.Usage && e.Advice != "", addr, e)
 	}
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		stop, err := m.Listen(t.Context(), addr, slog.New(slog.DiscardHandler))
@@ -149,8 +148,7 @@ func TestExpressions(t *testing.T) {
 		}
 		assert.Equal(t, strings.Count(expr, "("), strings.Count(expr, ")"), where, expr)
 	}
-	rules, err := os.ReadFile(filepath.Join(monitoring, "wsmount.rules.yaml"))
-	assert.OK(t, err)
+	rules := assert.Of(os.ReadFile(filepath.Join(monitoring, "wsmount.rules.yaml"))).OK(t)
 	alerts := regexp.MustCompile(`(?m)^ +- alert: (\S+)\n +expr: (.+)\n(?: +for: \w+\n)? +labels: .+\n +annotations:\n +summary: (.+)\n +description: (.+)\n`).FindAllStringSubmatch(string(rules), -1)
 	assert.Equal(t, len(alerts), strings.Count(string(rules), "alert:"), "alerts of the wanted form")
 	for _, a := range alerts {
@@ -168,8 +166,7 @@ func TestExpressions(t *testing.T) {
 		}
 		Templating struct{ List []struct{ Query string } }
 	}
-	data, err := os.ReadFile(filepath.Join(monitoring, "wsmount.dashboard.json"))
-	assert.OK(t, err)
+	data := assert.Of(os.ReadFile(filepath.Join(monitoring, "wsmount.dashboard.json"))).OK(t)
 	assert.OK(t, json.Unmarshal(data, &board))
 	assert.True(t, len(board.Panels) > 0 && len(board.Templating.List) > 0, "a dashboard without panels or variables")
 	for _, p := range board.Panels {

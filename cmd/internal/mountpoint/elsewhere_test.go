@@ -22,10 +22,8 @@ func TestElsewhere(t *testing.T) {
 	t.Cleanup(func() { in.Close(); cmd.Wait() })
 	_, err := bufio.NewReader(out).ReadString('\n')
 	tier.Require(t, "a mount namespace", err == nil)
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", cmd.Process.Pid))
-	assert.OK(t, err)
-	table, err := parseTable(strings.NewReader(string(b)))
-	assert.OK(t, err)
+	b := assert.Of(os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", cmd.Process.Pid))).OK(t)
+	table := assert.Of(parseTable(strings.NewReader(string(b)))).OK(t)
 	m, ok := table.At(dir)
 	if !ok {
 		t.Fatal("the namespace has no mount at", dir)

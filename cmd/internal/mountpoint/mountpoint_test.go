@@ -12,8 +12,11 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 const sample = `22 28 0:21 / /proc rw,nosuid shared:5 - proc proc rw
 28 1 253:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
@@ -25,16 +28,12 @@ const sample = `22 28 0:21 / /proc rw,nosuid shared:5 - proc proc rw
 
 func table(t *testing.T) Table {
 	t.Helper()
-	tab, err := parseTable(strings.NewReader(sample))
-	assert.OK(t, err)
-	return tab
+	return assert.Of(parseTable(strings.NewReader(sample))).OK(t)
 }
 
 func TestTable(t *testing.T) {
 	tab := table(t)
-	if len(tab) != 6 {
-		t.Fatalf("got %d mounts, want 6", len(tab))
-	}
+	assert.Must(t, len(tab) == 6, len(tab), "mounts")
 	top, ok := tab.At("/mnt/a b")
 	if !ok || top.Source != "@acme/b" || !top.Ours() || top.Connection() != "53" || top.ID != 43 {
 		t.Errorf("the topmost of two mounts: got %+v", top)
@@ -48,17 +47,15 @@ func TestTable(t *testing.T) {
 	if m, _ := tab.Around("/mnt/a bc"); m.Path != "/" {
 		t.Errorf("a sibling that begins alike: got %+v", m)
 	}
-	if below := tab.Below("/mnt/a b"); len(below) != 1 || below[0].Type != "tmpfs" {
-		t.Errorf("below: got %+v", below)
-	}
+	below := tab.Below("/mnt/a b")
+	assert.True(t, len(below) == 1 && below[0].Type == "tmpfs", "below", below)
 	if m, _ := tab.At("/mnt/sshfs"); !m.FUSE() || m.Ours() {
 		t.Errorf("another's FUSE mount: got %+v", m)
 	}
 }
 
 func TestResolve(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	assert.OK(t, err)
+	dir := assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
 	mkdir(t, dir+"/real/deep")
 	mkdir(t, dir+"/mounted")
 	link(t, "real", dir+"/rel")
@@ -75,10 +72,7 @@ func TestResolve(t *testing.T) {
 		{"what does not exist stays", "/real/no/such", "/real/no/such"},
 	}
 	for _, tt := range tests {
-		got, err := tab.Resolve(dir + tt.in)
-		if err != nil || got != dir+tt.want {
-			t.Errorf("%s: got %q, %v; want %q", tt.name, got, err, dir+tt.want)
-		}
+		assert.Of(tab.Resolve(dir+tt.in)).Equal(t, dir+tt.want, tt.name)
 	}
 	assert.Is(t, assert.ErrOf(tab.Resolve(dir+"/loop/x")), errTooManyLinks, "a loop")
 }
@@ -90,15 +84,12 @@ func TestCheck(t *testing.T) {
 	link(t, "dir", dir+"/link")
 	for _, path := range []string{"/dir", "/link"} {
 		got, stale, err := Check(dir + path)
-		if err != nil || stale || filepath.Base(got) != "dir" {
-			t.Errorf("%s: got %q, %v, %v", path, got, stale, err)
-		}
+		assert.True(t, err == nil && !stale && filepath.Base(got) == "dir", path, got, stale, err)
 	}
 	for _, path := range []string{"/none", "/file"} {
 		_, _, err := Check(dir + path)
-		if e := exit.From(err); e == nil || e.Code != exit.Usage || e.Advice == "" {
-			t.Errorf("%s: got %+v", path, e)
-		}
+		e := exit.From(err)
+		assert.True(t, e != nil && e.Code == exit.Usage && e.Advice != "", path, e)
 	}
 }
 
@@ -119,8 +110,7 @@ func TestApart(t *testing.T) {
 		{"inside, by another name", "/ws/sub", "/alias", true},
 	}
 	for _, tt := range tests {
-		real, err := filepath.EvalSymlinks(dir + tt.mountpoint)
-		assert.OK(t, err)
+		real := assert.Of(filepath.EvalSymlinks(dir + tt.mountpoint)).OK(t)
 		assert.Equal(t, Apart(real, dir+tt.source) != nil, tt.refuse, tt.name)
 	}
 }
@@ -128,12 +118,10 @@ func TestApart(t *testing.T) {
 // Holders looks at /proc of a child that uses a directory of the root file
 // system, seen as if it were a mount of its own.
 func TestHolders(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	assert.OK(t, err)
+	dir := assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
 	mkdir(t, dir+"/sub")
 	assert.OK(t, os.WriteFile(dir+"/notes", nil, 0o600))
-	tab, err := ReadTable()
-	assert.OK(t, err)
+	tab := assert.Of(ReadTable()).OK(t)
 	m, ok := tab.Around(dir)
 	if !ok {
 		t.Fatal("no mount around the temporary directory")
@@ -141,11 +129,9 @@ func TestHolders(t *testing.T) {
 	m.Path = dir // its number and device stay, so that open files match by mount id
 	cmd := exec.Command("cat")
 	cmd.Dir = dir + "/sub"
-	f, err := os.Open(dir + "/notes")
-	assert.OK(t, err)
+	f := assert.Of(os.Open(dir + "/notes")).OK(t)
 	cmd.ExtraFiles = []*os.File{f}
-	in, err := cmd.StdinPipe()
-	assert.OK(t, err)
+	in := assert.Of(cmd.StdinPipe()).OK(t)
 	assert.OK(t, cmd.Start())
 	f.Close()
 	defer cmd.Wait()
@@ -156,9 +142,7 @@ func TestHolders(t *testing.T) {
 			continue
 		}
 		got := h.String()
-		if !strings.Contains(got, "working directory: sub") || !strings.Contains(got, "open: notes") {
-			t.Errorf("got %q", got)
-		}
+		assert.True(t, strings.Contains(got, "working directory: sub") && strings.Contains(got, "open: notes"), got)
 		return
 	}
 	t.Errorf("process %d is not among %v", cmd.Process.Pid, found)
@@ -174,9 +158,7 @@ func TestSameDevice(t *testing.T) {
 }
 
 func TestUnmountErrors(t *testing.T) {
-	if err := Unmount(t.TempDir(), false); !errors.Is(err, ErrNotMounted) {
-		t.Errorf("got %v, want ErrNotMounted", err)
-	}
+	assert.Is(t, Unmount(t.TempDir(), false), ErrNotMounted)
 	for said, want := range map[string]error{
 		"fusermount3: failed to unmount /x: Device or resource busy": ErrBusy,
 		"fusermount3: entry for /x not found in /etc/mtab":           ErrNotMounted,
@@ -192,8 +174,7 @@ func TestUnmountBusy(t *testing.T) {
 		tier.RequireRoot(t) // to mount something
 		t.Fatal(err)
 	}
-	f, err := os.Create(dir + "/f")
-	assert.OK(t, err)
+	f := assert.Of(os.Create(dir + "/f")).OK(t)
 	defer f.Close()
 	assert.Is(t, Unmount(dir, false), ErrBusy)
 	assert.OK(t, assert.ErrOf(os.Stat(dir+"/f")), "what is in use")

@@ -218,8 +218,7 @@ func TestCommand(t *testing.T) {
 			assert.True(t, strings.Contains(is.Error, c.err) && (c.err == "") == (is.Delivered == 1), is.Text())
 		})
 	}
-	got, err := os.ReadFile(dir + "/got")
-	assert.OK(t, err)
+	got := assert.Of(os.ReadFile(dir + "/got")).OK(t)
 	assert.True(t, strings.Contains(string(got), `"event":"pull-failed"`) && strings.HasSuffix(string(got), "}\n[]\n"), string(got))
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestState(t *testing.T) {
@@ -20,11 +21,7 @@ func TestState(t *testing.T) {
 	} {
 		got, err := State("--to", s, true, now)
 		want.Before = true
-		if err != nil || got != want {
-			t.Errorf("%q: got %+v, %v", s, got, err)
-		}
-		if again, err := State("--to", got.Name(), true, now); err != nil || again.Name() != got.Name() {
-			t.Errorf("%q: its name %q is %+v, %v", s, got.Name(), again, err)
-		}
+		assert.True(t, err == nil && got == want, s, got, err)
+		assert.Equal(t, assert.Of(State("--to", got.Name(), true, now)).OK(t).Name(), got.Name(), s, "its name", got.Name())
 	}
 }

@@ -25,9 +25,7 @@ func TestParse(t *testing.T) {
 		{"", Person{}},
 	} {
 		got, err := Parse(tt.text)
-		if got != tt.want || (err == nil) != (tt.want != Person{}) {
-			t.Errorf("%q: got %v, %v, want %v", tt.text, got, err, tt.want)
-		}
+		assert.True(t, got == tt.want && (err == nil) == (tt.want != Person{}), tt.text, got, tt.want, err)
 	}
 }
 

@@ -25,8 +25,7 @@ func TestFetch(t *testing.T) {
 		_, err := p.Write(t.Context(), providers.MustLocator(name), providers.String(strings.Repeat("x", 300<<10)), providers.WriteOptions{If: providers.IfAbsent()})
 		assert.OK(t, err)
 	}
-	set, err := pins.Load(t.TempDir())
-	assert.OK(t, err)
+	set := assert.Of(pins.Load(t.TempDir())).OK(t)
 	v, err := cache.Open(t.Context(), p, cache.Options{StateDir: t.TempDir(), Provider: "memory", Pins: set, Policy: cache.Policy{Commit: cache.DueAsked, NoWait: true}})
 	assert.OK(t, err)
 	defer v.Close()
@@ -34,8 +33,7 @@ func TestFetch(t *testing.T) {
 		t.Helper()
 		ino := fs.RootIno
 		for _, name := range strings.Split(path, "/") {
-			e, err := v.Lookup(&fs.Op{}, ino, name)
-			assert.OK(t, err)
+			e := assert.Of(v.Lookup(&fs.Op{}, ino, name)).OK(t)
 			defer v.Forget(e.Ino, 1)
 			ino = e.Ino
 		}
@@ -64,8 +62,7 @@ func TestFetch(t *testing.T) {
 	are("all is fetched", "clean clean clean")
 	_, o, err := v.Create(&fs.Op{}, fs.RootIno, "mine", syscall.O_RDWR, 0o644)
 	assert.OK(t, err)
-	_, err = o.File.Write(&fs.Op{}, []byte("mine"), 0)
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(o.File.Write(&fs.Op{}, []byte("mine"), 0)))
 	o.File.Release()
 	v.ClearContent()
 	are("what is not pinned went", "clean clean remote")
@@ -85,8 +82,7 @@ func TestFetch(t *testing.T) {
 // A keeper begins with what is pinned, goes by what others change in it, and tries again what
 // failed.
 func TestKeeper(t *testing.T) {
-	set, err := pins.Load(t.TempDir())
-	assert.OK(t, err)
+	set := assert.Of(pins.Load(t.TempDir())).OK(t)
 	assert.OK(t, set.Add("docs"))
 	fetched, ended := make(chan string), make(chan error)
 	away := errors.New("the store is away")

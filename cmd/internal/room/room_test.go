@@ -33,9 +33,7 @@ func TestOpenWorkingCopiesMakeRoom(t *testing.T) {
 			r.Opened()
 		}
 		assert.Contains(t, r.Usage(), " 7 KiB that are clean, 4 KiB that are unsaved", "usage")
-		if !r.MakeRoom(1) || a.clean+b.clean != 0 {
-			t.Errorf("%d and %d bytes stayed", a.clean, b.clean)
-		}
+		assert.True(t, r.MakeRoom(1) && a.clean+b.clean == 0, a.clean, b.clean, "bytes stayed")
 		assert.False(t, r.MakeRoom(1), "nothing is left, and there is room")
 		a.clean, b.clean = 3<<10, 4<<10
 	}

@@ -12,8 +12,7 @@ import (
 
 // What would show more than it should is refused, with what to do.
 func TestCheck(t *testing.T) {
-	dir, err := os.Open(t.TempDir())
-	assert.OK(t, err)
+	dir := assert.Of(os.Open(t.TempDir())).OK(t)
 	defer dir.Close()
 	at := func(paths ...string) (mounts []Mount) {
 		for _, p := range paths {
@@ -39,14 +38,10 @@ func TestCheck(t *testing.T) {
 	} {
 		e := exit.From(tt.check(&tt.spec))
 		if tt.code == exit.Done {
-			if e != nil {
-				t.Errorf("%s: got %v", tt.name, e)
-			}
+			assert.True(t, e == nil, tt.name, e)
 			continue
 		}
-		if e == nil || e.Code != tt.code || e.Advice == "" {
-			t.Errorf("%s: got %+v, want %v", tt.name, e, tt.code)
-		}
+		assert.True(t, e != nil && e.Code == tt.code && e.Advice != "", tt.name, e, tt.code)
 	}
 }
 

@@ -35,8 +35,7 @@ func newPerson(t *testing.T) *person {
 	assert.OK(t, err)
 	fd := int(p.keyboard.Fd())
 	assert.OK(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	assert.OK(t, err)
+	n := assert.Of(unix.IoctlGetInt(fd, unix.TIOCGPTN)).OK(t)
 	p.mine, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
 	assert.OK(t, err)
 	p.begin = p.settings()
@@ -62,8 +61,7 @@ func newPerson(t *testing.T) *person {
 
 func (p *person) settings() unix.Termios {
 	p.t.Helper()
-	now, err := unix.IoctlGetTermios(int(p.mine.Fd()), unix.TCGETS)
-	assert.OK(p.t, err)
+	now := assert.Of(unix.IoctlGetTermios(int(p.mine.Fd()), unix.TCGETS)).OK(p.t)
 	return *now
 }
 
@@ -178,13 +176,10 @@ func TestTerminalSignals(t *testing.T) {
 // When a command has ended, what was typed for it is not left for a shell.
 func TestTerminalForgetsWhatWasTyped(t *testing.T) {
 	p := newPerson(t)
-	term, err := openTerminal(p.mine, p.mine)
-	assert.OK(t, err)
+	term := assert.Of(openTerminal(p.mine, p.mine)).OK(t)
 	assert.OK(t, term.makeRaw())
 	waiting := func() int {
-		n, err := unix.IoctlGetInt(int(p.mine.Fd()), unix.TIOCINQ)
-		assert.OK(t, err)
-		return n
+		return assert.Of(unix.IoctlGetInt(int(p.mine.Fd()), unix.TIOCINQ)).OK(t)
 	}
 	p.types("rm -rf x\r")
 	fds := []unix.PollFd{{Fd: int32(p.mine.Fd()), Events: unix.POLLIN}}

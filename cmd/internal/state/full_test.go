@@ -52,9 +52,8 @@ func TestFullDisk(t *testing.T) {
 	assert.OK(t, d.SaveStatus(status), "with something to give up")
 	fill("yet more")
 	err := d.SaveStatus(status)
-	if e := exit.From(err); !IsFull(err) || !strings.Contains(e.Advice, "cache clear") {
-		t.Errorf("with nothing left: %v, %q", err, e.Advice)
-	}
+	e := exit.From(err)
+	assert.True(t, IsFull(err) && strings.Contains(e.Advice, "cache clear"), "with nothing left", e.Advice, err)
 	for _, want := range []string{root, "KiB of 0 MiB are free", gives(nil).Usage()} {
 		assert.Contains(t, fmt.Sprint(err), want, err, "does not say")
 	}
@@ -67,7 +66,5 @@ func TestFullDisk(t *testing.T) {
 func TestFullDiskEnds(t *testing.T) {
 	tries := 0
 	err := WhileFull(t.TempDir(), gives(func() bool { return true }), func() error { tries++; return unix.EDQUOT })
-	if !IsFull(err) || tries != fullTries {
-		t.Errorf("%d tries: %v", tries, err)
-	}
+	assert.True(t, IsFull(err) && tries == fullTries, tries, "tries", err)
 }

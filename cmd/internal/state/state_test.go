@@ -15,12 +15,14 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 func open(t *testing.T, root string) *Dir {
 	t.Helper()
-	d, err := Open(root, "acme", "ops", "f1", nil)
-	assert.OK(t, err)
+	d := assert.Of(Open(root, "acme", "ops", "f1", nil)).OK(t)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -38,8 +40,7 @@ func record(t *testing.T, d *Dir) Record {
 func TestFreeOnceClosed(t *testing.T) {
 	root := t.TempDir()
 	d := open(t, root)
-	fd, err := unix.Dup(int(d.lock.Fd()))
-	assert.OK(t, err)
+	fd := assert.Of(unix.Dup(int(d.lock.Fd()))).OK(t)
 	defer unix.Close(fd)
 	assert.OK(t, d.Close())
 	open(t, root)
@@ -124,9 +125,7 @@ func TestModes(t *testing.T) {
 	record(t, d)
 	for path, want := range map[string]os.FileMode{d.Path(): 0o700, filepath.Join(d.Path(), "lock"): 0o600,
 		filepath.Join(d.Path(), "mount.json"): 0o600} {
-		fi, err := os.Stat(path)
-		assert.OK(t, err)
-		assert.Equal(t, fi.Mode().Perm(), want, path, "mode")
+		assert.Equal(t, assert.Of(os.Stat(path)).OK(t).Mode().Perm(), want, path, "mode")
 	}
 }
 
@@ -167,16 +166,12 @@ func TestCheckPrivate(t *testing.T) {
 
 func TestListAndForget(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "odd [name]*")
-	if got, err := List(root); err != nil || len(got) != 0 {
-		t.Fatalf("no state directory: got %v, %v", got, err)
-	}
+	assert.Equal(t, len(assert.Of(List(root)).OK(t)), 0, "no state directory")
 	d := open(t, root)
 	record(t, d)
 	assert.OK(t, d.SaveStatus([]byte(`{"x":1}`)))
-	got, err := List(root)
-	if err != nil || len(got) != 1 || got[0].Mountpoint != "/mnt/ws" || got[0].SocketPath() != d.SocketPath() {
-		t.Fatalf("got %+v, %v", got, err)
-	}
+	got := assert.Of(List(root)).OK(t)
+	assert.Must(t, len(got) == 1 && got[0].Mountpoint == "/mnt/ws" && got[0].SocketPath() == d.SocketPath(), got)
 	if status, _, err := got[0].Status(); err != nil || string(status) != `{"x":1}` {
 		t.Errorf("status: got %q, %v", status, err)
 	}
@@ -214,8 +209,7 @@ func cat(t *testing.T) (cmd *exec.Cmd, in io.WriteCloser, out io.Reader, r Recor
 	in, inErr := cmd.StdinPipe()
 	out, outErr := cmd.StdoutPipe()
 	assert.OK(t, errors.Join(inErr, outErr, cmd.Start()))
-	ticks, err := startTicks(cmd.Process.Pid)
-	assert.OK(t, err)
+	ticks := assert.Of(startTicks(cmd.Process.Pid)).OK(t)
 	return cmd, in, out, Record{PID: cmd.Process.Pid, StartTicks: ticks, BootID: bootID()}
 }
 
@@ -230,9 +224,8 @@ func TestAZombieIsNotAlive(t *testing.T) {
 }
 
 func TestVolatile(t *testing.T) {
-	if name, is := Volatile("/dev/shm/not/there"); !is || name != "tmpfs" {
-		t.Errorf("/dev/shm: got %q, %v", name, is)
-	}
+	name, is := Volatile("/dev/shm/not/there")
+	assert.True(t, is && name == "tmpfs", "/dev/shm", name, is)
 }
 
 // Kill ends the process that the record means, and no other of its number.

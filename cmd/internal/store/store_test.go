@@ -25,12 +25,10 @@ func newBackend() *seam.Store { return seam.New(memory.New(memory.Options{})) }
 
 func loc(t *testing.T, key string) seam.Locator {
 	t.Helper()
-	l, err := seam.ParseLocator(key)
-	assert.OK(t, err)
-	return l
+	return assert.Of(seam.ParseLocator(key)).OK(t)
 }
 
-// TestCodes: a script can tell a vault that is away from a wrong configuration.
+// A script can tell a vault that is away from a wrong configuration.
 func TestCodes(t *testing.T) {
 	for reason, want := range map[seam.Reason]exit.Code{
 		seam.VaultAbsent: exit.Unreachable, seam.NoVaultPath: exit.Manifest, seam.ConfigCorrupt: exit.Manifest, seam.ConfigNoString: exit.Manifest,
@@ -40,7 +38,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestRefusals: every error has a code and says what to do; what was told already stays.
+// Every error has a code and says what to do; what was told already stays.
 func TestRefusals(t *testing.T) {
 	assert.Is(t, Refusal(nil), nil)
 	told := exit.New(exit.Unsafe, "told").Hint("do it")
@@ -59,7 +57,7 @@ func TestRefusals(t *testing.T) {
 	assert.Contains(t, Refusal(providers.ErrReadOnly).Error(), "storage_read_only: ")
 }
 
-// TestEmptyFlag: a variable that is not set makes no write one without a condition.
+// A variable that is not set makes no write one without a condition.
 func TestEmptyFlag(t *testing.T) {
 	for _, v := range Verbs() {
 		for _, f := range v.Flags {
@@ -71,8 +69,8 @@ func TestEmptyFlag(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a change that a signal comes into ends as it would be cancelled, so that
-// it lets go of what it holds, and the program with it.
+// A change that a signal comes into ends as it would be cancelled, so that it lets go of what it
+// holds, and the program with it.
 func TestInterrupted(t *testing.T) {
 	backends := &seam.Registry{}
 	assert.OK(t, backends.Register("test", seam.Class{Open: func(context.Context, seam.Settings) (seam.Backend, error) {
@@ -100,8 +98,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestClosing: an answer that holds is given although something else has failed at the end,
-// and one that does not is not.
+// An answer that holds is given although something else has failed at the end, and one that does
+// not is not.
 func TestClosing(t *testing.T) {
 	failed := errors.New("not sent")
 	for _, c := range []struct {
@@ -120,10 +118,9 @@ type closer func() error
 
 func (c closer) Close() error { return c() }
 
-// TestGuard: what a mount refuses is refused, and nothing reaches the store.
+// What a mount refuses is refused, and nothing reaches the store.
 func TestGuard(t *testing.T) {
-	exclude, err := mountspec.CompileExclude([]string{"*.local", "build/"})
-	assert.OK(t, err)
+	exclude := assert.Of(mountspec.CompileExclude([]string{"*.local", "build/"})).OK(t)
 	below := newBackend()
 	for _, key := range []string{"a.local", "build/x", "kept/build"} {
 		assert.OK(t, assert.ErrOf(below.Write(t.Context(), loc(t, key), "others'")))
@@ -136,9 +133,7 @@ func TestGuard(t *testing.T) {
 		for _, err := range []error{assert.ErrOf(g.Write(t.Context(), loc(t, key), "x")), assert.ErrOf(g.WriteIf(t.Context(), loc(t, key), seam.None, "x"))} {
 			assert.Is(t, err, want, "write", key)
 		}
-		there, err := below.Exists(t.Context(), loc(t, key))
-		assert.OK(t, err)
-		assert.False(t, there, key, "was written")
+		assert.False(t, assert.Of(below.Exists(t.Context(), loc(t, key))).OK(t), key, "was written")
 	}
 	assert.Is(t, assert.ErrOf(g.Mkdir(t.Context(), loc(t, "WORKSPACE.md"))), providers.ErrReadOnly, "mkdir")
 	assert.OK(t, assert.ErrOf(g.Mkdir(t.Context(), loc(t, ".agentproto"))))
@@ -146,14 +141,10 @@ func TestGuard(t *testing.T) {
 
 	assert.Is(t, assert.ErrOf(g.Read(t.Context(), loc(t, "a.local"))), providers.ErrNotExist)
 	assert.Is(t, assert.ErrOf(g.Info(t.Context(), loc(t, "build"))), providers.ErrNotExist)
-	there, err := g.Exists(t.Context(), loc(t, "a.local"))
-	assert.OK(t, err)
-	assert.False(t, there, "what is excluded is there")
-	children, err := g.List(t.Context(), seam.Locator{})
-	assert.OK(t, err)
+	assert.False(t, assert.Of(g.Exists(t.Context(), loc(t, "a.local"))).OK(t), "what is excluded is there")
+	children := assert.Of(g.List(t.Context(), seam.Locator{})).OK(t)
 	assert.Slice(t, children, []seam.Locator{loc(t, ".agentproto"), loc(t, "kept")})
-	children, err = g.List(t.Context(), loc(t, "kept"))
-	assert.OK(t, err)
+	children = assert.Of(g.List(t.Context(), loc(t, "kept"))).OK(t)
 	assert.Slice(t, children, []seam.Locator{loc(t, "kept/build")})
 
 	g.readOnly = "policy"
@@ -182,7 +173,7 @@ func (l listed) List(_ context.Context, at seam.Locator) ([]seam.Locator, error)
 	return seam.Children(at, l.names)
 }
 
-// TestPartsContract: a workspace with others in it is a backend like any.
+// A workspace with others in it is a backend like any.
 func TestPartsContract(t *testing.T) {
 	seamtest.Run(t, func(providertest.T) seam.Backend {
 		opened := newBackend()
@@ -194,26 +185,19 @@ func TestPartsContract(t *testing.T) {
 	})
 }
 
-// TestParts: each name is the part's that it lies in, and the way to a part is a directory.
+// Each name is the part's that it lies in, and the way to a part is a directory.
 func TestParts(t *testing.T) {
-	exclude, err := mountspec.CompileExclude([]string{"*.md"})
-	assert.OK(t, err)
+	exclude := assert.Of(mountspec.CompileExclude([]string{"*.md"})).OK(t)
 	root, inner := newBackend(), newBackend()
 	p := newParts(t, root, inner)
 	for _, key := range []string{"a.md", "libs/one/a.md", "libs/two.md"} {
-		got, err := p.Write(t.Context(), loc(t, key), key)
-		assert.OK(t, err)
+		got := assert.Of(p.Write(t.Context(), loc(t, key), key)).OK(t)
 		assert.Equal(t, got, loc(t, key))
-		text, err := p.Read(t.Context(), got)
-		assert.OK(t, err)
-		assert.Equal(t, text, key)
+		assert.Of(p.Read(t.Context(), got)).Equal(t, key)
 	}
-	text, err := inner.Read(t.Context(), loc(t, "a.md"))
-	assert.OK(t, err)
-	assert.Equal(t, text, "libs/one/a.md")
+	assert.Of(inner.Read(t.Context(), loc(t, "a.md"))).Equal(t, "libs/one/a.md")
 	for key, want := range map[string]string{"": "a.md libs", "libs": "libs/one libs/two.md", "libs/one": "libs/one/a.md"} {
-		children, err := p.List(t.Context(), loc(t, key))
-		assert.OK(t, err)
+		children := assert.Of(p.List(t.Context(), loc(t, key))).OK(t)
 		var got []string
 		for _, c := range children {
 			got = append(got, c.Key())
@@ -228,15 +212,9 @@ func TestParts(t *testing.T) {
 	assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc(t, "libs/one"), "x")), providers.ErrIsDir)
 
 	p = newParts(t, newBackend(), newBackend())
-	info, err := p.Info(t.Context(), loc(t, "libs"))
-	assert.OK(t, err)
-	assert.Equal(t, info, seam.Info{Locator: loc(t, "libs"), IsDir: true})
-	there, err := p.Exists(t.Context(), loc(t, "libs"))
-	assert.OK(t, err)
-	assert.True(t, there, "the way to a part is not there")
-	got, err := p.Mkdir(t.Context(), loc(t, "libs"))
-	assert.OK(t, err)
-	assert.Equal(t, got, loc(t, "libs"))
+	assert.Of(p.Info(t.Context(), loc(t, "libs"))).Equal(t, seam.Info{Locator: loc(t, "libs"), IsDir: true})
+	assert.True(t, assert.Of(p.Exists(t.Context(), loc(t, "libs"))).OK(t), "the way to a part is not there")
+	assert.Of(p.Mkdir(t.Context(), loc(t, "libs"))).Equal(t, loc(t, "libs"))
 }
 
 // TestPromisesOfMounts: what replicates a store, or leaves copies there, does so through a

@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/providers/seam/seamtest"
 )
 
-// TestUnservedContract: a working copy that is not mounted is a backend like any.
+// A working copy that is not mounted is a backend like any.
 func TestUnservedContract(t *testing.T) {
 	seamtest.Run(t, func(t providertest.T) seam.Backend {
 		v, err := cache.Open(t.Context(), memory.New(memory.Options{}), cache.Options{StateDir: t.TempDir(), Provider: "memory", Policy: cache.Policy{NoWait: true, Commit: cache.DueAsked}})

@@ -18,17 +18,14 @@ import (
 
 func address(t *testing.T, text string) mountspec.Address {
 	t.Helper()
-	a, err := mountspec.ParseAddress(text)
-	assert.OK(t, err)
-	return a
+	return assert.Of(mountspec.ParseAddress(text)).OK(t)
 }
 
 // starter is a host with a registered template, @acme/starter, in a directory beside which
 // workspaces can be made.
 func starter(t *testing.T, more string) (dir string, h Host) {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	assert.OK(t, err)
+	dir = assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
 	for name, text := range map[string]string{
 		"starter/WORKSPACE.md": "---\nschema: workspace/v1\nid: \"@acme/starter\"\nversion: 1.0.0\nname: Starter\nowner: { type: org, id: A, slug: acme }\n" +
 			"storage: { inline: { provider: local-fs, config: { mount_path: . } } }\npublish: { template: true, visibility: public }\n" + more + "---\n\nAbout it.\n",
@@ -38,10 +35,8 @@ func starter(t *testing.T, more string) (dir string, h Host) {
 		assert.OK(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		assert.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	r, err := host.NewResolver(host.Options{Config: &host.Config{Dir: filepath.Join(dir, "config")}, Temp: dir})
-	assert.OK(t, err)
-	_, err = r.Add(t.Context(), filepath.Join(dir, "starter"), host.AddOptions{})
-	assert.OK(t, err)
+	r := assert.Of(host.NewResolver(host.Options{Config: &host.Config{Dir: filepath.Join(dir, "config")}, Temp: dir})).OK(t)
+	assert.OK(t, assert.ErrOf(r.Add(t.Context(), filepath.Join(dir, "starter"), host.AddOptions{})))
 	return dir, Host{r, filepath.Join(dir, "starter/state")}
 }
 
@@ -53,8 +48,7 @@ func options(t *testing.T, dir string) Options {
 // left are the names in a directory.
 func left(t *testing.T, dir string) string {
 	t.Helper()
-	names, err := os.ReadDir(dir)
-	assert.OK(t, err)
+	names := assert.Of(os.ReadDir(dir)).OK(t)
 	out := ""
 	for _, n := range names {
 		out += n.Name() + " "
@@ -67,15 +61,12 @@ func left(t *testing.T, dir string) string {
 func TestBegin(t *testing.T) {
 	dir, h := starter(t, "code: { file: ./CODE.md }\nmetadata: { studio: { color: red } }\ntags: [ x ]\n")
 	assert.OK(t, os.Mkdir(filepath.Join(dir, "starter/state"), 0o700))
-	b, err := Begin(t.Context(), h, options(t, dir))
-	assert.OK(t, err)
+	b := assert.Of(Begin(t.Context(), h, options(t, dir))).OK(t)
 	assert.True(t, len(b.Left) == 1 && b.Left[0].Path == "state", b.Left)
 	w := b.Workspace
 	assert.Equal(t, w.Template.ID.String()+" "+w.Template.Version, "@acme/starter 1.0.0")
 	assert.True(t, w.Code.Ref.Value == "./CODE.md" && w.Metadata["studio"] != nil && w.CreatedAt == "1970-01-01T00:00:00Z" && !w.Publish.Template, w)
-	text, err := os.ReadFile(b.Manifest)
-	assert.OK(t, err)
-	assert.Contains(t, string(text), "\n---\n\nAbout it.\n")
+	assert.Contains(t, string(assert.Of(os.ReadFile(b.Manifest)).OK(t)), "\n---\n\nAbout it.\n")
 	tier.OnDisk(t, filepath.Join(dir, "new/mine/a/file"))
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "new/mine/a/added"), nil, 0o600))
 	b.Undo()
@@ -89,8 +80,7 @@ func TestAnothersWishesAreLeftOut(t *testing.T) {
 	dir, h := starter(t, "code: { file: ./CODE.md }\npolicy: { schema: policy/v1, default: allow }\n"+
 		"sandbox: { inline: { provider: local, config: {}, env: { auth: { state: { env: [ MY_TOKEN ] } } } } }\n"+
 		"metadata: { wsmount: { mounts: [ { at: /x, source: \"@me/private\", optional: true } ] } }\n")
-	plan, err := Look(t.Context(), h, address(t, "@acme/starter"))
-	assert.OK(t, err)
+	plan := assert.Of(Look(t.Context(), h, address(t, "@acme/starter"))).OK(t)
 	defer plan.Close()
 	file, _, err := plan.Publish(t.Context())
 	assert.OK(t, err)
@@ -106,10 +96,8 @@ func TestAnothersWishesAreLeftOut(t *testing.T) {
 	} {
 		o := options(t, dir)
 		o.ID, o.OwnerID, o.From, o.Dir = address(t, tt.id), tt.owner, tt.from, filepath.Join(dir, "new", tt.id)
-		b, err := Begin(t.Context(), h, o)
-		assert.OK(t, err, tt.id)
-		text, err := os.ReadFile(b.Manifest)
-		assert.OK(t, err)
+		b := assert.Of(Begin(t.Context(), h, o)).OK(t, tt.id)
+		text := assert.Of(os.ReadFile(b.Manifest)).OK(t)
 		assert.Contains(t, string(text), "CODE.md", tt.id)
 		notes := strings.Join(b.Notes, "\n")
 		for _, asks := range []struct{ text, note string }{
@@ -156,19 +144,15 @@ func TestStorageLikeTheTemplates(t *testing.T) {
 // The same files give the same sum by way of a bundle.
 func TestBundleOfATemplate(t *testing.T) {
 	dir, h := starter(t, "")
-	b, err := Begin(t.Context(), h, options(t, dir))
-	assert.OK(t, err)
-	plan, err := Look(t.Context(), h, address(t, "@acme/starter"))
-	assert.OK(t, err)
+	b := assert.Of(Begin(t.Context(), h, options(t, dir))).OK(t)
+	plan := assert.Of(Look(t.Context(), h, address(t, "@acme/starter"))).OK(t)
 	defer plan.Close()
 	file, sum, err := plan.Publish(t.Context())
 	assert.OK(t, err)
 	assert.Equal(t, sum, b.Workspace.Template.SHA256)
 	o := options(t, dir)
 	o.From, o.Dir = file, filepath.Join(dir, "other")
-	again, err := Begin(t.Context(), h, o)
-	assert.OK(t, err)
-	assert.Equal(t, again.Workspace.Template.SHA256, sum)
+	assert.Equal(t, assert.Of(Begin(t.Context(), h, o)).OK(t).Workspace.Template.SHA256, sum)
 }
 
 // An interruption leaves nothing, neither of a directory nor of a bundle.
