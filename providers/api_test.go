@@ -67,7 +67,7 @@ func TestNoPathCrossesTheSeam(t *testing.T) {
 	}
 }
 
-// TestNoDerivedMaintenance: the upkeep of derived tiers is a name, and nothing does it.
+// The upkeep of derived tiers is a name, and nothing does it.
 func TestNoDerivedMaintenance(t *testing.T) {
 	var reserved *types.Interface
 	pkgs := loadPackages(t)
@@ -76,9 +76,7 @@ func TestNoDerivedMaintenance(t *testing.T) {
 			reserved = obj.Type().Underlying().(*types.Interface)
 		}
 	}
-	if reserved == nil || reserved.NumMethods() != 2 {
-		t.Fatalf("the interface is %v", reserved)
-	}
+	assert.Must(t, reserved != nil && reserved.NumMethods() == 2, "the interface is", reserved)
 	for _, pkg := range pkgs {
 		for _, name := range pkg.Scope().Names() {
 			obj, is := pkg.Scope().Lookup(name).(*types.TypeName)
@@ -91,7 +89,7 @@ func TestNoDerivedMaintenance(t *testing.T) {
 	}
 }
 
-// TestLeaksAreFound: the walk finds each kind of leak, and nothing else.
+// The walk finds each kind of leak, and nothing else.
 func TestLeaksAreFound(t *testing.T) {
 	const source = `package p
 import ("io/fs"; "os"; "io")
@@ -148,11 +146,7 @@ func goList(t *testing.T, args ...string) []string {
 	cmd := exec.Command("go", append([]string{"list"}, args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v: %s", err, stderr.String())
-	}
-	return strings.Split(strings.TrimSpace(string(out)), "\n")
+	return strings.Split(strings.TrimSpace(string(assert.Of(cmd.Output()).OK(t, "go list", stderr.String()))), "\n")
 }
 
 func loadPackages(t *testing.T) []*types.Package {
@@ -164,9 +158,7 @@ func loadPackages(t *testing.T) []*types.Package {
 		if strings.Contains(name, "/internal/") {
 			continue // other packages do not see it
 		}
-		pkg, err := importer.Import(name)
-		assert.OK(t, err)
-		pkgs = append(pkgs, pkg)
+		pkgs = append(pkgs, assert.Of(importer.Import(name)).OK(t))
 	}
 	if len(pkgs) < 5 {
 		t.Fatalf("only %d packages", len(pkgs))

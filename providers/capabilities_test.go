@@ -28,8 +28,7 @@ var full = func() providers.Capabilities {
 	return c
 }()
 
-// TestZeroPromisesNothing: against a provider that promises nothing, each
-// single requirement is missing, and is named.
+// Against a provider that promises nothing, each single requirement is missing, and is named.
 func TestZeroPromisesNothing(t *testing.T) {
 	typ := reflect.TypeFor[providers.Capabilities]()
 	for i := range typ.NumField() {

@@ -68,9 +68,7 @@ func TestConditionAllows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.cond.Allows(c.verb, c.current)
-			if !errors.Is(err, c.want) || (c.want == nil) != (err == nil) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
+			assert.True(t, errors.Is(err, c.want) && (c.want == nil) == (err == nil), c.want, err)
 		})
 	}
 }
@@ -87,8 +85,7 @@ func TestInfoModTime(t *testing.T) {
 		{"told", providers.Info{Version: told, Attr: providers.Attr{ModTime: stored}}, time.Unix(0, 7)},
 		{"unknown", providers.Info{}, time.Time{}},
 	} {
-		if got := c.info.ModTime(); !got.Equal(c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
+		got := c.info.ModTime()
+		assert.True(t, got.Equal(c.want), c.name, got, c.want)
 	}
 }

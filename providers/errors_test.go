@@ -14,21 +14,17 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestErrorKinds: names and errors are unique, each row finds itself, and
-// every row says what it means.
+// Names and errors are unique, each row finds itself, and every row says what it means.
 func TestErrorKinds(t *testing.T) {
 	names := map[string]bool{}
 	for _, k := range providers.ErrorKinds() {
-		if names[k.Name] || k.Name == "" || k.Meaning == "" {
-			t.Errorf("row %+v", k)
-		}
+		assert.True(t, !names[k.Name] && k.Name != "" && k.Meaning != "", "row", k)
 		names[k.Name] = true
 		wrapped := fmt.Errorf("somewhere: %w", &providers.Error{Op: "stat", Kind: k.Err, Err: io.EOF})
 		assert.Equal(t, providers.KindOf(wrapped).Name, k.Name, "is found as")
 		assert.Equal(t, providers.MayHaveHappened(wrapped), strings.Contains(k.Meaning, "may have happened"), k.Name)
-		if got, ok := providers.KindNamed(k.Name); !ok || got.Err != k.Err {
-			t.Errorf("%s by name: %v, %v", k.Name, got, ok)
-		}
+		got, ok := providers.KindNamed(k.Name)
+		assert.True(t, ok && got.Err == k.Err, k.Name, "by name", got, ok)
 	}
 	if k := providers.KindOf(io.EOF); k.Name != "unknown" || k.Err != nil {
 		t.Errorf("a foreign error is %+v", k)
@@ -89,7 +85,6 @@ func TestFail(t *testing.T) {
 		}
 	}
 	assert.Equal(t, providers.Fail("p", "stat", l, done, providers.ErrUnavailable), error(done), "done already")
-	if got := providers.Fail("p", "stat", l, nil, providers.ErrUnavailable); got != nil {
-		t.Errorf("no error: %v", got)
-	}
+	got := providers.Fail("p", "stat", l, nil, providers.ErrUnavailable)
+	assert.True(t, got == nil, "no error", got)
 }

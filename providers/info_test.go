@@ -4,11 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestAttrKeep: a store has of attributes what it keeps, and of what it keeps
-// only what was given; but whether a file may be executed is always known.
+// A store has of attributes what it keeps, and of what it keeps only what was given; but whether
+// a file may be executed is always known.
 func TestAttrKeep(t *testing.T) {
 	const mode, owner, mtime, exec = providers.AttrMode, providers.AttrOwner, providers.AttrModTime, providers.AttrExec
 	now := time.Unix(1, 0)
@@ -30,9 +31,8 @@ func TestAttrKeep(t *testing.T) {
 		{"executable, not given", providers.Attr{Mode: 0o755}, exec, providers.Attr{Valid: exec, Mode: 0o644}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := c.a.Keep(c.set); !got.Equal(c.want) {
-				t.Errorf("got %+v, want %+v", got, c.want)
-			}
+			got := c.a.Keep(c.set)
+			assert.True(t, got.Equal(c.want), got, c.want)
 		})
 	}
 }

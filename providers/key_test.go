@@ -1,7 +1,6 @@
 package providers_test
 
 import (
-	"errors"
 	"path"
 	"strings"
 	"testing"
@@ -45,9 +44,7 @@ func TestKeyTable(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l := providers.Key(c.key).Locator()
 			assert.Equal(t, l.String(), c.locator, "locator: got", l)
-			if back, err := l.Key(); string(back) != c.key || err != nil {
-				t.Errorf("and back: got %q, %v, want %q", back, err, c.key)
-			}
+			assert.Of(l.Key()).Equal(t, providers.Key(c.key), "and back")
 		})
 	}
 }
@@ -58,9 +55,8 @@ func TestLocatorsWithoutKey(t *testing.T) {
 		"root": "", "unfinished": open, "finished wrongly": open + "/x", "finished with nothing": open + "/%~",
 		"would be short": "%+" + strings.Repeat("%25", 84) + "%/%~25", "broken escape": open + "/%~%",
 	} {
-		if key, err := providers.MustLocator(l).Key(); !errors.Is(err, providers.ErrInvalid) {
-			t.Errorf("%s: got key %q, %v", name, key, err)
-		}
+		key, err := providers.MustLocator(l).Key()
+		assert.Is(t, err, providers.ErrInvalid, name, "got key", key, err)
 	}
 }
 
@@ -75,26 +71,22 @@ func anyKey(t *rapid.T, label string) providers.Key {
 	return providers.Key(strings.Join(rapid.SliceOfN(piece, 0, 6).Draw(t, label), ""))
 }
 
-// TestKeyRoundTrip: every key has a Locator that POSIX allows, and it leads
-// back. That a key is found again is also what makes two keys never share one.
+// Every key has a Locator that POSIX allows, and it leads back. That a key is found again is also
+// what makes two keys never share one.
 func TestKeyRoundTrip(t *testing.T) {
 	tier.Check(t, func(t *rapid.T) {
 		key := anyKey(t, "key")
 		l := key.Locator()
-		if parsed, err := providers.ParseLocator(l.String()); parsed != l || l.IsRoot() || err != nil {
-			t.Fatalf("%q is no name: %q, %v", l, parsed, err)
-		}
-		if clean := path.Clean(l.String()); clean != l.String() {
-			t.Fatalf("%q is not clean: %q", l, clean)
-		}
-		if back, err := l.Key(); back != key || err != nil {
-			t.Fatalf("%q has locator %q, which has key %q, %v", key, l, back, err)
-		}
+		parsed, err := providers.ParseLocator(l.String())
+		assert.Must(t, parsed == l && !l.IsRoot() && err == nil, l, "is no name", parsed, err)
+		clean := path.Clean(l.String())
+		assert.Must(t, clean == l.String(), l, "is not clean", clean)
+		assert.Of(l.Key()).Equal(t, key, "has locator", l, "which has key")
 	})
 }
 
-// TestLocatorRoundTrip: every name that a program makes is found again under
-// this name, except the malformed long ones, which have no key.
+// Every name that a program makes is found again under this name, except the malformed long ones,
+// which have no key.
 func TestLocatorRoundTrip(t *testing.T) {
 	tier.Check(t, func(t *rapid.T) {
 		l := anyLocator(t)
@@ -111,9 +103,8 @@ func TestLocatorRoundTrip(t *testing.T) {
 			}
 			return
 		}
-		if back := key.Locator(); back != l {
-			t.Fatalf("%q has key %q, which has locator %q", l, key, back)
-		}
+		back := key.Locator()
+		assert.Must(t, back == l, l, "has key", key, "which has locator", back)
 	})
 }
 
@@ -126,22 +117,18 @@ func hasLongName(l providers.Locator) bool {
 	return false
 }
 
-// TestPrefix: the key of everything below a directory begins with its prefix.
+// The key of everything below a directory begins with its prefix.
 func TestPrefix(t *testing.T) {
 	tier.Check(t, func(t *rapid.T) {
 		key := anyKey(t, "key")
 		for dir := key.Locator(); !dir.IsRoot(); {
 			dir = dir.Parent()
-			prefix, err := dir.Prefix()
-			if err != nil || !strings.HasPrefix(string(key), string(prefix)) {
-				t.Fatalf("%q is below %q, whose prefix is %q, %v", key, dir, prefix, err)
-			}
+			prefix := assert.Of(dir.Prefix()).OK(t)
+			assert.Must(t, strings.HasPrefix(string(key), string(prefix)), key, "is below", dir, "whose prefix is", prefix)
 		}
 	})
 	for dir, want := range map[string]providers.Key{"": "", "a": "a/", "a/%~": "a//", "%~..": "../"} {
-		if got, err := providers.MustLocator(dir).Prefix(); got != want || err != nil {
-			t.Errorf("prefix of %q: got %q, %v, want %q", dir, got, err, want)
-		}
+		assert.Of(providers.MustLocator(dir).Prefix()).Equal(t, want, "prefix of", dir)
 	}
 }
 
@@ -150,8 +137,6 @@ func FuzzKey(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if back, err := providers.Key(s).Locator().Key(); string(back) != s || err != nil {
-			t.Errorf("%q came back as %q, %v", s, back, err)
-		}
+		assert.Of(providers.Key(s).Locator().Key()).Equal(t, providers.Key(s), "came back as")
 	})
 }

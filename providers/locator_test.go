@@ -41,9 +41,7 @@ func TestParseLocator(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := providers.ParseLocator(c.in)
-			if !errors.Is(err, c.err) || got.String() != c.want {
-				t.Errorf("got %q, %v; want %q, %v", got, err, c.want, c.err)
-			}
+			assert.True(t, errors.Is(err, c.err) && got.String() == c.want, got, c.want, c.err, err)
 		})
 	}
 }
@@ -63,9 +61,7 @@ func TestLocatorParts(t *testing.T) {
 		}
 	}
 	child, err := providers.MustLocator("a").Child("b/c", "", "./d")
-	if child != providers.MustLocator("a/b/c/d") || err != nil {
-		t.Errorf("child: got %q, %v", child, err)
-	}
+	assert.True(t, child == providers.MustLocator("a/b/c/d") && err == nil, "child", child, err)
 	assert.Is(t, assert.ErrOf(child.Child("x", "../y")), providers.ErrInvalid, "child above")
 }
 
@@ -94,27 +90,21 @@ func anyLocator(t *rapid.T) providers.Locator {
 	names := rapid.SliceOfN(name.Filter(func(s string) bool {
 		return !strings.ContainsAny(s, "/\x00") && s != "." && s != ".."
 	}), 0, 4).Draw(t, "names")
-	l, err := providers.Locator{}.Child(names...)
-	assert.OK(t, err)
-	return l
+	return assert.Of(providers.Locator{}.Child(names...)).OK(t)
 }
 
-// TestLocatorProperties: a Locator is a fixed point of parsing, travels as
-// text and as bytes, and is the child of its parent.
+// A Locator is a fixed point of parsing, travels as text and as bytes, and is the child of its
+// parent.
 func TestLocatorProperties(t *testing.T) {
 	tier.Check(t, func(t *rapid.T) {
 		l := anyLocator(t)
-		if again, err := providers.ParseLocator(l.String()); again != l || err != nil {
-			t.Errorf("parsed again: %q, %v", again, err)
-		}
+		assert.Of(providers.ParseLocator(l.String())).Equal(t, l, "parsed again")
 		text, err := json.Marshal(map[string]providers.Locator{"l": l})
 		var back map[string]providers.Locator
 		if err != nil || json.Unmarshal(text, &back) != nil || back["l"] != l {
 			t.Errorf("%q travels as %s and arrives as %q (%v)", l, text, back["l"], err)
 		}
-		if child, err := l.Parent().Child(l.Name()); child != l || err != nil {
-			t.Errorf("child of parent: %q, %v", child, err)
-		}
+		assert.Of(l.Parent().Child(l.Name())).Equal(t, l, "child of parent")
 		if m := anyLocator(t); (l.Compare(m) == 0) != (l == m) || l.Compare(m) != -m.Compare(l) {
 			t.Errorf("%q and %q compare as %d and %d", l, m, l.Compare(m), m.Compare(l))
 		}

@@ -67,21 +67,16 @@ func newRegistry(t *testing.T) *providers.Registry {
 	return r
 }
 
-// TestSelect: a miss is absence for Get and a loud refusal for Select, which
-// never puts another in its place.
+// A miss is absence for Get and a loud refusal for Select, which never puts another in its place.
 func TestSelect(t *testing.T) {
 	r := newRegistry(t)
 	if _, found := r.Get("nope"); found {
 		t.Error("found what is not there")
 	}
 	_, err := r.Select("nope", providers.Capabilities{})
-	if !errors.Is(err, providers.ErrUnknown) || errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("miss: %v", err)
-	}
+	assert.True(t, errors.Is(err, providers.ErrUnknown) && !errors.Is(err, providers.ErrNotExist), "miss", err)
 	for _, part := range []string{"storage_provider_unknown: ", `"nope"`, "not built into this wsmount", "local-fs, taken"} {
-		if err != nil && !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
+		assert.False(t, err != nil && !strings.Contains(err.Error(), part), "does not say", part, err)
 	}
 	_, err = (&providers.Registry{}).Select("nope", providers.Capabilities{})
 	assert.Is(t, err, providers.ErrUnknown, "empty registry")
@@ -90,18 +85,14 @@ func TestSelect(t *testing.T) {
 	if !errors.As(err, &lacking) || lacking.Provider != "taken" || !slices.Equal(lacking.Missing, []string{"Durable"}) {
 		t.Errorf("too little: %v", err)
 	}
-	d, err := r.Select("local-fs", providers.Capabilities{Durable: true})
-	if d.Name != "local-fs" || err != nil {
-		t.Errorf("hit: %v, %v", d.Name, err)
-	}
+	assert.Equal(t, assert.Of(r.Select("local-fs", providers.Capabilities{Durable: true})).OK(t).Name, "local-fs", "hit")
 }
 
 func TestLookup(t *testing.T) {
 	r := newRegistry(t)
 	assert.Slice(t, r.Names(), []string{"local-fs", "taken"}, "names")
-	if got := r.Lookup(providers.Capabilities{Durable: true}); len(got) != 1 || got[0].Name != "local-fs" {
-		t.Errorf("lookup: %+v", got)
-	}
+	got := r.Lookup(providers.Capabilities{Durable: true})
+	assert.True(t, len(got) == 1 && got[0].Name == "local-fs", "lookup", got)
 	other := &providers.Registry{}
 	assert.Equal(t, len(other.List()), 0, "registries share what they hold")
 }

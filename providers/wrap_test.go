@@ -161,8 +161,7 @@ type uploads struct{ e *everything }
 
 func (u uploads) Part(_ context.Context, _ int, b providers.Body) error {
 	u.e.note("Part")
-	_, err := u.e.take(b)
-	return err
+	return assert.ErrOf(u.e.take(b))
 }
 func (u uploads) CopyPart(context.Context, int, providers.Locator, providers.ReadOptions) error {
 	u.e.note("CopyPart")
@@ -239,17 +238,15 @@ func call(t *testing.T, method reflect.Value) error {
 	return err
 }
 
-// TestRequiredMethods: the interface that each provider must implement stays
-// small.
+// The interface that each provider must implement stays small.
 func TestRequiredMethods(t *testing.T) {
 	if n := interfaces[0].NumMethod(); n > 8 {
 		t.Errorf("Provider has %d methods, want at most 8", n)
 	}
 }
 
-// TestWrapSeesEveryCall: each method passes the wrapper's function exactly
-// once, with a name of its own, and then arrives; or does not arrive when the
-// function refuses.
+// Each method passes the wrapper's function exactly once, with a name of its own, and then
+// arrives; or does not arrive when the function refuses.
 func TestWrapSeesEveryCall(t *testing.T) {
 	refusal := errors.New("refused")
 	seen := map[providers.Method]string{}
@@ -268,9 +265,8 @@ func TestWrapSeesEveryCall(t *testing.T) {
 			continue
 		}
 		method := got[len(got)-1]
-		if other, twice := seen[method]; twice {
-			t.Errorf("%s and %s are both %q", name, other, method)
-		}
+		other, twice := seen[method]
+		assert.False(t, twice, name, other, "are both", method)
 		seen[method] = name
 
 		inner = &everything{abilities: full.Abilities}
@@ -283,14 +279,12 @@ func TestWrapSeesEveryCall(t *testing.T) {
 			},
 		})
 		assert.Is(t, methods(t, p)[name](), refusal, name, "refused")
-		if n := len(inner.called); n > 0 && inner.called[n-1] == name {
-			t.Errorf("%s: refused, and arrived", name)
-		}
+		n := len(inner.called)
+		assert.False(t, n > 0 && inner.called[n-1] == name, name, "refused, and arrived")
 	}
 }
 
-// TestReadOnlySeesEveryCall: each method that changes something is refused,
-// each other arrives; none is forgotten.
+// Each method that changes something is refused, each other arrives; none is forgotten.
 func TestReadOnlySeesEveryCall(t *testing.T) {
 	allowed := map[string]bool{
 		"Stat": true, "List": true, "Read": true, "Close": true, "Watch": true,
@@ -313,7 +307,7 @@ func TestReadOnlySeesEveryCall(t *testing.T) {
 	}
 }
 
-// TestReadOnlyPast: a snapshot is no way around.
+// A snapshot is no way around.
 func TestReadOnlyPast(t *testing.T) {
 	inner := &everything{abilities: full.Abilities}
 	p := providers.ReadOnly(inner, providers.ReadOnlyOptions{})
@@ -321,12 +315,9 @@ func TestReadOnlyPast(t *testing.T) {
 	if !ok {
 		t.Fatal("the past is hidden")
 	}
-	past, err := s.At(t.Context(), "r1")
-	assert.OK(t, err)
-	_, err = past.Write(t.Context(), providers.Locator{}, providers.Body{}, providers.WriteOptions{})
-	if !errors.Is(err, providers.ErrReadOnly) || p.Refused() != 1 {
-		t.Errorf("write: %v, %d refused", err, p.Refused())
-	}
+	past := assert.Of(s.At(t.Context(), "r1")).OK(t)
+	_, err := past.Write(t.Context(), providers.Locator{}, providers.Body{}, providers.WriteOptions{})
+	assert.True(t, errors.Is(err, providers.ErrReadOnly) && p.Refused() == 1, "write", p.Refused(), "refused", err)
 }
 
 func TestReadOnlyLogs(t *testing.T) {
@@ -338,8 +329,7 @@ func TestReadOnlyLogs(t *testing.T) {
 	}
 }
 
-// TestLostAnswer: what the wrapper declares lost does not arrive, and what it
-// held is freed.
+// What the wrapper declares lost does not arrive, and what it held is freed.
 func TestLostAnswer(t *testing.T) {
 	inner := &everything{abilities: full.Abilities}
 	lost := errors.New("lost")
@@ -363,7 +353,7 @@ func TestLostAnswer(t *testing.T) {
 	assert.Equal(t, fmt.Sprint(inner.called), "[StartParts Abort]", "a lost upload is left")
 }
 
-// TestCallBody: the wrapper can stand in the stream of content, both ways.
+// The wrapper can stand in the stream of content, both ways.
 func TestCallBody(t *testing.T) {
 	inner := &everything{abilities: full.Abilities}
 	upper := func(r io.Reader) io.Reader {
@@ -378,22 +368,19 @@ func TestCallBody(t *testing.T) {
 	})
 	p.Write(t.Context(), providers.Locator{}, providers.String("written"), providers.WriteOptions{})
 	assert.Equal(t, inner.body, "WRITTEN", "write")
-	u, err := p.(providers.Multiparter).StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{})
-	assert.OK(t, err)
+	u := assert.Of(p.(providers.Multiparter).StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{})).OK(t)
 	u.Part(t.Context(), 1, providers.String("part"))
 	assert.Equal(t, inner.body, "PART", "part")
 	inner.body = "read"
-	c, err := p.Read(t.Context(), providers.Locator{}, providers.ReadOptions{})
-	assert.OK(t, err)
-	if got, _ := io.ReadAll(c.Body); string(got) != "READ" {
-		t.Errorf("read: %q", got)
-	}
+	c := assert.Of(p.Read(t.Context(), providers.Locator{}, providers.ReadOptions{})).OK(t)
+	got, _ := io.ReadAll(c.Body)
+	assert.True(t, string(got) == "READ", "read", got)
 	if c.Body.Close(); !inner.closed {
 		t.Error("the original body was not closed")
 	}
 }
 
-// TestWatchEndsEarly: a caller that stops hears nothing more.
+// A caller that stops hears nothing more.
 func TestWatchEndsEarly(t *testing.T) {
 	p := providers.Wrap(&everything{abilities: full.Abilities}, providers.WrapOptions{
 		Around: func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
@@ -444,9 +431,9 @@ func offered(p providers.Provider) map[providers.Ability]any {
 	return got
 }
 
-// TestWrappersOnlyTakeAway: through any stack of wrappers, As gives exactly
-// what the provider announces less what the wrappers hide; the answer is the
-// outermost wrapper; and what is not announced does not work either.
+// Through any stack of wrappers, As gives exactly what the provider announces less what the
+// wrappers hide; the answer is the outermost wrapper; and what is not announced does not work
+// either.
 func TestWrappersOnlyTakeAway(t *testing.T) {
 	tier.Check(t, func(t *rapid.T) {
 		sets := rapid.Map(rapid.Uint16Range(0, uint16(full.Abilities)), func(n uint16) providers.Ability { return providers.Ability(n) })
@@ -468,9 +455,7 @@ func TestWrappersOnlyTakeAway(t *testing.T) {
 		got := offered(p)
 		for a := providers.Ability(1); full.Abilities.Has(a); a <<= 1 {
 			answer, ok := got[a]
-			if ok != want.Has(a) {
-				t.Fatalf("%s: offered %v, announced %q, not hidden %q", a, ok, announced, want)
-			}
+			assert.Must(t, ok == want.Has(a), a, "offered", ok, "announced", announced, "not hidden", want)
 			if ok && answer != any(p) {
 				t.Fatalf("%s: the answer is %T and not the wrapper", a, answer)
 			}
@@ -486,7 +471,7 @@ func TestWrappersOnlyTakeAway(t *testing.T) {
 	})
 }
 
-// TestHiddenIsRefused: a type assertion does not get at what As hides.
+// A type assertion does not get at what As hides.
 func TestHiddenIsRefused(t *testing.T) {
 	inner := &everything{abilities: full.Abilities}
 	p := providers.Wrap(inner, providers.WrapOptions{Hide: providers.AbilityCopy})
@@ -507,7 +492,5 @@ func TestReadOnlyCapabilities(t *testing.T) {
 	c := providers.ReadOnly(inner, providers.ReadOnlyOptions{}).Capabilities()
 	want := providers.AbilityWatch | providers.AbilityCommit | providers.AbilitySnapshot | providers.AbilitySync | providers.AbilityBranch |
 		providers.AbilityRebase | providers.AbilityInspect | providers.AbilityDiffer | providers.AbilitySubmodule
-	if c.Writable || c.Abilities != want {
-		t.Errorf("writable %v, abilities %q, want %q", c.Writable, c.Abilities, want)
-	}
+	assert.True(t, !c.Writable && c.Abilities == want, "writable", c.Writable, "abilities", c.Abilities, want)
 }

@@ -5,9 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
@@ -16,9 +16,7 @@ import (
 func TestRegistry(t *testing.T) {
 	want := []string{"cloud-bucket", "github", "mastra-azure", "mastra-s3", "memory", "self-bucket", "vault"}
 	first, second := all.Registry(), all.Registry()
-	if got := first.Names(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Slice(t, first.Names(), want)
 	err := first.Register(providers.Driver{Name: "another", Open: second.List()[0].Open})
 	if err != nil || len(second.Names()) != len(want) {
 		t.Errorf("registries are not independent: %v, %q", err, second.Names())
@@ -30,19 +28,16 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestBackends: memory can be kept on this machine without a configuration, and in a vault.
+// Memory can be kept on this machine without a configuration, and in a vault.
 func TestBackends(t *testing.T) {
 	r := all.Backends()
-	if got := r.Protocols(); !slices.Equal(got, []string{"device-local", "vault"}) {
-		t.Errorf("got %q", got)
-	}
+	assert.Slice(t, r.Protocols(), []string{"device-local", "vault"})
 	if r == all.Backends() {
 		t.Error("registries are not independent")
 	}
 }
 
-// TestVaultRefused: what would keep the vault from being used, doctor says beforehand, in the
-// words of the refusal.
+// What would keep the vault from being used, doctor says beforehand, in the words of the refusal.
 func TestVaultRefused(t *testing.T) {
 	vault := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(vault, "cache"))
@@ -69,25 +64,18 @@ func TestVaultRefused(t *testing.T) {
 	}
 }
 
-// TestVaultBackend: the vault that settings name is opened, with what it promises.
+// The vault that settings name is opened, with what it promises.
 func TestVaultBackend(t *testing.T) {
 	home, vault := t.TempDir(), t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where its lock is
 	s := seam.Settings{Home: home, Vault: vault, Config: seam.Config{Err: fs.ErrNotExist}}
-	b, err := all.Backends().Select(t.Context(), s, seam.Capabilities{Sync: true, ConflictFiles: true, ConcurrentWriters: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := assert.Of(all.Backends().Select(t.Context(), s, seam.Capabilities{Sync: true, ConflictFiles: true, ConcurrentWriters: true})).OK(t)
 	defer b.Close()
-	if _, err := b.Write(t.Context(), seam.Locator{}, ""); !errors.Is(err, providers.ErrIsDir) {
-		t.Errorf("write over the root: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(b.Write(t.Context(), seam.Locator{}, "")), providers.ErrIsDir, "write over the root")
 	l, err := b.Resolve("projects", "atlas", "plan.md")
 	if err == nil {
 		_, err = b.Write(t.Context(), l, "# Plan\n")
 	}
 	data, readErr := os.ReadFile(filepath.Join(vault, "projects", "atlas", "plan.md"))
-	if err != nil || readErr != nil || string(data) != "# Plan\n" {
-		t.Errorf("the vault has %q: %v, %v", data, err, readErr)
-	}
+	assert.True(t, err == nil && readErr == nil && string(data) == "# Plan\n", "the vault has", data, readErr, err)
 }

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/all"
 )
 
-// TestKinds: a bucket is opened by the service that the configuration says, which refuses
-// in its own name; s3 where none is said.
+// A bucket is opened by the service that the configuration says, which refuses in its own name;
+// s3 where none is said.
 func TestKinds(t *testing.T) {
 	for _, name := range []string{"cloud-bucket", "self-bucket"} {
 		d, _ := all.Registry().Get(name)
@@ -22,9 +23,7 @@ func TestKinds(t *testing.T) {
 			}
 		}
 		_, err := d.Open(t.Context(), providers.Settings{Config: map[string]string{"kind": "tape"}})
-		if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), "tape") {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.True(t, errors.Is(err, providers.ErrUnsupported) && strings.Contains(err.Error(), "tape"), name, err)
 		if !slices.Contains(d.Keys, "path_style") || !slices.Contains(d.Keys, "account_name") || !d.Promises.ListAfter {
 			t.Errorf("%s: keys %q, promises %+v", name, d.Keys, d.Promises)
 		}

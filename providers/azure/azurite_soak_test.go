@@ -13,8 +13,8 @@ import (
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
-// TestAzurite: another program's reading of the service keeps the contract with us. Where it
-// is wrong, a test below says so by its name, and fails when a new version is right.
+// Another program's reading of the service keeps the contract with us. Where it is wrong, a test
+// below says so by its name, and fails when a new version is right.
 func TestAzurite(t *testing.T) {
 	endpoint := azureserver.StartEmulator(t)
 	var opened atomic.Int64

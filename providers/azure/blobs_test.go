@@ -19,43 +19,29 @@ import (
 
 func loc(s string) providers.Locator { return providers.MustLocator(s) }
 
-// TestHierarchicalNamespace: directories are the service's own there.
+// Directories are the service's own there.
 func TestHierarchicalNamespace(t *testing.T) {
 	f := azureserver.New()
 	f.Hierarchical = true
 	p := openFake(t, f, nil)
 	mode := providers.Attr{Valid: providers.AttrMode, Mode: 0o750}
-	if _, err := p.Mkdir(t.Context(), loc("a/b"), providers.MkdirOptions{Attr: mode}); err != nil {
-		t.Fatal(err)
-	}
-	if got := f.Keys(); !slices.Equal(got, []string{"pre/a", "pre/a/b"}) {
-		t.Errorf("blobs %q", got)
-	}
+	assert.OK(t, assert.ErrOf(p.Mkdir(t.Context(), loc("a/b"), providers.MkdirOptions{Attr: mode})))
+	assert.Slice(t, f.Keys(), []string{"pre/a", "pre/a/b"}, "blobs")
 	for _, dir := range []string{"a", "a/b"} {
-		info, err := p.Stat(t.Context(), loc(dir))
-		if err != nil || info.Kind != providers.KindDir {
-			t.Errorf("%s: %+v, %v", dir, info, err)
-		}
+		assert.Equal(t, assert.Of(p.Stat(t.Context(), loc(dir))).OK(t).Kind, providers.KindDir, dir)
 	}
-	if info, err := p.Stat(t.Context(), loc("a/b")); err != nil || info.Attr.Mode != 0o750 {
-		t.Errorf("mode: %+v, %v", info, err)
-	}
+	assert.Equal(t, assert.Of(p.Stat(t.Context(), loc("a/b"))).OK(t).Attr.Mode, 0o750, "mode")
 	err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.IfDir()})
-	if !errors.Is(err, providers.ErrNotEmpty) {
-		t.Errorf("a directory with an entry is deleted: %v", err)
-	}
+	assert.Is(t, err, providers.ErrNotEmpty, "a directory with an entry is deleted")
 	for _, dir := range []string{"a/b", "a"} {
-		if err := p.Delete(t.Context(), loc(dir), providers.DeleteOptions{If: providers.IfDir()}); err != nil {
-			t.Errorf("delete %s: %v", dir, err)
-		}
+		assert.Is(t, p.Delete(t.Context(), loc(dir), providers.DeleteOptions{If: providers.IfDir()}), nil, "delete", dir)
 	}
-	if got := f.Keys(); len(got) > 0 {
-		t.Errorf("left %q", got)
-	}
+	got := f.Keys()
+	assert.True(t, len(got) == 0, "left", got)
 }
 
-// TestDirectoriesOfOthers: rclone has markers with metadata, blobfuse2 has blobs of the
-// directory's name. Either is changed where it is, and goes.
+// Rclone has markers with metadata, blobfuse2 has blobs of the directory's name. Either is
+// changed where it is, and goes.
 func TestDirectoriesOfOthers(t *testing.T) {
 	isFolder := map[string]string{azureserver.Folder: "true"}
 	for name, blobs := range map[string][]string{"rclone": {"pre/d/"}, "blobfuse2": {"pre/d"}, "both": {"pre/d", "pre/d/"}} {
@@ -70,29 +56,25 @@ func TestDirectoriesOfOthers(t *testing.T) {
 				t.Fatalf("list: %+v, %v", page.Entries, err)
 			}
 			attr := providers.Attr{Valid: providers.AttrMode, Mode: 0o700}
-			_, err = p.SetAttr(t.Context(), loc("d"), providers.SetAttrOptions{If: providers.IfDir(), Attr: attr})
-			assert.OK(t, err, "chmod")
-			_, err = p.Mkdir(t.Context(), loc("d"), providers.MkdirOptions{})
-			assert.OK(t, err, "mkdir of what is there")
+			assert.OK(t, assert.ErrOf(p.SetAttr(t.Context(), loc("d"), providers.SetAttrOptions{If: providers.IfDir(), Attr: attr})), "chmod")
+			assert.OK(t, assert.ErrOf(p.Mkdir(t.Context(), loc("d"), providers.MkdirOptions{})), "mkdir of what is there")
 			info, err := p.Stat(t.Context(), loc("d"))
 			if err != nil || info.Kind != providers.KindDir || info.Attr.Mode != 0o700 || !slices.Equal(f.Keys(), blobs) {
 				t.Errorf("stat: %+v, %v; blobs %q", info, err, f.Keys())
 			}
 			assert.OK(t, p.Delete(t.Context(), loc("d"), providers.DeleteOptions{If: providers.IfDir()}), "rmdir")
-			if got := f.Keys(); len(got) > 0 {
-				t.Errorf("left %q", got)
-			}
+			got := f.Keys()
+			assert.True(t, len(got) == 0, "left", got)
 		})
 	}
 }
 
-// TestWordsForOthers: directories and links are such for blobfuse2 and rclone, too.
+// Directories and links are such for blobfuse2 and rclone, too.
 func TestWordsForOthers(t *testing.T) {
 	f := azureserver.New()
 	p := openFake(t, f, nil)
-	_, err := p.Mkdir(t.Context(), loc("d"), providers.MkdirOptions{})
-	assert.OK(t, err)
-	_, err = p.Write(t.Context(), loc("l"), providers.String("d"), providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink})
+	assert.OK(t, assert.ErrOf(p.Mkdir(t.Context(), loc("d"), providers.MkdirOptions{})))
+	_, err := p.Write(t.Context(), loc("l"), providers.String("d"), providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink})
 	assert.OK(t, err)
 	for key, want := range map[string]string{"pre/d/": azureserver.Folder, "pre/l": bucket.BlobLink} {
 		_, metadata := f.Get(key)
@@ -109,29 +91,21 @@ func TestDirectoriesOfHadoop(t *testing.T) {
 	p := openFake(t, f, nil)
 	got := map[string]providers.Kind{}
 	for info, err := range providers.All(t.Context(), p, loc(""), providers.ListOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, err)
 		got[info.Locator.String()] = info.Kind
 	}
-	if want := map[string]providers.Kind{"empty": providers.KindDir, "full": providers.KindDir}; !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	want := map[string]providers.Kind{"empty": providers.KindDir, "full": providers.KindDir}
+	assert.True(t, maps.Equal(got, want), got, want)
 	for name := range got {
-		if info, err := p.Stat(t.Context(), loc(name)); err != nil || info.Kind != providers.KindDir {
-			t.Errorf("%s: %+v, %v", name, info, err)
-		}
+		assert.Equal(t, assert.Of(p.Stat(t.Context(), loc(name))).OK(t).Kind, providers.KindDir, name)
 	}
-	if err := p.Delete(t.Context(), loc("empty"), providers.DeleteOptions{If: providers.IfDir()}); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, p.Delete(t.Context(), loc("empty"), providers.DeleteOptions{If: providers.IfDir()}), nil)
 	if got := f.Keys(); slices.Contains(got, "pre/empty") {
 		t.Errorf("left %q", got)
 	}
 }
 
-// TestOtherTypes: appended blobs and page blobs are read, described and deleted, and not
-// written over.
+// Appended blobs and page blobs are read, described and deleted, and not written over.
 func TestOtherTypes(t *testing.T) {
 	f := azureserver.New()
 	p := openFake(t, f, nil)
@@ -139,37 +113,30 @@ func TestOtherTypes(t *testing.T) {
 		f.Put("pre/log", "line\n", nil)
 		f.Change("pre/log", func(b *azureserver.Blob) { b.Kind = kind })
 		content, info, err := providers.Fetch(t.Context(), p, loc("log"), providers.ReadOptions{})
-		if err != nil || string(content) != "line\n" {
-			t.Fatalf("%s: %q, %v", kind, content, err)
-		}
+		assert.Must(t, err == nil && string(content) == "line\n", kind, content, err)
 		_, err = p.Write(t.Context(), loc("log"), providers.String("new"), providers.WriteOptions{If: providers.IfVersion(info.Version)})
 		if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), kind) {
 			t.Errorf("%s: a write is %v", kind, err)
 		}
 		info, err = p.SetAttr(t.Context(), loc("log"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}})
-		if err != nil || info.Attr.Mode != 0o600 {
-			t.Errorf("%s: chmod: %+v, %v", kind, info, err)
-		}
-		if err := p.Delete(t.Context(), loc("log"), providers.DeleteOptions{If: providers.IfVersion(info.Version)}); err != nil {
-			t.Errorf("%s: %v", kind, err)
-		}
+		assert.True(t, err == nil && info.Attr.Mode == 0o600, kind, "chmod", info, err)
+		assert.Is(t, p.Delete(t.Context(), loc("log"), providers.DeleteOptions{If: providers.IfVersion(info.Version)}), nil, kind)
 	}
 }
 
-// TestAttributesTakeOneChange: between two the daemon can die, and the first says not whose it is.
+// Between two the daemon can die, and the first says not whose it is.
 func TestAttributesTakeOneChange(t *testing.T) {
 	f := azureserver.New()
 	p := openFake(t, f, nil)
-	info, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
-	assert.OK(t, err)
-	_, err = p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}})
+	info := assert.Of(p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})).OK(t)
+	_, err := p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}})
 	assert.OK(t, err)
 	assert.Equal(t, p.Requests()[opHeaders].Requests, int64(0))
 	assert.Equal(t, p.Requests()[opMetadata].Requests, int64(1))
 }
 
-// TestAnotherWritesMeanwhile: what was looked at is changed or copied in that version alone,
-// however late another writes there.
+// What was looked at is changed or copied in that version alone, however late another writes
+// there.
 func TestAnotherWritesMeanwhile(t *testing.T) {
 	attributes := providers.SetAttrOptions{If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}
 	all := attributes
@@ -207,19 +174,17 @@ func TestAnotherWritesMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSnapshotsStay: a blob is not deleted with what was kept of it.
+// A blob is not deleted with what was kept of it.
 func TestSnapshotsStay(t *testing.T) {
 	f := azureserver.New()
 	p := openFake(t, f, nil)
 	f.Put("pre/a", "x", nil)
 	f.Change("pre/a", func(b *azureserver.Blob) { b.Snapshots = true })
 	err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()})
-	if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), "snapshots") {
-		t.Errorf("got %v", err)
-	}
+	assert.True(t, errors.Is(err, providers.ErrUnsupported) && strings.Contains(err.Error(), "snapshots"), err)
 }
 
-// TestNamesOfMetadata: each name comes back, those of others stay, and all are identifiers.
+// Each name comes back, those of others stay, and all are identifiers.
 func TestNamesOfMetadata(t *testing.T) {
 	for name, want := range map[string]string{
 		"mode": "mode", "wsmount-op": "wsmount_2dop", "my_key": "my_key", "a.b": "a_2eb", "1st": "_31st", "_2d": "_5f2d",
@@ -235,7 +200,7 @@ func TestNamesOfMetadata(t *testing.T) {
 	}
 }
 
-// TestHeadersAreKept: through a write, a change and a copy.
+// Through a write, a change and a copy.
 func TestHeadersAreKept(t *testing.T) {
 	p := openFake(t, azureserver.New(), nil)
 	metadata := map[string]string{
@@ -243,36 +208,21 @@ func TestHeadersAreKept(t *testing.T) {
 		providers.HeaderMetadata + "expires": "Thu, 01 Dec 2033 16:00:00 GMT", providers.HeaderMetadata + "storage-class": "Cool", "some-name.of_mine": "value",
 	}
 	made, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: metadata})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, err)
 	metadata[providers.HeaderMetadata+"cache-control"] = "max-age=1"
-	if _, err := p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.IfVersion(made.Version), Metadata: metadata}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent()}); err != nil {
-		t.Fatal(err)
-	}
-	u, err := p.StartParts(t.Context(), loc("c"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: metadata})
-	if err == nil {
-		err = u.Part(t.Context(), 1, providers.String("x"))
-	}
-	if err == nil {
-		_, err = u.Complete(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.IfVersion(made.Version), Metadata: metadata})))
+	assert.OK(t, assert.ErrOf(p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent()})))
+	u := assert.Of(p.StartParts(t.Context(), loc("c"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: metadata})).OK(t)
+	assert.OK(t, u.Part(t.Context(), 1, providers.String("x")))
+	assert.OK(t, assert.ErrOf(u.Complete(t.Context())))
 	for _, name := range []string{"a", "b", "c"} {
 		info, err := p.Stat(t.Context(), loc(name))
-		if err != nil || !maps.Equal(info.Metadata, metadata) {
-			t.Errorf("%s: got %v, want %v, %v", name, info.Metadata, metadata, err)
-		}
+		assert.True(t, err == nil && maps.Equal(info.Metadata, metadata), name, info.Metadata, metadata, err)
 	}
 }
 
-// TestTiersToKeep: new content goes to the tier that somebody chose for the old, but for one
-// where it could not be read.
+// New content goes to the tier that somebody chose for the old, but for one where it could not be
+// read.
 func TestTiersToKeep(t *testing.T) {
 	const class = providers.HeaderMetadata + "storage-class"
 	for _, c := range []struct {
@@ -286,45 +236,32 @@ func TestTiersToKeep(t *testing.T) {
 	p := openFake(t, f, nil)
 	made, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: map[string]string{class: "Cool"}})
 	assert.OK(t, err)
-	page, err := p.List(t.Context(), loc(""), providers.ListOptions{})
-	assert.OK(t, err)
+	page := assert.Of(p.List(t.Context(), loc(""), providers.ListOptions{})).OK(t)
 	assert.Equal(t, len(page.Entries), 1, "entries")
 	assert.Equal(t, page.Entries[0].Metadata[class], "Cool", "a listing tells")
 	assert.Equal(t, made.Metadata[class], "Cool", "the answer tells")
 }
 
-// TestContractWithSignature: with a signature in place of a key nothing else changes.
+// With a signature in place of a key nothing else changes.
 func TestContractWithSignature(t *testing.T) {
 	providertest.RunVariant(t, func(t providertest.T) providers.Provider {
-		p, err := openFakeErr(t, azureserver.New(), nil, secrets{"sas_token": "?sv=2025-01-01&sig=c2ln"})
-		if err != nil {
-			t.Fatalf("open: %v", err)
-		}
-		return p
+		return assert.Of(openFakeErr(t, azureserver.New(), nil, secrets{"sas_token": "?sv=2025-01-01&sig=c2ln"})).OK(t, "open")
 	})
 }
 
-// TestGoneWhileRead: a version that was asked for and is not there any more is gone, also
-// where the service says of the condition that it does not hold.
+// A version that was asked for and is not there any more is gone, also where the service says of
+// the condition that it does not hold.
 func TestGoneWhileRead(t *testing.T) {
 	f := azureserver.New()
 	p := openFake(t, f, nil)
 	f.Put("pre/a", "x", nil)
-	info, err := p.Stat(t.Context(), loc("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()}); err != nil {
-		t.Fatal(err)
-	}
+	info := assert.Of(p.Stat(t.Context(), loc("a"))).OK(t)
+	assert.OK(t, p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.Unconditional()}))
 	f.Refuse(412, "ConditionNotMet")
-	if _, err := p.Read(t.Context(), loc("a"), providers.ReadOptions{Version: info.Version}); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Read(t.Context(), loc("a"), providers.ReadOptions{Version: info.Version})), providers.ErrNotExist)
 }
 
-// TestCopyOfAnOldService: where there is no Put Blob From URL a copy is a block, on the same
-// conditions.
+// Where there is no Put Blob From URL a copy is a block, on the same conditions.
 func TestCopyOfAnOldService(t *testing.T) {
 	f := azureserver.New()
 	p := openFake(t, f, nil)
@@ -333,37 +270,26 @@ func TestCopyOfAnOldService(t *testing.T) {
 		f.Next(nil) // the source is looked at
 		f.Refuse(501, "APINotImplemented")
 		_, err := p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent()})
-		if !errors.Is(err, want) {
-			t.Errorf("got %v, want %v", err, want)
-		}
+		assert.Is(t, err, want)
 	}
 	content, info, err := providers.Fetch(t.Context(), p, loc("b"), providers.ReadOptions{})
-	if err != nil || string(content) != "content" || info.Attr.Mode != 0o600 {
-		t.Errorf("%q, %+v, %v", content, info, err)
-	}
+	assert.True(t, err == nil && string(content) == "content" && info.Attr.Mode == 0o600, content, info, err)
 }
 
-// TestCorruptBlock: a block that arrived as another is no part.
+// A block that arrived as another is no part.
 func TestCorruptBlock(t *testing.T) {
 	f := azureserver.New()
 	p := openFake(t, f, nil)
-	u, err := p.StartParts(t.Context(), loc("a"), providers.WriteOptions{If: providers.IfAbsent()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := assert.Of(p.StartParts(t.Context(), loc("a"), providers.WriteOptions{If: providers.IfAbsent()})).OK(t)
 	f.Next(func(r *http.Request) *http.Response {
 		return &http.Response{StatusCode: http.StatusCreated, Request: r, Body: http.NoBody,
 			Header: http.Header{"X-Ms-Request-Id": {"one"}, "X-Ms-Content-Crc64": {"AAAAAAAAAAA="}}}
 	})
-	if err := u.Part(t.Context(), 1, providers.String("part")); !errors.Is(err, providers.ErrCorrupt) {
-		t.Errorf("got %v", err)
-	}
-	if err := u.Part(t.Context(), 1, providers.String("part")); err != nil {
-		t.Error(err)
-	}
+	assert.Is(t, u.Part(t.Context(), 1, providers.String("part")), providers.ErrCorrupt)
+	assert.Is(t, u.Part(t.Context(), 1, providers.String("part")), nil)
 }
 
-// TestErrors: what an answer means, and that no signature gets into what is said of it.
+// What an answer means, and that no signature gets into what is said of it.
 func TestErrors(t *testing.T) {
 	p, err := openFakeErr(t, roundTrip(func(r *http.Request) (*http.Response, error) { return nil, errors.New("no route to host") }), nil,
 		secrets{"sas_token": "sv=2025-01-01&sig=c2lnbmF0dXJl"})
@@ -384,18 +310,15 @@ func TestErrors(t *testing.T) {
 	} {
 		f.Refuse(c.status, c.code)
 		_, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
-		if !errors.Is(err, c.want) {
-			t.Errorf("%d %s: got %v, want %v", c.status, c.code, err, c.want)
-		}
+		assert.Is(t, err, c.want, c.status, c.code)
 	}
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestForeignAnswers: a page in the place of an answer counts as none.
+// A page in the place of an answer counts as none.
 func TestForeignAnswers(t *testing.T) {
 	f := azureserver.New()
 	p := openFake(t, f, nil)
@@ -406,11 +329,7 @@ func TestForeignAnswers(t *testing.T) {
 	}
 	f.Next(page)
 	_, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
-	if !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("a write that a page answered: %v", err)
-	}
+	assert.Is(t, err, providers.ErrUnavailable, "a write that a page answered")
 	f.Next(page)
-	if _, err := p.List(t.Context(), loc(""), providers.ListOptions{}); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("a listing that a page answered: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.List(t.Context(), loc(""), providers.ListOptions{})), providers.ErrUnavailable, "a listing that a page answered")
 }

@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -33,8 +32,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestSecrets: of a connection string the endpoints do not count, and the key does before a
-// signature.
+// Of a connection string the endpoints do not count, and the key does before a signature.
 func TestSecrets(t *testing.T) {
 	c := config{Place: bucket.Place{Endpoint: "https://acme.blob.core.windows.net"}}
 	for _, x := range []struct {
@@ -47,10 +45,7 @@ func TestSecrets(t *testing.T) {
 		{map[string]string{"connection_string": "DefaultEndpointsProtocol=http;AccountName=one;" + "AccountKey=a2V5==;BlobEndpoint=http://evil.test/;"}, secret{account: "one", key: "a2V5=="}},
 		{map[string]string{"connection_string": "BlobEndpoint=http://evil.test/;SharedAccessSignature=sv=1&sig=x%3D"}, secret{account: "acme", signature: "sv=1&sig=x%3D"}},
 	} {
-		got, err := secretOf(x.fields, c)
-		if err != nil || got != x.want {
-			t.Errorf("%v: got %+v, %v", x.fields, got, err)
-		}
+		assert.Of(secretOf(x.fields, c)).Equal(t, x.want, x.fields)
 	}
 	if _, err := secretOf(map[string]string{"account_name": "acme"}, c); err == nil {
 		t.Error("an account alone is a login")
@@ -63,21 +58,15 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestNewLogin: a key that was replaced is asked for again, once.
+// A key that was replaced is asked for again, once.
 func TestNewLogin(t *testing.T) {
 	f := azureserver.New()
 	with := secrets{"account_name": "acme", "account_key": "b2xk"}
-	p, err := openFakeErr(t, f, nil, with)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := assert.Of(openFakeErr(t, f, nil, with)).OK(t)
 	with["account_key"] = "bmV3"
 	f.Refuse(403, "AuthenticationFailed")
-	if _, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()}); err != nil {
-		t.Errorf("after a renewal: %v", err)
-	}
+	_, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
+	assert.True(t, err == nil, "after a renewal", err)
 	f.Refuse(403, "AuthenticationFailed")
-	if _, err := p.Stat(t.Context(), loc("a")); !errors.Is(err, providers.ErrUnauthenticated) {
-		t.Errorf("without another key: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("a"))), providers.ErrUnauthenticated, "without another key")
 }

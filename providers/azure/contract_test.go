@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/azureserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
@@ -27,11 +28,7 @@ var aKey = secrets{"account_name": "acme", "account_key": "c2VjcmV0IG9mIG5vYm9ke
 // openFake opens a container in memory.
 func openFake(t providertest.T, f http.RoundTripper, config map[string]string) *Provider {
 	t.Helper()
-	p, err := openFakeErr(t, f, config, aKey)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
-	return p
+	return assert.Of(openFakeErr(t, f, config, aKey)).OK(t, "open")
 }
 
 func openFakeErr(t providertest.T, f http.RoundTripper, config map[string]string, with secrets) (*Provider, error) {
@@ -50,7 +47,7 @@ func openFakeErr(t providertest.T, f http.RoundTripper, config map[string]string
 	return p.(*Provider), nil
 }
 
-// TestSeam: what is stored here is a place for memory.
+// What is stored here is a place for memory.
 func TestSeam(t *testing.T) {
 	seamtest.Run(t, func(t providertest.T) seam.Backend {
 		f := azureserver.New()

@@ -21,10 +21,7 @@ import (
 // account is a key file of a service account, as a secret has its fields.
 func account(t *testing.T) map[string]string {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	assert.OK(t, err)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	assert.OK(t, err)
+	der := assert.Of(x509.MarshalPKCS8PrivateKey(assert.Of(rsa.GenerateKey(rand.Reader, 2048)).OK(t))).OK(t)
 	return map[string]string{
 		"type": "service_account", "client_email": "robot@acme.iam.gserviceaccount.com", "private_key_id": "k1",
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
@@ -33,19 +30,16 @@ func account(t *testing.T) map[string]string {
 
 func keyFile(t *testing.T) string {
 	t.Helper()
-	text, err := json.Marshal(account(t))
-	assert.OK(t, err)
-	return string(text)
+	return string(assert.Of(json.Marshal(account(t))).OK(t))
 }
 
-// TestServiceAccount: its key signs tokens, of which the vault hears before they are used.
+// Its key signs tokens, of which the vault hears before they are used.
 func TestServiceAccount(t *testing.T) {
 	var minted []string
 	s := providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: secret(account(t))}
 	s.Minted = func(token string) { minted = append(minted, token) }
 	f := gcsserver.New()
-	p, err := openFakeErr(t, f, s)
-	assert.OK(t, err)
+	p := assert.Of(openFakeErr(t, f, s)).OK(t)
 	if _, err := p.Stat(t.Context(), loc("a")); !errors.Is(err, providers.ErrNotExist) || len(minted) != 1 {
 		t.Errorf("stat: %v, with %d tokens", err, len(minted))
 	}
@@ -60,7 +54,7 @@ func TestServiceAccount(t *testing.T) {
 	}
 }
 
-// TestCredentials: which make a login, and what says that none does. No secret is in it.
+// Which make a login, and what says that none does. No secret is in it.
 func TestCredentials(t *testing.T) {
 	broken := account(t)
 	broken["private_key"] = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"
@@ -81,9 +75,7 @@ func TestCredentials(t *testing.T) {
 		_, err := openFakeErr(t, gcsserver.New(), providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: secret(c.fields)})
 		switch {
 		case c.says == "":
-			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
-			}
+			assert.True(t, err == nil, c.name, err)
 		case !errors.Is(err, providers.ErrUnauthenticated) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "c2VjcmV0"):
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -91,8 +83,7 @@ func TestCredentials(t *testing.T) {
 	assert.Is(t, assert.ErrOf(openFakeErr(t, gcsserver.New(), providers.Settings{Config: map[string]string{"credentials": ""}})), providers.ErrUnauthenticated, "without any")
 }
 
-// TestLoginIsRenewed: a token that the service does not take any more is replaced, and the
-// body sent again.
+// A token that the service does not take any more is replaced, and the body sent again.
 func TestLoginIsRenewed(t *testing.T) {
 	tokens := []string{"one", "two"}
 	f := gcsserver.New()
@@ -104,8 +95,7 @@ func TestLoginIsRenewed(t *testing.T) {
 		}
 		return map[string]string{"token": given}, nil
 	}
-	p, err := openFakeErr(t, f, providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: reveal})
-	assert.OK(t, err)
+	p := assert.Of(openFakeErr(t, f, providers.Settings{Config: map[string]string{"credentials": ""}, Credentials: reveal})).OK(t)
 	f.Set(func() { f.Token = "two" })
 	mustWrite(t, p, "a", "content", providers.WriteOptions{})
 	assert.Slice(t, f.Keys(), []string{"pre/a"}, "keys")

@@ -1,12 +1,12 @@
 package gcs
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 
 	"google.golang.org/api/googleapi"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -25,8 +25,6 @@ func TestCutRefusal(t *testing.T) {
 		if c.length != "" {
 			answer.Header.Set("Content-Length", c.length)
 		}
-		if err := translate(t.Context(), answer); !errors.Is(err, c.want) {
-			t.Errorf("%q of %q: got %v, want %v", c.body, c.length, err, c.want)
-		}
+		assert.Is(t, translate(t.Context(), answer), c.want, c.body, "of", c.length)
 	}
 }

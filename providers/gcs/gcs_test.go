@@ -20,9 +20,7 @@ type Provider = bucket.Opened[*store]
 // openFake opens a bucket below the prefix "pre".
 func openFake(t providertest.T, f *gcsserver.Server, config map[string]string) *Provider {
 	t.Helper()
-	p, err := openFakeErr(t, f, providers.Settings{Config: config})
-	assert.OK(t, err, "open")
-	return p
+	return assert.Of(openFakeErr(t, f, providers.Settings{Config: config})).OK(t, "open")
 }
 
 func openFakeErr(t providertest.T, f *gcsserver.Server, s providers.Settings) (*Provider, error) {
@@ -47,7 +45,7 @@ func secret(fields map[string]string) func(context.Context) (map[string]string, 
 	return func(context.Context) (map[string]string, error) { return fields, nil }
 }
 
-// TestSeam: what is stored here is a place for memory.
+// What is stored here is a place for memory.
 func TestSeam(t *testing.T) {
 	seamtest.Run(t, func(t providertest.T) seam.Backend {
 		f := gcsserver.New()
@@ -55,12 +53,12 @@ func TestSeam(t *testing.T) {
 	})
 }
 
-// TestContract: on the service as it documents itself.
+// On the service as it documents itself.
 func TestContract(t *testing.T) {
 	providertest.Run(t, func(t providertest.T) providers.Provider { return openFake(t, gcsserver.New(), nil) })
 }
 
-// TestContractInSmallPages: a page ends wherever it likes.
+// A page ends wherever it likes.
 func TestContractInSmallPages(t *testing.T) {
 	providertest.RunVariant(t, func(t providertest.T) providers.Provider {
 		f := gcsserver.New()

@@ -51,17 +51,14 @@ func outgoing(t *testing.T, content string) *bucket.Outgoing {
 
 func serverKeep(t *testing.T, s *store, key, content string, m bucket.Making) bucket.Object {
 	t.Helper()
-	o, err := s.Put(t.Context(), key, outgoing(t, content), m)
-	assert.OK(t, err, key)
-	return o
+	return assert.Of(s.Put(t.Context(), key, outgoing(t, content), m)).OK(t, key)
 }
 
 var ifAbsent = bucket.Making{If: providers.IfAbsent()}
 
 func serverPut(t *testing.T, s *store) {
 	made := serverKeep(t, s, "put/a b+c/é", "content", bucket.Making{Metadata: map[string]string{"colour": "red"}, Headers: bucket.Headers{ContentType: "text/x-own"}})
-	o, err := s.Head(t.Context(), "put/a b+c/é")
-	assert.OK(t, err)
+	o := assert.Of(s.Head(t.Context(), "put/a b+c/é")).OK(t)
 	assert.Equal(t, o.ETag, made.ETag)
 	assert.Equal(t, o.Size, int64(len("content")))
 	assert.Equal(t, o.MD5, fmt.Sprintf("%x", md5.Sum([]byte("content"))))
@@ -84,8 +81,7 @@ func serverList(t *testing.T, s *store) {
 		{bucket.Query{Prefix: "list/", Grouped: true}, []string{"list/a list/a", "list/d/ list/d/", "list/z list/z", "list/e/ "}},
 		{bucket.Query{Prefix: "list/", After: "list/d/"}, []string{"list/d/x list/d/x", "list/e/y list/e/y", "list/z list/z"}},
 	} {
-		page, err := s.List(t.Context(), c.q)
-		assert.OK(t, err)
+		page := assert.Of(s.List(t.Context(), c.q)).OK(t)
 		var got []string
 		for _, it := range page.Items {
 			got = append(got, it.Key+" "+it.Metadata["of"])
@@ -95,26 +91,22 @@ func serverList(t *testing.T, s *store) {
 }
 
 func serverParts(t *testing.T, s *store) {
-	id, err := s.Begin(t.Context(), "parts/large", bucket.Making{})
-	assert.OK(t, err)
+	id := assert.Of(s.Begin(t.Context(), "parts/large", bucket.Making{})).OK(t)
 	u := bucket.Upload{Key: "parts/large", ID: id}
 	var parts []bucket.Part
 	for n := range 40 {
-		part, err := s.Part(t.Context(), u, n+1, bucket.NewOutgoing(t.Context(), providers.String("x")))
-		assert.OK(t, err)
+		part := assert.Of(s.Part(t.Context(), u, n+1, bucket.NewOutgoing(t.Context(), providers.String("x")))).OK(t)
 		part.N, part.Size = n+1, 1
 		parts = append(parts, part)
 	}
-	o, err := s.Complete(t.Context(), u, parts, bucket.Making{Metadata: map[string]string{"colour": "red"}})
-	assert.OK(t, err)
+	o := assert.Of(s.Complete(t.Context(), u, parts, bucket.Making{Metadata: map[string]string{"colour": "red"}})).OK(t)
 	assert.Equal(t, o.Size, int64(40))
 	assert.Equal(t, o.Metadata["colour"], "red")
 }
 
 func serverCopy(t *testing.T, s *store) {
 	from := serverKeep(t, s, "copy/from", "content", bucket.Making{})
-	o, err := s.Copy(t.Context(), from, "copy/to", bucket.Making{Metadata: map[string]string{"colour": "red"}})
-	assert.OK(t, err)
+	o := assert.Of(s.Copy(t.Context(), from, "copy/to", bucket.Making{Metadata: map[string]string{"colour": "red"}})).OK(t)
 	assert.Equal(t, o.Size, int64(len("content")))
 	assert.Equal(t, o.Metadata["colour"], "red")
 }

@@ -22,9 +22,7 @@ var unconditional = providers.WriteOptions{If: providers.Unconditional()}
 func mustWrite(t *testing.T, p *Provider, name, content string, opts providers.WriteOptions) providers.Info {
 	t.Helper()
 	opts.If = providers.Unconditional()
-	info, err := p.Write(t.Context(), loc(name), providers.String(content), opts)
-	assert.OK(t, err)
-	return info
+	return assert.Of(p.Write(t.Context(), loc(name), providers.String(content), opts)).OK(t)
 }
 
 // spent is what a call costs, as the service names its requests.
@@ -40,8 +38,7 @@ func spent(p *Provider, call func()) map[string]int64 {
 	return got
 }
 
-// TestWordsForOthers: a link is one for gcsfuse, of any version, and a time is one for rclone
-// and Google's tools.
+// A link is one for gcsfuse, of any version, and a time is one for rclone and Google's tools.
 func TestWordsForOthers(t *testing.T) {
 	f := gcsserver.New()
 	p := openFake(t, f, nil)
@@ -62,12 +59,11 @@ func TestWordsForOthers(t *testing.T) {
 		if err != nil || string(content) != "d/f" || info.Kind != providers.KindSymlink || info.Digest != link.Digest {
 			t.Errorf("read: %q, %+v, %v", content, info, err)
 		}
-		_, err = p.SetAttr(t.Context(), loc("l"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: at})
-		assert.OK(t, err)
+		assert.OK(t, assert.ErrOf(p.SetAttr(t.Context(), loc("l"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: at})))
 	}
 }
 
-// TestRequests: what each verb costs. An index would add to it, of which nothing is needed.
+// What each verb costs. An index would add to it, of which nothing is needed.
 func TestRequests(t *testing.T) {
 	f := gcsserver.New()
 	p := openFake(t, f, nil)
@@ -100,12 +96,10 @@ func TestRequests(t *testing.T) {
 		}, map[string]int64{"objects.delete": 1}},
 	} {
 		var err error
-		if got := spent(p, func() { err = c.call() }); err != nil || !maps.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v; %v", c.name, got, c.want, err)
-		}
+		got := spent(p, func() { err = c.call() })
+		assert.True(t, err == nil && maps.Equal(got, c.want), c.name, got, c.want, err)
 	}
-	page, err := p.List(t.Context(), loc("dir"), providers.ListOptions{})
-	assert.OK(t, err)
+	page := assert.Of(p.List(t.Context(), loc("dir"), providers.ListOptions{})).OK(t)
 	for _, info := range page.Entries {
 		if info.Locator == loc("dir/sub") && info.Attr.Mode != 0o700 {
 			t.Errorf("a listing says of a directory %+v", info)
@@ -113,14 +107,13 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestManyParts: of more than 32 parts, larger ones are made first, and nothing of either
-// stays, nor after a refusal.
+// Of more than 32 parts, larger ones are made first, and nothing of either stays, nor after a
+// refusal.
 func TestManyParts(t *testing.T) {
 	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	for _, n := range []int{1, 32, 33, 32*32 + 1} {
-		u, err := p.StartParts(t.Context(), loc("large"), unconditional)
-		assert.OK(t, err)
+		u := assert.Of(p.StartParts(t.Context(), loc("large"), unconditional)).OK(t)
 		var want bytes.Buffer
 		for i := range n {
 			text := fmt.Sprintf("<%d>", i)
@@ -129,9 +122,7 @@ func TestManyParts(t *testing.T) {
 		}
 		assert.OK(t, assert.ErrOf(u.Complete(t.Context())), n, "parts")
 		content, _, err := providers.Fetch(t.Context(), p, loc("large"), providers.ReadOptions{})
-		if err != nil || !bytes.Equal(content, want.Bytes()) {
-			t.Errorf("%d parts: %d bytes, %v", n, len(content), err)
-		}
+		assert.True(t, err == nil && bytes.Equal(content, want.Bytes()), n, "parts", len(content), err)
 		assert.Slice(t, f.Keys(), []string{"pre/large"}, n, "parts left")
 	}
 	u, err := p.StartParts(t.Context(), loc("large"), providers.WriteOptions{If: providers.IfAbsent()})
@@ -145,19 +136,17 @@ func TestManyParts(t *testing.T) {
 	assert.Slice(t, f.Keys(), []string{"pre/large"}, "a refused upload left")
 }
 
-// TestPartsAreOfTheirGeneration: a part that another put in the place of ours makes nothing.
+// A part that another put in the place of ours makes nothing.
 func TestPartsAreOfTheirGeneration(t *testing.T) {
 	f := gcsserver.New()
 	p := openFake(t, f, nil)
-	u, err := p.StartParts(t.Context(), loc("large"), unconditional)
-	assert.OK(t, err)
+	u := assert.Of(p.StartParts(t.Context(), loc("large"), unconditional)).OK(t)
 	assert.OK(t, u.Part(t.Context(), 1, providers.String("ours")))
 	f.Put(f.Keys()[0], "another's", nil)
 	assert.Is(t, assert.ErrOf(u.Complete(t.Context())), providers.ErrConflict, "complete")
 }
 
-// TestVersionsHaveTheirAttributes: one whose attributes another has changed is another
-// version, of the same content.
+// One whose attributes another has changed is another version, of the same content.
 func TestVersionsHaveTheirAttributes(t *testing.T) {
 	p := openFake(t, gcsserver.New(), nil)
 	was := providers.IfVersion(mustWrite(t, p, "a", "content", providers.WriteOptions{}).Version)
@@ -167,8 +156,8 @@ func TestVersionsHaveTheirAttributes(t *testing.T) {
 	assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc("a"), providers.String("new"), providers.WriteOptions{If: was})), providers.ErrConflict, "write")
 }
 
-// TestAnotherWritesMeanwhile: what was looked at is changed or copied in that version alone,
-// however late another writes there.
+// What was looked at is changed or copied in that version alone, however late another writes
+// there.
 func TestAnotherWritesMeanwhile(t *testing.T) {
 	mode := providers.SetAttrOptions{If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}
 	for _, c := range []struct {
@@ -203,11 +192,10 @@ func TestAnotherWritesMeanwhile(t *testing.T) {
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestPatchReplaces: what an object had and was not given again is gone, the header that
-// the service does not have too.
+// What an object had and was not given again is gone, the header that the service does not have
+// too.
 func TestPatchReplaces(t *testing.T) {
 	f := gcsserver.New()
 	p := openFake(t, f, nil)
@@ -215,19 +203,16 @@ func TestPatchReplaces(t *testing.T) {
 		"colour": "red", "size": "small", providers.HeaderMetadata + "expires": "Thu, 01 Jan 2026 00:00:00 GMT", providers.HeaderMetadata + "cache-control": "no-store",
 	}})
 	want := map[string]string{"colour": "blue", providers.HeaderMetadata + "content-language": "de"}
-	set, err := p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.Unconditional(), Metadata: want})
-	assert.OK(t, err)
+	set := assert.Of(p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.Unconditional(), Metadata: want})).OK(t)
 	content, read, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{Version: set.Version})
-	if err != nil || string(content) != "content" {
-		t.Errorf("read: %q, %v", content, err)
-	}
+	assert.True(t, err == nil && string(content) == "content", "read", content, err)
 	stat, err := p.Stat(t.Context(), loc("a"))
 	if err != nil || !maps.Equal(stat.Metadata, want) || !maps.Equal(read.Metadata, want) || !maps.Equal(set.Metadata, want) {
 		t.Errorf("set %q, read %q, stat %q, %v; want %q", set.Metadata, read.Metadata, stat.Metadata, err, want)
 	}
 }
 
-// TestHeaders: what an object is served with is told by each verb.
+// What an object is served with is told by each verb.
 func TestHeaders(t *testing.T) {
 	p := openFake(t, gcsserver.New(), nil)
 	want := map[string]string{"colour": "red"}
@@ -248,7 +233,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestPast: a version is found by its generation while the bucket keeps it.
+// A version is found by its generation while the bucket keeps it.
 func TestPast(t *testing.T) {
 	for _, keeps := range []bool{true, false} {
 		f := gcsserver.New()
@@ -266,7 +251,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestMissingBucket: at Open it is a mistake, and later it may come back.
+// At Open it is a mistake, and later it may come back.
 func TestMissingBucket(t *testing.T) {
 	f := gcsserver.New()
 	p := openFake(t, f, nil)
@@ -276,14 +261,12 @@ func TestMissingBucket(t *testing.T) {
 	_, _, readErr := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
 	_, listErr := p.List(t.Context(), loc(""), providers.ListOptions{})
 	for verb, err := range map[string]error{"stat": statErr, "read": readErr, "list": listErr} {
-		if !errors.Is(err, providers.ErrUnavailable) || errors.Is(err, providers.ErrNotExist) {
-			t.Errorf("%s: %v", verb, err)
-		}
+		assert.True(t, errors.Is(err, providers.ErrUnavailable) && !errors.Is(err, providers.ErrNotExist), verb, err)
 	}
 	assert.Is(t, assert.ErrOf(openFakeErr(t, f, providers.Settings{})), providers.ErrNotExist, "open")
 }
 
-// TestForeignAnswers: what is not the service's is no success, and tells of no deletion.
+// What is not the service's is no success, and tells of no deletion.
 func TestForeignAnswers(t *testing.T) {
 	page := func(status int, content string) func(w http.ResponseWriter, r *http.Request, op string) bool {
 		return func(w http.ResponseWriter, _ *http.Request, _ string) bool {
@@ -311,7 +294,7 @@ func TestForeignAnswers(t *testing.T) {
 	}
 }
 
-// TestChangedContent: content that was packed or unpacked on the way is not passed on.
+// Content that was packed or unpacked on the way is not passed on.
 func TestChangedContent(t *testing.T) {
 	f := gcsserver.New()
 	p := openFake(t, f, nil)
@@ -322,12 +305,11 @@ func TestChangedContent(t *testing.T) {
 			return false
 		}
 	})
-	if _, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{}); !errors.Is(err, providers.ErrCorrupt) {
-		t.Errorf("read: %v", err)
-	}
+	_, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
+	assert.Is(t, err, providers.ErrCorrupt, "read", err)
 }
 
-// TestErrors: each reason means something, and a status when there is none.
+// Each reason means something, and a status when there is none.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -366,18 +348,17 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestReadOnly: one that is opened for reading asks once, and changes nothing.
+// One that is opened for reading asks once, and changes nothing.
 func TestReadOnly(t *testing.T) {
 	f := gcsserver.New()
-	p, err := openFakeErr(t, f, providers.Settings{ReadOnly: true})
-	assert.OK(t, err)
+	p := assert.Of(openFakeErr(t, f, providers.Settings{ReadOnly: true})).OK(t)
 	assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc("a"), providers.String("x"), unconditional)), providers.ErrReadOnly, "write")
 	for _, op := range f.Seen() {
 		assert.True(t, op == "list" || op == "get", "asked for", op)
 	}
 }
 
-// TestKeysOnTheWay: whatever bytes keys have, they are listed, read and deleted as they are.
+// Whatever bytes keys have, they are listed, read and deleted as they are.
 func TestKeysOnTheWay(t *testing.T) {
 	keys := []string{"plus+ space&=#?", "%~.", "é/漢", "ctl\x01", "s//t", "x%2F", "semi;colon", "q?a=b", "per%cent"}
 	f := gcsserver.New()
@@ -395,27 +376,22 @@ func TestKeysOnTheWay(t *testing.T) {
 		if err == nil {
 			err = p.Delete(t.Context(), info.Locator, providers.DeleteOptions{If: providers.Unconditional()})
 		}
-		if err != nil {
-			t.Errorf("%q: %v", info.Locator, err)
-		}
+		assert.True(t, err == nil, info.Locator, err)
 		got = append(got, strings.TrimPrefix(string(content), "of "))
 	}
 	slices.Sort(got)
 	slices.Sort(keys)
-	if !slices.Equal(got, keys) || len(f.Keys()) > 0 {
-		t.Errorf("got %q, want %q; left %q", got, keys, f.Keys())
-	}
+	assert.True(t, slices.Equal(got, keys) && len(f.Keys()) == 0, got, keys, "left", f.Keys())
 }
 
-// TestMarkerOnTheNextPage: a page may end between a directory and its marker. The directory
-// is told once, with what the marker says.
+// A page may end between a directory and its marker. The directory is told once, with what the
+// marker says.
 func TestMarkerOnTheNextPage(t *testing.T) {
 	f := gcsserver.New()
 	p := openFake(t, f, nil)
 	private := providers.MkdirOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o700}}
 	assert.OK(t, assert.ErrOf(p.Mkdir(t.Context(), loc("d"), private)))
-	marker, err := f.Resource("pre/d/")
-	assert.OK(t, err)
+	marker := assert.Of(f.Resource("pre/d/")).OK(t)
 	f.Set(func() {
 		f.Before = func(w http.ResponseWriter, r *http.Request, op string) bool {
 			if op != "list" {
@@ -438,8 +414,8 @@ func TestMarkerOnTheNextPage(t *testing.T) {
 	assert.Slice(t, got, []string{"d 700"})
 }
 
-// TestProbe: what ignores a condition is not opened, but for reading. Nothing of the probe
-// stays. Google's own endpoints are not tried.
+// What ignores a condition is not opened, but for reading. Nothing of the probe stays. Google's
+// own endpoints are not tried.
 func TestProbe(t *testing.T) {
 	for _, op := range []string{"insert", "patch", "rewrite", "compose", "delete", ""} {
 		f := gcsserver.New()
@@ -462,7 +438,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestExamine: doctor hears where the bucket is, and what it keeps, if it may know.
+// Doctor hears where the bucket is, and what it keeps, if it may know.
 func TestExamine(t *testing.T) {
 	f := gcsserver.New()
 	p := openFake(t, f, nil)
@@ -490,11 +466,8 @@ func TestExamine(t *testing.T) {
 				t.Errorf("%+v", one)
 			}
 		}
-		if !found {
-			t.Errorf("nothing says %q", want)
-		}
+		assert.True(t, found, "nothing says", want)
 	}
-	if keys := f.Keys(); len(keys) > 0 {
-		t.Errorf("left %q", keys)
-	}
+	keys := f.Keys()
+	assert.True(t, len(keys) == 0, "left", keys)
 }

@@ -16,11 +16,9 @@ import (
 // from the root down, each content once.
 func TestAheadOrder(t *testing.T) {
 	t.Parallel()
-	r, err := openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git", space.Disk{})
-	assert.OK(t, err)
+	r := assert.Of(openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git", space.Disk{})).OK(t)
 	defer r.close()
-	b, err := r.objects.NewBatch()
-	assert.OK(t, err)
+	b := assert.Of(r.objects.NewBatch()).OK(t)
 	names := map[id]string{}
 	tree := func(at string, dirs map[string]id) id {
 		content := []byte(at) // an id of nothing that is here
@@ -30,9 +28,7 @@ func TestAheadOrder(t *testing.T) {
 		for name, dir := range dirs {
 			entries = append(entries, object.Entry{Name: name, Mode: object.ModeDir, ID: dir})
 		}
-		made, err := b.Add(odb.Tree, object.EncodeTree(entries))
-		assert.OK(t, err)
-		return made
+		return assert.Of(b.Add(odb.Tree, object.EncodeTree(entries))).OK(t)
 	}
 	d := tree("b/c/d", nil)
 	c := tree("b/c", map[string]id{"d": d})

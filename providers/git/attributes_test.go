@@ -29,9 +29,7 @@ func TestMergeDriverAsGit(t *testing.T) {
 		assert.OK(t, os.WriteFile(filepath.Join(c.dir, attributesName), []byte(text), 0o600))
 		out, err := c.git(nil, append([]string{"check-attr", "-z", "merge", "--"}, paths...)...)
 		says := strings.Split(out, "\x00") // path, attribute and value of each
-		if err != nil || len(says) != 3*len(paths)+1 {
-			t.Fatalf("%q, %v", out, err)
-		}
+		assert.Must(t, err == nil && len(says) == 3*len(paths)+1, out, err)
 		for i, path := range paths {
 			want := says[3*i+2] == "union"
 			lines, _ := parseAttributes(text, ownMacros, true)
@@ -74,14 +72,11 @@ func TestUnion(t *testing.T) {
 				}
 				return g.union(base, a, b), true
 			})
-			if (err != nil) != (conflict != nil) {
-				t.Fatalf("got %v, git %v", err, conflict)
-			}
+			assert.Must(t, (err != nil) == (conflict != nil), "git", conflict, err)
 			if err != nil {
 				return
 			}
-			commit, err := r.commit(tip)
-			assert.OK(t, err)
+			commit := assert.Of(r.commit(tip)).OK(t)
 			if got := commit.Tree.String() + "\n"; got != want {
 				log, _ := g.git(nil, "show", tip.String()+":dir/a.log")
 				t.Errorf("got tree %s, git has %s: %q", got, want, log)
@@ -99,7 +94,6 @@ func (c *mergeCases) union(texts ...[]byte) []byte {
 		assert.OK(c.t, os.WriteFile(path, texts[i], 0o600))
 		args = append(args, path)
 	}
-	out, err := c.git(nil, args...)
-	assert.OK(c.t, err)
+	out := assert.Of(c.git(nil, args...)).OK(c.t)
 	return []byte(out)
 }

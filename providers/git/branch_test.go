@@ -17,25 +17,19 @@ import (
 // goTo has a provider begin a branch, or go back to it.
 func goTo(t *testing.T, p *git.Provider, branch string) {
 	t.Helper()
-	from, err := p.Head(t.Context())
-	assert.OK(t, err)
-	to, err := p.Begin(t.Context(), branch, true)
-	assert.OK(t, err)
+	from := assert.Of(p.Head(t.Context())).OK(t)
+	to := assert.Of(p.Begin(t.Context(), branch, true)).OK(t)
 	assert.OK(t, p.Start(t.Context(), branch, from, to))
 }
 
 func push(t *testing.T, p *git.Provider) providers.PushResult {
 	t.Helper()
-	result, err := p.Push(t.Context(), providers.PushOptions{})
-	assert.OK(t, err)
-	return result
+	return assert.Of(p.Push(t.Context(), providers.PushOptions{})).OK(t)
 }
 
 func branches(t *testing.T, p *git.Provider) providers.Branches {
 	t.Helper()
-	b, err := p.Branches(t.Context())
-	assert.OK(t, err)
-	return b
+	return assert.Of(p.Branches(t.Context())).OK(t)
 }
 
 // unmerged are the names of what is listed, those that are not pushed with a !.
@@ -54,10 +48,7 @@ func unmerged(t *testing.T, p *git.Provider) string {
 // fetches checks where a fetch says to go on from.
 func fetches(t *testing.T, p *git.Provider, what, want string) {
 	t.Helper()
-	got, err := p.Fetch(t.Context())
-	if err != nil || string(got) != strings.TrimSpace(want) {
-		t.Errorf("%s: fetch says %s, %v, want %s", what, got, err, want)
-	}
+	assert.Of(p.Fetch(t.Context())).Equal(t, providers.Revision(strings.TrimSpace(want)), what, "fetch says", want)
 }
 
 // A branch outlives a restart with its commits, HEAD names it, and one that is merged
@@ -71,9 +62,8 @@ func TestBranchOfItsOwn(t *testing.T) {
 	write(t, p, "mine", "1")
 	p = reopen(t, p, repo.URL, dir)
 	reads(t, p, "mine", "1")
-	if b := branches(t, p); b.On != "wsmount/c/one" || b.Tracked != "main" || string(b.Tip) != main {
-		t.Errorf("after a restart: %+v", b)
-	}
+	b := branches(t, p)
+	assert.True(t, b.On == "wsmount/c/one" && b.Tracked == "main" && string(b.Tip) == main, "after a restart", b)
 	push(t, p)
 	merge := func() {
 		other.Git("fetch", "-q", "origin")
@@ -132,13 +122,11 @@ func TestBranchNotBegun(t *testing.T) {
 	push(t, p)
 	other.Write(map[string]string{"theirs": "1"})
 	other.Commit("main", "theirs")
-	from, err := p.Head(t.Context())
-	assert.OK(t, err)
-	to, err := p.Begin(t.Context(), "wsmount/c/two", true)
-	assert.OK(t, err)
+	from := assert.Of(p.Head(t.Context())).OK(t)
+	to := assert.Of(p.Begin(t.Context(), "wsmount/c/two", true)).OK(t)
 	lock := filepath.Join(dir, "HEAD.lock")
 	assert.OK(t, os.WriteFile(lock, nil, 0o600))
-	is(t, "start while another holds HEAD", p.Start(t.Context(), "wsmount/c/two", from, to), providers.ErrUnavailable)
+	assert.Is(t, p.Start(t.Context(), "wsmount/c/two", from, to), providers.ErrUnavailable, "start while another holds HEAD")
 	reads(t, p, "one", "1")
 	assert.OK(t, os.Remove(lock))
 	p = reopen(t, p, repo.URL, dir)
@@ -191,8 +179,7 @@ func TestRefusals(t *testing.T) {
 		}
 		return r.Method == http.MethodPost
 	})
-	_, err := p.Push(t.Context(), providers.PushOptions{})
-	is(t, "push that is too large", err, providers.ErrTooLarge)
+	assert.Is(t, assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})), providers.ErrTooLarge, "push that is too large")
 	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Refused.Code != providers.RefusedSize {
 		t.Errorf("listed: %+v", b)
 	}
@@ -237,10 +224,8 @@ func TestPropose(t *testing.T) {
 	commit("x", "The first thing\n\nAnd why.")
 	push(t, p)
 	_, err := p.Propose(t.Context(), "wsmount/c/one", providers.PullRequest{})
-	is(t, "when the API is away", err, providers.ErrUnavailable)
-	if api.title != "The first thing" || api.text != "And why." {
-		t.Errorf("one commit: %q, %q", api.title, api.text)
-	}
+	assert.Is(t, err, providers.ErrUnavailable, "when the API is away")
+	assert.True(t, api.title == "The first thing" && api.text == "And why.", "one commit", api.title, api.text)
 	assert.OK(t, p.Close())
 	p = open()
 	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Wanted.IsZero() || b[0].URL != "" {
@@ -257,9 +242,9 @@ func TestPropose(t *testing.T) {
 		t.Errorf("when it is there: %+v", b)
 	}
 	_, err = p.Propose(t.Context(), "main", providers.PullRequest{})
-	is(t, "from the tracked branch to itself", err, providers.ErrInvalid)
+	assert.Is(t, err, providers.ErrInvalid, "from the tracked branch to itself")
 	_, err = clone(t, repo.URL).Propose(t.Context(), "wsmount/c/one", providers.PullRequest{})
-	is(t, "without an API", err, providers.ErrUnsupported)
+	assert.Is(t, err, providers.ErrUnsupported, "without an API")
 }
 
 // Whoever gives the credentials hears that the server did not take them.
@@ -271,11 +256,9 @@ func TestRefusedCredentials(t *testing.T) {
 		o.Credentials = func(context.Context) (map[string]string, error) { return map[string]string{"token": "old"}, nil }
 		o.Refused = func() { refused++ }
 	})
-	if _, err := p.Fetch(t.Context()); err != nil || refused != 0 {
-		t.Errorf("fetch: %v, refused %d times", err, refused)
-	}
-	server.Require("new")
 	_, err := p.Fetch(t.Context())
-	is(t, "fetch with an old token", err, providers.ErrUnauthenticated)
+	assert.True(t, err == nil && refused == 0, "fetch", "refused", refused, err)
+	server.Require("new")
+	assert.Is(t, assert.ErrOf(p.Fetch(t.Context())), providers.ErrUnauthenticated, "fetch with an old token")
 	assert.Equal(t, refused, 1, "times refused")
 }

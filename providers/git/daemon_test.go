@@ -150,9 +150,8 @@ func TestDaemonIsDialled(t *testing.T) {
 		t.Errorf("found %+v", found)
 	}
 	assert.OK(t, p.Close())
-	if want := "git-upload-pack /acme/r.git\x00host=git.acme.test\x00"; !strings.Contains(s.daemon.Heard(), want) {
-		t.Errorf("the daemon did not hear %q", want)
-	}
+	want := "git-upload-pack /acme/r.git\x00host=git.acme.test\x00"
+	assert.True(t, strings.Contains(s.daemon.Heard(), want), "the daemon did not hear", want)
 	refuse.Store(true)
 	s.wants("who may not", s.open("git://git.acme.test:4000/acme/r.git", func(o *git.Options) { o.Daemon.Dial = dial }), providers.ErrPermission, "not listed")
 	// It is asked for its branches, for that which an empty repository is to have, and by Examine.
@@ -209,9 +208,8 @@ func TestDaemonWithoutPushes(t *testing.T) {
 			t.Errorf("%s: %+v", name, all)
 		}
 		repo.Git("config", "daemon.receivepack", "true")
-		if pushed, err := p.Push(t.Context(), providers.PushOptions{}); err != nil || !pushed.Pushed {
-			t.Fatalf("%s: when it does: %+v, %v", name, pushed, err)
-		}
+		pushed := assert.Of(p.Push(t.Context(), providers.PushOptions{})).OK(t)
+		assert.Must(t, pushed.Pushed, name, "when it does", pushed)
 		if all, err = p.Branches(t.Context()); err != nil || len(all.Unmerged) > 0 {
 			t.Errorf("%s: still refused: %+v, %v", name, all, err)
 		}
@@ -239,15 +237,12 @@ func TestDaemonPushes(t *testing.T) {
 		s.daemon.Run(c, &firstBytes{c, 100, true})
 		return true
 	})
-	_, err = p.Push(t.Context(), providers.PushOptions{})
-	s.wants("a push that is lost", err, providers.ErrUnavailable)
+	s.wants("a push that is lost", assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})), providers.ErrUnavailable)
 	s.daemon.Hook(nil)
-	if pushed, err := p.Push(t.Context(), providers.PushOptions{}); err != nil || !pushed.Pushed {
-		t.Fatalf("then: %+v, %v", pushed, err)
-	}
-	if all, err := p.Branches(t.Context()); err != nil || len(all.Unmerged) > 0 {
-		t.Errorf("still refused: %+v, %v", all, err)
-	}
+	pushed := assert.Of(p.Push(t.Context(), providers.PushOptions{})).OK(t)
+	assert.Must(t, pushed.Pushed, pushed)
+	all := assert.Of(p.Branches(t.Context())).OK(t)
+	assert.True(t, len(all.Unmerged) == 0, "still refused", all)
 	repo.Git("fsck", "--strict")
 }
 
@@ -275,7 +270,6 @@ func TestLargeOverGit(t *testing.T) {
 	reads(t, p, "old.bin", pointer)
 	_, err := p.Write(t.Context(), at("new.bin"), providers.String("raw"), always)
 	s.wants("raw", err, providers.ErrUnsupported, "which the server does not offer")
-	if asked := s.git.Requests(); len(asked) > 0 {
-		t.Errorf("over HTTP it was asked for %q", asked)
-	}
+	asked := s.git.Requests()
+	assert.True(t, len(asked) == 0, "over HTTP it was asked for", asked)
 }

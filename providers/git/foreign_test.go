@@ -82,11 +82,10 @@ func TestAnswersThatAreNotGits(t *testing.T) {
 					_, err := p.Push(t.Context(), providers.PushOptions{})
 					// A push that arrived, and whose report is lost, shows in the branch.
 					if arrived := foreign.reaches && end == asks["a push"]; !arrived || err != nil {
-						is(t, "push", err, providers.ErrUnavailable)
+						assert.Is(t, err, providers.ErrUnavailable, "push")
 					}
 					away.Store(false)
-					_, err = p.Push(t.Context(), providers.PushOptions{})
-					assert.OK(t, err)
+					assert.OK(t, assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})))
 					assert.Equal(t, repo.Git("show", "main:ours"), "new\n", "the server")
 					return
 				}
@@ -96,13 +95,10 @@ func TestAnswersThatAreNotGits(t *testing.T) {
 				if end == asks["a pack"] && what == "all but the end" {
 					return // a pack that has its own end is whole
 				}
-				_, err := git.Open(t.Context(), o)
-				is(t, "open", err, providers.ErrUnavailable)
-				_, err = p.Fetch(t.Context())
-				is(t, "fetch", err, providers.ErrUnavailable)
+				assert.Is(t, assert.ErrOf(git.Open(t.Context(), o)), providers.ErrUnavailable, "open")
+				assert.Is(t, assert.ErrOf(p.Fetch(t.Context())), providers.ErrUnavailable, "fetch")
 				away.Store(false)
-				_, err = p.Fetch(t.Context())
-				assert.OK(t, err)
+				assert.OK(t, assert.ErrOf(p.Fetch(t.Context())))
 			})
 		}
 	}
@@ -135,13 +131,13 @@ func TestAnswersThatAreNotLFSs(t *testing.T) {
 				if name == "batch" {
 					s.lfs.Fail(foreign)
 					_, err := s.p.List(t.Context(), providers.Locator{}, providers.ListOptions{})
-					is(t, "a listing", err, providers.ErrUnavailable)
+					assert.Is(t, err, providers.ErrUnavailable, "a listing")
 					s.lfs.Fail(nil)
 					reads(t, s.p, "a.bin", inLFS)
 				}
 				write(t, s.p, "new.bin", "new")
 				s.lfs.Fail(foreign)
-				is(t, "a push", s.push(), providers.ErrUnavailable)
+				assert.Is(t, s.push(), providers.ErrUnavailable, "a push")
 				if _, err := s.repo.Try("show", "main:new.bin"); err == nil {
 					t.Error("git has the pointer")
 				}

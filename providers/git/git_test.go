@@ -13,7 +13,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git"
 	"github.com/wsmount/wsmount/providers/providertest"
+	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/seamtest"
 )
+
+func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
 
 // place is a new directory: what syncing costs is nothing that the contract asks about.
 func place(t providertest.T) string {
@@ -28,9 +32,7 @@ func clone(t providertest.T, url string, change ...func(*git.Options)) *git.Prov
 	for _, f := range change {
 		f(&o)
 	}
-	p, err := git.Open(t.Context(), o)
-	assert.OK(t, err, "open")
-	return p
+	return assert.Of(git.Open(t.Context(), o)).OK(t, "open")
 }
 
 // Each check begins with a copy of one clone: opening that asks nobody.
@@ -66,8 +68,7 @@ func dropping(repo *gitserver.Repo) func(branch string) error {
 		if branch == "" {
 			branch = "main"
 		}
-		_, err := repo.Try("update-ref", "-d", "refs/heads/"+branch)
-		return err
+		return assert.ErrOf(repo.Try("update-ref", "-d", "refs/heads/"+branch))
 	}
 }
 
@@ -79,4 +80,18 @@ func (p *onePull) Ensure(_ context.Context, head, _, _, _ string) (string, error
 		return "", providers.ErrUnavailable
 	}
 	return "http://pulls.test/" + head, nil
+}
+
+// A branch is a place for memory, though it has no empty directories, and keeps no times of
+// files.
+func TestSeam(t *testing.T) {
+	t.Parallel()
+	empty := gitserver.Start(t).Create(t, "empty")
+	first := place(t)
+	assert.OK(t, clone(t, empty.URL, func(o *git.Options) { o.Dir = first }).Close())
+	seamtest.Run(t, func(t providertest.T) seam.Backend {
+		return seam.New(clone(t, empty.URL, func(o *git.Options) {
+			assert.OK(t, os.CopyFS(o.Dir, os.DirFS(first)), "copy")
+		}))
+	}, "info/time")
 }

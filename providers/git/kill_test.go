@@ -21,8 +21,7 @@ import (
 // is made, until this process is killed. With $GIT_TEST_LARGE they have a file in LFS,
 // and every third is pushed.
 func commits(t *testing.T, url, dir, run string) {
-	p, err := git.Open(t.Context(), git.Options{URL: url, Dir: dir})
-	assert.OK(t, err)
+	p := assert.Of(git.Open(t.Context(), git.Options{URL: url, Dir: dir})).OK(t)
 	for i := 0; ; i++ {
 		op := fmt.Sprint(run, "-", i)
 		fmt.Println("begin", op)
@@ -31,12 +30,10 @@ func commits(t *testing.T, url, dir, run string) {
 		if large {
 			set.Changes = append(set.Changes, providers.Change{Locator: at("run/" + op + ".bin"), Body: providers.String("large " + op), If: providers.IfAbsent()})
 		}
-		result, err := p.Commit(t.Context(), set)
-		assert.OK(t, err)
+		result := assert.Of(p.Commit(t.Context(), set)).OK(t)
 		fmt.Println("made", op, result.Revision)
 		if large && i%3 == 2 {
-			_, err = p.Push(t.Context(), providers.PushOptions{})
-			assert.OK(t, err)
+			assert.OK(t, assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})))
 		}
 	}
 }
@@ -87,9 +84,7 @@ func TestKilled(t *testing.T) {
 		for op, want := range made {
 			reads(t, p, "run/"+op, op)
 			result, err := p.Commit(t.Context(), providers.ChangeSet{Base: "none", Op: op})
-			if err != nil || string(result.Revision) != want {
-				t.Errorf("run %d: of %s: %+v, %v, was %s", run, op, result, err, want)
-			}
+			assert.True(t, err == nil && string(result.Revision) == want, "run", run, "of", op, result, "was", want, err)
 		}
 		result, err := p.Commit(t.Context(), providers.ChangeSet{Base: "none", Op: last})
 		_, there := p.Stat(t.Context(), at("run/"+last))
@@ -131,8 +126,7 @@ func killed(t *testing.T, url, dir string, number int, made map[string]string, b
 	run := fmt.Sprint("r", number)
 	child := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 	child.Env = append(os.Environ(), "GIT_TEST_URL="+url, "GIT_TEST_DIR="+dir, "GIT_TEST_RUN="+run)
-	out, err := child.StdoutPipe()
-	assert.OK(t, err)
+	out := assert.Of(child.StdoutPipe()).OK(t)
 	assert.OK(t, child.Start())
 	lines, line := bufio.NewScanner(out), 4+by.upTo(1, number)
 	for n := 0; lines.Scan(); n++ {
@@ -161,14 +155,11 @@ func killed(t *testing.T, url, dir string, number int, made map[string]string, b
 // wander begins a branch for every second commit, and says where each commit is,
 // until this process is killed.
 func wander(t *testing.T, url, dir, run string) {
-	p, err := git.Open(t.Context(), git.Options{URL: url, Dir: dir})
-	assert.OK(t, err)
+	p := assert.Of(git.Open(t.Context(), git.Options{URL: url, Dir: dir})).OK(t)
 	for i := 0; ; i++ {
 		branch := fmt.Sprintf("wsmount/c/%s-%d", run, i/2)
-		from, err := p.Head(t.Context())
-		assert.OK(t, err)
-		to, err := p.Begin(t.Context(), branch, false)
-		assert.OK(t, err)
+		from := assert.Of(p.Head(t.Context())).OK(t)
+		to := assert.Of(p.Begin(t.Context(), branch, false)).OK(t)
 		fmt.Println("begin", branch)
 		assert.OK(t, p.Start(t.Context(), branch, from, to))
 		name := fmt.Sprint("f", i)
@@ -193,8 +184,7 @@ func TestKilledBetweenBranches(t *testing.T) {
 	for run := range kills {
 		child := exec.Command(os.Args[0], "-test.run=^TestKilledBetweenBranches$")
 		child.Env = append(os.Environ(), "GIT_TEST_URL="+repo.URL, "GIT_TEST_DIR="+dir, fmt.Sprint("GIT_TEST_RUN=", run))
-		out, err := child.StdoutPipe()
-		assert.OK(t, err)
+		out := assert.Of(child.StdoutPipe()).OK(t)
 		assert.OK(t, child.Start())
 		made, begun, last := map[string]string{}, "", ""
 		lines := bufio.NewScanner(out)
@@ -212,14 +202,12 @@ func TestKilledBetweenBranches(t *testing.T) {
 		}
 		_ = child.Wait()
 		p := clone(t, repo.URL, in(dir))
-		if on := branches(t, p).On; on != begun && on != last {
-			t.Errorf("run %d: on %q, begun %q, the last commit on %q", run, on, begun, last)
-		}
+		on := branches(t, p).On
+		assert.False(t, on != begun && on != last, "run", run, "on", on, "begun", begun, "the last commit on", last)
 		assert.OK(t, p.Close())
 		for branch, c := range made {
-			if _, err := repo.Try("--git-dir", dir, "merge-base", "--is-ancestor", c, "refs/heads/"+branch); err != nil {
-				t.Errorf("run %d: commit %s is not on %s: %v", run, c, branch, err)
-			}
+			_, err := repo.Try("--git-dir", dir, "merge-base", "--is-ancestor", c, "refs/heads/"+branch)
+			assert.True(t, err == nil, "run", run, "commit", c, "is not on", branch, err)
 		}
 	}
 	if commits < kills {

@@ -60,8 +60,7 @@ func (s *largeStage) asked(what string, want ...string) {
 }
 
 func (s *largeStage) push() error {
-	_, err := s.p.Push(s.t.Context(), providers.PushOptions{})
-	return err
+	return assert.ErrOf(s.p.Push(s.t.Context(), providers.PushOptions{}))
 }
 
 // blob is what git has at a path of the branch.
@@ -107,24 +106,17 @@ func TestLarge(t *testing.T) {
 	s.asked("sizes need nothing more")
 	reads(t, s.p, "a.bin", inLFS)
 	s.asked("the first read", "POST objects", "GET object")
-	if got, err := part(t, s.p, "a.bin", 4, 7); got != inLFS[4:11] || err != nil {
-		t.Errorf("a part: %q, %v", got, err)
-	}
-	if got, err := part(t, s.p, "a.bin", 1000, 7); got != "" || err != nil {
-		t.Errorf("a part beyond the end: %q, %v", got, err)
-	}
+	assert.Of(part(t, s.p, "a.bin", 4, 7)).Equal(t, inLFS[4:11], "a part")
+	assert.Of(part(t, s.p, "a.bin", 1000, 7)).Equal(t, "", "a part beyond the end")
 	s.asked("parts use the same link", "GET object bytes=4-10")
 	reads(t, s.p, "raw.bin", "raw\n")
 	reads(t, s.p, "pointer.txt", pointerTo(inLFS))
 	reads(t, s.p, "empty.bin", "")
 	s.asked("what git has")
 	s.p = reopen(t, s.p, s.repo.URL, s.dir)
-	if again, err := s.p.Stat(t.Context(), at("a.bin")); err != nil || again.Version != infos["a.bin"].Version {
-		t.Errorf("opened again: %+v, %v", again, err)
-	}
+	assert.Equal(t, assert.Of(s.p.Stat(t.Context(), at("a.bin"))).OK(t).Version, infos["a.bin"].Version, "opened again")
 	s.asked("what the server offers is remembered")
-	past, err := s.p.At(t.Context(), providers.Revision(strings.TrimSpace(s.repo.Git("rev-parse", "main"))))
-	assert.OK(t, err)
+	past := assert.Of(s.p.At(t.Context(), providers.Revision(strings.TrimSpace(s.repo.Git("rev-parse", "main"))))).OK(t)
 	reads(t, past, "dir/b.bin", "b")
 }
 
@@ -196,9 +188,7 @@ func TestLargeFails(t *testing.T) {
 	check("an object that is not there", "dir/b.bin", providers.ErrPermission, "Object does not exist")
 	// A server that takes no parts gives all, of which the part is taken.
 	answers(true, 200, nil, inLFS)
-	if got, err := part(t, s.p, "a.bin", 4, 7); got != inLFS[4:11] || err != nil {
-		t.Errorf("a part of all: %q, %v", got, err)
-	}
+	assert.Of(part(t, s.p, "a.bin", 4, 7)).Equal(t, inLFS[4:11], "a part of all")
 }
 
 // The credentials of git go to the API and to nobody else. Every place is asked for
@@ -235,7 +225,7 @@ func TestLargeCredentials(t *testing.T) {
 		}
 	})
 	_, _, err = providers.Fetch(t.Context(), wrong, at("dir/b.bin"), providers.ReadOptions{})
-	is(t, "with an old token", err, providers.ErrUnauthenticated)
+	assert.Is(t, err, providers.ErrUnauthenticated, "with an old token")
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -253,9 +243,7 @@ func TestLargeWritten(t *testing.T) {
 		t.Errorf("written: %+v, then %+v, %v", info, stat, err)
 	}
 	reads(t, s.p, "dir/new.bin", "new content")
-	if got, err := part(t, s.p, "dir/new.bin", 4, 3); got != "con" || err != nil {
-		t.Errorf("a part: %q, %v", got, err)
-	}
+	assert.Of(part(t, s.p, "dir/new.bin", 4, 3)).Equal(t, "con", "a part")
 	s.p = reopen(t, s.p, s.repo.URL, s.dir)
 	reads(t, s.p, "dir/new.bin", "new content")
 	s.lfs.Requests()
@@ -266,8 +254,7 @@ func TestLargeWritten(t *testing.T) {
 		}
 		return false
 	})
-	_, err = s.p.Push(t.Context(), providers.PushOptions{Sent: func(n int) { sent.Add(int64(n)) }})
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(s.p.Push(t.Context(), providers.PushOptions{Sent: func(n int) { sent.Add(int64(n)) }})))
 	if sent.Load() < int64(len("new content"))+100 { // and a pack
 		t.Errorf("%d bytes are told to go out", sent.Load())
 	}
@@ -295,7 +282,7 @@ func TestLargeWritten(t *testing.T) {
 	assert.OK(t, s.push())
 	assert.Equal(t, s.repo.Git("rev-parse", "main"), before, "the same content made a commit")
 	_, err = s.p.Write(t.Context(), at("bad.bin"), providers.String(pointerTo(inLFS)), always)
-	is(t, "the text of a pointer in place of content", err, providers.ErrUnsupported)
+	assert.Is(t, err, providers.ErrUnsupported, "the text of a pointer in place of content")
 	write(t, s.p, "pointer2.txt", pointerTo(inLFS))
 	reads(t, s.p, "pointer2.txt", pointerTo(inLFS))
 	s.repo.Git("--git-dir", s.dir, "fsck", "--strict")
@@ -309,10 +296,8 @@ func TestLargeOldPointer(t *testing.T) {
 	old := strings.Replace(s.lfs.Put("old"), "git-lfs.github.com", "hawser.github.com", 1)
 	s.other.Write(map[string]string{"old.bin": old})
 	s.other.Commit("main", "old")
-	theirs, err := s.p.Fetch(t.Context())
-	assert.OK(t, err)
-	head, err := s.p.Head(t.Context())
-	assert.OK(t, err)
+	theirs := assert.Of(s.p.Fetch(t.Context())).OK(t)
+	head := assert.Of(s.p.Head(t.Context())).OK(t)
 	assert.OK(t, s.p.Adopt(t.Context(), head, theirs))
 	reads(t, s.p, "old.bin", "old")
 	write(t, s.p, "old.bin", "old")
@@ -342,12 +327,11 @@ func TestLargeNotUploaded(t *testing.T) {
 			}
 			return &gitserver.Answer{Status: c.status, Header: map[string]string{"Location": s.server.URL}, Body: "{}"}
 		})
-		is(t, c.what, s.push(), c.kind)
+		assert.Is(t, s.push(), c.kind, c.what)
 	}
 	s.lfs.Fail(nil)
-	if now := s.repo.Git("rev-parse", "main"); now != before || s.kept() != 1 {
-		t.Errorf("main is at %s, was %s; %d objects wait", now, before, s.kept())
-	}
+	now := s.repo.Git("rev-parse", "main")
+	assert.True(t, now == before && s.kept() == 1, "main is at", now, "was", before, s.kept(), "objects wait")
 	s.p = reopen(t, s.p, s.repo.URL, s.dir)
 	assert.OK(t, s.push())
 	if got := s.lfs.Objects(); got[strings.TrimPrefix(strings.Fields(pointerTo("new"))[3], "sha256:")] != "new" {
@@ -361,22 +345,19 @@ func TestLargeSwept(t *testing.T) {
 	t.Parallel()
 	s := newLargeStage(t)
 	write(t, s.p, "x.bin", "x")
-	head, err := s.p.Head(t.Context())
-	assert.OK(t, err)
-	_, err = s.p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{
+	head := assert.Of(s.p.Head(t.Context())).OK(t)
+	_, err := s.p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{
 		{Locator: at("y.bin"), Body: providers.String("y"), If: providers.IfAbsent()}, {Locator: at("text"), Body: providers.String("y"), If: providers.IfAbsent()}}})
-	is(t, "a set that fails", err, providers.ErrExist)
+	assert.Is(t, err, providers.ErrExist, "a set that fails")
 	assert.Equal(t, s.kept(), 2, "objects are kept")
 	s.p = reopen(t, s.p, s.repo.URL, s.dir)
 	assert.Equal(t, s.kept(), 1, "objects are kept after a restart")
 	s.other.Write(map[string]string{"text": "theirs\n"})
 	s.other.Commit("main", "theirs")
-	theirs, err := s.p.Fetch(t.Context())
-	assert.OK(t, err)
+	theirs := assert.Of(s.p.Fetch(t.Context())).OK(t)
 	assert.OK(t, s.p.Adopt(t.Context(), head, theirs)) // and ours is left behind
 	s.p = reopen(t, s.p, s.repo.URL, s.dir)
-	past, err := s.p.At(t.Context(), head)
-	assert.OK(t, err)
+	past := assert.Of(s.p.At(t.Context(), head)).OK(t)
 	reads(t, past, "x.bin", "x")
 }
 
@@ -398,20 +379,19 @@ func TestLargeRenamed(t *testing.T) {
 	assert.OK(t, move("text", "text.bin"))
 	reads(t, s.p, "text.bin", "text\n")
 	assert.OK(t, move("raw.bin", "raw2.bin"))
-	is(t, "the text of a pointer gets a name with the filter", move("pointer.txt", "pointer.bin"), providers.ErrUnsupported)
+	assert.Is(t, move("pointer.txt", "pointer.bin"), providers.ErrUnsupported, "the text of a pointer gets a name with the filter")
 	assert.OK(t, s.push())
 	for path, want := range map[string]string{"c.out": inLFS, "text.bin": pointerTo("text\n"), "raw2.bin": "raw\n", "pointer.txt": pointerTo(inLFS)} {
 		assert.Equal(t, s.blob(path), want, "what git has as", path)
 	}
 	attributes := func(path, text string, more ...providers.Change) error {
-		_, err := s.p.Commit(t.Context(), providers.ChangeSet{Changes: append(more, providers.Change{Locator: at(path), Body: providers.String(text), If: providers.Unconditional()})})
-		return err
+		return assert.ErrOf(s.p.Commit(t.Context(), providers.ChangeSet{Changes: append(more, providers.Change{Locator: at(path), Body: providers.String(text), If: providers.Unconditional()})}))
 	}
-	is(t, "no file goes through LFS any more", attributes(".gitattributes", "* text\n"), providers.ErrUnsupported)
-	is(t, "none of a directory", attributes("dir/.gitattributes", "*.bin -filter\n"), providers.ErrUnsupported)
-	is(t, "the text of a pointer does", attributes(".gitattributes", tracked+"*.txt filter=lfs\n"), providers.ErrUnsupported)
-	is(t, "the attributes go", s.p.Delete(t.Context(), at(".gitattributes"), providers.DeleteOptions{If: providers.Unconditional()}), providers.ErrUnsupported)
-	is(t, "the attributes get another place", move(".gitattributes", "far/.gitattributes"), providers.ErrUnsupported)
+	assert.Is(t, attributes(".gitattributes", "* text\n"), providers.ErrUnsupported, "no file goes through LFS any more")
+	assert.Is(t, attributes("dir/.gitattributes", "*.bin -filter\n"), providers.ErrUnsupported, "none of a directory")
+	assert.Is(t, attributes(".gitattributes", tracked+"*.txt filter=lfs\n"), providers.ErrUnsupported, "the text of a pointer does")
+	assert.Is(t, s.p.Delete(t.Context(), at(".gitattributes"), providers.DeleteOptions{If: providers.Unconditional()}), providers.ErrUnsupported, "the attributes go")
+	assert.Is(t, move(".gitattributes", "far/.gitattributes"), providers.ErrUnsupported, "the attributes get another place")
 	assert.OK(t, attributes(".gitattributes", tracked+"other/** filter=lfs\n"))
 	assert.OK(t, attributes("dir/.gitattributes", "*.bin -filter\n", providers.Change{Locator: at("dir/b.bin"), Body: providers.String("b in git"), If: providers.Unconditional()}))
 	reads(t, s.p, "dir/b.bin", "b in git")
@@ -419,7 +399,7 @@ func TestLargeRenamed(t *testing.T) {
 	reads(t, s.p, "new/x", "x")
 	_, err := s.p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{
 		{Locator: at("newer"), From: at("new"), Dir: true, If: providers.IfAbsent()}, {Locator: at("new"), Delete: true, Dir: true, If: providers.IfDir()}}})
-	is(t, "a directory leaves its filter behind", err, providers.ErrUnsupported)
+	assert.Is(t, err, providers.ErrUnsupported, "a directory leaves its filter behind")
 	_, err = s.p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{
 		{Locator: at("other"), From: at("new"), Dir: true, If: providers.IfAbsent()}, {Locator: at("new"), Delete: true, Dir: true, If: providers.IfDir()}}})
 	assert.OK(t, err)
@@ -433,23 +413,18 @@ func TestLargeRenamed(t *testing.T) {
 func TestLargeDifferences(t *testing.T) {
 	t.Parallel()
 	s := newLargeStage(t)
-	from, err := s.p.Head(t.Context())
-	assert.OK(t, err)
+	from := assert.Of(s.p.Head(t.Context())).OK(t)
 	s.other.Write(map[string]string{".gitattributes": "dir/*.bin filter=lfs\n*.txt filter=lfs\n"})
 	s.other.Commit("main", "attributes")
-	to, err := s.p.Fetch(t.Context())
-	assert.OK(t, err)
-	all, err := s.p.Differences(t.Context(), from, to)
-	assert.OK(t, err)
+	to := assert.Of(s.p.Fetch(t.Context())).OK(t)
+	all := assert.Of(s.p.Differences(t.Context(), from, to)).OK(t)
 	got := map[string]string{}
 	for _, d := range all {
 		got[d.Locator.String()] = fmt.Sprint(d.Was.Size, " ", d.Is.Size)
 	}
 	text := len(pointerTo(inLFS))
 	want := map[string]string{".gitattributes": got[".gitattributes"], "a.bin": fmt.Sprint(len(inLFS), " ", text), "pointer.txt": fmt.Sprint(text, " ", len(inLFS))}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	assert.Equal(t, fmt.Sprint(got), fmt.Sprint(want), got, want)
 }
 
 // Over SSH the server says where its LFS is and how it is asked; one that does not
@@ -473,9 +448,8 @@ func TestLargeOverSSH(t *testing.T) {
 		reads(t, s.p, "dir/b.bin", "b")
 		write(t, s.p, "new.bin", "new")
 		assert.OK(t, s.push())
-		if got, want := fmt.Sprint(h.ssh.Commands()), "[git-lfs-authenticate '/acme/r.git' download git-lfs-authenticate '/acme/r.git' upload git-receive-pack '/acme/r.git']"; got != want {
-			t.Errorf("the server was asked %s, want %s", got, want)
-		}
+		got, want := fmt.Sprint(h.ssh.Commands()), "[git-lfs-authenticate '/acme/r.git' download git-lfs-authenticate '/acme/r.git' upload git-receive-pack '/acme/r.git']"
+		assert.True(t, got == want, "the server was asked", got, want)
 		assert.Equal(t, len(s.lfs.Objects()), 3, "the server")
 	}
 }
@@ -513,9 +487,8 @@ func TestLargeNotOffered(t *testing.T) {
 			write(t, s.p, "copy.bin", pointerTo(inLFS))
 			write(t, s.p, "text", "changed\n")
 			assert.OK(t, s.push())
-			if got := s.blob("copy.bin"); got != pointerTo(inLFS) || s.kept() != 0 {
-				t.Errorf("git has %q, and %d objects wait", got, s.kept())
-			}
+			got := s.blob("copy.bin")
+			assert.True(t, got == pointerTo(inLFS) && s.kept() == 0, "git has", got, s.kept(), "objects wait")
 		})
 	}
 }
@@ -527,8 +500,7 @@ func TestLargeBefore(t *testing.T) {
 	s := newLargeStage(t)
 	assert.OK(t, s.p.Close())
 	file := filepath.Join(s.dir, "wsmount/clone.json")
-	b, err := os.ReadFile(file)
-	assert.OK(t, err)
+	b := assert.Of(os.ReadFile(file)).OK(t)
 	before := strings.Replace(string(b), `,"LFS":"unasked"`, "", 1)
 	assert.False(t, before == string(b), "a clone says", b)
 	assert.OK(t, os.WriteFile(file, []byte(before), 0o600))
@@ -542,9 +514,8 @@ func TestLargeUnknown(t *testing.T) {
 	t.Parallel()
 	s := newLargeStage(t)
 	s.server.Stop()
-	_, err := s.p.Stat(t.Context(), at("a.bin"))
-	is(t, "a pointer", err, providers.ErrUnavailable)
-	_, err = s.p.Write(t.Context(), at("new.bin"), providers.String("new"), always)
+	assert.Is(t, assert.ErrOf(s.p.Stat(t.Context(), at("a.bin"))), providers.ErrUnavailable, "a pointer")
+	_, err := s.p.Write(t.Context(), at("new.bin"), providers.String("new"), always)
 	if !errors.Is(err, providers.ErrUnsupported) || errors.Is(err, providers.ErrUnavailable) {
 		t.Errorf("written: %v", err)
 	}
@@ -560,34 +531,27 @@ func TestLargeMerged(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newLargeStage(t)
-			base, err := s.p.Head(t.Context())
-			assert.OK(t, err)
+			base := assert.Of(s.p.Head(t.Context())).OK(t)
 			write(t, s.p, c.name, c.ours)
-			ours, err := s.p.Head(t.Context())
-			assert.OK(t, err)
+			ours := assert.Of(s.p.Head(t.Context())).OK(t)
 			s.other.Write(map[string]string{c.name: c.theirs})
 			s.other.Commit("main", "theirs")
-			theirs, err := s.p.Fetch(t.Context())
-			assert.OK(t, err)
-			_, err = s.p.Rebase(t.Context(), base, ours, theirs, func(_, a, _ []byte, _ bool) ([]byte, bool) {
+			theirs := assert.Of(s.p.Fetch(t.Context())).OK(t)
+			_, err := s.p.Rebase(t.Context(), base, ours, theirs, func(_, a, _ []byte, _ bool) ([]byte, bool) {
 				t.Errorf("somebody is asked to merge %q", a)
 				return a, true
 			})
-			is(t, "a rebase", err, providers.ErrConflict)
+			assert.Is(t, err, providers.ErrConflict, "a rebase")
 		})
 	}
 	s := newLargeStage(t)
-	base, err := s.p.Head(t.Context())
-	assert.OK(t, err)
+	base := assert.Of(s.p.Head(t.Context())).OK(t)
 	write(t, s.p, "a.bin", "ours")
-	ours, err := s.p.Head(t.Context())
-	assert.OK(t, err)
+	ours := assert.Of(s.p.Head(t.Context())).OK(t)
 	s.other.Git("mv", "a.bin", "z.bin")
 	s.other.Commit("main", "theirs")
-	theirs, err := s.p.Fetch(t.Context())
-	assert.OK(t, err)
-	made, err := s.p.Rebase(t.Context(), base, ours, theirs, func(_, _, _ []byte, _ bool) ([]byte, bool) { return nil, false })
-	assert.OK(t, err)
+	theirs := assert.Of(s.p.Fetch(t.Context())).OK(t)
+	made := assert.Of(s.p.Rebase(t.Context(), base, ours, theirs, func(_, _, _ []byte, _ bool) ([]byte, bool) { return nil, false })).OK(t)
 	assert.OK(t, s.p.Adopt(t.Context(), ours, made))
 	reads(t, s.p, "z.bin", "ours")
 	assert.OK(t, s.push())

@@ -69,8 +69,7 @@ func TestCommitDuringAPush(t *testing.T) {
 			})
 			pushes := func(content string, waits int, pushed bool) {
 				t.Helper()
-				_, err := s.p.Push(t.Context(), providers.PushOptions{PullRequest: &providers.PullRequest{}})
-				assert.OK(t, err)
+				assert.OK(t, assert.ErrOf(s.p.Push(t.Context(), providers.PushOptions{PullRequest: &providers.PullRequest{}})))
 				if got := s.repo.Git("show", branch+":new.bin"); got != pointerTo(content) || !object(content) {
 					t.Errorf("the server has %q of %q and %v", got, content, s.lfs.Objects())
 				}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // Who keeps secrets out of commits is told of each token before it is used, and
@@ -14,11 +16,9 @@ func TestMintedTokensAreTold(t *testing.T) {
 	mint := telling(func(context.Context) (map[string]string, error) {
 		return map[string]string{"username": "x-access-token", "token": "minted"}, failure
 	}, func(token string) { told = append(told, token) })
-	if fields, err := mint(t.Context()); err != nil || fields["token"] != "minted" || len(told) != 1 || told[0] != "minted" {
-		t.Errorf("got %v, %v; told %q", fields, err, told)
-	}
+	fields := assert.Of(mint(t.Context())).OK(t)
+	assert.True(t, fields["token"] == "minted" && len(told) == 1 && told[0] == "minted", fields, "told", told)
 	failure = errors.New("no token")
-	if _, err := mint(t.Context()); !errors.Is(err, failure) || len(told) != 1 {
-		t.Errorf("got %v; told %q", err, told)
-	}
+	_, err := mint(t.Context())
+	assert.True(t, errors.Is(err, failure) && len(told) == 1, "told", told, err)
 }

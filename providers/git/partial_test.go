@@ -167,9 +167,7 @@ func whole(t *testing.T, p *git.Provider) {
 // await waits for what a clone says of itself.
 func await(t *testing.T, p *git.Provider, good func(providers.CloneState) bool) {
 	t.Helper()
-	if !assert.Await(func() bool { return good(p.Clone()) }) {
-		t.Fatalf("the clone is %+v", p.Clone())
-	}
+	assert.Must(t, assert.Await(func() bool { return good(p.Clone()) }), "the clone is", p.Clone())
 }
 
 // many are files in directories.
@@ -253,9 +251,7 @@ func TestBloblessSingleFlight(t *testing.T) {
 	for range 8 {
 		work.Go(func() {
 			got, _, err := providers.Fetch(t.Context(), p, at("d01/f003"), providers.ReadOptions{})
-			if string(got) != "file 3 of 1\n" || err != nil {
-				t.Errorf("%q, %v", got, err)
-			}
+			assert.True(t, string(got) == "file 3 of 1\n" && err == nil, got, err)
 		})
 	}
 	<-s.begun
@@ -275,7 +271,7 @@ func TestBloblessAway(t *testing.T) {
 	s.leave(true)
 	reads(t, p, "d00/f001", "file 1 of 0\n")
 	_, err := p.List(t.Context(), at("d01"), providers.ListOptions{})
-	is(t, "a directory", err, providers.ErrUnavailable)
+	assert.Is(t, err, providers.ErrUnavailable, "a directory")
 	if !strings.Contains(err.Error(), "503") || p.Clone().Error == "" || p.Clone().Failing.IsZero() {
 		t.Errorf("%v; the clone is %+v", err, p.Clone())
 	}
@@ -292,8 +288,7 @@ func TestBloblessGone(t *testing.T) {
 	s := newFiltering(t, many(2, 5))
 	p := s.open(git.CloneBlobless)
 	assert.OK(t, os.Rename(s.repo.Dir, s.repo.Dir+".gone"))
-	_, err := p.Stat(t.Context(), at("d01/f001"))
-	is(t, "a file", err, providers.ErrUnavailable)
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), at("d01/f001"))), providers.ErrUnavailable, "a file")
 	assert.OK(t, p.Close())
 }
 
@@ -314,26 +309,21 @@ func TestBloblessFills(t *testing.T) {
 		}
 	}
 	for want, n := range asked {
-		if n > 1 {
-			t.Errorf("%s was asked for %d times", want, n)
-		}
+		assert.True(t, n <= 1, want, "was asked for", n)
 	}
 	if len(got) > 6 || len(asked) != 2403 {
 		t.Errorf("%d contents in %d requests", len(asked), len(got))
 	}
 	s.leave(true)
-	if missing := s.lacks(); len(missing) > 0 {
-		t.Errorf("missing: %v", missing)
-	}
+	missing := s.lacks()
+	assert.True(t, len(missing) == 0, "missing", missing)
 	s.sound()
-	past, err := p.At(t.Context(), providers.Revision(old))
-	assert.OK(t, err)
+	past := assert.Of(p.At(t.Context(), providers.Revision(old))).OK(t)
 	reads(t, past, "d00/f000", "file 0 of 0\n")
 	s.leave(false)
 	p = reopen(t, p, s.repo.URL, s.dir)
 	s.push(map[string]string{"top": "newer\n"})
-	to, err := p.Fetch(t.Context())
-	assert.OK(t, err)
+	to := assert.Of(p.Fetch(t.Context())).OK(t)
 	if got := s.requests(); len(got) != 1 || got[0].filter {
 		t.Errorf("a pull of a whole clone asked for %+v", got)
 	}
@@ -345,9 +335,7 @@ func TestBloblessFills(t *testing.T) {
 
 func mustHead(t *testing.T, p *git.Provider) providers.Revision {
 	t.Helper()
-	head, err := p.Head(t.Context())
-	assert.OK(t, err)
-	return head
+	return assert.Of(p.Head(t.Context())).OK(t)
 }
 
 // A clone that gets whole while a pull is under way is not, before what that brings is
@@ -373,9 +361,8 @@ func TestBloblessFillsDuringPull(t *testing.T) {
 	assert.OK(t, <-pulled)
 	whole(t, p)
 	s.leave(true)
-	if missing := s.lacks(); len(missing) > 0 {
-		t.Errorf("missing: %v", missing)
-	}
+	missing := s.lacks()
+	assert.True(t, len(missing) == 0, "missing", missing)
 	assert.OK(t, p.Close())
 }
 
@@ -399,16 +386,13 @@ func TestBloblessPush(t *testing.T) {
 	s.requests()
 	from := list(t, p, "")
 	s.requests()
-	if len(from) != 6 {
-		t.Fatalf("%d entries", len(from))
-	}
+	assert.Must(t, len(from) == 6, len(from), "entries")
 	_, err := p.Commit(t.Context(), providers.ChangeSet{Changes: []providers.Change{
 		{Locator: at("moved"), From: at("d03"), Dir: true, If: providers.IfAbsent()}, {Locator: at("d03"), Delete: true, Dir: true},
 		{Locator: at("d01/f001"), Body: providers.String("mine\n"), If: providers.Unconditional()},
 	}})
 	assert.OK(t, err)
-	_, err = p.Push(t.Context(), providers.PushOptions{})
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})))
 	for _, a := range s.requests() {
 		assert.True(t, a.filter, "asked for", a)
 	}
@@ -430,23 +414,18 @@ func TestBloblessRebase(t *testing.T) {
 	write(t, p, "d01/text", strings.Replace(lines, "9", "nine", 1))
 	ours := mustHead(t, p)
 	s.push(map[string]string{"d01/text": strings.Replace(lines, "1", "one", 1), "d02/f000": "theirs\n"})
-	theirs, err := p.Fetch(t.Context())
-	assert.OK(t, err)
-	if got := s.requests(); !got[len(got)-1].filter {
-		t.Errorf("a pull asked for %+v", got)
-	}
+	theirs := assert.Of(p.Fetch(t.Context())).OK(t)
+	got := s.requests()
+	assert.True(t, got[len(got)-1].filter, "a pull asked for", got)
 	both := func(base, a, b []byte, _ bool) ([]byte, bool) {
 		return []byte(strings.Replace(string(a), "9", "nine", 1)), bytes.Contains(b, []byte("nine")) && string(base) == lines
 	}
-	to, err := p.Rebase(t.Context(), base, ours, theirs, both)
-	assert.OK(t, err)
-	diffs, err := p.Differences(t.Context(), ours, to)
-	assert.OK(t, err)
+	to := assert.Of(p.Rebase(t.Context(), base, ours, theirs, both)).OK(t)
+	diffs := assert.Of(p.Differences(t.Context(), ours, to)).OK(t)
 	assert.OK(t, p.Adopt(t.Context(), ours, to))
 	assert.Equal(t, len(diffs), 2, "the difference is", diffs)
 	reads(t, p, "d01/text", "one\n2\n3\n4\n5\n6\n7\n8\nnine\n")
-	_, err = p.Push(t.Context(), providers.PushOptions{})
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})))
 	s.repo.Git("fsck", "--strict", "--full")
 	s.sound()
 	assert.OK(t, p.Close())
@@ -463,13 +442,11 @@ func TestBloblessPull(t *testing.T) {
 		changed[fmt.Sprintf("d02/f%03d", f)] = fmt.Sprint("theirs ", f)
 	}
 	s.push(changed)
-	to, err := p.Fetch(t.Context())
-	assert.OK(t, err)
+	to := assert.Of(p.Fetch(t.Context())).OK(t)
 	if got := s.requests(); len(got) != 2 || !got[1].filter {
 		t.Errorf("a pull asked for %+v", got)
 	}
-	diffs, err := p.Differences(t.Context(), from, to)
-	assert.OK(t, err)
+	diffs := assert.Of(p.Differences(t.Context(), from, to)).OK(t)
 	if got := s.requests(); len(diffs) != 20 || len(got) != 1 || len(got[0].wants) != 40 {
 		t.Errorf("%d differences, for which were asked %+v", len(diffs), got)
 	}
@@ -490,19 +467,14 @@ func TestBloblessShared(t *testing.T) {
 	a := made("a", git.CloneBlobless)
 	s.requests()
 	b := made("b", git.CloneBlobless)
-	if got := s.requests(); len(got) != 0 || b.Clone().Kind != git.CloneBlobless {
-		t.Errorf("the second clone asked for %+v", got)
-	}
+	got := s.requests()
+	assert.True(t, len(got) == 0 && b.Clone().Kind == git.CloneBlobless, "the second clone asked for", got)
 	reads(t, b, "d02/f003", "file 3 of 2\n")
 	s.sound()
 	c := made("c", git.CloneFull)
-	if c.Clone().Kind != git.CloneFull {
-		t.Errorf("the third clone is %+v", c.Clone())
-	}
+	assert.Equal(t, c.Clone().Kind, git.CloneFull, "the third clone is", c.Clone())
 	d := made("d", git.CloneBlobless)
-	if d.Clone().Kind != git.CloneFull {
-		t.Errorf("a clone of what a full one lent is %+v", d.Clone())
-	}
+	assert.Equal(t, d.Clone().Kind, git.CloneFull, "a clone of what a full one lent is", d.Clone())
 	s.leave(true)
 	reads(t, c, "d03/f009", "file 9 of 3\n")
 	reads(t, d, "d03/f009", "file 9 of 3\n")
@@ -531,9 +503,7 @@ func TestBloblessTurns(t *testing.T) {
 		}
 	}
 	for want, n := range asked {
-		if n > 1 {
-			t.Fatalf("%s was asked for %d times", want, n)
-		}
+		assert.Must(t, n <= 1, want, "was asked for", n)
 	}
 	assert.Equal(t, len(asked), 1802, "objects were asked for")
 	s.leave(true)
@@ -546,9 +516,8 @@ func TestBloblessTurns(t *testing.T) {
 	s.leave(false)
 	s.dir = filepath.Join(root, "late")
 	late := s.open(git.CloneFull, func(o *git.Options) { o.Shared = filepath.Join(root, "shared") })
-	if got := s.requests(); len(got) > 0 {
-		t.Errorf("a full clone asked for %+v", got)
-	}
+	got := s.requests()
+	assert.True(t, len(got) == 0, "a full clone asked for", got)
 	reads(t, late, "d29/f059", "file 59 of 29\n")
 	assert.OK(t, late.Close())
 }
@@ -569,12 +538,10 @@ func (s *filtering) comeLater(p *git.Provider) {
 	t.Helper()
 	assert.Equal(t, len(list(t, p, "d07")), 40, "entries")
 	whole(t, p)
-	if marks := found(t, s.dir, "objects/pack/*.promisor"); len(marks) < 2 {
-		t.Errorf("%d packs are promised", len(marks))
-	}
-	if missing := s.lacks(); len(missing) > 0 {
-		t.Errorf("missing: %v", missing)
-	}
+	marks := found(t, s.dir, "objects/pack/*.promisor")
+	assert.True(t, len(marks) >= 2, len(marks), "packs are promised")
+	missing := s.lacks()
+	assert.True(t, len(missing) == 0, "missing", missing)
 	s.sound()
 	assert.OK(t, p.Close())
 }
@@ -619,8 +586,7 @@ func TestBloblessClose(t *testing.T) {
 // lists looks at one directory after another, and says which, until this process is
 // killed.
 func lists(t *testing.T, url, dir string) {
-	p, err := git.Open(t.Context(), git.Options{URL: url, Dir: dir, Clone: git.CloneBlobless})
-	assert.OK(t, err)
+	p := assert.Of(git.Open(t.Context(), git.Options{URL: url, Dir: dir, Clone: git.CloneBlobless})).OK(t)
 	for d := 0; ; d++ {
 		name := fmt.Sprintf("d%02d", d%40)
 		list(t, p, name)
@@ -641,8 +607,7 @@ func TestBloblessKilled(t *testing.T) {
 	for run := range kills {
 		child := exec.Command(os.Args[0], "-test.run=^TestBloblessKilled$")
 		child.Env = append(os.Environ(), "GIT_TEST_URL="+s.repo.URL, "GIT_TEST_DIR="+s.dir)
-		out, err := child.StdoutPipe()
-		assert.OK(t, err)
+		out := assert.Of(child.StdoutPipe()).OK(t)
 		assert.OK(t, child.Start())
 		lines := bufio.NewScanner(out)
 		for n := len(listed) + reaper.upTo(4, run); lines.Scan(); n-- {
@@ -660,9 +625,8 @@ func TestBloblessKilled(t *testing.T) {
 		for name := range listed {
 			assert.Equal(t, len(list(t, p, name)), 10, "run", run, name, "has entries")
 		}
-		if got := s.requests(); len(got) > 0 {
-			t.Errorf("run %d: what was listed is asked for again: %+v", run, got)
-		}
+		got := s.requests()
+		assert.True(t, len(got) == 0, "run", run, "what was listed is asked for again", got)
 		assert.OK(t, p.Close())
 	}
 	if len(listed) < kills {

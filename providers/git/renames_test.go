@@ -195,8 +195,7 @@ func (c *mergeCases) load() (r *repository, ids []id) {
 	assert.OK(c.t, assert.ErrOf(c.git(c.stream.Bytes(), "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet")))
 	ids = make([]id, c.number+1)
 	for i := range ids[1:] {
-		b, err := os.ReadFile(filepath.Join(c.dir, "refs", "heads", fmt.Sprintf("c%d", i+1)))
-		assert.OK(c.t, err)
+		b := assert.Of(os.ReadFile(filepath.Join(c.dir, "refs", "heads", fmt.Sprintf("c%d", i+1)))).OK(c.t)
 		ids[i+1] = plumbing.NewHash(strings.TrimSpace(string(b)))
 	}
 	r = &repository{}
@@ -262,8 +261,7 @@ func (c *mergeCases) sameAsGit(r *repository, three [3]genTree, base, ours, thei
 	if err != nil || conflict != nil {
 		return false
 	}
-	commit, err := r.commit(tip)
-	assert.OK(c.t, err)
+	commit := assert.Of(r.commit(tip)).OK(c.t)
 	if commit.Tree.String() != want {
 		got, _ := c.git(nil, "ls-tree", "-r", commit.Tree.String())
 		wanted, _ := c.git(nil, "ls-tree", "-r", want)

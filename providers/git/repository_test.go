@@ -37,24 +37,15 @@ func reopen(t *testing.T, p *git.Provider, url, dir string) *git.Provider {
 
 func in(dir string) func(*git.Options) { return func(o *git.Options) { o.Dir = dir } }
 
-func is(t *testing.T, what string, err, want error) {
-	t.Helper()
-	assert.Is(t, err, want, what)
-}
-
 func write(t *testing.T, p providers.Provider, name, content string) providers.Info {
 	t.Helper()
-	info, err := p.Write(t.Context(), at(name), providers.String(content), always)
-	assert.OK(t, err)
-	return info
+	return assert.Of(p.Write(t.Context(), at(name), providers.String(content), always)).OK(t)
 }
 
 func reads(t *testing.T, p providers.Provider, name, want string) {
 	t.Helper()
 	got, _, err := providers.Fetch(t.Context(), p, at(name), providers.ReadOptions{})
-	if string(got) != want || err != nil {
-		t.Errorf("%s: %q, %v, want %q", name, got, err, want)
-	}
+	assert.True(t, string(got) == want && err == nil, name, got, want, err)
 }
 
 // seeded is a repository with one commit, and somebody's clone of it.
@@ -76,17 +67,13 @@ func TestFreeOnceClosed(t *testing.T) {
 	dir := t.TempDir()
 	p := clone(t, repo.URL, in(dir))
 	copied := 0
-	fds, err := os.ReadDir("/proc/self/fd")
-	assert.OK(t, err)
-	for _, e := range fds {
+	for _, e := range assert.Of(os.ReadDir("/proc/self/fd")).OK(t) {
 		name := filepath.Join("/proc/self/fd", e.Name())
 		if to, err := os.Readlink(name); err != nil || !strings.HasPrefix(to, dir) || filepath.Base(to) != "lock" {
 			continue
 		}
-		fd, err := strconv.Atoi(e.Name())
-		assert.OK(t, err)
-		fd, err = unix.Dup(fd)
-		assert.OK(t, err)
+		fd := assert.Of(strconv.Atoi(e.Name())).OK(t)
+		fd = assert.Of(unix.Dup(fd)).OK(t)
 		defer unix.Close(fd)
 		copied++
 	}
@@ -113,9 +100,7 @@ func TestCommitsSurviveALossOfPower(t *testing.T) {
 	_ = p.Close() // the disk takes nothing any more
 	disk.On()
 	p = clone(t, repo.URL, in(dir))
-	head, err := p.Head(t.Context())
-	assert.OK(t, err)
-	assert.Equal(t, head, made.Revision, "the branch")
+	assert.Of(p.Head(t.Context())).Equal(t, made.Revision, "the branch")
 	reads(t, p, "a", "two")
 	repo.Git("--git-dir", dir, "fsck", "--strict")
 	assert.OK(t, p.Close())
@@ -128,34 +113,28 @@ func TestOutcomesOutliveACrash(t *testing.T) {
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
 	set := providers.ChangeSet{Op: "op-1", Changes: []providers.Change{{Locator: at("new"), Body: providers.String("x"), If: providers.IfAbsent()}}}
-	first, err := p.Commit(t.Context(), set)
-	assert.OK(t, err)
+	first := assert.Of(p.Commit(t.Context(), set)).OK(t)
 	assert.OK(t, p.Adopt(t.Context(), first.Revision, first.Revision))
 	ask := providers.ChangeSet{Op: "op-1", Base: "none"}
 	p = reopen(t, p, repo.URL, dir)
-	again, err := p.Commit(t.Context(), ask)
-	assert.OK(t, err)
+	again := assert.Of(p.Commit(t.Context(), ask)).OK(t)
 	if again.Revision != first.Revision || !again.Committed || len(again.Entries) != 1 || !again.Entries[0].Version.Matches(first.Entries[0].Version) {
 		t.Errorf("after a crash: %+v, was %+v", again, first)
 	}
 	// One that was noted when the crash came, and the head had not moved; and
 	// the half of a line behind it.
 	file := filepath.Join(dir, "wsmount/outcomes")
-	b, err := os.ReadFile(file)
-	assert.OK(t, err)
+	b := assert.Of(os.ReadFile(file)).OK(t)
 	lost := fmt.Sprintf(`{"From":%q,"To":%q,"Op":"op-2"}`+"\n", first.Revision, strings.Repeat("1", 40))
 	assert.OK(t, os.WriteFile(file, append(b, lost+lost[:30]...), 0o600))
 	p = reopen(t, p, repo.URL, dir)
 	ask.Op = "op-2"
-	_, err = p.Commit(t.Context(), ask)
-	is(t, "what never happened", err, providers.ErrConflict)
+	assert.Is(t, assert.ErrOf(p.Commit(t.Context(), ask)), providers.ErrConflict, "what never happened")
 	write(t, p, "more", "y")
 	p = reopen(t, p, repo.URL, dir)
 	ask.Op = "op-1"
-	again, err = p.Commit(t.Context(), ask)
-	if err != nil || again.Revision != first.Revision {
-		t.Errorf("later: %+v, %v", again, err)
-	}
+	again, err := p.Commit(t.Context(), ask)
+	assert.True(t, err == nil && again.Revision == first.Revision, "later", again, err)
 	repo.Git("--git-dir", dir, "fsck", "--strict")
 }
 
@@ -168,7 +147,7 @@ func TestLockedByGit(t *testing.T) {
 	lock := filepath.Join(dir, "refs/heads/main.lock")
 	assert.OK(t, os.WriteFile(lock, nil, 0o644))
 	_, err := p.Write(t.Context(), at("a"), providers.String("x"), always)
-	is(t, "write while git has locked the branch", err, providers.ErrUnavailable)
+	assert.Is(t, err, providers.ErrUnavailable, "write while git has locked the branch")
 	reads(t, p, "a", "one\n")
 	assert.OK(t, os.Remove(lock))
 	write(t, p, "a", "x")
@@ -184,12 +163,10 @@ func TestOffline(t *testing.T) {
 	p = reopen(t, p, repo.URL, dir)
 	write(t, p, "a", "offline")
 	reads(t, p, "a", "offline")
-	_, err := p.Fetch(t.Context())
-	is(t, "fetch", err, providers.ErrUnavailable)
-	_, err = p.Push(t.Context(), providers.PushOptions{})
-	is(t, "push", err, providers.ErrUnavailable)
-	_, err = git.Open(t.Context(), git.Options{URL: repo.URL, Dir: place(t)})
-	is(t, "a new clone", err, providers.ErrUnavailable)
+	assert.Is(t, assert.ErrOf(p.Fetch(t.Context())), providers.ErrUnavailable, "fetch")
+	assert.Is(t, assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})), providers.ErrUnavailable, "push")
+	_, err := git.Open(t.Context(), git.Options{URL: repo.URL, Dir: place(t)})
+	assert.Is(t, err, providers.ErrUnavailable, "a new clone")
 }
 
 // Errors of the remote have their kinds; that of a repository that has gone is
@@ -202,20 +179,20 @@ func TestRemoteErrors(t *testing.T) {
 	}
 	server.Require("right")
 	_, err := git.Open(t.Context(), git.Options{URL: repo.URL, Dir: place(t)})
-	is(t, "open without a token", err, providers.ErrUnauthenticated)
+	assert.Is(t, err, providers.ErrUnauthenticated, "open without a token")
 	token = "right" // it is asked for each time
 	p := clone(t, repo.URL, reveal)
 	write(t, p, "a", "x")
 	token = "wrong"
 	_, err = p.Push(t.Context(), providers.PushOptions{})
-	is(t, "push with a token that ended", err, providers.ErrUnauthenticated)
+	assert.Is(t, err, providers.ErrUnauthenticated, "push with a token that ended")
 	token = "right"
 
 	hook := filepath.Join(repo.Dir, "hooks/pre-receive")
 	assert.OK(t, os.MkdirAll(filepath.Dir(hook), 0o755))
 	assert.OK(t, os.WriteFile(hook, []byte("#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n"), 0o755))
 	_, err = p.Push(t.Context(), providers.PushOptions{})
-	is(t, "push that a hook refuses", err, providers.ErrPermission)
+	assert.Is(t, err, providers.ErrPermission, "push that a hook refuses")
 	if err == nil || !strings.Contains(err.Error(), "GH006") || !strings.Contains(err.Error(), "pre-receive hook declined") {
 		t.Errorf("it does not say why: %v", err)
 	}
@@ -224,13 +201,13 @@ func TestRemoteErrors(t *testing.T) {
 	_, err = git.Open(t.Context(), git.Options{URL: server.URL + "/acme/none.git", Dir: place(t), Credentials: func(context.Context) (map[string]string, error) {
 		return map[string]string{"token": token}, nil
 	}})
-	is(t, "open of what is not there", err, providers.ErrNotExist)
+	assert.Is(t, err, providers.ErrNotExist, "open of what is not there")
 	assert.OK(t, os.Rename(repo.Dir, repo.Dir+".gone"))
 	for what, call := range map[string]func() error{
 		"fetch": func() error { _, err := p.Fetch(t.Context()); return err },
 		"push":  func() error { _, err := p.Push(t.Context(), providers.PushOptions{}); return err },
 	} {
-		is(t, what+" of what is not there any more", call(), providers.ErrUnavailable)
+		assert.Is(t, call(), providers.ErrUnavailable, what+" of what is not there any more")
 		assert.False(t, errors.Is(call(), providers.ErrNotExist), what, "it looks as if the branch were new")
 	}
 }
@@ -254,11 +231,9 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, elsewhere.URL+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 		return true
 	})
-	_, err := p.Push(t.Context(), providers.PushOptions{})
-	is(t, "push that is redirected", err, providers.ErrPermission)
+	assert.Is(t, assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})), providers.ErrPermission, "push that is redirected")
 	assert.Equal(t, len(told), 0, "the other server was asked:", told)
-	_, err = p.Fetch(t.Context())
-	is(t, "fetch that is redirected to nothing", err, providers.ErrUnavailable)
+	assert.Is(t, assert.ErrOf(p.Fetch(t.Context())), providers.ErrUnavailable, "fetch that is redirected to nothing")
 	assert.Slice(t, told, []string{"GET "}, "the other server was asked")
 }
 
@@ -267,23 +242,18 @@ func TestNothingIsThrownAway(t *testing.T) {
 	_, repo, other := seeded(t)
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
-	begin, err := p.Head(t.Context())
-	assert.OK(t, err)
+	begin := assert.Of(p.Head(t.Context())).OK(t)
 	other.Write(map[string]string{"a": "theirs\n"})
 	other.Commit("main", "theirs")
-	theirs, err := p.Fetch(t.Context())
-	assert.OK(t, err)
+	theirs := assert.Of(p.Fetch(t.Context())).OK(t)
 	write(t, p, "a", "ours")
-	ours, err := p.Head(t.Context())
-	assert.OK(t, err)
+	ours := assert.Of(p.Head(t.Context())).OK(t)
 	assert.OK(t, p.Adopt(t.Context(), ours, begin))
 	other.Git("push", "-q", "-f", "origin", string(begin)+":refs/heads/main")
-	_, err = p.Fetch(t.Context())
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(p.Fetch(t.Context())))
 	p = reopen(t, p, repo.URL, dir)
 	for r, want := range map[providers.Revision]string{theirs: "theirs\n", ours: "ours"} {
-		past, err := p.At(t.Context(), r)
-		assert.OK(t, err)
+		past := assert.Of(p.At(t.Context(), r)).OK(t)
 		reads(t, past, "a", want)
 	}
 	repo.Git("--git-dir", dir, "gc", "-q", "--prune=now")
@@ -315,11 +285,9 @@ func TestBases(t *testing.T) {
 	p := clone(t, repo.URL)
 	for range tier.Pick(25, 60) {
 		a, b := commits[r.IntN(len(commits))], commits[r.IntN(len(commits))]
-		base, err := p.Base(t.Context(), providers.Revision(a), providers.Revision(b))
-		assert.OK(t, err)
-		if want := strings.Fields(other.Git("merge-base", "--all", a, b)); !slices.Contains(want, string(base)) {
-			t.Errorf("base of %s and %s: %s, git says %s", a, b, base, want)
-		}
+		base := assert.Of(p.Base(t.Context(), providers.Revision(a), providers.Revision(b))).OK(t)
+		want := strings.Fields(other.Git("merge-base", "--all", a, b))
+		assert.True(t, slices.Contains(want, string(base)), "base of", a, b, base, "git says", want)
 	}
 }
 
@@ -331,8 +299,7 @@ func TestRequests(t *testing.T) {
 	write(t, p, "a", "x")
 	reads(t, p, "dir/b", "two\n")
 	assert.Equal(t, len(server.Requests()), 0, "work here asks")
-	_, err := p.Fetch(t.Context())
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(p.Fetch(t.Context())))
 	assert.Equal(t, len(server.Requests()), 1, "a fetch of nothing asks")
 }
 
@@ -348,8 +315,7 @@ func TestOddEntries(t *testing.T) {
 	other.Git("push", "-q", "origin", "HEAD:main")
 	dir := place(t)
 	p := clone(t, repo.URL, in(dir))
-	page, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{Recursive: true})
-	assert.OK(t, err)
+	page := assert.Of(p.List(t.Context(), providers.Locator{}, providers.ListOptions{Recursive: true})).OK(t)
 	var names []string
 	for _, e := range page.Entries {
 		names = append(names, fmt.Sprint(e.Locator, " ", e.Kind))
@@ -362,11 +328,11 @@ func TestOddEntries(t *testing.T) {
 			t.Errorf("the submodule at or below %q: %v, %v, want %q", l, got, found, want)
 		}
 	}
-	_, err = p.Write(t.Context(), at("sub/module/x"), providers.String("x"), always)
-	is(t, "write in a submodule", err, providers.ErrPermission)
+	_, err := p.Write(t.Context(), at("sub/module/x"), providers.String("x"), always)
+	assert.Is(t, err, providers.ErrPermission, "write in a submodule")
 	for _, name := range []string{".git", "dir/.GIT/config", "git~1"} {
 		_, err = p.Write(t.Context(), at(name), providers.String("x"), always)
-		is(t, "write of "+name, err, providers.ErrInvalid)
+		assert.Is(t, err, providers.ErrInvalid, "write of "+name)
 	}
 	write(t, p, "dir/new", "x")
 	write(t, p, "sub/file", "y")
@@ -388,17 +354,16 @@ func TestHostileBranch(t *testing.T) {
 	})
 	dir := place(t)
 	_, err := git.Open(t.Context(), git.Options{URL: repo.URL, Dir: dir})
-	is(t, "a branch that leads elsewhere", err, providers.ErrInvalid)
+	assert.Is(t, err, providers.ErrInvalid, "a branch that leads elsewhere")
 	server.Hook(nil)
 	p := clone(t, repo.URL)
 	for _, name := range []string{"../x", "a..b", "a/.b", "x.lock", "a b", "-x", "a//b", "@{x", "a\\b"} {
 		_, err := p.Push(t.Context(), providers.PushOptions{Branch: name})
-		is(t, "push to "+name, err, providers.ErrInvalid)
+		assert.Is(t, err, providers.ErrInvalid, "push to "+name)
 	}
 }
 
-// TestManyCommits: however many commits there are, there are few packs, and the
-// history is whole.
+// However many commits there are, there are few packs, and the history is whole.
 func TestManyCommits(t *testing.T) {
 	_, repo, _ := seeded(t)
 	dir := place(t)
@@ -409,13 +374,9 @@ func TestManyCommits(t *testing.T) {
 	}
 	assert.OK(t, p.Close()) // which waits for what is being packed
 	packs, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
-	if err != nil || len(packs) > commits/2 {
-		t.Errorf("%d packs, %v", len(packs), err)
-	}
+	assert.True(t, err == nil && len(packs) <= commits/2, len(packs), "packs", err)
 	repo.Git("--git-dir", dir, "fsck", "--strict")
-	if got := strings.TrimSpace(repo.Git("--git-dir", dir, "rev-list", "--count", "HEAD")); got != fmt.Sprint(commits+1) {
-		t.Errorf("%s commits", got)
-	}
+	assert.Equal(t, strings.TrimSpace(repo.Git("--git-dir", dir, "rev-list", "--count", "HEAD")), fmt.Sprint(commits+1), "commits")
 	p = clone(t, repo.URL, in(dir))
 	reads(t, p, "f0", "content 147")
 }

@@ -2,7 +2,6 @@ package git_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -73,9 +72,7 @@ func TestSharedPacks(t *testing.T) {
 	assert.Equal(t, n, 0, "the second clone asked for packs")
 	reads(t, second, "dir/b", "two\n")
 	write(t, second, "mine", "here")
-	if _, err := first.Stat(t.Context(), at("mine")); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("what one clone committed, another has: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(first.Stat(t.Context(), at("mine"))), providers.ErrNotExist, "what one clone committed, another has")
 	s.push(map[string]string{"a": "new\n"})
 	_, third, n := s.clone()
 	assert.Equal(t, n, 1, "the third clone asked for packs")
@@ -95,9 +92,8 @@ func TestSharedIsBounded(t *testing.T) {
 		assert.Equal(t, n, 1, "clone", i, "asked for packs")
 		assert.OK(t, p.Close())
 	}
-	if packs := found(t, filepath.Join(s.dir, "shared"), "*/pack-*.pack"); len(packs) > 16 {
-		t.Errorf("%d packs are shared", len(packs))
-	}
+	packs := found(t, filepath.Join(s.dir, "shared"), "*/pack-*.pack")
+	assert.True(t, len(packs) <= 16, len(packs), "packs are shared")
 }
 
 // One pack is asked for, however many clones are begun at once.
@@ -138,7 +134,7 @@ func TestSharedIsNoWayIn(t *testing.T) {
 
 	s.server.Require("token")
 	_, err := git.Open(t.Context(), git.Options{URL: s.repo.URL, Dir: filepath.Join(s.dir, "denied"), Shared: filepath.Join(s.dir, "shared")})
-	is(t, "a clone without credentials", err, providers.ErrUnauthenticated)
+	assert.Is(t, err, providers.ErrUnauthenticated, "a clone without credentials")
 	s.server.Require("")
 
 	s.other.Git("reset", "-q", "--hard", "HEAD~1")
@@ -196,8 +192,7 @@ func found(t *testing.T, dir, pattern string) []string {
 func flip(t *testing.T, dir, pattern string) {
 	t.Helper()
 	for _, name := range found(t, dir, pattern) {
-		b, err := os.ReadFile(name)
-		assert.OK(t, err)
+		b := assert.Of(os.ReadFile(name)).OK(t)
 		b[len(b)/2] ^= 0x40
 		assert.OK(t, os.Remove(name))
 		assert.OK(t, os.WriteFile(name, b, 0o600))
@@ -227,7 +222,7 @@ func TestSharedWaitEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := git.Open(ctx, git.Options{URL: s.repo.URL, Dir: filepath.Join(s.dir, "given up"), Shared: filepath.Join(s.dir, "shared")})
-	is(t, "a clone that is given up", err, context.Canceled)
+	assert.Is(t, err, context.Canceled, "a clone that is given up")
 	close(release)
 	assert.OK(t, <-slow)
 }

@@ -16,8 +16,7 @@ import (
 // ask again; who does not wait any more goes at once.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
-	r, err := openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git", space.Disk{})
-	assert.OK(t, err)
+	r := assert.Of(openRepository(filepath.Join(t.TempDir(), "clone"), "https://git.acme.test/acme/r.git", space.Disk{})).OK(t)
 	w := r.partial
 	asked := make(chan struct{}, 10)
 	w.now, w.silence = time.Now, 50*time.Millisecond

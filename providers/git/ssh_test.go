@@ -128,9 +128,8 @@ func TestHostKeys(t *testing.T) {
 	s.knows("nonsense\n")
 	s.wants("a damaged file", s.open(url), providers.ErrPermission, s.known+":1")
 	s.wants("no file at all", s.open(url, func(o *git.Options) { o.SSH.KnownHosts = nil }), providers.ErrPermission, "no file of known hosts")
-	if asked := s.ssh.Commands(); len(asked) > 0 {
-		t.Errorf("a server that is not believed was asked to run %q", asked)
-	}
+	asked := s.ssh.Commands()
+	assert.True(t, len(asked) == 0, "a server that is not believed was asked to run", asked)
 	s.knows(other.Known("git.acme.test") + s.host.Known(s.ssh.Addr))
 	s.wants("the key that is known", s.open(url), nil)
 }
@@ -186,8 +185,7 @@ func TestSSHPassphrase(t *testing.T) {
 	tier.RequireTools(t, "ssh-keygen")
 	s := newSSHStage(t)
 	s.git.Create(t, "r")
-	closed, err := s.client.Closed(t.Context(), "sesame")
-	assert.OK(t, err)
+	closed := assert.Of(s.client.Closed(t.Context(), "sesame")).OK(t)
 	says := func(passphrase string) {
 		s.fields = map[string]string{"ssh_private_key": closed, "ssh_passphrase": passphrase}
 	}
@@ -202,8 +200,7 @@ func TestSSHPassphrase(t *testing.T) {
 	assert.OK(t, assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})))
 	fetched := func(what string, kind error) {
 		t.Helper()
-		_, err := p.Fetch(t.Context())
-		s.wants(what, err, kind)
+		s.wants(what, assert.ErrOf(p.Fetch(t.Context())), kind)
 	}
 	fetched("the same passphrase", nil)
 	says("open")
@@ -257,8 +254,7 @@ func TestSSHSilence(t *testing.T) {
 	work.Commit("main", "begin")
 	short := func(o *git.Options) { o.SSH.Patience = 200 * time.Millisecond }
 
-	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	mute := assert.Of(net.Listen("tcp", "127.0.0.1:0")).OK(t)
 	defer mute.Close()
 	s.wants("no handshake", s.open("ssh://git@"+mute.Addr().String()+"/r.git", short), providers.ErrUnavailable, "stopped answering")
 
@@ -316,9 +312,8 @@ func TestSSHPushRefused(t *testing.T) {
 	_, err := p.Push(t.Context(), providers.PushOptions{})
 	s.wants("a protected branch", err, providers.ErrPermission, providers.RefusedBranch, "pre-receive hook declined", "GH006")
 	assert.OK(t, os.Remove(hook))
-	if pushed, err := p.Push(t.Context(), providers.PushOptions{}); err != nil || !pushed.Pushed {
-		t.Fatalf("without the hook: %+v, %v", pushed, err)
-	}
+	pushed := assert.Of(p.Push(t.Context(), providers.PushOptions{})).OK(t)
+	assert.Must(t, pushed.Pushed, "without the hook", pushed)
 	assert.Equal(t, repo.Git("show", "main:a"), "1", "the server")
 	repo.Git("fsck", "--strict")
 }
@@ -334,17 +329,13 @@ func TestOpenSSH(t *testing.T) {
 	p := clone(t, root+repo.Dir, s.over)
 	defer p.Close()
 	write(t, p, "a", "1")
-	if pushed, err := p.Push(t.Context(), providers.PushOptions{}); err != nil || !pushed.Pushed {
-		t.Fatalf("push: %+v, %v", pushed, err)
-	}
+	pushed, err := p.Push(t.Context(), providers.PushOptions{})
+	assert.Must(t, err == nil && pushed.Pushed, "push", pushed, err)
 	assert.Equal(t, repo.Git("show", "main:a"), "1", "the server")
 	work := repo.Clone(filepath.Join(t.TempDir(), "work"))
 	work.Write(map[string]string{"b": "2"})
 	work.Commit("main", "theirs")
-	theirs, err := p.Fetch(t.Context())
-	if err != nil || string(theirs) != strings.TrimSpace(repo.Git("rev-parse", "main")) {
-		t.Errorf("fetch: %q, %v", theirs, err)
-	}
+	assert.Of(p.Fetch(t.Context())).Equal(t, providers.Revision(strings.TrimSpace(repo.Git("rev-parse", "main"))), "fetch")
 	s.wants("no such repository", s.open(root+"/none.git"), providers.ErrNotExist, "does not appear to be a git repository")
 	s.fields["ssh_private_key"] = gitserver.MakeKey(t).PEM
 	s.wants("another key", s.open(root+repo.Dir), providers.ErrUnauthenticated, "does not take the key")

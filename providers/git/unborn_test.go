@@ -49,9 +49,7 @@ func TestUnbornHead(t *testing.T) {
 				return
 			}
 			push(t, p)
-			if got := strings.TrimSpace(repo.Git("for-each-ref", "--format=%(refname)")); got != "refs/heads/"+c.want {
-				t.Errorf("the server has %q", got)
-			}
+			assert.Equal(t, strings.TrimSpace(repo.Git("for-each-ref", "--format=%(refname)")), "refs/heads/"+c.want, "the server has")
 		})
 	}
 }
@@ -83,7 +81,7 @@ func TestUnbornUnanswered(t *testing.T) {
 				}
 				return page(r, "", "", foreign.answer)
 			})})
-			is(t, method+" answered with "+what, err, providers.ErrUnavailable)
+			assert.Is(t, err, providers.ErrUnavailable, method+" answered with "+what)
 		}
 	}
 }

@@ -18,11 +18,9 @@ import (
 
 func TestDriver(t *testing.T) {
 	d := memory.Driver()
-	p, err := d.Open(t.Context(), providers.Settings{})
-	assert.OK(t, err)
-	if missing := d.Promises.Missing(p.Capabilities()); missing != nil {
-		t.Errorf("the provider does what the driver does not promise: %q", missing)
-	}
+	p := assert.Of(d.Open(t.Context(), providers.Settings{})).OK(t)
+	missing := d.Promises.Missing(p.Capabilities())
+	assert.True(t, missing == nil, "the provider does what the driver does not promise", missing)
 	for _, c := range []struct {
 		name   string
 		config map[string]string
@@ -34,9 +32,7 @@ func TestDriver(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := d.Open(t.Context(), providers.Settings{Config: c.config})
-			if !errors.Is(err, providers.ErrInvalid) || p != nil {
-				t.Errorf("got %v, %v", p, err)
-			}
+			assert.True(t, errors.Is(err, providers.ErrInvalid) && p == nil, p, err)
 		})
 	}
 }
@@ -52,7 +48,7 @@ func openAt(t *testing.T, socket string) (providers.Provider, error) {
 	return p, err
 }
 
-// TestDriverForeignSocket: what others could listen to, or offer, is refused.
+// What others could listen to, or offer, is refused.
 func TestDriverForeignSocket(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -78,32 +74,27 @@ func TestDriverForeignSocket(t *testing.T) {
 	}
 }
 
-// TestDriverReplacedSocket: an open provider looks again with each connection.
+// An open provider looks again with each connection.
 func TestDriverReplacedSocket(t *testing.T) {
 	address := filepath.Join(t.TempDir(), "s")
 	listen := func(mode os.FileMode) *memory.Server {
-		l, err := net.Listen("unix", address)
-		assert.OK(t, err)
+		l := assert.Of(net.Listen("unix", address)).OK(t)
 		os.Chmod(address, mode)
 		return memory.Serve(l, memory.New(memory.Options{}))
 	}
 	first := listen(0o600)
-	p, err := openAt(t, address)
-	assert.OK(t, err)
+	p := assert.Of(openAt(t, address)).OK(t)
 	first.Close()
 	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.Locator{})), providers.ErrUnavailable, "without a server")
 	second := listen(0o666)
-	if _, err := p.Stat(t.Context(), providers.Locator{}); !errors.Is(err, providers.ErrPermission) {
-		t.Errorf("with a server that is open to all: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.Locator{})), providers.ErrPermission, "with a server that is open to all")
 	second.Close()
 	third := listen(0o600)
 	defer third.Close()
 	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.Locator{})), nil, "with a server again")
 }
 
-// TestDriverForeignPeer: a socket that looks like ours, behind which another
-// user's process listens.
+// A socket that looks like ours, behind which another user's process listens.
 func TestDriverForeignPeer(t *testing.T) {
 	tier.RequireRoot(t)
 	dir := t.TempDir()

@@ -2,7 +2,6 @@ package memory_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"iter"
 	"net"
@@ -31,15 +30,14 @@ func TestContractServed(t *testing.T) {
 	})
 }
 
-// TestContractImplied: directories that only files make.
+// Directories that only files make.
 func TestContractImplied(t *testing.T) {
 	providertest.RunVariant(t, func(providertest.T) providers.Provider {
 		return memory.New(memory.Options{ImpliedDirs: true})
 	})
 }
 
-// TestContractWithout: a poorer store keeps what it promises, and what it does
-// not promise it does not do.
+// A poorer store keeps what it promises, and what it does not promise it does not do.
 func TestContractWithout(t *testing.T) {
 	full := memory.New(memory.Options{}).Capabilities()
 	for name, less := range map[string]providers.Capabilities{
@@ -65,7 +63,7 @@ func TestContractWithout(t *testing.T) {
 	}
 }
 
-// TestWithout: what is taken away does not work.
+// What is taken away does not work.
 func TestWithout(t *testing.T) {
 	full := memory.New(memory.Options{}).Capabilities()
 	p := memory.New(memory.Options{NoDigest: true, Without: providers.Capabilities{
@@ -76,24 +74,18 @@ func TestWithout(t *testing.T) {
 		If: providers.IfAbsent(), Op: "op", Metadata: map[string]string{"k": "v"},
 		Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600},
 	}
-	first, err := p.Write(ctx, dir, providers.String("x"), opts)
-	if err != nil || first.Metadata != nil || first.Attr.Valid != 0 || first.Digest != "" {
-		t.Errorf("write: %+v, %v", first, err)
-	}
+	first := assert.Of(p.Write(ctx, dir, providers.String("x"), opts)).OK(t)
+	assert.True(t, first.Metadata == nil && first.Attr.Valid == 0 && first.Digest == "", "write", first)
 	assert.Is(t, assert.ErrOf(p.Write(ctx, dir, providers.String("x"), opts)), providers.ErrExist, "repeated write")
 	opts.If = providers.Unconditional()
 	for _, content := range []string{"y", "x"} {
 		assert.OK(t, assert.ErrOf(p.Write(ctx, dir, providers.String(content), opts)))
 	}
-	if again, err := p.Stat(ctx, dir); err != nil || again.Version != first.Version {
-		t.Errorf("the same content has version %+v, had %+v; %v", again.Version, first.Version, err)
-	}
+	assert.Equal(t, assert.Of(p.Stat(ctx, dir)).OK(t).Version, first.Version, "the same content has version", "had", first.Version)
 	link := providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink}
 	assert.OK(t, assert.ErrOf(p.Write(ctx, providers.MustLocator("dir/link"), providers.String("x"), link)))
 	for info, err := range providers.All(ctx, p, dir.Parent(), providers.ListOptions{}) {
-		if err != nil || info.Kind != providers.KindFile {
-			t.Errorf("listed: %+v, %v", info, err)
-		}
+		assert.True(t, err == nil && info.Kind == providers.KindFile, "listed", info, err)
 	}
 	for _, l := range []string{"dir/file", "dir/link"} {
 		assert.OK(t, p.Delete(ctx, providers.MustLocator(l), providers.DeleteOptions{If: providers.Unconditional()}))
@@ -108,18 +100,14 @@ func TestWithout(t *testing.T) {
 func serve(t providertest.T, p providers.Provider) (address string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", address)
-	assert.OK(t, err, "listen")
-	s := memory.Serve(l, p)
+	s := memory.Serve(assert.Of(net.Listen("unix", address)).OK(t, "listen"), p)
 	t.Cleanup(func() { s.Close() })
 	return address
 }
 
 func dial(t providertest.T, address string) *memory.Client {
 	t.Helper()
-	c, err := memory.Dial(t.Context(), "unix", address)
-	assert.OK(t, err, "dial")
-	return c
+	return assert.Of(memory.Dial(t.Context(), "unix", address)).OK(t, "dial")
 }
 
 var (
@@ -129,13 +117,11 @@ var (
 
 func write(t *testing.T, p providers.Provider, content string) providers.Info {
 	t.Helper()
-	info, err := p.Write(t.Context(), a, providers.String(content), unconditional)
-	assert.OK(t, err)
-	return info
+	return assert.Of(p.Write(t.Context(), a, providers.String(content), unconditional)).OK(t)
 }
 
-// TestDeterministic: the same calls give the same versions, and a clock that
-// stands still, or goes back, gives new ones all the same.
+// The same calls give the same versions, and a clock that stands still, or goes back, gives new
+// ones all the same.
 func TestDeterministic(t *testing.T) {
 	run := func() []providers.Version {
 		times := []int64{100, 100, 50, 200}
@@ -174,18 +160,15 @@ func TestHook(t *testing.T) {
 	_, err := p.Write(t.Context(), a, providers.String("mine again"), providers.WriteOptions{If: providers.IfVersion(info.Version)})
 	assert.Is(t, err, providers.ErrConflict, "write over a stranger's")
 	got, _, err := providers.Fetch(t.Context(), p, a, providers.ReadOptions{})
-	if string(got) != "a stranger's" || err != nil {
-		t.Errorf("content: got %q, %v", got, err)
-	}
+	assert.True(t, string(got) == "a stranger's" && err == nil, "content", got, err)
 	before, _ := p.Head(t.Context())
 	assert.OK(t, p.Tamper(a, nil))
-	if after, _ := p.Head(t.Context()); after == before {
-		t.Errorf("a removal by a stranger left the head %q", after)
-	}
+	after, _ := p.Head(t.Context())
+	assert.True(t, after != before, "a removal by a stranger left the head", after)
 	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), a)), providers.ErrNotExist, "stat after removal")
 }
 
-// TestRefusedSetCostsNothing: a set that fails leaves no trace in revisions.
+// A set that fails leaves no trace in revisions.
 func TestRefusedSetCostsNothing(t *testing.T) {
 	p := memory.New(memory.Options{})
 	write(t, p, "x")
@@ -196,9 +179,7 @@ func TestRefusedSetCostsNothing(t *testing.T) {
 		{Locator: providers.MustLocator("a/c"), If: providers.IfAbsent()},
 		{Locator: providers.MustLocator("a/c/d"), If: providers.IfAbsent()},
 	}})
-	if !errors.Is(err, providers.ErrNotDir) {
-		t.Fatalf("commit below a file: %v", err)
-	}
+	assert.Is(t, err, providers.ErrNotDir, "commit below a file")
 	after, _ := p.Head(t.Context())
 	got, _, err := providers.Fetch(t.Context(), p, a, providers.ReadOptions{})
 	if before != after || string(got) != "x" || err != nil {
@@ -206,13 +187,11 @@ func TestRefusedSetCostsNothing(t *testing.T) {
 	}
 }
 
-// TestOutlivesItsUser: another process holds the store, and what it tells is
-// seen by a client that comes later.
+// Another process holds the store, and what it tells is seen by a client that comes later.
 func TestOutlivesItsUser(t *testing.T) {
 	address := os.Getenv("MEMORY_TEST_SERVE")
 	if address != "" {
-		l, err := net.Listen("unix", address)
-		assert.OK(t, err)
+		l := assert.Of(net.Listen("unix", address)).OK(t)
 		memory.Serve(l, memory.New(memory.Options{}))
 		os.Stdout.WriteString("ready\n")
 		io.ReadAll(os.Stdin) // until the parent lets go
@@ -238,37 +217,29 @@ func TestOutlivesItsUser(t *testing.T) {
 	}
 }
 
-// TestServerGone: whatever the server was doing, its end is ErrUnavailable,
-// and content is never cut short in silence.
+// Whatever the server was doing, its end is ErrUnavailable, and content is never cut short in
+// silence.
 func TestServerGone(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	l := assert.Of(net.Listen("tcp", "127.0.0.1:0")).OK(t)
 	s := memory.Serve(l, memory.New(memory.Options{}))
-	c, err := memory.Dial(t.Context(), "tcp", l.Addr().String())
-	assert.OK(t, err)
+	c := assert.Of(memory.Dial(t.Context(), "tcp", l.Addr().String())).OK(t)
 	write(t, c, strings.Repeat("x", 16<<20)) // more than sockets hold
-	open, err := c.Read(t.Context(), a, providers.ReadOptions{})
-	assert.OK(t, err)
+	open := assert.Of(c.Read(t.Context(), a, providers.ReadOptions{})).OK(t)
 	s.Close()
 	n, err := io.Copy(io.Discard, open.Body)
 	open.Body.Close()
 	assert.Is(t, err, providers.ErrUnavailable, "read across the server's end:", n, "bytes")
 	assert.Is(t, assert.ErrOf(c.Stat(t.Context(), a)), providers.ErrUnavailable, "stat without a server")
-	if _, err := memory.Dial(t.Context(), "tcp", l.Addr().String()); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("dial without a server: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(memory.Dial(t.Context(), "tcp", l.Addr().String())), providers.ErrUnavailable, "dial without a server")
 }
 
-// TestServedWrapper: what a wrapper at the server takes away is gone for
-// clients too.
+// What a wrapper at the server takes away is gone for clients too.
 func TestServedWrapper(t *testing.T) {
 	c := dial(t, serve(t, providers.ReadOnly(memory.New(memory.Options{}), providers.ReadOnlyOptions{})))
 	if _, ok := providers.As[providers.Copier](c); ok || c.Capabilities().Writable {
 		t.Errorf("capabilities %+v", c.Capabilities())
 	}
-	if _, err := c.Write(t.Context(), a, providers.String("x"), unconditional); !errors.Is(err, providers.ErrReadOnly) {
-		t.Errorf("write: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(c.Write(t.Context(), a, providers.String("x"), unconditional)), providers.ErrReadOnly, "write")
 	assert.Is(t, assert.ErrOf(c.Copy(t.Context(), a, a, providers.CopyOptions{})), providers.ErrUnsupported, "copy")
 }
 
@@ -285,14 +256,14 @@ func (watching) Watch(context.Context, providers.Locator) iter.Seq2[providers.Ev
 	return nil
 }
 
-// TestServedAbilities: a client announces only what it can ask for.
+// A client announces only what it can ask for.
 func TestServedAbilities(t *testing.T) {
 	c := dial(t, serve(t, watching{memory.New(memory.Options{})}))
 	want := providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit
 	assert.Equal(t, c.Capabilities().Abilities, want)
 }
 
-// TestServedCancel: a call whose client gave up ends at the server.
+// A call whose client gave up ends at the server.
 func TestServedCancel(t *testing.T) {
 	reached, ended := make(chan struct{}), make(chan struct{})
 	p := providers.Wrap(memory.New(memory.Options{}), providers.WrapOptions{
@@ -319,7 +290,7 @@ func TestServedCancel(t *testing.T) {
 	}
 }
 
-// TestServedHalfBody: content that breaks off at the server breaks off here.
+// Content that breaks off at the server breaks off here.
 func TestServedHalfBody(t *testing.T) {
 	faults := providertest.NewFaults(t)
 	c := dial(t, serve(t, faults.Wrap(memory.New(memory.Options{}))))

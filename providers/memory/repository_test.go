@@ -1,7 +1,6 @@
 package memory_test
 
 import (
-	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -42,8 +41,7 @@ func TestContractClones(t *testing.T) {
 func serveRemote(t providertest.T, r *memory.Remote) (address string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", address)
-	assert.OK(t, err, "listen")
+	l := assert.Of(net.Listen("unix", address)).OK(t, "listen")
 	os.Chmod(address, 0o600)
 	s := memory.ServeRemote(l, r, memory.Options{})
 	t.Cleanup(func() { s.Close() })
@@ -52,16 +50,13 @@ func serveRemote(t providertest.T, r *memory.Remote) (address string) {
 
 func dialClone(t providertest.T, address, name, branch string) *memory.Client {
 	t.Helper()
-	c, err := memory.DialClone(t.Context(), "unix", address, name, branch)
-	assert.OK(t, err, "dial")
-	return c
+	return assert.Of(memory.DialClone(t.Context(), "unix", address, name, branch)).OK(t, "dial")
 }
 
 func TestContractClonesServed(t *testing.T) {
 	providertest.RunClones(t, func(t providertest.T) providertest.Clones {
 		address := serveRemote(t, memory.NewRemote(nil))
-		control, err := memory.DialCloneControl(t.Context(), "unix", address, "a", "main")
-		assert.OK(t, err, "control")
+		control := assert.Of(memory.DialCloneControl(t.Context(), "unix", address, "a", "main")).OK(t, "control")
 		return providertest.Clones{
 			A: dialClone(t, address, "a", "main"), B: dialClone(t, address, "b", "main"),
 			Drop: func(string) error { return control.Reset(t.Context(), "") }, // which are asked for the tracked one alone
@@ -69,8 +64,8 @@ func TestContractClonesServed(t *testing.T) {
 	})
 }
 
-// TestClonesOutliveClients: a clone is there for the next who names it, with
-// what was committed and not pushed; and it goes on tracking one branch.
+// A clone is there for the next who names it, with what was committed and not pushed; and it goes
+// on tracking one branch.
 func TestClonesOutliveClients(t *testing.T) {
 	remote := memory.NewRemote(nil)
 	address := serveRemote(t, remote)
@@ -81,25 +76,20 @@ func TestClonesOutliveClients(t *testing.T) {
 	if got, _, err := providers.Fetch(t.Context(), second, a, providers.ReadOptions{}); string(got) != "kept" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if _, err := dialClone(t, address, "b", "topic").Stat(t.Context(), a); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("another clone: %v", err)
-	}
-	if _, err := memory.DialClone(t.Context(), "unix", address, "a", "main"); !errors.Is(err, providers.ErrInvalid) {
-		t.Errorf("the clone with another branch: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(dialClone(t, address, "b", "topic").Stat(t.Context(), a)), providers.ErrNotExist, "another clone")
+	assert.Is(t, assert.ErrOf(memory.DialClone(t.Context(), "unix", address, "a", "main")), providers.ErrInvalid, "the clone with another branch")
 	assert.OK(t, assert.ErrOf(second.Push(t.Context(), providers.PushOptions{})))
 	if got := remote.Branches(); len(got) != 1 || got["topic"] == "" {
 		t.Errorf("branches: %v", got)
 	}
 }
 
-// TestStranger: the remote changes by other hands, told from another process.
+// The remote changes by other hands, told from another process.
 func TestStranger(t *testing.T) {
 	ctx := t.Context()
 	address := serveRemote(t, memory.NewRemote(nil))
 	p := dialClone(t, address, "a", "")
-	c, err := memory.DialCloneControl(ctx, "unix", address, "a", "")
-	assert.OK(t, err)
+	c := assert.Of(memory.DialCloneControl(ctx, "unix", address, "a", "")).OK(t)
 	write(t, p, "ours")
 	assert.OK(t, assert.ErrOf(p.Push(ctx, providers.PushOptions{})))
 	pushed, _ := p.Head(ctx)
@@ -108,63 +98,48 @@ func TestStranger(t *testing.T) {
 	if base, baseErr := p.Base(ctx, pushed, theirs); err != nil || baseErr != nil || base != pushed || theirs == pushed {
 		t.Errorf("fetch: %q, %v; base %q, %v", theirs, err, base, baseErr)
 	}
-	if got, err := c.Dump(ctx); err != nil || len(got) != 2 || !strings.HasPrefix(got[0], `"a" file 4 `) || !strings.HasPrefix(got[1], `"b" file 6 `) {
-		t.Errorf("dump: %q, %v", got, err)
-	}
-	past, err := p.At(ctx, theirs)
-	assert.OK(t, err)
+	got := assert.Of(c.Dump(ctx)).OK(t)
+	assert.True(t, len(got) == 2 && strings.HasPrefix(got[0], `"a" file 4 `) && strings.HasPrefix(got[1], `"b" file 6 `), "dump", got)
+	past := assert.Of(p.At(ctx, theirs)).OK(t)
 	for range 3 {
 		assert.Is(t, assert.ErrOf(past.Stat(ctx, a)), nil)
 	}
-	if calls, err := c.Calls(ctx); err != nil || calls[providers.MethodAt] != 1 || calls[providers.MethodStat] != 3 {
-		t.Errorf("calls: %v, %v", calls, err)
-	}
+	calls := assert.Of(c.Calls(ctx)).OK(t)
+	assert.True(t, calls[providers.MethodAt] == 1 && calls[providers.MethodStat] == 3, "calls", calls)
 	log, err := c.Log(ctx)
 	if err != nil || len(log) != 2 || log[0].Message != "change b" || log[0].Parents[0] != pushed || log[1].Message != "write a" {
 		t.Errorf("log: %+v, %v", log, err)
 	}
 	assert.OK(t, c.Reset(ctx, pushed))
-	if got, err := p.Fetch(ctx); got != pushed || err != nil {
-		t.Errorf("after a forced push: %q, %v", got, err)
-	}
+	assert.Of(p.Fetch(ctx)).Equal(t, pushed, "after a forced push")
 	assert.Is(t, c.Reset(ctx, "no such"), providers.ErrNotExist, "forced push of nothing")
 	assert.OK(t, c.Reset(ctx, ""))
-	if got, err := c.Branches(ctx); len(got) != 0 || err != nil {
-		t.Errorf("branches: %v, %v", got, err)
-	}
+	assert.Equal(t, len(assert.Of(c.Branches(ctx)).OK(t)), 0, "branches")
 	assert.Is(t, c.TamperMkdir(ctx, a), providers.ErrUnsupported, "mkdir")
 }
 
-// TestOffline: without the remote, a clone works on; only what leaves the
-// machine fails.
+// Without the remote, a clone works on; only what leaves the machine fails.
 func TestOffline(t *testing.T) {
 	waited := slept{make(chan time.Duration, 10)}
 	r := memory.NewRepository(memory.NewRemote(nil), memory.Options{Delay: time.Hour, Sleep: waited.sleep})
 	r.Switches().Cut(false)
 	write(t, r, "x")
-	if len(waited.got) != 0 {
-		t.Errorf("slept %v to write", <-waited.got)
-	}
-	if _, _, err := providers.Fetch(t.Context(), r, a, providers.ReadOptions{}); err != nil {
-		t.Errorf("read: %v", err)
-	}
+	assert.Equal(t, len(waited.got), 0, "pauses of a write")
+	_, _, err := providers.Fetch(t.Context(), r, a, providers.ReadOptions{})
+	assert.True(t, err == nil, "read", err)
 	assert.Is(t, assert.ErrOf(r.Push(t.Context(), providers.PushOptions{})), providers.ErrUnavailable, "push")
 	assert.Is(t, assert.ErrOf(r.Fetch(t.Context())), providers.ErrUnavailable, "fetch")
 	assert.Equal(t, len(waited.got), 2, "times slept for two calls of the remote")
 	r.Switches().Clear()
 	r.Switches().Lose(providers.MethodPush, 1)
-	if _, err := r.Push(t.Context(), providers.PushOptions{}); !errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("push whose answer gets lost: %v", err)
-	}
-	if got, err := r.Push(t.Context(), providers.PushOptions{}); got.Pushed || err != nil {
-		t.Errorf("repeated push: %+v, %v", got, err)
-	}
+	assert.Is(t, assert.ErrOf(r.Push(t.Context(), providers.PushOptions{})), providers.ErrUnavailable, "push whose answer gets lost")
+	got := assert.Of(r.Push(t.Context(), providers.PushOptions{})).OK(t)
+	assert.True(t, !got.Pushed, "repeated push", got)
 	r.Switches().Fail(providers.MethodCommit, 1, providers.ErrQuota)
 	assert.Is(t, assert.ErrOf(r.Commit(t.Context(), providers.ChangeSet{})), providers.ErrQuota, "commit")
 }
 
-// TestSameIsNoCommit: what changes nothing makes no revision, whatever it was
-// called.
+// What changes nothing makes no revision, whatever it was called.
 func TestSameIsNoCommit(t *testing.T) {
 	r := memory.NewRepository(memory.NewRemote(nil), memory.Options{})
 	first := write(t, r, "x")

@@ -7,11 +7,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
-// TestEntries: a directory's entries are a sorted map, of which every state
-// stays as it was, and the same names make the same treap.
+// A directory's entries are a sorted map, of which every state stays as it was, and the same
+// names make the same treap.
 func TestEntries(t *testing.T) {
 	tier.Check(t, func(t *rapid.T) {
 		names := rapid.StringMatching(`[a-d]{0,3}`)
@@ -47,9 +48,7 @@ func TestEntries(t *testing.T) {
 func wantEntries(t *rapid.T, e *entries, want map[string]*node, first string) {
 	var got, names []string
 	e.from(first, func(name string, n *node) bool {
-		if n != want[name] || e.get(name) != n {
-			t.Fatalf("%q has another node", name)
-		}
+		assert.Must(t, n == want[name] && e.get(name) == n, name, "has another node")
 		got = append(got, name)
 		return true
 	})
@@ -58,12 +57,10 @@ func wantEntries(t *rapid.T, e *entries, want map[string]*node, first string) {
 			names = append(names, name)
 		}
 	}
-	if !slices.Equal(got, names) {
-		t.Fatalf("from %q: got %q, want %q", first, got, names)
-	}
+	assert.Must(t, slices.Equal(got, names), "from", first, got, names)
 }
 
-// TestSame: one difference anywhere is one.
+// One difference anywhere is one.
 func TestSame(t *testing.T) {
 	file := func(content string) *node { return &node{content: []byte(content)} }
 	dir := emptyDir.with("a", file("1")).with("b", emptyDir.with("c", file("2")))

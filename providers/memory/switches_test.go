@@ -2,11 +2,9 @@ package memory_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"maps"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,8 +52,7 @@ func both(t *testing.T, opts memory.Options, test func(t *testing.T, s switched)
 	t.Run("from afar", func(t *testing.T) {
 		store := memory.New(opts)
 		address := serve(t, store)
-		c, err := memory.DialControl(t.Context(), "unix", address)
-		assert.OK(t, err)
+		c := assert.Of(memory.DialControl(t.Context(), "unix", address)).OK(t)
 		t.Cleanup(func() { c.Close() })
 		ctx := t.Context()
 		ok := func(err error) {
@@ -84,8 +81,7 @@ func both(t *testing.T, opts memory.Options, test func(t *testing.T, s switched)
 }
 
 func stat(t *testing.T, p providers.Provider) error {
-	_, err := p.Stat(t.Context(), providers.Locator{})
-	return err
+	return assert.ErrOf(p.Stat(t.Context(), providers.Locator{}))
 }
 
 func TestDelay(t *testing.T) {
@@ -104,7 +100,7 @@ func TestDelay(t *testing.T) {
 	})
 }
 
-// TestDelayEnds: a real delay ends with its context.
+// A real delay ends with its context.
 func TestDelayEnds(t *testing.T) {
 	both(t, memory.Options{Delay: time.Hour}, func(t *testing.T, s switched) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -128,18 +124,14 @@ func TestCut(t *testing.T) {
 		write(t, s.p, "before")
 		s.cut(false)
 		assert.Is(t, stat(t, s.p), providers.ErrUnavailable, "stat while cut off")
-		if _, err := s.p.Write(t.Context(), a, providers.String("x"), unconditional); !errors.Is(err, providers.ErrUnavailable) {
-			t.Errorf("write while cut off: %v", err)
-		}
+		assert.Is(t, assert.ErrOf(s.p.Write(t.Context(), a, providers.String("x"), unconditional)), providers.ErrUnavailable, "write while cut off")
 		s.connect()
 		got, _, err := providers.Fetch(t.Context(), s.p, a, providers.ReadOptions{})
-		if string(got) != "before" || err != nil {
-			t.Errorf("afterwards: %q, %v", got, err)
-		}
+		assert.True(t, string(got) == "before" && err == nil, "afterwards", got, err)
 	})
 }
 
-// TestHang: calls wait until their context ends, or the outage does.
+// Calls wait until their context ends, or the outage does.
 func TestHang(t *testing.T) {
 	both(t, memory.Options{}, func(t *testing.T, s switched) {
 		s.cut(true)
@@ -165,25 +157,22 @@ func TestHang(t *testing.T) {
 	})
 }
 
-// TestCutWhileReading: content that is under way stops, and never ends well.
+// Content that is under way stops, and never ends well.
 func TestCutWhileReading(t *testing.T) {
 	both(t, memory.Options{}, func(t *testing.T, s switched) {
 		write(t, s.p, strings.Repeat("x", 16<<20)) // more than sockets hold
-		c, err := s.p.Read(t.Context(), a, providers.ReadOptions{})
-		assert.OK(t, err)
+		c := assert.Of(s.p.Read(t.Context(), a, providers.ReadOptions{})).OK(t)
 		defer c.Body.Close()
 		s.cut(false)
-		if n, err := io.Copy(io.Discard, c.Body); !errors.Is(err, providers.ErrUnavailable) {
-			t.Errorf("%d bytes, %v", n, err)
-		}
+		n, err := io.Copy(io.Discard, c.Body)
+		assert.Is(t, err, providers.ErrUnavailable, n, err)
 	})
 }
 
 func TestFailAndLose(t *testing.T) {
 	both(t, memory.Options{}, func(t *testing.T, s switched) {
 		create := func(name string) error {
-			_, err := s.p.Write(t.Context(), providers.MustLocator(name), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Op: name})
-			return err
+			return assert.ErrOf(s.p.Write(t.Context(), providers.MustLocator(name), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Op: name}))
 		}
 		s.fail(providers.MethodWrite, 2, providers.ErrQuota)
 		s.lose(providers.MethodWrite, 1)
@@ -208,9 +197,7 @@ func TestTamperAndDump(t *testing.T) {
 		opts := unconditional
 		opts.Attr = providers.Attr{Valid: providers.AttrMode | providers.AttrOwner, Mode: 0o640, UID: 1, GID: 2}
 		opts.Metadata = map[string]string{"z": "1", "colour": "r\n"}
-		if _, err := s.p.Write(t.Context(), providers.MustLocator("d/f"), providers.String("hello"), opts); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(s.p.Write(t.Context(), providers.MustLocator("d/f"), providers.String("hello"), opts)))
 		link := providers.WriteOptions{If: providers.IfAbsent(), Kind: providers.KindSymlink}
 		assert.OK(t, assert.ErrOf(s.p.Write(t.Context(), providers.MustLocator("l"), providers.String("d/f"), link)))
 		s.cut(false) // a stranger is not cut off
@@ -224,9 +211,7 @@ func TestTamperAndDump(t *testing.T) {
 			`"d" dir`, `"d/empty" file 0 sha256:e3b0c44298fc1c14`,
 			`"d/f" file 5 sha256:2cf24dba5fb0a30e mode=640 owner=1:2 colour="r\n" z="1"`, `"e" dir`, `"l" symlink "d/f"`,
 		}
-		if got := s.dump(); !slices.Equal(got, want) {
-			t.Errorf("got  %q,\nwant %q", got, want)
-		}
+		assert.Slice(t, s.dump(), want)
 		calls := s.calls()
 		if want := map[providers.Method]int{providers.MethodWrite: 2}; !maps.Equal(calls, want) {
 			t.Errorf("calls: %v", calls)
@@ -234,11 +219,10 @@ func TestTamperAndDump(t *testing.T) {
 	})
 }
 
-// TestControlOfStrangers: what is not of this package has no switches.
+// What is not of this package has no switches.
 func TestControlOfStrangers(t *testing.T) {
 	address := serve(t, providers.Wrap(memory.New(memory.Options{}), providers.WrapOptions{}))
-	c, err := memory.DialControl(t.Context(), "unix", address)
-	assert.OK(t, err)
+	c := assert.Of(memory.DialControl(t.Context(), "unix", address)).OK(t)
 	assert.Is(t, c.Cut(t.Context(), false), providers.ErrUnsupported, "cut")
 	assert.Is(t, assert.ErrOf(c.Dump(t.Context())), providers.ErrUnsupported, "dump")
 }

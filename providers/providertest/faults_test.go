@@ -9,8 +9,8 @@ import (
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
-// TestUnhitFaultsFail: a test whose faults never come into effect fails, also
-// when the call was made and the content was too short to be cut.
+// A test whose faults never come into effect fails, also when the call was made and the content
+// was too short to be cut.
 func TestUnhitFaultsFail(t *testing.T) {
 	for _, c := range []struct {
 		name   string

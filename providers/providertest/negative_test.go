@@ -344,8 +344,7 @@ var mistakes = []struct {
 	{"directories without entries stay", func(b *broken, p *memory.Provider) {
 		b.remove = func(ctx context.Context, l providers.Locator, o providers.DeleteOptions) error {
 			if o.If.Kind == providers.ConditionDir {
-				_, err := p.Stat(ctx, l)
-				return err
+				return assert.ErrOf(p.Stat(ctx, l))
 			}
 			return p.Delete(ctx, l, o)
 		}
@@ -733,7 +732,7 @@ func notices(t *testing.T, c Check, new New) {
 	}
 }
 
-// TestNegative: every mistake is noticed by the checks named for it.
+// Every mistake is noticed by the checks named for it.
 func TestNegative(t *testing.T) {
 	for _, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
@@ -757,17 +756,15 @@ func TestNegative(t *testing.T) {
 	}
 }
 
-// TestPositive: nothing is said of providers without mistakes, so that what
-// TestNegative sees are the mistakes.
+// Nothing is said of providers without mistakes, so that what TestNegative sees are the mistakes.
 func TestPositive(t *testing.T) {
 	silent := func(checks []Check, new New) {
 		for _, c := range checks {
 			if new(nil).Capabilities().Missing(c.Needs) != nil {
 				continue
 			}
-			if said := failures(t, c, new); len(said) > 0 {
-				t.Errorf("%s: %q", c.Name, said)
-			}
+			said := failures(t, c, new)
+			assert.True(t, len(said) == 0, c.Name, said)
 		}
 	}
 	silent(allChecks(), func(T) providers.Provider { return newBroken() })
@@ -780,8 +777,7 @@ type forgetful struct{ changing }
 
 func (forgetful) Refused() int64 { return 7 }
 
-// TestNegativeReadOnly: a read-only wrapper that is none is noticed by each of
-// its checks.
+// A read-only wrapper that is none is noticed by each of its checks.
 func TestNegativeReadOnly(t *testing.T) {
 	checks := readOnlyChecksOf(func(p providers.Provider) counting {
 		return forgetful{providers.Wrap(p, providers.WrapOptions{}).(changing)}
@@ -791,7 +787,7 @@ func TestNegativeReadOnly(t *testing.T) {
 	}
 }
 
-// TestEveryCheckCanFail: there is no check that no mistake is named for.
+// There is no check that no mistake is named for.
 func TestEveryCheckCanFail(t *testing.T) {
 	var named []string
 	for _, m := range mistakes {

@@ -64,8 +64,8 @@ func (i *issuer) open(t *testing.T, readOnly bool) *Provider {
 	return p.(*Provider)
 }
 
-// TestCredentialsAreRenewedAhead: of one-minute credentials, a quarter is left
-// when they are asked for again, so that no request meets their end.
+// Of one-minute credentials, a quarter is left when they are asked for again, so that no request
+// meets their end.
 func TestCredentialsAreRenewedAhead(t *testing.T) {
 	i := &issuer{fake: newFake(), now: time.Unix(1_700_000_000, 0)}
 	i.fake.put("a", "x", nil)
@@ -78,13 +78,10 @@ func TestCredentialsAreRenewedAhead(t *testing.T) {
 		assert.OK(t, assert.ErrOf(p.Stat(t.Context(), providers.MustLocator("a"))))
 	}
 	assert.Equal(t, i.asked, 11, "asked ... times")
-	if got := p.Requests()["HeadObject"].Requests; got != 20 {
-		t.Errorf("%d HEADs, want 20: none is refused", got)
-	}
+	assert.Equal(t, p.Requests()["HeadObject"].Requests, 20, "HEADs, want 20: none is refused")
 }
 
-// TestRefusedCredentialsAreRenewed: once for each refusal, and only when there
-// are others.
+// Once for each refusal, and only when there are others.
 func TestRefusedCredentialsAreRenewed(t *testing.T) {
 	i := &issuer{fake: newFake(), now: time.Unix(1_700_000_000, 0), long: true}
 	i.fake.put("a", "x", nil)
@@ -93,9 +90,7 @@ func TestRefusedCredentialsAreRenewed(t *testing.T) {
 	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.MustLocator("a"))), nil, "stat")
 	i.issue++
 	_, err := p.Write(t.Context(), providers.MustLocator("b"), providers.String("content"), providers.WriteOptions{If: providers.Unconditional()})
-	if err != nil || string(i.fake.objects["b"].content) != "content" {
-		t.Errorf("write: %v", err)
-	}
+	assert.True(t, err == nil && string(i.fake.objects["b"].content) == "content", "write", err)
 	i.kept = true
 	i.issue++
 	before := p.Requests()["ListObjectsV2"].Requests
@@ -105,7 +100,7 @@ func TestRefusedCredentialsAreRenewed(t *testing.T) {
 	assert.Equal(t, p.Requests()["ListObjectsV2"].Requests-before, 1, "LISTs")
 }
 
-// TestSecretsDoNotShow: not in errors, whatever goes wrong.
+// Not in errors, whatever goes wrong.
 func TestSecretsDoNotShow(t *testing.T) {
 	secret := secrets{"access_key_id": "AKIASHOWN", "secret_access_key": "s3cr3t", "expiration": "s3cr3t"}
 	_, err := Drivers()[1].Open(t.Context(), providers.Settings{Config: map[string]string{"bucket": "b"}, Credentials: secret.reveal, Transport: newFake()})
@@ -114,8 +109,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 	}
 }
 
-// TestWhereCredentialsComeFrom: each way signs with its own, and with none
-// nothing is signed.
+// Each way signs with its own, and with none nothing is signed.
 func TestWhereCredentialsComeFrom(t *testing.T) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "key-of-the-environment", "AWS_SECRET_ACCESS_KEY": "x", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
@@ -145,26 +139,23 @@ func TestWhereCredentialsComeFrom(t *testing.T) {
 	}
 }
 
-// TestAnIDGetsAnotherSecret: what is signed with a new secret is signed with no
-// key that was made of an old one, though the id is the same.
+// What is signed with a new secret is signed with no key that was made of an old one, though the
+// id is the same.
 func TestAnIDGetsAnotherSecret(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	signed := func(s *signer, secret string) string {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fake.invalid/b/a%20b", nil)
-		assert.OK(t, err)
+		r := assert.Of(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fake.invalid/b/a%20b", nil)).OK(t)
 		c := aws.Credentials{AccessKeyID: "id", SecretAccessKey: secret}
 		assert.OK(t, s.SignHTTP(t.Context(), c, r, "UNSIGNED-PAYLOAD", "s3", "us-east-1", at))
 		return r.Header.Get("Authorization")
 	}
 	s := &signer{}
 	old := signed(s, "old")
-	if got, want := signed(s, "new"), signed(&signer{}, "new"); got != want || got == old {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	got, want := signed(s, "new"), signed(&signer{}, "new")
+	assert.True(t, got == want && got != old, got, want)
 }
 
-// TestRefusedCredentialsAreAskedForNowAndThen: not with each request that the
-// service refuses.
+// Not with each request that the service refuses.
 func TestRefusedCredentialsAreAskedForNowAndThen(t *testing.T) {
 	i := &issuer{fake: newFake(), now: time.Unix(1_700_000_000, 0), long: true}
 	i.fake.put("a", "x", nil)
@@ -174,9 +165,7 @@ func TestRefusedCredentialsAreAskedForNowAndThen(t *testing.T) {
 	i.asked = 0
 	for range 10 {
 		i.now = i.now.Add(time.Second / 5)
-		if _, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{}); !errors.Is(err, providers.ErrUnauthenticated) {
-			t.Fatal(err)
-		}
+		assert.Is(t, assert.ErrOf(p.List(t.Context(), providers.Locator{}, providers.ListOptions{})), providers.ErrUnauthenticated)
 	}
 	assert.Equal(t, i.asked, 2, "asked ... times")
 }

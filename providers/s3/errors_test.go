@@ -37,7 +37,7 @@ func replaced(t *testing.T, transport http.RoundTripper) *Provider {
 	return p
 }
 
-// TestErrorTable: each row by the answer that leads to it.
+// Each row by the answer that leads to it.
 func TestErrorTable(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -67,8 +67,7 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-// TestCutRefusal: the status of a refusal whose reason is cut off means nothing: what it
-// refuses is sent again.
+// The status of a refusal whose reason is cut off means nothing: what it refuses is sent again.
 func TestCutRefusal(t *testing.T) {
 	for _, status := range []int{400, 403, 404, 405, 409, 412, 501} {
 		p := replaced(t, answering(func(r *http.Request) (*http.Response, error) {
@@ -77,14 +76,12 @@ func TestCutRefusal(t *testing.T) {
 			return a, nil
 		}))
 		_, err := p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
-		if kind := providers.KindOf(err).Err; !errors.Is(kind, providers.ErrUnavailable) {
-			t.Errorf("%d: got %v of kind %v", status, err, kind)
-		}
+		kind := providers.KindOf(err).Err
+		assert.Is(t, kind, providers.ErrUnavailable, status, "of kind", kind, err)
 	}
 }
 
-// TestNetworkErrors: without an answer the service is not available, and it
-// was tried once.
+// Without an answer the service is not available, and it was tried once.
 func TestNetworkErrors(t *testing.T) {
 	for _, c := range []struct{ cause, want error }{
 		{syscall.ECONNRESET, providers.ErrUnavailable}, {syscall.ECONNREFUSED, providers.ErrUnavailable}, {io.EOF, providers.ErrUnavailable},
@@ -121,15 +118,12 @@ func TestOpenErrors(t *testing.T) {
 		"no access":             {func(r *http.Request) *http.Response { return refuse(r, 403, "AccessDenied") }, providers.ErrPermission, "AccessDenied"},
 	} {
 		_, err := openFakeErr(t, answering(func(r *http.Request) (*http.Response, error) { return c.answer(r), nil }), nil)
-		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.True(t, errors.Is(err, c.want) && strings.Contains(err.Error(), c.text), name, err)
 	}
 }
 
-// TestRefusedHead: a HEAD is refused without a word why, and a clock that is
-// wrong or a key that was changed must not pass for a lack of permission, which
-// nobody tries again.
+// A HEAD is refused without a word why, and a clock that is wrong or a key that was changed must
+// not pass for a lack of permission, which nobody tries again.
 func TestRefusedHead(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -166,8 +160,7 @@ func TestRefusedHead(t *testing.T) {
 	}
 }
 
-// TestHalfBody: content that ends early never ends well, whether the service
-// said its length or not.
+// Content that ends early never ends well, whether the service said its length or not.
 func TestHalfBody(t *testing.T) {
 	for _, length := range []int64{10, -1} {
 		p := replaced(t, answering(func(r *http.Request) (*http.Response, error) {
@@ -175,11 +168,9 @@ func TestHalfBody(t *testing.T) {
 			a.ContentLength = length
 			return a, nil
 		}))
-		c, err := p.Read(t.Context(), providers.MustLocator("a"), providers.ReadOptions{})
-		assert.OK(t, err)
-		if got, err := io.ReadAll(c.Body); !errors.Is(err, providers.ErrUnavailable) {
-			t.Errorf("read %q, %v", got, err)
-		}
+		c := assert.Of(p.Read(t.Context(), providers.MustLocator("a"), providers.ReadOptions{})).OK(t)
+		got, err := io.ReadAll(c.Body)
+		assert.Is(t, err, providers.ErrUnavailable, "read", got, err)
 		c.Body.Close()
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 	"github.com/wsmount/wsmount/providers/providertest"
+	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/seamtest"
 )
 
 // Provider is what a driver opens.
@@ -20,9 +22,7 @@ type Provider = bucket.Opened[*store]
 // openFake opens a bucket in memory.
 func openFake(t providertest.T, f *fake, config map[string]string) *Provider {
 	t.Helper()
-	p, err := openFakeErr(t, f, config)
-	assert.OK(t, err, "open")
-	return p
+	return assert.Of(openFakeErr(t, f, config)).OK(t, "open")
 }
 
 func openFakeErr(t providertest.T, f http.RoundTripper, config map[string]string) (*Provider, error) {
@@ -42,29 +42,25 @@ func openFakeErr(t providertest.T, f http.RoundTripper, config map[string]string
 	return p.(*Provider), nil
 }
 
-// TestContractWithAWSSemantics: where a service honours everything, and allows
-// what those with a file system below do not.
+// Where a service honours everything, and allows what those with a file system below do not.
 func TestContractWithAWSSemantics(t *testing.T) {
 	p := openFake(t, newFake(), nil)
 	want := Probe{Done: true, MD5: true, Honours: bucket.Honours{Create: true, Replace: true, Complete: true, Copy: true, Delete: true, Encodes: true}}
-	if got := p.Store.probe; got != want {
-		t.Fatalf("probe: got %+v, want %+v", got, want)
-	}
+	got := p.Store.probe
+	assert.Must(t, got == want, "probe", got, want)
 	providertest.Run(t, func(t providertest.T) providers.Provider {
 		q := openFake(t, newFake(), nil)
 		return q
 	})
 }
 
-// TestHiddenDirectories: where a listing has a file alone and not the directory beside
-// it, no file is made that would hide one.
+// Where a listing has a file alone and not the directory beside it, no file is made that would
+// hide one.
 func TestHiddenDirectories(t *testing.T) {
 	f := newFake()
 	f.hides = true
 	p := openFake(t, f, nil)
-	if !p.Store.probe.Hides {
-		t.Fatalf("probe: got %+v", p.Store.probe)
-	}
+	assert.Must(t, p.Store.probe.Hides, "probe", p.Store.probe)
 	f.put("pre/dir/a", "x", nil)
 	for _, c := range []struct {
 		when providers.Condition
@@ -82,7 +78,7 @@ func TestHiddenDirectories(t *testing.T) {
 	})
 }
 
-// TestProbeLeavesNothing: neither keys nor uploads.
+// Neither keys nor uploads.
 func TestProbeLeavesNothing(t *testing.T) {
 	for _, careless := range []bool{true, false} {
 		f := newFake()
@@ -94,8 +90,7 @@ func TestProbeLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestProbeSweeps: what crashed probes left goes after an hour, and nothing
-// else does.
+// What crashed probes left goes after an hour, and nothing else does.
 func TestProbeSweeps(t *testing.T) {
 	f := newFake()
 	old := []string{"pre/.wsmount/probe-old", "pre/.wsmount/probe-old-2", "pre/.wsmount/hint", "pre/file"}
@@ -121,14 +116,12 @@ func TestCarelessService(t *testing.T) {
 	assert.Equal(t, p.Capabilities().Conditions.Create, providers.GuardChecked, "creation")
 	for _, mode := range []uint32{0o700, 0o750} { // the second time it is there and stays as it is
 		info, err := p.Mkdir(t.Context(), providers.MustLocator("dir"), providers.MkdirOptions{Attr: providers.Attr{Valid: providers.AttrMode, Mode: mode}})
-		if err != nil || info.Attr.Mode != 0o700 {
-			t.Errorf("mkdir: %+v, %v", info, err)
-		}
+		assert.True(t, err == nil && info.Attr.Mode == 0o700, "mkdir", info, err)
 	}
 	l := providers.MustLocator("a")
 	for _, want := range []error{nil, providers.ErrExist} {
 		_, err := p.Write(t.Context(), l, providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
-		assert.True(t, errors.Is(err, want), "creation: got", err, "want", want)
+		assert.Is(t, err, want, "creation")
 	}
 }
 
@@ -139,18 +132,15 @@ func TestReadOnlyOpenChangesNothing(t *testing.T) {
 		Config: map[string]string{"bucket": "b", "endpoint": "http://fake.invalid", "credentials": "none"}, Transport: f, ReadOnly: true,
 	})
 	assert.OK(t, err)
-	if c := p.Capabilities(); c.Writable || c.Abilities != 0 {
-		t.Errorf("capabilities %+v", c)
-	}
+	c := p.Capabilities()
+	assert.True(t, !c.Writable && c.Abilities == 0, "capabilities", c)
 	_, err = p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
-	assert.True(t, errors.Is(err, providers.ErrReadOnly), "write:", err)
+	assert.Is(t, err, providers.ErrReadOnly, "write")
 	got := p.(providers.Meter).Requests()
-	if len(got) != 1 || got["ListObjectsV2"].Requests != 1 {
-		t.Errorf("requests %+v", got)
-	}
+	assert.True(t, len(got) == 1 && got["ListObjectsV2"].Requests == 1, "requests", got)
 }
 
-// TestKeysOnTheWay: whatever bytes keys have, they are listed, read and deleted as they are.
+// Whatever bytes keys have, they are listed, read and deleted as they are.
 func TestKeysOnTheWay(t *testing.T) {
 	keys := []string{"plus+ space&=#?", "%~.", "é/漢", "ctl\x01", "n\x00l", "s//t", "x%2F", "u/../v", "."}
 	f := newFake()
@@ -173,12 +163,10 @@ func TestKeysOnTheWay(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(keys)
-	if !slices.Equal(got, keys) || len(f.keys()) > 0 {
-		t.Errorf("got %q, want %q; left %q", got, keys, f.keys())
-	}
+	assert.True(t, slices.Equal(got, keys) && len(f.keys()) == 0, got, keys, "left", f.keys())
 }
 
-// TestMeetingWriters: AWS's 409 is asked again, and is a conflict in the end.
+// AWS's 409 is asked again, and is a conflict in the end.
 func TestMeetingWriters(t *testing.T) {
 	busy := func(r *http.Request) *http.Response { return refuse(r, 409, "ConditionalRequestConflict") }
 	for n, want := range map[int]error{2: nil, 4: providers.ErrExist} {
@@ -192,4 +180,12 @@ func TestMeetingWriters(t *testing.T) {
 			t.Errorf("after %d refusals: %v, %d not asked for", n, err, len(f.queue))
 		}
 	}
+}
+
+// A bucket is a place for memory.
+func TestSeam(t *testing.T) {
+	seamtest.Run(t, func(t providertest.T) seam.Backend {
+		f := newFake()
+		return seamtest.Shared(func() seam.Conditional { return seam.New(openFake(t, f, nil)) })
+	})
 }

@@ -98,7 +98,6 @@ func refuse(r *http.Request, status int, code string) *http.Response {
 	return answer(r, status, []byte("<Error><Code>"+code+"</Code><Message>no: "+code+"</Message></Error>"), http.Header{"Content-Type": {"application/xml"}})
 }
 
-// RoundTrip implements http.RoundTripper.
 func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {

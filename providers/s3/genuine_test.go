@@ -30,20 +30,16 @@ var notS3 = map[string]func(r *http.Request) *http.Response{
 // the upload of another.
 var verbs = map[string]func(t *testing.T, p *Provider, u providers.Upload) error{
 	"write": func(t *testing.T, p *Provider, _ providers.Upload) error {
-		_, err := p.Write(t.Context(), providers.MustLocator("new"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
-		return err
+		return assert.ErrOf(p.Write(t.Context(), providers.MustLocator("new"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()}))
 	},
 	"overwrite": func(t *testing.T, p *Provider, _ providers.Upload) error {
-		_, err := p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
-		return err
+		return assert.ErrOf(p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()}))
 	},
 	"stat": func(t *testing.T, p *Provider, _ providers.Upload) error {
-		_, err := p.Stat(t.Context(), providers.MustLocator("a"))
-		return err
+		return assert.ErrOf(p.Stat(t.Context(), providers.MustLocator("a")))
 	},
 	"list": func(t *testing.T, p *Provider, _ providers.Upload) error {
-		_, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{})
-		return err
+		return assert.ErrOf(p.List(t.Context(), providers.Locator{}, providers.ListOptions{}))
 	},
 	"read": func(t *testing.T, p *Provider, _ providers.Upload) error {
 		c, err := p.Read(t.Context(), providers.MustLocator("a"), providers.ReadOptions{})
@@ -56,27 +52,22 @@ var verbs = map[string]func(t *testing.T, p *Provider, u providers.Upload) error
 		return p.Delete(t.Context(), providers.MustLocator("a"), providers.DeleteOptions{If: providers.Unconditional()})
 	},
 	"copy": func(t *testing.T, p *Provider, _ providers.Upload) error {
-		_, err := p.Copy(t.Context(), providers.MustLocator("a"), providers.MustLocator("b"), providers.CopyOptions{If: providers.IfAbsent()})
-		return err
+		return assert.ErrOf(p.Copy(t.Context(), providers.MustLocator("a"), providers.MustLocator("b"), providers.CopyOptions{If: providers.IfAbsent()}))
 	},
 	"mkdir": func(t *testing.T, p *Provider, _ providers.Upload) error {
-		_, err := p.Mkdir(t.Context(), providers.MustLocator("d"), providers.MkdirOptions{})
-		return err
+		return assert.ErrOf(p.Mkdir(t.Context(), providers.MustLocator("d"), providers.MkdirOptions{}))
 	},
 	"start an upload": func(t *testing.T, p *Provider, _ providers.Upload) error {
-		_, err := p.StartParts(t.Context(), providers.MustLocator("large"), providers.WriteOptions{If: providers.IfAbsent()})
-		return err
+		return assert.ErrOf(p.StartParts(t.Context(), providers.MustLocator("large"), providers.WriteOptions{If: providers.IfAbsent()}))
 	},
 	"part": func(t *testing.T, _ *Provider, u providers.Upload) error {
 		return u.Part(t.Context(), 2, providers.String("y"))
 	},
 	"complete": func(t *testing.T, _ *Provider, u providers.Upload) error {
-		_, err := u.Complete(t.Context())
-		return err
+		return assert.ErrOf(u.Complete(t.Context()))
 	},
 	"abort uploads": func(t *testing.T, p *Provider, _ providers.Upload) error {
-		_, err := p.AbortParts(t.Context(), p.Store.now())
-		return err
+		return assert.ErrOf(p.AbortParts(t.Context(), p.Store.now()))
 	},
 }
 
@@ -89,19 +80,15 @@ func TestAnswersThatAreNotS3s(t *testing.T) {
 				f := newFake()
 				f.put("pre/a", "A", nil)
 				p := opened(t, f)
-				u, err := p.StartParts(t.Context(), providers.MustLocator("u"), providers.WriteOptions{If: providers.IfAbsent()})
-				if err == nil {
-					err = u.Part(t.Context(), 1, providers.String("x"))
-				}
-				assert.OK(t, err)
+				u := assert.Of(p.StartParts(t.Context(), providers.MustLocator("u"), providers.WriteOptions{If: providers.IfAbsent()})).OK(t)
+				assert.OK(t, u.Part(t.Context(), 1, providers.String("x")))
 				before := f.keys()
 				p.Store.way.Inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
 				if err := verb(t, p, u); !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "not from S3") {
 					t.Errorf("got %v, want that the answer is not from S3", err)
 				}
-				if after := f.keys(); !slices.Equal(before, after) {
-					t.Errorf("the bucket has %v, and had %v", after, before)
-				}
+				after := f.keys()
+				assert.True(t, slices.Equal(before, after), "the bucket has", after, "and had", before)
 			})
 		}
 	}
@@ -115,11 +102,8 @@ func TestServiceWithoutNames(t *testing.T) {
 			f := newFake()
 			f.put("pre/a", "A", nil)
 			p := openFake(t, f, nil)
-			u, err := p.StartParts(t.Context(), providers.MustLocator("u"), providers.WriteOptions{If: providers.IfAbsent()})
-			if err == nil {
-				err = u.Part(t.Context(), 1, providers.String("x"))
-			}
-			assert.OK(t, err)
+			u := assert.Of(p.StartParts(t.Context(), providers.MustLocator("u"), providers.WriteOptions{If: providers.IfAbsent()})).OK(t)
+			assert.OK(t, u.Part(t.Context(), 1, providers.String("x")))
 			before := f.keys()
 			for what, page := range notS3 {
 				if what == "page that is a file" && slices.Contains([]string{"stat", "read", "mkdir"}, name) { // which look first
@@ -130,9 +114,8 @@ func TestServiceWithoutNames(t *testing.T) {
 					t.Errorf("%s: got %v, want that the answer is not from S3", what, err)
 				}
 			}
-			if after := f.keys(); !slices.Equal(before, after) {
-				t.Errorf("the bucket has %v, and had %v", after, before)
-			}
+			after := f.keys()
+			assert.True(t, slices.Equal(before, after), "the bucket has", after, "and had", before)
 			p.Store.way.Inner = f
 			assert.Is(t, verb(t, p, u), nil, "the service itself")
 		})
@@ -142,9 +125,7 @@ func TestServiceWithoutNames(t *testing.T) {
 // opened is a provider of a service, which names its requests.
 func opened(t *testing.T, service http.RoundTripper) *Provider {
 	t.Helper()
-	p, err := openFakeErr(t, naming{service}, nil)
-	assert.OK(t, err)
-	return p
+	return assert.Of(openFakeErr(t, naming{service}, nil)).OK(t)
 }
 
 // naming is a service that names each request, as S3 does.
@@ -163,7 +144,7 @@ func TestOpenOnAnotherService(t *testing.T) {
 	for what, page := range notS3 {
 		t.Run(what, func(t *testing.T) {
 			_, err := openFakeErr(t, answering(func(r *http.Request) (*http.Response, error) { return page(r), nil }), nil)
-			assert.True(t, errors.Is(err, providers.ErrUnavailable), "got", err, "want that it is not available")
+			assert.Is(t, err, providers.ErrUnavailable, "want that it is not available")
 		})
 	}
 }
@@ -184,9 +165,8 @@ func TestDocuments(t *testing.T) {
 		{"<ListBucketResult><Contents><Key>a</Key></Contents><Contents/>", false},
 	} {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://fake.invalid", nil)
-		if err := isDocument(genuine(nil), answer(r, 200, []byte(c.body), nil), "ListBucketResult"); (err == nil) != c.ok {
-			t.Errorf("%s: got %v, want that it is one: %v", c.body, err, c.ok)
-		}
+		err := isDocument(genuine(nil), answer(r, 200, []byte(c.body), nil), "ListBucketResult")
+		assert.True(t, (err == nil) == c.ok, c.body, "want that it is one", c.ok, err)
 	}
 }
 
@@ -203,8 +183,6 @@ func TestMissingByAnother(t *testing.T) {
 		})
 		_, err := p.Store.Head(t.Context(), "pre/a")
 		want := map[bool]error{true: providers.ErrNotExist, false: providers.ErrUnavailable}[named]
-		if !errors.Is(err, want) {
-			t.Errorf("named=%v: got %v, want %v", named, err, want)
-		}
+		assert.Is(t, err, want, "named", named)
 	}
 }

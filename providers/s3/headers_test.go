@@ -66,8 +66,8 @@ var rewrites = map[string]func(t *testing.T, p *Provider, info providers.Info) (
 	},
 }
 
-// TestHeadersAreCarried: whichever way an object is written, it has the headers that
-// were told of it, and they are told of the new one.
+// Whichever way an object is written, it has the headers that were told of it, and they are told
+// of the new one.
 func TestHeadersAreCarried(t *testing.T) {
 	for name, rewrite := range rewrites {
 		for content := range map[string]bool{"": true, "old": true} {
@@ -75,10 +75,8 @@ func TestHeadersAreCarried(t *testing.T) {
 				f := newFake()
 				f.put("pre/page", content, webPage())
 				p := openFake(t, f, nil)
-				info, err := p.Stat(t.Context(), loc("page"))
-				assert.OK(t, err)
-				made, err := rewrite(t, p, info)
-				assert.OK(t, err)
+				info := assert.Of(p.Stat(t.Context(), loc("page"))).OK(t)
+				made := assert.Of(rewrite(t, p, info)).OK(t)
 				if got := headersAt(f, "pre/new"); !sameHeaders(got, webPage()) {
 					t.Errorf("got %v, want %v", got, webPage())
 				}
@@ -91,7 +89,7 @@ func TestHeadersAreCarried(t *testing.T) {
 	}
 }
 
-// TestHeadersOfTheAnswer: that an answer is not to be cached is not told of the object.
+// That an answer is not to be cached is not told of the object.
 func TestHeadersOfTheAnswer(t *testing.T) {
 	for date, own := range map[string]bool{"Mon, 02 Jan 2006 15:04:05 GMT": false, "Mon, 02 Jan 2006 15:04:06 GMT": false,
 		"Mon, 02 Jan 2006 15:05:05 GMT": true, "": true} {
@@ -103,9 +101,6 @@ func TestHeadersOfTheAnswer(t *testing.T) {
 			a.Header.Set("Date", date)
 			return a
 		})
-		info, err := p.Stat(t.Context(), loc("a"))
-		if err != nil || (len(info.Metadata) > 0) != own {
-			t.Errorf("an answer of %q: told %q (%v)", date, info.Metadata, err)
-		}
+		assert.Equal(t, (len(assert.Of(p.Stat(t.Context(), loc("a"))).OK(t).Metadata) > 0), own, "an answer of", date, "told")
 	}
 }

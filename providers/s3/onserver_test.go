@@ -27,8 +27,8 @@ var (
 
 func loc(s string) providers.Locator { return providers.MustLocator(s) }
 
-// testProbe: what is known of the servers, so that a new version that differs
-// is noticed; and nothing stays of it.
+// What is known of the servers, so that a new version that differs is noticed; and nothing stays
+// of it.
 func testProbe(t *testing.T, w *world) {
 	want := Probe{Done: true, MD5: true, Honours: bucket.Honours{Create: true, Replace: true, Complete: true}}
 	if w.kind == s3server.MinIO {
@@ -36,16 +36,13 @@ func testProbe(t *testing.T, w *world) {
 	}
 	assert.Equal(t, w.first.Store.probe, want)
 	answer, err := w.first.Store.List(t.Context(), bucket.Query{Prefix: w.first.Store.config.Prefix})
-	if err != nil || len(answer.Items) > 0 {
-		t.Errorf("left: %+v, %v", answer.Items, err)
-	}
+	assert.True(t, err == nil && len(answer.Items) == 0, "left", answer.Items, err)
 }
 
-// testRequests: what each verb costs.
+// What each verb costs.
 func testRequests(t *testing.T, w *world) {
 	p := w.open(t, nil, nil)
-	file, err := p.Write(t.Context(), loc("dir/a"), providers.String("content"), absent)
-	assert.OK(t, err)
+	file := assert.Of(p.Write(t.Context(), loc("dir/a"), providers.String("content"), absent)).OK(t)
 	drop := func(_ any, err error) error { return err }
 	create := map[string]int64{"PutObject": 1}
 	if p.Store.probe.Hides { // what would hide a directory asks first
@@ -82,21 +79,18 @@ func testRequests(t *testing.T, w *world) {
 		}
 		assert.True(t, maps.Equal(got, c.want), c.name, "got", got, "want", c.want)
 	}
-	if sent := p.Requests()["PutObject"].Sent; sent < 2*int64(len("content")) {
-		t.Errorf("%d bytes sent", sent)
-	}
+	sent := p.Requests()["PutObject"].Sent
+	assert.True(t, sent >= 2*int64(len("content")), sent, "bytes sent")
 	assert.Equal(t, p.Requests()["GetObject"].Received, int64(len("content")), "bytes received")
 }
 
 func drop3(_, _ any, err error) error { return err }
 
-// testWritersRace: of five programs that create a file, one does, with parts
-// as well.
+// Of five programs that create a file, one does, with parts as well.
 func testWritersRace(t *testing.T, w *world) {
 	for round, write := range []func(p *Provider, l providers.Locator, content string) error{
 		func(p *Provider, l providers.Locator, content string) error {
-			_, err := p.Write(t.Context(), l, providers.String(content), absent)
-			return err
+			return assert.ErrOf(p.Write(t.Context(), l, providers.String(content), absent))
 		},
 		func(p *Provider, l providers.Locator, content string) error {
 			u, err := p.StartParts(t.Context(), l, absent)
@@ -177,8 +171,8 @@ func isMethod(method string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return r.Method == method }
 }
 
-// testLostAnswers: a change whose answer got lost succeeds when repeated with
-// its operation id, is a conflict without, and is made once.
+// A change whose answer got lost succeeds when repeated with its operation id, is a conflict
+// without, and is made once.
 func testLostAnswers(t *testing.T, w *world) {
 	l := &losing{inner: bucket.PlainTransport()}
 	p := w.open(t, nil, l)
@@ -218,8 +212,7 @@ func testLostAnswers(t *testing.T, w *world) {
 		}
 		version = done.Version
 	}
-	a, err := p.Stat(t.Context(), loc("a"))
-	assert.OK(t, err)
+	a := assert.Of(p.Stat(t.Context(), loc("a"))).OK(t)
 	l.next(isMethod(http.MethodDelete))
 	opts := providers.DeleteOptions{If: providers.IfVersion(a.Version)}
 	assert.Is(t, p.Delete(t.Context(), loc("a"), opts), providers.ErrUnavailable, "delete")
@@ -235,13 +228,11 @@ func pattern(n int) []byte {
 	return b
 }
 
-// testParts: parts in any order and at the same time, one copied from what is
-// there already, in one step.
+// Parts in any order and at the same time, one copied from what is there already, in one step.
 func testParts(t *testing.T, w *world) {
 	p := w.fork(t)
 	content := pattern(2*partMin + 1000)
-	source, err := p.Write(t.Context(), loc("source"), providers.Bytes(content), absent)
-	assert.OK(t, err)
+	source := assert.Of(p.Write(t.Context(), loc("source"), providers.Bytes(content), absent)).OK(t)
 	u, err := p.StartParts(t.Context(), loc("target"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: map[string]string{"colour": "red"}})
 	assert.OK(t, err)
 	errs := make([]error, 3)
@@ -257,8 +248,7 @@ func testParts(t *testing.T, w *world) {
 	wg.Wait()
 	assert.OK(t, errors.Join(errs...))
 	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("target"))), providers.ErrNotExist, "before completion")
-	made, err := u.Complete(t.Context())
-	assert.OK(t, err)
+	made := assert.Of(u.Complete(t.Context())).OK(t)
 	got, info, err := providers.Fetch(t.Context(), p, loc("target"), providers.ReadOptions{})
 	if err != nil || !bytes.Equal(got, content) || !info.Version.Matches(made.Version) || info.Metadata["colour"] != "red" || info.Digest != "" {
 		t.Errorf("%d bytes, %+v (made %+v), %v", len(got), info, made, err)
@@ -271,65 +261,48 @@ func testParts(t *testing.T, w *world) {
 	}
 }
 
-// testPartsLostComplete: a completion whose answer got lost succeeds when
-// repeated, also without an operation id.
+// A completion whose answer got lost succeeds when repeated, also without an operation id.
 func testPartsLostComplete(t *testing.T, w *world) {
 	l := &losing{inner: bucket.PlainTransport()}
 	p := w.open(t, nil, l)
 	for name, opts := range map[string]providers.WriteOptions{"a": absent, "b": {If: providers.IfAbsent(), Op: "op"}, "c": unconditional} {
-		u, err := p.StartParts(t.Context(), loc(name), opts)
-		if err == nil {
-			err = u.Part(t.Context(), 1, providers.String(name))
-		}
-		assert.OK(t, err)
+		u := assert.Of(p.StartParts(t.Context(), loc(name), opts)).OK(t)
+		assert.OK(t, u.Part(t.Context(), 1, providers.String(name)))
 		l.next(isMethod(http.MethodPost))
 		assert.Is(t, assert.ErrOf(u.Complete(t.Context())), providers.ErrUnavailable, name)
 		l.unused(t)
-		if info, err := u.Complete(t.Context()); err != nil || info.Size != 1 || info.Locator != loc(name) {
-			t.Errorf("repeated %s: %+v, %v", name, info, err)
-		}
+		info := assert.Of(u.Complete(t.Context())).OK(t)
+		assert.True(t, info.Size == 1 && info.Locator == loc(name), "repeated", name, info)
 	}
 }
 
-// testPartsLeft: uploads that nobody completed are found and freed, and only
-// those that are ours and old.
+// Uploads that nobody completed are found and freed, and only those that are ours and old.
 func testPartsLeft(t *testing.T, w *world) {
 	p, other := w.fork(t), w.fork(t)
 	for _, q := range []*Provider{p, other} {
-		u, err := q.StartParts(t.Context(), loc("dir/a"), absent)
-		if err == nil {
-			err = u.Part(t.Context(), 1, providers.String("x"))
-		}
-		assert.OK(t, err)
+		u := assert.Of(q.StartParts(t.Context(), loc("dir/a"), absent)).OK(t)
+		assert.OK(t, u.Part(t.Context(), 1, providers.String("x")))
 	}
 	for _, c := range []struct {
 		before time.Time
 		want   int
 	}{{time.Now().Add(-time.Hour), 0}, {time.Now().Add(time.Hour), 1}, {time.Now().Add(time.Hour), 0}} {
-		if got, err := p.AbortParts(t.Context(), c.before); got != c.want || err != nil {
-			t.Errorf("before %v: %d aborted, %v, want %d", c.before, got, err, c.want)
-		}
+		assert.Of(p.AbortParts(t.Context(), c.before)).Equal(t, c.want, "before", c.before, "aborted")
 	}
-	if got, err := other.AbortParts(t.Context(), time.Now().Add(time.Hour)); got != 1 || err != nil {
-		t.Errorf("the other's: %d, %v", got, err)
-	}
+	assert.Of(other.AbortParts(t.Context(), time.Now().Add(time.Hour))).Equal(t, 1, "the other's")
 }
 
-// testLargeBodies: those of unknown size, or that cannot seek, and are more
-// than is kept in memory, go out in parts; wrong ones leave nothing.
+// Those of unknown size, or that cannot seek, and are more than is kept in memory, go out in
+// parts; wrong ones leave nothing.
 func testLargeBodies(t *testing.T, w *world) {
 	p := w.fork(t)
 	content := pattern(bucket.BufferSize + 3) // a second part, and the last may be small
 	stream := func() io.Reader { return struct{ io.Reader }{bytes.NewReader(content)} }
 	l := loc("large")
 	info, err := p.Write(t.Context(), l, providers.Body{Reader: stream(), Size: int64(len(content))}, absent)
-	if err != nil || info.Size != int64(len(content)) {
-		t.Fatalf("write: %+v, %v", info, err)
-	}
+	assert.Must(t, err == nil && info.Size == int64(len(content)), "write", info, err)
 	got, read, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{})
-	if err != nil || !bytes.Equal(got, content) || !read.Version.Matches(info.Version) {
-		t.Errorf("%d bytes, %+v, %v", len(got), read, err)
-	}
+	assert.True(t, err == nil && bytes.Equal(got, content) && read.Version.Matches(info.Version), len(got), read, err)
 	if _, err := p.Write(t.Context(), l, providers.Body{Reader: stream(), Size: providers.SizeUnknown}, absent); !errors.Is(err, providers.ErrExist) {
 		t.Errorf("second creation: %v", err)
 	}
@@ -339,13 +312,11 @@ func testLargeBodies(t *testing.T, w *world) {
 		}
 	}
 	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("wrong"))), providers.ErrNotExist, "stat of what was refused")
-	if n, err := p.AbortParts(t.Context(), time.Now().Add(time.Hour)); n != 0 || err != nil {
-		t.Errorf("%d uploads were left, %v", n, err)
-	}
+	assert.Of(p.AbortParts(t.Context(), time.Now().Add(time.Hour))).Equal(t, 0, "uploads were left")
 }
 
-// testCopy: attributes, metadata and type come along, of empty files too, and
-// names that a header must encode.
+// Attributes, metadata and type come along, of empty files too, and names that a header must
+// encode.
 func testCopy(t *testing.T, w *world) {
 	p := w.fork(t)
 	for _, content := range []string{"content", ""} {
@@ -382,23 +353,21 @@ func (c *corrupting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.inner.RoundTrip(r)
 }
 
-// testCorrupt: what arrives other than it was sent is not kept.
+// What arrives other than it was sent is not kept.
 func testCorrupt(t *testing.T, w *world) {
 	transport := &corrupting{inner: bucket.PlainTransport()}
 	p := w.open(t, nil, transport)
 	transport.on.Store(true)
-	if _, err := p.Write(t.Context(), loc("a"), providers.String("content"), absent); !errors.Is(err, providers.ErrCorrupt) {
-		t.Errorf("write: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc("a"), providers.String("content"), absent)), providers.ErrCorrupt, "write")
 	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("a"))), providers.ErrNotExist, "a corrupt body was kept")
 	u, err := p.StartParts(t.Context(), loc("b"), absent)
 	if err == nil {
 		err = u.Part(t.Context(), 1, providers.String("content"))
 	}
-	assert.True(t, errors.Is(err, providers.ErrCorrupt), "part:", err)
+	assert.Is(t, err, providers.ErrCorrupt, "part")
 }
 
-// testWrongLogin: the real words of the servers for wrong credentials.
+// The real words of the servers for wrong credentials.
 func testWrongLogin(t *testing.T, w *world) {
 	for name, secret := range map[string]secrets{
 		"secret": {"access_key_id": w.server.AccessKey, "secret_access_key": "wrong-but-long-enough"},
@@ -415,4 +384,17 @@ func testWrongLogin(t *testing.T, w *world) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.Is(t, assert.ErrOf(Drivers()[1].Open(ctx, w.settings(nil, nil))), context.Canceled, "ended context")
+}
+
+// What was to be copied is shorter by now, which some services call a wrong range before they
+// look at the condition.
+func testCopyShrunk(t *testing.T, w *world) {
+	p := w.fork(t)
+	long := assert.Of(p.Write(t.Context(), loc("from"), providers.String("a long content"), absent)).OK(t)
+	if _, err := p.Write(t.Context(), loc("from"), providers.String("short"), providers.WriteOptions{If: providers.IfVersion(long.Version)}); err != nil {
+		t.Fatal(err)
+	}
+	u := assert.Of(p.StartParts(t.Context(), loc("to"), absent)).OK(t)
+	defer u.Abort(t.Context())
+	assert.Is(t, u.CopyPart(t.Context(), 1, loc("from"), providers.ReadOptions{Version: long.Version}), providers.ErrConflict)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestPrefixIsAnObject: such a prefix is refused before anything is written, whether
-// the service would list what is below it or not.
+// Such a prefix is refused before anything is written, whether the service would list what is
+// below it or not.
 func TestPrefixIsAnObject(t *testing.T) {
 	for _, c := range []struct {
 		object, prefix string
@@ -36,9 +36,7 @@ func TestPrefixIsAnObject(t *testing.T) {
 				if err == nil {
 					p.Close()
 				}
-				if (err != nil) != c.refused {
-					t.Errorf("object %q, prefix %q, readOnly %t: %v", c.object, c.prefix, readOnly, err)
-				}
+				assert.Equal(t, err != nil, c.refused, "object", c.object, "prefix", c.prefix, "readOnly", readOnly)
 				if !c.refused {
 					continue
 				}
@@ -53,10 +51,9 @@ func TestPrefixIsAnObject(t *testing.T) {
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
-// RoundTrip implements http.RoundTripper.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestPrefixNotAllowedAbove: a right to what is below the prefix is enough.
+// A right to what is below the prefix is enough.
 func TestPrefixNotAllowedAbove(t *testing.T) {
 	f := newFake()
 	refuseAbove := roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -68,7 +65,7 @@ func TestPrefixNotAllowedAbove(t *testing.T) {
 	assert.Is(t, assert.ErrOf(openFakeErr(t, refuseAbove, map[string]string{"prefix": "team/ws"})), nil)
 }
 
-// TestPrefixUnknown: without an answer nothing is mounted.
+// Without an answer nothing is mounted.
 func TestPrefixUnknown(t *testing.T) {
 	f := newFake()
 	fails := roundTrip(func(r *http.Request) (*http.Response, error) {

@@ -37,7 +37,6 @@ var serverTests = map[string]func(t *testing.T, w *world){
 	"copy-shrunk":         testCopyShrunk,
 	"corrupt":             testCorrupt,
 	"wrong-login":         testWrongLogin,
-	"index":               testIndex,
 }
 
 func TestVersitygw(t *testing.T) { runServer(t, s3server.Versitygw) }
@@ -75,8 +74,7 @@ func (w *world) settings(more map[string]string, transport http.RoundTripper) pr
 // open makes a provider as a manifest would.
 func (w *world) open(t *testing.T, more map[string]string, transport http.RoundTripper) *Provider {
 	t.Helper()
-	p, err := Drivers()[1].Open(t.Context(), w.settings(more, transport))
-	assert.OK(t, err)
+	p := assert.Of(Drivers()[1].Open(t.Context(), w.settings(more, transport))).OK(t)
 	t.Cleanup(func() { p.Close() })
 	return p.(*Provider)
 }

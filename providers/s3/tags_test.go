@@ -8,8 +8,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestClassesToKeep: new content goes to the class of the old, but for classes where it
-// could not be read at once; and tags that are not others' to set stay behind.
+// New content goes to the class of the old, but for classes where it could not be read at once;
+// and tags that are not others' to set stay behind.
 func TestClassesToKeep(t *testing.T) {
 	for _, c := range []struct{ class, tags, wantClass, wantTags string }{
 		{"", "", "", ""},
@@ -22,9 +22,8 @@ func TestClassesToKeep(t *testing.T) {
 		f := newFake()
 		f.put("pre/a", "old", http.Header{"X-Amz-Storage-Class": {c.class}, "X-Amz-Tagging": {c.tags}})
 		p := openFake(t, f, nil)
-		info, err := p.Stat(t.Context(), loc("a"))
-		assert.OK(t, err)
-		_, err = p.Write(t.Context(), loc("a"), providers.String("new"), providers.WriteOptions{If: providers.IfVersion(info.Version), Metadata: info.Metadata})
+		info := assert.Of(p.Stat(t.Context(), loc("a"))).OK(t)
+		_, err := p.Write(t.Context(), loc("a"), providers.String("new"), providers.WriteOptions{If: providers.IfVersion(info.Version), Metadata: info.Metadata})
 		assert.OK(t, err)
 		h := headersAt(f, "pre/a")
 		assert.Equal(t, h.Get("X-Amz-Storage-Class"), c.wantClass, c, "class")
@@ -32,7 +31,7 @@ func TestClassesToKeep(t *testing.T) {
 	}
 }
 
-// TestTagsThatAreRefused: content is written without tags that may not be read, or set.
+// Content is written without tags that may not be read, or set.
 func TestTagsThatAreRefused(t *testing.T) {
 	deny := func(isTags func(r *http.Request) bool) func(*http.Request) *http.Response {
 		return func(r *http.Request) *http.Response {
@@ -52,8 +51,7 @@ func TestTagsThatAreRefused(t *testing.T) {
 		for range 8 {
 			f.queue = append(f.queue, deny(isTags))
 		}
-		info, err := p.Stat(t.Context(), loc("a"))
-		assert.OK(t, err, what)
+		info := assert.Of(p.Stat(t.Context(), loc("a"))).OK(t, what)
 		made, err := p.Write(t.Context(), loc("a"), providers.String("new"), providers.WriteOptions{If: providers.IfVersion(info.Version), Metadata: info.Metadata})
 		assert.OK(t, err, what)
 		assert.Equal(t, headersAt(f, "pre/a").Get("X-Amz-Tagging"), "", what, "tags")
@@ -61,7 +59,7 @@ func TestTagsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestTagsOfParts: whoever reads an object in ranges asks for its tags once.
+// Whoever reads an object in ranges asks for its tags once.
 func TestTagsOfParts(t *testing.T) {
 	f := newFake()
 	f.put("pre/a", "content", http.Header{"X-Amz-Tagging": {"a=1"}})

@@ -85,8 +85,7 @@ func (f *fake) listPast(r *http.Request, q url.Values) *http.Response {
 func write(t *testing.T, p *Provider, name string, contents ...string) (v providers.Version) {
 	t.Helper()
 	for _, content := range contents {
-		info, err := p.Write(t.Context(), loc(name), providers.String(content), providers.WriteOptions{If: providers.Unconditional()})
-		assert.OK(t, err)
+		info := assert.Of(p.Write(t.Context(), loc(name), providers.String(content), providers.WriteOptions{If: providers.Unconditional()})).OK(t)
 		v = info.Version
 	}
 	return v
@@ -123,20 +122,15 @@ func TestReadPast(t *testing.T) {
 		write(t, p, "x y%/ab", "another", "and another")
 		for range 2 {
 			for want, v := range map[string]providers.Version{"first": first, "second": second, "last": last} {
-				if got, err := readPast(t, p, "x y%/a", v); got != want || err != nil {
-					t.Errorf("%s: got %q, %v; want %q", status, got, err, want)
-				}
+				assert.Of(readPast(t, p, "x y%/a", v)).Equal(t, want, status)
 			}
 			remove(t, p, "x y%/a")
 		}
-		if info, err := p.Stat(t.Context(), loc("x y%/ab")); err != nil || info.Size != int64(len("and another")) {
-			t.Errorf("what is there: %+v, %v", info, err)
-		}
+		assert.Equal(t, assert.Of(p.Stat(t.Context(), loc("x y%/ab"))).OK(t).Size, int64(len("and another")), "what is there")
 		_, err := readPast(t, p, "x y%/a", providers.Version{ETag: "never", Size: 1})
-		assert.True(t, errors.Is(err, providers.ErrNotExist), status, "a version that never was:", err)
-		if got := askedForPast(p); !strings.HasPrefix(got, "1 ") {
-			t.Errorf("%s: requests: %s", status, got)
-		}
+		assert.Is(t, err, providers.ErrNotExist, status, "a version that never was")
+		got := askedForPast(p)
+		assert.True(t, strings.HasPrefix(got, "1 "), status, "requests", got)
 	}
 }
 
@@ -157,9 +151,7 @@ func TestNoVersioning(t *testing.T) {
 	had := write(t, p, "a", "had", "new")
 	had.ETag = etagOf("had")
 	now = now.Add(versionsPause)
-	if got, err := readPast(t, p, "a", had); got != "had" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
+	assert.Of(readPast(t, p, "a", had)).Equal(t, "had")
 }
 
 func etagOf(content string) string {
@@ -222,9 +214,7 @@ func TestPastIsRefused(t *testing.T) {
 	lost := write(t, p, "a", "lost")
 	remove(t, p, "a")
 	f.queue = append(f.queue, nil, refusing("versioning", "AccessDenied", 403))
-	if got, err := readPast(t, p, "a", lost); got != "lost" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
+	assert.Of(readPast(t, p, "a", lost)).Equal(t, "lost")
 }
 
 // A real server with versioning gives what was there before.
@@ -237,11 +227,7 @@ func TestVersitygwWithVersions(t *testing.T) {
 	remove(t, p, "dir/a")
 	write(t, p, "dir/ab", "another")
 	for want, v := range map[string]providers.Version{"first": first, "second": second} {
-		if got, err := readPast(t, p, "dir/a", v); got != want || err != nil {
-			t.Errorf("got %q, %v; want %q", got, err, want)
-		}
+		assert.Of(readPast(t, p, "dir/a", v)).Equal(t, want)
 	}
-	if _, err := readPast(t, p, "dir/a", providers.Version{ETag: "never", Size: 1}); !errors.Is(err, providers.ErrNotExist) {
-		t.Errorf("a version that never was: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(readPast(t, p, "dir/a", providers.Version{ETag: "never", Size: 1})), providers.ErrNotExist, "a version that never was")
 }

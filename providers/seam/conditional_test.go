@@ -9,14 +9,12 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// TestETag: it is what sha256sum(1) prints of the file.
+// It is what sha256sum(1) prints of the file.
 func TestETag(t *testing.T) {
 	const hello = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
 	assert.Equal(t, seam.ETagOf("hello\n"), seam.ETag(hello))
 	for text, want := range map[string]seam.ETag{hello: hello, `"` + hello + `"`: hello, "none": seam.None} {
-		e, err := seam.ParseETag(text)
-		assert.OK(t, err)
-		assert.Equal(t, e, want, text)
+		assert.Of(seam.ParseETag(text)).Equal(t, want, text)
 	}
 	assert.Equal(t, seam.None.String(), "none")
 	for _, text := range []string{"", "*", hello[:40], "5891B5" + hello[6:], hello + "00", "W/" + hello} {
@@ -33,8 +31,7 @@ func (u unguarded) Capabilities() providers.Capabilities {
 	return c
 }
 
-// TestConditionsRefused: nothing is written where a condition could not be kept, or nothing
-// may be written at all.
+// Nothing is written where a condition could not be kept, or nothing may be written at all.
 func TestConditionsRefused(t *testing.T) {
 	for want, p := range map[error]providers.Provider{
 		providers.ErrUnsupported: unguarded{memory.New(memory.Options{})},
@@ -42,13 +39,11 @@ func TestConditionsRefused(t *testing.T) {
 	} {
 		b, l := seam.New(p), at(t, "f")
 		assert.Is(t, assert.ErrOf(b.WriteIf(t.Context(), l, seam.None, "x")), want)
-		there, err := b.Exists(t.Context(), l)
-		assert.OK(t, err)
-		assert.False(t, there, "it was written")
+		assert.False(t, assert.Of(b.Exists(t.Context(), l)).OK(t), "it was written")
 	}
 }
 
-// TestUpdate: what is to stay as it is is not written.
+// What is to stay as it is is not written.
 func TestUpdate(t *testing.T) {
 	p := memory.New(memory.Options{})
 	b, l := seam.New(p), at(t, "f")
@@ -59,12 +54,8 @@ func TestUpdate(t *testing.T) {
 		})
 	}
 	assert.OK(t, put("x", false))
-	there, err := b.Exists(t.Context(), l)
-	assert.OK(t, err)
-	assert.False(t, there, "it was written")
+	assert.False(t, assert.Of(b.Exists(t.Context(), l)).OK(t), "it was written")
 	assert.OK(t, put("x", true))
 	assert.OK(t, put("y", false))
-	text, err := b.Read(t.Context(), l)
-	assert.OK(t, err)
-	assert.Equal(t, text, "x")
+	assert.Of(b.Read(t.Context(), l)).Equal(t, "x")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// TestPersonalWrite: the operator's space is written to when somebody named asked for it,
-// and whoever decides permits it; and by no other verb.
+// The operator's space is written to when somebody named asked for it, and whoever decides
+// permits it; and by no other verb.
 func TestPersonalWrite(t *testing.T) {
 	space := seam.New(memory.New(memory.Options{}))
 	var asked []string
@@ -26,9 +26,7 @@ func TestPersonalWrite(t *testing.T) {
 	})
 	assert.OK(t, err)
 	ann, l := seam.Authorization{By: "ann"}, at(t, "Diary/today.md")
-	got, err := p.PersonalWrite(t.Context(), ann, l, "one")
-	assert.OK(t, err)
-	assert.Equal(t, got, l)
+	assert.Of(p.PersonalWrite(t.Context(), ann, l, "one")).Equal(t, l)
 	assert.Is(t, assert.ErrOf(p.PersonalWriteIf(t.Context(), ann, l, seam.None, "two")), providers.ErrConflict)
 	assert.OK(t, assert.ErrOf(p.PersonalWriteIf(t.Context(), ann, l, seam.ETagOf("one"), "two")))
 	assert.Slice(t, asked, []string{"ann Diary/today.md", "ann Diary/today.md", "ann Diary/today.md"})
@@ -41,9 +39,7 @@ func TestPersonalWrite(t *testing.T) {
 	assert.Equal(t, len(asked), 0, "whether it is permitted was asked")
 	assert.Is(t, assert.ErrOf(p.PersonalWrite(t.Context(), seam.Authorization{By: "bob"}, l, "x")), refused)
 	assert.OK(t, assert.ErrOf(p.PersonalWrite(t.Context(), ann, at(t, "Agents.md"), "beside it")))
-	text, err := space.Read(t.Context(), l)
-	assert.OK(t, err)
-	assert.Equal(t, text, "two")
+	assert.Of(space.Read(t.Context(), l)).Equal(t, "two")
 
 	_, is := any(p).(seam.Backend)
 	assert.False(t, is, "it has the verbs of a backend")

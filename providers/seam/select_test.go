@@ -71,8 +71,7 @@ func TestSelect(t *testing.T) {
 		assert.Equal(t, p.Grade, providers.Good, c.name, p.Text)
 		assert.Contains(t, p.Text, `memory lies in "`+c.want+`" (`+c.origin+`)`, c.name)
 		assert.Equal(t, m.deviceLocal+m.vaults+m.other, 0, c.name, "opened by the preview")
-		b, err := m.registry.Select(t.Context(), s, seam.Capabilities{})
-		assert.OK(t, err, c.name)
+		b := assert.Of(m.registry.Select(t.Context(), s, seam.Capabilities{})).OK(t, c.name)
 		opened := map[string]int{"device-local": m.deviceLocal, "vault": m.vaults, "other": m.other}
 		assert.Equal(t, opened[c.want], 1, c.name)
 		assert.Equal(t, m.deviceLocal+m.vaults+m.other, 1, c.name, "opened")
@@ -120,8 +119,8 @@ var refusals = []struct {
 	{"promises of the default", "", "", seam.Capabilities{Sync: true}, seam.CapabilityMismatch, providers.ErrUnsupported, []string{"device-local", "sync", "none"}},
 }
 
-// TestRefusals: each is a SelectionError of its own kind, nothing is opened in its place,
-// and the preview says the same byte for byte.
+// Each is a SelectionError of its own kind, nothing is opened in its place, and the preview says
+// the same byte for byte.
 func TestRefusals(t *testing.T) {
 	for _, c := range refusals {
 		m := newMachine(t)
@@ -163,12 +162,11 @@ func TestMissingPromises(t *testing.T) {
 		t.Fatal(err)
 	}
 	assert.Slice(t, mismatch.Missing, []string{"concurrent_writers", "encryption"})
-	b, err := m.registry.Select(t.Context(), s, seam.Capabilities{Sync: true, ConflictFiles: true})
-	assert.OK(t, err)
+	b := assert.Of(m.registry.Select(t.Context(), s, seam.Capabilities{Sync: true, ConflictFiles: true})).OK(t)
 	assert.OK(t, b.Close())
 }
 
-// TestUnusable: what the class finds out keeps the backend from being opened.
+// What the class finds out keeps the backend from being opened.
 func TestUnusable(t *testing.T) {
 	m := newMachine(t)
 	class := *m.registry.Get(seam.DeviceLocal)
@@ -184,7 +182,7 @@ func TestUnusable(t *testing.T) {
 	assert.Equal(t, m.registry.Preview(t.Context(), s, seam.Capabilities{}).Text, err.Error())
 }
 
-// TestPromisesAreKept: a backend that promises less than its class is closed again.
+// A backend that promises less than its class is closed again.
 func TestPromisesAreKept(t *testing.T) {
 	m := newMachine(t)
 	b := &keeps{Store: seam.New(memory.New(memory.Options{}))}
@@ -195,7 +193,7 @@ func TestPromisesAreKept(t *testing.T) {
 	assert.True(t, errors.As(err, &mismatch) && b.closed, "select:", err)
 }
 
-// TestOpenFails: that is no refusal, and keeps its cause.
+// That is no refusal, and keeps its cause.
 func TestOpenFails(t *testing.T) {
 	m := newMachine(t)
 	class := seam.Class{Open: func(context.Context, seam.Settings) (seam.Backend, error) { return nil, providers.ErrQuota }}
@@ -204,7 +202,7 @@ func TestOpenFails(t *testing.T) {
 	assert.True(t, b == nil && errors.Is(err, providers.ErrQuota) && !errors.As(err, new(*seam.SelectionError)), "select:", err)
 }
 
-// TestReadSettings: the environment says where the configuration is.
+// The environment says where the configuration is.
 func TestReadSettings(t *testing.T) {
 	home, prefix := t.TempDir(), t.TempDir()
 	env := map[string]string{"HOME": home}

@@ -14,7 +14,7 @@ import (
 	"github.com/wsmount/wsmount/providers/seam/seamtest"
 )
 
-// TestContract: on stores that differ in what directories they have.
+// On stores that differ in what directories they have.
 func TestContract(t *testing.T) {
 	for name, opts := range map[string]memory.Options{
 		"plain":      {},
@@ -33,9 +33,7 @@ func TestContract(t *testing.T) {
 
 func at(t *testing.T, key string) seam.Locator {
 	t.Helper()
-	l, err := seam.ParseLocator(key)
-	assert.OK(t, err)
-	return l
+	return assert.Of(seam.ParseLocator(key)).OK(t)
 }
 
 func TestLocator(t *testing.T) {
@@ -60,17 +58,14 @@ func TestLocator(t *testing.T) {
 }
 
 func TestCapabilities(t *testing.T) {
-	c, err := seam.ParseCapabilities("sync, encryption,")
-	assert.OK(t, err)
+	c := assert.Of(seam.ParseCapabilities("sync, encryption,")).OK(t)
 	assert.Equal(t, c, seam.Capabilities{Sync: true, Encryption: true})
 	assert.Equal(t, c.String(), "encryption,sync")
 	assert.Slice(t, seam.Capabilities{Sync: true, ConflictFiles: true}.Missing(c), []string{"encryption"})
-	_, err = seam.ParseCapabilities("sync,speed")
+	_, err := seam.ParseCapabilities("sync,speed")
 	assert.Is(t, err, providers.ErrInvalid)
 	assert.Contains(t, err.Error(), `no capability "speed", only concurrent_writers, conflict_files, encryption, sync`)
-	none, err := seam.ParseCapabilities("")
-	assert.OK(t, err)
-	assert.Equal(t, none, seam.Capabilities{})
+	assert.Of(seam.ParseCapabilities("")).Equal(t, seam.Capabilities{})
 }
 
 // promising is a provider that promises what no store here does.
@@ -87,8 +82,8 @@ func TestPromisesOfTheProvider(t *testing.T) {
 	assert.Equal(t, seam.New(promising{p}).Capabilities(), seam.Capabilities{ConflictFiles: true, Encryption: true, Sync: true})
 }
 
-// TestWriteKeepsWhatIsStored: attributes and metadata that others stored with a file stay,
-// but for the time, which is the new content's.
+// Attributes and metadata that others stored with a file stay, but for the time, which is the new
+// content's.
 func TestWriteKeepsWhatIsStored(t *testing.T) {
 	p := memory.New(memory.Options{})
 	l, old := at(t, "run.sh"), time.Unix(1, 0)
@@ -98,8 +93,7 @@ func TestWriteKeepsWhatIsStored(t *testing.T) {
 	})
 	assert.OK(t, err)
 	assert.OK(t, assert.ErrOf(seam.New(p).Write(t.Context(), l, "new")))
-	info, err := p.Stat(t.Context(), l.Place())
-	assert.OK(t, err)
+	info := assert.Of(p.Stat(t.Context(), l.Place())).OK(t)
 	if info.Attr.Mode != 0o700 || info.Metadata["k"] != "v" || info.ModTime().Equal(old) {
 		t.Errorf("after the write: %+v", info)
 	}
@@ -113,12 +107,8 @@ func TestSymbolicLinks(t *testing.T) {
 	assert.OK(t, err)
 	assert.Is(t, assert.ErrOf(b.Read(t.Context(), l)), providers.ErrUnsupported, "read")
 	assert.Is(t, assert.ErrOf(b.Write(t.Context(), l, "x")), providers.ErrUnsupported, "write")
-	children, err := b.List(t.Context(), at(t, ""))
-	assert.OK(t, err)
-	assert.Slice(t, children, []seam.Locator{l})
-	info, err := p.Stat(t.Context(), l.Place())
-	assert.OK(t, err)
-	assert.Equal(t, info.Kind, providers.KindSymlink)
+	assert.Of(b.List(t.Context(), at(t, ""))).Equal(t, []seam.Locator{l})
+	assert.Equal(t, assert.Of(p.Stat(t.Context(), l.Place())).OK(t).Kind, providers.KindSymlink)
 }
 
 // TestNamesOfOthers that no Locator has are told of, beside all that is listed.
@@ -138,7 +128,7 @@ func TestNamesOfOthers(t *testing.T) {
 	}
 }
 
-// TestNoText: what others wrote and is no text is not handed out as text.
+// What others wrote and is no text is not handed out as text.
 func TestNoText(t *testing.T) {
 	p := memory.New(memory.Options{})
 	_, err := p.Write(t.Context(), providers.MustLocator("f"), providers.String("\ufffd\xfe"), providers.WriteOptions{If: providers.IfAbsent()})
@@ -148,8 +138,7 @@ func TestNoText(t *testing.T) {
 	assert.True(t, errors.As(err, &text) && text.Offset == 3, "read:", err)
 }
 
-// TestReadOnly: every change is refused with the code, also where directories would only
-// be remembered.
+// Every change is refused with the code, also where directories would only be remembered.
 func TestReadOnly(t *testing.T) {
 	for _, without := range []providers.Capabilities{{}, {EmptyDirs: true}} {
 		p := memory.New(memory.Options{Without: without})
@@ -160,13 +149,11 @@ func TestReadOnly(t *testing.T) {
 			assert.Is(t, err, providers.ErrReadOnly, verb)
 			assert.Equal(t, providers.KindOf(err).Code, "storage_read_only", verb)
 		}
-		lists, err := b.List(t.Context(), at(t, ""))
-		assert.OK(t, err)
-		assert.Equal(t, len(lists), 0, "children")
+		assert.Equal(t, len(assert.Of(b.List(t.Context(), at(t, ""))).OK(t)), 0, "children")
 	}
 }
 
-// TestUnreachable: that storage is away is no absence.
+// That storage is away is no absence.
 func TestUnreachable(t *testing.T) {
 	away := func(context.Context, providers.Method, providers.Locator) error { return providers.ErrUnavailable }
 	b := seam.New(memory.New(memory.Options{Hook: away}))

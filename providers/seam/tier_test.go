@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// TestTiers: the local index alone is never replicated, and the source alone is the truth.
+// The local index alone is never replicated, and the source alone is the truth.
 func TestTiers(t *testing.T) {
 	for tier, want := range map[seam.Tier]struct{ syncs, derived bool }{
 		"source": {true, false}, "shared-abstracts": {true, true}, "local-index": {false, true}, "": {},
@@ -19,19 +19,16 @@ func TestTiers(t *testing.T) {
 	assert.Slice(t, seam.Tiers(), []seam.Tier{seam.Source, seam.SharedAbstracts, seam.LocalIndex})
 }
 
-// TestTierLayout: each tier has a place of its own.
+// Each tier has a place of its own.
 func TestTierLayout(t *testing.T) {
 	roots := func(l seam.TierLayout) (got []string) {
 		for _, tier := range seam.Tiers() {
-			at, err := l.RootFor(tier)
-			assert.OK(t, err)
-			got = append(got, at.Key())
+			got = append(got, assert.Of(l.RootFor(tier)).OK(t).Key())
 		}
 		return append(got, l.NeverSyncRoot().Key())
 	}
 	assert.Slice(t, roots(seam.TierLayout{}), []string{"source", "shared-abstracts", "local-index", "local-index"})
-	l, err := seam.NewTierLayout(at(t, "notes"), at(t, "notes/abstracts"), at(t, "index"))
-	assert.OK(t, err)
+	l := assert.Of(seam.NewTierLayout(at(t, "notes"), at(t, "notes/abstracts"), at(t, "index"))).OK(t)
 	assert.Slice(t, roots(l), []string{"notes", "notes/abstracts", "index", "index"})
 	for _, tier := range []seam.Tier{"", "other"} {
 		assert.Is(t, assert.ErrOf(l.RootFor(tier)), providers.ErrInvalid, string(tier))

@@ -19,8 +19,7 @@ import (
 func openHere(t *testing.T) (p *Provider, vault, locks string) {
 	t.Helper()
 	vault, locks = t.TempDir(), t.TempDir()
-	p, err := Open(t.Context(), vault, Options{Locks: locks})
-	assert.OK(t, err)
+	p = assert.Of(Open(t.Context(), vault, Options{Locks: locks})).OK(t)
 	t.Cleanup(func() { assert.OK(t, p.Close()) })
 	return p, vault, locks
 }
@@ -64,9 +63,7 @@ func theirs(path string) error { return os.WriteFile(path, []byte("theirs"), 0o6
 
 func names(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	assert.OK(t, err)
-	for _, e := range entries {
+	for _, e := range assert.Of(os.ReadDir(dir)).OK(t) {
 		names = append(names, e.Name())
 	}
 	return names
@@ -76,8 +73,7 @@ func names(t *testing.T, dir string) (names []string) {
 func TestChangedBeforeDelete(t *testing.T) {
 	p, vault, _ := openHere(t)
 	l := providers.MustLocator("note")
-	info, err := p.Write(t.Context(), l, providers.String("before"), providers.WriteOptions{If: providers.IfAbsent()})
-	assert.OK(t, err)
+	info := assert.Of(p.Write(t.Context(), l, providers.String("before"), providers.WriteOptions{If: providers.IfAbsent()})).OK(t)
 	p.at = func(now step) {
 		if now == stepLooked {
 			assert.OK(t, theirs(filepath.Join(vault, "note")))
@@ -92,8 +88,7 @@ func TestLockLost(t *testing.T) {
 	p, vault, locks := openHere(t)
 	p.at = func(now step) {
 		if now == stepLooked {
-			places, err := filepath.Glob(filepath.Join(locks, "*", "lock"))
-			assert.OK(t, err)
+			places := assert.Of(filepath.Glob(filepath.Join(locks, "*", "lock"))).OK(t)
 			assert.Equal(t, len(places), 1, "locks")
 			assert.OK(t, errors.Join(os.Remove(places[0]), os.Mkdir(places[0], 0o700)))
 		}
@@ -115,8 +110,7 @@ func TestTemporaryNames(t *testing.T) {
 		}
 		on := names(t, vault)
 		assert.Equal(t, len(on), 2, "on the disk")
-		page, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{})
-		assert.OK(t, err)
+		page := assert.Of(p.List(t.Context(), providers.Locator{}, providers.ListOptions{})).OK(t)
 		assert.Equal(t, len(page.Entries), 1, "in the listing")
 		assert.Equal(t, page.Entries[0].Locator.String(), others)
 		for _, name := range on {
@@ -134,8 +128,7 @@ func TestRemembered(t *testing.T) {
 	p, vault, _ := openHere(t)
 	note := filepath.Join(vault, "note")
 	assert.OK(t, os.WriteFile(note, []byte("note"), 0o644))
-	f, err := os.Open(note)
-	assert.OK(t, err)
+	f := assert.Of(os.Open(note)).OK(t)
 	defer f.Close()
 	sum, st, err := p.sums.hash(t.Context(), f)
 	assert.OK(t, err)
@@ -150,9 +143,8 @@ func TestRemembered(t *testing.T) {
 		if i == 0 {
 			p.sums.put(m, sum)
 		}
-		if _, ok := p.sums.get(m); !ok {
-			t.Fatalf("forgotten after %d others, though it was asked for", i)
-		}
+		_, ok := p.sums.get(m)
+		assert.Must(t, ok, "forgotten after", i, "others, though it was asked for")
 	}
 	assert.True(t, len(p.sums.young)+len(p.sums.old) <= 2*generation, "it grows without end")
 }
@@ -166,9 +158,7 @@ func TestPrivateFromTheFirstByte(t *testing.T) {
 	p, vault, _ := openHere(t)
 	looked := readFunc(func([]byte) (int, error) {
 		for _, name := range names(t, vault) {
-			st, err := os.Stat(filepath.Join(vault, name))
-			assert.OK(t, err)
-			assert.Equal(t, st.Mode().Perm(), 0o600, name)
+			assert.Equal(t, assert.Of(os.Stat(filepath.Join(vault, name))).OK(t).Mode().Perm(), 0o600, name)
 		}
 		return 0, io.EOF
 	})
@@ -214,9 +204,8 @@ type growing struct {
 }
 
 func (g growing) Err() error {
-	f, err := os.OpenFile(g.file, os.O_WRONLY|os.O_APPEND, 0)
-	assert.OK(g.t, err)
-	_, err = f.WriteString("one more line\n")
+	f := assert.Of(os.OpenFile(g.file, os.O_WRONLY|os.O_APPEND, 0)).OK(g.t)
+	_, err := f.WriteString("one more line\n")
 	assert.OK(g.t, errors.Join(err, f.Close()))
 	return g.Context.Err()
 }
@@ -230,29 +219,22 @@ func TestGrowing(t *testing.T) {
 	for _, name := range []string{"log", "note"} {
 		assert.OK(t, theirs(filepath.Join(vault, name)))
 	}
-	page, err := p.List(ctx, providers.Locator{}, providers.ListOptions{})
-	assert.OK(t, err)
+	page := assert.Of(p.List(ctx, providers.Locator{}, providers.ListOptions{})).OK(t)
 	assert.Equal(t, len(page.Entries), 2, "entries")
 	for _, info := range page.Entries {
 		assert.False(t, info.Version.IsZero(), info.Locator, "has no version")
 	}
-	now, err := p.Stat(ctx, l)
-	assert.OK(t, err)
+	now := assert.Of(p.Stat(ctx, l)).OK(t)
 	assert.False(t, now.Version.Matches(page.Entries[0].Version), "a file that changed has the version of before")
-	_, err = p.Write(ctx, l, providers.String("ours"), providers.WriteOptions{If: providers.IfVersion(now.Version)})
+	_, err := p.Write(ctx, l, providers.String("ours"), providers.WriteOptions{If: providers.IfVersion(now.Version)})
 	assert.Is(t, err, providers.ErrConflict)
 
 	b := seam.New(p)
-	at, err := b.Resolve("log")
-	assert.OK(t, err)
-	before, err := os.Stat(ctx.file)
-	assert.OK(t, err)
-	children, err := b.List(ctx, seam.Locator{})
-	assert.OK(t, err)
-	assert.Equal(t, len(children), 2, "children")
+	at := assert.Of(b.Resolve("log")).OK(t)
+	before := assert.Of(os.Stat(ctx.file)).OK(t)
+	assert.Equal(t, len(assert.Of(b.List(ctx, seam.Locator{})).OK(t)), 2, "children")
 	assert.OK(t, errors.Join(assert.ErrOf(b.Info(ctx, at)), assert.ErrOf(b.Exists(ctx, at))))
-	after, err := os.Stat(ctx.file)
-	assert.OK(t, err)
+	after := assert.Of(os.Stat(ctx.file)).OK(t)
 	assert.True(t, after.Size()-before.Size() < 10*int64(len("one more line\n")), "the content was read for nothing")
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/vault"
 )
@@ -17,7 +18,7 @@ func TestDriver(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	root, d := t.TempDir(), vault.Driver()
 	var st unix.Stat_t
-	ok(t, unix.Stat(root, &st))
+	assert.OK(t, unix.Stat(root, &st))
 	granted := fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 	for _, c := range []struct {
 		name   string
@@ -32,21 +33,15 @@ func TestDriver(t *testing.T) {
 		{"not there", map[string]string{"vault_path": filepath.Join(root, "no")}, providers.ErrNotExist},
 	} {
 		p, err := d.Open(t.Context(), providers.Settings{Config: c.config})
-		wantErr(t, c.name, err, c.want)
+		assert.Is(t, err, c.want, c.name)
 		if p == nil {
 			continue
 		}
-		if err != nil {
-			t.Errorf("%s: a provider beside the error", c.name)
-		}
-		if missing := p.Capabilities().Missing(d.Promises); missing != nil {
-			t.Errorf("the driver promises more than the provider: %q", missing)
-		}
-		ok(t, p.Close())
+		assert.True(t, err == nil, c.name, "a provider beside the error")
+		missing := p.Capabilities().Missing(d.Promises)
+		assert.True(t, missing == nil, "the driver promises more than the provider", missing)
+		assert.OK(t, p.Close())
 	}
-	entries, err := os.ReadDir(root)
-	ok(t, err)
-	if len(entries) != 0 {
-		t.Errorf("opening made %v", entries)
-	}
+	entries := assert.Of(os.ReadDir(root)).OK(t)
+	assert.Equal(t, len(entries), 0, "opening made", entries)
 }

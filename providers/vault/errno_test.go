@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -22,17 +23,12 @@ func TestTranslate(t *testing.T) {
 		unix.ESTALE: providers.ErrUnavailable,
 	} {
 		err := translate(providers.MethodStat, providers.MustLocator("a"), errno)
-		if kind := providers.KindOf(err); kind.Err != want {
-			t.Errorf("%v: kind %q, want %v", errno, kind.Name, want)
-		}
+		kind := providers.KindOf(err)
+		assert.True(t, kind.Err == want, errno, "kind", kind.Name, want)
 		var e *providers.Error
-		if !errors.As(err, &e) || e.Code != unix.ErrnoName(errno) {
-			t.Errorf("%v: code of %v", errno, err)
-		}
+		assert.True(t, errors.As(err, &e) && e.Code == unix.ErrnoName(errno), errno, "code of", err)
 		for _, other := range providers.ErrorKinds() {
-			if other.Err != want && errors.Is(err, other.Err) {
-				t.Errorf("%v is also %q", errno, other.Name)
-			}
+			assert.False(t, other.Err != want && errors.Is(err, other.Err), errno, "is also", other.Name)
 		}
 	}
 	if translate(providers.MethodStat, providers.Locator{}, nil) != nil {
@@ -40,7 +36,7 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
-// TestTempName: never too long, never twice, never half a character.
+// Never too long, never twice, never half a character.
 func TestTempName(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range []string{"a", "a\nb", string(make([]byte, 255)), strings.Repeat("\u00fc", 127)} {

@@ -180,9 +180,7 @@ func noLostUpdate(t *testing.T, each int, own bool) {
 				t.Error(err)
 				return
 			}
-			if err := errors.Join(add(t.Context(), p, each), p.Close()); err != nil {
-				t.Error(err)
-			}
+			assert.Is(t, errors.Join(add(t.Context(), p, each), p.Close()), nil)
 		})
 	}
 	wg.Wait()
@@ -190,15 +188,10 @@ func noLostUpdate(t *testing.T, each int, own bool) {
 		assert.OK(t, cmd.Wait(), cmd.Args)
 	}
 	for _, name := range counters {
-		content, err := os.ReadFile(filepath.Join(vault, name))
-		assert.OK(t, err)
-		number, err := parse(string(content))
-		assert.OK(t, err)
+		number := assert.Of(parse(string(assert.Of(os.ReadFile(filepath.Join(vault, name))).OK(t)))).OK(t)
 		assert.Equal(t, number, 8*each/len(counters), name)
 	}
-	left, err := os.ReadDir(vault)
-	assert.OK(t, err)
-	assert.Equal(t, len(left), len(counters), "entries of the vault")
+	assert.Equal(t, len(assert.Of(os.ReadDir(vault)).OK(t)), len(counters), "entries of the vault")
 }
 
 var tempForm = regexp.MustCompile(`^note\.[0-9]+\.[0-9a-f]{32}\.tmp$`)
@@ -237,8 +230,7 @@ func TestKilledHolder(t *testing.T) {
 					assert.Equal(t, err == nil, want != "", name)
 				}
 				assert.Equal(t, leaveStale(t, locks), x.locked, "a lock is left")
-				p, err := Open(t.Context(), vault, Options{Locks: locks})
-				assert.OK(t, err)
+				p := assert.Of(Open(t.Context(), vault, Options{Locks: locks})).OK(t)
 				cond := providers.IfAbsent()
 				if before, err := p.Stat(t.Context(), providers.MustLocator("note")); err == nil {
 					cond = providers.IfVersion(before.Version)
@@ -257,8 +249,7 @@ func TestKilledHolder(t *testing.T) {
 // soak it passes by itself.
 func leaveStale(t *testing.T, locks string) bool {
 	t.Helper()
-	places, err := filepath.Glob(filepath.Join(locks, "*", "lock"))
-	assert.OK(t, err)
+	places := assert.Of(filepath.Glob(filepath.Join(locks, "*", "lock"))).OK(t)
 	for _, place := range places {
 		long := time.Now().Add(-11 * time.Second)
 		if !tier.Soak {

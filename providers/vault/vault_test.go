@@ -36,25 +36,7 @@ var (
 
 func write(t *testing.T, p providers.Provider, name, content string) providers.Info {
 	t.Helper()
-	info, err := p.Write(t.Context(), loc(name), providers.String(content), unconditional)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info
-}
-
-func wantErr(t *testing.T, what string, err, kind error) {
-	t.Helper()
-	if !errors.Is(err, kind) {
-		t.Errorf("%s: got %v, want %v", what, err, kind)
-	}
-}
-
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return assert.Of(p.Write(t.Context(), loc(name), providers.String(content), unconditional)).OK(t)
 }
 
 // The disk has what a verb answers for.
@@ -80,19 +62,17 @@ func TestNamesSurviveALossOfPower(t *testing.T) {
 		{"write", func(p *vault.Provider) error { write(t, p, "d/f", "one"); return nil }, "d/ d/f=one"},
 		{"replace", func(p *vault.Provider) error { write(t, p, "d/f", "two"); return nil }, "d/ d/f=two"},
 		{"move", func(p *vault.Provider) error {
-			_, err := p.Move(t.Context(), loc("d/f"), loc("d/g"), providers.MoveOptions{Source: whatever, Target: whatever})
-			return err
+			return assert.ErrOf(p.Move(t.Context(), loc("d/f"), loc("d/g"), providers.MoveOptions{Source: whatever, Target: whatever}))
 		}, "d/ d/g=two"},
 		{"delete", func(p *vault.Provider) error {
 			return p.Delete(t.Context(), loc("d/g"), providers.DeleteOptions{If: whatever})
 		}, "d/"},
 		{"mkdir", func(p *vault.Provider) error {
-			_, err := p.Mkdir(t.Context(), loc("h"), providers.MkdirOptions{})
-			return err
+			return assert.ErrOf(p.Mkdir(t.Context(), loc("h"), providers.MkdirOptions{}))
 		}, "d/ h/"},
 	} {
 		p := open(t, disk.Dir, locks)
-		ok(t, step.do(p))
+		assert.OK(t, step.do(p))
 		disk.Off()
 		p.Close()
 		disk.On()
@@ -100,37 +80,31 @@ func TestNamesSurviveALossOfPower(t *testing.T) {
 	}
 }
 
-// TestConfined: no link that stands in the tree leads any verb out of it.
+// No link that stands in the tree leads any verb out of it.
 func TestConfined(t *testing.T) {
 	p, root := fixture(t)
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "sub", "secret")
-	ok(t, os.Mkdir(filepath.Dir(secret), 0o755))
-	ok(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("outside"), 0o600))
-	ok(t, os.WriteFile(secret, []byte("outside"), 0o600))
-	ok(t, os.Symlink(outside, filepath.Join(root, "absolute")))
-	up, err := filepath.Rel(root, outside)
-	ok(t, err)
-	ok(t, os.Symlink(up, filepath.Join(root, "relative")))
-	ok(t, os.Symlink(secret, filepath.Join(root, "file")))
+	assert.OK(t, os.Mkdir(filepath.Dir(secret), 0o755))
+	assert.OK(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("outside"), 0o600))
+	assert.OK(t, os.WriteFile(secret, []byte("outside"), 0o600))
+	assert.OK(t, os.Symlink(outside, filepath.Join(root, "absolute")))
+	assert.OK(t, os.Symlink(assert.Of(filepath.Rel(root, outside)).OK(t), filepath.Join(root, "relative")))
+	assert.OK(t, os.Symlink(secret, filepath.Join(root, "file")))
 	for _, dir := range []string{"absolute", "relative", "absolute/sub", "relative/sub"} {
 		l := loc(dir + "/secret")
-		_, err := p.Stat(t.Context(), l)
-		wantErr(t, "stat", err, providers.ErrNotExist)
-		_, err = p.Read(t.Context(), l, providers.ReadOptions{})
-		wantErr(t, "read", err, providers.ErrNotExist)
-		_, err = p.Write(t.Context(), l, providers.String("x"), unconditional)
-		wantErr(t, "write", err, providers.ErrNotDir)
-		wantErr(t, "delete", p.Delete(t.Context(), l, providers.DeleteOptions{If: providers.IfDir()}), providers.ErrNotExist)
-		_, err = p.Mkdir(t.Context(), loc(dir+"/new"), providers.MkdirOptions{})
-		wantErr(t, "mkdir", err, providers.ErrNotDir)
+		assert.Is(t, assert.ErrOf(p.Stat(t.Context(), l)), providers.ErrNotExist, "stat")
+		assert.Is(t, assert.ErrOf(p.Read(t.Context(), l, providers.ReadOptions{})), providers.ErrNotExist, "read")
+		assert.Is(t, assert.ErrOf(p.Write(t.Context(), l, providers.String("x"), unconditional)), providers.ErrNotDir, "write")
+		assert.Is(t, p.Delete(t.Context(), l, providers.DeleteOptions{If: providers.IfDir()}), providers.ErrNotExist, "delete")
+		_, err := p.Mkdir(t.Context(), loc(dir+"/new"), providers.MkdirOptions{})
+		assert.Is(t, err, providers.ErrNotDir, "mkdir")
 		if _, err = p.List(t.Context(), loc(dir), providers.ListOptions{}); err == nil {
 			t.Errorf("list of %s went outside", dir)
 		}
 	}
 	mode := providers.Attr{Valid: providers.AttrMode | providers.AttrModTime, Mode: 0o777, ModTime: time.Unix(1, 0)}
-	_, err = p.SetAttr(t.Context(), loc("file"), providers.SetAttrOptions{If: providers.Unconditional(), Attr: mode})
-	ok(t, err)
+	assert.OK(t, assert.ErrOf(p.SetAttr(t.Context(), loc("file"), providers.SetAttrOptions{If: providers.Unconditional(), Attr: mode})))
 	write(t, p, "file", "in place of the link")
 	content, _ := os.ReadFile(secret)
 	st, _ := os.Stat(secret)
@@ -142,13 +116,12 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-// TestSwappedDirectory: a directory that others turn into a link and back,
-// while we write below it, never leads out.
+// A directory that others turn into a link and back, while we write below it, never leads out.
 func TestSwappedDirectory(t *testing.T) {
 	p, root := fixture(t)
 	outside := t.TempDir()
-	ok(t, os.Mkdir(filepath.Join(root, "dir"), 0o755))
-	ok(t, os.Symlink(outside, filepath.Join(root, "link")))
+	assert.OK(t, os.Mkdir(filepath.Join(root, "dir"), 0o755))
+	assert.OK(t, os.Symlink(outside, filepath.Join(root, "link")))
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -169,32 +142,27 @@ func TestSwappedDirectory(t *testing.T) {
 	}
 	close(stop)
 	<-done
-	if entries, _ := os.ReadDir(outside); len(entries) != 0 {
-		t.Errorf("%d entries outside", len(entries))
-	}
+	entries, _ := os.ReadDir(outside)
+	assert.True(t, len(entries) == 0, len(entries), "entries outside")
 }
 
-// TestModes: new files follow the umask, replaced ones keep their mode.
+// New files follow the umask, replaced ones keep their mode.
 func TestModes(t *testing.T) {
 	p, root := fixture(t)
 	plain := filepath.Join(root, "plain")
-	ok(t, os.WriteFile(plain, nil, 0o666))
-	want, err := os.Stat(plain)
-	ok(t, err)
+	assert.OK(t, os.WriteFile(plain, nil, 0o666))
+	want := assert.Of(os.Stat(plain)).OK(t)
 	write(t, p, "new", "x")
-	got, err := os.Stat(filepath.Join(root, "new"))
-	ok(t, err)
-	if got.Mode() != want.Mode() {
-		t.Errorf("new file: mode %v, want %v as any program makes it", got.Mode(), want.Mode())
-	}
-	ok(t, os.Chmod(plain, 0o640))
+	got := assert.Of(os.Stat(filepath.Join(root, "new"))).OK(t)
+	assert.Equal(t, got.Mode(), want.Mode(), "new file: mode", "as any program makes it")
+	assert.OK(t, os.Chmod(plain, 0o640))
 	write(t, p, "plain", "x")
 	if got, _ := os.Stat(plain); got.Mode() != 0o640 {
 		t.Errorf("replaced file: mode %v, want 0640", got.Mode())
 	}
 }
 
-// TestChangedWhileRead: a foreign program writes into the file in place.
+// A foreign program writes into the file in place.
 func TestChangedWhileRead(t *testing.T) {
 	p, root := fixture(t)
 	for name, change := range map[string]func(string) error{
@@ -210,48 +178,38 @@ func TestChangedWhileRead(t *testing.T) {
 		"grown":     func(path string) error { return os.Truncate(path, 300_000) },
 	} {
 		write(t, p, "a", strings.Repeat("old", 70_000))
-		c, err := p.Read(t.Context(), loc("a"), providers.ReadOptions{})
-		ok(t, err)
-		_, err = io.ReadFull(c.Body, make([]byte, 1000))
-		ok(t, err)
-		ok(t, change(filepath.Join(root, "a")))
-		_, err = io.Copy(io.Discard, c.Body)
-		wantErr(t, name+" while it is read", err, providers.ErrConflict)
+		c := assert.Of(p.Read(t.Context(), loc("a"), providers.ReadOptions{})).OK(t)
+		assert.OK(t, assert.ErrOf(io.ReadFull(c.Body, make([]byte, 1000))))
+		assert.OK(t, change(filepath.Join(root, "a")))
+		assert.Is(t, assert.ErrOf(io.Copy(io.Discard, c.Body)), providers.ErrConflict, name+" while it is read")
 		c.Body.Close()
 	}
 }
 
-// TestSpecialFiles: a pipe is neither listed nor opened, which would hang.
+// A pipe is neither listed nor opened, which would hang.
 func TestSpecialFiles(t *testing.T) {
 	p, root := fixture(t)
-	ok(t, unix.Mkfifo(filepath.Join(root, "pipe"), 0o644))
+	assert.OK(t, unix.Mkfifo(filepath.Join(root, "pipe"), 0o644))
 	write(t, p, "a", "x")
-	page, err := p.List(t.Context(), loc(""), providers.ListOptions{})
-	if err != nil || len(page.Entries) != 1 {
-		t.Errorf("list: %+v, %v", page.Entries, err)
-	}
-	_, err = p.Stat(t.Context(), loc("pipe"))
-	wantErr(t, "stat", err, providers.ErrUnsupported)
-	_, err = p.Read(t.Context(), loc("pipe"), providers.ReadOptions{})
-	wantErr(t, "read", err, providers.ErrUnsupported)
-	_, err = p.Write(t.Context(), loc("pipe"), providers.String("x"), unconditional)
-	wantErr(t, "write", err, providers.ErrUnsupported)
-	wantErr(t, "delete", p.Delete(t.Context(), loc("pipe"), providers.DeleteOptions{If: providers.Unconditional()}), providers.ErrUnsupported)
+	assert.Equal(t, len(assert.Of(p.List(t.Context(), loc(""), providers.ListOptions{})).OK(t).Entries), 1, "list")
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("pipe"))), providers.ErrUnsupported, "stat")
+	assert.Is(t, assert.ErrOf(p.Read(t.Context(), loc("pipe"), providers.ReadOptions{})), providers.ErrUnsupported, "read")
+	_, err := p.Write(t.Context(), loc("pipe"), providers.String("x"), unconditional)
+	assert.Is(t, err, providers.ErrUnsupported, "write")
+	assert.Is(t, p.Delete(t.Context(), loc("pipe"), providers.DeleteOptions{If: providers.Unconditional()}), providers.ErrUnsupported, "delete")
 }
 
-// TestFullDisk: nothing changes, nothing is left, and the kind says why.
+// Nothing changes, nothing is left, and the kind says why.
 func TestFullDisk(t *testing.T) {
 	tier.RequireRoot(t)
 	root := t.TempDir()
-	if err := unix.Mount("none", root, "tmpfs", 0, "size=64k"); err != nil {
-		t.Fatalf("mount: %v", err)
-	}
+	assert.OK(t, unix.Mount("none", root, "tmpfs", 0, "size=64k"), "mount")
 	t.Cleanup(func() { unix.Unmount(root, unix.MNT_DETACH) })
 	p := open(t, root, t.TempDir())
 	t.Cleanup(func() { p.Close() })
 	write(t, p, "a", "before")
 	_, err := p.Write(t.Context(), loc("a"), providers.String(strings.Repeat("x", 1<<20)), unconditional)
-	wantErr(t, "write to a full disk", err, providers.ErrQuota)
+	assert.Is(t, err, providers.ErrQuota, "write to a full disk")
 	wantNoTemp(t, root)
 	if got, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{}); string(got) != "before" || err != nil {
 		t.Errorf("content: %q, %v", got, err)
@@ -261,7 +219,7 @@ func TestFullDisk(t *testing.T) {
 // What is no vault is refused, and one in which the lock would lie.
 func TestOpenErrors(t *testing.T) {
 	root := t.TempDir()
-	ok(t, os.WriteFile(filepath.Join(root, "file"), nil, 0o644))
+	assert.OK(t, os.WriteFile(filepath.Join(root, "file"), nil, 0o644))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
@@ -275,8 +233,7 @@ func TestOpenErrors(t *testing.T) {
 		{"too late", root, ended, context.Canceled},
 		{"the lock inside", root, t.Context(), providers.ErrInvalid},
 	} {
-		_, err := vault.Open(c.ctx, c.root, vault.Options{Locks: root})
-		wantErr(t, c.name, err, c.want)
+		assert.Is(t, assert.ErrOf(vault.Open(c.ctx, c.root, vault.Options{Locks: root})), c.want, c.name)
 	}
 }
 
@@ -285,7 +242,7 @@ func TestOpenErrors(t *testing.T) {
 func TestLook(t *testing.T) {
 	dir := t.TempDir()
 	root, file := filepath.Join(dir, "vault"), filepath.Join(dir, "file")
-	ok(t, errors.Join(os.Mkdir(root, 0o755), os.WriteFile(file, nil, 0o600), os.WriteFile(filepath.Join(root, "a"), nil, 0o644), os.Symlink(root, filepath.Join(dir, "link"))))
+	assert.OK(t, errors.Join(os.Mkdir(root, 0o755), os.WriteFile(file, nil, 0o600), os.WriteFile(filepath.Join(root, "a"), nil, 0o644), os.Symlink(root, filepath.Join(dir, "link"))))
 	for cache, want := range map[string]string{
 		filepath.Join(dir, "new", "cache"): "", filepath.Join(root, "cache"): "would lie in the vault", filepath.Join(dir, "link", "cache"): "would lie in the vault",
 		filepath.Join(file, "cache"): "not a directory", "relative": "XDG_CACHE_HOME",
@@ -298,15 +255,13 @@ func TestLook(t *testing.T) {
 		}
 		if err == nil {
 			_, _, err = providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
-			ok(t, errors.Join(err, p.Close()))
+			assert.OK(t, errors.Join(err, p.Close()))
 		} else if f.Do == "" || !strings.Contains(err.Error(), f.Says+": "+f.Do) {
 			t.Errorf("%s: open says %v, look %+v", cache, err, f)
 		}
 	}
 	for in, want := range map[string]int{dir: 3, root: 1} {
-		if entries, err := os.ReadDir(in); len(entries) != want || err != nil {
-			t.Errorf("looking and reading made something: %v, %v", entries, err)
-		}
+		assert.Equal(t, len(assert.Of(os.ReadDir(in)).OK(t)), want, "looking and reading made something")
 	}
 }
 
@@ -314,20 +269,20 @@ func TestLook(t *testing.T) {
 func TestAnothersVault(t *testing.T) {
 	tier.RequireRoot(t)
 	root := t.TempDir()
-	ok(t, os.WriteFile(filepath.Join(root, "a"), []byte("theirs"), 0o644))
-	ok(t, os.Chown(root, 12345, 12345))
+	assert.OK(t, os.WriteFile(filepath.Join(root, "a"), []byte("theirs"), 0o644))
+	assert.OK(t, os.Chown(root, 12345, 12345))
 	_, err := vault.Open(t.Context(), root, vault.Options{Locks: t.TempDir()})
-	wantErr(t, "open", err, providers.ErrPermission)
+	assert.Is(t, err, providers.ErrPermission, "open")
 	if f := vault.Look(t.Context(), root, false); f.Grade != providers.Bad || !strings.Contains(f.Says, "user 12345") {
 		t.Errorf("look says %+v", f)
 	}
 	p, err := vault.Open(t.Context(), root, vault.Options{ReadOnly: true})
-	ok(t, err)
+	assert.OK(t, err)
 	t.Cleanup(func() { p.Close() })
 	_, _, err = providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
-	ok(t, err)
+	assert.OK(t, err)
 	_, err = p.Write(t.Context(), loc("a"), providers.String("x"), unconditional)
-	wantErr(t, "write", err, providers.ErrReadOnly)
+	assert.Is(t, err, providers.ErrReadOnly, "write")
 }
 
 // A replication writes times as it likes, and people change modes: neither makes another
@@ -343,15 +298,14 @@ func TestTimesAreNoVersion(t *testing.T) {
 			return errors.Join(os.WriteFile(path+"2", []byte("before"), 0o644), os.Rename(path+"2", path))
 		},
 	} {
-		ok(t, change(filepath.Join(root, "a")))
-		now, err := p.Stat(t.Context(), loc("a"))
-		ok(t, err)
+		assert.OK(t, change(filepath.Join(root, "a")))
+		now := assert.Of(p.Stat(t.Context(), loc("a"))).OK(t)
 		if !now.Version.Matches(info.Version) || now.Digest != "sha256:"+info.Version.ETag {
 			t.Errorf("version %+v became %+v", info.Version, now.Version)
 		}
 	}
 	_, err := p.Write(t.Context(), loc("a"), providers.String("after"), providers.WriteOptions{If: providers.IfVersion(info.Version)})
-	ok(t, err)
+	assert.OK(t, err)
 }
 
 // What another program changes makes conditions fail, also when the size is the same and
@@ -372,12 +326,12 @@ func TestForeignChanges(t *testing.T) {
 		"made a link":      func() error { return errors.Join(os.Remove(path), os.Symlink("before", path)) },
 	} {
 		info := write(t, p, "a", "before")
-		ok(t, change())
+		assert.OK(t, change())
 		_, err := p.Write(t.Context(), loc("a"), providers.String("after"), providers.WriteOptions{If: providers.IfVersion(info.Version)})
-		wantErr(t, "write when "+name, err, providers.ErrConflict)
+		assert.Is(t, err, providers.ErrConflict, "write when "+name)
 		err = p.Delete(t.Context(), loc("a"), providers.DeleteOptions{If: providers.IfVersion(info.Version)})
-		wantErr(t, "delete when "+name, err, providers.ErrConflict)
-		ok(t, os.RemoveAll(path))
+		assert.Is(t, err, providers.ErrConflict, "delete when "+name)
+		assert.OK(t, os.RemoveAll(path))
 	}
 	wantNoTemp(t, root)
 }
@@ -390,28 +344,24 @@ func TestUnreadable(t *testing.T) {
 	}
 	p, root := fixture(t)
 	write(t, p, "a", "x")
-	ok(t, os.WriteFile(filepath.Join(root, "b"), []byte("secret"), 0o200))
-	page, err := p.List(t.Context(), loc(""), providers.ListOptions{})
-	ok(t, err)
+	assert.OK(t, os.WriteFile(filepath.Join(root, "b"), []byte("secret"), 0o200))
+	page := assert.Of(p.List(t.Context(), loc(""), providers.ListOptions{})).OK(t)
 	if len(page.Entries) != 2 || page.Entries[1].Size != 6 || page.Entries[1].Version.IsZero() {
 		t.Errorf("listing: %+v", page.Entries)
 	}
-	_, err = p.Read(t.Context(), loc("b"), providers.ReadOptions{})
-	wantErr(t, "read", err, providers.ErrPermission)
+	assert.Is(t, assert.ErrOf(p.Read(t.Context(), loc("b"), providers.ReadOptions{})), providers.ErrPermission, "read")
 }
 
 // asNobody runs the test once more as a user without privileges.
 func asNobody(t *testing.T) {
 	t.Helper()
 	const nobody = 65534
-	tmp, err := os.MkdirTemp("", "unprivileged")
-	ok(t, err)
+	tmp := assert.Of(os.MkdirTemp("", "unprivileged")).OK(t)
 	defer os.RemoveAll(tmp)
-	ok(t, os.Chown(tmp, nobody, nobody))
+	assert.OK(t, os.Chown(tmp, nobody, nobody))
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run", "^"+t.Name()+"$")
 	cmd.Dir, cmd.Env = tmp, append(os.Environ(), "TMPDIR="+tmp)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("as a user: %v: %s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	assert.True(t, err == nil, "as a user", out, err)
 }

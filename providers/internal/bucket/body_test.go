@@ -9,8 +9,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestOutgoingAgain: a body is sent again from its beginning where it can go back, or
-// nothing of it was read; and the request before gets no more of it.
+// A body is sent again from its beginning where it can go back, or nothing of it was read; and
+// the request before gets no more of it.
 func TestOutgoingAgain(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -31,18 +31,15 @@ func TestOutgoingAgain(t *testing.T) {
 			if c.read {
 				assert.OK(t, assert.ErrOf(io.ReadFull(first, make([]byte, 3))))
 			}
-			if got := o.Again(); got != c.ok {
-				t.Fatalf("again: %v", got)
-			}
+			got := o.Again()
+			assert.Must(t, got == c.ok, "again", got)
 			if n, err := first.Read(make([]byte, 1)); n != 0 || err == nil {
 				t.Errorf("the first request read %d more bytes", n)
 			}
 			if !c.ok {
 				return
 			}
-			if got, err := io.ReadAll(o.Reader()); string(got) != "content" || err != nil {
-				t.Errorf("sent %q, %v", got, err)
-			}
+			assert.Of(io.ReadAll(o.Reader())).Equal(t, []byte("content"), "sent")
 			assert.Is(t, o.end(nil), nil)
 		})
 	}

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestPlace: what configurations of all services say, and what they may not.
+// What configurations of all services say, and what they may not.
 func TestPlace(t *testing.T) {
 	service := Service{Name: "s3", People: "S3"}
 	keys := append([]string{"container"}, plainKeys...)
@@ -33,8 +34,6 @@ func TestPlace(t *testing.T) {
 		{"credentials", map[string]string{"bucket": "b", "credentials": "env"}, Place{}, providers.ErrInvalid},
 	} {
 		got, err := service.place(providers.Settings{Config: c.get}, keys)
-		if !errors.Is(err, c.err) || got != c.want {
-			t.Errorf("%s: got %+v, %v, want %+v, %v", c.name, got, err, c.want, c.err)
-		}
+		assert.True(t, errors.Is(err, c.err) && got == c.want, c.name, got, c.want, c.err, err)
 	}
 }

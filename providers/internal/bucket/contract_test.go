@@ -17,26 +17,19 @@ import (
 // patcher is the Store of a service that changes metadata without a copy.
 type patcher struct{ *client }
 
-// Patch implements Patcher.
 func (p patcher) Patch(ctx context.Context, was Object, m Making) (Object, error) {
-	key := was.Key
-	if err := p.ask(ctx, "Patch", key); err != nil {
-		return Object{}, err
-	}
-	defer p.f.mu.Unlock()
-	if err := p.f.check(key, m.If); err != nil {
-		return Object{}, err
-	}
-	o, err := p.f.find(key, "")
-	if err != nil {
-		return Object{}, err
-	}
-	p.f.next++
-	o.ETag, o.Metadata, o.Headers, o.Modified = "patched"+strconv.Itoa(p.f.next), m.Metadata, m.Headers, time.Now()
-	return Object{ETag: o.ETag, MD5: o.MD5, Modified: o.Modified}, nil
+	return ask(ctx, p.client, "Patch", was.Key, func() (Object, error) {
+		if err := p.f.check(was.Key, m.If); err != nil {
+			return Object{}, err
+		}
+		o, err := p.f.find(was.Key, "")
+		p.f.next++
+		o.ETag, o.Metadata, o.Headers, o.Modified = "patched"+strconv.Itoa(p.f.next), m.Metadata, m.Headers, time.Now()
+		return Object{ETag: o.ETag, MD5: o.MD5, Modified: o.Modified}, err
+	})
 }
 
-// TestContract: on services that differ in what they honour, tell and take.
+// On services that differ in what they honour, tell and take.
 func TestContract(t *testing.T) {
 	for name, like := range map[string]func(f *fake){
 		"plain":     func(*fake) {},
@@ -58,8 +51,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestListingsThatTell: where a listing has metadata nothing is asked for, and nothing is
-// kept but of directories.
+// Where a listing has metadata nothing is asked for, and nothing is kept but of directories.
 func TestListingsThatTell(t *testing.T) {
 	f := newFake()
 	f.tells = true
@@ -67,9 +59,8 @@ func TestListingsThatTell(t *testing.T) {
 	makeTree(t, p)
 	for range 2 {
 		all := map[string]providers.Info{}
-		if got := spent(p, func() { all = listed(t, p, "", true) }); got != "List=1" || len(all) != 9 {
-			t.Errorf("%d entries cost %s", len(all), got)
-		}
+		got := spent(p, func() { all = listed(t, p, "", true) })
+		assert.True(t, got == "List=1" && len(all) == 9, len(all), "entries cost", got)
 		for name, info := range all {
 			stat, err := p.Stat(t.Context(), info.Locator)
 			if err != nil || stat.Kind != info.Kind || stat.Size != info.Size || !stat.Attr.Equal(info.Attr) || !maps.Equal(stat.Metadata, info.Metadata) || info.Untold != 0 {
@@ -89,14 +80,13 @@ func TestListingsThatTell(t *testing.T) {
 	assert.Equal(t, listed(t, p, "", false)["link"].Kind, providers.KindSymlink, "listed")
 }
 
-// TestPatch: attributes of a file change in one request, on its condition.
+// Attributes of a file change in one request, on its condition.
 func TestPatch(t *testing.T) {
 	f := newFake()
 	f.patches = true
 	p := openFake(t, f, nil)
 	mustWrite(t, p, "a.txt", "x", providers.WriteOptions{Metadata: map[string]string{"colour": "red"}})
-	stat, err := p.Stat(t.Context(), loc("a.txt"))
-	assert.OK(t, err)
+	stat := assert.Of(p.Stat(t.Context(), loc("a.txt"))).OK(t)
 	set := providers.SetAttrOptions{If: providers.IfVersion(stat.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}
 	if got := spent(p, func() {
 		info, err := p.SetAttr(t.Context(), loc("a.txt"), set)
@@ -109,8 +99,8 @@ func TestPatch(t *testing.T) {
 	assert.Is(t, assert.ErrOf(p.SetAttr(t.Context(), loc("a.txt"), set)), providers.ErrConflict, "of another version")
 }
 
-// TestCopyInParts: what is too large for one copy goes in as many parts as it takes, and
-// one that fails leaves nothing.
+// What is too large for one copy goes in as many parts as it takes, and one that fails leaves
+// nothing.
 func TestCopyInParts(t *testing.T) {
 	f := newFake()
 	f.most, f.partMost = 4, 3

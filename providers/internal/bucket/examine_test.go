@@ -11,8 +11,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestFindings: what is found of any bucket, around what its service says, and nothing of
-// the trial is left.
+// What is found of any bucket, around what its service says, and nothing of the trial is left.
 func TestFindings(t *testing.T) {
 	own := []providers.Finding{Good("region", "here")}
 	for _, c := range []struct {
@@ -32,20 +31,16 @@ func TestFindings(t *testing.T) {
 		var names []string
 		for _, found := range p.Examine(t.Context()) {
 			names = append(names, found.Name)
-			if found.Says == "" || (found.Grade != providers.Good) != (found.Do != "") {
-				t.Errorf("%s: %+v", c.name, found)
-			}
+			assert.True(t, found.Says != "" && (found.Grade != providers.Good) == (found.Do != ""), c.name, found)
 		}
-		if got := strings.Join(names, " "); got != c.want || len(f.keys()) > 0 {
-			t.Errorf("%s: found %s, want %s; left %q", c.name, got, c.want, f.keys())
-		}
+		got := strings.Join(names, " ")
+		assert.True(t, got == c.want && len(f.keys()) == 0, c.name, "found", got, c.want, "left", f.keys())
 	}
 	p := openFake(t, newFake(), nil)
 	p.store.(*client).before = func(string, string) error { return errNoRoute }
 	found := p.Examine(t.Context())
-	if grades := slices.DeleteFunc(found, func(f providers.Finding) bool { return f.Grade != providers.Bad }); len(grades) != 2 {
-		t.Errorf("without a network: %+v", found)
-	}
+	grades := slices.DeleteFunc(found, func(f providers.Finding) bool { return f.Grade != providers.Bad })
+	assert.True(t, len(grades) == 2, "without a network", found)
 }
 
 // examined is a store with more to find.
@@ -56,7 +51,7 @@ type examined struct {
 
 func (e examined) Examination() Examination { return e.more }
 
-// TestClock: what is told long before a service refuses requests for their time.
+// What is told long before a service refuses requests for their time.
 func TestClock(t *testing.T) {
 	for ahead, want := range map[time.Duration]providers.Grade{
 		0: providers.Good, 4 * time.Second: providers.Good, -4 * time.Second: providers.Good,

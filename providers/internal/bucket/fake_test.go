@@ -2,6 +2,7 @@ package bucket
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -80,6 +81,14 @@ func (f *fake) keep(key string, content []byte, m Making, parts string) Object {
 	return Object{ETag: o.ETag, MD5: o.MD5, Answered: time.Now()}
 }
 
+// make makes an object on a condition.
+func (f *fake) make(key string, content []byte, m Making, parts string) (Object, error) {
+	if err := f.check(key, m.If); err != nil {
+		return Object{}, err
+	}
+	return f.keep(key, content, m, parts), nil
+}
+
 // check is the conditions.
 func (f *fake) check(key string, c providers.Condition) error {
 	o := f.objects[key]
@@ -97,9 +106,9 @@ func (f *fake) find(key, etag string) (*fakeObject, error) {
 	o := f.objects[key]
 	switch {
 	case o == nil:
-		return nil, &Fault{Kind: providers.ErrNotExist}
+		return &fakeObject{}, &Fault{Kind: providers.ErrNotExist}
 	case etag != "" && etag != o.ETag:
-		return nil, &Fault{Kind: providers.ErrConflict}
+		return &fakeObject{}, &Fault{Kind: providers.ErrConflict}
 	}
 	return o, nil
 }
@@ -116,24 +125,23 @@ type client struct {
 
 var _ Store = (*client)(nil)
 
-// ask counts a request, and locks the fake if it gets there.
-func (c *client) ask(ctx context.Context, op, key string) error {
+// ask counts a request, and has it answered if it gets to the fake, which is locked meanwhile.
+func ask[V any](ctx context.Context, c *client, op, key string, answer func() (V, error)) (none V, err error) {
 	c.mu.Lock()
 	c.asked[op]++
 	c.mu.Unlock()
 	if c.before != nil {
-		if err := c.before(op, key); err != nil {
-			return err
-		}
+		err = c.before(op, key)
 	}
-	if c.stuck != nil {
-		return c.stuck(ctx)
+	if err == nil && c.stuck != nil {
+		return none, c.stuck(ctx)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		return none, err
 	}
 	c.f.mu.Lock()
-	return nil
+	defer c.f.mu.Unlock()
+	return answer()
 }
 
 func (c *client) counts() map[string]int64 {
@@ -148,23 +156,11 @@ func (c *client) Honours(context.Context, Listing) (Honours, error) {
 }
 
 func (c *client) Head(ctx context.Context, key string) (Object, error) {
-	if err := c.ask(ctx, "Head", key); err != nil {
-		return Object{}, err
-	}
-	defer c.f.mu.Unlock()
-	o, err := c.f.find(key, "")
-	if err != nil {
-		return Object{}, err
-	}
-	return o.Object, nil
+	return ask(ctx, c, "Head", key, func() (Object, error) { o, err := c.f.find(key, ""); return o.Object, err })
 }
 
 func (c *client) Get(ctx context.Context, key string, want Range) (Object, io.ReadCloser, error) {
-	if err := c.ask(ctx, "Get", key); err != nil {
-		return Object{}, nil, err
-	}
-	defer c.f.mu.Unlock()
-	o, err := c.f.find(key, want.ETag)
+	o, err := ask(ctx, c, "Get", key, func() (fakeObject, error) { o, err := c.f.find(key, want.ETag); return *o, err })
 	switch {
 	case err != nil:
 		return Object{}, nil, err
@@ -187,52 +183,37 @@ func (c *client) Put(ctx context.Context, key string, body *Outgoing, m Making) 
 	if err != nil {
 		return Object{}, err
 	}
-	if err := c.ask(ctx, "Put", key); err != nil {
-		return Object{}, err
-	}
-	defer c.f.mu.Unlock()
-	if err := c.f.check(key, m.If); err != nil {
-		return Object{}, err
-	}
-	return c.f.keep(key, content, m, ""), nil
+	return ask(ctx, c, "Put", key, func() (Object, error) { return c.f.make(key, content, m, "") })
 }
 
 func (c *client) Copy(ctx context.Context, from Object, key string, m Making) (Object, error) {
-	if err := c.ask(ctx, "Copy", key); err != nil {
-		return Object{}, err
-	}
-	defer c.f.mu.Unlock()
-	source, err := c.f.find(from.Key, from.ETag)
-	if err == nil {
-		err = c.f.check(key, m.If)
-	}
-	if err != nil {
-		return Object{}, err
-	}
-	return c.f.keep(key, source.content, m, ""), nil
+	return ask(ctx, c, "Copy", key, func() (Object, error) {
+		source, err := c.f.find(from.Key, from.ETag)
+		if err != nil {
+			return Object{}, err
+		}
+		return c.f.make(key, source.content, m, "")
+	})
 }
 
 func (c *client) Delete(ctx context.Context, key string, when providers.Condition) error {
-	if err := c.ask(ctx, "Delete", key); err != nil {
-		return err
-	}
-	defer c.f.mu.Unlock()
-	if err := c.f.check(key, when); err != nil {
-		return err
-	}
-	delete(c.f.objects, key)
-	return nil
+	_, err := ask(ctx, c, "Delete", key, func() (any, error) {
+		err := c.f.check(key, when)
+		if err == nil {
+			delete(c.f.objects, key)
+		}
+		return nil, err
+	})
+	return err
 }
 
 func (c *client) Begin(ctx context.Context, key string, _ Making) (string, error) {
-	if err := c.ask(ctx, "Begin", key); err != nil {
-		return "", err
-	}
-	defer c.f.mu.Unlock()
-	c.f.next++
-	id := strconv.Itoa(c.f.next)
-	c.f.uploads[id] = &fakeUpload{key: key, begun: time.Now(), parts: map[int]Part{}, sent: map[int][]byte{}}
-	return id, nil
+	return ask(ctx, c, "Begin", key, func() (string, error) {
+		c.f.next++
+		id := strconv.Itoa(c.f.next)
+		c.f.uploads[id] = &fakeUpload{key: key, begun: time.Now(), parts: map[int]Part{}, sent: map[int][]byte{}}
+		return id, nil
+	})
 }
 
 func (c *client) Part(ctx context.Context, u Upload, n int, body *Outgoing) (Part, error) {
@@ -240,11 +221,7 @@ func (c *client) Part(ctx context.Context, u Upload, n int, body *Outgoing) (Par
 	if err != nil {
 		return Part{}, err
 	}
-	if err := c.ask(ctx, "Part", u.Key); err != nil {
-		return Part{}, err
-	}
-	defer c.f.mu.Unlock()
-	return c.f.part(u, n, content)
+	return ask(ctx, c, "Part", u.Key, func() (Part, error) { return c.f.part(u, n, content) })
 }
 
 func (f *fake) part(u Upload, n int, content []byte) (Part, error) {
@@ -259,72 +236,58 @@ func (f *fake) part(u Upload, n int, content []byte) (Part, error) {
 }
 
 func (c *client) CopyPart(ctx context.Context, u Upload, n int, from Object, offset, size int64) (Part, error) {
-	if err := c.ask(ctx, "CopyPart", u.Key); err != nil {
-		return Part{}, err
-	}
-	defer c.f.mu.Unlock()
-	source := c.f.objects[from.Key]
-	if source != nil && offset+size > source.Size { // which some services look at first
-		return Part{}, &Fault{Kind: providers.ErrInvalid, Doubt: RangeBeyond}
-	}
-	source, err := c.f.find(from.Key, from.ETag)
-	if err != nil {
-		return Part{}, err
-	}
-	return c.f.part(u, n, source.content[offset:offset+size])
+	return ask(ctx, c, "CopyPart", u.Key, func() (Part, error) {
+		if source := c.f.objects[from.Key]; source != nil && offset+size > source.Size { // which some services look at first
+			return Part{}, &Fault{Kind: providers.ErrInvalid, Doubt: RangeBeyond}
+		}
+		source, err := c.f.find(from.Key, from.ETag)
+		if err != nil {
+			return Part{}, err
+		}
+		return c.f.part(u, n, source.content[offset:offset+size])
+	})
 }
 
 func (c *client) Complete(ctx context.Context, u Upload, parts []Part, m Making) (Object, error) {
-	if err := c.ask(ctx, "Complete", u.Key); err != nil {
-		return Object{}, err
-	}
-	defer c.f.mu.Unlock()
-	up := c.f.uploads[u.ID]
-	if up == nil {
-		return Object{}, &Fault{Kind: providers.ErrConflict}
-	}
-	if err := c.f.check(u.Key, m.If); err != nil {
-		return Object{}, err
-	}
-	var content []byte
-	for _, part := range parts {
-		content = append(content, up.sent[part.N]...)
-	}
-	delete(c.f.uploads, u.ID)
-	return c.f.keep(u.Key, content, m, "-"+strconv.Itoa(len(parts))), nil
+	return ask(ctx, c, "Complete", u.Key, func() (Object, error) {
+		up := c.f.uploads[u.ID]
+		if up == nil {
+			return Object{}, &Fault{Kind: providers.ErrConflict}
+		}
+		var content []byte
+		for _, part := range parts {
+			content = append(content, up.sent[part.N]...)
+		}
+		o, err := c.f.make(u.Key, content, m, "-"+strconv.Itoa(len(parts)))
+		if err == nil {
+			delete(c.f.uploads, u.ID)
+		}
+		return o, err
+	})
 }
 
 func (c *client) Abort(ctx context.Context, u Upload) error {
-	if err := c.ask(ctx, "Abort", u.Key); err != nil {
-		return err
-	}
-	defer c.f.mu.Unlock()
-	delete(c.f.uploads, u.ID)
-	return nil
+	return assert.ErrOf(ask(ctx, c, "Abort", u.Key, func() (any, error) { delete(c.f.uploads, u.ID); return nil, nil }))
 }
 
 func (c *client) AbortBefore(ctx context.Context, prefix string, before time.Time) (count int, err error) {
-	if err := c.ask(ctx, "AbortBefore", prefix); err != nil {
-		return 0, err
-	}
-	defer c.f.mu.Unlock()
-	for id, up := range c.f.uploads {
-		if strings.HasPrefix(up.key, prefix) && up.begun.Before(before) {
-			delete(c.f.uploads, id)
-			count++
+	return ask(ctx, c, "AbortBefore", prefix, func() (int, error) {
+		for id, up := range c.f.uploads {
+			if strings.HasPrefix(up.key, prefix) && up.begun.Before(before) {
+				delete(c.f.uploads, id)
+				count++
+			}
 		}
-	}
-	return count, nil
+		return count, nil
+	})
 }
 
 func (c *client) List(ctx context.Context, q Query) (Listing, error) {
-	if err := c.ask(ctx, "List", q.Prefix); err != nil {
-		return Listing{}, err
-	}
-	defer c.f.mu.Unlock()
-	answer := c.f.list(q)
-	answer.Answered = time.Now()
-	return answer, nil
+	return ask(ctx, c, "List", q.Prefix, func() (Listing, error) {
+		answer := c.f.list(q)
+		answer.Answered = time.Now()
+		return answer, nil
+	})
 }
 
 func (f *fake) list(q Query) (out Listing) {
@@ -395,9 +358,7 @@ func (f *fake) service() Service {
 // openFake opens a bucket in memory, below the prefix "pre".
 func openFake(t providertest.T, f *fake, o *Options) *Provider {
 	t.Helper()
-	p, err := openFakeErr(t, &client{f: f}, o)
-	assert.OK(t, err, "open")
-	return p
+	return assert.Of(openFakeErr(t, &client{f: f}, o)).OK(t, "open")
 }
 
 func openFakeErr(t providertest.T, c *client, o *Options) (*Provider, error) {

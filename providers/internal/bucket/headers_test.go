@@ -9,8 +9,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestHeadersOfNewObjects: a type comes from the name, and a value that no request can
-// have is left out.
+// A type comes from the name, and a value that no request can have is left out.
 func TestHeadersOfNewObjects(t *testing.T) {
 	const typed = "header:content-type"
 	for _, c := range []struct {
@@ -37,17 +36,13 @@ func TestHeadersOfNewObjects(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if got := f.objects["pre/"+c.name].Headers; got != (Headers{ContentType: c.want}) {
-			t.Errorf("%s: got %+v, want %q", c.name, got, c.want)
-		}
-		if info, err := p.Stat(t.Context(), loc(c.name)); err != nil || !maps.Equal(info.Metadata, c.told) {
-			t.Errorf("%s: told %q, want %q (%v)", c.name, info.Metadata, c.told, err)
-		}
+		assert.Equal(t, f.objects["pre/"+c.name].Headers, (Headers{ContentType: c.want}), c.name, c.want)
+		info := assert.Of(p.Stat(t.Context(), loc(c.name))).OK(t)
+		assert.True(t, maps.Equal(info.Metadata, c.told), c.name, "told", info.Metadata, c.told)
 	}
 }
 
-// TestHeadersInListings: a listing tells the usual type, and of others that there is
-// more than it tells.
+// A listing tells the usual type, and of others that there is more than it tells.
 func TestHeadersInListings(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
@@ -56,15 +51,14 @@ func TestHeadersInListings(t *testing.T) {
 	mustWrite(t, p, "b.txt", "x", providers.WriteOptions{Attr: mode, Metadata: map[string]string{"header:content-type": "a/b"}})
 	mustWrite(t, p, "c", "x", providers.WriteOptions{Attr: mode})
 	for name, info := range listed(t, p, "", true) {
-		stat, err := p.Stat(t.Context(), info.Locator)
-		assert.OK(t, err)
+		stat := assert.Of(p.Stat(t.Context(), info.Locator)).OK(t)
 		if told := maps.Equal(info.Metadata, stat.Metadata); told == (info.Untold != 0) || name != "b.txt" && !told {
 			t.Errorf("%s: listed %q with %d untold, has %q", name, info.Metadata, info.Untold, stat.Metadata)
 		}
 	}
 }
 
-// TestHeadersOfTheTransfer: what a service keeps of how the content came is not told.
+// What a service keeps of how the content came is not told.
 func TestHeadersOfTheTransfer(t *testing.T) {
 	for had, want := range map[string]string{"aws-chunked": "", "aws-chunked,gzip": "gzip", "gzip, br": "gzip, br"} {
 		assert.Equal(t, storedEncoding(had), want, had)

@@ -19,7 +19,7 @@ func s3fs(mode uint32) map[string]string {
 	}
 }
 
-// TestAskedOnce: what a page costs whose objects others wrote.
+// What a page costs whose objects others wrote.
 func TestAskedOnce(t *testing.T) {
 	const list = "List=1"
 	for _, c := range []struct {
@@ -55,8 +55,8 @@ func TestAskedOnce(t *testing.T) {
 	}
 }
 
-// TestLinksOfOthers: links of s3fs, and GeeseFS's, whose target is metadata, are
-// small, and so they are found among large files.
+// Links of s3fs, and GeeseFS's, whose target is metadata, are small, and so they are found among
+// large files.
 func TestLinksOfOthers(t *testing.T) {
 	f := newFake()
 	for i := range 100 {
@@ -70,13 +70,12 @@ func TestLinksOfOthers(t *testing.T) {
 	if a, b := all["s3fs"], all["geese"]; a.Kind != providers.KindSymlink || b.Kind != providers.KindSymlink || b.Size != int64(len("over/there")) {
 		t.Errorf("got %+v, %+v", a, b)
 	}
-	if got := all["folder"]; got.Kind != providers.KindDir || got.Attr.Mode != 0o700 {
-		t.Errorf("got %+v", got)
-	}
+	got := all["folder"]
+	assert.True(t, got.Kind == providers.KindDir && got.Attr.Mode == 0o700, got)
 }
 
-// TestAskedInVain: a service that does not answer costs no error, and is asked
-// again; one that shows nothing is not.
+// A service that does not answer costs no error, and is asked again; one that shows nothing is
+// not.
 func TestAskedInVain(t *testing.T) {
 	for _, c := range []struct {
 		refusal error
@@ -105,7 +104,7 @@ func TestAskedInVain(t *testing.T) {
 	}
 }
 
-// TestOnePage: directories that keys imply do not cut a page.
+// Directories that keys imply do not cut a page.
 func TestOnePage(t *testing.T) {
 	f := newFake()
 	for i := range 1000 {
@@ -127,8 +126,7 @@ func TestOnePage(t *testing.T) {
 	}
 }
 
-// TestAskedBesideTheNextPage: where the next page begins is told before objects of this
-// one are asked for.
+// Where the next page begins is told before objects of this one are asked for.
 func TestAskedBesideTheNextPage(t *testing.T) {
 	f := newFake()
 	for i := range 30 {
@@ -140,10 +138,7 @@ func TestAskedBesideTheNextPage(t *testing.T) {
 	page, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, Limit: 20, Ahead: func(next string) {
 		told, asked = next, heads()-before
 	}})
-	if err != nil || told == "" || told != page.Next {
-		t.Errorf("told %q, and then %q, %v", told, page.Next, err)
-	}
-	if after := heads() - before; asked != 0 || after == 0 {
-		t.Errorf("%d HEADs before, and %d in all", asked, after)
-	}
+	assert.True(t, err == nil && told != "" && told == page.Next, "told", told, "and then", page.Next, err)
+	after := heads() - before
+	assert.True(t, asked == 0 && after != 0, asked, "HEADs before, and", after, "in all")
 }

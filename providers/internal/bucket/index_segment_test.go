@@ -28,9 +28,7 @@ func TestSegmentRoundTrip(t *testing.T) {
 	all = append(all, keyedRecord{5, record{bits: recordGone, at: 7}}, keyedRecord{6, record{bits: recordMore}}, keyedRecord{0, record{}},
 		keyedRecord{7, record{bits: recordLink | uint32(providers.AttrModTime)<<recordValid, target: 65535, slack: 65535, at: 1<<32 - 1, mtime: -5, nsec: 999_999_999}})
 	got, err := decodeSegment(encodeSegment(all), len(all))
-	if err != nil || !slices.Equal(got, all) {
-		t.Errorf("%d records of %d, %v", len(got), len(all), err)
-	}
+	assert.True(t, err == nil && slices.Equal(got, all), len(got), "records of", len(all), err)
 	file := encodeSegment(all[:10])
 	for range 1000 { // whatever comes, no panic, and no record of what is damaged
 		b := slices.Clone(file)
@@ -41,7 +39,7 @@ func TestSegmentRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRecordTimes: a version counts only in the time in which it was made.
+// A version counts only in the time in which it was made.
 func TestRecordTimes(t *testing.T) {
 	at := time.Unix(1_000_000_000, 0)
 	o := &object{Object: Object{ETag: "e", Size: 5, Modified: at}}
@@ -63,9 +61,8 @@ func TestRecordTimes(t *testing.T) {
 		{"after", "e", 5, at.Add(3 * time.Second), false, false},
 		{"before", "e", 5, at.Add(-4 * time.Second), false, false},
 	} {
-		if a, b := exact.matches(c.etag, c.size, c.modified), within.matches(c.etag, c.size, c.modified); a != c.exact || b != c.within {
-			t.Errorf("%s: got %v and %v, want %v and %v", c.name, a, b, c.exact, c.within)
-		}
+		a, b := exact.matches(c.etag, c.size, c.modified), within.matches(c.etag, c.size, c.modified)
+		assert.True(t, a == c.exact && b == c.within, c.name, a, b, c.exact, c.within)
 	}
 }
 
@@ -78,8 +75,7 @@ func BenchmarkIndex(b *testing.B) {
 	runtime.ReadMemStats(&before)
 	var h *index
 	for b.Loop() {
-		got, err := decodeSegment(file, indexMost)
-		assert.OK(b, err)
+		got := assert.Of(decodeSegment(file, indexMost)).OK(b)
 		h = newIndex(&objects{})
 		h.merge(got)
 	}

@@ -38,9 +38,8 @@ func TestDamagedSegments(t *testing.T) {
 			f.put("pre/"+segmentsAt+"1-good", string(good), nil)
 			out := &lockedBuffer{}
 			q := openFake(t, f, &Options{Prefix: "pre/", Logger: slog.New(slog.NewTextHandler(out, nil))})
-			if got := listed(t, q, "", true); len(got) != 1 || got["a"].Attr.Mode != 0o755 {
-				t.Errorf("listed %+v", got)
-			}
+			got := listed(t, q, "", true)
+			assert.True(t, len(got) == 1 && got["a"].Attr.Mode == 0o755, "listed", got)
 			if !strings.Contains(out.String(), "a segment of the attribute index is ignored") || !strings.Contains(out.String(), bad) {
 				t.Errorf("log: %s", out)
 			}
@@ -48,9 +47,8 @@ func TestDamagedSegments(t *testing.T) {
 			q.index.io.Lock()
 			err := q.index.compact(t.Context())
 			q.index.io.Unlock()
-			if keys := segmentsOf(f); err != nil || len(keys) != 2 || keys[0] != bad {
-				t.Errorf("left: %q, %v", keys, err)
-			}
+			keys := segmentsOf(f)
+			assert.True(t, err == nil && len(keys) == 2 && keys[0] == bad, "left", keys, err)
 		})
 	}
 }
@@ -72,8 +70,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// TestIndexOfTwo: two mounts that write, and make one segment of many, at the
-// same time lose no record.
+// Two mounts that write, and make one segment of many, at the same time lose no record.
 func TestIndexOfTwo(t *testing.T) {
 	f := newFake()
 	const rounds = 3 * segmentMany
@@ -88,21 +85,19 @@ func TestIndexOfTwo(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := len(segmentsOf(f)); n > 2*segmentMany {
-		t.Errorf("%d segments", n)
-	}
+	n := len(segmentsOf(f))
+	assert.True(t, n <= 2*segmentMany, n, "segments")
 	q := openFake(t, f, nil)
 	var all map[string]providers.Info
-	if got := spent(q, func() { all = listed(t, q, "", false) }); got != "List=1" || len(all) != 2*rounds {
-		t.Errorf("%d entries cost %s", len(all), got)
-	}
+	got := spent(q, func() { all = listed(t, q, "", false) })
+	assert.True(t, got == "List=1" && len(all) == 2*rounds, len(all), "entries cost", got)
 	for name, info := range all {
 		assert.Equal(t, info.Attr.Mode, 0o700, name, info)
 	}
 }
 
-// TestIndexOfOneSecond: of two versions made in the same second, of which each went into
-// a segment of its own, the later one counts.
+// Of two versions made in the same second, of which each went into a segment of its own, the
+// later one counts.
 func TestIndexOfOneSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -114,14 +109,13 @@ func TestIndexOfOneSecond(t *testing.T) {
 		}
 		q := openFake(t, f, nil)
 		var all map[string]providers.Info
-		if got := spent(q, func() { all = listed(t, q, "", false) }); got != "List=1" || all["a"].Attr.Mode != 0o702 {
-			t.Errorf("%+v cost %s", all, got)
-		}
+		got := spent(q, func() { all = listed(t, q, "", false) })
+		assert.True(t, got == "List=1" && all["a"].Attr.Mode == 0o702, all, "cost", got)
 	})
 }
 
-// TestCompaction: of many segments there is one, what was deleted is not in it,
-// and who reads meanwhile looks again.
+// Of many segments there is one, what was deleted is not in it, and who reads meanwhile looks
+// again.
 func TestCompaction(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
@@ -133,8 +127,7 @@ func TestCompaction(t *testing.T) {
 	q := openFake(t, newFake(), nil) // reads the names of segments that are gone
 	<-q.index.loaded
 	q.store = p.store
-	old, err := q.list(t.Context(), Query{Prefix: "pre/" + segmentsAt})
-	assert.OK(t, err)
+	old := assert.Of(q.list(t.Context(), Query{Prefix: "pre/" + segmentsAt})).OK(t)
 	assert.OK(t, p.Delete(t.Context(), loc("f3"), providers.DeleteOptions{If: providers.Unconditional()}))
 	p.index.run()
 	keys := segmentsOf(f)
@@ -143,10 +136,7 @@ func TestCompaction(t *testing.T) {
 	q.index.start(old.Items, true)
 	<-q.index.loaded
 	assert.Equal(t, len(q.index.known), segmentMany-2, "records after another removed them")
-	all, err := decodeSegment(f.objects[keys[0]].content, indexMost)
-	if err != nil || len(all) != segmentMany-2 {
-		t.Errorf("%d records, %v", len(all), err)
-	}
+	assert.Equal(t, len(assert.Of(decodeSegment(f.objects[keys[0]].content, indexMost)).OK(t)), segmentMany-2, "records")
 }
 
 // What becomes of a key while a segment that tells of it cannot be written is what the
@@ -184,8 +174,7 @@ func TestSegmentFailsMeanwhile(t *testing.T) {
 					}
 					return nil
 				}
-				p, err := openFakeErr(t, c, nil)
-				assert.OK(t, err)
+				p := assert.Of(openFakeErr(t, c, nil)).OK(t)
 				<-p.index.loaded
 				for _, change := range test.before {
 					change(t, p)
@@ -199,13 +188,9 @@ func TestSegmentFailsMeanwhile(t *testing.T) {
 				p.index.run()
 				p.index.run()
 				keys := segmentsOf(f)
-				if len(keys) != 1 {
-					t.Fatalf("segments %q", keys)
-				}
+				assert.Must(t, len(keys) == 1, "segments", keys)
 				all, err := decodeSegment(f.objects[keys[0]].content, indexMost)
-				if err != nil || len(all) != 1 {
-					t.Fatalf("records %+v, %v", all, err)
-				}
+				assert.Must(t, err == nil && len(all) == 1, "records", all, err)
 				got := all[0].record
 				if got.is(recordGone) != test.gone || test.gone && got.at != seconds(time.Now()) || !test.gone && got.bits&recordPerm != 0o711 {
 					t.Errorf("the segment says %+v, now is %d", got, seconds(time.Now()))
@@ -238,7 +223,7 @@ func TestSegmentsTellHowTheyEnd(t *testing.T) {
 	assert.Slice(t, told, []string{"attribute index true", "attribute index false"}, "told")
 }
 
-// TestCloseIsBounded: whatever the network does.
+// Whatever the network does.
 func TestCloseIsBounded(t *testing.T) {
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for _, c := range []struct {
@@ -268,9 +253,8 @@ func TestCloseIsBounded(t *testing.T) {
 				}
 				start := time.Now()
 				p.Close()
-				if took := time.Since(start); took > c.most {
-					t.Errorf("close took %v", took)
-				}
+				took := time.Since(start)
+				assert.True(t, took <= c.most, "close took", took)
 				if len(p.index.dirty) != 1 || len(segmentsOf(f)) != 0 {
 					t.Errorf("%d wait, keys %q", len(p.index.dirty), f.keys())
 				}

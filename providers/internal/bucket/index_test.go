@@ -49,11 +49,8 @@ func checkTree(t *testing.T, p *Provider, want string) {
 	assert.Equal(t, spent(p, func() { all = listed(t, p, "", true) }), want, "the listing cost")
 	assert.Equal(t, len(all), 9, "listed:", all)
 	for name, info := range all {
-		stat, err := p.Stat(t.Context(), info.Locator)
-		assert.OK(t, err)
-		if more := stat.Metadata != nil || len(stat.Attr.Xattrs) > 0; more != (info.Untold != 0) {
-			t.Errorf("%s: listed with %d untold of %+v", name, info.Untold, stat)
-		}
+		stat := assert.Of(p.Stat(t.Context(), info.Locator)).OK(t)
+		assert.Equal(t, stat.Metadata != nil || len(stat.Attr.Xattrs) > 0, info.Untold != 0, name, "listed with", info.Untold, "untold of", stat)
 		stat.Attr = stat.Attr.Keep(recordAttributes)
 		if stat.Kind != info.Kind || stat.Size != info.Size || !info.Attr.Equal(stat.Attr) {
 			t.Errorf("%s: listed %+v, is %+v", name, info, stat)
@@ -64,8 +61,8 @@ func checkTree(t *testing.T, p *Provider, want string) {
 	}
 }
 
-// TestIndexOnFake: what one provider wrote, another sees in its first listing, though tags
-// of attributes' changes are the content's.
+// What one provider wrote, another sees in its first listing, though tags of attributes' changes
+// are the content's.
 func TestIndexOnFake(t *testing.T) { synctest.Test(t, testIndexOnFake) }
 
 func testIndexOnFake(t *testing.T) {
@@ -86,8 +83,7 @@ func testIndexOnFake(t *testing.T) {
 	}
 }
 
-// TestIndexOfOtherVersions: what others changed since is asked for, also if
-// its content is the same.
+// What others changed since is asked for, also if its content is the same.
 func TestIndexOfOtherVersions(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
@@ -101,12 +97,11 @@ func TestIndexOfOtherVersions(t *testing.T) {
 	q := openFake(t, f, nil)
 	var all map[string]providers.Info
 	assert.Equal(t, spent(q, func() { all = listed(t, q, "", false) }), "Head=2 List=1", "spent")
-	if a, b := all["attr"].Attr, all["content"].Attr; a.Mode != 0o755 || b.Mode != 0o711 {
-		t.Errorf("got %+v, %+v", a, b)
-	}
+	a, b := all["attr"].Attr, all["content"].Attr
+	assert.True(t, a.Mode == 0o755 && b.Mode == 0o711, a, b)
 }
 
-// TestIndexOfReaders: who opened for reading sees them, and writes none.
+// Who opened for reading sees them, and writes none.
 func TestIndexOfReaders(t *testing.T) {
 	f := newFake()
 	f.put("pre/a", "x", s3fs(0o100755))
@@ -116,15 +111,12 @@ func TestIndexOfReaders(t *testing.T) {
 	keys := f.keys()
 	q := openFake(t, f, &Options{Prefix: "pre/", ReadOnly: true})
 	all := listed(t, q, "", false)
-	if all["a"].Attr.Mode != 0o755 || all["b"].Kind != providers.KindSymlink {
-		t.Errorf("listed %+v", all)
-	}
+	assert.True(t, all["a"].Attr.Mode == 0o755 && all["b"].Kind == providers.KindSymlink, "listed", all)
 	q.Close()
 	assert.Slice(t, f.keys(), keys, "keys ..., before")
 }
 
-// TestIndexOfOthersLater: segments are looked at again when a listing shows
-// what nobody knows, and not often.
+// Segments are looked at again when a listing shows what nobody knows, and not often.
 func TestIndexOfOthersLater(t *testing.T) {
 	f := newFake()
 	p, q := openFake(t, f, nil), openFake(t, f, nil)
@@ -143,8 +135,7 @@ func TestIndexOfOthersLater(t *testing.T) {
 	assert.Equal(t, spent(q, func() { listed(t, q, "", false) }), "Head=1 List=1", "soon after: spent")
 }
 
-// TestIndexAreWrittenAside: a write waits for no segment, and a thousand of them
-// do not wait for time.
+// A write waits for no segment, and a thousand of them do not wait for time.
 func TestIndexAreWrittenAside(t *testing.T) { synctest.Test(t, testIndexAreWrittenAside) }
 
 func testIndexAreWrittenAside(t *testing.T) {
@@ -162,7 +153,7 @@ func testIndexAreWrittenAside(t *testing.T) {
 	assert.False(t, len(segmentsOf(f)) == 0, "no segment")
 }
 
-// TestIndexAreBounded: in memory, and in a segment.
+// In memory, and in a segment.
 func TestIndexAreBounded(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
@@ -172,17 +163,14 @@ func TestIndexAreBounded(t *testing.T) {
 	}
 	for range 2 {
 		listed(t, p, "", false)
-		if n, dirty := len(p.index.known), len(p.index.dirty); n != 100 || dirty > 10 {
-			t.Errorf("%d records, %d of them new", n, dirty)
-		}
+		n, dirty := len(p.index.known), len(p.index.dirty)
+		assert.True(t, n == 100 && dirty <= 10, n, "records", dirty, "of them new")
 	}
-	if all, err := decodeSegment(encodeSegment(make([]keyedRecord, 101)), 100); !errors.Is(err, providers.ErrTooLarge) {
-		t.Errorf("%d records, %v", len(all), err)
-	}
+	all, err := decodeSegment(encodeSegment(make([]keyedRecord, 101)), 100)
+	assert.Is(t, err, providers.ErrTooLarge, len(all), "records", err)
 }
 
-// TestIndexBesideMetadata: what a listing has no room for takes no attributes
-// with it, and it says when that has changed.
+// What a listing has no room for takes no attributes with it, and it says when that has changed.
 func TestIndexBesideMetadata(t *testing.T) {
 	f := newFake()
 	rclone := map[string]string{"mode": "100755", "mtime": "1000000000.5", "btime": "2006-01-02T15:04:05Z"}
@@ -191,13 +179,8 @@ func TestIndexBesideMetadata(t *testing.T) {
 	p := openFake(t, f, nil)
 	all := listed(t, p, "", false)
 	file, dir := all["rclone"], all["dir"]
-	if file.Attr.Mode != 0o755 || file.Attr.ModTime.Unix() != 1e9 || file.Untold == 0 {
-		t.Errorf("file: %+v", file)
-	}
-	stat, err := p.Stat(t.Context(), loc("dir"))
-	if err != nil || string(stat.Attr.Xattrs["user.x"]) != "y" {
-		t.Errorf("stat: %+v, %v", stat, err)
-	}
+	assert.True(t, file.Attr.Mode == 0o755 && file.Attr.ModTime.Unix() == 1e9 && file.Untold != 0, "file", file)
+	assert.Equal(t, string(assert.Of(p.Stat(t.Context(), loc("dir"))).OK(t).Attr.Xattrs["user.x"]), "y", "stat")
 	if dir = listed(t, p, "", false)["dir"]; dir.Attr.Mode != 0o700 || dir.Untold == 0 {
 		t.Errorf("directory: %+v", dir)
 	}
@@ -205,7 +188,6 @@ func TestIndexBesideMetadata(t *testing.T) {
 		Attr: providers.Attr{Valid: providers.AttrXattrs, Xattrs: map[string][]byte{"user.x": []byte("z")}}}); err != nil {
 		t.Fatal(err)
 	}
-	if now := listed(t, p, "", false)["dir"]; now.Untold == dir.Untold || now.Attr.Mode != 0o700 {
-		t.Errorf("directory after a change: %+v", now)
-	}
+	now := listed(t, p, "", false)["dir"]
+	assert.True(t, now.Untold != dir.Untold && now.Attr.Mode == 0o700, "directory after a change", now)
 }

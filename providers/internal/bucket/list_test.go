@@ -11,8 +11,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestForeignKeys: what others put into a bucket is all there, each under one
-// name, and can be read and deleted by that name, also when pages are small.
+// What others put into a bucket is all there, each under one name, and can be read and deleted by
+// that name, also when pages are small.
 func TestForeignKeys(t *testing.T) {
 	keys := []string{
 		"a", "a-b", "a/b", "a/c/d", // a file beside a directory, and between them another
@@ -56,9 +56,7 @@ func foreignKeys(t *testing.T, f *fake, keys []string, prefix string, recursive 
 			continue
 		}
 		got = append(got, strings.TrimPrefix(string(content), "of "))
-		if err := p.Delete(t.Context(), l, providers.DeleteOptions{If: providers.IfVersion(info.Version)}); err != nil {
-			t.Errorf("delete %q: %v", l, err)
-		}
+		assert.Is(t, p.Delete(t.Context(), l, providers.DeleteOptions{If: providers.IfVersion(info.Version)}), nil, "delete", l)
 	}
 	slices.Sort(got)
 	slices.Sort(want)
@@ -101,15 +99,14 @@ func allFiles(t *testing.T, p *Provider, recursive bool, limit int) []providers.
 	return files
 }
 
-// TestBesideNames: the name of a directory beside a file means nothing else.
+// The name of a directory beside a file means nothing else.
 func TestBesideNames(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
 	f.put("pre/a", "file", nil)
 	f.put("pre/a/b", "below", nil)
 	put := func(name string) error {
-		_, err := p.Write(t.Context(), providers.MustLocator(name), providers.String("new"), providers.WriteOptions{If: providers.IfAbsent()})
-		return err
+		return assert.ErrOf(p.Write(t.Context(), providers.MustLocator(name), providers.String("new"), providers.WriteOptions{If: providers.IfAbsent()}))
 	}
 	if err := put("a%2F/c"); err != nil || !slices.Contains(f.keys(), "pre/a/c") {
 		t.Errorf("write below the directory beside a file: %v, %q", err, f.keys())
@@ -119,14 +116,11 @@ func TestBesideNames(t *testing.T) {
 		if name == "a%2F" {
 			continue
 		}
-		if _, err := p.Stat(t.Context(), providers.MustLocator(name)); !errors.Is(err, providers.ErrNotExist) {
-			t.Errorf("stat of %q: %v", name, err)
-		}
+		assert.Is(t, assert.ErrOf(p.Stat(t.Context(), providers.MustLocator(name))), providers.ErrNotExist, "stat of", name)
 	}
 }
 
-// TestListingAfterBesideNames: a listing that begins after a directory beside a file
-// calls it as the whole one does.
+// A listing that begins after a directory beside a file calls it as the whole one does.
 func TestListingAfterBesideNames(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
@@ -150,8 +144,8 @@ func TestListingAfterBesideNames(t *testing.T) {
 	}
 }
 
-// TestNoOrder: of a service that lists keys in no order, or from where it likes, a
-// recursive listing is refused rather than read in part. A page that is whole needs no order.
+// Of a service that lists keys in no order, or from where it likes, a recursive listing is
+// refused rather than read in part. A page that is whole needs no order.
 func TestNoOrder(t *testing.T) {
 	for _, tokens := range []bool{false, true} {
 		t.Run(fmt.Sprintf("tokens=%v", tokens), func(t *testing.T) { testNoOrder(t, tokens) })
@@ -169,7 +163,7 @@ func testNoOrder(t *testing.T, tokens bool) {
 	for _, want := range []string{"List=1", ""} {
 		if got := spent(p, func() {
 			_, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, Limit: 10})
-			assert.True(t, errors.Is(err, providers.ErrUnsupported), "got", err)
+			assert.Is(t, err, providers.ErrUnsupported)
 		}); got != want {
 			t.Errorf("spent %q, want %q", got, want)
 		}
@@ -181,7 +175,7 @@ func testNoOrder(t *testing.T, tokens bool) {
 	}
 }
 
-// TestListingAfterUnsupported: where a listing cannot begin behind a key, that is said.
+// Where a listing cannot begin behind a key, that is said.
 func TestListingAfterUnsupported(t *testing.T) {
 	f := newFake()
 	f.tokens = true
@@ -192,7 +186,7 @@ func TestListingAfterUnsupported(t *testing.T) {
 	}
 }
 
-// TestReservedNames: wsmount's own names are nobody's.
+// Wsmount's own names are nobody's.
 func TestReservedNames(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
@@ -200,10 +194,8 @@ func TestReservedNames(t *testing.T) {
 	f.put("pre/.wsmount-not", "x", nil)
 	l := providers.MustLocator(".wsmount/x")
 	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), l)), providers.ErrNotExist, "stat")
-	if _, err := p.Write(t.Context(), l, providers.String("y"), providers.WriteOptions{If: providers.Unconditional()}); !errors.Is(err, providers.ErrInvalid) {
-		t.Errorf("write: %v", err)
-	}
-	if files := allFiles(t, p, false, 0); len(files) != 1 || files[0].String() != ".wsmount-not" {
-		t.Errorf("listed: %v", files)
-	}
+	_, err := p.Write(t.Context(), l, providers.String("y"), providers.WriteOptions{If: providers.Unconditional()})
+	assert.Is(t, err, providers.ErrInvalid, "write", err)
+	files := allFiles(t, p, false, 0)
+	assert.True(t, len(files) == 1 && files[0].String() == ".wsmount-not", "listed", files)
 }

@@ -13,7 +13,7 @@ import (
 // takes2K is a service that takes as much as S3.
 var takes2K = Service{Metadata: 2 << 10}
 
-// TestDecodeMeta: what others write, and what is nobody's.
+// What others write, and what is nobody's.
 func TestDecodeMeta(t *testing.T) {
 	all := recordAttributes
 	for _, c := range []struct {
@@ -75,12 +75,11 @@ func TestDecodeMeta(t *testing.T) {
 	}
 }
 
-// TestEncodeMeta: what is written is read back, in s3fs's words.
+// What is written is read back, in s3fs's words.
 func TestEncodeMeta(t *testing.T) {
 	user := map[string]string{"plain": "a b", "empty": "", "blank": " a ", "two": "a  b", "bytes": "\x00\xff\n", "umlaut": "grün", "word": "=?UTF-8?B?eA==?="}
 	m := meta{kind: providers.KindSymlink, user: user, op: "op", attr: providers.Attr{Valid: attributes, Mode: 0o750, UID: 1, GID: 2, ModTime: time.Unix(-5, 7)}}
-	raw, err := m.encode(takes2K)
-	assert.OK(t, err)
+	raw := assert.Of(m.encode(takes2K)).OK(t)
 	for key, want := range map[string]string{"mode": "41448", "uid": "1", "gid": "2", "mtime": "-5.000000007", "wsmount-op": "op", "plain": "a b"} {
 		assert.Equal(t, raw[key], want, key)
 	}
@@ -95,7 +94,7 @@ func TestEncodeMeta(t *testing.T) {
 	}
 }
 
-// TestWords: each service gets the words of its programs, and they are read back.
+// Each service gets the words of its programs, and they are read back.
 func TestWords(t *testing.T) {
 	attr := providers.Attr{Valid: recordAttributes, Mode: 0o640, UID: 1, GID: 2, ModTime: time.Unix(1e9, 5e8)}
 	file, link := meta{kind: providers.KindFile, attr: attr}, meta{kind: providers.KindSymlink}
@@ -122,16 +121,14 @@ func TestWords(t *testing.T) {
 		{"what a working copy has as a user's", google, meta{user: map[string]string{"gcsfuse_mtime": "2005-03-18T01:58:31Z", "mtime": "2005-03-18T01:58:31Z", "is_symlink": "perhaps"}},
 			map[string]string{"is_symlink": "perhaps"}},
 	} {
-		raw, err := c.m.encode(Service{Words: c.words, Metadata: 2 << 10})
-		assert.OK(t, err, c.name)
+		raw := assert.Of(c.m.encode(Service{Words: c.words, Metadata: 2 << 10})).OK(t, c.name)
 		assert.True(t, maps.Equal(raw, c.want), c.name, "got", raw, "want", c.want)
 		if got := decodeMeta(raw); len(c.m.user) == 0 && (got.kind != c.m.kind || !got.attr.ModTime.Equal(c.m.attr.ModTime) || got.target != c.m.target) {
 			t.Errorf("%s: read back as %+v", c.name, got)
 		}
 	}
 	told.target = strings.Repeat("x", 3<<10)
-	raw, err := told.encode(Service{Words: google, Metadata: 2 << 10})
-	assert.OK(t, err, "a target that does not fit is in the content alone")
+	raw := assert.Of(told.encode(Service{Words: google, Metadata: 2 << 10})).OK(t, "a target that does not fit is in the content alone")
 	assert.Equal(t, raw[GcsfuseTarget], "")
 }
 
@@ -150,8 +147,8 @@ func TestEncodeMetaRefuses(t *testing.T) {
 	}
 }
 
-// TestForeignLinks: links of others are links here, with their targets as
-// content, and stay what they are when their attributes change.
+// Links of others are links here, with their targets as content, and stay what they are when
+// their attributes change.
 func TestForeignLinks(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)
@@ -168,9 +165,7 @@ func TestForeignLinks(t *testing.T) {
 				t.Errorf("%s: %q, %v of %d, %v", name, content, info.Kind, info.Size, err)
 			}
 			part, _, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{Offset: 1, Length: 1, Version: info.Version})
-			if err != nil || string(part) != "/" {
-				t.Errorf("range of %s: %q, %v", name, part, err)
-			}
+			assert.True(t, err == nil && string(part) == "/", "range of", name, part, err)
 			set := providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrModTime, ModTime: time.Unix(1, 0)}}
 			assert.Is(t, assert.ErrOf(p.SetAttr(t.Context(), l, set)), nil, "setattr of", name)
 		}

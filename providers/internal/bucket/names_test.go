@@ -8,20 +8,19 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestMark: marking and its opposite, on names that look marked.
+// Marking and its opposite, on names that look marked.
 func TestMark(t *testing.T) {
 	for _, name := range []string{"", "a", "a%2F", "%2F", "%2F%2F", "a%2F%2F%2F", "%2", "2F", "F%2Fx"} {
 		for _, marked := range []bool{false, true} {
 			segment := mark(name, marked)
-			if plain, got := unmark(segment); plain != name || got != marked {
-				t.Errorf("mark(%q, %v) = %q, which is read as %q, %v", name, marked, segment, plain, got)
-			}
+			plain, got := unmark(segment)
+			assert.True(t, plain == name && got == marked, "mark", name, marked, segment, "which is read as", plain, got)
 		}
 	}
 }
 
-// FuzzKeys: the Locator that a listing gives a key leads to that key, whichever
-// of its directories are beside files, and to no other.
+// The Locator that a listing gives a key leads to that key, whichever of its directories are
+// beside files, and to no other.
 func FuzzKeys(f *testing.F) {
 	for _, key := range []string{"a", "a/b%2F/c", "a//b", "../x", "%~.", strings.Repeat("l%2F", 100), "n\x00"} {
 		f.Add(key, uint8(0))
@@ -35,9 +34,7 @@ func FuzzKeys(f *testing.F) {
 			return files>>(n%8)&1 == 1
 		})
 		assert.OK(t, err, key, "has no Locator")
-		at, err := p.find(l)
-		if err != nil || at.key != "pre/"+key || at.partial {
-			t.Errorf("%q is at %q, which leads to %q (%v)", key, l, at.key, err)
-		}
+		at := assert.Of(p.find(l)).OK(t)
+		assert.True(t, at.key == "pre/"+key && !at.partial, key, "is at", l, "which leads to", at.key)
 	})
 }

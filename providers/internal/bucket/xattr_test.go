@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TestDecodeXattrs: what s3fs writes, and what is nobody's.
+// What s3fs writes, and what is nobody's.
 func TestDecodeXattrs(t *testing.T) {
 	for _, c := range []struct {
 		name, raw string
@@ -42,8 +42,7 @@ func TestDecodeXattrs(t *testing.T) {
 	}
 }
 
-// TestEncodeXattrs: they are written in s3fs's words, and read back whatever they
-// are.
+// They are written in s3fs's words, and read back whatever they are.
 func TestEncodeXattrs(t *testing.T) {
 	if got, want := encodeXattrs(map[string][]byte{"user.x": []byte("y"), "user.a/b c": {0xfb, 0xff}}),
 		"%7B%22user.a/b%20c%22%3A%22%2B/8%3D%22%2C%22user.x%22%3A%22eQ%3D%3D%22%7D"; got != want {
@@ -55,7 +54,7 @@ func TestEncodeXattrs(t *testing.T) {
 	}
 }
 
-// FuzzDecodeXattrs: what is read is written so that it is read again.
+// What is read is written so that it is read again.
 func FuzzDecodeXattrs(f *testing.F) {
 	f.Add("%7B%22user.x%22%3A%22eQ%3D%3D%22%7D")
 	f.Add(`{"a\":":"eQ==","b":""}`)
@@ -70,8 +69,8 @@ func FuzzDecodeXattrs(f *testing.F) {
 	})
 }
 
-// TestFits: what fits can be written whatever the other attributes are, and one
-// byte more cannot, wherever it is.
+// What fits can be written whatever the other attributes are, and one byte more cannot, wherever
+// it is.
 func TestFits(t *testing.T) {
 	p := openFake(t, newFake(), nil)
 	user := map[string]string{"colour": "red"}
@@ -90,8 +89,8 @@ func TestFits(t *testing.T) {
 	mustWrite(t, p, "f", "x", providers.WriteOptions{Attr: attr(most), Metadata: user, Op: strings.Repeat("o", 40)})
 }
 
-// TestUnreadableMetadataStay: what others call as we do, and is nothing that we
-// can read, keeps nobody from changing an object.
+// What others call as we do, and is nothing that we can read, keeps nobody from changing an
+// object.
 func TestUnreadableMetadataStay(t *testing.T) {
 	f := newFake()
 	p := openFake(t, f, nil)

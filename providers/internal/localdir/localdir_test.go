@@ -17,26 +17,20 @@ func TestLock(t *testing.T) {
 	assert.OK(t, os.Symlink(dir, link))
 	var opened []int
 	for _, name := range []string{dir, link} {
-		fd, err := unix.Open(name, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		assert.OK(t, err)
+		fd := assert.Of(unix.Open(name, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)).OK(t)
 		defer unix.Close(fd)
 		opened = append(opened, fd)
 	}
 	try := func(fd int, want bool) {
 		t.Helper()
-		got, err := TryLock(fd)
-		assert.OK(t, err)
-		assert.Equal(t, got, want, "locked")
+		assert.Of(TryLock(fd)).Equal(t, want, "locked")
 	}
 	try(opened[0], true)
 	try(opened[1], false)
 	assert.OK(t, Unlock(opened[0]))
 	try(opened[1], true)
-	entries, err := os.ReadDir(dir)
-	assert.OK(t, err)
-	assert.Equal(t, len(entries), 0, "entries")
-	noFile, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
-	assert.OK(t, err)
+	assert.Equal(t, len(assert.Of(os.ReadDir(dir)).OK(t)), 0, "entries")
+	noFile := assert.Of(unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)).OK(t)
 	defer unix.Close(noFile)
 	assert.Is(t, assert.ErrOf(TryLock(noFile)), providers.ErrUnsupported)
 }
@@ -51,9 +45,7 @@ func TestMkdirAll(t *testing.T) {
 		assert.OK(t, mkdirAll(want, sync))
 	}
 	assert.Slice(t, synced, []string{dir, filepath.Join(dir, "a"), filepath.Join(dir, "a", "b")})
-	info, err := os.Stat(want)
-	assert.OK(t, err)
-	assert.Equal(t, info.Mode(), os.ModeDir|0o700)
+	assert.Equal(t, assert.Of(os.Stat(want)).OK(t).Mode(), os.ModeDir|0o700)
 	assert.Is(t, mkdirAll(filepath.Join(dir, "d"), func(string) error { return unix.EIO }), unix.EIO)
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	for _, name := range []string{"file", "file/below"} {
@@ -67,14 +59,11 @@ func TestNotThereYet(t *testing.T) {
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	assert.OK(t, os.Symlink("real", filepath.Join(dir, "link")))
 	assert.OK(t, os.Mkdir(filepath.Join(dir, "real"), 0o700))
-	got, err := Real(filepath.Join(dir, "link", "a", "b"))
-	assert.OK(t, err)
+	got := assert.Of(Real(filepath.Join(dir, "link", "a", "b"))).OK(t)
 	assert.Equal(t, got, filepath.Join(dir, "real", "a", "b"))
 	assert.OK(t, CheckWritable(got))
 	for _, name := range []string{"file", "file/below"} {
 		assert.Is(t, CheckWritable(filepath.Join(dir, name)), unix.ENOTDIR, name)
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, "real"))
-	assert.OK(t, err)
-	assert.Equal(t, len(entries), 0, "entries that looking made")
+	assert.Equal(t, len(assert.Of(os.ReadDir(filepath.Join(dir, "real"))).OK(t)), 0, "entries that looking made")
 }

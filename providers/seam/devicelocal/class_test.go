@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// TestClass: a new machine's memory is made when it is opened, and not by looking.
+// A new machine's memory is made when it is opened, and not by looking.
 func TestClass(t *testing.T) {
 	var r seam.Registry
 	assert.OK(t, r.Register(Protocol, Class()))
@@ -20,17 +20,12 @@ func TestClass(t *testing.T) {
 	p := r.Preview(t.Context(), s, seam.Capabilities{})
 	assert.Equal(t, p.Grade, providers.Good, p.Text)
 	assert.Contains(t, p.Text, filepath.Join(home, ".agentm", "memory")+", which will be made")
-	entries, err := os.ReadDir(home)
-	assert.OK(t, err)
-	assert.Equal(t, len(entries), 0, "entries that the preview made")
+	assert.Equal(t, len(assert.Of(os.ReadDir(home)).OK(t)), 0, "entries that the preview made")
 
-	b, err := r.Select(t.Context(), s, seam.Capabilities{})
-	assert.OK(t, err)
+	b := assert.Of(r.Select(t.Context(), s, seam.Capabilities{})).OK(t)
 	assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "_meta/repos.json"), "{}\n")))
 	assert.OK(t, b.Close())
-	data, err := os.ReadFile(filepath.Join(home, ".agentm", "memory", "_meta", "repos.json"))
-	assert.OK(t, err)
-	assert.Equal(t, string(data), "{}\n")
+	assert.Of(os.ReadFile(filepath.Join(home, ".agentm", "memory", "_meta", "repos.json"))).Equal(t, []byte("{}\n"))
 	p = r.Preview(t.Context(), s, seam.Capabilities{})
 	assert.Equal(t, p.Text, `memory lies in "device-local" (nothing else is configured): files in `+filepath.Join(home, ".agentm", "memory"))
 }

@@ -23,9 +23,7 @@ import (
 
 func open(t providertest.T, dir string) *Backend {
 	t.Helper()
-	b, err := Open(dir)
-	assert.OK(t, err)
-	return b
+	return assert.Of(Open(dir)).OK(t)
 }
 
 func TestContract(t *testing.T) {
@@ -34,20 +32,16 @@ func TestContract(t *testing.T) {
 
 func at(t *testing.T, key string) seam.Locator {
 	t.Helper()
-	l, err := seam.ParseLocator(key)
-	assert.OK(t, err)
-	return l
+	return assert.Of(seam.ParseLocator(key)).OK(t)
 }
 
-// TestFloor: it promises nothing, and its new directory is its user's alone.
+// It promises nothing, and its new directory is its user's alone.
 func TestFloor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "memory")
 	b := open(t, dir)
 	defer b.Close()
 	assert.Equal(t, b.Capabilities(), seam.Capabilities{})
-	info, err := os.Stat(dir)
-	assert.OK(t, err)
-	assert.Equal(t, info.Mode().Perm(), fs.FileMode(0o700), "mode")
+	assert.Equal(t, assert.Of(os.Stat(dir)).OK(t).Mode().Perm(), fs.FileMode(0o700), "mode")
 }
 
 // TestModeStays of a file that is written again.
@@ -59,12 +53,10 @@ func TestModeStays(t *testing.T) {
 	assert.OK(t, os.WriteFile(name, []byte("old"), 0o600))
 	assert.OK(t, os.Chmod(name, 0o640))
 	assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "private.md"), "new")))
-	info, err := os.Stat(name)
-	assert.OK(t, err)
-	assert.Equal(t, info.Mode().Perm(), fs.FileMode(0o640), "mode")
+	assert.Equal(t, assert.Of(os.Stat(name)).OK(t).Mode().Perm(), fs.FileMode(0o640), "mode")
 }
 
-// TestLinks: one inside is read and never written to, one that leads outside is refused.
+// One inside is read and never written to, one that leads outside is refused.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, filepath.Join(dir, "memory"))
@@ -75,33 +67,26 @@ func TestLinks(t *testing.T) {
 		assert.OK(t, os.Symlink(target, filepath.Join(dir, "memory", name)))
 	}
 	assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "real"), "text")))
-	got, err := b.Read(t.Context(), at(t, "in"))
-	assert.OK(t, err)
-	assert.Equal(t, got, "text")
+	assert.Of(b.Read(t.Context(), at(t, "in"))).Equal(t, "text")
 	for _, key := range []string{"out", "abs", "up/secret"} {
 		assert.Is(t, assert.ErrOf(b.Read(t.Context(), at(t, key))), providers.ErrPermission, "read", key)
 		assert.True(t, assert.ErrOf(b.Write(t.Context(), at(t, key), "x")) != nil, "write", key)
 	}
 	assert.Is(t, assert.ErrOf(b.Write(t.Context(), at(t, "in"), "x")), providers.ErrUnsupported, "write")
-	data, err := os.ReadFile(outside)
-	assert.OK(t, err)
-	assert.Equal(t, string(data), "secret")
+	assert.Of(os.ReadFile(outside)).Equal(t, []byte("secret"))
 }
 
-// TestGranted: a directory is used that is the one that was granted, and what is changed in
-// it has the name that it seems to have.
+// A directory is used that is the one that was granted, and what is changed in it has the name
+// that it seems to have.
 func TestGranted(t *testing.T) {
 	dir := t.TempDir()
-	info, err := os.Stat(dir)
-	assert.OK(t, err)
-	st := info.Sys().(*syscall.Stat_t)
+	st := assert.Of(os.Stat(dir)).OK(t).Sys().(*syscall.Stat_t)
 	assert.Is(t, assert.ErrOf(OpenGranted(dir, Granted{st.Dev, st.Ino + 1})), providers.ErrPermission, "open another")
 	assert.Is(t, assert.ErrOf(OpenGranted(filepath.Join(dir, "none"), Granted{})), providers.ErrNotExist, "open what is not there")
 	assert.OK(t, os.Symlink(".", filepath.Join(dir, "link")))
 	assert.OK(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
 	for plain, g := range map[bool]Granted{true: {st.Dev, st.Ino}, false: {}} {
-		b, err := OpenGranted(dir, g)
-		assert.OK(t, err)
+		b := assert.Of(OpenGranted(dir, g)).OK(t)
 		for _, err := range []error{assert.ErrOf(b.Write(t.Context(), at(t, "link/f"), "x")), assert.ErrOf(b.Mkdir(t.Context(), at(t, "link/e")))} {
 			assert.Equal(t, errors.Is(err, providers.ErrUnsupported), plain, "through a link:", err)
 			assert.Equal(t, err == nil, !plain, "through a link:", err)
@@ -111,7 +96,7 @@ func TestGranted(t *testing.T) {
 	}
 }
 
-// TestNoFiles: what is neither file nor directory has no text, and nobody waits for it.
+// What is neither file nor directory has no text, and nobody waits for it.
 func TestNoFiles(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir)
@@ -120,9 +105,7 @@ func TestNoFiles(t *testing.T) {
 	l := at(t, "fifo")
 	assert.Is(t, assert.ErrOf(b.Read(t.Context(), l)), providers.ErrUnsupported, "read")
 	assert.Is(t, assert.ErrOf(b.Write(t.Context(), l, "x")), providers.ErrUnsupported, "write")
-	children, err := b.List(t.Context(), l)
-	assert.OK(t, err)
-	assert.Equal(t, len(children), 0, "children")
+	assert.Equal(t, len(assert.Of(b.List(t.Context(), l)).OK(t)), 0, "children")
 }
 
 // TestTemporaryFiles that a killed program left are not listed, and nobody writes one.
@@ -155,17 +138,16 @@ func TestOpenFails(t *testing.T) {
 	assert.True(t, errors.As(err, &e) && errors.Is(err, providers.ErrNotDir), "open:", err)
 }
 
-// TestLockedForEver: who keeps the directory's lock is waited for, and not for ever.
+// Who keeps the directory's lock is waited for, and not for ever.
 func TestLockedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		b := open(t, dir)
 		defer b.Close()
-		other, err := os.Open(dir)
-		assert.OK(t, err)
+		other := assert.Of(os.Open(dir)).OK(t)
 		defer other.Close()
 		assert.OK(t, syscall.Flock(int(other.Fd()), syscall.LOCK_EX))
-		err = assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x"))
+		err := assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x"))
 		var timeout *TimeoutError
 		assert.True(t, errors.As(err, &timeout) && timeout.Waited >= 30*time.Second && timeout.Waited < 31*time.Second, "write:", err)
 		assert.Is(t, err, providers.ErrUnavailable)
@@ -174,8 +156,7 @@ func TestLockedForEver(t *testing.T) {
 	})
 }
 
-// TestFailsAfterTheChange: what fails when a change was made says so, and not what would mean
-// that nothing happened.
+// What fails when a change was made says so, and not what would mean that nothing happened.
 func TestFailsAfterTheChange(t *testing.T) {
 	b := open(t, t.TempDir())
 	defer b.Close()

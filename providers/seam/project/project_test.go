@@ -27,9 +27,7 @@ func newBackend() *seam.Store { return seam.New(memory.New(memory.Options{})) }
 
 func loc(t *testing.T, key string) seam.Locator {
 	t.Helper()
-	l, err := seam.ParseLocator(key)
-	assert.OK(t, err)
-	return l
+	return assert.Of(seam.ParseLocator(key)).OK(t)
 }
 
 func put(t *testing.T, b seam.Backend, key, content string) {
@@ -39,14 +37,12 @@ func put(t *testing.T, b seam.Backend, key, content string) {
 
 func holds(t *testing.T, b seam.Backend, key, want string) {
 	t.Helper()
-	got, err := b.Read(t.Context(), loc(t, key))
-	assert.OK(t, err, "read", key)
-	assert.Equal(t, got, want, key)
+	assert.Of(b.Read(t.Context(), loc(t, key))).Equal(t, want, key)
 }
 
 const registered = "_meta/repos.json"
 
-// TestReposFormat: the registry is byte for byte what agentm writes.
+// The registry is byte for byte what agentm writes.
 func TestReposFormat(t *testing.T) {
 	b := newBackend()
 	list, err := Repos(t.Context(), b)
@@ -90,7 +86,7 @@ func TestReposFormat(t *testing.T) {
 	holds(t, b, registered, "{\n  \"version\": 1,\n  \"repos\": []\n}\n")
 }
 
-// TestReposKeep: what is not known here stays, and where it was.
+// What is not known here stays, and where it was.
 func TestReposKeep(t *testing.T) {
 	b := newBackend()
 	put(t, b, registered, `{"note": {"a": [1.50, "é"]}, "repos": [{"host": null, "slug": "atlas", "root_path": "/a"}, {"slug": "b", "root_path": "/b"}]}`)
@@ -115,7 +111,7 @@ func TestReposKeep(t *testing.T) {
 `)
 }
 
-// TestReposDamaged: a registry that cannot be read is nobody's to replace.
+// A registry that cannot be read is nobody's to replace.
 func TestReposDamaged(t *testing.T) {
 	for content, want := range map[string]error{
 		"": providers.ErrCorrupt, "{": providers.ErrCorrupt, "[]": providers.ErrCorrupt, "null": providers.ErrCorrupt,
@@ -133,7 +129,7 @@ func TestReposDamaged(t *testing.T) {
 	}
 }
 
-// TestSlugs: a slug is one directory.
+// A slug is one directory.
 func TestSlugs(t *testing.T) {
 	b := newBackend()
 	for _, slug := range []string{"", ".", "..", "a/b", "/a", "a/", `a\b`, "a\x00"} {
@@ -180,15 +176,14 @@ func slugIn(t *testing.T, b seam.Backend, root, dir string) string {
 		return "none"
 	}
 	assert.OK(t, err, dir)
-	at, err := filepath.Rel(root, p.Root)
-	assert.OK(t, err)
+	at := assert.Of(filepath.Rel(root, p.Root)).OK(t)
 	return p.Slug + " " + at
 }
 
 const origin = "[core]\n\tbare = false\n[remote \"fork\"]\n\turl = x/no\n[remote \"origin\"]\n\turl = "
 
-// TestSlugOfCheckout: a checkout is of the project that agentm takes it to be of, and of
-// none by its directory's name.
+// A checkout is of the project that agentm takes it to be of, and of none by its directory's
+// name.
 func TestSlugOfCheckout(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -214,8 +209,8 @@ func TestSlugOfCheckout(t *testing.T) {
 	}
 }
 
-// TestSlugIsOne: two checkouts of one name have one memory only if they are work trees of
-// one repository, or one is not on this machine.
+// Two checkouts of one name have one memory only if they are work trees of one repository, or one
+// is not on this machine.
 func TestSlugIsOne(t *testing.T) {
 	says := func(slug string) string { return `{"vault_project": "` + slug + `"}` }
 	root := lay(t, map[string]string{
@@ -279,8 +274,8 @@ func TestSilentRoots(t *testing.T) {
 	assert.Equal(t, slugIn(t, b, root, "c"), "unclear")
 }
 
-// TestClaim: who writes state first has the slug, and another checkout is refused before it
-// replaces anything.
+// Who writes state first has the slug, and another checkout is refused before it replaces
+// anything.
 func TestClaim(t *testing.T) {
 	root := lay(t, map[string]string{"a/app/.git/config": origin + "acme/app", "b/app/.git/config": origin + "other/app", "c/": ""})
 	b := replicated{newBackend()}
@@ -288,8 +283,7 @@ func TestClaim(t *testing.T) {
 		Checkout: func(string) (seam.Backend, error) { return newBackend(), nil }}
 	var found []State
 	for _, dir := range []string{"a/app", "b/app"} { // both before either writes
-		s, err := m.State(t.Context(), filepath.Join(root, dir))
-		assert.OK(t, err)
+		s := assert.Of(m.State(t.Context(), filepath.Join(root, dir))).OK(t)
 		assert.True(t, s.Synced, dir, "is not in memory")
 		found = append(found, s)
 	}
@@ -299,34 +293,29 @@ func TestClaim(t *testing.T) {
 	err := found[1].Claim(t.Context())
 	assert.True(t, errors.As(err, &unclear) && unclear.Do != "", "the second of one name:", err)
 	assert.True(t, errors.As(assert.ErrOf(m.State(t.Context(), root+"/b/app")), &unclear), "it finds the first one's state")
-	list, err := Repos(t.Context(), b)
-	assert.OK(t, err)
-	assert.Slice(t, list, []Repo{{Slug: "app", Root: root + "/a/app"}})
+	assert.Of(Repos(t.Context(), b)).Equal(t, []Repo{{Slug: "app", Root: root + "/a/app"}})
 
-	s, err := m.State(t.Context(), root+"/c")
-	assert.OK(t, err)
+	s := assert.Of(m.State(t.Context(), root+"/c")).OK(t)
 	assert.False(t, s.Synced, "a directory of no project has state in memory")
 	assert.OK(t, s.Claim(t.Context()))
 }
 
-// TestLayout: each project keeps to the directory that it has.
+// Each project keeps to the directory that it has.
 func TestLayout(t *testing.T) {
 	b := newBackend()
 	assert.OK(t, Register(t.Context(), b, Repo{Slug: "atlas", Root: "/src/atlas-2/"}))
 	put(t, b, "personal-projects/old/_index.md", "old")
 	put(t, b, "projects/new/_index.md", "new")
 	for _, key := range []string{"projects/atlas", "personal-projects/atlas", "projects/atlas"} {
-		p, err := Named(t.Context(), b, "atlas")
-		assert.OK(t, err)
+		p := assert.Of(Named(t.Context(), b, "atlas")).OK(t)
 		assert.Equal(t, p, Project{Slug: "atlas", Locator: loc(t, key), Backend: b, Root: "/src/atlas-2/", Layout: Layout(loc(t, key).Parts()[0])})
 		put(t, b, map[string]string{"projects/atlas": "personal-projects/atlas/x", "personal-projects/atlas": "projects/atlas/x"}[key], "x")
 	}
 	assert.Is(t, assert.ErrOf(Named(t.Context(), b, "other")), providers.ErrNotExist, "one that is not registered")
 }
 
-// TestStateRouting: .project-mode goes first, and needs no memory; then state lies in memory
-// that something replicates, and else in the checkout. Memory that is not to be had is an
-// error.
+// .project-mode goes first, and needs no memory; then state lies in memory that something
+// replicates, and else in the checkout. Memory that is not to be had is an error.
 func TestStateRouting(t *testing.T) {
 	root := lay(t, map[string]string{".harness/project.json": `{"vault_project": "atlas"}`})
 	away := errors.New("the vault is not mounted")
@@ -385,8 +374,8 @@ func TestStateRouting(t *testing.T) {
 	}
 }
 
-// TestStateOfSlug: a registered project is found by its slug, whatever else its checkout is
-// registered with, and its plan lies beside its progress.
+// A registered project is found by its slug, whatever else its checkout is registered with, and
+// its plan lies beside its progress.
 func TestStateOfSlug(t *testing.T) {
 	b, root := replicated{newBackend()}, lay(t, map[string]string{"src/": "", "link": "-> src"})
 	for slug, dir := range map[string]string{"first": "/src", "atlas": "/link", "gone": "/gone"} {
@@ -394,12 +383,10 @@ func TestStateOfSlug(t *testing.T) {
 	}
 	m := Machine{Config: seam.Config{Err: fs.ErrNotExist}, Memory: func(context.Context) (seam.Backend, error) { return b, nil },
 		Checkout: func(dir string) (seam.Backend, error) { return newBackend(), assert.ErrOf(os.Stat(dir)) }}
-	s, err := m.State(t.Context(), "atlas")
-	assert.OK(t, err)
+	s := assert.Of(m.State(t.Context(), "atlas")).OK(t)
 	assert.Equal(t, s.Root, root+"/src")
 	for _, file := range []string{"PLAN.md", "progress.md"} {
-		l, err := s.Dir.Child(file)
-		assert.OK(t, err)
+		l := assert.Of(s.Dir.Child(file)).OK(t)
 		put(t, s.Backend, l.Key(), file)
 		holds(t, b, "projects/atlas/_harness/"+file, file)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -427,8 +428,7 @@ var mistakes = []struct {
 	}, []string{"capabilities/encryption"}},
 }
 
-// TestMistakesAreFound: each by the checks that are there for it, and no check is there
-// for nothing.
+// Each by the checks that are there for it, and no check is there for nothing.
 func TestMistakesAreFound(t *testing.T) {
 	needed := map[string]bool{}
 	for _, m := range mistakes {
@@ -443,19 +443,15 @@ func TestMistakesAreFound(t *testing.T) {
 				m.breaks(b, b.Store)
 				return b
 			})
-			if len(failures) == 0 {
-				t.Errorf("%s does not notice that %s", name, m.name)
-			}
+			assert.True(t, len(failures) != 0, name, "does not notice that", m.name)
 		}
 	}
 	for _, c := range Checks() {
-		if !needed[c.Name] {
-			t.Errorf("no mistake needs %s", c.Name)
-		}
+		assert.True(t, needed[c.Name], "no mistake needs", c.Name)
 	}
 }
 
-// TestRun: a good backend passes.
+// A good backend passes.
 func TestRun(t *testing.T) {
 	Run(t, func(providertest.T) seam.Backend { return newBroken() })
 }

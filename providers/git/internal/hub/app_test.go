@@ -41,16 +41,13 @@ func TestAppMints(t *testing.T) {
 	if again := mint(t, a); again == before {
 		t.Error("the same token after it was refused")
 	}
-	if tokens, asked := app.Minted(); len(tokens) != 3 || asked[0] != "site" {
-		t.Errorf("minted %d tokens for %q", len(tokens), asked)
-	}
+	tokens, asked := app.Minted()
+	assert.True(t, len(tokens) == 3 && asked[0] == "site", "minted", len(tokens), "tokens for", asked)
 }
 
 func mint(t *testing.T, a *hub.App) string {
 	t.Helper()
-	fields, err := a.Credentials(t.Context())
-	assert.OK(t, err)
-	return fields["token"]
+	return assert.Of(a.Credentials(t.Context())).OK(t)["token"]
 }
 
 // What keeps a token from being minted is told without the key.

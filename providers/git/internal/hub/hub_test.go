@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -54,13 +55,10 @@ func TestEnsure(t *testing.T) {
 				other.Repo = "acme/site"
 				api.Add(other)
 			}
-			url, err := h.Ensure(t.Context(), "topic", "main", "a title", "why")
-			if err != nil || len(api.Pulls()) != 4 || url != api.Pulls()[3].HTML {
-				t.Fatalf("first: %q, %v, pulls %+v", url, err, api.Pulls())
-			}
-			if p := api.Pulls()[3]; p.Title != "a title" || p.Text != "why" || p.Head != "topic" || p.Base != "main" {
-				t.Errorf("it is %+v", p)
-			}
+			url := assert.Of(h.Ensure(t.Context(), "topic", "main", "a title", "why")).OK(t)
+			assert.Must(t, len(api.Pulls()) == 4 && url == api.Pulls()[3].HTML, url, "pulls", api.Pulls())
+			p := api.Pulls()[3]
+			assert.True(t, p.Title == "a title" && p.Text == "why" && p.Head == "topic" && p.Base == "main", "it is", p)
 			if again, err := h.Ensure(t.Context(), "topic", "main", "another", ""); again != url || err != nil || len(api.Pulls()) != 4 {
 				t.Errorf("again: %q, %v, %d pulls", again, err, len(api.Pulls()))
 			}
@@ -76,20 +74,16 @@ func TestEnsure(t *testing.T) {
 func TestNothingAndAlready(t *testing.T) {
 	t.Parallel()
 	api, _, h := started(t)
-	if url, err := h.Ensure(t.Context(), "same", "main", "t", ""); url != "" || err != nil {
-		t.Errorf("nothing between: %q, %v", url, err)
-	}
+	assert.Of(h.Ensure(t.Context(), "same", "main", "t", "")).Equal(t, "", "nothing between")
 	api.Fail(func(r *http.Request) *gitserver.Answer {
 		if r.Method == http.MethodPost && len(api.Pulls()) == 0 {
 			api.Add(gitserver.Pull{Repo: "acme/site", Head: "topic", Base: "main"})
 		}
 		return nil
 	})
-	url, err := h.Ensure(t.Context(), "topic", "main", "t", "")
-	if err != nil || len(api.Pulls()) != 1 || url != api.Pulls()[0].HTML {
-		t.Errorf("somebody was faster: %q, %v, %+v", url, err, api.Pulls())
-	}
-	_, err = h.Ensure(t.Context(), "nowhere", "main", "t", "")
+	url := assert.Of(h.Ensure(t.Context(), "topic", "main", "t", "")).OK(t)
+	assert.True(t, len(api.Pulls()) == 1 && url == api.Pulls()[0].HTML, "somebody was faster", url, api.Pulls())
+	_, err := h.Ensure(t.Context(), "nowhere", "main", "t", "")
 	assert.Is(t, err, providers.ErrInvalid, "a branch that is not there")
 }
 
@@ -104,9 +98,7 @@ func TestAlreadyAtGitea(t *testing.T) {
 		api.Add(gitserver.Pull{Repo: "acme/site", Head: "topic", Base: "main"})
 		return &gitserver.Answer{Status: http.StatusConflict, Foreign: true, Body: `{"message":"pull request already exists for these targets [id: 1]","url":"http://127.0.0.1/api/swagger"}`}
 	})
-	if url, err := h.Ensure(t.Context(), "topic", "main", "t", ""); err != nil || url != api.Pulls()[0].HTML {
-		t.Errorf("got %q, %v", url, err)
-	}
+	assert.Of(h.Ensure(t.Context(), "topic", "main", "t", "")).Equal(t, api.Pulls()[0].HTML)
 }
 
 // What the API answers has a kind, its own words, and when to come again; never
@@ -145,9 +137,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: does not say to wait for %v", c.name, c.after)
 		}
 	}
-	if len(api.Pulls()) > 0 {
-		t.Errorf("pulls: %+v", api.Pulls())
-	}
+	assert.True(t, len(api.Pulls()) == 0, "pulls", api.Pulls())
 }
 
 // A change is not sent to where the API redirects it, even within the server.
@@ -165,20 +155,66 @@ func TestChangeIsNotRedirected(t *testing.T) {
 	}))
 	defer s.Close()
 	h := hub.New(hub.Options{URL: s.URL, Owner: "acme", Repo: "site", Credentials: with(map[string]string{"token": token})})
-	if _, err := h.Ensure(t.Context(), "topic", "main", "t", ""); !errors.Is(err, providers.ErrPermission) || posts != 1 {
-		t.Errorf("got %v after %d posts", err, posts)
-	}
+	_, err := h.Ensure(t.Context(), "topic", "main", "t", "")
+	assert.True(t, errors.Is(err, providers.ErrPermission) && posts == 1, "after", posts, "posts", err)
 }
 
 func TestWhoAsks(t *testing.T) {
 	t.Parallel()
 	api, _, _ := started(t)
 	o := hub.Options{URL: api.URL, Owner: "acme", Repo: "site"}
-	if _, err := hub.New(o).Ensure(t.Context(), "topic", "main", "t", ""); !errors.Is(err, providers.ErrUnauthenticated) {
-		t.Errorf("nobody: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(hub.New(o).Ensure(t.Context(), "topic", "main", "t", "")), providers.ErrUnauthenticated, "nobody")
 	o.Credentials = with(map[string]string{"token": "another"})
 	if _, err := hub.New(o).Ensure(t.Context(), "topic", "main", "t", ""); !errors.Is(err, providers.ErrUnauthenticated) || !strings.Contains(err.Error(), "Bad credentials") {
 		t.Errorf("a stranger: %v", err)
 	}
+}
+
+// notAPI are answers that the API never gives: their type, and their content.
+var notAPI = map[string][2]string{
+	"login page":              {"text/html", "<html>Log in</html>"},
+	"nothing":                 {"", ""},
+	"nothing, of JSON's type": {"application/json", ""},
+	"null":                    {"application/json", "null"},
+	"an empty object":         {"application/json", "{}"},
+	"another verb's":          {"application/json", `[{"name": "main"}]`},
+	"half":                    {"application/json", `[{"number": 1, "html_u`},
+	"JSON of another type":    {"text/plain", "[]"},
+}
+
+type answering func(*http.Request) (*http.Response, error)
+
+func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// foreign answers requests of a method otherwise than the API does.
+func foreign(method, kind, body string) http.RoundTripper {
+	return answering(func(r *http.Request) (*http.Response, error) {
+		if r.Method != method {
+			return http.DefaultTransport.RoundTrip(r)
+		}
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, Request: r,
+			ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body))}, nil
+	})
+}
+
+// A success that the API never gives is none: no pull request is missing, or there, or
+// useless for it, and no token is empty.
+func TestAnswersThatAreNotTheAPIs(t *testing.T) {
+	t.Parallel()
+	api, _, _ := started(t)
+	app := gitserver.Start(t).StartAPI(t).StartApp()
+	for what, page := range notAPI {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			h := hub.New(hub.Options{URL: api.URL, Owner: "acme", Repo: "site", Transport: foreign(method, page[0], page[1]),
+				Credentials: with(map[string]string{"token": token})})
+			url, err := h.Ensure(t.Context(), "topic", "main", "t", "")
+			assert.True(t, errors.Is(err, providers.ErrUnavailable) && url == "", what, method, url, err)
+		}
+		a := &hub.App{URL: api.URL, ID: app.ID, Installation: app.Installation, Repo: "site", Transport: foreign(http.MethodPost, page[0], page[1]),
+			Key: with(map[string]string{"private_key": app.Key})}
+		if fields, err := a.Credentials(t.Context()); !errors.Is(err, providers.ErrUnavailable) || fields != nil {
+			t.Errorf("%s for a token: %v", what, err)
+		}
+	}
+	assert.True(t, len(api.Pulls()) == 0, "pulls", api.Pulls())
 }

@@ -81,8 +81,8 @@ func (r *fileIn) keep(id object.ID, raw []byte) {
 	assert.OK(r.t, os.WriteFile(filepath.Join(dir, name[2:]), packed.Bytes(), 0o600))
 }
 
-// TestIndexIsGits: the git program reads from an index what is in the tree, finds
-// it sound, and takes for changed what Except says.
+// The git program reads from an index what is in the tree, finds it sound, and takes for changed
+// what Except says.
 func TestIndexIsGits(t *testing.T) {
 	tier.RequireTools(t, "git")
 	dir := t.TempDir()

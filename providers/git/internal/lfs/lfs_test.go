@@ -20,10 +20,7 @@ import (
 )
 
 func writes(content string) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := io.WriteString(w, content)
-		return err
-	}
+	return func(w io.Writer) error { return assert.ErrOf(io.WriteString(w, content)) }
 }
 
 // What is put is there under its hash until nobody wants it and nobody holds it; what
@@ -31,43 +28,33 @@ func writes(content string) func(io.Writer) error {
 func TestStore(t *testing.T) {
 	dir, tmp := t.TempDir()+"/lfs", t.TempDir()
 	s := lfs.OpenStore(dir, tmp, space.Disk{})
-	if none, err := s.Empty(); err != nil || !none {
-		t.Errorf("new: %v, %v", none, err)
-	}
+	none := assert.Of(s.Empty()).OK(t)
+	assert.True(t, none, "new", none)
 	broken := errors.New("broken")
 	if _, _, err := s.Put(func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return broken }); !errors.Is(err, broken) {
 		t.Errorf("a body that fails: %v", err)
 	}
 	p, release, err := s.Put(writes("content"))
-	if err != nil || p.Size != 7 || !s.Has(p) {
-		t.Fatalf("put: %+v, %v", p, err)
-	}
+	assert.Must(t, err == nil && p.Size == 7 && s.Has(p), "put", p, err)
 	tier.OnDisk(t, dir+"/"+p.OID)
 	again, releaseAgain, err := s.Put(writes("content"))
-	if err != nil || again != p {
-		t.Errorf("put again: %+v, %v", again, err)
-	}
+	assert.True(t, err == nil && again == p, "put again", again, err)
 	for i, end := range []func(){release, release, releaseAgain} {
 		if err := errors.Join(s.Sync(), s.Sweep(nil)); err != nil || !s.Has(p) {
 			t.Errorf("%d: held, and swept: %v", i, err)
 		}
 		end()
 	}
-	f, err := lfs.OpenStore(dir, tmp, space.Disk{}).Open(p)
-	assert.OK(t, err)
+	f := assert.Of(lfs.OpenStore(dir, tmp, space.Disk{}).Open(p)).OK(t)
 	defer f.Close()
-	if got, err := io.ReadAll(f); string(got) != "content" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
+	assert.Of(io.ReadAll(f)).Equal(t, []byte("content"))
 	if err := s.Sweep(map[string]bool{p.OID: true}); err != nil || !s.Has(p) {
 		t.Errorf("wanted, and swept: %v", err)
 	}
 	if err := s.Sweep(nil); err != nil || s.Has(p) {
 		t.Errorf("not swept: %v", err)
 	}
-	if left, err := os.ReadDir(tmp); err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
-	}
+	assert.Equal(t, len(assert.Of(os.ReadDir(tmp)).OK(t)), 0, "left")
 }
 
 // A redirect to another server takes nothing along that was meant for the first, and
@@ -101,9 +88,7 @@ func TestRedirects(t *testing.T) {
 		got, err := io.ReadAll(body)
 		return string(got), err
 	}
-	if got, err := open(nil); got != "content" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
+	assert.Of(open(nil)).Equal(t, "content")
 	if seen.Get("Authorization") != "" || seen.Get("X-Secret") != "" || seen.Get("User-Agent") == "" {
 		t.Errorf("the other server saw %v", seen)
 	}

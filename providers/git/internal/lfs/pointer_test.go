@@ -62,22 +62,18 @@ func TestPointerAsGitLFS(t *testing.T) {
 		store := lfs.OpenStore(dir, dir, space.Disk{})
 		file := dir + "/file"
 		assert.OK(t, os.WriteFile(file, []byte(content), 0o600))
-		out, err := exec.CommandContext(t.Context(), "git-lfs", "pointer", "--file", file).Output()
-		assert.OK(t, err)
+		out := assert.Of(exec.CommandContext(t.Context(), "git-lfs", "pointer", "--file", file).Output()).OK(t)
 		p, release, err := store.Put(writes(content))
 		assert.OK(t, err)
 		release()
-		if !bytes.HasSuffix(out, p.Encode()) {
-			t.Errorf("%q is no end of %q", p.Encode(), out)
-		}
+		assert.True(t, bytes.HasSuffix(out, p.Encode()), p.Encode(), "is no end of", out)
 	}
 	for _, c := range texts {
 		cmd := exec.CommandContext(t.Context(), "git-lfs", "pointer", "--check", "--stdin")
 		cmd.Stdin = strings.NewReader(c.text)
 		// It takes more for pointers: ours is never more than its.
-		if theirs := cmd.Run() == nil; c.ok && !theirs {
-			t.Errorf("%s: git-lfs takes it for no pointer", c.name)
-		}
+		theirs := cmd.Run() == nil
+		assert.False(t, c.ok && !theirs, c.name, "git-lfs takes it for no pointer")
 	}
 }
 

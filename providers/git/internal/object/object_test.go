@@ -21,9 +21,7 @@ func TestAsGitWrites(t *testing.T) {
 	work.Commit("main", "a message\n\nwith more\n\nName: value")
 	raw := repo.Git("cat-file", "tree", "main^{tree}")
 	entries, err := object.Entries([]byte(raw))
-	if err != nil || len(entries) != 8 {
-		t.Fatalf("%v, %v", entries, err)
-	}
+	assert.Must(t, err == nil && len(entries) == 8, entries, err)
 	slices.Reverse(entries)
 	assert.Equal(t, string(object.EncodeTree(entries)), raw, "the tree")
 	for _, e := range entries {
@@ -33,16 +31,14 @@ func TestAsGitWrites(t *testing.T) {
 	}
 	raw = repo.Git("cat-file", "commit", "main")
 	c, err := object.ParseCommit([]byte(raw))
-	if got := string(c.Encode()); err != nil || got != raw {
-		t.Errorf("the commit is %q, want %q, %v", got, raw, err)
-	}
+	got := string(c.Encode())
+	assert.True(t, err == nil && got == raw, "the commit is", got, raw, err)
 }
 
 func TestMalformed(t *testing.T) {
 	for _, raw := range []string{"1", "100644", "100644 a", "100644 a\x00short", "10x644 a\x0012345678901234567890", "123456789 a\x0012345678901234567890"} {
-		if entries, err := object.Entries([]byte(raw)); err == nil {
-			t.Errorf("%q is a tree of %v", raw, entries)
-		}
+		entries, err := object.Entries([]byte(raw))
+		assert.True(t, err != nil, raw, "is a tree of", entries)
 	}
 	for _, raw := range []string{"", "\n", "tree 123\n", "tree " + strings.Repeat("x", 40) + "\n", "parent " + strings.Repeat("1", 40) + "\n\n"} {
 		if c, err := object.ParseCommit([]byte(raw)); err == nil {
@@ -69,11 +65,8 @@ func TestCommitTime(t *testing.T) {
 		"16725225600": "2500-01-01T00:00:00Z", "-11676096000": "1600-01-01T00:00:00Z",
 		"253402300800": "1970-01-01T00:00:00Z", "-9000000000000000000": "1970-01-01T00:00:00Z", "x": "1970-01-01T00:00:00Z",
 	} {
-		c, err := object.ParseCommit([]byte("tree " + strings.Repeat("1", 40) + "\ncommitter Ann <ann@acme.test> " + in + " +0000\n\n"))
-		assert.OK(t, err)
-		if got, err := c.Committer.When.MarshalText(); err != nil || string(got) != want {
-			t.Errorf("%s: %s, %v, want %s", in, got, err, want)
-		}
+		c := assert.Of(object.ParseCommit([]byte("tree " + strings.Repeat("1", 40) + "\ncommitter Ann <ann@acme.test> " + in + " +0000\n\n"))).OK(t)
+		assert.Of(c.Committer.When.MarshalText()).Equal(t, []byte(want), in)
 	}
 }
 
@@ -84,9 +77,7 @@ func FuzzEntries(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := object.Entries(object.EncodeTree(entries)); err != nil || len(again) != len(entries) {
-			t.Errorf("%d entries, then %d, %v", len(entries), len(again), err)
-		}
+		assert.Equal(t, len(assert.Of(object.Entries(object.EncodeTree(entries))).OK(t)), len(entries), len(entries), "entries, then")
 	})
 }
 

@@ -15,12 +15,9 @@ import (
 // packOf receives a pack with one blob, promised or not.
 func packOf(t *testing.T, s *odb.Store, content string, promised bool) odb.ID {
 	t.Helper()
-	b, err := s.NewPack()
-	assert.OK(t, err)
-	id, err := b.Add(odb.Blob, []byte(content))
-	assert.OK(t, err)
-	pack, err := b.Pack()
-	assert.OK(t, err)
+	b := assert.Of(s.NewPack()).OK(t)
+	id := assert.Of(b.Add(odb.Blob, []byte(content))).OK(t)
+	pack := assert.Of(b.Pack()).OK(t)
 	defer pack.Close()
 	receive := s.Receive
 	if promised {
@@ -55,12 +52,8 @@ func TestRepackPromised(t *testing.T) {
 	}
 	assert.OK(t, s.Repack(t.Context()))
 	promised, all := marked(t, dir)
-	if len(promised) != 1 || len(all) != 2 {
-		t.Errorf("%d of %d packs are promised", len(promised), len(all))
-	}
-	if n := len(s.Files()); n != 5 {
-		t.Errorf("the files are %v", s.Files())
-	}
+	assert.True(t, len(promised) == 1 && len(all) == 2, len(promised), "of", len(all), "packs are promised")
+	assert.Equal(t, len(s.Files()), 5, "the files are", s.Files())
 	for i := range ids[0] {
 		for k := range ids {
 			assert.Is(t, assert.ErrOf(s.Get(ids[k][i], odb.Blob)), nil)
@@ -68,9 +61,7 @@ func TestRepackPromised(t *testing.T) {
 	}
 	lent, dirs := t.TempDir(), t.TempDir()
 	names, err := s.Lend(lent, true)
-	if err != nil || len(names) != 1 {
-		t.Fatalf("%v, %v", names, err)
-	}
+	assert.Must(t, err == nil && len(names) == 1, names, err)
 	other := open(t, dirs)
 	if err := other.Borrow(lent, names[0]); err != nil || !other.Has(ids[1][3]) || other.Has(ids[0][3]) {
 		t.Errorf("what was lent: %v", err)
@@ -107,10 +98,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("a tree: %v; %d requests", err, asked)
 	}
 	away = nil
-	size, err := s.Size(id)
-	if err != nil || size != int64(len("content")) {
-		t.Errorf("%d, %v", size, err)
-	}
+	assert.Of(s.Size(id)).Equal(t, int64(len("content")))
 }
 
 // A mark that a crash has left without its pack goes.
@@ -121,7 +109,6 @@ func TestMarkAlone(t *testing.T) {
 	alone := strings.Replace(promised[0], "pack-", "pack-00", 1)
 	assert.OK(t, os.WriteFile(alone, nil, 0o400))
 	open(t, dir)
-	if now, packs := marked(t, dir); len(now) != 1 || len(packs) != len(all) || now[0] != promised[0] {
-		t.Errorf("there are %v and %v", now, packs)
-	}
+	now, packs := marked(t, dir)
+	assert.True(t, len(now) == 1 && len(packs) == len(all) && now[0] == promised[0], "there are", now, packs)
 }

@@ -23,8 +23,7 @@ import (
 
 func open(t *testing.T, dir string) *odb.Store {
 	t.Helper()
-	s, err := odb.Open(filepath.Join(dir, "objects"), filepath.Join(dir, "wsmount"), space.Disk{})
-	assert.OK(t, err)
+	s := assert.Of(odb.Open(filepath.Join(dir, "objects"), filepath.Join(dir, "wsmount"), space.Disk{})).OK(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -115,21 +114,16 @@ func TestPacksOfGit(t *testing.T) {
 	theirs := open(t, repo.Dir)
 	holds(t, theirs, want)
 
-	packs, err := filepath.Glob(filepath.Join(repo.Dir, "objects/pack/*.pack"))
-	if err != nil || len(packs) != 1 {
-		t.Fatal(packs, err)
-	}
-	f, err := os.Open(packs[0])
-	assert.OK(t, err)
+	packs := assert.Of(filepath.Glob(filepath.Join(repo.Dir, "objects/pack/*.pack"))).OK(t)
+	assert.Must(t, len(packs) == 1, packs)
+	f := assert.Of(os.Open(packs[0])).OK(t)
 	defer f.Close()
 	dir := t.TempDir()
 	ours := open(t, dir)
 	assert.OK(t, ours.Receive(f))
 	holds(t, ours, want)
-	made, err := filepath.Glob(filepath.Join(dir, "objects/pack/*.idx"))
-	if err != nil || len(made) != 1 {
-		t.Fatal(made, err)
-	}
+	made := assert.Of(filepath.Glob(filepath.Join(dir, "objects/pack/*.idx"))).OK(t)
+	assert.Must(t, len(made) == 1, made)
 	got, _ := os.ReadFile(made[0])
 	index, _ := os.ReadFile(strings.TrimSuffix(packs[0], ".pack") + ".idx")
 	assert.True(t, bytes.Equal(got, index), "the index is not the one that git makes")
@@ -143,28 +137,19 @@ func TestDamagedSizes(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	made := put(t, s, strings.Repeat("content ", 100))
-	files, err := filepath.Glob(filepath.Join(dir, "wsmount/sizes/*"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	b, err := os.ReadFile(files[0])
-	assert.OK(t, err)
+	files := assert.Of(filepath.Glob(filepath.Join(dir, "wsmount/sizes/*"))).OK(t)
+	assert.Must(t, len(files) == 1, files)
+	b := assert.Of(os.ReadFile(files[0])).OK(t)
 	b[len(b)-6] ^= 1
 	assert.OK(t, os.WriteFile(files[0], b, 0o600))
-	if size, err := open(t, dir).Size(made); size != 800 || err != nil {
-		t.Errorf("size %d, %v", size, err)
-	}
+	assert.Of(open(t, dir).Size(made)).Equal(t, 800, "size")
 }
 
 func put(t *testing.T, s *odb.Store, content string) odb.ID {
 	t.Helper()
-	b, err := s.NewBatch()
-	assert.OK(t, err)
-	made, err := b.Add(odb.Blob, []byte(content))
-	if err == nil {
-		err = b.Finish()
-	}
-	assert.OK(t, err)
+	b := assert.Of(s.NewBatch()).OK(t)
+	made := assert.Of(b.Add(odb.Blob, []byte(content))).OK(t)
+	assert.OK(t, b.Finish())
 	return made
 }
 
@@ -173,8 +158,7 @@ func TestPacksReachTheDisk(t *testing.T) {
 	made, received := t.TempDir(), t.TempDir()
 	put(t, open(t, made), numbers(0, 20_000))
 	pack := packsOnDisk(t, made)
-	content, err := os.ReadFile(pack)
-	assert.OK(t, err)
+	content := assert.Of(os.ReadFile(pack)).OK(t)
 	assert.OK(t, open(t, received).Receive(bytes.NewReader(content)))
 	packsOnDisk(t, received)
 }
@@ -183,8 +167,7 @@ func TestPacksReachTheDisk(t *testing.T) {
 func packsOnDisk(t *testing.T, dir string) (pack string) {
 	t.Helper()
 	for _, ending := range []string{"idx", "pack"} {
-		found, err := filepath.Glob(filepath.Join(dir, "objects/pack/*."+ending))
-		assert.OK(t, err)
+		found := assert.Of(filepath.Glob(filepath.Join(dir, "objects/pack/*."+ending))).OK(t)
 		assert.Equal(t, len(found), 1, "files", ending)
 		pack = found[0]
 		tier.OnDisk(t, pack)
@@ -195,13 +178,11 @@ func packsOnDisk(t *testing.T, dir string) (pack string) {
 // A pack that broke off, was changed on the way, or is no pack, leaves nothing.
 func TestBrokenPacks(t *testing.T) {
 	from := open(t, t.TempDir())
-	b, err := from.NewPack()
-	assert.OK(t, err)
+	b := assert.Of(from.NewPack()).OK(t)
 	for i := range 20 {
 		assert.OK(t, assert.ErrOf(b.Add(odb.Blob, []byte(strings.Repeat(fmt.Sprint(i), 100)))))
 	}
-	r, err := b.Pack()
-	assert.OK(t, err)
+	r := assert.Of(b.Pack()).OK(t)
 	good, err := io.ReadAll(r)
 	r.Close()
 	assert.OK(t, err)
@@ -217,9 +198,8 @@ func TestBrokenPacks(t *testing.T) {
 		assert.Is(t, s.Receive(bytes.NewReader(pack)), odb.ErrCorrupt, what)
 	}
 	for _, sub := range []string{"objects/pack", "wsmount/tmp"} {
-		if left, _ := os.ReadDir(filepath.Join(dir, sub)); len(left) != 0 {
-			t.Errorf("%s has %v", sub, left)
-		}
+		left, _ := os.ReadDir(filepath.Join(dir, sub))
+		assert.True(t, len(left) == 0, sub, "has", left)
 	}
 	for range 2 { // the second time it is here already
 		assert.OK(t, s.Receive(bytes.NewReader(good)))
@@ -251,18 +231,11 @@ func TestBatch(t *testing.T) {
 	}); !errors.Is(err, broken) {
 		t.Fatalf("put of what breaks: %v", err)
 	}
-	again, err := b.Add(odb.Blob, []byte("first"))
-	if err != nil || again != first {
-		t.Fatalf("%s, %v, want %s", again, err, first)
-	}
-	second, err := b.Add(odb.Blob, []byte("second"))
-	assert.OK(t, err)
+	assert.Of(b.Add(odb.Blob, []byte("first"))).Equal(t, first)
+	second := assert.Of(b.Add(odb.Blob, []byte("second"))).OK(t)
 	assert.False(t, s.Has(second), "it is seen before it is safe")
 	assert.OK(t, b.Finish())
-	got, err := s.Get(second, odb.Blob)
-	if string(got) != "second" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
+	assert.Of(s.Get(second, odb.Blob)).Equal(t, []byte("second"))
 	holds(t, open(t, dir), map[string]string{first.String(): "first", second.String(): "second"})
 	packs, _ := filepath.Glob(filepath.Join(dir, "objects/pack/*.pack"))
 	for _, name := range packs {
@@ -274,18 +247,16 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestRepack: many small packs become one, with deltas and all, that the git
-// program finds sound, while others read; what a crash leaves of it does no harm.
+// Many small packs become one, with deltas and all, that the git program finds sound, while
+// others read; what a crash leaves of it does no harm.
 func TestRepack(t *testing.T) {
 	repo, want := repacked(t)
 	s := open(t, repo.Dir)
 	for i := range 66 {
-		b, err := s.NewBatch()
-		assert.OK(t, err)
+		b := assert.Of(s.NewBatch()).OK(t)
 		for j := range 3 {
 			content := fmt.Sprintf("content %d of %d", j, i)
-			id, err := b.Add(odb.Blob, []byte(content))
-			assert.OK(t, err)
+			id := assert.Of(b.Add(odb.Blob, []byte(content))).OK(t)
 			want[id.String()] = content
 		}
 		assert.OK(t, b.Finish())
@@ -317,15 +288,11 @@ func TestRepack(t *testing.T) {
 	}
 	assert.OK(t, s.Repack(t.Context()))
 	holds(t, s, want)
-	if now, _ := filepath.Glob(filepath.Join(repo.Dir, "objects", "pack", "*.pack")); len(before) > 36 || len(now) > 3 {
-		t.Errorf("there were %d packs, and are %d", len(before), len(now))
-	}
+	now, _ := filepath.Glob(filepath.Join(repo.Dir, "objects", "pack", "*.pack"))
+	assert.True(t, len(before) <= 36 && len(now) <= 3, "there were", len(before), "packs, and are", len(now))
 	repo.Git("fsck", "--strict", "--no-dangling")
-	all, err := filepath.Glob(filepath.Join(repo.Dir, "objects", "pack", "*.idx"))
-	assert.OK(t, err)
-	if chains := repo.Git(append([]string{"verify-pack", "-s"}, all...)...); !strings.Contains(chains, "chain length = 1:") {
-		t.Errorf("no delta has come along: %s", chains)
-	}
+	all := assert.Of(filepath.Glob(filepath.Join(repo.Dir, "objects", "pack", "*.idx"))).OK(t)
+	assert.Contains(t, repo.Git(append([]string{"verify-pack", "-s"}, all...)...), "chain length = 1:", "no delta has come along")
 
 	// The process ended before it had removed what it could, and in the middle of it.
 	assert.OK(t, s.Close())

@@ -38,9 +38,7 @@ func TestPlaces(t *testing.T) {
 		"git://git.acme.test/" + strings.Repeat("a", mostPath): {},
 	} {
 		got, err := parse(text)
-		if got != want || (err == nil) != (want != place{}) {
-			t.Errorf("%.80s: %+v, %v, want %+v", text, got, err, want)
-		}
+		assert.True(t, got == want && (err == nil) == (want != place{}), text, got, want, err)
 		if err != nil && (!errors.Is(err, providers.ErrInvalid) || strings.Contains(err.Error(), "s3cret")) {
 			t.Errorf("%.80s: %v", text, err)
 		}
@@ -60,13 +58,11 @@ func TestFirstLine(t *testing.T) {
 			heard <- string(b)
 		}()
 		s := New("git://git.acme.test:4000/acme/r.git", Options{Dial: func(context.Context, string) (net.Conn, error) { return ours, nil }})
-		one, err := begin(s, t.Context())
-		assert.OK(t, err)
+		one := assert.Of(begin(s, t.Context())).OK(t)
 		one.Close()
 		want := service + " /acme/r.git\x00host=git.acme.test:4000\x00"
-		if got := <-heard; len(got) < 4 || got[4:] != want {
-			t.Errorf("heard %q, want %q", got, want)
-		}
+		got := <-heard
+		assert.True(t, len(got) >= 4 && got[4:] == want, "heard", got, want)
 	}
 }
 

@@ -28,16 +28,12 @@ const main = "refs/heads/main"
 func open(t *testing.T, dir string) *refs.Store {
 	t.Helper()
 	assert.OK(t, os.MkdirAll(filepath.Join(dir, "refs/heads"), 0o755))
-	s, err := refs.Open(dir, filepath.Join(dir, "wsmount"), space.Disk{})
-	assert.OK(t, err)
-	return s
+	return assert.Of(refs.Open(dir, filepath.Join(dir, "wsmount"), space.Disk{})).OK(t)
 }
 
 func at(t *testing.T, s *refs.Store, name string, want refs.ID) {
 	t.Helper()
-	if got, err := s.Get(name); got != want || err != nil {
-		t.Errorf("%s is at %s, %v, want %s", name, got, err, want)
-	}
+	assert.Of(s.Get(name)).Equal(t, want, name, "is at")
 }
 
 func TestUpdate(t *testing.T) {
@@ -111,9 +107,8 @@ func TestPacked(t *testing.T) {
 	assert.OK(t, s.Update(main, two, none))
 	at(t, s, main, none)
 	at(t, s, "refs/heads/other", two)
-	if b, _ := os.ReadFile(filepath.Join(dir, "packed-refs")); strings.Contains(string(b), "^") {
-		t.Errorf("packed-refs is %q", b)
-	}
+	b, _ := os.ReadFile(filepath.Join(dir, "packed-refs"))
+	assert.False(t, strings.Contains(string(b), "^"), "packed-refs is", b)
 	clean(t, dir)
 }
 
@@ -122,9 +117,8 @@ func TestTorn(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	assert.OK(t, os.WriteFile(filepath.Join(dir, main), nil, 0o644))
-	if got, err := s.Get(main); !errors.Is(err, refs.ErrDamaged) {
-		t.Errorf("got %s, %v", got, err)
-	}
+	got, err := s.Get(main)
+	assert.Is(t, err, refs.ErrDamaged, got, err)
 	assert.Is(t, s.Update(main, none, one), refs.ErrDamaged, "update")
 }
 

@@ -57,8 +57,7 @@ func (c *clock) lock(t *testing.T, place string) *lock.Lock {
 // open opens the vault of a place once more: in these tests, the directory that its key is in.
 func open(t *testing.T, place string) int {
 	t.Helper()
-	dir, err := os.Open(filepath.Dir(filepath.Dir(place)))
-	assert.OK(t, err)
+	dir := assert.Of(os.Open(filepath.Dir(filepath.Dir(place)))).OK(t)
 	t.Cleanup(func() { assert.OK(t, dir.Close()) })
 	return int(dir.Fd())
 }
@@ -79,25 +78,19 @@ func shown(t *testing.T, place string, at time.Time) {
 
 func acquire(t *testing.T, l *lock.Lock) *lock.Held {
 	t.Helper()
-	held, err := l.Acquire(t.Context())
-	assert.OK(t, err)
-	return held
+	return assert.Of(l.Acquire(t.Context())).OK(t)
 }
 
 func mtime(t *testing.T, place string) time.Time {
 	t.Helper()
-	fi, err := os.Stat(place)
-	assert.OK(t, err)
-	return fi.ModTime()
+	return assert.Of(os.Stat(place)).OK(t).ModTime()
 }
 
 // The place is what agentm computes.
 func TestPlace(t *testing.T) {
 	const want = "/c/agentm/locks/8a5edab282632443219e051e4ade2d1d5bbc671c781051bf1437897cbdfea0f1/lock"
 	t.Setenv("XDG_CACHE_HOME", "/c")
-	root, err := lock.Root()
-	assert.OK(t, err)
-	assert.Equal(t, lock.Place(root, "/"), want)
+	assert.Equal(t, lock.Place(assert.Of(lock.Root()).OK(t), "/"), want)
 }
 
 // The directory is there while the mutex is held, shows that the holder lives, and goes.
@@ -107,8 +100,7 @@ func TestHeld(t *testing.T) {
 	assert.True(t, mtime(t, place).Equal(c.Now()), "the directory does not say when the holder took it")
 	assert.OK(t, held.Check())
 	assert.OK(t, held.Release())
-	_, err := os.Stat(place)
-	assert.Is(t, err, os.ErrNotExist)
+	assert.Is(t, assert.ErrOf(os.Stat(place)), os.ErrNotExist)
 	assert.Equal(t, len(c.pauses), 0, "pauses without contention")
 }
 
@@ -159,9 +151,7 @@ func TestTimeout(t *testing.T) {
 	began := c.Now()
 	_, err := c.lock(t, place).Acquire(t.Context())
 	var timeout *lock.TimeoutError
-	if !errors.As(err, &timeout) {
-		t.Fatalf("got %v", err)
-	}
+	assert.Must(t, errors.As(err, &timeout), err)
 	ms := time.Millisecond
 	assert.Equal(t, timeout.Waited, 10*time.Second+200*ms)
 	assert.Equal(t, timeout.Age, 3*time.Second)
@@ -192,8 +182,7 @@ func TestTakeOver(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			c := newClock()
 			place, began := others(t, c, x.age), c.Now()
-			first, err := os.Stat(place)
-			assert.OK(t, err)
+			first := assert.Of(os.Stat(place)).OK(t)
 			c.during = func(time.Duration) {
 				if c.Now().Sub(began) < x.lives {
 					shown(t, place, c.Now())
@@ -209,8 +198,7 @@ func TestTakeOver(t *testing.T) {
 				return
 			}
 			assert.True(t, waited <= 10200*time.Millisecond, "it took", waited)
-			now, err := os.Stat(place)
-			assert.OK(t, err)
+			now := assert.Of(os.Stat(place)).OK(t)
 			assert.True(t, os.SameFile(first, now), "the lock of one that lives was taken")
 		})
 	}
@@ -258,9 +246,7 @@ func TestOtherCache(t *testing.T) {
 	other := c.lock(t, filepath.Join(dir, "other", "lock"))
 	_, err := other.Acquire(t.Context())
 	var timeout *lock.TimeoutError
-	if !errors.As(err, &timeout) {
-		t.Fatalf("got %v", err)
-	}
+	assert.Must(t, errors.As(err, &timeout), err)
 	assert.Contains(t, timeout.Error(), "flock")
 	assert.OK(t, held.Release())
 	assert.OK(t, acquire(t, other).Release())
@@ -284,26 +270,21 @@ func TestCanceled(t *testing.T) {
 	place := others(t, c, 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	c.during = func(time.Duration) { cancel() }
-	_, err := c.lock(t, place).Acquire(ctx)
-	assert.Is(t, err, context.Canceled)
+	assert.Is(t, assert.ErrOf(c.lock(t, place).Acquire(ctx)), context.Canceled)
 	assert.OK(t, os.Remove(place))
 	l := c.lock(t, place)
 	held := acquire(t, l)
-	_, err = l.Acquire(ctx)
-	assert.Is(t, err, context.Canceled)
+	assert.Is(t, assert.ErrOf(l.Acquire(ctx)), context.Canceled)
 	assert.OK(t, held.Release())
 }
 
 // What is no directory with locks is refused, and nothing is made for it.
 func TestNoLocks(t *testing.T) {
 	place := filepath.Join(t.TempDir(), "key", "lock")
-	fd, err := unix.Open(filepath.Dir(filepath.Dir(place)), unix.O_PATH, 0)
-	assert.OK(t, err)
+	fd := assert.Of(unix.Open(filepath.Dir(filepath.Dir(place)), unix.O_PATH, 0)).OK(t)
 	defer unix.Close(fd)
-	_, err = lock.New(fd, place, lock.Options{}).Acquire(t.Context())
-	assert.Is(t, err, errors.ErrUnsupported)
-	_, err = os.Stat(filepath.Dir(place))
-	assert.Is(t, err, os.ErrNotExist)
+	assert.Is(t, assert.ErrOf(lock.New(fd, place, lock.Options{}).Acquire(t.Context())), errors.ErrUnsupported)
+	assert.Is(t, assert.ErrOf(os.Stat(filepath.Dir(place))), os.ErrNotExist)
 }
 
 // One at a time, of goroutines that share a Lock and of others, which stand for other
