@@ -186,12 +186,8 @@ func TestFlagsInEveryOrder(t *testing.T) {
 				}
 				run[became] = true
 				got, err := dry(t, line...)
-				if err != nil || got.command != s.command || !slices.Equal(got.args, s.args) {
-					t.Fatalf("%q: got %+v, %v", line, got, err)
-				}
-				if !maps.Equal(got.flags, s.want) {
-					t.Fatalf("%q: got the flags %v, want %v", line, got.flags, s.want)
-				}
+				assert.Must(t, err == nil && got.command == s.command && slices.Equal(got.args, s.args), line, got, err)
+				assert.Must(t, maps.Equal(got.flags, s.want), line, "got the flags", got.flags, s.want)
 			}
 		})
 	}
@@ -212,9 +208,7 @@ func TestHelpSaysADefaultOnce(t *testing.T) {
 		for _, f := range c.Flags {
 			var text strings.Builder
 			printFlag(&text, f.(cli.DocGenerationFlag))
-			if strings.Count(text.String(), "(default") > 1 {
-				t.Errorf("%s: %s", name, text.String())
-			}
+			assert.True(t, strings.Count(text.String(), "(default") <= 1, name, text.String())
 		}
 	})
 }
@@ -284,10 +278,8 @@ func TestOneLine(t *testing.T) {
 }
 
 func TestDoubleDashEndsFlags(t *testing.T) {
-	got, err := dry(t, "mount", "--", "@a/b", "--read-only")
-	if err != nil || !slices.Equal(got.args, []string{"@a/b", "--read-only"}) || len(got.flags) != 0 {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	got := assert.Of(dry(t, "mount", "--", "@a/b", "--read-only")).OK(t)
+	assert.True(t, slices.Equal(got.args, []string{"@a/b", "--read-only"}) && len(got.flags) == 0, got)
 }
 
 // `help COMMAND` says what `COMMAND --help` says, wherever --help stands.
@@ -329,9 +321,8 @@ func TestAge(t *testing.T) {
 
 // Who sees every process is not sent to root.
 func TestUnseenUser(t *testing.T) {
-	if got := unseenUser(true, false); strings.Contains(got, "root") || !strings.Contains(got, "--force") {
-		t.Errorf("root: got %q", got)
-	}
+	got := unseenUser(true, false)
+	assert.True(t, !strings.Contains(got, "root") && strings.Contains(got, "--force"), "root", got)
 	assert.Contains(t, unseenUser(false, false), "root can see", "a user")
 }
 

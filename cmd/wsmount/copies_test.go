@@ -43,8 +43,7 @@ func serve(t *testing.T, repository bool) *remote {
 	assert.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	r := &remote{socket: filepath.Join(dir, "s")}
-	l, err := net.Listen("unix", r.socket)
-	assert.OK(t, err)
+	l := assert.Of(net.Listen("unix", r.socket)).OK(t)
 	os.Chmod(r.socket, 0o600)
 	var s *memory.Server
 	if repository {
@@ -106,9 +105,7 @@ func (w *world) config(more string) {
 
 func (r *remote) dump(t *testing.T) string {
 	t.Helper()
-	lines, err := r.Dump(t.Context())
-	assert.OK(t, err)
-	return strings.Join(lines, "\n")
+	return strings.Join(assert.Of(r.Dump(t.Context())).OK(t), "\n")
 }
 
 func (w *world) event(code exit.Code, args ...string) (res control.EventResult) {
@@ -132,8 +129,7 @@ func (w *world) follow() *follower {
 	w.t.Helper()
 	f := &follower{Cmd: w.command("event", "mnt", "--follow"), w: w, events: make(chan lifecycle.Event, 1000)}
 	f.Stderr = &f.errOut
-	out, err := f.StdoutPipe()
-	assert.OK(w.t, err)
+	out := assert.Of(f.StdoutPipe()).OK(w.t)
 	assert.OK(w.t, f.Start())
 	w.t.Cleanup(func() { f.Process.Kill(); f.Cmd.Wait() })
 	go func() {
@@ -253,9 +249,7 @@ func TestSyncByHand(t *testing.T) {
 	}
 	assert.Equal(t, w.event(exit.Done, "push", "mnt").Pushed, 1, "push")
 	commits, err := r.Log(t.Context())
-	if err != nil || len(commits) != 1 || commits[0].Message != "by hand" {
-		t.Errorf("commits: got %+v, %v", commits, err)
-	}
+	assert.True(t, err == nil && len(commits) == 1 && commits[0].Message == "by hand", "commits", commits, err)
 	r.theirs(t, "b", "theirs")
 	w.write("mnt/c", "unsaved")
 	if got := w.run("pull", "mnt"); got.code != exit.Failed || !strings.Contains(got.errOut, "put off") {
@@ -265,9 +259,8 @@ func TestSyncByHand(t *testing.T) {
 	if got := w.event(exit.Done, "commit", "mnt"); got.Committed == 0 || got.Pulled != 1 {
 		t.Errorf("commit: got %+v", got)
 	}
-	if p := w.status().Parts[0]; p.Unsaved.Names != 0 || !p.Copy.Unpushed {
-		t.Errorf("after the commit: got %+v, %+v", p.Unsaved, p.Copy)
-	}
+	p := w.status().Parts[0]
+	assert.True(t, p.Unsaved.Names == 0 && p.Copy.Unpushed, "after the commit", p.Unsaved, p.Copy)
 	assert.Equal(t, w.read("mnt/b"), "theirs", "pulled")
 	// manual: what is unsaved is nobody's wish to send, but somebody should know
 	w.write("mnt/d", "unsaved")
@@ -462,9 +455,8 @@ func TestWriteBackIsGranted(t *testing.T) {
 	w.listRoot()
 	r.cut(t)
 	w.write("mnt/a", "1") // returns although nobody answers
-	if p := w.status().Parts[0]; !p.Copy.WriteBack || p.Unsaved.Files != 1 {
-		t.Errorf("status: got %+v, %+v", p.Copy, p.Unsaved)
-	}
+	p := w.status().Parts[0]
+	assert.True(t, p.Copy.WriteBack && p.Unsaved.Files == 1, "status", p.Copy, p.Unsaved)
 	r.connect(t)
 	eventually(t, "the change to arrive", func() bool { return r.pushed(t, "a") })
 }
@@ -474,10 +466,8 @@ func TestWriteBackIsGranted(t *testing.T) {
 func TestMsyncReachesTheStore(t *testing.T) {
 	w, r := mountFiles(t, "mode: canonical")
 	w.write("mnt/a", "first")
-	f, err := os.OpenFile(w.path("mnt/a"), os.O_RDWR, 0)
-	assert.OK(t, err)
-	m, err := syscall.Mmap(int(f.Fd()), 0, len("first"), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	assert.OK(t, err)
+	f := assert.Of(os.OpenFile(w.path("mnt/a"), os.O_RDWR, 0)).OK(t)
+	m := assert.Of(syscall.Mmap(int(f.Fd()), 0, len("first"), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)).OK(t)
 	copy(m, "fifth")
 	assert.Is(t, unix.Msync(m, unix.MS_SYNC), nil, "msync") // the file is still open
 	assert.Contains(t, r.dump(t), fmt.Sprintf("%x", sha256.Sum256(m))[:16], "the store")
@@ -505,15 +495,13 @@ func TestMsyncReachesTheDisk(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			w, r := mount()
 			const size = 64 << 10
-			f, err := os.Create(w.path("mnt/a"))
-			assert.OK(t, err)
+			f := assert.Of(os.Create(w.path("mnt/a"))).OK(t)
 			defer f.Close()
 			assert.OK(t, f.Truncate(size))
 			var st syscall.Stat_t
 			assert.OK(t, syscall.Fstat(int(f.Fd()), &st))
 			content := func() string {
-				found, err := filepath.Glob(filepath.Join(w.path("state"), "*/*/*/copy/data/*", fmt.Sprint(st.Ino&(1<<48-1))))
-				assert.OK(t, err)
+				found := assert.Of(filepath.Glob(filepath.Join(w.path("state"), "*/*/*/copy/data/*", fmt.Sprint(st.Ino&(1<<48-1))))).OK(t)
 				assert.Equal(t, len(found), 1, "content files")
 				return found[0]
 			}
@@ -521,14 +509,11 @@ func TestMsyncReachesTheDisk(t *testing.T) {
 				assert.OK(t, assert.ErrOf(f.WriteAt(bytes.Repeat([]byte("a"), size), 0)))
 				return content()
 			})
-			m, err := syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-			assert.OK(t, err)
+			m := assert.Of(syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)).OK(t)
 			defer func() { assert.OK(t, syscall.Munmap(m)) }()
 			copy(m[size/2:], "stored")
 			assert.Is(t, unix.Msync(m, unix.MS_SYNC), nil, "msync") // the file is still open
-			got, err := os.ReadFile(content())
-			assert.OK(t, err)
-			assert.Equal(t, string(got[size/2:][:6]), "stored", "the content file")
+			assert.Equal(t, string(assert.Of(os.ReadFile(content())).OK(t)[size/2:][:6]), "stored", "the content file")
 			assert.Equal(t, tier.DirtyPages(t, content()), 0, "pages that a loss of power would take")
 			r.connect(t)
 		})
@@ -547,9 +532,8 @@ func TestUnsentIsNotLost(t *testing.T) {
 	w, r := mountFiles(t, perTurn)
 	w.write("mnt/d/f", "precious")
 	r.cut(t)
-	if got := w.run("umount", "mnt", "--timeout", "500ms"); got.code != exit.Unsafe {
-		t.Fatalf("umount: got %+v", got)
-	}
+	got := w.run("umount", "mnt", "--timeout", "500ms")
+	assert.Must(t, got.code == exit.Unsafe, "umount", got)
 	assert.Equal(t, w.status().State, control.Draining, "state")
 	forced := w.run("umount", "mnt", "--force")
 	if forced.code != exit.Unsafe || !strings.Contains(forced.errOut, "copied to ") {
@@ -637,9 +621,7 @@ func TestConflictsByHand(t *testing.T) {
 					paths = []string{"f", "./f", "mnt/f", "./mnt/f", "link/f", w.path("mnt/f"), w.path("link/f")}
 				}
 				for _, path := range paths {
-					if out := w.ok("conflicts", "show", "mnt", path, "--side", side); out != side {
-						t.Errorf("side %s of %s: got %q", side, path, out)
-					}
+					assert.Equal(t, w.ok("conflicts", "show", "mnt", path, "--side", side), side, "side", "of", path)
 				}
 			}
 			w.refused(exit.Usage, "does not lie in", "conflicts", "show", "mnt", w.path("f"))
@@ -697,31 +679,6 @@ func TestResolvedConflictIsToldOnce(t *testing.T) {
 	assert.Equal(t, strings.Count(log, "\n"), 1, "lines")
 }
 
-// An event to the parent reaches a workspace inside it too, one to a path only
-// that, and one read-only workspace sends nothing.
-func TestEventsReachSubWorkspaces(t *testing.T) {
-	tier.RequireFUSE(t)
-	w, outer, inner := newWorld(t), serve(t, false), serve(t, false)
-	w.remoteWorkspace("inner", inner, perTurn, "")
-	addr := w.remoteWorkspace("outer", outer, perTurn, "metadata: {wsmount: {mounts: [{at: /lib, source: \"@acme/inner\"}]}}\n")
-	w.mount(addr, "mnt")
-	w.write("mnt/a", "1")
-	w.write("mnt/lib/b", "2")
-	if got := w.event(exit.Done, "event", "mnt", "turn-end", "--at", "/lib"); got.Parts != 1 || got.Committed != 1 {
-		t.Errorf("to the inner: got %+v", got)
-	}
-	assert.Equal(t, outer.dump(t), "", "the outer")
-	w.write("mnt/lib/c", "3")
-	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Parts != 2 || got.Committed != 2 {
-		t.Errorf("to all: got %+v", got)
-	}
-	var log control.LogResult
-	w.asJSON(&log, "log", w.path("mnt/lib"))
-	if len(log.Versions) != 2 || !strings.HasPrefix(log.Versions[0].Path, "lib/") {
-		t.Errorf("log of the inner: got %+v", log.Versions)
-	}
-}
-
 // A mount that is taken away by another sends what is unsaved before it ends, and
 // leaves no record of itself.
 func TestUnmountByAnotherDrains(t *testing.T) {
@@ -731,7 +688,5 @@ func TestUnmountByAnotherDrains(t *testing.T) {
 	assert.OK(t, mountpoint.Unmount(w.path("mnt"), false))
 	eventually(t, "the daemon to end", func() bool { return !alive(pid) })
 	assert.True(t, r.pushed(t, "a"), "the store has it")
-	left, err := filepath.Glob(w.path("state/*/*/*/mount.json"))
-	assert.OK(t, err)
-	assert.Slice(t, left, nil, "records")
+	assert.Slice(t, assert.Of(filepath.Glob(w.path("state/*/*/*/mount.json"))).OK(t), nil, "records")
 }

@@ -13,8 +13,7 @@ import (
 // loseDatabase removes the database of the working copy.
 func (w *world) loseDatabase() (db string) {
 	w.t.Helper()
-	found, err := filepath.Glob(w.path("state/acme/ops/*/copy/names/db"))
-	assert.OK(w.t, err)
+	found := assert.Of(filepath.Glob(w.path("state/acme/ops/*/copy/names/db"))).OK(w.t)
 	assert.Equal(w.t, len(found), 1, "databases", found)
 	assert.OK(w.t, os.RemoveAll(found[0]))
 	return found[0]

@@ -16,11 +16,9 @@ import (
 // A person sits at either end of a command that has a terminal there, and is not
 // interrupted unless the workspace says when.
 func TestTimeLimitOfFiles(t *testing.T) {
-	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	assert.OK(t, err)
+	tty := assert.Of(os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)).OK(t)
 	defer tty.Close()
-	file, err := os.Open(os.DevNull)
-	assert.OK(t, err)
+	file := assert.Of(os.Open(os.DevNull)).OK(t)
 	defer file.Close()
 	c := cli.NewContext(cli.NewApp(), flag.NewFlagSet("", flag.ContinueOnError), nil)
 	for _, tt := range []struct {
@@ -35,9 +33,8 @@ func TestTimeLimitOfFiles(t *testing.T) {
 		{"a service's", nil, nil, defaultTimeout},
 	} {
 		p := &execPlan{spec: sandbox.Spec{Stdin: tt.in, Stdout: tt.out}}
-		if err := p.limits(c, 0, 0, 0); err != nil || p.spec.Limits.Time != tt.want {
-			t.Errorf("%s: got %s, %v; want %s", tt.name, p.spec.Limits.Time, err, tt.want)
-		}
+		err := p.limits(c, 0, 0, 0)
+		assert.True(t, err == nil && p.spec.Limits.Time == tt.want, tt.name, p.spec.Limits.Time, tt.want, err)
 	}
 	for _, terminal := range []bool{false, true} {
 		assert.Equal(t, timeLimit(terminal, 90_000), 90*time.Second, "as the workspace declares")

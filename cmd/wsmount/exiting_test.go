@@ -63,9 +63,7 @@ func TestEndOfAProgramWaitsForNoStore(t *testing.T) {
 	default:
 	}
 	r.connect(t)
-	if err := <-closed; err != nil {
-		t.Error("the close:", err)
-	}
+	assert.Is(t, <-closed, nil, "the close")
 	eventually(t, "all to arrive", func() bool {
 		all := r.dump(t)
 		return strings.Count(all, " file 7 ") == leaveFiles && strings.Count(all, " file 9 ") == leaveFiles

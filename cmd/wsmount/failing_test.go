@@ -40,16 +40,13 @@ func (w *world) gitWorkspaceBy(s *gitserver.Server, identity, sync string) (stri
 // metrics are those of a mount that serves them anywhere.
 func (w *world) metrics() string {
 	w.t.Helper()
-	log, err := os.ReadFile(w.status().Log)
-	assert.OK(w.t, err)
+	log := assert.Of(os.ReadFile(w.status().Log)).OK(w.t)
 	_, after, found := strings.Cut(string(log), "msg=metrics address=")
 	assert.True(w.t, found, "the log has the address")
 	addr, _, _ := strings.Cut(after, "\n")
-	resp, err := http.Get("http://" + addr + "/metrics")
-	assert.OK(w.t, err)
+	resp := assert.Of(http.Get("http://" + addr + "/metrics")).OK(w.t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	assert.OK(w.t, err)
+	body := assert.Of(io.ReadAll(resp.Body)).OK(w.t)
 	return string(body)
 }
 
@@ -115,9 +112,8 @@ func TestGitServerThatRefuses(t *testing.T) {
 	}
 
 	w.run("umount", "mnt") // commits are not pushed
-	if o := w.run("mount", site, "mnt"); o.code != exit.Done || !strings.Contains(o.errOut, "pull fails: ") {
-		t.Errorf("mount: got %+v", o)
-	}
+	o := w.run("mount", site, "mnt")
+	assert.True(t, o.code == exit.Done && strings.Contains(o.errOut, "pull fails: "), "mount", o)
 	check("at the mount", "pull")
 
 	s.Hook(nil)
@@ -125,5 +121,35 @@ func TestGitServerThatRefuses(t *testing.T) {
 	w.event(exit.Done, "event", "mnt", "turn-end")
 	if s := w.status(); len(s.Parts[0].Copy.Failing) != 0 || strings.Contains(log(), "fails since") || !strings.Contains(log(), ` pull "/"`) {
 		t.Errorf("when it answers again: got %+v\n%s", s.Parts[0].Copy.Failing, log())
+	}
+}
+
+// The authors of the example of AIP-34 are whom --operator names and whom git knows;
+// without --operator git's user is both, and has one part in the commit. A co-author whom
+// nobody knows is told of.
+func TestOperatorAndUser(t *testing.T) {
+	tier.RequireFUSE(t)
+	w, s := newWorld(t), gitserver.Start(t)
+	site, repo := w.gitWorkspaceBy(s, "[ { ref: \"operator://current\" }, { ref: \"user://current\", role: co-author } ]",
+		"mode: pull-push, commit: {on: turn-end}, push: {on: per-commit}")
+	w.refused(exit.Manifest, "operator://current, the author of commits, has no name", site, "mnt")
+	w.ok(site, "mnt", "--operator", "Bot <bot@acme.test>")
+	assert.Contains(t, w.ok("status", "--json", "mnt"), "user://current is to be a co-author of commits, and has no name")
+	w.ok("umount", "mnt")
+	w.write("home/.gitconfig", "[user]\nname = Ann Bo\nemail = ann@acme.test\n")
+	w.refused(exit.Usage, "--operator", site, "mnt", "--operator", "Bot")
+	for _, tt := range []struct{ file, operator, want string }{
+		{"one", "", "Ann Bo <ann@acme.test>\n"},
+		{"two", "Bot <bot@acme.test>", "Bot <bot@acme.test>\nCo-authored-by: Ann Bo <ann@acme.test>\n"},
+	} {
+		args := []string{site, "mnt"}
+		if tt.operator != "" {
+			args = append(args, "--operator", tt.operator)
+		}
+		w.ok(args...)
+		w.write("mnt/"+tt.file, "text\n")
+		w.ok("event", "mnt", "turn-end")
+		w.ok("umount", "mnt")
+		assert.Contains(t, repo.Git("log", "-1", "--format=%an <%ae>%n%(trailers:key=Co-authored-by)", "main")+"\n", tt.want)
 	}
 }

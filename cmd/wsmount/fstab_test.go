@@ -23,9 +23,8 @@ func onOptions(t *testing.T, options string, use func(*cli.Context) error, flags
 		return use(c)
 	}
 	words := append([]string{"mount", "@a/b", "/mnt", "-o=" + options}, flags...)
-	if err := perform(t.Context(), all, words, io.Discard, io.Discard); err != nil || !called {
-		t.Errorf("-o %s: %v", options, err)
-	}
+	err := perform(t.Context(), all, words, io.Discard, io.Discard)
+	assert.True(t, err == nil && called, "-o", options, err)
 }
 
 func TestOptions(t *testing.T) {
@@ -45,10 +44,7 @@ func TestOptions(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			onOptions(t, tt.options, func(c *cli.Context) error {
-				kernel, err := applyOptions(c)
-				if err != nil || !slices.Equal(kernel, strings.Fields(tt.kernel)) {
-					t.Errorf("got %q, %v", kernel, err)
-				}
+				assert.Of(applyOptions(c)).Equal(t, strings.Fields(tt.kernel))
 				for _, flag := range strings.Fields(tt.flags) {
 					name, want, _ := strings.Cut(flag, "=")
 					assert.Equal(t, fmt.Sprint(c.Value(name)), want, name)
@@ -58,9 +54,8 @@ func TestOptions(t *testing.T) {
 		})
 	}
 	onOptions(t, "rw", func(c *cli.Context) error {
-		if _, err := applyOptions(c); err != nil || !c.Bool("read-only") {
-			t.Errorf("-o rw has undone --read-only: %v", err)
-		}
+		_, err := applyOptions(c)
+		assert.True(t, err == nil && c.Bool("read-only"), "-o rw has undone --read-only", err)
 		return nil
 	}, "--read-only")
 }
@@ -70,9 +65,8 @@ func TestOptions(t *testing.T) {
 func TestOptionsAreFlags(t *testing.T) {
 	kinds := flagKinds([]*cli.Command{lookup(commands(), "mount")})
 	for _, name := range switchOptions {
-		if takes, known := kinds[name]; !known || takes {
-			t.Errorf("%s is no switch of mount", name)
-		}
+		takes, known := kinds[name]
+		assert.True(t, known && !takes, name, "is no switch of mount")
 	}
 	for _, name := range valueOptions {
 		assert.True(t, kinds[name], "mount has no", name, "with a value")

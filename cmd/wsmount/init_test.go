@@ -45,9 +45,8 @@ func TestInitReusesTheOwnersIDOfTheConfiguration(t *testing.T) {
 	w.config("workspaces:\n  \"@me/a\": { path: " + w.path("a/WORKSPACE.md") + " }\n  \"@you/p\": { path: " + w.path("plain") + ", owner_id: YOURS }\n")
 	w.ok("init", "b", "--id", "@me/b", "--register")
 	w.ok("init", "c", "--id", "@you/c", "--register")
-	if ids := w.ownerIDs(); ids["@me/b"] != "MINE" || ids["@you/c"] != "YOURS" {
-		t.Errorf("the owners' ids: %v", ids)
-	}
+	ids := w.ownerIDs()
+	assert.True(t, ids["@me/b"] == "MINE" && ids["@you/c"] == "YOURS", "the owners' ids", ids)
 }
 
 // What could not be registered is taken away, so that the next try is not

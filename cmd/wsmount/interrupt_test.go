@@ -67,9 +67,7 @@ func TestInterruptOfAStartThatHangs(t *testing.T) {
 		go func() { ended <- cmd.Wait() }()
 		select {
 		case err := <-ended:
-			if err == nil || !strings.Contains(text.String(), "interrupted") {
-				t.Errorf("%v: %v, %s", flags, err, text.String())
-			}
+			assert.True(t, err != nil && strings.Contains(text.String(), "interrupted"), flags, text.String(), err)
 		case <-time.After(hangs):
 			cmd.Process.Kill()
 			t.Errorf("%v: it goes on", flags)

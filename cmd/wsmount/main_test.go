@@ -56,8 +56,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	assert.OK(t, err)
+	dir := assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
 	dir = filepath.Join(dir, "the-world")
 	w := &world{t: t, dir: dir, env: []string{"HOME=" + dir + "/home", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir + "/tmp",
 		"WSMOUNT_STATE_DIR=" + dir + "/state", "GORACE=atexit_sleep_ms=0"}} // else the race detector sleeps a second at exit

@@ -23,30 +23,24 @@ func TestMountUseUnmount(t *testing.T) {
 	addr := w.workspace("notes")
 	var m mounted
 	w.asJSON(&m, addr, "mnt")
-	if m.Schema != "wsmount.mounted/v1" || m.Mountpoint != w.path("mnt") || m.PID == 0 {
-		t.Fatalf("got %+v", m)
-	}
+	assert.Must(t, m.Schema == "wsmount.mounted/v1" && m.Mountpoint == w.path("mnt") && m.PID != 0, m)
 	w.write("mnt/sub/file", "hello")
 	assert.Equal(t, w.read("notes/sub/file"), "hello", "in the store")
 	s := w.status()
 	if s.State != control.Ready || s.Workspace != addr || s.PID != m.PID || len(s.Parts) != 1 || s.Operations == 0 {
 		t.Errorf("status: got %+v", s)
 	}
-	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", m.PID))
-	assert.OK(t, err)
-	assert.Equal(t, string(name), "wsmount\n", "ps calls the daemon")
-	if p := s.Parts[0]; p.Provider != "local-fs" || p.Path != w.path("notes") || p.At != "/" {
-		t.Errorf("part: got %+v", p)
-	}
+	assert.Of(os.ReadFile(fmt.Sprintf("/proc/%d/comm", m.PID))).Equal(t, []byte("wsmount\n"), "ps calls the daemon")
+	p := s.Parts[0]
+	assert.True(t, p.Provider == "local-fs" && p.Path == w.path("notes") && p.At == "/", "part", p)
 	eventually(t, "the whole tree to be watched", func() bool { return w.status().Parts[0].Watch.State == "on" })
 	assert.Contains(t, w.read("mnt/.wsmount/README"), "errors.log")
 	w.ok("umount", "mnt")
 	if isMounted(w.path("mnt")) || alive(m.PID) {
 		t.Error("umount returned before the daemon had ended")
 	}
-	if out := w.shown(); strings.Contains(out, addr) {
-		t.Errorf("still listed: %s", out)
-	}
+	out := w.shown()
+	assert.False(t, strings.Contains(out, addr), "still listed", out)
 	w.refused(exit.Unresolvable, "no workspace is mounted", "umount", "mnt")
 }
 
@@ -108,8 +102,7 @@ func TestReadOnlyFlagComesLast(t *testing.T) {
 	if s := w.status(); !s.ReadOnly || !strings.Contains(s.Parts[0].ReadOnly, "flag") {
 		t.Errorf("status says %+v", s.Parts[0])
 	}
-	mounts, err := os.ReadFile("/proc/mounts")
-	assert.OK(t, err)
+	mounts := assert.Of(os.ReadFile("/proc/mounts")).OK(t)
 	assert.Contains(t, string(mounts), w.path("mnt")+" fuse.wsmount ro,", "the mount's flags")
 }
 
@@ -146,9 +139,8 @@ func TestIfNotMountedWhileItStarts(t *testing.T) {
 	for range 6 {
 		all.Go(func() {
 			o := w.run(addr, "mnt", "--if-not-mounted", "--json")
-			if _, err := os.Stat(w.path("mnt/file")); o.code != exit.Done || err != nil {
-				t.Errorf("exit %d, %v\n%s", o.code, err, o.errOut)
-			}
+			_, err := os.Stat(w.path("mnt/file"))
+			assert.True(t, o.code == exit.Done && err == nil, "exit", o.code, o.errOut, err)
 			if !strings.Contains(o.out, `"already": true`) {
 				first.Add(1)
 			}
@@ -166,9 +158,7 @@ func TestFullStateDirectory(t *testing.T) {
 	w.mkdir("full")
 	assert.OK(t, syscall.Mount("none", w.path("full"), "tmpfs", 0, "size=64k,mode=700"))
 	t.Cleanup(func() { syscall.Unmount(w.path("full"), 0) })
-	if err := os.WriteFile(w.path("full/all"), make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
-	}
+	assert.Is(t, os.WriteFile(w.path("full/all"), make([]byte, 1<<20), 0o600), syscall.ENOSPC)
 	w.refused(exit.Failed, "no space left", addr, "mnt", "--state-dir", "full")
 }
 
@@ -179,9 +169,8 @@ func TestKilledDaemon(t *testing.T) {
 	eventually(t, "the end of what the kernel believes", func() bool {
 		return errors.Is(assert.ErrOf(os.Stat(w.path("mnt"))), syscall.ENOTCONN)
 	})
-	if s := w.status(); s.State != control.Dead || s.PID != pid {
-		t.Errorf("status of a dead mount: got %s, pid %d", s.State, s.PID)
-	}
+	s := w.status()
+	assert.True(t, s.State == control.Dead && s.PID == pid, "status of a dead mount", s.State, "pid", s.PID)
 	assert.Contains(t, w.ok("status"), "dead", "the list does not say so")
 	o := w.run(notes, "mnt")
 	if o.code != exit.Done || !strings.Contains(o.errOut, "has been taken away") {
@@ -199,8 +188,7 @@ func TestBusy(t *testing.T) {
 	w := mountNotes(t)
 	user := exec.Command("cat")
 	user.Dir = w.path("mnt")
-	in, err := user.StdinPipe()
-	assert.OK(t, err)
+	in := assert.Of(user.StdinPipe()).OK(t)
 	assert.OK(t, user.Start())
 	defer user.Wait()
 	defer in.Close()
@@ -223,8 +211,7 @@ func TestBusy(t *testing.T) {
 func TestForceAfterLazy(t *testing.T) {
 	w := mountNotes(t)
 	pid := w.status().PID
-	f, err := os.Create(w.path("mnt/held"))
-	assert.OK(t, err)
+	f := assert.Of(os.Create(w.path("mnt/held"))).OK(t)
 	defer f.Close()
 	w.ok("umount", "mnt", "--lazy")
 	assert.Equal(t, w.status().State, control.Draining, "state after a lazy unmount with an open file")
@@ -257,8 +244,7 @@ func TestSignals(t *testing.T) {
 			assert.OK(t, cmd.Start())
 			eventually(t, "the mount", func() bool { return isMounted(w.path("mnt")) && w.run("status", "mnt").code == exit.Done })
 			if tt.busy {
-				f, err := os.Create(w.path("mnt/held"))
-				assert.OK(t, err)
+				f := assert.Of(os.Create(w.path("mnt/held"))).OK(t)
 				defer f.Close()
 			}
 			for i, s := range tt.signals {
@@ -281,9 +267,8 @@ func TestHangingDaemon(t *testing.T) {
 	pid := w.status().PID
 	defer syscall.Kill(pid, syscall.SIGKILL)
 	stop(t, pid)
-	if s := w.status(); s.State != control.NotResponding || len(s.Parts) != 1 || s.Parts[0].Provider != "local-fs" {
-		t.Errorf("got %+v", s)
-	}
+	s := w.status()
+	assert.True(t, s.State == control.NotResponding && len(s.Parts) == 1 && s.Parts[0].Provider == "local-fs", s)
 	for _, args := range [][]string{
 		{"umount", "mnt", "--timeout", "1h"},
 		{"event", "mnt", "turn-end", "--timeout", "1h"},
@@ -312,7 +297,6 @@ func TestMountWhileTheLastOneEnds(t *testing.T) {
 	assert.OK(t, syscall.Kill(pid, syscall.SIGCONT))
 	eventually(t, "the daemon's end", func() bool { return !alive(pid) })
 	w.ok(notes, "mnt")
-	if got := w.status().PID; got == pid {
-		t.Errorf("the daemon is still %d", got)
-	}
+	got := w.status().PID
+	assert.True(t, got != pid, "the daemon is still", got)
 }

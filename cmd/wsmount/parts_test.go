@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,9 +67,8 @@ func TestComposition(t *testing.T) {
 		parts[p.At] = p
 	}
 	assert.Contains(t, parts["/gone"].Unavailable, "@acme/gone", "status of the optional part")
-	if lib := parts["/vendor/lib"]; !strings.Contains(lib.ReadOnly, "mount") || lib.Refused == 0 {
-		t.Errorf("status of the read-only part: got %+v", lib)
-	}
+	lib := parts["/vendor/lib"]
+	assert.True(t, strings.Contains(lib.ReadOnly, "mount") && lib.Refused != 0, "status of the read-only part", lib)
 	assert.Contains(t, parts["/vendor/lib/docs"].ReadOnly, "parent", "status of its child")
 	for _, out := range []string{w.shown("mnt"), w.shown("--all"), w.shown()} { // in a pipe
 		assert.Contains(t, out, w.path("mnt"))
@@ -143,9 +141,8 @@ func TestDebugBundleHoldsNoSecret(t *testing.T) {
 	w.env = append(w.env, "AWS_SECRET_ACCESS_KEY="+planted, "GITHUB_TOKEN="+planted)
 	w.mount(addr, "mnt", "--log-level", "debug")
 	w.write("mnt/file", "x")
-	if got := w.ok("debug", "mnt", "-o", "-"); !strings.HasPrefix(got, "\x1f\x8b") {
-		t.Errorf("-o -: got %.20q, want a gzip stream", got)
-	}
+	got := w.ok("debug", "mnt", "-o", "-")
+	assert.True(t, strings.HasPrefix(got, "\x1f\x8b"), "-o -", got, "want a gzip stream")
 	w.ok("debug", "mnt", "-o", "bundle.tar.gz")
 	files := readBundle(t, w.path("bundle.tar.gz"))
 	for _, name := range []string{"status.json", "config.json", "stats.json", "goroutines.txt", "metrics.txt", "log", "machine.txt", "version.json"} {
@@ -166,11 +163,9 @@ func TestDebugBundleHoldsNoSecret(t *testing.T) {
 
 func readBundle(t *testing.T, name string) map[string]string {
 	t.Helper()
-	f, err := os.Open(name)
-	assert.OK(t, err)
+	f := assert.Of(os.Open(name)).OK(t)
 	defer f.Close()
-	zip, err := gzip.NewReader(f)
-	assert.OK(t, err)
+	zip := assert.Of(gzip.NewReader(f)).OK(t)
 	files := map[string]string{}
 	for r := tar.NewReader(zip); ; {
 		h, err := r.Next()
@@ -178,8 +173,7 @@ func readBundle(t *testing.T, name string) map[string]string {
 			return files
 		}
 		assert.OK(t, err)
-		b, err := io.ReadAll(r)
-		assert.OK(t, err)
+		b := assert.Of(io.ReadAll(r)).OK(t)
 		files[filepath.Base(h.Name)] = string(b)
 	}
 }
@@ -195,31 +189,6 @@ func TestMetrics(t *testing.T) {
 		`wsmount_backend_errors_total{kind=`, `wsmount_inodes{`, `go_memstats_heap_inuse_bytes`, `process_resident_memory_bytes`} {
 		assert.Contains(t, got, want)
 	}
-}
-
-// systemd is told when the mount is ready and when it stops.
-func TestNotify(t *testing.T) {
-	tier.RequireFUSE(t)
-	w := newWorld(t)
-	sock, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: w.path("notify"), Net: "unixgram"})
-	assert.OK(t, err)
-	defer sock.Close()
-	w.env = append(w.env, "NOTIFY_SOCKET="+w.path("notify"))
-	cmd := w.command(w.workspace("notes"), "mnt", "-f")
-	assert.OK(t, cmd.Start())
-	hear := func() string {
-		b := make([]byte, 100)
-		sock.SetReadDeadline(time.Now().Add(hangs))
-		n, err := sock.Read(b)
-		assert.OK(t, err)
-		return string(b[:n])
-	}
-	if got := hear(); got != "READY=1" || !isMounted(w.path("mnt")) {
-		t.Errorf("got %q, mounted %v", got, isMounted(w.path("mnt")))
-	}
-	cmd.Process.Signal(syscall.SIGTERM)
-	assert.Equal(t, hear(), "STOPPING=1")
-	assert.Is(t, cmd.Wait(), nil, "ended")
 }
 
 // doctor goes the mount's way and leaves no trace of it.
@@ -277,17 +246,13 @@ func TestUnprivileged(t *testing.T) {
 	addr := w.workspace("notes")
 	w.ok(addr, "mnt")
 	s := w.status()
-	if s.State != control.Ready || s.Passthrough.On {
-		t.Errorf("got %s, passthrough %+v", s.State, s.Passthrough)
-	}
+	assert.True(t, s.State == control.Ready && !s.Passthrough.On, s.State, "passthrough", s.Passthrough)
 	if fi, err := os.Stat("/proc/" + strconv.Itoa(s.PID) + "/environ"); err != nil || fi.Sys().(*syscall.Stat_t).Uid != 0 {
 		t.Errorf("the daemon can be dumped by its user: %v", err)
 	}
 	touch := exec.Command("sh", "-c", "echo hello > mnt/file && cat mnt/file")
 	touch.Dir, touch.SysProcAttr = w.dir, &syscall.SysProcAttr{Credential: w.cred}
-	if out, err := touch.CombinedOutput(); err != nil || string(out) != "hello\n" {
-		t.Errorf("in the mount: %q, %v", out, err)
-	}
+	assert.Of(touch.CombinedOutput()).Equal(t, []byte("hello\n"), "in the mount")
 	w.ok("umount", "mnt")
 	w.refused(exit.Denied, "--map-ids is for root", addr, "mnt", "--map-ids")
 	os.Mkdir(w.path("roots"), 0o755)

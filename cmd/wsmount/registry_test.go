@@ -30,19 +30,6 @@ func TestAIP34AcceptStrict(t *testing.T) {
 	w.ok("resolve", addr)
 }
 
-// A manifest that was added and says what the row does is no question (AIP-34, Backward
-// compatibility).
-func TestAIP34AddedManifestIsNoQuestion(t *testing.T) {
-	w := newWorld(t)
-	w.mkdir("files")
-	w.config("workspaces: { \"@acme/row\": { path: " + w.path("files") + ", name: A row } }\n")
-	w.ok("registry", "add", "files", "--id", "@acme/row")
-	w.ok("init", "--from-row", "@acme/row")
-	w.ok("resolve", "@acme/row")
-	assert.Contains(t, w.ok("registry", "accept", "@acme/row"), `+name: "A row"`)
-	assert.Contains(t, w.ok("registry", "accept", "@acme/row"), "nothing has changed")
-}
-
 // A workspace that is registered gets the default manifest of its row, or of its directory
 // (AIP-34, Backward compatibility: on creation, write a default WORKSPACE.md).
 func TestAIP34AddWritesManifest(t *testing.T) {

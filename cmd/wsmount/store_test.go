@@ -89,7 +89,7 @@ func (w *world) asMemory(dir string, args ...string) {
 	assert.Equal(w.t, w.storeJSON(with("read", dir+"/atlas/plan.md")[1:]...).ETag, seam.ETagOf("second"))
 }
 
-// TestStoreMemory: memory lies where agentm's configuration says, or nowhere.
+// Memory lies where agentm's configuration says, or nowhere.
 func TestStoreMemory(t *testing.T) {
 	w := newWorld(t)
 	w.asMemory("memory")
@@ -109,8 +109,7 @@ func TestStoreMemory(t *testing.T) {
 	}
 	w.refused(exit.Usage, "no capability", "store", "list", "--requires", "speed")
 
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	assert.OK(t, err)
+	full := assert.Of(os.OpenFile("/dev/full", os.O_WRONLY, 0)).OK(t)
 	defer full.Close()
 	for _, flags := range [][]string{nil, {"--json"}} { // what is printed to a full disk is not there
 		cmd := w.command(append([]string{"store", "read", "memory/atlas/plan.md"}, flags...)...)
@@ -127,7 +126,7 @@ func TestStoreMemory(t *testing.T) {
 	w.puts(exit.Unreachable, "nothing else is used in its place", "x", "lost.md")
 }
 
-// TestStoreDirectory: a local workspace is used as a mount would, with nothing mounted.
+// A local workspace is used as a mount would, with nothing mounted.
 func TestStoreDirectory(t *testing.T) {
 	w := newWorld(t)
 	w.workspace("notes")
@@ -160,8 +159,8 @@ func TestStoreDirectory(t *testing.T) {
 	w.refused(exit.Failed, "does not promise sync", "store", "read", notes, "memory/atlas/plan.md", "--requires", "sync")
 }
 
-// TestStoreRemote: a store is reached without a mount and without a working copy, with what
-// the manifest keeps out of it kept out.
+// A store is reached without a mount and without a working copy, with what the manifest keeps out
+// of it kept out.
 func TestStoreRemote(t *testing.T) {
 	w, r := newWorld(t), serve(t, false)
 	w.remoteWorkspace("ops", r, "mode: canonical", "")
@@ -173,7 +172,7 @@ func TestStoreRemote(t *testing.T) {
 	assert.Equal(t, len(copies), 0, "working copies")
 }
 
-// TestStoreMounted: a mounted workspace is used through its mount, by address and by path.
+// A mounted workspace is used through its mount, by address and by path.
 func TestStoreMounted(t *testing.T) {
 	w := mountNotes(t)
 	w.asMemory("memory", notes)
@@ -189,8 +188,8 @@ func TestStoreMounted(t *testing.T) {
 	w.ok("umount", "--force", w.path("mnt"))
 }
 
-// TestStoreMountedRemote: what programs changed in a mount is what a reader gets, sent or
-// not, and what is unsent without a mount is not gone around.
+// What programs changed in a mount is what a reader gets, sent or not, and what is unsent without
+// a mount is not gone around.
 func TestStoreMountedRemote(t *testing.T) {
 	tier.RequireFUSE(t)
 	w, r := mountFiles(t, byHand)
@@ -250,8 +249,7 @@ func TestStoreSynchronised(t *testing.T) {
 	}
 }
 
-// TestStoreRepos: the registry of repositories is on the memory that is used, in agentm's
-// format.
+// The registry of repositories is on the memory that is used, in agentm's format.
 func TestStoreRepos(t *testing.T) {
 	w := newWorld(t)
 	var none struct{ Repos []any }
@@ -272,8 +270,8 @@ func TestStoreRepos(t *testing.T) {
 	assert.Equal(t, w.read("home/.agentm/memory/_meta/repos.json"), "{")
 }
 
-// TestStoreState: the state of a project lies in its checkout, with a vault in that, and by
-// the checkout's own word in the checkout whatever there is.
+// The state of a project lies in its checkout, with a vault in that, and by the checkout's own
+// word in the checkout whatever there is.
 func TestStoreState(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("src/atlas")
@@ -320,8 +318,8 @@ func TestStoreState(t *testing.T) {
 	assert.Equal(t, w.read("home/.claude/.agentm-config.json"), `{"state_mode": "vault"}`)
 }
 
-// TestStorePersonalWrite: the operator's own space is written to at the operator's request,
-// which the host grants and the audit log has; and no other verb gets there.
+// The operator's own space is written to at the operator's request, which the host grants and the
+// audit log has; and no other verb gets there.
 func TestStorePersonalWrite(t *testing.T) {
 	w := newWorld(t)
 	w.mkdir("home/Vault/Agent")

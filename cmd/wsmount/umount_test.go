@@ -44,8 +44,7 @@ func TestUmountPassesOnWhatIsNotSafe(t *testing.T) {
 func TestForcedUmountOfALockedCopy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "acme", "notes", "1")
 	assert.OK(t, os.MkdirAll(filepath.Join(dir, state.CopyName, "names"), 0o700))
-	lock, err := os.Create(filepath.Join(dir, state.CopyName, "lock"))
-	assert.OK(t, err)
+	lock := assert.Of(os.Create(filepath.Join(dir, state.CopyName, "lock"))).OK(t)
 	defer lock.Close()
 	assert.OK(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,10 +53,9 @@ func TestForcedUmountOfALockedCopy(t *testing.T) {
 	next := *gone
 	assert.OK(t, next.Identify())
 	for holder, want := range map[*state.Record]exit.Code{gone: exit.Unsafe, &next: exit.Done} {
-		b, err := json.Marshal(holder)
-		assert.OK(t, err)
+		b := assert.Of(json.Marshal(holder)).OK(t)
 		assert.OK(t, os.WriteFile(filepath.Join(dir, "mount.json"), b, 0o600))
-		err = exportLeft(ctx, gone, []string{dir})
+		err := exportLeft(ctx, gone, []string{dir})
 		assert.Equal(t, exit.From(orDone(err)).Code, want, "held by", holder.PID)
 	}
 }
@@ -143,8 +141,7 @@ func (w *world) standIn() *net.UnixListener {
 	assert.OK(w.t, err)
 	defer dir.Close()
 	assert.OK(w.t, os.Remove(found[0]))
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/control.sock", dir.Fd())})
-	assert.OK(w.t, err)
+	l := assert.Of(net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/control.sock", dir.Fd())})).OK(w.t)
 	l.SetUnlinkOnClose(false)
 	w.t.Cleanup(func() { l.Close() })
 	return l
@@ -198,9 +195,7 @@ func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
 	pid, end := otherNamespace(t)
 	holder := fmt.Sprintf("cat (pid %d)", pid)
 
-	if out := w.ok("umount", "mnt", "--timeout", "20s"); !strings.Contains(out, holder) {
-		t.Errorf("umount does not name %s: %s", holder, out)
-	}
+	assert.Contains(t, w.ok("umount", "mnt", "--timeout", "20s"), holder, "umount does not name")
 	if s := w.status(); s.State != control.Detached || len(s.HeldBy) != 1 || s.HeldBy[0].PID != pid {
 		t.Errorf("status: got %s, held by %v", s.State, s.HeldBy)
 	}
@@ -213,14 +208,11 @@ func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
 
 	w.ok(second, "mnt")
 	assert.Equal(t, w.status().Workspace, second, "status of the mount point is that of")
-	dirs, err := filepath.Glob(w.path("state/acme/first/*"))
-	if err != nil || len(dirs) != 1 {
-		t.Fatal(dirs, err)
-	}
+	dirs := assert.Of(filepath.Glob(w.path("state/acme/first/*"))).OK(t)
+	assert.Must(t, len(dirs) == 1, dirs)
 	ask := control.NewClient((&state.Record{Dir: dirs[0]}).SocketPath())
-	if _, err := ask.Unmount(t.Context(), control.UnmountRequest{Lazy: true}); err == nil || !isMounted(w.path("mnt")) {
-		t.Errorf("the first daemon has taken away what is not its own: %v", err)
-	}
+	_, err := ask.Unmount(t.Context(), control.UnmountRequest{Lazy: true})
+	assert.True(t, err != nil && isMounted(w.path("mnt")), "the first daemon has taken away what is not its own", err)
 	w.ok("event", "mnt", "turn-end")
 	w.ok("umount", "mnt")
 	assert.False(t, isMounted(w.path("mnt")), "the second mount is left")

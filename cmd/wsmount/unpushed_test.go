@@ -130,9 +130,8 @@ func TestOwedPushOutlivesAKill(t *testing.T) {
 	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.out, "1 commit stays in the working copy, not pushed") {
 		t.Errorf("umount: got %+v", o)
 	}
-	if got := w.impatient("recover", "upload", ops); got.Committed+got.Pushed != 0 {
-		t.Errorf("recover upload: got %+v", got)
-	}
+	got := w.impatient("recover", "upload", ops)
+	assert.True(t, got.Committed+got.Pushed == 0, "recover upload", got)
 	r.connect(t)
 	w.mount(ops, "mnt")
 	eventually(t, "the push", func() bool { return r.pushed(t, "a") && !w.status().Parts[0].Copy.Unpushed })
@@ -153,9 +152,8 @@ func TestForceTellsOfUnpushedCommits(t *testing.T) {
 	if len(list.Copies) != 1 || list.Copies[0].Unpushed == nil || list.Copies[0].Unpushed.Commits != 2 || list.Copies[0].Unpushed.Since.IsZero() {
 		t.Errorf("recover: got %+v", list)
 	}
-	if got := w.event(exit.Done, "recover", "upload", ops); got.Pushed != 1 || !r.pushed(t, "b") {
-		t.Errorf("recover upload: got %+v", got)
-	}
+	got := w.event(exit.Done, "recover", "upload", ops)
+	assert.True(t, got.Pushed == 1 && r.pushed(t, "b"), "recover upload", got)
 	assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
 }
 
@@ -166,9 +164,8 @@ func TestDeadMountTellsWhatIsUnsaved(t *testing.T) {
 	w.write("mnt/a", "four")
 	w.killed()
 	s := w.status()
-	if u := s.Parts[0].Unsaved; u.Files != 1 || u.Names != 1 || u.Bytes != 4 || s.UnsavedBytes != 4 {
-		t.Errorf("status: got %+v", u)
-	}
+	u := s.Parts[0].Unsaved
+	assert.True(t, u.Files == 1 && u.Names == 1 && u.Bytes == 4 && s.UnsavedBytes == 4, "status", u)
 	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.out, "1 change stays in the working copy, unsent: ") {
 		t.Errorf("umount: got %+v", o)
 	}
