@@ -5,6 +5,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
@@ -65,8 +66,7 @@ func storedBy(t *testing.T, w *harness.World, slug, sync string) *memory.Control
 		"storage: {inline: {provider: memory, config: {socket: \""+s.Socket+"\"}, sync: {"+sync+"}}}\n"), 0o644)
 	w.Write("config/wsmount/config.yaml", "allow_paths: [ "+w.Dir+" ]\n", 0o600)
 	w.MustRun("registry", "add", dir)
-	c, err := memory.DialControl(t.Context(), "unix", s.Socket)
-	checkErr(t, "control", err, nil)
+	c := assert.Of(memory.DialControl(t.Context(), "unix", s.Socket)).OK(t, "control")
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -84,15 +84,15 @@ func TestAgentWritesToAStore(t *testing.T) {
 		m.Stop()
 		short := w.Mount("@acme/store", "--patience", "1s") // for a store that does not answer
 		a = as(short)
-		checkErr(t, "cut", c.Cut(t.Context(), false), nil)
+		assert.Is(t, c.Cut(t.Context(), false), nil, "cut")
 		a.does("failed.sh", "report", "cannot be reached") // and what the store said, if the patience did not end before
 		a.does("hidden.sh", w.Dir)
-		checkErr(t, "connect", c.Connect(t.Context()), nil)
+		assert.OK(t, c.Connect(t.Context()), "connect")
 		a.does("sent.sh")
 		short.Stop()
 		m.Start()
 		a = as(m)
-		checkErr(t, "permission", c.Fail(t.Context(), providers.MethodWrite, 1, providers.ErrPermission), nil)
+		assert.Is(t, c.Fail(t.Context(), providers.MethodWrite, 1, providers.ErrPermission), nil, "permission")
 		a.does("failed.sh", "forbidden", "permission")
 	})
 }
@@ -104,7 +104,7 @@ func TestAgentTakesTurns(t *testing.T) {
 	agents(t, "", func(t *testing.T, w *harness.World, as func(*harness.Mount) *agent) {
 		c := storedBy(t, w, "turns", "mode: pull-push, pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}, conflict: {policy: manual}")
 		for _, name := range []string{"f", "old"} {
-			checkErr(t, "tamper", c.Tamper(t.Context(), providers.MustLocator(name), []byte("begin\n")), nil)
+			assert.Is(t, c.Tamper(t.Context(), providers.MustLocator(name), []byte("begin\n")), nil, "tamper")
 		}
 		a := as(w.Mount("@acme/turns"))
 		a.does("waiting.sh", "turn-end")
@@ -112,11 +112,10 @@ func TestAgentTakesTurns(t *testing.T) {
 		w.MustRun("event", a.m.Dir, "turn-end")
 		a.does("sent.sh")
 		w.MustRun("event", a.m.Dir, "turn-start") // within a turn, no pull comes between the two
-		checkErr(t, "tamper", c.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs\n")), nil)
+		assert.Is(t, c.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs\n")), nil, "tamper")
 		a.does("ours.sh")
-		if r := w.Run("event", a.m.Dir, "turn-end"); r.Code != 8 {
-			t.Fatalf("no conflict: %+v", r)
-		}
+		r := w.Run("event", a.m.Dir, "turn-end")
+		assert.Must(t, r.Code == 8, "no conflict", r)
 		a.does("conflict.sh")
 		w.MustRun("event", a.m.Dir, "turn-end")
 		a.does("settled.sh")
@@ -164,9 +163,8 @@ func TestAgentInARepository(t *testing.T) {
 	g.other.Write(map[string]string{"f": "theirs\n"})
 	g.other.Commit("main", "theirs")
 	a.does("ours.sh")
-	if r := g.w.Run("event", a.m.Dir, "turn-end"); r.Code != 8 {
-		t.Fatalf("no conflict: %+v", r)
-	}
+	r := g.w.Run("event", a.m.Dir, "turn-end")
+	assert.Must(t, r.Code == 8, "no conflict", r)
 	a.does("conflict.sh")
 	g.event(a.m, "turn-end")
 	a.does("settled.sh")

@@ -97,8 +97,7 @@ func writeFiles(t *testing.T, dir string, files []bucketFile) {
 // hasAll compares what the bucket has with files.
 func (b *bucketStore) hasAll(files []bucketFile) {
 	b.t.Helper()
-	etags, err := b.s.ETags(b.ctx, bucketPrefix)
-	assert.OK(b.t, err)
+	etags := assert.Of(b.s.ETags(b.ctx, bucketPrefix)).OK(b.t)
 	bytesSeen := 0
 	for _, f := range files {
 		key := keyOf(f.path)

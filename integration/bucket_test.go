@@ -162,9 +162,7 @@ func TestBucketKeepsATree(t *testing.T) {
 		want := b.lines(m.Dir)
 		m.Stop()
 		content, _, err := b.bucket.Read(t.Context(), "team/ws/run")
-		if err != nil || string(content) != "#!/bin/sh\n" {
-			t.Errorf("the object: %q, %v", content, err)
-		}
+		assert.True(t, err == nil && string(content) == "#!/bin/sh\n", "the object", content, err)
 		if err := os.RemoveAll(b.w.Path("state", "acme")); err != nil { // a machine that was never here
 			t.Fatal(err)
 		}
@@ -186,15 +184,10 @@ func replaceMeanwhile(t *testing.T, path, content string, rest func()) {
 	t.Helper()
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteString(content)
+	f := assert.Of(os.OpenFile(path, os.O_WRONLY, 0)).OK(t)
+	_, err := f.WriteString(content)
 	rest()
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, errors.Join(err, f.Close()))
 }
 
 // Two mounts of one bucket see each other's changes, and neither overwrites what
@@ -235,23 +228,6 @@ func TestBucketWithTwoWriters(t *testing.T) {
 	})
 }
 
-// What was closed is not lost with the daemon, in write-back too.
-func TestBucketAfterAKill(t *testing.T) {
-	t.Parallel()
-	eachService(t, func(t *testing.T, b *bucketStage) {
-		m := b.w.Mount("@acme/bucket", "--write-back")
-		b.fill(m.Dir)
-		want := b.lines(m.Dir)
-		m.Kill()
-		m.Start()
-		b.same("after a kill", m.Dir, want)
-		m.Stop()
-		assert.OK(t, os.RemoveAll(b.w.Path("state", "acme")))
-		m.Start()
-		b.same("in the bucket", m.Dir, want)
-	})
-}
-
 // Of a large file that changes here and there, or grows, only that is sent.
 func TestBucketGetsOnlyChanges(t *testing.T) {
 	t.Parallel()
@@ -273,9 +249,8 @@ func TestBucketGetsOnlyChanges(t *testing.T) {
 			{"changed in the middle", size / 2, want[:1<<10], 8 << 20},
 		} {
 			before := sent(m)
-			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			assert.OK(t, err)
-			_, err = f.WriteAt(change.put, change.off)
+			f := assert.Of(os.OpenFile(path, os.O_WRONLY, 0)).OK(t)
+			_, err := f.WriteAt(change.put, change.off)
 			assert.OK(t, errors.Join(err, f.Close()))
 			if got := sent(m) - before; got < int64(len(change.put)) || got > change.most {
 				t.Errorf("%s: %d bytes are sent, at most %d had to be", change.what, got, change.most)
@@ -291,10 +266,7 @@ func TestBucketGetsOnlyChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.Start()
-		got, err := os.ReadFile(path)
-		if err != nil || sha256.Sum256(got) != sha256.Sum256(want) {
-			t.Errorf("the bucket has %d other bytes, %v", len(got), err)
-		}
+		assert.Equal(t, sha256.Sum256(assert.Of(os.ReadFile(path)).OK(t)), sha256.Sum256(want), "the bucket has", "other bytes")
 	})
 }
 

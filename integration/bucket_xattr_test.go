@@ -101,7 +101,5 @@ func tagged(t *testing.T, where, dir string) {
 	} {
 		assert.Equal(t, xattrOf(dir+x[0], x[1]), x[2], where, x[1], "of", x[0])
 	}
-	if target, err := os.Readlink(dir + "/link"); err != nil || target != "file" {
-		t.Errorf("%s: the link leads to %q, %v", where, target, err)
-	}
+	assert.Of(os.Readlink(dir+"/link")).Equal(t, "file", where, "the link leads to")
 }

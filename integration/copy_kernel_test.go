@@ -44,17 +44,12 @@ func TestCopyMountsInside(t *testing.T) {
 		c.tamper("sandbox/beside", fmt.Append(nil, i))
 		c.tamper(fmt.Sprintf("sandbox/tmp/hidden-%d", i), []byte("under the mount"))
 		assert.OK(t, c.pullNow())
-		if got, err := os.ReadFile(c.Dir + "/sandbox/tmp/file"); err != nil || string(got) != "of the sandbox" {
-			t.Fatalf("pull %d: the tmpfs: got %q, %v", i, got, err)
-		}
+		assert.Of(os.ReadFile(c.Dir+"/sandbox/tmp/file")).Equal(t, []byte("of the sandbox"), "pull", i, "the tmpfs")
 		// The bound file is the one that was bound, or the newest: never an error.
-		if got, err := os.ReadFile(outside); err != nil || !strings.HasPrefix(string(got), "version ") {
-			t.Fatalf("pull %d: the bound file: got %q, %v", i, got, err)
-		}
+		got := assert.Of(os.ReadFile(outside)).OK(t)
+		assert.Must(t, strings.HasPrefix(string(got), "version "), "pull", i, "the bound file", got)
 		want := fmt.Sprintf("version %d", i+1)
-		if got, err := os.ReadFile(c.Dir + "/sandbox/config"); err != nil || string(got) != want {
-			t.Fatalf("pull %d: got %q, %v, want %q", i, got, err, want)
-		}
+		assert.Of(os.ReadFile(c.Dir+"/sandbox/config")).Equal(t, []byte(want), "pull", i)
 	}
 }
 
@@ -149,12 +144,9 @@ func TestCopyInotify(t *testing.T) {
 	write(t, c.Dir+"/watched/old", "one")
 	write(t, c.Dir+"/watched/gone", "two")
 	c.mustSettle()
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	assert.OK(t, err)
+	fd := assert.Of(unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)).OK(t)
 	defer unix.Close(fd)
-	if _, err := unix.InotifyAddWatch(fd, c.Dir+"/watched", unix.IN_MODIFY|unix.IN_ATTRIB|unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVE); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(unix.InotifyAddWatch(fd, c.Dir+"/watched", unix.IN_MODIFY|unix.IN_ATTRIB|unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVE)))
 	c.tamper("watched/old", []byte("two"))
 	c.tamper("watched/new", []byte("three"))
 	c.tamper("watched/gone", nil)
@@ -166,9 +158,7 @@ func TestCopyInotify(t *testing.T) {
 		return slices.Contains(events, event)
 	}
 	harness.Eventually(t, "the watcher sees both files", func() bool { return seen(modified("old")) && seen(modified("new")) })
-	unsaved, err := c.unsaved()
-	assert.OK(t, err)
-	assert.Equal(t, unsaved, "", "what a nudge has changed")
+	assert.Of(c.unsaved()).Equal(t, "", "what a nudge has changed")
 	mkdirAll(t, c.Dir+"/watched/mark")
 	mark := fmt.Sprintf("%x mark", unix.IN_CREATE|unix.IN_ISDIR)
 	harness.Eventually(t, "the watcher sees the mark", func() bool { return seen(mark) })
@@ -177,9 +167,7 @@ func TestCopyInotify(t *testing.T) {
 	slices.Sort(want)
 	assert.Slice(t, events, want, "the watcher saw")
 	for name, want := range map[string]string{"old": "two", "new": "three"} {
-		if got, err := os.ReadFile(c.Dir + "/watched/" + name); err != nil || string(got) != want {
-			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
-		}
+		assert.Of(os.ReadFile(c.Dir+"/watched/"+name)).Equal(t, []byte(want), name)
 	}
 }
 
@@ -337,10 +325,59 @@ func TestCopyConflictOfABoundFile(t *testing.T) {
 			if r := c.w.Run("event", c.Dir, "turn-end"); r.Code != 8 || !strings.Contains(r.Out, ", 1 conflict,") {
 				t.Errorf("turn-end: %+v, want 1 conflict and exit 8", r)
 			}
-			if got, err := os.ReadFile(c.Dir + "/config"); err != nil || string(got) != left {
-				t.Errorf("got %q, %v, want %q", got, err, left)
-			}
+			assert.Of(os.ReadFile(c.Dir+"/config")).Equal(t, []byte(left))
 			assert.Equal(t, c.w.Run("event", c.Dir, "turn-end").Code, 0, "the next turn")
 		})
+	}
+}
+
+// A directory that was removed while a program is in it, and comes back because
+// others have put something into it, is a directory like any other; the program
+// stays in the one that was removed, as on a local disk.
+func TestCopyDirectoryComesBack(t *testing.T) {
+	t.Parallel()
+	c := copyFlavour{name: "store", sync: "mode: pull-push, pull: {on: turn-start}, commit: {on: per-turn}"}.mount(t)
+	mkdirAll(t, c.Dir+"/a/b")
+	for _, path := range []string{"/kept", "/a/f", "/a/b/f"} {
+		write(t, c.Dir+path, "ours")
+	}
+	c.must(c.event("turn-end"))
+	held := []*os.File{openDir(t, c.Dir+"/a"), openDir(t, c.Dir+"/a/b")}
+	c.must(os.RemoveAll(c.Dir + "/a"))
+	c.tamper("a/b/theirs", []byte("theirs"))
+	c.must(c.event("turn-end")) // what it deletes is refused
+	for _, dir := range held {
+		isRemoved(t, dir)
+	}
+	assert.Of(os.ReadFile(c.Dir+"/a/b/theirs")).Equal(t, []byte("theirs"))
+	write(t, c.Dir+"/a/b/f", "new")
+	c.must(os.Mkdir(c.Dir+"/a/c", 0o755))
+	for _, dir := range []string{"/a", "/a/b"} {
+		assert.Equal(t, len(assert.Of(os.ReadDir(c.Dir+dir)).OK(t)), 2, dir, "has")
+	}
+	for _, dir := range held {
+		isRemoved(t, dir)
+	}
+	c.must(c.event("turn-end"))
+	assert.Of(c.unsaved()).Equal(t, "", "unsaved")
+}
+
+func openDir(t *testing.T, path string) *os.File {
+	t.Helper()
+	f := assert.Of(os.Open(path)).OK(t)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// isRemoved checks that an open directory is one that was removed.
+func isRemoved(t *testing.T, dir *os.File) {
+	t.Helper()
+	for _, name := range []string{"b", "f", "theirs"} {
+		var st unix.Stat_t
+		assert.Is(t, unix.Fstatat(int(dir.Fd()), name, &st, 0), unix.ENOENT, name, "in the removed", dir.Name())
+	}
+	assert.Is(t, unix.Mkdirat(int(dir.Fd()), "new", 0o755), unix.ENOENT, "mkdir in the removed", dir.Name())
+	if names, err := dir.Readdirnames(-1); len(names) > 0 || err != nil && !errors.Is(err, unix.ENOENT) {
+		t.Errorf("the removed %s lists %q, %v", dir.Name(), names, err)
 	}
 }

@@ -61,8 +61,7 @@ type other struct {
 
 func (st *serviceStore) other() model.Other {
 	st.t.Helper()
-	p, err := memory.Dial(st.t.Context(), "unix", st.s.Socket)
-	assert.OK(st.t, err)
+	p := assert.Of(memory.Dial(st.t.Context(), "unix", st.s.Socket)).OK(st.t)
 	st.t.Cleanup(func() { p.Close() })
 	return &other{ctx: st.t.Context(), p: p}
 }
@@ -74,8 +73,7 @@ func (o *other) Put(path string, content []byte) ([]byte, bool, error) {
 		if info != nil {
 			cond = providers.IfVersion(info.Version)
 		}
-		_, err := o.p.Write(o.ctx, l, providers.Bytes(content), providers.WriteOptions{If: cond})
-		return err
+		return assert.ErrOf(o.p.Write(o.ctx, l, providers.Bytes(content), providers.WriteOptions{If: cond}))
 	})
 }
 

@@ -39,8 +39,7 @@ func TestTotalCacheSize(t *testing.T) {
 		mounts[slug] = w.Mount("@acme/"+slug, "--total-cache-size", "1MiB")
 	}
 	held := func(slug string) (bytes int64) {
-		found, err := filepath.Glob(w.Path("state", "acme", slug, "*", "copy", "data", "*", "*"))
-		assert.OK(t, err)
+		found := assert.Of(filepath.Glob(w.Path("state", "acme", slug, "*", "copy", "data", "*", "*"))).OK(t)
 		for _, name := range found {
 			var st syscall.Stat_t
 			if syscall.Lstat(name, &st) == nil { // else it went meanwhile
@@ -54,15 +53,13 @@ func TestTotalCacheSize(t *testing.T) {
 		t.Helper()
 		for i := range files {
 			got, err := os.ReadFile(fmt.Sprintf("%s/%d", mounts[slug].Dir, i))
-			if err != nil || !bytes.Equal(got, content(slug, i)) {
-				t.Errorf("%s, file %d: %d bytes, %v", slug, i, len(got), err)
-			}
+			assert.True(t, err == nil && bytes.Equal(got, content(slug, i)), slug, "file", i, len(got), err)
 		}
 	}
 	together := func() bool { return held("a")+held("b") <= total }
 	for _, slug := range []string{"unsent", "a", "b"} {
 		for i := range files {
-			checkErr(t, "write", os.WriteFile(fmt.Sprintf("%s/%d", mounts[slug].Dir, i), content(slug, i), 0o644), nil)
+			assert.OK(t, os.WriteFile(fmt.Sprintf("%s/%d", mounts[slug].Dir, i), content(slug, i), 0o644), "write")
 		}
 	}
 	harness.Eventually(t, "two mounts keep the bound together", together)
@@ -82,7 +79,5 @@ func TestTotalCacheSize(t *testing.T) {
 		same("a")
 		return held("a") > total*3/4
 	})
-	if got := held("b"); got != before {
-		t.Errorf("what is not mounted changed from %d to %d bytes", before, got)
-	}
+	assert.Equal(t, held("b"), before, "what is not mounted changed from")
 }

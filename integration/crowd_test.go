@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -46,7 +47,7 @@ func holdInstances(t *testing.T, uid uint32) (release func()) {
 		released = true
 	}
 	t.Cleanup(release)
-	checkErr(t, "the last of all instances", last, unix.EMFILE)
+	assert.Is(t, last, unix.EMFILE, "the last of all instances")
 	f, err := os.Open("/dev/null") // a descriptor is still to be had
 	tier.Require(t, "a limit of inotify instances below that of open files", err == nil)
 	f.Close()
@@ -60,12 +61,11 @@ func ownUser(t *testing.T) (uid int) {
 	t.Helper()
 	uid = 2_000_000_000 + os.Getpid() // beyond what systemd gives to containers
 	const known = "/etc/passwd"
-	users, err := os.ReadFile(known)
-	checkErr(t, "users", err, nil)
+	users := assert.Of(os.ReadFile(known)).OK(t, "users")
 	file := t.TempDir() + "/passwd"
-	checkErr(t, "chmod", os.Chmod(filepath.Dir(file), 0o755), nil)
+	assert.Is(t, os.Chmod(filepath.Dir(file), 0o755), nil, "chmod")
 	write(t, file, fmt.Sprintf("%s\ncrowd:x:%d:%d::/:/bin/sh\n", strings.TrimSuffix(string(users), "\n"), uid, uid))
-	checkErr(t, "mount of the users", unix.Mount(file, known, "", unix.MS_BIND, ""), nil)
+	assert.Is(t, unix.Mount(file, known, "", unix.MS_BIND, ""), nil, "mount of the users")
 	return uid
 }
 
@@ -101,7 +101,7 @@ func TestCrowdWithoutInstances(t *testing.T) {
 	}
 	for i, m := range mounts {
 		write(t, behind[i]+"/new", "by others")
-		checkErr(t, "own", os.Chown(behind[i]+"/new", crowdID, crowdID), nil)
+		assert.Is(t, os.Chown(behind[i]+"/new", crowdID, crowdID), nil, "own")
 		harness.Eventually(t, "a file that others made", func() bool { return sees(m, "by others") })
 	}
 	release()

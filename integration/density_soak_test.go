@@ -97,10 +97,7 @@ func TestDensity(t *testing.T) {
 // proportional is a process's memory in KiB, with its share of what others have too.
 func proportional(t *testing.T, pid int) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	assert.OK(t, err)
+	text := assert.Of(os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))).OK(t)
 	_, rest, _ := strings.Cut(string(text), "\nPss:")
-	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	assert.OK(t, err)
-	return kib
+	return assert.Of(strconv.Atoi(strings.Fields(rest)[0])).OK(t)
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -103,10 +104,9 @@ func newEscapeScene(t *testing.T, uid uint32) *escapeScene {
 	otherMount := w.Mount(w.Workspace("@acme/other", ""))
 	w.Write("ws-acme-other/file", theSecret, 0o644)
 	for name, target := range map[string]string{"out": w.Dir, "link": secret} {
-		checkErr(t, "link", os.Symlink(target, dir+"/"+name), nil)
+		assert.Is(t, os.Symlink(target, dir+"/"+name), nil, "link")
 	}
-	program, err := os.ReadFile(harness.Escaper(t))
-	checkErr(t, "escaper", err, nil)
+	program := assert.Of(os.ReadFile(harness.Escaper(t))).OK(t, "escaper")
 	w.Write("ws-inside/escaper", string(program), 0o755)
 	s.plant(dir)
 	s.m = w.Mount(dir)
@@ -123,13 +123,12 @@ func (s *escapeScene) plant(dir string) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	checkErr(s.t, "device", unix.Mknod(dir+"/zero", unix.S_IFCHR|0o666, 1<<8|5), nil)
-	checkErr(s.t, "mode of the device", os.Chmod(dir+"/zero", 0o666), nil)
-	id, err := os.ReadFile("/usr/bin/id")
-	checkErr(s.t, "id", err, nil)
-	checkErr(s.t, "set-id", os.WriteFile(dir+"/set-id", id, 0o755), nil)
-	checkErr(s.t, "owner of set-id", os.Chown(dir+"/set-id", 4321, 4321), nil)
-	checkErr(s.t, "mode of set-id", os.Chmod(dir+"/set-id", 0o755|os.ModeSetuid), nil)
+	assert.Is(s.t, unix.Mknod(dir+"/zero", unix.S_IFCHR|0o666, 1<<8|5), nil, "device")
+	assert.Is(s.t, os.Chmod(dir+"/zero", 0o666), nil, "mode of the device")
+	id := assert.Of(os.ReadFile("/usr/bin/id")).OK(s.t, "id")
+	assert.Is(s.t, os.WriteFile(dir+"/set-id", id, 0o755), nil, "set-id")
+	assert.Is(s.t, os.Chown(dir+"/set-id", 4321, 4321), nil, "owner of set-id")
+	assert.Is(s.t, os.Chmod(dir+"/set-id", 0o755|os.ModeSetuid), nil, "mode of set-id")
 }
 
 func (s *escapeScene) socket() string {
@@ -141,15 +140,13 @@ func (s *escapeScene) socket() string {
 }
 
 func (s *escapeScene) listen(network, address string) string {
-	l, err := net.Listen(network, address)
-	checkErr(s.t, "listen", err, nil)
+	l := assert.Of(net.Listen(network, address)).OK(s.t, "listen")
 	s.t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
 }
 
 func (s *escapeScene) segment() int {
-	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o666)
-	checkErr(s.t, "shmget", err, nil)
+	id := assert.Of(unix.SysvShmGet(unix.IPC_PRIVATE, 4096, unix.IPC_CREAT|0o666)).OK(s.t, "shmget")
 	s.t.Cleanup(func() { unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
 	return id
 }
@@ -160,7 +157,7 @@ func (s *escapeScene) run(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
-	checkErr(s.t, "start", cmd.Start(), nil)
+	assert.OK(s.t, cmd.Start(), "start")
 	s.t.Cleanup(func() {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		cmd.Wait()
@@ -168,8 +165,7 @@ func (s *escapeScene) run(cmd *exec.Cmd) {
 }
 
 func (s *escapeScene) open(path string, flags int) *os.File {
-	f, err := os.OpenFile(path, flags, 0o666)
-	checkErr(s.t, "open", err, nil)
+	f := assert.Of(os.OpenFile(path, flags, 0o666)).OK(s.t, "open")
 	s.cleanup = append(s.cleanup, func() { f.Close() })
 	return f
 }
@@ -205,10 +201,8 @@ func stderrWasNotRead(s *escapeScene) {
 // which ends with the test.
 func addKey(s *escapeScene, _ *exec.Cmd) {
 	runtime.LockOSThread()
-	_, err := unix.KeyctlJoinSessionKeyring("wsmount-test")
-	checkErr(s.t, "session", err, nil)
-	_, err = unix.AddKey("user", "wsmount-test", []byte(theSecret), unix.KEY_SPEC_SESSION_KEYRING)
-	checkErr(s.t, "key", err, nil)
+	assert.Is(s.t, assert.ErrOf(unix.KeyctlJoinSessionKeyring("wsmount-test")), nil, "session")
+	assert.OK(s.t, assert.ErrOf(unix.AddKey("user", "wsmount-test", []byte(theSecret), unix.KEY_SPEC_SESSION_KEYRING)), "key")
 }
 
 // onTerminal gives the command a terminal that is that of its session.
@@ -224,13 +218,10 @@ func onTerminal(s *escapeScene, cmd *exec.Cmd) {
 // terminal makes a terminal of which the test is the user.
 func terminal(t *testing.T) (master, slave *os.File) {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	checkErr(t, "ptmx", err, nil)
-	checkErr(t, "unlock", unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0), nil)
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	checkErr(t, "number", err, nil)
-	slave, err = os.OpenFile("/dev/pts/"+itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	checkErr(t, "slave", err, nil)
+	master = assert.Of(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)).OK(t, "ptmx")
+	assert.Is(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0), nil, "unlock")
+	n := assert.Of(unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)).OK(t, "number")
+	slave = assert.Of(os.OpenFile("/dev/pts/"+itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)).OK(t, "slave")
 	t.Cleanup(func() { master.Close(); slave.Close() })
 	return master, slave
 }
@@ -315,8 +306,7 @@ func TestEscape(t *testing.T) {
 func TestEscapeByHand(t *testing.T) {
 	t.Parallel()
 	tier.RequireRoot(t)
-	script, err := os.ReadFile("example/bwrap.sh")
-	checkErr(t, "example", err, nil)
+	script := assert.Of(os.ReadFile("example/bwrap.sh")).OK(t, "example")
 	for name, uid := range map[string]uint32{"root": 0, "user": userID} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -335,7 +325,7 @@ func TestEscapeFromPodman(t *testing.T) {
 	if !testrun.Private(t) {
 		return
 	}
-	checkErr(t, "share", unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""), nil)
+	assert.Is(t, unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""), nil, "share")
 	attempts := together(slices.DeleteFunc(slices.Clone(escapes), func(e escape) bool { return e.name == "a user namespace" }))
 	for _, kind := range sandboxKinds {
 		if kind.script != "podman" {

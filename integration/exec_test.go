@@ -52,9 +52,8 @@ func TestExecStatus(t *testing.T) {
 		"[ $(pwd) = /workspace ] && echo x >made":   0,
 		"trap '' TERM; (sleep 600; touch late) & :": 0, // what it leaves behind ends with it
 	} {
-		if r := inSandbox(w, dir, script); r.Code != want {
-			t.Errorf("%s: got %d, want %d\n%s", script, r.Code, want, r.Err)
-		}
+		r := inSandbox(w, dir, script)
+		assert.True(t, r.Code == want, script, r.Code, want, r.Err)
 	}
 	if r := w.Run("exec", dir, "--", "no-such-program"); r.Code != 127 {
 		t.Errorf("a program that is not there: got %d, want 127\n%s", r.Code, r.Err)
@@ -62,9 +61,7 @@ func TestExecStatus(t *testing.T) {
 	checkContent(t, dir+"/made", "x\n")
 	cmd := w.Command(t.Context(), harness.Binary(), "exec", dir, "--", "tr", "a-z", "A-Z")
 	cmd.Stdin = strings.NewReader("through")
-	if out, err := cmd.Output(); err != nil || string(out) != "THROUGH" {
-		t.Errorf("got %q, %v", out, err)
-	}
+	assert.Of(cmd.Output()).Equal(t, []byte("THROUGH"))
 	nothingLeft(t, w)
 }
 
@@ -90,7 +87,7 @@ func running(t *testing.T, w *harness.World, workspace, made, script string, fla
 	cmd = w.Command(ctx, harness.Binary(), append(append([]string{"exec", workspace}, flags...), "--", "sh", "-c", script)...)
 	said = &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = said, said
-	checkErr(t, "start", cmd.Start(), nil)
+	assert.OK(t, cmd.Start(), "start")
 	harness.Eventually(t, "the command starts", func() bool {
 		_, err := os.Stat(made)
 		return err == nil
@@ -115,7 +112,7 @@ func TestExecSignals(t *testing.T) {
 	} {
 		os.Remove(dir + "/started")
 		cmd, said := running(t, w, dir, dir+"/started", tt.script)
-		checkErr(t, "signal", cmd.Process.Signal(tt.signal), nil)
+		assert.Is(t, cmd.Process.Signal(tt.signal), nil, "signal")
 		cmd.Wait()
 		assert.Equal(t, cmd.ProcessState.ExitCode(), tt.want, tt.signal, "exit", said)
 	}
@@ -194,9 +191,8 @@ func TestExecLimits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := inSandbox(w, dir, tt.script, tt.flags...)
-			if well := slices.Contains(tt.codes, r.Code) || tt.codes == nil && r.Code != 0 && r.Code != exitTimedOut; !well || !strings.Contains(r.Out+r.Err, tt.says) {
-				t.Errorf("got %d, want %v and %q\n%s%s", r.Code, tt.codes, tt.says, r.Out, r.Err)
-			}
+			well := slices.Contains(tt.codes, r.Code) || tt.codes == nil && r.Code != 0 && r.Code != exitTimedOut
+			assert.True(t, well && strings.Contains(r.Out+r.Err, tt.says), r.Code, tt.codes, tt.says, r.Out, r.Err)
 		})
 	}
 }
@@ -283,8 +279,7 @@ func sandboxedRepository(t *testing.T, commit string) (w *harness.World, has fun
 	w.Write("ws-r/WORKSPACE.md", harness.Manifest("@acme/r", "storage: {inline: {provider: memory, config: {clone: a, branch: main, socket: "+s.Socket+"}, "+
 		"sync: {mode: pull-push, pull: {on: turn-start}, commit: {on: "+commit+", batch_window_ms: 600000}, push: {on: per-commit}}}}\n"+sandboxAtWorkspace), 0o644)
 	w.MustRun("registry", "add", dir)
-	c, err := memory.DialControl(t.Context(), "unix", s.Socket)
-	checkErr(t, "dial", err, nil)
+	c := assert.Of(memory.DialControl(t.Context(), "unix", s.Socket)).OK(t, "dial")
 	return w, func(file string) bool {
 		all, err := c.Dump(t.Context())
 		return err == nil && strings.Contains(strings.Join(all, "\n"), `"`+file+`"`)
@@ -314,19 +309,18 @@ func TestExecWithoutDaemon(t *testing.T) {
 	tier.RequireTools(t, "bwrap")
 	w, has := sandboxedRepository(t, "write")
 	in, out, err := os.Pipe()
-	checkErr(t, "pipe", err, nil)
+	assert.OK(t, err, "pipe")
 	defer in.Close()
 	cmd := w.Command(t.Context(), harness.Binary(), "exec", "@acme/r", "--", "sh", "-c", "echo x >unsent; echo ready; read line")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = out, &said
-	stdin, err := cmd.StdinPipe()
-	checkErr(t, "pipe", err, nil)
-	checkErr(t, "start", cmd.Start(), nil)
+	stdin := assert.Of(cmd.StdinPipe()).OK(t, "pipe")
+	assert.OK(t, cmd.Start(), "start")
 	out.Close()
 	assert.OK(t, assert.ErrOf(in.Read(make([]byte, 6))))
 	var status struct{ Mounts []struct{ PID int } }
-	checkErr(t, "status", json.Unmarshal([]byte(w.MustRun("status", "--json")), &status), nil)
-	checkErr(t, "kill", syscall.Kill(status.Mounts[0].PID, syscall.SIGKILL), nil)
+	assert.Is(t, json.Unmarshal([]byte(w.MustRun("status", "--json")), &status), nil, "status")
+	assert.Is(t, syscall.Kill(status.Mounts[0].PID, syscall.SIGKILL), nil, "kill")
 	stdin.Close()
 	cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code == 0 || !contains(said.String(), "wsmount: ", "hint: ") {
@@ -348,15 +342,15 @@ func TestExecKilled(t *testing.T) {
 	}
 	mark := w.Path("mark")
 	in, out, err := os.Pipe()
-	checkErr(t, "pipe", err, nil)
+	assert.OK(t, err, "pipe")
 	defer in.Close()
 	cmd := w.Command(t.Context(), harness.Binary(), "exec", "@acme/r", "--", "sh", "-c", "echo x >orphan; echo ready; trap '' TERM HUP; sleep 600", mark)
 	cmd.Stdout = out
-	checkErr(t, "start", cmd.Start(), nil)
+	assert.OK(t, cmd.Start(), "start")
 	out.Close()
 	line := make([]byte, 6)
 	assert.OK(t, assert.ErrOf(in.Read(line)))
-	checkErr(t, "kill", cmd.Process.Kill(), nil)
+	assert.Is(t, cmd.Process.Kill(), nil, "kill")
 	cmd.Wait()
 	if n, err := in.Read(line); n != 0 || err == nil { // the end of the pipe: nobody writes any more
 		t.Errorf("the command goes on: %d, %v", n, err)

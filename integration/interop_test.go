@@ -156,7 +156,7 @@ func TestInteroperateWithS3FS(t *testing.T) {
 	assert.OK(t, os.Mkdir(theirs+"/ws", 0o755))
 	fillAll(t, theirs+"/ws", all)
 	attribute := func() {
-		checkErr(t, "setxattr", unix.Setxattr(theirs+"/ws/deep/er/file", "user.theirs", []byte("kept"), 0), nil)
+		assert.Is(t, unix.Setxattr(theirs+"/ws/deep/er/file", "user.theirs", []byte("kept"), 0), nil, "setxattr")
 	}
 	if !showsMetadata(s) {
 		attribute()
@@ -168,7 +168,7 @@ func TestInteroperateWithS3FS(t *testing.T) {
 		attribute()
 		time.Sleep(believed) // until then nobody here looks; a change of metadata alone keeps its ETag
 	}
-	checkErr(t, "write", os.WriteFile(m.Dir+"/deep/er/file", []byte("again"), 0o644), nil)
+	assert.OK(t, os.WriteFile(m.Dir+"/deep/er/file", []byte("again"), 0o644), "write")
 	harness.Eventually(t, "s3fs has its attribute of what wsmount overwrote", func() bool {
 		content, err := os.ReadFile(theirs + "/ws/deep/er/file")
 		value := make([]byte, 10)

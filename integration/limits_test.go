@@ -39,7 +39,7 @@ func TestManyOpenFiles(t *testing.T) {
 		if i%1000 == 0 { // a file has at most so many links
 			write(t, fmt.Sprintf("%s/seed%d", ws, i/1000), fmt.Sprint("seed ", i/1000))
 		}
-		checkErr(t, "link", os.Link(fmt.Sprintf("%s/seed%d", ws, i/1000), fmt.Sprintf("%s/many/%d", ws, i)), nil)
+		assert.Is(t, os.Link(fmt.Sprintf("%s/seed%d", ws, i/1000), fmt.Sprintf("%s/many/%d", ws, i)), nil, "link")
 	}
 	m := w.Mount(ws)
 	opened := 0
@@ -51,7 +51,7 @@ func TestManyOpenFiles(t *testing.T) {
 		}
 	}
 	assert.Is(t, assert.ErrOf(os.Stat(m.Dir+"/seed3")), nil, "stat with", opened, "files open")
-	assert.Equal(t, len(list(t, m.Dir)), manyOpen/1000+2, "list with", opened, "files open")
+	assert.Equal(t, len(assert.Of(os.ReadDir(m.Dir)).OK(t)), manyOpen/1000+2, "list with", opened, "files open")
 	if opened == manyOpen {
 		return
 	}
@@ -79,7 +79,7 @@ func openLimit(doctor string) int {
 func perProcess(t *testing.T) int {
 	t.Helper()
 	var limit unix.Rlimit
-	checkErr(t, "getrlimit", unix.Getrlimit(unix.RLIMIT_NOFILE, &limit), nil)
+	assert.Is(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit), nil, "getrlimit")
 	return int(min(limit.Max, uint64(manyOpen)+200)) - 200
 }
 
@@ -89,19 +89,17 @@ func holdOpen(t *testing.T, dir string, from, to int) (opened int, release func(
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d", holdEnv, dir, from, to))
-	in, err := cmd.StdinPipe()
-	checkErr(t, "pipe", err, nil)
-	out, err := cmd.StdoutPipe()
-	checkErr(t, "pipe", err, nil)
-	checkErr(t, "start", cmd.Start(), nil)
+	in := assert.Of(cmd.StdinPipe()).OK(t, "pipe")
+	out := assert.Of(cmd.StdoutPipe()).OK(t, "pipe")
+	assert.OK(t, cmd.Start(), "start")
 	var failure string
 	assert.OK(t, assert.ErrOf(fmt.Fscanln(out, &opened, &failure)), "the process that holds files")
 	if failure != "none" && failure != "EMFILE" && failure != "ENFILE" {
 		t.Errorf("open: got %s, want EMFILE or ENFILE at most", failure)
 	}
 	return opened, func() {
-		checkErr(t, "release", in.Close(), nil)
-		checkErr(t, "wait", cmd.Wait(), nil)
+		assert.Is(t, in.Close(), nil, "release")
+		assert.Is(t, cmd.Wait(), nil, "wait")
 	}
 }
 
@@ -133,28 +131,25 @@ func TestFullDisk(t *testing.T) {
 	w := harness.New(t, harness.Options{})
 	ws := w.Workspace("@acme/full", "")
 	manifest, err := os.ReadFile(ws + "/WORKSPACE.md")
-	checkErr(t, "read", err, nil)
-	checkErr(t, "mount a small disk", unix.Mount("tmpfs", ws, "tmpfs", 0, "size=4m"), nil)
-	t.Cleanup(func() { checkErr(t, "unmount the small disk", unix.Unmount(ws, 0), nil) })
+	assert.OK(t, err, "read")
+	assert.Is(t, unix.Mount("tmpfs", ws, "tmpfs", 0, "size=4m"), nil, "mount a small disk")
+	t.Cleanup(func() { assert.Is(t, unix.Unmount(ws, 0), nil, "unmount the small disk") })
 	write(t, ws+"/WORKSPACE.md", string(manifest))
 	m := w.Mount(ws)
 	write(t, m.Dir+"/kept", "kept")
-	fd, err := unix.Open(m.Dir+"/big", unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644)
-	checkErr(t, "open", err, nil)
+	fd := assert.Of(unix.Open(m.Dir+"/big", unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644)).OK(t, "open")
 	written := 0
 	for err == nil && written < 8<<20 {
 		var n int
 		n, err = unix.Write(fd, bytes.Repeat([]byte("x"), 1<<16))
 		written += max(n, 0)
 	}
-	checkErr(t, "write to a full disk", err, syscall.ENOSPC)
-	checkErr(t, "close", unix.Close(fd), nil)
-	checkErr(t, "fallocate", allocate(m.Dir+"/more", 1<<22), syscall.ENOSPC)
+	assert.Is(t, err, syscall.ENOSPC, "write to a full disk")
+	assert.Is(t, unix.Close(fd), nil, "close")
+	assert.Is(t, allocate(m.Dir+"/more", 1<<22), syscall.ENOSPC, "fallocate")
 	checkContent(t, m.Dir+"/kept", "kept")
-	if info, err := os.Stat(m.Dir + "/big"); err != nil || info.Size() != int64(written) {
-		t.Errorf("big: got %v, %v; want %d bytes", info, err, written)
-	}
-	checkErr(t, "delete", os.Remove(m.Dir+"/big"), nil)
+	assert.Equal(t, assert.Of(os.Stat(m.Dir+"/big")).OK(t).Size(), int64(written), "big", written)
+	assert.Is(t, os.Remove(m.Dir+"/big"), nil, "delete")
 	awaitSpace(t, m.Dir, 2<<20)
 	write(t, m.Dir+"/again", strings.Repeat("y", 1<<20))
 	checkContent(t, ws+"/again", strings.Repeat("y", 1<<20))
@@ -167,7 +162,7 @@ func awaitSpace(t *testing.T, dir string, n uint64) {
 	t.Helper()
 	harness.Eventually(t, fmt.Sprint(n, " bytes are free after the delete"), func() bool {
 		var st unix.Statfs_t
-		checkErr(t, "statfs", unix.Statfs(dir, &st), nil)
+		assert.Is(t, unix.Statfs(dir, &st), nil, "statfs")
 		return st.Bavail*uint64(st.Bsize) >= n
 	})
 }
@@ -195,15 +190,15 @@ read line; cat /ws/dir/f; echo; cat /ws/dir/scratch/x /ws/dir/new; ls /ws/dir/sc
 	cmd := w.Command(t.Context(), "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/mnt",
 		"--bind", m.Dir, "/mnt", "--tmpfs", "/mnt/dir/scratch", "sh", "-c", strings.ReplaceAll(script, "/ws", "/mnt"))
 	in, err := cmd.StdinPipe()
-	checkErr(t, "pipe", err, nil)
+	assert.OK(t, err, "pipe")
 	var out safeBuffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	checkErr(t, "start", cmd.Start(), nil)
+	assert.OK(t, cmd.Start(), "start")
 	harness.Eventually(t, "the sandbox is ready", func() bool { return strings.Contains(out.String(), "ready") })
 	write(t, behind+"/dir/new", "new")
 	write(t, behind+"/dir/scratch/hidden", "x")
 	write(t, behind+"/tmp", "replaced")
-	checkErr(t, "rename", os.Rename(behind+"/tmp", behind+"/dir/f"), nil)
+	assert.OK(t, os.Rename(behind+"/tmp", behind+"/dir/f"), "rename")
 	harness.Eventually(t, "the change shows", func() bool { return reads(m.Dir+"/dir/f", "replaced") && exists(m.Dir+"/dir/new") })
 	fmt.Fprintln(in, "go on")
 	if err := cmd.Wait(); err != nil || out.String() != "old\nready\nreplaced\nscratch\nnewx\n" {
@@ -282,18 +277,15 @@ func TestDaemonDescriptors(t *testing.T) {
 	t.Parallel()
 	m, _ := flavours[0].mount(t)
 	count := func() int {
-		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", m.PID))
-		checkErr(t, "descriptors of the daemon", err, nil)
-		return len(entries)
+		return len(assert.Of(os.ReadDir(fmt.Sprintf("/proc/%d/fd", m.PID))).OK(t, "descriptors of the daemon"))
 	}
 	work := func() {
 		for i := range 100 {
 			dir := fmt.Sprintf("%s/d%d", m.Dir, i)
-			checkErr(t, "work", busy(dir, i, i), nil)
-			f, err := os.Open(fmt.Sprintf("%s/own%d", dir, i))
-			checkErr(t, "open", err, nil)
-			checkErr(t, "remove", os.RemoveAll(dir), nil)
-			checkErr(t, "close", f.Close(), nil)
+			assert.Is(t, busy(dir, i, i), nil, "work")
+			f := assert.Of(os.Open(fmt.Sprintf("%s/own%d", dir, i))).OK(t, "open")
+			assert.OK(t, os.RemoveAll(dir), "remove")
+			assert.Is(t, f.Close(), nil, "close")
 		}
 	}
 	work()

@@ -18,15 +18,12 @@ func asksAs(t *testing.T, w *harness.World, dir string) (cs *mcp.ClientSession, 
 	t.Helper()
 	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).
 		Connect(t.Context(), &mcp.CommandTransport{Command: w.Command(t.Context(), harness.Binary(), "mcp", dir)}, nil)
-	checkErr(t, "connect", err, nil)
+	assert.OK(t, err, "connect")
 	return cs, func(fails bool, tool, args string) string {
 		t.Helper()
-		res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})
-		checkErr(t, tool, err, nil)
+		res := assert.Of(cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)})).OK(t, tool)
 		text := res.Content[0].(*mcp.TextContent).Text
-		if res.IsError != fails {
-			t.Errorf("%s %s: fails: %v\n%s", tool, args, res.IsError, text)
-		}
+		assert.Equal(t, res.IsError, fails, tool, args, "fails", text)
 		return text
 	}
 }
@@ -51,7 +48,7 @@ func TestMCP(t *testing.T) {
 	assert.Equal(t, ask(true, "restore", `{"path":"f","to":"999999"}`), w.Run("restore", m.Dir, "f", "--to", "999999").Err, "a refusal")
 
 	ask(false, "event", `{"name":"turn-end"}`)
-	checkErr(t, "tamper", c.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs\n")), nil)
+	assert.Is(t, c.Tamper(t.Context(), providers.MustLocator("f"), []byte("theirs\n")), nil, "tamper")
 	write("ours\n")
 	assert.Contains(t, ask(true, "event", `{"name":"turn-end"}`), `"conflicts":1`)
 	assert.Contains(t, ask(false, "conflicts", `{}`), `"path":"f"`)
@@ -80,5 +77,5 @@ func TestMCP(t *testing.T) {
 	assert.Contains(t, ask(true, "status", `{}`), "has ended without unmounting")
 	m.Start()
 	ask(false, "log", `{}`)
-	checkErr(t, "the program's end", cs.Close(), nil)
+	assert.Is(t, cs.Close(), nil, "the program's end")
 }

@@ -55,11 +55,10 @@ func TestMountHelper(t *testing.T) {
 				return
 			}
 			p := newOverlay(t)
-			program, err := os.ReadFile(harness.Binary())
-			checkErr(t, "read", err, nil)
-			checkErr(t, "install", os.WriteFile("/usr/bin/wsmount", program, 0o755), nil)
+			program := assert.Of(os.ReadFile(harness.Binary())).OK(t, "read")
+			assert.Is(t, os.WriteFile("/usr/bin/wsmount", program, 0o755), nil, "install")
 			for _, name := range []string{"mount.wsmount", "mount.fuse.wsmount", "umount.wsmount", "umount.fuse.wsmount"} {
-				checkErr(t, "install", os.Symlink("../bin/wsmount", "/usr/sbin/"+name), nil)
+				assert.Is(t, os.Symlink("../bin/wsmount", "/usr/sbin/"+name), nil, "install")
 			}
 			p.notes()
 			p.each(helped[i : i+1])
@@ -103,14 +102,14 @@ func (p *packageStage) overlay(dirs ...string) {
 	p.t.Helper()
 	mounted := func(source, dir, kind, data string) {
 		p.t.Helper()
-		checkErr(p.t, "mount "+dir, syscall.Mount(source, dir, kind, 0, data), nil)
+		assert.Is(p.t, syscall.Mount(source, dir, kind, 0, data), nil, "mount "+dir)
 		p.t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 	}
 	mounted("none", p.dir, "tmpfs", "mode=755")
 	for i, dir := range dirs {
 		upper, work := filepath.Join(p.dir, "upper"+itoa(i)), filepath.Join(p.dir, "work"+itoa(i))
-		checkErr(p.t, "mkdir", os.Mkdir(upper, 0o755), nil)
-		checkErr(p.t, "mkdir", os.Mkdir(work, 0o755), nil)
+		assert.Is(p.t, os.Mkdir(upper, 0o755), nil, "mkdir")
+		assert.Is(p.t, os.Mkdir(work, 0o755), nil, "mkdir")
 		mounted("none", dir, "overlay", "lowerdir="+dir+",upperdir="+upper+",workdir="+work)
 	}
 }
@@ -177,8 +176,7 @@ func (p *packageStage) mountAndUmount() {
 		p.idle(p.mnt)
 	}
 	p.run("", 0, "mount", "-t", "wsmount", "@acme/notes", p.mnt)
-	f, err := os.Open(p.mnt + "/WORKSPACE.md")
-	checkErr(p.t, "open", err, nil)
+	f := assert.Of(os.Open(p.mnt+"/WORKSPACE.md")).OK(p.t, "open")
 	defer f.Close()
 	p.run("wsmount: "+p.mnt+" is in use: 1 file is open", 32, "umount", p.mnt)
 	p.run("", 0, "umount", "-l", p.mnt)
@@ -209,9 +207,8 @@ func (p *packageStage) exitCodes() {
 // fails with where the rest is.
 func (p *packageStage) umountSends() {
 	socket := filepath.Join(p.w.Mkdir("service", 0o700), "s")
-	l, err := net.Listen("unix", socket)
-	checkErr(p.t, "listen", err, nil)
-	checkErr(p.t, "chmod", os.Chmod(socket, 0o600), nil)
+	l := assert.Of(net.Listen("unix", socket)).OK(p.t, "listen")
+	assert.Is(p.t, os.Chmod(socket, 0o600), nil, "chmod")
 	server := memory.ServeRemote(l, memory.NewRemote(nil), memory.Options{})
 	p.t.Cleanup(func() { server.Close() })
 	p.w.Write("config/wsmount/config.yaml", "allow_paths: [ "+filepath.Dir(socket)+" ]\n", 0o600)
@@ -220,8 +217,7 @@ func (p *packageStage) umountSends() {
 	dir := p.w.Mkdir("ws-later", 0o755)
 	p.w.Write("ws-later/WORKSPACE.md", harness.Manifest("@acme/later", strings.Replace(sync, "%", socket, 1)), 0o644)
 	p.w.MustRun("registry", "add", dir)
-	c, err := memory.DialCloneControl(p.t.Context(), "unix", socket, "a", "main")
-	checkErr(p.t, "dial", err, nil)
+	c := assert.Of(memory.DialCloneControl(p.t.Context(), "unix", socket, "a", "main")).OK(p.t, "dial")
 	for _, tt := range []struct {
 		file, flag, says string
 		code             int
@@ -231,13 +227,13 @@ func (p *packageStage) umountSends() {
 		{"kept", "-f", "is unmounted, and", 32, false},
 	} {
 		p.run("", 0, "mount", "-t", "wsmount", "@acme/later", p.mnt)
-		checkErr(p.t, "write", os.WriteFile(p.mnt+"/"+tt.file, nil, 0o644), nil)
+		assert.Is(p.t, os.WriteFile(p.mnt+"/"+tt.file, nil, 0o644), nil, "write")
 		if !tt.sent { // or it might be, before the daemon ends; a commit may be made still
-			checkErr(p.t, "cut", c.Cut(p.t.Context(), true), nil)
+			assert.Is(p.t, c.Cut(p.t.Context(), true), nil, "cut")
 		}
 		p.run(tt.says, tt.code, "umount", tt.flag, p.mnt)
 		p.shows(p.mnt, "")
-		checkErr(p.t, "connect", c.Connect(p.t.Context()), nil)
+		assert.Is(p.t, c.Connect(p.t.Context()), nil, "connect")
 		if all, err := c.Dump(p.t.Context()); err != nil || strings.Contains(strings.Join(all, "\n"), `"`+tt.file+`"`) != tt.sent {
 			p.t.Errorf("umount %s: the store has %q, %v", tt.flag, all, err)
 		}
@@ -249,9 +245,9 @@ func (p *packageStage) umountSends() {
 func (p *packageStage) fstab() {
 	other := p.w.Mkdir("mnt other", 0o755)
 	ws := p.w.Path("ws-acme-notes")
-	checkErr(p.t, "fstab", os.WriteFile("/etc/fstab", []byte(
+	assert.Is(p.t, os.WriteFile("/etc/fstab", []byte(
 		"@acme/notes "+p.mnt+" wsmount ro,noauto,nofail,_netdev,x-systemd.automount 0 0\n"+
-			ws+" "+strings.ReplaceAll(other, " ", `\040`)+" wsmount state-dir="+p.w.Path("other-state")+" 0 0\n"), 0o644), nil)
+			ws+" "+strings.ReplaceAll(other, " ", `\040`)+" wsmount state-dir="+p.w.Path("other-state")+" 0 0\n"), 0o644), nil, "fstab")
 	p.run("0 parse errors, 0 errors", 0, "findmnt", "--verify")
 	p.run("", 0, "mount", p.mnt)
 	p.shows(p.mnt, "@acme/notes fuse.wsmount ro,")
@@ -262,8 +258,7 @@ func (p *packageStage) fstab() {
 	p.run("", 0, "mount", "-a")
 	p.shows(p.mnt, "")
 	p.shows(other, ws+" fuse.wsmount rw,")
-	f, err := os.Open(other + "/WORKSPACE.md")
-	checkErr(p.t, "open", err, nil)
+	f := assert.Of(os.Open(other+"/WORKSPACE.md")).OK(p.t, "open")
 	defer f.Close()
 	umount := func(says string, code int) {
 		p.t.Helper()
@@ -281,14 +276,14 @@ func (p *packageStage) fstab() {
 // environment; another one cannot.
 func (p *packageStage) users() {
 	const uid, otherID = 1234, 1235
-	checkErr(p.t, "users", appendTo("/etc/passwd", "one:x:1234:1234::"+p.w.Path("one")+":/bin/sh\nother:x:1235:1235::/:/bin/sh\n"), nil)
+	assert.Is(p.t, appendTo("/etc/passwd", "one:x:1234:1234::"+p.w.Path("one")+":/bin/sh\nother:x:1235:1235::/:/bin/sh\n"), nil, "users")
 	for _, dir := range []string{"one", "one/mnt", "one/ws"} {
 		p.w.Mkdir(dir, 0o755)
 	}
 	p.w.Write("one/ws/WORKSPACE.md", harness.Manifest("@one/ws", "storage: {inline: {provider: local-fs, config: {mount_path: "+p.w.Path("one/ws")+"}}}\n"), 0o644)
-	checkErr(p.t, "own", exec.Command("chown", "-R", "1234:1234", p.w.Path("one")).Run(), nil)
+	assert.Is(p.t, exec.Command("chown", "-R", "1234:1234", p.w.Path("one")).Run(), nil, "own")
 	mnt := p.w.Path("one/mnt")
-	checkErr(p.t, "fstab", os.WriteFile("/etc/fstab", []byte(p.w.Path("one/ws")+" "+mnt+" wsmount user,noauto 0 0\n"), 0o644), nil)
+	assert.Is(p.t, os.WriteFile("/etc/fstab", []byte(p.w.Path("one/ws")+" "+mnt+" wsmount user,noauto 0 0\n"), 0o644), nil, "fstab")
 	as := func(uid uint32, says string, code int, args ...string) {
 		p.t.Helper()
 		cmd := p.w.Command(p.t.Context(), args[0], args[1:]...)
@@ -320,11 +315,10 @@ func appendTo(name, text string) error {
 func (p *packageStage) namespace() {
 	apart := exec.CommandContext(p.t.Context(), "sh", "-c", "echo ready; exec cat")
 	apart.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-	in, err := apart.StdinPipe()
-	checkErr(p.t, "pipe", err, nil)
+	in := assert.Of(apart.StdinPipe()).OK(p.t, "pipe")
 	out, err := apart.StdoutPipe()
-	checkErr(p.t, "pipe", err, nil)
-	checkErr(p.t, "start", apart.Start(), nil)
+	assert.Is(p.t, err, nil, "pipe")
+	assert.Is(p.t, apart.Start(), nil, "start")
 	p.t.Cleanup(func() { in.Close(); apart.Wait() })
 	out.Read(make([]byte, 6))
 	pid := itoa(apart.Process.Pid)

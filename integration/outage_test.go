@@ -122,8 +122,7 @@ type nameServer struct {
 // port is the only one that a resolver asks at.
 func serveNames(t *testing.T) *nameServer {
 	const addr = "127.0.0.1"
-	conn, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", addr+":53")
-	assert.OK(t, err)
+	conn := assert.Of(new(net.ListenConfig).ListenPacket(t.Context(), "udp", addr+":53")).OK(t)
 	t.Cleanup(func() { conn.Close() })
 	file := t.TempDir() + "/resolv.conf"
 	assert.OK(t, os.WriteFile(file, []byte("nameserver "+addr+"\n"), 0o644))
@@ -352,8 +351,7 @@ func (o *outageStage) explained(m *harness.Mount, says string) {
 		}
 	}()
 	harness.Eventually(o.t, "status says what is wrong", func() bool {
-		_, err := os.ReadDir(m.Dir)
-		o.check(err)
+		o.check(assert.ErrOf(os.ReadDir(m.Dir)))
 		s := m.Status().Parts[0]
 		c := s.WorkingCopy
 		p = []any{s.Unsaved, *c}

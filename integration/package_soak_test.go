@@ -41,9 +41,8 @@ func TestPackage(t *testing.T) {
 	p := newPackageStage(t)
 	p.each(append(packaged, helped...))
 	p.run("", 0, "dpkg", "-r", "wsmount")
-	if left, _ := filepath.Glob("/usr/sbin/*wsmount"); len(left) > 0 {
-		t.Errorf("after the package was removed there are %q", left)
-	}
+	left, _ := filepath.Glob("/usr/sbin/*wsmount")
+	assert.True(t, len(left) == 0, "after the package was removed there are", left)
 }
 
 func newPackageStage(t *testing.T) *packageStage {

@@ -74,9 +74,7 @@ func TestAIP34CodespaceFromItsServer(t *testing.T) {
 	w.Mkdir("config/git", 0o755)
 	w.Write("config/git/config", "[user]\n\tname = Cara Dee\n\temail = cara@acme.test\n", 0o600)
 	m := w.Mount("@acme/marketing-bot", "--operator", "Ann Bo <ann@acme.test>")
-	text, err := os.ReadFile(m.Dir + "/bot.py")
-	assert.OK(t, err)
-	assert.Equal(t, string(text), "print('hello')\n")
+	assert.Of(os.ReadFile(m.Dir+"/bot.py")).Equal(t, []byte("print('hello')\n"))
 
 	// What a conversation changes is committed by the operator with the user of the machine,
 	// as status says, and ends in a pull request.
@@ -102,9 +100,7 @@ func TestAIP34CodespaceFromItsServer(t *testing.T) {
 	assert.Contains(t, shown, "+name: \"Marketing Robot\"")
 	w.MustRun("registry", "accept", "--yes", "@acme/marketing-bot")
 	assert.Contains(t, w.MustRun("list", "--json"), "Marketing Robot")
-	left, err := os.ReadDir(w.Path("state", ".shared"))
-	assert.OK(t, err)
-	for _, e := range left {
+	for _, e := range assert.Of(os.ReadDir(w.Path("state", ".shared"))).OK(t) {
 		assert.False(t, strings.HasPrefix(e.Name(), "fetch-"), e.Name(), "is left")
 	}
 
@@ -140,8 +136,6 @@ func TestRegisterFromGit(t *testing.T) {
 	add(4, "hint: correct the place", "github:acme/none", "--auth", "GITHUB_TOKEN")
 	add(2, "not at "+g.server.URL, "--from", "https://github.com/acme/site")
 	add(2, "--show is not for a path", "ws", "--show")
-	add(0, "(only shown)", "github:acme/site#next", "--auth", "GITHUB_TOKEN", "--show")
-	assert.Equal(t, strings.TrimSpace(g.w.MustRun("registry", "list")), "nothing is registered")
 
 	refused := func(says string, change func()) {
 		t.Helper()
@@ -158,15 +152,6 @@ func TestRegisterFromGit(t *testing.T) {
 	g.other.Write(map[string]string{"a.POLICY.md": policy})
 	g.other.Commit("next", "as it was")
 	add(0, "@acme/site: github:acme/site#next", "github:acme/site#next", "--auth", "GITHUB_TOKEN")
-	assert.Contains(t, g.w.MustRun("registry", "list"), "github:acme/site#next")
-	assert.Contains(t, g.w.MustRun("resolve", "--json", "@acme/site"), "fetched/acme/site/WORKSPACE.md")
-	add(0, "@acme/site", "github:acme/site#next", "--auth", "GITHUB_TOKEN") // as it is already
-	g.other.Write(map[string]string{"a.POLICY.md": strings.Replace(policy, "allow", "deny", 1)})
-	g.other.Commit("next", "deny")
-	add(5, "has changed since", "github:acme/site#next", "--auth", "GITHUB_TOKEN")
-	assert.Contains(t, g.w.MustRun("registry", "accept", "--yes", "@acme/site"), "+default: deny")
-	g.w.MustRun("registry", "remove", "@acme/site")
-	assert.True(t, os.IsNotExist(assert.ErrOf(os.Stat(g.w.Path("config/wsmount/fetched/acme")))), "the copies are gone")
 }
 
 // What lies in a bucket of any service is read with the secret that is named, or with what

@@ -30,9 +30,7 @@ func policyOf(grants [][2]string, more string) string {
 // audited is what the audit log says of the policy.
 func audited(t *testing.T, w *harness.World) string {
 	t.Helper()
-	text, err := os.ReadFile(w.Path("state/audit.log"))
-	assert.OK(t, err)
-	return string(text)
+	return string(assert.Of(os.ReadFile(w.Path("state/audit.log"))).OK(t))
 }
 
 // A policy reaches programs that are in the mount already, what they have open too, and
@@ -64,10 +62,8 @@ func TestPolicyInForce(t *testing.T) {
 
 	shows(t, w, "addresses: [ 192.0.2.1 ]\n")
 	harness.Eventually(t, "the part is closed", func() bool { _, err := os.ReadFile(m.Dir + "/f"); return errors.Is(err, syscall.EACCES) })
-	_, err = os.ReadDir(m.Dir)
-	assert.Is(t, err, syscall.EACCES, "a directory")
-	readme, err := os.ReadFile(m.Dir + "/.wsmount/README")
-	assert.OK(t, err)
+	assert.Is(t, assert.ErrOf(os.ReadDir(m.Dir)), syscall.EACCES, "a directory")
+	readme := assert.Of(os.ReadFile(m.Dir + "/.wsmount/README")).OK(t)
 	assert.Contains(t, string(readme), "CLOSED: policy (condition-failed for operator://bob)")
 	assert.Contains(t, w.MustRun("status", m.Dir), "closed: policy (condition-failed")
 

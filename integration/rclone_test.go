@@ -42,8 +42,7 @@ var rcloneRemotes = map[string]func(t *testing.T) rcloneRemote{
 // rcloneOfAzure: of all that rclone takes, a signed URL alone can be of a host without TLS.
 func rcloneOfAzure(t *testing.T, b harness.Bucket, endpoint string) rcloneRemote {
 	t.Helper()
-	signed, err := azureserver.SignedURL(endpoint)
-	assert.OK(t, err)
+	signed := assert.Of(azureserver.SignedURL(endpoint)).OK(t)
 	return rcloneRemote{b, "type = azureblob\nsas_url = " + signed + "\n", azureserver.Container}
 }
 
@@ -65,9 +64,8 @@ func TestInteroperateWithRclone(t *testing.T) {
 			rclone := func(args ...string) {
 				t.Helper()
 				cmd := b.w.Command(t.Context(), "rclone", append([]string{"--config", b.w.Path("config/rclone.conf")}, args...)...)
-				if out, err := cmd.CombinedOutput(); err != nil {
-					t.Fatalf("rclone %q: %v\n%s", args, err, out)
-				}
+				out, err := cmd.CombinedOutput()
+				assert.Must(t, err == nil, "rclone", args, out, err)
 			}
 			with := keeps{slashes: r.bucket.Kind == "azure"}
 			disk := b.w.Mkdir("disk", 0o755)

@@ -15,15 +15,12 @@ import (
 // blocks returns the fenced blocks of a language in a Markdown file.
 func blocks(t *testing.T, path, language string) []string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	assert.OK(t, err)
+	text := assert.Of(os.ReadFile(path)).OK(t)
 	var found []string
 	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
 		found = append(found, m[1])
 	}
-	if len(found) == 0 {
-		t.Fatalf("%s has no block of %s", path, language)
-	}
+	assert.Must(t, len(found) != 0, path, "has no block of", language)
 	return found
 }
 
@@ -39,9 +36,8 @@ func readmeWorld(t *testing.T) (w *harness.World, sh func(script string)) {
 		script = strings.ReplaceAll(script, "/mnt/ws", w.Path("mnt"))
 		cmd := w.Command(t.Context(), "sh", "-ec", script)
 		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(harness.Binary())+":"+os.Getenv("PATH"))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s\n%v\n%s", script, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		assert.True(t, err == nil, script, out, err)
 	}
 }
 
@@ -54,9 +50,8 @@ func TestReadmeCommands(t *testing.T) {
 			continue // the Makefile's own, which builds and installs
 		}
 		sh(block)
-		if r := w.Run("umount", w.Path("mnt")); r.Code != 0 && strings.Contains(block, "/mnt/ws") {
-			t.Errorf("umount after\n%s\n%s", block, r.Err)
-		}
+		r := w.Run("umount", w.Path("mnt"))
+		assert.False(t, r.Code != 0 && strings.Contains(block, "/mnt/ws"), "umount after", block, r.Err)
 	}
 }
 
@@ -74,9 +69,8 @@ func TestReadmeConfiguration(t *testing.T) {
 		} else {
 			w.Write("config/wsmount/config.yaml", block, 0o600)
 		}
-		if r := w.Run(check...); r.Code != 0 || strings.Contains(r.Err, "warning") {
-			t.Errorf("%s\n%s", block, r.Err)
-		}
+		r := w.Run(check...)
+		assert.True(t, r.Code == 0 && !strings.Contains(r.Err, "warning"), block, r.Err)
 	}
 }
 
@@ -88,16 +82,14 @@ func TestSynopses(t *testing.T) {
 	mnt, app := w.Path("mnt"), w.Path("ws-acme-app")
 	run := func(words ...string) {
 		t.Helper()
-		if r := w.Run(words...); r.Code != 0 {
-			t.Errorf("%q: exit %d\n%s", words, r.Code, r.Err)
-		}
+		r := w.Run(words...)
+		assert.True(t, r.Code == 0, words, "exit", r.Code, r.Err)
 	}
 	mount := func(words ...string) {
 		t.Helper()
 		run(words...)
-		if err := os.WriteFile(mnt+"/x", nil, 0o644); (err != nil) != slices.Contains(words, "--read-only") {
-			t.Errorf("%q: write: %v", words, err)
-		}
+		err := os.WriteFile(mnt+"/x", nil, 0o644)
+		assert.True(t, (err != nil) == slices.Contains(words, "--read-only"), words, "write", err)
 	}
 	for _, words := range [][]string{
 		{"validate", app, "--json", "--strict"},

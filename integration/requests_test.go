@@ -227,8 +227,7 @@ const believed = 1100 * time.Millisecond
 
 func newRequestMeter(t *testing.T, endpoint string) *requestMeter {
 	t.Helper()
-	pass, err := gate.To(endpoint)
-	assert.OK(t, err)
+	pass := assert.Of(gate.To(endpoint)).OK(t)
 	m := &requestMeter{seen: map[string]int{}, listed: map[string]time.Time{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.count(r)

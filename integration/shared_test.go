@@ -36,13 +36,13 @@ func newSharedTree(t *testing.T, kind sandboxKind) *sharedTree {
 	kind.require(t)
 	w := harness.New(t, harness.Options{})
 	s := &sharedTree{t: t, w: w, dir: w.Mkdir("tree", 0o755), app: w.Mkdir("tree/app", 0o755)}
-	checkErr(t, "bind", unix.Mount(s.dir, s.dir, "", unix.MS_BIND, ""), nil)
-	checkErr(t, "share", unix.Mount("", s.dir, "", unix.MS_SHARED, ""), nil)
-	t.Cleanup(func() { checkErr(t, "unmount", unix.Unmount(s.dir, unix.MNT_DETACH), nil) })
+	assert.Is(t, unix.Mount(s.dir, s.dir, "", unix.MS_BIND, ""), nil, "bind")
+	assert.Is(t, unix.Mount("", s.dir, "", unix.MS_SHARED, ""), nil, "share")
+	t.Cleanup(func() { assert.Is(t, unix.Unmount(s.dir, unix.MNT_DETACH), nil, "unmount") })
 	for _, slug := range []string{"app", "lib"} {
 		dir := w.Workspace("@acme/"+slug, "")
 		w.Write("ws-acme-"+slug+"/f", slug+"\n", 0o644)
-		checkErr(t, "chown", os.Chown(dir, userID, userID), nil)
+		assert.Is(t, os.Chown(dir, userID, userID), nil, "chown")
 		w.MustRun("registry", "add", dir)
 	}
 	s.command = kind.prepare(t, w, userID)
@@ -114,8 +114,8 @@ func (k sandboxKind) prepare(t *testing.T, w *harness.World, as uint32) func(ctx
 	t.Helper()
 	script := w.Write(k.script+".sh", readFile(t, "example/"+k.script+".sh"), 0o755)
 	dir := testrun.InMemory(t) // podman cannot clean up after itself in a directory of over 50 characters, and syncs its database time and again
-	t.Cleanup(func() { checkErr(t, "remove", os.RemoveAll(dir), nil) })
-	checkErr(t, "chown", os.Chown(dir, int(k.uid), int(k.uid)), nil)
+	t.Cleanup(func() { assert.Is(t, os.RemoveAll(dir), nil, "remove") })
+	assert.Is(t, os.Chown(dir, int(k.uid), int(k.uid)), nil, "chown")
 	env := []string{"HOME=" + dir, "TMPDIR=" + dir, fmt.Sprintf("AS=%d:%d", as, as)}
 	if k.uid != 0 {
 		env = env[:2]
@@ -129,9 +129,8 @@ func (k sandboxKind) prepare(t *testing.T, w *harness.World, as uint32) func(ctx
 	if k.script == "podman" {
 		env = append(env, podmanHome(t, w, dir)...)
 		t.Cleanup(func() { // the process that keeps a user's namespaces
-			if out, err := command(context.Background(), "podman", "system", "migrate").CombinedOutput(); err != nil {
-				t.Errorf("podman system migrate: %v\n%s", err, out)
-			}
+			out, err := command(context.Background(), "podman", "system", "migrate").CombinedOutput()
+			assert.True(t, err == nil, "podman system migrate", out, err)
 		})
 	}
 	return func(ctx context.Context, tree string, words ...string) *exec.Cmd {
@@ -155,7 +154,7 @@ var controlGroups = sync.OnceValue(func() error {
 // files and processes than a root without all capabilities can have.
 func podmanHome(t *testing.T, w *harness.World, dir string) []string {
 	t.Helper()
-	checkErr(t, "control groups", controlGroups(), nil)
+	assert.Is(t, controlGroups(), nil, "control groups")
 	return []string{
 		"XDG_RUNTIME_DIR=" + dir, "XDG_CONFIG_HOME=" + dir,
 		"CONTAINERS_CONF=" + w.Write("containers.conf", fmt.Sprintf("[containers]\ndefault_ulimits = [\"nofile=1024:4096\", \"nproc=1024:4096\"]\n[engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\nlock_type = \"file\"\nruntime = \"crun\"\ntmp_dir = %q\n", dir+"/tmp"), 0o644),
@@ -168,12 +167,10 @@ func (s *sharedTree) enter(tree string) *inside {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), harness.Hangs)
 	cmd := s.command(ctx, tree, "sh", "-c", `while read -r line; do eval "$line" 2>&1; echo "=$?"; done`)
-	in, err := cmd.StdinPipe()
-	checkErr(s.t, "pipe", err, nil)
-	out, err := cmd.StdoutPipe()
-	checkErr(s.t, "pipe", err, nil)
+	in := assert.Of(cmd.StdinPipe()).OK(s.t, "pipe")
+	out := assert.Of(cmd.StdoutPipe()).OK(s.t, "pipe")
 	cmd.Stderr = os.Stderr
-	checkErr(s.t, "start", cmd.Start(), nil)
+	assert.OK(s.t, cmd.Start(), "start")
 	leave := sync.OnceFunc(func() {
 		in.Close()
 		assert.Is(s.t, cmd.Wait(), nil, "the sandbox ended")
@@ -189,8 +186,7 @@ func (i *inside) want(line, says, code string) {
 	fmt.Fprintln(i.in, line)
 	var said strings.Builder
 	for {
-		got, err := i.out.ReadString('\n')
-		assert.OK(i.t, err, line, "after", &said)
+		got := assert.Of(i.out.ReadString('\n')).OK(i.t, line, "after", &said)
 		if status, is := strings.CutPrefix(got, "="); is {
 			if strings.TrimSpace(status) != code || !strings.Contains(said.String(), says) {
 				i.t.Errorf("%s: status %s with %q, want %s with %q", line, strings.TrimSpace(status), &said, code, says)
@@ -206,7 +202,7 @@ func (s *sharedTree) came(path, text string) {
 	s.t.Helper()
 	checkContent(s.t, s.w.Path(path), text)
 	var st unix.Stat_t
-	checkErr(s.t, "stat", unix.Stat(s.w.Path(path), &st), nil)
+	assert.Is(s.t, unix.Stat(s.w.Path(path), &st), nil, "stat")
 	if st.Uid != userID || st.Gid != userID {
 		s.t.Errorf("%s belongs to %d:%d", path, st.Uid, st.Gid)
 	}
@@ -275,8 +271,6 @@ func TestSandboxEnds(t *testing.T) {
 		}
 		in.leave()
 		s.w.MustRun("umount", "--timeout", "2m", s.app)
-		if names, err := os.ReadDir(s.app); err != nil || len(names) != 0 {
-			t.Errorf("after umount there are %v, %v", names, err)
-		}
+		assert.Equal(t, len(assert.Of(os.ReadDir(s.app)).OK(t)), 0, "after umount there are")
 	})
 }

@@ -137,7 +137,7 @@ func TestToolsUser(t *testing.T) {
 			disk := w.Mkdir("disk", 0o755)
 			run := func(dir string) string {
 				out, err := w.Command(t.Context(), "sh", "-c", "mkdir $1/work && cd $1/work\n"+wholeScript(tl.script), "sh", dir).CombinedOutput()
-				checkErr(t, "sh", err, nil)
+				assert.OK(t, err, "sh")
 				return strings.ReplaceAll(string(out), dir+"/work", "DIR")
 			}
 			compareOutput(t, run(m.Dir), run(disk))
@@ -162,9 +162,7 @@ func runScript(t *testing.T, dir, script string) string {
 	cmd := exec.Command("sh", "-c", wholeScript(script))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-	out, err := cmd.CombinedOutput()
-	checkErr(t, "sh", err, nil)
-	return strings.ReplaceAll(string(out), dir, "DIR")
+	return strings.ReplaceAll(string(assert.Of(cmd.CombinedOutput()).OK(t, "sh")), dir, "DIR")
 }
 
 func compareOutput(t *testing.T, got, want string) {
@@ -185,4 +183,35 @@ func line(lines []string, i int) string {
 		return lines[i]
 	}
 	return "(nothing)"
+}
+
+// Inside a working copy the tools find what they find on the disk: where each
+// close waits for the store, and where changes are committed and pushed behind
+// the tools' back. The second gets those that take long, the longest in make soak only:
+// in make test they work in a local mount.
+func TestCopyTools(t *testing.T) {
+	t.Parallel()
+	slow := map[string]bool{"git": true, "go build": true, "npm": true}
+	short := map[string]bool{"find, grep and friends": true, "sqlite with a write-ahead log": true, "ripgrep": true, "rsync there and back": true}
+	looks := map[string]bool{"ripgrep": true, "find, grep and friends": true} // they change little
+	for _, f := range []copyFlavour{canonicalStore, repository} {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel() // it waits for a disk or a server, mostly
+			for _, tl := range tools {
+				if slow[tl.name] && (f.name == canonicalStore.name || !tier.Soak && tl.name != "git") || short[tl.name] && f.name == repository.name {
+					continue
+				}
+				if !tier.Soak && f.name == canonicalStore.name && looks[tl.name] {
+					continue
+				}
+				t.Run(tl.name, func(t *testing.T) {
+					t.Parallel()
+					tier.RequireTools(t, tl.needs...)
+					c := f.mount(t)
+					c.fill() // a tool that cleans up removes less than half of all
+					compareTool(t, tl, c.Dir)
+				})
+			}
+		})
+	}
 }

@@ -1,11 +1,14 @@
 package integration
 
 import (
+	"errors"
+	"io"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,65 +24,6 @@ const (
 	exitDenied       = 5
 	exitUnreachable  = 6
 )
-
-// refused checks that a mount is refused with this exit code, naming what.
-func refused(t *testing.T, w *harness.World, code int, what string, args ...string) {
-	t.Helper()
-	dir := w.Mkdir("refused", 0o755)
-	r := w.Run(append([]string{"mount", args[0], dir}, args[1:]...)...)
-	if r.Code != code || !strings.Contains(r.Err, what) {
-		t.Errorf("exit %d, want %d; want %q in\n%s", r.Code, code, what, r.Err)
-	}
-	if r.Code == 0 {
-		w.Run("umount", dir)
-	}
-	if !strings.HasPrefix(r.Err, "wsmount: ") || !strings.Contains(r.Err, "\nhint: ") {
-		t.Errorf("a refusal says what and what to do; got\n%s", r.Err)
-	}
-}
-
-// elsewhere is a manifest of @acme/x whose files lie in another directory.
-func elsewhere(w *harness.World, path string) string {
-	return harness.Manifest("@acme/x", "storage: {inline: {provider: local-fs, config: {mount_path: \""+path+"\"}}}\n")
-}
-
-// A manifest reaches its own directory and what the host allows, nothing else.
-func TestTrustPaths(t *testing.T) {
-	t.Parallel()
-	t.Run("outside allow_paths", func(t *testing.T) {
-		w := harness.New(t, harness.Options{})
-		private := w.Mkdir("private", 0o755)
-		dir := w.Mkdir("x", 0o755)
-		w.Write("x/WORKSPACE.md", elsewhere(w, private), 0o644)
-		refused(t, w, exitDenied, private, dir)
-		w.Run("registry", "add", dir)
-		refused(t, w, exitDenied, private, "@acme/x")
-	})
-	t.Run("by a symlink", func(t *testing.T) {
-		w := harness.New(t, harness.Options{})
-		private := w.Mkdir("private", 0o755)
-		dir := w.Mkdir("x", 0o755)
-		assert.OK(t, os.Symlink(private, dir+"/data"))
-		w.Write("x/WORKSPACE.md", elsewhere(w, dir+"/data"), 0o644)
-		refused(t, w, exitDenied, "", dir)
-	})
-	t.Run("allowed by the host", func(t *testing.T) {
-		w := harness.New(t, harness.Options{})
-		srv := w.Mkdir("srv", 0o755)
-		w.Write("config/wsmount/config.yaml", "allow_paths: [ \""+srv+"\" ]\n", 0o600)
-		w.Write("srv/f", "x", 0o644)
-		dir := w.Mkdir("x", 0o755)
-		w.Write("x/WORKSPACE.md", elsewhere(w, srv), 0o644)
-		w.MustRun("registry", "add", dir)
-		m := w.Mount("@acme/x")
-		checkContent(t, m.Dir+"/f", "x")
-	})
-	t.Run("configuration that others can write", func(t *testing.T) {
-		w := harness.New(t, harness.Options{Config: "allow_paths: [ / ]\n"})
-		assert.OK(t, os.Chmod(w.Path("config/wsmount/config.yaml"), 0o666))
-		refused(t, w, exitDenied, "config.yaml", w.Workspace("@acme/x", ""))
-	})
-}
 
 // A workspace that is not registered is said to be so.
 func TestTrustUnverified(t *testing.T) {
@@ -116,12 +60,11 @@ func TestTrustGoverning(t *testing.T) {
 		"chmod":    unix.Chmod(f, 0o666), "utimes": os.Chtimes(f, fixedTime, fixedTime), "setxattr": unix.Setxattr(f, "user.a", []byte("x"), 0),
 		"link": unix.Link(f, m.Dir+"/other"),
 	} {
-		checkErr(t, what, err, syscall.EROFS)
+		assert.Is(t, err, syscall.EROFS, what)
 	}
 	checkContent(t, f, string(want))
 	checkContent(t, dir+"/WORKSPACE.md", string(want))
-	log, err := os.ReadFile(m.Dir + "/.wsmount/errors.log")
-	assert.OK(t, err)
+	log := assert.Of(os.ReadFile(m.Dir + "/.wsmount/errors.log")).OK(t)
 	assert.Contains(t, string(log), "WORKSPACE.md", "errors.log")
 }
 
@@ -131,34 +74,68 @@ func TestTrustOthers(t *testing.T) {
 	tier.RequireRoot(t)
 	w := harness.New(t, harness.Options{UID: userID})
 	m := w.Mount(w.Workspace("@acme/x", ""))
-	_, err := os.ReadDir(m.Dir)
-	checkErr(t, "root lists a user's mount", err, syscall.EACCES)
-	out, err := w.Command(t.Context(), "ls", m.Dir).CombinedOutput()
-	if err != nil || string(out) != "WORKSPACE.md\n" {
-		t.Errorf("the user lists his mount: got %q, %v", out, err)
+	assert.Is(t, assert.ErrOf(os.ReadDir(m.Dir)), syscall.EACCES, "root lists a user's mount")
+	assert.Of(w.Command(t.Context(), "ls", m.Dir).CombinedOutput()).Equal(t, []byte("WORKSPACE.md\n"), "the user lists his mount")
+}
+
+// The attack: a user who has a program of root's open for writing from before it
+// was made set-user-id changes it, closes it, and runs it before the bit is gone.
+// Only a mount that was asked for with the option suid gives programs rights.
+func TestSetIDProgramThatIsWrittenTo(t *testing.T) {
+	t.Parallel()
+	tier.RequireRoot(t)
+	w := harness.New(t, harness.Options{})
+	m := w.Mount(w.Workspace("@acme/tools", "watch"), "--allow-other", "--options", "suid")
+	program := m.Dir + "/id"
+	copyProgram(t, "id", program)
+	asUser := func(name string, args ...string) *exec.Cmd {
+		cmd := w.Command(t.Context(), name, args...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: userID, Gid: userID}}
+		return cmd
+	}
+	assert.OK(t, os.Chmod(program, os.ModeSetuid|0o755))
+	if got := runBusy(t, func() *exec.Cmd { return asUser(program, "-u") }); got != "0" {
+		t.Fatalf("a set-user-id program of root's runs as %s", got)
+	}
+	for i := range tier.Pick(2, 10) {
+		assert.OK(t, os.Chmod(program, 0o777))
+		writer := asUser("sh", "-c", `exec 3>>"$1"; echo open; read go; printf x >&3`, "sh", program)
+		say, opened := startTalking(t, writer)
+		assert.OK(t, assert.ErrOf(io.ReadFull(opened, make([]byte, len("open\n")))))
+		assert.OK(t, os.Chmod(program, os.ModeSetuid|0o777))
+		got := make(chan string)
+		go func() { got <- runBusy(t, func() *exec.Cmd { return asUser(program, "-u") }) }()
+		assert.Is(t, assert.ErrOf(io.WriteString(say, "go\n")), nil)
+		assert.Equal(t, <-got, itoa(userID), "round", i, "what the user wrote runs as")
+		assert.OK(t, writer.Wait())
 	}
 }
 
-// The daemon's secrets are not for other programs, not even of the same user.
-func TestTrustDaemon(t *testing.T) {
-	t.Parallel()
-	tier.RequireRoot(t)
-	w := harness.New(t, harness.Options{UID: userID})
-	m := w.Mount(w.Workspace("@acme/x", ""))
-	for _, file := range []string{"environ", "mem", "maps"} {
-		out, err := w.Command(t.Context(), "head", "-c", "1", "/proc/"+itoa(m.PID)+"/"+file).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "Permission denied") {
-			t.Errorf("%s of the daemon: got %v, %q; want it refused", file, err, out)
+// copyProgram copies an installed program, for everybody to write to.
+func copyProgram(t *testing.T, name, to string) {
+	t.Helper()
+	assert.OK(t, os.WriteFile(to, assert.Of(os.ReadFile(assert.Of(exec.LookPath(name)).OK(t))).OK(t), 0o755))
+}
+
+func startTalking(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.Reader) {
+	t.Helper()
+	in := assert.Of(cmd.StdinPipe()).OK(t)
+	out := assert.Of(cmd.StdoutPipe()).OK(t)
+	assert.OK(t, cmd.Start())
+	return in, out
+}
+
+// runBusy runs a program as soon as nobody has it open for writing: without a pause, since
+// a moment later it is no attack any more.
+func runBusy(t *testing.T, command func() *exec.Cmd) string {
+	for begin := time.Now(); time.Since(begin) < harness.Hangs; {
+		out, err := command().Output()
+		if errors.Is(err, syscall.ETXTBSY) {
+			continue
 		}
+		assert.Is(t, err, nil)
+		return strings.TrimSpace(string(out))
 	}
-	sockets, err := filepath.Glob(w.Path("state/*/*/*/*sock*"))
-	if err != nil || len(sockets) == 0 {
-		t.Fatalf("no control socket: %v", err)
-	}
-	for _, s := range sockets {
-		info, err := os.Stat(s)
-		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: got mode %v, %v; want 0600", s, info.Mode(), err)
-		}
-	}
+	t.Error("the program stays open for writing")
+	return ""
 }

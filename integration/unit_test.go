@@ -39,8 +39,7 @@ func startUnit(t *testing.T, w *harness.World, variables map[string]string) *sys
 	t.Helper()
 	path := w.Path("notify")
 	os.Remove(path)
-	sock, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	checkErr(t, "listen", err, nil)
+	sock := assert.Of(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})).OK(t, "listen")
 	t.Cleanup(func() { sock.Close() })
 	s := &systemd{t: t, sock: sock}
 	words := strings.Fields(os.Expand(unitValue(t, "ExecStart"), func(name string) string { return variables[name] }))
@@ -50,7 +49,7 @@ func startUnit(t *testing.T, w *harness.World, variables map[string]string) *sys
 	s.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "NOTIFY_SOCKET=" + path,
 		"WSMOUNT_STATE_DIR=" + w.Path("state"), "WSMOUNT_CONFIG=" + w.Path("config/wsmount/config.yaml")}
 	s.cmd.Dir, s.cmd.Stderr = "/", &s.said
-	checkErr(t, "start", s.cmd.Start(), nil)
+	assert.OK(t, s.cmd.Start(), "start")
 	return s
 }
 
@@ -75,11 +74,9 @@ func (s *systemd) ends(code int) {
 func TestUnit(t *testing.T) {
 	t.Parallel()
 	tier.RequireRoot(t)
-	stop, err := time.ParseDuration(strings.TrimPrefix(unitValue(t, "Environment"), "STOP_TIMEOUT="))
-	checkErr(t, "STOP_TIMEOUT", err, nil)
-	if limit, err := time.ParseDuration(unitValue(t, "TimeoutStopSec")); err != nil || limit < stop+10*time.Second || unitValue(t, "Type") != "notify" {
-		t.Errorf("systemd waits %v, %v, and wsmount %v", limit, err, stop)
-	}
+	stop := assert.Of(time.ParseDuration(strings.TrimPrefix(unitValue(t, "Environment"), "STOP_TIMEOUT="))).OK(t, "STOP_TIMEOUT")
+	limit := assert.Of(time.ParseDuration(unitValue(t, "TimeoutStopSec"))).OK(t)
+	assert.True(t, limit >= stop+10*time.Second && unitValue(t, "Type") == "notify", "systemd waits", limit, "and wsmount", stop)
 	for name, code := range map[string]int{"idle": 0, "in use": 1} {
 		t.Run(name, func(t *testing.T) {
 			w := harness.New(t, harness.Options{Config: "{}\n"})
@@ -88,16 +85,13 @@ func TestUnit(t *testing.T) {
 			s.hears("READY=1")
 			assert.Is(t, assert.ErrOf(os.Stat(mnt+"/WORKSPACE.md")), nil, "it is ready, and not mounted")
 			if code != 0 {
-				f, err := os.Open(mnt + "/WORKSPACE.md")
-				checkErr(t, "open", err, nil)
+				f := assert.Of(os.Open(mnt+"/WORKSPACE.md")).OK(t, "open")
 				defer f.Close()
 			}
-			checkErr(t, "stop", s.cmd.Process.Signal(syscall.SIGTERM), nil)
+			assert.Is(t, s.cmd.Process.Signal(syscall.SIGTERM), nil, "stop")
 			s.hears("STOPPING=1")
 			s.ends(code)
-			if _, err := os.Stat(mnt + "/WORKSPACE.md"); !os.IsNotExist(err) {
-				t.Errorf("it has ended, and something is mounted: %v", err)
-			}
+			assert.Is(t, assert.ErrOf(os.Stat(mnt+"/WORKSPACE.md")), os.ErrNotExist, "it has ended, and something is mounted")
 		})
 	}
 }

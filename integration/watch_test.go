@@ -1,15 +1,11 @@
 package integration
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -48,7 +44,7 @@ func TestWatch(t *testing.T) {
 		write(t, in(behind, "d%d/new%d", i), "x")
 	}, func(i int) bool { return reads(in(m.Dir, "d%d/new%d", i), "x") })
 	noticed(t, "removed file", func(i int) {
-		checkErr(t, "remove", os.Remove(in(behind, "d%d/new%d", i)), nil)
+		assert.OK(t, os.Remove(in(behind, "d%d/new%d", i)), "remove")
 	}, func(i int) bool { return !exists(in(m.Dir, "d%d/new%d", i)) })
 	noticed(t, "new content", func(i int) {
 		checkContent(t, fmt.Sprintf("%s/d%d/f", m.Dir, i), "old")
@@ -56,83 +52,15 @@ func TestWatch(t *testing.T) {
 	}, func(i int) bool { return reads(fmt.Sprintf("%s/d%d/f", m.Dir, i), "rewritten") })
 	noticed(t, "replaced file", func(i int) {
 		write(t, behind+"/tmp", "replaced")
-		checkErr(t, "rename", os.Rename(behind+"/tmp", fmt.Sprintf("%s/d%d/f", behind, i)), nil)
+		assert.OK(t, os.Rename(behind+"/tmp", fmt.Sprintf("%s/d%d/f", behind, i)), "rename")
 	}, func(i int) bool { return reads(fmt.Sprintf("%s/d%d/f", m.Dir, i), "replaced") })
 	noticed(t, "mode", func(i int) {
-		checkErr(t, "chmod", os.Chmod(fmt.Sprintf("%s/d%d/f", behind, i), 0o600), nil)
+		assert.Is(t, os.Chmod(fmt.Sprintf("%s/d%d/f", behind, i), 0o600), nil, "chmod")
 	}, func(i int) bool {
 		info, err := os.Stat(fmt.Sprintf("%s/d%d/f", m.Dir, i))
 		return err == nil && info.Mode().Perm() == 0o600
 	})
 	assert.Equal(t, m.Status().Parts[0].Watch.State, "on", "watch")
-}
-
-// A new directory is watched as soon as it is there, with all that is in it.
-func TestWatchDirectories(t *testing.T) {
-	t.Parallel()
-	m, behind := flavours[0].mount(t)
-	noticed(t, "directory with a file", func(i int) {
-		mkdirAll(t, fmt.Sprintf("%s/n%d/a/b", behind, i))
-		write(t, fmt.Sprintf("%s/n%d/a/b/f", behind, i), "deep")
-	}, func(i int) bool { return reads(fmt.Sprintf("%s/n%d/a/b/f", m.Dir, i), "deep") })
-	noticed(t, "change in a new directory", func(i int) {
-		write(t, fmt.Sprintf("%s/n%d/a/b/f", behind, i), "changed")
-	}, func(i int) bool { return reads(fmt.Sprintf("%s/n%d/a/b/f", m.Dir, i), "changed") })
-	noticed(t, "renamed directory", func(i int) {
-		checkErr(t, "rename", os.Rename(fmt.Sprintf("%s/n%d", behind, i), fmt.Sprintf("%s/r%d", behind, i)), nil)
-	}, func(i int) bool {
-		return reads(fmt.Sprintf("%s/r%d/a/b/f", m.Dir, i), "changed") && !exists(fmt.Sprintf("%s/n%d", m.Dir, i))
-	})
-}
-
-// Each change of content is one event on the lifecycle bus, whoever made it.
-func TestWatchEvents(t *testing.T) {
-	t.Parallel()
-	w := harness.New(t, harness.Options{})
-	ws := w.Workspace("@acme/x", "watch")
-	m := w.Mount(ws)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	cmd := w.Command(ctx, harness.Binary(), "event", m.Dir, "--follow", "--json")
-	out, err := cmd.StdoutPipe()
-	checkErr(t, "pipe", err, nil)
-	checkErr(t, "start", cmd.Start(), nil)
-	lines := make(chan string, 100)
-	go func() {
-		for sc := bufio.NewScanner(out); sc.Scan(); {
-			lines <- sc.Text()
-		}
-		close(lines)
-	}()
-	// The follower is listening once it reports a change made after it started.
-	harness.Eventually(t, "the follower listens", func() bool {
-		write(t, ws+"/probe", time.Now().String())
-		return hears(lines, "write", "probe", 100*time.Millisecond)
-	})
-	for name, dir := range map[string]string{"outside": ws, "inside": m.Dir} {
-		write(t, dir+"/"+name, "x")
-		assert.True(t, hears(lines, "write", name, harness.Hangs), "no write event for", name)
-		checkErr(t, "remove", os.Remove(dir+"/"+name), nil)
-		assert.True(t, hears(lines, "delete", name, harness.Hangs), "no delete event for", name)
-	}
-	cancel()
-	for range lines { // until the follower has ended
-	}
-	cmd.Wait()
-}
-
-// hears waits for an event's line.
-func hears(lines <-chan string, name, path string, limit time.Duration) bool {
-	for end := time.After(limit); ; {
-		select {
-		case line, ok := <-lines:
-			if !ok || strings.Contains(line, name) && strings.Contains(line, path) {
-				return ok
-			}
-		case <-end:
-			return false
-		}
-	}
 }
 
 // Without the watch a change shows when the kernel has forgotten.
@@ -146,7 +74,7 @@ func TestCanonicalTTL(t *testing.T) {
 	harness.Eventually(t, "a new file", func() bool { return reads(m.Dir+"/new", "x") })
 	write(t, behind+"/new", "rewritten")
 	harness.Eventually(t, "new content", func() bool { return reads(m.Dir+"/new", "rewritten") })
-	checkErr(t, "remove", os.Remove(behind+"/new"), nil)
+	assert.OK(t, os.Remove(behind+"/new"), "remove")
 	harness.Eventually(t, "a removed file", func() bool {
 		_, err := os.Stat(m.Dir + "/new")
 		return errors.Is(err, fs.ErrNotExist)

@@ -120,9 +120,7 @@ func TestMountsAreSwept(t *testing.T) {
 	for _, p := range packages(t) {
 		var tests []byte
 		for _, name := range append(p.TestGoFiles, p.XTestGoFiles...) {
-			text, err := os.ReadFile(filepath.Join(p.Dir, name))
-			assert.OK(t, err)
-			tests = append(tests, text...)
+			tests = append(tests, assert.Of(os.ReadFile(filepath.Join(p.Dir, name))).OK(t)...)
 		}
 		assert.True(t, !leaves.Match(tests) || isRun.Match(tests), p.ImportPath, "leaves something to sweep, without integration/testrun")
 	}
@@ -240,8 +238,7 @@ func underAny(path string, prefixes []string) bool {
 func packages(t *testing.T) []pkg {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-json=Dir,ImportPath,Imports,TestImports,XTestImports,TestGoFiles,XTestGoFiles", module+"/...")
-	out, err := cmd.Output()
-	assert.OK(t, err, "go list")
+	out := assert.Of(cmd.Output()).OK(t, "go list")
 	var all []pkg
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p pkg

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // formerNames are words that named files of a working copy and that a stranger could
@@ -34,9 +36,8 @@ func TestWords(t *testing.T) {
 		for _, f := range files {
 			if dir == "cache" {
 				first, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(f.name), ".go"), "_")
-				if better, banned := formerNames[first]; banned {
-					t.Errorf("%s: name it by %q", f.name, better)
-				}
+				better, banned := formerNames[first]
+				assert.False(t, banned, f.name, "name it by", better)
 			}
 			ast.Inspect(f.file, func(n ast.Node) bool {
 				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && formerPhrases.MatchString(text.Value) {

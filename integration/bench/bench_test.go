@@ -26,9 +26,8 @@ func TestMedian(t *testing.T) {
 		{"of nothing", []float64{absent}, absent},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := median(c.values); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
-				t.Errorf("got %v, want %v", got, c.want)
-			}
+			got := median(c.values)
+			assert.False(t, got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)), got, c.want)
 		})
 	}
 }
@@ -37,9 +36,8 @@ func TestMedian(t *testing.T) {
 func TestRatioIsByRound(t *testing.T) {
 	r := row{rounds: []map[kind]float64{{wsmount: 90, disk: 100}, {wsmount: 9, disk: 10}, {wsmount: 50, disk: 100}}}
 	assert.Equal(t, r.ratio(disk), 0.9)
-	if got := r.ratio(loopback); !math.IsNaN(got) {
-		t.Errorf("ratio to what was not measured: got %v", got)
-	}
+	got := r.ratio(loopback)
+	assert.True(t, math.IsNaN(got), "ratio to what was not measured", got)
 }
 
 func TestMissed(t *testing.T) {
@@ -59,9 +57,7 @@ func TestMissed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := row{w: workload{name: "w", bar: c.bar}, rounds: rounds}
 			got := strings.Join(r.missed(&session{root: c.root}), "; ")
-			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			assert.True(t, (got == "") == (c.want == "") && strings.Contains(got, c.want), got, c.want)
 		})
 	}
 }
@@ -74,9 +70,7 @@ func TestWorkloadsAreWhole(t *testing.T) {
 			t.Errorf("%q is no name, or stands twice", w.name)
 		}
 		seen[w.name] = true
-		if w.run == nil && w.measure == nil {
-			t.Errorf("%s: does nothing", w.name)
-		}
+		assert.False(t, w.run == nil && w.measure == nil, w.name, "does nothing")
 		if w.between == cold && !strings.Contains(w.name, "disk") {
 			t.Errorf("%s: does not say that it reads from the disk", w.name)
 		}
@@ -95,12 +89,9 @@ func TestWorkOnADirectory(t *testing.T) {
 		for round := range 2 {
 			t.Run(fmt.Sprintf("%s, round %d", w.name, round), func(t *testing.T) {
 				p := place{dir: dir, name: w.name, files: 3}
-				if err := w.setup(p); err != nil {
-					t.Fatal(err)
-				}
-				if got, err := w.run(p); err != nil || !(got > 0) {
-					t.Errorf("got %v, %v", got, err)
-				}
+				assert.OK(t, w.setup(p))
+				got, err := w.run(p)
+				assert.True(t, err == nil && (got > 0), got, err)
 			})
 		}
 	}
@@ -112,9 +103,7 @@ func TestFailureIsAProblem(t *testing.T) {
 	s.trees = []*tree{{kind: disk, s: s}}
 	r := row{w: workload{name: "w", measure: func(context.Context, *tree, workload) (float64, error) { return 1, fs.ErrInvalid }, unit: "files"}}
 	values := s.round(t.Context(), &r, 0)
-	if len(r.problems) != 1 || !math.IsNaN(values[disk]) {
-		t.Errorf("got problems %q and %v", r.problems, values)
-	}
+	assert.True(t, len(r.problems) == 1 && math.IsNaN(values[disk]), "got problems", r.problems, values)
 }
 
 func TestTheMachineIsKnown(t *testing.T) {

@@ -18,14 +18,11 @@ func TestBucketWorkOnADirectory(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv(sizeVariable, "2")
 	dir := testrun.InMemory(t)
-	if err := (&bucketBench{bench: &bench{o: options{size: 2}}}).fillDisk(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, (&bucketBench{bench: &bench{o: options{size: 2}}}).fillDisk(dir))
 	seen := map[string]bool{}
 	for _, w := range bucketWorkloads() {
-		if _, taken := workloadNamed(w.name); !taken || seen[w.name] {
-			t.Errorf("%q is no name, or stands twice", w.name)
-		}
+		_, taken := workloadNamed(w.name)
+		assert.True(t, taken && !seen[w.name], w.name, "is no name, or stands twice")
 		seen[w.name] = true
 		for round := range 2 {
 			t.Run(fmt.Sprintf("%s, round %d", w.name, round), func(t *testing.T) {
@@ -36,12 +33,9 @@ func TestBucketWorkOnADirectory(t *testing.T) {
 				if w.setup != nil {
 					assert.OK(t, w.setup(p))
 				}
-				if got, err := w.run(p); err != nil || !(got > 0) {
-					t.Errorf("got %v, %v", got, err)
-				}
-				if _, err := os.Stat(p.file(w.probe)); err != nil {
-					t.Error("no file whose io mode can be seen:", err)
-				}
+				got, err := w.run(p)
+				assert.True(t, err == nil && (got > 0), got, err)
+				assert.Is(t, assert.ErrOf(os.Stat(p.file(w.probe))), nil, "no file whose io mode can be seen")
 			})
 		}
 	}
@@ -54,8 +48,7 @@ func TestWitness(t *testing.T) {
 	for name, service := range map[string]*bucketService{"azure": azureService(), "gcs": gcsService(t.Context())} {
 		t.Cleanup(service.stop)
 		t.Run(name, func(t *testing.T) {
-			c, err := service.client(service.endpoint)
-			assert.OK(t, err)
+			c := assert.Of(service.client(service.endpoint)).OK(t)
 			testWitness(t, c)
 		})
 	}
@@ -69,23 +62,18 @@ func testWitness(t *testing.T, c bucketClient) {
 	for key, content := range map[string][]byte{"same": want, "cut": want[:smallSize-1], "changed": changed, "longer": append(slices.Clone(want), 0)} {
 		assert.OK(t, c.put(t.Context(), key, content))
 	}
-	n, err := c.list(t.Context(), "")
-	assert.OK(t, err)
-	assert.Equal(t, n, 4)
+	assert.Of(c.list(t.Context(), "")).Equal(t, 4)
 	b := &bucketBench{near: c}
 	for _, key := range []string{"same", "cut", "changed", "longer", "missing"} {
 		want := loss{lost: 1, of: 1, key: key}
 		if key == "same" {
 			want = loss{of: 1}
 		}
-		if got, err := b.lost(t.Context(), []written{bytesAt(key, smallContent(1))}); err != nil || got != want {
-			t.Errorf("%s: got %v, %v", key, got, err)
-		}
+		assert.Of(b.lost(t.Context(), []written{bytesAt(key, smallContent(1))})).Equal(t, want, key)
 	}
 	assert.OK(t, c.putLarge(t.Context(), "large", partBlocks+3))
-	if l, err := b.lost(t.Context(), []written{{"large", partBlocks + 3, block, largeBlock}}); err != nil || l.lost > 0 {
-		t.Errorf("large: %v, %v", l, err)
-	}
+	l, err := b.lost(t.Context(), []written{{"large", partBlocks + 3, block, largeBlock}})
+	assert.True(t, err == nil && l.lost <= 0, "large", l, err)
 }
 
 func TestRequestsSince(t *testing.T) {

@@ -61,8 +61,7 @@ const (
 // given otherwise; "-" is none.
 func ask(t *testing.T, a *API, method, path, body string, header map[string]string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, a.URL+path, strings.NewReader(body))
-	assert.OK(t, err)
+	r := assert.Of(http.NewRequestWithContext(t.Context(), method, a.URL+path, strings.NewReader(body))).OK(t)
 	for name, value := range map[string]string{"Accept": "application/vnd.github+json", "User-Agent": "x", "Authorization": "Bearer token", "Content-Type": "application/json"} {
 		r.Header.Set(name, value)
 	}
@@ -72,8 +71,7 @@ func ask(t *testing.T, a *API, method, path, body string, header map[string]stri
 		}
 	}
 	r.Header["User-Agent"] = append(r.Header["User-Agent"], "")[:1] // or net/http sends its own
-	resp, err := http.DefaultClient.Do(r)
-	assert.OK(t, err)
+	resp := assert.Of(http.DefaultClient.Do(r)).OK(t)
 	defer resp.Body.Close()
 	assert.Is(t, assert.ErrOf(io.Copy(io.Discard, resp.Body)), nil)
 }
@@ -117,9 +115,8 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 		{"another type", "POST", pulls, opened, map[string]string{"Content-Type": "text/plain"}, `header Content-Type has unexpected value "text/plain"`},
 	} {
 		ask(t, a, c.method, c.path, c.body, c.header)
-		if got := f.was(); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.says)
-		}
+		got := f.was()
+		assert.True(t, (got == "") == (c.says == "") && strings.Contains(got, c.says), c.name, got, c.says)
 	}
 }
 
@@ -152,9 +149,8 @@ func TestAnswerThatDoesNotFit(t *testing.T) {
 			body = ""
 		}
 		ask(t, a, c.method, pulls, body, nil)
-		if got := f.was(); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.says)
-		}
+		got := f.was()
+		assert.True(t, (got == "") == (c.says == "") && strings.Contains(got, c.says), c.name, got, c.says)
 	}
 }
 

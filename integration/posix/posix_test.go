@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/posix"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -28,17 +29,10 @@ func TestPosixChild(t *testing.T) { posix.Child(t) }
 // POSIX_SUITE_DIR chooses one that exists: a mount, for instance.
 func openDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(os.Getenv("POSIX_SUITE_DIR"), "posix")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := assert.Of(os.MkdirTemp(os.Getenv("POSIX_SUITE_DIR"), "posix")).OK(t)
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		assert.Is(t, os.RemoveAll(dir), nil)
 	})
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.Chmod(dir, 0o777))
 	return dir
 }

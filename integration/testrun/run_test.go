@@ -97,17 +97,13 @@ func TestKilledRun(t *testing.T) {
 			base := t.TempDir()
 			run := exec.CommandContext(t.Context(), os.Args[0])
 			run.Env = append(os.Environ(), killedEnv+"=1", "WSMOUNT_TEST_DIR="+base)
-			out, err := run.StdoutPipe()
-			assert.OK(t, err)
-			said, err := run.StderrPipe()
-			assert.OK(t, err)
+			out := assert.Of(run.StdoutPipe()).OK(t)
+			said := assert.Of(run.StderrPipe()).OK(t)
 			assert.OK(t, run.Start())
-			line, err := bufio.NewReader(out).ReadString('\n')
-			assert.OK(t, err)
+			line := assert.Of(bufio.NewReader(out).ReadString('\n')).OK(t)
 			var sleeper, watcher int
 			var dir string
-			_, err = fmt.Sscan(line, &sleeper, &watcher, &dir)
-			assert.OK(t, err)
+			assert.OK(t, assert.ErrOf(fmt.Sscan(line, &sleeper, &watcher, &dir)))
 			if both {
 				assert.OK(t, syscall.Kill(watcher, syscall.SIGKILL))
 			}
@@ -120,9 +116,7 @@ func TestKilledRun(t *testing.T) {
 				assert.OK(t, os.Chtimes(dir, past, past))
 				next := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 				next.Env = append(os.Environ(), "WSMOUNT_TEST_DIR="+base, runEnv+"=")
-				b, err := next.CombinedOutput()
-				assert.OK(t, err)
-				report = string(b)
+				report = string(assert.Of(next.CombinedOutput()).OK(t))
 			}
 			for _, part := range []string{dir, "mount " + dir + "/mnt", fmt.Sprintf("process %d sleep 600", sleeper)} {
 				assert.Contains(t, report, part)

@@ -54,17 +54,15 @@ func TestThroughputIsNotLimited(t *testing.T) {
 		start := time.Now()
 		go func() { _, _ = far.Write(want) }()
 		got := make([]byte, len(want))
-		if n, err := io.ReadFull(near, got); err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%d bytes of %d, %v", n, len(want), err)
-		}
+		n, err := io.ReadFull(near, got)
+		assert.Must(t, err == nil && bytes.Equal(got, want), n, "bytes of", len(want), err)
 		assert.Equal(t, time.Since(start), latency/2, "took")
 	})
 }
 
 // What one side has closed for writing is still answered, over TCP.
 func TestHalfClose(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	assert.OK(t, err)
+	listener := assert.Of(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")).OK(t)
 	defer listener.Close()
 	go func() {
 		c, err := listener.Accept()
@@ -75,15 +73,11 @@ func TestHalfClose(t *testing.T) {
 		all, _ := io.ReadAll(c)
 		_, _ = c.Write(all)
 	}()
-	l, err := Listen(t.Context(), listener.Addr().String(), latency)
-	assert.OK(t, err)
+	l := assert.Of(Listen(t.Context(), listener.Addr().String(), latency)).OK(t)
 	defer l.Close()
-	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr)
-	assert.OK(t, err)
+	c := assert.Of(new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr)).OK(t)
 	defer c.Close()
 	assert.OK(t, assert.ErrOf(c.Write([]byte("all"))))
 	assert.OK(t, c.(*net.TCPConn).CloseWrite())
-	if got, err := io.ReadAll(c); err != nil || string(got) != "all" {
-		t.Errorf("got %q, %v", got, err)
-	}
+	assert.Of(io.ReadAll(c)).Equal(t, []byte("all"))
 }
