@@ -215,6 +215,7 @@ func TestBallastUnderAQuota(t *testing.T) {
 	s := openStore(t, t.TempDir(), o)
 	looks := func(want bool, when string) {
 		t.Helper()
+		s.work.running.Wait() // a look in the background, which giving it up asks for
 		s.room.look(0)
 		assert.Equal(t, hasBallast(s), want, when)
 	}
