@@ -163,7 +163,7 @@ func decodeExclude(v value, provider string) []string {
 		out = append(out, s)
 	}
 	if len(out) > 0 && Direct(provider) {
-		v.warn("exclude-local", "", "%s mirrors nothing, so exclude changes nothing", provider)
+		v.warn("exclude-local", "", "%s mirrors nothing, so exclude keeps files out of what is published, or begun from it, alone", provider)
 	}
 	return out
 }

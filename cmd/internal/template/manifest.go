@@ -59,7 +59,7 @@ func newManifest(base, t *mountspec.Workspace, own bool, origin mountspec.Origin
 		}
 	}
 	var notes []string
-	if s := def.Storage.Inline; s != nil && !mountspec.Direct(s.Provider) {
+	if s := def.Storage.Inline; s != nil {
 		var note string
 		if def.Storage.Inline, note = storageLike(s, t.Storage); note != "" {
 			notes = append(notes, note)
@@ -85,8 +85,8 @@ func newManifest(base, t *mountspec.Workspace, own bool, origin mountspec.Origin
 }
 
 // storageLike is the storage of a new workspace with what the template's says of when files
-// are sent, and which are not. Where they lie is not the template's to say. A note says what
-// is not taken over.
+// are sent, and which are not: those of a directory are not published either. Where they lie
+// is not the template's to say. A note says what is not taken over.
 func storageLike(own *mountspec.Storage, template mountspec.Block[mountspec.Storage]) (*mountspec.Storage, string) {
 	was := template.Inline
 	if was == nil {
@@ -94,7 +94,7 @@ func storageLike(own *mountspec.Storage, template mountspec.Block[mountspec.Stor
 	}
 	st := *own
 	st.Exclude = was.Exclude
-	if !was.Sync.Present() {
+	if !was.Sync.Present() || mountspec.Direct(own.Provider) { // of which nothing is sent
 		return &st, ""
 	}
 	st.Sync = was.Sync

@@ -2,6 +2,7 @@ package template
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,6 +139,8 @@ func TestStorageLikeTheTemplates(t *testing.T) {
 		assert.Equal(t, string(got.Sync.Commit.On)+" "+strings.Join(got.Exclude, " "), tt.commit+" "+tt.exclude, tt.template)
 		assert.True(t, strings.Contains(note, tt.note) && (note == "") == (tt.note == ""), tt.template, note)
 		assert.Equal(t, got.Config.(mountspec.GitHubConfig).Repo, "site", tt.template)
+		got, _ = storageLike(storage(`provider: local-fs, config: { mount_path: "." }`), was)
+		assert.Equal(t, fmt.Sprint(got.Sync.Present(), strings.Join(got.Exclude, " ")), "false"+tt.exclude, "a directory,", tt.template)
 	}
 }
 
