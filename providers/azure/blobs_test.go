@@ -289,6 +289,17 @@ func TestCorruptBlock(t *testing.T) {
 	assert.Is(t, u.Part(t.Context(), 1, providers.String("part")), nil)
 }
 
+// A name that the service would take for another is refused.
+func TestNames(t *testing.T) {
+	f := azureserver.New()
+	p := openFake(t, f, nil)
+	for _, name := range []string{`a\b`, "a.", "d./a"} {
+		_, err := p.Write(t.Context(), loc(name), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
+		assert.Is(t, err, providers.ErrInvalid, name)
+	}
+	assert.Equal(t, len(f.Keys()), 0, "blobs")
+}
+
 // What an answer means, and that no signature gets into what is said of it.
 func TestErrors(t *testing.T) {
 	p, err := openFakeErr(t, roundTrip(func(r *http.Request) (*http.Response, error) { return nil, errors.New("no route to host") }), nil,
