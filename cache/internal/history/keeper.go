@@ -118,15 +118,15 @@ func (k *Keeper) sign(_ *tree.View, r *Record, by files.Caller) {
 
 // pastOf is where the remote has content of an inode; nil: nowhere that is known.
 func (k *Keeper) pastOf(v *tree.View, ino table.Ino, n *table.Inode, is func(contentVersion uint64) bool) *Past {
-	level, keeps := k.o.Revision(v)
-	if keeps && level == "" || !n.IsRegular() {
+	rev, keeps := k.o.Revision(v)
+	if keeps && rev == "" || !n.IsRegular() {
 		return nil
 	}
 	for _, l := range n.RemoteLinks {
 		b := v.Record(l).Remote
 		at, ok := v.RemotePath(l)
 		if ok && b != nil && b.Ino == ino && is(b.ContentVersion) && !b.Version.IsZero() {
-			return &Past{Revision: level, Path: at.String(), Version: VersionText(b.Version), Size: b.Version.Size}
+			return &Past{Revision: rev, Path: at.String(), Version: VersionText(b.Version), Size: b.Version.Size}
 		}
 	}
 	return nil
