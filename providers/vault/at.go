@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/localdir"
 )
 
 // retry repeats a system call that a signal interrupted.
@@ -24,11 +25,7 @@ func retryErr(call func() error) error {
 // beneath opens a name relative to the root, going through no link, never above the root
 // and into nothing that is mounted below it, which was not granted with it.
 func (p *Provider) beneath(path string, flags int) (int, error) {
-	how := unix.OpenHow{
-		Flags:   uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW),
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
-	}
-	return retry(func() (int, error) { return unix.Openat2(p.root, path, &how) })
+	return localdir.OpenBeneath(p.root, path, flags|unix.O_NOFOLLOW, unix.RESOLVE_NO_SYMLINKS)
 }
 
 // openDir opens the directory l; the caller closes it.
@@ -90,5 +87,5 @@ func (p *Provider) mkdirs(l providers.Locator) error {
 	if err != nil {
 		return err
 	}
-	return happened(p.syncDir(l.Parent()))
+	return localdir.Happened(p.syncDir(l.Parent()))
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/localdir"
 )
 
 // Delete implements providers.Provider.
@@ -32,21 +33,12 @@ func (p *Provider) Delete(ctx context.Context, l providers.Locator, opts provide
 func (p *Provider) settle(dirs ...providers.Locator) error {
 	p.at(stepChanged)
 	for _, dir := range dirs {
-		if err := happened(p.syncDir(dir)); err != nil {
+		if err := localdir.Happened(p.syncDir(dir)); err != nil {
 			return err
 		}
 	}
 	p.at(stepSynced)
 	return nil
-}
-
-// happened is an error that came when the change was made. Its own kind would say that
-// nothing happened, of a full disk for one.
-func happened(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return fmt.Errorf("the change was made, and a loss of power may undo it (%v): %w", err, providers.ErrUnavailable)
 }
 
 // remove reports whether there was something that it removed.
@@ -94,7 +86,7 @@ func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts provider
 			return providers.Info{}, err
 		}
 		info, err := p.stat(ctx, l, unread)
-		return info, happened(err)
+		return info, localdir.Happened(err)
 	})
 }
 
@@ -119,7 +111,7 @@ func (p *Provider) Move(ctx context.Context, from, to providers.Locator, opts pr
 				return err
 			}
 			info, err = p.stat(ctx, to, remembered)
-			return happened(err)
+			return localdir.Happened(err)
 		})
 		return info, err
 	})
@@ -185,7 +177,7 @@ func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts provid
 				return err
 			}
 			info, err = p.stat(ctx, l, remembered)
-			return happened(err)
+			return localdir.Happened(err)
 		})
 		return info, err
 	})
@@ -204,9 +196,9 @@ func (p *Provider) setAttr(l providers.Locator, kind providers.Kind, attr provid
 			return unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		})
 		if err != nil { // a link, or what this user may not read
-			return happened(retryErr(func() error { return unix.Syncfs(p.root) }))
+			return localdir.Happened(retryErr(func() error { return unix.Syncfs(p.root) }))
 		}
 		defer unix.Close(fd)
-		return happened(retryErr(func() error { return p.fsync(fd) }))
+		return localdir.Happened(retryErr(func() error { return p.fsync(fd) }))
 	})
 }

@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"sync"
 	"syscall"
@@ -201,15 +198,12 @@ func (u *unserved) write(ctx context.Context, l seam.Locator, content string, ch
 	return l, nil
 }
 
-// temporary are the names of files that a write has not finished, as in a mount.
-var temporary = regexp.MustCompile(`^\.wsmount-[0-9a-f]{32}\.tmp$`)
-
 func (u *unserved) replace(l seam.Locator, content string, check func(held, error) error) error {
 	if (l == seam.Locator{}) {
 		return providers.ErrIsDir
 	}
-	if temporary.MatchString(l.Name()) {
-		return fmt.Errorf("the name is one for temporary files: %w", providers.ErrInvalid)
+	if seam.IsTemporary(l.Name()) {
+		return seam.ErrTemporary
 	}
 	mode := uint32(0o666)
 	old, err := u.find(l.Parts(), false)
@@ -236,9 +230,7 @@ func (u *unserved) replace(l seam.Locator, content string, check func(held, erro
 // put makes a whole file, with a mode that a new one has less the umask, and gives it its
 // name before it can be sent with another.
 func (u *unserved) put(dir held, name, content string, mode uint32, there bool) (err error) {
-	random := make([]byte, 16)
-	rand.Read(random)
-	temp := ".wsmount-" + hex.EncodeToString(random) + ".tmp"
+	temp := seam.TemporaryName()
 	e, o, err := u.volume.Create(&u.op, dir.Ino, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, unix.S_IFREG|mode)
 	if err != nil {
 		return err
@@ -298,7 +290,7 @@ func (u *unserved) List(ctx context.Context, l seam.Locator) ([]seam.Locator, er
 	if err != nil {
 		return nil, u.fail(providers.MethodList, l, err)
 	}
-	return seam.Children(l, slices.DeleteFunc(names, temporary.MatchString))
+	return seam.Children(l, slices.DeleteFunc(names, seam.IsTemporary))
 }
 
 // Exists implements seam.Backend.
@@ -339,8 +331,8 @@ func (u *unserved) Mkdir(ctx context.Context, l seam.Locator) (seam.Locator, err
 }
 
 func (u *unserved) mkdir(l seam.Locator) error {
-	if temporary.MatchString(l.Name()) {
-		return fmt.Errorf("the name is one for temporary files: %w", providers.ErrInvalid)
+	if seam.IsTemporary(l.Name()) {
+		return seam.ErrTemporary
 	}
 	h, err := u.find(l.Parts(), true)
 	if err != nil {

@@ -1,11 +1,12 @@
 // Package localdir is what providers over a directory of this machine have in common:
-// the lock of a directory, making one so that it survives loss of power, and telling
-// beforehand whether it can be made.
+// the lock of a directory, making one so that it survives loss of power, telling beforehand
+// whether it can be made, and opening what lies in it and nowhere else.
 //
 // It knows directories, and nothing of what is in them.
 package localdir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,6 +71,29 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// Happened is an error that came when a change was made: its own kind would say that nothing
+// happened, of a full disk for one. The end of a context stays what it is.
+func Happened(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("the change was made, and a loss of power may undo it (%v): %w", err, providers.ErrUnavailable)
+}
+
+// OpenBeneath opens a name relative to an open directory: never above it, and into nothing
+// that is mounted below it, which was not granted with it. resolve says what else is refused,
+// as openat2(2) has it. The error is the kernel's.
+func OpenBeneath(dir int, name string, flags int, resolve uint64) (int, error) {
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC),
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV | resolve}
+	for {
+		fd, err := unix.Openat2(dir, name, &how)
+		if err != unix.EINTR && err != unix.EAGAIN { // a name was moved meanwhile
+			return fd, err
+		}
+	}
 }
 
 // Nearest is what is there of a directory's path: the directory, or the nearest of its

@@ -19,15 +19,12 @@ package devicelocal
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"syscall"
 	"time"
@@ -266,8 +263,8 @@ func (b *Backend) write(l seam.Locator, content string) error {
 	if (l == seam.Locator{}) {
 		return providers.ErrIsDir
 	}
-	if temporary.MatchString(l.Name()) {
-		return errOwnName
+	if seam.IsTemporary(l.Name()) {
+		return seam.ErrTemporary
 	}
 	parts := l.Parts()
 	parent := path.Join(".", path.Join(parts[:len(parts)-1]...))
@@ -294,12 +291,6 @@ func (b *Backend) write(l seam.Locator, content string) error {
 	mode := old.Mode().Perm()
 	return b.replace(dir, l, content, &mode)
 }
-
-// temporary are the names of files that a write has not finished. They are the
-// backend's own.
-var temporary = regexp.MustCompile(`^\.wsmount-[0-9a-f]{32}\.tmp$`)
-
-var errOwnName = fmt.Errorf("the name is one for temporary files: %w", providers.ErrInvalid)
 
 // replace puts a whole file at a place, whose directory is open, with the mode of the old one,
 // if there is one, or that of a new file. It has its name when it is on the disk; where it is
@@ -331,7 +322,7 @@ func (b *Backend) replace(dir *os.Root, l seam.Locator, content string, mode *fs
 	err = errors.Join(err, f.Close())
 	switch {
 	case named:
-		err = happened(err)
+		err = localdir.Happened(err)
 	case err == nil:
 		err = dir.Rename(temp, l.Name())
 	}
@@ -344,9 +335,7 @@ func (b *Backend) replace(dir *os.Root, l seam.Locator, content string, mode *fs
 // begin makes a temporary file. What the mode of the old one keeps from others is not for them
 // for a moment either: who has it open reads on.
 func begin(dir *os.Root, mode *fs.FileMode) (f *os.File, temp string, err error) {
-	random := make([]byte, 16)
-	rand.Read(random)
-	temp = ".wsmount-" + hex.EncodeToString(random) + ".tmp"
+	temp = seam.TemporaryName()
 	made := fs.FileMode(0o666)
 	if mode != nil {
 		made &= *mode
@@ -355,22 +344,13 @@ func begin(dir *os.Root, mode *fs.FileMode) (f *os.File, temp string, err error)
 	return f, temp, err
 }
 
-// happened is an error after a change: its own kind would say that nothing happened, of a full
-// disk for one.
-func happened(err error) error {
-	if err != nil {
-		err = fmt.Errorf("the change was made, and a loss of power may undo it (%v): %w", err, providers.ErrUnavailable)
-	}
-	return err
-}
-
 // syncDir makes the names in a directory durable that a change has left there.
 func (b *Backend) syncDir(dir *os.Root) error {
 	d, err := dir.Open(".")
 	if err == nil {
 		err = errors.Join(b.fsync(d), d.Close())
 	}
-	return happened(err)
+	return localdir.Happened(err)
 }
 
 // mkdirAll makes what is missing of a directory, durably.
@@ -414,7 +394,7 @@ func (b *Backend) List(ctx context.Context, l seam.Locator) ([]seam.Locator, err
 	if err != nil {
 		return nil, b.fail(providers.MethodList, l, err)
 	}
-	return seam.Children(l, slices.DeleteFunc(names, temporary.MatchString))
+	return seam.Children(l, slices.DeleteFunc(names, seam.IsTemporary))
 }
 
 func (b *Backend) names(name string) ([]string, error) {
@@ -465,8 +445,8 @@ func (b *Backend) Mkdir(ctx context.Context, l seam.Locator) (seam.Locator, erro
 }
 
 func (b *Backend) mkdir(l seam.Locator) error {
-	if temporary.MatchString(l.Name()) {
-		return errOwnName
+	if seam.IsTemporary(l.Name()) {
+		return seam.ErrTemporary
 	}
 	info, err := b.stat(nameOf(l))
 	if err == nil && !info.IsDir() {

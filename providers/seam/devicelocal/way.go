@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/localdir"
 )
 
 // What is below a directory that was granted was granted with it, unless something else is
@@ -55,20 +56,14 @@ func (b *Backend) beneath(name string, flags int, resolve uint64) (*os.File, err
 		return nil, err
 	}
 	defer root.Close()
-	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC),
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV | resolve}
-	for {
-		fd, err := unix.Openat2(int(root.Fd()), name, &how)
-		switch {
-		case err == nil:
-			return os.NewFile(uintptr(fd), name), nil
-		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN): // names moved meanwhile
-			continue
-		case errors.Is(err, unix.EXDEV):
-			return nil, fmt.Errorf("the way to %s leads outside, or into what is mounted there: %w", name, providers.ErrPermission)
-		case errors.Is(err, unix.ELOOP) && resolve&unix.RESOLVE_NO_SYMLINKS != 0:
-			return nil, fmt.Errorf("a symbolic link is on the way to %s: %w", name, providers.ErrUnsupported)
-		}
-		return nil, err
+	fd, err := localdir.OpenBeneath(int(root.Fd()), name, flags, resolve)
+	switch {
+	case err == nil:
+		return os.NewFile(uintptr(fd), name), nil
+	case errors.Is(err, unix.EXDEV):
+		return nil, fmt.Errorf("the way to %s leads outside, or into what is mounted there: %w", name, providers.ErrPermission)
+	case errors.Is(err, unix.ELOOP) && resolve&unix.RESOLVE_NO_SYMLINKS != 0:
+		return nil, fmt.Errorf("a symbolic link is on the way to %s: %w", name, providers.ErrUnsupported)
 	}
+	return nil, err
 }
