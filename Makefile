@@ -32,7 +32,7 @@ soak_tools  := bin/minio bin/fake-gcs-server bin/azurite bin/nfpm bin/gitea bin/
 install_needs := gzip:gzip
 release_needs := $(build_needs) gzip:gzip tar:tar
 
-.PHONY: help quickstart build install uninstall release test soak check lint fuzz bench clean
+.PHONY: help modules quickstart build install uninstall release test soak check lint fuzz bench clean
 
 help:
 	@echo 'usage: make TARGET'
@@ -59,7 +59,7 @@ release: bin/nfpm ## make packages and archives in bin/release; VERSION= and ARC
 	rm -rf bin/release
 	GO=$(GO) integration/tools/release.sh $(VERSION) bin/release $(ARCHES)
 
-test: lint $(test_tools) ## install what the tests need, and run all that are deterministic; JUNIT=DIR writes reports there, WSMOUNT_SEED=N uses another seed
+test: modules lint $(test_tools) ## install what the tests need, and run all that are deterministic; JUNIT=DIR writes reports there, WSMOUNT_SEED=N uses another seed
 	@$(need) $(test_needs)
 	integration/tools/users-may-mount.sh
 	BEGUN=$(begun) GO=$(GO) integration/tools/test.sh test
@@ -111,6 +111,11 @@ bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback, mo
 
 clean:
 	@rm -rf bin
+
+# All modules at once: a build asks for them package by package, and takes three times as long.
+modules:
+	@$(need) $(build_needs)
+	printf '%s\n' . integration/tools integration/tools/servers | xargs -P 3 -I{} $(GO) mod download -C {}
 
 bin/staticcheck bin/errcheck bin/gotestsum: integration/tools/go.mod
 	@$(need) $(build_needs)
