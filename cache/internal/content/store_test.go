@@ -326,6 +326,24 @@ func TestSyncErrorsStay(t *testing.T) {
 	wantErr(t, f.Sync(), unix.EIO)
 }
 
+// Where a disk keeps no name with the content, the first sync of a file is of both.
+func TestSyncOfTheName(t *testing.T) {
+	o, dir := small(), assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
+	var synced []string
+	o.sync = func(fd int) error {
+		synced = append(synced, assert.Of(os.Readlink(fmt.Sprint("/proc/self/fd/", fd))).OK(t))
+		return unix.Fsync(fd)
+	}
+	s := openStore(t, dir, o)
+	s.dirs.syncDir = true
+	f := using(t, create(t, s, 7))
+	for range 2 {
+		write(t, f, []byte("x"), 0)
+		assert.OK(t, f.Sync())
+	}
+	assert.Slice(t, synced, []string{dir + "/data/00/7", dir + "/data/00"})
+}
+
 func TestQuiet(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())

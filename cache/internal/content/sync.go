@@ -116,5 +116,5 @@ func (d *dirs) syncMaps() error {
 
 // syncName returns when the disk knows the name of an inode's content.
 func (d *dirs) syncName(ino uint64) error {
-	return d.in(ino, func(dir int, _ string) error { return retry(func() error { return unix.Fsync(dir) }) })
+	return d.in(ino, func(dir int, _ string) error { return d.sync(dir) })
 }
