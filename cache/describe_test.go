@@ -1,7 +1,9 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/fs"
@@ -73,5 +75,33 @@ func TestDescribeVersions(t *testing.T) {
 			}
 			assert.Equal(t, w.says(w.walk("f"), "other"), "", "what is not described")
 		})
+	}
+}
+
+// promising is a provider that promises no more than that.
+type promising struct {
+	providers.Provider
+	all providers.Capabilities
+}
+
+func (p promising) Capabilities() providers.Capabilities { return p.all }
+
+// What changes need and a store does not promise refuses to open, with what it lacks, but
+// for reading.
+func TestMissingPromises(t *testing.T) {
+	for lacks, less := range map[string]func(*providers.Capabilities){
+		"Writable":           func(c *providers.Capabilities) { c.Writable = false },
+		"Conditions.Create":  func(c *providers.Capabilities) { c.Conditions.Create = providers.GuardNone },
+		"Conditions.Replace": func(c *providers.Capabilities) { c.Conditions.Replace = providers.GuardNone },
+		"Conditions.Delete":  func(c *providers.Capabilities) { c.Conditions.Delete = providers.GuardNone },
+	} {
+		p := memory.New(memory.Options{})
+		all := p.Capabilities()
+		less(&all)
+		_, err := Open(t.Context(), promising{p, all}, Options{StateDir: t.TempDir()})
+		var lacking *providers.CapabilityError
+		assert.True(t, errors.As(err, &lacking) && len(lacking.Missing) == 1 && strings.HasPrefix(lacking.Missing[0], lacks), lacks, err)
+		v := assert.Of(Open(t.Context(), promising{p, all}, Options{StateDir: t.TempDir(), ReadOnly: true})).OK(t, lacks)
+		assert.OK(t, v.Close())
 	}
 }
