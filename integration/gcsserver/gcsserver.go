@@ -51,6 +51,7 @@ type Server struct {
 	mu      sync.Mutex // guards all of it
 	objects map[string]*Object
 	past    []*Object
+	uploads map[string]*session
 	last    int64 // generation
 	seen    []string
 }
@@ -78,7 +79,7 @@ type Object struct {
 }
 
 // New is an empty bucket that nobody reaches but by ServeHTTP.
-func New() *Server { return &Server{objects: map[string]*Object{}} }
+func New() *Server { return &Server{objects: map[string]*Object{}, uploads: map[string]*session{}} }
 
 // Start serves an empty bucket until the test ends.
 func Start(t testing.TB) *Server {
@@ -139,6 +140,44 @@ func (s *Server) Get(key string) (content string, metadata map[string]string) {
 		return "", nil
 	}
 	return string(o.content), maps.Clone(o.Metadata)
+}
+
+// etag is an object's version, "" of none.
+func (o *Object) etag() string {
+	if o == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d", o.Generation, o.Metageneration)
+}
+
+// ETags are the versions of all objects.
+func (s *Server) ETags() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]string{}
+	for key, o := range s.objects {
+		all[key] = o.etag()
+	}
+	return all
+}
+
+// Replace makes an object in the place of one that has a version, or of none for "". It
+// reports false if there is another.
+func (s *Server) Replace(key, etag, content string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.objects[key].etag() != etag {
+		return false
+	}
+	s.keep(key, []byte(content), Object{}, true)
+	return true
+}
+
+// Remove deletes an object.
+func (s *Server) Remove(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retire(key)
 }
 
 // Keys are those of all objects.
@@ -228,6 +267,9 @@ const objectsPath = "/storage/v1/b/" + Bucket + "/o"
 func (c *call) route() (op string, run func() *refused) {
 	path := c.r.URL.EscapedPath()
 	if path == "/upload"+objectsPath {
+		if c.q.Get("uploadType") == "resumable" {
+			return "insert", c.resumable
+		}
 		return "insert", c.insert
 	}
 	switch path {
@@ -358,24 +400,74 @@ func (c *call) insert() *refused {
 			return badRequest("a part is cut off")
 		}
 	}
+	return c.make(c.q, all[0], all[1])
+}
+
+// make makes an object of what is said of it and its content.
+func (c *call) make(q url.Values, resource, content []byte) *refused {
 	var said Object
-	if err := json.Unmarshal(all[0], &struct {
+	if err := json.Unmarshal(resource, &struct {
 		*Object
 		Size, Generation, Metageneration *string
 	}{Object: &said}); err != nil {
 		return badRequest(err.Error())
 	}
-	sum := md5.Sum(all[1])
+	sum := md5.Sum(content)
 	if is := base64.StdEncoding.EncodeToString(sum[:]); said.MD5Hash != "" && said.MD5Hash != is {
 		return badRequest(fmt.Sprintf("Provided MD5 hash %q doesn't match calculated MD5 hash %q.", said.MD5Hash, is))
 	}
 	if strings.ContainsAny(said.Name, "\r\n") || len(said.Name) > 1024 || said.Name == "" {
 		return badRequest("Invalid object name")
 	}
-	if refusal := c.holds(c.q, "if", c.s.objects[said.Name]); refusal != nil {
+	if refusal := c.holds(q, "if", c.s.objects[said.Name]); refusal != nil {
 		return refusal
 	}
-	return c.answer(c.s.keep(said.Name, all[1], said, true))
+	return c.answer(c.s.keep(said.Name, content, said, true))
+}
+
+// session is a resumable upload.
+type session struct {
+	q        url.Values // of the request that began it
+	resource []byte
+	content  []byte  // that has come so far
+	made     *Object // nil: there is more to come
+}
+
+// resumable begins an upload, or takes a chunk. One that has come already may come again, and
+// conditions are looked at when all is there.
+func (c *call) resumable() *refused {
+	id := c.q.Get("upload_id")
+	if id == "" {
+		id = strconv.Itoa(len(c.s.uploads))
+		c.s.uploads[id] = &session{q: c.q, resource: c.body}
+		c.w.Header().Set("Location", fmt.Sprintf("http://%s%s?uploadType=resumable&upload_id=%s", c.r.Host, c.r.URL.EscapedPath(), id))
+		return nil
+	}
+	u := c.s.uploads[id]
+	span, total, _ := strings.Cut(strings.TrimPrefix(c.r.Header.Get("Content-Range"), "bytes "), "/")
+	first, _, _ := strings.Cut(span, "-")
+	from, err := strconv.Atoi(first)
+	switch {
+	case u == nil:
+		return &refused{http.StatusGone, "gone", "no such upload"}
+	case u.made != nil:
+		return c.answer(u.made)
+	case err != nil || from > len(u.content):
+		return badRequest("Content-Range")
+	}
+	u.content = append(u.content[:from:from], c.body...)
+	if total == "*" {
+		c.w.Header().Set("X-Http-Status-Code-Override", "308")
+		c.w.Header().Set("Range", fmt.Sprintf("bytes=0-%d", len(u.content)-1))
+		return nil
+	}
+	if refusal := c.make(u.q, u.resource, u.content); refusal != nil {
+		return refusal
+	}
+	var said struct{ Name string }
+	_ = json.Unmarshal(u.resource, &said) // make did
+	u.made = c.s.objects[said.Name]
+	return nil
 }
 
 func (c *call) delete(key string) *refused {

@@ -15,12 +15,14 @@
 // All go through the transport that was given, to one origin. They are the JSON API's,
 // but for the download: the JSON API gives content without the metadata of its object,
 // and the XML API gives both with one request. No request is repeated, but once after a
-// new login: the client repeats nothing that it is not asked to.
+// new login, and chunks: the client repeats nothing that it is not asked to.
 //
-// An upload says the MD5 of its body ahead, and the service keeps nothing else. It is one
-// request: what is large comes in parts already, so resumable uploads would add nothing.
-// The service takes about one change of a name in a second, and refuses more as what
-// passes.
+// An upload says the MD5 of its body ahead, and the service keeps nothing else. Up to 8 MiB
+// it is one request. What is larger, and does not come in parts, is a resumable upload: a
+// request that begins it, and one for each 8 MiB, which is sent again for some seconds if it
+// does not arrive. Its conditions are looked at in the end. One that breaks off has made
+// nothing, and the service forgets it after a week. The service takes about one change of a
+// name in a second, and refuses more as what passes.
 //
 // # Versions
 //

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/api/googleapi"
 	"google.golang.org/api/storage/v1"
@@ -105,6 +106,15 @@ func checkContent(o bucket.Object, answer *http.Response, part string) error {
 	return nil
 }
 
+const (
+	// chunkSize is what a resumable upload sends at a time, and keeps in memory. What is smaller is
+	// one request.
+	chunkSize = 8 << 20
+	// chunkTime is how long the client goes on with a chunk that does not arrive. Whoever
+	// asked for the upload knows what to do then.
+	chunkTime = 5 * time.Second
+)
+
 // Put implements bucket.Store.
 func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bucket.Making) (bucket.Object, error) {
 	options, err := preconditions(m.If)
@@ -116,10 +126,12 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 	if body.MD5 != nil {
 		r.Md5Hash = base64.StdEncoding.EncodeToString(body.MD5[:])
 	}
+	media := []googleapi.MediaOption{googleapi.ContentType(r.ContentType), googleapi.ChunkSize(0)} // as it is read, in one request
+	if body.Size > int64(s.chunk) {
+		media = []googleapi.MediaOption{googleapi.ContentType(r.ContentType), googleapi.ChunkSize(s.chunk), googleapi.ChunkRetryDeadline(chunkTime)}
+	}
 	got, err := call(ctx, s, "objects.insert", body.Again, func(ctx context.Context) (*storage.Object, error) {
-		// Without chunks the body goes as it is read, in one request.
-		return s.api.Objects.Insert(s.config.Bucket, r).Media(body.Reader(), googleapi.ChunkSize(0), googleapi.ContentType(r.ContentType)).
-			Context(ctx).Do(append(options, fields(resourceFields))...)
+		return s.api.Objects.Insert(s.config.Bucket, r).Media(body.Reader(), media...).Context(ctx).Do(append(options, fields(resourceFields))...)
 	})
 	if err != nil {
 		return bucket.Object{}, err

@@ -26,6 +26,7 @@ type store struct {
 	way    *bucket.Connection
 	log    *slog.Logger
 	now    func() time.Time
+	chunk  int // see chunkSize
 }
 
 // connect makes the client; nothing is sent yet.
@@ -38,7 +39,7 @@ func connect(ctx context.Context, settings providers.Settings, at bucket.Place) 
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &store{config: c, login: login, way: bucket.Connect(settings.Transport, nameOf, genuine), log: settings.Logger, now: settings.Now}
+	s := &store{config: c, login: login, way: bucket.Connect(settings.Transport, nameOf, genuine), log: settings.Logger, now: settings.Now, chunk: chunkSize}
 	s.way.Client.Transport = sender{login, s.way.Client.Transport}
 	// No log: what the environment asks of Google's own tools would have tokens in it.
 	s.api, err = storage.NewService(ctx, option.WithHTTPClient(s.way.Client), option.WithEndpoint(c.Endpoint+"/storage/v1/"), option.WithLogger(slog.New(slog.DiscardHandler)))

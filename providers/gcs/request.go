@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -77,16 +78,37 @@ func genuine(inner http.RoundTripper) *bucket.Genuine {
 	g := &bucket.Genuine{Inner: inner, Service: people, Header: requestName}
 	g.Lacks = func(r *http.Request, answer *http.Response) error {
 		switch op := nameOf(r); {
+		case r.URL.Query().Get("uploadType") == "resumable":
+			return lacksOfSession(g, r, answer)
 		case op == download && answer.Header.Get("X-Goog-Generation") == "":
 			return g.Foreign(answer, "there is no X-Goog-Generation")
 		case op == "objects.delete" && answer.StatusCode != http.StatusNoContent && answer.ContentLength != 0:
 			return g.Foreign(answer, "a deletion is answered with content")
-		case op != download && op != "objects.delete" && !strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json"):
+		case op != download && op != "objects.delete" && !isJSON(answer):
 			return g.Foreign(answer, "it is not JSON")
 		}
 		return nil
 	}
 	return g
+}
+
+// lacksOfSession is Lacks for the requests of a resumable upload: its beginning is answered with
+// where the chunks go, which get the login and so go nowhere else, and each but the last with
+// what the service has.
+func lacksOfSession(g *bucket.Genuine, r *http.Request, answer *http.Response) error {
+	switch place, err := url.Parse(answer.Header.Get("Location")); {
+	case answer.Header.Get("X-Http-Status-Code-Override") == "308", isJSON(answer):
+		return nil
+	case r.URL.Query().Has("upload_id"):
+		return g.Foreign(answer, "it is not JSON")
+	case err != nil || place.Scheme != r.URL.Scheme || place.Host != r.URL.Host || !place.Query().Has("upload_id"):
+		return g.Foreign(answer, "there is no Location of the service's")
+	}
+	return nil
+}
+
+func isJSON(answer *http.Response) bool {
+	return strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json")
 }
 
 // sender is a transport that says who asks.

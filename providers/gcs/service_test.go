@@ -107,6 +107,44 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// What is larger than a chunk goes chunk by chunk: one that does not arrive is sent again, alone.
+// Conditions hold at its end, and no chunk goes where the service did not say.
+func TestResumableUpload(t *testing.T) {
+	f := gcsserver.New()
+	p := openFake(t, f, nil)
+	p.Store.chunk = 256 << 10
+	content := strings.Repeat("0123456789abcdef", 40<<10)
+	var asked int
+	f.Before = func(w http.ResponseWriter, r *http.Request, op string) bool {
+		if op != "insert" {
+			return false
+		}
+		asked++
+		if asked == 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return asked == 3
+	}
+	var made providers.Info
+	got := spent(p, func() {
+		made = mustWrite(t, p, "a", content, providers.WriteOptions{Metadata: map[string]string{"colour": "red"}})
+	})
+	assert.Equal(t, got["objects.insert"], 1+3+1, "a session, three chunks, and one again")
+	back, info, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{Version: made.Version})
+	assert.True(t, err == nil && string(back) == content && info.Metadata["colour"] == "red", len(back), info, err)
+	_, err = p.Write(t.Context(), loc("a"), providers.String(content), providers.WriteOptions{If: providers.IfAbsent()})
+	assert.Is(t, err, providers.ErrExist, "over a file")
+
+	f.Set(func() {
+		f.Before = func(w http.ResponseWriter, r *http.Request, op string) bool {
+			w.Header().Set("Location", "http://elsewhere.invalid/?upload_id=1")
+			return op == "insert"
+		}
+	})
+	_, err = p.Write(t.Context(), loc("b"), providers.String(content), providers.WriteOptions{If: providers.IfAbsent()})
+	assert.True(t, errors.Is(err, providers.ErrUnavailable) && strings.Contains(err.Error(), "Location"), err)
+}
+
 // Of more than 32 parts, larger ones are made first, and nothing of either stays, nor after a
 // refusal.
 func TestManyParts(t *testing.T) {
