@@ -70,12 +70,9 @@ func decodeMeta(raw map[string]string) meta {
 	for key, value := range raw {
 		left[strings.ToLower(key)] = value
 	}
+	m.readAzCopy(left)
 	if mode, ok := take(left, parseMode, metaMode, googMode); ok {
-		m.attr.Valid |= providers.AttrMode
-		m.attr.Mode = mode & 0o7777
-		if mode&typeMask == typeLink {
-			m.kind = providers.KindSymlink
-		}
+		m.readMode(mode)
 	}
 	m.readOwner(left, googUID, googGID)
 	m.readOwner(left, metaUID, metaGID)
@@ -100,6 +97,14 @@ func decodeMeta(raw map[string]string) meta {
 		m.user = left
 	}
 	return m
+}
+
+func (m *meta) readMode(mode uint32) {
+	m.attr.Valid |= providers.AttrMode
+	m.attr.Mode = mode & 0o7777
+	if mode&typeMask == typeLink {
+		m.kind = providers.KindSymlink
+	}
 }
 
 // readOwner takes both ids or none: half an owner is none.

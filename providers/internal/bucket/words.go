@@ -29,6 +29,14 @@ const (
 	// BlobLink is blobfuse2's and AzCopy's.
 	BlobLink = "is_symlink"
 
+	// AzCopy's, where it is to keep what POSIX says of a file: the mode with its type, in decimal
+	// digits, and the time in nanoseconds. Other programs have such names too, so that the
+	// first has to be a mode of its for the others to count.
+	azcopyMode  = "permissions"
+	azcopyUID   = "posix_owner"
+	azcopyGID   = "posix_group"
+	azcopyMtime = "modtime"
+
 	// gcsfuse's. Of a link the target was all there was until its version 3.9; since then there
 	// is GoogLink too, and the content. Who changes a file there leaves all other metadata as
 	// they were, so of several times its own is the latest.
@@ -44,7 +52,7 @@ const (
 )
 
 // foreign are names that no program but the one that has them uses.
-var foreign = []string{BlobLink, gcsfuseMtime, GcsfuseTarget, GoogLink, googMtime, googMode, googUID, googGID}
+var foreign = []string{azcopyMode, BlobLink, gcsfuseMtime, GcsfuseTarget, GoogLink, googMtime, googMode, googUID, googGID}
 
 // take reads the first of some metadata that can be read, and takes away all that can.
 func take[V any](left map[string]string, read func(string) (V, bool), names ...string) (v V, found bool) {
@@ -62,6 +70,28 @@ func take[V any](left map[string]string, read func(string) (V, bool), names ...s
 }
 
 func isTrue(s string) (yes, ok bool) { return true, s == "true" }
+
+// readAzCopy takes AzCopy's words.
+func (m *meta) readAzCopy(left map[string]string) {
+	mode, ok := take(left, parseStat, azcopyMode)
+	if !ok {
+		return
+	}
+	m.readMode(mode)
+	m.readOwner(left, azcopyUID, azcopyGID)
+	if nanos, err := strconv.ParseInt(left[azcopyMtime], 10, 64); err == nil {
+		m.attr.Valid |= providers.AttrModTime
+		m.attr.ModTime = time.Unix(0, nanos)
+		delete(left, azcopyMtime)
+	}
+}
+
+// parseStat reads a mode as stat(2) has it.
+func parseStat(s string) (uint32, bool) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	kind := n & typeMask
+	return uint32(n), err == nil && (kind == typeFile || kind == typeDir || kind == typeLink)
+}
 
 // parseDate reads a date as RFC 3339 has it, with a fraction of any length.
 func parseDate(s string) (time.Time, bool) {
