@@ -38,6 +38,9 @@ import (
 // Server is a container.
 type Server struct {
 	Hierarchical bool   // the namespace is
+	Untagged     bool   // who asks may neither read tags nor set them
+	Bearer       string // a token that is a login, too
+	Public       bool   // nobody needs a login
 	Endpoint     string // with the account; set by Start
 
 	mu     sync.Mutex // guards all below
@@ -66,8 +69,10 @@ const Folder = "hdi_isfolder"
 
 // Blob is one that the container has.
 type Blob struct {
-	Kind      string
-	Snapshots bool
+	Kind        string
+	Snapshots   bool
+	Permissions string     // of a hierarchical namespace, as "rwxr-x---"
+	Tags        url.Values // of its index
 
 	content   []byte
 	committed map[string][]byte
@@ -139,6 +144,36 @@ func (s *Server) Get(key string) (content string, metadata map[string]string) {
 	return string(b.content), metadata
 }
 
+// ETags are those of all blobs.
+func (s *Server) ETags() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]string{}
+	for key, b := range s.blobs {
+		all[key] = b.etag
+	}
+	return all
+}
+
+// Replace makes a block blob in the place of one that has an ETag, or of none for "". It
+// reports false if there is another.
+func (s *Server) Replace(key, etag, content string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.blobs[key]; b == nil && etag != "" || b != nil && b.etag != etag {
+		return false
+	}
+	s.keep(key, []byte(content), nil)
+	return true
+}
+
+// Remove deletes a blob.
+func (s *Server) Remove(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.blobs, key)
+}
+
 // Change changes a blob, without a new version.
 func (s *Server) Change(key string, change func(*Blob)) {
 	s.mu.Lock()
@@ -153,9 +188,10 @@ func (s *Server) Keys() []string {
 	return slices.Sorted(maps.Keys(s.blobs))
 }
 
-// keep makes a block blob. Blocks that wait are dropped.
+// keep makes a block blob. Blocks that wait are dropped, and so are tags.
 func (s *Server) keep(key string, content []byte, asked http.Header) *Blob {
 	b := &Blob{content: content, Kind: BlockBlob, header: http.Header{}}
+	b.Tags, _ = url.ParseQuery(header(asked, tagsHeader))
 	s.describe(b, asked)
 	s.head(b, asked)
 	b.tier(header(asked, tierHeader))
@@ -164,7 +200,10 @@ func (s *Server) keep(key string, content []byte, asked http.Header) *Blob {
 	return b
 }
 
-const tierHeader = "X-Ms-Access-Tier"
+const (
+	tierHeader = "X-Ms-Access-Tier"
+	tagsHeader = "X-Ms-Tags"
+)
 
 // tier says where a blob lies; "" is the account's own.
 func (b *Blob) tier(asked string) {
@@ -283,14 +322,20 @@ func (s *Server) serve(r *http.Request, body []byte) *http.Response {
 	q := r.URL.Query()
 	isCopy := header(r.Header, copySource) != ""
 	switch comp := q.Get("comp"); {
-	case q.Get("sig") == "" && !strings.HasPrefix(r.Header.Get("Authorization"), "SharedKey "+Account+":"):
+	case !s.Public && q.Get("sig") == "" && !s.signed(r.Header.Get("Authorization")):
 		return refuse(r, 401, "NoAuthenticationInformation")
+	case s.Untagged && (comp == "tags" || header(r.Header, tagsHeader) != "" || strings.Contains(q.Get("include"), "tags")):
+		return refuse(r, 403, "AuthorizationPermissionMismatch")
 	case q.Get("restype") == "account":
 		return answer(r, 200, nil, http.Header{"X-Ms-Is-Hns-Enabled": {strconv.FormatBool(s.Hierarchical)}})
 	case !strings.HasPrefix(r.URL.Path, "/"+Account+"/"+Container):
 		return refuse(r, 404, "ContainerNotFound")
+	case comp == "list" && s.Hierarchical != strings.Contains(q.Get("include"), "permissions") && q.Get("include") != "metadata":
+		return refuse(r, 400, "InvalidQueryParameterValue") // those are of one kind of account each
 	case comp == "list":
 		return s.list(r)
+	case comp == "tags":
+		return s.tags(r, key)
 	case comp == "block" && isCopy:
 		return s.blockOf(r, key)
 	case comp == "block":
@@ -303,7 +348,40 @@ func (s *Server) serve(r *http.Request, body []byte) *http.Response {
 	return s.read(r, key)
 }
 
+// signed reports whether an authorization is one of the account.
+func (s *Server) signed(authorization string) bool {
+	return strings.HasPrefix(authorization, "SharedKey "+Account+":") || s.Bearer != "" && authorization == "Bearer "+s.Bearer
+}
+
 const copySource = "X-Ms-Copy-Source"
+
+// tags are those of a blob's index.
+func (s *Server) tags(r *http.Request, key string) *http.Response {
+	b := s.blobs[key]
+	if b == nil {
+		return refuse(r, 404, "BlobNotFound")
+	}
+	body, err := xml.Marshal(b.tagged())
+	if err != nil {
+		panic(err)
+	}
+	return answer(r, 200, body, http.Header{"Content-Type": {"application/xml"}})
+}
+
+type listTags struct {
+	XMLName xml.Name  `xml:"Tags"`
+	Set     []listTag `xml:"TagSet>Tag"`
+}
+
+type listTag struct{ Key, Value string }
+
+func (b *Blob) tagged() *listTags {
+	var t listTags
+	for _, name := range slices.Sorted(maps.Keys(b.Tags)) {
+		t.Set = append(t.Set, listTag{name, b.Tags.Get(name)})
+	}
+	return &t
+}
 
 // blockOf is a block from a range of a blob.
 func (s *Server) blockOf(r *http.Request, key string) *http.Response {
@@ -391,7 +469,7 @@ func digest(b []byte) string {
 
 func (s *Server) source(r *http.Request) (*Blob, *http.Response) {
 	u, err := url.Parse(header(r.Header, copySource))
-	if err != nil || u.Query().Get("sig") == "" {
+	if err != nil || u.Query().Get("sig") == "" && !s.signed(header(r.Header, "X-Ms-Copy-Source-Authorization")) {
 		return nil, refuse(r, 403, "CannotVerifyCopySource")
 	}
 	b := s.blobs[keyOf(u)]
@@ -416,6 +494,12 @@ func (s *Server) read(r *http.Request, key string) *http.Response {
 	h.Set("Etag", `"`+b.etag+`"`)
 	h.Set("Last-Modified", b.modified.UTC().Format(http.TimeFormat))
 	h.Set("X-Ms-Blob-Type", b.Kind)
+	if n := len(b.Tags); n > 0 {
+		h.Set("X-Ms-Tag-Count", strconv.Itoa(n))
+	}
+	if b.Permissions != "" {
+		h.Set("X-Ms-Permissions", b.Permissions)
+	}
 	if r.Method == http.MethodGet { // which tells no tier
 		h.Del(tierHeader)
 		h.Del(tierHeader + "-Inferred")
@@ -527,8 +611,10 @@ type listBlob struct {
 		BlobType           string
 		AccessTier         string
 		AccessTierInferred string `xml:",omitempty"`
+		Permissions        string `xml:",omitempty"`
 	}
 	Metadata listMetadata
+	Tags     *listTags
 }
 
 type listMetadata http.Header
@@ -582,7 +668,7 @@ func (s *Server) list(r *http.Request) *http.Response {
 			out.Prefixes = append(out.Prefixes, listPrefix{named(group)})
 			continue
 		}
-		out.Blobs = append(out.Blobs, s.blobs[key].listed(key, strings.Contains(q.Get("include"), "metadata")))
+		out.Blobs = append(out.Blobs, s.blobs[key].listed(key, q.Get("include")))
 	}
 	body, err := xml.Marshal(out)
 	if err != nil {
@@ -591,15 +677,21 @@ func (s *Server) list(r *http.Request) *http.Response {
 	return answer(r, 200, body, http.Header{"Content-Type": {"application/xml"}})
 }
 
-func (b *Blob) listed(key string, withMetadata bool) listBlob {
+func (b *Blob) listed(key, with string) listBlob {
 	l := listBlob{Name: named(key)}
 	p := &l.Properties
 	p.Modified, p.Etag, p.ContentLength, p.BlobType = b.modified.UTC().Format(http.TimeFormat), b.etag, len(b.content), b.Kind
 	p.ContentType, p.CacheControl, p.ContentEncoding = b.header.Get("Content-Type"), b.header.Get("Cache-Control"), b.header.Get("Content-Encoding")
 	p.ContentLanguage, p.ContentDisposition = b.header.Get("Content-Language"), b.header.Get("Content-Disposition")
 	p.AccessTier, p.AccessTierInferred = b.header.Get(tierHeader), b.header.Get(tierHeader+"-Inferred")
-	if withMetadata {
+	if strings.Contains(with, "metadata") {
 		l.Metadata = listMetadata(b.header)
+	}
+	if strings.Contains(with, "tags") && len(b.Tags) > 0 {
+		l.Tags = b.tagged()
+	}
+	if strings.Contains(with, "permissions") {
+		p.Permissions = b.Permissions
 	}
 	return l
 }

@@ -2,9 +2,11 @@ package azure
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -206,6 +208,7 @@ func TestHeadersAreKept(t *testing.T) {
 	metadata := map[string]string{
 		providers.HeaderMetadata + "content-type": "text/x-one", providers.HeaderMetadata + "cache-control": "no-cache",
 		providers.HeaderMetadata + "expires": "Thu, 01 Dec 2033 16:00:00 GMT", providers.HeaderMetadata + "storage-class": "Cool", "some-name.of_mine": "value",
+		providers.HeaderMetadata + "tagging": "a=1&b=x%20y",
 	}
 	made, err := p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent(), Metadata: metadata})
 	assert.OK(t, err)
@@ -219,6 +222,58 @@ func TestHeadersAreKept(t *testing.T) {
 		info, err := p.Stat(t.Context(), loc(name))
 		assert.True(t, err == nil && maps.Equal(info.Metadata, metadata), name, info.Metadata, metadata, err)
 	}
+}
+
+// Index tags that another program set stay with what is described anew, written and copied. Where
+// they may not be read, content goes without.
+func TestTagsOfOthers(t *testing.T) {
+	const tagging = providers.HeaderMetadata + "tagging"
+	for untagged, want := range map[bool]string{false: "project=one%20two", true: ""} {
+		f := azureserver.New()
+		f.Put("pre/a", "old", nil)
+		f.Change("pre/a", func(b *azureserver.Blob) { b.Tags = url.Values{"project": {"one two"}} })
+		f.Untagged = untagged
+		p := openFake(t, f, nil)
+		page := assert.Of(p.List(t.Context(), loc(""), providers.ListOptions{})).OK(t)
+		assert.Equal(t, page.Entries[0].Metadata[tagging], want, "a listing tells")
+		_, info, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
+		assert.OK(t, err)
+		assert.Equal(t, info.Metadata[tagging], want, "a read tells")
+		info = assert.Of(p.SetAttr(t.Context(), loc("a"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}})).OK(t)
+		f.Change("pre/a", func(b *azureserver.Blob) { assert.Equal(t, b.Tags.Get("project"), "one two", "after chmod") })
+		assert.OK(t, assert.ErrOf(p.Write(t.Context(), loc("a"), providers.String("new"), providers.WriteOptions{If: providers.IfVersion(info.Version), Metadata: info.Metadata})))
+		assert.OK(t, assert.ErrOf(p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent()})))
+		for _, key := range []string{"pre/a", "pre/b"} {
+			f.Change(key, func(b *azureserver.Blob) { assert.Equal(t, b.Tags.Has("project"), want != "", key) })
+		}
+		if asked := p.Requests()[opTags].Requests; untagged && asked > 0 {
+			t.Errorf("%d requests for tags after a listing without was all that is allowed", asked)
+		}
+	}
+}
+
+// Of what a hierarchical namespace keeps of a blob the mode counts, until another is set.
+func TestModesOfHierarchicalNamespace(t *testing.T) {
+	f := azureserver.New()
+	f.Hierarchical = true
+	for key, mode := range map[string]string{"pre/d": "rwxr-x--T+", "pre/f": "rw-r-----"} {
+		f.Put(key, "", map[string]string{azureserver.Folder: fmt.Sprint(key == "pre/d")})
+		f.Change(key, func(b *azureserver.Blob) { b.Permissions = mode })
+	}
+	p := openFake(t, f, nil)
+	for name, want := range map[string]uint32{"d": 0o1750, "f": 0o640} {
+		assert.Equal(t, assert.Of(p.Stat(t.Context(), loc(name))).OK(t).Attr.Mode, want, name)
+	}
+	for info, err := range providers.All(t.Context(), p, loc(""), providers.ListOptions{}) {
+		assert.OK(t, err)
+		assert.True(t, info.Kind == providers.KindDir || info.Attr.Mode == 0o640, "a listing says", info)
+	}
+	_, info, err := providers.Fetch(t.Context(), p, loc("f"), providers.ReadOptions{})
+	assert.OK(t, err)
+	assert.Equal(t, info.Attr.Mode, 0o640, "a read says")
+	changed := providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}
+	assert.OK(t, assert.ErrOf(p.SetAttr(t.Context(), loc("f"), changed)))
+	assert.Equal(t, assert.Of(p.Stat(t.Context(), loc("f"))).OK(t).Attr.Mode, 0o600, "after chmod")
 }
 
 // New content goes to the tier that somebody chose for the old, but for one where it could not be

@@ -38,8 +38,10 @@ func parseConfig(get map[string]string, at bucket.Place) (config, error) {
 	switch {
 	case err != nil:
 		return config{}, err
-	case own || c.Credentials == "sdk":
-		return config{}, fmt.Errorf("this machine's own login to Azure is not built in, name a secret: %w", providers.ErrUnsupported)
+	case own:
+		return config{}, fmt.Errorf("this machine's own login is for the host to give (cloud-bucket with credentials: sdk), name a secret: %w", providers.ErrUnsupported)
+	case c.Credentials == "sdk" && strings.HasPrefix(c.Endpoint, "http:"):
+		return config{}, bucket.Invalid("this machine's own login would go over the network as it is, so the endpoint needs https")
 	case c.Endpoint == "" && c.account == "":
 		return config{}, bucket.Invalid("neither an endpoint nor an account")
 	case c.Endpoint == "":

@@ -1,6 +1,9 @@
 package azure
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -23,7 +26,7 @@ func TestConfig(t *testing.T) {
 		{"account", map[string]string{"account_name": "other"}, at, config{at, "other"}, nil},
 		{"mastra's words", map[string]string{"accountName": "acme", "useDefaultCredential": "false"}, bucket.Place{Bucket: "files"}, config{at, "acme"}, nil},
 		{"the machine's login", map[string]string{"useDefaultCredential": "true"}, at, config{}, providers.ErrUnsupported},
-		{"the machine's login, as cloud-bucket says it", nil, bucket.Place{Endpoint: at.Endpoint, Credentials: "sdk"}, config{}, providers.ErrUnsupported},
+		{"the machine's login without TLS", nil, bucket.Place{Endpoint: "http://acme.example", Credentials: "sdk"}, config{}, providers.ErrInvalid},
 		{"no place", nil, bucket.Place{Bucket: "files"}, config{}, providers.ErrInvalid},
 	} {
 		got, err := parseConfig(c.get, c.at)
@@ -56,6 +59,43 @@ func TestSecrets(t *testing.T) {
 	if got := (config{Place: bucket.Place{Endpoint: "http://127.0.0.1:10000/devstoreaccount1"}}).accountOf(); got != "devstoreaccount1" {
 		t.Errorf("the account of a path is %q", got)
 	}
+}
+
+// The host can give this machine's own login. Its token proves who asks to the container, and to the
+// service that reads a source, and is told to whom it may concern.
+func TestMachineLogin(t *testing.T) {
+	const token = "of-the-machine"
+	identity := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-IDENTITY-HEADER") == "of-this-test" && r.URL.Query().Get("resource") == "https://storage.azure.com" {
+			fmt.Fprintf(w, `{"access_token": %q, "expires_on": "%d", "resource": "https://storage.azure.com", "token_type": "Bearer"}`, token, time.Now().Add(time.Hour).Unix())
+		}
+	}))
+	t.Cleanup(identity.Close)
+	t.Setenv("IDENTITY_ENDPOINT", identity.URL)
+	t.Setenv("IDENTITY_HEADER", "of-this-test")
+	f := azureserver.New()
+	f.Bearer = token
+	var minted []string
+	p := assert.Of(Drivers()[1].Open(t.Context(), providers.Settings{
+		Config:    map[string]string{"kind": "azure", "bucket": "files", "endpoint": "https://fake.invalid/acme", "credentials": "sdk"},
+		Transport: f, Minted: func(token string) { minted = append(minted, token) },
+	})).OK(t).(*Provider)
+	t.Cleanup(func() { p.Close() })
+	assert.OK(t, assert.ErrOf(p.Write(t.Context(), loc("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})))
+	assert.OK(t, assert.ErrOf(p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent()})))
+	assert.Slice(t, minted, []string{token})
+	f.Bearer = "another"
+	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("a"))), providers.ErrUnauthenticated, "with a token that is none any more")
+}
+
+// Whoever asks without credentials reads what is public.
+func TestAnonymous(t *testing.T) {
+	f := azureserver.New()
+	f.Public = true
+	f.Put("pre/a", "x", nil)
+	p := openFake(t, f, map[string]string{"credentials": "none"})
+	content, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
+	assert.True(t, err == nil && string(content) == "x", content, err)
 }
 
 // A key that was replaced is asked for again, once.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 
@@ -17,9 +20,9 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// secret is what proves who asks: a key of the account, or a signature. The zero secret is
-// of who asks without any.
-type secret struct{ account, key, signature string }
+// secret is what proves who asks: a key of the account, a signature, or a token. The zero
+// secret is of who asks without any.
+type secret struct{ account, key, signature, token string }
 
 // session is the container as who has a secret reaches it. The SDK binds clients to
 // credentials, so each secret has a session of its own.
@@ -33,29 +36,80 @@ func same(a, b *session) bool { return a == b || a != nil && b != nil && a.secre
 
 // newLogin chooses where credentials come from.
 func newLogin(c config, s providers.Settings, options azcore.ClientOptions) (*bucket.Login[*session], error) {
-	anonymous := c.Credentials == "none"
-	if !anonymous && s.Credentials == nil {
+	var fetch func(context.Context) (secret, time.Time, error)
+	switch {
+	case c.Credentials == "none":
+		fetch = func(context.Context) (secret, time.Time, error) { return secret{}, time.Time{}, nil }
+	case c.Credentials == "sdk":
+		machine, err := machineLogin()
+		if err != nil {
+			return nil, err
+		}
+		fetch = func(ctx context.Context) (secret, time.Time, error) { return tokenOf(ctx, machine, s.Minted) }
+	case s.Credentials == nil:
 		return nil, fmt.Errorf("no credentials given: %w", providers.ErrUnauthenticated)
+	default:
+		fetch = func(ctx context.Context) (secret, time.Time, error) { return named(ctx, c, s) }
 	}
 	return bucket.NewLogin(s.Now, same, func(ctx context.Context) (*session, time.Time, error) {
-		if anonymous {
-			made, err := newSession(c, secret{}, options)
-			return made, time.Time{}, err
-		}
-		fields, ends, err := bucket.Reveal(ctx, s)
+		found, ends, err := fetch(ctx)
 		if err != nil {
 			return nil, time.Time{}, err
-		}
-		found, err := secretOf(fields, c)
-		if err != nil {
-			return nil, time.Time{}, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: err}
-		}
-		if ends.IsZero() {
-			ends = found.ends()
 		}
 		made, err := newSession(c, found, options)
 		return made, ends, err
 	}), nil
+}
+
+// machineLogin is what this machine logs in with: a service principal that its environment
+// names, a workload's identity, or its own. It asks services of the host's own, which the
+// transport of the container's requests does not know. The logins of people's tools are left
+// out: each is another program to run.
+func machineLogin() (azcore.TokenCredential, error) {
+	var chain []azcore.TokenCredential
+	if c, err := azidentity.NewEnvironmentCredential(nil); err == nil {
+		chain = append(chain, c)
+	}
+	if c, err := azidentity.NewWorkloadIdentityCredential(nil); err == nil {
+		chain = append(chain, c)
+	}
+	own := &azidentity.ManagedIdentityCredentialOptions{}
+	own.Retry = policy.RetryOptions{MaxRetries: 1, TryTimeout: identityTime} // there may be nothing to ask
+	if c, err := azidentity.NewManagedIdentityCredential(own); err == nil {
+		chain = append(chain, c)
+	}
+	return azidentity.NewChainedTokenCredential(chain, nil)
+}
+
+// identityTime is how long the machine's own identity may take to answer.
+const identityTime = 5 * time.Second
+
+// tokenOf asks for a token that is good for storage, and tells whom it may concern.
+func tokenOf(ctx context.Context, from azcore.TokenCredential, minted func(string)) (secret, time.Time, error) {
+	t, err := from.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{"https://storage.azure.com/.default"}})
+	if err != nil {
+		return secret{}, time.Time{}, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: fmt.Errorf("this machine's login: %w", err)}
+	}
+	if minted != nil {
+		minted(t.Token)
+	}
+	return secret{token: t.Token}, t.ExpiresOn, nil
+}
+
+// named asks for the credentials that have a name.
+func named(ctx context.Context, c config, s providers.Settings) (secret, time.Time, error) {
+	fields, ends, err := bucket.Reveal(ctx, s)
+	if err != nil {
+		return secret{}, time.Time{}, err
+	}
+	found, err := secretOf(fields, c)
+	if err != nil {
+		return secret{}, time.Time{}, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: err}
+	}
+	if ends.IsZero() {
+		ends = found.ends()
+	}
+	return found, ends, nil
 }
 
 // secretOf reads credentials: a connection string, a key, or a signature, of which the
@@ -113,12 +167,33 @@ func newSession(c config, found secret, options azcore.ClientOptions) (*session,
 			return nil, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: errors.New("the account_key is not base64")}
 		}
 		s.container, err = container.NewClientWithSharedKeyCredential(c.url(), s.signer, o)
+	case found.token != "":
+		o.PerRetryPolicies = []policy.Policy{bearer(found.token)}
+		s.container, err = container.NewClientWithNoCredential(c.url(), o)
 	case found.signature != "":
 		s.container, err = container.NewClientWithNoCredential(c.url()+"?"+found.signature, o)
 	default:
 		s.container, err = container.NewClientWithNoCredential(c.url(), o)
 	}
 	return s, err
+}
+
+// bearer has each request say a token. The SDK's own policy would send a request again by
+// itself when the service refuses it.
+type bearer string
+
+// Do implements policy.Policy.
+func (b bearer) Do(r *policy.Request) (*http.Response, error) {
+	r.Raw().Header.Set("Authorization", "Bearer "+string(b))
+	return r.Next()
+}
+
+// bearer is what the service reads the source of a copy with; nil: its URL has all of that.
+func (s *session) bearer() *string {
+	if s.token == "" {
+		return nil
+	}
+	return to.Ptr("Bearer " + s.token)
 }
 
 // readable is for how long the service may read the source of a copy.

@@ -10,9 +10,11 @@
 //	})
 //
 // Requests go to the configured endpoint alone: of a connection string the account, the
-// key and the signature count, and not the endpoints, which the host did not grant. What
-// the machine itself could log in with (managed identities, the CLI's login) is not
-// built in, so "sdk" and useDefaultCredential are refused. A region says nothing here.
+// key and the signature count, and not the endpoints, which the host did not grant.
+// "credentials: sdk" is for the host alone: a service principal of the environment, a
+// workload's identity or the machine's own, in this order, to an https endpoint; the logins
+// of people's tools are other programs, and not run. So useDefaultCredential, which is a
+// manifest's word, is refused. A region says nothing here.
 //
 // # Versions
 //
@@ -50,12 +52,14 @@
 // their request is lost, the headers are new and the attributes are not.
 //
 // An access tier that somebody chose is a header too (storage-class), but for Archive, to
-// which nothing is written. Index tags are not: a login that reads and writes blobs may not
-// read their tags. A change of attributes leaves them; a blob that is written anew, or
-// renamed, has none.
+// which nothing is written. So are index tags (tagging), which listings tell, and which
+// need rights of their own (blobs/tags/read and write, t of a signature): without those a
+// blob that is written anew or renamed has none, and the log says so. A change of attributes
+// leaves tags.
 //
-// Times are dates, for rclone, and links have blobfuse2's is_symlink. Modes and owners that
-// a hierarchical namespace has of its own are not read.
+// Times are dates, for rclone, and links have blobfuse2's is_symlink. Of what a hierarchical
+// namespace keeps the mode is read, until another is set in the metadata, which is all that
+// changes then; its owners are no numbers, and its access lists are not read.
 //
 // A backslash in a name is a slash to the service, and it has no names that end in a dot, so
 // none of either is made: it would be another blob.

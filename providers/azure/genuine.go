@@ -20,6 +20,7 @@ const (
 	opDelete   = "DeleteBlob"
 	opMetadata = "SetBlobMetadata"
 	opHeaders  = "SetBlobProperties"
+	opTags     = "GetBlobTags"
 	opAccount  = "GetAccountInformation"
 )
 
@@ -43,6 +44,8 @@ func operation(r *http.Request) string {
 		return opMetadata
 	case comp == "properties":
 		return opHeaders
+	case comp == "tags":
+		return opTags
 	case isCopy:
 		return opPutURL
 	}
@@ -75,8 +78,8 @@ var statuses = map[string]int{
 
 // lacks says what an answer lacks to be a success of an operation.
 func lacks(g *bucket.Genuine, op string, answer *http.Response) error {
-	if op == opList {
-		_, err := g.Root(answer, "EnumerationResults")
+	if root := map[string]string{opList: "EnumerationResults", opTags: "Tags"}[op]; root != "" {
+		_, err := g.Root(answer, root)
 		return err
 	}
 	if want := statuses[op]; want != 0 && answer.StatusCode != want {

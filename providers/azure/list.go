@@ -2,12 +2,15 @@ package azure
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
@@ -21,7 +24,7 @@ type page struct {
 
 // List implements bucket.Store.
 func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error) {
-	got, err := call(ctx, s, nil, func(who *session) (page, error) { return who.list(ctx, q) })
+	got, err := s.page(ctx, q)
 	if err != nil {
 		return bucket.Listing{}, err
 	}
@@ -46,13 +49,42 @@ func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error
 	return bucket.Listing{Items: items, Next: next, More: next != "", Answered: plain(got.answered)}, nil
 }
 
+// page sends one request, and another where the service does not tell all that is asked for.
+func (s *store) page(ctx context.Context, q bucket.Query) (page, error) {
+	ask := func(with container.ListBlobsInclude) (page, error) {
+		return call(ctx, s, nil, func(who *session) (page, error) { return who.list(ctx, q, with) })
+	}
+	plain := container.ListBlobsInclude{Metadata: true}
+	all, less, what := plain, &s.tagless, "tags"
+	if s.hierarchical.Load() {
+		less, what = &s.modeless, "modes"
+		all.Permissions = !less.Load()
+	} else {
+		all.Tags = !less.Load()
+	}
+	got, err := ask(all)
+	if all == plain || !bucket.Denied(err) && !errors.Is(err, providers.ErrInvalid) {
+		return got, err
+	}
+	got, without := ask(plain)
+	if without != nil {
+		return got, err
+	}
+	less.Store(true)
+	level := slog.LevelDebug // an account of the other kind has none
+	if errors.Is(err, providers.ErrPermission) {
+		level = slog.LevelWarn
+	}
+	s.log.Log(ctx, level, "a listing may not tell "+what+", so what is written anew loses them", "err", err)
+	return got, nil
+}
+
 // list sends one request. An answer of the kind that ends is a page without marker.
-func (who *session) list(ctx context.Context, q bucket.Query) (page, error) {
+func (who *session) list(ctx context.Context, q bucket.Query, with container.ListBlobsInclude) (page, error) {
 	var most *int32
 	if q.Limit > 0 {
 		most = to.Ptr(int32(q.Limit))
 	}
-	with := container.ListBlobsInclude{Metadata: true}
 	if !q.Grouped {
 		out, err := who.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
 			Include: with, Prefix: nonEmpty(q.Prefix), Marker: nonEmpty(q.Token), MaxResults: most,
@@ -85,6 +117,8 @@ func (s *store) item(b *container.BlobItem) bucket.Item {
 	o.Metadata, o.Headers.Expires, isFolder = readMetadata(b.Metadata)
 	o.Headers = stored(o.Headers, p.ContentType, p.CacheControl, p.ContentDisposition, p.ContentEncoding, p.ContentLanguage)
 	o.Headers.StorageClass = tierToKeep(string(plain(p.AccessTier)), plain(p.AccessTierInferred))
+	o.Headers.Tags = tagsIn(b.BlobTags)
+	takeMode(o.Metadata, plain(p.Permissions))
 	if isFolder && o.Size == 0 && !strings.HasSuffix(o.Key, "/") {
 		s.folders.Store(true)
 		o.Key += "/"

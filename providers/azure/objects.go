@@ -8,13 +8,16 @@ import (
 	"hash"
 	"hash/crc64"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
@@ -86,6 +89,48 @@ func tier(h bucket.Headers) *blob.AccessTier {
 	return to.Ptr(blob.AccessTier(h.StorageClass))
 }
 
+// tagsIn are the index tags of an answer.
+func tagsIn(t *container.BlobTags) string {
+	tags := map[string]string{}
+	for _, one := range plain(t).BlobTagSet {
+		tags[plain(one.Key)] = plain(one.Value)
+	}
+	return bucket.FormatTags(tags)
+}
+
+// tagsOf asks for a blob's index tags.
+func (s *store) tagsOf(ctx context.Context, name string) (string, error) {
+	out, err := call(ctx, s, nil, func(who *session) (blob.GetTagsResponse, error) {
+		return who.container.NewBlobClient(name).GetTags(ctx, nil)
+	})
+	return tagsIn(&out.BlobTags), err
+}
+
+// modeHeader is what the mode of a hierarchical namespace comes in.
+const modeHeader = "X-Ms-Permissions"
+
+// takeMode adds such a mode, as "rwxr-x--T", to the metadata of a blob that have none: what
+// was set here, or by AzCopy, counts before it. Owners there are no numbers.
+func takeMode(metadata map[string]string, told string) {
+	const want = "rwxrwxrwx"
+	_, ours := metadata["mode"]
+	_, azCopys := metadata["permissions"]
+	if told = strings.TrimSuffix(told, "+"); len(told) != len(want) || ours || azCopys {
+		return
+	}
+	mode := 0
+	for i := range want {
+		sticky := i == len(want)-1 && (told[i] == 't' || told[i] == 'T')
+		if mode <<= 1; told[i] == want[i] || sticky && told[i] == 't' {
+			mode |= 1
+		}
+		if sticky {
+			mode |= 0o1000
+		}
+	}
+	metadata["mode"] = fmt.Sprintf("%o", mode)
+}
+
 // made is what the answer to a change says of a blob.
 func made(etag *azcore.ETag, modified, answered *time.Time, md5 []byte) bucket.Object {
 	o := bucket.Object{ETag: version(string(plain(etag)), plainType), Modified: plain(modified), Answered: plain(answered)}
@@ -108,6 +153,8 @@ func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
 
 // describe asks for a blob, and tells whether it is a directory.
 func (s *store) describe(ctx context.Context, name string) (o bucket.Object, isFolder bool, err error) {
+	var answer *http.Response
+	ctx = runtime.WithCaptureResponse(ctx, &answer)
 	out, err := call(ctx, s, nil, func(who *session) (blob.GetPropertiesResponse, error) {
 		return who.container.NewBlobClient(name).GetProperties(ctx, nil)
 	})
@@ -121,7 +168,11 @@ func (s *store) describe(ctx context.Context, name string) (o bucket.Object, isF
 	o.Metadata, o.Headers.Expires, isFolder = readMetadata(out.Metadata)
 	o.Headers = stored(o.Headers, out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage)
 	o.Headers.StorageClass = tierToKeep(plain(out.AccessTier), plain(out.AccessTierInferred))
-	return o, isFolder && o.Size == 0, nil
+	takeMode(o.Metadata, answer.Header.Get(modeHeader))
+	if !s.tagless.Load() {
+		o.Headers.Tags, err = s.tags.Ask(ctx, name, o.ETag, plain(out.TagCount))
+	}
+	return o, isFolder && o.Size == 0, err
 }
 
 // stored adds the headers of a blob to Expires, which is of its metadata.
@@ -140,6 +191,8 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 	if want.Length > 0 && want.Offset+want.Length < want.Offset { // past the last number there is
 		o.Range.Count = 0
 	}
+	var answer *http.Response
+	ctx = runtime.WithCaptureResponse(ctx, &answer)
 	out, err := call(ctx, s, nil, func(who *session) (blob.DownloadStreamResponse, error) {
 		return who.container.NewBlobClient(key).DownloadStream(ctx, o)
 	})
@@ -161,6 +214,10 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 	var isFolder bool
 	got.Metadata, got.Headers.Expires, isFolder = readMetadata(out.Metadata)
 	got.Headers = stored(got.Headers, out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage)
+	takeMode(got.Metadata, answer.Header.Get(modeHeader))
+	if err == nil && !s.tagless.Load() {
+		got.Headers.Tags, err = s.tags.Known(ctx, key, got.ETag, plain(out.TagCount))
+	}
 	if err == nil {
 		got, err = s.asKey(got, key, isFolder && got.Size == 0)
 	}
@@ -239,10 +296,12 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 	if strings.HasSuffix(key, "/") {
 		md[folder] = to.Ptr("true")
 	}
-	out, err := call(ctx, s, body.Again, func(who *session) (blockblob.UploadResponse, error) {
-		return who.container.NewBlockBlobClient(names[0]).Upload(ctx, sent(body), &blockblob.UploadOptions{
-			Metadata: md, HTTPHeaders: headers(m.Headers), Tier: tier(m.Headers), AccessConditions: match(m.If),
-			TransactionalValidation: blob.TransferValidationTypeMD5(body.MD5[:]),
+	out, err := bucket.Tagged(s.tags, m.Headers.Tags, body.Again, func(tags string) (blockblob.UploadResponse, error) {
+		return call(ctx, s, body.Again, func(who *session) (blockblob.UploadResponse, error) {
+			return who.container.NewBlockBlobClient(names[0]).Upload(ctx, sent(body), &blockblob.UploadOptions{
+				Metadata: md, HTTPHeaders: headers(m.Headers), Tier: tier(m.Headers), Tags: bucket.ParseTags(tags), AccessConditions: match(m.If),
+				TransactionalValidation: blob.TransferValidationTypeMD5(body.MD5[:]),
+			})
 		})
 	})
 	if err != nil {
@@ -256,14 +315,16 @@ func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m buck
 	if err := replaceable(m.If); err != nil {
 		return bucket.Object{}, err
 	}
-	out, err := call(ctx, s, nil, func(who *session) (blockblob.UploadBlobFromURLResponse, error) {
-		source, err := who.source(from.Key, s.config.Bucket, s.now())
-		if err != nil {
-			return blockblob.UploadBlobFromURLResponse{}, err
-		}
-		return who.container.NewBlockBlobClient(key).UploadBlobFromURL(ctx, source, &blockblob.UploadBlobFromURLOptions{
-			Metadata: metadata(m), HTTPHeaders: headers(m.Headers), Tier: tier(m.Headers), CopySourceBlobProperties: to.Ptr(false),
-			AccessConditions: match(m.If), SourceModifiedAccessConditions: sourceMatch(from),
+	out, err := bucket.Tagged(s.tags, m.Headers.Tags, nil, func(tags string) (blockblob.UploadBlobFromURLResponse, error) {
+		return call(ctx, s, nil, func(who *session) (blockblob.UploadBlobFromURLResponse, error) {
+			source, err := who.source(from.Key, s.config.Bucket, s.now())
+			if err != nil {
+				return blockblob.UploadBlobFromURLResponse{}, err
+			}
+			return who.container.NewBlockBlobClient(key).UploadBlobFromURL(ctx, source, &blockblob.UploadBlobFromURLOptions{
+				Metadata: metadata(m), HTTPHeaders: headers(m.Headers), Tier: tier(m.Headers), Tags: bucket.ParseTags(tags), CopySourceBlobProperties: to.Ptr(false),
+				AccessConditions: match(m.If), SourceModifiedAccessConditions: sourceMatch(from), CopySourceAuthorization: who.bearer(),
+			})
 		})
 	})
 	if bucket.IsCode(err, notThere) {
@@ -316,11 +377,11 @@ func (s *store) Patch(ctx context.Context, was bucket.Object, m bucket.Making) (
 const usualType = "application/octet-stream"
 
 // served are the headers that a request of their own changes: Expires is of the metadata,
-// and the tier stays. The type that the service gives counts for none, or each change of
+// and the tier and the tags stay. The type that the service gives counts for none, or each change of
 // attributes would be two, and a daemon that dies between them would find a change that it
 // does not know for its own.
 func served(h bucket.Headers) bucket.Headers {
-	h.Expires, h.StorageClass = "", ""
+	h.Expires, h.StorageClass, h.Tags = "", "", ""
 	if h.ContentType == usualType {
 		h.ContentType = ""
 	}

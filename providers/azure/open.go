@@ -24,11 +24,14 @@ type store struct {
 	way     *bucket.Connection
 	log     *slog.Logger
 	now     func() time.Time
+	tags    *bucket.Tags
 	uploads sync.Map // those that go on: bucket.Upload, and when it began
 
 	// Directories of the service's own: hierarchical, there is no other kind; folders, some
 	// were seen.
 	hierarchical, folders atomic.Bool
+
+	tagless, modeless atomic.Bool // listings that tell these are refused
 }
 
 // connect makes the clients; nothing is sent yet.
@@ -38,6 +41,7 @@ func connect(_ context.Context, settings providers.Settings, at bucket.Place) (*
 		return nil, nil, err
 	}
 	s := &store{config: c, way: bucket.Connect(settings.Transport, operation, genuine), log: settings.Logger, now: settings.Now}
+	s.tags = bucket.NewTags(settings.Logger, "blobs/tags/read", "blobs/tags/write", s.tagsOf)
 	s.login, err = newLogin(c, settings, once(s.way.Client))
 	return s, s.way, err
 }

@@ -86,7 +86,7 @@ func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucke
 			return blockblob.StageBlockFromURLResponse{}, err
 		}
 		return who.container.NewBlockBlobClient(u.Key).StageBlockFromURL(ctx, id, source, &blockblob.StageBlockFromURLOptions{
-			Range: blob.HTTPRange{Offset: offset, Count: size}, SourceModifiedAccessConditions: sourceMatch(from),
+			Range: blob.HTTPRange{Offset: offset, Count: size}, SourceModifiedAccessConditions: sourceMatch(from), CopySourceAuthorization: who.bearer(),
 		})
 	})
 	return bucket.Part{ETag: id}, err
@@ -102,9 +102,11 @@ func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Pa
 	for i, part := range parts {
 		ids[i] = part.ETag
 	}
-	out, err := call(ctx, s, nil, func(who *session) (blockblob.CommitBlockListResponse, error) {
-		return who.container.NewBlockBlobClient(u.Key).CommitBlockList(ctx, ids, &blockblob.CommitBlockListOptions{
-			Metadata: metadata(m), HTTPHeaders: headers(m.Headers), Tier: tier(m.Headers), AccessConditions: match(m.If),
+	out, err := bucket.Tagged(s.tags, m.Headers.Tags, nil, func(tags string) (blockblob.CommitBlockListResponse, error) {
+		return call(ctx, s, nil, func(who *session) (blockblob.CommitBlockListResponse, error) {
+			return who.container.NewBlockBlobClient(u.Key).CommitBlockList(ctx, ids, &blockblob.CommitBlockListOptions{
+				Metadata: metadata(m), HTTPHeaders: headers(m.Headers), Tier: tier(m.Headers), Tags: bucket.ParseTags(tags), AccessConditions: match(m.If),
+			})
 		})
 	})
 	if err != nil {

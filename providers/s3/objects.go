@@ -71,7 +71,7 @@ func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
 		Headers: stored(answered, out.ContentType, out.CacheControl, out.ContentDisposition, out.ContentEncoding, out.ContentLanguage, out.ExpiresString),
 	}
 	o.Headers.StorageClass = classToKeep(out.StorageClass)
-	o.Headers.Tags, err = s.tags.ask(ctx, s, key, etag, aws.ToInt32(out.TagCount))
+	o.Headers.Tags, err = s.tags.Ask(ctx, key, etag, int64(aws.ToInt32(out.TagCount)))
 	return o, err
 }
 
@@ -99,7 +99,7 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 		o.Size, err = bucket.WholeSize(aws.ToString(out.ContentRange))
 	}
 	if err == nil && want.ID == "" {
-		o.Headers.Tags, err = s.tags.of(ctx, s, key, etag, aws.ToInt32(out.TagCount))
+		o.Headers.Tags, err = s.tags.Known(ctx, key, etag, int64(aws.ToInt32(out.TagCount)))
 	}
 	if err != nil {
 		out.Body.Close()
@@ -156,7 +156,7 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 		ContentMD5:  aws.String(base64.StdEncoding.EncodeToString(body.MD5[:])),
 		ContentType: nonEmpty(h.ContentType), CacheControl: nonEmpty(h.CacheControl), ContentDisposition: nonEmpty(h.ContentDisposition),
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
-		StorageClass: types.StorageClass(h.StorageClass), Tagging: nonEmpty(h.Tags),
+		StorageClass: types.StorageClass(h.StorageClass),
 	}
 	in.IfMatch, in.IfNoneMatch = match(m.If)
 	again := func() bool {
@@ -164,7 +164,8 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 		in.Body = body.Reader()
 		return ok
 	}
-	out, err := tagged(s.tags, &in.Tagging, again, func() (*s3.PutObjectOutput, error) {
+	out, err := bucket.Tagged(s.tags, h.Tags, again, func(tags string) (*s3.PutObjectOutput, error) {
+		in.Tagging = nonEmpty(tags)
 		return decided(ctx, func() (*s3.PutObjectOutput, error) { return call(ctx, s, s.client.PutObject, in, again, unsigned) }, again)
 	})
 	if err != nil {
@@ -185,7 +186,7 @@ func decided[O any](ctx context.Context, send func() (O, error), again func() bo
 		if err := pause(ctx, attempt); err != nil {
 			return out, err
 		}
-		if !again() {
+		if again != nil && !again() {
 			return out, err
 		}
 	}
@@ -213,11 +214,16 @@ func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m buck
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
 		StorageClass: types.StorageClass(h.StorageClass),
 	}
-	if h.Tags != from.Headers.Tags { // else the service copies those that are not told, too
-		in.TaggingDirective, in.Tagging = types.TaggingDirectiveReplace, nonEmpty(h.Tags)
+	if h.Tags == from.Headers.Tags { // the service copies those that are not told, too
+		h.Tags = ""
+	} else {
+		in.TaggingDirective = types.TaggingDirectiveReplace
 	}
 	in.IfMatch, in.IfNoneMatch = match(m.If)
-	out, err := tagged(s.tags, &in.Tagging, sameAgain, func() (*s3.CopyObjectOutput, error) { return call(ctx, s, s.client.CopyObject, in, nil) })
+	out, err := bucket.Tagged(s.tags, h.Tags, nil, func(tags string) (*s3.CopyObjectOutput, error) {
+		in.Tagging = nonEmpty(tags)
+		return call(ctx, s, s.client.CopyObject, in, nil)
+	})
 	if err != nil {
 		return bucket.Object{}, err
 	}

@@ -31,7 +31,7 @@ type store struct {
 	probe  Probe
 	past   versions
 	grown  *grown
-	tags   *tags
+	tags   *bucket.Tags
 
 	encodes atomic.Bool // the last listing had keys encoded
 }
@@ -46,8 +46,9 @@ func connect(ctx context.Context, settings providers.Settings, at bucket.Place) 
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &store{config: c, login: login, log: settings.Logger, now: settings.Now, grown: newGrown(), tags: newTags(settings.Logger)}
+	s := &store{config: c, login: login, log: settings.Logger, now: settings.Now, grown: newGrown()}
 	s.past.s = s
+	s.tags = bucket.NewTags(settings.Logger, "s3:GetObjectTagging", "s3:PutObjectTagging", s.tagsOf)
 	s.way = bucket.Connect(settings.Transport, func(r *http.Request) string { return awsmiddleware.GetOperationName(r.Context()) }, genuine)
 	s.way.Ended = s.grown.close
 	o := s3.Options{

@@ -22,9 +22,10 @@ func (s *store) Begin(ctx context.Context, key string, m bucket.Making) (id stri
 		Bucket: &s.config.Bucket, Key: &key, Metadata: m.Metadata,
 		ContentType: nonEmpty(h.ContentType), CacheControl: nonEmpty(h.CacheControl), ContentDisposition: nonEmpty(h.ContentDisposition),
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
-		StorageClass: types.StorageClass(h.StorageClass), Tagging: nonEmpty(h.Tags),
+		StorageClass: types.StorageClass(h.StorageClass),
 	}
-	out, err := tagged(s.tags, &in.Tagging, sameAgain, func() (*s3.CreateMultipartUploadOutput, error) {
+	out, err := bucket.Tagged(s.tags, h.Tags, nil, func(tags string) (*s3.CreateMultipartUploadOutput, error) {
+		in.Tagging = nonEmpty(tags)
 		return call(ctx, s, s.client.CreateMultipartUpload, in, nil)
 	})
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Pa
 	send := func() (*s3.CompleteMultipartUploadOutput, error) {
 		return call(ctx, s, s.client.CompleteMultipartUpload, in, nil)
 	}
-	out, err := decided(ctx, send, sameAgain)
+	out, err := decided(ctx, send, nil)
 	if bucket.IsCode(err, "NoSuchUpload") { // completed before, or aborted
 		err = &bucket.Fault{Kind: providers.ErrConflict, Code: "NoSuchUpload", Err: errors.New("the upload is gone")}
 	}
