@@ -97,11 +97,11 @@ func writeFiles(t *testing.T, dir string, files []bucketFile) {
 // hasAll compares what the bucket has with files.
 func (b *bucketStore) hasAll(files []bucketFile) {
 	b.t.Helper()
-	etags := assert.Of(b.s.ETags(b.ctx, bucketPrefix)).OK(b.t)
+	etags := assert.Of(b.ETags(b.ctx, bucketPrefix)).OK(b.t)
 	bytesSeen := 0
 	for _, f := range files {
 		key := keyOf(f.path)
-		o, err := b.s.Look(b.ctx, bucketPrefix+key)
+		o, err := b.Look(b.ctx, bucketPrefix+key)
 		got := o.Content
 		if want := f.content(); err != nil || !bytes.Equal(got, want) {
 			b.t.Errorf("%q: %d bytes with hash %.6x, want %d with %.6x, %v", f.path, len(got), sha256.Sum256(got), f.size, sha256.Sum256(want), err)

@@ -41,9 +41,9 @@ func eachServer(t *testing.T, test func(t *testing.T, b *bucketStage)) {
 }
 
 // others are the services beside S3.
-var others = map[string]func(t *testing.T) harness.Bucket{
-	"azure": func(t *testing.T) harness.Bucket { return harness.OfAzure(azureserver.Start(t)) },
-	"gcs":   func(t *testing.T) harness.Bucket { return harness.OfGCS(gcsserver.Start(t)) },
+var others = map[string]func(t testing.TB) harness.Bucket{
+	"azure": func(t testing.TB) harness.Bucket { return harness.OfAzure(azureserver.Start(t)) },
+	"gcs":   func(t testing.TB) harness.Bucket { return harness.OfGCS(gcsserver.Start(t)) },
 }
 
 // eachService runs a test over each S3 server and over each other service.
@@ -161,8 +161,8 @@ func TestBucketKeepsATree(t *testing.T) {
 		b.fill(m.Dir)
 		want := b.lines(m.Dir)
 		m.Stop()
-		content, _, err := b.bucket.Read(t.Context(), "team/ws/run")
-		assert.True(t, err == nil && string(content) == "#!/bin/sh\n", "the object", content, err)
+		object, err := b.bucket.Look(t.Context(), "team/ws/run")
+		assert.True(t, err == nil && string(object.Content) == "#!/bin/sh\n", "the object", object, err)
 		if err := os.RemoveAll(b.w.Path("state", "acme")); err != nil { // a machine that was never here
 			t.Fatal(err)
 		}

@@ -17,12 +17,13 @@ import (
 // bucketPrefix is where in the bucket the workspace @acme/copy lies.
 const bucketPrefix = "team/copy/"
 
-// A bucketStore is a bucket of a real server. @acme/copy lies there, and so does
-// @acme/beside, which is the same; each goes through a gate of its own.
+// A bucketStore is a bucket. @acme/copy lies there, and so does @acme/beside, which is the
+// same; each goes through a gate of its own.
 type bucketStore struct {
+	harness.Bucket
 	ctx     context.Context
 	t       testing.TB
-	s       *s3server.Server
+	s3      *s3server.Server // nil: it is of another service
 	gate    *gate.Gate
 	digests map[string]string // of contents, by key and ETag
 
@@ -36,14 +37,20 @@ type bucketStore struct {
 // newBucketStore starts the server and registers both workspaces.
 func newBucketStore(t testing.TB, w *harness.World, f copyFlavour) *bucketStore {
 	t.Helper()
-	s := s3server.Start(t, f.server)
-	b := &bucketStore{ctx: t.Context(), t: t, s: s, gate: gate.Open(t, s.Endpoint), digests: map[string]string{}}
+	b := &bucketStore{ctx: t.Context(), t: t, digests: map[string]string{}}
+	if start := others[f.server]; start != nil {
+		b.Bucket = start(t)
+	} else {
+		b.s3 = s3server.Start(t, s3server.Kind(f.server))
+		b.Bucket = harness.S3(b.s3)
+	}
+	b.gate = gate.Open(t, b.Endpoint)
 	gates := map[string]*gate.Gate{"copy": b.gate, "beside": b.gate.Beside(t)}
-	w.Grant(harness.S3(s), gates["copy"].Endpoint, gates["beside"].Endpoint)
+	w.Grant(b.Bucket, gates["copy"].Endpoint, gates["beside"].Endpoint)
 	for slug, g := range gates {
 		way := &bucketWay{bucketStore: b, gate: g, seen: map[string][]string{}, blind: map[string]bool{}}
 		g.Set(way.guard)
-		w.BucketWorkspace(harness.S3(s), slug, g.Endpoint, "team/copy", f.sync)
+		w.BucketWorkspace(b.Bucket, slug, g.Endpoint, "team/copy", f.sync)
 	}
 	t.Cleanup(func() {
 		if b.windows > 0 {
@@ -55,15 +62,15 @@ func newBucketStore(t testing.TB, w *harness.World, f copyFlavour) *bucketStore 
 
 func (b *bucketStore) tamper(path string, content []byte) error {
 	if content == nil {
-		return b.s.Delete(b.ctx, bucketPrefix+path)
+		return b.Delete(b.ctx, bucketPrefix+path)
 	}
-	return b.s.Put(b.ctx, bucketPrefix+path, content, nil)
+	return b.Put(b.ctx, bucketPrefix+path, content, nil)
 }
 
 // stored reads each object once in each of its versions.
 func (b *bucketStore) stored() (map[string]string, error) {
 	prefix := bucketPrefix + modelDir + "/"
-	etags, err := b.s.ETags(b.ctx, prefix)
+	etags, err := b.ETags(b.ctx, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +85,7 @@ func (b *bucketStore) stored() (map[string]string, error) {
 			continue
 		}
 		if b.digests[key+etag] == "" {
-			o, err := b.s.Look(b.ctx, prefix+key)
+			o, err := b.Look(b.ctx, prefix+key)
 			if err != nil {
 				return nil, err
 			}
@@ -93,7 +100,7 @@ func (b *bucketStore) stored() (map[string]string, error) {
 func (b *bucketStore) disturb(n int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	verbs := []string{http.MethodPut, http.MethodDelete, "LIST", http.MethodGet, http.MethodHead, "COPY", "UPLOAD"}
+	verbs := []string{http.MethodPut, http.MethodDelete, "LIST", http.MethodGet, http.MethodHead, "COPY", "UPLOAD", http.MethodPatch}
 	b.verb = verbs[n%len(verbs)]
 	n /= len(verbs)
 	b.left, b.lose = 1+n%3, n%2 == 0
@@ -131,7 +138,7 @@ func (b *bucketWay) guard(w http.ResponseWriter, r *http.Request, pass http.Hand
 		gate.Lose(r, pass)
 	case hit:
 		w.WriteHeader(http.StatusServiceUnavailable)
-	case verb == http.MethodDelete && r.Header.Get("If-Match") == "":
+	case verb == http.MethodDelete && b.s3 != nil && r.Header.Get("If-Match") == "":
 		b.delete(w, r)
 	default:
 		pass.ServeHTTP(w, r)
@@ -158,9 +165,9 @@ func (b *bucketWay) saw(verb, path, etag string) {
 // look and the deletion is lost: `wsmount doctor` says so. How often that could
 // have happened is counted.
 func (b *bucketWay) delete(w http.ResponseWriter, r *http.Request) {
-	key := strings.TrimPrefix(r.URL.Path, "/"+b.s.Bucket+"/")
+	key := strings.TrimPrefix(r.URL.Path, "/"+b.s3.Bucket+"/")
 	b.gate.Alone(func() {
-		o, err := b.s.Look(b.ctx, key)
+		o, err := b.Look(b.ctx, key)
 		if err == nil && o.ETag != "" && b.sawOther(r.URL.Path, o.ETag) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
@@ -200,7 +207,7 @@ func (o *bucketWriter) key(path string) string { return bucketPrefix + modelDir 
 // blocked reports whether a path, or one above it, is of the other kind: a
 // bucket could have both.
 func (o *bucketWriter) blocked(path string) (bool, error) {
-	below, err := o.s.ETags(o.ctx, o.key(path)+"/")
+	below, err := o.ETags(o.ctx, o.key(path)+"/")
 	if err != nil || len(below) > 0 {
 		return true, err
 	}
@@ -208,7 +215,7 @@ func (o *bucketWriter) blocked(path string) (bool, error) {
 		if path[i] != '/' {
 			continue
 		}
-		if above, err := o.s.Look(o.ctx, o.key(path[:i])); err != nil || above.ETag != "" {
+		if above, err := o.Look(o.ctx, o.key(path[:i])); err != nil || above.ETag != "" {
 			return true, err
 		}
 	}
@@ -219,12 +226,12 @@ func (o *bucketWriter) Put(path string, content []byte) (old []byte, done bool, 
 	if o.puts++; o.puts%2 == 0 {
 		return o.putBlindly(path, content)
 	}
-	was, err := o.s.Look(o.ctx, o.key(path))
+	was, err := o.Look(o.ctx, o.key(path))
 	if err != nil {
 		return nil, false, err
 	}
 	err = o.unlessBlocked(path, func() (err error) {
-		done, err = o.s.Replace(o.ctx, o.key(path), was.ETag, content)
+		done, err = o.Replace(o.ctx, o.key(path), was.ETag, content)
 		return err
 	})
 	return was.Content, done, err
@@ -234,11 +241,11 @@ func (o *bucketWriter) Put(path string, content []byte) (old []byte, done bool, 
 // mount gets between.
 func (o *bucketWriter) putBlindly(path string, content []byte) (old []byte, done bool, err error) {
 	err = o.unlessBlocked(path, func() error {
-		was, err := o.s.Look(o.ctx, o.key(path))
+		was, err := o.Look(o.ctx, o.key(path))
 		if err != nil {
 			return err
 		}
-		err = o.s.Put(o.ctx, o.key(path), content, nil)
+		err = o.Bucket.Put(o.ctx, o.key(path), content, nil)
 		old, done = was.Content, err == nil
 		return err
 	})
@@ -261,8 +268,8 @@ func (o *bucketWriter) unlessBlocked(path string, put func() error) (err error) 
 func (o *bucketWriter) Remove(path string) (old []byte, done bool, err error) {
 	o.gate.Alone(func() {
 		var was s3server.Object
-		if was, err = o.s.Look(o.ctx, o.key(path)); err == nil && was.ETag != "" {
-			old, err = was.Content, o.s.Delete(o.ctx, o.key(path))
+		if was, err = o.Look(o.ctx, o.key(path)); err == nil && was.ETag != "" {
+			old, err = was.Content, o.Delete(o.ctx, o.key(path))
 			done = err == nil
 		}
 	})

@@ -156,10 +156,12 @@ func (c *workingCopy) stopUnsettled() {
 
 const stored = "mode: pull-push, pull: {on: turn-start}, commit: {on: write, batch_window_ms: 20}"
 
-// The same with two mounts of one bucket, and a tool that knows nothing of them.
+// The same with two mounts of one bucket, and a tool that knows nothing of them. In make soak
+// each service has 20,000 operations of the first seed: half of them where closes wait for the
+// bucket, half where they do not.
 func TestBucketModelShared(t *testing.T) {
 	t.Parallel()
-	for _, f := range served() {
+	for _, f := range everywhere() {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel() // it waits for a disk or a server, mostly
 			tier.Seeds(t, 1, func(t *testing.T, seed uint64) {
@@ -168,8 +170,8 @@ func TestBucketModelShared(t *testing.T) {
 				c.mustSettle()
 				two := c.beside()
 				s := c.shared(two)
-				s.Apart = f.server == s3server.MinIO
-				model.RunShared(t, s, model.SharedOptions{Ops: tier.Pick(200, 5000), Settle: tier.Pick(100, 250), Seed: seed})
+				s.Apart = f.server == string(s3server.MinIO)
+				model.RunShared(t, s, model.SharedOptions{Ops: tier.Pick(200, 10_000), Settle: tier.Pick(100, 250), Seed: seed})
 			})
 		})
 	}
@@ -182,7 +184,7 @@ var scarce = []string{"--cache-size", "200KiB", "--stop-timeout", "5s"}
 // its content has to come from the service again, and with remounts.
 func TestCopyModel(t *testing.T) {
 	t.Parallel()
-	for _, f := range append([]copyFlavour{canonicalStore, bucket, writeBack, repository}, served()...) {
+	for _, f := range append([]copyFlavour{canonicalStore, bucket, writeBack, repository}, tier.Pick(served(), everywhere())...) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel() // it waits for a disk or a server, mostly
 			c := f.with("--cache-size", "200KiB").mount(t)

@@ -15,12 +15,12 @@ import (
 // from the mount.
 type copyFlavour struct {
 	name    string
-	service []string      // flags of memoryd
-	server  s3server.Kind // a bucket of one is the service instead
-	config  string        // further YAML of the storage's config
-	sync    string        // YAML of its sync block
-	flags   []string      // of the mount
-	user    bool          // mounted and used by an ordinary user
+	service []string // flags of memoryd
+	server  string   // a bucket is the service instead: of an s3server.Kind, or of one of the others
+	config  string   // further YAML of the storage's config
+	sync    string   // YAML of its sync block
+	flags   []string // of the mount
+	user    bool     // mounted and used by an ordinary user
 }
 
 const (
@@ -37,14 +37,27 @@ var (
 	repository     = copyFlavour{name: "repository", service: []string{"-repository"}, config: "clone: a, branch: main", sync: pullPushSync}
 )
 
-// served are the flavours of buckets of real servers, and whether closes wait for the
-// bucket or not.
+// served are the flavours of buckets of real servers.
 func served() (flavours []copyFlavour) {
 	for _, kind := range s3server.Kinds() {
-		flavours = append(flavours, copyFlavour{name: string(kind), server: kind, sync: canonicalSync},
-			copyFlavour{name: string(kind) + ", write-back", server: kind, sync: writeBack.sync, flags: writeBack.flags})
+		flavours = append(flavours, bucketFlavours(string(kind))...)
 	}
 	return flavours
+}
+
+// everywhere are served and those of the other services: in make test one of each.
+func everywhere() []copyFlavour {
+	azure, gcs := bucketFlavours("azure"), bucketFlavours("gcs")
+	if !tier.Soak {
+		azure, gcs = azure[:1], gcs[1:]
+	}
+	return slices.Concat(served(), azure, gcs)
+}
+
+// bucketFlavours are those of a bucket: closes wait for it or not.
+func bucketFlavours(server string) []copyFlavour {
+	return []copyFlavour{{name: server, server: server, sync: canonicalSync},
+		{name: server + ", write-back", server: server, sync: writeBack.sync, flags: writeBack.flags}}
 }
 
 // later says that closes do not wait for the store.

@@ -77,7 +77,9 @@ func TestDensity(t *testing.T) {
 		if behind[i] != "" {
 			there, errThere = os.ReadFile(filepath.Join(behind[i], name(file)))
 		} else {
-			there, _, errThere = b.Read(t.Context(), fmt.Sprintf("w%d/%s", i, name(file)))
+			var object s3server.Object
+			object, errThere = b.Look(t.Context(), fmt.Sprintf("w%d/%s", i, name(file)))
+			there = object.Content
 		}
 		if want := string(content(i, file)); string(here) != want || string(there) != want {
 			return errors.Join(fmt.Errorf("%s has %d bytes in the mount and %d behind it, want %d", name(file), len(here), len(there), len(want)), err, errThere)

@@ -158,7 +158,7 @@ func TestRegisterFromGit(t *testing.T) {
 // the host has itself.
 func TestRegisterFromBucket(t *testing.T) {
 	t.Parallel()
-	start := map[string]func(t *testing.T) harness.Bucket{"s3": func(t *testing.T) harness.Bucket { return harness.S3(s3server.Start(t, s3server.Default())) }}
+	start := map[string]func(t testing.TB) harness.Bucket{"s3": func(t testing.TB) harness.Bucket { return harness.S3(s3server.Start(t, s3server.Default())) }}
 	maps.Copy(start, others)
 	for kind, start := range start {
 		t.Run(kind, func(t *testing.T) {

@@ -227,7 +227,7 @@ func TestModel(t *testing.T) {
 // them in make soak only.
 func TestBucketSuites(t *testing.T) {
 	t.Parallel()
-	for _, f := range served() {
+	for _, f := range tier.Pick(served(), everywhere()) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel() // it waits for a disk or a server, mostly
 			c := f.mount(t)

@@ -137,18 +137,15 @@ func (b *bucketFar) lines() (lines []string) {
 
 func (b *bucketFar) keys() []string {
 	b.t.Helper()
-	keys, err := b.Keys(b.ctx, bucketPrefix)
-	assert.OK(b.t, err)
-	return keys
+	return slices.Sorted(maps.Keys(assert.Of(b.ETags(b.ctx, bucketPrefix)).OK(b.t)))
 }
 
 // object is what there is under a key, and whether it is a symbolic link.
 func (b *bucketFar) object(key string) (content []byte, isLink bool) {
 	b.t.Helper()
-	content, metadata, err := b.Read(b.ctx, bucketPrefix+key)
-	assert.OK(b.t, err)
-	mode, _ := strconv.ParseUint(metadata["mode"], 10, 32)
-	return content, mode&0o170000 == 0o120000 || metadata["goog-reserved-file-is-symlink"] == "true"
+	o := assert.Of(b.Look(b.ctx, bucketPrefix+key)).OK(b.t)
+	mode, _ := strconv.ParseUint(o.Metadata["mode"], 10, 32)
+	return o.Content, mode&0o170000 == 0o120000 || o.Metadata["goog-reserved-file-is-symlink"] == "true"
 }
 
 // dead looks at the bucket while nobody has mounted it. A mount needs it from its

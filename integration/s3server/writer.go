@@ -36,12 +36,6 @@ func (s *Server) Look(ctx context.Context, key string) (o Object, err error) {
 	return o, err
 }
 
-// Read is an object's content and metadata, without those if there is none.
-func (s *Server) Read(ctx context.Context, key string) ([]byte, map[string]string, error) {
-	o, err := s.Look(ctx, key)
-	return o.Content, o.Metadata, err
-}
-
 // Replace puts an object in the place of the one that has an ETag; empty: where
 // there is none. It reports false if there is another.
 func (s *Server) Replace(ctx context.Context, key, etag string, content []byte) (bool, error) {

@@ -26,10 +26,15 @@ type Bucket struct {
 // Objects are what a bucket has, for who does not go through a mount.
 type Objects interface {
 	Put(ctx context.Context, key string, content []byte, metadata map[string]string) error
-	// Read is an object's content and metadata.
-	Read(ctx context.Context, key string) (content []byte, metadata map[string]string, err error)
-	// Keys are those below a prefix but wsmount's own, without it.
-	Keys(ctx context.Context, prefix string) ([]string, error)
+	// Replace is Put in the place of the object that has an ETag, or of none for "". It
+	// reports false if there is another.
+	Replace(ctx context.Context, key, etag string, content []byte) (bool, error)
+	Delete(ctx context.Context, key string) error
+	// Look reads an object. What is not there has no ETag.
+	Look(ctx context.Context, key string) (s3server.Object, error)
+	// ETags are those of the objects below a prefix but wsmount's own, by their keys without
+	// it.
+	ETags(ctx context.Context, prefix string) (map[string]string, error)
 }
 
 // S3 is the bucket of an S3 server.
@@ -68,8 +73,10 @@ func OfGCS(s *gcsserver.Server) Bucket {
 type inProcess struct {
 	server interface {
 		Put(key, content string, metadata map[string]string)
+		Replace(key, etag, content string) bool
+		Remove(key string)
 		Get(key string) (content string, metadata map[string]string)
-		Keys() []string
+		ETags() map[string]string
 	}
 }
 
@@ -78,18 +85,33 @@ func (p inProcess) Put(_ context.Context, key string, content []byte, metadata m
 	return nil
 }
 
-func (p inProcess) Read(_ context.Context, key string) ([]byte, map[string]string, error) {
-	content, metadata := p.server.Get(key)
-	return []byte(content), metadata, nil
+func (p inProcess) Replace(_ context.Context, key, etag string, content []byte) (bool, error) {
+	return p.server.Replace(key, etag, string(content)), nil
 }
 
-func (p inProcess) Keys(_ context.Context, prefix string) (keys []string, err error) {
-	for _, key := range p.server.Keys() {
+func (p inProcess) Delete(_ context.Context, key string) error {
+	p.server.Remove(key)
+	return nil
+}
+
+// Look looks again where another changes the object meanwhile: no ETag comes twice.
+func (p inProcess) Look(ctx context.Context, key string) (s3server.Object, error) {
+	etag := p.server.ETags()[key]
+	content, metadata := p.server.Get(key)
+	if p.server.ETags()[key] != etag {
+		return p.Look(ctx, key)
+	}
+	return s3server.Object{Content: []byte(content), ETag: etag, Metadata: metadata}, nil
+}
+
+func (p inProcess) ETags(_ context.Context, prefix string) (map[string]string, error) {
+	found := map[string]string{}
+	for key, etag := range p.server.ETags() {
 		if rest, ok := strings.CutPrefix(key, prefix); ok && !strings.HasPrefix(rest, ".wsmount/") {
-			keys = append(keys, rest)
+			found[rest] = etag
 		}
 	}
-	return keys, nil
+	return found, nil
 }
 
 // Grant lets the world's workspaces reach a bucket at some endpoints, with write-back, and
