@@ -166,7 +166,7 @@ func TestRegisterFromBucket(t *testing.T) {
 			b := start(t)
 			w := harness.New(t, harness.Options{})
 			w.Grant(b, b.Endpoint)
-			_, name, _ := strings.Cut(b.Config, "bucket: ")
+			name := b.Name()
 			put := func(key, text string) {
 				t.Helper()
 				assert.OK(t, b.Put(t.Context(), key, []byte(text), nil))

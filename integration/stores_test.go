@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/integration/azureserver"
 	"github.com/wsmount/wsmount/integration/gcsserver"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/s3server"
 )
 
 // Two workspaces whose storage is one policy keep their bytes apart in its bucket (AIP-35),
@@ -52,22 +54,100 @@ func TestSharedPolicy(t *testing.T) {
 	checkContent(t, filepath.Join(m.Dir, "plan"), "of b")
 }
 
-// A container that Mastra's configuration names is there with Mastra's key, and is only read
-// where that says so.
-func TestMastraAzure(t *testing.T) {
+// A bucketBlock is how a provider's manifest names a bucket.
+type bucketBlock struct {
+	config string            // beside the prefix
+	env    map[string]string // fields of its secret by the variables that the manifest names; nil: it names none
+	shown  string            // more of the config, for who only reads; "": the storage block says it
+}
+
+// bucketBlocks are those of all providers of a service, by their names.
+func bucketBlocks(b harness.Bucket) map[string]bucketBlock {
+	endpoint := fmt.Sprintf("endpoint: %q", b.Endpoint+b.Path)
+	all := map[string]bucketBlock{
+		"self-bucket":  {config: fmt.Sprintf("kind: %s, %s, %s, credentials_ref: org/acme/bucket", b.Kind, endpoint, b.Config)},
+		"cloud-bucket": {config: "bucket: " + b.Name()},
+	}
+	switch b.Kind {
+	case "s3":
+		all["mastra-s3"] = bucketBlock{b.Config + ", " + endpoint, map[string]string{"AWS_ACCESS_KEY_ID": "access_key_id", "AWS_SECRET_ACCESS_KEY": "secret_access_key"}, "readOnly: true"}
+	case "azure":
+		all["mastra-azure"] = bucketBlock{fmt.Sprintf("container: %s, accountName: %s, %s", b.Name(), azureserver.Account, endpoint), map[string]string{"AZURE_STORAGE_KEY": "account_key"}, "readOnly: true"}
+	}
+	return all
+}
+
+// Whichever provider names a bucket, and of whichever service, what is written is there when it
+// is mounted again, but for what is excluded, which is in the mount alone; what others write
+// is seen; and where the manifest says so, nothing is written.
+func TestEveryBucket(t *testing.T) {
 	t.Parallel()
-	s, w := azureserver.Start(t), harness.New(t, harness.Options{})
-	w.Write("config/key", azureserver.AccountKey, 0o600)
-	w.Write("config/wsmount/config.yaml", fmt.Sprintf("allow_endpoints: [ \"%s 127.0.0.1\" ]\nsecrets: { azure-storage-key: { file: %q, allow: [\"@acme/*\"] } }\n",
-		strings.TrimSuffix(s.Endpoint, "/"+azureserver.Account), w.Path("config/key")), 0o600)
-	dir := w.Mkdir("ws", 0o755)
-	w.Write("ws/WORKSPACE.md", harness.Manifest("@acme/shown", fmt.Sprintf("storage: {inline: {provider: mastra-azure, config: {container: %s, accountName: %s, "+
-		"endpoint: %q, prefix: team/ws, readOnly: true}, auth: {state: {env: [AZURE_STORAGE_KEY]}}}}\n", azureserver.Container, azureserver.Account, s.Endpoint)), 0o644)
-	w.MustRun("registry", "add", dir)
-	s.Put("team/ws/plan", "theirs", nil)
-	m := w.Mount("@acme/shown")
-	checkContent(t, m.Dir+"/plan", "theirs")
-	assert.Is(t, os.WriteFile(m.Dir+"/plan", []byte("ours"), 0o644), syscall.EROFS, "write")
+	start := map[string]func(t testing.TB) harness.Bucket{"s3": func(t testing.TB) harness.Bucket { return harness.S3(s3server.Start(t, s3server.Default())) }}
+	maps.Copy(start, others)
+	for kind, start := range start {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := start(t)
+			for provider, block := range bucketBlocks(b) {
+				t.Run(provider, func(t *testing.T) { everyBucket(t, b, provider, block) })
+			}
+		})
+	}
+}
+
+// everyBucket is TestEveryBucket of one provider.
+func everyBucket(t *testing.T, b harness.Bucket, provider string, block bucketBlock) {
+	w := harness.New(t, harness.Options{})
+	w.Login(b.Secrets)
+	secrets, auth := fmt.Sprintf("org/acme/bucket: { file: %q, format: json }", w.Path("config/login.json")), ""
+	for variable, field := range block.env {
+		slug := strings.ReplaceAll(strings.ToLower(variable), "_", "-")
+		secrets += fmt.Sprintf(", %s: { file: %q, allow: [\"@acme/*\"] }", slug, w.Write("config/"+slug, b.Secrets[field], 0o600))
+		auth = fmt.Sprintf(", auth: {state: {env: [%s]}}", strings.Join(slices.Sorted(maps.Keys(block.env)), ", "))
+	}
+	w.Write("config/wsmount/config.yaml", fmt.Sprintf("allow_endpoints: [ \"%s 127.0.0.1\" ]\nsecrets: { %s }\n"+
+		"providers: { cloud-bucket: { kind: %s, endpoint: %q, region: us-east-1, credentials: org/acme/bucket, grants: [ { owner: acme, bucket: %s, prefix: team } ] } }\n",
+		b.Endpoint, secrets, b.Kind, b.Endpoint+b.Path, b.Name()), 0o600)
+	workspace := func(slug, config, more string) {
+		w.Mkdir(slug, 0o755)
+		w.Write(slug+"/WORKSPACE.md", harness.Manifest("@acme/"+slug, fmt.Sprintf("storage: {inline: {provider: %s, config: {%s, prefix: team/%s-%s}%s%s, exclude: [\"**/*.local\"]}}\n",
+			provider, config, provider, slug, auth, more)), 0o644)
+		w.MustRun("registry", "add", w.Path(slug))
+	}
+	workspace("mine", block.config, "")
+	if block.shown != "" {
+		workspace("shown", block.config+", "+block.shown, "")
+	} else {
+		workspace("shown", block.config, ", read_only: true")
+	}
+	put := func(slug, content string) {
+		t.Helper()
+		assert.OK(t, b.Put(t.Context(), "team/"+provider+"-"+slug+"/theirs", []byte(content), nil))
+	}
+
+	m := w.Mount("@acme/mine")
+	for name, content := range map[string]string{"plan": "ours", "only.local": "excluded"} {
+		assert.OK(t, os.WriteFile(filepath.Join(m.Dir, name), []byte(content), 0o644))
+	}
+	m.Stop()
+	objects := assert.Of(b.ETags(t.Context(), "team/"+provider+"-mine/")).OK(t)
+	assert.Slice(t, slices.Sorted(maps.Keys(objects)), []string{"plan"}, "objects")
+	m.Start()
+	for name, content := range map[string]string{"plan": "ours", "only.local": "excluded"} {
+		checkContent(t, filepath.Join(m.Dir, name), content)
+	}
+	for _, what := range []string{"theirs", "theirs, changed"} {
+		put("mine", what)
+		harness.Eventually(t, "what another wrote", func() bool {
+			content, err := os.ReadFile(filepath.Join(m.Dir, "theirs"))
+			return err == nil && string(content) == what
+		})
+	}
+
+	put("shown", "theirs")
+	shown := w.Mount("@acme/shown")
+	checkContent(t, filepath.Join(shown.Dir, "theirs"), "theirs")
+	assert.Is(t, os.WriteFile(filepath.Join(shown.Dir, "theirs"), []byte("ours"), 0o644), syscall.EROFS, "write")
 }
 
 // mountVault mounts a workspace that lies in a vault.

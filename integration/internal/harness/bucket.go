@@ -37,6 +37,12 @@ type Objects interface {
 	ETags(ctx context.Context, prefix string) (map[string]string, error)
 }
 
+// Name is the bucket's, which its Config ends with.
+func (b Bucket) Name() string {
+	_, name, _ := strings.Cut(b.Config, "bucket: ")
+	return name
+}
+
 // S3 is the bucket of an S3 server.
 func S3(s *s3server.Server) Bucket {
 	return Bucket{Kind: "s3", Endpoint: s.Endpoint, Config: "region: us-east-1, bucket: " + s.Bucket, Objects: s,
