@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,11 +144,4 @@ func syncNow(c *cli.Context, verb string) error {
 		res.Exit = int(exit.Failed)
 	}
 	return reportEvent(c, res)
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

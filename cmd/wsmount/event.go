@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/statustext"
 )
 
 func eventCommand() *cli.Command {
@@ -111,8 +112,7 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 		}
 		return silent(exit.Code(res.Exit))
 	}
-	fmt.Fprintf(c.App.Writer, "%s: %s pulled, %s committed, %d %s, %s, held back %d%s\n",
-		res.Event, count(res.Pulled, "file"), count(res.Committed, "file"), res.Pushed, plural(res.Pushed, "push", "pushes"), count(res.Conflicts, "conflict"), res.HeldBack, note(res.PRURL != "", res.PRURL))
+	fmt.Fprintln(c.App.Writer, statustext.Event(res))
 	printEach(c.App.ErrWriter, "note: conflict, modified locally and on the remote: ", res.ConflictPaths)
 	printEach(c.App.ErrWriter, "note: a pull is put off: ", res.PutOff)
 	printNotes(c, res.Notes)
@@ -120,37 +120,10 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 		printEach(c.App.ErrWriter, "note: in the background, ", res.Failing)
 	}
 	printEach(c.App.ErrWriter, "wsmount: ", res.Failed)
-	if hint := eventHint(res); hint != "" {
+	if hint := statustext.EventHint(res); hint != "" {
 		fmt.Fprintf(c.App.ErrWriter, "hint: %s\n", hint)
 	}
 	return silent(exit.Code(res.Exit))
-}
-
-// eventHint says what to do about what was not done.
-func eventHint(res control.EventResult) string {
-	switch {
-	case res.Conflicts > 0:
-		return "`wsmount conflicts list` lists the conflicts that wait for you; `wsmount status` says how others ended"
-	case res.HeldBack > 0:
-		return "`wsmount status` says what is held back, and why"
-	case len(res.Failed) == 0:
-		return ""
-	}
-	switch upload := res.Event == control.EventUpload; exit.Code(res.Exit) {
-	case exit.Unsafe:
-		if upload {
-			return "mount the workspace and look at it; `wsmount commit --confirm` allows it, once"
-		}
-		return "look at it; `wsmount pull --confirm` or `wsmount commit --confirm` allows it, once"
-	case exit.Unreachable:
-		if upload {
-			return "nothing is lost: the next mount, or another `wsmount recover upload`, tries again"
-		}
-		return "nothing is lost: it is tried again; `wsmount status` shows how long"
-	case exit.Denied:
-		return "the workspace's policy, or who holds the store, must allow it"
-	}
-	return "`wsmount status` tells more"
 }
 
 func follow(c *cli.Context, r *state.Record, name string) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/statustext"
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 )
 
@@ -209,7 +210,7 @@ func (all attachments) turn(c *cli.Context, name string) error {
 		return nil
 	}
 	e := exit.New(exit.Code(res.Exit), "%s did not end well: %d failed, %s, %d held back", name, len(res.Failed), count(res.Conflicts, "conflict"), res.HeldBack).
-		Hint("%s", eventHint(res))
+		Hint("%s", statustext.EventHint(res))
 	e.Details = append(res.Failed, res.ConflictPaths...)
 	return e
 }

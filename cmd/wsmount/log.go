@@ -90,8 +90,8 @@ func printLog(w io.Writer, versions []cache.Version) {
 		}
 		word, reason := past.Change(v)
 		cells := []string{fmt.Sprintf("%-8s", id), v.Time.Local().Format(time.DateTime), out.Paint(changes[word], fmt.Sprintf("%-8s", word)),
-			fmt.Sprintf("%9s", bytesize.Text(v.Size)), oneLine(versionPath(v))}
-		by := oneLine(versionActor(v, reason))
+			fmt.Sprintf("%9s", bytesize.Text(v.Size)), oneLine(past.Path(v))}
+		by := oneLine(past.By(v, reason))
 		if by != "" && out.Width == 0 { // a line for each, for programs that read lines
 			cells, by = append(cells, "("+by+")"), ""
 		}
@@ -103,25 +103,3 @@ func printLog(w io.Writer, versions []cache.Version) {
 }
 
 var changes = map[string]screen.Colour{past.Created: screen.Good, past.Changed: screen.Warn, past.Removed: screen.Bad, past.Replaced: screen.Bad, past.Pulled: screen.Known}
-
-func versionPath(v cache.Version) string {
-	switch {
-	case v.Change == cache.Moved && v.From != "":
-		return v.From + " -> " + orNothing(v.Was, v.Path)
-	case v.Was != "":
-		return v.Was
-	}
-	return v.Path
-}
-
-// versionActor says why and on whose behalf a version came about.
-func versionActor(v cache.Version, reason string) string {
-	var said []string
-	for _, f := range []struct{ name, value string }{
-		{"", reason}, {"commit ", v.Commit}, {"by ", v.Name}, {"event ", v.Event}, {"turn ", v.Turn}, {"conversation ", v.Conversation}, {"command ", v.Command}} {
-		if f.value != "" {
-			said = append(said, f.name+f.value)
-		}
-	}
-	return strings.Join(said, ", ")
-}

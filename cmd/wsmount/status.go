@@ -10,12 +10,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/statustext"
 )
 
 func statusCommand() *cli.Command {
@@ -187,7 +189,7 @@ func printList(w io.Writer, l statusList) {
 	}
 	out, table := screen.Of(w), [][]string{}
 	for _, s := range l.Mounts {
-		text, colour := summary(s, time.Now()), screen.Warn
+		text, colour := statustext.Summary(s, time.Now()), screen.Warn
 		if strings.HasPrefix(text, string(control.Ready)) {
 			colour = screen.Good
 		}
@@ -206,56 +208,47 @@ func access(readOnly bool) string {
 	return "rw"
 }
 
-// summary is the one thing about a mount that a person should know first.
-func summary(s control.Status, now time.Time) string {
-	if s.State != control.Ready {
-		return string(s.State)
+// printStatus shows one mount in full, in the width of a terminal.
+func printStatus(w io.Writer, s control.Status, now time.Time) {
+	out := screen.Of(w)
+	out.Wrapped("", 1, out.Paint(screen.Head, oneLine(s.Workspace))+" at "+oneLine(s.Mountpoint))
+	statustext.Mount(rows(w, 2), s, now)
+	printParts(w, s.Parts, now)
+	if len(s.OpenFiles) == 0 {
+		return
 	}
-	var failures uint64
-	for _, p := range s.Parts {
-		failures += p.Errors
-		if p.Unavailable != "" {
-			return "part unavailable"
+	fmt.Fprintf(w, "  open files\n")
+	for _, f := range s.OpenFiles[:min(10, len(s.OpenFiles))] {
+		out.Flow(6, fmt.Sprintf("    %-11s %3d open %3d writing", f.IOMode, f.Opens, f.Writers), oneLine(f.Path))
+	}
+}
+
+// printParts shows each part below the one that it lies in.
+func printParts(w io.Writer, parts []control.Part, now time.Time) {
+	out := screen.Of(w)
+	path := func(p control.Part) []string { return strings.Split(p.At, "/") }
+	parts = slices.SortedStableFunc(slices.Values(parts), func(a, b control.Part) int { return slices.Compare(path(a), path(b)) })
+	for i, p := range parts {
+		margin := 2
+		for _, before := range parts[:i] {
+			if mountpoint.Within(p.At, before.At) {
+				margin += 2
+			}
 		}
+		fmt.Fprintf(w, "%*s%s  %s\n", margin, "", out.Paint(screen.Head, oneLine(p.At)), oneLine(p.Name))
+		statustext.Part(rows(w, margin+2), p, now)
 	}
-	switch {
-	case slices.ContainsFunc(s.Parts, func(p control.Part) bool { return p.Copy != nil && len(p.Copy.Halted) > 0 }):
-		return "halted"
-	case s.ConflictsTotal > 0:
-		return count(s.ConflictsTotal, "conflict")
-	case heldBack(s) > 0:
-		return fmt.Sprintf("%d held back", heldBack(s))
-	case unsentIn(s) > 0:
-		return "unsaved changes"
-	case pushFails(s):
-		return "push fails"
-	case failing(s) != "":
-		return failing(s) + " fails"
-	case failures > 0:
-		return count(int(failures), "error") // a count
-	}
-	return "ready " + age(s.Started, now)
 }
 
-func heldBack(s control.Status) (n int) {
-	for _, p := range s.Parts {
-		n += p.HeldBack
-	}
-	return n
-}
+// rows is Screen.Rows.
+func rows(w io.Writer, margin int) func(name, value string) { return screen.Of(w).Rows(margin) }
 
-// age is how long ago a time was, in its largest unit.
-func age(t, now time.Time) string {
-	d := now.Sub(t)
-	switch {
-	case t.IsZero() || d < 0:
-		return ""
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
+func age(t, now time.Time) string { return statustext.Age(t, now) }
+
+func count(n int, what string) string { return statustext.Count(n, what) }
+
+func plural(n int, one, many string) string { return statustext.Plural(n, one, many) }
+
+func note(when bool, text string) string { return statustext.Note(when, text) }
+
+func commitsText(u *cache.Unpushed, now time.Time) string { return statustext.Commits(u, now) }

@@ -356,10 +356,3 @@ func unseenUser(root, open bool) string {
 	}
 	return "by a program of another user; root can see which"
 }
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}

@@ -15,13 +15,14 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/statustext"
 )
 
 // whatStays counts what a mount that has ended left unsent in its working copies.
 // Where a daemon could still say that nothing is, they are not looked at. The error
 // is that of one that cannot be read, of which the next mount and recover tell more.
 func whatStays(ctx context.Context, r *state.Record, dirs []string, res *control.UnmountResult) (unread error) {
-	if s, ok := lastStatus(r); ok && s.State == control.Stopped && isAllSent(s) {
+	if s, ok := lastStatus(r); ok && s.State == control.Stopped && statustext.AllSent(s) {
 		return nil
 	}
 	for _, dir := range dirs {

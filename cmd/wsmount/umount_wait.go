@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/cmd/internal/statustext"
 )
 
 // settleLimit is how long a daemon with nothing to send may take to end before it
@@ -31,7 +32,7 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 			halt := commitHalt(last)
 			kept := exit.New(exit.Unsafe, "%s is unmounted, but another mount namespace still has it, and not all is sent", r.Mountpoint)
 			switch {
-			case isAllSent(last):
+			case statustext.AllSent(last):
 				return last.HeldBy, nil
 			case halt != "":
 				return nil, kept.Hint("%s: end %s, mount the workspace again and allow it with `wsmount commit --confirm %s`",
@@ -49,7 +50,7 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 		now, answers := mounts.Ask(ctx, r)
 		was := beat
 		beat = beatOf(ctx, r)
-		if !answers || len(now.HeldBy) == 0 && known && unsentIn(now) >= unsentIn(last) && beat == was {
+		if !answers || len(now.HeldBy) == 0 && known && statustext.Unsent(now) >= statustext.Unsent(last) && beat == was {
 			return nil, err
 		}
 		last, known = now, true
@@ -75,21 +76,6 @@ func commitHalt(s control.Status) string {
 func beatOf(ctx context.Context, r *state.Record) uint64 {
 	work, _ := control.NewClient(r.SocketPath()).Work(ctx)
 	return work.Beat
-}
-
-// unsentIn counts what a mount still has to send to its stores: bytes and names. Commits
-// that are not pushed are not among them, see isAllSent.
-func unsentIn(s control.Status) int {
-	n := int(s.UnsavedBytes)
-	for _, p := range s.Parts {
-		n += p.Unsaved.Names
-		if p.Copy != nil {
-			for _, t := range p.Copy.InFlight {
-				n -= int(t.Sent)
-			}
-		}
-	}
-	return n
 }
 
 // waitForEnd returns when the daemon of a mount has ended.

@@ -39,25 +39,6 @@ func (w *world) killed() (pid int) {
 	return pid
 }
 
-// A mount has something to lose as long as its stores, or their remotes, lack anything.
-func TestIsAllSent(t *testing.T) {
-	part := func(p control.Part) control.Status { return control.Status{Parts: []control.Part{{}, p}} }
-	for _, c := range []struct {
-		what string
-		s    control.Status
-		want bool
-	}{
-		{"nothing", part(control.Part{Copy: &control.Copy{}}), true},
-		{"bytes", control.Status{UnsavedBytes: 1}, false},
-		{"a name", part(control.Part{Unsaved: control.Unsaved{Names: 1}}), false},
-		{"what a policy keeps", part(control.Part{HeldBack: 1}), false},
-		{"a conflict", control.Status{ConflictsTotal: 1}, false},
-		{"a commit that is not pushed", part(control.Part{Copy: &control.Copy{Unpushed: true}}), false},
-	} {
-		assert.Equal(t, isAllSent(c.s), c.want, c.what)
-	}
-}
-
 // impatient runs a program that gives up what takes it half a second, until it gave up
 // the push to a remote that does not answer, and nothing before that. It returns what
 // those attempts have done that were answered.

@@ -268,13 +268,17 @@ var httpStatus = map[exit.Code]int{
 	exit.Unreachable:  http.StatusBadGateway,
 }
 
+// HTTPStatus is the status of an answer that refuses with a code.
+func HTTPStatus(c exit.Code) int {
+	if status, ok := httpStatus[c]; ok {
+		return status
+	}
+	return http.StatusInternalServerError
+}
+
 func refuse(w http.ResponseWriter, err error) {
 	e := exit.From(err)
-	status, ok := httpStatus[e.Code]
-	if !ok {
-		status = http.StatusInternalServerError
-	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
+	w.WriteHeader(HTTPStatus(e.Code))
 	_ = json.NewEncoder(w).Encode(errorBody{ErrorSchema, e.What, e.Advice, int(e.Code)})
 }

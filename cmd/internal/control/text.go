@@ -75,3 +75,35 @@ func (c *Copy) RequestsText() string {
 	}
 	return fmt.Sprintf("%s; %s sent, %s received", strings.Join(verbs, ", "), bytesize.Text(sent), bytesize.Text(received))
 }
+
+// A Reason is why a part is not as a user would have it.
+type Reason struct {
+	At     string `json:"at" jsonschema:"the path of the part in the mount"`
+	What   string `json:"what"`
+	Reason string `json:"reason"`
+}
+
+// Reasons are what keeps a part from being read, written or sent now.
+func (p Part) Reasons() (all []Reason) {
+	say := func(what, why string) {
+		if why != "" {
+			all = append(all, Reason{p.At, what, why})
+		}
+	}
+	say("not available", p.Unavailable)
+	say("closed", p.Closed)
+	say("read-only", p.ReadOnly)
+	if c := p.Copy; c != nil {
+		for _, h := range c.Halted {
+			say("stopped until it is confirmed", h)
+		}
+		for _, f := range c.Failing {
+			say(f.Activity+" fails", f.Error)
+		}
+		if c.PushFails != nil {
+			say("push fails", c.PushFails.Error)
+		}
+		say("a pull waits", c.PutOff)
+	}
+	return all
+}

@@ -6,8 +6,7 @@
 //     process, in the words that the commands of wsmount print: there is no other way from
 //     here to the files;
 //   - nothing in an answer says where things lie on the host, but the mount point;
-//   - it speaks of the workspace that was mounted at a mount point when it began, as long as
-//     that is mounted there, by whichever daemon, and of no other;
+//   - it speaks of one mount, as package attach has it;
 //   - an answer is bounded, and says what was left out of it;
 //   - standard output has the messages of the protocol, and nothing else.
 //
@@ -19,21 +18,16 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"os"
-	"path/filepath"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/wsmount/wsmount/cmd/internal/attach"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
-	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
-	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/sandbox"
-	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
-	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
 // A Client is what the tools ask of a mount: the part of *control.Client that they need.
@@ -59,72 +53,10 @@ type Mount struct {
 	Reach func() (c Client, places []string, err error)
 }
 
-// At is the mount at a mount point. A path that leads into a mount is refused: the tools
-// would speak of more than it names.
+// At is the mount at a mount point.
 func At(root, path string) (Mount, error) {
-	r, err := mounts.Find(root, path)
-	if err != nil {
-		return Mount{}, err
-	}
-	table, err := mountpoint.ReadTable()
-	if err != nil {
-		return Mount{}, err
-	}
-	if resolved, err := table.Resolve(path); err != nil || resolved != r.Mountpoint {
-		return Mount{}, exit.New(exit.Usage, "%s is not a mount point: it lies in the mount at %s", wrap.OneLine(path), r.Mountpoint).
-			Hint("the tools are those of a whole mount: wsmount mcp %s", r.Mountpoint)
-	}
-	m := Mount{Workspace: r.Workspace, Mountpoint: r.Mountpoint}
-	m.Reach = func() (Client, []string, error) {
-		r, err := m.find(root)
-		if err != nil {
-			return nil, []string{root}, err
-		}
-		return control.NewClient(r.SocketPath()), placesOf(root, r), nil
-	}
-	return m, nil
-}
-
-// find is the record of the mount as it is now.
-func (m Mount) find(root string) (*state.Record, error) {
-	r, err := mounts.Find(root, m.Mountpoint)
-	switch {
-	case err != nil:
-		return nil, err
-	case r.Mountpoint != m.Mountpoint: // the directory of an outer mount
-		return nil, exit.New(exit.Unresolvable, "no workspace is mounted at %s", m.Mountpoint).Hint("`wsmount status` lists what is mounted")
-	case r.Workspace != m.Workspace:
-		return nil, exit.New(exit.Denied, "%s is mounted at %s now, and this server was started for %s", r.Workspace, m.Mountpoint, m.Workspace).
-			Hint("start another for it: wsmount mcp %s", m.Mountpoint)
-	case !r.Alive():
-		return nil, exit.New(exit.Unreachable, "the daemon of %s (pid %d) has ended without unmounting", r.Mountpoint, r.PID).
-			Hint("mount it again; `wsmount status` says what was left")
-	}
-	return r, nil
-}
-
-// placesOf are the places that the daemon said last, and the state directory, for one that
-// has said none yet.
-func placesOf(root string, r *state.Record) []string {
-	var last control.Status
-	if b, _, err := r.Status(); err == nil {
-		_ = json.Unmarshal(b, &last) // as far as it can be read
-	}
-	return append(last.Places, root)
-}
-
-// relative is the path in the mount, without leading slash, that an agent means: it counts
-// from the mount point, or leads into the mount. It touches nothing.
-func (m Mount) relative(path string) (string, error) {
-	place := filepath.Clean(path)
-	if !filepath.IsAbs(place) {
-		place = filepath.Join(m.Mountpoint, path)
-	}
-	rel, outside := mounts.Relative(m.Mountpoint, place)
-	if outside != nil {
-		return "", outside.Hint("give a path that is relative to the mount point, or one that leads into the mount")
-	}
-	return rel, nil
+	m, err := attach.To(root, path, "mcp")
+	return Mount{m.Workspace, m.Mountpoint, func() (Client, []string, error) { return m.Reach() }}, err
 }
 
 // Serve answers on standard input and output until that ends, or ctx does.

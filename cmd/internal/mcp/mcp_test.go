@@ -195,18 +195,3 @@ func TestCancelledCall(t *testing.T) {
 	assert.Is(t, err, context.Canceled)
 	<-f.ended
 }
-
-// A text is cut where a line ends, or between two characters.
-func TestCut(t *testing.T) {
-	for _, tt := range []struct {
-		text    string
-		most    int
-		kept    string
-		omitted int
-	}{
-		{"a\nb\n", 4, "a\nb\n", 0}, {"a\nb\n", 3, "a\n", 2}, {"äö", 3, "ä", 2}, {"äö", 1, "", 4}, {"a\xff", 9, "a\uFFFD", 0}, {"", 1, "", 0},
-	} {
-		kept, omitted := cut(tt.text, tt.most)
-		assert.True(t, kept == tt.kept && omitted == tt.omitted, tt.text, tt.most, "got", kept, omitted)
-	}
-}

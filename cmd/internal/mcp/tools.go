@@ -9,17 +9,18 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/attach"
 	"github.com/wsmount/wsmount/cmd/internal/conceal"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/past"
+	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
 const (
@@ -79,9 +80,7 @@ func add[In, Out any](s *sdk.Server, m Mount, t *sdk.Tool, do func(ctx context.C
 		if err == nil {
 			out, result, err = do(ctx, client, in)
 		}
-		if control.HungUp(err) {
-			err = m.whyHungUp(ctx, err)
-		}
+		err = attach.Why(ctx, err, m.gone)
 		if _, content := any(out).(diffOut); err == nil && !content {
 			out, err = concealed(hide, out)
 		}
@@ -92,23 +91,10 @@ func add[In, Out any](s *sdk.Server, m Mount, t *sdk.Tool, do func(ctx context.C
 	})
 }
 
-// whyHungUp is why a daemon hung up, once that shows: one that was killed is there until the
-// last of its threads has ended. A call is not made again: it may have been heard.
-func (m Mount) whyHungUp(ctx context.Context, err error) error {
-	ctx, cancel := context.WithTimeout(ctx, mountpoint.EndingLimit)
-	defer cancel()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
-	for {
-		if _, _, gone := m.Reach(); gone != nil {
-			return gone
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return err
-		}
-	}
+// gone is why there is no mount to be asked now, or nil.
+func (m Mount) gone() error {
+	_, _, err := m.Reach()
+	return err
 }
 
 // concealed is a value without the places that hide knows.
@@ -159,9 +145,9 @@ type errorsIn struct {
 }
 
 type errorsOut struct {
-	Errors []failure `json:"errors" jsonschema:"the newest first, at most 10 of a part"`
-	Total  uint64    `json:"total" jsonschema:"how many there were since the mount began, at any path"`
-	Now    []reason  `json:"now,omitempty" jsonschema:"what keeps parts from being read, written or sent now"`
+	Errors []failure        `json:"errors" jsonschema:"the newest first, at most 10 of a part"`
+	Total  uint64           `json:"total" jsonschema:"how many there were since the mount began, at any path"`
+	Now    []control.Reason `json:"now,omitempty" jsonschema:"what keeps parts from being read, written or sent now"`
 }
 
 type failure struct {
@@ -172,16 +158,9 @@ type failure struct {
 	Error string    `json:"error,omitempty" jsonschema:"the reason"`
 }
 
-// A reason is why a part is not as an agent would have it.
-type reason struct {
-	At     string `json:"at" jsonschema:"the path of the part in the mount"`
-	What   string `json:"what"`
-	Reason string `json:"reason"`
-}
-
 func (m Mount) errors(ctx context.Context, c Client, in errorsIn) (errorsOut, *sdk.CallToolResult, error) {
 	out := errorsOut{Errors: []failure{}}
-	below, err := m.relative(in.Path)
+	below, err := attach.Relative(m.Mountpoint, in.Path)
 	if err != nil {
 		return out, nil, err
 	}
@@ -189,7 +168,7 @@ func (m Mount) errors(ctx context.Context, c Client, in errorsIn) (errorsOut, *s
 	for _, p := range s.Parts {
 		p = p.Inside()
 		out.Total += p.Errors
-		out.Now = append(out.Now, reasonsOf(p)...)
+		out.Now = append(out.Now, p.Reasons()...)
 		for _, f := range p.Recent {
 			at := path.Join(p.At, f.Path)
 			if mountpoint.Within(at, "/"+below) {
@@ -199,30 +178,6 @@ func (m Mount) errors(ctx context.Context, c Client, in errorsIn) (errorsOut, *s
 	}
 	slices.SortStableFunc(out.Errors, func(a, b failure) int { return b.Time.Compare(a.Time) })
 	return out, nil, err
-}
-
-func reasonsOf(p control.Part) (all []reason) {
-	say := func(what, why string) {
-		if why != "" {
-			all = append(all, reason{p.At, what, why})
-		}
-	}
-	say("not available", p.Unavailable)
-	say("closed", p.Closed)
-	say("read-only", p.ReadOnly)
-	if c := p.Copy; c != nil {
-		for _, h := range c.Halted {
-			say("stopped until it is confirmed", h)
-		}
-		for _, f := range c.Failing {
-			say(f.Activity+" fails", f.Error)
-		}
-		if c.PushFails != nil {
-			say("push fails", c.PushFails.Error)
-		}
-		say("a pull waits", c.PutOff)
-	}
-	return all
 }
 
 type logIn struct {
@@ -254,7 +209,7 @@ func (m Mount) log(ctx context.Context, c Client, in logIn) (out logOut, _ *sdk.
 	if req.Until, err = past.Time("until", in.Until, now); err != nil {
 		return out, nil, err
 	}
-	if req.Path, err = m.relative(in.Path); err != nil {
+	if req.Path, err = attach.Relative(m.Mountpoint, in.Path); err != nil {
 		return out, nil, err
 	}
 	req.Limit = limit + 1
@@ -304,7 +259,7 @@ func (m Mount) diff(ctx context.Context, c Client, in diffIn) (out diffOut, _ *s
 	if out.DiffResult, err = c.Diff(ctx, req); err != nil {
 		return out, nil, err
 	}
-	out.Diff, out.Omitted = cut(out.Diff, most)
+	out.Diff, out.Omitted = wrap.Beginning(out.Diff, most)
 	text := out.Diff
 	switch {
 	case text == "":
@@ -330,23 +285,8 @@ func (m Mount) diffRequest(in diffIn) (req control.DiffRequest, err error) {
 			return req, err
 		}
 	}
-	req.Path, err = m.relative(in.Path)
+	req.Path, err = attach.Relative(m.Mountpoint, in.Path)
 	return req, err
-}
-
-// cut is the beginning of a text, of whole lines where it can be, and how much of it is
-// left out. What is no UTF-8 is replaced, as JSON would.
-func cut(text string, most int) (kept string, omitted int) {
-	text = strings.ToValidUTF8(text, string(utf8.RuneError))
-	if len(text) <= most {
-		return text, 0
-	}
-	end := strings.LastIndexByte(text[:most], '\n') + 1
-	if end == 0 {
-		for end = most; end > 0 && !utf8.RuneStart(text[end]); end-- {
-		}
-	}
-	return text[:end], len(text) - end
 }
 
 type conflictsOut struct {
@@ -383,7 +323,7 @@ func (m Mount) restore(ctx context.Context, c Client, in restoreIn) (out restore
 	if req.State, err = past.State("to", in.To, in.Before, time.Now()); err != nil {
 		return out, nil, err
 	}
-	if req.Path, err = m.relative(in.Path); err != nil {
+	if req.Path, err = attach.Relative(m.Mountpoint, in.Path); err != nil {
 		return out, nil, err
 	}
 	ctx, cancel := c.Answering(ctx)

@@ -1,6 +1,11 @@
 package past
 
-import "github.com/wsmount/wsmount/cache"
+import (
+	"cmp"
+	"strings"
+
+	"github.com/wsmount/wsmount/cache"
+)
 
 // What became of a file.
 const (
@@ -46,4 +51,24 @@ var reasons = map[string]string{
 	"restored":    "restore",
 	"recovered":   "recovered after a crash",
 	"revived":     "others had put something into it",
+}
+
+// Path is where a file was when a version came about; of a move, from where to where.
+func Path(v cache.Version) string {
+	if v.Change == cache.Moved && v.From != "" {
+		return v.From + " -> " + cmp.Or(v.Was, v.Path)
+	}
+	return cmp.Or(v.Was, v.Path)
+}
+
+// By says why and on whose behalf a version came about. The reason is the one of Change.
+func By(v cache.Version, reason string) string {
+	var said []string
+	for _, f := range []struct{ name, value string }{
+		{"", reason}, {"commit ", v.Commit}, {"by ", v.Name}, {"event ", v.Event}, {"turn ", v.Turn}, {"conversation ", v.Conversation}, {"command ", v.Command}} {
+		if f.value != "" {
+			said = append(said, f.name+f.value)
+		}
+	}
+	return strings.Join(said, ", ")
 }

@@ -1,4 +1,4 @@
-// Package wrap breaks texts into lines of a terminal.
+// Package wrap breaks texts into lines of a terminal, and cuts those that are too long.
 package wrap
 
 import (
@@ -67,4 +67,19 @@ func Text(text string, margin, most int) string {
 	}
 	flush()
 	return out.String()
+}
+
+// Beginning is the beginning of a text, of whole lines where it can be, and how much of it is
+// left out. What is no UTF-8 is replaced, as JSON would.
+func Beginning(text string, most int) (kept string, omitted int) {
+	text = strings.ToValidUTF8(text, string(utf8.RuneError))
+	if len(text) <= most {
+		return text, 0
+	}
+	end := strings.LastIndexByte(text[:most], '\n') + 1
+	if end == 0 {
+		for end = most; end > 0 && !utf8.RuneStart(text[end]); end-- {
+		}
+	}
+	return text[:end], len(text) - end
 }
