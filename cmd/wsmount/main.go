@@ -192,7 +192,7 @@ func commands() []*cli.Command {
 		pullCommand(), commitCommand(), pushCommand(),
 		logCommand(), diffCommand(), restoreCommand(), conflictsCommand(), recoverCommand(), cacheCommand(),
 		validateCommand(), resolveCommand(), doctorCommand(), initCommand(), publishCommand(), schemaCommand(), registryCommand(), listCommand(), findCommand(),
-		storeCommand(), mcpCommand(), debugCommand(), versionCommand(), completionCommand(), helpCommand(),
+		storeCommand(), mcpCommand(), uiCommand(), debugCommand(), versionCommand(), completionCommand(), helpCommand(),
 	}
 	for _, c := range all {
 		prepare(c)
