@@ -119,7 +119,7 @@ func TestCyclesAndDepth(t *testing.T) {
 		w.workspace(name, "@acme/"+name, mounts(mnt("/n", "@acme/"+inside, "")))
 		w.add(name)
 	}
-	w.refused("@acme/self", ResolveOptions{}, Unresolvable, "circle", "@acme/self -> @acme/self")
+	w.refused("@acme/self", ResolveOptions{}, Unresolvable, "the workspaces mount each other in a circle", "@acme/self -> @acme/self")
 	w.refused("@acme/a", ResolveOptions{}, Unresolvable, "circle", "@acme/a -> @acme/b -> @acme/c -> @acme/a")
 	w.refused("a", ResolveOptions{}, Unresolvable, "circle")
 

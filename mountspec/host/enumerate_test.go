@@ -51,6 +51,9 @@ func TestEnumerate(t *testing.T) {
 		line := k.Address.String() + " " + k.Trust.String() + " " + strings.TrimPrefix(k.Path, w.dir+"/")
 		if k.Err != nil {
 			got = append(got, line+" !")
+			if k.Address.Slug == "twice" {
+				assert.Contains(t, k.Err.Error(), "another manifest has the id @acme/twice too")
+			}
 			w.refused(k.Address.String(), ResolveOptions{}, classOf(k.Err))
 			continue
 		}

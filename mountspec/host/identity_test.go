@@ -19,13 +19,13 @@ func TestManifestLiesAboutItself(t *testing.T) {
 
 	w.workspace("ws", "@acme/ops")
 	w.config = "workspaces: { \"@acme/ops\": { path: " + w.path("ws") + ", owner_id: 01HQ } }\n"
-	w.refused("@acme/ops", ResolveOptions{}, Denied, "owner.id")
+	w.refused("@acme/ops", ResolveOptions{}, Denied, "its owner.id is not the one that was registered for @acme/ops")
 	w.config = "workspaces: { \"@acme/ops\": { path: " + w.path("ws") + ", owner_id: ID-acme } }\n"
 	assert.Equal(t, w.ok("@acme/ops", ResolveOptions{}).Trust, Registered)
 
 	w.workspace("clone", "@acme/ops") // which takes a registered id
 	for _, o := range []ResolveOptions{{}, {Trust: true}} {
-		w.refused("clone", o, Denied, w.path("ws"))
+		w.refused("clone", o, Denied, "it calls itself @acme/ops, which is registered as "+w.path("ws"))
 	}
 	w.edit("ws/WORKSPACE.md", "slug: acme", "slug: evil")
 	w.refused("ws", ResolveOptions{Trust: true}, Invalid)
@@ -37,7 +37,7 @@ func TestTwoRegistrations(t *testing.T) {
 	w.add("a")
 	w.workspace("b", "@acme/ops")
 	w.config = "workspaces: { \"@acme/ops\": " + w.path("b") + " }\n"
-	w.refused("@acme/ops", ResolveOptions{}, Denied, w.path("a"), w.path("b"))
+	w.refused("@acme/ops", ResolveOptions{}, Denied, "two manifests are registered as @acme/ops: ", w.path("a"), w.path("b"))
 	w.config = "workspaces: { \"@acme/ops\": " + w.path("a/WORKSPACE.md") + " }\n"
 	w.ok("@acme/ops", ResolveOptions{})
 }
@@ -98,7 +98,7 @@ func TestSearchPath(t *testing.T) {
 		assert.True(t, got.Root == w.path(c.found) && !got.Verified, c.name, got.Root, "verified", got.Verified)
 	}
 	w.workspace("s/copy", "@acme/one")
-	w.refused("@acme/one", ResolveOptions{}, Denied, w.path("s/one/WORKSPACE.md"), w.path("s/copy/WORKSPACE.md"))
+	w.refused("@acme/one", ResolveOptions{}, Denied, "2 manifests call themselves @acme/one: ", w.path("s/one/WORKSPACE.md"), w.path("s/copy/WORKSPACE.md"))
 	assert.OK(t, os.Chmod(w.path("s"), 0o777))
 	w.refused("@acme/two", ResolveOptions{}, Unresolvable)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/mountspec"
 )
 
 const (
@@ -161,5 +162,43 @@ func TestInventory(t *testing.T) {
 				t.Errorf("a further service could be added: %q", got.Reserved)
 			}
 		})
+	}
+}
+
+// Refusals that no other test is about, each by its words.
+func TestRefusals(t *testing.T) {
+	trusting := ResolveOptions{Trust: true}
+	for says, c := range map[string]struct {
+		class Class
+		of    func(w *world) error
+	}{
+		`"@acme/policies/x" is not the address of a workspace`: {Unresolvable, func(w *world) error {
+			w.workspace("ws", "@acme/ops", mounts(mnt("/m", "@acme/policies/x", "")))
+			return assert.ErrOf(w.resolve("ws", trusting))
+		}},
+		`"@acme/policies/x" is neither a storage that the host lists nor the address of a workspace`: {Unresolvable, func(w *world) error {
+			w.workspace("ws", "@acme/ops", `sandbox: { inline: { provider: local, config: {}, mounts: [ { at: /data, source: { ref: "@acme/policies/x" } } ] } }`)
+			return assert.ErrOf(w.resolve("ws", ResolveOptions{Trust: true, SandboxMount: "/data"}))
+		}},
+		"neither an address nor a path": {Unresolvable, func(w *world) error {
+			return assert.ErrOf(w.resolver().Resolve(w.t.Context(), "ws", trusting))
+		}},
+		"not a path": {Unresolvable, func(w *world) error {
+			w.workspace("ws", "@acme/ops")
+			m := mountspec.Mount{At: "/y", Source: mountspec.Ref{Kind: mountspec.RefPath, Value: "./other"}}
+			return assert.ErrOf(w.resolve("ws", ResolveOptions{Trust: true, Mounts: []mountspec.Mount{m}}))
+		}},
+		"there is no place for the registry file": {Unresolvable, func(w *world) error {
+			r := assert.Of(NewResolver(Options{})).OK(w.t)
+			w.workspace("ws", "@acme/ops")
+			return assert.ErrOf(r.Add(w.t.Context(), w.path("ws"), AddOptions{}))
+		}},
+		"nothing is fetched by this program": {Unresolvable, func(w *world) error {
+			w.config = "allow_endpoints: [ \"https://git.acme.test\" ]\nproviders: { github: { base_url: \"https://git.acme.test\" } }\n"
+			r := &remote{world: w}
+			return assert.ErrOf(r.resolver().AddFrom(w.t.Context(), r.from("github:acme/site"), AddOptions{}))
+		}},
+	} {
+		t.Run(says, func(t *testing.T) { checkError(t, c.of(newWorld(t)), c.class, says) })
 	}
 }

@@ -50,10 +50,13 @@ func (s store) loadAfter(last *registry.File) (*registry.File, error) {
 
 func (s store) fileError(err error) error {
 	var damaged *registry.InvalidError
-	if errors.As(err, &damaged) {
+	var newer *registry.NewerError
+	switch {
+	case errors.As(err, &newer):
+		return &Error{Class: Invalid, Where: s.path, What: "the registry cannot be read", Err: newer, Hint: "use the wsmount that wrote it, or a newer one; `wsmount version` says which this is"}
+	case errors.As(err, &damaged):
 		return &Error{Class: Invalid, Where: s.path, What: "the registry cannot be read", Err: damaged.Err, Hint: "restore it from a copy, or move it away and register again"}
-	}
-	if err != nil {
+	case err != nil:
 		return fileError("", s.path, err)
 	}
 	return nil

@@ -42,11 +42,11 @@ func TestAddRefuses(t *testing.T) {
 	add := func(rel string, o AddOptions) error {
 		return assert.ErrOf(w.resolver().Add(t.Context(), w.path(rel), o))
 	}
-	checkError(t, add("copy", AddOptions{}), Denied, w.path("ws"))
+	checkError(t, add("copy", AddOptions{}), Denied, "two manifests with the id @acme/ops: "+w.path("ws"))
 	checkError(t, add("ws", AddOptions{Address: mountspec.Address{Owner: "evil", Slug: "ops"}}), Denied)
 	checkError(t, add("ws", AddOptions{OwnerID: "other"}), Denied, "owner.id")
 	w.workspace("ws", "@acme/renamed")
-	checkError(t, add("ws", AddOptions{}), Denied, "registered as @acme/ops")
+	checkError(t, add("ws", AddOptions{}), Denied, "it is registered as @acme/ops")
 	checkError(t, add("none", AddOptions{}), Unresolvable)
 	w.config = "workspaces: { \"@acme/third\": " + w.mkdir("x") + " }\n"
 	w.workspace("third", "@acme/third")
@@ -140,16 +140,17 @@ func TestHostMovesTheBucket(t *testing.T) {
 }
 
 func TestDamagedRegistry(t *testing.T) {
-	for name, text := range map[string]string{
-		"not JSON":      "{",
-		"newer":         `{"schema":"wsmount/registry/v2","workspaces":{}}`,
-		"unknown field": `{"schema":"wsmount/registry/v1","workspaces":{},"x":1}`,
-		"followed":      `{"schema":"wsmount/registry/v1","workspaces":{}} x`,
+	for name, c := range map[string]struct{ text, words string }{
+		"not JSON":      {"{", "it is not JSON"},
+		"no schema":     {`{"workspaces":{}}`, "it has no schema"},
+		"newer":         {`{"x":1,"schema":"wsmount/registry/v3","workspaces":{}}`, "a newer wsmount wrote it: its form is wsmount/registry/v3, and this one knows them up to wsmount/registry/v2"},
+		"unknown field": {`{"schema":"wsmount/registry/v2","workspaces":{},"x":1}`, "it has an unknown x"},
+		"followed":      {`{"schema":"wsmount/registry/v1","workspaces":{}} x`, "something follows it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.write("home/.config/wsmount/registry.json", text)
-			checkError(t, assert.ErrOf(w.tryResolver()), Invalid, "registry")
+			w.write("home/.config/wsmount/registry.json", c.text)
+			checkError(t, assert.ErrOf(w.tryResolver()), Invalid, c.words)
 		})
 	}
 	w := newWorld(t)

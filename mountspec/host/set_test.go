@@ -173,12 +173,12 @@ func TestAIP34SetRefuses(t *testing.T) {
 		{"a second owner of the name", func(w *world) {
 			w.workspace("more", "@acme/more")
 			w.add("more")
-		}, []string{"owner_id=ID-new"}, Denied, "has ID-acme in @acme/more"},
+		}, []string{"owner_id=ID-new"}, Denied, "owner \"acme\" would have id ID-new, and has ID-acme in @acme/more"},
 		{"a manifest that has changed since", func(w *world) { w.edit("ws/WORKSPACE.md", "version: 1.0.0", "version: 3.0.0") }, []string{"name=New"}, Denied, "not what was accepted"},
 		{"a manifest that says otherwise", func(w *world) {
 			w.configured(strings.Replace(rowConfig, "name:", "identity: { name: Ann, email: ann@acme.test }\n    name:", 1))
 		}, []string{"name=New"}, Denied, "its identity"},
-		{"no row", func(w *world) { w.configured("workspaces: { \"@acme/other\": DIR/other }\n") }, []string{"name=New"}, Unresolvable, "no entry of @acme/row"},
+		{"no row", func(w *world) { w.configured("workspaces: { \"@acme/other\": DIR/other }\n") }, []string{"name=New"}, Unresolvable, "it has no entry of @acme/row"},
 		{"a manifest that others can write", func(w *world) { assert.OK(w.t, os.Chmod(w.path("ws/WORKSPACE.md"), 0o666)) }, []string{"name=New"}, Denied, "not trusted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestTemplate(t *testing.T) {
 		{"that the host allows", "{ template: true }", "@me/new", "allow_refs: [ { from: \"@me/*\", to: \"@acme/tmpl\" } ]\n", ""},
 		{"that the host allows others", "{ template: true }", "@me/new", "allow_refs: [ { from: \"@you/*\", to: \"@acme/*\" } ]\n", "another owner"},
 		{"no template", "{ visibility: public }", "@me/new", "", "no template"},
-		{"itself", "{ template: true }", "@acme/tmpl", "", "itself"},
+		{"itself", "{ template: true }", "@acme/tmpl", "", "@acme/tmpl cannot begin from itself"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -69,7 +69,7 @@ func TestPublishable(t *testing.T) {
 	for _, c := range []struct{ name, more, refused string }{
 		{"public", "publish: { visibility: public }", ""},
 		{"unlisted", "publish: { visibility: unlisted }", ""},
-		{"private", "publish: { template: true }", "private"},
+		{"private", "publish: { template: true }", "@acme/ws is private"},
 		{"granted", "publish: { visibility: public }\n" + grant("workspace:publish"), ""},
 		{"not granted", "publish: { visibility: public }\n" + grant("workspace:read"), "does not let"},
 	} {

@@ -65,7 +65,7 @@ var sections = []section{
 	{"FILES", "", [][2]string{
 		{"~/.config/wsmount/config.yaml", "The host configuration of a user: where addresses lead, and what manifests are granted. See wsmount.yaml(5), or `wsmount help config`."},
 		{"/etc/wsmount/config.yaml", "That of the machine, where the user has none."},
-		{"~/.config/wsmount/registry.json", "What `wsmount registry add` knows."},
+		{"~/.config/wsmount/registry.json", "What `wsmount registry add` knows. It has a version (`schema`): v2 says whose the usual variables of the environment are, and a wsmount from before it refuses the file as one of a newer wsmount, since it would give them to another."},
 		{"~/.config/wsmount/fetched", "Copies of the manifests that it fetched, for people: what the registry recorded of them counts."},
 		{"~/.config/wsmount/published/", "The bundles that `wsmount publish` wrote, by owner, workspace and version."},
 		{"~/.local/state/wsmount", "Working copies, locks and logs."},

@@ -27,8 +27,13 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/location"
 )
 
+// The form of the file has a version. An older wsmount passes over nothing that it does not
+// know, since that may be what keeps a credential from somebody: it refuses a file of a newer
+// form, and says so. So whoever adds a field that is not in an entry adds a form, and a file
+// without that field keeps the older one.
 const (
-	schema   = "wsmount/registry/v1"
+	first    = "wsmount/registry/v1"
+	schema   = "wsmount/registry/v2" // with usual_env
 	maxBytes = 256 << 20
 )
 
@@ -38,6 +43,13 @@ type InvalidError struct{ Err error }
 func (e *InvalidError) Error() string { return "the registry is not valid: " + e.Err.Error() }
 
 func (e *InvalidError) Unwrap() error { return e.Err }
+
+// A NewerError says that a newer wsmount wrote the file.
+type NewerError struct{ Schema string }
+
+func (e *NewerError) Error() string {
+	return "a newer wsmount wrote it: its form is " + e.Schema + ", and this one knows them up to " + schema
+}
 
 // A File is the registry as it was read. To ask it is safe from several goroutines; to
 // change it is not.
@@ -86,16 +98,12 @@ func Read(path string, last *File) (*File, error) {
 }
 
 func decode(data []byte) (*File, error) {
-	f, known := New(), false
+	f, is, unknown := New(), "", ""
 	f.data = data
 	err := members(data, func(key string, value []byte) error {
 		switch key {
 		case "schema":
-			var is string
-			if err := json.Unmarshal(value, &is); err != nil || is != schema {
-				return errors.New("its schema is not " + schema + ": a newer wsmount wrote it")
-			}
-			known = true
+			return json.Unmarshal(value, &is)
 		case "workspaces":
 			if string(value) == "null" {
 				return nil
@@ -107,12 +115,18 @@ func decode(data []byte) (*File, error) {
 		case "usual_env":
 			return json.Unmarshal(value, &f.UsualEnv)
 		default:
-			return errors.New("it has an unknown " + key)
+			unknown = key
 		}
 		return nil
 	})
-	if err == nil && !known {
-		err = errors.New("its schema is not " + schema)
+	switch {
+	case err != nil:
+	case is == "":
+		err = errors.New("it has no schema")
+	case is != first && is != schema:
+		err = &NewerError{is}
+	case unknown != "":
+		err = errors.New("it has an unknown " + unknown)
 	}
 	f.names = slices.Sorted(maps.Keys(f.entries))
 	return f, err
@@ -215,7 +229,10 @@ func (f *File) Encode() ([]byte, error) {
 		Schema     string                     `json:"schema"`
 		Workspaces map[string]json.RawMessage `json:"workspaces"`
 		UsualEnv   *string                    `json:"usual_env,omitempty"`
-	}{schema, map[string]json.RawMessage{}, f.UsualEnv}
+	}{first, map[string]json.RawMessage{}, f.UsualEnv}
+	if f.UsualEnv != nil {
+		out.Schema = schema
+	}
 	for name, e := range f.entries {
 		text := e.text
 		if text == nil {

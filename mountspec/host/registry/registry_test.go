@@ -52,6 +52,9 @@ func TestFile(t *testing.T) {
 	f.Put("@acme/b", &Registration{Path: "/b", Location: at("/b")})
 	text, err := f.Encode()
 	assert.OK(t, err)
+	assert.Contains(t, string(text), first) // an older wsmount can read it
+	f.UsualEnv = new(string)
+	assert.Contains(t, string(assert.Of(f.Encode()).OK(t)), schema)
 	text = []byte(strings.Replace(string(text), `"@acme/b"`, `"@acme/c": {"path":"/c","x":1}, "@acme/b"`, 1))
 	assert.OK(t, os.WriteFile(path, text, 0o600))
 	f, err = Read(path, nil)
