@@ -178,7 +178,11 @@ func (c committing) Progress(what string, done, total int) { c.v.doing.goesOn(wh
 // take is CommitterOptions.Take.
 func (c committing) take() (*commit.Moment, func()) {
 	was := c.v.takeSnapshot(true)
-	return was.moment(), was.end
+	m := was.moment()
+	locked := c.v.lock()
+	defer locked.unlock()
+	m.Cleared = c.v.deletions.cleared
+	return m, was.end
 }
 
 // moment is a snapshot of which a set is made.

@@ -21,7 +21,7 @@ var ErrMassDelete = massdelete.ErrHalted
 type MassDelete = massdelete.Halt
 
 // loadMassDeletes takes over what the last run has kept.
-func (v *Volume) loadMassDeletes() {
+func loadMassDeletes(v *Volume) {
 	locked := v.lock()
 	defer locked.unlock()
 	locked.massDelete.Load(locked)

@@ -451,13 +451,30 @@ func TestHaltedCommit(t *testing.T) {
 			w.is(err, ErrMassDelete)
 			assert.Equal(t, len(listBackend(w.p)), 62, "entries left at the backend")
 			assert.True(t, w.halts(1)[0].Commit, "a commit is halted")
+			locked := w.v.lock()
+			w.v.pending.Ask() // as the end of a window does: once it is confirmed, this goes by itself
+			locked.unlock()
 			w.doEach(36, 60, "rm d/f%02d") // which is not due yet, and holds for what was confirmed too
 			w.ok(assert.ErrOf(w.v.Confirm(context.Background())))
-			w.untilLocked(func(locked *View) bool { return sets || !locked.massDelete.IsConfirmed(massdelete.Commit) })
+			w.untilLocked(func(locked *View) bool { return !locked.massDelete.IsConfirmed(massdelete.Commit) })
 			w.upload() // which looks anew at what is going by now
 			w.same()
 			assert.Equal(t, len(w.v.Status().Halted), 0, "halted")
 		})
+	}
+}
+
+// What failed is tried at once when its cause is known to be gone, however long the rest was to be.
+func TestRouse(t *testing.T) {
+	for _, sets := range []bool{false, true} {
+		w := newWorld(t, unwaited, func(_ *world, o *Options) { o.Policy.Commit, o.Policy.Atomic = DueChange, sets })
+		locked := w.v.lock()
+		w.v.send.Pause(time.Hour)
+		locked.unlock()
+		w.do("put f x")
+		w.v.Rouse()
+		w.until(func() bool { return w.v.Status().Queued == 0 })
+		w.backend("f: x")
 	}
 }
 

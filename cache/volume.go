@@ -191,7 +191,7 @@ func (v *Volume) begin(ctx context.Context) error {
 		return fmt.Errorf("a pull that was interrupted: %w", err)
 	}
 	v.resumeUploads()
-	v.loadMassDeletes()
+	loadMassDeletes(v)
 	if err := v.followRules(ctx); err != nil {
 		return fmt.Errorf("applying changed rules of names that are never sent: %w", err)
 	}

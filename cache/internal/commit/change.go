@@ -150,7 +150,8 @@ func (s *Set) source(p *Planned, n *table.Inode) (l table.Link, there bool) {
 
 // Deletions counts what a set takes away, for the rule of massdelete.go. What it makes
 // under another name it does not: of a commit that a pull has made changes again,
-// nobody knows any more what was renamed, but by its content.
+// nobody knows any more what was renamed, but by its content. Those that were confirmed do
+// not count: a confirmation is for all that was deleted by then, in however many sets it goes.
 func (s *Set) Deletions() (all, inRoot, madeInRoot int) {
 	made := map[string]int{}
 	for _, p := range s.Order {
@@ -158,8 +159,10 @@ func (s *Set) Deletions() (all, inRoot, madeInRoot int) {
 			made[p.Inode.Origin.Digest]++
 		}
 	}
+	fresh := false // one of those in the root was not confirmed
 	for _, p := range s.Order {
 		root := p.Link.Dir == table.Root
+		confirmed := p.Rec.Seq > 0 && p.Rec.Seq <= s.was.Cleared
 		switch {
 		case p.Rec.Remote == nil && root:
 			madeInRoot++
@@ -167,7 +170,7 @@ func (s *Set) Deletions() (all, inRoot, madeInRoot int) {
 		default:
 			content := p.Rec.Remote.Digest
 			switch _, moves := s.rescued(p); {
-			case moves:
+			case moves, confirmed:
 			case content != "" && p.Rec.Remote.Ino == 0 && made[content] > 0:
 				made[content]--
 			default:
@@ -175,8 +178,12 @@ func (s *Set) Deletions() (all, inRoot, madeInRoot int) {
 			}
 			if root {
 				inRoot++
+				fresh = fresh || !confirmed
 			}
 		}
+	}
+	if !fresh {
+		inRoot = 0
 	}
 	return all, inRoot, madeInRoot
 }

@@ -60,6 +60,7 @@ type Moment struct {
 	Loose     map[table.Ino]struct{}    // content that goes as it is when it is read
 	Held      map[table.Link]struct{}   // names that were under way, resting or held back
 	Because   map[table.Link]struct{}   // names that are due although they differ only since
+	Cleared   uint64                    // deletions up to this place in the order were confirmed
 
 	Rules  Rules // nil: nothing is ignored
 	Guard  *Guard

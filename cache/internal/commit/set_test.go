@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"syscall"
 	"testing"
@@ -347,6 +348,12 @@ func TestDeletions(t *testing.T) {
 	s.collect(func(set *Set) {
 		all, inRoot, made := set.Deletions()
 		assert.Equal(t, fmt.Sprint(all, inRoot, made), "2 2 1", "deleted, of the root, made there")
+		set.was.Cleared = set.was.Record(root("gone")).Seq
+		all, inRoot, made = set.Deletions()
+		assert.Equal(t, fmt.Sprint(all, inRoot, made), "1 2 1", "but for one that was confirmed")
+		set.was.Cleared = math.MaxUint64
+		all, inRoot, made = set.Deletions()
+		assert.Equal(t, fmt.Sprint(all, inRoot, made), "0 0 1", "all were confirmed")
 	})
 }
 
