@@ -28,12 +28,11 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":                    89,
-	"cache lines":                    12506,
-	"cache.Volume methods":           261,
-	"cmd/wsmount lines":              6600,
-	"providers/git lines":            7200,
-	"providers/git.Provider methods": 77,
+	"cache files":          89,
+	"cache lines":          12506,
+	"cache.Volume methods": 261,
+	"cmd/wsmount lines":    6600,
+	"providers/git lines":  7200,
 }
 
 // TestSizes keeps packages small enough to be read, and types to one job. What says

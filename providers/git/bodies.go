@@ -16,7 +16,7 @@ import (
 // through LFS is kept as an object, and the batch gets its pointer: that is what the
 // tree after the set says of its place.
 type bodies struct {
-	p       *Provider
+	repo    *repository
 	ctx     context.Context
 	batch   *odb.Batch
 	changes []providers.Change
@@ -30,10 +30,10 @@ type bodies struct {
 	held    []func()
 }
 
-func (p *Provider) writeBodies(ctx context.Context, b *odb.Batch, changes []providers.Change) *bodies {
-	w := &bodies{p: p, ctx: ctx, batch: b, changes: changes, blobs: make([]blob, len(changes)), made: map[id][]byte{}, root: p.now.Load().root,
+func newBodies(ctx context.Context, r *repository, root id, b *odb.Batch, changes []providers.Change) *bodies {
+	w := &bodies{repo: r, ctx: ctx, batch: b, changes: changes, blobs: make([]blob, len(changes)), made: map[id][]byte{}, root: root,
 		places: map[providers.Locator]int{}, filters: map[providers.Locator]*filters{}}
-	w.over = newRun(p.repo, w.root, changes, w.blobs, w.made)
+	w.over = newRun(r, w.root, changes, w.blobs, w.made)
 	for i, c := range changes {
 		if !c.Delete {
 			w.places[c.Locator] = i
@@ -56,8 +56,8 @@ func (w *bodies) run(root id) (*run, error) {
 	if root == w.root {
 		return w.over, nil
 	}
-	again := &bodies{p: w.p, changes: w.changes, blobs: w.blobs, made: w.made, root: root, places: w.places, filters: map[providers.Locator]*filters{}}
-	again.over = newRun(w.p.repo, root, w.changes, w.blobs, w.made)
+	again := &bodies{repo: w.repo, changes: w.changes, blobs: w.blobs, made: w.made, root: root, places: w.places, filters: map[providers.Locator]*filters{}}
+	again.over = newRun(w.repo, root, w.changes, w.blobs, w.made)
 	for i := range w.changes {
 		is, err := again.isLFS(i)
 		if err == nil && is != w.blobs[i].isLFS {
@@ -89,7 +89,7 @@ func (w *bodies) all() error {
 	if len(w.held) == 0 {
 		return nil
 	}
-	return w.p.repo.large.store.Sync()
+	return w.repo.large.store.Sync()
 }
 
 // checkSizes refuses what is too large for git before all that comes before it is
@@ -142,7 +142,7 @@ func (w *bodies) one(i int, c providers.Change) (err error) {
 func (w *bodies) attributes(i int, c providers.Change) error {
 	var text bytes.Buffer
 	if c.Body.Reader != nil {
-		c.Body.Reader = io.TeeReader(c.Body.Reader, &head{&text, mostAttributes})
+		c.Body.Reader = io.TeeReader(c.Body.Reader, &firstBytes{&text, mostAttributes})
 	}
 	at, err := putBody(w.ctx, w.batch, c.Body)
 	w.blobs[i].id, w.blobs[i].size = at.id, at.size
@@ -155,13 +155,13 @@ func (w *bodies) attributes(i int, c providers.Change) error {
 	return err
 }
 
-// head keeps the beginning of what is written.
-type head struct {
+// firstBytes keeps the beginning of what is written.
+type firstBytes struct {
 	to   *bytes.Buffer
 	most int
 }
 
-func (h *head) Write(b []byte) (int, error) {
+func (h *firstBytes) Write(b []byte) (int, error) {
 	h.to.Write(b[:min(len(b), h.most-h.to.Len())])
 	return len(b), nil
 }
@@ -192,11 +192,11 @@ func (w *bodies) filtersOf(dir providers.Locator) (f *filters, err error) {
 	}
 	file, err := w.fileAt(at)
 	if err == nil && !file.IsZero() {
-		f, err = w.p.repo.parsed.with(f, len(dir.Parts()), file, func() ([]byte, error) {
+		f, err = w.repo.parsed.with(f, len(dir.Parts()), file, func() ([]byte, error) {
 			if text, ok := w.made[file]; ok {
 				return text, nil
 			}
-			return w.p.repo.attributes(file)
+			return w.repo.attributes(file)
 		})
 	}
 	w.filters[dir] = f
@@ -224,12 +224,12 @@ func (w *bodies) fileAt(l providers.Locator) (id, error) {
 // large takes content that goes through LFS. What is empty does not, and what is in
 // LFS already keeps its pointer as it is.
 func (w *bodies) large(i int, c providers.Change) error {
-	if c.Body.Size > lfs.MaxPointer && w.p.repo.large.offers.Load() == notOffered {
+	if c.Body.Size > lfs.MaxPointer && w.repo.large.offers.Load() == notOffered {
 		return errNotOffered
 	}
 	var begin bytes.Buffer
 	p, err := w.keep(func(to io.Writer) error {
-		_, err := c.Body.CopyTo(w.ctx, io.MultiWriter(to, &head{&begin, lfs.MaxPointer + 1}))
+		_, err := c.Body.CopyTo(w.ctx, io.MultiWriter(to, &firstBytes{&begin, lfs.MaxPointer + 1}))
 		return err
 	})
 	if err != nil {
@@ -238,7 +238,7 @@ func (w *bodies) large(i int, c providers.Change) error {
 	_, isPointer := lfs.Parse(begin.Bytes())
 	is := false
 	if p.Size > 0 {
-		is, err = w.p.repo.large.isOffered(w.ctx, p)
+		is, err = w.repo.large.isOffered(w.ctx, p)
 	}
 	switch {
 	case w.ctx.Err() != nil:
@@ -265,7 +265,7 @@ var (
 
 // keep keeps an object until the set is committed.
 func (w *bodies) keep(from func(io.Writer) error) (lfs.Pointer, error) {
-	p, release, err := w.p.repo.large.store.Put(from)
+	p, release, err := w.repo.large.store.Put(from)
 	if err == nil {
 		w.held = append(w.held, release)
 	}
@@ -308,7 +308,7 @@ func (w *bodies) take(i int, c providers.Change) error {
 
 // takeOut makes content of a pointer.
 func (w *bodies) takeOut(i int, p lfs.Pointer) error {
-	content, err := w.p.repo.large.open(w.ctx, p, 0, p.Size)
+	content, err := w.repo.large.open(w.ctx, p, 0, p.Size)
 	if err != nil {
 		return err
 	}
@@ -321,16 +321,16 @@ func (w *bodies) takeOut(i int, p lfs.Pointer) error {
 
 // takeIn makes a pointer of content, if the server offers LFS.
 func (w *bodies) takeIn(i int, c providers.Change, n *node) error {
-	if _, is, err := w.p.repo.pointerIn(n.id); err != nil || is {
-		if is && w.p.repo.large.offers.Load() != notOffered {
+	if _, is, err := w.repo.pointerIn(n.id); err != nil || is {
+		if is && w.repo.large.offers.Load() != notOffered {
 			err = errPointer
 		}
 		return err
 	}
-	if w.p.repo.large.offers.Load() == notOffered {
+	if w.repo.large.offers.Load() == notOffered {
 		return nil
 	}
-	content, err := w.p.repo.objects.Open(n.id, 0)
+	content, err := w.repo.objects.Open(n.id, 0)
 	if err != nil {
 		return err
 	}
@@ -342,7 +342,7 @@ func (w *bodies) takeIn(i int, c providers.Change, n *node) error {
 	if err != nil {
 		return err
 	}
-	if is, err := w.p.repo.large.isOffered(w.ctx, p); err != nil || !is {
+	if is, err := w.repo.large.isOffered(w.ctx, p); err != nil || !is {
 		return w.ctx.Err() // it stays what it is in git
 	}
 	w.blobs[i].taken = true

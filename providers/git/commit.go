@@ -2,44 +2,52 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
-	"github.com/wsmount/wsmount/providers/git/internal/refs"
 )
 
 // Commit implements providers.Committer. Content is read and deflated before
 // the head is held.
 func (p *Provider) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
 	return do(ctx, p, providers.MethodCommit, providers.Locator{}, func() (providers.CommitResult, error) {
-		return p.commit(ctx, set)
+		return p.sets.commit(ctx, set)
 	})
 }
 
-func (p *Provider) commit(ctx context.Context, set providers.ChangeSet) (result providers.CommitResult, err error) {
-	b, err := p.repo.objects.NewBatch()
+// committer makes commits of change sets.
+type committer struct {
+	repo  *repository
+	head  *head
+	email string // of commits without an author
+	now   func() time.Time
+}
+
+func (c committer) commit(ctx context.Context, set providers.ChangeSet) (result providers.CommitResult, err error) {
+	b, err := c.repo.objects.NewBatch()
 	if err != nil {
 		return result, err
 	}
 	defer b.Abandon()
-	w := p.writeBodies(ctx, b, set.Changes)
+	w := newBodies(ctx, c.repo, c.head.now.Load().root, b, set.Changes)
 	defer w.release()
 	if err := w.all(); err != nil {
 		return result, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed.Load() {
+	m := c.head.hold()
+	defer m.release()
+	if m.closed.Load() {
 		return result, providers.ErrClosed
 	}
-	return p.commitBatch(set, b, w)
+	return c.commitBatch(m, set, b, w)
 }
 
 func putBody(ctx context.Context, b *odb.Batch, body providers.Body) (at blob, err error) {
@@ -83,13 +91,13 @@ func (m *most) Write(b []byte) (int, error) {
 	return m.w.Write(b)
 }
 
-// commitBatch makes a set whose content is in a batch. mu is held.
-func (p *Provider) commitBatch(set providers.ChangeSet, b *odb.Batch, w *bodies) (result providers.CommitResult, err error) {
-	head := p.now.Load()
-	if result, known, err := p.decide(set, head.commit); known {
+// commitBatch makes a set whose content is in a batch.
+func (c committer) commitBatch(m moving, set providers.ChangeSet, b *odb.Batch, w *bodies) (result providers.CommitResult, err error) {
+	head := m.now.Load()
+	if result, known, err := m.decide(set); known {
 		return result, err
 	}
-	parents, merges, err := p.parents(set, head.commit)
+	parents, merges, err := c.parents(set, head.commit)
 	if err != nil {
 		return result, err
 	}
@@ -108,33 +116,33 @@ func (p *Provider) commitBatch(set providers.ChangeSet, b *odb.Batch, w *bodies)
 		result.Revision = revision(head.commit)
 		return result, nil
 	}
-	c, err := b.Add(odb.Commit, p.describe(set, tree, parents).Encode())
+	made, err := b.Add(odb.Commit, c.describe(set, tree, parents).Encode())
 	if err != nil {
 		return providers.CommitResult{}, err
 	}
-	o := outcome{From: head.commit.String(), To: c.String(), Op: set.Op, Entries: result.Entries}
-	if err := p.move(o, head.commit, c, b.Finish); err != nil {
+	o := outcome{From: head.commit.String(), To: made.String(), Op: set.Op, Entries: result.Entries}
+	if err := m.move(o, head.commit, made, b.Finish); err != nil {
 		return providers.CommitResult{}, err
 	}
-	result.Revision, result.Committed = revision(c), true
+	result.Revision, result.Committed = revision(made), true
 	return result, nil
 }
 
 // parents are those of the next commit. merges says that one is needed even if
 // nothing changes.
-func (p *Provider) parents(set providers.ChangeSet, head id) (parents []id, merges bool, err error) {
+func (c committer) parents(set providers.ChangeSet, head id) (parents []id, merges bool, err error) {
 	if !head.IsZero() {
 		parents = append(parents, head)
 	}
 	if set.Merge == "" {
 		return parents, false, nil
 	}
-	merge, err := p.commitOf(set.Merge)
+	merge, err := c.repo.commitOf(set.Merge)
 	if err != nil {
 		return nil, false, err
 	}
 	if !head.IsZero() {
-		is, err := p.repo.isAncestor(merge, head)
+		is, err := c.repo.isAncestor(merge, head)
 		if err != nil || is {
 			return parents, false, err
 		}
@@ -142,54 +150,23 @@ func (p *Provider) parents(set providers.ChangeSet, head id) (parents []id, merg
 	return append(parents, merge), true, nil
 }
 
-// move moves the head. Before that it is noted what this is for, and finish
-// makes safe whatever else there is to it: what can be done at the same time, is.
-// mu is held.
-func (p *Provider) move(o outcome, from, to id, finish func(also ...func() error) error) (err error) {
-	var c *refs.Change
-	err = finish(
-		func() error { return p.repo.note(o) },
-		func() (err error) {
-			c, err = p.repo.refs.Prepare(to)
-			return err
-		})
-	if err != nil {
-		if c != nil {
-			c.Drop()
-		}
-		return err
-	}
-	if err := c.Move(p.headRef(), from); err != nil {
-		// It may have moved, and then not come to the disk for certain.
-		if is, again := p.repo.refs.Get(p.headRef()); again != nil || is != to {
-			return err
-		}
-		p.sets.learn(o)
-		return errors.Join(err, p.show(to))
-	}
-	p.sets.learn(o)
-	return p.show(to)
-}
-
 // describe is the commit of a set.
-func (p *Provider) describe(set providers.ChangeSet, tree id, parents []id) object.Commit {
-	who := p.signature(set.Author)
+func (c committer) describe(set providers.ChangeSet, tree id, parents []id) object.Commit {
+	who := c.signature(set.Author)
 	return object.Commit{Tree: tree, Parents: parents, Author: who, Committer: who, Message: message(set)}
 }
 
 // signature is an author as git has it, wsmount itself if there is none.
-func (p *Provider) signature(a providers.Identity) object.Signature {
+func (c committer) signature(a providers.Identity) object.Signature {
 	s := object.Signature{Name: a.Name, Email: a.Email, When: a.When}
 	if object.Clean(s.Email) == "" {
-		if s.Email = p.o.Email; s.Email == "" {
-			s.Email = "wsmount@localhost"
-		}
+		s.Email = cmp.Or(c.email, "wsmount@localhost")
 	}
 	if object.Clean(s.Name) == "" {
 		s.Name, _, _ = strings.Cut(s.Email, "@")
 	}
 	if s.When.IsZero() {
-		s.When = p.o.Now()
+		s.When = c.now()
 	}
 	return s
 }

@@ -18,7 +18,7 @@ func (p *Provider) Differences(ctx context.Context, from, to providers.Revision)
 	return do(ctx, p, providers.MethodDiffer, providers.Locator{}, func() ([]providers.Difference, error) {
 		var ends [2]*view
 		for i, r := range []providers.Revision{from, to} {
-			c, err := p.commitOf(r)
+			c, err := p.repo.commitOf(r)
 			if err == nil {
 				ends[i], err = p.repo.viewOf(c)
 			}

@@ -5,20 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
-	"sync/atomic"
+	"path/filepath"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/notes"
 	"github.com/wsmount/wsmount/providers/git/internal/plain"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 	"github.com/wsmount/wsmount/providers/git/internal/shell"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
-const name = "git"
+const name, notesName = "git", "branches.json"
 
 // id names an object.
 type id = plumbing.Hash
@@ -61,21 +61,9 @@ type Daemon = plain.Options
 type Provider struct {
 	o      Options
 	repo   *repository
-	remote *remote.Remote
-	branch string
-	now    *atomic.Pointer[view] // what reads show
-	closed atomic.Bool
-
-	mu   sync.Mutex // held while the head moves; guards what follows
-	sets *outcomes
-
-	noting sync.Mutex // held while notes changes, and guards it
-	notes  map[string]note
-
-	tidier *tidier
-
-	pool *shared       // while the clone is made, if clones share anything
-	talk chan struct{} // holds a token while a reference of the remote is learnt
+	origin *origin
+	head   *head
+	sets   committer
 }
 
 var _ interface {
@@ -101,12 +89,12 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	if o.Branch != "" && !validBranch(o.Branch) {
 		return nil, fmt.Errorf("branch %q: %w", o.Branch, providers.ErrInvalid)
 	}
-	p := &Provider{o: o, now: &atomic.Pointer[view]{}, talk: make(chan struct{}, 1), tidier: newTidier()}
-	var err error
-	if p.remote, err = o.remote(); err != nil {
+	asked, err := o.remote()
+	if err != nil {
 		return nil, err
 	}
 	disk := space.Disk{MakeRoom: o.MakeRoom}
+	p := &Provider{o: o}
 	err = disk.While(func() (err error) {
 		p.repo, err = openRepository(o.Dir, o.URL, disk)
 		return err
@@ -114,10 +102,12 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.repo.large = newLarge(p.repo, p.remote, o)
-	p.repo.partial.from(p.remote, o)
-	if err := p.begin(ctx); err != nil {
-		p.tidier.end()
+	p.origin = &origin{o: o, repo: p.repo, remote: asked, talk: make(chan struct{}, 1)}
+	p.repo.large = newLarge(p.repo, asked, o)
+	p.repo.partial.from(asked, o)
+	t := newTidier()
+	if err := p.begin(ctx, t); err != nil {
+		t.end()
 		p.repo.partial.end()
 		p.repo.close()
 		return nil, err
@@ -131,56 +121,29 @@ func (o Options) remote() (*remote.Remote, error) {
 }
 
 // begin clones what was not cloned to the end, and finds the head.
-func (p *Provider) begin(ctx context.Context) error {
+func (p *Provider) begin(ctx context.Context, t *tidier) (err error) {
 	if !p.repo.state.Cloned {
-		if err := p.clone(ctx); err != nil {
+		if err := p.origin.clone(ctx); err != nil {
 			return err
 		}
 	}
-	p.branch = p.repo.state.Branch
-	if p.o.Branch != "" && p.o.Branch != p.branch {
-		return fmt.Errorf("%s is a clone of branch %s and not of %s: %w", p.o.Dir, p.branch, p.o.Branch, providers.ErrInvalid)
+	branch := p.repo.state.Branch
+	if p.o.Branch != "" && p.o.Branch != branch {
+		return fmt.Errorf("%s is a clone of branch %s and not of %s: %w", p.o.Dir, branch, p.o.Branch, providers.ErrInvalid)
 	}
-	on, err := p.repo.refs.Head()
-	if err != nil {
+	p.origin.branch = branch
+	if p.origin.notes, err = notes.Read(filepath.Join(p.repo.private, notesName), p.repo.write); err != nil {
 		return err
 	}
-	p.now.Store(&view{branch: on})
-	head, err := p.repo.refs.Get(p.headRef())
-	if err != nil {
+	if p.head, err = openHead(p.repo, t); err != nil {
 		return err
 	}
-	if p.notes, err = p.repo.readNotes(); err != nil {
-		return err
-	}
-	if p.sets, err = p.repo.readOutcomes(head); err != nil {
-		return err
-	}
-	if err := p.sweep(); err != nil {
-		return err
-	}
-	return p.show(head)
+	p.origin.head = p.head
+	p.sets = committer{repo: p.repo, head: p.head, email: p.o.Email, now: p.o.Now}
+	m := p.head.hold()
+	defer m.release()
+	return p.repo.large.sweep(m)
 }
-
-// alone has one fetch or push under way at a time. The error is ctx's.
-func (p *Provider) alone(ctx context.Context) (end func(), err error) {
-	select {
-	case p.talk <- struct{}{}:
-		return func() { <-p.talk }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// on is the branch that commits go to: the tracked one, or one of our own.
-func (p *Provider) on() string {
-	if v := p.now.Load(); v != nil {
-		return v.branch
-	}
-	return p.branch
-}
-
-func (p *Provider) headRef() string { return headRef(p.on()) }
 
 func headRef(branch string) string { return "refs/heads/" + branch }
 
@@ -206,13 +169,13 @@ func capabilities() providers.Capabilities {
 
 // Close implements providers.Provider. The clone stays.
 func (p *Provider) Close() error {
-	if p.closed.Swap(true) {
+	if p.head.closed.Swap(true) {
 		return nil
 	}
 	p.repo.partial.end() // also what a commit waits for
-	p.mu.Lock()          // a commit under way ends first
-	defer p.mu.Unlock()
-	p.tidier.end()
+	m := p.head.hold()   // a commit under way ends first
+	defer m.release()
+	m.tidier.end()
 	return p.repo.close()
 }
 
@@ -220,7 +183,7 @@ func (p *Provider) Close() error {
 func do[R any](ctx context.Context, p *Provider, m providers.Method, l providers.Locator, verb func() (R, error)) (R, error) {
 	var none R
 	err := ctx.Err()
-	if p.closed.Load() {
+	if p.head.closed.Load() {
 		err = providers.ErrClosed
 	}
 	if err != nil {
@@ -242,14 +205,4 @@ func revision(c id) providers.Revision {
 		return ""
 	}
 	return providers.Revision(c.String())
-}
-
-// commitOf is the commit of a revision that is here; ErrNotExist for another.
-func (p *Provider) commitOf(r providers.Revision) (id, error) {
-	if plumbing.IsHash(string(r)) {
-		if c := plumbing.NewHash(string(r)); c.String() == string(r) && p.repo.hasCommit(c) {
-			return c, nil
-		}
-	}
-	return id{}, fmt.Errorf("revision %q: %w", r, providers.ErrNotExist)
 }

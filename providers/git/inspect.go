@@ -79,7 +79,7 @@ func (g *gitTree) exhibit(ctx context.Context, at string) (providers.Exhibit, er
 	case gitFile:
 		return g.text("gitdir: " + gitDir + "\n"), nil
 	case "HEAD":
-		return g.text("ref: " + g.p.headRef() + "\n"), nil
+		return g.text("ref: " + g.p.head.ref() + "\n"), nil
 	case "config":
 		return g.text(g.config()), nil
 	case "packed-refs":
@@ -124,7 +124,7 @@ func excludes(paths []string) string {
 // config is the repository's. What a person has set up for all repositories must
 // not keep the git program from asking what changed, nor have it convert content.
 func (g *gitTree) config() string {
-	tracked := g.p.branch
+	tracked := g.p.origin.branch
 	var b strings.Builder
 	version, partial := 0, ""
 	if g.p.repo.partialState() != "" {
@@ -138,7 +138,7 @@ func (g *gitTree) config() string {
 		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n" + partial)
 	fmt.Fprintf(&b, "[remote \"origin\"]\n\turl = %s\n\ttagOpt = --no-tags\n\tfetch = %s\n", quote(g.p.repo.state.URL),
 		quote("+refs/heads/"+tracked+":"+originRef(tracked)))
-	for _, branch := range slices.Compact([]string{tracked, g.p.on()}) {
+	for _, branch := range slices.Compact([]string{tracked, g.p.head.on()}) {
 		fmt.Fprintf(&b, "[branch %s]\n\tremote = origin\n\tmerge = %s\n", quote(branch), quote(headRef(tracked)))
 	}
 	return b.String()
@@ -183,7 +183,7 @@ func (g *gitTree) pack(name string) (providers.Exhibit, error) {
 // what may differ from it (githooks, fsmonitor-watchman, version 2): the commit
 // from which on it can ask next, and paths. "/" is all of them.
 func (g *gitTree) changed(ctx context.Context, since string) (providers.Exhibit, error) {
-	from, err := g.p.commitOf(providers.Revision(since))
+	from, err := g.p.repo.commitOf(providers.Revision(since))
 	if err != nil {
 		return providers.Exhibit{}, providers.ErrNotExist
 	}
@@ -191,7 +191,7 @@ func (g *gitTree) changed(ctx context.Context, since string) (providers.Exhibit,
 	if err != nil {
 		return providers.Exhibit{}, err
 	}
-	to, err := g.p.commitOf(head)
+	to, err := g.p.repo.commitOf(head)
 	if err != nil {
 		return providers.Exhibit{}, err
 	}

@@ -71,7 +71,7 @@ func (g *gitTree) index(ctx context.Context) (providers.Exhibit, error) {
 }
 
 func (g *gitTree) indexOf(head providers.Revision, paths []string) (*indexFile, error) {
-	commit, err := g.p.commitOf(head)
+	commit, err := g.p.repo.commitOf(head)
 	if err != nil {
 		return nil, err
 	}

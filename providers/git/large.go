@@ -122,16 +122,15 @@ func (g *large) open(ctx context.Context, p lfs.Pointer, offset, length int64) (
 
 // upload sends the objects that a commit and its history name and the server may not
 // have: those of the commits of ours that it has not got.
-func (p *Provider) upload(ctx context.Context, opts providers.PushOptions, head id) error {
-	g := p.repo.large
+func (g *large) upload(ctx context.Context, opts providers.PushOptions, head id) error {
 	if none, err := g.store.Empty(); err != nil || none {
 		return err
 	}
-	known, err := p.repo.atRemote()
+	known, err := g.repo.atRemote()
 	if err != nil {
 		return err
 	}
-	named, err := p.repo.objectsOf(known, head)
+	named, err := g.repo.objectsOf(known, head)
 	if err != nil {
 		return err
 	}
@@ -159,22 +158,21 @@ func (p *Provider) upload(ctx context.Context, opts providers.PushOptions, head 
 	return nil
 }
 
-// sweep removes the objects that only commits name which the server has, or none.
-// mu is held, or nobody else is there yet.
-func (p *Provider) sweep() error {
-	g := p.repo.large
+// sweep removes the objects that only commits name which the server has, or none, while no
+// commit is made.
+func (g *large) sweep(moving) error {
 	if none, err := g.store.Empty(); err != nil || none {
 		return err
 	}
-	known, err := p.repo.atRemote()
+	known, err := g.repo.atRemote()
 	if err != nil {
 		return err
 	}
-	ours, err := p.repo.tips("refs/heads/", "refs/wsmount/left/")
+	ours, err := g.repo.tips("refs/heads/", "refs/wsmount/left/")
 	if err != nil {
 		return err
 	}
-	named, err := p.repo.objectsOf(known, ours...)
+	named, err := g.repo.objectsOf(known, ours...)
 	if err != nil {
 		return err
 	}

@@ -122,26 +122,3 @@ func (s *outcomes) learn(o outcome) {
 		s.order = slices.Clone(s.order[1:])
 	}
 }
-
-// decide answers a set that needs no more than a look: it was answered before,
-// or is for another head.
-func (p *Provider) decide(set providers.ChangeSet, head id) (result providers.CommitResult, known bool, err error) {
-	result, known = p.sets.of[set.Op]
-	switch {
-	case known && result.Committed:
-		result.Entries = slices.Clone(result.Entries)
-		return result, true, nil
-	case known:
-		return result, true, providers.ErrConflict
-	case set.Base == "" || set.Base == revision(head):
-		return result, false, nil
-	}
-	if set.Op != "" {
-		o := outcome{Op: set.Op, Refused: true}
-		if err := p.repo.note(o); err != nil {
-			return result, true, err
-		}
-		p.sets.learn(o)
-	}
-	return result, true, providers.ErrConflict
-}

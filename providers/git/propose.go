@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/notes"
 )
 
 // Pulls is the API of a server that knows pull requests.
@@ -25,14 +27,14 @@ func (p *Provider) Propose(ctx context.Context, branch string, pr providers.Pull
 		switch {
 		case p.o.Pulls == nil:
 			return "", errNoPulls
-		case branch == p.branch || !validBranch(branch):
-			return "", fmt.Errorf("a pull request from branch %q to %q: %w", branch, p.branch, providers.ErrInvalid)
+		case branch == p.origin.branch || !validBranch(branch):
+			return "", fmt.Errorf("a pull request from branch %q to %q: %w", branch, p.origin.branch, providers.ErrInvalid)
 		}
-		return p.propose(ctx, branch, pr)
+		return pusher{p.origin}.propose(ctx, branch, pr)
 	})
 }
 
-func (p *Provider) propose(ctx context.Context, branch string, pr providers.PullRequest) (string, error) {
+func (p pusher) propose(ctx context.Context, branch string, pr providers.PullRequest) (string, error) {
 	theirs, err := p.repo.refs.Get(originRef(branch))
 	if err != nil || theirs.IsZero() {
 		return "", err
@@ -43,9 +45,9 @@ func (p *Provider) propose(ctx context.Context, branch string, pr providers.Pull
 	}
 	commits, err := p.repo.newCommits(theirs, []id{tracked})
 	if err != nil || len(commits) == 0 {
-		return "", firstError(err, p.note(branch, func(n *note) { n.wantNone() }))
+		return "", firstError(err, p.notes.Change(branch, func(n *notes.Note) { n.Wanted = time.Time{} }))
 	}
-	if err := p.note(branch, func(n *note) { n.want(p.o.Now()) }); err != nil {
+	if err := p.notes.Change(branch, func(n *notes.Note) { n.Want(p.o.Now()) }); err != nil {
 		return "", err
 	}
 	if pr.Title == "" {
@@ -57,8 +59,8 @@ func (p *Provider) propose(ctx context.Context, branch string, pr providers.Pull
 	if err != nil {
 		return "", err
 	}
-	return url, p.note(branch, func(n *note) {
-		n.wantNone()
+	return url, p.notes.Change(branch, func(n *notes.Note) {
+		n.Wanted = time.Time{}
 		n.URL = url
 	})
 }
@@ -70,7 +72,7 @@ const (
 
 // describeBranch makes a pull request's words of the messages of its commits,
 // which come the last first: the first one's first line is the title.
-func (p *Provider) describeBranch(branch string, commits []id) (pr providers.PullRequest, err error) {
+func (p pusher) describeBranch(branch string, commits []id) (pr providers.PullRequest, err error) {
 	var text strings.Builder
 	for i, c := range slices.Backward(commits) {
 		commit, err := p.repo.commit(c)

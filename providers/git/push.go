@@ -7,14 +7,15 @@ import (
 	"io"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/notes"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
 // Push implements providers.Pusher.
 func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (providers.PushResult, error) {
 	return do(ctx, p, providers.MethodPush, providers.Locator{}, func() (providers.PushResult, error) {
-		now := p.now.Load()
-		head, own := now.commit, opts.Branch == "" && now.branch != p.branch
+		now := p.head.now.Load()
+		head, own := now.commit, opts.Branch == "" && now.branch != p.origin.branch
 		if opts.Branch == "" {
 			opts.Branch = now.branch
 		}
@@ -23,39 +24,42 @@ func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (provid
 			return providers.PushResult{}, fmt.Errorf("branch %q: %w", opts.Branch, providers.ErrInvalid)
 		case head.IsZero():
 			return providers.PushResult{}, fmt.Errorf("nothing was committed: %w", providers.ErrNotExist)
-		case opts.PullRequest != nil && opts.Branch == p.branch:
+		case opts.PullRequest != nil && opts.Branch == p.origin.branch:
 			return providers.PushResult{}, fmt.Errorf("a pull request from the tracked branch to itself: %w", providers.ErrInvalid)
 		case opts.PullRequest != nil && p.o.Pulls == nil:
 			return providers.PushResult{}, errNoPulls
 		}
 		if own {
-			if merged, err := p.isMerged(head); err != nil || merged {
+			if merged, err := p.origin.isMerged(head); err != nil || merged {
 				return providers.PushResult{Revision: revision(head)}, err
 			}
 		}
 		result := providers.PushResult{Revision: revision(head)}
-		pushed, err := p.push(ctx, opts, head)
+		pushed, err := pusher{p.origin}.push(ctx, opts, head)
 		if err != nil {
 			return providers.PushResult{}, gone(err)
 		}
 		result.Pushed = pushed
 		if opts.PullRequest != nil {
-			result.URL, err = p.propose(ctx, opts.Branch, *opts.PullRequest)
+			result.URL, err = pusher{p.origin}.propose(ctx, opts.Branch, *opts.PullRequest)
 		}
 		return result, err
 	})
 }
 
-func (p *Provider) push(ctx context.Context, opts providers.PushOptions, head id) (pushed bool, err error) {
+// pusher is the remote of a clone as what is sent to it needs it.
+type pusher struct{ *origin }
+
+func (p pusher) push(ctx context.Context, opts providers.PushOptions, head id) (pushed bool, err error) {
 	// What commits name is there before them, and takes longer than a server waits.
-	if err := p.upload(ctx, opts, head); err != nil {
+	if err := p.repo.large.upload(ctx, opts, head); err != nil {
 		return false, err
 	}
-	end, err := p.alone(ctx)
+	t, err := p.alone(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer end()
+	defer t.end()
 	s, err := p.remote.AskPush(ctx)
 	if err != nil {
 		return false, p.unasked(opts.Branch, err)
@@ -82,7 +86,7 @@ func (p *Provider) push(ctx context.Context, opts providers.PushOptions, head id
 
 // unasked notes that the remote takes no pushes at all, if that is why it cannot be
 // asked.
-func (p *Provider) unasked(branch string, err error) error {
+func (p pusher) unasked(branch string, err error) error {
 	var asked *remote.Error
 	if errors.As(err, &asked) && asked.Code == providers.RefusedService {
 		return errors.Join(err, p.refused(branch, asked.Code, asked))
@@ -112,7 +116,7 @@ func (t *outgoing) Read(b []byte) (int, error) {
 }
 
 // mayPush says whether the remote's branch may go to the head.
-func (p *Provider) mayPush(opts providers.PushOptions, head, theirs id) error {
+func (p pusher) mayPush(opts providers.PushOptions, head, theirs id) error {
 	known, err := p.repo.refs.Get(originRef(p.branch))
 	switch {
 	case err != nil:
@@ -139,7 +143,7 @@ func (p *Provider) mayPush(opts providers.PushOptions, head, theirs id) error {
 }
 
 // after finds out what became of a push that failed: the branch tells.
-func (p *Provider) after(ctx context.Context, branch string, head, before id, cause error) error {
+func (p pusher) after(ctx context.Context, branch string, head, before id, cause error) error {
 	if ctx.Err() != nil {
 		return cause
 	}
@@ -165,13 +169,13 @@ func (p *Provider) after(ctx context.Context, branch string, head, before id, ca
 }
 
 // refused notes that the remote did not take a branch.
-func (p *Provider) refused(branch, code string, why error) error {
+func (p pusher) refused(branch, code string, why error) error {
 	refusal := providers.Refusal{Code: code, Says: why.Error(), Since: p.o.Now()}
-	return p.note(branch, func(n *note) { n.refuse(refusal) })
+	return p.notes.Change(branch, func(n *notes.Note) { n.Refuse(refusal) })
 }
 
 // pushed notes where a branch is now.
-func (p *Provider) pushed(branch string, head id) error {
+func (p pusher) pushed(branch string, head id) error {
 	ref := originRef(branch)
 	was, err := p.repo.refs.Get(ref)
 	if err == nil && was != head {
@@ -180,17 +184,17 @@ func (p *Provider) pushed(branch string, head id) error {
 	if err != nil {
 		return err
 	}
-	if err := p.note(branch, func(n *note) { n.Pushed, n.Refused = head.String(), nil }); err != nil {
+	if err := p.notes.Change(branch, func(n *notes.Note) { n.Pushed, n.Refused = head.String(), nil }); err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.sweep() // what stays goes the next time
+	m := p.head.hold()
+	defer m.release()
+	_ = p.repo.large.sweep(m) // what stays goes the next time
 	return nil
 }
 
 // pack has what a server lacks that has tips.
-func (p *Provider) pack(head id, tips []id) (io.ReadCloser, error) {
+func (p pusher) pack(head id, tips []id) (io.ReadCloser, error) {
 	commits, err := p.repo.newCommits(head, tips)
 	if err != nil {
 		return nil, err

@@ -8,23 +8,23 @@ import (
 
 // Stat implements providers.Provider.
 func (p *Provider) Stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
-	return do(ctx, p, providers.MethodStat, l, func() (providers.Info, error) { return p.now.Load().stat(ctx, l) })
+	return do(ctx, p, providers.MethodStat, l, func() (providers.Info, error) { return p.head.now.Load().stat(ctx, l) })
 }
 
 // Read implements providers.Provider.
 func (p *Provider) Read(ctx context.Context, l providers.Locator, opts providers.ReadOptions) (providers.Content, error) {
-	return do(ctx, p, providers.MethodRead, l, func() (providers.Content, error) { return p.now.Load().open(ctx, l, opts) })
+	return do(ctx, p, providers.MethodRead, l, func() (providers.Content, error) { return p.head.now.Load().open(ctx, l, opts) })
 }
 
 // List implements providers.Provider. Entries come in git's order.
 func (p *Provider) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
-	return do(ctx, p, providers.MethodList, l, func() (providers.Page, error) { return p.now.Load().list(ctx, l, opts) })
+	return do(ctx, p, providers.MethodList, l, func() (providers.Page, error) { return p.head.now.Load().list(ctx, l, opts) })
 }
 
 // Head implements providers.Committer.
 func (p *Provider) Head(ctx context.Context) (providers.Revision, error) {
 	return do(ctx, p, providers.MethodHead, providers.Locator{}, func() (providers.Revision, error) {
-		return revision(p.now.Load().commit), nil
+		return revision(p.head.now.Load().commit), nil
 	})
 }
 
@@ -47,7 +47,7 @@ func (p *Provider) Find(ctx context.Context, name string) (providers.Found, erro
 // At implements providers.Snapshotter.
 func (p *Provider) At(ctx context.Context, r providers.Revision) (providers.Provider, error) {
 	return do(ctx, p, providers.MethodAt, providers.Locator{}, func() (providers.Provider, error) {
-		c, err := p.commitOf(r)
+		c, err := p.repo.commitOf(r)
 		if err != nil {
 			return nil, err
 		}

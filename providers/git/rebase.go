@@ -22,7 +22,7 @@ func (p *Provider) Rebase(ctx context.Context, base, from, onto providers.Revisi
 		var c [3]id
 		for i, r := range []providers.Revision{base, from, onto} {
 			var err error
-			if c[i], err = p.commitOf(r); err != nil {
+			if c[i], err = p.repo.commitOf(r); err != nil {
 				return "", err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
@@ -269,6 +270,16 @@ func (r *repository) hasCommit(c id) bool {
 	}
 	_, err := r.commit(c)
 	return err == nil
+}
+
+// commitOf is the commit of a revision that is here; ErrNotExist for another.
+func (r *repository) commitOf(name providers.Revision) (id, error) {
+	if plumbing.IsHash(string(name)) {
+		if c := plumbing.NewHash(string(name)); c.String() == string(name) && r.hasCommit(c) {
+			return c, nil
+		}
+	}
+	return id{}, fmt.Errorf("revision %q: %w", name, providers.ErrNotExist)
 }
 
 // named is the only commit here whose name begins so.

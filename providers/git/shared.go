@@ -170,16 +170,16 @@ func (s *shared) borrow(r *repository, l lent) error {
 
 // receiveFirst fetches a commit with its whole history into a clone that has
 // nothing yet, or borrows what it can.
-func (p *Provider) receiveFirst(ctx context.Context, s *remote.Session, theirs id) error {
-	pool, blobless := p.pool, p.o.Clone != CloneFull && s.Filters()
+func (g *origin) receiveFirst(ctx context.Context, s *remote.Session, theirs id) error {
+	pool, blobless := g.pool, g.o.Clone != CloneFull && s.Filters()
 	if pool == nil {
-		return p.fetchMore(ctx, s, remote.Want{Commit: theirs, Blobless: blobless})
+		return g.fetchMore(ctx, s, remote.Want{Commit: theirs, Blobless: blobless})
 	}
-	near, ok := pool.nearest(p.branch, theirs, blobless)
-	if ok && near.Commit == theirs.String() && p.borrow(near) == nil && p.repo.hasCommit(theirs) {
+	near, ok := pool.nearest(g.branch, theirs, blobless)
+	if ok && near.Commit == theirs.String() && g.borrow(near) == nil && g.repo.hasCommit(theirs) {
 		return nil
 	}
-	if err := p.receiveRest(ctx, s, theirs, near, blobless); err != nil {
+	if err := g.receiveRest(ctx, s, theirs, near, blobless); err != nil {
 		return err
 	}
 	pool.news = true
@@ -188,41 +188,41 @@ func (p *Provider) receiveFirst(ctx context.Context, s *remote.Session, theirs i
 
 // lend offers what was fetched of a commit to the next clone, which else asks for all
 // again.
-func (p *Provider) lend(c id) {
-	if p.pool != nil && p.pool.news {
-		_ = p.pool.offer(p.repo, p.branch, c)
+func (g *origin) lend(c id) {
+	if g.pool != nil && g.pool.news {
+		_ = g.pool.offer(g.repo, g.branch, c)
 	}
 }
 
 // borrow adds the packs of a commit, which may be without blobs.
-func (p *Provider) borrow(l lent) error {
+func (g *origin) borrow(l lent) error {
 	if l.Partial {
-		if err := p.repo.partial.without(); err != nil {
+		if err := g.repo.partial.without(); err != nil {
 			return err
 		}
 	}
-	return p.pool.borrow(p.repo, l)
+	return g.pool.borrow(g.repo, l)
 }
 
 // receiveRest fetches what is missing of a commit where near is borrowed, if that
 // is in its history, and else all of it.
-func (p *Provider) receiveRest(ctx context.Context, s *remote.Session, theirs id, near lent, blobless bool) error {
+func (g *origin) receiveRest(ctx context.Context, s *remote.Session, theirs id, near lent, blobless bool) error {
 	if near.Commit == "" || near.Commit == theirs.String() {
-		return p.fetchMore(ctx, s, remote.Want{Commit: theirs, Blobless: blobless})
+		return g.fetchMore(ctx, s, remote.Want{Commit: theirs, Blobless: blobless})
 	}
 	old := plumbing.NewHash(near.Commit)
-	if err := p.fetchMore(ctx, s, remote.Want{Commit: theirs, Haves: []id{old}, Blobless: near.Partial}); err != nil {
+	if err := g.fetchMore(ctx, s, remote.Want{Commit: theirs, Haves: []id{old}, Blobless: near.Partial}); err != nil {
 		return err
 	}
-	if p.repo.leadsTo(theirs, old) && p.borrow(near) == nil && p.repo.hasCommit(old) {
+	if g.repo.leadsTo(theirs, old) && g.borrow(near) == nil && g.repo.hasCommit(old) {
 		return nil
 	}
-	again, err := p.remote.Ask(ctx) // a session is for one fetch
+	again, err := g.remote.Ask(ctx) // a session is for one fetch
 	if err != nil {
 		return err
 	}
 	defer again.Close()
-	return p.fetchMore(ctx, again, remote.Want{Commit: theirs, Blobless: blobless})
+	return g.fetchMore(ctx, again, remote.Want{Commit: theirs, Blobless: blobless})
 }
 
 // leadsTo reports whether a commit that is not here is in the history of one that

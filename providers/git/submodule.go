@@ -11,7 +11,7 @@ import (
 
 // Submodule implements providers.Submoduler.
 func (p *Provider) Submodule(ctx context.Context, l providers.Locator) (at providers.Locator, ok bool, err error) {
-	v := p.now.Load()
+	v := p.head.now.Load()
 	if first, err := p.repo.submodules.below(ctx, v, v.root); err != nil || first == "" {
 		return providers.Locator{}, false, err
 	}

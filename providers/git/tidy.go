@@ -21,13 +21,12 @@ func newTidier() *tidier {
 }
 
 // tidy has the packs looked at, after each move of the head. That one could not be
-// made is no matter: everything is where it was, and the next move tries again. mu
-// is held, or nobody else is there yet.
-func (p *Provider) tidy() {
-	if t := p.tidier; !p.closed.Load() && t.running.CompareAndSwap(false, true) {
+// made is no matter: everything is where it was, and the next move tries again.
+func (t *tidier) tidy(r *repository) {
+	if t.running.CompareAndSwap(false, true) {
 		t.work.Go(func() {
 			defer t.running.Store(false)
-			_ = p.repo.objects.Repack(t.ctx)
+			_ = r.objects.Repack(t.ctx)
 		})
 	}
 }

@@ -31,21 +31,6 @@ func (r *repository) viewOf(c id) (*view, error) {
 	return v, err
 }
 
-// show makes a commit the one that reads show. mu is held, or nobody else is
-// there yet.
-func (p *Provider) show(c id) error { return p.showOn(p.on(), c) }
-
-// showOn is show for a commit of another branch.
-func (p *Provider) showOn(branch string, c id) error {
-	v, err := p.repo.viewOf(c)
-	if err == nil {
-		v.branch = branch
-		p.now.Store(v)
-		p.tidy()
-	}
-	return err
-}
-
 // hidden reports whether an entry of a tree is not shown.
 func hidden(name string) bool {
 	return name == "" || name == "." || name == ".." || len(name) > providers.MaxName || strings.Contains(name, "/") || providers.IsDotGit(name)

@@ -26,7 +26,7 @@ func (p *Provider) Delete(ctx context.Context, l providers.Locator, opts provide
 
 func (p *Provider) single(ctx context.Context, m providers.Method, c providers.Change) (providers.CommitResult, error) {
 	return do(ctx, p, m, c.Locator, func() (providers.CommitResult, error) {
-		return p.commit(ctx, providers.ChangeSet{Message: fmt.Sprintf("%s %s", m, c.Locator), Changes: []providers.Change{c}})
+		return p.sets.commit(ctx, providers.ChangeSet{Message: fmt.Sprintf("%s %s", m, c.Locator), Changes: []providers.Change{c}})
 	})
 }
 

@@ -1,0 +1,85 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/remote"
+)
+
+// mainBranch is tracked where neither the caller nor the server names one.
+const mainBranch = "main"
+
+// clone brings here what the remote has. Interrupted, it begins again.
+func (g *origin) clone(ctx context.Context) error {
+	// Before anything is asked: a server forgets who does not go on.
+	if g.pool = openShared(ctx, g.o.Shared, g.o.URL); g.pool != nil {
+		defer func() { g.pool.close(); g.pool = nil }()
+	}
+	s, err := g.remote.Ask(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	branch := g.o.Branch
+	if branch == "" {
+		if branch, err = defaultBranch(ctx, g.remote, s); err != nil {
+			return err
+		}
+		if !validBranch(branch) { // it becomes the name of a file here
+			return fmt.Errorf("the server names %q as its branch: %w", branch, providers.ErrInvalid)
+		}
+	}
+	if err := g.repo.make(branch); err != nil {
+		return err
+	}
+	g.branch = branch
+	switch theirs, err := g.learn(ctx, s); {
+	case errors.Is(err, errNoBranch):
+		if g.o.Branch != "" && !s.Empty() {
+			return fmt.Errorf("%s has no branch %s: %w", g.o.URL, branch, providers.ErrNotExist)
+		}
+	case err != nil:
+		return err
+	default:
+		head, err := g.repo.refs.Get(headRef(g.on()))
+		if err == nil && head.IsZero() {
+			err = g.repo.refs.Update(headRef(g.on()), head, theirs)
+		}
+		if err == nil {
+			err = g.repo.partial.small(ctx, theirs)
+		}
+		if err == nil {
+			g.repo.state.First = theirs.String() // nobody else is there yet
+			g.lend(theirs)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return g.repo.settle()
+}
+
+// defaultBranch is the branch that a server's HEAD names, there or not.
+func defaultBranch(ctx context.Context, r *remote.Remote, s *remote.Session) (string, error) {
+	if branch := s.Default(); branch != "" {
+		return branch, nil
+	}
+	branch, err := r.Unborn(ctx)
+	return cmp.Or(branch, mainBranch), err
+}
+
+// validBranch reports whether git takes a name for a branch (git-check-ref-format).
+func validBranch(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") || strings.HasSuffix(part, ".") {
+			return false
+		}
+	}
+	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r) }
+	return !strings.HasPrefix(name, "-") && !strings.Contains(name, "..") && !strings.Contains(name, "@{") && name != "@" && strings.IndexFunc(name, odd) < 0 && len(name) < 200
+}
