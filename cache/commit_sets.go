@@ -8,7 +8,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/pending"
-	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -26,19 +25,11 @@ func newSetCommitter(v *Volume, remote providers.Committer) *commit.Committer {
 	return commit.NewCommitter(commit.CommitterOptions{
 		Remote: remote, Tree: v.tree, Queue: v.pending, Sender: v.send, Executor: v.exec,
 		Kept: v.kept, Open: v.held.open, Guard: &v.o.Guard, Head: v.head, Shown: v.o.shown(),
-		Volume: c, Host: c, Revisions: c, Ignores: c, Judge: c, Names: c, Content: c, Monitor: c,
+		Volume: c, Host: c, Revisions: setRevisions{v.follower, v}, Ignores: c, Judge: c, Names: c, Content: c, Monitor: c,
 		Take: c.take, NewID: v.held.operations.Next,
 		Passes: passing, IsFinal: func(err error) bool { return !passing(err) || errors.Is(err, errPatience) },
 		Context: v.ctx, Log: v.o.Log,
 	})
-}
-
-// resolveOpenSet finds out what became of a set, in a volume that may not commit sets at all.
-func (v *Volume) resolveOpenSet(w *waiting, head revision.Moving) error {
-	if v.sets == nil {
-		return nil
-	}
-	return v.retry(w, func(ctx context.Context) error { return v.sets.Resolve(ctx, head) })
 }
 
 // committing is a volume as its change sets need it, where that is not what uploads do.
@@ -47,7 +38,6 @@ type committing struct{ uploading }
 var _ interface {
 	commit.Volume
 	commit.Host
-	commit.Revisions
 	commit.Ignores
 	commit.Judge
 	commit.Names
@@ -76,45 +66,6 @@ func (c committing) Patiently(do func(ctx context.Context) error) error {
 
 // IsClosed implements commit.Host.
 func (c committing) IsClosed() bool { return c.v.held.closed }
-
-// IsSynced implements commit.Revisions.
-func (c committing) IsSynced(ctx context.Context, head revision.Held) (bool, error) {
-	store, ok := c.v.syncer()
-	if !ok {
-		return true, nil
-	}
-	return c.v.isSynced(ctx, head, store)
-}
-
-// Sync implements commit.Revisions.
-func (c committing) Sync(ctx context.Context, head revision.Moving) error {
-	store, ok := c.v.syncer()
-	if !ok {
-		return nil
-	}
-	w := c.v.wait(nil, c.v.o.Patience)
-	defer w.close()
-	defer context.AfterFunc(ctx, w.close)()
-	_, err := c.v.syncWith(w, head, store)
-	return err
-}
-
-// CountUnpushed implements commit.Revisions.
-func (c committing) CountUnpushed() error {
-	return c.v.updateOwn(func(v *Tx) error {
-		if !commit.CountOnce(uploadTx(v)) {
-			return nil
-		}
-		return v.unpushedMore(1)
-	})
-}
-
-// Push implements commit.Revisions.
-func (c committing) Push() {
-	if c.v.o.Policy.Push {
-		c.v.pushes.begin(c.v)
-	}
-}
 
 // LearnAhead implements commit.Ignores.
 func (c committing) LearnAhead() { c.v.held.learnAhead() }

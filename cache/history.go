@@ -136,8 +136,7 @@ func (r remembering) Readlink(ctx context.Context, ino table.Ino) (string, error
 // Differing implements past.Volume.
 func (r remembering) Differing(ctx context.Context, from providers.Revision) ([]string, error) {
 	v := r.v
-	s, ok := v.syncer()
-	if !ok {
+	if !v.follower.IsStore() {
 		return nil, fmt.Errorf("the store keeps no commits: %w", ErrNoVersion)
 	}
 	head, paths, err := v.differing(ctx)
@@ -146,7 +145,7 @@ func (r remembering) Differing(ctx context.Context, from providers.Revision) ([]
 	}
 	w := v.wait(&fs.Op{Cancel: ctx.Done()}, v.o.Patience)
 	defer w.close()
-	diffs, err := v.differences(w, s, from, head)
+	diffs, err := v.follower.Differences(w, from, head)
 	for _, d := range diffs {
 		paths = append(paths, d.Locator.String())
 	}
@@ -178,22 +177,4 @@ func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Loca
 		}
 	}
 	return v.history.Overwritten(l, at, info, made.Ino)
-}
-
-// bringHere fetches the content of a file that is about to be replaced or
-// removed, if it is not all here: the history takes only what is.
-func (v *Volume) bringHere(ctx context.Context, path string) error {
-	_, ino, err := v.find(ctx, path)
-	locked := v.lock()
-	n := locked.table.Inode(ino)
-	away := err == nil && n != nil && n.IsRegular() && n.State != table.Whole && n.Size > 0
-	locked.unlock()
-	if !away {
-		return nil
-	}
-	r, _, err := remembering{v}.Open(ctx, ino)
-	if err != nil {
-		return err
-	}
-	return r.Close()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -163,7 +164,7 @@ func TestRestoreWhatAPulledRevisionHad(t *testing.T) {
 	}
 	assert.Equal(t, birth(), 0, "without a pull")
 	now := c.now().UnixNano()
-	w.ok(w.v.record(func(tx revision.Writer) { revision.Comes(tx, w.v.now()) }))
+	w.ok(w.v.updateTree(func(tx *tree.Tx) error { revision.Comes(tx, w.v.now()); return nil }))
 	c.pass(time.Hour)
 	got := birth() - now
 	assert.True(t, got > 0 && got <= int64(time.Second), got, "ns after the pull")

@@ -2,11 +2,7 @@ package cache
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
@@ -17,211 +13,46 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// RestoreOptions say what is brought back.
-type RestoreOptions struct {
-	// Path is a file, or a directory with all below; "" is everything. A
-	// directory is brought back where it is, wherever it was.
-	Path string
+// What a restore is asked for, and says: see package past.
+type (
+	RestoreOptions = past.RestoreOptions
+	RestoreReport  = past.RestoreReport
+	OtherFileError = past.OtherFileError
+)
 
-	// To is the state to go back to.
-	To State
-
-	// DryRun changes nothing.
-	DryRun bool
-
-	// Refuse is asked before a path is changed; an error skips it. nil: none.
-	Refuse func(path string) error
-}
-
-// RestoreReport says what a Restore did, by path.
-type RestoreReport struct {
-	Restored []string  `json:"restored,omitempty"`
-	Removed  []string  `json:"removed,omitempty"` // what was not there at that time; the history has it
-	Skipped  []Skipped `json:"skipped,omitempty"`
-}
-
-// OtherFileError says that a version is one of another file.
-type OtherFileError struct{ Version, Path, Of string }
-
-func (e *OtherFileError) Error() string {
-	return fmt.Sprintf("version %s is of %s, not of %s", e.Version, e.Of, e.Path)
-}
-
-// Restore brings files back as they were. That is a change like any other: it
-// is sent to the backend, programs that have the file open keep what they have,
-// and what it replaces or removes goes to the history, from which nothing is
-// taken away. What cannot be brought back is skipped and reported; an error
-// means that not even that could be found out.
-func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
-	o.Path = strings.Trim(o.Path, "/")
-	var report RestoreReport
-	if v.o.ReadOnly {
-		return report, fmt.Errorf("restore: %w", fs.ErrReadOnly)
+// Restore is [past.Past.Restore].
+func (v *Volume) Restore(ctx context.Context, o RestoreOptions) (r RestoreReport, err error) {
+	err = fs.ErrReadOnly
+	if !v.o.ReadOnly {
+		r, err = v.past.Restore(ctx, restoring{v}, o)
 	}
-	pl, err := v.past.Plan(ctx, o.Path, o.To)
 	if err != nil {
-		return report, fmt.Errorf("restore: %w", err)
+		err = fmt.Errorf("restore: %w", err)
 	}
-	if len(pl.Items)+len(pl.Remove)+len(pl.Unsure) == 0 {
-		if found, _ := v.past.IsNow(ctx, o.Path); !found {
-			return report, fmt.Errorf("restore: %s: now as well as then %w", o.Path, past.ErrNotThere)
-		}
-	}
-	if len(pl.Items) == 1 && pl.Items[0].Of != "" && pl.Items[0].Of != o.Path {
-		return report, fmt.Errorf("restore: %w", &OtherFileError{o.To.Version, o.Path, pl.Items[0].Of})
-	}
-	if err := v.carryOut(ctx, &o, pl, &report); err != nil {
-		return report, err
-	}
-	if o.DryRun {
-		return report, nil
-	}
-	if err := v.sent(ctx, report.Restored); err != nil {
-		return report, fmt.Errorf("restored here, but the backend does not have it yet: %w", err)
-	}
-	return report, nil
+	return r, err
 }
 
-// carryOut does what a plan says, and reports it. What could not be brought
-// back to where it was is not taken away from where it is.
-func (v *Volume) carryOut(ctx context.Context, o *RestoreOptions, pl past.Plan, report *RestoreReport) error {
-	failed := map[table.Ino]string{}
-	for _, it := range pl.Items {
-		done, err := v.restoreItem(ctx, o, it)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			failed[it.Ino] = it.Path
-		}
-		report.note(&report.Restored, it.Path, done, err)
-	}
-	for _, it := range slices.Backward(pl.Remove) { // a directory after what is in it
-		if it.Path == o.Path && it.Was != "" {
-			report.Skipped = append(report.Skipped, Skipped{Path: it.Path, Reason: "it was " + it.Was + " then", Was: it.Was})
-			continue
-		}
-		if to := failed[it.Ino]; to != "" {
-			report.Skipped = append(report.Skipped, Skipped{Path: it.Path, Reason: "it could not be brought back to " + to})
-			continue
-		}
-		done, err := v.removeItem(ctx, o, it)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		report.note(&report.Removed, it.Path, done, err)
-	}
-	slices.Sort(report.Removed)
-	report.Skipped = append(report.Skipped, pl.Unsure...)
-	return nil
+// restoring is a volume as what is restored in it needs it.
+type restoring struct{ v *Volume }
+
+// owner asks for what is made.
+func (r restoring) owner() *fs.Op {
+	return &fs.Op{UID: r.v.o.Owner.UID, GID: r.v.o.Owner.GID, Umask: r.v.o.Umask}
 }
 
-// sent waits until the backend has what was restored, as a close does.
-func (v *Volume) sent(ctx context.Context, paths []string) error {
-	op := &fs.Op{Cancel: ctx.Done()}
-	for _, path := range paths {
-		_, ino, err := v.find(ctx, path)
-		if err != nil || ino == 0 {
-			continue // it went meanwhile
-		}
-		if err := v.waitForContent(op, ino); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	if v.o.Policy.NoWait {
-		return nil
-	}
-	return v.waitForNames(op)
-}
-
-func (r *RestoreReport) note(list *[]string, path string, done bool, err error) {
-	switch {
-	case err != nil:
-		r.Skipped = append(r.Skipped, Skipped{Path: path, Reason: err.Error()})
-	case done:
-		*list = append(*list, path)
-	}
-}
-
-var errSame = errors.New("already in that state")
-
-// restoreItem brings one thing back, and reports whether there was anything to
-// do.
-func (v *Volume) restoreItem(ctx context.Context, o *RestoreOptions, it past.Item) (done bool, err error) {
-	isThere, err := v.past.IsNowSo(ctx, it)
-	if err != nil || isThere {
-		return false, err
-	}
-	if it.IsGone() {
-		return false, ErrNotKept
-	}
-	if it.Target, err = v.past.Target(ctx, it); err != nil {
-		return false, err
-	}
-	if o.Refuse != nil {
-		if err := o.Refuse(it.Path); err != nil {
-			return false, err
-		}
-	}
-	if o.DryRun {
-		err := v.past.Check(it)
-		return err == nil, err
-	}
-	if err := v.bringHere(ctx, it.Path); err != nil {
-		return false, err
-	}
-	switch it.Mode & syscall.S_IFMT {
-	case syscall.S_IFDIR:
-		_, err = v.makeDir(ctx, it.Path)
-	case syscall.S_IFREG:
-		err = v.restoreFile(ctx, it)
-	case syscall.S_IFLNK:
-		err = v.enterAt(ctx, it, 0, func(v *Tx, n *table.Inode) { n.Target, n.Size = it.Target, int64(len(it.Target)) })
-	default:
-		return false, fs.ErrUnsupported
-	}
-	return err == nil, err
-}
-
-// restoreFile gives a path a file with the content of a version.
-func (v *Volume) restoreFile(ctx context.Context, it past.Item) error {
-	r, size, err := v.past.Open(it)
-	if err != nil {
+// Enter implements past.Changes. What the name stood for goes to the history; a file hands on
+// its mode, owner and attributes.
+func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
+	if err := checkName(l.Name); err != nil {
 		return err
 	}
-	defer r.Close()
-	made, err := files.Make(ctx, v.tree, v.store, it.Path, io.LimitReader(r, size))
-	if err != nil {
-		return err
-	}
-	err = v.enterAt(ctx, it, made.Ino, func(v *Tx, n *table.Inode) {
-		n.State, n.Size, n.Blocks = table.Whole, made.Size, made.Blocks
-	})
-	if err != nil {
-		v.store.Remove(made.Ino)
-	}
-	return err
-}
-
-// enterAt gives a path a new inode, of a number of its own (0: another). What was there goes
-// to the history; a file hands on its mode, owner and attributes.
-func (v *Volume) enterAt(ctx context.Context, it past.Item, ino table.Ino, fill func(*Tx, *table.Inode)) error {
-	at, name := past.Split(it.Path)
-	dir, err := v.makeDir(ctx, at)
-	if err != nil {
-		return err
-	}
-	if err := checkName(name); err != nil {
-		return err
-	}
-	l := table.Link{Dir: dir, Name: name}
-	return v.update(func(v *Tx) error {
-		parent := v.table.Inode(dir)
+	return r.v.update(func(v *Tx) error {
+		parent := v.table.Inode(l.Dir)
 		if parent == nil {
 			return fs.ErrStale
 		}
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		n := v.newInode(&fs.Op{UID: v.o.Owner.UID, GID: v.o.Owner.GID}, parent, it.Mode)
+		rec := v.Record(l)
+		n := v.newInode(r.owner(), parent, it.Mode)
 		n.Mode = it.Mode
 		old := v.table.Inode(rec.Ino)
 		switch {
@@ -231,10 +62,12 @@ func (v *Volume) enterAt(ctx context.Context, it past.Item, ino table.Ino, fill 
 			n.Mode, n.UID, n.GID, n.Xattrs = old.Mode, old.UID, old.GID, old.Xattrs
 			n.Mode = attrs.TakeMode(n.Mode, it.Attr)
 		}
-		if ino == 0 {
-			ino = v.table.Alloc()
+		ino := content.Ino
+		if n.IsRegular() {
+			n.State, n.Size, n.Blocks = table.Whole, content.Size, content.Blocks
+		} else {
+			ino, n.Target, n.Size = v.table.Alloc(), it.Target, int64(len(it.Target))
 		}
-		fill(v, n)
 		if old != nil {
 			if err := v.notes.Ended(l, rec.Ino, history.WhyRestored); err != nil {
 				return err
@@ -250,40 +83,24 @@ func (v *Volume) enterAt(ctx context.Context, it past.Item, ino table.Ino, fill 
 			v.MarkStaleDentry(l, rec.Ino)
 			v.NameLost(rec.Ino)
 		}
-		v.tellOf(l)
+		tellOf(v, l)
 		v.wrote(l)
 		return nil
 	})
 }
 
 // tellOf tells the kernel of a name that it does not know to have changed.
-func (v *Tx) tellOf(l table.Link) {
+func tellOf(v *Tx, l table.Link) {
 	v.Later(func() {
 		v.notifier().EntryChanged(fs.Ino(l.Dir), l.Name)
 		v.notifier().AttrChanged(fs.Ino(l.Dir))
 	})
 }
 
-// makeDir is the directory of a path, made if it is missing, with those above.
-func (v *Volume) makeDir(ctx context.Context, path string) (table.Ino, error) {
-	if path == "" {
-		return table.Root, nil
-	}
-	l, ino, err := v.find(ctx, path)
-	if err != nil {
-		return 0, err
-	}
-	if ino == 0 {
-		at, name := past.Split(path)
-		dir, err := v.makeDir(ctx, at)
-		if err != nil {
-			return 0, err
-		}
-		l = table.Link{Dir: dir, Name: name}
-	}
-	err = v.update(func(v *Tx) error {
-		rec, _ := v.table.Name(l.Dir, l.Name)
-		if ino = rec.Ino; ino != 0 {
+// MakeDir implements past.Changes.
+func (r restoring) MakeDir(l table.Link) (ino table.Ino, err error) {
+	err = r.v.update(func(v *Tx) error {
+		if ino = v.Record(l).Ino; ino != 0 {
 			if !v.table.Inode(ino).IsDir() {
 				return syscall.ENOTDIR
 			}
@@ -294,48 +111,48 @@ func (v *Volume) makeDir(ctx context.Context, path string) (table.Ino, error) {
 			return fs.ErrStale
 		}
 		ino = v.table.Alloc()
-		n := v.newInode(&fs.Op{UID: v.o.Owner.UID, GID: v.o.Owner.GID, Umask: v.o.Umask}, parent, syscall.S_IFDIR|0o777)
+		n := v.newInode(r.owner(), parent, syscall.S_IFDIR|0o777)
 		n.Loaded, n.Listed = true, n.Birth
 		v.enter(l, ino, n)
 		v.notes.Made(l, ino, history.WhyRestored)
-		v.tellOf(l)
+		tellOf(v, l)
 		return nil
 	})
 	return ino, err
 }
 
-// removeItem takes away what was not there; a directory only when it is empty.
-func (v *Volume) removeItem(ctx context.Context, o *RestoreOptions, it past.Item) (bool, error) {
-	l, ino, err := v.find(ctx, it.Path)
-	if err != nil || ino != it.Ino {
-		return false, err
-	}
-	if o.Refuse != nil {
-		if err := o.Refuse(it.Path); err != nil {
-			return false, err
-		}
-	}
-	if o.DryRun {
-		return true, nil
-	}
-	if err := v.bringHere(ctx, it.Path); err != nil {
-		return false, err
-	}
-	err = v.change(nil, func(v *Tx) error {
-		if rec, _ := v.table.Name(l.Dir, l.Name); rec.Ino != ino {
-			return errSame
+// Remove implements past.Changes.
+func (r restoring) Remove(l table.Link, it past.Item) (done bool, err error) {
+	err = r.v.change(nil, func(v *Tx) error {
+		if done = v.Record(l).Ino == it.Ino; !done {
+			return nil
 		}
 		if it.Mode&syscall.S_IFMT == syscall.S_IFDIR {
-			if err := v.mayRemoveDir(ino); err != nil {
+			if err := v.mayRemoveDir(it.Ino); err != nil {
 				return err
 			}
 		}
-		v.remove(l, ino)
-		v.tellOf(l)
+		v.remove(l, it.Ino)
+		tellOf(v, l)
 		return nil
 	})
-	if errors.Is(err, errSame) {
-		return false, nil
+	return done && err == nil, err
+}
+
+// Sent implements past.Changes.
+func (r restoring) Sent(ctx context.Context, paths []string) error {
+	op := &fs.Op{Cancel: ctx.Done()}
+	for _, path := range paths {
+		_, ino, err := r.v.find(ctx, path)
+		if err != nil || ino == 0 {
+			continue // it went meanwhile
+		}
+		if err := r.v.waitForContent(op, ino); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
 	}
-	return err == nil, err
+	if r.v.o.Policy.NoWait {
+		return nil
+	}
+	return r.v.waitForNames(op)
 }

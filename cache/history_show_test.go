@@ -2,7 +2,6 @@ package cache
 
 import (
 	"io"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,24 +56,6 @@ func TestShowHistory(t *testing.T) {
 	assert.Equal(t, strings.Join(w.show("history/d").Names, " "), "f/ g/", "later")
 }
 
-// The names of versions sort as the versions came to be: an agent goes by ls.
-func TestShowHistoryInOrder(t *testing.T) {
-	w, c := historic(t)
-	for i := range 30 {
-		w.ok(w.put("f", strconv.Itoa(i)))
-		w.ok(w.unlink("f"))
-	}
-	w.later(c, time.Hour) // for what is shown to be looked for again
-	names, last := w.show("history/f").Names, -1
-	for _, name := range names {
-		at, err := strconv.Atoi(w.shown("history/f/" + name))
-		w.ok(err)
-		assert.AtLeast(t, at, last, "a version in", names)
-		last = at
-	}
-	assert.AtLeast(t, len(names), 20, "versions", names)
-}
-
 // So can the sides of a conflict.
 func TestShowConflicts(t *testing.T) {
 	w := newWorld(t, holding("f", "base"), func(_ *world, o *Options) { onlyAsked(nil, o); o.Policy.Conflict = Manual })
@@ -86,27 +67,4 @@ func TestShowConflicts(t *testing.T) {
 	for _, side := range []string{"ours", "theirs"} {
 		assert.Equal(t, w.shown("conflicts/f/"+side), side)
 	}
-}
-
-// What a program has just done is in the listing, however long the one before took
-// to make; while nothing changes it is not made again.
-func TestShowHistoryIsCurrent(t *testing.T) {
-	w, _ := historic(t)
-	w.ok(w.put("f", "one"))
-	list := func() *shownTree {
-		t.Helper()
-		l, err := w.v.shownHistory(w.Context())
-		w.ok(err)
-		return l
-	}
-	first := list()
-	first.at = first.at.Add(time.Hour) // as if it was made just now
-	assert.Equal(t, list(), first, "made again, though nothing changed")
-	w.ok(w.unlink("f"))
-	now := list()
-	assert.True(t, now != first && len(now.dirs["history/f"]) == 2, "after a removal", now.dirs)
-	long := list()
-	long.long = true
-	w.ok(w.put("g", "two"))
-	assert.Equal(t, list(), long, "a long listing was made again at once")
 }

@@ -200,7 +200,7 @@ func TestRestoreAVersionOfAnotherFile(t *testing.T) {
 	for _, path := range []string{"g", "new"} {
 		_, err := w.v.Restore(t.Context(), RestoreOptions{Path: path, To: State{Version: one}})
 		var other *OtherFileError
-		assert.True(t, errors.As(err, &other) && *other == (OtherFileError{one, path, "f"}), path, err)
+		assert.True(t, errors.As(err, &other) && *other == (OtherFileError{Version: one, Path: path, Of: "f"}), path, err)
 	}
 	// Whatever name the file had then, or has now, is one of it.
 	w.do("mv f h", "put h two")

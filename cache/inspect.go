@@ -6,9 +6,7 @@ import (
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
-	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -28,7 +26,7 @@ func (v *Volume) Aside(root string, covered []string) fs.Aside {
 
 // differing implements providers.Changes.
 func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths []string, err error) {
-	held, err := v.holdSynced(ctx)
+	held, err := v.follower.Hold(ctx)
 	if err != nil {
 		return "", nil, err
 	}
@@ -56,45 +54,6 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 		}
 	}
 	return head, paths, locked.table.Err()
-}
-
-// holdSynced holds the head where it is, with a table that says what it has.
-func (v *Volume) holdSynced(ctx context.Context) (revision.Held, error) {
-	s, ok := v.syncer()
-	if !ok {
-		return revision.NoHead(), providers.ErrUnsupported
-	}
-	for range maxTries {
-		head, err := v.head.Hold(ctx)
-		if err != nil {
-			return head, err
-		}
-		is, err := v.isSynced(ctx, head, s)
-		if err == nil && is {
-			return head, nil
-		}
-		head.Release()
-		if err == nil {
-			err = v.makeSynced(ctx, s)
-		}
-		if err != nil {
-			return revision.NoHead(), err
-		}
-	}
-	return revision.NoHead(), upload.ErrAgain
-}
-
-func (v *Volume) makeSynced(ctx context.Context, s revisions) error {
-	head := v.head.Move()
-	defer head.Release()
-	w := v.wait(nil, v.o.Patience)
-	defer w.close()
-	defer context.AfterFunc(ctx, w.close)()
-	err := v.resolveOpenSet(w, head)
-	if err == nil {
-		_, err = v.syncWith(w, head, s)
-	}
-	return err
 }
 
 // inspected shows an Inspection to the front. It belongs to whom the files of the

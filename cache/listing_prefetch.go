@@ -30,7 +30,7 @@ func (l lister) Answered(took time.Duration) { l.v.held.answered(took, nil) }
 // only what keys lie below; but not those of a store of whole revisions, which is listed
 // as of one revision: a page could outlive that.
 func (v *Volume) newAhead() *listing.Ahead {
-	_, whole := v.syncer()
+	_, whole := revision.StoreOf(v.p)
 	return listing.NewAhead(listing.AheadOptions{Tree: v.tree, Belief: v.belief, Lists: lister{v}, Room: v.o.Fetches, Context: v.ctx, Go: v.background,
 		CanCover: v.caps.ImpliedDirs && v.caps.RecursiveList && v.caps.ListAfter && !whole})
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // newBranched is a clone of a repository that others change.
@@ -58,91 +57,6 @@ func TestBranchBeginsAnew(t *testing.T) {
 	c.sees(slices.Concat([]string{"a: 1", "d/", "d/b: 2"}, all)...)
 	assert.False(t, c.branch("one", BranchOptions{}).Moved, "it is there already")
 	assert.Equal(t, c.on(), "one")
-}
-
-// What is not committed or not pushed is not taken out of the tree: the branch
-// goes on from it, and the report says so.
-func TestBranchGoesOn(t *testing.T) {
-	for _, x := range []struct {
-		name    string
-		prepare func(c *clone)
-		o       BranchOptions
-		wentOn  bool
-		sees    []string
-	}{
-		{"uncommitted", func(c *clone) {}, BranchOptions{}, true, []string{"a: 1", "d/", "d/b: 2", "n: ours"}},
-		{"unpushed", func(c *clone) { c.commit() }, BranchOptions{}, true, []string{"a: 1", "d/", "d/b: 2", "n: ours"}},
-		{"left behind", func(c *clone) { c.commit() }, BranchOptions{Leave: true}, false, []string{"a: 1", "d/", "d/b: 2", "theirs: new"}},
-		{"asked to stay", func(c *clone) { c.commit() }, BranchOptions{Stay: true}, true, []string{"a: 1", "d/", "d/b: 2", "n: ours"}},
-		{"asked to stay, clean", func(c *clone) { c.commit(); c.push() }, BranchOptions{Stay: true}, false, []string{"a: 1", "d/", "d/b: 2", "theirs: new"}},
-		{"asked to", func(c *clone) { c.commit(); c.push() }, BranchOptions{GoOn: true}, false, []string{"a: 1", "d/", "d/b: 2", "n: ours"}},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			c := newBranched(t)
-			c.branch("one", BranchOptions{})
-			c.ok(c.put("n", "ours"))
-			x.prepare(c)
-			c.there("theirs", "new")
-			stays := x.name == "asked to stay"
-			r := c.branch("two", x.o)
-			assert.True(t, r.Moved != stays && (r.WentOn != "") == x.wentOn && (c.on() == "two") != stays, "report", r, "on", c.on())
-			c.sees(x.sees...)
-			assert.Equal(t, c.v.Status().Unpushed != nil, stays || x.name == "unpushed", "unpushed")
-		})
-	}
-}
-
-// When the remote is away, a branch begins where the tracked one was last.
-func TestBranchOffline(t *testing.T) {
-	c := newBranched(t)
-	c.branch("one", BranchOptions{})
-	c.ok(c.put("n", "ours"))
-	c.commit()
-	c.push()
-	c.there("theirs", "new")
-	c.faults.Queue(providers.MethodBegin, providertest.Fault{Before: providers.ErrUnavailable})
-	r := c.branch("two", BranchOptions{})
-	assert.True(t, r.Moved && r.WentOn == "", "report", r)
-	c.sees("a: 1", "d/", "d/b: 2")
-}
-
-// Commits that a pull makes anew while a push sends what they were before are not pushed
-// by it.
-func TestCommitsMadeAnewDuringAPush(t *testing.T) {
-	c := newClone(t, seeded(t, "a", "1"))
-	c.branch("one", BranchOptions{})
-	c.ok(c.put("b", "ours"))
-	c.commit()
-	reached, gate := make(chan struct{}), make(chan struct{})
-	var first sync.Once
-	c.intercept(func(ctx context.Context, call *providers.Call, next func(context.Context) error) (err error) {
-		if call.Method != providers.MethodPush {
-			return next(ctx)
-		}
-		taken := false
-		first.Do(func() { // it sends the head that there is when it begins, as git does
-			head, _ := c.repo.Head(ctx)
-			close(reached)
-			<-gate
-			taken, err = true, c.remote.Reset("one", head)
-		})
-		if taken || err != nil {
-			return err
-		}
-		return next(ctx)
-	})
-	pushed := async(c.push)
-	<-reached
-	c.there("theirs", "2")
-	c.pull()
-	close(gate)
-	<-pushed
-	assert.False(t, c.v.Status().Unpushed == nil, "nothing is said to be unpushed")
-	c.push()
-	c.unpushed(0)
-	for _, file := range []string{`"b" file`, `"theirs" file`} {
-		assert.Contains(t, strings.Join(c.remote.Dump("one"), ", "), file, "the branch")
-	}
 }
 
 // What a push sends to a branch is not taken for the tracked one's when commits go to

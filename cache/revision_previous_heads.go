@@ -15,7 +15,9 @@ import (
 // readPreviousHead reads a version that the backend had at a place in an earlier
 // revision. iofs.ErrNotExist when none of them that are known had it.
 func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
-	all := recorded(v, revision.PreviousHeads)
+	locked := v.lock()
+	all := revision.PreviousHeads(locked.table)
+	locked.unlock()
 	s, ok := providers.As[providers.Snapshotter](v.p)
 	if !ok {
 		all = nil

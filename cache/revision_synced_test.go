@@ -13,21 +13,25 @@ import (
 // unlevel is what the table does not know of the head once it is said to have it,
 // told by listing all that is known.
 func unlevel(v *Volume) (wrong []string, err error) {
-	if _, ok := v.syncer(); !ok {
+	if !v.follower.IsStore() {
 		return nil, nil
 	}
 	w := v.wait(nil, 5*time.Second)
 	defer w.close()
-	head, err := v.holdSynced(w)
+	head, err := v.follower.Hold(w)
 	if err != nil {
 		return nil, err
 	}
 	defer head.Release()
-	r := v.syncedRevision()
-	all, err := v.gatherAll(w, v.p)
+	r := v.follower.Synced()
+	c, err := names{v}.compare(w, v.p, (*comparison).listAll)
+	if err != nil {
+		return nil, err
+	}
+	defer c.End()
 	locked := v.lock()
 	defer locked.unlock()
-	for _, h := range all {
+	for _, h := range c.dirs {
 		for _, d := range h.diffs {
 			rec, _ := locked.table.Name(d.l.Dir, d.l.Name)
 			is := "nothing"

@@ -95,42 +95,10 @@ func TestCommitDuringAPush(t *testing.T) {
 	}
 }
 
-// A push that ends after one that began later takes nothing of what that has sent for
-// unpushed.
-func TestPushThatIsOvertaken(t *testing.T) {
-	c := newClone(t, seeded(t, "a", "A"))
-	gate, reached := c.answerLate(providers.MethodPush)
-	c.do("put a 1")
-	c.commit()
-	first := async(c.push)
-	<-reached
-	c.do("put b 2")
-	c.commit()
-	c.push()
-	close(gate)
-	<-first
-	c.unpushed(0)
-	assert.Equal(t, there(c.remote), "a: 1, b: 2", "the remote")
-}
-
 // push pushes what is committed.
 func (w *world) push() error {
 	_, err := w.v.Push(context.Background(), providers.PushOptions{})
 	return err
-}
-
-// Commits that a pull has made changes again are counted as what they become.
-func TestUnpushedAfterARewind(t *testing.T) {
-	remote := memory.NewRemote(nil)
-	w := newWorld(t, remoteWith(remote, "a", "A"), unwaited)
-	for _, put := range []string{"put b 1", "put c 2"} {
-		w.do(put)
-		w.upload()
-	}
-	another(t, remote, "b", "theirs") // they cannot be made anew on top of that
-	w.pull()
-	w.upload()
-	w.unpushed(1)
 }
 
 // A directory that was renamed in a commit which a pull has made changes again is

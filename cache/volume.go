@@ -21,6 +21,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
+	"github.com/wsmount/wsmount/cache/internal/show"
 	"github.com/wsmount/wsmount/cache/internal/state"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -69,7 +70,9 @@ type Volume struct {
 	committer Committer    // one of both
 	deletions commitGuard
 	doing     doing
-	pushes    pushes
+	backlog   *revision.Backlog
+	follower  *revision.Follower
+	pusher    *revision.Pusher
 	head      revision.HeadLock // before the lock: with it, it is not taken
 	hydrator  *files.Hydrator
 	eviction  *files.Eviction
@@ -79,7 +82,7 @@ type Volume struct {
 	ahead     *listing.Ahead
 	history   *history.Keeper
 	past      *past.Past
-	shown     *shownTree // of the history; the lock guards it
+	shows     *show.Shower
 	unlinks   *files.DeferredUnlinks
 	opener    *files.Opener
 	tableSync *files.TableSync
@@ -166,11 +169,13 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.ahead = v.newAhead()
 	v.history = newKeeper(v)
 	v.past = newPast(v)
+	v.shows = newShower(v)
 	v.hydrator, v.eviction, v.unlinks = newHydrator(v), newEviction(v), newUnlinks(v)
 	v.tableSync = &files.TableSync{Tree: v.tree}
 	v.room, v.opener = newRoom(v), newOpener(v)
 	v.kept = commit.NewKept(commit.KeptOptions{Tree: v.tree, Open: open, IsUnsaved: v.pending.IsUnsaved, Release: v.opener.Release, Abandon: v.abandon})
 	makeUploads(v)
+	makeRevisions(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	return v
 }
@@ -184,10 +189,9 @@ func (v *Volume) begin(ctx context.Context) error {
 	if err := v.recoverLast(); err != nil {
 		return err
 	}
-	w := v.wait(nil, v.o.Patience)
+	w := v.waitWith(ctx, v.o.Patience)
 	defer w.close()
-	defer context.AfterFunc(ctx, w.close)()
-	if err := v.rewindLast(w); err != nil {
+	if err := v.follower.Resume(w); err != nil {
 		return fmt.Errorf("a pull that was interrupted: %w", err)
 	}
 	v.resumeUploads()
@@ -230,8 +234,8 @@ func (v *Volume) makeRoot(ctx context.Context) error {
 		return fmt.Errorf("the root: %w", err)
 	}
 	level, made := providers.Revision(""), time.Time{}
-	if s, ok := v.syncer(); ok {
-		if level, made, err = begins(ctx, s); err != nil {
+	if s, ok := revision.StoreOf(v.p); ok {
+		if level, made, err = s.Begins(ctx); err != nil {
 			return fmt.Errorf("the head: %w", err)
 		}
 	}

@@ -26,6 +26,7 @@ type waiting struct {
 	timer *time.Timer
 	d     time.Duration
 	beat  *atomic.Uint64 // counts what moves; nil: nobody does
+	with  func() bool    // lets go of another context with which it ends; nil: there is none
 	pages atomic.Uint64  // of a walk that came for it
 }
 
@@ -40,6 +41,16 @@ func (v *Volume) wait(op *fs.Op, d time.Duration) *waiting {
 	}
 	return w
 }
+
+// waitWith is wait for work that no request waits for, and that ends with ctx.
+func (v *Volume) waitWith(ctx context.Context, d time.Duration) *waiting {
+	w := v.wait(nil, d)
+	w.with = context.AfterFunc(ctx, func() { w.end(context.Canceled) })
+	return w
+}
+
+// Moved implements revision.Waiting.
+func (w *waiting) Moved() { w.moved() }
 
 // moved says that there is progress.
 func (w *waiting) moved() {
@@ -62,6 +73,9 @@ func progressed(w *waiting, got *pending.Reach, n int) {
 func (w *waiting) close() {
 	if w.timer != nil {
 		w.timer.Stop()
+	}
+	if w.with != nil {
+		w.with()
 	}
 	w.end(context.Canceled)
 }

@@ -1,14 +1,11 @@
-package cache
+package revision
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/wsmount/wsmount/cache/internal/chores"
-	"github.com/wsmount/wsmount/cache/internal/massdelete"
-	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -33,47 +30,34 @@ type BranchReport struct {
 	Pull     PullReport         // what changed by that
 }
 
-// Branch has commits go to a branch from now on, "" for the tracked one, where the backend is a
-// providers.Brancher; elsewhere, and on that branch already, it does nothing. A
+// Branch has commits go to a branch from now on, "" for the tracked one, where the remote is
+// a Store and a providers.Brancher; elsewhere, and on that branch already, it does nothing. A
 // working copy with changes that are not committed, or commits that are not
 // pushed, goes on from where it is: the branch then has these too. When the
 // remote does not answer, the branch begins where the tracked one was last.
-func (v *Volume) Branch(ctx context.Context, name string, o BranchOptions) (BranchReport, error) {
-	r, err := v.branch(ctx, name, o)
-	v.Ended(chores.Branch, err)
-	if err != nil {
-		err = fmt.Errorf("cache: branch %s: %w", name, err)
-	}
-	return r, err
-}
-
-func (v *Volume) branch(ctx context.Context, name string, o BranchOptions) (r BranchReport, err error) {
-	b, can := providers.As[providers.Brancher](v.p)
-	s, whole := v.syncer()
-	if !can || !whole || v.o.ReadOnly {
+func (f *Follower) Branch(w Waiting, name string, o BranchOptions) (r BranchReport, err error) {
+	b, can := providers.As[providers.Brancher](f.o.Provider)
+	if !can || !f.isStore {
 		return r, nil
 	}
-	w := v.wait(nil, v.o.Patience/2)
-	defer w.close()
-	defer context.AfterFunc(ctx, w.close)()
 	if on, err := b.Branches(w); err != nil || on.On == name {
 		return r, err
 	}
-	head := v.head.Move()
+	head := f.o.Head.Move()
 	defer head.Release()
-	if err := v.resolveOpenSet(w, head); err != nil {
+	if err := f.o.Host.Resolve(w, head); err != nil {
 		return r, err
 	}
-	from, err := s.Head(w)
+	from, err := f.store.Head(w)
 	if err != nil || from == "" {
 		return r, err
 	}
-	if _, err := v.syncWith(w, head, s); err != nil {
+	if _, err := f.sync(w, head); err != nil {
 		return r, err
 	}
 	to := from
 	if !o.GoOn {
-		if r.WentOn = v.unfinished(o); r.WentOn == "" {
+		if r.WentOn = f.unfinished(o); r.WentOn == "" {
 			if to, err = begin(w, b, name); err != nil {
 				return r, err
 			}
@@ -85,20 +69,21 @@ func (v *Volume) branch(ctx context.Context, name string, o BranchOptions) (r Br
 	if from == to {
 		return r, b.Start(w, name, from, to)
 	}
-	v.allowPull()
-	s.Syncer = starting{s.Syncer, b, name}
-	if r.Pull, err = v.adoptRevision(w, head, s, from, to); err != nil {
+	f.o.Names.AllowDeletions() // what goes from the tree stays on the branch that it is on
+	if r.Pull, err = f.adopt(w, head, starting{b, name}, from, to); err != nil {
 		return r, err
 	}
-	return r, v.began(w, b, to)
+	return r, f.began(w, b, to)
 }
 
 // unfinished says what keeps a branch from beginning anew.
-func (v *Volume) unfinished(o BranchOptions) string {
+func (f *Follower) unfinished(o BranchOptions) string {
+	v := f.o.Tree.Lock()
+	defer f.o.Tree.Unlock()
 	switch {
-	case v.dirty():
+	case v.DirtyCount() > 0:
 		return "there are changes that are not committed"
-	case v.unpushed() && !o.Leave:
+	case UnpushedOf(v) != nil && !o.Leave:
 		return "there are commits that are not pushed"
 	}
 	return ""
@@ -119,41 +104,29 @@ func begin(ctx context.Context, b providers.Brancher, name string) (providers.Re
 	return to, err
 }
 
-// allowPull lets what goes from the tree to another branch go without a word: it
-// stays on the one that it is on.
-func (v *Volume) allowPull() {
-	locked := v.lock()
-	defer locked.unlock()
-	locked.massDelete.Allow(massdelete.Pull)
-}
-
 // began notes where the working copy is after a branch was begun.
-func (v *Volume) began(ctx context.Context, b providers.Brancher, at providers.Revision) error {
+func (f *Follower) began(ctx context.Context, b providers.Brancher, at providers.Revision) error {
 	all, err := b.Branches(ctx)
 	if err != nil {
 		return err
 	}
-	return v.update(func(v *Tx) error {
-		v.passed(massdelete.Pull)
-		revision.Comes(v.table, v.now())
-		revision.SetCommitted(v.table, at)
-		revision.SetMerging(v.table, "")
-		v.pushes.lines++ // what a push under way sends is of the branch before
-		if err := v.setUnpushed(nil); err != nil {
-			return err
+	left := 0
+	for _, other := range all.Unmerged {
+		if other.Name == all.On && !other.Pushed {
+			left = other.Commits
 		}
-		for _, other := range all.Unmerged {
-			if other.Name == all.On && !other.Pushed {
-				return v.unpushedMore(other.Commits)
-			}
-		}
-		return nil
+	}
+	return f.o.Host.Update(func(tx *tree.Tx) error {
+		f.o.Names.Passed(tx)
+		Comes(tx, f.o.Now().UnixNano())
+		SetCommitted(tx, at)
+		SetMerging(tx, "")
+		return f.backlog.Left(tx, left)
 	})
 }
 
-// starting is a Syncer that goes to a branch when it adopts.
+// starting goes to a branch in place of another revision.
 type starting struct {
-	providers.Syncer
 	b    providers.Brancher
 	name string
 }

@@ -1,10 +1,9 @@
-package cache
+package revision
 
 import (
 	"context"
 	"errors"
 
-	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -14,34 +13,34 @@ var errRewritten = errors.New("the remote's branch was rewritten: what it no lon
 // setUpstream notes that the head has a revision of the tracked branch, if the remote's
 // is there: commits on a branch of our own are no such, wherever the head has gone since
 // they were pushed.
-func (v *Volume) setUpstream(ctx context.Context, r providers.Revision) error {
-	if b, ok := providers.As[providers.Brancher](v.p); ok {
+func (f *Follower) setUpstream(ctx context.Context, r providers.Revision) error {
+	if b, ok := providers.As[providers.Brancher](f.o.Provider); ok {
 		if all, err := b.Branches(ctx); err != nil || all.On != "" || all.Tip != r {
 			r = ""
 		}
 	}
-	return v.record(func(tx revision.Writer) { revision.SetUpstream(tx, r) })
+	return f.record(SetUpstream, r)
 }
 
 // knowUpstream asks a working copy's first clone for what it last heard of the
 // tracked branch, before it asks anew.
-func (v *Volume) knowUpstream(ctx context.Context, s revisions) error {
-	b, ok := providers.As[providers.Brancher](v.p)
-	if !ok || recorded(v, revision.Upstream) != "" {
+func (f *Follower) knowUpstream(ctx context.Context) error {
+	b, ok := providers.As[providers.Brancher](f.o.Provider)
+	if !ok || f.recorded(Upstream) != "" {
 		return nil
 	}
 	all, err := b.Branches(ctx)
 	if err != nil || all.Tip == "" || all.On != "" {
 		return err
 	}
-	head, err := s.Head(ctx)
+	head, err := f.store.Head(ctx)
 	if err != nil || head == "" {
 		return err
 	}
-	if base, err := s.Base(ctx, all.Tip, head); err != nil || base != all.Tip {
+	if base, err := f.store.Base(ctx, all.Tip, head); err != nil || base != all.Tip {
 		return err
 	}
-	return v.record(func(tx revision.Writer) { revision.SetUpstream(tx, all.Tip) })
+	return f.record(SetUpstream, all.Tip)
 }
 
 // baseOf is where ours and theirs part. That is the last revision that both have,
@@ -49,14 +48,14 @@ func (v *Volume) knowUpstream(ctx context.Context, s revisions) error {
 // ours, though it does not have it any more. Where theirs is just older, that was
 // so if the remote was known to have more before it was asked: a push of ours may
 // have come after.
-func (v *Volume) baseOf(ctx context.Context, s revisions, ours, theirs, had providers.Revision) (providers.Revision, error) {
-	base, err := s.Base(ctx, ours, theirs)
-	up := recorded(v, revision.Upstream)
+func (f *Follower) baseOf(ctx context.Context, ours, theirs, had providers.Revision) (providers.Revision, error) {
+	base, err := f.store.Base(ctx, ours, theirs)
+	up := f.recorded(Upstream)
 	if err != nil || up == "" || up == base || base == theirs && up != had {
 		return base, err
 	}
 	for _, r := range []providers.Revision{ours, theirs} {
-		switch last, err := s.Base(ctx, up, r); {
+		switch last, err := f.store.Base(ctx, up, r); {
 		case errors.Is(err, providers.ErrNotExist): // what is noted was thrown away
 			return base, nil
 		case err != nil:
@@ -65,6 +64,6 @@ func (v *Volume) baseOf(ctx context.Context, s revisions, ours, theirs, had prov
 			return base, nil
 		}
 	}
-	v.report("pull", "", errRewritten)
+	f.o.Host.Report("pull", "", errRewritten)
 	return up, nil
 }

@@ -1,0 +1,299 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/rules"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// names are the names of a volume as its revisions need them.
+type names struct{ v *Volume }
+
+var _ revision.Names = names{}
+
+// CompareAll implements revision.Names.
+func (n names) CompareAll(w revision.Waiting, p providers.Provider) (revision.Comparison, error) {
+	return n.compare(w, p, (*comparison).listAll)
+}
+
+// Compare implements revision.Names.
+func (n names) Compare(w revision.Waiting, p providers.Provider, diffs []providers.Difference) (revision.Comparison, error) {
+	return n.compare(w, p, func(c *comparison) error { return c.take(diffs) })
+}
+
+func (n names) compare(w revision.Waiting, p providers.Provider, find func(*comparison) error) (*comparison, error) {
+	c := &comparison{v: n.v, w: w.(*waiting), p: p, mine: n.v.beginObservation()}
+	if err := find(c); err != nil {
+		c.End()
+		return nil, err
+	}
+	return c, nil
+}
+
+// List implements revision.Names.
+func (n names) List(w revision.Waiting, head revision.Held, dir table.Ino) error {
+	return n.v.listOnce(w.(*waiting), head, dir)
+}
+
+// Fetch implements revision.Names. Its errors are those of [files.Hydrator.Fetch].
+func (n names) Fetch(w revision.Waiting, ino table.Ino, kind providers.Kind) error {
+	return n.v.bringContent(w, ino, kind)
+}
+
+// AllowDeletions implements revision.Names.
+func (n names) AllowDeletions() {
+	locked := n.v.lock()
+	defer locked.unlock()
+	locked.massDelete.Allow(massdelete.Pull)
+}
+
+// Passed implements revision.Names.
+func (n names) Passed(*tree.Tx) { n.v.held.passed(massdelete.Pull) }
+
+// comparison is what differs between the names that the table has of the remote, in the
+// directories that are known, and those that a provider shows.
+type comparison struct {
+	v    *Volume
+	w    *waiting
+	p    providers.Provider
+	mine *tree.Observation // from before it was asked
+	dirs []*remoteDir
+}
+
+// End implements revision.Comparison.
+func (c *comparison) End() { c.v.endObservation(c.mine) }
+
+// Check implements revision.Comparison.
+func (c *comparison) Check(head revision.Held) error {
+	_, err := c.run(head, true, "")
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	return err
+}
+
+// Apply implements revision.Comparison: in one step. What is left for another pull is not
+// forgotten: the table stays at the revision that it had.
+func (c *comparison) Apply(head revision.Held, r providers.Revision) (PullReport, error) {
+	return c.run(head, false, r)
+}
+
+// run is Apply, or changes nothing (dry): the questions that it asks are answered, and a halt
+// is told.
+func (c *comparison) run(head revision.Held, dry bool, r providers.Revision) (PullReport, error) {
+	m := c.v.newMerge(c.w, c.p)
+	m.mine, m.dry, m.whole = c.mine, dry, true
+	err := m.run(func(v *Tx) error {
+		for _, h := range c.dirs {
+			if !h.holds(v.View) { // renamed meanwhile; or what came before says that it is gone
+				_, there := v.RemotePathOf(h.dir)
+				m.left = m.left || there
+				continue
+			}
+			for _, d := range h.diffs {
+				m.take(v, d)
+			}
+			h.listed(v, m)
+		}
+		if !m.left && !m.asks() {
+			revision.SetSynced(v.table, r, v.o.shown())
+		}
+		return m.checkPull(v, head)
+	})
+	return m.report, err
+}
+
+// known is a listing of a directory in the making; nil if its names are not known.
+func (c *comparison) known(dir table.Ino) (*remoteDir, error) {
+	h, err := c.v.newListing(dir)
+	if errors.Is(err, fs.ErrStale) {
+		return nil, nil
+	}
+	if err != nil || h == nil || h.first {
+		return nil, err
+	}
+	return h, nil
+}
+
+// listAll lists all known directories, in the cheaper of two ways.
+func (c *comparison) listAll() error {
+	locked := c.v.lock()
+	dirs := locked.KnownRemoteDirs()
+	locked.unlock()
+	for _, dir := range dirs {
+		h, err := c.known(dir)
+		if err != nil {
+			return err
+		}
+		if h != nil {
+			c.dirs = append(c.dirs, h)
+		}
+	}
+	if len(c.dirs) > 1 && c.p.Capabilities().RecursiveList {
+		if err := c.listTree(); !errors.Is(err, errDear) && !errors.Is(err, providers.ErrUnsupported) {
+			return err
+		}
+	}
+	return c.listEach(c.dirs)
+}
+
+// listers is how many directories are listed at once.
+const listers = 8
+
+// listEach lists one directory after the other, several at a time. Those that are gone are
+// left out.
+func (c *comparison) listEach(all []*remoteDir) error {
+	errs := make([]error, len(all))
+	slots := make(chan struct{}, listers)
+	var work sync.WaitGroup
+	for i, h := range all {
+		slots <- struct{}{}
+		work.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = h.gather(c.w, c.p, nil)
+		})
+	}
+	work.Wait()
+	gone := map[*remoteDir]bool{}
+	for i, h := range all {
+		switch {
+		case errs[i] == nil:
+		case notThere(errs[i]) && h.dir == table.Root:
+			return c.v.rootGone(errs[i])
+		case !notThere(errs[i]):
+			return errs[i]
+		default: // the listing of its parent says so
+			gone[h] = true
+		}
+	}
+	c.dirs = slices.DeleteFunc(c.dirs, func(h *remoteDir) bool { return gone[h] })
+	return nil
+}
+
+// errDear says that one recursive listing costs more than one of each
+// directory: most of the tree was never looked at.
+var errDear = errors.New("too many pages")
+
+// listTree lists the whole tree at once.
+func (c *comparison) listTree() error {
+	at := map[providers.Locator]*remoteDir{}
+	for _, h := range c.dirs {
+		at[h.at] = h
+	}
+	var got pending.Reach
+	err := c.v.retry(c.w, func(ctx context.Context) error {
+		got.Again()
+		for _, h := range c.dirs {
+			h.reset()
+		}
+		opts := providers.ListOptions{Recursive: true}
+		for pages := 0; ; pages++ {
+			if pages > len(c.dirs) {
+				return errDear
+			}
+			page, err := c.p.List(ctx, providers.Locator{}, opts)
+			if err != nil {
+				return err
+			}
+			progressed(c.w, &got, 1)
+			locked := c.v.lock()
+			for i := range page.Entries {
+				if h := at[page.Entries[i].Locator.Parent()]; h != nil {
+					h.entry(locked, &page.Entries[i])
+				}
+			}
+			locked.unlock()
+			if opts.Token = page.Next; opts.Token == "" {
+				return nil
+			}
+		}
+	})
+	if err != nil && !errors.Is(err, providers.ErrNotExist) { // the root of an empty bucket
+		return err
+	}
+	for _, h := range c.dirs {
+		h.missing()
+	}
+	return nil
+}
+
+// take makes what differs between two revisions into what differs from the table, which has
+// the first. Directories of which something is not shown are listed: what stood in its way
+// may have gone.
+func (c *comparison) take(diffs []providers.Difference) error {
+	known, whole := map[providers.Locator]*remoteDir{}, map[*remoteDir]bool{}
+	for _, d := range diffs {
+		h, err := c.dirAt(known, d.Locator.Parent())
+		if err != nil {
+			return err
+		}
+		if h != nil {
+			h.difference(d)
+		}
+	}
+	locked := c.v.lock()
+	hiding := rules.Hiding(locked)
+	locked.unlock()
+	for _, dir := range hiding {
+		h, err := c.known(dir)
+		if err != nil {
+			return err
+		}
+		if h != nil {
+			known[h.at] = h
+			whole[h] = true
+		}
+	}
+	var list []*remoteDir
+	for _, h := range known {
+		if h != nil {
+			c.dirs = append(c.dirs, h)
+		}
+		if h != nil && (whole[h] || h.hidden > 0) {
+			list = append(list, h)
+		}
+	}
+	slices.SortFunc(c.dirs, func(a, b *remoteDir) int { return a.at.Compare(b.at) })
+	return c.listEach(list)
+}
+
+// dirAt is the directory that the remote has at a path, if its names are known.
+func (c *comparison) dirAt(known map[providers.Locator]*remoteDir, at providers.Locator) (*remoteDir, error) {
+	if h, ok := known[at]; ok {
+		return h, nil
+	}
+	known[at] = nil
+	locked := c.v.lock()
+	dir, ok := locked.DirAtRemotePath(at)
+	locked.unlock()
+	if !ok {
+		return nil, nil
+	}
+	h, err := c.known(dir)
+	known[at] = h
+	return h, err
+}
+
+// difference takes what another revision has of one name.
+func (h *remoteDir) difference(d providers.Difference) {
+	locked := h.v.lock()
+	defer locked.unlock()
+	if d.Is != nil {
+		h.entry(locked, d.Is)
+		return
+	}
+	l := table.Link{Dir: h.dir, Name: d.Locator.Name()}
+	if locked.Record(l).Remote != nil {
+		h.diffs = append(h.diffs, news{l: l})
+	}
+}

@@ -1,0 +1,112 @@
+package revision
+
+import (
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// Backlog is the commits that a remote with another behind it has and that one has not: what
+// the table says of them (Unpushed), and which of them a push under way can have sent. What
+// takes a transaction is called in it; the lock of the tree guards all fields.
+type Backlog struct {
+	o BacklogOptions
+
+	commits uint64 // to push, that were noted in this run
+	lines   uint64 // how often the head left the line of commits that it was on
+	pushed  uint64 // commits that there were when the latest push began that has succeeded
+}
+
+// BacklogOptions are what a Backlog needs of those who use it.
+type BacklogOptions struct {
+	CanPush bool   // else the remote has all that it was given
+	Empty   func() // is told that no push is owed any more
+	Now     func() time.Time
+}
+
+// NewBacklog makes one that has seen no commit.
+func NewBacklog(o BacklogOptions) *Backlog { return &Backlog{o: o} }
+
+func (b *Backlog) set(tx *tree.Tx, u *Unpushed) error {
+	if u == nil {
+		b.o.Empty()
+	}
+	return SetUnpushed(tx, u)
+}
+
+// Add notes that there are more commits to push.
+func (b *Backlog) Add(tx *tree.Tx, n int) error {
+	if !b.o.CanPush {
+		return b.set(tx, nil)
+	}
+	b.commits += uint64(n)
+	return b.set(tx, UnpushedOf(tx).Committed(n, b.o.Now()))
+}
+
+// Remade notes that commits were made anew, or are about to be: a push that is under way
+// sends what they were before.
+func (b *Backlog) Remade(tx *tree.Tx) error {
+	b.lines++
+	if UnpushedOf(tx) != nil {
+		return nil
+	}
+	return b.set(tx, &Unpushed{Since: b.o.Now()})
+}
+
+// TookBack notes that no commits of ours are left, though a push may be owed.
+func (b *Backlog) TookBack(tx *tree.Tx) error {
+	u := UnpushedOf(tx)
+	if u == nil {
+		return nil
+	}
+	u.Commits = 0
+	return b.set(tx, u)
+}
+
+// Left notes that the head went to another branch, of which so many commits are to be
+// pushed: what a push under way sends is of the branch before.
+func (b *Backlog) Left(tx *tree.Tx, commits int) error {
+	b.lines++
+	err := b.set(tx, nil)
+	if err == nil && commits > 0 {
+		err = b.Add(tx, commits)
+	}
+	return err
+}
+
+// Owe notes that a push was begun, or why it failed: whoever comes after a kill knows that
+// one is owed.
+func (b *Backlog) Owe(tx *tree.Tx, cause error) error {
+	u := UnpushedOf(tx)
+	if u == nil || !u.Owe(cause, b.o.Now()) {
+		return nil
+	}
+	return b.set(tx, u)
+}
+
+// PushBegun is what a push can have sent at most: a commit that is noted while it is under
+// way may have come too late for it, and so may another line of commits.
+type PushBegun struct {
+	at             time.Time
+	commits, lines uint64
+}
+
+// Begin is called under the lock as a push begins.
+func (b *Backlog) Begin(*tree.View) PushBegun {
+	return PushBegun{at: b.o.Now(), commits: b.commits, lines: b.lines}
+}
+
+// Pushed notes that the remote has what was committed when a push began. Commits noted since
+// then stay unpushed, and so does all that is noted of another line. Of two pushes that
+// overlap, the one that began later knows more, whichever ends first.
+func (b *Backlog) Pushed(tx *tree.Tx, begun PushBegun) error {
+	if b.lines != begun.lines || begun.commits < b.pushed {
+		return nil
+	}
+	b.pushed = begun.commits
+	if later := b.commits - begun.commits; later > 0 {
+		return b.set(tx, &Unpushed{Commits: int(later), Since: begun.at})
+	}
+	SetMerging(tx, "")
+	return b.set(tx, nil)
+}

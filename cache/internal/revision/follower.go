@@ -1,0 +1,259 @@
+package revision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Waiting is a context that ends when nothing has moved for too long.
+type Waiting interface {
+	context.Context
+	Moved() // says that something has
+}
+
+// Host is the working copy whose head moves.
+type Host interface {
+	// Update runs do as one change of the tree.
+	Update(do func(*tree.Tx) error) error
+	// Patiently runs do with a context that ends with ctx, and when nothing has moved for
+	// too long: then the error is of kind providers.ErrUnavailable, and says so.
+	Patiently(ctx context.Context, do func(Waiting) error) error
+	// Retry runs do until it succeeds or fails for good.
+	Retry(ctx context.Context, do func(ctx context.Context) error) error
+	// Resolve finds out what became of a change set whose answer was lost: what it did is
+	// in the head, or never will be.
+	Resolve(ctx context.Context, head Moving) error
+	// Report tells a person of something that nobody would expect.
+	Report(op, path string, err error)
+	// Ended says that pulls or pushes succeed (nil), or fail.
+	Ended(a chores.Activity, err error)
+}
+
+// Names are what a working copy has of the remote's names.
+type Names interface {
+	// Compare finds out how what a provider shows differs from the names that are known:
+	// where two revisions differ, of which the table has the first. CompareAll looks at all
+	// that are known. The provider is asked again until End.
+	Compare(w Waiting, p providers.Provider, diffs []providers.Difference) (Comparison, error)
+	CompareAll(w Waiting, p providers.Provider) (Comparison, error)
+	// List has the names in a directory known, and Fetch the content of a file or link.
+	List(w Waiting, head Held, dir table.Ino) error
+	Fetch(w Waiting, ino table.Ino, kind providers.Kind) error
+	// AllowDeletions lets the next pull delete as much as it will, and Passed says that it
+	// has: called in the transaction that notes it.
+	AllowDeletions()
+	Passed(tx *tree.Tx)
+}
+
+// A Comparison is what differs, to be applied to a working copy.
+type Comparison interface {
+	// Check fails if Apply would, because it deletes too much.
+	Check(head Held) error
+	// Apply has programs see it, all at once. If nothing is left out, the table has a
+	// revision then.
+	Apply(head Held, r providers.Revision) (PullReport, error)
+	End()
+}
+
+// PullReport says what a pull did.
+type PullReport struct {
+	Revision  providers.Revision // that names show now, of a store of whole revisions
+	Changed   int                // names that lead to something new
+	Deleted   int                // names that are gone
+	Conflicts []string           // paths that were changed locally and on the remote
+	Skipped   string             // why nothing was done; "": it was
+	// TakenBack says that commits that were not pushed are changes again, on top
+	// of what came.
+	TakenBack bool
+}
+
+// Add takes in what the next pull did.
+func (r *PullReport) Add(next PullReport) {
+	next.Changed += r.Changed
+	next.Deleted += r.Deleted
+	next.Conflicts = pending.Paths(r.Conflicts, next.Conflicts)
+	next.TakenBack = next.TakenBack || r.TakenBack
+	*r = next
+}
+
+// Options are what follows a head, moves it and pushes it needs of those who use it.
+type Options struct {
+	Provider   providers.Provider
+	Tree       *tree.Tree
+	Head       HeadLock
+	Shown      Rules // which names of a revision the table has
+	Attributes attrs.Mapping
+	// MergeCommits keeps commits that were not pushed beside those of others, as a parent of
+	// the next one; else they are made anew on top of theirs.
+	MergeCommits bool
+	Combine      providers.Combine // texts that both have changed, when commits are made anew
+	Host         Host
+	Names        Names
+	Now          func() time.Time
+}
+
+// Follower keeps the table in step with the head. Of a store that keeps no revisions it
+// always is.
+type Follower struct {
+	o       Options
+	store   Store
+	isStore bool
+	backlog *Backlog
+}
+
+// IsStore reports whether the remote keeps whole revisions.
+func (f *Follower) IsStore() bool { return f.isStore }
+
+// NewFollower makes one. What it takes back stays in the backlog.
+func NewFollower(o Options, b *Backlog) *Follower {
+	f := &Follower{o: o, backlog: b}
+	f.store, f.isStore = StoreOf(o.Provider)
+	return f
+}
+
+// recorded is what the table says of revisions.
+func (f *Follower) recorded(get func(Reader) providers.Revision) providers.Revision {
+	v := f.o.Tree.Lock()
+	defer f.o.Tree.Unlock()
+	return get(v)
+}
+
+// record changes what the table says of revisions.
+func (f *Follower) record(set func(Writer, providers.Revision), r providers.Revision) error {
+	return f.o.Host.Update(func(tx *tree.Tx) error { set(tx, r); return nil })
+}
+
+// Synced is the revision that the table has; "" when that is not known.
+func (f *Follower) Synced() providers.Revision {
+	return f.recorded(func(v Reader) providers.Revision { return Synced(v, f.o.Shown) })
+}
+
+// IsSynced reports whether the names of the remote that the table has are those of the head.
+func (f *Follower) IsSynced(ctx context.Context, _ Held) (bool, error) {
+	if !f.isStore {
+		return true, nil
+	}
+	head, err := f.store.Head(ctx)
+	return err == nil && head == f.Synced(), err
+}
+
+// Sync makes it so.
+func (f *Follower) Sync(ctx context.Context, head Moving) error {
+	return f.o.Host.Patiently(ctx, func(w Waiting) error {
+		_, err := f.sync(w, head)
+		return err
+	})
+}
+
+// sync is Sync after an advance that did not end, or a crash between what the store noted
+// and what the table did.
+func (f *Follower) sync(w Waiting, head Moving) (r PullReport, err error) {
+	if err := f.endRewind(w, head); err != nil {
+		return r, err
+	}
+	if is, err := f.IsSynced(w, head.Held); err != nil || is {
+		return r, err
+	}
+	to, err := f.store.Head(w)
+	if err != nil {
+		return r, err
+	}
+	c, err := f.compare(w, f.o.Provider, f.Synced(), to)
+	if err != nil {
+		return r, err
+	}
+	defer c.End()
+	return c.Apply(head.Held, to)
+}
+
+// maxTries is how often in a row something is tried that others come before.
+const maxTries = 4
+
+var errMoving = errors.New("the head keeps moving")
+
+// Hold holds the head where it is, with a table that says what it has.
+func (f *Follower) Hold(ctx context.Context) (Held, error) {
+	if !f.isStore {
+		return NoHead(), providers.ErrUnsupported
+	}
+	for range maxTries {
+		head, err := f.o.Head.Hold(ctx)
+		if err != nil {
+			return head, err
+		}
+		is, err := f.IsSynced(ctx, head)
+		if err == nil && is {
+			return head, nil
+		}
+		head.Release()
+		if err == nil {
+			err = f.resync(ctx)
+		}
+		if err != nil {
+			return NoHead(), err
+		}
+	}
+	return NoHead(), errMoving
+}
+
+func (f *Follower) resync(ctx context.Context) error {
+	head := f.o.Head.Move()
+	defer head.Release()
+	if err := f.o.Host.Resolve(ctx, head); err != nil {
+		return err
+	}
+	return f.Sync(ctx, head)
+}
+
+// compare finds out what differs between the names that the table has, which are those of
+// the revision from, and a revision that p shows: by where the two differ if the provider
+// can say it, else by listing all that is known. "" is not known.
+func (f *Follower) compare(w Waiting, p providers.Provider, from, to providers.Revision) (Comparison, error) {
+	diffs, known, err := f.ask(w, from, to)
+	switch {
+	case !known, errors.Is(err, providers.ErrNotExist): // it was thrown away
+		return f.o.Names.CompareAll(w, p)
+	case err != nil:
+		return nil, fmt.Errorf("differences: %w", err)
+	}
+	return f.o.Names.Compare(w, p, diffs)
+}
+
+// ask asks the provider where two revisions differ, if it can say it.
+func (f *Follower) ask(ctx context.Context, from, to providers.Revision) (diffs []providers.Difference, known bool, err error) {
+	d, ok := providers.As[providers.Differ](f.o.Provider)
+	if !ok || from == "" || to == "" {
+		return nil, false, nil
+	}
+	err = f.o.Host.Retry(ctx, func(ctx context.Context) (err error) {
+		diffs, err = d.Differences(ctx, from, to)
+		return err
+	})
+	return diffs, true, err
+}
+
+// Differences are where two revisions differ, parents first, however the provider can say
+// it; "" has nothing.
+func (f *Follower) Differences(w Waiting, from, to providers.Revision) ([]providers.Difference, error) {
+	if !f.isStore {
+		return nil, providers.ErrUnsupported
+	}
+	if diffs, known, err := f.ask(w, from, to); known {
+		return diffs, err
+	}
+	was, err := f.store.treeOf(w, from)
+	if err != nil {
+		return nil, err
+	}
+	is, err := f.store.treeOf(w, to)
+	return was.to(is), err
+}

@@ -1,0 +1,176 @@
+package revision
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// PushReport says what a Push did.
+type PushReport struct {
+	providers.PushResult
+	// Others had pushed before: Pull brought that here, and Commit is what was
+	// committed on top of it. Both are zero where nobody had.
+	Pull   PullReport
+	Commit pending.Report
+}
+
+// Copy is the working copy that is pushed.
+type Copy interface {
+	// Pull brings what others have pushed.
+	Pull(ctx context.Context) (PullReport, error)
+	// Recommit commits what a pull made a change again. Of a working copy that commits no
+	// sets it does nothing.
+	Recommit(ctx context.Context) (pending.Report, error)
+	// IsBrokenOff reports whether an error says that work ended before it had a result, to
+	// be done again.
+	IsBrokenOff(err error) bool
+	// Go runs f in the background. IsClosed reports whether nothing new is to begin; it is
+	// called with the lock.
+	Go(f func())
+	IsClosed() bool
+}
+
+// PusherOptions are what a Pusher needs of those who use it.
+type PusherOptions struct {
+	Follower *Follower
+	Copy     Copy
+	Context  context.Context // ends with the working copy
+	Log      *slog.Logger
+}
+
+// Pusher sends commits to where others see them. The lock of the tree guards what changes.
+type Pusher struct {
+	f       *Follower
+	o       PusherOptions
+	remote  providers.Pusher // nil: there is none
+	running bool             // in the background
+	wanted  bool             // another is to follow it
+}
+
+// NewPusher makes one that has sent nothing.
+func NewPusher(o PusherOptions) *Pusher {
+	p := &Pusher{f: o.Follower, o: o}
+	p.remote, _ = providers.As[providers.Pusher](p.f.o.Provider)
+	return p
+}
+
+// Push sends what was committed to where others see it. What others pushed before comes
+// first, and what they left unchanged is committed on top. A remote without another has
+// nothing to push. That a push is owed since it failed, and why, is in the table; what came
+// before it failed is in the report all the same.
+func (p *Pusher) Push(ctx context.Context, o providers.PushOptions) (r PushReport, err error) {
+	err = p.owe(nil)
+	if err == nil && p.remote != nil {
+		err = p.f.o.Host.Patiently(ctx, func(w Waiting) error { return p.push(w, o, &r) })
+	}
+	if err == nil {
+		p.f.o.Host.Ended(chores.Push, nil)
+		return r, nil
+	}
+	if p.o.Copy.IsBrokenOff(err) {
+		return r, err
+	}
+	p.f.o.Host.Ended(chores.Push, err)
+	if err := p.owe(err); err != nil {
+		p.o.Log.Error("why a push failed cannot be kept", "err", err)
+	}
+	return r, err
+}
+
+func (p *Pusher) owe(cause error) error {
+	return p.f.o.Host.Update(func(tx *tree.Tx) error { return p.f.backlog.Owe(tx, cause) })
+}
+
+func (p *Pusher) push(w Waiting, o providers.PushOptions, r *PushReport) error {
+	var got pending.Reach
+	o.Sent = func(n int) {
+		if got.By(n) {
+			w.Moved()
+		}
+	}
+	for try := 0; ; try++ {
+		var begun PushBegun
+		err := p.f.o.Host.Retry(w, func(ctx context.Context) (err error) {
+			got.Again()
+			begun = p.f.backlog.Begin(p.f.o.Tree.Lock())
+			p.f.o.Tree.Unlock()
+			r.PushResult, err = p.remote.Push(ctx, o)
+			return err
+		})
+		switch {
+		case err == nil:
+			return p.pushed(w, r.PushResult, begun)
+		case errors.Is(err, providers.ErrNotExist): // there is no revision yet
+			return nil
+		case !errors.Is(err, providers.ErrConflict) || o.Lease != "" || try >= maxTries:
+			return err
+		}
+		w.Moved()
+		if err := p.catchUp(w, r); err != nil {
+			return err
+		}
+	}
+}
+
+// catchUp brings what others pushed, and puts ours on top: commits that were made
+// anew are there, what became changes again is committed.
+func (p *Pusher) catchUp(ctx context.Context, r *PushReport) error {
+	pull, err := p.o.Copy.Pull(ctx)
+	if r.Pull.Add(pull); pull.TakenBack {
+		r.Commit.Changes = 0 // what the try before has committed, too
+	}
+	if err != nil {
+		return err
+	}
+	v := p.f.o.Tree.Lock()
+	u := UnpushedOf(v)
+	p.f.o.Tree.Unlock()
+	if u != nil && u.Commits > 0 {
+		return nil
+	}
+	commit, err := p.o.Copy.Recommit(ctx)
+	r.Commit.Add(commit)
+	return err
+}
+
+// pushed records that the remote has what was committed when the push began.
+func (p *Pusher) pushed(ctx context.Context, result providers.PushResult, begun PushBegun) error {
+	if result.Pushed && result.Revision != "" {
+		if err := p.f.setUpstream(ctx, result.Revision); err != nil {
+			return err
+		}
+	}
+	return p.f.o.Host.Update(func(tx *tree.Tx) error { return p.f.backlog.Pushed(tx, begun) })
+}
+
+// Begin is Push in the background, after a commit. A commit that is made while one is
+// under way has another follow it.
+func (p *Pusher) Begin() {
+	p.f.o.Tree.Lock()
+	defer p.f.o.Tree.Unlock()
+	p.wanted = true
+	if p.running || p.o.Copy.IsClosed() {
+		return
+	}
+	p.running = true
+	p.o.Copy.Go(func() {
+		for p.next() {
+			_, _ = p.Push(p.o.Context, providers.PushOptions{}) // the table says what became of it
+		}
+	})
+}
+
+// next takes up the push that is wanted, if one is.
+func (p *Pusher) next() bool {
+	p.f.o.Tree.Lock()
+	defer p.f.o.Tree.Unlock()
+	p.running = p.wanted && !p.o.Copy.IsClosed()
+	p.wanted = false
+	return p.running
+}

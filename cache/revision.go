@@ -1,0 +1,151 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/commit"
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// What is asked and told of revisions: see package revision.
+type (
+	PullReport    = revision.PullReport
+	PushReport    = revision.PushReport
+	BranchOptions = revision.BranchOptions
+	BranchReport  = revision.BranchReport
+	// Unpushed is what is known of commits that the remote does not have.
+	Unpushed = revision.Unpushed
+)
+
+// makeRevisions makes what follows the head of a volume's remote, and pushes it.
+func makeRevisions(v *Volume) {
+	_, canPush := providers.As[providers.Pusher](v.p)
+	v.backlog = revision.NewBacklog(revision.BacklogOptions{CanPush: canPush, Empty: func() { v.failing.Succeeded(chores.Push) }, Now: v.o.Now})
+	v.follower = revision.NewFollower(revision.Options{
+		Provider: v.p, Tree: v.tree, Head: v.head, Shown: v.o.shown(), Attributes: v.attrs(),
+		MergeCommits: v.o.Policy.MergeCommits, Combine: v.o.Policy.Conflict.CombineTexts,
+		Host: following{committing{uploading{v}}}, Names: names{v}, Now: v.o.Now,
+	}, v.backlog)
+	v.pusher = revision.NewPusher(revision.PusherOptions{Follower: v.follower, Copy: following{committing{uploading{v}}}, Context: v.ctx, Log: v.o.Log})
+}
+
+// shown says which names of a revision the table has.
+func (o *Options) shown() revision.Rules { return revision.RulesOf(o.IgnoreFile, o.Exclude) }
+
+// Push is [revision.Pusher.Push]. It fails when the remote cannot be reached, or takes nothing
+// more, for Options.Patience; that it is owed since, and why, is in Status.
+func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (PushReport, error) {
+	r, err := v.pusher.Push(ctx, o)
+	if err != nil {
+		err = fmt.Errorf("cache: push: %w", err)
+	}
+	return r, err
+}
+
+// Branch is [revision.Follower.Branch], of a working copy that commits.
+func (v *Volume) Branch(ctx context.Context, name string, o BranchOptions) (r BranchReport, err error) {
+	if !v.o.ReadOnly {
+		w := v.waitWith(ctx, v.o.Patience/2)
+		defer w.close()
+		r, err = v.follower.Branch(w, name, o)
+	}
+	v.Ended(chores.Branch, err)
+	if err != nil {
+		err = fmt.Errorf("cache: branch %s: %w", name, err)
+	}
+	return r, err
+}
+
+// following is a volume as its revisions need it, where that is not what change sets do.
+type following struct{ committing }
+
+var _ interface {
+	revision.Host
+	revision.Copy
+} = following{}
+
+// Update implements revision.Host.
+func (f following) Update(do func(*tree.Tx) error) error { return f.v.updateTree(do) }
+
+// Patiently implements revision.Host.
+func (f following) Patiently(ctx context.Context, do func(revision.Waiting) error) error {
+	w := f.v.doing.beating(f.v.wait(nil, f.v.o.Patience))
+	defer w.close()
+	defer context.AfterFunc(ctx, func() { w.end(context.Cause(ctx)) })()
+	err := w.cause(do(w))
+	late := errors.Is(err, errPatience) || errors.Is(err, context.DeadlineExceeded)
+	if !late || errors.Is(err, providers.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("the remote has not answered: %w: %w", providers.ErrUnavailable, err)
+}
+
+// Resolve implements revision.Host, of a volume that may not commit sets at all.
+func (f following) Resolve(ctx context.Context, head revision.Moving) error {
+	if f.v.sets == nil {
+		return nil
+	}
+	return f.v.retry(ctx, func(ctx context.Context) error { return f.v.sets.Resolve(ctx, head) })
+}
+
+// Ended implements revision.Host.
+func (f following) Ended(a chores.Activity, err error) { f.v.Ended(a, err) }
+
+// Pull implements revision.Copy.
+func (f following) Pull(ctx context.Context) (PullReport, error) { return f.v.Pull(ctx, PullOptions{}) }
+
+// Recommit implements revision.Copy.
+func (f following) Recommit(ctx context.Context) (pending.Report, error) {
+	if f.v.sets == nil {
+		return pending.Report{}, nil
+	}
+	return f.v.Commit(ctx, CommitOptions{})
+}
+
+// IsBrokenOff implements revision.Copy.
+func (f following) IsBrokenOff(err error) bool { return f.v.brokenOff(err) }
+
+// setRevisions are the revisions of a volume as its change sets need them.
+type setRevisions struct {
+	*revision.Follower
+	v *Volume
+}
+
+var _ commit.Revisions = setRevisions{}
+
+// CountUnpushed implements commit.Revisions.
+func (r setRevisions) CountUnpushed() error {
+	return r.v.updateOwn(func(v *Tx) error {
+		if !commit.CountOnce(uploadTx(v)) {
+			return nil
+		}
+		return v.backlog.Add(v.Tx, 1)
+	})
+}
+
+// Push implements commit.Revisions.
+func (r setRevisions) Push() {
+	if r.v.o.Policy.Push {
+		r.v.pusher.Begin()
+	}
+}
+
+// bringContent fetches all content of an inode. Its errors are those of [files.Hydrator.Fetch].
+func (v *Volume) bringContent(ctx context.Context, x table.Ino, kind providers.Kind) error {
+	if kind == providers.KindSymlink {
+		return v.fetchTarget(ctx, x)
+	}
+	oi, err := v.acquire(x)
+	if err != nil {
+		return err
+	}
+	defer v.opener.Release(oi)
+	return oi.Content().FetchAll(ctx)
+}
