@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -68,17 +69,16 @@ func (c committing) Patiently(do func(ctx context.Context) error) error {
 func (c committing) IsClosed() bool { return c.v.held.closed }
 
 // LearnAhead implements commit.Ignores.
-func (c committing) LearnAhead() { c.v.held.learnAhead() }
+func (c committing) LearnAhead() { c.v.learner.Ahead(c.v.ctx, c.v.held.View) }
 
 // Learn implements commit.Ignores.
-func (c committing) Learn(ctx context.Context) error { return c.v.learnForCommit(ctx) }
+func (c committing) Learn(ctx context.Context) error { return c.v.learner.ForCommit(ctx) }
 
 // Sort implements commit.Ignores.
 func (c committing) Sort(names []table.Link, carriers rules.Carriers) error {
 	return c.v.update(func(v *Tx) error {
 		for _, l := range names {
-			rec := v.Record(l)
-			v.resort(l, rec, v.table.Inode(rec.Ino), carriers)
+			v.border.Sort(v.Tx, l, carriers)
 		}
 		return nil
 	})
@@ -86,7 +86,7 @@ func (c committing) Sort(names []table.Link, carriers rules.Carriers) error {
 
 // Bring implements commit.Ignores.
 func (c committing) Bring(ctx context.Context, names []table.Link) error {
-	return c.v.bringIgnored(ctx, names)
+	return c.v.learner.Bring(ctx, names)
 }
 
 // IsHalted implements commit.Judge.
@@ -140,22 +140,25 @@ func (c committing) take() (*commit.Moment, func()) {
 func (f *snapshot) moment() *commit.Moment {
 	m := &commit.Moment{View: f.View.View, At: f.at, Capabilities: f.caps, Planner: f.planner, Next: f.next,
 		IsWriting: f.isWriting, Loose: f.loose, Held: f.held, Because: f.because, AttrOf: f.attrOf}
-	if f.ignoring() {
-		m.Rules = ignoreRules{f.View}
+	if f.border.Ignoring {
+		m.Rules = ignoreRules{f.View.View, f.border}
 	}
 	return m
 }
 
 // ignoreRules are the ignore files of a snapshot, as commit.Rules.
-type ignoreRules struct{ v *View }
+type ignoreRules struct {
+	v *tree.View
+	b *rules.Border
+}
 
 func (r ignoreRules) Carriers() (rules.Carriers, []table.Link) { return rules.CarriersOf(r.v) }
 
 func (r ignoreRules) Sorted(l table.Link, rec table.Name, n *table.Inode, c rules.Carriers) (stays, ok bool) {
-	return r.v.sorted(l, rec, n, c)
+	return r.b.Sorted(r.v, l, rec, n, c)
 }
 
 func (r ignoreRules) IsLearned(l table.Link, n *table.Inode) bool {
-	_, sure := r.v.ignores.Ignored(r.v, l, n.IsDir())
+	_, sure := r.b.Ignores.Ignored(r.v, l, n.IsDir())
 	return sure
 }

@@ -56,27 +56,28 @@
 // the kernel and the order of what differs, are package tree; their records are package
 // table, and bytes package content. What becomes of a name of which the two sides differ
 // is decided by package reconcile; what attributes are on each side is package attrs. The
-// rule against mass deletions is package massdelete. Package history notes what happens
-// and keeps content, package past says what was and goes back to it, and package show
-// lists it as files. Package listing says how long a directory is believed and lists ahead
-// of a walk, package files has what fetches of content need and the prefetch of small
-// files, package pending what is dirty, when it is due and who waits for it. Package
+// rule against mass deletions is package massdelete. The operations of the kernel are package
+// ops, what a change of a name entails package local, and which names stay on this machine,
+// by exclusion and ignore files, package rules. Package history notes what happens and
+// keeps content, package past says what was and goes back to it, and package show lists it
+// as files. Package listing says how long a directory is believed and lists ahead of a walk,
+// package files has what fetches of content need and the prefetch of small files, package
+// pending what is dirty, when it is due and who waits for it. Package
 // upload sends it name by name, and package commit as change sets: a volume has one of
 // both as its [Committer]. Package revision follows the head of a store of whole
 // revisions, moves it, and pushes what it has. Package state has the directory that a
 // working copy is in, package recovery deals with what an unclean end left, and package
 // offline with a working copy that is not mounted.
 //
-// Files here are named by topic: ops, names, rename, create, attr, xattr, dir and lookup
-// hold the operations of the kernel; tree_ is what of inodes and names needs the rest of
+// Files here are named by topic: ops is what a volume does for the operations of the kernel,
+// rules for those who learn ignore files; tree_ is what of inodes and names needs the rest of
 // the volume, files_ open files and their content, listing_ what is known of remote
 // directories, reconcile_ how what is decided about the two sides is carried out, pending_
 // how programs wait, upload_ what a volume does for uploads, commit_ the same for change
 // sets, revision what it does for its head, comparison what a pull of the whole gathers
-// and applies, rules_ what never leaves the machine (what ignore files say of names is
-// package rules), massdelete_ what a halt means for pulls and commits, history_ what a
-// volume does for its history, and to go back, recovery_ what a start makes of what the
-// run before left.
+// and applies, massdelete_ what a halt means for pulls and commits, history_ what a volume
+// does for its history, and to go back, recovery_ what a start makes of what the run before
+// left.
 //
 // Whoever holds the lock has a [View], and whoever changes the table a [Tx]; whoever keeps
 // the head where it is has a revision.Held, and whoever moves it a revision.Moving.

@@ -2,14 +2,11 @@ package cache
 
 import (
 	"context"
-	"errors"
-	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
-	"github.com/wsmount/wsmount/fs"
 )
 
 func newOpener(v *Volume) *files.Opener {
@@ -66,35 +63,17 @@ func (t contentTx) Tree() *tree.Tx { return t.v.Tx }
 func (t contentTx) Light() { t.v.light = true }
 
 // Written implements files.Tx.
-func (t contentTx) Written(ino table.Ino, n *table.Inode) { t.v.final(ino, n) }
+func (t contentTx) Written(ino table.Ino, n *table.Inode) {
+	t.v.local.Written(ino, n)
+	if len(n.Links) == 0 && n.LostName != nil {
+		t.v.orphanChanged(ino)
+	}
+}
 
 // Unwritten implements files.Tx. A new file, and empty, is a version too.
 func (t contentTx) Unwritten(ino table.Ino, n *table.Inode) {
 	if history.IsOfHere(n) {
 		t.v.notes.Version(n, ino, "written")
-	}
-}
-
-// final tells whoever wants to know of a new state of content.
-func (v *Tx) final(ino table.Ino, n *table.Inode) {
-	v.notes.Version(n, ino, "written")
-	for _, l := range n.Links {
-		v.wrote(l)
-	}
-	if len(n.Links) == 0 && n.LostName != nil {
-		v.orphanChanged(ino)
-	}
-	v.place(ino)
-}
-
-// place has the content file of an inode carry its path, for the time when there is no
-// table.
-func (v *View) place(ino table.Ino) {
-	if n := v.table.Inode(ino); n.State == table.None || len(n.Links) == 0 {
-		return
-	}
-	if at, ok := v.LocalPathOf(ino); ok {
-		v.store.SetPath(ino, at.String())
 	}
 }
 
@@ -132,103 +111,3 @@ func (u unasked) FetchUnasked(ctx context.Context, ino table.Ino) error {
 
 // Unread implements files.Unasked.
 func (u unasked) Unread(ino table.Ino) { u.v.store.Unread(ino) }
-
-// openTries is how often an open begins anew because the backend has another
-// version before the first bytes of the last came.
-const openTries = 16
-
-// Open implements fs.Volume. The kernel looks a name up again for one
-// [fs.ErrStale] of an open, and tells the program the next one: so an inode of
-// which nothing was shown is brought up to date instead.
-func (v *Volume) Open(op *fs.Op, ino fs.Ino, flags uint32) (fs.Opened, error) {
-	i := table.Ino(ino)
-	if err := v.freshen(op, i, shows(flags)); err != nil {
-		return fs.Opened{}, err
-	}
-	for try := 1; ; try++ {
-		f, outdated, err := v.openOnce(op, i, flags)
-		switch {
-		case err == nil:
-			return v.opened(f), nil
-		case !outdated || try == openTries:
-			return fs.Opened{}, err
-		}
-	}
-}
-
-// shows reports whether a file that is opened shows what was in it, or goes on from
-// there.
-func shows(flags uint32) bool {
-	return flags&syscall.O_TRUNC == 0 && (flags&syscall.O_ACCMODE != syscall.O_WRONLY || flags&syscall.O_APPEND != 0)
-}
-
-// openOnce opens an inode for a program and has its first bytes come. Outdated
-// says that the inode has another version now, so that it is to be tried again:
-// who opens it to write what is there is a reader until then, because nobody has
-// seen or changed a byte.
-func (v *Volume) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outdated bool, err error) {
-	use := files.ForReading
-	if writes(flags) {
-		if err := v.fetchAttrsToWrite(op, ino); err != nil {
-			return nil, false, err
-		}
-		if flags&syscall.O_TRUNC != 0 {
-			use = files.ForWriting
-		}
-	}
-	oi, err := v.openContent(ino, use)
-	if err != nil {
-		return nil, errors.Is(err, files.ErrOutdated), err
-	}
-	f = &file{v: v, oi: oi, flags: flags}
-	if use == files.ForWriting {
-		v.writes(oi, op)
-		err = f.truncate(op, 0)
-	} else {
-		v.prefetch.Opened(ino, oi.Content().Whole())
-		err = f.begin(op)
-	}
-	if outdated = !v.opener.MarkRead(oi); outdated && err == nil {
-		err = translate(files.ErrOutdated)
-	}
-	if err == nil && writes(flags) && use == files.ForReading {
-		use = files.ForWriting
-		if err = translate(v.opener.BecomeWriter(oi)); err == nil {
-			v.writes(oi, op)
-		}
-	}
-	if err != nil {
-		_ = v.opener.Close(oi, use == files.ForWriting)
-		return nil, outdated, err
-	}
-	return f, false, nil
-}
-
-// writes reports whether an open can change content.
-func writes(flags uint32) bool {
-	return flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&syscall.O_TRUNC != 0
-}
-
-// opened says what the kernel may do with an open file. Pages that it has are
-// right when the content is in the state of the last open, or has since been
-// changed through those pages only. Of an inode that became another version while
-// the kernel had it, its size may be that of the one before: the notice of that may
-// still be on its way, or have come before the answer that it was to correct, and
-// reads would end there. So it asks anew, at each open until it forgets the inode.
-func (v *Volume) opened(f *file) fs.Opened {
-	oi := f.oi
-	o := fs.Opened{File: f, NoFlush: !f.changes()}
-	locked := v.lock()
-	n := locked.table.Inode(oi.Ino)
-	o.KeepCache = locked.KernelPages(oi.Ino) == n.ContentVersion
-	locked.SetKernelPages(oi.Ino, n.ContentVersion)
-	o.NewAttr = locked.HasOutdatedAttributes(oi.Ino)
-	pass := !f.changes() && !n.Writing && oi.MayPass(locked.View)
-	locked.unlock()
-	if pass {
-		if fd, ok := v.opener.PassThrough(oi); ok {
-			o.Backing, o.PassRead = fd, true
-		}
-	}
-	return o
-}

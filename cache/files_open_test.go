@@ -16,6 +16,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
+// firstFetch is how much of a file comes before its open returns.
+const firstFetch = 1 << 20
+
 // settable is a time that a test sets.
 type settable struct{ now atomic.Int64 }
 
@@ -199,7 +202,7 @@ func TestKillPriv(t *testing.T) {
 	} {
 		mode := uint32(0o6755)
 		w.ok(assert.ErrOf(w.v.SetAttr(me, ino, nil, &fs.SetAttr{Mode: &mode})))
-		w.ok(w.v.SetXattr(me, ino, capXattr, []byte("c"), 0))
+		w.ok(w.v.SetXattr(me, ino, "security.capability", []byte("c"), 0))
 		w.ok(c.do())
 		if n := w.inode(ino); n.Mode&0o7777 != 0o755 || len(n.Xattrs) != 0 {
 			t.Errorf("%s: mode %o, attributes %v", c.name, n.Mode, n.Xattrs)

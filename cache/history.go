@@ -155,10 +155,10 @@ func (r remembering) Differing(ctx context.Context, from providers.Revision) ([]
 // StaysLocal implements past.Volume.
 func (r remembering) StaysLocal(at *tree.View, l table.Link, n *table.Inode) bool {
 	rec := at.Record(l)
-	if rec.Local || rec.Remote != nil || !r.v.ignoring() {
+	if rec.Local || rec.Remote != nil || !r.v.border.Ignoring {
 		return rec.Local
 	}
-	is, _ := r.v.held.ignores.Ignored(r.v.held, l, n.IsDir())
+	is, _ := r.v.border.Ignores.Ignored(at, l, n.IsDir())
 	return is
 }
 

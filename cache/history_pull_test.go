@@ -160,7 +160,7 @@ func TestRestoreWhatAPulledRevisionHad(t *testing.T) {
 	birth := func() int64 {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return locked.inodeOf(info).Birth
+		return locked.attrs().Inode(&info, locked.side.Stamp(), revision.Since(locked)).Birth
 	}
 	assert.Equal(t, birth(), 0, "without a pull")
 	now := c.now().UnixNano()

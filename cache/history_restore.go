@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/ops"
 	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -43,7 +44,7 @@ func (r restoring) owner() *fs.Op {
 // Enter implements past.Changes. What the name stood for goes to the history; a file hands on
 // its mode, owner and attributes.
 func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
-	if err := checkName(l.Name); err != nil {
+	if err := ops.CheckName(l.Name); err != nil {
 		return err
 	}
 	return r.v.update(func(v *Tx) error {
@@ -52,7 +53,7 @@ func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
 			return fs.ErrStale
 		}
 		rec := v.Record(l)
-		n := v.newInode(r.owner(), parent, it.Mode)
+		n := ops.NewInode(r.owner(), parent, it.Mode, v.o.Now())
 		n.Mode = it.Mode
 		old := v.table.Inode(rec.Ino)
 		switch {
@@ -73,7 +74,7 @@ func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
 				return err
 			}
 		}
-		v.enter(l, ino, n)
+		v.local.Enter(l, ino, n)
 		if n.IsRegular() {
 			v.notes.Version(v.table.Inode(ino), ino, history.WhyRestored)
 		} else {
@@ -84,17 +85,15 @@ func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
 			v.NameLost(rec.Ino)
 		}
 		tellOf(v, l)
-		v.wrote(l)
+		v.local.TellWrote(l)
 		return nil
 	})
 }
 
 // tellOf tells the kernel of a name that it does not know to have changed.
 func tellOf(v *Tx, l table.Link) {
-	v.Later(func() {
-		v.notifier().EntryChanged(fs.Ino(l.Dir), l.Name)
-		v.notifier().AttrChanged(fs.Ino(l.Dir))
-	})
+	v.local.TellEntry(l)
+	v.local.TellAttr(l.Dir)
 }
 
 // MakeDir implements past.Changes.
@@ -111,9 +110,9 @@ func (r restoring) MakeDir(l table.Link) (ino table.Ino, err error) {
 			return fs.ErrStale
 		}
 		ino = v.table.Alloc()
-		n := v.newInode(r.owner(), parent, syscall.S_IFDIR|0o777)
+		n := ops.NewInode(r.owner(), parent, syscall.S_IFDIR|0o777, v.o.Now())
 		n.Loaded, n.Listed = true, n.Birth
-		v.enter(l, ino, n)
+		v.local.Enter(l, ino, n)
 		v.notes.Made(l, ino, history.WhyRestored)
 		tellOf(v, l)
 		return nil
@@ -123,19 +122,20 @@ func (r restoring) MakeDir(l table.Link) (ino table.Ino, err error) {
 
 // Remove implements past.Changes.
 func (r restoring) Remove(l table.Link, it past.Item) (done bool, err error) {
-	err = r.v.change(nil, func(v *Tx) error {
+	take := func(v *Tx) error {
 		if done = v.Record(l).Ino == it.Ino; !done {
 			return nil
 		}
 		if it.Mode&syscall.S_IFMT == syscall.S_IFDIR {
-			if err := v.mayRemoveDir(it.Ino); err != nil {
+			if err := ops.MayRemoveDir(v.Tx.View, it.Ino); err != nil {
 				return err
 			}
 		}
-		v.remove(l, it.Ino)
+		v.local.Remove(l, it.Ino)
 		tellOf(v, l)
 		return nil
-	})
+	}
+	err = ops.Change(func(dir table.Ino) error { return r.v.loadDir(nil, dir) }, func() error { return r.v.update(take) })
 	return done && err == nil, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/ops"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
@@ -222,7 +223,7 @@ func (h *remoteDir) page(w *waiting, entries []providers.Info, mine *tree.Observ
 // entry takes one entry if it differs.
 func (h *remoteDir) entry(v *View, info *providers.Info) {
 	l := table.Link{Dir: h.dir, Name: info.Locator.Name()}
-	if info.Kind == providers.KindUnknown || checkName(l.Name) != nil {
+	if info.Kind == providers.KindUnknown || ops.CheckName(l.Name) != nil {
 		h.hidden++
 		return
 	}
@@ -231,10 +232,10 @@ func (h *remoteDir) entry(v *View, info *providers.Info) {
 	}
 	rec, _ := v.table.Name(l.Dir, l.Name)
 	v.keepKnownKind(rec, info)
-	if rec.Local && v.leavesThere(rec, info) {
+	if rec.Local && leavesThere(v.border, rec, info) {
 		return
 	}
-	if v.excluded(info.Locator, info.Kind) || rec.Local && !v.onlyIgnored(l, rec) || v.standsAside(l, rec) {
+	if v.border.Excluded(info.Locator, info.Kind) || rec.Local && !v.border.OnlyIgnored(v.View, l, rec) || v.standsAside(l, rec) {
 		h.hidden++
 		if rec.Remote != nil {
 			h.diffs = append(h.diffs, news{l: l, hide: true})
@@ -249,9 +250,9 @@ func (h *remoteDir) entry(v *View, info *providers.Info) {
 
 // leavesThere reports whether an entry is what the backend has until our deletion of it
 // comes: something that stays here has its name.
-func (v *Volume) leavesThere(rec table.Name, r *providers.Info) bool {
+func leavesThere(border *rules.Border, rec table.Name, r *providers.Info) bool {
 	b := rec.Remote
-	return b != nil && !v.excluded(r.Locator, r.Kind) && (unchanged(rec, r) || b.Kind == providers.KindDir && r.Kind == b.Kind)
+	return b != nil && !border.Excluded(r.Locator, r.Kind) && (unchanged(rec, r) || b.Kind == providers.KindDir && r.Kind == b.Kind)
 }
 
 // dirNews reports whether an entry that is not unchanged is worth a look: that a

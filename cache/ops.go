@@ -1,84 +1,74 @@
 package cache
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-	"syscall"
+	"context"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/local"
+	"github.com/wsmount/wsmount/cache/internal/ops"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
-// errUnknown says that the names of a directory are not known any more.
-type errUnknown struct{ dir table.Ino }
+// kernelOps are the requests of the kernel.
+type kernelOps = ops.Operations
 
-func (errUnknown) Error() string { return "a directory is not known" }
-
-// change is update for a change of names: do finds its directories with
-// parent, and is run again once one that is not known has been listed.
-func (v *Volume) change(op *fs.Op, do func(*Tx) error) error {
-	for {
-		err := v.update(onBehalf(op, do))
-		e, ok := err.(errUnknown) // never wrapped
-		if !ok {
-			return err
-		}
-		if err := v.loadDir(op, e.dir); err != nil {
-			return err
-		}
-	}
+func newKernelOps(v *Volume) *kernelOps {
+	return ops.New(ops.Options{
+		Tree: v.tree, Side: v.side, Abandon: func(ino table.Ino) { v.abandon(ino) }, Report: v.report,
+		Update: func(by files.Caller, do func(*local.Tx) error) error {
+			return v.update(func(v *Tx) error {
+				v.by = by
+				return do(v.local)
+			})
+		},
+		Store: v.store, Open: v.held.open, Opener: v.opener, Hydrator: v.hydrator, Prefetch: v.prefetch, Syncs: v.tableSync,
+		Belief: v.belief, Ahead: v.ahead, Provider: v.p, Capabilities: v.caps, HasSubmodules: v.submodules != nil,
+		NoWait: v.o.Policy.NoWait, Remote: requests{v}, Uploads: requests{v},
+	})
 }
 
-// parent is the directory dir, known, for a change of a name in it.
-func (v *View) parent(dir table.Ino) (*table.Inode, error) {
-	n := v.table.Inode(dir)
-	switch {
-	case n == nil:
-		return nil, fs.ErrStale
-	case !n.IsDir():
-		return nil, syscall.ENOTDIR
-	case len(n.Links) == 0 && dir != table.Root:
-		return nil, syscall.ENOENT // it was removed while somebody is in it
-	case !n.Loaded:
-		return nil, errUnknown{dir}
-	}
-	return n, nil
+// requests is a volume as requests of the kernel need it, when they ask the remote or wait.
+type requests struct{ v *Volume }
+
+// Load implements ops.Remote.
+func (r requests) Load(op *fs.Op, dir table.Ino) error { return r.v.loadDir(op, dir) }
+
+// Freshen implements ops.Remote.
+func (r requests) Freshen(op *fs.Op, ino table.Ino, strict bool) error {
+	return r.v.freshen(op, ino, strict)
 }
 
-// inode is an inode that the kernel knows.
-func (v *View) inode(ino fs.Ino) (*table.Inode, error) {
-	if n := v.table.Inode(table.Ino(ino)); n != nil {
-		return n, nil
-	}
-	return nil, fs.ErrStale
+// FetchAttrs implements ops.Remote.
+func (r requests) FetchAttrs(op *fs.Op, ino table.Ino) error { return r.v.fetchAttrsToWrite(op, ino) }
+
+// FetchTarget implements ops.Remote.
+func (r requests) FetchTarget(ctx context.Context, ino table.Ino) error {
+	return r.v.fetchTarget(ctx, ino)
 }
 
-// checkName refuses what is not one name. The kernel does not send such names,
-// but here they would lead elsewhere.
-func checkName(name string) error {
-	switch {
-	case len(name) > providers.MaxName:
-		return syscall.ENAMETOOLONG
-	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
-		return syscall.EINVAL
-	}
-	return nil
+// Reach implements ops.Remote.
+func (r requests) Reach(op *fs.Op, do func(ctx context.Context) error) error {
+	w := r.v.wait(op, 0)
+	defer w.close()
+	err := r.v.hydrator.Follow(w, func() error { return do(w) })
+	return translate(w.cause(r.v.staleOnce(err)))
 }
 
-// mayName refuses a new name that the backend could not have, unless it stays here.
-func (v *Tx) mayName(l table.Link, n *table.Inode) error {
-	at, ok := v.LocalPath(l)
-	if !ok || v.caps.AnyNames || v.stays(l, n) {
-		return nil
-	}
-	err := v.caps.Names.Check(at)
-	if errors.Is(err, providers.ErrTooLarge) {
-		return fmt.Errorf("%w: %w", syscall.ENAMETOOLONG, err)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", fs.ErrName, err)
-	}
-	return nil
+// Submodule implements ops.Remote.
+func (r requests) Submodule(op *fs.Op, at providers.Locator) (sub providers.Locator, found bool, err error) {
+	w := r.v.wait(op, r.v.o.Patience)
+	defer w.close()
+	sub, found, err = r.v.submodules.Submodule(w, at)
+	return sub, found, w.cause(err)
 }
+
+// WaitForContent implements ops.Uploads.
+func (r requests) WaitForContent(op *fs.Op, ino table.Ino) error { return r.v.waitForContent(op, ino) }
+
+// WaitForNames implements ops.Uploads.
+func (r requests) WaitForNames(op *fs.Op) error { return r.v.waitForNames(op) }
+
+// IsUnsaved implements ops.Uploads.
+func (r requests) IsUnsaved(ino table.Ino) bool { return r.v.pending.IsUnsaved(ino) }

@@ -188,10 +188,8 @@ func (m *merge) shown(v *Tx, l table.Link) {
 
 	m.news = append(m.news, l)
 	v.DirChanged(l.Dir)
-	v.Later(func() {
-		v.notifier().EntryChanged(ino(l.Dir), l.Name)
-		v.notifier().AttrChanged(ino(l.Dir))
-	})
+	v.local.TellEntry(l)
+	v.local.TellAttr(l.Dir)
 }
 
 // skipInFlight reports whether a change of ours of this name is under way: the backend may
@@ -288,7 +286,7 @@ func (m *merge) leftRemote(v *Tx, x table.Ino) {
 // lost is what follows for an inode that has just lost a name to a pull.
 func (m *merge) lost(v *Tx, l table.Link, x table.Ino) {
 	n := v.table.Edit(x)
-	n.Ctime = v.stamp()
+	n.Ctime = v.local.Stamp()
 	if len(n.Links) > 0 {
 		return
 	}

@@ -112,7 +112,7 @@ func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.
 		}
 		return
 	}
-	fresh := v.inodeOf(info)
+	fresh := v.local.InodeOf(info)
 	if n.Mode == fresh.Mode && n.UID == fresh.UID && n.GID == fresh.GID && n.Mtime == fresh.Mtime && attrs.SameSent(n, fresh) {
 		return
 	}
@@ -121,8 +121,8 @@ func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.
 	if n.ContentVersion == tree.MissingVersion(n) || n.State == table.None { // the time of a change of ours is right
 		n.Mtime = fresh.Mtime
 	}
-	n.Ctime = v.stamp()
-	v.Later(func() { v.notifier().AttrChanged(ino(x)) })
+	n.Ctime = v.local.Stamp()
+	v.local.TellAttr(x)
 }
 
 // FetchAttrs implements upload.Names. It asks what an inode with unknown attributes is before

@@ -35,7 +35,7 @@ func (s *sides) takeTheirs() {
 		s.arrive()
 		return
 	}
-	v.bury(s.l, x, history.WhyPulled)
+	v.local.Bury(s.l, x, history.WhyPulled)
 	y, n := s.fresh(x)
 	v.table.Put(y, n)
 	s.swap(y)
@@ -56,7 +56,7 @@ func (s *sides) split() {
 		return
 	}
 	if exists {
-		v.bury(s.l, x, history.WhyConflict)
+		v.local.Bury(s.l, x, history.WhyConflict)
 	}
 	was := remoteIno(s.rec)
 	y, n := s.fresh(was)
@@ -67,13 +67,13 @@ func (s *sides) split() {
 		s.lost(v, s.l, x) // its content has that name already
 	} else {
 		s.nameCopy(to, x)
-		v.wrote(to)
+		v.local.TellWrote(to)
 	}
 	if was != x {
 		s.leftRemote(v, was)
 	}
 	s.shown(v, s.l)
-	v.wrote(s.l)
+	v.local.TellWrote(s.l)
 	s.report.Changed++
 	s.tell(v, s.l, "modified locally and on the remote: the local version was saved as "+to.Name, true)
 }
@@ -81,7 +81,7 @@ func (s *sides) split() {
 // nameCopy gives what had the name that of a conflict copy.
 func (s *sides) nameCopy(to table.Link, x table.Ino) {
 	v := s.tx
-	v.setLocal(to, x, v.stays(to, v.table.Inode(x)))
+	v.local.SetLocal(to, x)
 	v.notes.Moved(x, s.l, to, history.WhyConflict)
 	s.touched = append(s.touched, to)
 	s.shown(v, to)
@@ -113,7 +113,7 @@ func (s *sides) aside() bool {
 		return false
 	}
 	if exists {
-		v.bury(s.l, x, history.WhyConflict)
+		v.local.Bury(s.l, x, history.WhyConflict)
 	}
 	s.swap(0)
 	if exists {

@@ -4,11 +4,8 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
-
-func ino(i table.Ino) fs.Ino { return fs.Ino(i) }
 
 // remoteIno is who has a name at the backend; 0: nobody that is known here.
 func remoteIno(rec table.Name) table.Ino {
@@ -79,9 +76,9 @@ func (s *sides) remove() {
 func (s *sides) unname() {
 	v, x := s.tx, s.rec.Ino
 	if !s.first {
-		v.deleted(s.l, v.table.Inode(x))
+		v.local.TellDeleted(s.l, v.table.Inode(x))
 	}
-	v.bury(s.l, x, history.WhyPulled)
+	v.local.Bury(s.l, x, history.WhyPulled)
 	s.rec.Ino, s.rec.Local = 0, false
 	s.set(v, s.l, s.rec)
 	s.lost(v, s.l, x)
@@ -138,7 +135,7 @@ func (s *sides) arrive() {
 	s.shown(v, s.l)
 	s.report.Changed++
 	if !s.first && !n.IsDir() {
-		v.wrote(s.l)
+		v.local.TellWrote(s.l)
 	}
 }
 
@@ -147,11 +144,11 @@ func (s *sides) arrive() {
 // time of change moves on.
 func (s *sides) fresh(old table.Ino) (table.Ino, *table.Inode) {
 	v := s.tx
-	n := v.inodeOf(*s.theirs)
+	n := v.local.InodeOf(*s.theirs)
 	if was := v.table.Inode(old); was != nil && was.Kind() == n.Kind() && !n.IsDir() {
 		v.attrs().Inherit(n, was, s.theirs)
 		n.Mtime = table.Latest(n.Mtime, was.Mtime.Next())
-		n.Ctime = v.stamp()
+		n.Ctime = v.local.Stamp()
 	} else if was == nil && s.theirs.ModTime().IsZero() {
 		n.Mtime = revision.FirstListed(v.table, n.Mtime)
 	}
@@ -167,13 +164,13 @@ func (s *sides) follow() {
 	v.table.Put(y, n)
 	s.remoteSide(remoteOf(*s.theirs, y, n))
 	for _, name := range to {
-		v.bury(name, old, history.WhyPulled)
+		v.local.Bury(name, old, history.WhyPulled)
 		rec := v.Record(name)
 		rec.Ino, rec.Held = y, nil
 		s.set(v, name, rec)
 		s.lost(v, name, old)
 		s.shown(v, name)
-		v.wrote(name)
+		v.local.TellWrote(name)
 	}
 	s.leftRemote(v, old)
 	s.report.Changed++
@@ -185,7 +182,7 @@ func (s *sides) replace() {
 	v, x := s.tx, s.rec.Ino
 	old := v.table.Inode(x)
 	dirtyAttr := old.AttrGen != s.rec.Remote.AttrGen
-	v.bury(s.l, x, history.WhyPulled)
+	v.local.Bury(s.l, x, history.WhyPulled)
 	y, n := s.fresh(x)
 	if dirtyAttr {
 		n.Mode, n.UID, n.GID, n.Xattrs = n.Kind()|old.Mode&^uint32(0o170000), old.UID, old.GID, old.Xattrs
@@ -199,7 +196,7 @@ func (s *sides) replace() {
 	s.remoteSide(base)
 	s.lost(v, s.l, x)
 	s.shown(v, s.l)
-	v.wrote(s.l)
+	v.local.TellWrote(s.l)
 	s.report.Changed++
 }
 
@@ -208,10 +205,10 @@ func (s *sides) renew() {
 	v, x := s.tx, s.rec.Ino
 	old := v.table.Edit(x)
 	before := v.history.PastOf(v.Tx.View, x, old)
-	n := v.inodeOf(*s.theirs)
+	n := v.local.InodeOf(*s.theirs)
 	v.attrs().Inherit(n, old, s.theirs)
 	old.Mode, old.UID, old.GID, old.Size, old.Blocks, old.Xattrs = n.Mode, n.UID, n.GID, n.Size, n.Blocks, n.Xattrs
-	old.Mtime, old.Ctime = table.Latest(n.Mtime, old.Mtime.Next()), v.stamp()
+	old.Mtime, old.Ctime = table.Latest(n.Mtime, old.Mtime.Next()), v.local.Stamp()
 	old.Metadata, old.AttrsUnknown, old.Untold, old.Target, old.Origin = n.Metadata, n.AttrsUnknown, n.Untold, "", table.Origin{}
 	old.ContentVersion++
 	if old.State != table.None { // what came for who waits for it
@@ -219,11 +216,11 @@ func (s *sides) renew() {
 		v.Freed(x, old)
 	}
 	v.OutdateAttributes(x)
-	v.Later(func() { v.notifier().AttrChanged(ino(x)) })
+	v.local.TellAttr(x)
 	s.remoteSide(remoteOf(*s.theirs, x, old))
 	v.notes.Renewed(s.l, x, before)
 	s.shown(v, s.l)
-	v.wrote(s.l)
+	v.local.TellWrote(s.l)
 	s.report.Changed++
 }
 
@@ -241,8 +238,8 @@ func (s *sides) takeAttr(x table.Ino) {
 	v := s.tx
 	n := v.table.Edit(x)
 	v.attrs().Take(n, s.theirs)
-	n.Ctime = v.stamp()
-	v.Later(func() { v.notifier().AttrChanged(ino(x)) })
+	n.Ctime = v.local.Stamp()
+	v.local.TellAttr(x)
 	s.report.Changed++
 }
 

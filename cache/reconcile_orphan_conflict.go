@@ -179,7 +179,7 @@ func (o *orphan) unite() {
 // takeName gives the file its name back. Who has that by now goes to the history.
 func (o *orphan) takeName() {
 	v, theirs := o.tx, o.rec.Ino
-	v.bury(o.l, theirs, history.WhyConflict)
+	v.local.Bury(o.l, theirs, history.WhyConflict)
 	o.swap(o.ino)
 	v.notes.Named(o.l, o.ino, history.WhyConflict)
 	o.named()
@@ -224,7 +224,7 @@ func (o *orphan) copy() {
 // rename gives the file a free name.
 func (o *orphan) rename(l table.Link) {
 	v := o.tx
-	v.setLocal(l, o.ino, v.stays(l, v.table.Inode(o.ino)))
+	v.local.SetLocal(l, o.ino)
 	v.notes.Named(l, o.ino, history.WhyConflict)
 	o.named()
 	o.shown(v, l)

@@ -212,15 +212,15 @@ func (s *sides) saveRemnant(x table.Ino) bool {
 // of the partial content.
 func (s *sides) putRemnant(to table.Link, of *table.Inode, r *remnant) {
 	v, x := s.tx, r.Ino
-	n := v.inodeOf(providers.Info{Kind: providers.KindFile, Size: r.Size})
+	n := v.local.InodeOf(providers.Info{Kind: providers.KindFile, Size: r.Size})
 	n.Mode, n.UID, n.GID, n.Xattrs, n.Mtime = of.Mode, of.UID, of.GID, of.Xattrs, of.Mtime
-	n.Blocks, n.State, n.Birth, n.Ctime = r.Blocks, table.Whole, v.now(), v.stamp()
+	n.Blocks, n.State, n.Birth, n.Ctime = r.Blocks, table.Whole, v.now(), v.local.Stamp()
 	n.Pulled = false // it is made here
 	v.table.Put(x, n)
-	v.setLocal(to, x, v.stays(to, n))
+	v.local.SetLocal(to, x)
 	v.notes.Named(to, x, history.WhyConflict)
-	v.place(x)
-	v.wrote(to)
+	v.local.Place(x)
+	v.local.TellWrote(to)
 	s.touched = append(s.touched, to)
 	s.used = append(s.used, x)
 	s.shown(v, to)

@@ -81,7 +81,7 @@ func (v *Volume) Conflicts() []ConflictInfo {
 func (v *View) conflictOf(l table.Link, rec table.Name) ConflictInfo {
 	at, _ := v.LocalPath(l)
 	side, _ := reconcile.DecodeHeld(rec.Held.Remote)
-	c := ConflictInfo{Path: at.String(), Reason: rec.Held.Reason, Since: timeOf(side.Since),
+	c := ConflictInfo{Path: at.String(), Reason: rec.Held.Reason, Since: time.Unix(0, side.Since),
 		Theirs: side.Info.Version, Kind: side.Info.Kind}
 	if rec.Remote != nil && rec.Remote.Version != upload.Impossible {
 		c.Base = rec.Remote.Version
@@ -286,9 +286,9 @@ func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader
 func (s *sides) put(made files.Made) {
 	v, old, x := s.tx, s.rec.Ino, made.Ino
 	_, n := s.fresh(old)
-	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.stamp(), v.stamp(), v.now(), made.Size, made.Blocks, table.Whole
+	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.local.Stamp(), v.local.Stamp(), v.now(), made.Size, made.Blocks, table.Whole
 	if old != 0 {
-		v.bury(s.l, old, history.WhyReplaced)
+		v.local.Bury(s.l, old, history.WhyReplaced)
 	}
 	if was := v.table.Inode(old); was != nil && was.IsRegular() {
 		n.Mode, n.UID, n.GID, n.Xattrs = was.Mode, was.UID, was.GID, was.Xattrs
@@ -301,5 +301,5 @@ func (s *sides) put(made files.Made) {
 	if old != 0 {
 		s.lost(v, s.l, old)
 	}
-	v.final(x, v.table.Inode(x))
+	v.local.Written(x, v.table.Inode(x))
 }

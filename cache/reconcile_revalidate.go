@@ -87,7 +87,7 @@ func (v *Volume) revalidateOnce(ctx context.Context, head revision.Held, l table
 			rec.Attempt = nil
 			m.set(v, l, rec)
 		}
-		if info == nil || !v.excluded(at, info.Kind) {
+		if info == nil || !v.border.Excluded(at, info.Kind) {
 			m.name(v, l, info)
 		}
 		err := m.checkPull(v, head)

@@ -124,7 +124,7 @@ func (s *sides) local() (local reconcile.Local) {
 		local.Sent = reconcile.LateWrite
 	}
 	switch {
-	case s.rec.Local && v.onlyIgnored(s.l, s.rec):
+	case s.rec.Local && v.border.OnlyIgnored(v.Tx.View, s.l, s.rec):
 		local.Scope = reconcile.Ignored
 	case s.rec.Local:
 		local.Scope = reconcile.Private

@@ -84,20 +84,11 @@ func TestIgnored(t *testing.T) {
 		w.tracks()
 		w.do("put a.o again")
 	}, "")
-	check("rules of below that nobody has read since a restart", func(w *world) {
-		w.do("put .ignore *.o", "mkdir d", "put d/.ignore !*.o")
-		w.tracks()
-		w.again()
-		above := w.v.wait(nil, 0)
-		defer above.close()
-		w.ok(w.v.learnRules(above, table.Root))
-		w.do("put d/a.o 1")
-	}, "d/a.o: 1")
 	check("rules that were looked at before a directory of the repository came", func(w *world) {
 		w.do("mkdir d", "put d/a 1")
 		w.tracks("d/a: 1")
 		w.do("mkdir e", "put e/b 2", "mv d e/d", "put .ignore *\n!.ignore")
-		w.ok(w.v.learnForCommit(t.Context()))
+		w.ok(w.v.learner.ForCommit(t.Context()))
 		w.staysIgnored("e")
 	}, "e/d/a: 1")
 	check("rules that a program still writes", func(w *world) {
@@ -193,7 +184,7 @@ func TestIgnoredContentIsHere(t *testing.T) {
 // knowsRules waits until those of the root were learned in the background.
 func (w *world) knowsRules() {
 	w.Helper()
-	w.untilLocked(func(locked *View) bool { return locked.ignores.IsLearned(locked, table.Root) })
+	w.untilLocked(func(locked *View) bool { return locked.border.Ignores.IsLearned(locked, table.Root) })
 }
 
 // Rules that come with a pull count, and what another has committed is tracked

@@ -25,6 +25,7 @@ func TestSubmodulesAreNotChanged(t *testing.T) {
 	w := newScene(t, has("top/f", "F", "other/f", "F"))
 	w.do("mkdir top/sub")
 	w.v.submodules = oneSubmodule("top/sub")
+	w.v.kernelOps = newKernelOps(w.v)
 	w.list("other")
 	root, top, sub, other := fs.Ino(table.Root), w.walk("top"), w.walk("top/sub"), w.walk("other")
 	for what, err := range map[string]error{
@@ -62,6 +63,7 @@ func (interrupted) Submodule(ctx context.Context, _ providers.Locator) (provider
 func TestSignalsEndNoChange(t *testing.T) {
 	w := newScene(t, has("f", "F"))
 	w.v.submodules = interrupted{}
+	w.v.kernelOps = newKernelOps(w.v)
 	signalled := make(chan struct{})
 	close(signalled)
 	op, root := &fs.Op{Cancel: signalled, PID: uint32(os.Getpid())}, fs.Ino(table.Root)

@@ -2,18 +2,10 @@ package cache
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/attrs"
-	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
-
-// sendable reports whether the backend can have an inode of this kind. A
-// directory that it cannot have empty is still its business: it is there as
-// soon as something is in it.
-func (v *Volume) sendable(n *table.Inode) bool {
-	return n.IsRegular() || n.IsDir() || n.IsSymlink() && v.caps.Symlinks
-}
 
 // attrs is how attributes of the backend and of inodes belong together.
 func (v *Volume) attrs() attrs.Mapping {
@@ -21,11 +13,6 @@ func (v *Volume) attrs() attrs.Mapping {
 		UID: v.o.Owner.UID, GID: v.o.Owner.GID, Umask: v.o.Umask, MapIDs: v.o.MapIDs,
 		Kept: v.caps.Attributes, Listed: v.caps.ListComplete,
 	}
-}
-
-// inodeOf is a new inode for what the backend has.
-func (v *View) inodeOf(info providers.Info) *table.Inode {
-	return v.attrs().Inode(&info, v.stamp(), revision.Since(v.table))
 }
 
 // attrOf is what the backend keeps of an inode's attributes.
@@ -44,17 +31,5 @@ var _ fs.Notifier = nobody{}
 func (v *Volume) gone(ino table.Ino) bool {
 	locked := v.lock()
 	defer locked.unlock()
-	n := locked.table.Inode(ino)
-	return (n == nil || len(n.Links) == 0) && locked.table.Err() == nil
-}
-
-// isHere reports whether nothing of an inode has to be fetched.
-func (v *Volume) isHere(n *table.Inode) bool {
-	switch {
-	case n.IsRegular():
-		return n.State == table.Whole || n.Size == 0
-	case n.IsSymlink():
-		return n.Target != ""
-	}
-	return true
+	return locked.IsGone(ino)
 }

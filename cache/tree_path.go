@@ -7,16 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
-	"github.com/wsmount/wsmount/fs"
 )
-
-// Path implements fs.Pather. An inode with several names has any one of them.
-func (v *Volume) Path(ino fs.Ino) (string, bool) {
-	locked := v.lock()
-	defer locked.unlock()
-	l, ok := locked.LocalPathOf(table.Ino(ino))
-	return l.String(), ok
-}
 
 // linksOf are the local names that an inode has at the moment.
 func (v *Volume) linksOf(ino table.Ino) []table.Link {
@@ -36,20 +27,6 @@ func (v *Volume) namesOf(ino table.Ino, which func(*table.Inode) []table.Link) [
 		return nil
 	}
 	return slices.Clone(which(n))
-}
-
-// stays reports whether what gets a name stays on this machine: excluded, of a kind that
-// the backend cannot have, or ignored, until it is not any more.
-func (v *Tx) stays(l table.Link, n *table.Inode) bool {
-	if !v.sendable(n) {
-		return true
-	}
-	if v.o.Exclude != nil {
-		if at, ok := v.LocalPath(l); ok && v.o.Exclude.Match(at.String(), n.IsDir()) {
-			return true
-		}
-	}
-	return v.staysIgnored(l, n)
 }
 
 // find walks to a path here. An ino of 0 says that the name is free; the

@@ -2,39 +2,7 @@ package cache
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/fs"
 )
-
-// refer is the kernel's entry for an inode, with a reference.
-func (v *View) refer(dir, ino table.Ino) fs.Entry {
-	v.Refer(ino)
-	return fs.Entry{Ino: fs.Ino(ino), Attr: v.attr(ino, v.table.Inode(ino)), TTL: v.belief.KernelTTL(dir, v.table.Inode(dir))}
-}
-
-// unrefer takes back the reference of an entry that nobody gets: the change
-// that made it could not be committed.
-func (v *Volume) unrefer(e fs.Entry, err error) (fs.Entry, error) {
-	if err == nil {
-		return e, nil
-	}
-	if e.Ino != 0 {
-		locked := v.lock()
-		locked.DropReferences(table.Ino(e.Ino), 1)
-		locked.unlock()
-	}
-	return fs.Entry{}, err
-}
-
-// Forget implements fs.Volume.
-func (v *Volume) Forget(ino fs.Ino, count uint64) {
-	i := table.Ino(ino)
-	locked := v.lock()
-	gone := locked.DropReferences(i, count) && i != table.Root && locked.IsForsaken(i)
-	locked.unlock()
-	if gone {
-		v.abandon(i)
-	}
-}
 
 // abandon forgets inodes that lost their last names, if nobody holds them any more.
 // It cannot fail in a way that anybody waits for: what stays is freed at the

@@ -3,6 +3,7 @@ package cache
 import (
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -25,6 +26,7 @@ type snapshot struct {
 	held    map[table.Link]struct{} // names that were under way, resting or held back
 	because map[table.Link]struct{} // names that are due although they differ only since
 	planner *upload.Planner         // to which nothing is under way
+	border  *rules.Border
 }
 
 // isWriting reports whether content was left alone because a program was writing it.
@@ -40,7 +42,7 @@ func (f *snapshot) isWriting(rec table.Name) bool {
 func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	locked := v.lock()
 	defer locked.unlock()
-	f := &snapshot{of: v, at: locked.Snapshot(), next: locked.table.NextSeq(), writing: locked.beingWritten(),
+	f := &snapshot{of: v, border: v.border.Snapshot(), at: locked.Snapshot(), next: locked.table.NextSeq(), writing: locked.beingWritten(),
 		held: map[table.Link]struct{}{}, because: v.pending.Because(), planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
 	f.planner.Begin(false)
 	if forSet {
@@ -52,7 +54,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 		}
 	}
 	then := &Volume{p: v.p, caps: v.caps, o: v.o, sets: v.sets}
-	f.View = &View{Volume: then, guardedState: &guardedState{View: f.at.View, table: f.at.Reader, open: files.NewOpenSet(), massDelete: locked.massDelete, ignores: locked.ignores.Clone()}}
+	f.View = &View{Volume: then, guardedState: &guardedState{View: f.at.View, table: f.at.Reader, open: files.NewOpenSet(), massDelete: locked.massDelete}}
 	return f
 }
 

@@ -3,6 +3,7 @@ package cache
 import (
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/local"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
@@ -40,6 +41,7 @@ type Tx struct {
 	own   bool         // it is an operation's, of the engine
 	by    files.Caller // asked for it
 	notes history.Tx   // of what happens, for the history
+	local *local.Tx    // of the local side, with what it entails
 }
 
 // update runs do as one change, see tree.Tree.Update.
@@ -47,6 +49,7 @@ func (v *Volume) update(do func(*Tx) error) error {
 	tx := &Tx{View: v.held, table: v.state.Table}
 	return v.tree.Update(func(t *tree.Tx) error {
 		tx.Tx, tx.notes = t, v.history.In(t, &tx.by)
+		tx.local = &local.Tx{Side: v.side, Tx: t, Notes: tx.notes}
 		return do(tx)
 	}, tx)
 }
@@ -89,8 +92,14 @@ func (v *Tx) Committed() {
 	}
 }
 
+// Marked implements tree.Observer.
+func (v *Tx) Marked(l table.Link, was, now uint64) {
+	v.border.Marked(v.Tx, l, now != 0)
+	v.wakes = v.wakes || v.pending.Marked(was, now)
+}
+
 // Undone implements tree.Observer.
-func (v *Tx) Undone() { v.ignores.Undone() }
+func (v *Tx) Undone() { v.border.Ignores.Undone() }
 
 // Full implements tree.Observer. A commit may have the room of the ballast, which is for
 // that: what removes something makes room. When there is none, clean content goes.
@@ -103,6 +112,3 @@ func (v *Tx) Full(again bool) bool {
 
 // now is the time, in nanoseconds since 1970.
 func (v *Volume) now() int64 { return v.o.Now().UnixNano() }
-
-// stamp is now as an inode has it.
-func (v *Volume) stamp() table.Time { return table.TimeOf(v.o.Now()) }

@@ -55,6 +55,7 @@ func (v *Volume) resumeUploads() {
 		if remote, can := providers.As[providers.Committer](v.p); can {
 			v.sets = newSetCommitter(v, remote)
 			v.committer = v.sets
+			v.border.Ignoring = v.o.IgnoreFile != ""
 		}
 	}
 	v.pending.Resume(locked.View, func(l table.Link, rec table.Name) {

@@ -126,9 +126,9 @@ func (r uploadRest) Sending(ino table.Ino, a *table.Attempt) {
 // Resurrected implements upload.Rest.
 func (r uploadRest) Resurrected(l table.Link, dir table.Ino) {
 	v := r.v
-	v.setLocal(l, dir, v.stays(l, v.table.Inode(dir)))
+	v.local.SetLocal(l, dir)
 	v.notes.Made(l, dir, history.WhyRevived)
-	v.Later(func() { v.notifier().EntryChanged(ino(l.Dir), l.Name) })
+	v.local.TellEntry(l)
 }
 
 // Succeeded implements upload.Rest: orphaned files get back the name in the directory that

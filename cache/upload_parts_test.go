@@ -165,15 +165,15 @@ func TestOnlyChangesGo(t *testing.T) {
 	check(5, 3, "after") // the backend has what is here, after a start too
 	n.within(t, 1, func() {
 		o := w.open("f", syscall.O_WRONLY)
-		w.ok(o.File.(*file).truncate(me, int64(len(content)-1000)))
+		w.cut(o, "f", int64(len(content)-1000))
 		w.writeLast(o, "x", 0)
 	})
 	content = "x" + content[1:len(content)-1000]
 	w.arrived("f", content)
 	n.within(t, 3*part/8, func() {
 		o := w.open("f", syscall.O_WRONLY)
-		w.ok(o.File.(*file).truncate(me, int64(len(content)-part/4)))
-		w.ok(o.File.(*file).truncate(me, int64(len(content))))
+		w.cut(o, "f", int64(len(content)-part/4))
+		w.cut(o, "f", int64(len(content)))
 		w.ok(w.shut(o))
 	})
 	w.arrived("f", content[:len(content)-part/4]+string(make([]byte, part/4)))
@@ -244,7 +244,7 @@ func TestChangesAtRandom(t *testing.T) {
 		case 0:
 			for range 2 {
 				size = 2*part + r.Int64N(2*part)
-				w.ok(o.File.(*file).truncate(me, size))
+				w.cut(o, "f", size)
 				want = append(want, make([]byte, max(size-int64(len(want)), 0))...)[:size]
 			}
 		case 1:
@@ -278,4 +278,11 @@ func (w *world) whole(o fs.Opened, size int64) []byte {
 	w.ok(err)
 	assert.Must(w, int64(len(d.Bytes)) == size, len(d.Bytes), "bytes of", size)
 	return d.Bytes
+}
+
+// cut is ftruncate(2).
+func (w *world) cut(o fs.Opened, path string, size int64) {
+	w.Helper()
+	n := uint64(size)
+	w.ok(assert.ErrOf(w.v.SetAttr(me, w.walk(path), o.File, &fs.SetAttr{Size: &n})))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/listing"
+	"github.com/wsmount/wsmount/cache/internal/local"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/pending"
@@ -37,6 +38,8 @@ import (
 // call of the provider, over a read or write of content, or over a notification. What
 // it guards is reached through a View, and changed for good through a Tx.
 type Volume struct {
+	*kernelOps // requests of the kernel
+
 	p    providers.Provider
 	caps providers.Capabilities
 	// submodules are directories that are not changed; nil: there are none.
@@ -54,6 +57,7 @@ type Volume struct {
 	failing *chores.Record                                   // has a lock of its own
 
 	tree *tree.Tree
+	side *local.Side
 	held *View // given to who holds the lock of tree
 
 	// Each of these has parts that the lock guards, and parts that need none: what a
@@ -77,6 +81,8 @@ type Volume struct {
 	hydrator  *files.Hydrator
 	eviction  *files.Eviction
 	prefetch  *files.Prefetch
+	border    *rules.Border // the lock guards it
+	learner   *rules.Learner
 	belief    *listing.Belief
 	listings  *listing.Shared
 	ahead     *listing.Ahead
@@ -103,9 +109,6 @@ type guardedState struct {
 	massDelete massdelete.Guard
 	wholePull  wholePull
 	pulls      pulls
-	ignores    *rules.Ignores
-	learning   bool // rules, in the background
-	relooks    bool // names may stay local for no reason any more
 }
 
 var _ interface {
@@ -160,9 +163,11 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.tree = tree.New(s.Table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open, Log: o.Log})
 	defer v.tree.Unlock()
 	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.Table, open: open, operations: upload.IDs{Run: hex.EncodeToString(id)},
-		pulls:   pulls{told: map[table.Ino]toldStale{}},
-		ignores: rules.New(o.IgnoreFile)}}
+		pulls: pulls{told: map[table.Ino]toldStale{}}}}
 	v.pending, v.doing.told = newPending(v), o.onward
+	v.border = newBorder(v)
+	v.side = &local.Side{Border: v.border, Attributes: v.attrs(), Content: v.store, Notifier: v.notifier, Now: o.Now, Log: o.Log}
+	v.learner = newLearner(v)
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
@@ -177,6 +182,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	makeUploads(v)
 	makeRevisions(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
+	v.kernelOps = newKernelOps(v)
 	return v
 }
 
@@ -196,7 +202,8 @@ func (v *Volume) begin(ctx context.Context) error {
 	}
 	v.resumeUploads()
 	loadMassDeletes(v)
-	if err := v.followRules(ctx); err != nil {
+	look, err := v.followRules(ctx)
+	if err != nil {
 		return fmt.Errorf("applying changed rules of names that are never sent: %w", err)
 	}
 	if !v.o.ReadOnly {
@@ -205,11 +212,8 @@ func (v *Volume) begin(ctx context.Context) error {
 	v.background(v.resolveOrphanConflicts)
 	v.background(v.history.Run)
 	v.background(func() { v.unlinks.Loop(v.ctx, v.pause) })
-	locked := v.lock()
-	relook := locked.relooks
-	locked.unlock()
-	if relook {
-		v.background(v.relook)
+	if look {
+		v.background(func() { v.learner.Look(v.ctx) })
 	}
 	if v.o.ListRoot {
 		v.background(v.listRoot)
@@ -240,7 +244,7 @@ func (v *Volume) makeRoot(ctx context.Context) error {
 		}
 	}
 	return v.update(func(v *Tx) error {
-		v.table.Put(table.Root, v.inodeOf(info))
+		v.table.Put(table.Root, v.local.InodeOf(info))
 		revision.SetFirst(v.table, made, v.o.Now())
 		revision.SetSynced(v.table, level, v.o.shown()) // of which no name is known yet
 		return nil

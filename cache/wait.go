@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/proc"
@@ -98,17 +99,8 @@ func (w *waiting) watch(op *fs.Op) {
 	}
 }
 
-// errRefused is what a program gets for credentials that do not hold: for it the
-// backend is away, but a person is told what is wrong.
-var errRefused error = refusedAccess{}
-
-type refusedAccess struct{}
-
-func (refusedAccess) Error() string {
-	return "the backend refused access, for the reason that follows (`wsmount resolve --explain` names the secret in use)"
-}
-
-func (refusedAccess) Unwrap() error { return fs.ErrUnavailable }
+// translate gives an error of the seam the meaning that it has for a program.
+func translate(err error) error { return errno.Translate(err) }
 
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)

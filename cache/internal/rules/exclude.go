@@ -14,6 +14,8 @@ type Excluder interface {
 	// SameBelow reports whether Match says the same of each name below two directories;
 	// false if that is not known.
 	SameBelow(a, b string) bool
+	// String tells rules apart: those of one text say the same of every path.
+	String() string
 }
 
 // Paths is the tree with the local paths of names.

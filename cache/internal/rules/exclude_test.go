@@ -28,6 +28,8 @@ func (x *excludes) Match(at string, _ bool) bool {
 
 func (x *excludes) SameBelow(string, string) bool { return x.same }
 
+func (x *excludes) String() string { return x.pattern }
+
 // A directory crosses the border when it, or anything known in it, would be excluded under
 // one of its names and not under the other.
 func TestCrosses(t *testing.T) {

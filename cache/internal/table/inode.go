@@ -127,6 +127,17 @@ func (n *Inode) IsDir() bool     { return n.Kind() == syscall.S_IFDIR }
 func (n *Inode) IsRegular() bool { return n.Kind() == syscall.S_IFREG }
 func (n *Inode) IsSymlink() bool { return n.Kind() == syscall.S_IFLNK }
 
+// IsComplete reports whether nothing of an inode has to be fetched.
+func (n *Inode) IsComplete() bool {
+	switch {
+	case n.IsRegular():
+		return n.State == Whole || n.Size == 0
+	case n.IsSymlink():
+		return n.Target != ""
+	}
+	return true
+}
+
 // without takes l away, in place.
 func without(links []Link, l Link) []Link {
 	return slices.DeleteFunc(links, func(o Link) bool { return o == l })

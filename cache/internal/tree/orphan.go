@@ -58,8 +58,11 @@ func (t *Tx) Shed(ino table.Ino) {
 	if len(n.RemoteLinks) > 0 {
 		t.Edit(ino).State = table.None
 	}
-	t.observer.Freed(ino, n)
+	t.Freed(ino, n)
 }
+
+// Freed says that nothing leads to the content of an inode any more; n is what it was.
+func (t *Tx) Freed(ino table.Ino, n *table.Inode) { t.observer.Freed(ino, n) }
 
 // SetRemote says what the remote is now known to have under a name, since we changed it
 // there; nil: nothing.

@@ -195,6 +195,13 @@ func (v *View) IsShared(dir table.Ino) bool {
 	return !v.Record(n.Links[0]).Local
 }
 
+// IsGone reports whether nothing local leads to an inode any more: then its content may be
+// gone too.
+func (v *View) IsGone(ino table.Ino) bool {
+	n := v.Inode(ino)
+	return (n == nil || len(n.Links) == 0) && v.Err() == nil
+}
+
 // OriginOf is the remote version that an inode's content is.
 func (v *View) OriginOf(ino table.Ino) (table.Origin, bool) {
 	n := v.Inode(ino)
@@ -228,6 +235,12 @@ func (v *View) OriginAt(ino table.Ino) (at providers.Locator, version providers.
 		}
 	}
 	return at, version, false
+}
+
+// RemoteOf is what the remote has under a name, when it is in the state that the inode has
+// locally.
+func RemoteOf(info providers.Info, ino table.Ino, n *table.Inode) *table.Remote {
+	return &table.Remote{Ino: ino, Kind: info.Kind, Version: info.Version, Digest: info.Digest, ContentVersion: n.ContentVersion, AttrGen: n.AttrGen}
 }
 
 // MissingVersion is the content version of which the blocks are that an inode lacks.

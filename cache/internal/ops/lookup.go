@@ -1,4 +1,4 @@
-package cache
+package ops
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -6,21 +6,21 @@ import (
 )
 
 // Lookup implements fs.Volume. The first one in a directory lists it.
-func (v *Volume) Lookup(op *fs.Op, dir fs.Ino, name string) (fs.Entry, error) {
-	if err := checkName(name); err != nil {
+func (v *Operations) Lookup(op *fs.Op, dir fs.Ino, name string) (fs.Entry, error) {
+	if err := CheckName(name); err != nil {
 		return fs.Entry{}, err
 	}
 	d := table.Ino(dir)
-	if err := v.loadDir(op, d); err != nil {
+	if err := v.o.Remote.Load(op, d); err != nil {
 		return fs.Entry{}, err
 	}
 	var e fs.Entry
-	err := v.view(func(v *View) error {
+	err := v.view(func(v view) error {
 		v.ClearStaleDentry(table.Link{Dir: d, Name: name})
-		if rec, _ := v.table.Name(d, name); rec.Ino != 0 {
+		if rec, _ := v.Name(d, name); rec.Ino != 0 {
 			e = v.refer(d, rec.Ino)
 		} else {
-			e.TTL = v.belief.KernelTTL(d, v.table.Inode(d))
+			e.TTL = v.o.Belief.KernelTTL(d, v.Inode(d))
 		}
 		return nil
 	})

@@ -1,4 +1,4 @@
-package cache
+package ops
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ const (
 // dirStream reads a directory as it is at each step. Cookies are entry
 // numbers, so a name that stays is given once, whatever comes and goes.
 type dirStream struct {
-	v   *Volume
+	v   *Operations
 	ino table.Ino
 	pos uint64
 }
@@ -27,8 +27,8 @@ type dirStream struct {
 var _ fs.Dir = (*dirStream)(nil)
 
 // OpenDir implements fs.Volume.
-func (v *Volume) OpenDir(_ *fs.Op, ino fs.Ino) (fs.Dir, error) {
-	err := v.view(func(v *View) error {
+func (v *Operations) OpenDir(_ *fs.Op, ino fs.Ino) (fs.Dir, error) {
+	err := v.view(func(v view) error {
 		n, err := v.inode(ino)
 		if err == nil && !n.IsDir() {
 			err = syscall.ENOTDIR
@@ -51,13 +51,13 @@ func (d *dirStream) Seek(cookie uint64) error {
 func (d *dirStream) Next(op *fs.Op) (e fs.DirEntry, ok bool, err error) {
 	if d.pos < cookieParent || !d.isKnown() {
 		if d.pos == 0 {
-			d.v.ahead.SawRead(d.ino)
+			d.v.o.Ahead.SawRead(d.ino)
 		}
 		if err := d.load(op); err != nil {
 			return fs.DirEntry{}, false, err
 		}
 	}
-	err = d.v.view(func(v *View) error {
+	err = d.v.view(func(v view) error {
 		e, ok = d.next(v)
 		return nil
 	})
@@ -71,11 +71,11 @@ func (d *dirStream) Next(op *fs.Op) (e fs.DirEntry, ok bool, err error) {
 // already: that of a directory which others removed ends, as on a disk, and what
 // was found elsewhere is listed there.
 func (d *dirStream) load(op *fs.Op) error {
-	err := d.v.loadDir(op, d.ino)
-	if errors.Is(err, fs.ErrStale) && !d.v.gone(d.ino) {
-		err = d.v.loadDir(op, d.ino)
+	err := d.v.o.Remote.Load(op, d.ino)
+	if errors.Is(err, fs.ErrStale) && !d.v.isGone(d.ino) {
+		err = d.v.o.Remote.Load(op, d.ino)
 	}
-	if errors.Is(err, fs.ErrStale) && d.v.gone(d.ino) {
+	if errors.Is(err, fs.ErrStale) && d.v.isGone(d.ino) {
 		return nil
 	}
 	return err
@@ -86,14 +86,13 @@ func (d *dirStream) load(op *fs.Op) error {
 func (d *dirStream) isKnown() bool {
 	locked := d.v.lock()
 	defer locked.unlock()
-	n := locked.table.Inode(d.ino)
+	n := locked.Inode(d.ino)
 	return n == nil || n.Loaded
 }
 
 // next is the entry behind pos.
-func (d *dirStream) next(v *View) (fs.DirEntry, bool) {
-	t := v.table
-	n := t.Inode(d.ino)
+func (d *dirStream) next(v view) (fs.DirEntry, bool) {
+	n := v.Inode(d.ino)
 	switch {
 	case n == nil || len(n.Links) == 0 && d.ino != table.Root:
 		return fs.DirEntry{}, false // removed
@@ -106,11 +105,11 @@ func (d *dirStream) next(v *View) (fs.DirEntry, bool) {
 		}
 		return fs.DirEntry{Name: "..", Ino: fs.Ino(up), Mode: syscall.S_IFDIR, Cookie: cookieParent}, true
 	}
-	e, ok := t.Next(d.ino, d.pos)
+	e, ok := v.Next(d.ino, d.pos)
 	if !ok {
 		return fs.DirEntry{}, false
 	}
-	child := t.Inode(e.Ino)
+	child := v.Inode(e.Ino)
 	if child == nil {
 		return fs.DirEntry{}, false // the table has failed, and says so
 	}
@@ -120,10 +119,10 @@ func (d *dirStream) next(v *View) (fs.DirEntry, bool) {
 // Fsync implements fs.Dir: every change of names before is safe, where Policy
 // says that is.
 func (d *dirStream) Fsync(op *fs.Op, _ bool) error {
-	if d.v.o.Policy.NoWait {
-		return d.v.tableSync.SyncNames()
+	if d.v.o.NoWait {
+		return d.v.o.Syncs.SyncNames()
 	}
-	return d.v.waitForNames(op)
+	return d.v.o.Uploads.WaitForNames(op)
 }
 
 // Release implements fs.Dir.
@@ -131,8 +130,8 @@ func (d *dirStream) Release() {}
 
 // Statfs implements fs.Volume: the disk that content lies on, of which is available what
 // may be written.
-func (v *Volume) Statfs(_ *fs.Op, _ fs.Ino) (fs.Statfs, error) {
-	st, err := v.store.Statfs()
+func (v *Operations) Statfs(_ *fs.Op, _ fs.Ino) (fs.Statfs, error) {
+	st, err := v.o.Store.Statfs()
 	if err != nil {
 		return fs.Statfs{}, err
 	}

@@ -1,4 +1,4 @@
-package cache
+package ops
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // file is an open file.
 type file struct {
-	v     *Volume
+	v     *Operations
 	oi    *files.OpenInode
 	flags uint32
 
@@ -38,7 +38,7 @@ func (f *file) begin(op *fs.Op) error {
 	if n == 0 || c.Present(off, n) {
 		return nil
 	}
-	err := f.v.reaching(op, func(ctx context.Context) error { return c.Fetch(ctx, off, n) })
+	err := f.v.o.Remote.Reach(op, func(ctx context.Context) error { return c.Fetch(ctx, off, n) })
 	if errors.Is(err, syscall.ENOSPC) && !writes(f.flags) {
 		return nil
 	}
@@ -59,14 +59,6 @@ func (f *file) firstBytes(size int64) (off, n int64) {
 	return 0, 0
 }
 
-// reaching runs what may have to wait for the backend, for a program.
-func (v *Volume) reaching(op *fs.Op, do func(ctx context.Context) error) error {
-	w := v.wait(op, 0)
-	defer w.close()
-	err := v.hydrator.Follow(w, func() error { return do(w) })
-	return translate(w.cause(v.staleOnce(err)))
-}
-
 // changes reports whether this open can have something to send.
 func (f *file) changes() bool { return writes(f.flags) || f.made || f.wrote.Load() }
 
@@ -76,13 +68,13 @@ func (f *file) Flush(op *fs.Op) error {
 	if !f.changes() || f.emptied() {
 		return nil
 	}
-	if err := f.v.opener.FlushIfOpen(f.oi.Ino); err != nil {
+	if err := f.v.o.Opener.FlushIfOpen(f.oi.Ino); err != nil {
 		return err
 	}
 	if !f.unsent() || f.bare() {
 		return nil // what else has changed is on its way, and no close waits for it
 	}
-	return f.v.waitForContent(op, f.oi.Ino) // which does not wait with Policy.NoWait
+	return f.v.o.Uploads.WaitForContent(op, f.oi.Ino) // which does not wait with Policy.NoWait
 }
 
 // emptied reports whether this open has emptied the file, and nothing has come
@@ -96,7 +88,7 @@ func (f *file) emptied() bool { return f.flags&syscall.O_TRUNC != 0 && f.oi.Cont
 func (f *file) bare() bool {
 	locked := f.v.lock()
 	defer locked.unlock()
-	n := locked.table.Inode(f.oi.Ino)
+	n := locked.Inode(f.oi.Ino)
 	return n != nil && n.Size == 0 && len(n.RemoteLinks) == 0
 }
 
@@ -104,30 +96,43 @@ func (f *file) bare() bool {
 func (f *file) unsent() bool {
 	locked := f.v.lock()
 	defer locked.unlock()
-	return f.v.pending.IsUnsaved(f.oi.Ino)
+	return f.v.o.Uploads.IsUnsaved(f.oi.Ino)
 }
 
 // staysHere reports whether the file has no name that the backend gets.
 func (f *file) staysHere() bool {
-	v := f.v
-	locked := v.lock()
+	locked := f.v.lock()
 	defer locked.unlock()
-	n := locked.table.Inode(f.oi.Ino)
-	if n == nil {
-		return true
+	n := locked.Inode(f.oi.Ino)
+	return n == nil || len(n.Links) == 0 || locked.StaysLocal(n)
+}
+
+// Fsync implements fs.File. What stays here goes to the disk, else the backend
+// has it, with every change of names and attributes before.
+func (f *file) Fsync(op *fs.Op, _ bool) error {
+	v := f.v
+	stays := f.staysHere()
+	if !stays && !v.o.NoWait {
+		if err := v.o.Opener.FlushIfOpen(f.oi.Ino); err != nil {
+			return err
+		}
+		return v.o.Uploads.WaitForContent(op, f.oi.Ino)
 	}
-	for _, l := range n.Links {
-		if rec, _ := locked.table.Name(l.Dir, l.Name); !rec.Local {
-			return false
+	if err := v.o.Opener.Flush(f.oi, true); err != nil {
+		return err
+	}
+	if !stays {
+		if err := v.o.Uploads.WaitForContent(op, f.oi.Ino); err != nil {
+			return err
 		}
 	}
-	return true
+	return v.o.Opener.Sync(f.oi)
 }
 
 // Release implements fs.File. Bytes that came after the last close, from a
 // mapping, are taken too, without anybody waiting.
 func (f *file) Release() {
-	if err := f.v.opener.Close(f.oi, writes(f.flags)); err != nil {
-		f.v.o.Log.Error("what was written last is not in the table", "ino", f.oi.Ino, "err", err)
+	if err := f.v.o.Opener.Close(f.oi, writes(f.flags)); err != nil {
+		f.v.o.Side.Log.Error("what was written last is not in the table", "ino", f.oi.Ino, "err", err)
 	}
 }

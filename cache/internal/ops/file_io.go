@@ -1,4 +1,4 @@
-package cache
+package ops
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -28,7 +29,7 @@ func (f *file) Read(op *fs.Op, buf []byte, off int64) (fs.Data, error) {
 	if c.Whole() || c.Present(off, int64(len(buf))) {
 		err = read(context.Background())
 	} else {
-		err = f.v.reaching(op, read)
+		err = f.v.o.Remote.Reach(op, read)
 	}
 	if err != nil && n == 0 {
 		return fs.Data{}, err
@@ -67,16 +68,16 @@ func (f *file) truncate(op *fs.Op, size int64) error {
 
 // trusted ends the suspicion that content lost bytes in a power cut: all of it
 // is about to be written anew.
-func (v *Volume) trusted(oi *files.OpenInode) error {
+func (v *Operations) trusted(oi *files.OpenInode) error {
 	locked := v.lock()
-	n := locked.table.Inode(oi.Ino)
+	n := locked.Inode(oi.Ino)
 	suspect := n != nil && n.Suspect
 	locked.unlock()
 	if !suspect {
 		return nil
 	}
-	return v.update(func(v *Tx) error {
-		if n := v.table.Edit(oi.Ino); n != nil {
+	return v.update(nil, func(v *tx) error {
+		if n := v.Edit(oi.Ino); n != nil {
 			n.Suspect = false
 		}
 		return nil
@@ -98,29 +99,29 @@ func (f *file) change(op *fs.Op, kill bool, do func(ctx context.Context) error) 
 	if err := v.killRights(oi, kill); err != nil {
 		return err
 	}
-	err = v.opener.Change(oi, func() error {
+	err = v.o.Opener.Change(oi, func() error {
 		if oi.Content().Whole() {
 			return do(context.Background())
 		}
-		return v.reaching(op, do)
+		return v.o.Remote.Reach(op, do)
 	})
 	if errors.Is(err, files.ErrNoInode) {
-		err = translate(err)
+		err = errno.Translate(err)
 	}
 	return err
 }
 
 // killRights takes from a file the rights that a change of content ends.
-func (v *Volume) killRights(oi *files.OpenInode, kill bool) error {
+func (v *Operations) killRights(oi *files.OpenInode, kill bool) error {
 	locked := v.lock()
-	n := locked.table.Inode(oi.Ino)
+	n := locked.Inode(oi.Ino)
 	has := n != nil && (kill && privileged(n) || n.Xattrs[capXattr] != nil)
 	locked.unlock()
 	if !has {
 		return nil
 	}
-	return v.update(func(v *Tx) error {
-		n := v.table.Edit(oi.Ino)
+	return v.update(nil, func(v *tx) error {
+		n := v.Edit(oi.Ino)
 		if n == nil {
 			return fs.ErrStale
 		}
@@ -149,7 +150,7 @@ func (f *file) CopyRange(op *fs.Op, off int64, dst fs.File, dstOff int64, n int6
 	}
 	err = to.change(op, losesRights(op), func(ctx context.Context) (err error) {
 		if !f.oi.Content().Whole() {
-			return f.v.reaching(op, func(ctx context.Context) (err error) {
+			return f.v.o.Remote.Reach(op, func(ctx context.Context) (err error) {
 				copied, err = f.oi.Content().CopyRange(ctx, off, to.oi.Content(), dstOff, n)
 				return err
 			})

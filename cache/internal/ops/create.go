@@ -1,7 +1,8 @@
-package cache
+package ops
 
 import (
 	"syscall"
+	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/files"
@@ -11,7 +12,7 @@ import (
 
 // Create implements fs.Volume. The new name is a change like any other; the
 // content follows when the file is closed.
-func (v *Volume) Create(op *fs.Op, dir fs.Ino, name string, flags, mode uint32) (fs.Entry, fs.Opened, error) {
+func (v *Operations) Create(op *fs.Op, dir fs.Ino, name string, flags, mode uint32) (fs.Entry, fs.Opened, error) {
 	e, f, err := v.create(op, table.Ino(dir), name, flags, mode)
 	if err != nil {
 		return fs.Entry{}, fs.Opened{}, err
@@ -32,8 +33,8 @@ func (v *Volume) Create(op *fs.Op, dir fs.Ino, name string, flags, mode uint32) 
 
 // create makes a file and opens it. When the name is there already, the file
 // is nil, and the entry is of what is there.
-func (v *Volume) create(op *fs.Op, dir table.Ino, name string, flags, mode uint32) (fs.Entry, *file, error) {
-	if err := checkName(name); err != nil {
+func (v *Operations) create(op *fs.Op, dir table.Ino, name string, flags, mode uint32) (fs.Entry, *file, error) {
+	if err := CheckName(name); err != nil {
 		return fs.Entry{}, nil, err
 	}
 	if err := v.changesIn(op, fs.Ino(dir)); err != nil {
@@ -45,28 +46,28 @@ func (v *Volume) create(op *fs.Op, dir table.Ino, name string, flags, mode uint3
 	}
 	var e fs.Entry
 	made := false
-	err = v.change(op, func(v *Tx) error {
+	err = v.change(op, func(v *tx) error {
 		parent, err := v.parent(dir)
 		if err != nil {
 			return err
 		}
-		if rec, _ := v.table.Name(dir, name); rec.Ino != 0 {
+		if rec, _ := v.Name(dir, name); rec.Ino != 0 {
 			e, err = v.found(dir, rec.Ino, flags)
 			return err
 		}
-		n := v.newInode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT)
+		n := NewInode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT, v.Now())
 		if err := v.mayName(table.Link{Dir: dir, Name: name}, n); err != nil {
 			return err
 		}
 		n.State = table.Whole
-		files.SetDirtyIntent(v.Tx, oi.Ino, n, true)
-		v.enter(table.Link{Dir: dir, Name: name}, oi.Ino, n)
-		v.opener.Enter(v.Tx, oi, writes(flags), v.by)
+		files.SetDirtyIntent(v.Tx.Tx, oi.Ino, n, true)
+		v.Enter(table.Link{Dir: dir, Name: name}, oi.Ino, n)
+		v.o.Opener.Enter(v.Tx.Tx, oi, writes(flags), v.by)
 		e, made = v.refer(dir, oi.Ino), true
 		return nil
 	})
 	if err != nil || !made {
-		v.opener.Discard(oi)
+		v.o.Opener.Discard(oi)
 		e, err = v.unrefer(e, err)
 		return e, nil, err
 	}
@@ -74,24 +75,24 @@ func (v *Volume) create(op *fs.Op, dir table.Ino, name string, flags, mode uint3
 }
 
 // found is the entry of an inode where a file was to be created.
-func (v *View) found(dir, ino table.Ino, flags uint32) (fs.Entry, error) {
+func (v view) found(dir, ino table.Ino, flags uint32) (fs.Entry, error) {
 	switch {
 	case flags&syscall.O_EXCL != 0:
 		return fs.Entry{}, syscall.EEXIST
-	case v.table.Inode(ino).IsSymlink():
+	case v.Inode(ino).IsSymlink():
 		return fs.Entry{}, fs.ErrStale // the kernel follows it, once it knows
 	}
 	return v.refer(dir, ino), nil
 }
 
 // Tmpfile implements fs.Volume. Without a name nothing goes to the backend.
-func (v *Volume) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, fs.Opened, error) {
+func (v *Operations) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, fs.Opened, error) {
 	oi, err := v.born()
 	if err != nil {
 		return fs.Entry{}, fs.Opened{}, err
 	}
 	var e fs.Entry
-	err = v.update(func(v *Tx) error {
+	err = v.update(nil, func(v *tx) error {
 		parent, err := v.inode(dir)
 		if err != nil {
 			return err
@@ -99,17 +100,17 @@ func (v *Volume) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, f
 		if !parent.IsDir() {
 			return syscall.ENOTDIR
 		}
-		n := v.newInode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT)
+		n := NewInode(op, parent, syscall.S_IFREG|mode&^syscall.S_IFMT, v.Now())
 		n.State = table.Whole
-		v.table.Put(oi.Ino, n)
-		files.SetDirtyIntent(v.Tx, oi.Ino, n, true)
+		v.Put(oi.Ino, n)
+		files.SetDirtyIntent(v.Tx.Tx, oi.Ino, n, true)
 		v.SetOrphan(oi.Ino, true)
-		v.opener.Enter(v.Tx, oi, writes(flags), v.by)
+		v.o.Opener.Enter(v.Tx.Tx, oi, writes(flags), v.by)
 		e = v.refer(table.Ino(dir), oi.Ino)
 		return nil
 	})
 	if err != nil {
-		v.opener.Discard(oi)
+		v.o.Opener.Discard(oi)
 		e, err = v.unrefer(e, err)
 		return e, fs.Opened{}, err
 	}
@@ -117,18 +118,18 @@ func (v *Volume) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, f
 }
 
 // born is a number and open content for a file that is to be.
-func (v *Volume) born() (*files.OpenInode, error) {
+func (v *Operations) born() (*files.OpenInode, error) {
 	locked := v.lock()
-	ino := locked.table.Alloc()
+	ino := locked.Alloc()
 	locked.unlock()
-	return v.opener.Make(ino)
+	return v.o.Opener.Make(ino)
 }
 
-// newInode is an inode that a program makes in parent.
-func (v *Volume) newInode(op *fs.Op, parent *table.Inode, mode uint32) *table.Inode {
-	now := v.stamp()
+// NewInode is an inode that a program makes in parent.
+func NewInode(op *fs.Op, parent *table.Inode, mode uint32, at time.Time) *table.Inode {
+	now := table.TimeOf(at)
 	n := &table.Inode{Mode: mode, UID: op.UID, GID: op.GID, ContentVersion: 1, AttrGen: 1,
-		Atime: now, Mtime: now, Ctime: now, Birth: v.now()}
+		Atime: now, Mtime: now, Ctime: now, Birth: at.UnixNano()}
 	if parent.Mode&syscall.S_ISGID != 0 {
 		n.GID = parent.GID
 		if n.IsDir() {

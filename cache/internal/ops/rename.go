@@ -1,4 +1,4 @@
-package cache
+package ops
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
-	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -22,14 +22,14 @@ type place struct {
 func (p *place) there() bool { return p.ino != 0 }
 
 // Rename implements fs.Volume, with RENAME_NOREPLACE and RENAME_EXCHANGE.
-func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newName string, flags uint32) error {
+func (v *Operations) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newName string, flags uint32) error {
 	if flags != 0 && flags != unix.RENAME_NOREPLACE && flags != unix.RENAME_EXCHANGE {
 		return syscall.EINVAL
 	}
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
-	if err := checkName(newName); err != nil {
+	if err := CheckName(newName); err != nil {
 		return err
 	}
 	a := table.Link{Dir: table.Ino(dir), Name: name}
@@ -42,7 +42,7 @@ func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newNa
 	if err := v.beforeRename(a, b, flags); err != nil {
 		return err
 	}
-	return v.change(op, func(v *Tx) error {
+	return v.change(op, func(v *tx) error {
 		from, to, err := v.places(a, b)
 		if err == nil && v.TakeStaleDentries(a, b) {
 			err = fs.ErrStale
@@ -58,7 +58,7 @@ func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newNa
 			return nil
 		}
 		if to.there() && to.n.IsDir() {
-			if err := v.mayRemoveDir(to.ino); err != nil {
+			if err := MayRemoveDir(v.View, to.ino); err != nil {
 				return err
 			}
 		}
@@ -70,19 +70,19 @@ func (v *Volume) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, newNa
 // beforeRename makes sure that what a file is about to replace another with is
 // in the table, and on its way to the disk: programs save files so, and after a
 // loss of power one of both must be there.
-func (v *Volume) beforeRename(a, b table.Link, flags uint32) error {
+func (v *Operations) beforeRename(a, b table.Link, flags uint32) error {
 	locked := v.lock()
 	from, to := locked.placeOf(a), locked.placeOf(b)
 	save := flags == 0 && from.there() && to.there() && from.ino != to.ino &&
 		from.n.IsRegular() && to.n.IsRegular() && from.n.State == table.Whole
 	synced := save && from.n.ContentVersion == from.n.Synced
-	open := save && locked.open.IsOpen(locked.View, from.ino)
+	open := save && locked.o.Open.IsOpen(locked.View, from.ino)
 	locked.unlock()
 	if !save {
 		return nil
 	}
 	if open {
-		if err := v.opener.FlushIfOpen(from.ino); err != nil {
+		if err := v.o.Opener.FlushIfOpen(from.ino); err != nil {
 			return err
 		}
 	}
@@ -93,17 +93,17 @@ func (v *Volume) beforeRename(a, b table.Link, flags uint32) error {
 }
 
 // writeBack has the disk begin to write content, without waiting.
-func (v *Volume) writeBack(ino table.Ino) {
-	oi, err := v.acquire(ino)
+func (v *Operations) writeBack(ino table.Ino) {
+	oi, err := v.openContent(ino, files.ForUs)
 	if err != nil {
 		return // it has just lost its name
 	}
-	defer v.opener.Release(oi)
+	defer v.o.Opener.Release(oi)
 	_ = unix.SyncFileRange(oi.Content().Fd(), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
 }
 
 // places finds both names, in directories that are known.
-func (v *View) places(a, b table.Link) (from, to place, err error) {
+func (v view) places(a, b table.Link) (from, to place, err error) {
 	for _, l := range []table.Link{b, a} {
 		if _, err := v.parent(l.Dir); err != nil {
 			return place{}, place{}, err
@@ -113,10 +113,10 @@ func (v *View) places(a, b table.Link) (from, to place, err error) {
 }
 
 // placeOf looks a name up.
-func (v *View) placeOf(l table.Link) place {
+func (v view) placeOf(l table.Link) place {
 	p := place{Link: l}
-	rec, _ := v.table.Name(l.Dir, l.Name)
-	if p.n = v.table.Inode(rec.Ino); p.n != nil {
+	rec := v.Record(l)
+	if p.n = v.Inode(rec.Ino); p.n != nil {
 		p.ino = rec.Ino
 	}
 	return p
@@ -124,7 +124,7 @@ func (v *View) placeOf(l table.Link) place {
 
 // mayRename checks what rename(2) asks, except for emptiness, and what may not cross the
 // border of what is excluded.
-func (v *Tx) mayRename(from, to *place, flags uint32) error {
+func (v *tx) mayRename(from, to *place, flags uint32) error {
 	exchange := flags == unix.RENAME_EXCHANGE
 	switch {
 	case !from.there() || !to.there() && exchange:
@@ -144,7 +144,7 @@ func (v *Tx) mayRename(from, to *place, flags uint32) error {
 		return syscall.ENOTDIR
 	case to.there() && !exchange && !from.n.IsDir() && to.n.IsDir():
 		return syscall.EISDIR
-	case !v.mayCross(from, to.Link) || exchange && !v.mayCross(to, from.Link):
+	case !v.Border.MayCross(v.Tx.Tx, from.ino, from.Link, to.Link) || exchange && !v.Border.MayCross(v.Tx.Tx, to.ino, to.Link, from.Link):
 		return syscall.EXDEV // mv copies
 	}
 	if exchange {
@@ -155,36 +155,22 @@ func (v *Tx) mayRename(from, to *place, flags uint32) error {
 	return v.mayName(to.Link, from.n)
 }
 
-// mayCross reports whether p may be renamed to a name, as far as what is excluded has a
-// say: content that is missing would have no source any more, and what is below a
-// directory would change sides one by one.
-func (v *Tx) mayCross(p *place, to table.Link) bool {
-	switch {
-	case p.n.IsDir():
-		below := v.o.Exclude != nil && rules.Crosses(v, v.o.Exclude, p.Link, to, p.ino)
-		return !below && !v.leavesIgnored(p, to)
-	case !v.crosses(p.Link, to, p.n):
-		return true
-	}
-	return v.isHere(p.n)
-}
-
 // rename moves the name, over an inode that may lose it.
-func (v *Tx) rename(from, to *place) {
-	v.deleted(from.Link, from.n)
+func (v *tx) rename(from, to *place) {
+	v.TellDeleted(from.Link, from.n)
 	if to.there() {
-		v.bury(to.Link, to.ino, history.WhyReplaced)
+		v.Bury(to.Link, to.ino, history.WhyReplaced)
 	}
-	rec, _ := v.table.Name(from.Dir, from.Name)
-	v.setLocal(from.Link, 0, false)
-	v.setLocal(to.Link, from.ino, v.stays(to.Link, from.n))
+	rec := v.Record(from.Link)
+	v.SetLocal(from.Link, 0)
+	v.SetLocal(to.Link, from.ino)
 	if !rec.Local {
 		v.left(from.Link, to.Link)
 	}
 	v.relocated(from, to)
 	if to.there() {
 		if to.n.IsDir() { // who is in it sees what ext4 shows, other than of one that rmdir took
-			n := v.table.Edit(to.ino)
+			n := v.Edit(to.ino)
 			n.Size, n.Blocks = dirSize, dirSize/512
 		}
 		v.NameLost(to.ino)
@@ -193,49 +179,48 @@ func (v *Tx) rename(from, to *place) {
 
 // left tells of a file that was renamed to where it stays on this machine, which it did
 // not before: the backend deletes it, which nobody asked for in so many words.
-// Directories do not get there, see mayCross.
-func (v *Tx) left(from, to table.Link) {
-	was, _ := v.table.Name(from.Dir, from.Name)
-	is, _ := v.table.Name(to.Dir, to.Name)
+// Directories do not get there, see rules.Border.MayCross.
+func (v *tx) left(from, to table.Link) {
+	was, is := v.Record(from), v.Record(to)
 	if was.Remote == nil || !is.Local {
 		return
 	}
-	if n := v.table.Inode(was.Remote.Ino); was.Remote.Ino != is.Ino && n != nil && len(n.Links) > 0 {
+	if n := v.Inode(was.Remote.Ino); was.Remote.Ino != is.Ino && n != nil && len(n.Links) > 0 {
 		return // what the backend has there was renamed before
 	}
 	old, _ := v.LocalPath(from)
 	now, _ := v.LocalPath(to)
 	v.Later(func() {
-		v.report("rename", old.String(), fmt.Errorf("renamed to %s, which is never sent: the remote deletes it", now))
+		v.o.Report("rename", old.String(), fmt.Errorf("renamed to %s, which is never sent: the remote deletes it", now))
 	})
 }
 
 // exchange swaps two names.
-func (v *Tx) exchange(a, b *place) {
-	v.setLocal(a.Link, b.ino, v.stays(a.Link, b.n))
-	v.setLocal(b.Link, a.ino, v.stays(b.Link, a.n))
+func (v *tx) exchange(a, b *place) {
+	v.SetLocal(a.Link, b.ino)
+	v.SetLocal(b.Link, a.ino)
 	v.relocated(a, b)
 	v.relocated(b, a)
 }
 
 // relocated is what follows for an inode that has another name, and for the directories.
-func (v *Tx) relocated(from, to *place) {
-	v.table.Edit(from.ino).Ctime = v.stamp()
+func (v *tx) relocated(from, to *place) {
+	v.Edit(from.ino).Ctime = v.Stamp()
 	v.DirChanged(from.Dir)
 	if to.Dir != from.Dir {
 		v.DirChanged(to.Dir)
 	}
-	v.notes.Moved(from.ino, from.Link, to.Link, history.WhyRenamed)
+	v.Notes.Moved(from.ino, from.Link, to.Link, history.WhyRenamed)
 	if from.n.IsDir() {
-		v.retell(from.Link, to.Link, from.ino)
+		v.Border.Renamed(v.Tx.Tx, from.Link, to.Link, from.ino)
 	}
 	if v.References(from.ino) == 0 {
 		// A pull was quicker: what the kernel has under the old name, and now takes
 		// along to the new one, is not what was there.
-		v.Later(func() { v.notifier().EntryChanged(ino(to.Dir), to.Name) })
+		v.TellEntry(to.Link)
 	}
 	if from.n.IsRegular() {
-		v.wrote(to.Link)
-		v.place(from.ino)
+		v.TellWrote(to.Link)
+		v.Place(from.ino)
 	}
 }

@@ -1,4 +1,4 @@
-package cache
+package ops
 
 import (
 	"syscall"
@@ -11,7 +11,7 @@ import (
 )
 
 // Attr implements fs.Volume.
-func (v *Volume) Attr(op *fs.Op, ino fs.Ino, f fs.File) (fs.Attr, error) {
+func (v *Operations) Attr(op *fs.Op, ino fs.Ino, f fs.File) (fs.Attr, error) {
 	if f == nil {
 		if err := v.refreshAttr(op, table.Ino(ino)); err != nil {
 			return fs.Attr{}, err
@@ -19,57 +19,57 @@ func (v *Volume) Attr(op *fs.Op, ino fs.Ino, f fs.File) (fs.Attr, error) {
 	}
 	var a fs.Attr
 	var live *files.OpenInode
-	err := v.view(func(v *View) error {
+	err := v.view(func(v view) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err
 		}
 		a = v.attr(table.Ino(ino), n)
-		if v.open.IsWritten(v.View, table.Ino(ino)) && v.open.Of(v.View, table.Ino(ino)).Content() != nil {
-			live = v.open.Of(v.View, table.Ino(ino))
+		if v.o.Open.IsWritten(v.View, table.Ino(ino)) && v.o.Open.Of(v.View, table.Ino(ino)).Content() != nil {
+			live = v.o.Open.Of(v.View, table.Ino(ino))
 			live.Retain(v.View)
 		}
 		return nil
 	})
 	if live != nil {
 		a.Blocks = uint64(live.Blocks()) // may wait for a write, so without the lock
-		v.opener.Release(live)
+		v.o.Opener.Release(live)
 	}
 	return a, err
 }
 
 // refreshAttr looks whether what is known of an inode is fresh enough: it came
 // with the listing of its directory.
-func (v *Volume) refreshAttr(op *fs.Op, ino table.Ino) error {
-	if v.o.Policy.TTL == 0 || ino == table.Root {
+func (v *Operations) refreshAttr(op *fs.Op, ino table.Ino) error {
+	if v.o.Belief.TTL == 0 || ino == table.Root {
 		return nil
 	}
 	locked := v.lock()
-	n := locked.table.Inode(ino)
+	n := locked.Inode(ino)
 	if n == nil || len(n.Links) == 0 {
 		locked.unlock()
 		return nil
 	}
 	dir := n.Links[0].Dir
 	locked.unlock()
-	return v.loadDir(op, dir)
+	return v.o.Remote.Load(op, dir)
 }
 
 // SetAttr implements fs.Volume.
-func (v *Volume) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.Attr, error) {
+func (v *Operations) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.Attr, error) {
 	i := table.Ino(ino)
 	var err error
 	if in.Size != nil {
 		err = v.resize(op, i, f, int64(*in.Size))
 	} else if in.Mtime != nil || in.MtimeNow {
-		err = v.opener.FlushIfOpen(i) // bytes that came before this time do not move it again
+		err = v.o.Opener.FlushIfOpen(i) // bytes that came before this time do not move it again
 	}
 	if err != nil {
 		return fs.Attr{}, err
 	}
 	var a fs.Attr
 	if *in == (fs.SetAttr{Size: in.Size}) {
-		err = v.view(func(v *View) error {
+		err = v.view(func(v view) error {
 			n, err := v.inode(ino)
 			if err == nil {
 				a = v.attr(i, n)
@@ -78,7 +78,7 @@ func (v *Volume) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.A
 		})
 		return a, err
 	}
-	err = v.update(func(v *Tx) error {
+	err = v.update(nil, func(v *tx) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err
@@ -87,15 +87,15 @@ func (v *Volume) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (fs.A
 			return syscall.EOPNOTSUPP
 		}
 		v.setAttr(i, in)
-		a = v.attr(i, v.table.Inode(i))
+		a = v.attr(i, v.Inode(i))
 		return nil
 	})
 	return a, err
 }
 
 // setAttr changes all but the size.
-func (v *Tx) setAttr(ino table.Ino, in *fs.SetAttr) {
-	now := v.stamp()
+func (v *tx) setAttr(ino table.Ino, in *fs.SetAttr) {
+	now := v.Stamp()
 	var atime, mtime *table.Time
 	switch {
 	case in.Atime != nil:
@@ -114,7 +114,7 @@ func (v *Tx) setAttr(ino table.Ino, in *fs.SetAttr) {
 	if in.Mode == nil && in.UID == nil && in.GID == nil && atime == nil && mtime == nil {
 		return
 	}
-	n := v.table.Edit(ino)
+	n := v.Edit(ino)
 	if in.Mode != nil {
 		attrs.Chmod(n, *in.Mode)
 	}
@@ -151,14 +151,14 @@ func chown(n *table.Inode, in *fs.SetAttr) {
 
 // resize is truncate(2), or ftruncate(2) when f is not nil. Cutting a file to
 // nothing fetches nothing.
-func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
+func (v *Operations) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 	if size < 0 {
 		return syscall.EFBIG
 	}
 	if open, ok := f.(*file); ok && open.oi.Ino == ino {
 		return open.truncate(op, size)
 	}
-	if err := v.fetchAttrsToWrite(op, ino); err != nil {
+	if err := v.o.Remote.FetchAttrs(op, ino); err != nil {
 		return err
 	}
 	oi, err := v.openContent(ino, files.ForWriting)
@@ -167,7 +167,7 @@ func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 	}
 	by := &file{v: v, oi: oi, flags: syscall.O_RDWR}
 	err = by.truncate(op, size)
-	if rerr := v.opener.Close(oi, true); err == nil {
+	if rerr := v.o.Opener.Close(oi, true); err == nil {
 		err = rerr
 	}
 	return err
@@ -175,21 +175,21 @@ func (v *Volume) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 
 // attr is what stat shows. Of an open file it is what the content is now, which the
 // table may not have yet.
-func (v *View) attr(ino table.Ino, n *table.Inode) fs.Attr {
+func (v view) attr(ino table.Ino, n *table.Inode) fs.Attr {
 	a := fs.Attr{Ino: fs.Ino(ino), Size: uint64(n.Size), Blocks: uint64(n.Blocks), Mode: n.Mode,
 		Nlink: nlink(ino, n), UID: n.UID, GID: n.GID, Rdev: n.Rdev, Blksize: blockSize,
 		Atime: n.Atime.Time(), Mtime: n.Mtime.Time(), Ctime: n.Ctime.Time(), TTL: v.attrTTL(n)}
 	if n.IsDir() && a.Nlink > 0 {
 		a.Size, a.Blocks = dirSize, dirSize/512
 	}
-	oi := v.open.Of(v.View, ino)
+	oi := v.o.Open.Of(v.View, ino)
 	if oi == nil {
 		return a
 	}
 	if size, changed, ok := oi.Stat(v.View); ok {
 		a.Size = uint64(size)
 		if changed != 0 {
-			a.Mtime, a.Ctime = timeOf(changed), table.Latest(table.Stamp(changed), n.Ctime).Time()
+			a.Mtime, a.Ctime = time.Unix(0, changed), table.Latest(table.Stamp(changed), n.Ctime).Time()
 		}
 	}
 	return a
@@ -209,11 +209,11 @@ func nlink(ino table.Ino, n *table.Inode) uint32 {
 
 // attrTTL is how long the kernel may believe attributes: as long as the listing that
 // they came with.
-func (v *View) attrTTL(n *table.Inode) time.Duration {
+func (v view) attrTTL(n *table.Inode) time.Duration {
 	if len(n.Links) == 0 {
-		return v.belief.KernelTTL(table.Root, v.table.Inode(table.Root))
+		return v.o.Belief.KernelTTL(table.Root, v.Inode(table.Root))
 	}
-	return v.belief.KernelTTL(n.Links[0].Dir, v.table.Inode(n.Links[0].Dir))
+	return v.o.Belief.KernelTTL(n.Links[0].Dir, v.Inode(n.Links[0].Dir))
 }
 
 // dirSize is what stat shows as the size of a directory. One that was removed
@@ -222,9 +222,6 @@ const dirSize = 4096
 
 // blockSize is st_blksize.
 const blockSize = 4096
-
-// timeOf is the time that a clock's nanoseconds since 1970 stand for.
-func timeOf(ns int64) time.Time { return time.Unix(0, ns) }
 
 // losesRights is op.KillPriv for the calls with which the kernel does not say
 // it: who is not root has no right to keep set-user-id bits.

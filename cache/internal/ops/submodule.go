@@ -1,4 +1,4 @@
-package cache
+package ops
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ import (
 // too, since no directory above one is ever moved here.
 
 // changesIn checks that a name may be made or changed in a directory.
-func (v *Volume) changesIn(op *fs.Op, dir fs.Ino) error {
-	if v.submodules == nil {
+func (v *Operations) changesIn(op *fs.Op, dir fs.Ino) error {
+	if !v.o.HasSubmodules {
 		return nil
 	}
 	locked := v.lock()
@@ -28,7 +28,7 @@ func (v *Volume) changesIn(op *fs.Op, dir fs.Ino) error {
 	if !ok {
 		return nil
 	}
-	at, ok, err := submoduleAt(v, op, l)
+	at, ok, err := v.o.Remote.Submodule(op, l)
 	if err != nil || !ok || at != l {
 		return err
 	}
@@ -36,31 +36,23 @@ func (v *Volume) changesIn(op *fs.Op, dir fs.Ino) error {
 }
 
 // takesAway checks that a name may be moved or removed with all that is below it.
-func (v *Volume) takesAway(op *fs.Op, l table.Link) error {
-	if v.submodules == nil {
+func (v *Operations) takesAway(op *fs.Op, l table.Link) error {
+	if !v.o.HasSubmodules {
 		return nil
 	}
 	locked := v.lock()
-	rec, _ := locked.table.Name(l.Dir, l.Name)
-	n := locked.table.Inode(rec.Ino)
+	rec := locked.Record(l)
+	n := locked.Inode(rec.Ino)
 	at, ok := locked.LocalPath(l)
 	locked.unlock()
 	if !ok || n == nil || !n.IsDir() {
 		return nil
 	}
-	at, found, err := submoduleAt(v, op, at)
+	at, found, err := v.o.Remote.Submodule(op, at)
 	if err != nil || !found {
 		return err
 	}
 	return submoduleError(at)
-}
-
-// submoduleAt asks for the submodule that a name is, or that lies below it.
-func submoduleAt(v *Volume, op *fs.Op, l providers.Locator) (at providers.Locator, found bool, err error) {
-	w := v.wait(op, v.o.Patience)
-	defer w.close()
-	at, found, err = v.submodules.Submodule(w, l)
-	return at, found, w.cause(err)
 }
 
 func submoduleError(at providers.Locator) error {

@@ -1,4 +1,4 @@
-package cache
+package ops
 
 import (
 	"bytes"
@@ -27,14 +27,14 @@ func keepsXattr(name string) error {
 }
 
 // GetXattr implements fs.Volume.
-func (v *Volume) GetXattr(op *fs.Op, ino fs.Ino, name string) (value []byte, err error) {
+func (v *Operations) GetXattr(op *fs.Op, ino fs.Ino, name string) (value []byte, err error) {
 	if err := keepsXattr(name); err != nil {
 		return nil, err
 	}
 	if err := v.askXattrs(op, table.Ino(ino), name, false); err != nil {
 		return nil, err
 	}
-	err = v.view(func(v *View) error {
+	err = v.view(func(v view) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (v *Volume) GetXattr(op *fs.Op, ino fs.Ino, name string) (value []byte, err
 }
 
 // SetXattr implements fs.Volume.
-func (v *Volume) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, flags uint32) error {
+func (v *Operations) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, flags uint32) error {
 	if err := keepsXattr(name); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (v *Volume) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, flag
 	if err := v.askXattrs(op, i, name, true); err != nil {
 		return err
 	}
-	return v.update(func(v *Tx) error {
+	return v.update(nil, func(v *tx) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func (v *Volume) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, flag
 		if err := v.hasRoom(n, name, value); err != nil {
 			return err
 		}
-		attrs.Set(v.table.Edit(i), name, append([]byte{}, value...))
+		attrs.Set(v.Edit(i), name, append([]byte{}, value...))
 		v.xattrChanged(i, name)
 		return nil
 	})
@@ -92,11 +92,11 @@ func sizeOf(xattrs map[string][]byte) int {
 }
 
 // ListXattr implements fs.Volume.
-func (v *Volume) ListXattr(op *fs.Op, ino fs.Ino) (names []string, err error) {
+func (v *Operations) ListXattr(op *fs.Op, ino fs.Ino) (names []string, err error) {
 	if err := v.askXattrs(op, table.Ino(ino), "", false); err != nil {
 		return nil, err
 	}
-	err = v.view(func(v *View) error {
+	err = v.view(func(v view) error {
 		n, err := v.inode(ino)
 		if err == nil {
 			names = slices.Sorted(maps.Keys(n.Xattrs))
@@ -107,7 +107,7 @@ func (v *Volume) ListXattr(op *fs.Op, ino fs.Ino) (names []string, err error) {
 }
 
 // RemoveXattr implements fs.Volume.
-func (v *Volume) RemoveXattr(op *fs.Op, ino fs.Ino, name string) error {
+func (v *Operations) RemoveXattr(op *fs.Op, ino fs.Ino, name string) error {
 	if err := keepsXattr(name); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (v *Volume) RemoveXattr(op *fs.Op, ino fs.Ino, name string) error {
 	if err := v.askXattrs(op, i, name, true); err != nil {
 		return err
 	}
-	return v.update(func(v *Tx) error {
+	return v.update(nil, func(v *tx) error {
 		n, err := v.inode(ino)
 		if err != nil {
 			return err
@@ -126,18 +126,18 @@ func (v *Volume) RemoveXattr(op *fs.Op, ino fs.Ino, name string) error {
 			}
 			return syscall.ENODATA
 		}
-		attrs.Set(v.table.Edit(i), name, nil)
+		attrs.Set(v.Edit(i), name, nil)
 		v.xattrChanged(i, name)
 		return nil
 	})
 }
 
 // setACL stores an ACL, or turns one that says no more than a mode into the mode.
-func (v *Tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
+func (v *tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
 	if !attrs.ValidACL(value) {
 		return syscall.EINVAL
 	}
-	n := v.table.Edit(ino)
+	n := v.Edit(ino)
 	if n.IsSymlink() {
 		return syscall.EOPNOTSUPP
 	}
@@ -171,19 +171,19 @@ func (v *Tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
 }
 
 // xattrChanged follows a change of one by a program.
-func (v *Tx) xattrChanged(ino table.Ino, name string) {
-	if v.attrs().KeepsXattrs() && attrs.IsShared(name) {
+func (v *tx) xattrChanged(ino table.Ino, name string) {
+	if v.o.Side.Attributes.KeepsXattrs() && attrs.IsShared(name) {
 		v.AttrChanged(ino)
 		return
 	}
-	v.table.Edit(ino).Ctime = v.stamp()
+	v.Edit(ino).Ctime = v.Stamp()
 }
 
 // hasRoom refuses what the backend could not have. What is made in a directory may have
 // its default ACL twice.
-func (v *View) hasRoom(n *table.Inode, name string, value []byte) error {
-	setter, ok := providers.As[providers.AttrSetter](v.p)
-	if !ok || !v.attrs().KeepsXattrs() || !attrs.IsShared(name) || v.StaysLocal(n) {
+func (v view) hasRoom(n *table.Inode, name string, value []byte) error {
+	setter, ok := providers.As[providers.AttrSetter](v.o.Provider)
+	if !ok || !v.o.Side.Attributes.KeepsXattrs() || !attrs.IsShared(name) || v.StaysLocal(n) {
 		return nil
 	}
 	all := attrs.Sent(n.Xattrs)
@@ -199,20 +199,20 @@ func (v *View) hasRoom(n *table.Inode, name string, value []byte) error {
 
 // askXattrs waits until the extended attributes of an inode are known: those of
 // which a listing said that there are some, and for who changes them, all.
-func (v *Volume) askXattrs(op *fs.Op, x table.Ino, name string, change bool) error {
-	if !v.attrs().KeepsXattrs() || name != "" && !attrs.IsShared(name) {
+func (v *Operations) askXattrs(op *fs.Op, x table.Ino, name string, change bool) error {
+	if !v.o.Side.Attributes.KeepsXattrs() || name != "" && !attrs.IsShared(name) {
 		return nil
 	}
 	vague := func() bool {
 		locked := v.lock()
 		defer locked.unlock()
-		n := locked.table.Inode(x)
+		n := locked.Inode(x)
 		return n != nil && n.AttrsUnknown && (n.Untold != 0 || change)
 	}
 	if !vague() {
 		return nil
 	}
-	if err := v.fetchAttrsToWrite(op, x); err != nil {
+	if err := v.o.Remote.FetchAttrs(op, x); err != nil {
 		return err
 	}
 	if vague() {

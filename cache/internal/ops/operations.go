@@ -1,0 +1,144 @@
+// Package ops is the operations of the kernel on a working copy: lookups, reads of
+// directories, changes of names and attributes, and open files, as [fs.Volume] and [fs.File]
+// have them. Each change of names is one transaction of the tree. What has to ask the remote
+// first, or to wait for it, does that by [Remote] and [Uploads], before or after.
+//
+//	v := ops.New(ops.Options{Tree: t, Side: side, Update: update, ...})
+//	e, err := v.Mkdir(op, fs.RootIno, "d", 0o777)
+//
+// Files are named for operations: names has those that make and remove names, file_io reads
+// and writes. All methods may be called at once.
+package ops
+
+import (
+	"context"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/listing"
+	"github.com/wsmount/wsmount/cache/internal/local"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Remote asks the remote for a program, and waits for the answer.
+type Remote interface {
+	// Load has the names of a directory be known, and believed.
+	Load(op *fs.Op, dir table.Ino) error
+	// Freshen is called before a file is opened: its version is as new as that is wanted,
+	// strict for who is shown content. fs.ErrStale says that the name leads elsewhere now.
+	Freshen(op *fs.Op, ino table.Ino, strict bool) error
+	// FetchAttrs has all attributes of an inode be known, if the remote answers.
+	FetchAttrs(op *fs.Op, ino table.Ino) error
+	// FetchTarget has the target of a symbolic link be known, in a do of Reach.
+	FetchTarget(ctx context.Context, ino table.Ino) error
+	// Reach runs do, which may have to wait for content of the remote.
+	Reach(op *fs.Op, do func(ctx context.Context) error) error
+	// Submodule asks for the submodule that a path is, or that lies below it.
+	Submodule(op *fs.Op, at providers.Locator) (sub providers.Locator, found bool, err error)
+}
+
+// Uploads are what a program waits for that wants to have something sent.
+type Uploads interface {
+	// WaitForContent returns when the policy has the content of an inode safe, with all
+	// changes of names and attributes before, and WaitForNames when it has these.
+	WaitForContent(op *fs.Op, ino table.Ino) error
+	WaitForNames(op *fs.Op) error
+	// IsUnsaved reports whether the remote lacks content of an inode. The lock of the tree
+	// is held.
+	IsUnsaved(ino table.Ino) bool
+}
+
+// Options are what operations need of a working copy.
+type Options struct {
+	Tree *tree.Tree
+	Side *local.Side
+	// Update runs do as one change of the tree that by asked for.
+	Update func(by files.Caller, do func(*local.Tx) error) error
+	// Abandon forgets an inode without a name that nobody uses any more.
+	Abandon func(ino table.Ino)
+
+	Store    *content.Store
+	Open     *files.OpenSet
+	Opener   *files.Opener
+	Hydrator *files.Hydrator
+	Prefetch *files.Prefetch
+	Syncs    *files.TableSync
+	Belief   *listing.Belief
+	Ahead    *listing.Ahead
+
+	Provider      providers.Provider
+	Capabilities  providers.Capabilities
+	HasSubmodules bool // there are directories that Remote.Submodule knows
+	NoWait        bool // close and fsync return when the working copy has the bytes
+	Remote        Remote
+	Uploads       Uploads
+	// Report tells a person of something that nobody would expect.
+	Report func(op, path string, err error)
+}
+
+// Operations are the operations on one working copy.
+type Operations struct{ o Options }
+
+// New makes them.
+func New(o Options) *Operations { return &Operations{o} }
+
+// view is the tree for an operation that has its lock.
+type view struct {
+	*Operations
+	*tree.View
+	lock, update, change taken
+}
+
+// taken hides from who holds the lock what would wait for it for ever.
+type taken struct{}
+
+var _ = [...]taken{view{}.lock, view{}.update, view{}.change}
+
+// tx is a change of it.
+type tx struct {
+	view
+	*local.Tx
+	by files.Caller // asked for it
+}
+
+// lock waits for the lock of the tree.
+func (v *Operations) lock() view { return view{Operations: v, View: v.o.Tree.Lock()} }
+
+// unlock gives it back. The view must not be used any more.
+func (v view) unlock() { v.o.Tree.Unlock() }
+
+// view runs do, which changes nothing, under the lock.
+func (v *Operations) view(do func(view) error) error {
+	return v.o.Tree.View(func(at *tree.View) error { return do(view{Operations: v, View: at}) })
+}
+
+// update runs do as one change that a request asked for.
+func (v *Operations) update(op *fs.Op, do func(*tx) error) error {
+	by := callerOf(op)
+	return v.o.Update(by, func(t *local.Tx) error { return do(&tx{view{Operations: v, View: t.View}, t, by}) })
+}
+
+// callerOf is the process that asks for an operation, if any does.
+func callerOf(op *fs.Op) files.Caller {
+	if op == nil {
+		return files.Caller{}
+	}
+	return files.Caller{Known: true, UID: op.UID, PID: op.PID}
+}
+
+// writes notes who opened a file for writing: what is flushed is theirs.
+func (v *Operations) writes(oi *files.OpenInode, op *fs.Op) {
+	locked := v.lock()
+	defer locked.unlock()
+	oi.SetWriter(locked.View, callerOf(op))
+}
+
+// isGone reports whether nothing leads to an inode any more: then its content may be gone too.
+func (v *Operations) isGone(ino table.Ino) bool {
+	locked := v.lock()
+	defer locked.unlock()
+	return locked.IsGone(ino)
+}

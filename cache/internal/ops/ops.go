@@ -1,0 +1,90 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// errUnknown says that the names of a directory are not known any more.
+type errUnknown struct{ dir table.Ino }
+
+func (errUnknown) Error() string { return "a directory is not known" }
+
+// Change runs update, which changes names, again as long as it misses the names of a
+// directory that load has be known then.
+func Change(load func(dir table.Ino) error, update func() error) error {
+	for {
+		err := update()
+		e, ok := err.(errUnknown) // never wrapped
+		if !ok {
+			return err
+		}
+		if err := load(e.dir); err != nil {
+			return err
+		}
+	}
+}
+
+// change is update for a change of names: do finds its directories with parent.
+func (v *Operations) change(op *fs.Op, do func(*tx) error) error {
+	load := func(dir table.Ino) error { return v.o.Remote.Load(op, dir) }
+	return Change(load, func() error { return v.update(op, do) })
+}
+
+// parent is the directory dir, known, for a change of a name in it.
+func (v view) parent(dir table.Ino) (*table.Inode, error) {
+	n := v.Inode(dir)
+	switch {
+	case n == nil:
+		return nil, fs.ErrStale
+	case !n.IsDir():
+		return nil, syscall.ENOTDIR
+	case len(n.Links) == 0 && dir != table.Root:
+		return nil, syscall.ENOENT // it was removed while somebody is in it
+	case !n.Loaded:
+		return nil, errUnknown{dir}
+	}
+	return n, nil
+}
+
+// inode is an inode that the kernel knows.
+func (v view) inode(ino fs.Ino) (*table.Inode, error) {
+	if n := v.Inode(table.Ino(ino)); n != nil {
+		return n, nil
+	}
+	return nil, fs.ErrStale
+}
+
+// CheckName refuses what is not one name. The kernel does not send such names,
+// but here they would lead elsewhere.
+func CheckName(name string) error {
+	switch {
+	case len(name) > providers.MaxName:
+		return syscall.ENAMETOOLONG
+	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
+		return syscall.EINVAL
+	}
+	return nil
+}
+
+// mayName refuses a new name that the backend could not have, unless it stays here.
+func (v *tx) mayName(l table.Link, n *table.Inode) error {
+	at, ok := v.LocalPath(l)
+	if !ok || v.o.Capabilities.AnyNames || v.Border.Stays(v.Tx.Tx, l, n) {
+		return nil
+	}
+	err := v.o.Capabilities.Names.Check(at)
+	if errors.Is(err, providers.ErrTooLarge) {
+		return fmt.Errorf("%w: %w", syscall.ENAMETOOLONG, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", fs.ErrName, err)
+	}
+	return nil
+}

@@ -1,0 +1,239 @@
+package rules
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/wsmount/wsmount/cache/internal/ignore"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// maxRules is how large an ignore file may be, in bytes. Of a larger one no rule counts.
+const maxRules = 1 << 20
+
+// maxTries is how often in a row something is tried that others come before.
+const maxTries = 4
+
+// A Learner reads ignore files, and looks again at what stays local for rules of before.
+type Learner struct {
+	o        LearnerOptions
+	learning bool // in the background; the lock of the tree guards it
+}
+
+// LearnerOptions are what a Learner needs of those who use it.
+type LearnerOptions struct {
+	Tree   *tree.Tree
+	Border *Border
+	Volume Volume
+	Log    *slog.Logger
+}
+
+// Volume is a working copy as a Learner needs it.
+type Volume interface {
+	// Update runs do as one change of the tree. What differs because of one that is own is
+	// due with the commit under way.
+	Update(own bool, do func(*tree.Tx) error) error
+	// Snapshot runs do with the tree and the border of this moment, without the lock.
+	Snapshot(do func(v *tree.View, b *Border))
+	// Patiently runs do until it is done, nothing has moved for too long, or ctx ends.
+	Patiently(ctx context.Context, do func(Work) error) error
+	// Go runs f in the background, and Learned is told when rules were learned there.
+	Go(f func())
+	Learned()
+}
+
+// Work is what asks the remote for a Learner. That something was removed meanwhile is no error.
+type Work interface {
+	Moved()                   // there is progress
+	List(dir table.Ino) error // has the names of a directory be known
+	// Read gives the content of an ignore file, as it is at the moment or newer, but of one
+	// larger than most nothing; false: it was removed.
+	Read(ino table.Ino, most int64) (content []byte, there bool, err error)
+	Fetch(ino table.Ino, kind providers.Kind) error // has the content be local
+}
+
+// NewLearner makes one that has learned nothing.
+func NewLearner(o LearnerOptions) *Learner { return &Learner{o: o} }
+
+// ForCommit makes all rules known that say something of what may go with a commit, and looks
+// again at what stays local for rules of before.
+func (e *Learner) ForCommit(ctx context.Context) error {
+	if !e.o.Border.Ignoring {
+		return nil
+	}
+	return e.o.Volume.Patiently(ctx, func(w Work) error {
+		for range maxTries { // they may change meanwhile
+			var dirs []table.Ino
+			e.o.Volume.Snapshot(func(v *tree.View, b *Border) { dirs = b.Ignores.Unlearned(v) })
+			if len(dirs) == 0 {
+				break
+			}
+			if err := e.learnAll(w, dirs); err != nil {
+				return err
+			}
+		}
+		return e.lookAgain(w)
+	})
+}
+
+// Look is ForCommit before there is one: names are excluded no longer.
+func (e *Learner) Look(ctx context.Context) {
+	if err := e.ForCommit(ctx); err != nil {
+		e.o.Log.Debug("names that are excluded no longer are looked at with the next commit", "err", err)
+	}
+}
+
+// Ahead learns rules that were changed locally, or could have been used, so that what is made
+// from now on stays local at once. What it cannot learn the next commit will.
+func (e *Learner) Ahead(ctx context.Context, v *tree.View) {
+	if !e.o.Border.Ignoring || e.learning {
+		return
+	}
+	dirs := e.o.Border.Ignores.Wanted(v)
+	if len(dirs) == 0 {
+		return
+	}
+	e.learning = true
+	e.o.Volume.Go(func() {
+		if err := e.o.Volume.Patiently(ctx, func(w Work) error { return e.learnAll(w, dirs) }); err != nil {
+			e.o.Log.Debug("ignore files are read later", "err", err)
+		}
+		e.o.Tree.Lock()
+		e.learning = false
+		e.o.Tree.Unlock()
+		e.o.Volume.Learned()
+	})
+}
+
+func (e *Learner) learnAll(w Work, dirs []table.Ino) error {
+	for _, dir := range dirs {
+		if err := e.learn(w, dir); err != nil {
+			return fmt.Errorf("%s: %w", e.o.Border.Ignores.file, err)
+		}
+		w.Moved()
+	}
+	return nil
+}
+
+// learn reads the rules of a directory, if they were not, or are others now.
+func (e *Learner) learn(w Work, dir table.Ino) error {
+	r, known := e.fileOf(dir)
+	if !known {
+		if err := w.List(dir); err != nil {
+			return err
+		}
+		r, _ = e.fileOf(dir)
+	}
+	if r.Ino != 0 {
+		content, there, err := w.Read(r.Ino, maxRules)
+		if err != nil || !there {
+			return err
+		}
+		r.Rules = ignore.Parse(content)
+	}
+	return e.o.Volume.Update(false, func(tx *tree.Tx) error {
+		e.o.Border.Ignores.Learn(tx, dir, r)
+		return nil
+	})
+}
+
+// fileOf is the ignore file of a directory at the moment, see Ignores.FileOf.
+func (e *Learner) fileOf(dir table.Ino) (r Rules, known bool) {
+	v := e.o.Tree.Lock()
+	defer e.o.Tree.Unlock()
+	r.Ino, r.Version, known = e.o.Border.Ignores.FileOf(v, dir)
+	return r, known
+}
+
+// lookAgain looks at all names in directories whose rules are others now. What cannot be said
+// yet is looked at before the next commit.
+func (e *Learner) lookAgain(w Work) error {
+	dirs := ToLookBelow(e.o.Tree.Lock())
+	e.o.Tree.Unlock()
+	if len(dirs) == 0 {
+		return nil
+	}
+	var carriers Carriers
+	e.o.Volume.Snapshot(func(v *tree.View, _ *Border) { carriers, _ = CarriersOf(v) })
+	for _, dir := range dirs {
+		sure := false
+		for range maxTries {
+			unlearned, err := e.lookBelow(dir, carriers)
+			if err != nil {
+				return err
+			}
+			if sure = len(unlearned) == 0; sure {
+				break
+			}
+			if err := e.learnAll(w, unlearned); err != nil {
+				return err
+			}
+		}
+		if !sure {
+			continue
+		}
+		if err := e.o.Volume.Update(false, func(tx *tree.Tx) error {
+			Looked(tx, dir)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookBelow looks at all names below a directory, those of one directory at a time: nobody
+// waits for a million of them. It returns the directories whose rules would have to be known.
+func (e *Learner) lookBelow(top table.Ino, c Carriers) (unlearned []table.Ino, err error) {
+	asked := map[table.Ino]struct{}{}
+	for dirs := []table.Ino{top}; len(dirs) > 0; {
+		dir := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		err := e.o.Volume.Update(true, func(tx *tree.Tx) error { // what need not stay any more is due with the commit
+			tx.Names(dir, "", func(name string, rec table.Name) bool {
+				n, l := tx.Inode(rec.Ino), table.Link{Dir: dir, Name: name}
+				if rec.Ino == 0 || n == nil {
+					return true
+				}
+				if !e.o.Border.Sort(tx, l, c) {
+					unlearned = append(unlearned, e.o.Border.Ignores.UnlearnedAbove(tx, l, asked)...)
+				}
+				if n.IsDir() {
+					dirs = append(dirs, rec.Ino)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return unlearned, nil
+}
+
+// Bring fetches content that is to stay local and is not local yet.
+func (e *Learner) Bring(ctx context.Context, names []table.Link) error {
+	return e.o.Volume.Patiently(ctx, func(w Work) error {
+		for _, l := range names {
+			v := e.o.Tree.Lock()
+			ino, kind := v.Record(l).Ino, providers.KindFile
+			n := v.Inode(ino)
+			missing := n != nil && !n.IsComplete()
+			if missing && n.IsSymlink() {
+				kind = providers.KindSymlink
+			}
+			e.o.Tree.Unlock()
+			if !missing {
+				continue
+			}
+			if err := w.Fetch(ino, kind); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

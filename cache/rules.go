@@ -1,0 +1,137 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/wsmount/wsmount/cache/internal/rules"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+func newBorder(v *Volume) *rules.Border {
+	b := &rules.Border{Symlinks: v.caps.Symlinks, Ignores: rules.New(v.o.IgnoreFile), Wake: v.pending.Kick}
+	if v.o.Exclude != nil {
+		b.Exclude = v.o.Exclude
+	}
+	return b
+}
+
+func newLearner(v *Volume) *rules.Learner {
+	return rules.NewLearner(rules.LearnerOptions{Tree: v.tree, Border: v.border, Volume: learning{v}, Log: v.o.Log})
+}
+
+// followRules has names stay here, or stay no longer, as rules of exclusion say
+// that the run before did not have (D12). It asks the backend nothing, and comes
+// before anything is sent: what is excluded now must not go, although it waited to.
+// What was sent before is hidden by the pull that sees it there. It reports whether names
+// are left to a look at ignore files.
+func (v *Volume) followRules(ctx context.Context) (look bool, err error) {
+	locked := v.lock()
+	same := v.o.ReadOnly || v.border.IsFollowed(locked.View)
+	locked.unlock()
+	if same {
+		return false, nil
+	}
+	m := v.newMerge(ctx, v.p)
+	err = m.run(func(v *Tx) error {
+		for _, l := range v.border.Leaving(v.Tx.View) {
+			m.hide(v, l)
+		}
+		look = v.border.Follow(v.Tx)
+		return nil
+	})
+	return look, err
+}
+
+// learning is a volume as its learner needs it.
+type learning struct{ v *Volume }
+
+// Update implements rules.Volume.
+func (e learning) Update(own bool, do func(*tree.Tx) error) error {
+	return e.v.update(func(v *Tx) error {
+		err := do(v.Tx)
+		v.own = own && err == nil
+		return err
+	})
+}
+
+// Snapshot implements rules.Volume.
+func (e learning) Snapshot(do func(*tree.View, *rules.Border)) {
+	was := e.v.takeSnapshot(false)
+	defer was.end()
+	do(was.View.View, was.border)
+}
+
+// Patiently implements rules.Volume.
+func (e learning) Patiently(ctx context.Context, do func(rules.Work) error) error {
+	w := e.v.wait(nil, e.v.o.Patience)
+	defer w.close()
+	defer context.AfterFunc(ctx, w.close)()
+	return do(learningWork{e.v, w})
+}
+
+// Go implements rules.Volume.
+func (e learning) Go(f func()) { e.v.background(f) }
+
+// Learned implements rules.Volume.
+func (e learning) Learned() { e.v.pending.Kick() }
+
+// learningWork is what a learner asks the remote, as rules.Work.
+type learningWork struct {
+	v *Volume
+	w *waiting
+}
+
+// Moved implements rules.Work.
+func (e learningWork) Moved() { e.w.moved() }
+
+// List implements rules.Work.
+func (e learningWork) List(dir table.Ino) error { return unlessStale(e.v.list(e.w, dir)) }
+
+// unlessStale is err, but for one that says that something was removed.
+func unlessStale(err error) error {
+	if errors.Is(err, fs.ErrStale) {
+		return nil
+	}
+	return err
+}
+
+// Read implements rules.Work.
+func (e learningWork) Read(ino table.Ino, most int64) (content []byte, there bool, err error) {
+	content, err = e.read(ino, most)
+	if errors.Is(err, fs.ErrStale) || e.v.gone(ino) {
+		return nil, false, nil
+	}
+	return content, true, err
+}
+
+func (e learningWork) read(ino table.Ino, most int64) ([]byte, error) {
+	v := e.v
+	oi, err := v.acquire(ino)
+	if err != nil {
+		return nil, err
+	}
+	defer v.opener.Release(oi)
+	if oi.Content().Size() > most {
+		v.o.Log.Warn("an ignore file is too large, and says nothing", "bytes", oi.Content().Size(), "most", most)
+		return nil, nil
+	}
+	if err := v.hydrator.Follow(e.w, func() error { return oi.Content().FetchAll(e.w) }); err != nil {
+		return nil, err
+	}
+	snap, err := oi.Content().Snapshot(e.w)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	return io.ReadAll(snap.Reader())
+}
+
+// Fetch implements rules.Work.
+func (e learningWork) Fetch(ino table.Ino, kind providers.Kind) error {
+	return unlessStale(e.v.hydrator.Follow(e.w, func() error { return e.v.bringContent(e.w, ino, kind) }))
+}
