@@ -42,6 +42,27 @@ func TestRow(t *testing.T) {
 	}
 }
 
+// A mount of what the configuration alone knows does not follow that, which is told.
+func TestOutdatedRow(t *testing.T) {
+	w := newWorld(t)
+	w.mkdir("files")
+	w.row("path: DIR/files, name: Notes")
+	r, mounted, file := w.resolver(), w.ok("@acme/row", ResolveOptions{}), w.home+"/.config/wsmount/config.yaml"
+	assert.OK(t, os.MkdirAll(w.home+"/.config/wsmount", 0o700))
+	for _, c := range []struct{ config, says string }{
+		{w.config, ""},
+		{"# another line\n" + w.config, ""},
+		{strings.Replace(w.config, "Notes", "Others", 1), "the host configuration has another entry of it"},
+		{strings.Replace(w.config, "name: Notes", "read_only: true", 1), "the host configuration has another entry of it"},
+		{"workspaces: {}\n", "the host configuration has no such workspace"},
+		{"workspaces: [\n", "the host configuration is not valid any more"},
+	} {
+		assert.OK(t, os.WriteFile(file, []byte(c.config), 0o600))
+		got := r.Outdated(mounted)
+		assert.True(t, c.says == "" && got == "" || c.says != "" && strings.Contains(got, c.says), c.config, got)
+	}
+}
+
 // A row that no manifest could be is refused where it stands, in the words of a manifest.
 func TestBadRow(t *testing.T) {
 	for _, tt := range []struct{ name, row, says string }{

@@ -100,6 +100,7 @@ func (m *mutation) prepare(ctx context.Context, reg *registry.File, look bool) (
 		m.now.AddedAt = m.entry.AddedAt
 	}
 	change := difference(m.addr, &was, &m.now)
+	change.MovesFrom = was.Fingerprint
 	change.unversioned(before.ws.Version, after.ws.Version, &was, &m.now)
 	if lines := linediff.Of(string(m.config.Data), string(m.texts.config)); !bytes.Equal(m.config.Data, m.texts.config) {
 		change.Files = append(change.Files, FileDiff{m.config.Path, lines})

@@ -232,24 +232,6 @@ func (r *Resolver) List() ([]Entry, error) {
 	return out, nil
 }
 
-// Outdated says of a workspace that was resolved before how the registry differs from what
-// it had then; "": it does not. What is mounted does not follow it.
-func (r *Resolver) Outdated(was *Resolved) string {
-	if was.entry == nil {
-		return ""
-	}
-	what := "has no such workspace"
-	if reg, err := r.store.load(); err != nil {
-		what = "cannot be read (" + err.Error() + ")"
-	} else if e, ok := reg.Get(was.Address.String()); ok {
-		if at := e.Differs(was.entry.Files); at == "" && e.Location == was.entry.Location {
-			return ""
-		}
-		what = "has another manifest, or another policy, since " + e.AcceptedAt.Format(time.RFC3339)
-	}
-	return was.Address.String() + " goes on with what was accepted when it was mounted: the registry " + what + "; unmount it, and mount it again"
-}
-
 // Remove takes a workspace out of the registry. Nothing else is touched. name is
 // its address, or what stands for that of a damaged entry.
 func (r *Resolver) Remove(_ context.Context, name string) error {
@@ -302,8 +284,9 @@ type Change struct {
 	// that there is nothing to ask anybody.
 	AddsRow bool
 	// MovesTo is the fingerprint of a storage that is another place than the one that was,
-	// whose working copy is then out of use. Empty: it is the same.
-	MovesTo string
+	// whose working copy is then out of use. Empty: it is the same. MovesFrom is that of the
+	// one that was, if mounts use it until the change is recorded.
+	MovesTo, MovesFrom string
 	// Files are the differences of each governing file, as lines that begin
 	// with "+", "-" or a space, control characters escaped.
 	Files []FileDiff
