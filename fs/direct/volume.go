@@ -230,6 +230,10 @@ func (v *Volume) whereRoot() string {
 	return path
 }
 
+// Root is a name that leads this process to the directory that is served, whatever has its path
+// by now, until Close.
+func (v *Volume) Root() string { return procPath(v.root.fd) }
+
 // Status may be called at any time.
 func (v *Volume) Status() Status {
 	st := Status{

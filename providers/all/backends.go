@@ -32,14 +32,24 @@ func VaultLocks() (string, error) { return vault.Locks() }
 // Directory is memory in a directory that is there.
 func Directory(dir string) (seam.Backend, error) { return directory(dir, devicelocal.Granted{}) }
 
-// Mounted is memory in a directory of a mount. What is closed there is sent, where sends says
-// so, under the name that it has then.
-func Mounted(dir string, sends func(l seam.Locator) bool) (seam.Conditional, error) {
-	b, err := devicelocal.OpenMounted(dir, sends)
+// Mounted is memory in a directory of a mount.
+func Mounted(dir string, m devicelocal.Mount) (seam.Conditional, error) {
+	b, err := devicelocal.OpenMounted(dir, m)
 	if err != nil {
 		return nil, err // as below
 	}
 	return b, nil
+}
+
+// LockGranted takes the lock that a change of l takes in a GrantedDirectory, until unlock: see
+// devicelocal.Backend.Lock.
+func LockGranted(ctx context.Context, dir string, dev, ino uint64, l seam.Locator, old *seam.ETag) (unlock func(), err error) {
+	b, err := devicelocal.OpenGranted(dir, devicelocal.Granted{Dev: dev, Ino: ino})
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	return b.Lock(ctx, l, old)
 }
 
 // GrantedDirectory is Directory for the one with these numbers of a device and an inode,

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,12 +43,15 @@ type Copies interface {
 	Cache(ctx context.Context, r CacheRequest) (CacheResult, error)
 	// Replace is nil, an error with a kind of package providers, or an *exit.Error.
 	Replace(ctx context.Context, r ReplaceRequest, content io.Reader) error
+	// Lock keeps other writers of a path in a local directory out until unlock, if that has what
+	// is to be replaced. The error is one as of Replace.
+	Lock(ctx context.Context, r ReplaceRequest) (unlock func(), err error)
 }
 
 // ReplaceRequest puts content at a path, as seam.Conditional does.
 type ReplaceRequest struct {
 	Path string
-	Old  string // seam.ETag of what is to be replaced, as String writes it
+	Old  string // seam.ETag of what is to be replaced, as String writes it; "" of Lock: whatever is there
 }
 
 // replaced is the answer: empty, or why nothing was replaced.
@@ -230,11 +234,17 @@ func (s *Server) routeCopies(mux *http.ServeMux, c Copies) {
 		req := ReplaceRequest{r.URL.Query().Get("path"), r.URL.Query().Get("old")}
 		s.logged(r, "path", req.Path, "old", req.Old)
 		err := c.Replace(r.Context(), req, r.Body)
-		var out replaced
-		if kind := providers.KindOf(err); kind.Err != nil {
-			out, err = replaced{kind.Name, err.Error()}, nil
+		answerKind(w, err)
+	})
+	mux.HandleFunc("POST /v1/lock", func(w http.ResponseWriter, r *http.Request) {
+		unlock, err := c.Lock(r.Context(), ReplaceRequest{r.URL.Query().Get("path"), r.URL.Query().Get("old")})
+		if err == nil {
+			defer unlock()
 		}
-		answer(w, out, err)
+		answerKind(w, err)
+		if err == nil && http.NewResponseController(w).Flush() == nil {
+			<-r.Context().Done() // until the caller hangs up
+		}
 	})
 	mux.HandleFunc("POST /v1/resolve", func(w http.ResponseWriter, r *http.Request) {
 		req := ResolveRequest{r.URL.Query().Get("path"), r.URL.Query().Get("keep")}
@@ -242,6 +252,15 @@ func (s *Server) routeCopies(mux *http.ServeMux, c Copies) {
 		res, err := c.Resolve(r.Context(), req, r.Body)
 		answer(w, res, err)
 	})
+}
+
+// answerKind answers with nothing, or with an error whose kind the caller is to know.
+func answerKind(w http.ResponseWriter, err error) {
+	var out replaced
+	if kind := providers.KindOf(err); kind.Err != nil {
+		out, err = replaced{kind.Name, err.Error()}, nil
+	}
+	answer(w, out, err)
 }
 
 // call reads a request, notes it, and answers it.
@@ -344,20 +363,45 @@ func (c *Client) Resolve(ctx context.Context, r ResolveRequest, content io.Reade
 // Replace puts content at a path of a working copy's store. The error has the kind that the
 // daemon's had.
 func (c *Client) Replace(ctx context.Context, r ReplaceRequest, content io.Reader) error {
-	q := url.Values{"path": {r.Path}, "old": {r.Old}}
-	resp, err := c.do(ctx, http.MethodPost, "/v1/replace?"+q.Encode(), content)
+	resp, err := c.ask(ctx, "/v1/replace", r, content)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	return resp.Body.Close()
+}
+
+// Lock keeps other writers of a path in a local directory out, until unlock or the end of this
+// process. The error has the kind that the daemon's had.
+func (c *Client) Lock(ctx context.Context, r ReplaceRequest) (unlock func(), err error) {
+	// What is written while it is held is not cut short by ctx, and neither is holding it.
+	held, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	resp, err := c.ask(held, "/v1/lock", r, nil)
+	if err != nil {
+		cancel()
+		return nil, cmp.Or(ctx.Err(), err)
+	}
+	stop()
+	return func() { cancel(); resp.Body.Close() }, nil
+}
+
+// ask has the answer begin that nothing speaks against r; the caller closes it.
+func (c *Client) ask(ctx context.Context, call string, r ReplaceRequest, content io.Reader) (*http.Response, error) {
+	q := url.Values{"path": {r.Path}, "old": {r.Old}}
+	resp, err := c.do(ctx, http.MethodPost, call+"?"+q.Encode(), content)
+	if err != nil {
+		return nil, err
+	}
 	var out replaced
 	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
-		return fmt.Errorf("control: replace: %w: %w", providers.ErrUnavailable, err)
+		resp.Body.Close()
+		return nil, fmt.Errorf("control: %s: %w: %w", call, providers.ErrUnavailable, err)
 	}
 	if kind, known := providers.KindNamed(out.Kind); known {
-		return &refused{out.What, kind.Err}
+		resp.Body.Close()
+		return nil, &refused{out.What, kind.Err}
 	}
-	return nil
+	return resp, nil
 }
 
 // refused is a daemon's error of a kind.

@@ -15,6 +15,7 @@
 //	GET  /v1/conflict?path=&side=    the content of one side
 //	POST /v1/resolve?path=&keep=     the body is content -> ResolveResult
 //	POST /v1/replace?path=&old=      the body is content: what replaces it, on that condition
+//	POST /v1/lock?path=&old=         held until the caller hangs up: the lock of a file in a local directory
 //	POST /v1/unmount         UnmountRequest -> UnmountResult
 //	GET  /v1/debug           Debug
 //	GET  /metrics            Prometheus text

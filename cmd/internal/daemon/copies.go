@@ -18,8 +18,10 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/replace"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
@@ -330,6 +332,26 @@ func (c *copies) Replace(ctx context.Context, r control.ReplaceRequest, content 
 	})
 	c.shown(ctx)
 	return err
+}
+
+// Lock takes the lock of a file in a part that is a local directory, which whoever writes there
+// past the mount takes too.
+func (c *copies) Lock(ctx context.Context, r control.ReplaceRequest) (unlock func(), err error) {
+	p, rel := c.in(r.Path)
+	v, local := p.volume.(*direct.Volume)
+	if !local {
+		return nil, fmt.Errorf("%s is no directory of this machine: %w", p.Name, providers.ErrUnsupported)
+	}
+	l, err := seam.ParseLocator(rel)
+	var old *seam.ETag
+	if err == nil && r.Old != "" {
+		old = new(seam.ETag)
+		*old, err = seam.ParseETag(r.Old)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all.LockGranted(ctx, v.Root(), p.resolved.Local.Dev, p.resolved.Local.Ino, l, old)
 }
 
 // Cache says what the content of the working copies takes of the disk.

@@ -51,24 +51,29 @@ func (p *part) nested() (out []control.Nested) {
 	return out
 }
 
-// locate returns the working copy that a path of the mount lies in, and where.
-func (l layout) locate(at string) (*part, *workingCopy, string, error) {
+// in returns the part that a path of the mount lies in, and where.
+func (l layout) in(at string) (best *part, rel string) {
 	at = strings.Trim(path.Clean("/"+at), "/")
-	var best *part
 	for _, p := range l.parts {
 		if (p.At == "" || at == p.At || strings.HasPrefix(at, p.At+"/")) && (best == nil || len(p.At) > len(best.At)) {
 			best = p
 		}
 	}
+	return best, strings.Trim(strings.TrimPrefix(at, best.At), "/")
+}
+
+// locate returns the working copy that a path of the mount lies in, and where.
+func (l layout) locate(at string) (*part, *workingCopy, string, error) {
+	best, rel := l.in(at)
 	w, ok := best.volume.(*workingCopy)
 	if !ok {
-		return nil, nil, "", exit.New(exit.Failed, "/%s lies in no working copy: %s keeps no history and has no conflicts", at, cmp.Or(best.Provider, best.name)).
+		return nil, nil, "", exit.New(exit.Failed, "%s lies in no working copy: %s keeps no history and has no conflicts", path.Clean("/"+at), cmp.Or(best.Provider, best.name)).
 			Hint("`wsmount status %s` shows the parts", l.mountpoint)
 	}
 	if err := best.mayRead(); err != nil {
 		return nil, nil, "", err
 	}
-	return best, w, strings.Trim(strings.TrimPrefix(at, best.At), "/"), nil
+	return best, w, rel, nil
 }
 
 // reach returns the parts that an event to a path concerns, the deepest first.

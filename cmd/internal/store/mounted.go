@@ -2,14 +2,20 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
@@ -17,10 +23,11 @@ import (
 // mounted is a place in a mount: who serves that refuses, records and sends what is done
 // there as for any program.
 type mounted struct {
-	seam.Conditional // the directory
+	seam.Conditional        // the directory
+	dir              string // its real name
+	root             string // that of the mount
 	daemon           *control.Client
 	parts            []control.Part
-	at               string // the place, as a path of the mount
 }
 
 // through opens a place in a mount.
@@ -29,12 +36,11 @@ func through(ctx context.Context, r *state.Record, place string) (seam.Backend, 
 	if err := mounts.Usable(s); err != nil {
 		return nil, err
 	}
-	at, outside := mounts.Relative(r.Mountpoint, place)
-	if outside != nil {
+	m := &mounted{dir: host.Real(place), root: r.Mountpoint, daemon: control.NewClient(r.SocketPath()), parts: s.Parts}
+	if _, outside := m.at(m.dir); outside != nil {
 		return nil, outside
 	}
-	m := &mounted{daemon: control.NewClient(r.SocketPath()), parts: s.Parts, at: at}
-	dir, err := all.Mounted(place, func(l seam.Locator) bool { return m.part(l).Copy != nil })
+	dir, err := all.Mounted(m.dir, m)
 	if err != nil {
 		return nil, err
 	}
@@ -42,19 +48,45 @@ func through(ctx context.Context, r *state.Record, place string) (seam.Backend, 
 	return m, nil
 }
 
-// part is the part of the mount that l lies in.
-func (m *mounted) part(l seam.Locator) (found control.Part) {
+// at is the path in the mount of what has a real name.
+func (m *mounted) at(name string) (string, error) {
+	at, outside := mounts.Relative(m.root, name)
+	if outside != nil {
+		return "", outside // a nil *exit.Error would be no nil
+	}
+	return at, nil
+}
+
+// part is the part that lies at a path of the mount.
+func (m *mounted) part(at string) (found control.Part) {
 	for _, p := range m.parts {
-		if mountpoint.Within(path.Join("/", m.at, l.Key()), p.At) && len(p.At) > len(found.At) {
+		if mountpoint.Within(path.Join("/", at), p.At) && len(p.At) > len(found.At) {
 			found = p
 		}
 	}
 	return found
 }
 
+// find is the path in the mount that l has once symbolic links are followed, which may lead
+// into another part.
+func (m *mounted) find(l seam.Locator) (string, error) {
+	name := filepath.Join(m.dir, filepath.FromSlash(l.Key()))
+	if l != (seam.Locator{}) {
+		name = filepath.Join(host.Real(filepath.Dir(name)), l.Name())
+	}
+	if !mountpoint.Within(name, m.dir) {
+		return "", refuse(providers.MethodWrite, l, providers.ErrPermission, "a symbolic link leads outside, to %s", name)
+	}
+	return m.at(name)
+}
+
 // Capabilities implements seam.Backend: those of the part that is at the place.
 func (m *mounted) Capabilities() seam.Capabilities {
-	p := m.part(seam.Locator{})
+	at, _ := m.at(m.dir) // which is known to be in the mount
+	return m.promises(m.part(at))
+}
+
+func (m *mounted) promises(p control.Part) seam.Capabilities {
 	if p.Copy == nil {
 		return m.Conditional.Capabilities()
 	}
@@ -77,15 +109,72 @@ func copyPromises(provider string, later bool) (c seam.Capabilities) {
 // WriteIf implements seam.Conditional. What a working copy shows is not what its store has by
 // now, so whoever has both is asked.
 func (m *mounted) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
-	if m.part(l).Copy == nil {
-		return m.Conditional.WriteIf(ctx, l, old, content)
+	at, err := m.find(l)
+	if err != nil {
+		return seam.Locator{}, err
 	}
-	err := seam.CheckText(l, content)
-	if err == nil {
-		err = m.daemon.Replace(ctx, control.ReplaceRequest{Path: path.Join(m.at, l.Key()), Old: old.String()}, strings.NewReader(content))
+	if m.part(at).Copy == nil {
+		got, err := m.Conditional.WriteIf(ctx, l, old, content)
+		if errors.Is(err, providers.ErrConflict) {
+			m.catchUp(ctx, l, old)
+		}
+		return got, err
+	}
+	if err = seam.CheckText(l, content); err == nil {
+		err = m.daemon.Replace(ctx, control.ReplaceRequest{Path: at, Old: old.String()}, strings.NewReader(content))
 	}
 	if err != nil {
 		return seam.Locator{}, err
 	}
 	return l, nil
+}
+
+// believed is how long a mount of a local directory shows what others have replaced there.
+const believed = time.Second
+
+// catchUp waits until the mount does not show any more what a condition asked for, and who then
+// reads again gets something else.
+func (m *mounted) catchUp(ctx context.Context, l seam.Locator, old seam.ETag) {
+	began := time.Now()
+	for pause := time.Millisecond; time.Since(began) <= believed; pause *= 2 {
+		text, err := m.Conditional.Read(ctx, l)
+		now := seam.ETagOf(text)
+		if errors.Is(err, providers.ErrNotExist) {
+			now, err = seam.None, nil
+		}
+		if err != nil || now != old {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Sends implements devicelocal.Mount.
+func (m *mounted) Sends(dir string) bool {
+	at, err := m.at(dir)
+	return err == nil && m.part(at).Copy != nil
+}
+
+// Lock implements devicelocal.Mount. What the mount shows of a local directory is believed for
+// a while, so the daemon compares, and locks, what is there. A store that has a working copy is
+// changed without a lock.
+func (m *mounted) Lock(ctx context.Context, dir, name string, old *seam.ETag) (unlock func(), err error) {
+	at, err := m.at(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", providers.ErrPermission, err)
+	}
+	r := control.ReplaceRequest{Path: path.Join(at, name)}
+	switch copied := m.part(at).Copy != nil; {
+	case copied && old != nil: // WriteIf did not find it there
+		return nil, fmt.Errorf("a symbolic link was changed meanwhile: %w", providers.ErrConflict)
+	case copied:
+		return func() {}, nil
+	case old != nil:
+		r.Old = old.String()
+	}
+	return m.daemon.Lock(ctx, r)
 }

@@ -226,7 +226,7 @@ func TestPromisesOfMounts(t *testing.T) {
 		"conflict_files":                         {{At: "/", Provider: "vault", Copy: &control.Copy{}}, {At: "/d", Provider: "github", Mode: "pull-push", Copy: &control.Copy{}}},
 		"":                                       {{At: "/", Provider: "vault", Copy: &control.Copy{}}, {At: "/d", Provider: "local-fs"}},
 	} {
-		m := &mounted{Conditional: newBackend(), parts: parts, at: "d"}
+		m := &mounted{Conditional: newBackend(), parts: parts, root: "/mnt", dir: "/mnt/d"}
 		assert.Equal(t, m.Capabilities().String(), want)
 	}
 }

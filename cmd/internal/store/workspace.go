@@ -20,6 +20,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 	wsfs "github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
@@ -45,7 +46,7 @@ func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.
 		return nil, err
 	}
 	if !strings.HasPrefix(name, "@") {
-		b, err := openPlace(ctx, root, name)
+		b, err := h.OpenPlace(ctx, name)
 		if b != nil || err != nil {
 			return b, err
 		}
@@ -78,8 +79,9 @@ func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.
 	return b, errors.Join(err, p.Close()) // a mount has all parts
 }
 
-// openPlace opens the place in a mount that name is the path of; nil: it is none.
-func openPlace(ctx context.Context, root, name string) (seam.Backend, error) {
+// OpenPlace opens the place in a mount that name is the path of, which its daemon then keeps as a
+// mount does; nil: it is none. The caller closes it.
+func (h Host) OpenPlace(ctx context.Context, name string) (seam.Backend, error) {
 	table, err := mountpoint.ReadTable()
 	if err != nil {
 		return nil, err
@@ -91,11 +93,31 @@ func openPlace(ctx context.Context, root, name string) (seam.Backend, error) {
 	if m, ok := table.Around(place); !ok || !m.Ours() {
 		return nil, nil
 	}
+	root, err := h.StateRoot()
+	if err != nil {
+		return nil, err
+	}
 	r, err := mounts.Find(root, place)
 	if err != nil {
 		return nil, err
 	}
 	return through(ctx, r, place)
+}
+
+// openCheckout opens a directory that a project's state lies in: through its mount where it has
+// one. Of a mount that another user has made, or that is seen in a sandbox, no condition can be
+// kept.
+func (h Host) openCheckout(ctx context.Context, dir string) (seam.Backend, error) {
+	b, err := h.OpenPlace(ctx, dir)
+	var unknown *exit.Error
+	foreign := errors.As(err, &unknown) && unknown.Code == exit.Unresolvable
+	if b != nil || err != nil && !foreign {
+		return b, err
+	}
+	if b, err = all.Directory(dir); foreign && err == nil {
+		b = struct{ seam.Backend }{b}
+	}
+	return b, err
 }
 
 // mountOf finds a mount that serves a part, and where in it; one that can be written comes

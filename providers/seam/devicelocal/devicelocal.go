@@ -3,8 +3,11 @@
 //
 // It knows files. It promises none of seam.Capabilities: a write is atomic and has
 // reached the disk when it returns, but nothing keeps another program from overwriting it.
-// Those that write through this package take turns, by a lock (flock(2)) of the directory,
-// so that what WriteIf asks holds among them. Who waits too long for it gets a TimeoutError.
+// Those that write through this package take turns, by a lock (flock(2)) of the directory that
+// the file lies in, so that what WriteIf asks holds among them: a file has one lock, whatever
+// directory a backend was opened at, and whatever links lead there. Who waits too long for it
+// gets a TimeoutError. A mount shows directories of its own, whose locks are others: there, the
+// one that serves the mount is asked for the lock of the directory behind it (see Mount).
 //
 //	b, err := devicelocal.Open("/home/ann/.agentm/memory")
 //
@@ -43,7 +46,17 @@ type Backend struct {
 	name  string // who says what went wrong
 	plain bool   // it was granted: see enter and beneath
 	fsync func(*os.File) error
-	sends func(seam.Locator) bool // a file that is closed is sent under the name that it has then
+	mount Mount // nil: it lies in none
+}
+
+// Mount is what serves a mount that a directory lies in. It is asked about directories by their
+// real names in the mount, from any goroutine.
+type Mount interface {
+	// Sends reports whether a file of dir that is closed is sent under the name that it has then.
+	Sends(dir string) bool
+	// Lock is Backend.Lock of the file at name in the directory behind dir, until unlock. The
+	// error has a kind of package providers.
+	Lock(ctx context.Context, dir, name string, old *seam.ETag) (unlock func(), err error)
 }
 
 var _ seam.Conditional = (*Backend)(nil)
@@ -61,7 +74,7 @@ func Open(dir string) (*Backend, error) {
 }
 
 func newBackend(root *os.Root, name string) *Backend {
-	return &Backend{root: root, name: name, fsync: (*os.File).Sync, sends: func(seam.Locator) bool { return false }}
+	return &Backend{root: root, name: name, fsync: (*os.File).Sync}
 }
 
 // Granted says which directory it is, whatever has its name by now. The zero value is any.
@@ -91,12 +104,12 @@ func OpenGranted(dir string, g Granted) (*Backend, error) {
 	return b, nil
 }
 
-// OpenMounted is the backend of a directory of a mount. Where sends reports that what is
-// closed is sent, only what has its name by then is: nobody there sees a temporary file.
-func OpenMounted(dir string, sends func(l seam.Locator) bool) (*Backend, error) {
+// OpenMounted is the backend of a directory of a mount. Where that sends what is closed, only
+// what has its name by then is: temporary files reach no store.
+func OpenMounted(dir string, m Mount) (*Backend, error) {
 	b, err := OpenGranted(dir, Granted{})
 	if err == nil {
-		b.sends = sends
+		b.mount = m
 	}
 	return b, err
 }
@@ -117,7 +130,7 @@ func (b *Backend) Read(ctx context.Context, l seam.Locator) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", b.fail(providers.MethodRead, l, err)
 	}
-	data, err := b.read(nameOf(l))
+	data, err := b.read(keyOf(l))
 	if err != nil {
 		return "", b.fail(providers.MethodRead, l, absent(err))
 	}
@@ -153,55 +166,161 @@ func checkKind(mode fs.FileMode) error {
 
 // Write implements seam.Backend. The mode of a file that is there stays.
 func (b *Backend) Write(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
-	return b.change(ctx, l, content, func() error {
-		unlock, err := b.lock(ctx)
-		if errors.Is(err, providers.ErrUnsupported) { // who asks nothing needs none
-			return b.write(l, content)
-		}
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		return b.write(l, content)
-	})
+	return b.change(ctx, l, content, nil)
 }
 
 // WriteIf implements seam.Conditional.
 func (b *Backend) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
-	return b.change(ctx, l, content, func() error {
-		unlock, err := b.lock(ctx)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		data, err := b.read(nameOf(l))
-		now := seam.ETagOf(string(data))
-		if errors.Is(err, fs.ErrNotExist) {
-			now, err = seam.None, nil
-		}
-		if err == nil && now != old {
-			err = seam.Changed(now)
-		}
-		if err != nil {
-			return err
-		}
-		return b.write(l, content)
-	})
+	return b.change(ctx, l, content, &old)
 }
 
-// change is what all that write have in common.
-func (b *Backend) change(ctx context.Context, l seam.Locator, content string, write func() error) (seam.Locator, error) {
+// change is Write where old is nil, and else WriteIf.
+func (b *Backend) change(ctx context.Context, l seam.Locator, content string, old *seam.ETag) (seam.Locator, error) {
 	err := seam.CheckText(l, content)
 	if err != nil {
 		return seam.Locator{}, err
 	}
 	if err = ctx.Err(); err == nil {
-		err = write()
+		err = b.put(ctx, l, content, old)
 	}
 	if err != nil {
 		return seam.Locator{}, b.fail(providers.MethodWrite, l, err)
 	}
 	return l, nil
+}
+
+// put replaces what is at l, with the lock of the directory that it lies in.
+func (b *Backend) put(ctx context.Context, l seam.Locator, content string, old *seam.ETag) error {
+	if err := checkName(l); err != nil {
+		return err
+	}
+	for w := newWait(); ; {
+		dir, err := b.parent(l, old)
+		if err != nil {
+			return err
+		}
+		if err = b.putIn(ctx, dir, l, content, old); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		// The directory was removed while its lock was waited for: there is another by now, or
+		// it is made anew.
+		if err := w.once(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// putIn is put in an open directory, which it closes.
+func (b *Backend) putIn(ctx context.Context, dir *os.Root, l seam.Locator, content string, old *seam.ETag) (err error) {
+	defer dir.Close()
+	unlock, err := b.lock(ctx, dir, l.Name(), old)
+	if errors.Is(err, providers.ErrUnsupported) && old == nil { // who asks nothing needs none
+		return b.write(dir, l, content)
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return b.write(dir, l, content)
+}
+
+func checkName(l seam.Locator) error {
+	switch {
+	case l == seam.Locator{}:
+		return providers.ErrIsDir
+	case seam.IsTemporary(l.Name()):
+		return seam.ErrTemporary
+	}
+	return nil
+}
+
+// parent opens the directory that l lies in. A missing one is made, unless old says that l
+// has content.
+func (b *Backend) parent(l seam.Locator, old *seam.ETag) (*os.Root, error) {
+	parts := parentOf(l)
+	dir, err := b.enter(nameOf(parts))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return dir, err
+	}
+	if old != nil && *old != seam.None {
+		return nil, seam.Changed(seam.None)
+	}
+	if err := b.mkdirAll(parts); err != nil {
+		return nil, err
+	}
+	return b.enter(nameOf(parts))
+}
+
+// Lock takes the lock that a change of l takes, and gives it back with unlock. Where old is
+// not nil and the file has other content, or is there although old is seam.None, it is
+// providers.ErrConflict. It is for what changes the file by another way, as through a mount;
+// providers.ErrNotExist where the directory is missing that l lies in. The error has a kind of
+// package providers.
+func (b *Backend) Lock(ctx context.Context, l seam.Locator, old *seam.ETag) (unlock func(), err error) {
+	if err = checkName(l); err == nil {
+		var dir *os.Root
+		if dir, err = b.enter(nameOf(parentOf(l))); err == nil {
+			defer dir.Close()
+			unlock, err = b.lock(ctx, dir, l.Name(), old)
+		}
+	}
+	if err != nil && providers.KindOf(err).Err == nil {
+		err = fmt.Errorf("%w: %w", kindOf(err), err)
+	}
+	return unlock, err
+}
+
+// lock takes the lock of an open directory, for the file at a name in it, and compares that.
+func (b *Backend) lock(ctx context.Context, dir *os.Root, name string, old *seam.ETag) (unlock func(), err error) {
+	if b.mount != nil {
+		at, err := realName(dir)
+		if err != nil {
+			return nil, err
+		}
+		return b.mount.Lock(ctx, at, name, old)
+	}
+	unlock, err = lock(ctx, dir)
+	if err != nil || old == nil {
+		return unlock, err
+	}
+	in := *b
+	in.root = dir
+	if err := in.compare(name, *old); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// compare is seam.Changed if old is not the etag of the file at a name.
+func (b *Backend) compare(name string, old seam.ETag) error {
+	now := seam.None
+	info, err := b.root.Lstat(name)
+	if err == nil {
+		err = checkKind(info.Mode())
+	}
+	if err == nil {
+		var data []byte
+		data, err = b.read(name)
+		now = seam.ETagOf(string(data))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		now, err = seam.None, nil
+	}
+	if err == nil && now != old {
+		err = seam.Changed(now)
+	}
+	return err
+}
+
+// realName is what the kernel knows an open directory by.
+func realName(dir *os.Root) (string, error) {
+	d, err := dir.Open(".")
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", d.Fd()))
 }
 
 // How long to wait before a lock is tried again, since flock(2) itself waits for no
@@ -224,24 +343,43 @@ func (e *TimeoutError) Error() string {
 // Unwrap is providers.ErrUnavailable.
 func (e *TimeoutError) Unwrap() error { return providers.ErrUnavailable }
 
-// lock keeps other writers of this package out, in this process and others.
+// wait is the waiting for something that another process does. It ends after the timeout.
+type wait struct {
+	began time.Time
+	pause time.Duration
+}
+
+func newWait() *wait { return &wait{time.Now(), firstWait} }
+
+// once waits for the next attempt, or returns the end of ctx, or last if there is none.
+func (w *wait) once(ctx context.Context, last error) error {
+	if time.Since(w.began) >= timeout {
+		return last
+	}
+	pause := w.pause
+	w.pause = min(2*w.pause, maxWait)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
+}
+
+// lock keeps other writers of a directory out, in this process and others.
 // providers.ErrUnsupported where the file system has no such locks.
-func (b *Backend) lock(ctx context.Context) (unlock func(), err error) {
-	d, err := b.root.Open(".")
+func lock(ctx context.Context, dir *os.Root) (unlock func(), err error) {
+	d, err := dir.Open(".")
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	for wait := firstWait; ; wait = min(2*wait, maxWait) {
+	for w := newWait(); ; {
 		locked, err := localdir.TryLock(int(d.Fd()))
 		if err == nil && locked {
 			return func() { _ = localdir.Unlock(int(d.Fd())); d.Close() }, nil
 		}
-		if waited := time.Since(began); err == nil && waited >= timeout {
-			err = &TimeoutError{waited}
-		}
 		if err == nil {
-			err = pause(ctx, wait)
+			err = w.once(ctx, &TimeoutError{time.Since(w.began)})
 		}
 		if err != nil {
 			return nil, errors.Join(err, d.Close())
@@ -249,38 +387,12 @@ func (b *Backend) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
-
-// write replaces what is at l; a lock is held where there is one.
-func (b *Backend) write(l seam.Locator, content string) error {
-	if (l == seam.Locator{}) {
-		return providers.ErrIsDir
-	}
-	if seam.IsTemporary(l.Name()) {
-		return seam.ErrTemporary
-	}
-	parts := l.Parts()
-	parent := path.Join(".", path.Join(parts[:len(parts)-1]...))
-	dir, err := b.enter(parent)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = b.mkdirAll(parts[:len(parts)-1]); err == nil {
-			dir, err = b.enter(parent)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
+// write replaces what is at l in the directory that it lies in, whose lock is held where there
+// is one.
+func (b *Backend) write(dir *os.Root, l seam.Locator, content string) error {
 	old, err := dir.Lstat(l.Name())
 	if errors.Is(err, fs.ErrNotExist) {
-		return b.replace(dir, l, content, nil)
+		return b.replace(dir, l.Name(), content, nil)
 	}
 	if err == nil {
 		err = checkKind(old.Mode())
@@ -289,13 +401,17 @@ func (b *Backend) write(l seam.Locator, content string) error {
 		return err
 	}
 	mode := old.Mode().Perm()
-	return b.replace(dir, l, content, &mode)
+	return b.replace(dir, l.Name(), content, &mode)
 }
 
 // replace puts a whole file at a place, whose directory is open, with the mode of the old one,
 // if there is one, or that of a new file. It has its name when it is on the disk; where it is
 // sent with its name, before that.
-func (b *Backend) replace(dir *os.Root, l seam.Locator, content string, mode *fs.FileMode) (err error) {
+func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode) (err error) {
+	sends, err := b.sends(dir)
+	if err != nil {
+		return err
+	}
 	f, temp, err := begin(dir, mode)
 	if err != nil {
 		return err
@@ -312,8 +428,8 @@ func (b *Backend) replace(dir *os.Root, l seam.Locator, content string, mode *fs
 	if err == nil {
 		_, err = f.WriteString(content)
 	}
-	if err == nil && b.sends(l) {
-		err = dir.Rename(temp, l.Name())
+	if err == nil && sends {
+		err = dir.Rename(temp, name)
 		named = err == nil
 	}
 	if err == nil {
@@ -324,12 +440,21 @@ func (b *Backend) replace(dir *os.Root, l seam.Locator, content string, mode *fs
 	case named:
 		err = localdir.Happened(err)
 	case err == nil:
-		err = dir.Rename(temp, l.Name())
+		err = dir.Rename(temp, name)
 	}
 	if err != nil {
 		return err
 	}
 	return b.syncDir(dir)
+}
+
+// sends reports whether what is closed in an open directory is sent.
+func (b *Backend) sends(dir *os.Root) (bool, error) {
+	if b.mount == nil {
+		return false, nil
+	}
+	at, err := realName(dir)
+	return err == nil && b.mount.Sends(at), err
 }
 
 // begin makes a temporary file. What the mode of the old one keeps from others is not for them
@@ -386,7 +511,7 @@ func (b *Backend) List(ctx context.Context, l seam.Locator) ([]seam.Locator, err
 	err := ctx.Err()
 	var names []string
 	if err == nil {
-		names, err = b.names(nameOf(l))
+		names, err = b.names(keyOf(l))
 	}
 	if err = absent(err); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -420,7 +545,7 @@ func (b *Backend) Info(ctx context.Context, l seam.Locator) (seam.Info, error) {
 	err := ctx.Err()
 	var info fs.FileInfo
 	if err == nil {
-		info, err = b.stat(nameOf(l))
+		info, err = b.stat(keyOf(l))
 	}
 	if err != nil {
 		return seam.Info{}, b.fail(providers.MethodStat, l, absent(err))
@@ -448,18 +573,21 @@ func (b *Backend) mkdir(l seam.Locator) error {
 	if seam.IsTemporary(l.Name()) {
 		return seam.ErrTemporary
 	}
-	info, err := b.stat(nameOf(l))
+	info, err := b.stat(keyOf(l))
 	if err == nil && !info.IsDir() {
 		return providers.ErrExist
 	}
 	return b.mkdirAll(l.Parts())
 }
 
-func nameOf(l seam.Locator) string {
-	if l.Key() == "" {
-		return "."
-	}
-	return l.Key()
+func keyOf(l seam.Locator) string { return nameOf(l.Parts()) }
+
+func nameOf(parts []string) string { return path.Join(".", path.Join(parts...)) }
+
+// parentOf are the parts of what l lies in; l is not the root.
+func parentOf(l seam.Locator) []string {
+	parts := l.Parts()
+	return parts[:len(parts)-1]
 }
 
 // absent is err for a verb that reads: below a file there is nothing.
@@ -475,10 +603,14 @@ func (b *Backend) fail(op providers.Method, l seam.Locator, err error) error {
 }
 
 func fail(name string, op providers.Method, l seam.Locator, err error) error {
+	return providers.Fail(name, op, l.Place(), err, kindOf(err))
+}
+
+// kindOf is the kind of an error of the operating system.
+func kindOf(err error) error {
 	var errno syscall.Errno
-	fallback := providers.ErrPermission // a link leads outside, which has no number
 	if errors.As(err, &errno) {
-		fallback = seam.KindOf(errno)
+		return seam.KindOf(errno)
 	}
-	return providers.Fail(name, op, l.Place(), err, fallback)
+	return providers.ErrPermission // a link leads outside, which has no number
 }

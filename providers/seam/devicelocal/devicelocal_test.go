@@ -1,6 +1,7 @@
 package devicelocal
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -120,7 +121,7 @@ func TestTemporaryFiles(t *testing.T) {
 	assert.Is(t, assert.ErrOf(b.Mkdir(t.Context(), at(t, own))), providers.ErrInvalid, "mkdir")
 	assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x")))
 	assert.OK(t, os.MkdirAll(filepath.Join(dir, "full", "x"), 0o700))
-	assert.True(t, b.replace(b.root, at(t, "full"), "x", nil) != nil, "a directory was replaced")
+	assert.True(t, b.replace(b.root, "full", "x", nil) != nil, "a directory was replaced")
 	children, err := b.List(t.Context(), at(t, ""))
 	assert.OK(t, err)
 	assert.Slice(t, children, []seam.Locator{at(t, "a"), at(t, "full")})
@@ -205,21 +206,103 @@ func TestContentIsSafe(t *testing.T) {
 	assert.Equal(t, len(entries), 1, "entries")
 }
 
+// mount is one whose directory "sent" sends what is closed, and which is asked for a lock.
+type mount struct {
+	behind string // the directory that it shows
+	b      *Backend
+}
+
+func (m mount) Sends(dir string) bool { return filepath.Base(dir) == "sent" }
+
+func (m mount) Lock(ctx context.Context, dir, name string, old *seam.ETag) (func(), error) {
+	l, err := seam.ParseLocator(strings.TrimPrefix(dir, m.behind) + "/" + name)
+	if err != nil {
+		return nil, err
+	}
+	return m.b.Lock(ctx, l, old)
+}
+
+// A file has one lock, whatever directory a backend was opened at and whatever links lead there,
+// in a mount too: who has it keeps out all others, which then see what was written.
+func TestOneLock(t *testing.T) {
+	real := assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
+	assert.OK(t, os.MkdirAll(filepath.Join(real, "d", "e"), 0o700))
+	assert.OK(t, os.Symlink("d", filepath.Join(real, "link")))
+	assert.OK(t, os.Symlink(real, filepath.Join(real, "root")))
+	behind := open(t, real)
+	mounted := assert.Of(OpenMounted(real, mount{real, behind})).OK(t)
+	names := map[string]struct {
+		b *Backend
+		l seam.Locator
+	}{
+		"the root": {open(t, real), at(t, "d/e/f")}, "the parent": {open(t, filepath.Join(real, "d", "e")), at(t, "f")},
+		"a link": {open(t, real), at(t, "/link//e/f")}, "a link to the root": {open(t, filepath.Join(real, "root", "link")), at(t, "e/f")},
+		"a mount": {mounted, at(t, "d/e/f")}, "a link in a mount": {mounted, at(t, "link/e/f")},
+	}
+	defer func() {
+		for _, n := range names {
+			n.b.Close()
+		}
+	}()
+	for first, one := range names {
+		for second, other := range names {
+			synctest.Test(t, func(t *testing.T) {
+				assert.OK(t, assert.ErrOf(one.b.Write(t.Context(), one.l, "old")))
+				unlock := assert.Of(one.b.Lock(t.Context(), one.l, nil)).OK(t)
+				written := make(chan error)
+				go func() { written <- assert.ErrOf(other.b.WriteIf(t.Context(), other.l, seam.ETagOf("old"), "other")) }()
+				time.Sleep(timeout / 2) // of the bubble: by then it waits, and nothing else runs
+				assert.Of(one.b.Read(t.Context(), one.l)).Equal(t, "old", first, "is held, and written by", second)
+				assert.OK(t, one.b.write(assert.Of(one.b.enter(nameOf(parentOf(one.l)))).OK(t), one.l, "first"))
+				unlock()
+				assert.Is(t, <-written, providers.ErrConflict, first, "was written, and by", second)
+				assert.Of(other.b.Read(t.Context(), other.l)).Equal(t, "first", first, second)
+			})
+		}
+	}
+	assert.Is(t, assert.ErrOf(behind.Lock(t.Context(), at(t, "none/f"), nil)), providers.ErrNotExist)
+	assert.Is(t, assert.ErrOf(behind.Lock(t.Context(), at(t, "d"), new(seam.ETag))), providers.ErrIsDir)
+	assert.Is(t, assert.ErrOf(behind.Lock(t.Context(), at(t, "d/e/f/g"), nil)), providers.ErrNotDir)
+}
+
+// A directory that is removed while its lock is waited for is made anew, and a condition that
+// cannot hold makes none.
+func TestRemovedWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		b := open(t, dir)
+		defer b.Close()
+		assert.OK(t, os.Mkdir(filepath.Join(dir, "d"), 0o700))
+		unlock := assert.Of(b.Lock(t.Context(), at(t, "d/f"), nil)).OK(t)
+		written := make(chan error)
+		go func() { written <- assert.ErrOf(b.WriteIf(t.Context(), at(t, "d/f"), seam.None, "x")) }()
+		time.Sleep(timeout / 2)
+		assert.OK(t, os.Remove(filepath.Join(dir, "d")))
+		unlock()
+		assert.OK(t, <-written)
+		assert.Of(b.Read(t.Context(), at(t, "d/f"))).Equal(t, "x")
+		assert.Is(t, assert.ErrOf(b.WriteIf(t.Context(), at(t, "e/f"), seam.ETagOf("x"), "y")), providers.ErrConflict)
+		assert.Is(t, assert.ErrOf(os.Stat(filepath.Join(dir, "e"))), fs.ErrNotExist)
+	})
+}
+
 // TestSentByItsName: where what is closed is sent, it has its name by then.
 func TestSentByItsName(t *testing.T) {
 	dir := t.TempDir()
-	b, err := OpenMounted(dir, func(l seam.Locator) bool { return l.Name() == "sent" })
-	assert.OK(t, err)
+	behind := open(t, dir)
+	defer behind.Close()
+	b := assert.Of(OpenMounted(dir, mount{dir, behind})).OK(t)
 	defer b.Close()
 	for _, name := range []string{"sent", "kept"} {
 		b.fsync = func(f *os.File) error {
 			info, err := f.Stat()
 			assert.OK(t, err)
-			there, err := os.ReadFile(filepath.Join(dir, name))
+			there, err := os.ReadFile(filepath.Join(dir, name, "f"))
 			assert.Equal(t, err == nil && string(there) == "x", name == "sent" || info.IsDir(), name, "has its name when it is brought to the disk")
 			return nil
 		}
-		assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, name), "x")))
+		assert.OK(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, name+"/f"), "x")))
 	}
 }
 

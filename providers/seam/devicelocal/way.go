@@ -19,7 +19,13 @@ import (
 // through no symbolic link.
 func (b *Backend) enter(name string) (*os.Root, error) {
 	if !b.plain {
-		return b.root.OpenRoot(name)
+		dir, err := b.root.OpenRoot(name)
+		if err != nil {
+			if info, failed := b.root.Stat(name); failed == nil && !info.IsDir() {
+				err = providers.ErrNotDir // for which package os has an error without a number
+			}
+		}
+		return dir, err
 	}
 	d, err := b.beneath(name, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
