@@ -275,27 +275,39 @@ const give = `give the checkout a slug of its own, as {"vault_project": "SLUG"} 
 // providers.ErrNotExist.
 var ErrNone = fmt.Errorf("project: the checkout is not registered, and neither its .harness/project.json nor a git remote says which project it is of: %w", providers.ErrNotExist)
 
-// slugOf is the slug of a checkout: that which it says, or else is registered with. One that
-// is another checkout's is refused, and so are two that do not agree. asked is the slug that
-// it was asked for by, and is registered with; "": it was not.
+// slugOf is the slug of a checkout: that which it says, or else is registered with. Two that do
+// not agree are refused, and so is one that is registered for another checkout of this machine
+// too, however both came to be registered. asked is the slug that it was asked for by, and is
+// registered with; "": it was not.
 func slugOf(c checkout, list []Repo, asked string) (string, error) {
+	if c.slug != "" && slices.ContainsFunc(list, func(r Repo) bool { return r.Slug == c.slug && r.isAt(c.root) }) {
+		// So nothing else is looked at, which may take a while.
+		list = slices.DeleteFunc(slices.Clone(list), func(r Repo) bool { return r.Slug != c.slug })
+	}
 	var own []string
-	settled := func(r Repo) bool { return c.slug != "" && r.Slug == c.slug && filepath.Clean(r.Root) == c.root }
-	if slices.ContainsFunc(list, settled) {
-		own = []string{c.slug} // and nothing else is looked at
-	} else {
-		for i, s := range sight(list) {
-			r := list[i]
-			switch {
-			case s.is(c):
-				own = append(own, r.Slug)
-			case r.Slug == c.slug && s.here:
-				return "", r.taken(c.root)
-			case r.Slug == c.slug && s.silent:
-				return "", r.unseen(c.root)
-			}
+	all := c.sight(list)
+	for i, s := range all {
+		if s.is(c) {
+			own = append(own, list[i].Slug)
 		}
 	}
+	slug, err := c.choose(own, asked)
+	if err != nil {
+		return "", err
+	}
+	for i, s := range all {
+		if list[i].Slug != slug {
+			continue
+		}
+		if err := list[i].refuse(c, s); err != nil {
+			return "", err
+		}
+	}
+	return slug, nil
+}
+
+// choose is the slug of a checkout that is registered with some of its own.
+func (c checkout) choose(own []string, asked string) (string, error) {
 	switch {
 	case c.slug != "" && len(own) > 0 && !slices.Contains(own, c.slug):
 		return "", &UnclearError{What: fmt.Sprintf("%s is of %q, as %s says, and is registered with %q", c.root, c.slug, c.says, own),
@@ -312,16 +324,50 @@ func slugOf(c checkout, list []Repo, asked string) (string, error) {
 	return "", fmt.Errorf("%s: %w", c.root, ErrNone)
 }
 
-// taken refuses its slug to another checkout.
-func (r Repo) taken(root string) error {
-	return &UnclearError{What: fmt.Sprintf("%s would have the memory of %q, which is registered for %s: one would replace what the other keeps", root, r.Slug, r.Root),
-		Do: give + ", or let it keep its state to itself, with local in its .harness/" + modeFile}
+// sight is what is at the roots of a list, of which a checkout is known to be there.
+func (c checkout) sight(list []Repo) []seen {
+	var others []Repo
+	for _, r := range list {
+		if !r.isAt(c.root) {
+			others = append(others, r)
+		}
+	}
+	asked, all := sight(others), make([]seen, len(list))
+	for i, r := range list {
+		if r.isAt(c.root) {
+			all[i] = seen{real: c.root, here: true}
+			continue
+		}
+		all[i], asked = asked[0], asked[1:]
+	}
+	return all
+}
+
+// isAt reports whether it is registered with a checkout's real name.
+func (r Repo) isAt(root string) bool { return filepath.Clean(r.Root) == root }
+
+// refuse refuses its slug to a checkout if another of this machine has it, or may have it.
+func (r Repo) refuse(c checkout, s seen) error {
+	switch {
+	case s.is(c):
+		return nil
+	case s.here:
+		return &UnclearError{What: fmt.Sprintf("%s would have the memory of %q, which is registered for %s: one would replace what the other keeps", c.root, r.Slug, r.Root),
+			Do: give + ", or let it keep its state to itself, with local in its .harness/" + modeFile + ", or " + r.settle()}
+	case s.silent:
+		return r.unseen(c.root)
+	}
+	return nil
 }
 
 // unseen refuses its slug where it cannot be known whether a checkout is another.
 func (r Repo) unseen(root string) error {
 	return &UnclearError{What: fmt.Sprintf("%q is registered for %s, which does not answer: whether %s is another checkout is not known", r.Slug, r.Root, root),
-		Do: "let it be reached, or unmount what does not answer"}
+		Do: "let it be reached, or unmount what does not answer, or " + r.settle()}
+}
+
+func (r Repo) settle() string {
+	return fmt.Sprintf("say which of them it is on this machine: `wsmount store repos register %s --root DIR`", r.Slug)
 }
 
 // claim registers a slug for a checkout, unless it is registered: of others of this machine
@@ -341,25 +387,21 @@ func claim(ctx context.Context, p Project) error {
 			return true
 		}
 		all, err := reposOf(r.entries[i])
-		if err != nil || slices.ContainsFunc(all, func(one Repo) bool { return filepath.Clean(one.Root) == p.Root }) {
+		if err != nil {
 			refused = err
 			return false
 		}
-		var other error
-		for j, s := range sight(all) {
-			switch {
-			case s.is(c):
+		has := false
+		for j, s := range c.sight(all) {
+			has = has || s.is(c)
+			if refused = all[j].refuse(c, s); refused != nil {
 				return false
-			case s.here && other == nil:
-				other = all[j].taken(p.Root)
-			case s.silent && other == nil:
-				other = all[j].unseen(p.Root)
 			}
 		}
-		if refused = other; other == nil {
+		if !has {
 			r.entries[i].addRoot(p.Root)
 		}
-		return other == nil
+		return !has
 	})
 	return errors.Join(err, refused)
 }

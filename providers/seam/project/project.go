@@ -68,7 +68,7 @@ func Named(ctx context.Context, b seam.Backend, slug string) (Project, error) {
 }
 
 // named is the checkout that is registered with a slug: of several that of this machine, or
-// else the first.
+// else the first. Of two of this machine neither is.
 func named(list []Repo, slug string) (Repo, error) {
 	list = slices.DeleteFunc(slices.Clone(list), func(r Repo) bool { return r.Slug != slug })
 	switch len(list) {
@@ -77,7 +77,18 @@ func named(list []Repo, slug string) (Repo, error) {
 	case 1:
 		return list[0], nil
 	}
-	return list[max(0, slices.IndexFunc(sight(list), func(s seen) bool { return s.here }))], nil
+	all := sight(list)
+	i := slices.IndexFunc(all, func(s seen) bool { return s.here })
+	if i < 0 {
+		return list[0], nil
+	}
+	c := checkout{root: all[i].real, repository: all[i].repository}
+	for j, s := range all {
+		if err := list[j].refuse(c, s); err != nil {
+			return Repo{}, err
+		}
+	}
+	return list[i], nil
 }
 
 func at(ctx context.Context, b seam.Backend, slug, root string) (Project, error) {

@@ -258,16 +258,66 @@ func TestSlugIsOne(t *testing.T) {
 	assert.Slice(t, list[:2], []Repo{{Slug: "app", Root: "/another/machine/app"}, {Slug: "app", Root: root + "/b/app"}})
 }
 
+// However two checkouts of this machine come to be registered with one slug, neither has it until
+// a person says which is meant; the other is named then, and refused.
+func TestSlugOfTwo(t *testing.T) {
+	for name, c := range map[string]struct {
+		lay func(claims func(dir string), move, clone func(from, to string))
+		a   string // what the first is resolved to then; the second is unclear
+	}{
+		"moved, and cloned anew at the old place": {func(claims func(string), move, clone func(string, string)) {
+			claims("a")
+			move("a", "b")
+			claims("b")
+			clone("b", "a")
+		}, "unclear"},
+		"on a disk that is mounted later": {func(claims func(string), move, clone func(string, string)) {
+			claims("a")
+			clone("a", "b")
+			move("a", "unmounted")
+			claims("b")
+			move("unmounted", "a")
+		}, "unclear"},
+		"registered in the place of another": {func(claims func(string), _, clone func(string, string)) {
+			claims("a")
+			clone("a", "b")
+		}, "app a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, b := lay(t, map[string]string{"a/.git/config": origin + "acme/app"}), newBackend()
+			in := func(dir string) string { return filepath.Join(root, dir) }
+			c.lay(func(dir string) {
+				t.Helper()
+				assert.OK(t, claim(t.Context(), assert.Of(Resolve(t.Context(), b, in(dir))).OK(t)))
+			}, func(from, to string) { assert.OK(t, os.Rename(in(from), in(to))) },
+				func(from, to string) { assert.OK(t, os.CopyFS(in(to), os.DirFS(in(from)))) })
+			assert.Equal(t, slugIn(t, b, root, "a"), c.a)
+			assert.Equal(t, slugIn(t, b, root, "b"), "unclear")
+			var unclear *UnclearError
+			assert.Equal(t, errors.As(assert.ErrOf(Named(t.Context(), b, "app")), &unclear), c.a == "unclear", "by the slug")
+
+			assert.Of(Settle(t.Context(), b, Repo{Slug: "app", Root: in("b")})).Equal(t, []string{in("a")})
+			assert.Equal(t, slugIn(t, b, root, "a"), "unclear")
+			assert.Equal(t, slugIn(t, b, root, "b"), "app b")
+			assert.Of(Repos(t.Context(), b)).Equal(t, []Repo{{Slug: "app", Root: in("b")}})
+			p := assert.Of(Resolve(t.Context(), b, in("b"))).OK(t)
+			assert.OK(t, claim(t.Context(), p))
+			p.Root = in("a")
+			assert.True(t, errors.As(claim(t.Context(), p), &unclear) && strings.Contains(unclear.Do, "repos register app"), "claimed by the other:", unclear)
+		})
+	}
+}
+
 // TestSilentRoots: what never answers is not asked of a checkout that is registered, and
 // keeps no other waiting; its own slug it refuses.
 func TestSilentRoots(t *testing.T) {
 	root := lay(t, map[string]string{"a/.harness/project.json": `{"vault_project": "a"}`, "b/.harness/project.json": `{"vault_project": "b"}`, "c/.harness/project.json": `{"vault_project": "gone"}`})
 	b, was := newBackend(), looking
 	defer func() { looking = was }()
-	asked := make(chan string, 9)
-	looking.patience, looking.at = time.Millisecond, func(name string) seen { asked <- name; select {} }
 	assert.OK(t, Register(t.Context(), b, Repo{Slug: "gone", Root: "/net/gone"}))
 	assert.OK(t, Register(t.Context(), b, Repo{Slug: "a", Root: root + "/a"}))
+	asked := make(chan string, 9)
+	looking.patience, looking.at = time.Millisecond, func(name string) seen { asked <- name; select {} }
 	assert.Equal(t, slugIn(t, b, root, "a"), "a a")
 	assert.Equal(t, len(asked), 0, "looks")
 	assert.Equal(t, slugIn(t, b, root, "b"), "b b")

@@ -58,20 +58,33 @@ func Repos(ctx context.Context, b seam.Backend) ([]Repo, error) {
 	return list, nil
 }
 
-// Register adds a repository, or changes what is registered under its slug; a Wiki of "" is
-// left as it is.
+// Register is Settle for who asks for nothing more.
 func Register(ctx context.Context, b seam.Backend, repo Repo) error {
+	_, err := Settle(ctx, b, repo)
+	return err
+}
+
+// Settle adds a repository, or changes what is registered under its slug, and has it be the one
+// of this machine; a Wiki of "" is left as it is. displaced are the roots of others of this
+// machine, or of which that is not known, that had the slug: it is refused to them from now on.
+func Settle(ctx context.Context, b seam.Backend, repo Repo) (displaced []string, err error) {
 	if err := checkSlug(repo.Slug); err != nil {
-		return err
+		return nil, err
 	}
 	if repo.Root == "" || !utf8.ValidString(repo.Root+repo.Wiki) {
-		return fmt.Errorf("project: %q is no name of a checkout, or %q of a wiki: %w", repo.Root, repo.Wiki, providers.ErrInvalid)
+		return nil, fmt.Errorf("project: %q is no name of a checkout, or %q of a wiki: %w", repo.Root, repo.Wiki, providers.ErrInvalid)
 	}
-	return change(ctx, b, func(r *registry) bool {
+	at := sight([]Repo{repo})[0]
+	c := checkout{root: at.real, repository: at.repository}
+	var damaged error
+	err = change(ctx, b, func(r *registry) bool {
+		displaced, damaged = nil, nil
 		i := r.find(repo.Slug)
 		if i < 0 {
 			i = len(r.entries)
 			r.entries = append(r.entries, object{{keySlug, text(repo.Slug)}})
+		} else if displaced, damaged = r.entries[i].displace(c); damaged != nil {
+			return false
 		}
 		r.entries[i].set(keyRoot, text(repo.Root))
 		if repo.Wiki != "" {
@@ -79,6 +92,27 @@ func Register(ctx context.Context, b seam.Backend, repo Repo) error {
 		}
 		return true
 	})
+	return displaced, errors.Join(err, damaged)
+}
+
+// displace takes the roots out of an entry that a checkout of this machine takes the place of,
+// and returns those of other checkouts.
+func (o *object) displace(c checkout) (displaced []string, err error) {
+	all, err := reposOf(*o)
+	if err != nil {
+		return nil, err
+	}
+	var kept []string
+	for i, s := range c.sight(all) {
+		switch {
+		case all[i].refuse(c, s) != nil:
+			displaced = append(displaced, all[i].Root)
+		case i > 0 && !all[i].isAt(c.root): // the first is set anew
+			kept = append(kept, all[i].Root)
+		}
+	}
+	o.setRoots(kept)
+	return displaced, nil
 }
 
 // Unregister removes a repository, and reports whether it was there.
@@ -179,8 +213,16 @@ func (o object) roots() (roots []string, err error) {
 // addRoot adds one of them, to an entry that can be read.
 func (o *object) addRoot(root string) {
 	roots, _ := o.roots()
+	o.setRoots(append(roots, root))
+}
+
+func (o *object) setRoots(roots []string) {
+	if len(roots) == 0 {
+		*o = slices.DeleteFunc(*o, func(f field) bool { return f.key == keyRoots })
+		return
+	}
 	var list []json.RawMessage
-	for _, one := range append(roots, root) {
+	for _, one := range roots {
 		list = append(list, text(one))
 	}
 	value, _ := json.Marshal(list) // of what are strings already
