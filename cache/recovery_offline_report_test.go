@@ -81,16 +81,17 @@ func TestInspectAfterACleanEnd(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
-	w := newWorld(t, onlyAsked, holding("theirs", "theirs"))
+	w := newWorld(t, onlyAsked, holding("theirs", "theirs", "half", strings.Repeat("x", 3*firstFetch)))
 	w.do("mkdir d", "put d/f content", "put taken ours", "sym d/f link")
 	o := w.create("open")
 	w.write(o, "never closed", 0)
+	w.writeLast(w.open("half", syscall.O_WRONLY), "ours", 0)
 	dir, into := w.abandonState(), t.TempDir()
 	w.ok(os.WriteFile(filepath.Join(into, "taken"), []byte("there before"), 0o600))
 	out, err := Export(t.Context(), dir, into, nil)
 	w.ok(err)
 	slices.Sort(out.Files)
-	assert.Equal(t, strings.Join(out.Files, " "), "d/f link open", "wrote")
+	assert.Equal(t, strings.Join(out.Files, " "), "d/f half.partial link open", "wrote")
 	if len(out.Skipped) != 1 || out.Skipped[0].Path != "taken" {
 		t.Errorf("skipped %+v", out.Skipped)
 	}
@@ -102,7 +103,7 @@ func TestExport(t *testing.T) {
 	out, err = Export(t.Context(), dir, t.TempDir(), func(u Unsaved) bool { return u.Path == "open" })
 	w.ok(err)
 	assert.Equal(t, len(out.Files), 1, "filtered:", out.Files)
-	if left, _ := w.inspect(dir); left.Ended != "killed" || left.Total != 5 {
+	if left, _ := w.inspect(dir); left.Ended != "killed" || left.Total != 6 {
 		t.Errorf("exporting changed it: %+v", left)
 	}
 }
@@ -117,6 +118,8 @@ func TestAccept(t *testing.T) {
 	w.start()
 	_ = w.sendAll()
 	w.backend("f: theirs")
+	assert.Equal(t, w.says(w.walk("f"), "state"), "suspect", "what programs read of it")
+	assert.Contains(t, w.says(w.walk("f"), "reason"), "wsmount recover")
 	w.stop()
 	left, got := w.inspect(dir)
 	assert.Equal(t, left.Suspect, 2, got)
