@@ -30,8 +30,6 @@ import (
 const (
 	// tiedStopTimeout is how long a daemon that nobody waits for may send.
 	tiedStopTimeout = 10 * time.Minute
-	// attachLimit is how long another command's mount may take to come or go.
-	attachLimit = 30 * time.Second
 	// turnLimit is how long what a turn starts may take.
 	turnLimit = 10 * time.Minute
 )
@@ -69,7 +67,7 @@ func (m execMount) attach(c *cli.Context) (*attachment, error) {
 	if err != nil {
 		return nil, err
 	}
-	for end := time.Now().Add(attachLimit); ; {
+	for end := time.Now().Add(control.AnswerLimit); ; { // another command's mount comes or goes
 		r, err := recordOf(m.tree.StateRoot, place)
 		if err == nil && r != nil && !r.Alive() {
 			r, err = nil, clearDead(r)

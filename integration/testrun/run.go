@@ -114,12 +114,16 @@ func (r *Run) End() error {
 // programEnv names a program to test instead of one that is built first.
 const programEnv = "WSMOUNT_TEST_BINARY"
 
-// Program is wsmount as it is released: what $WSMOUNT_TEST_BINARY names, or built.
+// Patient are the flags of go build by which wsmount waits so long for a daemon that runs
+// that no busy machine is taken for one that hangs.
+const Patient = "-ldflags=-X github.com/wsmount/wsmount/cmd/internal/control.answerLimit=10m"
+
+// Program is wsmount as it is released, but Patient: what $WSMOUNT_TEST_BINARY names, or built.
 func (r *Run) Program() (string, error) {
 	if there := os.Getenv(programEnv); there != "" {
 		return there, nil
 	}
-	// With the flags of a release its parts are those of a release, and built once.
+	// With the flags of a release its packages are those of a release, and built once.
 	return r.build("released", []string{"CGO_ENABLED=0"}, "-trimpath")
 }
 
@@ -128,7 +132,7 @@ func (r *Run) ProgramWithRaceDetector() (string, error) { return r.build("race",
 
 func (r *Run) build(how string, env []string, flags ...string) (string, error) {
 	to := filepath.Join(r.Dir, "bin", how, "wsmount")
-	args := append([]string{"build", "-o", to}, flags...)
+	args := append([]string{"build", "-o", to, Patient}, flags...)
 	cmd := exec.CommandContext(context.Background(), "go", append(args, "github.com/wsmount/wsmount/cmd/wsmount")...)
 	cmd.Env = append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -101,8 +101,9 @@ if [ "$tier" = soak ]; then
 	stage packages -tags soak -race -timeout 24h -p 2 "${packages[@]}"
 	stage 'mounted program' -tags soak -race -timeout 24h -p 1 -parallel 3 ./integration/...
 else
-	# Built once for all of them.
-	CGO_ENABLED=0 "$go" build -trimpath -o "$run/wsmount" ./cmd/wsmount
+	# Built once for all of them, as testrun builds it.
+	patient=$(sed -n 's/^const Patient = "\(.*\)"$/\1/p' integration/testrun/run.go)
+	CGO_ENABLED=0 "$go" build -trimpath "$patient" -o "$run/wsmount" ./cmd/wsmount
 	export WSMOUNT_TEST_BINARY=$run/wsmount
 	took 'lint, tools and the program' $((EPOCHSECONDS - begun))
 	stage packages -race -timeout 90m -p 4 "${packages[@]}" # they wait for the disk as much as they compute
