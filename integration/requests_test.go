@@ -31,7 +31,7 @@ import (
 // operations come so soon after each other that they may count as a walk, which lists
 // more than each would. What a listing asks for as a sample counts: after the walk of
 // the first row every object was asked for or is taken for a plain one. But a listing that
-// the service answers between a change and the answer to that asks for what is new there.
+// the service answers between changes and the answers to them asks for all that is new there.
 type requestRow struct {
 	what string
 	do   func(dir string) error
@@ -45,6 +45,9 @@ type requestRow struct {
 // listings of that page, of the root, and of two directories of wsmount's own. All else
 // tries what the service can do. MinIO has a DELETE more than others.
 const mountCosts = "COPY=1 DELETE=6 HEAD=5 LIST=4 PUT=6 UPLOAD=4"
+
+// mostNew is how many objects a row makes at most.
+const mostNew = 20
 
 var requestRows = []requestRow{
 	{"ls -lR of 1000 files in 20 directories", func(dir string) error { return lslR(dir) }, "HEAD=3 LIST=3"}, // three objects of the second page
@@ -317,7 +320,7 @@ func (m *requestMeter) atMost(want string) bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	most["HEAD"] += m.lists // each may have met the change of the row
+	most["HEAD"] += m.lists * mostNew // each may have met the changes of the row
 	for verb, n := range m.seen {
 		if verb != "LIST" && n > most[verb] {
 			return false

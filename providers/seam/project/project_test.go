@@ -16,6 +16,9 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
+// A busy machine is not a root that is silent.
+func init() { looking.patience = assert.Hangs }
+
 // replicated is a backend that promises Sync. It is closed with the test.
 type replicated struct{ *seam.Store }
 
