@@ -76,9 +76,10 @@ func (b *bucketStore) stored() (map[string]string, error) {
 	}
 	seen := map[string]string{}
 	for key, etag := range etags {
-		for i := range key {
-			if key[i] == '/' && i > 0 {
-				seen[key[:i]] = model.DirMark
+		path := mountedAs(key, etags)
+		for i := range path {
+			if path[i] == '/' && i > 0 {
+				seen[path[:i]] = model.DirMark
 			}
 		}
 		if strings.HasSuffix(key, "/") || key == "" {
@@ -92,9 +93,21 @@ func (b *bucketStore) stored() (map[string]string, error) {
 			etag = o.ETag
 			b.digests[key+etag] = model.Digest(o.Content)
 		}
-		seen[key] = b.digests[key+etag]
+		seen[path] = b.digests[key+etag]
 	}
 	return seen, nil
+}
+
+// mountedAs is where a mount shows a key: a directory beside a file of its name has another.
+func mountedAs(key string, files map[string]string) string {
+	var path strings.Builder
+	for i := range len(key) {
+		if key[i] == '/' && files[key[:i]] != "" {
+			path.WriteString("%2F")
+		}
+		path.WriteByte(key[i])
+	}
+	return path.String()
 }
 
 func (b *bucketStore) disturb(n int) error {

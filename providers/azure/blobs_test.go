@@ -246,6 +246,8 @@ func TestTagsOfOthers(t *testing.T) {
 		for _, key := range []string{"pre/a", "pre/b"} {
 			f.Change(key, func(b *azureserver.Blob) { assert.Equal(t, b.Tags.Has("project"), want != "", key) })
 		}
+		told := slices.ContainsFunc(p.Examine(t.Context()), func(f providers.Finding) bool { return f.Name == "tags" && f.Grade == providers.Less })
+		assert.Equal(t, told, untagged, "doctor says that tags get lost")
 		if asked := p.Requests()[opTags].Requests; untagged && asked > 0 {
 			t.Errorf("%d requests for tags after a listing without was all that is allowed", asked)
 		}

@@ -50,8 +50,21 @@ func connect(_ context.Context, settings providers.Settings, at bucket.Place) (*
 func (s *store) Examination() bucket.Examination {
 	return bucket.Examination{
 		Endpoint:   s.config.Endpoint,
+		Own:        func(context.Context) []providers.Finding { return []providers.Finding{s.examineTags()} },
 		Conditions: []providers.Finding{bucket.Good("conditions", "Azure decides on those of every change")},
 	}
+}
+
+// examineTags says what a listing has told, which came before.
+func (s *store) examineTags() providers.Finding {
+	switch {
+	case s.hierarchical.Load():
+		return bucket.Good("tags", "the account has a hierarchical namespace, in which blobs have none")
+	case s.tagless.Load():
+		return bucket.Less("tags", "grant blobs/tags/read and blobs/tags/write (t of a signature), if blobs have tags that are to stay",
+			"index tags cannot be read: a blob that is written anew loses them")
+	}
+	return bucket.Good("tags", "index tags of a blob that is written anew stay")
 }
 
 // call sends one request, and once more after a new login. again, unless nil, makes the
