@@ -37,8 +37,8 @@ func Inspect(stateDir string, limit int) (OfflineReport, error) {
 }
 
 // Export is [offline.Export].
-func Export(ctx context.Context, stateDir, into string, filter func(Unsaved) bool) (Exported, error) {
-	return offline.Export(ctx, stateDir, into, filter)
+func Export(ctx context.Context, stateDir, into string) (Exported, error) {
+	return offline.Export(ctx, stateDir, into)
 }
 
 // Scan is [offline.Scan].

@@ -88,21 +88,20 @@ func TestExport(t *testing.T) {
 	w.writeLast(w.open("half", syscall.O_WRONLY), "ours", 0)
 	dir, into := w.abandonState(), t.TempDir()
 	w.ok(os.WriteFile(filepath.Join(into, "taken"), []byte("there before"), 0o600))
-	out, err := Export(t.Context(), dir, into, nil)
+	w.ok(os.Mkdir(filepath.Join(dir, "recovered"), 0o700))
+	w.ok(os.WriteFile(filepath.Join(dir, "recovered/nameless"), []byte("nameless"), 0o600))
+	out, err := Export(t.Context(), dir, into)
 	w.ok(err)
 	slices.Sort(out.Files)
-	assert.Equal(t, strings.Join(out.Files, " "), "d/f half.partial link open", "wrote")
+	assert.Equal(t, strings.Join(out.Files, " "), "d/f half.partial link open recovered/nameless", "wrote")
 	if len(out.Skipped) != 1 || out.Skipped[0].Path != "taken" {
 		t.Errorf("skipped %+v", out.Skipped)
 	}
-	for name, want := range map[string]string{"d/f": "content", "open": "never closed", "link": "content", "taken": "there before"} {
+	for name, want := range map[string]string{"d/f": "content", "open": "never closed", "link": "content", "taken": "there before", "recovered/nameless": "nameless"} {
 		if got, err := os.ReadFile(filepath.Join(into, name)); string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	out, err = Export(t.Context(), dir, t.TempDir(), func(u Unsaved) bool { return u.Path == "open" })
-	w.ok(err)
-	assert.Equal(t, len(out.Files), 1, "filtered:", out.Files)
 	if left, _ := w.inspect(dir); left.Ended != "killed" || left.Total != 6 {
 		t.Errorf("exporting changed it: %+v", left)
 	}

@@ -35,6 +35,10 @@ type Driver struct {
 	// Open makes a provider. It changes nothing at the backend but a scratch
 	// key of its own, which it removes: some promises can only be tried.
 	Open func(ctx context.Context, s Settings) (Provider, error)
+	// Archive reads what a provider of this driver, which has ended, has left in
+	// Settings.StateDir, the only setting that it needs. io/fs.ErrNotExist where none was;
+	// ErrUnavailable while one is open. nil: nothing is ever kept there alone.
+	Archive func(ctx context.Context, s Settings) (Archive, error)
 }
 
 // Settings is what a Driver is given. Secrets never travel in Config.

@@ -2,6 +2,10 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -104,6 +108,88 @@ func TestSetStorageWithUnsent(t *testing.T) {
 	assert.Contains(t, flat(w.ok("recover")), "storage "+place)
 	w.ok(set(on("main"))...) // the working copy is that of this one
 	w.sends()
+}
+
+// committed mounts @acme/ops and leaves two commits in its working copy that are not pushed.
+func (w *world) committed() {
+	w.t.Helper()
+	w.edit("home/.config/wsmount/config.yaml", "on: per-commit", "on: manual")
+	w.mount(ops, "mnt")
+	for _, name := range []string{"f", "dir/g"} {
+		w.write("mnt/"+name, name)
+		w.event(exit.Done, "event", "mnt", "turn-end")
+	}
+	w.run("umount", "mnt")
+}
+
+var hinted = regexp.MustCompile("`wsmount (recover [^`]*)`")
+
+// obey runs each command of recover that a hint names, and reports where one has exported to.
+func (w *world) obey(o outcome) (into []string) {
+	w.t.Helper()
+	all := hinted.FindAllStringSubmatch(flat(o.errOut), -1)
+	assert.True(w.t, len(all) > 0, "no hint:", o.errOut)
+	for i, h := range all {
+		to := w.path(fmt.Sprint("out", i))
+		args := strings.Fields(strings.ReplaceAll(h[1], " DIR", " "+to))
+		if w.ok(args...); args[1] == "export" {
+			into = append(into, to)
+		}
+	}
+	return into
+}
+
+// Commits that were not pushed come out of a working copy whatever became of its workspace: each
+// hint on the way names a command that does it.
+func TestUnpushedCommitsComeOut(t *testing.T) {
+	const config = "home/.config/wsmount/config.yaml"
+	next := func(w *world, _ *gitserver.Server) { w.edit(config, "branch: main", "branch: next") }
+	same := func(*world, *gitserver.Server) {}
+	for name, c := range map[string]struct {
+		leave func(*world, *gitserver.Server)
+		run   string // what is refused then
+		code  exit.Code
+		sends bool // a hint does
+	}{
+		"base_url": {func(w *world, s *gitserver.Server) {
+			w.write(config, strings.ReplaceAll(w.read(config), s.URL, gitserver.Start(t).URL))
+		}, "mount @acme/ops mnt", exit.Unsafe, false},
+		"branch":       {next, "mount @acme/ops mnt", exit.Unsafe, false},
+		"upload":       {next, "recover upload STATE", exit.Unsafe, false},
+		"unregistered": {func(w *world, _ *gitserver.Server) { w.edit(config, ops, "@acme/other") }, "recover upload STATE", exit.Unresolvable, false},
+		"other owner":  {func(w *world, _ *gitserver.Server) { w.edit(config, ops, "@other/ops") }, "recover upload @acme/ops", exit.Unresolvable, false},
+		"set":          {same, `registry set @acme/ops storage={"provider":"github","config":{"repo":"acme/ops","branch":"next"}} --show`, exit.Unsafe, true},
+		"working copy": {same, "mount @acme/ops mnt --working-copy review", exit.Unsafe, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, s, _ := aRow(t)
+			w.committed()
+			state := filepath.Dir(assert.Of(filepath.Glob(w.path("state/acme/ops/*/copy"))).OK(t)[0])
+			c.leave(w, s)
+			o := w.run(strings.Fields(strings.ReplaceAll(c.run, "STATE", state))...)
+			assert.Must(t, o.code == c.code, "refused with", o)
+			listed := flat(w.ok("recover", "list", state))
+			for _, says := range []string{"unpushed 2 commits, ", "main: 2 commits", "(Bob <bob@acme.test>)"} {
+				assert.Contains(t, listed, says)
+			}
+			out := append([]string{w.path("out")}, w.obey(o)...)
+			if c.sends {
+				assert.Contains(t, w.ok("recover"), "nothing is unsaved")
+				return
+			}
+			says := w.ok("recover", "export", state, "out")
+			for _, into := range out {
+				f, err := os.ReadFile(into + "/f")
+				g, gerr := os.ReadFile(into + "/dir/g")
+				assert.True(t, err == nil && gerr == nil && string(f)+string(g) == "fdir/g", "exported to", into, err, gerr)
+			}
+			_, fetch, _ := strings.Cut(says, "in a clone of the repository: ")
+			cmd := exec.Command("sh", "-ec", fetch+"git log --format='%an <%ae> %s' origin/main..recovered/main")
+			cmd.Dir, cmd.Env = w.path("other"), w.env
+			log, err := cmd.CombinedOutput()
+			assert.True(t, err == nil && strings.Count(string(log), "Bob <bob@acme.test> ") == 2, "git says", log, err)
+		})
+	}
 }
 
 // Another storage in a manifest is not accepted while the old one lacks something.

@@ -17,6 +17,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/bytesize"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/leftover"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/cmd/internal/state"
@@ -35,7 +36,9 @@ func recoverCommand() *cli.Command {
 			"Mounting the workspace again goes on with it; these do without:\n\n" +
 			"  wsmount recover                          what is unsaved, or not pushed\n" +
 			"  wsmount recover upload @acme/ops         send it, as a mount would\n" +
-			"  wsmount recover export @acme/ops ./out   copy the files, leave all as it is\n" +
+			"  wsmount recover export @acme/ops ./out   copy the files, and commits that are\n" +
+			"                                           not pushed as a bundle for git;\n" +
+			"                                           leave all as it is\n" +
 			"  wsmount recover accept @acme/ops [PATH]  take for good what a loss of power\n" +
 			"                                           made suspect\n" +
 			"  wsmount recover --scan STATEDIR          rebuild a damaged database\n\n" +
@@ -124,7 +127,7 @@ func oneCopy(c *cli.Context, what string) (string, error) {
 	if len(dirs) == 1 {
 		return dirs[0], nil
 	}
-	if full := room.NotEmpty(dirs); len(full) == 1 {
+	if full := leftover.NotEmpty(dirs); len(full) == 1 {
 		return full[0], nil
 	}
 	return "", severalCopies(what, len(dirs))
@@ -135,38 +138,12 @@ func severalCopies(what string, n int) error {
 		Hint("give the directory of one: `wsmount recover list %s`", oneLine(what))
 }
 
-// A leftover is a working copy as recover and status show it.
-type leftover struct {
-	Workspace string `json:"workspace"`
-	Directory string `json:"directory"`
-	Place     string `json:"place,omitempty"`   // of its storage
-	Damaged   string `json:"damaged,omitempty"` // why it cannot be read
-	Full      string `json:"full,omitempty"`    // likewise, since its disk is full
-	cache.OfflineReport
-}
-
 // shownUnsaved bounds what is listed of one working copy.
 const shownUnsaved = 1000
 
-func inspect(dir string, limit int) leftover {
-	l := leftover{Workspace: state.WorkspaceOf(dir), Directory: dir, Place: state.StorageOf(dir)}
-	got, err := room.Inspect(dir, limit)
-	switch {
-	case state.IsFull(err):
-		l.Full = err.Error()
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		l.Damaged = err.Error()
-	}
-	l.OfflineReport = got
-	return l
-}
-
-// matters reports whether a person should know of it.
-func (l leftover) matters() bool { return l.Damaged+l.Full != "" || !l.InUse && !l.Empty() }
-
 type leftovers struct {
-	Schema string     `json:"schema"` // wsmount.recover/v1
-	Copies []leftover `json:"copies"`
+	Schema string          `json:"schema"` // wsmount.recover/v1
+	Copies []leftover.Copy `json:"copies"`
 }
 
 func recoverList(c *cli.Context, what string) error {
@@ -174,9 +151,9 @@ func recoverList(c *cli.Context, what string) error {
 	if err != nil {
 		return err
 	}
-	out := leftovers{Schema: "wsmount.recover/v1", Copies: []leftover{}}
+	out := leftovers{Schema: "wsmount.recover/v1", Copies: []leftover.Copy{}}
 	for _, dir := range dirs {
-		if l := inspect(dir, shownUnsaved); what != "" || l.matters() {
+		if l := leftover.Look(dir, shownUnsaved); what != "" || l.Matters() {
 			out.Copies = append(out.Copies, l)
 		}
 	}
@@ -193,7 +170,7 @@ func printLeftovers(w io.Writer, out leftovers) {
 }
 
 // printLeftover shows a working copy, and at most so many of its changes.
-func printLeftover(w io.Writer, l leftover, most int) {
+func printLeftover(w io.Writer, l leftover.Copy, most int) {
 	screen.Of(w).Wrapped("", 1, oneLine(l.Workspace)+" in "+oneLine(l.Directory))
 	row := rows(w, 2)
 	row("storage", l.Place)
@@ -214,6 +191,16 @@ func printLeftover(w io.Writer, l leftover, most int) {
 	row("unsaved", fmt.Sprintf("%s, %s; %d suspect, %s, %d held back", count(l.Total, "change"), bytesize.Text(l.Bytes), l.Suspect, count(l.Conflicts, "conflict"), l.Held))
 	if l.Unpushed != nil {
 		row("unpushed", commitsText(l.Unpushed, time.Now()))
+		row("unread", l.Unread)
+	}
+	for _, b := range l.Branches {
+		row("", fmt.Sprintf("%s: %s", b.Name, count(len(b.Commits), "commit")))
+		for _, c := range b.Commits[:min(len(b.Commits), most)] {
+			screen.Of(w).Flow(6, fmt.Sprintf("    %.10s", c.Revision), oneLine(c.Subject)+note(true, oneLine(c.Author)))
+		}
+		if more := len(b.Commits) - most; more > 0 {
+			fmt.Fprintf(w, "    and %d more\n", more)
+		}
 	}
 	for _, u := range l.Unsaved[:min(len(l.Unsaved), most)] {
 		screen.Of(w).Flow(6, fmt.Sprintf("    %-10s %9s", u.Change, bytesize.Text(u.Size)), oneLine(u.Path)+note(unsavedWhy(u) != "", oneLine(unsavedWhy(u))))
@@ -241,7 +228,7 @@ func recoverExport(c *cli.Context, what, into string) error {
 	if into, err = absolute(into); err != nil {
 		return err
 	}
-	got, err := cache.Export(c.Context, filepath.Join(dir, state.CopyName), into, nil)
+	got, err := leftover.Export(c.Context, dir, into)
 	if err != nil {
 		return copyError(dir, err)
 	}
@@ -256,11 +243,20 @@ func recoverExport(c *cli.Context, what, into string) error {
 type exported struct {
 	Schema string `json:"schema"` // wsmount.export/v1
 	Into   string `json:"into"`
-	cache.Exported
+	leftover.Exported
 }
 
-func printExported(w io.Writer, into string, got cache.Exported) {
+func printExported(w io.Writer, into string, got leftover.Exported) {
 	fmt.Fprintf(w, "%s copied to %s\n", count(len(got.Files), "file"), oneLine(into))
+	for _, b := range got.Branches {
+		fmt.Fprintf(w, "%s of %s: %s\n", count(len(b.Commits), "commit"), oneLine(b.Name), oneLine(got.Bundle))
+	}
+	if got.Bundle != "" {
+		fmt.Fprintf(w, "in a clone of the repository: %s\n", got.Fetch())
+	}
+	if got.Large != "" {
+		fmt.Fprintf(w, "what they have in LFS, for its .git/lfs/objects: %s\n", oneLine(got.Large))
+	}
 	for _, s := range got.Skipped {
 		fmt.Fprintf(w, "skipped %s: %s\n", oneLine(s.Path), oneLine(s.Reason))
 	}
@@ -309,7 +305,7 @@ func recoverScan(c *cli.Context) error {
 	if err != nil {
 		return copyError(dir, err)
 	}
-	return show(c, scanned{"wsmount.scan/v1", got}, printScan)
+	return show(c, scanned{"wsmount.scan/v1", got}, func(w io.Writer, s scanned) { printScan(w, dir, s) })
 }
 
 // scanned is what `wsmount recover --scan --json` prints.
@@ -318,9 +314,9 @@ type scanned struct {
 	cache.ScanReport
 }
 
-func printScan(w io.Writer, got scanned) {
+func printScan(w io.Writer, dir string, got scanned) {
 	wrapped := func(text string) { screen.Of(w).Wrapped("", 0, oneLine(text)) }
-	wrapped(plural(len(got.Restored), "1 file has its name", fmt.Sprintf("%d files have their names", len(got.Restored))) + " again; the next mount, or `wsmount recover upload`, sends them")
+	wrapped(plural(len(got.Restored), "1 file has its name", fmt.Sprintf("%d files have their names", len(got.Restored))) + " again; the next mount, or `wsmount recover upload " + dir + "`, sends them")
 	wrapped("what was not sent of these is lost, and a scan cannot say what there was: " + strings.Join(got.Unknown, ", "))
 	fmt.Fprintf(w, "the old state is kept in %s\n", got.Aside)
 	printEach(w, "without its place: ", got.Recovered)
@@ -337,14 +333,12 @@ func copyError(dir string, err error) error {
 	switch {
 	case state.IsFull(err):
 		return exit.New(exit.Failed, "%w", err).Hint("free something on the disk of %s; `wsmount cache clear` gives up what the stores have, too", dir)
-	case errors.Is(err, cache.ErrDamaged):
-		return exit.New(exit.Failed, "%w", err).Hint("`wsmount recover --scan %s` rebuilds it", dir)
 	case errors.Is(err, cache.ErrInUse):
 		return exit.New(exit.Failed, "%w: %s", err, dir).Hint("it is mounted; `wsmount status` shows where")
 	case errors.Is(err, fs.ErrNotExist):
 		return exit.New(exit.Unresolvable, "%w", err).Hint("`wsmount recover` lists the working copies")
 	}
-	return exit.New(exit.Failed, "%w", err).Hint("if its database is damaged, `wsmount recover --scan %s` rebuilds it", dir)
+	return exit.New(exit.Failed, "%w", err).Hint("%s", leftover.Advice(dir, err))
 }
 
 // recoverUpload opens a working copy as a mount would, and sends what is in it.
@@ -352,7 +346,7 @@ func recoverUpload(c *cli.Context, what string) error {
 	want, name := "", ""
 	dirs, err := findCopies(c, what)
 	if err == nil && strings.HasPrefix(what, "@") { // one that has something, or that of a mount without a name
-		if dirs = room.NotEmpty(dirs); len(dirs) > 1 {
+		if dirs = leftover.NotEmpty(dirs); len(dirs) > 1 {
 			return severalCopies(what, len(dirs))
 		}
 	}
@@ -368,12 +362,16 @@ func recoverUpload(c *cli.Context, what string) error {
 	}
 	defer closeRequest()
 	tree, err := daemon.Resolve(c.Context, req)
+	if err != nil && want != "" {
+		e := exit.From(err)
+		return e.Hint("%s; %s", e.Advice, leftover.Ways(want, ""))
+	}
 	if err != nil {
 		return err
 	}
 	if own, err := state.Place(tree.StateRoot, tree.Owner, tree.Slug, tree.Fingerprint); err == nil && want != "" && own != want {
 		return exit.New(exit.Unsafe, "%s is now kept elsewhere than when %s was made", tree.Name, want).
-			Hint("`wsmount recover export %s DIR` copies what is in it", want)
+			Hint("%s", leftover.Ways(want, ""))
 	}
 	o, err := daemonOptions(c)
 	if err != nil {

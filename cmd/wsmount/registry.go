@@ -331,7 +331,7 @@ func mayRecord(c *cli.Context, change host.Change) error {
 	if err != nil || change.MovesTo == "" || c.Bool("force") {
 		return err
 	}
-	return stranded.MayMove(root, change.Address, change.MovesTo)
+	return stranded.MayMove(root, change.Address, change.MovesFrom, change.MovesTo)
 }
 
 // confirmChange shows a change and asks, unless --yes was given. Without a

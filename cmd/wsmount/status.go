@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/leftover"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/screen"
@@ -65,8 +66,8 @@ type statusList struct {
 	Others []string         `json:"others,omitempty"` // mounts whose state is elsewhere
 
 	// Unmounted are, with --all, working copies that hold what no store has.
-	Unmounted []leftover `json:"unmounted,omitempty"`
-	Unlooked  []string   `json:"unlooked,omitempty"` // those that did not answer in time
+	Unmounted []leftover.Copy `json:"unmounted,omitempty"`
+	Unlooked  []string        `json:"unlooked,omitempty"` // those that did not answer in time
 }
 
 func statusOnce(c *cli.Context) error {
@@ -115,20 +116,20 @@ func printAll(w io.Writer, l statusList) {
 
 // unmounted looks at all working copies, and gives those that are not mounted
 // and hold something; those of which it does not come to its end are only named.
-func unmounted(c *cli.Context) (found []leftover, unlooked []string, err error) {
+func unmounted(c *cli.Context) (found []leftover.Copy, unlooked []string, err error) {
 	dirs, err := findCopies(c, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	results := make([]chan leftover, len(dirs))
+	results := make([]chan leftover.Copy, len(dirs))
 	slots := make(chan struct{}, 4)
 	var wg sync.WaitGroup
 	for i, dir := range dirs {
-		results[i] = make(chan leftover, 1)
+		results[i] = make(chan leftover.Copy, 1)
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			results[i] <- inspect(dir, shownUnsaved)
+			results[i] <- leftover.Look(dir, shownUnsaved)
 		})
 	}
 	done := make(chan struct{})
@@ -140,7 +141,7 @@ func unmounted(c *cli.Context) (found []leftover, unlooked []string, err error) 
 	for i, dir := range dirs {
 		select {
 		case l := <-results[i]:
-			if l.matters() {
+			if l.Matters() {
 				found = append(found, l)
 			}
 		default:

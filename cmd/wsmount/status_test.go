@@ -84,6 +84,13 @@ func TestStateDirectoryThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
 	w.write("file", "")
 	w.refused(exit.Failed, "state directory", "--state-dir", w.path("file"), "status")
+	if os.Geteuid() != 0 {
+		return
+	}
+	assert.OK(t, os.Mkdir(w.path("closed"), 0o700))
+	w.openToOthers()
+	w.cred = nobody // what another user has there is not nothing
+	w.refused(exit.Denied, "permission denied", "--state-dir", w.path("closed"), "recover")
 }
 
 // Who follows must not take a killed daemon for the end of the mount.

@@ -13,7 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
-	"github.com/wsmount/wsmount/cmd/internal/room"
+	"github.com/wsmount/wsmount/cmd/internal/leftover"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/statustext"
 )
@@ -45,13 +45,13 @@ func whatStays(ctx context.Context, r *state.Record, dirs []string, res *control
 // record has ended. One that the next mount has taken over is InUse, and its changes are
 // that mount's to send. A process that the daemon had just forked keeps the lock until it
 // executes its program: that is waited for, for a while.
-func inspectEnded(ctx context.Context, r *state.Record, dir string) (cache.OfflineReport, error) {
+func inspectEnded(ctx context.Context, r *state.Record, dir string) (leftover.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, deathLimit)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		l, err := room.Inspect(dir, 1)
+		l, err := leftover.Inspect(dir, 1)
 		if err != nil || !l.InUse || servedByOther(r, dir) {
 			return l, err
 		}
@@ -112,14 +112,14 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 				Hint("%s", exit.From(err).Advice)
 		case err != nil:
 			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be read: %w", r.Mountpoint, err).
-				Hint("`wsmount recover --scan %s` rebuilds it", dir)
+				Hint("%s", leftover.Advice(dir, err))
 		}
 		if l.Total == 0 && len(l.Recovered) == 0 {
 			return exit.New(exit.Unsafe, "%s is unmounted, and not pushed: %s", r.Mountpoint, commitsText(l.Unpushed, time.Now())).
-				Hint("mount the workspace again to push, or `wsmount recover upload`")
+				Hint("mount the workspace again to push; %s", leftover.Ways(dir, dir))
 		}
 		into := filepath.Join(dir, "exported-"+time.Now().UTC().Format("20060102T150405.000"))
-		got, err := cache.Export(ctx, filepath.Join(dir, state.CopyName), into, nil)
+		got, err := leftover.Export(ctx, dir, into)
 		if err != nil {
 			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent could not be copied: %w", r.Mountpoint, err).
 				Hint("it is kept: `wsmount recover list %s`", dir)
@@ -130,7 +130,7 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 		}
 		return exit.New(exit.Unsafe, "%s is unmounted, and %s not sent: %s copied to %s%s", r.Mountpoint,
 			plural(l.Total, "1 change is", fmt.Sprintf("%d changes are", l.Total)), count(len(got.Files), "file"), into, more).
-			Hint("mount the workspace again to send them, or `wsmount recover upload`")
+			Hint("mount the workspace again to send them, or `wsmount recover upload %s`", dir)
 	}
 	return nil
 }

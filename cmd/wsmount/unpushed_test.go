@@ -8,6 +8,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/leftover"
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
@@ -128,7 +129,7 @@ func TestForceTellsOfUnpushedCommits(t *testing.T) {
 		w.event(exit.Done, "event", "mnt", "turn-end")
 	}
 	w.refused(exit.Unsafe, "not pushed: 2 commits, the oldest ", "umount", "mnt", "--force")
-	var list struct{ Copies []leftover }
+	var list struct{ Copies []leftover.Copy }
 	w.asJSON(&list, "recover")
 	if len(list.Copies) != 1 || list.Copies[0].Unpushed == nil || list.Copies[0].Unpushed.Commits != 2 || list.Copies[0].Unpushed.Since.IsZero() {
 		t.Errorf("recover: got %+v", list)

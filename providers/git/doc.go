@@ -132,6 +132,12 @@
 // became of it can be answered after a crash: each line says from where to where
 // the head was to go, and one from where the head did not go on came to nothing.
 //
+// # Archive
+//
+// What was committed and never pushed can be read without the remote, of a clone that is not open
+// (Driver.Archive): what a branch has that neither the remote's branches have, as far as we heard,
+// nor the last push that it took.
+//
 // # Remote
 //
 // Over SSH a server is believed by the files of known hosts alone (package shell).

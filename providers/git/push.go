@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/gather"
 	"github.com/wsmount/wsmount/providers/git/internal/notes"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
@@ -199,16 +201,11 @@ func (p pusher) pack(head id, tips []id) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := p.repo.objects.NewPack()
-	if err != nil {
-		return nil, err
-	}
-	g := &gather{repo: p.repo, batch: b, have: map[id]bool{}}
-	for i := range commits {
-		if err := g.commit(commits[len(commits)-1-i]); err != nil { // the first one first
-			b.Abandon()
-			return nil, err
-		}
-	}
-	return b.Pack()
+	slices.Reverse(commits)
+	return p.repo.pack(commits)
+}
+
+// pack is that of package gather, without what came from the server.
+func (r *repository) pack(commits []id) (io.ReadCloser, error) {
+	return gather.Pack(r.objects, commits, r.partial.isPromised)
 }

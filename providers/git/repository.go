@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/history"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 	"github.com/wsmount/wsmount/providers/git/internal/refs"
@@ -65,7 +66,7 @@ const (
 	stateName   = "clone.json"
 )
 
-// openRepository opens the clone of a URL, or makes an empty one.
+// openRepository opens the clone of a URL, or makes an empty one; "": of whichever it is.
 func openRepository(dir, url string, disk space.Disk) (r *repository, err error) {
 	r = &repository{dir: dir, private: filepath.Join(dir, privateName), space: disk}
 	if err := os.MkdirAll(r.private, 0o700); err != nil {
@@ -124,7 +125,7 @@ func (r *repository) load(url string) error {
 		return err
 	case r.state.Format != format && r.state.Format != formatLess:
 		return fmt.Errorf("%s has format %d, which this wsmount does not know: %w", r.dir, r.state.Format, providers.ErrUnsupported)
-	case r.state.URL != url:
+	case url != "" && r.state.URL != url:
 		return fmt.Errorf("%s is a clone of %s and not of %s: %w", r.dir, r.state.URL, url, providers.ErrInvalid)
 	}
 	return nil
@@ -301,6 +302,14 @@ func (r *repository) named(name string) (c id, err error) {
 	}
 	return c, err
 }
+
+// bases, isAncestor, newCommits and recent are those of package history.
+func (r *repository) bases(a, b id) ([]id, error)      { return history.Bases(r.commit, a, b) }
+func (r *repository) isAncestor(a, b id) (bool, error) { return history.IsAncestor(r.commit, a, b) }
+func (r *repository) newCommits(c id, others []id) ([]id, error) {
+	return history.New(r.commit, c, others)
+}
+func (r *repository) recent(n int, of ...id) ([]id, error) { return history.Recent(r.commit, n, of...) }
 
 func (r *repository) commit(c id) (object.Commit, error) {
 	raw, err := r.objects.Get(c, odb.Commit)

@@ -21,9 +21,9 @@ type Exported struct {
 }
 
 // Export writes the unsaved files of a working copy into a directory, under their paths, as
-// they are. It makes the directory, and never writes over anything there: what has a name
-// there already is skipped. filter chooses; nil: all. The working copy stays as it is.
-func Export(ctx context.Context, stateDir, into string, filter func(Unsaved) bool) (Exported, error) {
+// they are, and those whose names a loss of power took. It makes the directory, and never
+// writes over anything there: what has a name there already is skipped. The working copy stays as it is.
+func Export(ctx context.Context, stateDir, into string) (Exported, error) {
 	var out Exported
 	w, err := open(stateDir, true, table.Options{ReadOnly: true})
 	if err != nil {
@@ -32,11 +32,7 @@ func Export(ctx context.Context, stateDir, into string, filter func(Unsaved) boo
 	defer w.Close()
 	var all []Unsaved
 	err = w.tree.View(func(v *tree.View) error {
-		eachUnsaved(v, func(u Unsaved) {
-			if filter == nil || filter(u) {
-				all = append(all, u)
-			}
-		})
+		eachUnsaved(v, func(u Unsaved) { all = append(all, u) })
 		return nil
 	})
 	if err != nil {
@@ -53,7 +49,24 @@ func Export(ctx context.Context, stateDir, into string, filter func(Unsaved) boo
 			out.Files = append(out.Files, name)
 		}
 	}
-	return out, nil
+	rescued, err := recovery.Rescued(stateDir)
+	for _, name := range rescued {
+		if err := copyOut(into, name, filepath.Join(stateDir, filepath.FromSlash(name))); err != nil {
+			out.Skipped = append(out.Skipped, history.Skipped{Path: name, Reason: err.Error()})
+			continue
+		}
+		out.Files = append(out.Files, name)
+	}
+	return out, err
+}
+
+func copyOut(into, name, from string) error {
+	f, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return recovery.WriteOut(into, name, f)
 }
 
 // export writes one entry, and says under which name; "" when there is nothing

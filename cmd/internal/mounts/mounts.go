@@ -23,11 +23,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/leftover"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
-	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
@@ -276,7 +275,7 @@ func lookIntoCopies(ctx context.Context, s *control.Status) {
 func lookIntoCopy(ctx context.Context, p *control.Part) {
 	found := make(chan func(), 1)
 	go func() {
-		l, err := room.Inspect(p.Copy.StateDir, 1)
+		l, err := leftover.Inspect(p.Copy.StateDir, 1)
 		found <- func() { fillIn(p, l, err) }
 	}()
 	select {
@@ -288,7 +287,7 @@ func lookIntoCopy(ctx context.Context, p *control.Part) {
 }
 
 // fillIn is what a look into a working copy tells of its part.
-func fillIn(p *control.Part, l cache.OfflineReport, err error) {
+func fillIn(p *control.Part, l leftover.Report, err error) {
 	switch {
 	case err != nil:
 		p.Unsaved.Unknown = "the working copy cannot be read: " + err.Error()

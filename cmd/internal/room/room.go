@@ -149,23 +149,3 @@ func CacheOf(dir string, clear bool) (c control.CacheCopy, err error) {
 	c.Pins = kept.List()
 	return c, err
 }
-
-// Inspect is cache.Inspect for the working copy in a directory, on a full disk too.
-func Inspect(dir string, limit int) (l cache.OfflineReport, err error) {
-	err = New(state.RootOf(dir)).WhileFull(func() (err error) {
-		l, err = cache.Inspect(filepath.Join(dir, state.CopyName), limit)
-		return err
-	})
-	return l, err
-}
-
-// NotEmpty are those of some working copies with which something would be lost.
-func NotEmpty(dirs []string) (full []string) {
-	for _, dir := range dirs {
-		l, err := Inspect(dir, 1)
-		if err != nil || !l.Empty() {
-			full = append(full, dir)
-		}
-	}
-	return full
-}

@@ -268,6 +268,9 @@ func Copies(root, owner, slug string) ([]string, error) {
 		}
 		return escapeGlob(s)
 	}
+	if _, err := os.ReadDir(root); errors.Is(err, fs.ErrPermission) { // for Glob nothing is there then
+		return nil, exit.New(exit.Denied, "state directory: %w", err).Hint("run it as who mounted, or as root")
+	}
 	names, err := filepath.Glob(filepath.Join(escapeGlob(root), pick(owner), pick(slug), "*", CopyName))
 	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)

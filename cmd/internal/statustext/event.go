@@ -31,7 +31,7 @@ func EventHint(res control.EventResult) string {
 		return "look at it; `wsmount pull --confirm` or `wsmount commit --confirm` allows it, once"
 	case exit.Unreachable:
 		if upload {
-			return "nothing is lost: the next mount, or another `wsmount recover upload`, tries again"
+			return "nothing is lost: the next mount, or the same command, tries again"
 		}
 		return "nothing is lost: it is tried again; `wsmount status` shows how long"
 	case exit.Denied:

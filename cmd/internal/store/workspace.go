@@ -13,9 +13,9 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/leftover"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
-	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 	wsfs "github.com/wsmount/wsmount/fs"
@@ -242,16 +242,16 @@ func checkSent(root string, s daemon.Source) error {
 		return err
 	}
 	for _, dir := range dirs {
-		l, err := room.Inspect(dir, 1)
+		l, err := leftover.Inspect(dir, 1)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err == nil && !l.InUse && l.Empty():
 		case err != nil:
-			return exit.New(exit.Unsafe, "a working copy of %s cannot be read: %s: %w", s.Name, dir, err).Hint("`wsmount recover --scan %s` rebuilds it", dir)
+			return exit.New(exit.Unsafe, "a working copy of %s cannot be read: %s: %w", s.Name, dir, err).Hint("%s", leftover.Advice(dir, err))
 		case l.InUse:
 			return exit.New(exit.Failed, "a working copy of %s is in use: %s", s.Name, dir).Hint("see `wsmount status`, and try again")
 		default:
-			return exit.New(exit.Unsafe, "a working copy of %s has changes that the store lacks (%d): %s", s.Name, max(l.Total, len(l.Recovered)), dir).
-				Hint("mount it, or send them with `wsmount recover upload %s`", dir)
+			return exit.New(exit.Unsafe, "a working copy of %s holds %s: %s", s.Name, l.Text(), dir).
+				Hint("mount it, or: %s", leftover.Ways(dir, s.Place[2]))
 		}
 	}
 	return nil

@@ -9,11 +9,9 @@ package stranded
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
-	"strings"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
-	"github.com/wsmount/wsmount/cmd/internal/room"
+	"github.com/wsmount/wsmount/cmd/internal/leftover"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/mountspec"
 )
@@ -34,7 +32,7 @@ func Elsewhere(root string, place [3]string) error {
 		if dir == own {
 			continue
 		}
-		if err := unsavedIn(dir, "another working copy"); err != nil {
+		if err := unsavedIn(dir, "another working copy", own); err != nil {
 			return err
 		}
 	}
@@ -43,12 +41,10 @@ func Elsewhere(root string, place [3]string) error {
 
 // MayMove refuses another storage of a workspace, that with the fingerprint to, while the
 // workspace is mounted with an old one, or a working copy of an old one holds what no
-// store has: that would not go to the new place.
-func MayMove(root string, a mountspec.Address, to string) error {
-	old := func(dir string) bool {
-		fingerprint, _, _ := strings.Cut(filepath.Base(dir), ".")
-		return fingerprint != to
-	}
+// store has: that would not go to the new place. from is the one that it is mounted from until
+// then; "": none, as what governs it has changed already.
+func MayMove(root string, a mountspec.Address, from, to string) error {
+	old := func(dir string) bool { return leftover.Fingerprint(dir) != to }
 	const hint = "--force changes it all the same, and leaves there what is not sent"
 	records, err := state.List(root)
 	if err != nil {
@@ -72,7 +68,7 @@ func MayMove(root string, a mountspec.Address, to string) error {
 			return exit.New(exit.Unsafe, "%s is in use, with the storage that it had: %s", a, dir).
 				Hint("`wsmount status` shows the mounts that it may be a part of: unmount that first; %s", hint)
 		}
-		if err := unsavedIn(dir, "a working copy"); err != nil {
+		if err := unsavedIn(dir, "a working copy", from); err != nil {
 			e := exit.From(err)
 			return e.Hint("%s; %s", e.Advice, hint)
 		}
@@ -81,25 +77,20 @@ func MayMove(root string, a mountspec.Address, to string) error {
 }
 
 // unsavedIn is an error if a working copy that is not mounted holds what no store has.
-// which says in what relation it stands.
-func unsavedIn(dir, which string) error {
+// which says in what relation it stands, now is the fingerprint that leftover.Ways asks for.
+func unsavedIn(dir, which, now string) error {
 	which += " of " + state.WorkspaceOf(dir)
 	if place := state.StorageOf(dir); place != "" {
 		which += " (" + place + ")"
 	}
-	l, err := room.Inspect(dir, 1)
+	l, err := leftover.Inspect(dir, 1)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && (l.InUse || l.Empty()):
 		return nil
 	case state.IsFull(err):
 		return err
 	case err != nil:
-		return exit.New(exit.Unsafe, "%s cannot be read: %s: %w", which, dir, err).
-			Hint("`wsmount recover --scan %s` rebuilds it", dir)
-	case l.Total == 0 && len(l.Recovered) == 0:
-		return exit.New(exit.Unsafe, "%s holds commits that are not pushed: %s", which, dir).
-			Hint("`wsmount recover upload %s` pushes them, while its storage is that one", dir)
+		return exit.New(exit.Unsafe, "%s cannot be read: %s: %w", which, dir, err).Hint("%s", leftover.Advice(dir, err))
 	}
-	return exit.New(exit.Unsafe, "%s holds unsaved changes (%d): %s", which, max(l.Total, len(l.Recovered)), dir).
-		Hint("`wsmount recover upload %s` sends them, while its storage is that one; `wsmount recover export %[1]s DIR` copies them", dir)
+	return exit.New(exit.Unsafe, "%s holds %s: %s", which, l.Text(), dir).Hint("%s", leftover.Ways(dir, now))
 }

@@ -88,3 +88,15 @@ func (a *Notes) Of(branch string) Note {
 	defer a.mu.Unlock()
 	return a.of[branch]
 }
+
+// Pushed are the last commits that the remote took, one for each branch that has one.
+func (a *Notes) Pushed() (commits []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, n := range a.of {
+		if n.Pushed != "" {
+			commits = append(commits, n.Pushed)
+		}
+	}
+	return commits
+}

@@ -66,6 +66,10 @@ func Open(dir, private string, disk space.Disk) (*Store, error) {
 	return s, nil
 }
 
+// Look is the references of a repository that others may have open, to be read: Get, List and
+// Head. They are as they were a moment ago.
+func Look(dir string) *Store { return &Store{dir: dir} }
+
 // unlock removes what a killed program left: the file, and the lock that is
 // another name of it.
 func (s *Store) unlock(left string) error {

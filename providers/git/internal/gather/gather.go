@@ -1,4 +1,8 @@
-package git
+// Package gather makes the pack of what commits have brought, for a repository that has what they
+// stand on.
+//
+//	pack, err := gather.Pack(objects, commits, func(blob odb.ID) bool { return false })
+package gather
 
 import (
 	"io"
@@ -8,16 +12,36 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
-// gather collects for a push what commits have brought: of each the trees and
-// contents that none of its parents has at the same place.
-type gather struct {
-	repo  *repository
-	batch *odb.Batch
-	have  map[id]bool
+// Pack has what some commits have brought, each given after those before it: of each the trees and
+// contents that none of its parents has at the same place, less the blobs that leave says. The
+// caller closes it.
+func Pack(objects *odb.Store, commits []odb.ID, leave func(blob odb.ID) bool) (io.ReadCloser, error) {
+	b, err := objects.NewPack()
+	if err != nil {
+		return nil, err
+	}
+	g := &collector{objects: objects, leave: leave, batch: b, have: map[id]bool{}}
+	for _, c := range commits {
+		if err := g.commit(c); err != nil {
+			b.Abandon()
+			return nil, err
+		}
+	}
+	return b.Pack()
 }
 
-func (g *gather) commit(c id) error {
-	raw, err := g.repo.objects.Get(c, odb.Commit)
+type id = odb.ID
+
+// collector finds it.
+type collector struct {
+	objects *odb.Store
+	leave   func(blob id) bool
+	batch   *odb.Batch
+	have    map[id]bool
+}
+
+func (g *collector) commit(c id) error {
+	raw, err := g.objects.Get(c, odb.Commit)
 	if err != nil {
 		return err
 	}
@@ -30,7 +54,11 @@ func (g *gather) commit(c id) error {
 	}
 	var before []id
 	for _, parent := range commit.Parents {
-		p, err := g.repo.commit(parent)
+		raw, err := g.objects.Get(parent, odb.Commit)
+		if err != nil {
+			return err
+		}
+		p, err := object.ParseCommit(raw)
 		if err != nil {
 			return err
 		}
@@ -40,12 +68,12 @@ func (g *gather) commit(c id) error {
 }
 
 // tree adds a tree, unless it is one of those that were there before.
-func (g *gather) tree(tree id, before []id) error {
+func (g *collector) tree(tree id, before []id) error {
 	if g.have[tree] || slices.Contains(before, tree) {
 		return nil
 	}
 	g.have[tree] = true
-	raw, err := g.repo.objects.Get(tree, odb.Tree)
+	raw, err := g.objects.Get(tree, odb.Tree)
 	if err != nil {
 		return err
 	}
@@ -76,10 +104,10 @@ func (g *gather) tree(tree id, before []id) error {
 }
 
 // entries are what some trees have under each name.
-func (g *gather) entries(trees []id) (map[string][]id, error) {
+func (g *collector) entries(trees []id) (map[string][]id, error) {
 	all := map[string][]id{}
 	for _, tree := range trees {
-		raw, err := g.repo.objects.Get(tree, odb.Tree)
+		raw, err := g.objects.Get(tree, odb.Tree)
 		if err != nil {
 			return nil, err
 		}
@@ -94,19 +122,19 @@ func (g *gather) entries(trees []id) (map[string][]id, error) {
 	return all, nil
 }
 
-func (g *gather) blob(b id, before []id) error {
+func (g *collector) blob(b id, before []id) error {
 	if g.have[b] || slices.Contains(before, b) {
 		return nil
 	}
 	g.have[b] = true
-	if g.repo.partial.isPromised(b) {
-		return nil // it is from the server
+	if g.leave(b) {
+		return nil
 	}
-	size, err := g.repo.objects.Size(b)
+	size, err := g.objects.Size(b)
 	if err != nil {
 		return err
 	}
-	r, err := g.repo.objects.Open(b, 0)
+	r, err := g.objects.Open(b, 0)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,26 @@
-package git
+// Package history walks commits along their parents, as git does: what two have in common, and
+// what one has that others lack.
+//
+// It knows nothing of where commits are kept: it is given how to read one, and changes nothing.
+//
+//	base, err := history.Bases(read, ours, theirs)
+package history
 
 import (
 	"container/heap"
 	"math"
 	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
+
+// ID names a commit.
+type ID = plumbing.Hash
+
+// Read is a commit, or why there is none.
+type Read func(ID) (object.Commit, error)
 
 // Marks of a commit in a walk over two histories.
 const (
@@ -16,19 +32,19 @@ const (
 
 // walk goes over histories from late to early.
 type walk struct {
-	r     *repository
-	marks map[id]int
+	read  Read
+	marks map[ID]int
 	queue queue
 }
 
-func newWalk(r *repository) *walk { return &walk{r: r, marks: map[id]int{}} }
+func newWalk(read Read) *walk { return &walk{read: read, marks: map[ID]int{}} }
 
 // add marks a commit and has it looked at.
-func (w *walk) add(c id, mark int) error {
+func (w *walk) add(c ID, mark int) error {
 	if w.marks[c]&mark == mark {
 		return nil
 	}
-	commit, err := w.r.commit(c)
+	commit, err := w.read(c)
 	if err != nil {
 		return err
 	}
@@ -47,17 +63,17 @@ func (w *walk) open(closing int) bool {
 	return false
 }
 
-// bases are the latest commits that are in the histories of both, as git finds
+// Bases are the latest commits that are in the histories of both, as git finds
 // them: the first is the one to use.
-func (r *repository) bases(a, b id) ([]id, error) {
-	w := newWalk(r)
+func Bases(read Read, a, b ID) ([]ID, error) {
+	w := newWalk(read)
 	if err := w.add(a, ofA); err != nil {
 		return nil, err
 	}
 	if err := w.add(b, ofB); err != nil {
 		return nil, err
 	}
-	var found []id
+	var found []ID
 	first := int64(math.MaxInt64) // when the earliest of them was made
 	// Commits of one second come in any order: one that was found may be in the
 	// history of another.
@@ -77,7 +93,7 @@ func (r *repository) bases(a, b id) ([]id, error) {
 			}
 		}
 	}
-	var good []id
+	var good []ID
 	for _, c := range found {
 		if w.marks[c]&stale == 0 {
 			good = append(good, c)
@@ -86,18 +102,18 @@ func (r *repository) bases(a, b id) ([]id, error) {
 	return good, nil
 }
 
-// isAncestor reports whether a is in the history of b.
-func (r *repository) isAncestor(a, b id) (bool, error) {
-	bases, err := r.bases(a, b)
+// IsAncestor reports whether a is in the history of b.
+func IsAncestor(read Read, a, b ID) (bool, error) {
+	bases, err := Bases(read, a, b)
 	return slices.Contains(bases, a), err
 }
 
-// newCommits are those in the history of c and in none of others, the last
-// first. Others that are not here say nothing.
-func (r *repository) newCommits(c id, others []id) ([]id, error) {
-	w := newWalk(r)
+// New are the commits in the history of c and in none of others, the last
+// first. Others that cannot be read say nothing.
+func New(read Read, c ID, others []ID) ([]ID, error) {
+	w := newWalk(read)
 	for _, other := range others {
-		if r.hasCommit(other) {
+		if _, missing := read(other); missing == nil {
 			if err := w.add(other, ofB); err != nil {
 				return nil, err
 			}
@@ -106,8 +122,8 @@ func (r *repository) newCommits(c id, others []id) ([]id, error) {
 	if err := w.add(c, ofA); err != nil {
 		return nil, err
 	}
-	var order []id
-	seen := map[id]bool{}
+	var order []ID
+	seen := map[ID]bool{}
 	first := int64(math.MaxInt64) // when the earliest was made that nobody else seemed to have
 	// Commits of one second come in any order: one that was seen may turn out to
 	// be in the history of others.
@@ -126,7 +142,7 @@ func (r *repository) newCommits(c id, others []id) ([]id, error) {
 			}
 		}
 	}
-	var fresh []id
+	var fresh []ID
 	for _, c := range order {
 		if w.marks[c] == ofA {
 			fresh = append(fresh, c)
@@ -135,10 +151,10 @@ func (r *repository) newCommits(c id, others []id) ([]id, error) {
 	return fresh, nil
 }
 
-// recent are up to n commits of the histories of some, the last first: what a
+// Recent are up to n commits of the histories of some, the last first: what a
 // server is told of what is here.
-func (r *repository) recent(n int, of ...id) ([]id, error) {
-	w := newWalk(r)
+func Recent(read Read, n int, of ...ID) ([]ID, error) {
+	w := newWalk(read)
 	for _, c := range of {
 		if c.IsZero() {
 			continue
@@ -147,7 +163,7 @@ func (r *repository) recent(n int, of ...id) ([]id, error) {
 			return nil, err
 		}
 	}
-	var all []id
+	var all []ID
 	for len(w.queue) > 0 && len(all) < n {
 		s := heap.Pop(&w.queue).(step)
 		all = append(all, s.c)
@@ -162,9 +178,9 @@ func (r *repository) recent(n int, of ...id) ([]id, error) {
 
 // step is a commit that is to be looked at.
 type step struct {
-	c       id
+	c       ID
 	when    int64
-	parents []id
+	parents []ID
 }
 
 // queue gives the latest first.

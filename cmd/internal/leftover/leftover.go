@@ -1,0 +1,194 @@
+// Package leftover is about working copies that are not mounted: what they hold that no store
+// has, changes as well as commits, and how that comes out of them.
+//
+//	r, err := leftover.Inspect(dir, 20)
+//	got, err := leftover.Export(ctx, dir, "/home/bob/out")
+//
+// It asks no store, so that it works where one has moved, is gone, or belongs to a workspace that
+// is not known any more. It promises that what Inspect counts Export writes out, or names with the
+// reason why not.
+package leftover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/room"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/all"
+)
+
+// Report is what a working copy that is not mounted holds.
+type Report struct {
+	cache.OfflineReport
+	Branches []providers.UnpushedBranch `json:"branches,omitempty"` // with their commits that are not pushed
+	Unread   string                     `json:"unread,omitempty"`   // why commits cannot be read; nobody knows then how many there are
+}
+
+// Inspect says what the working copy in a directory holds, of changes at most limit (0: all), on a
+// full disk too. The errors are those of [cache.Inspect].
+func Inspect(dir string, limit int) (r Report, err error) {
+	space := room.New(state.RootOf(dir))
+	err = space.WhileFull(func() (err error) {
+		r.OfflineReport, err = cache.Inspect(copyOf(dir), limit)
+		return err
+	})
+	if err != nil || r.InUse {
+		return r, err
+	}
+	kept := false
+	err = space.WhileFull(func() (err error) {
+		r.Branches, kept, err = unpushed(dir)
+		return err
+	})
+	switch {
+	case errors.Is(err, providers.ErrUnavailable):
+		r.InUse = true // since a moment
+	case err != nil:
+		r.Unread = "the clone cannot be read: " + err.Error()
+		if r.Unpushed == nil {
+			r.Unpushed = &cache.Unpushed{}
+		}
+	case kept:
+		r.count()
+	}
+	return r, nil
+}
+
+// unpushed are the branches of what the provider of a working copy keeps locally, if it does.
+func unpushed(dir string) (branches []providers.UnpushedBranch, kept bool, err error) {
+	a, err := archiveOf(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	branches, err = a.Unpushed(context.Background())
+	return branches, true, errors.Join(err, a.Close())
+}
+
+// count has what is noted of commits agree with those that there are: of a push that came to its
+// end nothing may be noted, nor of a branch that is not the current one.
+func (r *Report) count() {
+	commits := map[providers.Revision]time.Time{}
+	for _, b := range r.Branches {
+		for _, c := range b.Commits {
+			commits[c.Revision] = c.Time
+		}
+	}
+	if len(commits) == 0 && (r.Unpushed == nil || r.Total == 0) {
+		r.Unpushed = nil
+		return
+	}
+	if r.Unpushed == nil {
+		r.Unpushed = &cache.Unpushed{}
+	}
+	r.Unpushed.Commits = len(commits)
+	if r.Unpushed.Since.IsZero() && len(commits) > 0 {
+		r.Unpushed.Since = slices.MinFunc(slices.Collect(maps.Values(commits)), time.Time.Compare)
+	}
+}
+
+// Copy is a working copy as it is shown.
+type Copy struct {
+	Workspace string `json:"workspace"`
+	Directory string `json:"directory"`
+	Place     string `json:"place,omitempty"`   // of its storage
+	Damaged   string `json:"damaged,omitempty"` // why it cannot be read
+	Full      string `json:"full,omitempty"`    // likewise, since its disk is full
+	Report
+}
+
+// Look is Inspect for who shows what cannot be read, too.
+func Look(dir string, limit int) Copy {
+	c := Copy{Workspace: state.WorkspaceOf(dir), Directory: dir, Place: state.StorageOf(dir)}
+	var err error
+	c.Report, err = Inspect(dir, limit)
+	switch {
+	case state.IsFull(err):
+		c.Full = err.Error()
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		c.Damaged = err.Error()
+	}
+	return c
+}
+
+// Matters reports whether a person should know of it.
+func (c Copy) Matters() bool { return c.Damaged+c.Full != "" || !c.InUse && !c.Empty() }
+
+// Text is in words what would be lost with the working copy.
+func (r *Report) Text() string {
+	var list []string
+	add := func(what string, n int) { list = append(list, fmt.Sprintf("%s (%d)", what, n)) }
+	if n := max(r.Total, len(r.Recovered)); n > 0 {
+		add("unsaved changes", n)
+	}
+	switch {
+	case r.Unpushed != nil && r.Unpushed.Commits > 0:
+		add("commits that are not pushed", r.Unpushed.Commits)
+	case r.Unpushed != nil && list == nil:
+		list = append(list, "commits that are not pushed")
+	}
+	return strings.Join(list, " and ")
+}
+
+// archiveOf opens what the provider of a working copy keeps locally. io/fs.ErrNotExist: it keeps
+// nothing.
+func archiveOf(dir string) (providers.Archive, error) {
+	d, ok := all.Registry().Get(mountspec.ProviderGitHub)
+	if !ok || d.Archive == nil {
+		return nil, fs.ErrNotExist
+	}
+	return d.Archive(context.Background(), providers.Settings{StateDir: filepath.Join(dir, host.ServiceGit)})
+}
+
+// NotEmpty are those of some working copies with which something would be lost.
+func NotEmpty(dirs []string) (full []string) {
+	for _, dir := range dirs {
+		r, err := Inspect(dir, 1)
+		if err != nil || !r.Empty() {
+			full = append(full, dir)
+		}
+	}
+	return full
+}
+
+// Ways says which commands get out what the working copy in a directory holds. now is the
+// fingerprint of the storage at which its workspace is kept; "": the workspace cannot be mounted
+// from any, as it is.
+func Ways(dir, now string) string {
+	export := "`wsmount recover export " + dir + " DIR` copies it, commits as a bundle for git"
+	if now != "" && Fingerprint(dir) == Fingerprint(now) {
+		return "`wsmount recover upload " + dir + "` sends it; " + export
+	}
+	return export
+}
+
+// Advice says what to do where the working copy in a directory cannot be read.
+func Advice(dir string, err error) string {
+	if errors.Is(err, cache.ErrDamaged) {
+		return "`wsmount recover --scan " + dir + "` rebuilds it"
+	}
+	return "see that you may read what is in " + dir + ", and the disk can"
+}
+
+// Fingerprint is that of the storage which a working copy is of, by its directory.
+func Fingerprint(dir string) string {
+	fingerprint, _, _ := strings.Cut(filepath.Base(dir), ".")
+	return fingerprint
+}
+
+// copyOf is the directory of the files in that of a working copy.
+func copyOf(dir string) string { return filepath.Join(dir, state.CopyName) }

@@ -1,0 +1,46 @@
+package providers
+
+import (
+	"context"
+	"io"
+	"time"
+)
+
+// Archive is what a provider has kept in Settings.StateDir, read while none is open there and
+// without asking its remote, whose place may have changed or whose credentials may be gone: for
+// who wants to have what was committed and never pushed. It is for one goroutine.
+type Archive interface {
+	// Unpushed are the branches with commits that the remote was not known to have when the
+	// provider last heard of it: first the one that the head is on, then the others by name.
+	Unpushed(ctx context.Context) ([]UnpushedBranch, error)
+	// Files visits each file and link, by its name, that unpushed commits of the head's branch
+	// have made or changed, as the head has it. open gives its content, or the target of the
+	// link, and fails with ErrNotExist where only the remote has that.
+	Files(ctx context.Context, visit func(f Info, open Opener) error) error
+	// Bundle has the unpushed commits of all branches in git's own form for that
+	// (gitformat-bundle), from which git fetches them into a clone that has what they stand on.
+	// The caller closes it.
+	Bundle(ctx context.Context) (io.ReadCloser, error)
+	// Large visits the content that unpushed commits keep outside of themselves (Git LFS) and
+	// that the remote did not get, by its SHA-256 in hexadecimal digits.
+	Large(ctx context.Context, visit func(sum string, open Opener) error) error
+	Close() error
+}
+
+// Opener opens content, which the caller closes.
+type Opener func() (io.ReadCloser, error)
+
+// UnpushedBranch is a branch with commits that a remote does not have.
+type UnpushedBranch struct {
+	Name    string           `json:"name"`
+	On      bool             `json:"on,omitempty"` // the head is on it
+	Commits []UnpushedCommit `json:"commits"`      // the last first
+}
+
+// UnpushedCommit is one of them.
+type UnpushedCommit struct {
+	Revision Revision  `json:"revision"`
+	Author   string    `json:"author"` // name and e-mail address
+	Time     time.Time `json:"time"`   // when it was made
+	Subject  string    `json:"subject"`
+}

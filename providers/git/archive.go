@@ -1,0 +1,303 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
+	"github.com/wsmount/wsmount/providers/git/internal/notes"
+	"github.com/wsmount/wsmount/providers/git/internal/object"
+	"github.com/wsmount/wsmount/providers/git/internal/refs"
+	"github.com/wsmount/wsmount/providers/git/internal/space"
+)
+
+// archive is a clone without its remote.
+type archive struct {
+	repo  *repository // nil: nothing in it is unpushed
+	large *lfs.Store
+	all   []line
+	known []id // what the remote is known to have
+}
+
+var _ providers.Archive = (*archive)(nil)
+
+// line is a branch with the commits of it that are not pushed, the last first.
+type line struct {
+	branch  string
+	on      bool
+	commits []id
+}
+
+// openArchive opens the clone in a directory, of whichever repository it is. One in which each
+// branch is where the remote has it is only looked at: no lock is taken that a mount could
+// want.
+func openArchive(dir string) (_ *archive, err error) {
+	if _, err := os.Stat(filepath.Join(dir, privateName, stateName)); err != nil {
+		return nil, err
+	}
+	a := &archive{}
+	heads, err := a.heads(dir)
+	if err != nil || len(heads) == 0 {
+		return a, err
+	}
+	if a.repo, err = openRepository(dir, "", space.Disk{}); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = a.Close()
+		}
+	}()
+	a.repo.objects.Promise(nil)
+	a.large = lfs.OpenStore(filepath.Join(a.repo.private, largeName), a.repo.objects.Tmp(), a.repo.space)
+	on, err := a.repo.refs.Head()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(heads)) {
+		commits, err := a.repo.newCommits(heads[name], a.known)
+		if err != nil {
+			return nil, err
+		}
+		if len(commits) > 0 {
+			a.all = append(a.all, line{name, name == on, commits})
+		}
+	}
+	if i := slices.IndexFunc(a.all, func(l line) bool { return l.on }); i > 0 {
+		a.all = slices.Insert(slices.Delete(slices.Clone(a.all), i, i+1), 0, a.all[i])
+	}
+	return a, nil
+}
+
+// heads are the branches of a clone that are not where the remote was when we last heard of it,
+// or took a push, which it notes.
+func (a *archive) heads(dir string) (map[string]id, error) {
+	look := refs.Look(dir)
+	theirs, err := look.List(originRef(""))
+	if err != nil {
+		return nil, err
+	}
+	a.known = slices.Collect(maps.Values(theirs))
+	noted, err := notes.Read(filepath.Join(dir, privateName, notesName), nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, pushed := range noted.Pushed() {
+		if plumbing.IsHash(pushed) {
+			a.known = append(a.known, plumbing.NewHash(pushed))
+		}
+	}
+	ours, err := look.List(headRef(""))
+	heads := map[string]id{}
+	for ref, at := range ours {
+		if !slices.Contains(a.known, at) {
+			heads[strings.TrimPrefix(ref, headRef(""))] = at
+		}
+	}
+	return heads, err
+}
+
+// Close implements providers.Archive.
+func (a *archive) Close() error {
+	if a.repo == nil {
+		return nil
+	}
+	a.repo.partial.end()
+	return a.repo.close()
+}
+
+// Unpushed implements providers.Archive.
+func (a *archive) Unpushed(ctx context.Context) (all []providers.UnpushedBranch, err error) {
+	for _, l := range a.all {
+		b := providers.UnpushedBranch{Name: l.branch, On: l.on}
+		for _, c := range l.commits {
+			commit, err := a.repo.commit(c)
+			if err = firstError(ctx.Err(), err); err != nil {
+				return nil, err
+			}
+			subject, _, _ := strings.Cut(strings.TrimLeft(commit.Message, "\n"), "\n")
+			b.Commits = append(b.Commits, providers.UnpushedCommit{Revision: revision(c),
+				Author: fmt.Sprintf("%s <%s>", commit.Author.Name, commit.Author.Email), Time: commit.Committer.When, Subject: subject})
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+// Files implements providers.Archive.
+func (a *archive) Files(ctx context.Context, visit func(providers.Info, providers.Opener) error) error {
+	if len(a.all) == 0 || !a.all[0].on {
+		return nil
+	}
+	head, err := a.repo.viewOf(a.all[0].commits[0])
+	if err != nil {
+		return err
+	}
+	changed := map[string]bool{}
+	for _, c := range a.all[0].commits {
+		paths, err := a.repo.changedBy(c)
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			changed[path] = true
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(changed)) {
+		l, err := providers.Locator{}.Child(path)
+		if err != nil {
+			return err
+		}
+		e, there, err := head.entry(l)
+		if err = firstError(ctx.Err(), err); err != nil {
+			return err
+		}
+		if !there || e.Mode.IsDir() || e.Mode.IsSubmodule() {
+			continue
+		}
+		if err := visit(describe(l, e, 0, nil), func() (io.ReadCloser, error) { return a.open(e.ID) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changedBy are the paths of what a commit has otherwise than each of those before it.
+func (r *repository) changedBy(c id) (paths []string, err error) {
+	commit, err := r.commit(c)
+	if err != nil {
+		return nil, err
+	}
+	is, err := r.viewOf(c)
+	if err != nil {
+		return nil, err
+	}
+	parents := commit.Parents
+	if len(parents) == 0 {
+		parents = []id{{}}
+	}
+	differs := map[string]int{}
+	for _, parent := range parents {
+		was, err := r.viewOf(parent)
+		if err != nil {
+			return nil, err
+		}
+		err = r.compare(was, is, true, func(path string, _, f *object.Entry) error {
+			if f != nil {
+				differs[path]++
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for path, n := range differs {
+		if n == len(parents) {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
+
+// entry is what a tree has at a place, whatever it shows there.
+func (v *view) entry(l providers.Locator) (e object.Entry, there bool, err error) {
+	e = object.Entry{Mode: object.ModeDir, ID: v.root}
+	for _, name := range l.Parts() {
+		if !e.Mode.IsDir() {
+			return e, false, nil
+		}
+		raw, err := v.tree(e.ID)
+		if err != nil {
+			return e, false, err
+		}
+		if e, there, err = object.Find(raw, name); err != nil || !there {
+			return e, false, err
+		}
+	}
+	return e, there, nil
+}
+
+// open is the content that a file shows: that in LFS, of what is the pointer to some that is
+// kept here.
+func (a *archive) open(blob id) (io.ReadCloser, error) {
+	if a.repo.partial.isPromised(blob) {
+		return nil, fmt.Errorf("its content was never fetched, and is at the remote alone: %w", providers.ErrNotExist)
+	}
+	p, is, err := a.repo.pointerIn(blob)
+	if err == nil && is && a.large.Has(p) {
+		return a.large.Open(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.repo.objects.Open(blob, 0)
+}
+
+// Bundle implements providers.Archive.
+func (a *archive) Bundle(ctx context.Context) (io.ReadCloser, error) {
+	var commits []id // each after those before it
+	in := map[id]bool{}
+	for _, l := range a.all {
+		for _, c := range slices.Backward(l.commits) {
+			if !in[c] {
+				in[c], commits = true, append(commits, c)
+			}
+		}
+	}
+	var head strings.Builder
+	head.WriteString("# v2 git bundle\n")
+	stands := map[id]bool{} // on these
+	for _, c := range commits {
+		commit, err := a.repo.commit(c)
+		if err = firstError(ctx.Err(), err); err != nil {
+			return nil, err
+		}
+		for _, parent := range commit.Parents {
+			if !in[parent] && !stands[parent] {
+				stands[parent] = true
+				fmt.Fprintf(&head, "-%s\n", parent)
+			}
+		}
+	}
+	for _, l := range a.all {
+		fmt.Fprintf(&head, "%s %s\n", l.commits[0], headRef(l.branch))
+	}
+	head.WriteString("\n")
+	pack, err := a.repo.pack(commits)
+	if err != nil {
+		return nil, err
+	}
+	return span{io.MultiReader(strings.NewReader(head.String()), pack), pack}, nil
+}
+
+// Large implements providers.Archive.
+func (a *archive) Large(ctx context.Context, visit func(string, providers.Opener) error) error {
+	for _, l := range a.all {
+		named, err := a.repo.objectsOf(a.known, l.commits[0])
+		if err != nil {
+			return err
+		}
+		for _, p := range named {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !a.large.Has(p) {
+				continue
+			}
+			if err := visit(p.OID, func() (io.ReadCloser, error) { return a.large.Open(p) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
