@@ -51,7 +51,10 @@ func decodeMastraAzure(o *object) Config {
 	c.AccountName, _ = o.someText("accountName")
 	c.Endpoint = decodeEndpoint(o.get("endpoint"))
 	c.Prefix = decodePrefix(o.get("prefix"))
-	c.UseDefaultCredential = o.boolean("useDefaultCredential")
+	if c.UseDefaultCredential = o.boolean("useDefaultCredential"); c.UseDefaultCredential {
+		o.get("useDefaultCredential").warn("default-credential", "name the secret, as with auth: { state: { env: [ AZURE_STORAGE_KEY ] } }",
+			"a mount refuses this: this machine's own login is for the host to give, to its cloud-bucket")
+	}
 	c.ReadOnly = o.boolean("readOnly")
 	c.Label = decodeLabel(o)
 	return c

@@ -192,6 +192,7 @@ var storageRules = []ruleCase{
 	{"commit e-mail", "STORAGE", "provider: github\nconfig: { owner: a, repo: r, default_commit_email: «me }\nsync: { mode: pull-push }\n", "error email config.default_commit_email" + bad},
 	{"sparse_checkout", "STORAGE", "provider: github\nconfig: { owner: a, repo: r, «sparse_checkout: [x] }\nsync: { mode: pull-push }\n", "error unknown-key config.sparse_checkout" + bad},
 	{"agent beside a directory", "STORAGE", "provider: local-fs\nconfig: { mount_path: /a, agent_id: «x }\n", "warning agent-ignored config.agent_id -"},
+	{"the machine's login", "STORAGE", "provider: mastra-azure\nconfig: { container: files, accountName: acme, useDefaultCredential: «true }\n", "warning default-credential config.useDefaultCredential -"},
 	{"two local paths", "STORAGE", "provider: local-fs\nconfig: { mount_path: /a, path: «/b }\n", "error local-path config.path" + bad},
 	{"local path that climbs", "STORAGE", "provider: local-fs\nconfig: { mount_path: «/a/../b }\n", "error local-path config.mount_path" + bad},
 	{"vault without path", "STORAGE", "provider: vault\nconfig: «{}\n", "error missing-key config" + bad},

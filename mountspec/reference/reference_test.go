@@ -85,7 +85,7 @@ func TestTypes(t *testing.T) {
 }
 
 // noteworthy are warnings that the examples are there to show.
-var noteworthy = []string{"secret-slug-depth", "sketched-mounts", "agent-ignored"}
+var noteworthy = []string{"secret-slug-depth", "sketched-mounts", "agent-ignored", "default-credential"}
 
 // What is shown is valid.
 func TestExamplesAreValid(t *testing.T) {
