@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -139,10 +140,20 @@ func (c *workingCopy) shared(beside ...*workingCopy) model.Shared {
 				return nil
 			}
 		}
-		s.Mounts = append(s.Mounts, model.Mount{Dir: m.Dir + "/" + modelDir, Settle: m.settle, Pull: m.pullNow,
+		s.Mounts = append(s.Mounts, model.Mount{Dir: m.Dir + "/" + modelDir, Settle: m.settle, Pull: m.pullNow, Kept: m.atRoot,
 			Remount: again(m.stopUnsettled), Kill: again(m.Kill)})
 	}
 	return s
+}
+
+// atRoot looks for content at the root of the mount, where a file has its name that was changed when
+// its directory was gone.
+func (c *workingCopy) atRoot(_, digest string) bool {
+	names, _ := filepath.Glob(c.Dir + "/*")
+	return slices.ContainsFunc(names, func(name string) bool {
+		content, err := os.ReadFile(name) // of a directory there is none
+		return err == nil && model.Digest(content) == digest
+	})
 }
 
 // stopUnsettled unmounts, also where not all could be sent in the time for that.
