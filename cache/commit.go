@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/commit"
@@ -32,7 +33,7 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 	}
 	r, err := v.commitDue(ctx, o)
 	r.Conflicts = v.reportConflicts(r.Conflicts)
-	return r, v.massDeleteKept(err)
+	return r, errors.Join(err, v.keepMassDeletes())
 }
 
 // commitDue sends what differs now. What was left out for a reason that is gone by the

@@ -129,17 +129,13 @@ func (c committing) Progress(what string, done, total int) { c.v.doing.goesOn(wh
 // take is CommitterOptions.Take.
 func (c committing) take() (*commit.Moment, func()) {
 	was := c.v.takeSnapshot(true)
-	m := was.moment()
-	locked := c.v.lock()
-	defer locked.unlock()
-	m.Cleared = c.v.deletions.cleared
-	return m, was.end
+	return was.moment(), was.end
 }
 
 // moment is a snapshot of which a set is made.
 func (f *snapshot) moment() *commit.Moment {
 	m := &commit.Moment{View: f.View.View, At: f.at, Capabilities: f.caps, Planner: f.planner, Next: f.next,
-		IsWriting: f.isWriting, Loose: f.loose, Held: f.held, Because: f.because, AttrOf: f.attrOf}
+		IsWriting: f.isWriting, Loose: f.loose, Held: f.held, Because: f.because, Cleared: f.cleared, AttrOf: f.attrOf}
 	if f.border.Ignoring {
 		m.Rules = ignoreRules{f.View.View, f.border}
 	}

@@ -42,7 +42,7 @@ func (v *View) keepMassDeletesSoon() {
 	})
 }
 
-// keepMassDeletes keeps what is not kept yet.
+// keepMassDeletes keeps what is not kept yet, before an outcome is told that says of it.
 func (v *Volume) keepMassDeletes() error {
 	locked := v.lock()
 	unkept := locked.massDelete.IsUnkept()
@@ -51,11 +51,6 @@ func (v *Volume) keepMassDeletes() error {
 		return nil
 	}
 	return v.update(func(v *Tx) error { return v.massDelete.Keep(v) })
-}
-
-// massDeleteKept has what an outcome says of halts kept before it is told.
-func (v *Volume) massDeleteKept(outcome error) error {
-	return errors.Join(outcome, v.keepMassDeletes())
 }
 
 // lookInto makes the names of directories known.
@@ -80,8 +75,7 @@ func (v *View) judgeCommit(reason string, unseen []table.Ino) error {
 	return v.checkMassDelete(massdelete.Commit, reason, 0)
 }
 
-// checkMassDelete halts a side for a reason, unless there is none or the halt was
-// confirmed.
+// checkMassDelete halts a side for a reason, unless there is none or it was confirmed.
 func (v *View) checkMassDelete(side massdelete.Side, reason string, deleted int) error {
 	isNew, err := v.massDelete.Check(side, reason, deleted, v.o.Now())
 	if isNew {
@@ -134,16 +128,14 @@ func (g *commitGuard) Requested(*tree.View) { g.err, g.checked = nil, 0 }
 // Halted implements upload.Guard.
 func (g *commitGuard) Halted(*tree.View) error { return g.err }
 
-// recheck has names that go one by one be looked at again while they are halted: what was to
-// be deleted may be back.
+// recheck has what is halted be judged again: what was to be deleted may be back.
 func (g *commitGuard) recheck(*tree.View) {
 	if g.err != nil {
 		g.checked = 0
 	}
 }
 
-// mayBegin reports whether anything may be sent that is due. What is not known well enough
-// to say so is found out.
+// mayBegin reports whether what is due may be sent. What has to be known for that is found out.
 func (g *commitGuard) mayBegin(v *View) bool {
 	if g.looking || v.closed {
 		return false
@@ -205,12 +197,11 @@ func (g *commitGuard) check(v *View) error {
 // judgeSet is judgeCommit for a set of what is due.
 func (g *commitGuard) judgeSet(v *View, due uint64, reason string, unseen []table.Ino) error {
 	err := v.judgeCommit(reason, unseen)
-	switch {
-	case err == nil:
-		g.err = nil
-		v.harmless(due)
-	case errors.Is(err, ErrMassDelete):
+	if err == nil || errors.Is(err, ErrMassDelete) {
 		g.err = err
+	}
+	if err == nil {
+		v.harmless(due)
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 			case run.err == nil && run.report.Skipped == "":
 				run.report.Conflicts = v.reportConflicts(run.report.Conflicts)
 			}
-			run.err = v.massDeleteKept(run.err)
+			run.err = errors.Join(run.err, v.keepMassDeletes())
 			if run.report.Skipped == "" {
 				v.Ended(chores.Pull, run.err)
 			}

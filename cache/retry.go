@@ -36,13 +36,11 @@ func (v *Volume) retryWhile(ctx context.Context, most time.Duration, hope func(e
 	}
 }
 
-// Rouse has what failed to be sent tried now, and not after a rest: what it failed for is known
-// to be over, such as a policy that did not allow it.
+// Rouse has what failed to be sent tried now: its cause is over, such as a policy's refusal.
 func (v *Volume) Rouse() {
-	locked := v.lock()
+	defer v.pending.Kick()
+	defer v.lock().unlock()
 	v.send.Rouse()
-	locked.unlock()
-	v.pending.Kick()
 }
 
 // again reports whether the same call may succeed soon. A full backend is told

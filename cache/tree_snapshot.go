@@ -25,6 +25,7 @@ type snapshot struct {
 	loose   map[table.Ino]struct{}  // what is written and goes all the same; of a set
 	held    map[table.Link]struct{} // names that were under way, resting or held back
 	because map[table.Link]struct{} // names that are due although they differ only since
+	cleared uint64                  // deletions up to here were confirmed
 	planner *upload.Planner         // to which nothing is under way
 	border  *rules.Border
 }
@@ -43,7 +44,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	locked := v.lock()
 	defer locked.unlock()
 	f := &snapshot{of: v, border: v.border.Snapshot(), at: locked.Snapshot(), next: locked.table.NextSeq(), writing: locked.beingWritten(),
-		held: map[table.Link]struct{}{}, because: v.pending.Because(), planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
+		held: map[table.Link]struct{}{}, because: v.pending.Because(), cleared: v.deletions.cleared, planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
 	f.planner.Begin(false)
 	if forSet {
 		f.loose = v.kept.Begin(locked.View)
