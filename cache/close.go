@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/recovery"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -14,33 +14,7 @@ import (
 
 // UnsavedError says that something which policy wanted sent is not at the
 // backend. It is kept in the working copy and listed there.
-type UnsavedError struct {
-	Files []HeldBack // the first of them
-	Count int
-	Err   error // why the trying ended; nil: each has its own reason
-}
-
-// Error names the files with their reasons, a reason of all of them once.
-func (e *UnsavedError) Error() string {
-	text, all := map[bool]string{true: "1 change is", false: fmt.Sprintf("%d changes are", e.Count)}[e.Count == 1]+" not in the store", ""
-	if e.Err != nil {
-		all = e.Err.Error()
-		text += ": " + all
-	}
-	for i, f := range e.Files {
-		if i == 10 {
-			return text + "\n\t..."
-		}
-		text += "\n\t" + f.Path
-		if !strings.HasSuffix(all, f.Reason) {
-			text += ": " + f.Reason
-		}
-	}
-	return text
-}
-
-// Unwrap is why the trying ended.
-func (e *UnsavedError) Unwrap() error { return e.Err }
+type UnsavedError = pending.UnsavedError
 
 // Drain sends what policy wants sent, what is changed meanwhile too, and pushes it if
 // policy says so, while the volume goes on; progress, if not nil, is called whenever

@@ -7,7 +7,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
-	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -26,7 +25,7 @@ func newSetCommitter(v *Volume, remote providers.Committer) *commit.Committer {
 	return commit.NewCommitter(commit.CommitterOptions{
 		Remote: remote, Tree: v.tree, Queue: v.pending, Sender: v.send, Executor: v.exec,
 		Kept: v.kept, Open: v.held.open, Guard: &v.o.Guard, Head: v.head, Shown: v.o.shown(),
-		Volume: c, Host: c, Revisions: setRevisions{v.follower, v}, Ignores: c, Judge: c, Names: c, Content: c, Monitor: c,
+		Volume: c, Host: c, Revisions: setRevisions{v.follower, v}, Ignores: c, Judge: c, Names: c, Holds: v.holds, Content: c, Monitor: c,
 		Take: c.take, NewID: v.held.operations.Next,
 		Passes: passing, IsFinal: func(err error) bool { return !passing(err) || errors.Is(err, errPatience) },
 		Context: v.ctx, Log: v.o.Log,
@@ -107,21 +106,13 @@ func (c committing) LookInto(ctx context.Context, dirs []table.Ino) error {
 // Passed implements commit.Judge.
 func (c committing) Passed() { c.v.held.passed(massdelete.Commit) }
 
-// Hold implements commit.Names.
-func (c committing) Hold(l table.Link, err error) { c.v.holds.Hold(l, err) }
-
-// HeldBack implements commit.Names.
-func (c committing) HeldBack(l table.Link, _ table.Name) pending.HeldBack {
-	return c.v.holds.Of(c.v.held.View, l)
-}
-
 // HydrateNameless implements commit.Content.
 func (c committing) HydrateNameless(ctx context.Context, ino table.Ino, name string) error {
 	return c.v.hydrateNameless(ctx, ino, name, func(do func() error) error { return do() })
 }
 
 // Ended implements commit.Monitor.
-func (c committing) Ended(err error) { c.v.fails(chores.Commit, err) }
+func (c committing) Ended(err error) { c.v.chores.Note(chores.Commit, err) }
 
 // Progress implements commit.Monitor.
 func (c committing) Progress(what string, done, total int) { c.v.doing.goesOn(what, done, total) }

@@ -39,7 +39,7 @@ const shareEvery = time.Second
 // shareLoop keeps what all working copies hold below Options.TotalSize.
 func (v *Volume) shareLoop() {
 	for sleep(v.ctx, shareEvery) == nil {
-		v.Ended(chores.Share, v.state.Share.Look(v.store.Weigh()))
+		v.chores.Ended(chores.Share, v.state.Share.Look(v.store.Weigh()))
 		v.store.Weigh() // by what they said now
 	}
 }

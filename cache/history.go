@@ -73,7 +73,7 @@ func newKeeper(v *Volume) *history.Keeper {
 			_, keeps = providers.As[providers.Snapshotter](v.p)
 			return revision.Synced(at, v.o.shown()), keeps
 		},
-		Ended: v.Ended, Budget: v.o.Policy.History, Asked: v.o.Policy.Commit == DueAsked,
+		Ended: v.chores.Ended, Budget: v.o.Policy.History, Asked: v.o.Policy.Commit == DueAsked,
 		Now: v.o.Now, Context: v.ctx, Log: v.o.Log,
 	})
 }

@@ -157,7 +157,7 @@ func (f *forest) walking() bool {
 	synctest.Wait()
 	locked := f.v.lock()
 	defer locked.unlock()
-	return f.v.ahead.IsWalking() || locked.IsObserved()
+	return f.v.ahead.IsWalking(locked.View) || locked.IsObserved()
 }
 
 // listExpired has all directories but the root known and expired, and the root read.
@@ -376,7 +376,7 @@ func TestFirstPageServesTwice(t *testing.T) {
 		assert.Equal(t, f.asked(), 0, "the first directory took requests more")
 		time.Sleep(listing.WalkPause + time.Second)
 		locked := f.v.lock()
-		need := f.v.ahead.Need()
+		need := f.v.ahead.Need(locked.View)
 		locked.unlock()
 		assert.AtMost(t, need, 1, "looks that begin a walk")
 		assert.False(t, f.walking(), "a walk goes on")

@@ -7,6 +7,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -21,10 +22,10 @@ func (l lister) List(ctx context.Context, at providers.Locator, o providers.List
 }
 
 // MayList implements listing.Lister.
-func (l lister) MayList() bool { return !l.v.held.closing }
+func (l lister) MayList(*tree.View) bool { return !l.v.held.closing }
 
 // Answered implements listing.Lister.
-func (l lister) Answered(took time.Duration) { l.v.held.answered(took, nil) }
+func (l lister) Answered(_ *tree.View, took time.Duration) { l.v.held.answered(took, nil) }
 
 // newAhead makes what lists directories ahead. Pages can cover directories where they are
 // only what keys lie below; but not those of a store of whole revisions, which is listed

@@ -80,7 +80,7 @@ func (v *View) checkMassDelete(side massdelete.Side, reason string, deleted int)
 	isNew, err := v.massDelete.Check(side, reason, deleted, v.o.Now())
 	if isNew {
 		v.keepMassDeletesSoon()
-		v.background(func() { v.report(side.String(), "", err) })
+		v.background(func() { v.chores.Report(side.String(), "", err) })
 	}
 	return err
 }
@@ -159,7 +159,7 @@ func (g *commitGuard) lookInto(v *View, dirs []table.Ino) {
 		locked := g.v.lock()
 		g.looking = false
 		if err != nil {
-			g.v.fails(chores.Upload, err)
+			g.v.chores.Note(chores.Upload, err)
 			g.v.send.Failed(err)
 			g.v.send.Pause(upload.PauseAfter(g.v.send.Backoff().Failures()))
 		}

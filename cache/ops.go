@@ -16,7 +16,7 @@ type kernelOps = ops.Operations
 
 func newKernelOps(v *Volume) *kernelOps {
 	return ops.New(ops.Options{
-		Tree: v.tree, Side: v.side, Abandon: func(ino table.Ino) { v.abandon(ino) }, Report: v.report,
+		Tree: v.tree, Side: v.side, Abandon: func(ino table.Ino) { v.abandon(ino) }, Report: v.chores.Report,
 		Update: func(by files.Caller, do func(*local.Tx) error) error {
 			return v.update(func(v *Tx) error {
 				v.by = by

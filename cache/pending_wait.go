@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -87,7 +88,11 @@ func (v *Volume) waitFor(op *fs.Op, c *pending.Waiter) error {
 	locked.unlock()
 	defer w.close()
 	if op != nil && op.PID != 0 {
-		go v.watchExit(op, w)
+		go func() {
+			if v.exiting.Wait(w, op.PID) {
+				w.end(syscall.EINTR)
+			}
+		}()
 	}
 	var err error
 	select {

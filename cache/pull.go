@@ -57,7 +57,7 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 			}
 			run.err = errors.Join(run.err, v.keepMassDeletes())
 			if run.report.Skipped == "" {
-				v.Ended(chores.Pull, run.err)
+				v.chores.Ended(chores.Pull, run.err)
 			}
 			locked = v.lock()
 			locked.pulls.pulling = nil

@@ -127,7 +127,7 @@ func (m *merge) finish(v *Tx) {
 			m.v.o.Pulled(path)
 		}
 		for _, t := range told {
-			m.v.report("pull", t.path, errors.New(t.what))
+			m.v.chores.Report("pull", t.path, errors.New(t.what))
 		}
 	})
 }

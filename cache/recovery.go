@@ -31,7 +31,7 @@ func (r recovering) Update(do func(recovery.Tx) error) error {
 }
 
 // Report implements recovery.Volume.
-func (r recovering) Report(op, path string, err error) { r.v.report(op, path, err) }
+func (r recovering) Report(op, path string, err error) { r.v.chores.Report(op, path, err) }
 
 // recoveredTx is a transaction about content that was recovered.
 type recoveredTx struct{ contentTx }

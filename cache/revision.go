@@ -27,11 +27,11 @@ type (
 // makeRevisions makes what follows the head of a volume's remote, and pushes it.
 func makeRevisions(v *Volume) {
 	_, canPush := providers.As[providers.Pusher](v.p)
-	v.backlog = revision.NewBacklog(revision.BacklogOptions{CanPush: canPush, Empty: func() { v.failing.Succeeded(chores.Push) }, Now: v.o.Now})
+	v.backlog = revision.NewBacklog(revision.BacklogOptions{CanPush: canPush, Empty: func() { v.chores.Succeeded(chores.Push) }, Now: v.o.Now})
 	v.follower = revision.NewFollower(revision.Options{
 		Provider: v.p, Tree: v.tree, Head: v.head, Shown: v.o.shown(), Attributes: v.attrs(),
 		MergeCommits: v.o.Policy.MergeCommits, Combine: v.o.Policy.Conflict.CombineTexts,
-		Host: following{committing{uploading{v}}}, Names: names{v}, Now: v.o.Now,
+		Chores: v.chores, Host: following{committing{uploading{v}}}, Names: names{v}, Now: v.o.Now,
 	}, v.backlog)
 	v.pusher = revision.NewPusher(revision.PusherOptions{Follower: v.follower, Copy: following{committing{uploading{v}}}, Context: v.ctx, Log: v.o.Log})
 }
@@ -56,7 +56,7 @@ func (v *Volume) Branch(ctx context.Context, name string, o BranchOptions) (r Br
 		defer w.close()
 		r, err = v.follower.Branch(w, name, o)
 	}
-	v.Ended(chores.Branch, err)
+	v.chores.Ended(chores.Branch, err)
 	if err != nil {
 		err = fmt.Errorf("cache: branch %s: %w", name, err)
 	}
@@ -95,9 +95,6 @@ func (f following) Resolve(ctx context.Context, head revision.Moving) error {
 	return f.v.retry(ctx, func(ctx context.Context) error { return f.v.sets.Resolve(ctx, head) })
 }
 
-// Ended implements revision.Host.
-func (f following) Ended(a chores.Activity, err error) { f.v.Ended(a, err) }
-
 // Pull implements revision.Copy.
 func (f following) Pull(ctx context.Context) (PullReport, error) { return f.v.Pull(ctx, PullOptions{}) }
 
@@ -108,9 +105,6 @@ func (f following) Recommit(ctx context.Context) (pending.Report, error) {
 	}
 	return f.v.Commit(ctx, CommitOptions{})
 }
-
-// IsBrokenOff implements revision.Copy.
-func (f following) IsBrokenOff(err error) bool { return f.v.brokenOff(err) }
 
 // setRevisions are the revisions of a volume as its change sets need them.
 type setRevisions struct {

@@ -2,9 +2,7 @@ package cache
 
 import (
 	"context"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -51,48 +49,6 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		w.ok(w.push())
 		w.unpushed(0)
 	})
-}
-
-// A commit that is made while a push is under way stays unpushed when that push has
-// ended, and the policy that pushes each commit pushes it next.
-func TestCommitDuringAPush(t *testing.T) {
-	for _, policy := range []bool{false, true} {
-		t.Run(fmt.Sprintf("push each commit=%v", policy), func(t *testing.T) {
-			remote := memory.NewRemote(nil)
-			sent, goOn := make(chan string, 10), make(chan struct{})
-			w := newWorld(t, remoteWith(remote, "a", "A"), unwaited, func(w *world, o *Options) {
-				o.Policy.Push = policy
-				w.wrap = around(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
-					err := next(ctx)
-					if c.Method == providers.MethodPush {
-						sent <- there(remote)
-						<-goOn
-					}
-					return err
-				})
-			})
-			var done sync.WaitGroup
-			w.do("put a 1")
-			w.upload()
-			if !policy {
-				done.Go(func() { w.ok(w.push()) })
-			}
-			assert.Equal(t, <-sent, "a: 1", "the first push")
-			w.do("put b 2")
-			w.upload()
-			close(goOn)
-			done.Wait()
-			if !policy {
-				assert.True(t, w.unpushed(1).Owed.IsZero(), "a push has failed")
-				w.killed()
-				w.ok(w.push())
-			}
-			assert.Equal(t, <-sent, "a: 1, b: 2", "the second push")
-			if !policy {
-				w.unpushed(0)
-			}
-		})
-	}
 }
 
 // push pushes what is committed.

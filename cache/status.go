@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/offline"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
@@ -57,7 +58,12 @@ func (v *Volume) Status() Status {
 	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: files, UnsavedBytes: size,
 		Halted: locked.massDelete.All(), Stale: v.belief.IsFailing(), Hidden: rules.Hidden(locked),
 		Revision: revision.StandsOn(locked.table, v.o.shown()), Unpushed: revision.UnpushedOf(locked.table),
-		Problems: append([]Problem(nil), locked.problems...), Failing: locked.failures()}
+		Problems: v.chores.Problems()}
+	if s.Queued == 0 { // nothing goes to the remote that could fail or succeed
+		v.chores.Succeeded(chores.Upload)
+		v.chores.Succeeded(chores.Commit)
+	}
+	s.Failing = v.chores.Failures()
 	if since, any := v.pending.Oldest(locked.View); any {
 		s.Oldest = now.Sub(since)
 	}

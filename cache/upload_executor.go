@@ -39,7 +39,7 @@ func (u uploading) Retry(ctx context.Context, do func(ctx context.Context) error
 }
 
 // Report implements upload.Volume.
-func (u uploading) Report(op, path string, err error) { u.v.report(op, path, err) }
+func (u uploading) Report(op, path string, err error) { u.v.chores.Report(op, path, err) }
 
 // List implements upload.Names.
 func (u uploading) List(dir table.Ino) error { return u.v.loadDir(nil, dir) }
@@ -108,7 +108,7 @@ func (u uploading) Moving() {
 func (u uploading) wait(w *pending.Waiter) error { return u.v.late(u.v.waitFor(nil, w)) }
 
 // Ended implements upload.Monitor.
-func (u uploading) Ended(err error) { u.v.fails(chores.Upload, err) }
+func (u uploading) Ended(err error) { u.v.chores.Note(chores.Upload, err) }
 
 // uploadTx is a transaction for what notes the outcome of an operation.
 func uploadTx(v *Tx) upload.Tx { return upload.Tx{Tx: v.Tx, Rest: uploadRest{v}} }

@@ -279,15 +279,6 @@ func TestHeldAcrossMounts(t *testing.T) {
 	w.uploadSame()
 }
 
-// A reason of all that is unsaved is told once, and one of a file's own with the file.
-func TestUnsavedErrorText(t *testing.T) {
-	e := &UnsavedError{Err: fmt.Errorf("commit: %w", ErrMassDelete), Count: 2, Files: []HeldBack{{Path: "f", Reason: ErrMassDelete.Error()}, {Path: "g", Reason: "too large"}}}
-	want := "2 changes are not in the store: commit: " + ErrMassDelete.Error() + "\n\tf\n\tg: too large"
-	assert.Equal(t, e.Error(), want)
-	one := &UnsavedError{Count: 1, Files: []HeldBack{{Path: "g", Reason: "too large"}}}
-	assert.Equal(t, one.Error(), "1 change is not in the store\n\tg: too large")
-}
-
 // In an outage few names are tried, in turns, and all go when it ends.
 func TestOutage(t *testing.T) {
 	var calls calls

@@ -21,7 +21,7 @@ func (v *Volume) freeParts(parter providers.Multiparter, wait time.Duration) {
 		w := v.wait(nil, v.o.Patience)
 		n, err := parter.AbortParts(w, v.o.Now().Add(-partsLeft))
 		w.close()
-		v.Ended(chores.Parts, err)
+		v.chores.Ended(chores.Parts, err)
 		if n > 0 {
 			v.o.Log.Info("uploads that were never completed are freed", "count", n)
 		}

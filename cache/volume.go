@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/exiting"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/listing"
@@ -52,9 +53,9 @@ type Volume struct {
 	stop    context.CancelFunc
 	work    sync.WaitGroup                                   // what runs in the background
 	pause   func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
-	leaving leaving                                          // who closes because he ends
+	exiting exiting.Threads                                  // that close because they end
 	notify  atomic.Pointer[fs.Notifier]                      // never nil; what runs in the background tells without the lock
-	failing *chores.Record                                   // has a lock of its own
+	chores  *chores.Record                                   // has a lock of its own
 
 	tree *tree.Tree
 	side *local.Side
@@ -98,12 +99,11 @@ type Volume struct {
 // guardedState is what the lock of a volume guards.
 type guardedState struct {
 	*tree.View
-	table    table.Reader
-	updates  uint64 // changes of the table
-	open     *files.OpenSet
-	problems []Problem
-	closing  bool // Close was called
-	closed   bool // and nothing new begins
+	table   table.Reader
+	updates uint64 // changes of the table
+	open    *files.OpenSet
+	closing bool // Close was called
+	closed  bool // and nothing new begins
 
 	operations upload.IDs
 	massDelete massdelete.Guard
@@ -155,8 +155,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	rand.Read(id) // never fails
 	o.Guard.Limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.Content,
-		pause: o.pause, failing: chores.New(o.Now),
-		head: revision.NewHeadLock()}
+		pause: o.pause, head: revision.NewHeadLock()}
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Whole: o.Believed, Patience: o.Patience / 2, Log: o.Log}
 	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
 	open := files.NewOpenSet()
@@ -171,6 +170,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.Bind(nobody{})
 	v.ctx, v.stop = context.WithCancel(context.Background())
+	v.chores = newChores(v)
 	v.ahead = v.newAhead()
 	v.history = newKeeper(v)
 	v.past = newPast(v)

@@ -28,9 +28,9 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":          83,
-	"cache lines":          11077,
-	"cache.Volume methods": 206,
+	"cache files":          82,
+	"cache lines":          10884,
+	"cache.Volume methods": 201,
 	"cmd/wsmount lines":    6600,
 	"providers/git lines":  7200,
 }

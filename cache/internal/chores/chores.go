@@ -1,25 +1,33 @@
-// Package chores keeps what fails in the background of a working copy: work that
-// no program waits for, so that no error of a system call tells of it.
+// Package chores keeps what a person should know of a working copy that no error of a system
+// call tells: what fails in the background, and problems, which nobody would expect.
 //
 // It knows activities by name and their last errors. It knows nothing of what they
 // do, and tries nothing again.
 //
-//	r := chores.New(time.Now)
-//	if r.Ended(chores.Pull, pull()) { ... } // news: tell of it
-//	r.Failures()                                // what fails now
+//	r := chores.New(chores.Options{Now: time.Now, ...})
+//	r.Ended(chores.Pull, pull())
+//	r.Failures() // what fails now
+//	r.Problems() // what was told
 //
 // # What it promises
 //
-// A failure is kept until the same activity has succeeded. All methods may be called
-// at the same time, and wait for nothing.
+// A failure is kept until the same activity has succeeded, and told once for each reason.
+// What was broken off, to be done again, has neither failed nor succeeded, nor has what is
+// halted until a person has said something. All methods may be called at the same time,
+// under any lock but where they say otherwise, and wait for nothing.
 package chores
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/wsmount/wsmount/providers"
 )
 
 // An Activity is work of one kind, which its owner does again and again.
@@ -61,42 +69,98 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// Record is what fails now. Make it with New.
-type Record struct {
-	now func() time.Time
+// Problem is something about the working copy that a person should know of.
+type Problem struct {
+	Time time.Time
+	Op   string
+	Path string // where it was
+	Err  error
+}
 
-	mu      sync.Mutex // guards what follows; no other lock is taken under it
-	failing map[Activity]Failure
+// maxProblems bounds what is remembered; the log has all.
+const maxProblems = 200
+
+// Options are what a Record needs of those who use it.
+type Options struct {
+	Now     func() time.Time
+	Context context.Context // ends with the working copy
+	Halted  error           // of what waits for a person
+	// Told is called with each problem.
+	Told func(path string, err error)
+	Log  *slog.Logger
+}
+
+// Record is what fails now, and what has gone wrong. Make it with New.
+type Record struct {
+	o Options
+
+	mu       sync.Mutex // guards what follows; no other lock is taken under it
+	failing  map[Activity]Failure
+	problems []Problem // the newest last
 }
 
 // New makes a record in which nothing fails.
-func New(now func() time.Time) *Record {
-	return &Record{now: now, failing: map[Activity]Failure{}}
+func New(o Options) *Record { return &Record{o: o, failing: map[Activity]Failure{}} }
+
+// Ended notes what became of an activity, and tells of a failure that is news. It must not be
+// called under a lock that Told may wait for.
+func (r *Record) Ended(a Activity, err error) {
+	if r.Note(a, err) {
+		r.o.Log.Warn("work in the background fails", "activity", a, "err", err)
+		r.remember(string(a), "", err)
+	}
 }
 
-// Ended is Failed or Succeeded, by err.
-func (r *Record) Ended(a Activity, err error) (news bool) {
+// Note is Ended without a word. news says that the activity did not fail before, or for
+// another reason.
+func (r *Record) Note(a Activity, err error) (news bool) {
 	if err == nil {
 		r.Succeeded(a)
+	}
+	if err == nil || r.IsBrokenOff(err) || errors.Is(err, r.o.Halted) {
 		return false
 	}
-	return r.Failed(a, err)
-}
-
-// Failed notes that an activity has failed. news says that it did not fail before,
-// or for another reason.
-func (r *Record) Failed(a Activity, err error) (news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f, fails := r.failing[a]
 	news = !fails || f.Err.Error() != err.Error()
-	f.Activity, f.Last, f.Err = a, r.now(), err
+	f.Activity, f.Last, f.Err = a, r.o.Now(), err
 	if !fails {
 		f.Since = f.Last
 	}
 	f.Times++
 	r.failing[a] = f
 	return news
+}
+
+// IsBrokenOff reports whether an error says that work ended before it had a result, to be
+// done again.
+func (r *Record) IsBrokenOff(err error) bool {
+	return r.o.Context.Err() != nil || errors.Is(err, context.Canceled) && !errors.Is(err, providers.ErrUnavailable)
+}
+
+// Report tells of a problem: a failure, or what nobody would expect. It must not be called
+// under a lock that Told may wait for.
+func (r *Record) Report(op, path string, err error) {
+	r.o.Log.Error("the backend and the working copy differ, or will", "op", op, "path", path, "err", err)
+	r.remember(op, path, err)
+}
+
+func (r *Record) remember(op, path string, err error) {
+	r.mu.Lock()
+	if len(r.problems) == maxProblems {
+		r.problems = slices.Delete(r.problems, 0, 1)
+	}
+	r.problems = append(r.problems, Problem{r.o.Now(), op, path, err})
+	r.mu.Unlock()
+	r.o.Told(path, err)
+}
+
+// Problems are the last that were told.
+func (r *Record) Problems() []Problem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Problem(nil), r.problems...)
 }
 
 // Succeeded forgets the failures of an activity.

@@ -13,7 +13,7 @@ import (
 // its last reason.
 func TestRecord(t *testing.T) {
 	var clock time.Time
-	r := New(func() time.Time { clock = clock.Add(time.Second); return clock })
+	r := New(Options{Now: func() time.Time { clock = clock.Add(time.Second); return clock }, Context: t.Context(), Halted: errors.New("halted")})
 	denied, away := errors.New("denied"), errors.New("away")
 	for _, tt := range []struct {
 		name string
@@ -31,7 +31,7 @@ func TestRecord(t *testing.T) {
 		{"it succeeds", Pull, nil, false, "commit 4 4 1 denied; "},
 		{"it fails anew", Pull, away, true, "commit 4 4 1 denied; pull 5 5 1 away; "},
 	} {
-		if news := r.Ended(tt.a, tt.err); news != tt.news {
+		if news := r.Note(tt.a, tt.err); news != tt.news {
 			t.Errorf("%s: news: %v", tt.name, news)
 		}
 		got := ""

@@ -85,10 +85,12 @@ type Names interface {
 	// PreconditionFailed decides about a name that another change came before, by the
 	// conflict policy. nil says that the name is to be planned anew.
 	PreconditionFailed(ctx context.Context, l table.Link, cause error) error
-	// Hold holds a name back.
+}
+
+// Holds hold names back, and say why a name was not sent. Of is called with the lock.
+type Holds interface {
 	Hold(l table.Link, err error)
-	// HeldBack says why a name was not sent. It is called with the lock.
-	HeldBack(l table.Link, rec table.Name) pending.HeldBack
+	Of(v *tree.View, l table.Link) pending.HeldBack
 }
 
 // Content is the content of inodes.
@@ -127,7 +129,7 @@ type CommitterOptions struct {
 	Remote   providers.Committer
 	Tree     *tree.Tree
 	Queue    *pending.Queue
-	Sender   *upload.Sender // holds names back, and resolves what was sent name by name
+	Sender   *upload.Sender // resolves what was sent name by name
 	Executor *upload.Executor
 	Kept     *Kept
 	Open     *files.OpenSet
@@ -141,6 +143,7 @@ type CommitterOptions struct {
 	Ignores   Ignores
 	Judge     Judge
 	Names     Names
+	Holds     Holds
 	Content   Content
 	Monitor   Monitor
 

@@ -57,7 +57,7 @@ func newBench(t *testing.T) *bench {
 	b.kept = NewKept(KeptOptions{Tree: b.tree, Open: open, IsUnsaved: func(table.Ino) bool { return false }, Abandon: func(...table.Ino) {}})
 	b.c = NewCommitter(CommitterOptions{
 		Remote: b, Tree: b.tree, Queue: b.q, Sender: b.send, Executor: exec, Kept: b.kept, Open: open, Guard: b.was.Guard, Head: revision.NewHeadLock(),
-		Volume: b, Host: b, Revisions: b, Ignores: b, Judge: b, Names: b, Content: b, Monitor: b,
+		Volume: b, Host: b, Revisions: b, Ignores: b, Judge: b, Names: b, Holds: b, Content: b, Monitor: b,
 		Take: b.take, NewID: newID, Passes: passes, IsFinal: func(err error) bool { return !passes(err) }, Context: ctx, Log: log,
 	})
 	b.held = b.tree.Lock()
@@ -218,7 +218,7 @@ func (b *bench) Hold(l table.Link, err error) {
 	b.send.Jobs().Hold(v, l, err, time.Unix(1, 0), false)
 }
 
-func (b *bench) HeldBack(l table.Link, _ table.Name) pending.HeldBack {
+func (b *bench) Of(_ *tree.View, l table.Link) pending.HeldBack {
 	err, _ := b.Failure(l)
 	return pending.HeldBack{Path: l.Name, Reason: pending.OnItsWay, Conflict: err != nil}
 }

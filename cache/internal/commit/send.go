@@ -30,7 +30,7 @@ func (c *Committer) Send(ctx context.Context, r *Request, due uint64) (pending.R
 			return pending.Report{}, err
 		}
 		for _, n := range s.Stopped {
-			c.o.Names.Hold(n.Link, n.Err)
+			c.o.Holds.Hold(n.Link, n.Err)
 		}
 		report := c.leftOut(s)
 		if len(s.Order) == 0 {
@@ -166,7 +166,7 @@ func (c *Committer) refused(ctx context.Context, s *Set, cause error) error {
 		return cause
 	}
 	if body != nil {
-		c.o.Names.Hold(body.Link, body.Err)
+		c.o.Holds.Hold(body.Link, body.Err)
 		if g := pending.RefusalOf(cause); g != nil && g.Secret {
 			s.content.SearchAll(ctx)
 		}
@@ -183,7 +183,7 @@ func (c *Committer) refused(ctx context.Context, s *Set, cause error) error {
 		case c.o.Passes(err):
 			return err
 		default:
-			c.o.Names.Hold(p.Link, err)
+			c.o.Holds.Hold(p.Link, err)
 		}
 	}
 	return nil
@@ -243,8 +243,8 @@ func (c *Committer) leftOut(s *Set) (r pending.Report) {
 		v := c.o.Tree.Lock()
 		defer c.o.Tree.Unlock()
 		for _, l := range names {
-			if rec := v.Record(l); rec.Seq != 0 {
-				r.HoldBack(c.o.Names.HeldBack(l, rec))
+			if v.IsDirty(l) {
+				r.HoldBack(c.o.Holds.Of(v, l))
 			}
 		}
 		r.Revision = revision.Committed(v)

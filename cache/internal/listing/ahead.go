@@ -79,9 +79,9 @@ type AheadOptions struct {
 type Lister interface {
 	List(ctx context.Context, at providers.Locator, o providers.ListOptions) (providers.Page, error)
 	// MayList reports whether there is time for it, and Answered is told how long the
-	// remote took. The lock of the tree is held.
-	MayList() bool
-	Answered(took time.Duration)
+	// remote took.
+	MayList(*tree.View) bool
+	Answered(v *tree.View, took time.Duration)
 }
 
 // Room is the memory that what is fetched may take.
@@ -126,7 +126,7 @@ func (a *Ahead) Await(ctx context.Context, dir table.Ino, came func()) *Covered 
 // that one came already.
 func (a *Ahead) ask(v *tree.View, dir table.Ino, waited bool) (*Covered, *page) {
 	at, ok := v.RemotePathOf(dir)
-	if !ok || !a.o.Lists.MayList() {
+	if !ok || !a.o.Lists.MayList(v) {
 		return nil, nil
 	}
 	now := a.o.Belief.Now()
@@ -256,9 +256,9 @@ func (a *Ahead) Holds(c *Covered, dir table.Ino) bool {
 }
 
 // IsWalking reports whether a walk is under way, and Need how many looks in a row begin the
-// next. The lock of the tree is held.
-func (a *Ahead) IsWalking() bool { return a.walk != nil }
-func (a *Ahead) Need() int       { return a.need }
+// next.
+func (a *Ahead) IsWalking(*tree.View) bool { return a.walk != nil }
+func (a *Ahead) Need(*tree.View) int       { return a.need }
 
 // MayBeSmall reports whether no pages of a walk are about to bring what is below a
 // directory, so that one listing of all that may be asked for.
@@ -298,7 +298,7 @@ func (r *Walk) Bring(list func(providers.ListOptions) (providers.Page, error)) (
 func (r *Walk) Offer() {
 	v := r.a.o.Tree.Lock()
 	defer r.a.o.Tree.Unlock()
-	if !r.a.o.CanCover || !r.a.o.Lists.MayList() || r.a.walk != nil && r.a.walk.followed || !r.start(v) {
+	if !r.a.o.CanCover || !r.a.o.Lists.MayList(v) || r.a.walk != nil && r.a.walk.followed || !r.start(v) {
 		r.drop(v)
 	}
 }

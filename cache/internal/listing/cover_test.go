@@ -18,8 +18,8 @@ import (
 
 type noLister struct{}
 
-func (noLister) MayList() bool          { return true }
-func (noLister) Answered(time.Duration) {}
+func (noLister) MayList(*tree.View) bool            { return true }
+func (noLister) Answered(*tree.View, time.Duration) {}
 func (noLister) List(context.Context, providers.Locator, providers.ListOptions) (providers.Page, error) {
 	return providers.Page{}, providers.ErrUnavailable
 }

@@ -188,7 +188,7 @@ func (r *Walk) goOn(v *tree.View) {
 
 // askMore asks for one page more, if it is known where that begins.
 func (r *Walk) askMore(v *tree.View) {
-	if !r.known || r.over || !r.a.o.Lists.MayList() {
+	if !r.known || r.over || !r.a.o.Lists.MayList(v) {
 		return
 	}
 	var before *page
@@ -250,7 +250,7 @@ func (r *Walk) fetch(p, before *page, token string) {
 		r.end(v)
 	default:
 		r.pages = r.pages[1:]
-		r.a.o.Lists.Answered(took)
+		r.a.o.Lists.Answered(v, took)
 		r.follows(v, p, got.Next)
 		r.cover(v, got.Entries, p, r.after)
 		r.goOn(v)

@@ -2,7 +2,9 @@ package pending
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -78,3 +80,33 @@ func Paths(a, b []string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// UnsavedError says that something which policy wanted sent is not at the
+// remote. It is kept in the working copy and listed there.
+type UnsavedError struct {
+	Files []HeldBack // the first of them
+	Count int
+	Err   error // why the trying ended; nil: each has its own reason
+}
+
+// Error names the files with their reasons, a reason of all of them once.
+func (e *UnsavedError) Error() string {
+	text, all := map[bool]string{true: "1 change is", false: fmt.Sprintf("%d changes are", e.Count)}[e.Count == 1]+" not in the store", ""
+	if e.Err != nil {
+		all = e.Err.Error()
+		text += ": " + all
+	}
+	for i, f := range e.Files {
+		if i == 10 {
+			return text + "\n\t..."
+		}
+		text += "\n\t" + f.Path
+		if !strings.HasSuffix(all, f.Reason) {
+			text += ": " + f.Reason
+		}
+	}
+	return text
+}
+
+// Unwrap is why the trying ended.
+func (e *UnsavedError) Unwrap() error { return e.Err }

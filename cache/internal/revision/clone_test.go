@@ -2,6 +2,8 @@ package revision_test
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"syscall"
@@ -49,7 +51,9 @@ func newClone(t *testing.T, change ...func(*revision.Options)) *clone {
 		before: passes, after: passes, work: make(chan func(), 1)}
 	c.theirs("a", "1")
 	c.repo = memory.NewRepository(c.remote, memory.Options{})
-	o := revision.Options{Tree: c.tree, Head: revision.NewHeadLock(), Host: c, Names: c, Now: time.Now,
+	o := revision.Options{Tree: c.tree, Head: revision.NewHeadLock(), Host: c, Chores: chores.New(chores.Options{Now: time.Now, Context: t.Context(),
+		Halted: errors.New("halted"), Told: func(_ string, err error) { c.told = append(c.told, err.Error()) }, Log: slog.New(slog.DiscardHandler)}),
+		Names: c, Now: time.Now,
 		Combine: func(_, _, _ []byte, _ bool) ([]byte, bool) { return nil, false }}
 	o.Provider = providers.Wrap(c.repo, providers.WrapOptions{Around: func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
 		if err := c.before(call.Method); err != nil {
@@ -224,10 +228,6 @@ func (c *clone) Retry(ctx context.Context, do func(context.Context) error) error
 
 func (c *clone) Resolve(context.Context, revision.Moving) error { return nil }
 
-func (c *clone) Report(_, _ string, err error) { c.told = append(c.told, err.Error()) }
-
-func (c *clone) Ended(chores.Activity, error) {}
-
 // CompareAll implements revision.Names, as what follows does.
 func (c *clone) CompareAll(w revision.Waiting, p providers.Provider) (revision.Comparison, error) {
 	known := map[string]*providers.Info{}
@@ -320,8 +320,6 @@ func (c copied) Pull(ctx context.Context) (revision.PullReport, error) {
 func (c copied) Recommit(context.Context) (pending.Report, error) {
 	return pending.Report{Changes: c.c.commit()}, nil
 }
-
-func (c copied) IsBrokenOff(error) bool { return false }
 
 func (c copied) Go(f func()) { c.c.work <- f }
 

@@ -32,10 +32,6 @@ type Host interface {
 	// Resolve finds out what became of a change set whose answer was lost: what it did is
 	// in the head, or never will be.
 	Resolve(ctx context.Context, head Moving) error
-	// Report tells a person of something that nobody would expect.
-	Report(op, path string, err error)
-	// Ended says that pulls or pushes succeed (nil), or fail.
-	Ended(a chores.Activity, err error)
 }
 
 // Names are what a working copy has of the remote's names.
@@ -96,6 +92,7 @@ type Options struct {
 	// the next one; else they are made anew on top of theirs.
 	MergeCommits bool
 	Combine      providers.Combine // texts that both have changed, when commits are made anew
+	Chores       *chores.Record
 	Host         Host
 	Names        Names
 	Now          func() time.Time
@@ -215,12 +212,15 @@ func (f *Follower) resync(ctx context.Context) error {
 }
 
 // compare finds out what differs between the names that the table has, which are those of
-// the revision from, and a revision that p shows: by where the two differ if the provider
-// can say it, else by listing all that is known. "" is not known.
+// the revision from, and a revision that p shows: by where the two differ, or if from is not
+// known ("") or was thrown away, by listing all that is known.
 func (f *Follower) compare(w Waiting, p providers.Provider, from, to providers.Revision) (Comparison, error) {
-	diffs, known, err := f.ask(w, from, to)
+	if from == "" || to == "" {
+		return f.o.Names.CompareAll(w, p)
+	}
+	diffs, err := f.Differences(w, from, to)
 	switch {
-	case !known, errors.Is(err, providers.ErrNotExist): // it was thrown away
+	case errors.Is(err, providers.ErrNotExist):
 		return f.o.Names.CompareAll(w, p)
 	case err != nil:
 		return nil, fmt.Errorf("differences: %w", err)
@@ -228,32 +228,14 @@ func (f *Follower) compare(w Waiting, p providers.Provider, from, to providers.R
 	return f.o.Names.Compare(w, p, diffs)
 }
 
-// ask asks the provider where two revisions differ, if it can say it.
-func (f *Follower) ask(ctx context.Context, from, to providers.Revision) (diffs []providers.Difference, known bool, err error) {
-	d, ok := providers.As[providers.Differ](f.o.Provider)
-	if !ok || from == "" || to == "" {
-		return nil, false, nil
+// Differences are where two revisions differ, parents first; "" has nothing.
+func (f *Follower) Differences(w Waiting, from, to providers.Revision) (diffs []providers.Difference, err error) {
+	if from == "" {
+		return f.store.entries(w, to)
 	}
-	err = f.o.Host.Retry(ctx, func(ctx context.Context) (err error) {
-		diffs, err = d.Differences(ctx, from, to)
+	err = f.o.Host.Retry(w, func(ctx context.Context) (err error) {
+		diffs, err = f.store.Differences(ctx, from, to)
 		return err
 	})
-	return diffs, true, err
-}
-
-// Differences are where two revisions differ, parents first, however the provider can say
-// it; "" has nothing.
-func (f *Follower) Differences(w Waiting, from, to providers.Revision) ([]providers.Difference, error) {
-	if !f.isStore {
-		return nil, providers.ErrUnsupported
-	}
-	if diffs, known, err := f.ask(w, from, to); known {
-		return diffs, err
-	}
-	was, err := f.store.treeOf(w, from)
-	if err != nil {
-		return nil, err
-	}
-	is, err := f.store.treeOf(w, to)
-	return was.to(is), err
+	return diffs, err
 }

@@ -39,7 +39,7 @@ func TestPull(t *testing.T) {
 	}{
 		{"nothing", nil, func(*clone) {}, "a=1", 0, -1, false},
 		{"theirs", nil, func(c *clone) { c.theirs("a", "2"); c.theirs("b", "1") }, "a=2 b=1", 0, -1, false},
-		{"theirs, without a Differ", lacking, func(c *clone) { c.theirs("b", "1"); c.theirs("a", "") }, "b=1", 0, -1, false},
+		{"theirs, and a deletion", lacking, func(c *clone) { c.theirs("b", "1"); c.theirs("a", "") }, "b=1", 0, -1, false},
 		{"ours", nil, func(c *clone) { c.ours("b", "x"); c.commit() }, "a=1 b=x", 0, 1, false},
 		{"not committed", nil, func(c *clone) { c.ours("b", "x"); c.theirs("a", "2") }, "a=2 b=x", 1, -1, false},
 		{"made anew", nil, func(c *clone) { c.ours("b", "x"); c.commit(); c.theirs("a", "2") }, "a=2 b=x", 0, 1, false},

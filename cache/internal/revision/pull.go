@@ -24,7 +24,7 @@ func (f *Follower) Pull(w Waiting) (PullReport, error) {
 		return err
 	})
 	if errors.Is(err, providers.ErrNotExist) {
-		f.o.Host.Ended(chores.Pull, nil) // it has answered
+		f.o.Chores.Succeeded(chores.Pull) // it has answered
 		return PullReport{Skipped: "the remote has no such branch"}, nil
 	}
 	if err != nil {

@@ -27,9 +27,6 @@ type Copy interface {
 	// Recommit commits what a pull made a change again. Of a working copy that commits no
 	// sets it does nothing.
 	Recommit(ctx context.Context) (pending.Report, error)
-	// IsBrokenOff reports whether an error says that work ended before it had a result, to
-	// be done again.
-	IsBrokenOff(err error) bool
 	// Go runs f in the background. IsClosed reports whether nothing new is to begin; it is
 	// called with the lock.
 	Go(f func())
@@ -69,16 +66,11 @@ func (p *Pusher) Push(ctx context.Context, o providers.PushOptions) (r PushRepor
 	if err == nil && p.remote != nil {
 		err = p.f.o.Host.Patiently(ctx, func(w Waiting) error { return p.push(w, o, &r) })
 	}
-	if err == nil {
-		p.f.o.Host.Ended(chores.Push, nil)
-		return r, nil
-	}
-	if p.o.Copy.IsBrokenOff(err) {
-		return r, err
-	}
-	p.f.o.Host.Ended(chores.Push, err)
-	if err := p.owe(err); err != nil {
-		p.o.Log.Error("why a push failed cannot be kept", "err", err)
+	p.f.o.Chores.Ended(chores.Push, err)
+	if err != nil && !p.f.o.Chores.IsBrokenOff(err) {
+		if err := p.owe(err); err != nil {
+			p.o.Log.Error("why a push failed cannot be kept", "err", err)
+		}
 	}
 	return r, err
 }

@@ -64,6 +64,6 @@ func (f *Follower) baseOf(ctx context.Context, ours, theirs, had providers.Revis
 			return base, nil
 		}
 	}
-	f.o.Host.Report("pull", "", errRewritten)
+	f.o.Chores.Report("pull", "", errRewritten)
 	return up, nil
 }

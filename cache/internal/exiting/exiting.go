@@ -1,32 +1,36 @@
-package cache
-
-import (
-	"os"
-	"strconv"
-	"sync"
-	"syscall"
-	"time"
-
-	"github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/fs/proc"
-)
-
+// Package exiting tells a close(2) that a program makes from one that the kernel makes for a
+// program that ends.
+//
 // The kernel closes the files of a program that ends, one after another, and
 // asks as for any close(2). Nobody hears the answer, and no signal ends the
 // waiting for it: a SIGKILL to a program that is ending is dropped. So the
 // answer waits a moment only, for what follows the program to find at the
-// backend what it has written, as a shell does that redirects. The bytes are
+// remote what it has written, as a shell does that redirects. The bytes are
 // sent all the same, and the answer is an error, as to whoever is killed: nobody
 // was told that they are there.
+//
+//	var t exiting.Threads
+//	if t.Wait(ctx, tid) { ... } // answer now
+package exiting
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/wsmount/wsmount/fs/proc"
+)
 
 const (
 	exitLook  = 100 * time.Millisecond // how often a close that waits looks who waits for it
 	exitGrace = 500 * time.Millisecond // how long all closes of a program that ends wait, together
 )
 
-// leaving are the threads that were found to be ending, with the end of what
-// their closes may wait.
-type leaving struct {
+// Threads are those that were found to be ending, with the end of what their closes may wait.
+// The zero value knows none.
+type Threads struct {
 	mu    sync.Mutex
 	until map[uint32]time.Time // guarded by mu
 }
@@ -35,20 +39,25 @@ type leaving struct {
 // forgotten.
 const maxLeaving = 256
 
-// watchExit ends the waiting of a close when its caller ends. Where the caller
-// cannot be known, as in another process namespace, the close waits.
-func (v *Volume) watchExit(op *fs.Op, w *waiting) {
-	for look := v.leaving.firstLook(op.PID); sleep(w, look) == nil; look = exitLook {
-		if v.leaving.over(op.PID, isEnding(op.PID), time.Now()) {
-			w.end(syscall.EINTR)
-			return
+// Wait returns true when a thread that waits for the answer to a close has ended for long
+// enough not to be answered, and false when ctx ends. Where the thread cannot be known, as
+// one of another process namespace, it ends with ctx.
+func (l *Threads) Wait(ctx context.Context, tid uint32) bool {
+	for look := l.firstLook(tid); ; look = exitLook {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(look):
+		}
+		if l.over(tid, isEnding(tid), time.Now()) {
+			return true
 		}
 	}
 }
 
 // firstLook is when to look for the first time: at once, if another close of
 // the thread has found that it ends.
-func (l *leaving) firstLook(tid uint32) time.Duration {
+func (l *Threads) firstLook(tid uint32) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.until[tid]; known {
@@ -58,7 +67,7 @@ func (l *leaving) firstLook(tid uint32) time.Duration {
 }
 
 // over reports whether a thread has waited for long enough, if it is ending.
-func (l *leaving) over(tid uint32, ending bool, now time.Time) bool {
+func (l *Threads) over(tid uint32, ending bool, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !ending {
@@ -74,7 +83,7 @@ func (l *leaving) over(tid uint32, ending bool, now time.Time) bool {
 }
 
 // add enters a thread.
-func (l *leaving) add(tid uint32, until, now time.Time) {
+func (l *Threads) add(tid uint32, until, now time.Time) {
 	if l.until == nil {
 		l.until = map[uint32]time.Time{}
 	}
