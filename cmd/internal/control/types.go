@@ -81,7 +81,10 @@ type Status struct {
 	StateDir   string    `json:"stateDir"`
 	Log        string    `json:"log,omitempty"`
 
-	ReadOnly   bool   `json:"readOnly"` // the whole tree
+	// ReadOnly says that nothing in the whole tree can be changed now, and Lasting that this
+	// stays so while it is mounted: the kernel refuses changes then.
+	ReadOnly   bool   `json:"readOnly"`
+	Lasting    bool   `json:"readOnlyLasting,omitempty"`
 	Unverified bool   `json:"unverified"`
 	Durability string `json:"durability"` // "disk", or "volatile: tmpfs"
 

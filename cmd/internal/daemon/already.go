@@ -74,8 +74,8 @@ func (t *Tree) answers(ctx context.Context, r *state.Record) (ready bool, err er
 	switch {
 	case answers:
 		ready = s.State == control.Ready && inplace.IsStanding(r)
-		if t.MountedReadOnly = s.ReadOnly; ready && s.ReadOnly != t.ReadOnly() {
-			t.note("it is mounted %s already, and stays so until it is unmounted", map[bool]string{true: "read-only", false: "read-write"}[s.ReadOnly])
+		if t.MountedReadOnly = s.ReadOnly; ready && s.Lasting != t.ReadOnly() {
+			t.note("it is mounted %s already, and stays so until it is unmounted", map[bool]string{true: "read-only", false: "read-write"}[s.Lasting])
 		}
 		return ready, nil
 	case ctx.Err() != nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/policy"
 )
 
 // readme tells an agent that knows only files what holds for this very part: what
@@ -91,8 +92,10 @@ func (p *part) tellNested() (lines []string) {
 func (p *part) tellSending() []string {
 	w, ok := p.volume.(*workingCopy)
 	switch {
-	case p.Unavailable != "" || p.ReadOnly != "":
+	case p.Unavailable != "" || p.ReadOnly != "" || p.readOnly() != "" && !ok:
 		return nil
+	case p.readOnly() != "": // for now: something may have been written before
+		return []string{readme.Waiting}
 	case !ok:
 		return []string{"The files are a directory: what you write is there at once, and nothing is sent."}
 	case w.syncer.sync.Mode != mountspec.ModePullPush && !w.noWait:
@@ -120,12 +123,12 @@ func (k *syncer) tellSending() []string {
 	if k.writeThrough || s.Mode != mountspec.ModePullPush {
 		return append(lines, "It is sent "+syncpolicy.When(s.Commit.On)+".")
 	}
-	if k.r.HoldCommit {
+	if !k.decide(policy.Commit).Allow {
 		return append(lines, "Policy does not let wsmount send it.")
 	}
 	lines = append(lines, "It is committed "+syncpolicy.When(s.Commit.On)+".")
 	switch {
-	case k.r.HoldPush:
+	case !k.decide(policy.Push).Allow:
 		lines = append(lines, "Policy does not let wsmount push commits to others.")
 	case s.Push.On.Resolve() == mountspec.EventCommitCompleted:
 		lines = append(lines, "Each commit is pushed to the others by itself.")

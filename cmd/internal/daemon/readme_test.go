@@ -26,6 +26,10 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%s: want %q and not %q in\n%s", tt.name, tt.has, tt.not, got)
 		}
 	}
+	p := &part{Source: Source{Durability: "disk"}}
+	p.access.Store(&fs.Access{ReadOnly: "policy (condition-failed)"})
+	got := string(p.readme())
+	assert.True(t, strings.Contains(got, "READ-ONLY: policy (condition-failed).") && !strings.Contains(got, "SENDING"), "read-only for now:", got)
 }
 
 // A part tells of what is mounted right inside it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/fs"
@@ -22,7 +23,7 @@ func (d *Daemon) Status() control.Status {
 	s := control.Status{
 		Schema: control.StatusSchema, Workspace: d.tree.Name, Mountpoint: d.tree.Mountpoint, Source: d.tree.Manifest,
 		PID: d.record.PID, Version: d.opts.Version, Started: d.record.Started, Taken: d.opts.Now(),
-		StateDir: d.dir.Path(), Log: d.logFile, ReadOnly: d.tree.ReadOnly(), Unverified: d.tree.Unverified,
+		StateDir: d.dir.Path(), Log: d.logFile, ReadOnly: d.tree.ReadOnly(), Lasting: d.tree.ReadOnly(), Unverified: d.tree.Unverified,
 		Durability: d.tree.Durability, OpenFiles: []control.OpenFile{}, Notes: d.outdated.After(d.tree.Notes), Places: d.places, UsedBy: d.users.list(),
 	}
 	s.State, s.NotSafe = d.end()
@@ -55,6 +56,8 @@ func (d *Daemon) Status() control.Status {
 
 // sum fills in what a status says of its parts together.
 func sum(s *control.Status) {
+	changeable := func(p control.Part) bool { return p.ReadOnly == "" && p.Unavailable == "" }
+	s.ReadOnly = s.Lasting || len(s.Parts) > 0 && !slices.ContainsFunc(s.Parts, changeable)
 	for _, p := range s.Parts {
 		s.UnsavedBytes += p.Unsaved.Bytes
 		s.ConflictsTotal += p.Conflicts

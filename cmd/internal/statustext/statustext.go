@@ -31,7 +31,7 @@ type Row = func(name, value string)
 func Mount(row Row, s control.Status, now time.Time) {
 	row("state", stateText(s, now))
 	row("manifest", s.Source+Note(s.Unverified, "unverified: it is not registered"))
-	row("access", map[bool]string{true: "read-only (the kernel refuses changes before wsmount counts them)", false: "read-write"}[s.ReadOnly])
+	row("access", accessText(s))
 	row("kernel", s.Passthrough.Text())
 	row("fetching", s.Fetching.Text())
 	row("state dir", s.StateDir+Note(s.Durability != "disk", s.Durability))
@@ -42,6 +42,17 @@ func Mount(row Row, s control.Status, now time.Time) {
 	for _, h := range s.Hooks {
 		row("hook", h.Text())
 	}
+}
+
+// accessText says whether something can be changed, and why not.
+func accessText(s control.Status) string {
+	switch {
+	case s.Lasting:
+		return "read-only (the kernel refuses changes before wsmount counts them)"
+	case s.ReadOnly:
+		return "read-only for now: " + s.Parts[0].ReadOnly
+	}
+	return "read-write"
 }
 
 // Part says how a part is: of one that is not there, only why.
