@@ -47,10 +47,9 @@ identity:
 
 const codeManifest = "---\nschema: code/v2\nid: \"@acme/code/marketing-bot\"\nversion: 1.0.0\ndescription: A bot.\nsource: { local: ./bot.py }\nrun: python bot.py\n---\n"
 
-// AIP-34's example of a codespace, as it is written, is registered from the server where
-// it lies and mounted, with the only installation that its owner has.
-func TestAIP34CodespaceFromItsServer(t *testing.T) {
-	t.Parallel()
+// codespaceFromItsServer registers the codespace from the server where it lies, and mounts it
+// with the only installation that its owner has.
+func codespaceFromItsServer(t *testing.T) {
 	w := harness.New(t, harness.Options{})
 	server := gitserver.Start(t)
 	api := server.StartAPI(t)

@@ -20,7 +20,7 @@ func (s *Server) Client() *s3.Client {
 	if s.client == nil || s.signs != s.SecretKey {
 		key := aws.Credentials{AccessKeyID: s.AccessKey, SecretAccessKey: s.SecretKey}
 		s.signs = s.SecretKey
-		s.client = s3.New(s3.Options{Region: "us-east-1", BaseEndpoint: &s.Endpoint, UsePathStyle: true,
+		s.client = s3.New(s3.Options{Region: s.Region, BaseEndpoint: &s.Endpoint, UsePathStyle: true,
 			RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 			Credentials:                aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return key, nil })})
 	}

@@ -44,6 +44,7 @@ const (
 // A Server is a running one.
 type Server struct {
 	Endpoint, Bucket     string
+	Region               string
 	AccessKey, SecretKey string
 
 	kind     Kind
@@ -67,16 +68,17 @@ const startTime = assert.Hangs
 // Launch runs binary, a server of that kind, which keeps what it has below data,
 // with one empty bucket. It returns when the server answers.
 func Launch(ctx context.Context, kind Kind, binary, data string) (*Server, error) {
-	return launch(ctx, kind, binary, data, "")
+	return launch(ctx, kind, binary, data, func(*Server) {})
 }
 
-func launch(ctx context.Context, kind Kind, binary, data, versions string) (*Server, error) {
+func launch(ctx context.Context, kind Kind, binary, data string, change func(*Server)) (*Server, error) {
 	held, err := port.Hold()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Endpoint: "http://" + held.Addr, Bucket: "bucket", AccessKey: "wsmount-test", SecretKey: "wsmount-test-secret",
-		kind: kind, binary: binary, port: held, data: data, versions: versions}
+	s := &Server{Endpoint: "http://" + held.Addr, Bucket: "bucket", Region: "us-east-1", AccessKey: "wsmount-test", SecretKey: "wsmount-test-secret",
+		kind: kind, binary: binary, port: held, data: data}
+	change(s)
 	// In both a bucket is a directory.
 	if err := os.MkdirAll(filepath.Join(data, s.Bucket), 0o755); err != nil {
 		return nil, err
@@ -127,7 +129,7 @@ func (s *Server) arguments() []string {
 	case s.versions != "":
 		return []string{"--port", s.port.Addr, "--quiet", "posix", "--versioning-dir", s.versions, s.data}
 	}
-	return []string{"--port", s.port.Addr, "--quiet", "posix", s.data}
+	return []string{"--port", s.port.Addr, "--region", s.Region, "--quiet", "posix", s.data}
 }
 
 // run starts the program in a process group of its own, so that Ctrl-C is for

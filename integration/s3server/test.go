@@ -17,7 +17,18 @@ func Default() Kind { return Kinds()[0] }
 // Start runs a server with one empty bucket until the test ends.
 func Start(t testing.TB, kind Kind) *Server {
 	t.Helper()
-	s, err := Launch(t.Context(), kind, tier.RequireBuilt(t, string(kind)), place(t))
+	return start(t, kind, func(*Server) {})
+}
+
+// StartAs is Start of one whose bucket has that name, in a region.
+func StartAs(t testing.TB, bucket, region string) *Server {
+	t.Helper()
+	return start(t, Versitygw, func(s *Server) { s.Bucket, s.Region = bucket, region })
+}
+
+func start(t testing.TB, kind Kind, change func(*Server)) *Server {
+	t.Helper()
+	s, err := launch(t.Context(), kind, tier.RequireBuilt(t, string(kind)), place(t), change)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,12 +39,8 @@ func Start(t testing.TB, kind Kind) *Server {
 // StartVersioned is Start of a Versitygw whose bucket has versioning.
 func StartVersioned(t testing.TB) *Server {
 	t.Helper()
-	s, err := launch(t.Context(), Versitygw, tier.RequireBuilt(t, string(Versitygw)), place(t), place(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
-	_, err = s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{Bucket: &s.Bucket,
+	s := start(t, Versitygw, func(s *Server) { s.versions = place(t) })
+	_, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{Bucket: &s.Bucket,
 		VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled}})
 	if err != nil {
 		t.Fatal(err)
