@@ -80,9 +80,9 @@ func TestImportDirection(t *testing.T) {
 
 // borrowed are the packages that any test may import.
 var borrowed = []string{"integration/posix", "integration/s3server", "integration/azureserver", "integration/gcsserver", "integration/gitserver",
-	"integration/tier", "integration/assert", "integration/testrun", "providers/memory"}
+	"integration/tier", "integration/assert", "integration/rows", "integration/testrun", "providers/memory"}
 
-// Tests keep the same direction, but for six conveniences: the memory provider
+// Tests keep the same direction, but for seven conveniences: the memory provider
 // stands in for a service, which tests from the outside control in the seam's
 // words, the POSIX suite runs on any directory, a provider's tests start the
 // servers that the program's tests start, every test asks which tier it is in
