@@ -89,7 +89,7 @@ fuzz: ## run every fuzzer for FUZZTIME (60s)
 		done
 	done
 
-bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback, mounts of buckets and git; BENCH='-run NAME -rounds N ...'
+bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback, mounts of buckets, git and a bar for store read; BENCH='-run NAME -rounds N ...'
 	@$(need) $(run_needs) git:git tar:tar sqlite3:sqlite3 bwrap:bubblewrap
 	integration/tools/users-may-mount.sh
 	$(GO) build -o bin/bench ./integration/bench
@@ -108,6 +108,7 @@ bench: build bin/loopback bin/minio ## compare with ext4, go-fuse's loopback, mo
 	done
 	bin/bench -wsmount bin/wsmount -s3 bin/minio -latency 50ms -rounds 3 -users "$$(id -un)" -run 'walk of|TTL over' $(BENCH)
 	bin/bench -wsmount bin/wsmount -git 1000,20000,100000 -rounds 3
+	bin/bench -wsmount bin/wsmount -store 100
 
 clean:
 	@rm -rf bin
