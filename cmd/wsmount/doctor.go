@@ -23,8 +23,8 @@ func doctorCommand() *cli.Command {
 		ArgsUsage: "[WORKSPACE [MOUNTPOINT]]",
 		Description: "Looks at the machine, its limits, the host configuration and the state directory. With a " +
 			"workspace also goes the whole way of mounting it, up to the mount, and asks a store in a network: there it " +
-			"tries a scratch key, which it removes, unless the workspace is read-only. With --requires, also says where agentm's memory will lie. Changes nothing else.",
-		Flags:  append(resolveFlags(), &cli.StringFlag{Name: "requires", Usage: "agentm's memory is to promise `LIST`, such as sync,encryption"}),
+			"tries a scratch key, which it removes, unless the workspace is read-only. With --requires, also says where agentm's memory will lie, and of each part of the workspace whether it promises that. Changes nothing else.",
+		Flags:  append(resolveFlags(), &cli.StringFlag{Name: "requires", Usage: "agentm's memory, and the workspace, are to promise `LIST`, such as sync,encryption"}),
 		Action: doctorAction,
 	}
 }
@@ -49,7 +49,7 @@ func doctorAction(c *cli.Context) error {
 		checks = append(append(checks, doctor.Configuration(h.config, nil)...), doctor.Registry(h.resolver.List()))
 		h.close()
 		if len(args) > 0 {
-			checks = append(checks, diagnoseWorkspace(c)...)
+			checks = append(checks, diagnoseWorkspace(c, required)...)
 		}
 	}
 	d := doctor.Diagnose(checks)
@@ -59,7 +59,7 @@ func doctorAction(c *cli.Context) error {
 	return silent(d.Exit)
 }
 
-func diagnoseWorkspace(c *cli.Context) []doctor.Check {
+func diagnoseWorkspace(c *cli.Context, required seam.Capabilities) []doctor.Check {
 	req, closeRequest, err := mountRequest(c, false)
 	if err != nil {
 		return doctor.Workspace(nil, err)
@@ -68,15 +68,18 @@ func diagnoseWorkspace(c *cli.Context) []doctor.Check {
 	req.IfNotMounted = true
 	tree, err := daemon.Resolve(c.Context, req)
 	checks := doctor.Workspace(tree, err)
-	if err != nil || !slices.ContainsFunc(tree.Sources, daemon.Source.IsRemote) {
+	switch {
+	case err != nil:
 		return checks
+	case slices.ContainsFunc(tree.Sources, daemon.Source.IsRemote):
+		return append(checks, diagnoseStores(c, required)...)
 	}
-	return append(checks, diagnoseStores(c)...)
+	return append(checks, doctor.Promises(c.Context, tree, required)...)
 }
 
 // diagnoseStores asks the services. It uses secrets, so it resolves once more,
 // with what it gets on record.
-func diagnoseStores(c *cli.Context) []doctor.Check {
+func diagnoseStores(c *cli.Context, required seam.Capabilities) []doctor.Check {
 	req, closeRequest, err := mountRequest(c, true)
 	if err != nil {
 		return doctor.Workspace(nil, err)
@@ -87,7 +90,7 @@ func diagnoseStores(c *cli.Context) []doctor.Check {
 	if err != nil {
 		return doctor.Workspace(nil, err)
 	}
-	return doctor.Stores(c.Context, tree)
+	return append(doctor.Stores(c.Context, tree), doctor.Promises(c.Context, tree, required)...)
 }
 
 var levels = map[doctor.Level]screen.Colour{doctor.OK: screen.Good, doctor.Note: screen.Warn, doctor.Problem: screen.Bad}

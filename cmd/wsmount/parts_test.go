@@ -212,6 +212,8 @@ func TestDoctorChangesNothing(t *testing.T) {
 	if o := w.run("doctor", "--requires", "sync"); o.code != exit.Failed || !strings.Contains(strings.Join(strings.Fields(o.out), " "), "does not promise sync") {
 		t.Errorf("memory that is to be replicated: exit %d, %s", o.code, o.out)
 	}
+	o := w.run("doctor", "./ws", "--trust", "--requires", "sync")
+	assert.Contains(t, strings.Join(strings.Fields(o.out), " "), "@acme/ws does not promise sync")
 	assert.Equal(t, w.run("doctor", "--requires", "speed").code, exit.Usage, "a promise that there is not")
 	w.ok("resolve", "./ws")
 	assert.Equal(t, w.snapshot(), before, "something changed")

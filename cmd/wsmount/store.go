@@ -94,7 +94,7 @@ func showAnswer(c *cli.Context, answer store.Answer) error {
 // memorySettings are what this machine says of where agentm's memory lies.
 func memorySettings(c *cli.Context) seam.Settings {
 	s := seam.ReadSettings(os.Getenv)
-	s.Personal = func() ([]string, error) {
+	s.Personal = func() ([]seam.Space, error) {
 		config, err := host.LoadConfig(host.LoadOptions{Path: c.String("config"), Lookup: os.LookupEnv})
 		if err != nil {
 			return nil, err

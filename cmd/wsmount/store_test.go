@@ -181,6 +181,14 @@ func TestStoreMounted(t *testing.T) {
 	assert.Equal(t, w.ok("store", "list", "mnt/memory", "atlas"), "atlas/new.md\natlas/plan.md\n")
 	w.puts(exit.Denied, "storage_read_only", "mine", notes, "WORKSPACE.md")
 	assert.Contains(t, w.read("notes/WORKSPACE.md"), "@acme/notes")
+	for _, dir := range []string{"mnt/p/", "notes/p/"} { // the state of a checkout, by both its names
+		w.mkdir("notes/p/.harness")
+		cmd := w.command("store", "state", "write", dir, "PLAN.md", "--if-match=none")
+		cmd.Stdin = strings.NewReader("plan")
+		assert.OK(t, cmd.Run())
+		assert.Equal(t, w.read("notes/p/.harness/PLAN.md"), "plan")
+		assert.OK(t, os.RemoveAll(w.path("notes/p")))
+	}
 
 	stop(t, w.status().PID)
 	w.refused(exit.Unreachable, "not-responding", "store", "read", notes, "memory/atlas/plan.md")
@@ -297,6 +305,10 @@ func TestStoreState(t *testing.T) {
 	puts("in the vault", "map", "PLAN.md", "--if-match=none")
 	w.write("src/other/.harness/project.json", `{"vault_project": "map"}`)
 	w.refused(exit.Manifest, w.path("src/atlas"), state("write", "src/other/", "PLAN.md")...)
+	for _, dirs := range [][2]string{{"src/other", "src/atlas"}, {"src/atlas", "src/other"}} {
+		o := w.run("store", "repos", "register", "map", "--root", dirs[0])
+		assert.Contains(t, o.errOut, w.path(dirs[1])+` had the memory of "map"`)
+	}
 	puts("beside it", "src/atlas/", "progress.md")
 	assert.Equal(t, w.read("vault/projects/map/_harness/PLAN.md"), "in the vault")
 	assert.Equal(t, w.read("vault/projects/map/_harness/progress.md"), "beside it")
@@ -380,7 +392,9 @@ func TestStorePersonalWrite(t *testing.T) {
 	w.puts(exit.Failed, "", "x", "way-out/today.md")
 	assert.Equal(t, w.read("home/Vault/Diary/today.md"), "two")
 
-	for _, vault := range []string{"home/Vault", "home"} { // which have the operator's space in them
+	w.ok("init", w.path("home/Vault/Diary"), "--id", "@acme/diary", "--owner-id", "acme-1", "--register")
+	w.refused(exit.Denied, "allow_personal", "store", "list", "@acme/diary", ".")
+	for _, vault := range []string{"home/Vault", "home", "home/Vault/Diary"} { // which have the operator's space in them, or lie in it
 		w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path(vault))
 		w.puts(exit.Denied, "allow_personal", "x", "Vault/Diary/today.md")
 		w.refused(exit.Denied, "allow_personal", "store", "read", "Diary/today.md")

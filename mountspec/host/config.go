@@ -52,9 +52,14 @@ type Pair struct{ From, To string }
 // A PersonalGrant lets agents write in the operator's own space at Path, above their memory,
 // when one of By has asked for it.
 type PersonalGrant struct {
-	Path string
-	By   []string
+	Path   string
+	By     []string
+	Memory string // the directory below Path that is for memory; "": DefaultMemory
 }
+
+// DefaultMemory is what agentm calls the directory for memory in the operator's own space
+// (seed 002).
+const DefaultMemory = "Agent"
 
 // CloudBucket is the host's own bucket service, which the provider
 // cloud-bucket stands for, and who may have which part of it.

@@ -207,6 +207,13 @@ func (p configReader) allowPersonal(v yamlread.Node) {
 					}
 				})
 			},
+			"memory": func(x yamlread.Node) {
+				if s, ok := x.Text(); ok && filepath.IsLocal(s) && filepath.Clean(s) != "." {
+					g.Memory = filepath.Clean(s)
+				} else if ok {
+					x.Fail("bad-path", "write the name of a directory in it, such as Agent", "memory lies below the path")
+				}
+			},
 		})
 		if g.Path == "" || len(g.By) == 0 {
 			n.Fail("missing-key", "write { path: ~/Vault, by: [ ann ] }", "path and by are both needed")

@@ -30,7 +30,7 @@ allow_paths: [ /srv/workspaces ]
 allow_refs: [ { from: "@acme/*", to: "@shared/*" } ]
 allow_overlap: [ { from: "@acme/a", to: "@acme/b" } ]
 allow_write_back: [ "@acme/*" ]
-allow_personal: [ { path: ~/Vault, by: [ ann, "operator://bob" ] } ]
+allow_personal: [ { path: ~/Vault, by: [ ann, "operator://bob" ], memory: Notes/Agent/ } ]
 providers:
   cloud-bucket: { kind: s3, endpoint: "https://s3.eu-west-1.amazonaws.com", region: eu-west-1, credentials: sdk, grants: [ { owner: acme, bucket: guilde, prefix: guilds/acme } ] }
   github: { base_url: "https://github.com", api_url: "https://api.github.com", clone: blobless, app: { id: 1, key: github-app-key, installations: { acme: [42] } }, ssh: { known_hosts: ~/.keys/known_hosts, credentials: agent, allow: [ "@acme/*" ] } }
@@ -81,7 +81,7 @@ func TestParseConfig(t *testing.T) {
 			{Slug: "github-app-key", Source: secrets.File{Path: "/home/u/.keys/app.pem"}},
 			{Slug: "other", Source: secrets.Command{Argv: []string{"pass", "show", "other"}, Format: secrets.JSON}},
 		},
-		AllowPersonal:  []PersonalGrant{{Path: "/home/u/Vault", By: []string{"ann", "operator://bob"}}},
+		AllowPersonal:  []PersonalGrant{{Path: "/home/u/Vault", By: []string{"ann", "operator://bob"}, Memory: "Notes/Agent"}},
 		AllowEnv:       []secrets.EnvGrant{{Name: "ACME_TOKEN"}, {Name: "X", Allow: []string{"@acme/*"}}},
 		AllowEndpoints: []string{"http://127.0.0.1:9000"}, AllowPaths: []string{"/srv/workspaces"},
 		AllowRefs: []Pair{{"@acme/*", "@shared/*"}}, AllowOverlap: []Pair{{"@acme/a", "@acme/b"}}, AllowWriteBack: []string{"@acme/*"},
@@ -114,6 +114,8 @@ func TestParseConfigRefuses(t *testing.T) {
 		{"pattern", "allow_refs: [ { from: \"@*/x\", to: \"@b/*\" } ]\n", "not a pattern of addresses"},
 		{"pattern of everything by a typo", "allow_write_back: [ \"@*/*\" ]\n", "not a pattern"},
 		{"personal space of nobody", "allow_personal: [ { path: /x, by: [] } ]\n", "both needed"},
+		{"memory that is all of a personal space", "allow_personal: [ { path: /x, by: [ ann ], memory: ./ } ]\n", "below the path"},
+		{"memory beside a personal space", "allow_personal: [ { path: /x, by: [ ann ], memory: ../y } ]\n", "below the path"},
 		{"personal space nowhere", "allow_personal: [ { by: [ ann ] } ]\n", "both needed"},
 		{"half a pair", "allow_refs: [ { from: \"@a/*\" } ]\n", "both needed"},
 		{"endpoint with a path", "allow_endpoints: [ \"https://a.example/x\" ]\n", "only scheme, host and port"},

@@ -168,24 +168,14 @@ func (c *choice) locate() *SelectionError {
 	return c.apart(vault)
 }
 
-// apart refuses a vault that has a space of the operator's own in it.
+// apart refuses a vault that leads to a space of the operator's own.
 func (c *choice) apart(vault string) *SelectionError {
-	if c.settings.Personal == nil {
-		return nil
+	refused := c.settings.CheckApart(vault)
+	var e *ApartError
+	if !errors.As(refused, &e) {
+		return nil // which CheckApart says in no other way
 	}
-	spaces, err := c.settings.Personal()
-	at, unknown := filepath.EvalSymlinks(vault)
-	if err = errors.Join(err, unknown); err != nil {
-		return c.refuse(PersonalSpace, fmt.Errorf("%w: %w", providers.ErrPermission, err), "let the host configuration be read",
-			"and whether the operator's own space lies in it is not known: %v", err)
-	}
-	for _, space := range spaces {
-		if rel, err := filepath.Rel(at, space); err == nil && filepath.IsLocal(rel) {
-			return c.refuse(PersonalSpace, providers.ErrPermission, "set vault_path, or $MEMORY_VAULT_PATH, to the directory below the space that has memory",
-				"and the vault %s has the operator's own space in it: %s (allow_personal of the host configuration)", vault, space)
-		}
-	}
-	return nil
+	return c.refuse(PersonalSpace, e, e.Do, "and the vault %s", e.What)
 }
 
 // lacks refuses a backend that does not promise all of required.

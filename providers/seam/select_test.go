@@ -42,7 +42,9 @@ func newMachine(t *testing.T) *machine {
 // settings are those of a configuration, or of none for "".
 func (m *machine) settings(config, vault string) seam.Settings {
 	s := seam.Settings{Home: m.home, Vault: vault, Config: seam.Config{Name: "agentm.json", Text: []byte(config)},
-		Personal: func() ([]string, error) { return []string{m.home}, nil }}
+		Personal: func() ([]seam.Space, error) {
+			return []seam.Space{{Dir: m.home, Memory: filepath.Join(m.home, "vault")}, {Dir: filepath.Join(m.home, "nowhere")}}, nil
+		}}
 	if config == "" {
 		s.Config.Text, s.Config.Err = nil, fs.ErrNotExist
 	}
@@ -101,6 +103,9 @@ var refusals = []struct {
 	{"vault of the session not there", "", "HOME/nowhere", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable, []string{"HOME/nowhere", "$MEMORY_VAULT_PATH"}},
 	{"vault is a file", "", "HOME/file", seam.Capabilities{}, seam.VaultAbsent, providers.ErrNotDir, []string{"HOME/file"}},
 	{"vault with the operator's space in it", "", "HOME", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"HOME", "allow_personal"}},
+	{"vault that is another part of the operator's space", "", "HOME/diary", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"HOME/diary", "HOME/vault alone", "allow_personal"}},
+	{"vault that a link has lead there", `{"storage.backend": "vault", "vault_path": "~/vault/out"}`, "", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"allow_personal"}},
+	{"vault that is there by another way", "", "HOME/vault/../diary/.", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"allow_personal"}},
 	{"vault from somewhere", "", "vault", seam.Capabilities{}, seam.VaultAbsent, providers.ErrInvalid, []string{`"vault"`, "$MEMORY_VAULT_PATH is no absolute path"}},
 	{"vault at a service", `{"storage.backend": "vault", "vault_path": "https://ann:hunter2@dav.test/"}`, "", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable, []string{"vault_path is no absolute path"}},
 	{"a backend that is no name", `{"storage.backend": "https://ann:hunter2@dav.test/"}`, "", seam.Capabilities{}, seam.NotRegistered, providers.ErrUnknown, []string{"what is no name", "storage.backend"}},
@@ -125,6 +130,8 @@ func TestRefusals(t *testing.T) {
 	for _, c := range refusals {
 		m := newMachine(t)
 		assert.OK(t, os.WriteFile(filepath.Join(m.home, "file"), nil, 0o600))
+		assert.OK(t, os.Mkdir(filepath.Join(m.home, "diary"), 0o700))
+		assert.OK(t, os.Symlink("../diary", filepath.Join(m.vault, "out")))
 		here := strings.NewReplacer("HOME", m.home)
 		s := m.settings(here.Replace(c.config), here.Replace(c.vault))
 		b, err := m.registry.Select(t.Context(), s, c.required)

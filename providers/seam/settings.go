@@ -23,9 +23,8 @@ type Settings struct {
 	// ReadOnly: nothing will be changed, so what only changes need may be missing, such as a
 	// lock that this user can make.
 	ReadOnly bool
-	// Personal are the real names of the operator's own spaces: no Locator of a backend leads
-	// to one, so no vault has one in it. nil: there are none.
-	Personal func() ([]string, error)
+	// Personal are the operator's own spaces: see CheckApart. nil: there are none.
+	Personal func() ([]Space, error)
 	Config   Config
 }
 

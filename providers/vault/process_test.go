@@ -229,7 +229,9 @@ const staleTime = 10*time.Second + 2*200*time.Millisecond
 // soak that passes by itself, five times each, and how long it took is told.
 func TestKilledHolder(t *testing.T) {
 	var longest atomic.Int64
-	t.Cleanup(func() { t.Logf("the next got in %v after a holder was killed, at the latest", time.Duration(longest.Load())) })
+	t.Cleanup(func() {
+		t.Logf("the next got in %v after a holder was killed, at the latest", time.Duration(longest.Load()))
+	})
 	for _, x := range []struct {
 		verb        string
 		at          step

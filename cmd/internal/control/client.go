@@ -184,6 +184,9 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*
 	defer resp.Body.Close()
 	var e errorBody
 	if err := json.NewDecoder(resp.Body).Decode(&e); err != nil || e.Exit == 0 {
+		if resp.StatusCode == http.StatusNotFound {
+			return nil, fmt.Errorf("the daemon of this mount is an older wsmount, which has no %s: mount it again: %w", path, errors.ErrUnsupported)
+		}
 		return nil, fmt.Errorf("control: %s: %s", path, resp.Status)
 	}
 	return nil, &exit.Error{Code: exit.Code(e.Exit), What: e.Error, Advice: e.Hint}

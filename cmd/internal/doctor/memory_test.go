@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers/all"
@@ -41,6 +42,19 @@ func TestMemory(t *testing.T) {
 		var refusal *seam.SelectionError
 		assert.True(t, errors.As(err, &refusal) && got.Says == err.Error() && got.Do == refusal.Do, name, "doctor:", got.Says, "select:", err)
 	}
+}
+
+// TestPromises: each part that is there is asked, and not the root's alone.
+func TestPromises(t *testing.T) {
+	tree := &daemon.Tree{Sources: []daemon.Source{
+		{Name: "@a/git", Provider: "github", Mode: "pull-push", Cached: true}, {Name: "@a/dir", At: "lib", Provider: "dev-local", Path: "/none"}, {Name: "@a/gone", At: "gone", Unavailable: "it is away"},
+	}}
+	assert.Equal(t, len(Promises(t.Context(), tree, seam.Capabilities{})), 0, "checks of nothing")
+	var got []string
+	for _, c := range Promises(t.Context(), tree, seam.Capabilities{ConflictFiles: true}) {
+		got = append(got, string(c.Level)+" "+c.Name+": "+c.Says)
+	}
+	assert.Slice(t, got, []string{"ok promises /: @a/git promises conflict_files", "problem promises /lib: @a/dir does not promise conflict_files"})
 }
 
 func exists(name string) bool {

@@ -31,7 +31,7 @@ type mounted struct {
 }
 
 // through opens a place in a mount.
-func through(ctx context.Context, r *state.Record, place string) (seam.Backend, error) {
+func through(ctx context.Context, r *state.Record, place string) (*mounted, error) {
 	s := mounts.Look(ctx, r)
 	if err := mounts.Usable(s); err != nil {
 		return nil, err
@@ -55,6 +55,31 @@ func (m *mounted) at(name string) (string, error) {
 		return "", outside // a nil *exit.Error would be no nil
 	}
 	return at, nil
+}
+
+// within are the part that has the place, and those that lie below it.
+func (m *mounted) within() (list []control.Part) {
+	at, _ := m.at(m.dir) // which is known to be in the mount
+	around := m.part(at)
+	for _, p := range m.parts {
+		if p.Unavailable == "" && (p.At == around.At || mountpoint.Within(p.At, path.Join("/", at))) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// behind are the directories of this machine that the place shows, its own and those of parts
+// below it.
+func (m *mounted) behind() (dirs []string) {
+	at, _ := m.at(m.dir)
+	for _, p := range m.within() {
+		if p.Path != "" {
+			rel, _ := mounts.Relative(p.At, path.Join("/", at)) // "" of a part below
+			dirs = append(dirs, filepath.Join(p.Path, rel))
+		}
+	}
+	return dirs
 }
 
 // part is the part that lies at a path of the mount.
@@ -83,27 +108,14 @@ func (m *mounted) find(l seam.Locator) (string, error) {
 // Capabilities implements seam.Backend: those of the part that is at the place.
 func (m *mounted) Capabilities() seam.Capabilities {
 	at, _ := m.at(m.dir) // which is known to be in the mount
-	return m.promises(m.part(at))
+	return m.promisesOf(m.part(at))
 }
 
-func (m *mounted) promises(p control.Part) seam.Capabilities {
+func (m *mounted) promisesOf(p control.Part) seam.Capabilities {
 	if p.Copy == nil {
 		return m.Conditional.Capabilities()
 	}
 	return copyPromises(p.Provider, p.Copy.WriteBack || p.Mode == string(mountspec.ModePullPush))
-}
-
-// copyPromises are what a working copy of a store promises: what replicates the store
-// replicates what is sent there. What is sent later than it was written, other processes
-// overwrite meanwhile. Its content is on the disks of this machine as it is, and a conflict may
-// leave copies in it.
-func copyPromises(provider string, later bool) (c seam.Capabilities) {
-	if d, known := all.Registry().Get(provider); known {
-		c = seam.PromisesOf(d.Promises)
-	}
-	c.Encryption, c.ConflictFiles = false, true
-	c.ConcurrentWriters = c.ConcurrentWriters && !later
-	return c
 }
 
 // WriteIf implements seam.Conditional. What a working copy shows is not what its store has by

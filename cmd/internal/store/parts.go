@@ -18,8 +18,10 @@ type parts struct {
 }
 
 type part struct {
-	at   seam.Locator
-	open func() (seam.Backend, error)
+	at     seam.Locator
+	open   func() (seam.Backend, error)
+	absent bool               // it is optional, and not there
+	has    *seam.Capabilities // what it promises, where that is known before it is open
 
 	mu    sync.Mutex   // guards store
 	store seam.Backend // once it is open

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -133,7 +134,7 @@ func (r *personal) open(ctx context.Context) (*seam.Personal, seam.Locator, erro
 	space := r.granted(vault, r.a.By)
 	if space == "" {
 		return nil, l, exit.New(exit.Denied, "the host grants no writing in the operator's own space that %q asks for", r.a.By).
-			Hint("add { path: %s, by: [ %s ] } to allow_personal of the host configuration", filepath.Dir(vault), r.a.By)
+			Hint("add { path: %s, by: [ %s ], memory: %s } to allow_personal of the host configuration", filepath.Dir(vault), r.a.By, filepath.Base(vault))
 	}
 	r.did.Space = space
 	memory, err := below(space, vault)
@@ -155,9 +156,9 @@ func (r *personal) open(ctx context.Context) (*seam.Personal, seam.Locator, erro
 }
 
 // Spaces are the operator's own spaces that a host configuration names.
-func Spaces(c *host.Config) (spaces []string) {
+func Spaces(c *host.Config) (spaces []seam.Space) {
 	for _, g := range c.AllowPersonal {
-		spaces = append(spaces, host.Real(g.Path))
+		spaces = append(spaces, seam.Space{Dir: g.Path, Memory: filepath.Join(g.Path, cmp.Or(g.Memory, host.DefaultMemory))})
 	}
 	return spaces
 }

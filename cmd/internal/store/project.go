@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
-	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 	"github.com/wsmount/wsmount/providers/seam/project"
 )
@@ -22,7 +21,8 @@ const ofState = "\n\nA PROJECT is a directory in a checkout, written with a slas
 	"Its state lies in its .harness, unless the memory that agentm's configuration chooses is replicated, as a vault is: then there, " +
 	"below projects/SLUG/_harness. A .harness/.project-mode that says local keeps it in the checkout.\n\nThe SLUG is vault_project in the " +
 	"checkout's .harness/project.json, else the last name of github.repo there, else of its git remote origin, else what it is registered with; a checkout " +
-	"with none of these keeps its state in itself. One that is registered for another checkout of this machine is refused."
+	"with none of these keeps its state in itself. One that is registered for another checkout of this machine is refused; where two of them are registered, as after a checkout was moved " +
+	"and cloned anew at its old place, both are, until `wsmount store repos register SLUG --root DIR` says which it is."
 
 // projectVerbs are those on what belongs to projects.
 func projectVerbs() []Verb {
@@ -37,7 +37,8 @@ func projectVerbs() []Verb {
 			Description: "Prints the slug and the checkout of each, in the order in which they were registered. They are in _meta/repos.json of the memory."},
 		{Name: "repos register", Args: "SLUG", Usage: "register a repository, or change it", Least: 1, Most: 1, Changes: true,
 			Flags: []Flag{{rootFlag, "`DIR` of its checkout"}, {wikiFlag, "`DIR` of its wiki (default: as it was)"}, backend, requires}, run: inRepos(register),
-			Description: "Several may register at once: none is lost.\n\n  wsmount store repos register atlas --root ~/src/atlas"},
+			Description: "The checkout is the one of its slug on this machine from then on: others of this machine that were registered with it are named, and refused. " +
+				"Several may register at once: none is lost.\n\n  wsmount store repos register atlas --root ~/src/atlas"},
 		{Name: "repos unregister", Args: "SLUG", Usage: "forget a repository", Least: 1, Most: 1, Changes: true, Flags: []Flag{backend, requires}, run: inRepos(unregister),
 			Description: "Prints removed, or noop if it was not there, which is no error. The checkout stays."},
 	}
@@ -52,7 +53,8 @@ func (c Call) state(ctx context.Context) (project.State, error) {
 			return project.State{}, err
 		}
 	}
-	return project.Machine{Config: c.Host.Settings.Config, Memory: c.memory, Checkout: all.Directory}.State(ctx, name)
+	return project.Machine{Config: c.Host.Settings.Config, Memory: c.memory,
+		Checkout: func(dir string) (seam.Backend, error) { return c.Host.openCheckout(ctx, dir) }}.State(ctx, name)
 }
 
 // inState is a verb on a file of a project's state, that it changes or not.
@@ -151,9 +153,18 @@ func listRepos(ctx context.Context, b seam.Backend, _ Call) (Answer, exit.Code, 
 
 // outcome is a word on what was done.
 type outcome struct {
-	Schema  string `json:"schema"`
-	Slug    string `json:"slug"`
-	Outcome string `json:"outcome"`
+	Schema    string   `json:"schema"`
+	Slug      string   `json:"slug"`
+	Outcome   string   `json:"outcome"`
+	Displaced []string `json:"displaced,omitempty"` // checkouts that had the slug
+}
+
+// Notes tells which checkouts have lost the slug.
+func (o outcome) Notes() (notes []string) {
+	for _, root := range o.Displaced {
+		notes = append(notes, fmt.Sprintf("%s had the memory of %q, and is refused it from now on: give it a slug of its own, as vault_project in its .harness/project.json", root, o.Slug))
+	}
+	return notes
 }
 
 // Print prints the word.
@@ -174,14 +185,15 @@ func register(ctx context.Context, b seam.Backend, c Call) (Answer, exit.Code, e
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	return outcome{Schema, r.Slug, "registered"}, exit.Done, project.Register(ctx, b, r)
+	displaced, err := project.Settle(ctx, b, r)
+	return outcome{Schema, r.Slug, "registered", displaced}, exit.Done, err
 }
 
 func unregister(ctx context.Context, b seam.Backend, c Call) (Answer, exit.Code, error) {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	removed, err := project.Unregister(ctx, b, c.Args[0])
-	out := outcome{Schema, c.Args[0], "noop"}
+	out := outcome{Schema: Schema, Slug: c.Args[0], Outcome: "noop"}
 	if removed {
 		out.Outcome = "removed"
 	}

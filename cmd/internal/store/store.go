@@ -71,12 +71,15 @@ func Refusal(err error) error {
 	var text *seam.TextError
 	var mode *project.ModeError
 	var unclear *project.UnclearError
+	var personal *seam.ApartError
 	var told *exit.Error // what to do
 	switch {
 	case err == nil, errors.As(err, &told):
 		return err
 	case errors.As(err, &selection):
 		return exit.New(CodeOf(selection.Reason), "%w", err).Hint("%s", selection.Do)
+	case errors.As(err, &personal):
+		return exit.New(exit.Denied, "%w", err).Hint("%s", personal.Do)
 	case errors.As(err, &locator):
 		return exit.New(exit.Usage, "%w", err).Hint("a locator names a place from the root on, as projects/atlas/plan.md does")
 	case errors.As(err, &mode):

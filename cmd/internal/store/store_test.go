@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,7 +49,7 @@ func TestRefusals(t *testing.T) {
 		providers.ErrUnavailable: exit.Unreachable, providers.ErrInvalid: exit.Usage, providers.ErrCorrupt: exit.Failed, errors.New("other"): exit.Failed,
 		&seam.InvalidLocatorError{Key: "..", Err: providers.ErrInvalid}: exit.Usage, &seam.TextError{}: exit.Failed,
 		&project.ModeError{}: exit.Manifest, &project.UnclearError{Do: "name it"}: exit.Manifest, &seam.SelectionError{Reason: seam.VaultAbsent, Do: "mount it", Err: providers.ErrUnavailable}: exit.Unreachable,
-		errors.Join(seam.Changed(seam.None), providers.ErrClosed): exit.Conflict,
+		errors.Join(seam.Changed(seam.None), providers.ErrClosed): exit.Conflict, &seam.ApartError{Do: "use another"}: exit.Denied,
 	} {
 		var e *exit.Error
 		assert.True(t, errors.As(Refusal(err), &e) && e.Advice != "", err, "has no advice")
@@ -217,6 +218,39 @@ func TestParts(t *testing.T) {
 	assert.Of(p.Mkdir(t.Context(), loc(t, "libs"))).Equal(t, loc(t, "libs"))
 }
 
+// A place in a mount leads to the directories behind it, and a space of the operator's own is none
+// that it may lead to.
+func TestBehind(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"ws/d", "lib", "Vault/Agent", "Vault/Diary"} {
+		assert.OK(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	h := Host{Settings: seam.Settings{Personal: func() ([]seam.Space, error) {
+		return []seam.Space{{Dir: in("Vault"), Memory: in("Vault/Agent")}}, nil
+	}}}
+	for _, c := range []struct {
+		place   string
+		root    string // what the mount is of
+		nested  string // and its part at /d/lib
+		behind  []string
+		refused bool
+	}{
+		{"/mnt", "ws", "lib", []string{"ws", "lib"}, false}, {"/mnt/d/lib/x", "ws", "lib", []string{"lib/x"}, false}, {"/mnt/d", "ws", "Vault/Agent", []string{"ws/d", "Vault/Agent"}, false},
+		{"/mnt/d", "ws", "Vault/Diary", []string{"ws/d", "Vault/Diary"}, true}, {"/mnt/e", "ws", "Vault/Diary", []string{"ws/e"}, false},
+		{"/mnt/Diary/x", "Vault", "lib", []string{"Vault/Diary/x"}, true}, {"/mnt/Agent", "Vault", "lib", []string{"Vault/Agent"}, false}, {"/mnt", ".", "lib", []string{".", "lib"}, true},
+	} {
+		m := &mounted{Conditional: newBackend(), root: "/mnt", dir: c.place, parts: []control.Part{{At: "/", Path: in(c.root)}, {At: "/d/lib", Path: in(c.nested)}, {At: "/bucket", Copy: &control.Copy{}}}}
+		var want []string
+		for _, name := range c.behind {
+			want = append(want, in(name))
+		}
+		assert.Slice(t, m.behind(), want, c.place, "of", c.root)
+		var apart *seam.ApartError
+		assert.Equal(t, errors.As(assert.ErrOf(h.apart(m, nil)), &apart), c.refused, c.place, "of", c.root, "and", c.nested)
+	}
+}
+
 // TestPromisesOfMounts: what replicates a store, or leaves copies there, does so through a
 // mount too, and no promise is made that the working copy does not keep.
 func TestPromisesOfMounts(t *testing.T) {
@@ -228,5 +262,29 @@ func TestPromisesOfMounts(t *testing.T) {
 	} {
 		m := &mounted{Conditional: newBackend(), parts: parts, root: "/mnt", dir: "/mnt/d"}
 		assert.Equal(t, m.Capabilities().String(), want)
+	}
+}
+
+// What is required is required of each part that is in reach, in a mount or not, and the refusal
+// says of which it is missing.
+func TestPromisesOfParts(t *testing.T) {
+	vault, bucket := control.Part{At: "/", Provider: "vault", Mode: "canonical", Copy: &control.Copy{}}, control.Part{At: "/d/lib", Provider: "cloud-bucket", Copy: &control.Copy{}}
+	gone := control.Part{At: "/d/gone", Unavailable: "it is away"}
+	in := func(dir string) divided {
+		return &mounted{Conditional: newBackend(), parts: []control.Part{vault, bucket, gone}, root: "/mnt", dir: dir}
+	}
+	p := newParts(t, newBackend(), newBackend())
+	p.all[0].has, p.all[1].has = &seam.Capabilities{Sync: true}, &seam.Capabilities{}
+	p.all = append(p.all, &part{at: loc(t, "gone"), absent: true, open: func() (seam.Backend, error) { return nil, errors.New("it was opened") }})
+	for _, c := range []struct {
+		b     divided
+		lacks string
+	}{{in("/mnt"), "/d/lib"}, {in("/mnt/d"), "/d/lib"}, {in("/mnt/d/lib/x"), "/d/lib"}, {in("/mnt/e"), ""}, {p, "/libs/one"}} {
+		err := checkPromises("@a/b", c.b, seam.Capabilities{Sync: true})
+		assert.Equal(t, err != nil, c.lacks != "", c.lacks)
+		if err != nil {
+			assert.Contains(t, err.Error(), "of @a/b the part at "+c.lacks+" does not promise sync")
+		}
+		assert.OK(t, checkPromises("@a/b", c.b, seam.Capabilities{}))
 	}
 }

@@ -66,7 +66,7 @@ func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
-		p.all = append(p.all, &part{at: at, open: func() (seam.Backend, error) { return h.openPart(ctx, tree, s, reads) }})
+		p.all = append(p.all, &part{at: at, absent: s.Unavailable != "", has: gathered(s), open: func() (seam.Backend, error) { return h.openPart(ctx, tree, s, reads) }})
 	}
 	r, at, err := mountOf(ctx, root, tree.Sources[0])
 	if err == nil && r == nil {
@@ -74,7 +74,7 @@ func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.
 	}
 	var b seam.Backend
 	if err == nil {
-		b, err = through(ctx, r, filepath.Join(r.Mountpoint, at))
+		b, err = h.apart(through(ctx, r, filepath.Join(r.Mountpoint, at)))
 	}
 	return b, errors.Join(err, p.Close()) // a mount has all parts
 }
@@ -82,6 +82,27 @@ func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.
 // OpenPlace opens the place in a mount that name is the path of, which its daemon then keeps as a
 // mount does; nil: it is none. The caller closes it.
 func (h Host) OpenPlace(ctx context.Context, name string) (seam.Backend, error) {
+	m, err := h.findPlace(ctx, name)
+	if m == nil {
+		return nil, err // a nil *mounted would be no nil
+	}
+	return h.apart(m, err)
+}
+
+// apart refuses a place in a mount that leads to a space of the operator's own.
+func (h Host) apart(m *mounted, err error) (seam.Backend, error) {
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range m.behind() {
+		if err := h.Settings.CheckApart(dir); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+	return m, nil
+}
+
+func (h Host) findPlace(ctx context.Context, name string) (*mounted, error) {
 	table, err := mountpoint.ReadTable()
 	if err != nil {
 		return nil, err
@@ -108,13 +129,17 @@ func (h Host) OpenPlace(ctx context.Context, name string) (seam.Backend, error) 
 // one. Of a mount that another user has made, or that is seen in a sandbox, no condition can be
 // kept.
 func (h Host) openCheckout(ctx context.Context, dir string) (seam.Backend, error) {
-	b, err := h.OpenPlace(ctx, dir)
+	m, err := h.findPlace(ctx, dir)
 	var unknown *exit.Error
 	foreign := errors.As(err, &unknown) && unknown.Code == exit.Unresolvable
-	if b != nil || err != nil && !foreign {
-		return b, err
+	switch {
+	case m != nil:
+		return m, nil
+	case err != nil && !foreign:
+		return nil, err
 	}
-	if b, err = all.Directory(dir); foreign && err == nil {
+	b, err := all.Directory(dir)
+	if foreign && err == nil {
 		b = struct{ seam.Backend }{b}
 	}
 	return b, err
@@ -165,7 +190,12 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source, 
 		return nil, err
 	}
 	if r != nil {
-		return through(ctx, r, filepath.Join(r.Mountpoint, at))
+		return h.apart(through(ctx, r, filepath.Join(r.Mountpoint, at)))
+	}
+	if s.Path != "" {
+		if err := h.Settings.CheckApart(s.Path); err != nil {
+			return nil, err
+		}
 	}
 	if s.Mode == string(mountspec.ModePullPush) {
 		return h.openCopy(ctx, tree, s)
@@ -224,7 +254,7 @@ func (h Host) openCopy(ctx context.Context, tree *daemon.Tree, s daemon.Source) 
 			return nil, err
 		}
 		if r != nil {
-			return through(ctx, r, filepath.Join(r.Mountpoint, at))
+			return h.apart(through(ctx, r, filepath.Join(r.Mountpoint, at)))
 		}
 		select {
 		case <-ctx.Done():

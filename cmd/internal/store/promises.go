@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/providers/all"
+	"github.com/wsmount/wsmount/providers/seam"
+)
+
+// divided is a workspace, whose parts promise different things.
+type divided interface {
+	promises() ([]promised, error)
+}
+
+// promised is what a part promises, "" being where the root is.
+type promised struct {
+	at  string
+	has seam.Capabilities
+}
+
+// checkPromises refuses a workspace of which any part does not promise all that is required.
+func checkPromises(name string, b divided, required seam.Capabilities) error {
+	if required == (seam.Capabilities{}) {
+		return nil
+	}
+	list, err := b.promises()
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		missing := p.has.Missing(required)
+		if len(missing) == 0 {
+			continue
+		}
+		if p.at != "" {
+			name = "of " + name + " the part at /" + p.at
+		}
+		return exit.New(exit.Failed, "%s does not promise %s", name, strings.Join(missing, ", ")).
+			Hint("require less, or use a workspace that promises it")
+	}
+	return nil
+}
+
+// promises is what each part that is there promises.
+func (p *parts) promises() (list []promised, err error) {
+	for _, one := range p.all {
+		if one.absent {
+			continue
+		}
+		has, err := one.promises()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, promised{one.at.Key(), has})
+	}
+	return list, nil
+}
+
+func (p *part) promises() (seam.Capabilities, error) {
+	if p.has != nil {
+		return *p.has, nil
+	}
+	b, err := p.opened()
+	if err != nil {
+		return seam.Capabilities{}, err
+	}
+	return b.Capabilities(), nil
+}
+
+// promises is what the part that has the place promises, and each below it.
+func (m *mounted) promises() (list []promised, err error) {
+	for _, p := range m.within() {
+		list = append(list, promised{strings.Trim(p.At, "/"), m.promisesOf(p)})
+	}
+	return list, nil
+}
+
+// copyPromises are what a working copy of a store promises: what replicates the store
+// replicates what is sent there. What is sent later than it was written, other processes
+// overwrite meanwhile. Its content is on the disks of this machine as it is, and a conflict may
+// leave copies in it.
+func copyPromises(provider string, later bool) (c seam.Capabilities) {
+	if d, known := all.Registry().Get(provider); known {
+		c = seam.PromisesOf(d.Promises)
+	}
+	c.Encryption, c.ConflictFiles = false, true
+	c.ConcurrentWriters = c.ConcurrentWriters && !later
+	return c
+}
+
+// gathered is what a part promises whose changes are gathered into commits, without opening it;
+// nil: another.
+func gathered(s daemon.Source) *seam.Capabilities {
+	if s.Mode != string(mountspec.ModePullPush) {
+		return nil
+	}
+	c := copyPromises(s.Provider, true)
+	return &c
+}
+
+// Promises is what the verbs would find that a part of a workspace promises, which is not
+// mounted.
+func Promises(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Capabilities, error) {
+	if c := gathered(s); c != nil {
+		return *c, nil
+	}
+	if !s.Cached {
+		return seam.Capabilities{}, nil // a directory promises nothing, there or not yet
+	}
+	b, err := tree.Store(ctx, s)
+	if err != nil {
+		return seam.Capabilities{}, err
+	}
+	return b.Capabilities(), b.Close()
+}
