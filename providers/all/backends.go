@@ -48,7 +48,7 @@ func LockGranted(ctx context.Context, dir string, dev, ino uint64, l seam.Locato
 	if err != nil {
 		return nil, err
 	}
-	defer b.Close()
+	defer func() { _ = b.Close() }() // nothing is written by it
 	return b.Lock(ctx, l, old)
 }
 
