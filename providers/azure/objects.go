@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
@@ -154,7 +154,7 @@ func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
 // describe asks for a blob, and tells whether it is a directory.
 func (s *store) describe(ctx context.Context, name string) (o bucket.Object, isFolder bool, err error) {
 	var answer *http.Response
-	ctx = runtime.WithCaptureResponse(ctx, &answer)
+	ctx = policy.WithCaptureResponse(ctx, &answer)
 	out, err := call(ctx, s, nil, func(who *session) (blob.GetPropertiesResponse, error) {
 		return who.container.NewBlobClient(name).GetProperties(ctx, nil)
 	})
@@ -192,7 +192,7 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 		o.Range.Count = 0
 	}
 	var answer *http.Response
-	ctx = runtime.WithCaptureResponse(ctx, &answer)
+	ctx = policy.WithCaptureResponse(ctx, &answer)
 	out, err := call(ctx, s, nil, func(who *session) (blob.DownloadStreamResponse, error) {
 		return who.container.NewBlobClient(key).DownloadStream(ctx, o)
 	})
