@@ -32,7 +32,7 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 		return CommitReport{}, fs.ErrReadOnly
 	}
 	r, err := v.commitDue(ctx, o)
-	r.Conflicts = v.reportConflicts(r.Conflicts)
+	r.Conflicts = v.merger.ReportConflicts(r.Conflicts)
 	return r, errors.Join(err, v.keepMassDeletes())
 }
 
@@ -75,16 +75,3 @@ type Committer interface {
 }
 
 var _, _ Committer = (*upload.Committer)(nil), (*commit.Committer)(nil)
-
-// unheard tells the Commits that wait which of the names that they asked for are in
-// conflict: what is decided at once is not held back, and yet they are to say so. It gives
-// the paths that none of them asked for. It is part of the update that decides.
-func unheard(v *View, all []clash) (paths []string) {
-	for _, clash := range all {
-		waits, sets := v.pending.Conflict(clash.Link, clash.path), v.committer.Conflict(clash.path)
-		if !waits && !sets {
-			paths = append(paths, clash.path)
-		}
-	}
-	return paths
-}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
@@ -32,7 +33,8 @@ func (n names) Compare(w revision.Waiting, p providers.Provider, diffs []provide
 }
 
 func (n names) compare(w revision.Waiting, p providers.Provider, find func(*comparison) error) (*comparison, error) {
-	c := &comparison{v: n.v, w: w.(*waiting), p: p, mine: n.v.beginObservation()}
+	c := &comparison{v: n.v, w: w.(*waiting), p: p}
+	c.mine, c.end = n.v.tree.Observe()
 	if err := find(c); err != nil {
 		c.End()
 		return nil, err
@@ -67,18 +69,16 @@ type comparison struct {
 	w    *waiting
 	p    providers.Provider
 	mine *tree.Observation // from before it was asked
+	end  func()
 	dirs []*remoteDir
 }
 
 // End implements revision.Comparison.
-func (c *comparison) End() { c.v.endObservation(c.mine) }
+func (c *comparison) End() { c.end() }
 
 // Check implements revision.Comparison.
 func (c *comparison) Check(head revision.Held) error {
 	_, err := c.run(head, true, "")
-	if errors.Is(err, errDry) {
-		err = nil
-	}
 	return err
 }
 
@@ -91,26 +91,26 @@ func (c *comparison) Apply(head revision.Held, r providers.Revision) (PullReport
 // run is Apply, or changes nothing (dry): the questions that it asks are answered, and a halt
 // is told.
 func (c *comparison) run(head revision.Held, dry bool, r providers.Revision) (PullReport, error) {
-	m := c.v.newMerge(c.w, c.p)
-	m.mine, m.dry, m.whole = c.mine, dry, true
-	err := m.run(func(v *Tx) error {
+	m := c.v.merger.New(c.w, c.p)
+	m.Mine, m.Dry, m.Whole = c.mine, dry, true
+	err := m.Run(func(tx *merge.Tx) error {
 		for _, h := range c.dirs {
-			if !h.holds(v.View) { // renamed meanwhile; or what came before says that it is gone
-				_, there := v.RemotePathOf(h.dir)
-				m.left = m.left || there
+			if !h.holds(tx.View) { // renamed meanwhile; or what came before says that it is gone
+				_, there := tx.RemotePathOf(h.dir)
+				m.Left = m.Left || there
 				continue
 			}
 			for _, d := range h.diffs {
-				m.take(v, d)
+				m.Take(tx, d)
 			}
-			h.listed(v, m)
+			h.listed(tx, m)
 		}
-		if !m.left && !m.asks() {
-			revision.SetSynced(v.table, r, v.o.shown())
+		if !m.Left && !m.Asks() {
+			revision.SetSynced(tx, r, c.v.o.shown())
 		}
-		return m.checkPull(v, head)
+		return m.CheckPull(tx, head)
 	})
-	return m.report, err
+	return PullReport{Changed: m.Report.Changed, Deleted: m.Report.Deleted, Conflicts: m.Report.Conflicts}, err
 }
 
 // known is a listing of a directory in the making; nil if its names are not known.
@@ -168,9 +168,9 @@ func (c *comparison) listEach(all []*remoteDir) error {
 	for i, h := range all {
 		switch {
 		case errs[i] == nil:
-		case notThere(errs[i]) && h.dir == table.Root:
+		case merge.NotThere(errs[i]) && h.dir == table.Root:
 			return c.v.rootGone(errs[i])
-		case !notThere(errs[i]):
+		case !merge.NotThere(errs[i]):
 			return errs[i]
 		default: // the listing of its parent says so
 			gone[h] = true
@@ -294,6 +294,6 @@ func (h *remoteDir) difference(d providers.Difference) {
 	}
 	l := table.Link{Dir: h.dir, Name: d.Locator.Name()}
 	if locked.Record(l).Remote != nil {
-		h.diffs = append(h.diffs, news{l: l})
+		h.diffs = append(h.diffs, merge.News{Link: l})
 	}
 }

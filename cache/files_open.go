@@ -66,7 +66,7 @@ func (t contentTx) Light() { t.v.light = true }
 func (t contentTx) Written(ino table.Ino, n *table.Inode) {
 	t.v.local.Written(ino, n)
 	if len(n.Links) == 0 && n.LostName != nil {
-		t.v.orphanChanged(ino)
+		t.v.merger.OrphanChanged(t.v.Tx, ino)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/ops"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
@@ -34,17 +35,9 @@ type remoteDir struct {
 	clean  bool                // and nothing of it was
 	seen   map[uint64]struct{} // hashes of the names there are; nil when clean
 	seed   maphash.Seed
-	diffs  []news
+	diffs  []merge.News
 	hidden int
 	tree   *listing.Walk // that has brought all below; nil: the directory alone
-}
-
-// news is a name under which the backend has something else than it was known
-// to have. A nil info says nothing.
-type news struct {
-	l    table.Link
-	info *providers.Info
-	hide bool // it is excluded, since it was taken from there
 }
 
 const elsewherePause = 5 * time.Millisecond
@@ -73,8 +66,8 @@ func (v *Volume) list(w *waiting, dir table.Ino) error {
 
 // listOnce is list, but for a directory that moves meanwhile: then it is errElsewhere.
 func (v *Volume) listOnce(w *waiting, head revision.Held, dir table.Ino) (err error) {
-	mine := v.beginObservation()
-	defer v.endObservation(mine)
+	mine, end := v.tree.Observe()
+	defer end()
 	h, err := v.newListing(dir)
 	if err != nil || h == nil {
 		return err
@@ -90,16 +83,16 @@ func (v *Volume) listOnce(w *waiting, head revision.Held, dir table.Ino) (err er
 	locked.answered(time.Since(began), w.cause(err))
 	locked.unlock()
 	switch {
-	case notThere(err) && !h.still():
+	case merge.NotThere(err) && !h.still():
 		return errElsewhere
-	case notThere(err):
+	case merge.NotThere(err):
 		err = v.vanished(w, head, dir, err)
 	case err != nil:
 		return fmt.Errorf("list: %w", err)
 	default:
 		err = h.apply(w, head, mine)
 	}
-	if isUndecided(err) && !h.first {
+	if merge.IsUndecided(err) && !h.first {
 		return errors.Join(err, v.update(func(v *Tx) error { // not to be asked for all the time
 			if n := v.table.Edit(dir); n != nil {
 				n.Listed = h.start.UnixNano()
@@ -238,21 +231,21 @@ func (h *remoteDir) entry(v *View, info *providers.Info) {
 	if v.border.Excluded(info.Locator, info.Kind) || rec.Local && !v.border.OnlyIgnored(v.View, l, rec) || v.standsAside(l, rec) {
 		h.hidden++
 		if rec.Remote != nil {
-			h.diffs = append(h.diffs, news{l: l, hide: true})
+			h.diffs = append(h.diffs, merge.News{Link: l, Hide: true})
 		}
 		return
 	}
-	if unchanged(rec, info) || !v.dirNews(rec, info) {
+	if merge.Unchanged(rec, info) || !v.dirNews(rec, info) {
 		return
 	}
-	h.diffs = append(h.diffs, news{l: l, info: info})
+	h.diffs = append(h.diffs, merge.News{Link: l, Info: info})
 }
 
 // leavesThere reports whether an entry is what the backend has until our deletion of it
 // comes: something that stays here has its name.
 func leavesThere(border *rules.Border, rec table.Name, r *providers.Info) bool {
 	b := rec.Remote
-	return b != nil && !border.Excluded(r.Locator, r.Kind) && (unchanged(rec, r) || b.Kind == providers.KindDir && r.Kind == b.Kind)
+	return b != nil && !border.Excluded(r.Locator, r.Kind) && (merge.Unchanged(rec, r) || b.Kind == providers.KindDir && r.Kind == b.Kind)
 }
 
 // dirNews reports whether an entry that is not unchanged is worth a look: that a
@@ -278,7 +271,7 @@ func (h *remoteDir) missing() {
 	defer locked.unlock()
 	locked.table.Names(h.dir, "", func(name string, rec table.Name) bool {
 		if _, ok := h.seen[maphash.String(h.seed, name)]; !ok && rec.Remote != nil {
-			h.diffs = append(h.diffs, news{l: table.Link{Dir: h.dir, Name: name}})
+			h.diffs = append(h.diffs, merge.News{Link: table.Link{Dir: h.dir, Name: name}})
 		}
 		return true
 	})
@@ -286,20 +279,20 @@ func (h *remoteDir) missing() {
 }
 
 // flush applies what has been gathered, and more with it.
-func (h *remoteDir) flush(ctx context.Context, mine *tree.Observation, more func(*Tx, *merge) error) error {
-	m := h.v.newMerge(ctx, h.v.p)
-	m.mine, m.first = mine, h.first && h.clean
+func (h *remoteDir) flush(ctx context.Context, mine *tree.Observation, more func(*merge.Tx, *merge.Merge) error) error {
+	m := h.v.merger.New(ctx, h.v.p)
+	m.Mine, m.First = mine, h.first && h.clean
 	diffs := h.diffs
 	h.diffs = nil
-	return m.run(func(v *Tx) error {
-		if !h.holds(v.View) {
+	return m.Run(func(tx *merge.Tx) error {
+		if !h.holds(tx.View) {
 			return errElsewhere
 		}
 		for _, d := range diffs {
-			m.take(v, d)
+			m.Take(tx, d)
 		}
 		if more != nil {
-			return more(v, m)
+			return more(tx, m)
 		}
 		return nil
 	})
@@ -309,37 +302,37 @@ func (h *remoteDir) flush(ctx context.Context, mine *tree.Observation, more func
 func (h *remoteDir) still() bool {
 	locked := h.v.lock()
 	defer locked.unlock()
-	return h.holds(locked)
+	return h.holds(locked.View)
 }
 
 // holds reports whether the directory still is what was listed: where it was, with no
 // rename of ours under way, and known if it was known.
-func (h *remoteDir) holds(v *View) bool {
-	n := v.table.Inode(h.dir)
+func (h *remoteDir) holds(v *tree.View) bool {
+	n := v.Inode(h.dir)
 	at, ok := v.RemotePathOf(h.dir)
 	return n != nil && ok && at == h.at && (h.first || n.Loaded) && !v.Moving(h.dir)
 }
 
 // apply takes over what is left, and that the directory is known now.
 func (h *remoteDir) apply(ctx context.Context, head revision.Held, mine *tree.Observation) error {
-	return h.flush(ctx, mine, func(v *Tx, m *merge) error {
-		if err := m.checkPull(v, head); err != nil {
+	return h.flush(ctx, mine, func(tx *merge.Tx, m *merge.Merge) error {
+		if err := m.CheckPull(tx, head); err != nil {
 			return err
 		}
-		h.listed(v, m)
+		h.listed(tx, m)
 		return nil
 	})
 }
 
 // listed notes that a directory is known as of the listing.
-func (h *remoteDir) listed(v *Tx, m *merge) {
-	dir := m.shownAs(h.dir)
-	n := v.table.Edit(dir)
+func (h *remoteDir) listed(tx *merge.Tx, m *merge.Merge) {
+	dir := m.ShownAs(h.dir)
+	n := tx.Edit(dir)
 	if n == nil {
 		return
 	}
 	n.Loaded, n.Listed = true, h.start.UnixNano()
-	rules.SetHidden(v, dir, h.hidden)
+	rules.SetHidden(tx, dir, h.hidden)
 }
 
 // vanished deals with a directory that is not there any more, by looking at its
@@ -348,14 +341,21 @@ func (v *Volume) vanished(ctx context.Context, head revision.Held, dir table.Ino
 	if dir == table.Root {
 		return v.rootGone(cause)
 	}
-	home := v.remoteLinksOf(dir)
-	if len(home) == 0 {
+	locked := v.lock()
+	n := locked.table.Inode(dir)
+	gone := n == nil || len(n.RemoteLinks) == 0
+	var home table.Link
+	if !gone {
+		home = n.RemoteLinks[0]
+	}
+	locked.unlock()
+	if gone {
 		return fs.ErrStale
 	}
-	if err := v.revalidateOnce(ctx, head, home[0], false); err != nil {
+	if err := v.merger.RevalidateOnce(ctx, head, home, false); err != nil {
 		return err
 	}
-	locked := v.lock()
+	locked = v.lock()
 	defer locked.unlock()
 	switch n := locked.table.Inode(dir); {
 	case n == nil || len(n.Links) == 0 || len(n.RemoteLinks) > 0 && !n.Loaded:

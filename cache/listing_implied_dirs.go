@@ -23,7 +23,7 @@ func (h *remoteDir) verifyImpliedDirs(w *waiting, p providers.Provider) error {
 	}
 	var dirs []int
 	for i, d := range h.diffs {
-		if d.info != nil && d.info.Kind == providers.KindDir {
+		if d.Info != nil && d.Info.Kind == providers.KindDir {
 			dirs = append(dirs, i)
 		}
 	}
@@ -31,8 +31,8 @@ func (h *remoteDir) verifyImpliedDirs(w *waiting, p providers.Provider) error {
 		return nil
 	}
 	for _, i := range slices.Backward(dirs) {
-		if err := h.v.verifyImplied(w, p, h.diffs[i].info.Locator); errors.Is(err, providers.ErrNotExist) {
-			delete(h.seen, maphash.String(h.seed, h.diffs[i].l.Name))
+		if err := h.v.verifyImplied(w, p, h.diffs[i].Info.Locator); errors.Is(err, providers.ErrNotExist) {
+			delete(h.seen, maphash.String(h.seed, h.diffs[i].Name))
 			h.diffs = slices.Delete(h.diffs, i, i+1)
 		} else if err != nil {
 			return err

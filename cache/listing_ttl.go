@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/listing"
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -40,7 +41,7 @@ func (v *Volume) look(op *fs.Op, dir table.Ino, strict bool) error {
 		case errors.Is(err, listing.ErrTimedOut):
 			v.belief.Overdue(limit)
 			return nil
-		case a != listing.Unknown && isUndecided(err),
+		case a != listing.Unknown && merge.IsUndecided(err),
 			a == listing.Stale && errors.Is(err, fs.ErrUnavailable),
 			a != listing.Unknown && !strict && errors.Is(err, table.ErrFull):
 			return nil // what is known is shown: of it something may be removed, to make room

@@ -51,9 +51,9 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 			run.report, run.err = v.pull(ctx, o)
 			switch {
 			case o.alone:
-				run.err = errors.Join(run.err, v.update(func(v *Tx) error { v.addUnreported(run.report.Conflicts); return nil }))
+				run.err = errors.Join(run.err, v.merger.KeepUnreported(run.report.Conflicts))
 			case run.err == nil && run.report.Skipped == "":
-				run.report.Conflicts = v.reportConflicts(run.report.Conflicts)
+				run.report.Conflicts = v.merger.ReportConflicts(run.report.Conflicts)
 			}
 			run.err = errors.Join(run.err, v.keepMassDeletes())
 			if run.report.Skipped == "" {

@@ -225,7 +225,7 @@ func TestHalt(t *testing.T) {
 		{"more than half", many(24, ""), func(w *scene) { w.goneRange("", 0, 13) }, "13 of 24 entries"},
 		{"a directory with so much that it is counted first", func(w *world, o *Options) {
 			over(memory.Options{})(w, o) // of which a listing has few pages
-			many(manyBelow, "d/")(w, o)
+			many(1000, "d/")(w, o)
 			many(8, "")(w, o)
 		},
 			func(w *scene) { w.goneRange("", 0, 2); w.gonePath("d") }, "1003 of 1009 entries"},

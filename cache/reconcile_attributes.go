@@ -169,7 +169,7 @@ func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 	for {
 		was := v.hydrator.Whereabouts(x)
 		asked := v.remoteAttrGen(x, at)
-		info, err := v.stat(w, at)
+		info, err := v.merger.Stat(w, at)
 		switch {
 		case err == nil:
 			err = v.attrsFetched(x, at, asked, *info)

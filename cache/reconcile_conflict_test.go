@@ -322,7 +322,7 @@ func TestClaimAfterAKill(t *testing.T) {
 	o := w.replaced("f")
 	w.write(o, "ours", 0)
 	w.killed()
-	w.v.resolveOrphanConflicts()
+	w.v.merger.ResolveOrphanConflicts()
 	w.sees("f: theirs", "f.conflict-"+short("ours")+": ours")
 	o.File.Release()
 }
@@ -334,7 +334,7 @@ func TestClaimIsTriedAgain(t *testing.T) {
 	w.write(o, "ours", 0)
 	w.faults.Queue(providers.MethodRead, providertest.Fault{Before: providers.ErrPermission})
 	w.ok(w.shut(o))
-	w.v.resolveOrphanConflicts()
+	w.v.merger.ResolveOrphanConflicts()
 	w.sees("f: ours")
 	assert.True(t, w.kept("theirs"), "what is overwritten is not in the history")
 }

@@ -206,7 +206,7 @@ func TestCombineClaimOnce(t *testing.T) {
 	closed := make(chan error)
 	go func() { closed <- w.shut(o) }()
 	<-reads
-	w.v.resolveOrphanConflicts()
+	w.v.merger.ResolveOrphanConflicts()
 	read()
 	w.ok(<-closed)
 	w.commit()

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/recovery"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -42,4 +43,4 @@ func (t recoveredTx) Recovered(ino table.Ino, n *table.Inode) {
 }
 
 // Orphaned implements recovery.Tx.
-func (t recoveredTx) Orphaned(ino table.Ino) { t.v.noteOrphanConflict(ino) }
+func (t recoveredTx) Orphaned(ino table.Ino) { merge.NoteOrphanConflict(t.v.Tx, ino) }

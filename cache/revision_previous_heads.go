@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/providers"
@@ -32,7 +33,7 @@ func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, ver
 			return &past.Body{ReadCloser: c.Body, Revision: then}, nil
 		}
 		then.Close()
-		if !notThere(err) && !files.IsElsewhere(err) {
+		if !merge.NotThere(err) && !files.IsElsewhere(err) {
 			return nil, translate(err)
 		}
 	}

@@ -33,15 +33,15 @@ func unlevel(v *Volume) (wrong []string, err error) {
 	defer locked.unlock()
 	for _, h := range c.dirs {
 		for _, d := range h.diffs {
-			rec, _ := locked.table.Name(d.l.Dir, d.l.Name)
+			rec, _ := locked.table.Name(d.Link.Dir, d.Link.Name)
 			is := "nothing"
-			if d.info != nil {
-				is = fmt.Sprintf("%+v", *d.info)
+			if d.Info != nil {
+				is = fmt.Sprintf("%+v", *d.Info)
 			}
-			if d.info == nil && rec.Remote != nil && rec.Remote.Kind == providers.KindDir {
+			if d.Info == nil && rec.Remote != nil && rec.Remote.Kind == providers.KindDir {
 				continue // a directory without entries is in no revision
 			}
-			wrong = append(wrong, fmt.Sprintf("%s/%s: of %s is known %+v, and there is %s", h.at, d.l.Name, r, rec.Remote, is))
+			wrong = append(wrong, fmt.Sprintf("%s/%s: of %s is known %+v, and there is %s", h.at, d.Link.Name, r, rec.Remote, is))
 		}
 	}
 	return wrong, err

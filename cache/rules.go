@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -21,7 +22,7 @@ func newBorder(v *Volume) *rules.Border {
 }
 
 func newLearner(v *Volume) *rules.Learner {
-	return rules.NewLearner(rules.LearnerOptions{Tree: v.tree, Border: v.border, Volume: learning{v}, Log: v.o.Log})
+	return rules.NewLearner(rules.LearnerOptions{Tree: v.tree, Border: v.border, Volume: learning{v}, Go: v.background, Log: v.o.Log})
 }
 
 // followRules has names stay here, or stay no longer, as rules of exclusion say
@@ -36,12 +37,12 @@ func (v *Volume) followRules(ctx context.Context) (look bool, err error) {
 	if same {
 		return false, nil
 	}
-	m := v.newMerge(ctx, v.p)
-	err = m.run(func(v *Tx) error {
-		for _, l := range v.border.Leaving(v.Tx.View) {
-			m.hide(v, l)
+	m := v.merger.New(ctx, v.p)
+	err = m.Run(func(tx *merge.Tx) error {
+		for _, l := range v.border.Leaving(tx.View) {
+			m.Hide(tx, l)
 		}
-		look = v.border.Follow(v.Tx)
+		look = v.border.Follow(tx.Tx.Tx)
 		return nil
 	})
 	return look, err
@@ -54,7 +55,7 @@ type learning struct{ v *Volume }
 func (e learning) Update(own bool, do func(*tree.Tx) error) error {
 	return e.v.update(func(v *Tx) error {
 		err := do(v.Tx)
-		v.own = own && err == nil
+		v.local.Own = own && err == nil
 		return err
 	})
 }
@@ -73,12 +74,6 @@ func (e learning) Patiently(ctx context.Context, do func(rules.Work) error) erro
 	defer context.AfterFunc(ctx, w.close)()
 	return do(learningWork{e.v, w})
 }
-
-// Go implements rules.Volume.
-func (e learning) Go(f func()) { e.v.background(f) }
-
-// Learned implements rules.Volume.
-func (e learning) Learned() { e.v.pending.Kick() }
 
 // learningWork is what a learner asks the remote, as rules.Work.
 type learningWork struct {

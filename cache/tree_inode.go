@@ -18,12 +18,6 @@ func (v *Volume) attrs() attrs.Mapping {
 // attrOf is what the backend keeps of an inode's attributes.
 func (v *Volume) attrOf(n *table.Inode) providers.Attr { return v.attrs().Of(n) }
 
-// remoteOf is what the backend has under a name, when it is in the state that
-// the inode has here.
-func remoteOf(info providers.Info, ino table.Ino, n *table.Inode) *table.Remote {
-	return &table.Remote{Ino: ino, Kind: info.Kind, Version: info.Version, Digest: info.Digest, ContentVersion: n.ContentVersion, AttrGen: n.AttrGen}
-}
-
 var _ fs.Notifier = nobody{}
 
 // gone reports whether nothing leads to an inode here any more: then its content

@@ -2,32 +2,11 @@ package cache
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 )
-
-// linksOf are the local names that an inode has at the moment.
-func (v *Volume) linksOf(ino table.Ino) []table.Link {
-	return v.namesOf(ino, func(n *table.Inode) []table.Link { return n.Links })
-}
-
-// remoteLinksOf are the names that the remote has of an inode at the moment.
-func (v *Volume) remoteLinksOf(ino table.Ino) []table.Link {
-	return v.namesOf(ino, func(n *table.Inode) []table.Link { return n.RemoteLinks })
-}
-
-func (v *Volume) namesOf(ino table.Ino, which func(*table.Inode) []table.Link) []table.Link {
-	locked := v.lock()
-	defer locked.unlock()
-	n := locked.table.Inode(ino)
-	if n == nil {
-		return nil
-	}
-	return slices.Clone(which(n))
-}
 
 // find walks to a path here. An ino of 0 says that the name is free; the
 // directory of the link is 0 when not even that is there.

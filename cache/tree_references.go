@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -23,7 +24,7 @@ func (v *Volume) abandon(inos ...table.Ino) {
 // conflict about it is resolved, and as the directory of a name that is being sent.
 func (v *Tx) Nameless(ino table.Ino, n *table.Inode) (stays bool) {
 	v.prefetch.End(v.Tx.View, ino)
-	return v.kept.Nameless(v.Tx.View, ino, n) || v.isOrphanConflict(ino) ||
+	return v.kept.Nameless(v.Tx.View, ino, n) || merge.IsOrphanConflict(v.Tx.View, ino) ||
 		n.IsDir() && len(n.RemoteLinks) == 0 && v.send.Jobs().WorksIn(ino)
 }
 

@@ -38,7 +38,6 @@ type Tx struct {
 	table *table.Table
 	wakes bool         // it gives the engine something to do
 	light bool         // it is of the state of content alone, see files.TableSync
-	own   bool         // it is an operation's, of the engine
 	by    files.Caller // asked for it
 	notes history.Tx   // of what happens, for the history
 	local *local.Tx    // of the local side, with what it entails
@@ -58,7 +57,7 @@ func (v *Volume) update(do func(*Tx) error) error {
 func (v *Volume) updateOwn(do func(*Tx) error) error {
 	return v.update(func(v *Tx) error {
 		err := do(v)
-		v.own = err == nil
+		v.local.Own = err == nil
 		return err
 	})
 }
@@ -85,7 +84,7 @@ func (v *Tx) Committed() {
 		v.o.within(v)
 	}
 	v.send.Jobs().Changed(v.Tx.View, v.Changed())
-	v.pending.Committed(v.View.View, v.own, v.Changed(), v.Unnamed())
+	v.pending.Committed(v.View.View, v.local.Own, v.Changed(), v.Unnamed())
 	v.eviction.WeighChanged(v.Tx)
 	if v.wakes {
 		v.pending.Kick()

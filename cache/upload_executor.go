@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -82,7 +83,7 @@ func (u uploading) MayBegin(*tree.View) bool { return u.v.deletions.mayBegin(u.v
 
 // PreconditionFailed implements upload.Judge.
 func (u uploading) PreconditionFailed(ctx context.Context, l table.Link, cause error) error {
-	return u.v.preconditionFailed(ctx, l, cause)
+	return u.v.merger.PreconditionFailed(ctx, l, cause)
 }
 
 // Refused implements upload.Judge.
@@ -136,7 +137,7 @@ func (r uploadRest) Resurrected(l table.Link, dir table.Ino) {
 func (r uploadRest) Succeeded(old, dir table.Ino) {
 	v := r.v
 	v.Succeed(old, dir)
-	for _, x := range append(v.orphanConflicts(), v.open.Inos(v.Tx.View)...) {
+	for _, x := range append(merge.OrphanConflicts(v.Tx.View), v.open.Inos(v.Tx.View)...) {
 		if n := v.table.Inode(x); n != nil && n.LostName != nil && n.LostName.Dir == old {
 			v.table.Edit(x).LostName.Dir = dir
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/local"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
@@ -40,6 +41,7 @@ import (
 // it guards is reached through a View, and changed for good through a Tx.
 type Volume struct {
 	*kernelOps // requests of the kernel
+	*conflicts // that are held back
 
 	p    providers.Provider
 	caps providers.Capabilities
@@ -84,6 +86,7 @@ type Volume struct {
 	prefetch  *files.Prefetch
 	border    *rules.Border // the lock guards it
 	learner   *rules.Learner
+	merger    *merge.Merger
 	belief    *listing.Belief
 	listings  *listing.Shared
 	ahead     *listing.Ahead
@@ -182,6 +185,8 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	makeUploads(v)
 	makeRevisions(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
+	v.merger = newMerger(v)
+	v.conflicts = v.merger.Held()
 	v.kernelOps = newKernelOps(v)
 	return v
 }
@@ -209,7 +214,7 @@ func (v *Volume) begin(ctx context.Context) error {
 	if !v.o.ReadOnly {
 		v.background(func() { v.loop.Run(v.ctx) })
 	}
-	v.background(v.resolveOrphanConflicts)
+	v.background(v.merger.ResolveOrphanConflicts)
 	v.background(v.history.Run)
 	v.background(func() { v.unlinks.Loop(v.ctx, v.pause) })
 	if look {

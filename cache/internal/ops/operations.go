@@ -24,31 +24,32 @@ import (
 )
 
 // Remote asks the remote for a program, and waits for the answer.
-type Remote interface {
+type Remote struct {
 	// Load has the names of a directory be known, and believed.
-	Load(op *fs.Op, dir table.Ino) error
+	Load func(op *fs.Op, dir table.Ino) error
 	// Freshen is called before a file is opened: its version is as new as that is wanted,
 	// strict for who is shown content. fs.ErrStale says that the name leads elsewhere now.
-	Freshen(op *fs.Op, ino table.Ino, strict bool) error
+	Freshen func(op *fs.Op, ino table.Ino, strict bool) error
 	// FetchAttrs has all attributes of an inode be known, if the remote answers.
-	FetchAttrs(op *fs.Op, ino table.Ino) error
+	FetchAttrs func(op *fs.Op, ino table.Ino) error
 	// FetchTarget has the target of a symbolic link be known, in a do of Reach.
-	FetchTarget(ctx context.Context, ino table.Ino) error
+	FetchTarget func(ctx context.Context, ino table.Ino) error
 	// Reach runs do, which may have to wait for content of the remote.
-	Reach(op *fs.Op, do func(ctx context.Context) error) error
-	// Submodule asks for the submodule that a path is, or that lies below it.
-	Submodule(op *fs.Op, at providers.Locator) (sub providers.Locator, found bool, err error)
+	Reach func(op *fs.Op, do func(ctx context.Context) error) error
+	// Submodule asks for the submodule that a path is, or that lies below it; nil: there are
+	// none.
+	Submodule func(op *fs.Op, at providers.Locator) (sub providers.Locator, found bool, err error)
 }
 
 // Uploads are what a program waits for that wants to have something sent.
-type Uploads interface {
+type Uploads struct {
 	// WaitForContent returns when the policy has the content of an inode safe, with all
 	// changes of names and attributes before, and WaitForNames when it has these.
-	WaitForContent(op *fs.Op, ino table.Ino) error
-	WaitForNames(op *fs.Op) error
+	WaitForContent func(op *fs.Op, ino table.Ino) error
+	WaitForNames   func(op *fs.Op) error
 	// IsUnsaved reports whether the remote lacks content of an inode. The lock of the tree
 	// is held.
-	IsUnsaved(ino table.Ino) bool
+	IsUnsaved func(ino table.Ino) bool
 }
 
 // Options are what operations need of a working copy.
@@ -57,8 +58,8 @@ type Options struct {
 	Side *local.Side
 	// Update runs do as one change of the tree that by asked for.
 	Update func(by files.Caller, do func(*local.Tx) error) error
-	// Abandon forgets an inode without a name that nobody uses any more.
-	Abandon func(ino table.Ino)
+	// Abandon forgets inodes without a name that nobody uses any more.
+	Abandon func(inos ...table.Ino)
 
 	Store    *content.Store
 	Open     *files.OpenSet
@@ -69,12 +70,11 @@ type Options struct {
 	Belief   *listing.Belief
 	Ahead    *listing.Ahead
 
-	Provider      providers.Provider
-	Capabilities  providers.Capabilities
-	HasSubmodules bool // there are directories that Remote.Submodule knows
-	NoWait        bool // close and fsync return when the working copy has the bytes
-	Remote        Remote
-	Uploads       Uploads
+	Provider     providers.Provider
+	Capabilities providers.Capabilities
+	NoWait       bool // close and fsync return when the working copy has the bytes
+	Remote       Remote
+	Uploads      Uploads
 	// Report tells a person of something that nobody would expect.
 	Report func(op, path string, err error)
 }

@@ -19,7 +19,7 @@ import (
 
 // changesIn checks that a name may be made or changed in a directory.
 func (v *Operations) changesIn(op *fs.Op, dir fs.Ino) error {
-	if !v.o.HasSubmodules {
+	if v.o.Remote.Submodule == nil {
 		return nil
 	}
 	locked := v.lock()
@@ -37,7 +37,7 @@ func (v *Operations) changesIn(op *fs.Op, dir fs.Ino) error {
 
 // takesAway checks that a name may be moved or removed with all that is below it.
 func (v *Operations) takesAway(op *fs.Op, l table.Link) error {
-	if !v.o.HasSubmodules {
+	if v.o.Remote.Submodule == nil {
 		return nil
 	}
 	locked := v.lock()

@@ -14,7 +14,7 @@ type Border struct {
 	Symlinks bool     // the remote can have symbolic links
 	Ignores  *Ignores
 	Ignoring bool   // ignore files count
-	Wake     func() // rules are wanted that were not learned: see Learner.Ahead
+	Wake     func() // rules are wanted that were not learned (see Learner.Ahead), or were learned
 }
 
 // Snapshot is the border of this moment, for a snapshot of the tree.

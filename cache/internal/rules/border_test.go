@@ -111,8 +111,6 @@ type host struct {
 func (h *host) Update(_ bool, do func(*tree.Tx) error) error           { return h.tree.Update(do, nil) }
 func (h *host) Snapshot(do func(*tree.View, *Border))                  { h.see(func(v *tree.View) { do(v, h.b) }) }
 func (h *host) Patiently(_ context.Context, do func(Work) error) error { return do(h) }
-func (h *host) Go(f func())                                            { go f() }
-func (h *host) Learned()                                               {}
 func (h *host) Moved()                                                 {}
 func (h *host) Fetch(ino table.Ino, _ providers.Kind) error {
 	h.do(func(tx *tree.Tx) { tx.Edit(ino).State = table.Whole })

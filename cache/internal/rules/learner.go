@@ -28,6 +28,7 @@ type LearnerOptions struct {
 	Tree   *tree.Tree
 	Border *Border
 	Volume Volume
+	Go     func(f func()) // runs f in the background
 	Log    *slog.Logger
 }
 
@@ -40,9 +41,6 @@ type Volume interface {
 	Snapshot(do func(v *tree.View, b *Border))
 	// Patiently runs do until it is done, nothing has moved for too long, or ctx ends.
 	Patiently(ctx context.Context, do func(Work) error) error
-	// Go runs f in the background, and Learned is told when rules were learned there.
-	Go(f func())
-	Learned()
 }
 
 // Work is what asks the remote for a Learner. That something was removed meanwhile is no error.
@@ -97,14 +95,14 @@ func (e *Learner) Ahead(ctx context.Context, v *tree.View) {
 		return
 	}
 	e.learning = true
-	e.o.Volume.Go(func() {
+	e.o.Go(func() {
 		if err := e.o.Volume.Patiently(ctx, func(w Work) error { return e.learnAll(w, dirs) }); err != nil {
 			e.o.Log.Debug("ignore files are read later", "err", err)
 		}
 		e.o.Tree.Lock()
 		e.learning = false
 		e.o.Tree.Unlock()
-		e.o.Volume.Learned()
+		e.o.Border.Wake()
 	})
 }
 

@@ -21,6 +21,16 @@ func (v *View) Observe() *Observation {
 // EndObservation ends what Observe began.
 func (v *View) EndObservation(o *Observation) { delete(v.guarded.observations, o) }
 
+// Observe is View.Observe, until end, for who does not have the lock.
+func (t *Tree) Observe() (o *Observation, end func()) {
+	o = t.Lock().Observe()
+	t.Unlock()
+	return o, func() {
+		t.Lock().EndObservation(o)
+		t.Unlock()
+	}
+}
+
 // IsObserved reports whether a look at the remote is under way.
 func (v *View) IsObserved() bool { return len(v.guarded.observations) > 0 }
 

@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"context"
@@ -32,12 +32,12 @@ import (
 
 // isPartial reports whether part of what an inode's content is is nowhere any more. What
 // a program is writing is left to it: the rest may be overwritten.
-func (v *View) isPartial(x table.Ino) bool {
-	n := v.table.Inode(x)
+func (v view) isPartial(x table.Ino) bool {
+	n := v.Inode(x)
 	if n == nil || !n.IsRegular() || n.State == table.Whole || n.Size == 0 {
 		return false
 	}
-	if v.open.IsWritten(v.View, x) {
+	if v.o.Open.IsWritten(v.View, x) {
 		return false
 	}
 	_, _, there := v.OriginAt(x)
@@ -45,14 +45,14 @@ func (v *View) isPartial(x table.Ino) bool {
 }
 
 // isRemnant reports whether of what a is about part is here, and the rest is nowhere.
-func (v *View) isRemnant(x table.Ino, a answer) bool {
-	return a.broken && v.table.Inode(x).State == table.Partial
+func (v view) isRemnant(x table.Ino, a answer) bool {
+	return a.broken && v.Inode(x).State == table.Partial
 }
 
 // restIsGone asks the backend whether it still has what is missing of an inode's
 // content. It reads past the content file, and looks at no name: that it is gone
 // is found out while one is looked at.
-func (v *Volume) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
+func (v *Merger) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
 	if here, err := v.isAllHere(x); here || err != nil {
 		return false, err
 	}
@@ -61,14 +61,14 @@ func (v *Volume) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
 
 // isGone is restIsGone of content that is not all here, or of the target of a symbolic
 // link.
-func (v *Volume) isGone(ctx context.Context, x table.Ino) (bool, error) {
+func (v *Merger) isGone(ctx context.Context, x table.Ino) (bool, error) {
 	for {
-		o := v.hydrator.Whereabouts(x)
+		o := v.o.Hydrator.Whereabouts(x)
 		if !o.Known {
 			return true, nil
 		}
-		err := v.retry(ctx, func(ctx context.Context) error {
-			c, err := v.p.Read(ctx, o.At, providers.ReadOptions{Version: o.Version, Length: 1})
+		err := v.o.Volume.Retry(ctx, func(ctx context.Context) error {
+			c, err := v.o.Provider.Read(ctx, o.At, providers.ReadOptions{Version: o.Version, Length: 1})
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func (v *Volume) isGone(ctx context.Context, x table.Ino) (bool, error) {
 		if !files.IsElsewhere(err) {
 			return false, err
 		}
-		if !v.waitForPlace(ctx, x) {
+		if !v.o.Remote.AwaitPlace(ctx, x) {
 			return true, nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -88,15 +88,15 @@ func (v *Volume) isGone(ctx context.Context, x table.Ino) (bool, error) {
 
 // isAllHere reports whether nothing is missing of an inode's content, or it has
 // none by itself.
-func (v *Volume) isAllHere(x table.Ino) (bool, error) {
+func (v *Merger) isAllHere(x table.Ino) (bool, error) {
 	locked := v.lock()
-	n := locked.table.Inode(x)
+	n := locked.Inode(x)
 	partial := n != nil && n.State == table.Partial
 	locked.unlock()
 	if !partial {
 		return true, nil
 	}
-	f, err := v.store.Open(x)
+	f, err := v.o.Store.Open(x)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return false, nil
 	}
@@ -107,18 +107,17 @@ func (v *Volume) isAllHere(x table.Ino) (bool, error) {
 	return f.Whole(), nil
 }
 
-// Unsendable implements upload.Content. It deals with a name whose content could not be sent,
+// Unsendable implements upload.Content: it deals with a name whose content could not be sent,
 // if a part of that is gone: then the name is planned anew. Else the error is cause.
-func (u uploading) Unsendable(ctx context.Context, l table.Link, cause error) error {
-	v := u.v
+func (v *Merger) Unsendable(ctx context.Context, l table.Link, cause error) error {
 	switch {
 	case errors.Is(cause, files.ErrVersionGone):
-		return u.lookFor(ctx, l, cause)
+		return v.lookFor(ctx, l, cause)
 	case !errors.Is(cause, files.ErrPartial) && !errors.Is(cause, fs.ErrStale):
 		return cause
 	}
-	m := v.newMerge(ctx, v.p)
-	err := m.run(func(v *Tx) error {
+	m := v.New(ctx, v.o.Provider)
+	err := m.Run(func(v *Tx) error {
 		rec := v.Record(l)
 		if rec.Ino == 0 || !v.isPartial(rec.Ino) {
 			return upload.ErrMoot
@@ -126,7 +125,7 @@ func (u uploading) Unsendable(ctx context.Context, l table.Link, cause error) er
 		if s := m.at(v, l, nil); s.saveRemnant(rec.Ino) {
 			s.yield()
 		}
-		v.own = true // the copy goes with what was asked for
+		v.Own = true // the copy goes with what was asked for
 		return nil
 	})
 	if err == upload.ErrMoot { // never wrapped
@@ -140,23 +139,18 @@ func (u uploading) Unsendable(ctx context.Context, l table.Link, cause error) er
 
 // lookFor looks for the content of a name of which part is not where it was to
 // be. Then it is at another place, or a part of it is gone.
-func (u uploading) lookFor(ctx context.Context, l table.Link, cause error) error {
-	v := u.v
-	locked := v.lock()
-	x := locked.Record(l).Ino
-	locked.unlock()
-	if err := (remoteNames{v}).Revalidate(ctx, x); err != nil {
+func (v *Merger) lookFor(ctx context.Context, l table.Link, cause error) error {
+	rec, _ := v.record(l)
+	x := rec.Ino
+	if err := v.RevalidateInode(ctx, x); err != nil {
 		return err
 	}
-	locked = v.lock()
-	n := locked.table.Inode(x)
-	still, link := locked.Record(l).Ino == x, n != nil && n.IsSymlink()
-	locked.unlock()
-	if !still {
+	rec, n := v.record(l)
+	if rec.Ino != x {
 		return upload.ErrAgain
 	}
 	restIsGone := v.restIsGone
-	if link {
+	if n != nil && n.IsSymlink() {
 		restIsGone = v.isGone
 	}
 	gone, err := restIsGone(ctx, x)
@@ -166,26 +160,26 @@ func (u uploading) lookFor(ctx context.Context, l table.Link, cause error) error
 	case !gone:
 		return upload.ErrAgain
 	}
-	return u.Unsendable(ctx, l, fmt.Errorf("%w: %v", files.ErrPartial, cause)) // it must not come here again
+	return v.Unsendable(ctx, l, fmt.Errorf("%w: %v", files.ErrPartial, cause)) // it must not come here again
 }
 
 // salvage saves what is here of partial content, and gives the name to theirs.
 func (s *sides) salvage() {
 	if s.saveRemnant(s.rec.Ino) {
 		s.takeTheirs()
-		s.report.Changed++
+		s.Report.Changed++
 	}
 }
 
 // saveRemnant gives what is here of partial content the name of a conflict copy. It
 // reports false while that is not made.
 func (s *sides) saveRemnant(x table.Ino) bool {
-	v, n := s.tx, s.tx.table.Inode(x)
+	v, n := s.tx, s.tx.Inode(x)
 	if n.State == table.None {
 		s.tell(v, s.l, "modified or deleted on the remote before its content was fetched", false)
 		return true
 	}
-	if s.dry {
+	if s.Dry {
 		return false
 	}
 	a, ok := s.look(query{question: question{ino: x, gen: n.ContentVersion, what: askRemnant}, l: s.l})
@@ -212,15 +206,15 @@ func (s *sides) saveRemnant(x table.Ino) bool {
 // of the partial content.
 func (s *sides) putRemnant(to table.Link, of *table.Inode, r *remnant) {
 	v, x := s.tx, r.Ino
-	n := v.local.InodeOf(providers.Info{Kind: providers.KindFile, Size: r.Size})
+	n := v.InodeOf(providers.Info{Kind: providers.KindFile, Size: r.Size})
 	n.Mode, n.UID, n.GID, n.Xattrs, n.Mtime = of.Mode, of.UID, of.GID, of.Xattrs, of.Mtime
-	n.Blocks, n.State, n.Birth, n.Ctime = r.Blocks, table.Whole, v.now(), v.local.Stamp()
+	n.Blocks, n.State, n.Birth, n.Ctime = r.Blocks, table.Whole, v.Now().UnixNano(), v.Stamp()
 	n.Pulled = false // it is made here
-	v.table.Put(x, n)
-	v.local.SetLocal(to, x)
-	v.notes.Named(to, x, history.WhyConflict)
-	v.local.Place(x)
-	v.local.TellWrote(to)
+	v.Put(x, n)
+	v.SetLocal(to, x)
+	v.Notes.Named(to, x, history.WhyConflict)
+	v.Place(x)
+	v.TellWrote(to)
 	s.touched = append(s.touched, to)
 	s.used = append(s.used, x)
 	s.shown(v, to)
@@ -248,10 +242,10 @@ func (i *inquiry) makeRemnant(q query) (r *remnant, sum string, err error) {
 	v := i.v
 	locked := v.lock()
 	at, _ := locked.LocalPath(q.l)
-	x := locked.table.Alloc()
+	x := locked.Alloc()
 	locked.unlock()
 	i.made = append(i.made, x)
-	from, err := v.store.Open(q.ino)
+	from, err := v.o.Store.Open(q.ino)
 	if err != nil {
 		return nil, "", err
 	}
@@ -259,7 +253,7 @@ func (i *inquiry) makeRemnant(q query) (r *remnant, sum string, err error) {
 	if from.Missing() == from.Size() {
 		return &remnant{files.Made{Ino: x, Size: from.Size()}, from.Missing()}, "", nil
 	}
-	to, err := v.store.Create(x, at.String())
+	to, err := v.o.Store.Create(x, at.String())
 	if err != nil {
 		return nil, "", err
 	}

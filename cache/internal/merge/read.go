@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"bytes"
@@ -15,9 +15,12 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
+// maxTries is how often in a row something is tried that others come before.
+const maxTries = 4
+
 // readRemoteVersion gives all content of a version at the backend to use.
-func (v *Volume) readRemoteVersion(ctx context.Context, p providers.Provider, r providers.Info, use func([]byte)) error {
-	return v.retry(ctx, func(ctx context.Context) error {
+func (v *Merger) readRemoteVersion(ctx context.Context, p providers.Provider, r providers.Info, use func([]byte)) error {
+	return v.o.Volume.Retry(ctx, func(ctx context.Context) error {
 		data, _, err := providers.Fetch(ctx, p, r.Locator, providers.ReadOptions{Version: r.Version})
 		if err == nil {
 			use(data)
@@ -28,7 +31,7 @@ func (v *Volume) readRemoteVersion(ctx context.Context, p providers.Provider, r 
 
 // readLocal gives the content of an inode to read, and its size. files.ErrVersionGone says that
 // some of it is nowhere any more.
-func (v *Volume) readLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
+func (v *Merger) readLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
 	for try := 1; ; try++ {
 		size, err := v.tryReadLocal(ctx, x, read)
 		if !errors.Is(err, files.ErrVersionGone) {
@@ -44,9 +47,9 @@ func (v *Volume) readLocal(ctx context.Context, x table.Ino, read func(io.Reader
 }
 
 // tryReadLocal is readLocal with the errors of [files.Hydrator.Fetch].
-func (v *Volume) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
+func (v *Merger) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
 	locked := v.lock()
-	n := locked.table.Inode(x)
+	n := locked.Inode(x)
 	if n == nil {
 		locked.unlock()
 		return 0, fs.ErrStale
@@ -55,11 +58,11 @@ func (v *Volume) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Rea
 	locked.unlock()
 	switch {
 	case link && target == "":
-		if err := v.fetchTarget(ctx, x); err != nil {
+		if err := v.o.Remote.FetchTarget(ctx, x); err != nil {
 			return 0, err
 		}
 		locked = v.lock()
-		if n := locked.table.Inode(x); n != nil {
+		if n := locked.Inode(x); n != nil {
 			target = n.Target
 		}
 		locked.unlock()
@@ -69,13 +72,13 @@ func (v *Volume) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Rea
 	case state == table.None:
 		return v.readRemote(ctx, x, read)
 	}
-	f, err := v.store.Open(x)
+	f, err := v.o.Store.Open(x)
 	if err != nil {
 		return 0, fmt.Errorf("content: %w", err)
 	}
 	defer f.Release()
 	if !f.Whole() {
-		f.SetSource(v.hydrator.Source(x, version))
+		f.SetSource(v.o.Hydrator.Source(x, version))
 	}
 	s, err := f.Snapshot(ctx)
 	if err != nil {
@@ -87,13 +90,13 @@ func (v *Volume) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Rea
 
 // readRemote reads content that is not here from where the backend has it,
 // without keeping it.
-func (v *Volume) readRemote(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
-	was := v.hydrator.Whereabouts(x)
+func (v *Merger) readRemote(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
+	was := v.o.Hydrator.Whereabouts(x)
 	if !was.Known {
 		return 0, fs.ErrStale
 	}
 	var data []byte
-	err := v.readRemoteVersion(ctx, v.p, providers.Info{Locator: was.At, Version: was.Version}, func(b []byte) { data = b })
+	err := v.readRemoteVersion(ctx, v.o.Provider, providers.Info{Locator: was.At, Version: was.Version}, func(b []byte) { data = b })
 	if files.IsElsewhere(err) {
 		return 0, &files.GoneError{Ino: x, Was: was, Cause: err}
 	}

@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -6,18 +6,16 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
+// A heldConflict is what close and fsync say of a name that is held. To the engine it is the
+// backend's conflict, to the kernel the front's.
 type heldConflict struct{ path, reason string }
 
 func (c *heldConflict) Error() string { return c.path + ": " + c.reason }
 
 func (c *heldConflict) Unwrap() []error { return []error{fs.ErrConflict, providers.ErrConflict} }
 
-// conflictError is what close and fsync say of a name that is held. To the
-// engine it is the backend's conflict, to the kernel the front's.
-func conflictError(path, reason string) error { return &heldConflict{path, reason} }
-
 // infoOf is what the backend is known to have under a name.
-func (v *View) infoOf(l table.Link, rec table.Name) providers.Info {
+func (v view) infoOf(l table.Link, rec table.Name) providers.Info {
 	at, _ := v.RemotePath(l)
 	b := rec.Remote
 	return providers.Info{Locator: at, Kind: b.Kind, Size: b.Version.Size, Version: b.Version, Digest: b.Digest}

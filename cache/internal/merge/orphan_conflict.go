@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -17,68 +18,68 @@ const orphanConflictPrefix = "claim/"
 
 func orphanConflictKey(ino table.Ino) string { return table.KeyOf(orphanConflictPrefix, ino) }
 
-// orphanChanged says that a file which lost its name to a pull while it was open has new
+// OrphanChanged says that a file which lost its name to a pull while it was open has new
 // content: it is put up against what has the name now, before the call that made the
 // content final returns. It is part of the update that made it so.
-func (v *Tx) orphanChanged(ino table.Ino) {
-	v.noteOrphanConflict(ino)
-	v.Later(func() {
-		if err := v.resolveOrphanConflict(v.ctx, ino); err != nil {
-			v.o.Log.Warn("a conflict is left for later", "ino", ino, "err", err)
-			v.background(v.resolveOrphanConflicts)
+func (v *Merger) OrphanChanged(tx *tree.Tx, ino table.Ino) {
+	NoteOrphanConflict(tx, ino)
+	tx.Later(func() {
+		if err := v.resolveOrphanConflict(v.o.Context, ino); err != nil {
+			v.o.Side.Log.Warn("a conflict is left for later", "ino", ino, "err", err)
+			v.o.Volume.Go(v.ResolveOrphanConflicts)
 		}
 	})
 }
 
-// noteOrphanConflict is orphanChanged for later: the next start, or
-// resolveOrphanConflicts.
-func (v *Tx) noteOrphanConflict(ino table.Ino) {
-	if key := orphanConflictKey(ino); v.table.Get(key) == nil {
-		v.table.Set(key, []byte{1})
+// NoteOrphanConflict is OrphanChanged for later: the next start, or
+// ResolveOrphanConflicts.
+func NoteOrphanConflict(v *tree.Tx, ino table.Ino) {
+	if key := orphanConflictKey(ino); v.Get(key) == nil {
+		v.Set(key, []byte{1})
 	}
 }
 
-// isOrphanConflict reports whether an inode without a name has content that is still to
+// IsOrphanConflict reports whether an inode without a name has content that is still to
 // get one.
-func (v *View) isOrphanConflict(ino table.Ino) bool {
-	return v.table.Get(orphanConflictKey(ino)) != nil
+func IsOrphanConflict(v *tree.View, ino table.Ino) bool {
+	return v.Get(orphanConflictKey(ino)) != nil
 }
 
-// resolveOrphanConflicts settles what is left, until nothing is. One at a time does.
-func (v *Volume) resolveOrphanConflicts() {
+// ResolveOrphanConflicts settles what is left, until nothing is. One at a time does.
+func (v *Merger) ResolveOrphanConflicts() {
 	for d := upload.FirstPause; ; d = min(2*d, upload.LongestPause) {
 		locked := v.lock()
-		all := locked.orphanConflicts()
+		all := OrphanConflicts(locked.View)
 		locked.unlock()
 		for _, ino := range all {
-			if err := v.resolveOrphanConflict(v.ctx, ino); err != nil {
-				v.o.Log.Debug("a conflict is left for later", "ino", ino, "err", err)
+			if err := v.resolveOrphanConflict(v.o.Context, ino); err != nil {
+				v.o.Side.Log.Debug("a conflict is left for later", "ino", ino, "err", err)
 			}
 		}
 		locked = v.lock()
-		left := len(locked.orphanConflicts())
+		left := len(OrphanConflicts(locked.View))
 		locked.unlock()
-		if left == 0 || v.pause(v.ctx, d) != nil {
+		if left == 0 || v.o.Volume.Pause(v.o.Context, d) != nil {
 			return
 		}
 	}
 }
 
-// orphanConflicts are the inodes that resolveOrphanConflicts deals with.
-func (v *View) orphanConflicts() []table.Ino { return table.InosOf(v, orphanConflictPrefix) }
+// OrphanConflicts are the inodes that ResolveOrphanConflicts deals with.
+func OrphanConflicts(v *tree.View) []table.Ino { return table.InosOf(v, orphanConflictPrefix) }
 
 // resolveOrphanConflict gives a nameless file that has new content the name which it
 // lost, or another, by the conflict policy.
-func (v *Volume) resolveOrphanConflict(ctx context.Context, ino table.Ino) error {
-	m := v.newMerge(ctx, v.p)
-	m.alone = true
-	err := m.run(func(v *Tx) error {
-		if !v.isOrphanConflict(ino) {
-			return nil // a close and resolveOrphanConflicts met, and the other was faster
+func (v *Merger) resolveOrphanConflict(ctx context.Context, ino table.Ino) error {
+	m := v.New(ctx, v.o.Provider)
+	m.Alone = true
+	err := m.Run(func(v *Tx) error {
+		if !IsOrphanConflict(v.View, ino) {
+			return nil // a close and ResolveOrphanConflicts met, and the other was faster
 		}
-		n := v.table.Inode(ino)
+		n := v.Inode(ino)
 		if n == nil || n.LostName == nil || len(n.Links) > 0 {
-			v.table.Set(orphanConflictKey(ino), nil)
+			v.Set(orphanConflictKey(ino), nil)
 			return nil
 		}
 		m.orphan(v, ino, n).reconcile()
@@ -96,9 +97,9 @@ type orphan struct {
 }
 
 // orphan is what is known of such a file.
-func (m *merge) orphan(v *Tx, ino table.Ino, n *table.Inode) *orphan {
+func (m *Merge) orphan(v *Tx, ino table.Ino, n *table.Inode) *orphan {
 	l := *n.LostName
-	if d := v.table.Inode(l.Dir); v.IsNowhere(l.Dir) || !d.IsDir() {
+	if d := v.Inode(l.Dir); v.IsNowhere(l.Dir) || !d.IsDir() {
 		l.Dir = table.Root // nothing is known any more of where it was
 	}
 	l.Dir = m.reachable(v, l.Dir)
@@ -117,7 +118,7 @@ func (o *orphan) rival() reconcile.Rival {
 	switch {
 	case rec.Ino == 0:
 		return reconcile.NoRival
-	case clean && !o.tx.table.Inode(rec.Ino).IsDir():
+	case clean && !o.tx.Inode(rec.Ino).IsDir():
 		return reconcile.Pulled
 	}
 	return reconcile.Changed
@@ -179,9 +180,9 @@ func (o *orphan) unite() {
 // takeName gives the file its name back. Who has that by now goes to the history.
 func (o *orphan) takeName() {
 	v, theirs := o.tx, o.rec.Ino
-	v.local.Bury(o.l, theirs, history.WhyConflict)
+	v.Bury(o.l, theirs, history.WhyConflict)
 	o.swap(o.ino)
-	v.notes.Named(o.l, o.ino, history.WhyConflict)
+	v.Notes.Named(o.l, o.ino, history.WhyConflict)
 	o.named()
 	o.lost(v, o.l, theirs)
 }
@@ -224,8 +225,8 @@ func (o *orphan) copy() {
 // rename gives the file a free name.
 func (o *orphan) rename(l table.Link) {
 	v := o.tx
-	v.local.SetLocal(l, o.ino)
-	v.notes.Named(l, o.ino, history.WhyConflict)
+	v.SetLocal(l, o.ino)
+	v.Notes.Named(l, o.ino, history.WhyConflict)
 	o.named()
 	o.shown(v, l)
 }
@@ -233,16 +234,16 @@ func (o *orphan) rename(l table.Link) {
 // done: what the file has now needs no name. Who still holds it, by a bind mount for
 // instance, may write again, and is then an orphan conflict again.
 func (o *orphan) done() {
-	o.tx.table.Set(orphanConflictKey(o.ino), nil)
+	o.tx.Set(orphanConflictKey(o.ino), nil)
 	o.tx.Shed(o.ino)
 }
 
 // named ends the orphan conflict of a file that has a name again.
 func (o *orphan) named() {
 	v := o.tx
-	v.table.Edit(o.ino).LostName = nil
-	v.table.Set(orphanConflictKey(o.ino), nil)
-	if len(v.table.Inode(o.ino).Links) > 0 {
+	v.Edit(o.ino).LostName = nil
+	v.Set(orphanConflictKey(o.ino), nil)
+	if len(v.Inode(o.ino).Links) > 0 {
 		v.SetOrphan(o.ino, false)
 	}
 }

@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"encoding/json"
@@ -25,15 +25,23 @@ func (v *Tx) addUnreported(paths []string) {
 	all := pending.Paths(v.unreported(), paths)
 	data, err := json.Marshal(all[:min(len(all), maxUnreported)])
 	if err == nil {
-		v.table.Set(keyUnreported, data)
+		v.Set(keyUnreported, data)
 	}
 }
 
+// KeepUnreported keeps conflicts for whoever asks next.
+func (v *Merger) KeepUnreported(paths []string) error {
+	return v.update(func(v *Tx) error {
+		v.addUnreported(paths)
+		return nil
+	})
+}
+
 // unreported are the conflicts that are kept.
-func (v *View) unreported() (paths []string) {
-	if data := v.table.Get(keyUnreported); data != nil {
+func (v view) unreported() (paths []string) {
+	if data := v.Get(keyUnreported); data != nil {
 		if err := json.Unmarshal(data, &paths); err != nil {
-			v.o.Log.Warn("the unreported conflicts cannot be read", "err", err)
+			v.o.Side.Log.Warn("the unreported conflicts cannot be read", "err", err)
 		}
 	}
 	return paths
@@ -42,24 +50,24 @@ func (v *View) unreported() (paths []string) {
 // UnreportedConflicts are the conflicts that no report has told of yet, for who follows an event
 // without a Commit or a Pull. It tells of each once, and again only where the
 // disk will not note that it did.
-func (v *Volume) UnreportedConflicts() []string { return v.reportConflicts(nil) }
+func (c *Conflicts) UnreportedConflicts() []string { return c.v.ReportConflicts(nil) }
 
-// reportConflicts adds to a report what nobody was told of yet.
-func (v *Volume) reportConflicts(conflicts []string) []string {
+// ReportConflicts adds to a report what nobody was told of yet.
+func (v *Merger) ReportConflicts(conflicts []string) []string {
 	all := pending.Paths(conflicts, nil)
 	locked := v.lock()
-	none := locked.table.Get(keyUnreported) == nil
+	none := locked.Get(keyUnreported) == nil
 	locked.unlock()
 	if none {
 		return all
 	}
 	err := v.update(func(v *Tx) error {
 		all = pending.Paths(all, v.unreported())
-		v.table.Set(keyUnreported, nil)
+		v.Set(keyUnreported, nil)
 		return nil
 	})
 	if err != nil {
-		v.o.Log.Warn("conflicts will be told of again", "err", fmt.Errorf("note that they were: %w", err))
+		v.o.Side.Log.Warn("conflicts will be told of again", "err", fmt.Errorf("note that they were: %w", err))
 	}
 	return all
 }

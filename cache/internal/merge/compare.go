@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -64,7 +65,7 @@ const maxRounds = 6
 
 // inquiry is what a merge has to find out, and what it has.
 type inquiry struct {
-	v      *Volume
+	v      *Merger
 	ctx    context.Context
 	remote providers.Provider // where theirs is read
 	round  int                // how often questions were answered
@@ -75,12 +76,12 @@ type inquiry struct {
 	used    []table.Ino // those that a name has got
 }
 
-func newInquiry(ctx context.Context, v *Volume, remote providers.Provider) inquiry {
+func newInquiry(ctx context.Context, v *Merger, remote providers.Provider) inquiry {
 	return inquiry{v: v, ctx: ctx, remote: remote, answers: map[question]answer{}}
 }
 
-// asks reports whether there is a question that was not put yet, and is to be.
-func (i *inquiry) asks() bool {
+// Asks reports whether there is a question that was not put yet, and is to be.
+func (i *inquiry) Asks() bool {
 	if i.round >= maxRounds {
 		return false
 	}
@@ -96,7 +97,7 @@ func (i *inquiry) asks() bool {
 func (i *inquiry) unanswered() error {
 	for _, q := range i.open {
 		if a, ok := i.answers[q.question]; ok && a.err != nil {
-			return translate(a.err)
+			return errno.Translate(a.err)
 		}
 	}
 	return nil
@@ -105,7 +106,7 @@ func (i *inquiry) unanswered() error {
 // ask answers what is known of the content of an inode, and of whether r is the same. ok
 // is false when that is not known yet: the question is noted.
 func (s *sides) ask(x table.Ino, r *providers.Info) (a answer, ok bool) {
-	v, n := s.tx, s.tx.table.Inode(x)
+	v, n := s.tx, s.tx.Inode(x)
 	q := query{question: question{ino: x, gen: n.ContentVersion}, l: s.l}
 	if r != nil {
 		q.at, q.theirs, q.info = r.Locator, r.Version, *r
@@ -158,7 +159,7 @@ func (i *inquiry) answer() {
 			a = i.compare(q)
 		}
 		if a.err != nil {
-			i.v.o.Log.Warn("a conflict is left for later", "path", q.at, "err", a.err)
+			i.v.o.Side.Log.Warn("a conflict is left for later", "path", q.at, "err", a.err)
 		}
 		i.answers[q.question] = a
 	}
@@ -167,8 +168,8 @@ func (i *inquiry) answer() {
 // keepTheirs puts a version that is about to be overwritten into the history.
 // Of content that is larger than all of the history may be it is only noted.
 func (i *inquiry) keepTheirs(q query) error {
-	return i.v.retry(i.ctx, func(ctx context.Context) error {
-		err := i.v.keepRemote(ctx, q.l, q.info.Locator, q.info, i.v.o.Policy.History.Bytes)
+	return i.v.o.Volume.Retry(i.ctx, func(ctx context.Context) error {
+		err := i.v.o.Past.Keep(ctx, q.l, q.info)
 		return err
 	})
 }
@@ -214,7 +215,7 @@ func (i *inquiry) compare(q query) answer {
 func (i *inquiry) kind(x table.Ino) (k providers.Kind) {
 	locked := i.v.lock()
 	defer locked.unlock()
-	if n := locked.table.Inode(x); n != nil && n.IsSymlink() {
+	if n := locked.Inode(x); n != nil && n.IsSymlink() {
 		return providers.KindSymlink
 	}
 	return providers.KindFile
@@ -240,6 +241,6 @@ func (i *inquiry) hashTheirs(q query) (sum string, err error) {
 // isOurs asks whether an operation of ours left a version.
 func (i *inquiry) isOurs(q query) (bool, error) {
 	op := q.op
-	info, happened, err := i.v.exec.Find(i.ctx, &upload.Operation{At: q.at, Attempt: &op})
+	info, happened, err := i.v.o.Executor.Find(i.ctx, &upload.Operation{At: q.at, Attempt: &op})
 	return happened && info.Version.Matches(q.theirs), err
 }

@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"context"
@@ -11,28 +11,22 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// merge brings what the backend was seen to have into the working copy, name
-// by name, for a listing that was due, for a pull of the whole tree and for a
-// change of ours that came too late. What becomes of a name is decided by
-// reconcile.Decide: a merge gathers its three sides, and carries that out (see
-// sides).
-//
-// A directory is changed when something below it is.
+// Merge is one merge. A directory is changed when something below it is.
 //
 // It runs in one update of the table. What it must know of contents it asks
 // (inquiry): then nothing is changed, the questions are answered without the lock,
 // and all is decided anew.
-type merge struct {
+type Merge struct {
 	inquiry
-	mine  *tree.Observation   // the look at the backend that this comes from
+	Mine  *tree.Observation   // the look at the backend that this comes from
 	late  map[table.Link]bool // names with an attempt that is known to be lost
-	first bool                // a first listing: nobody has seen these names
-	whole bool                // all that is known was looked at
-	dry   bool                // decide, and change nothing
-	alone bool                // nobody gets its report: the next who asks is told
+	First bool                // a first listing: nobody has seen these names
+	Whole bool                // all that is known was looked at
+	Dry   bool                // decide, and change nothing
+	Alone bool                // nobody gets its report: the next who asks is told
 
 	// What one run did.
-	report  PullReport
+	Report  Report
 	told    []told
 	clashes []clash
 	touched []table.Link
@@ -42,7 +36,21 @@ type merge struct {
 	back    map[table.Ino]table.Ino // as which a directory that was removed here came back
 	root    int                     // entries of the root before, -1: not counted
 	halt    error                   // too much would be deleted, which was seen early
-	left    bool                    // something is left as it was, for another look
+	Left    bool                    // something is left as it was, for another look
+}
+
+// Report is what one run did.
+type Report struct {
+	Changed   int      // names that lead to something new
+	Deleted   int      // names that are gone
+	Conflicts []string // paths
+}
+
+// News is a name under which the remote has something else than it was known to have.
+type News struct {
+	table.Link
+	Info *providers.Info // nil: nothing
+	Hide bool            // it is excluded, since it was taken from there
 }
 
 type told struct {
@@ -60,17 +68,18 @@ var (
 	errDry = errors.New("only asked")
 )
 
-func (v *Volume) newMerge(ctx context.Context, remote providers.Provider) *merge {
-	return &merge{inquiry: newInquiry(ctx, v, remote), late: map[table.Link]bool{}}
+// New is a merge of what was seen at remote.
+func (v *Merger) New(ctx context.Context, remote providers.Provider) *Merge {
+	return &Merge{inquiry: newInquiry(ctx, v, remote), late: map[table.Link]bool{}}
 }
 
-// run does a change of the table that may ask.
-func (m *merge) run(do func(*Tx) error) error {
+// Run does a change of the table that may ask.
+func (m *Merge) Run(do func(*Tx) error) error {
 	defer m.dropMade()
 	for m.round = 0; ; m.round++ {
 		err := m.v.update(func(v *Tx) error {
-			m.report, m.told, m.clashes, m.touched, m.news = PullReport{}, nil, nil, nil, nil
-			m.deleted, m.root, m.halt, m.open, m.used, m.left = 0, -1, nil, nil, nil, false
+			m.Report, m.told, m.clashes, m.touched, m.news = Report{}, nil, nil, nil, nil
+			m.deleted, m.root, m.halt, m.open, m.used, m.Left = 0, -1, nil, nil, nil, false
 			m.back = map[table.Ino]table.Ino{}
 			err := do(v)
 			if err == nil {
@@ -81,15 +90,19 @@ func (m *merge) run(do func(*Tx) error) error {
 				return err
 			}
 			switch {
-			case m.asks():
+			case m.Asks():
 				return errAsk
-			case m.dry:
+			case m.Dry:
 				return errDry
 			}
 			m.finish(v)
 			return nil
 		})
-		if err != errAsk { // never wrapped
+		switch err { // never wrapped
+		case errAsk:
+		case errDry:
+			return nil
+		default:
 			return err
 		}
 		m.answer()
@@ -97,13 +110,13 @@ func (m *merge) run(do func(*Tx) error) error {
 }
 
 // pulled are the paths that lead to another file than before.
-func (m *merge) pulled(v *Tx) (paths []string) {
+func (m *Merge) pulled(v *Tx) (paths []string) {
 	if v.o.Pulled == nil {
 		return nil
 	}
 	for _, l := range m.news {
 		at, ok := v.LocalPath(l)
-		if n := v.table.Inode(v.Record(l).Ino); ok && n != nil && !n.IsDir() {
+		if n := v.Inode(v.Record(l).Ino); ok && n != nil && !n.IsDir() {
 			paths = append(paths, at.String())
 		}
 	}
@@ -111,14 +124,14 @@ func (m *merge) pulled(v *Tx) (paths []string) {
 }
 
 // finish tells whom it may concern.
-func (m *merge) finish(v *Tx) {
-	v.Found(m.mine, m.touched...)
+func (m *Merge) finish(v *Tx) {
+	v.Found(m.Mine, m.touched...)
 	for _, l := range m.news {
-		v.notes.Came(l)
+		v.Notes.Came(l)
 	}
 	m.countDeleted(v)
-	missed := unheard(v.View, m.clashes)
-	if m.alone {
+	missed := m.unheard()
+	if m.Alone {
 		v.addUnreported(missed)
 	}
 	told, pulled := m.told, m.pulled(v)
@@ -127,13 +140,24 @@ func (m *merge) finish(v *Tx) {
 			m.v.o.Pulled(path)
 		}
 		for _, t := range told {
-			m.v.chores.Report("pull", t.path, errors.New(t.what))
+			m.v.o.Volume.Report("pull", t.path, errors.New(t.what))
 		}
 	})
 }
 
+// unheard are the conflicts that no commit which waits asked for: what is decided at once is
+// not held back, and yet those that did are to say so.
+func (m *Merge) unheard() (paths []string) {
+	for _, c := range m.clashes {
+		if !m.v.o.Heard(c.Link, c.path) {
+			paths = append(paths, c.path)
+		}
+	}
+	return paths
+}
+
 // tell reports what a person should know of.
-func (m *merge) tell(v *Tx, l table.Link, what string, conflict bool) {
+func (m *Merge) tell(v *Tx, l table.Link, what string, conflict bool) {
 	path := v.PathFor(l)
 	m.told = append(m.told, told{path, what})
 	if conflict {
@@ -142,36 +166,36 @@ func (m *merge) tell(v *Tx, l table.Link, what string, conflict bool) {
 }
 
 // clash counts a conflict.
-func (m *merge) clash(l table.Link, path string) {
-	m.report.Conflicts = append(m.report.Conflicts, path)
+func (m *Merge) clash(l table.Link, path string) {
+	m.Report.Conflicts = append(m.Report.Conflicts, path)
 	m.clashes = append(m.clashes, clash{l, path})
 }
 
 // name reconciles one name with what the backend has under it now; nil: nothing.
-func (m *merge) name(v *Tx, l table.Link, r *providers.Info) {
+func (m *Merge) name(v *Tx, l table.Link, r *providers.Info) {
 	if m.halt == nil {
 		m.at(v, l, r).reconcile()
 	}
 }
 
-// hide has a name that the backend had shown stay here from now on.
-func (m *merge) hide(v *Tx, l table.Link) {
+// Hide has a name that the backend had shown stay here from now on.
+func (m *Merge) Hide(v *Tx, l table.Link) {
 	s := m.at(v, l, nil)
 	s.policy.Excluded = true
 	s.reconcile()
 }
 
-// take applies a piece of news.
-func (m *merge) take(v *Tx, d news) {
-	if d.hide {
-		m.hide(v, d.l)
+// Take applies a piece of news.
+func (m *Merge) Take(v *Tx, d News) {
+	if d.Hide {
+		m.Hide(v, d.Link)
 	} else {
-		m.name(v, d.l, d.info)
+		m.name(v, d.Link, d.Info)
 	}
 }
 
 // set stores a record, and looks anew whether its sides differ.
-func (m *merge) set(v *Tx, l table.Link, rec table.Name) {
+func (m *Merge) set(v *Tx, l table.Link, rec table.Name) {
 	if from := v.SetName(l, rec); from != 0 {
 		v.MarkStaleDentry(l, from)
 	}
@@ -181,22 +205,22 @@ func (m *merge) set(v *Tx, l table.Link, rec table.Name) {
 
 // shown says that a program sees something else under a name. Never for a
 // directory that still exists: the kernel would unmount what is mounted below.
-func (m *merge) shown(v *Tx, l table.Link) {
-	if m.first {
+func (m *Merge) shown(v *Tx, l table.Link) {
+	if m.First {
 		return
 	}
 
 	m.news = append(m.news, l)
 	v.DirChanged(l.Dir)
-	v.local.TellEntry(l)
-	v.local.TellAttr(l.Dir)
+	v.TellEntry(l)
+	v.TellAttr(l.Dir)
 }
 
 // skipInFlight reports whether a change of ours of this name is under way: the backend may
 // show it as it was or as it will be, and the engine finds out what became of it.
-func (m *merge) skipInFlight(v *Tx, l table.Link, rec table.Name) bool {
-	if m.mine != nil {
-		if outdated, _ := v.IsOutdated(m.mine, l); outdated {
+func (m *Merge) skipInFlight(v *Tx, l table.Link, rec table.Name) bool {
+	if m.Mine != nil {
+		if outdated, _ := v.IsOutdated(m.Mine, l); outdated {
 			return true
 		}
 	}
@@ -204,7 +228,7 @@ func (m *merge) skipInFlight(v *Tx, l table.Link, rec table.Name) bool {
 }
 
 // countGone counts a name that the backend has no more.
-func (m *merge) countGone(v *Tx, l table.Link) {
+func (m *Merge) countGone(v *Tx, l table.Link) {
 	m.deleted++
 	if l.Dir == table.Root && m.root < 0 {
 		m.root = massdelete.CountRoot(v)
@@ -212,11 +236,11 @@ func (m *merge) countGone(v *Tx, l table.Link) {
 }
 
 // below looks what the backend was known to have in a directory.
-func (m *merge) below(v *Tx, dir table.Ino) (b reconcile.Below) {
-	if n := v.table.Inode(dir); n != nil && !n.Loaded {
+func (m *Merge) below(v *Tx, dir table.Ino) (b reconcile.Below) {
+	if n := v.Inode(dir); n != nil && !n.Loaded {
 		b.Files = true
 	}
-	v.table.Names(dir, "", func(name string, rec table.Name) bool {
+	v.Names(dir, "", func(name string, rec table.Name) bool {
 		switch {
 		case m.skipInFlight(v, table.Link{Dir: dir, Name: name}, rec):
 			b.Busy = true
@@ -234,7 +258,7 @@ func (m *merge) below(v *Tx, dir table.Ino) (b reconcile.Below) {
 
 // remoteEntries are the names in a directory that the backend was known to have.
 func remoteEntries(v *Tx, dir table.Ino) (names []table.Link) {
-	v.table.Names(dir, "", func(name string, rec table.Name) bool {
+	v.Names(dir, "", func(name string, rec table.Name) bool {
 		if rec.Remote != nil {
 			names = append(names, table.Link{Dir: dir, Name: name})
 		}
@@ -244,20 +268,20 @@ func remoteEntries(v *Tx, dir table.Ino) (names []table.Link) {
 }
 
 // emptied: the backend has nothing below a directory any more.
-func (m *merge) emptied(v *Tx, dir table.Ino) {
+func (m *Merge) emptied(v *Tx, dir table.Ino) {
 	m.within++
 	for _, l := range remoteEntries(v, dir) {
 		m.name(v, l, nil)
 	}
 	m.within--
-	if n := v.table.Inode(dir); n != nil && !n.Loaded {
-		v.table.Edit(dir).Loaded = true // there is nothing to list
+	if n := v.Inode(dir); n != nil && !n.Loaded {
+		v.Edit(dir).Loaded = true // there is nothing to list
 	}
 }
 
 // leftRemote: an inode has lost a remote link at the backend, and perhaps the last.
-func (m *merge) leftRemote(v *Tx, x table.Ino) {
-	n := v.table.Inode(x)
+func (m *Merge) leftRemote(v *Tx, x table.Ino) {
+	n := v.Inode(x)
 	if n == nil {
 		return
 	}
@@ -284,9 +308,9 @@ func (m *merge) leftRemote(v *Tx, x table.Ino) {
 }
 
 // lost is what follows for an inode that has just lost a name to a pull.
-func (m *merge) lost(v *Tx, l table.Link, x table.Ino) {
-	n := v.table.Edit(x)
-	n.Ctime = v.local.Stamp()
+func (m *Merge) lost(v *Tx, l table.Link, x table.Ino) {
+	n := v.Edit(x)
+	n.Ctime = v.Stamp()
 	if len(n.Links) > 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -9,16 +9,16 @@ import (
 // reachable is the directory here in which a name of dir at the backend is
 // shown. One that was removed here comes back as another; when there is one that
 // has its name by now, the two become one.
-func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
-	n := v.table.Inode(dir)
+func (m *Merge) reachable(v *Tx, dir table.Ino) table.Ino {
+	n := v.Inode(dir)
 	if dir == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
 		return dir
 	}
-	upload.HandOverAll(uploadTx(v), dir)
+	upload.HandOverAll(v.sent, dir)
 	m.reachable(v, n.RemoteLinks[0].Dir)
-	home := v.table.Inode(dir).RemoteLinks[0] // another, if its parent was joined with one
-	rec, _ := v.table.Name(home.Dir, home.Name)
-	switch here := v.table.Inode(rec.Ino); {
+	home := v.Inode(dir).RemoteLinks[0] // another, if its parent was joined with one
+	rec := v.Record(home)
+	switch here := v.Inode(rec.Ino); {
 	case rec.Ino == 0:
 	case here.IsDir():
 		if !m.part(v, home, rec.Ino) {
@@ -30,13 +30,13 @@ func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
 		return dir
 	}
 	rec = v.Record(home)
-	rec.Ino = v.table.Alloc()
-	n = upload.Twin(v.table.Inode(dir))
-	n.Loaded = v.table.Inode(dir).Loaded
-	v.table.Put(rec.Ino, n)
+	rec.Ino = v.Alloc()
+	n = upload.Twin(v.Inode(dir))
+	n.Loaded = v.Inode(dir).Loaded
+	v.Put(rec.Ino, n)
 	m.set(v, home, rec)
 	m.shown(v, home)
-	rec, _ = v.table.Name(home.Dir, home.Name)
+	rec, _ = v.Name(home.Dir, home.Name)
 	m.join(v, home, rec, dir)
 	m.tell(v, home, "directory removed locally, but the remote added to it: restored", false)
 	return rec.Ino
@@ -44,14 +44,14 @@ func (m *merge) reachable(v *Tx, dir table.Ino) table.Ino {
 
 // join makes the backend's directory that of another one which has its name here: what
 // is known of the backend below the one goes to the other, and what is under way there.
-func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
+func (m *Merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 	to := rec.Ino
 	type entry struct {
 		name string
 		rec  table.Name
 	}
 	var all []entry
-	v.table.Names(from, "", func(name string, rec table.Name) bool {
+	v.Names(from, "", func(name string, rec table.Name) bool {
 		if rec.Remote != nil || rec.Attempt != nil {
 			all = append(all, entry{name, rec})
 		}
@@ -61,19 +61,19 @@ func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 		base, attempt := e.rec.Remote, e.rec.Attempt
 		e.rec.Remote, e.rec.Attempt, e.rec.Held = nil, nil, nil
 		m.set(v, table.Link{Dir: from, Name: e.name}, e.rec)
-		there, _ := v.table.Name(to, e.name)
+		there, _ := v.Name(to, e.name)
 		there.Remote = base
 		l := table.Link{Dir: to, Name: e.name}
 		if attempt != nil && attempt.Kind != upload.AttemptSet { // its outcome is found at the same place
 			there.Attempt = attempt
-			upload.Redirect(uploadTx(v), attempt, l)
+			upload.Redirect(v.sent, attempt, l)
 		}
 		m.set(v, l, there)
 	}
 	m.back[from] = to
-	uploadRest{v}.Succeeded(from, to)
-	n := v.table.Edit(to)
-	n.Loaded = n.Loaded && v.table.Inode(from).Loaded
+	v.sent.Rest.Succeeded(from, to)
+	n := v.Edit(to)
+	n.Loaded = n.Loaded && v.Inode(from).Loaded
 	base := *rec.Remote
 	base.Ino, base.AttrGen = to, n.AttrGen
 	m.at(v, l, nil).remoteSide(&base)
@@ -83,8 +83,8 @@ func (m *merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 // takeOver has a directory that was made here, and those above it, take the places of
 // directories that were removed here and that the backend still has. It reports whether
 // the backend has it then.
-func (m *merge) takeOver(v *Tx, dir table.Ino) bool {
-	n := v.table.Inode(dir)
+func (m *Merge) takeOver(v *Tx, dir table.Ino) bool {
+	n := v.Inode(dir)
 	switch {
 	case dir == table.Root:
 		return true
@@ -95,22 +95,22 @@ func (m *merge) takeOver(v *Tx, dir table.Ino) bool {
 	case !m.takeOver(v, n.Links[0].Dir):
 		return false
 	}
-	l := v.table.Inode(dir).Links[0]
-	rec, _ := v.table.Name(l.Dir, l.Name)
+	l := v.Inode(dir).Links[0]
+	rec := v.Record(l)
 	if rec.Attempt != nil || rec.Remote == nil || rec.Remote.Kind != providers.KindDir {
 		return false
 	}
-	old := v.table.Inode(rec.Remote.Ino)
+	old := v.Inode(rec.Remote.Ino)
 	if old == nil || len(old.Links) > 0 || old.From != "" {
 		return false
 	}
 	m.join(v, l, rec, rec.Remote.Ino)
-	v.table.Edit(dir).Listed = 0 // others may have put something there
+	v.Edit(dir).Listed = 0 // others may have put something there
 	return true
 }
 
-// shownAs is a directory, or the one as which it has just come back.
-func (m *merge) shownAs(dir table.Ino) table.Ino {
+// ShownAs is a directory, or the one as which it has just come back.
+func (m *Merge) ShownAs(dir table.Ino) table.Ino {
 	if to, came := m.back[dir]; came {
 		return to
 	}
@@ -122,8 +122,8 @@ func (m *merge) shownAs(dir table.Ino) table.Ino {
 // tombstone keeps the old place, as the engine's do: what was in it is to be moved file
 // by file. It reports whether that is done; of a directory that was never looked into
 // the names must be known first.
-func (m *merge) part(v *Tx, l table.Link, x table.Ino) bool {
-	n := v.table.Inode(x)
+func (m *Merge) part(v *Tx, l table.Link, x table.Ino) bool {
+	n := v.Inode(x)
 	if len(n.RemoteLinks) == 0 {
 		return true
 	}
@@ -131,7 +131,7 @@ func (m *merge) part(v *Tx, l table.Link, x table.Ino) bool {
 		m.look(query{question: question{ino: x, gen: n.ContentVersion, what: askNames}, l: l})
 		return false
 	}
-	upload.LeaveTombstone(uploadTx(v), x, n)
-	upload.HandOverAll(uploadTx(v), x)
+	upload.LeaveTombstone(v.sent, x, n)
+	upload.HandOverAll(v.sent, x)
 	return true
 }

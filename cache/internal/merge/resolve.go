@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"bytes"
@@ -11,8 +11,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -61,14 +63,20 @@ type Resolution struct {
 	Content io.Reader
 }
 
+// Conflicts are those of a working copy that are held back.
+type Conflicts struct{ v *Merger }
+
+// Held are the conflicts of the names that a Merger merges.
+func (v *Merger) Held() *Conflicts { return &Conflicts{v} }
+
 // Conflicts lists what is held back as a conflict, in the order in which it
 // began.
-func (v *Volume) Conflicts() []ConflictInfo {
-	locked := v.lock()
+func (c *Conflicts) Conflicts() []ConflictInfo {
+	locked := c.v.lock()
 	defer locked.unlock()
 	var all []ConflictInfo
-	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		rec, _ := locked.table.Name(l.Dir, l.Name)
+	locked.Dirty(0, func(_ uint64, l table.Link) bool {
+		rec := locked.Record(l)
 		if rec.Held != nil && rec.Held.Conflict {
 			all = append(all, locked.conflictOf(l, rec))
 		}
@@ -78,7 +86,7 @@ func (v *Volume) Conflicts() []ConflictInfo {
 }
 
 // conflictOf describes a name that is held.
-func (v *View) conflictOf(l table.Link, rec table.Name) ConflictInfo {
+func (v view) conflictOf(l table.Link, rec table.Name) ConflictInfo {
 	at, _ := v.LocalPath(l)
 	side, _ := reconcile.DecodeHeld(rec.Held.Remote)
 	c := ConflictInfo{Path: at.String(), Reason: rec.Held.Reason, Since: time.Unix(0, side.Since),
@@ -86,14 +94,14 @@ func (v *View) conflictOf(l table.Link, rec table.Name) ConflictInfo {
 	if rec.Remote != nil && rec.Remote.Version != upload.Impossible {
 		c.Base = rec.Remote.Version
 	}
-	if n := v.table.Inode(rec.Ino); n != nil {
+	if n := v.Inode(rec.Ino); n != nil {
 		c.Ours = n.Size
 	}
 	return c
 }
 
 // heldAt finds a conflict by path.
-func (v *View) heldAt(path string) (l table.Link, rec table.Name, theirs providers.Info, err error) {
+func (v view) heldAt(path string) (l table.Link, rec table.Name, theirs providers.Info, err error) {
 	at, err := providers.ParseLocator(path)
 	if err != nil || at.IsRoot() {
 		return l, rec, theirs, fmt.Errorf("%q: %w", cmp.Or(path, "/"), ErrNoConflict)
@@ -104,7 +112,7 @@ func (v *View) heldAt(path string) (l table.Link, rec table.Name, theirs provide
 			l.Dir = rec.Ino
 		}
 		l.Name = name
-		rec, _ = v.table.Name(l.Dir, l.Name)
+		rec, _ = v.Name(l.Dir, l.Name)
 	}
 	side, ok := reconcile.Held{}, false
 	if rec.Held != nil && rec.Held.Conflict {
@@ -118,7 +126,8 @@ func (v *View) heldAt(path string) (l table.Link, rec table.Name, theirs provide
 
 // ConflictContent reads one side of a conflict. iofs.ErrNotExist says that the
 // side has none, or that the backend and the history do not have it any more.
-func (v *Volume) ConflictContent(ctx context.Context, path string, s Side) (io.ReadCloser, error) {
+func (c *Conflicts) ConflictContent(ctx context.Context, path string, s Side) (io.ReadCloser, error) {
+	v := c.v
 	locked := v.lock()
 	l, rec, theirs, err := locked.heldAt(path)
 	locked.unlock()
@@ -136,32 +145,32 @@ func (v *Volume) ConflictContent(ctx context.Context, path string, s Side) (io.R
 	return nil, fmt.Errorf("%w: side %d", iofs.ErrInvalid, s)
 }
 
-func (v *Volume) oursOf(ctx context.Context, x table.Ino) (io.ReadCloser, error) {
+func (v *Merger) oursOf(ctx context.Context, x table.Ino) (io.ReadCloser, error) {
 	var b bytes.Buffer
 	if _, err := v.readLocal(ctx, x, func(r io.Reader) error {
 		_, err := io.Copy(&b, r)
 		return err
 	}); err != nil {
-		return nil, translate(err)
+		return nil, errno.Translate(err)
 	}
 	return io.NopCloser(&b), nil
 }
 
 // readVersion reads a version at the backend, if it is there.
-func (v *Volume) readVersion(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
-	c, err := v.p.Read(ctx, at, providers.ReadOptions{Version: version})
+func (v *Merger) readVersion(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
+	c, err := v.o.Provider.Read(ctx, at, providers.ReadOptions{Version: version})
 	if errors.Is(err, providers.ErrConflict) {
 		return nil, fmt.Errorf("%w: %w", iofs.ErrNotExist, err)
 	}
 	if err != nil {
-		return nil, translate(err)
+		return nil, errno.Translate(err)
 	}
 	return c.Body, nil
 }
 
 // baseOfConflict reads what ours began from: at the backend, where that has come
 // back or is in an earlier revision, else in the history.
-func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Name) (io.ReadCloser, error) {
+func (v *Merger) baseOfConflict(ctx context.Context, l table.Link, rec table.Name) (io.ReadCloser, error) {
 	if rec.Remote == nil {
 		return nil, fmt.Errorf("there was nothing before: %w", iofs.ErrNotExist)
 	}
@@ -174,19 +183,19 @@ func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 	locked.unlock()
 	body, err := v.readVersion(ctx, at, rec.Remote.Version)
 	if errors.Is(err, iofs.ErrNotExist) {
-		body, err = v.readPreviousHead(ctx, at, rec.Remote.Version)
+		body, err = v.o.Past.PreviousHead(ctx, at, rec.Remote.Version)
 	}
 	if err == nil || !errors.Is(err, iofs.ErrNotExist) {
 		return body, err
 	}
-	versions, lerr := v.Log(ctx, LogFilter{Path: path.String()})
+	versions, lerr := v.o.Versions.Log(ctx, past.LogFilter{Path: path.String()})
 	if lerr != nil {
 		return nil, errors.Join(err, lerr)
 	}
 	for _, old := range versions {
-		if old.Kept && (old.Path == path.String() && old.Base == history.VersionText(rec.Remote.Version) && old.Change == Ended ||
+		if old.Kept && (old.Path == path.String() && old.Base == history.VersionText(rec.Remote.Version) && old.Change == history.Ended ||
 			v.isVersion(old.ID, rec.Remote)) {
-			content, _, err := v.Content(old.ID)
+			content, _, err := v.o.Versions.Content(old.ID)
 			return content, err
 		}
 	}
@@ -195,7 +204,7 @@ func (v *Volume) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 
 // isVersion reports whether a version of the history is the content that the
 // backend was known to have.
-func (v *Volume) isVersion(id string, b *table.Remote) bool {
+func (v *Merger) isVersion(id string, b *table.Remote) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
 		return false
@@ -203,18 +212,19 @@ func (v *Volume) isVersion(id string, b *table.Remote) bool {
 	locked := v.lock()
 	defer locked.unlock()
 	r := history.Get(locked, n)
-	return r != nil && r.Change == Written && r.Ino == b.Ino && r.Gen == b.ContentVersion
+	return r != nil && r.Change == history.Written && r.Ino == b.Ino && r.Gen == b.ContentVersion
 }
 
 // Resolve ends a conflict. What is kept is sent on condition that the backend
 // still has what was compared with: if that changed again, there is a new
 // conflict.
-func (v *Volume) Resolve(ctx context.Context, path string, r Resolution) error {
+func (c *Conflicts) Resolve(ctx context.Context, path string, r Resolution) error {
+	v := c.v
 	if r.Content != nil {
 		return v.resolveWith(ctx, path, r.Content)
 	}
-	m := v.newMerge(ctx, v.p)
-	err := m.run(func(v *Tx) error {
+	m := v.New(ctx, v.o.Provider)
+	err := m.Run(func(v *Tx) error {
 		s, err := m.heldSides(v, path)
 		if err != nil {
 			return err
@@ -242,7 +252,7 @@ func (v *Volume) Resolve(ctx context.Context, path string, r Resolution) error {
 }
 
 // heldSides are the sides of a conflict that is about to end.
-func (m *merge) heldSides(v *Tx, path string) (*sides, error) {
+func (m *Merge) heldSides(v *Tx, path string) (*sides, error) {
 	l, _, theirs, err := v.heldAt(path)
 	if err != nil {
 		return nil, err
@@ -253,20 +263,20 @@ func (m *merge) heldSides(v *Tx, path string) (*sides, error) {
 }
 
 // resolveWith puts new content in the place of both sides.
-func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader) error {
+func (v *Merger) resolveWith(ctx context.Context, path string, content io.Reader) error {
 	locked := v.lock()
 	_, _, _, err := locked.heldAt(path)
 	locked.unlock()
 	if err != nil {
 		return err
 	}
-	made, err := files.Make(ctx, v.tree, v.store, path, content)
+	made, err := files.Make(ctx, v.o.Tree, v.o.Store, path, content)
 	if err != nil {
 		return err
 	}
-	m := v.newMerge(ctx, v.p)
+	m := v.New(ctx, v.o.Provider)
 	done := false
-	err = m.run(func(v *Tx) error {
+	err = m.Run(func(v *Tx) error {
 		s, err := m.heldSides(v, path)
 		if err != nil {
 			return err
@@ -277,7 +287,7 @@ func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader
 		return nil
 	})
 	if err = errors.Join(err, m.unanswered()); err != nil || !done {
-		v.store.Remove(made.Ino)
+		v.o.Store.Remove(made.Ino)
 	}
 	return err
 }
@@ -286,20 +296,20 @@ func (v *Volume) resolveWith(ctx context.Context, path string, content io.Reader
 func (s *sides) put(made files.Made) {
 	v, old, x := s.tx, s.rec.Ino, made.Ino
 	_, n := s.fresh(old)
-	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.local.Stamp(), v.local.Stamp(), v.now(), made.Size, made.Blocks, table.Whole
+	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.Stamp(), v.Stamp(), v.Now().UnixNano(), made.Size, made.Blocks, table.Whole
 	if old != 0 {
-		v.local.Bury(s.l, old, history.WhyReplaced)
+		v.Bury(s.l, old, history.WhyReplaced)
 	}
-	if was := v.table.Inode(old); was != nil && was.IsRegular() {
+	if was := v.Inode(old); was != nil && was.IsRegular() {
 		n.Mode, n.UID, n.GID, n.Xattrs = was.Mode, was.UID, was.GID, was.Xattrs
 	} else {
-		n.Mode = 0o100666 &^ v.o.Umask
+		n.Mode = 0o100666 &^ v.o.Side.Attributes.Umask
 	}
-	v.table.Put(x, n)
+	v.Put(x, n)
 	s.swap(x)
 	s.moveRemote(versionOf(s.theirs), old)
 	if old != 0 {
 		s.lost(v, s.l, old)
 	}
-	v.local.Written(x, v.table.Inode(x))
+	v.Written(x, v.Inode(x))
 }

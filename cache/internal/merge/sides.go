@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ import (
 // sides are the three sides of a name, in a merge that has what becomes of it decided,
 // and what was found out about it.
 type sides struct {
-	*merge
+	*Merge
 	tx     *Tx
 	l      table.Link
 	rec    table.Name
@@ -30,12 +30,12 @@ type sides struct {
 }
 
 // at are the sides of a name, for which the backend has r now.
-func (m *merge) at(v *Tx, l table.Link, r *providers.Info) *sides {
-	l.Dir = m.shownAs(l.Dir)
-	s := &sides{merge: m, tx: v, l: l, theirs: r}
+func (m *Merge) at(v *Tx, l table.Link, r *providers.Info) *sides {
+	l.Dir = m.ShownAs(l.Dir)
+	s := &sides{Merge: m, tx: v, l: l, theirs: r}
 	s.policy = reconcile.Policy{
-		Conflict: v.o.Policy.Conflict, EmptyDirs: v.caps.EmptyDirs, ImpliedDirs: v.caps.ImpliedDirs,
-		DirAttrs: v.sets == nil && v.exec.TellsDirAttrs(), Within: m.within > 0,
+		Conflict: v.o.Conflict, EmptyDirs: v.o.Capabilities.EmptyDirs, ImpliedDirs: v.o.Capabilities.ImpliedDirs,
+		DirAttrs: v.o.DirAttrs(), Within: m.within > 0,
 	}
 	s.reload()
 	return s
@@ -76,8 +76,8 @@ func knownBase(rec table.Name) reconcile.Base {
 	return base
 }
 
-// unchanged reports whether the backend has what it was last known to have.
-func unchanged(rec table.Name, r *providers.Info) bool { return knownBase(rec).Unchanged(entryOf(r)) }
+// Unchanged reports whether the backend has what it was last known to have.
+func Unchanged(rec table.Name, r *providers.Info) bool { return knownBase(rec).Unchanged(entryOf(r)) }
 
 // reconcile decides what becomes of the name until that is done, or a question is open.
 func (s *sides) reconcile() {
@@ -99,7 +99,7 @@ func (s *sides) base() reconcile.Base {
 	if b == nil {
 		return base
 	}
-	n := v.table.Inode(b.Ino)
+	n := v.Inode(b.Ino)
 	base.AttrsModified = n == nil || n.AttrGen != b.AttrGen
 	base.Decided = s.decided || b.Ino == 0
 	if s.rec.Ino == 0 && len(s.moved(n)) > 0 {
@@ -116,15 +116,15 @@ func (s *sides) base() reconcile.Base {
 
 // local gathers that side.
 func (s *sides) local() (local reconcile.Local) {
-	v, b, n := s.tx, s.rec.Remote, s.tx.table.Inode(s.rec.Ino)
+	v, b, n := s.tx, s.rec.Remote, s.tx.Inode(s.rec.Ino)
 	local.InFlight = s.skipInFlight(v, s.l, s.rec)
-	if t := v.send.Jobs().Of(s.l); t != nil && t.Unmade.Op != "" && !s.asked {
+	if t := v.o.Jobs.Of(s.l); t != nil && t.Unmade.Op != "" && !s.asked {
 		local.Sent = reconcile.MaybeSent
 	} else if s.lateWrite {
 		local.Sent = reconcile.LateWrite
 	}
 	switch {
-	case s.rec.Local && v.border.OnlyIgnored(v.Tx.View, s.l, s.rec):
+	case s.rec.Local && v.o.Side.Border.OnlyIgnored(v.View, s.l, s.rec):
 		local.Scope = reconcile.Ignored
 	case s.rec.Local:
 		local.Scope = reconcile.Private
@@ -139,7 +139,7 @@ func (s *sides) local() (local reconcile.Local) {
 		return local
 	}
 	local.Kind, local.Content, local.Text = providers.KindFile, s.content, s.text
-	local.Writing = v.open.IsWritten(v.Tx.View, s.rec.Ino) && !s.late[s.l]
+	local.Writing = v.o.Open.IsWritten(v.View, s.rec.Ino) && !s.late[s.l]
 	local.Unseen = s.unseen(n)
 	local.Partial = n.State == table.Partial
 	if s.content == reconcile.Gone {
@@ -167,8 +167,8 @@ func (s *sides) unseen(n *table.Inode) bool {
 	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || n.IsSymlink() && s.tx.References(s.rec.Ino) > 0 {
 		return false
 	}
-	v := s.tx.Tx.View
-	oi := s.tx.open.Of(v, s.rec.Ino)
+	v := s.tx.View
+	oi := s.tx.o.Open.Of(v, s.rec.Ino)
 	return n.State == table.None && oi == nil || oi != nil && oi.IsUnread(v)
 }
 
@@ -226,7 +226,7 @@ func (s *sides) descend() bool {
 	s.decided = true
 	if s.policy.Excluded {
 		for _, l := range remoteEntries(s.tx, dir) {
-			s.hide(s.tx, l)
+			s.Hide(s.tx, l)
 		}
 		return true
 	}
@@ -241,7 +241,7 @@ func (s *sides) descend() bool {
 // countGone counts the name as deleted at the backend, once.
 func (s *sides) countGone() {
 	if !s.counted && !s.policy.Excluded {
-		s.merge.countGone(s.tx, s.l)
+		s.Merge.countGone(s.tx, s.l)
 	}
 	s.counted = true
 }
@@ -264,7 +264,7 @@ func (s *sides) vacate() {
 
 // askSent finds out whether that is what the backend has.
 func (s *sides) askSent() bool {
-	op := s.tx.send.Jobs().Of(s.l).Unmade
+	op := s.tx.o.Jobs.Of(s.l).Unmade
 	x, _ := upload.ParseSent(op.Other)
 	q := query{question: question{ino: x, gen: op.ContentVersion, at: s.theirs.Locator, theirs: s.theirs.Version, what: askOurs}, info: *s.theirs, l: s.l, op: op}
 	a, ok := s.look(q)
@@ -274,9 +274,9 @@ func (s *sides) askSent() bool {
 
 // confirm: it is.
 func (s *sides) confirm() {
-	op := s.tx.send.Jobs().Of(s.l).Unmade
+	op := s.tx.o.Jobs.Of(s.l).Unmade
 	x, _ := upload.ParseSent(op.Other)
-	if s.tx.table.Inode(x) == nil {
+	if s.tx.Inode(x) == nil {
 		x = 0
 	}
 	base := versionOf(s.theirs)
@@ -305,7 +305,7 @@ func (s *sides) end(a reconcile.Action) {
 func (s *sides) change(do reconcile.Do) {
 	switch do {
 	case reconcile.Wait:
-		s.left = true
+		s.Left = true
 	case reconcile.Clear:
 		s.emptied(s.tx, s.rec.Remote.Ino)
 	case reconcile.Release:

@@ -1,9 +1,10 @@
-package cache
+package merge
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -59,8 +60,8 @@ func (s *sides) release() {
 // detach has what is here stay here. The backend keeps what it has.
 func (s *sides) detach() {
 	s.rec.Local = true
-	if s.tx.table.Inode(s.rec.Ino).IsDir() {
-		s.tx.table.Edit(s.rec.Ino).Loaded = true
+	if s.tx.Inode(s.rec.Ino).IsDir() {
+		s.tx.Edit(s.rec.Ino).Loaded = true
 	}
 	s.forget()
 }
@@ -75,15 +76,15 @@ func (s *sides) remove() {
 // to the name.
 func (s *sides) unname() {
 	v, x := s.tx, s.rec.Ino
-	if !s.first {
-		v.local.TellDeleted(s.l, v.table.Inode(x))
+	if !s.First {
+		v.TellDeleted(s.l, v.Inode(x))
 	}
-	v.local.Bury(s.l, x, history.WhyPulled)
+	v.Bury(s.l, x, history.WhyPulled)
 	s.rec.Ino, s.rec.Local = 0, false
 	s.set(v, s.l, s.rec)
 	s.lost(v, s.l, x)
 	s.shown(v, s.l)
-	s.report.Deleted++
+	s.Report.Deleted++
 	s.reload()
 }
 
@@ -92,10 +93,10 @@ func (s *sides) joinDirs() {
 	if !s.part(s.tx, s.l, s.rec.Ino) {
 		return
 	}
-	n := s.tx.table.Edit(s.rec.Ino)
+	n := s.tx.Edit(s.rec.Ino)
 	n.Loaded, n.Listed = false, 0
 	s.reload()
-	s.moveRemote(remoteOf(*s.theirs, s.rec.Ino, n), 0)
+	s.moveRemote(tree.RemoteOf(*s.theirs, s.rec.Ino, n), 0)
 }
 
 // supplant takes the name from what is here.
@@ -129,13 +130,13 @@ func (s *sides) arrive() {
 		return
 	}
 	y, n := s.fresh(remoteIno(s.rec))
-	v.table.Put(y, n)
+	v.Put(y, n)
 	s.rec.Ino, s.rec.Local = y, false
-	s.remoteSide(remoteOf(*s.theirs, y, n))
+	s.remoteSide(tree.RemoteOf(*s.theirs, y, n))
 	s.shown(v, s.l)
-	s.report.Changed++
-	if !s.first && !n.IsDir() {
-		v.local.TellWrote(s.l)
+	s.Report.Changed++
+	if !s.First && !n.IsDir() {
+		v.TellWrote(s.l)
 	}
 }
 
@@ -144,71 +145,71 @@ func (s *sides) arrive() {
 // time of change moves on.
 func (s *sides) fresh(old table.Ino) (table.Ino, *table.Inode) {
 	v := s.tx
-	n := v.local.InodeOf(*s.theirs)
-	if was := v.table.Inode(old); was != nil && was.Kind() == n.Kind() && !n.IsDir() {
-		v.attrs().Inherit(n, was, s.theirs)
+	n := v.InodeOf(*s.theirs)
+	if was := v.Inode(old); was != nil && was.Kind() == n.Kind() && !n.IsDir() {
+		v.o.Side.Attributes.Inherit(n, was, s.theirs)
 		n.Mtime = table.Latest(n.Mtime, was.Mtime.Next())
-		n.Ctime = v.local.Stamp()
+		n.Ctime = v.Stamp()
 	} else if was == nil && s.theirs.ModTime().IsZero() {
-		n.Mtime = revision.FirstListed(v.table, n.Mtime)
+		n.Mtime = revision.FirstListed(v, n.Mtime)
 	}
-	return v.table.Alloc(), n
+	return v.Alloc(), n
 }
 
 // follow: what was renamed here has a new version there. The rename goes on,
 // with that version.
 func (s *sides) follow() {
 	v, old := s.tx, s.rec.Remote.Ino
-	to := s.moved(v.table.Inode(old))
+	to := s.moved(v.Inode(old))
 	y, n := s.fresh(old)
-	v.table.Put(y, n)
-	s.remoteSide(remoteOf(*s.theirs, y, n))
+	v.Put(y, n)
+	s.remoteSide(tree.RemoteOf(*s.theirs, y, n))
 	for _, name := range to {
-		v.local.Bury(name, old, history.WhyPulled)
+		v.Bury(name, old, history.WhyPulled)
 		rec := v.Record(name)
 		rec.Ino, rec.Held = y, nil
 		s.set(v, name, rec)
 		s.lost(v, name, old)
 		s.shown(v, name)
-		v.local.TellWrote(name)
+		v.TellWrote(name)
 	}
 	s.leftRemote(v, old)
-	s.report.Changed++
+	s.Report.Changed++
 }
 
 // replace: theirs is new, ours is what it was. Nobody may see half of each, so
 // the name gets a new inode. Attributes that were changed here stay.
 func (s *sides) replace() {
 	v, x := s.tx, s.rec.Ino
-	old := v.table.Inode(x)
+	old := v.Inode(x)
 	dirtyAttr := old.AttrGen != s.rec.Remote.AttrGen
-	v.local.Bury(s.l, x, history.WhyPulled)
+	v.Bury(s.l, x, history.WhyPulled)
 	y, n := s.fresh(x)
 	if dirtyAttr {
 		n.Mode, n.UID, n.GID, n.Xattrs = n.Kind()|old.Mode&^uint32(0o170000), old.UID, old.GID, old.Xattrs
 	}
-	v.table.Put(y, n)
-	base := remoteOf(*s.theirs, y, n)
+	v.Put(y, n)
+	base := tree.RemoteOf(*s.theirs, y, n)
 	if dirtyAttr {
-		v.table.Edit(y).AttrGen++
+		v.Edit(y).AttrGen++
 	}
 	s.rec.Ino = y
 	s.remoteSide(base)
 	s.lost(v, s.l, x)
 	s.shown(v, s.l)
-	v.local.TellWrote(s.l)
-	s.report.Changed++
+	v.TellWrote(s.l)
+	s.Report.Changed++
 }
 
 // renew is replace in place, of an inode of which nobody saw any content that is here.
 func (s *sides) renew() {
 	v, x := s.tx, s.rec.Ino
-	old := v.table.Edit(x)
-	before := v.history.PastOf(v.Tx.View, x, old)
-	n := v.local.InodeOf(*s.theirs)
-	v.attrs().Inherit(n, old, s.theirs)
+	old := v.Edit(x)
+	before := v.o.History.PastOf(v.View, x, old)
+	n := v.InodeOf(*s.theirs)
+	v.o.Side.Attributes.Inherit(n, old, s.theirs)
 	old.Mode, old.UID, old.GID, old.Size, old.Blocks, old.Xattrs = n.Mode, n.UID, n.GID, n.Size, n.Blocks, n.Xattrs
-	old.Mtime, old.Ctime = table.Latest(n.Mtime, old.Mtime.Next()), v.local.Stamp()
+	old.Mtime, old.Ctime = table.Latest(n.Mtime, old.Mtime.Next()), v.Stamp()
 	old.Metadata, old.AttrsUnknown, old.Untold, old.Target, old.Origin = n.Metadata, n.AttrsUnknown, n.Untold, "", table.Origin{}
 	old.ContentVersion++
 	if old.State != table.None { // what came for who waits for it
@@ -216,19 +217,19 @@ func (s *sides) renew() {
 		v.Freed(x, old)
 	}
 	v.OutdateAttributes(x)
-	v.local.TellAttr(x)
-	s.remoteSide(remoteOf(*s.theirs, x, old))
-	v.notes.Renewed(s.l, x, before)
+	v.TellAttr(x)
+	s.remoteSide(tree.RemoteOf(*s.theirs, x, old))
+	v.Notes.Renewed(s.l, x, before)
 	s.shown(v, s.l)
-	v.local.TellWrote(s.l)
-	s.report.Changed++
+	v.TellWrote(s.l)
+	s.Report.Changed++
 }
 
 // takeDirAttrs takes the mode and owner of a directory from the backend, where it has
 // others.
 func (s *sides) takeDirAttrs() {
 	x := s.rec.Remote.Ino
-	if s.tx.attrs().Differs(s.tx.table.Inode(x), s.theirs) {
+	if s.tx.o.Side.Attributes.Differs(s.tx.Inode(x), s.theirs) {
 		s.takeAttr(x)
 	}
 }
@@ -236,23 +237,23 @@ func (s *sides) takeDirAttrs() {
 // takeAttr gives an inode the attributes that the backend has of it.
 func (s *sides) takeAttr(x table.Ino) {
 	v := s.tx
-	n := v.table.Edit(x)
-	v.attrs().Take(n, s.theirs)
-	n.Ctime = v.local.Stamp()
-	v.local.TellAttr(x)
-	s.report.Changed++
+	n := v.Edit(x)
+	v.o.Side.Attributes.Take(n, s.theirs)
+	n.Ctime = v.Stamp()
+	v.TellAttr(x)
+	s.Report.Changed++
 }
 
 // refresh: only attributes have changed there, or nothing but the version.
 func (s *sides) refresh() {
 	v, r, b := s.tx, s.theirs, *s.rec.Remote
-	if n := v.table.Inode(b.Ino); n != nil {
+	if n := v.Inode(b.Ino); n != nil {
 		if n.Origin.ContentVersion == b.ContentVersion {
-			v.table.Edit(b.Ino).Origin.Version = r.Version
+			v.Edit(b.Ino).Origin.Version = r.Version
 		}
 		if n.AttrGen == b.AttrGen {
 			s.takeAttr(b.Ino)
-			v.exec.TakeMetadata(v.Tx, b.Ino, b.ContentVersion, r.Metadata)
+			v.o.Executor.TakeMetadata(v.Tx.Tx, b.Ino, b.ContentVersion, r.Metadata)
 		}
 	}
 	b.Version, b.Digest = r.Version, r.Digest
@@ -262,14 +263,14 @@ func (s *sides) refresh() {
 // adopt: both made the same content. The backend has it already.
 func (s *sides) adopt() {
 	v, x, b := s.tx, s.rec.Ino, s.rec.Remote
-	n := v.table.Edit(x)
+	n := v.Edit(x)
 	n.Suspect = false
-	base := remoteOf(*s.theirs, x, n)
+	base := tree.RemoteOf(*s.theirs, x, n)
 	if b != nil && b.Ino == x && b.AttrGen != n.AttrGen {
 		base.AttrGen = b.AttrGen // our attributes are still to be sent
 	} else {
 		s.takeAttr(x)
 	}
-	v.table.Edit(x).Origin = table.Origin{Version: s.theirs.Version, Digest: s.theirs.Digest, ContentVersion: n.ContentVersion}
+	v.Edit(x).Origin = table.Origin{Version: s.theirs.Version, Digest: s.theirs.Digest, ContentVersion: n.ContentVersion}
 	s.moveRemote(base, x)
 }

@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"bytes"
@@ -26,17 +26,17 @@ type union struct {
 // says so and both are text; nil when they are to stay two. ok is false while that is
 // not known.
 func (s *sides) unionOf(x table.Ino, base *table.Remote) (u *union, ok bool) {
-	n, r := s.tx.table.Inode(x), s.theirs
+	n, r := s.tx.Inode(x), s.theirs
 	switch {
 	case base == nil, !n.IsRegular(), r.Kind != providers.KindFile, r.Opaque, base.Kind != providers.KindFile,
 		max(n.Size, r.Size, base.Version.Size) > reconcile.MostText:
 		return nil, true
-	case s.dry: // either way nothing is deleted
+	case s.Dry: // either way nothing is deleted
 		return nil, false
 	}
 	q := query{question: question{ino: x, gen: n.ContentVersion, at: r.Locator, theirs: r.Version, what: askLines}, info: *r, l: s.l, base: base}
 	a, ok := s.look(q)
-	if u = a.union; u != nil && u.conflicts > 0 && s.policy.Conflict != Markers {
+	if u = a.union; u != nil && u.conflicts > 0 && s.policy.Conflict != reconcile.Markers {
 		u = nil
 	}
 	return u, ok
@@ -44,7 +44,7 @@ func (s *sides) unionOf(x table.Ino, base *table.Remote) (u *union, ok bool) {
 
 // unite gives the name the text that both became.
 func (s *sides) unite() {
-	n, u := *s.tx.table.Inode(s.rec.Ino), s.union
+	n, u := *s.tx.Inode(s.rec.Ino), s.union
 	ours := n.AttrGen != s.rec.Remote.AttrGen
 	switch {
 	case u.theirs && ours && s.rec.Remote.Ino == s.rec.Ino: // their text, with our attributes
@@ -67,7 +67,7 @@ func (s *sides) unite() {
 func (s *sides) putUnion(was *table.Inode, ours bool) {
 	x := s.union.Ino
 	s.put(s.union.Made)
-	n := s.tx.table.Edit(x)
+	n := s.tx.Edit(x)
 	if n.Mode = was.Mode; !ours {
 		n.Mode = attrs.TakeMode(was.Mode, s.theirs.Attr)
 	}
@@ -76,7 +76,7 @@ func (s *sides) putUnion(was *table.Inode, ours bool) {
 }
 
 func (s *sides) united() {
-	s.report.Changed++
+	s.Report.Changed++
 	if s.union.conflicts > 0 {
 		s.tell(s.tx, s.l, "the same lines were modified locally and on the remote: the file has both, between conflict markers", true)
 		return
@@ -101,13 +101,13 @@ func (i *inquiry) mergeLines(q query) (*union, error) {
 	case err != nil:
 		return nil, err
 	}
-	merged, ok := i.v.o.Policy.Conflict.MergeTexts(base, ours, theirs)
+	merged, ok := i.v.o.Conflict.MergeTexts(base, ours, theirs)
 	if !ok {
 		return nil, nil
 	}
 	u := &union{conflicts: merged.Conflicts}
 	switch {
-	case u.conflicts > 0 && i.v.o.Policy.Conflict != Markers: // nobody wants it
+	case u.conflicts > 0 && i.v.o.Conflict != reconcile.Markers: // nobody wants it
 	case bytes.Equal(merged.Content, theirs):
 		u.theirs = true
 	case !bytes.Equal(merged.Content, ours):
@@ -122,7 +122,7 @@ func (i *inquiry) make(l table.Link, text []byte) (files.Made, error) {
 	locked := i.v.lock()
 	at, _ := locked.LocalPath(l)
 	locked.unlock()
-	made, err := files.Make(i.ctx, i.v.tree, i.v.store, at.String(), bytes.NewReader(text))
+	made, err := files.Make(i.ctx, i.v.o.Tree, i.v.o.Store, at.String(), bytes.NewReader(text))
 	if err == nil {
 		i.made = append(i.made, made.Ino)
 	}
@@ -133,14 +133,14 @@ func (i *inquiry) make(l table.Link, text []byte) (files.Made, error) {
 func (i *inquiry) dropMade() {
 	for _, x := range i.made {
 		if !slices.Contains(i.used, x) {
-			i.v.store.Remove(x)
+			i.v.o.Store.Remove(x)
 		}
 	}
 	i.made = nil
 }
 
 // baseText is what ours began from; nil when that is nowhere any more.
-func (v *Volume) baseText(ctx context.Context, q query) (text []byte, err error) {
+func (v *Merger) baseText(ctx context.Context, q query) (text []byte, err error) {
 	body, err := v.baseOfConflict(ctx, q.l, table.Name{Remote: q.base})
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil, nil

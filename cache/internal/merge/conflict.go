@@ -1,4 +1,4 @@
-package cache
+package merge
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 // overwrite has ours sent in place of the version that is there.
@@ -13,7 +14,7 @@ func (s *sides) overwrite() { s.moveRemote(versionOf(s.theirs), s.rec.Ino) }
 
 // hold keeps both sides as they are until somebody resolves it.
 func (s *sides) hold(reason string) {
-	since := s.tx.now()
+	since := s.tx.Now().UnixNano()
 	if s.rec.Held == nil || !s.rec.Held.Conflict {
 		s.tell(s.tx, s.l, reason, true)
 	} else {
@@ -35,12 +36,12 @@ func (s *sides) takeTheirs() {
 		s.arrive()
 		return
 	}
-	v.local.Bury(s.l, x, history.WhyPulled)
+	v.Bury(s.l, x, history.WhyPulled)
 	y, n := s.fresh(x)
-	v.table.Put(y, n)
+	v.Put(y, n)
 	s.swap(y)
 	was := remoteIno(s.rec)
-	s.remoteSide(remoteOf(*s.theirs, y, n))
+	s.remoteSide(tree.RemoteOf(*s.theirs, y, n))
 	s.lost(v, s.l, x)
 	if was != x {
 		s.leftRemote(v, was)
@@ -56,33 +57,33 @@ func (s *sides) split() {
 		return
 	}
 	if exists {
-		v.local.Bury(s.l, x, history.WhyConflict)
+		v.Bury(s.l, x, history.WhyConflict)
 	}
 	was := remoteIno(s.rec)
 	y, n := s.fresh(was)
-	v.table.Put(y, n)
+	v.Put(y, n)
 	s.swap(y)
-	s.remoteSide(remoteOf(*s.theirs, y, n))
+	s.remoteSide(tree.RemoteOf(*s.theirs, y, n))
 	if exists {
 		s.lost(v, s.l, x) // its content has that name already
 	} else {
 		s.nameCopy(to, x)
-		v.local.TellWrote(to)
+		v.TellWrote(to)
 	}
 	if was != x {
 		s.leftRemote(v, was)
 	}
 	s.shown(v, s.l)
-	v.local.TellWrote(s.l)
-	s.report.Changed++
+	v.TellWrote(s.l)
+	s.Report.Changed++
 	s.tell(v, s.l, "modified locally and on the remote: the local version was saved as "+to.Name, true)
 }
 
 // nameCopy gives what had the name that of a conflict copy.
 func (s *sides) nameCopy(to table.Link, x table.Ino) {
 	v := s.tx
-	v.local.SetLocal(to, x)
-	v.notes.Moved(x, s.l, to, history.WhyConflict)
+	v.SetLocal(to, x)
+	v.Notes.Moved(x, s.l, to, history.WhyConflict)
 	s.touched = append(s.touched, to)
 	s.shown(v, to)
 }
@@ -91,13 +92,13 @@ func (s *sides) nameCopy(to table.Link, x table.Ino) {
 // is of another kind. It reports whether the name is free now.
 func (s *sides) aside() bool {
 	v, x := s.tx, s.rec.Ino
-	sum, dir := reconcile.EmptyHash, v.table.Inode(x).IsDir()
+	sum, dir := reconcile.EmptyHash, v.Inode(x).IsDir()
 	if !dir {
 		a, ok := s.ask(x, nil)
 		if !ok {
 			return false
 		}
-		if v.isRemnant(x, a) && !v.open.IsWritten(v.Tx.View, x) {
+		if v.isRemnant(x, a) && !v.o.Open.IsWritten(v.View, x) {
 			if !s.saveRemnant(x) {
 				return false
 			}
@@ -113,7 +114,7 @@ func (s *sides) aside() bool {
 		return false
 	}
 	if exists {
-		v.local.Bury(s.l, x, history.WhyConflict)
+		v.Bury(s.l, x, history.WhyConflict)
 	}
 	s.swap(0)
 	if exists {
@@ -150,7 +151,7 @@ func (s *sides) freeCopy(sum string, dir bool) (to table.Link, exists, ok bool) 
 
 // sameSum reports whether what has a name is content with a hash.
 func (s *sides) sameSum(l table.Link, rec table.Name, sum string) (same, ok bool) {
-	n := s.tx.table.Inode(rec.Ino)
+	n := s.tx.Inode(rec.Ino)
 	if n.IsDir() || !n.IsRegular() && !n.IsSymlink() {
 		return false, true
 	}

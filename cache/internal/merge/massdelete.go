@@ -1,11 +1,10 @@
-package cache
+package merge
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/revision"
@@ -22,36 +21,38 @@ import (
 // it is as long as a halt stands.
 
 // countDeleted adds what a merge has deleted; a pull of the whole begins anew.
-func (m *merge) countDeleted(v *Tx) {
+func (m *Merge) countDeleted(v *Tx) {
 	switch {
-	case m.whole:
+	case m.Whole:
 		massdelete.SetLately(v, 0)
-	case !m.first:
+	case !m.First:
 		massdelete.SetLately(v, massdelete.Lately(v)+m.deleted)
 	}
 }
 
-// errPart says that a look sees so much deleted that a pull has to judge it, which
+// ErrPart says that a look sees so much deleted that a pull has to judge it, which
 // is under way.
-var errPart = fmt.Errorf("so many names are gone on the remote that a pull has to judge it: %w", fs.ErrUnavailable)
+var ErrPart = fmt.Errorf("so many names are gone on the remote that a pull has to judge it: %w", fs.ErrUnavailable)
 
-// isUndecided reports whether a look left what it saw to a pull, or to a person.
-func isUndecided(err error) bool { return errors.Is(err, ErrMassDelete) || errors.Is(err, errPart) }
+// IsUndecided reports whether a look left what it saw to a pull, or to a person.
+func IsUndecided(err error) bool {
+	return errors.Is(err, massdelete.ErrHalted) || errors.Is(err, ErrPart)
+}
 
-// checkPull halts a pull that deletes too much. While a halt stands each look has it
+// CheckPull halts a pull that deletes too much. While a halt stands each look has it
 // found out whether it still must.
-func (m *merge) checkPull(v *Tx, head revision.Held) error {
-	h := v.massDelete.Halted(massdelete.Pull)
-	if h != nil && !m.whole && v.o.Policy.TTL > 0 {
-		v.pullWhole()
+func (m *Merge) CheckPull(v *Tx, head revision.Held) error {
+	h := v.o.Guard.Halted(massdelete.Pull)
+	if h != nil && !m.Whole && v.o.Looks {
+		v.o.Guard.PullWhole()
 	}
-	if m.halt != nil || m.deleted == 0 || m.first {
+	if m.halt != nil || m.deleted == 0 || m.First {
 		return m.halt
 	}
 	switch {
-	case m.whole:
-	case v.wholePull.underWay && !v.massDelete.IsConfirmed(massdelete.Pull):
-		return errPart
+	case m.Whole:
+	case v.o.Guard.IsPulling() && !v.o.Guard.IsConfirmed(massdelete.Pull):
+		return ErrPart
 	case h != nil:
 		return m.stop(v, h.Reason, h.Deleted)
 	}
@@ -59,13 +60,13 @@ func (m *merge) checkPull(v *Tx, head revision.Held) error {
 	if m.root > 0 {
 		d.RootAfter = massdelete.CountRoot(v)
 	}
-	if !m.whole {
+	if !m.Whole {
 		d.Names += massdelete.Lately(v)
 	}
 	d.Done = d.Names
 	reason, unseen := massdelete.TooMuch(v, d)
-	if len(unseen) > 0 && !v.massDelete.IsConfirmed(massdelete.Pull) {
-		if d.More = m.seek(v, head, unseen); m.asks() {
+	if len(unseen) > 0 && !v.o.Guard.IsConfirmed(massdelete.Pull) {
+		if d.More = m.seek(v, head, unseen); m.Asks() {
 			return nil // until that is known
 		}
 		reason, _ = massdelete.TooMuch(v, d)
@@ -79,8 +80,8 @@ const manyBelow = 1000
 // tooMuchBelow halts a pull that is about to delete a directory with so much in it that
 // it would be halted in the end: to take away a million names first, and to bring them
 // back, costs gigabytes. It reports whether it did.
-func (m *merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
-	if m.within > 0 || m.first || v.massDelete.IsConfirmed(massdelete.Pull) {
+func (m *Merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
+	if m.within > 0 || m.First || v.o.Guard.IsConfirmed(massdelete.Pull) {
 		return false
 	}
 	below, _ := massdelete.CountBelow(v, dir, math.MaxInt)
@@ -100,53 +101,29 @@ func (m *merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
 // stop halts for a reason, or, without one, as long as most of what a halt was for is
 // still missing: that something else is there now does not mend an accident. A look
 // leaves it to a pull.
-func (m *merge) stop(v *Tx, reason string, deleted int) error {
-	h := v.massDelete.Halted(massdelete.Pull)
+func (m *Merge) stop(v *Tx, reason string, deleted int) error {
+	h := v.o.Guard.Halted(massdelete.Pull)
 	switch {
-	case v.massDelete.IsConfirmed(massdelete.Pull):
+	case v.o.Guard.IsConfirmed(massdelete.Pull):
 		return nil
 	case reason == "" && h != nil && h.Deleted > 0 && 2*deleted > h.Deleted:
 		reason, deleted = h.Reason, h.Deleted
 	case reason == "":
 		return nil
 	}
-	if !m.whole && v.o.Policy.TTL > 0 {
-		v.pullWhole()
+	if !m.Whole && v.o.Looks {
+		v.o.Guard.PullWhole()
 		if h == nil {
-			return errPart
+			return ErrPart
 		}
 		reason = h.Reason
 	}
-	return v.checkMassDelete(massdelete.Pull, reason, deleted)
-}
-
-// wholePull is the pull that looks at single directories have had begun.
-type wholePull struct {
-	underWay bool
-	ended    time.Time     // the last one
-	pause    time.Duration // after which the next may begin
-}
-
-// pullWhole has a pull begun, unless one was a moment ago: half of the time the backend
-// is left alone, however large the tree is.
-func (v *View) pullWhole() {
-	p, began := &v.wholePull, v.o.Now()
-	if d := began.Sub(p.ended); p.underWay || d >= 0 && d < p.pause {
-		return
-	}
-	p.underWay = true
-	v.background(func() {
-		_, _ = v.Pull(v.ctx, PullOptions{alone: true}) // Status says what became of it
-		locked := v.Volume.lock()
-		defer locked.unlock()
-		p.ended, p.underWay = v.o.Now(), false
-		p.pause = max(v.o.Policy.TTL, p.ended.Sub(began))
-	})
+	return v.o.Guard.Check(reason, deleted)
 }
 
 // seek asks for the names of directories. What the backend has in those that this merge
 // has brought is counted, since it may come to nothing.
-func (m *merge) seek(v *Tx, head revision.Held, dirs []table.Ino) (names int) {
+func (m *Merge) seek(v *Tx, head revision.Held, dirs []table.Ino) (names int) {
 	for _, dir := range dirs {
 		at, ok := v.RemotePathOf(dir)
 		if !ok {
@@ -167,7 +144,7 @@ func (i *inquiry) countNames(head revision.Held, at providers.Locator) (count in
 	dir, known := locked.DirAtRemotePath(at)
 	locked.unlock()
 	if known {
-		return 0, v.learn(i.ctx, head, dir)
+		return 0, v.o.Remote.List(i.ctx, head, dir)
 	}
 	dirs := []providers.Locator{at}
 	for range massdelete.MaxUnseen {
@@ -186,7 +163,7 @@ func (i *inquiry) countNames(head revision.Held, at providers.Locator) (count in
 // countIn lists a directory that is not known here; one that is gone has nothing
 // in it.
 func (i *inquiry) countIn(at providers.Locator) (count int, dirs []providers.Locator, err error) {
-	err = i.v.retry(i.ctx, func(ctx context.Context) error {
+	err = i.v.o.Volume.Retry(i.ctx, func(ctx context.Context) error {
 		count, dirs = 0, nil
 		for opts := (providers.ListOptions{}); ; {
 			page, err := i.remote.List(ctx, at, opts)
@@ -204,7 +181,7 @@ func (i *inquiry) countIn(at providers.Locator) (count int, dirs []providers.Loc
 			}
 		}
 	})
-	if notThere(err) {
+	if NotThere(err) {
 		err = nil
 	}
 	return count, dirs, err

@@ -1,0 +1,107 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/local"
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/merge"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// ErrNoConflict says that nothing is held back as a conflict at a path.
+var ErrNoConflict = merge.ErrNoConflict
+
+// What is held back as a conflict, and how that ends: see package merge.
+type (
+	ConflictInfo = merge.ConflictInfo
+	Side         = merge.Side
+	Resolution   = merge.Resolution
+	conflicts    = merge.Conflicts
+)
+
+// The sides of a conflict.
+const (
+	SideBase   = merge.SideBase
+	SideOurs   = merge.SideOurs
+	SideTheirs = merge.SideTheirs
+)
+
+func newMerger(v *Volume) *merge.Merger {
+	return merge.NewMerger(merge.Options{
+		Tree: v.tree, Side: v.side, Store: v.store, Open: v.held.open, Hydrator: v.hydrator, History: v.history, Versions: v.past,
+		Executor: v.exec, Jobs: v.send.Jobs(), Head: v.head, Provider: v.p, Capabilities: v.caps,
+		Conflict: v.o.Policy.Conflict, Looks: v.o.Policy.TTL > 0, DirAttrs: func() bool { return v.sets == nil && v.exec.TellsDirAttrs() },
+		Volume: merge.Volume{
+			Update: func(do func(*local.Tx, upload.Tx) error) error {
+				return v.update(func(v *Tx) error { return do(v.local, uploadTx(v)) })
+			},
+			Retry: v.retry, Report: v.chores.Report, Go: v.background, Pause: v.pause,
+		},
+		Remote: merge.Remote{List: v.learn, FetchTarget: v.fetchTarget, AwaitPlace: v.waitForPlace},
+		Past: merge.Past{
+			Keep: func(ctx context.Context, l table.Link, info providers.Info) error {
+				return v.keepRemote(ctx, l, info.Locator, info, v.o.Policy.History.Bytes)
+			},
+			PreviousHead: v.readPreviousHead,
+		},
+		Guard: merge.Guard{
+			Guard:     &v.held.massDelete,
+			Check:     func(why string, deleted int) error { return v.held.checkMassDelete(massdelete.Pull, why, deleted) },
+			PullWhole: func() { v.held.pullWhole() },
+			IsPulling: func() bool { return v.held.wholePull.underWay },
+		},
+		// What is decided at once is not held back, and yet the Commits that asked for the name
+		// are to say so.
+		Heard: func(l table.Link, path string) bool {
+			waits, sets := v.pending.Conflict(l, path), v.committer.Conflict(path)
+			return waits || sets
+		},
+		Pulled: v.o.Pulled, Context: v.ctx,
+	})
+}
+
+// remoteNames are the names under which the remote has inodes, as files.Revalidator.
+type remoteNames struct{ v *Volume }
+
+// Revalidate implements files.Revalidator.
+func (r remoteNames) Revalidate(ctx context.Context, x table.Ino) error {
+	return r.v.merger.RevalidateInode(ctx, x)
+}
+
+// AwaitPlace implements files.Revalidator.
+func (r remoteNames) AwaitPlace(ctx context.Context, x table.Ino) bool {
+	return r.v.waitForPlace(ctx, x)
+}
+
+// Unsendable implements upload.Content.
+func (u uploading) Unsendable(ctx context.Context, l table.Link, cause error) error {
+	return u.v.merger.Unsendable(ctx, l, cause)
+}
+
+// wholePull is the pull that looks at single directories have had begun.
+type wholePull struct {
+	underWay bool
+	ended    time.Time     // the last one
+	pause    time.Duration // after which the next may begin
+}
+
+// pullWhole has a pull begun, unless one was a moment ago: half of the time the backend
+// is left alone, however large the tree is.
+func (v *View) pullWhole() {
+	p, began := &v.wholePull, v.o.Now()
+	if d := began.Sub(p.ended); p.underWay || d >= 0 && d < p.pause {
+		return
+	}
+	p.underWay = true
+	v.background(func() {
+		_, _ = v.Pull(v.ctx, PullOptions{alone: true}) // Status says what became of it
+		locked := v.Volume.lock()
+		defer locked.unlock()
+		p.ended, p.underWay = v.o.Now(), false
+		p.pause = max(v.o.Policy.TTL, p.ended.Sub(began))
+	})
+}
