@@ -20,6 +20,7 @@ import (
 // at no time, and in the end all three trees are the same.
 func TestTrees(t *testing.T) {
 	enough, seed := tier.Pick(10_000, 1_000_000), tier.Seed(t)
+	newWorld(t, 10939167093790518986).run() // a directory is put aside with what is held back in it
 	for made := 0; made < enough && !t.Failed(); seed++ {
 		made += newWorld(t, seed).run()
 	}
@@ -303,10 +304,16 @@ func (h *host) rename(from, to string) {
 	h.move(from, to)
 }
 
+// move takes along what is held back below a directory.
 func (h *host) move(from, to string) {
 	for _, p := range append(below(h.local, from), from) {
-		h.local[to+strings.TrimPrefix(p, from)] = h.local[p]
+		now := to + strings.TrimPrefix(p, from)
+		h.local[now] = h.local[p]
 		delete(h.local, p)
+		if held := h.held[p]; held != nil {
+			h.held[now] = held
+			delete(h.held, p)
+		}
 	}
 }
 
