@@ -126,7 +126,7 @@ func (c committing) take() (*commit.Moment, func()) {
 // moment is a snapshot of which a set is made.
 func (f *snapshot) moment() *commit.Moment {
 	m := &commit.Moment{View: f.View.View, At: f.at, Capabilities: f.caps, Planner: f.planner, Next: f.next,
-		IsWriting: f.isWriting, Loose: f.loose, Held: f.held, Because: f.because, Cleared: f.cleared, AttrOf: f.attrOf}
+		IsWriting: f.isWriting, Loose: f.loose, Held: f.held, Because: f.because, Cleared: f.cleared, AttrOf: f.attrs().Of}
 	if f.border.Ignoring {
 		m.Rules = ignoreRules{f.View.View, f.border}
 	}

@@ -74,12 +74,11 @@
 // Files here are named by topic: ops is what a volume does for the operations of the kernel,
 // rules for those who learn ignore files; tree_ is what of inodes and names needs the rest of
 // the volume, files_ open files and their content, listing_ what is known of remote
-// directories, reconcile_ attributes that a listing left out, merge what a volume does for
-// merges, pending_ how programs wait, upload_ what a volume does for uploads, commit_ the
-// same for change sets, revision what it does for its head, comparison what a pull of the
-// whole gathers and applies, massdelete_ what a halt means for pulls and commits, history_
-// what a volume does for its history, and to go back, recovery_ what a start makes of what
-// the run before left.
+// directories, merge what a volume does for merges, pending_ how programs wait, upload_ what
+// a volume does for uploads, commit_ the same for change sets, revision what it does for its
+// head, comparison what a pull of the whole gathers and applies, massdelete_ what a halt
+// means for pulls and commits, history_ what a volume does for its history, and to go back,
+// recovery_ what a start makes of what the run before left.
 //
 // Whoever holds the lock has a [View], and whoever changes the table a [Tx]; whoever keeps
 // the head where it is has a revision.Held, and whoever moves it a revision.Moving.

@@ -119,7 +119,7 @@ func (w *world) sameAttr(path string) {
 	there, err := w.remote().Stat(w.Context(), at(path))
 	w.ok(err)
 	here := w.inode(w.walk(path))
-	want := w.v.attrOf(&here).Keep(w.v.caps.Attributes)
+	want := w.v.attrs().Of(&here).Keep(w.v.caps.Attributes)
 	assert.True(w, there.Attr.Equal(want), path, "the store has", there.Attr, "programs see", want)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 func newEviction(v *Volume) *files.Eviction {
@@ -26,7 +27,7 @@ func newUnlinks(v *Volume) *files.DeferredUnlinks {
 func (v *Volume) beginEvicting() {
 	v.store.SetEvictor(v.room.Make)
 	v.background(v.weighAll)
-	v.background(v.unloadLoop)
+	v.background(func() { v.unloading().Loop(v.ctx, sleep) })
 	if v.state.Share != nil {
 		v.background(v.shareLoop)
 	}
@@ -42,6 +43,11 @@ func (v *Volume) shareLoop() {
 		v.chores.Ended(chores.Share, v.state.Share.Look(v.store.Weigh()))
 		v.store.Weigh() // by what they said now
 	}
+}
+
+// unloading forgets names that were listed once and not looked at for long.
+func (v *Volume) unloading() tree.Unloading {
+	return tree.Unloading{Tree: v.tree, Update: v.updateTree, EmptyDirs: v.caps.EmptyDirs, HasOwn: v.attrs().HasOwnXattrs, Freed: v.store.Remove}
 }
 
 // weighAll tells the store of what was here before this run.

@@ -37,16 +37,24 @@ func TestUnload(t *testing.T) {
 	w.list("a/c")
 	w.ok(w.put("b/mine", "not sent"))
 	w.forgetAll()
-	assert.Equal(t, w.v.unload(1<<20), 904, "names known")
-	assert.Equal(t, w.v.unload(10), 904, "names left although all was listed just now")
+	assert.Equal(t, w.unload(1<<20), 904, "names known")
+	assert.Equal(t, w.unload(10), 904, "names left although all was listed just now")
 	c.pass(time.Hour)
-	known := w.v.unload(10)
+	known := w.unload(10)
 	assert.Equal(t, known, 303, "names left") // a and b, and what is in b
 	w.check()
 	assert.Equal(t, len(w.list("a/c")), 302, "names in a/c")
 	assert.Equal(t, len(w.list("b")), 303, "names in b")
 	assert.Equal(t, w.get("a/f7"), "x")
 	w.check()
+}
+
+// unload forgets names until no more than limit are known, and says how many are.
+func (w *world) unload(limit int) int {
+	w.Helper()
+	known, _, err := w.v.unloading().Run(w.v.ctx, limit)
+	w.ok(err)
+	return known
 }
 
 // A directory without entries is known here only where the backend keeps none, so
@@ -57,7 +65,7 @@ func TestUnloadKeepsEmptyDirectories(t *testing.T) {
 	w.upload()
 	w.forgetAll()
 	c.pass(time.Hour)
-	w.v.unload(0)
+	w.unload(0)
 	assert.Slice(t, w.local(), []string{"p/", "p/e/", "p/f: x"}, "here")
 	w.do("mv p/e p/g", "put p/g/n 1")
 	w.uploadSame()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
@@ -25,13 +26,13 @@ type remoteContent struct{ v *Volume }
 // Read implements files.Remote. What the answer says beside the content is taken.
 func (r remoteContent) Read(ctx context.Context, x table.Ino, at providers.Locator, o providers.ReadOptions) (providers.Content, error) {
 	v := r.v
-	began, asked := time.Now(), v.remoteAttrGen(x, at)
+	began, asked := time.Now(), v.merger.AttrGen(x, at)
 	c, err := v.p.Read(ctx, at, o)
 	if err != nil {
 		return c, err
 	}
 	v.prefetch.Took(time.Since(began))
-	if err := v.attrsFetched(x, at, asked, c.Info); err != nil && !errors.Is(err, errOvertaken) {
+	if err := v.merger.AttrsFetched(x, at, asked, c.Info); err != nil && !errors.Is(err, merge.ErrOvertaken) {
 		c.Body.Close()
 		return c, err
 	}

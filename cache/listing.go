@@ -224,7 +224,7 @@ func (h *remoteDir) entry(v *View, info *providers.Info) {
 		h.seen[maphash.String(h.seed, l.Name)] = struct{}{}
 	}
 	rec, _ := v.table.Name(l.Dir, l.Name)
-	v.keepKnownKind(rec, info)
+	v.merger.KeepKnownKind(rec, info)
 	if rec.Local && leavesThere(v.border, rec, info) {
 		return
 	}

@@ -271,7 +271,7 @@ func (h *meanwhile) send() {
 func (h *meanwhile) here(dir string) string {
 	return h.described(h.localBelow(dir), func(path string) providers.Attr {
 		n := h.inode(h.walk(path))
-		return h.v.attrOf(&n).Keep(h.v.caps.Attributes)
+		return h.v.attrs().Of(&n).Keep(h.v.caps.Attributes)
 	})
 }
 

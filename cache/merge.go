@@ -77,6 +77,11 @@ func (r remoteNames) AwaitPlace(ctx context.Context, x table.Ino) bool {
 	return r.v.waitForPlace(ctx, x)
 }
 
+// FetchAttrs implements upload.Names.
+func (u uploading) FetchAttrs(ctx context.Context, x table.Ino) error {
+	return u.v.merger.FetchAttrs(ctx, x)
+}
+
 // Unsendable implements upload.Content.
 func (u uploading) Unsendable(ctx context.Context, l table.Link, cause error) error {
 	return u.v.merger.Unsendable(ctx, l, cause)

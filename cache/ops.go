@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/local"
 	"github.com/wsmount/wsmount/cache/internal/ops"
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -47,4 +49,14 @@ func (v *Volume) submodule(op *fs.Op, at providers.Locator) (sub providers.Locat
 	defer w.close()
 	sub, found, err = v.submodules.Submodule(w, at)
 	return sub, found, w.cause(err)
+}
+
+// fetchAttrsToWrite is ops.Remote.FetchAttrs.
+func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
+	if v.belief.IsFailing() || !v.merger.HasUnknownAttrs(x) {
+		return nil
+	}
+	w := v.wait(op, v.lookFor(listing.MostWait))
+	defer w.close()
+	return v.staleOnce(v.merger.FetchAttrsToWrite(w, x))
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // attrs is how attributes of the backend and of inodes belong together.
@@ -14,9 +13,6 @@ func (v *Volume) attrs() attrs.Mapping {
 		Kept: v.caps.Attributes, Listed: v.caps.ListComplete,
 	}
 }
-
-// attrOf is what the backend keeps of an inode's attributes.
-func (v *Volume) attrOf(n *table.Inode) providers.Attr { return v.attrs().Of(n) }
 
 var _ fs.Notifier = nobody{}
 

@@ -116,6 +116,8 @@ func (t *Tree) View(do func(*View) error) error {
 	return t.cause(do(&t.held))
 }
 
+func (t *Tree) log() *slog.Logger { return t.held.guarded.options.Log }
+
 // Sync brings every committed transaction to the disk. It needs no lock.
 func (t *Tree) Sync() error { return t.table.Sync() }
 

@@ -24,6 +24,37 @@ type Unloading struct {
 	Freed     func(table.Ino)         // it had clean content, and is forgotten; called without the lock
 }
 
+// Names are forgotten when there are too many of them.
+const (
+	maxKnown    = 4 << 20 // inodes
+	unloadEvery = 10 * time.Minute
+)
+
+// Loop forgets names, until pause says that it is over, when there are too many.
+func (o Unloading) Loop(ctx context.Context, pause func(context.Context, time.Duration) error) {
+	counted, given := -1, o.lastIno()
+	for pause(ctx, unloadEvery) == nil {
+		now := o.lastIno()
+		if counted < 0 && now <= maxKnown || counted >= 0 && counted+int(now-given) <= maxKnown {
+			continue
+		}
+		known, dropped, err := o.Run(ctx, maxKnown)
+		if err != nil {
+			o.Tree.log().Warn("names could not be forgotten", "err", err)
+		}
+		if dropped > 0 {
+			o.Tree.log().Info("forgot names that were not used", "names", dropped, "known", known)
+		}
+		counted, given = known, now
+	}
+}
+
+// lastIno is a number that no inode made so far is above.
+func (o Unloading) lastIno() table.Ino {
+	defer o.Tree.Unlock()
+	return o.Tree.Lock().Alloc()
+}
+
 // Run forgets what is clean and unused until no more than limit inodes are known, those with
 // content last, and says how many are known then, and how many were forgotten.
 func (o Unloading) Run(ctx context.Context, limit int) (known, dropped int, err error) {
