@@ -25,7 +25,7 @@ test_needs  := $(run_needs) git:git git-lfs:git-lfs gcc:gcc /usr/include/stdlib.
 	rg:ripgrep bwrap:bubblewrap getfattr:attr getfacl:acl mkfs.ext4:e2fsprogs losetup:mount \
 	npm:npm tar:tar find:findutils strace:strace s3fs:s3fs rclone:rclone sshd:openssh-server python3:python3 \
 	podman:podman crun:crun
-soak_needs  := $(test_needs) man:man-db mandoc:mandoc zsh:zsh fish:fish promtool:prometheus qemu-aarch64:qemu-user
+soak_needs  := $(test_needs) man:man-db mandoc:mandoc zsh:zsh fish:fish promtool:prometheus qemu-aarch64:qemu-user chromium:chromium
 test_tools  := bin/gotestsum bin/versitygw bin/toxiproxy-server
 soak_tools  := bin/minio bin/fake-gcs-server bin/azurite bin/nfpm bin/gitea bin/github-api.json
 

@@ -57,6 +57,7 @@ var owners = []owner{
 	{"github.com/cockroachdb/pebble", []string{"cache"}, "one package owns the state"},
 	{"github.com/urfave/cli", []string{"cmd/wsmount"}, "flags become options and stop there"},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"cmd/internal/mcp", "integration"}, "one package speaks with agents (the tests are such a client)"},
+	{"github.com/chromedp", []string{"integration"}, "a browser is driven by tests alone"},
 	{"gopkg.in/yaml.v3", []string{"mountspec", "cmd/wsmount"}, "one package reads manifests and configuration"},
 	{"github.com/aws/aws-sdk-go-v2", []string{"providers/s3", "integration/bench", "integration/s3server"}, "one package per service (the benchmark asks what the SDK can do without us, and the tests what a bucket really holds)"},
 	{"github.com/Azure", []string{"providers/azure", "integration/bench", "integration/azureserver"}, "one package per service (the benchmark asks what the SDK can do without us, and the tests sign a URL for other programs)"},

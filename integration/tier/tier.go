@@ -25,6 +25,8 @@
 //   - what a real server does otherwise: MinIO, Azurite, fake-gcs-server, Gitea with its
 //     pull requests, and GitHub's description of its API;
 //   - what costs more than before: exact numbers of requests, and how soon a watch tells;
+//   - how the pages of `wsmount ui` look, and behave, in a browser; PICTURES=DIR keeps a
+//     picture of each;
 //   - packages as they are installed, their manual pages and completions in each shell, and
 //     the program of the other architecture.
 //

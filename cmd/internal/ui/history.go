@@ -34,12 +34,12 @@ type changesBody struct {
 
 // A group is what one turn changed, or one commit has, or what is in neither.
 type group struct {
-	ID       string // of what the group is, for the page
-	Title    string
-	From, To time.Time
-	Diffs    []reference
-	Undo     []reference
-	Entries  []entry
+	ID      string // of what the group is, for the page
+	Title   string
+	To      time.Time // of the last
+	Diffs   []reference
+	Undo    []reference
+	Entries []entry
 }
 
 // A reference leads to another page.
@@ -104,15 +104,16 @@ func (a ask) versions(ctx context.Context, page string) (changesBody, error) {
 	if !req.Until.IsZero() {
 		b.First = link(page, "path", b.Path, "turn", b.Turn, "conversation", req.Conversation)
 	}
-	b.Groups = a.grouped(shown)
+	b.Groups = a.grouped(shown, b.Path)
 	return b, nil
 }
 
 // clean is a path of the mount without leading slash.
 func clean(p string) string { return strings.Trim(path.Clean("/"+p), "/") }
 
-// grouped puts versions that follow each other together by turn, or else by commit.
-func (a ask) grouped(list []cache.Version) (groups []group) {
+// grouped puts versions that follow each other together by turn, or else by commit. They are
+// those of a path, with all below.
+func (a ask) grouped(list []cache.Version, path string) (groups []group) {
 	kind := func(v cache.Version) cache.State {
 		if v.Turn != "" {
 			return cache.State{Turn: v.Turn, Conversation: v.Conversation}
@@ -124,22 +125,18 @@ func (a ask) grouped(list []cache.Version) (groups []group) {
 		for i+n < len(list) && kind(list[i+n]) == of {
 			n++
 		}
-		groups = append(groups, a.group(of, list[i:i+n]))
+		groups = append(groups, a.group(of, list[i:i+n], path))
 		i += n
 	}
 	return groups
 }
 
 // group is what belongs to a state, the zero one for none.
-func (a ask) group(of cache.State, list []cache.Version) group {
-	g := group{ID: list[0].ID, From: list[len(list)-1].Time, To: list[0].Time, Title: "Not in a turn"}
-	switch {
-	case of.Turn != "" && of.Conversation != "":
-		g.Title = "Turn " + visible(of.Turn) + " of conversation " + visible(of.Conversation)
-	case of.Turn != "":
-		g.Title = "Turn " + visible(of.Turn)
-	case of.Commit != "":
-		g.Title = "Commit " + visible(of.Commit[:min(12, len(of.Commit))])
+func (a ask) group(of cache.State, list []cache.Version, path string) group {
+	g := group{ID: list[0].ID, To: list[0].Time, Title: "Not in a turn"}
+	if !of.IsZero() {
+		g.Title = called(of)
+		g.Title = strings.ToUpper(g.Title[:1]) + g.Title[1:]
 	}
 	var parts []string
 	for _, v := range list {
@@ -152,6 +149,9 @@ func (a ask) group(of cache.State, list []cache.Version) group {
 		return g
 	}
 	for _, at := range parts {
+		if a.partOf(path).At == a.partOf(at).At {
+			at = path // no more than the page is about
+		}
 		in := ""
 		if len(parts) > 1 {
 			in = " in /" + visible(at)
@@ -171,7 +171,11 @@ func where(v cache.Version) string { return cmp.Or(v.Was, v.Path) }
 func (a ask) entry(v cache.Version) entry {
 	word, reason := past.Change(v)
 	at := where(v)
-	e := entry{Version: v, Word: word, Where: visible(past.Path(v)), By: visible(past.By(v, reason)),
+	by := v
+	if v.Turn != "" { // which the group tells
+		by.Turn, by.Conversation = "", ""
+	}
+	e := entry{Version: v, Word: word, Where: visible(past.Path(v)), By: visible(past.By(by, reason)),
 		Gone: !v.Kept && v.Change != cache.Moved && v.Change != cache.Made}
 	if unknowable(at) {
 		return e
@@ -205,17 +209,23 @@ func stateOf(q url.Values) cache.State {
 
 // called is what a page calls a state.
 func called(s cache.State) string {
-	name := s.Name()
+	name := "the version before"
 	switch {
-	case s.IsZero():
-		return "the version before"
 	case s.Version != "":
-		name = "version " + name
+		name = "version " + s.Version
+	case s.Turn != "" && s.Conversation != "":
+		name = "turn " + s.Turn + " of conversation " + s.Conversation
+	case s.Turn != "":
+		name = "turn " + s.Turn
+	case s.Conversation != "":
+		name = "conversation " + s.Conversation
+	case s.Commit != "":
+		name = "commit " + s.Commit[:min(12, len(s.Commit))]
 	}
 	if s.Before {
-		return "before " + name
+		name = "before " + name
 	}
-	return name
+	return visible(name)
 }
 
 // diffBytes bounds a diff that a page shows.
@@ -242,9 +252,13 @@ func diff(ctx context.Context, a ask) (view, error) {
 		return view{}, err
 	}
 	kept, omitted := wrap.Beginning(res.Diff, diffBytes)
-	b := diffBody{What: visible(what), Command: "wsmount diff " + a.m.Mountpoint + " " + cmp.Or(at, ".")}
+	b := diffBody{What: what, Command: "wsmount diff " + a.m.Mountpoint + " " + cmp.Or(at, ".")}
 	var left int
-	b.Files, left = parseDiff(kept)
+	var ends []string // which the page tells
+	if !s.IsZero() {
+		ends = []string{"@before " + s.Name(), "@" + s.Name()}
+	}
+	b.Files, left = parseDiff(kept, ends...)
 	b.Left = bytesLeft(omitted)
 	if left > 0 {
 		b.Left = statustext.Count(left, "more line") + " and " + statustext.Count(omitted, "byte") + " are left out"
@@ -267,7 +281,7 @@ const mostListed = 200
 // restorePlan says what a restore would do, with the button that does it.
 func restorePlan(ctx context.Context, a ask) (view, error) {
 	s, at := stateOf(a.query), clean(a.query.Get("path"))
-	b := restoreBody{Path: at, What: visible(called(s)), ReadOnly: a.readOnly(at)}
+	b := restoreBody{Path: at, What: called(s), ReadOnly: a.readOnly(at)}
 	for pair := range slices.Chunk(stateQuery(s), 2) {
 		if pair[1] != "" {
 			b.Fields = append(b.Fields, row{pair[0], pair[1]})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 )
 
@@ -137,7 +138,7 @@ func seen(st control.Status, err error) string {
 			p.Inodes, p.OpenFiles, p.IOMode, p.Watch.Directories = 0, 0, "", 0
 			if p.Copy != nil {
 				c := *p.Copy
-				c.Requests, c.Unreachable = nil, 0
+				c.Requests, c.Unreachable, c.Content = nil, 0, cache.ContentUsage{}
 				p.Copy = &c
 			}
 			parts[i] = p

@@ -93,8 +93,9 @@ type fileDiff struct {
 const mostLines = 5000
 
 // parseDiff takes a unified diff apart. It counts the lines of each hunk: a line that was
-// removed may look like the head of a file. left is how many lines it has not shown.
-func parseDiff(text string) (files []fileDiff, left int) {
+// removed may look like the head of a file. left is how many lines it has not shown. Names of
+// files stand without the first of the ends that they have.
+func parseDiff(text string, ends ...string) (files []fileDiff, left int) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	var f *fileDiff
 	add := func(kind, text string) {
@@ -103,6 +104,14 @@ func parseDiff(text string) (files []fileDiff, left int) {
 			f = &files[len(files)-1]
 		}
 		f.Lines = append(f.Lines, line{kind, visible(text)})
+	}
+	name := func(head string) string {
+		for _, end := range ends {
+			if plain, ok := strings.CutSuffix(head, end); ok {
+				return visible(plain)
+			}
+		}
+		return visible(head)
 	}
 	removed, added, shown := 0, 0, 0
 	for i, l := range lines {
@@ -126,11 +135,11 @@ func parseDiff(text string) (files []fileDiff, left int) {
 			removed, added = removed-1, added-1
 			add("same", l)
 		case strings.HasPrefix(l, "--- "):
-			files = append(files, fileDiff{Name: visible(l[4:])})
+			files = append(files, fileDiff{Name: name(l[4:])})
 			f = &files[len(files)-1]
 		case strings.HasPrefix(l, "+++ "):
 			if f != nil {
-				f.Name = heading(f.Name, visible(l[4:]))
+				f.Name = heading(f.Name, name(l[4:]))
 			}
 		case strings.HasPrefix(l, "@@ "):
 			removed, added = hunk(l)

@@ -3,6 +3,7 @@
 
 const offline = document.getElementById("offline");
 const changed = document.getElementById("changed");
+const shown = document.getElementById("main").innerHTML;
 let source = null;
 let busy = false, again = false;
 
@@ -16,7 +17,7 @@ async function update() {
     document.body.dataset.seen = next.body.dataset.seen || "";
     take(next, "state");
     take(next, "tabs");
-    if ("keep" in document.body.dataset) changed.hidden = false;
+    if ("keep" in document.body.dataset) changed.hidden = next.getElementById("main")?.innerHTML === shown;
     else if (document.activeElement && document.activeElement.matches("main input")) document.activeElement.addEventListener("blur", update, { once: true });
     else take(next, "main");
   } catch { /* the stream says so too */ }
