@@ -28,9 +28,8 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":          82,
-	"cache lines":          10884,
-	"cache.Volume methods": 201,
+	"cache files":          48,
+	"cache.Volume methods": 101,
 	"cmd/wsmount lines":    6600,
 	"providers/git lines":  7200,
 }
