@@ -154,10 +154,8 @@ func TestUnpushedCommitsComeOut(t *testing.T) {
 		"base_url": {func(w *world, s *gitserver.Server) {
 			w.write(config, strings.ReplaceAll(w.read(config), s.URL, gitserver.Start(t).URL))
 		}, "mount @acme/ops mnt", exit.Unsafe, false},
-		"branch":       {next, "mount @acme/ops mnt", exit.Unsafe, false},
-		"upload":       {next, "recover upload STATE", exit.Unsafe, false},
-		"unregistered": {func(w *world, _ *gitserver.Server) { w.edit(config, ops, "@acme/other") }, "recover upload STATE", exit.Unresolvable, false},
-		"other owner":  {func(w *world, _ *gitserver.Server) { w.edit(config, ops, "@other/ops") }, "recover upload @acme/ops", exit.Unresolvable, false},
+		"branch":       {next, "recover upload STATE", exit.Unsafe, false},
+		"other owner":  {func(w *world, _ *gitserver.Server) { w.edit(config, ops, "@other/ops") }, "recover upload STATE", exit.Unresolvable, false},
 		"set":          {same, `registry set @acme/ops storage={"provider":"github","config":{"repo":"acme/ops","branch":"next"}} --show`, exit.Unsafe, true},
 		"working copy": {same, "mount @acme/ops mnt --working-copy review", exit.Unsafe, true},
 	} {

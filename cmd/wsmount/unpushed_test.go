@@ -134,6 +134,8 @@ func TestForceTellsOfUnpushedCommits(t *testing.T) {
 	if len(list.Copies) != 1 || list.Copies[0].Unpushed == nil || list.Copies[0].Unpushed.Commits != 2 || list.Copies[0].Unpushed.Since.IsZero() {
 		t.Errorf("recover: got %+v", list)
 	}
+	o := w.run("recover", "export", ops, "out") // this provider keeps nothing locally
+	assert.True(t, o.code == exit.Failed && strings.Contains(o.out, "skipped (commits): they are at the store alone"), "export", o)
 	got := w.event(exit.Done, "recover", "upload", ops)
 	assert.True(t, got.Pushed == 1 && r.pushed(t, "b"), "recover upload", got)
 	assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
