@@ -550,6 +550,8 @@ func TestUnsentIsNotLost(t *testing.T) {
 	w.refused(exit.Unsafe, "another working copy", "mount", ops, "mnt", "--working-copy", "second")
 	w.ok("recover", "export", ops, "saved")
 	assert.Equal(t, w.read("saved/d/f"), "precious", "recover export")
+	again := w.run("recover", "export", ops, "saved")
+	assert.True(t, again.code == exit.Failed && strings.Contains(again.out, "skipped d/f: "), "an export to where it is already:", again)
 	const inTime = "not all was sent in time: "
 	var o outcome
 	for limit := time.Second; limit < hangs && !strings.Contains(o.errOut, inTime); limit *= 2 { // which begins before the sending does
