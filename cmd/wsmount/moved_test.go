@@ -103,6 +103,7 @@ func TestSetStorageWithUnsent(t *testing.T) {
 		const says = "another working copy of @acme/ops "
 		w.refused(exit.Unsafe, says+"("+place+") holds unsaved changes (1)", "mount", ops, "mnt")
 		w.refused(exit.Unsafe, "recover export ", "mount", ops, "mnt")
+		w.refused(exit.Unsafe, "is now kept elsewhere", "recover", "upload", ops)
 		assert.Contains(t, flat(w.run("doctor", ops).out), says)
 	}
 	assert.Contains(t, flat(w.ok("recover")), "storage "+place)
