@@ -13,13 +13,13 @@ import (
 type View struct {
 	*Volume
 	*guardedState
-	lock, update, view, head taken
+	lock, update, head taken
 }
 
 // taken hides from who holds the lock what would wait for it for ever.
 type taken struct{}
 
-var _ = [...]taken{View{}.lock, View{}.update, View{}.view, View{}.head}
+var _ = [...]taken{View{}.lock, View{}.update, View{}.head}
 
 // lock waits for the lock of the volume.
 func (v *Volume) lock() *View {
@@ -65,11 +65,6 @@ func (v *Volume) updateOwn(do func(*Tx) error) error {
 // updateTree is update for what needs the tree alone.
 func (v *Volume) updateTree(do func(*tree.Tx) error) error {
 	return v.update(func(v *Tx) error { return do(v.Tx) })
-}
-
-// view runs do, which changes nothing, under the lock.
-func (v *Volume) view(do func(*View) error) error {
-	return v.tree.View(func(*tree.View) error { return do(v.held) })
 }
 
 // Committed implements tree.Observer.

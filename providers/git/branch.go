@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/refs"
 )
 
 // Branches implements providers.Brancher.
@@ -41,7 +42,7 @@ func (p *Provider) Branches(ctx context.Context) (providers.Branches, error) {
 // Begin implements providers.Brancher.
 func (p *Provider) Begin(ctx context.Context, branch string, ask bool) (providers.Revision, error) {
 	return do(ctx, p, providers.MethodBegin, providers.Locator{}, func() (providers.Revision, error) {
-		if branch != "" && !validBranch(branch) {
+		if branch != "" && !refs.ValidBranch(branch) {
 			return "", fmt.Errorf("branch %q: %w", branch, providers.ErrInvalid)
 		}
 		if ask {
@@ -61,7 +62,7 @@ func (p *Provider) Begin(ctx context.Context, branch string, ask bool) (provider
 // Start implements providers.Brancher.
 func (p *Provider) Start(ctx context.Context, branch string, from, to providers.Revision) error {
 	_, err := do(ctx, p, providers.MethodStart, providers.Locator{}, func() (none struct{}, err error) {
-		if branch == p.origin.branch || branch != "" && !validBranch(branch) {
+		if branch == p.origin.branch || branch != "" && !refs.ValidBranch(branch) {
 			return none, fmt.Errorf("branch %q: %w", branch, providers.ErrInvalid)
 		}
 		branch = orDefault(branch, p.origin.branch)

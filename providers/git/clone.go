@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/refs"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
@@ -30,7 +30,7 @@ func (g *origin) clone(ctx context.Context) error {
 		if branch, err = defaultBranch(ctx, g.remote, s); err != nil {
 			return err
 		}
-		if !validBranch(branch) { // it becomes the name of a file here
+		if !refs.ValidBranch(branch) { // it becomes the name of a file here
 			return fmt.Errorf("the server names %q as its branch: %w", branch, providers.ErrInvalid)
 		}
 	}
@@ -71,15 +71,4 @@ func defaultBranch(ctx context.Context, r *remote.Remote, s *remote.Session) (st
 	}
 	branch, err := r.Unborn(ctx)
 	return cmp.Or(branch, mainBranch), err
-}
-
-// validBranch reports whether git takes a name for a branch (git-check-ref-format).
-func validBranch(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") || strings.HasSuffix(part, ".") {
-			return false
-		}
-	}
-	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r) }
-	return !strings.HasPrefix(name, "-") && !strings.Contains(name, "..") && !strings.Contains(name, "@{") && name != "@" && strings.IndexFunc(name, odd) < 0 && len(name) < 200
 }

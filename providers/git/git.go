@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/notes"
 	"github.com/wsmount/wsmount/providers/git/internal/plain"
+	"github.com/wsmount/wsmount/providers/git/internal/refs"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 	"github.com/wsmount/wsmount/providers/git/internal/shell"
 	"github.com/wsmount/wsmount/providers/git/internal/space"
@@ -86,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Branch != "" && !validBranch(o.Branch) {
+	if o.Branch != "" && !refs.ValidBranch(o.Branch) {
 		return nil, fmt.Errorf("branch %q: %w", o.Branch, providers.ErrInvalid)
 	}
 	asked, err := o.remote()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/notes"
+	"github.com/wsmount/wsmount/providers/git/internal/refs"
 )
 
 // Pulls is the API of a server that knows pull requests.
@@ -27,7 +28,7 @@ func (p *Provider) Propose(ctx context.Context, branch string, pr providers.Pull
 		switch {
 		case p.o.Pulls == nil:
 			return "", errNoPulls
-		case branch == p.origin.branch || !validBranch(branch):
+		case branch == p.origin.branch || !refs.ValidBranch(branch):
 			return "", fmt.Errorf("a pull request from branch %q to %q: %w", branch, p.origin.branch, providers.ErrInvalid)
 		}
 		return pusher{p.origin}.propose(ctx, branch, pr)

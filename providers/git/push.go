@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/gather"
 	"github.com/wsmount/wsmount/providers/git/internal/notes"
+	"github.com/wsmount/wsmount/providers/git/internal/refs"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
@@ -22,7 +23,7 @@ func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (provid
 			opts.Branch = now.branch
 		}
 		switch {
-		case !validBranch(opts.Branch):
+		case !refs.ValidBranch(opts.Branch):
 			return providers.PushResult{}, fmt.Errorf("branch %q: %w", opts.Branch, providers.ErrInvalid)
 		case head.IsZero():
 			return providers.PushResult{}, fmt.Errorf("nothing was committed: %w", providers.ErrNotExist)

@@ -315,3 +315,14 @@ func syncDir(dir string) error {
 	}
 	return errors.Join(f.Sync(), f.Close())
 }
+
+// ValidBranch reports whether git takes a name for a branch (git-check-ref-format).
+func ValidBranch(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") || strings.HasSuffix(part, ".") {
+			return false
+		}
+	}
+	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("~^:?*[\\", r) }
+	return !strings.HasPrefix(name, "-") && !strings.Contains(name, "..") && !strings.Contains(name, "@{") && name != "@" && strings.IndexFunc(name, odd) < 0 && len(name) < 200
+}
