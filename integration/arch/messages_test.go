@@ -8,18 +8,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
-)
-
-// How many messages have no case of a test that prints them, and how many say nothing of what
-// to do. The numbers only go down.
-const (
-	untold   = 76
-	unhinted = 14
 )
 
 // A message is what a refusal of the program says: the format of exit.New in cmd, or of a
@@ -29,33 +23,25 @@ type message struct {
 	hinted     bool
 }
 
-// TestMessages lists the messages of the program, and holds each to a case of a test that
-// prints it: one whose words a test has in a literal. TestWords holds them to their words.
+// TestMessages lists the messages of the program (go test -v shows the list), each with the
+// case of a test that prints it: one that has its words in a literal. TestWords holds them to
+// their words. Each says what to do.
 func TestMessages(t *testing.T) {
 	cases := testWords(t)
-	var without, dumb []string
 	for dir, files := range sources(t) {
 		for _, f := range files {
 			if !under(dir, "cmd") && dir != "mountspec/host" {
 				continue
 			}
 			for _, m := range messagesOf(f) {
-				line := fmt.Sprintf("%s: %s", m.at, m.format)
-				if pieces := piecesOf(m.format); len(pieces) > 0 && !cases.have(pieces) {
-					without = append(without, line)
+				at, told := "", true
+				if pieces := piecesOf(m.format); len(pieces) > 0 {
+					at, told = cases.find(pieces)
 				}
-				if !m.hinted {
-					dumb = append(dumb, line)
-				}
+				t.Logf("%s: %s | %s", m.at, m.format, at)
+				assert.True(t, told, m.at, m.format, "no test prints it")
+				assert.True(t, m.hinted, m.at, m.format, "it has no hint")
 			}
-		}
-	}
-	for what, c := range map[string]struct {
-		list []string
-		want int
-	}{"no test prints": {without, untold}, "no hint has": {dumb, unhinted}} {
-		if len(c.list) > c.want || len(c.list) < c.want*9/10 {
-			t.Errorf("%s %d messages, and the number is %d:\n%s", what, len(c.list), c.want, strings.Join(c.list, "\n"))
 		}
 	}
 }
@@ -121,45 +107,53 @@ func piecesOf(format string) (list []string) {
 
 // words are those of tests.
 type words struct {
-	all   string
-	short []string // that may be a part of a message
+	all   string // of all literals
+	ends  []int  // of each in all
+	at    []string
+	short map[string]string // that may be a part of a message, and where they stand
 }
 
-func (w words) have(pieces []string) bool {
+// find is a test that has one of the pieces, or a part of one.
+func (w words) find(pieces []string) (at string, ok bool) {
 	for _, p := range pieces {
-		if strings.Contains(w.all, p) {
-			return true
+		if i := strings.Index(w.all, p); i >= 0 {
+			n, _ := slices.BinarySearch(w.ends, i+1)
+			return w.at[n], true
 		}
-		for _, s := range w.short {
+	}
+	for _, p := range pieces {
+		for s, at := range w.short {
 			if strings.Contains(p, s) {
-				return true
+				return at, true
 			}
 		}
 	}
-	return false
+	return "", false
 }
 
 // testWords are the literals of all tests but this package's.
 func testWords(t *testing.T) words {
-	var w words
+	w := words{short: map[string]string{}}
 	var all strings.Builder
-	seen, root := map[string]bool{}, filepath.Join("..", "..")
+	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, "_test.go") || strings.Contains(name, "integration/arch") {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, 0)
 		if err != nil {
 			return err
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				text, _ := strconv.Unquote(lit.Value)
+				at := fmt.Sprintf("%s:%d", strings.TrimPrefix(name, root+"/"), set.Position(lit.Pos()).Line)
 				all.WriteString(text + "\x00")
+				w.ends, w.at = append(w.ends, all.Len()), append(w.at, at)
 				for part := range strings.SplitSeq(text, "|") {
-					if len(part) >= least && strings.Contains(part, " ") && !seen[part] {
-						seen[part] = true
-						w.short = append(w.short, part)
+					if len(part) >= least && strings.Contains(part, " ") {
+						w.short[part] = at
 					}
 				}
 			}
