@@ -147,7 +147,7 @@ func TestExecRefusals(t *testing.T) {
 		{name: "a variable", block: box(", env: {passthrough: [HOME]}"), says: "HOME", code: exitDenied},
 		{name: "a secret", block: box(", env: {auth: {state: {env: [API_KEY]}}}"), says: "API_KEY", code: exitDenied},
 		{name: "a workspace of another owner", block: box(", mounts: [{source: {ref: \"@other/x\"}, at: /x}]"), says: "@other/x", code: exitDenied},
-		{name: "a turn that nobody sees", block: box(""), says: "--turn", flags: []string{"--turn", "1"}, code: 2},
+		{name: "a turn that nobody sees", block: box(""), says: "--turn is for a workspace that the command sees", flags: []string{"--turn", "1"}, code: 2},
 		{name: "processes of root", block: box(""), says: "cannot be limited", flags: []string{"--max-processes", "9"}, code: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestExecLimits(t *testing.T) {
 		codes                []int    // nil: any but 0 and that of a time that was over
 		says                 string
 	}{
-		{"time", "timeout_ms: 300", "sleep 600", nil, []int{exitTimedOut}, "its time limit of 300ms"},
+		{"time", "timeout_ms: 300", "sleep 600", nil, []int{exitTimedOut}, "the command was ended at its time limit of 300ms"},
 		{"time of who does not listen", "timeout_ms: 300", "trap '' TERM; while :; do sleep 1; done", nil, []int{exitTimedOut}, ""},
 		{"memory", "timeout_ms: 1, memory_mb: 200", memory, []string{"--timeout", "1h"}, []int{0}, "enough\nnot enough"},
 		{"processor", "timeout_ms: 3600000, cpu_ms: 1000", "while :; do :; done", nil, []int{128 + int(syscall.SIGKILL), 128 + int(syscall.SIGXCPU)}, ""},

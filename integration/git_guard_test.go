@@ -40,7 +40,7 @@ func TestGitHoldsBack(t *testing.T) {
 	m.WaitGone()
 
 	m.Start() // nothing has been asked of the server since
-	if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "held back 2") {
+	if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "2 held back") {
 		t.Errorf("a commit after a restart answers %d:\n%s%s", r.Code, r.Out, r.Err)
 	}
 	g.check(os.Truncate(m.Dir+"/dataset", 1<<10))

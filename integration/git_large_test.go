@@ -204,7 +204,7 @@ func TestGitLargerThanGitTakes(t *testing.T) {
 	g.check(os.WriteFile(m.Dir+"/set.raw", []byte("set.raw"), 0o644))
 	g.check(os.Truncate(m.Dir+"/set.raw", 101<<20))
 	for range 2 {
-		if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "held back 1") {
+		if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "1 held back") {
 			t.Errorf("a commit answers %d:\n%s%s", r.Code, r.Out, r.Err)
 		}
 	}
@@ -263,7 +263,7 @@ func TestGitLargeNotOffered(t *testing.T) {
 	g.check(os.WriteFile(m.Dir+"/new.bin", []byte("content"), 0o644))
 	g.check(os.WriteFile(m.Dir+"/text", []byte("changed\n"), 0o644))
 	g.check(os.Rename(m.Dir+"/kept.bin", m.Dir+"/moved.bin"))
-	if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "held back 1") {
+	if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "1 held back") {
 		t.Errorf("a commit answers %d:\n%s%s", r.Code, r.Out, r.Err)
 	}
 	g.w.MustRun("push", m.Dir)

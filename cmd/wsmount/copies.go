@@ -43,7 +43,7 @@ func findMount(c *cli.Context, path string) (*state.Record, error) {
 func absolute(path string) (string, error) {
 	p, err := filepath.Abs(path)
 	if err != nil {
-		return "", exit.New(exit.Usage, "%w", err)
+		return "", exit.New(exit.Usage, "%w", err).Hint("change to a directory that exists, or give an absolute path")
 	}
 	return p, nil
 }
@@ -62,11 +62,11 @@ func target(c *cli.Context, args []string) (r *state.Record, rel string, err err
 	}
 	place, err := table.Resolve(args[0])
 	if err != nil {
-		return nil, "", exit.New(exit.Usage, "%w", err)
+		return nil, "", err
 	}
 	if len(args) > 1 {
 		if place, err = second(table, r, place, args[1]); err != nil {
-			return nil, "", exit.New(exit.Usage, "%w", err)
+			return nil, "", err
 		}
 	}
 	rel, outside := mounts.Relative(r.Mountpoint, place)

@@ -50,7 +50,7 @@ func eventAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 2 && args[1] != lifecycle.Any {
+	if len(args) == 2 && (args[1] != lifecycle.Any || !c.Bool("follow")) {
 		if err := lifecycle.Check(args[1]); err != nil {
 			return err
 		}
@@ -97,9 +97,6 @@ func emit(c *cli.Context, r *state.Record, req control.EventRequest) error {
 	stop()
 	if err != nil {
 		return err
-	}
-	if res.Skipped != "" {
-		return exit.New(exit.Usage, "the event was skipped: %s", res.Skipped).Hint("`wsmount status %s` says more", r.Mountpoint)
 	}
 	return reportEvent(c, res)
 }

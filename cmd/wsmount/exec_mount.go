@@ -207,6 +207,10 @@ func (all attachments) turn(c *cli.Context, name string) error {
 	if res.Exit == 0 {
 		return nil
 	}
+	return turnFailed(name, res)
+}
+
+func turnFailed(name string, res control.EventResult) error {
 	e := exit.New(exit.Code(res.Exit), "%s did not end well: %d failed, %s, %d held back", name, len(res.Failed), count(res.Conflicts, "conflict"), res.HeldBack).
 		Hint("%s", statustext.EventHint(res))
 	e.Details = append(res.Failed, res.ConflictPaths...)

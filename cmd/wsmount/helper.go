@@ -287,7 +287,7 @@ func withState(call helperCall) ([]string, error) {
 	}
 	fstab, err := os.ReadFile("/etc/fstab")
 	if err != nil && !os.IsNotExist(err) {
-		return nil, exit.New(exit.Failed, "%w", err)
+		return nil, exit.New(exit.Failed, "%w", err).Hint("make it readable, or set WSMOUNT_STATE_DIR")
 	}
 	if dir := mountpoint.FstabOption(string(fstab), call.places[0], "state-dir"); dir != "" {
 		return slices.Concat(call.words, []string{"--state-dir=" + dir}), nil

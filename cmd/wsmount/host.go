@@ -126,10 +126,14 @@ func openAudit(c *cli.Context) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(root, 0o700); err != nil && !state.IsFull(err) { // which audit.Open tells
+	r := room.New(root)
+	switch err := r.WhileFull(func() error { return os.MkdirAll(root, 0o700) }); {
+	case state.IsFull(err):
+		return nil, err
+	case err != nil:
 		return nil, exit.New(exit.Failed, "state directory: %w", err).Hint("give --state-dir a directory that you may write")
 	}
-	log, err := daemon.OpenAudit(root, room.New(root), nil)
+	log, err := daemon.OpenAudit(root, r, nil)
 	if state.IsFull(err) {
 		return nil, err
 	}

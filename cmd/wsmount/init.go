@@ -47,7 +47,7 @@ func initCommand() *cli.Command {
 			&cli.StringFlag{Name: "name", Usage: "`NAME` for people (default: the directory's)"},
 			&cli.StringFlag{Name: "owner-id", Usage: "stable `ID` of the owner (default: the one that this host knows, or a new one)"},
 			&cli.StringFlag{Name: "provider", DefaultText: mountspec.ProviderLocalFS, Usage: "storage `PROVIDER`: local-fs or dev-local, or one to set up"},
-			&cli.StringFlag{Name: "credentials", Usage: "`WHERE` this host has them, of a provider to set up: env:VARIABLE,..., file:PATH, command:PROGRAM ARGUMENTS, or none"},
+			&cli.StringFlag{Name: "credentials", Usage: "`WHERE` this host has them, of a provider to set up: env:VARIABLE,..., file:PATH, command:PROGRAM ARGUMENTS, or none", DefaultText: "the usual variables of its service, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or GITHUB_TOKEN"},
 			&cli.BoolFlag{Name: "grant", Usage: "write what a provider to set up needs into the host configuration"},
 			&cli.BoolFlag{Name: "offline", Usage: "do not try the store of a provider to set up"},
 			operatorFlag(),

@@ -231,16 +231,19 @@ func TestSignals(t *testing.T) {
 		timeout string
 		signals []syscall.Signal
 		code    exit.Code
+		says    string
 	}{
-		{"terminate", false, "30s", []syscall.Signal{syscall.SIGTERM}, exit.Done},
-		{"interrupt", false, "30s", []syscall.Signal{syscall.SIGINT}, exit.Done},
-		{"the time is over", true, "300ms", []syscall.Signal{syscall.SIGTERM}, exit.Failed},
-		{"a second signal", true, "10m", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, exit.Failed},
+		{"terminate", false, "30s", []syscall.Signal{syscall.SIGTERM}, exit.Done, ""},
+		{"interrupt", false, "30s", []syscall.Signal{syscall.SIGINT}, exit.Done, ""},
+		{"the time is over", true, "300ms", []syscall.Signal{syscall.SIGTERM}, exit.Failed, "programs still used the mount and were cut off (1 seen)"},
+		{"a second signal", true, "10m", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, exit.Failed, "programs still used the mount and were cut off (1 seen)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			cmd := w.command(w.workspace("notes"), "mnt", "-f", "--stop-timeout", tt.timeout)
+			var said strings.Builder
+			cmd.Stderr = &said
 			assert.OK(t, cmd.Start())
 			eventually(t, "the mount", func() bool { return isMounted(w.path("mnt")) && w.run("status", "mnt").code == exit.Done })
 			if tt.busy {
@@ -255,6 +258,7 @@ func TestSignals(t *testing.T) {
 			}
 			cmd.Wait()
 			assert.Equal(t, exit.Code(cmd.ProcessState.ExitCode()), tt.code, "exit")
+			assert.Contains(t, said.String(), tt.says)
 			assert.False(t, isMounted(w.path("mnt")), "still mounted")
 		})
 	}
@@ -299,4 +303,15 @@ func TestMountWhileTheLastOneEnds(t *testing.T) {
 	w.ok(notes, "mnt")
 	got := w.status().PID
 	assert.True(t, got != pid, "the daemon is still", got)
+}
+
+// Where there is no room to make the state directory, that is said.
+func TestNewStateDirectoryOnAFullDisk(t *testing.T) {
+	tier.RequireRoot(t) // to mount a disk
+	w := newWorld(t)
+	full := w.path("full")
+	w.mkdir("full")
+	assert.OK(t, syscall.Mount("none", full, "tmpfs", 0, "nr_inodes=1,mode=700"))
+	defer syscall.Unmount(full, syscall.MNT_DETACH)
+	w.refused(exit.Failed, "no space left on device", "mount", w.workspace("notes"), "mnt", "--state-dir", full+"/state")
 }

@@ -126,7 +126,12 @@ func TestEvents(t *testing.T) {
 	assert.Equal(t, w.event(exit.Done, "event", "mnt", "turn-end", "--at", "/lib").Parts, 1, "--at")
 	w.refused(exit.Unresolvable, "no part of this mount is at /nowhere", "event", "mnt", "turn-end", "--at", "/nowhere")
 	w.refused(exit.Usage, "knows no event", "event", "mnt", "turn-strat")
+	w.refused(exit.Usage, "knows no event", "event", "mnt", "*")
 	w.refused(exit.Usage, "is not KEY=VALUE", "event", "mnt", "turn-end", "--var", "x")
+	server := w.command("mcp", "mnt")
+	server.Stdin = strings.NewReader("no JSON\n")
+	said, _ := server.CombinedOutput()
+	assert.Contains(t, string(said), "the messages of the MCP client broke off: ")
 	w.ok("umount", "mnt")
 	assert.Is(t, f.wait(), nil, "--follow ends after the mount")
 }

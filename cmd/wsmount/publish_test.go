@@ -131,7 +131,7 @@ func TestPublish(t *testing.T) {
 	w.starter("publish: { template: true, visibility: unlisted, registry: \"registry.acme.test\" }\n")
 	w.refused(exit.Usage, "argument", "publish")
 	w.workspace("private")
-	w.refused(exit.Denied, "private", "publish", "@acme/private", "--yes")
+	w.refused(exit.Denied, "@acme/private is private", "publish", "@acme/private", "--yes")
 	var shown template.Shown
 	w.asJSON(&shown, "publish", "@acme/starter", "--show")
 	assert.Equal(t, shown.Bundle, "", "the bundle of a look")

@@ -263,7 +263,7 @@ func TestStoreRepos(t *testing.T) {
 	var none struct{ Repos []any }
 	w.asJSON(&none, "store", "repos", "list")
 	assert.True(t, none.Repos != nil && len(none.Repos) == 0, "repositories of a new machine:", none.Repos)
-	w.refused(exit.Usage, "--root is needed", "store", "repos", "register", "atlas")
+	w.refused(exit.Usage, "--root is needed: where the checkout is", "store", "repos", "register", "atlas")
 	w.refused(exit.Usage, "is no slug", "store", "repos", "register", "a/b", "--root", "src")
 	assert.Equal(t, w.ok("store", "repos", "register", "atlas", "--root", "src/atlas"), "registered\n")
 	w.ok("store", "repos", "register", "b", "--root", "/srv/b", "--wiki", "/srv/wiki")
@@ -346,7 +346,7 @@ func TestStorePersonalWrite(t *testing.T) {
 	}
 	const day, ann = "Diary/today.md", "--authorized-by=ann"
 	w.config("")
-	personal(exit.Usage, "--authorized-by is needed", "x", day)
+	personal(exit.Usage, "--authorized-by is needed: who asked for this change", "x", day)
 	personal(exit.Failed, "no space of the operator's lies above", "x", day, ann)
 	w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path("home/Vault/Agent"), "XDG_CACHE_HOME="+w.path("home/.cache"))
 	personal(exit.Denied, "grants no writing", "x", day, ann)

@@ -185,8 +185,7 @@ func umountHung(ctx context.Context, r *state.Record) (control.UnmountResult, er
 		return res, err
 	}
 	if err := r.Kill(); err != nil {
-		return res, exit.New(exit.Failed, "%s is unmounted, but its daemon cannot be ended: %w", r.Mountpoint, err).
-			Hint("end process %d as its user, or as root", r.PID)
+		return res, err
 	}
 	if err := endsWithin(ctx, r, deathLimit); err != nil {
 		return res, err
@@ -225,7 +224,7 @@ func umountUnknown(c *cli.Context, path string, req control.UnmountRequest, unkn
 	}
 	resolved, err := table.Resolve(path)
 	if err != nil {
-		return exit.New(exit.Usage, "%w", err)
+		return err
 	}
 	if m, ok := table.At(resolved); !ok || !m.Ours() {
 		return unknown

@@ -121,7 +121,7 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 		into := filepath.Join(dir, "exported-"+time.Now().UTC().Format("20060102T150405.000"))
 		got, err := leftover.Export(ctx, dir, into)
 		if err != nil {
-			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent could not be copied: %w", r.Mountpoint, err).
+			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be read: %w", r.Mountpoint, err).
 				Hint("it is kept: `wsmount recover list %s`", dir)
 		}
 		more := ""

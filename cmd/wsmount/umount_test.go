@@ -57,7 +57,9 @@ func TestForcedUmountOfALockedCopy(t *testing.T) {
 		assert.OK(t, os.WriteFile(filepath.Join(dir, "mount.json"), b, 0o600))
 		err := exportLeft(ctx, gone, []string{dir})
 		assert.Equal(t, exit.From(orDone(err)).Code, want, "held by", holder.PID)
+		assert.True(t, err == nil || strings.Contains(err.Error(), "is unmounted, but what it has not sent cannot be looked at"), err)
 	}
+	assert.Contains(t, waitForEnd(ctx, &next).Error(), fmt.Sprintf("is unmounted, but its daemon (pid %d) has not ended yet", os.Getpid()))
 }
 
 // A daemon that is killed while it is asked hangs up before it is gone.

@@ -152,11 +152,19 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 		return err
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("control: %s: %w", path, err)
+	return understood(resp.Body, out)
+}
+
+// understood reads an answer.
+func understood(answer io.Reader, out any) error {
+	if err := json.NewDecoder(answer).Decode(out); err != nil {
+		return exit.New(exit.Failed, "the answer of the mount is not understood: %w", err).Hint("%s", otherVersion)
 	}
 	return nil
 }
+
+// otherVersion is what to do where a command and a mount do not understand each other.
+const otherVersion = "`wsmount version` and the version in `wsmount status` may differ: unmount, and mount it again"
 
 // do sends a request; an answer other than 200 comes back as the daemon's error.
 func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
@@ -184,10 +192,7 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*
 	defer resp.Body.Close()
 	var e errorBody
 	if err := json.NewDecoder(resp.Body).Decode(&e); err != nil || e.Exit == 0 {
-		if resp.StatusCode == http.StatusNotFound {
-			return nil, fmt.Errorf("the daemon of this mount is an older wsmount, which has no %s: mount it again: %w", path, errors.ErrUnsupported)
-		}
-		return nil, fmt.Errorf("control: %s: %s", path, resp.Status)
+		return nil, exit.New(exit.Failed, "the answer of the mount to %s is not understood: %s", path, resp.Status).Hint("%s", otherVersion)
 	}
 	return nil, &exit.Error{Code: exit.Code(e.Exit), What: e.Error, Advice: e.Hint}
 }

@@ -183,7 +183,7 @@ func TestPanicIsTold(t *testing.T) {
 	var log buffer
 	_, c := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := c.Event(t.Context(), EventRequest{Name: "write", At: "/broken"})
-	if e := exit.From(err); e == nil || e.Code != exit.Failed || !strings.Contains(e.What, "a fault of ours") || e.Advice == "" {
+	if e := exit.From(err); e == nil || e.Code != exit.Failed || e.What != "/v1/event failed inside wsmount: a fault of ours" || e.Advice == "" {
 		t.Errorf("got %+v", e)
 	}
 	if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "control_test.go") {
@@ -243,21 +243,29 @@ func TestBadRequests(t *testing.T) {
 	tests := []struct {
 		name, method, path, body string
 		want                     int
+		says                     string
 	}{
-		{"not JSON", "POST", "/v1/event", "{", 400},
-		{"an unknown field", "POST", "/v1/event", `{"nmae":"x"}`, 400},
-		{"too large", "POST", "/v1/event", `{"name":"` + strings.Repeat("x", maxBody) + `"}`, 400},
-		{"the wrong verb", "GET", "/v1/unmount", "", 405},
-		{"no such call", "GET", "/v2/status", "", 404},
-		{"an unknown event to follow", "GET", "/v1/events?name=turn-strat", "", 400},
-		{"no metrics here", "GET", "/metrics", "", 404},
+		{"not JSON", "POST", "/v1/event", "{", 400, "the mount does not understand the request"},
+		{"an unknown field", "POST", "/v1/event", `{"nmae":"x"}`, 400, "the mount does not understand the request"},
+		{"too large", "POST", "/v1/event", `{"name":"` + strings.Repeat("x", maxBody) + `"}`, 400, "the mount does not understand the request"},
+		{"the wrong verb", "GET", "/v1/unmount", "", 405, ""},
+		{"no such call", "GET", "/v2/status", "", 404, ""},
+		{"an unknown event to follow", "GET", "/v1/events?name=turn-strat", "", 400, "turn-strat"},
+		{"no metrics here", "GET", "/metrics", "", 404, ""},
 	}
 	for _, tt := range tests {
 		req := assert.Of(http.NewRequest(tt.method, "http://x"+tt.path, strings.NewReader(tt.body))).OK(t)
 		resp := assert.Of(c.http.Do(req)).OK(t)
+		text := assert.Of(io.ReadAll(resp.Body)).OK(t)
 		resp.Body.Close()
 		assert.Equal(t, resp.StatusCode, tt.want, tt.name)
+		assert.Contains(t, string(text), tt.says, tt.name)
 	}
+	// A daemon of another version answers what this one does not understand.
+	err := c.call(t.Context(), http.MethodGet, "/v2/status", nil, &struct{}{})
+	assert.Contains(t, err.Error(), "the answer of the mount to /v2/status is not understood: 404")
+	err = c.call(t.Context(), http.MethodGet, "/v1/status", nil, &[]int{})
+	assert.True(t, strings.Contains(err.Error(), "the answer of the mount is not understood: ") && exit.From(err).Advice == otherVersion, err)
 }
 
 func TestOtherUsersAreNotHeard(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
-	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -354,10 +353,7 @@ func (c *Client) Resolve(ctx context.Context, r ResolveRequest, content io.Reade
 		return out, err
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
-		return out, exit.New(exit.Failed, "control: resolve: %w", err)
-	}
-	return out, nil
+	return out, understood(resp.Body, &out)
 }
 
 // Replace puts content at a path of a working copy's store. The error has the kind that the

@@ -248,7 +248,7 @@ func read(w http.ResponseWriter, r *http.Request, v any) bool {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		refuse(w, exit.New(exit.Usage, "the request is not valid: %w", err))
+		refuse(w, exit.New(exit.Usage, "the mount does not understand the request: %w", err).Hint("%s", otherVersion))
 		return false
 	}
 	return true

@@ -481,12 +481,11 @@ type EventRequest struct {
 // EventResult is what an event did, summed over the parts that it reached.
 type EventResult struct {
 	Schema    string `json:"schema"`
-	Event     string `json:"event"`             // with aliases resolved
-	Skipped   string `json:"skipped,omitempty"` // why nothing was emitted
-	Parts     int    `json:"parts"`             // how many it reached
-	Pulled    int    `json:"pulled"`            // names that others changed
-	Committed int    `json:"committed"`         // names that were sent
-	Pushed    int    `json:"pushed"`            // pushes
+	Event     string `json:"event"`     // with aliases resolved
+	Parts     int    `json:"parts"`     // how many it reached
+	Pulled    int    `json:"pulled"`    // names that others changed
+	Committed int    `json:"committed"` // names that were sent
+	Pushed    int    `json:"pushed"`    // pushes
 	Revision  string `json:"revision,omitempty"`
 	PRURL     string `json:"prUrl,omitempty"`
 	Conflicts int    `json:"conflicts"`

@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // Who wants a mount that another is just making waits for that as long as it takes, and
@@ -72,4 +73,19 @@ func TestLockOfADaemonThatEnds(t *testing.T) {
 			time.Sleep(2 * lockLimit) // until all has ended
 		})
 	}
+}
+
+// A mount that another state directory knows of is waited for as long as a daemon may take to
+// answer.
+func TestMountOfAnotherStateDirectory(t *testing.T) {
+	tier.RequireFUSE(t)
+	d := running(t, nil)
+	other := &Tree{Name: d.tree.Name, Mountpoint: d.tree.Mountpoint, StateRoot: t.TempDir()}
+	synctest.Test(t, func(t *testing.T) {
+		gone, err := other.awaitOther(t.Context())
+		assert.True(t, !gone && err != nil && exit.From(err).Advice != "", gone, err)
+		assert.Contains(t, err.Error(), "a mount of @acme/a is there or starting, but no daemon of it says so")
+	})
+	assert.OK(t, d.server.Unmount())
+	assert.OK(t, d.Run(nil))
 }

@@ -1,10 +1,14 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"net"
+	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -42,5 +46,29 @@ func TestSettingsOfAGitDaemon(t *testing.T) {
 			conn.Close()
 		}
 		assert.True(t, (err == nil) == ok && errors.Is(err, netguard.ErrDenied) != ok, endpoint, "dialled", err)
+	}
+}
+
+// What the daemon refuses and no other test is about, each by its words.
+func TestRefusals(t *testing.T) {
+	git := func(change func(r *host.Resolved)) error {
+		r := &host.Resolved{Storage: &mountspec.Storage{Provider: mountspec.ProviderGitHub, Config: mountspec.GitHubConfig{Owner: "acme", Repo: "site"}},
+			Location: host.Location{Service: host.ServiceGit, Endpoint: "https://git.acme.test"}}
+		change(r)
+		return checkGit(r)
+	}
+	for says, err := range map[string]error{
+		"a GitHub App needs the API of https://git.acme.test": git(func(r *host.Resolved) { r.Grants.App = &host.GitHubApp{} }),
+		"commits have no author":                              git(func(*host.Resolved) {}),
+		"operator://current, the author of commits, has no name and e-mail address": git(func(r *host.Resolved) {
+			r.Identity = []mountspec.IdentityEntry{{Ref: mountspec.CurrentOperator}}
+		}),
+		"no answer in time":    adviceOn(&host.Resolved{}, context.DeadlineExceeded),
+		"unknown verb \"x\"":   assert.ErrOf((&copies{}).Sync(t.Context(), control.SyncRequest{Verb: "x"})),
+		"unknown side \"x\"":   assert.ErrOf((&copies{}).ConflictContent(t.Context(), "f", "x")),
+		"\"x\" cannot be kept": assert.ErrOf((&copies{}).Resolve(t.Context(), control.ResolveRequest{Keep: "x"}, nil)),
+	} {
+		var e *exit.Error
+		assert.True(t, errors.As(err, &e) && strings.Contains(e.What, says) && e.Advice != "", says, err)
 	}
 }

@@ -64,7 +64,7 @@ func refusal(err error) error {
 func (c *copies) Sync(ctx context.Context, r control.SyncRequest) (control.EventResult, error) {
 	out := control.EventResult{Schema: control.SyncSchema, Event: r.Verb}
 	if !slices.Contains([]string{control.VerbPull, control.VerbCommit, control.VerbPush}, r.Verb) {
-		return out, exit.New(exit.Usage, "unknown verb %q", r.Verb)
+		return out, exit.New(exit.Usage, "unknown verb %q", r.Verb).Hint("pull, commit or push")
 	}
 	parts, err := c.copies(r.At)
 	if err != nil {

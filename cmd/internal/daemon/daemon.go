@@ -352,7 +352,7 @@ func (d *Daemon) keep(p *part, w *workingCopy) error {
 	k, err := newSyncer(p.resolved, w, syncerOptions{bus: d.bus, log: d.log, audit: d.audit,
 		now: d.opts.Now, identity: d.tree.host.Identity})
 	if err != nil {
-		return exit.New(exit.Manifest, "%s: %w", p.Name, err)
+		return exit.New(exit.Manifest, "%s: %w", p.Name, err).Hint("correct sync or identity, in %s", p.resolved.Written())
 	}
 	p.syncer = k
 	d.syncers = append(d.syncers, k)

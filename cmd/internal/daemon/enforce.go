@@ -15,7 +15,7 @@ func (d *Daemon) underPolicy() (out []inforce.Part) {
 	for _, p := range d.parts {
 		u := inforce.Part{Name: p.name, At: p.At, Workspace: p.resolved}
 		if w, ok := p.volume.(*workingCopy); ok {
-			u.Acts, u.Pushes = w.acts, func() { w.syncer.retries.pushed(nil) }
+			u.Acts, u.Allowed = w.acts, w.syncer.allowedAgain
 		}
 		out = append(out, u)
 	}

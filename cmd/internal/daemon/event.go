@@ -34,10 +34,10 @@ func (d *Daemon) Event(ctx context.Context, r control.EventRequest) (control.Eve
 	}
 	e := lifecycle.Event{Name: r.Name, Payload: r.Vars,
 		Source: lifecycle.Source{Kind: lifecycle.SourceSession, ID: cmp.Or(r.Vars["sessionId"], "wsmount-event")}}
-	if !d.bus.Emit(e) {
-		out.Skipped = "AIP-37 knows no event of this name"
-		return out, nil
+	if err := lifecycle.Check(r.Name); err != nil {
+		return out, err
 	}
+	d.bus.Emit(e)
 	out.Parts = len(reached)
 	if r.NoWait {
 		go d.follow(d.drain, e, reached, &control.EventResult{})

@@ -41,6 +41,16 @@ func (k *syncer) begin(action string) (undo func() error, err error) {
 // beginCommit is begin for a commit.
 func (k *syncer) beginCommit() (undo func() error, err error) { return k.begin(policy.Commit) }
 
+// allowedAgain has what waits for an action begin now, and not when it would be tried again.
+func (k *syncer) allowedAgain(action string) {
+	switch action {
+	case policy.Push:
+		k.retries.pushed(nil)
+	case policy.Commit:
+		k.copy.Rouse()
+	}
+}
+
 // granted is allowed for what a user asks for.
 func (k *syncer) granted(action string) error {
 	if err := k.allowed(action); err != nil {

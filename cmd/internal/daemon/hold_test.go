@@ -30,9 +30,9 @@ func TestHold(t *testing.T) {
 		t.Errorf("ended: %v, used by %v", ended(), d.users.list())
 	}
 	second()
-	if _, err := d.Hold(3); !ended() || err == nil {
-		t.Errorf("ended: %v, and held again: %v", ended(), err)
-	}
+	_, err = d.Hold(3)
+	assert.Must(t, ended() && err != nil, "ended:", ended(), "held again:", err)
+	assert.Contains(t, err.Error(), "ends: the last command in it has ended")
 
 	d = &Daemon{tree: &Tree{}}
 	release, err := d.Hold(1)

@@ -1,11 +1,16 @@
 package daemon
 
 import (
+	"context"
+	"log/slog"
 	"testing"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cache/pins"
+	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -25,4 +30,20 @@ func TestStatfs(t *testing.T) {
 		assert.Equal(t, st.Bavail == 0, c.keepFree > 0, c, st)
 		assert.True(t, st.Bavail < unlimited/uint64(st.Frsize), c, st)
 	}
+}
+
+// What is pinned stays so when it cannot be fetched, which is said.
+func TestPinWithoutTheStore(t *testing.T) {
+	p := memory.New(memory.Options{})
+	assert.OK(t, assert.ErrOf(p.Write(t.Context(), providers.MustLocator("f"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})))
+	set := assert.Of(pins.Load(t.TempDir())).OK(t)
+	v := assert.Of(cache.Open(t.Context(), p, cache.Options{StateDir: t.TempDir(), Provider: "memory", Pins: set})).OK(t)
+	defer v.Close()
+	w := &workingCopy{Volume: v, pins: set, syncer: &syncer{gate: newGate("@acme/a", slog.New(slog.DiscardHandler))}}
+	c := &copies{layout: layout{mountpoint: "/mnt/ws", parts: []*part{{volume: w}}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := c.pin(ctx, control.CacheRequest{Path: "f"})
+	assert.Contains(t, err.Error(), "it is pinned, and not all of it is on the local disk yet: ")
+	assert.True(t, set.Holds("f"), "it is pinned")
 }

@@ -136,10 +136,12 @@ func (d *Daemon) cutOff(why string, ended <-chan struct{}) error {
 	case <-time.After(limit):
 		d.log.Warn("requests are still under way; the end of the process ends them")
 	}
+	e := exit.New(exit.Failed, "programs still used the mount and were cut off (%d seen)", len(holders)).Hint("end them before it, or give them more time with --stop-timeout")
 	if unmounted != nil && d.place().IsVisible() {
-		return exit.New(exit.Failed, "cannot unmount: %w", unmounted).Hint("`wsmount umount --force %s` ends it", d.tree.Mountpoint)
+		e.Details = append(e.Details, "it is still there: "+unmounted.Error())
+		return e.Hint("`wsmount umount --force %s` takes it away", d.tree.Mountpoint)
 	}
-	return exit.New(exit.Failed, "programs still used the mount and were cut off (%d seen)", len(holders)).Hint("end them before it, or give them more time with --stop-timeout")
+	return e
 }
 
 // Unmount takes the tree away for the control API. The daemon ends by itself

@@ -195,8 +195,8 @@ func (t *Tree) checkPlace(ctx context.Context, ifNotMounted bool) error {
 	t.Stale = stale
 	if errors.Is(err, mountpoint.ErrMounted) && ifNotMounted && t.mountedThere() {
 		gone, err := t.awaitOther(ctx)
-		if gone {
-			err = exit.New(exit.Failed, "%s was unmounted from %s meanwhile", t.Name, t.Mountpoint).Hint("run it again")
+		if gone { // it was unmounted meanwhile
+			return t.checkPlace(ctx, ifNotMounted)
 		}
 		return err
 	}

@@ -17,10 +17,10 @@ import (
 
 // A Part is one part of a mount.
 type Part struct {
-	Name, At  string         // At without leading slash; "" is the root
-	Workspace *host.Resolved // nil: it is not available
-	Acts      *Acts          // nil: nothing is counted
-	Pushes    func()         // is told that pushes are allowed again; nil: nobody is
+	Name, At  string              // At without leading slash; "" is the root
+	Workspace *host.Resolved      // nil: it is not available
+	Acts      *Acts               // nil: nothing is counted
+	Allowed   func(action string) // is told that an action is allowed again; nil: nobody is
 }
 
 // Options of Start.
@@ -101,8 +101,8 @@ func (m *Mount) recordOf(p Part) func(policy.Decision) error {
 
 func (m *Mount) changed(p Part, d policy.Decision) {
 	m.restrict()
-	if d.Allow && d.Action == policy.Push && p.Pushes != nil {
-		p.Pushes()
+	if d.Allow && p.Allowed != nil {
+		p.Allowed(d.Action)
 	}
 }
 

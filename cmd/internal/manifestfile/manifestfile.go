@@ -113,7 +113,7 @@ func WriteText(name string, text []byte) (undo func(), err error) {
 	made = append([]string{name}, made...)
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, exit.New(exit.Failed, "%w", err)
+		return nil, exit.New(exit.Failed, "%w", err).Hint("make room on its disk, and run it again")
 	}
 	return remove, nil
 }
@@ -138,11 +138,15 @@ func Body(w *mountspec.Workspace) string {
 func Text(w *mountspec.Workspace, body string) ([]byte, error) {
 	text, err := w.Marshal()
 	if err != nil {
-		return nil, exit.New(exit.Failed, "%w", err)
+		return nil, notValid(err)
 	}
 	text = append(text, cmp.Or(body, Body(w))...)
 	if _, found := mountspec.ParseWorkspace(mountspec.Source{Name: "WORKSPACE.md", Data: text}, mountspec.Options{Registered: daemon.Mountable}); found.Err() != nil {
-		return nil, exit.New(exit.Failed, "the new manifest does not validate: %w", found.Err())
+		return nil, notValid(found.Err())
 	}
 	return text, nil
+}
+
+func notValid(err error) error {
+	return exit.New(exit.Failed, "the new manifest would not be valid: %w", err).Hint("give other values: `wsmount help manifest` has each key")
 }

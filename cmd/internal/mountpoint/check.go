@@ -29,7 +29,7 @@ func Check(path string) (resolved string, stale bool, err error) {
 		return "", false, err
 	}
 	if resolved, err = table.Resolve(path); err != nil {
-		return "", false, exit.New(exit.Usage, "%w", err)
+		return "", false, err
 	}
 	if m, ok := table.At(resolved); ok && m.FUSE() {
 		return checkMounted(resolved, m)

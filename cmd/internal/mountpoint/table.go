@@ -20,6 +20,8 @@ import (
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
+
+	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
 // FSType is the file system type of wsmount's own mounts.
@@ -145,7 +147,7 @@ const maxSymlinks = 40
 func (t Table) Resolve(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return "", fmt.Errorf("mountpoint: %w", err)
+		return "", exit.New(exit.Usage, "%s: the working directory is not there: %w", path, err).Hint("change to a directory that exists, or give an absolute path")
 	}
 	done, rest, links := "/", strings.Split(abs[1:], "/"), 0
 	for len(rest) > 0 {
@@ -164,7 +166,7 @@ func (t Table) Resolve(path string) (string, error) {
 			continue
 		}
 		if links++; links > maxSymlinks {
-			return "", fmt.Errorf("mountpoint: %s: %w", path, errTooManyLinks)
+			return "", exit.New(exit.Usage, "%s: %w", path, errTooManyLinks).Hint("see where %s leads: its links lead back to themselves", next)
 		}
 		if filepath.IsAbs(target) {
 			done = "/"

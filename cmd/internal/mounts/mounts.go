@@ -49,7 +49,7 @@ func Find(root, path string) (*state.Record, error) {
 	}
 	resolved, err := table.Resolve(path)
 	if err != nil {
-		return nil, exit.New(exit.Usage, "%w", err)
+		return nil, err
 	}
 	var best *state.Record
 	var known []string

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// auditArch is how the kernel names this architecture; 0 where a filter has not
+// auditArch is how the kernel names an architecture; 0 where a filter has not
 // been thought about.
-func auditArch() uint32 {
-	switch runtime.GOARCH {
+func auditArch(arch string) uint32 {
+	switch arch {
 	case "amd64":
 		return unix.AUDIT_ARCH_X86_64
 	case "arm64":
@@ -37,7 +37,7 @@ func keyFilter() []byte {
 	const offsetNumber, offsetArch = 0, 4 // of struct seccomp_data
 	program := []step{
 		{load, 0, 0, offsetArch},
-		{equal, 1, 0, auditArch()},
+		{equal, 1, 0, auditArch(runtime.GOARCH)},
 		{end, 0, 0, unix.SECCOMP_RET_KILL_PROCESS},
 		{load, 0, 0, offsetNumber},
 		{atLeast, 2, 0, foreignABI},

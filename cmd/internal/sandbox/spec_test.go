@@ -25,23 +25,25 @@ func TestCheck(t *testing.T) {
 		spec  Spec
 		check func(*Spec) error
 		code  exit.Code
+		says  string
 	}{
-		{"side by side", Spec{Mounts: at("/workspace", "/workspace2", "/tmp/x")}, (*Spec).checkPlaces, exit.Done},
-		{"over the root", Spec{Mounts: at("/")}, (*Spec).checkPlaces, exit.Manifest},
-		{"in the system", Spec{Mounts: at("/lib64/x")}, (*Spec).checkPlaces, exit.Manifest},
-		{"in another", Spec{Mounts: at("/a/b", "/a")}, (*Spec).checkPlaces, exit.Manifest},
-		{"one place twice", Spec{Mounts: at("/a", "/a")}, (*Spec).checkPlaces, exit.Manifest},
-		{"a state directory elsewhere", Spec{Hidden: []string{"/var/lib/wsmount", ""}}, (*Spec).checkHidden, exit.Done},
-		{"a state directory among the programs", Spec{Hidden: []string{"/usr/local/state"}}, (*Spec).checkHidden, exit.Denied},
-		{"a file", Spec{Stdin: os.Stdin}, (*Spec).checkFiles, exit.Done},
-		{"a directory", Spec{Stdin: dir}, (*Spec).checkFiles, exit.Usage},
+		{"side by side", Spec{Mounts: at("/workspace", "/workspace2", "/tmp/x")}, (*Spec).checkPlaces, exit.Done, ""},
+		{"over the root", Spec{Mounts: at("/")}, (*Spec).checkPlaces, exit.Manifest, "the system's"},
+		{"in the system", Spec{Mounts: at("/lib64/x")}, (*Spec).checkPlaces, exit.Manifest, "the system's"},
+		{"in another", Spec{Mounts: at("/a/b", "/a")}, (*Spec).checkPlaces, exit.Manifest, "lie in each other"},
+		{"one place twice", Spec{Mounts: at("/a", "/a")}, (*Spec).checkPlaces, exit.Manifest, "lie in each other"},
+		{"a state directory elsewhere", Spec{Hidden: []string{"/var/lib/wsmount", ""}}, (*Spec).checkHidden, exit.Done, ""},
+		{"a state directory among the programs", Spec{Hidden: []string{"/usr/local/state"}}, (*Spec).checkHidden, exit.Denied, "/usr/local/state lies in /usr, which every sandbox shows"},
+		{"another processor", Spec{}, func(*Spec) error { return supports("riscv64") }, exit.Failed, "sandboxes are not made for riscv64 yet"},
+		{"a file", Spec{Stdin: os.Stdin}, (*Spec).checkFiles, exit.Done, ""},
+		{"a directory", Spec{Stdin: dir}, (*Spec).checkFiles, exit.Usage, ""},
 	} {
 		e := exit.From(tt.check(&tt.spec))
 		if tt.code == exit.Done {
 			assert.True(t, e == nil, tt.name, e)
 			continue
 		}
-		assert.True(t, e != nil && e.Code == tt.code && e.Advice != "", tt.name, e, tt.code)
+		assert.True(t, e != nil && e.Code == tt.code && e.Advice != "" && strings.Contains(e.What, tt.says), tt.name, e, tt.code)
 	}
 }
 

@@ -176,6 +176,9 @@ func TestTerminalSignals(t *testing.T) {
 // When a command has ended, what was typed for it is not left for a shell.
 func TestTerminalForgetsWhatWasTyped(t *testing.T) {
 	p := newPerson(t)
+	plain := assert.Of(os.Open(os.DevNull)).OK(t)
+	defer plain.Close()
+	assert.Contains(t, assert.ErrOf(openTerminal(plain, plain)).Error(), "the command gets no terminal: ")
 	term := assert.Of(openTerminal(p.mine, p.mine)).OK(t)
 	assert.OK(t, term.makeRaw())
 	waiting := func() int {

@@ -66,7 +66,7 @@ func (e edit) lines() (string, error) {
 	for _, a := range e.new {
 		var err error
 		if text, err = configedit.Add(text, a); err != nil {
-			return "", exit.New(exit.Failed, "%w", err)
+			return "", exit.New(exit.Failed, "%w", err).Hint("write it by hand: `wsmount help config` has each key")
 		}
 	}
 	return string(text), nil

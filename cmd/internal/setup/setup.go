@@ -156,11 +156,7 @@ func New(o Options, cfg *host.Config) (*Plan, error) {
 // write makes the texts of the files.
 func (plan *Plan) write(o Options, c credentials) error {
 	if plan.Secrets != "" {
-		text, err := c.inventory(o)
-		if err != nil {
-			return err
-		}
-		plan.files = append(plan.files, file{plan.Secrets, text})
+		plan.files = append(plan.files, file{plan.Secrets, c.inventory(o)})
 	}
 	text, err := manifestfile.Text(plan.Workspace, "")
 	plan.files = append(plan.files, file{plan.Manifest, text})

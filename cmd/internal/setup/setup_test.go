@@ -122,6 +122,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{Options{Provider: "s3"}, "", exit.Usage, "where the files"},
 		{Options{Provider: "ftp"}, "", exit.Usage, "no provider"},
+		{Options{Provider: "s3", Place: "b-1"}, "allow_env: [ # mine\n  OTHER ]\n", exit.Failed, " cannot be added: it is written in a way"},
 		{Options{Provider: "s3", Place: "b"}, "", exit.Usage, "not the name of a bucket"},
 		{Options{Provider: "s3", Place: "b-1", Endpoint: "minio"}, "", exit.Usage, "URL of a service"},
 		{Options{Provider: "s3", Place: "b-1", Credentials: "env:wJalrXUtnFEMI,x"}, "", exit.Usage, "never a value"},
@@ -164,7 +165,7 @@ func TestGrantKeepsWhatIsThere(t *testing.T) {
 	assert.Equal(t, read(t, d.config()), "{}\n")
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	assert.Contains(t, assert.ErrOf(plan.Write(ctx, false)).Error(), "interrupted")
+	assert.Contains(t, assert.ErrOf(plan.Write(ctx, false)).Error(), "interrupted, and nothing is left of it")
 	assert.True(t, assert.ErrOf(os.Lstat(d.home+"/ws")) != nil, "something is left")
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Event says in a line what an event or a verb did.
 func Event(res control.EventResult) string {
-	return fmt.Sprintf("%s: %s pulled, %s committed, %d %s, %s, held back %d%s",
+	return fmt.Sprintf("%s: %s pulled, %s committed, %d %s, %s, %d held back%s",
 		res.Event, Count(res.Pulled, "file"), Count(res.Committed, "file"), res.Pushed, Plural(res.Pushed, "push", "pushes"), Count(res.Conflicts, "conflict"), res.HeldBack, Note(res.PRURL != "", res.PRURL))
 }
 

@@ -65,7 +65,7 @@ func TestEmptyFlag(t *testing.T) {
 			given := func(name string) bool { return name == f.Name }
 			_, _, err := v.Do(t.Context(), Call{Args: []string{"x"}, Flag: func(string) string { return "" }, Given: given})
 			var e *exit.Error
-			assert.True(t, errors.As(err, &e) && e.Code == exit.Usage, v.Name, f.Name, err)
+			assert.True(t, errors.As(err, &e) && e.Code == exit.Usage && e.What == "--"+f.Name+" has no value", v.Name, f.Name, err)
 		}
 	}
 }

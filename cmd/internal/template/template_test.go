@@ -2,6 +2,7 @@ package template
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/bundle"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/manifestfile"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec"
@@ -200,4 +202,49 @@ func TestReferences(t *testing.T) {
 			assert.Contains(t, err.Error(), refused)
 		}
 	}
+}
+
+// What cannot be published, or begun from, each by its words.
+func TestRefusals(t *testing.T) {
+	look := func(h Host, err error) error {
+		assert.OK(t, err)
+		return assert.ErrOf(Look(t.Context(), h, address(t, "@acme/starter")))
+	}
+	dir, h := starter(t, "")
+	credentials := look(h, os.WriteFile(dir+"/starter/notes", []byte("ghp_0123456789abcdefghijABCDEFGHIJ012345\n"), 0o600))
+	assert.OK(t, os.Remove(dir+"/starter/notes"))
+	own := string(assert.Of(os.ReadFile(dir + "/starter/WORKSPACE.md")).OK(t))
+	assert.OK(t, os.MkdirAll(dir+"/two/files", 0o755))
+	for name, text := range map[string]string{"two/WORKSPACE.md": "mount_path: ./files", "two/files/WORKSPACE.md": "mount_path: ./other"} {
+		text = strings.NewReplacer("mount_path: .", text, "@acme/starter", "@acme/two").Replace(own)
+		assert.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	assert.OK(t, assert.ErrOf(h.Add(t.Context(), dir+"/two", host.AddOptions{})))
+	nowhere := Host{assert.Of(host.NewResolver(host.Options{})).OK(t), ""}
+	_, _, noPlace := (&Plan{Workspace: &host.Resolved{}, h: nowhere}).Publish(t.Context())
+	in := assert.Of(os.OpenRoot(dir + "/starter")).OK(t)
+	defer in.Close()
+	parsed, _, err := parse([]byte(own))
+	assert.OK(t, err)
+	_, _, invalid := parse([]byte("---\nname: x\n---\n"))
+	lies := *parsed
+	lies.Tags = []string{"\x00"}
+	for says, err := range map[string]error{
+		"@acme/starter: credentials stand in what would go out: ":                             credentials,
+		"@acme/starter cannot be copied: permission denied":                                   refused(&host.Resolved{Address: address(t, "@acme/starter")}, os.ErrPermission),
+		"the WORKSPACE.md among the files of @acme/two is not the one that this host goes by": assert.ErrOf(Look(t.Context(), h, address(t, "@acme/two"))),
+		"the new manifest would not be valid: ":                                               assert.ErrOf(manifestfile.Text(&mountspec.Workspace{}, "")),
+		"there is no place for what is published":                                             noPlace,
+		"the manifest of the template is not valid: ":                                         invalid,
+		"the bundle is of @acme/other 1.0.0, and the manifest in it of @acme/starter 1.0.0":   (&Begun{}).declare(h, Options{}, nil, in, &bundle.List{ID: "@acme/other", Version: "1.0.0"}, ""),
+		"what the template's manifest says does not hold for @acme/starter: ":                 newOf(parsed, &lies),
+	} {
+		var e *exit.Error
+		assert.True(t, errors.As(err, &e) && strings.Contains(e.What, says) && e.Advice != "", says, err)
+	}
+}
+
+func newOf(base, template *mountspec.Workspace) error {
+	_, _, err := newManifest(base, template, true, mountspec.Origin{}, time.Unix(0, 0))
+	return err
 }

@@ -70,4 +70,6 @@ func TestNames(t *testing.T) {
 		_, _, err := File(arg, Options{})
 		assert.Equal(t, exit.From(err).Code, code, arg, err)
 	}
+	_, _, err = File(dir+"/large.yml", Options{})
+	assert.Contains(t, err.Error(), "large.yml has more than 1048576 bytes")
 }
