@@ -55,9 +55,12 @@ type Settings struct {
 	// Ended is told how work ended that no call waits for, under a name that the
 	// provider gives it: an error is kept for a person until the same work has
 	// succeeded; nil: nobody is. Any goroutine may call it.
-	Ended  func(work string, err error)
-	Logger *slog.Logger     // nil: silent
-	Now    func() time.Time // nil: time.Now
+	Ended func(work string, err error)
+	// Receiving is told how far a download is of which the service says how many pieces it
+	// has, such as the objects of a clone; nil: nobody is. Any goroutine may call it, often.
+	Receiving func(done, total int)
+	Logger    *slog.Logger     // nil: silent
+	Now       func() time.Time // nil: time.Now
 	// Transport sends the requests of a network service and checks where they
 	// go; nil: none is checked, a plain http.Transport.
 	Transport http.RoundTripper

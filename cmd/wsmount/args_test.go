@@ -96,6 +96,7 @@ var synopses = []commandLine{
 	{"cache pin", []string{"/mnt/ws", "docs"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"cache unpin", []string{"/mnt/ws/docs"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
 	{"recover", []string{"export", "@acme/ops", "./saved"}, [][]string{{"--json"}}, map[string]string{"json": "true"}},
+	{"recover", []string{"discard", "@acme/ops"}, [][]string{{"-y"}}, map[string]string{"yes": "true"}},
 	{"recover", []string{"/state/acme/ops/1"}, [][]string{{"--scan"}, {"--force"}}, map[string]string{"scan": "true", "force": "true"}},
 	{"validate", []string{"WORKSPACE.md"}, [][]string{{"--strict"}, {"--json"}}, map[string]string{"strict": "true", "json": "true"}},
 	{"resolve", []string{"@acme/ops"}, [][]string{{"--explain"}, {"--config", "/c"}}, map[string]string{"explain": "true", "config": "/c"}},

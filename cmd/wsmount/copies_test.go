@@ -430,7 +430,7 @@ func TestBadInputToCopies(t *testing.T) {
 		{exit.Usage, "is not a file", "conflicts resolve mnt f --file plain"},
 		{exit.Usage, "no verb \"uplod\"", "recover uplod @a/b"},
 		{exit.Usage, "argument given", "recover export @a/b"},
-		{exit.Unresolvable, "no working copy of @a/b", "recover export @a/b out"},
+		{exit.Unresolvable, "there is no working copy of @a/b", "recover export @a/b out"},
 		{exit.Unresolvable, "no directory of a working copy", "recover list ./plain"},
 		{exit.Usage, "is for --scan", "recover --force"},
 		{exit.Usage, "is not a size", "mount @a/b mnt --cache-size many"},
@@ -531,6 +531,7 @@ func (w *world) listRoot() {
 func TestUnsentIsNotLost(t *testing.T) {
 	w, r := mountFiles(t, perTurn)
 	w.write("mnt/d/f", "precious")
+	w.refused(exit.Failed, "@acme/ops is mounted already at ", "recover", "discard", ops, "--yes")
 	r.cut(t)
 	got := w.run("umount", "mnt", "--timeout", "500ms")
 	assert.Must(t, got.code == exit.Unsafe, "umount", got)
@@ -552,6 +553,7 @@ func TestUnsentIsNotLost(t *testing.T) {
 	assert.Equal(t, w.read("saved/d/f"), "precious", "recover export")
 	again := w.run("recover", "export", ops, "saved")
 	assert.True(t, again.code == exit.Failed && strings.Contains(again.out, "skipped d/f: "), "an export to where it is already:", again)
+	w.refused(exit.Unsafe, "@acme/ops holds what `wsmount umount --force` copied: "+into, "recover", "discard", ops, "--yes")
 	const inTime = "not all was sent in time: "
 	var o outcome
 	for limit := time.Second; limit < hangs && !strings.Contains(o.errOut, inTime); limit *= 2 { // which begins before the sending does
@@ -611,8 +613,10 @@ func TestConflictsByHand(t *testing.T) {
 			w.write("mnt/f", "base")
 			w.event(exit.Done, "event", "mnt", "turn-end")
 			r.theirs(t, "f", "theirs")
+			r.theirs(t, "new", "theirs")
 			w.write("mnt/f", "ours")
-			if got := w.event(exit.Conflict, "event", "mnt", "turn-end"); got.Conflicts != 1 || !slices.Equal(got.ConflictPaths, []string{"@acme/ops/f"}) {
+			w.write("mnt/new", "ours")
+			if got := w.event(exit.Conflict, "event", "mnt", "turn-end"); got.Conflicts != 2 || !slices.Equal(got.ConflictPaths, []string{"@acme/ops/f", "@acme/ops/new"}) {
 				t.Errorf("turn-end: got %+v", got)
 			}
 			assert.Contains(t, w.ok("conflicts", "list", "mnt"), "f", "list")
@@ -626,6 +630,8 @@ func TestConflictsByHand(t *testing.T) {
 					assert.Equal(t, w.ok("conflicts", "show", "mnt", path, "--side", side), side, "side", "of", path)
 				}
 			}
+			w.refused(exit.Unresolvable, "new has no content on the side \"base\"", "conflicts", "show", "mnt", "new", "--side", "base")
+			w.ok("conflicts", "resolve", "mnt", "new", "--ours")
 			w.refused(exit.Usage, "does not lie in", "conflicts", "show", "mnt", w.path("f"))
 			w.refused(exit.Unresolvable, "or one that leads into it", "conflicts", "show", "mnt", "g")
 			args := []string{"conflicts", "resolve", "mnt", "mnt/f", keep}

@@ -67,7 +67,7 @@ func TestInterruptOfAStartThatHangs(t *testing.T) {
 		go func() { ended <- cmd.Wait() }()
 		select {
 		case err := <-ended:
-			assert.True(t, err != nil && strings.Contains(text.String(), "interrupted"), flags, text.String(), err)
+			assert.True(t, err != nil && strings.Contains(text.String(), "interrupted, and stopped again"), flags, text.String(), err)
 		case <-time.After(hangs):
 			cmd.Process.Kill()
 			t.Errorf("%v: it goes on", flags)

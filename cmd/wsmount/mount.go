@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -168,7 +167,7 @@ func serveChild(child *launch.Process, signals <-chan os.Signal, d *daemon.Daemo
 		return child.Done(report)
 	}
 	if len(signals) > 0 {
-		err := errors.Join(interrupted(), d.Run(signals))
+		err := errors.Join(launch.Interrupted(), d.Run(signals))
 		child.Failed(err)
 		return silent(exit.Failed)
 	}
@@ -207,11 +206,6 @@ func orDone(err error) error {
 		return &exit.Error{Code: exit.Done}
 	}
 	return err
-}
-
-// interrupted is what a mount says that was stopped while it started.
-func interrupted() error {
-	return exit.New(exit.Failed, "interrupted, and unmounted again").Hint("run it again")
 }
 
 func serveForeground(c *cli.Context, signals <-chan os.Signal, d *daemon.Daemon, already *daemon.Tree, err error) error {
@@ -274,7 +268,7 @@ func start(c *cli.Context, signals chan os.Signal, req daemon.Request, kernel []
 	ctx, stop := untilSignal(context.WithoutCancel(c.Context), signals)
 	d, already, err = startUntil(ctx, c, req, kernel, tied)
 	if stop() && err != nil {
-		return nil, nil, interrupted()
+		return nil, nil, launch.Interrupted()
 	}
 	return d, already, err
 }
@@ -294,7 +288,7 @@ func startUntil(ctx context.Context, c *cli.Context, req daemon.Request, kernel 
 	}
 	o.MountOptions, o.Tied = kernel, tied
 	if !tied { // the command that it serves says so
-		o.Copy.Received = new(atomic.Int64)
+		o.Copy.Received = new(progress.Received)
 		defer progress.Receiving("mounting "+tree.Name, o.Copy.Received)()
 	}
 	for again := true; again && err == nil; {

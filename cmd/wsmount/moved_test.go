@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -89,6 +90,10 @@ func TestSetStorageWithUnsent(t *testing.T) {
 	w.mount(ops, "mnt")
 	w.refused(exit.Unsafe, "@acme/ops is mounted at "+w.path("mnt"), set(on("next"))...)
 	w.ok("umount", "mnt")
+	copies := assert.Of(state.Copies(w.path("state"), "acme", "ops")).OK(t)
+	held := assert.Of(state.Lock(copies[0])).OK(t) // as a mount that it is a part of does
+	w.refused(exit.Unsafe, "@acme/ops is in use, with the storage that it had", set(on("next"))...)
+	assert.OK(t, held.Close())
 	w.ok(set(on("next"))...)
 	w.ok(set(on("main"))...)
 
@@ -103,7 +108,7 @@ func TestSetStorageWithUnsent(t *testing.T) {
 		const says = "another working copy of @acme/ops "
 		w.refused(exit.Unsafe, says+"("+place+") holds unsaved changes (1)", "mount", ops, "mnt")
 		w.refused(exit.Unsafe, "recover export ", "mount", ops, "mnt")
-		w.refused(exit.Unsafe, "is now kept elsewhere", "recover", "upload", ops)
+		w.refused(exit.Unsafe, ops+" is now kept elsewhere than when ", "recover", "upload", ops)
 		assert.Contains(t, flat(w.run("doctor", ops).out), says)
 	}
 	assert.Contains(t, flat(w.ok("recover")), "storage "+place)
@@ -207,6 +212,21 @@ func TestAcceptStorageWithUnsent(t *testing.T) {
 	w.ok("registry", "accept", ops, "--yes")
 	w.mount(ops, "mnt")
 	w.ok("umount", "mnt")
+
+	// What a person gives up keeps nothing any more, and is named before.
+	w.unsent()
+	w.edit(file, other.socket, r.socket)
+	w.refused(exit.Unsafe, "holds unsaved changes (1)", "registry", "accept", ops, "--yes")
+	o := w.run("recover", "discard", ops)
+	assert.True(t, o.code == exit.Denied && strings.Contains(o.errOut, "that it may be lost was not confirmed") && strings.Contains(o.out, "1 change"), o)
+	assert.Contains(t, w.ok("recover"), "1 change", "what was not confirmed is kept")
+	assert.Contains(t, w.ok("recover", "discard", ops, "--yes"), "discarded @acme/ops in ")
+	assert.Contains(t, w.ok("recover"), "nothing is unsaved", "recover")
+	w.ok("registry", "accept", ops, "--yes")
+	w.mount(ops, "mnt")
+	w.ok("umount", "mnt")
+	left := assert.Of(filepath.Glob(w.path("state/.discarded/*"))).OK(t)
+	assert.Equal(t, len(left), 0, left)
 }
 
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -18,6 +18,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/leftover"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/screen"
 	"github.com/wsmount/wsmount/cmd/internal/state"
@@ -25,13 +26,13 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 )
 
-var recoverVerbs = []string{"list", "upload", "export", "accept"}
+var recoverVerbs = []string{"list", "upload", "export", "accept", "discard"}
 
 func recoverCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "recover",
 		Usage:     "look after working copies that are not mounted",
-		ArgsUsage: "[list|upload|export|accept] [WORKSPACE|STATEDIR] [DIR|PATH...]",
+		ArgsUsage: "[list|upload|export|accept|discard] [WORKSPACE|STATEDIR] [DIR|PATH...]",
 		Description: "A working copy that was unmounted by force, killed or cut off may hold what no store has. " +
 			"Mounting the workspace again goes on with it; these do without:\n\n" +
 			"  wsmount recover                          what is unsaved, or not pushed\n" +
@@ -41,12 +42,14 @@ func recoverCommand() *cli.Command {
 			"                                           leave all as it is\n" +
 			"  wsmount recover accept @acme/ops [PATH]  take for good what a loss of power\n" +
 			"                                           made suspect\n" +
+			"  wsmount recover discard @acme/ops        give it up: shows what is lost, and asks\n" +
 			"  wsmount recover --scan STATEDIR          rebuild a damaged database\n\n" +
 			"WORKSPACE is an address, STATEDIR the directory that list names.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "scan", Usage: "rebuild the names of a working copy from its content files"},
 			&cli.BoolFlag{Name: "force", Usage: "with --scan: although the database can be read"},
 			operatorFlag(),
+			&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "with discard: do not ask"},
 			&cli.BoolFlag{Name: "trust", Usage: "with upload: a WORKSPACE given by path counts as registered"},
 			&cli.DurationFlag{Name: "timeout", Value: 10 * time.Minute, DefaultText: "10m", Usage: "`TIME` that an upload may take"},
 		},
@@ -74,13 +77,15 @@ func recoverAction(c *cli.Context) error {
 		return recoverExport(c, args[1], args[2])
 	case verb == "accept" && len(args) >= 2:
 		return recoverAccept(c, args[1], args[2:])
+	case verb == "discard" && len(args) == 2:
+		return recoverDiscard(c, args[1])
 	case slices.Contains(recoverVerbs, verb):
 		return exit.New(exit.Usage, "recover %s: %s given", verb, count(len(args)-1, "argument")).Hint("wsmount recover --help")
 	case len(args) == 1 && (strings.HasPrefix(verb, "@") || strings.Contains(verb, "/")):
 		return recoverList(c, verb)
 	default:
 		e := exit.New(exit.Usage, "recover has no verb %q", oneLine(verb))
-		return e.Hint("%s", orNothing(suggest.Phrase(verb, recoverVerbs), "list, upload, export or accept"))
+		return e.Hint("%s", orNothing(suggest.Phrase(verb, recoverVerbs), "list, upload, export, accept or discard"))
 	}
 }
 
@@ -378,8 +383,12 @@ func recoverUpload(c *cli.Context, what string) error {
 		return err
 	}
 	o.StopTimeout = c.Duration("timeout")
-	defer waiting.For("sending what is unsent of " + tree.Name)()
-	res, err := daemon.Upload(c.Context, tree, o)
+	opened := waiting.For("opening what is unsent of " + tree.Name)
+	defer opened()
+	res, err := daemon.Upload(c.Context, tree, o, func(s progress.Source) func() {
+		opened()
+		return progress.Of(c.Context, s)
+	})
 	if err != nil {
 		return err
 	}
@@ -394,8 +403,45 @@ func uploadRequest(c *cli.Context, what, name string) (daemon.Request, func(), e
 	dir, err := os.Getwd()
 	if err != nil {
 		h.close()
-		return daemon.Request{}, nil, exit.New(exit.Failed, "%w", err)
+		return daemon.Request{}, nil, exit.New(exit.Failed, "working directory: %w", err).Hint("change to a directory that exists")
 	}
 	return daemon.Request{Dir: dir, Workspace: what, StateDir: c.String("state-dir"), Resolver: h.resolver, Trust: c.Bool("trust"),
 		WorkingCopy: name, Getenv: os.Getenv}, h.close, nil
+}
+
+// recoverDiscard gives up a working copy, when a person has seen what is lost with it.
+func recoverDiscard(c *cli.Context, what string) error {
+	dir, err := oneCopy(c, what)
+	if err != nil {
+		return err
+	}
+	held, err := state.Lock(dir)
+	if err != nil {
+		return exit.New(exit.Failed, "%w", err).Hint("`wsmount status` shows the mounts: unmount it first")
+	}
+	defer held.Close()
+	lost := leftover.Look(dir, shownUnsaved)
+	if copied, _ := filepath.Glob(filepath.Join(dir, "exported-*")); len(copied) > 0 {
+		return exit.New(exit.Unsafe, "%s holds what `wsmount umount --force` copied: %s", lost.Workspace, copied[0]).
+			Hint("move it away, or remove it, first")
+	}
+	if !c.Bool("json") {
+		printLeftover(c.App.Writer, lost, shownUnsaved)
+	}
+	if !agreed(c, "give this up for good, with all that is unsaved and not pushed?") {
+		return exit.New(exit.Denied, "%s is kept in %s: that it may be lost was not confirmed", lost.Workspace, dir).
+			Hint("`wsmount recover export %s DIR` copies its files, and --yes confirms", dir)
+	}
+	if err := held.Discard(); err != nil {
+		return exit.New(exit.Failed, "%w", err).Hint("run it again")
+	}
+	return show(c, discarded{"wsmount.discard/v1", lost}, func(w io.Writer, d discarded) {
+		fmt.Fprintf(w, "discarded %s in %s\n", oneLine(d.Discarded.Workspace), oneLine(dir))
+	})
+}
+
+// discarded is what `wsmount recover discard --json` prints.
+type discarded struct {
+	Schema    string        `json:"schema"` // wsmount.discard/v1
+	Discarded leftover.Copy `json:"discarded"`
 }

@@ -66,7 +66,7 @@ func openSettings(ctx context.Context, s providers.Settings) (providers.Provider
 		return nil, err
 	}
 	o := Options{URL: where, Dir: s.StateDir, Shared: s.SharedDir, Branch: s.Config["branch"], Credentials: s.Credentials, Transport: s.Transport,
-		Email: s.Config["default_commit_email"], Now: s.Now, MakeRoom: s.MakeRoom,
+		Email: s.Config["default_commit_email"], Now: s.Now, MakeRoom: s.MakeRoom, Receiving: s.Receiving,
 		SSH: SSH{KnownHosts: filepath.SplitList(s.Config["known_hosts"]), Agent: s.Config["agent"], Dial: s.Dial}, Daemon: Daemon{Dial: s.Dial}}
 	switch s.Config["credentials"] {
 	case "":

@@ -45,6 +45,8 @@ type Options struct {
 	// Pulls opens pull requests at the server's API; nil: there are none.
 	Pulls Pulls
 	Clone string // how the clone is made; one that has all blobs stays so
+	// Receiving is told how many of the objects come that a fetch brings; nil: nobody is.
+	Receiving func(done, total int)
 	// MakeRoom gives up what can be had again for n bytes on the full disk of Dir, and
 	// reports whether it did; nil: nothing can be. Any goroutine may call it.
 	MakeRoom func(n int64) bool
@@ -102,6 +104,9 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if o.Receiving != nil {
+		p.repo.objects.OnReceive(o.Receiving)
 	}
 	p.origin = &origin{o: o, repo: p.repo, remote: asked, talk: make(chan struct{}, 1)}
 	p.repo.large = newLarge(p.repo, asked, o)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
-	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/mountspec/netguard"
@@ -49,7 +48,7 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 	s.Minted = func(token string) { e.Copy.Secrets.Add("minted for "+r.Storage.Provider, token) }
 	s.Transport = errDenied{guard.Transport(netguard.TransportOptions{ResponseHeaderTimeout: headerTime})}
 	if e.Copy.Received != nil {
-		s.Transport = progress.Counted(s.Transport, e.Copy.Received)
+		s.Transport, s.Receiving = e.Copy.Received.HTTP(s.Transport), e.Copy.Received.Objects
 	}
 	if r.Storage.Provider == mountspec.ProviderCloudBucket {
 		return hostBucket(s, r, e)
@@ -60,7 +59,7 @@ func settingsOf(r *host.Resolved, e Env) (providers.Settings, error) {
 		put(s.Config, "clone", r.Grants.Clone)
 	}
 	if r.Grants.Daemon {
-		s.Dial, s.Config["credentials"] = guarded(guard), "none"
+		s.Dial, s.Config["credentials"] = e.dial(guard), "none"
 		return s, nil
 	}
 	if r.Grants.SSH != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
@@ -65,7 +66,7 @@ type CopyOptions struct {
 	Patience time.Duration
 
 	// Received counts what services send here; nil: nothing does.
-	Received *atomic.Int64
+	Received *progress.Received
 
 	// Fetches is what all parts of a mount share; Start makes it.
 	Fetches *cache.FetchBudget
@@ -159,11 +160,11 @@ func excluded(r *host.Resolved) (*mountspec.ExcludeSet, error) {
 func openProvider(ctx context.Context, r *host.Resolved, e Env) (p providers.Provider, name string, err error) {
 	driver, err := all.Registry().Select(r.Storage.Provider, providers.Capabilities{})
 	if err != nil {
-		return nil, "", exit.New(exit.Unresolvable, "%s: %w", r.Address, err)
+		return nil, "", exit.New(exit.Unresolvable, "%s: %w", r.Address, err).Hint("choose a provider that this wsmount has: `wsmount version` lists them")
 	}
 	set, err := settingsOf(r, e)
 	if err != nil {
-		return nil, "", exit.New(exit.Denied, "%s: %w", r.Address, err)
+		return nil, "", exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("`wsmount resolve %s --explain` says what the host grants it", r.Address)
 	}
 	asked := &atomic.Bool{}
 	set.Credentials = noting(asked, e, set.Credentials)
@@ -235,7 +236,7 @@ func (t *Tree) Store(ctx context.Context, s Source) (seam.Backend, error) {
 func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error) {
 	exclude, err := excluded(r)
 	if err != nil {
-		return nil, exit.New(exit.Manifest, "%s: %w", r.Address, err)
+		return nil, exit.New(exit.Manifest, "%s: %w", r.Address, err).Hint("correct exclude of its storage, in %s", r.Written())
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTime(r))
 	defer cancel()

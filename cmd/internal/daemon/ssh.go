@@ -20,7 +20,7 @@ import (
 // the manifest names is the one; else it is what the host grants.
 func hostSSH(s providers.Settings, r *host.Resolved, e Env, guard *netguard.Guard) providers.Settings {
 	g := r.Grants.SSH
-	s.Dial = guarded(guard)
+	s.Dial = e.dial(guard)
 	s.Config["known_hosts"] = strings.Join(g.KnownHosts, string(filepath.ListSeparator))
 	put(s.Config, "agent", g.Agent)
 	s.Credentials = sshCredentials(r, e)
@@ -66,6 +66,14 @@ func sshCredentials(r *host.Resolved, e Env) func(context.Context) (map[string]s
 		maps.Copy(fields, key)
 		return fields, nil
 	}
+}
+
+// dial is guarded, and counts what comes.
+func (e Env) dial(guard *netguard.Guard) func(context.Context, string) (net.Conn, error) {
+	if e.Copy.Received == nil {
+		return guarded(guard)
+	}
+	return e.Copy.Received.Dial(guarded(guard))
 }
 
 // guarded connects to an origin that was granted. A connection alone is not

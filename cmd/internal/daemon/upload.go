@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
+	"github.com/wsmount/wsmount/cmd/internal/progress"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
@@ -19,8 +20,8 @@ import (
 // Upload sends what the working copies of a tree hold, commits that are not pushed
 // too, without a mount. It
 // takes no longer than Options.StopTimeout. What could not be sent is in the
-// result, and stays.
-func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult, err error) {
+// result, and stays. show, if not nil, is told where to see how far it is, until it calls stop.
+func Upload(ctx context.Context, tree *Tree, o Options, show func(progress.Source) (stop func())) (out control.EventResult, err error) {
 	out = control.EventResult{Schema: control.SyncSchema, Event: control.EventUpload}
 	d := unmounted(tree, o)
 	d.uploads = true
@@ -34,6 +35,9 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 		return out, errors.Join(err, d.closeVolumes())
 	}
 	d.setState(control.Ready)
+	if show != nil {
+		defer show(unmountedSource{d})()
+	}
 	for i := len(d.parts) - 1; i >= 0; i-- {
 		p := d.parts[i]
 		out.Parts++
@@ -48,6 +52,21 @@ func Upload(ctx context.Context, tree *Tree, o Options) (out control.EventResult
 	}
 	return out, nil
 }
+
+// unmountedSource says how far a daemon without a mount is.
+type unmountedSource struct{ d *Daemon }
+
+// Status implements progress.Source: of the status it has the parts.
+func (s unmountedSource) Status(context.Context) (out control.Status, _ error) {
+	for _, p := range s.d.parts {
+		out.Parts = append(out.Parts, p.status(nil, 0))
+	}
+	sum(&out)
+	return out, nil
+}
+
+// Work implements progress.Source.
+func (s unmountedSource) Work(context.Context) (control.Work, error) { return s.d.Work(), nil }
 
 // unmounted is the daemon of a tree that it does not mount.
 func unmounted(tree *Tree, o Options) *Daemon {

@@ -251,9 +251,14 @@ func background(ctx context.Context, args []string, tie *os.File, setsid bool) (
 	}
 	if err == nil { // it was ready just before the signal reached it, and ends now
 		_ = cmd.Wait()
-		err = exit.New(exit.Failed, "interrupted, and stopped again").Hint("run it again")
+		err = Interrupted()
 	}
 	return report, because(err, ErrInterrupted)
+}
+
+// Interrupted is what is said of a start that was interrupted.
+func Interrupted() *exit.Error {
+	return exit.New(exit.Failed, "interrupted, and stopped again").Hint("run it again")
 }
 
 // because gives an error a cause that it does not tell.

@@ -81,7 +81,7 @@ func TestFailures(t *testing.T) {
 		what string
 	}{
 		{"failed", exit.Denied, "not granted"},
-		{"killed", exit.Failed, "signal: killed"},
+		{"killed", exit.Failed, "the daemon did not start: signal: killed"},
 		{"silent", exit.Failed, "without a word"},
 		{"session", exit.Conflict, "its own session"},
 	}

@@ -23,21 +23,32 @@ const (
 	window = 10 * time.Second       // of what is seen is the rate
 )
 
+// Source says how far something is.
+type Source interface {
+	Status(ctx context.Context) (control.Status, error)
+	Work(ctx context.Context) (control.Work, error) // an error: it does not say
+}
+
 // Show writes how far the mount behind a control socket is, until stop is called.
 func Show(ctx context.Context, socket string) (stop func()) {
-	if s := screen.Of(os.Stderr); s.Width == 0 || screen.Dumb() {
+	return Of(ctx, control.NewClient(socket))
+}
+
+// Of writes how far something is, until stop is called.
+func Of(ctx context.Context, s Source) (stop func()) {
+	if to := screen.Of(os.Stderr); to.Width == 0 || screen.Dumb() {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		watch(ctx, control.NewClient(socket))
+		watch(ctx, s)
 	}()
 	return func() { cancel(); <-done }
 }
 
-func watch(ctx context.Context, client *control.Client) {
+func watch(ctx context.Context, from Source) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var m meters
@@ -51,11 +62,11 @@ func watch(ctx context.Context, client *control.Client) {
 			return
 		case <-tick.C:
 		}
-		s, err := client.Status(ctx)
+		s, err := from.Status(ctx)
 		if err != nil {
 			continue
 		}
-		work, _ := client.Work(ctx) // an older daemon does not say
+		work, _ := from.Work(ctx) // an older daemon does not say
 		rewrite(m.line(s, work, began, time.Now()))
 		shown = true
 	}
@@ -99,14 +110,18 @@ func (m *meters) line(s control.Status, work control.Work, began, now time.Time)
 }
 
 func changes(n, all int) string {
-	text := fmt.Sprint(all, " changes")
-	if all == 1 {
-		text = "1 change"
-	}
+	text := many(all, "change")
 	if n != all {
 		text = fmt.Sprint(n, " of ", text)
 	}
 	return text
+}
+
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprint(n, " ", what, "s")
 }
 
 // A meter makes of what is left, seen again and again, how much of all is done.
@@ -155,13 +170,20 @@ func percent(done, all int64) string {
 
 // rate says how fast it goes, and how long what is left takes at that; "" before that is known.
 func rate(bytes, left int64, took time.Duration) string {
+	return speed(bytes, took) + timeLeft(bytes, left, took)
+}
+
+func speed(bytes int64, took time.Duration) string {
 	if took < time.Second || bytes <= 0 {
 		return ""
 	}
-	perSecond := float64(bytes) / took.Seconds()
-	text := fmt.Sprintf(", %s/s", bytesize.Text(int64(perSecond)))
-	if left > 0 {
-		text += ", " + time.Duration(float64(left)/perSecond*float64(time.Second)).Round(time.Second).String() + " left"
+	return fmt.Sprintf(", %s/s", bytesize.Text(int64(float64(bytes)/took.Seconds())))
+}
+
+// timeLeft is how long what is left takes, of bytes or anything else, as what is done did.
+func timeLeft(done, left int64, took time.Duration) string {
+	if took < time.Second || done <= 0 || left <= 0 {
+		return ""
 	}
-	return text
+	return ", " + time.Duration(float64(left)/float64(done)*float64(took)).Round(time.Second).String() + " left"
 }

@@ -38,6 +38,10 @@ func TestLine(t *testing.T) {
 	}
 	assert.Equal(t, Transfer(3*mib, 4*mib, 3*time.Second), "3.0 MiB of 4.0 MiB (75%), 1.0 MiB/s, 1s left")
 	assert.Equal(t, Transfer(0, 0, 0), "0 B of 0 B")
-	assert.Equal(t, receivedText(6*mib, 3*time.Second), ": 6.0 MiB received, 2.0 MiB/s")
-	assert.Equal(t, receivedText(0, time.Minute), " ...")
+	var r Received
+	assert.Equal(t, r.text(time.Minute), " ...")
+	r.bytes.Add(6 * mib)
+	assert.Equal(t, r.text(3*time.Second), ": 6.0 MiB received, 2.0 MiB/s")
+	r.Objects(300, 1200)
+	assert.Equal(t, r.text(3*time.Second), ": 25% of 1200 objects, 9s left, 6.0 MiB received, 2.0 MiB/s")
 }

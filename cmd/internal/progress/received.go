@@ -1,8 +1,10 @@
 package progress
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"sync/atomic"
@@ -14,12 +16,17 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/wrap"
 )
 
-// Counted adds to n what the answers to requests bring.
-func Counted(t http.RoundTripper, n *atomic.Int64) http.RoundTripper { return counted{t, n} }
+// Received is what services send: bytes, of which they do not say how many there are, and
+// the objects of clones, of which they do. The zero value has none; its methods may be called
+// at once.
+type Received struct{ bytes, objects, of atomic.Int64 }
+
+// HTTP counts what the answers to requests bring.
+func (r *Received) HTTP(t http.RoundTripper) http.RoundTripper { return counted{t, r} }
 
 type counted struct {
 	http.RoundTripper
-	n *atomic.Int64
+	n *Received
 }
 
 func (t counted) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -32,18 +39,60 @@ func (t counted) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type countedBody struct {
 	io.ReadCloser
-	n *atomic.Int64
+	n *Received
 }
 
 func (b countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.n.Add(int64(n))
+	b.n.bytes.Add(int64(n))
 	return n, err
 }
 
-// Receiving is waiting.For something that brings bytes here, of which nobody knows how many
-// there are: it says how many came, and how fast, until done is called.
-func Receiving(what string, received *atomic.Int64) (done func()) {
+// Dial counts what connections bring.
+func (r *Received) Dial(dial func(context.Context, string) (net.Conn, error)) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, origin string) (net.Conn, error) {
+		c, err := dial(ctx, origin)
+		if err != nil {
+			return nil, err
+		}
+		return countedConn{c, r}, nil
+	}
+}
+
+type countedConn struct {
+	net.Conn
+	n *Received
+}
+
+func (c countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.n.bytes.Add(int64(n))
+	return n, err
+}
+
+// Objects says how many of the objects of a clone came.
+func (r *Received) Objects(done, total int) {
+	r.of.Store(int64(total))
+	r.objects.Store(int64(done))
+}
+
+// text is like ": 45% of 1200 objects, 8s left, 3.0 MiB received, 2.0 MiB/s": what a narrow
+// terminal has no room for is the least of it.
+func (r *Received) text(took time.Duration) string {
+	bytes, done, total := r.bytes.Load(), r.objects.Load(), r.of.Load()
+	if bytes == 0 && total == 0 {
+		return " ..."
+	}
+	text := ": "
+	if total > 0 {
+		text += fmt.Sprintf("%d%% of %s%s, ", 100*min(done, total)/total, many(int(total), "object"), timeLeft(done, total-done, took))
+	}
+	return text + bytesize.Text(bytes) + " received" + speed(bytes, took)
+}
+
+// Receiving is waiting.For something that brings bytes here: it says how many came, how fast,
+// and of clones how much of all that is, until done is called.
+func Receiving(what string, received *Received) (done func()) {
 	if s := screen.Of(os.Stderr); s.Width == 0 || screen.Dumb() {
 		return waiting.For(what)
 	}
@@ -61,19 +110,12 @@ func Receiving(what string, received *atomic.Int64) (done func()) {
 				}
 				return
 			case now := <-tick.C:
-				rewrite("wsmount: " + wrap.OneLine(what) + receivedText(received.Load(), now.Sub(began)))
+				rewrite(wrap.OneLine(what) + received.text(now.Sub(began)))
 				shown = true
 			}
 		}
 	}()
 	return func() { close(stop); <-ended }
-}
-
-func receivedText(n int64, took time.Duration) string {
-	if n == 0 {
-		return " ..."
-	}
-	return ": " + bytesize.Text(n) + " received" + rate(n, 0, took)
 }
 
 // rewrite writes the line of the terminal anew, as far as there is room.

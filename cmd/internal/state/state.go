@@ -11,6 +11,7 @@
 //	    storage       the place of the storage whose working copy it is
 //	    copy/         names and content of a remote workspace, and what is unsaved
 //	<root>/.shared/   what mounts share, and could get again
+//	<root>/.discarded/  what was given up and is being removed
 //	<root>/.acts/     what limits of policies count, a file for each workspace and principal
 //
 // It promises that two daemons never hold one directory at the same time, that
@@ -22,6 +23,7 @@
 package state
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -152,6 +154,30 @@ func Open(root, owner, slug, fingerprint string, room Room) (*Dir, error) {
 		locked.Holder, locked.At = readParent(path)
 	}
 	return nil, locked
+}
+
+// Lock is Open for the directory of a working copy that is there.
+func Lock(path string) (*Dir, error) {
+	fingerprint, slug := filepath.Base(path), filepath.Dir(path)
+	return Open(RootOf(path), filepath.Base(filepath.Dir(slug)), filepath.Base(slug), fingerprint, nil)
+}
+
+// discardedName is where a directory goes that is given up: out of sight at once.
+const discardedName = ".discarded"
+
+// Discard gives up all that is in the directory, and the lock. A process that is killed in the
+// middle of it leaves all or nothing in sight; the next Discard removes the rest.
+func (d *Dir) Discard() error {
+	aside := filepath.Join(d.root, discardedName)
+	if err := os.MkdirAll(aside, 0o700); err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	to := filepath.Join(aside, rand.Text())
+	if err := os.Rename(d.path, to); err != nil {
+		return fmt.Errorf("state: %w", err)
+	}
+	_ = os.Remove(filepath.Dir(d.path)) // the slug's, if that was the last
+	return errors.Join(unlock(d.lock), os.RemoveAll(aside))
 }
 
 // unlock lets go of a lock, also of a descriptor of it that a child of another

@@ -33,7 +33,7 @@ func (s *Store) receive(r io.Reader, promised bool) error {
 	defer m.abandon()
 	t := &tail{w: bufio.NewWriterSize(s.space.Writer(f), 256<<10), sum: sha1.New()}
 	in := bufio.NewReaderSize(io.TeeReader(r, t), 64<<10)
-	x, err := walkPack(in, func() int64 { return t.n })
+	x, err := walkPack(in, func() int64 { return t.n }, s.told)
 	if err != nil {
 		return err
 	}

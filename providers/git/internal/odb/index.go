@@ -46,8 +46,9 @@ type indexer struct {
 const indexWorkers = 2
 
 // walkPack reads a pack as it comes, and finds where each object is and what the
-// whole ones are. behind is how much was read of it, with what is buffered.
-func walkPack(in *bufio.Reader, behind func() int64) (*indexer, error) {
+// whole ones are. behind is how much was read of it, with what is buffered; told is told of
+// each object that came, and of how many there are.
+func walkPack(in *bufio.Reader, behind func() int64, told func(done, total int)) (*indexer, error) {
 	var head [12]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil || string(head[:4]) != "PACK" || binary.BigEndian.Uint32(head[4:]) != 2 {
 		return nil, fmt.Errorf("no pack of version 2: %w", errors.Join(ErrCorrupt, err))
@@ -55,7 +56,8 @@ func walkPack(in *bufio.Reader, behind func() int64) (*indexer, error) {
 	x := &indexer{byBase: map[int64][]int{}, byID: map[ID][]int{}}
 	var u unpacker
 	sum := sha1.New()
-	for i := range int(binary.BigEndian.Uint32(head[8:])) {
+	total := int(binary.BigEndian.Uint32(head[8:]))
+	for i := range total {
 		off := behind() - int64(in.Buffered())
 		start, err := in.Peek(maxHeader)
 		if err != nil && err != io.EOF { // the last object may be smaller
@@ -84,6 +86,7 @@ func walkPack(in *bufio.Reader, behind func() int64) (*indexer, error) {
 			x.done.Add(1)
 		}
 		x.objects = append(x.objects, o)
+		told(i+1, total)
 	}
 	return x, nil
 }

@@ -212,7 +212,10 @@ func TestSmallestPack(t *testing.T) {
 	pack := []byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x30\x78\x9c\x03\x00\x00\x00\x00\x01")
 	sum := sha1.Sum(pack)
 	s := open(t, t.TempDir())
+	var came [2]int
+	s.OnReceive(func(done, total int) { came = [2]int{done, total} })
 	assert.OK(t, s.Receive(bytes.NewReader(append(pack, sum[:]...))))
+	assert.Equal(t, came, [2]int{1, 1}, "objects that came, of all")
 	holds(t, s, map[string]string{"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391": ""})
 }
 

@@ -39,6 +39,7 @@ type Store struct {
 	bases   memory[uint64] // by place
 	spools  spools
 	space   space.Disk
+	told    func(done, total int) // of the objects of a pack that comes
 }
 
 // Open opens the database below objects. private is a directory on the same
@@ -46,7 +47,7 @@ type Store struct {
 // program left there unfinished is removed, so nobody else may use it. disk is the one
 // that both lie on.
 func Open(objects, private string, disk space.Disk) (*Store, error) {
-	s := &Store{dir: filepath.Join(objects, "pack"), private: private, space: disk}
+	s := &Store{dir: filepath.Join(objects, "pack"), private: private, space: disk, told: func(int, int) {}}
 	if err := os.RemoveAll(s.tmp()); err != nil {
 		return nil, err
 	}
@@ -74,6 +75,10 @@ func Open(objects, private string, disk space.Disk) (*Store, error) {
 	}
 	return s, nil
 }
+
+// OnReceive has f told how many of the objects of a pack that is received have come, one by
+// one. It is called before anything is received; f is called by whoever receives.
+func (s *Store) OnReceive(f func(done, total int)) { s.told = f }
 
 // removeHalves removes packs without an index, that a crash has left: they were
 // not seen yet, or not any more.
