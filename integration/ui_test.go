@@ -129,7 +129,7 @@ func TestUI(t *testing.T) {
 	}
 	before := hears()
 
-	v.sees("/restore?path=f%3Cb%3E&turn=7", "Would be restored", "turn:7")
+	v.sees("/restore?path=f%3Cb%3E&turn=7", "Would be restored", "turn 7")
 	v.sends("/restore", url.Values{"path": {"f<b>"}, "turn": {"7"}}, "restored f<b>")
 	checkContent(t, m.Dir+"/f<b>", "in turn 7\n")
 	assert.True(t, hears() != before, "the page hears nothing of the restore")

@@ -29,11 +29,10 @@ func Likely() bool {
 type Opened struct{ dir string }
 
 // Close takes away what leads to the address. The browser goes on.
-func (o Opened) Close() error {
-	if o.dir == "" {
-		return nil
+func (o Opened) Close() {
+	if o.dir != "" {
+		_ = os.RemoveAll(o.dir) // by then it leads nowhere
 	}
-	return os.RemoveAll(o.dir)
 }
 
 // Open has the desktop open a browser, and does not wait for it.
@@ -47,7 +46,7 @@ func Open(url string) (o Opened, err error) {
 	if err == nil {
 		cmd := exec.Command(opener, file)
 		if err = cmd.Start(); err == nil {
-			go cmd.Wait()
+			go func() { _ = cmd.Wait() }() // it goes on by itself
 			return o, nil
 		}
 	}

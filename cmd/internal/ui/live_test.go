@@ -52,7 +52,7 @@ func TestLive(t *testing.T) {
 		go s.live.watch(ctx, lookEvery, s.look)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.Equal(t, f.looks, 0, "looks for no page")
+		assert.Equal(t, f.looked(), 0, "looks for no page")
 
 		open := func(seen string) *recorder {
 			w := &recorder{}
@@ -66,24 +66,28 @@ func TestLive(t *testing.T) {
 		assert.Equal(t, one.heard(), ": listening\n\n", "a page that is new")
 		assert.Equal(t, two.heard(), ": listening\n\n"+change(), "a page that is not")
 
-		before := f.looks
+		before := f.looked()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, one.heard()+two.heard(), "", "where nothing changes")
-		assert.Equal(t, f.looks-before, 5, "looks in five seconds, for two pages")
+		assert.Equal(t, f.looked()-before, 5, "looks in five seconds, for two pages")
 
-		f.status.Taken, f.status.Operations, f.status.Parts[0].Inodes = began, 99, 5
-		f.status.Parts[0].Copy.Requests = map[string]control.Requests{"PUT": {Count: 1}}
+		copied := *f.status.Parts[0].Copy
+		copied.Requests = map[string]control.Requests{"PUT": {Count: 1}}
+		f.becomes(func() {
+			f.status.Taken, f.status.Operations, f.status.Parts[0].Inodes, f.status.Parts[0].Copy = began, 99, 5, &copied
+		})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Equal(t, one.heard()+two.heard(), "", "what changes all the time")
 		for _, does := range []func(){
 			func() { f.status.Parts[0].Unsaved.Files++ },
-			func() { f.status.Parts[1].Copy.HistoryVersions++ },
+			func() { f.status.Parts[1].Copy = &control.Copy{HistoryVersions: 1} },
 			func() { f.reach = exit.New(exit.Unresolvable, "no workspace is mounted") },
+			func() { f.reach = exit.New(exit.Denied, "another workspace is mounted") },
 			func() { f.reach = nil },
 		} {
-			does()
+			f.becomes(does)
 			time.Sleep(lookEvery)
 			synctest.Wait()
 			assert.Equal(t, one.heard(), change(), "a change")
@@ -110,7 +114,7 @@ func TestServe(t *testing.T) {
 	f := newFake()
 	ctx, cancel := context.WithCancel(t.Context())
 	urls, ended := make(chan string, 1), make(chan error, 1)
-	m := Mount{"@acme/a", "/mnt/ws", func() (Client, error) { return f, nil }}
+	m := Mount{"@acme/a", "/mnt/ws", f.reached}
 	go func() {
 		ended <- Serve(ctx, m, Options{Version: "v1", Ready: func(url string) error { urls <- url; return nil }})
 	}()

@@ -105,7 +105,6 @@ func Serve(ctx context.Context, m Mount, o Options) error {
 		case <-ctx.Done():
 		}
 	}
-	cancel() // which ends streams
 	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
 	defer stop()
 	if h.Shutdown(ending) != nil {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,15 +28,17 @@ const evil = "<script>alert('\"x&y')</script>\u202e\x1b[31m\ufffd"
 
 // fake is a mount that answers from memory and notes what it was asked to change.
 type fake struct {
-	reach, err error // of the mount, and of its status
-	refuses    error // what is to change something
+	mu         sync.Mutex // guards these four, while pages are open
+	reach, err error      // of the mount, and of its status
 	status     control.Status
-	versions   []cache.Version // the newest first
-	conflicts  []control.Conflict
-	sides      map[string]string
-	diff       string
-	event      control.EventResult
 	looks      int
+
+	refuses   error           // what is to change something
+	versions  []cache.Version // the newest first
+	conflicts []control.Conflict
+	sides     map[string]string
+	diff      string
+	event     control.EventResult
 
 	diffed   control.DiffRequest
 	restored []control.RestoreRequest
@@ -73,8 +76,33 @@ func newFake() *fake {
 }
 
 func (f *fake) Status(context.Context) (control.Status, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.looks++
-	return f.status, f.err
+	st := f.status
+	st.Parts = slices.Clone(st.Parts)
+	return st, f.err
+}
+
+// reached is f, if it is there.
+func (f *fake) reached() (Client, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f, f.reach
+}
+
+// becomes changes how it is. What is behind a pointer is replaced.
+func (f *fake) becomes(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// looked is how often it was asked how it is.
+func (f *fake) looked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.looks
 }
 
 func (f *fake) Log(_ context.Context, r control.LogRequest) (out control.LogResult, _ error) {
@@ -142,7 +170,7 @@ type visitor struct {
 }
 
 func (f *fake) serve(t *testing.T) *visitor {
-	s := newServer(Mount{"@acme/a", "/mnt/ws", func() (Client, error) { return f, f.reach }}, 4000, "v1")
+	s := newServer(Mount{"@acme/a", "/mnt/ws", f.reached}, 4000, "v1")
 	s.now = func() time.Time { return began.Add(3 * time.Hour) }
 	return &visitor{t, s, s.handler(), "127.0.0.1:4000", "http://127.0.0.1:4000", s.gate.session}
 }
@@ -360,18 +388,20 @@ func TestManyChanges(t *testing.T) {
 		f.versions = append(f.versions, one)
 	}
 	v := f.serve(t)
-	seen, shown := map[string]bool{}, 0
-	id := regexp.MustCompile(`· version (\d+)`)
-	older := regexp.MustCompile(`href="([^"]*)" rel="next"`)
-	for target := "/changes"; target != ""; {
-		body := v.sees(target, 200)
-		for _, m := range id.FindAllStringSubmatch(body, -1) {
-			seen[m[1]], shown = true, shown+1
+	older := regexp.MustCompile(`href="([^"]*)" rel="next"`).FindStringSubmatch(v.sees("/changes", 200, "version 10000"))
+	assert.Must(t, older != nil, "no older changes")
+	v.sees(html.UnescapeString(older[1]), 200, "version 9900", `rel="first"`)
+
+	seen, shown, a := map[string]bool{}, 0, ask{v.s, f, f.status, url.Values{}}
+	for next := "/changes"; next != ""; {
+		a.query = assert.Of(url.Parse(next)).OK(t).Query()
+		b := assert.Of(a.versions(t.Context(), "/changes")).OK(t)
+		for _, g := range b.Groups {
+			for _, e := range g.Entries {
+				seen[e.ID], shown = true, shown+1
+			}
 		}
-		target = ""
-		if m := older.FindStringSubmatch(body); m != nil {
-			target = html.UnescapeString(m[1])
-		}
+		next = b.Older
 		if shown%2500 == 0 {
 			f.versions = append([]cache.Version{{ID: fmt.Sprint(all + shown), Time: began.Add(time.Hour), Path: "new"}}, f.versions...)
 		}
@@ -389,6 +419,7 @@ func TestActions(t *testing.T) {
 		assert.Equal(t, f.resolved[len(f.resolved)-1], control.ResolveRequest{Path: "docs/plan.md", Keep: keep})
 	}
 	assert.Equal(t, len(f.resolved), 3, "resolved")
+	v.sees("/restore?path=docs&turn=7&before=1", 200, "Would be restored") // and nothing is
 	v.posts("/restore", []string{"Restored", "it governs this mount", "and 100 more files"}, "path", "docs", "turn", "7", "before", "1")
 	assert.Equal(t, fmt.Sprintf("%+v", f.restored), fmt.Sprintf("%+v", []control.RestoreRequest{{Path: "docs", State: cache.State{Turn: "7", Before: true}}}))
 	f.event = control.EventResult{Event: "commit", Committed: 2, HeldBack: 1, Notes: []string{"note " + evil}, Exit: 7}
