@@ -401,6 +401,7 @@ func TestManyChanges(t *testing.T) {
 				seen[e.ID], shown = true, shown+1
 			}
 		}
+		assert.Must(t, shown <= 2*all, "the pages have no end")
 		next = b.Older
 		if shown%2500 == 0 {
 			f.versions = append([]cache.Version{{ID: fmt.Sprint(all + shown), Time: began.Add(time.Hour), Path: "new"}}, f.versions...)
