@@ -458,7 +458,10 @@ func TestHaltedCommit(t *testing.T) {
 // What failed is tried at once when its cause is known to be gone, however long the rest was to be.
 func TestRouse(t *testing.T) {
 	for _, sets := range []bool{false, true} {
-		w := newWorld(t, unwaited, func(_ *world, o *Options) { o.Policy.Commit, o.Policy.Atomic = DueChange, sets })
+		w := newWorld(t, unwaited, func(_ *world, o *Options) {
+			o.Policy.Commit, o.Policy.Atomic = DueChange, sets
+			o.pause = func(ctx context.Context, _ time.Duration) error { <-ctx.Done(); return ctx.Err() }
+		})
 		locked := w.v.lock()
 		w.v.send.Pause(time.Hour)
 		locked.unlock()
