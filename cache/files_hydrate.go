@@ -90,36 +90,8 @@ func (v *Volume) staleOnce(err error) error {
 	}
 	locked := v.lock()
 	defer locked.unlock()
-	if !locked.tellStale(gone.Ino, gone) {
+	if !locked.pulls.sentBack.Once(locked.View, gone.Ino, gone) {
 		return err
 	}
 	return fmt.Errorf("%w: %v", fs.ErrStale, err)
-}
-
-// toldStale is the state of an inode of which a program was sent back to its name.
-type toldStale struct {
-	files.Whereabouts
-	named bool
-	gone  *files.GoneError // which it had fetched in vain; nil: nothing
-}
-
-// tellStale reports whether an open of an inode is to be sent back to its name, which
-// leads elsewhere now: once, as long as nothing becomes of it, or with all the others who
-// waited for the same fetch. A file that a sandbox has bind-mounted leads to the old inode
-// however often it is looked up.
-func (v *View) tellStale(x table.Ino, gone *files.GoneError) bool {
-	told, n := v.pulls.told, v.table.Inode(x)
-	state := toldStale{files.WhereaboutsOf(v.View, x), n != nil && len(n.Links) > 0, gone}
-	if before, was := told[x]; was && before.Whereabouts == state.Whereabouts && before.named == state.named {
-		return gone != nil && before.gone == gone
-	}
-	if len(told) > 4096 {
-		for ino := range told {
-			if v.table.Inode(ino) == nil {
-				delete(told, ino)
-			}
-		}
-	}
-	told[x] = state
-	return true
 }

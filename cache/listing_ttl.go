@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -15,8 +16,8 @@ import (
 
 // pulls is what is known of pulls, and of opens that they concern.
 type pulls struct {
-	told    map[table.Ino]toldStale // inodes that an open was sent away from
-	pulling *pulling                // the pull that is under way
+	sentBack files.SentBack
+	pulling  *pulling // the pull that is under way
 }
 
 // loadDir makes sure that the names of a directory are known and can be
@@ -174,7 +175,7 @@ func (v *View) validatedBy(x table.Ino) (dir table.Ino, ok bool) {
 func (v *Volume) renamed(x table.Ino) error {
 	locked := v.lock()
 	defer locked.unlock()
-	if n := locked.table.Inode(x); n != nil && len(n.Links) == 0 && n.LostName != nil && locked.tellStale(x, nil) {
+	if n := locked.table.Inode(x); n != nil && len(n.Links) == 0 && n.LostName != nil && locked.pulls.sentBack.Once(locked.View, x, nil) {
 		return fs.ErrStale
 	}
 	return nil

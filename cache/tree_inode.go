@@ -2,6 +2,7 @@ package cache
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -22,4 +23,33 @@ func (v *Volume) gone(ino table.Ino) bool {
 	locked := v.lock()
 	defer locked.unlock()
 	return locked.IsGone(ino)
+}
+
+// abandon forgets inodes that lost their last names, if nobody holds them any more.
+// It cannot fail in a way that anybody waits for: what stays is freed at the
+// next start.
+func (v *Volume) abandon(inos ...table.Ino) {
+	err := v.update(func(v *Tx) error {
+		for _, ino := range inos {
+			v.Shed(ino)
+		}
+		return nil
+	})
+	if err != nil {
+		v.o.Log.Error("inodes without names stay until the next start", "inodes", inos, "err", err)
+	}
+}
+
+// Nameless implements tree.Keeper. An inode stays for a set that is under way, until a
+// conflict about it is resolved, and as the directory of a name that is being sent.
+func (v *Tx) Nameless(ino table.Ino, n *table.Inode) (stays bool) {
+	v.prefetch.End(v.Tx.View, ino)
+	return v.kept.Nameless(v.Tx.View, ino, n) || merge.IsOrphanConflict(v.Tx.View, ino) ||
+		n.IsDir() && len(n.RemoteLinks) == 0 && v.send.Jobs().WorksIn(ino)
+}
+
+// Freed implements tree.Keeper.
+func (v *Tx) Freed(ino table.Ino, n *table.Inode) {
+	goes := v.notes.Freed(ino, n)
+	v.Later(func() { v.unlinks.Add(ino, goes) })
 }

@@ -164,8 +164,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	open := files.NewOpenSet()
 	v.tree = tree.New(s.Table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open, Log: o.Log})
 	defer v.tree.Unlock()
-	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.Table, open: open, operations: upload.IDs{Run: hex.EncodeToString(id)},
-		pulls: pulls{told: map[table.Ino]toldStale{}}}}
+	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.Table, open: open, operations: upload.IDs{Run: hex.EncodeToString(id)}}}
 	v.pending, v.doing.told = newPending(v), o.onward
 	v.border = newBorder(v)
 	v.side = &local.Side{Border: v.border, Attributes: v.attrs(), Content: v.store, Notifier: v.notifier, Now: o.Now, Log: o.Log}
