@@ -96,16 +96,17 @@ func TestEvictLeavesAlone(t *testing.T) {
 }
 
 func TestOverTheLimitTheEvictorIsCalled(t *testing.T) {
-	o := small()
-	o.Limit = 2500
-	s := openStore(t, t.TempDir(), o)
-	done := make(chan struct{}, 10)
-	s.SetEvictor(func(int64) { s.Evict(yes); done <- struct{}{} })
-	for ino := uint64(1); ino <= 3; ino++ {
-		clean(t, s, ino, 1000)
-	}
-	<-done
-	assert.Slice(t, left(t, s), []uint64{2, 3}, "left")
+	synctest.Test(t, func(t *testing.T) {
+		o := small()
+		o.Limit = 2500
+		s := openStore(t, t.TempDir(), o)
+		s.SetEvictor(func(int64) { s.Evict(yes) })
+		for ino := uint64(1); ino <= 3; ino++ {
+			clean(t, s, ino, 1000)
+		}
+		synctest.Wait()
+		assert.Slice(t, left(t, s), []uint64{2, 3}, "left")
+	})
 }
 
 // What was in use when there was too much goes when it no longer is, though
