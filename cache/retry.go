@@ -12,9 +12,6 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// maxTries is how often in a row something is tried that others come before.
-const maxTries = 4
-
 // retry runs attempt until it succeeds, fails for good, or ctx ends; then the
 // error is that of the last attempt.
 func (v *Volume) retry(ctx context.Context, attempt func(ctx context.Context) error) error {

@@ -419,7 +419,7 @@ func recoverDiscard(c *cli.Context, what string) error {
 	if err != nil {
 		return exit.New(exit.Failed, "%w", err).Hint("`wsmount status` shows the mounts: unmount it first")
 	}
-	defer held.Close()
+	defer func() { _ = held.Close() }()
 	lost := leftover.Look(dir, shownUnsaved)
 	if copied, _ := filepath.Glob(filepath.Join(dir, "exported-*")); len(copied) > 0 {
 		return exit.New(exit.Unsafe, "%s holds what `wsmount umount --force` copied: %s", lost.Workspace, copied[0]).

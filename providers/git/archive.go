@@ -256,15 +256,14 @@ func (a *archive) Bundle(ctx context.Context) (io.ReadCloser, error) {
 	}
 	var head strings.Builder
 	head.WriteString("# v2 git bundle\n")
-	stands := map[id]bool{} // on these
 	for _, c := range commits {
 		commit, err := a.repo.commit(c)
 		if err = firstError(ctx.Err(), err); err != nil {
 			return nil, err
 		}
 		for _, parent := range commit.Parents {
-			if !in[parent] && !stands[parent] {
-				stands[parent] = true
+			if !in[parent] { // the bundle stands on it
+				in[parent] = true
 				fmt.Fprintf(&head, "-%s\n", parent)
 			}
 		}
@@ -288,13 +287,11 @@ func (a *archive) Large(ctx context.Context, visit func(string, providers.Opener
 			return err
 		}
 		for _, p := range named {
-			if err := ctx.Err(); err != nil {
-				return err
+			err := ctx.Err()
+			if err == nil && a.large.Has(p) {
+				err = visit(p.OID, func() (io.ReadCloser, error) { return a.large.Open(p) })
 			}
-			if !a.large.Has(p) {
-				continue
-			}
-			if err := visit(p.OID, func() (io.ReadCloser, error) { return a.large.Open(p) }); err != nil {
+			if err != nil {
 				return err
 			}
 		}

@@ -105,9 +105,7 @@ func Open(ctx context.Context, o Options) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Receiving != nil {
-		p.repo.objects.OnReceive(o.Receiving)
-	}
+	p.repo.objects.OnReceive(o.Receiving)
 	p.origin = &origin{o: o, repo: p.repo, remote: asked, talk: make(chan struct{}, 1)}
 	p.repo.large = newLarge(p.repo, asked, o)
 	p.repo.partial.from(asked, o)

@@ -66,3 +66,9 @@ func (a *actor) now() acting {
 	defer a.mu.Unlock()
 	return a.acting
 }
+
+// who is what a commit says of now.
+func (a *actor) who() (operator, turn, conversation string) {
+	now := a.now()
+	return now.operator, now.turn, now.conversation
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
+	"github.com/wsmount/wsmount/cmd/internal/wording"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/audit"
@@ -36,7 +37,7 @@ type syncer struct {
 
 	gate      *gate
 	actor     *actor
-	author    *author
+	author    *wording.Author
 	report    *reporter
 	branches  *branches
 	freshness *freshness.Freshness
@@ -65,14 +66,15 @@ func newSyncer(r *host.Resolved, w *workingCopy, o syncerOptions) (*syncer, erro
 	k.gate = newGate(k.name, k.log)
 	k.actor = &actor{tell: w.SetActor}
 	var err error
-	if k.author, err = newAuthor(r, k.actor, o); err != nil {
+	k.author, err = wording.New(wording.Options{Workspace: k.name, Template: k.sync.Commit.Template, Identity: r.Identity, Host: o.identity, Who: k.actor.who, Now: o.now})
+	if err != nil {
 		return nil, err
 	}
 	k.report = &reporter{name: k.name, conflict: k.sync.Conflict, copy: w, bus: k.bus, audit: k.audit, log: k.log}
 	k.branches = newBranches(k.sync, w.provider, k.readOnly, k.now)
 	k.retries = retries{clock: k.now, pause: k.pause}
 	w.syncer = k
-	w.messages.Bind(commits.Bound{Words: k.author.compose, Begin: k.beginCommit, Committed: k.commitTaken, Pushed: k.report.pushTaken, Log: k.log})
+	w.messages.Bind(commits.Bound{Words: k.author.Compose, Begin: k.beginCommit, Committed: k.commitTaken, Pushed: k.report.pushTaken, Log: k.log})
 	k.listen()
 	return k, nil
 }

@@ -29,14 +29,14 @@ func (k *syncer) commit(ctx context.Context, w words, out *control.EventResult) 
 	if err != nil {
 		return fmt.Errorf("%s: commit: %w", k.name, err)
 	}
-	k.author.summarize(w.summary)
+	k.author.Summarize(w.summary)
 	k.report.beginCommit()
 	report, err := k.copy.Commit(ctx, o)
 	k.report.endCommit(report)
 	if err == nil && !report.Committed {
 		err = undo()
 	}
-	k.author.summarize("")
+	k.author.Summarize("")
 	k.report.committed(report, out)
 	if err != nil {
 		return fmt.Errorf("%s: commit: %w", k.name, err)

@@ -121,7 +121,7 @@ func TestPullsAfterTheTTL(t *testing.T) {
 func TestTurnOfACommit(t *testing.T) {
 	w := newSyncing(t, byHand())
 	turn := func() string {
-		for _, trailer := range w.author.compose(nil, 0).Trailers {
+		for _, trailer := range w.author.Compose(nil, 0).Trailers {
 			if trailer.Name == "Wsmount-Turn" {
 				return trailer.Value
 			}

@@ -231,31 +231,32 @@ func TestGate(t *testing.T) {
 		method string
 		target string
 		status int
+		says   string
 	}{
-		{"a browser that was let in", func(*visitor) {}, "GET", "/", 200},
-		{"by the other name of this machine", func(v *visitor) { v.Host, v.Origin = "localhost:4000", "http://localhost:4000" }, "POST", "/commit", 303},
-		{"a form of a page of this address", func(*visitor) {}, "POST", "/commit", 303},
-		{"a name that was made to lead here", func(v *visitor) { v.Host = "evil.test:4000" }, "GET", "/", 403},
-		{"another port", func(v *visitor) { v.Host = "127.0.0.1:4001" }, "GET", "/", 403},
-		{"no port", func(v *visitor) { v.Host = "127.0.0.1" }, "GET", "/assets/style.css", 403},
-		{"no cookie", func(v *visitor) { v.Cookie = "" }, "GET", "/", 403},
-		{"no cookie on the stream", func(v *visitor) { v.Cookie = "" }, "GET", "/live", 403},
-		{"no cookie for a side", func(v *visitor) { v.Cookie = "" }, "GET", "/side?path=docs/plan.md&side=ours", 403},
-		{"another cookie", func(v *visitor) { v.Cookie = v.s.gate.session[1:] }, "GET", "/", 403},
-		{"the token as the cookie", func(v *visitor) { v.Cookie = v.s.gate.token }, "GET", "/", 403},
-		{"a form of another site", func(v *visitor) { v.Origin = "http://evil.test" }, "POST", "/commit", 403},
-		{"a form of another port", func(v *visitor) { v.Origin = "http://127.0.0.1:4001" }, "POST", "/commit", 403},
-		{"a form of a page that does not say where it is", func(v *visitor) { v.Origin = "null" }, "POST", "/commit", 403},
-		{"a form of nowhere", func(v *visitor) { v.Origin = "" }, "POST", "/commit", 403},
-		{"a form of the other name", func(v *visitor) { v.Origin = "http://localhost:4000" }, "POST", "/commit", 403},
-		{"a form without a cookie", func(v *visitor) { v.Cookie = "" }, "POST", "/commit", 403},
-		{"a form by an address", func(*visitor) {}, "GET", "/commit?message=x", 404},
-		{"another method", func(v *visitor) { v.Origin = "" }, "DELETE", "/", 403},
-		{"a wrong token", func(v *visitor) { v.Cookie = "" }, "GET", "/open?token=x", 403},
-		{"no token", func(v *visitor) { v.Cookie = "" }, "GET", "/open", 403},
-		{"the style", func(v *visitor) { v.Cookie = "" }, "GET", "/assets/style.css", 200},
-		{"the script", func(v *visitor) { v.Cookie = "" }, "GET", "/assets/live.js", 200},
-		{"the templates", func(*visitor) {}, "GET", "/pages/frame.html", 404},
+		{"a browser that was let in", func(*visitor) {}, "GET", "/", 200, ""},
+		{"by the other name of this machine", func(v *visitor) { v.Host, v.Origin = "localhost:4000", "http://localhost:4000" }, "POST", "/commit", 303, ""},
+		{"a form of a page of this address", func(*visitor) {}, "POST", "/commit", 303, ""},
+		{"a name that was made to lead here", func(v *visitor) { v.Host = "evil.test:4000" }, "GET", "/", 403, ""},
+		{"another port", func(v *visitor) { v.Host = "127.0.0.1:4001" }, "GET", "/", 403, ""},
+		{"no port", func(v *visitor) { v.Host = "127.0.0.1" }, "GET", "/assets/style.css", 403, ""},
+		{"no cookie", func(v *visitor) { v.Cookie = "" }, "GET", "/", 403, "this browser was not let in"},
+		{"no cookie on the stream", func(v *visitor) { v.Cookie = "" }, "GET", "/live", 403, ""},
+		{"no cookie for a side", func(v *visitor) { v.Cookie = "" }, "GET", "/side?path=docs/plan.md&side=ours", 403, ""},
+		{"another cookie", func(v *visitor) { v.Cookie = v.s.gate.session[1:] }, "GET", "/", 403, ""},
+		{"the token as the cookie", func(v *visitor) { v.Cookie = v.s.gate.token }, "GET", "/", 403, ""},
+		{"a form of another site", func(v *visitor) { v.Origin = "http://evil.test" }, "POST", "/commit", 403, "what changes something is only taken from a page of this address"},
+		{"a form of another port", func(v *visitor) { v.Origin = "http://127.0.0.1:4001" }, "POST", "/commit", 403, ""},
+		{"a form of a page that does not say where it is", func(v *visitor) { v.Origin = "null" }, "POST", "/commit", 403, ""},
+		{"a form of nowhere", func(v *visitor) { v.Origin = "" }, "POST", "/commit", 403, ""},
+		{"a form of the other name", func(v *visitor) { v.Origin = "http://localhost:4000" }, "POST", "/commit", 403, ""},
+		{"a form without a cookie", func(v *visitor) { v.Cookie = "" }, "POST", "/commit", 403, ""},
+		{"a form by an address", func(*visitor) {}, "GET", "/commit?message=x", 404, ""},
+		{"another method", func(v *visitor) { v.Origin = "" }, "DELETE", "/", 403, ""},
+		{"a wrong token", func(v *visitor) { v.Cookie = "" }, "GET", "/open?token=x", 403, "this address lets one browser in, once, and was used, or is not the one that was printed"},
+		{"no token", func(v *visitor) { v.Cookie = "" }, "GET", "/open", 403, ""},
+		{"the style", func(v *visitor) { v.Cookie = "" }, "GET", "/assets/style.css", 200, ""},
+		{"the script", func(v *visitor) { v.Cookie = "" }, "GET", "/assets/live.js", 200, ""},
+		{"the templates", func(*visitor) {}, "GET", "/pages/frame.html", 404, ""},
 	} {
 		f := newFake()
 		v := f.serve(t)
@@ -264,6 +265,9 @@ func TestGate(t *testing.T) {
 		assert.Equal(t, w.Code, tt.status, tt.what)
 		assert.Equal(t, w.Header().Get("Content-Security-Policy"), policy, tt.what)
 		assert.Equal(t, w.Header().Get("Cache-Control")+w.Header().Get("X-Content-Type-Options"), "no-storenosniff", tt.what)
+		if tt.says != "" {
+			assert.Contains(t, w.Body.String(), tt.says, tt.what)
+		}
 		if tt.status == 403 {
 			assert.True(t, f.looks == 0 && f.synced == nil, tt.what, "reached the mount")
 			assert.False(t, strings.Contains(w.Body.String(), "acme"), tt.what, "is told of the workspace")

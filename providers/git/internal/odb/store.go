@@ -77,8 +77,13 @@ func Open(objects, private string, disk space.Disk) (*Store, error) {
 }
 
 // OnReceive has f told how many of the objects of a pack that is received have come, one by
-// one. It is called before anything is received; f is called by whoever receives.
-func (s *Store) OnReceive(f func(done, total int)) { s.told = f }
+// one; nil: nothing is told. It is called before anything is received; f is called by whoever
+// receives.
+func (s *Store) OnReceive(f func(done, total int)) {
+	if f != nil {
+		s.told = f
+	}
+}
 
 // removeHalves removes packs without an index, that a crash has left: they were
 // not seen yet, or not any more.
