@@ -42,7 +42,7 @@ func recoverCommand() *cli.Command {
 			"                                           leave all as it is\n" +
 			"  wsmount recover accept @acme/ops [PATH]  take for good what a loss of power\n" +
 			"                                           made suspect\n" +
-			"  wsmount recover discard @acme/ops        give it up: shows what is lost, and asks\n" +
+			"  wsmount recover discard @acme/ops        show what is lost, ask, give it up\n" +
 			"  wsmount recover --scan STATEDIR          rebuild a damaged database\n\n" +
 			"WORKSPACE is an address, STATEDIR the directory that list names.",
 		Flags: []cli.Flag{
