@@ -134,6 +134,11 @@ func (c *Client) Base(ctx context.Context, a, b providers.Revision) (providers.R
 	return ask[providers.Revision](ctx, c, request{Method: providers.MethodBase}, revisions{a, b}, providers.Body{})
 }
 
+// Differences implements providers.Differ.
+func (c *Client) Differences(ctx context.Context, from, to providers.Revision) ([]providers.Difference, error) {
+	return ask[[]providers.Difference](ctx, c, request{Method: providers.MethodDiffer}, revisions{from, to}, providers.Body{})
+}
+
 // Close implements providers.Provider.
 func (c *Client) Close() error {
 	c.closed.Store(true)

@@ -15,7 +15,7 @@ import (
 
 // served are the abilities that have a place in a request.
 const served = providers.AbilityCopy | providers.AbilityMove | providers.AbilityAttr | providers.AbilityCommit |
-	providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync
+	providers.AbilitySnapshot | providers.AbilityPush | providers.AbilitySync | providers.AbilityDiffer
 
 // Client is a provider in another process. It connects anew when the server
 // was away.
@@ -36,6 +36,7 @@ var _ interface {
 	providers.Snapshotter
 	providers.Pusher
 	providers.Syncer
+	providers.Differ
 } = (*Client)(nil)
 
 // Dial reaches a Server at a network ("unix", "tcp") and address as net.Dial

@@ -81,6 +81,10 @@ func callRemote(ctx context.Context, p providers.Provider, q request, in incomin
 		return with(p, q, func(p providers.Syncer) (any, error) {
 			return given(in, func(r revisions) (providers.Revision, error) { return p.Base(ctx, r.A, r.B) })
 		})
+	case providers.MethodDiffer:
+		return with(p, q, func(p providers.Differ) (any, error) {
+			return given(in, func(r revisions) ([]providers.Difference, error) { return p.Differences(ctx, r.A, r.B) })
+		})
 	}
 	return nil, unsupported(q)
 }
