@@ -747,7 +747,7 @@ func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
 type delayed struct {
 	providers.Committer
 	providers.Provider
-	late func() error // nil until there is one
+	late func(providers.Committer) error // nil until there is one
 }
 
 func (d *delayed) Commit(ctx context.Context, set providers.ChangeSet) (providers.CommitResult, error) {
@@ -757,8 +757,8 @@ func (d *delayed) Commit(ctx context.Context, set providers.ChangeSet) (provider
 	if err := takeContent(set, func() {}); err != nil {
 		return providers.CommitResult{}, err
 	}
-	d.late = func() error {
-		_, err := d.Committer.Commit(context.Background(), set)
+	d.late = func(c providers.Committer) error {
+		_, err := c.Commit(context.Background(), set)
 		return err
 	}
 	return providers.CommitResult{}, providers.ErrUnavailable
@@ -769,15 +769,16 @@ func (d *delayed) Commit(ctx context.Context, set providers.ChangeSet) (provider
 // way. Else what was made and removed since would be there again.
 func TestSetComesLate(t *testing.T) {
 	var d *delayed
+	var storage providers.Committer // as the last start has it
 	pauses := newManual()
 	w := newWorld(t, holding(origin...), background, func(w *world, o *Options) {
 		o.Policy.Atomic, o.pause = true, pauses.pause
 		w.wrap = func(p providers.Provider) providers.Provider {
-			c, _ := providers.As[providers.Committer](p)
-			if d == nil {
-				d = &delayed{Provider: p, Committer: c}
+			storage, _ = providers.As[providers.Committer](p)
+			if d != nil {
+				return p
 			}
-			d.Provider, d.Committer = p, c
+			d = &delayed{Provider: p, Committer: storage}
 			return d
 		}
 	})
@@ -788,7 +789,7 @@ func TestSetComesLate(t *testing.T) {
 	w.o.pause = atOnce
 	w.killed()
 	w.upload()
-	assert.Is(t, d.late(), providers.ErrConflict, "the late set")
+	assert.Is(t, d.late(storage), providers.ErrConflict, "the late set")
 	w.uploadSame()
 	w.noProblems()
 }
