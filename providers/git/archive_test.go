@@ -147,6 +147,26 @@ func TestArchiveOfNothing(t *testing.T) {
 	assert.OK(t, errors.Join(a.Close(), p.Close()))
 }
 
+// A clone that cannot be read says so, and stays in nobody's way.
+func TestArchiveDamaged(t *testing.T) {
+	t.Parallel()
+	_, repo, _ := seeded(t)
+	dir := place(t)
+	p := clone(t, repo.URL, in(dir))
+	commitOf(t, p, "mine", content("a", "mine"))
+	assert.OK(t, p.Close())
+	name := filepath.Join(dir, "wsmount", "clone.json")
+	good := assert.Of(os.ReadFile(name)).OK(t)
+	for _, damaged := range []string{"", "x", `{"Format":99}`} {
+		assert.OK(t, os.WriteFile(name, []byte(damaged), 0o600))
+		assert.True(t, assert.ErrOf(archive(t, dir)) != nil, "opened:", damaged)
+	}
+	assert.OK(t, os.WriteFile(name, good, 0o600))
+	a := assert.Of(archive(t, dir)).OK(t)
+	assert.Equal(t, len(branchesOf(t, a)), 1, "branches")
+	assert.OK(t, a.Close())
+}
+
 // Content in LFS that no server has comes out too, and beside the commits as git-lfs keeps it.
 func TestArchiveLarge(t *testing.T) {
 	t.Parallel()

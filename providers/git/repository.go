@@ -75,9 +75,10 @@ func openRepository(dir, url string, disk space.Disk) (r *repository, err error)
 	if r.lock, err = lockDir(r.private); err != nil {
 		return nil, err
 	}
+	made := r // r is nil where an error is returned
 	defer func() {
 		if err != nil {
-			r.close()
+			made.close()
 		}
 	}()
 	if err := r.load(url); err != nil {
