@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -282,7 +283,8 @@ func TestGitApp(t *testing.T) {
 	})
 	m.Stop()
 	tokens, asked := app.Minted()
-	if len(tokens) != 2 || asked[0] != "site" || asked[1] != "site" { // one for each mount
+	others := slices.ContainsFunc(asked, func(repo string) bool { return repo != "site" })
+	if len(tokens) < 2 || others { // one for each mount; more where one was given up while it came
 		t.Errorf("%d tokens were minted, for %q", len(tokens), asked)
 	}
 	g.nowhere(append(tokens, strings.Split(app.Key, "\n")[1])...)

@@ -281,10 +281,10 @@ func TestDuringAPush(t *testing.T) {
 		}, 1, "a=1 b=x"},
 	} {
 		for _, answered := range []bool{false, true} { // it happens before the remote takes it, or after
+			if strings.HasPrefix(x.name, "a pull") && answered {
+				continue // the remote has it by then
+			}
 			t.Run(x.name, func(t *testing.T) {
-				if strings.HasPrefix(x.name, "a pull") && answered {
-					t.Skip("the remote has it by then")
-				}
 				c := newClone(t)
 				c.ours("b", "x")
 				c.commit()
