@@ -57,8 +57,9 @@
 // Each answer carries how long a name and attributes may be believed, as the
 // volume sees fit; a name that does not exist is remembered too. Pages stay in
 // the kernel from one open to the next when the volume says that the content
-// is the same ([Opened].KeepCache). A volume that learns of a change made
-// behind the mount tells its [Notifier], and a worker tells the kernel.
+// is the same ([Opened].KeepCache). There are none of an inode of which the kernel
+// may believe in another version's size ([Opened].NewAttr). A volume that learns of
+// a change made behind the mount tells its [Notifier], and a worker tells the kernel.
 //
 // # Io modes
 //

@@ -31,6 +31,7 @@ func (m ioMode) String() string {
 // covers what it does.
 type ioModes struct {
 	backing backing // nil: no passthrough
+	mapped  bool    // the kernel maps files that are opened FOPEN_DIRECT_IO for all to share
 	log     *slog.Logger
 	notify  func(node uint64) // the pages of a node are not to be trusted
 
@@ -95,8 +96,9 @@ func (m *ioModes) opened(node uint64, o *Opened, writable bool, out *fuse.OpenOu
 		n.writers++
 	}
 	pass := o.PassRead && (o.PassWrite || !writable)
+	direct := m.direct(o)
 	if n.mode == modeNone {
-		m.choose(node, n, o, pass)
+		m.choose(node, n, o, pass, direct)
 	}
 	if o.NoFlush {
 		out.OpenFlags |= fuse.FOPEN_NOFLUSH
@@ -113,14 +115,22 @@ func (m *ioModes) opened(node uint64, o *Opened, writable bool, out *fuse.OpenOu
 		}
 		return
 	}
-	if o.Direct {
+	if direct {
 		out.OpenFlags |= fuse.FOPEN_DIRECT_IO
-	} else if o.KeepCache {
+	} else if o.KeepCache && !o.NewAttr {
 		out.OpenFlags |= fuse.FOPEN_KEEP_CACHE
 	}
 }
 
-func (m *ioModes) choose(node uint64, n *openNode, o *Opened, pass bool) {
+// direct reports whether an open that is not passed through goes around the page cache.
+// It does while the kernel may believe in the size of another version: a thread that
+// learns the size cuts the pages there, and without the lock that writers take (the kernel's
+// fuse_change_attributes). What a program has appended to a page by then turns to zeros, and
+// if it was not sent yet, in the file too. Before Linux 6.6 programs could not share a
+// mapping of such a file, which they do far more often.
+func (m *ioModes) direct(o *Opened) bool { return o.Direct || o.NewAttr && m.mapped }
+
+func (m *ioModes) choose(node uint64, n *openNode, o *Opened, pass, direct bool) {
 	if pass && m.backing != nil && m.disabled.Load() == nil {
 		id, errno := m.backing.RegisterBackingFd(&fuse.BackingMap{Fd: int32(o.Backing)})
 		if errno == 0 {
@@ -130,7 +140,7 @@ func (m *ioModes) choose(node uint64, n *openNode, o *Opened, pass bool) {
 		m.refused(errno)
 	}
 	n.mode = modeCached
-	if m.backing != nil && !o.Direct {
+	if m.backing != nil && !direct {
 		m.mu.Lock()
 		m.paged[node] = struct{}{}
 		m.mu.Unlock()

@@ -37,7 +37,7 @@ func (b *fakeBacking) UnregisterBackingFd(id int32) syscall.Errno {
 func newTestModes() (*ioModes, *fakeBacking, *[]uint64) {
 	b := &fakeBacking{live: make(map[int32]bool)}
 	m := newIOModes(slog.New(slog.DiscardHandler))
-	m.backing = b
+	m.backing, m.mapped = b, true
 	var told []uint64
 	m.notify = func(node uint64) { told = append(told, node) }
 	return m, b, &told
@@ -49,6 +49,8 @@ var (
 	both     = Opened{PassRead: true, PassWrite: true, KeepCache: true}
 	readOnly = Opened{PassRead: true, KeepCache: true} // as for a set-user-id file
 	neither  = Opened{KeepCache: true}
+	resized  = Opened{KeepCache: true, NewAttr: true} // the kernel may believe in another size
+	shorter  = Opened{PassRead: true, KeepCache: true, NewAttr: true}
 )
 
 func open(m *ioModes, o Opened, writable bool) fuse.OpenOut {
@@ -79,6 +81,8 @@ func TestIOModeIsOnePerInode(t *testing.T) {
 		{"reader after a cached writer stays cached", []step{{readOnly, true, keep}, {readOnly, false, keep}}},
 		{"cached open after passthrough", []step{{both, false, pass}, {neither, false, direct}}},
 		{"passthrough wish after cached", []step{{neither, false, keep}, {both, true, keep}}},
+		{"no pages beside a size that may be another's", []step{{resized, true, fuse.FOPEN_DIRECT_IO}, {shorter, false, fuse.FOPEN_DIRECT_IO}}},
+		{"passthrough needs none", []step{{shorter, false, pass}, {shorter, true, direct}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, b, _ := newTestModes()
@@ -107,6 +111,13 @@ func TestIOModeIsChosenAnewAfterTheLastRelease(t *testing.T) {
 	if out := open(m, both, true); out.OpenFlags&fuse.FOPEN_PASSTHROUGH == 0 {
 		t.Error("not passthrough though nobody else has the file open")
 	}
+}
+
+// Where programs could not share a mapping of it, the file has pages, but none of before.
+func TestIOModeOfAnotherSizeWhereDirectFilesAreNotMapped(t *testing.T) {
+	m, _, _ := newTestModes()
+	m.mapped = false
+	assert.Equal(t, open(m, resized, true).OpenFlags, 0, "flags")
 }
 
 func TestPagesAreDroppedAfterWritingAroundThem(t *testing.T) {

@@ -134,6 +134,7 @@ func newFront(t *tree, o *Options) *front {
 }
 
 func (f *front) start(srv *fuse.Server, passthrough bool) {
+	f.modes.mapped = srv.KernelSettings().Flags64()&fuse.CAP_DIRECT_IO_ALLOW_MMAP != 0
 	why := "needs privilege (CAP_SYS_ADMIN)"
 	switch {
 	case !passthrough:

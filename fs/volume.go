@@ -164,7 +164,8 @@ type Opened struct {
 
 	// NewAttr says that attributes which the kernel has of this inode may be of
 	// other content: it forgets them before the program has the file. It would not
-	// read beyond the size that it believes in.
+	// read beyond the size that it believes in. Nor does it keep pages then: when it
+	// learns the size, it may cut what a program has just written.
 	NewAttr bool
 
 	// Direct asks that reads and writes come to File one by one, not through
