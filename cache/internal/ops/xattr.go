@@ -51,18 +51,7 @@ func (v *Operations) GetXattr(op *fs.Op, ino fs.Ino, name string) (value []byte,
 
 // SetXattr implements fs.Volume.
 func (v *Operations) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, flags uint32) error {
-	if err := keepsXattr(name); err != nil {
-		return err
-	}
-	i := table.Ino(ino)
-	if err := v.askXattrs(op, i, name, true); err != nil {
-		return err
-	}
-	return v.update(nil, func(v *tx) error {
-		n, err := v.inode(ino)
-		if err != nil {
-			return err
-		}
+	return v.changeXattr(op, ino, name, func(v *tx, i table.Ino, n *table.Inode) error {
 		old, there := n.Xattrs[name]
 		switch {
 		case there && flags&unix.XATTR_CREATE != 0:
@@ -80,6 +69,25 @@ func (v *Operations) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, 
 		attrs.Set(v.Edit(i), name, append([]byte{}, value...))
 		v.xattrChanged(i, name)
 		return nil
+	})
+}
+
+// changeXattr runs change, which sets or removes an attribute, when all those of the inode are
+// known.
+func (v *Operations) changeXattr(op *fs.Op, ino fs.Ino, name string, change func(v *tx, i table.Ino, n *table.Inode) error) error {
+	if err := keepsXattr(name); err != nil {
+		return err
+	}
+	i := table.Ino(ino)
+	if err := v.askXattrs(op, i, name, true); err != nil {
+		return err
+	}
+	return v.update(nil, func(v *tx) error {
+		n, err := v.inode(ino)
+		if err != nil {
+			return err
+		}
+		return change(v, i, n)
 	})
 }
 
@@ -108,18 +116,7 @@ func (v *Operations) ListXattr(op *fs.Op, ino fs.Ino) (names []string, err error
 
 // RemoveXattr implements fs.Volume.
 func (v *Operations) RemoveXattr(op *fs.Op, ino fs.Ino, name string) error {
-	if err := keepsXattr(name); err != nil {
-		return err
-	}
-	i := table.Ino(ino)
-	if err := v.askXattrs(op, i, name, true); err != nil {
-		return err
-	}
-	return v.update(nil, func(v *tx) error {
-		n, err := v.inode(ino)
-		if err != nil {
-			return err
-		}
+	return v.changeXattr(op, ino, name, func(v *tx, i table.Ino, n *table.Inode) error {
 		if _, there := n.Xattrs[name]; !there {
 			if attrs.IsACL(name) {
 				return nil // as a disk does: every file has the ACL that its mode is
