@@ -237,14 +237,27 @@ func TestAllFaultsOfABlockWithTwoForms(t *testing.T) {
 	}
 }
 
+// A definition is held to the rules of a manifest, and what it names is what comes of it.
 func TestDefineWorkspace(t *testing.T) {
+	file := func(name string) Ref { return Ref{Kind: RefFile, Value: name} }
+	named := func(w *Workspace) any { return []any{w.Storage.Ref, w.Sandbox, w.Code, w.Identity} }
 	for _, c := range []struct {
 		name   string
 		change func(*Workspace)
 		want   string // rules of the errors
 	}{
 		{"valid", func(*Workspace) {}, ""},
-		{"by reference", func(w *Workspace) { w.Storage = Block[Storage]{Ref: Ref{Value: "@a/s"}} }, ""},
+		{"by reference", func(w *Workspace) { w.Storage = Block[Storage]{Ref: Ref{Kind: RefSlug, Value: "@a/s"}} }, ""},
+		{"by files", func(w *Workspace) {
+			w.Storage = Block[Storage]{Ref: file("./storage/main.STORAGE.md")}
+			w.Sandbox, w.Code = &Block[Sandbox]{Ref: file("SANDBOX.md")}, &Block[Code]{Ref: file("./CODE.md")}
+		}, ""},
+		{"by a file of another workspace", func(w *Workspace) { w.Storage = Block[Storage]{Ref: file("../c/STORAGE.md")} }, "ref-shape"},
+		{"by a file and inline", func(w *Workspace) { w.Storage.Ref = file("STORAGE.md") }, "block-form"},
+		{"of several", func(w *Workspace) {
+			w.Identity = []IdentityEntry{{Ref: "operator://current", Role: RoleAuthor},
+				{Name: "Bob", Email: "bob@acme.test", Role: "co-author", RoleSet: true}, {File: "./eve.IDENTITY.md", Role: RoleAuthor}}
+		}, ""},
 		{"with mounts", func(w *Workspace) { w.Mounts = []Mount{{At: "/x", Source: Ref{Value: "@a/c"}, Optional: true}} }, ""},
 		{"nothing", func(w *Workspace) { *w = Workspace{} }, "block-form missing-key missing-key missing-key missing-key"},
 		{"owner of another", func(w *Workspace) { w.Owner.Slug = "c" }, "owner-mismatch"},
@@ -268,6 +281,8 @@ func TestDefineWorkspace(t *testing.T) {
 			assert.Equal(t, w != nil, c.want == "", "accepted")
 			if w != nil {
 				checkStable(t, "WORKSPACE.md", w)
+				withoutPositions(reflect.ValueOf(&def))
+				assert.True(t, reflect.DeepEqual(named(w), named(&def)), "names", named(w), "and was to name", named(&def))
 			}
 		})
 	}
