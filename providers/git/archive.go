@@ -2,8 +2,10 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,7 +19,6 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/notes"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/refs"
-	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
 // archive is a clone without its remote.
@@ -37,19 +38,28 @@ type line struct {
 	commits []id
 }
 
-// openArchive opens the clone in a directory, of whichever repository it is. One in which each
-// branch is where the remote has it is only looked at: no lock is taken that a mount could
-// want.
+// openArchive opens the clone in a directory, of whichever repository it is, together with others
+// that do so. One in which each branch is where the remote has it is only looked at: no lock is
+// taken that a mount could want.
 func openArchive(dir string) (_ *archive, err error) {
-	if _, err := os.Stat(filepath.Join(dir, privateName, stateName)); err != nil {
+	r := &repository{dir: dir, private: filepath.Join(dir, privateName)}
+	if _, err := os.Stat(filepath.Join(r.private, stateName)); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if errors.Is(err, fs.ErrNotExist) { // which says that there is no clone
+			err = fmt.Errorf("%w: %s", providers.ErrCorrupt, err.Error())
+		}
+	}()
 	a := &archive{}
+	if err = r.load(""); err != nil || !r.state.Cloned {
+		return a, err
+	}
 	heads, err := a.heads(dir)
 	if err != nil || len(heads) == 0 {
 		return a, err
 	}
-	if a.repo, err = openRepository(dir, "", space.Disk{}); err != nil {
+	if a.repo, err = readRepository(dir); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -97,6 +107,13 @@ func (a *archive) heads(dir string) (map[string]id, error) {
 		}
 	}
 	ours, err := look.List(headRef(""))
+	on, headErr := look.Head()
+	packs, packsErr := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
+	err = firstError(err, headErr, packsErr)
+	if _, there := ours[headRef(on)]; err == nil && !there && len(theirs)+len(packs) > 0 {
+		// A branch that never had a commit has no reference; this one was lost, with what the remote may lack.
+		err = fmt.Errorf("its branch %s is gone: %w", on, providers.ErrCorrupt)
+	}
 	heads := map[string]id{}
 	for ref, at := range ours {
 		if !slices.Contains(a.known, at) {
@@ -157,7 +174,7 @@ func (a *archive) Files(ctx context.Context, visit func(providers.Info, provider
 		if err != nil {
 			return err
 		}
-		e, there, err := head.entry(l)
+		e, there, err := object.At(head.root, l.Parts(), head.tree)
 		if err = firstError(ctx.Err(), err); err != nil {
 			return err
 		}
@@ -207,24 +224,6 @@ func (r *repository) changedBy(c id) (paths []string, err error) {
 		}
 	}
 	return paths, nil
-}
-
-// entry is what a tree has at a place, whatever it shows there.
-func (v *view) entry(l providers.Locator) (e object.Entry, there bool, err error) {
-	e = object.Entry{Mode: object.ModeDir, ID: v.root}
-	for _, name := range l.Parts() {
-		if !e.Mode.IsDir() {
-			return e, false, nil
-		}
-		raw, err := v.tree(e.ID)
-		if err != nil {
-			return e, false, err
-		}
-		if e, there, err = object.Find(raw, name); err != nil || !there {
-			return e, false, err
-		}
-	}
-	return e, there, nil
 }
 
 // open is the content that a file shows: that in LFS, of what is the pointer to some that is

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,15 +68,32 @@ func filesOf(t *testing.T, a providers.Archive) map[string]string {
 	return all
 }
 
-// fetched has another clone fetch the bundle of an archive.
+// fetched has another clone fetch the bundle of an archive, which says what commits of the remote it
+// stands on.
 func fetched(t *testing.T, a providers.Archive, other *gitserver.Repo) {
 	t.Helper()
 	bundle := assert.Of(a.Bundle(t.Context())).OK(t)
+	content := assert.Of(io.ReadAll(bundle)).OK(t)
 	file := filepath.Join(t.TempDir(), "bundle")
-	assert.OK(t, errors.Join(os.WriteFile(file, assert.Of(io.ReadAll(bundle)).OK(t), 0o600), bundle.Close()))
+	assert.OK(t, errors.Join(os.WriteFile(file, content, 0o600), bundle.Close()))
 	other.Git("bundle", "verify", file)
 	other.Git("fetch", "-q", file, "refs/heads/*:refs/heads/recovered/*")
 	other.Git("fsck", "--strict")
+	head, _, _ := strings.Cut(string(content), "\n\n")
+	var named, standsOn []string
+	for line := range strings.Lines(head) {
+		if strings.HasPrefix(line, "-") {
+			named = append(named, strings.TrimSpace(line))
+		}
+	}
+	for _, commit := range strings.Fields(other.Git("rev-list", "--boundary", "--glob=refs/heads/recovered/*", "--not", "--remotes=origin")) {
+		if strings.HasPrefix(commit, "-") {
+			standsOn = append(standsOn, commit)
+		}
+	}
+	slices.Sort(named)
+	slices.Sort(standsOn)
+	assert.True(t, len(standsOn) > 0 && slices.Equal(named, standsOn), "the bundle names", named, "and stands on", standsOn)
 }
 
 // What was committed and not pushed comes out of a clone whose server is gone: branch by branch,
@@ -95,7 +113,9 @@ func TestArchive(t *testing.T) {
 	assert.OK(t, p.Close())
 	server.Stop()
 
-	a := assert.Of(archive(t, dir)).OK(t)
+	reader := assert.Of(archive(t, dir)).OK(t)
+	a := assert.Of(archive(t, dir)).OK(t, "while another reads it")
+	assert.OK(t, reader.Close())
 	assert.Slice(t, branchesOf(t, a), []string{"side|aside", "main|second|first"})
 	assert.True(t, maps.Equal(filesOf(t, a), map[string]string{"side": "s"}), "files", filesOf(t, a))
 	other.Git("fetch", "-q", "origin")
@@ -147,24 +167,37 @@ func TestArchiveOfNothing(t *testing.T) {
 	assert.OK(t, errors.Join(a.Close(), p.Close()))
 }
 
-// A clone that cannot be read says so, and stays in nobody's way.
+// A clone that cannot be read, or has lost what it had, says so, and is not taken for none.
 func TestArchiveDamaged(t *testing.T) {
 	t.Parallel()
-	_, repo, _ := seeded(t)
-	dir := place(t)
-	p := clone(t, repo.URL, in(dir))
-	commitOf(t, p, "mine", content("a", "mine"))
-	assert.OK(t, p.Close())
-	name := filepath.Join(dir, "wsmount", "clone.json")
-	good := assert.Of(os.ReadFile(name)).OK(t)
-	for _, damaged := range []string{"", "x", `{"Format":99}`} {
-		assert.OK(t, os.WriteFile(name, []byte(damaged), 0o600))
-		assert.True(t, assert.ErrOf(archive(t, dir)) != nil, "opened:", damaged)
+	server, repo, _ := seeded(t)
+	damages := map[string]func(dir string) error{}
+	for _, name := range []string{"HEAD", "refs", "refs/heads", "objects"} {
+		damages["without "+name] = func(dir string) error { return os.RemoveAll(filepath.Join(dir, name)) }
 	}
-	assert.OK(t, os.WriteFile(name, good, 0o600))
-	a := assert.Of(archive(t, dir)).OK(t)
-	assert.Equal(t, len(branchesOf(t, a)), 1, "branches")
-	assert.OK(t, a.Close())
+	for _, state := range []string{"", "x", `{"Format":99}`} {
+		damages["state "+state] = func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "wsmount", "clone.json"), []byte(state), 0o600)
+		}
+	}
+	for _, url := range []string{repo.URL, server.Create(t, "acme/empty").URL} {
+		good := filepath.Join(place(t), "clone")
+		p := clone(t, url, in(good))
+		a := assert.Of(archive(t, good)).OK(t, "without commits")
+		assert.Equal(t, len(branchesOf(t, a)), 0, "branches without commits")
+		assert.OK(t, a.Close())
+		commitOf(t, p, "mine", content("a", "mine"))
+		assert.OK(t, p.Close())
+		for what, damage := range damages {
+			dir := filepath.Join(place(t), "clone")
+			assert.OK(t, errors.Join(os.CopyFS(dir, os.DirFS(good)), damage(dir)))
+			err := assert.ErrOf(archive(t, dir))
+			assert.True(t, err != nil && !errors.Is(err, fs.ErrNotExist), what, "of", url, err)
+		}
+		a = assert.Of(archive(t, good)).OK(t)
+		assert.Equal(t, len(branchesOf(t, a)), 1, "branches")
+		assert.OK(t, a.Close())
+	}
 }
 
 // Content in LFS that no server has comes out too, and beside the commits as git-lfs keeps it.

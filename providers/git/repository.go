@@ -11,9 +11,9 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/flock"
 	"github.com/wsmount/wsmount/providers/git/internal/history"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
@@ -26,7 +26,7 @@ import (
 type repository struct {
 	dir     string
 	private string
-	lock    *os.File
+	lock    *flock.Lock
 	objects *odb.Store
 	refs    *refs.Store
 	log     *os.File // outcomes
@@ -66,13 +66,13 @@ const (
 	stateName   = "clone.json"
 )
 
-// openRepository opens the clone of a URL, or makes an empty one; "": of whichever it is.
+// openRepository opens the clone of a URL, or makes an empty one.
 func openRepository(dir, url string, disk space.Disk) (r *repository, err error) {
 	r = &repository{dir: dir, private: filepath.Join(dir, privateName), space: disk}
 	if err := os.MkdirAll(r.private, 0o700); err != nil {
 		return nil, err
 	}
-	if r.lock, err = lockDir(r.private); err != nil {
+	if r.lock, err = lockDir(r.private, flock.Exclusive); err != nil {
 		return nil, err
 	}
 	made := r // r is nil where an error is returned
@@ -92,23 +92,29 @@ func openRepository(dir, url string, disk space.Disk) (r *repository, err error)
 	return r, err
 }
 
-// lockDir keeps other processes of wsmount away.
-func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+// readRepository opens the clone in a directory, of whichever URL, to be read, as others may at once.
+func readRepository(dir string) (r *repository, err error) {
+	r = &repository{dir: dir, private: filepath.Join(dir, privateName), refs: refs.Look(dir)}
+	if r.lock, err = lockDir(r.private, flock.Shared); err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s is in use: %w", dir, providers.ErrUnavailable)
+	if err = r.load(""); err == nil {
+		r.objects, err = odb.Look(filepath.Join(dir, "objects"), r.private)
 	}
-	return f, nil
+	if err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	r.partial = newPartial(r)
+	return r, nil
 }
 
-// unlock lets go of a lock, also of a descriptor of it that a child of another
-// goroutine's has until it executes its program.
-func unlock(f *os.File) error {
-	return errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_UN), f.Close())
+// lockDir keeps other processes of wsmount away.
+func lockDir(dir string, lock func(path string) (*flock.Lock, error)) (*flock.Lock, error) {
+	l, err := lock(filepath.Join(dir, "lock"))
+	if errors.Is(err, flock.ErrLocked) {
+		err = fmt.Errorf("%s is in use: %w", dir, providers.ErrUnavailable)
+	}
+	return l, err
 }
 
 // load reads the state, or makes the files of a new repository.
@@ -262,7 +268,7 @@ func (r *repository) close() error {
 	if r.log != nil {
 		errs = append(errs, r.log.Close())
 	}
-	return errors.Join(append(errs, unlock(r.lock))...)
+	return errors.Join(append(errs, r.lock.Close())...)
 }
 
 // hasCommit reports whether a commit is here.

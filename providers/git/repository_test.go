@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -57,30 +56,6 @@ func seeded(t *testing.T) (server *gitserver.Server, repo, other *gitserver.Repo
 	other.Write(map[string]string{"a": "one\n", "dir/b": "two\n"})
 	other.Commit("main", "begin")
 	return server, repo, other
-}
-
-// A clone is free once it is closed, also while a child that is being started still
-// has a copy of its descriptors.
-func TestFreeOnceClosed(t *testing.T) {
-	t.Parallel()
-	_, repo, _ := seeded(t)
-	dir := t.TempDir()
-	p := clone(t, repo.URL, in(dir))
-	copied := 0
-	for _, e := range assert.Of(os.ReadDir("/proc/self/fd")).OK(t) {
-		name := filepath.Join("/proc/self/fd", e.Name())
-		if to, err := os.Readlink(name); err != nil || !strings.HasPrefix(to, dir) || filepath.Base(to) != "lock" {
-			continue
-		}
-		fd := assert.Of(strconv.Atoi(e.Name())).OK(t)
-		fd = assert.Of(unix.Dup(fd)).OK(t)
-		defer unix.Close(fd)
-		copied++
-	}
-	if copied == 0 {
-		t.Fatal("there is no lock")
-	}
-	reads(t, reopen(t, p, repo.URL, dir), "a", "one\n")
 }
 
 // A commit that is made stands in its branch after a loss of power, with all that it names.

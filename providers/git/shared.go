@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/providers/flock"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
@@ -31,7 +31,7 @@ import (
 // made, and then needs not ask for the same.
 type shared struct {
 	dir  string
-	lock *os.File
+	lock *flock.Lock
 	list []lent // the newest last
 	news bool   // something was fetched that is not in it
 }
@@ -73,36 +73,27 @@ func sharedDir(dir, url string) string {
 	return filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(url))))
 }
 
-// lockShared waits for a lock in a directory, which unlock lets go. nil: there is none.
-func lockShared(ctx context.Context, dir, name string) *os.File {
+// lockShared waits for a lock in a directory. nil: there is none.
+func lockShared(ctx context.Context, dir, name string) *flock.Lock {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil
-	}
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
 		return nil
 	}
 	tick := time.NewTicker(lockTurn)
 	defer tick.Stop()
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return f
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) { // there are no locks
-			f.Close()
-			return nil
+		lock, err := flock.Exclusive(filepath.Join(dir, name))
+		if !errors.Is(err, flock.ErrLocked) { // it is held, or there are no locks
+			return lock
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			f.Close()
 			return nil
 		}
 	}
 }
 
-func (s *shared) close() { _ = unlock(s.lock) }
+func (s *shared) close() { _ = s.lock.Close() }
 
 // nearest is what is listed of a commit, or else of its branch, also without blobs if
 // those may be missing.

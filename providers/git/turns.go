@@ -25,7 +25,7 @@ func (w *partial) turn() (end func(news bool)) {
 		pool.close()
 	}
 	return func(news bool) {
-		defer func() { _ = unlock(lock) }()
+		defer func() { _ = lock.Close() }()
 		if !news {
 			return
 		}

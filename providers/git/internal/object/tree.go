@@ -110,6 +110,24 @@ func Find(raw []byte, name string) (e Entry, ok bool, err error) {
 	return Entry{}, false, nil
 }
 
+// At is the entry at a path below a directory, of which tree gives the entries.
+func At(dir ID, path []string, tree func(ID) ([]byte, error)) (e Entry, ok bool, err error) {
+	e = Entry{Mode: ModeDir, ID: dir}
+	for _, name := range path {
+		if !e.Mode.IsDir() {
+			return e, false, nil
+		}
+		raw, err := tree(e.ID)
+		if err != nil {
+			return e, false, err
+		}
+		if e, ok, err = Find(raw, name); err != nil || !ok {
+			return e, false, err
+		}
+	}
+	return e, true, nil
+}
+
 // EncodeTree is the tree of entries, which it sorts.
 func EncodeTree(entries []Entry) []byte {
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Key(), b.Key()) })

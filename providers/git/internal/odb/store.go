@@ -47,7 +47,7 @@ type Store struct {
 // program left there unfinished is removed, so nobody else may use it. disk is the one
 // that both lie on.
 func Open(objects, private string, disk space.Disk) (*Store, error) {
-	s := &Store{dir: filepath.Join(objects, "pack"), private: private, space: disk, told: func(int, int) {}}
+	s := newStore(objects, private, disk)
 	if err := os.RemoveAll(s.tmp()); err != nil {
 		return nil, err
 	}
@@ -56,17 +56,45 @@ func Open(objects, private string, disk space.Disk) (*Store, error) {
 			return nil, err
 		}
 	}
-	names, err := filepath.Glob(filepath.Join(s.dir, "pack-*.idx"))
+	names, err := s.indices()
 	if err == nil {
 		err = s.removeHalves(names)
 	}
 	if err != nil {
 		return nil, err
 	}
+	return s.open(names)
+}
+
+// Look is Open of a database that is only read, as others may do at once: nothing is added to it,
+// and nothing removed.
+func Look(objects, private string) (*Store, error) {
+	s := newStore(objects, private, space.Disk{})
+	if err := os.MkdirAll(s.tmp(), 0o700); err != nil {
+		return nil, err
+	}
+	names, err := s.indices()
+	if err != nil {
+		return nil, err
+	}
+	return s.open(names)
+}
+
+func newStore(objects, private string, disk space.Disk) *Store {
+	return &Store{dir: filepath.Join(objects, "pack"), private: private, space: disk, told: func(int, int) {}}
+}
+
+// indices are those of the packs that are there.
+func (s *Store) indices() ([]string, error) {
+	return filepath.Glob(filepath.Join(s.dir, "pack-*.idx"))
+}
+
+// open opens the packs of some indices.
+func (s *Store) open(indices []string) (*Store, error) {
 	list := []*pack{}
 	s.packs.Store(&list)
 	s.trees, s.bases = newMemory[string](treeCache), newMemory[uint64](baseCache)
-	for _, name := range names {
+	for _, name := range indices {
 		p, err := s.openPack(strings.TrimSuffix(name, ".idx"))
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
