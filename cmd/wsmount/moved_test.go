@@ -14,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers/flock"
 )
 
 // aRow makes @acme/ops a row of the configuration, which lies in a repository. The result
@@ -194,6 +195,47 @@ func TestUnpushedCommitsComeOut(t *testing.T) {
 			assert.True(t, err == nil && strings.Count(string(log), "Bob <bob@acme.test> ") == 2, "git says", log, err)
 		})
 	}
+}
+
+// What is not pushed is known while others look at it too. Of a working copy that something has
+// alone, and of one whose commits are gone, nobody is told that nothing is unsaved, and no mount
+// from another storage leaves it behind.
+func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
+	const config, says = "home/.config/wsmount/config.yaml", "another working copy of @acme/ops "
+	w, s, _ := aRow(t)
+	w.committed()
+	dir := filepath.Dir(assert.Of(filepath.Glob(w.path("state/acme/ops/*/copy"))).OK(t)[0])
+	w.edit(config, "branch: main", "branch: next")
+	locks := []string{dir + "/copy/lock", dir + "/git/wsmount/lock"}
+	var readers []*flock.Lock
+	for _, lock := range locks {
+		readers = append(readers, assert.Of(flock.Shared(lock)).OK(t))
+	}
+	assert.Contains(t, flat(w.ok("recover")), "unpushed 2 commits, ", "while another looks")
+	w.refused(exit.Unsafe, says+"("+s.URL+"/acme/ops#main) holds commits that are not pushed (2)", "mount", ops, "mnt")
+	for _, reader := range readers {
+		assert.OK(t, reader.Close())
+	}
+	for _, lock := range locks {
+		alone := assert.Of(flock.Exclusive(lock)).OK(t)
+		o := w.run("recover")
+		assert.True(t, o.code == exit.Unsafe && strings.Contains(flat(o.out), "in use by another command, or a mount that is starting"), "recover beside", lock, o)
+		w.refused(exit.Unsafe, "is in use, and may hold what no store has: "+dir, "mount", ops, "mnt")
+		assert.OK(t, alone.Close())
+	}
+	for _, lost := range []string{"git/refs", "git"} {
+		assert.OK(t, os.RemoveAll(filepath.Join(dir, lost)))
+		for _, args := range [][]string{{"recover"}, {"recover", "list", ops}, {"recover", "discard", ops}} {
+			o := w.run(args...)
+			assert.True(t, o.code != exit.Done && strings.Contains(flat(o.out), "unpushed 2 commits, "), args, "without", lost, o)
+			assert.Contains(t, flat(o.out), "unread the clone cannot be read: ", args, "without", lost)
+		}
+		o := w.run("recover", "export", ops, "out-"+lost)
+		assert.True(t, o.code == exit.Unsafe && strings.Contains(o.out, "not copied: commits that are not pushed (2 noted): the clone cannot be read"), "export without", lost, o)
+		w.refused(exit.Unsafe, "holds commits that are not pushed (2), and commits cannot be read: "+dir, "mount", ops, "mnt")
+	}
+	w.ok("recover", "discard", ops, "--yes")
+	assert.Contains(t, w.ok("recover"), "nothing is unsaved")
 }
 
 // Another storage in a manifest is not accepted while the old one lacks something.

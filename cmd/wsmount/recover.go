@@ -162,7 +162,11 @@ func recoverList(c *cli.Context, what string) error {
 			out.Copies = append(out.Copies, l)
 		}
 	}
-	return show(c, out, printLeftovers)
+	err = show(c, out, printLeftovers)
+	if err == nil && slices.ContainsFunc(out.Copies, leftover.Copy.IsUnknown) {
+		return silent(exit.Unsafe)
+	}
+	return err
 }
 
 func printLeftovers(w io.Writer, out leftovers) {
@@ -188,8 +192,12 @@ func printLeftover(w io.Writer, l leftover.Copy, most int) {
 		row("unread", l.Full)
 		row("", "`wsmount cache clear` gives up what the stores have, too")
 		return
-	case l.InUse:
+	case l.Mounted:
 		row("state", "mounted: `wsmount status` shows it")
+		return
+	case l.InUse:
+		row("state", "in use by another command, or a mount that is starting: what is unsaved is not known")
+		row("", "`wsmount recover list "+l.Directory+"` looks again")
 		return
 	}
 	row("state", "not mounted"+note(l.Ended != "" && l.Ended != "clean", "the last mount did not end by itself: "+l.Ended))
@@ -238,7 +246,10 @@ func recoverExport(c *cli.Context, what, into string) error {
 		return copyError(dir, err)
 	}
 	err = show(c, exported{"wsmount.export/v1", into, got}, func(w io.Writer, e exported) { printExported(w, e.Into, e.Exported) })
-	if err == nil && len(got.Skipped) > 0 {
+	switch {
+	case err == nil && got.Unread != "":
+		return silent(exit.Unsafe)
+	case err == nil && len(got.Skipped) > 0:
 		return silent(exit.Failed)
 	}
 	return err
@@ -264,6 +275,9 @@ func printExported(w io.Writer, into string, got leftover.Exported) {
 	}
 	for _, s := range got.Skipped {
 		fmt.Fprintf(w, "skipped %s: %s\n", oneLine(s.Path), oneLine(s.Reason))
+	}
+	if got.Unread != "" {
+		fmt.Fprintf(w, "not copied: %s\n", oneLine(got.Unread))
 	}
 }
 
@@ -339,7 +353,7 @@ func copyError(dir string, err error) error {
 	case state.IsFull(err):
 		return exit.New(exit.Failed, "%w", err).Hint("free something on the disk of %s; `wsmount cache clear` gives up what the stores have, too", dir)
 	case errors.Is(err, cache.ErrInUse):
-		return exit.New(exit.Failed, "%w: %s", err, dir).Hint("it is mounted; `wsmount status` shows where")
+		return exit.New(exit.Failed, "%w: %s", err, dir).Hint("`wsmount status` shows the mounts; if none has it, try again when the command that has it has ended")
 	case errors.Is(err, fs.ErrNotExist):
 		return exit.New(exit.Unresolvable, "%w", err).Hint("`wsmount recover` lists the working copies")
 	}
@@ -421,6 +435,9 @@ func recoverDiscard(c *cli.Context, what string) error {
 	}
 	defer func() { _ = held.Close() }()
 	lost := leftover.Look(dir, shownUnsaved)
+	if lost.InUse {
+		return copyError(dir, cache.ErrInUse)
+	}
 	if copied, _ := filepath.Glob(filepath.Join(dir, "exported-*")); len(copied) > 0 {
 		return exit.New(exit.Unsafe, "%s holds what `wsmount umount --force` copied: %s", lost.Workspace, copied[0]).
 			Hint("move it away, or remove it, first")

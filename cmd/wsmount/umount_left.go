@@ -26,7 +26,7 @@ func whatStays(ctx context.Context, r *state.Record, dirs []string, res *control
 		return nil
 	}
 	for _, dir := range dirs {
-		l, err := inspectEnded(ctx, r, dir)
+		l, err := inspectEnded(ctx, dir)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) {
 				unread = err
@@ -41,35 +41,18 @@ func whatStays(ctx context.Context, r *state.Record, dirs []string, res *control
 	return unread
 }
 
-// inspectEnded says what the working copy in a directory holds once the daemon of a
-// record has ended. One that the next mount has taken over is InUse, and its changes are
-// that mount's to send. A process that the daemon had just forked keeps the lock until it
-// executes its program: that is waited for, for a while.
-func inspectEnded(ctx context.Context, r *state.Record, dir string) (leftover.Report, error) {
+// inspectEnded says what the working copy in a directory holds once its daemon has ended.
+// One that the next mount has taken over is InUse, and its changes are that mount's to send. A
+// process that the daemon had just forked keeps the lock until it executes its program: that is
+// waited for, for a while.
+func inspectEnded(ctx context.Context, dir string) (leftover.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, deathLimit)
 	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		l, err := leftover.Inspect(dir, 1)
-		if err != nil || !l.InUse || servedByOther(r, dir) {
-			return l, err
-		}
-		select {
-		case <-ctx.Done():
-			return l, fmt.Errorf("%s: %w", dir, cache.ErrInUse)
-		case <-tick.C:
-		}
+	l, err := leftover.Await(ctx, dir, 1)
+	if err == nil && l.InUse && !l.Mounted {
+		err = fmt.Errorf("%s: %w", dir, cache.ErrInUse)
 	}
-}
-
-// servedByOther reports whether a daemon that is not the record's serves the working copy
-// in a directory: as a mount of its own, or as a part of another.
-func servedByOther(r *state.Record, dir string) bool {
-	all, err := state.List(state.RootOf(dir))
-	return err == nil && slices.ContainsFunc(all, func(o *state.Record) bool {
-		return (o.PID != r.PID || o.StartTicks != r.StartTicks) && o.Alive() && slices.Contains(copyDirs(o), dir)
-	})
+	return l, err
 }
 
 // copyDirs are the directories of the working copies in a mount, as its last
@@ -100,9 +83,9 @@ func exportLeft(ctx context.Context, r *state.Record, dirs []string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		l, err := inspectEnded(ctx, r, dir)
+		l, err := inspectEnded(ctx, dir)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), err == nil && (l.Empty() || l.InUse):
+		case errors.Is(err, fs.ErrNotExist), err == nil && (l.Empty() || l.Mounted):
 			continue
 		case errors.Is(err, cache.ErrInUse):
 			return exit.New(exit.Unsafe, "%s is unmounted, but what it has not sent cannot be looked at: %w", r.Mountpoint, err).

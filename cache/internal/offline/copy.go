@@ -12,26 +12,33 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// workingCopy is one that nobody else has open.
+// workingCopy is one that no mount has open.
 type workingCopy struct {
 	*state.Dir
 	tree *tree.Tree
 }
 
 // open opens the names of a working copy that is there, and its content too if with says so.
-// fs.ErrNotExist when there is none.
+// fs.ErrNotExist when there is none. Names that are only read may be read by others at once.
 func open(dir string, with bool, to table.Options) (*workingCopy, error) {
 	if err := state.HasTable(dir); err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
-	d, err := state.Lock(dir)
+	take := state.Lock
+	if to.ReadOnly && !with {
+		take = state.Share
+	}
+	d, err := take(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
 	err = d.OpenTable(to)
 	if to.ReadOnly && errors.Is(err, fs.ErrNotExist) { // none was made to its end: what there is may be damaged
+		if err := d.Close(); err != nil {
+			return nil, fmt.Errorf("cache: %w", err)
+		}
 		to.ReadOnly = false
-		err = d.OpenTable(to)
+		return open(dir, with, to)
 	}
 	if err == nil && with {
 		d.Content, err = content.Open(dir, content.Options{Ballast: -1, Floor: -1})

@@ -13,7 +13,7 @@ import (
 // Report is what a working copy that is not mounted holds.
 type Report struct {
 	StateDir string `json:"state_dir"`
-	// InUse says that it is mounted: ask the mount, nothing else is known.
+	// InUse says that another process has it, a mount or a command: nothing else is known.
 	InUse bool `json:"in_use,omitempty"`
 	// Ended says how the last session did: "clean", "killed" or "power lost";
 	// "" when there was none.
@@ -44,8 +44,8 @@ func (r *Report) Empty() bool {
 }
 
 // Inspect says what a working copy holds, of the unsaved at most limit entries
-// (0: all). It changes nothing that a mount would see. io/fs.ErrNotExist when stateDir
-// holds none.
+// (0: all). It changes nothing that a mount would see, and several may do so at once.
+// io/fs.ErrNotExist when stateDir holds none.
 func Inspect(stateDir string, limit int) (Report, error) {
 	r := Report{StateDir: stateDir}
 	w, err := open(stateDir, false, table.Options{ReadOnly: true})

@@ -1,4 +1,5 @@
-// Package state is the directory of a working copy, for one process alone:
+// Package state is the directory of a working copy, for one process alone, or for several that
+// read its table:
 //
 //	lock      held (flock) while the working copy is open
 //	names/    the table
@@ -15,11 +16,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/quota"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/providers/flock"
 )
 
 // ErrInUse says that another process has the state directory.
@@ -32,7 +33,7 @@ type Dir struct {
 	Content *content.Store
 	Share   *quota.Share // nil: what all hold is not bounded
 
-	lock   *os.File
+	lock   *flock.Lock
 	opened atomic.Bool // content is
 }
 
@@ -139,20 +140,21 @@ func contentAlone(dir string) error {
 	return err
 }
 
-// Lock takes a directory, and opens nothing in it.
-func Lock(dir string) (*Dir, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+// Lock takes a directory alone, and opens nothing in it.
+func Lock(dir string) (*Dir, error) { return lock(dir, flock.Exclusive) }
+
+// Share is Lock for a process that reads the table and no more, as others may at once.
+func Share(dir string) (*Dir, error) { return lock(dir, flock.Shared) }
+
+func lock(dir string, take func(path string) (*flock.Lock, error)) (*Dir, error) {
+	l, err := take(filepath.Join(dir, "lock"))
+	switch {
+	case errors.Is(err, flock.ErrLocked):
+		return nil, fmt.Errorf("%s: %w", dir, ErrInUse)
+	case err != nil:
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	if err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		lock.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = fmt.Errorf("%s: %w", dir, ErrInUse)
-		}
-		return nil, err
-	}
-	return &Dir{Path: dir, lock: lock}, nil
+	return &Dir{Path: dir, lock: l}, nil
 }
 
 // Close closes what is open, and gives the directory back.
@@ -167,7 +169,5 @@ func (d *Dir) Close() error {
 	if d.Table != nil {
 		errs = append(errs, d.Table.Close())
 	}
-	// A child that another goroutine starts has the descriptor too, until it executes its
-	// program.
-	return errors.Join(append(errs, syscall.Flock(int(d.lock.Fd()), syscall.LOCK_UN), d.lock.Close())...)
+	return errors.Join(append(errs, d.lock.Close())...)
 }

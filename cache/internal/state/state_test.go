@@ -1,24 +1,19 @@
 package state
 
 import (
-	"syscall"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
 )
 
-// A state directory is free once it is closed, also while a child that is being
-// started still has a copy of its descriptors.
-func TestFreeOnceClosed(t *testing.T) {
+// One process alone has a directory, or several read in it.
+func TestLock(t *testing.T) {
 	dir := t.TempDir()
-	d, err := Lock(dir)
-	assert.OK(t, err)
+	d := assert.Of(Lock(dir)).OK(t)
 	assert.Is(t, assert.ErrOf(Lock(dir)), ErrInUse)
-	fd, err := syscall.Dup(int(d.lock.Fd()))
-	assert.OK(t, err)
-	defer syscall.Close(fd)
+	assert.Is(t, assert.ErrOf(Share(dir)), ErrInUse, "to be read")
 	assert.OK(t, d.Close())
-	next, err := Lock(dir)
-	assert.OK(t, err)
-	assert.Is(t, next.Close(), nil)
+	d, other := assert.Of(Share(dir)).OK(t), assert.Of(Share(dir)).OK(t)
+	assert.OK(t, d.Close())
+	assert.OK(t, other.Close())
 }

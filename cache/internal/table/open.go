@@ -3,6 +3,7 @@ package table
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -39,7 +40,8 @@ type Options struct {
 	// the table nor wait for who does. Nil: nothing can be done.
 	NoSpace func()
 	// ReadOnly opens a table that is there to be read: nothing is written, so that
-	// a disk without any room is enough. A change fails the table.
+	// a disk without any room is enough. A change fails the table. Several may be open
+	// so at once; that it is not open to be written meanwhile is the caller's affair.
 	ReadOnly bool
 	// Strict panics on wrong use, and looks closer for it. For tests.
 	Strict bool
@@ -160,7 +162,11 @@ func (t *Table) openPebble(dir string, made bool) (err error) {
 			return err
 		}
 	}
-	if t.lock, err = pebble.LockDirectory(db, t.disk); err != nil {
+	locked := vfs.FS(t.disk)
+	if t.options.ReadOnly {
+		locked = unlocked{t.disk}
+	}
+	if t.lock, err = pebble.LockDirectory(db, locked); err != nil {
 		return err
 	}
 	o.Lock = t.lock
@@ -181,6 +187,11 @@ func (t *Table) openPebble(dir string, made bool) (err error) {
 	}
 	return nil
 }
+
+// unlocked is a file system whose locks lock nothing: Pebble knows none that readers share.
+type unlocked struct{ vfs.FS }
+
+func (unlocked) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 func (t *Table) openMark(dir string) {
 	t.disk.mark.open(t.disk.FS, markPath(dir), func(err error) {

@@ -217,6 +217,16 @@ func TestOpenTwice(t *testing.T) {
 	assert.OK(t, tab.Close())
 }
 
+// TestReadTwice: several may read a table at once.
+func TestReadTwice(t *testing.T) {
+	dir := made(t, 5)
+	one, other := open(t, dir, Options{ReadOnly: true}), open(t, dir, Options{ReadOnly: true})
+	wantSteps(t, one, 5)
+	assert.OK(t, one.Close())
+	wantSteps(t, other, 5)
+	assert.OK(t, other.Close())
+}
+
 func TestBootID(t *testing.T) {
 	a, b := bootID(), bootID()
 	assert.True(t, len(a) >= 32 && a == b, "got", a, "and", b)

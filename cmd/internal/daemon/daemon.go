@@ -304,9 +304,9 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 // stateOf locks the state directory of a working copy. That of the root is held
 // already.
 func (d *Daemon) stateOf(p *part) (string, error) {
-	place := p.resolved.Location.String()
+	place, provider := p.resolved.Location.String(), p.resolved.Storage.Provider
 	if p.At == "" {
-		return d.dir.Path(), d.dir.SaveStorage(place)
+		return d.dir.Path(), d.dir.SaveStorage(place, provider)
 	}
 	dir, err := state.Open(d.tree.StateRoot, p.Place[0], p.Place[1], p.Place[2], d.room)
 	var locked *state.LockedError
@@ -317,7 +317,7 @@ func (d *Daemon) stateOf(p *part) (string, error) {
 		return "", err
 	}
 	d.onClose(dir.Close)
-	return dir.Path(), errors.Join(dir.SaveParent(d.dir, p.At), dir.SaveStorage(place))
+	return dir.Path(), errors.Join(dir.SaveParent(d.dir, p.At), dir.SaveStorage(place, provider))
 }
 
 // openAudit opens the audit log, once.

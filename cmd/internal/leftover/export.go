@@ -24,6 +24,8 @@ type Exported struct {
 	// Large is the directory with the content that these commits have in Git LFS, laid out as
 	// .git/lfs/objects is.
 	Large string `json:"large,omitempty"`
+	// Unread says what could not be written of commits, and why.
+	Unread string `json:"unread,omitempty"`
 }
 
 // Names of what an export writes beside files; with a number where a file has that name.
@@ -38,6 +40,9 @@ const (
 // The working copy stays as it is. The errors are those of cache.Export.
 func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 	r, err := Inspect(dir, 0)
+	if err == nil && r.InUse {
+		err = cache.ErrInUse
+	}
 	if err != nil {
 		return out, err
 	}
@@ -47,7 +52,7 @@ func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 	if len(r.Branches) == 0 {
 		switch {
 		case r.Unread != "":
-			out.skip("(commits)", errors.New(r.Unread))
+			out.Unread = fmt.Sprintf("commits that are not pushed (%d noted): %s", r.Unpushed.Commits, r.Unread)
 		case r.Unpushed.Commits > 0:
 			out.skip("(commits)", errors.New("they are at the store alone, and a mount or an upload pushes them"))
 		}

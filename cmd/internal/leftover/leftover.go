@@ -10,6 +10,7 @@
 package leftover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,13 +33,45 @@ import (
 // Report is what a working copy that is not mounted holds.
 type Report struct {
 	cache.OfflineReport
+	Mounted  bool                       `json:"mounted,omitempty"`  // InUse by a mount, which looks after it, and not by a command
 	Branches []providers.UnpushedBranch `json:"branches,omitempty"` // with their commits that are not pushed
-	Unread   string                     `json:"unread,omitempty"`   // why commits cannot be read; nobody knows then how many there are
+	Unread   string                     `json:"unread,omitempty"`   // why commits cannot be read; there are as many as are noted, or others
 }
 
+// patience is how long Inspect waits for a command that has the working copy alone, or for a mount
+// that is starting.
+const patience = 2 * time.Second
+
 // Inspect says what the working copy in a directory holds, of changes at most limit (0: all), on a
-// full disk too. The errors are those of [cache.Inspect].
-func Inspect(dir string, limit int) (r Report, err error) {
+// full disk too. One that is mounted, or stays locked otherwise, is InUse. The errors are those of
+// [cache.Inspect].
+func Inspect(dir string, limit int) (Report, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return Await(ctx, dir, limit)
+}
+
+// Await is Inspect that waits until ctx is done.
+func Await(ctx context.Context, dir string, limit int) (Report, error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		r, err := inspect(dir, limit)
+		if err != nil || !r.InUse {
+			return r, err
+		}
+		if r.Mounted = state.IsMounted(dir); r.Mounted {
+			return r, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return r, nil
+		}
+	}
+}
+
+func inspect(dir string, limit int) (r Report, err error) {
 	space := room.New(state.RootOf(dir))
 	err = space.WhileFull(func() (err error) {
 		r.OfflineReport, err = cache.Inspect(copyOf(dir), limit)
@@ -47,36 +80,37 @@ func Inspect(dir string, limit int) (r Report, err error) {
 	if err != nil || r.InUse {
 		return r, err
 	}
-	kept := false
 	err = space.WhileFull(func() (err error) {
-		r.Branches, kept, err = unpushed(dir)
+		r.Branches, err = unpushed(dir)
 		return err
 	})
-	switch {
+	switch none := r.Unpushed == nil || r.Unpushed.Commits == 0; {
+	case err == nil:
+		r.count()
+	case errors.Is(err, errAtStore), errors.Is(err, fs.ErrNotExist) && none: // what is noted is all that is known
 	case errors.Is(err, providers.ErrUnavailable):
 		r.InUse = true // since a moment
-	case err != nil:
+	default:
 		r.Unread = "the clone cannot be read: " + err.Error()
 		if r.Unpushed == nil {
 			r.Unpushed = &cache.Unpushed{}
 		}
-	case kept:
-		r.count()
 	}
 	return r, nil
 }
 
-// unpushed are the branches of what the provider of a working copy keeps locally, if it does.
-func unpushed(dir string) (branches []providers.UnpushedBranch, kept bool, err error) {
+// errAtStore says that a provider keeps nothing locally: commits are made at its store.
+var errAtStore = errors.New("commits are at the store alone")
+
+// unpushed are the branches of what the provider of a working copy keeps locally: errAtStore if it
+// does not, and io/fs.ErrNotExist if that is not there.
+func unpushed(dir string) (branches []providers.UnpushedBranch, err error) {
 	a, err := archiveOf(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
-	}
 	if err != nil {
-		return nil, true, err
+		return nil, err
 	}
 	branches, err = a.Unpushed(context.Background())
-	return branches, true, errors.Join(err, a.Close())
+	return branches, errors.Join(err, a.Close())
 }
 
 // count has what is noted of commits agree with those that there are: of a push that came to its
@@ -113,7 +147,8 @@ type Copy struct {
 
 // Look is Inspect for who shows what cannot be read, too.
 func Look(dir string, limit int) Copy {
-	c := Copy{Workspace: state.WorkspaceOf(dir), Directory: dir, Place: state.StorageOf(dir)}
+	c := Copy{Workspace: state.WorkspaceOf(dir), Directory: dir}
+	c.Place, _ = state.StorageOf(dir)
 	var err error
 	c.Report, err = Inspect(dir, limit)
 	switch {
@@ -126,7 +161,12 @@ func Look(dir string, limit int) Copy {
 }
 
 // Matters reports whether a person should know of it.
-func (c Copy) Matters() bool { return c.Damaged+c.Full != "" || !c.InUse && !c.Empty() }
+func (c Copy) Matters() bool { return c.Damaged+c.Full != "" || !c.Mounted && !c.Empty() }
+
+// IsUnknown reports whether it may hold more than is known.
+func (c Copy) IsUnknown() bool {
+	return c.Damaged+c.Full+c.Unread != "" || c.InUse && !c.Mounted
+}
 
 // Text is in words what would be lost with the working copy.
 func (r *Report) Text() string {
@@ -141,15 +181,20 @@ func (r *Report) Text() string {
 	case r.Unpushed != nil && list == nil:
 		list = append(list, "commits that are not pushed")
 	}
-	return strings.Join(list, " and ")
+	text := strings.Join(list, " and ")
+	if r.Unread != "" {
+		text += ", and commits cannot be read"
+	}
+	return text
 }
 
-// archiveOf opens what the provider of a working copy keeps locally. io/fs.ErrNotExist: it keeps
-// nothing.
+// archiveOf opens what the provider of a working copy keeps locally. The errors are those of
+// unpushed.
 func archiveOf(dir string) (providers.Archive, error) {
-	d, ok := all.Registry().Get(mountspec.ProviderGitHub)
+	_, provider := state.StorageOf(dir)
+	d, ok := all.Registry().Get(cmp.Or(provider, mountspec.ProviderGitHub)) // that was not always noted
 	if !ok || d.Archive == nil {
-		return nil, fs.ErrNotExist
+		return nil, errAtStore
 	}
 	return d.Archive(context.Background(), providers.Settings{StateDir: filepath.Join(dir, host.ServiceGit)})
 }

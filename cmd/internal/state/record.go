@@ -16,6 +16,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/fs/proc"
+	"github.com/wsmount/wsmount/providers/flock"
 )
 
 // A Record says which daemon serves a working copy, and where.
@@ -132,8 +133,11 @@ func (d *Dir) SaveRecord(r Record) error {
 // SaveStatus writes the last status, as JSON.
 func (d *Dir) SaveStatus(status []byte) error { return d.write(statusName, status) }
 
-// SaveStorage writes what place the working copy is of: the directory's name is a hash.
-func (d *Dir) SaveStorage(place string) error { return d.write(storeName, []byte(place+"\n")) }
+// SaveStorage writes what place the working copy is of, the directory's name being a hash, and
+// by which provider.
+func (d *Dir) SaveStorage(place, provider string) error {
+	return d.write(storeName, []byte(place+"\n"+provider+"\n"))
+}
 
 // parent says in the directory of a part which mount it is a part of.
 type parent struct {
@@ -164,6 +168,17 @@ func readParent(dir string) (whole *Record, at string) {
 	return r, p.At
 }
 
+// IsMounted reports whether the working copy in a directory is that of a living mount, or of a
+// part of one.
+func IsMounted(dir string) bool {
+	r, err := readRecord(dir)
+	if err == nil && r.Alive() {
+		return true
+	}
+	whole, _ := readParent(dir)
+	return whole != nil
+}
+
 func forgetParent(dir string) error {
 	if err := os.Remove(filepath.Join(dir, parentName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state: %w", err)
@@ -171,14 +186,12 @@ func forgetParent(dir string) error {
 	return nil
 }
 
-// StorageOf is the place of the storage of the working copy in a directory, or "" where
-// nobody has noted it.
-func StorageOf(dir string) string {
-	b, err := os.ReadFile(filepath.Join(dir, storeName))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(string(b), "\n")
+// StorageOf is the place of the storage of the working copy in a directory, and its provider; ""
+// where that is not noted.
+func StorageOf(dir string) (place, provider string) {
+	b, _ := os.ReadFile(filepath.Join(dir, storeName))
+	place, provider, _ = strings.Cut(string(b), "\n")
+	return place, strings.TrimSuffix(provider, "\n")
 }
 
 func (d *Dir) write(name string, b []byte) error {
@@ -248,14 +261,11 @@ func escapeGlob(path string) string {
 // Forget removes the record of a daemon that is gone. A record whose directory
 // another daemon has locked meanwhile stays.
 func Forget(r *Record) error {
-	lock, err := os.OpenFile(filepath.Join(r.Dir, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
+	lock, err := flock.Exclusive(filepath.Join(r.Dir, lockName))
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
-	defer func() { _ = unlock(lock) }()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("state: %s: %w", r.Dir, err)
-	}
+	defer func() { _ = lock.Close() }()
 	return os.Remove(filepath.Join(r.Dir, recordName))
 }
 

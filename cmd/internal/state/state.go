@@ -34,6 +34,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/providers/flock"
 )
 
 // Names of the files in a working copy's directory.
@@ -83,7 +84,7 @@ type Dir struct {
 	path string
 	root string
 	room Room
-	lock *os.File
+	lock *flock.Lock
 }
 
 // A LockedError says that another daemon holds the directory.
@@ -125,29 +126,24 @@ func Open(root, owner, slug, fingerprint string, room Room) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lock *os.File
+	var lock *flock.Lock
 	err = WhileFull(root, room, func() (err error) {
 		if err = makePrivate(root, path); err != nil {
 			return err
 		}
-		if lock, err = os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600); err != nil {
+		if lock, err = flock.Exclusive(filepath.Join(path, lockName)); err != nil {
 			err = fmt.Errorf("state: %w", err)
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
 		if err = forgetParent(path); err != nil {
-			return nil, errors.Join(err, unlock(lock))
+			return nil, errors.Join(err, lock.Close())
 		}
 		return &Dir{path: path, root: root, room: room, lock: lock}, nil
 	}
-	lock.Close()
-	if !errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, fmt.Errorf("state: lock %s: %w", path, err)
+	if !errors.Is(err, flock.ErrLocked) {
+		return nil, err
 	}
 	locked := &LockedError{Path: path}
 	if locked.Holder, err = readRecord(path); err != nil {
@@ -177,13 +173,7 @@ func (d *Dir) Discard() error {
 		return fmt.Errorf("state: %w", err)
 	}
 	_ = os.Remove(filepath.Dir(d.path)) // the slug's, if that was the last
-	return errors.Join(unlock(d.lock), os.RemoveAll(aside))
-}
-
-// unlock lets go of a lock, also of a descriptor of it that a child of another
-// goroutine's has until it executes its program.
-func unlock(lock *os.File) error {
-	return errors.Join(unix.Flock(int(lock.Fd()), unix.LOCK_UN), lock.Close())
+	return errors.Join(d.lock.Close(), os.RemoveAll(aside))
 }
 
 // makePrivate makes every missing directory down to path with mode 0700, and
@@ -248,7 +238,7 @@ func (d *Dir) Close() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, forgetParent(d.path), unlock(d.lock))
+	return errors.Join(err, forgetParent(d.path), d.lock.Close())
 }
 
 // fileSystems that lose their content with the machine, by statfs(2) magic.
@@ -274,12 +264,15 @@ func Volatile(path string) (fsName string, is bool) {
 }
 
 // Held reports whether a daemon, or a command, has the directory of a working
-// copy locked.
+// copy locked. To ask keeps nobody from locking it.
 func Held(path string) bool {
-	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
-	if err != nil {
+	name := filepath.Join(path, lockName)
+	if _, err := os.Lstat(name); err != nil {
 		return false
 	}
-	defer func() { _ = unlock(lock) }()
-	return errors.Is(unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
+	lock, err := flock.Shared(name)
+	if err == nil {
+		_ = lock.Close()
+	}
+	return errors.Is(err, flock.ErrLocked)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/testrun"
+	"github.com/wsmount/wsmount/providers/flock"
 )
 
 func TestMain(m *testing.M) { os.Exit(testrun.Main(m)) }
@@ -33,17 +34,6 @@ func record(t *testing.T, d *Dir) Record {
 	assert.OK(t, r.Identify())
 	assert.OK(t, d.SaveRecord(r))
 	return r
-}
-
-// A directory is free once it is closed, also while a child that is being started
-// still has a copy of its descriptors.
-func TestFreeOnceClosed(t *testing.T) {
-	root := t.TempDir()
-	d := open(t, root)
-	fd := assert.Of(unix.Dup(int(d.lock.Fd()))).OK(t)
-	defer unix.Close(fd)
-	assert.OK(t, d.Close())
-	open(t, root)
 }
 
 func TestRoot(t *testing.T) {
@@ -88,8 +78,10 @@ func TestSecondOpenNamesTheFirst(t *testing.T) {
 	assert.OK(t, part.SaveParent(d, "vendor/lib"))
 	_, err = Open(root, "acme", "lib", "f1", nil)
 	assert.Contains(t, err.Error(), "@acme/lib is mounted already at /mnt/ws/vendor/lib, as a part of @acme/ops")
+	assert.True(t, IsMounted(d.Path()) && IsMounted(part.Path()), "a mount and its part")
 	part.Close()
 	part, err = Open(root, "acme", "lib", "f1", nil)
+	assert.False(t, IsMounted(part.Path()), "what a command has is mounted")
 	assert.OK(t, err, "when the mount it was a part of has let go of it")
 	_, err = Open(root, "acme", "lib", "f1", nil)
 	assert.Contains(t, err.Error(), "that is starting", "by itself")
@@ -99,6 +91,17 @@ func TestSecondOpenNamesTheFirst(t *testing.T) {
 	other.Close()
 	d.Close()
 	open(t, root)
+}
+
+// To ask whether a directory is held keeps nobody from asking too.
+func TestHeld(t *testing.T) {
+	d := open(t, t.TempDir())
+	assert.True(t, Held(d.Path()), "open")
+	assert.OK(t, d.Close())
+	asking := assert.Of(flock.Shared(filepath.Join(d.Path(), lockName))).OK(t)
+	assert.False(t, Held(d.Path()), "while another asks")
+	assert.OK(t, asking.Close())
+	assert.False(t, Held(t.TempDir()), "without a lock")
 }
 
 func TestOneWinsUnderContention(t *testing.T) {

@@ -29,7 +29,7 @@ func Elsewhere(root string, place [3]string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		if dir == own {
+		if dir == own || state.IsMounted(dir) {
 			continue
 		}
 		if err := unsavedIn(dir, "another working copy", own); err != nil {
@@ -76,17 +76,20 @@ func MayMove(root string, a mountspec.Address, from, to string) error {
 	return nil
 }
 
-// unsavedIn is an error if a working copy that is not mounted holds what no store has.
+// unsavedIn is an error if a working copy that is not mounted holds what no store has, or may.
 // which says in what relation it stands, now is the fingerprint that leftover.Ways asks for.
 func unsavedIn(dir, which, now string) error {
 	which += " of " + state.WorkspaceOf(dir)
-	if place := state.StorageOf(dir); place != "" {
+	if place, _ := state.StorageOf(dir); place != "" {
 		which += " (" + place + ")"
 	}
 	l, err := leftover.Inspect(dir, 1)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && (l.InUse || l.Empty()):
+	case errors.Is(err, fs.ErrNotExist), err == nil && l.Empty():
 		return nil
+	case err == nil && l.InUse:
+		return exit.New(exit.Unsafe, "%s is in use, and may hold what no store has: %s", which, dir).
+			Hint("try again when the command, or the mount that is starting, has ended; `wsmount status` shows the mounts")
 	case state.IsFull(err):
 		return err
 	case err != nil:
