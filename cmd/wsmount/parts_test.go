@@ -96,7 +96,7 @@ func TestAccept(t *testing.T) {
 	assert.Contains(t, w.ok("registry", "accept", addr, "--yes"), `+version: "0.2.0"`, "what was accepted")
 	assert.Contains(t, w.ok("registry", "accept", addr), "nothing has changed", "again")
 	w.ok("resolve", addr)
-	w.ok("registry", "remove", addr)
+	assert.Contains(t, w.ok("registry", "remove", addr), "forgot "+addr+"; its files", "its answer")
 	w.refused(exit.Unresolvable, addr, addr, "mnt")
 }
 

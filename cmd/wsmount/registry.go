@@ -247,10 +247,9 @@ func registryRemove(c *cli.Context) error {
 	if err := h.resolver.Remove(c.Context, name); err != nil {
 		return daemon.Refusal(err)
 	}
-	if c.Bool("json") {
-		return printJSON(c.App.Writer, registered.Entry{Schema: "wsmount.registration/v1", Address: name})
-	}
-	return nil
+	return show(c, registered.Entry{Schema: "wsmount.registration/v1", Address: name}, func(w io.Writer, e registered.Entry) {
+		fmt.Fprintf(w, "forgot %s; its files, and what is unsaved of it, stay\n", oneLine(e.Address))
+	})
 }
 
 func isDamaged(h *hostSide, name string) bool {
