@@ -5,7 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -78,4 +82,57 @@ func TestVaultBackend(t *testing.T) {
 	}
 	data, readErr := os.ReadFile(filepath.Join(vault, "projects", "atlas", "plan.md"))
 	assert.True(t, err == nil && readErr == nil && string(data) == "# Plan\n", "the vault has", data, readErr, err)
+}
+
+// A file in a vault has one lock, by whatever directory memory has it: it waits for a change of the
+// vault, and the vault for one of it, and each then sees what the other wrote.
+func TestMemoryInVault(t *testing.T) {
+	for _, in := range []string{"", "d", "d/a"} {
+		synctest.Test(t, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			name := filepath.Join(dir, "d", "a", "f")
+			for _, d := range []string{filepath.Dir(name), filepath.Join(dir, "d", "b")} {
+				assert.OK(t, os.MkdirAll(d, 0o700))
+			}
+			vault := assert.Of(assert.Of(all.Registry().Select("vault", providers.Capabilities{})).OK(t).
+				Open(t.Context(), providers.Settings{Config: map[string]string{"vault_path": dir}})).OK(t)
+			memory := assert.Of(all.Directory(filepath.Join(dir, in))).OK(t).(seam.Conditional)
+			defer func() { assert.OK(t, errors.Join(memory.Close(), vault.Close())) }()
+			l := assert.Of(memory.Resolve(strings.TrimPrefix("d/a/f", in))).OK(t)
+			hold := func(key string) (release func()) {
+				st := assert.Of(os.Stat(dir)).OK(t).Sys().(*syscall.Stat_t)
+				return assert.Of(all.LockGranted(t.Context(), dir, st.Dev, st.Ino, assert.Of(seam.ParseLocator(key)).OK(t), nil)).OK(t)
+			}
+			waits := func(change func() error) (done chan error) {
+				done = make(chan error, 1)
+				go func() { done <- change() }()
+				time.Sleep(time.Second) // of the bubble: by then it waits, and nothing else runs
+				assert.Equal(t, len(done), 0, "changes that did not wait")
+				assert.Equal(t, string(assert.Of(os.ReadFile(name)).OK(t)), "old", "memory in", in)
+				return done
+			}
+			assert.OK(t, os.WriteFile(name, []byte("old"), 0o600))
+			release := hold("d/a/f")
+			asked := assert.Of(vault.Stat(t.Context(), providers.MustLocator("d/a/f"))).OK(t).Version
+			written := waits(func() error {
+				return assert.ErrOf(vault.Write(t.Context(), providers.MustLocator("d/a/f"), providers.String("new"), providers.WriteOptions{If: providers.IfVersion(asked)}))
+			})
+			assert.OK(t, os.WriteFile(name, []byte("first"), 0o600))
+			release()
+			assert.Is(t, <-written, providers.ErrConflict, "the vault's, memory in", in)
+
+			assert.OK(t, os.WriteFile(name, []byte("old"), 0o600))
+			release = hold("d/b/f") // for which a move waits that has locked d/a
+			moved := waits(func() error {
+				return assert.ErrOf(vault.(providers.Mover).Move(t.Context(), providers.MustLocator("d/a/f"), providers.MustLocator("d/b/f"),
+					providers.MoveOptions{Source: providers.Unconditional(), Target: providers.IfAbsent()}))
+			})
+			written = waits(func() error { return assert.ErrOf(memory.WriteIf(t.Context(), l, seam.ETagOf("old"), "new")) })
+			release()
+			assert.OK(t, <-moved)
+			assert.Is(t, <-written, providers.ErrConflict, "memory's, in", in)
+			assert.Equal(t, string(assert.Of(os.ReadFile(filepath.Join(dir, "d", "b", "f"))).OK(t)), "old")
+		})
+	}
 }

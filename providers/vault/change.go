@@ -17,32 +17,23 @@ func (p *Provider) Delete(ctx context.Context, l providers.Locator, opts provide
 		if l.IsRoot() {
 			return struct{}{}, fmt.Errorf("the root stays: %w", providers.ErrInvalid)
 		}
-		return struct{}{}, p.locked(ctx, func(still func() error) error {
-			removed, err := p.remove(ctx, l, opts.If, still)
+		return struct{}{}, p.locked(ctx, func(t *turn) error {
+			if err := t.enter(ctx, l.Parent()); err != nil {
+				return err
+			}
+			removed, err := t.remove(ctx, l, opts.If)
 			if err != nil || !removed {
 				return err
 			}
-			return p.settle(l.Parent())
+			return t.settle()
 		})
 	})
 	return err
 }
 
-// settle brings a change to the disk that others see by now, in the directories whose
-// names it changed.
-func (p *Provider) settle(dirs ...providers.Locator) error {
-	p.at(stepChanged)
-	for _, dir := range dirs {
-		if err := localdir.Happened(p.syncDir(dir)); err != nil {
-			return err
-		}
-	}
-	p.at(stepSynced)
-	return nil
-}
-
 // remove reports whether there was something that it removed.
-func (p *Provider) remove(ctx context.Context, l providers.Locator, cond providers.Condition, still func() error) (bool, error) {
+func (t *turn) remove(ctx context.Context, l providers.Locator, cond providers.Condition) (bool, error) {
+	p := t.p
 	current, err := p.find(ctx, l, remembered)
 	if err != nil && err != unix.ENOTDIR && err != unix.ELOOP { // below a file there is nothing
 		return false, err
@@ -55,13 +46,13 @@ func (p *Provider) remove(ctx context.Context, l providers.Locator, cond provide
 		flags = unix.AT_REMOVEDIR
 	}
 	p.at(stepLooked)
-	err = p.within(l, func(dir int, name string) error {
+	err = t.within(l, func(dir int, name string) error {
 		if cond.Kind == providers.ConditionVersion {
 			if err := p.unchanged(ctx, dir, current, l); err != nil {
 				return err
 			}
 		}
-		if err := still(); err != nil {
+		if err := t.still(); err != nil {
 			return err
 		}
 		return retryErr(func() error { return unix.Unlinkat(dir, name, flags) })
@@ -82,7 +73,7 @@ func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts provider
 		if err := p.mkdirs(l); err != nil {
 			return providers.Info{}, err
 		}
-		if err := p.setAttr(l, providers.KindDir, opts.Attr); err != nil {
+		if err := p.setAttr(p.within, l, providers.KindDir, opts.Attr); err != nil {
 			return providers.Info{}, err
 		}
 		info, err := p.stat(ctx, l, unread)
@@ -99,15 +90,18 @@ func (p *Provider) Move(ctx context.Context, from, to providers.Locator, opts pr
 		case from != to && from.Contains(to):
 			return info, fmt.Errorf("a directory cannot go below itself: %w", providers.ErrInvalid)
 		}
-		err = p.locked(ctx, func(still func() error) error {
+		err = p.locked(ctx, func(t *turn) error {
+			if err := t.enter(ctx, from.Parent(), to.Parent()); err != nil {
+				return err
+			}
 			source, err := p.stat(ctx, from, remembered)
 			if err != nil {
 				return err
 			}
-			if err := p.move(ctx, &source, to, opts, still); err != nil {
+			if err := t.move(ctx, &source, to, opts); err != nil {
 				return err
 			}
-			if err := p.settle(to.Parent(), from.Parent()); err != nil {
+			if err := t.settle(); err != nil {
 				return err
 			}
 			info, err = p.stat(ctx, to, remembered)
@@ -118,13 +112,14 @@ func (p *Provider) Move(ctx context.Context, from, to providers.Locator, opts pr
 }
 
 // move asks both conditions, then renames.
-func (p *Provider) move(ctx context.Context, source *providers.Info, to providers.Locator, opts providers.MoveOptions, still func() error) error {
+func (t *turn) move(ctx context.Context, source *providers.Info, to providers.Locator, opts providers.MoveOptions) error {
+	p := t.p
 	// For the source a move is a deletion.
 	if err := opts.Source.Allows(providers.MethodDelete, source); err != nil {
 		return err
 	}
-	return p.within(source.Locator, func(fromDir int, fromName string) error {
-		return p.within(to, func(toDir int, toName string) error {
+	return t.within(source.Locator, func(fromDir int, fromName string) error {
+		return t.within(to, func(toDir int, toName string) error {
 			target, err := p.look(ctx, toDir, toName, to, remembered)
 			if err != nil {
 				return err
@@ -144,7 +139,7 @@ func (p *Provider) move(ctx context.Context, source *providers.Info, to provider
 			if err := p.unchanged(ctx, toDir, target, to); err != nil {
 				return err
 			}
-			if err := still(); err != nil {
+			if err := t.still(); err != nil {
 				return err
 			}
 			var flags uint
@@ -165,15 +160,20 @@ func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts provid
 		if lacking := opts.Attr.Valid &^ capabilities().Attributes; lacking != 0 || len(opts.Metadata) > 0 {
 			return info, fmt.Errorf("attributes %s, %d metadata: %w", lacking, len(opts.Metadata), providers.ErrUnsupported)
 		}
-		err = p.locked(ctx, func(still func() error) error {
+		err = p.locked(ctx, func(t *turn) error {
+			if !l.IsRoot() {
+				if err := t.enter(ctx, l.Parent()); err != nil {
+					return err
+				}
+			}
 			current, err := p.stat(ctx, l, remembered)
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(opts.If.Allows(providers.MethodSetAttr, &current), still()); err != nil {
+			if err := errors.Join(opts.If.Allows(providers.MethodSetAttr, &current), t.still()); err != nil {
 				return err
 			}
-			if err := p.setAttr(l, current.Kind, opts.Attr); err != nil {
+			if err := p.setAttr(t.within, l, current.Kind, opts.Attr); err != nil {
 				return err
 			}
 			info, err = p.stat(ctx, l, remembered)
@@ -183,9 +183,10 @@ func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts provid
 	})
 }
 
-// setAttr changes what is there and makes that durable.
-func (p *Provider) setAttr(l providers.Locator, kind providers.Kind, attr providers.Attr) error {
-	return p.within(l, func(dir int, name string) error {
+// setAttr changes what is there and makes that durable. within is that of a turn, or of the
+// provider.
+func (p *Provider) setAttr(within func(providers.Locator, func(int, string) error) error, l providers.Locator, kind providers.Kind, attr providers.Attr) error {
+	return within(l, func(dir int, name string) error {
 		if attr.Valid == 0 {
 			return nil
 		}

@@ -17,7 +17,10 @@
 // other's updates. Content goes into a temporary file beside its place and is
 // synchronised. Then the vault's mutex is taken (see package lock), which one program
 // holds at a time: of those of wsmount one of all, whoever runs it and however it finds the
-// vault; of agentm's one of this user's, if they have the same cache directory. What is
+// vault; of agentm's one of this user's, if they have the same cache directory. Then the
+// directories are locked in which the change has names, as whoever reaches the same file by
+// another way locks them: a vault in this one or around it, or memory in a directory (see
+// package devicelocal). Agentm takes its lock of its own vault alone. What is
 // there is looked at, and the condition asked of it. Right before the rename its content
 // is hashed again: if it is another by then, because someone changed it who takes no
 // mutex, the change fails with ErrConflict. The directory is synchronised, and the mutex
@@ -84,6 +87,10 @@ type Options struct {
 // TimeoutError says that another process holds the mutex of the vault, and lives. A
 // change that fails with it is also ErrUnavailable, and has not happened.
 type TimeoutError = lock.TimeoutError
+
+// DirectoryTimeoutError says that another process holds the lock of a directory in the vault.
+// It is ErrUnavailable too, and the change has not happened.
+type DirectoryTimeoutError = localdir.TimeoutError
 
 // Provider is a vault. Make it with Open.
 type Provider struct {
@@ -299,34 +306,6 @@ func do[R any](ctx context.Context, p *Provider, m providers.Method, l providers
 		return verb()
 	}()
 	return result, translate(m, l, err)
-}
-
-// locked runs f while this process holds the vault's mutex. f asks still right before
-// what counts.
-func (p *Provider) locked(ctx context.Context, f func(still func() error) error) (err error) {
-	held, err := p.mutex.Acquire(ctx)
-	var timeout *TimeoutError
-	switch {
-	case err == nil:
-	case errors.As(err, &timeout), errors.Is(err, providers.ErrUnsupported), ctx.Err() != nil:
-		return err
-	default:
-		return lockError(err)
-	}
-	defer func() {
-		// What happened, happened: a lock that cannot be removed gets stale.
-		if failed := held.Release(); failed != nil {
-			p.opts.Logger.Warn("the vault's lock could not be given back", "error", failed)
-		}
-		p.at(stepReleased)
-	}()
-	p.at(stepHeld)
-	return f(func() error {
-		if err := held.Check(); err != nil {
-			return lockError(err)
-		}
-		return nil
-	})
 }
 
 // translate is the one place that gives error numbers their kind.

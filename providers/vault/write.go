@@ -63,16 +63,19 @@ func (p *Provider) nearest(l providers.Locator) (dir int, at providers.Locator, 
 
 // place brings the temporary entry to l, whose parents it makes.
 func (p *Provider) place(ctx context.Context, tempDir int, temp string, l providers.Locator, opts providers.WriteOptions) (info providers.Info, err error) {
-	err = p.locked(ctx, func(still func() error) error {
+	err = p.locked(ctx, func(t *turn) error {
 		if err := p.mkdirs(l.Parent()); err != nil {
 			return err
 		}
-		return p.within(l, func(dir int, _ string) error {
-			info, err = p.replace(ctx, tempDir, temp, dir, l, opts, still)
+		if err := t.enter(ctx, l.Parent()); err != nil {
+			return err
+		}
+		return t.within(l, func(dir int, _ string) error {
+			info, err = t.replace(ctx, tempDir, temp, dir, l, opts)
 			if err != nil {
 				return err
 			}
-			return p.settle(l.Parent())
+			return t.settle()
 		})
 	})
 	return info, err
@@ -182,7 +185,8 @@ func chmod(dir int, name string, mode uint32) error {
 
 // replace renames the temporary entry to its place if the condition holds, and what it
 // was asked of is still there.
-func (p *Provider) replace(ctx context.Context, tempDir int, temp string, dir int, l providers.Locator, opts providers.WriteOptions, still func() error) (providers.Info, error) {
+func (t *turn) replace(ctx context.Context, tempDir int, temp string, dir int, l providers.Locator, opts providers.WriteOptions) (providers.Info, error) {
+	p := t.p
 	current, err := p.look(ctx, dir, l.Name(), l, remembered)
 	if err != nil {
 		return providers.Info{}, err
@@ -204,7 +208,7 @@ func (p *Provider) replace(ctx context.Context, tempDir int, temp string, dir in
 	if err := p.unchanged(ctx, dir, current, l); err != nil {
 		return providers.Info{}, err
 	}
-	if err := still(); err != nil {
+	if err := t.still(); err != nil {
 		return providers.Info{}, err
 	}
 	var flags uint

@@ -18,29 +18,6 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// TryLock takes the lock (flock(2)) of an open directory, and says whether it could: false
-// while another has it. It is one lock under whatever name the directory is reached, for
-// every user who may read it; it leaves nothing in the directory, and the kernel gives it
-// back when its holder ends. providers.ErrUnsupported where the file system has none.
-func TryLock(dir int) (bool, error) {
-	for {
-		switch err := unix.Flock(dir, unix.LOCK_EX|unix.LOCK_NB); err {
-		case nil:
-			return true, nil
-		case unix.EINTR:
-		case unix.EWOULDBLOCK:
-			return false, nil
-		case unix.EBADF, unix.ENOLCK, unix.ENOSYS, unix.EOPNOTSUPP:
-			return false, fmt.Errorf("the file system has no locks (%v), so that nothing keeps writers apart: %w", err, providers.ErrUnsupported)
-		default:
-			return false, &fs.PathError{Op: "flock", Path: "directory", Err: err}
-		}
-	}
-}
-
-// Unlock gives it back, also where a child that is being started has the descriptor too.
-func Unlock(dir int) error { return unix.Flock(dir, unix.LOCK_UN) }
-
 // MkdirAll makes a directory and its missing parents, for their user alone, and has their
 // names on the disk before it returns.
 func MkdirAll(dir string) error { return mkdirAll(dir, syncDir) }

@@ -5,9 +5,9 @@
 // reached the disk when it returns, but nothing keeps another program from overwriting it.
 // Those that write through this package take turns, by a lock (flock(2)) of the directory that
 // the file lies in, so that what WriteIf asks holds among them: a file has one lock, whatever
-// directory a backend was opened at, and whatever links lead there. Who waits too long for it
-// gets a TimeoutError. A mount shows directories of its own, whose locks are others: there, the
-// one that serves the mount is asked for the lock of the directory behind it (see Mount).
+// directory a backend was opened at, and whatever links lead there. A vault that it lies in takes
+// that lock too (see package vault). Who waits too long for it gets a TimeoutError. A mount shows
+// directories of its own, whose locks are others: there, the one that serves the mount is asked for the lock of the directory behind it (see Mount).
 //
 //	b, err := devicelocal.Open("/home/ann/.agentm/memory")
 //
@@ -194,7 +194,7 @@ func (b *Backend) put(ctx context.Context, l seam.Locator, content string, old *
 	if err := checkName(l); err != nil {
 		return err
 	}
-	for w := newWait(); ; {
+	for w := localdir.NewWait(timeout); ; {
 		dir, err := b.parent(l, old)
 		if err != nil {
 			return err
@@ -204,7 +204,7 @@ func (b *Backend) put(ctx context.Context, l seam.Locator, content string, old *
 		}
 		// The directory was removed while its lock was waited for: there is another by now, or
 		// it is made anew.
-		if err := w.once(ctx, err); err != nil {
+		if err := w.Once(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -323,48 +323,11 @@ func realName(dir *os.Root) (string, error) {
 	return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", d.Fd()))
 }
 
-// How long to wait before a lock is tried again, since flock(2) itself waits for no
-// context, and after which time not any more.
-const (
-	firstWait = time.Millisecond
-	maxWait   = 50 * time.Millisecond
-	timeout   = 30 * time.Second
-)
+// timeout is how long to wait for a lock.
+const timeout = 30 * time.Second
 
-// TimeoutError says that another process has kept the directory's lock for too long. It is
-// providers.ErrUnavailable; nothing changed.
-type TimeoutError struct{ Waited time.Duration }
-
-// Error says how a person finds out who has it.
-func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("another process has held the lock of the directory (flock) for %v: lslocks(8) and fuser(1) say which", e.Waited.Round(time.Second))
-}
-
-// Unwrap is providers.ErrUnavailable.
-func (e *TimeoutError) Unwrap() error { return providers.ErrUnavailable }
-
-// wait is the waiting for something that another process does. It ends after the timeout.
-type wait struct {
-	began time.Time
-	pause time.Duration
-}
-
-func newWait() *wait { return &wait{time.Now(), firstWait} }
-
-// once waits for the next attempt, or returns the end of ctx, or last if there is none.
-func (w *wait) once(ctx context.Context, last error) error {
-	if time.Since(w.began) >= timeout {
-		return last
-	}
-	pause := w.pause
-	w.pause = min(2*w.pause, maxWait)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(pause):
-		return nil
-	}
-}
+// TimeoutError says that another process has kept the directory's lock for too long.
+type TimeoutError = localdir.TimeoutError
 
 // lock keeps other writers of a directory out, in this process and others.
 // providers.ErrUnsupported where the file system has no such locks.
@@ -373,18 +336,10 @@ func lock(ctx context.Context, dir *os.Root) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for w := newWait(); ; {
-		locked, err := localdir.TryLock(int(d.Fd()))
-		if err == nil && locked {
-			return func() { _ = localdir.Unlock(int(d.Fd())); d.Close() }, nil
-		}
-		if err == nil {
-			err = w.once(ctx, &TimeoutError{time.Since(w.began)})
-		}
-		if err != nil {
-			return nil, errors.Join(err, d.Close())
-		}
+	if err := localdir.Lock(ctx, int(d.Fd()), timeout); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
+	return func() { _ = localdir.Unlock(int(d.Fd())); d.Close() }, nil
 }
 
 // write replaces what is at l in the directory that it lies in, whose lock is held where there
