@@ -62,6 +62,9 @@ func (u uploading) Open(ino table.Ino) (*files.OpenInode, error) {
 // Release implements upload.Content.
 func (u uploading) Release(oi *files.OpenInode) { u.v.opener.Release(oi) }
 
+// Renamed implements upload.Content.
+func (u uploading) Renamed(ino table.Ino, was, now string) { u.v.store.Renamed(ino, was, now) }
+
 // Go implements upload.Host.
 func (u uploading) Go(f func()) { u.v.background(f) }
 

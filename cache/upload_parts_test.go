@@ -180,6 +180,28 @@ func TestOnlyChangesGo(t *testing.T) {
 	w.noProblems()
 }
 
+// So it is when the backend has another version of the same content by the time that a
+// file which is open for writing is closed.
+func TestOnlyChangesGoToAnotherVersion(t *testing.T) {
+	t.Parallel()
+	for script, o := range map[string]memory.Options{
+		"chmod f": {AttrsMoveETag: true},
+		"mv f g":  {Without: providers.Capabilities{Abilities: providers.AbilityMove}},
+	} {
+		t.Run(script, func(t *testing.T) {
+			n := &traffic{}
+			w := newWorld(t, metered(n), func(w *world, _ *Options) { w.p = memory.New(o) })
+			content := large()
+			w.ok(w.put("f", content))
+			file := w.open("f", syscall.O_WRONLY)
+			w.do(script)
+			w.settle()
+			n.within(t, 5, func() { w.writeLast(file, "grown", int64(len(content))) })
+			w.arrived(script[len(script)-1:], content+"grown")
+		})
+	}
+}
+
 // A change of what another has changed meanwhile is a conflict, as ever.
 func TestChangesOfWhatIsGone(t *testing.T) {
 	t.Parallel()

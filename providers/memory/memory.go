@@ -54,6 +54,9 @@ type Options struct {
 	// Such a store takes no sets.
 	ImpliedDirs bool
 	DearCopy    bool // is promised, and costs nothing
+	// AttrsMoveETag: attributes that change give content another ETag, as they do to an
+	// object of S3 that came in parts.
+	AttrsMoveETag bool
 	// MaxXattrs bounds the extended attributes that Write and SetAttr take, in
 	// bytes of names and values; 0: no bound.
 	MaxXattrs int
@@ -107,7 +110,7 @@ func newProvider(opts Options, caps providers.Capabilities) *Provider {
 	return &Provider{
 		opts: opts, switches: NewSwitches(opts.Delay, opts.Sleep),
 		tree: tree{root: emptyDir, flat: !caps.EmptyDirs, implied: opts.ImpliedDirs},
-		mint: mint{now: opts.Now, caps: caps, noDigest: opts.NoDigest},
+		mint: mint{now: opts.Now, caps: caps, noDigest: opts.NoDigest, attrsMoveETag: opts.AttrsMoveETag},
 		sets: outcomes{},
 	}
 }

@@ -13,11 +13,12 @@ import (
 // mint makes nodes, with versions, and of what they are given keeps what the
 // store promises. Who uses it holds a lock.
 type mint struct {
-	now      func() time.Time
-	caps     providers.Capabilities
-	noDigest bool
-	changes  int64 // how many there were; ETags and revisions count it
-	last     int64 // the newest Version.Modified
+	now           func() time.Time
+	caps          providers.Capabilities
+	noDigest      bool
+	attrsMoveETag bool
+	changes       int64 // how many there were; ETags and revisions count it
+	last          int64 // the newest Version.Modified
 }
 
 // tick is a new time of change, later than all before.
@@ -72,6 +73,9 @@ func (m *mint) changed(n *node, attr providers.Attr, metadata map[string]string,
 	}
 	if !n.isDir() && m.caps.UniqueVersions {
 		changed.version.Modified = modified
+	}
+	if !n.isDir() && m.attrsMoveETag {
+		changed.version.ETag = fmt.Sprintf("m%d", m.changes)
 	}
 	return changed.marked(m)
 }

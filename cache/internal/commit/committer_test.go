@@ -223,6 +223,8 @@ func (b *bench) Of(_ *tree.View, l table.Link) pending.HeldBack {
 	return pending.HeldBack{Path: l.Name, Reason: pending.OnItsWay, Conflict: err != nil}
 }
 
+func (b *bench) Renamed(table.Ino, string, string) {}
+
 func (b *bench) Unsendable(_ context.Context, _ table.Link, cause error) error { return cause }
 
 // Advanced and those that follow implement Monitor.

@@ -42,8 +42,8 @@ func (s *spans) add(off, end int64) {
 // delta is what has changed of a file since it was in a state that the caller
 // named. It is in memory only: after a restart everything counts as changed.
 type delta struct {
-	base    string
-	size    int64 // of that state
+	base    string // guarded by the lock of Store.inodes, the rest by that of the file
+	size    int64  // of that state
 	changed spans
 }
 
@@ -53,8 +53,28 @@ type delta struct {
 func (f *File) Follow(base string, writes uint64) {
 	l := f.lock()
 	defer l.unlock()
-	if f.writes.Load() == writes && (l.delta == nil || l.delta.base != base) {
+	if d := l.account(); f.writes.Load() == writes && (d == nil || d.base != base) {
 		l.follow(&delta{base: base, size: f.size.Load()})
+	}
+}
+
+// account is a copy of the account of changes; nil: none is kept.
+func (f *lockedFile) account() *delta {
+	if f.delta == nil {
+		return nil
+	}
+	all := f.s.inodes.lock()
+	defer all.unlock()
+	return &delta{f.delta.base, f.delta.size, slices.Clone(f.delta.changed)}
+}
+
+// Renamed says that a state of an inode's content has another name than it had. It may be
+// called under locks of the caller's.
+func (s *Store) Renamed(ino uint64, was, now string) {
+	all := s.inodes.lock()
+	defer all.unlock()
+	if d := all.deltas[ino]; d != nil && d.base == was {
+		d.base = now
 	}
 }
 

@@ -66,10 +66,7 @@ func (f *File) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Snapshot{f: f, fd: fd, size: st.Size, writes: f.writes.Load(), mtime: st.Mtim.Nano()}
-	if l.delta != nil {
-		v.delta = &delta{l.delta.base, l.delta.size, slices.Clone(l.delta.changed)}
-	}
+	v := &Snapshot{f: f, fd: fd, size: st.Size, writes: f.writes.Load(), mtime: st.Mtim.Nano(), delta: l.account()}
 	f.s.inodes.share(f) // so that whoever opens the inode gets this File, and its writes are seen
 	l.views = append(l.views, v)
 	return v, nil

@@ -49,6 +49,9 @@ type Content interface {
 	// Open opens it until Release. ErrMoot says that no name leads to the inode any more.
 	Open(ino table.Ino) (*files.OpenInode, error)
 	Release(oi *files.OpenInode)
+	// Renamed says that a state of content has another name than it had, see Follow. It is
+	// called with the lock.
+	Renamed(ino table.Ino, was, now string)
 	// HydrateBeforeDelete fetches content that a program still reads, and of which the
 	// remote is about to lose the last copy: what it has under a name.
 	HydrateBeforeDelete(ctx context.Context, l table.Link) error

@@ -99,6 +99,9 @@ func (b *bench) Open(table.Ino) (*files.OpenInode, error) { return nil, ErrMoot 
 // Release implements Content.
 func (b *bench) Release(*files.OpenInode) {}
 
+// Renamed implements Content.
+func (b *bench) Renamed(table.Ino, string, string) {}
+
 // HydrateBeforeDelete implements Content.
 func (b *bench) HydrateBeforeDelete(context.Context, table.Link) error { return nil }
 

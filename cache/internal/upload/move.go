@@ -49,8 +49,7 @@ func (x *Executor) move(ctx context.Context, s *Try) error {
 func (x *Executor) moved(tx Tx, s *Try, info providers.Info) {
 	base := *s.Source
 	if base.Kind != providers.KindDir {
-		x.renewed(tx, base.Ino, base.Version, info.Version)
-		base.Version = info.Version
+		x.renew(tx, &base, info.Version)
 	}
 	if tx.Inode(base.Ino) == nil {
 		base.Ino = 0
@@ -119,6 +118,9 @@ func (x *Executor) copy(ctx context.Context, s *Try) error {
 	return x.o.Volume.Update(func(tx Tx) error {
 		x.TakeMetadata(tx.Tx, s.Ino, s.Source.ContentVersion, info.Metadata)
 		x.copied(tx, s, info, s.Source.Kind, s.Source.ContentVersion, attrGen)
+		if gen := s.Source.ContentVersion; tx.Record(s.From).Ino != s.Ino { // it is the only one soon
+			x.o.Content.Renamed(s.Ino, stateOf(gen, s.Source.Version), stateOf(gen, info.Version))
+		}
 		return nil
 	})
 }

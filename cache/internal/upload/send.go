@@ -185,19 +185,19 @@ func (x *Executor) attrsSet(tx Tx, s *Try, info providers.Info, attrGen uint64) 
 	}
 	base := *rec.Remote
 	if base.Kind != providers.KindDir {
-		x.renewed(tx, base.Ino, base.Version, info.Version)
-		base.Version = info.Version
+		x.renew(tx, &base, info.Version)
 	}
 	base.AttrGen = attrGen
 	x.Confirm(tx, s.Link, &base)
 	return nil
 }
 
-// renewed says that a version of content has another name at the backend now: what is to
-// be fetched is found under that.
-func (x *Executor) renewed(tx Tx, ino table.Ino, was, now providers.Version) {
-	n := tx.Inode(ino)
-	if n != nil && n.Origin.Version.Matches(was) {
-		tx.Edit(ino).Origin.Version = now
+// renew says that the content of a name has another version at the remote: what is to be
+// fetched is found under that, and changes are counted from it.
+func (x *Executor) renew(tx Tx, base *table.Remote, now providers.Version) {
+	if n := tx.Inode(base.Ino); n != nil && n.Origin.Version.Matches(base.Version) {
+		tx.Edit(base.Ino).Origin.Version = now
 	}
+	x.o.Content.Renamed(base.Ino, stateOf(base.ContentVersion, base.Version), stateOf(base.ContentVersion, now))
+	base.Version = now
 }
