@@ -31,8 +31,9 @@
 //     the program of the other architecture.
 //
 // Each seed of the soak tier is new, and a failure prints the command that repeats it,
-// with the seed in $WSMOUNT_SEED. Importing the package is enough to give
-// pgregory.net/rapid its seed too; -rapid.seed on the command line still wins.
+// with the seed in $WSMOUNT_SEED, also when the whole program ended. Importing the package
+// is enough to give pgregory.net/rapid its seed too; -rapid.seed on the command line still
+// wins.
 package tier
 
 import (
@@ -53,7 +54,7 @@ import (
 
 func init() {
 	// The seed is enough; files of failures do not belong in the tree.
-	set("rapid.seed", strconv.FormatUint(NewSeed(), 10))
+	set("rapid.seed", strconv.FormatUint(newSeed(), 10))
 	set("rapid.nofailfile", "true")
 	Checks(100, 100)
 }
@@ -98,6 +99,12 @@ func named() (seed uint64, is bool) {
 // NewSeed is the seed that $WSMOUNT_SEED names, or 1 in make test and a new one in make
 // soak. Who fails with it says which it was: Seed does.
 func NewSeed() uint64 {
+	seed := newSeed()
+	announce("", seed)
+	return seed
+}
+
+func newSeed() uint64 {
 	if seed, is := named(); is {
 		return seed
 	}
@@ -111,7 +118,7 @@ func NewSeed() uint64 {
 // command that repeats it.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
-	seed := NewSeed()
+	seed := newSeed()
 	repeats(t, seed)
 	return seed
 }
@@ -127,8 +134,17 @@ func Check(t *testing.T, property func(*rapid.T)) {
 	rapid.Check(t, property)
 }
 
+// announce says which seed is used, in make soak: when another goroutine panics, or time is
+// over, the program ends before any test can. integration/tools/test.sh reads it.
+func announce(test string, seed uint64) {
+	if Soak {
+		fmt.Fprintf(os.Stderr, "tier: %s %s=%d\n", test, seedEnv, seed)
+	}
+}
+
 // repeats has a failure of the test print the command that repeats it.
 func repeats(t testing.TB, seed uint64) {
+	announce(t.Name(), seed)
 	t.Cleanup(func() {
 		if !t.Failed() {
 			return

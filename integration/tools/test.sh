@@ -47,20 +47,31 @@ times=()
 # second setting each process that ends sleeps for a second.
 export GOGC=400 GOMEMLIMIT=4GiB GORACE=atexit_sleep_ms=0
 
-# failures LOG names each test that failed, and each package that did without one.
+# failures LOG names each test that failed, or was under way when its program ended, and
+# each package that failed without one.
 failures() {
-	sed -nE '/"Action":"fail"/s/.*"Package":"([^"]*)"(,"Test":"([^"]*)")?.*/\1 \3/p' "$1" |
-		awk '$2 { print; named[$1] = 1; next } !named[$1]'
+	sed -nE 's/.*"Action":"(run|pause|cont|pass|fail|skip)","Package":"([^"]*)"(,"Test":"([^"]*)")?.*/\1 \2 \4/p' "$1" | awk '
+		{ test = $2 " " $3; delete running[test] }
+		$1 == "run" || $1 == "cont" { running[test] = 1 }
+		$1 == "fail" && !$3 { for (t in running) if (index(t, $2 " ") == 1) { print t; named[$2] = 1 } }
+		$1 == "fail" && ($3 || !named[$2]) { print $2, $3; named[$2] = 1 }'
+}
+
+# seed LOG PACKAGE TEST is the last seed that a test has announced.
+seed() {
+	sed -nE "s|.*\"Package\":\"$2\"(,\"Test\":\"([^\"]*)\")?,\"Output\":\"tier: ([^ ]*) (WSMOUNT_SEED=[0-9]+).*|\3 \2 \4|p" "$1" |
+		awk -v test="$3" '{ split($1, name, "/") } name[1] == test { last = $NF } END { print last }'
 }
 
 # again NAME FLAG... prints for each test that failed in a stage with these flags the command
-# that repeats it: its own, where it has a seed.
+# that repeats it: its own, where it has a seed and came to its end.
 again() {
-	local name=$1 package test own
+	local name=$1 package test own seed
 	shift
 	failures "$logs/$name.json" | grep -v ' .*/' | while read -r package test; do
 		own=$(sed -n 's/.*to repeat it: //p' "$logs/$name.out" | grep -F " -run '^$test\$" | grep "[ ]$package\$" | sort -u || true)
-		[ -n "$own" ] || own="${GOMAXPROCS:+GOMAXPROCS=$GOMAXPROCS }${SOAK:+SOAK=$SOAK }go test $* -count=1 ${test:+-run '^$test\$' }$package"
+		seed=$(seed "$logs/$name.json" "$package" "$test")
+		[ -n "$own" ] || own="${seed:+$seed }${GOMAXPROCS:+GOMAXPROCS=$GOMAXPROCS }${SOAK:+SOAK=$SOAK }go test $* -count=1 ${test:+-run '^$test\$' }$package"
 		printf '%s\n' "$own"
 	done || true # grep fails where nothing did
 }
@@ -79,7 +90,7 @@ stage() {
 	# Lint has run go vet already. The time limit is a guard against hanging, far beyond
 	# what a package takes on a machine that does much else.
 	bin/gotestsum --format pkgname --format-icons text --format-hide-empty-pkg --hide-summary skipped \
-		--jsonfile-timing-events "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" 8>&- 9>&- | tee "$logs/$name.out" || failed=1
+		--jsonfile "$logs/$name.json" "${report[@]}" -- -vet=off -count=1 "$@" 8>&- 9>&- | tee "$logs/$name.out" || failed=1
 	skipped=$(grep '"Action":"skip"' "$logs/$name.json" | grep -o '"Test":"[^"]*"' || true)
 	if [ "${WSMOUNT_REQUIRE:-}" = all ] && [ -n "$skipped" ]; then
 		printf '%s\n' 'skipped, where nothing may be:' "$skipped" | tee "$logs/$name.failed"
