@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/azureserver"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
@@ -71,6 +72,7 @@ func TestMachineLogin(t *testing.T) {
 		}
 	}))
 	t.Cleanup(identity.Close)
+	testrun.WithoutEnv(t, "AZURE_", "IDENTITY_", "IMDS_", "MSI_")
 	t.Setenv("IDENTITY_ENDPOINT", identity.URL)
 	t.Setenv("IDENTITY_HEADER", "of-this-test")
 	f := azureserver.New()

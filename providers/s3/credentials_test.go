@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -111,8 +112,9 @@ func TestSecretsDoNotShow(t *testing.T) {
 
 // Each way signs with its own, and with none nothing is signed.
 func TestWhereCredentialsComeFrom(t *testing.T) {
+	testrun.WithoutEnv(t, "AWS_")
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": "key-of-the-environment", "AWS_SECRET_ACCESS_KEY": "x", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
+		"AWS_ACCESS_KEY_ID": "key-of-the-environment", "AWS_SECRET_ACCESS_KEY": "x",
 		"AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_ENDPOINT_URL_S3": "http://elsewhere.invalid",
 	} {
 		t.Setenv(name, value)
