@@ -48,7 +48,7 @@ func storeAction(c *cli.Context, v store.Verb) error {
 	}
 	show := func(answer store.Answer) error { return showAnswer(c, answer) }
 	answer, code, err := v.Do(c.Context, store.Call{Args: args, Flag: c.String, Given: c.IsSet, Input: os.Stdin, Show: show, Host: store.Host{
-		Backends: all.Backends(), Settings: memorySettings(c), StateRoot: func() (string, error) { return stateRoot(c) },
+		Backends: all.Backends(), Settings: memorySettings(c), ReadOnly: c.Bool("read-only"), StateRoot: func() (string, error) { return stateRoot(c) },
 		Request: func() (daemon.Request, func(), error) {
 			req, closeRequest, err := mountRequest(c, true)
 			req.Mountpoint, req.Create = "", v.Changes

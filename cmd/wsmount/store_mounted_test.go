@@ -6,11 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/store"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
@@ -109,4 +112,78 @@ func TestStoreOneFile(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(w.path("notes/d/f")))
 	assert.OK(t, err)
 	assert.Equal(t, len(entries), 1, "entries")
+}
+
+// A workspace keeps its own rules, whoever else has its directory mounted, and nothing but those;
+// so do a flag of the call, and rules that are newer than the mount.
+func TestStoreMountedRules(t *testing.T) {
+	tier.RequireFUSE(t)
+	w := newWorld(t)
+	w.config("allow_overlap: [ { from: \"@acme/*\", to: \"@acme/*\" } ]\n")
+	w.mkdir("data/below")
+	assert.OK(t, os.Symlink(".", w.path("data/link")))
+	only := func(action string) string {
+		return "policy: {schema: policy/v1, grants: [{principal: \"*\", actions: [{action: \"storage:" + action + "\"}]}]}\n"
+	}
+	over := func(at, name, more string) string {
+		w.write(at+"/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/"+name+"\"\nversion: \"1.0.0\"\nname: "+name+
+			"\nowner: {type: user, id: acme-1, slug: acme}\n"+more+"storage: {inline: {provider: local-fs, config: {mount_path: "+w.path("data")+"}}}\n---\n")
+		w.ok("registry", "add", w.path(at))
+		return "@acme/" + name
+	}
+	fixed, unwritten, unread := over("fixed", "fixed", "defaults: {read_only: true}\n"), over("unwritten", "unwritten", only("read")), over("unread", "unread", only("write"))
+	inside, other, x := over("data", "inside", ""), over("other", "other", ""), over("x", "x", "")
+
+	w.mount(x, "mnt")
+	w.puts(exit.Done, "", "one", x, "f")
+	for _, mounted := range []string{"", "-r"} {
+		for _, args := range [][]string{{fixed, "f"}, {unwritten, "f"}, {fixed, "f", "--if-match=" + string(seam.ETagOf("one"))}, {inside, "WORKSPACE.md"}, {x, "f", "-r"}, {"mnt", "f", "-r"}, {"mnt/below", "f", "-r"}, {"f", "-r"}} {
+			w.puts(exit.Denied, "storage_read_only", "mine", args...)
+		}
+		w.refused(exit.Denied, "storage_read_only", "store", "mkdir", fixed, "made")
+		for _, verb := range []string{"read", "list", "exists", "info"} {
+			w.refused(exit.Denied, "policy does not let", "store", verb, unread, "f")
+		}
+		assert.Equal(t, w.ok("store", "read", fixed, "f"), "one")
+		w.puts(exit.Conflict, "storage_conflict", "mine", other, "f", "--if-match=none")
+		w.puts(exit.Done, "", "two", other, "f", "--if-match="+string(seam.ETagOf("one")))
+		w.puts(exit.Done, "", "one", other, "f", "--if-match="+string(seam.ETagOf("two")))
+		if mounted == "" {
+			w.ok("umount", w.path("mnt"))
+			w.mount(x, "mnt", "-r")
+			w.puts(exit.Denied, "storage_read_only", "mine", "mnt", "f")
+		}
+	}
+	w.ok("umount", w.path("mnt"))
+
+	w.mount(x, "mnt")
+	w.edit("x/WORKSPACE.md", "schema: ", "defaults: {read_only: true}\nschema: ")
+	w.ok("registry", "accept", x, "--yes")
+	w.puts(exit.Denied, "storage_read_only", "mine", x, "f")
+	w.puts(exit.Done, "", "two", "mnt", "f") // as any program in the mount, which is as it was made
+
+	used := assert.Of(os.Open(w.path("mnt/f"))).OK(t) // keeps the mount, out of sight
+	assert.OK(t, mountpoint.Unmount(w.path("mnt"), true))
+	assert.Equal(t, w.ok("store", "read", x, "f"), "two")
+	assert.OK(t, used.Close())
+}
+
+// A working copy is used through the mount that has it, with the rules that its workspace has by now.
+func TestStoreMountedCopyRules(t *testing.T) {
+	w, r := mountFiles(t, "mode: canonical")
+	w.puts(exit.Done, "", "one", ops, "f.md")
+	w.puts(exit.Done, "", "kept here", ops, "a.local")
+	w.puts(exit.Denied, "storage_read_only", "mine", ops, "f.md", "-r")
+	w.edit("remote/ops/WORKSPACE.md", "*.local", "*.md")
+	w.ok("registry", "accept", ops, "--yes")
+	w.puts(exit.Denied, "storage.exclude", "mine", ops, "g.md")
+	w.puts(exit.Done, "", "mine", ops, "g")
+	w.edit("remote/ops/WORKSPACE.md", "schema: ", "defaults: {read_only: true}\nschema: ")
+	w.ok("registry", "accept", ops, "--yes")
+	for _, args := range [][]string{{ops, "g"}, {ops, "g", "--if-match=" + string(seam.ETagOf("mine"))}} {
+		w.puts(exit.Denied, "storage_read_only", "more", args...)
+	}
+	assert.Equal(t, w.ok("store", "read", ops, "g"), "mine")
+	assert.Contains(t, r.dump(t), `"g" file 4 `)
+	assert.False(t, strings.Contains(r.dump(t), "g.md"), "the store has what is excluded")
 }

@@ -229,6 +229,7 @@ type Part struct {
 	Closed      string   `json:"closed,omitempty"`      // why nothing in it may be opened now, or empty
 	Refused     uint64   `json:"refused"`               // changes refused because of it
 	Governing   []string `json:"governing,omitempty"`   // files that cannot be changed from inside
+	Exclude     []string `json:"exclude,omitempty"`     // patterns of what stays out of the store
 	Durability  string   `json:"durability"`
 	IOMode      string   `json:"ioMode"` // of the open files: passthrough, cached, direct, mixed or none
 	OpenFiles   int      `json:"openFiles"`

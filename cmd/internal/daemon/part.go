@@ -117,7 +117,7 @@ func (p *part) status(open []fs.OpenFile, refused uint64) control.Part {
 	s := control.Part{
 		Name: p.Name, At: "/" + p.At, Provider: p.Provider, Mode: p.Mode, Path: p.Path, Store: p.Store, Nested: p.nested(),
 		Unverified: p.Unverified, Code: p.Code, Authors: p.Authors, Unavailable: p.Unavailable, ReadOnly: p.readOnly(), Closed: p.closed(), Refused: refused,
-		Governing: p.Governing, Durability: p.Durability, OpenFiles: len(open), IOMode: ioMode(open),
+		Governing: p.Governing, Exclude: p.Exclude, Durability: p.Durability, OpenFiles: len(open), IOMode: ioMode(open),
 		Watch: control.Watch{State: "off"},
 	}
 	s.Recent, s.Errors = p.known(recentFailures)

@@ -12,12 +12,14 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// guarded is a part's store that refuses what a mount of it refuses.
+// guarded is a part's store, or a place in a mount, that refuses what a mount of the part refuses.
 type guarded struct {
 	seam.Backend
 	readOnly  string                // why, or empty
 	governing []string              // what decides about the workspace, and is not changed from inside
 	exclude   *mountspec.ExcludeSet // what stays out of the store
+	// real is what a name is that leads through links; nil: none does.
+	real func(seam.Locator) (seam.Locator, error)
 }
 
 func refuse(op providers.Method, l seam.Locator, kind error, format string, args ...any) error {
@@ -26,7 +28,14 @@ func refuse(op providers.Method, l seam.Locator, kind error, format string, args
 
 // check refuses a change at l, of a directory or not.
 func (g *guarded) check(op providers.Method, l seam.Locator, dir bool) error {
-	key := l.Key()
+	is := l
+	if g.real != nil && g.readOnly == "" {
+		var err error
+		if is, err = g.real(l); err != nil {
+			return err
+		}
+	}
+	key := is.Key()
 	below := func(at, of string) bool { return strings.HasPrefix(at, of+"/") }
 	governs := func(file string) bool { return key == file || below(key, file) || !dir && below(file, key) }
 	switch {

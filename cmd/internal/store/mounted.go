@@ -27,12 +27,11 @@ type mounted struct {
 	dir              string // its real name
 	root             string // that of the mount
 	daemon           *control.Client
-	parts            []control.Part
+	parts            layout
 }
 
-// through opens a place in a mount.
-func through(ctx context.Context, r *state.Record, place string) (*mounted, error) {
-	s := mounts.Look(ctx, r)
+// through opens a place in a mount that is so.
+func through(r *state.Record, s control.Status, place string) (*mounted, error) {
 	if err := mounts.Usable(s); err != nil {
 		return nil, err
 	}
@@ -57,11 +56,13 @@ func (m *mounted) at(name string) (string, error) {
 	return at, nil
 }
 
-// within are the part that has the place, and those that lie below it.
-func (m *mounted) within() (list []control.Part) {
-	at, _ := m.at(m.dir) // which is known to be in the mount
-	around := m.part(at)
-	for _, p := range m.parts {
+// layout is what a mount shows, by paths in it.
+type layout []control.Part
+
+// within are the part that has a place, and those that lie below it.
+func (l layout) within(at string) (list layout) {
+	around := l.part(at)
+	for _, p := range l {
 		if p.Unavailable == "" && (p.At == around.At || mountpoint.Within(p.At, path.Join("/", at))) {
 			list = append(list, p)
 		}
@@ -69,11 +70,10 @@ func (m *mounted) within() (list []control.Part) {
 	return list
 }
 
-// behind are the directories of this machine that the place shows, its own and those of parts
+// behind are the directories of this machine that a place shows, its own and those of parts
 // below it.
-func (m *mounted) behind() (dirs []string) {
-	at, _ := m.at(m.dir)
-	for _, p := range m.within() {
+func (l layout) behind(at string) (dirs []string) {
+	for _, p := range l.within(at) {
 		if p.Path != "" {
 			rel, _ := mounts.Relative(p.At, path.Join("/", at)) // "" of a part below
 			dirs = append(dirs, filepath.Join(p.Path, rel))
@@ -83,8 +83,8 @@ func (m *mounted) behind() (dirs []string) {
 }
 
 // part is the part that lies at a path of the mount.
-func (m *mounted) part(at string) (found control.Part) {
-	for _, p := range m.parts {
+func (l layout) part(at string) (found control.Part) {
+	for _, p := range l {
 		if mountpoint.Within(path.Join("/", at), p.At) && len(p.At) > len(found.At) {
 			found = p
 		}
@@ -105,10 +105,25 @@ func (m *mounted) find(l seam.Locator) (string, error) {
 	return m.at(name)
 }
 
+// real is l once symbolic links are followed on the way there: what rules of the place are about.
+// None leads into another part, which has its own.
+func (m *mounted) real(l seam.Locator) (seam.Locator, error) {
+	at, err := m.find(l)
+	if err != nil {
+		return seam.Locator{}, err
+	}
+	root, _ := m.at(m.dir) // which is known to be in the mount
+	if in := m.parts.part(at); in.At != m.parts.part(path.Join(root, l.Key())).At {
+		return seam.Locator{}, refuse(providers.MethodWrite, l, providers.ErrPermission, "a symbolic link leads into another workspace, %s", in.Name)
+	}
+	rel, _ := mounts.Relative(path.Join("/", root), path.Join("/", at))
+	return seam.ParseLocator(rel)
+}
+
 // Capabilities implements seam.Backend: those of the part that is at the place.
 func (m *mounted) Capabilities() seam.Capabilities {
 	at, _ := m.at(m.dir) // which is known to be in the mount
-	return m.promisesOf(m.part(at))
+	return m.promisesOf(m.parts.part(at))
 }
 
 func (m *mounted) promisesOf(p control.Part) seam.Capabilities {
@@ -125,7 +140,7 @@ func (m *mounted) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, co
 	if err != nil {
 		return seam.Locator{}, err
 	}
-	if m.part(at).Copy == nil {
+	if m.parts.part(at).Copy == nil {
 		got, err := m.Conditional.WriteIf(ctx, l, old, content)
 		if errors.Is(err, providers.ErrConflict) {
 			m.catchUp(ctx, l, old)
@@ -168,7 +183,7 @@ func (m *mounted) catchUp(ctx context.Context, l seam.Locator, old seam.ETag) {
 // Sends implements devicelocal.Mount.
 func (m *mounted) Sends(dir string) bool {
 	at, err := m.at(dir)
-	return err == nil && m.part(at).Copy != nil
+	return err == nil && m.parts.part(at).Copy != nil
 }
 
 // Lock implements devicelocal.Mount. What the mount shows of a local directory is believed for
@@ -180,7 +195,7 @@ func (m *mounted) Lock(ctx context.Context, dir, name string, old *seam.ETag) (u
 		return nil, fmt.Errorf("%w: %w", providers.ErrPermission, err)
 	}
 	r := control.ReplaceRequest{Path: path.Join(at, name)}
-	switch copied := m.part(at).Copy != nil; {
+	switch copied := m.parts.part(at).Copy != nil; {
 	case copied && old != nil: // WriteIf did not find it there
 		return nil, fmt.Errorf("a symbolic link was changed meanwhile: %w", providers.ErrConflict)
 	case copied:

@@ -73,7 +73,8 @@ func (p *part) promises() (seam.Capabilities, error) {
 
 // promises is what the part that has the place promises, and each below it.
 func (m *mounted) promises() (list []promised, err error) {
-	for _, p := range m.within() {
+	at, _ := m.at(m.dir) // which is known to be in the mount
+	for _, p := range m.parts.within(at) {
 		list = append(list, promised{strings.Trim(p.At, "/"), m.promisesOf(p)})
 	}
 	return list, nil

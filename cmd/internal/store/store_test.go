@@ -11,7 +11,10 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
+	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/providers"
@@ -245,9 +248,10 @@ func TestBehind(t *testing.T) {
 		for _, name := range c.behind {
 			want = append(want, in(name))
 		}
-		assert.Slice(t, m.behind(), want, c.place, "of", c.root)
+		at := assert.Of(m.at(m.dir)).OK(t)
+		assert.Slice(t, m.parts.behind(at), want, c.place, "of", c.root)
 		var apart *seam.ApartError
-		assert.Equal(t, errors.As(assert.ErrOf(h.apart(m, nil)), &apart), c.refused, c.place, "of", c.root, "and", c.nested)
+		assert.Equal(t, errors.As(h.apart(m), &apart), c.refused, c.place, "of", c.root, "and", c.nested)
 	}
 }
 
@@ -287,4 +291,74 @@ func TestPromisesOfParts(t *testing.T) {
 		}
 		assert.OK(t, checkPromises("@a/b", c.b, seam.Capabilities{}))
 	}
+}
+
+// A mount serves the workspaces that it is of, and whatever has a working copy serves that; a
+// directory has other rules in the mount of another, or with another workspace in it.
+func TestShown(t *testing.T) {
+	tree := &daemon.Tree{Sources: []daemon.Source{{Name: "@a/x", Path: "/data"}, {Name: "@a/lib", At: "lib", Path: "/lib"}}}
+	own := control.Part{At: "/", Name: "@a/x", Path: "/data"}
+	nested := control.Part{At: "/x", Name: "@a/x", Path: "/data"}
+	with := func(p control.Part, change func(p *control.Part)) control.Part { change(&p); return p }
+	copied := with(own, func(p *control.Part) { p.Copy = &control.Copy{StateDir: "/state/a/x/1"} })
+	at := func(at string) control.Part { return control.Part{At: at, Name: "@a/other"} }
+	for name, c := range map[string]struct {
+		part   control.Part
+		beside []control.Part
+		cached bool
+		shows  bool
+		stray  string
+	}{
+		"its own":                      {part: own, shows: true},
+		"its own, with more in it":     {part: own, beside: []control.Part{at("/more")}, shows: true},
+		"another's":                    {part: with(own, func(p *control.Part) { p.Name = "@a/y" })},
+		"of another directory":         {part: with(own, func(p *control.Part) { p.Path = "/data/d" })},
+		"of a directory that has gone": {part: with(own, func(p *control.Part) { p.Moved = "/elsewhere" })},
+		"not there":                    {part: with(own, func(p *control.Part) { p.Unavailable = "it is away" })},
+		"a part":                       {part: nested, beside: []control.Part{at("/"), at("/x/lib"), at("/xy")}, shows: true},
+		"a part with another in it":    {part: nested, beside: []control.Part{at("/"), at("/x/lib/z")}, stray: "/x/lib/z"},
+		"a part with one that is away": {part: nested, beside: []control.Part{{At: "/x/z", Unavailable: "it is away"}}, shows: true},
+		"the copy":                     {part: copied, cached: true, shows: true},
+		"another copy of the same": {part: with(copied, func(p *control.Part) { p.Copy = &control.Copy{StateDir: "/state/a/x/1.second"} }),
+			cached: true, shows: true},
+		"another's copy":       {part: with(copied, func(p *control.Part) { p.Copy = &control.Copy{StateDir: "/state/a/x/12"} }), cached: true},
+		"the store of a vault": {part: own, cached: true},
+	} {
+		s := tree.Sources[0]
+		s.Cached = c.cached
+		m := shown{mount: &state.Record{Mountpoint: "/mnt", Device: "0:50"}, at: control.Status{State: control.Ready, Parts: append(c.beside, c.part)}, part: c.part}
+		m.look(mountpoint.Table{{Path: "/"}, {Path: "/mnt", Dev: "0:50", Type: mountpoint.FSType}})
+		assert.Equal(t, m.shows(tree, s, "/state/a/x/1"), c.shows, name)
+		err := m.check(tree, s)
+		assert.Equal(t, err != nil, c.stray != "", name, err)
+		if err != nil {
+			assert.Contains(t, err.Error(), "is mounted at /x of another workspace, with a third one in it, at "+c.stray, name)
+		}
+		for _, over := range []mountpoint.Table{nil, {{Path: "/mnt", Dev: "0:51", Type: mountpoint.FSType}}, {{Path: "/mnt", Dev: "0:50", Type: mountpoint.FSType}, {Path: m.place(), Type: "ext4"}}} {
+			m.look(over)
+			assert.Equal(t, m.shows(tree, s, "/state/a/x/1"), c.shows && c.cached, name, "out of sight")
+			assert.Contains(t, m.check(tree, s).Error(), "is mounted at "+m.place()+", and something else is seen there", name)
+		}
+	}
+}
+
+// A rule holds for a file in a mount by whatever link it is named, and none leads to what has
+// rules of its own.
+func TestGuardLinks(t *testing.T) {
+	dir := assert.Of(filepath.EvalSymlinks(t.TempDir())).OK(t)
+	for _, name := range []string{"d/e", "lib"} {
+		assert.OK(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
+	}
+	for name, to := range map[string]string{"link": "d", "d/up": "..", "to-lib": "lib", "out": ".."} {
+		assert.OK(t, os.Symlink(to, filepath.Join(dir, name)))
+	}
+	m := &mounted{Conditional: newBackend(), root: dir, dir: dir, parts: layout{{At: "/"}, {At: "/lib", Name: "@a/lib"}}}
+	g := &guarded{Backend: m, governing: []string{"d/RULES.md"}, real: m.real}
+	for key, want := range map[string]error{
+		"d/RULES.md": providers.ErrReadOnly, "link/RULES.md": providers.ErrReadOnly, "d/up/link/RULES.md": providers.ErrReadOnly,
+		"to-lib/f": providers.ErrPermission, "out/f": providers.ErrPermission, "lib/f": nil, "link/f": nil, "d/RULES": nil, "link/new/f": nil,
+	} {
+		assert.Is(t, g.check(providers.MethodWrite, loc(t, key), false), want, key)
+	}
+	assert.Contains(t, g.check(providers.MethodWrite, loc(t, "to-lib/f"), false).Error(), "a symbolic link leads into another workspace, @a/lib")
 }

@@ -193,10 +193,19 @@ func (c Call) closing(used io.Closer, use func() (Answer, exit.Code, error)) (An
 }
 
 // open opens the workspace before a locator, or memory.
-func (c Call) open(ctx context.Context) (seam.Backend, error) {
+func (c Call) open(ctx context.Context) (b seam.Backend, err error) {
 	if len(c.Args) < 2 {
-		return c.memory(ctx)
+		b, err = c.memory(ctx)
+	} else {
+		b, err = c.workspace(ctx)
 	}
+	if err == nil && c.Host.ReadOnly {
+		b = &guarded{Backend: b, readOnly: "flag (--read-only)"}
+	}
+	return b, err
+}
+
+func (c Call) workspace(ctx context.Context) (seam.Backend, error) {
 	required, err := seam.ParseCapabilities(c.Flag(requiresFlag))
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ import (
 type Host struct {
 	Backends  *seam.Registry
 	Settings  seam.Settings
+	ReadOnly  bool // nothing is to be changed, whatever is used
 	StateRoot func() (string, error)
 	// Request asks for the workspace of the command line as mount does. close ends what
 	// answering it, and the tree, needs.
@@ -39,12 +41,9 @@ type Host struct {
 }
 
 // openWorkspace opens a workspace, by an address, the path of a manifest, or one in a mount:
-// through its mount where it has one, else its stores, to read alone or to change them too.
+// through its mounts where its parts have some, else their stores, to read alone or to change
+// them too.
 func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.Backend, error) {
-	root, err := h.StateRoot()
-	if err != nil {
-		return nil, err
-	}
 	if !strings.HasPrefix(name, "@") {
 		b, err := h.OpenPlace(ctx, name)
 		if b != nil || err != nil {
@@ -68,15 +67,7 @@ func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.
 		}
 		p.all = append(p.all, &part{at: at, absent: s.Unavailable != "", has: gathered(s), open: func() (seam.Backend, error) { return h.openPart(ctx, tree, s, reads) }})
 	}
-	r, at, err := mountOf(ctx, root, tree.Sources[0])
-	if err == nil && r == nil {
-		return p, nil
-	}
-	var b seam.Backend
-	if err == nil {
-		b, err = h.apart(through(ctx, r, filepath.Join(r.Mountpoint, at)))
-	}
-	return b, errors.Join(err, p.Close()) // a mount has all parts
+	return p, nil
 }
 
 // OpenPlace opens the place in a mount that name is the path of, which its daemon then keeps as a
@@ -86,20 +77,21 @@ func (h Host) OpenPlace(ctx context.Context, name string) (seam.Backend, error) 
 	if m == nil {
 		return nil, err // a nil *mounted would be no nil
 	}
-	return h.apart(m, err)
-}
-
-// apart refuses a place in a mount that leads to a space of the operator's own.
-func (h Host) apart(m *mounted, err error) (seam.Backend, error) {
-	if err != nil {
+	if err := h.apart(m); err != nil {
 		return nil, err
 	}
-	for _, dir := range m.behind() {
+	return m, nil
+}
+
+// apart refuses, and closes, a place in a mount that leads to a space of the operator's own.
+func (h Host) apart(m *mounted) error {
+	at, _ := m.at(m.dir) // which is known to be in the mount
+	for _, dir := range append(m.parts.behind(at), m.dir) {
 		if err := h.Settings.CheckApart(dir); err != nil {
-			return nil, errors.Join(err, m.Close())
+			return errors.Join(err, m.Close())
 		}
 	}
-	return m, nil
+	return nil
 }
 
 func (h Host) findPlace(ctx context.Context, name string) (*mounted, error) {
@@ -122,7 +114,7 @@ func (h Host) findPlace(ctx context.Context, name string) (*mounted, error) {
 	if err != nil {
 		return nil, err
 	}
-	return through(ctx, r, place)
+	return through(r, mounts.Look(ctx, r), place)
 }
 
 // openCheckout opens a directory that a project's state lies in: through its mount where it has
@@ -134,8 +126,11 @@ func (h Host) openCheckout(ctx context.Context, dir string) (seam.Backend, error
 	foreign := errors.As(err, &unknown) && unknown.Code == exit.Unresolvable
 	switch {
 	case m != nil:
-		return m, nil
+		return m, h.apart(m)
 	case err != nil && !foreign:
+		return nil, err
+	}
+	if err := h.Settings.CheckApart(dir); err != nil {
 		return nil, err
 	}
 	b, err := all.Directory(dir)
@@ -145,38 +140,135 @@ func (h Host) openCheckout(ctx context.Context, dir string) (seam.Backend, error
 	return b, err
 }
 
-// mountOf finds a mount that serves a part, and where in it; one that can be written comes
-// first. nil: there is none.
-func mountOf(ctx context.Context, root string, s daemon.Source) (found *state.Record, at string, err error) {
-	place, err := state.Place(root, s.Place[0], s.Place[1], s.Place[2])
+// shown is a part of a workspace as a mount shows it.
+type shown struct {
+	mount *state.Record
+	at    control.Status
+	part  control.Part
+	seen  bool // nothing else is seen at its place, from where this program runs
+}
+
+func (m shown) place() string { return filepath.Join(m.mount.Mountpoint, m.part.At) }
+
+// look finds out whether it is seen.
+func (m *shown) look(t mountpoint.Table) {
+	in, _ := t.Around(m.place())
+	m.seen = in.Path == m.mount.Mountpoint && t.Shows(in.Path, m.mount.Device)
+}
+
+// mountOf finds a mount that shows a part of a tree; one that can be written comes first. nil:
+// there is none.
+func mountOf(ctx context.Context, tree *daemon.Tree, s daemon.Source) (*shown, error) {
+	place, err := state.Place(tree.StateRoot, s.Place[0], s.Place[1], s.Place[2])
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	records, err := state.List(root)
+	records, err := state.List(tree.StateRoot)
 	if err != nil {
-		return nil, "", err
+		return nil, err
+	}
+	table, err := mountpoint.ReadTable()
+	if err != nil {
+		return nil, err
 	}
 	records = slices.DeleteFunc(records, func(r *state.Record) bool { return !r.Alive() })
+	var found *shown
 	for i, status := range mounts.LookAll(ctx, records) {
 		for _, p := range status.Parts {
-			if serves(p, s, place) && (found == nil || p.ReadOnly == "") {
-				found, at = records[i], p.At
+			as := shown{mount: records[i], at: status, part: p}
+			as.look(table)
+			if as.shows(tree, s, place) && (found == nil || p.ReadOnly == "") {
+				found = &as
 			}
 		}
 	}
-	return found, at, nil
+	return found, nil
 }
 
-// serves reports whether a part of a mount shows what s does: the same directory, or a
-// working copy of the same store.
-func serves(p control.Part, s daemon.Source, place string) bool {
-	switch {
+// shows reports whether it is what s is: the working copy of its store, which only its holder can
+// change, or its directory in a mount of its own workspace. One of another workspace has the rules
+// of that, and what is written beside it has the same lock.
+func (m shown) shows(tree *daemon.Tree, s daemon.Source, place string) bool {
+	switch p := m.part; {
 	case p.Unavailable != "":
 		return false
 	case p.Copy != nil:
 		return p.Copy.StateDir == place || strings.HasPrefix(p.Copy.StateDir, place+".")
+	case s.Path == "" || s.Cached:
+		return false
+	default:
+		return m.seen && p.Path == s.Path && p.Moved == "" && p.Name == s.Name && m.stray(tree, s) == ""
 	}
-	return s.Path != "" && !s.Cached && p.Path == s.Path
+}
+
+// stray is where the workspace around a part has mounted in it what the tree does not have, or
+// empty. In a mount of the part's own workspace that was asked for by the one who mounted it.
+func (m shown) stray(tree *daemon.Tree, s daemon.Source) string {
+	if m.part.At == "/" {
+		return ""
+	}
+	for _, p := range m.at.Parts {
+		rel, outside := mounts.Relative(m.part.At, p.At)
+		if outside != nil || rel == "" || p.Unavailable != "" {
+			continue
+		}
+		at := path.Join(s.At, rel)
+		if !slices.ContainsFunc(tree.Sources, func(s daemon.Source) bool { return s.At == at }) {
+			return p.At
+		}
+	}
+	return ""
+}
+
+// check refuses a mount of a working copy in whose place something else is seen.
+func (m shown) check(tree *daemon.Tree, s daemon.Source) error {
+	if err := mounts.Usable(m.at); err != nil {
+		return err
+	}
+	if !m.seen {
+		return exit.New(exit.Unreachable, "the working copy of %s is mounted at %s, and something else is seen there", s.Name, m.place()).
+			Hint("see `wsmount status %s`", m.at.Mountpoint)
+	}
+	if at := m.stray(tree, s); at != "" {
+		return exit.New(exit.Unsafe, "the working copy of %s is mounted at %s of another workspace, with a third one in it, at %s", s.Name, m.part.At, at).
+			Hint("unmount %s, or use the path in it in place of the address", m.at.Mountpoint)
+	}
+	return nil
+}
+
+// openMounted opens a part through a mount that shows it; nil: none does. A mount has the rules of
+// when it was made, and of the workspace around it, so those of the part are kept as well.
+func (h Host) openMounted(ctx context.Context, tree *daemon.Tree, s daemon.Source) (seam.Backend, error) {
+	found, err := mountOf(ctx, tree, s)
+	if found == nil {
+		return nil, err
+	}
+	if err := found.check(tree, s); err != nil {
+		return nil, err
+	}
+	m, err := through(found.mount, found.at, found.place())
+	if err == nil {
+		err = h.apart(m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g := &guarded{Backend: m, readOnly: s.ReadOnly, governing: s.Governing, real: m.real}
+	if s.Cached && !slices.Equal(s.Exclude, found.part.Exclude) {
+		g.exclude, err = excluded(s)
+	}
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return g, nil
+}
+
+func excluded(s daemon.Source) (*mountspec.ExcludeSet, error) {
+	set, err := mountspec.CompileExclude(s.Exclude)
+	if err != nil {
+		return nil, exit.New(exit.Manifest, "%s: %w", s.Name, err).Hint("correct storage.exclude of its manifest")
+	}
+	return set, nil
 }
 
 // openPart opens the store of a part. What only changes need may be missing where it is only
@@ -185,12 +277,8 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source, 
 	if s.Unavailable != "" {
 		return nil, exit.New(exit.Unreachable, "the part at /%s is not there: %s", s.At, s.Unavailable).Hint("see `wsmount resolve`")
 	}
-	r, at, err := mountOf(ctx, tree.StateRoot, s)
-	if err != nil {
-		return nil, err
-	}
-	if r != nil {
-		return h.apart(through(ctx, r, filepath.Join(r.Mountpoint, at)))
+	if b, err := h.openMounted(ctx, tree, s); b != nil || err != nil {
+		return b, err
 	}
 	if s.Path != "" {
 		if err := h.Settings.CheckApart(s.Path); err != nil {
@@ -205,20 +293,21 @@ func (h Host) openPart(ctx context.Context, tree *daemon.Tree, s daemon.Source, 
 			return nil, err
 		}
 	}
-	var exclude *mountspec.ExcludeSet
-	if s.Cached { // a directory is no copy of anything, and has all that is in it
-		if exclude, err = mountspec.CompileExclude(s.Exclude); err != nil {
-			return nil, exit.New(exit.Manifest, "%s: %w", s.Name, err).Hint("correct storage.exclude of its manifest")
-		}
-	}
 	if reads {
 		s.ReadOnly = cmp.Or(s.ReadOnly, "it is only read")
 	}
-	b, err := tree.Store(ctx, s)
+	g := &guarded{readOnly: s.ReadOnly, governing: append(slices.Clone(s.Governing), controlDir)}
+	var err error
+	if s.Cached { // a directory is no copy of anything, and has all that is in it
+		g.exclude, err = excluded(s)
+	}
+	if err == nil {
+		g.Backend, err = tree.Store(ctx, s)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &guarded{b, s.ReadOnly, append(slices.Clone(s.Governing), controlDir), exclude}, nil
+	return g, nil
 }
 
 // controlDir is what a mount has in the root of each part, and nobody else there.
@@ -243,18 +332,14 @@ func (h Host) openCopy(ctx context.Context, tree *daemon.Tree, s daemon.Source) 
 				return send()
 			}
 			governing := append(slices.Clone(s.Governing), controlDir, ".git")
-			return &guarded{newUnserved(v, copyPromises(s.Provider, true), s.Overwrites(), finish), s.ReadOnly, governing, &mountspec.ExcludeSet{}}, nil
+			return &guarded{Backend: newUnserved(v, copyPromises(s.Provider, true), s.Overwrites(), finish), readOnly: s.ReadOnly, governing: governing}, nil
 		}
 		var locked *state.LockedError
 		if !errors.As(err, &locked) || time.Now().After(end) {
 			return nil, err
 		}
-		r, at, err := mountOf(ctx, tree.StateRoot, s)
-		if err != nil {
-			return nil, err
-		}
-		if r != nil {
-			return h.apart(through(ctx, r, filepath.Join(r.Mountpoint, at)))
+		if b, err := h.openMounted(ctx, tree, s); b != nil || err != nil {
+			return b, err
 		}
 		select {
 		case <-ctx.Done():
