@@ -94,6 +94,13 @@ func showAnswer(c *cli.Context, answer store.Answer) error {
 // memorySettings are what this machine says of where agentm's memory lies.
 func memorySettings(c *cli.Context) seam.Settings {
 	s := seam.ReadSettings(os.Getenv)
+	s.Behind = func(dir string) ([]string, error) {
+		root, err := stateRoot(c)
+		if err != nil {
+			return nil, err
+		}
+		return store.Behind(c.Context, root)(dir)
+	}
 	s.Personal = func() ([]seam.Space, error) {
 		config, err := host.LoadConfig(host.LoadOptions{Path: c.String("config"), Lookup: os.LookupEnv})
 		if err != nil {

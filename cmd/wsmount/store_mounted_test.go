@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/store"
@@ -166,6 +168,41 @@ func TestStoreMountedRules(t *testing.T) {
 	assert.OK(t, mountpoint.Unmount(w.path("mnt"), true))
 	assert.Equal(t, w.ok("store", "read", x, "f"), "two")
 	assert.OK(t, used.Close())
+}
+
+// Memory in a mount is memory in what the mount shows, and so it is below one and by another name.
+func TestStorePersonalMounted(t *testing.T) {
+	tier.RequireFUSE(t)
+	tier.RequireRoot(t) // to bind a directory
+	w := newWorld(t)
+	w.mkdir("Vault/Agent")
+	w.ok("init", w.path("Vault/Diary"), "--id", "@acme/diary", "--owner-id", "acme-1", "--register")
+	w.mount("@acme/diary", "mnt")
+	w.config("allow_personal: [ { path: " + w.path("Vault") + ", by: [ ann ] } ]\n")
+	refused := func() {
+		t.Helper()
+		w.puts(exit.Denied, "allow_personal", "x", "today.md")
+		w.refused(exit.Denied, "allow_personal", "store", "list", "--backend=device-local")
+	}
+	w.mkdir("mnt/below")
+	w.mkdir("home/.agentm")
+	for _, to := range []string{"mnt", "mnt/below"} {
+		assert.OK(t, os.Symlink(w.path(to), w.path("home/.agentm/memory")))
+		refused()
+		w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path(to))
+		refused()
+		w.env = w.env[:len(w.env)-1]
+		assert.OK(t, os.Remove(w.path("home/.agentm/memory")))
+	}
+	w.mkdir("home/.agentm/memory/in")
+	for _, at := range []string{"home/.agentm/memory", "home/.agentm/memory/in"} {
+		for _, from := range []string{"mnt/below", "Vault/Diary"} {
+			assert.OK(t, unix.Mount(w.path(from), w.path(at), "", unix.MS_BIND, ""))
+			refused()
+			assert.OK(t, unix.Unmount(w.path(at), unix.MNT_DETACH))
+		}
+	}
+	w.puts(exit.Done, "", "x", "today.md")
 }
 
 // A working copy is used through the mount that has it, with the rules that its workspace has by now.

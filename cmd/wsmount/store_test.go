@@ -392,6 +392,14 @@ func TestStorePersonalWrite(t *testing.T) {
 	w.puts(exit.Failed, "", "x", "way-out/today.md")
 	assert.Equal(t, w.read("home/Vault/Diary/today.md"), "two")
 
+	assert.OK(t, os.Symlink("Vault/Diary", w.path("home/.agentm"))) // in which memory would be made
+	assert.OK(t, os.MkdirAll(w.path("home/Vault/Diary/p/.harness"), 0o755))
+	for _, args := range [][]string{{"list"}, {"repos", "register", "p", "--root", "src"}, {"mkdir", "made"}, {"state", "dir", "p"}} {
+		w.refused(exit.Denied, "home/Vault/Agent alone", append(append([]string{"store"}, args...), "--backend=device-local")...)
+	}
+	w.refused(exit.Denied, "home/Vault/Agent alone", "store", "state", "write", w.path("home/Vault/Diary/p"), "PLAN.md")
+	assert.OK(t, os.Remove(w.path("home/.agentm")))
+
 	w.ok("init", w.path("home/Vault/Diary"), "--id", "@acme/diary", "--owner-id", "acme-1", "--register")
 	w.refused(exit.Denied, "allow_personal", "store", "list", "@acme/diary", ".")
 	for _, vault := range []string{"home/Vault", "home", "home/Vault/Diary"} { // which have the operator's space in them, or lie in it

@@ -15,6 +15,7 @@ func Backends() *seam.Registry {
 	vaults := seam.Over(vault.Driver(), func(s seam.Settings) map[string]string {
 		return map[string]string{"vault_path": s.Vault}
 	})
+	vaults.Dir = func(s seam.Settings) string { return s.Vault }
 	vaults.Look = func(ctx context.Context, s seam.Settings) providers.Finding {
 		return vault.Look(ctx, s.Vault, s.ReadOnly)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -34,24 +35,58 @@ func (e *ApartError) Unwrap() []error {
 // CheckApart is an ApartError where a Locator of a backend over dir would lead to a space of the
 // operator's own: one lies in dir, or dir lies in one and not in the directory there that is for
 // memory. Of several around dir the innermost counts. It goes by what directories are, and not by
-// their names.
+// their names; what is mounted on them shows others, as Settings.Behind tells.
 func (s Settings) CheckApart(dir string) error {
 	if s.Personal == nil {
 		return nil
 	}
 	spaces, err := s.Personal()
-	if err == nil {
-		if _, err = os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			err = nil // so nothing of it can be reached, or it is made where its parents are
+	if err != nil {
+		return unknown(dir, err)
+	}
+	if len(spaces) == 0 {
+		return nil
+	}
+	dirs := []string{dir}
+	for i := 0; i < len(dirs); i++ {
+		name := dirs[i]
+		if i > 0 {
+			name = fmt.Sprintf("%s (which shows %s)", dir, dirs[i])
+		}
+		if err := checkApart(spaces, dirs[i], name); err != nil {
+			return err
+		}
+		if s.Behind == nil {
+			continue
+		}
+		more, err := s.Behind(dirs[i])
+		if err != nil {
+			return unknown(name, err)
+		}
+		for _, one := range more {
+			if !slices.Contains(dirs, one) {
+				dirs = append(dirs, one)
+			}
 		}
 	}
-	if err != nil {
-		return &ApartError{What: fmt.Sprintf("%s may lead to the operator's own space, which is not known: %v", dir, err), Do: "let the host configuration be read", Err: err}
+	return nil
+}
+
+func unknown(name string, err error) error {
+	return &ApartError{What: fmt.Sprintf("%s may lead to the operator's own space, which is not known: %v", name, err),
+		Do: "let the host configuration, and the directory, be read", Err: err}
+}
+
+// checkApart is CheckApart of one directory, which messages call name.
+func checkApart(spaces []Space, dir, name string) error {
+	// What is not there is made where its parents are, if it is ever reached.
+	if _, err := os.Stat(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return unknown(name, err)
 	}
 	around, near := Space{}, -1
 	for _, space := range spaces {
 		if above(space.Dir, dir) >= 0 {
-			return &ApartError{What: fmt.Sprintf("%s has the operator's own space in it: %s (allow_personal of the host configuration)", dir, space.Dir),
+			return &ApartError{What: fmt.Sprintf("%s has the operator's own space in it: %s (allow_personal of the host configuration)", name, space.Dir),
 				Do: "use the directory below the space that is for memory"}
 		}
 		if up := above(dir, space.Dir); up >= 0 && (near < 0 || up < near) {
@@ -61,7 +96,7 @@ func (s Settings) CheckApart(dir string) error {
 	if near < 0 || above(dir, around.Memory) >= 0 {
 		return nil
 	}
-	return &ApartError{What: fmt.Sprintf("%s lies in the operator's own space %s, of which %s alone is for memory (allow_personal of the host configuration)", dir, around.Dir, around.Memory),
+	return &ApartError{What: fmt.Sprintf("%s lies in the operator's own space %s, of which %s alone is for memory (allow_personal of the host configuration)", name, around.Dir, around.Memory),
 		Do: "use that directory, or name the one that is meant as its memory there"}
 }
 
@@ -72,10 +107,10 @@ func above(dir, other string) int {
 	if err != nil {
 		return -1
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
 	for steps := 0; ; steps++ {
+		if real, err := filepath.EvalSymlinks(dir); err == nil { // else it is made where its parents are
+			dir = real
+		}
 		if at, err := os.Stat(dir); err == nil && os.SameFile(at, is) {
 			return steps
 		}

@@ -14,6 +14,9 @@ import (
 // from one.
 type Class struct {
 	Promises Capabilities // what a backend promises that Open returned
+	// Dir is the directory of this machine that a backend would have its files in, which Select
+	// keeps apart from the operator's own spaces. nil: they are elsewhere.
+	Dir func(s Settings) string
 	// Look says where Open would find a backend. It changes nothing; a Finding that is
 	// Bad says why Open would fail. nil: nothing is known before.
 	Look func(ctx context.Context, s Settings) providers.Finding

@@ -107,6 +107,9 @@ func (r *Registry) choose(ctx context.Context, s Settings, required Capabilities
 			return c, refusal
 		}
 	}
+	if refusal := c.apart(); refusal != nil {
+		return c, refusal
+	}
 	if refusal := c.lacks(c.class.Promises, required); refusal != nil {
 		return c, refusal
 	}
@@ -165,17 +168,19 @@ func (c *choice) locate() *SelectionError {
 			"and the vault of %s is not there: %q is no directory (%v)", from, vault, err)
 	}
 	c.settings.Vault = vault
-	return c.apart(vault)
+	return nil
 }
 
-// apart refuses a vault that leads to a space of the operator's own.
-func (c *choice) apart(vault string) *SelectionError {
-	refused := c.settings.CheckApart(vault)
+// apart refuses a directory that leads to a space of the operator's own.
+func (c *choice) apart() *SelectionError {
+	if c.class.Dir == nil {
+		return nil
+	}
 	var e *ApartError
-	if !errors.As(refused, &e) {
+	if !errors.As(c.settings.CheckApart(c.class.Dir(c.settings)), &e) {
 		return nil // which CheckApart says in no other way
 	}
-	return c.refuse(PersonalSpace, e, e.Do, "and the vault %s", e.What)
+	return c.refuse(PersonalSpace, e, e.Do, "and %s", e.What)
 }
 
 // lacks refuses a backend that does not promise all of required.

@@ -29,12 +29,16 @@ func newMachine(t *testing.T) *machine {
 	m := &machine{home: home, vault: filepath.Join(home, "vault")}
 	assert.OK(t, os.Mkdir(m.vault, 0o700))
 	vault := opens(&m.vaults, seam.Capabilities{Sync: true, ConflictFiles: true})
+	vault.Dir = func(s seam.Settings) string { return s.Vault }
 	vault.Look = func(_ context.Context, s seam.Settings) providers.Finding {
 		m.given = s
 		return providers.Finding{Says: "a vault"}
 	}
 	assert.OK(t, m.registry.Register(seam.DeviceLocal, opens(&m.deviceLocal, seam.Capabilities{})))
 	assert.OK(t, m.registry.Register(seam.Vault, vault))
+	diary := opens(&m.other, seam.Capabilities{})
+	diary.Dir = func(s seam.Settings) string { return filepath.Join(s.Home, "diary") }
+	assert.OK(t, m.registry.Register("diary", diary))
 	assert.OK(t, m.registry.Register("other", opens(&m.other, seam.Capabilities{Encryption: true})))
 	return m
 }
@@ -94,7 +98,7 @@ var refusals = []struct {
 	says                []string
 }{
 	{"not registered", `{"storage.backend": "redis"}`, "", seam.Capabilities{}, seam.NotRegistered, providers.ErrUnknown,
-		[]string{`"redis"`, "storage.backend in agentm.json", "device-local, other, vault"}},
+		[]string{`"redis"`, "storage.backend in agentm.json", "device-local, diary, other, vault"}},
 	{"not registered, with a vault at hand", `{"storage.backend": "redis"}`, "HOME/vault", seam.Capabilities{}, seam.NotRegistered, providers.ErrUnknown, []string{`"redis"`}},
 	{"no vault_path", `{"storage.backend": "vault"}`, "", seam.Capabilities{}, seam.NoVaultPath, providers.ErrInvalid, []string{`"vault"`, "vault_path"}},
 	{"vault_path is no string", `{"storage.backend": "vault", "vault_path": ["hunter2"]}`, "", seam.Capabilities{}, seam.ConfigNoString, providers.ErrInvalid, []string{"vault_path", "a list"}},
@@ -106,6 +110,7 @@ var refusals = []struct {
 	{"vault that is another part of the operator's space", "", "HOME/diary", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"HOME/diary", "HOME/vault alone", "allow_personal"}},
 	{"vault that a link has lead there", `{"storage.backend": "vault", "vault_path": "~/vault/out"}`, "", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"allow_personal"}},
 	{"vault that is there by another way", "", "HOME/vault/../diary/.", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"allow_personal"}},
+	{"what always has its files there", `{"storage.backend": "diary"}`, "HOME/vault", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{`"diary"`, "HOME/diary", "HOME/vault alone"}},
 	{"vault from somewhere", "", "vault", seam.Capabilities{}, seam.VaultAbsent, providers.ErrInvalid, []string{`"vault"`, "$MEMORY_VAULT_PATH is no absolute path"}},
 	{"vault at a service", `{"storage.backend": "vault", "vault_path": "https://ann:hunter2@dav.test/"}`, "", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable, []string{"vault_path is no absolute path"}},
 	{"a backend that is no name", `{"storage.backend": "https://ann:hunter2@dav.test/"}`, "", seam.Capabilities{}, seam.NotRegistered, providers.ErrUnknown, []string{"what is no name", "storage.backend"}},

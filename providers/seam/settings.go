@@ -25,7 +25,10 @@ type Settings struct {
 	ReadOnly bool
 	// Personal are the operator's own spaces: see CheckApart. nil: there are none.
 	Personal func() ([]Space, error)
-	Config   Config
+	// Behind are the directories of this machine that one shows, and what lies in it, because
+	// something is mounted there. nil: nothing is.
+	Behind func(dir string) ([]string, error)
+	Config Config
 }
 
 // Config is agentm's configuration of this machine.

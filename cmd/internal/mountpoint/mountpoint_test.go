@@ -24,6 +24,7 @@ const sample = `22 28 0:21 / /proc rw,nosuid shared:5 - proc proc rw
 41 40 0:51 /sub /mnt/a\040b/data ro - tmpfs tmpfs rw
 42 28 0:52 / /mnt/sshfs rw - fuse.sshfs host: rw
 43 28 0:53 / /mnt/a\040b rw - fuse.wsmount @acme/b rw
+44 28 253:0 /home/ann/Vault /srv/bind rw - ext4 /dev/vda rw
 `
 
 func table(t *testing.T) Table {
@@ -33,7 +34,7 @@ func table(t *testing.T) Table {
 
 func TestTable(t *testing.T) {
 	tab := table(t)
-	assert.Must(t, len(tab) == 6, len(tab), "mounts")
+	assert.Must(t, len(tab) == 7, len(tab), "mounts")
 	top, ok := tab.At("/mnt/a b")
 	if !ok || top.Source != "@acme/b" || !top.Ours() || top.Connection() != "53" || top.ID != 43 {
 		t.Errorf("the topmost of two mounts: got %+v", top)
@@ -51,6 +52,9 @@ func TestTable(t *testing.T) {
 	assert.True(t, len(below) == 1 && below[0].Type == "tmpfs", "below", below)
 	if m, _ := tab.At("/mnt/sshfs"); !m.FUSE() || m.Ours() {
 		t.Errorf("another's FUSE mount: got %+v", m)
+	}
+	for path, want := range map[string]string{"/srv/bind/Diary": "/home/ann/Vault/Diary", "/srv/bind": "/home/ann/Vault", "/home/ann/Vault/x": "/srv/bind/x", "/home/ann": "", "/mnt/sshfs/x": ""} {
+		assert.Equal(t, strings.Join(tab.Names(path), " "), want, path)
 	}
 }
 

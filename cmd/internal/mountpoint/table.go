@@ -132,6 +132,24 @@ func (t Table) Below(path string) []Mount {
 	return out
 }
 
+// Names are the other paths by which mounts show what lies at one: a bind mount shows a directory
+// that has its name in another mount of the file system.
+func (t Table) Names(path string) (names []string) {
+	in, _ := t.Around(path)
+	at := moved(path, in.Path, in.Root)
+	for _, m := range t {
+		if m.Dev == in.Dev && m.ID != in.ID && Within(at, m.Root) {
+			names = append(names, moved(at, m.Root, m.Path))
+		}
+	}
+	return names
+}
+
+// moved is a path of one directory in another.
+func moved(path, from, to string) string {
+	return filepath.Join(to, strings.TrimPrefix(path, from))
+}
+
 // Within reports whether path is dir or lies below it. Both are clean and
 // absolute.
 func Within(path, dir string) bool {

@@ -14,6 +14,7 @@ import (
 // Class opens the user's own memory, ~/.agentm/memory.
 func Class() seam.Class {
 	return seam.Class{
+		Dir:  memoryOf,
 		Look: func(_ context.Context, s seam.Settings) providers.Finding { return look(s) },
 		Open: func(_ context.Context, s seam.Settings) (seam.Backend, error) {
 			if !filepath.IsAbs(s.Home) {
