@@ -6,9 +6,9 @@
 //
 // It promises that a workspace is used as a mount of it would use it: by the same grants,
 // read-only where that is, and through its mount where there is one, so that nothing that
-// programs changed there is gone around. One whose changes are gathered into commits is
-// used by its working copy, and the call ends when they are sent. What it cannot do so, it
-// refuses.
+// programs changed there is gone around. Its own rules hold whoever else has its directory
+// mounted, or its working copy. One whose changes are gathered into commits is used by its
+// working copy, and the call ends when they are sent. What it cannot do so, it refuses.
 //
 // A condition of a write is asked of the store, in the step in which that changes, also where
 // the workspace is mounted. A mount that sends changes later takes none, nor does a workspace
