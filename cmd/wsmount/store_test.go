@@ -309,6 +309,14 @@ func TestStoreState(t *testing.T) {
 		o := w.run("store", "repos", "register", "map", "--root", dirs[0])
 		assert.Contains(t, o.errOut, w.path(dirs[1])+` had the memory of "map"`)
 	}
+	assert.OK(t, os.Rename(w.path("src/atlas"), w.path("src/moved")))
+	for _, verb := range []string{"read", "write"} {
+		w.refused(exit.Manifest, w.path("src/atlas")+" of this machine, which is not there any more", state(verb, "src/other/", "PLAN.md")...)
+	}
+	w.ok("store", "repos", "register", "map", "--root", "src/moved")
+	assert.Equal(t, w.ok(state("read", "src/moved/", "PLAN.md")...), "in the vault")
+	assert.OK(t, os.Rename(w.path("src/moved"), w.path("src/atlas")))
+	w.ok("store", "repos", "register", "map", "--root", "src/atlas")
 	puts("beside it", "src/atlas/", "progress.md")
 	assert.Equal(t, w.read("vault/projects/map/_harness/PLAN.md"), "in the vault")
 	assert.Equal(t, w.read("vault/projects/map/_harness/progress.md"), "beside it")

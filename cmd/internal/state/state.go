@@ -12,6 +12,7 @@
 //	    copy/         names and content of a remote workspace, and what is unsaved
 //	<root>/.shared/   what mounts share, and could get again
 //	<root>/.discarded/  what was given up and is being removed
+//	<root>/.checkouts/  which checkouts of projects this machine has registered
 //	<root>/.acts/     what limits of policies count, a file for each workspace and principal
 //
 // It promises that two daemons never hold one directory at the same time, that
@@ -77,6 +78,16 @@ func Shared(root string) string { return filepath.Join(root, ".shared") }
 func Acts(root, owner, slug, principal string) string {
 	name := fmt.Sprintf("%s+%s+%x.json", owner, slug, sha256.Sum256([]byte(principal)))
 	return filepath.Join(root, ".acts", name)
+}
+
+// Checkouts returns the directory of what is remembered of checkouts of projects, and makes it if
+// that is asked for.
+func Checkouts(root string, make bool) (string, error) {
+	dir := filepath.Join(root, ".checkouts")
+	if !make {
+		return dir, nil
+	}
+	return dir, makePrivate(root, dir)
 }
 
 // Dir is one working copy's directory, locked.

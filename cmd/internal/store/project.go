@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 	"github.com/wsmount/wsmount/providers/seam/project"
 )
@@ -22,7 +24,7 @@ const ofState = "\n\nA PROJECT is a directory in a checkout, written with a slas
 	"below projects/SLUG/_harness. A .harness/.project-mode that says local keeps it in the checkout.\n\nThe SLUG is vault_project in the " +
 	"checkout's .harness/project.json, else the last name of github.repo there, else of its git remote origin, else what it is registered with; a checkout " +
 	"with none of these keeps its state in itself. One that is registered for another checkout of this machine is refused; where two of them are registered, as after a checkout was moved " +
-	"and cloned anew at its old place, both are, until `wsmount store repos register SLUG --root DIR` says which it is."
+	"and cloned anew at its old place, both are, until `wsmount store repos register SLUG --root DIR` says which it is. So are all where the one that this machine registered is not there any more, as one that was moved."
 
 // projectVerbs are those on what belongs to projects.
 func projectVerbs() []Verb {
@@ -53,8 +55,23 @@ func (c Call) state(ctx context.Context) (project.State, error) {
 			return project.State{}, err
 		}
 	}
-	return project.Machine{Config: c.Host.Settings.Config, Memory: c.memory,
+	return project.Machine{Config: c.Host.Settings.Config, Memory: c.memory, Own: c.Host.own(),
 		Checkout: func(dir string) (seam.Backend, error) { return c.Host.openCheckout(ctx, dir) }}.State(ctx, name)
+}
+
+// own is what this machine remembers of checkouts.
+func (h Host) own() project.Own {
+	return project.Own{Open: func(make bool) (seam.Backend, error) {
+		root, err := h.StateRoot()
+		if err != nil {
+			return nil, err
+		}
+		dir, err := state.Checkouts(root, make)
+		if err != nil {
+			return nil, err
+		}
+		return all.Directory(dir)
+	}}
 }
 
 // inState is a verb on a file of a project's state, that it changes or not.
@@ -185,14 +202,14 @@ func register(ctx context.Context, b seam.Backend, c Call) (Answer, exit.Code, e
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	displaced, err := project.Settle(ctx, b, r)
+	displaced, err := c.Host.own().Settle(ctx, b, r)
 	return outcome{Schema, r.Slug, "registered", displaced}, exit.Done, err
 }
 
 func unregister(ctx context.Context, b seam.Backend, c Call) (Answer, exit.Code, error) {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	removed, err := project.Unregister(ctx, b, c.Args[0])
+	removed, err := c.Host.own().Unregister(ctx, b, c.Args[0])
 	out := outcome{Schema: Schema, Slug: c.Args[0], Outcome: "noop"}
 	if removed {
 		out.Outcome = "removed"

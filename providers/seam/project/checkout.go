@@ -25,6 +25,7 @@ type checkout struct {
 	// repository is the directory of its git repository, which all work trees of that
 	// share; "": it has none, or another's, by its own word alone.
 	repository string
+	own        []registration // what this machine remembers of checkouts
 }
 
 // checkoutOf finds the root of the checkout that a directory lies in: the nearest that is
@@ -339,6 +340,7 @@ func (c checkout) sight(list []Repo) []seen {
 			continue
 		}
 		all[i], asked = asked[0], asked[1:]
+		all[i].recall(r, c.own)
 	}
 	return all
 }
@@ -356,6 +358,9 @@ func (r Repo) refuse(c checkout, s seen) error {
 			Do: give + ", or let it keep its state to itself, with local in its .harness/" + modeFile + ", or " + r.settle()}
 	case s.silent:
 		return r.unseen(c.root)
+	case s.gone:
+		return &UnclearError{What: fmt.Sprintf("%q is registered for %s of this machine, which is not there any more: whether %s is that checkout, moved, is not known", r.Slug, r.Root, c.root),
+			Do: fmt.Sprintf("if it was moved, or is to take its place: `wsmount store repos register %s --root DIR`; else mount what it lies on, or %s", r.Slug, give)}
 	}
 	return nil
 }
@@ -373,16 +378,21 @@ func (r Repo) settle() string {
 // claim registers a slug for a checkout, unless it is registered: of others of this machine
 // that come to the same slug the next is refused. One that is registered on another machine
 // stays the first.
-func claim(ctx context.Context, p Project) error {
+func claim(ctx context.Context, own Own, p Project) error {
 	c, err := readCheckout(p.Root)
+	if err == nil {
+		c.own, err = own.list(ctx)
+	}
 	if err != nil {
 		return err
 	}
+	var roots []string // of the checkout in the registry
 	var refused error
 	err = change(ctx, p.Backend, func(r *registry) bool {
-		refused = nil
+		refused, roots = nil, nil
 		i := r.find(p.Slug)
 		if i < 0 {
+			roots = []string{p.Root}
 			r.entries = append(r.entries, object{{keySlug, text(p.Slug)}, {keyRoot, text(p.Root)}})
 			return true
 		}
@@ -391,17 +401,23 @@ func claim(ctx context.Context, p Project) error {
 			refused = err
 			return false
 		}
-		has := false
 		for j, s := range c.sight(all) {
-			has = has || s.is(c)
+			if s.here && s.is(c) {
+				roots = append(roots, all[j].Root)
+			}
 			if refused = all[j].refuse(c, s); refused != nil {
 				return false
 			}
 		}
-		if !has {
-			r.entries[i].addRoot(p.Root)
+		if len(roots) > 0 {
+			return false
 		}
-		return !has
+		roots = []string{p.Root}
+		r.entries[i].addRoot(p.Root)
+		return true
 	})
-	return errors.Join(err, refused)
+	if err = errors.Join(err, refused); err != nil {
+		return err
+	}
+	return own.remember(ctx, c, p.Slug, roots...)
 }

@@ -18,10 +18,12 @@
 // for another is refused, and writing state registers it. Work trees of one git repository
 // are one checkout in this. What another machine has registered, under a name that is not
 // on this one, does not keep the first of this one out: the same project lies elsewhere there.
-// That is registered too, so that the second is refused. Where both are registered by then, as
+// That is registered too, so that the second is refused. Which roots this machine has registered it
+// remembers apart from memory (Own): where such a one is not there any more, as after a move, all
+// others are refused. Where both are registered by then, as
 // when a disk was mounted later, or a checkout was moved and the repository cloned anew at its
 // old place, both are refused, whichever is asked for: only a person knows which is meant, and
-// says it by registering that one (Settle), which displaces the other and names it. A root that
+// says it by registering that one (Own.Settle), which displaces the other and names it. A root that
 // does not answer, as on a server that is gone, is waited for no longer than a moment, and
 // refuses its own slug alone.
 //

@@ -38,15 +38,16 @@ func Resolve(ctx context.Context, b seam.Backend, root string) (Project, error) 
 	if root, err = checkoutOf(root, list); err != nil {
 		return Project{}, err
 	}
-	return resolve(ctx, b, list, root, "")
+	return resolve(ctx, b, list, nil, root, "")
 }
 
 // resolve finds the project of a checkout, that was asked for by a slug or, "", was not.
-func resolve(ctx context.Context, b seam.Backend, list []Repo, root, asked string) (Project, error) {
+func resolve(ctx context.Context, b seam.Backend, list []Repo, own []registration, root, asked string) (Project, error) {
 	c, err := readCheckout(root)
 	if err != nil {
 		return Project{}, err
 	}
+	c.own = own
 	slug, err := slugOf(c, list, asked)
 	if err != nil {
 		return Project{}, err
@@ -60,7 +61,7 @@ func Named(ctx context.Context, b seam.Backend, slug string) (Project, error) {
 	if err != nil {
 		return Project{}, err
 	}
-	r, err := named(list, slug)
+	r, err := named(list, nil, slug)
 	if err != nil {
 		return Project{}, err
 	}
@@ -69,7 +70,7 @@ func Named(ctx context.Context, b seam.Backend, slug string) (Project, error) {
 
 // named is the checkout that is registered with a slug: of several that of this machine, or
 // else the first. Of two of this machine neither is.
-func named(list []Repo, slug string) (Repo, error) {
+func named(list []Repo, own []registration, slug string) (Repo, error) {
 	list = slices.DeleteFunc(slices.Clone(list), func(r Repo) bool { return r.Slug != slug })
 	switch len(list) {
 	case 0:
@@ -84,6 +85,7 @@ func named(list []Repo, slug string) (Repo, error) {
 	}
 	c := checkout{root: all[i].real, repository: all[i].repository}
 	for j, s := range all {
+		s.recall(list[j], own)
 		if err := list[j].refuse(c, s); err != nil {
 			return Repo{}, err
 		}

@@ -247,12 +247,12 @@ func TestSlugIsOne(t *testing.T) {
 	p, err := Resolve(t.Context(), b, root+"/b/app")
 	assert.OK(t, err)
 	for range 2 {
-		assert.OK(t, claim(t.Context(), p))
+		assert.OK(t, claim(t.Context(), Own{}, p))
 	}
 	check(map[string]string{"a/app": "unclear", "b/app": "app b/app", "c/app": "unclear"})
 	var unclear *UnclearError
 	p.Root = root + "/a/app"
-	assert.True(t, errors.As(claim(t.Context(), p), &unclear), "a second checkout of this machine has the slug")
+	assert.True(t, errors.As(claim(t.Context(), Own{}, p), &unclear), "a second checkout of this machine has the slug")
 	p, err = Named(t.Context(), b, "app")
 	assert.OK(t, err)
 	assert.Equal(t, p.Root, root+"/b/app")
@@ -291,7 +291,7 @@ func TestSlugOfTwo(t *testing.T) {
 			in := func(dir string) string { return filepath.Join(root, dir) }
 			c.lay(func(dir string) {
 				t.Helper()
-				assert.OK(t, claim(t.Context(), assert.Of(Resolve(t.Context(), b, in(dir))).OK(t)))
+				assert.OK(t, claim(t.Context(), Own{}, assert.Of(Resolve(t.Context(), b, in(dir))).OK(t)))
 			}, func(from, to string) { assert.OK(t, os.Rename(in(from), in(to))) },
 				func(from, to string) { assert.OK(t, os.CopyFS(in(to), os.DirFS(in(from)))) })
 			assert.Equal(t, slugIn(t, b, root, "a"), c.a)
@@ -299,14 +299,14 @@ func TestSlugOfTwo(t *testing.T) {
 			var unclear *UnclearError
 			assert.Equal(t, errors.As(assert.ErrOf(Named(t.Context(), b, "app")), &unclear), c.a == "unclear", "by the slug")
 
-			assert.Of(Settle(t.Context(), b, Repo{Slug: "app", Root: in("b")})).Equal(t, []string{in("a")})
+			assert.Of(Own{}.Settle(t.Context(), b, Repo{Slug: "app", Root: in("b")})).Equal(t, []string{in("a")})
 			assert.Equal(t, slugIn(t, b, root, "a"), "unclear")
 			assert.Equal(t, slugIn(t, b, root, "b"), "app b")
 			assert.Of(Repos(t.Context(), b)).Equal(t, []Repo{{Slug: "app", Root: in("b")}})
 			p := assert.Of(Resolve(t.Context(), b, in("b"))).OK(t)
-			assert.OK(t, claim(t.Context(), p))
+			assert.OK(t, claim(t.Context(), Own{}, p))
 			p.Root = in("a")
-			assert.True(t, errors.As(claim(t.Context(), p), &unclear) && strings.Contains(unclear.Do, "repos register app"), "claimed by the other:", unclear)
+			assert.True(t, errors.As(claim(t.Context(), Own{}, p), &unclear) && strings.Contains(unclear.Do, "repos register app"), "claimed by the other:", unclear)
 		})
 	}
 }
@@ -445,4 +445,89 @@ func TestStateOfSlug(t *testing.T) {
 	}
 	assert.Is(t, assert.ErrOf(m.State(t.Context(), "other")), providers.ErrNotExist)
 	assert.Is(t, assert.ErrOf(m.State(t.Context(), "gone")), fs.ErrNotExist)
+}
+
+// A checkout that this machine has registered and that is gone keeps its slug until a person says
+// where it is now, whatever was registered first and by whom; one of another machine keeps it from
+// nobody here, and a work tree that was removed does not from its repository.
+func TestSlugOfGone(t *testing.T) {
+	const one = `{"vault_project": "app"}`
+	ctx := t.Context()
+	for name, c := range map[string]struct {
+		before func(t *testing.T, b seam.Backend, own Own, in func(dir string) string) // a is registered
+		want   string                                                                  // of b, when a is not there any more
+	}{
+		"state was written": {func(*testing.T, seam.Backend, Own, func(string) string) {}, "unclear"},
+		"registered by hand": {func(t *testing.T, b seam.Backend, own Own, in func(string) string) {
+			assert.OK(t, assert.ErrOf(own.Settle(ctx, b, Repo{Slug: "app", Root: in("link")})))
+		}, "unclear"},
+		"registered by agentm, and state was written": {func(t *testing.T, b seam.Backend, _ Own, in func(string) string) {
+			assert.OK(t, Register(ctx, b, Repo{Slug: "app", Root: in("link")}))
+		}, "unclear"},
+		"registered behind another machine's": {func(t *testing.T, b seam.Backend, _ Own, in func(string) string) {
+			assert.OK(t, Register(ctx, b, Repo{Slug: "app", Root: "/another/machine/app"}))
+		}, "unclear"},
+	} {
+		root := lay(t, map[string]string{"a/.harness/project.json": one, "b/.harness/project.json": one, "link": "-> a"})
+		b, kept := replicated{newBackend()}, replicated{newBackend()}
+		in := func(dir string) string { return filepath.Join(root, dir) }
+		machine := func(own Own) Machine {
+			return Machine{Config: seam.Config{Err: fs.ErrNotExist}, Memory: func(context.Context) (seam.Backend, error) { return b, nil }, Own: own,
+				Checkout: func(dir string) (seam.Backend, error) { return newBackend(), assert.ErrOf(os.Stat(dir)) }}
+		}
+		own := Own{Open: func(bool) (seam.Backend, error) { return kept, nil }}
+		state := func(m Machine, dir string) string {
+			t.Helper()
+			s, err := m.State(ctx, in(dir))
+			if err == nil {
+				err = s.Claim(ctx)
+			}
+			var unclear *UnclearError
+			if errors.As(err, &unclear) {
+				assert.Contains(t, unclear.Do, "repos register app", name)
+				return "unclear"
+			}
+			assert.OK(t, err, name, dir)
+			return s.project.Slug
+		}
+		here := machine(own)
+		c.before(t, b, own, in)
+		assert.Equal(t, state(here, "a"), "app", name)
+		assert.OK(t, os.Rename(in("a"), in("moved")))
+		registry := assert.Of(b.Read(ctx, loc(t, registered))).OK(t)
+		for _, dir := range []string{"b", "moved"} {
+			assert.Equal(t, state(here, dir), c.want, name, dir)
+		}
+		holds(t, b, registered, registry)
+
+		assert.Contains(t, strings.Join(assert.Of(own.Settle(ctx, b, Repo{Slug: "app", Root: in("moved")})).OK(t), " "), root, name)
+		assert.Equal(t, state(here, "moved")+" "+state(here, "b"), "app unclear", name)
+		assert.Equal(t, len(assert.Of(own.list(ctx)).OK(t)), 1, name, "checkouts that are remembered")
+		assert.OK(t, os.Rename(in("moved"), in("a")))
+		assert.Equal(t, state(machine(Own{}), "b"), "app", name, "on another machine, which remembers nothing of that")
+		assert.OK(t, assert.ErrOf(own.Unregister(ctx, b, "app")))
+		assert.OK(t, Register(ctx, b, Repo{Slug: "app", Root: in("moved")})) // by another machine
+		assert.Equal(t, state(here, "b"), "app", name, "when the other is unregistered")
+	}
+}
+
+// A work tree that was removed leaves the slug to its repository, and what cannot be remembered is
+// no claim.
+func TestSlugOfRemovedWorkTree(t *testing.T) {
+	root := lay(t, map[string]string{"a/.git/config": origin + "acme/app", "a/.git/worktrees/w/commondir": "../..", "a/.git/worktrees/w/gitdir": "ROOT/w/.git",
+		"w/.git": "gitdir: ROOT/a/.git/worktrees/w", "b/.git/config": origin + "other/app"})
+	b, kept := newBackend(), replicated{newBackend()}
+	own := Own{Open: func(bool) (seam.Backend, error) { return kept, nil }}
+	project := func(dir string) Project { return Project{Slug: "app", Backend: b, Root: filepath.Join(root, dir)} }
+	full := errors.New("the disk is full")
+	assert.Is(t, claim(t.Context(), Own{Open: func(bool) (seam.Backend, error) { return nil, full }}, project("w")), full)
+	assert.OK(t, claim(t.Context(), own, project("w")))
+	assert.OK(t, os.RemoveAll(filepath.Join(root, "w")))
+	var unclear *UnclearError
+	assert.True(t, errors.As(claim(t.Context(), own, project("b")), &unclear), "another repository has the slug")
+	for range 2 {
+		assert.OK(t, claim(t.Context(), own, project("a")))
+	}
+	assert.Of(Repos(t.Context(), b)).Equal(t, []Repo{{Slug: "app", Root: root + "/w"}, {Slug: "app", Root: root + "/a"}})
+	assert.Equal(t, assert.Of(Named(t.Context(), b, "app")).OK(t).Root, root+"/a")
 }

@@ -58,16 +58,16 @@ func Repos(ctx context.Context, b seam.Backend) ([]Repo, error) {
 	return list, nil
 }
 
-// Register is Settle for who asks for nothing more.
+// Register is Own.Settle where nothing is remembered.
 func Register(ctx context.Context, b seam.Backend, repo Repo) error {
-	_, err := Settle(ctx, b, repo)
+	_, err := Own{}.Settle(ctx, b, repo)
 	return err
 }
 
 // Settle adds a repository, or changes what is registered under its slug, and has it be the one
 // of this machine; a Wiki of "" is left as it is. displaced are the roots of others of this
 // machine, or of which that is not known, that had the slug: it is refused to them from now on.
-func Settle(ctx context.Context, b seam.Backend, repo Repo) (displaced []string, err error) {
+func (o Own) Settle(ctx context.Context, b seam.Backend, repo Repo) (displaced []string, err error) {
 	if err := checkSlug(repo.Slug); err != nil {
 		return nil, err
 	}
@@ -76,6 +76,9 @@ func Settle(ctx context.Context, b seam.Backend, repo Repo) (displaced []string,
 	}
 	at := sight([]Repo{repo})[0]
 	c := checkout{root: at.real, repository: at.repository}
+	if c.own, err = o.list(ctx); err != nil {
+		return nil, err
+	}
 	var damaged error
 	err = change(ctx, b, func(r *registry) bool {
 		displaced, damaged = nil, nil
@@ -92,7 +95,13 @@ func Settle(ctx context.Context, b seam.Backend, repo Repo) (displaced []string,
 		}
 		return true
 	})
-	return displaced, errors.Join(err, damaged)
+	if err = errors.Join(err, damaged); err == nil && len(displaced) > 0 {
+		err = o.forget(ctx, repo.Slug, displaced...)
+	}
+	if err == nil && at.here {
+		err = o.remember(ctx, c, repo.Slug, repo.Root)
+	}
+	return displaced, err
 }
 
 // displace takes the roots out of an entry that a checkout of this machine takes the place of,
@@ -115,8 +124,13 @@ func (o *object) displace(c checkout) (displaced []string, err error) {
 	return displaced, nil
 }
 
-// Unregister removes a repository, and reports whether it was there.
+// Unregister is Own.Unregister where nothing is remembered.
 func Unregister(ctx context.Context, b seam.Backend, slug string) (removed bool, err error) {
+	return Own{}.Unregister(ctx, b, slug)
+}
+
+// Unregister removes a repository, and reports whether it was there.
+func (o Own) Unregister(ctx context.Context, b seam.Backend, slug string) (removed bool, err error) {
 	if err := checkSlug(slug); err != nil {
 		return false, err
 	}
@@ -127,6 +141,9 @@ func Unregister(ctx context.Context, b seam.Backend, slug string) (removed bool,
 		}
 		return removed
 	})
+	if err == nil {
+		err = o.forget(ctx, slug)
+	}
 	return removed && err == nil, err
 }
 

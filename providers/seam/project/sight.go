@@ -13,6 +13,7 @@ import (
 type seen struct {
 	real       string // its real name, or where nothing is the registered one
 	here       bool   // something is: other machines call theirs otherwise
+	gone       bool   // nothing is, and this machine registered it
 	silent     bool   // it is not known, since it did not answer
 	repository string // as of a checkout
 }
@@ -54,6 +55,18 @@ func look(root string) (s seen) {
 		s.repository, _, _ = readGit(s.real) // what cannot be read is no repository that anything else is of
 	}
 	return s
+}
+
+// recall adds what is remembered of a registered checkout that is not there.
+func (s *seen) recall(r Repo, own []registration) {
+	if s.here || s.silent {
+		return
+	}
+	for _, o := range own {
+		if o.is(r.Slug, r.Root) {
+			s.gone, s.repository = true, o.Repository
+		}
+	}
 }
 
 // is reports whether it is a checkout, or another work tree of its repository.

@@ -52,6 +52,7 @@ type State struct {
 	Root    string       // the checkout's real name
 
 	project Project // if it is memory
+	own     Own
 	close   []seam.Backend
 }
 
@@ -61,7 +62,7 @@ func (s State) Claim(ctx context.Context) error {
 	if !s.Synced {
 		return nil
 	}
-	return claim(ctx, s.project)
+	return claim(ctx, s.own, s.project)
 }
 
 // Close closes what was opened for it.
@@ -78,6 +79,7 @@ type Machine struct {
 	Config   seam.Config
 	Memory   func(ctx context.Context) (seam.Backend, error) // opens it, or refuses
 	Checkout func(root string) (seam.Backend, error)         // opens the directory of one
+	Own      Own
 }
 
 const (
@@ -90,7 +92,7 @@ const (
 // one that is registered with a slug. A checkout that nothing tells the project of keeps its
 // state to itself. The caller closes it.
 func (m Machine) State(ctx context.Context, project string) (_ State, err error) {
-	f := finding{Machine: m}
+	f := finding{Machine: m, state: State{own: m.Own}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.state.Close())
@@ -125,7 +127,7 @@ func (m Machine) State(ctx context.Context, project string) (_ State, err error)
 	if !f.memory.Capabilities().Sync {
 		return f.state, nil
 	}
-	p, err := resolve(ctx, f.memory, f.list, f.state.Root, asked)
+	p, err := resolve(ctx, f.memory, f.list, f.own, f.state.Root, asked)
 	if errors.Is(err, ErrNone) {
 		return f.state, nil
 	}
@@ -140,8 +142,9 @@ func (m Machine) State(ctx context.Context, project string) (_ State, err error)
 type finding struct {
 	Machine
 	state  State
-	memory seam.Backend // nil: it is not open
-	list   []Repo       // what is registered there
+	memory seam.Backend   // nil: it is not open
+	list   []Repo         // what is registered there
+	own    []registration // what this machine remembers of that
 }
 
 // remember opens memory.
@@ -153,13 +156,15 @@ func (f *finding) remember(ctx context.Context) (err error) {
 		return err
 	}
 	f.state.close = append(f.state.close, f.memory)
-	f.list, err = Repos(ctx, f.memory)
+	if f.list, err = Repos(ctx, f.memory); err == nil {
+		f.own, err = f.Own.list(ctx)
+	}
 	return err
 }
 
 // named is the checkout that is registered with a slug.
 func (f *finding) named(slug string) (string, error) {
-	r, err := named(f.list, slug)
+	r, err := named(f.list, f.own, slug)
 	if err != nil {
 		return "", err
 	}
