@@ -95,7 +95,7 @@ func TestInterrupted(t *testing.T) {
 		if v.Name == "repos unregister" {
 			continue // of an empty registry it changes nothing
 		}
-		_, _, err := v.Do(t.Context(), Call{Args: []string{"x"}, Flag: func(name string) string { return flags[name] }, Input: strings.NewReader("x"), Host: Host{Backends: backends}})
+		_, _, err := v.Do(t.Context(), Call{Args: []string{"x"}, Flag: func(name string) string { return flags[name] }, Input: strings.NewReader("x"), Host: Host{Backends: backends, StateRoot: func() (string, error) { return t.TempDir(), nil }}})
 		assert.Is(t, err, context.Canceled, v.Name)
 		var e *exit.Error
 		assert.True(t, errors.As(Refusal(err), &e) && e.Advice != "", v.Name, "says nothing to do:", err)
