@@ -18,7 +18,7 @@ func (g *gitStage) program(dir string, args ...string) (out string, err error) {
 	g.t.Helper()
 	cmd := exec.CommandContext(context.Background(), "git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+g.w.Path("home"), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C", "GIT_PAGER=cat", "GIT_TRACE2_PERF="+g.traced)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.w.Path("home"), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C", "GIT_PAGER=cat", "GIT_TRACE2_PERF=" + g.traced}
 	b, err := cmd.CombinedOutput()
 	return string(b), err
 }

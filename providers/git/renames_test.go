@@ -167,7 +167,7 @@ type mergeCases struct {
 
 func (c *mergeCases) git(in []byte, args ...string) (string, error) {
 	cmd := exec.Command("git", append([]string{"-C", c.dir, "-c", "merge.directoryRenames=false"}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull}
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.Output()
 	return string(out), err

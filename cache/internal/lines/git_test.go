@@ -77,7 +77,7 @@ func (g mergeDir) run(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", mergeAll)
 	cmd.Dir = string(g)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CEILING_DIRECTORIES="+filepath.Dir(cmd.Dir))
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CEILING_DIRECTORIES=" + filepath.Dir(cmd.Dir)}
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Fatalf("git: %v\n%s", err, out)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -32,6 +33,7 @@ func TestParse(t *testing.T) {
 // Git's own configuration counts, with what it includes, and a repository's does not.
 func TestOfGit(t *testing.T) {
 	tier.RequireTools(t, "git")
+	testrun.WithoutEnv(t, "GIT_")
 	home := t.TempDir()
 	for name, value := range map[string]string{"HOME": home, "XDG_CONFIG_HOME": "", "GIT_CONFIG_GLOBAL": filepath.Join(home, ".gitconfig"), "GIT_CONFIG_NOSYSTEM": "1"} {
 		t.Setenv(name, value)

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
@@ -85,6 +86,7 @@ func (r *fileIn) keep(id object.ID, raw []byte) {
 // what Except says.
 func TestIndexIsGits(t *testing.T) {
 	tier.RequireTools(t, "git")
+	testrun.WithoutEnv(t, "GIT_")
 	dir := t.TempDir()
 	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
