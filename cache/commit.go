@@ -45,7 +45,7 @@ func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport
 	for idle := 0; ; {
 		next, err := v.committer.Commit(ctx, o, due)
 		if err != nil && err == context.Cause(ctx) { // of a set; never wrapped
-			err = v.late(err)
+			err = v.sent.Late(err)
 		}
 		if idle++; next.Changes > 0 {
 			idle = 0

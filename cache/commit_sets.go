@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -27,7 +28,7 @@ func newSetCommitter(v *Volume, remote providers.Committer) *commit.Committer {
 		Kept: v.kept, Open: v.held.open, Guard: &v.o.Guard, Head: v.head, Shown: v.o.shown(),
 		Volume: c, Host: c, Revisions: setRevisions{v.follower, v}, Ignores: c, Judge: c, Names: c, Holds: v.holds, Content: c, Monitor: c,
 		Take: c.take, NewID: v.held.operations.Next,
-		Passes: passing, IsFinal: func(err error) bool { return !passing(err) || errors.Is(err, errPatience) },
+		Passes: waiting.Passes, IsFinal: func(err error) bool { return !waiting.Passes(err) || errors.Is(err, waiting.ErrPatience) },
 		Context: v.ctx, Log: v.o.Log,
 	})
 }
@@ -55,13 +56,13 @@ func (c committing) UpdateOwn(do func(upload.Tx) error) error { return c.uploadi
 
 // Patiently implements commit.Host.
 func (c committing) Patiently(do func(ctx context.Context) error) error {
-	w := c.v.doing.beating(c.v.wait(nil, c.v.o.Patience))
-	defer w.close()
+	w := c.v.doing.beating(c.v.waits.For(nil, c.v.o.Patience))
+	defer w.Close()
 	c.v.doing.wait.Store(w)
 	err := do(w)
 	c.v.doing.wait.Store(nil)
 	c.v.doing.now.Store(nil)
-	return w.cause(err)
+	return w.Cause(err)
 }
 
 // IsClosed implements commit.Host.

@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -33,7 +34,7 @@ func (n names) Compare(w revision.Waiting, p providers.Provider, diffs []provide
 }
 
 func (n names) compare(w revision.Waiting, p providers.Provider, find func(*comparison) error) (*comparison, error) {
-	c := &comparison{v: n.v, w: w.(*waiting), p: p}
+	c := &comparison{v: n.v, w: w.(*waiting.Context), p: p}
 	c.mine, c.end = n.v.tree.Observe()
 	if err := find(c); err != nil {
 		c.End()
@@ -44,7 +45,7 @@ func (n names) compare(w revision.Waiting, p providers.Provider, find func(*comp
 
 // List implements revision.Names.
 func (n names) List(w revision.Waiting, head revision.Held, dir table.Ino) error {
-	return n.v.listOnce(w.(*waiting), head, dir)
+	return n.v.listOnce(w.(*waiting.Context), head, dir)
 }
 
 // Fetch implements revision.Names. Its errors are those of [files.Hydrator.Fetch].
@@ -66,7 +67,7 @@ func (n names) Passed(*tree.Tx) { n.v.held.passed(massdelete.Pull) }
 // directories that are known, and those that a provider shows.
 type comparison struct {
 	v    *Volume
-	w    *waiting
+	w    *waiting.Context
 	p    providers.Provider
 	mine *tree.Observation // from before it was asked
 	end  func()
@@ -191,7 +192,7 @@ func (c *comparison) listTree() error {
 		at[h.at] = h
 	}
 	var got pending.Reach
-	err := c.v.retry(c.w, func(ctx context.Context) error {
+	err := c.v.waits.Retry(c.w, func(ctx context.Context) error {
 		got.Again()
 		for _, h := range c.dirs {
 			h.reset()
@@ -205,7 +206,7 @@ func (c *comparison) listTree() error {
 			if err != nil {
 				return err
 			}
-			progressed(c.w, &got, 1)
+			waiting.Progressed(c.w, &got, 1)
 			locked := c.v.lock()
 			for i := range page.Entries {
 				if h := at[page.Entries[i].Locator.Parent()]; h != nil {

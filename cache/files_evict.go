@@ -6,6 +6,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 )
 
 func newEviction(v *Volume) *files.Eviction {
@@ -27,7 +28,7 @@ func newUnlinks(v *Volume) *files.DeferredUnlinks {
 func (v *Volume) beginEvicting() {
 	v.store.SetEvictor(v.room.Make)
 	v.background(v.weighAll)
-	v.background(func() { v.unloading().Loop(v.ctx, sleep) })
+	v.background(func() { v.unloading().Loop(v.ctx, waiting.Sleep) })
 	if v.state.Share != nil {
 		v.background(v.shareLoop)
 	}
@@ -39,7 +40,7 @@ const shareEvery = time.Second
 
 // shareLoop keeps what all working copies hold below Options.TotalSize.
 func (v *Volume) shareLoop() {
-	for sleep(v.ctx, shareEvery) == nil {
+	for waiting.Sleep(v.ctx, shareEvery) == nil {
 		v.chores.Ended(chores.Share, v.state.Share.Look(v.store.Weigh()))
 		v.store.Weigh() // by what they said now
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -41,15 +42,15 @@ func (r remoteContent) Read(ctx context.Context, x table.Ino, at providers.Locat
 
 // Patiently implements files.Remote.
 func (r remoteContent) Patiently(ctx context.Context, do func(ctx context.Context, moved func()) error) error {
-	w := r.v.wait(nil, r.v.o.Patience/2)
-	defer w.close()
-	defer context.AfterFunc(ctx, w.close)()
-	return translate(w.cause(do(w, w.moved)))
+	w := r.v.waits.For(nil, r.v.o.Patience/2)
+	defer w.Close()
+	defer context.AfterFunc(ctx, w.Close)()
+	return errno.Translate(w.Cause(do(w, w.Moved)))
 }
 
 // Retry implements files.Remote.
 func (r remoteContent) Retry(ctx context.Context, most time.Duration, hope func(error) bool, do func(ctx context.Context) error) error {
-	return r.v.retryWhile(ctx, most, hope, do)
+	return r.v.waits.RetryWhile(ctx, most, hope, do)
 }
 
 // fetchTarget fetches the target of a symbolic link. Its errors are those of

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -85,7 +86,7 @@ func (v *Volume) acquire(ino table.Ino) (*files.OpenInode, error) {
 // openContent opens the content of an inode, until opener.Close.
 func (v *Volume) openContent(ino table.Ino, use files.Use) (*files.OpenInode, error) {
 	oi, err := v.opener.Open(ino, use)
-	return oi, translate(err)
+	return oi, errno.Translate(err)
 }
 
 // unasked is content for who fetches it before a program asks.

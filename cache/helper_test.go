@@ -360,7 +360,7 @@ func (w *world) unpushed(commits int) *Unpushed {
 // settle waits until the backend has all changes of names.
 func (w *world) settle() {
 	w.Helper()
-	w.ok(w.v.waitForNames(me))
+	w.ok(w.v.sent.Names(me))
 }
 
 // backend is what the store has now.

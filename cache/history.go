@@ -143,8 +143,8 @@ func (r remembering) Differing(ctx context.Context, from providers.Revision) ([]
 	if err != nil {
 		return nil, err
 	}
-	w := v.wait(&fs.Op{Cancel: ctx.Done()}, v.o.Patience)
-	defer w.close()
+	w := v.waits.For(&fs.Op{Cancel: ctx.Done()}, v.o.Patience)
+	defer w.Close()
 	diffs, err := v.follower.Differences(w, from, head)
 	for _, d := range diffs {
 		paths = append(paths, d.Locator.String())

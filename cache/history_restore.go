@@ -147,12 +147,12 @@ func (r restoring) Sent(ctx context.Context, paths []string) error {
 		if err != nil || ino == 0 {
 			continue // it went meanwhile
 		}
-		if err := r.v.waitForContent(op, ino); err != nil {
+		if err := r.v.sent.Content(op, ino); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	if r.v.o.Policy.NoWait {
 		return nil
 	}
-	return r.v.waitForNames(op)
+	return r.v.sent.Names(op)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"syscall"
 
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
@@ -64,14 +65,14 @@ type inspected struct {
 }
 
 func (i *inspected) Show(op *fs.Op, path string) (fs.Shown, error) {
-	w := i.v.wait(op, i.v.o.Patience)
-	defer w.close()
+	w := i.v.waits.For(op, i.v.o.Patience)
+	defer w.Close()
 	e, err := i.in.Show(w, path)
 	if errors.Is(err, providers.ErrNotExist) {
 		return fs.Shown{}, syscall.ENOENT
 	}
 	if err != nil {
-		return fs.Shown{}, translate(err)
+		return fs.Shown{}, errno.Translate(err)
 	}
 	s := fs.Shown{Names: e.Names, Size: e.Size, Mtime: e.Time, Version: e.Version, Lasting: e.Lasting,
 		Mode: 0o444, UID: i.v.o.Owner.UID, GID: i.v.o.Owner.GID}
@@ -85,7 +86,7 @@ func (i *inspected) Show(op *fs.Op, path string) (fs.Shown, error) {
 		case errors.Is(err, providers.ErrConflict): // there is another one by now: look again
 			return nil, fs.ErrStale
 		case err != nil:
-			return nil, translate(err)
+			return nil, errno.Translate(err)
 		}
 		return f, nil
 	}

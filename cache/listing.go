@@ -16,6 +16,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -47,25 +48,25 @@ const elsewherePause = 5 * time.Millisecond
 var errElsewhere = errors.New("the directory has moved")
 
 // list brings the names of a directory here that the backend has.
-func (v *Volume) list(w *waiting, dir table.Ino) error {
+func (v *Volume) list(w *waiting.Context, dir table.Ino) error {
 	for {
 		head, err := v.head.Hold(w)
 		if err != nil {
-			return w.cause(err)
+			return w.Cause(err)
 		}
 		err = v.listOnce(w, head, dir)
 		head.Release()
 		if !errors.Is(err, errElsewhere) {
 			return err
 		}
-		if err := sleep(w, elsewherePause); err != nil { // a rename of ours is under way
+		if err := waiting.Sleep(w, elsewherePause); err != nil { // a rename of ours is under way
 			return err
 		}
 	}
 }
 
 // listOnce is list, but for a directory that moves meanwhile: then it is errElsewhere.
-func (v *Volume) listOnce(w *waiting, head revision.Held, dir table.Ino) (err error) {
+func (v *Volume) listOnce(w *waiting.Context, head revision.Held, dir table.Ino) (err error) {
 	mine, end := v.tree.Observe()
 	defer end()
 	h, err := v.newListing(dir)
@@ -80,7 +81,7 @@ func (v *Volume) listOnce(w *waiting, head revision.Held, dir table.Ino) (err er
 	}()
 	err = h.gather(w, v.p, mine)
 	locked := v.lock()
-	locked.answered(time.Since(began), w.cause(err))
+	locked.answered(time.Since(began), w.Cause(err))
 	locked.unlock()
 	switch {
 	case merge.NotThere(err) && !h.still():
@@ -132,7 +133,7 @@ func (h *remoteDir) reset() {
 
 // adopt makes the directory known by entries that a recursive listing, begun at start,
 // has brought of it. mine is that listing.
-func (h *remoteDir) adopt(w *waiting, head revision.Held, start time.Time, entries []providers.Info, mine *tree.Observation) error {
+func (h *remoteDir) adopt(w *waiting.Context, head revision.Held, start time.Time, entries []providers.Info, mine *tree.Observation) error {
 	h.start = start
 	h.reset()
 	for left := entries; len(left) > 0; {
@@ -149,7 +150,7 @@ func (h *remoteDir) adopt(w *waiting, head revision.Held, start time.Time, entri
 // gather lists the directory. Of a first listing the names go into the table
 // as they come; nobody sees them before it is complete. Of a later one what
 // differs is kept, to be applied in one step.
-func (h *remoteDir) gather(w *waiting, p providers.Provider, mine *tree.Observation) (err error) {
+func (h *remoteDir) gather(w *waiting.Context, p providers.Provider, mine *tree.Observation) (err error) {
 	done := false
 	if mine != nil && h.mayBeSmall() {
 		done, err = h.gatherTree(w, mine)
@@ -170,9 +171,9 @@ func (h *remoteDir) gather(w *waiting, p providers.Provider, mine *tree.Observat
 }
 
 // gatherPages lists the directory alone.
-func (h *remoteDir) gatherPages(w *waiting, p providers.Provider, mine *tree.Observation) error {
+func (h *remoteDir) gatherPages(w *waiting.Context, p providers.Provider, mine *tree.Observation) error {
 	var got pending.Reach
-	return h.v.retry(w, func(ctx context.Context) error {
+	return h.v.waits.Retry(w, func(ctx context.Context) error {
 		h.reset()
 		got.Again()
 		opts := providers.ListOptions{}
@@ -182,7 +183,7 @@ func (h *remoteDir) gatherPages(w *waiting, p providers.Provider, mine *tree.Obs
 				h.v.failed(err)
 				return err
 			}
-			progressed(w, &got, 1)
+			waiting.Progressed(w, &got, 1)
 			if err := h.page(w, page.Entries, mine); err != nil {
 				return err
 			}
@@ -201,7 +202,7 @@ func (v *Volume) failed(err error) {
 }
 
 // page takes what differs of one page.
-func (h *remoteDir) page(w *waiting, entries []providers.Info, mine *tree.Observation) error {
+func (h *remoteDir) page(w *waiting.Context, entries []providers.Info, mine *tree.Observation) error {
 	locked := h.v.lock()
 	for i := range entries {
 		h.entry(locked, &entries[i])
@@ -375,8 +376,8 @@ func (v *Volume) rootGone(cause error) error {
 
 // learn lists a directory with the head where it is.
 func (v *Volume) learn(ctx context.Context, head revision.Held, dir table.Ino) error {
-	w := v.wait(nil, v.o.Patience/2)
-	defer w.close()
-	defer context.AfterFunc(ctx, w.close)()
+	w := v.waits.For(nil, v.o.Patience/2)
+	defer w.Close()
+	defer context.AfterFunc(ctx, w.Close)()
 	return v.listOnce(w, head, dir)
 }

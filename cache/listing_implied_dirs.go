@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -17,7 +18,7 @@ const maxImpliedChecks = 16
 // only what keys lie below, some services show a file that is just being made or
 // deleted as one (MinIO does). Taken for true it would have to be deleted again
 // before a directory above it can go, and there is nothing that could be deleted.
-func (h *remoteDir) verifyImpliedDirs(w *waiting, p providers.Provider) error {
+func (h *remoteDir) verifyImpliedDirs(w *waiting.Context, p providers.Provider) error {
 	if h.first || !h.v.caps.ImpliedDirs {
 		return nil
 	}
@@ -42,8 +43,8 @@ func (h *remoteDir) verifyImpliedDirs(w *waiting, p providers.Provider) error {
 }
 
 // verifyImplied asks whether something is there.
-func (v *Volume) verifyImplied(w *waiting, p providers.Provider, l providers.Locator) error {
-	return v.retry(w, func(ctx context.Context) error {
+func (v *Volume) verifyImplied(w *waiting.Context, p providers.Provider, l providers.Locator) error {
+	return v.waits.Retry(w, func(ctx context.Context) error {
 		_, err := p.Stat(ctx, l)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -37,12 +38,8 @@ func (v *Volume) newAhead() *listing.Ahead {
 }
 
 // renew makes the names of a directory known as they are: by what the pages of a walk
-// say, or by a listing of it.
-func (v *Volume) renew(w *waiting, dir table.Ino) error {
-	came := func() {
-		w.pages.Add(1)
-		w.moved()
-	}
+// say, of which each that came is told, or by a listing of it.
+func (v *Volume) renew(w *waiting.Context, dir table.Ino, came func()) error {
 	// Walks are ahead in stores that keep no revisions only.
 	if c := v.ahead.Await(w, dir, came); c != nil && v.applyCovered(w, revision.NoHead(), dir, c) {
 		return nil
@@ -53,7 +50,7 @@ func (v *Volume) renew(w *waiting, dir table.Ino) error {
 // applyCovered makes a directory known as pages have it, which are dropped. It reports
 // false when the directory is to be listed instead: it was moved, or listed, since the page
 // was asked for, or something failed, which its own listing says.
-func (v *Volume) applyCovered(w *waiting, head revision.Held, dir table.Ino, c *listing.Covered) bool {
+func (v *Volume) applyCovered(w *waiting.Context, head revision.Held, dir table.Ino, c *listing.Covered) bool {
 	defer v.ahead.Drop(c)
 	h, err := v.newListing(dir)
 	if err != nil || h == nil || h.at != c.At || !v.ahead.Holds(c, dir) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -33,7 +34,7 @@ func (h *remoteDir) mayBeSmall() bool {
 // gatherTree is gather by a recursive listing. It reports false when that takes more
 // than the directory itself would, or the store cannot do it. The tree ends when the
 // listing is applied.
-func (h *remoteDir) gatherTree(w *waiting, mine *tree.Observation) (done bool, err error) {
+func (h *remoteDir) gatherTree(w *waiting.Context, mine *tree.Observation) (done bool, err error) {
 	r := h.v.ahead.Tree(h.at)
 	h.reset()
 	for {
@@ -62,13 +63,13 @@ func (h *remoteDir) gatherTree(w *waiting, mine *tree.Observation) (done bool, e
 func (h *remoteDir) isBelow(e providers.Info) bool { return e.Locator.Parent() != h.at }
 
 // listPage lists a page, with all patience.
-func (v *Volume) listPage(w *waiting, at providers.Locator, o providers.ListOptions) (page providers.Page, err error) {
-	err = v.retry(w, func(context.Context) (err error) {
+func (v *Volume) listPage(w *waiting.Context, at providers.Locator, o providers.ListOptions) (page providers.Page, err error) {
+	err = v.waits.Retry(w, func(context.Context) (err error) {
 		if page, err = v.p.List(w, at, o); err != nil {
 			v.failed(err)
 			return err
 		}
-		w.moved()
+		w.Moved()
 		return nil
 	})
 	return page, err
@@ -76,7 +77,7 @@ func (v *Volume) listPage(w *waiting, at providers.Locator, o providers.ListOpti
 
 // adoptTree makes the directories below known, unless there was an error. One that
 // fails is listed when a program looks.
-func (h *remoteDir) adoptTree(w *waiting, head revision.Held, err error) {
+func (h *remoteDir) adoptTree(w *waiting.Context, head revision.Held, err error) {
 	v := h.v
 	if err != nil {
 		h.tree.Drop()

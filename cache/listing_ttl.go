@@ -3,13 +3,16 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -79,13 +82,18 @@ func (v *Volume) judge(dir table.Ino, arrived time.Time, strict bool) (listing.F
 // limit at most; less than 0: to its end. That ends when it stands still for half of the
 // patience. It reports when the listing began.
 func (v *Volume) shareListing(op *fs.Op, dir table.Ino, limit time.Duration) (time.Time, error) {
-	ctx := v.wait(op, 0)
-	defer ctx.close()
+	ctx := v.waits.For(op, 0)
+	defer ctx.Close()
 	began, err := v.listings.Do(ctx, dir, limit, func() listing.Run {
-		w := v.wait(nil, v.o.Patience/2)
-		return listing.Run{Work: func() error { return w.cause(v.renew(w, dir)) }, End: w.close, Pages: w.pages.Load}
+		w := v.waits.For(nil, v.o.Patience/2)
+		var pages atomic.Uint64
+		came := func() {
+			pages.Add(1)
+			w.Moved()
+		}
+		return listing.Run{Work: func() error { return w.Cause(v.renew(w, dir, came)) }, End: w.Close, Pages: pages.Load}
 	})
-	return began, translate(err)
+	return began, errno.Translate(err)
 }
 
 // lookFor is how long a look really waits that is to wait so long.
@@ -104,7 +112,7 @@ func (v *View) answered(took time.Duration, err error) {
 		if v.belief.Answered(took) {
 			v.send.Rouse()
 		}
-	case isSilence(err) || errors.Is(err, errPatience):
+	case isSilence(err) || errors.Is(err, waiting.ErrPatience):
 		v.belief.Unanswered(took, err)
 	}
 }

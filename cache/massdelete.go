@@ -55,12 +55,12 @@ func (v *Volume) keepMassDeletes() error {
 
 // lookInto makes the names of directories known.
 func (v *Volume) lookInto(ctx context.Context, dirs []table.Ino) error {
-	w := v.wait(nil, v.o.Patience)
-	defer w.close()
-	defer context.AfterFunc(ctx, w.close)()
+	w := v.waits.For(nil, v.o.Patience)
+	defer w.Close()
+	defer context.AfterFunc(ctx, w.Close)()
 	for _, dir := range dirs {
 		if err := v.list(w, dir); err != nil && !errors.Is(err, fs.ErrStale) {
-			return w.cause(err)
+			return w.Cause(err)
 		}
 	}
 	return nil

@@ -39,9 +39,9 @@ func newMerger(v *Volume) *merge.Merger {
 			Update: func(do func(*local.Tx, upload.Tx) error) error {
 				return v.update(func(v *Tx) error { return do(v.local, uploadTx(v)) })
 			},
-			Retry: v.retry, Report: v.chores.Report, Go: v.background, Pause: v.pause,
+			Retry: v.waits.Retry, Report: v.chores.Report, Go: v.background, Pause: v.pause,
 		},
-		Remote: merge.Remote{List: v.learn, FetchTarget: v.fetchTarget, AwaitPlace: v.waitForPlace},
+		Remote: merge.Remote{List: v.learn, FetchTarget: v.fetchTarget, AwaitPlace: v.sent.Place},
 		Past: merge.Past{
 			Keep: func(ctx context.Context, l table.Link, info providers.Info) error {
 				return v.keepRemote(ctx, l, info.Locator, info, v.o.Policy.History.Bytes)
@@ -74,7 +74,7 @@ func (r remoteNames) Revalidate(ctx context.Context, x table.Ino) error {
 
 // AwaitPlace implements files.Revalidator.
 func (r remoteNames) AwaitPlace(ctx context.Context, x table.Ino) bool {
-	return r.v.waitForPlace(ctx, x)
+	return r.v.sent.Place(ctx, x)
 }
 
 // FetchAttrs implements upload.Names.

@@ -151,7 +151,7 @@ func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 		report, err := m.v().Commit(context.Background(), CommitOptions{})
 		assert.Must(r, err == nil && len(report.HeldBack) == 0, report, err)
 	}
-	assert.OK(r, m.v().waitForNames(me))
+	assert.OK(r, m.v().sent.Names(me))
 	m.clean(r)
 	m.sameBackend(p)
 	m.sameTree(r)

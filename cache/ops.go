@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/local"
@@ -27,7 +28,7 @@ func newKernelOps(v *Volume) *kernelOps {
 		Store: v.store, Open: v.held.open, Opener: v.opener, Hydrator: v.hydrator, Prefetch: v.prefetch, Syncs: v.tableSync,
 		Belief: v.belief, Ahead: v.ahead, Provider: v.p, Capabilities: v.caps, NoWait: v.o.Policy.NoWait,
 		Remote:  ops.Remote{Load: v.loadDir, Freshen: v.freshen, FetchAttrs: v.fetchAttrsToWrite, FetchTarget: v.fetchTarget, Reach: v.reaching},
-		Uploads: ops.Uploads{WaitForContent: v.waitForContent, WaitForNames: v.waitForNames, IsUnsaved: v.pending.IsUnsaved},
+		Uploads: ops.Uploads{WaitForContent: v.sent.Content, WaitForNames: v.sent.Names, IsUnsaved: v.pending.IsUnsaved},
 	}
 	if v.submodules != nil {
 		o.Remote.Submodule = v.submodule
@@ -37,18 +38,18 @@ func newKernelOps(v *Volume) *kernelOps {
 
 // reaching runs what may have to wait for the backend, for a program.
 func (v *Volume) reaching(op *fs.Op, do func(ctx context.Context) error) error {
-	w := v.wait(op, 0)
-	defer w.close()
+	w := v.waits.For(op, 0)
+	defer w.Close()
 	err := v.hydrator.Follow(w, func() error { return do(w) })
-	return translate(w.cause(v.staleOnce(err)))
+	return errno.Translate(w.Cause(v.staleOnce(err)))
 }
 
 // submodule is ops.Remote.Submodule.
 func (v *Volume) submodule(op *fs.Op, at providers.Locator) (sub providers.Locator, found bool, err error) {
-	w := v.wait(op, v.o.Patience)
-	defer w.close()
+	w := v.waits.For(op, v.o.Patience)
+	defer w.Close()
 	sub, found, err = v.submodules.Submodule(w, at)
-	return sub, found, w.cause(err)
+	return sub, found, w.Cause(err)
 }
 
 // fetchAttrsToWrite is ops.Remote.FetchAttrs.
@@ -56,7 +57,7 @@ func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 	if v.belief.IsFailing() || !v.merger.HasUnknownAttrs(x) {
 		return nil
 	}
-	w := v.wait(op, v.lookFor(listing.MostWait))
-	defer w.close()
+	w := v.waits.For(op, v.lookFor(listing.MostWait))
+	defer w.Close()
 	return v.staleOnce(v.merger.FetchAttrsToWrite(w, x))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/cache/pins"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -90,7 +91,7 @@ type Options struct {
 	// uploads that others left; 0: a minute.
 	partsWait time.Duration
 	part      int64                                            // how much one part of large content is; 0: as partSize has it
-	pause     func(ctx context.Context, d time.Duration) error // nil: sleep
+	pause     func(ctx context.Context, d time.Duration) error // nil: waiting.Sleep
 }
 
 // FetchBudget is the bytes that working copies may have under way together.
@@ -213,7 +214,7 @@ func (o *Options) setDefaults() {
 		o.Fetches = NewFetchBudget(0)
 	}
 	if o.pause == nil {
-		o.pause = sleep
+		o.pause = waiting.Sleep
 	}
 	setDefault(&o.Patience, DefaultPatience)
 	setDefault(&o.partsWait, time.Minute)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 )
 
 // Progress is how far something is that may take long where there are very many
@@ -21,10 +22,10 @@ type Progress struct {
 // doing is what is under way.
 type doing struct {
 	beat atomic.Uint64
-	last atomic.Int64             // when it was last told that bytes move
-	now  atomic.Pointer[Progress] // of a set; nil: nothing
-	wait atomic.Pointer[waiting]  // of who does it, who gives up when nothing moves
-	told func(Progress)           // nil: by nobody
+	last atomic.Int64                    // when it was last told that bytes move
+	now  atomic.Pointer[Progress]        // of a set; nil: nothing
+	wait atomic.Pointer[waiting.Context] // of who does it, who gives up when nothing moves
+	told func(Progress)                  // nil: by nobody
 }
 
 // goesOn tells how far a set is, now and then and at its end: it has not come to a
@@ -50,14 +51,13 @@ func (d *doing) isNews(after time.Duration) bool {
 // alive has who sends a set not give up yet.
 func (d *doing) alive() {
 	if w := d.wait.Load(); w != nil {
-		w.moved()
+		w.Moved()
 	}
 }
 
 // beating has the beat change with what waits.
-func (d *doing) beating(w *waiting) *waiting {
-	w.beat = &d.beat
-	return w
+func (d *doing) beating(w *waiting.Context) *waiting.Context {
+	return w.Beating(&d.beat)
 }
 
 // advanced tells everybody who waits that the backend got something, or more of it.

@@ -5,8 +5,10 @@ import (
 	"errors"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 )
 
 // PullOptions: the zero value pulls.
@@ -83,8 +85,8 @@ func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err err
 	if o.IfClean && isDirty {
 		return PullReport{Skipped: SkippedDirty}, nil
 	}
-	w := v.doing.beating(v.waitWith(ctx, v.o.Patience/2))
-	defer w.close()
+	w := v.doing.beating(v.waits.With(ctx, v.o.Patience/2))
+	defer w.Close()
 	if v.follower.IsStore() {
 		r, err = v.follower.Pull(w)
 	} else {
@@ -98,12 +100,12 @@ func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err err
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return r, ctx.Err()
 	}
-	return r, translate(w.cause(err))
+	return r, errno.Translate(w.Cause(err))
 }
 
 // pullAll compares all directories that are known with what a store shows that keeps no
 // revisions.
-func (v *Volume) pullAll(w *waiting) (PullReport, error) {
+func (v *Volume) pullAll(w *waiting.Context) (PullReport, error) {
 	v.ahead.End() // what is covered already would be older than the pull
 	c, err := names{v}.CompareAll(w, v.p)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -52,8 +53,8 @@ func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (PushReport,
 // Branch is [revision.Follower.Branch], of a working copy that commits.
 func (v *Volume) Branch(ctx context.Context, name string, o BranchOptions) (r BranchReport, err error) {
 	if !v.o.ReadOnly {
-		w := v.waitWith(ctx, v.o.Patience/2)
-		defer w.close()
+		w := v.waits.With(ctx, v.o.Patience/2)
+		defer w.Close()
 		r, err = v.follower.Branch(w, name, o)
 	}
 	v.chores.Ended(chores.Branch, err)
@@ -76,11 +77,11 @@ func (f following) Update(do func(*tree.Tx) error) error { return f.v.updateTree
 
 // Patiently implements revision.Host.
 func (f following) Patiently(ctx context.Context, do func(revision.Waiting) error) error {
-	w := f.v.doing.beating(f.v.wait(nil, f.v.o.Patience))
-	defer w.close()
-	defer context.AfterFunc(ctx, func() { w.end(context.Cause(ctx)) })()
-	err := w.cause(do(w))
-	late := errors.Is(err, errPatience) || errors.Is(err, context.DeadlineExceeded)
+	w := f.v.doing.beating(f.v.waits.For(nil, f.v.o.Patience))
+	defer w.Close()
+	defer context.AfterFunc(ctx, func() { w.End(context.Cause(ctx)) })()
+	err := w.Cause(do(w))
+	late := errors.Is(err, waiting.ErrPatience) || errors.Is(err, context.DeadlineExceeded)
 	if !late || errors.Is(err, providers.ErrUnavailable) {
 		return err
 	}
@@ -92,7 +93,7 @@ func (f following) Resolve(ctx context.Context, head revision.Moving) error {
 	if f.v.sets == nil {
 		return nil
 	}
-	return f.v.retry(ctx, func(ctx context.Context) error { return f.v.sets.Resolve(ctx, head) })
+	return f.v.waits.Retry(ctx, func(ctx context.Context) error { return f.v.sets.Resolve(ctx, head) })
 }
 
 // Pull implements revision.Copy.

@@ -6,6 +6,7 @@ import (
 	"io"
 	iofs "io/fs"
 
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/past"
@@ -34,7 +35,7 @@ func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, ver
 		}
 		then.Close()
 		if !merge.NotThere(err) && !files.IsElsewhere(err) {
-			return nil, translate(err)
+			return nil, errno.Translate(err)
 		}
 	}
 	return nil, fmt.Errorf("no revision that is known has that version: %w", iofs.ErrNotExist)

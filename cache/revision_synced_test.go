@@ -16,8 +16,8 @@ func unlevel(v *Volume) (wrong []string, err error) {
 	if !v.follower.IsStore() {
 		return nil, nil
 	}
-	w := v.wait(nil, 5*time.Second)
-	defer w.close()
+	w := v.waits.For(nil, 5*time.Second)
+	defer w.Close()
 	head, err := v.follower.Hold(w)
 	if err != nil {
 		return nil, err

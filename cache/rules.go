@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -69,20 +70,20 @@ func (e learning) Snapshot(do func(*tree.View, *rules.Border)) {
 
 // Patiently implements rules.Volume.
 func (e learning) Patiently(ctx context.Context, do func(rules.Work) error) error {
-	w := e.v.wait(nil, e.v.o.Patience)
-	defer w.close()
-	defer context.AfterFunc(ctx, w.close)()
+	w := e.v.waits.For(nil, e.v.o.Patience)
+	defer w.Close()
+	defer context.AfterFunc(ctx, w.Close)()
 	return do(learningWork{e.v, w})
 }
 
 // learningWork is what a learner asks the remote, as rules.Work.
 type learningWork struct {
 	v *Volume
-	w *waiting
+	w *waiting.Context
 }
 
 // Moved implements rules.Work.
-func (e learningWork) Moved() { e.w.moved() }
+func (e learningWork) Moved() { e.w.Moved() }
 
 // List implements rules.Work.
 func (e learningWork) List(dir table.Ino) error { return unlessStale(e.v.list(e.w, dir)) }

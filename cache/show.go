@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/show"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -13,13 +14,13 @@ var _ fs.Shower = (*Volume)(nil)
 // Show implements fs.Shower, with what package show says. Only the owner of the mount may read
 // it: a version may be of a time when others could not.
 func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
-	w := v.wait(op, v.o.Patience)
-	defer w.close()
+	w := v.waits.For(op, v.o.Patience)
+	defer w.Close()
 	e, err := v.shows.Show(w, path)
 	s := fs.Shown{Names: e.Names, Size: e.Size, Mtime: e.Time, Target: e.Target, Mode: 0o400, UID: v.o.Owner.UID, GID: v.o.Owner.GID}
 	switch {
 	case err != nil:
-		return fs.Shown{}, translate(w.cause(err))
+		return fs.Shown{}, errno.Translate(w.Cause(err))
 	case e.Target != "":
 		s.Mode = 0o777
 	case e.Exec:
@@ -29,11 +30,11 @@ func (v *Volume) Show(op *fs.Op, path string) (fs.Shown, error) {
 	}
 	if e.Open != nil {
 		s.Open = func(op *fs.Op) (fs.ShownFile, error) {
-			w := v.wait(op, v.o.Patience)
-			defer w.close()
+			w := v.waits.For(op, v.o.Patience)
+			defer w.Close()
 			f, err := e.Open(w)
 			if err != nil {
-				return nil, translate(w.cause(err))
+				return nil, errno.Translate(w.Cause(err))
 			}
 			return f, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -19,7 +20,7 @@ func makeUploads(v *Volume) {
 	v.exec = upload.NewExecutor(upload.ExecutorOptions{
 		Provider: v.p, Name: v.o.Provider, Tree: v.tree,
 		Volume: uploading{v}, Names: uploading{v}, Content: uploading{v}, Attributes: v.attrs(),
-		NewID: v.held.operations.Next, Passes: passing, PartSize: v.o.part, Log: v.o.Log,
+		NewID: v.held.operations.Next, Passes: waiting.Passes, PartSize: v.o.part, Log: v.o.Log,
 	})
 	v.send = upload.NewSender(upload.SenderOptions{
 		Tree: v.tree, Queue: v.pending, Executor: v.exec,
@@ -35,6 +36,8 @@ func makeUploads(v *Volume) {
 			return v.committer.Stopped()
 		},
 	})
+	v.sent = waiting.NewSent(waiting.SentOptions{Waits: v.waits, Tree: v.tree, Queue: v.pending, Sender: v.send,
+		ReadOnly: v.o.ReadOnly, NoWait: v.o.Policy.NoWait, Patience: v.o.Patience, Failure: func() string { return v.Status().LastError }})
 	v.committer = upload.NewCommitter(upload.CommitterOptions{
 		Tree: v.tree, Queue: v.pending, Sender: v.send, Holds: v.holds, Guard: &v.deletions,
 		Wait: uploading{v}.wait,
@@ -66,4 +69,11 @@ func (v *Volume) resumeUploads() {
 			v.holds.Resume(locked.View, l, rec.Held)
 		}
 	})
+}
+
+// Rouse has what failed to be sent tried now: its cause is over, such as a policy's refusal.
+func (v *Volume) Rouse() {
+	defer v.pending.Kick()
+	defer v.lock().unlock()
+	v.send.Rouse()
 }

@@ -36,7 +36,7 @@ func (u uploading) Update(do func(upload.Tx) error) error {
 
 // Retry implements upload.Volume.
 func (u uploading) Retry(ctx context.Context, do func(ctx context.Context) error) error {
-	return u.v.retry(ctx, do)
+	return u.v.waits.Retry(ctx, do)
 }
 
 // Report implements upload.Volume.
@@ -73,9 +73,9 @@ func (u uploading) Pause(ctx context.Context, d time.Duration) { _ = u.v.pause(c
 
 // Patiently implements upload.Host.
 func (u uploading) Patiently(do func(ctx context.Context, moved func()) error) error {
-	w := u.v.wait(nil, u.v.o.Patience)
-	defer w.close()
-	return w.cause(do(w, w.moved))
+	w := u.v.waits.For(nil, u.v.o.Patience)
+	defer w.Close()
+	return w.Cause(do(w, w.Moved))
 }
 
 // Abandon implements upload.Host.
@@ -109,7 +109,7 @@ func (u uploading) Moving() {
 }
 
 // wait is upload.CommitterOptions.Wait.
-func (u uploading) wait(w *pending.Waiter) error { return u.v.late(u.v.waitFor(nil, w)) }
+func (u uploading) wait(w *pending.Waiter) error { return u.v.sent.Late(u.v.sent.For(nil, w)) }
 
 // Ended implements upload.Monitor.
 func (u uploading) Ended(err error) { u.v.chores.Note(chores.Upload, err) }

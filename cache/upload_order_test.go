@@ -19,6 +19,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -347,7 +348,7 @@ func TestStatusSaysWhyWhileItTriesAgain(t *testing.T) {
 
 func TestPatience(t *testing.T) {
 	quickly := func(_ *world, o *Options) { // tries again, many times while one waits
-		o.pause = func(ctx context.Context, _ time.Duration) error { return sleep(ctx, time.Millisecond) }
+		o.pause = func(ctx context.Context, _ time.Duration) error { return waiting.Sleep(ctx, time.Millisecond) }
 	}
 	for _, hangs := range []bool{true, false} {
 		eachStore(t, func(t *testing.T, store func(*world, *Options)) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -14,18 +15,18 @@ const partsLeft = 24 * time.Hour
 // freeParts frees, after a while and then once a day, what uploads left that were
 // never completed.
 func (v *Volume) freeParts(parter providers.Multiparter, wait time.Duration) {
-	if sleep(v.ctx, wait) != nil {
+	if waiting.Sleep(v.ctx, wait) != nil {
 		return
 	}
 	for {
-		w := v.wait(nil, v.o.Patience)
+		w := v.waits.For(nil, v.o.Patience)
 		n, err := parter.AbortParts(w, v.o.Now().Add(-partsLeft))
-		w.close()
+		w.Close()
 		v.chores.Ended(chores.Parts, err)
 		if n > 0 {
 			v.o.Log.Info("uploads that were never completed are freed", "count", n)
 		}
-		if sleep(v.ctx, partsLeft) != nil {
+		if waiting.Sleep(v.ctx, partsLeft) != nil {
 			return
 		}
 	}

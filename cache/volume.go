@@ -13,7 +13,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/content"
-	"github.com/wsmount/wsmount/cache/internal/exiting"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/listing"
@@ -29,6 +28,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -51,13 +51,13 @@ type Volume struct {
 	state      *state.Dir
 	store      *content.Store
 
-	ctx     context.Context // ends with the volume
-	stop    context.CancelFunc
-	work    sync.WaitGroup                                   // what runs in the background
-	pause   func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
-	exiting exiting.Threads                                  // that close because they end
-	notify  atomic.Pointer[fs.Notifier]                      // never nil; what runs in the background tells without the lock
-	chores  *chores.Record                                   // has a lock of its own
+	ctx    context.Context // ends with the volume
+	stop   context.CancelFunc
+	waits  *waiting.Waits
+	work   sync.WaitGroup                                   // what runs in the background
+	pause  func(ctx context.Context, d time.Duration) error // time.Sleep that can be ended
+	notify atomic.Pointer[fs.Notifier]                      // never nil; what runs in the background tells without the lock
+	chores *chores.Record                                   // has a lock of its own
 
 	tree *tree.Tree
 	side *local.Side
@@ -75,6 +75,7 @@ type Volume struct {
 	sets      *commit.Committer
 	kept      *commit.Kept // content, for them
 	committer Committer    // one of both
+	sent      *waiting.Sent
 	deletions commitGuard
 	doing     doing
 	backlog   *revision.Backlog
@@ -159,6 +160,8 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	o.Guard.Limit(p.Capabilities())
 	v := &Volume{p: p, caps: p.Capabilities(), o: o, state: s, store: s.Content,
 		pause: o.pause, head: revision.NewHeadLock()}
+	v.ctx, v.stop = context.WithCancel(context.Background())
+	v.waits = &waiting.Waits{Context: v.ctx, Pause: o.pause, Log: o.Log}
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Whole: o.Believed, Patience: o.Patience / 2, Log: o.Log}
 	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
 	open := files.NewOpenSet()
@@ -171,7 +174,6 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.learner = newLearner(v)
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.Bind(nobody{})
-	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.chores = newChores(v)
 	v.ahead = v.newAhead()
 	v.history = newKeeper(v)
@@ -199,8 +201,8 @@ func (v *Volume) begin(ctx context.Context) error {
 	if err := v.recoverLast(); err != nil {
 		return err
 	}
-	w := v.waitWith(ctx, v.o.Patience)
-	defer w.close()
+	w := v.waits.With(ctx, v.o.Patience)
+	defer w.Close()
 	if err := v.follower.Resume(w); err != nil {
 		return fmt.Errorf("a pull that was interrupted: %w", err)
 	}

@@ -1,0 +1,175 @@
+// Package waiting has programs wait for the remote, and ends that: when the working copy ends,
+// when nothing has moved for as long as one is patient, and when the caller is killed. Other
+// signals do not end it: close must not fail with EINTR because a timer ticked.
+//
+//	w := waits.For(op, time.Minute)
+//	defer w.Close()
+//	err := w.Cause(waits.Retry(w, func(ctx context.Context) error { ... w.Moved() ... }))
+//
+// A [Context] is for one request, which [Waits] tries again as long as that may help. [Sent]
+// waits until the remote has what was changed locally, as close and fsync do.
+package waiting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/upload"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/fs/proc"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// ErrPatience ends what has been tried for long enough.
+var ErrPatience = fmt.Errorf("gave up waiting: %w", fs.ErrUnavailable)
+
+// Waits makes contexts for the requests of a working copy.
+type Waits struct {
+	Context context.Context // ends with the working copy
+	Pause   func(ctx context.Context, d time.Duration) error
+	Log     *slog.Logger
+}
+
+// A Context is for work that a request waits for.
+type Context struct {
+	context.Context
+	end   context.CancelCauseFunc
+	timer *time.Timer
+	d     time.Duration
+	beat  *atomic.Uint64 // counts what moves; nil: nothing does
+	with  func() bool    // lets go of another context with which it ends; nil: there is none
+}
+
+// For is a context for what op waits for, which ends when nothing has moved for d; 0: it
+// does not. op nil: no request waits.
+func (s *Waits) For(op *fs.Op, d time.Duration) *Context {
+	ctx, end := context.WithCancelCause(s.Context)
+	w := &Context{Context: ctx, end: end, d: d}
+	if d > 0 {
+		w.timer = time.AfterFunc(d, func() { end(ErrPatience) })
+	}
+	if op != nil && op.Cancel != nil {
+		go func() {
+			if proc.UntilKilled(op.PID, op.Cancel, w.Done()) {
+				end(syscall.EINTR)
+			}
+		}()
+	}
+	return w
+}
+
+// With is For for work that no request waits for, and that ends with ctx.
+func (s *Waits) With(ctx context.Context, d time.Duration) *Context {
+	w := s.For(nil, d)
+	w.with = context.AfterFunc(ctx, func() { w.end(context.Canceled) })
+	return w
+}
+
+// Beating has beat count what moves, and End ends the context for a cause.
+func (w *Context) Beating(beat *atomic.Uint64) *Context {
+	w.beat = beat
+	return w
+}
+func (w *Context) End(cause error) { w.end(cause) }
+
+// Moved says that there is progress.
+func (w *Context) Moved() {
+	if w.beat != nil {
+		w.beat.Add(1)
+	}
+	if w.timer != nil && w.Err() == nil {
+		w.timer.Reset(w.d)
+	}
+}
+
+// Close frees what the context holds.
+func (w *Context) Close() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	if w.with != nil {
+		w.with()
+	}
+	w.end(context.Canceled)
+}
+
+// Cause is why the context ended, if that is what err says.
+func (w *Context) Cause(err error) error { return Cause(w, err) }
+
+// Cause is why ctx ended, if that is what err says.
+func Cause(ctx context.Context, err error) error {
+	switch {
+	case err == nil || ctx.Err() == nil:
+		return err
+	case errors.Is(err, ctx.Err()):
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+}
+
+// Progressed tells a request that n more came, unless an earlier attempt had brought as much.
+func Progressed(w interface{ Moved() }, got *pending.Reach, n int) {
+	if got.By(n) {
+		w.Moved()
+	}
+}
+
+// Retry runs attempt until it succeeds, fails for good, or ctx ends; then the error is that of
+// the last attempt.
+func (s *Waits) Retry(ctx context.Context, attempt func(ctx context.Context) error) error {
+	return s.RetryWhile(ctx, upload.LongestPause, func(error) bool { return true }, attempt)
+}
+
+// RetryWhile is Retry with pauses of at most so long, as long as hope says that another
+// attempt may be worth it.
+func (s *Waits) RetryWhile(ctx context.Context, most time.Duration, hope func(err error) bool, attempt func(ctx context.Context) error) error {
+	for d := upload.FirstPause; ; d = min(2*d, most) {
+		err := attempt(ctx)
+		if err == nil || !isWorthIt(err) || !hope(err) {
+			return err
+		}
+		s.Log.Debug("will try again", "in", d, "err", err)
+		if s.Pause(ctx, d/2+rand.N(d/2)) != nil {
+			return err
+		}
+	}
+}
+
+// isWorthIt reports whether the same call may succeed soon. That the remote is full is told to
+// the program at once.
+func isWorthIt(err error) bool {
+	return providers.KindOf(err).Retry == providers.RetryLater &&
+		!errors.Is(err, fs.ErrUnavailable) && !errors.Is(err, providers.ErrQuota)
+}
+
+// Passes reports whether a failure may be over soon without anyone's doing: only who waits
+// need be told.
+func Passes(err error) bool {
+	switch {
+	case errors.Is(err, content.ErrChanged), errors.Is(err, ErrPatience), errors.Is(err, providers.ErrUnauthenticated):
+		return true
+	case errors.Is(err, providers.ErrBody):
+		return false
+	}
+	return isWorthIt(err) || errors.Is(err, fs.ErrUnavailable)
+}
+
+// Sleep is time.Sleep that ends with ctx.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
