@@ -61,9 +61,11 @@
 // ops, what a change of a name entails package local, and which names stay on this machine,
 // by exclusion and ignore files, package rules. Package history notes what happens and
 // keeps content, package past says what was and goes back to it, and package show lists it
-// as files. Package listing says how long a directory is believed and lists ahead of a walk,
+// as files. Package listing makes the names known that the remote has, says how long a
+// directory is believed, lists ahead of a walk and compares all for a pull,
 // package files has what fetches of content need and the prefetch of small files, package
-// pending what is dirty, when it is due and who waits for it. Package
+// pending what is dirty, when it is due and who waits for it. Package waiting has programs
+// wait, as long as one is patient, and tries again what fails for a while. Package
 // upload sends it name by name, and package commit as change sets: a volume has one of
 // both as its [Committer]. Package revision follows the head of a store of whole
 // revisions, moves it, and pushes what it has. Package state has the directory that a
@@ -73,10 +75,10 @@
 //
 // Files here are named by topic: ops is what a volume does for the operations of the kernel,
 // rules for those who learn ignore files; tree_ is what of inodes and names needs the rest of
-// the volume, files_ open files and their content, listing_ what is known of remote
-// directories, merge what a volume does for merges, pending_ how programs wait, upload_ what
+// the volume, files_ open files and their content, listing what it
+// does for listings, merge what a volume does for merges, pending what it does for what is to be sent, upload_ what
 // a volume does for uploads, commit_ the same for change sets, revision what it does for its
-// head, comparison what a pull of the whole gathers and applies, massdelete_ what a halt
+// head, massdelete_ what a halt
 // means for pulls and commits, history_ what a volume does for its history, and to go back,
 // recovery_ what a start makes of what the run before left.
 //

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/offline"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/waiting"
 )
@@ -57,3 +58,15 @@ func (v *Volume) weighAll() {
 		v.o.Log.Warn("evict: the content could not be counted", "err", err)
 	}
 }
+
+// ContentUsage says what content takes.
+func (v *Volume) ContentUsage() ContentUsage { return offline.UsageOf(v.store) }
+
+// MakeRoom gives up clean content for n bytes that others could not write, or as much
+// as the disk lacks, because they found it full, and reports whether trying again may
+// help. It must not be called from a callback of the volume.
+func (v *Volume) MakeRoom(n int64) bool { return v.store.MakeRoom(n) }
+
+// ClearContent gives up all clean content that is neither in use nor pinned, and says how many
+// bytes the disk got back. It is fetched again when it is read.
+func (v *Volume) ClearContent() (freed int64) { return v.room.Clear() }

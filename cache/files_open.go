@@ -78,12 +78,8 @@ func (t contentTx) Unwritten(ino table.Ino, n *table.Inode) {
 	}
 }
 
-// acquire opens the content of an inode for us, until opener.Release.
-func (v *Volume) acquire(ino table.Ino) (*files.OpenInode, error) {
-	return v.openContent(ino, files.ForUs)
-}
-
-// openContent opens the content of an inode, until opener.Close.
+// openContent opens the content of an inode, until opener.Close; for ourselves
+// ([files.ForUs]), until opener.Release.
 func (v *Volume) openContent(ino table.Ino, use files.Use) (*files.OpenInode, error) {
 	oi, err := v.opener.Open(ino, use)
 	return oi, errno.Translate(err)

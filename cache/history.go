@@ -87,18 +87,18 @@ type remembering struct{ v *Volume }
 
 // Find implements past.Volume.
 func (r remembering) Find(ctx context.Context, path string) (l table.Link, ino table.Ino, err error) {
-	return r.v.find(ctx, path)
+	return r.v.listings.Find(ctx, path)
 }
 
 // Load implements past.Volume.
 func (r remembering) Load(ctx context.Context, dir table.Ino) error {
-	return r.v.loadDir(&fs.Op{Cancel: ctx.Done()}, dir)
+	return r.v.listings.Load(&fs.Op{Cancel: ctx.Done()}, dir)
 }
 
 // Open implements past.Volume.
 func (r remembering) Open(ctx context.Context, ino table.Ino) (io.ReadCloser, int64, error) {
 	v := r.v
-	oi, err := v.acquire(ino)
+	oi, err := v.openContent(ino, files.ForUs)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -178,3 +178,9 @@ func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Loca
 	}
 	return v.history.Overwritten(l, at, info, made.Ino)
 }
+
+// Actor says on whose behalf files change, for the history.
+type Actor = history.Actor
+
+// SetActor says on whose behalf what changes from now on does.
+func (v *Volume) SetActor(a Actor) { v.history.SetActor(a) }

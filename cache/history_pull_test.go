@@ -164,7 +164,7 @@ func TestRestoreWhatAPulledRevisionHad(t *testing.T) {
 	}
 	assert.Equal(t, birth(), 0, "without a pull")
 	now := c.now().UnixNano()
-	w.ok(w.v.updateTree(func(tx *tree.Tx) error { revision.Comes(tx, w.v.now()); return nil }))
+	w.ok(w.v.updateTree(func(tx *tree.Tx) error { revision.Comes(tx, w.v.o.Now().UnixNano()); return nil }))
 	c.pass(time.Hour)
 	got := birth() - now
 	assert.True(t, got > 0 && got <= int64(time.Second), got, "ns after the pull")

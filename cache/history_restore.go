@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/ops"
 	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -44,7 +45,7 @@ func (r restoring) owner() *fs.Op {
 // Enter implements past.Changes. What the name stood for goes to the history; a file hands on
 // its mode, owner and attributes.
 func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
-	if err := ops.CheckName(l.Name); err != nil {
+	if err := tree.CheckName(l.Name); err != nil {
 		return err
 	}
 	return r.v.update(func(v *Tx) error {
@@ -135,7 +136,7 @@ func (r restoring) Remove(l table.Link, it past.Item) (done bool, err error) {
 		tellOf(v, l)
 		return nil
 	}
-	err = ops.Change(func(dir table.Ino) error { return r.v.loadDir(nil, dir) }, func() error { return r.v.update(take) })
+	err = ops.Change(func(dir table.Ino) error { return r.v.listings.Load(nil, dir) }, func() error { return r.v.update(take) })
 	return done && err == nil, err
 }
 
@@ -143,7 +144,7 @@ func (r restoring) Remove(l table.Link, it past.Item) (done bool, err error) {
 func (r restoring) Sent(ctx context.Context, paths []string) error {
 	op := &fs.Op{Cancel: ctx.Done()}
 	for _, path := range paths {
-		_, ino, err := r.v.find(ctx, path)
+		_, ino, err := r.v.listings.Find(ctx, path)
 		if err != nil || ino == 0 {
 			continue // it went meanwhile
 		}

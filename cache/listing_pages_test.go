@@ -149,7 +149,7 @@ func (f *forest) child(name string) fs.Ino {
 // look is a look at a directory in the root that is known, and at nothing else.
 func (f *forest) look(name string) {
 	f.Helper()
-	f.ok(f.v.loadDir(me, table.Ino(f.child(name))))
+	f.ok(f.v.listings.Load(me, table.Ino(f.child(name))))
 }
 
 // walking reports whether a walk is believed to be under way.
@@ -157,7 +157,7 @@ func (f *forest) walking() bool {
 	synctest.Wait()
 	locked := f.v.lock()
 	defer locked.unlock()
-	return f.v.ahead.IsWalking(locked.View) || locked.IsObserved()
+	return f.v.listings.IsWalking(locked.View) || locked.IsObserved()
 }
 
 // listExpired has all directories but the root known and expired, and the root read.
@@ -376,7 +376,7 @@ func TestFirstPageServesTwice(t *testing.T) {
 		assert.Equal(t, f.asked(), 0, "the first directory took requests more")
 		time.Sleep(listing.WalkPause + time.Second)
 		locked := f.v.lock()
-		need := f.v.ahead.Need(locked.View)
+		need := f.v.listings.Need(locked.View)
 		locked.unlock()
 		assert.AtMost(t, need, 1, "looks that begin a walk")
 		assert.False(t, f.walking(), "a walk goes on")

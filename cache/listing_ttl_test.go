@@ -119,7 +119,7 @@ func TestWhoIsKilledLeaves(t *testing.T) {
 	defer open()
 	cancel, left := make(chan struct{}), make(chan error)
 	op := &fs.Op{PID: 1 << 30, Cancel: cancel} // there is no such thread: it was killed
-	go func() { left <- w.v.loadDir(op, table.Ino(d)) }()
+	go func() { left <- w.v.listings.Load(op, table.Ino(d)) }()
 	<-reached
 	close(cancel)
 	w.is(<-left, syscall.EINTR)
@@ -186,13 +186,13 @@ func (w *scene) stale() time.Time { return w.v.belief.FailingSince() }
 // A first listing that was interrupted goes on with what it left, and forgets
 // what is gone since.
 func TestInterruptedLoad(t *testing.T) {
-	w := newScene(t, over(memory.Options{PageSize: batch}), holding(numbered(2*batch, "d/%05d")...))
+	w := newScene(t, over(memory.Options{PageSize: 512}), holding(numbered(2*512, "d/%05d")...))
 	d := w.walk("d")
 	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
 	w.is(assert.ErrOf(w.v.Lookup(me, d, "00000")), providers.ErrPermission)
 	w.gonePath("d/00000")
 	w.tamper("d/00001", "other")
-	assert.Equal(t, len(w.names("d")), 2*batch-1, "names")
+	assert.Equal(t, len(w.names("d")), 2*512-1, "names")
 	assert.Equal(t, w.get("d/00001"), "other")
 }
 

@@ -59,7 +59,7 @@ func (v *Volume) lookInto(ctx context.Context, dirs []table.Ino) error {
 	defer w.Close()
 	defer context.AfterFunc(ctx, w.Close)()
 	for _, dir := range dirs {
-		if err := v.list(w, dir); err != nil && !errors.Is(err, fs.ErrStale) {
+		if err := v.listings.List(w, dir); err != nil && !errors.Is(err, fs.ErrStale) {
 			return w.Cause(err)
 		}
 	}

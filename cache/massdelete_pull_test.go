@@ -38,7 +38,7 @@ func (w *scene) inos(dirs ...string) (all []table.Ino) {
 func (w *scene) looked(dirs ...table.Ino) {
 	w.Helper()
 	for _, dir := range dirs {
-		err := w.v.look(nil, dir, true)
+		err := w.v.listings.Look(nil, dir, true)
 		assert.Must(w, err == nil || errors.Is(err, fs.ErrStale), dir, err)
 	}
 	w.untilLocked(func(locked *View) bool { return !locked.wholePull.underWay })

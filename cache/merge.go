@@ -41,7 +41,7 @@ func newMerger(v *Volume) *merge.Merger {
 			},
 			Retry: v.waits.Retry, Report: v.chores.Report, Go: v.background, Pause: v.pause,
 		},
-		Remote: merge.Remote{List: v.learn, FetchTarget: v.fetchTarget, AwaitPlace: v.sent.Place},
+		Remote: merge.Remote{List: v.listings.Learn, FetchTarget: v.fetchTarget, AwaitPlace: v.sent.Place},
 		Past: merge.Past{
 			Keep: func(ctx context.Context, l table.Link, info providers.Info) error {
 				return v.keepRemote(ctx, l, info.Locator, info, v.o.Policy.History.Bytes)

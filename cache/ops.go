@@ -26,8 +26,8 @@ func newKernelOps(v *Volume) *kernelOps {
 			})
 		},
 		Store: v.store, Open: v.held.open, Opener: v.opener, Hydrator: v.hydrator, Prefetch: v.prefetch, Syncs: v.tableSync,
-		Belief: v.belief, Ahead: v.ahead, Provider: v.p, Capabilities: v.caps, NoWait: v.o.Policy.NoWait,
-		Remote:  ops.Remote{Load: v.loadDir, Freshen: v.freshen, FetchAttrs: v.fetchAttrsToWrite, FetchTarget: v.fetchTarget, Reach: v.reaching},
+		Belief: v.belief, Ahead: v.listings.Ahead, Provider: v.p, Capabilities: v.caps, NoWait: v.o.Policy.NoWait,
+		Remote:  ops.Remote{Load: v.listings.Load, Freshen: v.listings.Freshen, FetchAttrs: v.fetchAttrsToWrite, FetchTarget: v.fetchTarget, Reach: v.reaching},
 		Uploads: ops.Uploads{WaitForContent: v.sent.Content, WaitForNames: v.sent.Names, IsUnsaved: v.pending.IsUnsaved},
 	}
 	if v.submodules != nil {
@@ -57,7 +57,7 @@ func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
 	if v.belief.IsFailing() || !v.merger.HasUnknownAttrs(x) {
 		return nil
 	}
-	w := v.waits.For(op, v.lookFor(listing.MostWait))
+	w := v.waits.For(op, v.o.looks(listing.MostWait))
 	defer w.Close()
 	return v.staleOnce(v.merger.FetchAttrsToWrite(w, x))
 }

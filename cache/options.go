@@ -216,6 +216,9 @@ func (o *Options) setDefaults() {
 	if o.pause == nil {
 		o.pause = waiting.Sleep
 	}
+	if o.looks == nil {
+		o.looks = func(d time.Duration) time.Duration { return d }
+	}
 	setDefault(&o.Patience, DefaultPatience)
 	setDefault(&o.partsWait, time.Minute)
 	setDefault(&o.far, files.FarAway)

@@ -38,7 +38,7 @@ func TestUnlistedDirectoryOfABackendThatIsGone(t *testing.T) {
 		first := async(func() { _, err = w.v.Lookup(me, d, "f") })
 		w.until(func() bool { return !w.stale().IsZero() })
 		limit := func() time.Duration {
-			_, limit, err := w.v.judge(table.Ino(d), w.v.o.Now(), false)
+			_, limit, err := w.v.listings.Judge(table.Ino(d), w.v.o.Now(), false)
 			w.ok(err)
 			return limit
 		}
@@ -122,7 +122,7 @@ func (w *scene) known(name string) fs.Ino {
 func TestBindWhileTheRootIsListed(t *testing.T) {
 	for range 20 {
 		w := newWorld(t, holding("f", "one", "g", "two"))
-		listed := async(w.v.listRoot)
+		listed := async(func() { w.ok(w.v.listings.Load(nil, table.Root)) })
 		w.v.Bind(nobody{})
 		<-listed
 	}

@@ -1,6 +1,8 @@
 package cache
 
-import "github.com/wsmount/wsmount/cache/internal/chores"
+import (
+	"github.com/wsmount/wsmount/cache/internal/chores"
+)
 
 // What a person is told of a working copy: see package chores.
 type (

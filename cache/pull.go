@@ -42,11 +42,11 @@ type pulling struct {
 func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 	for mayJoin := false; ; mayJoin = true {
 		locked := v.lock()
-		run := locked.pulls.pulling
+		run := locked.pulling
 		mine := run == nil
 		if mine {
 			run = &pulling{done: make(chan struct{}), alone: o.alone}
-			locked.pulls.pulling = run
+			locked.pulling = run
 		}
 		locked.unlock()
 		if mine {
@@ -62,7 +62,7 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 				v.chores.Ended(chores.Pull, run.err)
 			}
 			locked = v.lock()
-			locked.pulls.pulling = nil
+			locked.pulling = nil
 			locked.unlock()
 			close(run.done)
 			return run.report, run.err
@@ -106,8 +106,8 @@ func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err err
 // pullAll compares all directories that are known with what a store shows that keeps no
 // revisions.
 func (v *Volume) pullAll(w *waiting.Context) (PullReport, error) {
-	v.ahead.End() // what is covered already would be older than the pull
-	c, err := names{v}.CompareAll(w, v.p)
+	v.listings.End() // what is covered already would be older than the pull
+	c, err := v.listings.CompareAll(w, v.p)
 	if err != nil {
 		return PullReport{}, err
 	}

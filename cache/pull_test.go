@@ -129,7 +129,7 @@ func TestListingFollowsARename(t *testing.T) {
 	d := w.walk("d")
 	reached, open := w.gate(providers.MethodList)
 	loaded := make(chan error)
-	go func() { loaded <- w.v.loadDir(nil, table.Ino(d)) }()
+	go func() { loaded <- w.v.listings.Load(nil, table.Ino(d)) }()
 	<-reached
 	w.ok(w.rename("d", "e"))
 	w.settle()

@@ -267,7 +267,7 @@ func TestListingsDoNotUndoOurs(t *testing.T) {
 	w.faults.Queue(providers.MethodList, providertest.Fault{})
 	reached, open := w.gate(providers.MethodList) // the first page has come, the second has a, b and c in it no more
 	done := make(chan error)
-	go func() { done <- w.v.look(nil, table.Root, true) }()
+	go func() { done <- w.v.listings.Look(nil, table.Root, true) }()
 	<-reached
 	w.do("put 0 before all of the second page", "rm a", "rm x")
 	w.settle()

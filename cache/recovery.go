@@ -1,8 +1,15 @@
 package cache
 
 import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"syscall"
+
 	"github.com/wsmount/wsmount/cache/internal/merge"
+	"github.com/wsmount/wsmount/cache/internal/offline"
 	"github.com/wsmount/wsmount/cache/internal/recovery"
+	"github.com/wsmount/wsmount/cache/internal/state"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
@@ -44,3 +51,41 @@ func (t recoveredTx) Recovered(ino table.Ino, n *table.Inode) {
 
 // Orphaned implements recovery.Tx.
 func (t recoveredTx) Orphaned(ino table.Ino) { merge.NoteOrphanConflict(t.v.Tx, ino) }
+
+// Accept takes suspect content for good, so that it is sent like any other
+// change: a person has looked at it, or has nothing better. Paths choose, a
+// directory all below it; none: all. It gives the paths that it was about.
+func (v *Volume) Accept(paths ...string) (accepted []string, err error) {
+	err = v.update(func(v *Tx) error {
+		accepted = offline.Accept(v.Tx, paths...)
+		v.wakes = len(accepted) > 0
+		return nil
+	})
+	return accepted, err
+}
+
+// Accept does what Volume.Accept does, in a working copy that is not mounted.
+func Accept(stateDir string, paths ...string) (accepted []string, err error) {
+	if !state.IsOne(stateDir) {
+		return nil, &iofs.PathError{Op: "accept", Path: stateDir, Err: syscall.ENOENT}
+	}
+	o := Options{StateDir: stateDir}
+	o.setDefaults()
+	s, err := openState(o)
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	v := newVolume(offline.Remote{}, o, s)
+	if err = v.recoverLast(); err == nil { // what follows hides from the next start how this one ended
+		accepted, err = v.Accept(paths...)
+	}
+	if err == nil {
+		err = recovery.Sync(v.tree, v.store, s.Path, v.updateTree)
+	}
+	v.stop()
+	v.work.Wait()
+	if err := errors.Join(err, s.Close()); err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	return accepted, nil
+}

@@ -4,9 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	iofs "io/fs"
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/commit"
+	"github.com/wsmount/wsmount/cache/internal/errno"
+	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/merge"
+	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -32,7 +38,7 @@ func makeRevisions(v *Volume) {
 	v.follower = revision.NewFollower(revision.Options{
 		Provider: v.p, Tree: v.tree, Head: v.head, Shown: v.o.shown(), Attributes: v.attrs(),
 		MergeCommits: v.o.Policy.MergeCommits, Combine: v.o.Policy.Conflict.CombineTexts,
-		Chores: v.chores, Host: following{committing{uploading{v}}}, Names: names{v}, Now: v.o.Now,
+		Chores: v.chores, Host: following{committing{uploading{v}}}, Names: names{v.listings, v}, Now: v.o.Now,
 	}, v.backlog)
 	v.pusher = revision.NewPusher(revision.PusherOptions{Follower: v.follower, Copy: following{committing{uploading{v}}}, Context: v.ctx, Log: v.o.Log})
 }
@@ -137,10 +143,37 @@ func (v *Volume) bringContent(ctx context.Context, x table.Ino, kind providers.K
 	if kind == providers.KindSymlink {
 		return v.fetchTarget(ctx, x)
 	}
-	oi, err := v.acquire(x)
+	oi, err := v.openContent(x, files.ForUs)
 	if err != nil {
 		return err
 	}
 	defer v.opener.Release(oi)
 	return oi.Content().FetchAll(ctx)
+}
+
+// readPreviousHead reads a version that the backend had at a place in an earlier
+// revision. iofs.ErrNotExist when none of them that are known had it.
+func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
+	locked := v.lock()
+	all := revision.PreviousHeads(locked.table)
+	locked.unlock()
+	s, ok := providers.As[providers.Snapshotter](v.p)
+	if !ok {
+		all = nil
+	}
+	for _, r := range all {
+		then, err := s.At(ctx, r)
+		if err != nil {
+			continue // it has been thrown away
+		}
+		c, err := then.Read(ctx, at, providers.ReadOptions{Version: version})
+		if err == nil {
+			return &past.Body{ReadCloser: c.Body, Revision: then}, nil
+		}
+		then.Close()
+		if !merge.NotThere(err) && !files.IsElsewhere(err) {
+			return nil, errno.Translate(err)
+		}
+	}
+	return nil, fmt.Errorf("no revision that is known has that version: %w", iofs.ErrNotExist)
 }

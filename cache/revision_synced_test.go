@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -24,26 +25,26 @@ func unlevel(v *Volume) (wrong []string, err error) {
 	}
 	defer head.Release()
 	r := v.follower.Synced()
-	c, err := names{v}.compare(w, v.p, (*comparison).listAll)
+	c, err := v.listings.CompareAll(w, v.p)
 	if err != nil {
 		return nil, err
 	}
 	defer c.End()
 	locked := v.lock()
 	defer locked.unlock()
-	for _, h := range c.dirs {
-		for _, d := range h.diffs {
-			rec, _ := locked.table.Name(d.Link.Dir, d.Link.Name)
-			is := "nothing"
-			if d.Info != nil {
-				is = fmt.Sprintf("%+v", *d.Info)
-			}
-			if d.Info == nil && rec.Remote != nil && rec.Remote.Kind == providers.KindDir {
-				continue // a directory without entries is in no revision
-			}
-			wrong = append(wrong, fmt.Sprintf("%s/%s: of %s is known %+v, and there is %s", h.at, d.Link.Name, r, rec.Remote, is))
+	c.(interface {
+		All(visit func(providers.Locator, merge.News))
+	}).All(func(at providers.Locator, d merge.News) {
+		rec, _ := locked.table.Name(d.Link.Dir, d.Link.Name)
+		is := "nothing"
+		if d.Info != nil {
+			is = fmt.Sprintf("%+v", *d.Info)
 		}
-	}
+		if d.Info == nil && rec.Remote != nil && rec.Remote.Kind == providers.KindDir {
+			return // a directory without entries is in no revision
+		}
+		wrong = append(wrong, fmt.Sprintf("%s/%s: of %s is known %+v, and there is %s", at, d.Link.Name, r, rec.Remote, is))
+	})
 	return wrong, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -86,7 +87,7 @@ type learningWork struct {
 func (e learningWork) Moved() { e.w.Moved() }
 
 // List implements rules.Work.
-func (e learningWork) List(dir table.Ino) error { return unlessStale(e.v.list(e.w, dir)) }
+func (e learningWork) List(dir table.Ino) error { return unlessStale(e.v.listings.List(e.w, dir)) }
 
 // unlessStale is err, but for one that says that something was removed.
 func unlessStale(err error) error {
@@ -107,7 +108,7 @@ func (e learningWork) Read(ino table.Ino, most int64) (content []byte, there boo
 
 func (e learningWork) read(ino table.Ino, most int64) ([]byte, error) {
 	v := e.v
-	oi, err := v.acquire(ino)
+	oi, err := v.openContent(ino, files.ForUs)
 	if err != nil {
 		return nil, err
 	}

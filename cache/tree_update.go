@@ -103,6 +103,3 @@ func (v *Tx) Full(again bool) bool {
 	}
 	return v.store.Relieve()
 }
-
-// now is the time, in nanoseconds since 1970.
-func (v *Volume) now() int64 { return v.o.Now().UnixNano() }

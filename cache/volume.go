@@ -89,8 +89,7 @@ type Volume struct {
 	learner   *rules.Learner
 	merger    *merge.Merger
 	belief    *listing.Belief
-	listings  *listing.Shared
-	ahead     *listing.Ahead
+	listings  *listing.Listings
 	history   *history.Keeper
 	past      *past.Past
 	shows     *show.Shower
@@ -112,7 +111,8 @@ type guardedState struct {
 	operations upload.IDs
 	massDelete massdelete.Guard
 	wholePull  wholePull
-	pulls      pulls
+	pulling    *pulling // the pull that is under way
+	sentBack   files.SentBack
 }
 
 var _ interface {
@@ -163,7 +163,6 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.ctx, v.stop = context.WithCancel(context.Background())
 	v.waits = &waiting.Waits{Context: v.ctx, Pause: o.pause, Log: o.Log}
 	v.belief = &listing.Belief{Now: o.Now, TTL: o.Policy.TTL, Whole: o.Believed, Patience: o.Patience / 2, Log: o.Log}
-	v.listings = &listing.Shared{Now: o.Now, Go: v.background, Wait: v.lookFor}
 	open := files.NewOpenSet()
 	v.tree = tree.New(s.Table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open, Log: o.Log})
 	defer v.tree.Unlock()
@@ -175,7 +174,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.submodules, _ = providers.As[providers.Submoduler](p)
 	v.Bind(nobody{})
 	v.chores = newChores(v)
-	v.ahead = v.newAhead()
+	v.listings = newListings(v)
 	v.history = newKeeper(v)
 	v.past = newPast(v)
 	v.shows = newShower(v)
@@ -222,7 +221,11 @@ func (v *Volume) begin(ctx context.Context) error {
 		v.background(func() { v.learner.Look(v.ctx) })
 	}
 	if v.o.ListRoot {
-		v.background(v.listRoot)
+		v.background(func() {
+			if err := v.listings.Load(nil, table.Root); err != nil {
+				v.o.Log.Debug("the root is listed when a program looks", "err", err)
+			}
+		})
 	}
 	if parter, can := providers.As[providers.Multiparter](v.p); can && !v.o.ReadOnly {
 		wait := v.o.partsWait

@@ -28,8 +28,7 @@ const (
 // tooLarge are the packages and types that are over the limits of all others. A row
 // is removed when it is not needed any more; a limit is lowered with what it limits.
 var tooLarge = map[string]int{
-	"cache files":          48,
-	"cache.Volume methods": 101,
+	"cache.Volume methods": 68,
 	"cmd/wsmount lines":    6600,
 	"providers/git lines":  7200,
 }

@@ -1,6 +1,11 @@
-// Package listing knows how long what the remote has in a directory is believed, has one
-// listing of a directory serve all who ask for it meanwhile, and lists the directories that
-// a walk is about to come to.
+// Package listing makes the names known that the remote has in directories. It knows how long
+// they are believed, has one listing of a directory serve all who ask for it meanwhile, lists
+// the directories that a walk is about to come to, and finds out for a pull what differs in
+// all that are known. What becomes of a difference is package merge's.
+//
+//	names := listing.New(listing.Options{...})
+//	err := names.Load(op, dir) // before a look at its names
+//	c, err := names.CompareAll(w, remote)
 //
 // # How long names and content are believed
 //

@@ -7,6 +7,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -34,7 +35,7 @@ func (v *Operations) Create(op *fs.Op, dir fs.Ino, name string, flags, mode uint
 // create makes a file and opens it. When the name is there already, the file
 // is nil, and the entry is of what is there.
 func (v *Operations) create(op *fs.Op, dir table.Ino, name string, flags, mode uint32) (fs.Entry, *file, error) {
-	if err := CheckName(name); err != nil {
+	if err := tree.CheckName(name); err != nil {
 		return fs.Entry{}, nil, err
 	}
 	if err := v.changesIn(op, fs.Ino(dir)); err != nil {

@@ -2,12 +2,13 @@ package ops
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 )
 
 // Lookup implements fs.Volume. The first one in a directory lists it.
 func (v *Operations) Lookup(op *fs.Op, dir fs.Ino, name string) (fs.Entry, error) {
-	if err := CheckName(name); err != nil {
+	if err := tree.CheckName(name); err != nil {
 		return fs.Entry{}, err
 	}
 	d := table.Ino(dir)

@@ -55,7 +55,7 @@ func (v *Operations) Symlink(op *fs.Op, dir fs.Ino, name, target string) (fs.Ent
 
 // make gives a new inode a new name.
 func (v *Operations) make(op *fs.Op, dir fs.Ino, name string, new func(v *tx, parent *table.Inode) *table.Inode) (fs.Entry, error) {
-	if err := CheckName(name); err != nil {
+	if err := tree.CheckName(name); err != nil {
 		return fs.Entry{}, err
 	}
 	if err := v.changesIn(op, dir); err != nil {
@@ -87,7 +87,7 @@ func (v *Operations) make(op *fs.Op, dir fs.Ino, name string, new func(v *tx, pa
 // Link implements fs.Volume. The backend gets a copy of what it has; a file
 // without a name, from O_TMPFILE, goes there for the first time.
 func (v *Operations) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error) {
-	if err := CheckName(name); err != nil {
+	if err := tree.CheckName(name); err != nil {
 		return fs.Entry{}, err
 	}
 	if err := v.changesIn(op, dir); err != nil {
@@ -139,7 +139,7 @@ func (v *tx) mayLink(ino table.Ino, l table.Link) error {
 
 // Unlink implements fs.Volume.
 func (v *Operations) Unlink(op *fs.Op, dir fs.Ino, name string) error {
-	if err := CheckName(name); err != nil {
+	if err := tree.CheckName(name); err != nil {
 		return err
 	}
 	l := table.Link{Dir: table.Ino(dir), Name: name}
@@ -165,7 +165,7 @@ func (v *Operations) Unlink(op *fs.Op, dir fs.Ino, name string) error {
 // Rmdir implements fs.Volume. Whether a directory is empty that nobody has
 // looked into, only the backend knows: this waits for its listing.
 func (v *Operations) Rmdir(op *fs.Op, dir fs.Ino, name string) error {
-	if err := CheckName(name); err != nil {
+	if err := tree.CheckName(name); err != nil {
 		return err
 	}
 	l := table.Link{Dir: table.Ino(dir), Name: name}

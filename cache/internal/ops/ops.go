@@ -3,7 +3,6 @@ package ops
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -59,18 +58,6 @@ func (v view) inode(ino fs.Ino) (*table.Inode, error) {
 		return n, nil
 	}
 	return nil, fs.ErrStale
-}
-
-// CheckName refuses what is not one name. The kernel does not send such names,
-// but here they would lead elsewhere.
-func CheckName(name string) error {
-	switch {
-	case len(name) > providers.MaxName:
-		return syscall.ENAMETOOLONG
-	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
-		return syscall.EINVAL
-	}
-	return nil
 }
 
 // mayName refuses a new name that the backend could not have, unless it stays here.

@@ -9,6 +9,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/fs"
 )
 
@@ -26,10 +27,10 @@ func (v *Operations) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, n
 	if flags != 0 && flags != unix.RENAME_NOREPLACE && flags != unix.RENAME_EXCHANGE {
 		return syscall.EINVAL
 	}
-	if err := CheckName(name); err != nil {
+	if err := tree.CheckName(name); err != nil {
 		return err
 	}
-	if err := CheckName(newName); err != nil {
+	if err := tree.CheckName(newName); err != nil {
 		return err
 	}
 	a := table.Link{Dir: table.Ino(dir), Name: name}

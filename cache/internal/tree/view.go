@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
@@ -317,4 +318,16 @@ func (t *Tx) SetName(l table.Link, rec table.Name) (from table.Ino) {
 	}
 	t.Writer.SetName(l.Dir, l.Name, rec)
 	return from
+}
+
+// CheckName refuses what is not one name. The kernel does not send such names,
+// but other programs do, and they would lead elsewhere.
+func CheckName(name string) error {
+	switch {
+	case len(name) > providers.MaxName:
+		return syscall.ENAMETOOLONG
+	case name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
+		return syscall.EINVAL
+	}
+	return nil
 }

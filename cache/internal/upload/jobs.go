@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/pending"
@@ -306,4 +307,10 @@ func (j *Jobs) IsStalled() (stalled bool, cause error) {
 		}
 	}
 	return true, cause
+}
+
+// StandsAside reports whether a name that is nothing locally is one under which another working
+// copy has something stand aside, or had when it was killed: that is not for programs either.
+func (j *Jobs) StandsAside(l table.Link, rec table.Name) bool {
+	return l.Dir == table.Root && strings.HasPrefix(l.Name, Parked) && rec.Ino == 0 && rec.Remote == nil && j.of[l] == nil
 }

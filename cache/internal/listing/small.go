@@ -1,4 +1,4 @@
-package cache
+package listing
 
 import (
 	"context"
@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
-	"github.com/wsmount/wsmount/cache/internal/waiting"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -19,26 +19,26 @@ import (
 // count as known only when the whole answer is there; what was changed locally since the
 // listing began stays as it is. Where the first page does not hold it all, the directory
 // is listed by itself, and the page is the first one for a walk that may follow
-// (listing.Ahead).
+// (Ahead).
 
 // mayBeSmall reports whether the listing of the directory may bring all below it. For a
 // walk there are pages that do.
 func (h *remoteDir) mayBeSmall() bool {
-	v := h.v
-	if !h.first || !h.clean || !v.caps.RecursiveList || !v.caps.ImpliedDirs {
+	v := h.of
+	if !h.first || !h.clean || !v.o.Capabilities.RecursiveList || !v.o.Capabilities.ImpliedDirs {
 		return false
 	}
-	return v.ahead.MayBeSmall(h.at)
+	return v.Ahead.MayBeSmall(h.at)
 }
 
 // gatherTree is gather by a recursive listing. It reports false when that takes more
 // than the directory itself would, or the store cannot do it. The tree ends when the
 // listing is applied.
-func (h *remoteDir) gatherTree(w *waiting.Context, mine *tree.Observation) (done bool, err error) {
-	r := h.v.ahead.Tree(h.at)
+func (h *remoteDir) gatherTree(w revision.Waiting, mine *tree.Observation) (done bool, err error) {
+	r := h.of.Ahead.Tree(h.at)
 	h.reset()
 	for {
-		entries, last, err := r.Bring(func(o providers.ListOptions) (providers.Page, error) { return h.v.listPage(w, h.at, o) })
+		entries, last, err := r.Bring(func(o providers.ListOptions) (providers.Page, error) { return h.of.listPage(w, h.at, o) })
 		isDeep := slices.ContainsFunc(entries, h.isBelow)
 		switch {
 		case errors.Is(err, providers.ErrUnsupported):
@@ -63,9 +63,9 @@ func (h *remoteDir) gatherTree(w *waiting.Context, mine *tree.Observation) (done
 func (h *remoteDir) isBelow(e providers.Info) bool { return e.Locator.Parent() != h.at }
 
 // listPage lists a page, with all patience.
-func (v *Volume) listPage(w *waiting.Context, at providers.Locator, o providers.ListOptions) (page providers.Page, err error) {
-	err = v.waits.Retry(w, func(context.Context) (err error) {
-		if page, err = v.p.List(w, at, o); err != nil {
+func (v *Listings) listPage(w revision.Waiting, at providers.Locator, o providers.ListOptions) (page providers.Page, err error) {
+	err = v.o.Waits.Retry(w, func(context.Context) (err error) {
+		if page, err = v.o.Provider.List(w, at, o); err != nil {
 			v.failed(err)
 			return err
 		}
@@ -77,20 +77,46 @@ func (v *Volume) listPage(w *waiting.Context, at providers.Locator, o providers.
 
 // adoptTree makes the directories below known, unless there was an error. One that
 // fails is listed when a program looks.
-func (h *remoteDir) adoptTree(w *waiting.Context, head revision.Held, err error) {
-	v := h.v
+func (h *remoteDir) adoptTree(w revision.Waiting, head revision.Held, err error) {
+	v := h.of
 	if err != nil {
 		h.tree.Drop()
 		return
 	}
 	for _, c := range h.tree.All() {
-		locked := v.lock()
+		locked := v.o.Tree.Lock()
 		dir, ok := locked.DirAtRemotePath(c.At)
-		locked.unlock()
+		v.o.Tree.Unlock()
 		if ok {
 			v.applyCovered(w, head, dir, c)
 		} else {
-			v.ahead.Drop(c)
+			v.Ahead.Drop(c)
 		}
 	}
+}
+
+// renew makes the names of a directory known as they are: by what the pages of a walk
+// say, of which each that came is told, or by a listing of it.
+func (v *Listings) renew(w revision.Waiting, dir table.Ino, came func()) error {
+	// Walks are ahead in stores that keep no revisions only.
+	if c := v.Ahead.Await(w, dir, came); c != nil && v.applyCovered(w, revision.NoHead(), dir, c) {
+		return nil
+	}
+	return v.List(w, dir)
+}
+
+// applyCovered makes a directory known as pages have it, which are dropped. It reports
+// false when the directory is to be listed instead: it was moved, or listed, since the page
+// was asked for, or something failed, which its own listing says.
+func (v *Listings) applyCovered(w revision.Waiting, head revision.Held, dir table.Ino, c *Covered) bool {
+	defer v.Ahead.Drop(c)
+	h, err := v.newListing(dir)
+	if err != nil || h == nil || h.at != c.At || !v.Ahead.Holds(c, dir) {
+		return false
+	}
+	if err := h.adopt(w, head, c.Start(), c.Entries, c.Mine()); err != nil {
+		v.o.Belief.Log.Debug("a directory that was listed ahead is listed by itself", "path", c.At, "err", err)
+		return false
+	}
+	return true
 }

@@ -1,4 +1,4 @@
-package cache
+package listing
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
@@ -18,24 +17,20 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// names are the names of a volume as its revisions need them.
-type names struct{ v *Volume }
-
-var _ revision.Names = names{}
-
-// CompareAll implements revision.Names.
-func (n names) CompareAll(w revision.Waiting, p providers.Provider) (revision.Comparison, error) {
-	return n.compare(w, p, (*comparison).listAll)
+// CompareAll finds out how what a provider shows differs from all names that are known. The
+// provider is asked again until End.
+func (v *Listings) CompareAll(w revision.Waiting, p providers.Provider) (revision.Comparison, error) {
+	return v.compare(w, p, (*comparison).listAll)
 }
 
-// Compare implements revision.Names.
-func (n names) Compare(w revision.Waiting, p providers.Provider, diffs []providers.Difference) (revision.Comparison, error) {
-	return n.compare(w, p, func(c *comparison) error { return c.take(diffs) })
+// Compare is CompareAll where two revisions differ, of which the tree has the first.
+func (v *Listings) Compare(w revision.Waiting, p providers.Provider, diffs []providers.Difference) (revision.Comparison, error) {
+	return v.compare(w, p, func(c *comparison) error { return c.take(diffs) })
 }
 
-func (n names) compare(w revision.Waiting, p providers.Provider, find func(*comparison) error) (*comparison, error) {
-	c := &comparison{v: n.v, w: w.(*waiting.Context), p: p}
-	c.mine, c.end = n.v.tree.Observe()
+func (v *Listings) compare(w revision.Waiting, p providers.Provider, find func(*comparison) error) (*comparison, error) {
+	c := &comparison{of: v, w: w, p: p}
+	c.mine, c.end = v.o.Tree.Observe()
 	if err := find(c); err != nil {
 		c.End()
 		return nil, err
@@ -43,35 +38,24 @@ func (n names) compare(w revision.Waiting, p providers.Provider, find func(*comp
 	return c, nil
 }
 
-// List implements revision.Names.
-func (n names) List(w revision.Waiting, head revision.Held, dir table.Ino) error {
-	return n.v.listOnce(w.(*waiting.Context), head, dir)
-}
-
-// Fetch implements revision.Names. Its errors are those of [files.Hydrator.Fetch].
-func (n names) Fetch(w revision.Waiting, ino table.Ino, kind providers.Kind) error {
-	return n.v.bringContent(w, ino, kind)
-}
-
-// AllowDeletions implements revision.Names.
-func (n names) AllowDeletions() {
-	locked := n.v.lock()
-	defer locked.unlock()
-	locked.massDelete.Allow(massdelete.Pull)
-}
-
-// Passed implements revision.Names.
-func (n names) Passed(*tree.Tx) { n.v.held.passed(massdelete.Pull) }
-
 // comparison is what differs between the names that the table has of the remote, in the
 // directories that are known, and those that a provider shows.
 type comparison struct {
-	v    *Volume
-	w    *waiting.Context
+	of   *Listings
+	w    revision.Waiting
 	p    providers.Provider
 	mine *tree.Observation // from before it was asked
 	end  func()
 	dirs []*remoteDir
+}
+
+// All visits what differs, with the places of the directories.
+func (c *comparison) All(visit func(at providers.Locator, d merge.News)) {
+	for _, h := range c.dirs {
+		for _, d := range h.diffs {
+			visit(h.at, d)
+		}
+	}
 }
 
 // End implements revision.Comparison.
@@ -85,14 +69,14 @@ func (c *comparison) Check(head revision.Held) error {
 
 // Apply implements revision.Comparison: in one step. What is left for another pull is not
 // forgotten: the table stays at the revision that it had.
-func (c *comparison) Apply(head revision.Held, r providers.Revision) (PullReport, error) {
+func (c *comparison) Apply(head revision.Held, r providers.Revision) (revision.PullReport, error) {
 	return c.run(head, false, r)
 }
 
 // run is Apply, or changes nothing (dry): the questions that it asks are answered, and a halt
 // is told.
-func (c *comparison) run(head revision.Held, dry bool, r providers.Revision) (PullReport, error) {
-	m := c.v.merger.New(c.w, c.p)
+func (c *comparison) run(head revision.Held, dry bool, r providers.Revision) (revision.PullReport, error) {
+	m := c.of.o.Merger().New(c.w, c.p)
 	m.Mine, m.Dry, m.Whole = c.mine, dry, true
 	err := m.Run(func(tx *merge.Tx) error {
 		for _, h := range c.dirs {
@@ -107,16 +91,16 @@ func (c *comparison) run(head revision.Held, dry bool, r providers.Revision) (Pu
 			h.listed(tx, m)
 		}
 		if !m.Left && !m.Asks() {
-			revision.SetSynced(tx, r, c.v.o.shown())
+			revision.SetSynced(tx, r, c.of.o.Rules)
 		}
 		return m.CheckPull(tx, head)
 	})
-	return PullReport{Changed: m.Report.Changed, Deleted: m.Report.Deleted, Conflicts: m.Report.Conflicts}, err
+	return revision.PullReport{Changed: m.Report.Changed, Deleted: m.Report.Deleted, Conflicts: m.Report.Conflicts}, err
 }
 
 // known is a listing of a directory in the making; nil if its names are not known.
 func (c *comparison) known(dir table.Ino) (*remoteDir, error) {
-	h, err := c.v.newListing(dir)
+	h, err := c.of.newListing(dir)
 	if errors.Is(err, fs.ErrStale) {
 		return nil, nil
 	}
@@ -128,9 +112,9 @@ func (c *comparison) known(dir table.Ino) (*remoteDir, error) {
 
 // listAll lists all known directories, in the cheaper of two ways.
 func (c *comparison) listAll() error {
-	locked := c.v.lock()
+	locked := c.of.o.Tree.Lock()
 	dirs := locked.KnownRemoteDirs()
-	locked.unlock()
+	c.of.o.Tree.Unlock()
 	for _, dir := range dirs {
 		h, err := c.known(dir)
 		if err != nil {
@@ -170,7 +154,7 @@ func (c *comparison) listEach(all []*remoteDir) error {
 		switch {
 		case errs[i] == nil:
 		case merge.NotThere(errs[i]) && h.dir == table.Root:
-			return c.v.rootGone(errs[i])
+			return c.of.rootGone(errs[i])
 		case !merge.NotThere(errs[i]):
 			return errs[i]
 		default: // the listing of its parent says so
@@ -192,7 +176,7 @@ func (c *comparison) listTree() error {
 		at[h.at] = h
 	}
 	var got pending.Reach
-	err := c.v.waits.Retry(c.w, func(ctx context.Context) error {
+	err := c.of.o.Waits.Retry(c.w, func(ctx context.Context) error {
 		got.Again()
 		for _, h := range c.dirs {
 			h.reset()
@@ -207,13 +191,13 @@ func (c *comparison) listTree() error {
 				return err
 			}
 			waiting.Progressed(c.w, &got, 1)
-			locked := c.v.lock()
+			locked := c.of.o.Tree.Lock()
 			for i := range page.Entries {
 				if h := at[page.Entries[i].Locator.Parent()]; h != nil {
 					h.entry(locked, &page.Entries[i])
 				}
 			}
-			locked.unlock()
+			c.of.o.Tree.Unlock()
 			if opts.Token = page.Next; opts.Token == "" {
 				return nil
 			}
@@ -242,9 +226,9 @@ func (c *comparison) take(diffs []providers.Difference) error {
 			h.difference(d)
 		}
 	}
-	locked := c.v.lock()
+	locked := c.of.o.Tree.Lock()
 	hiding := rules.Hiding(locked)
-	locked.unlock()
+	c.of.o.Tree.Unlock()
 	for _, dir := range hiding {
 		h, err := c.known(dir)
 		if err != nil {
@@ -274,9 +258,9 @@ func (c *comparison) dirAt(known map[providers.Locator]*remoteDir, at providers.
 		return h, nil
 	}
 	known[at] = nil
-	locked := c.v.lock()
+	locked := c.of.o.Tree.Lock()
 	dir, ok := locked.DirAtRemotePath(at)
-	locked.unlock()
+	c.of.o.Tree.Unlock()
 	if !ok {
 		return nil, nil
 	}
@@ -287,8 +271,8 @@ func (c *comparison) dirAt(known map[providers.Locator]*remoteDir, at providers.
 
 // difference takes what another revision has of one name.
 func (h *remoteDir) difference(d providers.Difference) {
-	locked := h.v.lock()
-	defer locked.unlock()
+	locked := h.of.o.Tree.Lock()
+	defer h.of.o.Tree.Unlock()
 	if d.Is != nil {
 		h.entry(locked, d.Is)
 		return

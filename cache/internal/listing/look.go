@@ -1,0 +1,192 @@
+package listing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/errno"
+	"github.com/wsmount/wsmount/cache/internal/merge"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/cache/internal/waiting"
+	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Look is Load; strict waits for an answer where Load shows what is known.
+func (v *Listings) Look(op *fs.Op, dir table.Ino, strict bool) error {
+	arrived := v.o.Belief.Now()
+	for range 3 {
+		a, limit, err := v.Judge(dir, arrived, strict)
+		if err != nil || a == Fresh {
+			return err
+		}
+		if op == nil && a == Unknown {
+			limit = -1
+		}
+		began, err := v.shareListing(op, dir, limit)
+		switch {
+		case errors.Is(err, ErrTimedOut) && a == Unknown:
+			return errAway
+		case errors.Is(err, ErrTimedOut):
+			v.o.Belief.Overdue(limit)
+			return nil
+		case a != Unknown && merge.IsUndecided(err),
+			a == Stale && errors.Is(err, fs.ErrUnavailable),
+			a != Unknown && !strict && errors.Is(err, table.ErrFull):
+			return nil // what is known is shown: of it something may be removed, to make room
+		case err != nil:
+			return err
+		case a != Unknown && arrived.Sub(began) < v.o.Belief.TTL:
+			return nil // new enough when we came
+		}
+	}
+	return nil
+}
+
+// errAway says that a directory was never listed, and that the backend has not
+// answered for so long that nobody waits for it.
+var errAway = fmt.Errorf("the directory was never listed, and the backend does not answer: %w", fs.ErrUnavailable)
+
+// Judge says what a look at a directory that came at a time is to do, see
+// [Belief.Judge].
+func (v *Listings) Judge(dir table.Ino, arrived time.Time, strict bool) (Freshness, time.Duration, error) {
+	locked := v.o.Tree.Lock()
+	defer v.o.Tree.Unlock()
+	n := locked.Inode(dir)
+	switch {
+	case n == nil:
+		return 0, 0, errors.Join(fs.ErrStale, locked.Err())
+	case !n.IsDir():
+		return 0, 0, syscall.ENOTDIR
+	}
+	a, limit := v.o.Belief.Judge(dir, n, arrived, strict)
+	return a, limit, nil
+}
+
+// shareListing renews a directory, or waits for the listing of it that is under way, for
+// limit at most; less than 0: to its end. That ends when it stands still for half of the
+// patience. It reports when the listing began.
+func (v *Listings) shareListing(op *fs.Op, dir table.Ino, limit time.Duration) (time.Time, error) {
+	ctx := v.o.Waits.For(op, 0)
+	defer ctx.Close()
+	began, err := v.shared.Do(ctx, dir, limit, func() Run {
+		w := v.o.Waits.For(nil, v.o.Patience)
+		var pages atomic.Uint64
+		came := func() {
+			pages.Add(1)
+			w.Moved()
+		}
+		return Run{Work: func() error { return waiting.Cause(w, v.renew(w, dir, came)) }, End: w.Close, Pages: pages.Load}
+	})
+	return began, errno.Translate(err)
+}
+
+// answered notes that the backend answered a listing, and how fast; or, with an error,
+// that it did not in that time.
+func (v *Listings) answered(locked *tree.View, took time.Duration, err error) {
+	switch {
+	case err == nil:
+		if v.o.Belief.Answered(took) {
+			v.o.Back(locked)
+		}
+	case isSilence(err) || errors.Is(err, waiting.ErrPatience):
+		v.o.Belief.Unanswered(took, err)
+	}
+}
+
+// isSilence reports whether an error says nothing of what was asked for: the
+// backend cannot be reached, or does not know us any more, which is no reason to
+// doubt what it said before.
+func isSilence(err error) bool {
+	retry := providers.KindOf(err).Retry
+	return retry == providers.RetryLater || retry == providers.RetryLogin
+}
+
+// Freshen is called before a file is opened: its version is asked for with the
+// listing of its directory, if that is too old; strict as in Look. fs.ErrStale says
+// that the name leads elsewhere now.
+func (v *Listings) Freshen(op *fs.Op, x table.Ino, strict bool) error {
+	if v.o.Belief.TTL == 0 {
+		return v.renamed(x)
+	}
+	last := table.Ino(0)
+	for {
+		locked := v.o.Tree.Lock()
+		dir, ok := validatedBy(locked, x)
+		v.o.Tree.Unlock()
+		if !ok {
+			return v.renamed(x)
+		}
+		switch err := v.Look(op, dir, strict); {
+		case err == nil:
+			return v.renamed(x)
+		case dir == last || !errors.Is(err, fs.ErrStale):
+			return err
+		}
+		last = dir // a rename of ours ended: its remote name is in another directory
+	}
+}
+
+// validatedBy is the directory at the backend whose listing says whether an inode's
+// content is still what is there: best one where it stays, since a place that it leaves
+// may be gone by now. What was changed here is not asked for: it is compared when it is
+// sent.
+func validatedBy(v *tree.View, x table.Ino) (dir table.Ino, ok bool) {
+	n := v.Inode(x)
+	if n == nil || len(n.Links) == 0 || n.Writing {
+		return 0, false
+	}
+	for _, l := range n.RemoteLinks {
+		rec, _ := v.Name(l.Dir, l.Name)
+		switch {
+		case rec.Remote == nil || rec.Remote.ContentVersion != n.ContentVersion:
+		case rec.Ino == x:
+			return l.Dir, true
+		case !ok:
+			dir, ok = l.Dir, true
+		}
+	}
+	return dir, ok
+}
+
+// renamed tells, once, that a pull gave the name of an inode to another.
+func (v *Listings) renamed(x table.Ino) error {
+	locked := v.o.Tree.Lock()
+	defer v.o.Tree.Unlock()
+	if n := locked.Inode(x); n != nil && len(n.Links) == 0 && n.LostName != nil && v.o.SentBack.Once(locked, x, nil) {
+		return fs.ErrStale
+	}
+	return nil
+}
+
+// Find walks to a local path. An ino of 0 says that the name is free; the
+// directory of the link is 0 when not even that is there.
+func (v *Listings) Find(ctx context.Context, path string) (l table.Link, ino table.Ino, err error) {
+	ino = table.Root
+	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		if name == "" {
+			return l, ino, nil
+		}
+		if ino == 0 {
+			return table.Link{}, 0, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return l, 0, err
+		}
+		if err := v.Load(nil, ino); err != nil {
+			return l, 0, err
+		}
+		locked := v.o.Tree.Lock()
+		l = table.Link{Dir: ino, Name: name}
+		rec, _ := locked.Name(l.Dir, l.Name)
+		ino = rec.Ino
+		v.o.Tree.Unlock()
+	}
+	return l, ino, nil
+}
