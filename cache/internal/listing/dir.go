@@ -102,7 +102,7 @@ func (v *Listings) ListOnce(w revision.Waiting, head revision.Held, dir table.In
 	return err
 }
 
-// newListing is an empty one; nil for a directory that the backend does not
+// newListing is an empty one; nil for a directory that the remote does not
 // have.
 func (v *Listings) newListing(dir table.Ino) (h *remoteDir, err error) {
 	err = v.o.Update(func(tx *tree.Tx) error {
@@ -241,7 +241,7 @@ func (h *remoteDir) entry(v *tree.View, info *providers.Info) {
 	h.diffs = append(h.diffs, merge.News{Link: l, Info: info})
 }
 
-// leavesThere reports whether an entry is what the backend has until our deletion of it
+// leavesThere reports whether an entry is what the remote has until our deletion of it
 // comes: something that stays here has its name.
 func leavesThere(border *rules.Border, rec table.Name, r *providers.Info) bool {
 	b := rec.Remote
@@ -262,7 +262,7 @@ func (d *Listings) dirNews(v *tree.View, rec table.Name, r *providers.Info) bool
 	return d.o.Attributes.Differs(n, r)
 }
 
-// missing finds the names that the backend had and does not have any more.
+// missing finds the names that the remote had and does not have any more.
 func (h *remoteDir) missing() {
 	if h.seen == nil {
 		return

@@ -49,7 +49,7 @@ func (v *Listings) Look(op *fs.Op, dir table.Ino, strict bool) error {
 	return nil
 }
 
-// errAway says that a directory was never listed, and that the backend has not
+// errAway says that a directory was never listed, and that the remote has not
 // answered for so long that nobody waits for it.
 var errAway = fmt.Errorf("the directory was never listed, and the backend does not answer: %w", fs.ErrUnavailable)
 
@@ -87,7 +87,7 @@ func (v *Listings) shareListing(op *fs.Op, dir table.Ino, limit time.Duration) (
 	return began, errno.Translate(err)
 }
 
-// answered notes that the backend answered a listing, and how fast; or, with an error,
+// answered notes that the remote answered a listing, and how fast; or, with an error,
 // that it did not in that time.
 func (v *Listings) answered(locked *tree.View, took time.Duration, err error) {
 	switch {
@@ -101,7 +101,7 @@ func (v *Listings) answered(locked *tree.View, took time.Duration, err error) {
 }
 
 // isSilence reports whether an error says nothing of what was asked for: the
-// backend cannot be reached, or does not know us any more, which is no reason to
+// remote cannot be reached, or does not know us any more, which is no reason to
 // doubt what it said before.
 func isSilence(err error) bool {
 	retry := providers.KindOf(err).Retry
@@ -133,7 +133,7 @@ func (v *Listings) Freshen(op *fs.Op, x table.Ino, strict bool) error {
 	}
 }
 
-// validatedBy is the directory at the backend whose listing says whether an inode's
+// validatedBy is the directory at the remote whose listing says whether an inode's
 // content is still what is there: best one where it stays, since a place that it leaves
 // may be gone by now. What was changed here is not asked for: it is compared when it is
 // sent.

@@ -30,11 +30,11 @@ func (v *Merger) KeepKnownKind(rec table.Name, info *providers.Info) {
 	}
 }
 
-// ErrOvertaken says that a change of ours of attributes has arrived since the backend
+// ErrOvertaken says that a change of ours of attributes has arrived since the remote
 // was asked what they are.
 var ErrOvertaken = errors.New("attributes have changed meanwhile")
 
-// AttrGen is the state of attributes that the backend is known to have of an
+// AttrGen is the state of attributes that the remote is known to have of an
 // inode at a place; 0: of none.
 func (v *Merger) AttrGen(x table.Ino, at providers.Locator) (gen uint64) {
 	locked := v.lock()
@@ -144,7 +144,7 @@ func (v *Merger) FetchAttrs(ctx context.Context, x table.Ino) error {
 	return err
 }
 
-// attrsUnknownAt is where the backend has an inode with unknown attributes.
+// attrsUnknownAt is where the remote has an inode with unknown attributes.
 func (v *Merger) attrsUnknownAt(x table.Ino) (at providers.Locator, ok bool) {
 	locked := v.lock()
 	defer locked.unlock()

@@ -18,7 +18,7 @@ import (
 )
 
 // question is about a state of the content of an inode: what its hash is, and
-// whether a version at the backend has the same.
+// whether a version at the remote has the same.
 type question struct {
 	ino    table.Ino
 	gen    uint64
@@ -32,7 +32,7 @@ type wanted uint8
 
 const (
 	askHash    wanted = iota // of the content of ino, and whether theirs is the same
-	askFar                   // the hash of a version that is only at the backend
+	askFar                   // the hash of a version that is only at the remote
 	askKeep                  // that theirs is in the history
 	askNames                 // the names of a directory, which are known then if it is
 	askOurs                  // whether an operation of ours left theirs
@@ -175,7 +175,7 @@ func (i *inquiry) keepTheirs(q query) error {
 }
 
 // compareBytes is the size up to which content is fetched to see whether it is
-// the same; the backend's hash tells for any size.
+// the same; the remote's hash tells for any size.
 const compareBytes = 16 << 20
 
 // compare finds the hash of ours, and whether theirs is the same.

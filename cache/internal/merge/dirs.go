@@ -6,7 +6,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// reachable is the directory here in which a name of dir at the backend is
+// reachable is the directory here in which a name of dir at the remote is
 // shown. One that was removed here comes back as another; when there is one that
 // has its name by now, the two become one.
 func (m *Merge) reachable(v *Tx, dir table.Ino) table.Ino {
@@ -42,8 +42,8 @@ func (m *Merge) reachable(v *Tx, dir table.Ino) table.Ino {
 	return rec.Ino
 }
 
-// join makes the backend's directory that of another one which has its name here: what
-// is known of the backend below the one goes to the other, and what is under way there.
+// join makes the remote's directory that of another one which has its name here: what
+// is known of the remote below the one goes to the other, and what is under way there.
 func (m *Merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 	to := rec.Ino
 	type entry struct {
@@ -81,8 +81,8 @@ func (m *Merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 }
 
 // takeOver has a directory that was made here, and those above it, take the places of
-// directories that were removed here and that the backend still has. It reports whether
-// the backend has it then.
+// directories that were removed here and that the remote still has. It reports whether
+// the remote has it then.
 func (m *Merge) takeOver(v *Tx, dir table.Ino) bool {
 	n := v.Inode(dir)
 	switch {
@@ -117,7 +117,7 @@ func (m *Merge) ShownAs(dir table.Ino) table.Ino {
 	return dir
 }
 
-// part takes a directory from the place that it still has at the backend, because it is
+// part takes a directory from the place that it still has at the remote, because it is
 // to be another directory there, one that others made where it was renamed to. A
 // tombstone keeps the old place, as the engine's do: what was in it is to be moved file
 // by file. It reports whether that is done; of a directory that was never looked into

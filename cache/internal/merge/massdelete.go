@@ -121,7 +121,7 @@ func (m *Merge) stop(v *Tx, reason string, deleted int) error {
 	return v.o.Guard.Check(reason, deleted)
 }
 
-// seek asks for the names of directories. What the backend has in those that this merge
+// seek asks for the names of directories. What the remote has in those that this merge
 // has brought is counted, since it may come to nothing.
 func (m *Merge) seek(v *Tx, head revision.Held, dirs []table.Ino) (names int) {
 	for _, dir := range dirs {
@@ -136,7 +136,7 @@ func (m *Merge) seek(v *Tx, head revision.Held, dirs []table.Ino) (names int) {
 	return names
 }
 
-// countNames makes the names of a directory at the backend known, or counts those in one
+// countNames makes the names of a directory at the remote known, or counts those in one
 // that is not known itself, and below.
 func (i *inquiry) countNames(head revision.Held, at providers.Locator) (count int, err error) {
 	v := i.v

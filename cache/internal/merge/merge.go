@@ -18,7 +18,7 @@ import (
 // and all is decided anew.
 type Merge struct {
 	inquiry
-	Mine  *tree.Observation   // the look at the backend that this comes from
+	Mine  *tree.Observation   // the look at the remote that this comes from
 	late  map[table.Link]bool // names with an attempt that is known to be lost
 	First bool                // a first listing: nobody has seen these names
 	Whole bool                // all that is known was looked at
@@ -31,7 +31,7 @@ type Merge struct {
 	clashes []clash
 	touched []table.Link
 	news    []table.Link            // that programs see something else under
-	deleted int                     // names that the backend has no more
+	deleted int                     // names that the remote has no more
 	within  int                     // directories that are gone, above the name
 	back    map[table.Ino]table.Ino // as which a directory that was removed here came back
 	root    int                     // entries of the root before, -1: not counted
@@ -171,14 +171,14 @@ func (m *Merge) clash(l table.Link, path string) {
 	m.clashes = append(m.clashes, clash{l, path})
 }
 
-// name reconciles one name with what the backend has under it now; nil: nothing.
+// name reconciles one name with what the remote has under it now; nil: nothing.
 func (m *Merge) name(v *Tx, l table.Link, r *providers.Info) {
 	if m.halt == nil {
 		m.at(v, l, r).reconcile()
 	}
 }
 
-// Hide has a name that the backend had shown stay here from now on.
+// Hide has a name that the remote had shown stay here from now on.
 func (m *Merge) Hide(v *Tx, l table.Link) {
 	s := m.at(v, l, nil)
 	s.policy.Excluded = true
@@ -216,7 +216,7 @@ func (m *Merge) shown(v *Tx, l table.Link) {
 	v.TellAttr(l.Dir)
 }
 
-// skipInFlight reports whether a change of ours of this name is under way: the backend may
+// skipInFlight reports whether a change of ours of this name is under way: the remote may
 // show it as it was or as it will be, and the engine finds out what became of it.
 func (m *Merge) skipInFlight(v *Tx, l table.Link, rec table.Name) bool {
 	if m.Mine != nil {
@@ -227,7 +227,7 @@ func (m *Merge) skipInFlight(v *Tx, l table.Link, rec table.Name) bool {
 	return !m.late[l] && v.Attempted(rec, m.late)
 }
 
-// countGone counts a name that the backend has no more.
+// countGone counts a name that the remote has no more.
 func (m *Merge) countGone(v *Tx, l table.Link) {
 	m.deleted++
 	if l.Dir == table.Root && m.root < 0 {
@@ -235,7 +235,7 @@ func (m *Merge) countGone(v *Tx, l table.Link) {
 	}
 }
 
-// below looks what the backend was known to have in a directory.
+// below looks what the remote was known to have in a directory.
 func (m *Merge) below(v *Tx, dir table.Ino) (b reconcile.Below) {
 	if n := v.Inode(dir); n != nil && !n.Loaded {
 		b.Files = true
@@ -256,7 +256,7 @@ func (m *Merge) below(v *Tx, dir table.Ino) (b reconcile.Below) {
 	return b
 }
 
-// remoteEntries are the names in a directory that the backend was known to have.
+// remoteEntries are the names in a directory that the remote was known to have.
 func remoteEntries(v *Tx, dir table.Ino) (names []table.Link) {
 	v.Names(dir, "", func(name string, rec table.Name) bool {
 		if rec.Remote != nil {
@@ -267,7 +267,7 @@ func remoteEntries(v *Tx, dir table.Ino) (names []table.Link) {
 	return names
 }
 
-// emptied: the backend has nothing below a directory any more.
+// emptied: the remote has nothing below a directory any more.
 func (m *Merge) emptied(v *Tx, dir table.Ino) {
 	m.within++
 	for _, l := range remoteEntries(v, dir) {
@@ -279,7 +279,7 @@ func (m *Merge) emptied(v *Tx, dir table.Ino) {
 	}
 }
 
-// leftRemote: an inode has lost a remote link at the backend, and perhaps the last.
+// leftRemote: an inode has lost a remote link at the remote, and perhaps the last.
 func (m *Merge) leftRemote(v *Tx, x table.Ino) {
 	n := v.Inode(x)
 	if n == nil {

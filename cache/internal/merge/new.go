@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// remoteIno is who has a name at the backend; 0: nobody that is known here.
+// remoteIno is who has a name at the remote; 0: nobody that is known here.
 func remoteIno(rec table.Name) table.Ino {
 	if rec.Remote == nil {
 		return 0
@@ -16,12 +16,12 @@ func remoteIno(rec table.Name) table.Ino {
 	return rec.Remote.Ino
 }
 
-// versionOf is r as what the backend has and nobody here does.
+// versionOf is r as what the remote has and nobody here does.
 func versionOf(r *providers.Info) *table.Remote {
 	return &table.Remote{Kind: r.Kind, Version: r.Version, Digest: r.Digest}
 }
 
-// remoteSide says what the backend has under the name. Who had it there loses that
+// remoteSide says what the remote has under the name. Who had it there loses that
 // remote link.
 func (s *sides) remoteSide(base *table.Remote) {
 	s.rec.Remote, s.rec.Attempt, s.rec.Held = base, nil, nil
@@ -29,7 +29,7 @@ func (s *sides) remoteSide(base *table.Remote) {
 	s.reload()
 }
 
-// moveRemote is remoteSide for a name that is another's at the backend from now on: who had
+// moveRemote is remoteSide for a name that is another's at the remote from now on: who had
 // it there, unless that is spared, loses that remote link.
 func (s *sides) moveRemote(base *table.Remote, spared table.Ino) {
 	was := remoteIno(s.rec)
@@ -47,7 +47,7 @@ func (s *sides) swap(x table.Ino) {
 	s.shown(s.tx, s.l)
 }
 
-// forget: the backend has nothing there any more that is known here.
+// forget: the remote has nothing there any more that is known here.
 func (s *sides) forget() { s.moveRemote(nil, s.rec.Ino) }
 
 // release is forget for a directory with nothing in it but such.
@@ -57,7 +57,7 @@ func (s *sides) release() {
 	s.forget()
 }
 
-// detach has what is here stay here. The backend keeps what it has.
+// detach has what is here stay here. The remote keeps what it has.
 func (s *sides) detach() {
 	s.rec.Local = true
 	if s.tx.Inode(s.rec.Ino).IsDir() {
@@ -88,7 +88,7 @@ func (s *sides) unname() {
 	s.reload()
 }
 
-// joinDirs makes the backend's directory the one that is here, with what both have in it.
+// joinDirs makes the remote's directory the one that is here, with what both have in it.
 func (s *sides) joinDirs() {
 	if !s.part(s.tx, s.l, s.rec.Ino) {
 		return
@@ -112,7 +112,7 @@ func (s *sides) makeRoom() {
 	}
 }
 
-// arriveAnew is arrive for a name that the backend had otherwise before.
+// arriveAnew is arrive for a name that the remote had otherwise before.
 func (s *sides) arriveAnew() {
 	was := remoteIno(s.rec)
 	s.arrive()
@@ -121,7 +121,7 @@ func (s *sides) arriveAnew() {
 	}
 }
 
-// arrive gives the free name to what the backend has there. A directory that was
+// arrive gives the free name to what the remote has there. A directory that was
 // removed here comes back with what is in it.
 func (s *sides) arrive() {
 	v := s.tx
@@ -140,8 +140,8 @@ func (s *sides) arrive() {
 	}
 }
 
-// fresh is a new inode for what the backend has, after the one that had the
-// name: what the backend does not keep of attributes stays as it was, and the
+// fresh is a new inode for what the remote has, after the one that had the
+// name: what the remote does not keep of attributes stays as it was, and the
 // time of change moves on.
 func (s *sides) fresh(old table.Ino) (table.Ino, *table.Inode) {
 	v := s.tx
@@ -225,7 +225,7 @@ func (s *sides) renew() {
 	s.Report.Changed++
 }
 
-// takeDirAttrs takes the mode and owner of a directory from the backend, where it has
+// takeDirAttrs takes the mode and owner of a directory from the remote, where it has
 // others.
 func (s *sides) takeDirAttrs() {
 	x := s.rec.Remote.Ino
@@ -234,7 +234,7 @@ func (s *sides) takeDirAttrs() {
 	}
 }
 
-// takeAttr gives an inode the attributes that the backend has of it.
+// takeAttr gives an inode the attributes that the remote has of it.
 func (s *sides) takeAttr(x table.Ino) {
 	v := s.tx
 	n := v.Edit(x)
@@ -260,7 +260,7 @@ func (s *sides) refresh() {
 	s.remoteSide(&b)
 }
 
-// adopt: both made the same content. The backend has it already.
+// adopt: both made the same content. The remote has it already.
 func (s *sides) adopt() {
 	v, x, b := s.tx, s.rec.Ino, s.rec.Remote
 	n := v.Edit(x)

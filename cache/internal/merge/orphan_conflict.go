@@ -187,7 +187,7 @@ func (o *orphan) takeName() {
 	o.lost(v, o.l, theirs)
 }
 
-// begin makes the base of the name what the file began from. It is not at the backend any
+// begin makes the base of the name what the file began from. It is not at the remote any
 // more, so that ours cannot be sent over theirs.
 func (o *orphan) begin() {
 	base := &table.Remote{Kind: providers.KindFile, Version: o.n.Origin.Version, Digest: o.n.Origin.Digest}

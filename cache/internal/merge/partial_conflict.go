@@ -25,7 +25,7 @@ import (
 // the file first, in a store that keeps one version, that rest is nowhere any more,
 // and what is here will never be a version of the file.
 //
-// So it is none: the name goes to what the backend has, whatever the policy, and
+// So it is none: the name goes to what the remote has, whatever the policy, and
 // what was written gets the name of a conflict copy, with zeros for what is gone. It is
 // a file of its own: who has the partial one open is told of what is missing, and never
 // reads a zero for it. That a part is gone shows when it is sent, or compared.
@@ -49,7 +49,7 @@ func (v view) isRemnant(x table.Ino, a answer) bool {
 	return a.broken && v.Inode(x).State == table.Partial
 }
 
-// restIsGone asks the backend whether it still has what is missing of an inode's
+// restIsGone asks the remote whether it still has what is missing of an inode's
 // content. It reads past the content file, and looks at no name: that it is gone
 // is found out while one is looked at.
 func (v *Merger) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
@@ -220,7 +220,7 @@ func (s *sides) putRemnant(to table.Link, of *table.Inode, r *remnant) {
 	s.shown(v, to)
 }
 
-// yield gives the name to what the backend has there: a file that is known, or nothing.
+// yield gives the name to what the remote has there: a file that is known, or nothing.
 func (s *sides) yield() {
 	if b := s.rec.Remote; b == nil || b.Kind == providers.KindDir {
 		s.unname()

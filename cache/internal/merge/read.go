@@ -18,7 +18,7 @@ import (
 // maxTries is how often in a row something is tried that others come before.
 const maxTries = 4
 
-// readRemoteVersion gives all content of a version at the backend to use.
+// readRemoteVersion gives all content of a version at the remote to use.
 func (v *Merger) readRemoteVersion(ctx context.Context, p providers.Provider, r providers.Info, use func([]byte)) error {
 	return v.o.Volume.Retry(ctx, func(ctx context.Context) error {
 		data, _, err := providers.Fetch(ctx, p, r.Locator, providers.ReadOptions{Version: r.Version})
@@ -88,7 +88,7 @@ func (v *Merger) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Rea
 	return s.Size(), read(s.Reader())
 }
 
-// readRemote reads content that is not here from where the backend has it,
+// readRemote reads content that is not here from where the remote has it,
 // without keeping it.
 func (v *Merger) readRemote(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
 	was := v.o.Hydrator.Whereabouts(x)

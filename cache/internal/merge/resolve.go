@@ -32,7 +32,7 @@ type ConflictInfo struct {
 	Reason string
 	Since  time.Time
 	// Base is the version that ours began from; zero for none. Theirs is what
-	// the backend had when it was last asked.
+	// the remote had when it was last asked.
 	Base, Theirs providers.Version
 	Ours         int64          // bytes of our content
 	Kind         providers.Kind // of theirs
@@ -125,7 +125,7 @@ func (v view) heldAt(path string) (l table.Link, rec table.Name, theirs provider
 }
 
 // ConflictContent reads one side of a conflict. iofs.ErrNotExist says that the
-// side has none, or that the backend and the history do not have it any more.
+// side has none, or that the remote and the history do not have it any more.
 func (c *Conflicts) ConflictContent(ctx context.Context, path string, s Side) (io.ReadCloser, error) {
 	v := c.v
 	locked := v.lock()
@@ -156,7 +156,7 @@ func (v *Merger) oursOf(ctx context.Context, x table.Ino) (io.ReadCloser, error)
 	return io.NopCloser(&b), nil
 }
 
-// readVersion reads a version at the backend, if it is there.
+// readVersion reads a version at the remote, if it is there.
 func (v *Merger) readVersion(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
 	c, err := v.o.Provider.Read(ctx, at, providers.ReadOptions{Version: version})
 	if errors.Is(err, providers.ErrConflict) {
@@ -168,7 +168,7 @@ func (v *Merger) readVersion(ctx context.Context, at providers.Locator, version 
 	return c.Body, nil
 }
 
-// baseOfConflict reads what ours began from: at the backend, where that has come
+// baseOfConflict reads what ours began from: at the remote, where that has come
 // back or is in an earlier revision, else in the history.
 func (v *Merger) baseOfConflict(ctx context.Context, l table.Link, rec table.Name) (io.ReadCloser, error) {
 	if rec.Remote == nil {
@@ -177,7 +177,7 @@ func (v *Merger) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 	locked := v.lock()
 	path, _ := locked.LocalPath(l)
 	at, ok := locked.RemotePath(l)
-	if !ok { // its directory is nowhere at the backend any more
+	if !ok { // its directory is nowhere at the remote any more
 		at = path
 	}
 	locked.unlock()
@@ -203,7 +203,7 @@ func (v *Merger) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 }
 
 // isVersion reports whether a version of the history is the content that the
-// backend was known to have.
+// remote was known to have.
 func (v *Merger) isVersion(id string, b *table.Remote) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
@@ -215,7 +215,7 @@ func (v *Merger) isVersion(id string, b *table.Remote) bool {
 	return r != nil && r.Change == history.Written && r.Ino == b.Ino && r.Gen == b.ContentVersion
 }
 
-// Resolve ends a conflict. What is kept is sent on condition that the backend
+// Resolve ends a conflict. What is kept is sent on condition that the remote
 // still has what was compared with: if that changed again, there is a new
 // conflict.
 func (c *Conflicts) Resolve(ctx context.Context, path string, r Resolution) error {

@@ -10,11 +10,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// PreconditionFailed deals with a change of a name that the backend refused because something
+// PreconditionFailed deals with a change of a name that the remote refused because something
 // else is there than the change was made against: it looks what, and decides
 // by the conflict policy. nil says that the name is to be tried again, if it
 // still differs; an error, that it is held back for that reason. No change of
-// the name is under way at the backend.
+// the name is under way at the remote.
 func (v *Merger) PreconditionFailed(ctx context.Context, l table.Link, cause error) error {
 	for _, home := range v.movedLocally(l) {
 		if err := v.Revalidate(ctx, home, false); err != nil {
@@ -34,7 +34,7 @@ func (v *Merger) PreconditionFailed(ctx context.Context, l table.Link, cause err
 	return nil
 }
 
-// movedLocally is where the backend has what a name got by a rename of ours, if it
+// movedLocally is where the remote has what a name got by a rename of ours, if it
 // is nowhere else: that may have changed too, and cannot be compared then.
 func (v *Merger) movedLocally(l table.Link) []table.Link {
 	locked := v.lock()
@@ -47,7 +47,7 @@ func (v *Merger) movedLocally(l table.Link) []table.Link {
 	return slices.DeleteFunc(slices.Clone(n.RemoteLinks), func(home table.Link) bool { return home == l })
 }
 
-// Revalidate asks the backend about one name, and takes over what it says. With
+// Revalidate asks the remote about one name, and takes over what it says. With
 // late the attempt that was noted for the name is known to have come to
 // nothing.
 func (v *Merger) Revalidate(ctx context.Context, l table.Link, late bool) error {
@@ -96,7 +96,7 @@ func (v *Merger) RevalidateOnce(ctx context.Context, head revision.Held, l table
 	})
 }
 
-// remotePathNow is where the backend has a name, or would: a directory that was made
+// remotePathNow is where the remote has a name, or would: a directory that was made
 // here takes the place of one that was removed, when that is not done yet.
 func (v *Merger) remotePathNow(ctx context.Context, l table.Link) (at providers.Locator, ok bool, err error) {
 	locked := v.lock()
@@ -125,7 +125,7 @@ func (v *Merger) RevalidateInode(ctx context.Context, x table.Ino) error {
 	return nil
 }
 
-// Stat is what the backend has at a place; nil with an error.
+// Stat is what the remote has at a place; nil with an error.
 func (v *Merger) Stat(ctx context.Context, at providers.Locator) (info *providers.Info, err error) {
 	err = v.o.Volume.Retry(ctx, func(ctx context.Context) error {
 		got, err := v.o.Provider.Stat(ctx, at)
@@ -147,7 +147,7 @@ func (v *Merger) revalidateAbove(ctx context.Context, head revision.Held, l tabl
 	return v.RevalidateOnce(ctx, head, above[0], false)
 }
 
-// NotThere reports whether the backend has nothing at a place: no entry, or not
+// NotThere reports whether the remote has nothing at a place: no entry, or not
 // even a directory for it.
 func NotThere(err error) bool {
 	return errors.Is(err, providers.ErrNotExist) || errors.Is(err, providers.ErrNotDir)

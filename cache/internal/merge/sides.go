@@ -16,12 +16,12 @@ type sides struct {
 	tx     *Tx
 	l      table.Link
 	rec    table.Name
-	theirs *providers.Info // what the backend has; nil: nothing
+	theirs *providers.Info // what the remote has; nil: nothing
 	policy reconcile.Policy
 
 	decided   bool // what becomes of the names in the directory of the base
 	counted   bool // as deleted
-	asked     bool // whether the backend has what an operation of ours wrote
+	asked     bool // whether the remote has what an operation of ours wrote
 	lateWrite bool // it has
 	content   reconcile.Content
 	text      reconcile.Text
@@ -29,7 +29,7 @@ type sides struct {
 	union     *union
 }
 
-// at are the sides of a name, for which the backend has r now.
+// at are the sides of a name, for which the remote has r now.
 func (m *Merge) at(v *Tx, l table.Link, r *providers.Info) *sides {
 	l.Dir = m.ShownAs(l.Dir)
 	s := &sides{Merge: m, tx: v, l: l, theirs: r}
@@ -49,7 +49,7 @@ func (s *sides) reload() {
 	}
 }
 
-// entryOf is what the backend has under a name; nil: nothing.
+// entryOf is what the remote has under a name; nil: nothing.
 func entryOf(r *providers.Info) reconcile.Entry {
 	if r == nil {
 		return reconcile.Entry{}
@@ -57,7 +57,7 @@ func entryOf(r *providers.Info) reconcile.Entry {
 	return reconcile.Entry{Kind: r.Kind, Version: r.Version, Digest: r.Digest}
 }
 
-// knownEntry is what the backend was last known to have under a name.
+// knownEntry is what the remote was last known to have under a name.
 func knownEntry(b *table.Remote) reconcile.Entry {
 	if b == nil {
 		return reconcile.Entry{}
@@ -76,7 +76,7 @@ func knownBase(rec table.Name) reconcile.Base {
 	return base
 }
 
-// Unchanged reports whether the backend has what it was last known to have.
+// Unchanged reports whether the remote has what it was last known to have.
 func Unchanged(rec table.Name, r *providers.Info) bool { return knownBase(rec).Unchanged(entryOf(r)) }
 
 // reconcile decides what becomes of the name until that is done, or a question is open.
@@ -148,7 +148,7 @@ func (s *sides) local() (local reconcile.Local) {
 	return local
 }
 
-// moved are the names that what the backend had under the name has locally, and not there.
+// moved are the names that what the remote had under the name has locally, and not there.
 func (s *sides) moved(n *table.Inode) []table.Link {
 	if n == nil {
 		return nil
@@ -195,7 +195,7 @@ func (s *sides) prepare(do reconcile.Do) bool {
 	return true
 }
 
-// compareContent finds out whether the content of an inode is the backend's.
+// compareContent finds out whether the content of an inode is the remote's.
 func (s *sides) compareContent(x table.Ino) bool {
 	a, ok := s.ask(x, s.theirs)
 	s.sum = a.sum
@@ -210,7 +210,7 @@ func (s *sides) compareContent(x table.Ino) bool {
 	return ok
 }
 
-// mergeText finds out what text the content of an inode and the backend's become.
+// mergeText finds out what text the content of an inode and the remote's become.
 func (s *sides) mergeText(x table.Ino, base *table.Remote) (ok bool) {
 	s.union, ok = s.unionOf(x, base)
 	if s.text = reconcile.Apart; s.union != nil {
@@ -219,7 +219,7 @@ func (s *sides) mergeText(x table.Ino, base *table.Remote) (ok bool) {
 	return ok
 }
 
-// descend decides what becomes of the names in a directory that the backend has no more,
+// descend decides what becomes of the names in a directory that the remote has no more,
 // or that is excluded.
 func (s *sides) descend() bool {
 	dir := s.rec.Remote.Ino
@@ -238,7 +238,7 @@ func (s *sides) descend() bool {
 	return true
 }
 
-// countGone counts the name as deleted at the backend, once.
+// countGone counts the name as deleted at the remote, once.
 func (s *sides) countGone() {
 	if !s.counted && !s.policy.Excluded {
 		s.Merge.countGone(s.tx, s.l)
@@ -246,7 +246,7 @@ func (s *sides) countGone() {
 	s.counted = true
 }
 
-// vacate: the backend has something else in the place of a directory.
+// vacate: the remote has something else in the place of a directory.
 func (s *sides) vacate() {
 	dir := s.rec.Remote.Ino
 	s.deleted++
@@ -262,7 +262,7 @@ func (s *sides) vacate() {
 // to have changed is an older state of ours: newer content of ours takes its place,
 // and so does a deletion. Nobody else was there, and nothing is in conflict.
 
-// askSent finds out whether that is what the backend has.
+// askSent finds out whether that is what the remote has.
 func (s *sides) askSent() bool {
 	op := s.tx.o.Jobs.Of(s.l).Unmade
 	x, _ := upload.ParseSent(op.Other)
