@@ -57,6 +57,8 @@ var mayBePath = map[string]string{
 	"project.State.Root":                "the same",
 	"project.Resolve root":              "the same",
 	"project.Machine.Checkout root":     "the same",
+	"flock.Exclusive path":              "a lock of this machine, beside what is seen and not in it",
+	"flock.Shared path":                 "the same",
 	"providertest.T.TempDir ret":        "what tests have of *testing.T; no part of the seam",
 }
 

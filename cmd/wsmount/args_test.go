@@ -15,6 +15,7 @@ import (
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -169,6 +170,7 @@ func orders(words []string, flags [][]string) [][]string {
 }
 
 func TestFlagsInEveryOrder(t *testing.T) {
+	testrun.WithoutEnv(t, "WSMOUNT_")
 	all := commands()
 	kinds := flagKinds(all)
 	for _, s := range synopses {
