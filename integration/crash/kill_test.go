@@ -81,6 +81,9 @@ func (c *crash) run(rounds int, name string) {
 		c.points, c.comes, rounds = all[at:at+1], true, 1
 	}
 	c.start()
+	if c.each && !c.comes {
+		c.meet()
+	}
 	for range tier.Rounds(rounds) {
 		c.round()
 	}
@@ -100,6 +103,7 @@ type crash struct {
 	happened []bool
 	points   []killPoint // still to come
 	comes    bool        // these are certain to
+	each     bool        // each call comes while the clients work, see meet
 	hits     map[string]int
 	rounds   int
 	queued   int // rounds that began with a long queue
@@ -150,6 +154,21 @@ func (c *crash) progress(n int) {
 			}
 		}
 	}
+}
+
+// meet lets the clients work until each call that a kill can hit has come. One that never
+// does fails by its name, and no kill waits for it.
+func (c *crash) meet() {
+	c.t.Helper()
+	var missing []string
+	for range 20 {
+		c.progress(10)
+		missing = slices.DeleteFunc(c.far.calls(), func(call string) bool { _, came := c.came.Load(call); return came })
+		if len(missing) == 0 {
+			return
+		}
+	}
+	c.t.Fatalf("the storage is never asked for %q, where kills are to hit", missing)
 }
 
 // round is one kill: work, die, come back, compare, settle, compare.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ type stage struct {
 	store *memory.Provider // nil: it is a bucket
 	asks  bool             // commits are asked for where something is to be sent
 	trap  atomic.Pointer[trap]
+	came  sync.Map // of a call, that it came since the mount
 }
 
 // far is the storage of a stage, for who does not go through the mount.
@@ -113,6 +115,7 @@ func newStage(t *testing.T, sync string) *stage {
 func (s *stage) mount(flags ...string) {
 	s.t.Helper()
 	s.m = s.w.Mount("@acme/stage", flags...)
+	s.came.Clear()
 	s.t.Cleanup(s.far.clear) // or the unmount waits for it
 }
 
@@ -134,6 +137,7 @@ func (s *stage) set(call string, after bool, nth int) *trap {
 
 // caught is the trap that a call is in, or nil.
 func (s *stage) caught(call string) *trap {
+	s.came.Store(call, true)
 	tr := s.trap.Load()
 	if tr == nil || tr.call != call || tr.nth.Add(-1) != 0 {
 		return nil
