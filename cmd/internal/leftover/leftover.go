@@ -214,7 +214,7 @@ func NotEmpty(dirs []string) (full []string) {
 // fingerprint of the storage at which its workspace is kept; "": the workspace cannot be mounted
 // from any, as it is.
 func Ways(dir, now string) string {
-	export := "`wsmount recover export " + dir + " DIR` copies it, commits as a bundle for git; `wsmount recover discard " + dir + "` gives it up"
+	export := "`wsmount recover export " + dir + " DIR` copies it, commits as a bundle for git"
 	if now != "" && Fingerprint(dir) == Fingerprint(now) {
 		return "`wsmount recover upload " + dir + "` sends it; " + export
 	}

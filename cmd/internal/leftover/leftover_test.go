@@ -16,7 +16,6 @@ func TestWays(t *testing.T) {
 	for now, uploads := range map[string]bool{"": false, "abc": true, "/state/acme/ops/abc.review": true, "abd": false} {
 		got := Ways("/state/acme/ops/abc", now)
 		assert.Contains(t, got, "`wsmount recover export /state/acme/ops/abc DIR`")
-		assert.Contains(t, got, "`wsmount recover discard /state/acme/ops/abc`")
 		assert.Equal(t, strings.Contains(got, "`wsmount recover upload /state/acme/ops/abc`"), uploads, now, got)
 	}
 }
