@@ -234,8 +234,13 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 		assert.True(t, o.code == exit.Unsafe && strings.Contains(o.out, "not copied: commits that are not pushed (2 noted): the clone cannot be read"), "export without", lost, o)
 		w.refused(exit.Unsafe, "holds commits that are not pushed (2), and commits cannot be read: "+dir, "mount", ops, "mnt")
 	}
+	w.edit(config, "branch: next", "branch: main")
+	for _, args := range [][]string{{"mount", ops, "mnt"}, {"recover", "upload", ops}} { // which would clone anew
+		w.refused(exit.Unsafe, "the clone of @acme/ops is gone, and with it commits that are not pushed (2): ", args...)
+	}
 	w.ok("recover", "discard", ops, "--yes")
 	assert.Contains(t, w.ok("recover"), "nothing is unsaved")
+	w.mount(ops, "mnt")
 }
 
 // Another storage in a manifest is not accepted while the old one lacks something.

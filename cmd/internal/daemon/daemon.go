@@ -269,8 +269,8 @@ func (d *Daemon) openPart(ctx context.Context, p *part) error {
 	if !d.tree.ReadOnly() && d.nudger != nil {
 		e.Pulled = func(file string) { d.nudger.Pulled(p.At, file) }
 	}
-	var err error
-	if !d.uploads { // also where the storage is a directory now
+	err := d.tree.LostCommits(p.Source)
+	if err == nil && !d.uploads { // also where the storage is a directory now
 		err = d.tree.OthersUnsaved(p.Source)
 	}
 	if p.Cached && err == nil {

@@ -304,6 +304,14 @@ func authorsOf(r *host.Resolved) (out []control.Person) {
 	return out
 }
 
+// LostCommits is why a part is not opened: its clone is gone, with commits that are not pushed.
+func (t *Tree) LostCommits(s Source) error {
+	if !s.Cached {
+		return nil
+	}
+	return stranded.LostCommits(t.StateRoot, s.Place)
+}
+
 // OthersUnsaved is why a part would not be mounted: another working copy of the same
 // workspace holds what no store has, and would be out of sight.
 func (t *Tree) OthersUnsaved(s Source) error {

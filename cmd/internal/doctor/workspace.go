@@ -87,8 +87,10 @@ func Workspace(t *daemon.Tree, err error) []Check {
 	if t != nil {
 		for _, s := range t.Sources {
 			out = append(out, source(s)...)
-			if err := t.OthersUnsaved(s); err != nil {
-				out = append(out, refused("part /"+s.At, err))
+			for _, err := range []error{t.LostCommits(s), t.OthersUnsaved(s)} {
+				if err != nil {
+					out = append(out, refused("part /"+s.At, err))
+				}
 			}
 		}
 		if err == nil && t.Mountpoint != "" {

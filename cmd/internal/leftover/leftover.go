@@ -196,7 +196,19 @@ func archiveOf(dir string) (providers.Archive, error) {
 	if !ok || d.Archive == nil {
 		return nil, errAtStore
 	}
-	return d.Archive(context.Background(), providers.Settings{StateDir: filepath.Join(dir, host.ServiceGit)})
+	return d.Archive(context.Background(), providers.Settings{StateDir: CloneOf(dir)})
+}
+
+// CloneOf is where the provider of the working copy in a directory keeps its clone, if it has one.
+func CloneOf(dir string) string { return filepath.Join(dir, host.ServiceGit) }
+
+// IsCloneGone reports whether a working copy whose provider keeps a clone has none.
+func IsCloneGone(dir string) bool {
+	a, err := archiveOf(dir)
+	if err == nil {
+		_ = a.Close() // it was only read
+	}
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // NotEmpty are those of some working copies with which something would be lost.

@@ -39,6 +39,22 @@ func Elsewhere(root string, place [3]string) error {
 	return nil
 }
 
+// LostCommits refuses to open the working copy at place (owner, slug, fingerprint) while it has noted
+// commits that are not pushed and the clone that had them is gone: the next would be made without
+// them, and no note of them would be left.
+func LostCommits(root string, place [3]string) error {
+	dir, err := state.Place(root, place[0], place[1], place[2])
+	if err != nil || !leftover.IsCloneGone(dir) {
+		return err
+	}
+	l, err := leftover.Inspect(dir, 1)
+	if err != nil || l.Unread == "" { // who opens it says what else is wrong
+		return nil
+	}
+	return exit.New(exit.Unsafe, "the clone of %s is gone, and with it commits that are not pushed (%d): %s", state.WorkspaceOf(dir), l.Unpushed.Commits, l.Unread).
+		Hint("put back what lay in %s, or give the commits up: `wsmount recover discard %s`", leftover.CloneOf(dir), dir)
+}
+
 // MayMove refuses another storage of a workspace, that with the fingerprint to, while the
 // workspace is mounted with an old one, or a working copy of an old one holds what no
 // store has: that would not go to the new place. from is the one that it is mounted from until
