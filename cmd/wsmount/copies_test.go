@@ -594,7 +594,7 @@ func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
 	}
 	assert.Contains(t, w.shown(), " halted", "status")
 	old := w.status().PID
-	pid, end := otherNamespace(t)
+	pid, end := w.otherNamespace()
 	w.refused(exit.Unsafe, fmt.Sprintf("end cat (pid %d), mount the workspace again", pid), "umount", "mnt", "--timeout", "1h")
 
 	end()

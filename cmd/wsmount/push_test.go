@@ -87,7 +87,7 @@ func TestUnpushedInAnotherNamespace(t *testing.T) {
 	w, _ := mountRepository(t, byHand)
 	w.write("mnt/f", "committed")
 	w.event(exit.Done, "commit", "mnt")
-	pid, end := otherNamespace(t)
+	pid, end := w.otherNamespace()
 	if o := w.run("umount", "--timeout", "100ms", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.errOut, "not all is sent") || !strings.Contains(o.errOut, fmt.Sprint("pid ", pid)) {
 		t.Errorf("umount: got %+v", o)
 	}

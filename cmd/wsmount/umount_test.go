@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -170,12 +172,14 @@ func TestBusyWithAClose(t *testing.T) {
 	writer.Wait()
 }
 
-// otherNamespace starts a process in a mount namespace of its own, which gets a
-// copy of every mount there is.
-func otherNamespace(t *testing.T) (pid int, end func()) {
+// otherNamespace starts a process in a mount namespace of its own, which has a copy of
+// every mount of this world; those of tests beside it could not end as long as it has them.
+func (w *world) otherNamespace() (pid int, end func()) {
+	t := w.t
 	t.Helper()
 	tier.RequireRoot(t)
-	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", "echo && exec cat")
+	others := slices.DeleteFunc(testrun.MountsBelow(testrun.Base()), func(at string) bool { return strings.HasPrefix(at, w.dir+"/") })
+	cmd := exec.Command("unshare", append([]string{"-m", "--propagation", "private", "sh", "-c", `umount -i -l "$@"; echo && exec cat`, "sh"}, others...)...)
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()
 	assert.OK(t, cmd.Start())
@@ -194,7 +198,7 @@ func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
 	first, second := w.workspace("first"), w.workspace("second")
 	w.ok(first, "mnt")
 	old := w.status().PID
-	pid, end := otherNamespace(t)
+	pid, end := w.otherNamespace()
 	holder := fmt.Sprintf("cat (pid %d)", pid)
 
 	assert.Contains(t, w.ok("umount", "mnt", "--timeout", "20s"), holder, "umount does not name")

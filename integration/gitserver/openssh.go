@@ -15,7 +15,8 @@ import (
 )
 
 // emptyDir is a directory that the server insists on where root runs it, and that its service
-// would make: where it is not, the server has it in mounts of its own.
+// would make: where it is not, the server has it in mounts of its own, which are not to keep
+// alive what tests beside it unmount meanwhile.
 const emptyDir = "/run/sshd"
 
 // sshdConfig has OpenSSH's server look at nothing outside its directory.
@@ -89,7 +90,7 @@ func one(t testing.TB, program, config string, conn *net.TCPConn) {
 	var log bytes.Buffer
 	command := []string{program, "-i", "-e", "-f", config} // it ends with its connection
 	if _, err := os.Stat(emptyDir); err != nil && os.Geteuid() == 0 {
-		command = append([]string{"unshare", "--mount", "sh", "-c", "mount -t tmpfs none /run && mkdir " + emptyDir + ` && exec "$@"`, "sh"}, command...)
+		command = append([]string{"unshare", "--mount", "sh", "-c", "umount -a -i -l -t fuse.wsmount; mount -t tmpfs none /run && mkdir " + emptyDir + ` && exec "$@"`, "sh"}, command...)
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = f, f, &log

@@ -63,7 +63,9 @@ func take(path string, how int) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
+	}
 	if err == nil {
 		return &Lock{f}, nil
 	}

@@ -15,7 +15,7 @@ import (
 func TestElsewhere(t *testing.T) {
 	tier.RequireRoot(t)
 	dir := t.TempDir()
-	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", `mount -t tmpfs x "$0" && echo && exec cat`, dir)
+	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", `umount -a -i -l -t fuse.wsmount; mount -t tmpfs x "$0" && echo && exec cat`, dir)
 	in, _ := cmd.StdinPipe()
 	out, _ := cmd.StdoutPipe()
 	assert.OK(t, cmd.Start())
