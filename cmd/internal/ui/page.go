@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/bytesize"
@@ -32,7 +33,8 @@ var functions = template.FuncMap{
 }
 
 // templates are the pages, each with the frame round it.
-var templates = func() map[string]*template.Template {
+// They are read when the first page is asked for: each command of the program would wait for them.
+var templates = sync.OnceValue(func() map[string]*template.Template {
 	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(pages, "pages/frame.html"))
 	all := map[string]*template.Template{}
 	names, _ := pages.ReadDir("pages")
@@ -42,7 +44,7 @@ var templates = func() map[string]*template.Template {
 		}
 	}
 	return all
-}()
+})
 
 // A view is what a page shows.
 type view struct {
@@ -135,7 +137,7 @@ func (s *server) refused(w http.ResponseWriter, _ *http.Request, why *exit.Error
 // write writes a page whole, or none of it.
 func write(w http.ResponseWriter, f frame, status int) {
 	var b bytes.Buffer
-	if err := templates[f.Page].Execute(&b, f); err != nil {
+	if err := templates()[f.Page].Execute(&b, f); err != nil {
 		http.Error(w, "the page could not be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
