@@ -146,7 +146,7 @@ func (t *turn) move(ctx context.Context, source *providers.Info, to providers.Lo
 			if target == nil {
 				flags = unix.RENAME_NOREPLACE
 			}
-			return changedMeanwhile(rename(fromDir, fromName, toDir, toName, flags), opts.Target)
+			return changedMeanwhile(localdir.Rename(fromDir, fromName, toDir, toName, flags), opts.Target)
 		})
 	})
 }

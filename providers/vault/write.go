@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/internal/localdir"
 )
 
 // Write implements providers.Provider. An entry that replaces another keeps its mode
@@ -215,7 +216,7 @@ func (t *turn) replace(ctx context.Context, tempDir int, temp string, dir int, l
 	if current == nil {
 		flags = unix.RENAME_NOREPLACE // what appears now must not be lost
 	}
-	if err := rename(tempDir, temp, dir, l.Name(), flags); err != nil {
+	if err := localdir.Rename(tempDir, temp, dir, l.Name(), flags); err != nil {
 		return providers.Info{}, changedMeanwhile(err, opts.If)
 	}
 	return *made, nil
@@ -250,17 +251,4 @@ func changedMeanwhile(err error, cond providers.Condition) error {
 		return providers.ErrConflict
 	}
 	return err
-}
-
-// rename is renameat2, and link with unlink on file systems without
-// RENAME_NOREPLACE.
-func rename(fromDir int, from string, toDir int, to string, flags uint) error {
-	err := retryErr(func() error { return unix.Renameat2(fromDir, from, toDir, to, flags) })
-	if err != unix.EINVAL || flags != unix.RENAME_NOREPLACE {
-		return err
-	}
-	if err := unix.Linkat(fromDir, from, toDir, to, 0); err != nil {
-		return err
-	}
-	return unix.Unlinkat(fromDir, from, 0)
 }

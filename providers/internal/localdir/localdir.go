@@ -73,6 +73,22 @@ func OpenBeneath(dir int, name string, flags int, resolve uint64) (int, error) {
 	}
 }
 
+// Rename is renameat2(2) between open directories, and link with unlink on file systems
+// without RENAME_NOREPLACE. The error is the kernel's.
+func Rename(fromDir int, from string, toDir int, to string, flags uint) error {
+	err := unix.Renameat2(fromDir, from, toDir, to, flags)
+	for err == unix.EINTR {
+		err = unix.Renameat2(fromDir, from, toDir, to, flags)
+	}
+	if err != unix.EINVAL || flags != unix.RENAME_NOREPLACE {
+		return err
+	}
+	if err := unix.Linkat(fromDir, from, toDir, to, 0); err != nil {
+		return err
+	}
+	return unix.Unlinkat(fromDir, from, 0)
+}
+
 // Nearest is what is there of a directory's path: the directory, or the nearest of its
 // parents.
 func Nearest(dir string) (string, os.FileInfo, error) {

@@ -6,8 +6,10 @@
 // Those that write through this package take turns, by a lock (flock(2)) of the directory that
 // the file lies in, so that what WriteIf asks holds among them: a file has one lock, whatever
 // directory a backend was opened at, and whatever links lead there. A vault that it lies in takes
-// that lock too (see package vault). Who waits too long for it gets a TimeoutError. A mount shows
-// directories of its own, whose locks are others: there, the one that serves the mount is asked for the lock of the directory behind it (see Mount).
+// that lock too (see package vault). Of programs that take no lock WriteIf replaces nothing that
+// was there before it gives the new content its name. Who waits too long for the lock gets a
+// TimeoutError. A mount shows directories of its own, whose locks are others: there, the one that
+// serves the mount is asked for the lock of the directory behind it (see Mount).
 //
 //	b, err := devicelocal.Open("/home/ann/.agentm/memory")
 //
@@ -31,6 +33,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/internal/localdir"
@@ -215,13 +219,13 @@ func (b *Backend) putIn(ctx context.Context, dir *os.Root, l seam.Locator, conte
 	defer dir.Close()
 	unlock, err := b.lock(ctx, dir, l.Name(), old)
 	if errors.Is(err, providers.ErrUnsupported) && old == nil { // who asks nothing needs none
-		return b.write(dir, l, content)
+		return b.write(dir, l, content, nil)
 	}
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return b.write(dir, l, content)
+	return b.write(dir, l, content, old)
 }
 
 func checkName(l seam.Locator) error {
@@ -283,13 +287,18 @@ func (b *Backend) lock(ctx context.Context, dir *os.Root, name string, old *seam
 	if err != nil || old == nil {
 		return unlock, err
 	}
-	in := *b
-	in.root = dir
-	if err := in.compare(name, *old); err != nil {
+	if err := b.in(dir).compare(name, *old); err != nil {
 		unlock()
 		return nil, err
 	}
 	return unlock, nil
+}
+
+// in is the backend of an open directory of it.
+func (b *Backend) in(dir *os.Root) *Backend {
+	in := *b
+	in.root = dir
+	return &in
 }
 
 // compare is seam.Changed if old is not the etag of the file at a name.
@@ -343,26 +352,56 @@ func lock(ctx context.Context, dir *os.Root) (unlock func(), err error) {
 }
 
 // write replaces what is at l in the directory that it lies in, whose lock is held where there
-// is one.
-func (b *Backend) write(dir *os.Root, l seam.Locator, content string) error {
-	old, err := dir.Lstat(l.Name())
+// is one. old is that of WriteIf, or nil.
+func (b *Backend) write(dir *os.Root, l seam.Locator, content string, old *seam.ETag) error {
+	is, err := dir.Lstat(l.Name())
 	if errors.Is(err, fs.ErrNotExist) {
-		return b.replace(dir, l.Name(), content, nil)
+		return b.replace(dir, l.Name(), content, nil, old)
 	}
 	if err == nil {
-		err = checkKind(old.Mode())
+		err = checkKind(is.Mode())
 	}
 	if err != nil {
 		return err
 	}
-	mode := old.Mode().Perm()
-	return b.replace(dir, l.Name(), content, &mode)
+	mode := is.Mode().Perm()
+	return b.replace(dir, l.Name(), content, &mode, old)
+}
+
+// place gives a temporary file its name, unless a program that takes no lock has changed what has
+// the name since it was compared.
+func (b *Backend) place(dir *os.Root, temp, name string, old *seam.ETag) error {
+	if old != nil && *old == seam.None {
+		return b.placeNew(dir, temp, name)
+	}
+	if old != nil {
+		if err := b.in(dir).compare(name, *old); err != nil {
+			return err
+		}
+	}
+	return dir.Rename(temp, name)
+}
+
+func (b *Backend) placeNew(dir *os.Root, temp, name string) error {
+	d, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	err = localdir.Rename(int(d.Fd()), temp, int(d.Fd()), name, unix.RENAME_NOREPLACE)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err = b.in(dir).compare(name, seam.None); err == nil { // it is gone again
+		err = providers.ErrConflict
+	}
+	return err
 }
 
 // replace puts a whole file at a place, whose directory is open, with the mode of the old one,
 // if there is one, or that of a new file. It has its name when it is on the disk; where it is
 // sent with its name, before that.
-func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode) (err error) {
+func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode, old *seam.ETag) (err error) {
 	sends, err := b.sends(dir)
 	if err != nil {
 		return err
@@ -384,7 +423,7 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode)
 		_, err = f.WriteString(content)
 	}
 	if err == nil && sends {
-		err = dir.Rename(temp, name)
+		err = b.place(dir, temp, name, old)
 		named = err == nil
 	}
 	if err == nil {
@@ -395,7 +434,7 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode)
 	case named:
 		err = localdir.Happened(err)
 	case err == nil:
-		err = dir.Rename(temp, name)
+		err = b.place(dir, temp, name, old)
 	}
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package devicelocal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -121,7 +122,7 @@ func TestTemporaryFiles(t *testing.T) {
 	assert.Is(t, assert.ErrOf(b.Mkdir(t.Context(), at(t, own))), providers.ErrInvalid, "mkdir")
 	assert.OK(t, assert.ErrOf(b.Write(t.Context(), at(t, "a"), "x")))
 	assert.OK(t, os.MkdirAll(filepath.Join(dir, "full", "x"), 0o700))
-	assert.True(t, b.replace(b.root, "full", "x", nil) != nil, "a directory was replaced")
+	assert.True(t, b.replace(b.root, "full", "x", nil, nil) != nil, "a directory was replaced")
 	children, err := b.List(t.Context(), at(t, ""))
 	assert.OK(t, err)
 	assert.Slice(t, children, []seam.Locator{at(t, "a"), at(t, "full")})
@@ -206,6 +207,30 @@ func TestContentIsSafe(t *testing.T) {
 	assert.Equal(t, len(entries), 1, "entries")
 }
 
+// A program that takes no lock changes the file while the new content is brought to the disk.
+func TestChangedBesideTheLock(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, dir)
+	defer b.Close()
+	for name, old := range map[string]seam.ETag{"made": seam.None, "replaced": seam.ETagOf("old")} {
+		path := filepath.Join(dir, name)
+		if old != seam.None {
+			assert.OK(t, os.WriteFile(path, []byte("old"), 0o600))
+		}
+		b.fsync = func(f *os.File) error {
+			if info, err := f.Stat(); err != nil || info.IsDir() {
+				return err
+			}
+			return errors.Join(os.WriteFile(path+".new", []byte("theirs"), 0o600), os.Rename(path+".new", path))
+		}
+		err := assert.ErrOf(b.WriteIf(t.Context(), at(t, name), old, "ours"))
+		assert.Is(t, err, providers.ErrConflict, name)
+		assert.Contains(t, fmt.Sprint(err), seam.ETagOf("theirs").String(), name)
+		assert.Equal(t, string(assert.Of(os.ReadFile(path)).OK(t)), "theirs", name)
+	}
+	assert.Equal(t, len(assert.Of(os.ReadDir(dir)).OK(t)), 2, "entries")
+}
+
 // mount is one whose directory "sent" sends what is closed, and which is asked for a lock.
 type mount struct {
 	behind string // the directory that it shows
@@ -253,7 +278,7 @@ func TestOneLock(t *testing.T) {
 				go func() { written <- assert.ErrOf(other.b.WriteIf(t.Context(), other.l, seam.ETagOf("old"), "other")) }()
 				time.Sleep(timeout / 2) // of the bubble: by then it waits, and nothing else runs
 				assert.Of(one.b.Read(t.Context(), one.l)).Equal(t, "old", first, "is held, and written by", second)
-				assert.OK(t, one.b.write(assert.Of(one.b.enter(nameOf(parentOf(one.l)))).OK(t), one.l, "first"))
+				assert.OK(t, one.b.write(assert.Of(one.b.enter(nameOf(parentOf(one.l)))).OK(t), one.l, "first", nil))
 				unlock()
 				assert.Is(t, <-written, providers.ErrConflict, first, "was written, and by", second)
 				assert.Of(other.b.Read(t.Context(), other.l)).Equal(t, "first", first, second)
