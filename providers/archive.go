@@ -13,6 +13,9 @@ type Archive interface {
 	// Unpushed are the branches with commits that the remote was not known to have when the
 	// provider last heard of it: first the one that the head is on, then the others by name.
 	Unpushed(ctx context.Context) ([]UnpushedBranch, error)
+	// Has reports whether a branch, or one that the remote was known to have, has a revision in
+	// its history.
+	Has(r Revision) (bool, error)
 	// Files visits each file and link, by its name, that unpushed commits of the head's branch
 	// have made or changed, as the head has it. open gives its content, or the target of the
 	// link, and fails with ErrNotExist where only the remote has that.

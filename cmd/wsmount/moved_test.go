@@ -223,8 +223,17 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 		w.refused(exit.Unsafe, "is in use, and may hold what no store has: "+dir, "mount", ops, "mnt")
 		assert.OK(t, alone.Close())
 	}
-	for _, lost := range []string{"git/refs", "git"} {
-		assert.OK(t, os.RemoveAll(filepath.Join(dir, lost)))
+	assert.OK(t, os.Rename(dir+"/copy", dir+"/away"))
+	assert.Contains(t, flat(w.run("recover").out), "unpushed 2 commits, ", "without the copy")
+	w.refused(exit.Unsafe, "holds commits that are not pushed (2): "+dir, "mount", ops, "mnt")
+	assert.OK(t, os.Rename(dir+"/away", dir+"/copy"))
+	branch, theirs := filepath.Join(dir, "git/refs/heads/main"), assert.Of(os.ReadFile(filepath.Join(dir, "git/refs/remotes/origin/main"))).OK(t)
+	for _, lost := range []string{"commits", "git/refs", "git"} {
+		if lost == "commits" { // as if an older clone was put back
+			assert.OK(t, os.WriteFile(branch, theirs, 0o600))
+		} else {
+			assert.OK(t, os.RemoveAll(filepath.Join(dir, lost)))
+		}
 		for _, args := range [][]string{{"recover"}, {"recover", "list", ops}, {"recover", "discard", ops}} {
 			o := w.run(args...)
 			assert.True(t, o.code != exit.Done && strings.Contains(flat(o.out), "unpushed 2 commits, "), args, "without", lost, o)
@@ -233,11 +242,13 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 		o := w.run("recover", "export", ops, "out-"+lost)
 		assert.True(t, o.code == exit.Unsafe && strings.Contains(o.out, "not copied: commits that are not pushed (2 noted): the clone cannot be read"), "export without", lost, o)
 		w.refused(exit.Unsafe, "holds commits that are not pushed (2), and commits cannot be read: "+dir, "mount", ops, "mnt")
+		w.edit(config, "branch: next", "branch: main")
+		for _, args := range [][]string{{"mount", ops, "mnt"}, {"recover", "upload", ops}} { // which would have the files without them
+			w.refused(exit.Unsafe, "commits of @acme/ops that are not pushed (2) are lost to its clone: ", args...)
+		}
+		w.edit(config, "branch: main", "branch: next")
 	}
 	w.edit(config, "branch: next", "branch: main")
-	for _, args := range [][]string{{"mount", ops, "mnt"}, {"recover", "upload", ops}} { // which would clone anew
-		w.refused(exit.Unsafe, "the clone of @acme/ops is gone, and with it commits that are not pushed (2): ", args...)
-	}
 	w.ok("recover", "discard", ops, "--yes")
 	assert.Contains(t, w.ok("recover"), "nothing is unsaved")
 	w.mount(ops, "mnt")

@@ -23,10 +23,12 @@ import (
 
 // archive is a clone without its remote.
 type archive struct {
+	dir   string
 	repo  *repository // nil: nothing in it is unpushed
 	large *lfs.Store
 	all   []line
 	known []id // what the remote is known to have
+	ours  []id // of the branches
 }
 
 var _ providers.Archive = (*archive)(nil)
@@ -51,7 +53,7 @@ func openArchive(dir string) (_ *archive, err error) {
 			err = fmt.Errorf("%w: %s", providers.ErrCorrupt, err.Error())
 		}
 	}()
-	a := &archive{}
+	a := &archive{dir: dir}
 	if err = r.load(""); err != nil || !r.state.Cloned {
 		return a, err
 	}
@@ -115,6 +117,7 @@ func (a *archive) heads(dir string) (map[string]id, error) {
 		err = fmt.Errorf("its branch %s is gone: %w", on, providers.ErrCorrupt)
 	}
 	heads := map[string]id{}
+	a.ours = slices.Collect(maps.Values(ours))
 	for ref, at := range ours {
 		if !slices.Contains(a.known, at) {
 			heads[strings.TrimPrefix(ref, headRef(""))] = at
@@ -130,6 +133,23 @@ func (a *archive) Close() error {
 	}
 	a.repo.partial.end()
 	return a.repo.close()
+}
+
+// Has implements providers.Archive.
+func (a *archive) Has(r providers.Revision) (has bool, err error) {
+	c, repo := plumbing.NewHash(string(r)), a.repo
+	tips := slices.Concat(a.ours, a.known)
+	if slices.Contains(tips, c) {
+		return true, nil
+	}
+	if repo == nil {
+		if repo, err = readRepository(a.dir); err != nil {
+			return false, err
+		}
+		defer func() { err = firstError(err, (&archive{repo: repo}).Close()) }()
+	}
+	missing, err := repo.newCommits(c, tips)
+	return err == nil && len(missing) == 0, err
 }
 
 // Unpushed implements providers.Archive.

@@ -45,9 +45,12 @@ func branchesOf(t *testing.T, a providers.Archive) (all []string) {
 		for _, c := range b.Commits {
 			assert.True(t, c.Author == "Bob <bob@acme.test>" && len(c.Revision) == 40 && !c.Time.IsZero(), "commit", c)
 			text += "|" + c.Subject
+			assert.True(t, assert.Of(a.Has(c.Revision)).OK(t), "it has not", c)
 		}
 		all = append(all, text)
 	}
+	has, _ := a.Has(providers.Revision(strings.Repeat("12", 20)))
+	assert.False(t, has, "it has what was never made")
 	return all
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/state"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // Report is what a working copy that is not mounted holds.
@@ -32,6 +33,7 @@ type Report struct {
 	Orphans   int   `json:"orphans,omitempty"`
 
 	Unpushed *revision.Unpushed `json:"unpushed,omitempty"` // commits that its remote does not have
+	StandsOn providers.Revision `json:"-"`                  // that of its names; "": it is not known
 
 	// Recovered are files, below the state directory, whose names a loss of
 	// power took.
@@ -66,6 +68,7 @@ func Inspect(stateDir string, limit int) (Report, error) {
 			}
 		})
 		r.Orphans, r.Unpushed = len(v.Orphans()), revision.UnpushedOf(v)
+		r.StandsOn = revision.Last(v)
 		return nil
 	})
 	var rerr error

@@ -67,6 +67,16 @@ func Synced(v Reader, rules Rules) providers.Revision {
 	return r
 }
 
+// Last is the revision that StandsOn would be, by whatever rules; "": it is not known, or about
+// to be another.
+func Last(v Reader) providers.Revision {
+	if v.Get(keyRewind) != nil {
+		return ""
+	}
+	mark := v.Get(keySynced)
+	return cmp.Or(providers.Revision(mark[bytes.LastIndexByte(mark, ' ')+1:]), Committed(v))
+}
+
 // StandsOn is the revision that what is shown stands on, that of the last pull or commit: of
 // a table that does not say, what the last commit made.
 func StandsOn(v Reader, rules Rules) providers.Revision {

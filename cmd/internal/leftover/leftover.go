@@ -25,7 +25,6 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/mountspec"
-	"github.com/wsmount/wsmount/mountspec/host"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/all"
 )
@@ -77,40 +76,49 @@ func inspect(dir string, limit int) (r Report, err error) {
 		r.OfflineReport, err = cache.Inspect(copyOf(dir), limit)
 		return err
 	})
-	if err != nil || r.InUse {
+	gone := errors.Is(err, fs.ErrNotExist) // its clone may be there all the same
+	if err != nil && !gone || r.InUse {
 		return r, err
 	}
-	err = space.WhileFull(func() (err error) {
-		r.Branches, err = unpushed(dir)
-		return err
-	})
+	clone := space.WhileFull(func() error { return r.readClone(dir) })
 	switch none := r.Unpushed == nil || r.Unpushed.Commits == 0; {
-	case err == nil:
+	case clone == nil:
 		r.count()
-	case errors.Is(err, errAtStore), errors.Is(err, fs.ErrNotExist) && none: // what is noted is all that is known
-	case errors.Is(err, providers.ErrUnavailable):
+	case errors.Is(clone, errAtStore), errors.Is(clone, fs.ErrNotExist) && none: // what is noted is all that is known
+	case errors.Is(clone, providers.ErrUnavailable):
 		r.InUse = true // since a moment
 	default:
-		r.Unread = "the clone cannot be read: " + err.Error()
+		r.Unread = "the clone cannot be read: " + clone.Error()
 		if r.Unpushed == nil {
 			r.Unpushed = &cache.Unpushed{}
 		}
 	}
-	return r, nil
+	if gone && !r.Empty() {
+		err = nil
+	}
+	return r, err
 }
 
 // errAtStore says that a provider keeps nothing locally: commits are made at its store.
 var errAtStore = errors.New("commits are at the store alone")
 
-// unpushed are the branches of what the provider of a working copy keeps locally: errAtStore if it
-// does not, and io/fs.ErrNotExist if that is not there.
-func unpushed(dir string) (branches []providers.UnpushedBranch, err error) {
+// readClone reads the branches of what the provider of a working copy keeps locally: errAtStore if
+// it does not, and io/fs.ErrNotExist if that is not there. A branch that was put back lacks commits
+// without a sign of it in the clone: the working copy stands on one of them.
+func (r *Report) readClone(dir string) (err error) {
 	a, err := archiveOf(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	branches, err = a.Unpushed(context.Background())
-	return branches, errors.Join(err, a.Close())
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if r.Branches, err = a.Unpushed(context.Background()); err != nil || r.Unpushed == nil || r.StandsOn == "" {
+		return err
+	}
+	has, err := a.Has(r.StandsOn)
+	if err == nil && !has {
+		err = fmt.Errorf("no branch of it has commit %.12s, on which the working copy stands: %w", r.StandsOn, providers.ErrCorrupt)
+	}
+	return err
 }
 
 // count has what is noted of commits agree with those that there are: of a push that came to its
@@ -200,16 +208,7 @@ func archiveOf(dir string) (providers.Archive, error) {
 }
 
 // CloneOf is where the provider of the working copy in a directory keeps its clone, if it has one.
-func CloneOf(dir string) string { return filepath.Join(dir, host.ServiceGit) }
-
-// IsCloneGone reports whether a working copy whose provider keeps a clone has none.
-func IsCloneGone(dir string) bool {
-	a, err := archiveOf(dir)
-	if err == nil {
-		_ = a.Close() // it was only read
-	}
-	return errors.Is(err, fs.ErrNotExist)
-}
+func CloneOf(dir string) string { return filepath.Join(dir, state.CloneName) }
 
 // NotEmpty are those of some working copies with which something would be lost.
 func NotEmpty(dirs []string) (full []string) {

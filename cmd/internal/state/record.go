@@ -269,7 +269,7 @@ func Forget(r *Record) error {
 	return os.Remove(filepath.Join(r.Dir, recordName))
 }
 
-// Copies lists the working copies with files below a state directory: of one
+// Copies lists the working copies with files, or a clone, below a state directory: of one
 // workspace, or with "" of all owners or slugs.
 func Copies(root, owner, slug string) ([]string, error) {
 	pick := func(s string) string {
@@ -281,12 +281,16 @@ func Copies(root, owner, slug string) ([]string, error) {
 	if _, err := os.ReadDir(root); errors.Is(err, fs.ErrPermission) { // for Glob nothing is there then
 		return nil, exit.New(exit.Denied, "state directory: %w", err).Hint("run it as who mounted, or as root")
 	}
-	names, err := filepath.Glob(filepath.Join(escapeGlob(root), pick(owner), pick(slug), "*", CopyName))
-	if err != nil {
-		return nil, fmt.Errorf("state: %w", err)
+	var dirs []string
+	for _, part := range []string{CopyName, CloneName} {
+		names, err := filepath.Glob(filepath.Join(escapeGlob(root), pick(owner), pick(slug), "*", part))
+		if err != nil {
+			return nil, fmt.Errorf("state: %w", err)
+		}
+		for _, name := range names {
+			dirs = append(dirs, filepath.Dir(name))
+		}
 	}
-	for i, name := range names {
-		names[i] = filepath.Dir(name)
-	}
-	return names, nil
+	slices.Sort(dirs)
+	return slices.Compact(dirs), nil
 }

@@ -53,6 +53,9 @@ const (
 // directory. Only remote workspaces have one.
 const CopyName = "copy"
 
+// CloneName is the directory there in which the provider of a repository keeps its clone.
+const CloneName = "git"
+
 // Root returns the state directory: explicit when given, else the user's
 // (XDG base directories: $XDG_STATE_HOME, ~/.local/state), and
 // /var/lib/wsmount for root, whose home a boot script may not know.

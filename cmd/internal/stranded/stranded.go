@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/leftover"
 	"github.com/wsmount/wsmount/cmd/internal/state"
@@ -40,18 +41,18 @@ func Elsewhere(root string, place [3]string) error {
 }
 
 // LostCommits refuses to open the working copy at place (owner, slug, fingerprint) while it has noted
-// commits that are not pushed and the clone that had them is gone: the next would be made without
-// them, and no note of them would be left.
+// commits that are not pushed and its clone has lost them, or cannot be read: opened, it would have
+// the files as they were before them, and no note of them would be left.
 func LostCommits(root string, place [3]string) error {
 	dir, err := state.Place(root, place[0], place[1], place[2])
-	if err != nil || !leftover.IsCloneGone(dir) {
+	if err != nil {
 		return err
 	}
 	l, err := leftover.Inspect(dir, 1)
-	if err != nil || l.Unread == "" { // who opens it says what else is wrong
+	if err != nil || l.Unread == "" || *l.Unpushed == (cache.Unpushed{}) { // who opens it says what else is wrong
 		return nil
 	}
-	return exit.New(exit.Unsafe, "the clone of %s is gone, and with it commits that are not pushed (%d): %s", state.WorkspaceOf(dir), l.Unpushed.Commits, l.Unread).
+	return exit.New(exit.Unsafe, "commits of %s that are not pushed (%d) are lost to its clone: %s", state.WorkspaceOf(dir), l.Unpushed.Commits, l.Unread).
 		Hint("put back what lay in %s, or give the commits up: `wsmount recover discard %s`", leftover.CloneOf(dir), dir)
 }
 
