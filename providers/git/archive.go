@@ -15,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/bundle"
 	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/notes"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
@@ -30,8 +31,6 @@ type archive struct {
 	known []id // what the remote is known to have
 	ours  []id // of the branches
 }
-
-var _ providers.Archive = (*archive)(nil)
 
 // line is a branch with the commits of it that are not pushed, the last first.
 type line struct {
@@ -264,38 +263,22 @@ func (a *archive) open(blob id) (io.ReadCloser, error) {
 
 // Bundle implements providers.Archive.
 func (a *archive) Bundle(ctx context.Context) (io.ReadCloser, error) {
-	var commits []id // each after those before it
-	in := map[id]bool{}
+	var branches []bundle.Branch
 	for _, l := range a.all {
-		for _, c := range slices.Backward(l.commits) {
-			if !in[c] {
-				in[c], commits = true, append(commits, c)
-			}
-		}
+		branches = append(branches, bundle.Branch{Ref: headRef(l.branch), Commits: l.commits})
 	}
-	var head strings.Builder
-	head.WriteString("# v2 git bundle\n")
-	for _, c := range commits {
+	head, commits, err := bundle.Head(branches, func(c id) ([]id, error) {
 		commit, err := a.repo.commit(c)
-		if err = firstError(ctx.Err(), err); err != nil {
-			return nil, err
-		}
-		for _, parent := range commit.Parents {
-			if !in[parent] { // the bundle stands on it
-				in[parent] = true
-				fmt.Fprintf(&head, "-%s\n", parent)
-			}
-		}
+		return commit.Parents, firstError(ctx.Err(), err)
+	})
+	var pack io.ReadCloser
+	if err == nil {
+		pack, err = a.repo.pack(commits)
 	}
-	for _, l := range a.all {
-		fmt.Fprintf(&head, "%s %s\n", l.commits[0], headRef(l.branch))
-	}
-	head.WriteString("\n")
-	pack, err := a.repo.pack(commits)
 	if err != nil {
 		return nil, err
 	}
-	return span{io.MultiReader(strings.NewReader(head.String()), pack), pack}, nil
+	return span{io.MultiReader(strings.NewReader(head), pack), pack}, nil
 }
 
 // Large implements providers.Archive.
