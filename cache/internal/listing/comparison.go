@@ -19,18 +19,18 @@ import (
 
 // CompareAll finds out how what a provider shows differs from all names that are known. The
 // provider is asked again until End.
-func (v *Listings) CompareAll(w revision.Waiting, p providers.Provider) (revision.Comparison, error) {
-	return v.compare(w, p, (*comparison).listAll)
+func (ls *Listings) CompareAll(w revision.Waiting, p providers.Provider) (revision.Comparison, error) {
+	return ls.compare(w, p, (*comparison).listAll)
 }
 
 // Compare is CompareAll where two revisions differ, of which the tree has the first.
-func (v *Listings) Compare(w revision.Waiting, p providers.Provider, diffs []providers.Difference) (revision.Comparison, error) {
-	return v.compare(w, p, func(c *comparison) error { return c.take(diffs) })
+func (ls *Listings) Compare(w revision.Waiting, p providers.Provider, diffs []providers.Difference) (revision.Comparison, error) {
+	return ls.compare(w, p, func(c *comparison) error { return c.take(diffs) })
 }
 
-func (v *Listings) compare(w revision.Waiting, p providers.Provider, find func(*comparison) error) (*comparison, error) {
-	c := &comparison{of: v, w: w, p: p}
-	c.mine, c.end = v.o.Tree.Observe()
+func (ls *Listings) compare(w revision.Waiting, p providers.Provider, find func(*comparison) error) (*comparison, error) {
+	c := &comparison{of: ls, w: w, p: p}
+	c.mine, c.end = ls.o.Tree.Observe()
 	if err := find(c); err != nil {
 		c.End()
 		return nil, err
@@ -112,8 +112,8 @@ func (c *comparison) known(dir table.Ino) (*remoteDir, error) {
 
 // listAll lists all known directories, in the cheaper of two ways.
 func (c *comparison) listAll() error {
-	locked := c.of.o.Tree.Lock()
-	dirs := locked.KnownRemoteDirs()
+	v := c.of.o.Tree.Lock()
+	dirs := v.KnownRemoteDirs()
 	c.of.o.Tree.Unlock()
 	for _, dir := range dirs {
 		h, err := c.known(dir)
@@ -191,10 +191,10 @@ func (c *comparison) listTree() error {
 				return err
 			}
 			waiting.Progressed(c.w, &got, 1)
-			locked := c.of.o.Tree.Lock()
+			v := c.of.o.Tree.Lock()
 			for i := range page.Entries {
 				if h := at[page.Entries[i].Locator.Parent()]; h != nil {
-					h.entry(locked, &page.Entries[i])
+					h.entry(v, &page.Entries[i])
 				}
 			}
 			c.of.o.Tree.Unlock()
@@ -226,8 +226,8 @@ func (c *comparison) take(diffs []providers.Difference) error {
 			h.difference(d)
 		}
 	}
-	locked := c.of.o.Tree.Lock()
-	hiding := rules.Hiding(locked)
+	v := c.of.o.Tree.Lock()
+	hiding := rules.Hiding(v)
 	c.of.o.Tree.Unlock()
 	for _, dir := range hiding {
 		h, err := c.known(dir)
@@ -258,8 +258,8 @@ func (c *comparison) dirAt(known map[providers.Locator]*remoteDir, at providers.
 		return h, nil
 	}
 	known[at] = nil
-	locked := c.of.o.Tree.Lock()
-	dir, ok := locked.DirAtRemotePath(at)
+	v := c.of.o.Tree.Lock()
+	dir, ok := v.DirAtRemotePath(at)
 	c.of.o.Tree.Unlock()
 	if !ok {
 		return nil, nil
@@ -271,14 +271,14 @@ func (c *comparison) dirAt(known map[providers.Locator]*remoteDir, at providers.
 
 // difference takes what another revision has of one name.
 func (h *remoteDir) difference(d providers.Difference) {
-	locked := h.of.o.Tree.Lock()
+	v := h.of.o.Tree.Lock()
 	defer h.of.o.Tree.Unlock()
 	if d.Is != nil {
-		h.entry(locked, d.Is)
+		h.entry(v, d.Is)
 		return
 	}
 	l := table.Link{Dir: h.dir, Name: d.Locator.Name()}
-	if locked.Record(l).Remote != nil {
+	if v.Record(l).Remote != nil {
 		h.diffs = append(h.diffs, merge.News{Link: l})
 	}
 }

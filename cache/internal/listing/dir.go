@@ -46,13 +46,13 @@ const elsewherePause = 5 * time.Millisecond
 var errElsewhere = errors.New("the directory has moved")
 
 // List makes the names known that the remote has in a directory.
-func (v *Listings) List(w revision.Waiting, dir table.Ino) error {
+func (ls *Listings) List(w revision.Waiting, dir table.Ino) error {
 	for {
-		head, err := v.o.Head.Hold(w)
+		head, err := ls.o.Head.Hold(w)
 		if err != nil {
 			return waiting.Cause(w, err)
 		}
-		err = v.ListOnce(w, head, dir)
+		err = ls.ListOnce(w, head, dir)
 		head.Release()
 		if !errors.Is(err, errElsewhere) {
 			return err
@@ -64,10 +64,10 @@ func (v *Listings) List(w revision.Waiting, dir table.Ino) error {
 }
 
 // ListOnce is List, but for a directory that moves meanwhile: then it is errElsewhere.
-func (v *Listings) ListOnce(w revision.Waiting, head revision.Held, dir table.Ino) (err error) {
-	mine, end := v.o.Tree.Observe()
+func (ls *Listings) ListOnce(w revision.Waiting, head revision.Held, dir table.Ino) (err error) {
+	mine, end := ls.o.Tree.Observe()
 	defer end()
-	h, err := v.newListing(dir)
+	h, err := ls.newListing(dir)
 	if err != nil || h == nil {
 		return err
 	}
@@ -77,22 +77,22 @@ func (v *Listings) ListOnce(w revision.Waiting, head revision.Held, dir table.In
 			h.adoptTree(w, head, err)
 		}
 	}()
-	err = h.gather(w, v.o.Provider, mine)
-	locked := v.o.Tree.Lock()
-	v.answered(locked, time.Since(began), waiting.Cause(w, err))
-	v.o.Tree.Unlock()
+	err = h.gather(w, ls.o.Provider, mine)
+	v := ls.o.Tree.Lock()
+	ls.answered(v, time.Since(began), waiting.Cause(w, err))
+	ls.o.Tree.Unlock()
 	switch {
 	case merge.NotThere(err) && !h.still():
 		return errElsewhere
 	case merge.NotThere(err):
-		err = v.vanished(w, head, dir, err)
+		err = ls.vanished(w, head, dir, err)
 	case err != nil:
 		return fmt.Errorf("list: %w", err)
 	default:
 		err = h.apply(w, head, mine)
 	}
 	if merge.IsUndecided(err) && !h.first {
-		return errors.Join(err, v.o.Update(func(tx *tree.Tx) error { // not to be asked for all the time
+		return errors.Join(err, ls.o.Update(func(tx *tree.Tx) error { // not to be asked for all the time
 			if n := tx.Edit(dir); n != nil {
 				n.Listed = h.start.UnixNano()
 			}
@@ -104,8 +104,8 @@ func (v *Listings) ListOnce(w revision.Waiting, head revision.Held, dir table.In
 
 // newListing is an empty one; nil for a directory that the remote does not
 // have.
-func (v *Listings) newListing(dir table.Ino) (h *remoteDir, err error) {
-	err = v.o.Update(func(tx *tree.Tx) error {
+func (ls *Listings) newListing(dir table.Ino) (h *remoteDir, err error) {
+	err = ls.o.Update(func(tx *tree.Tx) error {
 		n := tx.Inode(dir)
 		if n == nil {
 			return fs.ErrStale
@@ -115,7 +115,7 @@ func (v *Listings) newListing(dir table.Ino) (h *remoteDir, err error) {
 			tx.Edit(dir).Loaded = true // all of its names are here
 			return nil
 		}
-		h = &remoteDir{of: v, dir: dir, at: at, start: v.o.Belief.Now(), first: !n.Loaded, clean: !tx.HasNames(dir), seed: maphash.MakeSeed()}
+		h = &remoteDir{of: ls, dir: dir, at: at, start: ls.o.Belief.Now(), first: !n.Loaded, clean: !tx.HasNames(dir), seed: maphash.MakeSeed()}
 		return nil
 	})
 	return h, err
@@ -193,17 +193,17 @@ func (h *remoteDir) gatherPages(w revision.Waiting, p providers.Provider, mine *
 }
 
 // failed notes that a listing was not answered, before it is tried again.
-func (v *Listings) failed(err error) {
-	locked := v.o.Tree.Lock()
-	defer v.o.Tree.Unlock()
-	v.answered(locked, 0, err)
+func (ls *Listings) failed(err error) {
+	v := ls.o.Tree.Lock()
+	defer ls.o.Tree.Unlock()
+	ls.answered(v, 0, err)
 }
 
 // page takes what differs of one page.
 func (h *remoteDir) page(w revision.Waiting, entries []providers.Info, mine *tree.Observation) error {
-	locked := h.of.o.Tree.Lock()
+	v := h.of.o.Tree.Lock()
 	for i := range entries {
-		h.entry(locked, &entries[i])
+		h.entry(v, &entries[i])
 	}
 	h.of.o.Tree.Unlock()
 	if !h.first || len(h.diffs) < batch {
@@ -250,7 +250,7 @@ func leavesThere(border *rules.Border, rec table.Name, r *providers.Info) bool {
 
 // dirNews reports whether an entry that is not unchanged is worth a look: that a
 // directory is there still is not, but for its attributes.
-func (d *Listings) dirNews(v *tree.View, rec table.Name, r *providers.Info) bool {
+func (ls *Listings) dirNews(v *tree.View, rec table.Name, r *providers.Info) bool {
 	b := rec.Remote
 	if b == nil || b.Kind != providers.KindDir || r.Kind != providers.KindDir {
 		return true
@@ -259,7 +259,7 @@ func (d *Listings) dirNews(v *tree.View, rec table.Name, r *providers.Info) bool
 	if n == nil || n.AttrGen != b.AttrGen {
 		return false
 	}
-	return d.o.Attributes.Differs(n, r)
+	return ls.o.Attributes.Differs(n, r)
 }
 
 // missing finds the names that the remote had and does not have any more.
@@ -267,9 +267,9 @@ func (h *remoteDir) missing() {
 	if h.seen == nil {
 		return
 	}
-	locked := h.of.o.Tree.Lock()
+	v := h.of.o.Tree.Lock()
 	defer h.of.o.Tree.Unlock()
-	locked.Names(h.dir, "", func(name string, rec table.Name) bool {
+	v.Names(h.dir, "", func(name string, rec table.Name) bool {
 		if _, ok := h.seen[maphash.String(h.seed, name)]; !ok && rec.Remote != nil {
 			h.diffs = append(h.diffs, merge.News{Link: table.Link{Dir: h.dir, Name: name}})
 		}
@@ -300,9 +300,9 @@ func (h *remoteDir) flush(ctx context.Context, mine *tree.Observation, more func
 
 // still is holds for who does not have the lock.
 func (h *remoteDir) still() bool {
-	locked := h.of.o.Tree.Lock()
+	v := h.of.o.Tree.Lock()
 	defer h.of.o.Tree.Unlock()
-	return h.holds(locked)
+	return h.holds(v)
 }
 
 // holds reports whether the directory still is what was listed: where it was, with no
@@ -337,27 +337,27 @@ func (h *remoteDir) listed(tx *merge.Tx, m *merge.Merge) {
 
 // vanished deals with a directory that is not there any more, by looking at its
 // name.
-func (v *Listings) vanished(ctx context.Context, head revision.Held, dir table.Ino, cause error) error {
+func (ls *Listings) vanished(ctx context.Context, head revision.Held, dir table.Ino, cause error) error {
 	if dir == table.Root {
-		return v.rootGone(cause)
+		return ls.rootGone(cause)
 	}
-	locked := v.o.Tree.Lock()
-	n := locked.Inode(dir)
+	v := ls.o.Tree.Lock()
+	n := v.Inode(dir)
 	gone := n == nil || len(n.RemoteLinks) == 0
 	var home table.Link
 	if !gone {
 		home = n.RemoteLinks[0]
 	}
-	v.o.Tree.Unlock()
+	ls.o.Tree.Unlock()
 	if gone {
 		return fs.ErrStale
 	}
-	if err := v.o.Merger().RevalidateOnce(ctx, head, home, false); err != nil {
+	if err := ls.o.Merger().RevalidateOnce(ctx, head, home, false); err != nil {
 		return err
 	}
-	locked = v.o.Tree.Lock()
-	defer v.o.Tree.Unlock()
-	switch n := locked.Inode(dir); {
+	v = ls.o.Tree.Lock()
+	defer ls.o.Tree.Unlock()
+	switch n := v.Inode(dir); {
 	case n == nil || len(n.Links) == 0 || len(n.RemoteLinks) > 0 && !n.Loaded:
 		return fs.ErrStale
 	case len(n.RemoteLinks) > 0:
@@ -367,18 +367,18 @@ func (v *Listings) vanished(ctx context.Context, head revision.Held, dir table.I
 }
 
 // rootGone halts: the root is no directory any more.
-func (v *Listings) rootGone(cause error) error {
-	locked := v.o.Tree.Lock()
-	defer v.o.Tree.Unlock()
-	return fmt.Errorf("%w: %w", v.o.Halt(locked, "the root is not a directory"), cause)
+func (ls *Listings) rootGone(cause error) error {
+	v := ls.o.Tree.Lock()
+	defer ls.o.Tree.Unlock()
+	return fmt.Errorf("%w: %w", ls.o.Halt(v, "the root is not a directory"), cause)
 }
 
 // Learn lists a directory with the head where it is.
-func (v *Listings) Learn(ctx context.Context, head revision.Held, dir table.Ino) error {
-	w := v.o.Waits.For(nil, v.o.Patience)
+func (ls *Listings) Learn(ctx context.Context, head revision.Held, dir table.Ino) error {
+	w := ls.o.Waits.For(nil, ls.o.Patience)
 	defer w.Close()
 	defer context.AfterFunc(ctx, w.Close)()
-	return v.ListOnce(w, head, dir)
+	return ls.ListOnce(w, head, dir)
 }
 
 // maxImpliedChecks is how many new directories of a listing are looked at again. Where

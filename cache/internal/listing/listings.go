@@ -62,31 +62,31 @@ type Listings struct {
 
 // New makes one that has listed nothing.
 func New(o Options) *Listings {
-	v := &Listings{o: o, shared: Shared{Now: o.Belief.Now, Go: o.Go, Wait: o.Wait}}
+	ls := &Listings{o: o, shared: Shared{Now: o.Belief.Now, Go: o.Go, Wait: o.Wait}}
 	// Pages can cover directories where they are only what keys lie below; but not those of a
 	// store of whole revisions, which is listed as of one revision: a page could outlive that.
 	_, whole := revision.StoreOf(o.Provider)
-	v.Ahead = NewAhead(AheadOptions{Tree: o.Tree, Belief: o.Belief, Lists: lister{v}, Room: o.Room, Context: o.Waits.Context, Go: o.Go,
+	ls.Ahead = NewAhead(AheadOptions{Tree: o.Tree, Belief: o.Belief, Lists: lister{ls}, Room: o.Room, Context: o.Waits.Context, Go: o.Go,
 		CanCover: o.Capabilities.ImpliedDirs && o.Capabilities.RecursiveList && o.Capabilities.ListAfter && !whole})
-	return v
+	return ls
 }
 
 // lister lists directories ahead of a walk.
-type lister struct{ v *Listings }
+type lister struct{ of *Listings }
 
 var _ Lister = lister{}
 
 // List implements Lister.
 func (l lister) List(ctx context.Context, at providers.Locator, o providers.ListOptions) (providers.Page, error) {
-	return l.v.o.Provider.List(ctx, at, o)
+	return l.of.o.Provider.List(ctx, at, o)
 }
 
 // MayList implements Lister.
-func (l lister) MayList(v *tree.View) bool { return !l.v.o.IsClosing(v) }
+func (l lister) MayList(v *tree.View) bool { return !l.of.o.IsClosing(v) }
 
 // Answered implements Lister.
-func (l lister) Answered(v *tree.View, took time.Duration) { l.v.answered(v, took, nil) }
+func (l lister) Answered(v *tree.View, took time.Duration) { l.of.answered(v, took, nil) }
 
 // Load makes sure that the names of a directory are known and can be believed. op nil: for
 // ourselves, with all patience.
-func (v *Listings) Load(op *fs.Op, dir table.Ino) error { return v.Look(op, dir, false) }
+func (ls *Listings) Load(op *fs.Op, dir table.Ino) error { return ls.Look(op, dir, false) }

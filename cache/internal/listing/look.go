@@ -19,22 +19,22 @@ import (
 )
 
 // Look is Load; strict waits for an answer where Load shows what is known.
-func (v *Listings) Look(op *fs.Op, dir table.Ino, strict bool) error {
-	arrived := v.o.Belief.Now()
+func (ls *Listings) Look(op *fs.Op, dir table.Ino, strict bool) error {
+	arrived := ls.o.Belief.Now()
 	for range 3 {
-		a, limit, err := v.Judge(dir, arrived, strict)
+		a, limit, err := ls.Judge(dir, arrived, strict)
 		if err != nil || a == Fresh {
 			return err
 		}
 		if op == nil && a == Unknown {
 			limit = -1
 		}
-		began, err := v.shareListing(op, dir, limit)
+		began, err := ls.shareListing(op, dir, limit)
 		switch {
 		case errors.Is(err, ErrTimedOut) && a == Unknown:
 			return errAway
 		case errors.Is(err, ErrTimedOut):
-			v.o.Belief.Overdue(limit)
+			ls.o.Belief.Overdue(limit)
 			return nil
 		case a != Unknown && merge.IsUndecided(err),
 			a == Stale && errors.Is(err, fs.ErrUnavailable),
@@ -42,7 +42,7 @@ func (v *Listings) Look(op *fs.Op, dir table.Ino, strict bool) error {
 			return nil // what is known is shown: of it something may be removed, to make room
 		case err != nil:
 			return err
-		case a != Unknown && arrived.Sub(began) < v.o.Belief.TTL:
+		case a != Unknown && arrived.Sub(began) < ls.o.Belief.TTL:
 			return nil // new enough when we came
 		}
 	}
@@ -51,52 +51,52 @@ func (v *Listings) Look(op *fs.Op, dir table.Ino, strict bool) error {
 
 // errAway says that a directory was never listed, and that the remote has not
 // answered for so long that nobody waits for it.
-var errAway = fmt.Errorf("the directory was never listed, and the backend does not answer: %w", fs.ErrUnavailable)
+var errAway = fmt.Errorf("the directory was never listed, and the remote does not answer: %w", fs.ErrUnavailable)
 
 // Judge says what a look at a directory that came at a time is to do, see
 // [Belief.Judge].
-func (v *Listings) Judge(dir table.Ino, arrived time.Time, strict bool) (Freshness, time.Duration, error) {
-	locked := v.o.Tree.Lock()
-	defer v.o.Tree.Unlock()
-	n := locked.Inode(dir)
+func (ls *Listings) Judge(dir table.Ino, arrived time.Time, strict bool) (Freshness, time.Duration, error) {
+	v := ls.o.Tree.Lock()
+	defer ls.o.Tree.Unlock()
+	n := v.Inode(dir)
 	switch {
 	case n == nil:
-		return 0, 0, errors.Join(fs.ErrStale, locked.Err())
+		return 0, 0, errors.Join(fs.ErrStale, v.Err())
 	case !n.IsDir():
 		return 0, 0, syscall.ENOTDIR
 	}
-	a, limit := v.o.Belief.Judge(dir, n, arrived, strict)
+	a, limit := ls.o.Belief.Judge(dir, n, arrived, strict)
 	return a, limit, nil
 }
 
 // shareListing renews a directory, or waits for the listing of it that is under way, for
 // limit at most; less than 0: to its end. That ends when it stands still for half of the
 // patience. It reports when the listing began.
-func (v *Listings) shareListing(op *fs.Op, dir table.Ino, limit time.Duration) (time.Time, error) {
-	ctx := v.o.Waits.For(op, 0)
+func (ls *Listings) shareListing(op *fs.Op, dir table.Ino, limit time.Duration) (time.Time, error) {
+	ctx := ls.o.Waits.For(op, 0)
 	defer ctx.Close()
-	began, err := v.shared.Do(ctx, dir, limit, func() Run {
-		w := v.o.Waits.For(nil, v.o.Patience)
+	began, err := ls.shared.Do(ctx, dir, limit, func() Run {
+		w := ls.o.Waits.For(nil, ls.o.Patience)
 		var pages atomic.Uint64
 		came := func() {
 			pages.Add(1)
 			w.Moved()
 		}
-		return Run{Work: func() error { return waiting.Cause(w, v.renew(w, dir, came)) }, End: w.Close, Pages: pages.Load}
+		return Run{Work: func() error { return waiting.Cause(w, ls.renew(w, dir, came)) }, End: w.Close, Pages: pages.Load}
 	})
 	return began, errno.Translate(err)
 }
 
 // answered notes that the remote answered a listing, and how fast; or, with an error,
 // that it did not in that time.
-func (v *Listings) answered(locked *tree.View, took time.Duration, err error) {
+func (ls *Listings) answered(v *tree.View, took time.Duration, err error) {
 	switch {
 	case err == nil:
-		if v.o.Belief.Answered(took) {
-			v.o.Back(locked)
+		if ls.o.Belief.Answered(took) {
+			ls.o.Back(v)
 		}
 	case isSilence(err) || errors.Is(err, waiting.ErrPatience):
-		v.o.Belief.Unanswered(took, err)
+		ls.o.Belief.Unanswered(took, err)
 	}
 }
 
@@ -111,21 +111,21 @@ func isSilence(err error) bool {
 // Freshen is called before a file is opened: its version is asked for with the
 // listing of its directory, if that is too old; strict as in Look. fs.ErrStale says
 // that the name leads elsewhere now.
-func (v *Listings) Freshen(op *fs.Op, x table.Ino, strict bool) error {
-	if v.o.Belief.TTL == 0 {
-		return v.renamed(x)
+func (ls *Listings) Freshen(op *fs.Op, x table.Ino, strict bool) error {
+	if ls.o.Belief.TTL == 0 {
+		return ls.renamed(x)
 	}
 	last := table.Ino(0)
 	for {
-		locked := v.o.Tree.Lock()
-		dir, ok := validatedBy(locked, x)
-		v.o.Tree.Unlock()
+		v := ls.o.Tree.Lock()
+		dir, ok := validatedBy(v, x)
+		ls.o.Tree.Unlock()
 		if !ok {
-			return v.renamed(x)
+			return ls.renamed(x)
 		}
-		switch err := v.Look(op, dir, strict); {
+		switch err := ls.Look(op, dir, strict); {
 		case err == nil:
-			return v.renamed(x)
+			return ls.renamed(x)
 		case dir == last || !errors.Is(err, fs.ErrStale):
 			return err
 		}
@@ -156,10 +156,10 @@ func validatedBy(v *tree.View, x table.Ino) (dir table.Ino, ok bool) {
 }
 
 // renamed tells, once, that a pull gave the name of an inode to another.
-func (v *Listings) renamed(x table.Ino) error {
-	locked := v.o.Tree.Lock()
-	defer v.o.Tree.Unlock()
-	if n := locked.Inode(x); n != nil && len(n.Links) == 0 && n.LostName != nil && v.o.SentBack.Once(locked, x, nil) {
+func (ls *Listings) renamed(x table.Ino) error {
+	v := ls.o.Tree.Lock()
+	defer ls.o.Tree.Unlock()
+	if n := v.Inode(x); n != nil && len(n.Links) == 0 && n.LostName != nil && ls.o.SentBack.Once(v, x, nil) {
 		return fs.ErrStale
 	}
 	return nil
@@ -167,7 +167,7 @@ func (v *Listings) renamed(x table.Ino) error {
 
 // Find walks to a local path. An ino of 0 says that the name is free; the
 // directory of the link is 0 when not even that is there.
-func (v *Listings) Find(ctx context.Context, path string) (l table.Link, ino table.Ino, err error) {
+func (ls *Listings) Find(ctx context.Context, path string) (l table.Link, ino table.Ino, err error) {
 	ino = table.Root
 	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 		if name == "" {
@@ -179,14 +179,14 @@ func (v *Listings) Find(ctx context.Context, path string) (l table.Link, ino tab
 		if err := ctx.Err(); err != nil {
 			return l, 0, err
 		}
-		if err := v.Load(nil, ino); err != nil {
+		if err := ls.Load(nil, ino); err != nil {
 			return l, 0, err
 		}
-		locked := v.o.Tree.Lock()
+		v := ls.o.Tree.Lock()
 		l = table.Link{Dir: ino, Name: name}
-		rec, _ := locked.Name(l.Dir, l.Name)
+		rec, _ := v.Name(l.Dir, l.Name)
 		ino = rec.Ino
-		v.o.Tree.Unlock()
+		ls.o.Tree.Unlock()
 	}
 	return l, ino, nil
 }

@@ -32,7 +32,7 @@ func TestLook(t *testing.T) {
 	t.Cleanup(func() { tab.Close() })
 	tr := tree.New(tab, tree.Options{Now: time.Now})
 	log := slog.New(slog.DiscardHandler)
-	v := New(Options{Tree: tr, Update: func(do func(*tree.Tx) error) error { return tr.Update(do, nil) }, Provider: p, Capabilities: p.Capabilities(),
+	ls := New(Options{Tree: tr, Update: func(do func(*tree.Tx) error) error { return tr.Update(do, nil) }, Provider: p, Capabilities: p.Capabilities(),
 		Head: revision.NewHeadLock(), Belief: &Belief{Now: time.Now, TTL: time.Minute, Patience: time.Minute, Log: log}, SentBack: &files.SentBack{},
 		Waits:    &waiting.Waits{Context: t.Context(), Pause: func(context.Context, time.Duration) error { return context.Canceled }, Log: log},
 		Patience: time.Minute, Wait: func(d time.Duration) time.Duration { return d }, Room: noRoom{}, Go: func(f func()) { go f() },
@@ -58,11 +58,11 @@ func TestLook(t *testing.T) {
 		{table.Root, nil, 0}, {dir, nil, 0}, {file, syscall.ENOTDIR, 0}, {99, fs.ErrStale, 0}, {remote, fs.ErrUnavailable, 1},
 	} {
 		asked = 0
-		assert.Is(t, v.Load(nil, c.dir), c.want, c.dir)
+		assert.Is(t, ls.Load(nil, c.dir), c.want, c.dir)
 		assert.Equal(t, asked > 0, c.asked > 0, c.dir, "the remote is asked")
 	}
 	for path, want := range map[string]table.Ino{"": table.Root, "d": dir, "/d/f": file, "d/g": 0, "x": 0, "x/y": 0} {
-		_, ino, err := v.Find(t.Context(), path)
+		_, ino, err := ls.Find(t.Context(), path)
 		assert.True(t, err == nil && ino == want, path, "leads to", ino, err)
 	}
 }

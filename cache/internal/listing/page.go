@@ -83,15 +83,15 @@ func (r *Walk) pause() {
 
 // start makes it the one walk there is; false: there is no room for it.
 func (r *Walk) start(v *tree.View) bool {
-	f := r.a
-	if f.walk != nil {
-		f.walk.end(v)
+	a := r.a
+	if a.walk != nil {
+		a.walk.end(v)
 	}
-	release, ok := r.a.o.Room.TryTake(r, pagesMost*pageBytes)
+	release, ok := a.o.Room.TryTake(r, pagesMost*pageBytes)
 	if !ok {
 		return false
 	}
-	f.walk, f.row, r.release = r, 0, release
+	a.walk, a.row, r.release = r, 0, release
 	r.idle = time.AfterFunc(WalkPause, r.pause)
 	return true
 }
@@ -103,13 +103,13 @@ func (r *Walk) end(v *tree.View) {
 	}
 	r.over = true
 	r.idle.Stop()
-	f := r.a
-	f.walk, f.row = nil, 0
+	a := r.a
+	a.walk, a.row = nil, 0
 	switch {
 	case r.followed:
-		f.need = 1
+		a.need = 1
 	case !r.guess:
-		f.need = min(max(2*f.need, 2), walkNeed)
+		a.need = min(max(2*a.need, 2), walkNeed)
 	}
 	r.drop(v)
 	r.release()

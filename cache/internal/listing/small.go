@@ -24,11 +24,10 @@ import (
 // mayBeSmall reports whether the listing of the directory may bring all below it. For a
 // walk there are pages that do.
 func (h *remoteDir) mayBeSmall() bool {
-	v := h.of
-	if !h.first || !h.clean || !v.o.Capabilities.RecursiveList || !v.o.Capabilities.ImpliedDirs {
+	if !h.first || !h.clean || !h.of.o.Capabilities.RecursiveList || !h.of.o.Capabilities.ImpliedDirs {
 		return false
 	}
-	return v.Ahead.MayBeSmall(h.at)
+	return h.of.Ahead.MayBeSmall(h.at)
 }
 
 // gatherTree is gather by a recursive listing. It reports false when that takes more
@@ -63,10 +62,10 @@ func (h *remoteDir) gatherTree(w revision.Waiting, mine *tree.Observation) (done
 func (h *remoteDir) isBelow(e providers.Info) bool { return e.Locator.Parent() != h.at }
 
 // listPage lists a page, with all patience.
-func (v *Listings) listPage(w revision.Waiting, at providers.Locator, o providers.ListOptions) (page providers.Page, err error) {
-	err = v.o.Waits.Retry(w, func(context.Context) (err error) {
-		if page, err = v.o.Provider.List(w, at, o); err != nil {
-			v.failed(err)
+func (ls *Listings) listPage(w revision.Waiting, at providers.Locator, o providers.ListOptions) (page providers.Page, err error) {
+	err = ls.o.Waits.Retry(w, func(context.Context) (err error) {
+		if page, err = ls.o.Provider.List(w, at, o); err != nil {
+			ls.failed(err)
 			return err
 		}
 		w.Moved()
@@ -78,44 +77,43 @@ func (v *Listings) listPage(w revision.Waiting, at providers.Locator, o provider
 // adoptTree makes the directories below known, unless there was an error. One that
 // fails is listed when a program looks.
 func (h *remoteDir) adoptTree(w revision.Waiting, head revision.Held, err error) {
-	v := h.of
 	if err != nil {
 		h.tree.Drop()
 		return
 	}
 	for _, c := range h.tree.All() {
-		locked := v.o.Tree.Lock()
-		dir, ok := locked.DirAtRemotePath(c.At)
-		v.o.Tree.Unlock()
+		v := h.of.o.Tree.Lock()
+		dir, ok := v.DirAtRemotePath(c.At)
+		h.of.o.Tree.Unlock()
 		if ok {
-			v.applyCovered(w, head, dir, c)
+			h.of.applyCovered(w, head, dir, c)
 		} else {
-			v.Ahead.Drop(c)
+			h.of.Ahead.Drop(c)
 		}
 	}
 }
 
 // renew makes the names of a directory known as they are: by what the pages of a walk
 // say, of which each that came is told, or by a listing of it.
-func (v *Listings) renew(w revision.Waiting, dir table.Ino, came func()) error {
+func (ls *Listings) renew(w revision.Waiting, dir table.Ino, came func()) error {
 	// Walks are ahead in stores that keep no revisions only.
-	if c := v.Ahead.Await(w, dir, came); c != nil && v.applyCovered(w, revision.NoHead(), dir, c) {
+	if c := ls.Ahead.Await(w, dir, came); c != nil && ls.applyCovered(w, revision.NoHead(), dir, c) {
 		return nil
 	}
-	return v.List(w, dir)
+	return ls.List(w, dir)
 }
 
 // applyCovered makes a directory known as pages have it, which are dropped. It reports
 // false when the directory is to be listed instead: it was moved, or listed, since the page
 // was asked for, or something failed, which its own listing says.
-func (v *Listings) applyCovered(w revision.Waiting, head revision.Held, dir table.Ino, c *Covered) bool {
-	defer v.Ahead.Drop(c)
-	h, err := v.newListing(dir)
-	if err != nil || h == nil || h.at != c.At || !v.Ahead.Holds(c, dir) {
+func (ls *Listings) applyCovered(w revision.Waiting, head revision.Held, dir table.Ino, c *Covered) bool {
+	defer ls.Ahead.Drop(c)
+	h, err := ls.newListing(dir)
+	if err != nil || h == nil || h.at != c.At || !ls.Ahead.Holds(c, dir) {
 		return false
 	}
 	if err := h.adopt(w, head, c.Start(), c.Entries, c.Mine()); err != nil {
-		v.o.Belief.Log.Debug("a directory that was listed ahead is listed by itself", "path", c.At, "err", err)
+		ls.o.Belief.Log.Debug("a directory that was listed ahead is listed by itself", "path", c.At, "err", err)
 		return false
 	}
 	return true
