@@ -13,7 +13,7 @@ import (
 )
 
 // UnsavedError says that something which policy wanted sent is not at the
-// backend. It is kept in the working copy and listed there.
+// remote. It is kept in the working copy and listed there.
 type UnsavedError = pending.UnsavedError
 
 // Drain sends what policy wants sent, what is changed meanwhile too, and pushes it if
@@ -74,8 +74,8 @@ func (v *Volume) unpushed() bool {
 	return revision.UnpushedOf(locked.table) != nil
 }
 
-// flushAllMetadata takes what programs have written into the table: nobody writes any
-// more, or nobody would hear of it.
+// flushAllMetadata takes what programs have written into the table: no one writes any
+// more, or no one would hear of it.
 func (v *Volume) flushAllMetadata() error {
 	locked := v.lock()
 	open := locked.open.Inos(locked.View)
@@ -112,7 +112,7 @@ func (v *Volume) unsavedError(cause error) error {
 
 // Close implements fs.Closer: it sends what policy wants sent, as Drain does,
 // and ends the volume; what is not sent stays in the state directory. Its error
-// is an *UnsavedError when something is not at the backend that should be. Only
+// is an *UnsavedError when something is not at the remote that should be. Only
 // the first Close does anything.
 func (v *Volume) Close() error {
 	locked := v.lock()

@@ -23,9 +23,9 @@ type CommitReport = pending.Report
 type HeldBack = pending.HeldBack
 
 // Commit sends all that differs at the time of the call, and returns when the
-// backend has it or will not take it; what is changed meanwhile waits for the
+// remote has it or will not take it; what is changed meanwhile waits for the
 // next one. Files that a program is writing are left alone, unless their content is on
-// its way already. It fails when the backend cannot be reached for Options.Patience, and
+// its way already. It fails when the remote cannot be reached for Options.Patience, and
 // with ErrHalted; what is held back is in the report, and no error.
 func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, error) {
 	if v.o.ReadOnly {

@@ -15,7 +15,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Guard says what a commit does not take, where the backend takes sets.
+// Guard says what a commit does not take, where the remote takes sets.
 type Guard = commit.Guard
 
 // Secrets are values that are not to get into a repository.

@@ -71,7 +71,7 @@
 // revisions, moves it, and pushes what it has. Package state has the directory that a
 // working copy is in, package recovery deals with what an unclean end left, and package
 // offline with a working copy that is not mounted. Package chores keeps what a person is
-// told, and package exiting tells closes that nobody hears the answer of.
+// told, and package exiting tells closes that no one hears the answer of.
 //
 // Files here are named by topic: ops is what a volume does for the operations of the kernel,
 // rules for those who learn ignore files; tree_ is what of inodes and names needs the rest of

@@ -35,7 +35,7 @@ func (o openFiles) Update(do func(files.Tx) error) error {
 // Closed implements files.Volume.
 func (o openFiles) Closed(_ *tree.View, ino table.Ino) {
 	if o.v.pending.IsUnsaved(ino) {
-		o.v.pending.Open() // a new name without content: its close told nobody
+		o.v.pending.Open() // a new name without content: its close told no one
 		o.v.pending.Kick()
 	}
 }

@@ -162,7 +162,7 @@ func (r remembering) StaysLocal(at *tree.View, l table.Link, n *table.Inode) boo
 	return is
 }
 
-// keepRemote has the history take what the backend has under a name: it is about to be
+// keepRemote has the history take what the remote has under a name: it is about to be
 // overwritten there. Content larger than most bytes is only noted.
 func (v *Volume) keepRemote(ctx context.Context, l table.Link, at providers.Locator, info providers.Info, most int64) error {
 	var made files.Made

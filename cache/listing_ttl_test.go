@@ -238,7 +238,7 @@ func TestNotificationOfARenameAfterAPull(t *testing.T) {
 
 // teller remembers what the kernel and the bus are told.
 type teller struct {
-	nobody
+	unserved
 	mu             sync.Mutex
 	entries        []string
 	wrote, deleted []string

@@ -94,7 +94,7 @@ type wholePull struct {
 	pause    time.Duration // after which the next may begin
 }
 
-// pullWhole has a pull begun, unless one was a moment ago: half of the time the backend
+// pullWhole has a pull begun, unless one was a moment ago: half of the time the remote
 // is left alone, however large the tree is.
 func (v *View) pullWhole() {
 	p, began := &v.wholePull, v.o.Now()

@@ -24,11 +24,11 @@ type Options struct {
 	// if it is missing, and belongs to one Volume at a time.
 	StateDir string
 
-	// Provider is the backend's name for status and user.wsmount.provider.
+	// Provider is the remote's name for status and user.wsmount.provider.
 	Provider string
 
 	Owner  *Owner // who has entries of unknown owner; nil: this process
-	MapIDs bool   // owners come from the backend and go there
+	MapIDs bool   // owners come from the remote and go there
 	Umask  uint32 // for entries without mode: of 0666 and 0777
 
 	Policy Policy
@@ -39,7 +39,7 @@ type Options struct {
 	Exclude Excluder // nil: nothing is excluded
 	Guard   Guard    // what commits do not take
 	// IgnoreFile is what files are called, in any directory, that say which names stay here unless
-	// the backend has them already, as .gitignore does; "": there are none. It counts for sets.
+	// the remote has them already, as .gitignore does; "": there are none. It counts for sets.
 	IgnoreFile string
 	ReadOnly   bool      // send nothing, whatever is unsaved
 	Pins       *pins.Set // of what is not given up; nil: nothing
@@ -81,7 +81,7 @@ type Options struct {
 	boot   string         // of which boot of the machine this is; "": ask it
 	names  vfs.FS         // where the table lies, in tests; nil: on the disk
 	strict bool           // rules that are broken panic, in tests
-	onward func(Progress) // is told of all progress, in tests; nil: nobody
+	onward func(Progress) // is told of all progress, in tests; nil: no one
 	within func(*Tx)      // sees each update before its end, in tests
 	far    time.Duration  // a service is far away that takes so long to answer a read; 0: as files.FarAway has it
 	// looks is how long a look waits for news that is to wait so long, in tests
@@ -104,7 +104,7 @@ func NewFetchBudget(bytes int64) *FetchBudget { return budget.New(bytes) }
 // Owner is a user and a group.
 type Owner struct{ UID, GID uint32 }
 
-// Policy says when changes go to the backend and come from there. One engine
+// Policy says when changes go to the remote and come from there. One engine
 // serves every policy: they differ in when it runs and in who waits for it.
 // The zero value is that of canonical storage but for TTL.
 type Policy struct {
@@ -119,7 +119,7 @@ type Policy struct {
 	// MaxUnsaved makes everything due, in bytes; 0: 1 GiB.
 	MaxUnsaved int64
 	// NoWait lets close and fsync return when the working copy has the bytes.
-	// Without it they return when the backend has them.
+	// Without it they return when the remote has them.
 	NoWait bool
 	// Atomic sends what is due as one set, where the provider can commit one. A
 	// provider that is also a providers.Syncer always gets sets.
@@ -132,7 +132,7 @@ type Policy struct {
 	MergeCommits bool
 
 	// TTL is how long names, attributes and versions count as fresh; then the
-	// next look asks the backend. 0: until Pull.
+	// next look asks the remote. 0: until Pull.
 	TTL time.Duration
 
 	Conflict Conflict

@@ -123,7 +123,7 @@ func TestBindWhileTheRootIsListed(t *testing.T) {
 	for range 20 {
 		w := newWorld(t, holding("f", "one", "g", "two"))
 		listed := async(func() { w.ok(w.v.listings.Load(nil, table.Root)) })
-		w.v.Bind(nobody{})
+		w.v.Bind(unserved{})
 		<-listed
 	}
 }

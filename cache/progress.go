@@ -10,7 +10,7 @@ import (
 )
 
 // Progress is how far something is that may take long where there are very many
-// names. Nobody but who asked for it waits for that.
+// names. No one but who asked for it waits for that.
 type Progress struct {
 	What  string // "collecting", "recording", "sending", "noting" or "taking back"; "": no commit of a set is under way
 	Done  int    // names
@@ -25,7 +25,7 @@ type doing struct {
 	last atomic.Int64                    // when it was last told that bytes move
 	now  atomic.Pointer[Progress]        // of a set; nil: nothing
 	wait atomic.Pointer[waiting.Context] // of who does it, who gives up when nothing moves
-	told func(Progress)                  // nil: by nobody
+	told func(Progress)                  // nil: by no one
 }
 
 // goesOn tells how far a set is, now and then and at its end: it has not come to a
@@ -60,7 +60,7 @@ func (d *doing) beating(w *waiting.Context) *waiting.Context {
 	return w.Beating(&d.beat)
 }
 
-// advanced tells everybody who waits that the backend got something, or more of it.
+// advanced tells everybody who waits that the remote got something, or more of it.
 func (d *doing) advanced(q *pending.Queue) {
 	d.beat.Add(1)
 	q.Advance()

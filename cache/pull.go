@@ -14,10 +14,10 @@ import (
 // PullOptions: the zero value pulls.
 type PullOptions struct {
 	// IfClean leaves a working copy alone in which something was changed that
-	// the backend does not have: what upstream asks of a pull.
+	// the remote does not have: what upstream asks of a pull.
 	IfClean bool
 
-	alone bool // nobody gets its report: the next who asks is told of conflicts
+	alone bool // no one gets its report: the next who asks is told of conflicts
 }
 
 // SkippedDirty is why a pull with IfClean did not ask the remote.
@@ -31,10 +31,10 @@ type pulling struct {
 	err    error
 }
 
-// Pull asks the backend what others have changed and brings it here. A program
+// Pull asks the remote what others have changed and brings it here. A program
 // sees all of it at once: everything is gathered first and then applied in one
 // step. What is kept in memory meanwhile is what differs, and 16 bytes for each
-// name of the directories that are known. Directories that nobody has looked
+// name of the directories that are known. Directories that no one has looked
 // into are not asked about.
 //
 // Who calls while a pull is under way gets the result of the next. ErrHalted

@@ -151,7 +151,7 @@ func (v *Volume) bringContent(ctx context.Context, x table.Ino, kind providers.K
 	return oi.Content().FetchAll(ctx)
 }
 
-// readPreviousHead reads a version that the backend had at a place in an earlier
+// readPreviousHead reads a version that the remote had at a place in an earlier
 // revision. iofs.ErrNotExist when none of them that are known had it.
 func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
 	locked := v.lock()

@@ -28,7 +28,7 @@ func newLearner(v *Volume) *rules.Learner {
 }
 
 // followRules has names stay here, or stay no longer, as rules of exclusion say
-// that the run before did not have (D12). It asks the backend nothing, and comes
+// that the run before did not have (D12). It asks the remote nothing, and comes
 // before anything is sent: what is excluded now must not go, although it waited to.
 // What was sent before is hidden by the pull that sees it there. It reports whether names
 // are left to a look at ignore files.

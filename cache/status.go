@@ -13,10 +13,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Status says how far the backend and the working copy are apart, and why.
+// Status says how far the remote and the working copy are apart, and why.
 type Status struct {
 	Inodes       int           // that the kernel knows
-	Queued       int           // names that differ from the backend
+	Queued       int           // names that differ from the remote
 	Unsaved      int           // files among them whose content it lacks
 	UnsavedBytes int64         // in them
 	Oldest       time.Duration // age of the oldest change that it lacks
@@ -25,13 +25,13 @@ type Status struct {
 	HeldCount    int           // names held back, conflicts too
 	Conflicts    int           // of those
 	Retrying     int           // names that failed and will be tried again soon
-	Unreachable  time.Duration // since the backend last answered, while it fails; 0: it does not
-	LastError    string        // of the names that are tried again, or why the backend is unreachable
+	Unreachable  time.Duration // since the remote last answered, while it fails; 0: it does not
+	LastError    string        // of the names that are tried again, or why the remote is unreachable
 
 	Halted   []MassDelete       // what waits for Confirm
-	Stale    bool               // what is shown could not be checked at the backend in time
-	Hidden   int                // entries of the backend that are excluded here
-	Revision providers.Revision // which what is shown stands on; "" where the backend has none
+	Stale    bool               // what is shown could not be checked at the remote in time
+	Hidden   int                // entries of the remote that are excluded here
+	Revision providers.Revision // which what is shown stands on; "" where the remote has none
 	Unpushed *Unpushed          // commits that the remote does not have; nil: none
 	Problems []Problem
 	Failing  []Failing // activities in the background, until each has succeeded
@@ -102,7 +102,7 @@ func (v *View) addJobs(s *Status) {
 	}
 }
 
-// Unsent lists what the backend does not have, the oldest change first and at most
+// Unsent lists what the remote does not have, the oldest change first and at most
 // limit of it, and says how much there is.
 func (v *Volume) Unsent(limit int) (list []Unsaved, total int) {
 	locked := v.lock()

@@ -7,7 +7,7 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// attrs is how attributes of the backend and of inodes belong together.
+// attrs is how attributes of the remote and of inodes belong together.
 func (v *Volume) attrs() attrs.Mapping {
 	return attrs.Mapping{
 		UID: v.o.Owner.UID, GID: v.o.Owner.GID, Umask: v.o.Umask, MapIDs: v.o.MapIDs,
@@ -15,7 +15,7 @@ func (v *Volume) attrs() attrs.Mapping {
 	}
 }
 
-var _ fs.Notifier = nobody{}
+var _ fs.Notifier = unserved{}
 
 // gone reports whether nothing leads to an inode here any more: then its content
 // may be gone too.
@@ -25,7 +25,7 @@ func (v *Volume) gone(ino table.Ino) bool {
 	return locked.IsGone(ino)
 }
 
-// abandon forgets inodes that lost their last names, if nobody holds them any more.
+// abandon forgets inodes that lost their last names, if no one holds them any more.
 // It cannot fail in a way that anybody waits for: what stays is freed at the
 // next start.
 func (v *Volume) abandon(inos ...table.Ino) {

@@ -13,7 +13,7 @@ import (
 // writing then, what was held back, and the rules that had been learned. What only
 // reads the table works on it as on the volume itself, but without the lock, and
 // one goroutine at a time. So what takes long is found out about a state in which
-// everything fits together, and nobody waits for it. Nothing can be changed in it:
+// everything fits together, and no one waits for it. Nothing can be changed in it:
 // the table refuses.
 type snapshot struct {
 	*View

@@ -79,7 +79,7 @@ func (v *Volume) Rouse() {
 	v.send.Rouse()
 }
 
-// partsLeft is how old an upload is that nobody completes any more: its program
+// partsLeft is how old an upload is that no one completes any more: its program
 // was killed, or lost its network for good.
 const partsLeft = 24 * time.Hour
 

@@ -95,7 +95,7 @@ func (u uploading) Refused(t *upload.Job) { u.v.holds.Record(t) }
 // Advanced implements upload.Monitor.
 func (u uploading) Advanced() { u.v.doing.advanced(u.v.pending) }
 
-// Moving implements upload.Monitor: nobody gives up for want of patience while bytes move. It
+// Moving implements upload.Monitor: no one gives up for want of patience while bytes move. It
 // tells who waits once in a while.
 func (u uploading) Moving() {
 	v := u.v

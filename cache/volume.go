@@ -124,8 +124,8 @@ var _ interface {
 } = (*Volume)(nil)
 
 // Open makes or continues a working copy of what p holds. A new one asks for
-// the root, so that a backend that cannot be reached fails here; one that has
-// been here before opens without the backend. It fails with a
+// the root, so that a remote that cannot be reached fails here; one that has
+// been here before opens without the remote. It fails with a
 // *providers.CapabilityError when p promises too little, and with ErrInUse.
 // The provider stays the caller's, who closes it after the volume.
 func Open(ctx context.Context, p providers.Provider, o Options) (*Volume, error) {
@@ -172,7 +172,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.side = &local.Side{Border: v.border, Attributes: v.attrs(), Content: v.store, Notifier: v.notifier, Now: o.Now, Log: o.Log}
 	v.learner = newLearner(v)
 	v.submodules, _ = providers.As[providers.Submoduler](p)
-	v.Bind(nobody{})
+	v.Bind(unserved{})
 	v.chores = newChores(v)
 	v.listings = newListings(v)
 	v.history = newKeeper(v)
@@ -277,19 +277,19 @@ func (v *Volume) Bind(n fs.Notifier) {
 
 func (v *Volume) notifier() fs.Notifier { return *v.notify.Load() }
 
-// nobody is the notifier of a volume that is not served.
-type nobody struct{}
+// unserved is the notifier of a volume that is not served.
+type unserved struct{}
 
-func (nobody) EntryChanged(fs.Ino, string) {}
+func (unserved) EntryChanged(fs.Ino, string) {}
 
-func (nobody) EntryAppeared(fs.Ino, string, func() bool) {}
+func (unserved) EntryAppeared(fs.Ino, string, func() bool) {}
 
-func (nobody) AttrChanged(fs.Ino) {}
+func (unserved) AttrChanged(fs.Ino) {}
 
-func (nobody) ContentChanged(fs.Ino) {}
+func (unserved) ContentChanged(fs.Ino) {}
 
-func (nobody) Wrote(string) {}
+func (unserved) Wrote(string) {}
 
-func (nobody) Deleted(string) {}
+func (unserved) Deleted(string) {}
 
-func (nobody) Failed(string, error) {}
+func (unserved) Failed(string, error) {}

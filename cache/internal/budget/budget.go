@@ -20,7 +20,7 @@ import (
 	"sync"
 )
 
-// Bounds of a limit that nobody chose.
+// Bounds of a limit that no one chose.
 const (
 	Least = 64 << 20
 	Most  = 1 << 30

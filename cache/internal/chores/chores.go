@@ -1,5 +1,5 @@
 // Package chores keeps what a person should know of a working copy that no error of a system
-// call tells: what fails in the background, and problems, which nobody would expect.
+// call tells: what fails in the background, and problems, which no one would expect.
 //
 // It knows activities by name and their last errors. It knows nothing of what they
 // do, and tries nothing again.
@@ -139,7 +139,7 @@ func (r *Record) IsBrokenOff(err error) bool {
 	return r.o.Context.Err() != nil || errors.Is(err, context.Canceled) && !errors.Is(err, providers.ErrUnavailable)
 }
 
-// Report tells of a problem: a failure, or what nobody would expect. It must not be called
+// Report tells of a problem: a failure, or what no one would expect. It must not be called
 // under a lock that Told may wait for.
 func (r *Record) Report(op, path string, err error) {
 	r.o.Log.Error("the backend and the working copy differ, or will", "op", op, "path", path, "err", err)

@@ -21,7 +21,7 @@ type BodyOptions struct {
 	// IsOpen reports whether content is open. It is called with the lock.
 	IsOpen func(v *tree.View, ino table.Ino) bool
 	// Pack takes a state of the content that a name of a set has: that of the moment of the
-	// set. ErrAgain says that nobody has it any more.
+	// set. ErrAgain says that no one has it any more.
 	Pack  func(ctx context.Context, p *Planned) (*upload.Payload, error)
 	Guard *Guard
 	// Found is told of a secret. It is called without the lock.

@@ -19,7 +19,7 @@ func (s *Set) addAll() {
 	}
 }
 
-// add says what is to become of a name in terms of the backend.
+// add says what is to become of a name in terms of the remote.
 func (s *Set) add(p *Planned) {
 	base, n := p.Rec.Remote, p.Inode
 	c := providers.Change{If: providers.IfAbsent()}
@@ -40,7 +40,7 @@ func (s *Set) add(p *Planned) {
 	}
 }
 
-// adopts reports whether a directory is at the backend already: it is its own,
+// adopts reports whether a directory is at the remote already: it is its own,
 // or a new one here takes over a place where one was removed.
 func (s *Set) adopts(p *Planned, n *table.Inode) bool {
 	base := p.Rec.Remote
@@ -65,7 +65,7 @@ func (s *Set) inPlace(p *Planned, n *table.Inode) bool {
 	return moves && len(n.RemoteLinks) > 0 && s.exists(p.Rec.Remote.Ino) && s.exists(p.Ino)
 }
 
-// exists reports whether a directory is there at the backend, where those
+// exists reports whether a directory is there at the remote, where those
 // without entries are not.
 func (s *Set) exists(dir table.Ino) bool {
 	n := s.was.Inode(dir)
@@ -80,7 +80,7 @@ func (s *Set) exists(dir table.Ino) bool {
 	return found
 }
 
-// remove deletes what the backend has under a name. Where directories come and
+// remove deletes what the remote has under a name. Where directories come and
 // go with their entries, one need be named only if it is taken elsewhere, or if
 // something takes its place.
 func (s *Set) remove(p *Planned) {
@@ -136,7 +136,7 @@ func (s *Set) addFile(p *Planned, n *table.Inode, c providers.Change) {
 	s.push(c, body)
 }
 
-// source is where the backend has the content that a name is to get; there is
+// source is where the remote has the content that a name is to get; there is
 // false when it has to be sent.
 func (s *Set) source(p *Planned, n *table.Inode) (l table.Link, there bool) {
 	from := s.was.Planner.HomeFor(s.was.View, p.Ino, n)
@@ -150,7 +150,7 @@ func (s *Set) source(p *Planned, n *table.Inode) (l table.Link, there bool) {
 
 // Deletions counts what a set takes away, for the rule of massdelete.go. What it makes
 // under another name it does not: of a commit that a pull has made changes again,
-// nobody knows any more what was renamed, but by its content. Those that were confirmed do
+// no one knows any more what was renamed, but by its content. Those that were confirmed do
 // not count: a confirmation is for all that was deleted by then, in however many sets it goes.
 func (s *Set) Deletions() (all, inRoot, madeInRoot int) {
 	made := map[string]int{}
@@ -188,7 +188,7 @@ func (s *Set) Deletions() (all, inRoot, madeInRoot int) {
 	return all, inRoot, madeInRoot
 }
 
-// Gives reports whether what the backend had under a name is not there any more.
+// Gives reports whether what the remote had under a name is not there any more.
 func (p *Planned) Gives() bool {
 	return p.Rec.Remote != nil && (p.Ino == 0 || p.Rec.Remote.Ino != p.Ino)
 }

@@ -24,7 +24,7 @@ type Volume interface {
 	// differs because of it is due with what the operation was for.
 	Update(do func(upload.Tx) error) error
 	UpdateOwn(do func(upload.Tx) error) error
-	// Report tells a person of something that nobody would expect.
+	// Report tells a person of something that no one would expect.
 	Report(op, path string, err error)
 }
 
@@ -299,7 +299,7 @@ func (c *Committer) resolveOld(v *tree.View) bool {
 // sends a set by hand. It is called with the lock.
 func (c *Committer) Begin(*tree.View) { c.sending, c.stirs = true, c.o.Queue.Stirs() }
 
-// End tells who asked for a set (nil: nobody), and decides what becomes of what was not sent.
+// End tells who asked for a set (nil: no one), and decides what becomes of what was not sent.
 func (c *Committer) End(r *Request, report pending.Report, err error) {
 	v := c.o.Tree.Lock()
 	c.sending = false

@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Guard says what a commit does not take, where the backend takes sets: what is
+// Guard says what a commit does not take, where the remote takes sets: what is
 // in the history of a repository once is there for good. What is held back stays
 // here, is told once and listed in Status, and is no obstacle to the rest or to
 // later commits. It goes with the next commit once it has changed so that it
@@ -20,7 +20,7 @@ type Guard struct {
 	MaxFile int64
 	// MaxCommit is how much content a commit may bring, in bytes; 0: 500 MiB. The
 	// changes that came first go; what would be too much waits for the next commit
-	// that somebody asks for, or five minutes where nobody has to. A file over MaxFile
+	// that somebody asks for, or five minutes where no one has to. A file over MaxFile
 	// does not count: it goes elsewhere, or nowhere. So what is meant
 	// arrives in parts, and a dataset that a program unpacked by mistake is in
 	// Status before all of it is in the history.

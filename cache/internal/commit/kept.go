@@ -33,7 +33,7 @@ type KeptOptions struct {
 // not the first, or one that is half written; and as long as programs go on writing, it
 // would be made anew again and again.
 //
-// Nobody waits for that. Who is about to change content, first has a snapshot taken of it,
+// No one waits for that. Who is about to change content, first has a snapshot taken of it,
 // which costs as little as the opening of a file; what loses its last name stays without one.
 // At the end of the set all of it goes. The lock of the tree guards it.
 type Kept struct {
@@ -148,7 +148,7 @@ func (m *moment) wants(ino table.Ino) bool {
 }
 
 // Pack is the content that a name of a set had at the moment of that; now takes the present
-// state of an inode. ErrAgain says that nobody has the state of the moment any more. It is
+// state of an inode. ErrAgain says that no one has the state of the moment any more. It is
 // called without the lock.
 func (k *Kept) Pack(ctx context.Context, p *Planned, now func(context.Context, table.Ino) (*upload.Payload, error)) (*upload.Payload, error) {
 	was, err := k.atMoment(p, false)

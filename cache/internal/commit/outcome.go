@@ -17,7 +17,7 @@ type Outcome struct {
 	// Confirm says what it has under a name from now on; nil: nothing.
 	Confirm func(tx upload.Tx, l table.Link, base *table.Remote)
 	// Noted is told of each name, in the transaction that notes what is under it; nil: it is
-	// told to nobody.
+	// told to no one.
 	Noted func(tx upload.Tx, l table.Link)
 }
 
@@ -78,7 +78,7 @@ type notes struct {
 	gone []*Planned // files that were deleted
 	tree []*Planned // directories, and what has moved
 	// knot says that of these one name takes what another gives up, or becomes something
-	// else. As long as one transaction has not both ends of a move nobody could say where
+	// else. As long as one transaction has not both ends of a move no one could say where
 	// it is.
 	knot bool
 	made []*Planned // files that were sent, whatever was there before

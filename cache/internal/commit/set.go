@@ -17,11 +17,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A Set is all that differs as one change of the backend: how the tree that it
+// A Set is all that differs as one change of the remote: how the tree that it
 // has becomes the tree that is here. Both trees are in the table, over one set
 // of inodes, so a rename of a directory is two entries of the set however much
 // is below. What cannot be sent now (held back, being written) keeps its place
-// in the tree of the backend, and what depends on that stays out too.
+// in the tree of the remote, and what depends on that stays out too.
 //
 // A set is made of the volume as it was at one moment, which takes as long
 // as there are names in it, and no lock. What is changed meanwhile is left to the
@@ -34,7 +34,7 @@ type Set struct {
 	Left     []table.Link            // what was due and is not in it
 	Stays    map[table.Link]struct{} // what is ignored, or no longer, and not marked so yet
 	Carriers rules.Carriers          // directories that go although they are ignored
-	Astray   []table.Link            // what the backend cannot have where it is said to
+	Astray   []table.Link            // what the remote cannot have where it is said to
 	Unsure   bool                    // rules that count were not learned: it is to be collected anew
 	Bring    []table.Link            // content that is to stay here has to come first
 
@@ -179,7 +179,7 @@ func (s *Set) take(l table.Link) {
 }
 
 // ignores reports whether a name stays out because it is ignored, or because
-// nobody knows yet.
+// no one knows yet.
 func (s *Set) ignores(l table.Link) bool {
 	v, rec := s.was, s.was.Record(l)
 	if v.Rules == nil || rec.Remote != nil || rec.Ino == 0 || s.was.IsWriting(rec) {
@@ -291,7 +291,7 @@ func (s *Set) whole(p *Planned) bool {
 // lacks are the names that one depends on, and that are not in the set as they
 // would have to be: that of its directory; the old one of a directory that goes
 // to another name, for one directory cannot be at two places; the one that takes
-// what the backend has in its place; and all in a directory that is to go.
+// what the remote has in its place; and all in a directory that is to go.
 func (s *Set) lacks(p *Planned) iter.Seq[table.Link] {
 	return func(yield func(table.Link) bool) {
 		if _, ok := s.at(p.Link); p.Ino != 0 && !ok && !yield(s.way(p.Link.Dir)) {
@@ -321,7 +321,7 @@ func (s *Set) way(dir table.Ino) (l table.Link) {
 	return l
 }
 
-// rescued finds the name that takes what the backend has under p, if the set leaves
+// rescued finds the name that takes what the remote has under p, if the set leaves
 // that no other place there.
 func (s *Set) rescued(p *Planned) (to table.Link, moves bool) {
 	n := s.was.Inode(p.Rec.Remote.Ino)
@@ -337,7 +337,7 @@ func (s *Set) rescued(p *Planned) (to table.Link, moves bool) {
 	return to, false
 }
 
-// staysElse reports whether the set leaves what the backend has under p under another
+// staysElse reports whether the set leaves what the remote has under p under another
 // name too, as new: of several names that it has there, one set may take all.
 func (s *Set) staysElse(p *Planned, n *table.Inode) bool {
 	return slices.ContainsFunc(n.RemoteLinks, func(l table.Link) bool {

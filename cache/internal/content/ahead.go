@@ -11,7 +11,7 @@ import (
 // in advance: as many ranges side by side as fit into its window. Whenever it had
 // to wait all the same, the window becomes four times what it has read so far, up
 // to maxWindow. So who reads a little is fetched little for, and who is faster
-// than the backend soon has it send as fast as it can. What all readers together
+// than the remote soon has it send as fast as it can. What all readers together
 // may have under way is for the Budget to say.
 
 const (
@@ -131,7 +131,7 @@ func (f *lockedFile) readAhead(ctx context.Context, r *reader, hi, part int) {
 	}
 }
 
-// mayAhead asks the budget for the bytes of a flight that nobody waits for.
+// mayAhead asks the budget for the bytes of a flight that no one waits for.
 func (f *lockedFile) mayAhead(fl *flight, reader any) (ok bool) {
 	if f.s.o.Budget == nil {
 		return true
@@ -170,7 +170,7 @@ func (f *File) Prefetch(off, n int64) {
 	}
 }
 
-// FetchAhead brings all of a file here that nobody has asked for yet, as far as
+// FetchAhead brings all of a file here that no one has asked for yet, as far as
 // the budget has room for reader, and returns when it is here. Who needs the bytes
 // meanwhile waits for the same fetch, but not for its error: he asks himself.
 func (f *File) FetchAhead(ctx context.Context, reader any) error {

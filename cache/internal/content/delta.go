@@ -12,7 +12,7 @@ type Span struct{ Off, End int64 }
 // spans are in order, and do not touch each other.
 type spans []Span
 
-// Account is kept of changes no finer than this: nobody sends less by itself.
+// Account is kept of changes no finer than this: no one sends less by itself.
 const (
 	spanGap  = 1 << 20 // what is closer together is one span
 	mostOpen = 4096    // spans; more become one
@@ -79,7 +79,7 @@ func (s *Store) Renamed(ino uint64, was, now string) {
 }
 
 // follow keeps an account for as long as the content has its name, also while
-// nobody uses it.
+// no one uses it.
 func (f *lockedFile) follow(d *delta) {
 	all := f.s.inodes.lock()
 	defer all.unlock()
@@ -114,7 +114,7 @@ func (f *lockedFile) note(off, end int64) {
 }
 
 // Changed tells which bytes of the snapshot may differ from those of the state
-// that was called base, and how large that was. It reports false when nobody
+// that was called base, and how large that was. It reports false when no one
 // knows.
 func (v *Snapshot) Changed(base string) (changed []Span, size int64, ok bool) {
 	if v.delta == nil || v.delta.base != base {

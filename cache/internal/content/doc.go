@@ -33,7 +33,7 @@
 // program changed the file, the whole is compared with its digest first.
 //
 // However many ask for a block, it is fetched once. Who stops waiting leaves;
-// the fetch ends when nobody waits any more.
+// the fetch ends when no one waits any more.
 //
 // Of a file that is read on end, ranges are fetched ahead side by side, as many as
 // keep the reader from waiting; of one that is read here and there, little more
@@ -46,7 +46,7 @@
 // may still have it mapped.
 //
 // A snapshot is the content at one moment, however long it is read. Nothing is
-// copied for it as long as nobody writes; a write copies the pieces that it is
+// copied for it as long as no one writes; a write copies the pieces that it is
 // about to change first, so that writers wait for no upload.
 //
 // A full disk is met by the write that does not fit, not by a later close:
@@ -75,7 +75,7 @@
 // A file in use has a read-only descriptor, for reading and for the kernel, and
 // while it is being changed a second one. Only the second makes a lease fail,
 // so that [File.Quiet] can tell foreign writers from ourselves. A file that
-// nobody uses has none. Directories of content are held open, 256 at most.
+// no one uses has none. Directories of content are held open, 256 at most.
 //
 // # Parts and their locks
 //

@@ -7,7 +7,7 @@ import (
 )
 
 // eviction gives up clean content, when there is more than may stay or the disk lacks
-// room: what nobody has read, then what was not used for longest.
+// room: what no one has read, then what was not used for longest.
 type eviction struct {
 	limit int64                   // of clean content; 0: none
 	mine  func(clean int64) int64 // nil: all of it may stay
@@ -153,7 +153,7 @@ func (s *Store) Clean(ino uint64, size int64, clean bool) {
 	}
 }
 
-// Unread says that the content of an inode was fetched, and that nobody has read
+// Unread says that the content of an inode was fetched, and that no one has read
 // it: it is given up before all that somebody has, until it is opened. It may be
 // called under locks of the caller's.
 func (s *Store) Unread(ino uint64) {

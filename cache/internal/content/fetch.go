@@ -41,8 +41,8 @@ type flight struct {
 
 	// The lock of the file guards what follows.
 	waiters int
-	ahead   bool // goes on when nobody waits
-	unasked bool // its error is told to nobody who asked for the bytes
+	ahead   bool // goes on when no one waits
+	unasked bool // its error is told to no one who asked for the bytes
 	dead    bool // given up: what it brings is not taken
 }
 
@@ -62,7 +62,7 @@ func (f *File) Fetch(ctx context.Context, off, n int64) error {
 	return l.need(ctx, lo, hi, hi)
 }
 
-// FetchAll brings everything that is missing here. When nobody has changed the
+// FetchAll brings everything that is missing here. When no one has changed the
 // file, the whole is compared with its digest, and a difference is
 // [ErrCorrupt]; then nothing of it counts as present any more.
 func (f *File) FetchAll(ctx context.Context) error { return f.Fetch(ctx, 0, f.Size()) }

@@ -49,13 +49,13 @@ func (i *inodes) forget(n names) {
 	delete(all.files, n.ino)
 }
 
-// drop is forget for content that nobody uses.
+// drop is forget for content that no one uses.
 func (i *lockedInodes) drop(ino uint64) {
 	delete(i.deltas, ino)
 	i.known.drop(ino)
 }
 
-// unlist takes a file that nobody uses out of the map.
+// unlist takes a file that no one uses out of the map.
 func (i *inodes) unlist(f *File) {
 	all := i.lock()
 	defer all.unlock()
@@ -110,7 +110,7 @@ type candidate struct {
 	uses uint64
 }
 
-// candidates are clean files that are not in use, what nobody has read before the
+// candidates are clean files that are not in use, what no one has read before the
 // rest, and each oldest first.
 func (i *inodes) candidates(tried map[uint64]bool) []candidate {
 	const most = 64

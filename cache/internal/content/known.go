@@ -5,7 +5,7 @@ package content
 type known struct {
 	all   map[uint64]*entry
 	head  entry // ring of the clean; head.next was used last
-	ahead entry // ring of the clean that nobody has read, which goes first
+	ahead entry // ring of the clean that no one has read, which goes first
 	clean int64
 	dirty int64
 }
@@ -80,7 +80,7 @@ func (k *known) touch(ino uint64) {
 	}
 }
 
-// unread makes clean content that nobody has read the next to be given up.
+// unread makes clean content that no one has read the next to be given up.
 func (k *known) unread(ino uint64) {
 	if e := k.all[ino]; e != nil && e.clean {
 		e.leave()

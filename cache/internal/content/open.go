@@ -114,7 +114,7 @@ func (f *File) publish(create func(*lockedFile, names) error) error {
 }
 
 // Open gives the content of an inode, whole or not. The error is
-// [io/fs.ErrNotExist] when there is none, and [ErrDamaged] when nobody can tell
+// [io/fs.ErrNotExist] when there is none, and [ErrDamaged] when no one can tell
 // which of it is present.
 func (s *Store) Open(ino uint64) (*File, error) {
 	for {

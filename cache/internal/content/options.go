@@ -23,7 +23,7 @@ var (
 	// large to be kept aside. Take another.
 	ErrChanged = errors.New("content changed while it was being read")
 
-	// ErrNoSource says that a block is missing and nobody said where from it
+	// ErrNoSource says that a block is missing and no one said where from it
 	// comes.
 	ErrNoSource = errors.New("content is not here, and its source is not known")
 
@@ -67,7 +67,7 @@ type Options struct {
 	// Budget bounds what fetches have under way; nil: nothing does.
 	Budget Budget
 
-	// Log takes what nobody is told by an error; nil is silent.
+	// Log takes what no one is told by an error; nil is silent.
 	Log *slog.Logger
 
 	// Now tells the time; nil is time.Now.

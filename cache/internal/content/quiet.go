@@ -2,7 +2,7 @@ package content
 
 import "golang.org/x/sys/unix"
 
-// Quiet reports that nobody but the users of this File can change the content:
+// Quiet reports that no one but the users of this File can change the content:
 // there is no descriptor for writing and no mapping of it elsewhere, such as
 // those that outlived a daemon before this one.
 func (f *File) Quiet() bool {
@@ -32,7 +32,7 @@ func (d *dirs) quiet(fd int) bool {
 	return err == nil
 }
 
-// quietSize is the space that content takes that nobody has open for writing; -1 when
+// quietSize is the space that content takes that no one has open for writing; -1 when
 // somebody has. Content that is gone takes none.
 func (d *dirs) quietSize(ino uint64) int64 {
 	fd, err := d.open(ino, unix.O_RDONLY)

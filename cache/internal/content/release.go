@@ -9,7 +9,7 @@ import (
 // releases tells of files that are not in use any more, whose space can be had then.
 type releases struct {
 	mu      sync.Mutex
-	next    chan struct{} // closed with the next one; nil: nobody waits
+	next    chan struct{} // closed with the next one; nil: no one waits
 	leaving int           // files that were released and still have a descriptor
 }
 
@@ -82,5 +82,5 @@ func (s *Store) afterReleases(ctx context.Context, try func() error) error {
 }
 
 // isReleasing reports whether content that no program has changed is in use, or is just
-// not any more: nobody can tell whether its release is on its way.
+// not any more: no one can tell whether its release is on its way.
 func (s *Store) isReleasing() bool { return s.released.any() || s.inodes.unchanged() }

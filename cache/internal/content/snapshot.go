@@ -27,7 +27,7 @@ type Snapshot struct {
 	writes uint64
 	mtime  int64
 
-	delta *delta // a copy of the file's; nil: nobody knows
+	delta *delta // a copy of the file's; nil: no one knows
 	since spans  // what has changed since; guarded by the lock of the file
 
 	broken atomic.Bool
@@ -149,7 +149,7 @@ func (v *Snapshot) ReadAt(p []byte, off int64) (int, error) {
 // touched reports that something may have been put aside.
 func (v *Snapshot) touched() bool { return v.aside.Load() != nil || v.broken.Load() }
 
-// readPiece reads from where the bytes are: aside, or in place if nobody has
+// readPiece reads from where the bytes are: aside, or in place if no one has
 // put them aside by the time that they were read.
 func (v *Snapshot) readPiece(p []byte, off int64) (int, error) {
 	for {

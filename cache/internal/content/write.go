@@ -64,7 +64,7 @@ func (f *File) append(ctx context.Context, p []byte) (off int64, n int, err erro
 		if err := l.edges(ctx, off, int64(len(p))); err != nil {
 			return off, 0, err
 		}
-		if off == f.size.Load() { // it was not waited for, or nobody wrote meanwhile
+		if off == f.size.Load() { // it was not waited for, or no one wrote meanwhile
 			n, err = l.write(p, off)
 			return off, n, err
 		}

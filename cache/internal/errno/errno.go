@@ -42,7 +42,7 @@ func Translate(err error) error {
 	return err
 }
 
-// ErrRefused is what a program gets for credentials that do not hold: for it the backend is
+// ErrRefused is what a program gets for credentials that do not hold: for it the remote is
 // away, but a person is told what is wrong.
 var ErrRefused error = refusedAccess{}
 

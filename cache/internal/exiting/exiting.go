@@ -2,11 +2,11 @@
 // program that ends.
 //
 // The kernel closes the files of a program that ends, one after another, and
-// asks as for any close(2). Nobody hears the answer, and no signal ends the
+// asks as for any close(2). No one hears the answer, and no signal ends the
 // waiting for it: a SIGKILL to a program that is ending is dropped. So the
 // answer waits a moment only, for what follows the program to find at the
 // remote what it has written, as a shell does that redirects. The bytes are
-// sent all the same, and the answer is an error, as to whoever is killed: nobody
+// sent all the same, and the answer is an error, as to whoever is killed: no one
 // was told that they are there.
 //
 //	var t exiting.Threads

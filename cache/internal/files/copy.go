@@ -6,7 +6,7 @@ import (
 )
 
 // pieceSize is how much content is carried at a time: of 32 KiB, as io.Copy has them, a
-// fast backend would need too many system calls.
+// fast remote would need too many system calls.
 const pieceSize = 256 << 10
 
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}

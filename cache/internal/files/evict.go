@@ -10,7 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cache/pins"
 )
 
-// Eviction chooses the content that may be given up: what the remote has, and nobody uses.
+// Eviction chooses the content that may be given up: what the remote has, and no one uses.
 type Eviction struct {
 	Tree   *tree.Tree
 	Store  Weighed
@@ -36,7 +36,7 @@ func IsReplaceable(v *tree.View, n *table.Inode) bool {
 }
 
 // GiveUp notes that the content of an inode is not local any more, if it can be fetched
-// again and nobody uses it. The table forgets it first, then the disk: so that no crash
+// again and no one uses it. The table forgets it first, then the disk: so that no crash
 // leaves a record of content that is not there.
 func (e *Eviction) GiveUp(t *tree.Tx, ino table.Ino) bool {
 	n := t.Inode(ino)

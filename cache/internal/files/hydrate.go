@@ -179,7 +179,7 @@ func (h *Hydrator) readRange(ctx context.Context, x table.Ino, was Whereabouts, 
 
 // reach reads what comes of one range, in several attempts. Only what goes further than any
 // attempt before is progress: of a service that breaks off at the same place each time,
-// nobody is to wait for more.
+// no one is to wait for more.
 type reach struct {
 	from      io.Reader
 	now, best int

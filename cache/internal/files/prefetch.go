@@ -23,12 +23,12 @@ import (
 // it begins with the first file, until in one of them the files ahead are not opened.
 // Files that are large, or here, or of this machine only, are left out.
 //
-// What is fetched ahead takes what nobody else needs: of the budget, of the
+// What is fetched ahead takes what no one else needs: of the budget, of the
 // requests at once, and of the cache, where it is given up first until somebody
 // has opened it.
 const (
 	PrefetchSize  = 1 << 20 // larger files are not fetched ahead
-	PrefetchMost  = 64      // files of one directory that nobody has opened yet
+	PrefetchMost  = 64      // files of one directory that no one has opened yet
 	PrefetchLeast = 4       // at first
 	prefetchBytes = 8 << 20 // in the files of one directory
 	siblingNear   = 8       // names apart that threads side by side open
@@ -157,7 +157,7 @@ func (s *Prefetch) opened(ino table.Ino) bool {
 	return true
 }
 
-// forget takes an inode from those that nobody has opened.
+// forget takes an inode from those that no one has opened.
 func (s *Prefetch) forget(one *series, ino table.Ino) {
 	if s.of[ino] != one {
 		return
@@ -200,7 +200,7 @@ func (s *Prefetch) seriesOf(v *tree.View, dir table.Ino) *series {
 	return one
 }
 
-// newSeries is one for a directory in which nobody has read yet.
+// newSeries is one for a directory in which no one has read yet.
 func (s *Prefetch) newSeries() *series {
 	one := &series{need: 2, begins: PrefetchLeast, pending: map[table.Ino]int64{}}
 	if s.guess != nil && s.guess.hits == 0 && s.guess.window == s.guess.begins {
@@ -288,7 +288,7 @@ func (s *Prefetch) fetchNext(v *tree.View, one *series, dir table.Ino) {
 }
 
 // isDistant reports whether a name stands for a small file of which the remote has all,
-// nothing is local and which nobody has open.
+// nothing is local and which no one has open.
 func (s *Prefetch) isDistant(v *tree.View, rec *table.Name, n *table.Inode) bool {
 	return n.IsRegular() && n.State == table.None && n.Size > 0 && n.Size <= PrefetchSize && len(n.Links) == 1 &&
 		rec.Seq == 0 && rec.Remote != nil && rec.Remote.Ino == rec.Ino && rec.Remote.ContentVersion == n.ContentVersion &&

@@ -146,7 +146,7 @@ func (k *Keeper) keepCopy(ino table.Ino, gen uint64, also func(*content.Snapshot
 	return err
 }
 
-// IsQuietly reports whether content is in a state, and nobody may be changing
+// IsQuietly reports whether content is in a state, and no one may be changing
 // it.
 func (k *Keeper) IsQuietly(ino table.Ino, gen uint64) bool {
 	v := k.o.Tree.Lock()

@@ -149,7 +149,7 @@ func (k *Keeper) stillThere(ino table.Ino, p expected) (n *table.Inode, busy boo
 	return &c, false
 }
 
-// knownDigest is what the backend said of the content that an inode has.
+// knownDigest is what the remote said of the content that an inode has.
 func (k *Keeper) knownDigest(n *table.Inode) string {
 	v := k.o.Tree.Lock()
 	defer k.o.Tree.Unlock()

@@ -13,7 +13,7 @@ const (
 )
 
 // A region is lines of ours, the lines of theirs that stand for them, and what to
-// take. What is in no region, nobody changed or both changed alike: ours has it.
+// take. What is in no region, no one changed or both changed alike: ours has it.
 type region struct {
 	choice       choice
 	ours, theirs span

@@ -56,7 +56,7 @@ func (b *Belief) freshness(dir table.Ino, n *table.Inode, now time.Time) Freshne
 		return Unknown
 	}
 	if b.TTL == 0 || isLocal(dir, n) || n.From != "" {
-		return Fresh // nobody else can change what the remote does not have
+		return Fresh // no one else can change what the remote does not have
 	}
 	switch since := now.Sub(time.Unix(0, n.Listed)); {
 	case since < b.TTL && since >= 0:

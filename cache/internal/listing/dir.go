@@ -20,7 +20,7 @@ import (
 )
 
 // batch is how many new names a first listing puts into the table at once, so
-// that nobody waits long for the lock however large a directory is.
+// that no one waits long for the lock however large a directory is.
 const batch = 512
 
 // remoteDir is what a listing of one directory brought.
@@ -146,7 +146,7 @@ func (h *remoteDir) adopt(w revision.Waiting, head revision.Held, start time.Tim
 }
 
 // gather lists the directory. Of a first listing the names go into the table
-// as they come; nobody sees them before it is complete. Of a later one what
+// as they come; no one sees them before it is complete. Of a later one what
 // differs is kept, to be applied in one step.
 func (h *remoteDir) gather(w revision.Waiting, p providers.Provider, mine *tree.Observation) (err error) {
 	done := false

@@ -50,7 +50,7 @@ func (ls *Listings) Look(op *fs.Op, dir table.Ino, strict bool) error {
 }
 
 // errAway says that a directory was never listed, and that the remote has not
-// answered for so long that nobody waits for it.
+// answered for so long that no one waits for it.
 var errAway = fmt.Errorf("the directory was never listed, and the remote does not answer: %w", fs.ErrUnavailable)
 
 // Judge says what a look at a directory that came at a time is to do, see

@@ -53,7 +53,7 @@ func (s *Shared) Do(ctx context.Context, dir table.Ino, limit time.Duration, sta
 	one.kept = one.kept || err == ErrTimedOut // never wrapped
 	if one.callers--; one.callers == 0 && !one.kept {
 		one.End()
-		s.leave(dir, one) // nobody may join what is being given up
+		s.leave(dir, one) // no one may join what is being given up
 	}
 	return one.began, err
 }

@@ -20,10 +20,10 @@ type Merge struct {
 	inquiry
 	Mine  *tree.Observation   // the look at the remote that this comes from
 	late  map[table.Link]bool // names with an attempt that is known to be lost
-	First bool                // a first listing: nobody has seen these names
+	First bool                // a first listing: no one has seen these names
 	Whole bool                // all that is known was looked at
 	Dry   bool                // decide, and change nothing
-	Alone bool                // nobody gets its report: the next who asks is told
+	Alone bool                // no one gets its report: the next who asks is told
 
 	// What one run did.
 	Report  Report

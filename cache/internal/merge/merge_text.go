@@ -107,7 +107,7 @@ func (i *inquiry) mergeLines(q query) (*union, error) {
 	}
 	u := &union{conflicts: merged.Conflicts}
 	switch {
-	case u.conflicts > 0 && i.v.o.Conflict != reconcile.Markers: // nobody wants it
+	case u.conflicts > 0 && i.v.o.Conflict != reconcile.Markers: // no one wants it
 	case bytes.Equal(merged.Content, theirs):
 		u.theirs = true
 	case !bytes.Equal(merged.Content, ours):

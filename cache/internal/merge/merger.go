@@ -43,7 +43,7 @@ type Volume struct {
 	Update func(do func(tx *local.Tx, sent upload.Tx) error) error
 	// Retry runs do until it succeeds, fails for good, or ctx ends.
 	Retry func(ctx context.Context, do func(ctx context.Context) error) error
-	// Report tells a person of something that nobody would expect.
+	// Report tells a person of something that no one would expect.
 	Report func(op, path string, err error)
 	// Go runs f in the background, and Pause waits there.
 	Go    func(f func())

@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// remoteIno is who has a name at the remote; 0: nobody that is known here.
+// remoteIno is who has a name at the remote; 0: no one that is known here.
 func remoteIno(rec table.Name) table.Ino {
 	if rec.Remote == nil {
 		return 0
@@ -16,7 +16,7 @@ func remoteIno(rec table.Name) table.Ino {
 	return rec.Remote.Ino
 }
 
-// versionOf is r as what the remote has and nobody here does.
+// versionOf is r as what the remote has and no one here does.
 func versionOf(r *providers.Info) *table.Remote {
 	return &table.Remote{Kind: r.Kind, Version: r.Version, Digest: r.Digest}
 }
@@ -177,7 +177,7 @@ func (s *sides) follow() {
 	s.Report.Changed++
 }
 
-// replace: theirs is new, ours is what it was. Nobody may see half of each, so
+// replace: theirs is new, ours is what it was. No one may see half of each, so
 // the name gets a new inode. Attributes that were changed here stay.
 func (s *sides) replace() {
 	v, x := s.tx, s.rec.Ino
@@ -201,7 +201,7 @@ func (s *sides) replace() {
 	s.Report.Changed++
 }
 
-// renew is replace in place, of an inode of which nobody saw any content that is here.
+// renew is replace in place, of an inode of which no one saw any content that is here.
 func (s *sides) renew() {
 	v, x := s.tx, s.rec.Ino
 	old := v.Edit(x)

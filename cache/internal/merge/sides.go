@@ -159,7 +159,7 @@ func (s *sides) moved(n *table.Inode) []table.Link {
 }
 
 // unseen reports whether the inode may become another version: it has one name,
-// and nobody has it open, or only who still waits for its first bytes.
+// and no one has it open, or only who still waits for its first bytes.
 // Attributes that the kernel has of it end with the next open, for who only looks
 // with a notice; pages that it has of
 // content that was here once, with the next open.
@@ -260,7 +260,7 @@ func (s *sides) vacate() {
 // Content whose answer got lost may arrive when it has been asked for, and found
 // not to have come. Then the engine still has its operation, and what others seem
 // to have changed is an older state of ours: newer content of ours takes its place,
-// and so does a deletion. Nobody else was there, and nothing is in conflict.
+// and so does a deletion. No one else was there, and nothing is in conflict.
 
 // askSent finds out whether that is what the remote has.
 func (s *sides) askSent() bool {

@@ -8,7 +8,7 @@ import (
 )
 
 // keyUnreported holds the paths of the conflicts that no report has told of yet: those
-// of files without a name, which a close finds while nobody waits for a report.
+// of files without a name, which a close finds while no one waits for a report.
 // It is written in the update that decides them, so that whoever asks next hears of
 // them after a restart too.
 const keyUnreported = "told/missed"
@@ -52,7 +52,7 @@ func (v view) unreported() (paths []string) {
 // disk will not note that it did.
 func (c *Conflicts) UnreportedConflicts() []string { return c.v.ReportConflicts(nil) }
 
-// ReportConflicts adds to a report what nobody was told of yet.
+// ReportConflicts adds to a report what no one was told of yet.
 func (v *Merger) ReportConflicts(conflicts []string) []string {
 	all := pending.Paths(conflicts, nil)
 	locked := v.lock()

@@ -20,7 +20,7 @@ type Report struct {
 	// "" when there was none.
 	Ended string `json:"ended,omitempty"`
 
-	// Unsaved is what the backend does not have, in the order of the changes;
+	// Unsaved is what the remote does not have, in the order of the changes;
 	// Total counts what a limit left out, too.
 	Unsaved []Unsaved `json:"unsaved,omitempty"`
 	Total   int       `json:"total"`

@@ -33,7 +33,7 @@ type ScanReport struct {
 	// Aside is where the old state is now; it is never removed.
 	Aside string `json:"aside"`
 	// Restored are files of the new working copy, all of them to be sent as if
-	// they were new: what the backend has under the same name is a conflict
+	// they were new: what the remote has under the same name is a conflict
 	// unless it is equal.
 	Restored []string `json:"restored,omitempty"`
 	// Recovered are files below the state directory that could not be given
@@ -42,12 +42,12 @@ type ScanReport struct {
 	Skipped   []history.Skipped `json:"skipped,omitempty"` // could not even be copied
 	// Unnamed counts content that stayed in Aside because it has no path noted, and
 	// nothing is left of the database that knows one: it was only read here, and the
-	// backend has it, or it was made just before the end.
+	// remote has it, or it was made just before the end.
 	Unnamed int `json:"unnamed,omitempty"`
 	// Kept counts content of the history, whose names are lost.
 	Kept int `json:"kept,omitempty"`
 	// Unknown is what only the database knew, whatever there was of it: what the
-	// backend has comes back with a listing, what was not sent does not.
+	// remote has comes back with a listing, what was not sent does not.
 	Unknown []string `json:"unknown"`
 }
 
@@ -63,7 +63,7 @@ func onlyNames() []string {
 // made the database.
 //
 // What only the database knew is lost: deletions and renames that were not sent
-// yet, attributes, links, empty directories, and which changes the backend has
+// yet, attributes, links, empty directories, and which changes the remote has
 // already. So everything that was ever written here and is still here counts
 // as a new file.
 func Scan(ctx context.Context, dir string, force bool) (ScanReport, error) {
@@ -166,7 +166,7 @@ func (r *scan) rebuild(ctx context.Context) (err error) {
 
 func (r *scan) update(do func(*tree.Tx) error) error { return r.tree.Update(do, nil) }
 
-// newInode is an inode of which all but its kind is lost. Modes were in the table: nobody
+// newInode is an inode of which all but its kind is lost. Modes were in the table: no one
 // gets more than there may have been.
 func newInode(tx *tree.Tx, kind providers.Kind) *table.Inode {
 	m := attrs.Mapping{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Umask: 0o077, Listed: true}
@@ -207,7 +207,7 @@ func (r *scan) adoptAll(ctx context.Context) error {
 
 // findPlaces finds the paths of content that does not say its own, because it was
 // made in the last second or is being written: what can still be read of the old
-// database may know. Of content that the backend has it asks for none.
+// database may know. Of content that the remote has it asks for none.
 func (r *scan) findPlaces(all []found) {
 	silent := map[table.Ino]*found{}
 	for i := range all {
@@ -307,7 +307,7 @@ func (r *scan) enter(ctx context.Context, at providers.Locator, data io.Reader, 
 	})
 }
 
-// dir is a directory of the new working copy. The backend is taken to have it,
+// dir is a directory of the new working copy. The remote is taken to have it,
 // as it has most; if not, a listing will tell.
 func (r *scan) dir(at providers.Locator) (table.Ino, error) {
 	if at.IsRoot() {

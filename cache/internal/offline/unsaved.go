@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// Unsaved is something that the backend does not have.
+// Unsaved is something that the remote does not have.
 type Unsaved struct {
 	Path   string    `json:"path"`
 	Change string    `json:"change"` // created, changed, renamed, deleted, attributes, unknown
@@ -69,7 +69,7 @@ func changeOf(rec table.Name, n *table.Inode) string {
 	return "unknown"
 }
 
-// eachUnsaved visits what the backend does not have: the names that differ, and files
+// eachUnsaved visits what the remote does not have: the names that differ, and files
 // that were open for writing when the last session ended.
 func eachUnsaved(v *tree.View, visit func(Unsaved)) {
 	power := recovery.PowerLost(v)

@@ -129,7 +129,7 @@ func (v *tx) setAttr(ino table.Ino, in *fs.SetAttr) {
 		n.Mtime = *mtime
 	}
 	if in.Mode == nil && in.UID == nil && in.GID == nil && same {
-		n.Ctime = now // nothing that a backend keeps
+		n.Ctime = now // nothing that a remote keeps
 		return
 	}
 	v.AttrChanged(ino)

@@ -86,7 +86,7 @@ func (v view) found(dir, ino table.Ino, flags uint32) (fs.Entry, error) {
 	return v.refer(dir, ino), nil
 }
 
-// Tmpfile implements fs.Volume. Without a name nothing goes to the backend.
+// Tmpfile implements fs.Volume. Without a name nothing goes to the remote.
 func (v *Operations) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, fs.Opened, error) {
 	oi, err := v.born()
 	if err != nil {

@@ -67,7 +67,7 @@ func (d *dirStream) Next(op *fs.Op) (e fs.DirEntry, ok bool, err error) {
 	return e, ok && err == nil, err
 }
 
-// load lists the directory. The kernel asks nobody again for a stream that is open
+// load lists the directory. The kernel asks no one again for a stream that is open
 // already: that of a directory which others removed ends, as on a disk, and what
 // was found elsewhere is listed there.
 func (d *dirStream) load(op *fs.Op) error {
@@ -81,7 +81,7 @@ func (d *dirStream) load(op *fs.Op) error {
 	return err
 }
 
-// isKnown reports whether all names are known: in the middle of a stream nobody
+// isKnown reports whether all names are known: in the middle of a stream no one
 // asks whether they are fresh.
 func (d *dirStream) isKnown() bool {
 	locked := d.v.lock()

@@ -79,7 +79,7 @@ func (f *file) Flush(op *fs.Op) error {
 
 // emptied reports whether this open has emptied the file, and nothing has come
 // since. A shell that redirects duplicates the descriptor and closes the first
-// one so: nobody is to see an empty file between two versions. If it stays empty,
+// one so: no one is to see an empty file between two versions. If it stays empty,
 // it is taken when the last descriptor is closed.
 func (f *file) emptied() bool { return f.flags&syscall.O_TRUNC != 0 && f.oi.Content().Size() == 0 }
 
@@ -92,14 +92,14 @@ func (f *file) bare() bool {
 	return n != nil && n.Size == 0 && len(n.RemoteLinks) == 0
 }
 
-// unsent reports whether the backend lacks content of the file.
+// unsent reports whether the remote lacks content of the file.
 func (f *file) unsent() bool {
 	locked := f.v.lock()
 	defer locked.unlock()
 	return f.v.o.Uploads.IsUnsaved(f.oi.Ino)
 }
 
-// staysHere reports whether the file has no name that the backend gets.
+// staysHere reports whether the file has no name that the remote gets.
 func (f *file) staysHere() bool {
 	locked := f.v.lock()
 	defer locked.unlock()
@@ -107,7 +107,7 @@ func (f *file) staysHere() bool {
 	return n == nil || len(n.Links) == 0 || locked.StaysLocal(n)
 }
 
-// Fsync implements fs.File. What stays here goes to the disk, else the backend
+// Fsync implements fs.File. What stays here goes to the disk, else the remote
 // has it, with every change of names and attributes before.
 func (f *file) Fsync(op *fs.Op, _ bool) error {
 	v := f.v

@@ -84,7 +84,7 @@ func (v *Operations) make(op *fs.Op, dir fs.Ino, name string, new func(v *tx, pa
 	return v.unrefer(e, err)
 }
 
-// Link implements fs.Volume. The backend gets a copy of what it has; a file
+// Link implements fs.Volume. The remote gets a copy of what it has; a file
 // without a name, from O_TMPFILE, goes there for the first time.
 func (v *Operations) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error) {
 	if err := tree.CheckName(name); err != nil {
@@ -162,8 +162,8 @@ func (v *Operations) Unlink(op *fs.Op, dir fs.Ino, name string) error {
 	})
 }
 
-// Rmdir implements fs.Volume. Whether a directory is empty that nobody has
-// looked into, only the backend knows: this waits for its listing.
+// Rmdir implements fs.Volume. Whether a directory is empty that no one has
+// looked into, only the remote knows: this waits for its listing.
 func (v *Operations) Rmdir(op *fs.Op, dir fs.Ino, name string) error {
 	if err := tree.CheckName(name); err != nil {
 		return err

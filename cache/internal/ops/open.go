@@ -16,7 +16,7 @@ func (v *Operations) openContent(ino table.Ino, use files.Use) (*files.OpenInode
 	return oi, errno.Translate(err)
 }
 
-// openTries is how often an open begins anew because the backend has another
+// openTries is how often an open begins anew because the remote has another
 // version before the first bytes of the last came.
 const openTries = 16
 
@@ -47,7 +47,7 @@ func shows(flags uint32) bool {
 
 // openOnce opens an inode for a program and has its first bytes come. Outdated
 // says that the inode has another version now, so that it is to be tried again:
-// who opens it to write what is there is a reader until then, because nobody has
+// who opens it to write what is there is a reader until then, because no one has
 // seen or changed a byte.
 func (v *Operations) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outdated bool, err error) {
 	use := files.ForReading

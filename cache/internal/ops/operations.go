@@ -58,7 +58,7 @@ type Options struct {
 	Side *local.Side
 	// Update runs do as one change of the tree that by asked for.
 	Update func(by files.Caller, do func(*local.Tx) error) error
-	// Abandon forgets inodes without a name that nobody uses any more.
+	// Abandon forgets inodes without a name that no one uses any more.
 	Abandon func(inos ...table.Ino)
 
 	Store    *content.Store
@@ -75,7 +75,7 @@ type Options struct {
 	NoWait       bool // close and fsync return when the working copy has the bytes
 	Remote       Remote
 	Uploads      Uploads
-	// Report tells a person of something that nobody would expect.
+	// Report tells a person of something that no one would expect.
 	Report func(op, path string, err error)
 }
 

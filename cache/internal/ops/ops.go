@@ -60,7 +60,7 @@ func (v view) inode(ino fs.Ino) (*table.Inode, error) {
 	return nil, fs.ErrStale
 }
 
-// mayName refuses a new name that the backend could not have, unless it stays here.
+// mayName refuses a new name that the remote could not have, unless it stays here.
 func (v *tx) mayName(l table.Link, n *table.Inode) error {
 	at, ok := v.LocalPath(l)
 	if !ok || v.o.Capabilities.AnyNames || v.Border.Stays(v.Tx.Tx, l, n) {

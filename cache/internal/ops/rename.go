@@ -179,7 +179,7 @@ func (v *tx) rename(from, to *place) {
 }
 
 // left tells of a file that was renamed to where it stays on this machine, which it did
-// not before: the backend deletes it, which nobody asked for in so many words.
+// not before: the remote deletes it, which no one asked for in so many words.
 // Directories do not get there, see rules.Border.MayCross.
 func (v *tx) left(from, to table.Link) {
 	was, is := v.Record(from), v.Record(to)
@@ -187,7 +187,7 @@ func (v *tx) left(from, to table.Link) {
 		return
 	}
 	if n := v.Inode(was.Remote.Ino); was.Remote.Ino != is.Ino && n != nil && len(n.Links) > 0 {
-		return // what the backend has there was renamed before
+		return // what the remote has there was renamed before
 	}
 	old, _ := v.LocalPath(from)
 	now, _ := v.LocalPath(to)

@@ -10,11 +10,11 @@ import (
 )
 
 // A directory that is another repository, as a submodule of git is, stays as it is: the
-// backend would take no file in it, and after a local move or removal the two sides would
+// remote would take no file in it, and after a local move or removal the two sides would
 // differ for ever. So each change of a name asks first, and fails with EROFS, whose reason
 // is in errors.log.
 //
-// The backend knows such directories by their paths in its tree. They are the paths here
+// The remote knows such directories by their paths in its tree. They are the paths here
 // too, since no directory above one is ever moved here.
 
 // changesIn checks that a name may be made or changed in a directory.

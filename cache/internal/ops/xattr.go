@@ -176,7 +176,7 @@ func (v *tx) xattrChanged(ino table.Ino, name string) {
 	v.Edit(ino).Ctime = v.Stamp()
 }
 
-// hasRoom refuses what the backend could not have. What is made in a directory may have
+// hasRoom refuses what the remote could not have. What is made in a directory may have
 // its default ACL twice.
 func (v view) hasRoom(n *table.Inode, name string, value []byte) error {
 	setter, ok := providers.As[providers.AttrSetter](v.o.Provider)

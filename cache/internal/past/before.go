@@ -113,7 +113,7 @@ func (p *before) carryNames(ctx context.Context, dir table.Ino) (dirs []table.In
 
 // stayed is the event of an inode to which nothing happened. It stands for the last
 // record of it, if there is one; if not, of what is younger than the state only that is
-// known to be new which never was at the backend.
+// known to be new which never was at the remote.
 func (p *before) stayed(v *tree.View, l table.Link, ino table.Ino, n *table.Inode) event {
 	r := history.About("", "", l, ino, n)
 	at, _ := v.LocalPath(l)
@@ -197,7 +197,7 @@ func (p *before) source(v *tree.View, e event) (src source) {
 	return contentNow(v, e.id, r)
 }
 
-// contentNow is contentOf, and where the backend has it if nothing else does.
+// contentNow is contentOf, and where the remote has it if nothing else does.
 func contentNow(v *tree.View, id uint64, r *history.Record) source {
 	src := contentOf(v, id, r)
 	n := v.Inode(r.Ino)

@@ -351,7 +351,7 @@ func unified(a, b side) string {
 		return fmt.Sprintf("Binary files %s and %s differ\n", a.label, b.label)
 	}
 	out := textdiff.Diff(a.label, a.data, b.label, b.data)
-	// The first line is a command that nobody gave.
+	// The first line is a command that no one gave.
 	if _, rest, ok := bytes.Cut(out, []byte("\n")); ok && bytes.HasPrefix(out, []byte("diff ")) {
 		out = rest
 	}

@@ -46,7 +46,7 @@ func (h *Past) Check(it Item) error {
 	return err
 }
 
-// Target is where an item leads, if it is a link; the remote is asked if nobody had asked it
+// Target is where an item leads, if it is a link; the remote is asked if no one had asked it
 // before.
 func (h *Past) Target(ctx context.Context, it Item) (string, error) {
 	if it.kind() != syscall.S_IFLNK || it.Target != "" {

@@ -19,7 +19,7 @@ import (
 
 // holder is what the records since some time say first of a name.
 type holder struct {
-	ino    table.Ino  // had it; 0: nobody had
+	ino    table.Ino  // had it; 0: no one had
 	from   table.Link // where who came to it was, if nothing else has happened to it
 	looked bool       // whether all records of the name are there
 	lost   bool       // they are not

@@ -121,7 +121,7 @@ func (h *Past) open(src source) (io.ReadCloser, int64, error) {
 }
 
 // movedOn is where content is that the working copy had, if it has it no more:
-// its file was removed or changed meanwhile, and the history took it, or nobody.
+// its file was removed or changed meanwhile, and the history took it, or no one.
 func (h *Past) movedOn(src source) (now source, moved bool) {
 	v := h.o.Tree.Lock()
 	defer h.o.Tree.Unlock()
@@ -150,7 +150,7 @@ func (h *Past) openHere(src source) (io.ReadCloser, int64, error) {
 	return &snapshotReader{snap.Reader(), snap, f}, snap.Size(), nil
 }
 
-// openAway opens content of which the backend has what is not here.
+// openAway opens content of which the remote has what is not here.
 func (h *Past) openAway(src source) (io.ReadCloser, int64, error) {
 	r, size, err := h.o.Volume.Open(h.o.Context, src.ino)
 	if err == nil && !h.o.Keeper.IsQuietly(src.ino, src.gen) {

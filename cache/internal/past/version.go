@@ -35,7 +35,7 @@ type Version struct {
 	Mode   uint32 `json:"mode"` // type and permissions, as in stat
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256,omitempty"` // "" when not computed
-	// Base is the version at the backend that it was made against; "" for none.
+	// Base is the version at the remote that it was made against; "" for none.
 	Base string `json:"base,omitempty"`
 	// Commit is the revision of the store that this change went into; "" while it
 	// is in none, or where the store has none.

@@ -112,7 +112,7 @@ func (q *Queue) Resume(v *tree.View, visit func(l table.Link, rec table.Name)) {
 		q.ages = append(q.ages, age{q.newest, q.o.Now()})
 	}
 	if q.o.OnChange {
-		q.due = q.newest // nobody knows how long it has waited
+		q.due = q.newest // no one knows how long it has waited
 	}
 }
 
@@ -124,7 +124,7 @@ func (q *Queue) Kick() {
 	}
 }
 
-// Kicked is where a Kick arrives. Several are one as long as nobody looks.
+// Kicked is where a Kick arrives. Several are one as long as no one looks.
 func (q *Queue) Kicked() <-chan struct{} { return q.kick }
 
 // Marked reports whether a change of a name, which was and now is at a place in the order

@@ -3,7 +3,7 @@ package pending
 import "sync/atomic"
 
 // Reach is how far attempts at one thing got. Only what goes further than any attempt before
-// is progress: for a remote that breaks off at the same place each time, nobody is to wait
+// is progress: for a remote that breaks off at the same place each time, no one is to wait
 // longer. Zero is before the first attempt.
 type Reach struct{ now, best atomic.Int64 }
 

@@ -1,7 +1,7 @@
 // Package quota lets working copies of many processes keep to one bound together.
 //
 // It knows a file in which each has a slot, and says how many bytes it holds and
-// when it last said so. Nobody asks another for anything: each reads what all say,
+// when it last said so. No one asks another for anything: each reads what all say,
 // and works out how much of it is its own to keep. Who holds most gives most: all
 // keep what is below one level, at which they have just the bound together.
 //

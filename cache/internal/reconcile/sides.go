@@ -12,7 +12,7 @@ type Entry struct {
 	Digest  string // as in providers.Info; "" when not known
 }
 
-// Same reports whether two entries are in the same state. Of directories nobody knows:
+// Same reports whether two entries are in the same state. Of directories no one knows:
 // their attributes have no version.
 func (e Entry) Same(o Entry) bool {
 	return e.Kind == o.Kind && e.Kind != providers.KindDir && (e.Kind == None || e.Version.Matches(o.Version))
@@ -56,7 +56,7 @@ const (
 
 // Below is what the remote was known to have in a directory.
 type Below struct {
-	Files bool // some, or nobody has looked
+	Files bool // some, or no one has looked
 	Busy  bool // a change of one of the names is under way
 }
 
@@ -102,7 +102,7 @@ type Sent uint8
 // The values of Sent.
 const (
 	NotSent   Sent = iota
-	MaybeSent      // nobody has asked
+	MaybeSent      // no one has asked
 	LateWrite
 )
 

@@ -41,7 +41,7 @@ func (r *Recovery) survey() error {
 // keep of it. The rest is fetched again when it is needed.
 const verifyFor = time.Second
 
-// judge decides on one content file that nobody is known to have had open: somebody may have.
+// judge decides on one content file that no one is known to have had open: somebody may have.
 func (r *Recovery) judge(ino table.Ino, size int64, deadline time.Time) {
 	v := r.o.Tree.Lock()
 	p := v.Inode(ino)

@@ -17,7 +17,7 @@ import (
 func (r *Recovery) IsToSweep() bool { return !r.session.Clean }
 
 // Sweep deals with content files of runs before that belong to no inode. After a
-// kill they are of files that were removed, or whose creation nobody was told
+// kill they are of files that were removed, or whose creation no one was told
 // of. After a loss of power the table may have lost the names of files whose
 // content came to the disk. What is to be sent is told its path, which a run that
 // was killed may not have come to.
@@ -66,7 +66,7 @@ func (r *Recovery) isStray(ino table.Ino) bool {
 		return !r.o.Open.IsOpen(v, ino) && v.Err() == nil
 	}
 	if n.State == table.None && !r.o.Open.IsOpen(v, ino) {
-		r.o.Store.Remove(ino) // under the lock: nobody can begin to open it now
+		r.o.Store.Remove(ino) // under the lock: no one can begin to open it now
 	}
 	return false
 }

@@ -15,7 +15,7 @@ import (
 type PushReport struct {
 	providers.PushResult
 	// Others had pushed before: Pull brought that here, and Commit is what was
-	// committed on top of it. Both are zero where nobody had.
+	// committed on top of it. Both are zero where no one had.
 	Pull   PullReport
 	Commit pending.Report
 }

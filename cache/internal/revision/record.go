@@ -55,7 +55,7 @@ func (rules Rules) mark(r providers.Revision) []byte {
 }
 
 // Synced is the revision whose names the table has as those of the remote, by these rules;
-// "": that is not known. It is written together with the names, so that nobody has to compare
+// "": that is not known. It is written together with the names, so that no one has to compare
 // a whole tree to know it: not after a crash, not in another run. Of what a commit made whose
 // answer was lost the table may have some already: that is resolved before the head moves on.
 func Synced(v Reader, rules Rules) providers.Revision {
@@ -149,7 +149,7 @@ func Since(v Reader) int64 {
 }
 
 // SetFirst notes when the revision was made that a working copy begins with; zero, or a time
-// that is still to come: nobody says.
+// that is still to come: no one says.
 func SetFirst(tx Writer, made, now time.Time) {
 	if made.Unix() > 0 && made.Before(now) {
 		tx.Set(keyFirst, fmt.Appendf(nil, "%x", made.UnixNano()))

@@ -13,7 +13,7 @@ type Unpushed struct {
 	Commits int       `json:"commits"` // 0: nobody has counted them
 	Since   time.Time `json:"since"`   // of the oldest
 	// Owed is when a push of them was begun that has not succeeded; zero: none
-	// was, since nobody has asked for it.
+	// was, since no one has asked for it.
 	Owed  time.Time `json:"owed,omitzero"`
 	Error string    `json:"error,omitempty"` // why it has not
 }

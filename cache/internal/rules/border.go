@@ -45,7 +45,7 @@ func (b *Border) excludes(v *tree.View, l table.Link, n *table.Inode) bool {
 }
 
 // Stays reports whether what gets a name stays on this machine. Of rules that count and were
-// not learned yet, as after a restart, the commit asks: nobody would look again at a name
+// not learned yet, as after a restart, the commit asks: no one would look again at a name
 // that stays for the others alone.
 func (b *Border) Stays(tx *tree.Tx, l table.Link, n *table.Inode) bool {
 	if !b.canGo(n) || b.excludes(tx.View, l, n) {
@@ -97,7 +97,7 @@ func (b *Border) leaves(tx *tree.Tx, n *table.Inode, to table.Link) bool {
 }
 
 // Renamed has what is below a directory, which has another name, looked at again before the
-// next commit, unless the rules say the same of it there. Nobody who renames waits for that.
+// next commit, unless the rules say the same of it there. No one who renames waits for that.
 func (b *Border) Renamed(tx *tree.Tx, from, to table.Link, dir table.Ino) {
 	if b.Ignoring && !b.Ignores.Same(tx, from, to) {
 		LookBelow(tx, dir)
@@ -135,7 +135,7 @@ func (b *Border) OnlyIgnored(v *tree.View, l table.Link, rec table.Name) bool {
 
 // Sorted reports whether the rules have a name stay local. Content that is missing has to be
 // fetched: it may have no other place soon. A directory that the remote has goes, with what
-// of it is there: it got its name when nobody knew the rules. So do those that it was moved
+// of it is there: it got its name when no one knew the rules. So do those that it was moved
 // into. ok is false when nothing can be said yet.
 func (b *Border) Sorted(v *tree.View, l table.Link, rec table.Name, n *table.Inode, c Carriers) (stays, ok bool) {
 	if rec.Remote != nil || rec.Attempt != nil || rec.Ino == 0 || n == nil || rec.Local && !b.OnlyIgnored(v, l, rec) {

@@ -183,7 +183,7 @@ func (e *Learner) lookAgain(w Work) error {
 	return nil
 }
 
-// lookBelow looks at all names below a directory, those of one directory at a time: nobody
+// lookBelow looks at all names below a directory, those of one directory at a time: no one
 // waits for a million of them. It returns the directories whose rules would have to be known.
 func (e *Learner) lookBelow(top table.Ino, c Carriers) (unlearned []table.Ino, err error) {
 	asked := map[table.Ino]struct{}{}

@@ -93,7 +93,7 @@ func (d *disk) isClosing() bool {
 }
 
 // cannotOpen reports whether an error is the end of an open: Pebble would wait for
-// room without end, and nobody could tell why.
+// room without end, and no one could tell why.
 func (d *disk) cannotOpen(err error) bool { return d.opening.Load() && isFull(err) }
 
 // role is what a file is to Pebble.

@@ -1,5 +1,5 @@
 // Package table keeps the durable names of a working copy: inodes, names, what
-// the backend is known to hold under each name, the order of the changes that
+// the remote is known to hold under each name, the order of the changes that
 // it does not have yet, and small records for others. Content it knows nothing
 // of.
 //

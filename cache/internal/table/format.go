@@ -13,7 +13,7 @@ import (
 
 // format is the version of what the database holds: keys, and what records
 // mean. How one record is encoded has a version of its own. In format 2 an inode may
-// have times of any year, and says whether its content came from the backend.
+// have times of any year, and says whether its content came from the remote.
 const format = 2
 
 // formatHead is how the file that holds the format version begins.

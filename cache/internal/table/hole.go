@@ -26,7 +26,7 @@ import (
 type inspector struct {
 	disk *disk
 	dir  string // of the table
-	boot string // this one; "": nobody knows
+	boot string // this one; "": no one knows
 	log  *slog.Logger
 }
 

@@ -92,7 +92,7 @@ func (t *Table) Put(ino Ino, n *Inode) {
 	t.edits[ino] = n
 }
 
-// Drop forgets an inode. It must have no name left here or at the backend,
+// Drop forgets an inode. It must have no name left here or at the remote,
 // and a directory must have none in it.
 func (t *Table) Drop(ino Ino) {
 	n := t.Inode(ino)
@@ -111,7 +111,7 @@ func (t *Table) Drop(ino Ino) {
 }
 
 // HasNames reports whether there are records of names in a directory: here, at
-// the backend, or of an attempt.
+// the remote, or of an attempt.
 func (t *Table) HasNames(dir Ino) (has bool) {
 	t.Names(dir, "", func(string, Name) bool {
 		has = true

@@ -1,7 +1,7 @@
 package table
 
 // Name is what is known of a name; false when nothing is. What it points to is
-// the table's: nobody may change it.
+// the table's: no one may change it.
 func (t *Table) Name(dir Ino, name string) (Name, bool) {
 	if t.Err() != nil {
 		return Name{}, false
@@ -133,7 +133,7 @@ func (t *Table) unlink(dir *Inode, l Link, ino Ino) bool {
 	return true
 }
 
-// setHome changes which inode has the name l at the backend.
+// setHome changes which inode has the name l at the remote.
 func (t *Table) setHome(l Link, old, now Ino) bool {
 	if old == now {
 		return true

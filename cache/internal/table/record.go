@@ -54,7 +54,7 @@ type Inode struct {
 	Birth               int64 // nanoseconds since 1970, by the clock
 
 	Links       []Link // the names here; a directory has one at most
-	RemoteLinks []Link // the names at the backend
+	RemoteLinks []Link // the names at the remote
 
 	// Of a directory.
 	Subdirs uint64 // names of directories
@@ -63,14 +63,14 @@ type Inode struct {
 	Loaded  bool   // all names are known
 	Listed  int64  // time of the listing that made it so, in nanoseconds since 1970
 	// From is the old path of a directory that is being renamed at the
-	// backend key by key, for as long as some of it is still there.
+	// remote key by key, for as long as some of it is still there.
 	From string
 
 	// ContentVersion and AttrGen count the states of the content and of the attributes,
 	// from 1 on.
 	ContentVersion, AttrGen uint64
 	State                   State
-	// Origin is what the backend had when present content was taken from it:
+	// Origin is what the remote had when present content was taken from it:
 	// the base of a change.
 	Origin Origin
 	// Writing is the intent to change: content may differ from this record.
@@ -79,7 +79,7 @@ type Inode struct {
 	Synced uint64
 	// Suspect content may have lost bytes in a power cut.
 	Suspect bool
-	// Pulled says that it came from the backend, also when it is there no more.
+	// Pulled says that it came from the remote, also when it is there no more.
 	Pulled bool
 	// AttrsUnknown attributes are not known: a listing left them out.
 	AttrsUnknown bool
@@ -88,12 +88,12 @@ type Inode struct {
 
 	Target   string            // of a symbolic link
 	Xattrs   map[string][]byte // nil and empty are the same
-	Metadata map[string]string // the backend's own, handed back unchanged
+	Metadata map[string]string // the remote's own, handed back unchanged
 	// LostName is the name that it lost to a pull while it was open.
 	LostName *Link
 }
 
-// Origin is a version at the backend and the state of the content here that is
+// Origin is a version at the remote and the state of the content here that is
 // equal to it.
 type Origin struct {
 	Version        providers.Version
@@ -102,30 +102,30 @@ type Origin struct {
 }
 
 // Name is what is known of one name of a directory: what it stands for here,
-// and what it stands for at the backend.
+// and what it stands for at the remote.
 type Name struct {
 	Ino Ino // 0: nothing is here under that name
 	// Cookie is the place in the order of the directory. The table gives it,
 	// and keeps it for as long as Ino is not 0; what a caller sets does not
 	// matter.
 	Cookie  uint64
-	Remote  *Remote  // what the backend has; nil: nothing
+	Remote  *Remote  // what the remote has; nil: nothing
 	Seq     uint64   // place in the order of what is to be sent; 0: nothing is
-	Local   bool     // never sent to the backend
-	Attempt *Attempt // a change under way to the backend
+	Local   bool     // never sent to the remote
+	Attempt *Attempt // a change under way to the remote
 	Held    *Held    // why it is not sent
 }
 
-// Remote is what the backend was last known to hold under a name.
+// Remote is what the remote was last known to hold under a name.
 type Remote struct {
 	Ino                     Ino // that it came from or went to; 0: none here
 	Kind                    providers.Kind
 	Version                 providers.Version
 	Digest                  string // as in providers.Info; "" when not known
-	ContentVersion, AttrGen uint64 // of Ino, as the backend has them
+	ContentVersion, AttrGen uint64 // of Ino, as the remote has them
 }
 
-// Attempt is a change that was begun at the backend and whose answer has not
+// Attempt is a change that was begun at the remote and whose answer has not
 // been recorded.
 type Attempt struct {
 	Op                      string // operation id
@@ -138,7 +138,7 @@ type Attempt struct {
 type Held struct {
 	Reason   string
 	Conflict bool
-	Remote   []byte // the caller's encoding of what is at the backend
+	Remote   []byte // the caller's encoding of what is at the remote
 }
 
 // DirEnt is an entry of a directory, as readdir wants it.
@@ -153,7 +153,7 @@ func (n *Name) gone() bool {
 	return n.Ino == 0 && n.Remote == nil && n.Seq == 0 && n.Attempt == nil
 }
 
-// baseIno is the inode that has this name at the backend, or 0.
+// baseIno is the inode that has this name at the remote, or 0.
 func (n *Name) baseIno() Ino {
 	if n.Remote == nil {
 		return 0

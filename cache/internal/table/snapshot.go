@@ -27,12 +27,12 @@ func (t *Table) Snapshot() *Snapshot {
 // Close gives back what the snapshot holds. It answers nothing afterwards.
 func (s *Snapshot) Close() error { return s.at.Close() }
 
-// News counts changes of what the backend is known to have under names that were
+// News counts changes of what the remote is known to have under names that were
 // known before, whatever they were: who has seen it stand still has seen the whole
-// of the backend's side stand still, but for names that a listing has added.
+// of the remote's side stand still, but for names that a listing has added.
 func (t *Table) News() uint64 { return t.news }
 
-// isNews reports whether a name that was known has something else at the backend.
+// isNews reports whether a name that was known has something else at the remote.
 func isNews(old, now *Remote) bool {
 	return old != now && (old == nil || now == nil || *old != *now)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Time is a time of an inode: one that a program or the backend may have set to any
+// Time is a time of an inode: one that a program or the remote may have set to any
 // year, so nanoseconds since 1970 in 64 bits, which end in 1677 and 2262, do not do.
 type Time struct {
 	Sec  int64 // since 1970

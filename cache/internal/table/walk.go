@@ -8,7 +8,7 @@ import (
 
 // Names visits the names of a directory behind one ("" for all), in the order
 // of their bytes, until visit says false: also those that are only at the
-// backend. visit may change anything; names behind the present one are seen as
+// remote. visit may change anything; names behind the present one are seen as
 // they are by then.
 func (t *Table) Names(dir Ino, after string, visit func(name string, n Name) bool) {
 	prefix := nameKey(dir, "")

@@ -15,7 +15,7 @@
 // A name has two sides. Its local one is Name.Ino, its remote one Name.Remote; an inode
 // knows the names that it has on each side (Links and RemoteLinks), so that a directory
 // has a local and a remote path, which differ while a rename of it has not been sent.
-// While that is under way nobody can say where the remote has it: see [View.Moving].
+// While that is under way no one can say where the remote has it: see [View.Moving].
 //
 // Beside the table the lock guards what is in memory alone: the kernel's references to inodes
 // and what it may have of them ([View.Refer]), names that it takes for what they were

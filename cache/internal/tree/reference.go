@@ -36,7 +36,7 @@ func (v *View) IsHeld(ino table.Ino) bool {
 	return v.guarded.lookups[ino] > 0 || v.guarded.options.Pins.Pinned(v, ino)
 }
 
-// IsForsaken reports whether an inode has no name, and nobody uses it.
+// IsForsaken reports whether an inode has no name, and no one uses it.
 func (v *View) IsForsaken(ino table.Ino) bool {
 	n := v.Inode(ino)
 	return n != nil && ino != table.Root && len(n.Links) == 0 && !v.IsHeld(ino)

@@ -4,7 +4,7 @@ import "github.com/wsmount/wsmount/cache/internal/table"
 
 // A Snapshot is the tree as it was at one moment. What only reads works on it as on the tree
 // itself, but without the lock, and one goroutine at a time; the table refuses changes.
-// Nobody uses an inode of it. As long as it is there no name is forgotten.
+// No one uses an inode of it. As long as it is there no name is forgotten.
 type Snapshot struct {
 	*View
 	at   *table.Snapshot

@@ -3,12 +3,12 @@ package tree
 import "github.com/wsmount/wsmount/cache/internal/table"
 
 // A pull gives a name to another inode, and the kernel is told a moment later: while it
-// still takes the name for the one before, an unlink of it would remove what nobody here
+// still takes the name for the one before, an unlink of it would remove what no one here
 // has seen, and after a rename the kernel would show the old file under the new name. So
 // the first such request is to be answered with ESTALE: the kernel looks the name up and
 // asks again by itself.
 
-// maxStaleDentries bounds what is noted: names that nobody uses again stay.
+// maxStaleDentries bounds what is noted: names that no one uses again stay.
 const maxStaleDentries = 1 << 16
 
 // MarkStaleDentry notes that a name was taken from an inode behind the kernel's back.

@@ -21,7 +21,7 @@ type Tree struct {
 type Options struct {
 	Now        func() time.Time // nil: time.Now
 	Attributes bool             // the remote keeps attributes of an inode
-	Pins       Pins             // nil: nobody but the kernel uses inodes
+	Pins       Pins             // nil: no one but the kernel uses inodes
 	Log        *slog.Logger     // nil: slog.Default
 }
 

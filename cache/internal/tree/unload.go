@@ -176,7 +176,7 @@ func (u *unload) all(dir table.Ino) bool {
 	return true
 }
 
-// may reports whether a directory may be made unknown: nobody is in it, and no look at the
+// may reports whether a directory may be made unknown: no one is in it, and no look at the
 // remote is under way that would find less than it left. One without names is known only
 // locally where the remote keeps no empty directories.
 func (u *unload) may(v *View, dir table.Ino, loaded bool) bool {

@@ -277,7 +277,7 @@ func (v *View) Attempted(rec table.Name, late map[table.Link]bool) bool {
 }
 
 // Moving reports whether a directory, or one above it, may be at another place of the
-// remote than is known: then nobody can say whether what is listed under the old path is
+// remote than is known: then no one can say whether what is listed under the old path is
 // its own.
 func (v *View) Moving(dir table.Ino) bool {
 	for dir != table.Root {

@@ -11,14 +11,14 @@ import (
 )
 
 // What of large content has not changed since the state that a name has at the
-// backend is not sent again: the backend copies it, if that is the state there
+// remote is not sent again: the remote copies it, if that is the state there
 // still. Which bytes have changed is known of content that was sent or first
 // changed in this run; after a restart all of it goes.
 
-// copiedMost is how much one part copies: the backend answers when it is done.
+// copiedMost is how much one part copies: the remote answers when it is done.
 const copiedMost = 128 << 20
 
-// piece is a part of an upload: content from here, or what the backend has.
+// piece is a part of an upload: content from here, or what the remote has.
 type piece struct {
 	off, size int64
 	copied    bool
@@ -99,13 +99,13 @@ func appendSent(all []piece, off, end int64) []piece {
 	return all
 }
 
-// stateOf names a state of content that a backend has: ours, as one of its
+// stateOf names a state of content that a remote has: ours, as one of its
 // versions.
 func stateOf(gen uint64, version providers.Version) string {
 	return fmt.Sprint(gen, version.ETag, version.Size)
 }
 
-// sent notes that the backend has this state of content.
+// sent notes that the remote has this state of content.
 func (x *Executor) sent(p *Payload, version providers.Version) {
 	if p.snap == nil || p.snap.Size() < x.inPartsFrom() || p.oi.MayBeMapped() {
 		return
@@ -127,7 +127,7 @@ func (x *Executor) Follow(oi files.LockedInode) {
 	}
 }
 
-// cannotCopy reports whether a backend does not copy parts at all, or not for
+// cannotCopy reports whether a remote does not copy parts at all, or not for
 // us: then they are sent.
 func cannotCopy(err error) bool {
 	return errors.Is(err, providers.ErrUnsupported) || errors.Is(err, providers.ErrInvalid) || errors.Is(err, providers.ErrPermission)

@@ -29,7 +29,7 @@ type Volume interface {
 	Update(do func(Tx) error) error
 	// Retry runs do until it succeeds or fails for good.
 	Retry(ctx context.Context, do func(ctx context.Context) error) error
-	// Report tells a person of something that nobody would expect.
+	// Report tells a person of something that no one would expect.
 	Report(op, path string, err error)
 }
 
@@ -158,7 +158,7 @@ func (x *Executor) Do(ctx context.Context, s *Try) error {
 	case VerbEmpty:
 		return x.empty(ctx, s.Ino)
 	case VerbPart:
-		if err := x.o.Names.FetchAttrs(ctx, s.Ino); err != nil { // once it has left its place nobody can
+		if err := x.o.Names.FetchAttrs(ctx, s.Ino); err != nil { // once it has left its place no one can
 			return err
 		}
 		return x.part(s.Ino)

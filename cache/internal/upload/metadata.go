@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// The metadata of an entry are the backend's own and go back with every write. What is
+// The metadata of an entry are the remote's own and go back with every write. What is
 // true of old bytes only does not outlive them (contentChanged), and an entry that
 // takes the place of another is served as that was: most programs save by writing a
 // new file and renaming it.
@@ -28,7 +28,7 @@ func (x *Executor) TakeMetadata(tx *tree.Tx, ino table.Ino, gen uint64, metadata
 	}
 }
 
-// inherited is an inode whose place at the backend that of an operation takes, if it may
+// inherited is an inode whose place at the remote that of an operation takes, if it may
 // have metadata to inherit; 0: none.
 func (x *Executor) inherited(v *tree.View, s *Try) table.Ino {
 	base := v.Record(s.Link).Remote
@@ -49,7 +49,7 @@ func (x *Executor) fetchInheritedAttrs(ctx context.Context, s *Try) error {
 	return x.o.Names.FetchAttrs(ctx, old)
 }
 
-// metadataFor is what the backend is to have of an inode with an operation.
+// metadataFor is what the remote is to have of an inode with an operation.
 func (x *Executor) metadataFor(v *tree.View, s *Try, n *table.Inode) map[string]string {
 	if old := x.inherited(v, s); old != 0 {
 		return providers.MetadataInPlaceOf(n.Metadata, v.Inode(old).Metadata)

@@ -9,7 +9,7 @@ import (
 )
 
 // move gives what is known at another name this one, in one step of the
-// backend.
+// remote.
 func (x *Executor) move(ctx context.Context, s *Try) error {
 	mover, ok := providers.As[providers.Mover](x.o.Provider)
 	if !ok {

@@ -22,7 +22,7 @@ const (
 	VerbAttr         // attributes
 	VerbResolve      // find out what became of an attempt
 	VerbEmpty        // look at a directory that is to be moved key by key
-	VerbPart         // part a directory from its place at the backend
+	VerbPart         // part a directory from its place at the remote
 	VerbAdopt        // a directory takes the place of one that was removed
 )
 
@@ -43,11 +43,11 @@ const (
 )
 
 // Operation is the next thing to do for a name: one request, or one change of the
-// table alone. What it says of places at the backend holds while it runs.
+// table alone. What it says of places at the remote holds while it runs.
 type Operation struct {
 	Verb Verb
 	Link table.Link
-	Ino  table.Ino         // whose content or directory it is about; 0: of nobody here
+	Ino  table.Ino         // whose content or directory it is about; 0: of no one here
 	At   providers.Locator // of Link
 	Cond providers.Condition
 
@@ -100,7 +100,7 @@ func (s *Operation) movesTree() bool {
 	return s.Dir && (s.Verb == VerbMove || s.Verb == VerbDelete || s.Verb == VerbResolve) || s.Verb == VerbPart || s.Verb == VerbAdopt
 }
 
-// places are where it changes or reads something at the backend.
+// places are where it changes or reads something at the remote.
 func (s *Operation) places() []providers.Locator {
 	if s.From == (table.Link{}) {
 		return []providers.Locator{s.At}

@@ -27,7 +27,7 @@ func (x *Executor) Confirm(tx Tx, l table.Link, base *table.Remote) {
 }
 
 // doubtImplied doubts a directory at the remote that may have gone there with its last
-// entry, because nobody had made it by itself: it is looked for, and made anew, or
+// entry, because no one had made it by itself: it is looked for, and made anew, or
 // deleted if it is no more here by then.
 func (x *Executor) doubtImplied(tx Tx, dir table.Ino) {
 	n := tx.Inode(dir)

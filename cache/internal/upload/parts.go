@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Large content goes out in parts, several at a time, where the backend takes
+// Large content goes out in parts, several at a time, where the remote takes
 // them (AbilityParts). Nothing of it is to be seen there before all has arrived,
 // and the condition is asked when it becomes the content. A part that breaks off
 // is sent again by itself.
@@ -38,7 +38,7 @@ func partsOf(size, part int64, limits providers.PartLimits) int64 {
 		part = max(part, (size+int64(limits.Count)-1)/int64(limits.Count))
 	}
 	if limits.Max > 0 && part > limits.Max {
-		return 0 // the backend says itself that it is too much
+		return 0 // the remote says itself that it is too much
 	}
 	return part
 }

@@ -11,7 +11,7 @@ import (
 // The planner says what a name needs, looking at its record as it is at that
 // moment. An operation depends on others: what is below a directory waits for the
 // directory, a directory that is to be deleted for what is below it, and a
-// name whose content at the backend lives on elsewhere for its move there. Then
+// name whose content at the remote lives on elsewhere for its move there. Then
 // the answer is the operation of that other name. Everything that it needs to know
 // is in the table, so it plans the same after a crash.
 
@@ -115,7 +115,7 @@ func (p *Planner) plan(v *tree.View, l table.Link, via []table.Link) (Verdict, *
 	return p.planThere(v, s, rec, via)
 }
 
-// planParent is for a name in a directory that the backend does not have.
+// planParent is for a name in a directory that the remote does not have.
 func (p *Planner) planParent(v *tree.View, l table.Link, via []table.Link) (Verdict, *Operation) {
 	dir := v.Inode(l.Dir)
 	switch {
@@ -158,7 +158,7 @@ func (p *Planner) planGone(v *tree.View, s *Operation, rec table.Name, via []tab
 	return p.planDelete(v, s, rec.Remote, via)
 }
 
-// planDelete removes what the backend has under a name: what is below it first.
+// planDelete removes what the remote has under a name: what is below it first.
 func (p *Planner) planDelete(v *tree.View, s *Operation, base *table.Remote, via []table.Link) (Verdict, *Operation) {
 	s.Verb, s.Ino, s.Cond = VerbDelete, base.Ino, Condition(base)
 	if base.Kind != providers.KindDir {
@@ -171,7 +171,7 @@ func (p *Planner) planDelete(v *tree.View, s *Operation, base *table.Remote, via
 	return Ready, s
 }
 
-// planBelow is for a directory that is to be empty at the backend.
+// planBelow is for a directory that is to be empty at the remote.
 func (p *Planner) planBelow(v *tree.View, dir table.Ino, via []table.Link) (found Verdict, s *Operation) {
 	if dir == 0 {
 		return Agreed, nil
@@ -211,7 +211,7 @@ func Condition(b *table.Remote) providers.Condition {
 	return providers.IfVersion(b.Version)
 }
 
-// rescue is for a name whose place at the backend something else is about to take: what
+// rescue is for a name whose place at the remote something else is about to take: what
 // has it now may live on under another name here, and have no other place. Then what
 // that name needs comes first, or what is under way there.
 func (p *Planner) rescue(v *tree.View, l table.Link, ino table.Ino, via []table.Link) (Verdict, *Operation) {
@@ -232,7 +232,7 @@ func (p *Planner) rescue(v *tree.View, l table.Link, ino table.Ino, via []table.
 	return Agreed, nil
 }
 
-// homeElse reports whether the backend surely has an inode, as new as under a name,
+// homeElse reports whether the remote surely has an inode, as new as under a name,
 // under another one too: nothing is under way there, which may be about to replace it.
 func (p *Planner) homeElse(v *tree.View, n *table.Inode, l table.Link) bool {
 	here := v.Record(l).Remote
@@ -269,7 +269,7 @@ func (p *Planner) planThere(v *tree.View, s *Operation, rec table.Name, via []ta
 	return p.planContent(v, s, n, via)
 }
 
-// planSame is for a name that the backend has in an older state.
+// planSame is for a name that the remote has in an older state.
 func (p *Planner) planSame(v *tree.View, s *Operation, base *table.Remote, n *table.Inode) (Verdict, *Operation) {
 	if n.IsDir() || n.ContentVersion == base.ContentVersion && !p.atHand(v, s.Ino, n) {
 		s.Verb = VerbAttr
@@ -287,7 +287,7 @@ func (p *Planner) planWrite(v *tree.View, s *Operation, n *table.Inode) (Verdict
 	return Ready, s
 }
 
-// planReplace is for a name that something else has at the backend, which is
+// planReplace is for a name that something else has at the remote, which is
 // not needed any more. A file that replaces a file needs nothing here: its
 // write has the condition.
 func (p *Planner) planReplace(v *tree.View, s *Operation, base *table.Remote, n *table.Inode, via []table.Link) (Verdict, *Operation) {
@@ -312,7 +312,7 @@ func (p *Planner) planReplace(v *tree.View, s *Operation, base *table.Remote, n 
 	return p.planDelete(v, gone, base, via)
 }
 
-// planDir is for a directory under a name that is free at the backend.
+// planDir is for a directory under a name that is free at the remote.
 func (p *Planner) planDir(v *tree.View, s *Operation, n *table.Inode, via []table.Link) (Verdict, *Operation) {
 	switch {
 	case n.From != "":
@@ -344,7 +344,7 @@ func (p *Planner) planDir(v *tree.View, s *Operation, n *table.Inode, via []tabl
 	return Ready, s
 }
 
-// planFlat is for a directory that the backend cannot rename: it parts from its
+// planFlat is for a directory that the remote cannot rename: it parts from its
 // place, once all that is there is known.
 func (p *Planner) planFlat(v *tree.View, s *Operation, n *table.Inode) (Verdict, *Operation) {
 	if n.Loaded {

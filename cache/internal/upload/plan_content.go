@@ -50,24 +50,24 @@ func (p *Planner) planContent(v *tree.View, s *Operation, n *table.Inode, via []
 }
 
 // atHandMost is the size up to which content that is here is written again rather
-// than copied by a backend for which that is dear.
+// than copied by a remote for which that is dear.
 const atHandMost = 64 << 10
 
-// atHand reports whether all that the backend would have of an inode is here, and
-// writing it is cheaper than to have the backend copy it.
+// atHand reports whether all that the remote would have of an inode is here, and
+// writing it is cheaper than to have the remote copy it.
 func (p *Planner) atHand(v *tree.View, ino table.Ino, n *table.Inode) bool {
 	here := n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != ""
 	return p.o.Capabilities.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !p.o.IsOpen(ino, n)
 }
 
-// RemoteHome is where the backend has an inode.
+// RemoteHome is where the remote has an inode.
 type RemoteHome struct {
 	table.Link
 	Any    bool // it is anywhere at all
 	Vacant bool // and is to leave that place
 }
 
-// HomeFor is where the backend has an inode, best as it is here, at a place where
+// HomeFor is where the remote has an inode, best as it is here, at a place where
 // nothing is open or under way, and which it is to leave.
 func (p *Planner) HomeFor(v *tree.View, ino table.Ino, n *table.Inode) (found RemoteHome) {
 	if p.memo != nil {
@@ -100,7 +100,7 @@ func (p *Planner) HomeFor(v *tree.View, ino table.Ino, n *table.Inode) (found Re
 }
 
 // park is for names that wait for each other, as in an exchange: what one of
-// them has at the backend stands aside, under a name that no program here sees.
+// them has at the remote stands aside, under a name that no program here sees.
 // The record of that name leads on from there, after a crash too.
 func (p *Planner) park(v *tree.View, l table.Link, via []table.Link) (Verdict, *Operation) {
 	for _, l := range via[slices.Index(via, l):] {

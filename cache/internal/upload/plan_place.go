@@ -5,7 +5,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// Unsettled finds what keeps anybody from saying where a directory is at the backend:
+// Unsettled finds what keeps anybody from saying where a directory is at the remote:
 // it, or one above, hands names over, or was being renamed when the answer got lost. 0
 // and no name: nothing does.
 func (p *Planner) Unsettled(v *tree.View, dir table.Ino) (handing table.Ino, moving table.Link) {

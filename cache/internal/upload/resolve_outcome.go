@@ -55,7 +55,7 @@ func (x *Executor) resolvePresence(ctx context.Context, s *Try) error {
 	return err
 }
 
-// Impossible is a version that no backend has. A Write on its condition cannot
+// Impossible is a version that no remote has. A Write on its condition cannot
 // happen, but one whose operation has happened is told so.
 var Impossible = providers.Version{ETag: "wsmount: none", Size: -1}
 
@@ -110,7 +110,7 @@ func (x *Executor) Find(ctx context.Context, s *Operation) (info providers.Info,
 	return info, same, err
 }
 
-// hasDigest reports whether an entry has content of a hash. Where the backend
+// hasDigest reports whether an entry has content of a hash. Where the remote
 // does not tell, it is read.
 func (x *Executor) hasDigest(ctx context.Context, info providers.Info, want string) (bool, error) {
 	algorithm, _, _ := strings.Cut(want, ":")

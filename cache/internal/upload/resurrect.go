@@ -12,7 +12,7 @@ import (
 // into it. What comes back is another inode: as long as a program is in the one
 // that was removed, the kernel holds that as dead, and nothing said of it changes
 // that. Who is in it stays there, as on a local disk: it is empty, and nothing can
-// be made in it. All that is known of the backend below it, deletions that are
+// be made in it. All that is known of the remote below it, deletions that are
 // still to be sent too, goes over to the new one.
 
 // Resurrect brings back a directory that could not be deleted, because others have
@@ -69,7 +69,7 @@ func resurrectDir(tx Tx, dir table.Ino) {
 	}
 	attrGen := uint64(0)
 	if rec.Ino != to && n.AttrGen == rec.Remote.AttrGen {
-		attrGen = tx.Inode(to).AttrGen // they are those that the backend has
+		attrGen = tx.Inode(to).AttrGen // they are those that the remote has
 	}
 	takePlace(tx, l, dir, to, attrGen)
 	HandOverAll(tx, dir)

@@ -66,7 +66,7 @@ func isLooked(v *tree.View, l table.Link, rec table.Name) bool {
 	return dir != nil && dir.Loaded && (rec.Remote == nil || rec.Remote.Kind != providers.KindDir)
 }
 
-// wrote notes which state of an inode the backend has under a name.
+// wrote notes which state of an inode the remote has under a name.
 func (x *Executor) wrote(tx Tx, s *Try, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
 	base := &table.Remote{Ino: s.Ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
 	n := tx.Edit(s.Ino)
@@ -135,7 +135,7 @@ func (x *Executor) delete(ctx context.Context, s *Try) error {
 	})
 }
 
-// setAttr sends attributes. Where the backend takes them with content only, it
+// setAttr sends attributes. Where the remote takes them with content only, it
 // has them with the next content.
 func (x *Executor) setAttr(ctx context.Context, s *Try) error {
 	setter, can := providers.As[providers.AttrSetter](x.o.Provider)
@@ -175,7 +175,7 @@ func (x *Executor) TellsDirAttrs() bool {
 	return can && x.caps.EmptyDirs
 }
 
-// attrsSet notes that the backend has attributes of ours. Content that is only partly
+// attrsSet notes that the remote has attributes of ours. Content that is only partly
 // here comes from the version that they made.
 func (x *Executor) attrsSet(tx Tx, s *Try, info providers.Info, attrGen uint64) error {
 	rec := tx.Record(s.Link)

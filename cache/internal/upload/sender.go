@@ -74,7 +74,7 @@ type SenderOptions struct {
 // operations); deletions go in parallel with each other; a rename goes alone. What
 // another host could tell apart stays in order: nothing overtakes an earlier
 // rename or deletion, and no rename or deletion overtakes an earlier soft
-// change. A rename or deletion waits for content before it only where nobody
+// change. A rename or deletion waits for content before it only where no one
 // waits for that content (SenderOptions.NoWait): otherwise close has not returned yet,
 // and its order is anybody's guess.
 //
@@ -249,7 +249,7 @@ func (s *Sender) yield(ctx context.Context, t *Job, cause error) error {
 	s.o.Tree.Unlock()
 	if tooOften {
 		s.o.Log.Warn("a change keeps being overtaken by others", "change", t.Op.String(), "names", sides)
-		return fmt.Errorf("%w: %v", errContended, cause) // nobody need decide: it is tried again later
+		return fmt.Errorf("%w: %v", errContended, cause) // no one need decide: it is tried again later
 	}
 	if t.Op.Verb == VerbDelete && errors.Is(cause, providers.ErrNotEmpty) {
 		return s.o.Executor.Resurrect(t.Op.Link, cause)

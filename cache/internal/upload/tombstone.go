@@ -12,19 +12,19 @@ import (
 
 // A flat store cannot rename a directory: its keys move one by one. The
 // directory here must not wait for that, and what was moved must not be lost
-// sight of. So the inode parts from its place at the backend: a new inode, the
-// tombstone, which nobody sees, takes that place with all names as the backend has
+// sight of. So the inode parts from its place at the remote: a new inode, the
+// tombstone, which no one sees, takes that place with all names as the remote has
 // them, and they are names that are no more here. The directory itself is one
-// that the backend does not have yet, full of files that it has elsewhere. All
+// that the remote does not have yet, full of files that it has elsewhere. All
 // that is left are renames of single files, each crash-safe by itself. What
 // others add under the old name meanwhile makes the deletion of the tombstone
 // fail, and a directory comes back under its old name, with them.
 //
-// A new directory where the backend still has one that was removed here does
-// the reverse: it takes over the place, and what the backend has in it, as
+// A new directory where the remote still has one that was removed here does
+// the reverse: it takes over the place, and what the remote has in it, as
 // names that are no more here or stand for something else.
 //
-// Both hand names over from one inode to another in pieces, so that nobody
+// Both hand names over from one inode to another in pieces, so that no one
 // waits long for the lock. While it lasts Inode.From of the giver is ">" and
 // the number of the taker, and that of the taker "<" and the giver's, and
 // nothing in either is sent.
@@ -52,7 +52,7 @@ func (x *Executor) part(dir table.Ino) error {
 	})
 }
 
-// LeaveTombstone has a tombstone take the place that a directory has at the backend, and
+// LeaveTombstone has a tombstone take the place that a directory has at the remote, and
 // begins to hand over what is in it.
 func LeaveTombstone(tx Tx, dir table.Ino, n *table.Inode) {
 	tombstone := tx.Alloc()
@@ -81,7 +81,7 @@ func (x *Executor) adopt(s *Try) error {
 	})
 }
 
-// takePlace begins to hand over: the taker is at the backend where the giver was.
+// takePlace begins to hand over: the taker is at the remote where the giver was.
 func takePlace(tx Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
 	base := *tx.Record(home).Remote
 	base.Ino, base.ContentVersion, base.AttrGen = taker, tx.Inode(taker).ContentVersion, attrGen
@@ -119,7 +119,7 @@ func HandOverAll(tx Tx, dir table.Ino) {
 	}
 }
 
-// handOverPiece gives what the backend has under some names of a directory to the taker,
+// handOverPiece gives what the remote has under some names of a directory to the taker,
 // and reports whether there is more. What the names stand for here stays.
 func handOverPiece(tx Tx, giver table.Ino) (more bool) {
 	n := tx.Inode(giver)
