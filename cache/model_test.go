@@ -428,8 +428,8 @@ func (m *model) sameBackend(p providers.Provider) {
 	}
 }
 
-// describe is an entry's line.
-func describe(mode uint32, nlink uint64, path, content string) string {
+// inWords is an entry's line.
+func inWords(mode uint32, nlink uint64, path, content string) string {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		return fmt.Sprintf("%o,%d %s/", mode, nlink, path)

@@ -88,7 +88,7 @@ func (d diskTree) all() []string {
 			content, _ = os.Readlink(path)
 		}
 		rel, _ := filepath.Rel(d.dir, path)
-		lines = append(lines, describe(st.Mode, st.Nlink, rel, content))
+		lines = append(lines, inWords(st.Mode, st.Nlink, rel, content))
 		return nil
 	})
 	return sorted(lines)
@@ -293,7 +293,7 @@ func (t volTree) below(dir fs.Ino, prefix string, lines *[]string) {
 		case unix.S_IFLNK:
 			content, _ = t.v.Readlink(me, e.Ino)
 		}
-		*lines = append(*lines, describe(a.Mode, uint64(a.Nlink), prefix+e.Name, content))
+		*lines = append(*lines, inWords(a.Mode, uint64(a.Nlink), prefix+e.Name, content))
 	}
 }
 

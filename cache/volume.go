@@ -42,6 +42,7 @@ import (
 type Volume struct {
 	*kernelOps // requests of the kernel
 	*conflicts // that are held back
+	*describing
 
 	p    providers.Provider
 	caps providers.Capabilities
@@ -187,7 +188,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.merger = newMerger(v)
 	v.conflicts = v.merger.Held()
-	v.kernelOps = newKernelOps(v)
+	v.kernelOps, v.describing = newKernelOps(v), newDescriber(v)
 	return v
 }
 
