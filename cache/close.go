@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wsmount/wsmount/cache/internal/drain"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/recovery"
-	"github.com/wsmount/wsmount/cache/internal/revision"
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -25,7 +24,7 @@ func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 		return nil
 	}
 	if v.o.Policy.Commit == DueAsked || v.pending.IsHeld() {
-		return v.flushAllMetadata()
+		return v.drain.FlushOpen()
 	}
 	tell := func() {
 		if progress != nil {
@@ -35,79 +34,26 @@ func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 	tell()
 	stop := v.pending.OnArrival(tell)
 	defer func() { stop(); tell() }()
-	return v.unsavedError(v.drain(ctx))
+	return v.drain.All(ctx)
 }
 
-// drain commits and pushes until nothing moves any more: what was changed while a
-// round was under way, by a program, a conflict or a pull, is a matter of the next.
-func (v *Volume) drain(ctx context.Context) error {
-	for {
-		if err := v.flushAllMetadata(); err != nil {
-			return err
-		}
-		r, err := v.commitDue(ctx, CommitOptions{})
-		push := err == nil && v.o.Policy.Push && v.unpushed()
-		if push {
-			_, err = v.Push(ctx, providers.PushOptions{})
-		}
-		if err != nil || r.Changes == 0 && !push || !v.isUnsent() {
-			return err
-		}
-	}
+func newDrain(v *Volume) *drain.Drain {
+	return &drain.Drain{Tree: v.tree, Open: v.held.open, Flush: v.opener.FlushIfOpen, Queue: v.pending, Holds: v.holds,
+		Commits: draining{v}, Pushes: v.o.Policy.Push}
 }
 
-// isUnsent reports whether something differs that may be sent.
-func (v *Volume) isUnsent() (unsent bool) {
-	locked := v.lock()
-	defer locked.unlock()
-	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		h := v.holds.Of(locked.View, l)
-		unsent = h.IsPending() || v.pending.IsBeingWritten(locked.View, locked.Record(l))
-		return !unsent
-	})
-	return unsent || v.o.Policy.Push && revision.UnpushedOf(locked.table) != nil
+// draining is a volume as what drains it needs it.
+type draining struct{ v *Volume }
+
+// Commit implements drain.Committer.
+func (d draining) Commit(ctx context.Context) (CommitReport, error) {
+	return d.v.commitDue(ctx, CommitOptions{})
 }
 
-func (v *Volume) unpushed() bool {
-	locked := v.lock()
-	defer locked.unlock()
-	return revision.UnpushedOf(locked.table) != nil
-}
-
-// flushAllMetadata takes what programs have written into the table: no one writes any
-// more, or no one would hear of it.
-func (v *Volume) flushAllMetadata() error {
-	locked := v.lock()
-	open := locked.open.Inos(locked.View)
-	locked.unlock()
-	var errs []error
-	for _, ino := range open {
-		errs = append(errs, v.opener.FlushIfOpen(ino))
-		locked = v.lock()
-		if n := locked.table.Inode(ino); n != nil {
-			v.pending.SendOpen(ino, n)
-		}
-		locked.unlock()
-	}
-	return errors.Join(errs...)
-}
-
-// unsavedError lists what differs.
-func (v *Volume) unsavedError(cause error) error {
-	locked := v.lock()
-	defer locked.unlock()
-	e := &UnsavedError{Err: cause}
-	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		e.Count++
-		if len(e.Files) < shownHeld {
-			e.Files = append(e.Files, v.holds.Of(locked.View, l))
-		}
-		return true
-	})
-	if e.Count == 0 {
-		return cause
-	}
-	return e
+// Push implements drain.Committer.
+func (d draining) Push(ctx context.Context) error {
+	_, err := d.v.Push(ctx, providers.PushOptions{})
+	return err
 }
 
 // Close implements fs.Closer: it sends what policy wants sent, as Drain does,

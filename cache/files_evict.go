@@ -1,13 +1,9 @@
 package cache
 
 import (
-	"time"
-
-	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/offline"
 	"github.com/wsmount/wsmount/cache/internal/tree"
-	"github.com/wsmount/wsmount/cache/internal/waiting"
 )
 
 func newEviction(v *Volume) *files.Eviction {
@@ -15,48 +11,15 @@ func newEviction(v *Volume) *files.Eviction {
 }
 
 func newRoom(v *Volume) *files.Room {
-	return &files.Room{Tree: v.tree, Store: v.store, Eviction: v.eviction, Unlinks: v.unlinks, Prune: v.history.PruneBytes, Context: v.ctx}
+	return &files.Room{Tree: v.tree, Store: v.store, Eviction: v.eviction, Unlinks: v.unlinks, Prune: v.history.PruneBytes, Context: v.ctx, Log: v.o.Log}
 }
 
 func newUnlinks(v *Volume) *files.DeferredUnlinks {
 	return files.NewDeferredUnlinks(files.UnlinkOptions{Tree: v.tree, Remove: v.store.Remove, History: v.history})
 }
 
-// beginEvicting has clean content given up, what was not used for longest
-// first, when there is more of it than Options.CacheSize, or too little room on
-// the disk. When that is not enough for what a program wants to write, the
-// oldest of the history goes too.
-func (v *Volume) beginEvicting() {
-	v.store.SetEvictor(v.room.Make)
-	v.background(v.weighAll)
-	v.background(func() { v.unloading().Loop(v.ctx, waiting.Sleep) })
-	if v.state.Share != nil {
-		v.background(v.shareLoop)
-	}
-}
-
-// shareEvery is how often a working copy tells others what it holds, and looks
-// what they do.
-const shareEvery = time.Second
-
-// shareLoop keeps what all working copies hold below Options.TotalSize.
-func (v *Volume) shareLoop() {
-	for waiting.Sleep(v.ctx, shareEvery) == nil {
-		v.chores.Ended(chores.Share, v.state.Share.Look(v.store.Weigh()))
-		v.store.Weigh() // by what they said now
-	}
-}
-
-// unloading forgets names that were listed once and not looked at for long.
-func (v *Volume) unloading() tree.Unloading {
+func newUnloading(v *Volume) tree.Unloading {
 	return tree.Unloading{Tree: v.tree, Update: v.updateTree, EmptyDirs: v.caps.EmptyDirs, HasOwn: v.attrs().HasOwnXattrs, Freed: v.store.Remove}
-}
-
-// weighAll tells the store of what was here before this run.
-func (v *Volume) weighAll() {
-	if err := v.eviction.WeighAll(v.ctx); err != nil {
-		v.o.Log.Warn("evict: the content could not be counted", "err", err)
-	}
 }
 
 // ContentUsage says what content takes.

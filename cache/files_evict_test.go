@@ -22,7 +22,7 @@ func TestEvictKeepsWhatIsIgnored(t *testing.T) {
 	w.do("put a.o ours")
 	w.tracks()
 	w.idle()
-	w.v.weighAll()
+	w.v.room.WeighAll()
 	w.v.store.Evict(w.v.eviction.MayEvict) // as a full disk would have it
 	assert.Equal(t, w.get("a.o"), "ours")
 }
@@ -52,7 +52,7 @@ func TestUnload(t *testing.T) {
 // unload forgets names until no more than limit are known, and says how many are.
 func (w *world) unload(limit int) int {
 	w.Helper()
-	known, _, err := w.v.unloading().Run(w.v.ctx, limit)
+	known, _, err := w.v.unloading.Run(w.v.ctx, limit)
 	w.ok(err)
 	return known
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/offline"
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -44,9 +45,6 @@ type Transfer struct {
 	Sent, Size int64  // bytes of content
 	For        time.Duration
 }
-
-// shownHeld bounds the names that Status lists.
-const shownHeld = 1000
 
 // Status reports the state of the working copy. It does no I/O, and its cost
 // does not grow with what is unsaved.
@@ -95,7 +93,7 @@ func (v *View) addJobs(s *Status) {
 			if errors.Is(t.Err, providers.ErrConflict) {
 				s.Conflicts++
 			}
-			if len(s.Held) < shownHeld {
+			if len(s.Held) < pending.MostShown {
 				s.Held = append(s.Held, v.holds.Of(v.View, t.Link))
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/content"
+	"github.com/wsmount/wsmount/cache/internal/drain"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/listing"
@@ -77,6 +78,7 @@ type Volume struct {
 	kept      *commit.Kept // content, for them
 	committer Committer    // one of both
 	sent      *waiting.Sent
+	drain     *drain.Drain
 	deletions commitGuard
 	doing     doing
 	backlog   *revision.Backlog
@@ -85,6 +87,7 @@ type Volume struct {
 	head      revision.HeadLock // before the lock: with it, it is not taken
 	hydrator  *files.Hydrator
 	eviction  *files.Eviction
+	unloading tree.Unloading
 	prefetch  *files.Prefetch
 	border    *rules.Border // the lock guards it
 	learner   *rules.Learner
@@ -181,14 +184,14 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.shows = newShower(v)
 	v.hydrator, v.eviction, v.unlinks = newHydrator(v), newEviction(v), newUnlinks(v)
 	v.tableSync = &files.TableSync{Tree: v.tree}
-	v.room, v.opener = newRoom(v), newOpener(v)
+	v.room, v.opener, v.unloading = newRoom(v), newOpener(v), newUnloading(v)
 	v.kept = commit.NewKept(commit.KeptOptions{Tree: v.tree, Open: open, IsUnsaved: v.pending.IsUnsaved, Release: v.opener.Release, Abandon: v.abandon})
 	makeUploads(v)
 	makeRevisions(v)
 	v.prefetch = files.NewPrefetch(files.PrefetchOptions{Tree: v.tree, Open: open, Content: unasked{v}, Context: v.ctx, Go: v.background, Log: o.Log, Far: o.far})
 	v.merger = newMerger(v)
 	v.conflicts = v.merger.Held()
-	v.kernelOps, v.describing = newKernelOps(v), newDescriber(v)
+	v.kernelOps, v.describing, v.drain = newKernelOps(v), newDescriber(v), newDrain(v)
 	return v
 }
 
@@ -232,7 +235,14 @@ func (v *Volume) begin(ctx context.Context) error {
 		wait := v.o.partsWait
 		v.background(func() { v.freeParts(parter, wait) })
 	}
-	v.beginEvicting()
+	v.store.SetEvictor(v.room.Make)
+	v.background(v.room.WeighAll)
+	v.background(func() { v.unloading.Loop(v.ctx, waiting.Sleep) })
+	if share := v.state.Share; share != nil {
+		v.background(func() {
+			share.Loop(v.ctx, waiting.Sleep, v.store.Weigh, func(err error) { v.chores.Ended(chores.Share, err) })
+		})
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package files
 
 import (
 	"context"
+	"log/slog"
 	"math"
 
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -16,6 +17,7 @@ type Room struct {
 	Unlinks  *DeferredUnlinks
 	Prune    func(most int64) bool // has the history keep that many bytes at most, if it can
 	Context  context.Context       // ends with the working copy
+	Log      *slog.Logger
 }
 
 // Evicting is where content is, and what gives up that of which may says so, what was not
@@ -31,6 +33,13 @@ const Everything = math.MaxInt64 / 4
 
 // commitRoom is more than a commit sets aside for itself and for the next log.
 const commitRoom = 1 << 20
+
+// WeighAll tells the store, until Context ends, of what was local before this run.
+func (r *Room) WeighAll() {
+	if err := r.Eviction.WeighAll(r.Context); err != nil {
+		r.Log.Warn("evict: the content could not be counted", "err", err)
+	}
+}
 
 // Make gives up clean content when there is more of it than wanted, or too little room on the
 // disk, and of the history what is then missing for a program that wants to write need bytes.

@@ -81,6 +81,9 @@ func Paths(a, b []string) []string {
 	return slices.Compact(all)
 }
 
+// MostShown bounds the names that are listed to a person.
+const MostShown = 1000
+
 // UnsavedError says that something which policy wanted sent is not at the
 // remote. It is kept in the working copy and listed there.
 type UnsavedError struct {

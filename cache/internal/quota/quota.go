@@ -17,6 +17,7 @@
 package quota
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -152,6 +153,18 @@ func (s *Share) Mine(own int64) int64 {
 		left -= held
 	}
 	return min(own, max(left, 0))
+}
+
+// lookEvery is how often a working copy tells others what it holds, and looks what they do.
+const lookEvery = time.Second
+
+// Loop keeps what all hold within the bound, until pause says that it is over: weigh gives up what
+// is not Mine, and says what is held.
+func (s *Share) Loop(ctx context.Context, pause func(context.Context, time.Duration) error, weigh func() int64, ended func(error)) {
+	for pause(ctx, lookEvery) == nil {
+		ended(s.Look(weigh()))
+		weigh() // by what the others said now
+	}
 }
 
 // Close gives the slot up. What was held does not count any more.

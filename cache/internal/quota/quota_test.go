@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
@@ -87,4 +88,25 @@ func TestGone(t *testing.T) {
 	keeps("beside what that holds", 60)
 	third.Close()
 	keeps("alone", 90)
+}
+
+// A loop tells the others what is held, and has given up at once what they leave no room for.
+func TestLoop(t *testing.T) {
+	name, c := filepath.Join(t.TempDir(), "clean"), &clock{at: time.Unix(1e9, 0)}
+	mine, other := open(t, name, 100, c), open(t, name, 100, c)
+	look(t, other, 100)
+	var may []int64
+	rounds := 0
+	mine.Loop(t.Context(), func(context.Context, time.Duration) error {
+		if rounds++; rounds > 1 {
+			return context.Canceled
+		}
+		return nil
+	}, func() int64 {
+		may = append(may, mine.Mine(80))
+		return 80
+	}, func(err error) { assert.OK(t, err) })
+	assert.Slice(t, may, []int64{80, 50}, "of 80 bytes, before a look and after it")
+	look(t, other, 100)
+	assert.Equal(t, other.Mine(100), 50, "what is left for the other")
 }

@@ -1,0 +1,124 @@
+// Package drain has all sent that is unsaved, until nothing moves any more. It knows the tree,
+// and what is pending; it sends nothing by itself.
+package drain
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
+
+// A Drain empties a working copy of what the remote does not have.
+type Drain struct {
+	Tree    *tree.Tree
+	Open    Open
+	Flush   func(ino table.Ino) error // takes the metadata of an inode, if it is open, into the table
+	Queue   Queue
+	Holds   Holds
+	Commits Committer
+	Pushes  bool // what was committed is pushed too
+}
+
+// Open are the inodes that are open. It is called with the lock of the tree.
+type Open interface {
+	Inos(v *tree.View) []table.Ino
+}
+
+// Queue is what is pending. It is called with the lock of the tree.
+type Queue interface {
+	// SendOpen has content sent that a program may be writing.
+	SendOpen(ino table.Ino, n *table.Inode)
+	IsBeingWritten(v *tree.View, rec table.Name) bool
+}
+
+// Holds know why names are not sent. They are called with the lock of the tree.
+type Holds interface {
+	Of(v *tree.View, l table.Link) pending.HeldBack
+}
+
+// Committer sends what differs now, and pushes what was committed.
+type Committer interface {
+	Commit(ctx context.Context) (pending.Report, error)
+	Push(ctx context.Context) error
+}
+
+// All commits and pushes until nothing moves any more: what was changed while a round was
+// under way, by a program, a conflict or a pull, is a matter of the next. Its error is a
+// *pending.UnsavedError where something differs still.
+func (d *Drain) All(ctx context.Context) error {
+	for {
+		err := d.FlushOpen()
+		if err != nil {
+			return d.unsaved(err)
+		}
+		r, err := d.Commits.Commit(ctx)
+		push := err == nil && d.isUnpushed()
+		if push {
+			err = d.Commits.Push(ctx)
+		}
+		if err != nil || r.Changes == 0 && !push || !d.isUnsent() {
+			return d.unsaved(err)
+		}
+	}
+}
+
+// FlushOpen takes what programs have written into the table, and has it sent though they have
+// it open: there may be no close that is heard of.
+func (d *Drain) FlushOpen() error {
+	v := d.Tree.Lock()
+	open := d.Open.Inos(v)
+	d.Tree.Unlock()
+	var errs []error
+	for _, ino := range open {
+		errs = append(errs, d.Flush(ino))
+		v = d.Tree.Lock()
+		if n := v.Inode(ino); n != nil {
+			d.Queue.SendOpen(ino, n)
+		}
+		d.Tree.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// isUnpushed reports whether there is something to push.
+func (d *Drain) isUnpushed() bool {
+	v := d.Tree.Lock()
+	defer d.Tree.Unlock()
+	return d.Pushes && revision.UnpushedOf(v) != nil
+}
+
+// isUnsent reports whether something differs that may be sent.
+func (d *Drain) isUnsent() (unsent bool) {
+	if d.isUnpushed() {
+		return true
+	}
+	v := d.Tree.Lock()
+	defer d.Tree.Unlock()
+	v.Dirty(0, func(_ uint64, l table.Link) bool {
+		unsent = d.Holds.Of(v, l).IsPending() || d.Queue.IsBeingWritten(v, v.Record(l))
+		return !unsent
+	})
+	return unsent
+}
+
+// unsaved lists what differs.
+func (d *Drain) unsaved(cause error) error {
+	v := d.Tree.Lock()
+	defer d.Tree.Unlock()
+	e := &pending.UnsavedError{Err: cause}
+	v.Dirty(0, func(_ uint64, l table.Link) bool {
+		e.Count++
+		if len(e.Files) < pending.MostShown {
+			e.Files = append(e.Files, d.Holds.Of(v, l))
+		}
+		return true
+	})
+	if e.Count == 0 {
+		return cause
+	}
+	return e
+}
