@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/merge"
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -24,28 +25,37 @@ func unlevel(v *Volume) (wrong []string, err error) {
 		return nil, err
 	}
 	defer head.Release()
-	r := v.follower.Synced()
-	c, err := v.listings.CompareAll(w, v.p)
-	if err != nil {
-		return nil, err
-	}
-	defer c.End()
 	locked := v.lock()
 	defer locked.unlock()
-	c.(interface {
-		All(visit func(providers.Locator, merge.News))
-	}).All(func(at providers.Locator, d merge.News) {
-		rec, _ := locked.table.Name(d.Link.Dir, d.Link.Name)
-		is := "nothing"
-		if d.Info != nil {
-			is = fmt.Sprintf("%+v", *d.Info)
+	for _, dir := range locked.KnownRemoteDirs() {
+		at, ok := locked.RemotePathOf(dir)
+		if !ok {
+			continue
 		}
-		if d.Info == nil && rec.Remote != nil && rec.Remote.Kind == providers.KindDir {
-			return // a directory without entries is in no revision
+		seen := map[string]bool{}
+		for info, err := range providers.All(w, v.p, at, providers.ListOptions{}) {
+			if err != nil {
+				return wrong, err
+			}
+			name := info.Locator.Name()
+			seen[name] = true
+			rec, _ := locked.table.Name(dir, name)
+			if rec.Local || v.border.Excluded(info.Locator, info.Kind) || v.send.Jobs().StandsAside(table.Link{Dir: dir, Name: name}, rec) {
+				continue
+			}
+			isDir := rec.Remote != nil && rec.Remote.Kind == providers.KindDir && info.Kind == providers.KindDir
+			if !isDir && !merge.Unchanged(rec, &info) {
+				wrong = append(wrong, fmt.Sprintf("%s: known is %+v, and there is %+v", info.Locator, rec.Remote, info))
+			}
 		}
-		wrong = append(wrong, fmt.Sprintf("%s/%s: of %s is known %+v, and there is %s", at, d.Link.Name, r, rec.Remote, is))
-	})
-	return wrong, err
+		locked.Names(dir, "", func(name string, rec table.Name) bool {
+			if rec.Remote != nil && rec.Remote.Kind != providers.KindDir && !seen[name] { // a directory without entries is in no revision
+				wrong = append(wrong, fmt.Sprintf("%s/%s: known is %+v, and there is nothing", at, name, rec.Remote))
+			}
+			return true
+		})
+	}
+	return wrong, nil
 }
 
 // wantLevel holds the table to what it says of itself. A store that does not

@@ -49,15 +49,6 @@ type comparison struct {
 	dirs []*remoteDir
 }
 
-// All visits what differs, with the places of the directories.
-func (c *comparison) All(visit func(at providers.Locator, d merge.News)) {
-	for _, h := range c.dirs {
-		for _, d := range h.diffs {
-			visit(h.at, d)
-		}
-	}
-}
-
 // End implements revision.Comparison.
 func (c *comparison) End() { c.end() }
 
