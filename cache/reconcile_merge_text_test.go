@@ -99,22 +99,6 @@ func TestCommitThatOthersMadeToo(t *testing.T) {
 	assert.Equal(t, len(c.remote.Log("main")), 2, "commits")
 }
 
-// What one side has changed altogether is that side's.
-func TestCombineOneSide(t *testing.T) {
-	c := under(t, Combine, text(), ours(text("1=both")))
-	c.there("f", text("1=both", "7=theirs"))
-	c.pull()
-	c.sees("f: " + text("1=both", "7=theirs"))
-	assert.Equal(t, c.v.Status().Queued, 0, "names are changed")
-	c = under(t, Combine, text(), ours(text("1=both", "7=ours")))
-	c.there("f", text("1=both"))
-	c.pull()
-	c.sees("f: " + text("1=both", "7=ours"))
-	c.commit()
-	c.push()
-	c.sees("f: " + text("1=both", "7=ours"))
-}
-
 // What cannot be merged is held, and does not hold up the rest; with markers it
 // is in the file, or beside it.
 func TestCombineCannot(t *testing.T) {
@@ -125,10 +109,7 @@ func TestCombineCannot(t *testing.T) {
 		want                []string
 		conflicts, heldBack int
 	}{
-		"lines": {Combine, text(), text("4=ours"), text("4=theirs"), []string{"f: " + text("4=ours")}, 1, 1},
-		"markers": {Markers, text(), text("4=ours", "0=first"), text("4=theirs"),
-			[]string{"f: " + text("0=first", "4=<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> theirs")}, 1, 0},
-		"binary":              {Combine, binary, binary + "ours", binary + "theirs", []string{"f: " + binary + "ours"}, 1, 1},
+		"lines":               {Combine, text(), text("4=ours"), text("4=theirs"), []string{"f: " + text("4=ours")}, 1, 1},
 		"binary, to be split": {Markers, binary, binary + "ours", binary + "theirs", []string{"f: " + binary + "theirs", "f.conflict-" + short(binary+"ours") + ": " + binary + "ours"}, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
