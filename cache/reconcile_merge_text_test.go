@@ -99,8 +99,7 @@ func TestCommitThatOthersMadeToo(t *testing.T) {
 	assert.Equal(t, len(c.remote.Log("main")), 2, "commits")
 }
 
-// What cannot be merged is held, and does not hold up the rest; with markers it
-// is in the file, or beside it.
+// What cannot be merged is held, or split, and does not hold up the rest.
 func TestCombineCannot(t *testing.T) {
 	binary := "a\x00b\n"
 	for name, c := range map[string]struct {
