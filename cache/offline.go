@@ -37,8 +37,8 @@ func Inspect(stateDir string, limit int) (OfflineReport, error) {
 }
 
 // Export is [offline.Export].
-func Export(ctx context.Context, stateDir, into string) (Exported, error) {
-	return offline.Export(ctx, stateDir, into)
+func Export(ctx context.Context, stateDir, into string, all bool) (Exported, error) {
+	return offline.Export(ctx, stateDir, into, all)
 }
 
 // Scan is [offline.Scan].

@@ -241,6 +241,7 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 		}
 		o := w.run("recover", "export", ops, "out-"+lost)
 		assert.True(t, o.code == exit.Unsafe && strings.Contains(o.out, "not copied: commits that are not pushed (2 noted): the clone cannot be read"), "export without", lost, o)
+		assert.Equal(t, w.read("out-"+lost+"/f")+w.read("out-"+lost+"/dir/g"), "fdir/g", "exported of what is local without", lost)
 		w.refused(exit.Unsafe, "holds commits that are not pushed (2), and commits cannot be read: "+dir, "mount", ops, "mnt")
 		w.edit(config, "branch: next", "branch: main")
 		for _, args := range [][]string{{"mount", ops, "mnt"}, {"recover", "upload", ops}} { // which would have the files without them

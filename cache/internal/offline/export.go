@@ -21,24 +21,30 @@ type Exported struct {
 }
 
 // Export writes the unsaved files of a working copy into a directory, under their paths, as
-// they are, and those whose names a loss of power took. It makes the directory, and never
+// they are, and those whose names a loss of power took; if all, also the others whose content is
+// local, which the remote is to have. It makes the directory, and never
 // writes over anything there: what has a name there already is skipped. The working copy stays as it is.
-func Export(ctx context.Context, stateDir, into string) (Exported, error) {
+func Export(ctx context.Context, stateDir, into string, all bool) (Exported, error) {
 	var out Exported
 	w, err := open(stateDir, true, table.Options{ReadOnly: true})
 	if err != nil {
 		return out, err
 	}
 	defer w.Close()
-	var all []Unsaved
+	var unsaved []Unsaved
 	err = w.tree.View(func(v *tree.View) error {
-		eachUnsaved(v, func(u Unsaved) { all = append(all, u) })
-		return nil
+		eachUnsaved(v, func(u Unsaved) { unsaved = append(unsaved, u) })
+		if !all {
+			return nil
+		}
+		saved, err := w.saved(v)
+		unsaved = append(unsaved, saved...)
+		return err
 	})
 	if err != nil {
 		return out, err
 	}
-	for _, u := range all {
+	for _, u := range unsaved {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
@@ -58,6 +64,28 @@ func Export(ctx context.Context, stateDir, into string) (Exported, error) {
 		out.Files = append(out.Files, name)
 	}
 	return out, err
+}
+
+// saved are the files whose content is local and that are not changed.
+func (w *workingCopy) saved(v *tree.View) (all []Unsaved, err error) {
+	local := map[table.Ino]bool{}
+	err = w.Content.Each(func(ino uint64, _ string, _ int64, partial bool) { local[table.Ino(ino)] = !partial })
+	var below func(dir table.Ino)
+	below = func(dir table.Ino) {
+		v.Names(dir, "", func(name string, rec table.Name) bool {
+			n := v.Inode(rec.Ino)
+			switch {
+			case n == nil:
+			case n.IsDir():
+				below(rec.Ino)
+			case n.IsRegular() && rec.Seq == 0 && local[rec.Ino]:
+				all = append(all, UnsavedAt(v, table.Link{Dir: dir, Name: name}))
+			}
+			return true
+		})
+	}
+	below(table.Root)
+	return all, err
 }
 
 func copyOut(into, name, from string) error {

@@ -36,8 +36,9 @@ const (
 
 // Export writes what the working copy in a directory holds that no store has into another, which it
 // makes: the unsaved files, the files of commits that are not pushed as the current branch has
-// them, and those commits. It never writes over anything; what it could not write is in Skipped.
-// The working copy stays as it is. The errors are those of cache.Export.
+// them, and those commits; where these cannot be read, all files whose content is local. It never
+// writes over anything; what it could not write is in Skipped. The working copy stays as it is. The
+// errors are those of cache.Export.
 func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 	r, err := Inspect(dir, 0)
 	if err == nil && r.InUse {
@@ -46,14 +47,18 @@ func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 	if err != nil {
 		return out, err
 	}
-	if out.Exported, err = cache.Export(ctx, copyOf(dir), into); err != nil || r.Unpushed == nil {
+	out.Exported, err = cache.Export(ctx, copyOf(dir), into, r.Unread != "") // what is local of lost commits, too
+	if r.Unpushed != nil && errors.Is(err, fs.ErrNotExist) {                 // the clone is there alone
+		err = nil
+	}
+	if err != nil || r.Unpushed == nil {
 		return out, err
 	}
+	if r.Unread != "" {
+		out.Unread = fmt.Sprintf("commits that are not pushed (%d noted): %s", r.Unpushed.Commits, r.Unread)
+	}
 	if len(r.Branches) == 0 {
-		switch {
-		case r.Unread != "":
-			out.Unread = fmt.Sprintf("commits that are not pushed (%d noted): %s", r.Unpushed.Commits, r.Unread)
-		case r.Unpushed.Commits > 0:
+		if r.Unread == "" && r.Unpushed.Commits > 0 {
 			out.skip("(commits)", errors.New("they are at the store alone, and a mount or an upload pushes them"))
 		}
 		return out, nil

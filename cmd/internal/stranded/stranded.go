@@ -53,7 +53,7 @@ func LostCommits(root string, place [3]string) error {
 		return nil
 	}
 	return exit.New(exit.Unsafe, "commits of %s that are not pushed (%d) are lost to its clone: %s", state.WorkspaceOf(dir), l.Unpushed.Commits, l.Unread).
-		Hint("put back what lay in %s, or give the commits up: `wsmount recover discard %s`", leftover.CloneOf(dir), dir)
+		Hint("put back what lay in %s; or `wsmount recover export %s DIR` copies the files that are local, and `wsmount recover discard %s` gives the commits up", leftover.CloneOf(dir), dir, dir)
 }
 
 // MayMove refuses another storage of a workspace, that with the fingerprint to, while the
