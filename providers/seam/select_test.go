@@ -233,13 +233,31 @@ func TestReadSettings(t *testing.T) {
 	assert.Is(t, s.Config.Err, fs.ErrNotExist, "another configuration")
 	assert.Slice(t, s.Config.Believed, []string{filepath.Join(prefix, ".agentm-config.json"), filepath.Join(home, ".claude", ".agentm-config.json")})
 
-	// One that is there and cannot be read is no absence.
+	// One that is there and cannot be read is no absence, nor is one that is to be where nothing is.
 	assert.OK(t, os.Mkdir(filepath.Join(prefix, ".agentm-config.json"), 0o700))
-	var r seam.Registry
-	_, err := r.Select(t.Context(), seam.ReadSettings(getenv), seam.Capabilities{})
-	var refusal *seam.SelectionError
-	assert.True(t, errors.As(err, &refusal) && refusal.Reason == seam.ConfigCorrupt, "select:", err)
-	assert.Contains(t, err.Error(), prefix)
+	away := filepath.Join(prefix, "away")
+	for _, at := range []string{"link/.agentm-config.json", "leads/.claude", "leads/home/.claude"} {
+		assert.OK(t, os.MkdirAll(filepath.Join(prefix, filepath.Dir(at)), 0o700))
+		assert.OK(t, os.Symlink(away, filepath.Join(prefix, at)))
+	}
+	m := newMachine(t)
+	for _, c := range []struct{ home, prefix, says string }{
+		{"", "", "is a directory"}, {"", "link", "is a symbolic link"}, {"", "leads/.claude", "is a symbolic link"},
+		{"", "away", "$AGENTM_INSTALL_PREFIX is not there"}, {"leads/home", "none", "leads/home/.claude is a symbolic link"},
+	} {
+		env["HOME"], env["AGENTM_INSTALL_PREFIX"], env["MEMORY_VAULT_PATH"] = filepath.Join(prefix, c.home), filepath.Join(prefix, c.prefix), ""
+		if c.prefix == "none" {
+			env["AGENTM_INSTALL_PREFIX"] = ""
+		}
+		_, err := m.registry.Select(t.Context(), seam.ReadSettings(getenv), seam.Capabilities{})
+		var refusal *seam.SelectionError
+		if !errors.As(err, &refusal) || refusal.Reason != seam.ConfigCorrupt || m.deviceLocal > 0 {
+			t.Fatal("select:", err)
+		}
+		assert.Contains(t, err.Error(), prefix)
+		assert.Contains(t, err.Error(), c.says)
+		assert.Equal(t, m.registry.Preview(t.Context(), seam.ReadSettings(getenv), seam.Capabilities{}).Text, err.Error())
+	}
 	env = nil
 	assert.Is(t, seam.ReadSettings(getenv).Config.Err, fs.ErrNotExist, "no home")
 }

@@ -42,15 +42,20 @@ type Config struct {
 	Believed []string
 }
 
-// configName is the configuration's name in the directory that agentm is installed in.
-const configName = ".agentm-config.json"
+// configName is the configuration's name in the directory that agentm is installed in, and
+// prefixVariable says which that is.
+const (
+	configName     = ".agentm-config.json"
+	prefixVariable = "AGENTM_INSTALL_PREFIX"
+)
 
 // ReadSettings reads what the environment says and leads to: the configuration in
 // $AGENTM_INSTALL_PREFIX, or in ~/.claude without that. What it cannot read, Select
 // refuses.
 func ReadSettings(getenv func(key string) string) Settings {
 	s := Settings{Home: getenv("HOME"), Vault: getenv("MEMORY_VAULT_PATH")}
-	if prefix := getenv("AGENTM_INSTALL_PREFIX"); prefix != "" {
+	prefix := getenv(prefixVariable)
+	if prefix != "" {
 		s.Config.Believed = append(s.Config.Believed, filepath.Join(prefix, configName))
 	}
 	if s.Home != "" {
@@ -61,8 +66,29 @@ func ReadSettings(getenv func(key string) string) Settings {
 		return s
 	}
 	s.Config.Name = s.Config.Believed[0]
-	s.Config.Text, s.Config.Err = os.ReadFile(s.Config.Name)
+	s.Config.Text, s.Config.Err = readConfig(s.Config.Name, prefix != "")
 	return s
+}
+
+// readConfig reads a configuration. fs.ErrNotExist says that the machine has none: where somebody
+// has said that there is one, and it is away, it is another error. installed: its directory has to
+// be there.
+func readConfig(name string, installed bool) ([]byte, error) {
+	text, err := os.ReadFile(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return text, err
+	}
+	dir := filepath.Dir(name)
+	for _, link := range []string{dir, name} {
+		_, absent := os.Lstat(link)
+		if _, away := os.Stat(link); absent == nil && away != nil {
+			return nil, fmt.Errorf("%s is a symbolic link to what is not there", link)
+		}
+	}
+	if _, away := os.Stat(dir); installed && away != nil {
+		return nil, fmt.Errorf("the directory of $%s is not there", prefixVariable)
+	}
+	return nil, err
 }
 
 // StateMode is what the configuration says of where the state of projects is to lie; "" if
@@ -116,7 +142,7 @@ func (c Config) get(key string) (string, *SelectionError) {
 func (c Config) corrupt(format string, err error) *SelectionError {
 	return &SelectionError{
 		Reason: ConfigCorrupt, What: fmt.Sprintf("where memory lies is not known: the configuration %s %v", c.Name, fmt.Errorf(format, err)),
-		Do: "mend the file or remove it", Err: fmt.Errorf("%w: %w", providers.ErrInvalid, err),
+		Do: "mend the file, or what leads to it, or remove it", Err: fmt.Errorf("%w: %w", providers.ErrInvalid, err),
 	}
 }
 
