@@ -313,6 +313,7 @@ func TestStoreState(t *testing.T) {
 	for _, verb := range []string{"read", "write"} {
 		w.refused(exit.Manifest, w.path("src/atlas")+" of this machine, which is not there any more", state(verb, "src/other/", "PLAN.md")...)
 	}
+	w.refused(exit.Manifest, "is registered for "+w.path("src/atlas")+", which is not there", state("read", "map", "PLAN.md")...)
 	w.ok("store", "repos", "register", "map", "--root", "src/moved")
 	assert.Equal(t, w.ok(state("read", "src/moved/", "PLAN.md")...), "in the vault")
 	assert.OK(t, os.Rename(w.path("src/moved"), w.path("src/atlas")))

@@ -79,7 +79,7 @@ func inState(do onFiles, changes bool) func(context.Context, Call) (Answer, exit
 	return func(ctx context.Context, c Call) (Answer, exit.Code, error) {
 		s, err := c.state(ctx)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, apart(err)
 		}
 		return c.closing(s, func() (Answer, exit.Code, error) {
 			l, err := s.Dir.Child(c.Args[1])

@@ -371,6 +371,13 @@ func (r Repo) unseen(root string) error {
 		Do: "let it be reached, or unmount what does not answer, or " + r.settle()}
 }
 
+// away refuses what is asked for by its slug where its checkout is not: what that says of where
+// its state lies is not known.
+func (r Repo) away() error {
+	return &UnclearError{What: fmt.Sprintf("%q is registered for %s, which is not there on this machine: whether its state lies in memory or in that checkout is not known", r.Slug, r.Root),
+		Do: fmt.Sprintf("if it was moved, or lies elsewhere: `wsmount store repos register %s --root DIR`; else mount what it lies on", r.Slug)}
+}
+
 func (r Repo) settle() string {
 	return fmt.Sprintf("say which of them it is on this machine: `wsmount store repos register %s --root DIR`", r.Slug)
 }

@@ -444,7 +444,7 @@ func TestStateOfSlug(t *testing.T) {
 		holds(t, b, "projects/atlas/_harness/"+file, file)
 	}
 	assert.Is(t, assert.ErrOf(m.State(t.Context(), "other")), providers.ErrNotExist)
-	assert.Is(t, assert.ErrOf(m.State(t.Context(), "gone")), fs.ErrNotExist)
+	assert.Is(t, assert.ErrOf(m.State(t.Context(), "gone")), providers.ErrInvalid, "its checkout is not there")
 }
 
 // A checkout that this machine has registered and that is gone keeps its slug until a person says

@@ -168,11 +168,14 @@ func (f *finding) named(slug string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s := sight([]Repo{r})[0]
-	if s.silent {
+	switch s := sight([]Repo{r})[0]; {
+	case s.silent:
 		return "", r.unseen(r.Root)
+	case !s.here:
+		return "", r.away()
+	default:
+		return s.real, nil
 	}
-	return s.real, nil
 }
 
 // enter opens a checkout, whose state is its own as far as is known.
