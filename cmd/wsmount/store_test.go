@@ -274,7 +274,7 @@ func TestStoreRepos(t *testing.T) {
 	w.write("home/.agentm/memory/_meta/repos.json", "{")
 	w.refused(exit.Failed, "_meta/repos.json cannot be read", "store", "repos", "list")
 	w.refused(exit.Failed, "_meta/repos.json cannot be read", "store", "repos", "unregister", "atlas")
-	w.refused(exit.Unresolvable, "not built into this wsmount", "store", "repos", "list", "--backend", "redis")
+	w.refused(exit.Failed, "not built into this wsmount", "store", "repos", "list", "--backend", "redis")
 	assert.Equal(t, w.read("home/.agentm/memory/_meta/repos.json"), "{")
 }
 

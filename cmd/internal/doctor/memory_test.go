@@ -25,7 +25,7 @@ func TestMemory(t *testing.T) {
 	}{
 		"a new machine":      {config: seam.Config{Err: fs.ErrNotExist}},
 		"missing promises":   {seam.Config{Err: fs.ErrNotExist}, seam.Capabilities{Sync: true}, exit.Failed},
-		"an unknown backend": {config(`{"storage.backend": "redis"}`), seam.Capabilities{}, exit.Unresolvable},
+		"an unknown backend": {config(`{"storage.backend": "redis"}`), seam.Capabilities{}, exit.Failed},
 		"no JSON":            {config(`{`), seam.Capabilities{}, exit.Manifest},
 		"no string":          {config(`{"storage.backend": 1}`), seam.Capabilities{}, exit.Manifest},
 		"one not to be read": {seam.Config{Name: "c.json", Err: fs.ErrPermission}, seam.Capabilities{}, exit.Manifest},

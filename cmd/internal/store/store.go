@@ -31,8 +31,6 @@ func CodeOf(r seam.Reason) exit.Code {
 	switch r {
 	case seam.ConfigCorrupt, seam.ConfigNoString, seam.NoVaultPath:
 		return exit.Manifest
-	case seam.NotRegistered:
-		return exit.Unresolvable
 	case seam.VaultAbsent:
 		return exit.Unreachable
 	case seam.PersonalSpace:
