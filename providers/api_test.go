@@ -52,6 +52,8 @@ var mayBePath = map[string]string{
 	"seam.Space.Dir":                    "a directory of this machine that no verb may reach, as Settings has the vault",
 	"seam.Settings.CheckApart dir":      "the same",
 	"seam.Settings.Behind dir":          "the same",
+	"seam.Settings.Mounted dir":         "the same",
+	"seam.Settings.Through dir":         "the same",
 	"project.Project.Root":              "a checkout is a directory of this machine, beside memory and not in it",
 	"project.Repo.Root":                 "the same",
 	"project.State.Root":                "the same",

@@ -101,6 +101,7 @@ func memorySettings(c *cli.Context) seam.Settings {
 		}
 		return store.Behind(c.Context, root)(dir)
 	}
+	s.Mounted = store.Host{StateRoot: func() (string, error) { return stateRoot(c) }}.Mounted
 	s.Personal = func() ([]seam.Space, error) {
 		config, err := host.LoadConfig(host.LoadOptions{Path: c.String("config"), Lookup: os.LookupEnv})
 		if err != nil {

@@ -1,6 +1,7 @@
 package all_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -82,6 +83,66 @@ func TestVaultBackend(t *testing.T) {
 	}
 	data, readErr := os.ReadFile(filepath.Join(vault, "projects", "atlas", "plan.md"))
 	assert.True(t, err == nil && readErr == nil && string(data) == "# Plan\n", "the vault has", data, readErr, err)
+}
+
+// inMount is the directory of a mount as who serves that changes it.
+type inMount struct {
+	seam.Conditional
+	changed func()
+}
+
+func (m inMount) Write(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
+	m.changed()
+	return m.Conditional.Write(ctx, l, content)
+}
+
+func (m inMount) WriteIf(ctx context.Context, l seam.Locator, old seam.ETag, content string) (seam.Locator, error) {
+	m.changed()
+	return m.Conditional.WriteIf(ctx, l, old, content)
+}
+
+// Memory in a mount is changed by what serves that, a vault in its turn. Where that cannot be asked
+// no condition is kept, and who only reads asks nothing.
+func TestMemoryInMount(t *testing.T) {
+	for _, protocol := range []string{seam.DeviceLocal, seam.Vault} {
+		home, vault, cache := t.TempDir(), t.TempDir(), t.TempDir()
+		t.Setenv("XDG_CACHE_HOME", cache)
+		changes, foreign := 0, false
+		s := seam.Settings{Home: home, Vault: vault, Backend: protocol, Config: seam.Config{Err: fs.ErrNotExist}}
+		s.Mounted = func(_ context.Context, dir string, plain bool) (seam.Conditional, bool, error) {
+			assert.Equal(t, plain, protocol == seam.Vault, protocol, "through no link")
+			if foreign {
+				return nil, true, nil
+			}
+			b := assert.Of(all.Directory(dir)).OK(t).(seam.Conditional)
+			return inMount{b, func() {
+				changes++
+				held, err := filepath.Glob(filepath.Join(cache, "agentm", "locks", "*", "lock"))
+				assert.True(t, err == nil && (len(held) == 1) == (protocol == seam.Vault), protocol, "locks that are held:", held)
+			}}, false, nil
+		}
+		l := assert.Of(seam.ParseLocator("d/f")).OK(t)
+		b := assert.Of(all.Backends().Select(t.Context(), s, seam.Capabilities{})).OK(t)
+		assert.Of(b.Write(t.Context(), l, "one")).OK(t)
+		assert.Is(t, assert.ErrOf(b.(seam.Conditional).WriteIf(t.Context(), l, seam.None, "mine")), providers.ErrConflict, protocol)
+		assert.Of(b.(seam.Conditional).WriteIf(t.Context(), l, seam.ETagOf("one"), "two")).OK(t)
+		assert.Of(b.Read(t.Context(), l)).Equal(t, "two")
+		assert.Equal(t, b.Capabilities(), all.Backends().Get(protocol).Promises, protocol)
+		assert.Equal(t, changes, 3, protocol, "changes by what serves the mount")
+		assert.OK(t, b.Close())
+
+		foreign = true
+		b = assert.Of(all.Backends().Select(t.Context(), s, seam.Capabilities{})).OK(t)
+		_, conditional := b.(seam.Conditional)
+		assert.False(t, conditional, protocol, "a condition is taken that nobody keeps")
+		assert.Of(b.Write(t.Context(), l, "three")).OK(t)
+		assert.OK(t, b.Close())
+
+		s.ReadOnly, s.Mounted = true, func(context.Context, string, bool) (seam.Conditional, bool, error) { panic("asked") }
+		b = assert.Of(all.Backends().Select(t.Context(), s, seam.Capabilities{})).OK(t)
+		assert.Of(b.Read(t.Context(), l)).Equal(t, "three")
+		assert.OK(t, b.Close())
+	}
 }
 
 // A file in a vault has one lock, by whatever directory memory has it: it waits for a change of the

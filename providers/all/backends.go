@@ -12,12 +12,13 @@ import (
 // Backends is a new registry of what memory can be kept in by name.
 func Backends() *seam.Registry {
 	r := &seam.Registry{}
-	vaults := seam.Over(vault.Driver(), func(s seam.Settings) map[string]string {
-		return map[string]string{"vault_path": s.Vault}
-	})
-	vaults.Dir = func(s seam.Settings) string { return s.Vault }
-	vaults.Look = func(ctx context.Context, s seam.Settings) providers.Finding {
-		return vault.Look(ctx, s.Vault, s.ReadOnly)
+	vaults := seam.Class{
+		Promises: seam.PromisesOf(vault.Driver().Promises),
+		Dir:      func(s seam.Settings) string { return s.Vault },
+		Look: func(ctx context.Context, s seam.Settings) providers.Finding {
+			return vault.Look(ctx, s.Vault, s.ReadOnly)
+		},
+		Open: openVault,
 	}
 	for protocol, class := range map[string]seam.Class{devicelocal.Protocol: devicelocal.Class(), seam.Vault: vaults} {
 		if err := r.Register(protocol, class); err != nil {
@@ -27,15 +28,23 @@ func Backends() *seam.Registry {
 	return r
 }
 
+func openVault(ctx context.Context, s seam.Settings) (seam.Backend, error) {
+	p, err := vault.Open(ctx, s.Vault, vault.Options{ReadOnly: s.ReadOnly})
+	if err != nil {
+		return nil, err // a nil *Store would be no nil
+	}
+	return s.Through(ctx, s.Vault, seam.New(p), p.Exclusively)
+}
+
 // VaultLocks is where the locks of vaults are.
 func VaultLocks() (string, error) { return vault.Locks() }
 
 // Directory is memory in a directory that is there.
 func Directory(dir string) (seam.Backend, error) { return directory(dir, devicelocal.Granted{}) }
 
-// Mounted is memory in a directory of a mount.
-func Mounted(dir string, m devicelocal.Mount) (seam.Conditional, error) {
-	b, err := devicelocal.OpenMounted(dir, m)
+// Mounted is memory in a directory of a mount; plain: see devicelocal.OpenMounted.
+func Mounted(dir string, m devicelocal.Mount, plain bool) (seam.Conditional, error) {
+	b, err := devicelocal.OpenMounted(dir, m, plain)
 	if err != nil {
 		return nil, err // as below
 	}

@@ -24,20 +24,6 @@ type Class struct {
 	Open func(ctx context.Context, s Settings) (Backend, error)
 }
 
-// Over is the class of what a driver opens, with the configuration that settings come to.
-func Over(d providers.Driver, config func(Settings) map[string]string) Class {
-	return Class{
-		Promises: PromisesOf(d.Promises),
-		Open: func(ctx context.Context, s Settings) (Backend, error) {
-			p, err := d.Open(ctx, providers.Settings{Config: config(s), ReadOnly: s.ReadOnly})
-			if err != nil {
-				return nil, err // a nil *Store would be no nil
-			}
-			return New(p), nil
-		},
-	}
-}
-
 // Registry finds classes by the name of a protocol. The zero Registry is empty and ready;
 // there is no global one. All methods may be used at the same time.
 type Registry struct {

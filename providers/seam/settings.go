@@ -2,6 +2,7 @@ package seam
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +29,11 @@ type Settings struct {
 	// Behind are the directories of this machine that one shows, and what lies in it, because
 	// something is mounted there. nil: nothing is.
 	Behind func(dir string) ([]string, error)
-	Config Config
+	// Mounted opens a directory by what serves the mount that it lies in, whose locks and
+	// conditions are those of what the mount shows; nil: it lies in none, or, foreign, in one
+	// whose server cannot be asked. plain: through no symbolic link. nil: nothing is mounted.
+	Mounted func(ctx context.Context, dir string, plain bool) (mount Conditional, foreign bool, err error)
+	Config  Config
 }
 
 // Config is agentm's configuration of this machine.

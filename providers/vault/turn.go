@@ -63,6 +63,19 @@ func (p *Provider) locked(ctx context.Context, f func(*turn) error) (err error) 
 	return f(t)
 }
 
+// Exclusively runs f while the vault's mutex is held, for a change that another makes of what is
+// in the vault, as who serves the mount that it lies in. The locks of directories are f's to take.
+func (p *Provider) Exclusively(ctx context.Context, f func() error) error {
+	var failed error
+	_, err := do(ctx, p, providers.MethodWrite, providers.Locator{}, func() (struct{}, error) {
+		return struct{}{}, p.locked(ctx, func(*turn) error {
+			failed = f()
+			return nil
+		})
+	})
+	return errors.Join(err, failed)
+}
+
 // enter takes the locks of the directories in which f changes names, once in a turn. One that
 // is not there has none, and within says so.
 func (t *turn) enter(ctx context.Context, dirs ...providers.Locator) error {

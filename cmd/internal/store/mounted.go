@@ -25,21 +25,22 @@ import (
 type mounted struct {
 	seam.Conditional        // the directory
 	dir              string // its real name
+	plain            bool   // no symbolic link leads to what is changed
 	root             string // that of the mount
 	daemon           *control.Client
 	parts            layout
 }
 
-// through opens a place in a mount that is so.
-func through(r *state.Record, s control.Status, place string) (*mounted, error) {
+// through opens a place in a mount that is so. plain: no symbolic link leads to what is changed.
+func through(r *state.Record, s control.Status, place string, plain bool) (*mounted, error) {
 	if err := mounts.Usable(s); err != nil {
 		return nil, err
 	}
-	m := &mounted{dir: host.Real(place), root: r.Mountpoint, daemon: control.NewClient(r.SocketPath()), parts: s.Parts}
+	m := &mounted{dir: host.Real(place), plain: plain, root: r.Mountpoint, daemon: control.NewClient(r.SocketPath()), parts: s.Parts}
 	if _, outside := m.at(m.dir); outside != nil {
 		return nil, outside
 	}
-	dir, err := all.Mounted(m.dir, m)
+	dir, err := all.Mounted(m.dir, m, plain)
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +96,13 @@ func (l layout) part(at string) (found control.Part) {
 // find is the path in the mount that l has once symbolic links are followed, which may lead
 // into another part.
 func (m *mounted) find(l seam.Locator) (string, error) {
-	name := filepath.Join(m.dir, filepath.FromSlash(l.Key()))
+	asked := filepath.Join(m.dir, filepath.FromSlash(l.Key()))
+	name := asked
 	if l != (seam.Locator{}) {
 		name = filepath.Join(host.Real(filepath.Dir(name)), l.Name())
+	}
+	if m.plain && name != asked {
+		return "", refuse(providers.MethodWrite, l, providers.ErrUnsupported, "a symbolic link is on the way, to %s", name)
 	}
 	if !mountpoint.Within(name, m.dir) {
 		return "", refuse(providers.MethodWrite, l, providers.ErrPermission, "a symbolic link leads outside, to %s", name)
@@ -130,7 +135,12 @@ func (m *mounted) promisesOf(p control.Part) seam.Capabilities {
 	if p.Copy == nil {
 		return m.Conditional.Capabilities()
 	}
-	return copyPromises(p.Provider, p.Copy.WriteBack || p.Mode == string(mountspec.ModePullPush))
+	return copyPromises(p.Provider, later(p))
+}
+
+// later reports whether what programs change in a part is sent later than they are told.
+func later(p control.Part) bool {
+	return p.Copy != nil && (p.Copy.WriteBack || p.Mode == string(mountspec.ModePullPush))
 }
 
 // WriteIf implements seam.Conditional. What a working copy shows is not what its store has by

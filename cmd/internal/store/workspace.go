@@ -73,7 +73,7 @@ func (h Host) openWorkspace(ctx context.Context, name string, reads bool) (seam.
 // OpenPlace opens the place in a mount that name is the path of, which its daemon then keeps as a
 // mount does; nil: it is none. The caller closes it.
 func (h Host) OpenPlace(ctx context.Context, name string) (seam.Backend, error) {
-	m, err := h.findPlace(ctx, name)
+	m, err := h.findPlace(ctx, name, false)
 	if m == nil {
 		return nil, err // a nil *mounted would be no nil
 	}
@@ -94,7 +94,7 @@ func (h Host) apart(m *mounted) error {
 	return nil
 }
 
-func (h Host) findPlace(ctx context.Context, name string) (*mounted, error) {
+func (h Host) findPlace(ctx context.Context, name string, plain bool) (*mounted, error) {
 	table, err := mountpoint.ReadTable()
 	if err != nil {
 		return nil, err
@@ -114,23 +114,20 @@ func (h Host) findPlace(ctx context.Context, name string) (*mounted, error) {
 	if err != nil {
 		return nil, err
 	}
-	return through(r, mounts.Look(ctx, r), place)
+	return through(r, mounts.Look(ctx, r), place, plain)
 }
 
 // openCheckout opens a directory that a project's state lies in: through its mount where it has
-// one. Of a mount that another user has made, or that is seen in a sandbox, no condition can be
-// kept.
+// one. In a foreign one no condition can be kept.
 func (h Host) openCheckout(ctx context.Context, dir string) (seam.Backend, error) {
-	m, err := h.findPlace(ctx, dir)
-	var unknown *exit.Error
-	foreign := errors.As(err, &unknown) && unknown.Code == exit.Unresolvable
-	switch {
-	case m != nil:
+	m, foreign, err := h.inMount(ctx, dir, false)
+	if m != nil {
 		return m, h.apart(m)
-	case err != nil && !foreign:
-		return nil, err
 	}
-	if err := h.Settings.CheckApart(dir); err != nil {
+	if err == nil {
+		err = h.Settings.CheckApart(dir)
+	}
+	if err != nil {
 		return nil, err
 	}
 	b, err := all.Directory(dir)
@@ -138,6 +135,30 @@ func (h Host) openCheckout(ctx context.Context, dir string) (seam.Backend, error
 		b = struct{ seam.Backend }{b}
 	}
 	return b, err
+}
+
+// Mounted is seam.Settings.Mounted of this machine. A mount that sends later than programs are
+// told has no answer for a condition: the locks of what it shows are all that there are.
+func (h Host) Mounted(ctx context.Context, dir string, plain bool) (_ seam.Conditional, foreign bool, err error) {
+	m, foreign, err := h.inMount(ctx, dir, plain)
+	if m == nil {
+		return nil, foreign, err
+	}
+	if at, _ := m.at(m.dir); later(m.parts.part(at)) { // which is known to be in the mount
+		return nil, false, m.Close()
+	}
+	return m, false, nil
+}
+
+// inMount is findPlace. A mount is foreign that another user has made, or that is seen in a
+// sandbox.
+func (h Host) inMount(ctx context.Context, dir string, plain bool) (m *mounted, foreign bool, err error) {
+	m, err = h.findPlace(ctx, dir, plain)
+	var unknown *exit.Error
+	if errors.As(err, &unknown) && unknown.Code == exit.Unresolvable {
+		return nil, true, nil
+	}
+	return m, false, err
 }
 
 // shown is a part of a workspace as a mount shows it.
@@ -246,7 +267,7 @@ func (h Host) openMounted(ctx context.Context, tree *daemon.Tree, s daemon.Sourc
 	if err := found.check(tree, s); err != nil {
 		return nil, err
 	}
-	m, err := through(found.mount, found.at, found.place())
+	m, err := through(found.mount, found.at, found.place(), false)
 	if err == nil {
 		err = h.apart(m)
 	}

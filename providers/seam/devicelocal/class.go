@@ -16,7 +16,7 @@ func Class() seam.Class {
 	return seam.Class{
 		Dir:  memoryOf,
 		Look: func(_ context.Context, s seam.Settings) providers.Finding { return look(s) },
-		Open: func(_ context.Context, s seam.Settings) (seam.Backend, error) {
+		Open: func(ctx context.Context, s seam.Settings) (seam.Backend, error) {
 			if !filepath.IsAbs(s.Home) {
 				return nil, errNoHome // else it would be wherever the program was started
 			}
@@ -24,7 +24,7 @@ func Class() seam.Class {
 			if err != nil {
 				return nil, err // a nil *Backend would be no nil
 			}
-			return b, nil
+			return s.Through(ctx, memoryOf(s), b, nil)
 		},
 	}
 }

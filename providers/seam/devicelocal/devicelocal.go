@@ -48,7 +48,7 @@ const Protocol = seam.DeviceLocal
 type Backend struct {
 	root  *os.Root
 	name  string // who says what went wrong
-	plain bool   // it was granted: see enter and beneath
+	plain bool   // it is entered through no symbolic link: see enter and beneath
 	fsync func(*os.File) error
 	mount Mount // nil: it lies in none
 }
@@ -109,11 +109,12 @@ func OpenGranted(dir string, g Granted) (*Backend, error) {
 }
 
 // OpenMounted is the backend of a directory of a mount. Where that sends what is closed, only
-// what has its name by then is: temporary files reach no store.
-func OpenMounted(dir string, m Mount) (*Backend, error) {
+// what has its name by then is: temporary files reach no store. plain: no symbolic link leads to
+// what is changed.
+func OpenMounted(dir string, m Mount, plain bool) (*Backend, error) {
 	b, err := OpenGranted(dir, Granted{})
 	if err == nil {
-		b.mount = m
+		b.mount, b.plain = m, plain
 	}
 	return b, err
 }

@@ -255,7 +255,7 @@ func TestOneLock(t *testing.T) {
 	assert.OK(t, os.Symlink("d", filepath.Join(real, "link")))
 	assert.OK(t, os.Symlink(real, filepath.Join(real, "root")))
 	behind := open(t, real)
-	mounted := assert.Of(OpenMounted(real, mount{real, behind})).OK(t)
+	mounted := assert.Of(OpenMounted(real, mount{real, behind}, false)).OK(t)
 	names := map[string]struct {
 		b *Backend
 		l seam.Locator
@@ -316,7 +316,7 @@ func TestSentByItsName(t *testing.T) {
 	dir := t.TempDir()
 	behind := open(t, dir)
 	defer behind.Close()
-	b := assert.Of(OpenMounted(dir, mount{dir, behind})).OK(t)
+	b := assert.Of(OpenMounted(dir, mount{dir, behind}, false)).OK(t)
 	defer b.Close()
 	for _, name := range []string{"sent", "kept"} {
 		b.fsync = func(f *os.File) error {
