@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,16 +24,30 @@ import (
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/providertest"
 	"github.com/wsmount/wsmount/providers/seam"
+	"github.com/wsmount/wsmount/providers/seam/devicelocal"
 	"github.com/wsmount/wsmount/providers/seam/seamtest"
 )
+
+func (w *world) host() store.Host {
+	return store.Host{StateRoot: func() (string, error) { return w.path("state"), nil }}
+}
 
 // place opens a path in a mount as the verbs do.
 func (w *world) place(t providertest.T, name string) seam.Conditional {
 	t.Helper()
-	h := store.Host{StateRoot: func() (string, error) { return w.path("state"), nil }}
-	b, err := h.OpenPlace(t.Context(), w.path(name))
+	b, err := w.host().OpenPlace(t.Context(), w.path(name))
 	assert.OK(t, err, name)
 	return b.(seam.Conditional)
+}
+
+// memoryAt opens memory whose directory is a place.
+func (w *world) memoryAt(t *testing.T, protocol, name string, s seam.Settings) seam.Conditional {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", w.path("cache"))
+	s.Home, s.Vault, s.Backend, s.Config = t.TempDir(), w.path(name), protocol, seam.Config{Err: fs.ErrNotExist}
+	assert.OK(t, os.Mkdir(filepath.Join(s.Home, ".agentm"), 0o700))
+	assert.OK(t, os.Symlink(w.path(name), filepath.Join(s.Home, ".agentm", "memory")))
+	return assert.Of(all.Backends().Select(t.Context(), s, seam.Capabilities{})).OK(t).(seam.Conditional)
 }
 
 // A place in a mount is a backend like any, whatever the mount is of.
@@ -69,8 +84,8 @@ func TestStoreMountedContract(t *testing.T) {
 }
 
 // A file of a local workspace is one, under whatever name a writer has it: in the mount, at a
-// place in it, through a link, and past all of them. Who has its lock keeps all
-// others out, and none of them loses what another wrote.
+// place in it, through a link, as memory that lies there, and past all of them. Who has its lock
+// keeps all others out, and none of them loses what another wrote.
 func TestStoreOneFile(t *testing.T) {
 	w := mountNotes(t)
 	w.write("notes/d/f", "")
@@ -81,7 +96,8 @@ func TestStoreOneFile(t *testing.T) {
 	for _, n := range []struct {
 		b   seam.Conditional
 		key string
-	}{{bare, "d/f"}, {w.place(t, "mnt"), "d/f"}, {w.place(t, "mnt"), "/link/f"}, {w.place(t, "mnt/d"), "f"}, {w.place(t, "mnt/link"), "f"}} {
+	}{{bare, "d/f"}, {w.place(t, "mnt"), "d/f"}, {w.place(t, "mnt"), "/link/f"}, {w.place(t, "mnt/d"), "f"}, {w.place(t, "mnt/link"), "f"},
+		{w.memoryAt(t, seam.DeviceLocal, "mnt", seam.Settings{Mounted: w.host().Mounted}), "d/f"}, {w.memoryAt(t, seam.Vault, "mnt/d", seam.Settings{Mounted: w.host().Mounted}), "f"}} {
 		defer n.b.Close()
 		names, keys = append(names, n.b), append(keys, assert.Of(n.b.Resolve(n.key)).OK(t))
 	}
@@ -114,6 +130,62 @@ func TestStoreOneFile(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(w.path("notes/d/f")))
 	assert.OK(t, err)
 	assert.Equal(t, len(entries), 1, "entries")
+}
+
+// held is what serves a mount, with something that happens after it has compared and before what
+// is new has its name.
+type held struct {
+	devicelocal.Mount
+	then func()
+}
+
+func (h held) Sends(dir string) bool {
+	h.then()
+	return h.Mount.Sends(dir)
+}
+
+// What a program in the mount writes while memory there is written is kept, and who has the file by
+// the workspace's name waits. Where the mount cannot be asked no condition is kept.
+func TestStoreMemoryHeld(t *testing.T) {
+	w := mountNotes(t)
+	w.mkdir("notes/d")
+	bare := assert.Of(all.Directory(w.path("notes"))).OK(t).(seam.Conditional)
+	defer bare.Close()
+	for _, protocol := range []string{seam.DeviceLocal, seam.Vault} {
+		for _, old := range []seam.ETag{seam.ETagOf("old"), seam.None} {
+			name := "d/" + protocol + old.String()
+			l := assert.Of(seam.ParseLocator(name)).OK(t)
+			if old != seam.None {
+				w.write("notes/"+name, "old")
+			}
+			happened := 0
+			memory := w.memoryAt(t, protocol, "mnt", seam.Settings{Mounted: func(ctx context.Context, dir string, plain bool) (seam.Conditional, bool, error) {
+				m, foreign, err := w.host().Mounted(ctx, dir, plain)
+				assert.True(t, m != nil && !foreign && err == nil, "not in the mount:", err)
+				b := assert.Of(all.Mounted(w.path("mnt"), held{m.(devicelocal.Mount), func() {
+					ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // which is what ends the waiting
+					defer cancel()
+					assert.Is(t, assert.ErrOf(bare.WriteIf(ctx, l, old, "by name")), context.DeadlineExceeded, name)
+					w.write("mnt/d/temp", "program")
+					assert.OK(t, os.Rename(w.path("mnt/d/temp"), w.path("mnt/"+name)))
+					happened++
+				}}, plain)).OK(t)
+				return b, false, m.Close()
+			}})
+			assert.Is(t, assert.ErrOf(memory.WriteIf(t.Context(), l, old, "memory")), providers.ErrConflict, name)
+			assert.Equal(t, happened, 1, name)
+			assert.Equal(t, w.read("notes/"+name), "program", name)
+			assert.OK(t, memory.Close())
+		}
+	}
+	env := w.env
+	w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path("mnt"), "XDG_CACHE_HOME="+w.path("cache"))
+	w.puts(exit.Done, "", "x", "d/f", "--if-match=none")
+	w.env = append(w.env, "WSMOUNT_STATE_DIR="+w.path("other")) // which does not know the mount
+	w.puts(exit.Failed, "nothing keeps writers apart", "y", "d/f", "--if-match="+string(seam.ETagOf("x")))
+	w.puts(exit.Done, "", "z", "d/f")
+	w.env = env
+	assert.Equal(t, w.read("notes/d/f"), "z")
 }
 
 // A workspace keeps its own rules, whoever else has its directory mounted, and nothing but those;
