@@ -10,7 +10,6 @@
 package pins
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/wsmount/wsmount/cache/exactjson"
 )
 
 // fileName is that of the file in a state directory.
@@ -43,7 +44,7 @@ func Load(dir string) (*Set, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	} else if err == nil {
-		err = json.Unmarshal(data, &paths)
+		err = exactjson.Unmarshal(data, &paths)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("pins: %s: %w", s.file, err)
@@ -97,7 +98,7 @@ func (s *Set) change(f func([]string) []string) error {
 	defer s.changing.Unlock()
 	paths := f(s.List())
 	slices.Sort(paths)
-	data, err := json.Marshal(paths)
+	data, err := exactjson.Marshal(paths)
 	if err == nil {
 		err = replace(s.file, data)
 	}

@@ -18,10 +18,10 @@ func TestPins(t *testing.T) {
 	}
 	s := load()
 	assert.False(t, s.Holds("docs"), "nothing is pinned yet")
-	for _, path := range []string{"docs", "a/b.md", "docs"} {
+	for _, path := range []string{"docs", "a/b.md", "docs", "w\xff"} {
 		assert.OK(t, s.Add(path))
 	}
-	for path, want := range map[string]bool{"docs": true, "docs/x/y": true, "docs2": false, "doc": false, "a": false, "a/b.md": true, "": false} {
+	for path, want := range map[string]bool{"docs": true, "docs/x/y": true, "docs2": false, "doc": false, "a": false, "a/b.md": true, "": false, "w\xff": true, "w\xfe": false, "w\ufffd": false} {
 		assert.Equal(t, s.Holds(path), want, path)
 		assert.Equal(t, load().Holds(path), want, path)
 	}
@@ -30,7 +30,7 @@ func TestPins(t *testing.T) {
 		assert.OK(t, err)
 		assert.Equal(t, was, want)
 	}
-	assert.Slice(t, load().List(), []string{"a/b.md"})
+	assert.Slice(t, load().List(), []string{"a/b.md", "w\xff"})
 	assert.OK(t, s.Add(""))
 	assert.True(t, s.Holds("any/thing") && s.Holds(""), "all is pinned")
 	assert.OK(t, os.WriteFile(filepath.Join(dir, fileName), []byte("{"), 0o600))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
@@ -126,7 +127,7 @@ func reportEvent(c *cli.Context, res control.EventResult) error {
 func follow(c *cli.Context, r *state.Record, name string) error {
 	out := json.NewEncoder(c.App.Writer)
 	err := control.NewClient(r.SocketPath()).Follow(c.Context, name, func(e lifecycle.Event) error {
-		return out.Encode(e)
+		return out.Encode(exactjson.Escape(e))
 	})
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err

@@ -22,6 +22,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/launch"
@@ -124,7 +125,7 @@ func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	return e.Encode(exactjson.Escape(v))
 }
 
 func (in *invocation) json() bool {
@@ -219,7 +220,7 @@ func commonFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "config", EnvVars: []string{"WSMOUNT_CONFIG"}, Usage: "host configuration `FILE` instead of the usual places"},
 		&cli.StringFlag{Name: "state-dir", EnvVars: []string{"WSMOUNT_STATE_DIR"}, Usage: "`DIR` for locks, logs and the state of mounts"},
-		&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text"},
+		&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text; a byte of a name that is not UTF-8 is \\u0000 and its two hexadecimal digits there"},
 	}
 }
 

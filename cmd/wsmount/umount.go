@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
@@ -141,7 +141,7 @@ func notSafe(r *state.Record) string {
 func lastStatus(r *state.Record) (s control.Status, ok bool) {
 	b, _, err := r.Status()
 	if err == nil {
-		err = json.Unmarshal(b, &s)
+		err = exactjson.Unmarshal(b, &s)
 	}
 	if err != nil || s.PID != r.PID {
 		return control.Status{}, false

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/leftover"
@@ -61,7 +61,7 @@ func copyDirs(r *state.Record) []string {
 	var s control.Status
 	b, _, err := r.Status()
 	if err == nil {
-		err = json.Unmarshal(b, &s)
+		err = exactjson.Unmarshal(b, &s)
 	}
 	dirs := []string{r.Dir}
 	if err != nil {

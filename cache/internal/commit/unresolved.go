@@ -1,10 +1,10 @@
 package commit
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -55,12 +55,12 @@ func (u Unresolved) IsRecorded(v *tree.View) bool {
 		return data == nil && u.Op == ""
 	}
 	var is Unresolved
-	return json.Unmarshal(data, &is) == nil && is.Op == u.Op
+	return exactjson.Unmarshal(data, &is) == nil && is.Op == u.Op
 }
 
 // Record puts the record of the set into the table.
 func (u Unresolved) Record(tx upload.Tx) error {
-	data, err := json.Marshal(Unresolved{Op: u.Op, Until: u.Until})
+	data, err := exactjson.Marshal(Unresolved{Op: u.Op, Until: u.Until})
 	tx.Set(keySet, data)
 	return err
 }
@@ -74,7 +74,7 @@ type Piece struct {
 
 // NewPiece makes one of number i. It needs no lock.
 func NewPiece(i int, names []*Planned) (Piece, error) {
-	data, err := json.Marshal(names)
+	data, err := exactjson.Marshal(names)
 	return Piece{i, names, data}, err
 }
 
@@ -123,13 +123,13 @@ func ReadUnresolved(get func(key string) []byte) (u Unresolved, ok bool, err err
 	if data == nil {
 		return u, false, nil
 	}
-	err = json.Unmarshal(data, &u)
+	err = exactjson.Unmarshal(data, &u)
 	for i := 0; ; i++ {
 		if data = get(pieceKey(i)); data == nil {
 			return u, true, err
 		}
 		var names []*Planned
-		if damage := json.Unmarshal(data, &names); damage != nil {
+		if damage := exactjson.Unmarshal(data, &names); damage != nil {
 			err = errors.Join(err, fmt.Errorf("piece %d: %w", i, damage))
 		}
 		u.Names = append(u.Names, names...)

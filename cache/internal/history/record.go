@@ -21,11 +21,11 @@
 package history
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -177,7 +177,7 @@ func Get(v Reader, id uint64) *Record {
 // Decode is the record that the table has as value; nil: none that can be read.
 func Decode(value []byte) *Record {
 	r := &Record{}
-	if value == nil || json.Unmarshal(value, r) != nil {
+	if value == nil || exactjson.Unmarshal(value, r) != nil {
 		return nil
 	}
 	return r
@@ -185,7 +185,7 @@ func Decode(value []byte) *Record {
 
 // Put amends a record that is there.
 func Put(tx Writer, id uint64, r *Record) {
-	value, err := json.Marshal(r)
+	value, err := exactjson.Marshal(r)
 	if err != nil {
 		panic(err) // nothing in it can fail
 	}

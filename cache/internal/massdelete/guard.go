@@ -1,11 +1,11 @@
 package massdelete
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
@@ -54,7 +54,7 @@ const key = "pull/halts"
 
 // Load takes over what the last run has kept.
 func (g *Guard) Load(v interface{ Get(key string) []byte }) {
-	if note := v.Get(key); note != nil && json.Unmarshal(note, &g.kept) != nil {
+	if note := v.Get(key); note != nil && exactjson.Unmarshal(note, &g.kept) != nil {
 		g.kept = [2]*Halt{} // damaged, it is as if they were forgotten
 	}
 	g.halts = g.kept
@@ -70,7 +70,7 @@ func (g *Guard) Keep(tx interface {
 	var note []byte
 	if g.kept != [2]*Halt{} {
 		var err error
-		if note, err = json.Marshal(g.kept); err != nil {
+		if note, err = exactjson.Marshal(g.kept); err != nil {
 			return err
 		}
 	}

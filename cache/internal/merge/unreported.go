@@ -1,9 +1,9 @@
 package merge
 
 import (
-	"encoding/json"
 	"fmt"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 )
 
@@ -23,7 +23,7 @@ func (v *Tx) addUnreported(paths []string) {
 		return
 	}
 	all := pending.Paths(v.unreported(), paths)
-	data, err := json.Marshal(all[:min(len(all), maxUnreported)])
+	data, err := exactjson.Marshal(all[:min(len(all), maxUnreported)])
 	if err == nil {
 		v.Set(keyUnreported, data)
 	}
@@ -40,7 +40,7 @@ func (v *Merger) KeepUnreported(paths []string) error {
 // unreported are the conflicts that are kept.
 func (v view) unreported() (paths []string) {
 	if data := v.Get(keyUnreported); data != nil {
-		if err := json.Unmarshal(data, &paths); err != nil {
+		if err := exactjson.Unmarshal(data, &paths); err != nil {
 			v.o.Side.Log.Warn("the unreported conflicts cannot be read", "err", err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	textdiff "github.com/rogpeppe/go-internal/diff"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cache/internal/history"
 )
 
@@ -127,7 +128,7 @@ func (d *differ) compare(ctx context.Context, from, to shape) (string, error) {
 			return "", err
 		}
 		if size += len(one.text); size > MaxText {
-			one = difference{path: path, text: fmt.Sprintf("What differs from %s on is too much to be shown\n", pathpkg.Join(d.o.At, path))}
+			one = difference{path: path, text: fmt.Sprintf("What differs from %s on is too much to be shown\n", exactjson.Visible(pathpkg.Join(d.o.At, path)))}
 		}
 		if all = append(all, one); size > MaxText {
 			break
@@ -251,7 +252,7 @@ func (d *differ) side(ctx context.Context, s shape, path string) (side, error) {
 
 // label is how a path in a state is called.
 func (d *differ) label(s shape, path string) string {
-	path = pathpkg.Join(d.o.At, path)
+	path = exactjson.Visible(pathpkg.Join(d.o.At, path)) // a diff is text
 	switch {
 	case s.state.IsZero():
 		return path

@@ -11,10 +11,10 @@ package attach
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
@@ -82,7 +82,7 @@ func (m Mount) find() (*state.Record, error) {
 func placesOf(root string, r *state.Record) []string {
 	var last control.Status
 	if b, _, err := r.Status(); err == nil {
-		_ = json.Unmarshal(b, &last) // as far as it can be read
+		_ = exactjson.Unmarshal(b, &last) // as far as it can be read
 	}
 	return append(last.Places, root)
 }

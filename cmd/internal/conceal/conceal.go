@@ -6,11 +6,12 @@
 package conceal
 
 import (
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/wsmount/wsmount/cache/exactjson"
 )
 
 // Places leaves of a path below one of dirs what is below, so that a reason still names the
@@ -33,7 +34,7 @@ func Places(shown string, dirs []string) *strings.Replacer {
 			continue
 		}
 		asGo := strconv.Quote(dir)
-		asJSON, _ := json.Marshal(dir)
+		asJSON, _ := exactjson.Marshal(dir)
 		for _, form := range []string{dir, asGo[1 : len(asGo)-1], string(asJSON[1 : len(asJSON)-1])} {
 			if dir == shown {
 				pairs = append(pairs, form, form)

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 )
@@ -109,7 +110,7 @@ func (c *Client) Follow(ctx context.Context, name string, handler func(lifecycle
 			continue
 		}
 		var e lifecycle.Event
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
+		if err := exactjson.Unmarshal([]byte(data), &e); err != nil {
 			return fmt.Errorf("control: event: %w", err)
 		}
 		if err := handler(e); err != nil {
@@ -141,7 +142,7 @@ func HungUp(err error) bool {
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader
 	if in != nil {
-		b, err := json.Marshal(in)
+		b, err := exactjson.Marshal(in)
 		if err != nil {
 			return fmt.Errorf("control: %w", err)
 		}
@@ -157,7 +158,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 
 // understood reads an answer.
 func understood(answer io.Reader, out any) error {
-	if err := json.NewDecoder(answer).Decode(out); err != nil {
+	if err := exactjson.Read(json.NewDecoder(answer), out); err != nil {
 		return exit.New(exit.Failed, "the answer of the mount is not understood: %w", err).Hint("%s", otherVersion)
 	}
 	return nil
@@ -191,7 +192,7 @@ func (c *Client) do(ctx context.Context, method, path string, body io.Reader) (*
 	}
 	defer resp.Body.Close()
 	var e errorBody
-	if err := json.NewDecoder(resp.Body).Decode(&e); err != nil || e.Exit == 0 {
+	if err := exactjson.Read(json.NewDecoder(resp.Body), &e); err != nil || e.Exit == 0 {
 		return nil, exit.New(exit.Failed, "the answer of the mount to %s is not understood: %s", path, resp.Status).Hint("%s", otherVersion)
 	}
 	return nil, &exit.Error{Code: exit.Code(e.Exit), What: e.Error, Advice: e.Hint}

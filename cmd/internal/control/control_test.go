@@ -88,7 +88,7 @@ func (m *mount) Event(ctx context.Context, r EventRequest) (EventResult, error) 
 	if r.At == "/broken" {
 		panic("a fault of ours")
 	}
-	if r.At == "/nowhere" {
+	if r.At == "/nowhere" || r.At == "/w\xff" {
 		return EventResult{}, exit.New(exit.Unresolvable, "no part at %s", r.At).Hint("see `wsmount status`")
 	}
 	m.bus.Emit(lifecycle.Event{Name: r.Name, Payload: r.Vars})
@@ -153,8 +153,8 @@ func TestCalls(t *testing.T) {
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("wsmount_ops_total 1")) })})
 	s := assert.Of(c.Status(ctx)).OK(t)
 	assert.True(t, s.Workspace == "@acme/ops" && s.State == Ready, "status", s)
-	r := assert.Of(c.Event(ctx, EventRequest{Name: "turn-end", Vars: map[string]string{"k": "v"}, Timeout: 5})).OK(t)
-	assert.True(t, r.Parts == 1 && m.event.Vars["k"] == "v", "event", r, "the mount was asked", m.event)
+	r := assert.Of(c.Event(ctx, EventRequest{Name: "turn-end", Vars: map[string]string{"k": "w\xff"}, Timeout: 5})).OK(t)
+	assert.True(t, r.Parts == 1 && m.event.Vars["k"] == "w\xff", "event", r, "the mount was asked", m.event)
 	u := assert.Of(c.Unmount(ctx, UnmountRequest{Force: true})).OK(t)
 	assert.True(t, u.Unmounted, "unmount", u)
 	d := assert.Of(c.Debug(ctx)).OK(t)
@@ -167,11 +167,13 @@ func TestCalls(t *testing.T) {
 
 func TestErrorsKeepCodeAndHint(t *testing.T) {
 	_, c := serve(t, Options{})
-	_, err := c.Event(context.Background(), EventRequest{Name: "write", At: "/nowhere"})
-	if e := exit.From(err); e == nil || e.Code != exit.Unresolvable || e.What != "no part at /nowhere" || e.Advice == "" {
-		t.Errorf("got %+v", e)
+	for _, at := range []string{"/nowhere", "/w\xff"} {
+		_, err := c.Event(context.Background(), EventRequest{Name: "write", At: at})
+		if e := exit.From(err); e == nil || e.Code != exit.Unresolvable || e.What != "no part at "+at || e.Advice == "" {
+			t.Errorf("got %+v", e)
+		}
 	}
-	_, err = c.Unmount(context.Background(), UnmountRequest{})
+	_, err := c.Unmount(context.Background(), UnmountRequest{})
 	if e := exit.From(err); e == nil || e.Code != exit.Failed || e.What != "no reason given" {
 		t.Errorf("got %+v", e)
 	}
@@ -247,6 +249,7 @@ func TestBadRequests(t *testing.T) {
 	}{
 		{"not JSON", "POST", "/v1/event", "{", 400, "the mount does not understand the request"},
 		{"an unknown field", "POST", "/v1/event", `{"nmae":"x"}`, 400, "the mount does not understand the request"},
+		{"what no name is written as", "POST", "/v1/event", `{"name":"write","at":"/w\u0000"}`, 400, "is no name"},
 		{"too large", "POST", "/v1/event", `{"name":"` + strings.Repeat("x", maxBody) + `"}`, 400, "the mount does not understand the request"},
 		{"the wrong verb", "GET", "/v1/unmount", "", 405, ""},
 		{"no such call", "GET", "/v2/status", "", 404, ""},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -389,7 +390,7 @@ func (c *Client) ask(ctx context.Context, call string, r ReplaceRequest, content
 		return nil, err
 	}
 	var out replaced
-	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+	if err := exactjson.Read(json.NewDecoder(resp.Body), &out); err != nil {
 		resp.Body.Close()
 		return nil, fmt.Errorf("control: %s: %w: %w", call, providers.ErrUnavailable, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 )
@@ -209,7 +210,7 @@ func (s *Server) stream(w http.ResponseWriter, ctx context.Context, events <-cha
 		case <-beat.C:
 			fmt.Fprint(w, ":\n\n")
 		case e := <-events:
-			body, err := json.Marshal(e)
+			body, err := exactjson.Marshal(e)
 			if err != nil {
 				continue // a payload of strings always marshals
 			}
@@ -247,7 +248,7 @@ const heldLine = "held"
 func read(w http.ResponseWriter, r *http.Request, v any) bool {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err := exactjson.Read(d, v); err != nil {
 		refuse(w, exit.New(exit.Usage, "the mount does not understand the request: %w", err).Hint("%s", otherVersion))
 		return false
 	}
@@ -256,7 +257,7 @@ func read(w http.ResponseWriter, r *http.Request, v any) bool {
 
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // a caller that has hung up needs no answer
+	_ = json.NewEncoder(w).Encode(exactjson.Escape(v)) // a caller that has hung up needs no answer
 }
 
 // httpStatus is the status for each exit code; any other is 500.
@@ -280,5 +281,5 @@ func refuse(w http.ResponseWriter, err error) {
 	e := exit.From(err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(HTTPStatus(e.Code))
-	_ = json.NewEncoder(w).Encode(errorBody{ErrorSchema, e.What, e.Advice, int(e.Code)})
+	_ = json.NewEncoder(w).Encode(exactjson.Escape(errorBody{ErrorSchema, e.What, e.Advice, int(e.Code)}))
 }

@@ -20,6 +20,9 @@
 //	GET  /v1/debug           Debug
 //	GET  /metrics            Prometheus text
 //
+// JSON is that of package exactjson: a byte of a name that is not UTF-8 stands in it as U+0000
+// and two hexadecimal digits. In a query it is escaped as any other byte.
+//
 // It promises that only root and the user of the daemon are heard
 // (SO_PEERCRED), that every call that changes something is logged with its
 // caller, and that no answer holds a secret.

@@ -2,12 +2,12 @@ package daemon
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/conceal"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/fs"
@@ -60,7 +60,7 @@ func (c *controlDir) Read(path string) (b []byte, err error) {
 	case "README":
 		b = c.part.readme()
 	case "status.json":
-		b, err = json.MarshalIndent(c.status(c.part).Inside(), "", "  ")
+		b, err = exactjson.MarshalIndent(c.status(c.part).Inside(), "", "  ")
 		b = append(b, '\n')
 	case "errors.log":
 		b = c.part.errorLog()

@@ -2,11 +2,11 @@ package daemon
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/fs"
 )
@@ -118,13 +118,13 @@ func (d *Daemon) saveStatus() {
 	d.hooks.Observe(s)
 	taken := s.Taken
 	s.Taken = d.record.Started
-	plain, err := json.Marshal(s)
+	plain, err := exactjson.Marshal(s)
 	if err != nil || bytes.Equal(plain, d.saved) {
 		return
 	}
 	d.saved = plain
 	s.Taken = taken
-	b, err := json.MarshalIndent(s, "", "  ")
+	b, err := exactjson.MarshalIndent(s, "", "  ")
 	if err == nil {
 		err = d.dir.SaveStatus(append(b, '\n'))
 	}
@@ -136,8 +136,8 @@ func (d *Daemon) saveStatus() {
 // Debug is what only this process knows: counters, its configuration without
 // secrets (it holds none), and what its goroutines do.
 func (d *Daemon) Debug() control.Debug {
-	stats, _ := json.Marshal(d.server.Stats())
-	config, _ := json.Marshal(d.tree.describe(d.opts))
+	stats, _ := exactjson.Marshal(d.server.Stats())
+	config, _ := exactjson.Marshal(d.tree.describe(d.opts))
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	var m runtime.MemStats

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
@@ -43,7 +43,7 @@ func (b *bundle) add(name string, content []byte) error {
 }
 
 func (b *bundle) addJSON(name string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
+	text, err := exactjson.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("bundle: %w", err)
 	}

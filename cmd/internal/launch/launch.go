@@ -31,6 +31,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 )
 
@@ -169,7 +170,7 @@ func (p *Process) Failed(err error) {
 
 func (p *Process) send(r Report) (err error) {
 	p.once.Do(func() {
-		err = json.NewEncoder(p.pipe).Encode(r)
+		err = json.NewEncoder(p.pipe).Encode(exactjson.Escape(r))
 		err = errors.Join(err, p.pipe.Close())
 	})
 	return err
@@ -292,7 +293,7 @@ func passSignals(signals <-chan os.Signal, child *os.Process) (stop func() bool)
 // await reads the child's report, or finds out how it died.
 func await(pipe io.Reader, cmd *exec.Cmd) (Report, error) {
 	var r Report
-	if err := json.NewDecoder(pipe).Decode(&r); err != nil {
+	if err := exactjson.Read(json.NewDecoder(pipe), &r); err != nil {
 		err := cmd.Wait()
 		if err == nil {
 			err = errors.New("it ended without a word")

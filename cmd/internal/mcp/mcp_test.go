@@ -59,7 +59,7 @@ func (f *fake) Diff(ctx context.Context, r control.DiffRequest) (control.DiffRes
 
 func (f *fake) Restore(_ context.Context, r control.RestoreRequest) (out control.RestoreResult, _ error) {
 	f.asked = r
-	out.DryRun, out.Restored, out.Skipped = r.DryRun, make([]string, 300), []cache.Skipped{{Path: "f", Reason: "it governs this mount"}}
+	out.DryRun, out.Restored, out.Skipped = r.DryRun, make([]string, 300), []cache.Skipped{{Path: r.Path, Reason: "it governs this mount"}}
 	return out, f.err
 }
 
@@ -123,12 +123,15 @@ func TestTools(t *testing.T) {
 		{tool: "conflicts", args: `{}`, says: []string{`"total":201`, "may not be read"}},
 		{tool: "restore", args: `{"path":".","to":"turn:7","dryRun":true}`, asked: control.RestoreRequest{State: cache.State{Turn: "7"}, DryRun: true}, isError: true,
 			says: []string{`"total":301`, "it governs this mount"}},
+		{tool: "restore", args: `{"path":"w\u0000ff","to":"7"}`, asked: control.RestoreRequest{Path: "w\xff", State: cache.State{Version: "7"}}, isError: true, says: []string{`"path":"w\u0000ff"`}},
+		{tool: "restore", args: `{"path":"w\ufffd","to":"7"}`, asked: control.RestoreRequest{Path: "w\ufffd", State: cache.State{Version: "7"}}, isError: true, says: []string{"\"path\":\"w\ufffd\""}},
 		{tool: "event", args: `{"name":"turn-end","vars":{"turnId":"7"},"at":"/lib"}`, isError: true, says: []string{"open key: denied"},
 			asked: control.EventRequest{Name: "turn-end", At: "/lib", Vars: map[string]string{"turnId": "7"}, Timeout: 60}},
 
 		{tool: "event", args: `{"name":"turn-ned"}`, isError: true, says: []string{"wsmount: AIP-37 knows no event \"turn-ned\"\nhint: did you mean turn-end?\n"}},
 		{tool: "event", args: `{"name":"turn-end","timeoutSeconds":-1}`, isError: true, says: []string{"negative"}},
 		{tool: "restore", args: `{"path":"f","to":"soon"}`, isError: true, says: []string{`to "soon" is not a state`, "\nhint: a version"}},
+		{tool: "restore", args: `{"path":"w\u0000","to":"1"}`, isError: true, says: []string{`an argument cannot be read: "w\x00" is no name`, "\nhint: give a name just as"}},
 		{tool: "restore", args: `{"path":"../f","to":"1"}`, isError: true, says: []string{"wsmount: /mnt/f does not lie in /mnt/ws\n"}},
 		{tool: "log", args: `{"path":"/etc/shadow"}`, isError: true, says: []string{"/etc/shadow does not lie in /mnt/ws"}},
 		{tool: "log", args: `{"since":"soon"}`, isError: true, says: []string{"is not a time"}},

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -13,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/attach"
 	"github.com/wsmount/wsmount/cmd/internal/conceal"
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -78,6 +78,9 @@ func add[In, Out any](s *sdk.Server, m Mount, t *sdk.Tool, do func(ctx context.C
 		var out Out
 		var result *sdk.CallToolResult
 		if err == nil {
+			err = named(&in)
+		}
+		if err == nil {
 			out, result, err = do(ctx, client, in)
 		}
 		err = attach.Why(ctx, err, m.gone)
@@ -87,8 +90,16 @@ func add[In, Out any](s *sdk.Server, m Mount, t *sdk.Tool, do func(ctx context.C
 		if err != nil {
 			return nil, out, errors.New(hide.Replace(exit.From(err).Text()))
 		}
-		return result, out, nil
+		return result, exactjson.Escape(out), nil
 	})
+}
+
+// named has the arguments of a call hold the names that an answer has written.
+func named(in any) error {
+	if err := exactjson.Unescape(in); err != nil {
+		return exit.New(exit.Usage, "an argument cannot be read: %w", err).Hint("give a name just as an answer of these tools has it")
+	}
+	return nil
 }
 
 // gone is why there is no mount to be asked now, or nil.
@@ -99,9 +110,9 @@ func (m Mount) gone() error {
 
 // concealed is a value without the places that hide knows.
 func concealed[T any](hide *strings.Replacer, v T) (out T, err error) {
-	b, err := json.Marshal(v)
+	b, err := exactjson.Marshal(v)
 	if err == nil {
-		err = json.Unmarshal([]byte(hide.Replace(string(b))), &out)
+		err = exactjson.Unmarshal([]byte(hide.Replace(string(b))), &out)
 	}
 	return out, err
 }

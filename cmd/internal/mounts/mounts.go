@@ -10,7 +10,6 @@ package mounts
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path"
@@ -23,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/leftover"
@@ -98,7 +98,7 @@ func Places(records []*state.Record) map[string][]string {
 		}
 		at[r.Workspace] = append(at[r.Workspace], r.Mountpoint)
 		var s control.Status
-		if text, _, err := r.Status(); err != nil || json.Unmarshal(text, &s) != nil {
+		if text, _, err := r.Status(); err != nil || exactjson.Unmarshal(text, &s) != nil {
 			continue
 		}
 		for _, p := range s.Parts {
@@ -186,7 +186,7 @@ func Look(ctx context.Context, r *state.Record) control.Status {
 	s = control.Status{Schema: control.StatusSchema, Workspace: r.Workspace, Source: r.Source, Started: r.Started,
 		Version: r.Version, Log: r.Log, StateDir: r.Dir}
 	if b, _, err := r.Status(); err == nil {
-		if json.Unmarshal(b, &s) != nil {
+		if exactjson.Unmarshal(b, &s) != nil {
 			s.Notes = append(s.Notes, "the last status cannot be read")
 		}
 	}

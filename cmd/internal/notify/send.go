@@ -3,7 +3,6 @@ package notify
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/mountspec/host/hook"
 	"github.com/wsmount/wsmount/mountspec/host/program"
@@ -120,7 +120,7 @@ func (s *sender) status() control.Hook {
 var errRefused = errors.New("refused")
 
 func (s *sender) send(n Notice) error {
-	body, err := json.Marshal(n)
+	body, err := exactjson.Marshal(n)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/fs/proc"
 	"github.com/wsmount/wsmount/providers/flock"
@@ -123,7 +123,7 @@ func bootID() string {
 
 // SaveRecord writes the record of the running mount.
 func (d *Dir) SaveRecord(r Record) error {
-	b, err := json.MarshalIndent(r, "", "  ")
+	b, err := exactjson.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
@@ -147,7 +147,7 @@ type parent struct {
 
 // SaveParent notes that the directory is of a part, at a place in the mount that whole is of.
 func (d *Dir) SaveParent(whole *Dir, at string) error {
-	b, err := json.Marshal(parent{whole.path, at})
+	b, err := exactjson.Marshal(parent{whole.path, at})
 	if err != nil {
 		return fmt.Errorf("state: %w", err)
 	}
@@ -158,7 +158,7 @@ func (d *Dir) SaveParent(whole *Dir, at string) error {
 // that has said so.
 func readParent(dir string) (whole *Record, at string) {
 	var p parent
-	if b, err := os.ReadFile(filepath.Join(dir, parentName)); err != nil || json.Unmarshal(b, &p) != nil {
+	if b, err := os.ReadFile(filepath.Join(dir, parentName)); err != nil || exactjson.Unmarshal(b, &p) != nil {
 		return nil, ""
 	}
 	r, err := readRecord(p.Dir)
@@ -222,7 +222,7 @@ func readRecord(dir string) (*Record, error) {
 		return nil, fmt.Errorf("state: %w", err)
 	}
 	var r Record
-	if err := json.Unmarshal(b, &r); err != nil {
+	if err := exactjson.Unmarshal(b, &r); err != nil {
 		return nil, fmt.Errorf("state: %s: %w", dir, err)
 	}
 	r.Dir = dir

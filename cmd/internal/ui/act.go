@@ -63,7 +63,7 @@ func (s *server) act(do func(ctx context.Context, a ask) (notice, error)) http.H
 		var n notice
 		if err == nil {
 			ctx, cancel := c.Patient(r.Context(), actLimit)
-			n, err = do(ctx, ask{s, c, st, r.PostForm})
+			n, err = do(ctx, ask{s, c, st, r.Form})
 			cancel()
 			err = s.why(r.Context(), err)
 		}

@@ -26,7 +26,7 @@ type conflictsBody struct {
 
 type conflictEntry struct {
 	control.Conflict
-	URL string // "": its name cannot be written
+	URL string
 }
 
 // conflicts lists the conflicts, the oldest first.
@@ -35,11 +35,7 @@ func conflicts(ctx context.Context, a ask) (view, error) {
 	b := conflictsBody{Total: len(res.Conflicts), Notes: res.Notes}
 	shorten(&res.Conflicts)
 	for _, c := range res.Conflicts {
-		e := conflictEntry{c, link("/conflict", "path", c.Path)}
-		if unknowable(c.Path) {
-			e.URL = ""
-		}
-		b.Conflicts = append(b.Conflicts, e)
+		b.Conflicts = append(b.Conflicts, conflictEntry{c, link("/conflict", "path", c.Path)})
 	}
 	return view{Page: "conflicts", Title: "Conflicts", Body: b}, err
 }

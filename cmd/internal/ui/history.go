@@ -29,7 +29,6 @@ type changesBody struct {
 	Older, First string // addresses of other pages; "": there are none
 	IsFile       bool   // Path is what the page is about
 	ReadOnly     string
-	Unknowable   bool
 }
 
 // A group is what one turn changed, or one commit has, or what is in neither.
@@ -72,7 +71,7 @@ func file(ctx context.Context, a ask) (view, error) {
 func (a ask) versions(ctx context.Context, page string) (changesBody, error) {
 	q := a.query
 	b := changesBody{Path: clean(q.Get("path")), Turn: strings.TrimSpace(q.Get("turn"))}
-	b.ReadOnly, b.Unknowable = a.readOnly(b.Path), unknowable(b.Path)
+	b.ReadOnly = a.readOnly(b.Path)
 	req := control.LogRequest{Path: b.Path, Turn: b.Turn, Conversation: q.Get("conversation")}
 	skip := 0
 	if at := q.Get("until"); at != "" {
@@ -177,9 +176,6 @@ func (a ask) entry(v cache.Version) entry {
 	}
 	e := entry{Version: v, Word: word, Where: visible(past.Path(v)), By: visible(past.By(by, reason)),
 		Gone: !v.Kept && v.Change != cache.Moved && v.Change != cache.Made}
-	if unknowable(at) {
-		return e
-	}
 	e.History = link("/file", "path", v.Path)
 	if kind := v.Mode & syscall.S_IFMT; kind != syscall.S_IFREG && kind != syscall.S_IFLNK {
 		return e

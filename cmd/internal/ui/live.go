@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 )
 
@@ -144,7 +144,7 @@ func seen(st control.Status, err error) string {
 			parts[i] = p
 		}
 		st.Parts = parts
-		b, _ = json.Marshal(st) // it came as JSON
+		b, _ = exactjson.Marshal(st) // it came as JSON
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:8])

@@ -82,7 +82,7 @@ type ask struct {
 	*server
 	Client
 	status control.Status
-	query  url.Values // of the address, or of the form
+	query  url.Values // of the address, and of the form
 }
 
 // page answers with what show makes of a mount that answers.

@@ -56,10 +56,6 @@ func isText(b []byte, beginning bool) bool {
 	return bytes.IndexByte(b, 0) < 0 && utf8.Valid(b)
 }
 
-// unknowable reports whether a name is not the one that the file has: the control API speaks
-// JSON, in which names that are no UTF-8 cannot be written.
-func unknowable(name string) bool { return strings.ContainsRune(name, utf8.RuneError) }
-
 // A piece of a sentence is a command or another word that stands as it is typed, or not.
 type piece struct {
 	Text string

@@ -69,7 +69,7 @@ func newFake() *fake {
 	}
 	f.versions[4].Commit = "4fa44be0123456789"
 	f.conflicts = []control.Conflict{{Path: "docs/plan.md", Reason: "modified locally and on the remote " + evil, Since: began, Theirs: "v2", Ours: 4},
-		{Path: "copy" + evil, Copy: true}, {Path: "lib/x", Theirs: "v1"}}
+		{Path: "copy" + evil, Copy: true}, {Path: "lib/x", Theirs: "v1"}, {Path: "w\xff"}}
 	f.sides = map[string]string{"ours": "one\ntwo" + evil + "\n", "theirs": "one\nthree\n"}
 	f.diff = "--- docs/plan.md@before 8\n+++ docs/plan.md@8\n@@ -1,2 +1,2 @@\n one\n--- not a head " + evil + "\n+<b>new</b>\nBinary files a and b differ\n"
 	return f
@@ -310,16 +310,16 @@ func TestPages(t *testing.T) {
 		{"/changes?turn=7", 200, []string{`value="7"`}},
 		{"/file?path=docs/plan.md", 200, []string{"version 8", `before=1&amp;conversation=c` + url.QueryEscape(evil) + `&amp;path=docs%2Fplan.md&amp;turn=7"`}},
 		{"/file?path=lib/x", 200, []string{"it is read-only (policy (no-grant))", `<button disabled aria-describedby="why-not">restore</button>`}},
-		{"/file?path=" + url.QueryEscape("f\ufffd"), 200, []string{"is not UTF-8"}},
 		{"/changes?until=soon", 400, []string{"begin at the newest"}},
 		{"/changes?until=2026-11-20&skip=-1", 400, []string{"begin at the newest"}},
 		{"/diff?path=docs/plan.md&version=8", 200, []string{`<span class="add">&#43;&lt;b&gt;new&lt;/b&gt;`, `<span class="del">--- not a head ` + shown, "what version 8 changed", `<bdi class="path">docs/plan.md</bdi></summary>`, "Binary files a and b differ"}},
-		{"/conflicts", 200, []string{"docs/plan.md", "modified locally and on the remote " + shown, "may not be read", "its name is not UTF-8"}},
+		{"/conflicts", 200, []string{"docs/plan.md", "modified locally and on the remote " + shown, "may not be read", `href="/conflict?path=w%FF">w\xff</a>`}},
 		{"/conflict?path=docs/plan.md", 200, []string{"two" + shown, "three", `<span class="del">-three`, "no content on the side", `name="version" value="v2 4 `}},
 		{"/conflict?path=lib/x", 200, []string{`value="ours" disabled aria-describedby="why-not"`, `value="both" disabled aria-describedby="why-not"`, "policy (no-grant)"}},
 		{"/conflict?path=gone", 404, []string{"gone has no conflict any more", "wsmount conflicts list"}},
 		{"/queue", 200, []string{"3 changes of names", "big" + shown, `<progress max="4" value="1"`, "held" + shown, "a secret is in it", "EIO", "because of " + shown, "allow what was stopped"}},
 		{"/restore?path=docs&turn=7&before=1", 200, []string{"before turn 7", "gone" + shown, "it governs this mount", "100 more files", `name="before" value="1"`}},
+		{"/restore?path=w%FF&version=9", 200, []string{`action="/restore?path=w%ff"`, `Restore w\xff`}},
 		{"/restore?path=lib/x&version=9", 200, []string{"policy (no-grant)", "<button disabled"}},
 		{"/done?id=1", 404, []string{"too long ago"}},
 		{"/nothing", 404, []string{"there is no such page"}},
@@ -428,6 +428,8 @@ func TestActions(t *testing.T) {
 	v.posts("/restore", []string{"Restored", "it governs this mount", "and 100 more files"}, "path", "docs", "turn", "7", "before", "1")
 	assert.Equal(t, fmt.Sprintf("%+v", f.restored), fmt.Sprintf("%+v", []control.RestoreRequest{{Path: "docs", State: cache.State{Turn: "7", Before: true}}}))
 	f.event = control.EventResult{Event: "commit", Committed: 2, HeldBack: 1, Notes: []string{"note " + evil}, Exit: 7}
+	v.posts("/restore?path=w%FF", []string{`w\xff`}, "version", "9")
+	assert.Equal(t, f.restored[len(f.restored)-1].Path, "w\xff")
 	v.posts("/commit", []string{"commit: 0 files pulled, 2 files committed", "note &lt;script&gt;", "<code>wsmount status</code> says what is held back"}, "message", "the draft\nand more")
 	v.posts("/commit", nil, "confirm", "1")
 	assert.Equal(t, fmt.Sprintf("%+v", f.synced), fmt.Sprintf("%+v", []control.SyncRequest{{Verb: "commit", Message: "the draft and more", Timeout: 60}, {Verb: "commit", Confirm: true, Timeout: 60}}))

@@ -4,16 +4,19 @@ package wrap
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/wsmount/wsmount/cache/exactjson"
 )
 
-// OneLine keeps a message on its line and control characters off the terminal.
+// OneLine keeps a message on its line and control characters off the terminal. Bytes that are
+// not UTF-8 stay apart from each other.
 func OneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 			return ' '
 		}
 		return r
-	}, s))
+	}, exactjson.Visible(s)))
 }
 
 // Lines breaks a text at blanks into lines of at most so many characters; with 0 it is one

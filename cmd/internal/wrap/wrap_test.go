@@ -23,6 +23,12 @@ func TestLines(t *testing.T) {
 	}
 }
 
+func TestOneLine(t *testing.T) {
+	for text, want := range map[string]string{"a\nb\x1b\u0085c ": "a b  c", "w\xff": `w\xff`, "w\xfe/é": `w\xfe/é`, "w\ufffd": "w\ufffd"} {
+		assert.Equal(t, OneLine(text), want, text)
+	}
+}
+
 // A text is cut where a line ends, or between two characters.
 func TestBeginning(t *testing.T) {
 	for _, tt := range []struct {
