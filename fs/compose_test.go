@@ -30,9 +30,7 @@ func TestPartsThatCannotStandTogether(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := newTree(tt.parts, ".wsmount", "/mnt")
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want one with %q", err, tt.want)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), tt.want), "error", err, "want one with", tt.want)
 		})
 	}
 }
@@ -99,9 +97,8 @@ func TestLookupIsComposed(t *testing.T) {
 		{"lib/.wsmount", fuse.ENOENT},
 	} {
 		t.Run(tt.path, func(t *testing.T) {
-			if _, st := w.walk(tt.path); st != tt.want {
-				t.Errorf("lookup: %v, want %v", st, tt.want)
-			}
+			_, st := w.walk(tt.path)
+			assert.True(t, st == tt.want, "lookup:", st, "want", tt.want)
 		})
 	}
 }
@@ -119,14 +116,12 @@ func TestMountPointsWithACommonStem(t *testing.T) {
 		"abcde/hidden":  fuse.ENOENT,
 		"abcd/e":        fuse.ENOENT,
 	} {
-		if _, st := w.walk(path); st != want {
-			t.Errorf("lookup %s: %v, want %v", path, st, want)
-		}
+		_, st := w.walk(path)
+		assert.True(t, st == want, "lookup", path, st, "want", want)
 	}
 	for path, want := range map[string][]string{"": {"abcd", "abcde"}, "abcd": {"in-short"}, "abcde": {"in-long"}} {
-		if got := w.list(path, 4096, false); !slices.Equal(got, want) {
-			t.Errorf("list %q = %q, want %q", path, got, want)
-		}
+		got := w.list(path, 4096, false)
+		assert.True(t, slices.Equal(got, want), "list", path, "=", got, "want", want)
 	}
 }
 
@@ -147,9 +142,8 @@ func TestListingIsComposed(t *testing.T) {
 			// A small buffer gives one or two entries a request, so that every
 			// cookie is used.
 			for _, size := range []int{200, 4096} {
-				if got := w.list(tt.path, size, plus); !slices.Equal(got, tt.want) {
-					t.Errorf("list %q (plus %v, %d bytes) = %q, want %q", tt.path, plus, size, got, tt.want)
-				}
+				got := w.list(tt.path, size, plus)
+				assert.True(t, slices.Equal(got, tt.want), "list", tt.path, "(plus", plus, size, "bytes) =", got, "want", tt.want)
 			}
 		}
 	}
@@ -212,9 +206,7 @@ func TestMountPointsHold(t *testing.T) {
 		})
 	}
 	for at, vol := range v {
-		if len(vol.changed) > 0 {
-			t.Errorf("changes reached the volume at %q: %q", at, vol.changed)
-		}
+		assert.True(t, len(vol.changed) == 0, "changes reached the volume at", at, vol.changed)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestErrno(t *testing.T) {
@@ -40,9 +42,7 @@ func TestErrno(t *testing.T) {
 		{"unknown", errors.New("x"), syscall.EIO},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Errno(tt.err); got != tt.want {
-				t.Errorf("Errno(%v) = %v, want %v", tt.err, got, tt.want)
-			}
+			assert.Equal(t, Errno(tt.err), tt.want, "Errno", tt.err, "=")
 		})
 	}
 }

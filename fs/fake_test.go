@@ -206,9 +206,7 @@ func (w *world) walk(path string) (fuse.EntryOut, fuse.Status) {
 func (w *world) mustWalk(path string) fuse.EntryOut {
 	w.t.Helper()
 	out, st := w.walk(path)
-	if st != fuse.OK {
-		w.t.Fatalf("lookup %q: %v", path, st)
-	}
+	assert.Must(w.t, st == fuse.OK, "lookup", path, st)
 	return out
 }
 
@@ -217,9 +215,8 @@ func (w *world) list(path string, size int, plus bool) []string {
 	w.t.Helper()
 	dir := w.mustWalk(path)
 	var open fuse.OpenOut
-	if st := w.OpenDir(nil, &fuse.OpenIn{InHeader: header(dir.NodeId)}, &open); st != fuse.OK {
-		w.t.Fatalf("opendir %q: %v", path, st)
-	}
+	st := w.OpenDir(nil, &fuse.OpenIn{InHeader: header(dir.NodeId)}, &open)
+	assert.Must(w.t, st == fuse.OK, "opendir", path, st)
 	defer w.ReleaseDir(&fuse.ReleaseIn{InHeader: header(dir.NodeId), Fh: open.Fh})
 	var names []string
 	off := uint64(0)
@@ -234,9 +231,8 @@ func (w *world) list(path string, size int, plus bool) []string {
 				return e, err
 			}
 		}
-		if st := read(nil, in, out); st != fuse.OK {
-			w.t.Fatalf("readdir %q: %v", path, st)
-		}
+		st := read(nil, in, out)
+		assert.Must(w.t, st == fuse.OK, "readdir", path, st)
 		entries, err := parse(out.Bytes())
 		assert.OK(w.t, err)
 		if len(entries) == 0 {

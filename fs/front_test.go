@@ -38,9 +38,7 @@ func TestFailuresThatAPersonShouldSee(t *testing.T) {
 			c := w.begin(opUnlink, nil, &h)
 			c.name = "f"
 			c.end(tt.err)
-			if len(got) > 0 != tt.told {
-				t.Fatalf("told %v, want %v", got, tt.told)
-			}
+			assert.Must(t, len(got) > 0 == tt.told, "told", got, "want", tt.told)
 			if tt.told && (got[0].Part != "@a/b" || got[0].Path != "f" || got[0].Op != "unlink") {
 				t.Errorf("told %+v, want the part, the operation and the path", got[0])
 			}
@@ -80,13 +78,11 @@ func TestNudgerChangesNothing(t *testing.T) {
 		return v.changed, out.AttrValid, status
 	}
 	self := uint32(unix.Gettid())
-	if changed, valid, status := set(fuse.FATTR_MTIME, self); len(changed) > 0 || valid != 0 || status != fuse.OK {
-		t.Errorf("a nudge: changed %q, believed for %d s, %v", changed, valid, status)
-	}
+	changed, valid, status := set(fuse.FATTR_MTIME, self)
+	assert.True(t, len(changed) == 0 && valid == 0 && status == fuse.OK, "a nudge: changed", changed, "believed for", valid, "s", status)
 	for _, tt := range []struct{ valid, pid uint32 }{{fuse.FATTR_MTIME, 1}, {fuse.FATTR_MODE, self}, {fuse.FATTR_MTIME | fuse.FATTR_SIZE, self}} {
-		if _, _, status := set(tt.valid, tt.pid); status != fuse.EROFS {
-			t.Errorf("%+v in a read-only part: %v", tt, status)
-		}
+		_, _, status := set(tt.valid, tt.pid)
+		assert.True(t, status == fuse.EROFS, tt, "in a read-only part:", status)
 	}
 }
 
@@ -105,16 +101,10 @@ func TestStatsCountByErrnoAndTime(t *testing.T) {
 	s.done(opOpen, 0, 20*time.Microsecond)
 	s.done(opOpen, syscall.ENOENT, time.Minute)
 	got := s.snapshot(nil)
-	if len(got.Ops) != 1 {
-		t.Fatalf("%d operations, want only open", len(got.Ops))
-	}
+	assert.Must(t, len(got.Ops) == 1, len(got.Ops), "operations, want only open")
 	o := got.Ops[0]
-	if o.Op != "open" || o.Count != 2 || o.Errnos[0] != 1 || o.Errnos[syscall.ENOENT] != 1 {
-		t.Errorf("got %+v", o)
-	}
-	if o.Buckets[1] != 1 || o.Buckets[len(Buckets)] != 1 {
-		t.Errorf("buckets %v, want one up to 50us and one beyond the last", o.Buckets)
-	}
+	assert.True(t, o.Op == "open" && o.Count == 2 && o.Errnos[0] == 1 && o.Errnos[syscall.ENOENT] == 1, "got", o)
+	assert.True(t, o.Buckets[1] == 1 && o.Buckets[len(Buckets)] == 1, "buckets", o.Buckets, "want one up to 50us and one beyond the last")
 }
 
 // A node id that was never given must not reach a volume.
@@ -123,9 +113,8 @@ func TestUnknownNode(t *testing.T) {
 	h := header(99 << slotShift)
 	assert.Equal(t, w.Lookup(nil, &h, "x", &fuse.EntryOut{}), fuse.EACCES, "lookup")
 	w.Forget(99<<slotShift, 1)
-	if _, st := w.Read(nil, &fuse.ReadIn{Fh: 77}, nil); st != fuse.EBADF {
-		t.Errorf("read of an unknown handle: %v, want EBADF", st)
-	}
+	_, st := w.Read(nil, &fuse.ReadIn{Fh: 77}, nil)
+	assert.True(t, st == fuse.EBADF, "read of an unknown handle:", st, "want EBADF")
 }
 
 func TestTimesBeforeTheEpoch(t *testing.T) {
@@ -133,16 +122,13 @@ func TestTimesBeforeTheEpoch(t *testing.T) {
 	if int64(sec) != -5 || nsec != 7 {
 		t.Errorf("got %d %d, want -5 7", int64(sec), nsec)
 	}
-	if sec, nsec := stamp(time.Time{}); sec != 0 || nsec != 0 {
-		t.Errorf("the zero time is %d %d, want the epoch", sec, nsec)
-	}
+	sec, nsec = stamp(time.Time{})
+	assert.True(t, sec == 0 && nsec == 0, "the zero time is", sec, nsec, "want the epoch")
 }
 
 func TestMountFlags(t *testing.T) {
 	text, flags := mountFlags([]string{"default_permissions", "ro", "noatime", "rw"})
-	if len(text) != 1 || text[0] != "default_permissions" {
-		t.Errorf("text %q", text)
-	}
+	assert.True(t, len(text) == 1 && text[0] == "default_permissions", "text", text)
 	const want = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_RDONLY | syscall.MS_NOATIME
 	assert.Equal(t, flags, want, "flags")
 }

@@ -309,12 +309,8 @@ func TestDescriptionIsNeitherListedNorSet(t *testing.T) {
 	for _, volume := range []Volume{v, described{v}} {
 		w := newWorld(t, Part{Volume: volume})
 		h := header(w.mustWalk("f").NodeId)
-		if st := w.SetXAttr(nil, &fuse.SetXAttrIn{InHeader: h}, "user.wsmount.state", nil); st != fuse.EPERM {
-			t.Errorf("setxattr: %v, want EPERM", st)
-		}
-		if st := w.RemoveXAttr(nil, &h, "user.wsmount.state"); st != fuse.EPERM {
-			t.Errorf("removexattr: %v, want EPERM", st)
-		}
+		assert.Equal(t, w.SetXAttr(nil, &fuse.SetXAttrIn{InHeader: h}, "user.wsmount.state", nil), fuse.EPERM, "setxattr want EPERM")
+		assert.Equal(t, w.RemoveXAttr(nil, &h, "user.wsmount.state"), fuse.EPERM, "removexattr want EPERM")
 		dest := make([]byte, 100)
 		n, st := w.GetXAttr(nil, &h, "user.wsmount.state", dest)
 		if volume == Volume(v) {

@@ -90,9 +90,7 @@ func TestIOModeIsOnePerInode(t *testing.T) {
 			for i, s := range tt.steps {
 				out := open(m, s.o, s.writable)
 				assert.Equal(t, out.OpenFlags, s.want, "open", i, "flags")
-				if i > 0 && out.BackingID != id {
-					t.Errorf("open %d: backing %d, the first had %d", i, out.BackingID, id)
-				}
+				assert.False(t, i > 0 && out.BackingID != id, "open", i, "backing", out.BackingID, "the first had", id)
 				id = out.BackingID
 			}
 			for _, s := range tt.steps {
@@ -108,9 +106,8 @@ func TestIOModeIsChosenAnewAfterTheLastRelease(t *testing.T) {
 	m, _, _ := newTestModes()
 	open(m, neither, false)
 	m.released(testNode, false)
-	if out := open(m, both, true); out.OpenFlags&fuse.FOPEN_PASSTHROUGH == 0 {
-		t.Error("not passthrough though nobody else has the file open")
-	}
+	out := open(m, both, true)
+	assert.True(t, out.OpenFlags&fuse.FOPEN_PASSTHROUGH != 0, "not passthrough though nobody else has the file open")
 }
 
 // Where programs could not share a mapping of it, the file has pages, but none of before.
@@ -143,9 +140,8 @@ func TestPassthroughRefused(t *testing.T) {
 			m, b, _ := newTestModes()
 			b.errno = tt.errno
 			assert.Equal(t, open(m, both, true).OpenFlags, fuse.FOPEN_KEEP_CACHE, "flags")
-			if off := m.disabled.Load() != nil; off != tt.off {
-				t.Errorf("off for the mount = %v, want %v", off, tt.off)
-			}
+			off := m.disabled.Load() != nil
+			assert.True(t, off == tt.off, "off for the mount =", off, "want", tt.off)
 		})
 	}
 }

@@ -83,9 +83,8 @@ func TestNoteOfWhatIsSeenByNow(t *testing.T) {
 		sl.EntryChanged(1, "third")
 		go n.run(k)
 		for _, want := range []string{"first", "third"} {
-			if got := <-k.got; got.name != want {
-				t.Errorf("told of %q, want %q", got.name, want)
-			}
+			got := <-k.got
+			assert.True(t, got.name == want, "told of", got.name, "want", want)
 			looked = true
 			k.on <- struct{}{}
 		}
@@ -192,9 +191,7 @@ func TestNoNoteForAGraft(t *testing.T) {
 	sl := &slotNotifier{s: w.tree.slots[0], n: w.notes}
 	sl.EntryChanged(RootIno, "x")
 	sl.EntryChanged(RootIno, "y")
-	if len(w.notes.queue) != 1 || w.notes.queue[0].name != "y" {
-		t.Errorf("queued %v, want only y", w.notes.queue)
-	}
+	assert.True(t, len(w.notes.queue) == 1 && w.notes.queue[0].name == "y", "queued", w.notes.queue, "want only y")
 }
 
 // A failure found after the reply is seen like one of a request, and not lost
@@ -241,12 +238,8 @@ func TestErrorsOfCloseAreReturned(t *testing.T) {
 	go w.notes.run(newFakeKernel())
 	s.finish()
 	err := s.Wait()
-	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "@a/c") {
-		t.Errorf("got %v, want both errors and the parts' names", err)
-	}
-	if a.closed != 1 || b.closed != 1 || c.closed != 1 {
-		t.Errorf("closed %d, %d and %d times, want once each", a.closed, b.closed, c.closed)
-	}
+	assert.True(t, errors.Is(err, ErrUnavailable) && errors.Is(err, ErrConflict) && strings.Contains(err.Error(), "@a/c"), "got", err, "want both errors and the parts' names")
+	assert.True(t, a.closed == 1 && b.closed == 1 && c.closed == 1, "closed", a.closed, b.closed, "and", c.closed, "times, want once each")
 }
 
 // Waking the worker for each event of a program that writes a thousand files

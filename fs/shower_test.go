@@ -62,36 +62,27 @@ func TestShower(t *testing.T) {
 		".wsmount/history":   {"README", "a"},
 		".wsmount/history/a": {"1", "2"},
 	} {
-		if got := w.list(dir, 4096, true); !slices.Equal(got, want) {
-			t.Errorf("list of %s = %q, want %q", dir, got, want)
-		}
+		got := w.list(dir, 4096, true)
+		assert.True(t, slices.Equal(got, want), "list of", dir, "=", got, "want", want)
 	}
 	out := w.mustWalk(".wsmount/history/a/2")
 	if out.Size != 3 || out.Mode != syscall.S_IFREG|0o440 || out.Uid != 7 || out.Gid != 8 {
 		t.Errorf("size %d mode %o owner %d:%d", out.Size, out.Mode, out.Uid, out.Gid)
 	}
-	if got := w.mustWalk(".wsmount/status.json").Size; got != uint64(len("of the part")) {
-		t.Errorf("the volume hides what its part shows: size %d", got)
-	}
+	assert.Equal(t, w.mustWalk(".wsmount/status.json").Size, uint64(len("of the part")), "the volume hides what its part shows: size")
 	var o fuse.OpenOut
 	if st := w.Open(nil, &fuse.OpenIn{InHeader: header(out.NodeId)}, &o); st != fuse.OK {
 		t.Fatal(st)
 	}
 	delete(v.files, "history/a/2") // who has it open goes on
 	r, st := w.Read(nil, &fuse.ReadIn{InHeader: header(out.NodeId), Fh: o.Fh, Offset: 1}, make([]byte, 100))
-	if st != fuse.OK {
-		t.Fatal(st)
-	}
-	if b, _ := r.Bytes(nil); string(b) != "wo" {
-		t.Errorf("read %q", b)
-	}
+	assert.Must(t, st == fuse.OK, st)
+	b, _ := r.Bytes(nil)
+	assert.True(t, string(b) == "wo", "read", b)
 	w.Release(nil, &fuse.ReleaseIn{InHeader: header(out.NodeId), Fh: o.Fh})
 	assert.Equal(t, v.closed, 1, "times closed")
-	if _, st := w.walk(".wsmount/history/a/2"); st != fuse.ENOENT {
-		t.Errorf("lookup after it is gone: %v", st)
-	}
+	_, st = w.walk(".wsmount/history/a/2")
+	assert.True(t, st == fuse.ENOENT, "lookup after it is gone:", st)
 	dir := w.mustWalk(".wsmount/history/a")
-	if st := w.Open(nil, &fuse.OpenIn{InHeader: header(dir.NodeId)}, &o); st != fuse.Status(syscall.EISDIR) {
-		t.Errorf("open of a directory: %v", st)
-	}
+	assert.Equal(t, w.Open(nil, &fuse.OpenIn{InHeader: header(dir.NodeId)}, &o), fuse.Status(syscall.EISDIR), "open of a directory")
 }

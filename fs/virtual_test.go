@@ -30,19 +30,16 @@ func TestControlDirectory(t *testing.T) {
 	if got, want := w.list(".wsmount", 4096, true), []string{"conflicts", "history", "status.json"}; !slices.Equal(got, want) {
 		t.Errorf("list = %q, want %q", got, want)
 	}
-	if got := w.list("", 4096, false); slices.Contains(got, ".wsmount") {
-		t.Error(".wsmount is listed")
-	}
-	if got := w.list(".wsmount/history/1", 4096, false); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("list of a directory that is only implied = %q", got)
-	}
+	got := w.list("", 4096, false)
+	assert.False(t, slices.Contains(got, ".wsmount"), ".wsmount is listed")
+	got = w.list(".wsmount/history/1", 4096, false)
+	assert.True(t, slices.Equal(got, []string{"a"}), "list of a directory that is only implied =", got)
 	out := w.mustWalk(".wsmount/history/1/a")
 	if out.Size != 3 || out.Mode != syscall.S_IFREG|0o444 {
 		t.Errorf("size %d mode %o", out.Size, out.Mode)
 	}
-	if again := w.mustWalk(".wsmount/history/1/a"); again.NodeId != out.NodeId {
-		t.Error("the same file has another number at the second look")
-	}
+	again := w.mustWalk(".wsmount/history/1/a")
+	assert.True(t, again.NodeId == out.NodeId, "the same file has another number at the second look")
 	files["history/1/a"] = "newer"
 	var a fuse.AttrOut
 	w.GetAttr(nil, &fuse.GetAttrIn{InHeader: header(out.NodeId)}, &a)
@@ -50,9 +47,8 @@ func TestControlDirectory(t *testing.T) {
 		t.Errorf("size %d for %v after a change, want 5 for no time", a.Size, a.Timeout())
 	}
 	delete(files, "history/1/a")
-	if _, st := w.walk(".wsmount/history/1/a"); st != fuse.ENOENT {
-		t.Errorf("lookup after it is gone: %v", st)
-	}
+	_, st := w.walk(".wsmount/history/1/a")
+	assert.True(t, st == fuse.ENOENT, "lookup after it is gone:", st)
 }
 
 func TestControlFileIsOneVersionFromEndToEnd(t *testing.T) {
@@ -65,18 +61,11 @@ func TestControlFileIsOneVersionFromEndToEnd(t *testing.T) {
 	}
 	files["status.json"] = "second"
 	r, st := w.Read(nil, &fuse.ReadIn{InHeader: header(out.NodeId), Fh: o.Fh, Offset: 2}, make([]byte, 100))
-	if st != fuse.OK {
-		t.Fatal(st)
-	}
-	if b, _ := r.Bytes(nil); string(b) != "rst" {
-		t.Errorf("read %q, want the rest of what was there at open", b)
-	}
-	if o.OpenFlags&fuse.FOPEN_DIRECT_IO == 0 {
-		t.Error("through the page cache, so that the next open would see old content")
-	}
-	if st := w.Open(nil, &fuse.OpenIn{InHeader: header(out.NodeId), Flags: syscall.O_WRONLY}, &o); st != fuse.EROFS {
-		t.Errorf("open for writing: %v, want EROFS", st)
-	}
+	assert.Must(t, st == fuse.OK, st)
+	b, _ := r.Bytes(nil)
+	assert.True(t, string(b) == "rst", "read", b, "want the rest of what was there at open")
+	assert.True(t, o.OpenFlags&fuse.FOPEN_DIRECT_IO != 0, "through the page cache, so that the next open would see old content")
+	assert.Equal(t, w.Open(nil, &fuse.OpenIn{InHeader: header(out.NodeId), Flags: syscall.O_WRONLY}, &o), fuse.EROFS, "open for writing want EROFS")
 }
 
 // Whoever meets a part that is not there can ask why, also without privilege:
@@ -90,13 +79,11 @@ func TestUnavailablePartSaysWhy(t *testing.T) {
 	for name, want := range map[string]string{"user.wsmount.reason": "no such disk", "user.wsmount.state": "unavailable"} {
 		buf := make([]byte, 100)
 		n, st := w.GetXAttr(nil, &h, name, buf)
-		if got := string(buf[:n]); st != fuse.OK || got != want {
-			t.Errorf("%s: %q, %v, want %q", name, got, st, want)
-		}
+		got := string(buf[:n])
+		assert.True(t, st == fuse.OK && got == want, name, got, st, "want", want)
 	}
 	w.mustWalk("gone/.wsmount/errors.log")
-	if _, st := w.walk("gone/file"); st != fuse.EACCES {
-		t.Errorf("lookup in it: %v, want EACCES", st)
-	}
+	_, st := w.walk("gone/file")
+	assert.True(t, st == fuse.EACCES, "lookup in it:", st, "want EACCES")
 	assert.Equal(t, w.OpenDir(nil, &fuse.OpenIn{InHeader: h}, &fuse.OpenOut{}), fuse.EACCES, "listing it")
 }

@@ -126,12 +126,9 @@ func TestCredentialsAreNotSaid(t *testing.T) {
 	} {
 		text, line, _ := ruleCase{kind: c.kind, lines: c.lines}.text(t)
 		got, findings := parseKind(c.kind+".md", []byte(text), Options{})
-		if got != nil || len(findings.Filter(Error)) != 1 || findings[0].Line != line {
-			t.Errorf("%s: accepted, or on another line\n%s%v", c.kind, text, findings)
-		}
-		if said := findings.Error(); strings.Contains(said, secret) || strings.Contains(said, "hunter2") {
-			t.Errorf("the credential is repeated:\n%s", said)
-		}
+		assert.True(t, got == nil && len(findings.Filter(Error)) == 1 && findings[0].Line == line, c.kind, "accepted, or on another line", text, findings)
+		said := findings.Error()
+		assert.True(t, !strings.Contains(said, secret) && !strings.Contains(said, "hunter2"), "the credential is repeated:", said)
 	}
 }
 
@@ -139,9 +136,7 @@ func TestCredentialsAreNotSaid(t *testing.T) {
 // refused.
 func TestPathThatLooksLikeACredential(t *testing.T) {
 	path := "/tmp/Build2574258259/001/notesAndMoreXYZ"
-	if len(path) != 40 || credentialShape(path) == "" {
-		t.Fatalf("%q does not look like a credential, so this shows nothing", path)
-	}
+	assert.Must(t, len(path) == 40 && credentialShape(path) != "", path, "does not look like a credential, so this shows nothing")
 	for config, want := range map[string]bool{
 		"mount_path: " + path:                 true,
 		"mount_path: /x\n  agent_id: " + path: false,

@@ -62,13 +62,9 @@ func TestExclude(t *testing.T) {
 func TestExcludeRefuses(t *testing.T) {
 	for _, p := range []string{"", "/", "./", "!x", "a//b", "../x", "a/../b", "./../x", "a/.", "a**", "**a/b", "a/**b", "x?", "[ab]", "a{b,c}", `x\`, `a\/b`, strings.Repeat("x", maxPatternLength+1)} {
 		_, err := CompileExclude([]string{"ok", p})
-		if err == nil || p != "" && len(p) < 60 && !strings.Contains(err.Error(), show(p)) {
-			t.Errorf("%q: got %v, want an error that names it", p, err)
-		}
+		assert.True(t, err != nil && (p == "" || len(p) >= 60 || strings.Contains(err.Error(), show(p))), p, "got", err, "want an error that names it")
 	}
-	if _, err := CompileExclude(make([]string, maxPatterns+1)); err == nil {
-		t.Error("any number of patterns is accepted")
-	}
+	assert.True(t, assert.ErrOf(CompileExclude(make([]string, maxPatterns+1))) != nil, "any number of patterns is accepted")
 	many := "provider: cloud-bucket\nconfig: { bucket: files }\nexclude: [" + strings.Repeat("a,", maxPatterns+1) + "]\n"
 	s, findings := ParseStorage(Source{"S.md", []byte("---\n" + many + "---\n")}, Options{})
 	assert.True(t, s == nil && findings.Has("exclude-pattern"), "any number of patterns parses", findings)
@@ -77,9 +73,7 @@ func TestExcludeRefuses(t *testing.T) {
 func TestExcludeEmpty(t *testing.T) {
 	var none *ExcludeSet
 	set, _ := CompileExclude([]string{"a"})
-	if none.Match("x", false) || (&ExcludeSet{}).Match("x", true) || !none.Empty() || set.Empty() {
-		t.Error("an empty set excludes something, or is not known to be empty")
-	}
+	assert.True(t, !none.Match("x", false) && !(&ExcludeSet{}).Match("x", true) && none.Empty() && !set.Empty(), "an empty set excludes something, or is not known to be empty")
 }
 
 // TestExcludeAgainstRegexp compares with a translation into regular
@@ -130,9 +124,7 @@ func TestExcludeSameBelow(t *testing.T) {
 		a, b, rest := path.Join(some.Draw(t, "a")...), path.Join(some.Draw(t, "b")...), path.Join(some.Draw(t, "rest")...)
 		isDir := rapid.Bool().Draw(t, "isDir")
 		set := assert.Of(CompileExclude([]string{p})).OK(t)
-		if set.SameBelow(a, b) && set.Match(a+"/"+rest, isDir) != set.Match(b+"/"+rest, isDir) {
-			t.Fatalf("%q: not the same of %q below %q and %q", p, rest, a, b)
-		}
+		assert.Must(t, !set.SameBelow(a, b) || set.Match(a+"/"+rest, isDir) == set.Match(b+"/"+rest, isDir), p, "not the same of", rest, "below", a, "and", b)
 	})
 }
 
@@ -165,7 +157,5 @@ func regexpMatch(segments []string, dirOnly bool, file string, isDir bool) bool 
 // backtracking these take longer than the age of the universe, so that it ends.
 func TestExcludeIsFast(t *testing.T) {
 	set := assert.Of(CompileExclude([]string{strings.Repeat("**/a*/", 200) + "z", strings.Repeat("*a", 1000)})).OK(t)
-	if set.Match(strings.Repeat("aa/", 300)+"y", false) || set.Match(strings.Repeat("a", 4000)+"b", false) {
-		t.Error("matches")
-	}
+	assert.True(t, !set.Match(strings.Repeat("aa/", 300)+"y", false) && !set.Match(strings.Repeat("a", 4000)+"b", false), "matches")
 }

@@ -119,12 +119,8 @@ func TestRefusedManifests(t *testing.T) {
 	for name, data := range testdata(t, "refuse") {
 		t.Run(name, func(t *testing.T) {
 			got, findings := parseKind(name, data, Options{})
-			if findings.Err() == nil {
-				t.Fatal("accepted")
-			}
-			if got != nil && findings.refuses() {
-				t.Error("a refused manifest came with a result")
-			}
+			assert.Must(t, findings.Err() != nil, "accepted")
+			assert.False(t, got != nil && findings.refuses(), "a refused manifest came with a result")
 			assert.Slice(t, places(findings.Filter(Error)), expected(data, "expect"), "errors", findings)
 		})
 	}
@@ -135,9 +131,7 @@ type marshaler interface{ Marshal() ([]byte, error) }
 func plainDocument(t *testing.T, data []byte) any {
 	d := newDecoder("x", Options{})
 	root := d.parseFrontmatter(Source{"x", data})
-	if root == nil || len(d.findings) != 0 {
-		t.Fatal(d.findings)
-	}
+	assert.Must(t, root != nil && len(d.findings) == 0, d.findings)
 	return value{d: d, n: root}.plain()
 }
 

@@ -29,9 +29,7 @@ func fuzzKind(f *testing.F, kind string) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v, findings := parseKind(kind+".md", data, Options{})
 		for _, x := range findings {
-			if x.Line < 1 || x.Column < 1 || x.File != kind+".md" || x.Rule == "" || x.Message == "" {
-				t.Errorf("half a finding: %+v", x)
-			}
+			assert.True(t, x.Line >= 1 && x.Column >= 1 && x.File == kind+".md" && x.Rule != "" && x.Message != "", "half a finding:", x)
 			if r, bad := controlIn(x.String(), ""); bad || !utf8.ValidString(x.String()) || len(x.String()) > 2000 {
 				t.Errorf("a finding that cannot be shown (%U): %q", r, x)
 			}
@@ -64,12 +62,8 @@ func FuzzExclude(f *testing.F) {
 			return
 		}
 		got := set.Match(path, isDir)
-		if got && isDir && !set.Match(path+"/below", false) {
-			t.Errorf("%q matches the directory %q and not what is below", p, path)
-		}
-		if got && !isDir && !set.Match(path, true) {
-			t.Errorf("%q matches the file %q and not a directory of that name", p, path)
-		}
+		assert.False(t, got && isDir && !set.Match(path+"/below", false), p, "matches the directory", path, "and not what is below")
+		assert.False(t, got && !isDir && !set.Match(path, true), p, "matches the file", path, "and not a directory of that name")
 		assert.False(t, set.Match("", true), p, "excludes the root")
 	})
 }
@@ -102,8 +96,7 @@ func FuzzAddress(f *testing.F) {
 		if err == nil && r.Kind != RefSlug && (strings.HasPrefix(r.Clean(), "/") || r.Kind == RefPath && strings.HasPrefix(r.Clean(), "..") && hasSegment(r.Clean(), "..")) {
 			t.Errorf("%q leaves the workspace as a %v: %q", s, r.Kind, r.Clean())
 		}
-		if branch, err := BranchForConversation(s); err == nil && !ValidBranch(branch) {
-			t.Errorf("%q gives the branch %q", s, branch)
-		}
+		branch, err := BranchForConversation(s)
+		assert.False(t, err == nil && !ValidBranch(branch), s, "gives the branch", branch)
 	})
 }

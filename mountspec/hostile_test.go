@@ -60,9 +60,8 @@ func TestHostileInput(t *testing.T) {
 			w, findings := ParseWorkspace(Source{"W.md", []byte(c.text)}, Options{})
 			assert.Must(t, w == nil && len(findings) != 0, "accepted", w)
 			got := strings.Join(places(findings), "\n")
-			if want := fmt.Sprintf("%d %s", c.line, c.rule); !strings.Contains(got, want) || len(findings) > 1 && c.rule != "second-document" {
-				t.Errorf("got %q, want %q\n%v", got, want, findings)
-			}
+			want := fmt.Sprintf("%d %s", c.line, c.rule)
+			assert.True(t, strings.Contains(got, want) && (len(findings) <= 1 || c.rule == "second-document"), "got", got, "want", want, findings)
 		})
 	}
 }
@@ -97,12 +96,8 @@ func TestAliasBomb(t *testing.T) {
 	}
 	b.WriteString(validWorkspace + "---\n")
 	w, findings := ParseWorkspace(Source{"W.md", []byte(b.String())}, Options{})
-	if w != nil || !findings.Has("yaml-alias") || findings[0].Line != 3 || findings[0].Rule != "yaml-alias" {
-		t.Errorf("got %v", findings)
-	}
-	if len(findings) != maxFindings+1 || !findings.Has("too-many-findings") {
-		t.Errorf("got %d findings, want %d and a last word", len(findings), maxFindings)
-	}
+	assert.True(t, w == nil && findings.Has("yaml-alias") && findings[0].Line == 3 && findings[0].Rule == "yaml-alias", "got", findings)
+	assert.True(t, len(findings) == maxFindings+1 && findings.Has("too-many-findings"), "got", len(findings), "findings, want", maxFindings, "and a last word")
 }
 
 // TestAllFindingsAtOnce checks that one mistake hides no other.
@@ -193,18 +188,15 @@ func TestReadSourceIsBounded(t *testing.T) {
 	s := &spool{head: strings.NewReader("---\n" + validWorkspace + "---\n"), fill: 'x'}
 	src, err := ReadSource("W.md", s)
 	assert.Must(t, err == nil && s.read <= 4*MaxFrontmatter, "read", s.read, err)
-	if w, findings := ParseWorkspace(src, Options{}); w == nil {
-		t.Errorf("a long body refuses: %v", findings)
-	}
+	w, findings := ParseWorkspace(src, Options{})
+	assert.True(t, w != nil, "a long body refuses:", findings)
 	endless := &spool{head: strings.NewReader("---\n" + validWorkspace), fill: '\n'}
 	src = assert.Of(ReadSource("W.md", endless)).OK(t)
-	if w, findings := ParseWorkspace(src, Options{}); w != nil || !findings.Has("frontmatter-too-large") {
-		t.Errorf("got %v", findings)
-	}
+	w, findings = ParseWorkspace(src, Options{})
+	assert.True(t, w == nil && findings.Has("frontmatter-too-large"), "got", findings)
 	broken := errors.New("broken")
-	if _, err := ReadSource("W.md", io.MultiReader(strings.NewReader("---\n"), failing{broken})); !errors.Is(err, broken) || !strings.Contains(err.Error(), "W.md") {
-		t.Errorf("got %v, want one that names the file and wraps %v", err, broken)
-	}
+	_, err = ReadSource("W.md", io.MultiReader(strings.NewReader("---\n"), failing{broken}))
+	assert.True(t, errors.Is(err, broken) && strings.Contains(err.Error(), "W.md"), "got", err, "want one that names the file and wraps", broken)
 }
 
 type failing struct{ err error }

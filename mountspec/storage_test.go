@@ -105,9 +105,7 @@ func TestSyncDefaults(t *testing.T) {
 		})
 	}
 	s := DefaultSync(ProviderGitHub, "", true)
-	if s.Pull.TTL != time.Minute || s.Commit.Batch != 5*time.Second {
-		t.Errorf("durations: %v %v", s.Pull.TTL, s.Commit.Batch)
-	}
+	assert.True(t, s.Pull.TTL == time.Minute && s.Commit.Batch == 5*time.Second, "durations:", s.Pull.TTL, s.Commit.Batch)
 }
 
 // A provider that this build lacks validates, is an error with upstream's code, and its manifest
@@ -122,9 +120,8 @@ func TestUnknownProvider(t *testing.T) {
 	want := RawConfig{map[string]any{"folder": "/x", "depth": int64(3), "deep": map[string]any{"on": []any{1.5, nil, "yes", "0x10"}}}}
 	assert.True(t, reflect.DeepEqual(s.Config, want), "config", s.Config, want)
 	yes := Options{Registered: func(name string) bool { return name == "dropbox" }}
-	if _, findings := ParseStorage(Source{"S.md", []byte(text)}, yes); len(findings) != 0 {
-		t.Errorf("registered, and yet: %v", findings)
-	}
+	_, findings = ParseStorage(Source{"S.md", []byte(text)}, yes)
+	assert.True(t, len(findings) == 0, "registered, and yet:", findings)
 	for storage, want := range map[string]string{
 		"provider: mastra-azure\nconfig: { container: files }\n": "provider-unknown", // enumerated and not registered
 		"provider: mastra-azure\nconfig: { contaner: files }\n":  "missing-key provider-unknown unknown-key",
@@ -139,24 +136,20 @@ func TestUnknownProvider(t *testing.T) {
 // TestRequiredKeys takes each key of a minimal manifest away.
 func TestRequiredKeys(t *testing.T) {
 	for kind, text := range validManifest {
-		if v, findings := parseKind(kind+".md", []byte("---\n"+text+"---\n"), Options{}); v == nil || len(findings) != 0 {
-			t.Errorf("%s: the minimal manifest is refused: %v", kind, findings)
-		}
+		v, findings := parseKind(kind+".md", []byte("---\n"+text+"---\n"), Options{})
+		assert.True(t, v != nil && len(findings) == 0, kind, "the minimal manifest is refused:", findings)
 		lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 		for i, line := range lines {
 			key, _, _ := strings.Cut(line, ":")
 			rest := strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "") + "\n"
 			_, findings := parseKind(kind+".md", []byte("---\n"+rest+"---\n"), Options{})
 			assert.False(t, findings.Err() == nil, kind, "without", key, "is accepted")
-			if len(lines) > 1 && !strings.Contains(findings.Error(), "the key "+key+" is missing") {
-				t.Errorf("%s without %s: %v", kind, key, findings)
-			}
+			assert.False(t, len(lines) > 1 && !strings.Contains(findings.Error(), "the key "+key+" is missing"), kind, "without", key, findings)
 		}
 	}
 	policy := "---\nmetadata: {}\n---\n"
-	if p, findings := ParsePolicy(Source{"P.md", []byte(policy)}, Options{}); p != nil || rules(findings) != "missing-key" {
-		t.Errorf("a policy without a schema: %v", findings)
-	}
+	p, findings := ParsePolicy(Source{"P.md", []byte(policy)}, Options{})
+	assert.True(t, p == nil && rules(findings) == "missing-key", "a policy without a schema:", findings)
 }
 
 func TestHints(t *testing.T) {
@@ -319,9 +312,7 @@ func TestChangedWorkspacePrints(t *testing.T) {
 // key.
 func TestTypedValues(t *testing.T) {
 	w, findings := ParseWorkspace(Source{"W.md", []byte("---\nschema: workspace/v1\nid: \"@a/b\"\nversion: 1.0.0\nname: 2026\nowner: { type: org, id: 01234, slug: a }\ncreated_at: 2026-05-02T10:00:00Z\nstorage: { inline: { provider: github, config: { owner: 007, repo: 1e3 }, sync: { pull: { on: workspace-open } } } }\nmetadata: { when: 2026-05-02, octal: 0o17, big: 99999999999999999999, inf: .inf, t: true, f: 2.50 }\n---\n")}, Options{})
-	if w == nil {
-		t.Fatal(findings)
-	}
+	assert.Must(t, w != nil, findings)
 	c := w.Storage.Inline.Config.(GitHubConfig)
 	got := []string{w.Name, w.Owner.ID, w.CreatedAt, c.Owner, c.Repo, string(w.Storage.Inline.Sync.Pull.On)}
 	assert.Slice(t, got, []string{"2026", "01234", "2026-05-02T10:00:00Z", "007", "1e3", "workspace-open"})
@@ -343,14 +334,10 @@ func TestPrintedForOldReaders(t *testing.T) {
 // What the host quotes later knows where it stood.
 func TestPositionsSurvive(t *testing.T) {
 	w, findings := ParseWorkspace(Source{"W.md", []byte("\ufeff---\r\n" + strings.ReplaceAll(validWorkspace, "\n", "\r\n") + "identity:\r\n  - ref: user://a\r\nmetadata:\r\n  wsmount:\r\n    mounts:\r\n      - at: /x\r\n        source: ./y\r\n---\r\n")}, Options{})
-	if w == nil {
-		t.Fatal(findings)
-	}
+	assert.Must(t, w != nil, findings)
 	got := fmt.Sprint(w.Pos, " ", w.Owner.Pos, " ", w.Storage.Ref.Pos, " ", w.Identity[0].Pos, " ", w.Mounts[0].Pos, " ", w.Mounts[0].Source.Pos)
 	assert.Equal(t, got, "W.md:2:1 W.md:6:8 W.md:7:17 W.md:9:5 W.md:13:9 W.md:14:17")
-	if (Pos{File: "f"}).String() != "f" || (Pos{File: "f", Line: 2}).String() != "f:2" {
-		t.Error("a place prints what it does not have")
-	}
+	assert.True(t, (Pos{File: "f"}).String() == "f" && (Pos{File: "f", Line: 2}).String() == "f:2", "a place prints what it does not have")
 }
 
 func TestPolicyReadOnly(t *testing.T) {
@@ -362,7 +349,6 @@ func TestAuthReference(t *testing.T) {
 	a := mustStorage(t, "provider: cloud-bucket\nconfig: { bucket: files }\nauth: { ref: ../team/SECRETS.md, state: { env: [A, B] } }\n").Auth
 	r, ok := a.Reference()
 	assert.True(t, ok && r.Kind == RefCrossWorkspace && slices.Equal(a.Env, []string{"A", "B"}), r, ok, a.Env)
-	if _, ok := (Auth{}).Reference(); ok {
-		t.Error("an absent reference is one")
-	}
+	_, ok = (Auth{}).Reference()
+	assert.False(t, ok, "an absent reference is one")
 }

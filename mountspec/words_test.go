@@ -37,9 +37,8 @@ func TestParseTemplated(t *testing.T) {
 		assert.Equal(t, fmt.Sprint(base, " ", seconds, " ", ok), want+" true", name)
 	}
 	for _, name := range []string{"idle-bad", "idle-0", "idle--1", "idle-+1", "idle-007", "idle-", "idle-99999999999999999999", "idle-2147483648", "turn-end", "turn-5", "idle", ""} {
-		if base, seconds, ok := ParseTemplated(name); ok || base != "" || seconds != 0 {
-			t.Errorf("%q: got %q %d", name, base, seconds)
-		}
+		base, seconds, ok := ParseTemplated(name)
+		assert.True(t, !ok && base == "" && seconds == 0, name, "got", base, seconds)
 	}
 }
 
@@ -48,12 +47,8 @@ func TestEventNames(t *testing.T) {
 	for _, e := range append(StandardEvents(), Aliases()...) {
 		assert.True(t, e.Known() && !e.IsNamespaced(), e, "known", e.Known(), "namespaced", e.IsNamespaced())
 	}
-	if !IsNamespaced("agentik:scheduled-pull") || IsNamespaced("turn-end") {
-		t.Error("namespaced is not what has a colon")
-	}
-	if Trigger("turn-begin").Known() || Trigger("Turn-end").Known() || !Trigger("idle-5").Known() {
-		t.Error("known is not what AIP-37 names")
-	}
+	assert.True(t, IsNamespaced("agentik:scheduled-pull") && !IsNamespaced("turn-end"), "namespaced is not what has a colon")
+	assert.True(t, !Trigger("turn-begin").Known() && !Trigger("Turn-end").Known() && Trigger("idle-5").Known(), "known is not what AIP-37 names")
 }
 
 func TestTemplate(t *testing.T) {
@@ -106,9 +101,7 @@ func TestBranchNames(t *testing.T) {
 	}
 	got, err := BranchForTurn("c 1", long)
 	parts := strings.Split(got, "/")
-	if err != nil || len(parts) != 4 || parts[0] != "wsmount" || parts[1] != "t" || len(parts[3]) > maxID || !ValidBranch(got) {
-		t.Errorf("got %q, %v", got, err)
-	}
+	assert.True(t, err == nil && len(parts) == 4 && parts[0] == "wsmount" && parts[1] == "t" && len(parts[3]) <= maxID && ValidBranch(got), "got", got, err)
 	assert.Of(BranchForConversation("c1")).Equal(t, "wsmount/c/c1")
 	for _, err := range []error{assert.ErrOf(BranchForConversation("")), assert.ErrOf(BranchForTurn("c", "")), assert.ErrOf(BranchForTurn("", "t"))} {
 		assert.Is(t, err, ErrNoID, "no id")
@@ -122,15 +115,9 @@ func TestCleanIDIsInjective(t *testing.T) {
 		a, b := id.Filter(notEmpty).Draw(t, "a"), id.Filter(notEmpty).Draw(t, "b")
 		x, y := CleanID(a), CleanID(b)
 		branch, _ := BranchForConversation(a)
-		if !ValidBranch(branch) || len(x) > maxID || strings.Contains(x, "/") || !utf8.ValidString(x) {
-			t.Fatalf("%q gives the branch %q", a, branch)
-		}
-		if a != b && x == y {
-			t.Fatalf("%q and %q share %q", a, b, x)
-		}
-		if a != x && CleanID(x) == x {
-			t.Fatalf("the id %q takes the name %q of %q", x, x, a)
-		}
+		assert.Must(t, ValidBranch(branch) && len(x) <= maxID && !strings.Contains(x, "/") && utf8.ValidString(x), a, "gives the branch", branch)
+		assert.Must(t, a == b || x != y, a, "and", b, "share", x)
+		assert.Must(t, a == x || CleanID(x) != x, "the id", x, "takes the name", x, "of", a)
 	})
 }
 
@@ -172,9 +159,7 @@ func TestResolveAddress(t *testing.T) {
 	assert.Is(t, assert.ErrOf(resolve("@acme/ops", found, broken)), broken, "the lookup fails")
 	got, err = resolve("@acme/bank", found, nil)
 	var e *IdentityError
-	if got != nil || !errors.As(err, &e) || e.Found != found.ID || !strings.Contains(err.Error(), "W.md:2:1") {
-		t.Errorf("another's manifest: got %v, %v", got, err)
-	}
+	assert.True(t, got == nil && errors.As(err, &e) && e.Found == found.ID && strings.Contains(err.Error(), "W.md:2:1"), "another's manifest: got", got, err)
 }
 
 func TestRefs(t *testing.T) {
@@ -199,9 +184,8 @@ func TestRefs(t *testing.T) {
 	}
 	assert.Equal(t, (Ref{}).Clean(), "", "an inline block has the path")
 	var refError *RefError
-	if _, err := ParseRef("/x"); !errors.As(err, &refError) || !strings.Contains(err.Error(), "absolute") {
-		t.Errorf("got %v", err)
-	}
+	_, err := ParseRef("/x")
+	assert.True(t, errors.As(err, &refError) && strings.Contains(err.Error(), "absolute"), "got", err)
 }
 
 func TestComposeIdentity(t *testing.T) {
@@ -219,8 +203,6 @@ func TestComposeIdentity(t *testing.T) {
 	} {
 		author, others, ok := Authors(ComposeIdentity(c.levels...))
 		assert.True(t, author.Ref == c.want && ok == (c.want != ""), c.name, author.Ref, ok, c.want)
-		if c.want == "user://s" && (len(others) != 1 || others[0].Ref != "user://s2") {
-			t.Errorf("%s: co-authors %v", c.name, others)
-		}
+		assert.False(t, c.want == "user://s" && (len(others) != 1 || others[0].Ref != "user://s2"), c.name, "co-authors", others)
 	}
 }

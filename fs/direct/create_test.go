@@ -58,9 +58,7 @@ func TestCreateAsTheCaller(t *testing.T) {
 		for kind, f := range kinds {
 			d := lookup(t, v, wsfs.RootIno, c.dir)
 			e, err := f(opAs(c.uid, c.gid), d.Ino)
-			if err != nil || e.Attr.UID != c.uid || e.Attr.GID != c.want {
-				t.Errorf("%s in %s as %d:%d: belongs to %d:%d, %v", kind, c.dir, c.uid, c.gid, e.Attr.UID, e.Attr.GID, err)
-			}
+			assert.True(t, err == nil && e.Attr.UID == c.uid && e.Attr.GID == c.want, kind, "in", c.dir, "as", c.uid, c.gid, "belongs to", e.Attr.UID, e.Attr.GID, err)
 			wantMode := uint32(0o755)
 			if kind == "symlink" {
 				wantMode = 0o777
@@ -87,9 +85,7 @@ func TestThreadsAreRestored(t *testing.T) {
 			defer wg.Done()
 			for i := range 30 {
 				name := fmt.Sprintf("%d-%d", g, i)
-				if _, err := v.Mkdir(opAs(uint32(1000+g), uint32(2000+i)), wsfs.RootIno, name, 0o755); err != nil {
-					t.Error(err)
-				}
+				assert.Is(t, assert.ErrOf(v.Mkdir(opAs(uint32(1000+g), uint32(2000+i)), wsfs.RootIno, name, 0o755)), nil)
 				v.Mkdir(opAs(uint32(1000+g), 1), wsfs.RootIno, name, 0o755) // fails inside
 			}
 		}()
@@ -106,9 +102,7 @@ func TestThreadsAreRestored(t *testing.T) {
 			hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 			ok(t, unix.Capget(&hdr, &got[0]))
 			uid, gid := setfs(unix.SYS_SETFSUID, ^uint32(0)), setfs(unix.SYS_SETFSGID, ^uint32(0))
-			if uid != 0 || gid != 0 || got != v.ids.all {
-				t.Errorf("a thread is %d:%d with %+v", uid, gid, got)
-			}
+			assert.True(t, uid == 0 && gid == 0 && got == v.ids.all, "a thread is", uid, gid, "with", got)
 		}()
 	}
 	close(start)
@@ -164,15 +158,13 @@ func TestCreateOfAnExistingName(t *testing.T) {
 	writeFile(t, "there", dir, "f")
 	e, o, err := v.Create(op(), wsfs.RootIno, "f", unix.O_RDWR, 0o600)
 	ok(t, err)
-	if got := read(t, o.File); got != "there" || e.Attr.Size != 5 || e.Attr.Mode&0o777 != 0o644 {
-		t.Errorf("%q, %+v", got, e.Attr)
-	}
+	got := read(t, o.File)
+	assert.True(t, got == "there" && e.Attr.Size == 5 && e.Attr.Mode&0o777 == 0o644, got, e.Attr)
 	o.File.Release()
 	e, o, err = v.Create(op(), wsfs.RootIno, "f", unix.O_RDWR|unix.O_TRUNC, 0o600)
 	ok(t, err)
-	if got := read(t, o.File); got != "" || e.Attr.Size != 0 {
-		t.Errorf("after O_TRUNC %q, size %d", got, e.Attr.Size)
-	}
+	got = read(t, o.File)
+	assert.True(t, got == "" && e.Attr.Size == 0, "after O_TRUNC", got, "size", e.Attr.Size)
 	o.File.Release()
 }
 
@@ -230,9 +222,8 @@ func TestKillPriv(t *testing.T) {
 			}
 			ok(t, change(o, e.Ino))
 			assert.Equal(t, attr(t, v, e.Ino).Mode&0o7777, c.want, name, "kill", c.kill, "mode")
-			if _, err := v.GetXattr(op(), e.Ino, capXattr); c.kill && err != syscall.ENODATA {
-				t.Errorf("%s: the capability is left: %v", name, err)
-			}
+			_, err := v.GetXattr(op(), e.Ino, capXattr)
+			assert.False(t, c.kill && err != syscall.ENODATA, name, "the capability is left:", err)
 		}
 	}
 }
@@ -262,21 +253,16 @@ func TestPassthroughOffers(t *testing.T) {
 			ok(t, unix.Setxattr(path, capXattr, netRawCap, 0))
 		}
 		o := must[wsfs.Opened](t)(v.Open(op(), lookup(t, v, wsfs.RootIno, c.name).Ino, unix.O_RDWR))
-		if !o.PassRead || o.PassWrite != c.write || !o.NoFlush {
-			t.Errorf("%s: read %v write %v", c.name, o.PassRead, o.PassWrite)
-		}
+		assert.True(t, o.PassRead && o.PassWrite == c.write && o.NoFlush, c.name, "read", o.PassRead, "write", o.PassWrite)
 		var st unix.Stat_t
-		if err := unix.Fstat(o.Backing, &st); err != nil || st.Mode&0o7777 != c.mode {
-			t.Errorf("%s: backing is another file: %v", c.name, err)
-		}
+		err := unix.Fstat(o.Backing, &st)
+		assert.True(t, err == nil && st.Mode&0o7777 == c.mode, c.name, "backing is another file:", err)
 		o.File.Release()
 	}
 	quiet, _ := serve(t, Options{NoPassthrough: true})
 	_, o, err := quiet.Create(op(), wsfs.RootIno, "f", unix.O_RDWR, 0o644)
 	ok(t, err)
-	if o.PassRead || o.PassWrite {
-		t.Error("offered although refused")
-	}
+	assert.True(t, !o.PassRead && !o.PassWrite, "offered although refused")
 	o.File.Release()
 }
 
@@ -289,7 +275,5 @@ func TestDirectIO(t *testing.T) {
 	defer o.File.Release()
 	assert.True(t, o.Direct, "not passed on")
 	d, err := o.File.Read(op(), make([]byte, 101)[1:], 1)
-	if err != nil || string(d.Bytes) != "naligned" {
-		t.Errorf("%q, %v", d.Bytes, err)
-	}
+	assert.True(t, err == nil && string(d.Bytes) == "naligned", d.Bytes, err)
 }

@@ -71,9 +71,7 @@ func wantErr(t testing.TB, err error, want syscall.Errno) {
 func lookup(t testing.TB, v *Volume, dir wsfs.Ino, name string) wsfs.Entry {
 	t.Helper()
 	e, err := v.Lookup(op(), dir, name)
-	if err != nil || e.Ino == 0 {
-		t.Fatalf("lookup %q: %v, %v", name, e.Ino, err)
-	}
+	assert.Must(t, err == nil && e.Ino != 0, "lookup", name, e.Ino, err)
 	return e
 }
 
@@ -83,9 +81,8 @@ func create(t testing.TB, v *Volume, dir wsfs.Ino, name, content string) wsfs.En
 	e, o, err := v.Create(op(), dir, name, unix.O_RDWR|unix.O_EXCL, 0o666)
 	ok(t, err)
 	if content != "" {
-		if n, err := o.File.Write(op(), []byte(content), 0); n != len(content) || err != nil {
-			t.Fatalf("write: %d, %v", n, err)
-		}
+		n, err := o.File.Write(op(), []byte(content), 0)
+		assert.Must(t, n == len(content) && err == nil, "write:", n, err)
 	}
 	o.File.Release()
 	return e

@@ -30,12 +30,10 @@ func TestReserveOfDescriptors(t *testing.T) {
 		}
 	}
 	wantErr(t, err, unix.EMFILE)
-	if n := len(files); n < 40 {
-		t.Errorf("only %d files", n)
-	}
-	if last := int(v.fds.last.Load()); last > v.fds.limit-reserve(v.fds.limit) {
-		t.Errorf("descriptor %d of %d was taken", last, v.fds.limit)
-	}
+	n := len(files)
+	assert.True(t, n >= 40, "only", n, "files")
+	last := int(v.fds.last.Load())
+	assert.True(t, last <= v.fds.limit-reserve(v.fds.limit), "descriptor", last, "of", v.fds.limit, "was taken")
 	_, _, err = v.Create(op(), wsfs.RootIno, "g", unix.O_RDWR, 0o644)
 	wantErr(t, err, unix.EMFILE)
 	lookupNone(t, v, wsfs.RootIno, "g")
@@ -44,9 +42,7 @@ func TestReserveOfDescriptors(t *testing.T) {
 	before := v.fds.open.Load()
 	s := must[wsfs.Dir](t)(v.OpenDir(op(), d.Ino))
 	s.Release()
-	if h := v.fds.open.Load(); h != before {
-		t.Errorf("%d descriptors, %d before: directories keep the reserve", h, before)
-	}
+	assert.Equal(t, v.fds.open.Load(), before, "descriptors before: directories keep the reserve")
 	ok(t, v.Rename(op(), wsfs.RootIno, "f", d.Ino, "f", 0))
 	files[0].Release()
 	files = files[1:]

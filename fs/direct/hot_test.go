@@ -121,9 +121,8 @@ func TestOpenOvertaken(t *testing.T) {
 		_, xerr := v.ListXattr(op(), e.Ino)
 		_, nerr := v.Attr(op(), n.Ino, nil) // of the file that is moved
 		assert.Is(t, errors.Join(aerr, xerr, nerr), nil)
-		if got := read(t, o.File); got != "old" {
-			t.Fatalf("read %q", got)
-		}
+		got := read(t, o.File)
+		assert.Must(t, got == "old", "read", got)
 		o.File.Release()
 		wg.Wait()
 		ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
@@ -150,9 +149,7 @@ func TestOvertaken(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || tries != 2 {
-		t.Errorf("%d tries, %v", tries, err)
-	}
+	assert.True(t, err == nil && tries == 2, tries, "tries", err)
 	g := create(t, v, wsfs.RootIno, "g", "x")
 	ok(t, os.Remove(filepath.Join(dir, "g")))
 	tries = 0
@@ -190,9 +187,8 @@ func TestHoldWaitsForARename(t *testing.T) {
 	v.tab.endMove(ino)
 	ok(t, <-done)
 	attr(t, v, f.Ino)
-	if _, err := v.Attr(op(), f.Ino, nil); err != nil || v.tab.beginMove(wsfs.RootIno, "f") != 0 {
-		t.Errorf("the move has not ended: %v", err)
-	}
+	_, err := v.Attr(op(), f.Ino, nil)
+	assert.True(t, err == nil && v.tab.beginMove(wsfs.RootIno, "f") == 0, "the move has not ended:", err)
 }
 
 // What a lookup found, and a rename or unlink of ours overtook, is not entered: an
@@ -227,9 +223,8 @@ func TestLookupOvertaken(t *testing.T) {
 			assert.Equal(t, attr(t, v, f.Ino).Size, 1, "the inode is another file")
 			for _, name := range []string{"f", "g"} {
 				ino := v.tab.named(root, name, 0)
-				if e, err := v.Lookup(op(), root, name); err != nil || e.Ino != ino {
-					t.Errorf("%s was known as inode %d, and is %d, %v", name, ino, e.Ino, err)
-				}
+				e, err := v.Lookup(op(), root, name)
+				assert.True(t, err == nil && e.Ino == ino, name, "was known as inode", ino, "and is", e.Ino, err)
 			}
 		})
 	}

@@ -31,17 +31,14 @@ func TestUnlinkedFileLivesOn(t *testing.T) {
 	e := create(t, v, wsfs.RootIno, "f", "content")
 	ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
 	a := attr(t, v, e.Ino)
-	if a.Nlink != 0 || a.Size != 7 {
-		t.Errorf("%d links, %d bytes", a.Nlink, a.Size)
-	}
+	assert.True(t, a.Nlink == 0 && a.Size == 7, a.Nlink, "links", a.Size, "bytes")
 	o := must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDWR)) // by /proc/self/fd, say
 	assert.Equal(t, read(t, o.File), "content")
 	ok(t, v.SetXattr(op(), e.Ino, "user.x", []byte("y"), 0))
 	must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Mode: ptr(uint32(0o600)), Size: ptr(uint64(2))}))
 	o.File.Release()
-	if got := attr(t, v, e.Ino); got.Size != 2 || got.Mode != unix.S_IFREG|0o600 {
-		t.Errorf("%+v", got)
-	}
+	got := attr(t, v, e.Ino)
+	assert.True(t, got.Size == 2 && got.Mode == unix.S_IFREG|0o600, got)
 	create(t, v, wsfs.RootIno, "f", "another")
 	assert.Equal(t, attr(t, v, e.Ino).Size, 2, "the number leads to the new file")
 	v.Forget(e.Ino, 1)
@@ -57,9 +54,8 @@ func TestUnlinkedOpenFile(t *testing.T) {
 	ok(t, err)
 	ok(t, v.Unlink(op(), wsfs.RootIno, "f"))
 	must[int](t)(o.File.Write(op(), []byte("xyz"), 0))
-	if a := attr(t, v, e.Ino); a.Nlink != 0 || a.Size != 3 {
-		t.Errorf("open: %+v", a)
-	}
+	a := attr(t, v, e.Ino)
+	assert.True(t, a.Nlink == 0 && a.Size == 3, "open:", a)
 	v.Forget(e.Ino, 1) // the kernel does so only after release, but may
 	o2 := must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDONLY))
 	o.File.Release()
@@ -77,9 +73,8 @@ func TestRemovedDirectoryLivesOn(t *testing.T) {
 	defer s.Release()
 	ok(t, v.Rmdir(op(), wsfs.RootIno, "d"))
 	assert.Equal(t, attr(t, v, d.Ino).Nlink, 0, "links")
-	if _, more, err := s.Next(op()); more || err != nil {
-		t.Errorf("stream of a removed directory: %v, %v", more, err)
-	}
+	_, more, err := s.Next(op())
+	assert.True(t, !more && err == nil, "stream of a removed directory:", more, err)
 	lookupNone(t, v, d.Ino, "x")
 	v.Forget(d.Ino, 1)
 	waitFor(t, "record to go", func() bool { return v.tab.count() == 1 })
@@ -89,9 +84,7 @@ func TestRemovedDirectoryLivesOn(t *testing.T) {
 func lookupNone(t testing.TB, v *Volume, dir wsfs.Ino, name string) wsfs.Entry {
 	t.Helper()
 	e, err := v.Lookup(op(), dir, name)
-	if err != nil || e.Ino != 0 {
-		t.Fatalf("%q: %d, %v", name, e.Ino, err)
-	}
+	assert.Must(t, err == nil && e.Ino == 0, name, e.Ino, err)
 	return e
 }
 
@@ -137,9 +130,8 @@ func TestReplacedBehindOurBack(t *testing.T) {
 	} {
 		assert.Is(t, f(), syscall.ESTALE, name)
 	}
-	if got, _ := os.ReadFile(filepath.Join(dir, "f")); string(got) != "new one" {
-		t.Errorf("the other file is now %q", got)
-	}
+	got, _ := os.ReadFile(filepath.Join(dir, "f"))
+	assert.True(t, string(got) == "new one", "the other file is now", got)
 }
 
 // Whatever the order of lookups, forgets and changes: a number means one file
@@ -180,14 +172,11 @@ func (m *model) took(t *rapid.T, e wsfs.Entry, err error) {
 	if err != nil || e.Ino == 0 {
 		return
 	}
-	if was, known := m.disk[e.Ino]; known && was != uint64(e.Attr.Ino) {
-		t.Fatalf("number %d meant %d, now %d", e.Ino, was, e.Attr.Ino)
-	}
+	was, known := m.disk[e.Ino]
+	assert.Must(t, !known || was == uint64(e.Attr.Ino), "number", e.Ino, "meant", was, "now", e.Attr.Ino)
 	m.disk[e.Ino] = uint64(e.Attr.Ino)
 	for other, n := range m.refs {
-		if n > 0 && other != e.Ino && m.disk[other] == uint64(e.Attr.Ino) {
-			t.Fatalf("file %d has two numbers, %d and %d", e.Attr.Ino, other, e.Ino)
-		}
+		assert.Must(t, n <= 0 || other == e.Ino || m.disk[other] != uint64(e.Attr.Ino), "file", e.Attr.Ino, "has two numbers", other, "and", e.Ino)
 	}
 	m.refs[e.Ino]++
 }
@@ -357,9 +346,8 @@ func TestNoWayOut(t *testing.T) {
 		return swapped > 0 && reached > 0 && raced > 0
 	})
 	end()
-	if left, _ := os.ReadDir(out); len(left) != 1 {
-		t.Errorf("something was made outside: %v", left)
-	}
+	left, _ := os.ReadDir(out)
+	assert.True(t, len(left) == 1, "something was made outside:", left)
 }
 
 // A mount point below the root is refused, not entered.
@@ -377,9 +365,8 @@ func TestOtherMountsAreRefused(t *testing.T) {
 	_, _, err := v.Create(op(), e.Ino, "f", unix.O_RDWR, 0o644)
 	wantErr(t, err, syscall.ESTALE)
 	_, _ = v.Lookup(op(), wsfs.RootIno, "m")
-	if st := v.Status(); st.Refused != 2 || !slices.Equal(st.OtherMounts, []string{"m"}) {
-		t.Errorf("%d refusals counted, of %q", st.Refused, st.OtherMounts)
-	}
+	st := v.Status()
+	assert.True(t, st.Refused == 2 && slices.Equal(st.OtherMounts, []string{"m"}), st.Refused, "refusals counted, of", st.OtherMounts)
 	if n := strings.Count(log.String(), "path=m"); n != 1 {
 		t.Errorf("the log has it %d times: %s", n, log.String())
 	}
@@ -389,9 +376,8 @@ func TestOtherMountsAreRefused(t *testing.T) {
 func TestWithoutBirthTimes(t *testing.T) {
 	v, dir := serve(t, Options{tune: tuning{noBirth: true}})
 	a := create(t, v, wsfs.RootIno, "a", "1")
-	if got := lookup(t, v, wsfs.RootIno, "a"); got.Ino != a.Ino {
-		t.Errorf("a is %d, then %d", a.Ino, got.Ino)
-	}
+	got := lookup(t, v, wsfs.RootIno, "a")
+	assert.True(t, got.Ino == a.Ino, "a is", a.Ino, "then", got.Ino)
 	o := must[wsfs.Opened](t)(v.Open(op(), a.Ino, unix.O_RDONLY))
 	o.File.Release()
 	var reused bool
@@ -401,9 +387,7 @@ func TestWithoutBirthTimes(t *testing.T) {
 		writeFile(t, "", dir, "a")
 		now := lookup(t, v, wsfs.RootIno, "a")
 		reused = now.Attr.Ino == old.Attr.Ino
-		if now.Ino == old.Ino {
-			t.Fatal("two files have one number")
-		}
+		assert.Must(t, now.Ino != old.Ino, "two files have one number")
 	}
 	tier.Require(t, "a disk that uses numbers again", reused)
 }
@@ -424,12 +408,10 @@ func TestOpenOfAReplacedOpenFile(t *testing.T) {
 	assert.Equal(t, read(t, o2.File), "mine", "the inode became")
 	o2.File.Release()
 	g := lookup(t, v, wsfs.RootIno, "f")
-	if p, named := v.Path(e.Ino); named {
-		t.Errorf("the replaced file is called %q", p)
-	}
-	if p, _ := v.Path(g.Ino); p != "f" {
-		t.Errorf("the new file is called %q", p)
-	}
+	p, named := v.Path(e.Ino)
+	assert.False(t, named, "the replaced file is called", p)
+	p, _ = v.Path(g.Ino)
+	assert.True(t, p == "f", "the new file is called", p)
 }
 
 // A number has at most one file under each name, also when nobody told us that
@@ -440,11 +422,9 @@ func TestLookupDisplaces(t *testing.T) {
 	ok(t, os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "b")))
 	writeFile(t, "", dir, "a")
 	lookup(t, v, wsfs.RootIno, "a")
-	if p, named := v.Path(a.Ino); named {
-		t.Errorf("moved file is called %q", p)
-	}
+	p, named := v.Path(a.Ino)
+	assert.False(t, named, "moved file is called", p)
 	lookup(t, v, wsfs.RootIno, "b")
-	if p, _ := v.Path(a.Ino); p != "b" {
-		t.Errorf("found file is called %q", p)
-	}
+	p, _ = v.Path(a.Ino)
+	assert.True(t, p == "b", "found file is called", p)
 }

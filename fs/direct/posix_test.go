@@ -66,9 +66,7 @@ func TestErrno(t *testing.T) {
 	_, err = v.Attr(op(), 1<<40, nil)
 	wantErr(t, err, syscall.ESTALE)
 	e, err := v.Lookup(op(), d.Ino, "none")
-	if e.Ino != 0 || err != nil || e.TTL == 0 {
-		t.Errorf("missing name: %+v, %v", e, err)
-	}
+	assert.True(t, e.Ino == 0 && err == nil && e.TTL != 0, "missing name:", e, err)
 }
 
 func TestReadWrite(t *testing.T) {
@@ -80,9 +78,8 @@ func TestReadWrite(t *testing.T) {
 	o = must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDWR))
 	defer o.File.Release()
 	assert.Equal(t, read(t, o.File), "hello world")
-	if d, err := o.File.Read(op(), make([]byte, 10), 100); err != nil || len(d.Bytes) != 0 {
-		t.Errorf("past the end: %d, %v", len(d.Bytes), err)
-	}
+	d, err := o.File.Read(op(), make([]byte, 10), 100)
+	assert.True(t, err == nil && len(d.Bytes) == 0, "past the end:", len(d.Bytes), err)
 	ok(t, o.File.Fsync(op(), true))
 	ok(t, o.File.Fsync(op(), false))
 	ok(t, o.File.Flush(op()))
@@ -141,9 +138,7 @@ func TestOpenTruncates(t *testing.T) {
 	e := create(t, v, wsfs.RootIno, "f", "hello")
 	for _, flags := range []uint32{unix.O_WRONLY, unix.O_RDWR, unix.O_RDONLY} {
 		a := must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Size: ptr(uint64(9))}))
-		if a.Size != 9 {
-			t.Fatalf("size %d after truncate", a.Size)
-		}
+		assert.Must(t, a.Size == 9, "size", a.Size, "after truncate")
 		o := must[wsfs.Opened](t)(v.Open(op(), e.Ino, flags|unix.O_TRUNC))
 		if got := must[wsfs.Attr](t)(v.Attr(op(), e.Ino, o.File)).Size; got != 0 {
 			t.Errorf("flags %#x: size %d", flags, got)
@@ -158,12 +153,8 @@ func TestHolesAndRanges(t *testing.T) {
 	ok(t, err)
 	defer o.File.Release()
 	must[int](t)(o.File.Write(op(), make([]byte, 4096), 1<<20))
-	if got, err := o.File.Seek(op(), 0, unix.SEEK_DATA); got != 1<<20 || err != nil {
-		t.Errorf("data at %d, %v", got, err)
-	}
-	if got, err := o.File.Seek(op(), 0, unix.SEEK_HOLE); got != 0 || err != nil {
-		t.Errorf("hole at %d, %v", got, err)
-	}
+	assert.Of(o.File.Seek(op(), 0, unix.SEEK_DATA)).Equal(t, 1<<20, "data at")
+	assert.Of(o.File.Seek(op(), 0, unix.SEEK_HOLE)).Equal(t, 0, "hole at")
 	_, err = o.File.Seek(op(), 2<<20, unix.SEEK_DATA)
 	wantErr(t, err, syscall.ENXIO)
 	_, err = o.File.Seek(op(), 0, unix.SEEK_SET)
@@ -176,9 +167,7 @@ func TestHolesAndRanges(t *testing.T) {
 	ok(t, err)
 	defer to.File.Release()
 	must[int](t)(o.File.Write(op(), []byte("abcdef"), 0))
-	if n, err := o.File.CopyRange(op(), 2, to.File, 1, 3); n != 3 || err != nil {
-		t.Errorf("copied %d, %v", n, err)
-	}
+	assert.Of(o.File.CopyRange(op(), 2, to.File, 1, 3)).Equal(t, 3, "copied")
 	assert.Equal(t, read(t, to.File), "\x00cde", "copy")
 	assert.Equal(t, attr(t, v, e.Ino).Size, 4, "size of the copy")
 }
@@ -188,13 +177,9 @@ func TestTimes(t *testing.T) {
 	e := create(t, v, wsfs.RootIno, "f", "")
 	old, late := time.Unix(-123456789, 987654321), time.Unix(1<<32+5, 123456789)
 	a := must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Atime: &old, Mtime: &late}))
-	if !a.Atime.Equal(old) || !a.Mtime.Equal(late) {
-		t.Errorf("got %v, %v", a.Atime, a.Mtime)
-	}
+	assert.True(t, a.Atime.Equal(old) && a.Mtime.Equal(late), "got", a.Atime, a.Mtime)
 	a = must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{MtimeNow: true}))
-	if !a.Atime.Equal(old) || time.Since(a.Mtime).Abs() > time.Minute {
-		t.Errorf("after now: %v, %v", a.Atime, a.Mtime)
-	}
+	assert.True(t, a.Atime.Equal(old) && time.Since(a.Mtime).Abs() <= time.Minute, "after now:", a.Atime, a.Mtime)
 	l := must[wsfs.Entry](t)(v.Symlink(op(), wsfs.RootIno, "l", "f"))
 	a = must[wsfs.Attr](t)(v.SetAttr(op(), l.Ino, nil, &wsfs.SetAttr{Mtime: &old}))
 	if !a.Mtime.Equal(old) || a.Mode&unix.S_IFMT != unix.S_IFLNK {
@@ -226,9 +211,7 @@ func TestLinksOfEveryKind(t *testing.T) {
 				t.Errorf("mode %o rdev %#x, want %o %#x", e.Attr.Mode, e.Attr.Rdev, c.mode, c.rdev)
 			}
 			l := must[wsfs.Entry](t)(v.Link(op(), e.Ino, wsfs.RootIno, c.name+"2"))
-			if l.Ino != e.Ino || l.Attr.Nlink != 2 {
-				t.Errorf("link is inode %d of %d links, want %d of 2", l.Ino, l.Attr.Nlink, e.Ino)
-			}
+			assert.True(t, l.Ino == e.Ino && l.Attr.Nlink == 2, "link is inode", l.Ino, "of", l.Attr.Nlink, "links, want", e.Ino, "of 2")
 			if c.mode&unix.S_IFMT != unix.S_IFREG {
 				_, err := v.Open(op(), e.Ino, unix.O_RDONLY)
 				wantErr(t, err, syscall.ENXIO)
@@ -245,13 +228,10 @@ func TestTmpfile(t *testing.T) {
 	e, o, err := v.Tmpfile(op(), wsfs.RootIno, unix.O_RDWR, 0o666)
 	ok(t, err)
 	must[int](t)(o.File.Write(op(), []byte("x"), 0))
-	if a := attr(t, v, e.Ino); a.Nlink != 0 || a.Size != 1 || a.Mode != unix.S_IFREG|0o644 {
-		t.Errorf("%+v", a)
-	}
+	a := attr(t, v, e.Ino)
+	assert.True(t, a.Nlink == 0 && a.Size == 1 && a.Mode == unix.S_IFREG|0o644, a)
 	l := must[wsfs.Entry](t)(v.Link(op(), e.Ino, wsfs.RootIno, "named"))
-	if l.Ino != e.Ino || l.Attr.Nlink != 1 {
-		t.Errorf("linked as %d of %d links", l.Ino, l.Attr.Nlink)
-	}
+	assert.True(t, l.Ino == e.Ino && l.Attr.Nlink == 1, "linked as", l.Ino, "of", l.Attr.Nlink, "links")
 	o.File.Release()
 	o = must[wsfs.Opened](t)(v.Open(op(), e.Ino, unix.O_RDONLY))
 	assert.Equal(t, read(t, o.File), "x")
@@ -264,23 +244,19 @@ func TestRename(t *testing.T) {
 	s := must[wsfs.Entry](t)(v.Mkdir(op(), d.Ino, "s", 0o755))
 	f := create(t, v, s.Ino, "f", "deep")
 	ok(t, v.Rename(op(), wsfs.RootIno, "d", wsfs.RootIno, "e", 0))
-	if p, _ := v.Path(f.Ino); p != "e/s/f" {
-		t.Errorf("path %q", p)
-	}
+	p, _ := v.Path(f.Ino)
+	assert.True(t, p == "e/s/f", "path", p)
 	assert.Equal(t, attr(t, v, f.Ino).Size, 4, "size")
 	a, b := create(t, v, wsfs.RootIno, "a", "A"), create(t, v, wsfs.RootIno, "b", "BB")
 	wantErr(t, v.Rename(op(), wsfs.RootIno, "a", wsfs.RootIno, "b", unix.RENAME_NOREPLACE), syscall.EEXIST)
 	ok(t, v.Rename(op(), wsfs.RootIno, "a", s.Ino, "f", unix.RENAME_EXCHANGE))
-	if p, _ := v.Path(a.Ino); p != "e/s/f" {
-		t.Errorf("a lies at %q", p)
-	}
-	if p, _ := v.Path(f.Ino); p != "a" {
-		t.Errorf("f lies at %q", p)
-	}
+	p, _ = v.Path(a.Ino)
+	assert.True(t, p == "e/s/f", "a lies at", p)
+	p, _ = v.Path(f.Ino)
+	assert.True(t, p == "a", "f lies at", p)
 	ok(t, v.Rename(op(), wsfs.RootIno, "a", wsfs.RootIno, "b", 0))
-	if got := attr(t, v, b.Ino); got.Nlink != 0 || got.Size != 2 {
-		t.Errorf("replaced file: %+v", got)
-	}
+	got := attr(t, v, b.Ino)
+	assert.True(t, got.Nlink == 0 && got.Size == 2, "replaced file:", got)
 	assert.Equal(t, lookup(t, v, wsfs.RootIno, "b").Ino, f.Ino, "b")
 	// Two names of one file: nothing happens.
 	must[wsfs.Entry](t)(v.Link(op(), f.Ino, wsfs.RootIno, "b2"))
@@ -302,9 +278,8 @@ func TestXattr(t *testing.T) {
 		wantErr(t, v.SetXattr(op(), ino, "user.b", nil, unix.XATTR_REPLACE), syscall.ENODATA)
 		big := strings.Repeat("v", 2000)
 		ok(t, v.SetXattr(op(), ino, "user.big", []byte(big), 0))
-		if got := must[[]byte](t)(v.GetXattr(op(), ino, "user.big")); string(got) != big {
-			t.Errorf("%d bytes", len(got))
-		}
+		got := must[[]byte](t)(v.GetXattr(op(), ino, "user.big"))
+		assert.True(t, string(got) == big, len(got), "bytes")
 		assert.Equal(t, len(must[[]string](t)(v.ListXattr(op(), ino))), 2, "list")
 		ok(t, v.RemoveXattr(op(), ino, "user.a"))
 		wantErr(t, v.RemoveXattr(op(), ino, "user.a"), syscall.ENODATA)
@@ -323,15 +298,11 @@ func TestStatfsAndDescribe(t *testing.T) {
 	var want unix.Statfs_t
 	ok(t, unix.Statfs(dir, &want))
 	got := must[wsfs.Statfs](t)(v.Statfs(op(), wsfs.RootIno))
-	if got.Blocks != want.Blocks || got.NameLen != 255 || got.Frsize != uint32(want.Frsize) {
-		t.Errorf("got %+v", got)
-	}
-	if p, ok := v.Describe(op(), wsfs.RootIno, "provider"); p != "dev-local" || !ok {
-		t.Errorf("provider %q", p)
-	}
-	if _, ok := v.Describe(op(), wsfs.RootIno, "etag"); ok {
-		t.Error("a local file has no etag")
-	}
+	assert.True(t, got.Blocks == want.Blocks && got.NameLen == 255 && got.Frsize == uint32(want.Frsize), "got", got)
+	p, ok := v.Describe(op(), wsfs.RootIno, "provider")
+	assert.True(t, p == "dev-local" && ok, "provider", p)
+	_, ok = v.Describe(op(), wsfs.RootIno, "etag")
+	assert.False(t, ok, "a local file has no etag")
 }
 
 // An entry that stays in the directory is listed once, whatever comes and goes,
@@ -353,9 +324,7 @@ func TestDirStream(t *testing.T) {
 			break
 		}
 		dots := e.Name == "." || e.Name == ".."
-		if e.Cookie == 0 || e.Mode != unix.S_IFREG && !dots {
-			t.Fatalf("%+v", e)
-		}
+		assert.Must(t, e.Cookie != 0 && (e.Mode == unix.S_IFREG || dots), e)
 		seen[e.Name]++
 		all = append(all, e)
 		if i%10 == 0 {
@@ -365,9 +334,7 @@ func TestDirStream(t *testing.T) {
 			ok(t, d.Seek(all[max(0, len(all)-2)].Cookie))
 			again, _, err := d.Next(op())
 			ok(t, err)
-			if len(all) > 1 && again.Name != e.Name {
-				t.Fatalf("after a step back %q, want %q", again.Name, e.Name)
-			}
+			assert.Must(t, len(all) <= 1 || again.Name == e.Name, "after a step back", again.Name, "want", e.Name)
 			ok(t, d.Seek(e.Cookie))
 		}
 	}
@@ -388,9 +355,8 @@ func TestDirStream(t *testing.T) {
 		t.Errorf("begins with %q, want %q", e.Name, all[0].Name)
 	}
 	last := all[len(all)-1]
-	if a := lookup(t, v, wsfs.RootIno, last.Name).Attr; a.Ino != last.Ino {
-		t.Errorf("number %d in the listing, %d by stat", last.Ino, a.Ino)
-	}
+	a := lookup(t, v, wsfs.RootIno, last.Name).Attr
+	assert.True(t, a.Ino == last.Ino, "number", last.Ino, "in the listing", a.Ino, "by stat")
 }
 
 // "." and ".." are listed with the numbers that stat gives them; the root is its
@@ -427,17 +393,12 @@ func TestRootMustBeTheOneAsked(t *testing.T) {
 	ok(t, unix.Stat(dir, &st))
 	v := serveDir(t, dir, Options{Dev: st.Dev, Ino: st.Ino})
 	attr(t, v, wsfs.RootIno)
-	if _, err := Open(t.Context(), dir, Options{Dev: st.Dev, Ino: st.Ino + 1}); err == nil {
-		t.Error("another directory was taken")
-	}
+	assert.True(t, assert.ErrOf(Open(t.Context(), dir, Options{Dev: st.Dev, Ino: st.Ino + 1})) != nil, "another directory was taken")
 	f := must[*os.File](t)(os.Open(dir))
 	defer f.Close()
 	v = serveDir(t, "/nowhere", Options{Root: f})
-	if got := attr(t, v, wsfs.RootIno); got.Ino != foldIno(st.Ino) {
-		t.Errorf("root is %d, want %d", got.Ino, st.Ino)
-	}
+	got := attr(t, v, wsfs.RootIno)
+	assert.True(t, got.Ino == foldIno(st.Ino), "root is", got.Ino, "want", st.Ino)
 	writeFile(t, "", dir, "file")
-	if _, err := Open(t.Context(), filepath.Join(dir, "file"), Options{}); err == nil {
-		t.Error("a file was taken for a directory")
-	}
+	assert.True(t, assert.ErrOf(Open(t.Context(), filepath.Join(dir, "file"), Options{})) != nil, "a file was taken for a directory")
 }

@@ -199,9 +199,7 @@ func openToPass(t *testing.T, v *Volume, uid uint32) *passing {
 	ok(t, err)
 	w := &passing{t: t, v: v, ino: e.Ino, o: o}
 	t.Cleanup(w.close)
-	if !o.PassWrite {
-		t.Fatal("not offered")
-	}
+	assert.Must(t, o.PassWrite, "not offered")
 	return w
 }
 

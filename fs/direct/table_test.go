@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	wsfs "github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 	"pgregory.net/rapid"
 )
@@ -31,14 +32,11 @@ func TestIndexIsASet(t *testing.T) {
 		for tag := range uint32(41) {
 			for num := range uint32(61) {
 				_, got := x.find(tag, func(n uint32) bool { return n == num })
-				if want := model[slot{tag, num}]; got != want {
-					t.Fatalf("%d,%d: got %v, want %v", tag, num, got, want)
-				}
+				want := model[slot{tag, num}]
+				assert.Must(t, got == want, tag, num, "got", got, "want", want)
 			}
 		}
-		if x.n != len(model) {
-			t.Fatalf("n is %d, want %d", x.n, len(model))
-		}
+		assert.Must(t, x.n == len(model), "n is", x.n, "want", len(model))
 	})
 }
 
@@ -54,12 +52,9 @@ func TestNumbersAreNeverUsedAgain(t *testing.T) {
 			id := ident{rapid.Uint64Range(1, 400).Draw(t, "id"), 7}
 			n, made := tab.intern(id)
 			ino := n.ino
-			if was := live[id]; made != (was == 0) || !made && was != ino {
-				t.Fatalf("%v: got %d made %v, was %d", id, ino, made, was)
-			}
-			if made && ever[ino] {
-				t.Fatalf("number %d given twice", ino)
-			}
+			was := live[id]
+			assert.Must(t, made == (was == 0) && (made || was == ino), id, "got", ino, "made", made, "was", was)
+			assert.Must(t, !made || !ever[ino], "number", ino, "given twice")
 			ever[ino], live[id] = true, ino
 			n.setName(wsfs.RootIno, fmt.Sprint(id.id))
 			if rapid.Bool().Draw(t, "drop") {
@@ -70,17 +65,13 @@ func TestNumbersAreNeverUsedAgain(t *testing.T) {
 		}
 		for id, ino := range live {
 			n, known := tab.lock(ino)
-			if !known || n.ident() != id {
-				t.Fatalf("%v lost", id)
-			}
+			assert.Must(t, known && n.ident() == id, id, "lost")
 			n.unlock()
-			if got := tab.named(wsfs.RootIno, fmt.Sprint(id.id), 0); got != ino {
-				t.Fatalf("name of %v leads to %d, want %d", id, got, ino)
-			}
+			got := tab.named(wsfs.RootIno, fmt.Sprint(id.id), 0)
+			assert.Must(t, got == ino, "name of", id, "leads to", got, "want", ino)
 		}
-		if got := tab.count(); got != len(live)+1 {
-			t.Fatalf("count %d, want %d", got, len(live)+1)
-		}
+		got := tab.count()
+		assert.Must(t, got == len(live)+1, "count", got, "want", len(live)+1)
 	})
 }
 
@@ -94,12 +85,8 @@ func TestGenerationsEnd(t *testing.T) {
 	s.free(n, place)
 	for range chunkLen * 2 {
 		n, place = s.alloc()
-		if n.gen > maxGen {
-			t.Fatalf("generation %d does not fit", n.gen)
-		}
-		if place == 0 && n.gen <= maxGen && n != s.at(0) {
-			t.Fatal("retired place given again")
-		}
+		assert.Must(t, n.gen <= maxGen, "generation", n.gen, "does not fit")
+		assert.Must(t, place != 0 || n.gen > maxGen || n == s.at(0), "retired place given again")
 	}
 }
 
@@ -129,9 +116,7 @@ func TestMemoryComesBack(t *testing.T) {
 		}
 		slots += len(tab.shards[i].ids.slots)
 	}
-	if filled > shardCount+1 || slots > shardCount*minIndex*2 {
-		t.Errorf("%d chunks and %d slots are left", filled, slots)
-	}
+	assert.True(t, filled <= shardCount+1 && slots <= shardCount*minIndex*2, filled, "chunks and", slots, "slots are left")
 }
 
 func TestFoldedNumbers(t *testing.T) {

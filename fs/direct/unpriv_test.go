@@ -39,9 +39,8 @@ func TestClosedDirectory(t *testing.T) {
 	f := lookup(t, v, d.Ino, "f")
 	o, err := v.Open(op(), f.Ino, 0)
 	ok(t, err)
-	if got := read(t, o.File); got != "x" || o.PassRead {
-		t.Errorf("%q, passthrough %v", got, o.PassRead)
-	}
+	got := read(t, o.File)
+	assert.True(t, got == "x" && !o.PassRead, got, "passthrough", o.PassRead)
 	o.File.Release()
 	create(t, v, d.Ino, "g", "y")
 	_, err = v.OpenDir(op(), d.Ino)

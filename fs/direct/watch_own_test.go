@@ -118,9 +118,8 @@ func TestReportsBehindOwn(t *testing.T) {
 		}
 		j.done()
 		flush(t, v, dir, r)
-		if n := r.count(note{"entry", wsfs.RootIno, "f"}); n != 0 {
-			t.Fatalf("%s: told the kernel %d times", c.name, n)
-		}
+		n := r.count(note{"entry", wsfs.RootIno, "f"})
+		assert.Must(t, n == 0, c.name, "told the kernel", n, "times")
 	}
 	// What comes later is not ours.
 	w, k := v.watch, key{Dir: wsfs.RootIno, Name: "f"}

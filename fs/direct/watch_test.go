@@ -79,17 +79,15 @@ func TestWatchOthers(t *testing.T) {
 
 	ok(t, os.Rename(path("d"), path("e")))
 	r.wait(t, note{"entry", root, "d"}, note{"entry", root, "e"})
-	if p, _ := v.Path(f.Ino); p != "e/moved" {
-		t.Errorf("path %q", p)
-	}
+	p, _ := v.Path(f.Ino)
+	assert.True(t, p == "e/moved", "path", p)
 	attr(t, v, f.Ino)
 
 	writeFile(t, "x", dir, "tmp")
 	ok(t, os.Rename(path("tmp"), path("e", "moved"))) // as editors save
 	r.wait(t, note{"entry", d.Ino, "moved"}, note{kind: "wrote", name: "e/moved"})
-	if g := lookup(t, v, d.Ino, "moved"); g.Ino == f.Ino {
-		t.Error("the replacing file has the old number")
-	}
+	g := lookup(t, v, d.Ino, "moved")
+	assert.True(t, g.Ino != f.Ino, "the replacing file has the old number")
 
 	ok(t, os.RemoveAll(path("e")))
 	r.wait(t, note{kind: "deleted", name: "e/moved"}, note{kind: "deleted", name: "e"}, note{"entry", root, "e"})
@@ -107,9 +105,8 @@ func TestWatchReplacedByAKnownFile(t *testing.T) {
 	if p, named := v.Path(f.Ino); named || r.count(note{kind: "attr", ino: f.Ino}) == 0 {
 		t.Errorf("the replaced file is called %q, and the kernel was told %v", p, r.all())
 	}
-	if p, _ := v.Path(g.Ino); p != "f" {
-		t.Errorf("the other is called %q", p)
-	}
+	p, _ := v.Path(g.Ino)
+	assert.True(t, p == "f", "the other is called", p)
 }
 
 // What comes through the mount is told to nobody who knows it already, and is
@@ -141,9 +138,7 @@ func TestWatchOwn(t *testing.T) {
 	for n, count := range r.all() {
 		switch n.kind {
 		case "entry", "content":
-			if n.ino != root || n.name[:4] != "mark" {
-				t.Errorf("told the kernel what it did: %+v", n)
-			}
+			assert.True(t, n.ino == root && n.name[:4] == "mark", "told the kernel what it did:", n)
 		case "attr":
 			assert.False(t, n.ino == f.Ino, "told the kernel of attributes:", n)
 		case "wrote", "deleted":
@@ -229,9 +224,7 @@ func TestWatchOfWhatIsLookedUpMeanwhile(t *testing.T) {
 	r.mu.Lock()
 	seen := r.seen["d"]
 	r.mu.Unlock()
-	if seen == nil || seen() {
-		t.Fatal("seen before a lookup")
-	}
+	assert.Must(t, seen != nil && !seen(), "seen before a lookup")
 	d := lookup(t, v, wsfs.RootIno, "d")
 	assert.True(t, seen(), "not seen after a lookup")
 	v.Forget(d.Ino, 1)
@@ -312,9 +305,7 @@ func TestWatchOverflow(t *testing.T) {
 		note{"entry", wsfs.RootIno, "new"}, note{kind: "wrote", name: "new"},
 		note{kind: "wrote", name: "d/unseen"})
 	flush(t, v, dir, r)
-	if r.count(note{kind: "content", ino: kept.Ino}) != 0 || r.count(note{kind: "wrote", name: "kept"}) != told {
-		t.Error("what did not change was told of")
-	}
+	assert.True(t, r.count(note{kind: "content", ino: kept.Ino}) == 0 && r.count(note{kind: "wrote", name: "kept"}) == told, "what did not change was told of")
 	waitFor(t, "long TTL again", func() bool { return lookup(t, v, wsfs.RootIno, "kept").TTL == longTTL })
 }
 
@@ -326,13 +317,11 @@ func TestWatchBehind(t *testing.T) {
 	assert.Equal(t, lookup(t, v, wsfs.RootIno, "f").Attr.TTL, longTTL, "TTL ... before")
 	defer v.watch.judge().done() // nothing is compared meanwhile
 	v.watch.in.Rescan()
-	if e := lookup(t, v, wsfs.RootIno, "f"); e.TTL != shortTTL || e.Attr.TTL != shortTTL {
-		t.Errorf("TTL %v, %v", e.TTL, e.Attr.TTL)
-	}
+	e := lookup(t, v, wsfs.RootIno, "f")
+	assert.True(t, e.TTL == shortTTL && e.Attr.TTL == shortTTL, "TTL", e.TTL, e.Attr.TTL)
 	assert.Equal(t, lookupNone(t, v, wsfs.RootIno, "g").TTL, shortTTL, "negative TTL")
-	if st := v.Status(); st.Watch != "partial" || st.WatchWhy == "" {
-		t.Errorf("%+v", st)
-	}
+	st := v.Status()
+	assert.True(t, st.Watch == "partial" && st.WatchWhy != "", st)
 }
 
 // Without enough watches the rest is believed for a second, and Status says so;
@@ -348,9 +337,8 @@ func TestWatchExhausted(t *testing.T) {
 	v := serveDir(t, dir, Options{Watch: true, tune: tuning{refuseWatch: func(n int) bool { return n >= int(most.Load()) }},
 		Now: func() time.Time { return now.Add(time.Duration(offset.Load())) }})
 	waitFor(t, "exhaustion", func() bool { return v.Status().Watch == "exhausted" })
-	if st := v.Status(); st.Watched != 2 || st.WatchWhy == "" {
-		t.Errorf("%+v", st)
-	}
+	st := v.Status()
+	assert.True(t, st.Watched == 2 && st.WatchWhy != "", st)
 	if told := record(v); told.count(note{"failed", 0, ""}) == 0 { // twice, if the watch has not told of it before
 		t.Errorf("told %v", told.all())
 	}
@@ -379,9 +367,8 @@ func TestWatchLeavesAtime(t *testing.T) {
 	ok(t, os.Chtimes(filepath.Join(dir, "d"), old, time.Now()))
 	v := serveDir(t, dir, Options{Watch: true})
 	settledAt(t, v, 2)
-	if a := lookup(t, v, wsfs.RootIno, "d").Attr; !a.Atime.Equal(old) {
-		t.Errorf("atime %v", a.Atime)
-	}
+	a := lookup(t, v, wsfs.RootIno, "d").Attr
+	assert.True(t, a.Atime.Equal(old), "atime", a.Atime)
 }
 
 func TestTTL(t *testing.T) {
@@ -401,9 +388,7 @@ func TestTTL(t *testing.T) {
 		check := func(name string, wantName, wantAttr time.Duration) {
 			t.Helper()
 			e := lookup(t, v, wsfs.RootIno, name)
-			if e.TTL != wantName || e.Attr.TTL != wantAttr {
-				t.Errorf("watch %v, %s: TTL %v and %v, want %v and %v", watch, name, e.TTL, e.Attr.TTL, wantName, wantAttr)
-			}
+			assert.True(t, e.TTL == wantName && e.Attr.TTL == wantAttr, "watch", watch, name, "TTL", e.TTL, "and", e.Attr.TTL, "want", wantName, "and", wantAttr)
 			assert.Equal(t, attr(t, v, e.Ino).TTL, wantAttr, "watch", watch, name, "attr TTL")
 		}
 		check("plain", long, long)
@@ -449,9 +434,7 @@ func TestKeepCache(t *testing.T) {
 			return o.KeepCache
 		}
 		first, second := opens(), opens()
-		if !first || !second {
-			t.Errorf("watch %v: pages dropped after own writes", watch)
-		}
+		assert.True(t, first && second, "watch", watch, "pages dropped after own writes")
 		must[wsfs.Attr](t)(v.SetAttr(op(), e.Ino, nil, &wsfs.SetAttr{Mode: ptr(uint32(0o600))}))
 		assert.True(t, opens(), "watch", watch, "pages dropped after own chmod")
 		writeFile(t, "by others", dir, "f")
@@ -483,9 +466,8 @@ func TestWatchAbandons(t *testing.T) {
 	settledAt(t, v, 1)
 	flush(t, v, dir, r)
 	writeFile(t, "private", away, "secret")
-	if e, err := v.Lookup(op(), out.Ino, "secret"); err == nil {
-		t.Errorf("served from outside: %+v", e)
-	}
+	e, err := v.Lookup(op(), out.Ino, "secret")
+	assert.True(t, err != nil, "served from outside:", e)
 	assert.Equal(t, attr(t, v, removed.Ino).Nlink, 0, "removed directory has ... links")
 }
 
@@ -534,9 +516,8 @@ func TestWatchKnownMeanwhile(t *testing.T) {
 	w.look(&met)
 	defer met.in.drop()
 	j.tell(&met, j.unknown(&met))
-	if p, _ := v.Path(ino); p != "d" {
-		t.Errorf("path %q", p)
-	}
+	p, _ := v.Path(ino)
+	assert.True(t, p == "d", "path", p)
 	entry := note{"entry", k.Dir, k.Name}
 	before := r.count(entry)
 	n, _ := v.tab.lock(ino)
@@ -564,9 +545,8 @@ func TestWatchMetMeanwhile(t *testing.T) {
 	defer met.in.drop()
 	writeFile(t, "another", dir, "f")
 	f := lookup(t, v, wsfs.RootIno, "f")
-	if got := j.enter(&met); got.lost != 0 || !got.entry {
-		t.Errorf("the look made %+v", got)
-	}
+	got := j.enter(&met)
+	assert.True(t, got.lost == 0 && got.entry, "the look made", got)
 	attr(t, v, f.Ino)
 }
 
@@ -602,9 +582,7 @@ func TestWatchLooksEarly(t *testing.T) {
 			again := r.count(note{kind: "content", ino: f.Ino})
 			j.done()
 			assert.False(t, o.KeepCache, "the kernel may keep pages of the content before")
-			if again <= told {
-				t.Error("the report of the write told the kernel nothing")
-			}
+			assert.True(t, again > told, "the report of the write told the kernel nothing")
 			flush(t, v, dir, r)
 			j = w.judge()
 			j.report(inotify.Report{Key: key{Dir: wsfs.RootIno, Name: c.at}, Mask: unix.IN_MODIFY | unix.IN_CLOSE_WRITE}, 0)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 func TestRead(t *testing.T) {
@@ -18,21 +20,14 @@ func TestRead(t *testing.T) {
 		{"7 (a) S 1 1 1 0 -1 4194308 0 0 0 0 0 0 0 0 20 0 1 0 55 0 0 0 0 0 0 0 0 0 0", false, false, true, false},
 		{"7 (Z) Z 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 55 0 0 0 0 0 0 0 0 256 0", true, false, false, true},
 	} {
-		if err := os.WriteFile(dir+"/stat", []byte(tt.text+strings.Repeat(" 0", 20)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, os.WriteFile(dir+"/stat", []byte(tt.text+strings.Repeat(" 0", 20)), 0o600))
 		s, err := Read(dir)
 		if err != nil || s.Started != 55 || s.Dead() != tt.dead || s.Stopped() != tt.stopped || s.Exiting() != tt.exiting || s.Killed() != tt.killed {
 			t.Errorf("%s: got %+v, %v", tt.text, s, err)
 		}
 	}
-	if s, err := Read("/proc/self"); err != nil || s.Started == 0 || s.Dead() || s.Exiting() || s.Killed() {
-		t.Errorf("this process: got %+v, %v", s, err)
-	}
-	if err := os.WriteFile(dir+"/stat", []byte("7 (a) S 1"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Read(dir); err == nil {
-		t.Error("half a file was read")
-	}
+	s, err := Read("/proc/self")
+	assert.True(t, err == nil && s.Started != 0 && !s.Dead() && !s.Exiting() && !s.Killed(), "this process: got", s, err)
+	assert.OK(t, os.WriteFile(dir+"/stat", []byte("7 (a) S 1"), 0o600))
+	assert.True(t, assert.ErrOf(Read(dir)) != nil, "half a file was read")
 }

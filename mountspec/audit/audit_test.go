@@ -64,9 +64,7 @@ func TestEveryRecordIsOneObjectOnALine(t *testing.T) {
 	assert.Must(t, len(got) == len(every), len(got), "lines", len(every))
 	seen := map[any]bool{}
 	for i, m := range got {
-		if m["event"] != every[i].event() || m["time"] != "2026-11-20T12:00:00Z" || seen[m["event"]] {
-			t.Errorf("record %d: %v", i, m)
-		}
+		assert.True(t, m["event"] == every[i].event() && m["time"] == "2026-11-20T12:00:00Z" && !seen[m["event"]], "record", i, m)
 		seen[m["event"]] = true
 	}
 	if got[0]["slug"] != "s" || got[0]["workspace"] != "@a/b" {
@@ -84,9 +82,7 @@ func TestWhatIsDurable(t *testing.T) {
 	} {
 		assert.True(t, want, r, "is not")
 	}
-	if (PolicyDecision{Decision: "allow"}).durable() || (Conflict{}).durable() {
-		t.Error("an allowed action or a conflict waits for the disk")
-	}
+	assert.True(t, !(PolicyDecision{Decision: "allow"}).durable() && !(Conflict{}).durable(), "an allowed action or a conflict waits for the disk")
 }
 
 // The disk has a denial when it is refused, and all that stands before it.
@@ -226,13 +222,10 @@ func TestRotation(t *testing.T) {
 func TestClosedAndNil(t *testing.T) {
 	l := open_(t, filepath.Join(t.TempDir(), "audit.log"))
 	l.Close()
-	if err := l.Write(Denied{}); err == nil {
-		t.Error("a closed log took a record")
-	}
+	assert.True(t, l.Write(Denied{}) != nil, "a closed log took a record")
 	var none *Log
-	if err := none.Write(Denied{}); err != nil || none.Close() != nil {
-		t.Error("the nil log is not silent")
-	}
+	err := none.Write(Denied{})
+	assert.True(t, err == nil && none.Close() == nil, "the nil log is not silent")
 }
 
 // On a full disk a record is whole or absent, and gets the room that is made for it.

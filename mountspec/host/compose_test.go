@@ -28,21 +28,15 @@ func TestChildren(t *testing.T) {
 	got := w.ok("@acme/ops", ResolveOptions{})
 	assert.Must(t, len(got.Children) == 2 && !got.ReadOnly.On(), "children", got.Children)
 	docs, gone := got.Children[0], got.Children[1]
-	if docs.At != "/docs" || docs.Mode != mountspec.MountReadOnly || docs.Resolved.Address.Slug != "docs" {
-		t.Errorf("docs %+v", docs)
-	}
-	if r := docs.Resolved.ReadOnly; len(r.Reasons) != 1 || r.Reasons[0].Source != "mount" {
-		t.Errorf("docs are read-only for %v", r.Reasons)
-	}
+	assert.True(t, docs.At == "/docs" && docs.Mode == mountspec.MountReadOnly && docs.Resolved.Address.Slug == "docs", "docs", docs)
+	r := docs.Resolved.ReadOnly
+	assert.True(t, len(r.Reasons) == 1 && r.Reasons[0].Source == "mount", "docs are read-only for", r.Reasons)
 	lib := docs.Resolved.Children[0].Resolved
-	if r := lib.ReadOnly; len(r.Reasons) != 1 || !strings.HasPrefix(r.Reasons[0].Where, "parent: ") {
-		t.Errorf("a child loosened its parent: %v", r.Reasons)
-	}
+	r = lib.ReadOnly
+	assert.True(t, len(r.Reasons) == 1 && strings.HasPrefix(r.Reasons[0].Where, "parent: "), "a child loosened its parent:", r.Reasons)
 	assert.True(t, gone.Resolved == nil && gone.Err != nil && gone.Optional, "gone", gone)
 	all := w.ok("@acme/ops", ResolveOptions{ReadOnly: true})
-	if !all.Children[0].Resolved.Children[0].Resolved.ReadOnly.On() {
-		t.Error("--read-only does not reach a grandchild")
-	}
+	assert.True(t, all.Children[0].Resolved.Children[0].Resolved.ReadOnly.On(), "--read-only does not reach a grandchild")
 }
 
 func TestChildThatIsNotOptional(t *testing.T) {
@@ -100,9 +94,7 @@ func TestMountsOfTheCommandLine(t *testing.T) {
 	w.add("other")
 	m := mountspec.Mount{At: "/x", Source: mountspec.Ref{Kind: mountspec.RefSlug, Value: "@other/x"}, Mode: mountspec.MountReadOnly}
 	got := w.ok("ws", ResolveOptions{Mounts: []mountspec.Mount{m}})
-	if len(got.Children) != 2 || got.Children[1].Resolved.Address.Owner != "other" || len(got.Children[0].Resolved.Children) != 0 {
-		t.Errorf("children %+v", got.Children)
-	}
+	assert.True(t, len(got.Children) == 2 && got.Children[1].Resolved.Address.Owner == "other" && len(got.Children[0].Resolved.Children) == 0, "children", got.Children)
 	m.At = "/a"
 	w.refused("ws", ResolveOptions{Mounts: []mountspec.Mount{m}}, Invalid, "/a")
 	m = mountspec.Mount{At: "/y", Source: mountspec.Ref{Kind: mountspec.RefPath, Value: "./other"}}

@@ -56,9 +56,7 @@ func parseAs(text string) (*Config, []string) {
 
 func TestParseConfig(t *testing.T) {
 	c, findings := parseAs(fullConfig)
-	if len(findings) > 0 {
-		t.Fatal(findings)
-	}
+	assert.Must(t, len(findings) == 0, findings)
 	for i := range c.Secrets {
 		if e, ok := c.Secrets[i].Source.(secrets.Env); ok {
 			e.Lookup = nil
@@ -185,15 +183,12 @@ func TestParseConfigRefuses(t *testing.T) {
 }
 
 func TestParseConfigFindsAllAtOnce(t *testing.T) {
-	if _, f := parseAs("a: 1\nallow_paths: 3\nprincipal: x\n"); len(f) != 3 {
-		t.Errorf("got %q", f)
-	}
-	if c, f := parseAs(""); len(f) != 0 || c == nil {
-		t.Errorf("an empty file: %q", f)
-	}
-	if _, f := parseAs("# nothing yet\n"); len(f) != 0 {
-		t.Errorf("a file of comments: %q", f)
-	}
+	_, f := parseAs("a: 1\nallow_paths: 3\nprincipal: x\n")
+	assert.True(t, len(f) == 3, "got", f)
+	c, f := parseAs("")
+	assert.True(t, len(f) == 0 && c != nil, "an empty file:", f)
+	_, f = parseAs("# nothing yet\n")
+	assert.True(t, len(f) == 0, "a file of comments:", f)
 }
 
 func FuzzParseConfig(f *testing.F) {

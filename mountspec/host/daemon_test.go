@@ -38,9 +38,7 @@ func TestGitHubAtADaemon(t *testing.T) {
 			}
 			got := w.ok("ws", o)
 			g := got.Grants
-			if !g.Daemon || g.SSH != nil || g.App != nil || g.Secrets != nil || g.API != "" || !slices.Equal(g.Endpoints, []string{c.endpoint}) {
-				t.Errorf("granted %+v", g)
-			}
+			assert.True(t, g.Daemon && g.SSH == nil && g.App == nil && g.Secrets == nil && g.API == "" && slices.Equal(g.Endpoints, []string{c.endpoint}), "granted", g)
 			assert.Equal(t, got.Location.String(), "git://git.acme.test/srv/acme/bot#main", "location", got.Location)
 			assert.Contains(t, explained(got), "git daemon: git://git.acme.test/srv, without credentials")
 			checkReach(t, got, map[string]bool{"git://git.acme.test:9418": true, "git://git.acme.test:22": false, "ssh://git.acme.test:9418": false,

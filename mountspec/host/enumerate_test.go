@@ -86,9 +86,7 @@ func TestEnumerate(t *testing.T) {
 	assert.Contains(t, all, w.path("s/broken/WORKSPACE.md"), "skipped")
 
 	for _, k := range list {
-		if k.Address.Slug == "nested" {
-			t.Error("what lies in a workspace is its content")
-		}
+		assert.True(t, k.Address.Slug != "nested", "what lies in a workspace is its content")
 	}
 }
 

@@ -57,9 +57,7 @@ func TestCloudBucket(t *testing.T) {
 				return
 			}
 			got := w.ok("ws", c.o)
-			if got.Grants.HostCredentials != "sdk" || !slices.Equal(got.Grants.Endpoints, []string{"http://127.0.0.1:9000"}) {
-				t.Errorf("grants %+v", got.Grants)
-			}
+			assert.True(t, got.Grants.HostCredentials == "sdk" && slices.Equal(got.Grants.Endpoints, []string{"http://127.0.0.1:9000"}), "grants", got.Grants)
 		})
 	}
 }
@@ -289,16 +287,13 @@ func TestWriteBackAndProxy(t *testing.T) {
 	w := newWorld(t)
 	w.env["HTTPS_PROXY"] = "http://proxy:3128"
 	w.manifest("ws", "@acme/ops", s3("https://s3.amazonaws.com", "data", "x", ""))
-	if got := w.ok("ws", ResolveOptions{Trust: true}); got.Grants.WriteBack || got.Grants.Proxy != "" {
-		t.Errorf("granted by default: %+v", got.Grants)
-	}
+	got := w.ok("ws", ResolveOptions{Trust: true})
+	assert.True(t, !got.Grants.WriteBack && got.Grants.Proxy == "", "granted by default:", got.Grants)
 	w.config = "allow_write_back: [ \"@acme/*\" ]\nallow_env: [ HTTPS_PROXY ]\n"
-	if got := w.ok("ws", ResolveOptions{Trust: true}); !got.Grants.WriteBack || got.Grants.Proxy != "http://proxy:3128" {
-		t.Errorf("not granted: %+v", got.Grants)
-	}
-	if got := w.ok("ws", ResolveOptions{}); got.Grants.WriteBack || got.Grants.Proxy != "" {
-		t.Errorf("granted to a manifest that is not registered: %+v", got.Grants)
-	}
+	got = w.ok("ws", ResolveOptions{Trust: true})
+	assert.True(t, got.Grants.WriteBack && got.Grants.Proxy == "http://proxy:3128", "not granted:", got.Grants)
+	got = w.ok("ws", ResolveOptions{})
+	assert.True(t, !got.Grants.WriteBack && got.Grants.Proxy == "", "granted to a manifest that is not registered:", got.Grants)
 }
 
 func TestGuard(t *testing.T) {
@@ -307,9 +302,8 @@ func TestGuard(t *testing.T) {
 	r := w.resolver()
 	got := assert.Of(r.Resolve(t.Context(), w.path("ws"), ResolveOptions{Trust: true})).OK(t)
 	g := assert.Of(r.Guard(got)).OK(t)
-	if u, _ := url.Parse("https://s3.amazonaws.com/data"); g.Check(u) != nil {
-		t.Error("what was granted is refused")
-	}
+	u, _ := url.Parse("https://s3.amazonaws.com/data")
+	assert.True(t, g.Check(u) == nil, "what was granted is refused")
 	if u, _ := url.Parse("http://169.254.169.254/?sig=" + secretValue); g.Check(u) == nil || !strings.Contains(w.log(), "network http://169.254.169.254") {
 		t.Errorf("not refused, or not in the audit log: %s", w.log())
 	}
@@ -321,17 +315,13 @@ func TestGuard(t *testing.T) {
 	defer proxy.Close()
 	got.Grants.Proxy = proxy.URL
 	g = assert.Of(r.Guard(got)).OK(t)
-	if _, err := (&http.Client{Transport: g.Transport(netguard.TransportOptions{})}).Get("https://s3.amazonaws.com/"); err == nil {
-		t.Error("the proxy was passed by")
-	}
+	assert.True(t, assert.ErrOf((&http.Client{Transport: g.Transport(netguard.TransportOptions{})}).Get("https://s3.amazonaws.com/")) != nil, "the proxy was passed by")
 	assert.Equal(t, <-asked, "CONNECT s3.amazonaws.com:443", "the proxy was asked")
 	got.Grants.Proxy = "http://u:" + secretValue + "@%zz"
-	if _, err := r.Guard(got); err == nil || strings.Contains(err.Error(), secretValue) {
-		t.Errorf("got %v", err)
-	}
+	_, err := r.Guard(got)
+	assert.True(t, err != nil && !strings.Contains(err.Error(), secretValue), "got", err)
 	got.Grants = Grants{}
 	none := assert.Of(r.Guard(got)).OK(t)
-	if u, _ := url.Parse("https://s3.amazonaws.com"); none.Check(u) == nil {
-		t.Error("a volume without grants reaches the network")
-	}
+	u, _ = url.Parse("https://s3.amazonaws.com")
+	assert.True(t, none.Check(u) != nil, "a volume without grants reaches the network")
 }

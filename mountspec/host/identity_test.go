@@ -152,14 +152,12 @@ func TestNearAddress(t *testing.T) {
 	w := newWorld(t)
 	w.workspace("ws", "@acme/marketing-ops")
 	w.add("ws")
-	if e := w.refused("@acme/marketing-op", ResolveOptions{}, Unresolvable); e.Hint != "did you mean @acme/marketing-ops?" {
-		t.Errorf("hint %q", e.Hint)
-	}
+	e := w.refused("@acme/marketing-op", ResolveOptions{}, Unresolvable)
+	assert.True(t, e.Hint == "did you mean @acme/marketing-ops?", "hint", e.Hint)
 	w.workspace("found/team-notes", "@acme/team-notes")
 	w.config += "search_path: [ " + w.path("found") + " ]\n"
-	if e := w.refused("@acme/team-nodes", ResolveOptions{}, Unresolvable); e.Hint != "did you mean @acme/team-notes?" {
-		t.Errorf("hint for what the search path has: %q", e.Hint)
-	}
+	e = w.refused("@acme/team-nodes", ResolveOptions{}, Unresolvable)
+	assert.True(t, e.Hint == "did you mean @acme/team-notes?", "hint for what the search path has:", e.Hint)
 	w.refused("@acme/../../etc", ResolveOptions{}, Unresolvable)
 	w.refused("@Acme/Ops", ResolveOptions{}, Unresolvable)
 }

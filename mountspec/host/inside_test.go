@@ -27,9 +27,7 @@ func TestScratchOfAnImpostor(t *testing.T) {
 	if err != nil {
 		return // refused for another reason is as good
 	}
-	if fake.Local.Path == real.Local.Path {
-		t.Errorf("an unverified manifest got %s, the registered one's directory", fake.Local.Path)
-	}
+	assert.True(t, fake.Local.Path != real.Local.Path, "an unverified manifest got", fake.Local.Path, "the registered one's directory")
 	again := assert.Of(w.resolve("fake/WORKSPACE.md", ResolveOptions{Create: true})).OK(t)
 	assert.Equal(t, again.Local.Path, fake.Local.Path, "another directory at the second mount")
 }
@@ -44,9 +42,7 @@ func TestLinkOnTheWayToAGoverningFile(t *testing.T) {
 	w.manifest("ws", "@acme/app", `{ ref: ./conf/STORAGE.md }`)
 	got := assert.Of(w.resolve("ws/WORKSPACE.md", ResolveOptions{})).OK(t)
 	assert.True(t, slices.Contains(got.Governing, w.path("ws/real/STORAGE.md")), "governing:", got.Governing)
-	if !slices.Contains(got.Reserved, w.path("ws/conf/STORAGE.md")) {
-		t.Errorf("the way there is free to be changed: reserved %q", got.Reserved)
-	}
+	assert.True(t, slices.Contains(got.Reserved, w.path("ws/conf/STORAGE.md")), "the way there is free to be changed: reserved", got.Reserved)
 }
 
 // The attack: a workspace whose directory holds the host's configuration, or the
@@ -243,7 +239,5 @@ func TestGrantComesBeforeOverlap(t *testing.T) {
 	w.config = "allow_paths: [ " + w.dir + " ]\n"
 	w.manifest("dev", "@acme/dev", `{ inline: { provider: dev-local, config: { root: "`+w.path("ws/data/new")+`" } } }`)
 	w.refused("dev/WORKSPACE.md", ResolveOptions{Trust: true, Create: true}, Denied, "overlaps")
-	if _, err := os.Stat(w.path("ws/data/new")); err == nil {
-		t.Error("the directory was made")
-	}
+	assert.True(t, assert.ErrOf(os.Stat(w.path("ws/data/new"))) != nil, "the directory was made")
 }

@@ -91,9 +91,7 @@ func TestStorageRefs(t *testing.T) {
 				return
 			}
 			got := w.ok("ws", o)
-			if got.Local.Path != w.path("ws/data") || len(got.Governing) != 2 || got.Governing[0] != p {
-				t.Errorf("local %s, governing %q", got.Local.Path, got.Governing)
-			}
+			assert.True(t, got.Local.Path == w.path("ws/data") && len(got.Governing) == 2 && got.Governing[0] == p, "local", got.Local.Path, "governing", got.Governing)
 			for _, g := range got.Governing {
 				st, err := os.Lstat(g)
 				assert.True(t, err == nil && st.Mode().IsRegular(), "governing file", g, "is not the real one", err)
@@ -155,12 +153,8 @@ func TestInventory(t *testing.T) {
 			}
 			got := w.ok("ws", ResolveOptions{Trust: true})
 			assert.True(t, len(got.Governing) == c.governing && got.Grants.Secrets != nil, "governing", got.Governing)
-			if len(c.files) == 0 && !slices.Equal(got.Reserved, []string{w.path("ws/SECRETS.md"), w.path("ws/.secrets/SECRETS.md")}) {
-				t.Errorf("reserved %q", got.Reserved)
-			}
-			if len(c.files) == 2 && c.ref == "" && !slices.Contains(got.Reserved, w.path("ws/.secrets")) {
-				t.Errorf("a further service could be added: %q", got.Reserved)
-			}
+			assert.False(t, len(c.files) == 0 && !slices.Equal(got.Reserved, []string{w.path("ws/SECRETS.md"), w.path("ws/.secrets/SECRETS.md")}), "reserved", got.Reserved)
+			assert.False(t, len(c.files) == 2 && c.ref == "" && !slices.Contains(got.Reserved, w.path("ws/.secrets")), "a further service could be added:", got.Reserved)
 		})
 	}
 }

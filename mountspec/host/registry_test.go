@@ -98,14 +98,12 @@ func TestChangesWaitForAccept(t *testing.T) {
 			assert.OK(t, assert.ErrOf(w.resolver().Accept(t.Context(), acmeOps, func(Change) bool { return false })))
 			w.refused("@acme/ops", ResolveOptions{}, Denied)
 			assert.OK(t, assert.ErrOf(w.resolver().Accept(t.Context(), acmeOps, func(c Change) bool { shown = c; return true })))
-			if got := text(shown); !strings.Contains(got, c.facts) || !strings.Contains(got, c.line) {
-				t.Errorf("shown:\n%s\nwant %q and %q", got, c.facts, c.line)
-			}
+			got := text(shown)
+			assert.True(t, strings.Contains(got, c.facts) && strings.Contains(got, c.line), "shown:", got, "want", c.facts, "and", c.line)
 			w.ok("@acme/ops", ResolveOptions{})
 			assert.Contains(t, w.resolver().Outdated(mounted), "goes on with what was accepted when it was mounted")
-			if c, err := w.resolver().Accept(t.Context(), acmeOps, nil); err != nil || !c.Empty() {
-				t.Errorf("after it %+v, %v", c, err)
-			}
+			c, err := w.resolver().Accept(t.Context(), acmeOps, nil)
+			assert.True(t, err == nil && c.Empty(), "after it", c, err)
 		})
 	}
 }
@@ -121,9 +119,7 @@ func text(c Change) string {
 func (w *world) edit(rel, old, new string) {
 	w.t.Helper()
 	b := assert.Of(os.ReadFile(w.path(rel))).OK(w.t)
-	if !strings.Contains(string(b), old) {
-		w.t.Fatalf("%s has no %q", rel, old)
-	}
+	assert.Must(w.t, strings.Contains(string(b), old), rel, "has no", old)
 	w.write(rel, strings.Replace(string(b), old, new, 1))
 }
 
@@ -176,9 +172,7 @@ func TestDamagedEntry(t *testing.T) {
 			w.add("ws")
 			w.ok("@acme/ops", ResolveOptions{})
 			list, err := w.resolver().List()
-			if err != nil || len(list) != 2 || list[0].Damaged != strconv.Quote(name) && list[1].Damaged != strconv.Quote(name) {
-				t.Fatalf("list %+v, %v", list, err)
-			}
+			assert.Must(t, err == nil && len(list) == 2 && (list[0].Damaged == strconv.Quote(name) || list[1].Damaged == strconv.Quote(name)), "list", list, err)
 			if a, err := mountspec.ParseAddress(name); err == nil {
 				w.refused(name, ResolveOptions{}, Invalid, "damaged")
 				w.workspace("again", name)
@@ -188,9 +182,8 @@ func TestDamagedEntry(t *testing.T) {
 				checkError(t, err, Invalid, "damaged")
 			}
 			assert.OK(t, w.resolver().Remove(t.Context(), name))
-			if list, err = w.resolver().List(); err != nil || len(list) != 1 || list[0].Address != acmeOps {
-				t.Errorf("after it %+v, %v", list, err)
-			}
+			list, err = w.resolver().List()
+			assert.True(t, err == nil && len(list) == 1 && list[0].Address == acmeOps, "after it", list, err)
 		})
 	}
 }

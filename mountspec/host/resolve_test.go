@@ -25,20 +25,17 @@ func TestResolveRegistered(t *testing.T) {
 	for _, want := range []string{"registry", "manifest: " + w.path("ws/WORKSPACE.md"), "storage: local-fs", "sync.mode: watch (default)", "below the workspace's own directory", "fingerprint"} {
 		assert.Contains(t, explained(got), want)
 	}
-	if byPath := w.ok("ws", ResolveOptions{}); byPath.Trust != Registered || byPath.Fingerprint != got.Fingerprint {
-		t.Errorf("by path: %v, %s", byPath.Trust, byPath.Fingerprint)
-	}
+	byPath := w.ok("ws", ResolveOptions{})
+	assert.True(t, byPath.Trust == Registered && byPath.Fingerprint == got.Fingerprint, "by path:", byPath.Trust, byPath.Fingerprint)
 }
 
 func TestResolveUnverifiedAndVouched(t *testing.T) {
 	w := newWorld(t)
 	w.workspace("ws", "@acme/ops")
-	if got := w.ok("ws", ResolveOptions{}); got.Verified || got.Trust.String() != "unverified" || got.ReadOnly.On() {
-		t.Errorf("got %v, %v", got.Trust, got.ReadOnly)
-	}
-	if got := w.ok("ws/WORKSPACE.md", ResolveOptions{Trust: true}); !got.Verified || got.Trust.String() != "trusted" {
-		t.Errorf("got %v", got.Trust)
-	}
+	got := w.ok("ws", ResolveOptions{})
+	assert.True(t, !got.Verified && got.Trust.String() == "unverified" && !got.ReadOnly.On(), "got", got.Trust, got.ReadOnly)
+	got = w.ok("ws/WORKSPACE.md", ResolveOptions{Trust: true})
+	assert.True(t, got.Verified && got.Trust.String() == "trusted", "got", got.Trust)
 	assert.Equal(t, assert.Of(w.resolver().Resolve(t.Context(), "ws", ResolveOptions{Dir: w.dir})).OK(t).Root, w.path("ws"), "relative")
 	checkError(t, assert.ErrOf(w.resolver().Resolve(t.Context(), "ws", ResolveOptions{})), Unresolvable)
 }
@@ -89,13 +86,10 @@ func TestPolicy(t *testing.T) {
 	}
 	policy(`[ { principal: "operator://bob", actions: [ { action: "storage:read" }, { action: "storage:write" } ], granted_at: 2026-11-20T11:00:00Z, ttl_seconds: 7200 } ]`)
 	got := w.ok("ws", ResolveOptions{Trust: true})
-	if got.ReadOnly.On() || !got.HoldCommit || !got.HoldPush {
-		t.Errorf("read-only %v, hold commit %v, push %v", got.ReadOnly, got.HoldCommit, got.HoldPush)
-	}
+	assert.True(t, !got.ReadOnly.On() && got.HoldCommit && got.HoldPush, "read-only", got.ReadOnly, "hold commit", got.HoldCommit, "push", got.HoldPush)
 	assert.True(t, slices.Contains(got.Governing, w.path("ws/team.POLICY.md")), "governing", got.Governing)
-	if later := got.Evaluate("storage:write", w.now.Add(2*60*60*1e9), nil); later.Allow {
-		t.Error("a grant did not end")
-	}
+	later := got.Evaluate("storage:write", w.now.Add(2*60*60*1e9), nil)
+	assert.False(t, later.Allow, "a grant did not end")
 	policy(`[ { principal: "operator://eve", actions: [ { action: "storage:*" } ] } ]`)
 	w.refused("ws", ResolveOptions{Trust: true}, Denied, "does not let operator://bob read")
 	assert.Contains(t, w.log(), `"decision":"deny"`, "the denial is not in the audit log")
@@ -119,9 +113,7 @@ func TestWithoutManifest(t *testing.T) {
 	got := w.ok("@acme/plain", ResolveOptions{})
 	// The attack: a program in the mount writes the manifest of the next one.
 	assert.Slice(t, got.Reserved, []string{w.path("plain/WORKSPACE.md")}, "reserved")
-	if got.Manifest != "" || got.Local.Path != w.path("plain") || got.Storage.Provider != "local-fs" || got.Trust != Registered {
-		t.Errorf("got %+v", got)
-	}
+	assert.True(t, got.Manifest == "" && got.Local.Path == w.path("plain") && got.Storage.Provider == "local-fs" && got.Trust == Registered, "got", got)
 	// A manifest that appears later is not what was accepted.
 	w.workspace("plain", "@acme/plain")
 	w.refused("@acme/plain", ResolveOptions{}, Denied)
@@ -129,9 +121,8 @@ func TestWithoutManifest(t *testing.T) {
 	w.workspace("ws", "@acme/ops")
 	w.add("ws")
 	assert.OK(t, os.Remove(w.path("ws/WORKSPACE.md")))
-	if got := w.ok("@acme/ops", ResolveOptions{}); got.Local.Path != w.path("ws/data") {
-		t.Errorf("the recorded manifest is not used: %+v", got.Local)
-	}
+	got = w.ok("@acme/ops", ResolveOptions{})
+	assert.True(t, got.Local.Path == w.path("ws/data"), "the recorded manifest is not used:", got.Local)
 	w.refused("none", ResolveOptions{}, Unresolvable, "does not exist")
 	_, err = w.resolver().Resolve(t.Context(), "acme/plain", ResolveOptions{Dir: w.path(".")})
 	assert.Contains(t, checkError(t, err, Unresolvable, "acme/plain: does not exist").Hint, "write @acme/plain")
@@ -142,9 +133,7 @@ func TestDevLocal(t *testing.T) {
 	w.manifest("ws", "@acme/dev", scratch)
 	got := w.ok("ws", ResolveOptions{})
 	assert.True(t, got.Local.Missing && got.Local.Default, "looking made something", got.Local)
-	if _, err := os.Stat(got.Local.Path); err == nil {
-		t.Error("looking made the directory")
-	}
+	assert.True(t, assert.ErrOf(os.Stat(got.Local.Path)) != nil, "looking made the directory")
 	got = w.ok("ws", ResolveOptions{Create: true})
 	st := assert.Of(os.Stat(got.Local.Path)).OK(t)
 	if got.Local.Missing || got.Local.Ino == 0 || st.Mode().Perm() != 0o700 || !strings.HasPrefix(got.Local.Path, w.path("tmp/wsmount-")) {
@@ -188,9 +177,7 @@ func TestSkippedManifestsAreNamed(t *testing.T) {
 				strings.Count(e.Skipped[0], w.path(c.where)+":") != 1 || !strings.Contains(e.Hint, "skipped") {
 				t.Errorf("skipped %q, hint %q; want %s: %s", e.Skipped, e.Hint, c.where, c.why)
 			}
-			if !slices.ContainsFunc(e.Steps, func(s Step) bool { return s.Subject == w.path(c.where) && strings.HasPrefix(s.Result, "skipped: ") }) {
-				t.Errorf("steps %q", e.Steps)
-			}
+			assert.True(t, slices.ContainsFunc(e.Steps, func(s Step) bool { return s.Subject == w.path(c.where) && strings.HasPrefix(s.Result, "skipped: ") }), "steps", e.Steps)
 		})
 	}
 }

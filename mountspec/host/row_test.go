@@ -77,9 +77,7 @@ func TestBadRow(t *testing.T) {
 			w.row(tt.row)
 			_, found := ParseConfig([]byte(w.config), ParseOptions{Name: w.path("config.yaml"), Home: w.home})
 			err := found.Err()
-			if err == nil {
-				t.Fatal("it is taken")
-			}
+			assert.Must(t, err != nil, "it is taken")
 			assert.Contains(t, err.Error(), tt.says)
 		})
 	}
@@ -138,9 +136,8 @@ func TestAIP34AddedManifestThatEqualsItsRow(t *testing.T) {
 	c := assert.Of(w.resolver().Accept(t.Context(), acmeRow, func(c Change) bool { return c.AddsRow })).OK(t)
 	assert.Equal(t, c.Unversioned, "")
 	w.ok("@acme/row", ResolveOptions{})
-	if c, err = w.resolver().Accept(t.Context(), acmeRow, nil); err != nil || !c.Empty() {
-		t.Errorf("after it %+v, %v", c, err)
-	}
+	c, err = w.resolver().Accept(t.Context(), acmeRow, nil)
+	assert.True(t, err == nil && c.Empty(), "after it", c, err)
 
 	// It is pinned from then on, and one that says more is a question.
 	w.write("files/WORKSPACE.md", strings.Replace(string(text), "name:", "tags: [ x ]\nname:", 1))

@@ -22,9 +22,7 @@ func TestGitServerURLs(t *testing.T) {
 		"HTTPS://git.acme.test":          "HTTPS://git.acme.test",
 	} {
 		c, findings := parseAs("providers: { github: { base_url: \"" + in + "\" } }\n")
-		if len(findings) > 0 || c.GitHub.BaseURL != want {
-			t.Errorf("%s is read as %q, want %q; %v", in, c.GitHub.BaseURL, want, findings)
-		}
+		assert.True(t, len(findings) == 0 && c.GitHub.BaseURL == want, in, "is read as", c.GitHub.BaseURL, "want", want, findings)
 	}
 }
 

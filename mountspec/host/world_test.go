@@ -128,9 +128,7 @@ func (w *world) resolve(target string, o ResolveOptions) (*Resolved, error) {
 		target = w.path(target)
 	}
 	got, err := w.resolver().Resolve(context.Background(), target, o)
-	if err != nil && (got == nil) != (err != nil) {
-		w.t.Errorf("both a result and %v", err)
-	}
+	assert.False(w.t, err != nil && (got == nil) != (err != nil), "both a result and", err)
 	return got, err
 }
 

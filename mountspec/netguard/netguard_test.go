@@ -45,9 +45,7 @@ func TestPatterns(t *testing.T) {
 }
 
 func TestNewRefusesUnverifiedTLS(t *testing.T) {
-	if _, err := New(Options{TLS: &tls.Config{InsecureSkipVerify: true}}); err == nil {
-		t.Error("a configuration that skips verification was accepted")
-	}
+	assert.True(t, assert.ErrOf(New(Options{TLS: &tls.Config{InsecureSkipVerify: true}})) != nil, "a configuration that skips verification was accepted")
 }
 
 // Each row names the attack that the check stops.
@@ -92,9 +90,7 @@ func TestCheck(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			err := g.Check(assert.Of(url.Parse(c.url)).OK(t))
 			assert.Must(t, (err == nil) == c.ok, "Check", c.url, c.ok, err)
-			if err != nil && !errors.Is(err, ErrDenied) {
-				t.Errorf("%v is not ErrDenied", err)
-			}
+			assert.False(t, err != nil && !errors.Is(err, ErrDenied), err, "is not ErrDenied")
 			assert.False(t, err != nil && strings.Contains(err.Error(), "secret"), "the error shows a credential", err)
 		})
 	}
@@ -166,9 +162,7 @@ func TestDNSRebinding(t *testing.T) {
 		g := guard(t, Options{Allow: []string{c.allow}, Resolver: r.resolver(t)})
 		for _, ok := range []bool{c.first, c.second} {
 			got, err := get(g, TransportOptions{}, "http://cdn.example.test:"+p+"/")
-			if (err == nil && got == "inside") != ok || errors.Is(err, ErrDenied) == ok {
-				t.Errorf("%s: got %q, %v, want it to be reached: %v", c.name, got, err, ok)
-			}
+			assert.True(t, (err == nil && got == "inside") == ok && errors.Is(err, ErrDenied) != ok, c.name, "got", got, err, "want it to be reached:", ok)
 		}
 	}
 }
@@ -254,9 +248,7 @@ func TestProxy(t *testing.T) {
 	} {
 		asked = ""
 		got, err := get(c.guard, TransportOptions{}, c.url)
-		if got != c.want || asked != c.asked || errors.Is(err, ErrDenied) != (c.want == "") {
-			t.Errorf("%s: got %q, %v, and the proxy was asked %q", c.name, got, err, asked)
-		}
+		assert.True(t, got == c.want && asked == c.asked && errors.Is(err, ErrDenied) == (c.want == ""), c.name, "got", got, err, "and the proxy was asked", asked)
 	}
 }
 

@@ -108,9 +108,7 @@ func TestConditions(t *testing.T) {
 		}
 		g := with(allow("operator://bob", Write), func(g *mountspec.Grant) { g.Conditions = []mountspec.Condition{{Kind: c.kind, Params: c.p}} })
 		d := Evaluate(grants(g), Request{Principal: "operator://bob", Action: Write, At: at, Facts: c.facts})
-		if d.Allow != c.holds || !d.Until.Equal(c.until) {
-			t.Errorf("%s: got %v until %v, want %v until %v; warnings %q", c.name, d.Allow, d.Until, c.holds, c.until, d.Warnings)
-		}
+		assert.True(t, d.Allow == c.holds && d.Until.Equal(c.until), c.name, "got", d.Allow, "until", d.Until, "want", c.holds, "until", c.until, "warnings", d.Warnings)
 	}
 }
 
@@ -231,17 +229,13 @@ func TestAnswersStandUntilTheyTurn(t *testing.T) {
 		layers := []Layer{{Policy: p, Source: "s", Level: "workspace"}}
 		first, may := Evaluate(layers, r), May(layers, r)
 		r.At = second(t, "later")
-		if !r.At.Before(now) && Evaluate(layers, r).Allow && !may {
-			t.Fatalf("it is allowed at %v, and was never to be", r.At)
-		}
+		assert.Must(t, r.At.Before(now) || !Evaluate(layers, r).Allow || may, "it is allowed at", r.At, "and was never to be")
 		for _, c := range []bool{first.Until.IsZero(), r.At.Before(first.Until)} {
 			if later := Evaluate(layers, r); c && !r.At.Before(now) && (later.Allow != first.Allow || later.Reason != first.Reason) {
 				t.Fatalf("%v at %v, which stands until %v, and %v at %v", first, now, first.Until, later, r.At)
 			}
 		}
-		if !first.Until.IsZero() && !first.Until.After(now) {
-			t.Fatalf("it stands until %v, which is not after %v", first.Until, now)
-		}
+		assert.Must(t, first.Until.IsZero() || first.Until.After(now), "it stands until", first.Until, "which is not after", now)
 	})
 }
 
@@ -296,8 +290,7 @@ func TestStorageDefaults(t *testing.T) {
 		"a pattern that is none":         {"exclude": []any{"!a"}},
 		"a conflict policy that is none": {"sync": map[string]any{"conflict": map[string]any{"policy": "hope"}}},
 	} {
-		if _, _, err := apply(defaults); err == nil {
-			t.Errorf("%s is passed over", name)
-		}
+		_, _, err := apply(defaults)
+		assert.True(t, err != nil, name, "is passed over")
 	}
 }

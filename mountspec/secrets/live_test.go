@@ -67,9 +67,8 @@ func TestLive(t *testing.T) {
 	get("7", 7)
 	l.Renew()
 	get("8", 8)
-	if got := l.Expires(); !got.Equal(clk.now().Add(life)) {
-		t.Errorf("Expires %v", got)
-	}
+	got := l.Expires()
+	assert.True(t, got.Equal(clk.now().Add(life)), "Expires", got)
 }
 
 func TestLiveWithoutEndIsFetchedOnceByMany(t *testing.T) {

@@ -109,12 +109,8 @@ func TestCommand(t *testing.T) {
 		cmd := Command{Argv: c.argv, Timeout: c.timeout, Lookup: lookup(map[string]string{"HOME": "/home/u", "WSMOUNT_TEST_LEAK": "x", "AWS_ACCESS_KEY_ID": "y"})}
 		got, err := reveal(t, cmd, Single)
 		assert.False(t, c.wantErr == "" && (err != nil || got != c.want), c.name, got, c.want, err)
-		if c.wantErr != "" && (err == nil || !strings.Contains(err.Error(), c.wantErr)) {
-			t.Errorf("%s: got %q, %v, want an error with %q", c.name, got, err, c.wantErr)
-		}
-		if _, err := os.Stat(marker); err == nil {
-			t.Error(c.name, "an argument was run")
-		}
+		assert.False(t, c.wantErr != "" && (err == nil || !strings.Contains(err.Error(), c.wantErr)), c.name, "got", got, err, "want an error with", c.wantErr)
+		assert.True(t, assert.ErrOf(os.Stat(marker)) != nil, c.name, "an argument was run")
 	}
 }
 
@@ -129,9 +125,7 @@ func TestCommandIgnoresPATH(t *testing.T) {
 func TestCommandIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := (Command{Argv: []string{"sleep", "1000"}, Lookup: os.LookupEnv}).Fetch(ctx); err == nil {
-		t.Error("a cancelled command answered")
-	}
+	assert.True(t, assert.ErrOf((Command{Argv: []string{"sleep", "1000"}, Lookup: os.LookupEnv}).Fetch(ctx)) != nil, "a cancelled command answered")
 }
 
 func TestSourcesSayWhereNotWhat(t *testing.T) {

@@ -81,7 +81,5 @@ func TestZeroValues(t *testing.T) {
 	if _, ok := s.Field("a"); ok || !v.Empty() || v.Reveal() != "" || len(s.Names()) != 0 || fmt.Sprint(v, s) != Redacted+" "+Redacted {
 		t.Error("a zero value is not empty, or does not print as redacted")
 	}
-	if !NewValue("a").Equal(NewValue("a")) || NewValue("a").Equal(NewValue("b")) || !v.Equal(NewValue("")) {
-		t.Error("Equal")
-	}
+	assert.True(t, NewValue("a").Equal(NewValue("a")) && !NewValue("a").Equal(NewValue("b")) && v.Equal(NewValue("")), "Equal")
 }

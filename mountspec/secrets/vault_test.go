@@ -164,14 +164,11 @@ func (f *fixture) checkLog(t *testing.T, revealed, denied bool, err error) {
 }
 
 func TestDuplicateSlugsAreRefused(t *testing.T) {
-	if _, err := NewVault(VaultOptions{Entries: []Entry{{Slug: "a", Source: File{Path: "/x"}}, {Slug: "a", Source: File{Path: "/y"}}}}); err == nil {
-		t.Error("two entries of one slug")
-	}
+	_, err := NewVault(VaultOptions{Entries: []Entry{{Slug: "a", Source: File{Path: "/x"}}, {Slug: "a", Source: File{Path: "/y"}}}})
+	assert.True(t, err != nil, "two entries of one slug")
 	a, b := inv(mountspec.SecretEntry{Slug: "a"}), inv(mountspec.SecretEntry{Slug: "b"})
 	assert.Equal(t, len(assert.Of(Merge(a, b)).OK(t).Entries), 2, "Merge")
-	if _, err := Merge(a, b, a); err == nil {
-		t.Error("two inventories with one slug")
-	}
+	assert.True(t, assert.ErrOf(Merge(a, b, a)) != nil, "two inventories with one slug")
 }
 
 // The log says what was obtained, and what was not and why.
@@ -214,9 +211,7 @@ func TestPlanShowsNeedsAndFetchesNothing(t *testing.T) {
 func TestAllRefusalsAtOnce(t *testing.T) {
 	f := newFixture(t, nil)
 	_, err := f.v.Plan(Request{Workspace: acme, Registered: true, CredentialsRef: "org/evil/s3-rw", Env: []string{"DATABASE_URL"}})
-	if err == nil || !strings.Contains(err.Error(), "org/evil/s3-rw") || !strings.Contains(err.Error(), "DATABASE_URL") {
-		t.Errorf("got %v", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "org/evil/s3-rw") && strings.Contains(err.Error(), "DATABASE_URL"), "got", err)
 }
 
 func TestHostUseNeedsNoGrant(t *testing.T) {
@@ -225,13 +220,11 @@ func TestHostUseNeedsNoGrant(t *testing.T) {
 	v, ok := s.Field(Single)
 	assert.True(t, err == nil && ok && v.Reveal() == "key-"+hidden, "the host cannot use its own secret", err)
 	f.checkLog(t, true, false, nil)
-	if _, err := f.v.Host(context.Background(), "none", acme, "app"); err == nil || f.v.Has("none") {
-		t.Error("a secret that is not there")
-	}
+	_, err = f.v.Host(context.Background(), "none", acme, "app")
+	assert.True(t, err != nil && !f.v.Has("none"), "a secret that is not there")
 	f.v.o.Audit.Close()
-	if _, err := f.v.Host(context.Background(), "github-app-key", acme, "app"); err == nil || f.asked != 1 {
-		t.Errorf("got %v without a record, asked %d times", err, f.asked)
-	}
+	_, err = f.v.Host(context.Background(), "github-app-key", acme, "app")
+	assert.True(t, err != nil && f.asked == 1, "got", err, "without a record, asked", f.asked, "times")
 }
 
 func TestPlanIsKeptLive(t *testing.T) {

@@ -109,9 +109,7 @@ func TestResolveReturnsTheRealPath(t *testing.T) {
 	got, err := Resolve(d+"/l/../b/./c", Options{})
 	want := d + "/a/b/c"
 	assert.True(t, err == nil && got == want, got, want, err)
-	if _, err := Resolve("relative", Options{}); err == nil {
-		t.Error("a relative path was resolved")
-	}
+	assert.True(t, assert.ErrOf(Resolve("relative", Options{})) != nil, "a relative path was resolved")
 }
 
 func TestCheckDir(t *testing.T) {

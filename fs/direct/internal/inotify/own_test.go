@@ -92,9 +92,8 @@ func TestUnchanged(t *testing.T) {
 			c.after(o)
 		}
 		entered := false
-		if got := o.Unchanged(f, since, true, func() { entered = true }); got != c.want || entered != c.want {
-			t.Errorf("%s: %v, entered %v, want %v", c.name, got, entered, c.want)
-		}
+		got := o.Unchanged(f, since, true, func() { entered = true })
+		assert.True(t, got == c.want && entered == c.want, c.name, got, "entered", entered, "want", c.want)
 	}
 }
 
@@ -124,12 +123,10 @@ func TestReportsOfOwnChanges(t *testing.T) {
 		k := o.Know(f, o.batch+uint64(by))
 		assert.Equal(t, k.Explains(unix.IN_DELETE), want, by, "batches later")
 	}
-	if k := o.Know(f, 0); !k.Gone {
-		t.Error("a look came too late")
-	}
-	if o.attempt(); !o.names[f].Gone {
-		t.Error("an attempt that failed ended what was known")
-	}
+	k := o.Know(f, 0)
+	assert.True(t, k.Gone, "a look came too late")
+	o.attempt()
+	assert.True(t, o.names[f].Gone, "an attempt that failed ended what was known")
 }
 
 // One report is explained by our making a file, and none by our removing one once
@@ -138,14 +135,12 @@ func TestKnownIsGoodForOneReport(t *testing.T) {
 	o := newOwn()
 	o.make(1)
 	o.Unchanged(f, o.Know(f, 1), true, func() {})
-	if k := o.Know(f, 1); k.Explains(unix.IN_CREATE) || k.Made != 1 {
-		t.Errorf("%+v explains a second report", k)
-	}
+	k := o.Know(f, 1)
+	assert.True(t, !k.Explains(unix.IN_CREATE) && k.Made == 1, k, "explains a second report")
 	o.remove()
 	o.Unchanged(f, o.Know(f, 1), true, func() {})
-	if k := o.Know(f, 1); k.Explains(unix.IN_DELETE) {
-		t.Errorf("%+v explains another removal", k)
-	}
+	k = o.Know(f, 1)
+	assert.False(t, k.Explains(unix.IN_DELETE), k, "explains another removal")
 }
 
 // What no report came for is forgotten, and what may still be reported is not.
@@ -155,12 +150,10 @@ func TestPurge(t *testing.T) {
 	o.Say(Key{root, "g"}, 7)
 	o.Begin(Key{root, "h"})
 	o.now = o.now.Add(2 * ownFor)
-	if o.Purge(); len(o.names) != 3 {
-		t.Errorf("%d names are known before their reports", len(o.names))
-	}
+	o.Purge()
+	assert.True(t, len(o.names) == 3, len(o.names), "names are known before their reports")
 	o.later(2)
 	o.now = o.now.Add(2 * ownFor)
-	if o.Purge(); len(o.names) != 1 {
-		t.Errorf("%d names are known, and one is being changed", len(o.names))
-	}
+	o.Purge()
+	assert.True(t, len(o.names) == 1, len(o.names), "names are known, and one is being changed")
 }

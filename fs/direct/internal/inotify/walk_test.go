@@ -25,9 +25,8 @@ func TestWalkGivesWay(t *testing.T) {
 		}
 		close(w.ending)
 		start := time.Now()
-		if w.giveWay(4); time.Since(start) != 0 {
-			t.Error("paused at the end")
-		}
+		w.giveWay(4)
+		assert.True(t, time.Since(start) == 0, "paused at the end")
 	})
 }
 
@@ -41,21 +40,17 @@ func TestJobs(t *testing.T) {
 	w.rescan(root)
 	w.rescan(root)
 	w.put(job{Key{root, "d"}, Found})
-	if j, _ := w.take(); j != (job{Key{Dir: root}, Rescan}) {
-		t.Errorf("took %+v", j)
-	}
+	j, _ := w.take()
+	assert.True(t, j == (job{Key{Dir: root}, Rescan}), "took", j)
 	w.rescan(root) // while the first is walked
-	if w.rescanned(); !w.behind.Load() {
-		t.Error("believed before the second rescan")
-	}
+	w.rescanned()
+	assert.True(t, w.behind.Load(), "believed before the second rescan")
 	w.take()
 	w.take()
-	if w.rescanned(); w.behind.Load() {
-		t.Error("not believed after it")
-	}
-	if _, more := w.take(); more || w.busy() {
-		t.Error("a job is left")
-	}
+	w.rescanned()
+	assert.False(t, w.behind.Load(), "not believed after it")
+	_, more := w.take()
+	assert.True(t, !more && !w.busy(), "a job is left")
 }
 
 // A tree that appears is walked whole, from the name that was reported.
@@ -71,8 +66,6 @@ func TestWalkOfANewTree(t *testing.T) {
 	waitFor(t, "the walk", func() bool { return !w.walks.busy() })
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.found["f"] != Found || u.found["sub"] != Found || u.found["new"] != 0 {
-		t.Errorf("found %v", u.found)
-	}
+	assert.True(t, u.found["f"] == Found && u.found["sub"] == Found && u.found["new"] == 0, "found", u.found)
 	assert.Equal(t, w.Status().Watched, 3, "directories watched")
 }

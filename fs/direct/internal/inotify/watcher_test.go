@@ -30,9 +30,8 @@ func TestReports(t *testing.T) {
 	u.reported(t, root, "g", unix.IN_DELETE)
 	ok(t, os.Chmod(filepath.Dir(f), 0o700))
 	u.reported(t, b, "", unix.IN_ATTRIB)
-	if st := w.Status(); st.State != "on" || st.Watched != 3 {
-		t.Errorf("%+v", st)
-	}
+	st := w.Status()
+	assert.True(t, st.State == "on" && st.Watched == 3, st)
 }
 
 // A directory that is removed is reported with its number, and one whose watch was
@@ -52,16 +51,13 @@ func TestWatchesGo(t *testing.T) {
 	ok(t, os.Remove(u.path(Key{root, "removed"})))
 	for {
 		b := <-u.batches
-		if slices.ContainsFunc(b.Reports, func(r Report) bool { return r.Dir == left }) {
-			t.Errorf("reported of a directory that is not watched: %+v", b.Reports)
-		}
+		assert.False(t, slices.ContainsFunc(b.Reports, func(r Report) bool { return r.Dir == left }), "reported of a directory that is not watched:", b.Reports)
 		if slices.ContainsFunc(b.Gone, func(at Watch) bool { return at.Dir == removed }) {
 			break
 		}
 	}
-	if got := w.Watches(); len(got) != 1 || got[0].Dir != root {
-		t.Errorf("%+v are left", got)
-	}
+	got := w.Watches()
+	assert.True(t, len(got) == 1 && got[0].Dir == root, got, "are left")
 }
 
 // Lost events have the whole tree compared, and until then nothing is believed.
@@ -123,22 +119,18 @@ func TestRefusedWatches(t *testing.T) {
 			ok(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 		}
 	})
-	if st := w.Status(); st.State != "exhausted" || st.Why == "" || st.Watched != 2 {
-		t.Errorf("%+v", st)
-	}
-	if u.mu.Lock(); len(u.failure) != 1 || w.Failure() == nil {
-		t.Errorf("told %v", u.failure)
-	}
+	st := w.Status()
+	assert.True(t, st.State == "exhausted" && st.Why != "" && st.Watched == 2, st)
+	u.mu.Lock()
+	assert.True(t, len(u.failure) == 1 && w.Failure() != nil, "told", u.failure)
 	u.mu.Unlock()
 	a := u.number(u.path(Key{root, "a"}))
 	most.Store(100)
-	if _, added := w.Add(a, u.path(Key{Dir: a})); added {
-		t.Error("tried at once")
-	}
+	_, added := w.Add(a, u.path(Key{Dir: a}))
+	assert.False(t, added, "tried at once")
 	offset.Store(int64(RetryWatch))
-	if _, added := w.Add(a, u.path(Key{Dir: a})); !added {
-		t.Error("not tried again")
-	}
+	_, added = w.Add(a, u.path(Key{Dir: a}))
+	assert.True(t, added, "not tried again")
 	waitFor(t, "a walk", func() bool { return w.Status().Watched == 4 && w.Status().State == "on" })
 	if w.Failure() != nil {
 		t.Errorf("still %v", w.Failure())
@@ -148,12 +140,10 @@ func TestRefusedWatches(t *testing.T) {
 // What others do there cannot be seen: a watcher that is off says so.
 func TestRemoteFileSystem(t *testing.T) {
 	w, u := watchTree(t, Options{Remote: "NFS"})
-	if st := w.Status(); st.State != "off" || st.Why == "" {
-		t.Errorf("%+v", st)
-	}
-	if _, added := w.Add(root, u.path(Key{Dir: root})); added || w.Descriptors() != 0 || !w.Closed() {
-		t.Error("it watches")
-	}
+	st := w.Status()
+	assert.True(t, st.State == "off" && st.Why != "", st)
+	_, added := w.Add(root, u.path(Key{Dir: root}))
+	assert.True(t, !added && w.Descriptors() == 0 && w.Closed(), "it watches")
 	w.Walk(Key{Dir: root}, 0)
 	w.Rescan()
 	assert.Equal(t, len(u.visits), 0, "it walks:", u.visits)
@@ -210,12 +200,10 @@ func TestBatch(t *testing.T) {
 	event(8, unix.IN_CREATE, "late")
 	c.decode(raw)
 	assert.Slice(t, c.Reports, []Report{{Key{root, "f"}, unix.IN_CREATE | unix.IN_CLOSE_WRITE}, {Key{2, ""}, unix.IN_ATTRIB}})
-	if want := []Watch{{8, 2}}; !slices.Equal(c.Gone, want) || c.Overflow {
-		t.Errorf("gone %+v, overflow %v", c.Gone, c.Overflow)
-	}
+	want := []Watch{{8, 2}}
+	assert.True(t, slices.Equal(c.Gone, want) && !c.Overflow, "gone", c.Gone, "overflow", c.Overflow)
 	raw = nil
 	event(-1, unix.IN_Q_OVERFLOW, "")
-	if c.decode(raw); !c.Overflow {
-		t.Error("the overflow was not seen")
-	}
+	c.decode(raw)
+	assert.True(t, c.Overflow, "the overflow was not seen")
 }
