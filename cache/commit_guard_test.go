@@ -27,8 +27,7 @@ func guarded(w *world, o *Options) {
 // commit commits, and gives what the repository has then and what was held back.
 func (w *world) commit() (there []string, back map[string]string) {
 	w.Helper()
-	r, err := w.v.Commit(w.Context(), CommitOptions{})
-	w.ok(err)
+	r := assert.Of(w.v.Commit(w.Context(), CommitOptions{})).OK(w)
 	back = map[string]string{}
 	for _, h := range r.HeldBack {
 		back[h.Path] = h.Reason
@@ -48,12 +47,8 @@ func (w *world) commits(there, back string) map[string]string {
 	for _, h := range w.v.Status().Held {
 		listed = append(listed, h.Path)
 	}
-	if strings.Join(got, ", ") != there {
-		w.Fatalf("the repository has %q, want %s", got, there)
-	}
-	if strings.Join(sorted(paths), " ") != back || strings.Join(sorted(listed), " ") != back {
-		w.Fatalf("held back is %q, listed %q, want %s", held, listed, back)
-	}
+	assert.Must(w, strings.Join(got, ", ") == there, "the repository has", got, "want", there)
+	assert.Must(w, strings.Join(sorted(paths), " ") == back && strings.Join(sorted(listed), " ") == back, "held back is", held, "listed", listed, "want", back)
 	return held
 }
 
@@ -82,9 +77,8 @@ func TestFileTooLarge(t *testing.T) {
 			}
 			w.do("put more 2")
 			w.commits("more: 2, small: 1", "d/large")
-			if p := w.v.Status().Problems; len(p) != 1 || p[0].Path != "d/large" {
-				t.Errorf("told %+v", p)
-			}
+			p := w.v.Status().Problems
+			assert.True(t, len(p) == 1 && p[0].Path == "d/large", "told", p)
 			release.how(w)
 			w.commits(release.there, "")
 		})
@@ -126,9 +120,8 @@ func TestSomeFilesAreLarger(t *testing.T) {
 	}
 	w.do("put more 2")
 	w.commits("large.bin: "+tooLong+", more: 2, small: 1", "large")
-	if p := w.v.Status().Problems; len(p) != 1 || p[0].Path != "large" {
-		t.Errorf("told %+v", p)
-	}
+	p := w.v.Status().Problems
+	assert.True(t, len(p) == 1 && p[0].Path == "large", "told", p)
 	w.ok(w.put("large", "short"))
 	w.commits("large: short, large.bin: "+tooLong+", more: 2, small: 1", "")
 }
@@ -142,9 +135,8 @@ func TestVersionTooLarge(t *testing.T) {
 	w.ok(w.put("a", tooLong))
 	w.commits("a: 1, b: 2", "a")
 	w.do("mv a c", "mv b d")
-	if there, held := w.commit(); !slices.Equal(there, []string{"a: 1", "d: 2"}) || held["c"] == "" {
-		t.Errorf("the repository has %q, held back is %q", there, held)
-	}
+	there, held := w.commit()
+	assert.True(t, slices.Equal(there, []string{"a: 1", "d: 2"}) && held["c"] != "", "the repository has", there, "held back is", held)
 	w.ok(w.put("c", "short"))
 	w.commits("c: short, d: 2", "")
 }
@@ -158,9 +150,8 @@ func TestFileGrowsTooLarge(t *testing.T) {
 	w.ok(o.File.Flush(me))
 	w.write(o, tooLong, 5)
 	w.do("put small 1")
-	if there, held := w.commit(); !slices.Equal(there, []string{"small: 1"}) || held["open"] != "a program is writing it" {
-		t.Errorf("the repository has %q, held back is %q", there, held)
-	}
+	there, held := w.commit()
+	assert.True(t, slices.Equal(there, []string{"small: 1"}) && held["open"] == "a program is writing it", "the repository has", there, "held back is", held)
 	ino := table.Ino(w.walk("open"))
 	locked := w.v.lock()
 	w.v.pending.SendOpen(ino, locked.table.Inode(ino)) // as after Policy.MaxOpen
@@ -178,9 +169,7 @@ func TestFileTooLargeGoesByItself(t *testing.T) {
 	w.until(func() bool { return w.v.Status().HeldCount == 1 && strings.Join(listBackend(w.repo), "") == "small: 1" })
 	err := w.v.Drain(w.Context(), nil)
 	var unsaved *UnsavedError
-	if !errors.As(err, &unsaved) || unsaved.Count != 1 || unsaved.Files[0].Path != "large" || !strings.Contains(err.Error(), "10 bytes") {
-		t.Errorf("a drain says %v", err)
-	}
+	assert.True(t, errors.As(err, &unsaved) && unsaved.Count == 1 && unsaved.Files[0].Path == "large" && strings.Contains(err.Error(), "10 bytes"), "a drain says", err)
 	w.ok(w.put("large", "short"))
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 	assert.Slice(t, listBackend(w.repo), []string{"large: short", "small: 1"}, "the repository")
@@ -192,9 +181,8 @@ func TestHeldBackAfterARestart(t *testing.T) {
 	w.ok(w.put("large", tooLong))
 	w.commits("", "large")
 	w.again()
-	if held := w.v.Status().Held; len(held) != 1 || held[0].Path != "large" {
-		t.Errorf("held back is %+v", held)
-	}
+	held := w.v.Status().Held
+	assert.True(t, len(held) == 1 && held[0].Path == "large", "held back is", held)
 	w.commits("", "large")
 	w.noProblems()
 	w.do("rm large")
@@ -280,9 +268,8 @@ func TestManySecrets(t *testing.T) {
 	defer open.File.Release()
 	all := strings.Join(append(names, "large", "link", "open"), " ")
 	w.commits("clean: 1", all)
-	if n := calls.of(providers.MethodCommit); n > 3 {
-		t.Errorf("%d sets were sent", n)
-	}
+	n := calls.of(providers.MethodCommit)
+	assert.True(t, n <= 3, n, "sets were sent")
 	w.do("put clean 2")
 	w.commits("clean: 2", all)
 	assert.Equal(t, calls.of(providers.MethodCommit), 1, "sets that what is known cost")
@@ -306,15 +293,13 @@ func TestSecretIsExpected(t *testing.T) {
 		defer locked.unlock()
 		return w.v.sets.IsSending() || len(listBackend(w.repo)) > 0
 	})
-	if got := listBackend(w.repo); len(got) > 0 {
-		t.Errorf("it was not waited for: %q", got)
-	}
+	got := listBackend(w.repo)
+	assert.True(t, len(got) == 0, "it was not waited for:", got)
 	s.Add("key", "0123456789")
 	done()
 	<-committed
-	if w.ok(err); len(r.HeldBack) != 1 || r.HeldBack[0].Path != "config" {
-		t.Errorf("held back is %+v", r.HeldBack)
-	}
+	w.ok(err)
+	assert.True(t, len(r.HeldBack) == 1 && r.HeldBack[0].Path == "config", "held back is", r.HeldBack)
 }
 
 // What is short is no secret.

@@ -161,9 +161,7 @@ func TestNamesGoOnDuringALargeSet(t *testing.T) {
 				// The first steps are of the time before anything was looked at.
 				assert.False(t, strings.HasPrefix(line, "made-"), line, "was made during the commit, and is in it")
 			}
-			if steps < 3*largeDirs*largeFiles/commit.PieceSize {
-				t.Errorf("%d steps", steps)
-			}
+			assert.True(t, steps >= 3*largeDirs*largeFiles/commit.PieceSize, steps, "steps")
 			w.upload()
 			w.same()
 			w.noProblems()
@@ -179,9 +177,8 @@ func TestLargeSetGoesInPieces(t *testing.T) {
 	w.large()
 	x.during(nil)
 	w.upload()
-	if most := x.largest(); most > commit.PieceSize {
-		t.Errorf("an update concerned %d names, and a piece has %d", most, commit.PieceSize)
-	}
+	most := x.largest()
+	assert.True(t, most <= commit.PieceSize, "an update concerned", most, "names, and a piece has", commit.PieceSize)
 	for _, what := range []string{commit.Collecting, commit.Recording, commit.Noting} {
 		if x.count(what, isMiddle) < largeDirs*largeFiles/commit.PieceSize-1 {
 			t.Errorf("%s goes in %d steps", what, x.count(what, isMiddle))
@@ -195,9 +192,8 @@ func TestLargeSetGoesInPieces(t *testing.T) {
 	}
 	x.during(nil)
 	w.upload()
-	if most := x.largest(); most > commit.PieceSize {
-		t.Errorf("an update concerned %d names, and a piece has %d", most, commit.PieceSize)
-	}
+	most = x.largest()
+	assert.True(t, most <= commit.PieceSize, "an update concerned", most, "names, and a piece has", commit.PieceSize)
 	w.same()
 }
 
@@ -300,9 +296,8 @@ func TestPullDuringALargeSet(t *testing.T) {
 			assert.False(t, x.again() == 0, "the set was not made anew")
 			w.upload()
 			w.same()
-			if all := strings.Join(w.local(), "\n"); !strings.Contains(all, ": theirs") || !strings.Contains(all, ": 11") {
-				t.Errorf("programs see\n%s", all)
-			}
+			all := strings.Join(w.local(), "\n")
+			assert.True(t, strings.Contains(all, ": theirs") && strings.Contains(all, ": 11"), "programs see", all)
 		})
 	}
 }
@@ -366,8 +361,7 @@ func TestSetIsOfOneMoment(t *testing.T) {
 		},
 		"cut": func(w *world) (string, func()) {
 			size := uint64(2)
-			_, err := w.v.SetAttr(me, w.walk("a"), nil, &fs.SetAttr{Size: &size})
-			w.ok(err)
+			w.ok(assert.ErrOf(w.v.SetAttr(me, w.walk("a"), nil, &fs.SetAttr{Size: &size})))
 			return "fi", nil
 		},
 		"being written": func(w *world) (string, func()) {

@@ -31,8 +31,7 @@ func newHost(t assert.T, p providers.Provider, name, state string, around provid
 	o := Options{StateDir: state, Provider: "memory", Patience: guard, strict: true,
 		pause: atOnce}
 	o.Policy.Commit, o.Policy.NoWait = DueAsked, true
-	v, err := Open(context.Background(), providers.Wrap(p, providers.WrapOptions{Around: around}), o)
-	assert.OK(t, err)
+	v := assert.Of(Open(context.Background(), providers.Wrap(p, providers.WrapOptions{Around: around}), o)).OK(t)
 	return &host{volTree{v}, t, name}
 }
 
@@ -129,8 +128,7 @@ func runHosts(r *rapid.T, shared store) {
 	}
 	lost := rapid.SliceOfN(rapid.Bool(), 8, 8).Draw(r, "lost answers")
 	for i := range 2 {
-		dir, err := os.MkdirTemp("", "hosts")
-		assert.OK(r, err)
+		dir := assert.Of(os.MkdirTemp("", "hosts")).OK(r)
 		defer os.RemoveAll(dir)
 		h := newHost(r, s.open(), fmt.Sprint("host", i), dir, losing(lost))
 		defer h.v.Close()
@@ -293,14 +291,11 @@ func (s *hosts) end() {
 	}
 	slices.Sort(lines)
 	for _, h := range s.all {
-		if got := h.all(); !slices.Equal(got, lines) {
-			s.r.Fatalf("%s sees\n\t%s\nthe store has\n\t%s", h.name, strings.Join(got, "\n\t"), strings.Join(lines, "\n\t"))
-		}
+		got := h.all()
+		assert.Must(s.r, slices.Equal(got, lines), h.name, "sees", strings.Join(got, "\n\t"), "the store has", strings.Join(lines, "\n\t"))
 	}
 	for c := range s.owed {
-		if !there[c] {
-			s.r.Fatalf("%q is lost; the store has\n\t%s", c, strings.Join(lines, "\n\t"))
-		}
+		assert.Must(s.r, there[c], c, "is lost; the store has", strings.Join(lines, "\n\t"))
 	}
 }
 

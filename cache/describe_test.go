@@ -48,8 +48,7 @@ func TestDescribeVersions(t *testing.T) {
 			}
 			there := func(path string) providers.Version {
 				t.Helper()
-				info, err := w.remote().Stat(t.Context(), at(path))
-				w.ok(err)
+				info := assert.Of(w.remote().Stat(t.Context(), at(path))).OK(w)
 				assert.True(t, info.Version.ETag != "", "the store says no etag of", path)
 				return info.Version
 			}

@@ -116,8 +116,7 @@ func (w *world) holdFirst(call providers.Method, carriedOut bool) (reached <-cha
 // sameAttr checks that the store has the attributes of a file that it keeps.
 func (w *world) sameAttr(path string) {
 	w.Helper()
-	there, err := w.remote().Stat(w.Context(), at(path))
-	w.ok(err)
+	there := assert.Of(w.remote().Stat(w.Context(), at(path))).OK(w)
 	here := w.inode(w.walk(path))
 	want := w.v.attrs().Of(&here).Keep(w.v.caps.Attributes)
 	assert.True(w, there.Attr.Equal(want), path, "the store has", there.Attr, "programs see", want)

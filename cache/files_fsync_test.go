@@ -65,9 +65,8 @@ func TestFsyncOfNames(t *testing.T) {
 					assert.True(t, w.v.tableSync.HasNames(), "the disk does not have all names")
 				}
 				w.powerLostBetween()
-				if n := w.record("dir"); n.Mode&0o777 != 0o600 || string(n.Xattrs["user.x"]) != "y" {
-					t.Errorf("the directory is %+v", n)
-				}
+				n := w.record("dir")
+				assert.True(t, n.Mode&0o777 == 0o600 && string(n.Xattrs["user.x"]) == "y", "the directory is", n)
 				w.record("renamed")
 			})
 		})
@@ -77,8 +76,7 @@ func TestFsyncOfNames(t *testing.T) {
 // syncRoot is fsync(2) of the root.
 func (w *world) syncRoot() error {
 	w.Helper()
-	d, err := w.v.OpenDir(me, fs.RootIno)
-	w.ok(err)
+	d := assert.Of(w.v.OpenDir(me, fs.RootIno)).OK(w)
 	defer d.Release()
 	return d.Fsync(me, false)
 }

@@ -43,8 +43,7 @@ type stuffing struct {
 
 func holds(t *testing.T, path string) *stuffing {
 	t.Helper()
-	st, err := os.Stat(path)
-	assert.OK(t, err)
+	st := assert.Of(os.Stat(path)).OK(t)
 	return &stuffing{path: path, made: st.ModTime()}
 }
 
@@ -158,8 +157,7 @@ func TestMakeRoomInWhatIsNotMounted(t *testing.T) {
 	w.ok(w.v.Close())
 	w.gone = true // until it starts again
 	for _, want := range []int64{2 * size, size, 0} {
-		freed, err := MakeRoomIn(w.o.StateDir, size+1)
-		w.ok(err)
+		freed := assert.Of(MakeRoomIn(w.o.StateDir, size+1)).OK(w)
 		assert.Equal(t, freed, want, "freed")
 	}
 	u, _, err := ContentOf(w.o.StateDir, false)

@@ -66,8 +66,7 @@ func TestStatOfAnOpenFile(t *testing.T) {
 	stat := func(what string, size uint64, mtime time.Time) {
 		t.Helper()
 		for _, f := range []fs.File{nil, o.File} {
-			a, err := w.v.Attr(me, ino, f)
-			w.ok(err)
+			a := assert.Of(w.v.Attr(me, ino, f)).OK(w)
 			assert.True(t, a.Size == size && a.Mtime.Equal(mtime), what, a.Size, "bytes of", a.Mtime, "want", size, "of", mtime)
 		}
 	}

@@ -209,8 +209,7 @@ func TestStaleSiblingIsTold(t *testing.T) {
 	old := r.walk(rowPath(3))
 	r.do("chmod " + rowPath(3)) // so that its inode cannot become the new version
 	r.tamper(rowPath(3), "changed!")
-	oi, err := r.v.openContent(table.Ino(old), files.ForPrefetch)
-	r.ok(err)
+	oi := assert.Of(r.v.openContent(table.Ino(old), files.ForPrefetch)).OK(r)
 	assert.True(t, oi.Content().FetchAhead(context.Background(), r) != nil, "a version that is gone was fetched")
 	r.ok(r.v.opener.Close(oi, false))
 	r.is(assert.ErrOf(r.v.Open(me, old, syscall.O_RDONLY)), fs.ErrStale)

@@ -27,11 +27,10 @@ func TestVersionMovedOn(t *testing.T) {
 	w.serves(old, "changed!")
 	now := w.walk("f")
 	assert.True(t, now == old && w.get("f") == "changed!", "the name leads to inode", now, "before to", old)
-	_, err := w.v.Open(me, gone, syscall.O_RDONLY)
-	w.is(err, fs.ErrStale)
+	w.is(assert.ErrOf(w.v.Open(me, gone, syscall.O_RDONLY)), fs.ErrStale)
 	assert.Equal(t, w.walk("g"), 0, "the name leads to inode")
 	// A bind-mounted file leads to the old inode again and again.
-	_, err = w.v.Open(me, gone, syscall.O_RDONLY)
+	_, err := w.v.Open(me, gone, syscall.O_RDONLY)
 	assert.False(t, err == nil, "the second open of what is nowhere went well")
 }
 
@@ -100,12 +99,11 @@ func TestVersionMovedOnBesideAChange(t *testing.T) {
 	old := w.walk("f")
 	w.do("chmod f")
 	w.tamper("f", "changed!")
-	_, err := w.v.Open(me, old, syscall.O_RDONLY)
-	w.is(err, fs.ErrStale)
+	w.is(assert.ErrOf(w.v.Open(me, old, syscall.O_RDONLY)), fs.ErrStale)
 	now := w.walk("f")
 	assert.True(t, now != old && now != 0 && w.get("f") == "changed!", "the name leads to inode", now, "before to", old)
 	// A bind-mounted file leads to the old inode again and again.
-	_, err = w.v.Open(me, old, syscall.O_RDONLY)
+	_, err := w.v.Open(me, old, syscall.O_RDONLY)
 	assert.True(t, !errors.Is(err, fs.ErrStale) && err != nil && fs.Errno(err) == syscall.EIO, "the second open", err)
 }
 

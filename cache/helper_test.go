@@ -72,8 +72,7 @@ func (w *world) start() {
 		}
 		return next(ctx)
 	}})
-	v, err := Open(context.Background(), p, w.o)
-	assert.OK(w, err)
+	v := assert.Of(Open(context.Background(), p, w.o)).OK(w)
 	w.v, w.gone, w.first = v, false, first
 }
 
@@ -188,9 +187,7 @@ func (w *world) ok(err error) {
 
 func (w *world) is(err, want error) {
 	w.Helper()
-	if !errors.Is(err, want) {
-		w.Fatalf("got error %v, want %v", err, want)
-	}
+	assert.Must(w, errors.Is(err, want), "got error", err, "want", want)
 }
 
 var me = &fs.Op{UID: 7, GID: 8, Umask: 0o022}
@@ -200,8 +197,7 @@ func (w *world) walk(path string) fs.Ino {
 	w.Helper()
 	ino := fs.RootIno
 	for _, name := range at(path).Parts() {
-		e, err := w.v.Lookup(me, ino, name)
-		w.ok(err)
+		e := assert.Of(w.v.Lookup(me, ino, name)).OK(w)
 		if e.Ino == 0 {
 			return 0
 		}
@@ -222,15 +218,13 @@ func (w *world) open(path string, flags uint32) fs.Opened {
 
 func (w *world) openIno(ino fs.Ino, flags uint32) fs.Opened {
 	w.Helper()
-	o, err := w.v.Open(me, ino, flags)
-	w.ok(err)
+	o := assert.Of(w.v.Open(me, ino, flags)).OK(w)
 	return o
 }
 
 func (w *world) attr(path string) fs.Attr {
 	w.Helper()
-	a, err := w.v.Attr(me, w.walk(path), nil)
-	w.ok(err)
+	a := assert.Of(w.v.Attr(me, w.walk(path), nil)).OK(w)
 	return a
 }
 
@@ -250,10 +244,8 @@ func (w *world) create(path string) fs.Opened {
 
 func (w *world) write(o fs.Opened, content string, off int64) {
 	w.Helper()
-	n, err := o.File.Write(me, []byte(content), off)
-	if w.ok(err); n != len(content) {
-		w.Fatalf("wrote %d bytes of %d", n, len(content))
-	}
+	n := assert.Of(o.File.Write(me, []byte(content), off)).OK(w)
+	assert.Must(w, n == len(content), "wrote", n, "bytes of", len(content))
 }
 
 // shut is close(2) of the last descriptor.
@@ -284,8 +276,7 @@ func (w *world) put(path, content string) error {
 func (w *world) read(o fs.Opened) string {
 	w.Helper()
 	buf := make([]byte, 1<<16)
-	d, err := o.File.Read(me, buf, 0)
-	w.ok(err)
+	d := assert.Of(o.File.Read(me, buf, 0)).OK(w)
 	return string(d.Bytes)
 }
 
@@ -367,9 +358,7 @@ func (w *world) settle() {
 func (w *world) backend(want ...string) {
 	w.Helper()
 	got := listBackend(w.p)
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		w.Fatalf("the backend has\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	assert.Must(w, strings.Join(got, "\n") == strings.Join(want, "\n"), "the backend has", strings.Join(got, "\n\t"), "want", strings.Join(want, "\n\t"))
 }
 
 // noOrphans checks that no inode without a name is left.
@@ -390,8 +379,7 @@ func (w *world) noProblems() {
 // stat is what the store says of a file.
 func (w *world) stat(path string) providers.Info {
 	w.Helper()
-	info, err := w.p.Stat(w.Context(), at(path))
-	w.ok(err)
+	info := assert.Of(w.p.Stat(w.Context(), at(path))).OK(w)
 	return info
 }
 
@@ -431,8 +419,7 @@ func sorted(list []string) []string {
 // list reads a directory to its end.
 func (w *world) list(path string) []string {
 	w.Helper()
-	d, err := w.v.OpenDir(me, w.walk(path))
-	w.ok(err)
+	d := assert.Of(w.v.OpenDir(me, w.walk(path))).OK(w)
 	defer d.Release()
 	var names []string
 	for {
@@ -457,9 +444,7 @@ func (w *world) inode(ino fs.Ino) table.Inode {
 	locked := w.v.lock()
 	defer locked.unlock()
 	n := locked.table.Inode(table.Ino(ino))
-	if n == nil {
-		w.Fatalf("there is no inode %d", ino)
-	}
+	assert.Must(w, n != nil, "there is no inode", ino)
 	return *n
 }
 

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -28,8 +27,7 @@ func commits(t *testing.T) (c *clone, two, one string) {
 // commits makes a commit, and returns its name.
 func (c *clone) commits() string {
 	c.Helper()
-	r, err := c.v.Commit(c.Context(), CommitOptions{})
-	c.ok(err)
+	r := assert.Of(c.v.Commit(c.Context(), CommitOptions{})).OK(c)
 	return string(r.Revision)
 }
 
@@ -38,25 +36,19 @@ func TestLogByCommit(t *testing.T) {
 	c, two, one := commits(t)
 	c.ok(c.put("a", "not yet\n"))
 	var got []string
-	all, err := c.v.Log(c.Context(), LogFilter{})
-	c.ok(err)
+	all := assert.Of(c.v.Log(c.Context(), LogFilter{})).OK(c)
 	for _, ver := range all {
 		got = append(got, ver.Change+" "+ver.Path+" "+map[string]string{one: "one", two: "two", "": "none"}[ver.Commit])
 	}
 	for _, want := range []string{"written a none", "written a two", "written a one", "written d/new one", "ended d/b two"} {
 		assert.True(t, slices.Contains(got, want), want, "is not in the log:", strings.Join(got, "\n"))
 	}
-	of, err := c.v.Log(c.Context(), LogFilter{Commit: one})
-	c.ok(err)
+	of := assert.Of(c.v.Log(c.Context(), LogFilter{Commit: one})).OK(c)
 	for _, ver := range of {
 		assert.Equal(t, ver.Commit, one, ver, "is not")
 	}
-	if len(of) == 0 || len(of) >= len(all) {
-		t.Errorf("%d of %d are of the first commit", len(of), len(all))
-	}
-	if _, err := c.v.Log(c.Context(), LogFilter{Commit: "none such"}); !errors.Is(err, ErrNoVersion) {
-		t.Errorf("a commit that is not: %v", err)
-	}
+	assert.True(t, len(of) != 0 && len(of) < len(all), len(of), "of", len(all), "are of the first commit")
+	assert.Is(t, assert.ErrOf(c.v.Log(c.Context(), LogFilter{Commit: "none such"})), ErrNoVersion, "a commit that is not")
 }
 
 // What is changed while a commit is being made is not said to have gone into it, but into
@@ -81,8 +73,7 @@ func TestLogByCommitMadeMeanwhile(t *testing.T) {
 		open()
 		<-done
 		said := func(two string) (all []string) {
-			log, err := c.v.Log(c.Context(), LogFilter{})
-			c.ok(err)
+			log := assert.Of(c.v.Log(c.Context(), LogFilter{})).OK(c)
 			for _, ver := range log {
 				all = append(all, ver.Change+" "+ver.Path+" "+map[string]string{one: "one", two: "two", "": "none"}[ver.Commit])
 			}
@@ -90,9 +81,7 @@ func TestLogByCommitMadeMeanwhile(t *testing.T) {
 		}
 		first := said("-")
 		want := strings.ReplaceAll(strings.Join(first, "\n"), " none", " two")
-		if got := strings.Join(said(c.commits()), "\n"); got != strings.Join(sorted(strings.Split(want, "\n")), "\n") {
-			t.Errorf("carried out %v: the log says %q and then\n%s", carriedOut, first, got)
-		}
+		assert.Equal(t, strings.Join(said(c.commits()), "\n"), strings.Join(sorted(strings.Split(want, "\n")), "\n"), "carried out", carriedOut, "the log says", first, "and then")
 		if !slices.Contains(first, "written a none") || !slices.Contains(first, "written a one") || !slices.Contains(first, "written n none") {
 			t.Errorf("carried out %v: the log says %q", carriedOut, first)
 		}
@@ -131,19 +120,14 @@ func TestRestoreByCommit(t *testing.T) {
 	c, two, one := commits(t)
 	c.do("put d/later later\n", "mkdir made", "put made/x x\n", "mkdir empty")
 	r := c.restore(RestoreOptions{To: State{Commit: one}})
-	if got := strings.Join(r.Restored, " ") + "; " + strings.Join(r.Removed, " "); got != "a d/b old; d/later made made/x moved" || len(r.Skipped) > 0 {
-		t.Errorf("restored and removed: %s, skipped %v", got, r.Skipped)
-	}
+	got := strings.Join(r.Restored, " ") + "; " + strings.Join(r.Removed, " ")
+	assert.True(t, got == "a d/b old; d/later made made/x moved" && len(r.Skipped) == 0, "restored and removed:", got, "skipped", r.Skipped)
 	assert.Equal(t, strings.Join(c.list(""), " "), ". .. a d empty old")
 	assert.Equal(t, c.get("a")+c.get("d/b")+c.get("old"), "first\nb\nold\n", "the content")
 	again := c.restore(RestoreOptions{To: State{Commit: one}})
-	if len(again.Restored)+len(again.Removed)+len(again.Skipped) > 0 {
-		t.Errorf("again: %+v", again)
-	}
+	assert.True(t, len(again.Restored)+len(again.Removed)+len(again.Skipped) == 0, "again:", again)
 	third := c.commits()
-	if third == two || third == one {
-		t.Errorf("the restore is commit %s, as before", third)
-	}
+	assert.True(t, third != two && third != one, "the restore is commit", third, "as before")
 	c.restore(RestoreOptions{Path: "a", To: State{Commit: two}})
 	assert.Equal(t, c.get("a"), "second\n", "a")
 	c.restore(RestoreOptions{Path: "a", To: State{Commit: one, Before: true}})
@@ -165,8 +149,7 @@ func TestRestoreOfAMode(t *testing.T) {
 // The last commits are listed beside the history of files.
 func TestCommitsAreListed(t *testing.T) {
 	c, two, one := commits(t)
-	shown, err := c.v.Show(&fs.Op{}, "history")
-	c.ok(err)
+	shown := assert.Of(c.v.Show(&fs.Op{}, "history")).OK(c)
 	for _, name := range []string{one + "/", two + "/", "d/"} {
 		assert.True(t, slices.Contains(shown.Names, name), name, "is not among", shown.Names)
 	}

@@ -253,8 +253,7 @@ func TestHistoryOfAConflict(t *testing.T) {
 			begun := State{Time: c.now()}
 			w.v.SetActor(Actor{Turn: "1"})
 			op := &fs.Op{UID: 1234, PID: 1}
-			o, err := w.v.Open(op, w.walk("f"), syscall.O_RDWR)
-			w.ok(err)
+			o := assert.Of(w.v.Open(op, w.walk("f"), syscall.O_RDWR)).OK(w)
 			w.write(o, "ours!", 0)
 			test.there(w)
 			if test.pulled {

@@ -21,8 +21,7 @@ func (w *world) tree(want ...string) {
 
 func (w *world) restore(o RestoreOptions) RestoreReport {
 	w.Helper()
-	r, err := w.v.Restore(w.Context(), o)
-	w.ok(err)
+	r := assert.Of(w.v.Restore(w.Context(), o)).OK(w)
 	return r
 }
 

@@ -14,8 +14,7 @@ import (
 // show is an entry of the control directory.
 func (w *world) show(path string) fs.Shown {
 	w.Helper()
-	s, err := w.v.Show(me, path)
-	w.ok(err)
+	s := assert.Of(w.v.Show(me, path)).OK(w)
 	return s
 }
 
@@ -23,11 +22,9 @@ func (w *world) show(path string) fs.Shown {
 func (w *world) shown(path string) string {
 	w.Helper()
 	s := w.show(path)
-	f, err := s.Open(me)
-	w.ok(err)
+	f := assert.Of(s.Open(me)).OK(w)
 	defer f.Close()
-	content, err := io.ReadAll(io.NewSectionReader(f, 0, s.Size+1))
-	w.ok(err)
+	content := assert.Of(io.ReadAll(io.NewSectionReader(f, 0, s.Size+1))).OK(w)
 	assert.Equal(w, int64(len(content)), s.Size, "bytes of", path)
 	return string(content)
 }

@@ -16,8 +16,7 @@ import (
 
 func (w *world) diff(o DiffOptions) string {
 	w.Helper()
-	text, err := w.v.Diff(w.Context(), o)
-	w.ok(err)
+	text := assert.Of(w.v.Diff(w.Context(), o)).OK(w)
 	return text
 }
 
@@ -57,8 +56,7 @@ func TestStates(t *testing.T) {
 	} {
 		for _, want := range []string{test.after, test.before} {
 			w.restore(RestoreOptions{Path: "f", To: test.s, DryRun: true})
-			pl, err := w.v.past.Plan(t.Context(), "f", test.s)
-			w.ok(err)
+			pl := assert.Of(w.v.past.Plan(t.Context(), "f", test.s)).OK(w)
 			assert.True(t, len(pl.Items) == 1 && w.contentOf(pl.Items[0]) == want, test.name, "before", test.s.Before, "got", pl, "want", want)
 			test.s.Before = true
 		}
@@ -71,8 +69,7 @@ func (w *world) contentOf(it past.Item) string {
 	r, _, err := w.v.past.Open(it)
 	w.ok(err)
 	defer r.Close()
-	data, err := io.ReadAll(r)
-	w.ok(err)
+	data := assert.Of(io.ReadAll(r)).OK(w)
 	return string(data)
 }
 

@@ -71,8 +71,7 @@ func (w *world) turn(c *testClock, name string) {
 
 func (w *world) versions(f LogFilter) []Version {
 	w.Helper()
-	list, err := w.v.Log(w.Context(), f)
-	w.ok(err)
+	list := assert.Of(w.v.Log(w.Context(), f)).OK(w)
 	return list
 }
 
@@ -102,8 +101,7 @@ func (w *world) content(id string) string {
 	}
 	w.ok(err)
 	defer r.Close()
-	data, err := io.ReadAll(r)
-	w.ok(err)
+	data := assert.Of(io.ReadAll(r)).OK(w)
 	assert.Equal(w, int64(len(data)), size, "version", id, len(data), "bytes, said")
 	return string(data)
 }
@@ -111,9 +109,7 @@ func (w *world) content(id string) string {
 func (w *world) logs(path string, want ...string) {
 	w.Helper()
 	got := w.log(path)
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		w.Fatalf("the history of %q is\n\t%s\nwant\n\t%s", path, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	assert.Must(w, strings.Join(got, "\n") == strings.Join(want, "\n"), "the history of", path, "is", strings.Join(got, "\n\t"), "want", strings.Join(want, "\n\t"))
 }
 
 // forgetAll has the kernel forget what it knows of, so that content moves.
@@ -350,8 +346,7 @@ func TestContentOnTheMove(t *testing.T) {
 	found := func(want string) past.Item {
 		t.Helper()
 		list := w.versions(LogFilter{Path: "f"})
-		pl, err := w.v.past.Plan(t.Context(), "f", State{Version: list[0].ID})
-		w.ok(err)
+		pl := assert.Of(w.v.past.Plan(t.Context(), "f", State{Version: list[0].ID})).OK(w)
 		assert.Must(t, len(pl.Items) == 1 && list[0].Change == want, list[0].Change, pl)
 		return pl.Items[0]
 	}
@@ -360,8 +355,7 @@ func TestContentOnTheMove(t *testing.T) {
 		r, size, err := w.v.past.Open(src)
 		w.ok(err)
 		defer r.Close()
-		data, err := io.ReadAll(r)
-		w.ok(err)
+		data := assert.Of(io.ReadAll(r)).OK(w)
 		assert.Equal(t, string(data), want)
 		assert.Equal(t, size, int64(len(want)), "size")
 	}

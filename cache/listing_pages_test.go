@@ -67,8 +67,7 @@ func (f *forest) walkAll(dir fs.Ino) (names int) {
 // walkEach is walkAll that does something after each directory.
 func (f *forest) walkEach(dir fs.Ino, then func()) (names int) {
 	f.Helper()
-	d, err := f.v.OpenDir(me, dir)
-	f.ok(err)
+	d := assert.Of(f.v.OpenDir(me, dir)).OK(f)
 	var dirs []fs.Ino
 	for {
 		e, more, err := d.Next(me)

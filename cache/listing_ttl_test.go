@@ -59,8 +59,7 @@ func TestTTLBeginsWithTheListing(t *testing.T) {
 	c.add(900 * time.Millisecond)
 	open()
 	<-looked
-	e, err := w.v.Lookup(me, fs.RootIno, "f")
-	w.ok(err)
+	e := assert.Of(w.v.Lookup(me, fs.RootIno, "f")).OK(w)
 	assert.Equal(t, e.TTL, 100*time.Millisecond, "the kernel believes it for")
 }
 

@@ -278,8 +278,7 @@ func (h *meanwhile) here(dir string) string {
 func (h *meanwhile) there(dir string) string {
 	p := h.shown()
 	return h.described(listBackendBelow(p, at(dir)), func(path string) providers.Attr {
-		info, err := p.Stat(context.Background(), at(path))
-		h.ok(err)
+		info := assert.Of(p.Stat(context.Background(), at(path))).OK(h)
 		return info.Attr
 	})
 }

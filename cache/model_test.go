@@ -161,8 +161,7 @@ func runModel(r *rapid.T, t *testing.T, b modelBackend) {
 func (m *model) start() {
 	var p providers.Provider
 	p, m.dead = mortal(m.p)
-	v, err := Open(context.Background(), p, m.o)
-	assert.OK(m.r, err)
+	v := assert.Of(Open(context.Background(), p, m.o)).OK(m.r)
 	m.ours = volTree{v}
 }
 
@@ -370,10 +369,8 @@ func (m *model) writeOpen(t *rapid.T) {
 	for _, file := range f {
 		assert.OK(t, file.write(content, off))
 	}
-	want, err := f[0].read()
-	assert.OK(t, err)
-	got, err := f[1].read()
-	assert.OK(t, err)
+	want := assert.Of(f[0].read()).OK(t)
+	got := assert.Of(f[1].read()).OK(t)
 	assert.Equal(t, got, want, "the open file has")
 }
 
@@ -402,9 +399,7 @@ func (m *model) sameTree(t *rapid.T) {
 		t.Fatalf("problem: %s %s: %v", problem.Op, problem.Path, problem.Err)
 	}
 	want, got := m.plain.all(), not(strangers, m.ours.all())
-	if !slices.Equal(got, want) {
-		t.Fatalf("got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	assert.Must(t, slices.Equal(got, want), "got", strings.Join(got, "\n\t"), "want", strings.Join(want, "\n\t"))
 }
 
 // sameBackend compares names and content, which is what the backend has.
@@ -423,9 +418,8 @@ func (m *model) sameBackend(p providers.Provider) {
 			return dir && !regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(l)+`.*[^/]$`).MatchString(all)
 		})
 	}
-	if got := not(strangers, sorted(listBackend(p))); !slices.Equal(got, sorted(want)) {
-		m.r.Fatalf("the backend has\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	got := not(strangers, sorted(listBackend(p)))
+	assert.Must(m.r, slices.Equal(got, sorted(want)), "the backend has", strings.Join(got, "\n\t"), "want", strings.Join(want, "\n\t"))
 }
 
 // inWords is an entry's line.

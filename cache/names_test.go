@@ -55,8 +55,7 @@ func TestNamesSurviveAKill(t *testing.T) {
 // allNames lists the names below a directory.
 func (w *world) allNames(dir fs.Ino, prefix string) (names []string) {
 	w.Helper()
-	d, err := w.v.OpenDir(me, dir)
-	w.ok(err)
+	d := assert.Of(w.v.OpenDir(me, dir)).OK(w)
 	defer d.Release()
 	for {
 		e, more, err := d.Next(me)
@@ -185,8 +184,7 @@ func TestRemovedWhileRead(t *testing.T) {
 			w.settle()
 			w.backend(c.backend...)
 			buf := make([]byte, 4096)
-			d, err := o.File.Read(me, buf, int64(len(content)-4096))
-			w.ok(err)
+			d := assert.Of(o.File.Read(me, buf, int64(len(content)-4096))).OK(w)
 			assert.Equal(t, string(d.Bytes), content[len(content)-4096:], "other bytes")
 		})
 	}
@@ -207,8 +205,7 @@ func TestSizeOfADirectoryWithoutAName(t *testing.T) {
 			w.do("mkdir d", "mkdir other")
 			ino := w.walk("d")
 			w.ok(c.take(w))
-			a, err := w.v.Attr(me, ino, nil)
-			w.ok(err)
+			a := assert.Of(w.v.Attr(me, ino, nil)).OK(w)
 			assert.Equal(t, a.Nlink, 0, "links")
 			assert.Equal(t, a.Size, c.size, "size")
 			assert.Equal(t, a.Mode&syscall.S_IFMT, syscall.S_IFDIR, "type")
@@ -249,8 +246,7 @@ func TestNamesThatTheKernelDoesNotKnow(t *testing.T) {
 func TestListingOfWhatOthersRemoved(t *testing.T) {
 	w := newScene(t, holding("d/f", "0", "g", "0"))
 	dir := w.walk("d")
-	o, err := w.v.OpenDir(me, dir)
-	w.ok(err)
+	o := assert.Of(w.v.OpenDir(me, dir)).OK(w)
 	defer o.Release()
 	for _, path := range []string{"d/f", "d"} {
 		w.gonePath(path)

@@ -144,12 +144,10 @@ func TestPullIfClean(t *testing.T) {
 	w.here()
 	w.ok(w.put("f", "ours"))
 	w.tamper("g", "1")
-	r, err := w.v.Pull(context.Background(), PullOptions{IfClean: true})
-	w.ok(err)
+	r := assert.Of(w.v.Pull(context.Background(), PullOptions{IfClean: true})).OK(w)
 	assert.True(t, r.Skipped != "" && w.get("g") == "0", "report", r)
 	w.commit()
-	r, err = w.v.Pull(context.Background(), PullOptions{IfClean: true})
-	w.ok(err)
+	r = assert.Of(w.v.Pull(context.Background(), PullOptions{IfClean: true})).OK(w)
 	assert.True(t, r.Skipped == "" && w.get("g") == "1", "report", r)
 }
 

@@ -106,8 +106,7 @@ func TestLinkUnseen(t *testing.T) {
 	for range 2 {
 		assert.Equal(t, w.mode("link")&syscall.S_IFMT, syscall.S_IFLNK, "type")
 	}
-	target, err := w.v.Readlink(me, w.walk("link"))
-	w.ok(err)
+	target := assert.Of(w.v.Readlink(me, w.walk("link"))).OK(w)
 	assert.Equal(t, target, "run", "target")
 	w.again()
 	assert.Equal(t, w.mode("link")&syscall.S_IFMT, syscall.S_IFLNK, "later, type")
@@ -194,8 +193,7 @@ func TestOpenKnowsTheSizeOfItsVersion(t *testing.T) {
 	const theirs = "theirs, which is longer"
 	w := newWorld(t, holding("f", "short"), func(_ *world, o *Options) { o.Owner, o.Policy.TTL = nil, time.Hour })
 	dir := t.TempDir()
-	s, err := fs.Serve(dir, []fs.Part{{Name: "@acme/test", Volume: w.v}}, fs.Options{})
-	w.ok(err)
+	s := assert.Of(fs.Serve(dir, []fs.Part{{Name: "@acme/test", Volume: w.v}}, fs.Options{})).OK(w)
 	t.Cleanup(func() {
 		w.ok(s.Unmount())
 		s.Wait()

@@ -137,11 +137,9 @@ func TestAbortHolds(t *testing.T) {
 
 func (w *scene) side(path string, s Side, want string) {
 	w.Helper()
-	r, err := w.v.ConflictContent(context.Background(), path, s)
-	w.ok(err)
+	r := assert.Of(w.v.ConflictContent(context.Background(), path, s)).OK(w)
 	defer r.Close()
-	got, err := io.ReadAll(r)
-	w.ok(err)
+	got := assert.Of(io.ReadAll(r)).OK(w)
 	assert.Equal(w, string(got), want, path, s)
 }
 

@@ -53,8 +53,7 @@ func TestClaimIsToldByAPull(t *testing.T) {
 	w.ok(w.put("unsent", "x"))
 	o := w.replaced("f")
 	w.writeLast(o, "ours", 0)
-	r, err := w.v.Pull(t.Context(), PullOptions{IfClean: true})
-	w.ok(err)
+	r := assert.Of(w.v.Pull(t.Context(), PullOptions{IfClean: true})).OK(w)
 	assert.True(t, r.Skipped != "" && len(r.Conflicts) == 0, "a pull that is put off", r)
 	assert.Slice(t, w.pull().Conflicts, []string{"f"}, "the pull tells of")
 }

@@ -43,8 +43,7 @@ func (w *scene) torn(name string) (gone int) {
 	copy(want[tornAt:], tornOurs)
 	o := w.open(copies[0], syscall.O_RDONLY)
 	defer o.File.Release()
-	d, err := o.File.Read(me, make([]byte, len(want)+1), 0)
-	w.ok(err)
+	d := assert.Of(o.File.Read(me, make([]byte, len(want)+1), 0)).OK(w)
 	got, zeros := d.Bytes, 0
 	for i, b := range got {
 		if b == 0 {
@@ -132,8 +131,7 @@ func TestTornReader(t *testing.T) {
 	var buf [4]byte
 	d, err := reader.File.Read(me, buf[:], int64(gone))
 	assert.True(t, err != nil, "read of what is gone", d.Bytes)
-	d, err = reader.File.Read(me, buf[:], tornAt)
-	w.ok(err)
+	d = assert.Of(reader.File.Read(me, buf[:], tornAt)).OK(w)
 	assert.Equal(t, string(d.Bytes), tornOurs, "of what was written")
 }
 

@@ -38,23 +38,20 @@ func (w *scene) names(dir string) []string {
 
 func (w *world) pull() PullReport {
 	w.Helper()
-	r, err := w.v.Pull(context.Background(), PullOptions{})
-	w.ok(err)
+	r := assert.Of(w.v.Pull(context.Background(), PullOptions{})).OK(w)
 	return r
 }
 
 func (w *scene) commit() CommitReport {
 	w.Helper()
-	r, err := w.v.Commit(context.Background(), CommitOptions{})
-	w.ok(err)
+	r := assert.Of(w.v.Commit(context.Background(), CommitOptions{})).OK(w)
 	return r
 }
 
 func (w *scene) sees(want ...string) {
 	w.Helper()
-	if got := w.here(); strings.Join(got, "\n") != strings.Join(want, "\n") {
-		w.Fatalf("here is\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	got := w.here()
+	assert.Must(w, strings.Join(got, "\n") == strings.Join(want, "\n"), "here is", strings.Join(got, "\n\t"), "want", strings.Join(want, "\n\t"))
 }
 
 // gone is another writer who deletes.

@@ -21,8 +21,7 @@ func (w *world) abandonState() string {
 
 func (w *world) inspect(dir string) (OfflineReport, string) {
 	w.Helper()
-	left, err := Inspect(dir, 0)
-	w.ok(err)
+	left := assert.Of(Inspect(dir, 0)).OK(w)
 	var lines []string
 	for _, u := range left.Unsaved {
 		line := u.Change + " " + u.Kind + " " + u.Path
@@ -56,17 +55,11 @@ func TestInspect(t *testing.T) {
 	for range 2 { // looking changes nothing
 		left, got := w.inspect(dir)
 		assert.Equal(t, got, want)
-		if left.Ended != "killed" || left.Total != 7 || left.Bytes != 4+6+5+6 || left.Suspect != 0 {
-			t.Errorf("%+v", left)
-		}
+		assert.True(t, left.Ended == "killed" && left.Total == 7 && left.Bytes == 4+6+5+6 && left.Suspect == 0, left)
 	}
-	left, err := Inspect(dir, 2)
-	w.ok(err)
-	if len(left.Unsaved) != 2 || left.Total != 7 {
-		t.Errorf("limited: %d of %d", len(left.Unsaved), left.Total)
-	}
-	_, err = Inspect(t.TempDir(), 0)
-	w.is(err, iofs.ErrNotExist)
+	left := assert.Of(Inspect(dir, 2)).OK(w)
+	assert.True(t, len(left.Unsaved) == 2 && left.Total == 7, "limited:", len(left.Unsaved), "of", left.Total)
+	w.is(assert.ErrOf(Inspect(t.TempDir(), 0)), iofs.ErrNotExist)
 }
 
 func TestInspectAfterACleanEnd(t *testing.T) {
@@ -75,9 +68,7 @@ func TestInspectAfterACleanEnd(t *testing.T) {
 	w.sendAll()
 	w.stop()
 	left, _ := w.inspect(w.o.StateDir)
-	if left.Ended != "clean" || !left.Empty() {
-		t.Errorf("%+v", left)
-	}
+	assert.True(t, left.Ended == "clean" && left.Empty(), left)
 }
 
 func TestExport(t *testing.T) {
@@ -94,17 +85,13 @@ func TestExport(t *testing.T) {
 	w.ok(err)
 	slices.Sort(out.Files)
 	assert.Equal(t, strings.Join(out.Files, " "), "d/f half.partial link open recovered/nameless", "wrote")
-	if len(out.Skipped) != 1 || out.Skipped[0].Path != "taken" {
-		t.Errorf("skipped %+v", out.Skipped)
-	}
+	assert.True(t, len(out.Skipped) == 1 && out.Skipped[0].Path == "taken", "skipped", out.Skipped)
 	for name, want := range map[string]string{"d/f": "content", "open": "never closed", "link": "content", "taken": "there before", "recovered/nameless": "nameless"} {
-		if got, err := os.ReadFile(filepath.Join(into, name)); string(got) != want {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
+		got, err := os.ReadFile(filepath.Join(into, name))
+		assert.True(t, string(got) == want, name, got, err)
 	}
-	if left, _ := w.inspect(dir); left.Ended != "killed" || left.Total != 6 {
-		t.Errorf("exporting changed it: %+v", left)
-	}
+	left, _ := w.inspect(dir)
+	assert.True(t, left.Ended == "killed" && left.Total == 6, "exporting changed it:", left)
 }
 
 // Suspect content is sent once a person has accepted it, not before.
@@ -122,14 +109,12 @@ func TestAccept(t *testing.T) {
 	w.stop()
 	left, got := w.inspect(dir)
 	assert.Equal(t, left.Suspect, 2, got)
-	accepted, err := Accept(dir, "f")
-	w.ok(err)
+	accepted := assert.Of(Accept(dir, "f")).OK(w)
 	assert.Equal(t, strings.Join(accepted, " "), "f", "accepted", accepted)
 	w.start()
 	_ = w.sendAll()
 	w.backend("f: ours")
-	accepted, err = w.v.Accept()
-	w.ok(err)
+	accepted = assert.Of(w.v.Accept()).OK(w)
 	assert.Equal(t, strings.Join(accepted, " "), "g", "accepted", accepted)
 	w.ok(w.sendAll())
 	w.backend("f: ours", "g: ours")
@@ -141,12 +126,9 @@ func TestAcceptAfterAnUncleanEnd(t *testing.T) {
 	o := w.create("f")
 	w.write(o, "never closed", 0)
 	dir := w.abandonState()
-	_, err := Accept(dir)
-	w.ok(err)
+	w.ok(assert.ErrOf(Accept(dir)))
 	left, got := w.inspect(dir)
-	if left.Ended != "clean" || got != "created file f" || left.Bytes != 12 {
-		t.Errorf("%s %+v", got, left)
-	}
+	assert.True(t, left.Ended == "clean" && got == "created file f" && left.Bytes == 12, got, left)
 	assert.Is(t, assert.ErrOf(Accept(t.TempDir())), iofs.ErrNotExist, "nothing there")
 }
 
@@ -154,10 +136,8 @@ func TestAcceptAfterAnUncleanEnd(t *testing.T) {
 func TestInspectBelowTheRemoved(t *testing.T) {
 	w := newWorld(t, onlyAsked, holding("d/e/f", "theirs"))
 	w.do("rm d/e/f", "rmdir d/e", "rmdir d")
-	if list, _ := w.v.Unsent(10); len(list) != 3 || list[0].Path != "d/e/f" {
-		t.Errorf("unsent is %+v", list)
-	}
-	if _, got := w.inspect(w.abandonState()); got != "deleted file d/e/f\ndeleted file d/e\ndeleted file d" {
-		t.Errorf("got\n%s", got)
-	}
+	list, _ := w.v.Unsent(10)
+	assert.True(t, len(list) == 3 && list[0].Path == "d/e/f", "unsent is", list)
+	_, got := w.inspect(w.abandonState())
+	assert.True(t, got == "deleted file d/e/f\ndeleted file d/e\ndeleted file d", "got", got)
 }

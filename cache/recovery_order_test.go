@@ -28,8 +28,7 @@ func (w *world) makeDir(disk *vfs.MemFS, path string) {
 	w.Helper()
 	w.ok(disk.MkdirAll(path, 0o700))
 	for dir := path; ; dir = filepath.Dir(dir) {
-		d, err := disk.OpenDir(dir)
-		w.ok(err)
+		d := assert.Of(disk.OpenDir(dir)).OK(w)
 		w.ok(d.Sync())
 		w.ok(d.Close())
 		if dir == "/" {
@@ -108,9 +107,8 @@ func TestRecoverLetsGoOfContent(t *testing.T) {
 		w.powerLostBetween()
 		synctest.Wait() // for the sweep
 		w.noProblems()
-		if left, _ := filepath.Glob(filepath.Join(w.o.StateDir, "data", "*", fmt.Sprint(ino))); len(left) > 0 {
-			t.Errorf("left over: %q", left)
-		}
+		left, _ := filepath.Glob(filepath.Join(w.o.StateDir, "data", "*", fmt.Sprint(ino)))
+		assert.True(t, len(left) == 0, "left over:", left)
 		assert.Equal(t, w.get("g"), "g")
 	})
 }

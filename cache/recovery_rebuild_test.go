@@ -43,14 +43,10 @@ func TestScan(t *testing.T) {
 	w.ok(w.put("d/new", "newer"))
 	w.tamper("d/both", "changed by another")
 	w.stop()
-	_, err := Scan(t.Context(), w.o.StateDir, false)
-	w.is(err, ErrNotDamaged)
+	w.is(assert.ErrOf(Scan(t.Context(), w.o.StateDir, false)), ErrNotDamaged)
 	damage(t, w.o.StateDir)
-	if _, err := Open(t.Context(), w.p, w.o); err == nil {
-		t.Fatal("a damaged database opened")
-	}
-	r, err := Scan(t.Context(), w.o.StateDir, false)
-	w.ok(err)
+	assert.Must(t, assert.ErrOf(Open(t.Context(), w.p, w.o)) != nil, "a damaged database opened")
+	r := assert.Of(Scan(t.Context(), w.o.StateDir, false)).OK(w)
 	slices.Sort(r.Restored)
 	if got := strings.Join(r.Restored, " "); got != "d/both d/new e/same" || len(r.Skipped)+len(r.Recovered) != 0 || r.Unnamed != 1 {
 		t.Errorf("%+v", r)
@@ -85,19 +81,15 @@ func TestScanPutsSecondsAside(t *testing.T) {
 		t.Fatal(err) // without extended attributes there is nothing to scan
 	}
 	damage(t, w.o.StateDir)
-	r, err := Scan(t.Context(), w.o.StateDir, false)
-	w.ok(err)
-	if len(r.Restored) != 1 || len(r.Recovered) != 1 {
-		t.Fatalf("%+v", r)
-	}
+	r := assert.Of(Scan(t.Context(), w.o.StateDir, false)).OK(w)
+	assert.Must(t, len(r.Restored) == 1 && len(r.Recovered) == 1, r)
 	var all []string
 	w.start()
 	for _, path := range r.Restored {
 		all = append(all, w.get(path))
 	}
 	for _, path := range r.Recovered {
-		data, err := os.ReadFile(filepath.Join(w.o.StateDir, path))
-		w.ok(err)
+		data := assert.Of(os.ReadFile(filepath.Join(w.o.StateDir, path))).OK(w)
 		all = append(all, string(data))
 	}
 	slices.Sort(all)
@@ -125,18 +117,14 @@ func TestScanOfTheLastSecond(t *testing.T) {
 			w.ok(w.shut(o))
 			unnamed(t, dir)
 			paths, err := filepath.Glob(filepath.Join(dir, c.damaged))
-			if err != nil || len(paths) == 0 {
-				t.Fatalf("nothing is %s: %v", c.damaged, err)
-			}
+			assert.Must(t, err == nil && len(paths) != 0, "nothing is", c.damaged, err)
 			for _, path := range paths {
 				w.ok(spoil(path))
 			}
-			r, err := Scan(t.Context(), dir, false)
-			w.ok(err)
+			r := assert.Of(Scan(t.Context(), dir, false)).OK(w)
 			slices.Sort(r.Restored)
-			if got := strings.Join(r.Restored, " "); got != c.restored || len(r.Skipped)+len(r.Recovered) != 0 {
-				t.Errorf("%+v", r)
-			}
+			got := strings.Join(r.Restored, " ")
+			assert.True(t, got == c.restored && len(r.Skipped)+len(r.Recovered) == 0, r)
 			if c.restored == "" {
 				return
 			}

@@ -19,10 +19,8 @@ import (
 // size and record stay.
 func (w *world) torn(dir string, ino fs.Ino) {
 	w.Helper()
-	f, err := os.OpenFile(dataFile(w.T, dir, ino), os.O_WRONLY, 0)
-	w.ok(err)
-	_, err = f.WriteAt([]byte("TORN"), 1)
-	w.ok(err)
+	f := assert.Of(os.OpenFile(dataFile(w.T, dir, ino), os.O_WRONLY, 0)).OK(w)
+	w.ok(assert.ErrOf(f.WriteAt([]byte("TORN"), 1)))
 	w.ok(f.Close())
 }
 
@@ -98,9 +96,8 @@ func TestRecoverFetchesWhatHadArrived(t *testing.T) {
 				ino := w.walk("f")
 				w.powerLostAt(func(dir string) { w.torn(dir, ino) }, func() {})
 				w.upload()
-				if n := w.record("f"); n.Suspect {
-					t.Errorf("clean, and suspect: %+v", n)
-				}
+				n := w.record("f")
+				assert.False(t, n.Suspect, "clean, and suspect:", n)
 				assert.Equal(t, w.get("f"), "precious")
 				o := w.open("f", syscall.O_WRONLY)
 				w.write(o, "PRE", 0)
@@ -125,8 +122,7 @@ func TestRecoverFetchesPartsThatHadArrived(t *testing.T) {
 	o := w.open("f", syscall.O_RDONLY)
 	got := make([]byte, len(whole))
 	for off := 0; off < len(got); {
-		d, err := o.File.Read(me, got[off:min(len(got), off+1<<16)], int64(off))
-		w.ok(err)
+		d := assert.Of(o.File.Read(me, got[off:min(len(got), off+1<<16)], int64(off))).OK(w)
 		off += copy(got[off:], d.Bytes)
 	}
 	w.ok(w.shut(o))
@@ -186,8 +182,7 @@ func TestRecoverKeepsWhatIsNewerThanWhatHadArrived(t *testing.T) {
 				var end func()
 				w.powerLostAt(func(dir string) { w.torn(dir, ino) }, func() { want, end = use(w) })
 				w.ok(w.sendAll()) // which finds out what had arrived
-				r, err := w.v.Commit(context.Background(), CommitOptions{})
-				w.ok(err)
+				r := assert.Of(w.v.Commit(context.Background(), CommitOptions{})).OK(w)
 				assert.Equal(t, w.get("f"), want)
 				if want == "anew" {
 					w.has("f: anew")
@@ -196,8 +191,7 @@ func TestRecoverKeepsWhatIsNewerThanWhatHadArrived(t *testing.T) {
 					w.has("f: precious")
 				}
 				end()
-				_, err = w.v.Accept()
-				w.ok(err)
+				w.ok(assert.ErrOf(w.v.Accept()))
 				w.upload()
 				w.has("f: " + want)
 			})
@@ -246,9 +240,7 @@ func TestRecoverOfSyncedContentThatWasWrittenAgain(t *testing.T) {
 			assert.Equal(t, n.Synced, n.ContentVersion, "synced")
 			w.powerLostAt(func(dir string) { w.torn(dir, ino) }, func() {
 				n = w.inode(ino)
-				if n.Suspect || n.Synced != n.ContentVersion || n.State != table.Whole {
-					t.Errorf("it is %+v", n)
-				}
+				assert.True(t, !n.Suspect && n.Synced == n.ContentVersion && n.State == table.Whole, "it is", n)
 			})
 			got := w.get("f")
 			w.upload()

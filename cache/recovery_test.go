@@ -40,9 +40,7 @@ func (w *world) powerLost(change func(dir string)) {
 func dataFile(t *testing.T, dir string, ino fs.Ino) string {
 	t.Helper()
 	found, _ := filepath.Glob(filepath.Join(dir, "data", "*", fmt.Sprint(ino)))
-	if len(found) != 1 {
-		t.Fatalf("content files of %d: %v", ino, found)
-	}
+	assert.Must(t, len(found) == 1, "content files of", ino, found)
 	return found[0]
 }
 
@@ -74,13 +72,10 @@ func TestRecoverAfterAKill(t *testing.T) {
 	ino := w.walk("old")
 	w.killed()
 	assert.Equal(t, w.get("old"), "NEW content", "old")
-	if got := w.walk("old"); got != ino {
-		t.Errorf("inode %d became %d", ino, got)
-	}
+	assert.Equal(t, w.walk("old"), ino, "inode became")
 	for _, path := range []string{"old", "fresh"} {
-		if n := w.record(path); n.Writing || n.Suspect || n.Size == 0 {
-			t.Errorf("%s: %+v", path, n)
-		}
+		n := w.record(path)
+		assert.True(t, !n.Writing && !n.Suspect && n.Size != 0, path, n)
 	}
 	w.ok(w.sendAll())
 	w.backend("closed: closed", "fresh: never closed", "old: NEW content", "same: same")
@@ -146,9 +141,8 @@ func TestRecoverIsOneUpdate(t *testing.T) {
 	most := 0 // guarded by the volume's lock
 	w.o.within = func(v *Tx) { most = max(most, len(v.Changed())) }
 	w.killed()
-	if n := len(calls.all()); n > 0 {
-		t.Errorf("asked the backend %d times", n)
-	}
+	n := len(calls.all())
+	assert.True(t, n <= 0, "asked the backend", n, "times")
 	locked := w.v.lock()
 	defer locked.unlock()
 	if most < files/2 {

@@ -21,15 +21,13 @@ func newBranched(t *testing.T) *clone {
 // on is the branch beside the tracked one that it is on.
 func (c *clone) on() string {
 	c.Helper()
-	all, err := c.repo.Branches(c.Context())
-	c.ok(err)
+	all := assert.Of(c.repo.Branches(c.Context())).OK(c)
 	return all.On
 }
 
 func (c *clone) branch(name string, o BranchOptions) BranchReport {
 	c.Helper()
-	r, err := c.v.Branch(context.Background(), name, o)
-	c.ok(err)
+	r := assert.Of(c.v.Branch(context.Background(), name, o)).OK(c)
 	return r
 }
 
@@ -121,8 +119,7 @@ func TestCommitDuringABranch(t *testing.T) {
 						all = append(all, c.remote.Dump(branch)...)
 					}
 				}
-				listed, err := c.repo.Branches(t.Context())
-				c.ok(err)
+				listed := assert.Of(c.repo.Branches(t.Context())).OK(c)
 				left := o.Leave && slices.ContainsFunc(listed.Unmerged, func(b providers.Branch) bool { return b.Name == "one" && !b.Pushed })
 				got := strings.Join(all, ", ")
 				both := strings.Contains(got, `"n" file`) && strings.Contains(got, `"b" file`)

@@ -62,8 +62,7 @@ func (c *clone) thereMode(path, content string, mode uint32) {
 // remoteAttr is what others see of a file.
 func (c *clone) remoteAttr(path string) providers.Attr {
 	c.Helper()
-	info, err := memory.NewRepository(c.remote, memory.Options{}).Stat(c.Context(), at(path))
-	c.ok(err)
+	info := assert.Of(memory.NewRepository(c.remote, memory.Options{}).Stat(c.Context(), at(path))).OK(c)
 	return info.Attr
 }
 
@@ -200,9 +199,7 @@ func TestPullAfterALostAnswer(t *testing.T) {
 	c.sees("a: 1", "b: 2")
 	c.do("put a ours", "rm b")
 	c.faults.Queue(providers.MethodCommit, providertest.Fault{After: providers.ErrUnavailable})
-	if _, err := c.v.sets.Send(context.Background(), nil, ^uint64(0)); err == nil {
-		t.Fatal("the answer did not get lost")
-	}
+	assert.Must(t, assert.ErrOf(c.v.sets.Send(context.Background(), nil, ^uint64(0))) != nil, "the answer did not get lost")
 	c.there("b", "theirs")
 	c.pull()
 	c.commit()

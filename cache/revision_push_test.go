@@ -54,8 +54,7 @@ func TestPush(t *testing.T) {
 	u := w.unpushed(1)
 	assert.True(t, !u.Since.IsZero() && u.Owed.IsZero(), "unpushed is", u)
 	assert.Equal(t, w.v.Status().Revision, r.Revision, "the revision in the status")
-	result, err := w.v.Push(context.Background(), providers.PushOptions{})
-	w.ok(err)
+	result := assert.Of(w.v.Push(context.Background(), providers.PushOptions{})).OK(w)
 	assert.True(t, result.Pushed, "result", result)
 	assert.Equal(t, there(remote), "a: mine, c: B", "the remote")
 	w.unpushed(0)
@@ -147,8 +146,7 @@ func TestSetWithoutOneBody(t *testing.T) {
 	w := newWorld(t, onlyAsked, func(_ *world, o *Options) { o.Policy.Atomic = true })
 	w.do("put bad 1", "put good 2")
 	w.ok(os.Remove(dataFile(t, w.o.StateDir, w.walk("bad"))))
-	r, err := w.v.Commit(w.Context(), CommitOptions{})
-	w.ok(err)
+	r := assert.Of(w.v.Commit(w.Context(), CommitOptions{})).OK(w)
 	assert.True(t, len(r.HeldBack) == 1 && r.HeldBack[0].Path == "bad" && r.HeldBack[0].Reason != "", "held back", r.HeldBack)
 	w.backend("good: 2")
 }
@@ -161,8 +159,7 @@ func TestPushTellsOfConflicts(t *testing.T) {
 	c.do("put f ours", "put g 2")
 	c.commit()
 	c.there("f", "theirs")
-	r, err := c.v.Push(t.Context(), providers.PushOptions{})
-	c.ok(err)
+	r := assert.Of(c.v.Push(t.Context(), providers.PushOptions{})).OK(c)
 	if !r.Pushed || !r.Pull.TakenBack || r.Commit.Changes != 1 || len(r.Commit.HeldBack) != 1 ||
 		!slices.Equal(r.Pull.Conflicts, []string{"f"}) || !slices.Equal(r.Commit.Conflicts, []string{"f"}) {
 		t.Errorf("%+v", r)

@@ -41,8 +41,7 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		assert.Equal(t, len(w.v.Status().Problems), 1, "the next volume tells of it too")
 		want = *w.v.Status().Unpushed
 		w.stop()
-		l, err := Inspect(w.o.StateDir, 0)
-		w.ok(err)
+		l := assert.Of(Inspect(w.o.StateDir, 0)).OK(w)
 		assert.True(t, !l.Empty() && l.Unpushed != nil && *l.Unpushed == want, "without a volume: got", l.Unpushed, "want", want)
 		switches.Connect()
 		w.start()

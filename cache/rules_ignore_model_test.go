@@ -9,6 +9,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/ignore"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -34,9 +35,8 @@ func TestIgnoredModel(t *testing.T) {
 			m.step()
 		}
 		m.commits()
-		if w.stop(); t.Failed() {
-			t.Fatalf("what was done:\n%s", strings.Join(m.script, "\n"))
-		}
+		w.stop()
+		assert.Must(t, !t.Failed(), "what was done:", strings.Join(m.script, "\n"))
 	})
 }
 
@@ -163,15 +163,13 @@ func (m *ignoreModel) commits() {
 	}
 	got, held := m.commit()
 	got = slices.DeleteFunc(got, func(line string) bool { return !strings.Contains(line, ": ") })
-	if slices.Sort(want); !slices.Equal(sorted(got), want) || len(held) > 0 {
-		m.Fatalf("the repository has %q, want %q; held back %q; what was done:\n%s", got, want, held, strings.Join(m.script, "\n"))
-	}
+	slices.Sort(want)
+	assert.Must(m, slices.Equal(sorted(got), want) && len(held) == 0, "the repository has", got, "want", want, "held back", held, "what was done:", strings.Join(m.script, "\n"))
 	m.tracked = map[string]bool{}
 	for _, line := range got {
 		path, _, _ := strings.Cut(line, ": ")
 		m.tracked[path] = true
 	}
-	if s := m.v.Status(); s.Queued > 0 {
-		m.Fatalf("%d changes wait; what was done:\n%s", s.Queued, strings.Join(m.script, "\n"))
-	}
+	s := m.v.Status()
+	assert.Must(m, s.Queued <= 0, s.Queued, "changes wait; what was done:", strings.Join(m.script, "\n"))
 }

@@ -41,9 +41,7 @@ func copyStill(t *testing.T, from string) string {
 				return to
 			}
 		}
-		if err != nil && !errors.Is(err, iofs.ErrNotExist) || time.Now().After(end) {
-			t.Fatalf("the state does not keep still: %v", err)
-		}
+		assert.Must(t, (err == nil || errors.Is(err, iofs.ErrNotExist)) && !time.Now().After(end), "the state does not keep still:", err)
 		assert.OK(t, errors.Join(os.RemoveAll(to), os.Mkdir(to, 0o700)))
 	}
 }

@@ -60,8 +60,7 @@ func TestTimesOutOfRange(t *testing.T) {
 	w := newWorld(t, holding("f", "1"), unwaited)
 	for year, want := range map[int]int{12_000: 9999, -100: 0} {
 		far := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
-		set, err := w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Mtime: &far})
-		w.ok(err)
+		set := assert.Of(w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Mtime: &far})).OK(w)
 		stat := w.attr("f")
 		assert.Equal(t, set.Mtime.UTC().Year(), want, "of the year", year)
 		assert.True(t, stat.Mtime.Equal(set.Mtime), "the call says", set.Mtime, "and then stat", stat.Mtime)
@@ -74,9 +73,8 @@ func TestTimesCanBeTold(t *testing.T) {
 	late := time.Unix(1<<40, 0)
 	w.setAttr("f", &fs.SetAttr{Mtime: &late})
 	w.stop()
-	left, err := Inspect(w.o.StateDir, 0)
-	w.ok(err)
-	_, err = json.Marshal(left)
+	left := assert.Of(Inspect(w.o.StateDir, 0)).OK(w)
+	_, err := json.Marshal(left)
 	assert.True(t, err == nil && len(left.Unsaved) != 0, len(left.Unsaved), "unsaved", err)
 }
 
@@ -86,8 +84,7 @@ func TestStateOfAnyYear(t *testing.T) {
 	w.do("put f one", "put f two")
 	for year, want := range map[int]int{1600: 1, 2500: 0} {
 		for _, before := range []bool{false, true} {
-			pl, err := w.v.past.Plan(t.Context(), "f", State{Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Before: before})
-			w.ok(err)
+			pl := assert.Of(w.v.past.Plan(t.Context(), "f", State{Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Before: before})).OK(w)
 			assert.Equal(t, len(pl.Items)+len(pl.Remove)+len(pl.Unsure), want, "year", year, "before", before, pl)
 		}
 	}

@@ -101,8 +101,7 @@ func TestReadToTheEndOfWhatASetRemoved(t *testing.T) {
 	defer o.File.Release()
 	w.do("rm r", "put n new", "mv n f")
 	w.upload()
-	d, err := o.File.Read(me, make([]byte, 100), int64(len(big)-4))
-	w.ok(err)
+	d := assert.Of(o.File.Read(me, make([]byte, 100), int64(len(big)-4))).OK(w)
 	assert.Equal(t, string(d.Bytes), "qqqq", "the end is", d.Bytes)
 	w.same()
 }

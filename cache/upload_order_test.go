@@ -439,8 +439,7 @@ func TestHaltedCommit(t *testing.T) {
 			w.list("d")
 			w.doEach(0, 36, "rm d/f%02d")
 			w.do("put n x")
-			_, err := w.v.Commit(context.Background(), CommitOptions{})
-			w.is(err, ErrMassDelete)
+			w.is(assert.ErrOf(w.v.Commit(context.Background(), CommitOptions{})), ErrMassDelete)
 			assert.Equal(t, len(listBackend(w.p)), 62, "entries left at the backend")
 			assert.True(t, w.halts(1)[0].Commit, "a commit is halted")
 			locked := w.v.lock()
@@ -501,8 +500,7 @@ func TestSuspectIsNotSent(t *testing.T) {
 			}
 			return next(asked)
 		})
-		r, err := w.v.Commit(ctx, CommitOptions{})
-		assert.OK(t, err, "a commit that holds back what is suspect")
+		r := assert.Of(w.v.Commit(ctx, CommitOptions{})).OK(t, "a commit that holds back what is suspect")
 		assert.True(t, len(r.HeldBack) == 1 && r.HeldBack[0].Path == "f", "report", r)
 		w.backend("f: good", "g: fine")
 	}
@@ -732,10 +730,8 @@ func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
 		due := w.v.pending.Newest()
 		locked.unlock()
 		b.do = func() { w.write(w.open("f", syscall.O_RDWR), "two", 0) }
-		report, err := w.v.sets.Send(w.Context(), nil, due)
-		if w.ok(err); report.Changes != 2 {
-			t.Fatalf("sent: %+v", report)
-		}
+		report := assert.Of(w.v.sets.Send(w.Context(), nil, due)).OK(w)
+		assert.Must(t, report.Changes == 2, "sent:", report)
 		w.killed()
 		w.uploadSame()
 		w.noProblems()
@@ -822,10 +818,8 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 			due := w.v.pending.Due()
 			w.v.sets.Begin(locked.View)
 			locked.unlock()
-			report, err := w.v.sets.Send(w.Context(), nil, due)
-			if w.ok(err); report.Changes > 0 {
-				t.Fatalf("sent: %+v", report)
-			}
+			report := assert.Of(w.v.sets.Send(w.Context(), nil, due)).OK(w)
+			assert.Must(t, report.Changes <= 0, "sent:", report)
 			if c.over {
 				w.v.sets.End(nil, report, nil)
 				w.until(w.calm)
@@ -954,8 +948,7 @@ func TestSetIsComplete(t *testing.T) {
 	defer was.end()
 	m := was.moment()
 	m.Guard, m.Found, m.Progress = &w.v.o.Guard, commit.Findings{}, func(int, int) {}
-	s, err := commit.Collect(t.Context(), m, due)
-	assert.OK(t, err)
+	s := assert.Of(commit.Collect(t.Context(), m, due)).OK(t)
 	var got []string
 	for _, p := range s.Order {
 		got = append(got, p.After)
@@ -1000,8 +993,7 @@ func TestRemovedBeforeTheAnswer(t *testing.T) {
 	w := newWorld(t, background, pauses.option)
 	w.list("")
 	w.faults.Queue(providers.MethodMkdir, providertest.Fault{After: providers.ErrUnavailable})
-	e, err := w.v.Mkdir(me, fs.RootIno, "d", 0o777)
-	w.ok(err)
+	e := assert.Of(w.v.Mkdir(me, fs.RootIno, "d", 0o777)).OK(w)
 	w.until(func() bool { return w.v.Status().LastError != "" })
 	w.ok(w.v.Rmdir(me, fs.RootIno, "d"))
 	w.v.Forget(e.Ino, 1)

@@ -242,8 +242,7 @@ func TestChangesOfAMapping(t *testing.T) {
 	content := large()
 	w.ok(w.put("f", content))
 	reader := w.open("f", syscall.O_RDONLY)
-	fd, err := unix.Open(fmt.Sprint("/proc/self/fd/", reader.Backing), unix.O_RDWR, 0)
-	w.ok(err)
+	fd := assert.Of(unix.Open(fmt.Sprint("/proc/self/fd/", reader.Backing), unix.O_RDWR, 0)).OK(w)
 	writer := w.open("f", syscall.O_RDWR)
 	w.ok(assert.ErrOf(unix.Pwrite(fd, []byte("mapped"), 1000)))
 	w.ok(unix.Close(fd))
@@ -296,8 +295,7 @@ func TestChangesAtRandom(t *testing.T) {
 func (w *world) whole(o fs.Opened, size int64) []byte {
 	w.Helper()
 	buf := make([]byte, size)
-	d, err := o.File.Read(me, buf, 0)
-	w.ok(err)
+	d := assert.Of(o.File.Read(me, buf, 0)).OK(w)
 	assert.Must(w, int64(len(d.Bytes)) == size, len(d.Bytes), "bytes of", size)
 	return d.Bytes
 }

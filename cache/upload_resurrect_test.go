@@ -22,11 +22,9 @@ func (w *world) isDead(what string, d fs.Ino, names ...string) {
 		assert.True(w, err == nil && e.Ino == 0, what, "the removed directory has", name, e.Ino, err)
 	}
 	w.is(assert.ErrOf(w.v.Mkdir(me, d, "new", 0o755)), syscall.ENOENT)
-	a, err := w.v.Attr(me, d, nil)
-	w.ok(err)
+	a := assert.Of(w.v.Attr(me, d, nil)).OK(w)
 	assert.Equal(w, a.Nlink, 0, what, "links of the removed directory")
-	s, err := w.v.OpenDir(me, d)
-	w.ok(err)
+	s := assert.Of(w.v.OpenDir(me, d)).OK(w)
 	defer s.Release()
 	e, more, err := s.Next(me)
 	assert.True(w, !more && err == nil, what, "the removed directory lists", e, err)

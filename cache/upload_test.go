@@ -64,8 +64,7 @@ func repository(w *world, _ *Options) {
 // upload is Volume.Commit that holds nothing back.
 func (w *world) upload() CommitReport {
 	w.Helper()
-	r, err := w.v.Commit(context.Background(), CommitOptions{})
-	w.ok(err)
+	r := assert.Of(w.v.Commit(context.Background(), CommitOptions{})).OK(w)
 	assert.Must(w, len(r.HeldBack) == 0, "held back", r.HeldBack)
 	return r
 }
@@ -80,15 +79,13 @@ func (w *world) localBelow(dir string) (lines []string) {
 			continue
 		}
 		path := strings.TrimPrefix(dir+"/"+name, "/")
-		e, err := w.v.Lookup(me, w.walk(dir), name)
-		w.ok(err)
+		e := assert.Of(w.v.Lookup(me, w.walk(dir), name)).OK(w)
 		switch e.Attr.Mode & syscall.S_IFMT {
 		case syscall.S_IFDIR:
 			lines = append(lines, path+"/")
 			lines = append(lines, w.localBelow(path)...)
 		case syscall.S_IFLNK:
-			target, err := w.v.Readlink(me, e.Ino)
-			w.ok(err)
+			target := assert.Of(w.v.Readlink(me, e.Ino)).OK(w)
 			lines = append(lines, path+" -> "+target)
 		default:
 			lines = append(lines, path+": "+w.get(path))
@@ -107,9 +104,7 @@ func (w *world) same() {
 		notDir := func(line string) bool { return strings.HasSuffix(line, "/") }
 		got, want = slices.DeleteFunc(got, notDir), slices.DeleteFunc(want, notDir)
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		w.Fatalf("the backend has\n\t%s\nprograms see\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	assert.Must(w, strings.Join(got, "\n") == strings.Join(want, "\n"), "the backend has", strings.Join(got, "\n\t"), "programs see", strings.Join(want, "\n\t"))
 	locked := w.v.lock()
 	defer locked.unlock()
 	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
@@ -161,9 +156,8 @@ func (w *world) try(f []string) error {
 		w.write(o, f[2], int64(len(w.read(o))))
 		return w.shut(o)
 	case "cut":
-		size, err := strconv.ParseUint(f[2], 10, 64)
-		w.ok(err)
-		_, err = w.v.SetAttr(me, w.walk(f[1]), nil, &fs.SetAttr{Size: &size})
+		size := assert.Of(strconv.ParseUint(f[2], 10, 64)).OK(w)
+		_, err := w.v.SetAttr(me, w.walk(f[1]), nil, &fs.SetAttr{Size: &size})
 		return err
 	case "read":
 		w.get(f[1])

@@ -21,12 +21,10 @@ import (
 // xattrs are all that programs see of an inode's extended attributes: "user.x=y".
 func (w *world) xattrs(path string) string {
 	w.Helper()
-	names, err := w.v.ListXattr(me, w.walk(path))
-	w.ok(err)
+	names := assert.Of(w.v.ListXattr(me, w.walk(path))).OK(w)
 	var all []string
 	for _, name := range names {
-		value, err := w.v.GetXattr(me, w.walk(path), name)
-		w.ok(err)
+		value := assert.Of(w.v.GetXattr(me, w.walk(path), name)).OK(w)
 		if attrs.IsACL(name) {
 			value = fmt.Appendf(nil, "%o", attrs.ACL(value).Mode())
 		}
@@ -151,14 +149,13 @@ func TestXattrsAreAskedForOnce(t *testing.T) {
 		o.list("")
 		x, none := o.walk("some"), o.walk("none")
 		c.of("")
-		names, err := o.v.ListXattr(me, none)
-		o.ok(err)
+		names := assert.Of(o.v.ListXattr(me, none)).OK(o)
 		assert.Slice(t, names, nil, "of a file without")
 		assert.Slice(t, c.all(), nil, "asked")
 		w.p.Switches().Cut(true)
 		o.is(assert.ErrOf(o.v.GetXattr(me, x, "user.x")), fs.ErrUnavailable)
 		o.is(o.v.SetXattr(me, x, "user.z", nil, 0), fs.ErrUnavailable)
-		_, err = o.v.GetXattr(me, x, "security.capability") // which the kernel wants for each write
+		_, err := o.v.GetXattr(me, x, "security.capability") // which the kernel wants for each write
 		o.is(err, syscall.ENODATA)
 		w.p.Switches().Connect()
 		for range 2 {
