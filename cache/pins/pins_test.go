@@ -12,8 +12,7 @@ import (
 func TestPins(t *testing.T) {
 	dir := t.TempDir()
 	load := func() *Set {
-		s, err := Load(dir)
-		assert.OK(t, err)
+		s := assert.Of(Load(dir)).OK(t)
 		return s
 	}
 	s := load()
@@ -26,8 +25,7 @@ func TestPins(t *testing.T) {
 		assert.Equal(t, load().Holds(path), want, path)
 	}
 	for _, want := range []bool{true, false} {
-		was, err := s.Remove("docs")
-		assert.OK(t, err)
+		was := assert.Of(s.Remove("docs")).OK(t)
 		assert.Equal(t, was, want)
 	}
 	assert.Slice(t, load().List(), []string{"a/b.md", "w\xff"})

@@ -11,8 +11,7 @@ import (
 
 func take(t *testing.T, b *Budget, n int64) (release func()) {
 	t.Helper()
-	release, err := b.Take(t.Context(), n)
-	assert.OK(t, err)
+	release = assert.Of(b.Take(t.Context(), n)).OK(t)
 	return release
 }
 
@@ -83,9 +82,7 @@ func TestWaiterLeaves(t *testing.T) {
 func TestAhead(t *testing.T) {
 	b := New(100)
 	release, ok := b.TryTake("a", 75)
-	if !ok {
-		t.Fatal("three quarters are refused")
-	}
+	assert.Must(t, ok, "three quarters are refused")
 	if _, ok := b.TryTake("a", 1); ok {
 		t.Error("more than three quarters are given")
 	}
@@ -95,9 +92,7 @@ func TestAhead(t *testing.T) {
 	take(t, b, 25)()
 	release()
 	half, ok := b.TryTake("a", 37)
-	if !ok {
-		t.Fatal("nothing is free again")
-	}
+	assert.Must(t, ok, "nothing is free again")
 	if _, ok := b.TryTake("b", 38); ok {
 		t.Error("the second reader got more than its share")
 	}
@@ -105,9 +100,8 @@ func TestAhead(t *testing.T) {
 	assert.True(t, ok, "the second reader got nothing")
 	half()
 	other()
-	if u := b.Usage(); u != (Usage{Limit: 100}) || len(b.readers) != 0 {
-		t.Errorf("left behind: %+v", u)
-	}
+	u := b.Usage()
+	assert.True(t, u == (Usage{Limit: 100}) && len(b.readers) == 0, "left behind:", u)
 }
 
 func TestNothingAheadOfWhoWaits(t *testing.T) {
@@ -119,9 +113,8 @@ func TestNothingAheadOfWhoWaits(t *testing.T) {
 		served <- release
 	}()
 	queued(b, 1)
-	if _, ok := b.TryTake("a", 10); ok {
-		t.Error("something in advance while somebody waits")
-	}
+	_, ok := b.TryTake("a", 10)
+	assert.False(t, ok, "something in advance while somebody waits")
 	first()
 	(<-served)()
 }
@@ -157,7 +150,6 @@ func TestMemory(t *testing.T) {
 }
 
 func TestLimitNobodyChose(t *testing.T) {
-	if got := New(0).Usage().Limit; got < Least || got > Most {
-		t.Errorf("%d bytes", got)
-	}
+	got := New(0).Usage().Limit
+	assert.True(t, got >= Least && got <= Most, got, "bytes")
 }

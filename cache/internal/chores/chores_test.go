@@ -31,9 +31,8 @@ func TestRecord(t *testing.T) {
 		{"it succeeds", Pull, nil, false, "commit 4 4 1 denied; "},
 		{"it fails anew", Pull, away, true, "commit 4 4 1 denied; pull 5 5 1 away; "},
 	} {
-		if news := r.Note(tt.a, tt.err); news != tt.news {
-			t.Errorf("%s: news: %v", tt.name, news)
-		}
+		news := r.Note(tt.a, tt.err)
+		assert.True(t, news == tt.news, tt.name, "news:", news)
 		got := ""
 		for _, f := range r.Failures() {
 			got += fmt.Sprintf("%s %d %d %d %v; ", f.Activity, f.Since.Second(), f.Last.Second(), f.Times, f.Err)

@@ -76,8 +76,7 @@ func (s *sent) send() (text string, err error) {
 func TestBodies(t *testing.T) {
 	for _, isOpen := range []bool{true, false} {
 		s := newSent(t, isOpen)
-		text, err := s.send()
-		assert.OK(t, err)
+		text := assert.Of(s.send()).OK(t)
 		assert.Equal(t, text, "first first ", "open", isOpen)
 		assert.Equal(t, len(s.done) == 2, !isOpen, "read to their end")
 	}
@@ -113,8 +112,7 @@ func TestBodyErrors(t *testing.T) {
 		}
 	}
 	s := newSent(t, true)
-	b, err := s.set.Open(t.Context(), s.o)
-	assert.OK(t, err)
+	b := assert.Of(s.set.Open(t.Context(), s.o)).OK(t)
 	defer b.Close()
 	assert.Is(t, b.Cause(providers.ErrQuota), providers.ErrQuota)
 	assert.Is(t, b.Cause(providers.ErrBody), providers.ErrBody)
@@ -128,8 +126,7 @@ func TestSearchAll(t *testing.T) {
 	for i, ino := range []table.Ino{x, 99, x} {
 		s.set.Bodies[i] = &Planned{Link: root("f"), Ino: ino, Kind: providers.KindFile, Size: 11}
 	}
-	b, err := s.set.Open(t.Context(), s.o)
-	assert.OK(t, err)
+	b := assert.Of(s.set.Open(t.Context(), s.o)).OK(t)
 	s.o.Guard.Secrets.Add("key", value)
 	b.SearchAll(t.Context())
 	assert.True(t, len(s.found) == 1 && pending.RefusalOf(s.found[x].Err) != nil, "found", s.found)

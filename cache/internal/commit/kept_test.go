@@ -52,8 +52,7 @@ func (d *desk) KeepForSet(oi files.LockedInode) func(*tree.View) bool { return d
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{scene: newScene(t), files: files.NewOpenSet(), unsaved: true}
-	store, err := content.Open(t.TempDir(), content.Options{Ballast: -1, Floor: -1})
-	assert.OK(t, err)
+	store := assert.Of(content.Open(t.TempDir(), content.Options{Ballast: -1, Floor: -1})).OK(t)
 	t.Cleanup(func() { assert.OK(t, store.Close()) })
 	d.opener = files.NewOpener(files.OpenerOptions{
 		Tree: d.tree, Set: d.files, Store: store, Unlinks: files.NewDeferredUnlinks(files.UnlinkOptions{Tree: d.tree, Remove: store.Remove}),
@@ -65,8 +64,7 @@ func newDesk(t *testing.T) *desk {
 		Release: d.opener.Release, Abandon: func(inos ...table.Ino) { d.abandoned = append(d.abandoned, inos...) }})
 	d.makes(x, file, root("f"))
 	d.does(func(tx *tree.Tx) { tx.Edit(x).Size = 0 })
-	d.oi, err = d.opener.Open(x, files.ForWriting)
-	assert.OK(t, err)
+	d.oi = assert.Of(d.opener.Open(x, files.ForWriting)).OK(t)
 	d.write("first")
 	t.Cleanup(func() {
 		d.Kept.End()
@@ -115,8 +113,7 @@ func (d *desk) packed(p *Planned, now func(context.Context, table.Ino) (*upload.
 		return "again"
 	}
 	defer was.Close()
-	text, err := io.ReadAll(was.Reader())
-	assert.OK(d, err)
+	text := assert.Of(io.ReadAll(was.Reader())).OK(d)
 	return string(text)
 }
 

@@ -22,8 +22,7 @@ func (s *scene) begun() (u Unresolved, entries []providers.Info) {
 			entries = append(entries, providers.Info{Version: providers.Version{ETag: fmt.Sprint("of ", i)}})
 		}
 	})
-	piece, err := NewPiece(0, u.Names)
-	assert.OK(s, err)
+	piece := assert.Of(NewPiece(0, u.Names)).OK(s)
 	s.notes(func(tx upload.Tx) {
 		assert.OK(s, u.Record(tx))
 		u.Add(tx, piece)

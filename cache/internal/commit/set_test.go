@@ -32,8 +32,7 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	tab, err := table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})
-	assert.OK(t, err)
+	tab := assert.Of(table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})).OK(t)
 	t.Cleanup(func() { tab.Close() })
 	s := &scene{T: t, tree: tree.New(tab, tree.Options{}), open: map[table.Ino]bool{}}
 	s.was = Moment{
@@ -115,8 +114,7 @@ func (s *scene) collect(look func(*Set)) {
 	defer s.tree.Unlock()
 	was := s.was
 	was.View = v
-	set, err := Collect(s.Context(), &was, ^uint64(0))
-	assert.OK(s, err)
+	set := assert.Of(Collect(s.Context(), &was, ^uint64(0))).OK(s)
 	defer set.Made()
 	look(set)
 }
@@ -323,8 +321,7 @@ func TestWithoutMessageAndAbout(t *testing.T) {
 	}
 	s.collect(func(set *Set) {
 		assert.Equal(t, set.Message(), "a, b and 3 more")
-		where, err := providers.ParseLocator("d/f")
-		assert.OK(t, err)
+		where := assert.Of(providers.ParseLocator("d/f")).OK(t)
 		about := set.About(fmt.Errorf("it failed: %w", &providers.Error{Locator: where, Err: errors.New("no")}))
 		assert.True(t, len(about) == 1 && about[0].Link == at(10, "f"), "about", about)
 		assert.Equal(t, len(set.About(context.Canceled)), 0, "names of an error about none")
@@ -362,15 +359,13 @@ func TestDeletions(t *testing.T) {
 func TestPlannedIsKept(t *testing.T) {
 	p := &Planned{Link: root("f"), Ino: 10, Kind: providers.KindFile, Gen: 2, AttrGen: 3, Index: -1, Before: "e", After: "f",
 		Rec: table.Name{Ino: 10}, Inode: &table.Inode{}, Last: true, Size: 1, Writing: true, Loose: true}
-	data, err := json.Marshal(p)
-	assert.OK(t, err)
+	data := assert.Of(json.Marshal(p)).OK(t)
 	var back Planned
 	assert.OK(t, json.Unmarshal(data, &back))
 	for _, field := range []string{"Rec", "Inode", "BeforeAt", "Last", "Size", "Writing", "Loose"} {
 		assert.False(t, strings.Contains(string(data), `"`+field+`"`), field, "is kept")
 	}
-	again, err := json.Marshal(&back)
-	assert.OK(t, err)
+	again := assert.Of(json.Marshal(&back)).OK(t)
 	assert.Equal(t, string(again), string(data))
 	assert.Equal(t, back.After, "f")
 }

@@ -54,8 +54,7 @@ func threeNew(t *testing.T, n int) (s *scene, u Unresolved) {
 		assert.False(t, Unresolved{}.IsRecorded(tx.View) || Unresolved{Op: "op-2"}.IsRecorded(tx.View), "another")
 	})
 	for i, name := range u.Names[:n] {
-		piece, err := NewPiece(i, []*Planned{name})
-		assert.OK(t, err)
+		piece := assert.Of(NewPiece(i, []*Planned{name})).OK(t)
 		assert.Slice(t, s.notes(func(tx upload.Tx) { u.Add(tx, piece) }), []table.Ino{name.Ino}, "sends")
 	}
 	return s, u
@@ -122,8 +121,7 @@ func TestDamagedRecord(t *testing.T) {
 // Versions before had all names in the record.
 func TestNamesInTheRecord(t *testing.T) {
 	s, u := threeNew(t, 0)
-	data, err := json.Marshal(u)
-	assert.OK(t, err)
+	data := assert.Of(json.Marshal(u)).OK(t)
 	s.notes(func(tx upload.Tx) { tx.Set(keySet, data) })
 	got, ok, err := s.unresolved()
 	assert.True(t, ok && err == nil, "unresolved", err)

@@ -23,14 +23,12 @@ func BenchmarkCreateWriteClose(b *testing.B) {
 	s := openStore(b, filepath.Join(dir, "store"), Options{})
 	direct := func(i int) {
 		sub := filepath.Join(dir, fmt.Sprint(i>>10))
-		fd, err := unix.Open(filepath.Join(sub, fmt.Sprint(i)), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
-		assert.OK(b, err)
+		fd := assert.Of(unix.Open(filepath.Join(sub, fmt.Sprint(i)), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)).OK(b)
 		assert.OK(b, assert.ErrOf(unix.Pwrite(fd, data, 0)))
 		unix.Close(fd)
 	}
 	here := func(i int) {
-		f, err := s.Create(uint64(i), "some/directory/name.txt")
-		assert.OK(b, err)
+		f := assert.Of(s.Create(uint64(i), "some/directory/name.txt")).OK(b)
 		assert.OK(b, assert.ErrOf(f.WriteAt(context.Background(), data, 0)))
 		f.Release()
 	}
@@ -67,8 +65,7 @@ func BenchmarkRead(b *testing.B) {
 		}
 	})
 	b.Run("disk", func(b *testing.B) {
-		file, err := os.Open(filepath.Join(s.dir, "data/00/1"))
-		assert.OK(b, err)
+		file := assert.Of(os.Open(filepath.Join(s.dir, "data/00/1"))).OK(b)
 		defer file.Close()
 		b.SetBytes(int64(len(buf)))
 		for b.Loop() {

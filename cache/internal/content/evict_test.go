@@ -67,8 +67,7 @@ func TestEvictLeavesAlone(t *testing.T) {
 	}
 	s.Clean(1, 1000, false) // dirty
 	inUse := opened(t, s, 2)
-	foreign, err := os.OpenFile(filepath.Join(dir, "data/00/3"), os.O_RDWR, 0)
-	assert.OK(t, err)
+	foreign := assert.Of(os.OpenFile(filepath.Join(dir, "data/00/3"), os.O_RDWR, 0)).OK(t)
 	var also *File
 	s.Evict(func(ino uint64) bool {
 		switch ino {
@@ -182,8 +181,7 @@ func TestStatfs(t *testing.T) {
 	s := openStore(t, t.TempDir(), o)
 	is := func(what string, free, available uint64) {
 		t.Helper()
-		st, err := s.Statfs()
-		assert.OK(t, err)
+		st := assert.Of(s.Statfs()).OK(t)
 		assert.Equal(t, [3]uint64{st.Blocks, st.Bfree, st.Bavail}, [3]uint64{1 << 30, free, available}, what)
 	}
 	is("a disk", 10000, 6000)
@@ -420,8 +418,7 @@ func TestHistory(t *testing.T) {
 	wantErr(t, assert.ErrOf(s.Open(1)), fs.ErrNotExist)
 	kept := func(s *Store, id string, want []byte) {
 		t.Helper()
-		k, err := s.OpenKept(id)
-		assert.OK(t, err)
+		k := assert.Of(s.OpenKept(id)).OK(t)
 		defer k.Close()
 		got, err := io.ReadAll(k)
 		assert.True(t, err == nil && bytes.Equal(got, want), id, "has", len(got), "bytes", err)
@@ -435,8 +432,7 @@ func TestHistory(t *testing.T) {
 
 	s = openStore(t, dir, small())
 	assert.Equal(t, s.Usage().Kept, 16384, "usage")
-	g, err := s.Restore(t.Context(), "a", 9, "back")
-	assert.OK(t, err)
+	g := assert.Of(s.Restore(t.Context(), "a", 9, "back")).OK(t)
 	wantBytes(t, g, old)
 	assert.OK(t, keepCopy(t, s, g, "b")) // in place of the other
 	g.Release()
@@ -468,8 +464,7 @@ func TestKeptHolesStayHoles(t *testing.T) {
 	assert.OK(t, f.Truncate(t.Context(), 64<<20))
 	write(t, f, []byte("x"), 32<<20)
 	assert.OK(t, keepCopy(t, s, f, "a"))
-	g, err := s.Restore(t.Context(), "a", 2, "")
-	assert.OK(t, err)
+	g := assert.Of(s.Restore(t.Context(), "a", 2, "")).OK(t)
 	defer g.Release()
 	assert.Equal(t, g.Size(), 64<<20, "size")
 	assert.AtMost(t, g.Blocks(), 1024, "blocks")

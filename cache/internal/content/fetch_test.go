@@ -232,8 +232,7 @@ func TestBadSources(t *testing.T) {
 
 func TestWithoutSource(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
-	f, err := s.Sparse(7, "", 640, "")
-	assert.OK(t, err)
+	f := assert.Of(s.Sparse(7, "", 640, "")).OK(t)
 	defer f.Release()
 	wantErr(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 1), 0)), ErrNoSource)
 	f.Prefetch(0, 64) // has nowhere to ask
@@ -324,8 +323,7 @@ func TestDigest(t *testing.T) {
 			if c.size > 64 {
 				assert.OK(t, f.Fetch(t.Context(), 200, 10)) // not in order
 			}
-			err := f.FetchAll(t.Context())
-			wantErr(t, err, c.want)
+			wantErr(t, f.FetchAll(t.Context()), c.want)
 			if c.want == nil {
 				wantBytes(t, f, b.data)
 				return

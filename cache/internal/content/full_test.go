@@ -43,8 +43,7 @@ func stopped() func() time.Time {
 // fill takes all that is free from a disk, as others do.
 func fill(t *testing.T, s *Store) {
 	t.Helper()
-	f, err := os.CreateTemp(s.dir, "other")
-	assert.OK(t, err)
+	f := assert.Of(os.CreateTemp(s.dir, "other")).OK(t)
 	defer f.Close()
 	if free := s.room.available(); free > 0 {
 		assert.OK(t, unix.Fallocate(int(f.Fd()), 0, 0, free))
@@ -296,8 +295,7 @@ func TestOpensOnAFullDisk(t *testing.T) {
 		assert.OK(t, f.Sync())
 		assert.True(t, f.Quiet(), "is quiet")
 		wantErr(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 1), int64(size))), io.EOF)
-		at, err := f.Seek(5, unix.SEEK_DATA)
-		assert.OK(t, err)
+		at := assert.Of(f.Seek(5, unix.SEEK_DATA)).OK(t)
 		assert.Equal(t, at, 5, "data at")
 		wantErr(t, assert.ErrOf(f.WriteAt(t.Context(), []byte("new"), 0)), unix.ENOSPC)
 		for n := range 4 { // its data, its map, and their directories

@@ -22,8 +22,7 @@ func small() Options {
 
 func openStore(t testing.TB, dir string, o Options) *Store {
 	t.Helper()
-	s, err := Open(dir, o)
-	assert.OK(t, err)
+	s := assert.Of(Open(dir, o)).OK(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -94,23 +93,20 @@ func using(t testing.TB, f *File) *File {
 
 func create(t testing.TB, s *Store, ino uint64) *File {
 	t.Helper()
-	f, err := s.Create(ino, "")
-	assert.OK(t, err)
+	f := assert.Of(s.Create(ino, "")).OK(t)
 	return f
 }
 
 func opened(t testing.TB, s *Store, ino uint64) *File {
 	t.Helper()
-	f, err := s.Open(ino)
-	assert.OK(t, err)
+	f := assert.Of(s.Open(ino)).OK(t)
 	return f
 }
 
 // snapshot takes one that is closed when the test ends.
 func snapshot(t testing.TB, f *File) *Snapshot {
 	t.Helper()
-	v, err := f.Snapshot(t.Context())
-	assert.OK(t, err)
+	v := assert.Of(f.Snapshot(t.Context())).OK(t)
 	t.Cleanup(v.Close)
 	return v
 }
@@ -132,8 +128,7 @@ func tight(t testing.TB) (*Store, *int64) {
 // sparse makes a file of the backend's bytes.
 func sparse(t testing.TB, s *Store, ino uint64, b *backend, digest string) *File {
 	t.Helper()
-	f, err := s.Sparse(ino, fmt.Sprintf("dir/%d", ino), int64(len(b.data)), digest)
-	assert.OK(t, err)
+	f := assert.Of(s.Sparse(ino, fmt.Sprintf("dir/%d", ino), int64(len(b.data)), digest)).OK(t)
 	f.SetSource(b.source)
 	return f
 }
@@ -142,9 +137,7 @@ func wantBytes(t testing.TB, f *File, want []byte) {
 	t.Helper()
 	got := make([]byte, len(want)+10)
 	n, err := f.ReadAt(t.Context(), got, 0)
-	if n != len(want) || err != io.EOF {
-		t.Fatalf("read %d bytes, %v; want %d and EOF", n, err, len(want))
-	}
+	assert.Must(t, n == len(want) && err == io.EOF, "read", n, "bytes", err, "want", len(want), "and EOF")
 	for i := range want {
 		if got[i] != want[i] {
 			t.Fatalf("byte %d is %#x, want %#x", i, got[i], want[i])
@@ -154,23 +147,19 @@ func wantBytes(t testing.TB, f *File, want []byte) {
 
 func wantErr(t testing.TB, got, want error) {
 	t.Helper()
-	if !errors.Is(got, want) {
-		t.Fatalf("got error %v, want %v", got, want)
-	}
+	assert.Must(t, errors.Is(got, want), "got error", got, "want", want)
 }
 
 func write(t testing.TB, f *File, p []byte, off int64) {
 	t.Helper()
-	if n, err := f.WriteAt(t.Context(), p, off); n != len(p) || err != nil {
-		t.Fatalf("write of %d at %d: %d, %v", len(p), off, n, err)
-	}
+	n, err := f.WriteAt(t.Context(), p, off)
+	assert.Must(t, n == len(p) && err == nil, "write of", len(p), "at", off, n, err)
 }
 
 // descriptors is how many this process has open.
 func descriptors(t testing.TB) int {
 	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
-	assert.OK(t, err)
+	all := assert.Of(os.ReadDir("/proc/self/fd")).OK(t)
 	return len(all)
 }
 

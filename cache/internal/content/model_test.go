@@ -44,8 +44,7 @@ type held struct {
 
 func TestModel(t *testing.T) {
 	tier.Check(t, func(r *rapid.T) {
-		dir, err := os.MkdirTemp("", "content")
-		assert.OK(r, err)
+		dir := assert.Of(os.MkdirTemp("", "content")).OK(r)
 		defer os.RemoveAll(dir)
 		m := &model{t: r, dir: dir, o: small()}
 		m.o.boot = "boot 0"

@@ -53,14 +53,12 @@ func TestSnapshotIsOneState(t *testing.T) {
 		v := snapshot(t, f)
 		var first []byte
 		for range 3 {
-			got, err := io.ReadAll(v.Reader())
-			assert.OK(t, err)
+			got := assert.Of(io.ReadAll(v.Reader())).OK(t)
 			assert.Must(t, len(got) == size && !torn(got), "torn", got)
 			assert.Must(t, first == nil || bytes.Equal(first, got), "two readings differ")
 			first = got
 		}
-		d, err := v.Digest(t.Context())
-		assert.OK(t, err)
+		d := assert.Of(v.Digest(t.Context())).OK(t)
 		assert.Equal(t, d, digestOf(first), "the digest is of something else")
 		v.Close()
 	}
@@ -187,8 +185,7 @@ func TestSnapshotSeesForeignChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := snapshot(t, f)
-			other, err := os.OpenFile(filepath.Join(dir, "data/00/7"), os.O_RDWR, 0)
-			assert.OK(t, err)
+			other := assert.Of(os.OpenFile(filepath.Join(dir, "data/00/7"), os.O_RDWR, 0)).OK(t)
 			defer other.Close()
 			assert.OK(t, do(int(other.Fd())))
 			assert.True(t, v.Stale(), "not stale")

@@ -22,8 +22,7 @@ import (
 func TestCreateOpenRemove(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
 	wantErr(t, assert.ErrOf(s.Open(7)), fs.ErrNotExist)
-	f, err := s.Create(7, "a")
-	assert.OK(t, err)
+	f := assert.Of(s.Create(7, "a")).OK(t)
 	write(t, f, []byte("hello"), 0)
 	g := opened(t, s, 7)
 	assert.Equal(t, f, g, "two Files for one inode")
@@ -58,8 +57,7 @@ func TestReplacedContentLivesOn(t *testing.T) {
 				if whole {
 					assert.OK(t, old.FetchAll(t.Context()))
 				}
-				f, err := c.make(s)
-				assert.OK(t, err)
+				f := assert.Of(c.make(s)).OK(t)
 				defer f.Release()
 				f.SetSource(b.source)
 				assert.Equal(t, f.Size(), c.size, "size")
@@ -120,8 +118,7 @@ func TestNoDescriptorsLeft(t *testing.T) {
 		f := sparse(t, s, ino, b, "")
 		assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 10), 100)))
 		write(t, f, []byte("x"), 3)
-		v, err := f.Snapshot(t.Context())
-		assert.OK(t, err)
+		v := assert.Of(f.Snapshot(t.Context())).OK(t)
 		write(t, f, []byte("y"), 3)
 		if ino%3 == 0 {
 			s.Remove(ino)
@@ -145,8 +142,7 @@ func TestEachKnowsPaths(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir, small())
 	for ino, path := range map[uint64]string{7: "a/b", 5000: "c", 1 << 40: "d"} {
-		f, err := s.Create(ino, path)
-		assert.OK(t, err)
+		f := assert.Of(s.Create(ino, path)).OK(t)
 		write(t, f, pattern(int(ino%100), 1), 0)
 		f.Release()
 	}
@@ -199,8 +195,7 @@ func TestDamagedMap(t *testing.T) {
 			assert.OK(t, f.Fetch(t.Context(), 0, 1))
 			f.Release()
 			path := filepath.Join(dir, "map/8")
-			data, err := os.ReadFile(path)
-			assert.OK(t, err)
+			data := assert.Of(os.ReadFile(path)).OK(t)
 			assert.OK(t, os.WriteFile(path, damage(data), 0o600))
 			wantErr(t, assert.ErrOf(s.Open(8)), ErrDamaged)
 			s.Remove(8)
@@ -358,18 +353,15 @@ func TestQuiet(t *testing.T) {
 	write(t, f, []byte("more"), 0)
 	quiet("after our write", true)
 
-	other, err := os.OpenFile(path, os.O_RDWR, 0)
-	assert.OK(t, err)
+	other := assert.Of(os.OpenFile(path, os.O_RDWR, 0)).OK(t)
 	quiet("with a writer", false)
-	mem, err := unix.Mmap(int(other.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	assert.OK(t, err)
+	mem := assert.Of(unix.Mmap(int(other.Fd()), 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)).OK(t)
 	other.Close()
 	quiet("with a mapping", false)
 	assert.OK(t, unix.Munmap(mem))
 	quiet("after it went", true)
 
-	other, err = os.Open(path)
-	assert.OK(t, err)
+	other = assert.Of(os.Open(path)).OK(t)
 	defer other.Close()
 	quiet("with a reader", true)
 	write(t, f, []byte("still writable"), 0)
@@ -380,8 +372,7 @@ func TestFdIsReadOnly(t *testing.T) {
 	s := openStore(t, t.TempDir(), small())
 	f := using(t, create(t, s, 7))
 	write(t, f, []byte("x"), 0)
-	flags, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFL, 0)
-	assert.OK(t, err)
+	flags := assert.Of(unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFL, 0)).OK(t)
 	assert.Equal(t, flags&unix.O_ACCMODE, unix.O_RDONLY, "flags")
 	st, _ := f.held.stat()
 	assert.True(t, f.Blocks() == st.Blocks && f.Mtime() != 0, f.Blocks(), "blocks, mtime", f.Mtime())
@@ -389,8 +380,7 @@ func TestFdIsReadOnly(t *testing.T) {
 
 func TestZerosAreNotStored(t *testing.T) {
 	s := openStore(t, t.TempDir(), Options{Floor: -1, Ballast: -1})
-	f, err := s.Sparse(7, "", 1<<40, "")
-	assert.OK(t, err)
+	f := assert.Of(s.Sparse(7, "", 1<<40, "")).OK(t)
 	defer f.Release()
 	assert.OK(t, f.Truncate(t.Context(), 1<<41))
 	assert.AtMost(t, f.Blocks()*512, 64<<10, "bytes taken for content that is not here")
@@ -553,8 +543,7 @@ func TestCopyBetweenFiles(t *testing.T) {
 	b := &backend{data: pattern(640, 1)}
 	from := using(t, sparse(t, s, 7, b, ""))
 	to := using(t, create(t, s, 8))
-	n, err := from.CopyRange(t.Context(), 100, to, 10, 10000)
-	assert.OK(t, err)
+	n := assert.Of(from.CopyRange(t.Context(), 100, to, 10, 10000)).OK(t)
 	assert.Equal(t, n, 540, "copied")
 	wantBytes(t, to, append(make([]byte, 10), b.data[100:]...))
 }

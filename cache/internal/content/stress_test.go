@@ -50,9 +50,7 @@ func TestManyAtOnce(t *testing.T) {
 		if err == nil {
 			return true
 		}
-		if !errors.Is(err, errBackend) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		assert.False(t, !errors.Is(err, errBackend) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled), err)
 		return false
 	}
 	var wg sync.WaitGroup

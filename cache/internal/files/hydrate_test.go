@@ -48,8 +48,7 @@ const version = 7
 func newScene(t *testing.T, answers ...answer) *scene {
 	t.Helper()
 	disk := vfs.NewCrashableMem()
-	tab, err := table.Open("/files", table.Options{FS: disk, Strict: true})
-	assert.OK(t, err)
+	tab := assert.Of(table.Open("/files", table.Options{FS: disk, Strict: true})).OK(t)
 	t.Cleanup(func() { tab.Close() })
 	s := &scene{tree: tree.New(tab, tree.Options{}), disk: disk, answers: answers, now: time.Unix(1000, 0), look: func() {}}
 	s.update(func(tx *tree.Tx) {
@@ -75,8 +74,7 @@ func (s *scene) update(do func(*tree.Tx)) {
 // afterPowerLoss is the file by the table that the disk has.
 func (s *scene) afterPowerLoss(t *testing.T) table.Inode {
 	t.Helper()
-	tab, err := table.Open("/files", table.Options{FS: s.disk.CrashClone(vfs.CrashCloneCfg{}), Strict: true})
-	assert.OK(t, err)
+	tab := assert.Of(table.Open("/files", table.Options{FS: s.disk.CrashClone(vfs.CrashCloneCfg{}), Strict: true})).OK(t)
 	defer func() { assert.OK(t, tab.Close()) }()
 	n := tab.Inode(s.x)
 	if n == nil {
@@ -195,8 +193,7 @@ func TestFetch(t *testing.T) {
 func TestFetchOfWhatMoves(t *testing.T) {
 	s := newScene(t)
 	s.answers = []answer{{err: providers.ErrNotExist, during: func() { s.place("g", version) }}, {content: "one"}}
-	got, err := s.fetch()
-	assert.OK(t, err)
+	got := assert.Of(s.fetch()).OK(t)
 	assert.Equal(t, got, "one")
 	assert.Equal(t, strings.Join(s.asked, " "), "f g", "reads")
 
@@ -280,8 +277,7 @@ func TestFollow(t *testing.T) {
 			s := newScene(t, answer{err: providers.ErrNotExist})
 			ctx, cancel := context.WithCancel(t.Context())
 			s.look, s.cancel = func() { c.look(s) }, cancel
-			err := s.Follow(ctx, func() error { return s.Fetch(ctx, s.x, version, 0, 3, &buffer{}) })
-			assert.Is(t, err, c.err)
+			assert.Is(t, s.Follow(ctx, func() error { return s.Fetch(ctx, s.x, version, 0, 3, &buffer{}) }), c.err)
 			assert.Equal(t, s.looks, c.looks, "looks at names")
 		})
 	}

@@ -80,8 +80,7 @@ func (d *desk) KeepBefore(oi LockedInode) {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{scene: newScene(t, answer{content: "one"}), t: t, set: NewOpenSet(), gate: make(chan struct{})}
-	store, err := content.Open(t.TempDir(), content.Options{Ballast: -1, Floor: -1})
-	assert.OK(t, err)
+	store := assert.Of(content.Open(t.TempDir(), content.Options{Ballast: -1, Floor: -1})).OK(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(func() {
 		cancel()
@@ -118,8 +117,7 @@ func newDesk(t *testing.T) *desk {
 
 func (d *desk) open(use Use) *OpenInode {
 	d.t.Helper()
-	oi, err := d.opener.Open(d.x, use)
-	assert.OK(d.t, err)
+	oi := assert.Of(d.opener.Open(d.x, use)).OK(d.t)
 	return oi
 }
 
@@ -373,12 +371,10 @@ func TestOpenContentIsKept(t *testing.T) {
 func TestMake(t *testing.T) {
 	d := newDesk(t)
 	const x = 77
-	oi, err := d.opener.Make(x)
-	assert.OK(t, err)
+	oi := assert.Of(d.opener.Make(x)).OK(t)
 	d.opener.Discard(oi)
 	assert.Is(t, assert.ErrOf(d.opener.o.Store.Open(x)), os.ErrNotExist)
-	oi, err = d.opener.Make(x)
-	assert.OK(t, err)
+	oi = assert.Of(d.opener.Make(x)).OK(t)
 	by := Caller{true, 5, 6}
 	d.update(func(tx *tree.Tx) {
 		n := &table.Inode{Mode: syscall.S_IFREG, State: table.Whole, ContentVersion: 1}
@@ -470,8 +466,7 @@ func TestStoresThroughAMapping(t *testing.T) {
 				d.flush(writer)
 				m[0] = 'O'
 				assert.OK(t, unix.Munmap(m))
-				stays, err := d.opener.linger(writer)
-				assert.OK(t, err)
+				stays := assert.Of(d.opener.linger(writer)).OK(t)
 				assert.False(t, stays, "a goroutine stays for no mapping")
 				assert.Equal(t, d.inode().ContentVersion, version+1)
 				d.close(writer, true)
@@ -502,10 +497,8 @@ func TestStoresThroughAMapping(t *testing.T) {
 // mapFile maps a file that is open under a descriptor for writing.
 func mapFile(t *testing.T, fd int) []byte {
 	t.Helper()
-	w, err := unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDWR, 0)
-	assert.OK(t, err)
-	m, err := unix.Mmap(w, 0, 3, unix.PROT_WRITE, unix.MAP_SHARED)
-	assert.OK(t, err)
+	w := assert.Of(unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_RDWR, 0)).OK(t)
+	m := assert.Of(unix.Mmap(w, 0, 3, unix.PROT_WRITE, unix.MAP_SHARED)).OK(t)
 	assert.OK(t, unix.Close(w))
 	return m
 }

@@ -44,8 +44,7 @@ func (s *shelf) FetchUnasked(_ context.Context, x table.Ino) error {
 // newShelf makes a shelf of a remote that answers a read in the time given.
 func newShelf(t *testing.T, files int, took time.Duration) *shelf {
 	t.Helper()
-	tab, err := table.Open("/files", table.Options{FS: vfs.NewMem(), Strict: true})
-	assert.OK(t, err)
+	tab := assert.Of(table.Open("/files", table.Options{FS: vfs.NewMem(), Strict: true})).OK(t)
 	t.Cleanup(func() { tab.Close() })
 	tr := tree.New(tab, tree.Options{})
 	s := &shelf{fetched: map[table.Ino]int{}, open: NewOpenSet()}

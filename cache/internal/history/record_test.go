@@ -15,10 +15,9 @@ import (
 // in has do work on a tree that has nothing.
 func in(t *testing.T, do func(tx *tree.Tx)) {
 	t.Helper()
-	tab, err := table.Open("/history", table.Options{FS: vfs.NewMem()})
-	assert.OK(t, err)
+	tab := assert.Of(table.Open("/history", table.Options{FS: vfs.NewMem()})).OK(t)
 	defer tab.Close()
-	err = tree.New(tab, tree.Options{}).Update(func(tx *tree.Tx) error {
+	err := tree.New(tab, tree.Options{}).Update(func(tx *tree.Tx) error {
 		tx.Put(table.Root, &table.Inode{Mode: syscall.S_IFDIR, Loaded: true})
 		do(tx)
 		return nil

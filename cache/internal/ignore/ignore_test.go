@@ -178,9 +178,7 @@ func TestLikeGit(t *testing.T) {
 		said := w.git(t)
 		for _, path := range w.asked {
 			git, known := said[path]
-			if !known {
-				t.Fatalf("git says nothing of %q", path)
-			}
+			assert.Must(t, known, "git says nothing of", path)
 			if got := w.covers(path); got != git {
 				t.Errorf("seed %d: %q (directory %v) is ignored: %v, and git says %v; the rules:%s", seed, path, w.dirs[path], got, git, w.above(path))
 			}
@@ -192,9 +190,7 @@ func TestLikeGit(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	if ignored < cases/50 || done-ignored < cases/10 {
-		t.Errorf("of %d cases %d are ignored: that tells little", done, ignored)
-	}
+	assert.True(t, ignored >= cases/50 && done-ignored >= cases/10, "of", done, "cases", ignored, "are ignored: that tells little")
 	t.Logf("%d cases, %d of them ignored", done, ignored)
 }
 
@@ -222,14 +218,10 @@ func TestSame(t *testing.T) {
 		}
 		if isDir := r.IntN(2) == 0; rules.Same(a, b) {
 			same++
-			if rules.Match(a+"/"+rest, isDir) != rules.Match(b+"/"+rest, isDir) {
-				t.Fatalf("not the same of %q below %q and %q: %+v", rest, a, b, rules.rules)
-			}
+			assert.Must(t, rules.Match(a+"/"+rest, isDir) == rules.Match(b+"/"+rest, isDir), "not the same of", rest, "below", a, "and", b, rules.rules)
 		}
 	}
-	if same < 1000 {
-		t.Errorf("only %d of 20000 were said to be the same", same)
-	}
+	assert.True(t, same >= 1000, "only", same, "of 20000 were said to be the same")
 	for rules, want := range map[string]bool{"node_modules/\n*.log\n**/*.pyc\n/build\n/dist/*\ndocs/_build/\n": true, "a/x\n": false, "/b/*\n": false, "*/x\n": false, "**/y/z\n": false} {
 		assert.Equal(t, Parse([]byte(rules)).Same("a", "b"), want, rules, "says the same below a and b")
 	}

@@ -78,9 +78,8 @@ func (g mergeDir) run(t *testing.T) {
 	cmd := exec.Command("sh", "-c", mergeAll)
 	cmd.Dir = string(g)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CEILING_DIRECTORIES=" + filepath.Dir(cmd.Dir)}
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Fatalf("git: %v\n%s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	assert.Must(t, err == nil && len(out) == 0, "git:", err, out)
 }
 
 // clear is not left to the end of the test: many cases are gigabytes.
@@ -96,8 +95,7 @@ func (g mergeDir) write(t *testing.T, i int, kind string, data []byte) {
 
 func (g mergeDir) read(t *testing.T, i int, kind string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(g.path(i, kind))
-	assert.OK(t, err)
+	data := assert.Of(os.ReadFile(g.path(i, kind))).OK(t)
 	return data
 }
 

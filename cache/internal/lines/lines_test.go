@@ -91,9 +91,8 @@ func TestMerge(t *testing.T) {
 	for _, c := range merges {
 		t.Run(c.name, func(t *testing.T) {
 			got := Merge(spelled(c.base), spelled(c.ours), spelled(c.theirs), labels)
-			if want := string(spelled(c.want)); string(got.Content) != want || got.Conflicts != c.conflicts {
-				t.Errorf("got %q with %d conflicts, want %q with %d", got.Content, got.Conflicts, want, c.conflicts)
-			}
+			want := string(spelled(c.want))
+			assert.True(t, string(got.Content) == want && got.Conflicts == c.conflicts, "got", got.Content, "with", got.Conflicts, "conflicts, want", want, "with", c.conflicts)
 		})
 	}
 }

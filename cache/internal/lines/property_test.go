@@ -61,9 +61,7 @@ func checkMerge(t rapid.TB, base, ours, theirs []byte) {
 	checkClean(t, "both became theirs", base, theirs, theirs, theirs)
 
 	m, turned := Merge(base, ours, theirs, labels), Merge(base, theirs, ours, labels)
-	if (m.Conflicts == 0) != (turned.Conflicts == 0) {
-		t.Errorf("%d conflicts, and %d with the sides exchanged", m.Conflicts, turned.Conflicts)
-	}
+	assert.Equal(t, (m.Conflicts == 0), (turned.Conflicts == 0), m.Conflicts, "conflicts, and", turned.Conflicts, "with the sides exchanged")
 	union := Union(base, ours, theirs)
 	if m.Conflicts == 0 && (!bytes.Equal(m.Content, turned.Content) || !bytes.Equal(m.Content, union)) {
 		t.Errorf("clean, but %q, with the sides exchanged %q, and as a union %q", m.Content, turned.Content, union)
@@ -80,9 +78,8 @@ func checkMerge(t rapid.TB, base, ours, theirs []byte) {
 // checkClean checks that a merge has no conflict and is what is wanted.
 func checkClean(t rapid.TB, what string, base, ours, theirs, want []byte) {
 	t.Helper()
-	if got := Merge(base, ours, theirs, labels); got.Conflicts != 0 || !bytes.Equal(got.Content, want) {
-		t.Errorf("%s: got %q with %d conflicts, want %q", what, got.Content, got.Conflicts, want)
-	}
+	got := Merge(base, ours, theirs, labels)
+	assert.True(t, got.Conflicts == 0 && bytes.Equal(got.Content, want), what, "got", got.Content, "with", got.Conflicts, "conflicts, want", want)
 	if got := Union(base, ours, theirs); !bytes.Equal(got, want) {
 		t.Errorf("%s: got the union %q, want %q", what, got, want)
 	}
@@ -112,16 +109,10 @@ func TestDiff(t *testing.T) {
 		var at span // lines of a (lo) and b (hi) that were passed
 		for i, h := range newDiffer(len(n)).diff(a.ids, b.ids) {
 			same := span{at.lo, h.a.lo}
-			if same.len() != h.b.lo-at.hi || !slices.Equal(a.of(same), b.of(span{at.hi, h.b.lo})) {
-				r.Fatalf("before hunk %d, %v, the texts differ", i, h)
-			}
-			if i > 0 && same.len() == 0 || h.a.len()+h.b.len() == 0 {
-				r.Fatalf("hunk %d, %v, touches another, or is empty", i, h)
-			}
+			assert.Must(r, same.len() == h.b.lo-at.hi && slices.Equal(a.of(same), b.of(span{at.hi, h.b.lo})), "before hunk", i, h, "the texts differ")
+			assert.Must(r, (i <= 0 || same.len() != 0) && h.a.len()+h.b.len() != 0, "hunk", i, h, "touches another, or is empty")
 			at = span{h.a.hi, h.b.hi}
 		}
-		if !slices.Equal(a.ids[at.lo:], b.ids[at.hi:]) {
-			r.Fatalf("behind the last hunk the texts differ")
-		}
+		assert.Must(r, slices.Equal(a.ids[at.lo:], b.ids[at.hi:]), "behind the last hunk the texts differ")
 	})
 }

@@ -18,8 +18,7 @@ func newTree(t *testing.T) (*tree.Tree, func() *tree.Tree) {
 	t.Helper()
 	dir := t.TempDir()
 	open := func() *table.Table {
-		tab, err := table.Open(dir, table.Options{})
-		assert.OK(t, err)
+		tab := assert.Of(table.Open(dir, table.Options{})).OK(t)
 		return tab
 	}
 	tab := open()
@@ -105,9 +104,7 @@ func TestGuard(t *testing.T) {
 	check := func(s Side, reason string, isNew, refused bool) {
 		t.Helper()
 		got, err := g.Check(s, reason, 7, now)
-		if got != isNew || errors.Is(err, ErrHalted) != refused || refused && !strings.Contains(err.Error(), reason) {
-			t.Errorf("%v for %q: new %v, %v", s, reason, got, err)
-		}
+		assert.True(t, got == isNew && errors.Is(err, ErrHalted) == refused && (!refused || strings.Contains(err.Error(), reason)), s, "for", reason, "new", got, err)
 	}
 	next := func() {
 		t.Helper()
@@ -134,32 +131,26 @@ func TestGuard(t *testing.T) {
 	stand(2)
 	next()
 	stand(2)
-	if h := g.Halted(Pull); h == nil || h.Reason != "31 of 40" || h.Commit || h.Deleted != 7 || !h.Since.Equal(now) {
-		t.Errorf("the next run has %+v", h)
-	}
+	h := g.Halted(Pull)
+	assert.True(t, h != nil && h.Reason == "31 of 40" && !h.Commit && h.Deleted == 7 && h.Since.Equal(now), "the next run has", h)
 
 	pull, commit := g.Confirm()
-	if stand(1); !pull || !commit || !g.IsConfirmed(Pull) || !g.IsConfirmed(Commit) {
-		t.Errorf("confirmed: pull %v, commit %v", pull, commit)
-	}
+	stand(1)
+	assert.True(t, pull && commit && g.IsConfirmed(Pull) && g.IsConfirmed(Commit), "confirmed: pull", pull, "commit", commit)
 	check(Pull, "31 of 40", false, false)
-	if over := g.Pass(Pull); over != nil {
-		t.Errorf("a halt that was confirmed is over by itself: %+v", over)
-	}
+	over := g.Pass(Pull)
+	assert.True(t, over == nil, "a halt that was confirmed is over by itself:", over)
 	check(Pull, "31 of 40", true, true) // a word is for one time
-	if over := g.Pass(Pull); over == nil || over.Reason != "31 of 40" {
-		t.Errorf("over is %+v", over)
-	}
+	over = g.Pass(Pull)
+	assert.True(t, over != nil && over.Reason == "31 of 40", "over is", over)
 	g.Pass(Commit)
 	next()
-	if stand(0); g.IsConfirmed(Pull) || g.IsConfirmed(Commit) {
-		t.Error("the next run has a word that was used up")
-	}
+	stand(0)
+	assert.True(t, !g.IsConfirmed(Pull) && !g.IsConfirmed(Commit), "the next run has a word that was used up")
 	g.Allow(Pull)
 	check(Pull, "all", false, false)
-	if pull, commit := g.Confirm(); pull || commit {
-		t.Error("something was confirmed that was not halted")
-	}
+	pull, commit = g.Confirm()
+	assert.True(t, !pull && !commit, "something was confirmed that was not halted")
 }
 
 // A note that cannot be read is as if nothing had been halted.

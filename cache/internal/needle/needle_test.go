@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -30,14 +31,12 @@ func TestFind(t *testing.T) {
 		{strings.Repeat("-", 60) + long[:50] + "x" + long[50:], ""},
 	} {
 		for _, pieces := range []int{1, 2, 3, 7, 1000} {
-			if got, found := find(set, c.text, pieces); got != c.want || found != (c.want != "") {
-				t.Errorf("in %q, %d bytes at once: got %q, want %q", c.text, pieces, got, c.want)
-			}
+			got, found := find(set, c.text, pieces)
+			assert.True(t, got == c.want && found == (c.want != ""), "in", c.text, pieces, "bytes at once: got", got, "want", c.want)
 		}
 	}
-	if _, found := find(New(), "anything", 3); found {
-		t.Error("nothing was looked for, and found")
-	}
+	_, found := find(New(), "anything", 3)
+	assert.False(t, found, "nothing was looked for, and found")
 }
 
 // What is found is what a plain search finds, however the stream is cut.
@@ -69,9 +68,7 @@ func TestFindLikeContains(t *testing.T) {
 			both++
 		}
 	}
-	if both < cases/20 {
-		t.Errorf("only %d of the long texts were there", both)
-	}
+	assert.True(t, both >= cases/20, "only", both, "of the long texts were there")
 }
 
 func BenchmarkNext(b *testing.B) {
@@ -89,8 +86,7 @@ func BenchmarkNext(b *testing.B) {
 	}
 	b.SetBytes(int64(len(hay)))
 	for b.Loop() {
-		if _, found := set.Search().Next(hay); found {
-			b.Fatal("found by chance")
-		}
+		_, found := set.Search().Next(hay)
+		assert.Must(b, !found, "found by chance")
 	}
 }

@@ -38,8 +38,7 @@ func TestPastOfOtherContent(t *testing.T) {
 	remote := revisions{memory.New(memory.Options{})}
 	at := providers.MustLocator("f")
 	assert.OK(t, remote.Tamper(at, []byte("1")))
-	info, err := remote.Stat(t.Context(), at)
-	assert.OK(t, err)
+	info := assert.Of(remote.Stat(t.Context(), at)).OK(t)
 	h := New(Options{Remote: remote, Context: t.Context()})
 	version := history.VersionText(info.Version)
 	for _, c := range []struct {

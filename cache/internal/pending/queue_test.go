@@ -34,8 +34,7 @@ type scene struct {
 // otherwise.
 func newScene(t *testing.T, change ...func(*Options)) *scene {
 	t.Helper()
-	tab, err := table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})
-	assert.OK(t, err)
+	tab := assert.Of(table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})).OK(t)
 	t.Cleanup(func() { tab.Close() })
 	s := &scene{T: t, now: time.Unix(1e9, 0), open: map[table.Ino]bool{}, final: map[table.Link]error{}, passing: map[table.Link]error{},
 		sending: map[table.Link]bool{}, elsewhere: map[table.Ino]bool{}}

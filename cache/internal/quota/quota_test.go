@@ -15,8 +15,7 @@ func (c *clock) now() time.Time { return c.at }
 
 func open(t *testing.T, name string, total int64, c *clock) *Share {
 	t.Helper()
-	s, err := Open(name, Options{Total: total, Now: c.now})
-	assert.OK(t, err)
+	s := assert.Of(Open(name, Options{Total: total, Now: c.now})).OK(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -80,9 +79,7 @@ func TestGone(t *testing.T) {
 	slot := first.slot
 	first.file.Close() // as the end of a process does
 	third := open(t, name, 100, c)
-	if third.slot != slot || third.slot == second.slot {
-		t.Errorf("slots %d and %d, want that of the first, %d", third.slot, second.slot, slot)
-	}
+	assert.True(t, third.slot == slot && third.slot != second.slot, "slots", third.slot, "and", second.slot, "want that of the first", slot)
 	keeps("beside a new one", 90)
 	look(t, third, 40)
 	keeps("beside what that holds", 60)

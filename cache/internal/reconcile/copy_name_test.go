@@ -27,9 +27,7 @@ func TestCopyName(t *testing.T) {
 		{"x." + strings.Repeat("y", 250), "x." + strings.Repeat("y", 235) + ".conflict-12345678"},
 	} {
 		got := copyName(c.name, "12345678")
-		if got != c.want || len(got) > providers.MaxName {
-			t.Errorf("%q: got %q, want %q", c.name, got, c.want)
-		}
+		assert.True(t, got == c.want && len(got) <= providers.MaxName, c.name, "got", got, "want", c.want)
 	}
 }
 

@@ -231,8 +231,7 @@ func doOf(t *testing.T, line string) Do {
 // sameLines checks that a contract has a line for each case, and a case for each line.
 func sameLines(t *testing.T, file string, cases []string) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	assert.OK(t, err)
+	text := assert.Of(os.ReadFile(file)).OK(t)
 	var wanted []string
 	for _, m := range regexp.MustCompile(`(?m)^//\t(.* ([A-Z]\w+))$`).FindAllStringSubmatch(string(text), -1) {
 		wanted = append(wanted, spelled(m[1]))

@@ -1,6 +1,10 @@
 package reconcile
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
+)
 
 // Of a text that is declared so the lines of both sides are kept, where texts are
 // merged at all; of what is no text nothing is.
@@ -19,8 +23,6 @@ func TestCombineUnion(t *testing.T) {
 		"made on both sides": {Combine, "", true, "x\ny\n", true},
 	} {
 		got, ok := c.policy.CombineTexts([]byte(c.base), []byte(c.base+"x\n"), []byte(c.base+"y\n"), c.union)
-		if ok != c.combined || ok && string(got) != c.want {
-			t.Errorf("%s: got %q, %v", name, got, ok)
-		}
+		assert.True(t, ok == c.combined && (!ok || string(got) == c.want), name, "got", got, ok)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
 )
 
@@ -18,9 +19,7 @@ func TestTotal(t *testing.T) {
 		var asked []Do
 		a := Decide(base, local, remote, policy)
 		for ; !a.Do.Ends(); a = Decide(base, local, remote, policy) {
-			if slices.Contains(asked, a.Do) {
-				t.Fatalf("seed %d: %s twice: %+v, %+v, %+v, %+v", seed, a.Do, base, local, remote, policy)
-			}
+			assert.Must(t, !slices.Contains(asked, a.Do), "seed", seed, a.Do, "twice:", base, local, remote, policy)
 			asked = append(asked, a.Do)
 			switch a.Do {
 			case Compare:
@@ -41,9 +40,7 @@ func TestTotal(t *testing.T) {
 				t.Fatalf("seed %d: no action: %+v, %+v, %+v, %+v", seed, base, local, remote, policy)
 			}
 		}
-		if !slices.Contains(harmless(base, local, remote, policy), a.Do) {
-			t.Fatalf("seed %d: %s for %+v, %+v, %+v, %+v", seed, a.Do, base, local, remote, policy)
-		}
+		assert.Must(t, slices.Contains(harmless(base, local, remote, policy), a.Do), "seed", seed, a.Do, "for", base, local, remote, policy)
 	}
 }
 

@@ -146,10 +146,8 @@ func (s *scene) has(ino table.Ino, l table.Link, text string, isClean bool) {
 // write makes a content file.
 func (s *scene) write(ino table.Ino, path, text string) {
 	s.Helper()
-	c, err := s.store.Create(ino, path)
-	assert.OK(s, err)
-	_, err = c.WriteAt(s.Context(), []byte(text), 0)
-	assert.OK(s, err)
+	c := assert.Of(s.store.Create(ino, path)).OK(s)
+	assert.OK(s, assert.ErrOf(c.WriteAt(s.Context(), []byte(text), 0)))
 	c.Release()
 }
 
@@ -157,11 +155,9 @@ func (s *scene) write(ino table.Ino, path, text string) {
 func (s *scene) writes(ino table.Ino, text string) {
 	s.Helper()
 	s.does(func(tx *tree.Tx) { files.SetDirtyIntent(tx, ino, tx.Edit(ino), true) })
-	c, err := s.store.Open(ino)
-	assert.OK(s, err)
+	c := assert.Of(s.store.Open(ino)).OK(s)
 	defer c.Release()
-	_, err = c.WriteAt(s.Context(), []byte(text), 0)
-	assert.OK(s, err)
+	assert.OK(s, assert.ErrOf(c.WriteAt(s.Context(), []byte(text), 0)))
 }
 
 // onDisk is the content file of an inode, "" if there is none.
@@ -268,14 +264,11 @@ func TestSurvivor(t *testing.T) {
 	s := newScene(t)
 	s.has(f, name, "one", false)
 	s.writes(f, "two")
-	survivor, err := os.OpenFile(s.onDisk(f), os.O_RDWR, 0)
-	assert.OK(t, err)
+	survivor := assert.Of(os.OpenFile(s.onDisk(f), os.O_RDWR, 0)).OK(t)
 	defer survivor.Close()
 	s.ends("killed")
-	_, err = survivor.WriteAt([]byte("XXX"), 0)
-	assert.OK(t, err)
-	got, err := os.ReadFile(s.onDisk(f))
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(survivor.WriteAt([]byte("XXX"), 0)))
+	got := assert.Of(os.ReadFile(s.onDisk(f))).OK(t)
 	assert.Equal(t, string(got), "two")
 	assert.OK(t, s.store.EachKept(func(id string) { t.Error("kept:", id) }))
 }
@@ -293,8 +286,7 @@ func TestSweep(t *testing.T) {
 			for ino, is := range map[table.Ino]bool{7: false, 8: false, f: true} {
 				assert.Equal(t, s.onDisk(ino) != "", is, "on the disk", ino)
 			}
-			got, err := Rescued(s.dir)
-			assert.OK(t, err)
+			got := assert.Of(Rescued(s.dir)).OK(t)
 			assert.Slice(t, got, want, "rescued")
 			assert.Equal(t, len(s.told) > 0, want != nil, "told", s.told)
 		})

@@ -24,8 +24,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	tab, err := table.Open(t.TempDir(), table.Options{})
-	assert.OK(t, err)
+	tab := assert.Of(table.Open(t.TempDir(), table.Options{})).OK(t)
 	t.Cleanup(func() { tab.Close() })
 	w := &world{t, tree.New(tab, tree.Options{}), New(".ignore"), map[string]table.Ino{"": table.Root}}
 	w.do(func(tx *tree.Tx) { tx.Put(table.Root, &table.Inode{Mode: syscall.S_IFDIR, Loaded: true}) })

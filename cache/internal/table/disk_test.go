@@ -224,11 +224,10 @@ func TestFrozen(t *testing.T) {
 	); err != nil || !errors.Is(failure, syscall.EIO) {
 		t.Errorf("noticed: %v; failed: %v", err, failure)
 	}
-	list, err := below.List("/")
-	assert.OK(t, err)
+	list := assert.Of(below.List("/")).OK(t)
 	assert.Slice(t, list, []string{"before"}, "there is")
 	// Pebble takes a file that is not there for the end of the world.
-	_, err = d.Open("/after")
+	_, err := d.Open("/after")
 	assert.True(t, errors.Is(err, syscall.EIO) && !errors.Is(err, fs.ErrNotExist), "Open of what was never written says", err)
 }
 
@@ -387,8 +386,7 @@ func TestReadOnlyOnAFullDisk(t *testing.T) {
 		full := newFaults(below)
 		full.fail(syscall.ENOSPC, func(string, string) bool { return true })
 		for range 2 {
-			tab, err := Open("/t", Options{FS: full.vfs, ReadOnly: true, Strict: true})
-			assert.OK(t, err)
+			tab := assert.Of(Open("/t", Options{FS: full.vfs, ReadOnly: true, Strict: true})).OK(t)
 			wantSteps(t, tab, 2000)
 			assert.Equal(t, tab.Session().Clean, clean, "it ended as", tab.Session())
 			assert.Is(t, tab.Close(), nil)

@@ -18,8 +18,7 @@ func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) 
 func open(t testing.TB, dir string, o Options) *Table {
 	t.Helper()
 	o.Strict = true
-	tab, err := Open(dir, o)
-	assert.OK(t, err)
+	tab := assert.Of(Open(dir, o)).OK(t)
 	return tab
 }
 

@@ -62,8 +62,7 @@ func TestFormatBefore(t *testing.T) {
 	tab := open(t, dir, Options{})
 	wantSteps(t, tab, 3)
 	assert.OK(t, tab.Close())
-	text, err := os.ReadFile(at)
-	assert.OK(t, err)
+	text := assert.Of(os.ReadFile(at)).OK(t)
 	assert.Equal(t, string(text), "wsmount table 2\n", "the format")
 }
 

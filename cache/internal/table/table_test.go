@@ -24,9 +24,7 @@ func TestEditIsACopy(t *testing.T) {
 	n := tab.Edit(ino)
 	n.Xattrs["a"][0], n.Xattrs["b"], n.Metadata["k"], n.LostName.Name, n.Size = 'y', []byte("z"), "w", "d", 9
 	tab.SetName(Root, "g", Name{Ino: ino})
-	if got := fmt.Sprint(seen.Links, seen.Xattrs, seen.Metadata, seen.LostName, seen.Size); got != "[{1 f}] map[a:[120]] map[k:v] &{1 c} 0" {
-		t.Errorf("what was seen before changed: %s", got)
-	}
+	assert.Equal(t, fmt.Sprint(seen.Links, seen.Xattrs, seen.Metadata, seen.LostName, seen.Size), "[{1 f}] map[a:[120]] map[k:v] &{1 c} 0", "what was seen before changed")
 	assert.True(t, tab.Edit(ino) == n && tab.Inode(ino) == n, "the same edit is not seen again")
 	tab.Abort()
 	assert.True(t, tab.Inode(ino).Size == 0 && len(tab.Inode(ino).Links) == 1, "after Abort", tab.Inode(ino))

@@ -118,16 +118,13 @@ func TestOrder(t *testing.T) {
 		}, o), c.what)
 		assert.Slice(t, o.told, c.told, c.what)
 		assert.Slice(t, order(), c.order, c.what)
-		if want := len(c.told); c.what != "touched" && len(changed) != want || c.what == "touched" && len(changed) != 1 {
-			t.Errorf("%s: it concerns %v", c.what, changed)
-		}
+		want := len(c.told)
+		assert.True(t, (c.what == "touched" || len(changed) == want) && (c.what != "touched" || len(changed) == 1), c.what, "it concerns", changed)
 	}
 	v := tr.Lock()
 	defer tr.Unlock()
 	n := v.Inode(file)
-	if n.ContentVersion != 1 || n.AttrGen != 1 || n.Size != 7 || n.Mtime != table.TimeOf(now) || n.Ctime != table.TimeOf(now) {
-		t.Errorf("the inode is %+v", n)
-	}
+	assert.True(t, n.ContentVersion == 1 && n.AttrGen == 1 && n.Size == 7 && n.Mtime == table.TimeOf(now) && n.Ctime == table.TimeOf(now), "the inode is", n)
 	assert.False(t, v.Record(b).Local, "a name that stands for nothing stays local")
 }
 

@@ -28,8 +28,7 @@ func (s *seen) Committed() {
 
 func newTree(t *testing.T, o Options) *Tree {
 	t.Helper()
-	tab, err := table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})
-	assert.OK(t, err)
+	tab := assert.Of(table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})).OK(t)
 	t.Cleanup(func() { tab.Close() })
 	tr := New(tab, o)
 	tr.do(t, func(tx *Tx) { tx.Put(table.Root, &table.Inode{Mode: syscall.S_IFDIR, Loaded: true}) })
@@ -115,9 +114,8 @@ func TestSetName(t *testing.T) {
 			tx.Put(ino, &table.Inode{})
 		}
 		for _, c := range []struct{ to, from table.Ino }{{7, 0}, {7, 0}, {8, 7}, {0, 8}, {7, 0}} {
-			if from := tx.SetName(l, table.Name{Ino: c.to}); from != c.from {
-				t.Errorf("to %d: taken from %d, want %d", c.to, from, c.from)
-			}
+			from := tx.SetName(l, table.Name{Ino: c.to})
+			assert.True(t, from == c.from, "to", c.to, "taken from", from, "want", c.from)
 		}
 		assert.Slice(t, tx.Unnamed(), []table.Ino{7, 8}, "unnamed")
 	})
@@ -157,20 +155,13 @@ func TestPaths(t *testing.T) {
 		t.Errorf("the directory is at %q, and at %q at the remote", local, remote)
 	}
 	for path, want := range map[string]table.Ino{"": table.Root, "d": d, "d/f": f, "e": 0, "x/y": f} {
-		if dir, ok := v.DirAtRemotePath(providers.MustLocator(path)); ok != (want != 0) || dir != want {
-			t.Errorf("the remote has %d at %q (%v), want %d", dir, path, ok, want)
-		}
+		dir, ok := v.DirAtRemotePath(providers.MustLocator(path))
+		assert.True(t, ok == (want != 0) && dir == want, "the remote has", dir, "at", path, ok, "want", want)
 	}
-	if !v.IsBelow(d, table.Root) || !v.IsBelow(d, d) || v.IsBelow(table.Root, d) || v.IsBelow(x, table.Root) {
-		t.Error("IsBelow is wrong")
-	}
-	if v.IsNowhere(d) || v.IsNowhere(x) || v.IsNowhere(table.Root) || !v.IsNowhere(99) {
-		t.Error("IsNowhere is wrong")
-	}
+	assert.True(t, v.IsBelow(d, table.Root) && v.IsBelow(d, d) && !v.IsBelow(table.Root, d) && !v.IsBelow(x, table.Root), "IsBelow is wrong")
+	assert.True(t, !v.IsNowhere(d) && !v.IsNowhere(x) && !v.IsNowhere(table.Root) && v.IsNowhere(99), "IsNowhere is wrong")
 	assert.Slice(t, v.KnownRemoteDirs(), []table.Ino{table.Root, d}, "known")
-	if !v.HasRemoteNames(x) || v.HasRemoteNames(f) {
-		t.Error("HasRemoteNames is wrong")
-	}
+	assert.True(t, v.HasRemoteNames(x) && !v.HasRemoteNames(f), "HasRemoteNames is wrong")
 }
 
 // While a directory is being renamed at the remote nobody can say where it is, nor where
@@ -199,9 +190,8 @@ func TestMoving(t *testing.T) {
 		if v.Moving(d) != c.want || v.Moving(sub) != c.want || v.Moving(table.Root) {
 			t.Errorf("attempt %v with seq %d: moving %v, below %v, the root %v", c.a, c.seq, v.Moving(d), v.Moving(sub), v.Moving(table.Root))
 		}
-		if late := map[table.Link]bool{now: true}; v.Attempted(v.Record(old), late) {
-			t.Error("a move that came too late is still taken for one")
-		}
+		late := map[table.Link]bool{now: true}
+		assert.False(t, v.Attempted(v.Record(old), late), "a move that came too late is still taken for one")
 		tr.Unlock()
 	}
 	tr.do(t, func(tx *Tx) { tx.Edit(d).From = ">12" })

@@ -38,8 +38,7 @@ func TestCommit(t *testing.T) {
 		}
 		due := uint64(0)
 		l.view(func(*tree.View) { due = l.q.Newest() })
-		r, err := c.Commit(t.Context(), pending.Description{}, due)
-		assert.OK(t, err)
+		r := assert.Of(c.Commit(t.Context(), pending.Description{}, due)).OK(t)
 		l.work.Wait()
 		var back []string
 		for _, h := range r.HeldBack {

@@ -164,8 +164,7 @@ func (b *bench) rename(from, to table.Link) {
 
 // knows has the tree know what the store has under a name, as what an inode is.
 func (b *bench) knows(ino table.Ino, l table.Link, path string) {
-	info, err := b.store.Stat(b.Context(), place(b, path))
-	assert.OK(b, err)
+	info := assert.Of(b.store.Stat(b.Context(), place(b, path))).OK(b)
 	b.does(func(tx *tree.Tx) {
 		n := tx.Edit(ino)
 		tx.SetRemote(l, &table.Remote{Ino: ino, Kind: info.Kind, Version: info.Version, ContentVersion: n.ContentVersion, AttrGen: n.AttrGen})
@@ -174,8 +173,7 @@ func (b *bench) knows(ino table.Ino, l table.Link, path string) {
 
 func place(t testing.TB, path string) providers.Locator {
 	t.Helper()
-	at, err := providers.ParseLocator(path)
-	assert.OK(t, err)
+	at := assert.Of(providers.ParseLocator(path)).OK(t)
 	return at
 }
 
@@ -213,9 +211,7 @@ func (b *bench) settle() (made []string) {
 		}
 		err := b.make(s)
 		made = append(made, s.String())
-		if err != nil && !errors.Is(err, ErrAgain) && !passes(err) {
-			b.Fatalf("%s: %v", s, err)
-		}
+		assert.Must(b, err == nil || errors.Is(err, ErrAgain) || passes(err), s, err)
 	}
 	b.Fatalf("there is no end of it: %q", made)
 	return nil
@@ -232,10 +228,8 @@ func (b *bench) there() string {
 			}
 			continue
 		}
-		c, err := b.store.Read(b.Context(), info.Locator, providers.ReadOptions{})
-		assert.OK(b, err)
-		data, err := io.ReadAll(c.Body)
-		assert.OK(b, err)
+		c := assert.Of(b.store.Read(b.Context(), info.Locator, providers.ReadOptions{})).OK(b)
+		data := assert.Of(io.ReadAll(c.Body)).OK(b)
 		lines = append(lines, info.Locator.String()+"="+string(data))
 	}
 	return strings.Join(lines, " ")
@@ -429,8 +423,7 @@ func TestResurrect(t *testing.T) {
 	b.settle()
 	b.remove(at(10, "in"))
 	b.remove(root("d"))
-	_, err := b.store.Write(b.Context(), place(t, "d/in/theirs"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
-	assert.OK(t, err)
+	assert.OK(t, assert.ErrOf(b.store.Write(b.Context(), place(t, "d/in/theirs"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})))
 	s := b.next()
 	assert.Equal(t, s.String(), "delete d/in")
 	cause := b.make(s)
@@ -501,15 +494,13 @@ func TestMetadataInPlaceOfAnother(t *testing.T) {
 		if path == "page" {
 			o.Metadata = page
 		}
-		_, err := b.store.Write(b.Context(), place(t, path), providers.String(path), o)
-		assert.OK(t, err)
+		assert.OK(t, assert.ErrOf(b.store.Write(b.Context(), place(t, path), providers.String(path), o)))
 		b.has(ino, file, root(path), none)
 		b.does(func(tx *tree.Tx) { tx.Edit(ino).Metadata = o.Metadata })
 		b.knows(ino, root(path), path)
 	}
 	b.rename(root("page.new"), root("page"))
 	assert.Slice(t, b.settle(), []string{"copy page", "delete page.new"})
-	info, err := b.store.Stat(t.Context(), place(t, "page"))
-	assert.OK(t, err)
+	info := assert.Of(b.store.Stat(t.Context(), place(t, "page"))).OK(t)
 	assert.Equal(t, fmt.Sprint(info.Metadata), "map[header:content-type:text/html]")
 }

@@ -37,8 +37,7 @@ func newScene(t *testing.T, can providers.Ability) *scene {
 
 func newSceneWith(t *testing.T, caps providers.Capabilities) *scene {
 	t.Helper()
-	tab, err := table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})
-	assert.OK(t, err)
+	tab := assert.Of(table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})).OK(t)
 	t.Cleanup(func() { tab.Close() })
 	s := &scene{T: t, tree: tree.New(tab, tree.Options{Attributes: caps.Attributes != 0}), busy: map[table.Link]*Operation{},
 		waiting: map[table.Link]bool{}, open: map[table.Ino]bool{}}
@@ -358,8 +357,7 @@ func TestOrder(t *testing.T) {
 // Operations collide at one place, and where one moves the tree above the other's.
 func TestCollides(t *testing.T) {
 	place := func(path string) providers.Locator {
-		at, err := providers.ParseLocator(path)
-		assert.OK(t, err)
+		at := assert.Of(providers.ParseLocator(path)).OK(t)
 		return at
 	}
 	write := func(path string) *Operation { return &Operation{Verb: VerbWrite, At: place(path)} }

@@ -90,8 +90,7 @@ func TestRetry(t *testing.T) {
 			return nil
 		}
 		tries := 0
-		err := waits.Retry(t.Context(), func(context.Context) error { tries++; return c.err })
-		assert.Is(t, err, c.err, c.err)
+		assert.Is(t, waits.Retry(t.Context(), func(context.Context) error { tries++; return c.err }), c.err, c.err)
 		assert.Equal(t, tries, c.tries, c.err, "tries")
 		assert.Equal(t, c.err != nil && waiting.Passes(c.err), c.passes, c.err, "passes")
 		for i, d := range pauses {
@@ -171,8 +170,7 @@ func TestSent(t *testing.T) {
 			c.o.Patience = time.Minute
 			s, _, q, _ := newSent(t, c.o, c.most)
 			began := time.Now()
-			err := s.Content(nil, file)
-			assert.Is(t, err, c.want, name)
+			assert.Is(t, s.Content(nil, file), c.want, name)
 			assert.Equal(t, time.Since(began), c.took, name, "it took")
 			assert.Equal(t, q.Waiting(), 0, name, "left waiting")
 		})
