@@ -10,9 +10,7 @@ func TestParse(t *testing.T) {
 	for s, want := range map[string]int64{"": 0, "1": 1, "10k": 10 << 10, "20GiB": 20 << 30, "1.5 MB": 1500000, "2T": 2 << 40,
 		"0": -1, "-1": -1, "1x": -1, "k": -1, "9999999T": -1, "1e3": -1} {
 		got, err := Parse("--cache-size", s)
-		if (err != nil) != (want < 0) || err == nil && got != want {
-			t.Errorf("%q: got %d, %v; want %d", s, got, err, want)
-		}
+		assert.True(t, (err != nil) == (want < 0) && (err != nil || got == want), s, "got", got, err, "want", want)
 	}
 }
 

@@ -185,12 +185,10 @@ func TestPanicIsTold(t *testing.T) {
 	var log buffer
 	_, c := serve(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := c.Event(t.Context(), EventRequest{Name: "write", At: "/broken"})
-	if e := exit.From(err); e == nil || e.Code != exit.Failed || e.What != "/v1/event failed inside wsmount: a fault of ours" || e.Advice == "" {
-		t.Errorf("got %+v", e)
-	}
-	if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "control_test.go") {
-		t.Errorf("the log says %q", got)
-	}
+	e := exit.From(err)
+	assert.True(t, e != nil && e.Code == exit.Failed && e.What == "/v1/event failed inside wsmount: a fault of ours" && e.Advice != "", "got", e)
+	got := log.String()
+	assert.True(t, strings.Contains(got, "level=ERROR") && strings.Contains(got, "control_test.go"), "the log says", got)
 	assert.Is(t, assert.ErrOf(c.Status(t.Context())), nil)
 }
 
@@ -232,9 +230,8 @@ func TestStoppedDaemon(t *testing.T) {
 	assert.True(t, how.Stopped(), "it has not stopped", how)
 	c := NewClient(path)
 	_, err := c.Event(context.Background(), EventRequest{Name: "turn-end"})
-	if e := exit.From(err); e == nil || e.Code != exit.Unreachable || !strings.Contains(e.What, fmt.Sprintf("(pid %d) is stopped", pid)) {
-		t.Errorf("stopped: got %+v", e)
-	}
+	e := exit.From(err)
+	assert.True(t, e != nil && e.Code == exit.Unreachable && strings.Contains(e.What, fmt.Sprintf("(pid %d) is stopped", pid)), "stopped: got", e)
 	assert.OK(t, syscall.Kill(pid, syscall.SIGCONT))
 	assert.OK(t, assert.ErrOf(c.Status(t.Context())), "it goes on")
 	in.Close()
@@ -367,9 +364,8 @@ func TestPatience(t *testing.T) {
 		begin := time.Now()
 		answer := httptest.NewRecorder()
 		s.routes(Options{}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/event", bytes.NewReader(body)))
-		if took := time.Since(begin); took < 2*time.Second || took > 3*time.Second || !strings.Contains(answer.Body.String(), "deadline") {
-			t.Errorf("it ended after %s with %s", took, answer.Body)
-		}
+		took := time.Since(begin)
+		assert.True(t, took >= 2*time.Second && took <= 3*time.Second && strings.Contains(answer.Body.String(), "deadline"), "it ended after", took, "with", answer.Body)
 	})
 }
 

@@ -38,9 +38,7 @@ func TestSettingsOfAGitDaemon(t *testing.T) {
 			Location: host.Location{Service: host.ServiceGit, Endpoint: endpoint},
 			Grants:   host.Grants{Daemon: true, Endpoints: []string{endpoint}, Secrets: &secrets.Plan{}, App: &host.GitHubApp{}, SSH: &host.SSHGrant{Secret: "key"}}}
 		s, err := settingsOf(r, Env{Host: resolver})
-		if err != nil || s.Credentials != nil || s.Config["credentials"] != "none" || s.Config["base_url"] != endpoint || s.Dial == nil {
-			t.Fatalf("%s: %+v, %v", endpoint, s, err)
-		}
+		assert.Must(t, err == nil && s.Credentials == nil && s.Config["credentials"] == "none" && s.Config["base_url"] == endpoint && s.Dial != nil, endpoint, s, err)
 		conn, err := s.Dial(t.Context(), "git://"+l.Addr().String())
 		if conn != nil {
 			conn.Close()

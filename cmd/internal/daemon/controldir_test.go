@@ -31,10 +31,7 @@ func TestControlDir(t *testing.T) {
 	}
 	assert.Equal(t, harmless, "README status.json errors.log ", "what is shown although the part is closed")
 	var got control.Part
-	if b, err := c.Read("status.json"); err != nil || json.Unmarshal(b, &got) != nil || got.Refused != 7 || got.Provider != "local-fs" {
-		t.Errorf("status.json: %+v, %v", got, err)
-	}
-	if _, err := c.Read("other"); err == nil {
-		t.Error("what is not listed can be read")
-	}
+	b, err := c.Read("status.json")
+	assert.True(t, err == nil && json.Unmarshal(b, &got) == nil && got.Refused == 7 && got.Provider == "local-fs", "status.json:", got, err)
+	assert.True(t, assert.ErrOf(c.Read("other")) != nil, "what is not listed can be read")
 }

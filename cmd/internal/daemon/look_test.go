@@ -142,9 +142,8 @@ func TestLookThatNothingCanComeFor(t *testing.T) {
 			c.end(l)
 			l.asked = l.clone.Switches().Calls()[providers.MethodFetch]
 			l.at = l.at.Add(time.Minute)
-			if e, err := l.copy.Lookup(&fs.Op{}, fs.RootIno, "new"); err != nil || e.Ino == 0 {
-				t.Fatalf("afterwards: got %v, %v", e.Ino, err)
-			}
+			e, err := l.copy.Lookup(&fs.Op{}, fs.RootIno, "new")
+			assert.Must(t, err == nil && e.Ino != 0, "afterwards: got", e.Ino, err)
 		})
 	}
 }

@@ -164,9 +164,7 @@ func TestRefusal(t *testing.T) {
 	}
 	for _, tt := range tests {
 		e := Refusal(tt.err)
-		if e.Code != tt.code || !strings.Contains(e.What, tt.what) || e.Advice != tt.advice {
-			t.Errorf("%s: got %s %q, hint %q", tt.name, e.Code, e.What, e.Advice)
-		}
+		assert.True(t, e.Code == tt.code && strings.Contains(e.What, tt.what) && e.Advice == tt.advice, tt.name, "got", e.Code, e.What, "hint", e.Advice)
 	}
 	lacks := errors.Join(&secrets.Error{Name: "A", Reason: "not set", Hint: "set it"}, errors.Join(&secrets.Error{Name: "B", Reason: "not granted", Hint: "grant it"}))
 	e := Refusal(&host.Error{Class: host.Denied, Where: "STORAGE.md:3", What: "its credentials are not available", Err: lacks, Hint: "set it"})
@@ -184,9 +182,8 @@ func TestMountable(t *testing.T) {
 		assert.True(t, Mountable(name), name, "cannot be mounted")
 	}
 	_, _, err := opener(&host.Resolved{Storage: &mountspec.Storage{Provider: "no-such"}})
-	if e := exit.From(err); e == nil || e.Code != exit.Unresolvable || !strings.Contains(e.What, "storage_provider_unknown") {
-		t.Errorf("got %v", err)
-	}
+	e := exit.From(err)
+	assert.True(t, e != nil && e.Code == exit.Unresolvable && strings.Contains(e.What, "storage_provider_unknown"), "got", err)
 }
 
 func TestReach(t *testing.T) {
@@ -217,12 +214,9 @@ func TestOpenPart(t *testing.T) {
 	d := &Daemon{tree: &Tree{StateRoot: t.TempDir()}, log: slog.New(slog.DiscardHandler)}
 	place := [3]string{"acme", "part", "1"}
 	p := &part{Source: Source{Optional: true, Open: broken, Place: place}}
-	if err := d.openPart(context.Background(), p); err != nil || p.Unavailable != "no such disk" {
-		t.Errorf("optional: got %v, %q", err, p.Unavailable)
-	}
-	if err := d.openPart(context.Background(), &part{Source: Source{Open: broken, Place: place}}); err == nil {
-		t.Error("a part that is needed was left out")
-	}
+	err := d.openPart(context.Background(), p)
+	assert.True(t, err == nil && p.Unavailable == "no such disk", "optional: got", err, p.Unavailable)
+	assert.True(t, d.openPart(context.Background(), &part{Source: Source{Open: broken, Place: place}}) != nil, "a part that is needed was left out")
 }
 
 // A program in the mount must not be able to make the manifest that the next

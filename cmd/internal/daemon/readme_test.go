@@ -22,9 +22,8 @@ func TestReadme(t *testing.T) {
 		{"code project", Source{Durability: "disk", Code: &control.Code{Name: "render", Entry: "node main.js"}}, "CODE\n  The workspace is a code project: render; it is run as: node main.js.\n", "READ-ONLY"},
 		{"unavailable", Source{Unavailable: "no such host"}, "Not available", "You may write"},
 	} {
-		if got := string((&part{Source: tt.source}).readme()); !strings.Contains(got, tt.has) || strings.Contains(got, tt.not) {
-			t.Errorf("%s: want %q and not %q in\n%s", tt.name, tt.has, tt.not, got)
-		}
+		got := string((&part{Source: tt.source}).readme())
+		assert.True(t, strings.Contains(got, tt.has) && !strings.Contains(got, tt.not), tt.name, "want", tt.has, "and not", tt.not, "in", got)
 	}
 	p := &part{Source: Source{Durability: "disk"}}
 	p.access.Store(&fs.Access{ReadOnly: "policy (condition-failed)"})

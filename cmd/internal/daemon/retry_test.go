@@ -26,23 +26,17 @@ func TestRetry(t *testing.T) {
 	pause := (&syncer{sync: mountspec.Sync{Mode: mountspec.ModePullPush}}).pause
 	var a retry
 	now := historic
-	if a.due(now) || a.fails() != nil {
-		t.Error("nothing has failed")
-	}
+	assert.True(t, !a.due(now) && a.fails() == nil, "nothing has failed")
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600} {
 		a.ended(now, providers.ErrUnavailable, pause)
 		assert.Equal(t, a.next.Sub(now), want*time.Second, "tried again after")
-		if a.due(a.next.Add(-1)) || !a.due(a.next) {
-			t.Error("due at another time")
-		}
+		assert.True(t, !a.due(a.next.Add(-1)) && a.due(a.next), "due at another time")
 		now = a.next
 	}
 	f := a.fails()
 	assert.True(t, f != nil && f.Since.Equal(historic) && f.Error != "", "status", f)
 	a.ended(now, nil, pause)
-	if a.due(now.Add(time.Hour)) || a.fails() != nil {
-		t.Error("it goes on after success")
-	}
+	assert.True(t, !a.due(now.Add(time.Hour)) && a.fails() == nil, "it goes on after success")
 	a.ended(now, errors.Join(providers.ErrUnavailable, waits(time.Minute)), pause)
 	assert.Equal(t, a.next.Sub(now), time.Minute, "the service asks for a minute, and gets")
 	a = retry{}

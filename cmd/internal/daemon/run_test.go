@@ -46,17 +46,13 @@ func TestWhatIsNotSafeAtTheEnd(t *testing.T) {
 			d := running(t, tt.err)
 			assert.OK(t, d.server.Unmount())
 			err := d.Run(nil)
-			if (err == nil) != (tt.want == exit.Done) || err != nil && exit.From(err).Code != tt.want {
-				t.Errorf("got %v, want the code %s", err, tt.want)
-			}
+			assert.True(t, (err == nil) == (tt.want == exit.Done) && (err == nil || exit.From(err).Code == tt.want), "got", err, "want the code", tt.want)
 			var last control.Status
 			r := state.Record{Dir: d.dir.Path()}
-			if b, _, err := r.Status(); err != nil || json.Unmarshal(b, &last) != nil {
-				t.Fatal(err)
-			}
-			if got := last.NotSafe; (got == "") != (tt.err == nil) || tt.err != nil && !strings.Contains(got, tt.err.Error()) {
-				t.Errorf("the last status says %q, want %v", got, tt.err)
-			}
+			b, _, err := r.Status()
+			assert.Must(t, err == nil && json.Unmarshal(b, &last) == nil, err)
+			got := last.NotSafe
+			assert.True(t, (got == "") == (tt.err == nil) && (tt.err == nil || strings.Contains(got, tt.err.Error())), "the last status says", got, "want", tt.err)
 		})
 	}
 }
@@ -68,9 +64,8 @@ func running(t *testing.T, err error) *Daemon {
 	root := t.TempDir()
 	serr := os.Chmod(root, 0o700) // whatever the umask is here
 	dir, oerr := state.Open(root, "acme", "a", "f", nil)
-	if serr = errors.Join(serr, oerr); serr != nil {
-		t.Fatal(serr)
-	}
+	serr = errors.Join(serr, oerr)
+	assert.Must(t, serr == nil, serr)
 	v, verr := direct.Open(context.Background(), t.TempDir(), direct.Options{})
 	assert.OK(t, verr)
 	t.Cleanup(func() { v.Close() })
@@ -110,19 +105,16 @@ func TestWorkOfAStoreIsInTheStatus(t *testing.T) {
 	v := assert.Of(cache.Open(t.Context(), memory.New(memory.Options{}), cache.Options{StateDir: t.TempDir(), Provider: "memory"})).OK(t)
 	defer v.Close()
 	w.opened.Store(v)
-	if got := failing(); len(got) > 0 {
-		t.Errorf("at first: %v", got)
-	}
+	got := failing()
+	assert.True(t, len(got) == 0, "at first:", got)
 	ask(away)
 	w.ended("attribute index", away)
-	if got := failing(); len(got) != 2 || got[0] != "attribute index" || got[1] != cache.ActivityCredentials {
-		t.Errorf("while both fail: %v", got)
-	}
+	got = failing()
+	assert.True(t, len(got) == 2 && got[0] == "attribute index" && got[1] == cache.ActivityCredentials, "while both fail:", got)
 	ask(nil)
 	w.ended("attribute index", nil)
-	if got := failing(); len(got) > 0 {
-		t.Errorf("after both have succeeded: %v", got)
-	}
+	got = failing()
+	assert.True(t, len(got) == 0, "after both have succeeded:", got)
 	assert.Equal(t, kept.Summary().CredentialFailures, 2, "failures of credentials")
 	assert.Equal(t, kept.Summary().CredentialsExpire, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), "they expire")
 }
@@ -133,13 +125,9 @@ func TestClosedWorkingCopyMakesNoRoom(t *testing.T) {
 	v := assert.Of(cache.Open(t.Context(), memory.New(memory.Options{}), cache.Options{StateDir: t.TempDir(), Provider: "memory"})).OK(t)
 	w := &workingCopy{Volume: v}
 	w.mu.Lock()
-	if w.MakeRoom(1) || w.ContentUsage() != (cache.ContentUsage{}) {
-		t.Error("one that is being closed makes room")
-	}
+	assert.True(t, !w.MakeRoom(1) && w.ContentUsage() == (cache.ContentUsage{}), "one that is being closed makes room")
 	w.closed = true
 	w.mu.Unlock()
 	assert.OK(t, v.Close())
-	if w.MakeRoom(1) || w.ContentUsage() != (cache.ContentUsage{}) {
-		t.Error("a closed one makes room")
-	}
+	assert.True(t, !w.MakeRoom(1) && w.ContentUsage() == (cache.ContentUsage{}), "a closed one makes room")
 }

@@ -85,20 +85,14 @@ func TestMachine(t *testing.T) {
 			tt.change(&s)
 		}
 		got := tt.check(s)
-		if got.Level != tt.want || !strings.Contains(got.Says, tt.says) {
-			t.Errorf("%s: got %+v, want %s with %q", tt.name, got, tt.want, tt.says)
-		}
-		if got.Level != OK && got.Do == "" {
-			t.Error(tt.name, "does not say what to do")
-		}
+		assert.True(t, got.Level == tt.want && strings.Contains(got.Says, tt.says), tt.name, "got", got, "want", tt.want, "with", tt.says)
+		assert.False(t, got.Level != OK && got.Do == "", tt.name, "does not say what to do")
 	}
 }
 
 func TestThisMachine(t *testing.T) {
 	for _, c := range Machine() {
-		if c.Name == "" || c.Says == "" || c.Level != OK && c.Do == "" {
-			t.Errorf("incomplete: %+v", c)
-		}
+		assert.True(t, c.Name != "" && c.Says != "" && (c.Level == OK || c.Do != ""), "incomplete:", c)
 	}
 }
 
@@ -118,13 +112,10 @@ func TestState(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := State(tt.root, tt.err)[0]
-		if got.Level != tt.want || got.Level != OK && got.Do == "" {
-			t.Errorf("%s: got %+v, want %s", tt.name, got, tt.want)
-		}
+		assert.True(t, got.Level == tt.want && (got.Level == OK || got.Do != ""), tt.name, "got", got, "want", tt.want)
 	}
-	if _, err := os.Stat(tests[0].root); !os.IsNotExist(err) {
-		t.Error("the state directory was made")
-	}
+	_, err := os.Stat(tests[0].root)
+	assert.True(t, os.IsNotExist(err), "the state directory was made")
 }
 
 func TestWorkspace(t *testing.T) {
@@ -137,9 +128,7 @@ func TestWorkspace(t *testing.T) {
 	var text []string
 	for _, c := range all {
 		text = append(text, string(c.Level)+" "+c.Says)
-		if c.Level == Problem || c.Level == Note && c.Do == "" {
-			t.Errorf("got %+v", c)
-		}
+		assert.True(t, c.Level != Problem && (c.Level != Note || c.Do != ""), "got", c)
 	}
 	for _, want := range []string{"ok mode: watch (default)", "note read-only: flag", "note unverified", "note optional, and not there: no such workspace",
 		"does not exist yet", "MiB free", "note " + dir + " is not empty"} {

@@ -38,8 +38,6 @@ func TestFrom(t *testing.T) {
 		assert.True(t, e.Code == tt.code && e.What == tt.what, tt.name, e.Code, e.What, tt.code, tt.what)
 		assert.Is(t, e, io.EOF, tt.name, "the cause is lost")
 	}
-	if From(nil) != nil {
-		t.Error("From(nil) is not nil")
-	}
+	assert.True(t, From(nil) == nil, "From(nil) is not nil")
 	assert.Equal(t, typed.Advice, "ask the host", "advice")
 }

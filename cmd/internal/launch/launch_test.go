@@ -88,9 +88,7 @@ func TestFailures(t *testing.T) {
 	for _, tt := range tests {
 		_, err := Background(t.Context(), []string{tt.name})
 		e := exit.From(err)
-		if e == nil || e.Code != tt.code || !strings.Contains(e.What, tt.what) {
-			t.Errorf("%s: got %+v, want %s with %q", tt.name, e, tt.code, tt.what)
-		}
+		assert.True(t, e != nil && e.Code == tt.code && strings.Contains(e.What, tt.what), tt.name, "got", e, "want", tt.code, "with", tt.what)
 		if died := tt.name == "killed" || tt.name == "silent"; errors.Is(err, ErrDied) != died {
 			t.Errorf("%s: died: got %v, want %v", tt.name, !died, died)
 		}
@@ -124,9 +122,7 @@ func TestTied(t *testing.T) {
 	told := filepath.Join(t.TempDir(), "told")
 	report, tie, err := Tied(t.Context(), []string{"tied", told})
 	assert.Must(t, err == nil && report.Mountpoint == "/mnt/ws", report, err)
-	if _, err := os.Stat(told); err == nil {
-		t.Error("it believes that its parent is gone")
-	}
+	assert.True(t, assert.ErrOf(os.Stat(told)) != nil, "it believes that its parent is gone")
 	tie.Close()
 	assert.Eventually(t, "it learns that its parent is gone", func() bool { return assert.ErrOf(os.Stat(told)) == nil })
 }

@@ -83,9 +83,7 @@ func TestJournal(t *testing.T) {
 	log.Error("e", "level", "kept")
 	want := "<7>msg=d part=a g.k=1\n<6>msg=i part=a\n<4>msg=w part=a\n<3>msg=e part=a g.level=kept\n"
 	assert.Equal(t, b.String(), want)
-	if newJournal(&b, "json", slog.LevelInfo).Enabled(context.Background(), slog.LevelDebug) {
-		t.Error("debug is enabled at level info")
-	}
+	assert.False(t, newJournal(&b, "json", slog.LevelInfo).Enabled(context.Background(), slog.LevelDebug), "debug is enabled at level info")
 }
 
 // Beside its line, each attribute is a field; what the journal does not take is a line at least.
@@ -125,9 +123,7 @@ func TestJournalConcurrent(t *testing.T) {
 	}
 	wg.Wait()
 	for _, l := range strings.Split(strings.TrimSpace(b.String()), "\n") {
-		if l != "<6>msg=info" && l != "<3>msg=error" {
-			t.Fatalf("got %q", l)
-		}
+		assert.Must(t, l == "<6>msg=info" || l == "<3>msg=error", "got", l)
 	}
 }
 

@@ -25,13 +25,9 @@ func TestElsewhere(t *testing.T) {
 	b := assert.Of(os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", cmd.Process.Pid))).OK(t)
 	table := assert.Of(parseTable(strings.NewReader(string(b)))).OK(t)
 	m, ok := table.At(dir)
-	if !ok {
-		t.Fatal("the namespace has no mount at", dir)
-	}
+	assert.Must(t, ok, "the namespace has no mount at", dir)
 	got := Elsewhere(m.Dev)
-	if len(got) != 1 || got[0].PID != cmd.Process.Pid || !strings.Contains(got[0].Uses[0], dir) {
-		t.Errorf("got %v, want process %d with %s", got, cmd.Process.Pid, dir)
-	}
+	assert.True(t, len(got) == 1 && got[0].PID == cmd.Process.Pid && strings.Contains(got[0].Uses[0], dir), "got", got, "want process", cmd.Process.Pid, "with", dir)
 	root, _ := table.At("/")
 	for _, h := range Elsewhere(root.Dev) {
 		assert.False(t, h.PID == os.Getpid(), "a process of this namespace is elsewhere")

@@ -86,12 +86,8 @@ func TestUntilFree(t *testing.T) {
 				}
 				waited, err := UntilFree(tt.limit, unmount, func() []Holder { return tt.holders })
 				took := time.Since(begin)
-				if IsBusy(err) != tt.busy || len(waited) != tt.waited {
-					t.Errorf("got %v after %s, waited for %v", err, took, waited)
-				}
-				if tt.busy && (took < tt.atLeast || took > tt.atMost) {
-					t.Errorf("refused after %s", took)
-				}
+				assert.True(t, IsBusy(err) == tt.busy && len(waited) == tt.waited, "got", err, "after", took, "waited for", waited)
+				assert.False(t, tt.busy && (took < tt.atLeast || took > tt.atMost), "refused after", took)
 			})
 		})
 	}

@@ -36,23 +36,17 @@ func TestTable(t *testing.T) {
 	tab := table(t)
 	assert.Must(t, len(tab) == 7, len(tab), "mounts")
 	top, ok := tab.At("/mnt/a b")
-	if !ok || top.Source != "@acme/b" || !top.Ours() || top.Connection() != "53" || top.ID != 43 {
-		t.Errorf("the topmost of two mounts: got %+v", top)
-	}
-	if _, ok := tab.At("/mnt"); ok {
-		t.Error("/mnt is no mount point")
-	}
-	if m, _ := tab.Around("/mnt/a b/data/x"); m.Type != "tmpfs" || m.Root != "/sub" || m.Options != "ro" {
-		t.Errorf("around a nested path: got %+v", m)
-	}
-	if m, _ := tab.Around("/mnt/a bc"); m.Path != "/" {
-		t.Errorf("a sibling that begins alike: got %+v", m)
-	}
+	assert.True(t, ok && top.Source == "@acme/b" && top.Ours() && top.Connection() == "53" && top.ID == 43, "the topmost of two mounts: got", top)
+	_, ok = tab.At("/mnt")
+	assert.False(t, ok, "/mnt is no mount point")
+	m, _ := tab.Around("/mnt/a b/data/x")
+	assert.True(t, m.Type == "tmpfs" && m.Root == "/sub" && m.Options == "ro", "around a nested path: got", m)
+	m, _ = tab.Around("/mnt/a bc")
+	assert.True(t, m.Path == "/", "a sibling that begins alike: got", m)
 	below := tab.Below("/mnt/a b")
 	assert.True(t, len(below) == 1 && below[0].Type == "tmpfs", "below", below)
-	if m, _ := tab.At("/mnt/sshfs"); !m.FUSE() || m.Ours() {
-		t.Errorf("another's FUSE mount: got %+v", m)
-	}
+	m, _ = tab.At("/mnt/sshfs")
+	assert.True(t, m.FUSE() && !m.Ours(), "another's FUSE mount: got", m)
 	for path, want := range map[string]string{"/srv/bind/Diary": "/home/ann/Vault/Diary", "/srv/bind": "/home/ann/Vault", "/home/ann/Vault/x": "/srv/bind/x", "/home/ann": "", "/mnt/sshfs/x": ""} {
 		assert.Equal(t, strings.Join(tab.Names(path), " "), want, path)
 	}
@@ -127,9 +121,7 @@ func TestHolders(t *testing.T) {
 	assert.OK(t, os.WriteFile(dir+"/notes", nil, 0o600))
 	tab := assert.Of(ReadTable()).OK(t)
 	m, ok := tab.Around(dir)
-	if !ok {
-		t.Fatal("no mount around the temporary directory")
-	}
+	assert.Must(t, ok, "no mount around the temporary directory")
 	m.Path = dir // its number and device stay, so that open files match by mount id
 	cmd := exec.Command("cat")
 	cmd.Dir = dir + "/sub"

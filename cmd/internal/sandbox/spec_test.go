@@ -53,7 +53,5 @@ func TestLimitsScript(t *testing.T) {
 	for _, want := range []string{"ulimit -v 65536 ", "ulimit -t 2 "} {
 		assert.Contains(t, got, want, "is not in")
 	}
-	if !strings.HasSuffix(got, `; exec "$@"`) || (Limits{Time: time.Second}).script() != `exec "$@"` {
-		t.Errorf("the command does not come last: %q", got)
-	}
+	assert.True(t, strings.HasSuffix(got, `; exec "$@"`) && (Limits{Time: time.Second}).script() == `exec "$@"`, "the command does not come last:", got)
 }

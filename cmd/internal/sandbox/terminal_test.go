@@ -99,9 +99,7 @@ func (p *person) runs(signals chan os.Signal, command ...string) (ended func(wan
 	tier.RequireTools(p.t, "bwrap", "setsid", "bash")
 	s := Spec{Command: command, Stdin: p.mine, Stdout: p.mine, Stderr: p.mine, Signals: signals, Terminal: Interactive(p.mine, p.mine),
 		Env: [][2]string{{"PS1", "ready> "}, {"TERM", "dumb"}}}
-	if !s.Terminal {
-		p.t.Fatal("a terminal is none")
-	}
+	assert.Must(p.t, s.Terminal, "a terminal is none")
 	var res Result
 	var err error
 	done := make(chan struct{})
@@ -113,9 +111,7 @@ func (p *person) runs(signals chan os.Signal, command ...string) (ended func(wan
 		case <-time.After(assert.Hangs):
 			p.t.Fatal("the command does not end")
 		}
-		if err != nil || res.Code != want {
-			p.t.Errorf("got %+v, %v; want status %d", res, err, want)
-		}
+		assert.True(p.t, err == nil && res.Code == want, "got", res, err, "want status", want)
 		assert.Equal(p.t, p.settings(), p.begin, "settings of the terminal")
 	}
 }
@@ -187,13 +183,9 @@ func TestTerminalForgetsWhatWasTyped(t *testing.T) {
 	p.types("rm -rf x\r")
 	fds := []unix.PollFd{{Fd: int32(p.mine.Fd()), Events: unix.POLLIN}}
 	for n, err := 0, error(nil); n == 0; n, err = unix.Poll(fds, int(assert.Hangs.Milliseconds())) {
-		if err != nil && err != unix.EINTR {
-			t.Fatal(err)
-		}
+		assert.Must(t, err == nil || err == unix.EINTR, err)
 	}
-	if waiting() == 0 {
-		t.Fatal("nothing was typed")
-	}
+	assert.Must(t, waiting() != 0, "nothing was typed")
 	term.started()
 	term.end()
 	if n := waiting(); n != 0 || p.settings() != p.begin {

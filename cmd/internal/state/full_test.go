@@ -34,9 +34,8 @@ func TestFullDisk(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(root, unix.MNT_DETACH) })
 	put := func(name string, size int) {
 		t.Helper()
-		if err := os.WriteFile(name, make([]byte, size), 0o600); err != nil && !errors.Is(err, unix.ENOSPC) {
-			t.Fatal(err)
-		}
+		err := os.WriteFile(name, make([]byte, size), 0o600)
+		assert.Must(t, err == nil || errors.Is(err, unix.ENOSPC), err)
 	}
 	fill := func(name string) { put(filepath.Join(root, name), 512<<10) }
 	d := open(t, root)
@@ -57,9 +56,8 @@ func TestFullDisk(t *testing.T) {
 	for _, want := range []string{root, "KiB of 0 MiB are free", gives(nil).Usage()} {
 		assert.Contains(t, fmt.Sprint(err), want, err, "does not say")
 	}
-	if b, _, err := (&Record{Dir: d.Path()}).Status(); err != nil || len(b) != len(status) {
-		t.Errorf("the status before has %d bytes, %v", len(b), err)
-	}
+	b, _, err := (&Record{Dir: d.Path()}).Status()
+	assert.True(t, err == nil && len(b) == len(status), "the status before has", len(b), "bytes", err)
 }
 
 // However often something can be given up, trying ends.

@@ -70,9 +70,8 @@ func TestSecondOpenNamesTheFirst(t *testing.T) {
 	if _, err := Open(root, "acme", "ops", "f1", nil); !errors.As(err, &locked) || locked.Holder == nil {
 		t.Fatalf("got %v, want a LockedError with its holder", err)
 	}
-	if got := locked.Error(); !strings.Contains(got, "/mnt/ws") || !strings.Contains(got, "@acme/ops") {
-		t.Errorf("the message does not name the mount: %q", got)
-	}
+	got := locked.Error()
+	assert.True(t, strings.Contains(got, "/mnt/ws") && strings.Contains(got, "@acme/ops"), "the message does not name the mount:", got)
 	part, err := Open(root, "acme", "lib", "f1", nil)
 	assert.OK(t, err)
 	assert.OK(t, part.SaveParent(d, "vendor/lib"))
@@ -161,9 +160,7 @@ func TestCheckPrivate(t *testing.T) {
 	assert.OK(t, os.WriteFile(dir+"/file", nil, 0o600))
 	for path, code := range map[string]exit.Code{dir: exit.Done, dir + "/none": exit.Done, dir + "/file": exit.Denied} {
 		err := CheckPrivate(path)
-		if (err == nil) != (code == exit.Done) || err != nil && exit.From(err).Code != code {
-			t.Errorf("%s: got %v", path, err)
-		}
+		assert.True(t, (err == nil) == (code == exit.Done) && (err == nil || exit.From(err).Code == code), path, "got", err)
 	}
 	if os.Geteuid() != 0 {
 		return // nobody else gives a file away
@@ -180,25 +177,19 @@ func TestListAndForget(t *testing.T) {
 	assert.OK(t, d.SaveStatus([]byte(`{"x":1}`)))
 	got := assert.Of(List(root)).OK(t)
 	assert.Must(t, len(got) == 1 && got[0].Mountpoint == "/mnt/ws" && got[0].SocketPath() == d.SocketPath(), got)
-	if status, _, err := got[0].Status(); err != nil || string(status) != `{"x":1}` {
-		t.Errorf("status: got %q, %v", status, err)
-	}
-	if err := Forget(got[0]); err == nil {
-		t.Error("the record of a living mount was forgotten")
-	}
+	status, _, err := got[0].Status()
+	assert.True(t, err == nil && string(status) == `{"x":1}`, "status: got", status, err)
+	assert.True(t, Forget(got[0]) != nil, "the record of a living mount was forgotten")
 	d.lock.Close() // as if the daemon had been killed
 	assert.Is(t, Forget(got[0]), nil, "forget")
-	if got, _ := List(root); len(got) != 0 {
-		t.Errorf("still listed: %+v", got)
-	}
+	got, _ = List(root)
+	assert.True(t, len(got) == 0, "still listed:", got)
 }
 
 func TestAlive(t *testing.T) {
 	r := Record{}
 	assert.OK(t, r.Identify())
-	if !r.Alive() {
-		t.Fatal("this process is not alive")
-	}
+	assert.Must(t, r.Alive(), "this process is not alive")
 	for name, change := range map[string]func(*Record){
 		"a later process of the same number": func(r *Record) { r.StartTicks++ },
 		"before a reboot":                    func(r *Record) { r.BootID = "other" },

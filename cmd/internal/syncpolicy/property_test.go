@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/mountspec"
@@ -41,9 +42,7 @@ func TestProperties(t *testing.T) {
 	tier.Check(t, func(r *rapid.T) {
 		s, e, state := anySync().Draw(r, "sync"), anyEvent().Draw(r, "event"), rapid.Make[State]().Draw(r, "state")
 		list := Actions(s, e, state)
-		if !slices.Equal(list, Actions(s, e, state)) {
-			r.Fatal("the same question has two answers")
-		}
+		assert.Must(r, slices.Equal(list, Actions(s, e, state)), "the same question has two answers")
 		wellFormed(r, list)
 		for name, broken := range map[string]bool{
 			"nothing of a read-only copy is sent":                       state.ReadOnly && does(list, Commit, Push, Propose),
