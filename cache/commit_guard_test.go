@@ -2,10 +2,8 @@ package cache
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -220,34 +218,6 @@ func TestCommitTooLargeGoesByItself(t *testing.T) {
 	w.until(func() bool { return w.v.Status().Queued == 0 })
 }
 
-const secret = "s3cr3t/with+signs and\nline"
-
-// A file that holds a secret in any form is held back, by name and never by
-// value, and all others go.
-func TestSecretIsHeldBack(t *testing.T) {
-	for name, form := range map[string]string{
-		"plain": secret, "in JSON": `s3cr3t/with+signs and\nline`, "in a query": url.QueryEscape(secret), "in a path": url.PathEscape(secret),
-		"in base64":          base64.StdEncoding.EncodeToString([]byte(secret)),
-		"behind one byte":    base64.StdEncoding.EncodeToString([]byte(":" + secret + "...")),
-		"behind two bytes":   base64.StdEncoding.EncodeToString([]byte("::" + secret)),
-		"in base64 for URLs": base64.URLEncoding.EncodeToString([]byte("user:" + secret + "?")),
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, repository, onlyAsked, func(_ *world, o *Options) { o.Guard.Secrets = &Secrets{} })
-			w.o.Guard.Secrets.Add("github-token", secret+"\n")
-			w.ok(w.put("config", "token = "+form+" # do not commit"))
-			clean := form[:9] + "." + form[10:]
-			w.ok(w.put("clean", clean))
-			held := w.commits("clean: "+clean, "config")
-			if want := "it holds the value of the secret github-token: take it out, or exclude or ignore the file"; held["config"] != want {
-				t.Errorf("the reason is %q, want %q", held["config"], want)
-			}
-			w.ok(w.put("config", "token = $TOKEN"))
-			w.commits("clean: "+clean+", config: token = $TOKEN", "")
-		})
-	}
-}
-
 // Many files that hold secrets cost a few readings, not one of all for each of
 // them, and none while nothing has changed. A link, content across the pieces in
 // which it is read, and a file that is open are found too.
@@ -300,13 +270,4 @@ func TestSecretIsExpected(t *testing.T) {
 	<-committed
 	w.ok(err)
 	assert.True(t, len(r.HeldBack) == 1 && r.HeldBack[0].Path == "config", "held back is", r.HeldBack)
-}
-
-// What is short is no secret.
-func TestNoSecrets(t *testing.T) {
-	s := &Secrets{}
-	s.Add("short", "1234567\n")
-	w := newWorld(t, repository, onlyAsked, func(_ *world, o *Options) { o.Guard.Secrets = s })
-	w.ok(w.put("a", "1234567"))
-	w.commits("a: 1234567", "")
 }

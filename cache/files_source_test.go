@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -212,4 +213,28 @@ func TestRedirectIsOneVersion(t *testing.T) {
 	w.ok(w.shut(e))
 	w.settle()
 	w.backend("f: ")
+}
+
+// drop takes bytes that nobody wants.
+type drop struct{}
+
+func (drop) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
+
+// A read that finds its version gone while the head moves does not wait for that any
+// longer than its caller.
+func TestRevalidationEndsWithItsCaller(t *testing.T) {
+	w := newScene(t, holding("f", "one"))
+	x := table.Ino(w.walk("f"))
+	was := w.v.hydrator.Whereabouts(x)
+	w.tamper("f", "two")
+	defer w.v.head.Move().Release()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		done <- w.v.hydrator.Follow(ctx, func() error { return w.v.hydrator.Fetch(ctx, x, was.ContentVersion, 0, 3, drop{}) })
+	}()
+	cancel()
+	assert.False(t, <-done == nil, "it was fetched")
+	err := w.v.hydrator.Fetch(t.Context(), x, was.ContentVersion, 0, 3, drop{})
+	assert.Is(t, err, files.ErrVersionGone) // at once, with the lock held
 }
