@@ -130,9 +130,7 @@ func I() Generic[*os.File] { return Generic[*os.File]{} }
 	}
 	got := leaks(pkg)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q,\nwant %q", got, want)
-	}
+	assert.True(t, slices.Equal(got, want), "got", got, "want", want)
 }
 
 // exportImporter imports from what the compiler exported.
@@ -170,9 +168,7 @@ func loadPackages(t *testing.T) []*types.Package {
 		}
 		pkgs = append(pkgs, assert.Of(importer.Import(name)).OK(t))
 	}
-	if len(pkgs) < 5 {
-		t.Fatalf("only %d packages", len(pkgs))
-	}
+	assert.Must(t, len(pkgs) >= 5, "only", len(pkgs), "packages")
 	return pkgs
 }
 

@@ -39,16 +39,12 @@ func TestZeroPromisesNothing(t *testing.T) {
 		var need providers.Capabilities
 		reflect.ValueOf(&need).Elem().Field(i).Set(reflect.ValueOf(full).Field(i))
 		missing := providers.Capabilities{}.Missing(need)
-		if len(missing) == 0 || len(missing[0]) < len(name) || missing[0][:len(name)] != name {
-			t.Errorf("%s: missing %q", name, missing)
-		}
-		if missing := full.Missing(need); missing != nil {
-			t.Errorf("%s is missing where everything is promised: %q", name, missing)
-		}
+		assert.True(t, len(missing) != 0 && len(missing[0]) >= len(name) && missing[0][:len(name)] == name, name, "missing", missing)
+		missing = full.Missing(need)
+		assert.True(t, missing == nil, name, "is missing where everything is promised:", missing)
 	}
-	if missing := (providers.Capabilities{}).Missing(providers.Capabilities{}); missing != nil {
-		t.Errorf("nothing needs %q", missing)
-	}
+	missing := (providers.Capabilities{}).Missing(providers.Capabilities{})
+	assert.True(t, missing == nil, "nothing needs", missing)
 }
 
 func TestMissingIsExact(t *testing.T) {
@@ -64,9 +60,7 @@ func TestMissingIsExact(t *testing.T) {
 	want := []string{"Durable", "Attributes(owner)", "Conditions.Replace(atomic)", "Abilities(push,sync)"}
 	assert.Slice(t, have.Missing(need), want)
 	err := error(&providers.CapabilityError{Provider: "p", Missing: want[:2]})
-	if !errors.Is(err, providers.ErrUnsupported) || err.Error() != `provider "p" does not promise Durable, Attributes(owner)` {
-		t.Errorf("error: %v", err)
-	}
+	assert.True(t, errors.Is(err, providers.ErrUnsupported) && err.Error() == `provider "p" does not promise Durable, Attributes(owner)`, "error:", err)
 }
 
 func TestNameLimits(t *testing.T) {
@@ -101,9 +95,7 @@ func TestNameLimits(t *testing.T) {
 		{"a/path/of/more/bytes/x", "22 bytes, 20 fit", providers.ErrTooLarge},
 	} {
 		err := all.Check(providers.MustLocator(c.l))
-		if !errors.Is(err, c.limit) || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%q: got %v, want %q", c.l, err, c.says)
-		}
+		assert.True(t, errors.Is(err, c.limit) && (err == nil || strings.Contains(err.Error(), c.says)), c.l, "got", err, "want", c.says)
 		assert.Is(t, (providers.NameLimits{}).Check(providers.MustLocator(c.l)), nil, c.l, "without limits")
 	}
 }

@@ -26,12 +26,10 @@ func TestErrorKinds(t *testing.T) {
 		got, ok := providers.KindNamed(k.Name)
 		assert.True(t, ok && got.Err == k.Err, k.Name, "by name", got, ok)
 	}
-	if k := providers.KindOf(io.EOF); k.Name != "unknown" || k.Err != nil {
-		t.Errorf("a foreign error is %+v", k)
-	}
-	if _, ok := providers.KindNamed("unknown"); ok {
-		t.Error("an unknown name is found")
-	}
+	k := providers.KindOf(io.EOF)
+	assert.True(t, k.Name == "unknown" && k.Err == nil, "a foreign error is", k)
+	_, ok := providers.KindNamed("unknown")
+	assert.False(t, ok, "an unknown name is found")
 }
 
 // TestRetryAdvice pins what decides about data: a refused change is not

@@ -92,15 +92,12 @@ func TestLocatorRoundTrip(t *testing.T) {
 		l := anyLocator(t)
 		if rapid.Bool().Draw(t, "of a key") {
 			var err error
-			if l, err = l.Child(anyKey(t, "key").Locator().Parts()[0]); err != nil {
-				t.Fatal(err)
-			}
+			l, err = l.Child(anyKey(t, "key").Locator().Parts()[0])
+			assert.Must(t, err == nil, err)
 		}
 		key, err := l.Key()
 		if err != nil {
-			if !l.IsRoot() && !hasLongName(l) {
-				t.Fatalf("%q has no key: %v", l, err)
-			}
+			assert.Must(t, l.IsRoot() || hasLongName(l), l, "has no key:", err)
 			return
 		}
 		back := key.Locator()

@@ -50,9 +50,8 @@ func TestRegister(t *testing.T) {
 			if err != nil && !slices.Equal(r.Names(), before) {
 				t.Errorf("a refusal changed the registry to %q", r.Names())
 			}
-			if _, found := r.Get(c.driver.Name); err == nil && !found {
-				t.Error("not there afterwards")
-			}
+			_, found := r.Get(c.driver.Name)
+			assert.False(t, err == nil && !found, "not there afterwards")
 		})
 	}
 }
@@ -70,9 +69,8 @@ func newRegistry(t *testing.T) *providers.Registry {
 // A miss is absence for Get and a loud refusal for Select, which never puts another in its place.
 func TestSelect(t *testing.T) {
 	r := newRegistry(t)
-	if _, found := r.Get("nope"); found {
-		t.Error("found what is not there")
-	}
+	_, found := r.Get("nope")
+	assert.False(t, found, "found what is not there")
 	_, err := r.Select("nope", providers.Capabilities{})
 	assert.True(t, errors.Is(err, providers.ErrUnknown) && !errors.Is(err, providers.ErrNotExist), "miss", err)
 	for _, part := range []string{"storage_provider_unknown: ", `"nope"`, "not built into this wsmount", "local-fs, taken"} {
@@ -82,9 +80,7 @@ func TestSelect(t *testing.T) {
 	assert.Is(t, err, providers.ErrUnknown, "empty registry")
 	_, err = r.Select("taken", providers.Capabilities{Writable: true, Durable: true})
 	var lacking *providers.CapabilityError
-	if !errors.As(err, &lacking) || lacking.Provider != "taken" || !slices.Equal(lacking.Missing, []string{"Durable"}) {
-		t.Errorf("too little: %v", err)
-	}
+	assert.True(t, errors.As(err, &lacking) && lacking.Provider == "taken" && slices.Equal(lacking.Missing, []string{"Durable"}), "too little:", err)
 	assert.Equal(t, assert.Of(r.Select("local-fs", providers.Capabilities{Durable: true})).OK(t).Name, "local-fs", "hit")
 }
 
@@ -129,8 +125,6 @@ func TestDriverName(t *testing.T) {
 func TestCheckKeys(t *testing.T) {
 	s := providers.Settings{Config: map[string]string{"bucket": "b", "prefx": "p", "a": ""}}
 	err := s.CheckKeys("bucket", "prefix")
-	if !errors.Is(err, providers.ErrInvalid) || !strings.Contains(err.Error(), "a, prefx") || !strings.Contains(err.Error(), "bucket, prefix") {
-		t.Errorf("got %v", err)
-	}
+	assert.True(t, errors.Is(err, providers.ErrInvalid) && strings.Contains(err.Error(), "a, prefx") && strings.Contains(err.Error(), "bucket, prefix"), "got", err)
 	assert.Is(t, s.CheckKeys("bucket", "prefx", "a", "more"), nil, "known keys")
 }

@@ -240,9 +240,8 @@ func call(t *testing.T, method reflect.Value) error {
 
 // The interface that each provider must implement stays small.
 func TestRequiredMethods(t *testing.T) {
-	if n := interfaces[0].NumMethod(); n > 8 {
-		t.Errorf("Provider has %d methods, want at most 8", n)
-	}
+	n := interfaces[0].NumMethod()
+	assert.True(t, n <= 8, "Provider has", n, "methods, want at most 8")
 }
 
 // Each method passes the wrapper's function exactly once, with a name of its own, and then
@@ -312,9 +311,7 @@ func TestReadOnlyPast(t *testing.T) {
 	inner := &everything{abilities: full.Abilities}
 	p := providers.ReadOnly(inner, providers.ReadOnlyOptions{})
 	s, ok := providers.As[providers.Snapshotter](p)
-	if !ok {
-		t.Fatal("the past is hidden")
-	}
+	assert.Must(t, ok, "the past is hidden")
 	past := assert.Of(s.At(t.Context(), "r1")).OK(t)
 	_, err := past.Write(t.Context(), providers.Locator{}, providers.Body{}, providers.WriteOptions{})
 	assert.True(t, errors.Is(err, providers.ErrReadOnly) && p.Refused() == 1, "write", p.Refused(), "refused", err)
@@ -339,17 +336,14 @@ func TestLostAnswer(t *testing.T) {
 			return lost
 		},
 	})
-	if info, err := p.Stat(t.Context(), providers.Locator{}); info.Size != 0 || err != lost {
-		t.Errorf("stat: %+v, %v", info, err)
-	}
-	if c, err := p.Read(t.Context(), providers.Locator{}, providers.ReadOptions{}); c.Body != nil || err != lost || !inner.closed {
-		t.Errorf("read: %+v, %v; closed: %v", c, err, inner.closed)
-	}
+	info, err := p.Stat(t.Context(), providers.Locator{})
+	assert.True(t, info.Size == 0 && err == lost, "stat:", info, err)
+	c, err := p.Read(t.Context(), providers.Locator{}, providers.ReadOptions{})
+	assert.True(t, c.Body == nil && err == lost && inner.closed, "read:", c, err, "closed:", inner.closed)
 	m, _ := providers.As[providers.Multiparter](p)
 	inner.called = nil
-	if u, err := m.StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{}); u != nil || err != lost {
-		t.Errorf("start: %v, %v", u, err)
-	}
+	u, err := m.StartParts(t.Context(), providers.Locator{}, providers.WriteOptions{})
+	assert.True(t, u == nil && err == lost, "start:", u, err)
 	assert.Equal(t, fmt.Sprint(inner.called), "[StartParts Abort]", "a lost upload is left")
 }
 
@@ -375,9 +369,8 @@ func TestCallBody(t *testing.T) {
 	c := assert.Of(p.Read(t.Context(), providers.Locator{}, providers.ReadOptions{})).OK(t)
 	got, _ := io.ReadAll(c.Body)
 	assert.True(t, string(got) == "READ", "read", got)
-	if c.Body.Close(); !inner.closed {
-		t.Error("the original body was not closed")
-	}
+	c.Body.Close()
+	assert.True(t, inner.closed, "the original body was not closed")
 }
 
 // A caller that stops hears nothing more.
@@ -462,9 +455,7 @@ func TestWrappersOnlyTakeAway(t *testing.T) {
 		}
 		_, err := p.(providers.Copier).Copy(t.Context(), providers.Locator{}, providers.Locator{}, providers.CopyOptions{})
 		if want.Has(providers.AbilityCopy) {
-			if err != nil || passed != depth {
-				t.Fatalf("copy: %v, past %d of %d wrappers", err, passed, depth)
-			}
+			assert.Must(t, err == nil && passed == depth, "copy:", err, "past", passed, "of", depth, "wrappers")
 		} else if len(inner.called) > 0 && depth == 1 && !announced.Has(providers.AbilityCopy) {
 			t.Fatalf("copy is not announced and arrived")
 		}
@@ -476,15 +467,12 @@ func TestHiddenIsRefused(t *testing.T) {
 	inner := &everything{abilities: full.Abilities}
 	p := providers.Wrap(inner, providers.WrapOptions{Hide: providers.AbilityCopy})
 	_, err := p.(providers.Copier).Copy(t.Context(), providers.Locator{}, providers.Locator{}, providers.CopyOptions{})
-	if !errors.Is(err, providers.ErrUnsupported) || len(inner.called) != 0 {
-		t.Errorf("hidden copy: %v, arrived: %q", err, inner.called)
-	}
+	assert.True(t, errors.Is(err, providers.ErrUnsupported) && len(inner.called) == 0, "hidden copy:", err, "arrived:", inner.called)
 }
 
 func TestAsForeignInterface(t *testing.T) {
-	if _, ok := providers.As[io.Closer](&everything{abilities: full.Abilities}); ok {
-		t.Error("As gives what is no ability")
-	}
+	_, ok := providers.As[io.Closer](&everything{abilities: full.Abilities})
+	assert.False(t, ok, "As gives what is no ability")
 }
 
 func TestReadOnlyCapabilities(t *testing.T) {

@@ -27,9 +27,7 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("registries are not independent: %v, %q", err, second.Names())
 	}
 	for _, d := range first.List() {
-		if d.Name != "another" && (d.Text == "" || !d.Promises.Writable) {
-			t.Errorf("%s: text %q, promises %+v", d.Name, d.Text, d.Promises)
-		}
+		assert.False(t, d.Name != "another" && (d.Text == "" || !d.Promises.Writable), d.Name, "text", d.Text, "promises", d.Promises)
 	}
 }
 
@@ -37,9 +35,7 @@ func TestRegistry(t *testing.T) {
 func TestBackends(t *testing.T) {
 	r := all.Backends()
 	assert.Slice(t, r.Protocols(), []string{"device-local", "vault"})
-	if r == all.Backends() {
-		t.Error("registries are not independent")
-	}
+	assert.True(t, r != all.Backends(), "registries are not independent")
 }
 
 // What would keep the vault from being used, doctor says beforehand, in the words of the refusal.
@@ -49,24 +45,17 @@ func TestVaultRefused(t *testing.T) {
 	s := seam.Settings{Home: t.TempDir(), Vault: vault, Config: seam.Config{Err: fs.ErrNotExist}}
 	p := all.Backends().Preview(t.Context(), s, seam.Capabilities{})
 	_, err := all.Backends().Select(t.Context(), s, seam.Capabilities{})
-	if p.Grade != providers.Bad || err == nil || err.Error() != p.Text || p.Do == "" {
-		t.Errorf("the preview says %+v, the selection %v", p, err)
-	}
+	assert.True(t, p.Grade == providers.Bad && err != nil && err.Error() == p.Text && p.Do != "", "the preview says", p, "the selection", err)
 	s.ReadOnly = true // who only reads needs no lock
-	if err := os.WriteFile(filepath.Join(vault, "f"), []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, os.WriteFile(filepath.Join(vault, "f"), []byte("text"), 0o600))
 	p = all.Backends().Preview(t.Context(), s, seam.Capabilities{})
 	b, err := all.Backends().Select(t.Context(), s, seam.Capabilities{Sync: true})
-	if err != nil || p.Grade == providers.Bad {
-		t.Fatalf("the preview says %+v, the selection %v", p, err)
-	}
+	assert.Must(t, err == nil && p.Grade != providers.Bad, "the preview says", p, "the selection", err)
 	defer b.Close()
 	l, _ := b.Resolve("f")
 	text, err := b.Read(t.Context(), l)
-	if _, refused := b.Write(t.Context(), l, "x"); text != "text" || !errors.Is(refused, providers.ErrReadOnly) {
-		t.Errorf("read %q, %v; written: %v", text, err, refused)
-	}
+	_, refused := b.Write(t.Context(), l, "x")
+	assert.True(t, text == "text" && errors.Is(refused, providers.ErrReadOnly), "read", text, err, "written:", refused)
 }
 
 // The vault that settings name is opened, with what it promises.

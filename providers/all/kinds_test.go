@@ -18,14 +18,10 @@ func TestKinds(t *testing.T) {
 		d, _ := all.Registry().Get(name)
 		for kind, want := range map[string]string{"": "s3: ", "s3": "s3: ", "azure": "azure: ", "gcs": "gcs: "} {
 			_, err := d.Open(t.Context(), providers.Settings{Config: map[string]string{"kind": kind, "endpoint": "nowhere"}})
-			if !errors.Is(err, providers.ErrInvalid) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s of kind %q: %v", name, kind, err)
-			}
+			assert.True(t, errors.Is(err, providers.ErrInvalid) && strings.Contains(err.Error(), want), name, "of kind", kind, err)
 		}
 		_, err := d.Open(t.Context(), providers.Settings{Config: map[string]string{"kind": "tape"}})
 		assert.True(t, errors.Is(err, providers.ErrUnsupported) && strings.Contains(err.Error(), "tape"), name, err)
-		if !slices.Contains(d.Keys, "path_style") || !slices.Contains(d.Keys, "account_name") || !d.Promises.ListAfter {
-			t.Errorf("%s: keys %q, promises %+v", name, d.Keys, d.Promises)
-		}
+		assert.True(t, slices.Contains(d.Keys, "path_style") && slices.Contains(d.Keys, "account_name") && d.Promises.ListAfter, name, "keys", d.Keys, "promises", d.Promises)
 	}
 }

@@ -54,9 +54,7 @@ func TestDirectoriesOfOthers(t *testing.T) {
 			}
 			p := openFake(t, f, nil)
 			page, err := p.List(t.Context(), loc(""), providers.ListOptions{})
-			if err != nil || len(page.Entries) != 1 || page.Entries[0].Locator != loc("d") || page.Entries[0].Kind != providers.KindDir {
-				t.Fatalf("list: %+v, %v", page.Entries, err)
-			}
+			assert.Must(t, err == nil && len(page.Entries) == 1 && page.Entries[0].Locator == loc("d") && page.Entries[0].Kind == providers.KindDir, "list:", page.Entries, err)
 			attr := providers.Attr{Valid: providers.AttrMode, Mode: 0o700}
 			assert.OK(t, assert.ErrOf(p.SetAttr(t.Context(), loc("d"), providers.SetAttrOptions{If: providers.IfDir(), Attr: attr})), "chmod")
 			assert.OK(t, assert.ErrOf(p.Mkdir(t.Context(), loc("d"), providers.MkdirOptions{})), "mkdir of what is there")
@@ -117,9 +115,7 @@ func TestOtherTypes(t *testing.T) {
 		content, info, err := providers.Fetch(t.Context(), p, loc("log"), providers.ReadOptions{})
 		assert.Must(t, err == nil && string(content) == "line\n", kind, content, err)
 		_, err = p.Write(t.Context(), loc("log"), providers.String("new"), providers.WriteOptions{If: providers.IfVersion(info.Version)})
-		if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), kind) {
-			t.Errorf("%s: a write is %v", kind, err)
-		}
+		assert.True(t, errors.Is(err, providers.ErrUnsupported) && strings.Contains(err.Error(), kind), kind, "a write is", err)
 		info, err = p.SetAttr(t.Context(), loc("log"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}})
 		assert.True(t, err == nil && info.Attr.Mode == 0o600, kind, "chmod", info, err)
 		assert.Is(t, p.Delete(t.Context(), loc("log"), providers.DeleteOptions{If: providers.IfVersion(info.Version)}), nil, kind)
@@ -196,9 +192,7 @@ func TestNamesOfMetadata(t *testing.T) {
 		if got != want || decodeName(got) != name {
 			t.Errorf("%q: got %q, want %q; back %q", name, got, want, decodeName(got))
 		}
-		if got[0] == '-' || isDigit(got[0]) || strings.ContainsAny(got, "-.") {
-			t.Errorf("%q is no identifier", got)
-		}
+		assert.True(t, got[0] != '-' && !isDigit(got[0]) && !strings.ContainsAny(got, "-."), got, "is no identifier")
 	}
 }
 
@@ -248,9 +242,8 @@ func TestTagsOfOthers(t *testing.T) {
 		}
 		told := slices.ContainsFunc(p.Examine(t.Context()), func(f providers.Finding) bool { return f.Name == "tags" && f.Grade == providers.Less })
 		assert.Equal(t, told, untagged, "doctor says that tags get lost")
-		if asked := p.Requests()[opTags].Requests; untagged && asked > 0 {
-			t.Errorf("%d requests for tags after a listing without was all that is allowed", asked)
-		}
+		asked := p.Requests()[opTags].Requests
+		assert.False(t, untagged && asked > 0, asked, "requests for tags after a listing without was all that is allowed")
 	}
 }
 
@@ -361,9 +354,7 @@ func TestNames(t *testing.T) {
 func TestErrors(t *testing.T) {
 	p, err := openFakeErr(t, roundTrip(func(r *http.Request) (*http.Response, error) { return nil, errors.New("no route to host") }), nil,
 		secrets{"sas_token": "sv=2025-01-01&sig=c2lnbmF0dXJl"})
-	if p != nil || !errors.Is(err, providers.ErrUnavailable) || strings.Contains(err.Error(), "sig=") {
-		t.Errorf("open: %v", err)
-	}
+	assert.True(t, p == nil && errors.Is(err, providers.ErrUnavailable) && !strings.Contains(err.Error(), "sig="), "open:", err)
 	f := azureserver.New()
 	p = openFake(t, f, nil)
 	for _, c := range []struct {

@@ -51,15 +51,11 @@ func TestSecrets(t *testing.T) {
 	} {
 		assert.Of(secretOf(x.fields, c)).Equal(t, x.want, x.fields)
 	}
-	if _, err := secretOf(map[string]string{"account_name": "acme"}, c); err == nil {
-		t.Error("an account alone is a login")
-	}
+	assert.True(t, assert.ErrOf(secretOf(map[string]string{"account_name": "acme"}, c)) != nil, "an account alone is a login")
 	if got, want := (secret{signature: "se=2030-01-02T03:04:05Z&sig=x"}).ends(), time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC); !got.Equal(want) {
 		t.Errorf("a signature ends at %v, want %v", got, want)
 	}
-	if got := (config{Place: bucket.Place{Endpoint: "http://127.0.0.1:10000/devstoreaccount1"}}).accountOf(); got != "devstoreaccount1" {
-		t.Errorf("the account of a path is %q", got)
-	}
+	assert.Equal(t, (config{Place: bucket.Place{Endpoint: "http://127.0.0.1:10000/devstoreaccount1"}}).accountOf(), "devstoreaccount1", "the account of a path")
 }
 
 // The host can give this machine's own login. Its token proves who asks to the container, and to the

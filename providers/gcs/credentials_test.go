@@ -49,9 +49,8 @@ func TestServiceAccount(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &claims)
 	}
-	if want := "robot@acme.iam.gserviceaccount.com"; err != nil || claims.Iss != want || claims.Sub != want || claims.Scope != scopeWrite {
-		t.Errorf("claims %+v, %v", claims, err)
-	}
+	want := "robot@acme.iam.gserviceaccount.com"
+	assert.True(t, err == nil && claims.Iss == want && claims.Sub == want && claims.Scope == scopeWrite, "claims", claims, err)
 }
 
 // Which make a login, and what says that none does. No secret is in it.

@@ -56,9 +56,7 @@ func TestWordsForOthers(t *testing.T) {
 			}
 		}
 		content, info, err := providers.Fetch(t.Context(), p, loc("l"), providers.ReadOptions{})
-		if err != nil || string(content) != "d/f" || info.Kind != providers.KindSymlink || info.Digest != link.Digest {
-			t.Errorf("read: %q, %+v, %v", content, info, err)
-		}
+		assert.True(t, err == nil && string(content) == "d/f" && info.Kind == providers.KindSymlink && info.Digest == link.Digest, "read:", content, info, err)
 		assert.OK(t, assert.ErrOf(p.SetAttr(t.Context(), loc("l"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: at})))
 	}
 }
@@ -101,9 +99,7 @@ func TestRequests(t *testing.T) {
 	}
 	page := assert.Of(p.List(t.Context(), loc("dir"), providers.ListOptions{})).OK(t)
 	for _, info := range page.Entries {
-		if info.Locator == loc("dir/sub") && info.Attr.Mode != 0o700 {
-			t.Errorf("a listing says of a directory %+v", info)
-		}
+		assert.False(t, info.Locator == loc("dir/sub") && info.Attr.Mode != 0o700, "a listing says of a directory", info)
 	}
 }
 
@@ -168,9 +164,8 @@ func TestManyParts(t *testing.T) {
 		err = errors.Join(err, u.Part(t.Context(), n+1, providers.String("x")))
 	}
 	_, refused := u.Complete(t.Context())
-	if err = errors.Join(err, u.Abort(t.Context())); err != nil || !errors.Is(refused, providers.ErrExist) {
-		t.Errorf("an upload over a file: %v, %v", refused, err)
-	}
+	err = errors.Join(err, u.Abort(t.Context()))
+	assert.True(t, err == nil && errors.Is(refused, providers.ErrExist), "an upload over a file:", refused, err)
 	assert.Slice(t, f.Keys(), []string{"pre/large"}, "a refused upload left")
 }
 
@@ -500,9 +495,7 @@ func TestExamine(t *testing.T) {
 		found := false
 		for _, one := range p.Examine(t.Context()) {
 			found = found || strings.HasPrefix(one.Says, want)
-			if one.Grade == providers.Bad || one.Grade != providers.Good && one.Do == "" {
-				t.Errorf("%+v", one)
-			}
+			assert.True(t, one.Grade != providers.Bad && (one.Grade == providers.Good || one.Do != ""), one)
 		}
 		assert.True(t, found, "nothing says", want)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // recorder is a T that remembers failures instead of failing.
@@ -48,9 +50,8 @@ func failures(t *testing.T, c Check, new New) []string {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			defer func() {
-				if v := recover(); v != nil {
-					r.Errorf("panic: %v", v)
-				}
+				v := recover()
+				assert.True(r, v == nil, "panic:", v)
 			}()
 			f()
 		})
@@ -71,8 +72,6 @@ func allChecks() []Check {
 func checkNamed(t *testing.T, all []Check, name string) Check {
 	t.Helper()
 	i := slices.IndexFunc(all, func(c Check) bool { return c.Name == name })
-	if i < 0 {
-		t.Fatalf("no check is named %q", name)
-	}
+	assert.Must(t, i >= 0, "no check is named", name)
 	return all[i]
 }

@@ -170,9 +170,7 @@ func TestMissingPromises(t *testing.T) {
 	s := m.settings("", m.vault)
 	_, err := m.registry.Select(t.Context(), s, seam.Capabilities{Sync: true, Encryption: true, ConcurrentWriters: true})
 	var mismatch *seam.CapabilityMismatchError
-	if !errors.As(err, &mismatch) {
-		t.Fatal(err)
-	}
+	assert.Must(t, errors.As(err, &mismatch), err)
 	assert.Slice(t, mismatch.Missing, []string{"concurrent_writers", "encryption"})
 	b := assert.Of(m.registry.Select(t.Context(), s, seam.Capabilities{Sync: true, ConflictFiles: true})).OK(t)
 	assert.OK(t, b.Close())

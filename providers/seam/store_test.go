@@ -94,9 +94,7 @@ func TestWriteKeepsWhatIsStored(t *testing.T) {
 	assert.OK(t, err)
 	assert.OK(t, assert.ErrOf(seam.New(p).Write(t.Context(), l, "new")))
 	info := assert.Of(p.Stat(t.Context(), l.Place())).OK(t)
-	if info.Attr.Mode != 0o700 || info.Metadata["k"] != "v" || info.ModTime().Equal(old) {
-		t.Errorf("after the write: %+v", info)
-	}
+	assert.True(t, info.Attr.Mode == 0o700 && info.Metadata["k"] == "v" && !info.ModTime().Equal(old), "after the write:", info)
 }
 
 // TestSymbolicLinks are listed and described, and neither read nor replaced.

@@ -31,9 +31,7 @@ func TestTranslate(t *testing.T) {
 			assert.False(t, other.Err != want && errors.Is(err, other.Err), errno, "is also", other.Name)
 		}
 	}
-	if translate(providers.MethodStat, providers.Locator{}, nil) != nil {
-		t.Error("no error became one")
-	}
+	assert.Is(t, translate(providers.MethodStat, providers.Locator{}, nil), nil, "no error became one")
 }
 
 // Never too long, never twice, never half a character.

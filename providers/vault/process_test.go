@@ -254,9 +254,7 @@ func TestKilledHolder(t *testing.T) {
 				assert.OK(t, os.WriteFile(note, []byte("old"), 0o644))
 				err := job{vault, locks, x.verb, x.at, 0}.start(t).Wait()
 				var exit *exec.ExitError
-				if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-					t.Fatalf("it ended with %v", err)
-				}
+				assert.Must(t, errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL, "it ended with", err)
 				for name, want := range map[string]string{"note": x.note, "moved": x.moved} {
 					content, err := os.ReadFile(filepath.Join(vault, name))
 					assert.Equal(t, string(content), want, name)

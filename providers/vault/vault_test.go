@@ -99,9 +99,8 @@ func TestConfined(t *testing.T) {
 		assert.Is(t, p.Delete(t.Context(), l, providers.DeleteOptions{If: providers.IfDir()}), providers.ErrNotExist, "delete")
 		_, err := p.Mkdir(t.Context(), loc(dir+"/new"), providers.MkdirOptions{})
 		assert.Is(t, err, providers.ErrNotDir, "mkdir")
-		if _, err = p.List(t.Context(), loc(dir), providers.ListOptions{}); err == nil {
-			t.Errorf("list of %s went outside", dir)
-		}
+		_, err = p.List(t.Context(), loc(dir), providers.ListOptions{})
+		assert.True(t, err != nil, "list of", dir, "went outside")
 	}
 	mode := providers.Attr{Valid: providers.AttrMode | providers.AttrModTime, Mode: 0o777, ModTime: time.Unix(1, 0)}
 	assert.OK(t, assert.ErrOf(p.SetAttr(t.Context(), loc("file"), providers.SetAttrOptions{If: providers.Unconditional(), Attr: mode})))
@@ -211,9 +210,8 @@ func TestFullDisk(t *testing.T) {
 	_, err := p.Write(t.Context(), loc("a"), providers.String(strings.Repeat("x", 1<<20)), unconditional)
 	assert.Is(t, err, providers.ErrQuota, "write to a full disk")
 	wantNoTemp(t, root)
-	if got, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{}); string(got) != "before" || err != nil {
-		t.Errorf("content: %q, %v", got, err)
-	}
+	got, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
+	assert.True(t, string(got) == "before" && err == nil, "content:", got, err)
 }
 
 // What is no vault is refused, and one in which the lock would lie.
@@ -250,9 +248,7 @@ func TestLook(t *testing.T) {
 		t.Setenv("XDG_CACHE_HOME", cache)
 		f := vault.Look(t.Context(), root, false)
 		p, err := vault.Open(t.Context(), root, vault.Options{})
-		if f.Grade == providers.Good != (want == "") || f.Grade == providers.Good != (err == nil) || !strings.Contains(f.Says, want) {
-			t.Errorf("%s: look says %+v, open %v", cache, f, err)
-		}
+		assert.True(t, f.Grade == providers.Good == (want == "") && f.Grade == providers.Good == (err == nil) && strings.Contains(f.Says, want), cache, "look says", f, "open", err)
 		if err == nil {
 			_, _, err = providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{})
 			assert.OK(t, errors.Join(err, p.Close()))
@@ -273,9 +269,8 @@ func TestAnothersVault(t *testing.T) {
 	assert.OK(t, os.Chown(root, 12345, 12345))
 	_, err := vault.Open(t.Context(), root, vault.Options{Locks: t.TempDir()})
 	assert.Is(t, err, providers.ErrPermission, "open")
-	if f := vault.Look(t.Context(), root, false); f.Grade != providers.Bad || !strings.Contains(f.Says, "user 12345") {
-		t.Errorf("look says %+v", f)
-	}
+	f := vault.Look(t.Context(), root, false)
+	assert.True(t, f.Grade == providers.Bad && strings.Contains(f.Says, "user 12345"), "look says", f)
 	p, err := vault.Open(t.Context(), root, vault.Options{ReadOnly: true})
 	assert.OK(t, err)
 	t.Cleanup(func() { p.Close() })
@@ -300,9 +295,7 @@ func TestTimesAreNoVersion(t *testing.T) {
 	} {
 		assert.OK(t, change(filepath.Join(root, "a")))
 		now := assert.Of(p.Stat(t.Context(), loc("a"))).OK(t)
-		if !now.Version.Matches(info.Version) || now.Digest != "sha256:"+info.Version.ETag {
-			t.Errorf("version %+v became %+v", info.Version, now.Version)
-		}
+		assert.True(t, now.Version.Matches(info.Version) && now.Digest == "sha256:"+info.Version.ETag, "version", info.Version, "became", now.Version)
 	}
 	_, err := p.Write(t.Context(), loc("a"), providers.String("after"), providers.WriteOptions{If: providers.IfVersion(info.Version)})
 	assert.OK(t, err)
@@ -346,9 +339,7 @@ func TestUnreadable(t *testing.T) {
 	write(t, p, "a", "x")
 	assert.OK(t, os.WriteFile(filepath.Join(root, "b"), []byte("secret"), 0o200))
 	page := assert.Of(p.List(t.Context(), loc(""), providers.ListOptions{})).OK(t)
-	if len(page.Entries) != 2 || page.Entries[1].Size != 6 || page.Entries[1].Version.IsZero() {
-		t.Errorf("listing: %+v", page.Entries)
-	}
+	assert.True(t, len(page.Entries) == 2 && page.Entries[1].Size == 6 && !page.Entries[1].Version.IsZero(), "listing:", page.Entries)
 	assert.Is(t, assert.ErrOf(p.Read(t.Context(), loc("b"), providers.ReadOptions{})), providers.ErrPermission, "read")
 }
 

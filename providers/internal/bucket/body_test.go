@@ -33,9 +33,8 @@ func TestOutgoingAgain(t *testing.T) {
 			}
 			got := o.Again()
 			assert.Must(t, got == c.ok, "again", got)
-			if n, err := first.Read(make([]byte, 1)); n != 0 || err == nil {
-				t.Errorf("the first request read %d more bytes", n)
-			}
+			n, err := first.Read(make([]byte, 1))
+			assert.True(t, n == 0 && err != nil, "the first request read", n, "more bytes")
 			if !c.ok {
 				return
 			}

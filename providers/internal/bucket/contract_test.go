@@ -90,9 +90,7 @@ func TestPatch(t *testing.T) {
 	set := providers.SetAttrOptions{If: providers.IfVersion(stat.Version), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o600}}
 	if got := spent(p, func() {
 		info, err := p.SetAttr(t.Context(), loc("a.txt"), set)
-		if err != nil || info.Attr.Mode != 0o600 || info.Metadata["colour"] != "red" || info.Size != 1 || info.Version.Matches(stat.Version) {
-			t.Errorf("got %+v, %v", info, err)
-		}
+		assert.True(t, err == nil && info.Attr.Mode == 0o600 && info.Metadata["colour"] == "red" && info.Size == 1 && !info.Version.Matches(stat.Version), "got", info, err)
 	}); got != "Head=1 Patch=1" {
 		t.Errorf("spent %s", got)
 	}
@@ -109,14 +107,12 @@ func TestCopyInParts(t *testing.T) {
 	for _, want := range []string{"Begin=1 Complete=1 CopyPart=4 Head=1", "Abort=1 Begin=1 Complete=1 CopyPart=4 Head=1"} {
 		if got := spent(p, func() {
 			_, err := p.Copy(t.Context(), loc("a"), loc("b"), providers.CopyOptions{If: providers.IfAbsent()})
-			if again := strings.HasPrefix(want, "Abort"); again != errors.Is(err, providers.ErrExist) || !again && err != nil {
-				t.Errorf("copy: %v", err)
-			}
+			again := strings.HasPrefix(want, "Abort")
+			assert.True(t, again == errors.Is(err, providers.ErrExist) && (again || err == nil), "copy:", err)
 		}); got != want {
 			t.Errorf("spent %s, want %s", got, want)
 		}
 	}
-	if got := string(f.objects["pre/b"].content); got != "0123456789" || len(f.uploads) > 0 {
-		t.Errorf("copied %q, and %d uploads are left", got, len(f.uploads))
-	}
+	got := string(f.objects["pre/b"].content)
+	assert.True(t, got == "0123456789" && len(f.uploads) == 0, "copied", got, "and", len(f.uploads), "uploads are left")
 }

@@ -52,9 +52,8 @@ func TestHeadersInListings(t *testing.T) {
 	mustWrite(t, p, "c", "x", providers.WriteOptions{Attr: mode})
 	for name, info := range listed(t, p, "", true) {
 		stat := assert.Of(p.Stat(t.Context(), info.Locator)).OK(t)
-		if told := maps.Equal(info.Metadata, stat.Metadata); told == (info.Untold != 0) || name != "b.txt" && !told {
-			t.Errorf("%s: listed %q with %d untold, has %q", name, info.Metadata, info.Untold, stat.Metadata)
-		}
+		told := maps.Equal(info.Metadata, stat.Metadata)
+		assert.True(t, told != (info.Untold != 0) && (name == "b.txt" || told), name, "listed", info.Metadata, "with", info.Untold, "untold, has", stat.Metadata)
 	}
 }
 

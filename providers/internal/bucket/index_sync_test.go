@@ -40,9 +40,7 @@ func TestDamagedSegments(t *testing.T) {
 			q := openFake(t, f, &Options{Prefix: "pre/", Logger: slog.New(slog.NewTextHandler(out, nil))})
 			got := listed(t, q, "", true)
 			assert.True(t, len(got) == 1 && got["a"].Attr.Mode == 0o755, "listed", got)
-			if !strings.Contains(out.String(), "a segment of the attribute index is ignored") || !strings.Contains(out.String(), bad) {
-				t.Errorf("log: %s", out)
-			}
+			assert.True(t, strings.Contains(out.String(), "a segment of the attribute index is ignored") && strings.Contains(out.String(), bad), "log:", out)
 			assert.Equal(t, len(q.index.known), 3, "records are known")
 			q.index.io.Lock()
 			err := q.index.compact(t.Context())

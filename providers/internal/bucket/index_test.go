@@ -52,9 +52,7 @@ func checkTree(t *testing.T, p *Provider, want string) {
 		stat := assert.Of(p.Stat(t.Context(), info.Locator)).OK(t)
 		assert.Equal(t, stat.Metadata != nil || len(stat.Attr.Xattrs) > 0, info.Untold != 0, name, "listed with", info.Untold, "untold of", stat)
 		stat.Attr = stat.Attr.Keep(recordAttributes)
-		if stat.Kind != info.Kind || stat.Size != info.Size || !info.Attr.Equal(stat.Attr) {
-			t.Errorf("%s: listed %+v, is %+v", name, info, stat)
-		}
+		assert.True(t, stat.Kind == info.Kind && stat.Size == info.Size && info.Attr.Equal(stat.Attr), name, "listed", info, "is", stat)
 	}
 	if all["dir/link"].Kind != providers.KindSymlink || all["private/copy"].Attr.Mode != 0o4711 || all["parts"].Attr.UID != 7 || all["private"].Attr.Mode != 0o700 {
 		t.Errorf("listed: %+v", all)
@@ -78,9 +76,8 @@ func testIndexOnFake(t *testing.T) {
 	assert.OK(t, errors.Join(q.Delete(t.Context(), loc("dir/run"), providers.DeleteOptions{If: providers.Unconditional()}), q.Close()))
 	r := openFake(t, f, nil)
 	<-r.index.loaded
-	if _, there := r.index.known[recordID("dir/run")]; there {
-		t.Error("what was deleted is known")
-	}
+	_, there := r.index.known[recordID("dir/run")]
+	assert.False(t, there, "what was deleted is known")
 }
 
 // What others changed since is asked for, also if its content is the same.
@@ -181,13 +178,10 @@ func TestIndexBesideMetadata(t *testing.T) {
 	file, dir := all["rclone"], all["dir"]
 	assert.True(t, file.Attr.Mode == 0o755 && file.Attr.ModTime.Unix() == 1e9 && file.Untold != 0, "file", file)
 	assert.Equal(t, string(assert.Of(p.Stat(t.Context(), loc("dir"))).OK(t).Attr.Xattrs["user.x"]), "y", "stat")
-	if dir = listed(t, p, "", false)["dir"]; dir.Attr.Mode != 0o700 || dir.Untold == 0 {
-		t.Errorf("directory: %+v", dir)
-	}
-	if _, err := p.SetAttr(t.Context(), loc("dir"), providers.SetAttrOptions{If: providers.IfDir(),
-		Attr: providers.Attr{Valid: providers.AttrXattrs, Xattrs: map[string][]byte{"user.x": []byte("z")}}}); err != nil {
-		t.Fatal(err)
-	}
+	dir = listed(t, p, "", false)["dir"]
+	assert.True(t, dir.Attr.Mode == 0o700 && dir.Untold != 0, "directory:", dir)
+	assert.OK(t, assert.ErrOf(p.SetAttr(t.Context(), loc("dir"), providers.SetAttrOptions{If: providers.IfDir(),
+		Attr: providers.Attr{Valid: providers.AttrXattrs, Xattrs: map[string][]byte{"user.x": []byte("z")}}})))
 	now := listed(t, p, "", false)["dir"]
 	assert.True(t, now.Untold != dir.Untold && now.Attr.Mode == 0o700, "directory after a change", now)
 }

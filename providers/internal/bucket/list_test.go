@@ -84,9 +84,8 @@ func allFiles(t *testing.T, p *Provider, recursive bool, limit int) []providers.
 			}
 			seen[info.Locator] = true
 			if info.Kind == providers.KindDir {
-				if stat, err := p.Stat(t.Context(), info.Locator); err != nil || stat.Kind != providers.KindDir {
-					t.Errorf("stat of directory %q: %v, %v", info.Locator, stat.Kind, err)
-				}
+				stat, err := p.Stat(t.Context(), info.Locator)
+				assert.True(t, err == nil && stat.Kind == providers.KindDir, "stat of directory", info.Locator, stat.Kind, err)
 				if !recursive {
 					walk(info.Locator)
 				}
@@ -161,18 +160,15 @@ func testNoOrder(t *testing.T, tokens bool) {
 	}
 	assert.Equal(t, len(allFiles(t, p, true, 0)), 30, "files in one page")
 	for _, want := range []string{"List=1", ""} {
-		if got := spent(p, func() {
+		assert.Equal(t, spent(p, func() {
 			_, err := p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, Limit: 10})
 			assert.Is(t, err, providers.ErrUnsupported)
-		}); got != want {
-			t.Errorf("spent %q, want %q", got, want)
-		}
+		}), want, "spent")
 	}
 	assert.Equal(t, len(allFiles(t, p, false, 4)), 30, "files, directory by directory")
 	w := &walk{p: p, recursive: true, cursor: cursor{After: []byte("pre/m")}}
-	if err := w.checkOrder(listing{Listing: Listing{Items: []Item{{Object: Object{Key: "pre/a"}}}}, ordered: true}); !errors.Is(err, providers.ErrUnsupported) {
-		t.Errorf("a page that begins before its place: %v", err)
-	}
+	err := w.checkOrder(listing{Listing: Listing{Items: []Item{{Object: Object{Key: "pre/a"}}}}, ordered: true})
+	assert.True(t, errors.Is(err, providers.ErrUnsupported), "a page that begins before its place:", err)
 }
 
 // Where a listing cannot begin behind a key, that is said.

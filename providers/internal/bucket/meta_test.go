@@ -98,9 +98,7 @@ func TestEncodeMeta(t *testing.T) {
 		}
 	}
 	got := decodeMeta(raw)
-	if !maps.Equal(got.user, user) || got.kind != m.kind || !got.attr.ModTime.Equal(m.attr.ModTime) || got.attr.Mode != 0o750 {
-		t.Errorf("read back as %+v", got)
-	}
+	assert.True(t, maps.Equal(got.user, user) && got.kind == m.kind && got.attr.ModTime.Equal(m.attr.ModTime) && got.attr.Mode == 0o750, "read back as", got)
 }
 
 // Each service gets the words of its programs, and they are read back.
@@ -132,9 +130,8 @@ func TestWords(t *testing.T) {
 	} {
 		raw := assert.Of(c.m.encode(Service{Words: c.words, Metadata: 2 << 10})).OK(t, c.name)
 		assert.True(t, maps.Equal(raw, c.want), c.name, "got", raw, "want", c.want)
-		if got := decodeMeta(raw); len(c.m.user) == 0 && (got.kind != c.m.kind || !got.attr.ModTime.Equal(c.m.attr.ModTime) || got.target != c.m.target) {
-			t.Errorf("%s: read back as %+v", c.name, got)
-		}
+		got := decodeMeta(raw)
+		assert.False(t, len(c.m.user) == 0 && (got.kind != c.m.kind || !got.attr.ModTime.Equal(c.m.attr.ModTime) || got.target != c.m.target), c.name, "read back as", got)
 	}
 	told.target = strings.Repeat("x", 3<<10)
 	raw := assert.Of(told.encode(Service{Words: google, Metadata: 2 << 10})).OK(t, "a target that does not fit is in the content alone")
@@ -170,9 +167,7 @@ func TestForeignLinks(t *testing.T) {
 		l := providers.MustLocator(name)
 		for range 2 {
 			content, info, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{})
-			if err != nil || string(content) != "a/b" || info.Kind != providers.KindSymlink || info.Size != 3 {
-				t.Errorf("%s: %q, %v of %d, %v", name, content, info.Kind, info.Size, err)
-			}
+			assert.True(t, err == nil && string(content) == "a/b" && info.Kind == providers.KindSymlink && info.Size == 3, name, content, info.Kind, "of", info.Size, err)
 			part, _, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{Offset: 1, Length: 1, Version: info.Version})
 			assert.True(t, err == nil && string(part) == "/", "range of", name, part, err)
 			set := providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{Valid: providers.AttrModTime, ModTime: time.Unix(1, 0)}}

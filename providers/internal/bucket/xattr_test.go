@@ -35,9 +35,7 @@ func TestDecodeXattrs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, ok := decodeXattrs(c.raw)
-			if ok != (c.want != nil) || !maps.EqualFunc(got, c.want, func(a []byte, b string) bool { return string(a) == b }) {
-				t.Errorf("got %q, %v, want %q", got, ok, c.want)
-			}
+			assert.True(t, ok == (c.want != nil) && maps.EqualFunc(got, c.want, func(a []byte, b string) bool { return string(a) == b }), "got", got, ok, "want", c.want)
 		})
 	}
 }
@@ -49,9 +47,8 @@ func TestEncodeXattrs(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	all := map[string][]byte{"user.\xff\x01": {0}, `user.":"`: {1}, `user.a":"eQ==","user.b`: {2}, `user.\`: {3}, `user.\"`: {4}, "user.": nil}
-	if got, ok := decodeXattrs(encodeXattrs(all)); !ok || !maps.EqualFunc(got, all, bytes.Equal) {
-		t.Errorf("read back as %q", got)
-	}
+	got, ok := decodeXattrs(encodeXattrs(all))
+	assert.True(t, ok && maps.EqualFunc(got, all, bytes.Equal), "read back as", got)
 }
 
 // What is read is written so that it is read again.
@@ -63,9 +60,8 @@ func FuzzDecodeXattrs(f *testing.F) {
 		if !ok {
 			return
 		}
-		if again, ok := decodeXattrs(encodeXattrs(all)); !ok || !maps.EqualFunc(again, all, bytes.Equal) {
-			t.Errorf("%q is read as %q, and then as %q", raw, all, again)
-		}
+		again, ok := decodeXattrs(encodeXattrs(all))
+		assert.True(t, ok && maps.EqualFunc(again, all, bytes.Equal), raw, "is read as", all, "and then as", again)
 	})
 }
 
@@ -82,9 +78,7 @@ func TestFits(t *testing.T) {
 	for p.Fits(attr(most+1), user) == nil {
 		most++
 	}
-	if most < 1200 || most > takes2K.Metadata*3/4 {
-		t.Errorf("%d bytes fit", most)
-	}
+	assert.True(t, most >= 1200 && most <= takes2K.Metadata*3/4, most, "bytes fit")
 	assert.Is(t, p.Fits(attr(most+1), user), providers.ErrTooLarge, "one byte more")
 	mustWrite(t, p, "f", "x", providers.WriteOptions{Attr: attr(most), Metadata: user, Op: strings.Repeat("o", 40)})
 }
@@ -97,11 +91,8 @@ func TestUnreadableMetadataStay(t *testing.T) {
 	f.put("pre/f", "x", map[string]string{"mode": "dark", "xattr": "kept"})
 	set := providers.SetAttrOptions{If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrModTime, ModTime: time.Unix(7, 0)}}
 	info, err := p.SetAttr(t.Context(), loc("f"), set)
-	if err != nil || info.Metadata["mode"] != "dark" || info.Metadata["xattr"] != "kept" {
-		t.Errorf("got %q, %v", info.Metadata, err)
-	}
+	assert.True(t, err == nil && info.Metadata["mode"] == "dark" && info.Metadata["xattr"] == "kept", "got", info.Metadata, err)
 	set.Attr = providers.Attr{Valid: providers.AttrXattrs, Xattrs: map[string][]byte{"user.x": nil}}
-	if info, err = p.SetAttr(t.Context(), loc("f"), set); err != nil || len(info.Attr.Xattrs) != 1 {
-		t.Errorf("got %q, %v", info.Attr.Xattrs, err)
-	}
+	info, err = p.SetAttr(t.Context(), loc("f"), set)
+	assert.True(t, err == nil && len(info.Attr.Xattrs) == 1, "got", info.Attr.Xattrs, err)
 }

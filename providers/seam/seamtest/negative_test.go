@@ -435,9 +435,7 @@ func TestMistakesAreFound(t *testing.T) {
 		for _, name := range m.checks {
 			needed[name] = true
 			i := slices.IndexFunc(Checks(), func(c Check) bool { return c.Name == name })
-			if i < 0 {
-				t.Fatalf("no check is named %q", name)
-			}
+			assert.Must(t, i >= 0, "no check is named", name)
 			failures := failures(t, Checks()[i], func(providertest.T) seam.Backend {
 				b := newBroken()
 				m.breaks(b, b.Store)

@@ -28,19 +28,16 @@ func TestAppMints(t *testing.T) {
 		}}
 	first := mint(t, a)
 	now = now.Add(54 * time.Minute)
-	if again := mint(t, a); again != first || revealed != 1 {
-		t.Errorf("another token after 54 minutes, the key was asked for %d times", revealed)
-	}
+	again := mint(t, a)
+	assert.True(t, again == first && revealed == 1, "another token after 54 minutes, the key was asked for", revealed, "times")
 	now = now.Add(2 * time.Minute)
-	if again := mint(t, a); again == first || revealed != 2 {
-		t.Errorf("the same token 4 minutes before its end, the key was asked for %d times", revealed)
-	}
+	again = mint(t, a)
+	assert.True(t, again != first && revealed == 2, "the same token 4 minutes before its end, the key was asked for", revealed, "times")
 	now = time.Now()
 	before := mint(t, a)
 	a.Forget()
-	if again := mint(t, a); again == before {
-		t.Error("the same token after it was refused")
-	}
+	again = mint(t, a)
+	assert.True(t, again != before, "the same token after it was refused")
 	tokens, asked := app.Minted()
 	assert.True(t, len(tokens) == 3 && asked[0] == "site", "minted", len(tokens), "tokens for", asked)
 }
@@ -68,8 +65,7 @@ func TestAppIsRefused(t *testing.T) {
 		{"no server", app.Installation, app.Key, "http://127.0.0.1:1", providers.ErrUnavailable},
 	} {
 		a := &hub.App{URL: c.url, ID: app.ID, Installation: c.installation, Repo: "site", Key: with(map[string]string{"private_key": c.key})}
-		if _, err := a.Credentials(t.Context()); !errors.Is(err, c.kind) || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "PRIVATE") {
-			t.Errorf("%s: %v, want %v", c.name, err, c.kind)
-		}
+		_, err := a.Credentials(t.Context())
+		assert.True(t, errors.Is(err, c.kind) && !strings.Contains(err.Error(), "SECRET") && !strings.Contains(err.Error(), "PRIVATE"), c.name, err, "want", c.kind)
 	}
 }

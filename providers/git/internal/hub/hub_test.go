@@ -133,9 +133,7 @@ func TestErrors(t *testing.T) {
 			continue
 		}
 		var later providers.RetryAfter
-		if c.after > 0 && (!errors.As(err, &later) || later.RetryAfter() < c.after) {
-			t.Errorf("%s: does not say to wait for %v", c.name, c.after)
-		}
+		assert.False(t, c.after > 0 && (!errors.As(err, &later) || later.RetryAfter() < c.after), c.name, "does not say to wait for", c.after)
 	}
 	assert.True(t, len(api.Pulls()) == 0, "pulls", api.Pulls())
 }
@@ -165,9 +163,8 @@ func TestWhoAsks(t *testing.T) {
 	o := hub.Options{URL: api.URL, Owner: "acme", Repo: "site"}
 	assert.Is(t, assert.ErrOf(hub.New(o).Ensure(t.Context(), "topic", "main", "t", "")), providers.ErrUnauthenticated, "nobody")
 	o.Credentials = with(map[string]string{"token": "another"})
-	if _, err := hub.New(o).Ensure(t.Context(), "topic", "main", "t", ""); !errors.Is(err, providers.ErrUnauthenticated) || !strings.Contains(err.Error(), "Bad credentials") {
-		t.Errorf("a stranger: %v", err)
-	}
+	_, err := hub.New(o).Ensure(t.Context(), "topic", "main", "t", "")
+	assert.True(t, errors.Is(err, providers.ErrUnauthenticated) && strings.Contains(err.Error(), "Bad credentials"), "a stranger:", err)
 }
 
 // notAPI are answers that the API never gives: their type, and their content.
@@ -212,9 +209,8 @@ func TestAnswersThatAreNotTheAPIs(t *testing.T) {
 		}
 		a := &hub.App{URL: api.URL, ID: app.ID, Installation: app.Installation, Repo: "site", Transport: foreign(http.MethodPost, page[0], page[1]),
 			Key: with(map[string]string{"private_key": app.Key})}
-		if fields, err := a.Credentials(t.Context()); !errors.Is(err, providers.ErrUnavailable) || fields != nil {
-			t.Errorf("%s for a token: %v", what, err)
-		}
+		fields, err := a.Credentials(t.Context())
+		assert.True(t, errors.Is(err, providers.ErrUnavailable) && fields == nil, what, "for a token:", err)
 	}
 	assert.True(t, len(api.Pulls()) == 0, "pulls", api.Pulls())
 }

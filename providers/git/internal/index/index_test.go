@@ -88,9 +88,8 @@ func TestIndexIsGits(t *testing.T) {
 	tier.RequireTools(t, "git")
 	testrun.WithoutEnv(t, "GIT_")
 	dir := t.TempDir()
-	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command("git", "init", "-q", dir).CombinedOutput()
+	assert.Must(t, err == nil, err, out)
 	if !tier.Soak { // which takes as many as rapid does
 		checks := flag.Lookup("rapid.checks").Value
 		before := checks.String()
@@ -138,11 +137,8 @@ func (r *fileIn) agrees(lsTree string, changed []string) {
 		want = append(want, fmt.Sprintf("%s %s %s 0\t%s", mark, f[0], f[2], path))
 	}
 	got := strings.Split(strings.TrimSuffix(r.git("", "ls-files", "-s", "-v", "-z"), "\x00"), "\x00")
-	if !slices.Equal(got, want) {
-		r.t.Fatalf("the index has\n%q\nand the tree\n%q", got, want)
-	}
+	assert.Must(r.t, slices.Equal(got, want), "the index has", got, "and the tree", want)
 	r.git("", "-c", "core.fsmonitor=true", "ls-files", "--debug")
-	if out := r.git("", "write-tree", "--missing-ok"); strings.TrimSpace(out) != r.root.String() {
-		r.t.Fatalf("the tree of the index is %s and not %s", out, r.root)
-	}
+	out := r.git("", "write-tree", "--missing-ok")
+	assert.Must(r.t, strings.TrimSpace(out) == r.root.String(), "the tree of the index is", out, "and not", r.root)
 }

@@ -40,20 +40,17 @@ func TestStore(t *testing.T) {
 	again, releaseAgain, err := s.Put(writes("content"))
 	assert.True(t, err == nil && again == p, "put again", again, err)
 	for i, end := range []func(){release, release, releaseAgain} {
-		if err := errors.Join(s.Sync(), s.Sweep(nil)); err != nil || !s.Has(p) {
-			t.Errorf("%d: held, and swept: %v", i, err)
-		}
+		err := errors.Join(s.Sync(), s.Sweep(nil))
+		assert.True(t, err == nil && s.Has(p), i, "held, and swept:", err)
 		end()
 	}
 	f := assert.Of(lfs.OpenStore(dir, tmp, space.Disk{}).Open(p)).OK(t)
 	defer f.Close()
 	assert.Of(io.ReadAll(f)).Equal(t, []byte("content"))
-	if err := s.Sweep(map[string]bool{p.OID: true}); err != nil || !s.Has(p) {
-		t.Errorf("wanted, and swept: %v", err)
-	}
-	if err := s.Sweep(nil); err != nil || s.Has(p) {
-		t.Errorf("not swept: %v", err)
-	}
+	err = s.Sweep(map[string]bool{p.OID: true})
+	assert.True(t, err == nil && s.Has(p), "wanted, and swept:", err)
+	err = s.Sweep(nil)
+	assert.True(t, err == nil && !s.Has(p), "not swept:", err)
 	assert.Equal(t, len(assert.Of(os.ReadDir(tmp)).OK(t)), 0, "left")
 }
 
@@ -89,9 +86,7 @@ func TestRedirects(t *testing.T) {
 		return string(got), err
 	}
 	assert.Of(open(nil)).Equal(t, "content")
-	if seen.Get("Authorization") != "" || seen.Get("X-Secret") != "" || seen.Get("User-Agent") == "" {
-		t.Errorf("the other server saw %v", seen)
-	}
+	assert.True(t, seen.Get("Authorization") == "" && seen.Get("X-Secret") == "" && seen.Get("User-Agent") != "", "the other server saw", seen)
 	_, err := open(refusing{storage.URL})
 	if !errors.Is(err, providers.ErrPermission) || !strings.Contains(err.Error(), storage.URL) || strings.Contains(err.Error(), "hush") {
 		t.Errorf("a server that is not granted: %v", err)
@@ -121,8 +116,6 @@ func TestParseEndpoint(t *testing.T) {
 		if text == "no" && !errors.Is(err, providers.ErrUnavailable) { // no git server has said it
 			t.Errorf("%s: %v", text, err)
 		}
-		if (err == nil) != (want != "") || err == nil && got != want {
-			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
-		}
+		assert.True(t, (err == nil) == (want != "") && (err != nil || got == want), text, got, err, "want", want)
 	}
 }

@@ -46,9 +46,8 @@ var texts = []struct {
 
 func TestParse(t *testing.T) {
 	for _, c := range texts {
-		if p, ok := lfs.Parse([]byte(c.text)); ok != c.ok || ok && (p.OID != oid || p.Size != 12345 && p.Size != 0) {
-			t.Errorf("%s: %+v, %v, want %v", c.name, p, ok, c.ok)
-		}
+		p, ok := lfs.Parse([]byte(c.text))
+		assert.True(t, ok == c.ok && (!ok || (p.OID == oid && (p.Size == 12345 || p.Size == 0))), c.name, p, ok, "want", c.ok)
 	}
 	assert.Equal(t, string((lfs.Pointer{OID: oid, Size: 12345}).Encode()), pointer, "written")
 }
@@ -86,8 +85,7 @@ func FuzzParse(f *testing.F) {
 		if !ok {
 			return
 		}
-		if again, ok := lfs.Parse(p.Encode()); !ok || again != p || len(text) > lfs.MaxPointer || p.Size < 0 {
-			t.Errorf("%q: %+v, and again %+v, %v", text, p, again, ok)
-		}
+		again, ok := lfs.Parse(p.Encode())
+		assert.True(t, ok && again == p && len(text) <= lfs.MaxPointer && p.Size >= 0, text, p, "and again", again, ok)
 	})
 }

@@ -25,9 +25,8 @@ func TestAsGitWrites(t *testing.T) {
 	slices.Reverse(entries)
 	assert.Equal(t, string(object.EncodeTree(entries)), raw, "the tree")
 	for _, e := range entries {
-		if found, ok, err := object.Find([]byte(raw), e.Name); !ok || err != nil || found != e {
-			t.Errorf("%s: found %v, %v, %v", e.Name, found, ok, err)
-		}
+		found, ok, err := object.Find([]byte(raw), e.Name)
+		assert.True(t, ok && err == nil && found == e, e.Name, "found", found, ok, err)
 	}
 	raw = repo.Git("cat-file", "commit", "main")
 	c, err := object.ParseCommit([]byte(raw))
@@ -41,9 +40,8 @@ func TestMalformed(t *testing.T) {
 		assert.True(t, err != nil, raw, "is a tree of", entries)
 	}
 	for _, raw := range []string{"", "\n", "tree 123\n", "tree " + strings.Repeat("x", 40) + "\n", "parent " + strings.Repeat("1", 40) + "\n\n"} {
-		if c, err := object.ParseCommit([]byte(raw)); err == nil {
-			t.Errorf("%q is the commit %v", raw, c)
-		}
+		c, err := object.ParseCommit([]byte(raw))
+		assert.True(t, err != nil, raw, "is the commit", c)
 	}
 }
 

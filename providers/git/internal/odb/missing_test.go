@@ -32,9 +32,8 @@ func marked(t *testing.T, dir string) (promised, all []string) {
 	t.Helper()
 	promised, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.promisor"))
 	assert.OK(t, err)
-	if all, err = filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack")); err != nil {
-		t.Fatal(err)
-	}
+	all, err = filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
+	assert.Must(t, err == nil, err)
 	return promised, all
 }
 
@@ -63,12 +62,10 @@ func TestRepackPromised(t *testing.T) {
 	names, err := s.Lend(lent, true)
 	assert.Must(t, err == nil && len(names) == 1, names, err)
 	other := open(t, dirs)
-	if err := other.Borrow(lent, names[0]); err != nil || !other.Has(ids[1][3]) || other.Has(ids[0][3]) {
-		t.Errorf("what was lent: %v", err)
-	}
-	if promised, _ := marked(t, dirs); len(promised) != 1 {
-		t.Error("what was borrowed is not promised")
-	}
+	err = other.Borrow(lent, names[0])
+	assert.True(t, err == nil && other.Has(ids[1][3]) && !other.Has(ids[0][3]), "what was lent:", err)
+	promised, _ = marked(t, dirs)
+	assert.True(t, len(promised) == 1, "what was borrowed is not promised")
 }
 
 // A blob that is not here comes when it is needed, and says why it does not; a tree or a
@@ -94,9 +91,8 @@ func TestMissing(t *testing.T) {
 	} {
 		assert.Is(t, get(), away, "while nothing comes")
 	}
-	if _, err := s.Get(id, odb.Tree); !errors.Is(err, odb.ErrNotFound) || s.Has(id) || asked != 3 {
-		t.Errorf("a tree: %v; %d requests", err, asked)
-	}
+	_, err := s.Get(id, odb.Tree)
+	assert.True(t, errors.Is(err, odb.ErrNotFound) && !s.Has(id) && asked == 3, "a tree:", err, asked, "requests")
 	away = nil
 	assert.Of(s.Size(id)).Equal(t, int64(len("content")))
 }

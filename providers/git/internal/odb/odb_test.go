@@ -80,9 +80,7 @@ func holds(t *testing.T, s *odb.Store, want map[string]string) {
 			for name, content := range want {
 				at := idOf(name)
 				size, err := s.Size(at)
-				if err != nil || size != int64(len(content)) {
-					t.Errorf("size of %s: %d, %v, want %d", name, size, err, len(content))
-				}
+				assert.True(t, err == nil && size == int64(len(content)), "size of", name, size, err, "want", len(content))
 				off := []int64{0, size / 2, size + 10}[from]
 				r, err := s.Open(at, off)
 				if err != nil {

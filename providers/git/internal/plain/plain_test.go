@@ -82,9 +82,8 @@ func TestRefusedUnread(t *testing.T) {
 			}()
 			return unread{ours}, nil
 		}})
-		if _, err := s.Upload(t.Context()); err == nil || err.Error() != want || !errors.Is(err, providers.ErrUnavailable) {
-			t.Errorf("said %q: %v, want %q", said, err, want)
-		}
+		_, err := s.Upload(t.Context())
+		assert.True(t, err != nil && err.Error() == want && errors.Is(err, providers.ErrUnavailable), "said", said, err, "want", want)
 	}
 }
 

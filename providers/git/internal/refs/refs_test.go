@@ -67,9 +67,7 @@ func TestReferencesReachTheDisk(t *testing.T) {
 func clean(t *testing.T, dir string) {
 	t.Helper()
 	assert.OK(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.Contains(d.Name(), "wsmount")) {
-			t.Errorf("%s is left", path)
-		}
+		assert.False(t, err == nil && !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.Contains(d.Name(), "wsmount")), path, "is left")
 		return err
 	}))
 }

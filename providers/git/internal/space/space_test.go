@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // small takes so many bytes.
@@ -43,9 +45,7 @@ func TestWriter(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w, asks := &small{}, 0
 			d := Disk{MakeRoom: func(n int64) bool {
-				if n < int64(len(text)) {
-					t.Errorf("room for %d bytes is asked", n)
-				}
+				assert.True(t, n >= int64(len(text)), "room for", n, "bytes is asked")
 				if asks++; asks > len(tt.rooms) {
 					return false
 				}
@@ -69,10 +69,7 @@ func TestWhile(t *testing.T) {
 	}
 	calls = 0
 	err := d.While(func() error { calls++; return unix.EDQUOT })
-	if !errors.Is(err, unix.EDQUOT) || !strings.Contains(err.Error(), "free some of it") || calls != tries {
-		t.Errorf("%v after %d calls", err, calls)
-	}
-	if err := (Disk{}).While(func() error { return unix.ENOSPC }); !IsFull(err) {
-		t.Errorf("with nothing to give up: %v", err)
-	}
+	assert.True(t, errors.Is(err, unix.EDQUOT) && strings.Contains(err.Error(), "free some of it") && calls == tries, err, "after", calls, "calls")
+	err = (Disk{}).While(func() error { return unix.ENOSPC })
+	assert.True(t, IsFull(err), "with nothing to give up:", err)
 }
