@@ -67,9 +67,8 @@ func TestDriverForeignSocket(t *testing.T) {
 			err := errors.Join(os.Chmod(socket, 0o600), c.prepare(socket))
 			tier.Require(t, "root", !errors.Is(err, unix.EPERM)) // only root gives a socket away
 			assert.OK(t, err)
-			if p, err := openAt(t, socket); !errors.Is(err, c.want) || p != nil {
-				t.Errorf("got %v, %v; want %v", p, err, c.want)
-			}
+			p, err := openAt(t, socket)
+			assert.True(t, errors.Is(err, c.want) && p == nil, "got", p, err, "want", c.want)
 		})
 	}
 }
@@ -106,9 +105,8 @@ func TestDriverForeignPeer(t *testing.T) {
 	go func() {
 		runtime.LockOSThread() // and the thread ends with the goroutine
 		keep := ^uintptr(0)
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, 12345, keep); errno != 0 {
-			t.Error(errno)
-		}
+		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, keep, 12345, keep)
+		assert.True(t, errno == 0, errno)
 		l, err := net.Listen("unix", address)
 		assert.Is(t, err, nil)
 		listening <- l
@@ -120,7 +118,6 @@ func TestDriverForeignPeer(t *testing.T) {
 	s := memory.Serve(l, memory.New(memory.Options{}))
 	defer s.Close()
 	assert.OK(t, errors.Join(os.Chown(address, 0, 0), os.Chmod(address, 0o600)))
-	if p, err := openAt(t, address); !errors.Is(err, providers.ErrPermission) || p != nil {
-		t.Errorf("got %v, %v", p, err)
-	}
+	p, err := openAt(t, address)
+	assert.True(t, errors.Is(err, providers.ErrPermission) && p == nil, "got", p, err)
 }

@@ -53,9 +53,8 @@ func TestContractWithout(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := memory.New(memory.Options{Without: less}).Capabilities(); len(got.Missing(full)) == 0 {
-				t.Error("nothing is missing")
-			}
+			got := memory.New(memory.Options{Without: less}).Capabilities()
+			assert.True(t, len(got.Missing(full)) != 0, "nothing is missing")
 			providertest.RunVariant(t, func(providertest.T) providers.Provider {
 				return memory.New(memory.Options{Without: less, NoDigest: true})
 			})
@@ -182,9 +181,7 @@ func TestRefusedSetCostsNothing(t *testing.T) {
 	assert.Is(t, err, providers.ErrNotDir, "commit below a file")
 	after, _ := p.Head(t.Context())
 	got, _, err := providers.Fetch(t.Context(), p, a, providers.ReadOptions{})
-	if before != after || string(got) != "x" || err != nil {
-		t.Errorf("head %q, was %q; content %q, %v", after, before, got, err)
-	}
+	assert.True(t, before == after && string(got) == "x" && err == nil, "head", after, "was", before, "content", got, err)
 }
 
 // Another process holds the store, and what it tells is seen by a client that comes later.
@@ -212,9 +209,7 @@ func TestOutlivesItsUser(t *testing.T) {
 	want := write(t, first, "kept")
 	first.Close()
 	got, info, err := providers.Fetch(t.Context(), dial(t, address), a, providers.ReadOptions{})
-	if string(got) != "kept" || !info.Version.Matches(want.Version) || err != nil {
-		t.Errorf("a second client: got %q, %+v, %v", got, info.Version, err)
-	}
+	assert.True(t, string(got) == "kept" && info.Version.Matches(want.Version) && err == nil, "a second client: got", got, info.Version, err)
 }
 
 // Whatever the server was doing, its end is ErrUnavailable, and content is never cut short in

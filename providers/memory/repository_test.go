@@ -73,9 +73,8 @@ func TestClonesOutliveClients(t *testing.T) {
 	write(t, first, "kept")
 	first.Close()
 	second := dialClone(t, address, "a", "topic")
-	if got, _, err := providers.Fetch(t.Context(), second, a, providers.ReadOptions{}); string(got) != "kept" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
+	got, _, err := providers.Fetch(t.Context(), second, a, providers.ReadOptions{})
+	assert.True(t, string(got) == "kept" && err == nil, "got", got, err)
 	assert.Is(t, assert.ErrOf(dialClone(t, address, "b", "topic").Stat(t.Context(), a)), providers.ErrNotExist, "another clone")
 	assert.Is(t, assert.ErrOf(memory.DialClone(t.Context(), "unix", address, "a", "main")), providers.ErrInvalid, "the clone with another branch")
 	assert.OK(t, assert.ErrOf(second.Push(t.Context(), providers.PushOptions{})))
@@ -95,9 +94,8 @@ func TestStranger(t *testing.T) {
 	pushed, _ := p.Head(ctx)
 	assert.OK(t, c.Tamper(ctx, providers.MustLocator("b"), []byte("theirs")))
 	theirs, err := p.Fetch(ctx)
-	if base, baseErr := p.Base(ctx, pushed, theirs); err != nil || baseErr != nil || base != pushed || theirs == pushed {
-		t.Errorf("fetch: %q, %v; base %q, %v", theirs, err, base, baseErr)
-	}
+	base, baseErr := p.Base(ctx, pushed, theirs)
+	assert.True(t, err == nil && baseErr == nil && base == pushed && theirs != pushed, "fetch:", theirs, err, "base", base, baseErr)
 	got := assert.Of(c.Dump(ctx)).OK(t)
 	assert.True(t, len(got) == 2 && strings.HasPrefix(got[0], `"a" file 4 `) && strings.HasPrefix(got[1], `"b" file 6 `), "dump", got)
 	past := assert.Of(p.At(ctx, theirs)).OK(t)
@@ -107,9 +105,7 @@ func TestStranger(t *testing.T) {
 	calls := assert.Of(c.Calls(ctx)).OK(t)
 	assert.True(t, calls[providers.MethodAt] == 1 && calls[providers.MethodStat] == 3, "calls", calls)
 	log, err := c.Log(ctx)
-	if err != nil || len(log) != 2 || log[0].Message != "change b" || log[0].Parents[0] != pushed || log[1].Message != "write a" {
-		t.Errorf("log: %+v, %v", log, err)
-	}
+	assert.True(t, err == nil && len(log) == 2 && log[0].Message == "change b" && log[0].Parents[0] == pushed && log[1].Message == "write a", "log:", log, err)
 	assert.OK(t, c.Reset(ctx, pushed))
 	assert.Of(p.Fetch(ctx)).Equal(t, pushed, "after a forced push")
 	assert.Is(t, c.Reset(ctx, "no such"), providers.ErrNotExist, "forced push of nothing")
@@ -145,13 +141,11 @@ func TestSameIsNoCommit(t *testing.T) {
 	first := write(t, r, "x")
 	before, _ := r.Head(t.Context())
 	assert.Equal(t, write(t, r, "x").Version, first.Version, "the version of the same content")
-	if after, _ := r.Head(t.Context()); after != before {
-		t.Errorf("the head went from %q to %q", before, after)
-	}
+	after, _ := r.Head(t.Context())
+	assert.True(t, after == before, "the head went from", before, "to", after)
 	opts := unconditional
 	opts.Attr = providers.Attr{Valid: providers.AttrMode, Mode: 0o755}
 	info, err := r.Write(t.Context(), a, providers.String("x"), opts)
-	if after, _ := r.Head(t.Context()); err != nil || after == before || info.Version == first.Version || info.Attr.Mode != 0o755 {
-		t.Errorf("executable: %+v, %v, head %q", info, err, after)
-	}
+	after, _ = r.Head(t.Context())
+	assert.True(t, err == nil && after != before && info.Version != first.Version && info.Attr.Mode == 0o755, "executable:", info, err, "head", after)
 }

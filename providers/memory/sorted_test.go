@@ -39,9 +39,7 @@ func TestEntries(t *testing.T) {
 		for _, name := range rapid.Permutation(slices.Sorted(maps.Keys(want))).Draw(t, "order") {
 			again = again.put(name, want[name])
 		}
-		if !sameEntries(e, again) {
-			t.Fatal("the same names in another order make another treap")
-		}
+		assert.Must(t, sameEntries(e, again), "the same names in another order make another treap")
 	})
 }
 
@@ -64,17 +62,13 @@ func wantEntries(t *rapid.T, e *entries, want map[string]*node, first string) {
 func TestSame(t *testing.T) {
 	file := func(content string) *node { return &node{content: []byte(content)} }
 	dir := emptyDir.with("a", file("1")).with("b", emptyDir.with("c", file("2")))
-	if !same(dir, emptyDir.with("b", emptyDir.with("c", file("2"))).with("a", file("1"))) {
-		t.Error("equal trees are not the same")
-	}
+	assert.True(t, same(dir, emptyDir.with("b", emptyDir.with("c", file("2"))).with("a", file("1"))), "equal trees are not the same")
 	link := file("1")
 	link.kind = 3
 	for what, other := range map[string]*node{
 		"content": dir.with("a", file("x")), "kind": dir.with("a", link), "one more": dir.with("z", file("1")),
 		"one less": dir.with("a", nil), "below": dir.with("b", emptyDir.with("c", file("x"))), "nothing": emptyDir,
 	} {
-		if same(dir, other) || same(other, dir) {
-			t.Errorf("another %s is the same", what)
-		}
+		assert.True(t, !same(dir, other) && !same(other, dir), "another", what, "is the same")
 	}
 }

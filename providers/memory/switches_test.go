@@ -90,13 +90,11 @@ func TestDelay(t *testing.T) {
 		assert.OK(t, stat(t, s.p))
 		assert.Equal(t, <-waited.got, time.Hour, "slept")
 		s.delay(2 * time.Hour)
-		if err := stat(t, s.p); err != nil || <-waited.got != 2*time.Hour {
-			t.Errorf("another delay: %v", err)
-		}
+		err := stat(t, s.p)
+		assert.True(t, err == nil && <-waited.got == 2*time.Hour, "another delay:", err)
 		s.delay(0)
-		if err := stat(t, s.p); err != nil || len(waited.got) != 0 {
-			t.Errorf("without delay: %v, slept %d times", err, len(waited.got))
-		}
+		err = stat(t, s.p)
+		assert.True(t, err == nil && len(waited.got) == 0, "without delay:", err, "slept", len(waited.got), "times")
 	})
 }
 
@@ -186,9 +184,8 @@ func TestFailAndLose(t *testing.T) {
 		s.delay(time.Hour)
 		s.clear()
 		assert.Is(t, stat(t, s.p), nil, "after clear")
-		if calls := s.calls(); calls[providers.MethodWrite] != 4 || calls[providers.MethodStat] != 1 || len(calls) != 2 {
-			t.Errorf("calls: %v", calls)
-		}
+		calls := s.calls()
+		assert.True(t, calls[providers.MethodWrite] == 4 && calls[providers.MethodStat] == 1 && len(calls) == 2, "calls:", calls)
 	})
 }
 

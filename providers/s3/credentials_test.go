@@ -95,9 +95,7 @@ func TestRefusedCredentialsAreRenewed(t *testing.T) {
 	i.kept = true
 	i.issue++
 	before := p.Requests()["ListObjectsV2"].Requests
-	if _, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{}); !errors.Is(err, providers.ErrUnauthenticated) {
-		t.Errorf("list without new credentials: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.List(t.Context(), providers.Locator{}, providers.ListOptions{})), providers.ErrUnauthenticated, "list without new credentials")
 	assert.Equal(t, p.Requests()["ListObjectsV2"].Requests-before, 1, "LISTs")
 }
 
@@ -105,9 +103,7 @@ func TestRefusedCredentialsAreRenewed(t *testing.T) {
 func TestSecretsDoNotShow(t *testing.T) {
 	secret := secrets{"access_key_id": "AKIASHOWN", "secret_access_key": "s3cr3t", "expiration": "s3cr3t"}
 	_, err := Drivers()[1].Open(t.Context(), providers.Settings{Config: map[string]string{"bucket": "b"}, Credentials: secret.reveal, Transport: newFake()})
-	if !errors.Is(err, providers.ErrUnauthenticated) || strings.Contains(err.Error(), "s3cr3t") {
-		t.Errorf("open: %v", err)
-	}
+	assert.True(t, errors.Is(err, providers.ErrUnauthenticated) && !strings.Contains(err.Error(), "s3cr3t"), "open:", err)
 }
 
 // Each way signs with its own, and with none nothing is signed.

@@ -61,9 +61,8 @@ func TestErrorTable(t *testing.T) {
 		p := replaced(t, answering(func(r *http.Request) (*http.Response, error) { return refuse(r, c.status, c.code), nil }))
 		_, err := p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.Unconditional()})
 		var e *providers.Error
-		if kind := providers.KindOf(err).Err; !errors.Is(kind, c.want) || !errors.As(err, &e) || c.code != "" && e.Code != c.code {
-			t.Errorf("%d %s: got %v of kind %v, want %v", c.status, c.code, err, kind, c.want)
-		}
+		kind := providers.KindOf(err).Err
+		assert.True(t, errors.Is(kind, c.want) && errors.As(err, &e) && (c.code == "" || e.Code == c.code), c.status, c.code, "got", err, "of kind", kind, "want", c.want)
 	}
 }
 
@@ -96,9 +95,7 @@ func TestNetworkErrors(t *testing.T) {
 		}))
 		_, err := p.List(t.Context(), providers.Locator{}, providers.ListOptions{})
 		var e *providers.Error
-		if !errors.As(err, &e) || !errors.Is(e.Kind, c.want) || tries != 1 {
-			t.Errorf("%v: got %v in %d tries, want %v", c.cause, err, tries, c.want)
-		}
+		assert.True(t, errors.As(err, &e) && errors.Is(e.Kind, c.want) && tries == 1, c.cause, "got", err, "in", tries, "tries, want", c.want)
 	}
 }
 

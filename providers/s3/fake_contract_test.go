@@ -84,9 +84,8 @@ func TestProbeLeavesNothing(t *testing.T) {
 		f := newFake()
 		f.careless = careless
 		openFake(t, f, map[string]string{"allow_unsafe_writes": "true"})
-		if keys := f.keys(); len(keys) > 0 || len(f.uploads) > 0 {
-			t.Errorf("careless %v: %q and %d uploads are left", careless, keys, len(f.uploads))
-		}
+		keys := f.keys()
+		assert.True(t, len(keys) == 0 && len(f.uploads) == 0, "careless", careless, keys, "and", len(f.uploads), "uploads are left")
 	}
 }
 
@@ -109,9 +108,7 @@ func TestCarelessService(t *testing.T) {
 	f := newFake()
 	f.careless = true
 	_, err := openFakeErr(t, f, nil)
-	if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), "PUT with If-None-Match") {
-		t.Errorf("open: %v", err)
-	}
+	assert.True(t, errors.Is(err, providers.ErrUnsupported) && strings.Contains(err.Error(), "PUT with If-None-Match"), "open:", err)
 	p := openFake(t, f, map[string]string{"allow_unsafe_writes": "true"})
 	assert.Equal(t, p.Capabilities().Conditions.Create, providers.GuardChecked, "creation")
 	for _, mode := range []uint32{0o700, 0o750} { // the second time it is there and stays as it is
@@ -176,9 +173,7 @@ func TestMeetingWriters(t *testing.T) {
 			f.queue = append(f.queue, busy)
 		}
 		_, err := p.Write(t.Context(), providers.MustLocator("a"), providers.String("x"), providers.WriteOptions{If: providers.IfAbsent()})
-		if !errors.Is(err, want) || len(f.queue) > 0 {
-			t.Errorf("after %d refusals: %v, %d not asked for", n, err, len(f.queue))
-		}
+		assert.True(t, errors.Is(err, want) && len(f.queue) == 0, "after", n, "refusals:", err, len(f.queue), "not asked for")
 	}
 }
 

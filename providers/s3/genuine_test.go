@@ -84,9 +84,8 @@ func TestAnswersThatAreNotS3s(t *testing.T) {
 				assert.OK(t, u.Part(t.Context(), 1, providers.String("x")))
 				before := f.keys()
 				p.Store.way.Inner = answering(func(r *http.Request) (*http.Response, error) { return page(r), nil })
-				if err := verb(t, p, u); !errors.Is(err, providers.ErrUnavailable) || !strings.Contains(err.Error(), "not from S3") {
-					t.Errorf("got %v, want that the answer is not from S3", err)
-				}
+				err := verb(t, p, u)
+				assert.True(t, errors.Is(err, providers.ErrUnavailable) && strings.Contains(err.Error(), "not from S3"), "got", err, "want that the answer is not from S3")
 				after := f.keys()
 				assert.True(t, slices.Equal(before, after), "the bucket has", after, "and had", before)
 			})

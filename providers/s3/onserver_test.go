@@ -124,9 +124,7 @@ func testWritersRace(t *testing.T, w *world) {
 			}
 		}
 		content, _, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{})
-		if err != nil || string(content) != fmt.Sprint(winner) {
-			t.Errorf("round %d: %d won, content is %q, %v", round, winner, content, err)
-		}
+		assert.True(t, err == nil && string(content) == fmt.Sprint(winner), "round", round, winner, "won, content is", content, err)
 	}
 }
 
@@ -162,9 +160,7 @@ func (l *losing) unused(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lose != nil {
-		t.Error("no answer got lost")
-	}
+	assert.True(t, l.lose == nil, "no answer got lost")
 }
 
 func isMethod(method string) func(*http.Request) bool {
@@ -207,9 +203,8 @@ func testLostAnswers(t *testing.T, w *world) {
 		l.unused(t)
 		done, err := c.call("op-" + c.name)
 		assert.Is(t, err, nil, "repeated", c.name)
-		if _, err := c.call("another"); !errors.Is(err, providers.ErrExist) && !errors.Is(err, providers.ErrConflict) {
-			t.Errorf("%s by another: %v", c.name, err)
-		}
+		_, err = c.call("another")
+		assert.False(t, !errors.Is(err, providers.ErrExist) && !errors.Is(err, providers.ErrConflict), c.name, "by another:", err)
 		version = done.Version
 	}
 	a := assert.Of(p.Stat(t.Context(), loc("a"))).OK(t)
@@ -256,9 +251,7 @@ func testParts(t *testing.T, w *world) {
 	assert.Is(t, u.Abort(t.Context()), nil, "abort after completion")
 	stale := source.Version
 	stale.ETag = "never"
-	if err := u.CopyPart(t.Context(), 1, loc("source"), providers.ReadOptions{Version: stale}); err == nil {
-		t.Error("a part was copied from another version")
-	}
+	assert.True(t, u.CopyPart(t.Context(), 1, loc("source"), providers.ReadOptions{Version: stale}) != nil, "a part was copied from another version")
 }
 
 // A completion whose answer got lost succeeds when repeated, also without an operation id.
@@ -303,13 +296,9 @@ func testLargeBodies(t *testing.T, w *world) {
 	assert.Must(t, err == nil && info.Size == int64(len(content)), "write", info, err)
 	got, read, err := providers.Fetch(t.Context(), p, l, providers.ReadOptions{})
 	assert.True(t, err == nil && bytes.Equal(got, content) && read.Version.Matches(info.Version), len(got), read, err)
-	if _, err := p.Write(t.Context(), l, providers.Body{Reader: stream(), Size: providers.SizeUnknown}, absent); !errors.Is(err, providers.ErrExist) {
-		t.Errorf("second creation: %v", err)
-	}
+	assert.Is(t, assert.ErrOf(p.Write(t.Context(), l, providers.Body{Reader: stream(), Size: providers.SizeUnknown}, absent)), providers.ErrExist, "second creation")
 	for _, size := range []int64{int64(len(content)) - 1, int64(len(content)) + 1} {
-		if _, err := p.Write(t.Context(), loc("wrong"), providers.Body{Reader: stream(), Size: size}, absent); !errors.Is(err, providers.ErrInvalid) {
-			t.Errorf("wrong size: %v", err)
-		}
+		assert.Is(t, assert.ErrOf(p.Write(t.Context(), loc("wrong"), providers.Body{Reader: stream(), Size: size}, absent)), providers.ErrInvalid, "wrong size")
 	}
 	assert.Is(t, assert.ErrOf(p.Stat(t.Context(), loc("wrong"))), providers.ErrNotExist, "stat of what was refused")
 	assert.Of(p.AbortParts(t.Context(), time.Now().Add(time.Hour))).Equal(t, 0, "uploads were left")
@@ -325,9 +314,7 @@ func testCopy(t *testing.T, w *world) {
 		source, err := p.Write(t.Context(), from, providers.String(content), providers.WriteOptions{If: providers.IfAbsent(), Attr: attr, Metadata: map[string]string{"colour": "grün"}})
 		assert.OK(t, err)
 		change := providers.Attr{Valid: providers.AttrMode, Mode: 0o600}
-		if _, err := p.Copy(t.Context(), from, to, providers.CopyOptions{If: providers.IfAbsent(), Version: source.Version, Attr: change}); err != nil {
-			t.Fatal(err)
-		}
+		assert.OK(t, assert.ErrOf(p.Copy(t.Context(), from, to, providers.CopyOptions{If: providers.IfAbsent(), Version: source.Version, Attr: change})))
 		got, info, err := providers.Fetch(t.Context(), p, to, providers.ReadOptions{})
 		if err != nil || string(got) != content || info.Metadata["colour"] != "grün" || info.Attr.Mode != 0o600 || info.Attr.UID != 5 || !info.ModTime().Equal(attr.ModTime) {
 			t.Errorf("%q, %+v, %v", got, info, err)
@@ -378,9 +365,8 @@ func testWrongLogin(t *testing.T, w *world) {
 		assert.Is(t, assert.ErrOf(Drivers()[1].Open(t.Context(), s)), providers.ErrUnauthenticated, "wrong", name)
 	}
 	s := w.settings(map[string]string{"bucket": "no-such-bucket"}, nil)
-	if _, err := Drivers()[1].Open(t.Context(), s); !errors.Is(err, providers.ErrNotExist) || !strings.Contains(err.Error(), "no-such-bucket") {
-		t.Errorf("wrong bucket: %v", err)
-	}
+	_, err := Drivers()[1].Open(t.Context(), s)
+	assert.True(t, errors.Is(err, providers.ErrNotExist) && strings.Contains(err.Error(), "no-such-bucket"), "wrong bucket:", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.Is(t, assert.ErrOf(Drivers()[1].Open(ctx, w.settings(nil, nil))), context.Canceled, "ended context")
@@ -391,9 +377,7 @@ func testWrongLogin(t *testing.T, w *world) {
 func testCopyShrunk(t *testing.T, w *world) {
 	p := w.fork(t)
 	long := assert.Of(p.Write(t.Context(), loc("from"), providers.String("a long content"), absent)).OK(t)
-	if _, err := p.Write(t.Context(), loc("from"), providers.String("short"), providers.WriteOptions{If: providers.IfVersion(long.Version)}); err != nil {
-		t.Fatal(err)
-	}
+	assert.OK(t, assert.ErrOf(p.Write(t.Context(), loc("from"), providers.String("short"), providers.WriteOptions{If: providers.IfVersion(long.Version)})))
 	u := assert.Of(p.StartParts(t.Context(), loc("to"), absent)).OK(t)
 	defer u.Abort(t.Context())
 	assert.Is(t, u.CopyPart(t.Context(), 1, loc("from"), providers.ReadOptions{Version: long.Version}), providers.ErrConflict)

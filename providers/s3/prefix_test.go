@@ -40,9 +40,7 @@ func TestPrefixIsAnObject(t *testing.T) {
 				if !c.refused {
 					continue
 				}
-				if !errors.Is(err, providers.ErrInvalid) || !strings.Contains(err.Error(), `"`+c.object+`"`) {
-					t.Errorf("object %q: the error does not name it: %v", c.object, err)
-				}
+				assert.True(t, errors.Is(err, providers.ErrInvalid) && strings.Contains(err.Error(), `"`+c.object+`"`), "object", c.object, "the error does not name it:", err)
 				assert.Equal(t, len(f.keys()), 1, "object", c.object, "left")
 			}
 		}

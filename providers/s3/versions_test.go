@@ -200,9 +200,8 @@ func TestPastIsRefused(t *testing.T) {
 				})
 			}
 			for range 2 {
-				if _, err := readPast(t, p, "a", lost); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("got %v, want %v with %q", err, c.want, c.says)
-				}
+				_, err := readPast(t, p, "a", lost)
+				assert.True(t, errors.Is(err, c.want) && strings.Contains(err.Error(), c.says), "got", err, "want", c.want, "with", c.says)
 			}
 			assert.Equal(t, askedForPast(p), c.asked, "requests")
 		})
