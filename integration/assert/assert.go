@@ -1,6 +1,6 @@
 // Package assert says in one line what a test wants, and reports in one form what it
-// got instead. A check of several comparisons is True's, with the values in its label. What holds
-// costs nothing that a benchmark would see.
+// got instead. A check of several comparisons is True's, with the values in its label.
+// What holds costs nothing that a benchmark would see.
 package assert
 
 import (
