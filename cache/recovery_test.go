@@ -72,7 +72,7 @@ func TestRecoverAfterAKill(t *testing.T) {
 	ino := w.walk("old")
 	w.killed()
 	assert.Equal(t, w.get("old"), "NEW content", "old")
-	assert.Equal(t, w.walk("old"), ino, "inode became")
+	assert.Equal(t, w.walk("old"), ino, "the inode of the old name")
 	for _, path := range []string{"old", "fresh"} {
 		n := w.record(path)
 		assert.True(t, !n.Writing && !n.Suspect && n.Size != 0, path, n)

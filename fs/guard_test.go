@@ -309,8 +309,8 @@ func TestDescriptionIsNeitherListedNorSet(t *testing.T) {
 	for _, volume := range []Volume{v, described{v}} {
 		w := newWorld(t, Part{Volume: volume})
 		h := header(w.mustWalk("f").NodeId)
-		assert.Equal(t, w.SetXAttr(nil, &fuse.SetXAttrIn{InHeader: h}, "user.wsmount.state", nil), fuse.EPERM, "setxattr want EPERM")
-		assert.Equal(t, w.RemoveXAttr(nil, &h, "user.wsmount.state"), fuse.EPERM, "removexattr want EPERM")
+		assert.Equal(t, w.SetXAttr(nil, &fuse.SetXAttrIn{InHeader: h}, "user.wsmount.state", nil), fuse.EPERM, "setxattr")
+		assert.Equal(t, w.RemoveXAttr(nil, &h, "user.wsmount.state"), fuse.EPERM, "removexattr")
 		dest := make([]byte, 100)
 		n, st := w.GetXAttr(nil, &h, "user.wsmount.state", dest)
 		if volume == Volume(v) {

@@ -65,7 +65,7 @@ func TestControlFileIsOneVersionFromEndToEnd(t *testing.T) {
 	b, _ := r.Bytes(nil)
 	assert.True(t, string(b) == "rst", "read", b, "want the rest of what was there at open")
 	assert.True(t, o.OpenFlags&fuse.FOPEN_DIRECT_IO != 0, "through the page cache, so that the next open would see old content")
-	assert.Equal(t, w.Open(nil, &fuse.OpenIn{InHeader: header(out.NodeId), Flags: syscall.O_WRONLY}, &o), fuse.EROFS, "open for writing want EROFS")
+	assert.Equal(t, w.Open(nil, &fuse.OpenIn{InHeader: header(out.NodeId), Flags: syscall.O_WRONLY}, &o), fuse.EROFS, "open for writing")
 }
 
 // Whoever meets a part that is not there can ask why, also without privilege:

@@ -42,7 +42,7 @@ func TestReserveOfDescriptors(t *testing.T) {
 	before := v.fds.open.Load()
 	s := must[wsfs.Dir](t)(v.OpenDir(op(), d.Ino))
 	s.Release()
-	assert.Equal(t, v.fds.open.Load(), before, "descriptors before: directories keep the reserve")
+	assert.Equal(t, v.fds.open.Load(), before, "descriptors: directories keep the reserve")
 	ok(t, v.Rename(op(), wsfs.RootIno, "f", d.Ino, "f", 0))
 	files[0].Release()
 	files = files[1:]
