@@ -200,9 +200,7 @@ func TestFlagsInEveryOrder(t *testing.T) {
 // Every command has a synopsis above, so that a new one cannot be forgotten.
 func TestEveryCommandHasASynopsis(t *testing.T) {
 	eachCommand("", commands(), func(name string, c *cli.Command) {
-		if len(c.Subcommands) == 0 && !slices.ContainsFunc(synopses, func(s commandLine) bool { return s.command == name }) {
-			t.Errorf("no synopsis of %s", name)
-		}
+		assert.False(t, len(c.Subcommands) == 0 && !slices.ContainsFunc(synopses, func(s commandLine) bool { return s.command == name }), "no synopsis of", name)
 	})
 }
 
@@ -225,9 +223,8 @@ func TestFlagNamesMeanOneKind(t *testing.T) {
 		for _, f := range c.Flags {
 			for _, n := range f.Names() {
 				takes := f.(cli.DocGenerationFlag).TakesValue()
-				if before, known := kinds[n]; known && before != takes {
-					t.Errorf("%s: --%s takes a value in one command and none in another", name, n)
-				}
+				before, known := kinds[n]
+				assert.False(t, known && before != takes, name, "--", n, "takes a value in one command and none in another")
 				assert.False(t, own[n], name, "--", n, "twice")
 				kinds[n], own[n] = takes, true
 			}

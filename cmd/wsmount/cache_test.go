@@ -32,9 +32,7 @@ func TestCacheByHand(t *testing.T) {
 	closed := func() bool { c := content("show"); return c.Clean == size && c.Unsaved == size }
 	is := func(c control.CacheCopy, mounted bool, clean int64) {
 		t.Helper()
-		if c.Workspace != ops || c.Mounted != mounted || c.Clean != clean || c.Unsaved != size {
-			t.Errorf("got %+v, want %d bytes of copies, mounted: %v", c, clean, mounted)
-		}
+		assert.True(t, c.Workspace == ops && c.Mounted == mounted && c.Clean == clean && c.Unsaved == size, "got", c, "want", clean, "bytes of copies, mounted:", mounted)
 	}
 	w.write("mnt/mine", block)
 	read()

@@ -111,9 +111,8 @@ func (r *remote) dump(t *testing.T) string {
 func (w *world) event(code exit.Code, args ...string) (res control.EventResult) {
 	w.t.Helper()
 	o := w.run(append(args, "--json")...)
-	if err := json.Unmarshal([]byte(o.out), &res); err != nil || o.code != code || res.Exit != int(code) {
-		w.t.Fatalf("wsmount %q: exit %d, want %d: %v\n%s%s", args, o.code, code, err, o.out, o.errOut)
-	}
+	err := json.Unmarshal([]byte(o.out), &res)
+	assert.Must(w.t, err == nil && o.code == code && res.Exit == int(code), "wsmount", args, "exit", o.code, "want", code, err, o.out, o.errOut)
 	return res
 }
 
@@ -188,12 +187,10 @@ func TestTurnsCommit(t *testing.T) {
 	w.write("mnt/docs/plan", "one")
 	w.write("mnt/scratch.local", "never sent")
 	assert.Equal(t, r.dump(t), "", "before the turn ends the store has")
-	if p := w.status().Parts[0]; p.Unsaved.Files != 1 || p.Unsaved.Bytes != 3 || p.Unsaved.Oldest.IsZero() || p.Copy == nil {
-		t.Errorf("status: got %+v", p.Unsaved)
-	}
-	if got := w.event(exit.Done, "event", "mnt", "per-turn"); got.Event != "turn-end" || got.Committed != 2 || got.Parts != 1 {
-		t.Errorf("turn-end: got %+v", got)
-	}
+	p := w.status().Parts[0]
+	assert.True(t, p.Unsaved.Files == 1 && p.Unsaved.Bytes == 3 && !p.Unsaved.Oldest.IsZero() && p.Copy != nil, "status: got", p.Unsaved)
+	got := w.event(exit.Done, "event", "mnt", "per-turn")
+	assert.True(t, got.Event == "turn-end" && got.Committed == 2 && got.Parts == 1, "turn-end: got", got)
 	if got := r.dump(t); !strings.Contains(got, `"docs/plan"`) || strings.Contains(got, "scratch") {
 		t.Errorf("after the turn the store has:\n%s", got)
 	}
@@ -223,9 +220,7 @@ func TestStorageEvents(t *testing.T) {
 		})
 	}
 	commits, err := r.Log(t.Context())
-	if err != nil || len(commits) != 1 || commits[0].Message != "Bob: update a" || commits[0].Author.Email != "bob@acme.test" {
-		t.Errorf("commits: got %+v, %v", commits, err)
-	}
+	assert.True(t, err == nil && len(commits) == 1 && commits[0].Message == "Bob: update a" && commits[0].Author.Email == "bob@acme.test", "commits: got", commits, err)
 }
 
 // What a store without revisions is sent as it comes counts for a limit on commits.
@@ -244,9 +239,8 @@ func TestSyncByHand(t *testing.T) {
 	w, r := mountRepository(t, byHand)
 	w.write("mnt/a", "1")
 	assert.Equal(t, w.event(exit.Done, "event", "mnt", "turn-end").Committed, 0, "an event commits what is manual")
-	if got := w.event(exit.Done, "commit", "mnt", "-m", "by hand"); got.Committed != 1 || got.Revision == "" || got.Pushed != 0 {
-		t.Errorf("commit: got %+v", got)
-	}
+	got := w.event(exit.Done, "commit", "mnt", "-m", "by hand")
+	assert.True(t, got.Committed == 1 && got.Revision != "" && got.Pushed == 0, "commit: got", got)
 	assert.Equal(t, w.event(exit.Done, "push", "mnt").Pushed, 1, "push")
 	commits, err := r.Log(t.Context())
 	assert.True(t, err == nil && len(commits) == 1 && commits[0].Message == "by hand", "commits", commits, err)
@@ -256,18 +250,15 @@ func TestSyncByHand(t *testing.T) {
 		t.Errorf("a pull with changes: got %+v", got)
 	}
 	// The pull that was put off follows by itself, and what is committed stays so.
-	if got := w.event(exit.Done, "commit", "mnt"); got.Committed == 0 || got.Pulled != 1 {
-		t.Errorf("commit: got %+v", got)
-	}
+	got = w.event(exit.Done, "commit", "mnt")
+	assert.True(t, got.Committed != 0 && got.Pulled == 1, "commit: got", got)
 	p := w.status().Parts[0]
 	assert.True(t, p.Unsaved.Names == 0 && p.Copy.Unpushed, "after the commit", p.Unsaved, p.Copy)
 	assert.Equal(t, w.read("mnt/b"), "theirs", "pulled")
 	// manual: what is unsaved is nobody's wish to send, but somebody should know
 	w.write("mnt/d", "unsaved")
 	w.write("mnt/e", "unsaved")
-	if out := w.ok("umount", "mnt"); out != "2 changes stay in the working copy, unsent; 1 commit stays in the working copy, not pushed: `wsmount recover` lists them\n" {
-		t.Errorf("umount: got %q", out)
-	}
+	assert.Equal(t, w.ok("umount", "mnt"), "2 changes stay in the working copy, unsent; 1 commit stays in the working copy, not pushed: `wsmount recover` lists them\n", "umount")
 	assert.Contains(t, w.ok("recover"), "2 changes, ", "recover")
 }
 
@@ -303,9 +294,8 @@ func TestHistoryByHand(t *testing.T) {
 	}
 	eventually(t, "the content to be kept", func() bool { v := list("mnt", "d", "--turn", "t1"); return len(v) > 0 && v[0].Kept })
 	w.write("mnt/d/f", "two\n")
-	if got := list("mnt", "d", "--turn", "t1"); len(got) == 0 || got[0].Path != "d/f" || got[0].Size != 4 {
-		t.Fatalf("log of a turn: got %+v", got)
-	}
+	got := list("mnt", "d", "--turn", "t1")
+	assert.Must(t, len(got) != 0 && got[0].Path == "d/f" && got[0].Size == 4, "log of a turn: got", got)
 	first := list("mnt", "d", "--turn", "t1")[0].ID
 	assert.Contains(t, w.ok("diff", "mnt", "d/f", first), "-one\n+two\n", "diff")
 	if said := w.ok("log", w.path("mnt/d/f")); strings.Count(said, "\n") < 2 || !strings.Contains(said, " created ") || !strings.Contains(said, "  d/f  (") || !strings.Contains(said, "turn t1") {
@@ -326,9 +316,7 @@ func TestHistoryByHand(t *testing.T) {
 	for _, tt := range []struct{ path, event, conversation string }{
 		{"between", "turn-end", "c"}, {"after", "conversation-end", ""}} {
 		got := list("mnt", tt.path, "--event", tt.event)
-		if len(got) == 0 || got[0].Turn != "" || got[0].Conversation != tt.conversation {
-			t.Errorf("log of %s by %s: got %+v", tt.path, tt.event, got)
-		}
+		assert.True(t, len(got) != 0 && got[0].Turn == "" && got[0].Conversation == tt.conversation, "log of", tt.path, "by", tt.event, "got", got)
 	}
 }
 
@@ -356,9 +344,8 @@ func TestStatesByHand(t *testing.T) {
 			assert.Contains(t, out, want, "diff", state)
 		}
 	}
-	if out := w.ok("diff", "mnt", "d", "turn:1", "turn:2"); strings.Contains(out, "made") || !strings.Contains(out, "+++ d/f@turn:2\n") {
-		t.Errorf("diff of a directory: got %s", out)
-	}
+	out := w.ok("diff", "mnt", "d", "turn:1", "turn:2")
+	assert.True(t, !strings.Contains(out, "made") && strings.Contains(out, "+++ d/f@turn:2\n"), "diff of a directory: got", out)
 	w.refused(exit.Usage, "a directory needs a state", "diff", "mnt", "d")
 
 	if got := w.run("restore", "mnt", "b", "--to", "turn:2", "--before"); got.code != exit.Failed ||
@@ -537,16 +524,13 @@ func TestUnsentIsNotLost(t *testing.T) {
 	assert.Must(t, got.code == exit.Unsafe, "umount", got)
 	assert.Equal(t, w.status().State, control.Draining, "state")
 	forced := w.run("umount", "mnt", "--force")
-	if forced.code != exit.Unsafe || !strings.Contains(forced.errOut, "copied to ") {
-		t.Fatalf("umount --force: got %+v", forced)
-	}
+	assert.Must(t, forced.code == exit.Unsafe && strings.Contains(forced.errOut, "copied to "), "umount --force: got", forced)
 	_, into, _ := strings.Cut(strings.Split(forced.errOut, "\n")[0], "copied to ")
 	if got, err := os.ReadFile(filepath.Join(into, "d/f")); err != nil || string(got) != "precious" {
 		t.Errorf("the export in %q: %q, %v", into, got, err)
 	}
-	if out := w.shown("--all"); !strings.Contains(out, "d/f") || !strings.Contains(out, ops) {
-		t.Errorf("status --all: got %s", out)
-	}
+	out := w.shown("--all")
+	assert.True(t, strings.Contains(out, "d/f") && strings.Contains(out, ops), "status --all: got", out)
 	assert.Contains(t, w.ok("recover"), "  d/f", "recover")
 	w.refused(exit.Unsafe, "another working copy", "mount", ops, "mnt", "--working-copy", "second")
 	w.ok("recover", "export", ops, "saved")
@@ -616,9 +600,8 @@ func TestConflictsByHand(t *testing.T) {
 			r.theirs(t, "new", "theirs")
 			w.write("mnt/f", "ours")
 			w.write("mnt/new", "ours")
-			if got := w.event(exit.Conflict, "event", "mnt", "turn-end"); got.Conflicts != 2 || !slices.Equal(got.ConflictPaths, []string{"@acme/ops/f", "@acme/ops/new"}) {
-				t.Errorf("turn-end: got %+v", got)
-			}
+			got := w.event(exit.Conflict, "event", "mnt", "turn-end")
+			assert.True(t, got.Conflicts == 2 && slices.Equal(got.ConflictPaths, []string{"@acme/ops/f", "@acme/ops/new"}), "turn-end: got", got)
 			assert.Contains(t, w.ok("conflicts", "list", "mnt"), "f", "list")
 			assert.OK(t, os.Symlink(w.path("mnt"), w.path("link")))
 			for _, side := range []string{"ours", "theirs"} {

@@ -76,22 +76,17 @@ func TestGitServerThatRefuses(t *testing.T) {
 		return true
 	})
 	got := w.event(exit.Denied, "event", "mnt", "workspace-open")
-	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "pull: the backend refused access") || len(got.Failing) != 1 {
-		t.Errorf("an event that pulls: got %+v", got)
-	}
+	assert.True(t, len(got.Failed) == 1 && strings.Contains(got.Failed[0], "pull: the backend refused access") && len(got.Failing) == 1, "an event that pulls: got", got)
 	assert.Contains(t, w.shown(), "pull fails", "the list of mounts")
 	w.write("mnt/b", "2")
 	got = w.event(exit.Denied, "event", "mnt", "turn-end")
-	if len(got.Failed) != 1 || !strings.Contains(got.Failed[0], "push: ") || got.Committed != 1 || len(got.Failing) != 2 {
-		t.Errorf("an event that pushes: got %+v", got)
-	}
+	assert.True(t, len(got.Failed) == 1 && strings.Contains(got.Failed[0], "push: ") && got.Committed == 1 && len(got.Failing) == 2, "an event that pushes: got", got)
 	check := func(when string, activities ...string) {
 		t.Helper()
 		out, status := w.shown("mnt"), w.read("mnt/.wsmount/status.json")
 		for _, a := range activities {
-			if f := failing(a); f == nil || f.Since.IsZero() || f.Times == 0 || f.Error == "" {
-				t.Errorf("%s: status of %s: got %+v", when, a, f)
-			}
+			f := failing(a)
+			assert.True(t, f != nil && !f.Since.IsZero() && f.Times != 0 && f.Error != "", when, "status of", a, "got", f)
 			for want, text := range map[string]string{"failing     " + a + ", for ": out, "# " + a + " fails since ": log(), `"activity": "` + a + `"`: status} {
 				assert.Contains(t, text, want, when)
 			}

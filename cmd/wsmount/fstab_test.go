@@ -73,9 +73,7 @@ func TestOptionsAreFlags(t *testing.T) {
 	}
 	notOptions := []string{"mount", "options", "foreground", "json"} // commas, itself, and what is for a terminal
 	for name := range kinds {
-		if len(name) > 1 && !slices.Contains(slices.Concat(switchOptions, valueOptions, notOptions), name) {
-			t.Errorf("-o knows nothing of --%s", name)
-		}
+		assert.False(t, len(name) > 1 && !slices.Contains(slices.Concat(switchOptions, valueOptions, notOptions), name), "-o knows nothing of --", name)
 	}
 }
 

@@ -40,9 +40,7 @@ func TestHelperCall(t *testing.T) {
 	for _, tt := range tests {
 		command, rest, _ := strings.Cut(tt.in, " ")
 		got, err := readHelperCall(command, strings.Fields(rest))
-		if err != nil || !slices.Equal(got.words, strings.Fields(tt.want)) || got.fake != tt.fake || got.namespace != tt.namespace {
-			t.Errorf("%s: got %+v, %v", tt.name, got, err)
-		}
+		assert.True(t, err == nil && slices.Equal(got.words, strings.Fields(tt.want)) && got.fake == tt.fake && got.namespace == tt.namespace, tt.name, "got", got, err)
 		if tt.args == "" {
 			tt.args = rest
 		}
@@ -93,9 +91,8 @@ func TestHelperExit(t *testing.T) {
 func (w *world) helper(name string, args ...string) *exec.Cmd {
 	w.t.Helper()
 	link := w.path(name)
-	if err := os.Symlink(binary, link); err != nil && !errors.Is(err, os.ErrExist) {
-		w.t.Fatal(err)
-	}
+	err := os.Symlink(binary, link)
+	assert.Must(w.t, err == nil || errors.Is(err, os.ErrExist), err)
 	cmd := w.command(args...)
 	cmd.Path, cmd.Args[0] = link, link
 	return cmd
@@ -105,9 +102,8 @@ func (w *world) helper(name string, args ...string) *exec.Cmd {
 func (w *world) ends(cmd *exec.Cmd, status int, says string) {
 	w.t.Helper()
 	out, _ := cmd.CombinedOutput()
-	if got := cmd.ProcessState.ExitCode(); got != status || !strings.Contains(string(out), says) {
-		w.t.Errorf("%v: exit %d, want %d and %q\n%s", cmd.Args, got, status, says, out)
-	}
+	got := cmd.ProcessState.ExitCode()
+	assert.True(w.t, got == status && strings.Contains(string(out), says), cmd.Args, "exit", got, "want", status, "and", says, out)
 }
 
 // The daemon in the background must still be told its options, and the mount
@@ -122,9 +118,7 @@ func TestHelpers(t *testing.T) {
 	w.ends(w.helper("mount.wsmount", addr, mnt, "-n", "-o", "ro,noexec,nofail,user=joe,x-systemd.automount,log-level=debug", "-t", "wsmount"), 0, "")
 	assert.Is(t, os.Mkdir(w.path("mnt/x"), 0o755), syscall.EROFS, "ro")
 	mounts, err := os.ReadFile("/proc/mounts")
-	if err != nil || !strings.Contains(string(mounts), addr+" "+mnt+" fuse.wsmount ro,nosuid,nodev,noexec") {
-		t.Errorf("the kernel's options are not there: %v", err)
-	}
+	assert.True(t, err == nil && strings.Contains(string(mounts), addr+" "+mnt+" fuse.wsmount ro,nosuid,nodev,noexec"), "the kernel's options are not there:", err)
 	w.ends(w.helper("mount.fuse.wsmount", addr, mnt), 32, "mounted")
 	w.ends(w.helper("umount.fuse.wsmount", mnt), 0, "")
 	w.ends(w.helper("umount.wsmount", mnt), 32, "no workspace is mounted")

@@ -30,9 +30,7 @@ func TestInitReusesTheOwnersID(t *testing.T) {
 	w.ok("init", "b", "--id", "@me/b", "--register")
 	w.ok("init", "c", "--id", "@you/c", "--register")
 	ids := w.ownerIDs()
-	if ids["@me/a"] == "" || ids["@me/a"] != ids["@me/b"] || ids["@me/a"] == ids["@you/c"] {
-		t.Errorf("the owners' ids: %v", ids)
-	}
+	assert.True(t, ids["@me/a"] != "" && ids["@me/a"] == ids["@me/b"] && ids["@me/a"] != ids["@you/c"], "the owners' ids:", ids)
 	w.ok("init", "d", "--id", "@me/d") // may be registered later
 	w.ok("registry", "add", "d")
 }
@@ -81,9 +79,8 @@ func TestWhatWasSkippedIsSaid(t *testing.T) {
 	skipped := "skipped " + w.path("sp/a/WORKSPACE.md") + ": can be written by others"
 	for _, args := range [][]string{{"mount", "@me/a", "at"}, {"resolve", "@me/a"}} {
 		o := w.run(args...)
-		if said(o.errOut, skipped); o.code != exit.Unresolvable || strings.Count(o.errOut, "\n") != 3 {
-			t.Errorf("%s: exit %d\n%s", args, o.code, o.errOut)
-		}
+		said(o.errOut, skipped)
+		assert.True(t, o.code == exit.Unresolvable && strings.Count(o.errOut, "\n") == 3, args, "exit", o.code, o.errOut)
 	}
 	explained := w.run("resolve", "@me/a", "--explain").out
 	said(explained, "registry.json: no @me/a")

@@ -155,9 +155,7 @@ func (w *world) run(args ...string) outcome {
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
 	var exited *exec.ExitError
-	if err != nil && !errors.As(err, &exited) {
-		w.t.Fatal(err)
-	}
+	assert.Must(w.t, err == nil || errors.As(err, &exited), err)
 	return outcome{exit.Code(cmd.ProcessState.ExitCode()), out.String(), errOut.String()}
 }
 
@@ -165,9 +163,7 @@ func (w *world) run(args ...string) outcome {
 func (w *world) ok(args ...string) string {
 	w.t.Helper()
 	o := w.run(args...)
-	if o.code != exit.Done {
-		w.t.Fatalf("wsmount %s: exit %d\n%s%s", strings.Join(args, " "), o.code, o.out, o.errOut)
-	}
+	assert.Must(w.t, o.code == exit.Done, "wsmount", strings.Join(args, " "), "exit", o.code, o.out, o.errOut)
 	return o.out
 }
 
@@ -177,9 +173,7 @@ func (w *world) refused(code exit.Code, says string, args ...string) {
 	w.t.Helper()
 	o := w.run(args...)
 	lines := strings.Split(strings.TrimSpace(o.errOut), "\n")
-	if o.code != code || !strings.Contains(o.errOut, says) {
-		w.t.Errorf("wsmount %q: got exit %d, want %d with %q\n%s%s", args, o.code, code, says, o.out, o.errOut)
-	}
+	assert.True(w.t, o.code == code && strings.Contains(o.errOut, says), "wsmount", args, "got exit", o.code, "want", code, "with", says, o.out, o.errOut)
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "wsmount: ") || !strings.HasPrefix(lines[1], "hint: ") {
 		w.t.Errorf("wsmount %q: not one line of what and one of what to do:\n%s", args, o.errOut)
 	}

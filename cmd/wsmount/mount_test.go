@@ -27,18 +27,14 @@ func TestMountUseUnmount(t *testing.T) {
 	w.write("mnt/sub/file", "hello")
 	assert.Equal(t, w.read("notes/sub/file"), "hello", "in the store")
 	s := w.status()
-	if s.State != control.Ready || s.Workspace != addr || s.PID != m.PID || len(s.Parts) != 1 || s.Operations == 0 {
-		t.Errorf("status: got %+v", s)
-	}
+	assert.True(t, s.State == control.Ready && s.Workspace == addr && s.PID == m.PID && len(s.Parts) == 1 && s.Operations != 0, "status: got", s)
 	assert.Of(os.ReadFile(fmt.Sprintf("/proc/%d/comm", m.PID))).Equal(t, []byte("wsmount\n"), "ps calls the daemon")
 	p := s.Parts[0]
 	assert.True(t, p.Provider == "local-fs" && p.Path == w.path("notes") && p.At == "/", "part", p)
 	eventually(t, "the whole tree to be watched", func() bool { return w.status().Parts[0].Watch.State == "on" })
 	assert.Contains(t, w.read("mnt/.wsmount/README"), "errors.log")
 	w.ok("umount", "mnt")
-	if isMounted(w.path("mnt")) || alive(m.PID) {
-		t.Error("umount returned before the daemon had ended")
-	}
+	assert.True(t, !isMounted(w.path("mnt")) && !alive(m.PID), "umount returned before the daemon had ended")
 	out := w.shown()
 	assert.False(t, strings.Contains(out, addr), "still listed", out)
 	w.refused(exit.Unresolvable, "no workspace is mounted", "umount", "mnt")
@@ -89,9 +85,8 @@ storage: {inline: {provider: elsewhere, config: {container: site}}}
 		w.refused(tt.code, tt.says, tt.args...)
 	}
 	w.ok("registry", "list", "--config", w.path("own.yaml")) // where it lies does not matter
-	if o := w.run(addr, "nowhere", "--json"); !strings.Contains(o.out, `"schema": "wsmount.error/v1"`) || !strings.Contains(o.out, `"exit": 2`) {
-		t.Errorf("--json: got %s", o.out)
-	}
+	o := w.run(addr, "nowhere", "--json")
+	assert.True(t, strings.Contains(o.out, `"schema": "wsmount.error/v1"`) && strings.Contains(o.out, `"exit": 2`), "--json: got", o.out)
 }
 
 // A flag that comes last does what it does when it comes first, where TestFlagsInEveryOrder
@@ -173,9 +168,7 @@ func TestKilledDaemon(t *testing.T) {
 	assert.True(t, s.State == control.Dead && s.PID == pid, "status of a dead mount", s.State, "pid", s.PID)
 	assert.Contains(t, w.ok("status"), "dead", "the list does not say so")
 	o := w.run(notes, "mnt")
-	if o.code != exit.Done || !strings.Contains(o.errOut, "has been taken away") {
-		t.Fatalf("remount: exit %d, %s", o.code, o.errOut)
-	}
+	assert.Must(t, o.code == exit.Done && strings.Contains(o.errOut, "has been taken away"), "remount: exit", o.code, o.errOut)
 	assert.Equal(t, w.read("mnt/file"), "kept", "after the remount")
 	w.killed() // the kernel still has its attributes
 	w.ok(notes, "mnt")
@@ -282,9 +275,7 @@ func TestHangingDaemon(t *testing.T) {
 		w.refused(exit.Unreachable, "is stopped", args...)
 	}
 	w.ok("umount", "mnt", "--force")
-	if isMounted(w.path("mnt")) || alive(pid) {
-		t.Error("--force left the mount of a hanging daemon, or the daemon")
-	}
+	assert.True(t, !isMounted(w.path("mnt")) && !alive(pid), "--force left the mount of a hanging daemon, or the daemon")
 	w.ok(notes, "mnt") // its lock is free
 	w.ok("umount", "mnt")
 }

@@ -53,9 +53,7 @@ func TestComposition(t *testing.T) {
 		"vendor/lib/docs/new": syscall.EROFS /* a child cannot loosen its parent */} {
 		assert.Is(t, create(path), want, "create", path)
 	}
-	if _, err := os.ReadDir(w.path("mnt/gone")); err == nil {
-		t.Error("the missing optional part can be read")
-	}
+	assert.True(t, assert.ErrOf(os.ReadDir(w.path("mnt/gone"))) != nil, "the missing optional part can be read")
 	reason := make([]byte, 1000)
 	n, err := syscall.Getxattr(w.path("mnt/gone"), "user.wsmount.reason", reason)
 	if err != nil || !strings.Contains(string(reason[:max(n, 0)]), "@acme/gone") {
@@ -79,9 +77,7 @@ func TestComposition(t *testing.T) {
 func checkWidth(t *testing.T, out string) {
 	t.Helper()
 	for _, line := range strings.Split(out, "\n") {
-		if len([]rune(line)) > 80 {
-			t.Errorf("wider than a page: %q", line)
-		}
+		assert.True(t, len([]rune(line)) <= 80, "wider than a page:", line)
 	}
 }
 
@@ -120,9 +116,7 @@ func TestEvents(t *testing.T) {
 		func(e lifecycle.Event) bool { return e.Name == "delete" && e.Payload["path"] == "/x" })
 
 	r := w.event(exit.Done, "event", "mnt", "turn-end")
-	if r.Parts != 2 || r.Event != "turn-end" || r.Pulled+r.Committed+r.Pushed+r.Conflicts+r.HeldBack != 0 {
-		t.Errorf("got %+v", r)
-	}
+	assert.True(t, r.Parts == 2 && r.Event == "turn-end" && r.Pulled+r.Committed+r.Pushed+r.Conflicts+r.HeldBack == 0, "got", r)
 	assert.Equal(t, w.event(exit.Done, "event", "mnt", "turn-end", "--at", "/lib").Parts, 1, "--at")
 	w.refused(exit.Unresolvable, "no part of this mount is at /nowhere", "event", "mnt", "turn-end", "--at", "/nowhere")
 	w.refused(exit.Usage, "knows no event", "event", "mnt", "turn-strat")
@@ -204,9 +198,7 @@ func TestDoctorChangesNothing(t *testing.T) {
 		"owner: {type: user, id: a, slug: acme}\nstorage: {inline: {provider: dev-local, config: {}}}\n---\n")
 	before := w.snapshot()
 	out := w.ok("doctor", "./ws", "mnt", "--trust")
-	if !strings.Contains(out, "does not exist yet") || strings.Contains(out, "problem") {
-		t.Errorf("got %s", out)
-	}
+	assert.True(t, strings.Contains(out, "does not exist yet") && !strings.Contains(out, "problem"), "got", out)
 	if o := w.run("doctor", "@acme/none"); o.code != exit.Unresolvable || !strings.Contains(o.out, "problem") {
 		t.Errorf("an unknown workspace: exit %d, %s", o.code, o.out)
 	}
@@ -254,9 +246,8 @@ func TestUnprivileged(t *testing.T) {
 	w.ok(addr, "mnt")
 	s := w.status()
 	assert.True(t, s.State == control.Ready && !s.Passthrough.On, s.State, "passthrough", s.Passthrough)
-	if fi, err := os.Stat("/proc/" + strconv.Itoa(s.PID) + "/environ"); err != nil || fi.Sys().(*syscall.Stat_t).Uid != 0 {
-		t.Errorf("the daemon can be dumped by its user: %v", err)
-	}
+	fi, err := os.Stat("/proc/" + strconv.Itoa(s.PID) + "/environ")
+	assert.True(t, err == nil && fi.Sys().(*syscall.Stat_t).Uid == 0, "the daemon can be dumped by its user:", err)
 	touch := exec.Command("sh", "-c", "echo hello > mnt/file && cat mnt/file")
 	touch.Dir, touch.SysProcAttr = w.dir, &syscall.SysProcAttr{Credential: w.cred}
 	assert.Of(touch.CombinedOutput()).Equal(t, []byte("hello\n"), "in the mount")
@@ -282,9 +273,7 @@ func TestMemoryProvider(t *testing.T) {
 	w.ok("registry", "add", w.path("scratch"))
 	for _, args := range [][]string{{"@acme/scratch", "mnt"}, {w.workspace("notes"), "mnt", "--mount", "at=/tmp,source=@acme/scratch"}} {
 		o := w.run(args...)
-		if o.code != exit.Done || !strings.Contains(o.errOut, "gone when the mount ends") {
-			t.Fatalf("%q: exit %d\n%s", args, o.code, o.errOut)
-		}
+		assert.Must(t, o.code == exit.Done && strings.Contains(o.errOut, "gone when the mount ends"), args, "exit", o.code, o.errOut)
 		parts := w.status().Parts
 		p := parts[len(parts)-1]
 		dir := filepath.Join(w.path("mnt"), p.At)
@@ -292,9 +281,7 @@ func TestMemoryProvider(t *testing.T) {
 		got, err := os.ReadFile(dir + "/file")
 		assert.Is(t, err, nil)
 		assert.Equal(t, string(got), "kept")
-		if p.Provider != "memory" || p.Durability != "volatile: memory" || p.Unsaved.Files != 0 {
-			t.Errorf("status: got %+v", p)
-		}
+		assert.True(t, p.Provider == "memory" && p.Durability == "volatile: memory" && p.Unsaved.Files == 0, "status: got", p)
 		w.ok("umount", "mnt")
 	}
 }

@@ -45,9 +45,8 @@ func TestConflictFoundByAPush(t *testing.T) {
 				}
 			}
 			w.ok("conflicts", "resolve", "mnt", "f", "--ours")
-			if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Pushed != 1 || got.Conflicts+got.HeldBack > 0 {
-				t.Errorf("once it is resolved: got %+v", got)
-			}
+			got = w.event(exit.Done, "event", "mnt", "turn-end")
+			assert.True(t, got.Pushed == 1 && got.Conflicts+got.HeldBack <= 0, "once it is resolved: got", got)
 		})
 	}
 }
@@ -63,9 +62,7 @@ func TestOnlyAConflictIsPushed(t *testing.T) {
 	made := w.event(exit.Done, "commit", "mnt").Revision
 	r.theirs(t, "f", "theirs")
 	got := w.event(exit.Conflict, "push", "mnt")
-	if got.Committed+got.Pushed > 0 || got.Conflicts != 1 || got.HeldBack != 1 || got.Revision == "" || got.Revision == made {
-		t.Errorf("push: got %+v", got)
-	}
+	assert.True(t, got.Committed+got.Pushed <= 0 && got.Conflicts == 1 && got.HeldBack == 1 && got.Revision != "" && got.Revision != made, "push: got", got)
 	w.ok("conflicts", "resolve", "mnt", "f", "--theirs")
 }
 
@@ -76,9 +73,8 @@ func TestConflictFoundByTheLastPush(t *testing.T) {
 	w.event(exit.Done, "event", "mnt", "turn-end")
 	w.write("mnt/f", "ours")
 	r.theirs(t, "f", "theirs")
-	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || strings.Count(o.errOut, "modified locally and on the remote") != 1 {
-		t.Errorf("umount: got %+v", o)
-	}
+	o := w.run("umount", "mnt")
+	assert.True(t, o.code == exit.Unsafe && strings.Count(o.errOut, "modified locally and on the remote") == 1, "umount: got", o)
 }
 
 // A mount that another mount namespace keeps alive is not said to have sent all while a
@@ -88,9 +84,8 @@ func TestUnpushedInAnotherNamespace(t *testing.T) {
 	w.write("mnt/f", "committed")
 	w.event(exit.Done, "commit", "mnt")
 	pid, end := w.otherNamespace()
-	if o := w.run("umount", "--timeout", "100ms", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.errOut, "not all is sent") || !strings.Contains(o.errOut, fmt.Sprint("pid ", pid)) {
-		t.Errorf("umount: got %+v", o)
-	}
+	o := w.run("umount", "--timeout", "100ms", "mnt")
+	assert.True(t, o.code == exit.Unsafe && strings.Contains(o.errOut, "not all is sent") && strings.Contains(o.errOut, fmt.Sprint("pid ", pid)), "umount: got", o)
 	end()
 }
 

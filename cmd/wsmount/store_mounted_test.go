@@ -119,9 +119,7 @@ func TestStoreOneFile(t *testing.T) {
 		writers.Go(func() {
 			for range each {
 				err := seam.Update(t.Context(), b, keys[i], func(text string, _ bool) (string, bool, error) { return text + "x", true, nil })
-				if err != nil {
-					t.Errorf("%d: %v", i, err)
-				}
+				assert.Is(t, err, nil, i)
 			}
 		})
 	}

@@ -126,9 +126,7 @@ func TestUmountWhenTheDaemonHangsUp(t *testing.T) {
 	code, says := umount()
 	assert.Equal(t, code, exit.Unreachable, "umount")
 	assert.Contains(t, says, "does not answer")
-	if !isMounted(w.path("mnt")) || !alive(pid) {
-		t.Error("the mount was taken from a living daemon")
-	}
+	assert.True(t, isMounted(w.path("mnt")) && alive(pid), "the mount was taken from a living daemon")
 	deathLimit = 2 * hangs
 	code, says = umount("--force", "--timeout", "1h")
 	assert.Equal(t, code, exit.Done, "by force", says)
@@ -138,9 +136,7 @@ func TestUmountWhenTheDaemonHangsUp(t *testing.T) {
 func (w *world) standIn() *net.UnixListener {
 	w.t.Helper()
 	found, err := filepath.Glob(w.path("state/*/*/*/control.sock"))
-	if err != nil || len(found) != 1 {
-		w.t.Fatal(found, err)
-	}
+	assert.Must(w.t, err == nil && len(found) == 1, found, err)
 	dir, err := os.Open(filepath.Dir(found[0])) // its name may be too long for a socket
 	assert.OK(w.t, err)
 	defer dir.Close()
@@ -165,9 +161,7 @@ func TestBusyWithAClose(t *testing.T) {
 		return len(w.status().OpenFiles) == 1 && strings.HasPrefix(string(waits), fmt.Sprint(syscall.SYS_CLOSE, " "))
 	})
 	o := w.run("umount", "mnt") // once: no program is seen, so that it waits for one that ends
-	if o.code != exit.Failed || strings.Contains(o.errOut, "no program") || !strings.Contains(o.errOut, "is in use: 1 file is open") {
-		t.Errorf("umount: got %+v", o)
-	}
+	assert.True(t, o.code == exit.Failed && !strings.Contains(o.errOut, "no program") && strings.Contains(o.errOut, "is in use: 1 file is open"), "umount: got", o)
 	r.connect(t)
 	writer.Wait()
 }
@@ -202,9 +196,8 @@ func TestUmountOfWhatAnotherNamespaceHas(t *testing.T) {
 	holder := fmt.Sprintf("cat (pid %d)", pid)
 
 	assert.Contains(t, w.ok("umount", "mnt", "--timeout", "20s"), holder, "umount does not name")
-	if s := w.status(); s.State != control.Detached || len(s.HeldBy) != 1 || s.HeldBy[0].PID != pid {
-		t.Errorf("status: got %s, held by %v", s.State, s.HeldBy)
-	}
+	s := w.status()
+	assert.True(t, s.State == control.Detached && len(s.HeldBy) == 1 && s.HeldBy[0].PID == pid, "status: got", s.State, "held by", s.HeldBy)
 	assert.Contains(t, w.shown("mnt"), holder, "status")
 	w.ok("umount", "mnt") // again: nothing is left to do
 	w.mkdir("mnt2")

@@ -47,9 +47,7 @@ func (w *world) impatient(args ...string) (sum control.EventResult) {
 	w.t.Helper()
 	eventually(w.t, "the push to be given up", func() bool {
 		o := w.run(append(args, "--timeout", "500ms", "--json")...)
-		if o.code == exit.Done {
-			w.t.Fatalf("wsmount %q without a remote: %s", args, o.out)
-		}
+		assert.Must(w.t, o.code != exit.Done, "wsmount", args, "without a remote:", o.out)
 		var got control.EventResult
 		if err := json.Unmarshal([]byte(o.out), &got); err != nil { // it gave up before there was an answer
 			return false
@@ -65,35 +63,28 @@ func (w *world) impatient(args ...string) (sum control.EventResult) {
 func TestFailedPushIsTold(t *testing.T) {
 	w, r := mountRepository(t, pushEach)
 	w.write("mnt/a", "1")
-	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 1 || got.Pushed != 1 || !r.pushed(t, "a") {
-		t.Errorf("turn-end with a remote: got %+v", got)
-	}
+	got := w.event(exit.Done, "event", "mnt", "turn-end")
+	assert.True(t, got.Committed == 1 && got.Pushed == 1 && r.pushed(t, "a"), "turn-end with a remote: got", got)
 	w.write("mnt/c", "3")
-	if got := w.event(exit.Done, "commit", "mnt"); got.Committed != 1 || got.Pushed != 1 || !r.pushed(t, "c") {
-		t.Errorf("commit with a remote: got %+v", got)
-	}
+	got = w.event(exit.Done, "commit", "mnt")
+	assert.True(t, got.Committed == 1 && got.Pushed == 1 && r.pushed(t, "c"), "commit with a remote: got", got)
 	r.cut(t)
 	w.write("mnt/b", "2")
-	if got := w.impatient("event", "mnt", "turn-end"); got.Pushed != 0 {
-		t.Errorf("turn-end without a remote: got %+v", got)
-	}
+	got = w.impatient("event", "mnt", "turn-end")
+	assert.True(t, got.Pushed == 0, "turn-end without a remote: got", got)
 	c := w.status().Parts[0].Copy // whichever attempt has committed
 	if c.PushFails == nil || c.PushFails.Since.IsZero() || !strings.Contains(c.PushFails.Error, "has not answered") || c.UnpushedCommits != 1 {
 		t.Errorf("status: got %+v, %+v", c, c.PushFails)
 	}
 	out := w.shown("mnt")
-	if !strings.Contains(out, "push        fails for ") || !strings.Contains(out, "unpushed    1 commit, ") {
-		t.Errorf("status: got %s", out)
-	}
+	assert.True(t, strings.Contains(out, "push        fails for ") && strings.Contains(out, "unpushed    1 commit, "), "status: got", out)
 	assert.Contains(t, w.read("mnt/.wsmount/errors.log"), ` push "/"`)
 	r.connect(t)
 	// By itself it may be made before.
-	if got := w.event(exit.Done, "event", "mnt", "turn-end"); got.Committed != 0 || !r.pushed(t, "b") {
-		t.Errorf("turn-end with the remote again: got %+v", got)
-	}
-	if c := w.status().Parts[0].Copy; c.PushFails != nil || c.Unpushed {
-		t.Errorf("status: got %+v, %+v", c, c.PushFails)
-	}
+	got = w.event(exit.Done, "event", "mnt", "turn-end")
+	assert.True(t, got.Committed == 0 && r.pushed(t, "b"), "turn-end with the remote again: got", got)
+	c = w.status().Parts[0].Copy
+	assert.True(t, c.PushFails == nil && !c.Unpushed, "status: got", c, c.PushFails)
 }
 
 // A push that was owed when the daemon was killed is told of without one, and made
@@ -105,13 +96,11 @@ func TestOwedPushOutlivesAKill(t *testing.T) {
 	w.impatient("event", "mnt", "turn-end")
 	w.killed()
 	for _, out := range []string{w.run("status", "mnt").out, w.ok("recover")} {
-		if flat := strings.Join(strings.Fields(out), " "); !strings.Contains(flat, "unpushed 1 commit, ") || !strings.Contains(flat, "has not answered") {
-			t.Errorf("without a daemon: got %s", out)
-		}
+		flat := strings.Join(strings.Fields(out), " ")
+		assert.True(t, strings.Contains(flat, "unpushed 1 commit, ") && strings.Contains(flat, "has not answered"), "without a daemon: got", out)
 	}
-	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.out, "1 commit stays in the working copy, not pushed") {
-		t.Errorf("umount: got %+v", o)
-	}
+	o := w.run("umount", "mnt")
+	assert.True(t, o.code == exit.Unsafe && strings.Contains(o.out, "1 commit stays in the working copy, not pushed"), "umount: got", o)
 	got := w.impatient("recover", "upload", ops)
 	assert.True(t, got.Committed+got.Pushed == 0, "recover upload", got)
 	r.connect(t)
@@ -131,9 +120,7 @@ func TestForceTellsOfUnpushedCommits(t *testing.T) {
 	w.refused(exit.Unsafe, "not pushed: 2 commits, the oldest ", "umount", "mnt", "--force")
 	var list struct{ Copies []leftover.Copy }
 	w.asJSON(&list, "recover")
-	if len(list.Copies) != 1 || list.Copies[0].Unpushed == nil || list.Copies[0].Unpushed.Commits != 2 || list.Copies[0].Unpushed.Since.IsZero() {
-		t.Errorf("recover: got %+v", list)
-	}
+	assert.True(t, len(list.Copies) == 1 && list.Copies[0].Unpushed != nil && list.Copies[0].Unpushed.Commits == 2 && !list.Copies[0].Unpushed.Since.IsZero(), "recover: got", list)
 	o := w.run("recover", "export", ops, "out") // this provider keeps nothing locally
 	assert.True(t, o.code == exit.Failed && strings.Contains(o.out, "skipped (commits): they are at the store alone"), "export", o)
 	got := w.event(exit.Done, "recover", "upload", ops)
@@ -150,7 +137,6 @@ func TestDeadMountTellsWhatIsUnsaved(t *testing.T) {
 	s := w.status()
 	u := s.Parts[0].Unsaved
 	assert.True(t, u.Files == 1 && u.Names == 1 && u.Bytes == 4 && s.UnsavedBytes == 4, "status", u)
-	if o := w.run("umount", "mnt"); o.code != exit.Unsafe || !strings.Contains(o.out, "1 change stays in the working copy, unsent: ") {
-		t.Errorf("umount: got %+v", o)
-	}
+	o := w.run("umount", "mnt")
+	assert.True(t, o.code == exit.Unsafe && strings.Contains(o.out, "1 change stays in the working copy, unsent: "), "umount: got", o)
 }
