@@ -163,15 +163,12 @@ func TestRefusals(t *testing.T) {
 		write(t, p, "f", r.says)
 		_, err := p.Push(t.Context(), providers.PushOptions{})
 		var e *providers.Error
-		if !errors.Is(err, providers.ErrPermission) || !errors.As(err, &e) || e.Code != r.code || !strings.Contains(err.Error(), r.says) {
-			t.Errorf("%q: %v, want %s", r.says, err, r.code)
-		}
+		assert.True(t, errors.Is(err, providers.ErrPermission) && errors.As(err, &e) && e.Code == r.code && strings.Contains(err.Error(), r.says), r.says, err, "want", r.code)
 	}
 	p = reopen(t, p, repo.URL, dir)
 	last := refusals[len(refusals)-1]
-	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Refused.Code != last.code || !strings.Contains(b[0].Refused.Says, last.says) || b[0].Refused.Since.IsZero() {
-		t.Errorf("listed: %+v", b)
-	}
+	b := branches(t, p).Unmerged
+	assert.True(t, len(b) == 1 && b[0].Refused.Code == last.code && strings.Contains(b[0].Refused.Says, last.says) && !b[0].Refused.Since.IsZero(), "listed:", b)
 	assert.OK(t, os.Remove(hook))
 	server.Hook(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPost {
@@ -180,14 +177,12 @@ func TestRefusals(t *testing.T) {
 		return r.Method == http.MethodPost
 	})
 	assert.Is(t, assert.ErrOf(p.Push(t.Context(), providers.PushOptions{})), providers.ErrTooLarge, "push that is too large")
-	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Refused.Code != providers.RefusedSize {
-		t.Errorf("listed: %+v", b)
-	}
+	b = branches(t, p).Unmerged
+	assert.True(t, len(b) == 1 && b[0].Refused.Code == providers.RefusedSize, "listed:", b)
 	server.Hook(nil)
 	push(t, p)
-	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Refused != (providers.Refusal{}) || !b[0].Pushed {
-		t.Errorf("after it went through: %+v", b)
-	}
+	b = branches(t, p).Unmerged
+	assert.True(t, len(b) == 1 && b[0].Refused == (providers.Refusal{}) && b[0].Pushed, "after it went through:", b)
 }
 
 // pulls is an API that fails, or opens what it is asked for.
@@ -228,9 +223,8 @@ func TestPropose(t *testing.T) {
 	assert.True(t, api.title == "The first thing" && api.text == "And why.", "one commit", api.title, api.text)
 	assert.OK(t, p.Close())
 	p = open()
-	if b := branches(t, p).Unmerged; len(b) != 1 || b[0].Wanted.IsZero() || b[0].URL != "" {
-		t.Errorf("while it is wanted: %+v", b)
-	}
+	b := branches(t, p).Unmerged
+	assert.True(t, len(b) == 1 && !b[0].Wanted.IsZero() && b[0].URL == "", "while it is wanted:", b)
 	commit("y", "Another")
 	push(t, p)
 	api.err = nil
@@ -238,9 +232,8 @@ func TestPropose(t *testing.T) {
 	if err != nil || url != "http://pull/1" || api.title != "The first thing" || api.text != "- The first thing\n\n  And why.\n\n- Another\n" {
 		t.Errorf("two commits: %q, %v, %q, %q", url, err, api.title, api.text)
 	}
-	if b := branches(t, p).Unmerged; len(b) != 1 || !b[0].Wanted.IsZero() || b[0].URL != url {
-		t.Errorf("when it is there: %+v", b)
-	}
+	b = branches(t, p).Unmerged
+	assert.True(t, len(b) == 1 && b[0].Wanted.IsZero() && b[0].URL == url, "when it is there:", b)
 	_, err = p.Propose(t.Context(), "main", providers.PullRequest{})
 	assert.Is(t, err, providers.ErrInvalid, "from the tracked branch to itself")
 	_, err = clone(t, repo.URL).Propose(t.Context(), "wsmount/c/one", providers.PullRequest{})

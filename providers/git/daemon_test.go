@@ -52,9 +52,7 @@ func (s *daemonStage) open(url string, change ...func(*git.Options)) error {
 
 func (s *daemonStage) wants(what string, err, kind error, words ...string) {
 	s.Helper()
-	if !errors.Is(err, kind) || err != nil && kind == nil {
-		s.Fatalf("%s: %v, want %v", what, err, kind)
-	}
+	assert.Must(s, errors.Is(err, kind) && (err == nil || kind != nil), what, err, "want", kind)
 	for _, w := range words {
 		assert.Contains(s, err.Error(), w, what, err, "does not say")
 	}
@@ -79,9 +77,8 @@ func TestDaemonAnswers(t *testing.T) { // not beside others, whose servers would
 	s.git.Create(t, "r")
 	var advice interface{ Advice() string }
 	err := s.open(s.url("none"))
-	if s.wants("no such repository", err, providers.ErrPermission, "not exported: /none.git"); !errors.As(err, &advice) || !strings.Contains(advice.Advice(), "git-daemon-export-ok") {
-		t.Errorf("%v advises nothing", err)
-	}
+	s.wants("no such repository", err, providers.ErrPermission, "not exported: /none.git")
+	assert.True(t, errors.As(err, &advice) && strings.Contains(advice.Advice(), "git-daemon-export-ok"), err, "advises nothing")
 	tells.wants("no such repository, told", tells.open(tells.url("none")), providers.ErrNotExist, "no such repository: /none.git")
 	s.wants("a user", s.open("git://ann@"+s.daemon.Addr+"/r.git"), providers.ErrInvalid)
 	s.daemon.Hook(answering("0014ERR down for now"))
@@ -146,9 +143,7 @@ func TestDaemonIsDialled(t *testing.T) {
 		Config: map[string]string{"base_url": "git://git.acme.test", "owner": "acme", "repo": "r"}})
 	assert.OK(t, err)
 	found := p.(providers.Examiner).Examine(t.Context())
-	if len(found) != 3 || found[1].Grade != providers.Less || !strings.Contains(found[1].Says, "nothing is encrypted") {
-		t.Errorf("found %+v", found)
-	}
+	assert.True(t, len(found) == 3 && found[1].Grade == providers.Less && strings.Contains(found[1].Says, "nothing is encrypted"), "found", found)
 	assert.OK(t, p.Close())
 	want := "git-upload-pack /acme/r.git\x00host=git.acme.test\x00"
 	assert.True(t, strings.Contains(s.daemon.Heard(), want), "the daemon did not hear", want)
@@ -210,9 +205,8 @@ func TestDaemonWithoutPushes(t *testing.T) {
 		repo.Git("config", "daemon.receivepack", "true")
 		pushed := assert.Of(p.Push(t.Context(), providers.PushOptions{})).OK(t)
 		assert.Must(t, pushed.Pushed, name, "when it does", pushed)
-		if all, err = p.Branches(t.Context()); err != nil || len(all.Unmerged) > 0 {
-			t.Errorf("%s: still refused: %+v, %v", name, all, err)
-		}
+		all, err = p.Branches(t.Context())
+		assert.True(t, err == nil && len(all.Unmerged) == 0, name, "still refused:", all, err)
 		assert.Equal(t, repo.Git("show", "main:a"), "1", name, "the server")
 		repo.Git("fsck", "--strict")
 		assert.OK(t, p.Close())

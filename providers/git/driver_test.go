@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -31,12 +32,8 @@ func TestServerURLs(t *testing.T) {
 	} {
 		for key, good := range map[string]bool{"base_url": c.base, "api_url": c.api} {
 			got, err := serverURL(key, c.text, key == "base_url")
-			if (err == nil) != good || good && got != strings.TrimRight(c.text, "/") {
-				t.Errorf("%s %s: %q, %v", key, c.text, got, err)
-			}
-			if err != nil && (!errors.Is(err, providers.ErrInvalid) || strings.Contains(err.Error(), "s3cret")) {
-				t.Errorf("%s %s: %v", key, c.text, err)
-			}
+			assert.True(t, (err == nil) == good && (!good || got == strings.TrimRight(c.text, "/")), key, c.text, got, err)
+			assert.False(t, err != nil && (!errors.Is(err, providers.ErrInvalid) || strings.Contains(err.Error(), "s3cret")), key, c.text, err)
 		}
 	}
 }

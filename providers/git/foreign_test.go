@@ -138,9 +138,7 @@ func TestAnswersThatAreNotLFSs(t *testing.T) {
 				write(t, s.p, "new.bin", "new")
 				s.lfs.Fail(foreign)
 				assert.Is(t, s.push(), providers.ErrUnavailable, "a push")
-				if _, err := s.repo.Try("show", "main:new.bin"); err == nil {
-					t.Error("git has the pointer")
-				}
+				assert.True(t, assert.ErrOf(s.repo.Try("show", "main:new.bin")) != nil, "git has the pointer")
 				s.lfs.Fail(nil)
 				assert.OK(t, s.push())
 				assert.Equal(t, len(s.lfs.Objects()), 3, "the server")

@@ -29,9 +29,8 @@ func TestFullDisk(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(root, unix.MNT_DETACH) })
 	put := func(name string, size int) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(root, name), make([]byte, size), 0o600); err != nil && !errors.Is(err, unix.ENOSPC) {
-			t.Fatal(err)
-		}
+		err := os.WriteFile(filepath.Join(root, name), make([]byte, size), 0o600)
+		assert.Must(t, err == nil || errors.Is(err, unix.ENOSPC), err)
 	}
 	clean := filepath.Join(root, "clean")
 	fill := func(cleanToo bool) {
@@ -52,18 +51,14 @@ func TestFullDisk(t *testing.T) {
 	for _, name := range []string{"text", "a.bin"} {
 		fill(true)
 		write(t, s.p, name, content+name)
-		if _, err := os.Stat(clean); err == nil {
-			t.Errorf("%s found room on the full disk", name)
-		}
+		assert.True(t, assert.ErrOf(os.Stat(clean)) != nil, name, "found room on the full disk")
 		reads(t, s.p, name, content+name)
 		free()
 	}
 	fill(false)
 	for _, name := range []string{"text", "a.bin"} {
 		_, err := s.p.Write(t.Context(), at(name), providers.String("x"+content), always)
-		if !errors.Is(err, providers.ErrQuota) || !strings.Contains(err.Error(), "free some of it") {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.True(t, errors.Is(err, providers.ErrQuota) && strings.Contains(err.Error(), "free some of it"), name, err)
 	}
 	free()
 	for _, name := range []string{"text", "a.bin"} {

@@ -96,9 +96,7 @@ func TestKilled(t *testing.T) {
 		}
 		assert.OK(t, p.Close())
 	}
-	if len(made) < kills {
-		t.Errorf("only %d commits before %d kills", len(made), kills)
-	}
+	assert.True(t, len(made) >= kills, "only", len(made), "commits before", kills, "kills")
 	repo.Git("--git-dir", dir, "fsck", "--strict")
 }
 
@@ -210,8 +208,6 @@ func TestKilledBetweenBranches(t *testing.T) {
 			assert.True(t, err == nil, "run", run, "commit", c, "is not on", branch, err)
 		}
 	}
-	if commits < kills {
-		t.Errorf("only %d commits before %d kills", commits, kills)
-	}
+	assert.True(t, commits >= kills, "only", commits, "commits before", kills, "kills")
 	repo.Git("--git-dir", dir, "fsck", "--strict")
 }

@@ -54,9 +54,8 @@ func newLargeStage(t *testing.T, change ...func(*git.Options)) *largeStage {
 // asked compares what was asked of LFS since it was last looked at.
 func (s *largeStage) asked(what string, want ...string) {
 	s.t.Helper()
-	if got := s.lfs.Requests(); !slices.Equal(got, want) {
-		s.t.Errorf("%s: LFS was asked\n%q, want\n%q", what, got, want)
-	}
+	got := s.lfs.Requests()
+	assert.True(s.t, slices.Equal(got, want), what, "LFS was asked", got, "want", want)
 }
 
 func (s *largeStage) push() error {
@@ -334,9 +333,8 @@ func TestLargeNotUploaded(t *testing.T) {
 	assert.True(t, now == before && s.kept() == 1, "main is at", now, "was", before, s.kept(), "objects wait")
 	s.p = reopen(t, s.p, s.repo.URL, s.dir)
 	assert.OK(t, s.push())
-	if got := s.lfs.Objects(); got[strings.TrimPrefix(strings.Fields(pointerTo("new"))[3], "sha256:")] != "new" {
-		t.Errorf("the server has %v", got)
-	}
+	got := s.lfs.Objects()
+	assert.True(t, got[strings.TrimPrefix(strings.Fields(pointerTo("new"))[3], "sha256:")] == "new", "the server has", got)
 }
 
 // Objects that no commit names, or that the server has, go when the clone is opened;
@@ -477,13 +475,9 @@ func TestLargeNotOffered(t *testing.T) {
 			s.lfs = s.server.StartLFS(t)
 			s.p = reopen(t, s.p, s.repo.URL, s.dir)
 			info, err := s.p.Stat(t.Context(), at("a.bin"))
-			if err != nil || info.Size != int64(len(pointerTo(inLFS))) {
-				t.Errorf("when it offers LFS later: %+v, %v", info, err)
-			}
+			assert.True(t, err == nil && info.Size == int64(len(pointerTo(inLFS))), "when it offers LFS later:", info, err)
 			_, err = s.p.Write(t.Context(), at("new.bin"), providers.String("new"), always)
-			if !errors.Is(err, providers.ErrUnsupported) || !strings.Contains(err.Error(), "does not offer") {
-				t.Errorf("written: %v", err)
-			}
+			assert.True(t, errors.Is(err, providers.ErrUnsupported) && strings.Contains(err.Error(), "does not offer"), "written:", err)
 			write(t, s.p, "copy.bin", pointerTo(inLFS))
 			write(t, s.p, "text", "changed\n")
 			assert.OK(t, s.push())
@@ -516,9 +510,7 @@ func TestLargeUnknown(t *testing.T) {
 	s.server.Stop()
 	assert.Is(t, assert.ErrOf(s.p.Stat(t.Context(), at("a.bin"))), providers.ErrUnavailable, "a pointer")
 	_, err := s.p.Write(t.Context(), at("new.bin"), providers.String("new"), always)
-	if !errors.Is(err, providers.ErrUnsupported) || errors.Is(err, providers.ErrUnavailable) {
-		t.Errorf("written: %v", err)
-	}
+	assert.True(t, errors.Is(err, providers.ErrUnsupported) && !errors.Is(err, providers.ErrUnavailable), "written:", err)
 	write(t, s.p, "text", "changed\n")
 }
 

@@ -196,18 +196,16 @@ func TestBlobless(t *testing.T) {
 	t.Parallel()
 	s := newFiltering(t, many(10, 30))
 	p := s.open(git.CloneBlobless)
-	if got := s.requests(); len(got) != 1 || !got[0].filter {
-		t.Errorf("the clone asked for %+v", got)
-	}
+	got := s.requests()
+	assert.True(t, len(got) == 1 && got[0].filter, "the clone asked for", got)
 	assert.Equal(t, len(s.lacks()), 301, "objects are missing")
 	s.sound()
 	if got := list(t, p, "d03"); len(got) != 30 || got[7].Size != int64(len("file 7 of 3\n")) {
 		t.Errorf("a directory has %d entries: %+v", len(got), got)
 	}
 	reads(t, p, "d03/f007", "file 7 of 3\n")
-	if got := s.requests(); len(got) != 1 || len(got[0].wants) != 30 || got[0].filter {
-		t.Errorf("a directory was asked for by %+v", got)
-	}
+	got = s.requests()
+	assert.True(t, len(got) == 1 && len(got[0].wants) == 30 && !got[0].filter, "a directory was asked for by", got)
 	if got := p.Clone(); got.Kind != git.CloneBlobless || got.Missing > 301 || got.Error != "" {
 		t.Errorf("the clone is %+v", got)
 	}
@@ -311,9 +309,7 @@ func TestBloblessFills(t *testing.T) {
 	for want, n := range asked {
 		assert.True(t, n <= 1, want, "was asked for", n)
 	}
-	if len(got) > 6 || len(asked) != 2403 {
-		t.Errorf("%d contents in %d requests", len(asked), len(got))
-	}
+	assert.True(t, len(got) <= 6 && len(asked) == 2403, len(asked), "contents in", len(got), "requests")
 	s.leave(true)
 	missing := s.lacks()
 	assert.True(t, len(missing) == 0, "missing", missing)
@@ -324,9 +320,8 @@ func TestBloblessFills(t *testing.T) {
 	p = reopen(t, p, s.repo.URL, s.dir)
 	s.push(map[string]string{"top": "newer\n"})
 	to := assert.Of(p.Fetch(t.Context())).OK(t)
-	if got := s.requests(); len(got) != 1 || got[0].filter {
-		t.Errorf("a pull of a whole clone asked for %+v", got)
-	}
+	got = s.requests()
+	assert.True(t, len(got) == 1 && !got[0].filter, "a pull of a whole clone asked for", got)
 	assert.OK(t, p.Adopt(t.Context(), mustHead(t, p), to))
 	s.leave(true)
 	reads(t, p, "top", "newer\n")
@@ -443,13 +438,11 @@ func TestBloblessPull(t *testing.T) {
 	}
 	s.push(changed)
 	to := assert.Of(p.Fetch(t.Context())).OK(t)
-	if got := s.requests(); len(got) != 2 || !got[1].filter {
-		t.Errorf("a pull asked for %+v", got)
-	}
+	got := s.requests()
+	assert.True(t, len(got) == 2 && got[1].filter, "a pull asked for", got)
 	diffs := assert.Of(p.Differences(t.Context(), from, to)).OK(t)
-	if got := s.requests(); len(diffs) != 20 || len(got) != 1 || len(got[0].wants) != 40 {
-		t.Errorf("%d differences, for which were asked %+v", len(diffs), got)
-	}
+	got = s.requests()
+	assert.True(t, len(diffs) == 20 && len(got) == 1 && len(got[0].wants) == 40, len(diffs), "differences, for which were asked", got)
 	s.sound()
 	assert.OK(t, p.Close())
 }
@@ -577,9 +570,8 @@ func TestBloblessClose(t *testing.T) {
 	}()
 	<-s.begun
 	assert.OK(t, p.Close())
-	if err := <-ended; err == nil {
-		t.Error("it was read after all")
-	}
+	err := <-ended
+	assert.True(t, err != nil, "it was read after all")
 	release()
 }
 
@@ -629,7 +621,5 @@ func TestBloblessKilled(t *testing.T) {
 		assert.True(t, len(got) == 0, "run", run, "what was listed is asked for again", got)
 		assert.OK(t, p.Close())
 	}
-	if len(listed) < kills {
-		t.Errorf("%d directories before %d kills", len(listed), kills)
-	}
+	assert.True(t, len(listed) >= kills, len(listed), "directories before", kills, "kills")
 }

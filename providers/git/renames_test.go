@@ -240,9 +240,7 @@ func TestRenamesAsGit(t *testing.T) {
 		}
 	})
 	t.Logf("%d cases, %d clean, %d of them with a rename that mattered", all, clean, followed)
-	if clean < all/20 || followed < all/100 {
-		t.Errorf("the cases say too little")
-	}
+	assert.True(t, clean >= all/20 && followed >= all/100, "the cases say too little")
 }
 
 // sameAsGit makes ours anew on top of theirs, as git does, and reports whether that went

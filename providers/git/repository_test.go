@@ -168,9 +168,7 @@ func TestRemoteErrors(t *testing.T) {
 	assert.OK(t, os.WriteFile(hook, []byte("#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n"), 0o755))
 	_, err = p.Push(t.Context(), providers.PushOptions{})
 	assert.Is(t, err, providers.ErrPermission, "push that a hook refuses")
-	if err == nil || !strings.Contains(err.Error(), "GH006") || !strings.Contains(err.Error(), "pre-receive hook declined") {
-		t.Errorf("it does not say why: %v", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Error(), "GH006") && strings.Contains(err.Error(), "pre-receive hook declined"), "it does not say why:", err)
 	assert.OK(t, os.Remove(hook))
 
 	_, err = git.Open(t.Context(), git.Options{URL: server.URL + "/acme/none.git", Dir: place(t), Credentials: func(context.Context) (map[string]string, error) {
@@ -232,9 +230,8 @@ func TestNothingIsThrownAway(t *testing.T) {
 		reads(t, past, "a", want)
 	}
 	repo.Git("--git-dir", dir, "gc", "-q", "--prune=now")
-	if left := repo.Git("--git-dir", dir, "for-each-ref", "--format=%(objectname)", "refs/wsmount"); !strings.Contains(left, string(theirs)) || !strings.Contains(left, string(ours)) {
-		t.Errorf("references to %q, want to %s and %s", left, theirs, ours)
-	}
+	left := repo.Git("--git-dir", dir, "for-each-ref", "--format=%(objectname)", "refs/wsmount")
+	assert.True(t, strings.Contains(left, string(theirs)) && strings.Contains(left, string(ours)), "references to", left, "want to", theirs, "and", ours)
 	reads(t, reopen(t, p, repo.URL, dir), "a", "one\n") // from what git has packed anew
 }
 
@@ -299,9 +296,8 @@ func TestOddEntries(t *testing.T) {
 	for l, want := range map[string]string{"": "sub/module", "sub": "sub/module", "sub/module": "sub/module", "dir": "", "a": "", "none": "", "sub/module/x": ""} {
 		asked, _ := providers.ParseLocator(l)
 		got, found, err := p.Submodule(t.Context(), asked)
-		if assert.OK(t, err); found != (want != "") || got.String() != want {
-			t.Errorf("the submodule at or below %q: %v, %v, want %q", l, got, found, want)
-		}
+		assert.OK(t, err)
+		assert.True(t, found == (want != "") && got.String() == want, "the submodule at or below", l, got, found, "want", want)
 	}
 	_, err := p.Write(t.Context(), at("sub/module/x"), providers.String("x"), always)
 	assert.Is(t, err, providers.ErrPermission, "write in a submodule")

@@ -51,9 +51,8 @@ func (s *sharing) clone(change ...func(*git.Options)) (p *git.Provider, dir stri
 // whole has git look at all that a clone has.
 func (s *sharing) whole(dir string) {
 	s.Helper()
-	if out := s.repo.Git("--git-dir", dir, "fsck", "--strict", "--full"); strings.Contains(out, "missing") {
-		s.Errorf("a clone is not whole: %s", out)
-	}
+	out := s.repo.Git("--git-dir", dir, "fsck", "--strict", "--full")
+	assert.False(s, strings.Contains(out, "missing"), "a clone is not whole:", out)
 }
 
 func (s *sharing) push(files map[string]string) {
@@ -109,9 +108,8 @@ func TestSharedAtOnce(t *testing.T) {
 				return
 			}
 			defer p.Close()
-			if _, _, err := providers.Fetch(t.Context(), p, at("a"), providers.ReadOptions{}); err != nil {
-				t.Error(err)
-			}
+			_, _, err = providers.Fetch(t.Context(), p, at("a"), providers.ReadOptions{})
+			assert.True(t, err == nil, err)
 		})
 	}
 	wg.Wait()
@@ -144,9 +142,8 @@ func TestSharedIsNoWayIn(t *testing.T) {
 	s.other.Git("push", "-q", "--force", "origin", "HEAD:main")
 	p, dir, _ := s.clone()
 	reads(t, p, "instead", "of it\n")
-	if out, err := s.repo.Try("--git-dir", dir, "cat-file", "-p", secret); err == nil {
-		t.Errorf("a clone has what was taken away: %s", out)
-	}
+	out, err := s.repo.Try("--git-dir", dir, "cat-file", "-p", secret)
+	assert.True(t, err != nil, "a clone has what was taken away:", out)
 }
 
 // What is damaged, or cannot be used, is not taken, and costs no more than asking.
@@ -182,9 +179,8 @@ func TestSharedIsDamaged(t *testing.T) {
 func found(t *testing.T, dir, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, pattern))
-	if assert.OK(t, err); len(names) == 0 {
-		t.Fatalf("there is no %s", pattern)
-	}
+	assert.OK(t, err)
+	assert.Must(t, len(names) != 0, "there is no", pattern)
 	return names
 }
 

@@ -91,17 +91,11 @@ func (s *sshStage) open(url string, change ...func(*git.Options)) error {
 
 func (s *sshStage) wants(what string, err, kind error, words ...string) {
 	s.t.Helper()
-	if !errors.Is(err, kind) {
-		s.t.Fatalf("%s: %v, want %v", what, err, kind)
-	}
+	assert.Must(s.t, errors.Is(err, kind), what, err, "want", kind)
 	for _, w := range words {
-		if err != nil && !strings.Contains(err.Error(), w) {
-			s.t.Errorf("%s: %v\ndoes not say %q", what, err, w)
-		}
+		assert.False(s.t, err != nil && !strings.Contains(err.Error(), w), what, err, "does not say", w)
 	}
-	if err != nil && strings.Contains(err.Error(), "PRIVATE KEY") {
-		s.t.Errorf("%s: the error shows a key: %v", what, err)
-	}
+	assert.False(s.t, err != nil && strings.Contains(err.Error(), "PRIVATE KEY"), what, "the error shows a key:", err)
 }
 
 // A server is spoken with only when its key is the one that is known, which never
