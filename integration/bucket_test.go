@@ -253,9 +253,8 @@ func TestBucketGetsOnlyChanges(t *testing.T) {
 			assert.OK(t, f.Chmod(0o600|fs.FileMode(i))) // for a store, what is copied from has another version then
 			_, err := f.WriteAt(change.put, change.off)
 			assert.OK(t, errors.Join(err, f.Close()))
-			if got := sent(m) - before; got < int64(len(change.put)) || got > change.most {
-				t.Errorf("%s: %d bytes are sent, at most %d had to be", change.what, got, change.most)
-			}
+			got := sent(m) - before
+			assert.True(t, got >= int64(len(change.put)) && got <= change.most, change.what, got, "bytes are sent, at most", change.most, "had to be")
 			end := int(change.off) + len(change.put)
 			if grown := end - len(want); grown > 0 {
 				want = slices.Concat(want, make([]byte, grown))

@@ -46,8 +46,7 @@ func TestBucketKeepsWhatIsSaidOfFiles(t *testing.T) {
 			}
 			m.Start()
 			tagged(t, "after renames", m.Dir)
-			err := unix.Setxattr(m.Dir+"/said/file", "user.large", []byte(strings.Repeat("v", 2000)), 0)
-			assert.Is(t, err, syscall.ENOSPC, "more than fits")
+			assert.Is(t, unix.Setxattr(m.Dir+"/said/file", "user.large", []byte(strings.Repeat("v", 2000)), 0), syscall.ENOSPC, "more than fits")
 			assert.OK(t, os.RemoveAll(m.Dir+"/said"))
 			m.Stop()
 		}
@@ -59,13 +58,9 @@ func (b *bucketStage) forgetHints() {
 	b.t.Helper()
 	const own = "team/ws/.wsmount/"
 	keys, err := b.s.Keys(b.t.Context(), own)
-	if err != nil || len(keys) == 0 {
-		b.t.Fatalf("%d keys, %v", len(keys), err)
-	}
+	assert.Must(b.t, err == nil && len(keys) != 0, len(keys), "keys", err)
 	for _, key := range keys {
-		if _, err := b.s.Client().DeleteObject(b.t.Context(), &s3.DeleteObjectInput{Bucket: &b.s.Bucket, Key: aws.String(own + key)}); err != nil {
-			b.t.Fatal(err)
-		}
+		assert.OK(b.t, assert.ErrOf(b.s.Client().DeleteObject(b.t.Context(), &s3.DeleteObjectInput{Bucket: &b.s.Bucket, Key: aws.String(own + key)})))
 	}
 }
 
@@ -91,9 +86,8 @@ func tagged(t *testing.T, where, dir string) {
 	for name, want := range map[string]os.FileMode{
 		"": os.ModeDir | 0o755, "/sub": os.ModeDir | 0o750, "/file": 0o751, "/acl": 0o660, "/link": os.ModeSymlink | 0o777,
 	} {
-		if info, err := os.Lstat(dir + name); err != nil || info.Mode() != want || name == "/file" && !info.ModTime().Equal(made) {
-			t.Errorf("%s: %q: %v, %v", where, name, info, err)
-		}
+		info, err := os.Lstat(dir + name)
+		assert.True(t, err == nil && info.Mode() == want && (name != "/file" || info.ModTime().Equal(made)), where, name, info, err)
 	}
 	for _, x := range [][3]string{
 		{"", "user.dir", "1"}, {"/sub", "user.sub", "\x00\xff"}, {"/file", "user.x", "y"}, {"/file", "user.gone", ""},

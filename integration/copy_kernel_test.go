@@ -246,9 +246,8 @@ func (c *workingCopy) whileOpen(open string, do func()) {
 	c.must(err)
 	c.must(cmd.Start())
 	line := make([]byte, 5)
-	if _, err := out.Read(line); err != nil || string(line) != "open\n" {
-		c.t.Fatalf("%s: %q, %v", open, line, err)
-	}
+	_, err = out.Read(line)
+	assert.Must(c.t, err == nil && string(line) == "open\n", open, line, err)
 	do()
 	in.Close()
 	_ = cmd.Wait() // read ends with the input
@@ -322,9 +321,8 @@ func TestCopyConflictOfABoundFile(t *testing.T) {
 			c.tamper("config", []byte("theirs"))
 			assert.OK(t, c.pullNow())
 			write(t, outside, "ours")
-			if r := c.w.Run("event", c.Dir, "turn-end"); r.Code != 8 || !strings.Contains(r.Out, ", 1 conflict,") {
-				t.Errorf("turn-end: %+v, want 1 conflict and exit 8", r)
-			}
+			r := c.w.Run("event", c.Dir, "turn-end")
+			assert.True(t, r.Code == 8 && strings.Contains(r.Out, ", 1 conflict,"), "turn-end:", r, "want 1 conflict and exit 8")
 			assert.Of(os.ReadFile(c.Dir+"/config")).Equal(t, []byte(left))
 			assert.Equal(t, c.w.Run("event", c.Dir, "turn-end").Code, 0, "the next turn")
 		})

@@ -64,9 +64,7 @@ func TestTotalCacheSize(t *testing.T) {
 	}
 	harness.Eventually(t, "two mounts keep the bound together", together)
 	unsent := held("unsent")
-	if unsent < files*(size-size/10) {
-		t.Errorf("of what is unsent %d bytes are here", unsent)
-	}
+	assert.True(t, unsent >= files*(size-size/10), "of what is unsent", unsent, "bytes are here")
 	harness.Eventually(t, "each of the two has some of it", func() bool { return held("a") > 0 && held("b") > 0 })
 	same("a")
 	same("b")

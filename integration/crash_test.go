@@ -55,8 +55,7 @@ func (w *writer) append(i int64) error {
 // check compares what the store has with what was acknowledged.
 func (w *writer) check(t *testing.T, dir string) {
 	t.Helper()
-	got, err := os.ReadFile(dir + "/log")
-	assert.OK(t, err)
+	got := assert.Of(os.ReadFile(dir + "/log")).OK(t)
 	size := len(fmt.Sprintf(record, 0))
 	if len(got) < int(w.acked.Load())*size {
 		t.Errorf("%s: %d bytes, want at least %d records", dir, len(got), w.acked.Load())
@@ -161,7 +160,6 @@ func TestTerminateUnderLoad(t *testing.T) {
 	for i, w := range writers {
 		w.check(t, filepath.Join(ws, fmt.Sprint("w", i)))
 	}
-	if entries, err := os.ReadDir(m.Dir); err != nil || len(entries) > 8 {
-		t.Errorf("the mount point after SIGTERM: got %d entries, %v", len(entries), err)
-	}
+	entries, err := os.ReadDir(m.Dir)
+	assert.True(t, err == nil && len(entries) <= 8, "the mount point after SIGTERM: got", len(entries), "entries", err)
 }

@@ -92,12 +92,8 @@ func TestCrowdWithoutInstances(t *testing.T) {
 	}
 	for i, m := range mounts {
 		watch := m.Status().Parts[0].Watch
-		if watch.State != "exhausted" || !strings.Contains(watch.Reason, "max_user_instances") {
-			t.Fatalf("mount %d: its watch is %q, because %q", i, watch.State, watch.Reason)
-		}
-		if sees(m, "") {
-			t.Fatalf("mount %d has the file already", i)
-		}
+		assert.Must(t, watch.State == "exhausted" && strings.Contains(watch.Reason, "max_user_instances"), "mount", i, "its watch is", watch.State, "because", watch.Reason)
+		assert.Must(t, !sees(m, ""), "mount", i, "has the file already")
 	}
 	for i, m := range mounts {
 		write(t, behind[i]+"/new", "by others")

@@ -27,9 +27,7 @@ func (b *bucketStage) diagnose(workspace string, flags ...string) diagnosis {
 	var d diagnosis
 	assert.OK(b.t, json.Unmarshal([]byte(r.Out), &d), r.Out, r.Err)
 	for _, c := range d.Checks {
-		if c.Level != "ok" && c.Do == "" {
-			b.t.Errorf("does not say what to do: %+v", c)
-		}
+		assert.False(b.t, c.Level != "ok" && c.Do == "", "does not say what to do:", c)
 	}
 	return d
 }
@@ -108,9 +106,8 @@ func TestDoctorOfABucket(t *testing.T) {
 	keys, err := s.Keys(t.Context(), "")
 	got := strings.Join(keys, " ")
 	assert.True(t, err == nil && got == "team/ws/theirs", "the bucket has", got, err)
-	if _, err := os.Stat(b.w.Path("state", "acme")); !os.IsNotExist(err) {
-		t.Errorf("a working copy was made: %v", err)
-	}
+	_, err = os.Stat(b.w.Path("state", "acme"))
+	assert.True(t, os.IsNotExist(err), "a working copy was made:", err)
 	m := b.w.Mount("@acme/bucket") // and what it said would work does
 	assert.OK(t, os.WriteFile(m.Dir+"/f", []byte("x"), 0o644), "write")
 }

@@ -133,9 +133,7 @@ func (s *escapeScene) plant(dir string) {
 
 func (s *escapeScene) socket() string {
 	found, err := filepath.Glob(s.w.Path("state/acme/inside/*/control.sock"))
-	if err != nil || len(found) != 1 {
-		s.t.Fatalf("control sockets: %v, %v", found, err)
-	}
+	assert.Must(s.t, err == nil && len(found) == 1, "control sockets:", found, err)
 	return found[0]
 }
 
@@ -192,9 +190,7 @@ func stderrFile(s *escapeScene, cmd *exec.Cmd) {
 
 func stderrWasNotRead(s *escapeScene) {
 	text, err := os.ReadFile(s.stderr)
-	if err != nil || !strings.HasPrefix(string(text), theSecret) {
-		s.t.Errorf("standard error is %q, %v", text, err)
-	}
+	assert.True(s.t, err == nil && strings.HasPrefix(string(text), theSecret), "standard error is", text, err)
 }
 
 // addKey puts a key into the session of the thread that will start the command,
@@ -277,9 +273,8 @@ func (s *escapeScene) tries(t *testing.T, attempts []escape, command func(script
 			}
 			err := cmd.Run()
 			refused := err != nil && strings.Contains(out.String(), "standard input is a directory") || strings.Contains(out.String(), "is a directory, through which")
-			if got := out.String(); strings.Contains(got, theSecret) || strings.Contains(got, "ESCAPED") || !refused && !strings.Contains(got, "tried\n") {
-				t.Errorf("%v\n%s", err, got)
-			}
+			got := out.String()
+			assert.True(t, !strings.Contains(got, theSecret) && !strings.Contains(got, "ESCAPED") && (refused || strings.Contains(got, "tried\n")), err, got)
 			if e.afterwards != nil {
 				e.afterwards(s)
 			}

@@ -55,9 +55,8 @@ func TestExecStatus(t *testing.T) {
 		r := inSandbox(w, dir, script)
 		assert.True(t, r.Code == want, script, r.Code, want, r.Err)
 	}
-	if r := w.Run("exec", dir, "--", "no-such-program"); r.Code != 127 {
-		t.Errorf("a program that is not there: got %d, want 127\n%s", r.Code, r.Err)
-	}
+	r := w.Run("exec", dir, "--", "no-such-program")
+	assert.True(t, r.Code == 127, "a program that is not there: got", r.Code, "want 127", r.Err)
 	checkContent(t, dir+"/made", "x\n")
 	cmd := w.Command(t.Context(), harness.Binary(), "exec", dir, "--", "tr", "a-z", "A-Z")
 	cmd.Stdin = strings.NewReader("through")
@@ -231,18 +230,14 @@ func TestExecMounts(t *testing.T) {
 		"  - {source: {inline: {provider: dev-local, config: {}}}, at: /scratch}\n  - {source: {file: x.STORAGE.md}, at: /kept}\n---\n", 0o644)
 	w.MustRun("registry", "add", dir)
 	r := inSandbox(w, "@acme/x", "cat /opt/lib/f; ls; touch x; echo 1 >/scratch/n; echo 2 >/kept/n; echo 3 >/opt/lib/n; touch tools/SANDBOX.md tools/x.STORAGE.md")
-	if !contains(r.Out, "library", "WORKSPACE.md") || strings.Count(r.Err, "Read-only file system") != 3 {
-		t.Errorf("got %d, %q\n%s", r.Code, r.Out, r.Err)
-	}
+	assert.True(t, contains(r.Out, "library", "WORKSPACE.md") && strings.Count(r.Err, "Read-only file system") == 3, "got", r.Code, r.Out, r.Err)
 	checkContent(t, dir+"/kept/n", "2\n")
 	checkContent(t, lib+"/n", "3\n")
-	if r := inSandbox(w, "@acme/x", "cat /scratch/n"); r.Out != "1\n" {
-		t.Errorf("what an earlier command left: got %q\n%s", r.Out, r.Err)
-	}
+	r = inSandbox(w, "@acme/x", "cat /scratch/n")
+	assert.True(t, r.Out == "1\n", "what an earlier command left: got", r.Out, r.Err)
 	w.Write("ws-x/tools/x.STORAGE.md", "---\nschema: storage/v1\nid: \"@acme/kept\"\nversion: \"1.0.0\"\nprovider: local-fs\nconfig: {mount_path: "+w.Dir+"}\n---\n", 0o644)
-	if r := inSandbox(w, "@acme/x", "cat /kept/secret"); r.Code != exitDenied {
-		t.Errorf("a storage that was changed after it was accepted: got %d\n%s", r.Code, r.Err)
-	}
+	r = inSandbox(w, "@acme/x", "cat /kept/secret")
+	assert.True(t, r.Code == exitDenied, "a storage that was changed after it was accepted: got", r.Code, r.Err)
 	nothingLeft(t, w)
 }
 
@@ -253,17 +248,15 @@ func TestExecShares(t *testing.T) {
 	w := harness.New(t, harness.Options{})
 	dir := sandboxed(w, "x", sandboxAtWorkspace)
 	cmd, said := running(t, w, dir, dir+"/started", "touch started; while [ ! -e go ]; do sleep 0.01; done; echo end >end")
-	if r := inSandbox(w, dir, "echo a >second; ls /workspace/started"); r.Code != 0 {
-		t.Errorf("a second command: got %d\n%s", r.Code, r.Err)
-	}
+	r := inSandbox(w, dir, "echo a >second; ls /workspace/started")
+	assert.True(t, r.Code == 0, "a second command: got", r.Code, r.Err)
 	write(t, dir+"/go", "")
 	assert.Is(t, cmd.Wait(), nil, "the first command, after the second", said)
 	checkContent(t, dir+"/end", "end\n")
 	nothingLeft(t, w)
 	m := w.Mount(dir)
-	if r := inSandbox(w, dir, "echo b >third"); r.Code != 0 {
-		t.Errorf("in a mount that is there: got %d\n%s", r.Code, r.Err)
-	}
+	r = inSandbox(w, dir, "echo b >third")
+	assert.True(t, r.Code == 0, "in a mount that is there: got", r.Code, r.Err)
 	checkContent(t, m.Dir+"/third", "b\n")
 	assert.Equal(t, m.Status().PID, m.PID, "the mount's daemon")
 }

@@ -62,9 +62,8 @@ func TestGitBlobless(t *testing.T) {
 	m := g.w.Mount("@acme/less")
 	harness.Eventually(t, "the clone is whole", func() bool { return m.Status().Parts[0].WorkingCopy.Clone.Kind == "full" })
 	// How many are asked for together is a matter of time; the provider's tests count them.
-	if n := g.packs(); n >= bloblessDirs {
-		t.Errorf("%d requests brought %d directories", n, bloblessDirs)
-	}
+	n := g.packs()
+	assert.True(t, n < bloblessDirs, n, "requests brought", bloblessDirs, "directories")
 	g.same("after the clone", g.lines(m.Dir), g.fresh())
 	assert.Equal(t, g.packs(), 0, "requests for what is here")
 	m.Stop()
@@ -88,9 +87,8 @@ func TestGitBloblessAway(t *testing.T) {
 	g.packs()
 	first, err := os.ReadFile(m.Dir + "/d03/f0035.txt")
 	g.check(err)
-	if n := g.packs(); string(first) != "file 35\n" || n < 1 || n >= bloblessFiles {
-		t.Errorf("%d requests brought %q, and what lies beside it", n, first)
-	}
+	n := g.packs()
+	assert.True(t, string(first) == "file 35\n" && n >= 1 && n < bloblessFiles, n, "requests brought", first, "and what lies beside it")
 	m.Stop()
 	m = g.w.Mount("@acme/less", "--patience", "1s") // for a server that is away
 	g.away.Store(true)
@@ -100,14 +98,11 @@ func TestGitBloblessAway(t *testing.T) {
 		return contains(g.w.MustRun("status", m.Dir), "503") && copyOf(m, "/").Clone.Error != "" && contains(g.read(log), "503")
 	})
 	other, err := os.ReadFile(m.Dir + "/d03/f0036.txt")
-	if string(other) != "file 36\n" || err != nil {
-		t.Errorf("what is here: %q, %v", other, err)
-	}
+	assert.True(t, string(other) == "file 36\n" && err == nil, "what is here:", other, err)
 	g.check(os.WriteFile(m.Dir+"/d03/f0035.txt", []byte("mine\n"), 0o644))
 	assert.Equal(t, g.programs(m.Dir, "status", "--porcelain"), " M d03/f0035.txt\n", "git status")
-	if out, err := (&gitserver.Repo{Dir: m.Dir}).Try("show", "HEAD:d07/f0070.txt"); err == nil || !strings.Contains(err.Error(), "content-that-has-not-come-yet") {
-		t.Errorf("git shows %q, %v", out, err)
-	}
+	out, err := (&gitserver.Repo{Dir: m.Dir}).Try("show", "HEAD:d07/f0070.txt")
+	assert.True(t, err != nil && strings.Contains(err.Error(), "content-that-has-not-come-yet"), "git shows", out, err)
 	m.Kill()
 	m.Start()
 	g.check(os.WriteFile(m.Dir+"/d03/new.txt", []byte("new\n"), 0o644))

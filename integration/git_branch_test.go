@@ -58,9 +58,7 @@ func (g *pullStage) happens(m *harness.Mount, name string, vars ...string) told 
 		args = append(args, "--var", v)
 	}
 	out, code := g.told(args...)
-	if code != 0 {
-		g.t.Fatalf("%s %v: exit %d: %+v", name, vars, code, out)
-	}
+	assert.Must(g.t, code == 0, name, vars, "exit", code, out)
 	return out
 }
 
@@ -114,15 +112,11 @@ func TestGitCodespace(t *testing.T) {
 	}
 	out := g.happens(m, "conversation-end", "conversationId=c1")
 	pulls := g.api.Pulls()
-	if len(pulls) != 1 || out.PRURL != pulls[0].HTML || out.Pushed != 1 {
-		t.Fatalf("conversation-end: %+v, pull requests %+v", out, pulls)
-	}
-	if p := pulls[0]; p.Repo != "acme/marketing-bot" || p.Head != "wsmount/c/c1" || p.Base != "main" || !strings.Contains(p.Title+p.Text, "the first turn") {
-		t.Errorf("it is %+v", p)
-	}
-	if got := bot.Git("log", "-1", "--format=%an %s", "wsmount/c/c1"); !strings.HasPrefix(got, "Bob ") {
-		t.Errorf("the commit is %q", got)
-	}
+	assert.Must(t, len(pulls) == 1 && out.PRURL == pulls[0].HTML && out.Pushed == 1, "conversation-end:", out, "pull requests", pulls)
+	p := pulls[0]
+	assert.True(t, p.Repo == "acme/marketing-bot" && p.Head == "wsmount/c/c1" && p.Base == "main" && strings.Contains(p.Title+p.Text, "the first turn"), "it is", p)
+	got := bot.Git("log", "-1", "--format=%an %s", "wsmount/c/c1")
+	assert.True(t, strings.HasPrefix(got, "Bob "), "the commit is", got)
 
 	g.happens(m, "conversation-start", "conversationId=c2")
 	g.has(inside, false, "c1.go")
@@ -163,22 +157,18 @@ func TestGitBranchOfATurn(t *testing.T) {
 	}
 	g.has(m.Dir, true, "turn1", "turn2")
 	out := g.happens(m, "conversation-start", "conversationId=c2")
-	if len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "commits that are not pushed") {
-		t.Errorf("the next conversation: %+v", out)
-	}
+	assert.True(t, len(out.Notes) == 1 && strings.Contains(out.Notes[0], "commits that are not pushed"), "the next conversation:", out)
 	g.has(m.Dir, true, "turn1", "turn2")
 
 	g.api.Fail(func(*http.Request) *gitserver.Answer {
 		return &gitserver.Answer{Status: http.StatusServiceUnavailable, Body: `{"message":"down for repairs"}`}
 	})
-	if out, code := g.told("push", m.Dir, "--pr"); code == 0 || out.Pushed != 1 || !strings.Contains(strings.Join(out.Failed, ""), "down for repairs") {
-		t.Errorf("while the API is away: exit %d, %+v", code, out)
-	}
+	out, code := g.told("push", m.Dir, "--pr")
+	assert.True(t, code != 0 && out.Pushed == 1 && strings.Contains(strings.Join(out.Failed, ""), "down for repairs"), "while the API is away: exit", code, out)
 	g.check(os.WriteFile(m.Dir+"/later", []byte("x"), 0o644))
 	assert.Equal(t, g.happens(m, "turn-end").Committed, 1, "a turn meanwhile")
-	if out, code := g.told("push", m.Dir); code != 0 || out.Pushed != 1 {
-		t.Errorf("a push meanwhile: exit %d, %+v", code, out)
-	}
+	out, code = g.told("push", m.Dir)
+	assert.True(t, code == 0 && out.Pushed == 1, "a push meanwhile: exit", code, out)
 	wanted := 0
 	for _, b := range copyOf(m, "/").Branches {
 		if !b.PRWantedSince.IsZero() {
@@ -227,17 +217,14 @@ func TestGitRefusedBranch(t *testing.T) {
 	m := g.w.Mount("@acme/refused")
 	g.happens(m, "turn-start", "conversationId=bad")
 	g.check(os.WriteFile(m.Dir+"/bad", []byte("x"), 0o644))
-	if out, code := g.told("event", m.Dir, "turn-end", "--var", "conversationId=bad"); code != 5 || out.Committed != 1 || len(out.Failed) != 1 {
-		t.Errorf("what is refused: exit %d, %+v", code, out)
-	}
+	out, code := g.told("event", m.Dir, "turn-end", "--var", "conversationId=bad")
+	assert.True(t, code == 5 && out.Committed == 1 && len(out.Failed) == 1, "what is refused: exit", code, out)
 	g.happens(m, "turn-start", "conversationId=good")
 	g.has(m.Dir, false, "bad")
 	g.check(os.WriteFile(m.Dir+"/good", []byte("x"), 0o644))
 	assert.Equal(t, g.happens(m, "turn-end", "conversationId=good").Pushed, 1, "the next conversation")
 	b := copyOf(m, "/").Branches
-	if len(b) != 2 || b[0].Name != "wsmount/c/bad" || b[0].Refused != "protected-branch" || b[0].Pushed || b[1].Refused != "" {
-		t.Errorf("listed: %+v", b)
-	}
+	assert.True(t, len(b) == 2 && b[0].Name == "wsmount/c/bad" && b[0].Refused == "protected-branch" && !b[0].Pushed && b[1].Refused == "", "listed:", b)
 	assert.Contains(t, g.w.MustRun("status", m.Dir), "protected-branch", "status does not say why")
 	m.Stop()
 	g.sound()
@@ -260,9 +247,8 @@ func TestGitApp(t *testing.T) {
 	m := g.w.Mount("@acme/app")
 	g.check(os.WriteFile(m.Dir+"/by-the-app", []byte("x"), 0o644))
 	out := g.happens(m, "turn-end")
-	if pulls := g.api.Pulls(); out.Pushed != 1 || len(pulls) != 1 || out.PRURL != pulls[0].HTML {
-		t.Errorf("a turn: %+v, %+v", out, pulls)
-	}
+	pulls := g.api.Pulls()
+	assert.True(t, out.Pushed == 1 && len(pulls) == 1 && out.PRURL == pulls[0].HTML, "a turn:", out, pulls)
 	m.Stop()
 	m = g.w.Mount("@acme/app", "--patience", "1s") // for a server that is away
 	g.server.Hook(func(w http.ResponseWriter, r *http.Request) bool {
@@ -273,9 +259,8 @@ func TestGitApp(t *testing.T) {
 		return away
 	})
 	g.later(m, "while-it-is-away", "503")
-	if b := copyOf(m, "/").Branches; len(b) != 1 || b[0].Pushed || b[0].Commits != 2 {
-		t.Errorf("after a turn while the server is away: %+v", b)
-	}
+	b := copyOf(m, "/").Branches
+	assert.True(t, len(b) == 1 && !b[0].Pushed && b[0].Commits == 2, "after a turn while the server is away:", b)
 	g.server.Hook(nil)
 	harness.Eventually(t, "it is pushed in the background", func() bool {
 		b := copyOf(m, "/").Branches
@@ -291,7 +276,6 @@ func TestGitApp(t *testing.T) {
 	g.sound()
 
 	g.workspaceOf("stranger", "repo: acme/site, branch: main, installation_id: 43", "push: {on: per-commit}", "")
-	if r := g.w.Run("mount", "@acme/stranger", g.w.Mkdir("mnt-stranger", 0o755)); r.Code != 5 || !strings.Contains(r.Err, "installation 43 is not granted to acme") {
-		t.Errorf("another's installation: exit %d\n%s", r.Code, r.Err)
-	}
+	r := g.w.Run("mount", "@acme/stranger", g.w.Mkdir("mnt-stranger", 0o755))
+	assert.True(t, r.Code == 5 && strings.Contains(r.Err, "installation 43 is not granted to acme"), "another's installation: exit", r.Code, r.Err)
 }

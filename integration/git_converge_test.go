@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 	"github.com/wsmount/wsmount/integration/tier"
 )
@@ -39,9 +40,7 @@ func TestGitConverges(t *testing.T) {
 		g.sound()
 		merged = merged || g.repo.Git("rev-list", "--merges", "--count", "main") != "0\n"
 	})
-	if !t.Failed() && !merged {
-		t.Error("nothing was merged")
-	}
+	assert.False(t, !t.Failed() && !merged, "nothing was merged")
 }
 
 // converging is the stage of three writers. Who is 0 or 1 is a mount, 2 the
@@ -131,9 +130,7 @@ func (c *converging) edit(who int, root string) {
 		old, err := os.ReadFile(file)
 		c.check(err)
 		lines := strings.Split(strings.TrimSuffix(string(old), "\n"), "\n")
-		if len(lines) != convergeLines {
-			c.t.Fatalf("%s has %d lines:\n%s", file, len(lines), old)
-		}
+		assert.Must(c.t, len(lines) == convergeLines, file, "has", len(lines), "lines:", old)
 		c.edits++
 		lines[at] = fmt.Sprintf("edit %d, of %d", c.edits, who)
 		c.files[path][at] = lines[at]

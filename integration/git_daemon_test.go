@@ -36,9 +36,7 @@ func newDaemonMount(t *testing.T) *daemonMount {
 func (g *daemonMount) refused(slug string, code int, words ...string) {
 	g.t.Helper()
 	r := g.w.Run("mount", "@acme/"+slug, g.w.Mkdir("mnt-"+slug, 0o755))
-	if r.Code != code || !contains(r.Out+r.Err, words...) || strings.Contains(r.Out+r.Err, gitToken) {
-		g.t.Errorf("%s: exit %d, want %d with %q:\n%s%s", slug, r.Code, code, words, r.Out, r.Err)
-	}
+	assert.True(g.t, r.Code == code && contains(r.Out+r.Err, words...) && !strings.Contains(r.Out+r.Err, gitToken), slug, "exit", r.Code, "want", code, "with", words, r.Out, r.Err)
 	assert.Equal(g.t, g.daemon.Heard(), "", slug, "the daemon heard")
 }
 
@@ -50,18 +48,15 @@ func TestGitDaemon(t *testing.T) {
 	g := newDaemonMount(t)
 	g.workspace("site", "pull: {on: turn-start}, commit: {on: per-turn}, push: {on: per-commit}")
 	const unproved = "the server is not authenticated"
-	if told := g.w.MustRun("resolve", "--explain", "@acme/site"); !contains(told, g.daemon.URL, unproved) {
-		t.Errorf("resolve says\n%s", told)
-	}
-	if told := g.w.MustRun("doctor", "--json", "@acme/site"); !contains(told, g.daemon.URL, "answers in", unproved) {
-		t.Errorf("doctor says\n%s", told)
-	}
+	told := g.w.MustRun("resolve", "--explain", "@acme/site")
+	assert.True(t, contains(told, g.daemon.URL, unproved), "resolve says", told)
+	told = g.w.MustRun("doctor", "--json", "@acme/site")
+	assert.True(t, contains(told, g.daemon.URL, "answers in", unproved), "doctor says", told)
 	log := g.w.Path("log")
 	m := g.w.Mount("@acme/site", "--log-file", log)
 	assert.Contains(t, g.w.MustRun("status", "--json", m.Dir), unproved, "status says")
-	if text := g.read(log); !contains(text, "WARN", unproved) {
-		t.Errorf("the log says\n%s", text)
-	}
+	text := g.read(log)
+	assert.True(t, contains(text, "WARN", unproved), "the log says", text)
 	g.turnsOfBoth(m)
 	m.Stop()
 
@@ -115,9 +110,8 @@ func TestGitDaemonIsNotTrusted(t *testing.T) {
 		}
 		dir := g.w.Mkdir("ws-"+slug, 0o755)
 		g.w.Write("ws-"+slug+"/WORKSPACE.md", harness.Manifest("@acme/"+slug, text), 0o644)
-		if r := g.w.Run("mount", "--trust", dir, g.w.Mkdir("mnt-"+slug, 0o755)); r.Code != 3 {
-			t.Errorf("%s: exit %d\n%s%s", slug, r.Code, r.Out, r.Err)
-		}
+		r := g.w.Run("mount", "--trust", dir, g.w.Mkdir("mnt-"+slug, 0o755))
+		assert.True(t, r.Code == 3, slug, "exit", r.Code, r.Out, r.Err)
 	}
 	assert.Equal(t, g.daemon.Heard(), "", "the daemon heard")
 }

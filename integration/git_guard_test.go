@@ -27,22 +27,17 @@ func TestGitHoldsBack(t *testing.T) {
 	var got map[string]any
 	end := g.w.Run("event", "--json", m.Dir, "turn-end")
 	g.check(json.Unmarshal([]byte(end.Out), &got))
-	if end.Code != 7 || got["heldBack"] != 2.0 || got["committed"] != 1.0 || got["pushed"] != 1.0 {
-		t.Errorf("the end of the turn answers %d: %v", end.Code, got)
-	}
+	assert.True(t, end.Code == 7 && got["heldBack"] == 2.0 && got["committed"] == 1.0 && got["pushed"] == 1.0, "the end of the turn answers", end.Code, got)
 	assert.Equal(t, g.repo.Git("show", "--format=", "--name-only", "main"), "fine\n", "the commit")
 	status, large, secret := strings.Join(strings.Fields(g.w.MustRun("status", m.Dir)), " "), "dataset: 105906176 bytes, and a commit takes files of up to 100 MiB", ".env: it holds the value of the secret github-token"
 	assert.True(t, contains(status, large, secret), "status says:", status)
 	r := g.w.Run("umount", m.Dir)
-	if r.Code != 7 || !contains(r.Err, "dataset", ".env", "github-token") || strings.Contains(r.Err+end.Out+status, gitToken) {
-		t.Errorf("umount answers %d:\n%s", r.Code, r.Err)
-	}
+	assert.True(t, r.Code == 7 && contains(r.Err, "dataset", ".env", "github-token") && !strings.Contains(r.Err+end.Out+status, gitToken), "umount answers", r.Code, r.Err)
 	m.WaitGone()
 
 	m.Start() // nothing has been asked of the server since
-	if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "2 held back") {
-		t.Errorf("a commit after a restart answers %d:\n%s%s", r.Code, r.Out, r.Err)
-	}
+	r = g.w.Run("commit", m.Dir)
+	assert.True(t, r.Code == 7 && contains(r.Out+r.Err, "2 held back"), "a commit after a restart answers", r.Code, r.Out, r.Err)
 	g.check(os.Truncate(m.Dir+"/dataset", 1<<10))
 	g.check(os.WriteFile(m.Dir+"/.env", []byte("GITHUB_TOKEN=$TOKEN\n"), 0o600))
 	m.Stop()

@@ -40,22 +40,17 @@ func TestGitHistory(t *testing.T) {
 	g.same("the first commit by a part of its name", g.lines(filepath.Join(past, first[:7])), was)
 	g.same("the second commit", g.lines(filepath.Join(past, second)), g.lines(m.Dir))
 	for _, path := range []string{strings.Repeat("0", 40), first[:3], second + "/many/1", first + "/README.md/x", first + "/.wsmount"} {
-		if _, err := os.Lstat(filepath.Join(past, path)); !errors.Is(err, fs.ErrNotExist) && !strings.Contains(path, "README.md/") || err == nil {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err := os.Lstat(filepath.Join(past, path))
+		assert.True(t, (errors.Is(err, fs.ErrNotExist) || strings.Contains(path, "README.md/")) && err != nil, path, err)
 	}
 	for what, err := range map[string]error{
 		"write": os.WriteFile(filepath.Join(past, first, "README.md"), nil, 0o600), "remove": os.Remove(filepath.Join(past, first, "README.md")),
 		"make": os.Mkdir(filepath.Join(past, first, "x"), 0o700),
 	} {
-		if !errors.Is(err, fs.ErrPermission) && !strings.Contains(err.Error(), "read-only") {
-			t.Errorf("the past can be changed: %s: %v", what, err)
-		}
+		assert.False(t, !errors.Is(err, fs.ErrPermission) && !strings.Contains(err.Error(), "read-only"), "the past can be changed:", what, err)
 	}
 	info, err := os.Stat(filepath.Join(past, first))
-	if err != nil || info.Mode().Perm()&0o077 != 0 {
-		t.Errorf("others may read the past: %v, %v", info, err)
-	}
+	assert.True(t, err == nil && info.Mode().Perm()&0o077 == 0, "others may read the past:", info, err)
 }
 
 // A commit is a state like others: what went into it is listed, what it changed is
@@ -64,30 +59,24 @@ func TestGitByCommit(t *testing.T) {
 	t.Parallel()
 	g, m, was := committedOnce(t)
 	first, second := g.revision("main~1"), g.revision("main")
-	if log := g.w.MustRun("log", m.Dir, "--commit", second[:8]); !strings.Contains(log, "README.md") || !strings.Contains(log, "commit "+second[:10]) {
-		t.Errorf("the log of the second commit: %s", log)
-	}
-	if log := g.w.MustRun("log", m.Dir, "--commit", first[:8]); !strings.Contains(log, "no local change went into "+first[:8]) || !strings.Contains(log, "wsmount diff "+m.Dir) {
-		t.Errorf("the log of somebody else's commit: %s", log)
-	}
+	log := g.w.MustRun("log", m.Dir, "--commit", second[:8])
+	assert.True(t, strings.Contains(log, "README.md") && strings.Contains(log, "commit "+second[:10]), "the log of the second commit:", log)
+	log = g.w.MustRun("log", m.Dir, "--commit", first[:8])
+	assert.True(t, strings.Contains(log, "no local change went into "+first[:8]) && strings.Contains(log, "wsmount diff "+m.Dir), "the log of somebody else's commit:", log)
 	want := "--- README.md@before commit:" + second[:8] + "\n+++ README.md@commit:" + second[:8] + "\n@@ -1,1 +1,1 @@\n-hello\n+later\n"
 	for _, args := range [][]string{{"README.md", "--commit", second[:8]}, {"--commit", second[:8]}} {
-		if diff := g.w.MustRun(append([]string{"diff", m.Dir}, args...)...); !strings.HasPrefix(diff, want) {
-			t.Errorf("%v: the diff of the second commit: %s", args, diff)
-		}
+		diff := g.w.MustRun(append([]string{"diff", m.Dir}, args...)...)
+		assert.True(t, strings.HasPrefix(diff, want), args, "the diff of the second commit:", diff)
 	}
-	if diff := g.w.MustRun("diff", m.Dir, "--commit", second[:8]+".."+first[:8]); !strings.Contains(diff, "-later\n+hello\n") {
-		t.Errorf("the diff of two commits: %s", diff)
-	}
+	assert.Contains(t, g.w.MustRun("diff", m.Dir, "--commit", second[:8]+".."+first[:8]), "-later\n+hello\n", "the diff of two commits")
 	g.check(os.WriteFile(m.Dir+"/built.tmp", []byte("ignored\n"), 0o644))
 	g.w.MustRun("restore", m.Dir, ".", "--commit", first[:6])
 	g.check(os.Remove(m.Dir + "/built.tmp")) // it was ignored, so it stayed
 	g.same("what was restored", g.lines(m.Dir), was)
 	g.w.MustRun("commit", m.Dir)
 	g.arrives(m, "the third commit")
-	if again := g.repo.Git("diff", first, "main"); again != "" || strings.TrimSpace(g.repo.Git("rev-list", "--count", "main")) != "3" {
-		t.Errorf("the commit of the restore differs from what was restored: %s", again)
-	}
+	again := g.repo.Git("diff", first, "main")
+	assert.True(t, again == "" && strings.TrimSpace(g.repo.Git("rev-list", "--count", "main")) == "3", "the commit of the restore differs from what was restored:", again)
 }
 
 // What was committed here and not pushed goes where another has renamed the file
@@ -111,9 +100,8 @@ func TestGitFollowsRenames(t *testing.T) {
 	g.other.Commit("main", "theirs")
 	g.w.MustRun("pull", m.Dir)
 	for path, want := range map[string]string{"plan.md": "ours\n", "deeper/er/b.md": "theirs\n", "work.log": "begin\ntheirs\nours\n"} {
-		if got, err := os.ReadFile(filepath.Join(m.Dir, path)); err != nil || string(got) != want {
-			t.Errorf("%s is %q, %v; want %q", path, got, err, want)
-		}
+		got, err := os.ReadFile(filepath.Join(m.Dir, path))
+		assert.True(t, err == nil && string(got) == want, path, "is", got, err, "want", want)
 	}
 	for _, path := range []string{"docs/a.md", "docs/deep"} {
 		assert.Is(t, assert.ErrOf(os.Lstat(filepath.Join(m.Dir, path))), fs.ErrNotExist, path, "is still there")

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -60,9 +59,8 @@ func (g *largeStage) seed() {
 	g.other.Write(map[string]string{"large.bin": random(1, 3<<20+17), "dir/small.bin": "small", "dir/gone.bin": random(2, 100_000), "text": "text\n", "empty.bin": "",
 		"kept.bin": random(3, 5000)})
 	g.other.Commit("main", "begin")
-	if got := g.repo.Git("show", "main:dir/small.bin"); !strings.HasPrefix(got, "version https://git-lfs") {
-		g.t.Fatalf("git-lfs has made %q", got)
-	}
+	got := g.repo.Git("show", "main:dir/small.bin")
+	assert.Must(g.t, strings.HasPrefix(got, "version https://git-lfs"), "git-lfs has made", got)
 }
 
 // onlyPointers checks that the branch has no content that is meant for LFS, and that
@@ -172,14 +170,11 @@ func TestGitLargeIsOutOfStep(t *testing.T) {
 	g.check(os.WriteFile(m.Dir+"/unsent.bin", []byte(random(7, 1<<20)), 0o644))
 	want := g.lines(m.Dir)
 	g.w.MustRun("commit", "--no-wait", m.Dir)
-	if r := g.w.Run("push", "--timeout", "1s", m.Dir); r.Code == 0 || !strings.Contains(g.programs(m.Dir, "status", "-sb"), "ahead 1") {
-		t.Errorf("a push without its content answers %d:\n%s%s", r.Code, r.Out, r.Err)
-	}
+	r := g.w.Run("push", "--timeout", "1s", m.Dir)
+	assert.True(t, r.Code != 0 && strings.Contains(g.programs(m.Dir, "status", "-sb"), "ahead 1"), "a push without its content answers", r.Code, r.Out, r.Err)
 	m.Kill()
 	g.lfs.Fail(nil)
-	if now := g.repo.Git("rev-parse", "main"); now != before {
-		t.Errorf("the branch went from %s to %s without its content", before, now)
-	}
+	assert.Equal(t, g.repo.Git("rev-parse", "main"), before, "the branch went on without its content")
 	m.Start()
 	g.same("after a kill", g.lines(m.Dir), want)
 	g.w.MustRun("push", m.Dir)
@@ -204,9 +199,8 @@ func TestGitLargerThanGitTakes(t *testing.T) {
 	g.check(os.WriteFile(m.Dir+"/set.raw", []byte("set.raw"), 0o644))
 	g.check(os.Truncate(m.Dir+"/set.raw", 101<<20))
 	for range 2 {
-		if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "1 held back") {
-			t.Errorf("a commit answers %d:\n%s%s", r.Code, r.Out, r.Err)
-		}
+		r := g.w.Run("commit", m.Dir)
+		assert.True(t, r.Code == 7 && contains(r.Out+r.Err, "1 held back"), "a commit answers", r.Code, r.Out, r.Err)
 	}
 	assert.Equal(t, strings.Count(g.read(m.Dir+"/.wsmount/errors.log"), "set.raw"), 1, "lines of errors.log of what is held back")
 	g.check(os.WriteFile(m.Dir+"/.gitattributes", []byte(g.read(m.Dir+"/.gitattributes")+"*.raw filter=lfs\n"), 0o644))
@@ -235,12 +229,9 @@ func TestGitLargeDoesNotCome(t *testing.T) {
 			}
 			g.workspace("large", "pull: {on: turn-start}, commit: {on: manual}, push: {on: per-commit}")
 			m := g.w.Mount("@acme/large")
-			if _, err := os.ReadFile(m.Dir + "/dir/small.bin"); !errors.Is(err, syscall.EIO) {
-				t.Errorf("content that does not come: %v", err)
-			}
-			if said := g.read(m.Dir + "/.wsmount/errors.log"); !contains(said, "dir/small.bin", c.says) {
-				t.Errorf("errors.log says\n%s", said)
-			}
+			assert.Is(t, assert.ErrOf(os.ReadFile(m.Dir+"/dir/small.bin")), syscall.EIO, "content that does not come")
+			said := g.read(m.Dir + "/.wsmount/errors.log")
+			assert.True(t, contains(said, "dir/small.bin", c.says), "errors.log says", said)
 			assert.Equal(t, g.read(m.Dir+"/text"), "text\n", "another file")
 			if got, err := os.ReadFile(m.Dir + "/large.bin"); c.granted && (string(got) != random(1, 3<<20+17) || err != nil) {
 				t.Errorf("another file in LFS: %d bytes, %v\n%s", len(got), err, g.read(m.Dir+"/.wsmount/errors.log"))
@@ -263,16 +254,12 @@ func TestGitLargeNotOffered(t *testing.T) {
 	g.check(os.WriteFile(m.Dir+"/new.bin", []byte("content"), 0o644))
 	g.check(os.WriteFile(m.Dir+"/text", []byte("changed\n"), 0o644))
 	g.check(os.Rename(m.Dir+"/kept.bin", m.Dir+"/moved.bin"))
-	if r := g.w.Run("commit", m.Dir); r.Code != 7 || !contains(r.Out+r.Err, "1 held back") {
-		t.Errorf("a commit answers %d:\n%s%s", r.Code, r.Out, r.Err)
-	}
+	r := g.w.Run("commit", m.Dir)
+	assert.True(t, r.Code == 7 && contains(r.Out+r.Err, "1 held back"), "a commit answers", r.Code, r.Out, r.Err)
 	g.w.MustRun("push", m.Dir)
-	if got := g.repo.Git("show", "--format=", "--name-status", "main"); got != "R100\tkept.bin\tmoved.bin\nM\ttext\n" {
-		t.Errorf("the commit has %q", got)
-	}
-	if said := strings.Join(strings.Fields(g.w.MustRun("status", m.Dir)), " "); !contains(said, "new.bin", "which the server does not offer") {
-		t.Errorf("status says %s", said)
-	}
+	assert.Equal(t, g.repo.Git("show", "--format=", "--name-status", "main"), "R100\tkept.bin\tmoved.bin\nM\ttext\n", "the commit")
+	said := strings.Join(strings.Fields(g.w.MustRun("status", m.Dir)), " ")
+	assert.True(t, contains(said, "new.bin", "which the server does not offer"), "status says", said)
 	g.check(os.Remove(m.Dir + "/new.bin"))
 	m.Stop()
 }

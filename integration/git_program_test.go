@@ -39,9 +39,8 @@ func (g *gitStage) likeAWorkTree(m *harness.Mount, what string) {
 	head := strings.TrimSpace(g.programs(m.Dir, "rev-parse", "HEAD"))
 	g.other.Git("reset", "-q", "--hard", head)
 	g.other.Git("clean", "-qfdx")
-	if out, err := exec.CommandContext(g.t.Context(), "rsync", "-a", "--delete", "--exclude=/.git", m.Dir+"/", g.other.Dir+"/").CombinedOutput(); err != nil {
-		g.t.Fatalf("rsync: %v\n%s", err, out)
-	}
+	out, err := exec.CommandContext(g.t.Context(), "rsync", "-a", "--delete", "--exclude=/.git", m.Dir+"/", g.other.Dir+"/").CombinedOutput()
+	assert.Must(g.t, err == nil, "rsync:", err, out)
 	commands := [][]string{{"status", "--porcelain"}, {"status", "--porcelain", "--ignored", "-uall"}, {"diff"}, {"diff", "--cached"}, {"ls-files", "-s"}}
 	if head != g.compared { // what is about a commit is so each time
 		g.compared = head
@@ -168,9 +167,8 @@ func (g *gitStage) changesNothing(m *harness.Mount) {
 		{"rm", "README.md"}, {"mv", "README.md", "x"}, {"init"}, {"merge", "HEAD~1"}, {"branch", "x"}, {"tag", "x"}, {"config", "a.b", "c"}, {"gc"},
 	} {
 		out, err := g.program(m.Dir, args...)
-		if silent := args[0] == "stash"; err == nil || !silent && !strings.Contains(out, "commit-with--wsmount-commit") {
-			g.t.Errorf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
+		silent := args[0] == "stash"
+		assert.True(g.t, err != nil && (silent || strings.Contains(out, "commit-with--wsmount-commit")), "git", strings.Join(args, " "), err, out)
 	}
 	for _, name := range []string{".git", strings.TrimSpace(strings.TrimPrefix(g.read(m.Dir+"/.git"), "gitdir: "))} {
 		path := filepath.Join(m.Dir, name)

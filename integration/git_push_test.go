@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
 )
 
@@ -39,9 +40,7 @@ func TestGitCommitDuringAPush(t *testing.T) {
 			}
 			r := g.w.Run("umount", m.Dir)
 			m.WaitGone()
-			if out, err := g.repo.Try("show", "main:one"); err != nil || out != "one\n" {
-				t.Errorf("the first commit at the server: %q, %v", out, err)
-			}
+			assert.Of(g.repo.Try("show", "main:one")).Equal(t, "one\n", "the first commit at the server")
 			two, err := g.repo.Try("show", "main:two")
 			unsaved := g.w.MustRun("recover")
 			switch {

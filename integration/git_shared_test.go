@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // Several workspaces of one repository ask the server for its objects once, are
@@ -25,17 +27,13 @@ func TestWorkspacesOfOneRepository(t *testing.T) {
 		fetches := len(slices.DeleteFunc(g.server.Requests(), func(r string) bool {
 			return !strings.HasPrefix(r, "POST ") || !strings.HasSuffix(r, "/git-upload-pack")
 		}))
-		if first := i == 0; fetches != 0 && !first || fetches != 1 && first {
-			t.Errorf("mount %d asked for %d packs", i, fetches)
-		}
-		if got := g.lines(mnt); !slices.Equal(got, want) {
-			t.Errorf("mount %d shows\n%s\nwant\n%s", i, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
+		first := i == 0
+		assert.True(t, (fetches == 0 || first) && (fetches == 1 || !first), "mount", i, "asked for", fetches, "packs")
+		got := g.lines(mnt)
+		assert.True(t, slices.Equal(got, want), "mount", i, "shows", strings.Join(got, "\n"), "want", strings.Join(want, "\n"))
 		g.check(os.WriteFile(mnt+"/mine-"+slug, []byte(slug), 0o644))
 		if i > 0 {
-			if _, err := os.Stat(mnt + "/mine-site0"); err == nil {
-				t.Errorf("mount %d has what the first has not sent", i)
-			}
+			assert.True(t, assert.ErrOf(os.Stat(mnt+"/mine-site0")) != nil, "mount", i, "has what the first has not sent")
 		}
 	}
 }

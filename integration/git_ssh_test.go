@@ -49,9 +49,8 @@ func (g *sshMount) refused(slug string, code int, words ...string) {
 	r := g.w.Run("mount", "@acme/"+slug, g.w.Mkdir("mnt-"+slug, 0o755))
 	d := g.w.Run("doctor", "--json", "@acme/"+slug)
 	for what, r := range map[string]harness.Result{"mount": r, "doctor": d} {
-		if all := r.Out + r.Err; r.Code != code || !contains(all, words...) || strings.Contains(all, "PRIVATE KEY") {
-			g.t.Errorf("%s: exit %d, want %d with %q:\n%s", what, r.Code, code, words, all)
-		}
+		all := r.Out + r.Err
+		assert.True(g.t, r.Code == code && contains(all, words...) && !strings.Contains(all, "PRIVATE KEY"), what, "exit", r.Code, "want", code, "with", words, all)
 	}
 }
 
@@ -62,9 +61,8 @@ func TestGitOverSSHIsRefused(t *testing.T) {
 	g := newSSHMount(t, "")
 	g.workspace("site", "push: {on: per-commit}")
 	told := g.w.MustRun("resolve", "--explain", "@acme/site")
-	if all := strings.Join(strings.Fields(told), ""); !contains(all, "location:ssh://git@"+g.ssh.Addr, "knownhosts:"+g.w.Path("home/.ssh/known_hosts"), "secretssh-private-key:file") {
-		t.Errorf("resolve says\n%s", told)
-	}
+	all := strings.Join(strings.Fields(told), "")
+	assert.True(t, contains(all, "location:ssh://git@"+g.ssh.Addr, "knownhosts:"+g.w.Path("home/.ssh/known_hosts"), "secretssh-private-key:file"), "resolve says", told)
 	g.refused("site", exitDenied, g.host.Fingerprint(), g.w.Path("home/.ssh/known_hosts"), "ssh-keyscan -p", "compare the fingerprint")
 	other := gitserver.MakeKey(t)
 	g.knows(other)
@@ -73,9 +71,8 @@ func TestGitOverSSHIsRefused(t *testing.T) {
 	g.keeps(other)
 	g.refused("site", exitDenied, "does not take the key", "login git", "check the secret")
 	g.keeps(g.client)
-	if told := g.w.MustRun("doctor", "--json", "@acme/site"); !contains(told, "ssh://git@"+g.ssh.Addr, "answers in") {
-		t.Errorf("doctor says\n%s", told)
-	}
+	told = g.w.MustRun("doctor", "--json", "@acme/site")
+	assert.True(t, contains(told, "ssh://git@"+g.ssh.Addr, "answers in"), "doctor says", told)
 }
 
 // A repository over SSH is what one over HTTP is: cloned, changed, pushed and
@@ -129,9 +126,7 @@ func (g *gitStage) later(m *harness.Mount, name, why string) {
 		var told struct{ Failed []string }
 		r := g.w.Run("event", "--json", m.Dir, "turn-end")
 		g.check(json.Unmarshal([]byte(r.Out), &told))
-		if r.Code == 0 {
-			g.t.Fatalf("%s: the event has not failed, want %q", name, why)
-		}
+		assert.Must(g.t, r.Code != 0, name, "the event has not failed, want", why)
 		return strings.Contains(strings.Join(told.Failed, "\n"), why)
 	})
 	harness.Eventually(g.t, "status says "+why, func() bool {

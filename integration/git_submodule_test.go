@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/wsmount/wsmount/integration/assert"
 )
 
 // A submodule is an empty directory that stays as it is: a program hears at once that it
@@ -27,18 +29,14 @@ func TestGitSubmodules(t *testing.T) {
 	before := g.repo.Git("ls-tree", "-r", "main")
 	for _, script := range []string{"mv top top2", "mv top/module top/other", "rm -rf only", "rm -rf top/module", "echo x >only/x", "mkdir only/d", "ln f only/f"} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", "cd '"+m.Dir+"' && "+script).CombinedOutput()
-		if err == nil || !strings.Contains(strings.ToLower(string(out)), "read-only file system") {
-			t.Errorf("%s: %v\n%s", script, err, out)
-		}
+		assert.True(t, err != nil && strings.Contains(strings.ToLower(string(out)), "read-only file system"), script, err, out)
 	}
-	if said := g.read(m.Dir + "/.wsmount/errors.log"); !strings.Contains(said, "only is a submodule") || !strings.Contains(said, "top/module is a submodule") {
-		t.Errorf("errors.log says\n%s", said)
-	}
+	said := g.read(m.Dir + "/.wsmount/errors.log")
+	assert.True(t, strings.Contains(said, "only is a submodule") && strings.Contains(said, "top/module is a submodule"), "errors.log says", said)
 	g.check(os.WriteFile(m.Dir+"/top/g", []byte("g\n"), 0o644))
 	g.w.MustRun("commit", m.Dir)
 	m.Stop()
 	want := strings.Replace(before, "\ttop/f\n", "\ttop/f\n"+strings.TrimSpace(g.repo.Git("ls-tree", "main", "top/g"))+"\n", 1)
-	if got := g.repo.Git("ls-tree", "-r", "main"); got != want || !strings.Contains(got, "160000 commit") {
-		t.Errorf("the server has\n%s\nwant\n%s", got, want)
-	}
+	got := g.repo.Git("ls-tree", "-r", "main")
+	assert.True(t, got == want && strings.Contains(got, "160000 commit"), "the server has", got, "want", want)
 }

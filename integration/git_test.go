@@ -156,9 +156,7 @@ func (g *gitStage) sound() {
 	g.t.Helper()
 	g.repo.Git("fsck", "--strict")
 	clones, err := filepath.Glob(g.w.Path("state", "acme", "*", "*", "git"))
-	if err != nil || len(clones) == 0 {
-		g.t.Fatalf("the clones of the mounts: %v, %v", clones, err)
-	}
+	assert.Must(g.t, err == nil && len(clones) != 0, "the clones of the mounts:", clones, err)
 	for _, dir := range clones {
 		g.repo.Git("--git-dir", dir, "fsck", "--strict")
 	}
@@ -191,9 +189,8 @@ func TestGitIsATree(t *testing.T) {
 	g.check(os.Remove(m.Dir + "/docs/a.md"))
 	g.check(os.Chmod(m.Dir+"/bin/run", 0o644))
 	g.arrives(m, "what was changed here")
-	if got := g.repo.Git("log", "-1", "--format=%an <%ae>%n%(trailers)", "main"); !strings.HasPrefix(got, "Bob <bob@acme.test>\n") || !strings.Contains(got, "Co-authored-by: Ops <ops@acme.test>") {
-		t.Errorf("the commit is by %q", got)
-	}
+	got := g.repo.Git("log", "-1", "--format=%an <%ae>%n%(trailers)", "main")
+	assert.True(t, strings.HasPrefix(got, "Bob <bob@acme.test>\n") && strings.Contains(got, "Co-authored-by: Ops <ops@acme.test>"), "the commit is by", got)
 
 	g.other.Write(map[string]string{"docs/theirs.md": "theirs\n", "README.md": "hello, all\n"})
 	g.other.Commit("main", "theirs")
@@ -240,9 +237,7 @@ func TestGitCommitsATurn(t *testing.T) {
 	for i := range 5 {
 		g.check(os.WriteFile(fmt.Sprintf("%s/turn%d", m.Dir, i), []byte("of a turn\n"), 0o644))
 	}
-	if now := g.repo.Git("rev-parse", "main"); now != before {
-		t.Errorf("in a turn the branch has gone from %s to %s", before, now)
-	}
+	assert.Equal(t, g.repo.Git("rev-parse", "main"), before, "in a turn the branch has gone on")
 	g.other.Write(map[string]string{"theirs": "meanwhile\n"})
 	g.other.Commit("main", "theirs")
 	g.w.MustRun("event", m.Dir, "turn-end", "--var", "turnId=t1", "--var", "conversationId=c\x01\n1")
@@ -274,9 +269,7 @@ func TestGitRefusals(t *testing.T) {
 		slug := fmt.Sprint("refused", i)
 		g.workspace(slug, c.sync)
 		r := g.w.Run("mount", "@acme/"+slug, g.w.Mkdir("mnt-"+slug, 0o755))
-		if r.Code != c.code || !strings.Contains(r.Err, c.says) || strings.Contains(r.Err, gitToken) {
-			t.Errorf("%s: exit %d, want %d with %q:\n%s", c.sync, r.Code, c.code, c.says, r.Err)
-		}
+		assert.True(t, r.Code == c.code && strings.Contains(r.Err, c.says) && !strings.Contains(r.Err, gitToken), c.sync, "exit", r.Code, "want", c.code, "with", c.says, r.Err)
 	}
 }
 
@@ -296,9 +289,8 @@ func TestGitTimes(t *testing.T) {
 		t.Helper()
 		info, err := os.Stat(filepath.Join(m.Dir, path))
 		g.check(err)
-		if got := info.ModTime(); !got.Equal(want) {
-			t.Errorf("%s is of %v, want %v", path, got, want)
-		}
+		got := info.ModTime()
+		assert.True(t, got.Equal(want), path, "is of", got, "want", want)
 	}
 	is("README.md", day)
 	m.Stop()

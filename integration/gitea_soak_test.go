@@ -32,8 +32,7 @@ type gitea struct {
 func startGitea(t *testing.T, w *harness.World) *gitea {
 	t.Helper()
 	program := tier.RequireBuilt(t, "gitea")
-	held, err := port.Hold()
-	assert.OK(t, err)
+	held := assert.Of(port.Hold()).OK(t)
 	t.Cleanup(held.Close)
 	g := &gitea{t: t, url: "http://" + held.Addr}
 	_, number, _ := net.SplitHostPort(held.Addr)
@@ -49,12 +48,10 @@ func startGitea(t *testing.T, w *harness.World) *gitea {
 		return cmd
 	}
 	for _, args := range [][]string{{"migrate"}, {"admin", "user", "create", "--username", "acme", "--password", "Of-the-test-1", "--email", "a@acme.test", "--admin", "--must-change-password=false"}} {
-		if out, err := run(args...).CombinedOutput(); err != nil {
-			t.Fatalf("gitea %v: %v\n%s", args, err, out)
-		}
+		out, err := run(args...).CombinedOutput()
+		assert.Must(t, err == nil, "gitea", args, err, out)
 	}
-	out, err := run("admin", "user", "generate-access-token", "--username", "acme", "--scopes", "write:repository,write:user", "--raw").Output()
-	assert.OK(t, err)
+	out := assert.Of(run("admin", "user", "generate-access-token", "--username", "acme", "--scopes", "write:repository,write:user", "--raw").Output()).OK(t)
 	lines := strings.Fields(string(out))
 	g.token = lines[len(lines)-1]
 	server := run("web")
@@ -90,14 +87,11 @@ func currentUser() string {
 // ask asks the API as the user, and wants a status of 2xx.
 func (g *gitea) ask(method, path string, in, out any) {
 	g.t.Helper()
-	body, err := json.Marshal(in)
-	assert.OK(g.t, err)
-	r, err := http.NewRequest(method, g.url+"/api/v1"+path, bytes.NewReader(body))
-	assert.OK(g.t, err)
+	body := assert.Of(json.Marshal(in)).OK(g.t)
+	r := assert.Of(http.NewRequest(method, g.url+"/api/v1"+path, bytes.NewReader(body))).OK(g.t)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "token "+g.token)
-	resp, err := http.DefaultClient.Do(r)
-	assert.OK(g.t, err)
+	resp := assert.Of(http.DefaultClient.Do(r)).OK(g.t)
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode/100 != 2 {
@@ -159,15 +153,11 @@ func TestGiteaCodespace(t *testing.T) {
 		}
 		out := g.happens(m, "turn-end", "conversationId=c1", fmt.Sprint("turnId=", turn), fmt.Sprint("summary=turn ", turn))
 		pulls := server.pulls("marketing-bot")
-		if len(pulls) != 1 || out.PRURL == "" || out.PRURL != pulls[0].HTMLURL || url != "" && url != out.PRURL {
-			t.Fatalf("turn %d: %+v, pull requests %+v", turn, out, pulls)
-		}
+		assert.Must(t, len(pulls) == 1 && out.PRURL != "" && out.PRURL == pulls[0].HTMLURL && (url == "" || url == out.PRURL), "turn", turn, out, "pull requests", pulls)
 		url = out.PRURL
 	}
 	p := server.pulls("marketing-bot")[0]
-	if p.Head.Ref != "wsmount/c/c1" || p.Base.Ref != "main" || !strings.Contains(p.Title, "turn 0") || p.State != "open" {
-		t.Errorf("it is %+v", p)
-	}
+	assert.True(t, p.Head.Ref == "wsmount/c/c1" && p.Base.Ref == "main" && strings.Contains(p.Title, "turn 0") && p.State == "open", "it is", p)
 	assert.Equal(t, len(server.pulls("marketing-ops")), 0, "pull requests of the workspace outside")
 
 	// Merged as one commit, so that the branch is none of the tracked one's.
@@ -185,17 +175,14 @@ func TestGiteaCodespace(t *testing.T) {
 
 	g.happens(m, "conversation-start", "conversationId=locked")
 	g.check(os.WriteFile(inside+"/locked", []byte("x\n"), 0o644))
-	if out, code := g.told("event", m.Dir, "turn-end", "--var", "conversationId=locked"); code != 5 || len(out.Failed) != 1 {
-		t.Errorf("what Gitea protects: exit %d, %+v", code, out)
-	}
-	if b := copyOf(m, "/marketing-bot").Branches; len(b) != 1 || b[0].Refused != "protected-branch" {
-		t.Errorf("listed: %+v", b)
-	}
+	out, code := g.told("event", m.Dir, "turn-end", "--var", "conversationId=locked")
+	assert.True(t, code == 5 && len(out.Failed) == 1, "what Gitea protects: exit", code, out)
+	b := copyOf(m, "/marketing-bot").Branches
+	assert.True(t, len(b) == 1 && b[0].Refused == "protected-branch", "listed:", b)
 	g.happens(m, "conversation-start", "conversationId=c3")
 	g.check(os.WriteFile(inside+"/c3", []byte("x\n"), 0o644))
-	if out := g.happens(m, "turn-end", "conversationId=c3"); out.PRURL == "" || out.PRURL == url {
-		t.Errorf("the next conversation: %+v", out)
-	}
+	out = g.happens(m, "turn-end", "conversationId=c3")
+	assert.True(t, out.PRURL != "" && out.PRURL != url, "the next conversation:", out)
 	m.Stop()
 	g.nowhere(server.token)
 }

@@ -15,8 +15,7 @@ import (
 // script runs one of the project's in a world, and returns what it says.
 func script(t *testing.T, w *harness.World, name string, args []string, env ...string) string {
 	t.Helper()
-	path, err := filepath.Abs(name)
-	assert.OK(t, err)
+	path := assert.Of(filepath.Abs(name)).OK(t)
 	cmd := w.Command(t.Context(), path, args...)
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()

@@ -252,9 +252,8 @@ func (b *bucketStage) s3fs(prefix string) string {
 	ended, _, err := tied.Start(cmd, syscall.SIGTERM)
 	assert.OK(b.t, err)
 	b.t.Cleanup(func() {
-		if out, err := exec.Command("fusermount", "-u", dir).CombinedOutput(); err != nil {
-			b.t.Errorf("%v: %s", err, out)
-		}
+		out, err := exec.Command("fusermount", "-u", dir).CombinedOutput()
+		assert.True(b.t, err == nil, err, out)
 		<-ended
 	})
 	var here, above syscall.Stat_t

@@ -56,9 +56,8 @@ func TestManyOpenFiles(t *testing.T) {
 		return
 	}
 	doctor := w.Run("doctor")
-	if named := openLimit(doctor.Out); named < opened || named > opened+opened/10 {
-		t.Errorf("%d files could be opened, doctor names %d as the limit:\n%s", opened, named, doctor.Out)
-	}
+	named := openLimit(doctor.Out)
+	assert.True(t, named >= opened && named <= opened+opened/10, opened, "files could be opened, doctor names", named, "as the limit:", doctor.Out)
 }
 
 // openLimit is the number of open files that doctor names.
@@ -94,9 +93,7 @@ func holdOpen(t *testing.T, dir string, from, to int) (opened int, release func(
 	assert.OK(t, cmd.Start(), "start")
 	var failure string
 	assert.OK(t, assert.ErrOf(fmt.Fscanln(out, &opened, &failure)), "the process that holds files")
-	if failure != "none" && failure != "EMFILE" && failure != "ENFILE" {
-		t.Errorf("open: got %s, want EMFILE or ENFILE at most", failure)
-	}
+	assert.False(t, failure != "none" && failure != "EMFILE" && failure != "ENFILE", "open: got", failure, "want EMFILE or ENFILE at most")
 	return opened, func() {
 		assert.Is(t, in.Close(), nil, "release")
 		assert.Is(t, cmd.Wait(), nil, "wait")
@@ -189,8 +186,7 @@ func TestSandbox(t *testing.T) {
 read line; cat /ws/dir/f; echo; cat /ws/dir/scratch/x /ws/dir/new; ls /ws/dir/scratch`
 	cmd := w.Command(t.Context(), "bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/mnt",
 		"--bind", m.Dir, "/mnt", "--tmpfs", "/mnt/dir/scratch", "sh", "-c", strings.ReplaceAll(script, "/ws", "/mnt"))
-	in, err := cmd.StdinPipe()
-	assert.OK(t, err, "pipe")
+	in := assert.Of(cmd.StdinPipe()).OK(t, "pipe")
 	var out safeBuffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	assert.OK(t, cmd.Start(), "start")

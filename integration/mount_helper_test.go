@@ -90,9 +90,8 @@ func (p *packageStage) each(tests []stageTest) {
 			stage := *p
 			stage.t = t
 			tt.test(&stage)
-			if left := stage.mounted(); len(left) > 0 {
-				t.Fatalf("it left %q mounted", left)
-			}
+			left := stage.mounted()
+			assert.Must(t, len(left) == 0, "it left", left, "mounted")
 		})
 	}
 }
@@ -123,9 +122,8 @@ func (p *packageStage) run(says string, code int, name string, args ...string) s
 func (p *packageStage) ends(cmd *exec.Cmd, says string, code int) string {
 	p.t.Helper()
 	out, _ := cmd.CombinedOutput()
-	if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(string(out), says) {
-		p.t.Errorf("%v: exit %d, want %d and %q\n%s", cmd.Args, got, code, says, out)
-	}
+	got := cmd.ProcessState.ExitCode()
+	assert.True(p.t, got == code && strings.Contains(string(out), says), cmd.Args, "exit", got, "want", code, "and", says, out)
 	return string(out)
 }
 
@@ -145,9 +143,8 @@ func (p *packageStage) mounted() []string {
 func (p *packageStage) shows(dir, want string) {
 	p.t.Helper()
 	out, _ := p.w.Command(p.t.Context(), "findmnt", "-nro", "SOURCE,FSTYPE,OPTIONS", "--mountpoint", dir).CombinedOutput()
-	if got := string(out); !strings.HasPrefix(got, want) || want == "" && got != "" {
-		p.t.Errorf("%s: the mount table has %q, want %q", dir, got, want)
-	}
+	got := string(out)
+	assert.True(p.t, strings.HasPrefix(got, want) && (want != "" || got == ""), dir, "the mount table has", got, "want", want)
 }
 
 // ended says whether the daemons of a mount point have.
@@ -234,9 +231,8 @@ func (p *packageStage) umountSends() {
 		p.run(tt.says, tt.code, "umount", tt.flag, p.mnt)
 		p.shows(p.mnt, "")
 		assert.Is(p.t, c.Connect(p.t.Context()), nil, "connect")
-		if all, err := c.Dump(p.t.Context()); err != nil || strings.Contains(strings.Join(all, "\n"), `"`+tt.file+`"`) != tt.sent {
-			p.t.Errorf("umount %s: the store has %q, %v", tt.flag, all, err)
-		}
+		all, err := c.Dump(p.t.Context())
+		assert.True(p.t, err == nil && strings.Contains(strings.Join(all, "\n"), `"`+tt.file+`"`) == tt.sent, "umount", tt.flag, "the store has", all, err)
 	}
 }
 

@@ -285,9 +285,7 @@ func (o *outageStage) suffer(m *harness.Mount, writeBack bool) {
 		return nil
 	})
 	content, err := os.ReadFile(m.Dir + "/new" + o.n)
-	if err != nil || string(content) != "new\n" {
-		o.t.Errorf("what was written: %q, %v", content, err)
-	}
+	assert.True(o.t, err == nil && string(content) == "new\n", "what was written:", content, err)
 }
 
 // names changes names, which waits for nobody.
@@ -385,8 +383,7 @@ func (o *outageStage) arrived(prefix string) {
 		assert.False(o.t, strings.HasPrefix(key, "old"+o.n), "the bucket still has", key)
 	}
 	for key, want := range map[string]string{"new" + o.n: "new\n", "moved" + o.n + "/name": "named\n", "link" + o.n: "here", "here": "here\n"} {
-		if got, err := o.bucket.Look(context.Background(), prefix+key); err != nil || string(got.Content) != want {
-			o.t.Errorf("the bucket's %s is %q, want %q, %v", key, got.Content, want, err)
-		}
+		got, err := o.bucket.Look(context.Background(), prefix+key)
+		assert.True(o.t, err == nil && string(got.Content) == want, "the bucket's", key, "is", got.Content, "want", want, err)
 	}
 }

@@ -62,9 +62,8 @@ func (p *packageStage) release() {
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "integration/tools/release.sh", "v9.8.7-rc.1", filepath.Join(p.dir, dir), runtime.GOARCH)
 		cmd.Dir = ".."
-		if out, err := cmd.CombinedOutput(); err != nil {
-			p.t.Fatalf("%v\n%s", err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		assert.Must(p.t, err == nil, err, out)
 	}
 	if first, second := readFile(p.t, p.dir+"/first/SHA256SUMS"), readFile(p.t, p.dir+"/second/SHA256SUMS"); first != second {
 		p.t.Errorf("two releases of one commit differ:\n%s%s", first, second)
@@ -75,9 +74,7 @@ func (p *packageStage) release() {
 func (p *packageStage) one(pattern string) string {
 	p.t.Helper()
 	found, err := filepath.Glob(filepath.Join(p.dir, pattern))
-	if err != nil || len(found) != 1 {
-		p.t.Fatalf("%s: %q, %v", pattern, found, err)
-	}
+	assert.Must(p.t, err == nil && len(found) == 1, pattern, found, err)
 	return found[0]
 }
 
@@ -86,9 +83,7 @@ func (p *packageStage) files() {
 	p.run("Version: 9.8.7~rc.1\n", 0, "dpkg", "-s", "wsmount")
 	p.run("Depends: fuse3\n", 0, "dpkg", "-s", "wsmount")
 	for _, name := range []string{"mount.wsmount", "mount.fuse.wsmount", "umount.wsmount", "umount.fuse.wsmount"} {
-		if got, err := filepath.EvalSymlinks("/sbin/" + name); err != nil || got != "/usr/bin/wsmount" {
-			p.t.Errorf("%s is %s, %v", name, got, err)
-		}
+		assert.Of(filepath.EvalSymlinks("/sbin/"+name)).Equal(p.t, "/usr/bin/wsmount", name)
 	}
 	p.run("", 0, "tar", "-C", p.dir, "-xf", p.one("first/*.tar.gz"))
 	for _, name := range []string{"wsmount", "README.md", "LICENSE", "wsmount.1.gz", "wsmount.yaml.5.gz", "wsmount-manifest.5.gz", "wsmount.yaml.html", "wsmount-manifest.html", "completions/wsmount.bash", "completions/_wsmount", "completions/wsmount.fish"} {
@@ -105,9 +100,7 @@ func (p *packageStage) references() {
 	for page, key := range map[string]string{"wsmount.yaml": "providers.cloud-bucket.grants[].prefix", "wsmount-manifest": "sync.push.branch_policy"} {
 		name := "/usr/share/man/man5/" + page + ".5"
 		p.run("", 0, "gunzip", "-kf", name+".gz")
-		if said := p.run("", 0, "sh", "-c", "man --warnings -E UTF-8 -Tutf8 -l "+name+" 2>&1 >/dev/null"); said != "" {
-			p.t.Errorf("man says: %s", said)
-		}
+		assert.Equal(p.t, p.run("", 0, "sh", "-c", "man --warnings -E UTF-8 -Tutf8 -l "+name+" 2>&1 >/dev/null"), "", "man says")
 		p.run(key, 0, "sh", "-c", "man -Tascii -l "+name+" | col -bx")
 		p.run("", 0, "mandoc", "-Tlint", "-Wwarning", name)
 		p.run(key, 0, "cat", "/usr/share/doc/wsmount/"+page+".html")
@@ -175,9 +168,7 @@ func (p *packageStage) manual() {
 	tier.RequireTools(p.t, "man")
 	const page = "/usr/share/man/man1/wsmount.1.gz"
 	p.run("", 0, "gunzip", "-kf", page)
-	if said := p.run("", 0, "sh", "-c", "man --warnings -E UTF-8 -Tutf8 -l "+page+" 2>&1 >/dev/null"); said != "" {
-		p.t.Errorf("man says: %s", said)
-	}
+	assert.Equal(p.t, p.run("", 0, "sh", "-c", "man --warnings -E UTF-8 -Tutf8 -l "+page+" 2>&1 >/dev/null"), "", "man says")
 	text := p.run("", 0, "sh", "-c", "man -Tascii -l /usr/share/man/man8/umount.wsmount.8.gz | col -bx")
 	text = strings.Join(strings.Fields(text), " ")
 	for line := range strings.Lines(p.w.MustRun("help")) {
@@ -185,9 +176,7 @@ func (p *packageStage) manual() {
 			p.t.Errorf("the manual does not tell of %s", command[0])
 		}
 	}
-	if !contains(text, "wsmount v9.8.7-rc.1", "--stop-timeout TIME", "EXIT STATUS", "$WSMOUNT_STATE_DIR", "wsmount event ~/mnt turn-end") {
-		p.t.Errorf("the manual is\n%s", text)
-	}
+	assert.True(p.t, contains(text, "wsmount v9.8.7-rc.1", "--stop-timeout TIME", "EXIT STATUS", "$WSMOUNT_STATE_DIR", "wsmount event ~/mnt turn-end"), "the manual is", text)
 	tier.RequireTools(p.t, "mandoc")
 	p.run("", 0, "mandoc", "-Tlint", "-Wwarning", "/usr/share/man/man1/wsmount.1")
 }

@@ -124,9 +124,7 @@ func TestRegisterFromGit(t *testing.T) {
 	add := func(code int, says string, args ...string) {
 		t.Helper()
 		r := g.w.Run(append([]string{"registry", "add"}, args...)...)
-		if r.Code != code || !strings.Contains(r.Out+r.Err, says) {
-			t.Errorf("%v: exit %d, want %d and %q:\n%s%s", args, r.Code, code, says, r.Out, r.Err)
-		}
+		assert.True(t, r.Code == code && strings.Contains(r.Out+r.Err, says), args, "exit", r.Code, "want", code, "and", says, r.Out, r.Err)
 		assert.False(t, strings.Contains(r.Out+r.Err, gitToken), "the token is shown")
 	}
 	add(5, "", "github:acme/site#next")

@@ -54,8 +54,7 @@ func TestPolicyInForce(t *testing.T) {
 	shows(t, w, "addresses: [ 10.1.2.3 ]\n")
 	harness.Eventually(t, "the condition holds", func() bool { return os.WriteFile(m.Dir+"/f", nil, 0o644) == nil })
 	assert.Contains(t, w.MustRun("status"), "  rw  ")
-	f, err := os.Create(m.Dir + "/f")
-	assert.OK(t, err)
+	f := assert.Of(os.Create(m.Dir + "/f")).OK(t)
 	defer f.Close()
 	write := func() error { _, err := f.WriteString("one\n"); return err }
 	assert.OK(t, write())

@@ -135,9 +135,8 @@ func TestListingsOfAWalk(t *testing.T) {
 		meter.wait(t, m)
 		took := time.Since(began)
 		most := names/1000 + 3 + 4*(1+int(took/time.Second)) // what was known before the walk ends in it, too
-		if got := meter.of("LIST"); got < 1 || got > most {
-			t.Errorf("%s of %d names, which took %v: %d listings, want 1 to %d", walk, names, took, got, most)
-		}
+		got := meter.of("LIST")
+		assert.True(t, got >= 1 && got <= most, walk, "of", names, "names, which took", took, got, "listings, want 1 to", most)
 	}
 }
 
@@ -351,7 +350,6 @@ func (m *requestMeter) withinTTL(t *testing.T, mount *harness.Mount) {
 	m.reset()
 	assert.OK(t, looks(mount.Dir+"/moved"))
 	took := time.Since(began)
-	if most := 2 * int(took/(believed/2)); m.of("LIST") > most || !m.atMost("") {
-		t.Errorf("two looks, which took %v: the second asked for %q, want at most %d listings", took, m, most)
-	}
+	most := 2 * int(took/(believed/2))
+	assert.True(t, m.of("LIST") <= most && m.atMost(""), "two looks, which took", took, "the second asked for", m, "want at most", most, "listings")
 }

@@ -203,9 +203,7 @@ func (s *sharedTree) came(path, text string) {
 	checkContent(s.t, s.w.Path(path), text)
 	var st unix.Stat_t
 	assert.Is(s.t, unix.Stat(s.w.Path(path), &st), nil, "stat")
-	if st.Uid != userID || st.Gid != userID {
-		s.t.Errorf("%s belongs to %d:%d", path, st.Uid, st.Gid)
-	}
+	assert.True(s.t, st.Uid == userID && st.Gid == userID, path, "belongs to", st.Uid, st.Gid)
 }
 
 const notConnected = "Transport endpoint is not connected"

@@ -30,17 +30,14 @@ func TestTrustUnverified(t *testing.T) {
 	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	dir := w.Workspace("@acme/x", "")
-	if m := w.Mount(dir); !m.Status().Unverified {
-		t.Error("a manifest given by path is not shown as unverified")
-	}
+	m := w.Mount(dir)
+	assert.True(t, m.Status().Unverified, "a manifest given by path is not shown as unverified")
 	other := w.Workspace("@acme/y", "")
-	if m := w.Mount(other, "--trust"); m.Status().Unverified {
-		t.Error("--trust: shown as unverified")
-	}
+	m = w.Mount(other, "--trust")
+	assert.False(t, m.Status().Unverified, "--trust: shown as unverified")
 	w.MustRun("registry", "add", w.Workspace("@acme/z", ""))
-	if m := w.Mount("@acme/z"); m.Status().Unverified {
-		t.Error("a registered workspace is shown as unverified")
-	}
+	m = w.Mount("@acme/z")
+	assert.False(t, m.Status().Unverified, "a registered workspace is shown as unverified")
 }
 
 // No program in the mount changes the files that govern it.
@@ -48,8 +45,7 @@ func TestTrustGoverning(t *testing.T) {
 	t.Parallel()
 	w := harness.New(t, harness.Options{})
 	dir := w.Workspace("@acme/x", "")
-	want, err := os.ReadFile(dir + "/WORKSPACE.md")
-	assert.OK(t, err)
+	want := assert.Of(os.ReadFile(dir + "/WORKSPACE.md")).OK(t)
 	m := w.Mount(dir)
 	f := m.Dir + "/WORKSPACE.md"
 	write(t, m.Dir+"/evil", "evil")
@@ -94,9 +90,8 @@ func TestSetIDProgramThatIsWrittenTo(t *testing.T) {
 		return cmd
 	}
 	assert.OK(t, os.Chmod(program, os.ModeSetuid|0o755))
-	if got := runBusy(t, func() *exec.Cmd { return asUser(program, "-u") }); got != "0" {
-		t.Fatalf("a set-user-id program of root's runs as %s", got)
-	}
+	got := runBusy(t, func() *exec.Cmd { return asUser(program, "-u") })
+	assert.Must(t, got == "0", "a set-user-id program of root's runs as", got)
 	for i := range tier.Pick(2, 10) {
 		assert.OK(t, os.Chmod(program, 0o777))
 		writer := asUser("sh", "-c", `exec 3>>"$1"; echo open; read go; printf x >&3`, "sh", program)

@@ -143,8 +143,7 @@ func (c *chromium) looks(name, path string) {
 		for _, scheme := range []string{"light", "dark"} {
 			call(c, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 			c.do(name, chromedp.EmulateViewport(width, 900), chromedp.Navigate(c.root+path), chromedp.WaitVisible("h1"))
-			found := assert.Of(chromedp.Run(c.ctx, chromedp.Evaluate[[]string](unreadable))).OK(c.t, name)
-			assert.Slice(c.t, found, nil, name, width, scheme)
+			assert.Slice(c.t, assert.Of(chromedp.Run(c.ctx, chromedp.Evaluate[[]string](unreadable))).OK(c.t, name), nil, name, width, scheme)
 			if c.pictures != "" {
 				picture := assert.Of(chromedp.Run(c.ctx, chromedp.FullScreenshot(100))).OK(c.t, name)
 				assert.OK(c.t, os.WriteFile(filepath.Join(c.pictures, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture, 0o644))

@@ -38,9 +38,7 @@ func TestWatch(t *testing.T) {
 	}
 	in := func(dir, format string, i int) string { return dir + "/" + fmt.Sprintf(format, i, i) }
 	noticed(t, "new file after a miss", func(i int) {
-		if exists(in(m.Dir, "d%d/new%d", i)) {
-			t.Fatal("there is a file already")
-		}
+		assert.Must(t, !exists(in(m.Dir, "d%d/new%d", i)), "there is a file already")
 		write(t, in(behind, "d%d/new%d", i), "x")
 	}, func(i int) bool { return reads(in(m.Dir, "d%d/new%d", i), "x") })
 	noticed(t, "removed file", func(i int) {
@@ -67,9 +65,7 @@ func TestWatch(t *testing.T) {
 func TestCanonicalTTL(t *testing.T) {
 	t.Parallel()
 	m, behind := flavours[1].mount(t)
-	if exists(m.Dir + "/new") {
-		t.Fatal("there is a file already")
-	}
+	assert.Must(t, !exists(m.Dir+"/new"), "there is a file already")
 	write(t, behind+"/new", "x")
 	harness.Eventually(t, "a new file", func() bool { return reads(m.Dir+"/new", "x") })
 	write(t, behind+"/new", "rewritten")

@@ -250,8 +250,6 @@ func packages(t *testing.T) []pkg {
 		}
 		all = append(all, p)
 	}
-	if len(all) < 10 {
-		t.Fatalf("go list: %d packages", len(all))
-	}
+	assert.Must(t, len(all) >= 10, "go list:", len(all), "packages")
 	return all
 }

@@ -115,9 +115,7 @@ func sources(t *testing.T) map[string][]source {
 		return nil
 	})
 	assert.OK(t, err)
-	if len(all) < 10 {
-		t.Fatalf("%d packages", len(all))
-	}
+	assert.Must(t, len(all) >= 10, len(all), "packages")
 	return all
 }
 

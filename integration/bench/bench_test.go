@@ -66,14 +66,10 @@ func TestMissed(t *testing.T) {
 func TestWorkloadsAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range workloads() {
-		if seen[w.name] || w.name == "" || strings.Contains(w.name, "/") {
-			t.Errorf("%q is no name, or stands twice", w.name)
-		}
+		assert.True(t, !seen[w.name] && w.name != "" && !strings.Contains(w.name, "/"), w.name, "is no name, or stands twice")
 		seen[w.name] = true
 		assert.False(t, w.run == nil && w.measure == nil, w.name, "does nothing")
-		if w.between == cold && !strings.Contains(w.name, "disk") {
-			t.Errorf("%s: does not say that it reads from the disk", w.name)
-		}
+		assert.False(t, w.between == cold && !strings.Contains(w.name, "disk"), w.name, "does not say that it reads from the disk")
 	}
 }
 
@@ -107,7 +103,5 @@ func TestFailureIsAProblem(t *testing.T) {
 }
 
 func TestTheMachineIsKnown(t *testing.T) {
-	if threads(fmt.Sprint(os.Getpid())) == 0 || threads("0") != 0 {
-		t.Error("processor time is not counted")
-	}
+	assert.True(t, threads(fmt.Sprint(os.Getpid())) != 0 && threads("0") == 0, "processor time is not counted")
 }

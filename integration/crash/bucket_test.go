@@ -188,9 +188,8 @@ func (b *bucketFar) whole(what string, clients []*crasher.Client) {
 		if _, err := fmt.Sscanf(key, "c%d/", &n); err != nil || n >= len(was) || strings.HasSuffix(key, "/") {
 			continue
 		}
-		if content, isLink := b.object(key); !isLink && !was[n][sha256.Sum256(content)] {
-			b.t.Errorf("%s: the bucket has %d bytes as %s, which it never was", what, len(content), key)
-		}
+		content, isLink := b.object(key)
+		assert.False(b.t, !isLink && !was[n][sha256.Sum256(content)], what, "the bucket has", len(content), "bytes as", key, "which it never was")
 	}
 }
 
@@ -201,8 +200,7 @@ func (b *bucketFar) uploads() {
 	if b.s3 == nil {
 		return
 	}
-	keys, err := b.s3.Uploads(b.ctx)
-	assert.OK(b.t, err)
+	keys := assert.Of(b.s3.Uploads(b.ctx)).OK(b.t)
 	count := map[string]int{}
 	for _, key := range keys {
 		count[key]++

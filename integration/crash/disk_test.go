@@ -54,25 +54,21 @@ func (d *disk) fill(left int64) {
 	d.t.Helper()
 	var s unix.Statfs_t
 	assert.OK(d.t, unix.Statfs(d.Dir, &s))
-	f, err := os.CreateTemp(d.Dir, "filler-")
-	assert.OK(d.t, err)
+	f := assert.Of(os.CreateTemp(d.Dir, "filler-")).OK(d.t)
 	defer f.Close()
 	for more := int64(s.Bavail)*s.Bsize - left; more > 0; more -= s.Bsize { // the file system takes some itself
 		err := unix.Fallocate(int(f.Fd()), 0, 0, more)
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, unix.ENOSPC) {
-			d.t.Fatal(err)
-		}
+		assert.Must(d.t, errors.Is(err, unix.ENOSPC), err)
 	}
 }
 
 // free gives it back.
 func (d *disk) free() {
 	d.t.Helper()
-	fillers, err := filepath.Glob(filepath.Join(d.Dir, "filler-*"))
-	assert.OK(d.t, err)
+	fillers := assert.Of(filepath.Glob(filepath.Join(d.Dir, "filler-*"))).OK(d.t)
 	for _, f := range fillers {
 		assert.OK(d.t, os.Remove(f))
 	}

@@ -39,13 +39,11 @@ func TestMountOnAFullDisk(t *testing.T) {
 	is := func() {
 		t.Helper()
 		for i := range 4 {
-			if b, err := os.ReadFile(fmt.Sprint(s.m.Dir, "/old", i)); err != nil || len(b) != 3<<20 {
-				t.Errorf("old%d: %d bytes, %v", i, len(b), err)
-			}
+			b, err := os.ReadFile(fmt.Sprint(s.m.Dir, "/old", i))
+			assert.True(t, err == nil && len(b) == 3<<20, "old", i, len(b), "bytes", err)
 		}
-		if b, err := os.ReadFile(mine); err != nil || string(b) != string(pattern128()) {
-			t.Errorf("what is unsaved: %d bytes, %v", len(b), err)
-		}
+		b, err := os.ReadFile(mine)
+		assert.True(t, err == nil && string(b) == string(pattern128()), "what is unsaved:", len(b), "bytes", err)
 	}
 	is()
 	d.takeAll()
@@ -57,13 +55,11 @@ func TestMountOnAFullDisk(t *testing.T) {
 		{s.m.Kill, "1 change stays in the working copy"},
 	} {
 		how.end()
-		if r := s.w.Run("umount", "--timeout", "10s", s.m.Dir); !strings.Contains(r.Out+r.Err, how.umount) {
-			t.Errorf("umount: %+v, want %q", r, how.umount)
-		}
+		r := s.w.Run("umount", "--timeout", "10s", s.m.Dir)
+		assert.True(t, strings.Contains(r.Out+r.Err, how.umount), "umount:", r, "want", how.umount)
 		d.takeAll()
-		if r := s.m.TryStart(); r.Code != 0 {
-			t.Fatalf("beside clean content: %+v", r)
-		}
+		r = s.m.TryStart()
+		assert.Must(t, r.Code == 0, "beside clean content:", r)
 		s.m.PID = s.m.Status().PID
 		is()
 	}
@@ -73,13 +69,10 @@ func TestMountOnAFullDisk(t *testing.T) {
 	d.takeAll()
 	r := s.m.TryStart()
 	for _, want := range []string{"state directory " + d.Dir + " is full", " KiB of ", " 0 KiB that are clean, 128 KiB that are unsaved", "`wsmount cache clear`"} {
-		if r.Code == 0 || !strings.Contains(r.Err, want) {
-			t.Errorf("without clean content: %+v, want %q", r, want)
-		}
+		assert.True(t, r.Code != 0 && strings.Contains(r.Err, want), "without clean content:", r, "want", want)
 	}
-	if r := s.w.Run("recover"); r.Code != 0 || !strings.Contains(r.Out, " mine\n") {
-		t.Errorf("recover: %+v", r)
-	}
+	r = s.w.Run("recover")
+	assert.True(t, r.Code == 0 && strings.Contains(r.Out, " mine\n"), "recover:", r)
 	for _, args := range [][]string{{"status"}, {"cache", "show"}, {"cache", "clear"}} {
 		assert.Equal(t, s.w.Run(args...).Code, 0, args)
 	}

@@ -47,30 +47,25 @@ func TestFullDisk(t *testing.T) {
 	t.Logf("%d KiB could be written", wrote>>10)
 	d.fill(0)
 	for i := range 20 {
-		if b, err := os.ReadFile(fmt.Sprint(s.m.Dir, "/old", i)); err != nil || len(b) != 100_000 {
-			t.Errorf("old%d on a full disk: %d bytes, %v", i, len(b), err)
-		}
+		b, err := os.ReadFile(fmt.Sprint(s.m.Dir, "/old", i))
+		assert.True(t, err == nil && len(b) == 100_000, "old", i, "on a full disk:", len(b), "bytes", err)
 	}
 	for i := range 20 {
 		assert.Is(t, os.Remove(fmt.Sprint(s.m.Dir, "/old", i)), nil, "a removal on a full disk")
 	}
-	if b, err := os.ReadFile(kept); err != nil || string(b) != "before" {
-		t.Errorf("what was there before: %q, %v", b, err)
-	}
+	b, err := os.ReadFile(kept)
+	assert.True(t, err == nil && string(b) == "before", "what was there before:", b, err)
 	d.free()
 	harness.Eventually(t, "there is room again", func() bool {
 		err := os.WriteFile(filepath.Join(s.m.Dir, "after"), make([]byte, 1<<20), 0o644)
-		if err != nil && !errors.Is(err, syscall.ENOSPC) {
-			t.Fatal(err)
-		}
+		assert.Must(t, err == nil || errors.Is(err, syscall.ENOSPC), err)
 		return err == nil
 	})
 	s.w.MustRun("commit", "--confirm", s.m.Dir)
 	s.settle()
 	s.converged()
-	if fi, err := os.Stat(filepath.Join(s.m.Dir, "big")); err != nil || fi.Size() < wrote {
-		t.Errorf("of %d bytes that were taken %v are there: %v", wrote, fi, err)
-	}
+	fi, err := os.Stat(filepath.Join(s.m.Dir, "big"))
+	assert.True(t, err == nil && fi.Size() >= wrote, "of", wrote, "bytes that were taken", fi, "are there:", err)
 }
 
 // writeUntilFull writes to a file until there is no room, and says how much was
@@ -124,21 +119,16 @@ func TestNamesOnAFullDisk(t *testing.T) {
 		}
 		from, to = to, from
 	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatalf("names change on a full disk without end: %v", err)
-	}
+	assert.Must(t, errors.Is(err, syscall.ENOSPC), "names change on a full disk without end:", err)
 	is := func(when string) {
 		t.Helper()
 		names, err := os.ReadDir(s.m.Dir)
-		if err != nil || len(names) != 1 || names[0].Name() != from {
-			t.Errorf("%s the names are %v, %v; want %s, of which a rename to %s has failed", when, names, err, from, to)
-		}
+		assert.True(t, err == nil && len(names) == 1 && names[0].Name() == from, when, "the names are", names, err, "want", from, "of which a rename to", to, "has failed")
 	}
 	is("on the full disk")
 	s.m.Kill()
-	if r := s.w.Run("umount", s.m.Dir); r.Code != 0 && r.Code != 7 {
-		t.Errorf("umount of what was killed, on a full disk: %+v", r)
-	}
+	r := s.w.Run("umount", s.m.Dir)
+	assert.False(t, r.Code != 0 && r.Code != 7, "umount of what was killed, on a full disk:", r)
 	switch r := s.m.TryStart(); {
 	case r.Code == 0: // in the room that was set aside before
 		s.m.PID = s.m.Status().PID

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/internal/gate"
 	"github.com/wsmount/wsmount/integration/internal/harness"
@@ -120,13 +121,10 @@ func (f *gitFar) lines() []string {
 func (f *gitFar) sound(what string) {
 	f.t.Helper()
 	clones, err := filepath.Glob(f.w.Path("state/acme/stage/*/git"))
-	if err != nil || len(clones) != 1 {
-		f.t.Fatalf("the clone of the mount: %q, %v", clones, err)
-	}
+	assert.Must(f.t, err == nil && len(clones) == 1, "the clone of the mount:", clones, err)
 	for _, dir := range append(clones, f.repo.Dir) {
-		if out, err := f.repo.Try("--git-dir", dir, "fsck", "--strict"); err != nil {
-			f.t.Errorf("%s: %s: %v\n%s", what, dir, err, out)
-		}
+		out, err := f.repo.Try("--git-dir", dir, "fsck", "--strict")
+		assert.True(f.t, err == nil, what, dir, err, out)
 	}
 }
 

@@ -194,9 +194,8 @@ func (c *crash) round() {
 	}
 	c.kill(p)
 	for i, client := range c.clients {
-		if said := client.Said(harness.Hangs); said != "dead" {
-			c.t.Fatalf("%s: client %d says %q", what, i, said)
-		}
+		said := client.Said(harness.Hangs)
+		assert.Must(c.t, said == "dead", what, "client", i, "says", said)
 	}
 	if c.killed != nil {
 		c.killed(what)
@@ -222,9 +221,7 @@ func (c *crash) queue(n int) {
 		if u.Queue > n {
 			return
 		}
-		if time.Now().After(end) {
-			c.t.Fatalf("no queue of %d: %+v", n, u)
-		}
+		assert.Must(c.t, !time.Now().After(end), "no queue of", n, u)
 	}
 }
 
@@ -252,9 +249,8 @@ func (c *crash) kill(p killPoint) {
 		time.Sleep(time.Duration(c.r.IntN(50)) * time.Millisecond)
 		c.hits[p.name]++
 	}
-	if err := syscall.Kill(c.m.PID, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
-		c.t.Fatal(err)
-	}
+	err := syscall.Kill(c.m.PID, syscall.SIGKILL)
+	assert.Must(c.t, err == nil || err == syscall.ESRCH, err)
 	c.m.WaitGone()
 }
 

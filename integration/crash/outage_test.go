@@ -87,8 +87,7 @@ func (s *stage) ends(cmd *exec.Cmd) {
 // what was known is served, which a slow machine may be over with.
 func (s *stage) writable(name string) *os.File {
 	s.t.Helper()
-	f, err := os.OpenFile(filepath.Join(s.m.Dir, name), os.O_RDWR, 0)
-	assert.OK(s.t, err)
+	f := assert.Of(os.OpenFile(filepath.Join(s.m.Dir, name), os.O_RDWR, 0)).OK(s.t)
 	return f
 }
 

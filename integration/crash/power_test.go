@@ -99,9 +99,7 @@ func (p *power) start() {
 func entries(t *testing.T, dir string) int {
 	t.Helper()
 	list, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
+	assert.Must(t, err == nil || errors.Is(err, fs.ErrNotExist), err)
 	return len(list)
 }
 
@@ -131,9 +129,8 @@ func (p *power) cut() {
 	for _, client := range p.clients {
 		client.Kill()
 	}
-	if err := syscall.Kill(p.m.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-		p.t.Fatal(err)
-	}
+	err := syscall.Kill(p.m.PID, syscall.SIGKILL)
+	assert.Must(p.t, err == nil || errors.Is(err, syscall.ESRCH), err)
 	p.m.WaitGone()
 	p.disk.On()
 	p.store.Switches().Connect()
@@ -149,9 +146,7 @@ func (p *power) check() {
 	for i, client := range p.clients {
 		p.storage(i, client)
 	}
-	if p.t.Failed() {
-		p.t.Fatalf("after cut %d", p.round+1)
-	}
+	assert.Must(p.t, !p.t.Failed(), "after cut", p.round+1)
 	p.accept()
 }
 
@@ -199,9 +194,7 @@ func (p *power) compare(i int, client *crasher.Client) {
 func (p *power) calm() {
 	p.t.Helper()
 	r := p.w.Run("commit", "--confirm", p.m.Dir)
-	if r.Code != 0 && r.Code != 7 {
-		p.t.Fatalf("commit: exit %d\n%s", r.Code, r.Err)
-	}
+	assert.Must(p.t, r.Code == 0 || r.Code == 7, "commit: exit", r.Code, r.Err)
 	u := p.unsent()
 	p.suspect += u.Queue
 	p.t.Logf("cut %d: commit ends with %d, %d left, held %q\n%s%s", p.round+1, r.Code, u.Queue, u.Reasons, r.Out, r.Err)
@@ -211,9 +204,8 @@ func (p *power) calm() {
 func (p *power) accept() {
 	p.t.Helper()
 	if p.unsent().Queue > 0 {
-		if r := p.w.Run("umount", p.m.Dir); r.Code != 7 {
-			p.t.Fatalf("umount with suspect content: exit %d\n%s", r.Code, r.Err)
-		}
+		r := p.w.Run("umount", p.m.Dir)
+		assert.Must(p.t, r.Code == 7, "umount with suspect content: exit", r.Code, r.Err)
 		p.m.WaitGone()
 		p.w.MustRun("recover", "accept", "@acme/stage")
 		p.m.Start()
@@ -243,20 +235,15 @@ func (p *power) storage(i int, client *crasher.Client) {
 	seen := crasher.Contents(client.Files, ops)
 	ctx := context.Background()
 	page, err := p.store.List(ctx, loc(p.dir(i)), providers.ListOptions{Recursive: true})
-	if err != nil || page.Next != "" {
-		p.t.Fatal(err, page.Next)
-	}
+	assert.Must(p.t, err == nil && page.Next == "", err, page.Next)
 	for _, entry := range page.Entries {
 		if entry.Kind != providers.KindFile {
 			continue
 		}
-		content, err := p.store.Read(ctx, entry.Locator, providers.ReadOptions{})
-		assert.OK(p.t, err)
+		content := assert.Of(p.store.Read(ctx, entry.Locator, providers.ReadOptions{})).OK(p.t)
 		b, err := io.ReadAll(content.Body)
 		content.Body.Close()
 		assert.OK(p.t, err)
-		if !seen[sha256.Sum256(b)] {
-			p.t.Errorf("cut %d: the storage has %d bytes at %s that it never had", p.round+1, len(b), entry.Locator)
-		}
+		assert.True(p.t, seen[sha256.Sum256(b)], "cut", p.round+1, "the storage has", len(b), "bytes at", entry.Locator, "that it never had")
 	}
 }

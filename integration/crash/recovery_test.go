@@ -26,9 +26,7 @@ func TestRecovery(t *testing.T) {
 	s.m.Kill()
 	s.m.Start()
 	got := treeLines(t, s.m.Dir)
-	if len(got) != len(want) {
-		t.Fatalf("%d entries, and there were %d", len(got), len(want))
-	}
+	assert.Must(t, len(got) == len(want), len(got), "entries, and there were", len(want))
 	for i := range want {
 		if got[i] != want[i] {
 			t.Fatalf("got %s, want %s", got[i], want[i])

@@ -57,17 +57,14 @@ func TestPowerLossWhileReplacing(t *testing.T) {
 			synced = append(synced, int(safe[i].Load()))
 		}
 		p.disk.Off()
-		if err := syscall.Kill(p.m.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			t.Fatal(err)
-		}
+		err := syscall.Kill(p.m.PID, syscall.SIGKILL)
+		assert.Must(t, err == nil || errors.Is(err, syscall.ESRCH), err)
 		work.Wait()
 		p.m.WaitGone()
 		p.disk.On()
 		p.m.Start()
 		back += p.intact(dir, synced)
-		if t.Failed() {
-			t.Fatalf("after cut %d", p.round+1)
-		}
+		assert.Must(t, !t.Failed(), "after cut", p.round+1)
 	}
 	t.Logf("%d cuts, %d files looked at", *cuts, back)
 }
@@ -122,8 +119,7 @@ func syncer(dir string) {
 
 // intact looks at what is there after a loss of power.
 func (p *power) intact(dir string, synced []int) (looked int) {
-	list, err := os.ReadDir(dir)
-	assert.OK(p.t, err)
+	list := assert.Of(os.ReadDir(dir)).OK(p.t)
 	for _, e := range list {
 		i, k := 0, 0
 		kind, number, _ := strings.Cut(e.Name(), "-")

@@ -47,9 +47,7 @@ func testSmallDisk(t *testing.T, size int64) {
 				t.Errorf("%s: %v", when, err)
 				continue
 			}
-			if n, err := io.Copy(io.Discard, f); err != nil || n != old {
-				t.Errorf("%s: old%d: %d bytes, %v", when, i, n, err)
-			}
+			assert.Of(io.Copy(io.Discard, f)).Equal(t, old, when, "old", i, "bytes")
 			f.Close()
 		}
 	}
@@ -75,28 +73,23 @@ func testSmallDisk(t *testing.T, size int64) {
 		}
 		f.Close()
 	}
-	if err := os.WriteFile(filepath.Join(s.m.Dir, "x"), []byte("x"), 0o644); err != nil && !errors.Is(err, syscall.ENOSPC) {
-		t.Error(err)
-	}
+	err := os.WriteFile(filepath.Join(s.m.Dir, "x"), []byte("x"), 0o644)
+	assert.False(t, err != nil && !errors.Is(err, syscall.ENOSPC), err)
 	is := func(when string) {
 		t.Helper()
 		b, err := os.ReadFile(filepath.Join(s.m.Dir, "big"))
 		want := bytes.Repeat(pattern128(), int(wrote>>17)+1)[:wrote]
-		if err != nil || !bytes.Equal(b, want) {
-			t.Errorf("%s: of %d bytes that were taken %d are there, or are others: %v", when, wrote, len(b), err)
-		}
+		assert.True(t, err == nil && bytes.Equal(b, want), when, "of", wrote, "bytes that were taken", len(b), "are there, or are others:", err)
 	}
 	is("on the full disk")
 	s.w.MustRun("cache", "show")
-	if r := s.w.Run("umount", "--timeout", "10s", s.m.Dir); r.Code != 0 && r.Code != 7 {
-		t.Errorf("umount: %+v", r)
-	}
+	r := s.w.Run("umount", "--timeout", "10s", s.m.Dir)
+	assert.False(t, r.Code != 0 && r.Code != 7, "umount:", r)
 	_ = os.Remove(filepath.Join(d.Dir, ".shared/ballast"))
 	d.fill(0)
 	s.w.MustRun("cache", "clear")
-	if r := s.w.Run("recover"); r.Code != 0 || !strings.Contains(r.Out, " big\n") {
-		t.Errorf("recover: %+v", r)
-	}
+	r = s.w.Run("recover")
+	assert.True(t, r.Code == 0 && strings.Contains(r.Out, " big\n"), "recover:", r)
 	switch r := s.m.TryStart(); {
 	case r.Code == 0:
 		is("mounted on the full disk")
@@ -114,10 +107,7 @@ func readThrough(t *testing.T, s *stage, size int64) {
 	t.Helper()
 	s.tamper("huge", make([]byte, size))
 	s.w.MustRun("pull", s.m.Dir)
-	f, err := os.Open(filepath.Join(s.m.Dir, "huge"))
-	assert.OK(t, err)
+	f := assert.Of(os.Open(filepath.Join(s.m.Dir, "huge"))).OK(t)
 	defer f.Close()
-	if n, err := io.Copy(io.Discard, f); err != nil || n != size {
-		t.Errorf("of a file larger than the disk %d bytes came, %v", n, err)
-	}
+	assert.Of(io.Copy(io.Discard, f)).Equal(t, size, "bytes of a file larger than the disk")
 }

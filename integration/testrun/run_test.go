@@ -73,8 +73,7 @@ func endFirstThread() {
 func TestAlive(t *testing.T) {
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), killedEnv+"=its first thread")
-	in, err := child.StdinPipe()
-	assert.OK(t, err)
+	in := assert.Of(child.StdinPipe()).OK(t)
 	assert.OK(t, child.Start())
 	pid := child.Process.Pid
 	assert.Eventually(t, "the end of the first thread", func() bool {
@@ -121,9 +120,8 @@ func TestKilledRun(t *testing.T) {
 			for _, part := range []string{dir, "mount " + dir + "/mnt", fmt.Sprintf("process %d sleep 600", sleeper)} {
 				assert.Contains(t, report, part)
 			}
-			if left := MountsBelow(base); len(left) > 0 {
-				t.Errorf("still mounted: %q", left)
-			}
+			left := MountsBelow(base)
+			assert.True(t, len(left) == 0, "still mounted:", left)
 			if left, _ := os.ReadDir(base); len(left) > 0 {
 				t.Errorf("still there: %v", left)
 			}

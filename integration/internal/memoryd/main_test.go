@@ -36,8 +36,6 @@ func TestWords(t *testing.T) {
 	for _, word := range known() {
 		less, err := parseWithout(word)
 		full := memory.New(memory.Options{}).Capabilities()
-		if err != nil || len(memory.New(memory.Options{Without: less}).Capabilities().Missing(full)) == 0 {
-			t.Errorf("%s takes nothing away, %v", word, err)
-		}
+		assert.True(t, err == nil && len(memory.New(memory.Options{Without: less}).Capabilities().Missing(full)) != 0, word, "takes nothing away", err)
 	}
 }
