@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -102,12 +103,23 @@ func memorySettings(c *cli.Context) seam.Settings {
 		return store.Behind(c.Context, root)(dir)
 	}
 	s.Mounted = store.Host{StateRoot: func() (string, error) { return stateRoot(c) }}.Mounted
+	config := sync.OnceValues(func() (*host.Config, error) {
+		return host.LoadConfig(host.LoadOptions{Path: c.String("config"), Lookup: os.LookupEnv})
+	})
 	s.Personal = func() ([]seam.Space, error) {
-		config, err := host.LoadConfig(host.LoadOptions{Path: c.String("config"), Lookup: os.LookupEnv})
+		config, err := config()
 		if err != nil {
 			return nil, err
 		}
 		return store.Spaces(config), nil
+	}
+	s.Host = func() ([]string, error) {
+		config, err := config()
+		if err != nil {
+			return nil, err
+		}
+		root, err := stateRoot(c)
+		return store.Places(config, root), err
 	}
 	return s
 }

@@ -124,6 +124,11 @@ func TestStoreMemory(t *testing.T) {
 		w.refused(exit.Unreachable, "nothing else is used in its place", append([]string{"store"}, args...)...)
 	}
 	w.puts(exit.Unreachable, "nothing else is used in its place", "x", "lost.md")
+	w.mkdir("state/acme")
+	for _, vault := range []string{"home", "home/.claude", "state/acme"} { // where what is written would rule the machine
+		w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path(vault))
+		w.puts(exit.Denied, "which this machine is ruled by", "x", "lost.md")
+	}
 }
 
 // A local workspace is used as a mount would, with nothing mounted.

@@ -57,7 +57,7 @@ func TestOwnPlacesOfTheHost(t *testing.T) {
 		"secrets: { x: { file: " + w.path("link/pw") + " }, y: { command: [ sh, " + w.path("get.sh") + ", --key=" + w.path("key") + " ] } }\n"
 	got := w.resolver().Own()
 	dir := w.path("home/.config/wsmount/")
-	for _, want := range []string{w.path("b/WORKSPACE.md"), dir + "/config.yaml", dir + "/" + registryName, dir + "/" + registryName + ".lock", w.path("s.STORAGE.md"),
+	for _, want := range []string{w.path("b/WORKSPACE.md"), dir + "/config.yaml", dir + "/" + RegistryName, dir + "/" + RegistryName + ".lock", w.path("s.STORAGE.md"),
 		w.path("link"), w.path("real/pw"), w.path("get.sh"), w.path("key"), w.path("sp/ws/WORKSPACE.md"), w.path("home/.agentproto/workspaces.json")} {
 		assert.True(t, slices.Contains(got.Files, want), want, "may be written:", got.Files)
 	}

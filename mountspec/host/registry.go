@@ -14,7 +14,8 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/registry"
 )
 
-const registryName = "registry.json"
+// RegistryName is the registry's file, in Config.Dir.
+const RegistryName = "registry.json"
 
 // A Registration is what `registry add` recorded of a workspace.
 type Registration = registry.Registration

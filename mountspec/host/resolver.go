@@ -79,7 +79,7 @@ func NewResolver(o Options) (*Resolver, error) {
 		o.Now = time.Now
 	}
 	if o.Registry == "" && o.Config.Dir != "" {
-		o.Registry = filepath.Join(o.Config.Dir, registryName)
+		o.Registry = filepath.Join(o.Config.Dir, RegistryName)
 	}
 	r := &Resolver{o: o, cfg: o.Config, store: store{o.Registry, new(atomic.Pointer[registry.File])}, facts: &facts.File{Path: o.Config.Facts}}
 	_, err := r.store.load()

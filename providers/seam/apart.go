@@ -72,6 +72,34 @@ func (s Settings) CheckApart(dir string) error {
 	return nil
 }
 
+// checkHost is an ApartError where memory in dir would have in it what wsmount or agentm believe of
+// this machine, or would lie in what is wsmount's own.
+func (s Settings) checkHost(dir string) error {
+	places := slices.Clone(s.Config.Believed)
+	if s.Host != nil {
+		own, err := s.Host()
+		if err != nil {
+			return unknown(dir, err)
+		}
+		places = append(places, own...)
+	}
+	for _, place := range places {
+		relation, up := "has in it", above(place, dir)
+		switch {
+		case up == 0:
+			relation = "is"
+		case up > 0:
+		case above(dir, place) >= 0:
+			relation = "lies in"
+		default:
+			continue
+		}
+		return &ApartError{What: fmt.Sprintf("%s %s %s, which this machine is ruled by: what is written there would change that", dir, relation, place),
+			Do: "let memory have a directory of its own"}
+	}
+	return nil
+}
+
 func unknown(name string, err error) error {
 	return &ApartError{What: fmt.Sprintf("%s may lead to the operator's own space, which is not known: %v", name, err),
 		Do: "let the host configuration, and the directory, be read", Err: err}

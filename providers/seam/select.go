@@ -171,16 +171,21 @@ func (c *choice) locate() *SelectionError {
 	return nil
 }
 
-// apart refuses a directory that leads to a space of the operator's own.
+// apart refuses a directory that leads to a space of the operator's own, or to what rules the
+// machine.
 func (c *choice) apart() *SelectionError {
 	if c.class.Dir == nil {
 		return nil
 	}
 	var e *ApartError
-	if !errors.As(c.settings.CheckApart(c.class.Dir(c.settings)), &e) {
-		return nil // which CheckApart says in no other way
+	dir := c.class.Dir(c.settings)
+	if errors.As(c.settings.CheckApart(dir), &e) { // which says it in no other way
+		return c.refuse(PersonalSpace, e, e.Do, "and %s", e.What)
 	}
-	return c.refuse(PersonalSpace, e, e.Do, "and %s", e.What)
+	if errors.As(c.settings.checkHost(dir), &e) {
+		return c.refuse(HostPlace, e, e.Do, "and %s", e.What)
+	}
+	return nil
 }
 
 // lacks refuses a backend that does not promise all of required.
@@ -209,6 +214,7 @@ const (
 	VaultAbsent        Reason = "vault-absent"        // the vault is not where it is said to be
 	CapabilityMismatch Reason = "capability-mismatch" // a CapabilityMismatchError
 	PersonalSpace      Reason = "personal-space"      // the operator's own space lies in the vault, or that is not known
+	HostPlace          Reason = "host-place"          // what rules the machine lies in it, or around it
 	Unusable           Reason = "unusable"            // the class says that Open would fail
 )
 

@@ -110,6 +110,10 @@ var refusals = []struct {
 	{"vault that is another part of the operator's space", "", "HOME/diary", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"HOME/diary", "HOME/vault alone", "allow_personal"}},
 	{"vault that a link has lead there", `{"storage.backend": "vault", "vault_path": "~/vault/out"}`, "", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"allow_personal"}},
 	{"vault that is there by another way", "", "HOME/vault/../diary/.", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"allow_personal"}},
+	{"vault with what rules the machine in it", "", "HOME/vault/rules", seam.Capabilities{}, seam.HostPlace, providers.ErrPermission, []string{"HOME/vault/rules has in it HOME/vault/rules/wsmount/config.yaml, which this machine is ruled by"}},
+	{"vault that is a directory of state", "", "HOME/vault/state", seam.Capabilities{}, seam.HostPlace, providers.ErrPermission, []string{"HOME/vault/state is HOME/vault/state"}},
+	{"vault in a directory of state", "", "HOME/vault/state/acme", seam.Capabilities{}, seam.HostPlace, providers.ErrPermission, []string{"HOME/vault/state/acme lies in HOME/vault/state"}},
+	{"vault with the configuration in it", "", "HOME/vault/claude", seam.Capabilities{}, seam.HostPlace, providers.ErrPermission, []string{"HOME/vault/claude/.agentm-config.json"}},
 	{"what always has its files there", `{"storage.backend": "diary"}`, "HOME/vault", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{`"diary"`, "HOME/diary", "HOME/vault alone"}},
 	{"vault from somewhere", "", "vault", seam.Capabilities{}, seam.VaultAbsent, providers.ErrInvalid, []string{`"vault"`, "$MEMORY_VAULT_PATH is no absolute path"}},
 	{"vault at a service", `{"storage.backend": "vault", "vault_path": "https://ann:hunter2@dav.test/"}`, "", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable, []string{"vault_path is no absolute path"}},
@@ -137,8 +141,15 @@ func TestRefusals(t *testing.T) {
 		assert.OK(t, os.WriteFile(filepath.Join(m.home, "file"), nil, 0o600))
 		assert.OK(t, os.Mkdir(filepath.Join(m.home, "diary"), 0o700))
 		assert.OK(t, os.Symlink("../diary", filepath.Join(m.vault, "out")))
+		for _, dir := range []string{"rules", "state/acme", "claude"} {
+			assert.OK(t, os.MkdirAll(filepath.Join(m.vault, dir), 0o700))
+		}
 		here := strings.NewReplacer("HOME", m.home)
 		s := m.settings(here.Replace(c.config), here.Replace(c.vault))
+		s.Config.Believed = []string{filepath.Join(m.vault, "claude", ".agentm-config.json")}
+		s.Host = func() ([]string, error) {
+			return []string{filepath.Join(m.vault, "rules/wsmount/config.yaml"), filepath.Join(m.vault, "state")}, nil
+		}
 		b, err := m.registry.Select(t.Context(), s, c.required)
 		var refusal *seam.SelectionError
 		if b != nil || !errors.As(err, &refusal) || refusal.Reason != c.reason || !errors.Is(err, c.kind) || refusal.Do == "" {

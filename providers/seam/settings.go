@@ -26,6 +26,9 @@ type Settings struct {
 	ReadOnly bool
 	// Personal are the operator's own spaces: see CheckApart. nil: there are none.
 	Personal func() ([]Space, error)
+	// Host are places of wsmount's own that memory is kept apart from: the files that it
+	// believes, and its directory of state, there or not. nil: there are none.
+	Host func() ([]string, error)
 	// Behind are the directories of this machine that one shows, and what lies in it, because
 	// something is mounted there. nil: nothing is.
 	Behind func(dir string) ([]string, error)

@@ -163,6 +163,18 @@ func Spaces(c *host.Config) (spaces []seam.Space) {
 	return spaces
 }
 
+// Places are seam.Settings.Host of a host configuration and a state directory.
+func Places(c *host.Config, root string) []string {
+	places := []string{root}
+	if c.Path != "" {
+		places = append(places, c.Path)
+	}
+	if c.Dir != "" { // which others may have in theirs: what lies in it is another matter
+		places = append(places, filepath.Join(c.Dir, host.RegistryName))
+	}
+	return places
+}
+
 // granted is the space above a vault that somebody may have written to; of several the
 // nearest. "": none.
 func (r Rules) granted(vault, by string) (space string) {

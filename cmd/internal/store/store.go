@@ -33,7 +33,7 @@ func CodeOf(r seam.Reason) exit.Code {
 		return exit.Manifest
 	case seam.VaultAbsent:
 		return exit.Unreachable
-	case seam.PersonalSpace:
+	case seam.PersonalSpace, seam.HostPlace:
 		return exit.Denied
 	}
 	return exit.Failed

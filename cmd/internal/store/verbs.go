@@ -87,7 +87,7 @@ var (
 )
 
 const places = "\n\nWithout a WORKSPACE the locator is one of agentm's memory: of storage.backend in its configuration, .agentm-config.json in $AGENTM_INSTALL_PREFIX, else in ~/.claude; else of " +
-	"$MEMORY_VAULT_PATH, else of ~/.agentm/memory. Memory, or a workspace, in which the operator's own space lies, as allow_personal of the host configuration names it, or that lies in one and not in its memory, is refused. Changes of a vault take agentm's lock in " +
+	"$MEMORY_VAULT_PATH, else of ~/.agentm/memory. Memory, or a workspace, in which the operator's own space lies, as allow_personal of the host configuration names it, or that lies in one and not in its memory, is refused; so is memory with the configuration of wsmount or agentm in it, or wsmount's state. Changes of a vault take agentm's lock in " +
 	"$XDG_CACHE_HOME, else in ~/.cache: none is lost if agentm has the same. A WORKSPACE is an address, a manifest, or a path in a mount; one that is mounted is used through its mount."
 
 // Verbs are all commands. Of those of a backend resolve is none: it only names.
