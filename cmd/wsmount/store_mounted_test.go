@@ -24,7 +24,6 @@ import (
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/providertest"
 	"github.com/wsmount/wsmount/providers/seam"
-	"github.com/wsmount/wsmount/providers/seam/devicelocal"
 	"github.com/wsmount/wsmount/providers/seam/seamtest"
 )
 
@@ -130,16 +129,22 @@ func TestStoreOneFile(t *testing.T) {
 	assert.Equal(t, len(entries), 1, "entries")
 }
 
-// held is what serves a mount, with something that happens after it has compared and before what
-// is new has its name.
+// server is what serves a mount, as all.Mounted has it.
+type server interface {
+	Sends(dir string) bool
+	Lock(ctx context.Context, dir, name string, old *seam.ETag) (unlock func(), err error)
+}
+
+// held is a server with something that happens after it has compared and before what is new has
+// its name.
 type held struct {
-	devicelocal.Mount
+	server
 	then func()
 }
 
 func (h held) Sends(dir string) bool {
 	h.then()
-	return h.Mount.Sends(dir)
+	return h.server.Sends(dir)
 }
 
 // What a program in the mount writes while memory there is written is kept, and who has the file by
@@ -160,7 +165,7 @@ func TestStoreMemoryHeld(t *testing.T) {
 			memory := w.memoryAt(t, protocol, "mnt", seam.Settings{Mounted: func(ctx context.Context, dir string, plain bool) (seam.Conditional, bool, error) {
 				m, foreign, err := w.host().Mounted(ctx, dir, plain)
 				assert.True(t, m != nil && !foreign && err == nil, "not in the mount:", err)
-				b := assert.Of(all.Mounted(w.path("mnt"), held{m.(devicelocal.Mount), func() {
+				b := assert.Of(all.Mounted(w.path("mnt"), held{m.(server), func() {
 					ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // which is what ends the waiting
 					defer cancel()
 					assert.Is(t, assert.ErrOf(bare.WriteIf(ctx, l, old, "by name")), context.DeadlineExceeded, name)
