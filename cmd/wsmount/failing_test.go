@@ -121,7 +121,10 @@ func TestGitServerThatRefuses(t *testing.T) {
 
 	s.Hook(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) })
 	says("away", "storage is not available: unexpected EOF\n", "nothing is lost: it is tried again")
-	s.Hook(func(rw http.ResponseWriter, _ *http.Request) bool { rw.WriteHeader(http.StatusUnauthorized); return true })
+	s.Hook(func(rw http.ResponseWriter, _ *http.Request) bool {
+		rw.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
 
 	o := w.run("umount", "mnt") // commits are not pushed
 	assert.Contains(t, o.errOut, "unmounted, but not everything is in the store: @acme/site: push: credentials are missing")
