@@ -49,7 +49,11 @@ func (o *Options) shown() revision.Rules { return revision.RulesOf(o.IgnoreFile,
 // Push is [revision.Pusher.Push]. It fails when the remote cannot be reached, or takes nothing
 // more, for Options.Patience; that it is owed since, and why, is in Status.
 func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (PushReport, error) {
-	return v.pusher.Push(ctx, o)
+	r, err := v.pusher.Push(ctx, o)
+	if err != nil {
+		err = fmt.Errorf("cache: push: %w", err)
+	}
+	return r, err
 }
 
 // Branch is [revision.Follower.Branch], of a working copy that commits.
@@ -61,7 +65,7 @@ func (v *Volume) Branch(ctx context.Context, name string, o BranchOptions) (r Br
 	}
 	v.chores.Ended(chores.Branch, err)
 	if err != nil {
-		err = fmt.Errorf("branch %s: %w", name, err)
+		err = fmt.Errorf("cache: branch %s: %w", name, err)
 	}
 	return r, err
 }
@@ -87,10 +91,7 @@ func (f following) Patiently(ctx context.Context, do func(revision.Waiting) erro
 	if !late || errors.Is(err, providers.ErrUnavailable) {
 		return err
 	}
-	if err == context.Cause(w) { // nothing says what was in the way
-		err = providers.Kinded(errors.New("the remote has not answered in time"), err)
-	}
-	return providers.Kinded(err, providers.ErrUnavailable)
+	return fmt.Errorf("the remote has not answered: %w: %w", providers.ErrUnavailable, err)
 }
 
 // Resolve implements revision.Host, of a volume that may not commit sets at all.

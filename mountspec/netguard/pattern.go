@@ -1,7 +1,6 @@
 package netguard
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -143,11 +142,7 @@ func parsePattern(s string) (pattern, error) {
 	}
 	p := pattern{wild: strings.Contains(fields[0], "://*.")}
 	if p.origin, err = originOf(u); err != nil {
-		var denied *DeniedError
-		if errors.As(err, &denied) && u.Host == "" && u.User == nil && !strings.Contains(fields[0], "@") {
-			denied.Origin = fields[0] // there is nothing to hide
-		}
-		return pattern{}, fmt.Errorf("pattern: %w", err)
+		return pattern{}, fmt.Errorf("network: pattern: %w", err)
 	}
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return pattern{}, fmt.Errorf("network: pattern %q: only scheme, host and port can be granted", p.origin)

@@ -14,7 +14,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // Sent waits until the remote has what was changed.
@@ -134,7 +133,7 @@ func (s *Sent) For(op *fs.Op, c *pending.Waiter) error {
 		s.o.Tree.Lock()
 		err = context.Cause(w)
 		if last := c.Last(); last != nil {
-			err = providers.Kinded(last, err)
+			err = fmt.Errorf("%w: %w", err, last)
 		}
 		s.o.Queue.Remove(c)
 		s.o.Tree.Unlock()
@@ -173,5 +172,5 @@ func (s *Sent) Late(err error) error {
 	if why == "" {
 		why = "the remote has not answered yet"
 	}
-	return providers.Kinded(fmt.Errorf("not all was sent in time: %s", why), err)
+	return fmt.Errorf("not all was sent in time: %s (%w)", why, err)
 }

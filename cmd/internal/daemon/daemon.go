@@ -526,9 +526,7 @@ func (d *Daemon) closeVolumes() error {
 	var errs []error
 	for _, p := range d.parts {
 		if c, ok := p.volume.(fs.Closer); ok {
-			if err := c.Close(); err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", p.name, err))
-			}
+			errs = append(errs, c.Close())
 		}
 	}
 	return errors.Join(errs...)
