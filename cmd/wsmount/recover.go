@@ -117,11 +117,7 @@ func findCopies(c *cli.Context, what string) ([]string, error) {
 	if filepath.Base(dir) == state.CopyName {
 		dir = filepath.Dir(dir)
 	}
-	_, err = os.Stat(filepath.Join(dir, state.CopyName))
-	if err != nil {
-		_, err = os.Stat(leftover.CloneOf(dir))
-	}
-	if err != nil {
+	if !state.IsCopy(dir) {
 		return nil, exit.New(exit.Unresolvable, "%s is no directory of a working copy", oneLine(what)).Hint("`wsmount recover` lists them")
 	}
 	return []string{dir}, nil

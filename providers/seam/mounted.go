@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Turn runs what changes a directory while nobody else who takes turns there changes it.
+// Turn runs what changes a directory while no one else who takes turns there changes it.
 type Turn func(ctx context.Context, change func() error) error
 
 // Through is a Backend of a directory, memory, which it closes. Where that lies in a mount it is

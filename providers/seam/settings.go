@@ -78,8 +78,8 @@ func ReadSettings(getenv func(key string) string) Settings {
 	return s
 }
 
-// readConfig reads a configuration. fs.ErrNotExist says that the machine has none: where somebody
-// has said that there is one, and it is away, it is another error. installed: its directory has to
+// readConfig reads a configuration. fs.ErrNotExist says that the machine has none: where a
+// link or a variable says that there is one, and it is away, it is another error. installed: its directory has to
 // be there.
 func readConfig(name string, installed bool) ([]byte, error) {
 	text, err := os.ReadFile(name)

@@ -304,7 +304,8 @@ func authorsOf(r *host.Resolved) (out []control.Person) {
 	return out
 }
 
-// LostCommits is why a part is not opened: its clone is gone, with commits that are not pushed.
+// LostCommits is why a part is not opened: commits that are not pushed are not in its clone any
+// more, or cannot be read there.
 func (t *Tree) LostCommits(s Source) error {
 	if !s.Cached {
 		return nil

@@ -196,16 +196,26 @@ func (r *Report) Text() string {
 	return text
 }
 
-// archiveOf opens what the provider of a working copy keeps locally. The errors are those of
-// unpushed.
+// archiveOf opens what the provider of a working copy keeps locally; errAtStore if it keeps nothing,
+// and io/fs.ErrNotExist if that is not there.
 func archiveOf(dir string) (providers.Archive, error) {
-	_, provider := state.StorageOf(dir)
-	d, ok := all.Registry().Get(cmp.Or(provider, mountspec.ProviderGitHub)) // that was not always noted
-	if !ok || d.Archive == nil {
+	d := driverOf(dir)
+	if d.Archive == nil {
 		return nil, errAtStore
 	}
 	return d.Archive(context.Background(), providers.Settings{StateDir: CloneOf(dir)})
 }
+
+// driverOf is that of the storage of a working copy; the zero one where it is not known.
+func driverOf(dir string) providers.Driver {
+	_, provider := state.StorageOf(dir)
+	d, _ := all.Registry().Get(cmp.Or(provider, mountspec.ProviderGitHub)) // that was not always noted
+	return d
+}
+
+// KeepsClone reports whether the provider of the working copy in a directory keeps a clone, there
+// or not.
+func KeepsClone(dir string) bool { return driverOf(dir).Archive != nil }
 
 // CloneOf is where the provider of the working copy in a directory keeps its clone, if it has one.
 func CloneOf(dir string) string { return filepath.Join(dir, state.CloneName) }

@@ -282,7 +282,7 @@ func Copies(root, owner, slug string) ([]string, error) {
 		return nil, exit.New(exit.Denied, "state directory: %w", err).Hint("run it as who mounted, or as root")
 	}
 	var dirs []string
-	for _, part := range []string{CopyName, CloneName} {
+	for _, part := range parts {
 		names, err := filepath.Glob(filepath.Join(escapeGlob(root), pick(owner), pick(slug), "*", part))
 		if err != nil {
 			return nil, fmt.Errorf("state: %w", err)
@@ -293,4 +293,12 @@ func Copies(root, owner, slug string) ([]string, error) {
 	}
 	slices.Sort(dirs)
 	return slices.Compact(dirs), nil
+}
+
+// IsCopy reports whether a directory is that of a working copy.
+func IsCopy(dir string) bool {
+	return slices.ContainsFunc(parts[:], func(part string) bool {
+		_, err := os.Stat(filepath.Join(dir, part))
+		return err == nil
+	})
 }

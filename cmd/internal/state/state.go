@@ -56,6 +56,9 @@ const CopyName = "copy"
 // CloneName is the directory there in which the provider of a repository keeps its clone.
 const CloneName = "git"
 
+// parts are the directories with either of which a directory is that of a working copy.
+var parts = [...]string{CopyName, CloneName}
+
 // Root returns the state directory: explicit when given, else the user's
 // (XDG base directories: $XDG_STATE_HOME, ~/.local/state), and
 // /var/lib/wsmount for root, whose home a boot script may not know.

@@ -169,7 +169,7 @@ func Places(c *host.Config, root string) []string {
 	if c.Path != "" {
 		places = append(places, c.Path)
 	}
-	if c.Dir != "" { // which others may have in theirs: what lies in it is another matter
+	if c.Dir != "" { // not the directory itself: files of other programs may lie beside
 		places = append(places, filepath.Join(c.Dir, host.RegistryName))
 	}
 	return places

@@ -45,7 +45,7 @@ func Elsewhere(root string, place [3]string) error {
 // the files as they were before them, and no note of them would be left.
 func LostCommits(root string, place [3]string) error {
 	dir, err := state.Place(root, place[0], place[1], place[2])
-	if err != nil {
+	if err != nil || !leftover.KeepsClone(dir) { // else each mount would read the table twice
 		return err
 	}
 	l, err := leftover.Inspect(dir, 1)
