@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/wsmount/wsmount/cache/internal/drain"
 	"github.com/wsmount/wsmount/cache/internal/pending"
@@ -79,8 +78,5 @@ func (v *Volume) Close() error {
 	v.work.Wait()
 	v.unlinks.Run()
 	v.history.ForgetMoved()
-	if err != nil {
-		err = fmt.Errorf("cache: close: %w", err)
-	}
 	return errors.Join(err, recovery.Sync(v.tree, v.store, v.state.Path, v.updateTree), v.state.Close())
 }

@@ -49,11 +49,7 @@ func (o *Options) shown() revision.Rules { return revision.RulesOf(o.IgnoreFile,
 // Push is [revision.Pusher.Push]. It fails when the remote cannot be reached, or takes nothing
 // more, for Options.Patience; that it is owed since, and why, is in Status.
 func (v *Volume) Push(ctx context.Context, o providers.PushOptions) (PushReport, error) {
-	r, err := v.pusher.Push(ctx, o)
-	if err != nil {
-		err = fmt.Errorf("cache: push: %w", err)
-	}
-	return r, err
+	return v.pusher.Push(ctx, o)
 }
 
 // Branch is [revision.Follower.Branch], of a working copy that commits.
@@ -65,7 +61,7 @@ func (v *Volume) Branch(ctx context.Context, name string, o BranchOptions) (r Br
 	}
 	v.chores.Ended(chores.Branch, err)
 	if err != nil {
-		err = fmt.Errorf("cache: branch %s: %w", name, err)
+		err = fmt.Errorf("branch %s: %w", name, err)
 	}
 	return r, err
 }
@@ -91,7 +87,10 @@ func (f following) Patiently(ctx context.Context, do func(revision.Waiting) erro
 	if !late || errors.Is(err, providers.ErrUnavailable) {
 		return err
 	}
-	return fmt.Errorf("the remote has not answered: %w: %w", providers.ErrUnavailable, err)
+	if err == context.Cause(w) { // nothing says what was in the way
+		err = providers.Kinded(errors.New("the remote has not answered in time"), err)
+	}
+	return providers.Kinded(err, providers.ErrUnavailable)
 }
 
 // Resolve implements revision.Host, of a volume that may not commit sets at all.

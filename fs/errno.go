@@ -13,10 +13,10 @@ var (
 	ErrReadOnly    = errors.New("read-only (storage_read_only)")
 	ErrRefused     = errors.New("refused by policy")
 	ErrConflict    = errors.New("changed by another writer (storage_conflict)")
-	ErrUnavailable = errors.New("the backend cannot be reached")
+	ErrUnavailable = errors.New("the store cannot be reached")
 	ErrStale       = errors.New("the inode is gone")
 	ErrQuota       = errors.New("quota exceeded")
-	ErrName        = errors.New("a name that the backend cannot have")
+	ErrName        = errors.New("a name that the store cannot have")
 	ErrUnsupported = errors.New("not supported by this volume")
 )
 

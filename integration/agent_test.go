@@ -85,7 +85,7 @@ func TestAgentWritesToAStore(t *testing.T) {
 		short := w.Mount("@acme/store", "--patience", "1s") // for a store that does not answer
 		a = as(short)
 		assert.Is(t, c.Cut(t.Context(), false), nil, "cut")
-		a.does("failed.sh", "report", "cannot be reached") // and what the store said, if the patience did not end before
+		a.does("failed.sh", "report", "storage is not available") // and what the store said, if the patience did not end before
 		a.does("hidden.sh", w.Dir)
 		assert.OK(t, c.Connect(t.Context()), "connect")
 		a.does("sent.sh")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/url"
 	"strings"
 )
 
@@ -119,26 +121,61 @@ type Error struct {
 	Err      error   // the cause; may be nil
 }
 
-// Error is `memory: stat "a/b": file does not exist`, then the service's code
-// and the cause where there are any.
+// Error is `"a/b": file does not exist`, then the service's code and the cause where there are
+// any. Provider and Op are for who looks at the error: a person is told what the matter is.
 func (e *Error) Error() string {
-	var b strings.Builder
-	if e.Provider != "" {
-		b.WriteString(e.Provider + ": ")
+	if e.Locator.IsRoot() || errors.Is(e.Kind, ErrUnavailable) || errors.Is(e.Kind, ErrUnauthenticated) {
+		return e.Reason() // it is so of the whole store
 	}
-	path := e.Locator.String()
-	if e.Locator.IsRoot() { // the whole store
-		path = "/"
-	}
-	fmt.Fprintf(&b, "%s %q: %v", e.Op, path, e.Kind)
-	if e.Code != "" {
-		fmt.Fprintf(&b, " (%s)", e.Code)
-	}
-	if e.Err != nil && e.Err != e.Kind { // is it the very same value, which would be said twice?
-		fmt.Fprintf(&b, ": %v", e.Err)
-	}
-	return b.String()
+	return fmt.Sprintf("%q: %s", e.Locator, e.Reason())
 }
+
+// Reason is Error without the name.
+func (e *Error) Reason() string {
+	kind, cause := fmt.Sprint(e.Kind), causeText(e.Err)
+	switch {
+	case e.Err == e.Kind, cause == "":
+		cause = ""
+	case strings.Contains(cause, kind): // it says so itself
+		return cause
+	case e.Kind == ErrNotExist && e.Locator.IsRoot(): // what is not there is no file
+		kind, cause = cause, ""
+	default:
+		cause = ": " + cause
+	}
+	if e.Code != "" {
+		kind += " (" + e.Code + ")"
+	}
+	return kind + cause
+}
+
+// causeText says a cause. Of a request that got no answer it is why, and not the request:
+// clients of HTTP put all of it before.
+func causeText(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	var dial *net.OpError // it names the address
+	var request *url.Error
+	if errors.As(err, &dial) {
+		text = dial.Error()
+	} else if errors.As(err, &request) {
+		text = request.Err.Error()
+		if u, err := url.Parse(request.URL); err == nil && !strings.Contains(text, u.Host) {
+			text = u.Host + ": " + text
+		}
+	}
+	return strings.TrimRight(strings.TrimSpace(text), ":")
+}
+
+// Kinded is err, which is of a kind besides that its text does not say.
+func Kinded(err, kind error) error { return &kinded{err, kind} }
+
+type kinded struct{ err, kind error }
+
+func (k *kinded) Error() string   { return k.err.Error() }
+func (k *kinded) Unwrap() []error { return []error{k.kind, k.err} }
 
 // Unwrap gives errors.Is both the kind and the cause.
 func (e *Error) Unwrap() []error {

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
+	"net/url"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -48,15 +51,24 @@ func TestRetryAdvice(t *testing.T) {
 
 func TestErrorText(t *testing.T) {
 	l := providers.MustLocator("a/b c")
+	refused := fmt.Errorf("request send failed, %w", &url.Error{Op: "Put", URL: "http://127.0.0.1:1/b", Err: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}})
 	for _, c := range []struct {
 		name string
 		err  error
 		want string
 	}{
-		{"plain", &providers.Error{Op: "stat", Locator: l, Kind: providers.ErrNotExist}, `stat "a/b c": file does not exist`},
+		{"plain", &providers.Error{Op: "stat", Locator: l, Kind: providers.ErrNotExist}, `"a/b c": file does not exist`},
 		{"whole", &providers.Error{Provider: "s3", Op: "write", Locator: l, Kind: providers.ErrConflict, Code: "412", Err: io.EOF},
-			`s3: write "a/b c": changed by someone else (412): EOF`},
-		{"cause is the kind", &providers.Error{Op: "list", Kind: io.EOF, Err: io.EOF}, `list "/": EOF`},
+			`"a/b c": changed by someone else (412): EOF`},
+		{"cause is the kind", &providers.Error{Op: "list", Kind: io.EOF, Err: io.EOF}, "EOF"},
+		{"cause says the kind", &providers.Error{Kind: providers.ErrNotExist, Err: fmt.Errorf("no branch b: %w", fs.ErrNotExist)}, "no branch b: file does not exist"},
+		{"the store is not there", &providers.Error{Kind: providers.ErrNotExist, Code: "404", Err: providers.Kinded(errors.New("no repository"), fs.ErrNotExist)}, "no repository (404)"},
+		{"no cause is said", &providers.Error{Kind: providers.ErrNotExist, Code: "404", Err: errors.New(" ")}, "file does not exist (404)"},
+		{"cause without words", &providers.Error{Kind: providers.ErrUnauthenticated, Err: errors.New("authentication required: ")},
+			"credentials are missing, wrong or expired: authentication required"},
+		{"store", &providers.Error{Op: "write", Locator: l, Kind: providers.ErrUnavailable, Err: refused}, "storage is not available: dial tcp: connection refused"},
+		{"request", &providers.Error{Op: "write", Locator: l, Kind: providers.ErrUnavailable, Err: &url.Error{Op: "Put", URL: "http://x.test/b?c", Err: io.EOF}},
+			"storage is not available: x.test: EOF"},
 	} {
 		assert.Equal(t, c.err.Error(), c.want, c.name)
 	}

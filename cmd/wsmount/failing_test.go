@@ -76,11 +76,24 @@ func TestGitServerThatRefuses(t *testing.T) {
 		return true
 	})
 	got := w.event(exit.Denied, "event", "mnt", "workspace-open")
-	assert.True(t, len(got.Failed) == 1 && strings.Contains(got.Failed[0], "pull: the backend refused access") && len(got.Failing) == 1, "an event that pulls: got", got)
+	assert.True(t, len(got.Failed) == 1 && strings.Contains(got.Failed[0], "pull: credentials are missing, wrong or expired (401)") && len(got.Failing) == 1, "an event that pulls: got", got)
 	assert.Contains(t, w.shown(), "pull fails", "the list of mounts")
 	w.write("mnt/b", "2")
 	got = w.event(exit.Denied, "event", "mnt", "turn-end")
 	assert.True(t, len(got.Failed) == 1 && strings.Contains(got.Failed[0], "push: ") && got.Committed == 1 && len(got.Failing) == 2, "an event that pushes: got", got)
+	// says looks at all that a person is told while the server does not take what is there.
+	says := func(when, reason, hint string) {
+		t.Helper()
+		o := w.run("push", "mnt")
+		assert.Contains(t, o.errOut, "wsmount: @acme/site: push: "+reason, when)
+		assert.Contains(t, o.errOut, "\nhint: "+hint, when)
+		for _, f := range w.status().Parts[0].Copy.Failing {
+			assert.Message(t, f.Error, when, f.Activity)
+		}
+		assert.Message(t, o.errOut, when, "push")
+		assert.Message(t, log(), when, "errors.log")
+	}
+	says("refused", "credentials are missing, wrong or expired (401): authentication required\n", "check the secret that it uses: `wsmount resolve @acme/site --explain` names it")
 	check := func(when string, activities ...string) {
 		t.Helper()
 		out, status := w.shown("mnt"), w.read("mnt/.wsmount/status.json")
@@ -106,8 +119,18 @@ func TestGitServerThatRefuses(t *testing.T) {
 		})
 	}
 
-	w.run("umount", "mnt") // commits are not pushed
-	o := w.run("mount", site, "mnt")
+	s.Hook(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) })
+	says("away", "storage is not available: unexpected EOF\n", "nothing is lost: it is tried again")
+	s.Hook(func(rw http.ResponseWriter, _ *http.Request) bool {
+		rw.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+
+	o := w.run("umount", "mnt") // commits are not pushed
+	assert.Contains(t, o.errOut, "unmounted, but not everything is in the store: @acme/site: push: credentials are missing")
+	assert.Message(t, o.errOut, "umount")
+	o = w.run("mount", site, "mnt")
+	assert.Message(t, o.errOut, "note of the mount")
 	assert.True(t, o.code == exit.Done && strings.Contains(o.errOut, "pull fails: "), "mount", o)
 	check("at the mount", "pull")
 

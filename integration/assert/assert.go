@@ -50,6 +50,30 @@ func Must(t T, holds bool, what ...any) {
 	}
 }
 
+// Message wants each line of a text to be one that is for a person: nothing is said twice, it
+// ends in words, and has nothing of what libraries say of their requests.
+func Message(t T, text string, what ...any) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		said := map[string]bool{}
+		for _, part := range strings.Split(line, ": ") {
+			if len(part) > 2 && said[part] {
+				t.Errorf("%s%q is said twice in %q", label(what), part, line)
+			}
+			said[part] = true
+		}
+		for _, noise := range []string{": :", "operation error", "RequestID", "StatusCode", "request send failed", "context deadline", "context canceled", "the backend", "cache: "} {
+			if strings.Contains(line, noise) {
+				t.Errorf("%s%q is in %q", label(what), noise, line)
+			}
+		}
+		if strings.HasSuffix(line, ":") {
+			t.Errorf("%s%q ends in a colon", label(what), line)
+		}
+	}
+}
+
 // Equal wants got to be want.
 func Equal[V comparable](t T, got, want V, what ...any) {
 	if got != want {

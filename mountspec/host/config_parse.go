@@ -180,6 +180,9 @@ func (p configReader) allowEnv(v yamlread.Node) {
 				"allow": func(x yamlread.Node) { g.Allow = patterns(x) },
 			})
 		}, func(n yamlread.Node) { n.Into(&g.Name) })
+		if g.Name == "" && n.IsMapping() {
+			n.Fail("missing-key", "add name: VARIABLE", "name is missing")
+		}
 		if g.Name != "" && !secrets.IsEnvName(g.Name) {
 			n.Fail("env-name", "write capitals, digits and underscores", "%.60q is not the name of an environment variable", g.Name)
 		}

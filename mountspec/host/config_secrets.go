@@ -80,8 +80,9 @@ func (p configReader) providers(v yamlread.Node) {
 
 func (p configReader) cloudBucket(v yamlread.Node) {
 	b := &CloudBucket{}
+	given := false // a kind, though it may be none
 	v.Object(yamlread.Fields{
-		"kind":        func(n yamlread.Node) { b.Kind, _ = n.OneOf(secrets.S3, secrets.Azure, secrets.GCS) },
+		"kind":        func(n yamlread.Node) { given = true; b.Kind, _ = n.OneOf(secrets.S3, secrets.Azure, secrets.GCS) },
 		"endpoint":    func(n yamlread.Node) { b.Endpoint = endpoint.Read(n) },
 		"region":      func(n yamlread.Node) { n.Into(&b.Region) },
 		"credentials": func(n yamlread.Node) { n.Into(&b.Credentials) },
@@ -89,7 +90,7 @@ func (p configReader) cloudBucket(v yamlread.Node) {
 			n.Items(func(x yamlread.Node) { b.Grants = append(b.Grants, bucketGrant(x)) })
 		},
 	})
-	if b.Kind == "" {
+	if !given {
 		v.Fail("missing-key", "add kind: s3, azure or gcs", "kind is missing")
 	}
 	p.c.CloudBucket = b

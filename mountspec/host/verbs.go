@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path/filepath"
@@ -120,8 +121,8 @@ func (s *session) mayAdd(l *loaded) (Entry, error) {
 		}
 	}
 	if other, of := s.otherOwner(l); of != "" {
-		return Entry{}, denied("", l.manifest, "if they are one owner, give both the same owner.id", "owner %q has id %s here, and %s in %s: one name, two owners",
-			l.ws.ID.Owner, l.ws.Owner.ID, other, of)
+		return Entry{}, denied("", l.manifest, "if they are one owner, give both the same owner.id: --owner-id "+other+" does for a directory without a manifest",
+			"owner %q has id %s here, and %s in %s: one name, two owners", l.ws.ID.Owner, cmp.Or(l.ws.Owner.ID, "none"), other, of)
 	}
 	e, ok := s.reg.Get(id)
 	switch {

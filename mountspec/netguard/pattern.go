@@ -1,6 +1,7 @@
 package netguard
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -142,7 +143,11 @@ func parsePattern(s string) (pattern, error) {
 	}
 	p := pattern{wild: strings.Contains(fields[0], "://*.")}
 	if p.origin, err = originOf(u); err != nil {
-		return pattern{}, fmt.Errorf("network: pattern: %w", err)
+		var denied *DeniedError
+		if errors.As(err, &denied) && u.Host == "" && u.User == nil && !strings.Contains(fields[0], "@") {
+			denied.Origin = fields[0] // there is nothing to hide
+		}
+		return pattern{}, fmt.Errorf("pattern: %w", err)
 	}
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return pattern{}, fmt.Errorf("network: pattern %q: only scheme, host and port can be granted", p.origin)

@@ -41,7 +41,7 @@ func (g *origin) clone(ctx context.Context) error {
 	switch theirs, err := g.learn(ctx, s); {
 	case errors.Is(err, errNoBranch):
 		if g.o.Branch != "" && !s.Empty() {
-			return fmt.Errorf("%s has no branch %s: %w", g.o.URL, branch, providers.ErrNotExist)
+			return providers.Kinded(fmt.Errorf("the repository has no branch %s", branch), providers.ErrNotExist)
 		}
 	case err != nil:
 		return err

@@ -45,7 +45,7 @@ func openExaminer(ctx context.Context, o Options) (*examiner, error) {
 		}
 	}
 	if _, there := s.Branch(e.branch); !there && !s.Empty() && o.Branch != "" {
-		return nil, fmt.Errorf("%s has no branch %s: %w", o.URL, e.branch, providers.ErrNotExist)
+		return nil, providers.Kinded(fmt.Errorf("the repository has no branch %s", e.branch), providers.ErrNotExist)
 	}
 	return e, nil
 }

@@ -90,10 +90,12 @@ func namesInErrors(t T, p providers.Provider) {
 		if err == nil {
 			return
 		}
-		for _, part := range []string{string(op) + " ", `"no such/entry"`} {
-			if strings.Count(err.Error(), part) != 1 {
-				t.Errorf("%s: error %q does not say %s exactly once", op, err, part)
-			}
+		var e *providers.Error
+		if errors.As(err, &e) && e.Op != op {
+			t.Errorf("%s: the operation of error %v is %q", op, err, e.Op)
+		}
+		if strings.Count(err.Error(), `"no such/entry"`) != 1 {
+			t.Errorf("%s: error %q does not name the entry exactly once", op, err)
 		}
 	}
 	_, err := p.Stat(t.Context(), l)

@@ -52,7 +52,7 @@ func translate(ctx context.Context, err error) error {
 	if told, ok := bucket.Told(ctx, err); ok {
 		return told
 	}
-	f := &bucket.Fault{Err: err}
+	f := &bucket.Fault{Err: cause(err)}
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		f.Code = api.ErrorCode()
@@ -79,6 +79,26 @@ func translate(ctx context.Context, err error) error {
 		}
 	}
 	return f
+}
+
+// cause is err without what the SDK says around it: which operation it was, which attempt, and
+// what an answer that did not come had in its headers.
+func cause(err error) error {
+	for {
+		var operation *smithy.OperationError
+		var response *smithyhttp.ResponseError
+		var sending *smithyhttp.RequestSendError
+		switch {
+		case errors.As(err, &operation):
+			err = operation.Err
+		case errors.As(err, &response):
+			err = response.Err
+		case errors.As(err, &sending):
+			err = sending.Err
+		default:
+			return err
+		}
+	}
 }
 
 // mayBeLogin reports whether err can mean that the credentials do not hold.

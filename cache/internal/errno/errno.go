@@ -4,7 +4,6 @@ package errno
 
 import (
 	"errors"
-	"fmt"
 	"syscall"
 
 	"github.com/wsmount/wsmount/cache/internal/files"
@@ -20,7 +19,7 @@ var kinds = []struct{ kind, as error }{
 	{providers.ErrReadOnly, fs.ErrReadOnly},
 	{providers.ErrConflict, fs.ErrConflict},
 	{providers.ErrUnavailable, fs.ErrUnavailable},
-	{providers.ErrUnauthenticated, ErrRefused},
+	{providers.ErrUnauthenticated, fs.ErrUnavailable},
 	{providers.ErrQuota, fs.ErrQuota},
 	{providers.ErrUnsupported, fs.ErrUnsupported},
 	{providers.ErrTooLarge, syscall.EFBIG},
@@ -32,24 +31,12 @@ var kinds = []struct{ kind, as error }{
 	{providers.ErrCorrupt, syscall.EIO},
 }
 
-// Translate adds the kind of package fs to an error of the seam.
+// Translate gives an error of the seam its kind of package fs, without another word.
 func Translate(err error) error {
 	for _, row := range kinds {
 		if errors.Is(err, row.kind) {
-			return fmt.Errorf("%w: %w", row.as, err)
+			return providers.Kinded(err, row.as)
 		}
 	}
 	return err
 }
-
-// ErrRefused is what a program gets for credentials that do not hold: for it the remote is
-// away, but a person is told what is wrong.
-var ErrRefused error = refusedAccess{}
-
-type refusedAccess struct{}
-
-func (refusedAccess) Error() string {
-	return "the backend refused access, for the reason that follows (`wsmount resolve --explain` names the secret in use)"
-}
-
-func (refusedAccess) Unwrap() error { return fs.ErrUnavailable }

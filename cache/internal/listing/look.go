@@ -3,7 +3,6 @@ package listing
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -51,7 +50,7 @@ func (ls *Listings) Look(op *fs.Op, dir table.Ino, strict bool) error {
 
 // errAway says that a directory was never listed, and that the remote has not
 // answered for so long that no one waits for it.
-var errAway = fmt.Errorf("the directory was never listed, and the remote does not answer: %w", fs.ErrUnavailable)
+var errAway = providers.Kinded(errors.New("the directory was never listed, and the store does not answer"), fs.ErrUnavailable)
 
 // Judge says what a look at a directory that came at a time is to do, see
 // [Belief.Judge].

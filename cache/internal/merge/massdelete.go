@@ -3,7 +3,6 @@ package merge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
@@ -32,7 +31,7 @@ func (m *Merge) countDeleted(v *Tx) {
 
 // ErrPart says that a look sees so much deleted that a pull has to judge it, which
 // is under way.
-var ErrPart = fmt.Errorf("so many names are gone on the remote that a pull has to judge it: %w", fs.ErrUnavailable)
+var ErrPart = providers.Kinded(errors.New("so many names are gone on the remote that a pull has to judge it"), fs.ErrUnavailable)
 
 // IsUndecided reports whether a look left what it saw to a pull, or to a person.
 func IsUndecided(err error) bool {

@@ -28,7 +28,7 @@ func (f *Follower) Pull(w Waiting) (PullReport, error) {
 		return PullReport{Skipped: "the remote has no such branch"}, nil
 	}
 	if err != nil {
-		return PullReport{}, fmt.Errorf("fetch: %w", err)
+		return PullReport{}, err
 	}
 	w.Moved()
 	head := f.o.Head.Move()

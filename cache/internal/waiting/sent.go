@@ -14,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // Sent waits until the remote has what was changed.
@@ -133,7 +134,7 @@ func (s *Sent) For(op *fs.Op, c *pending.Waiter) error {
 		s.o.Tree.Lock()
 		err = context.Cause(w)
 		if last := c.Last(); last != nil {
-			err = fmt.Errorf("%w: %w", err, last)
+			err = providers.Kinded(last, err)
 		}
 		s.o.Queue.Remove(c)
 		s.o.Tree.Unlock()
@@ -172,5 +173,5 @@ func (s *Sent) Late(err error) error {
 	if why == "" {
 		why = "the remote has not answered yet"
 	}
-	return fmt.Errorf("not all was sent in time: %s (%w)", why, err)
+	return providers.Kinded(fmt.Errorf("not all was sent in time: %s", why), err)
 }

@@ -13,7 +13,6 @@ package waiting
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
@@ -29,7 +28,7 @@ import (
 )
 
 // ErrPatience ends what has been tried for long enough.
-var ErrPatience = fmt.Errorf("gave up waiting: %w", fs.ErrUnavailable)
+var ErrPatience = providers.Kinded(errors.New("storage is not available: no answer in time"), fs.ErrUnavailable)
 
 // Waits makes contexts for the requests of a working copy.
 type Waits struct {
@@ -104,7 +103,8 @@ func (w *Context) Close() {
 // Cause is why the context ended, if that is what err says.
 func (w *Context) Cause(err error) error { return Cause(w, err) }
 
-// Cause is why ctx ended, if that is what err says.
+// Cause is why ctx ended, if that is what err says; else err, which says what was in the way
+// until then.
 func Cause(ctx context.Context, err error) error {
 	switch {
 	case err == nil || ctx.Err() == nil:
@@ -112,7 +112,7 @@ func Cause(ctx context.Context, err error) error {
 	case errors.Is(err, ctx.Err()):
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	return providers.Kinded(err, context.Cause(ctx))
 }
 
 // Progressed tells a request that n more came, unless an earlier attempt had brought as much.

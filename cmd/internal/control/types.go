@@ -36,6 +36,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -304,7 +305,7 @@ type Watch struct {
 // Unsaved is what the store does not have yet.
 type Unsaved struct {
 	Files  int       `json:"files"`
-	Names  int       `json:"names"` // renames, removals, modes, ...
+	Names  int       `json:"names"` // all names that differ: content, renames, removals, modes, ...
 	Bytes  int64     `json:"bytes"`
 	Oldest time.Time `json:"oldest,omitzero"`
 
@@ -500,6 +501,7 @@ type EventResult struct {
 	Notes  []string `json:"notes,omitempty"`  // what went otherwise than expected, and is no failure
 	PutOff []string `json:"putOff,omitempty"` // pulls that wait, and why
 	Failed []string `json:"failed,omitempty"` // what could not be done
+	Hint   string   `json:"hint,omitempty"`   // what to do about the first of that, where that is known
 
 	// Failing is what fails in the background of the parts, whether this event asked
 	// for it or not.
@@ -556,11 +558,13 @@ func (r *EventResult) Add(o EventResult) {
 
 // Fail notes what could not be done. The first failure chooses the exit code,
 // unless there is a conflict.
-func (r *EventResult) Fail(what string, code int) {
+func (r *EventResult) Fail(what string, code int, hint string) {
 	if len(r.Failed) == 0 && r.Exit != int(exit.Conflict) {
-		r.Exit = code
+		r.Exit, r.Hint = code, hint
 	}
-	r.Failed = append(r.Failed, what)
+	if !slices.Contains(r.Failed, what) {
+		r.Failed = append(r.Failed, what)
+	}
 }
 
 // UnmountRequest ends a mount.

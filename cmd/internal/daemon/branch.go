@@ -148,7 +148,7 @@ func (k *syncer) rebranch(ctx context.Context, vars map[string]string, out *cont
 	all, err := b.Branches(ctx)
 	if err != nil {
 		k.copy.Ended(cache.ActivityBranch, err)
-		return fmt.Errorf("%s: branch: %w", k.name, err)
+		return fmt.Errorf("branch: %w", err)
 	}
 	name, goesOn := k.branches.name(all.On, vars["conversationId"], vars["turnId"])
 	if name == all.On {
@@ -161,7 +161,7 @@ func (k *syncer) rebranch(ctx context.Context, vars map[string]string, out *cont
 	}
 	report, err := k.copy.Branch(ctx, name, o)
 	if err != nil {
-		return fmt.Errorf("%s: %w", k.name, err)
+		return err
 	}
 	k.report.pulled(report.Pull, out)
 	if !report.Moved {

@@ -83,7 +83,7 @@ func (c *copies) Sync(ctx context.Context, r control.SyncRequest) (control.Event
 		out.Add(did)
 		if err != nil {
 			c.log.Error("a working copy could not do as it was told", "part", p.name, "verb", r.Verb, "err", err)
-			out.Fail(err.Error(), int(codeOf(err)))
+			p.syncer.failed(err, &out)
 		}
 		out.Failing = append(out.Failing, p.tellFailing()...)
 	}

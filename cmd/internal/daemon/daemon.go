@@ -526,7 +526,9 @@ func (d *Daemon) closeVolumes() error {
 	var errs []error
 	for _, p := range d.parts {
 		if c, ok := p.volume.(fs.Closer); ok {
-			errs = append(errs, c.Close())
+			if err := c.Close(); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", p.name, err))
+			}
 		}
 	}
 	return errors.Join(errs...)

@@ -59,7 +59,7 @@ func (d *Daemon) follow(ctx context.Context, e lifecycle.Event, parts []*part, o
 		out.Add(did)
 		if err != nil {
 			d.log.Error("an event could not be followed", "part", p.name, "event", e.Name, "err", err)
-			out.Fail(err.Error(), int(codeOf(err)))
+			p.syncer.failed(err, out)
 		}
 		out.Failing = append(out.Failing, p.tellFailing()...)
 	}
@@ -77,6 +77,29 @@ var codes = []struct {
 	{context.DeadlineExceeded, exit.Unreachable}, {fs.ErrUnavailable, exit.Unreachable}, {cache.ErrNoVersion, exit.Unresolvable},
 	{cache.ErrNotKept, exit.Unresolvable}, {cache.ErrNoConflict, exit.Unresolvable},
 	{providers.ErrNotExist, exit.Unresolvable},
+}
+
+// failed puts what a workspace could not do into a result, a text for each thing.
+func (k *syncer) failed(err error, out *control.EventResult) {
+	for _, e := range each(err) {
+		hint := ""
+		if errors.Is(e, providers.ErrUnauthenticated) {
+			hint = checkSecret(k.name)
+		}
+		out.Fail(k.name+": "+e.Error(), int(codeOf(e)), hint)
+	}
+}
+
+// each are the errors that errors.Join has joined, or the one.
+func each(err error) (all []error) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+		return []error{err}
+	}
+	for _, e := range joined.Unwrap() {
+		all = append(all, each(e)...)
+	}
+	return all
 }
 
 func codeOf(err error) exit.Code {

@@ -1,16 +1,22 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // failing is the work in the background of a working copy that fails: what the
 // volume keeps, and the clone that brings content in advance.
 func (w *workingCopy) failing() (all []control.Failing) {
 	for _, f := range w.Status().Failing {
-		all = append(all, control.Failing{Activity: string(f.Activity), Since: f.Since, Last: f.Last, Times: f.Times, Error: f.Err.Error()})
+		says := f.Err.Error()
+		if errors.Is(f.Err, providers.ErrUnauthenticated) { // only a person ends that
+			says += "; " + checkSecret(w.syncer.name)
+		}
+		all = append(all, control.Failing{Activity: string(f.Activity), Since: f.Since, Last: f.Last, Times: f.Times, Error: says})
 	}
 	if c := w.clone(); c != nil && c.Error != "" {
 		all = append(all, control.Failing{Activity: "clone", Since: c.Failing, Last: c.Failing, Error: c.Error})

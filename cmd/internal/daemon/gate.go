@@ -37,11 +37,11 @@ func (g *gate) take(ctx context.Context) error {
 	case g.token <- struct{}{}:
 		if g.ctx.Err() != nil {
 			g.give()
-			return fmt.Errorf("%s: %w", g.name, errClosed)
+			return errClosed
 		}
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s: another event is still being followed: %w", g.name, ctx.Err())
+		return fmt.Errorf("another event is still being followed: %w", ctx.Err())
 	}
 }
 
@@ -94,6 +94,6 @@ func (g *gate) close(ctx context.Context) error {
 	case g.token <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s: an event was still being followed: %w", g.name, ctx.Err())
+		return fmt.Errorf("an event was still being followed: %w", ctx.Err())
 	}
 }

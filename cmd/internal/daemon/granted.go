@@ -50,11 +50,3 @@ func (k *syncer) allowedAgain(action string) {
 		k.copy.Rouse()
 	}
 }
-
-// granted is allowed for what a user asks for.
-func (k *syncer) granted(action string) error {
-	if err := k.allowed(action); err != nil {
-		return fmt.Errorf("%s: %w", k.name, err)
-	}
-	return nil
-}

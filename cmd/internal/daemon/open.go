@@ -330,6 +330,11 @@ func backendError(r *host.Resolved, err error) error {
 	return e
 }
 
+// checkSecret is what to do where a store does not know who asks.
+func checkSecret(workspace string) string {
+	return "check the secret that it uses: `wsmount resolve " + workspace + " --explain` names it"
+}
+
 func adviceOn(r *host.Resolved, err error) *exit.Error {
 	var denied *netguard.DeniedError
 	var secret *secrets.Error
@@ -354,7 +359,7 @@ func adviceOn(r *host.Resolved, err error) *exit.Error {
 		}
 		return e
 	case errors.Is(err, providers.ErrUnauthenticated):
-		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("check the secret that it uses: `wsmount resolve %s --explain` names it", r.Address)
+		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", checkSecret(r.Address.String()))
 	case errors.Is(err, providers.ErrPermission):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("let these credentials list, read, write and delete there")
 	case errors.Is(err, context.DeadlineExceeded):

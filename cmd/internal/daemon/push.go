@@ -37,17 +37,17 @@ func (k *syncer) push(ctx context.Context, pr syncpolicy.PullRequest, out *contr
 	branch, err := k.target(ctx, out)
 	if err != nil {
 		k.retries.pushed(err)
-		return fmt.Errorf("%s: push: %w", k.name, err)
+		return fmt.Errorf("push: %w", err)
 	}
 	if k.copy.Status().Unpushed == nil {
 		return k.pushTo(ctx, branch, pr, out)
 	}
 	undo, err := k.begin(policy.Push)
 	if err != nil {
-		return fmt.Errorf("%s: push: %w", k.name, err)
+		return fmt.Errorf("push: %w", err)
 	}
 	if err := k.audit.Write(k.auditPush(branch, "")); err != nil {
-		return fmt.Errorf("%s: push: %w", k.name, errors.Join(err, undo()))
+		return fmt.Errorf("push: %w", errors.Join(err, undo()))
 	}
 	before := out.Pushed
 	if err = k.pushTo(ctx, branch, pr, out); out.Pushed == before { // it does not count
@@ -64,14 +64,14 @@ func (k *syncer) pushTo(ctx context.Context, branch string, pr syncpolicy.PullRe
 	k.retries.pushed(err)
 	k.report.pushed(result, out)
 	if err != nil {
-		return fmt.Errorf("%s: push: %w", k.name, err)
+		return fmt.Errorf("push: %w", err)
 	}
 	switch {
 	case branch != "" && pr == syncpolicy.Attempt:
 		k.propose(ctx, branch, result.Pushed, out)
 	case branch != "" && pr == syncpolicy.Require:
 		if out.PRURL, err = k.openPull(ctx, branch); err != nil {
-			err = fmt.Errorf("%s: pull request: %w", k.name, err)
+			err = fmt.Errorf("pull request: %w", err)
 		}
 	}
 	if pushed := held.taken(); pushed.Pushed {
@@ -87,10 +87,10 @@ func (k *syncer) pushTo(ctx context.Context, branch string, pr syncpolicy.PullRe
 // hasPulls refuses a request for a pull request where there are none.
 func (k *syncer) hasPulls() error {
 	if !syncpolicy.HasPulls(k.sync) {
-		return fmt.Errorf("%s: sync.push.pr_policy is %s: %w", k.name, cmp.Or(string(k.sync.Push.PR), "none"), errNoPulls)
+		return fmt.Errorf("sync.push.pr_policy is %s: %w", cmp.Or(string(k.sync.Push.PR), "none"), errNoPulls)
 	}
 	if _, ok := k.branches.brancher(); !ok {
-		return fmt.Errorf("%s: %w", k.name, errNoPulls)
+		return errNoPulls
 	}
 	return nil
 }

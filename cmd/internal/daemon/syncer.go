@@ -216,7 +216,7 @@ func (k *syncer) asked(ctx context.Context, r control.SyncRequest, out *control.
 		event.Kind, needs = syncpolicy.AskedPush, policy.Push
 	}
 	if needs != "" {
-		if err := k.granted(needs); err != nil {
+		if err := k.allowed(needs); err != nil {
 			return err
 		}
 	}
@@ -259,11 +259,11 @@ func (k *syncer) finish(ctx context.Context) error {
 		errs = append(errs, k.perform(ctx, a, words{}, &out))
 		switch s := k.copy.Status(); {
 		case a.Do == syncpolicy.Commit && out.HeldBack > 0:
-			errs = append(errs, cmp.Or(k.granted(policy.Commit), k.heldBack()))
+			errs = append(errs, cmp.Or(k.allowed(policy.Commit), k.heldBack()))
 		case a.Do == syncpolicy.Push && s.HeldCount > before:
 			errs = append(errs, k.heldBack())
 		case a.Do == syncpolicy.Push && s.Unpushed != nil:
-			errs = append(errs, k.granted(policy.Push))
+			errs = append(errs, k.allowed(policy.Push))
 		}
 	}
 	return errors.Join(errs...)
@@ -330,9 +330,9 @@ func (k *syncer) perform(ctx context.Context, a syncpolicy.Action, w words, out 
 	case syncpolicy.Drain:
 		return k.copy.Drain(ctx, nil)
 	case syncpolicy.Refuse:
-		return fmt.Errorf("%s: nothing is sent: %w", k.name, fs.ErrReadOnly)
+		return fmt.Errorf("nothing is sent: %w", fs.ErrReadOnly)
 	}
-	return fmt.Errorf("%s: %v cannot be done", k.name, a)
+	return fmt.Errorf("%v cannot be done", a)
 }
 
 func (k *syncer) holds(c syncpolicy.Condition, out *control.EventResult) bool {

@@ -27,7 +27,7 @@ func (k *syncer) commit(ctx context.Context, w words, out *control.EventResult) 
 	}
 	undo, err := k.beginNames()
 	if err != nil {
-		return fmt.Errorf("%s: commit: %w", k.name, err)
+		return fmt.Errorf("commit: %w", err)
 	}
 	k.author.Summarize(w.summary)
 	k.report.beginCommit()
@@ -39,13 +39,13 @@ func (k *syncer) commit(ctx context.Context, w words, out *control.EventResult) 
 	k.author.Summarize("")
 	k.report.committed(report, out)
 	if err != nil {
-		return fmt.Errorf("%s: commit: %w", k.name, err)
+		return fmt.Errorf("commit: %w", err)
 	}
 	if report.Pushed {
 		out.Pushed++
 	}
 	if report.PushError != nil {
-		return fmt.Errorf("%s: push: %w", k.name, report.PushError)
+		return fmt.Errorf("push: %w", report.PushError)
 	}
 	return nil
 }
@@ -77,5 +77,5 @@ func (k *syncer) heldBack() error {
 	if s.HeldCount > len(names) {
 		more = fmt.Sprintf(" and %d more", s.HeldCount-len(names))
 	}
-	return fmt.Errorf("%s: held back: %s%s", k.name, strings.Join(names, ", "), more)
+	return fmt.Errorf("held back: %s%s", strings.Join(names, ", "), more)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/syncpolicy"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // pull asks the remote, and leaves a working copy with changes alone.
@@ -23,7 +24,7 @@ func (k *syncer) pull(ctx context.Context, out *control.EventResult) error {
 	}
 	if err != nil {
 		k.report.emit(mountspec.EventPullFailed, map[string]string{"error": err.Error()})
-		return fmt.Errorf("%s: pull: %w", k.name, err)
+		return fmt.Errorf("pull: %w", err)
 	}
 	if report.Skipped != "" {
 		k.log.Info("a pull is put off", "workspace", k.name, "reason", report.Skipped)
@@ -67,7 +68,7 @@ func (k *syncer) unreachable(err error) {
 }
 
 // errLate says that a pull takes longer than a program or a mount waits for it.
-var errLate = fmt.Errorf("the remote has not answered in time: %w", fs.ErrUnavailable)
+var errLate = providers.Kinded(errors.New("the remote has not answered in time"), fs.ErrUnavailable)
 
 // renew pulls because a program looks at the tree after the TTL. An event that is
 // followed meanwhile comes first, and may bring what the look waits for.

@@ -44,11 +44,11 @@ func Upload(ctx context.Context, tree *Tree, o Options, show func(progress.Sourc
 		did, err := p.syncer.upload(d.drain)
 		out.Add(did)
 		if err != nil {
-			out.Fail(err.Error(), int(codeOf(err)))
+			p.syncer.failed(err, &out)
 		}
 	}
 	if err := d.closeVolumes(); err != nil && len(out.Failed) == 0 && out.Exit == 0 {
-		out.Fail(err.Error(), int(exit.Unsafe))
+		out.Fail(err.Error(), int(exit.Unsafe), "")
 	}
 	return out, nil
 }

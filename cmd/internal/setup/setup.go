@@ -86,6 +86,16 @@ func Providers() (names []string) {
 	return names
 }
 
+// blobEndpoint is that of a connection string; "" if it names none.
+func blobEndpoint(connection string) string {
+	for field := range strings.SplitSeq(connection, ";") {
+		if name, value, _ := strings.Cut(field, "="); name == "BlobEndpoint" {
+			return strings.TrimSuffix(value, "/")
+		}
+	}
+	return ""
+}
+
 func providerOf(name string) (provider, bool) {
 	i := slices.IndexFunc(kinds, func(p provider) bool { return p.name == name })
 	if i < 0 {
@@ -197,6 +207,11 @@ func (p provider) storage(o Options, c credentials) (*mountspec.Storage, error) 
 	}
 	if p.name == "s3" && o.Region == "" && o.Endpoint == "" {
 		from.Region = "us-east-1"
+	}
+	if p.name == "azure" && o.Endpoint == "" {
+		if from.Endpoint = blobEndpoint(os.Getenv("AZURE_STORAGE_CONNECTION_STRING")); from.Endpoint == "" {
+			return nil, exit.New(exit.Usage, "each account of azure has an endpoint of its own").Hint("give --endpoint https://ACCOUNT.blob.core.windows.net")
+		}
 	}
 	st, err := from.Storage(false, mountspec.Options{Registered: daemon.Mountable})
 	if err != nil {

@@ -130,6 +130,7 @@ func TestRefusals(t *testing.T) {
 		{Options{Provider: "s3", Place: "b-1", Credentials: "agent"}, "", exit.Usage, "ssh-agent"},
 		{Options{Provider: "s3", Place: "b-1", Credentials: "vault:x"}, "", exit.Usage, "not understood"},
 		{Options{Provider: "local", Credentials: "env:A"}, "", exit.Usage, "needs none"},
+		{Options{Provider: "azure", Place: "box"}, "", exit.Usage, "endpoint of its own"},
 		{Options{Provider: "github", Place: "app"}, "", exit.Usage, "no repository"},
 		{Options{Provider: "vault", Place: "/none"}, "", exit.Unresolvable, "no directory"},
 		{Options{Provider: "github", Place: "acme/app", Endpoint: "https://other.invalid", Credentials: "none"}, has, exit.Denied, "providers.github.base_url is"},

@@ -22,6 +22,8 @@ func EventHint(res control.EventResult) string {
 		return "`wsmount status` says what is held back, and why"
 	case len(res.Failed) == 0:
 		return ""
+	case res.Hint != "":
+		return res.Hint
 	}
 	switch upload := res.Event == control.EventUpload; exit.Code(res.Exit) {
 	case exit.Unsafe:

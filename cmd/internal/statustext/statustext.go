@@ -117,7 +117,7 @@ func copyRows(row Row, p control.Part, now time.Time) {
 		row("stale", "what is shown could not be checked at the store in time")
 	}
 	for _, f := range c.Failing {
-		row("failing", fmt.Sprintf("%s, for %s: %s", f.Activity, Age(f.Since, now), f.Error))
+		row("failing", fmt.Sprintf("%s, for %s%s", f.Activity, Age(f.Since, now), unless(f.Error == c.LastError, f.Error)))
 	}
 	if c.PutOff != "" {
 		row("pull", "put off: "+c.PutOff)
@@ -172,7 +172,8 @@ func branchRows(row Row, p control.Part, now time.Time) {
 	c := p.Copy
 	for i, f := range []*control.Fails{c.PushFails, c.PullsFails} {
 		if f != nil {
-			row([]string{"push", "pr"}[i], failsText(f, now))
+			said := slices.ContainsFunc(c.Failing, func(a control.Failing) bool { return strings.HasPrefix(a.Error, f.Error) })
+			row([]string{"push", "pr"}[i], failsText(f, said, now))
 		}
 	}
 	tracked := ""
@@ -241,8 +242,13 @@ func unsavedText(p control.Part, now time.Time) string {
 	if p.Unsaved.Files == 0 && p.Unsaved.Names == 0 && p.HeldBack == 0 && p.Conflicts == 0 {
 		return "nothing" + p.CopiesText()
 	}
-	text := fmt.Sprintf("%s, %s, %s", Count(p.Unsaved.Files, "file"),
-		Plural(p.Unsaved.Names, "1 change of names", fmt.Sprintf("%d changes of names", p.Unsaved.Names)), bytesize.Text(p.Unsaved.Bytes))
+	text := bytesize.Text(p.Unsaved.Bytes)
+	if others := p.Unsaved.Names - p.Unsaved.Files; others > 0 {
+		text = Count(others, "change") + " of names or attributes, " + text
+	}
+	if p.Unsaved.Files > 0 {
+		text = Count(p.Unsaved.Files, "file") + " changed, " + text
+	}
 	if !p.Unsaved.Oldest.IsZero() {
 		text += ", the oldest " + Age(p.Unsaved.Oldest, now)
 	}
@@ -268,12 +274,20 @@ func Commits(u *cache.Unpushed, now time.Time) string {
 }
 
 // failsText says of what is tried again for how long it is to be there, and why it
-// is not.
-func failsText(f *control.Fails, now time.Time) string {
+// is not, unless that was said.
+func failsText(f *control.Fails, said bool, now time.Time) string {
 	if f.Error == "" {
 		return "owed for " + Age(f.Since, now)
 	}
-	return fmt.Sprintf("fails for %s: %s", Age(f.Since, now), f.Error)
+	return fmt.Sprintf("fails for %s%s", Age(f.Since, now), unless(said, f.Error))
+}
+
+// unless is a reason behind a text, unless it was said.
+func unless(said bool, reason string) string {
+	if said {
+		return ""
+	}
+	return ": " + reason
 }
 
 // AllSent reports whether a mount has nothing that its stores, and their remotes, lack.

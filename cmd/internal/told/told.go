@@ -8,7 +8,6 @@ package told
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 
@@ -23,18 +22,7 @@ func Store(place string, err error) string {
 	if !errors.As(err, &p) {
 		return err.Error()
 	}
-	text := fmt.Sprintf("%s: %v", place, p.Kind)
-	if p.Code != "" {
-		text += " (" + p.Code + ")"
-	}
-	var dial *net.OpError // the rest says which request it was
-	switch {
-	case errors.As(err, &dial):
-		return text + ": " + dial.Error()
-	case p.Err != nil && p.Err != p.Kind:
-		return text + ": " + p.Err.Error()
-	}
-	return text
+	return place + ": " + p.Reason()
 }
 
 // unavailable is what package host says before the secrets that are not.

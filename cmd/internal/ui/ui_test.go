@@ -317,7 +317,7 @@ func TestPages(t *testing.T) {
 		{"/conflict?path=docs/plan.md", 200, []string{"two" + shown, "three", `<span class="del">-three`, "no content on the side", `name="version" value="v2 4 `}},
 		{"/conflict?path=lib/x", 200, []string{`value="ours" disabled aria-describedby="why-not"`, `value="both" disabled aria-describedby="why-not"`, "policy (no-grant)"}},
 		{"/conflict?path=gone", 404, []string{"gone has no conflict any more", "wsmount conflicts list"}},
-		{"/queue", 200, []string{"3 changes of names", "big" + shown, `<progress max="4" value="1"`, "held" + shown, "a secret is in it", "EIO", "because of " + shown, "allow what was stopped"}},
+		{"/queue", 200, []string{"2 files changed, 1 change of names or attributes", "big" + shown, `<progress max="4" value="1"`, "held" + shown, "a secret is in it", "EIO", "because of " + shown, "allow what was stopped"}},
 		{"/restore?path=docs&turn=7&before=1", 200, []string{"before turn 7", "gone" + shown, "it governs this mount", "100 more files", `name="before" value="1"`}},
 		{"/restore?path=w%FF&version=9", 200, []string{`action="/restore?path=w%ff"`, `Restore w\xff`}},
 		{"/restore?path=lib/x&version=9", 200, []string{"policy (no-grant)", "<button disabled"}},

@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 	}
 	text := strings.TrimSpace(e.Err.Error())
 	text, _, _ = strings.Cut(text, "\n")
-	return strings.TrimSuffix(strings.ToValidUTF8(text[:min(len(text), 300)], ""), ": ")
+	return strings.TrimRight(strings.ToValidUTF8(text[:min(len(text), 300)], ""), ": ")
 }
 
 // Unwrap gives errors.Is the kind and the cause.
