@@ -2,6 +2,7 @@ package testrun
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,9 @@ const killedEnv = "WSMOUNT_TESTRUN_KILLED"
 func TestMain(m *testing.M) {
 	switch os.Getenv(killedEnv) {
 	case "":
+	case "silent":
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		os.Exit(0)
 	case "its first thread":
 		endFirstThread()
 	default:
@@ -130,4 +134,44 @@ func TestKilledRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A run whose tests say nothing any more ends: they say where they wait, and if they cannot
+// they are killed.
+func TestSilentRun(t *testing.T) {
+	dir := t.TempDir()
+	assert.OK(t, os.Mkdir(filepath.Join(dir, "logs"), 0o700))
+	log := filepath.Join(dir, "logs", "stage.json")
+	start := func(program string) (said *bytes.Buffer, end func() error) {
+		said = new(bytes.Buffer)
+		cmd := exec.Command(program)
+		cmd.Env = append(os.Environ(), killedEnv+"=silent", "TMPDIR="+dir+"/tmp")
+		cmd.Stderr = said
+		in, out := assert.Of(cmd.StdinPipe()).OK(t), assert.Of(cmd.StdoutPipe()).OK(t)
+		assert.OK(t, cmd.Start())
+		assert.OK(t, assert.ErrOf(in.Write([]byte("x"))))
+		assert.OK(t, assert.ErrOf(out.Read(make([]byte, 1)))) // it has begun
+		return said, func() error { in.Close(); return cmd.Wait() }
+	}
+	silent := func() { past := time.Now().Add(-time.Hour); assert.OK(t, os.Chtimes(log, past, past)) }
+
+	rouse(dir, time.Minute) // nothing has begun
+	assert.OK(t, os.WriteFile(log, nil, 0o600))
+	_, end := start(os.Args[0])
+	rouse(dir, time.Minute) // something was said just now
+	assert.OK(t, end())
+
+	silent()
+	said, end := start(os.Args[0])
+	_, endOther := start("cat")
+	rouse(dir, time.Minute)
+	assert.True(t, end() != nil, "it was not ended")
+	assert.Contains(t, said.String(), "testrun.TestMain(", "where it hangs")
+	assert.OK(t, endOther())
+
+	silent()
+	assert.OK(t, os.Chtimes(filepath.Join(dir, "logs", "roused"), time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)))
+	_, end = start("cat")
+	rouse(dir, time.Minute)
+	assert.True(t, end() != nil, "what did not end was not killed")
 }

@@ -5,7 +5,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // watchEnv makes the test binary the watcher of the run in a directory.
@@ -40,8 +43,17 @@ func (w *watcher) dismiss() error {
 	return w.cmd.Wait()
 }
 
+// silence is how long no test of a run of many packages may say anything before it is taken for
+// one that hangs. On a machine that builds all of them anew nothing is said for minutes.
+const silence = 15 * time.Minute
+
 // watch is what the watcher does. It returns the status to exit with.
 func watch(dir string) int {
+	go func() {
+		for tick := time.Tick(silence / 100); ; <-tick {
+			rouse(dir, silence)
+		}
+	}()
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	if _, err := os.Lstat(dir); err != nil {
 		return 0
@@ -54,5 +66,38 @@ func report(dir string, found []string) {
 	fmt.Fprintf(os.Stderr, "testrun: a run ended without its end, and left %s\n", dir)
 	for _, f := range found {
 		fmt.Fprintf(os.Stderr, "testrun:   ended %s\n", f)
+	}
+}
+
+// rouse has a run in which nothing is said for so long come to an end, and say where it hangs:
+// the programs of its tests tell what each goroutine waits for, and end by that. If they did not,
+// all that belongs to the run is killed.
+func rouse(dir string, silence time.Duration) {
+	logs, _ := filepath.Glob(filepath.Join(dir, "logs", "*"))
+	var last time.Time
+	for _, log := range logs {
+		if info, err := os.Lstat(log); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	if last.IsZero() || time.Since(last) < silence {
+		return
+	}
+	roused := filepath.Join(dir, "logs", "roused")
+	_, err := os.Lstat(roused)
+	first := err != nil
+	_ = os.WriteFile(roused, nil, 0o600) // which is said, too
+	fmt.Fprintf(os.Stderr, "testrun: no test has said anything for %v in %s, where these run:\n", silence, dir)
+	for _, pid := range ProcessesOf(dir) {
+		where, _ := os.ReadFile(fmt.Sprintf("/proc/%d/wchan", pid))
+		fmt.Fprintf(os.Stderr, "testrun:   process %d %s (in %s)\n", pid, CommandLine(pid), where)
+		program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		switch {
+		case !first:
+			kill(pid)
+		case strings.HasSuffix(program, ".test") && !strings.Contains(string(environment), watchEnv+"="):
+			_ = syscall.Kill(pid, syscall.SIGQUIT)
+		}
 	}
 }
