@@ -181,7 +181,7 @@ func TestVersionsThatCannotBeHad(t *testing.T) {
 		says    string
 	}{
 		{nil, ErrNotKept.Error()},
-		{providers.ErrPermission, "not kept here, and the store's past cannot be asked: archive: read \"d/f\": permission denied"},
+		{providers.ErrPermission, "not kept here, and the store's past cannot be asked: \"d/f\": permission denied"},
 		{providers.ErrUnsupported, "the store's past cannot be asked"},
 		{providers.ErrUnavailable, "storage is not available"},
 	} {

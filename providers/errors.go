@@ -156,13 +156,16 @@ func causeText(err error) string {
 		return ""
 	}
 	text := err.Error()
-	var dial *net.OpError // it names the address
 	var request *url.Error
+	if errors.As(err, &request) {
+		text = request.Err.Error()
+	}
+	var dial *net.OpError
 	if errors.As(err, &dial) {
 		text = dial.Error()
-	} else if errors.As(err, &request) {
-		text = request.Err.Error()
-		if u, err := url.Parse(request.URL); err == nil && !strings.Contains(text, u.Host) {
+	}
+	if request != nil { // an address says less than the name that a person has given
+		if u, err := url.Parse(request.URL); err == nil && !strings.Contains(text, u.Hostname()) {
 			text = u.Host + ": " + text
 		}
 	}

@@ -51,7 +51,7 @@ func TestRetryAdvice(t *testing.T) {
 
 func TestErrorText(t *testing.T) {
 	l := providers.MustLocator("a/b c")
-	refused := fmt.Errorf("request send failed, %w", &url.Error{Op: "Put", URL: "http://127.0.0.1:1/b", Err: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}})
+	refused := fmt.Errorf("request send failed, %w", &url.Error{Op: "Put", URL: "http://me:hush@store.example/b", Err: &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 80}, Err: syscall.ECONNREFUSED}})
 	for _, c := range []struct {
 		name string
 		err  error
@@ -66,7 +66,7 @@ func TestErrorText(t *testing.T) {
 		{"no cause is said", &providers.Error{Kind: providers.ErrNotExist, Code: "404", Err: errors.New(" ")}, "file does not exist (404)"},
 		{"cause without words", &providers.Error{Kind: providers.ErrUnauthenticated, Err: errors.New("authentication required: ")},
 			"credentials are missing, wrong or expired: authentication required"},
-		{"store", &providers.Error{Op: "write", Locator: l, Kind: providers.ErrUnavailable, Err: refused}, "storage is not available: dial tcp: connection refused"},
+		{"store", &providers.Error{Op: "write", Locator: l, Kind: providers.ErrUnavailable, Err: refused}, "storage is not available: store.example: dial tcp 192.0.2.1:80: connection refused"},
 		{"request", &providers.Error{Op: "write", Locator: l, Kind: providers.ErrUnavailable, Err: &url.Error{Op: "Put", URL: "http://x.test/b?c", Err: io.EOF}},
 			"storage is not available: x.test: EOF"},
 	} {

@@ -169,7 +169,7 @@ func TestLargeFails(t *testing.T) {
 	answers(true, 403, nil, "")
 	check("a storage that refuses", "a.bin", providers.ErrPermission, "403")
 	answers(true, 307, map[string]string{"Location": "http://127.0.0.1:1/away?signature=hush"}, "")
-	check("a redirect", "a.bin", providers.ErrUnavailable, "http://127.0.0.1:1: ")
+	check("a redirect", "a.bin", providers.ErrUnavailable, "dial tcp 127.0.0.1:1: ")
 	answers(false, 200, nil, `{"objects": [`)
 	check("half an answer", "dir/b.bin", providers.ErrUnavailable, "JSON")
 	answers(false, 200, nil, `{"objects": []}`)
