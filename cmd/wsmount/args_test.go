@@ -342,6 +342,7 @@ func TestWordsThatAreRefused(t *testing.T) {
 		{exit.Usage, "--html is for config and manifest", []string{"help", "--html", "mount"}},
 		{exit.Usage, "--credentials, --grant and --offline are for a provider that is set up", []string{"init", "new", "--grant"}},
 		{exit.Usage, "--provider is not for --from-row: the host configuration says it", []string{"init", "--provider", "s3", "--from-row", addr}},
+		{exit.Usage, "there is no provider \"s4\"", []string{"init", "d", "--provider", "s4"}},
 		{exit.Usage, "no directory is given for the manifest", []string{"init", "--provider", "local"}},
 		{exit.Usage, "--from and --from-row name two beginnings", []string{"init", "new", "--from", addr, "--from-row", addr}},
 		{exit.Usage, "is not a plain name", []string{addr, "mnt", "--control-dir", "a/b"}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/manifestfile"
 	"github.com/wsmount/wsmount/cmd/internal/sandbox"
 	"github.com/wsmount/wsmount/cmd/internal/setup"
+	"github.com/wsmount/wsmount/cmd/internal/suggest"
 	"github.com/wsmount/wsmount/cmd/internal/template"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -81,6 +83,9 @@ func initAction(c *cli.Context) error {
 		begin = initFrom
 	case slices.Contains(setup.Providers(), c.String("provider")), c.NArg() == 0 && c.NumFlags() == 0 && sandbox.IsTerminal(os.Stdin):
 		begin = initProvider
+	case c.IsSet("provider") && !slices.Contains(manifestfile.Providers, c.String("provider")):
+		all := append(slices.Clone(manifestfile.Providers), setup.Providers()...)
+		return exit.New(exit.Usage, "there is no provider %.60q", c.String("provider")).Hint("%s", cmp.Or(suggest.Phrase(c.String("provider"), all), "one of "+strings.Join(all, ", ")))
 	case c.IsSet("credentials"), c.Bool("grant"), c.Bool("offline"):
 		return exit.New(exit.Usage, "--credentials, --grant and --offline are for a provider that is set up").Hint("--provider %s", strings.Join(setup.Providers(), ", "))
 	}

@@ -147,7 +147,7 @@ func parsePattern(s string) (pattern, error) {
 		if errors.As(err, &denied) && u.Host == "" && u.User == nil && !strings.Contains(fields[0], "@") {
 			denied.Origin = fields[0] // there is nothing to hide
 		}
-		return pattern{}, fmt.Errorf("pattern: %w", err)
+		return pattern{}, err
 	}
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return pattern{}, fmt.Errorf("network: pattern %q: only scheme, host and port can be granted", p.origin)

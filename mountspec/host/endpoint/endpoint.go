@@ -163,14 +163,18 @@ func exact(pattern string, u *url.URL) string {
 	return strings.Join(fields, " ")
 }
 
-// Read reads the URL of a service.
+// Read reads the URL of a service that speaks HTTP.
 func Read(v yamlread.Node) string {
 	s, ok := v.Text()
 	if !ok {
 		return ""
 	}
 	u, err := url.Parse(s)
-	if err == nil {
+	switch {
+	case err != nil:
+	case u.Scheme != "https" && u.Scheme != "http":
+		err = errors.New("its scheme is not https or http")
+	default:
 		err = netguard.ValidatePattern(u.Scheme + "://" + u.Host)
 	}
 	if err == nil && (u.User != nil || u.RawQuery != "" || u.Fragment != "") {
