@@ -355,6 +355,8 @@ func (o *outageStage) explained(m *harness.Mount, says string) {
 		p = []any{s.Unsaved, *c}
 		return s.Unsaved.Files > 0 && c.LastError != "" && strings.Contains(c.LastError, says) && c.UnreachableSeconds > 0 && c.Stale
 	})
+	assert.Message(o.t, m.Status().Parts[0].WorkingCopy.LastError, "status")
+	assert.Message(o.t, string(assert.Of(os.ReadFile(m.Dir+"/.wsmount/errors.log")).OK(o.t)), "errors.log")
 	if p := m.Status().Parts[0]; p.HeldBack > 0 || p.Conflicts > 0 {
 		o.t.Errorf("%d changes are held back, and %d conflicts", p.HeldBack, p.Conflicts)
 	}
