@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -62,6 +64,67 @@ func TestForcedUmountOfALockedCopy(t *testing.T) {
 		assert.True(t, err == nil || strings.Contains(err.Error(), "is unmounted, but what it has not sent cannot be looked at"), err)
 	}
 	assert.Contains(t, waitForEnd(ctx, &next).Error(), fmt.Sprintf("is unmounted, but its daemon (pid %d) has not ended yet", os.Getpid()))
+}
+
+// A daemon that sends may go on; one that another mount namespace keeps, which it does not
+// know while it sends, is not waited for any longer than until it says so.
+func TestWaitUntilSent(t *testing.T) {
+	const limit, never = time.Hour, 100 * time.Hour
+	cat := mountpoint.Holder{PID: 7, Name: "cat"}
+	unsent := func(names int, halted ...string) control.Status {
+		return control.Status{Parts: []control.Part{{Unsaved: control.Unsaved{Names: names}, Copy: &control.Copy{Halted: halted}}}}
+	}
+	held := func(s control.Status) control.Status { s.HeldBy = []mountpoint.Holder{cat}; return s }
+	const late = 10 * time.Second
+	sends := func(before, after control.Status) func(time.Duration) (control.Status, bool) {
+		return func(at time.Duration) (control.Status, bool) {
+			if at < late {
+				return before, true
+			}
+			return after, true
+		}
+	}
+	still := func(time.Duration) uint64 { return 0 }
+	for name, c := range map[string]struct {
+		ends  time.Duration
+		ask   func(at time.Duration) (control.Status, bool)
+		beat  func(at time.Duration) uint64
+		takes time.Duration
+		holds bool   // cat is the result
+		says  string // in the error and its hint; empty: none
+	}{
+		"ends":                     {90 * time.Minute, sends(unsent(2), unsent(1)), still, 90 * time.Minute, false, ""},
+		"sends nothing more":       {never, sends(unsent(2), unsent(1)), still, 2 * limit, false, "not ended"},
+		"comes further":            {30 * time.Hour, sends(unsent(2), unsent(2)), func(at time.Duration) uint64 { return uint64(at) }, 30 * time.Hour, false, ""},
+		"does not answer":          {never, func(time.Duration) (control.Status, bool) { return control.Status{}, false }, still, limit, false, "not ended"},
+		"kept, and all is sent":    {never, sends(unsent(2), held(unsent(0))), still, late, true, ""},
+		"kept, and may not send":   {never, sends(unsent(2), held(unsent(2, control.HaltedCommit+"25 files"))), still, late, false, "25 files: end cat (pid 7), mount the workspace again"},
+		"kept, and can send":       {never, sends(held(unsent(2)), held(unsent(2))), still, limit, false, "end cat (pid 7); then what can be sent is"},
+		"kept, and ends meanwhile": {2 * late, sends(held(unsent(2)), held(unsent(1))), still, 2 * late, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				got, err := detached{
+					at: "mnt",
+					ends: func(ctx context.Context) error {
+						select {
+						case <-ctx.Done():
+							return errors.New("not ended")
+						case <-time.After(c.ends - time.Since(begun)):
+							return nil
+						}
+					},
+					ask:  func(context.Context) (control.Status, bool) { return c.ask(time.Since(begun)) },
+					beat: func(context.Context) uint64 { return c.beat(time.Since(begun)) },
+				}.wait(t.Context(), limit)
+				assert.Equal(t, time.Since(begun), c.takes, "the time it takes")
+				assert.Equal(t, len(got) == 1, c.holds, "cat is the result")
+				assert.Equal(t, err != nil, c.says != "", err)
+				assert.Contains(t, fmt.Sprint(err, exit.From(orDone(err)).Advice), c.says)
+			})
+		})
+	}
 }
 
 // A daemon that is killed while it is asked hangs up before it is gone.

@@ -17,6 +17,10 @@ import (
 // is asked what keeps it.
 const settleLimit = 300 * time.Millisecond
 
+// askAgain is how often a daemon is asked whether other mount namespaces keep it: it does not
+// know while it still sends.
+const askAgain = time.Second
+
 // waitUntilSent returns when the daemon of a mount has ended. As long as it
 // sends something within the limit, or comes further with it, it may go on. One
 // that lives on because of other mount namespaces is not waited for when it has
@@ -25,35 +29,56 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 	if endsWithin(ctx, r, min(limit, settleLimit)) == nil {
 		return nil, nil
 	}
-	beat := beatOf(ctx, r)
-	last, known := mounts.Ask(ctx, r) // what it still has to send, and whose mount namespaces keep it
-	for waited := false; ; waited = true {
-		if known && len(last.HeldBy) > 0 {
-			halt := commitHalt(last)
-			kept := exit.New(exit.Unsafe, "%s is unmounted, but another mount namespace still has it, and not all is sent", r.Mountpoint)
+	return detached{
+		at:   r.Mountpoint,
+		ends: func(ctx context.Context) error { return waitForEnd(ctx, r) },
+		ask:  func(ctx context.Context) (control.Status, bool) { return mounts.Ask(ctx, r) },
+		beat: func(ctx context.Context) uint64 { return beatOf(ctx, r) },
+	}.wait(ctx, limit)
+}
+
+// A detached is the daemon of a mount that has been unmounted, as who waits for it sees it.
+type detached struct {
+	at   string                                            // the mount point
+	ends func(context.Context) error                       // nil: the daemon has ended; else the context has
+	ask  func(context.Context) (s control.Status, ok bool) // false: it does not answer
+	beat func(context.Context) uint64                      // of what it does
+}
+
+// wait is waitUntilSent from where the daemon has not ended at once.
+func (d detached) wait(ctx context.Context, limit time.Duration) ([]mountpoint.Holder, error) {
+	over, waited := time.Now().Add(limit), false
+	beat := d.beat(ctx)
+	last, known := d.ask(ctx) // what it had to send when the limit began
+	for now, answers := last, known; ; {
+		if answers && len(now.HeldBy) > 0 {
+			halt := commitHalt(now)
+			kept := exit.New(exit.Unsafe, "%s is unmounted, but another mount namespace still has it, and not all is sent", d.at)
 			switch {
-			case statustext.AllSent(last):
-				return last.HeldBy, nil
+			case statustext.AllSent(now):
+				return now.HeldBy, nil
 			case halt != "":
 				return nil, kept.Hint("%s: end %s, mount the workspace again and allow it with `wsmount commit --confirm %s`",
-					halt, mountpoint.Names(last.HeldBy), r.Mountpoint)
+					halt, mountpoint.Names(now.HeldBy), d.at)
 			case waited:
-				return nil, kept.Hint("end %s; then what can be sent is", mountpoint.Names(last.HeldBy))
+				return nil, kept.Hint("end %s; then what can be sent is", mountpoint.Names(now.HeldBy))
 			}
 		}
-		turn, cancel := context.WithTimeout(ctx, limit)
-		err := waitForEnd(turn, r)
+		turn, cancel := context.WithTimeout(ctx, min(askAgain, time.Until(over)))
+		err := d.ends(turn)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return nil, err
 		}
-		now, answers := mounts.Ask(ctx, r)
+		if now, answers = d.ask(ctx); time.Now().Before(over) {
+			continue
+		}
 		was := beat
-		beat = beatOf(ctx, r)
+		beat = d.beat(ctx)
 		if !answers || len(now.HeldBy) == 0 && known && statustext.Unsent(now) >= statustext.Unsent(last) && beat == was {
 			return nil, err
 		}
-		last, known = now, true
+		last, known, waited, over = now, true, true, time.Now().Add(limit)
 	}
 }
 
