@@ -2,6 +2,7 @@ package gitserver
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -53,16 +54,17 @@ func StartOpenSSH(t testing.TB, host, client Key) (addr, root string) {
 		t.Fatal(err)
 	}
 	var running sync.WaitGroup
+	over, end := context.WithCancel(context.Background())
 	running.Go(func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			running.Go(func() { one(t, program, filepath.Join(dir, "config"), conn.(*net.TCPConn)) })
+			running.Go(func() { one(over, t, program, filepath.Join(dir, "config"), conn.(*net.TCPConn)) })
 		}
 	})
-	t.Cleanup(func() { l.Close(); running.Wait() })
+	t.Cleanup(func() { l.Close(); end(); running.Wait() })
 	return l.Addr().String(), "ssh://" + me.Username + "@" + l.Addr().String()
 }
 
@@ -78,9 +80,11 @@ func sshd(t testing.TB) string {
 	return ""
 }
 
-// one serves one connection, as inetd would have it.
-func one(t testing.TB, program, config string, conn *net.TCPConn) {
+// one serves one connection, as inetd would have it, until ctx ends: a client that keeps it does
+// not keep the server.
+func one(ctx context.Context, t testing.TB, program, config string, conn *net.TCPConn) {
 	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _, _ = conn.CloseRead(), conn.CloseWrite() })() // also of who else has it
 	f, err := conn.File()
 	if err != nil {
 		t.Error(err)
