@@ -84,8 +84,7 @@ func Serve(mountpoint string, parts []Part, o Options) (*Server, error) {
 	}
 	f := newFront(t, &o)
 	s := &Server{front: f, mountpoint: mountpoint, privileged: os.Geteuid() == 0, served: make(chan struct{})}
-	s.fuse, err = fuse.NewServer(f, mountpoint, s.mountOptions(&o))
-	if err != nil {
+	if err = s.connect(mountpoint, &o); err != nil {
 		return nil, fmt.Errorf("fs: mount %s: %w", mountpoint, err)
 	}
 	f.start(s.fuse, s.privileged && !o.NoPassthrough)
@@ -97,6 +96,36 @@ func Serve(mountpoint string, parts []Part, o Options) (*Server, error) {
 	s.devMinor = mountMinor(mountpoint)
 	s.raiseReadAhead()
 	return s, nil
+}
+
+// connect mounts. The library opens the connection to the kernel so that programs inherit it
+// which this process starts: with it one would keep the mount when this process is killed, and
+// who looks into that would wait for ever instead of being told.
+func (s *Server) connect(mountpoint string, o *Options) (err error) {
+	if s.privileged { // else a helper is started, which has to be forked; what it gives is not inherited
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+	}
+	if s.fuse, err = fuse.NewServer(s.front, mountpoint, s.mountOptions(o)); err != nil {
+		return err
+	}
+	for _, fd := range connections() {
+		unix.CloseOnExec(fd)
+	}
+	return nil
+}
+
+// connections are the descriptors of this process that lead to the kernel's FUSE.
+func connections() (fds []int) {
+	const dir = "/proc/self/fd"
+	names, _ := os.ReadDir(dir)
+	for _, name := range names {
+		if to, _ := os.Readlink(filepath.Join(dir, name.Name())); to == "/dev/fuse" {
+			fd, _ := strconv.Atoi(name.Name())
+			fds = append(fds, fd)
+		}
+	}
+	return fds
 }
 
 func (o *Options) setDefaults() {

@@ -15,14 +15,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"math"
 	"os"
 	"os/exec"
 	"path"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/fs"
 )
@@ -126,11 +123,6 @@ func (n *Nudger) start(f *feeder, cmd *exec.Cmd) error {
 	defer n.mu.Unlock()
 	if f.over {
 		return os.ErrClosed
-	}
-	// The connection to the kernel is not opened close-on-exec. With it the child
-	// would wait for itself when this process is killed.
-	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return err
 	}
 	if err := cmd.Start(); err != nil {
 		return err
