@@ -579,7 +579,7 @@ func TestUmountOfWhatIsHaltedAndHeldElsewhere(t *testing.T) {
 	assert.Contains(t, w.shown(), " halted", "status")
 	old := w.status().PID
 	pid, end := w.otherNamespace()
-	w.refused(exit.Unsafe, fmt.Sprintf("end cat (pid %d), mount the workspace again", pid), "umount", "mnt", "--timeout", "1h")
+	w.refused(exit.Unsafe, fmt.Sprintf("end cat (pid %d), mount the workspace again", pid), "umount", "mnt", "--timeout", hangs.String())
 
 	end()
 	eventually(t, "the daemon to end", func() bool { return !alive(old) })

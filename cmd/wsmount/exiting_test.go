@@ -44,7 +44,7 @@ func leave(how string) int {
 // signal would end that. What he wrote arrives later. A close of a program that
 // goes on waits.
 func TestEndOfAProgramWaitsForNoStore(t *testing.T) {
-	w, r := mountFiles(t, "mode: canonical", "--patience", "1h")
+	w, r := mountFiles(t, "mode: canonical", "--patience", hangs.String())
 	w.write("mnt/live", "1")
 	r.cut(t)
 	w.write("new", "22")

@@ -267,8 +267,8 @@ func TestHangingDaemon(t *testing.T) {
 	s := w.status()
 	assert.True(t, s.State == control.NotResponding && len(s.Parts) == 1 && s.Parts[0].Provider == "local-fs", s)
 	for _, args := range [][]string{
-		{"umount", "mnt", "--timeout", "1h"},
-		{"event", "mnt", "turn-end", "--timeout", "1h"},
+		{"umount", "mnt", "--timeout", hangs.String()},
+		{"event", "mnt", "turn-end", "--timeout", hangs.String()},
 		{"event", "mnt", "turn-end", "--no-wait"},
 		{"log", "mnt"}, // which waits for as long as the history takes
 	} {

@@ -191,7 +191,7 @@ func TestUmountWhenTheDaemonHangsUp(t *testing.T) {
 	assert.Contains(t, says, "does not answer")
 	assert.True(t, isMounted(w.path("mnt")) && alive(pid), "the mount was taken from a living daemon")
 	deathLimit = 2 * hangs
-	code, says = umount("--force", "--timeout", "1h")
+	code, says = umount("--force", "--timeout", hangs.String())
 	assert.Equal(t, code, exit.Done, "by force", says)
 }
 
