@@ -16,9 +16,10 @@ import (
 func TestKinds(t *testing.T) {
 	for _, name := range []string{"cloud-bucket", "self-bucket"} {
 		d, _ := all.Registry().Get(name)
-		for kind, want := range map[string]string{"": "s3: ", "s3": "s3: ", "azure": "azure: ", "gcs": "gcs: "} {
+		for kind, want := range map[string]string{"": "s3", "s3": "s3", "azure": "azure", "gcs": "gcs"} {
 			_, err := d.Open(t.Context(), providers.Settings{Config: map[string]string{"kind": kind, "endpoint": "nowhere"}})
-			assert.True(t, errors.Is(err, providers.ErrInvalid) && strings.Contains(err.Error(), want), name, "of kind", kind, err)
+			refused := new(providers.Error)
+			assert.True(t, errors.Is(err, providers.ErrInvalid) && errors.As(err, &refused) && refused.Provider == want, name, "of kind", kind, err, refused)
 		}
 		_, err := d.Open(t.Context(), providers.Settings{Config: map[string]string{"kind": "tape"}})
 		assert.True(t, errors.Is(err, providers.ErrUnsupported) && strings.Contains(err.Error(), "tape"), name, err)
