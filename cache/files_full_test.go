@@ -101,7 +101,7 @@ func TestContentOfWhatIsNotMounted(t *testing.T) {
 			}
 			w.ok(w.put("mine", block+"ours"))
 			w.idle()
-			_, _, err := ContentOf(w.o.StateDir, true)
+			_, _, err := ContentOf(w.o.StateDir, true, nil)
 			assert.Is(t, err, ErrInUse, "of what is mounted")
 			if killed {
 				old := w.v
@@ -112,9 +112,9 @@ func TestContentOfWhatIsNotMounted(t *testing.T) {
 				w.ok(w.v.Close())
 			}
 			w.gone = true // until it starts again
-			was, freed, err := ContentOf(w.o.StateDir, false)
+			was, freed, err := ContentOf(w.o.StateDir, false, nil)
 			assert.True(t, err == nil && freed == 0 && was.Clean == 60<<10 && was.Unsaved >= 60<<10, "there is", was, "freed", freed, err)
-			is, freed, err := ContentOf(w.o.StateDir, true)
+			is, freed, err := ContentOf(w.o.StateDir, true, nil)
 			w.ok(err)
 			assert.Equal(t, freed, 60<<10, "freed")
 			assert.True(t, is.Clean == 0 && is.Unsaved == was.Unsaved, "after clearing there is", is)
@@ -135,7 +135,7 @@ func TestContentUsageOfAPart(t *testing.T) {
 	assert.True(t, was.Clean >= firstFetch && was.Clean <= size/2 && was.Unsaved == 0, firstFetch, "bytes were fetched, and there is", was)
 	w.ok(w.v.Close())
 	w.gone = true // until it starts again
-	is, freed, err := ContentOf(w.o.StateDir, true)
+	is, freed, err := ContentOf(w.o.StateDir, true, nil)
 	w.ok(err)
 	assert.Equal(t, freed, was.Clean, "freed when it was not mounted")
 	assert.Equal(t, is.Clean, 0, "clean then")
@@ -153,14 +153,14 @@ func TestMakeRoomInWhatIsNotMounted(t *testing.T) {
 	}
 	w.ok(w.put("mine", block+"ours"))
 	w.idle()
-	w.is(assert.ErrOf(MakeRoomIn(w.o.StateDir, 1)), ErrInUse)
+	w.is(assert.ErrOf(MakeRoomIn(w.o.StateDir, 1, nil)), ErrInUse)
 	w.ok(w.v.Close())
 	w.gone = true // until it starts again
 	for _, want := range []int64{2 * size, size, 0} {
-		freed := assert.Of(MakeRoomIn(w.o.StateDir, size+1)).OK(w)
+		freed := assert.Of(MakeRoomIn(w.o.StateDir, size+1, nil)).OK(w)
 		assert.Equal(t, freed, want, "freed")
 	}
-	u, _, err := ContentOf(w.o.StateDir, false)
+	u, _, err := ContentOf(w.o.StateDir, false, nil)
 	assert.True(t, err == nil && u.Unsaved >= size && u.Clean == 0, "then there is", u, err)
 	w.start()
 	for _, name := range []string{"a", "b", "c"} {

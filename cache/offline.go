@@ -27,6 +27,7 @@ type (
 	Exported      = offline.Exported
 	ScanReport    = offline.ScanReport
 	ContentUsage  = offline.ContentUsage
+	Lost          = offline.Lost
 	// Skipped is something that was asked for and not done.
 	Skipped = history.Skipped
 )
@@ -47,11 +48,11 @@ func Scan(ctx context.Context, stateDir string, force bool) (ScanReport, error) 
 }
 
 // ContentOf is [offline.ContentOf]: [Volume.ContentUsage] of what is not mounted.
-func ContentOf(stateDir string, clear bool) (u ContentUsage, freed int64, err error) {
-	return offline.ContentOf(stateDir, clear)
+func ContentOf(stateDir string, clear bool, lost Lost) (u ContentUsage, freed int64, err error) {
+	return offline.ContentOf(stateDir, clear, lost)
 }
 
 // MakeRoomIn is [offline.MakeRoomIn].
-func MakeRoomIn(stateDir string, n int64) (freed int64, err error) {
-	return offline.MakeRoomIn(stateDir, n)
+func MakeRoomIn(stateDir string, n int64, lost Lost) (freed int64, err error) {
+	return offline.MakeRoomIn(stateDir, n, lost)
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,6 +44,15 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		w.stop()
 		l := assert.Of(Inspect(w.o.StateDir, 0)).OK(w)
 		assert.True(t, !l.Empty() && l.Unpushed != nil && *l.Unpushed == want, "without a volume: got", l.Unpushed, "want", want)
+		for _, lost := range []error{errors.New("no clone has them"), nil} {
+			why := func(noted *Unpushed, on providers.Revision) error {
+				assert.True(t, *noted == want && on != "", "it is asked for", noted, on)
+				return lost
+			}
+			is := assert.Of(MakeRoomIn(w.o.StateDir, 1, why)).OK(w)
+			u, _, err := ContentOf(w.o.StateDir, false, why)
+			assert.True(t, err == nil && (lost == nil) == (is > 0) && (lost == nil) == (u.Unsaved == 0) && (u.Lost != "") == (lost != nil), "with", lost, "given up", is, "there is", u, err)
+		}
 		switches.Connect()
 		w.start()
 		w.ok(w.push())

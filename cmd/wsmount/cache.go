@@ -62,7 +62,7 @@ func showCache(c *cli.Context, clear bool) error {
 		return err
 	}
 	err = show(c, out, func(w io.Writer, out control.CacheResult) { printCache(w, root, out.Copies, clear) })
-	return errors.Join(err, unreadCopies(out.Copies))
+	return errors.Join(err, keptCopies(out.Copies, clear))
 }
 
 // contentOf is what is in the working copies of a mount, or those that findCopies knows.
@@ -103,10 +103,13 @@ func pin(c *cli.Context, ends bool) error {
 	})
 }
 
-// unreadCopies is an error when there are working copies of which nothing is known,
-// which has been told.
-func unreadCopies(list []control.CacheCopy) error {
-	if slices.ContainsFunc(list, func(c control.CacheCopy) bool { return c.Unread != "" }) {
+// keptCopies is an error when there are working copies of which nothing is known, or nothing was
+// given up although that was wanted, which has been told.
+func keptCopies(list []control.CacheCopy, clear bool) error {
+	switch {
+	case clear && slices.ContainsFunc(list, func(c control.CacheCopy) bool { return c.Lost != "" }):
+		return silent(exit.Unsafe)
+	case slices.ContainsFunc(list, func(c control.CacheCopy) bool { return c.Unread != "" }):
 		return silent(exit.Failed)
 	}
 	return nil
@@ -125,6 +128,10 @@ func printCache(w io.Writer, root string, list []control.CacheCopy, cleared bool
 		}
 		row("copies", bytesize.Text(c.Clean)+" that the store has, too")
 		row("unsaved", bytesize.Text(c.Unsaved)+" that stay")
+		if c.Lost != "" {
+			row("", "as commits that are not pushed are lost: "+c.Lost)
+			row("", "`wsmount recover export "+c.Directory+" DIR` copies the files")
+		}
 		row("history", bytesize.Text(c.History))
 		for _, pin := range c.Pins {
 			row("pinned", "/"+pin)

@@ -239,6 +239,12 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 			assert.True(t, o.code != exit.Done && strings.Contains(flat(o.out), "unpushed 2 commits, "), args, "without", lost, o)
 			assert.Contains(t, flat(o.out), "unread the clone cannot be read: ", args, "without", lost)
 		}
+		for code, args := range map[exit.Code][]string{exit.Done: {"cache", "show"}, exit.Unsafe: {"cache", "clear"}} {
+			o := w.run(args...)
+			assert.True(t, o.code == code && strings.Contains(flat(o.out), "copies 0 B that the store has, too"), args, "without", lost, o)
+			assert.Contains(t, flat(o.out), "as commits that are not pushed are lost: the clone cannot be read: ", args, "without", lost)
+			assert.Contains(t, flat(o.out), "`wsmount recover export "+dir+" DIR` copies the files", args, "without", lost)
+		}
 		o := w.run("recover", "export", ops, "out-"+lost)
 		assert.True(t, o.code == exit.Unsafe && strings.Contains(o.out, "not copied: commits that are not pushed (2 noted): the clone cannot be read"), "export without", lost, o)
 		assert.Equal(t, w.read("out-"+lost+"/f")+w.read("out-"+lost+"/dir/g"), "fdir/g", "exported of what is local without", lost)

@@ -17,6 +17,8 @@ type Eviction struct {
 	Update func(do func(*tree.Tx) error) error // a transaction of Tree
 	Open   *OpenSet
 	Pins   *pins.Set // of what is not given up
+	// Lost says that the remote may lack what it had: nothing can be fetched again.
+	Lost bool
 }
 
 // Weighed is where content is, and what gives it up.
@@ -35,12 +37,16 @@ func IsReplaceable(v *tree.View, n *table.Inode) bool {
 	})
 }
 
+func (e *Eviction) isReplaceable(v *tree.View, n *table.Inode) bool {
+	return !e.Lost && IsReplaceable(v, n)
+}
+
 // GiveUp notes that the content of an inode is not local any more, if it can be fetched
 // again and no one uses it. The table forgets it first, then the disk: so that no crash
 // leaves a record of content that is not there.
 func (e *Eviction) GiveUp(t *tree.Tx, ino table.Ino) bool {
 	n := t.Inode(ino)
-	if n == nil || e.Open.IsOpen(t.View, ino) || !IsReplaceable(t.View, n) || e.isPinned(t.View, n) {
+	if n == nil || e.Open.IsOpen(t.View, ino) || !e.isReplaceable(t.View, n) || e.isPinned(t.View, n) {
 		return false
 	}
 	if n.State != table.None {
@@ -81,7 +87,7 @@ func (e *Eviction) IsReplaceable(ino table.Ino) bool {
 	v := e.Tree.Lock()
 	defer e.Tree.Unlock()
 	n := v.Inode(ino)
-	return n != nil && IsReplaceable(v, n) && !e.isPinned(v, n)
+	return n != nil && e.isReplaceable(v, n) && !e.isPinned(v, n)
 }
 
 // isPinned reports whether one of the names of an inode is at a pinned path.
@@ -104,7 +110,7 @@ func (e *Eviction) Weigh(v *tree.View, ino table.Ino) {
 		if n.State == table.Partial { // the inode has what all of it takes
 			size = content.Measured
 		}
-		e.Store.Clean(ino, size, IsReplaceable(v, n))
+		e.Store.Clean(ino, size, e.isReplaceable(v, n))
 	}
 }
 

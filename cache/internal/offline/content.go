@@ -6,9 +6,11 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/files"
+	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/pins"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // ContentUsage is what a working copy takes of its disk, in bytes. What is open is not counted.
@@ -16,6 +18,8 @@ type ContentUsage struct {
 	Clean   int64 `json:"cleanBytes"`   // copies of what the backend has
 	Unsaved int64 `json:"unsavedBytes"` // content that it lacks, or that stays here
 	History int64 `json:"historyBytes"` // content of versions that were
+	// Lost is why commits that are not pushed cannot be read: then all content is unsaved.
+	Lost string `json:"lost,omitempty"`
 }
 
 // UsageOf is what content takes.
@@ -24,20 +28,26 @@ func UsageOf(s *content.Store) ContentUsage {
 	return ContentUsage{Clean: u.Clean, Unsaved: u.Dirty, History: u.Kept}
 }
 
+// Lost is why commits that are noted as not pushed cannot be read where the provider keeps them,
+// of a working copy whose names are those of a revision ("": that is not known). It is asked
+// while nobody else has the working copy.
+type Lost func(noted *revision.Unpushed, standsOn providers.Revision) error
+
 // ContentOf is what the content of a working copy takes, after all clean content was given up
-// if clear says so. io/fs.ErrNotExist when there is no working copy.
+// if clear says so. Where commits are lost all is unsaved: nothing else has what they had.
+// io/fs.ErrNotExist when there is no working copy.
 //
 // After an unclean end the table is left as it is: what that end asks for belongs into
 // its next commit. So it is where its disk has no room to open it but to be read, or for the
 // records. Then the content is gone as after an eviction whose record a loss of power took.
-func ContentOf(stateDir string, clear bool) (u ContentUsage, freed int64, err error) {
+func ContentOf(stateDir string, clear bool, lost Lost) (u ContentUsage, freed int64, err error) {
 	if !clear {
-		return giveUp(stateDir, table.Options{ReadOnly: true}, 0)
+		return giveUp(stateDir, table.Options{ReadOnly: true}, 0, lost)
 	}
-	u, freed, err = giveUp(stateDir, table.Options{}, files.Everything)
+	u, freed, err = giveUp(stateDir, table.Options{}, files.Everything, lost)
 	if content.IsFull(err) {
 		before := freed
-		u, freed, err = giveUp(stateDir, table.Options{ReadOnly: true}, files.Everything)
+		u, freed, err = giveUp(stateDir, table.Options{ReadOnly: true}, files.Everything, lost)
 		freed += before
 	}
 	return u, freed, err
@@ -45,13 +55,13 @@ func ContentOf(stateDir string, clear bool) (u ContentUsage, freed int64, err er
 
 // MakeRoomIn gives up n bytes of clean content, or all if there is less, for others who found
 // the disk full. It writes nothing. The errors are those of [ContentOf].
-func MakeRoomIn(stateDir string, n int64) (freed int64, err error) {
-	_, freed, err = giveUp(stateDir, table.Options{ReadOnly: true}, n)
+func MakeRoomIn(stateDir string, n int64, lost Lost) (freed int64, err error) {
+	_, freed, err = giveUp(stateDir, table.Options{ReadOnly: true}, n, lost)
 	return freed, err
 }
 
 // giveUp is ContentOf with so many bytes given up.
-func giveUp(stateDir string, to table.Options, n int64) (u ContentUsage, freed int64, err error) {
+func giveUp(stateDir string, to table.Options, n int64, lost Lost) (u ContentUsage, freed int64, err error) {
 	w, err := open(stateDir, true, to)
 	if err != nil {
 		return u, 0, err
@@ -68,6 +78,8 @@ func giveUp(stateDir string, to table.Options, n int64) (u ContentUsage, freed i
 	if e.Pins, err = pins.Load(stateDir); err != nil {
 		return u, 0, err
 	}
+	why := w.lost(lost)
+	e.Lost = why != nil
 	if err = e.WeighAll(context.Background()); err != nil {
 		return u, 0, err
 	}
@@ -78,5 +90,19 @@ func giveUp(stateDir string, to table.Options, n int64) (u ContentUsage, freed i
 		}
 		freed = w.Content.EvictFor(n, may)
 	}
-	return UsageOf(w.Content), freed, w.tree.View(func(*tree.View) error { return full })
+	u = UsageOf(w.Content)
+	if e.Lost {
+		u.Lost = why.Error()
+	}
+	return u, freed, w.tree.View(func(*tree.View) error { return full })
+}
+
+// lost asks for commits that are not pushed, if any are noted.
+func (w *workingCopy) lost(why Lost) error {
+	v := w.tree.Lock()
+	defer w.tree.Unlock()
+	if noted := revision.UnpushedOf(v); noted != nil {
+		return why(noted, revision.Last(v))
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/clone"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -71,7 +72,7 @@ func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 		return out, err
 	}
 	defer root.Close()
-	a, err := archiveOf(dir)
+	a, err := clone.Open(dir)
 	if err != nil {
 		return out, err
 	}

@@ -10,7 +10,6 @@
 package leftover
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,11 +21,10 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/clone"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
-	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/all"
 )
 
 // Report is what a working copy that is not mounted holds.
@@ -80,15 +78,18 @@ func inspect(dir string, limit int) (r Report, err error) {
 	if err != nil && !gone || r.InUse {
 		return r, err
 	}
-	clone := space.WhileFull(func() error { return r.readClone(dir) })
-	switch none := r.Unpushed == nil || r.Unpushed.Commits == 0; {
-	case clone == nil:
+	cerr := space.WhileFull(func() (err error) {
+		r.Branches, err = clone.Unpushed(dir, r.Unpushed, r.StandsOn)
+		return err
+	})
+	switch {
+	case cerr == nil:
 		r.count()
-	case errors.Is(clone, errAtStore), errors.Is(clone, fs.ErrNotExist) && none: // what is noted is all that is known
-	case errors.Is(clone, providers.ErrUnavailable):
+	case clone.IsAllKnown(r.Unpushed, cerr):
+	case errors.Is(cerr, providers.ErrUnavailable):
 		r.InUse = true // since a moment
 	default:
-		r.Unread = "the clone cannot be read: " + clone.Error()
+		r.Unread = "the clone cannot be read: " + cerr.Error()
 		if r.Unpushed == nil {
 			r.Unpushed = &cache.Unpushed{}
 		}
@@ -97,28 +98,6 @@ func inspect(dir string, limit int) (r Report, err error) {
 		err = nil
 	}
 	return r, err
-}
-
-// errAtStore says that a provider keeps nothing locally: commits are made at its store.
-var errAtStore = errors.New("commits are at the store alone")
-
-// readClone reads the branches of what the provider of a working copy keeps locally: errAtStore if
-// it does not, and io/fs.ErrNotExist if that is not there. A branch that was put back lacks commits
-// without a sign of it in the clone: the working copy stands on one of them.
-func (r *Report) readClone(dir string) (err error) {
-	a, err := archiveOf(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.Close()) }()
-	if r.Branches, err = a.Unpushed(context.Background()); err != nil || r.Unpushed == nil || r.StandsOn == "" {
-		return err
-	}
-	has, err := a.Has(r.StandsOn)
-	if err == nil && !has {
-		err = fmt.Errorf("no branch of it has commit %.12s, on which the working copy stands: %w", r.StandsOn, providers.ErrCorrupt)
-	}
-	return err
 }
 
 // count has what is noted of commits agree with those that there are: of a push that came to its
@@ -195,30 +174,6 @@ func (r *Report) Text() string {
 	}
 	return text
 }
-
-// archiveOf opens what the provider of a working copy keeps locally; errAtStore if it keeps nothing,
-// and io/fs.ErrNotExist if that is not there.
-func archiveOf(dir string) (providers.Archive, error) {
-	d := driverOf(dir)
-	if d.Archive == nil {
-		return nil, errAtStore
-	}
-	return d.Archive(context.Background(), providers.Settings{StateDir: CloneOf(dir)})
-}
-
-// driverOf is that of the storage of a working copy; the zero one where it is not known.
-func driverOf(dir string) providers.Driver {
-	_, provider := state.StorageOf(dir)
-	d, _ := all.Registry().Get(cmp.Or(provider, mountspec.ProviderGitHub)) // that was not always noted
-	return d
-}
-
-// KeepsClone reports whether the provider of the working copy in a directory keeps a clone, there
-// or not.
-func KeepsClone(dir string) bool { return driverOf(dir).Archive != nil }
-
-// CloneOf is where the provider of the working copy in a directory keeps its clone, if it has one.
-func CloneOf(dir string) string { return filepath.Join(dir, state.CloneName) }
 
 // NotEmpty are those of some working copies with which something would be lost.
 func NotEmpty(dirs []string) (full []string) {

@@ -5,8 +5,8 @@
 //	r := room.New(root)
 //	err := r.WhileFull(func() error { return write(root) })
 //
-// It promises that changed content and history stay, and that a working copy that
-// another process has open is left alone.
+// It promises that changed content and history stay, and all content of a working copy whose
+// commits are lost to its clone, and that one that another process has open is left alone.
 package room
 
 import (
@@ -17,8 +17,10 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cache/pins"
+	"github.com/wsmount/wsmount/cmd/internal/clone"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // atLeast is how much clean content of working copies that are not open goes at once,
@@ -86,7 +88,7 @@ func (r *Room) MakeRoom(n int64) (made bool) {
 	}
 	need := max(n, atLeast)
 	for _, dir := range r.copies() {
-		freed, err := cache.MakeRoomIn(dir, need)
+		freed, err := cache.MakeRoomIn(copyOf(dir), need, lostIn(dir))
 		if made = made || freed > 0; err == nil {
 			need -= freed
 		}
@@ -97,16 +99,23 @@ func (r *Room) MakeRoom(n int64) (made bool) {
 	return made
 }
 
-// copies are the working copies below the root, mounted or not.
-func (r *Room) copies() (dirs []string) {
+// copies are the directories of the working copies below the root, mounted or not.
+func (r *Room) copies() []string {
 	dirs, err := state.Copies(r.root, "", "")
 	if err != nil {
 		return nil
 	}
-	for i, dir := range dirs {
-		dirs[i] = filepath.Join(dir, state.CopyName)
-	}
 	return dirs
+}
+
+// copyOf is the directory of the files in that of a working copy.
+func copyOf(dir string) string { return filepath.Join(dir, state.CopyName) }
+
+// lostIn asks for what of the working copy in a directory is in no store and no clone any more.
+func lostIn(dir string) cache.Lost {
+	return func(noted *cache.Unpushed, standsOn providers.Revision) error {
+		return clone.Lost(dir, noted, standsOn)
+	}
 }
 
 // Usage implements state.Room.
@@ -123,7 +132,7 @@ func (r *Room) Usage() string {
 	if !all {
 		whose = "content of working copies"
 		for _, dir := range r.copies() {
-			if u, _, err := cache.ContentOf(dir, false); err == nil {
+			if u, _, err := cache.ContentOf(copyOf(dir), false, lostIn(dir)); err == nil {
 				add(u)
 			}
 		}
@@ -137,15 +146,14 @@ func (r *Room) Usage() string {
 // cache.ErrInUse when it is mounted, and io/fs.ErrNotExist when there is none.
 func CacheOf(dir string, clear bool) (c control.CacheCopy, err error) {
 	c.Workspace, c.Directory = state.WorkspaceOf(dir), dir
-	copied := filepath.Join(dir, state.CopyName)
 	err = state.WhileFull(state.RootOf(dir), nil, func() (err error) {
-		c.ContentUsage, c.Freed, err = cache.ContentOf(copied, clear)
+		c.ContentUsage, c.Freed, err = cache.ContentOf(copyOf(dir), clear, lostIn(dir))
 		return err
 	})
 	if err != nil {
 		return c, err
 	}
-	kept, err := pins.Load(copied)
+	kept, err := pins.Load(copyOf(dir))
 	c.Pins = kept.List()
 	return c, err
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/clone"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/leftover"
 	"github.com/wsmount/wsmount/cmd/internal/state"
@@ -45,7 +46,7 @@ func Elsewhere(root string, place [3]string) error {
 // the files as they were before them, and no note of them would be left.
 func LostCommits(root string, place [3]string) error {
 	dir, err := state.Place(root, place[0], place[1], place[2])
-	if err != nil || !leftover.KeepsClone(dir) { // else each mount would read the table twice
+	if err != nil || !clone.IsKept(dir) { // else each mount would read the table twice
 		return err
 	}
 	l, err := leftover.Inspect(dir, 1)
@@ -53,7 +54,7 @@ func LostCommits(root string, place [3]string) error {
 		return nil
 	}
 	return exit.New(exit.Unsafe, "commits of %s that are not pushed (%d) are lost to its clone: %s", state.WorkspaceOf(dir), l.Unpushed.Commits, l.Unread).
-		Hint("put back what lay in %s; or `wsmount recover export %s DIR` copies the files that are local, and `wsmount recover discard %s` gives the commits up", leftover.CloneOf(dir), dir, dir)
+		Hint("put back what lay in %s; or `wsmount recover export %s DIR` copies the files that are local, and `wsmount recover discard %s` gives the commits up", clone.PathOf(dir), dir, dir)
 }
 
 // MayMove refuses another storage of a workspace, that with the fingerprint to, while the

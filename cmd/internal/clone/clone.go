@@ -1,0 +1,87 @@
+// Package clone is about the clone that the provider of a working copy keeps beside it, where
+// commits are until they are pushed.
+//
+//	a, err := clone.Open(dir)
+//	why := clone.Lost(dir, report.Unpushed, report.StandsOn)
+//
+// It is for working copies that are not mounted, and asks no store.
+package clone
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/state"
+	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/all"
+)
+
+// ErrAtStore says that a provider keeps nothing locally: commits are made at its store.
+var ErrAtStore = errors.New("commits are at the store alone")
+
+// Open opens the clone of the working copy in a directory: ErrAtStore if its provider keeps none,
+// and io/fs.ErrNotExist if it is not there.
+func Open(dir string) (providers.Archive, error) {
+	d := driverOf(dir)
+	if d.Archive == nil {
+		return nil, ErrAtStore
+	}
+	return d.Archive(context.Background(), providers.Settings{StateDir: PathOf(dir)})
+}
+
+// driverOf is that of the storage of a working copy; the zero one where it is not known.
+func driverOf(dir string) providers.Driver {
+	_, provider := state.StorageOf(dir)
+	d, _ := all.Registry().Get(cmp.Or(provider, mountspec.ProviderGitHub)) // that was not always noted
+	return d
+}
+
+// IsKept reports whether the provider of the working copy in a directory keeps a clone, there or
+// not.
+func IsKept(dir string) bool { return driverOf(dir).Archive != nil }
+
+// PathOf is where the clone of the working copy in a directory is, if it has one.
+func PathOf(dir string) string { return filepath.Join(dir, state.CloneName) }
+
+// Unpushed are the branches of the clone with commits that are not pushed, where that has what the
+// working copy has noted of them: a branch that was put back lacks commits without a sign of it in
+// the clone, and the working copy stands on one of them. The errors are those of Open, and why the
+// clone cannot be read.
+func Unpushed(dir string, noted *cache.Unpushed, standsOn providers.Revision) (all []providers.UnpushedBranch, err error) {
+	a, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if all, err = a.Unpushed(context.Background()); err != nil || noted == nil || standsOn == "" {
+		return all, err
+	}
+	has, err := a.Has(standsOn)
+	if err == nil && !has {
+		err = fmt.Errorf("no branch of it has commit %.12s, on which the working copy stands: %w", standsOn, providers.ErrCorrupt)
+	}
+	return all, err
+}
+
+// Lost is why commits that a working copy has noted as not pushed cannot be read in its clone: what
+// it has of them locally may be the last there is. nil: they can be, or there are none.
+func Lost(dir string, noted *cache.Unpushed, standsOn providers.Revision) error {
+	_, err := Unpushed(dir, noted, standsOn)
+	if IsAllKnown(noted, err) {
+		return nil
+	}
+	return fmt.Errorf("the clone cannot be read: %w", err)
+}
+
+// IsAllKnown reports whether an error of Unpushed leaves nothing open: there was none, or nowhere
+// to look, and what is noted is all that is known.
+func IsAllKnown(noted *cache.Unpushed, err error) bool {
+	none := noted == nil || noted.Commits == 0
+	return err == nil || errors.Is(err, ErrAtStore) || errors.Is(err, fs.ErrNotExist) && none
+}
