@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/wsmount/wsmount/cache/internal/state"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -58,6 +59,35 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		w.ok(w.push())
 		w.unpushed(0)
 	})
+}
+
+// Of commits that the clone has and that are not pushed, a new working copy knows as well as the
+// one that has made them, and so does one that was rebuilt; they are counted once.
+func TestUnpushedOfAnotherWorkingCopy(t *testing.T) {
+	c := newClone(t, seeded(t, "f", "one"))
+	for _, text := range []string{"two", "three"} {
+		c.ok(c.put("f", text))
+		c.commit()
+	}
+	c.unpushed(2)
+	c.stop()
+	for _, dir := range []string{c.o.StateDir, t.TempDir()} {
+		if c.o.StateDir = dir; state.IsOne(dir) {
+			assert.Of(Scan(t.Context(), dir, true)).OK(t)
+		}
+		for range 2 {
+			c.start()
+			c.unpushed(2)
+			c.stop()
+		}
+		assert.Equal(t, assert.Of(Inspect(dir, 0)).OK(t).Unpushed.Commits, 2, "without a volume")
+	}
+	c.start()
+	c.push()
+	c.unpushed(0)
+	c.ok(c.put("f", "four"))
+	c.commit()
+	c.unpushed(1)
 }
 
 // push pushes what is committed.

@@ -42,6 +42,9 @@ type Branches struct {
 	On      string   // "": the tracked branch
 	Tracked string   // its name
 	Tip     Revision // where that was when we last heard of it; "": nowhere
+	// Unpushed is how many commits the head has in its history that the remote is not known
+	// to have.
+	Unpushed int
 	// Unmerged are the branches with commits that the tracked one lacks, by
 	// name, and the tracked one itself if a push to it was refused. A branch
 	// that was pushed in full and then deleted at the remote is none of them.

@@ -152,6 +152,11 @@ func TestUnpushedCommitsComeOut(t *testing.T) {
 	const config = "home/.config/wsmount/config.yaml"
 	next := func(w *world, _ *gitserver.Server) { w.edit(config, "branch: main", "branch: next") }
 	same := func(*world, *gitserver.Server) {}
+	without := func(w *world, name string) (copied string) {
+		copied = assert.Of(filepath.Glob(w.path("state/acme/ops/*/copy"))).OK(w.t)[0]
+		assert.OK(w.t, os.RemoveAll(filepath.Join(copied, name)))
+		return copied
+	}
 	for name, c := range map[string]struct {
 		leave func(*world, *gitserver.Server)
 		run   string // what is refused then
@@ -165,6 +170,10 @@ func TestUnpushedCommitsComeOut(t *testing.T) {
 		"other owner":  {func(w *world, _ *gitserver.Server) { w.edit(config, ops, "@other/ops") }, "recover upload STATE", exit.Unresolvable, false},
 		"set":          {same, `registry set @acme/ops storage={"provider":"github","config":{"repo":"acme/ops","branch":"next"}} --show`, exit.Unsafe, true},
 		"working copy": {same, "mount @acme/ops mnt --working-copy review", exit.Unsafe, true},
+		"new":          {func(w *world, _ *gitserver.Server) { without(w, "") }, "mount @acme/ops mnt --working-copy review", exit.Unsafe, true},
+		"rebuilt": {func(w *world, _ *gitserver.Server) {
+			w.ok("recover", "--scan", filepath.Dir(without(w, "names")))
+		}, "mount @acme/ops mnt --working-copy review", exit.Unsafe, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, s, _ := aRow(t)
@@ -205,6 +214,11 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 	w, s, _ := aRow(t)
 	w.committed()
 	dir := filepath.Dir(assert.Of(filepath.Glob(w.path("state/acme/ops/*/copy"))).OK(t)[0])
+	assert.OK(t, os.RemoveAll(dir+"/copy")) // another knows of them as well
+	w.mount(ops, "mnt")
+	assert.Equal(t, w.read("mnt/f")+w.read("mnt/dir/g"), "fdir/g", "in a new working copy")
+	assert.Contains(t, w.shown("mnt"), "unpushed    2 commits, ")
+	assert.Contains(t, flat(w.run("umount", "mnt").out), "2 commits stay in the working copy, not pushed")
 	w.edit(config, "branch: main", "branch: next")
 	locks := []string{dir + "/copy/lock", dir + "/git/wsmount/lock"}
 	var readers []*flock.Lock

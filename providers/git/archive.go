@@ -56,7 +56,7 @@ func openArchive(dir string) (_ *archive, err error) {
 	if err = r.load(""); err != nil || !r.state.Cloned {
 		return a, err
 	}
-	heads, err := a.heads(dir)
+	on, heads, err := a.heads(dir)
 	if err != nil || len(heads) == 0 {
 		return a, err
 	}
@@ -70,10 +70,6 @@ func openArchive(dir string) (_ *archive, err error) {
 	}()
 	a.repo.objects.Promise(nil)
 	a.large = lfs.OpenStore(filepath.Join(a.repo.private, largeName), a.repo.objects.Tmp(), a.repo.space)
-	on, err := a.repo.refs.Head()
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range slices.Sorted(maps.Keys(heads)) {
 		commits, err := a.repo.newCommits(heads[name], a.known)
 		if err != nil {
@@ -89,40 +85,31 @@ func openArchive(dir string) (_ *archive, err error) {
 	return a, nil
 }
 
-// heads are the branches of a clone that are not where the remote was when we last heard of it,
-// or took a push, which it notes.
-func (a *archive) heads(dir string) (map[string]id, error) {
+// heads are the branches of a clone that are not at a commit that the remote is known to have. The
+// head is on one, or on another.
+func (a *archive) heads(dir string) (on string, heads map[string]id, err error) {
 	look := refs.Look(dir)
 	theirs, err := look.List(originRef(""))
-	if err != nil {
-		return nil, err
-	}
-	a.known = slices.Collect(maps.Values(theirs))
-	noted, err := notes.Read(filepath.Join(dir, privateName, notesName), nil)
-	if err != nil {
-		return nil, err
-	}
-	for _, pushed := range noted.Pushed() {
-		if plumbing.IsHash(pushed) {
-			a.known = append(a.known, plumbing.NewHash(pushed))
-		}
-	}
-	ours, err := look.List(headRef(""))
+	ours, oursErr := look.List(headRef(""))
 	on, headErr := look.Head()
+	noted, notesErr := notes.Read(filepath.Join(dir, privateName, notesName), nil)
 	packs, packsErr := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
-	err = firstError(err, headErr, packsErr)
-	if _, there := ours[headRef(on)]; err == nil && !there && len(theirs)+len(packs) > 0 {
+	if err = firstError(err, oursErr, headErr, notesErr, packsErr); err != nil {
+		return "", nil, err
+	}
+	a.known = knownOf(theirs, noted)
+	if _, there := ours[headRef(on)]; !there && len(theirs)+len(packs) > 0 {
 		// A branch that never had a commit has no reference; this one was lost, with what the remote may lack.
 		err = fmt.Errorf("its branch %s is gone: %w", on, providers.ErrCorrupt)
 	}
-	heads := map[string]id{}
+	heads = map[string]id{}
 	a.ours = slices.Collect(maps.Values(ours))
 	for ref, at := range ours {
 		if !slices.Contains(a.known, at) {
 			heads[strings.TrimPrefix(ref, headRef(""))] = at
 		}
 	}
-	return heads, err
+	return on, heads, err
 }
 
 // Close implements providers.Archive.

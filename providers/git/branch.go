@@ -35,7 +35,8 @@ func (p *Provider) Branches(ctx context.Context) (providers.Branches, error) {
 				all.Unmerged = append(all.Unmerged, b)
 			}
 		}
-		return all, nil
+		all.Unpushed, err = p.origin.unpushed()
+		return all, err
 	})
 }
 
@@ -49,10 +50,6 @@ func (p *Provider) Begin(ctx context.Context, branch string, ask bool) (provider
 			if err := p.origin.learnBoth(ctx, branch); err != nil {
 				return "", gone(err)
 			}
-		}
-		if branch == "" {
-			c, err := p.origin.tracked()
-			return revision(c), err
 		}
 		c, err := p.origin.beginning(branch)
 		return revision(c), err

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/git/internal/notes"
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
@@ -14,6 +16,28 @@ import (
 
 // tracked is where the tracked branch was when we last heard of it.
 func (g *origin) tracked() (id, error) { return g.repo.refs.Get(originRef(g.branch)) }
+
+// unpushed counts the commits of the head that the remote is not known to have.
+func (g *origin) unpushed() (int, error) {
+	theirs, err := g.repo.refs.List(originRef(""))
+	known, at := knownOf(theirs, g.notes), g.head.now.Load().commit
+	if err != nil || at.IsZero() || slices.Contains(known, at) {
+		return 0, err
+	}
+	commits, err := g.repo.newCommits(at, known)
+	return len(commits), err
+}
+
+// knownOf is what a remote is known to have, or to have taken by a push that is noted.
+func knownOf(theirs map[string]id, noted *notes.Notes) []id {
+	known := slices.Collect(maps.Values(theirs))
+	for _, pushed := range noted.Pushed() {
+		if plumbing.IsHash(pushed) {
+			known = append(known, plumbing.NewHash(pushed))
+		}
+	}
+	return known
+}
 
 // isMerged reports whether the tracked branch has a commit.
 func (g *origin) isMerged(c id) (bool, error) {
@@ -48,28 +72,21 @@ func (g *origin) branchAt(name string, at, tracked id) (b providers.Branch, list
 		return b, false, err
 	}
 	theirs, err := g.repo.refs.Get(originRef(name))
-	if err != nil {
-		return b, false, err
-	}
-	b.Pushed = theirs == at
-	if !b.Pushed && !theirs.IsZero() && g.repo.hasCommit(theirs) {
-		if b.Pushed, err = g.repo.isAncestor(at, theirs); err != nil {
-			return b, false, err
-		}
-	}
-	commits, err := g.repo.newCommits(at, []id{tracked})
-	b.Commits = len(commits)
+	commits, missing := g.repo.newCommits(at, []id{tracked})
+	unpushed, unread := g.repo.newCommits(at, []id{tracked, theirs})
+	b.Commits, b.Pushed = len(commits), len(unpushed) == 0
+	err = firstError(err, missing, unread)
 	return b, err == nil, err
 }
 
 // beginning is where a branch begins, as far as is known.
 func (g *origin) beginning(branch string) (id, error) {
-	ours, err := g.repo.refs.Get(headRef(branch))
-	if err != nil {
-		return id{}, err
+	if branch == "" {
+		return g.tracked()
 	}
+	ours, oursErr := g.repo.refs.Get(headRef(branch))
 	theirs, err := g.repo.refs.Get(originRef(branch))
-	if err != nil {
+	if err = firstError(oursErr, err); err != nil {
 		return id{}, err
 	}
 	c := ours

@@ -72,14 +72,18 @@ func (r *Repository) Branches(ctx context.Context) (providers.Branches, error) {
 		if r.on != r.branch {
 			all.On = r.on
 		}
+		ours := r.unmerged(r.head)
 		for _, name := range slices.Sorted(maps.Keys(r.lines)) {
 			l, tip := r.lines[name], r.tip(name)
+			theirs := r.remote.history(l.theirs)
+			maps.DeleteFunc(ours, func(id providers.Revision, _ bool) bool { return theirs[id] })
 			if r.isOver(name, tip) {
 				continue
 			}
 			all.Unmerged = append(all.Unmerged, providers.Branch{Name: name, Revision: tip, Commits: len(r.unmerged(tip)),
-				Pushed: r.remote.history(l.theirs)[tip], URL: l.url, Wanted: l.wanted})
+				Pushed: theirs[tip], URL: l.url, Wanted: l.wanted})
 		}
+		all.Unpushed = len(ours)
 		return all, nil
 	})
 }

@@ -60,6 +60,13 @@ func wantUnmerged(t T, p providers.Provider, when string, want ...providers.Bran
 	}
 }
 
+func wantUnpushed(t T, p providers.Provider, when string, want int) {
+	t.Helper()
+	if got := branchesOf(t, p).Unpushed; got != want {
+		t.Errorf("%s: %d commits are not pushed, want %d", when, got, want)
+	}
+}
+
 // branchStart: what is committed on a branch is sent to it, and nothing before
 // there is something. Only who asks the remote hears of it.
 func branchStart(t T, c Clones) {
@@ -117,7 +124,9 @@ func branchUnmerged(t T, c Clones) {
 	save(t, c.A, "a", "1")
 	ours := save(t, c.A, "a", "2")
 	wantUnmerged(t, c.A, "before a push", waiting(one, ours, 2, false))
+	wantUnpushed(t, c.A, "before a push", 2)
 	push(t, c.A, providers.PushOptions{})
+	wantUnpushed(t, c.A, "after a push", 0)
 	merged := mergeIn(t, c.B, one, ours)
 	wantUnmerged(t, c.A, "merged, and not heard of", waiting(one, ours, 2, true))
 	if got := fetch(t, c.A); got != merged {
@@ -133,6 +142,11 @@ func branchUnmerged(t T, c Clones) {
 	wantBegin(t, c.A, one, true, merged)
 	more := save(t, c.A, "a", "3")
 	wantUnmerged(t, c.A, "after another commit", waiting(one, more, 1, false))
+	wantUnpushed(t, c.A, "after another commit", 1)
+	goTo(t, c.A, "")
+	wantUnpushed(t, c.A, "on the tracked branch", 0)
+	save(t, c.A, "b", "1")
+	wantUnpushed(t, c.A, "after a commit to that", 1)
 }
 
 // mergeIn merges a branch into the tracked one, as somebody else would.

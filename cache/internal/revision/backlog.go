@@ -43,6 +43,17 @@ func (b *Backlog) Add(tx *tree.Tx, n int) error {
 	return b.set(tx, UnpushedOf(tx).Committed(n, b.o.Now()))
 }
 
+// Found notes that there are so many commits to push, whoever has made them.
+func (b *Backlog) Found(tx *tree.Tx, n int) error {
+	if u := UnpushedOf(tx); u != nil {
+		n -= u.Commits
+	}
+	if n <= 0 {
+		return nil
+	}
+	return b.Add(tx, n)
+}
+
 // Remade notes that commits were made anew, or are about to be: a push that is under way
 // sends what they were before.
 func (b *Backlog) Remade(tx *tree.Tx) error {

@@ -110,18 +110,12 @@ func (f *Follower) began(ctx context.Context, b providers.Brancher, at providers
 	if err != nil {
 		return err
 	}
-	left := 0
-	for _, other := range all.Unmerged {
-		if other.Name == all.On && !other.Pushed {
-			left = other.Commits
-		}
-	}
 	return f.o.Host.Update(func(tx *tree.Tx) error {
 		f.o.Names.Passed(tx)
 		Comes(tx, f.o.Now().UnixNano())
 		SetCommitted(tx, at)
 		SetMerging(tx, "")
-		return f.backlog.Left(tx, left)
+		return f.backlog.Left(tx, all.Unpushed)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -20,6 +21,20 @@ func (f *Follower) setUpstream(ctx context.Context, r providers.Revision) error 
 		}
 	}
 	return f.record(SetUpstream, r)
+}
+
+// KnowUnpushed notes which commits of a clone the remote does not have, for a working copy that
+// is new, or was rebuilt, and has made none of them.
+func (f *Follower) KnowUnpushed(ctx context.Context) error {
+	b, ok := providers.As[providers.Brancher](f.o.Provider)
+	if !ok || f.recorded(Last) != "" {
+		return nil
+	}
+	all, err := b.Branches(ctx)
+	if err != nil {
+		return err
+	}
+	return f.o.Host.Update(func(tx *tree.Tx) error { return f.backlog.Found(tx, all.Unpushed) })
 }
 
 // knowUpstream asks a working copy's first clone for what it last heard of the

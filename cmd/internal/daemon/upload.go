@@ -102,11 +102,12 @@ func OpenCopy(ctx context.Context, tree *Tree, s Source, o Options) (_ fs.Volume
 	return p.volume, end, nil
 }
 
-// openCopies opens the working copies that are there already.
+// openCopies opens the working copies that are there already, or of which the clone is: a new one
+// sends its commits.
 func (d *Daemon) openCopies(ctx context.Context) error {
 	for _, s := range d.tree.Sources {
 		place, err := state.Place(d.tree.StateRoot, s.Place[0], s.Place[1], s.Place[2])
-		if err != nil || !s.Cached || !exists(filepath.Join(place, state.CopyName)) {
+		if err != nil || !s.Cached || !exists(filepath.Join(place, state.CopyName)) && !exists(filepath.Join(place, state.CloneName)) {
 			continue
 		}
 		p := &part{Source: s}
