@@ -48,7 +48,7 @@ func (t *turn) remove(ctx context.Context, l providers.Locator, cond providers.C
 	p.at(stepLooked)
 	err = t.within(l, func(dir int, name string) error {
 		if cond.Kind == providers.ConditionVersion {
-			if err := p.unchanged(ctx, dir, current, l); err != nil {
+			if err := p.unchanged(ctx, dir, name, current, l); err != nil {
 				return err
 			}
 		}
@@ -132,11 +132,11 @@ func (t *turn) move(ctx context.Context, source *providers.Info, to providers.Lo
 			}
 			p.at(stepLooked)
 			if opts.Source.Kind == providers.ConditionVersion {
-				if err := p.unchanged(ctx, fromDir, source, source.Locator); err != nil {
+				if err := p.unchanged(ctx, fromDir, fromName, source, source.Locator); err != nil {
 					return err
 				}
 			}
-			if err := p.unchanged(ctx, toDir, target, to); err != nil {
+			if err := p.unchanged(ctx, toDir, toName, target, to); err != nil {
 				return err
 			}
 			if err := t.still(); err != nil {

@@ -21,14 +21,20 @@
 // directories are locked in which the change has names, as whoever reaches the same file by
 // another way locks them: a vault in this one or around it, or memory in a directory (see
 // package devicelocal). Agentm takes its lock of its own vault alone. What is
-// there is looked at, and the condition asked of it. Right before the rename its content
-// is hashed again: if it is another by then, because someone changed it who takes no
-// mutex, the change fails with ErrConflict. The directory is synchronised, and the mutex
-// given back. What is made where nothing was never replaces what appears meanwhile.
+// there is looked at, and the condition asked of it. A write then exchanges the two (see
+// localdir.Replace), and the content that came out is hashed again: if it is another by then,
+// because someone changed it who takes no mutex, it is exchanged back, and the change fails with
+// ErrConflict. The directory is synchronised, and the mutex given back. What is made where nothing
+// was never replaces what appears meanwhile.
 //
-// A replication, an editor, or a program on another machine takes no mutex. What it
-// writes between the last look and the rename, some microseconds, is overwritten;
-// Capabilities says so as GuardChecked. Two machines that write the same file meanwhile
+// A replication, an editor, or a program on another machine takes no mutex. A write replaces
+// nothing that it makes or renames to the name before the new content is there, nor what it has
+// written into the old file by then; what it writes later into the old file, which it had open, is
+// lost. For a moment the name shows what then is refused, and a process that is killed in that
+// moment leaves the other's content under the temporary name. A deletion and a move ask again right
+// before: what such a program writes in the microseconds after that is removed or overwritten, and so
+// it is by a write where the file system cannot exchange names. Capabilities says so as
+// GuardChecked. Two machines that write the same file meanwhile
 // are the replication's business: it makes a copy of one (see providers.IsConflictCopy), which is a
 // file like any other here.
 //

@@ -42,6 +42,10 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 		}
 		p.at(stepFilled)
 		info, err := p.place(ctx, dir, temp, l, opts)
+		var left *localdir.LeftError
+		if errors.As(err, &left) {
+			return providers.Info{}, err
+		}
 		if err != nil {
 			return providers.Info{}, errors.Join(err, remove(dir, temp))
 		}
@@ -206,31 +210,39 @@ func (t *turn) replace(ctx context.Context, tempDir int, temp string, dir int, l
 		return providers.Info{}, err
 	}
 	p.at(stepLooked)
-	if err := p.unchanged(ctx, dir, current, l); err != nil {
-		return providers.Info{}, err
-	}
 	if err := t.still(); err != nil {
 		return providers.Info{}, err
 	}
-	var flags uint
-	if current == nil {
-		flags = unix.RENAME_NOREPLACE // what appears now must not be lost
+	switch {
+	case current == nil: // what appears now must not be lost
+		err = changedMeanwhile(localdir.Rename(tempDir, temp, dir, l.Name(), unix.RENAME_NOREPLACE), opts.If)
+	case current.Kind == providers.KindDir: // which the kernel refuses
+		err = localdir.Rename(tempDir, temp, dir, l.Name(), 0)
+	default:
+		err = localdir.Replace(tempDir, temp, dir, l.Name(), func(dir int, name string) error {
+			return p.unchanged(ctx, dir, name, current, l)
+		})
+		if err == unix.ENOENT {
+			err = errMeanwhile
+		}
 	}
-	if err := localdir.Rename(tempDir, temp, dir, l.Name(), flags); err != nil {
-		return providers.Info{}, changedMeanwhile(err, opts.If)
+	if err != nil {
+		return providers.Info{}, err
 	}
 	return *made, nil
 }
 
-// unchanged is ErrConflict when the content at l is not that of current any more, nil
+var errMeanwhile = fmt.Errorf("by a program that does not take the vault's lock: %w", providers.ErrConflict)
+
+// unchanged is ErrConflict when the content at a name is not that of current, which l had, nil
 // for nothing. Where current is nil, the rename asks.
-func (p *Provider) unchanged(ctx context.Context, dir int, current *providers.Info, l providers.Locator) error {
+func (p *Provider) unchanged(ctx context.Context, dir int, name string, current *providers.Info, l providers.Locator) error {
 	if current == nil || current.Kind == providers.KindDir {
 		return nil
 	}
-	now, err := p.look(ctx, dir, l.Name(), l, readAnew)
+	now, err := p.look(ctx, dir, name, l, readAnew)
 	if err == nil && (now == nil || !now.Version.Matches(current.Version)) {
-		err = fmt.Errorf("by a program that does not take the vault's lock: %w", providers.ErrConflict)
+		err = errMeanwhile
 	}
 	return err
 }

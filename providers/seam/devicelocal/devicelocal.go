@@ -6,10 +6,16 @@
 // Those that write through this package take turns, by a lock (flock(2)) of the directory that
 // the file lies in, so that what WriteIf asks holds among them: a file has one lock, whatever
 // directory a backend was opened at, and whatever links lead there. A vault that it lies in takes
-// that lock too (see package vault). Of programs that take no lock WriteIf replaces nothing that
-// was there before it gives the new content its name. Who waits too long for the lock gets a
+// that lock too (see package vault). Who waits too long for the lock gets a
 // TimeoutError. A mount shows directories of its own, whose locks are others: there, the one that
 // serves the mount is asked for the lock of the directory behind it (see Mount).
+//
+// Of programs that take no lock, in a mount too, WriteIf replaces nothing that has the name before
+// the new content has it: the two are exchanged, and exchanged back if what came out is not what
+// was asked for (see localdir.Replace). What a program writes later into the old file, which it had
+// open, is lost. For a moment the name shows what then is refused, and a process that is killed in
+// that moment leaves the other's content under a temporary name. Where the file system cannot
+// exchange names, what gets the name in the moment before the rename is replaced.
 //
 //	b, err := devicelocal.Open("/home/ann/.agentm/memory")
 //
@@ -51,6 +57,8 @@ type Backend struct {
 	plain bool   // it is entered through no symbolic link: see enter and beneath
 	fsync func(*os.File) error
 	mount Mount // nil: it lies in none
+
+	compared func() // for tests: called when what is to be replaced was compared, and has its name
 }
 
 // Mount is what serves a mount that a directory lies in. It is asked about directories by their
@@ -78,7 +86,7 @@ func Open(dir string) (*Backend, error) {
 }
 
 func newBackend(root *os.Root, name string) *Backend {
-	return &Backend{root: root, name: name, fsync: (*os.File).Sync}
+	return &Backend{root: root, name: name, fsync: (*os.File).Sync, compared: func() {}}
 }
 
 // Granted says which directory it is, whatever has its name by now. The zero value is any.
@@ -372,31 +380,29 @@ func (b *Backend) write(dir *os.Root, l seam.Locator, content string, old *seam.
 // place gives a temporary file its name, unless a program that takes no lock has changed what has
 // the name since it was compared.
 func (b *Backend) place(dir *os.Root, temp, name string, old *seam.ETag) error {
-	if old != nil && *old == seam.None {
-		return b.placeNew(dir, temp, name)
+	if old == nil {
+		return dir.Rename(temp, name)
 	}
-	if old != nil {
-		if err := b.in(dir).compare(name, *old); err != nil {
-			return err
-		}
-	}
-	return dir.Rename(temp, name)
-}
-
-func (b *Backend) placeNew(dir *os.Root, temp, name string) error {
 	d, err := dir.Open(".")
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	err = localdir.Rename(int(d.Fd()), temp, int(d.Fd()), name, unix.RENAME_NOREPLACE)
-	if !errors.Is(err, fs.ErrExist) {
+	at, in := int(d.Fd()), b.in(dir)
+	if *old == seam.None {
+		err = localdir.Rename(at, temp, at, name, unix.RENAME_NOREPLACE)
+		if errors.Is(err, fs.ErrExist) {
+			if err = in.compare(name, seam.None); err == nil { // it is gone again
+				err = providers.ErrConflict
+			}
+		}
 		return err
 	}
-	if err = b.in(dir).compare(name, seam.None); err == nil { // it is gone again
-		err = providers.ErrConflict
+	if err := in.compare(name, *old); err != nil { // so that it keeps its name all the time
+		return err
 	}
-	return err
+	b.compared()
+	return localdir.Replace(at, temp, at, name, func(_ int, name string) error { return in.compare(name, *old) })
 }
 
 // replace puts a whole file at a place, whose directory is open, with the mode of the old one,
@@ -413,7 +419,8 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode,
 	}
 	named := false
 	defer func() {
-		if err != nil && !named {
+		var left *localdir.LeftError
+		if err != nil && !named && !errors.As(err, &left) {
 			dir.Remove(temp)
 		}
 	}()

@@ -207,28 +207,43 @@ func TestContentIsSafe(t *testing.T) {
 	assert.Equal(t, len(entries), 1, "entries")
 }
 
-// A program that takes no lock changes the file while the new content is brought to the disk.
+// A program that takes no lock changes the file while the new content is brought to the disk, or
+// when the old was compared.
 func TestChangedBesideTheLock(t *testing.T) {
 	dir := t.TempDir()
-	b := open(t, dir)
-	defer b.Close()
-	for name, old := range map[string]seam.ETag{"made": seam.None, "replaced": seam.ETagOf("old")} {
+	theirs := func(path string) error {
+		return errors.Join(os.WriteFile(path+".new", []byte("theirs"), 0o600), os.Rename(path+".new", path))
+	}
+	for name, x := range map[string]struct {
+		old  seam.ETag
+		when func(b *Backend, act func() error)
+	}{
+		"made":     {seam.None, whileSynced},
+		"replaced": {seam.ETagOf("old"), whileSynced},
+		"compared": {seam.ETagOf("old"), func(b *Backend, act func() error) { b.compared = func() { assert.OK(t, act()) } }},
+	} {
+		b := open(t, dir)
 		path := filepath.Join(dir, name)
-		if old != seam.None {
+		if x.old != seam.None {
 			assert.OK(t, os.WriteFile(path, []byte("old"), 0o600))
 		}
-		b.fsync = func(f *os.File) error {
-			if info, err := f.Stat(); err != nil || info.IsDir() {
-				return err
-			}
-			return errors.Join(os.WriteFile(path+".new", []byte("theirs"), 0o600), os.Rename(path+".new", path))
-		}
-		err := assert.ErrOf(b.WriteIf(t.Context(), at(t, name), old, "ours"))
+		x.when(b, func() error { return theirs(path) })
+		err := assert.ErrOf(b.WriteIf(t.Context(), at(t, name), x.old, "ours"))
 		assert.Is(t, err, providers.ErrConflict, name)
 		assert.Contains(t, fmt.Sprint(err), seam.ETagOf("theirs").String(), name)
 		assert.Equal(t, string(assert.Of(os.ReadFile(path)).OK(t)), "theirs", name)
+		assert.OK(t, b.Close())
 	}
-	assert.Equal(t, len(assert.Of(os.ReadDir(dir)).OK(t)), 2, "entries")
+	assert.Equal(t, len(assert.Of(os.ReadDir(dir)).OK(t)), 3, "entries")
+}
+
+func whileSynced(b *Backend, act func() error) {
+	b.fsync = func(f *os.File) error {
+		if info, err := f.Stat(); err != nil || info.IsDir() {
+			return err
+		}
+		return act()
+	}
 }
 
 // mount is one whose directory "sent" sends what is closed, and which is asked for a lock.
