@@ -94,7 +94,8 @@ func showAnswer(c *cli.Context, answer store.Answer) error {
 
 // memorySettings are what this machine says of where agentm's memory lies.
 func memorySettings(c *cli.Context) seam.Settings {
-	s := seam.ReadSettings(os.Getenv)
+	h := store.Host{StateRoot: func() (string, error) { return stateRoot(c) }}
+	s := seam.ReadSettings(os.Getenv, func(place string) error { return h.Answers(c.Context, place) })
 	s.Behind = func(dir string) ([]string, error) {
 		root, err := stateRoot(c)
 		if err != nil {
@@ -102,7 +103,7 @@ func memorySettings(c *cli.Context) seam.Settings {
 		}
 		return store.Behind(c.Context, root)(dir)
 	}
-	s.Mounted = store.Host{StateRoot: func() (string, error) { return stateRoot(c) }}.Mounted
+	s.Mounted = h.Mounted
 	config := sync.OnceValues(func() (*host.Config, error) {
 		return host.LoadConfig(host.LoadOptions{Path: c.String("config"), Lookup: os.LookupEnv})
 	})

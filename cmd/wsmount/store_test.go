@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -198,6 +199,17 @@ func TestStoreMounted(t *testing.T) {
 	stop(t, w.status().PID)
 	w.refused(exit.Unreachable, "not-responding", "store", "read", notes, "memory/atlas/plan.md")
 	w.refused(exit.Unreachable, "not-responding", "store", "list", "mnt", ".")
+	w.refused(exit.Unreachable, "not-responding", "store", "state", "read", "mnt/p", "PLAN.md")
+	env := w.env
+	// Package go/build looks into $GOPATH, or else $HOME, before main.
+	for _, in := range [][]string{{"HOME=" + w.path("mnt"), "XDG_CONFIG_HOME=" + w.path("home"), "GOPATH=" + w.path("home")}, {"MEMORY_VAULT_PATH=" + w.path("mnt/memory")}} {
+		w.env = append(slices.Clone(env), in...)
+		w.refused(exit.Unreachable, "not-responding", "store", "read", "atlas/plan.md")
+		w.refused(exit.Unreachable, "not-responding", "store", "repos", "list")
+		o := w.run("doctor", "--requires=sync")
+		assert.True(t, o.code == exit.Unreachable && strings.Contains(o.out, "not-responding"), in, "doctor:", o.code, o.out, o.errOut)
+	}
+	w.env = env
 	w.ok("umount", "--force", w.path("mnt"))
 }
 

@@ -18,7 +18,7 @@
 // nobody looks for it is lost. [Registry.Preview] says beforehand what it will do or refuse,
 // in the same words.
 //
-//	b, err := all.Backends().Select(ctx, seam.ReadSettings(os.Getenv), seam.Capabilities{Sync: true})
+//	b, err := all.Backends().Select(ctx, seam.ReadSettings(os.Getenv, nil), seam.Capabilities{Sync: true})
 //
 // # Errors
 //

@@ -76,6 +76,7 @@ type choice struct {
 	origin   string // who asks for it
 	class    *Class
 	settings Settings
+	from     string // what says where a vault is
 	found    providers.Finding
 }
 
@@ -107,6 +108,12 @@ func (r *Registry) choose(ctx context.Context, s Settings, required Capabilities
 			return c, refusal
 		}
 	}
+	if refusal := c.answers(); refusal != nil {
+		return c, refusal
+	}
+	if refusal := c.there(); refusal != nil {
+		return c, refusal
+	}
 	if refusal := c.apart(); refusal != nil {
 		return c, refusal
 	}
@@ -136,8 +143,7 @@ func (c *choice) unregistered(there []string) *SelectionError {
 }
 
 // locate finds the vault: where $MEMORY_VAULT_PATH says in this session, else where
-// vault_path of the configuration does. It must be there already: one that is not mounted
-// yet would be made anew beside the right one.
+// vault_path of the configuration does.
 func (c *choice) locate() *SelectionError {
 	vault, from := c.settings.Vault, "$MEMORY_VAULT_PATH"
 	if vault == "" {
@@ -159,6 +165,31 @@ func (c *choice) locate() *SelectionError {
 		return c.refuse(VaultAbsent, fmt.Errorf("%w: %w", providers.ErrUnavailable, fs.ErrInvalid), "set "+from+" to where it is",
 			"and %s is no absolute path", from)
 	}
+	c.settings.Vault, c.from = vault, from
+	return nil
+}
+
+// answers refuses a place that nothing would ever be heard of: the directory, or what it is to be
+// kept apart from. It comes before all that asks there.
+func (c *choice) answers() *SelectionError {
+	if c.class.Dir == nil {
+		return nil
+	}
+	for _, place := range append([]string{c.class.Dir(c.settings)}, c.settings.Config.Believed...) {
+		if err := c.settings.answers(place); err != nil {
+			return c.refuse(Silent, err, letItAnswer, "and %s does not answer: %v", place, err)
+		}
+	}
+	return nil
+}
+
+// there refuses a vault that is not there: one that is not mounted yet would be made anew beside
+// the right one.
+func (c *choice) there() *SelectionError {
+	if c.protocol != Vault {
+		return nil
+	}
+	vault, from := c.settings.Vault, c.from
 	info, err := os.Stat(vault)
 	if err == nil && !info.IsDir() {
 		err = providers.ErrNotDir
@@ -167,7 +198,6 @@ func (c *choice) locate() *SelectionError {
 		return c.refuse(VaultAbsent, fmt.Errorf("%w: %w", providers.ErrUnavailable, err), "mount or sync it first, or set "+from+" to where it is",
 			"and the vault of %s is not there: %q is no directory (%v)", from, vault, err)
 	}
-	c.settings.Vault = vault
 	return nil
 }
 
@@ -212,6 +242,7 @@ const (
 	NotRegistered      Reason = "not-registered"      // no class has the name
 	NoVaultPath        Reason = "no-vault-path"       // nothing says where the vault is
 	VaultAbsent        Reason = "vault-absent"        // the vault is not where it is said to be
+	Silent             Reason = "silent"              // what serves it, or the configuration, does not answer
 	CapabilityMismatch Reason = "capability-mismatch" // a CapabilityMismatchError
 	PersonalSpace      Reason = "personal-space"      // the operator's own space lies in the vault, or that is not known
 	HostPlace          Reason = "host-place"          // what rules the machine lies in it, or around it

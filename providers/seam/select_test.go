@@ -3,6 +3,7 @@ package seam_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,6 +54,14 @@ func (m *machine) settings(config, vault string) seam.Settings {
 		s.Config.Text, s.Config.Err = nil, fs.ErrNotExist
 	}
 	return s
+}
+
+// silent is Settings.Answers of a machine where a directory of its home hangs.
+func (m *machine) silent(place, dir string) error {
+	if dir = filepath.Join(m.home, dir); strings.HasPrefix(place, dir+"/") {
+		return fmt.Errorf("%s hangs", dir)
+	}
+	return nil
 }
 
 // TestSelect is the order of the three steps.
@@ -106,6 +115,7 @@ var refusals = []struct {
 		[]string{"HOME/nowhere", "vault_path"}},
 	{"vault of the session not there", "", "HOME/nowhere", seam.Capabilities{}, seam.VaultAbsent, providers.ErrUnavailable, []string{"HOME/nowhere", "$MEMORY_VAULT_PATH"}},
 	{"vault is a file", "", "HOME/file", seam.Capabilities{}, seam.VaultAbsent, providers.ErrNotDir, []string{"HOME/file"}},
+	{"vault that nothing is heard of", "", "HOME/silent/vault", seam.Capabilities{}, seam.Silent, providers.ErrUnavailable, []string{"HOME/silent/vault does not answer: HOME/silent hangs"}},
 	{"vault with the operator's space in it", "", "HOME", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"HOME", "allow_personal"}},
 	{"vault that is another part of the operator's space", "", "HOME/diary", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"HOME/diary", "HOME/vault alone", "allow_personal"}},
 	{"vault that a link has lead there", `{"storage.backend": "vault", "vault_path": "~/vault/out"}`, "", seam.Capabilities{}, seam.PersonalSpace, providers.ErrPermission, []string{"allow_personal"}},
@@ -147,6 +157,7 @@ func TestRefusals(t *testing.T) {
 		here := strings.NewReplacer("HOME", m.home)
 		s := m.settings(here.Replace(c.config), here.Replace(c.vault))
 		s.Config.Believed = []string{filepath.Join(m.vault, "claude", ".agentm-config.json")}
+		s.Answers = func(place string) error { return m.silent(place, "silent") }
 		s.Host = func() ([]string, error) {
 			return []string{filepath.Join(m.vault, "rules/wsmount/config.yaml"), filepath.Join(m.vault, "state")}, nil
 		}
@@ -228,16 +239,16 @@ func TestReadSettings(t *testing.T) {
 	home, prefix := t.TempDir(), t.TempDir()
 	env := map[string]string{"HOME": home}
 	getenv := func(key string) string { return env[key] }
-	s := seam.ReadSettings(getenv)
+	s := seam.ReadSettings(getenv, nil)
 	assert.Equal(t, s.Home, home)
 	assert.Is(t, s.Config.Err, fs.ErrNotExist, "no configuration")
 	assert.OK(t, os.Mkdir(filepath.Join(home, ".claude"), 0o700))
 	assert.OK(t, os.WriteFile(filepath.Join(home, ".claude", ".agentm-config.json"), []byte("{}"), 0o600))
-	s = seam.ReadSettings(getenv)
+	s = seam.ReadSettings(getenv, nil)
 	assert.OK(t, s.Config.Err)
 	assert.Equal(t, string(s.Config.Text), "{}")
 	env["AGENTM_INSTALL_PREFIX"], env["MEMORY_VAULT_PATH"] = prefix, "/vault"
-	s = seam.ReadSettings(getenv)
+	s = seam.ReadSettings(getenv, nil)
 	assert.Equal(t, s.Vault, "/vault")
 	assert.Is(t, s.Config.Err, fs.ErrNotExist, "another configuration")
 	assert.Slice(t, s.Config.Believed, []string{filepath.Join(prefix, ".agentm-config.json"), filepath.Join(home, ".claude", ".agentm-config.json")})
@@ -258,15 +269,20 @@ func TestReadSettings(t *testing.T) {
 		if c.prefix == "none" {
 			env["AGENTM_INSTALL_PREFIX"] = ""
 		}
-		_, err := m.registry.Select(t.Context(), seam.ReadSettings(getenv), seam.Capabilities{})
+		_, err := m.registry.Select(t.Context(), seam.ReadSettings(getenv, nil), seam.Capabilities{})
 		var refusal *seam.SelectionError
 		if !errors.As(err, &refusal) || refusal.Reason != seam.ConfigCorrupt || m.deviceLocal > 0 {
 			t.Fatal("select:", err)
 		}
 		assert.Contains(t, err.Error(), prefix)
 		assert.Contains(t, err.Error(), c.says)
-		assert.Equal(t, m.registry.Preview(t.Context(), seam.ReadSettings(getenv), seam.Capabilities{}).Text, err.Error())
+		assert.Equal(t, m.registry.Preview(t.Context(), seam.ReadSettings(getenv, nil), seam.Capabilities{}).Text, err.Error())
 	}
+	env["HOME"] = home
+	_, err := m.registry.Select(t.Context(), seam.ReadSettings(getenv, func(place string) error { return (&machine{home: home}).silent(place, ".claude") }), seam.Capabilities{})
+	var refusal *seam.SelectionError
+	assert.True(t, errors.As(err, &refusal) && refusal.Reason == seam.Silent, "select:", err)
+	assert.Contains(t, err.Error(), filepath.Join(home, ".claude", ".agentm-config.json")+" cannot be read: "+filepath.Join(home, ".claude")+" hangs")
 	env = nil
-	assert.Is(t, seam.ReadSettings(getenv).Config.Err, fs.ErrNotExist, "no home")
+	assert.Is(t, seam.ReadSettings(getenv, nil).Config.Err, fs.ErrNotExist, "no home")
 }

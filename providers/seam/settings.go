@@ -24,6 +24,9 @@ type Settings struct {
 	// ReadOnly: nothing will be changed, so what only changes need may be missing, such as a
 	// lock that this user can make.
 	ReadOnly bool
+	// Answers is an error if a place lies in a mount whose server does not answer: what is asked
+	// there never returns. It touches nothing in the mount. nil: nothing is mounted.
+	Answers func(place string) error
 	// Personal are the operator's own spaces: see CheckApart. nil: there are none.
 	Personal func() ([]Space, error)
 	// Host are places of wsmount's own that memory is kept apart from: the files that it
@@ -59,9 +62,9 @@ const (
 
 // ReadSettings reads what the environment says and leads to: the configuration in
 // $AGENTM_INSTALL_PREFIX, or in ~/.claude without that. What it cannot read, Select
-// refuses.
-func ReadSettings(getenv func(key string) string) Settings {
-	s := Settings{Home: getenv("HOME"), Vault: getenv("MEMORY_VAULT_PATH")}
+// refuses. answers is Settings.Answers.
+func ReadSettings(getenv func(key string) string, answers func(place string) error) Settings {
+	s := Settings{Home: getenv("HOME"), Vault: getenv("MEMORY_VAULT_PATH"), Answers: answers}
 	prefix := getenv(prefixVariable)
 	if prefix != "" {
 		s.Config.Believed = append(s.Config.Believed, filepath.Join(prefix, configName))
@@ -74,8 +77,32 @@ func ReadSettings(getenv func(key string) string) Settings {
 		return s
 	}
 	s.Config.Name = s.Config.Believed[0]
-	s.Config.Text, s.Config.Err = readConfig(s.Config.Name, prefix != "")
+	if s.Config.Err = s.answers(s.Config.Name); s.Config.Err == nil {
+		s.Config.Text, s.Config.Err = readConfig(s.Config.Name, prefix != "")
+	}
 	return s
+}
+
+// SilentError says that what serves a place does not answer. It is providers.ErrUnavailable.
+type SilentError struct{ Err error }
+
+// Error is the cause.
+func (e *SilentError) Error() string { return e.Err.Error() }
+
+// Unwrap is providers.ErrUnavailable, and the cause.
+func (e *SilentError) Unwrap() []error { return []error{providers.ErrUnavailable, e.Err} }
+
+const letItAnswer = "let what serves the mount answer, or unmount it: `wsmount status` says how it is"
+
+// answers is a SilentError where Answers is one.
+func (s Settings) answers(place string) error {
+	if s.Answers == nil {
+		return nil
+	}
+	if err := s.Answers(place); err != nil {
+		return &SilentError{err}
+	}
+	return nil
 }
 
 // readConfig reads a configuration. fs.ErrNotExist says that the machine has none: where a
@@ -114,6 +141,9 @@ func (c Config) StateMode() (string, error) {
 func (c Config) get(key string) (string, *SelectionError) {
 	if errors.Is(c.Err, fs.ErrNotExist) {
 		return "", nil
+	}
+	if errors.As(c.Err, new(*SilentError)) {
+		return "", &SelectionError{Reason: Silent, What: fmt.Sprintf("where memory lies is not known, since %s cannot be read: %v", c.Name, c.Err), Do: letItAnswer, Err: c.Err}
 	}
 	if c.Err != nil {
 		return "", c.corrupt("cannot be read: %w", c.Err)

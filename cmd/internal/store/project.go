@@ -51,7 +51,10 @@ func (c Call) state(ctx context.Context) (project.State, error) {
 	name := c.Args[0]
 	if strings.Contains(name, "/") || name == "." || name == ".." {
 		var err error
-		if name, err = filepath.Abs(name); err != nil {
+		if name, err = filepath.Abs(name); err == nil {
+			err = c.Host.Answers(ctx, name) // before anything is asked there
+		}
+		if err != nil {
 			return project.State{}, err
 		}
 	}

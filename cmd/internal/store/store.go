@@ -31,7 +31,7 @@ func CodeOf(r seam.Reason) exit.Code {
 	switch r {
 	case seam.ConfigCorrupt, seam.ConfigNoString, seam.NoVaultPath:
 		return exit.Manifest
-	case seam.VaultAbsent:
+	case seam.VaultAbsent, seam.Silent:
 		return exit.Unreachable
 	case seam.PersonalSpace, seam.HostPlace:
 		return exit.Denied

@@ -35,7 +35,7 @@ func loc(t *testing.T, key string) seam.Locator {
 // A script can tell a vault that is away from a wrong configuration.
 func TestCodes(t *testing.T) {
 	for reason, want := range map[seam.Reason]exit.Code{
-		seam.VaultAbsent: exit.Unreachable, seam.NoVaultPath: exit.Manifest, seam.ConfigCorrupt: exit.Manifest, seam.ConfigNoString: exit.Manifest,
+		seam.VaultAbsent: exit.Unreachable, seam.Silent: exit.Unreachable, seam.NoVaultPath: exit.Manifest, seam.ConfigCorrupt: exit.Manifest, seam.ConfigNoString: exit.Manifest,
 		seam.NotRegistered: exit.Failed, seam.PersonalSpace: exit.Denied, seam.HostPlace: exit.Denied, seam.Unusable: exit.Failed, seam.CapabilityMismatch: exit.Failed,
 	} {
 		assert.Equal(t, CodeOf(reason), want, string(reason))
