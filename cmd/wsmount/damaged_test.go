@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
@@ -36,7 +37,9 @@ func TestDatabaseIsGone(t *testing.T) {
 			for _, args := range [][]string{{"mount", ops, "mnt"}, {"recover", "export", ops, "out"}, {"recover", "accept", ops}} {
 				w.refused(exit.Failed, scan, args...)
 			}
-			o := w.run("recover")
+			o := w.run("doctor", ops)
+			assert.True(t, o.code == exit.Failed && strings.Contains(flat(o.out), scan), "doctor", o)
+			o = w.run("recover")
 			assert.Equal(t, o.code, exit.Unsafe, "of what it may hold nothing is known")
 			for _, want := range []string{"damaged", scan} {
 				assert.Contains(t, o.out, want, "recover")

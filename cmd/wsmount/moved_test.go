@@ -267,6 +267,11 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 		for _, args := range [][]string{{"mount", ops, "mnt"}, {"recover", "upload", ops}} { // which would have the files without them
 			w.refused(exit.Unsafe, "commits of @acme/ops that are not pushed (2) are lost to its clone: ", args...)
 		}
+		if lost == "git/refs" { // which nothing has noted
+			assert.OK(t, os.Rename(dir+"/copy", dir+"/away"))
+			w.refused(exit.Unsafe, "commits of @acme/ops may not be pushed, and its working copy is gone: the clone cannot be read: ", "mount", ops, "mnt")
+			assert.OK(t, os.Rename(dir+"/away", dir+"/copy"))
+		}
 		w.edit(config, "branch: main", "branch: next")
 	}
 	w.edit(config, "branch: next", "branch: main")

@@ -8,8 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/leftover"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -87,6 +89,7 @@ func Workspace(t *daemon.Tree, err error) []Check {
 	if t != nil {
 		for _, s := range t.Sources {
 			out = append(out, source(s)...)
+			out = append(out, database(t.StateRoot, s)...)
 			for _, err := range []error{t.LostCommits(s), t.OthersUnsaved(s)} {
 				if err != nil {
 					out = append(out, refused("part /"+s.At, err))
@@ -133,6 +136,21 @@ func source(s daemon.Source) []Check {
 		out = append(out, localRoot(name, s))
 	}
 	return out
+}
+
+// database checks that the working copy of a part can be read, if there is one.
+func database(root string, s daemon.Source) []Check {
+	if !s.Cached {
+		return nil
+	}
+	dir, err := state.Place(root, s.Place[0], s.Place[1], s.Place[2])
+	if err == nil {
+		_, err = leftover.Inspect(dir, 1)
+	}
+	if !errors.Is(err, cache.ErrDamaged) { // what else is wrong the other checks say, or the mount
+		return nil
+	}
+	return []Check{problem("part /"+s.At, leftover.Advice(dir, err), "%v", err)}
 }
 
 func localRoot(name string, s daemon.Source) Check {

@@ -43,18 +43,27 @@ func Elsewhere(root string, place [3]string) error {
 
 // LostCommits refuses to open the working copy at place (owner, slug, fingerprint) while it has noted
 // commits that are not pushed and its clone has lost them, or cannot be read: opened, it would have
-// the files as they were before them, and no note of them would be left.
+// the files as they were before them, and no note of them would be left. Without a working copy
+// nothing says that there were none.
 func LostCommits(root string, place [3]string) error {
 	dir, err := state.Place(root, place[0], place[1], place[2])
 	if err != nil || !clone.IsKept(dir) { // else each mount would read the table twice
 		return err
 	}
 	l, err := leftover.Inspect(dir, 1)
-	if err != nil || l.Unread == "" || *l.Unpushed == (cache.Unpushed{}) { // who opens it says what else is wrong
+	if err != nil || l.Unread == "" { // who opens it says what else is wrong
 		return nil
 	}
-	return exit.New(exit.Unsafe, "commits of %s that are not pushed (%d) are lost to its clone: %s", state.WorkspaceOf(dir), l.Unpushed.Commits, l.Unread).
-		Hint("put back what lay in %s; or `wsmount recover export %s DIR` copies the files that are local, and `wsmount recover discard %s` gives the commits up", clone.PathOf(dir), dir, dir)
+	var refused *exit.Error
+	switch ws := state.WorkspaceOf(dir); {
+	case *l.Unpushed != (cache.Unpushed{}):
+		refused = exit.New(exit.Unsafe, "commits of %s that are not pushed (%d) are lost to its clone: %s", ws, l.Unpushed.Commits, l.Unread)
+	case l.Ended == "":
+		refused = exit.New(exit.Unsafe, "commits of %s may not be pushed, and its working copy is gone: %s", ws, l.Unread)
+	default:
+		return nil
+	}
+	return refused.Hint("put back what lay in %s; or `wsmount recover export %s DIR` copies the files that are local, and `wsmount recover discard %s` gives the commits up", clone.PathOf(dir), dir, dir)
 }
 
 // MayMove refuses another storage of a workspace, that with the fingerprint to, while the
