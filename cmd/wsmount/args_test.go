@@ -244,6 +244,7 @@ func TestCommandLineRefusals(t *testing.T) {
 		{"a sandbox without a command", []string{"exec", "@a/b"}, "a workspace and a command are needed", "exec WORKSPACE -- CMD"},
 		{"a conversation without a turn", []string{"exec", "@a/b", "--conversation", "c", "--", "true"}, "--conversation is for --turn", "--turn ID"},
 		{"unknown subcommand", []string{"registry", "ad", "x"}, `wsmount registry has no command "ad"`, "did you mean add"},
+		{"a subcommand forgotten", []string{"conflicts", "mnt/app"}, `wsmount conflicts has no command "mnt/app"`, "its commands are list, show, resolve: see `wsmount conflicts --help`"},
 		{"unknown flag", []string{"@a/b", "/mnt", "--read-olny"}, "wsmount mount has no flag --read-olny", "--read-only"},
 		{"flag of another command", []string{"@a/b", "/mnt", "--explain"}, "wsmount mount has no flag --explain", "see `wsmount mount --help`"},
 		{"a dash is no argument", []string{"@a/b", "-"}, "not an argument", "put --"},

@@ -61,9 +61,9 @@ func helpCommand() *cli.Command {
 			in := invocation{args: c.Args().Slice()}
 			in.findCommand(commands())
 			if leaf := in.leaf(); len(in.args) > 0 && leaf == nil {
-				return in.unknownCommand(commands())
+				return in.unknownCommand(commands(), true)
 			} else if len(in.args) > 0 && len(leaf.Subcommands) > 0 {
-				return in.unknownCommand(leaf.Subcommands)
+				return in.unknownCommand(leaf.Subcommands, false)
 			}
 			return in.printHelp(c.App.Writer)
 		},
@@ -142,7 +142,7 @@ var exitCodes = [...]struct{ short, long string }{
 	exit.Manifest:     {"manifest invalid", "A manifest or the host configuration is invalid."},
 	exit.Unresolvable: {"unresolvable", "An address, a reference or a mount does not lead anywhere."},
 	exit.Denied:       {"not granted", "Authentication failed, or the host configuration does not grant it."},
-	exit.Unreachable:  {"backend unreachable", "The store does not answer."},
+	exit.Unreachable:  {"store unreachable", "The store does not answer."},
 	exit.Unsafe:       {"not safe yet", "Something that the policy wanted sent is not safe in the store yet. It is kept in the working copy, and `wsmount recover` lists it."},
 	exit.Conflict:     {"conflict", "The store and the working copy went apart; `wsmount conflicts` tells of it."},
 }

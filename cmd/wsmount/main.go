@@ -146,9 +146,9 @@ func (in *invocation) run(ctx context.Context, commands []*cli.Command, stdout, 
 	case in.help, leaf == nil && len(in.args) == 0:
 		return in.printHelp(stdout)
 	case leaf == nil:
-		return in.unknownCommand(commands)
+		return in.unknownCommand(commands, true)
 	case len(leaf.Subcommands) > 0 && len(in.args) > 0:
-		return in.unknownCommand(leaf.Subcommands)
+		return in.unknownCommand(leaf.Subcommands, false)
 	case len(leaf.Subcommands) > 0:
 		return in.printHelp(stdout)
 	case in.version:
@@ -157,19 +157,24 @@ func (in *invocation) run(ctx context.Context, commands []*cli.Command, stdout, 
 	return newApp(commands, stdout, stderr).RunContext(ctx, in.words())
 }
 
-func (in *invocation) unknownCommand(commands []*cli.Command) error {
+// unknownCommand says what there is in place of the first argument, which may have been
+// meant as a workspace where one may stand.
+func (in *invocation) unknownCommand(commands []*cli.Command, orWorkspace bool) error {
 	var names []string
 	for _, c := range commands {
 		names = append(names, c.Names()...)
 	}
 	err := exit.New(exit.Usage, "%s has no command %q", in.path(), oneLine(in.args[0]))
-	if _, bad := mountspec.ParseAddress("@" + in.args[0]); bad == nil {
+	if _, bad := mountspec.ParseAddress("@" + in.args[0]); bad == nil && orWorkspace {
 		return err.Hint("a workspace is written @%s, and a directory ./%s", in.args[0], in.args[0])
 	}
 	if question := suggest.Phrase(in.args[0], names); question != "" {
 		return err.Hint("%s", question)
 	}
-	return err.Hint("see `%s --help`", in.path())
+	if orWorkspace {
+		return err.Hint("see `%s --help`", in.path())
+	}
+	return err.Hint("its commands are %s: see `%s --help`", strings.Join(names, ", "), in.path())
 }
 
 // newApp sets the library up to do no more than read flags and call actions.

@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -112,8 +114,10 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 	if err != nil || res.Busy || req.Lazy {
 		return res, err
 	}
-	stop := progress.Show(c.Context, r.SocketPath())
-	res.HeldBy, err = waitUntilSent(c.Context, r, c.Duration("timeout"))
+	waits, restore := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer restore()
+	stop := progress.Show(waits, r.SocketPath())
+	res.HeldBy, err = waitUntilSent(waits, r, c.Duration("timeout"))
 	stop()
 	if err != nil || len(res.HeldBy) > 0 {
 		return res, err

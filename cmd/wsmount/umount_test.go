@@ -69,7 +69,7 @@ func TestForcedUmountOfALockedCopy(t *testing.T) {
 // A daemon that sends may go on; one that another mount namespace keeps, which it does not
 // know while it sends, is not waited for any longer than until it says so.
 func TestWaitUntilSent(t *testing.T) {
-	const limit, never = time.Hour, 100 * time.Hour
+	const limit, interrupted, never = time.Minute, 50 * time.Minute, 100 * time.Minute
 	cat := mountpoint.Holder{PID: 7, Name: "cat"}
 	unsent := func(names int, halted ...string) control.Status {
 		return control.Status{Parts: []control.Part{{Unsaved: control.Unsaved{Names: names}, Copy: &control.Copy{Halted: halted}}}}
@@ -85,6 +85,7 @@ func TestWaitUntilSent(t *testing.T) {
 		}
 	}
 	still := func(time.Duration) uint64 { return 0 }
+	further := func(at time.Duration) uint64 { return uint64(at) }
 	for name, c := range map[string]struct {
 		ends  time.Duration
 		ask   func(at time.Duration) (control.Status, bool)
@@ -93,18 +94,21 @@ func TestWaitUntilSent(t *testing.T) {
 		holds bool   // cat is the result
 		says  string // in the error and its hint; empty: none
 	}{
-		"ends":                     {90 * time.Minute, sends(unsent(2), unsent(1)), still, 90 * time.Minute, false, ""},
+		"ends":                     {90 * time.Second, sends(unsent(2), unsent(1)), still, 90 * time.Second, false, ""},
 		"sends nothing more":       {never, sends(unsent(2), unsent(1)), still, 2 * limit, false, "not ended"},
-		"comes further":            {30 * time.Hour, sends(unsent(2), unsent(2)), func(at time.Duration) uint64 { return uint64(at) }, 30 * time.Hour, false, ""},
+		"comes further":            {30 * time.Minute, sends(unsent(2), unsent(2)), further, 30 * time.Minute, false, ""},
 		"does not answer":          {never, func(time.Duration) (control.Status, bool) { return control.Status{}, false }, still, limit, false, "not ended"},
 		"kept, and all is sent":    {never, sends(unsent(2), held(unsent(0))), still, late, true, ""},
 		"kept, and may not send":   {never, sends(unsent(2), held(unsent(2, control.HaltedCommit+"25 files"))), still, late, false, "25 files: end cat (pid 7), mount the workspace again"},
 		"kept, and can send":       {never, sends(held(unsent(2)), held(unsent(2))), still, limit, false, "end cat (pid 7); then what can be sent is"},
+		"interrupted":              {never, sends(unsent(2), unsent(2)), further, interrupted, false, "interrupted: mnt is unmounted, and its daemon goes on until all that may be sent is"},
 		"kept, and ends meanwhile": {2 * late, sends(held(unsent(2)), held(unsent(1))), still, 2 * late, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), interrupted)
+				defer cancel()
 				got, err := detached{
 					at: "mnt",
 					ends: func(ctx context.Context) error {
@@ -117,7 +121,7 @@ func TestWaitUntilSent(t *testing.T) {
 					},
 					ask:  func(context.Context) (control.Status, bool) { return c.ask(time.Since(begun)) },
 					beat: func(context.Context) uint64 { return c.beat(time.Since(begun)) },
-				}.wait(t.Context(), limit)
+				}.wait(ctx, limit)
 				assert.Equal(t, time.Since(begun), c.takes, "the time it takes")
 				assert.Equal(t, len(got) == 1, c.holds, "cat is the result")
 				assert.Equal(t, err != nil, c.says != "", err)

@@ -24,7 +24,8 @@ const askAgain = time.Second
 // waitUntilSent returns when the daemon of a mount has ended. As long as it
 // sends something within the limit, or comes further with it, it may go on. One
 // that lives on because of other mount namespaces is not waited for when it has
-// nothing to send, and who has these is the result; nor when it may not send.
+// nothing to send, and who has these is the result; nor when it may not send. Where
+// the context ends, the daemon does not.
 func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([]mountpoint.Holder, error) {
 	if endsWithin(ctx, r, min(limit, settleLimit)) == nil {
 		return nil, nil
@@ -67,8 +68,12 @@ func (d detached) wait(ctx context.Context, limit time.Duration) ([]mountpoint.H
 		turn, cancel := context.WithTimeout(ctx, min(askAgain, time.Until(over)))
 		err := d.ends(turn)
 		cancel()
-		if err == nil || ctx.Err() != nil {
-			return nil, err
+		switch {
+		case err == nil:
+			return nil, nil
+		case ctx.Err() != nil:
+			return nil, exit.New(exit.Failed, "interrupted: %s is unmounted, and its daemon goes on until all that may be sent is", d.at).
+				Hint("`wsmount umount %s` waits for it again, `wsmount status %s` shows how far it is", d.at, d.at)
 		}
 		if now, answers = d.ask(ctx); time.Now().Before(over) {
 			continue

@@ -142,7 +142,7 @@ func (r *Record) IsBrokenOff(err error) bool {
 // Report tells of a problem: a failure, or what no one would expect. It must not be called
 // under a lock that Told may wait for.
 func (r *Record) Report(op, path string, err error) {
-	r.o.Log.Error("the backend and the working copy differ, or will", "op", op, "path", path, "err", err)
+	r.o.Log.Error("the store and the working copy differ, or will", "op", op, "path", path, "err", err)
 	r.remember(op, path, err)
 }
 

@@ -108,7 +108,7 @@ func (c *Committer) sortOut(s *Set) error {
 			}
 			// The remote cannot have a name in a directory that it does not have: if it
 			// has, it will say so when this is sent as new.
-			c.o.Log.Warn("a name without its directory at the backend is sent as new", "name", l.Name)
+			c.o.Log.Warn("a name without its directory at the store is sent as new", "name", l.Name)
 			tx.SetRemote(l, nil)
 		}
 		return nil

@@ -189,7 +189,7 @@ func (v view) hasRoom(n *table.Inode, name string, value []byte) error {
 		all[attrs.AccessACL] = value
 	}
 	if err := setter.Fits(providers.Attr{Valid: providers.AttrXattrs, Xattrs: all}, n.Metadata); err != nil {
-		return fmt.Errorf("%w: the backend has no room for it: %w", syscall.ENOSPC, err)
+		return fmt.Errorf("%w: the store has no room for it: %w", syscall.ENOSPC, err)
 	}
 	return nil
 }

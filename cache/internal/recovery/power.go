@@ -100,7 +100,7 @@ func (r *Recovery) loseContent(v *tree.Tx, ino table.Ino) {
 			lost = 0
 		}
 	}
-	what := "a change did not reach the disk before the power was lost; the file is what the backend has"
+	what := "a change did not reach the disk before the power was lost; the file is what the store has"
 	if lost != 0 {
 		n.State, n.Suspect = table.None, true
 		n.Size, n.Blocks = 0, 0

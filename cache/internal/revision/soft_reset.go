@@ -69,7 +69,7 @@ func (f *Follower) endRewind(w Waiting, head Moving) error {
 		return nil
 	}
 	if !f.isStore {
-		return fmt.Errorf("a pull was interrupted, and the backend keeps no revisions any more: %w", providers.ErrUnsupported)
+		return fmt.Errorf("a pull was interrupted, and the store keeps no revisions any more: %w", providers.ErrUnsupported)
 	}
 	var r rewinding
 	if err := json.Unmarshal(note, &r); err != nil {

@@ -77,7 +77,7 @@ func (c *checker) name(l Link, n Name) {
 	if home := n.baseIno(); home != 0 {
 		c.atHomes++
 		if i := c.t.Inode(home); i == nil || !slices.Contains(i.RemoteLinks, l) {
-			c.wrong("%q in %d is at the backend inode %d, which does not know it", l.Name, l.Dir, home)
+			c.wrong("%q in %d is at the store inode %d, which does not know it", l.Name, l.Dir, home)
 		}
 	}
 	if n.Local {
@@ -165,7 +165,7 @@ func (c *checker) inodes() {
 		c.wrong("inodes have %d names, directories say %d, and there are %d", c.allLinks, entries, c.allEntries)
 	}
 	if c.allHomes != c.atHomes {
-		c.wrong("inodes have %d names at the backend, and there are %d", c.allHomes, c.atHomes)
+		c.wrong("inodes have %d names at the store, and there are %d", c.allHomes, c.atHomes)
 	}
 }
 

@@ -104,7 +104,7 @@ func (t *Table) Drop(ino Ino) {
 		t.misuse("Drop of inode %d, which has names", ino)
 		return
 	case t.options.Strict && n.IsDir() && t.HasNames(ino):
-		t.misuse("Drop of directory %d, which has names at the backend or to send", ino)
+		t.misuse("Drop of directory %d, which has names at the store or to send", ino)
 		return
 	}
 	t.edits[ino] = nil

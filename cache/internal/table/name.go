@@ -141,7 +141,7 @@ func (t *Table) setHome(l Link, old, now Ino) bool {
 	if old != 0 {
 		n := t.Edit(old)
 		if n == nil {
-			t.misuse("the name %q in %d is at the backend inode %d, which is not there", l.Name, l.Dir, old)
+			t.misuse("the name %q in %d is at the store inode %d, which is not there", l.Name, l.Dir, old)
 			return false
 		}
 		n.RemoteLinks = without(n.RemoteLinks, l)

@@ -49,7 +49,7 @@ func (t *Tx) settleSuspect(ino table.Ino, size int64, path string) {
 	if n.Writing || t.guarded.options.Pins.Pinned(t.View, ino) {
 		t.ContentChanged(ino, n.Size, n.Mtime)
 		t.Later(func() {
-			log.Warn("the backend has a file whole that a loss of power may have cost bytes here; it is open, and held back", "path", path)
+			log.Warn("the store has a file whole that a loss of power may have cost bytes here; it is open, and held back", "path", path)
 		})
 		return
 	}
@@ -64,6 +64,6 @@ func (t *Tx) settleSuspect(ino table.Ino, size int64, path string) {
 		t.observer.Freed(ino, n)
 	}
 	t.Later(func() {
-		log.Warn("the backend has a file whole that a loss of power may have cost bytes here; it is fetched again", "path", path)
+		log.Warn("the store has a file whole that a loss of power may have cost bytes here; it is fetched again", "path", path)
 	})
 }

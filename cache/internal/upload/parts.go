@@ -74,7 +74,7 @@ func (x *Executor) sendParts(ctx context.Context, s *Try, p *Payload, parter pro
 	abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 	defer cancel()
 	if aerr := up.Abort(abort); aerr != nil {
-		x.o.Log.Debug("parts of an upload stay at the backend for now", "path", s.At, "err", aerr)
+		x.o.Log.Debug("parts of an upload stay at the store for now", "path", s.At, "err", aerr)
 	}
 	return providers.Info{}, err
 }
