@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/mountspec/host"
@@ -59,9 +60,12 @@ func editOf(cfg *host.Config, list []configedit.Addition) (edit, error) {
 	return e, nil
 }
 
-// lines are the additions by themselves, as a configuration would have them that had
-// nothing else.
+// lines are the additions by themselves, or where there is a configuration what becomes of
+// that, as a difference: a list or mapping that it has takes no second one of its name.
 func (e edit) lines() (string, error) {
+	if e.was != nil && len(e.new) > 0 {
+		return strings.Join(e.diff(), "\n") + "\n", nil
+	}
 	var text []byte
 	for _, a := range e.new {
 		var err error

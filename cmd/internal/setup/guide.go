@@ -84,7 +84,7 @@ func (g *Guide) complete() bool {
 // whatElse asks what is to be done beside writing the manifests.
 func (g *Guide) whatElse(plan *Plan) {
 	if plan.Needs != "" && !g.Grant {
-		fmt.Fprintf(g.Show, "\nThe host configuration, %s, needs:\n\n%s\n", plan.config.path, indented(plan.Needs))
+		fmt.Fprintf(g.Show, "\nThe host configuration, %s, needs these lines:\n\n%s\n", plan.config.path, indented(plan.Needs))
 		g.Grant = g.Ask.Yes("Write it there")
 	}
 	if !g.Register {

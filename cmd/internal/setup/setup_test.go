@@ -154,6 +154,7 @@ func TestGrantKeepsWhatIsThere(t *testing.T) {
 	g, _ := d.guide(o, "")
 	plan, _, err := g.Plan(t.Context())
 	assert.OK(t, err)
+	assert.Contains(t, plan.Needs, "\n+  - \"https://b.invalid\"\n")
 	undo, err := plan.Write(t.Context(), true)
 	assert.OK(t, err)
 	for _, line := range append(strings.Split(strings.TrimSpace(was), "\n"), `  - "https://b.invalid"`) {
