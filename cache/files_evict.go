@@ -7,7 +7,7 @@ import (
 )
 
 func newEviction(v *Volume) *files.Eviction {
-	return &files.Eviction{Tree: v.tree, Store: v.store, Update: v.updateTree, Open: v.held.open, Pins: v.o.Pins}
+	return &files.Eviction{Tree: v.tree, Store: v.store, Update: v.updateTree, Open: v.held.open, Pins: v.o.Pins, Lost: v.o.Lost.Question}
 }
 
 func newRoom(v *Volume) *files.Room {
@@ -22,8 +22,11 @@ func newUnloading(v *Volume) tree.Unloading {
 	return tree.Unloading{Tree: v.tree, Update: v.updateTree, EmptyDirs: v.caps.EmptyDirs, HasOwn: v.attrs().HasOwnXattrs, Freed: v.store.Remove}
 }
 
-// ContentUsage says what content takes.
-func (v *Volume) ContentUsage() ContentUsage { return offline.UsageOf(v.store) }
+// ContentUsage says what content takes, by what is known of commits that may be lost.
+func (v *Volume) ContentUsage() ContentUsage { return offline.UsageOf(v.store, v.eviction) }
+
+// RecheckContent asks whether commits that are not pushed are lost, as giving content up does.
+func (v *Volume) RecheckContent() { v.room.Recheck() }
 
 // MakeRoom gives up clean content for n bytes that others could not write, or as much
 // as the disk lacks, because they found it full, and reports whether trying again may

@@ -43,6 +43,9 @@ type Options struct {
 	IgnoreFile string
 	ReadOnly   bool      // send nothing, whatever is unsaved
 	Pins       *pins.Set // of what is not given up; nil: nothing
+	// Lost is asked before content is given up while commits are not pushed; nil: it may be. It
+	// must not call the volume.
+	Lost Lost
 
 	// ListRoot says that somebody is about to look into the root: Open begins its
 	// listing, and does not wait for it.

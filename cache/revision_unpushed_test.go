@@ -45,6 +45,22 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		w.stop()
 		l := assert.Of(Inspect(w.o.StateDir, 0)).OK(w)
 		assert.True(t, !l.Empty() && l.Unpushed != nil && *l.Unpushed == want, "without a volume: got", l.Unpushed, "want", want)
+		var gone error
+		w.o.Lost = func(noted *Unpushed, on providers.Revision) error {
+			assert.True(t, *noted == want && on != "", "it is asked for", noted, on)
+			return gone
+		}
+		w.start()
+		for _, gone = range []error{errors.New("the clone is gone"), nil} {
+			w.v.RecheckContent()
+			freed := int64(0)
+			if gone != nil {
+				freed = w.v.ClearContent()
+			}
+			u := w.v.ContentUsage()
+			assert.True(t, freed == 0 && (gone == nil) == (u.Unsaved == 0) && (gone == nil) == (u.Lost == ""), "in a volume with", gone, "given up", freed, "there is", u)
+		}
+		w.stop()
 		for _, lost := range []error{errors.New("no clone has them"), nil} {
 			why := func(noted *Unpushed, on providers.Revision) error {
 				assert.True(t, *noted == want && on != "", "it is asked for", noted, on)

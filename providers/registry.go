@@ -36,8 +36,8 @@ type Driver struct {
 	// key of its own, which it removes: some promises can only be tried.
 	Open func(ctx context.Context, s Settings) (Provider, error)
 	// Archive reads what a provider of this driver, which has ended, has left in
-	// Settings.StateDir, the only setting that it needs. io/fs.ErrNotExist where none was;
-	// ErrUnavailable while one is open. nil: nothing is ever kept there alone.
+	// Settings.StateDir, with Held the only setting that it needs. io/fs.ErrNotExist where none
+	// was; ErrUnavailable while one is open. nil: nothing is ever kept there alone.
 	Archive func(ctx context.Context, s Settings) (Archive, error)
 }
 
@@ -71,6 +71,9 @@ type Settings struct {
 	// it keeps on this machine; it makes it when it needs it, and locks it. "":
 	// there is none, so nothing can be kept.
 	StateDir string
+	// Held says that who asks for an Archive has the provider open that keeps StateDir locked:
+	// what that has open is not asked, but what whoever comes next would find.
+	Held bool
 	// SharedDir is one that providers of the same service share, on the same file
 	// system as StateDir, for what each could get again; "": there is none.
 	SharedDir string

@@ -218,6 +218,14 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 	w.mount(ops, "mnt")
 	assert.Equal(t, w.read("mnt/f")+w.read("mnt/dir/g"), "fdir/g", "in a new working copy")
 	assert.Contains(t, w.shown("mnt"), "unpushed    2 commits, ")
+	assert.OK(t, os.Rename(dir+"/git/refs", dir+"/refs")) // lost while it is mounted
+	for _, args := range [][]string{{"cache", "clear", "mnt"}, {"cache", "clear", ops}} {
+		o := w.run(args...)
+		assert.True(t, o.code == exit.Unsafe && strings.Contains(flat(o.out), "given up 0 B copies 0 B that the store has, too"), args, o)
+		assert.Contains(t, flat(o.out), "as commits that are not pushed are lost: the clone cannot be read: ", args)
+	}
+	assert.OK(t, os.Rename(dir+"/refs", dir+"/git/refs"))
+	assert.False(t, strings.Contains(w.ok("cache", "show", "mnt"), "lost"), "of a clone that is whole again")
 	assert.Contains(t, flat(w.run("umount", "mnt").out), "2 commits stay in the working copy, not pushed")
 	w.edit(config, "branch: main", "branch: next")
 	locks := []string{dir + "/copy/lock", dir + "/git/wsmount/lock"}

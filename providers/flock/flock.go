@@ -79,5 +79,8 @@ func take(path string, how int) (*Lock, error) {
 // Close lets go of the lock, also of a descriptor of it that a child of another goroutine's has
 // until it executes its program.
 func (l *Lock) Close() error {
+	if l == nil {
+		return nil
+	}
 	return errors.Join(unix.Flock(int(l.f.Fd()), unix.LOCK_UN), l.f.Close())
 }

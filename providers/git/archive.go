@@ -25,6 +25,7 @@ import (
 // archive is a clone without its remote.
 type archive struct {
 	dir   string
+	held  bool        // who asks has its lock
 	repo  *repository // nil: nothing in it is unpushed
 	large *lfs.Store
 	all   []line
@@ -42,7 +43,7 @@ type line struct {
 // openArchive opens the clone in a directory, of whichever repository it is, together with others
 // that do so. One in which each branch is where the remote has it is only looked at: no lock is
 // taken that a mount could want.
-func openArchive(dir string) (_ *archive, err error) {
+func openArchive(dir string, held bool) (_ providers.Archive, err error) {
 	r := &repository{dir: dir, private: filepath.Join(dir, privateName)}
 	if _, err := os.Stat(filepath.Join(r.private, stateName)); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func openArchive(dir string) (_ *archive, err error) {
 			err = fmt.Errorf("%w: %s", providers.ErrCorrupt, err.Error())
 		}
 	}()
-	a := &archive{dir: dir}
+	a := &archive{dir: dir, held: held}
 	if err = r.load(""); err != nil || !r.state.Cloned {
 		return a, err
 	}
@@ -60,7 +61,7 @@ func openArchive(dir string) (_ *archive, err error) {
 	if err != nil || len(heads) == 0 {
 		return a, err
 	}
-	if a.repo, err = readRepository(dir); err != nil {
+	if a.repo, err = readRepository(dir, held); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -129,7 +130,7 @@ func (a *archive) Has(r providers.Revision) (has bool, err error) {
 		return true, nil
 	}
 	if repo == nil {
-		if repo, err = readRepository(a.dir); err != nil {
+		if repo, err = readRepository(a.dir, a.held); err != nil {
 			return false, err
 		}
 		defer func() { err = firstError(err, (&archive{repo: repo}).Close()) }()

@@ -39,11 +39,7 @@ func Drivers() []providers.Driver {
 			return p, nil
 		},
 		Archive: func(_ context.Context, s providers.Settings) (providers.Archive, error) {
-			a, err := openArchive(s.StateDir)
-			if err != nil {
-				return nil, err
-			}
-			return a, nil
+			return openArchive(s.StateDir, s.Held)
 		},
 	}}
 }

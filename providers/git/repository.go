@@ -93,12 +93,12 @@ func openRepository(dir, url string, disk space.Disk) (r *repository, err error)
 }
 
 // readRepository opens the clone in a directory, of whichever URL, to be read, as others may at once.
-func readRepository(dir string) (r *repository, err error) {
+func readRepository(dir string, held bool) (r *repository, err error) {
 	r = &repository{dir: dir, private: filepath.Join(dir, privateName), refs: refs.Look(dir)}
-	if r.lock, err = lockDir(r.private, flock.Shared); err != nil {
-		return nil, err
+	if !held {
+		r.lock, err = lockDir(r.private, flock.Shared)
 	}
-	if err = r.load(""); err == nil {
+	if err = firstError(err, r.load("")); err == nil {
 		r.objects, err = odb.Look(filepath.Join(dir, "objects"), r.private)
 	}
 	if err != nil {

@@ -17,8 +17,12 @@ type Eviction struct {
 	Update func(do func(*tree.Tx) error) error // a transaction of Tree
 	Open   *OpenSet
 	Pins   *pins.Set // of what is not given up
-	// Lost says that the remote may lack what it had: nothing can be fetched again.
-	Lost bool
+	// Lost asks, of what a working copy knows, why commits that are not pushed cannot be read
+	// where the provider keeps them: what is local of them may be the last there is, and
+	// nothing is given up. nil, or a nil question: there are none. The question is asked
+	// without the lock.
+	Lost func(v *tree.View) (ask func() error)
+	lost error // what it said last; guarded by the lock of Tree
 }
 
 // Weighed is where content is, and what gives it up.
@@ -38,7 +42,34 @@ func IsReplaceable(v *tree.View, n *table.Inode) bool {
 }
 
 func (e *Eviction) isReplaceable(v *tree.View, n *table.Inode) bool {
-	return !e.Lost && IsReplaceable(v, n)
+	return e.lost == nil && IsReplaceable(v, n)
+}
+
+// Recheck asks whether commits that are not pushed are lost, and reports whether the answer is
+// another than before: then the store is to be told, by WeighAll.
+func (e *Eviction) Recheck() (changed bool) {
+	if e.Lost == nil {
+		return false
+	}
+	v := e.Tree.Lock()
+	ask := e.Lost(v)
+	e.Tree.Unlock()
+	var lost error
+	if ask != nil {
+		lost = ask()
+	}
+	e.Tree.Lock()
+	defer e.Tree.Unlock()
+	changed = (e.lost == nil) != (lost == nil)
+	e.lost = lost
+	return changed
+}
+
+// Why is what the question said last: nil, where content may be given up.
+func (e *Eviction) Why() error {
+	e.Tree.Lock()
+	defer e.Tree.Unlock()
+	return e.lost
 }
 
 // GiveUp notes that the content of an inode is not local any more, if it can be fetched
@@ -69,7 +100,8 @@ func (e *Eviction) MayEvict(ino table.Ino) (may bool) {
 }
 
 // GiveUpBeside is GiveUp within a transaction that may fail yet: what that is about is not
-// clean by what the disk knows.
+// clean by what the disk knows. It asks for lost commits with the lock held, for which there is
+// no other moment.
 func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
 	changed := map[table.Ino]bool{}
 	for _, l := range t.Changed() {
@@ -77,6 +109,11 @@ func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
 	}
 	for _, ino := range t.Unnamed() { // a name of it may be back when this fails
 		changed[ino] = true
+	}
+	if e.Lost != nil {
+		if ask := e.Lost(t.View); ask != nil {
+			e.lost = ask()
+		}
 	}
 	return func(ino table.Ino) bool { return !changed[ino] && e.GiveUp(t, ino) }
 }

@@ -41,6 +41,17 @@ func (r *Room) WeighAll() {
 	}
 }
 
+// Recheck asks whether commits that are not pushed are lost, whose content stays then.
+func (r *Room) Recheck() {
+	if !r.Eviction.Recheck() {
+		return
+	}
+	if why := r.Eviction.Why(); why != nil {
+		r.Log.Error("commits that are not pushed cannot be read: what is local of them stays, and no content is given up", "err", why)
+	}
+	r.WeighAll()
+}
+
 // Make gives up clean content when there is more of it than wanted, or too little room on the
 // disk, and of the history what is then missing for a program that wants to write need bytes.
 func (r *Room) Make(need int64) {
@@ -48,6 +59,7 @@ func (r *Room) Make(need int64) {
 	if r.Tree.Sync() != nil {
 		return // it failed, and says so to all who ask
 	}
+	r.Recheck()
 	freed := r.Unlinks.Run() // else it would be there only later
 	freed += r.Store.Evict(r.Eviction.MayEvict)
 	for freed < need && r.Context.Err() == nil {
@@ -61,6 +73,7 @@ func (r *Room) Make(need int64) {
 
 // Clear gives up all clean content that is not in use.
 func (r *Room) Clear() (freed int64) {
+	r.Recheck()
 	return r.Unlinks.Run() + r.Store.EvictFor(Everything, r.Eviction.MayEvict)
 }
 

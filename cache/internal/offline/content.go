@@ -23,15 +23,28 @@ type ContentUsage struct {
 }
 
 // UsageOf is what content takes.
-func UsageOf(s *content.Store) ContentUsage {
+func UsageOf(s *content.Store, e *files.Eviction) ContentUsage {
 	u := s.Usage()
-	return ContentUsage{Clean: u.Clean, Unsaved: u.Dirty, History: u.Kept}
+	of := ContentUsage{Clean: u.Clean, Unsaved: u.Dirty, History: u.Kept}
+	if why := e.Why(); why != nil {
+		of.Lost = why.Error()
+	}
+	return of
 }
 
 // Lost is why commits that are noted as not pushed cannot be read where the provider keeps them,
-// of a working copy whose names are those of a revision ("": that is not known). It is asked
-// while nobody else has the working copy.
+// of a working copy whose names are those of a revision ("": that is not known).
 type Lost func(noted *revision.Unpushed, standsOn providers.Revision) error
+
+// Question is what Lost is to be asked of a working copy; nil: nothing.
+func (l Lost) Question(v *tree.View) (ask func() error) {
+	noted := revision.UnpushedOf(v)
+	if l == nil || noted == nil {
+		return nil
+	}
+	standsOn := revision.Last(v)
+	return func() error { return l(noted, standsOn) }
+}
 
 // ContentOf is what the content of a working copy takes, after all clean content was given up
 // if clear says so. Where commits are lost all is unsaved: nothing else has what they had.
@@ -78,8 +91,8 @@ func giveUp(stateDir string, to table.Options, n int64, lost Lost) (u ContentUsa
 	if e.Pins, err = pins.Load(stateDir); err != nil {
 		return u, 0, err
 	}
-	why := w.lost(lost)
-	e.Lost = why != nil
+	e.Lost = lost.Question
+	e.Recheck()
 	if err = e.WeighAll(context.Background()); err != nil {
 		return u, 0, err
 	}
@@ -90,19 +103,5 @@ func giveUp(stateDir string, to table.Options, n int64, lost Lost) (u ContentUsa
 		}
 		freed = w.Content.EvictFor(n, may)
 	}
-	u = UsageOf(w.Content)
-	if e.Lost {
-		u.Lost = why.Error()
-	}
-	return u, freed, w.tree.View(func(*tree.View) error { return full })
-}
-
-// lost asks for commits that are not pushed, if any are noted.
-func (w *workingCopy) lost(why Lost) error {
-	v := w.tree.Lock()
-	defer w.tree.Unlock()
-	if noted := revision.UnpushedOf(v); noted != nil {
-		return why(noted, revision.Last(v))
-	}
-	return nil
+	return UsageOf(w.Content, &e), freed, w.tree.View(func(*tree.View) error { return full })
 }

@@ -4,7 +4,7 @@
 //	a, err := clone.Open(dir)
 //	why := clone.Lost(dir, report.Unpushed, report.StandsOn)
 //
-// It is for working copies that are not mounted, and asks no store.
+// It is for working copies that are not mounted, but for LostWhileMounted, and asks no store.
 package clone
 
 import (
@@ -27,12 +27,14 @@ var ErrAtStore = errors.New("commits are at the store alone")
 
 // Open opens the clone of the working copy in a directory: ErrAtStore if its provider keeps none,
 // and io/fs.ErrNotExist if it is not there.
-func Open(dir string) (providers.Archive, error) {
+func Open(dir string) (providers.Archive, error) { return open(dir, false) }
+
+func open(dir string, held bool) (providers.Archive, error) {
 	d := driverOf(dir)
 	if d.Archive == nil {
 		return nil, ErrAtStore
 	}
-	return d.Archive(context.Background(), providers.Settings{StateDir: PathOf(dir)})
+	return d.Archive(context.Background(), providers.Settings{StateDir: PathOf(dir), Held: held})
 }
 
 // driverOf is that of the storage of a working copy; the zero one where it is not known.
@@ -54,7 +56,11 @@ func PathOf(dir string) string { return filepath.Join(dir, state.CloneName) }
 // the clone, and the working copy stands on one of them. The errors are those of Open, and why the
 // clone cannot be read.
 func Unpushed(dir string, noted *cache.Unpushed, standsOn providers.Revision) (all []providers.UnpushedBranch, err error) {
-	a, err := Open(dir)
+	return unpushed(dir, false, noted, standsOn)
+}
+
+func unpushed(dir string, held bool, noted *cache.Unpushed, standsOn providers.Revision) (all []providers.UnpushedBranch, err error) {
+	a, err := open(dir, held)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +78,20 @@ func Unpushed(dir string, noted *cache.Unpushed, standsOn providers.Revision) (a
 // Lost is why commits that a working copy has noted as not pushed cannot be read in its clone: what
 // it has of them locally may be the last there is. nil: they can be, or there are none.
 func Lost(dir string, noted *cache.Unpushed, standsOn providers.Revision) error {
-	_, err := Unpushed(dir, noted, standsOn)
+	return lost(dir, false, noted, standsOn)
+}
+
+// LostWhileMounted is Lost for who has the working copy mounted: of what the next mount would find,
+// whatever this one has open yet.
+func LostWhileMounted(dir string, noted *cache.Unpushed, standsOn providers.Revision) error {
+	if lost(dir, true, noted, standsOn) == nil {
+		return nil
+	}
+	return lost(dir, true, noted, standsOn) // the mount may just have packed what was looked at
+}
+
+func lost(dir string, held bool, noted *cache.Unpushed, standsOn providers.Revision) error {
+	_, err := unpushed(dir, held, noted, standsOn)
 	if IsAllKnown(noted, err) {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cache/pins"
 	"github.com/wsmount/wsmount/cmd/internal/answers"
+	"github.com/wsmount/wsmount/cmd/internal/clone"
 	"github.com/wsmount/wsmount/cmd/internal/commits"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/freshness"
@@ -269,6 +270,9 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 		Guard: cache.Guard{Secrets: e.Copy.Secrets}}
 	if w.pins, err = pins.Load(o.StateDir); err != nil {
 		return nil, errors.Join(exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("remove the file: nothing is pinned then"), p.Close())
+	}
+	o.Lost = func(noted *cache.Unpushed, standsOn providers.Revision) error {
+		return clone.LostWhileMounted(e.StateDir, noted, standsOn)
 	}
 	o.Pins, w.isBucket = w.pins, slices.Contains([]string{secrets.S3, secrets.Azure, secrets.GCS}, r.Location.Service)
 	if r.Location.Service == host.ServiceGit {
