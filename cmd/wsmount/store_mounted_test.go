@@ -245,6 +245,38 @@ func TestStoreMountedRules(t *testing.T) {
 	assert.OK(t, used.Close())
 }
 
+// A workspace whose directory lies in a mount of another, by whatever name, would have locks that
+// who has its files there does not see: it is only read.
+func TestStoreInAnotherMount(t *testing.T) {
+	tier.RequireFUSE(t)
+	tier.RequireRoot(t) // to bind a directory
+	w := newWorld(t)
+	w.config("allow_overlap: [ { from: \"@acme/*\", to: \"@acme/*\" } ]\n")
+	w.write("notes/d/f", "text")
+	w.mkdir("bound")
+	w.mkdir("mnt2")
+	w.mount(w.workspace("notes"), "mnt")
+	assert.OK(t, os.Symlink("mnt/d", w.path("link")))
+	assert.OK(t, unix.Mount(w.path("mnt/d"), w.path("bound"), "", unix.MS_BIND, ""))
+	defer unix.Unmount(w.path("bound"), unix.MNT_DETACH)
+	dir := assert.Of(os.Open(w.path("notes/d"))).OK(t)
+	defer dir.Close()
+	assert.OK(t, syscall.Flock(int(dir.Fd()), syscall.LOCK_EX)) // as one who changes it has
+	for name, storage := range map[string]string{"plain": "local-fs, config: {mount_path: W/mnt/d}", "linked": "local-fs, config: {mount_path: W/link}", "other": "local-fs, config: {mount_path: W/bound}",
+		"new": "dev-local, config: {root: W/mnt/new}", "vault": "vault, config: {vault_path: W/mnt/d}"} {
+		w.write(name+"/WORKSPACE.md", "---\nschema: workspace/v1\nid: \"@acme/"+name+"\"\nversion: \"1.0.0\"\nname: "+name+
+			"\nowner: {type: user, id: acme-1, slug: acme}\nstorage: {inline: {provider: "+strings.ReplaceAll(storage, "W", w.dir)+"}}\n---\n")
+		w.ok("registry", "add", w.path(name))
+		const says = "lies in the mount of @acme/notes at "
+		w.puts(exit.Failed, says, "lost", "@acme/"+name, "f", "--if-match="+string(seam.ETagOf("text")))
+		w.refused(exit.Failed, says, "mount", "@acme/"+name, "mnt2")
+		if name != "new" {
+			assert.Equal(t, w.ok("store", "read", "@acme/"+name, "f", "-r"), "text")
+		}
+	}
+	assert.Equal(t, w.read("notes/d/f"), "text")
+}
+
 // Memory in a mount is memory in what the mount shows, and so it is below one and by another name.
 func TestStorePersonalMounted(t *testing.T) {
 	tier.RequireFUSE(t)

@@ -118,10 +118,10 @@ func Resolve(ctx context.Context, r Request) (*Tree, error) {
 	if err := b.add(got, ""); err != nil {
 		return t, err
 	}
-	if err := t.checkState(); err != nil {
+	b.inherit()
+	if err := t.checkDirectories(); err != nil {
 		return t, err
 	}
-	b.inherit()
 	if err := b.govern(); err != nil {
 		return t, err
 	}
@@ -163,10 +163,16 @@ func (t *Tree) findState(r Request) (err error) {
 	return nil
 }
 
-// checkState refuses to show the state directory in the mount: who can write
-// there has the control socket, the audit log and what is not safe yet.
-func (t *Tree) checkState() error {
+// checkDirectories refuses to show the state directory in the mount: who can write
+// there has the control socket, the audit log and what is not safe yet. And it refuses to
+// change what lies in a mount: see mountpoint.Outside.
+func (t *Tree) checkDirectories() error {
 	for _, s := range t.Sources {
+		if s.Path != "" && s.Stays == "" {
+			if err := mountpoint.Outside(s.Name, s.Path); err != nil {
+				return err
+			}
+		}
 		if s.Path != "" && mountpoint.Within(host.Real(t.StateRoot), s.Path) {
 			return exit.New(exit.Denied, "%s: the state directory %s lies in its directory %s", s.Name, t.StateRoot, s.Path).
 				Hint("give --state-dir a directory outside of every workspace")

@@ -162,3 +162,19 @@ func under(path, dir string) (bool, error) {
 		}
 	}
 }
+
+// Outside refuses a directory of a workspace that lies in a mount of wsmount, by whatever name:
+// its locks are not those of the files that the mount shows. So who has these by another way does
+// not wait, and what one of the two writes is lost.
+func Outside(workspace, dir string) error {
+	table, err := ReadTable()
+	if err != nil {
+		return err
+	}
+	m, ok := table.Around(dir)
+	if !ok || !m.Ours() {
+		return nil
+	}
+	return exit.New(exit.Failed, "%s: its directory %s lies in the mount of %s at %s, and who has the same files by another way does not see its locks", workspace, dir, m.Source, m.Path).
+		Hint("use it there, or name the directory that is mounted (`wsmount status %s` says which); --read-only lets it be read", m.Path)
+}
