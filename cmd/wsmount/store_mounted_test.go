@@ -274,7 +274,12 @@ func TestStoreInAnotherMount(t *testing.T) {
 			assert.Equal(t, w.ok("store", "read", "@acme/"+name, "f", "-r"), "text")
 		}
 	}
+	w.mkdir("home/.agentm/memory/in")
+	assert.OK(t, unix.Mount(w.path("mnt/d"), w.path("home/.agentm/memory/in"), "", unix.MS_BIND, ""))
+	defer unix.Unmount(w.path("home/.agentm/memory/in"), unix.MNT_DETACH)
+	w.puts(exit.Failed, "what is mounted there has locks of its own", "lost", "in/f", "--if-match="+string(seam.ETagOf("text")))
 	assert.Equal(t, w.read("notes/d/f"), "text")
+	w.puts(exit.Done, "", "asks nothing", "in/f")
 }
 
 // Memory in a mount is memory in what the mount shows, and so it is below one and by another name.

@@ -8,7 +8,8 @@
 // directory a backend was opened at, and whatever links lead there. A vault that it lies in takes
 // that lock too (see package vault). Who waits too long for the lock gets a
 // TimeoutError. A mount shows directories of its own, whose locks are others: there, the one that
-// serves the mount is asked for the lock of the directory behind it (see Mount).
+// serves the mount is asked for the lock of the directory behind it (see Mount). One that is mounted
+// below the directory is not known: there, WriteIf is providers.ErrUnsupported.
 //
 // Of programs that take no lock, in a mount too, WriteIf replaces nothing that has the name before
 // the new content has it: the two are exchanged, and exchanged back if what came out is not what
@@ -285,6 +286,9 @@ func (b *Backend) Lock(ctx context.Context, l seam.Locator, old *seam.ETag) (unl
 
 // lock takes the lock of an open directory, for the file at a name in it, and compares that.
 func (b *Backend) lock(ctx context.Context, dir *os.Root, name string, old *seam.ETag) (unlock func(), err error) {
+	if err := b.isOneMount(dir); err != nil {
+		return nil, err
+	}
 	if b.mount != nil {
 		at, err := realName(dir)
 		if err != nil {

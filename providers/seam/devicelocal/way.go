@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -72,4 +73,27 @@ func (b *Backend) beneath(name string, flags int, resolve uint64) (*os.File, err
 		return nil, fmt.Errorf("a symbolic link is on the way to %s: %w", name, providers.ErrUnsupported)
 	}
 	return nil, err
+}
+
+// isOneMount is providers.ErrUnsupported where a FUSE file system is mounted on the way from the
+// root to an open directory: its locks may be others than those of what it shows.
+func (b *Backend) isOneMount(dir *os.Root) error {
+	d, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	root, err := b.root.Stat(".")
+	if err != nil {
+		return err
+	}
+	var is unix.Stat_t
+	var system unix.Statfs_t
+	if err := errors.Join(unix.Fstat(int(d.Fd()), &is), unix.Fstatfs(int(d.Fd()), &system)); err != nil {
+		return err
+	}
+	if is.Dev != root.Sys().(*syscall.Stat_t).Dev && system.Type == unix.FUSE_SUPER_MAGIC {
+		return fmt.Errorf("what is mounted there has locks of its own, so that nothing keeps writers apart: %w", providers.ErrUnsupported)
+	}
+	return nil
 }
