@@ -201,8 +201,7 @@ func TestStoreMounted(t *testing.T) {
 	w.refused(exit.Unreachable, "not-responding", "store", "list", "mnt", ".")
 	w.refused(exit.Unreachable, "not-responding", "store", "state", "read", "mnt/p", "PLAN.md")
 	env := w.env
-	// Package go/build looks into $GOPATH, or else $HOME, before main.
-	for _, in := range [][]string{{"HOME=" + w.path("mnt"), "XDG_CONFIG_HOME=" + w.path("home"), "GOPATH=" + w.path("home")}, {"MEMORY_VAULT_PATH=" + w.path("mnt/memory")}} {
+	for _, in := range [][]string{{"HOME=" + w.path("mnt"), "XDG_CONFIG_HOME=" + w.path("home")}, {"MEMORY_VAULT_PATH=" + w.path("mnt/memory")}} {
 		w.env = append(slices.Clone(env), in...)
 		w.refused(exit.Unreachable, "not-responding", "store", "read", "atlas/plan.md")
 		w.refused(exit.Unreachable, "not-responding", "store", "repos", "list")

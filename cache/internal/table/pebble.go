@@ -6,6 +6,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+
+	_ "github.com/wsmount/wsmount/cache/internal/gopath" // before Pebble is initialized
 )
 
 // memTables full of changes, and Pebble makes writers wait. See backlog.
