@@ -73,6 +73,31 @@ func OpenBeneath(dir int, name string, flags int, resolve uint64) (int, error) {
 	}
 }
 
+// Create makes a file to be written in an open directory. It has no name until Named gives it one,
+// so that a process which is killed before that leaves nothing; where no such file can be made
+// (O_TMPFILE), it has the name at once. The error is the kernel's.
+func Create(dir int, name string, mode uint32) (*os.File, error) {
+	const flags = unix.O_WRONLY | unix.O_CLOEXEC
+	fd, err := unix.Openat(dir, ".", flags|unix.O_TMPFILE, mode)
+	for err != nil {
+		fd, err = unix.Openat(dir, name, flags|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, mode)
+		if err != nil && err != unix.EINTR {
+			return nil, err
+		}
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// Named gives what Create has made in an open directory its name, if it has none yet.
+func Named(f *os.File, dir int) error {
+	var is unix.Stat_t
+	err := unix.Fstat(int(f.Fd()), &is)
+	if err == nil && is.Nlink == 0 {
+		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), dir, f.Name(), unix.AT_SYMLINK_FOLLOW)
+	}
+	return err
+}
+
 // Rename is renameat2(2) between open directories, and link with unlink on file systems
 // without RENAME_NOREPLACE. The error is the kernel's.
 func Rename(fromDir int, from string, toDir int, to string, flags uint) error {

@@ -25,8 +25,9 @@
 // Nothing outside the directory is reached, through symbolic links neither. A link is
 // read where it leads, and never written to.
 //
-// A write makes a temporary file beside its target. A program that is killed in the
-// middle leaves one, which has a name of its own and is never listed.
+// A write makes a temporary file beside its target, which has no name until it is whole where the
+// file system has such files. A program that is killed after that leaves it, under a name of its
+// own that is never listed.
 package devicelocal
 
 import (
@@ -417,11 +418,16 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode,
 	if err != nil {
 		return err
 	}
-	f, temp, err := begin(dir, mode)
+	d, err := dir.Open(".")
 	if err != nil {
 		return err
 	}
-	named := false
+	defer d.Close()
+	f, err := begin(d, mode)
+	if err != nil {
+		return err
+	}
+	temp, named := f.Name(), false
 	defer func() {
 		var left *localdir.LeftError
 		if err != nil && !named && !errors.As(err, &left) {
@@ -435,11 +441,16 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode,
 		_, err = f.WriteString(content)
 	}
 	if err == nil && sends {
-		err = b.place(dir, temp, name, old)
+		if err = localdir.Named(f, int(d.Fd())); err == nil {
+			err = b.place(dir, temp, name, old)
+		}
 		named = err == nil
 	}
 	if err == nil {
 		err = b.fsync(f)
+	}
+	if err == nil && !named {
+		err = localdir.Named(f, int(d.Fd()))
 	}
 	err = errors.Join(err, f.Close())
 	switch {
@@ -463,16 +474,14 @@ func (b *Backend) sends(dir *os.Root) (bool, error) {
 	return err == nil && b.mount.Sends(at), err
 }
 
-// begin makes a temporary file. What the mode of the old one keeps from others is not for them
-// for a moment either: who has it open reads on.
-func begin(dir *os.Root, mode *fs.FileMode) (f *os.File, temp string, err error) {
-	temp = seam.TemporaryName()
+// begin makes a temporary file, without its name where that can be. What the mode of the old one
+// keeps from others is not for them for a moment either: who has it open reads on.
+func begin(dir *os.File, mode *fs.FileMode) (*os.File, error) {
 	made := fs.FileMode(0o666)
 	if mode != nil {
 		made &= *mode
 	}
-	f, err = dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, made)
-	return f, temp, err
+	return localdir.Create(int(dir.Fd()), seam.TemporaryName(), uint32(made.Perm()))
 }
 
 // syncDir makes the names in a directory durable that a change has left there.

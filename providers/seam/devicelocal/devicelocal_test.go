@@ -182,10 +182,11 @@ func TestContentIsSafe(t *testing.T) {
 	defer b.Close()
 	assert.OK(t, os.WriteFile(filepath.Join(dir, "a"), []byte("old"), 0o600))
 	private, synced := fs.FileMode(0o600), false
-	f, temp, err := begin(b.root, &private)
-	assert.OK(t, err)
+	d := assert.Of(os.Open(dir)).OK(t)
+	defer d.Close()
+	f := assert.Of(begin(d, &private)).OK(t)
 	info, err := f.Stat()
-	assert.OK(t, errors.Join(err, f.Close(), os.Remove(filepath.Join(dir, temp))))
+	assert.OK(t, errors.Join(err, f.Close()))
 	assert.Equal(t, info.Mode().Perm(), private, "mode from the first moment on")
 	b.fsync = func(f *os.File) error {
 		info, err := f.Stat()
@@ -194,6 +195,7 @@ func TestContentIsSafe(t *testing.T) {
 		}
 		assert.Equal(t, info.Mode().Perm(), fs.FileMode(0o600), "mode")
 		assert.Equal(t, info.Size(), 3, "bytes that are brought to the disk")
+		assert.Equal(t, len(assert.Of(os.ReadDir(dir)).OK(t)), 1, "entries, of which one killed now would leave some")
 		synced = true
 		return syscall.ENOSPC
 	}
