@@ -2,8 +2,13 @@ package seam
 
 import (
 	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/wsmount/wsmount/providers"
 )
@@ -71,18 +76,51 @@ func (s *Store) Read(ctx context.Context, l Locator) (string, error) {
 	return content, nil
 }
 
-// fetch is the file at l.
+// fetch is the file at l. Of one that is written meanwhile some services tell the new version
+// before they send the new content: who believed that would replace, as known, what it has not read.
+// So content is asked for again until it is what its digest says, which soon it is.
 func (s *Store) fetch(ctx context.Context, l Locator) ([]byte, providers.Info, error) {
-	data, info, err := providers.Fetch(ctx, s.p, l.at, providers.ReadOptions{})
-	if errors.Is(err, providers.ErrNotExist) {
-		if _, ok := s.made.at(l.at); ok {
-			err = providers.ErrIsDir
+	for pause := time.Millisecond; ; pause *= 2 {
+		data, info, err := providers.Fetch(ctx, s.p, l.at, providers.ReadOptions{})
+		switch {
+		case errors.Is(err, providers.ErrNotExist):
+			if _, ok := s.made.at(l.at); ok {
+				err = providers.ErrIsDir
+			}
+		case err == nil && info.Kind == providers.KindSymlink:
+			err = errSymlink
+		case err == nil && !isOf(info.Digest, data):
+			if pause > longestPause {
+				return nil, info, fmt.Errorf("what comes is not what its digest (%s) says: %w", info.Digest, providers.ErrCorrupt)
+			}
+			select {
+			case <-ctx.Done():
+				return nil, info, ctx.Err()
+			case <-time.After(pause):
+				continue
+			}
 		}
+		return data, info, err
 	}
-	if err == nil && info.Kind == providers.KindSymlink {
-		err = errSymlink
+}
+
+const longestPause = time.Second
+
+// isOf reports whether content is that of a digest, as far as its algorithm is known.
+func isOf(digest string, data []byte) bool {
+	var sum []byte
+	algorithm, value, _ := strings.Cut(digest, ":")
+	switch algorithm {
+	case "md5":
+		got := md5.Sum(data)
+		sum = got[:]
+	case "sha256":
+		got := sha256.Sum256(data)
+		sum = got[:]
+	default:
+		return true
 	}
-	return data, info, err
+	return strings.EqualFold(value, hex.EncodeToString(sum))
 }
 
 // errSymlink: a provider never follows a link, so what it leads to is not known here.

@@ -3,7 +3,10 @@ package seam_test
 import (
 	"context"
 	"errors"
+	"io"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -66,6 +69,41 @@ func TestCapabilities(t *testing.T) {
 	assert.Is(t, err, providers.ErrInvalid)
 	assert.Contains(t, err.Error(), `no capability "speed", only concurrent_writers, conflict_files, encryption, sync`)
 	assert.Of(seam.ParseCapabilities("")).Equal(t, seam.Capabilities{})
+}
+
+// early tells the new version of what is read before it sends the new content: answers times.
+type early struct {
+	*memory.Provider
+	answers int
+	old     string
+}
+
+func (e *early) Read(ctx context.Context, l providers.Locator, o providers.ReadOptions) (providers.Content, error) {
+	c, err := e.Provider.Read(ctx, l, o)
+	if e.answers--; err == nil && e.answers >= 0 {
+		err, c.Body = c.Body.Close(), io.NopCloser(strings.NewReader(e.old))
+	}
+	return c, err
+}
+
+// Old content that comes with the version of the new is not taken for that, and replaces nothing.
+func TestDigestOfWhatComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, l := &early{memory.New(memory.Options{}), 0, "old"}, at(t, "f")
+		s := seam.New(p)
+		assert.OK(t, assert.ErrOf(s.Write(t.Context(), l, "new")))
+		p.answers = 3
+		assert.Of(s.Read(t.Context(), l)).Equal(t, "new")
+		p.answers = 3
+		assert.Is(t, assert.ErrOf(s.WriteIf(t.Context(), l, seam.ETagOf("old"), "lost")), providers.ErrConflict)
+		p.answers = 1000
+		assert.Is(t, assert.ErrOf(s.WriteIf(t.Context(), l, seam.ETagOf("old"), "lost")), providers.ErrCorrupt)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		assert.Is(t, assert.ErrOf(s.Read(ctx, l)), context.DeadlineExceeded)
+		p.answers = 0
+		assert.Of(s.Read(t.Context(), l)).Equal(t, "new")
+	})
 }
 
 // promising is a provider that promises what no store here does.
