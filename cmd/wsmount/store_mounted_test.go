@@ -162,9 +162,9 @@ func TestStoreMemoryHeld(t *testing.T) {
 				w.write("notes/"+name, "old")
 			}
 			happened := 0
-			memory := w.memoryAt(t, protocol, "mnt", seam.Settings{Mounted: func(ctx context.Context, dir string, plain bool) (seam.Conditional, bool, error) {
+			memory := w.memoryAt(t, protocol, "mnt", seam.Settings{Mounted: func(ctx context.Context, dir string, plain bool) (seam.Conditional, error, error) {
 				m, foreign, err := w.host().Mounted(ctx, dir, plain)
-				assert.True(t, m != nil && !foreign && err == nil, "not in the mount:", err)
+				assert.True(t, m != nil && foreign == nil && err == nil, "not in the mount:", err)
 				b := assert.Of(all.Mounted(w.path("mnt"), held{m.(server), func() {
 					ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // which is what ends the waiting
 					defer cancel()
@@ -173,7 +173,7 @@ func TestStoreMemoryHeld(t *testing.T) {
 					assert.OK(t, os.Rename(w.path("mnt/d/temp"), w.path("mnt/"+name)))
 					happened++
 				}}, plain)).OK(t)
-				return b, false, m.Close()
+				return b, nil, m.Close()
 			}})
 			assert.Is(t, assert.ErrOf(memory.WriteIf(t.Context(), l, old, "memory")), providers.ErrConflict, name)
 			assert.Equal(t, happened, 1, name)
@@ -185,7 +185,7 @@ func TestStoreMemoryHeld(t *testing.T) {
 	w.env = append(w.env, "MEMORY_VAULT_PATH="+w.path("mnt"), "XDG_CACHE_HOME="+w.path("cache"))
 	w.puts(exit.Done, "", "x", "d/f", "--if-match=none")
 	w.env = append(w.env, "WSMOUNT_STATE_DIR="+w.path("other")) // which does not know the mount
-	w.puts(exit.Failed, "nothing keeps writers apart", "y", "d/f", "--if-match="+string(seam.ETagOf("x")))
+	w.puts(exit.Failed, "XDG_STATE_HOME, as mount had it", "y", "d/f", "--if-match="+string(seam.ETagOf("x")))
 	w.puts(exit.Done, "", "z", "d/f")
 	w.env = env
 	assert.Equal(t, w.read("notes/d/f"), "z")

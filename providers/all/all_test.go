@@ -96,19 +96,19 @@ func TestMemoryInMount(t *testing.T) {
 	for _, protocol := range []string{seam.DeviceLocal, seam.Vault} {
 		home, vault, cache := t.TempDir(), t.TempDir(), t.TempDir()
 		t.Setenv("XDG_CACHE_HOME", cache)
-		changes, foreign := 0, false
+		changes, foreign := 0, error(nil)
 		s := seam.Settings{Home: home, Vault: vault, Backend: protocol, Config: seam.Config{Err: fs.ErrNotExist}}
-		s.Mounted = func(_ context.Context, dir string, plain bool) (seam.Conditional, bool, error) {
+		s.Mounted = func(_ context.Context, dir string, plain bool) (seam.Conditional, error, error) {
 			assert.Equal(t, plain, protocol == seam.Vault, protocol, "through no link")
-			if foreign {
-				return nil, true, nil
+			if foreign != nil {
+				return nil, foreign, nil
 			}
 			b := assert.Of(all.Directory(dir)).OK(t).(seam.Conditional)
 			return inMount{b, func() {
 				changes++
 				held, err := filepath.Glob(filepath.Join(cache, "agentm", "locks", "*", "lock"))
 				assert.True(t, err == nil && (len(held) == 1) == (protocol == seam.Vault), protocol, "locks that are held:", held)
-			}}, false, nil
+			}}, nil, nil
 		}
 		l := assert.Of(seam.ParseLocator("d/f")).OK(t)
 		b := assert.Of(all.Backends().Select(t.Context(), s, seam.Capabilities{})).OK(t)
@@ -120,14 +120,13 @@ func TestMemoryInMount(t *testing.T) {
 		assert.Equal(t, changes, 3, protocol, "changes by what serves the mount")
 		assert.OK(t, b.Close())
 
-		foreign = true
+		foreign = providers.ErrUnsupported
 		b = assert.Of(all.Backends().Select(t.Context(), s, seam.Capabilities{})).OK(t)
-		_, conditional := b.(seam.Conditional)
-		assert.False(t, conditional, protocol, "a condition is taken that nobody keeps")
+		assert.Is(t, assert.ErrOf(b.(seam.Conditional).WriteIf(t.Context(), l, seam.ETagOf("two"), "mine")), foreign, protocol)
 		assert.Of(b.Write(t.Context(), l, "three")).OK(t)
 		assert.OK(t, b.Close())
 
-		s.ReadOnly, s.Mounted = true, func(context.Context, string, bool) (seam.Conditional, bool, error) { panic("asked") }
+		s.ReadOnly, s.Mounted = true, func(context.Context, string, bool) (seam.Conditional, error, error) { panic("asked") }
 		b = assert.Of(all.Backends().Select(t.Context(), s, seam.Capabilities{})).OK(t)
 		assert.Of(b.Read(t.Context(), l)).Equal(t, "three")
 		assert.OK(t, b.Close())

@@ -20,8 +20,8 @@ func (s Settings) Through(ctx context.Context, dir string, memory Backend, turn 
 	switch {
 	case err != nil:
 		return nil, errors.Join(err, memory.Close())
-	case foreign:
-		return struct{ Backend }{memory}, nil
+	case foreign != nil:
+		return Unguarded(memory, foreign), nil
 	case mount == nil:
 		return memory, nil
 	}
@@ -29,6 +29,19 @@ func (s Settings) Through(ctx context.Context, dir string, memory Backend, turn 
 		turn = func(_ context.Context, change func() error) error { return change() }
 	}
 	return &mounted{memory, mount, turn}, nil
+}
+
+// Unguarded is b, and takes no condition, which why says.
+func Unguarded(b Backend, why error) Conditional { return unguarded{b, why} }
+
+type unguarded struct {
+	Backend
+	why error
+}
+
+// WriteIf implements Conditional.
+func (u unguarded) WriteIf(context.Context, Locator, ETag, string) (Locator, error) {
+	return Locator{}, u.why
 }
 
 // mounted is memory in a mount.

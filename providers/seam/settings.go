@@ -36,9 +36,9 @@ type Settings struct {
 	// something is mounted there. nil: nothing is.
 	Behind func(dir string) ([]string, error)
 	// Mounted opens a directory by what serves the mount that it lies in, whose locks and
-	// conditions are those of what the mount shows; nil: it lies in none, or, foreign, in one
-	// whose server cannot be asked. plain: through no symbolic link. nil: nothing is mounted.
-	Mounted func(ctx context.Context, dir string, plain bool) (mount Conditional, foreign bool, err error)
+	// conditions are those of what the mount shows; nil: it lies in none, or in one whose server
+	// cannot be asked, which foreign says. plain: through no symbolic link. nil: nothing is mounted.
+	Mounted func(ctx context.Context, dir string, plain bool) (mount Conditional, foreign, err error)
 	Config  Config
 }
 

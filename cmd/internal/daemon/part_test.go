@@ -242,7 +242,7 @@ func TestStateDirectoryInAWorkspace(t *testing.T) {
 	dir := t.TempDir()
 	for place, want := range map[string]bool{"/": true, dir: true, dir + "/ws": true, dir + "/w": false, dir + "/ws/state/deeper": false} {
 		tree := &Tree{StateRoot: dir + "/ws/state", Sources: []Source{{Path: "/elsewhere"}, {}, {Path: place}}}
-		assert.Equal(t, tree.checkState() != nil, want, "a workspace at", place, "is refused")
+		assert.Equal(t, tree.checkDirectories() != nil, want, "a workspace at", place, "is refused")
 	}
 }
 

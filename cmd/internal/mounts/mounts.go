@@ -131,7 +131,7 @@ func Replaced(table mountpoint.Table, r *state.Record) bool {
 func notMounted(table mountpoint.Table, path string, known []string) error {
 	if m, ok := table.Around(path); ok && m.Ours() {
 		return exit.New(exit.Unresolvable, "%s is mounted, but its state is not in this state directory", m.Path).
-			Hint("give --state-dir as it was given to mount, or ask as the user who mounted it")
+			Hint("give --state-dir, or XDG_STATE_HOME, as mount had it, or ask as the user who mounted it")
 	}
 	err := exit.New(exit.Unresolvable, "no workspace is mounted at %s", path)
 	if question := suggest.Phrase(path, known); question != "" {

@@ -21,6 +21,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/waiting"
 	wsfs "github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
+	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/all"
 	"github.com/wsmount/wsmount/providers/seam"
 )
@@ -131,34 +132,34 @@ func (h Host) openCheckout(ctx context.Context, dir string) (seam.Backend, error
 		return nil, err
 	}
 	b, err := all.Directory(dir)
-	if foreign && err == nil {
-		b = struct{ seam.Backend }{b}
+	if foreign != nil && err == nil {
+		b = seam.Unguarded(b, foreign)
 	}
 	return b, err
 }
 
 // Mounted is seam.Settings.Mounted of this machine. A mount that sends later than programs are
 // told has no answer for a condition: the locks of what it shows are all that there are.
-func (h Host) Mounted(ctx context.Context, dir string, plain bool) (_ seam.Conditional, foreign bool, err error) {
+func (h Host) Mounted(ctx context.Context, dir string, plain bool) (_ seam.Conditional, foreign, err error) {
 	m, foreign, err := h.inMount(ctx, dir, plain)
 	if m == nil {
 		return nil, foreign, err
 	}
 	if at, _ := m.at(m.dir); later(m.parts.part(at)) { // which is known to be in the mount
-		return nil, false, m.Close()
+		return nil, nil, m.Close()
 	}
-	return m, false, nil
+	return m, nil, nil
 }
 
-// inMount is findPlace. A mount is foreign that another user has made, or that is seen in a
-// sandbox.
-func (h Host) inMount(ctx context.Context, dir string, plain bool) (m *mounted, foreign bool, err error) {
+// inMount is findPlace. A mount is foreign that another user has made, that is seen in a sandbox,
+// or whose state directory is another: then foreign is why no condition is kept there.
+func (h Host) inMount(ctx context.Context, dir string, plain bool) (m *mounted, foreign, err error) {
 	m, err = h.findPlace(ctx, dir, plain)
 	var unknown *exit.Error
 	if errors.As(err, &unknown) && unknown.Code == exit.Unresolvable {
-		return nil, true, nil
+		return nil, exit.New(exit.Failed, "nothing keeps writers apart there: %s: %w", unknown.What, providers.ErrUnsupported).Hint("%s", unknown.Advice), nil
 	}
-	return m, false, err
+	return m, nil, err
 }
 
 // shown is a part of a workspace as a mount shows it.
