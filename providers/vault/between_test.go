@@ -69,6 +69,20 @@ func names(t *testing.T, dir string) (names []string) {
 	return names
 }
 
+// A directory that is removed while a file is on its way to it is made anew.
+func TestDirectoryRemoved(t *testing.T) {
+	p, vault, _ := openHere(t)
+	assert.OK(t, os.Mkdir(filepath.Join(vault, "d"), 0o700))
+	p.at = func(now step) {
+		if now == stepFilled {
+			assert.OK(t, os.Remove(filepath.Join(vault, "d")))
+		}
+	}
+	_, err := p.Write(t.Context(), providers.MustLocator("d/note"), providers.String("ours"), providers.WriteOptions{If: providers.IfAbsent()})
+	assert.OK(t, err)
+	assert.Slice(t, names(t, filepath.Join(vault, "d")), []string{"note"})
+}
+
 // A deletion of a version does not remove what replaced it a moment before.
 func TestChangedBeforeDelete(t *testing.T) {
 	p, vault, _ := openHere(t)
@@ -105,7 +119,10 @@ func TestTemporaryNames(t *testing.T) {
 	const others = "note.123.0123456789abcdef0123456789abcdef.tmp"
 	assert.OK(t, os.WriteFile(filepath.Join(vault, others), nil, 0o644))
 	p.at = func(now step) {
-		if now != stepFilled {
+		if now == stepFilled { // and killed now would leave nothing
+			assert.Slice(t, names(t, vault), []string{others})
+		}
+		if now != stepLooked {
 			return
 		}
 		on := names(t, vault)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -35,21 +36,16 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 		} else if at == l.Parent() {
 			mode &= modeOf(dir, l.Name())
 		}
-		temp, end := p.temps.begin(l.Name())
+		name, end := p.temps.begin(l.Name())
 		defer end()
-		if err := p.fill(ctx, dir, temp, mode, body, opts); err != nil {
-			return providers.Info{}, errors.Join(err, remove(dir, temp))
+		temp := &temporary{dir: dir, name: name}
+		defer temp.close()
+		if err := temp.fill(ctx, mode, body, opts); err != nil {
+			return providers.Info{}, temp.end(err)
 		}
 		p.at(stepFilled)
-		info, err := p.place(ctx, dir, temp, l, opts)
-		var left *localdir.LeftError
-		if errors.As(err, &left) {
-			return providers.Info{}, err
-		}
-		if err != nil {
-			return providers.Info{}, errors.Join(err, remove(dir, temp))
-		}
-		return info, nil
+		info, err := p.place(ctx, temp, l, opts)
+		return info, temp.end(err)
 	})
 }
 
@@ -67,7 +63,7 @@ func (p *Provider) nearest(l providers.Locator) (dir int, at providers.Locator, 
 }
 
 // place brings the temporary entry to l, whose parents it makes.
-func (p *Provider) place(ctx context.Context, tempDir int, temp string, l providers.Locator, opts providers.WriteOptions) (info providers.Info, err error) {
+func (p *Provider) place(ctx context.Context, temp *temporary, l providers.Locator, opts providers.WriteOptions) (info providers.Info, err error) {
 	err = p.locked(ctx, func(t *turn) error {
 		if err := p.mkdirs(l.Parent()); err != nil {
 			return err
@@ -76,11 +72,11 @@ func (p *Provider) place(ctx context.Context, tempDir int, temp string, l provid
 			return err
 		}
 		return t.within(l, func(dir int, _ string) error {
-			info, err = t.replace(ctx, tempDir, temp, dir, l, opts)
-			if err != nil {
-				return err
+			info, err = t.replace(ctx, temp, dir, l, opts)
+			if err == nil {
+				err = t.settle()
 			}
-			return t.settle()
+			return temp.end(err) // while its directory is open
 		})
 	})
 	return info, err
@@ -98,14 +94,6 @@ func checkWrite(l providers.Locator, opts providers.WriteOptions) error {
 	return nil
 }
 
-// remove takes the temporary file away if it is there.
-func remove(dir int, temp string) error {
-	if err := unix.Unlinkat(dir, temp, 0); err != unix.ENOENT {
-		return err
-	}
-	return nil
-}
-
 // modeOf is the mode of a file that is to be replaced; of what is none, all bits.
 func modeOf(dir int, name string) uint32 {
 	var st unix.Stat_t
@@ -115,30 +103,74 @@ func modeOf(dir int, name string) uint32 {
 	return st.Mode & 0o7777
 }
 
-// fill makes the temporary entry: content, attributes, on disk. It never has more of a mode
+// temporary is an entry on its way to its place. A file gets its name when it is to be placed, where
+// that can be: see localdir.Create.
+type temporary struct {
+	dir  int
+	name string
+	file *os.File // nil: a symbolic link
+	over bool     // end was called
+}
+
+func (t *temporary) close() {
+	if t.file != nil {
+		t.file.Close() // it is on the disk, or is removed
+	}
+}
+
+// end takes it away if it is there after an error, which it returns; not what another program has
+// put there.
+func (t *temporary) end(err error) error {
+	var left *localdir.LeftError
+	if err == nil || t.over || errors.As(err, &left) {
+		return err
+	}
+	t.over = true
+	if failed := unix.Unlinkat(t.dir, t.name, 0); failed != unix.ENOENT {
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// named gives it its name, in the directory that it is to be placed in: that which it was begun in
+// may be gone.
+func (t *temporary) named(dir int) error {
+	if t.file == nil {
+		return nil
+	}
+	now, err := localdir.Named(t.file, dir)
+	if now {
+		t.dir = dir
+	}
+	return err
+}
+
+// fill makes it: content, attributes, on disk. It never has more of a mode
 // than it is made with until it is whole: who has opened it reads what comes.
-func (p *Provider) fill(ctx context.Context, dir int, temp string, mode uint32, body providers.Body, opts providers.WriteOptions) error {
+func (t *temporary) fill(ctx context.Context, mode uint32, body providers.Body, opts providers.WriteOptions) (err error) {
 	if opts.Kind == providers.KindSymlink {
-		return fillLink(ctx, dir, temp, body, opts)
+		return fillLink(ctx, t.dir, t.name, body, opts)
 	}
-	fd, err := retry(func() (int, error) {
-		return unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, mode)
-	})
-	if err != nil {
+	if t.file, err = localdir.Create(t.dir, t.name, mode); err != nil {
 		return err
 	}
-	f := file(fd, providers.Locator{})
-	defer f.Close()
-	if _, err := body.CopyTo(ctx, f); err != nil {
+	if _, err := body.CopyTo(ctx, t.file); err != nil {
 		return err
 	}
-	if err := setAttr(dir, temp, providers.KindFile, opts.Attr); err != nil {
+	if err := setFileAttr(t.file, opts.Attr); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
-		return err
+	return t.file.Sync()
+}
+
+// setFileAttr is setAttr of an open file.
+func setFileAttr(f *os.File, attr providers.Attr) error {
+	if attr.Valid.Has(providers.AttrMode) {
+		if err := unix.Fchmod(int(f.Fd()), attr.Mode&0o7777); err != nil {
+			return err
+		}
 	}
-	return f.Close()
+	return setModTime(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), attr, 0)
 }
 
 func fillLink(ctx context.Context, dir int, temp string, body providers.Body, opts providers.WriteOptions) error {
@@ -162,6 +194,10 @@ func setAttr(dir int, name string, kind providers.Kind, attr providers.Attr) err
 			return err
 		}
 	}
+	return setModTime(dir, name, attr, unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func setModTime(dir int, name string, attr providers.Attr, flags int) error {
 	if !attr.Valid.Has(providers.AttrModTime) {
 		return nil
 	}
@@ -170,7 +206,7 @@ func setAttr(dir int, name string, kind providers.Kind, attr providers.Attr) err
 		return err
 	}
 	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, mtime}
-	return unix.UtimesNanoAt(dir, name, times, unix.AT_SYMLINK_NOFOLLOW)
+	return unix.UtimesNanoAt(dir, name, times, flags)
 }
 
 // chmod never follows a link that took the name's place, which could lead out
@@ -190,7 +226,7 @@ func chmod(dir int, name string, mode uint32) error {
 
 // replace renames the temporary entry to its place if the condition holds, and what it
 // was asked of is still there.
-func (t *turn) replace(ctx context.Context, tempDir int, temp string, dir int, l providers.Locator, opts providers.WriteOptions) (providers.Info, error) {
+func (t *turn) replace(ctx context.Context, temp *temporary, dir int, l providers.Locator, opts providers.WriteOptions) (providers.Info, error) {
 	p := t.p
 	current, err := p.look(ctx, dir, l.Name(), l, remembered)
 	if err != nil {
@@ -199,10 +235,13 @@ func (t *turn) replace(ctx context.Context, tempDir int, temp string, dir int, l
 	if err := opts.If.Allows(providers.MethodWrite, current); err != nil {
 		return providers.Info{}, err
 	}
-	if err := keepMode(tempDir, temp, current, opts); err != nil {
+	if err := temp.named(dir); err != nil {
 		return providers.Info{}, err
 	}
-	made, err := p.look(ctx, tempDir, temp, l, readAnew)
+	if err := keepMode(temp.dir, temp.name, current, opts); err != nil {
+		return providers.Info{}, err
+	}
+	made, err := p.look(ctx, temp.dir, temp.name, l, readAnew)
 	if err == nil && made == nil {
 		err = fmt.Errorf("the temporary file is gone: %w", providers.ErrConflict)
 	}
@@ -215,11 +254,11 @@ func (t *turn) replace(ctx context.Context, tempDir int, temp string, dir int, l
 	}
 	switch {
 	case current == nil: // what appears now must not be lost
-		err = changedMeanwhile(localdir.Rename(tempDir, temp, dir, l.Name(), unix.RENAME_NOREPLACE), opts.If)
+		err = changedMeanwhile(localdir.Rename(temp.dir, temp.name, dir, l.Name(), unix.RENAME_NOREPLACE), opts.If)
 	case current.Kind == providers.KindDir: // which the kernel refuses
-		err = localdir.Rename(tempDir, temp, dir, l.Name(), 0)
+		err = localdir.Rename(temp.dir, temp.name, dir, l.Name(), 0)
 	default:
-		err = localdir.Replace(tempDir, temp, dir, l.Name(), func(dir int, name string) error {
+		err = localdir.Replace(temp.dir, temp.name, dir, l.Name(), func(dir int, name string) error {
 			return p.unchanged(ctx, dir, name, current, l)
 		})
 		if err == unix.ENOENT {

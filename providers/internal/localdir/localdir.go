@@ -88,14 +88,14 @@ func Create(dir int, name string, mode uint32) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// Named gives what Create has made in an open directory its name, if it has none yet.
-func Named(f *os.File, dir int) error {
+// Named gives what Create has made its name, in an open directory of the same file system, and
+// reports whether it had none before.
+func Named(f *os.File, dir int) (bool, error) {
 	var is unix.Stat_t
-	err := unix.Fstat(int(f.Fd()), &is)
-	if err == nil && is.Nlink == 0 {
-		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), dir, f.Name(), unix.AT_SYMLINK_FOLLOW)
+	if err := unix.Fstat(int(f.Fd()), &is); err != nil || is.Nlink > 0 {
+		return false, err
 	}
-	return err
+	return true, unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), dir, f.Name(), unix.AT_SYMLINK_FOLLOW)
 }
 
 // Rename is renameat2(2) between open directories, and link with unlink on file systems

@@ -441,7 +441,7 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode,
 		_, err = f.WriteString(content)
 	}
 	if err == nil && sends {
-		if err = localdir.Named(f, int(d.Fd())); err == nil {
+		if _, err = localdir.Named(f, int(d.Fd())); err == nil {
 			err = b.place(dir, temp, name, old)
 		}
 		named = err == nil
@@ -450,7 +450,7 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode,
 		err = b.fsync(f)
 	}
 	if err == nil && !named {
-		err = localdir.Named(f, int(d.Fd()))
+		_, err = localdir.Named(f, int(d.Fd()))
 	}
 	err = errors.Join(err, f.Close())
 	switch {
