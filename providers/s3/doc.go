@@ -15,6 +15,9 @@
 //
 // # Versions
 //
+// Some gateways tell a new ETag before they send the new content. Where it is an MD5, content is
+// compared with it (Info.Digest); else the old passes for the new, and an update may be lost.
+//
 // The answer to a PUT has no time, which matches any. In a service that ignores the
 // conditions of COPY, a change of attributes is a multipart copy, and its ETag is no MD5
 // any more.

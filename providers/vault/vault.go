@@ -57,8 +57,8 @@
 // # Temporary files
 //
 // They are called as agentm calls them, <name>.<pid>.<32 hex digits>.tmp. Those of this
-// provider are not listed while they are written. One that a killed process left, of
-// whatever program, is a file like any other: it may hold what somebody misses, and
+// provider are not listed, and have no name before they are to be placed where the file system
+// has such files (O_TMPFILE). One that a killed process left, of whatever program, is a file like any other: it may hold what somebody misses, and
 // nothing here removes it.
 package vault
 
