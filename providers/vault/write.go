@@ -133,7 +133,7 @@ func (t *temporary) end(err error) error {
 }
 
 // named gives it its name, in the directory that it is to be placed in: that which it was begun in
-// may be gone.
+// may be gone. Nothing is written to it any more.
 func (t *temporary) named(dir int) error {
 	if t.file == nil {
 		return nil
@@ -142,6 +142,8 @@ func (t *temporary) named(dir int) error {
 	if now {
 		t.dir = dir
 	}
+	t.close()
+	t.file = nil
 	return err
 }
 
@@ -258,7 +260,7 @@ func (t *turn) replace(ctx context.Context, temp *temporary, dir int, l provider
 	case current.Kind == providers.KindDir: // which the kernel refuses
 		err = localdir.Rename(temp.dir, temp.name, dir, l.Name(), 0)
 	default:
-		err = localdir.Replace(temp.dir, temp.name, dir, l.Name(), func(dir int, name string) error {
+		err = localdir.Replace(temp.dir, temp.name, dir, l.Name(), false, func(dir int, name string) error {
 			return p.unchanged(ctx, dir, name, current, l)
 		})
 		if err == unix.ENOENT {

@@ -15,11 +15,16 @@ import (
 //
 // The two are exchanged (RENAME_EXCHANGE), and what came out is compared: that is what had the name
 // last, whoever gave it. What must stay is exchanged back, until what comes out is what was put
-// there the time before, so that nothing newer is replaced. Until then the name shows from. What
-// was removed or moved meanwhile is there again: which of the two it was, the name does not tell.
+// there the time before, so that nothing newer is replaced. Until then the name shows from, which
+// a program may change, or replace by what it makes of it: then from, or what had the name before,
+// is in no other place, and stays where it came to be; the error is a *LeftError. What was removed
+// or moved meanwhile is there again: which of the two it was, the name does not tell.
 // Where the file system cannot exchange, what gets the name between the comparison and the rename
 // is replaced.
-func Replace(fromDir int, from string, toDir int, to string, compare func(dir int, name string) error) error {
+//
+// open says that the caller has from open. Else it is not given up while a program has it open,
+// which got it by the name to and may write to it yet.
+func Replace(fromDir int, from string, toDir int, to string, open bool, compare func(dir int, name string) error) error {
 	s := swap{fromDir, from, toDir, to}
 	ours, err := s.hold()
 	if err != nil {
@@ -41,6 +46,9 @@ func Replace(fromDir int, from string, toDir int, to string, compare func(dir in
 	}
 	if err := s.back(ours); err != nil {
 		return &LeftError{to, from, err}
+	}
+	if !s.only(ours, open) {
+		return &LeftError{to, from, refused}
 	}
 	return refused
 }
@@ -85,11 +93,37 @@ func (h held) same(other held) bool {
 // hold opens what is called from. Who serves the directory is asked what that is, and not what it
 // was known to be.
 func (s swap) hold() (h held, err error) {
-	err = unix.Statx(s.fromDir, s.from, unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_FORCE_SYNC, unix.STATX_INO, &h.is)
+	err = unix.Statx(s.fromDir, s.from, unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_FORCE_SYNC, unix.STATX_INO|unix.STATX_SIZE|unix.STATX_MTIME, &h.is)
 	if err == nil {
 		h.fd, err = unix.Openat(s.fromDir, s.from, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	}
 	return h, err
+}
+
+// only reports whether what is called from is the file put as it was, or nothing: then nothing is
+// lost with it. No program may have it open, where that can be told.
+func (s swap) only(put held, open bool) bool {
+	is, err := s.hold()
+	if err == unix.ENOENT {
+		return true
+	}
+	if err != nil {
+		return false
+	}
+	defer is.close()
+	if !is.same(put) || is.is.Size != put.is.Size || is.is.Mtime != put.is.Mtime {
+		return false
+	}
+	if open {
+		return true
+	}
+	fd, err := unix.Openat(s.fromDir, s.from, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil { // a link, which cannot be changed, or a file that nobody may read
+		return true
+	}
+	defer unix.Close(fd)
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK) // which is given to who has it open alone
+	return err != unix.EAGAIN
 }
 
 // back gives what is called from its name back, in the place of the file put.

@@ -384,7 +384,7 @@ func (b *Backend) write(dir *os.Root, l seam.Locator, content string, old *seam.
 
 // place gives a temporary file its name, unless a program that takes no lock has changed what has
 // the name since it was compared.
-func (b *Backend) place(dir *os.Root, temp, name string, old *seam.ETag) error {
+func (b *Backend) place(dir *os.Root, temp, name string, open bool, old *seam.ETag) error {
 	if old == nil {
 		return dir.Rename(temp, name)
 	}
@@ -407,7 +407,7 @@ func (b *Backend) place(dir *os.Root, temp, name string, old *seam.ETag) error {
 		return err
 	}
 	b.compared()
-	return localdir.Replace(at, temp, at, name, func(_ int, name string) error { return in.compare(name, *old) })
+	return localdir.Replace(at, temp, at, name, open, func(_ int, name string) error { return in.compare(name, *old) })
 }
 
 // replace puts a whole file at a place, whose directory is open, with the mode of the old one,
@@ -442,7 +442,7 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode,
 	}
 	if err == nil && sends {
 		if _, err = localdir.Named(f, int(d.Fd())); err == nil {
-			err = b.place(dir, temp, name, old)
+			err = b.place(dir, temp, name, true, old)
 		}
 		named = err == nil
 	}
@@ -457,7 +457,7 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode,
 	case named:
 		err = localdir.Happened(err)
 	case err == nil:
-		err = b.place(dir, temp, name, old)
+		err = b.place(dir, temp, name, false, old)
 	}
 	if err != nil {
 		return err
