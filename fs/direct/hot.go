@@ -14,8 +14,9 @@ import (
 // once: a name that is replaced all the time would fail again. So while a name is
 // hot, a lookup takes a descriptor of what it found, and the open that follows
 // is served from that, whatever lies under the name by then. It was there during
-// the open(2), because the kernel believes no answer about a hot name for longer
-// than the request.
+// the open(2) as a rule, because the kernel believes no answer about a hot name for longer
+// than the request; but a rename in the mount may have given it the name meanwhile, which
+// it believes. So only reads are served so: what is written must go to what has the name.
 type hot struct {
 	tab *table
 	now func() time.Time

@@ -107,6 +107,39 @@ func TestHotNameCools(t *testing.T) {
 	waitFor(t, "older ones to be closed", func() bool { return v.fds.open.Load()-base <= hotMost })
 }
 
+// What a lookup of a hot name found can be read after others have replaced it; a write goes to what
+// has the name.
+func TestHotNameIsRead(t *testing.T) {
+	v, dir := serve(t, Options{})
+	writeFile(t, "x", dir, "f")
+	v.hot.replaced(wsfs.RootIno, "f")
+	e := lookup(t, v, wsfs.RootIno, "f")
+	writeFile(t, "y", dir, "new")
+	assert.OK(t, os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "f")))
+	assert.Of(v.Open(op(), e.Ino, unix.O_RDONLY)).OK(t).File.Release()
+	assert.Is(t, assert.ErrOf(v.Open(op(), e.Ino, unix.O_WRONLY|unix.O_APPEND)), syscall.ESTALE)
+}
+
+// What is open and was replaced by others may be asked for by a name that the kernel believes yet:
+// it is to ask again, and gets it when it does by a descriptor.
+func TestOpenOfWhatWasReplaced(t *testing.T) {
+	v, dir := serve(t, Options{})
+	writeFile(t, "x", dir, "f")
+	e := lookup(t, v, wsfs.RootIno, "f")
+	open := assert.Of(v.Open(op(), e.Ino, unix.O_RDONLY)).OK(t)
+	defer open.File.Release()
+	writeFile(t, "y", dir, "new")
+	assert.OK(t, os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "f")))
+	lookup(t, v, wsfs.RootIno, "f")
+	for _, want := range []error{syscall.ESTALE, nil} {
+		o, err := v.Open(op(), e.Ino, unix.O_WRONLY)
+		assert.Is(t, err, want)
+		if err == nil {
+			o.File.Release()
+		}
+	}
+}
+
 // An open that an own rename or unlink overtakes is served, at the first try.
 func TestOpenOvertaken(t *testing.T) {
 	v, _ := serve(t, Options{})

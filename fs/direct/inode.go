@@ -61,6 +61,10 @@ const (
 
 	// flagUnsure says that a mapping may be left and cannot be found out.
 	flagUnsure
+
+	// flagTaken says that others gave the name to another file, and that the kernel may
+	// believe it yet: what is opened to be written may be meant for that.
+	flagTaken
 )
 
 // An ext is the part of an inode that only few need at a time.

@@ -34,7 +34,12 @@ func (o *opener) once(ino wsfs.Ino, was *sighting, flags int, st *stat) (*handle
 	*was = n.seen()
 	// The name may lead elsewhere already, by a change of ours that has not
 	// returned, or of others after the lookup that this open follows.
-	leaving := was.h != nil && (n.ext.leaving > 0 || n.flags&flagHot != 0)
+	writes := flags&unix.O_ACCMODE != unix.O_RDONLY
+	leaving := was.h != nil && (n.ext.leaving > 0 || n.flags&flagHot != 0 && !writes)
+	taken := was.name == "" && writes && n.flags&flagTaken != 0
+	if taken { // the kernel asks again, for what has the name, or by a descriptor for this once more
+		n.flags &^= flagTaken
+	}
 	n.unlock()
 	if !regular {
 		return nil, syscall.ENXIO // the kernel serves special files itself
@@ -43,12 +48,12 @@ func (o *opener) once(ino wsfs.Ino, was *sighting, flags int, st *stat) (*handle
 		fd, err := o.name(was.parent, was.name, was.ident, flags, st)
 		if err != syscall.ESTALE || !leaving {
 			if err == syscall.ESTALE && !o.res.overtaken(ino, was) {
-				o.displaced(ino, was)
+				o.displaced(ino, was, !writes)
 			}
 			return o.handle(fd, err)
 		}
 	}
-	if was.h == nil {
+	if was.h == nil || taken {
 		return nil, syscall.ESTALE
 	}
 	fd, err := noatime(flags, func(flags int) (int, error) { return reopen(was.h.fd, flags) })
@@ -60,11 +65,11 @@ func (o *opener) once(ino wsfs.Ino, was *sighting, flags int, st *stat) (*handle
 	return o.handle(fd, err)
 }
 
-// displaced is told of an inode that others replaced.
-func (o *opener) displaced(ino wsfs.Ino, was *sighting) {
+// displaced is told of an inode that others replaced, and whether an open to write is not told yet.
+func (o *opener) displaced(ino wsfs.Ino, was *sighting, tells bool) {
 	o.hot.replaced(was.parent, was.name)
 	if was.h != nil {
-		o.misplaced(ino, was.parent, was.name)
+		o.misplaced(ino, was.parent, was.name, tells)
 		was.name = "" // which is no reason to try again
 	}
 }
@@ -74,8 +79,8 @@ func (o *opener) displaced(ino wsfs.Ino, was *sighting) {
 // will not find the inode by that name. The kernel looks the name up again; where it comes back
 // with the same inode, from /proc/self/fd or a file that is a mount point, it
 // is opened without the name.
-func (o *opener) misplaced(ino, parent wsfs.Ino, name string) {
-	if o.res.tab.unnamed(ino, parent, name) {
+func (o *opener) misplaced(ino, parent wsfs.Ino, name string, tells bool) {
+	if o.res.tab.unnamed(ino, parent, name, tells) {
 		o.tell.attr(ino)
 	}
 }

@@ -281,6 +281,7 @@ func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino, leads func(ide
 			return lost
 		}
 		if n.loseName(dir, name) {
+			n.flags |= flagTaken
 			lost = old
 		}
 		n.unlock()
@@ -288,14 +289,20 @@ func (t *table) displace(dir wsfs.Ino, name string, ino wsfs.Ino, leads func(ide
 	return lost
 }
 
-// unnamed takes a name from an inode, if it has that.
-func (t *table) unnamed(ino, dir wsfs.Ino, name string) bool {
+// unnamed takes a name from an inode, if it has that, and notes whether others were given it.
+func (t *table) unnamed(ino, dir wsfs.Ino, name string, taken bool) bool {
 	n, ok := t.lock(ino)
 	if !ok {
 		return false
 	}
 	defer n.unlock()
-	return n.loseName(dir, name)
+	if !n.loseName(dir, name) {
+		return false
+	}
+	if taken {
+		n.flags |= flagTaken
+	}
+	return true
 }
 
 func (t *table) check(num uint32, dir wsfs.Ino, name string) wsfs.Ino {

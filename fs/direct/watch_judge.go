@@ -267,6 +267,7 @@ func (j judge) unname(s *seen, but wsfs.Ino) wsfs.Ino {
 	if s.in != nil && j.v.disk.leads(s.in, s.Name, n.ident()) || !n.loseName(s.Dir, s.Name) {
 		return 0
 	}
+	n.flags |= flagTaken
 	if n.flags&flagWatched != 0 {
 		j.orphans[n.ino] = j.now
 	}
