@@ -66,6 +66,18 @@ func (v *Volume) Branch(ctx context.Context, name string, o BranchOptions) (r Br
 	return r, err
 }
 
+// knowUnpushed is [revision.Follower.KnowUnpushed]. While the outcome of a change set is open it
+// counts nothing: a commit that was made of it is counted when that is found out.
+func (v *Volume) knowUnpushed(ctx context.Context) error {
+	locked := v.lock()
+	open := commit.IsUnresolved(locked.View)
+	locked.unlock()
+	if open {
+		return nil
+	}
+	return v.follower.KnowUnpushed(ctx)
+}
+
 // following is a volume as its revisions need it, where that is not what change sets do.
 type following struct{ committing }
 

@@ -134,35 +134,45 @@ func TestRenameInARewoundCommit(t *testing.T) {
 }
 
 // Wherever a commit is killed, what looks into the working copy after it finds that
-// something is not at the remote yet, and the next run counts the commit once.
+// something is not at the remote yet, and the next run counts the commit once: that of a
+// working copy which has no revision yet, too.
 func TestKilledWhileACommitIsNoted(t *testing.T) {
-	var dirs []string
-	armed := false // guarded by the volume's lock
-	c := newClone(t, seeded(t, "f", "one"), func(w *world, o *Options) {
-		o.within = func(*Tx) {
-			if armed {
-				dirs = append(dirs, copyStill(w.T, o.StateDir))
+	for _, remote := range []*memory.Remote{seeded(t, "f", "one"), seeded(t)} {
+		var dirs []string
+		armed := false // guarded by the volume's lock
+		c := newClone(t, remote, func(w *world, o *Options) {
+			o.within = func(*Tx) {
+				if armed {
+					dirs = append(dirs, copyStill(w.T, o.StateDir))
+				}
+			}
+		})
+		arm := func(is bool) {
+			locked := c.v.lock()
+			defer locked.unlock()
+			armed = is
+		}
+		c.ok(c.put("f", "two"))
+		arm(true)
+		c.commit()
+		arm(false)
+		assert.Must(t, len(dirs) >= 3, len(dirs), "states")
+		c.killed()
+		c.stop()
+		sent := 0 // the state with which the set was sent: the last in which no commit is noted
+		for i, dir := range dirs {
+			l, err := Inspect(dir, 0)
+			assert.True(t, err == nil && !l.Empty(), "state", i, "of", len(dirs), l, err)
+			if l.Unpushed == nil {
+				sent = i
 			}
 		}
-	})
-	arm := func(is bool) {
-		locked := c.v.lock()
-		defer locked.unlock()
-		armed = is
+		for _, dir := range dirs[sent:] {
+			c.o.StateDir = dir
+			c.start()
+			c.commit()
+			c.unpushed(1)
+			c.stop()
+		}
 	}
-	c.ok(c.put("f", "two"))
-	arm(true)
-	c.commit()
-	arm(false)
-	assert.Must(t, len(dirs) >= 3, len(dirs), "states")
-	for i, dir := range dirs {
-		l, err := Inspect(dir, 0)
-		assert.True(t, err == nil && !l.Empty(), "state", i, "of", len(dirs), l, err)
-	}
-	c.killed()
-	c.stop()
-	c.o.StateDir = dirs[len(dirs)-2] // all is noted but the end of the set
-	c.start()
-	c.commit()
-	c.unpushed(1)
 }

@@ -198,7 +198,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 // begin makes the root if there is none yet, deals with what the last run
 // left, and starts what works in the background.
 func (v *Volume) begin(ctx context.Context) error {
-	if err := v.follower.KnowUnpushed(ctx); err != nil {
+	if err := v.knowUnpushed(ctx); err != nil {
 		return fmt.Errorf("which commits are not pushed: %w", err)
 	}
 	if err := v.makeRoot(ctx); err != nil {
