@@ -43,8 +43,8 @@ func Export(ctx context.Context, stateDir, into string, all bool) (Exported, err
 }
 
 // Scan is [offline.Scan].
-func Scan(ctx context.Context, stateDir string, force bool) (ScanReport, error) {
-	return offline.Scan(ctx, stateDir, force)
+func Scan(ctx context.Context, stateDir string, force bool, lost Lost) (ScanReport, error) {
+	return offline.Scan(ctx, stateDir, force, lost)
 }
 
 // ContentOf is [offline.ContentOf]: [Volume.ContentUsage] of what is not mounted.

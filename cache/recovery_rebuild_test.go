@@ -43,10 +43,10 @@ func TestScan(t *testing.T) {
 	w.ok(w.put("d/new", "newer"))
 	w.tamper("d/both", "changed by another")
 	w.stop()
-	w.is(assert.ErrOf(Scan(t.Context(), w.o.StateDir, false)), ErrNotDamaged)
+	w.is(assert.ErrOf(Scan(t.Context(), w.o.StateDir, false, nil)), ErrNotDamaged)
 	damage(t, w.o.StateDir)
 	assert.Must(t, assert.ErrOf(Open(t.Context(), w.p, w.o)) != nil, "a damaged database opened")
-	r := assert.Of(Scan(t.Context(), w.o.StateDir, false)).OK(w)
+	r := assert.Of(Scan(t.Context(), w.o.StateDir, false, nil)).OK(w)
 	slices.Sort(r.Restored)
 	if got := strings.Join(r.Restored, " "); got != "d/both d/new e/same" || len(r.Skipped)+len(r.Recovered) != 0 || r.Unnamed != 1 {
 		t.Errorf("%+v", r)
@@ -81,7 +81,7 @@ func TestScanPutsSecondsAside(t *testing.T) {
 		t.Fatal(err) // without extended attributes there is nothing to scan
 	}
 	damage(t, w.o.StateDir)
-	r := assert.Of(Scan(t.Context(), w.o.StateDir, false)).OK(w)
+	r := assert.Of(Scan(t.Context(), w.o.StateDir, false, nil)).OK(w)
 	assert.Must(t, len(r.Restored) == 1 && len(r.Recovered) == 1, r)
 	var all []string
 	w.start()
@@ -121,7 +121,7 @@ func TestScanOfTheLastSecond(t *testing.T) {
 			for _, path := range paths {
 				w.ok(spoil(path))
 			}
-			r := assert.Of(Scan(t.Context(), dir, false)).OK(w)
+			r := assert.Of(Scan(t.Context(), dir, false, nil)).OK(w)
 			slices.Sort(r.Restored)
 			got := strings.Join(r.Restored, " ")
 			assert.True(t, got == c.restored && len(r.Skipped)+len(r.Recovered) == 0, r)

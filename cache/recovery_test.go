@@ -184,7 +184,7 @@ func TestTableLost(t *testing.T) {
 				v.Close()
 			}
 			assert.Is(t, assert.ErrOf(Inspect(dir, 0)), table.ErrDamaged, "looked into")
-			r, err := Scan(context.Background(), dir, false)
+			r, err := Scan(context.Background(), dir, false, nil)
 			if err != nil || len(r.Restored)+r.Unnamed != 1 { // its path is noted in its own time
 				t.Errorf("scanned: %+v, %v", r, err)
 			}

@@ -89,7 +89,9 @@ func TestUnpushedOfAnotherWorkingCopy(t *testing.T) {
 	c.stop()
 	for _, dir := range []string{c.o.StateDir, t.TempDir()} {
 		if c.o.StateDir = dir; state.IsOne(dir) {
-			assert.Of(Scan(t.Context(), dir, true)).OK(t)
+			assert.Of(Scan(t.Context(), dir, true, nil)).OK(t)
+			was := assert.Of(Inspect(dir, 0)).OK(t)
+			assert.True(t, was.Unpushed.Commits == 2 && was.StandsOn != "", "what the old database says stays known", was)
 		}
 		for range 2 {
 			c.start()

@@ -275,10 +275,28 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 		for _, args := range [][]string{{"mount", ops, "mnt"}, {"recover", "upload", ops}} { // which would have the files without them
 			w.refused(exit.Unsafe, "commits of @acme/ops that are not pushed (2) are lost to its clone: ", args...)
 		}
+		rebuilt := func(why string, args ...string) {
+			o := w.run(append([]string{"recover", "--scan", dir}, args...)...)
+			assert.True(t, o.code == exit.Unsafe && strings.Contains(flat(o.out), "commits that are not pushed may be lost, but for the files that are there again: "+why), "scan without", lost, o)
+			restored := strings.Contains(flat(o.out), "2 files have their names again; `wsmount recover export "+dir+" DIR` copies them")
+			assert.Equal(t, restored, lost == "git", "scan without", lost, o)
+		}
 		if lost == "git/refs" { // which nothing has noted
 			assert.OK(t, os.Rename(dir+"/copy", dir+"/away"))
-			w.refused(exit.Unsafe, "commits of @acme/ops may not be pushed, and its working copy is gone: the clone cannot be read: ", "mount", ops, "mnt")
+			unknown := "commits of @acme/ops may not be pushed, and its working copy is gone or was rebuilt: the clone cannot be read: "
+			w.refused(exit.Unsafe, unknown, "mount", ops, "mnt")
+			assert.OK(t, os.CopyFS(dir+"/copy", os.DirFS(dir+"/away")))
+			assert.OK(t, os.RemoveAll(dir+"/copy/names"))
+			rebuilt("the clone cannot be read: ")
+			w.refused(exit.Unsafe, unknown, "mount", ops, "mnt")
+			assert.OK(t, os.RemoveAll(dir+"/copy"))
 			assert.OK(t, os.Rename(dir+"/away", dir+"/copy"))
+		}
+		if lost == "git" { // what the database knows of them is noted in the new one
+			rebuilt("the clone cannot be read: ", "--force")
+			w.refused(exit.Unsafe, "commits of @acme/ops that are not pushed (2) are lost to its clone: ", "mount", ops, "mnt")
+			assert.OK(t, os.RemoveAll(dir+"/copy/names"))
+			rebuilt("the clone is gone, and the old database cannot say whether it had any")
 		}
 		w.edit(config, "branch: main", "branch: next")
 	}

@@ -317,26 +317,37 @@ func recoverScan(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	got, err := cache.Scan(c.Context, filepath.Join(dir, state.CopyName), c.Bool("force"))
+	got, err := leftover.Scan(c.Context, dir, c.Bool("force"))
 	if errors.Is(err, cache.ErrNotDamaged) {
 		return exit.New(exit.Failed, "%s: %w", dir, err).Hint("mount the workspace; --force rebuilds it all the same, and forgets unsent deletions and renames")
 	}
 	if err != nil {
 		return copyError(dir, err)
 	}
-	return show(c, scanned{"wsmount.scan/v1", got}, func(w io.Writer, s scanned) { printScan(w, dir, s) })
+	err = show(c, scanned{"wsmount.scan/v1", got}, func(w io.Writer, s scanned) { printScan(w, dir, s) })
+	if err == nil && got.Unread != "" {
+		return silent(exit.Unsafe)
+	}
+	return err
 }
 
 // scanned is what `wsmount recover --scan --json` prints.
 type scanned struct {
 	Schema string `json:"schema"` // wsmount.scan/v1
-	cache.ScanReport
+	leftover.Scanned
 }
 
 func printScan(w io.Writer, dir string, got scanned) {
 	wrapped := func(text string) { screen.Of(w).Wrapped("", 0, oneLine(text)) }
-	wrapped(plural(len(got.Restored), "1 file has its name", fmt.Sprintf("%d files have their names", len(got.Restored))) + " again; the next mount, or `wsmount recover upload " + dir + "`, sends them")
+	way := "the next mount, or `wsmount recover upload " + dir + "`, sends them"
+	if got.Unread != "" {
+		way = "`wsmount recover export " + dir + " DIR` copies them"
+	}
+	wrapped(plural(len(got.Restored), "1 file has its name", fmt.Sprintf("%d files have their names", len(got.Restored))) + " again; " + way)
 	wrapped("what was not sent of these is lost, and a scan cannot say what there was: " + strings.Join(got.Unknown, ", "))
+	if got.Unread != "" {
+		wrapped("commits that are not pushed may be lost, but for the files that are there again: " + got.Unread)
+	}
 	fmt.Fprintf(w, "the old state is kept in %s\n", got.Aside)
 	printEach(w, "without its place: ", got.Recovered)
 	for _, s := range got.Skipped {

@@ -105,3 +105,14 @@ func giveUp(stateDir string, to table.Options, n int64, lost Lost) (u ContentUsa
 	}
 	return UsageOf(w.Content, &e), freed, w.tree.View(func(*tree.View) error { return full })
 }
+
+// lost asks for commits that are not pushed, if any are noted and there is whom to ask.
+func (w *workingCopy) lost(why Lost) error {
+	v := w.tree.Lock()
+	ask := why.Question(v)
+	w.tree.Unlock()
+	if ask == nil {
+		return nil
+	}
+	return ask()
+}

@@ -64,10 +64,11 @@ func onlyNames() []string {
 //
 // What only the database knew is lost: deletions and renames that were not sent
 // yet, attributes, links, empty directories, and which changes the remote has
-// already. So everything that was ever written here and is still here counts
-// as a new file.
-func Scan(ctx context.Context, dir string, force bool) (ScanReport, error) {
-	r := &scan{report: ScanReport{Unknown: onlyNames()}}
+// already. So everything that was ever written here and is still here counts as a new
+// file. That there are commits to push stays known, as far as that can be read. If these are
+// lost, what was only read comes back, too: nothing else may have it.
+func Scan(ctx context.Context, dir string, force bool, lost Lost) (ScanReport, error) {
+	r := &scan{report: ScanReport{Unknown: onlyNames()}, why: lost}
 	if !state.IsOne(dir) {
 		return r.report, &iofs.PathError{Op: "scan", Path: dir, Err: syscall.ENOENT}
 	}
@@ -89,6 +90,8 @@ func Scan(ctx context.Context, dir string, force bool) (ScanReport, error) {
 type scan struct {
 	workingCopy // the new one
 	old         *content.Store
+	why         Lost
+	lost        bool // commits are
 	report      ScanReport
 }
 
@@ -150,8 +153,9 @@ func (r *scan) rebuild(ctx context.Context) (err error) {
 	r.tree = treeOf(r.Table)
 	err = r.update(func(tx *tree.Tx) error {
 		tx.Put(table.Root, newInode(tx, providers.KindDir))
-		return nil
+		return revision.KeepUnpushed(tx, table.Remains(state.Names(r.report.Aside)))
 	})
+	r.lost = r.workingCopy.lost(r.why) != nil
 	if err == nil {
 		err = r.adoptAll(ctx)
 	}
@@ -207,7 +211,7 @@ func (r *scan) adoptAll(ctx context.Context) error {
 
 // findPlaces finds the paths of content that does not say its own, because it was
 // made in the last second or is being written: what can still be read of the old
-// database may know. Of content that the remote has it asks for none.
+// database may know. Of content that the remote has it asks for none, unless commits are lost.
 func (r *scan) findPlaces(all []found) {
 	silent := map[table.Ino]*found{}
 	for i := range all {
@@ -220,7 +224,7 @@ func (r *scan) findPlaces(all []found) {
 	}
 	inodes := table.Salvage(state.Names(r.report.Aside), func(ino table.Ino) bool { return silent[ino] != nil })
 	for ino, f := range silent {
-		if n := inodes[ino]; n != nil && n.IsRegular() && len(n.Links) > 0 && (n.Writing || n.ContentVersion != n.Origin.ContentVersion) {
+		if n := inodes[ino]; n != nil && n.IsRegular() && len(n.Links) > 0 && (r.lost || n.Writing || n.ContentVersion != n.Origin.ContentVersion) {
 			f.path = placeIn(inodes, n.Links[0])
 		}
 	}

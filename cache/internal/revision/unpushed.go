@@ -44,6 +44,16 @@ func SetUnpushed(tx Writer, u *Unpushed) error {
 	return err
 }
 
+// KeepUnpushed notes in a table that is made anew what another has noted of commits that are not
+// pushed, and the revision that it stood on: one of them.
+func KeepUnpushed(tx Writer, was Reader) error {
+	u := UnpushedOf(was)
+	if at := Last(was); u != nil && at != "" {
+		SetCommitted(tx, at)
+	}
+	return SetUnpushed(tx, u)
+}
+
 // Committed adds commits.
 func (u *Unpushed) Committed(n int, now time.Time) *Unpushed {
 	if u == nil {

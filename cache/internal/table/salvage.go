@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"strings"
@@ -17,18 +18,59 @@ import (
 // Each file is read by itself, as far as its checksums hold; nothing is changed.
 // What is found was so once: of what is newer there may be nothing left.
 func Salvage(dir string, wanted func(Ino) bool) map[Ino]*Inode {
-	s := &salvage{files: vfs.Default, wanted: wanted, newest: map[Ino]uint64{}, found: map[Ino]*Inode{}}
+	found := map[Ino]*Inode{}
+	salvageOf([]byte{keyInode}, func(key, record []byte) bool {
+		if len(key) != 9 {
+			return false
+		}
+		ino := tail(key)
+		n, err := decodeInode(record)
+		switch {
+		case record != nil && err != nil:
+			return false
+		case record == nil:
+			delete(found, ino)
+		case !n.IsDir() && !wanted(ino):
+			return false
+		default:
+			found[ino] = n
+		}
+		return true
+	}).read(dir)
+	return found
+}
+
+// Remains are the files in the directory of a table that cannot be opened, read as Salvage does.
+type Remains string
+
+// Get is the newest record of others under a key that can be read; nil if there is none.
+func (dir Remains) Get(name string) (newest []byte) {
+	salvageOf(recordKey(name), func(key, record []byte) bool {
+		is := len(key) == len(recordKey(name))
+		if is {
+			newest = bytes.Clone(record)
+		}
+		return is
+	}).read(string(dir))
+	return newest
+}
+
+// salvage reads the records whose keys begin with a prefix.
+type salvage struct {
+	files  vfs.FS
+	prefix []byte
+	take   func(key, record []byte) bool // a record, nil: there is none any more; false: it is not one
+	newest map[string]uint64             // the number of the change that a record is from
+}
+
+func salvageOf(prefix []byte, take func(key, record []byte) bool) *salvage {
+	return &salvage{vfs.Default, prefix, take, map[string]uint64{}}
+}
+
+func (s *salvage) read(dir string) {
 	db := s.files.PathJoin(dir, "db")
 	s.each(db, ".sst", s.table)
 	s.each(s.files.PathJoin(db, "log"), ".log", s.log)
-	return s.found
-}
-
-type salvage struct {
-	files  vfs.FS
-	wanted func(Ino) bool
-	newest map[Ino]uint64 // the number of the change that a record is from
-	found  map[Ino]*Inode
 }
 
 // each reads the files of a kind. One that cannot be read has nothing to say.
@@ -48,27 +90,11 @@ func (s *salvage) each(dir, suffix string, read func(f vfs.File, name string)) {
 	}
 }
 
-// take is told of each record, or with a nil one that there is none any more.
-func (s *salvage) take(key, record []byte, seq uint64) {
-	if len(key) != 9 || key[0] != keyInode {
-		return
+// found is told of each record, in whatever order.
+func (s *salvage) found(key, record []byte, seq uint64) {
+	if bytes.HasPrefix(key, s.prefix) && s.newest[string(key)] <= seq && s.take(key, record) {
+		s.newest[string(key)] = seq
 	}
-	ino := tail(key)
-	if was, known := s.newest[ino]; known && was > seq {
-		return
-	}
-	n, err := decodeInode(record)
-	switch {
-	case record != nil && err != nil:
-		return
-	case record == nil:
-		delete(s.found, ino)
-	case !n.IsDir() && !s.wanted(ino):
-		return
-	default:
-		s.found[ino] = n
-	}
-	s.newest[ino] = seq
 }
 
 // table reads a file of sorted records.
@@ -84,7 +110,7 @@ func (s *salvage) table(f vfs.File, _ string) {
 		return
 	}
 	defer r.Close()
-	iter, err := r.NewIter(block.NoTransforms, []byte{keyInode}, behind([]byte{keyInode}), sstable.AssertNoBlobHandles)
+	iter, err := r.NewIter(block.NoTransforms, s.prefix, behind(s.prefix), sstable.AssertNoBlobHandles)
 	if err != nil {
 		return
 	}
@@ -96,7 +122,7 @@ func (s *salvage) table(f vfs.File, _ string) {
 				return
 			}
 		}
-		s.take(kv.K.UserKey, record, uint64(kv.K.SeqNum()))
+		s.found(kv.K.UserKey, record, uint64(kv.K.SeqNum()))
 	}
 }
 
@@ -119,9 +145,9 @@ func (s *salvage) log(f vfs.File, name string) {
 			case !ok || err != nil:
 				return
 			case kind == pebble.InternalKeyKindSet:
-				s.take(key, record, seq)
+				s.found(key, record, seq)
 			case kind == pebble.InternalKeyKindDelete:
-				s.take(key, nil, seq)
+				s.found(key, nil, seq)
 			}
 		}
 	})

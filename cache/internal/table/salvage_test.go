@@ -32,6 +32,16 @@ func TestSalvage(t *testing.T) {
 		assert.True(t, n.IsDir(), "inode", ino, "was not asked for")
 	}
 
+	dir = t.TempDir()
+	for _, value := range [][]byte{[]byte("first"), []byte("last"), nil} { // sessions
+		tab := open(t, dir, Options{})
+		tab.Set("key", value)
+		tab.Set("key/of another", []byte("other"))
+		assert.OK(t, tab.Commit())
+		assert.OK(t, tab.Close())
+		assert.Equal(t, string(Remains(dir).Get("key")), string(value), "of others")
+	}
+
 	dir, newest, _ := killed(t)
 	whole := Salvage(dir, all)
 	rewrite(t, dir, newest, func(b []byte) []byte {

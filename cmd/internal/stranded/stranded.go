@@ -43,8 +43,8 @@ func Elsewhere(root string, place [3]string) error {
 
 // LostCommits refuses to open the working copy at place (owner, slug, fingerprint) while it has noted
 // commits that are not pushed and its clone has lost them, or cannot be read: opened, it would have
-// the files as they were before them, and no note of them would be left. Without a working copy
-// nothing says that there were none.
+// the files as they were before them, and no note of them would be left. A working copy that is
+// gone or was rebuilt does not say that there were none.
 func LostCommits(root string, place [3]string) error {
 	dir, err := state.Place(root, place[0], place[1], place[2])
 	if err != nil || !clone.IsKept(dir) { // else each mount would read the table twice
@@ -58,8 +58,8 @@ func LostCommits(root string, place [3]string) error {
 	switch ws := state.WorkspaceOf(dir); {
 	case *l.Unpushed != (cache.Unpushed{}):
 		refused = exit.New(exit.Unsafe, "commits of %s that are not pushed (%d) are lost to its clone: %s", ws, l.Unpushed.Commits, l.Unread)
-	case l.Ended == "":
-		refused = exit.New(exit.Unsafe, "commits of %s may not be pushed, and its working copy is gone: %s", ws, l.Unread)
+	case l.StandsOn == "":
+		refused = exit.New(exit.Unsafe, "commits of %s may not be pushed, and its working copy is gone or was rebuilt: %s", ws, l.Unread)
 	default:
 		return nil
 	}

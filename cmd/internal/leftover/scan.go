@@ -1,0 +1,36 @@
+package leftover
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/clone"
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Scanned says what a Scan could bring back.
+type Scanned struct {
+	cache.ScanReport
+	// Unread says why commits that are not pushed may be lost, but for the files.
+	Unread string `json:"unread,omitempty"`
+}
+
+// Scan is [cache.Scan] of the working copy in a directory. What is lost of its commits is not
+// known to the new database alone.
+func Scan(ctx context.Context, dir string, force bool) (out Scanned, err error) {
+	_, was := cache.Inspect(copyOf(dir), 1)
+	out.ScanReport, err = cache.Scan(ctx, copyOf(dir), force, func(noted *cache.Unpushed, standsOn providers.Revision) error {
+		return clone.Lost(dir, noted, standsOn)
+	})
+	if err != nil {
+		return out, err
+	}
+	r, err := Inspect(dir, 1)
+	out.Unread = r.Unread
+	if _, gone := os.Stat(clone.PathOf(dir)); out.Unread == "" && errors.Is(was, cache.ErrDamaged) && clone.IsKept(dir) && errors.Is(gone, os.ErrNotExist) {
+		out.Unread = "the clone is gone, and the old database cannot say whether it had any"
+	}
+	return out, err
+}
