@@ -36,8 +36,9 @@ type Driver struct {
 	// key of its own, which it removes: some promises can only be tried.
 	Open func(ctx context.Context, s Settings) (Provider, error)
 	// Archive reads what a provider of this driver, which has ended, has left in
-	// Settings.StateDir, with Held the only setting that it needs. io/fs.ErrNotExist where none
-	// was; ErrUnavailable while one is open. nil: nothing is ever kept there alone.
+	// Settings.StateDir, with Held the only setting that it needs. io/fs.ErrNotExist where none was, of
+	// kind ErrCorrupt besides where what there is lacks what Open makes anew from the remote;
+	// ErrUnavailable while one is open. nil: nothing is ever kept there alone.
 	Archive func(ctx context.Context, s Settings) (Archive, error)
 }
 

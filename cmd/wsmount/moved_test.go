@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -304,6 +305,17 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 	w.ok("recover", "discard", ops, "--yes")
 	assert.Contains(t, w.ok("recover"), "nothing is unsaved")
 	w.mount(ops, "mnt")
+
+	// Where all is pushed there is nothing to lose: the clone is made anew below what is unsaved.
+	w.write("mnt/f", "unsaved")
+	w.killed()
+	w.run("umount", "mnt")
+	assert.OK(t, errors.Join(os.RemoveAll(dir+"/git/refs"), os.Remove(dir+"/git/HEAD")))
+	o := flat(w.ok("recover"))
+	assert.True(t, strings.Contains(o, "unsaved 1 change, ") && !strings.Contains(o, "unpushed"), "recover", o)
+	w.mount(ops, "mnt")
+	assert.Equal(t, w.read("mnt/f"), "unsaved")
+	assert.Equal(t, w.event(exit.Done, "commit", "mnt").Committed, 1, "on what the remote has")
 }
 
 // Another storage in a manifest is not accepted while the old one lacks something.

@@ -49,7 +49,7 @@ func openArchive(dir string, held bool) (_ providers.Archive, err error) {
 		return nil, err
 	}
 	defer func() {
-		if errors.Is(err, fs.ErrNotExist) { // which says that there is no clone
+		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, providers.ErrCorrupt) { // which says that there is no clone
 			err = fmt.Errorf("%w: %s", providers.ErrCorrupt, err.Error())
 		}
 	}()
@@ -71,8 +71,9 @@ func openArchive(dir string, held bool) (_ providers.Archive, err error) {
 	}()
 	a.repo.objects.Promise(nil)
 	a.large = lfs.OpenStore(filepath.Join(a.repo.private, largeName), a.repo.objects.Tmp(), a.repo.space)
-	for _, name := range slices.Sorted(maps.Keys(heads)) {
-		commits, err := a.repo.newCommits(heads[name], a.known)
+	for _, ref := range slices.Sorted(maps.Keys(heads)) {
+		name := strings.TrimPrefix(ref, headRef(""))
+		commits, err := a.repo.newCommits(heads[ref], a.known)
 		if err != nil {
 			return nil, err
 		}
@@ -86,8 +87,9 @@ func openArchive(dir string, held bool) (_ providers.Archive, err error) {
 	return a, nil
 }
 
-// heads are the branches of a clone that are not at a commit that the remote is known to have. The
-// head is on one, or on another.
+// heads are the references of the branches of a clone that are not at a commit that the remote is
+// known to have. The head is on one, or on another; where it is lost that is ErrCorrupt, and of kind
+// ErrNotExist if there are no such branches.
 func (a *archive) heads(dir string) (on string, heads map[string]id, err error) {
 	look := refs.Look(dir)
 	theirs, err := look.List(originRef(""))
@@ -95,22 +97,21 @@ func (a *archive) heads(dir string) (on string, heads map[string]id, err error) 
 	on, headErr := look.Head()
 	noted, notesErr := notes.Read(filepath.Join(dir, privateName, notesName), nil)
 	packs, packsErr := filepath.Glob(filepath.Join(dir, "objects", "pack", "*.pack"))
-	if err = firstError(err, oursErr, headErr, notesErr, packsErr); err != nil {
+	if err = firstError(err, oursErr, notesErr, packsErr); err != nil {
 		return "", nil, err
 	}
-	a.known = knownOf(theirs, noted)
-	if _, there := ours[headRef(on)]; !there && len(theirs)+len(packs) > 0 {
-		// A branch that never had a commit has no reference; this one was lost, with what the remote may lack.
-		err = fmt.Errorf("its branch %s is gone: %w", on, providers.ErrCorrupt)
+	if _, there := ours[headRef(on)]; headErr == nil && !there && len(theirs)+len(packs) > 0 { // else it never had a commit
+		headErr = fmt.Errorf("its branch %s is gone", on)
 	}
-	heads = map[string]id{}
-	a.ours = slices.Collect(maps.Values(ours))
-	for ref, at := range ours {
-		if !slices.Contains(a.known, at) {
-			heads[strings.TrimPrefix(ref, headRef(""))] = at
-		}
+	a.known, a.ours = knownOf(theirs, noted), slices.Collect(maps.Values(ours))
+	maps.DeleteFunc(ours, func(_ string, at id) bool { return slices.Contains(a.known, at) })
+	if headErr != nil {
+		err = fmt.Errorf("%s: %w", headErr.Error(), providers.ErrCorrupt)
 	}
-	return on, heads, err
+	if headErr != nil && len(ours) == 0 {
+		err = providers.Kinded(err, fs.ErrNotExist)
+	}
+	return on, ours, err
 }
 
 // Close implements providers.Archive.

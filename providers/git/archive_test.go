@@ -167,7 +167,25 @@ func TestArchiveOfNothing(t *testing.T) {
 	push(t, p)
 	a := assert.Of(archive(t, dir)).OK(t)
 	assert.Equal(t, len(branchesOf(t, a))+len(filesOf(t, a)), 0, "what there is")
+	head := mustHead(t, p)
 	assert.OK(t, errors.Join(a.Close(), p.Close()))
+
+	// One that has lost its head has nothing that could not be had again, and is made anew.
+	for name, text := range map[string]string{"refs": "", "refs/heads/main": "", "HEAD": "", "HEAD ": "garbage"} {
+		lost := filepath.Join(dir, strings.TrimSpace(name))
+		assert.OK(t, os.RemoveAll(lost))
+		if text != "" {
+			assert.OK(t, os.WriteFile(lost, []byte(text), 0o600))
+		}
+		err := assert.ErrOf(archive(t, dir))
+		assert.True(t, errors.Is(err, fs.ErrNotExist) && errors.Is(err, providers.ErrCorrupt), "without", name, err)
+		p = clone(t, repo.URL, in(dir))
+		assert.Equal(t, mustHead(t, p), head, "anew without", name)
+		commitOf(t, p, "more", content("more", name))
+		push(t, p)
+		head = mustHead(t, p)
+		assert.OK(t, p.Close())
+	}
 }
 
 // A clone that cannot be read, or has lost what it had, says so, and is not taken for none.
@@ -195,7 +213,7 @@ func TestArchiveDamaged(t *testing.T) {
 			dir := filepath.Join(place(t), "clone")
 			assert.OK(t, errors.Join(os.CopyFS(dir, os.DirFS(good)), damage(dir)))
 			err := assert.ErrOf(archive(t, dir))
-			assert.True(t, err != nil && !errors.Is(err, fs.ErrNotExist), what, "of", url, err)
+			assert.True(t, err != nil && (!errors.Is(err, fs.ErrNotExist) || errors.Is(err, providers.ErrCorrupt)), what, "of", url, err)
 		}
 		a = assert.Of(archive(t, good)).OK(t)
 		assert.Equal(t, len(branchesOf(t, a)), 1, "branches")

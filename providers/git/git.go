@@ -124,9 +124,9 @@ func (o Options) remote() (*remote.Remote, error) {
 	return remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport, SSH: o.SSH, Git: o.Daemon, Now: o.Now})
 }
 
-// begin clones what was not cloned to the end, and finds the head.
+// begin clones what was not cloned to the end, or has lost its head, and finds that.
 func (p *Provider) begin(ctx context.Context, t *tidier) (err error) {
-	if !p.repo.state.Cloned {
+	if _, _, lost := (&archive{}).heads(p.o.Dir); !p.repo.state.Cloned || errors.Is(lost, providers.ErrCorrupt) {
 		if err := p.origin.clone(ctx); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -186,10 +187,7 @@ func (r *repository) settle() error {
 	}
 	r.saving.Lock()
 	defer r.saving.Unlock()
-	r.state.Cloned = true
-	if r.state.LFS == "" {
-		r.state.LFS = unasked
-	}
+	r.state.Cloned, r.state.LFS = true, cmp.Or(r.state.LFS, unasked)
 	return r.saveState()
 }
 

@@ -92,15 +92,16 @@ func LostWhileMounted(dir string, noted *cache.Unpushed, standsOn providers.Revi
 
 func lost(dir string, held bool, noted *cache.Unpushed, standsOn providers.Revision) error {
 	_, err := unpushed(dir, held, noted, standsOn)
-	if IsAllKnown(noted, err) {
+	if IsAllKnown(noted, standsOn, err) {
 		return nil
 	}
 	return fmt.Errorf("the clone cannot be read: %w", err)
 }
 
 // IsAllKnown reports whether an error of Unpushed leaves nothing open: there was none, or nowhere
-// to look, and what is noted is all that is known.
-func IsAllKnown(noted *cache.Unpushed, err error) bool {
-	none := noted == nil || noted.Commits == 0
+// to look, and what is noted is all that is known. A clone that has lost its head, which is made
+// anew, is nowhere for a working copy that stands on a revision, and has noted none on top.
+func IsAllKnown(noted *cache.Unpushed, standsOn providers.Revision, err error) bool {
+	none := (noted == nil || noted.Commits == 0) && (standsOn != "" || !errors.Is(err, providers.ErrCorrupt))
 	return err == nil || errors.Is(err, ErrAtStore) || errors.Is(err, fs.ErrNotExist) && none
 }

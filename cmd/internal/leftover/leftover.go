@@ -85,7 +85,7 @@ func inspect(dir string, limit int) (r Report, err error) {
 	switch {
 	case cerr == nil:
 		r.count()
-	case clone.IsAllKnown(r.Unpushed, cerr):
+	case clone.IsAllKnown(r.Unpushed, r.StandsOn, cerr):
 	case errors.Is(cerr, providers.ErrUnavailable):
 		r.InUse = true // since a moment
 	default:
