@@ -25,6 +25,7 @@ type (
 	OfflineReport = offline.Report
 	Unsaved       = offline.Unsaved
 	Exported      = offline.Exported
+	Also          = offline.Also
 	ScanReport    = offline.ScanReport
 	ContentUsage  = offline.ContentUsage
 	Lost          = offline.Lost
@@ -38,8 +39,8 @@ func Inspect(stateDir string, limit int) (OfflineReport, error) {
 }
 
 // Export is [offline.Export].
-func Export(ctx context.Context, stateDir, into string, all bool) (Exported, error) {
-	return offline.Export(ctx, stateDir, into, all)
+func Export(ctx context.Context, stateDir, into string, also Also) (Exported, error) {
+	return offline.Export(ctx, stateDir, into, also)
 }
 
 // Scan is [offline.Scan].

@@ -81,7 +81,7 @@ func TestExport(t *testing.T) {
 	w.ok(os.WriteFile(filepath.Join(into, "taken"), []byte("there before"), 0o600))
 	w.ok(os.Mkdir(filepath.Join(dir, "recovered"), 0o700))
 	w.ok(os.WriteFile(filepath.Join(dir, "recovered/nameless"), []byte("nameless"), 0o600))
-	out, err := Export(t.Context(), dir, into, false)
+	out, err := Export(t.Context(), dir, into, nil)
 	w.ok(err)
 	slices.Sort(out.Files)
 	assert.Equal(t, strings.Join(out.Files, " "), "d/f half.partial link open recovered/nameless", "wrote")

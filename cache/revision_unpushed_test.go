@@ -106,6 +106,11 @@ func TestUnpushedOfAnotherWorkingCopy(t *testing.T) {
 	c.ok(c.put("f", "four"))
 	c.commit()
 	c.unpushed(1)
+	c.repo.Switches().Fail(providers.MethodPush, 1, providers.ErrCorrupt)
+	assert.Is(t, c.world.push(), providers.ErrCorrupt, "what is damaged is not sent again")
+	assert.True(t, c.unpushed(1).Error != "", "and it is said why")
+	c.push()
+	c.unpushed(0)
 }
 
 // push pushes what is committed.

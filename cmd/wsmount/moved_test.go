@@ -1,12 +1,15 @@
 package main
 
 import (
+	"crypto/sha1"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -207,6 +210,26 @@ func TestUnpushedCommitsComeOut(t *testing.T) {
 	}
 }
 
+// spoilBlob damages a blob in the packs of a clone, and gives what puts it back.
+func spoilBlob(t *testing.T, dir, content string) (mend func()) {
+	t.Helper()
+	id := fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content)))
+	for _, pack := range assert.Of(filepath.Glob(dir + "/objects/pack/*.pack")).OK(t) {
+		index := assert.Of(exec.Command("sh", "-c", "git show-index <"+strings.TrimSuffix(pack, "pack")+"idx").Output()).OK(t)
+		for line := range strings.Lines(string(index)) {
+			if f := strings.Fields(line); f[1] == id {
+				was := assert.Of(os.ReadFile(pack)).OK(t)
+				at := assert.Of(strconv.Atoi(f[0])).OK(t)
+				put := func(b []byte) { assert.OK(t, errors.Join(os.Remove(pack), os.WriteFile(pack, b, 0o400))) }
+				put(slices.Replace(slices.Clone(was), at+3, at+6, 0xff, 0xff, 0xff))
+				return func() { put(was) }
+			}
+		}
+	}
+	t.Fatal("no pack has a blob of ", content)
+	return nil
+}
+
 // What is not pushed is known while others look at it too. Of a working copy that something has
 // alone, and of one whose commits are gone, nobody is told that nothing is unsaved, and no mount
 // from another storage leaves it behind.
@@ -228,6 +251,13 @@ func TestUnpushedCommitsThatCannotBeRead(t *testing.T) {
 	assert.OK(t, os.Rename(dir+"/refs", dir+"/git/refs"))
 	assert.False(t, strings.Contains(w.ok("cache", "show", "mnt"), "lost"), "of a clone that is whole again")
 	assert.Contains(t, flat(w.run("umount", "mnt").out), "2 commits stay in the working copy, not pushed")
+	mend := spoilBlob(t, dir+"/git", "f")
+	assert.Contains(t, flat(w.run("doctor", ops).out), "commits that are not pushed (2) are damaged: ")
+	w.refused(exit.Failed, "the object database is damaged", "recover", "upload", ops)
+	spoilt := w.run("recover", "export", ops, "out-damaged")
+	assert.True(t, spoilt.code == exit.Unsafe && strings.Contains(flat(spoilt.out), "2 files copied to ") && strings.Contains(flat(spoilt.out), "not copied: commits that are not pushed (2): "), "export of what is damaged", spoilt)
+	assert.Equal(t, w.read("out-damaged/f")+w.read("out-damaged/dir/g"), "fdir/g", "exported, as the working copy has it")
+	mend()
 	w.edit(config, "branch: main", "branch: next")
 	locks := []string{dir + "/copy/lock", dir + "/git/wsmount/lock"}
 	var readers []*flock.Lock

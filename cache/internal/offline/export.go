@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/recovery"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // Exported says what an Export wrote.
@@ -20,11 +21,15 @@ type Exported struct {
 	Skipped []history.Skipped `json:"skipped,omitempty"`
 }
 
+// Also says which of the files that are not changed are exported, by the version that the remote
+// is to have; nil: none.
+type Also func(path string, of providers.Version) bool
+
 // Export writes the unsaved files of a working copy into a directory, under their paths, as
-// they are, and those whose names a loss of power took; if all, also the others whose content is
-// local, which the remote is to have. It makes the directory, and never
+// they are, and those whose names a loss of power took; also others whose content is
+// local. It makes the directory, and never
 // writes over anything there: what has a name there already is skipped. The working copy stays as it is.
-func Export(ctx context.Context, stateDir, into string, all bool) (Exported, error) {
+func Export(ctx context.Context, stateDir, into string, also Also) (Exported, error) {
 	var out Exported
 	w, err := open(stateDir, true, table.Options{ReadOnly: true})
 	if err != nil {
@@ -34,10 +39,10 @@ func Export(ctx context.Context, stateDir, into string, all bool) (Exported, err
 	var unsaved []Unsaved
 	err = w.tree.View(func(v *tree.View) error {
 		eachUnsaved(v, func(u Unsaved) { unsaved = append(unsaved, u) })
-		if !all {
+		if also == nil {
 			return nil
 		}
-		saved, err := w.saved(v)
+		saved, err := w.saved(v, also)
 		unsaved = append(unsaved, saved...)
 		return err
 	})
@@ -66,8 +71,8 @@ func Export(ctx context.Context, stateDir, into string, all bool) (Exported, err
 	return out, err
 }
 
-// saved are the files whose content is local and that are not changed.
-func (w *workingCopy) saved(v *tree.View) (all []Unsaved, err error) {
+// saved are the files whose content is local and that are not changed, those of them that are wanted.
+func (w *workingCopy) saved(v *tree.View, also Also) (all []Unsaved, err error) {
 	local := map[table.Ino]bool{}
 	err = w.Content.Each(func(ino uint64, _ string, _ int64, partial bool) { local[table.Ino(ino)] = !partial })
 	var below func(dir table.Ino)
@@ -79,7 +84,13 @@ func (w *workingCopy) saved(v *tree.View) (all []Unsaved, err error) {
 			case n.IsDir():
 				below(rec.Ino)
 			case n.IsRegular() && rec.Seq == 0 && local[rec.Ino]:
-				all = append(all, UnsavedAt(v, table.Link{Dir: dir, Name: name}))
+				u, version := UnsavedAt(v, table.Link{Dir: dir, Name: name}), providers.Version{}
+				if rec.Remote != nil {
+					version = rec.Remote.Version
+				}
+				if also(u.Path, version) {
+					all = append(all, u)
+				}
 			}
 			return true
 		})

@@ -88,14 +88,19 @@ func (p *Pusher) push(w Waiting, o providers.PushOptions, r *PushReport) error {
 	}
 	for try := 0; ; try++ {
 		var begun PushBegun
+		var damaged error // what is to be sent: no time mends that
 		err := p.f.o.Host.Retry(w, func(ctx context.Context) (err error) {
 			got.Again()
 			begun = p.f.backlog.Begin(p.f.o.Tree.Lock())
 			p.f.o.Tree.Unlock()
-			r.PushResult, err = p.remote.Push(ctx, o)
+			if r.PushResult, err = p.remote.Push(ctx, o); errors.Is(err, providers.ErrCorrupt) {
+				damaged, err = err, nil
+			}
 			return err
 		})
 		switch {
+		case damaged != nil:
+			return damaged
 		case err == nil:
 			return p.pushed(w, r.PushResult, begun)
 		case errors.Is(err, providers.ErrNotExist): // there is no revision yet

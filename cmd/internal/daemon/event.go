@@ -83,8 +83,11 @@ var codes = []struct {
 func (k *syncer) failed(err error, out *control.EventResult) {
 	for _, e := range each(err) {
 		hint := ""
-		if errors.Is(e, providers.ErrUnauthenticated) {
+		switch {
+		case errors.Is(e, providers.ErrUnauthenticated):
 			hint = checkSecret(k.name)
+		case errors.Is(e, providers.ErrCorrupt):
+			hint = "`wsmount doctor " + k.name + "` says what is damaged; `wsmount recover export " + k.name + " DIR` copies what can be read, once it is not mounted"
 		}
 		out.Fail(k.name+": "+e.Error(), int(codeOf(e)), hint)
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -89,7 +90,7 @@ func Workspace(t *daemon.Tree, err error) []Check {
 	if t != nil {
 		for _, s := range t.Sources {
 			out = append(out, source(s)...)
-			out = append(out, database(t.StateRoot, s)...)
+			out = append(out, kept(t.StateRoot, s)...)
 			for _, err := range []error{t.LostCommits(s), t.OthersUnsaved(s)} {
 				if err != nil {
 					out = append(out, refused("part /"+s.At, err))
@@ -138,19 +139,27 @@ func source(s daemon.Source) []Check {
 	return out
 }
 
-// database checks that the working copy of a part can be read, if there is one.
-func database(root string, s daemon.Source) []Check {
+// kept checks that the working copy of a part, and its commits that are not pushed, can be read, if
+// there are any.
+func kept(root string, s daemon.Source) []Check {
 	if !s.Cached {
 		return nil
 	}
 	dir, err := state.Place(root, s.Place[0], s.Place[1], s.Place[2])
+	var r leftover.Report
 	if err == nil {
-		_, err = leftover.Inspect(dir, 1)
+		r, err = leftover.Inspect(dir, 1)
 	}
-	if !errors.Is(err, cache.ErrDamaged) { // what else is wrong the other checks say, or the mount
+	if errors.Is(err, cache.ErrDamaged) { // what else is wrong the other checks say, or the mount
+		return []Check{problem("part /"+s.At, leftover.Advice(dir, err), "%v", err)}
+	}
+	if err == nil && len(r.Branches) > 0 {
+		err = leftover.Verify(context.Background(), dir)
+	}
+	if err == nil || len(r.Branches) == 0 {
 		return nil
 	}
-	return []Check{problem("part /"+s.At, leftover.Advice(dir, err), "%v", err)}
+	return []Check{problem("part /"+s.At, "`wsmount recover export "+dir+" DIR` copies what can be read", "commits that are not pushed (%d) are damaged: %v", r.Unpushed.Commits, err)}
 }
 
 func localRoot(name string, s daemon.Source) Check {

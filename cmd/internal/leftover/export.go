@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/wsmount/wsmount/cache"
@@ -37,9 +39,9 @@ const (
 
 // Export writes what the working copy in a directory holds that no store has into another, which it
 // makes: the unsaved files, the files of commits that are not pushed as the current branch has
-// them, and those commits; where these cannot be read, all files whose content is local. It never
-// writes over anything; what it could not write is in Skipped. The working copy stays as it is. The
-// errors are those of cache.Export.
+// them, and those commits; of what cannot be read of these, the files whose content is local. It
+// never writes over anything; what it could not write is in Skipped and Unread. The working copy
+// stays as it is. The errors are those of cache.Export.
 func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 	r, err := Inspect(dir, 0)
 	if err == nil && r.InUse {
@@ -48,44 +50,95 @@ func Export(ctx context.Context, dir, into string) (out Exported, err error) {
 	if err != nil {
 		return out, err
 	}
-	out.Exported, err = cache.Export(ctx, copyOf(dir), into, r.Unread != "") // what is local of lost commits, too
-	if r.Unpushed != nil && errors.Is(err, fs.ErrNotExist) {                 // the clone is there alone
-		err = nil
-	}
-	if err != nil || r.Unpushed == nil {
-		return out, err
-	}
-	if r.Unread != "" {
-		out.Unread = fmt.Sprintf("commits that are not pushed (%d noted): %s", r.Unpushed.Commits, r.Unread)
-	}
-	if len(r.Branches) == 0 {
-		if r.Unread == "" && r.Unpushed.Commits > 0 {
-			out.skip("(commits)", errors.New("they are at the store alone, and a mount or an upload pushes them"))
+	local := func(also cache.Also) error {
+		got, err := cache.Export(ctx, copyOf(dir), into, also)
+		if r.Unpushed != nil && errors.Is(err, fs.ErrNotExist) { // the clone is there alone
+			err = nil
 		}
-		return out, nil
+		out.Files, out.Skipped = append(got.Files, out.Files...), append(got.Skipped, out.Skipped...)
+		return err
 	}
-	if err := os.MkdirAll(into, 0o700); err != nil {
-		return out, err
+	e, whole := export{ctx: ctx, into: into, out: &out, newer: map[string]bool{}, damaged: map[string]damage{}}, true
+	for _, u := range r.Unsaved {
+		e.newer[u.Path] = true
 	}
-	root, err := os.OpenRoot(into)
-	if err != nil {
-		return out, err
+	lost := r.Unread != ""
+	if lost { // what is local of them is newer than all that the clone has
+		out.Unread = fmt.Sprintf("commits that are not pushed (%d noted): %s", r.Unpushed.Commits, r.Unread)
+		err = local(func(string, providers.Version) bool { return true })
+		for _, name := range out.Files {
+			e.newer[name] = true
+		}
 	}
-	defer root.Close()
+	switch {
+	case err != nil:
+	case len(r.Branches) > 0:
+		whole, err = e.commits(dir, r)
+	case !lost && r.Unpushed != nil && r.Unpushed.Commits > 0:
+		out.skip("(commits)", errors.New("they are at the store alone, and a mount or an upload pushes them"))
+	}
+	if err == nil && !lost {
+		err = local(func(name string, of providers.Version) bool {
+			d, is := e.damaged[name]
+			return is && d.version == of.ETag || !whole && !slices.Contains(out.Files, name)
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.damaged)) {
+		if !slices.Contains(out.Files, name) {
+			out.skip(name, e.damaged[name].why)
+		}
+	}
+	return out, err
+}
+
+// commits writes what the clone has of commits that are not pushed, as far as it can be read; not
+// whole: it does not say of all files what they are.
+func (e export) commits(dir string, r Report) (whole bool, err error) {
+	if err := os.MkdirAll(e.into, 0o700); err != nil {
+		return false, err
+	}
+	if e.root, err = os.OpenRoot(e.into); err != nil {
+		return false, err
+	}
+	defer e.root.Close()
+	if e.archive, err = clone.Open(dir); err != nil {
+		return false, err
+	}
+	files, bundle := e.files(), e.bundle()
+	if bundle == nil {
+		e.out.Branches = r.Branches
+	}
+	var why []string
+	for _, err := range []error{files, bundle, e.large()} {
+		if err != nil && !slices.Contains(why, err.Error()) {
+			why = append(why, err.Error())
+		}
+	}
+	if why != nil && e.out.Unread == "" {
+		e.out.Unread = fmt.Sprintf("commits that are not pushed (%d): %s", r.Unpushed.Commits, strings.Join(why, "; "))
+	}
+	return files == nil, errors.Join(e.ctx.Err(), e.archive.Close())
+}
+
+// Verify is why commits that are not pushed cannot be read to their end, of a working copy that
+// nothing has open; nil: they can.
+func Verify(ctx context.Context, dir string) error {
 	a, err := clone.Open(dir)
 	if err != nil {
-		return out, err
+		return err
 	}
-	e := export{ctx: ctx, archive: a, into: into, root: root, out: &out}
-	err = e.files(r.Unsaved)
+	bundle, err := a.Bundle(ctx)
 	if err == nil {
-		err = e.bundle()
+		_, err = io.Copy(io.Discard, bundle)
+		err = errors.Join(err, bundle.Close())
 	}
-	if err == nil {
-		out.Branches = r.Branches
-		err = e.large()
-	}
-	return out, errors.Join(err, a.Close())
+	return errors.Join(err, a.Close())
+}
+
+// damage is a file that the clone cannot give, of a version that it knows.
+type damage struct {
+	version string // the ETag, which names the content
+	why     error
 }
 
 // export writes what an archive has.
@@ -95,6 +148,8 @@ type export struct {
 	into    string
 	root    *os.Root // into
 	out     *Exported
+	newer   map[string]bool   // paths of which something newer is written
+	damaged map[string]damage // files by name
 }
 
 // Fetch is the command that makes the commits branches of a clone, below recovered/.
@@ -106,21 +161,21 @@ func (x *Exported) skip(name string, why error) {
 	x.Skipped = append(x.Skipped, cache.Skipped{Path: name, Reason: why.Error()})
 }
 
-// files writes those of commits, but for what has unsaved changes: that is newer.
-func (e export) files(unsaved []cache.Unsaved) error {
-	newer := map[string]bool{}
-	for _, u := range unsaved {
-		newer[u.Path] = true
-	}
+// files writes those of commits, but for that of which there is something newer.
+func (e export) files() error {
 	return e.archive.Files(e.ctx, func(f providers.Info, open providers.Opener) error {
 		name := f.Locator.String()
 		for at := name; at != "."; at = path.Dir(at) {
-			if newer[at] {
+			if e.newer[at] {
 				return nil
 			}
 		}
-		if err := e.file(name, f, open); err != nil {
+		switch err := e.file(name, f, open); {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist):
 			e.out.skip(name, err)
+			return e.ctx.Err()
+		case err != nil:
+			e.damaged[name] = damage{f.Version.ETag, err}
 			return e.ctx.Err()
 		}
 		e.out.Files = append(e.out.Files, name)
@@ -190,12 +245,11 @@ func (e export) bundle() error {
 	if err != nil {
 		return err
 	}
-	if err := e.write(name, 0o600, func() (io.ReadCloser, error) { return e.archive.Bundle(e.ctx) }); err != nil {
-		e.out.skip(name, err)
-		return e.ctx.Err()
+	err = e.write(name, 0o600, func() (io.ReadCloser, error) { return e.archive.Bundle(e.ctx) })
+	if err == nil {
+		e.out.Bundle = filepath.Join(e.into, name)
 	}
-	e.out.Bundle = filepath.Join(e.into, name)
-	return nil
+	return err
 }
 
 func (e export) large() error {
