@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 
@@ -75,23 +76,44 @@ func unpushed(dir string, held bool, noted *cache.Unpushed, standsOn providers.R
 	return all, err
 }
 
+// Verify is why the commits of the clone that are not pushed cannot be read with all that they have;
+// nil: they can. The errors are those of Open besides.
+func Verify(dir string) error {
+	a, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	bundle, err := a.Bundle(context.Background())
+	if err == nil {
+		_, err = io.Copy(io.Discard, bundle)
+		err = errors.Join(err, bundle.Close())
+	}
+	return errors.Join(err, a.Close())
+}
+
 // Lost is why commits that a working copy has noted as not pushed cannot be read in its clone: what
 // it has of them locally may be the last there is. nil: they can be, or there are none.
 func Lost(dir string, noted *cache.Unpushed, standsOn providers.Revision) error {
-	return lost(dir, false, noted, standsOn)
-}
-
-// LostWhileMounted is Lost for who has the working copy mounted: of what the next mount would find,
-// whatever this one has open yet.
-func LostWhileMounted(dir string, noted *cache.Unpushed, standsOn providers.Revision) error {
-	if lost(dir, true, noted, standsOn) == nil {
-		return nil
+	all, err := Unpushed(dir, noted, standsOn)
+	if len(all) > 0 && err == nil {
+		err = Verify(dir)
 	}
-	return lost(dir, true, noted, standsOn) // the mount may just have packed what was looked at
+	return lost(noted, standsOn, err)
 }
 
-func lost(dir string, held bool, noted *cache.Unpushed, standsOn providers.Revision) error {
-	_, err := unpushed(dir, held, noted, standsOn)
+// LostWhileMounted is Lost for who has the working copy in a directory mounted: of what the next
+// mount would find, whatever this one has open yet. It is asked often, and reads no content.
+func LostWhileMounted(dir string) cache.Lost {
+	return func(noted *cache.Unpushed, standsOn providers.Revision) error {
+		_, err := unpushed(dir, true, noted, standsOn)
+		if err != nil { // the mount may just have packed what was looked at
+			_, err = unpushed(dir, true, noted, standsOn)
+		}
+		return lost(noted, standsOn, err)
+	}
+}
+
+func lost(noted *cache.Unpushed, standsOn providers.Revision, err error) error {
 	if IsAllKnown(noted, standsOn, err) {
 		return nil
 	}

@@ -366,10 +366,9 @@ func (c *copies) Cache(ctx context.Context, r control.CacheRequest) (control.Cac
 			continue
 		}
 		usage := control.CacheCopy{Workspace: p.Name, Directory: w.dir, Mounted: true, Pins: w.pins.List()}
+		w.Volume.RecheckContent()
 		if r.Clear {
 			usage.Freed = w.Volume.ClearContent()
-		} else {
-			w.Volume.RecheckContent()
 		}
 		usage.ContentUsage = w.Volume.ContentUsage()
 		out.Copies = append(out.Copies, usage)

@@ -271,9 +271,7 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	if w.pins, err = pins.Load(o.StateDir); err != nil {
 		return nil, errors.Join(exit.New(exit.Failed, "%s: %w", r.Address, err).Hint("remove the file: nothing is pinned then"), p.Close())
 	}
-	o.Lost = func(noted *cache.Unpushed, standsOn providers.Revision) error {
-		return clone.LostWhileMounted(e.StateDir, noted, standsOn)
-	}
+	o.Lost = clone.LostWhileMounted(e.StateDir)
 	o.Pins, w.isBucket = w.pins, slices.Contains([]string{secrets.S3, secrets.Azure, secrets.GCS}, r.Location.Service)
 	if r.Location.Service == host.ServiceGit {
 		o.IgnoreFile = ".gitignore"

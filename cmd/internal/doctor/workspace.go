@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/cache"
+	"github.com/wsmount/wsmount/cmd/internal/clone"
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/leftover"
@@ -154,7 +154,7 @@ func kept(root string, s daemon.Source) []Check {
 		return []Check{problem("part /"+s.At, leftover.Advice(dir, err), "%v", err)}
 	}
 	if err == nil && len(r.Branches) > 0 {
-		err = leftover.Verify(context.Background(), dir)
+		err = clone.Verify(dir)
 	}
 	if err == nil || len(r.Branches) == 0 {
 		return nil

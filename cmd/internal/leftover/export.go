@@ -120,21 +120,6 @@ func (e export) commits(dir string, r Report) (whole bool, err error) {
 	return files == nil, errors.Join(e.ctx.Err(), e.archive.Close())
 }
 
-// Verify is why commits that are not pushed cannot be read to their end, of a working copy that
-// nothing has open; nil: they can.
-func Verify(ctx context.Context, dir string) error {
-	a, err := clone.Open(dir)
-	if err != nil {
-		return err
-	}
-	bundle, err := a.Bundle(ctx)
-	if err == nil {
-		_, err = io.Copy(io.Discard, bundle)
-		err = errors.Join(err, bundle.Close())
-	}
-	return errors.Join(err, a.Close())
-}
-
 // damage is a file that the clone cannot give, of a version that it knows.
 type damage struct {
 	version string // the ETag, which names the content
