@@ -2,6 +2,7 @@ package cache
 
 import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // What a person is told of a working copy: see package chores.
@@ -22,6 +23,13 @@ const (
 // a failure is in Status until the activity has succeeded, and among its problems
 // once for each reason.
 func (v *Volume) Ended(a Activity, err error) { v.chores.Ended(a, err) }
+
+// Answered notes how the store answered a request: nil says that it did, an error that it
+// refuses what a program may have asked for. As with Ended, a refusal is in Status until a
+// request of that method was answered, and among its problems once for each reason.
+func (v *Volume) Answered(m providers.Method, at providers.Locator, err error) {
+	v.chores.Answered(Activity(m), at.String(), err)
+}
 
 func newChores(v *Volume) *chores.Record {
 	return chores.New(chores.Options{Now: v.o.Now, Context: v.ctx, Halted: ErrMassDelete, Log: v.o.Log,

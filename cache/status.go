@@ -35,7 +35,7 @@ type Status struct {
 	Revision providers.Revision // which what is shown stands on; "" where the remote has none
 	Unpushed *Unpushed          // commits that the remote does not have; nil: none
 	Problems []Problem
-	Failing  []Failing // activities in the background, until each has succeeded
+	Failing  []Failing // activities in the background, and requests, until each has succeeded
 }
 
 // Transfer is a change on its way.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -13,6 +14,7 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/gitserver"
 	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // gitWorkspace registers @acme/site, which lies in a repository with one file.
@@ -139,6 +141,38 @@ func TestGitServerThatRefuses(t *testing.T) {
 	w.event(exit.Done, "event", "mnt", "turn-end")
 	if s := w.status(); len(s.Parts[0].Copy.Failing) != 0 || strings.Contains(log(), "fails since") || !strings.Contains(log(), ` pull "/"`) {
 		t.Errorf("when it answers again: got %+v\n%s", s.Parts[0].Copy.Failing, log())
+	}
+}
+
+// Why a program got an errno of a store that answers, and does not do what it is asked for, is
+// wherever one looks, once, until the store does it.
+func TestStoreThatRefuses(t *testing.T) {
+	tier.RequireFUSE(t)
+	w, r := newWorld(t), serve(t, false)
+	assert.OK(t, r.Tamper(t.Context(), providers.MustLocator("far"), []byte("away")))
+	w.mount(w.remoteWorkspace("ops", r, "mode: canonical", ""), "mnt")
+	w.listRoot()
+	log := func() string { return w.read("mnt/.wsmount/errors.log") }
+	const refusals = 1000
+	assert.OK(t, r.Fail(t.Context(), providers.MethodRead, refusals, providers.ErrPermission))
+	for range 3 {
+		assert.Is(t, assert.ErrOf(os.ReadFile(w.path("mnt/far"))), syscall.EACCES)
+	}
+	for want, in := range map[string]string{
+		"failing     read, for ": w.shown("mnt"),
+		"read fails":             w.shown(),
+		`"activity": "read"`:     w.read("mnt/.wsmount/status.json"),
+		"# read fails since ":    log(),
+		` read "far": "as the switches say: permission denied"`: log(),
+		`msg="the store refuses a request"`:                     string(assert.Of(os.ReadFile(w.status().Log)).OK(t)),
+	} {
+		assert.Contains(t, in, want)
+	}
+	assert.Equal(t, w.status().Parts[0].Errors, 1, "failures that are told")
+	assert.OK(t, r.Clear(t.Context()))
+	assert.Equal(t, w.read("mnt/far"), "away")
+	if s := w.status(); len(s.Parts[0].Copy.Failing) != 0 || strings.Contains(log(), "fails since") || !strings.Contains(log(), ` read "`) {
+		t.Errorf("when it does: got %+v\n%s", s.Parts[0].Copy.Failing, log())
 	}
 }
 

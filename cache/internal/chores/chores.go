@@ -1,17 +1,21 @@
 // Package chores keeps what a person should know of a working copy that no error of a system
-// call tells: what fails in the background, and problems, which no one would expect.
+// call tells: what fails in the background, what the store refuses and why, and problems, which
+// no one would expect.
 //
 // It knows activities by name and their last errors. It knows nothing of what they
 // do, and tries nothing again.
 //
 //	r := chores.New(chores.Options{Now: time.Now, ...})
 //	r.Ended(chores.Pull, pull())
+//	r.Answered(chores.Read, "dir/file", read("dir/file"))
 //	r.Failures() // what fails now
 //	r.Problems() // what was told
 //
 // # What it promises
 //
-// A failure is kept until the same activity has succeeded, and told once for each reason.
+// A failure is kept until the same activity has succeeded, and told once for each reason. One
+// of requests, of which some may succeed while others fail, is told again only when the store
+// has not refused for that reason for a while.
 // What was broken off, to be done again, has neither failed nor succeeded, nor has what is
 // halted until a person has said something. All methods may be called at the same time,
 // under any lock but where they say otherwise, and wait for nothing.
@@ -23,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -46,6 +51,13 @@ const (
 	Parts       Activity = "free parts" // uploads that were never completed are given up
 	Share       Activity = "share space"
 	Credentials Activity = "get credentials" // those of the store, when they are needed or end
+)
+
+// The requests for what programs look at, which get an errno when the store refuses.
+const (
+	Stat = Activity(providers.MethodStat)
+	List = Activity(providers.MethodList)
+	Read = Activity(providers.MethodRead)
 )
 
 // A Failure is an activity that fails: since its first failure after a success, with
@@ -96,11 +108,23 @@ type Record struct {
 
 	mu       sync.Mutex // guards what follows; no other lock is taken under it
 	failing  map[Activity]Failure
-	problems []Problem // the newest last
+	refused  map[refusal]time.Time // when each refusal was the last time
+	problems []Problem             // the newest last
 }
 
+// A refusal is why the store does not do what it is asked for, whatever name it was about.
+type refusal struct {
+	Activity
+	why string
+}
+
+// quiet is for how long the store is not to have refused for a reason until that is news again.
+const quiet = time.Minute
+
 // New makes a record in which nothing fails.
-func New(o Options) *Record { return &Record{o: o, failing: map[Activity]Failure{}} }
+func New(o Options) *Record {
+	return &Record{o: o, failing: map[Activity]Failure{}, refused: map[refusal]time.Time{}}
+}
 
 // Ended notes what became of an activity, and tells of a failure that is news. It must not be
 // called under a lock that Told may wait for.
@@ -131,6 +155,42 @@ func (r *Record) Note(a Activity, err error) (news bool) {
 	f.Times++
 	r.failing[a] = f
 	return news
+}
+
+// Answered notes how the store answered a request for something at a path: nil says that it
+// did, an error that it refuses. It must not be called under a lock that Told may wait for.
+func (r *Record) Answered(a Activity, path string, err error) {
+	r.Note(a, err)
+	if err == nil || r.IsBrokenOff(err) || !r.isNews(refusal{a, reasonOf(err)}) {
+		return
+	}
+	r.o.Log.Warn("the store refuses a request", "op", a, "path", path, "err", err)
+	var e *providers.Error
+	if errors.As(err, &e) {
+		err = errors.New(e.Reason()) // the path is said already
+	}
+	r.remember(string(a), path, err)
+}
+
+// isNews notes a refusal, and reports whether there was none like it for a while.
+func (r *Record) isNews(like refusal) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.o.Now()
+	maps.DeleteFunc(r.refused, func(_ refusal, last time.Time) bool { return now.Sub(last) > quiet })
+	_, known := r.refused[like]
+	r.refused[like] = now
+	return !known
+}
+
+// reasonOf is the kind of a refusal and the code of the service, whose own words may name what
+// was asked for.
+func reasonOf(err error) string {
+	var e *providers.Error
+	if errors.As(err, &e) {
+		return fmt.Sprintf("%v (%s)", e.Kind, e.Code)
+	}
+	return err.Error()
 }
 
 // IsBrokenOff reports whether an error says that work ended before it had a result, to be

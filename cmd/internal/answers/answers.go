@@ -4,7 +4,7 @@
 // It knows calls of a provider and their errors. It asks nothing by itself, so that what it
 // says is as old as the last call.
 //
-//	a := answers.New(time.Now)
+//	a := answers.New(time.Now, volume.Answered)
 //	p = providers.Wrap(p, providers.WrapOptions{Around: a.Around(p)})
 package answers
 
@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,7 +22,8 @@ import (
 
 // Answers are those of one store. Its methods may be called at once.
 type Answers struct {
-	now func() time.Time
+	now  func() time.Time
+	told Told
 
 	mu sync.Mutex // guards what follows
 	is Summary
@@ -36,9 +38,13 @@ type Summary struct {
 	CredentialsExpire  time.Time         // zero: they do not
 }
 
+// Told is called with what came of each request for what programs look at: nil says that the
+// store answered, an error that it refuses. One that is away does neither.
+type Told func(m providers.Method, at providers.Locator, err error)
+
 // New is of a store that has not been asked anything.
-func New(now func() time.Time) *Answers {
-	return &Answers{now: now, is: Summary{Failed: map[string]uint64{}}}
+func New(now func() time.Time, told Told) *Answers {
+	return &Answers{now: now, told: told, is: Summary{Failed: map[string]uint64{}}}
 }
 
 // Summary is what is known now.
@@ -57,6 +63,7 @@ func (a *Answers) Around(store providers.Provider) providers.Around {
 	return func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
 		err := next(ctx)
 		a.failed(err)
+		a.tell(c, err)
 		switch c.Method {
 		case providers.MethodClose, providers.MethodWatch:
 		case providers.MethodFetch, providers.MethodPush:
@@ -69,6 +76,27 @@ func (a *Answers) Around(store providers.Provider) providers.Around {
 		return err
 	}
 }
+
+// tell says what came of a request for what programs look at. A change that is refused is held
+// back, which tells why.
+func (a *Answers) tell(c *providers.Call, err error) {
+	if c.Method != providers.MethodStat && c.Method != providers.MethodList && c.Method != providers.MethodRead {
+		return
+	}
+	switch kind := providers.KindOf(err); {
+	case err == nil, slices.Contains(ordinary, kind.Err):
+		a.told(c.Method, c.Locator, nil)
+	case kind.Retry == providers.RetryNever && !slices.Contains(unasked, kind.Err) && !IsAway(err):
+		a.told(c.Method, c.Locator, err)
+	}
+}
+
+// ordinary are answers that POSIX programs provoke in normal work, and unasked errors that say
+// nothing of the store.
+var (
+	ordinary = []error{providers.ErrNotExist, providers.ErrExist, providers.ErrNotDir, providers.ErrIsDir, providers.ErrNotEmpty, providers.ErrNameTooLong, providers.ErrConflict}
+	unasked  = []error{context.Canceled, providers.ErrClosed}
+)
 
 // failed counts an error.
 func (a *Answers) failed(err error) {

@@ -14,11 +14,13 @@ import (
 )
 
 // What a store answers says whether it can be reached, and when it last gave and took
-// something; of a clone, what it does by itself says nothing.
+// something, and what it refuses of what programs look at; of a clone, what it does by itself
+// says nothing.
 func TestAnswers(t *testing.T) {
 	bucket := memory.New(memory.Options{})
 	clone := memory.NewRepository(memory.NewRemote(nil), memory.Options{})
 	away, denied := fmt.Errorf("put: %w", providers.ErrUnavailable), fmt.Errorf("put: %w", providers.ErrUnauthenticated)
+	refused := fmt.Errorf("read: %w", providers.ErrPermission)
 	type call struct {
 		method providers.Method
 		err    error
@@ -29,6 +31,11 @@ func TestAnswers(t *testing.T) {
 		want  string // seconds: unreachable since, pulled, pushed; failures of credentials; failed by kind
 	}{
 		"nothing was asked":                {bucket, nil, "0 0 0; 0; map[]"},
+		"it refuses to give":               {bucket, []call{{providers.MethodRead, refused}}, "0 0 0; 0; map[permission:1]; map[read:read: permission denied]"},
+		"it is not the right one":          {clone, []call{{providers.MethodList, providers.ErrInvalid}, {providers.MethodRead, providers.ErrNotExist}}, "0 0 0; 0; map[other:1]; map[list:invalid argument]"},
+		"it has refused":                   {bucket, []call{{providers.MethodList, refused}, {providers.MethodStat, refused}, {providers.MethodList, nil}, {providers.MethodStat, providers.ErrNotExist}}, "0 3 0; 0; map[permission:2]"},
+		"it refuses, and is away":          {bucket, []call{{providers.MethodRead, refused}, {providers.MethodRead, away}, {providers.MethodRead, context.Canceled}}, "2 0 0; 0; map[permission:1 unavailable:1]; map[read:read: permission denied]"},
+		"it refuses to take":               {bucket, []call{{providers.MethodWrite, refused}}, "0 0 0; 0; map[permission:1]"},
 		"it gives":                         {bucket, []call{{providers.MethodRead, nil}}, "0 1 0; 0; map[]"},
 		"it takes":                         {bucket, []call{{providers.MethodWrite, nil}}, "0 0 1; 0; map[]"},
 		"it is away":                       {bucket, []call{{providers.MethodRead, nil}, {providers.MethodWrite, away}, {providers.MethodStat, away}}, "2 1 0; 0; map[unavailable:2]"},
@@ -45,7 +52,13 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := time.Unix(0, 0)
-			a := New(func() time.Time { clock = clock.Add(time.Second); return clock })
+			refused := map[providers.Method]error{}
+			a := New(func() time.Time { clock = clock.Add(time.Second); return clock },
+				func(m providers.Method, _ providers.Locator, err error) {
+					if refused[m] = err; err == nil {
+						delete(refused, m)
+					}
+				})
 			around := a.Around(c.store)
 			for _, call := range c.calls {
 				ctx := t.Context()
@@ -65,10 +78,13 @@ func TestAnswers(t *testing.T) {
 			}
 			s := a.Summary()
 			got := fmt.Sprintf("%d %d %d; %d; %v", second(s.Unreachable), second(s.Pulled), second(s.Pushed), s.CredentialFailures, s.Failed)
+			if len(refused) > 0 {
+				got += fmt.Sprint("; ", refused)
+			}
 			assert.Equal(t, got, c.want)
 		})
 	}
-	a, end := New(time.Now), time.Unix(7, 0)
+	a, end := New(time.Now, nil), time.Unix(7, 0)
 	a.Credentials(end, nil)
 	a.Credentials(time.Time{}, errors.New("no such file"))
 	a.Credentials(time.Time{}, context.Canceled)

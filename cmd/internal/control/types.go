@@ -350,7 +350,8 @@ type Copy struct {
 	PushFails  *Fails   `json:"pushFails,omitempty"`
 	PullsFails *Fails   `json:"pullRequestFails,omitempty"`
 
-	// Failing is the work in the background that fails, until it has succeeded again.
+	// Failing is the work in the background that fails, and the requests that the store
+	// refuses, until they have succeeded again.
 	Failing []Failing `json:"failing,omitempty"`
 
 	// Unreachable is how long the store has not answered, in seconds; Stale
@@ -405,9 +406,9 @@ type Fails struct {
 	Error string    `json:"error"` // "": it was broken off, or is under way
 }
 
-// Failing is work in the background of which no program is told, and which fails.
+// Failing is work of which no program is told, or not why, and which fails.
 type Failing struct {
-	Activity string    `json:"activity"` // pull, push, commit, upload, ...
+	Activity string    `json:"activity"` // pull, push, commit, upload, list, read, ...
 	Since    time.Time `json:"since"`
 	Last     time.Time `json:"last"`
 	Times    int       `json:"times,omitempty"` // 0: not counted

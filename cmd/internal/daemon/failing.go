@@ -8,8 +8,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// failing is the work in the background of a working copy that fails: what the
-// volume keeps, and the clone that brings content in advance.
+// failing is the work in the background of a working copy that fails, and the requests that
+// the store refuses: what the volume keeps, and the clone that brings content in advance.
 func (w *workingCopy) failing() (all []control.Failing) {
 	for _, f := range w.Status().Failing {
 		says := f.Err.Error()

@@ -241,7 +241,8 @@ func openCached(ctx context.Context, r *host.Resolved, e Env) (fs.Volume, error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTime(r))
 	defer cancel()
-	w := &workingCopy{answers: answers.New(e.Now), freshness: freshness.New(r.Storage.Sync.Pull.TTL, e.Now), patience: cmp.Or(e.Copy.Patience, cache.DefaultPatience)}
+	w := &workingCopy{freshness: freshness.New(r.Storage.Sync.Pull.TTL, e.Now), patience: cmp.Or(e.Copy.Patience, cache.DefaultPatience)}
+	w.answers = answers.New(e.Now, w.answered)
 	e.Ended, e.Answers = w.ended, w.answers
 	var p providers.Provider
 	var name string

@@ -161,8 +161,8 @@ func ioMode(open []fs.OpenFile) string {
 }
 
 // errorLog is one line per failure: time, operation, path, errno if a program
-// got one, reason. What keeps the whole part away, and what fails until now in the
-// background, comes first.
+// got one, reason. What keeps the whole part away, and what fails until now, comes
+// first.
 func (p *part) errorLog() []byte {
 	var b bytes.Buffer
 	if p.Unavailable != "" {

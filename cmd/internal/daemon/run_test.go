@@ -84,7 +84,7 @@ func running(t *testing.T, err error) *Daemon {
 func TestWorkOfAStoreIsInTheStatus(t *testing.T) {
 	w := &workingCopy{}
 	var fails error
-	kept := answers.New(time.Now)
+	kept := answers.New(time.Now, nil)
 	credentials := noting(&atomic.Bool{}, Env{Ended: w.ended, Answers: kept}, func(context.Context) (map[string]string, error) {
 		return map[string]string{"expiration": "2030-01-02T03:04:05Z"}, fails
 	})

@@ -40,7 +40,8 @@ func newSyncing(t *testing.T, s mountspec.Sync, change ...func(*cache.Policy)) *
 	assert.OK(t, remote.Tamper("main", providers.MustLocator("f"), []byte("theirs")))
 	w := &syncing{T: t, at: historic, remote: remote}
 	w.clone = memory.NewRepository(remote, memory.Options{Sleep: func(ctx context.Context, _ time.Duration) error { return w.slow(ctx) }})
-	c := &workingCopy{answers: answers.New(func() time.Time { return w.at }), freshness: freshness.New(s.Pull.TTL, func() time.Time { return w.at }), patience: time.Minute}
+	c := &workingCopy{freshness: freshness.New(s.Pull.TTL, func() time.Time { return w.at }), patience: time.Minute}
+	c.answers = answers.New(func() time.Time { return w.at }, c.answered)
 	c.messages = commits.New(w.clone, providers.WrapOptions{Around: c.answers.Around(w.clone)})
 	c.provider = c.messages
 	v, err := cache.Open(t.Context(), c.provider, cache.Options{StateDir: t.TempDir(), Provider: "memory",

@@ -62,6 +62,13 @@ func (w *workingCopy) ended(a cache.Activity, err error) {
 	}
 }
 
+// answered has the volume keep what the store refuses. What opens the volume fails by itself.
+func (w *workingCopy) answered(m providers.Method, at providers.Locator, err error) {
+	if v := w.opened.Load(); v != nil {
+		v.Answered(m, at, err)
+	}
+}
+
 var errClosed = errors.New("the mount is ending")
 
 // use calls f while the volume is open. The context that f gets ends with the

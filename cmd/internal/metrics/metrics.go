@@ -55,7 +55,7 @@ var list = []struct {
 	{"backend_received_bytes_total", "Bytes of bodies received from the store's service.", []string{"part", "request"}},
 	{"credential_failures_total", "Credentials that could not be obtained, or that the store refused.", part},
 	{"credential_expiry_seconds", "Time until the credentials expire; nothing if they do not.", part},
-	{"background_failing_seconds", "Time for which work in the background has failed; nothing while it does not.", []string{"part", "activity"}},
+	{"background_failing_seconds", "Time for which work in the background has failed, or the store has refused requests; nothing while it does not.", []string{"part", "activity"}},
 
 	{"unsaved_bytes", "Bytes that the store does not have yet.", part},
 	{"oldest_unsaved_seconds", "Age of the oldest unsaved change.", part},
