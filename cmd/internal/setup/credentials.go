@@ -103,6 +103,19 @@ func readCredentials(p provider, o Options, taken func(variable string) bool) (c
 	return c, nil
 }
 
+// advice is what to do where a store does not take them.
+func (c credentials) advice(o Options) string {
+	switch {
+	case len(c.variables) > 0:
+		return "check what " + strings.Join(c.variables, " and ") + " hold, or name others with --credentials"
+	case c.source != "":
+		return "check what it gives: --credentials " + o.Credentials
+	case c.agent:
+		return "check that the ssh-agent has a key that the server knows: ssh-add -l"
+	}
+	return "name those that it asks for with --credentials: " + credentialsHint
+}
+
 // variables are those of a secret: of one that is all of it, or one for each field.
 func variables(fields, names []string) string {
 	if fields[0] == "token" {

@@ -113,7 +113,8 @@ type Plan struct {
 	Exports   []string // variables that have to be set
 
 	files  []file
-	remote bool // its store can be asked
+	remote bool   // its store can be asked
+	asksBy string // what to do where the store does not know who asks
 	config edit
 }
 
@@ -137,6 +138,7 @@ func New(o Options, cfg *host.Config) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan.asksBy = c.advice(o)
 	st, err := p.storage(o, c)
 	if err != nil {
 		return nil, err
@@ -181,7 +183,7 @@ func (p provider) storage(o Options, c credentials) (*mountspec.Storage, error) 
 		if err != nil {
 			return nil, err
 		}
-		if fi, err := os.Stat(dir); err == nil && !fi.IsDir() || err != nil && p.name == vault {
+		if fi, err := os.Stat(dir); err == nil && !fi.IsDir() || err != nil && o.Place != "" { // DIR is made
 			return nil, exit.New(exit.Unresolvable, "%s is no directory", dir).Hint("make it, or give another")
 		}
 		if p.name == vault {

@@ -90,6 +90,7 @@ func TestProviders(t *testing.T) {
 		c.o.Dir, c.o.ID = d.home+"/ws", mountspec.Address{Owner: "me", Slug: "ws"}
 		what := c.o.Provider + " " + c.o.Place
 		g, _ := d.guide(c.o, "")
+		assert.OK(t, os.MkdirAll(d.home+"/files", 0o700))
 		plan, _, err := g.Plan(t.Context())
 		assert.Must(t, err == nil, what, err)
 		assert.Equal(t, plan.Needs, strings.ReplaceAll(c.needs, "HOME", d.home), what)
@@ -107,7 +108,7 @@ func TestProviders(t *testing.T) {
 		left, err := os.ReadDir(d.home)
 		assert.OK(t, err)
 		for _, e := range left {
-			assert.Equal(t, e.Name(), ".config", what, "is left")
+			assert.True(t, e.Name() == ".config" || e.Name() == "files", what, e.Name(), "is left")
 		}
 	}
 }
@@ -133,6 +134,7 @@ func TestRefusals(t *testing.T) {
 		{Options{Provider: "azure", Place: "box"}, "", exit.Usage, "endpoint of its own"},
 		{Options{Provider: "github", Place: "app"}, "", exit.Usage, "no repository"},
 		{Options{Provider: "vault", Place: "/none"}, "", exit.Unresolvable, "no directory"},
+		{Options{Provider: "local", Place: "/none"}, "", exit.Unresolvable, "/none is no directory"},
 		{Options{Provider: "github", Place: "acme/app", Endpoint: "https://other.invalid", Credentials: "none"}, has, exit.Denied, "providers.github.base_url is"},
 		{Options{Provider: "s3", Place: "b-1", Credentials: "env:A,B"}, has, exit.Denied, "secrets.me/ws is {env: OTHER} already"},
 	} {
@@ -142,6 +144,31 @@ func TestRefusals(t *testing.T) {
 		_, _, err := g.Plan(t.Context())
 		assert.Equal(t, exit.From(err) != nil && exit.From(err).Code == c.code && exit.From(err).Advice != "", true, c.o, err)
 		assert.Contains(t, err.Error(), c.says)
+	}
+}
+
+// Where the store does not know who asks, the hint is where that comes from: no command about
+// the workspace, which is not there yet.
+func TestCredentialsThatAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		hint string
+	}{
+		{Options{Provider: "s3", Place: "b-1"}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
+		{Options{Provider: "github", Place: "acme/app"}, "GITHUB_TOKEN"},
+		{Options{Provider: "github", Place: "acme/app", Credentials: "env:MINE"}, "MINE"},
+		{Options{Provider: "azure", Place: "files", Endpoint: "https://acme.blob.core.windows.net", Credentials: "file:/k.json"}, "--credentials file:/k.json"},
+		{Options{Provider: "s3", Place: "b-1", Credentials: "none"}, "--credentials: write env:VARIABLE"},
+		{Options{Provider: "github", Place: "acme/app", Endpoint: "ssh://git@git.acme.invalid"}, "ssh-add"},
+	} {
+		d := newDesk(t, "")
+		c.o.Dir, c.o.ID, c.o.OwnerID = d.home+"/ws", mountspec.Address{Owner: "me", Slug: "ws"}, "ID"
+		plan, err := New(c.o, d.cfg)
+		assert.OK(t, err)
+		refused := exit.New(exit.Denied, "no").Hint("check the secret that it uses: `wsmount resolve @me/ws --explain` names it")
+		advice := exit.From(plan.at(d.home+"/stage", refused)).Advice
+		assert.Contains(t, advice, c.hint)
+		assert.False(t, strings.Contains(advice, "wsmount resolve"), advice)
 	}
 }
 

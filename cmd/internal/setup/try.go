@@ -66,8 +66,11 @@ func (plan *Plan) at(stage string, err error) error {
 	there := strings.NewReplacer(real, filepath.Dir(plan.Manifest), stage, filepath.Dir(plan.Manifest)).Replace
 	out := *e
 	out.What, out.Advice, out.Details = there(e.What), there(e.Advice), nil
-	if e.Code == exit.Unresolvable { // the manifest is not written yet
+	switch { // the manifest is not written yet
+	case e.Code == exit.Unresolvable:
 		out.Advice = "create it, or give another --storage"
+	case strings.Contains(e.Advice, "`wsmount resolve "):
+		out.Advice = plan.asksBy
 	}
 	for _, d := range e.Details {
 		out.Details = append(out.Details, there(d))
