@@ -182,7 +182,11 @@ func branchRows(row Row, p control.Part, now time.Time) {
 	}
 	row("branch", cmp.Or(c.Branch, tracked)+Note(tracked != "" && c.Branch != "" && c.Branch != tracked, "it began at "+tracked))
 	for _, b := range c.Branches[:min(len(c.Branches), 5)] {
-		text := fmt.Sprintf("%s, %s%s", b.Name, Count(b.Commits, "commit"), Note(!b.Pushed, "not pushed"))
+		text := b.Name
+		if b.Commits > 0 { // the tracked branch lacks none of its own
+			text += ", " + Count(b.Commits, "commit")
+		}
+		text += Note(!b.Pushed, "not pushed")
 		switch {
 		case b.Refused != "":
 			text += fmt.Sprintf("; refused for %s (%s): %s", Age(b.RefusedSince, now), b.Refused, b.RefusedSays)

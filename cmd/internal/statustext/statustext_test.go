@@ -2,6 +2,7 @@ package statustext
 
 import (
 	"testing"
+	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -24,4 +25,16 @@ func TestAllSent(t *testing.T) {
 	} {
 		assert.Equal(t, AllSent(c.s), c.want, c.what)
 	}
+}
+
+// A branch says how many commits wait in it; the tracked one, which lacks none of its own, only
+// that it is not pushed.
+func TestBranches(t *testing.T) {
+	var got []string
+	Part(func(name, value string) {
+		if name == "unmerged" {
+			got = append(got, value)
+		}
+	}, control.Part{Copy: &control.Copy{Branches: []control.Branch{{Name: "main"}, {Name: "next", Commits: 1, Pushed: true}, {Name: "more", Commits: 2}}}}, time.Now())
+	assert.Slice(t, got, []string{"main (not pushed)", "next, 1 commit", "more, 2 commits (not pushed)"})
 }
