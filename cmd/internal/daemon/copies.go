@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -174,10 +176,22 @@ func (c *copies) restoreCommand(p *part, name string, s cache.State) string {
 	return strings.Join(args, " ")
 }
 
-// quoted is a word as a shell takes it.
+// quoted is a word as a shell takes it. One that is no text to show is written as $'...',
+// which bash and zsh know.
 func quoted(word string) string {
-	if strings.Trim(word, plain) == "" {
+	switch {
+	case strings.Trim(word, plain) == "":
 		return word
+	case strings.ContainsFunc(word, func(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }):
+		var b strings.Builder
+		for _, c := range []byte(word) {
+			if c < ' ' || c > '~' || c == '\'' || c == '\\' {
+				fmt.Fprintf(&b, `\x%02x`, c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		return "$'" + b.String() + "'"
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
