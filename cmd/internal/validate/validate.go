@@ -40,7 +40,7 @@ func File(arg string, o Options) (string, mountspec.Findings, error) {
 	}
 	f, err := os.OpenFile(arg, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not make us wait
 	if err != nil {
-		return "", nil, exit.New(exit.Unresolvable, "%w", errors.Unwrap(err)).Hint("check the name: %s", arg)
+		return "", nil, exit.New(exit.Unresolvable, "%s: %w", wrap.OneLine(arg), errors.Unwrap(err)).Hint("check the name")
 	}
 	defer f.Close()
 	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {

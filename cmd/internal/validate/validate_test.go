@@ -70,6 +70,8 @@ func TestNames(t *testing.T) {
 		_, _, err := File(arg, Options{})
 		assert.Equal(t, exit.From(err).Code, code, arg, err)
 	}
-	_, _, err = File(dir+"/large.yml", Options{})
-	assert.Contains(t, err.Error(), "large.yml has more than 1048576 bytes")
+	for arg, says := range map[string]string{dir + "/large.yml": "large.yml has more than 1048576 bytes", dir + "/none.yaml": dir + "/none.yaml: no such file"} {
+		_, _, err = File(arg, Options{})
+		assert.Contains(t, err.Error(), says)
+	}
 }
