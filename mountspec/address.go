@@ -26,7 +26,7 @@ func ParseAddress(s string) (Address, error) {
 	owner, slug, found := strings.Cut(strings.TrimPrefix(s, "@"), "/")
 	a := Address{owner, slug}
 	if !strings.HasPrefix(s, "@") || !found || !a.valid() {
-		return Address{}, fmt.Errorf("mountspec: address %s is not of the form @owner/slug (lower-case letters, digits, dashes)", show(s))
+		return Address{}, fmt.Errorf("address %s is not of the form @owner/slug (lower-case letters, digits, dashes)", show(s))
 	}
 	return a, nil
 }

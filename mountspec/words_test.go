@@ -138,7 +138,7 @@ func TestAddress(t *testing.T) {
 	}
 	for _, s := range []string{"", "@", "acme/x", "@acme", "@acme/", "@/x", "@acme/x/y", "@Acme/x", "@acme/-x", "@-a/x", "@acme/x y", "@acme/..", "@acme/x\n", "@@a/b", "@acme/" + strings.Repeat("x", maxSegment+1)} {
 		a, err := ParseAddress(s)
-		assert.True(t, err != nil && a == (Address{}), s, "is accepted as", a)
+		assert.True(t, err != nil && a == (Address{}) && strings.HasPrefix(err.Error(), "address "), s, "is accepted as", a, err)
 	}
 	assert.Equal(t, (Address{}).String(), "", "the zero address prints as something")
 }

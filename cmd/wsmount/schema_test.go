@@ -29,6 +29,6 @@ func TestSchema(t *testing.T) {
 	assert.Contains(t, config, `"allow_overlap"`)
 	assert.Contains(t, config, "Pairs of workspaces that may keep their files in one place")
 	assert.Contains(t, w.ok("schema", "storage"), "Where commits go:")
-	w.refused(exit.Usage, "lifecycle", "schema", "lifecycle")
+	w.refused(exit.Usage, "wsmount: no schema of \"lifecycle\"", "schema", "lifecycle")
 	w.refused(exit.Usage, "argument", "schema")
 }

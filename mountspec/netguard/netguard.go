@@ -72,7 +72,7 @@ type DeniedError struct {
 }
 
 func (e *DeniedError) Error() string {
-	return fmt.Sprintf("network: %s refused: %s", e.Origin, e.Reason)
+	return fmt.Sprintf("%s refused: %s", e.Origin, e.Reason)
 }
 
 // Is makes every DeniedError match ErrDenied.
@@ -92,11 +92,11 @@ func New(o Options) (*Guard, error) {
 		g.patterns = append(g.patterns, p)
 	}
 	if o.TLS != nil && o.TLS.InsecureSkipVerify {
-		errs = append(errs, errors.New("network: a TLS configuration that skips verification is refused"))
+		errs = append(errs, errors.New("a TLS configuration that skips verification is refused"))
 	}
 	if o.Proxy != nil {
 		if _, err := originOf(o.Proxy); err != nil {
-			errs = append(errs, fmt.Errorf("network: proxy: %w", err))
+			errs = append(errs, fmt.Errorf("proxy: %w", err))
 		}
 	}
 	return g, errors.Join(errs...)

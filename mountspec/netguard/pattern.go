@@ -135,11 +135,11 @@ func ValidatePattern(s string) error {
 func parsePattern(s string) (pattern, error) {
 	fields := strings.Fields(s)
 	if len(fields) == 0 {
-		return pattern{}, fmt.Errorf("network: an empty pattern")
+		return pattern{}, fmt.Errorf("the pattern of a network address is empty")
 	}
 	u, err := url.Parse(strings.Replace(fields[0], "://*.", "://", 1))
 	if err != nil {
-		return pattern{}, fmt.Errorf("network: pattern %q: not a URL", fields[0])
+		return pattern{}, fmt.Errorf("pattern %q: not a URL", fields[0])
 	}
 	p := pattern{wild: strings.Contains(fields[0], "://*.")}
 	if p.origin, err = originOf(u); err != nil {
@@ -150,10 +150,10 @@ func parsePattern(s string) (pattern, error) {
 		return pattern{}, err
 	}
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return pattern{}, fmt.Errorf("network: pattern %q: only scheme, host and port can be granted", p.origin)
+		return pattern{}, fmt.Errorf("pattern %q: only scheme, host and port can be granted", p.origin)
 	}
 	if p.wild && (p.addr.IsValid() || !strings.Contains(p.host, ".")) {
-		return pattern{}, fmt.Errorf("network: pattern %q: after \"*.\" a name of at least two labels must follow", fields[0])
+		return pattern{}, fmt.Errorf("pattern %q: after \"*.\" a name of at least two labels must follow", fields[0])
 	}
 	p.nets, err = listedNets(p.origin, fields[1:])
 	return p, err
@@ -172,7 +172,7 @@ func listedNets(o origin, written []string) ([]netip.Prefix, error) {
 	for _, w := range written {
 		n, err := parseNet(w)
 		if err != nil {
-			return nil, fmt.Errorf("network: pattern %q: %q is not a network such as 10.1.0.0/16", o, w)
+			return nil, fmt.Errorf("pattern %q: %q is not a network such as 10.1.0.0/16", o, w)
 		}
 		nets = append(nets, n)
 	}

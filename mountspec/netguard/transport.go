@@ -95,7 +95,7 @@ func (g *Guard) proxyFor(r *http.Request) (*url.URL, error) {
 	}
 	o, err := originOf(r.URL)
 	if err != nil {
-		return nil, fmt.Errorf("network: proxy: %w", err)
+		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	if p := g.match(o); p != nil && len(p.nets) > 0 {
 		return nil, nil

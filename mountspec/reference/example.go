@@ -28,18 +28,18 @@ type document struct {
 func documents(page string) ([]document, error) {
 	names, err := fs.Glob(examples, "examples/"+page+"/*")
 	if err != nil {
-		return nil, fmt.Errorf("reference: %w", err)
+		return nil, err
 	}
 	var out []document
 	for _, name := range names {
 		data, err := examples.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("reference: %w", err)
+			return nil, err
 		}
 		d := document{name: name[strings.LastIndex(name, "/")+1:], text: string(data)}
 		var doc yaml.Node
 		if err := yaml.Unmarshal(frontmatter(data), &doc); err != nil {
-			return nil, fmt.Errorf("reference: %s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		d.root = doc.Content[0]
 		out = append(out, d)

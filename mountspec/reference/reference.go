@@ -68,12 +68,12 @@ func Find(name string, providers []string) (Page, error) {
 func Schema(name string, providers []string) ([]byte, error) {
 	root, of := host.Outline(), "config"
 	if !slices.Contains(Schemas(), name) {
-		return nil, fmt.Errorf("reference: no schema of %.60q: there are %s", name, strings.Join(Schemas(), ", "))
+		return nil, fmt.Errorf("no schema of %.60q: there are %s", name, strings.Join(Schemas(), ", "))
 	}
 	if name != "config" {
 		var err error
 		if root, err = mountspec.Outline(name, providers...); err != nil {
-			return nil, fmt.Errorf("reference: %w", err)
+			return nil, err
 		}
 		of = "manifest"
 	}
@@ -117,7 +117,7 @@ func collect(name string, providers []string) (keys, error) {
 		for _, kind := range mountspec.Schemas() {
 			s, err := mountspec.Outline(kind, providers...)
 			if err != nil {
-				return nil, fmt.Errorf("reference: %w", err)
+				return nil, err
 			}
 			for block, of := range s.Definitions {
 				found.walk(block, "", of)
@@ -125,7 +125,7 @@ func collect(name string, providers []string) (keys, error) {
 			found.walk(kind, "", s)
 		}
 	default:
-		return nil, fmt.Errorf("reference: there is no page %q", name)
+		return nil, fmt.Errorf("there is no page %q", name)
 	}
 	return found, nil
 }

@@ -2,7 +2,6 @@ package reference
 
 import (
 	"embed"
-	"fmt"
 	"regexp"
 	"strings"
 )
@@ -29,7 +28,7 @@ type entry struct{ path, defaults, text string }
 func read(name string) (*text, error) {
 	data, err := texts.ReadFile("texts/" + name + ".txt")
 	if err != nil {
-		return nil, fmt.Errorf("reference: %w", err)
+		return nil, err
 	}
 	var r reader
 	for line := range strings.Lines(string(data)) {

@@ -165,7 +165,7 @@ func TestWebhook(t *testing.T) {
 		"it does not want it":      {hook.Hook{}, []int{gone}, "no route", 1, false, "it answered 410 Gone"},
 		"it sends one elsewhere":   {hook.Hook{}, []int{http.StatusFound}, "no route", 1, false, "redirect"},
 		"its URL is a secret":      {hook.Hook{URLFrom: "here"}, nil, "no route", 1, true, ""},
-		"it is not granted":        {hook.Hook{URLFrom: "elsewhere"}, nil, "no route", 0, false, "network: http://its host"},
+		"it is not granted":        {hook.Hook{URLFrom: "elsewhere"}, nil, "no route", 0, false, "http://its host"},
 		"there is no such secret":  {hook.Hook{URLFrom: "none"}, nil, "no route", 0, false, "is no URL"},
 		"the reason has a secret":  {hook.Hook{}, nil, "t0ken was refused", 1, true, ""},
 		"it is not told of events": {hook.Hook{On: []string{hook.Conflict}}, nil, "no route", 0, false, ""},
