@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -170,6 +171,16 @@ func causeText(err error) string {
 		}
 	}
 	return strings.TrimRight(strings.TrimSpace(text), ":")
+}
+
+// Pathless is err without the path that its text begins with, for one that is said already.
+func Pathless(err error, path string) error {
+	for _, name := range []string{strconv.Quote(path), path} {
+		if rest, ok := strings.CutPrefix(err.Error(), name+": "); ok && path != "" {
+			return Kinded(errors.New(rest), err)
+		}
+	}
+	return err
 }
 
 // Kinded is err, which is of a kind besides that its text does not say.

@@ -165,10 +165,6 @@ func (r *Record) Answered(a Activity, path string, err error) {
 		return
 	}
 	r.o.Log.Warn("the store refuses a request", "op", a, "path", path, "err", err)
-	var e *providers.Error
-	if errors.As(err, &e) {
-		err = errors.New(e.Reason()) // the path is said already
-	}
 	r.remember(string(a), path, err)
 }
 
@@ -207,6 +203,7 @@ func (r *Record) Report(op, path string, err error) {
 }
 
 func (r *Record) remember(op, path string, err error) {
+	err = providers.Pathless(err, path)
 	r.mu.Lock()
 	if len(r.problems) == maxProblems {
 		r.problems = slices.Delete(r.problems, 0, 1)

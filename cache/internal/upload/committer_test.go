@@ -2,6 +2,7 @@ package upload
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/cache/internal/pending"
@@ -62,6 +63,7 @@ func TestHolds(t *testing.T) {
 		tryAgain bool
 	}{
 		"a failure":         {errSome, 3, false, again},
+		"one of the name":   {&providers.Error{Locator: providers.MustLocator("a"), Kind: providers.ErrPermission}, 3, false, again},
 		"a conflict":        {providers.ErrConflict, 3, true, !again},
 		"a refusal":         {&pending.Refusal{Text: "no"}, 2, false, !again},
 		"one that passes":   {&pending.Refusal{Text: "not yet", Passes: true}, 2, false, again},
@@ -71,7 +73,7 @@ func TestHolds(t *testing.T) {
 			b := newBench(t, memory.Options{})
 			b.link(10, root("a"), "A")
 			l := newLine(b, false)
-			h := l.holds()
+			h, reason := l.holds(), strings.TrimPrefix(c.err.Error(), `"a": `) // which is said beside it
 			for i := range 3 {
 				if i == 2 {
 					b.does(func(tx *tree.Tx) {
@@ -83,8 +85,8 @@ func TestHolds(t *testing.T) {
 				h.Hold(root("a"), c.err)
 				l.view(func(v *tree.View) {
 					held := v.Record(root("a")).Held
-					assert.True(t, held != nil && held.Reason == c.err.Error() && held.Conflict == c.conflict, "the record", held)
-					assert.Equal(t, h.Of(v, root("a")), pending.HeldBack{Path: "a", Reason: c.err.Error(), Conflict: c.conflict})
+					assert.True(t, held != nil && held.Reason == reason && held.Conflict == c.conflict, "the record", held)
+					assert.Equal(t, h.Of(v, root("a")), pending.HeldBack{Path: "a", Reason: reason, Conflict: c.conflict})
 				})
 			}
 			assert.Equal(t, len(b.told), c.told, "told", b.told)
