@@ -10,15 +10,14 @@ import (
 	"log/slog"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/replace"
+	"github.com/wsmount/wsmount/cmd/internal/shellword"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/mountspec/audit"
@@ -169,35 +168,12 @@ func (c *copies) noState(p *part, err error) error {
 
 // restoreCommand is what to run to have a path of a part as it was.
 func (c *copies) restoreCommand(p *part, name string, s cache.State) string {
-	args := []string{"wsmount", "restore", quoted(c.mountpoint), quoted(within(p, name)), "--to", quoted(s.Name())}
+	args := []string{"wsmount", "restore", shellword.Of(c.mountpoint), shellword.Of(within(p, name)), "--to", shellword.Of(s.Name())}
 	if s.Before {
 		args = append(args, "--before")
 	}
 	return strings.Join(args, " ")
 }
-
-// quoted is a word as a shell takes it. One that is no text to show is written as $'...',
-// which bash and zsh know.
-func quoted(word string) string {
-	switch {
-	case strings.Trim(word, plain) == "":
-		return word
-	case strings.ContainsFunc(word, func(r rune) bool { return r == utf8.RuneError || !strconv.IsPrint(r) }):
-		var b strings.Builder
-		for _, c := range []byte(word) {
-			if c < ' ' || c > '~' || c == '\'' || c == '\\' {
-				fmt.Fprintf(&b, `\x%02x`, c)
-			} else {
-				b.WriteByte(c)
-			}
-		}
-		return "$'" + b.String() + "'"
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// plain are the characters that mean themselves to a shell.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@+=,"
 
 // Restore brings files back, except what governs this mount.
 func (c *copies) Restore(ctx context.Context, r control.RestoreRequest) (control.RestoreResult, error) {
