@@ -173,10 +173,10 @@ func causeText(err error) string {
 	return strings.TrimRight(strings.TrimSpace(text), ":")
 }
 
-// Pathless is err without the path that its text begins with, for one that is said already.
-func Pathless(err error, path string) error {
-	for _, name := range []string{strconv.Quote(path), path} {
-		if rest, ok := strings.CutPrefix(err.Error(), name+": "); ok && path != "" {
+// Nameless is err without the name that its text begins with, for one that is said already.
+func Nameless(err error, name string) error {
+	for _, form := range []string{strconv.Quote(name), name} {
+		if rest, ok := strings.CutPrefix(err.Error(), form+": "); ok && name != "" {
 			return Kinded(errors.New(rest), err)
 		}
 	}

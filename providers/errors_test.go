@@ -69,10 +69,10 @@ func TestErrorText(t *testing.T) {
 		{"store", &providers.Error{Op: "write", Locator: l, Kind: providers.ErrUnavailable, Err: refused}, "storage is not available: store.example: dial tcp 192.0.2.1:80: connection refused"},
 		{"request", &providers.Error{Op: "write", Locator: l, Kind: providers.ErrUnavailable, Err: &url.Error{Op: "Put", URL: "http://x.test/b?c", Err: io.EOF}},
 			"storage is not available: x.test: EOF"},
-		{"beside the name", providers.Pathless(&providers.Error{Locator: l, Kind: providers.ErrPermission}, "a/b c"), "permission denied"},
-		{"beside another", providers.Pathless(&providers.Error{Locator: l, Kind: providers.ErrPermission}, "b"), `"a/b c": permission denied`},
-		{"beside a name as it is", providers.Pathless(errors.New("b: no"), "b"), "no"},
-		{"beside none", providers.Pathless(errors.New(": no"), ""), ": no"},
+		{"beside the name", providers.Nameless(&providers.Error{Locator: l, Kind: providers.ErrPermission}, "a/b c"), "permission denied"},
+		{"beside another", providers.Nameless(&providers.Error{Locator: l, Kind: providers.ErrPermission}, "b"), `"a/b c": permission denied`},
+		{"beside a name as it is", providers.Nameless(errors.New("b: no"), "b"), "no"},
+		{"beside none", providers.Nameless(errors.New(": no"), ""), ": no"},
 	} {
 		assert.Equal(t, c.err.Error(), c.want, c.name)
 	}

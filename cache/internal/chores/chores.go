@@ -203,7 +203,7 @@ func (r *Record) Report(op, path string, err error) {
 }
 
 func (r *Record) remember(op, path string, err error) {
-	err = providers.Pathless(err, path)
+	err = providers.Nameless(err, path)
 	r.mu.Lock()
 	if len(r.problems) == maxProblems {
 		r.problems = slices.Delete(r.problems, 0, 1)

@@ -46,7 +46,7 @@ func (h *Holds) Failure(v *tree.View, l table.Link) (err error, final bool) { //
 func (h *Holds) Of(v *tree.View, l table.Link) pending.HeldBack {
 	rec, of := v.Record(l), pending.HeldBack{Path: v.PathFor(l), Reason: pending.OnItsWay}
 	if err, _ := h.Failure(v, l); err != nil {
-		of.Reason, of.Conflict = providers.Pathless(err, of.Path).Error(), errors.Is(err, providers.ErrConflict)
+		of.Reason, of.Conflict = providers.Nameless(err, of.Path).Error(), errors.Is(err, providers.ErrConflict)
 	}
 	if rec.Held != nil {
 		of.Reason, of.Conflict = rec.Held.Reason, of.Conflict || rec.Held.Conflict
@@ -93,7 +93,7 @@ func (h *Holds) Record(t *Job) {
 			return ErrMoot
 		}
 		what, path, cause = t.Op.Verb.String(), tx.PathFor(t.Link), t.Err
-		reason, conflict := providers.Pathless(cause, path).Error(), errors.Is(cause, providers.ErrConflict)
+		reason, conflict := providers.Nameless(cause, path).Error(), errors.Is(cause, providers.ErrConflict)
 		if rec.Held != nil && rec.Held.Conflict && conflict {
 			return nil // who decided that wrote it down
 		}
