@@ -25,14 +25,19 @@ func newUnloading(v *Volume) tree.Unloading {
 // ContentUsage says what content takes, by what is known of commits that may be lost.
 func (v *Volume) ContentUsage() ContentUsage { return offline.UsageOf(v.store, v.eviction) }
 
-// RecheckContent asks whether commits that are not pushed are lost, as giving content up does.
-func (v *Volume) RecheckContent() { v.room.Recheck() }
-
 // MakeRoom gives up clean content for n bytes that others could not write, or as much
 // as the disk lacks, because they found it full, and reports whether trying again may
 // help. It must not be called from a callback of the volume.
 func (v *Volume) MakeRoom(n int64) bool { return v.store.MakeRoom(n) }
 
-// ClearContent gives up all clean content that is neither in use nor pinned, and says how many
-// bytes the disk got back. It is fetched again when it is read.
-func (v *Volume) ClearContent() (freed int64) { return v.room.Clear() }
+// Weigh is what content takes once it was asked whether commits that are not pushed are lost, and
+// after all clean content was given up that is neither in use nor pinned, if clear says so: of that,
+// how many bytes the disk got back. It is fetched again when it is read.
+func (v *Volume) Weigh(clear bool) (u ContentUsage, freed int64) {
+	if clear {
+		freed = v.room.Clear()
+	} else {
+		v.room.Recheck()
+	}
+	return v.ContentUsage(), freed
+}

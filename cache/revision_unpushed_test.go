@@ -52,12 +52,7 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		}
 		w.start()
 		for _, gone = range []error{errors.New("the clone is gone"), nil} {
-			w.v.RecheckContent()
-			freed := int64(0)
-			if gone != nil {
-				freed = w.v.ClearContent()
-			}
-			u := w.v.ContentUsage()
+			u, freed := w.v.Weigh(gone != nil)
 			assert.True(t, freed == 0 && (gone == nil) == (u.Unsaved == 0) && (gone == nil) == (u.Lost == ""), "in a volume with", gone, "given up", freed, "there is", u)
 		}
 		w.stop()

@@ -356,11 +356,7 @@ func (c *copies) Cache(ctx context.Context, r control.CacheRequest) (control.Cac
 			continue
 		}
 		usage := control.CacheCopy{Workspace: p.Name, Directory: w.dir, Mounted: true, Pins: w.pins.List()}
-		w.Volume.RecheckContent()
-		if r.Clear {
-			usage.Freed = w.Volume.ClearContent()
-		}
-		usage.ContentUsage = w.Volume.ContentUsage()
+		usage.ContentUsage, usage.Freed = w.Volume.Weigh(r.Clear)
 		out.Copies = append(out.Copies, usage)
 	}
 	return out, nil
