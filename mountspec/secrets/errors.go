@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/mountspec/host/hostfile"
 )
 
-// Code is the upstream code of every error here (AIP-35, ADAPTER).
+// Code is the upstream code of every error here (AIP-35, ADAPTER), which who prints one says.
 const Code = "storage_auth_unresolvable"
 
 // An Error says why a secret is not available. Name is a slug or the name
@@ -23,7 +23,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s: secret %s: %s", Code, e.Name, e.Reason)
+	return fmt.Sprintf("secret %s: %s", e.Name, e.Reason)
 }
 
 // All are the errors of this package in err: one for each secret that is not available.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/mountspec/secrets"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -13,7 +15,12 @@ import (
 func (w *workingCopy) failing() (all []control.Failing) {
 	for _, f := range w.Status().Failing {
 		says := f.Err.Error()
-		if errors.Is(f.Err, providers.ErrUnauthenticated) { // only a person ends that
+		switch missing := secrets.All(f.Err); {
+		case len(missing) > 0 && f.Activity == cache.ActivityCredentials:
+			says = missing[0].Error() + "; " + missing[0].Hint
+		case len(missing) > 0: // why, their own line says
+			says = "secret " + missing[0].Name + " is not available"
+		case errors.Is(f.Err, providers.ErrUnauthenticated): // only a person ends that
 			says += "; " + checkSecret(w.syncer.name)
 		}
 		all = append(all, control.Failing{Activity: string(f.Activity), Since: f.Since, Last: f.Last, Times: f.Times, Error: says})

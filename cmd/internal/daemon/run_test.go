@@ -22,6 +22,8 @@ import (
 	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/tier"
+	"github.com/wsmount/wsmount/mountspec/secrets"
+	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
@@ -109,13 +111,23 @@ func TestWorkOfAStoreIsInTheStatus(t *testing.T) {
 	assert.True(t, len(got) == 0, "at first:", got)
 	ask(away)
 	w.ended("attribute index", away)
+	missing := &secrets.Error{Name: "TOKEN", Reason: "it is not set", Hint: "set TOKEN"}
+	ask(missing)
+	w.Volume = v
+	w.ended("pull", providers.Kinded(missing, providers.ErrUnauthenticated))
+	var says []string
+	for _, f := range w.failing() {
+		says = append(says, f.Activity+": "+f.Error)
+	}
+	w.ended("pull", nil)
+	assert.Slice(t, says, []string{"attribute index: the vault is away", "get credentials: secret TOKEN: it is not set; set TOKEN", "pull: secret TOKEN is not available"})
 	got = failing()
 	assert.True(t, len(got) == 2 && got[0] == "attribute index" && got[1] == cache.ActivityCredentials, "while both fail:", got)
 	ask(nil)
 	w.ended("attribute index", nil)
 	got = failing()
 	assert.True(t, len(got) == 0, "after both have succeeded:", got)
-	assert.Equal(t, kept.Summary().CredentialFailures, 2, "failures of credentials")
+	assert.Equal(t, kept.Summary().CredentialFailures, 3, "failures of credentials")
 	assert.Equal(t, kept.Summary().CredentialsExpire, time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), "they expire")
 }
 

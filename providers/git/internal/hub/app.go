@@ -79,7 +79,7 @@ func (a *App) mint(ctx context.Context) error {
 	}
 	t, err := ghinstallation.New(polite{next}, a.ID, a.Installation, []byte(key))
 	if err != nil { // which may show the key
-		return fmt.Errorf("the GitHub App's key is no RSA key in PEM: %w", providers.ErrUnauthenticated)
+		return providers.Kinded(errors.New("the GitHub App's key is no RSA key in PEM"), providers.ErrUnauthenticated)
 	}
 	t.BaseURL = strings.TrimRight(a.URL, "/")
 	t.InstallationTokenOptions = &github.InstallationTokenOptions{Repositories: []string{a.Repo}}
