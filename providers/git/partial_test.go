@@ -270,7 +270,7 @@ func TestBloblessAway(t *testing.T) {
 	reads(t, p, "d00/f001", "file 1 of 0\n")
 	_, err := p.List(t.Context(), at("d01"), providers.ListOptions{})
 	assert.Is(t, err, providers.ErrUnavailable, "a directory")
-	if !strings.Contains(err.Error(), "503") || p.Clone().Error == "" || p.Clone().Failing.IsZero() {
+	if !strings.Contains(err.Error(), "(503): ") || !strings.HasSuffix(err.Error(), " answers \"Service Unavailable\"") || p.Clone().Error == "" || p.Clone().Failing.IsZero() {
 		t.Errorf("%v; the clone is %+v", err, p.Clone())
 	}
 	s.sound()

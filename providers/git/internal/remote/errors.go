@@ -72,6 +72,7 @@ func translate(ctx context.Context, err error) error {
 		e.Kind, e.Code, e.Err = own.Kind, own.Code, own
 	case errors.As(err, &answer):
 		e.Code = strconv.Itoa(answer.StatusCode())
+		e.Err = providers.Kinded(fmt.Errorf("%s answers %q", answer.Response.Request.URL.Host, http.StatusText(answer.StatusCode())), err)
 		if kind, ok := statuses[answer.StatusCode()]; ok {
 			e.Kind = kind
 		}
