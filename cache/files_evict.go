@@ -37,7 +37,7 @@ func (v *Volume) Weigh(clear bool) (u ContentUsage, freed int64) {
 	if clear {
 		freed = v.room.Clear()
 	} else {
-		v.room.Recheck()
+		v.room.Recheck(true)
 	}
 	return v.ContentUsage(), freed
 }

@@ -46,8 +46,8 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		l := assert.Of(Inspect(w.o.StateDir, 0)).OK(w)
 		assert.True(t, !l.Empty() && l.Unpushed != nil && *l.Unpushed == want, "without a volume: got", l.Unpushed, "want", want)
 		var gone error
-		w.o.Lost = func(noted *Unpushed, on providers.Revision) error {
-			assert.True(t, *noted == want && on != "", "it is asked for", noted, on)
+		w.o.Lost = func(noted *Unpushed, on providers.Revision, whole bool) error {
+			assert.True(t, *noted == want && on != "" && whole, "it is asked for", noted, on, whole)
 			return gone
 		}
 		w.start()
@@ -57,7 +57,7 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		}
 		w.stop()
 		for _, lost := range []error{errors.New("no clone has them"), nil} {
-			why := func(noted *Unpushed, on providers.Revision) error {
+			why := func(noted *Unpushed, on providers.Revision, _ bool) error {
 				assert.True(t, *noted == want && on != "", "it is asked for", noted, on)
 				return lost
 			}

@@ -20,8 +20,8 @@ type Eviction struct {
 	// Lost asks, of what a working copy knows, why commits that are not pushed cannot be read
 	// where the provider keeps them: what is local of them may be the last there is, and
 	// nothing is given up. nil, or a nil question: there are none. The question is asked
-	// without the lock.
-	Lost func(v *tree.View) (ask func() error)
+	// without the lock; whole: whether each byte of them can be read, which takes as long.
+	Lost func(v *tree.View) (ask func(whole bool) error)
 	lost error // what it said last; guarded by the lock of Tree
 }
 
@@ -46,17 +46,18 @@ func (e *Eviction) isReplaceable(v *tree.View, n *table.Inode) bool {
 }
 
 // Recheck asks whether commits that are not pushed are lost, and reports whether the answer is
-// another than before: then the store is to be told, by WeighAll.
-func (e *Eviction) Recheck() (changed bool) {
+// another than before: then the store is to be told, by WeighAll. What was lost has to be whole again.
+func (e *Eviction) Recheck(whole bool) (changed bool) {
 	if e.Lost == nil {
 		return false
 	}
 	v := e.Tree.Lock()
 	ask := e.Lost(v)
+	whole = whole || e.lost != nil
 	e.Tree.Unlock()
 	var lost error
 	if ask != nil {
-		lost = ask()
+		lost = ask(whole)
 	}
 	e.Tree.Lock()
 	defer e.Tree.Unlock()
@@ -112,7 +113,7 @@ func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
 	}
 	if e.Lost != nil {
 		if ask := e.Lost(t.View); ask != nil {
-			e.lost = ask()
+			e.lost = ask(e.lost != nil)
 		}
 	}
 	return func(ino table.Ino) bool { return !changed[ino] && e.GiveUp(t, ino) }

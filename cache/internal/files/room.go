@@ -41,9 +41,10 @@ func (r *Room) WeighAll() {
 	}
 }
 
-// Recheck asks whether commits that are not pushed are lost, whose content stays then.
-func (r *Room) Recheck() {
-	if !r.Eviction.Recheck() {
+// Recheck asks whether commits that are not pushed are lost, or are not whole, whose content stays
+// then.
+func (r *Room) Recheck(whole bool) {
+	if !r.Eviction.Recheck(whole) {
 		return
 	}
 	if why := r.Eviction.Why(); why != nil {
@@ -59,7 +60,7 @@ func (r *Room) Make(need int64) {
 	if r.Tree.Sync() != nil {
 		return // it failed, and says so to all who ask
 	}
-	r.Recheck()
+	r.Recheck(false)
 	freed := r.Unlinks.Run() // else it would be there only later
 	freed += r.Store.Evict(r.Eviction.MayEvict)
 	for freed < need && r.Context.Err() == nil {
@@ -73,7 +74,7 @@ func (r *Room) Make(need int64) {
 
 // Clear gives up all clean content that is not in use.
 func (r *Room) Clear() (freed int64) {
-	r.Recheck()
+	r.Recheck(true)
 	return r.Unlinks.Run() + r.Store.EvictFor(Everything, r.Eviction.MayEvict)
 }
 

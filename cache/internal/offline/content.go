@@ -33,17 +33,18 @@ func UsageOf(s *content.Store, e *files.Eviction) ContentUsage {
 }
 
 // Lost is why commits that are noted as not pushed cannot be read where the provider keeps them,
-// of a working copy whose names are those of a revision ("": that is not known).
-type Lost func(noted *revision.Unpushed, standsOn providers.Revision) error
+// of a working copy whose names are those of a revision ("": that is not known). whole: whether each
+// byte can be, which takes as long.
+type Lost func(noted *revision.Unpushed, standsOn providers.Revision, whole bool) error
 
 // Question is what Lost is to be asked of a working copy; nil: nothing.
-func (l Lost) Question(v *tree.View) (ask func() error) {
+func (l Lost) Question(v *tree.View) (ask func(whole bool) error) {
 	noted := revision.UnpushedOf(v)
 	if l == nil || noted == nil {
 		return nil
 	}
 	standsOn := revision.Last(v)
-	return func() error { return l(noted, standsOn) }
+	return func(whole bool) error { return l(noted, standsOn, whole) }
 }
 
 // ContentOf is what the content of a working copy takes, after all clean content was given up
@@ -92,7 +93,7 @@ func giveUp(stateDir string, to table.Options, n int64, lost Lost) (u ContentUsa
 		return u, 0, err
 	}
 	e.Lost = lost.Question
-	e.Recheck()
+	e.Recheck(true)
 	if err = e.WeighAll(context.Background()); err != nil {
 		return u, 0, err
 	}
@@ -114,5 +115,5 @@ func (w *workingCopy) lost(why Lost) error {
 	if ask == nil {
 		return nil
 	}
-	return ask()
+	return ask(true)
 }

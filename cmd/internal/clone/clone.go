@@ -78,8 +78,10 @@ func unpushed(dir string, held bool, noted *cache.Unpushed, standsOn providers.R
 
 // Verify is why the commits of the clone that are not pushed cannot be read with all that they have;
 // nil: they can. The errors are those of Open besides.
-func Verify(dir string) error {
-	a, err := Open(dir)
+func Verify(dir string) error { return verify(dir, false) }
+
+func verify(dir string, held bool) error {
+	a, err := open(dir, held)
 	if err != nil {
 		return err
 	}
@@ -94,26 +96,25 @@ func Verify(dir string) error {
 // Lost is why commits that a working copy has noted as not pushed cannot be read in its clone: what
 // it has of them locally may be the last there is. nil: they can be, or there are none.
 func Lost(dir string, noted *cache.Unpushed, standsOn providers.Revision) error {
-	all, err := Unpushed(dir, noted, standsOn)
-	if len(all) > 0 && err == nil {
-		err = Verify(dir)
-	}
-	return lost(noted, standsOn, err)
+	return lost(dir, false, noted, standsOn, true)
 }
 
 // LostWhileMounted is Lost for who has the working copy in a directory mounted: of what the next
-// mount would find, whatever this one has open yet. It is asked often, and reads no content.
+// mount would find, whatever this one has open yet.
 func LostWhileMounted(dir string) cache.Lost {
-	return func(noted *cache.Unpushed, standsOn providers.Revision) error {
-		_, err := unpushed(dir, true, noted, standsOn)
-		if err != nil { // the mount may just have packed what was looked at
-			_, err = unpushed(dir, true, noted, standsOn)
+	return func(noted *cache.Unpushed, standsOn providers.Revision, whole bool) error {
+		if lost(dir, true, noted, standsOn, whole) == nil {
+			return nil
 		}
-		return lost(noted, standsOn, err)
+		return lost(dir, true, noted, standsOn, whole) // the mount may just have packed what was looked at
 	}
 }
 
-func lost(noted *cache.Unpushed, standsOn providers.Revision, err error) error {
+func lost(dir string, held bool, noted *cache.Unpushed, standsOn providers.Revision, whole bool) error {
+	all, err := unpushed(dir, held, noted, standsOn)
+	if whole && len(all) > 0 && err == nil {
+		err = verify(dir, held)
+	}
 	if IsAllKnown(noted, standsOn, err) {
 		return nil
 	}

@@ -351,13 +351,11 @@ func (c *copies) Cache(ctx context.Context, r control.CacheRequest) (control.Cac
 	}
 	out := control.CacheResult{Schema: control.CacheSchema, Copies: []control.CacheCopy{}}
 	for _, p := range c.parts {
-		w, ok := p.volume.(*workingCopy)
-		if !ok {
-			continue
+		if w, ok := p.volume.(*workingCopy); ok {
+			usage := control.CacheCopy{Workspace: p.Name, Directory: w.dir, Mounted: true, Pins: w.pins.List()}
+			usage.ContentUsage, usage.Freed = w.Volume.Weigh(r.Clear)
+			out.Copies = append(out.Copies, usage)
 		}
-		usage := control.CacheCopy{Workspace: p.Name, Directory: w.dir, Mounted: true, Pins: w.pins.List()}
-		usage.ContentUsage, usage.Freed = w.Volume.Weigh(r.Clear)
-		out.Copies = append(out.Copies, usage)
 	}
 	return out, nil
 }

@@ -21,7 +21,7 @@ type Scanned struct {
 // known to the new database alone.
 func Scan(ctx context.Context, dir string, force bool) (out Scanned, err error) {
 	_, was := cache.Inspect(copyOf(dir), 1)
-	out.ScanReport, err = cache.Scan(ctx, copyOf(dir), force, func(noted *cache.Unpushed, standsOn providers.Revision) error {
+	out.ScanReport, err = cache.Scan(ctx, copyOf(dir), force, func(noted *cache.Unpushed, standsOn providers.Revision, _ bool) error {
 		return clone.Lost(dir, noted, standsOn)
 	})
 	if err != nil {

@@ -113,7 +113,7 @@ func copyOf(dir string) string { return filepath.Join(dir, state.CopyName) }
 
 // lostIn asks for what of the working copy in a directory is in no store and no clone any more.
 func lostIn(dir string) cache.Lost {
-	return func(noted *cache.Unpushed, standsOn providers.Revision) error {
+	return func(noted *cache.Unpushed, standsOn providers.Revision, _ bool) error {
 		return clone.Lost(dir, noted, standsOn)
 	}
 }
