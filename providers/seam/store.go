@@ -2,12 +2,9 @@ package seam
 
 import (
 	"context"
-	"crypto/md5"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
@@ -108,19 +105,12 @@ const longestPause = time.Second
 
 // isOf reports whether content is that of a digest, as far as its algorithm is known.
 func isOf(digest string, data []byte) bool {
-	var sum []byte
-	algorithm, value, _ := strings.Cut(digest, ":")
-	switch algorithm {
-	case "md5":
-		got := md5.Sum(data)
-		sum = got[:]
-	case "sha256":
-		got := sha256.Sum256(data)
-		sum = got[:]
-	default:
+	h, want := providers.Hasher(digest)
+	if h == nil {
 		return true
 	}
-	return strings.EqualFold(value, hex.EncodeToString(sum))
+	h.Write(data)
+	return hex.EncodeToString(h.Sum(nil)) == want
 }
 
 // errSymlink: a provider never follows a link, so what it leads to is not known here.

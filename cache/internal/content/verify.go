@@ -2,14 +2,13 @@ package content
 
 import (
 	"context"
-	"crypto/md5"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"hash"
 	"io"
-	"strings"
 	"sync"
+
+	"github.com/wsmount/wsmount/providers"
 )
 
 // checksum is a hash of a file's beginning that keeps up with what arrives, so
@@ -18,19 +17,6 @@ type checksum struct {
 	mu   sync.Mutex // held over reading
 	h    hash.Hash
 	done int64
-}
-
-// Hasher is the hash that a digest was made with, and its value in hex; nil
-// for a kind that we do not know.
-func Hasher(digest string) (hash.Hash, string) {
-	kind, value, _ := strings.Cut(digest, ":")
-	switch kind {
-	case "sha256":
-		return sha256.New(), strings.ToLower(value)
-	case "md5":
-		return md5.New(), strings.ToLower(value)
-	}
-	return nil, ""
 }
 
 // feed hashes a file from where the hash stands up to a point.
@@ -76,7 +62,7 @@ func (f *File) prefix() (fd int, to int64, h hash.Hash) {
 	if b == nil || b.touched || b.missing == 0 || l.closing {
 		return -1, 0, nil
 	}
-	h, _ = Hasher(b.digest)
+	h, _ = providers.Hasher(b.digest)
 	fd, err := l.reader()
 	if h == nil || err != nil {
 		return -1, 0, nil
@@ -88,7 +74,7 @@ func (f *File) prefix() (fd int, to int64, h hash.Hash) {
 // differs has nothing present afterwards. It reads without the lock.
 func (f *lockedFile) verify(fl *flight) error {
 	b := f.blocks
-	h, want := Hasher(b.digest)
+	h, want := providers.Hasher(b.digest)
 	if h == nil {
 		return nil
 	}
@@ -134,7 +120,7 @@ func (f *File) Verify(ctx context.Context, digest string) error {
 	if !f.Whole() {
 		return ErrPartial
 	}
-	h, want := Hasher(digest)
+	h, want := providers.Hasher(digest)
 	if h == nil {
 		return fmt.Errorf("%w: there is no hash to compare it with", ErrCorrupt)
 	}

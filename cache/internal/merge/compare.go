@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/revision"
@@ -181,7 +180,7 @@ const compareBytes = 16 << 20
 // compare finds the hash of ours, and whether theirs is the same.
 func (i *inquiry) compare(q query) answer {
 	a := answer{}
-	other, want := content.Hasher(q.info.Digest) // nil: theirs is not known by its hash
+	other, want := providers.Hasher(q.info.Digest) // nil: theirs is not known by its hash
 	if a.broken, a.err = i.v.restIsGone(i.ctx, q.ino); a.broken || a.err != nil {
 		return a
 	}
