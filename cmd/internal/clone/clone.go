@@ -2,7 +2,7 @@
 // commits are until they are pushed.
 //
 //	a, err := clone.Open(dir)
-//	why := clone.Lost(dir, report.Unpushed, report.StandsOn)
+//	why := clone.Lost(dir)(report.Unpushed, report.StandsOn, true)
 //
 // It is for working copies that are not mounted, but for LostWhileMounted, and asks no store.
 package clone
@@ -30,6 +30,7 @@ var ErrAtStore = errors.New("commits are at the store alone")
 // and io/fs.ErrNotExist if it is not there.
 func Open(dir string) (providers.Archive, error) { return open(dir, false) }
 
+// open is Open; held: who asks has the working copy mounted.
 func open(dir string, held bool) (providers.Archive, error) {
 	d := driverOf(dir)
 	if d.Archive == nil {
@@ -57,16 +58,17 @@ func PathOf(dir string) string { return filepath.Join(dir, state.CloneName) }
 // the clone, and the working copy stands on one of them. The errors are those of Open, and why the
 // clone cannot be read.
 func Unpushed(dir string, noted *cache.Unpushed, standsOn providers.Revision) (all []providers.UnpushedBranch, err error) {
-	return unpushed(dir, false, noted, standsOn)
-}
-
-func unpushed(dir string, held bool, noted *cache.Unpushed, standsOn providers.Revision) (all []providers.UnpushedBranch, err error) {
-	a, err := open(dir, held)
+	a, err := Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, a.Close()) }()
-	if all, err = a.Unpushed(context.Background()); err != nil || noted == nil || standsOn == "" {
+	all, err = unpushed(a, noted, standsOn)
+	return all, errors.Join(err, a.Close())
+}
+
+func unpushed(a providers.Archive, noted *cache.Unpushed, standsOn providers.Revision) ([]providers.UnpushedBranch, error) {
+	all, err := a.Unpushed(context.Background())
+	if err != nil || noted == nil || standsOn == "" {
 		return all, err
 	}
 	has, err := a.Has(standsOn)
@@ -78,29 +80,33 @@ func unpushed(dir string, held bool, noted *cache.Unpushed, standsOn providers.R
 
 // Verify is why the commits of the clone that are not pushed cannot be read with all that they have;
 // nil: they can. The errors are those of Open besides.
-func Verify(dir string) error { return verify(dir, false) }
-
-func verify(dir string, held bool) error {
-	a, err := open(dir, held)
+func Verify(dir string) error {
+	a, err := Open(dir)
 	if err != nil {
 		return err
 	}
+	return errors.Join(verify(a), a.Close())
+}
+
+func verify(a providers.Archive) error {
 	bundle, err := a.Bundle(context.Background())
-	if err == nil {
-		_, err = io.Copy(io.Discard, bundle)
-		err = errors.Join(err, bundle.Close())
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, a.Close())
+	_, err = io.Copy(io.Discard, bundle)
+	return errors.Join(err, bundle.Close())
 }
 
-// Lost is why commits that a working copy has noted as not pushed cannot be read in its clone: what
-// it has of them locally may be the last there is. nil: they can be, or there are none.
-func Lost(dir string, noted *cache.Unpushed, standsOn providers.Revision) error {
-	return lost(dir, false, noted, standsOn, true)
+// Lost asks for commits that the working copy in a directory has noted as not pushed and that
+// cannot be read in its clone: what it has of them locally may be the last there is.
+func Lost(dir string) cache.Lost {
+	return func(noted *cache.Unpushed, standsOn providers.Revision, whole bool) error {
+		return lost(dir, false, noted, standsOn, whole)
+	}
 }
 
-// LostWhileMounted is Lost for who has the working copy in a directory mounted: of what the next
-// mount would find, whatever this one has open yet.
+// LostWhileMounted is Lost for who has the working copy mounted: of what the next mount would find,
+// whatever this one has open yet.
 func LostWhileMounted(dir string) cache.Lost {
 	return func(noted *cache.Unpushed, standsOn providers.Revision, whole bool) error {
 		if lost(dir, true, noted, standsOn, whole) == nil {
@@ -111,9 +117,13 @@ func LostWhileMounted(dir string) cache.Lost {
 }
 
 func lost(dir string, held bool, noted *cache.Unpushed, standsOn providers.Revision, whole bool) error {
-	all, err := unpushed(dir, held, noted, standsOn)
-	if whole && len(all) > 0 && err == nil {
-		err = verify(dir, held)
+	a, err := open(dir, held)
+	if err == nil {
+		var all []providers.UnpushedBranch
+		if all, err = unpushed(a, noted, standsOn); whole && len(all) > 0 && err == nil {
+			err = verify(a)
+		}
+		err = errors.Join(err, a.Close())
 	}
 	if IsAllKnown(noted, standsOn, err) {
 		return nil

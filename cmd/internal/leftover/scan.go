@@ -7,7 +7,6 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/clone"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // Scanned says what a Scan could bring back.
@@ -21,9 +20,7 @@ type Scanned struct {
 // known to the new database alone.
 func Scan(ctx context.Context, dir string, force bool) (out Scanned, err error) {
 	_, was := cache.Inspect(copyOf(dir), 1)
-	out.ScanReport, err = cache.Scan(ctx, copyOf(dir), force, func(noted *cache.Unpushed, standsOn providers.Revision, _ bool) error {
-		return clone.Lost(dir, noted, standsOn)
-	})
+	out.ScanReport, err = cache.Scan(ctx, copyOf(dir), force, clone.Lost(dir))
 	if err != nil {
 		return out, err
 	}

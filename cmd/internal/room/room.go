@@ -20,7 +20,6 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/clone"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/state"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // atLeast is how much clean content of working copies that are not open goes at once,
@@ -88,7 +87,7 @@ func (r *Room) MakeRoom(n int64) (made bool) {
 	}
 	need := max(n, atLeast)
 	for _, dir := range r.copies() {
-		freed, err := cache.MakeRoomIn(copyOf(dir), need, lostIn(dir))
+		freed, err := cache.MakeRoomIn(copyOf(dir), need, clone.Lost(dir))
 		if made = made || freed > 0; err == nil {
 			need -= freed
 		}
@@ -111,13 +110,6 @@ func (r *Room) copies() []string {
 // copyOf is the directory of the files in that of a working copy.
 func copyOf(dir string) string { return filepath.Join(dir, state.CopyName) }
 
-// lostIn asks for what of the working copy in a directory is in no store and no clone any more.
-func lostIn(dir string) cache.Lost {
-	return func(noted *cache.Unpushed, standsOn providers.Revision, _ bool) error {
-		return clone.Lost(dir, noted, standsOn)
-	}
-}
-
 // Usage implements state.Room.
 func (r *Room) Usage() string {
 	var sum cache.ContentUsage
@@ -132,7 +124,7 @@ func (r *Room) Usage() string {
 	if !all {
 		whose = "content of working copies"
 		for _, dir := range r.copies() {
-			if u, _, err := cache.ContentOf(copyOf(dir), false, lostIn(dir)); err == nil {
+			if u, _, err := cache.ContentOf(copyOf(dir), false, clone.Lost(dir)); err == nil {
 				add(u)
 			}
 		}
@@ -147,7 +139,7 @@ func (r *Room) Usage() string {
 func CacheOf(dir string, clear bool) (c control.CacheCopy, err error) {
 	c.Workspace, c.Directory = state.WorkspaceOf(dir), dir
 	err = state.WhileFull(state.RootOf(dir), nil, func() (err error) {
-		c.ContentUsage, c.Freed, err = cache.ContentOf(copyOf(dir), clear, lostIn(dir))
+		c.ContentUsage, c.Freed, err = cache.ContentOf(copyOf(dir), clear, clone.Lost(dir))
 		return err
 	})
 	if err != nil {
