@@ -59,11 +59,10 @@ func helpCommand() *cli.Command {
 				return manualPage(version, epoch).Print(c.App.Writer)
 			}
 			in := invocation{args: c.Args().Slice()}
-			in.findCommand(commands())
-			if leaf := in.leaf(); len(in.args) > 0 && leaf == nil {
-				return in.unknownCommand(commands(), true)
-			} else if len(in.args) > 0 && len(leaf.Subcommands) > 0 {
-				return in.unknownCommand(leaf.Subcommands, false)
+			all := commands()
+			in.findCommand(all)
+			if leaf := in.leaf(); len(in.args) > 0 && (leaf == nil || len(leaf.Subcommands) > 0) {
+				return in.unknownCommand(all)
 			}
 			return in.printHelp(c.App.Writer)
 		},

@@ -145,10 +145,8 @@ func (in *invocation) run(ctx context.Context, commands []*cli.Command, stdout, 
 		return printVersion(stdout, in.json())
 	case in.help, leaf == nil && len(in.args) == 0:
 		return in.printHelp(stdout)
-	case leaf == nil:
-		return in.unknownCommand(commands, true)
-	case len(leaf.Subcommands) > 0 && len(in.args) > 0:
-		return in.unknownCommand(leaf.Subcommands, false)
+	case leaf == nil, len(leaf.Subcommands) > 0 && len(in.args) > 0:
+		return in.unknownCommand(commands)
 	case len(leaf.Subcommands) > 0:
 		return in.printHelp(stdout)
 	case in.version:
@@ -158,20 +156,24 @@ func (in *invocation) run(ctx context.Context, commands []*cli.Command, stdout, 
 }
 
 // unknownCommand says what there is in place of the first argument, which may have been
-// meant as a workspace where one may stand.
-func (in *invocation) unknownCommand(commands []*cli.Command, orWorkspace bool) error {
+// meant as a workspace where no command stands before it.
+func (in *invocation) unknownCommand(commands []*cli.Command) error {
+	leaf := in.leaf()
+	if leaf != nil {
+		commands = leaf.Subcommands
+	}
 	var names []string
 	for _, c := range commands {
 		names = append(names, c.Names()...)
 	}
 	err := exit.New(exit.Usage, "%s has no command %q", in.path(), oneLine(in.args[0]))
-	if _, bad := mountspec.ParseAddress("@" + in.args[0]); bad == nil && orWorkspace {
+	if _, bad := mountspec.ParseAddress("@" + in.args[0]); bad == nil && leaf == nil {
 		return err.Hint("a workspace is written @%s, and a directory ./%s", in.args[0], in.args[0])
 	}
 	if question := suggest.Phrase(in.args[0], names); question != "" {
 		return err.Hint("%s", question)
 	}
-	if orWorkspace {
+	if leaf == nil {
 		return err.Hint("see `%s --help`", in.path())
 	}
 	return err.Hint("its commands are %s: see `%s --help`", strings.Join(names, ", "), in.path())
