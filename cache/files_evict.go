@@ -30,10 +30,10 @@ func (v *Volume) ContentUsage() ContentUsage { return offline.UsageOf(v.store, v
 // help. It must not be called from a callback of the volume.
 func (v *Volume) MakeRoom(n int64) bool { return v.store.MakeRoom(n) }
 
-// Weigh is what content takes once it was asked whether commits that are not pushed are lost, and
+// ContentOf is what content takes once it was asked whether commits that are not pushed are lost, and
 // after all clean content was given up that is neither in use nor pinned, if clear says so: of that,
 // how many bytes the disk got back. It is fetched again when it is read.
-func (v *Volume) Weigh(clear bool) (u ContentUsage, freed int64) {
+func (v *Volume) ContentOf(clear bool) (u ContentUsage, freed int64) {
 	if clear {
 		freed = v.room.Clear()
 	} else {

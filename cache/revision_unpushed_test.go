@@ -52,7 +52,7 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 		}
 		w.start()
 		for _, gone = range []error{errors.New("the clone is gone"), nil} {
-			u, freed := w.v.Weigh(gone != nil)
+			u, freed := w.v.ContentOf(gone != nil)
 			assert.True(t, freed == 0 && (gone == nil) == (u.Unsaved == 0) && (gone == nil) == (u.Lost == ""), "in a volume with", gone, "given up", freed, "there is", u)
 		}
 		w.stop()

@@ -353,7 +353,7 @@ func (c *copies) Cache(ctx context.Context, r control.CacheRequest) (control.Cac
 	for _, p := range c.parts {
 		if w, ok := p.volume.(*workingCopy); ok {
 			usage := control.CacheCopy{Workspace: p.Name, Directory: w.dir, Mounted: true, Pins: w.pins.List()}
-			usage.ContentUsage, usage.Freed = w.Volume.Weigh(r.Clear)
+			usage.ContentUsage, usage.Freed = w.Volume.ContentOf(r.Clear)
 			out.Copies = append(out.Copies, usage)
 		}
 	}
