@@ -65,11 +65,12 @@ func (o *opener) once(ino wsfs.Ino, was *sighting, flags int, st *stat) (*handle
 	return o.handle(fd, err)
 }
 
-// displaced is told of an inode that others replaced, and whether an open to write is not told yet.
-func (o *opener) displaced(ino wsfs.Ino, was *sighting, tells bool) {
+// displaced is told of an inode that others replaced; taken: the next open to write is to find that
+// out, since this one does not.
+func (o *opener) displaced(ino wsfs.Ino, was *sighting, taken bool) {
 	o.hot.replaced(was.parent, was.name)
 	if was.h != nil {
-		o.misplaced(ino, was.parent, was.name, tells)
+		o.misplaced(ino, was.parent, was.name, taken)
 		was.name = "" // which is no reason to try again
 	}
 }
@@ -79,8 +80,8 @@ func (o *opener) displaced(ino wsfs.Ino, was *sighting, tells bool) {
 // will not find the inode by that name. The kernel looks the name up again; where it comes back
 // with the same inode, from /proc/self/fd or a file that is a mount point, it
 // is opened without the name.
-func (o *opener) misplaced(ino, parent wsfs.Ino, name string, tells bool) {
-	if o.res.tab.unnamed(ino, parent, name, tells) {
+func (o *opener) misplaced(ino, parent wsfs.Ino, name string, taken bool) {
+	if o.res.tab.unnamed(ino, parent, name, taken) {
 		o.tell.attr(ino)
 	}
 }

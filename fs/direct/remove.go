@@ -130,8 +130,7 @@ func (p *pinned) done(gone bool) {
 		if e.pin == nil && e.files == nil && p.h != nil {
 			e.pin = p.h.hold()
 		}
-		n.flags &^= flagHot // the pin is what leads to it now
-		wd = n.unwatch()    // it would outlive the directory for as long as we hold that
+		wd = n.unwatch() // it would outlive the directory for as long as we hold that
 	}
 	var pin *handle
 	if n.name != "" && e.leaving == 0 && n.flags&flagHot == 0 {
