@@ -26,6 +26,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("secret %s: %s", e.Name, e.Reason)
 }
 
+// Line is the error and what to do about it in one line.
+func (e *Error) Line() string { return e.Error() + "; " + e.Hint }
+
 // All are the errors of this package in err: one for each secret that is not available.
 func All(err error) (out []*Error) {
 	switch e := err.(type) {

@@ -17,7 +17,7 @@ func (w *workingCopy) failing() (all []control.Failing) {
 		says := f.Err.Error()
 		switch missing := secrets.All(f.Err); {
 		case len(missing) > 0 && f.Activity == cache.ActivityCredentials:
-			says = missing[0].Error() + "; " + missing[0].Hint
+			says = missing[0].Line()
 		case len(missing) > 0: // why, their own line says
 			says = "secret " + missing[0].Name + " is not available"
 		case errors.Is(f.Err, providers.ErrUnauthenticated): // only a person ends that

@@ -7,7 +7,6 @@ package told
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -34,14 +33,14 @@ func Secrets(e *exit.Error, err error) (is bool) {
 	var lines []string
 	all := secrets.All(err)
 	for _, s := range all {
-		if line := fmt.Sprintf("secret %s: %s; %s", s.Name, s.Reason, s.Hint); !slices.Contains(lines, line) {
+		if line := s.Line(); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}
 	}
 	if len(lines) == 0 {
 		return false
 	}
-	says := fmt.Sprintf("%s: secret %s: %s", secrets.Code, all[0].Name, all[0].Reason)
+	says := secrets.Code + ": " + all[0].Error()
 	if e.Advice = all[0].Hint; len(lines) > 1 {
 		says, e.Details = unavailable, append(e.Details, lines...)
 		e.Advice = "`wsmount help config` says of secrets and allow_env how each is granted"
