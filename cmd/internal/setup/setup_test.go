@@ -12,6 +12,7 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/providers"
 )
 
 // A desk is a home directory with a host configuration.
@@ -165,7 +166,7 @@ func TestCredentialsThatAreRefused(t *testing.T) {
 		c.o.Dir, c.o.ID, c.o.OwnerID = d.home+"/ws", mountspec.Address{Owner: "me", Slug: "ws"}, "ID"
 		plan, err := New(c.o, d.cfg)
 		assert.OK(t, err)
-		refused := exit.New(exit.Denied, "no").Hint("check the secret that it uses: `wsmount resolve @me/ws --explain` names it")
+		refused := exit.New(exit.Denied, "no: %w", providers.ErrUnauthenticated).Hint("check the secret that it uses: `wsmount resolve @me/ws --explain` names it")
 		advice := exit.From(plan.at(d.home+"/stage", refused)).Advice
 		assert.Contains(t, advice, c.hint)
 		assert.False(t, strings.Contains(advice, "wsmount resolve"), advice)

@@ -10,6 +10,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/daemon"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/mountspec/host"
+	"github.com/wsmount/wsmount/mountspec/secrets"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -69,7 +70,7 @@ func (plan *Plan) at(stage string, err error) error {
 	switch { // the manifest is not written yet
 	case e.Code == exit.Unresolvable:
 		out.Advice = "create it, or give another --storage"
-	case strings.Contains(e.Advice, "`wsmount resolve "):
+	case errors.Is(e, providers.ErrUnauthenticated) && len(secrets.All(e)) == 0:
 		out.Advice = plan.asksBy
 	}
 	for _, d := range e.Details {
