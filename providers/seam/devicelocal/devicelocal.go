@@ -382,20 +382,15 @@ func (b *Backend) write(dir *os.Root, l seam.Locator, content string, old *seam.
 	return b.replace(dir, l.Name(), content, &mode, old)
 }
 
-// place gives a temporary file its name, unless a program that takes no lock has changed what has
-// the name since it was compared.
-func (b *Backend) place(dir *os.Root, temp, name string, open bool, old *seam.ETag) error {
+// place gives a temporary file its name in a directory, of which at is a descriptor, unless a program
+// that takes no lock has changed what has the name since it was compared.
+func (b *Backend) place(dir *os.Root, at int, temp, name string, open bool, old *seam.ETag) error {
 	if old == nil {
 		return dir.Rename(temp, name)
 	}
-	d, err := dir.Open(".")
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	at, in := int(d.Fd()), b.in(dir)
+	in := b.in(dir)
 	if *old == seam.None {
-		err = localdir.Rename(at, temp, at, name, unix.RENAME_NOREPLACE)
+		err := localdir.Rename(at, temp, at, name, unix.RENAME_NOREPLACE)
 		if errors.Is(err, fs.ErrExist) {
 			if err = in.compare(name, seam.None); err == nil { // it is gone again
 				err = providers.ErrConflict
@@ -442,7 +437,7 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode,
 	}
 	if err == nil && sends {
 		if _, err = localdir.Named(f, int(d.Fd())); err == nil {
-			err = b.place(dir, temp, name, true, old)
+			err = b.place(dir, int(d.Fd()), temp, name, true, old)
 		}
 		named = err == nil
 	}
@@ -457,7 +452,7 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode,
 	case named:
 		err = localdir.Happened(err)
 	case err == nil:
-		err = b.place(dir, temp, name, false, old)
+		err = b.place(dir, int(d.Fd()), temp, name, false, old)
 	}
 	if err != nil {
 		return err
