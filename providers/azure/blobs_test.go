@@ -1,11 +1,14 @@
 package azure
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -215,6 +218,28 @@ func TestHeadersAreKept(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		info, err := p.Stat(t.Context(), loc(name))
 		assert.True(t, err == nil && maps.Equal(info.Metadata, metadata), name, info.Metadata, metadata, err)
+	}
+}
+
+// What is stored packed comes as it is stored, over a transport that would unpack it, too.
+func TestPackedContent(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	io.WriteString(w, "text")
+	assert.OK(t, w.Close())
+	server := httptest.NewServer(azureserver.New())
+	t.Cleanup(server.Close)
+	p := openFake(t, &http.Transport{}, map[string]string{"endpoint": server.URL + "/acme"})
+	assert.OK(t, assert.ErrOf(p.Write(t.Context(), loc("a"), providers.Bytes(packed.Bytes()),
+		providers.WriteOptions{If: providers.IfAbsent(), Metadata: map[string]string{providers.HeaderMetadata + "content-encoding": "gzip"}})))
+	for _, length := range []int64{0, 4} {
+		data, _, err := providers.Fetch(t.Context(), p, loc("a"), providers.ReadOptions{Length: length})
+		assert.OK(t, err)
+		want := packed.Bytes()
+		if length > 0 {
+			want = want[:length]
+		}
+		assert.Equal(t, string(data), string(want))
 	}
 }
 
