@@ -1,6 +1,9 @@
 package integration
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -143,11 +146,26 @@ func everyBucket(t *testing.T, b harness.Bucket, provider string, block bucketBl
 			return err == nil && string(content) == what
 		})
 	}
+	packed := gzipped(t, "theirs")
+	assert.OK(t, b.PutPacked(t.Context(), "team/"+provider+"-mine/packed", packed))
+	harness.Eventually(t, "what is stored packed, as it is stored", func() bool {
+		content, err := os.ReadFile(filepath.Join(m.Dir, "packed"))
+		return err == nil && bytes.Equal(content, packed)
+	})
 
 	put("shown", "theirs")
 	shown := w.Mount("@acme/shown")
 	checkContent(t, filepath.Join(shown.Dir, "theirs"), "theirs")
 	assert.Is(t, os.WriteFile(filepath.Join(shown.Dir, "theirs"), []byte("ours"), 0o644), syscall.EROFS, "write")
+}
+
+func gzipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write([]byte(text))
+	assert.OK(t, errors.Join(err, w.Close()))
+	return packed.Bytes()
 }
 
 // mountVault mounts a workspace that lies in a vault.

@@ -127,6 +127,13 @@ func (s *Server) Put(key, content string, metadata map[string]string) {
 	s.keep(key, []byte(content), h)
 }
 
+// PutPacked makes a block blob that is stored packed.
+func (s *Server) PutPacked(key, content string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep(key, []byte(content), http.Header{"X-Ms-Blob-Content-Encoding": {"gzip"}})
+}
+
 // Get is a blob's content and its metadata; "" and nil: it is not there.
 func (s *Server) Get(key string) (content string, metadata map[string]string) {
 	s.mu.Lock()

@@ -43,6 +43,12 @@ func (s *Server) Put(ctx context.Context, key string, content []byte, metadata m
 	return err
 }
 
+// PutPacked is Put of what is stored packed.
+func (s *Server) PutPacked(ctx context.Context, key string, content []byte) error {
+	_, err := s.Client().PutObject(ctx, &s3.PutObjectInput{Bucket: &s.Bucket, Key: &key, Body: bytes.NewReader(content), ContentEncoding: aws.String("gzip")})
+	return err
+}
+
 // Keys are those of all objects below a prefix but wsmount's own, without the
 // prefix.
 func (s *Server) Keys(ctx context.Context, prefix string) ([]string, error) {

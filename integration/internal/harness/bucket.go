@@ -26,6 +26,8 @@ type Bucket struct {
 // Objects are what a bucket has, for who does not go through a mount.
 type Objects interface {
 	Put(ctx context.Context, key string, content []byte, metadata map[string]string) error
+	// PutPacked is Put of what is stored packed (Content-Encoding: gzip).
+	PutPacked(ctx context.Context, key string, content []byte) error
 	// Replace is Put in the place of the object that has an ETag, or of none for "". It
 	// reports false if there is another.
 	Replace(ctx context.Context, key, etag string, content []byte) (bool, error)
@@ -79,6 +81,7 @@ func OfGCS(s *gcsserver.Server) Bucket {
 type inProcess struct {
 	server interface {
 		Put(key, content string, metadata map[string]string)
+		PutPacked(key, content string)
 		Replace(key, etag, content string) bool
 		Remove(key string)
 		Get(key string) (content string, metadata map[string]string)
@@ -88,6 +91,11 @@ type inProcess struct {
 
 func (p inProcess) Put(_ context.Context, key string, content []byte, metadata map[string]string) error {
 	p.server.Put(key, string(content), metadata)
+	return nil
+}
+
+func (p inProcess) PutPacked(_ context.Context, key string, content []byte) error {
+	p.server.PutPacked(key, string(content))
 	return nil
 }
 
