@@ -199,27 +199,11 @@ func branchRows(row Row, p control.Part, now time.Time) {
 	}
 }
 
-// agoText says when a store last gave or took something.
-func agoText(t, now time.Time) string {
-	if t.IsZero() {
-		return "none since it was mounted"
-	}
-	return Age(t, now) + " ago, at " + t.Local().Format(time.DateTime)
-}
-
 func historyText(c *control.Copy) string {
 	if c.HistoryVersions < 0 {
 		return bytesize.Text(c.HistoryBytes)
 	}
 	return fmt.Sprintf("%s, %s", Count(c.HistoryVersions, "version"), bytesize.Text(c.HistoryBytes))
-}
-
-// Note is a text in brackets behind another, when there is one to be told.
-func Note(when bool, text string) string {
-	if !when || text == "" {
-		return ""
-	}
-	return " (" + text + ")"
 }
 
 func stateText(s control.Status, now time.Time) string {
@@ -284,14 +268,6 @@ func failsText(f *control.Fails, said bool, now time.Time) string {
 		return "owed for " + Age(f.Since, now)
 	}
 	return fmt.Sprintf("fails for %s%s", Age(f.Since, now), unless(said, f.Error))
-}
-
-// unless is a reason behind a text, unless it was said.
-func unless(said bool, reason string) string {
-	if said {
-		return ""
-	}
-	return ": " + reason
 }
 
 // AllSent reports whether a mount has nothing that its stores, and their remotes, lack.
@@ -359,22 +335,6 @@ func heldBack(s control.Status) (n int) {
 	return n
 }
 
-// Age is how long ago a time was, in its largest unit.
-func Age(t, now time.Time) string {
-	d := now.Sub(t)
-	switch {
-	case t.IsZero() || d < 0:
-		return ""
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
-	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
 // Unsent counts what a mount still has to send to its stores: bytes and names. Commits
 // that are not pushed are not among them, see AllSent.
 func Unsent(s control.Status) int {
@@ -388,20 +348,4 @@ func Unsent(s control.Status) int {
 		}
 	}
 	return n
-}
-
-// Plural is one of two texts, for one thing and for any other number of them.
-func Plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-// Count is a number of things.
-func Count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -9,11 +9,8 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
-	"time"
-	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -247,37 +244,9 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// place is what every answer tells.
-type place struct {
-	Schema  string `json:"schema"`
-	Locator string `json:"locator"`
-}
-
-func at(l seam.Locator) place { return place{Schema, l.Key()} }
-
-// Print prints nothing: what was asked for is done.
-func (place) Print(io.Writer) error { return nil }
-
-type content struct {
-	place
-	Content string    `json:"content"`
-	ETag    seam.ETag `json:"etag"`
-}
-
-// Print prints the content alone.
-func (c content) Print(w io.Writer) error {
-	_, err := io.WriteString(w, c.Content)
-	return err
-}
-
 func read(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	text, err := b.Read(ctx, l)
 	return content{at(l), text, seam.ETagOf(text)}, exit.Done, err
-}
-
-type written struct {
-	place
-	ETag seam.ETag `json:"etag"`
 }
 
 func write(ctx context.Context, b seam.Backend, l seam.Locator, c Call) (Answer, exit.Code, error) {
@@ -320,38 +289,6 @@ func errUnguarded(l seam.Locator) error {
 	return refuse(providers.MethodWrite, l, providers.ErrUnsupported, "nothing keeps writers apart there")
 }
 
-type listing struct {
-	place
-	Children []string `json:"children"`
-	Unnamed  []string `json:"unnamed,omitempty"` // names in the directory that no locator has
-}
-
-// Notes tells what is not listed.
-func (l listing) Notes() (notes []string) {
-	for _, name := range l.Unnamed {
-		notes = append(notes, fmt.Sprintf("%q in %q is not listed: no locator has that name, so rename it there", name, l.Locator))
-	}
-	return notes
-}
-
-// Print prints a child on each line.
-func (l listing) Print(w io.Writer) error {
-	var lines strings.Builder
-	for _, child := range l.Children {
-		fmt.Fprintln(&lines, onLine(child))
-	}
-	_, err := io.WriteString(w, lines.String())
-	return err
-}
-
-// onLine is a name, quoted if it would not stay on its line.
-func onLine(name string) string {
-	if strings.ContainsFunc(name, unicode.IsControl) {
-		return strconv.Quote(name)
-	}
-	return name
-}
-
 func list(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	children, err := b.List(ctx, l)
 	out := listing{at(l), []string{}, nil}
@@ -365,11 +302,6 @@ func list(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, 
 	return out, exit.Done, err
 }
 
-type presence struct {
-	place
-	Exists bool `json:"exists"`
-}
-
 func exists(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
 	there, err := b.Exists(ctx, l)
 	code := exit.Done
@@ -377,26 +309,6 @@ func exists(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer
 		code = exit.Unresolvable
 	}
 	return presence{at(l), there}, code, err
-}
-
-type description struct {
-	place
-	IsDir bool      `json:"isDir"`
-	Size  int64     `json:"size"`
-	MTime time.Time `json:"mtime,omitzero"`
-}
-
-// Print prints a line of what it is, its size, its time and its locator.
-func (d description) Print(w io.Writer) error {
-	kind, when := "file", "-"
-	if d.IsDir {
-		kind = "directory"
-	}
-	if !d.MTime.IsZero() {
-		when = d.MTime.UTC().Format(time.RFC3339Nano)
-	}
-	_, err := fmt.Fprintf(w, "%s %d %s %s\n", kind, d.Size, when, onLine(d.Locator))
-	return err
 }
 
 func info(ctx context.Context, b seam.Backend, l seam.Locator, _ Call) (Answer, exit.Code, error) {
