@@ -253,7 +253,7 @@ func (a *attachment) wait(c *cli.Context) error {
 	}
 	dirs := copyDirs(r)
 	stop := progress.Show(c.Context, r.SocketPath())
-	held, err := waitUntilSent(c.Context, r, time.Minute)
+	held, err := waitUntilSent(c.Context, r, asLongAsItTries)
 	stop()
 	if err != nil || len(held) > 0 {
 		return err

@@ -123,12 +123,16 @@ func TestGitServerThatRefuses(t *testing.T) {
 
 	s.Hook(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) })
 	says("away", "storage is not available: unexpected EOF\n", "nothing is lost: it is tried again")
+	o := w.run("umount", "mnt", "--timeout", "1s")
+	assert.True(t, o.code == exit.Unsafe && strings.Contains(o.errOut, "has not ended yet\n  @acme/site: 1 commit is not pushed: storage is not available: unexpected EOF\nhint: `wsmount umount "), "umount of what still sends", o)
+	o = w.run("recover")
+	assert.True(t, o.code == exit.Unsafe && strings.Contains(o.out, "is out of sight and has not ended: it sends what is unsaved"), "recover, while it sends", o)
 	s.Hook(func(rw http.ResponseWriter, _ *http.Request) bool {
 		rw.WriteHeader(http.StatusUnauthorized)
 		return true
 	})
 
-	o := w.run("umount", "mnt") // commits are not pushed
+	o = w.run("umount", "mnt") // commits are not pushed
 	assert.Contains(t, o.errOut, "unmounted, but not everything is in the store: @acme/site: push: credentials are missing")
 	assert.Message(t, o.errOut, "umount")
 	o = w.run("mount", site, "mnt")

@@ -192,6 +192,10 @@ func printLeftover(w io.Writer, l leftover.Copy, most int) {
 		row("unread", l.Full)
 		row("", "`wsmount cache clear` gives up what the stores have, too")
 		return
+	case l.Unmounted != "":
+		row("state", "its mount at "+l.Unmounted+" is out of sight and has not ended: it sends what is unsaved, or files in it are open")
+		row("", "`wsmount umount "+l.Unmounted+"` waits for its end; what is unsaved then is listed here")
+		return
 	case l.Mounted:
 		row("state", "mounted: `wsmount status` shows it")
 		return

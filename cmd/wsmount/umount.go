@@ -35,7 +35,7 @@ func umountCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "lazy", Aliases: []string{"l"}, Usage: "take it out of sight now; it ends with the last open file"},
 			&cli.BoolFlag{Name: "force", Usage: "fail what is under way in it, and end"},
-			&cli.DurationFlag{Name: "timeout", Value: time.Minute, DefaultText: "1m", Usage: "`TIME` to wait for the daemon to end; and, when given, for programs that are ending, else 5s"},
+			&cli.DurationFlag{Name: "timeout", Usage: "`TIME` to wait for the daemon to end, else as long as it tries to send and 10s; and for programs that are ending, else 5s"},
 		},
 		Action: umountAction,
 	}
@@ -117,7 +117,11 @@ func umountRecord(c *cli.Context, r *state.Record, req control.UnmountRequest) (
 	waits, restore := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer restore()
 	stop := progress.Show(waits, r.SocketPath())
-	res.HeldBy, err = waitUntilSent(waits, r, c.Duration("timeout"))
+	limit := asLongAsItTries
+	if c.IsSet("timeout") {
+		limit = c.Duration("timeout")
+	}
+	res.HeldBy, err = waitUntilSent(waits, r, limit)
 	stop()
 	if err != nil || len(res.HeldBy) > 0 {
 		return res, err

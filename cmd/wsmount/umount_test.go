@@ -2,9 +2,9 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -86,7 +86,10 @@ func TestWaitUntilSent(t *testing.T) {
 	}
 	still := func(time.Duration) uint64 { return 0 }
 	further := func(at time.Duration) uint64 { return uint64(at) }
+	patient := unsent(1)
+	patient.Parts[0].Copy.Patience = (3 * time.Minute).Seconds()
 	for name, c := range map[string]struct {
+		limit time.Duration // 0: that of all
 		ends  time.Duration
 		ask   func(at time.Duration) (control.Status, bool)
 		beat  func(at time.Duration) uint64
@@ -94,15 +97,18 @@ func TestWaitUntilSent(t *testing.T) {
 		holds bool   // cat is the result
 		says  string // in the error and its hint; empty: none
 	}{
-		"ends":                     {90 * time.Second, sends(unsent(2), unsent(1)), still, 90 * time.Second, false, ""},
-		"sends nothing more":       {never, sends(unsent(2), unsent(1)), still, 2 * limit, false, "not ended"},
-		"comes further":            {30 * time.Minute, sends(unsent(2), unsent(2)), further, 30 * time.Minute, false, ""},
-		"does not answer":          {never, func(time.Duration) (control.Status, bool) { return control.Status{}, false }, still, limit, false, "not ended"},
-		"kept, and all is sent":    {never, sends(unsent(2), held(unsent(0))), still, late, true, ""},
-		"kept, and may not send":   {never, sends(unsent(2), held(unsent(2, control.HaltedCommit+"25 files"))), still, late, false, "25 files: end cat (pid 7), mount the workspace again"},
-		"kept, and can send":       {never, sends(held(unsent(2)), held(unsent(2))), still, limit, false, "end cat (pid 7); then what can be sent is"},
-		"interrupted":              {never, sends(unsent(2), unsent(2)), further, interrupted, false, "interrupted: mnt is unmounted, and its daemon goes on until all that may be sent is"},
-		"kept, and ends meanwhile": {2 * late, sends(held(unsent(2)), held(unsent(1))), still, 2 * late, false, ""},
+		"ends":                     {0, 90 * time.Second, sends(unsent(2), unsent(1)), still, 90 * time.Second, false, ""},
+		"sends nothing more":       {0, never, sends(unsent(2), unsent(1)), still, 2 * limit, false, "not ended"},
+		"comes further":            {0, 30 * time.Minute, sends(unsent(2), unsent(2)), further, 30 * time.Minute, false, ""},
+		"does not answer":          {0, never, func(time.Duration) (control.Status, bool) { return control.Status{}, false }, still, limit, false, "not ended"},
+		"kept, and all is sent":    {0, never, sends(unsent(2), held(unsent(0))), still, late, true, ""},
+		"kept, and may not send":   {0, never, sends(unsent(2), held(unsent(2, control.HaltedCommit+"25 files"))), still, late, false, "25 files: end cat (pid 7), mount the workspace again"},
+		"kept, and can send":       {0, never, sends(held(unsent(2)), held(unsent(2))), still, limit, false, "end cat (pid 7); then what can be sent is"},
+		"interrupted":              {0, never, sends(unsent(2), unsent(2)), further, interrupted, false, "interrupted: mnt is unmounted, and its daemon goes on until all that may be sent is"},
+		"kept, and ends meanwhile": {0, 2 * late, sends(held(unsent(2)), held(unsent(1))), still, 2 * late, false, ""},
+		"ends after its own limit": {asLongAsItTries, 65 * time.Second, sends(unsent(2), unsent(2)), still, 65 * time.Second, false, ""},
+		"tries for longer":         {asLongAsItTries, 3*time.Minute + late, sends(patient, patient), still, 3*time.Minute + late, false, ""},
+		"hangs":                    {asLongAsItTries, never, sends(unsent(2), unsent(2)), still, time.Minute + endLimit, false, "not ended: 1 of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -114,14 +120,17 @@ func TestWaitUntilSent(t *testing.T) {
 					ends: func(ctx context.Context) error {
 						select {
 						case <-ctx.Done():
-							return errors.New("not ended")
+							return ctx.Err()
 						case <-time.After(c.ends - time.Since(begun)):
 							return nil
 						}
 					},
 					ask:  func(context.Context) (control.Status, bool) { return c.ask(time.Since(begun)) },
 					beat: func(context.Context) uint64 { return c.beat(time.Since(begun)) },
-				}.wait(ctx, limit)
+					late: func(s control.Status, known bool) error {
+						return fmt.Errorf("not ended: %d of 1", len(s.Parts))
+					},
+				}.wait(ctx, cmp.Or(c.limit, limit))
 				assert.Equal(t, time.Since(begun), c.takes, "the time it takes")
 				assert.Equal(t, len(got) == 1, c.holds, "cat is the result")
 				assert.Equal(t, err != nil, c.says != "", err)

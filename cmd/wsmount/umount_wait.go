@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
@@ -21,13 +22,35 @@ const settleLimit = 300 * time.Millisecond
 // know while it still sends.
 const askAgain = time.Second
 
+// asLongAsItTries is the limit of who gives none: that of the daemon, which then says why not all
+// is sent, and endLimit for its end.
+const (
+	asLongAsItTries time.Duration = -1
+	endLimit                      = 10 * time.Second
+)
+
+// within is a limit in time, for a daemon of which the status is known. It closes its parts one
+// after the other, and each of them tries its store.
+func within(limit time.Duration, s control.Status) time.Duration {
+	if limit != asLongAsItTries {
+		return limit
+	}
+	tries := time.Duration(0)
+	for _, p := range s.Parts {
+		if p.Copy != nil && (p.Unsaved.Names > 0 || p.Copy.Unpushed) {
+			tries += time.Duration(p.Copy.Patience * float64(time.Second))
+		}
+	}
+	return max(tries, cache.DefaultPatience) + endLimit
+}
+
 // waitUntilSent returns when the daemon of a mount has ended. As long as it
 // sends something within the limit, or comes further with it, it may go on. One
 // that lives on because of other mount namespaces is not waited for when it has
 // nothing to send, and who has these is the result; nor when it may not send. Where
 // the context ends, the daemon does not.
 func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([]mountpoint.Holder, error) {
-	if endsWithin(ctx, r, min(limit, settleLimit)) == nil {
+	if endsWithin(ctx, r, min(within(limit, control.Status{}), settleLimit)) == nil {
 		return nil, nil
 	}
 	return detached{
@@ -35,6 +58,12 @@ func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([
 		ends: func(ctx context.Context) error { return waitForEnd(ctx, r) },
 		ask:  func(ctx context.Context) (control.Status, bool) { return mounts.Ask(ctx, r) },
 		beat: func(ctx context.Context) uint64 { return beatOf(ctx, r) },
+		late: func(s control.Status, known bool) error {
+			if !known {
+				s, _ = lastStatus(r)
+			}
+			return notEnded(r, s)
+		},
 	}.wait(ctx, limit)
 }
 
@@ -44,13 +73,15 @@ type detached struct {
 	ends func(context.Context) error                       // nil: the daemon has ended; else the context has
 	ask  func(context.Context) (s control.Status, ok bool) // false: it does not answer
 	beat func(context.Context) uint64                      // of what it does
+	late func(s control.Status, known bool) error          // that it has not ended
 }
 
 // wait is waitUntilSent from where the daemon has not ended at once.
 func (d detached) wait(ctx context.Context, limit time.Duration) ([]mountpoint.Holder, error) {
-	over, waited := time.Now().Add(limit), false
+	begun, waited := time.Now(), false
 	beat := d.beat(ctx)
 	last, known := d.ask(ctx) // what it had to send when the limit began
+	over := begun.Add(within(limit, last))
 	for now, answers := last, known; ; {
 		if answers && len(now.HeldBy) > 0 {
 			halt := commitHalt(now)
@@ -81,9 +112,9 @@ func (d detached) wait(ctx context.Context, limit time.Duration) ([]mountpoint.H
 		was := beat
 		beat = d.beat(ctx)
 		if !answers || len(now.HeldBy) == 0 && known && statustext.Unsent(now) >= statustext.Unsent(last) && beat == was {
-			return nil, err
+			return nil, d.late(now, answers)
 		}
-		last, known, waited, over = now, true, true, time.Now().Add(limit)
+		last, known, waited, over = now, true, true, time.Now().Add(within(limit, now))
 	}
 }
 
@@ -115,10 +146,20 @@ func waitForEnd(ctx context.Context, r *state.Record) error {
 	for r.Alive() {
 		select {
 		case <-ctx.Done():
-			return exit.New(exit.Unsafe, "%s is unmounted, but its daemon (pid %d) has not ended yet", r.Mountpoint, r.PID).
-				Hint("wait for it; its log is %s", orNothing(r.Log, "in the journal"))
+			s, _ := lastStatus(r)
+			return notEnded(r, s)
 		case <-tick.C:
 		}
 	}
 	return nil
+}
+
+// notEnded is the error of who waits no longer for a daemon: what is not sent, and why, as far as
+// its status says that.
+func notEnded(r *state.Record, s control.Status) error {
+	e := exit.New(exit.Unsafe, "%s is unmounted, but its daemon (pid %d) has not ended yet", r.Mountpoint, r.PID)
+	if e.Details = statustext.Left(s); len(e.Details) == 0 {
+		return e.Hint("wait for it; its log is %s", orNothing(r.Log, "in the journal"))
+	}
+	return e.Hint("`wsmount umount %s` waits for it again; what it has not sent at its end `wsmount recover upload %s` sends", r.Mountpoint, r.Workspace)
 }

@@ -33,6 +33,7 @@ type Answers struct {
 type Summary struct {
 	Failed             map[string]uint64 // calls, by kind
 	Unreachable        time.Time         // since when it cannot be reached; zero: it can
+	Away               string            // why it cannot, as the last call said
 	Pulled, Pushed     time.Time         // when it last gave, and took, something; zero: not yet
 	CredentialFailures uint64            // how often they could not be obtained, or were refused
 	CredentialsExpire  time.Time         // zero: they do not
@@ -122,13 +123,17 @@ func (a *Answers) answered(ctx context.Context, m providers.Method, err error) {
 		if a.is.Unreachable.IsZero() {
 			a.is.Unreachable = now
 		}
+		if !IsAway(err) {
+			err = context.Cause(ctx)
+		}
+		a.is.Away = err.Error()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 	case err != nil:
-		a.is.Unreachable = time.Time{}
+		a.is.Unreachable, a.is.Away = time.Time{}, ""
 	case m.Mutates():
-		a.is.Unreachable, a.is.Pushed = time.Time{}, now
+		a.is.Unreachable, a.is.Away, a.is.Pushed = time.Time{}, "", now
 	default:
-		a.is.Unreachable, a.is.Pulled = time.Time{}, now
+		a.is.Unreachable, a.is.Away, a.is.Pulled = time.Time{}, "", now
 	}
 }
 

@@ -82,6 +82,7 @@ func TestAnswers(t *testing.T) {
 				got += fmt.Sprint("; ", refused)
 			}
 			assert.Equal(t, got, c.want)
+			assert.Equal(t, s.Away != "", !s.Unreachable.IsZero(), "why it cannot be reached: "+s.Away)
 		})
 	}
 	a, end := New(time.Now, nil), time.Unix(7, 0)

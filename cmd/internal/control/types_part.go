@@ -163,6 +163,13 @@ type Copy struct {
 	Unreachable float64 `json:"unreachableSeconds,omitempty"`
 	Stale       bool    `json:"stale"`
 
+	// Away is why a store cannot be reached, as the last request said; "": it answered.
+	Away string `json:"away,omitempty"`
+
+	// Patience is for how long, in seconds, a store that does not answer is tried, at the
+	// unmount too.
+	Patience float64 `json:"patienceSeconds,omitempty"`
+
 	Halted   []string `json:"halted,omitempty"`   // what waits for --confirm
 	Excluded int      `json:"excluded,omitempty"` // entries of the store that are hidden here
 

@@ -33,7 +33,7 @@ func (w *workingCopy) describe(s *control.Part) {
 		Content: w.ContentUsage(), StateDir: w.dir, Policy: w.syncer.text(), WriteBack: w.noWait, Revision: string(st.Revision),
 		Retrying: st.Retrying, LastError: st.LastError, PutOff: w.freshness.PutOff(),
 		Unreachable: st.Unreachable.Seconds(), Stale: st.Stale || w.freshness.Stale() != nil, Excluded: st.Hidden,
-		HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests(), Clone: w.clone(), Failing: w.failing()}
+		Away: a.Away, Patience: w.patience.Seconds(), HistoryVersions: h.Versions, HistoryBytes: h.Bytes, Requests: w.requests(), Clone: w.clone(), Failing: w.failing()}
 	listChanges(s.Copy, st)
 	w.syncer.branches.describe(s.Copy)
 	w.syncer.retries.describe(s.Copy, st.Unpushed)

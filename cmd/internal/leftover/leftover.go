@@ -22,6 +22,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cmd/internal/clone"
+	"github.com/wsmount/wsmount/cmd/internal/inplace"
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/providers"
@@ -30,9 +31,11 @@ import (
 // Report is what a working copy that is not mounted holds.
 type Report struct {
 	cache.OfflineReport
-	Mounted  bool                       `json:"mounted,omitempty"`  // InUse by a mount, which looks after it, and not by a command
-	Branches []providers.UnpushedBranch `json:"branches,omitempty"` // with their commits that are not pushed
-	Unread   string                     `json:"unread,omitempty"`   // why commits cannot be read; there are as many as are noted, or others
+	Mounted bool `json:"mounted,omitempty"` // InUse by a mount, which looks after it, and not by a command
+	// Unmounted is where the mount that has it was; "": it is still there.
+	Unmounted string                     `json:"unmounted,omitempty"`
+	Branches  []providers.UnpushedBranch `json:"branches,omitempty"` // with their commits that are not pushed
+	Unread    string                     `json:"unread,omitempty"`   // why commits cannot be read; there are as many as are noted, or others
 }
 
 // patience is how long Inspect waits for a command that has the working copy alone, or for a mount
@@ -57,7 +60,10 @@ func Await(ctx context.Context, dir string, limit int) (Report, error) {
 		if err != nil || !r.InUse {
 			return r, err
 		}
-		if r.Mounted = state.IsMounted(dir); r.Mounted {
+		if m := state.MountOf(dir); m != nil {
+			if r.Mounted = true; !inplace.IsStanding(m) {
+				r.Unmounted = m.Mountpoint
+			}
 			return r, nil
 		}
 		select {
@@ -148,11 +154,11 @@ func Look(dir string, limit int) Copy {
 }
 
 // Matters reports whether a person should know of it.
-func (c Copy) Matters() bool { return c.Damaged+c.Full != "" || !c.Mounted && !c.Empty() }
+func (c Copy) Matters() bool { return c.Damaged+c.Full+c.Unmounted != "" || !c.Mounted && !c.Empty() }
 
 // IsUnknown reports whether it may hold more than is known.
 func (c Copy) IsUnknown() bool {
-	return c.Damaged+c.Full+c.Unread != "" || c.InUse && !c.Mounted
+	return c.Damaged+c.Full+c.Unread+c.Unmounted != "" || c.InUse && !c.Mounted
 }
 
 // Text is in words what would be lost with the working copy.

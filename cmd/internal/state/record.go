@@ -168,15 +168,15 @@ func readParent(dir string) (whole *Record, at string) {
 	return r, p.At
 }
 
-// IsMounted reports whether the working copy in a directory is that of a living mount, or of a
-// part of one.
-func IsMounted(dir string) bool {
+// MountOf is the living mount that the working copy in a directory is of, or of a part of which;
+// nil: there is none.
+func MountOf(dir string) *Record {
 	r, err := readRecord(dir)
 	if err == nil && r.Alive() {
-		return true
+		return r
 	}
 	whole, _ := readParent(dir)
-	return whole != nil
+	return whole
 }
 
 func forgetParent(dir string) error {

@@ -275,6 +275,37 @@ func AllSent(s control.Status) bool {
 	return Unsent(s) == 0 && heldBack(s) == 0 && s.ConflictsTotal == 0 && !unpushed(s)
 }
 
+// Left says of each part of a mount what its store lacks, and why, one line each.
+func Left(s control.Status) (list []string) {
+	for _, p := range s.Parts {
+		var what []string
+		if n := p.Unsaved.Names; n > 0 {
+			what = append(what, Plural(n, "1 change is", fmt.Sprintf("%d changes are", n))+" not sent")
+		}
+		if p.Copy != nil && p.Copy.Unpushed {
+			n := p.Copy.UnpushedCommits
+			what = append(what, Plural(n, "1 commit is", strings.TrimPrefix(fmt.Sprintf("%d commits are", n), "0 "))+" not pushed")
+		}
+		if what != nil {
+			list = append(list, p.Name+": "+strings.Join(what, ", ")+whyLeft(p.Copy))
+		}
+	}
+	return list
+}
+
+// whyLeft is why a working copy's store lacks something, behind what it lacks; "" where that is not
+// known.
+func whyLeft(c *control.Copy) string {
+	why := cmp.Or(c.LastError, c.Away)
+	for _, f := range c.Failing {
+		switch f.Activity {
+		case "upload", control.VerbCommit, control.VerbPush, string(cache.ActivityCredentials):
+			why = cmp.Or(why, f.Error)
+		}
+	}
+	return unless(why == "", why)
+}
+
 // unpushed reports whether there are commits that a remote does not have, and
 // pushFails whether it does not get them.
 func unpushed(s control.Status) bool {

@@ -1,6 +1,7 @@
 package statustext
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -15,15 +16,18 @@ func TestAllSent(t *testing.T) {
 		what string
 		s    control.Status
 		want bool
+		left string
 	}{
-		{"nothing", part(control.Part{Copy: &control.Copy{}}), true},
-		{"bytes", control.Status{UnsavedBytes: 1}, false},
-		{"a name", part(control.Part{Unsaved: control.Unsaved{Names: 1}}), false},
-		{"what a policy keeps", part(control.Part{HeldBack: 1}), false},
-		{"a conflict", control.Status{ConflictsTotal: 1}, false},
-		{"a commit that is not pushed", part(control.Part{Copy: &control.Copy{Unpushed: true}}), false},
+		{"nothing", part(control.Part{Copy: &control.Copy{}}), true, ""},
+		{"bytes", control.Status{UnsavedBytes: 1}, false, ""},
+		{"a name", part(control.Part{Name: "@a/b", Unsaved: control.Unsaved{Names: 1}, Copy: &control.Copy{LastError: "too large", Away: "gone"}}), false, "@a/b: 1 change is not sent: too large"},
+		{"what a policy keeps", part(control.Part{HeldBack: 1}), false, ""},
+		{"a conflict", control.Status{ConflictsTotal: 1}, false, ""},
+		{"a commit that is not pushed", part(control.Part{Copy: &control.Copy{Unpushed: true, Failing: []control.Failing{{Activity: "pull", Error: "no"}, {Activity: "push", Error: "refused"}}}}), false, ": commits are not pushed: refused"},
+		{"both", part(control.Part{Unsaved: control.Unsaved{Names: 2}, Copy: &control.Copy{Unpushed: true, UnpushedCommits: 3, Away: "gone"}}), false, ": 2 changes are not sent, 3 commits are not pushed: gone"},
 	} {
 		assert.Equal(t, AllSent(c.s), c.want, c.what)
+		assert.Equal(t, strings.Join(Left(c.s), "\n"), c.left, c.what)
 	}
 }
 

@@ -31,7 +31,7 @@ func Elsewhere(root string, place [3]string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		if dir == own || state.IsMounted(dir) {
+		if dir == own || state.MountOf(dir) != nil {
 			continue
 		}
 		if err := unsavedIn(dir, "another working copy", own); err != nil {
