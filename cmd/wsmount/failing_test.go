@@ -57,7 +57,7 @@ func (w *world) metrics() string {
 func TestGitServerThatRefuses(t *testing.T) {
 	tier.RequireFUSE(t)
 	w, s := newWorld(t), gitserver.Start(t)
-	site := w.gitWorkspace(s, "mode: pull-push, pull: {on: workspace-open}, commit: {on: turn-end}, push: {on: per-commit}")
+	site, repo := w.gitWorkspaceBy(s, "{name: Bob, email: bob@acme.test}", "mode: pull-push, pull: {on: workspace-open}, commit: {on: turn-end}, push: {on: per-commit}")
 	w.config(fmt.Sprintf("allow_endpoints: [ %[1]q ]\nproviders: { github: { base_url: %[1]q } }\nnotify: [ { command: [ tee, -a, %[2]q ] } ]\n", s.URL, w.path("told")))
 	w.mount(site, "mnt", "--metrics-addr", "127.0.0.1:0")
 	failing := func(activity string) (found *control.Failing) {
@@ -146,6 +146,14 @@ func TestGitServerThatRefuses(t *testing.T) {
 	if s := w.status(); len(s.Parts[0].Copy.Failing) != 0 || strings.Contains(log(), "fails since") || !strings.Contains(log(), ` pull "/"`) {
 		t.Errorf("when it answers again: got %+v\n%s", s.Parts[0].Copy.Failing, log())
 	}
+
+	repo.Git("update-ref", "-d", "refs/heads/main")
+	gone := s.URL + "/acme/site.git has no branch main any more: a push makes it again"
+	got = w.event(exit.Done, "event", "mnt", "workspace-open")
+	assert.True(t, len(got.PutOff) == 1 && strings.Contains(got.PutOff[0], "@acme/site: "+gone), "an event of a branch that was deleted: got", got.PutOff)
+	check("of a branch that was deleted", "pull")
+	assert.Contains(t, w.shown("mnt"), gone, "status")
+	assert.Contains(t, log(), gone, "errors.log")
 }
 
 // Why a program got an errno of a store that answers, and does not do what it is asked for, is

@@ -194,7 +194,7 @@ func (g *origin) learnOwn(ctx context.Context, s *remote.Session, tracked id) (i
 	case there:
 		return theirs, nil
 	case tracked.IsZero():
-		return id{}, errNoBranch
+		return id{}, g.lacks(up)
 	}
 	return tracked, nil
 }

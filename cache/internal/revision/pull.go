@@ -23,9 +23,14 @@ func (f *Follower) Pull(w Waiting) (PullReport, error) {
 		to, err = f.store.Fetch(ctx)
 		return err
 	})
-	if errors.Is(err, providers.ErrNotExist) {
+	if errors.Is(err, providers.ErrNotExist) && had == "" {
 		f.o.Chores.Succeeded(chores.Pull) // it has answered
-		return PullReport{Skipped: "the remote has no such branch"}, nil
+		return PullReport{Skipped: "the remote has no such branch yet"}, nil
+	}
+	if errors.Is(err, providers.ErrNotExist) {
+		err = fmt.Errorf("%w any more: a push makes it again, with all that is committed; if it was renamed, give its new name in the manifest of the storage", err)
+		f.o.Chores.Ended(chores.Pull, err)
+		return PullReport{Skipped: err.Error()}, nil
 	}
 	if err != nil {
 		return PullReport{}, err
