@@ -2,7 +2,6 @@ package azure
 
 import (
 	"cmp"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -39,7 +38,7 @@ func parseConfig(get map[string]string, at bucket.Place) (config, error) {
 	case err != nil:
 		return config{}, err
 	case own:
-		return config{}, fmt.Errorf("this machine's own login is for the host to give (cloud-bucket with credentials: sdk), name a secret: %w", providers.ErrUnsupported)
+		return config{}, loginOfTheHost{}
 	case c.Credentials == "sdk" && strings.HasPrefix(c.Endpoint, "http:"):
 		return config{}, bucket.Invalid("this machine's own login would go over the network as it is, so the endpoint needs https")
 	case c.Endpoint == "" && c.account == "":
@@ -48,6 +47,20 @@ func parseConfig(get map[string]string, at bucket.Place) (config, error) {
 		c.Endpoint, err = bucket.ParseEndpoint("https://" + url.PathEscape(c.account) + ".blob.core.windows.net")
 	}
 	return c, err
+}
+
+// loginOfTheHost is the error of a manifest that wants the login of this machine.
+type loginOfTheHost struct{}
+
+func (loginOfTheHost) Error() string {
+	return "this machine's own login is for the host to give, to its cloud-bucket (credentials: sdk), and not for a manifest to take"
+}
+
+func (loginOfTheHost) Unwrap() error { return providers.ErrUnauthenticated }
+
+// Advice says what to do.
+func (loginOfTheHost) Advice() string {
+	return "leave useDefaultCredential out, and name a secret of yours in the manifest, as with auth: { state: { env: [ AZURE_STORAGE_KEY ] } }"
 }
 
 // url is the container's.

@@ -1,9 +1,11 @@
 package azure
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ func TestConfig(t *testing.T) {
 		{"least", nil, at, config{Place: at}, nil},
 		{"account", map[string]string{"account_name": "other"}, at, config{at, "other"}, nil},
 		{"mastra's words", map[string]string{"accountName": "acme", "useDefaultCredential": "false"}, bucket.Place{Bucket: "files"}, config{at, "acme"}, nil},
-		{"the machine's login", map[string]string{"useDefaultCredential": "true"}, at, config{}, providers.ErrUnsupported},
+		{"the machine's login", map[string]string{"useDefaultCredential": "true"}, at, config{}, providers.ErrUnauthenticated},
 		{"the machine's login without TLS", nil, bucket.Place{Endpoint: "http://acme.example", Credentials: "sdk"}, config{}, providers.ErrInvalid},
 		{"no place", nil, bucket.Place{Bucket: "files"}, config{}, providers.ErrInvalid},
 	} {
@@ -34,6 +36,9 @@ func TestConfig(t *testing.T) {
 		assert.Is(t, err, c.err, c.name)
 		assert.Equal(t, got, c.want, c.name)
 	}
+	var advice interface{ Advice() string }
+	_, err := parseConfig(map[string]string{"useDefaultCredential": "true"}, at)
+	assert.True(t, errors.As(err, &advice) && strings.Contains(advice.Advice(), "AZURE_STORAGE_KEY"), "it says which secret to name")
 }
 
 // Of a connection string the endpoints do not count, and the key does before a signature.

@@ -48,7 +48,7 @@ const (
 	PullRequest Activity = "pull request" // it is opened for a branch that was pushed
 	Keep        Activity = "keep history" // earlier content is kept
 	Prune       Activity = "prune history"
-	Parts       Activity = "free parts" // uploads that were never completed are given up
+	Parts       Activity = "abort uploads" // uploads that were never completed are given up
 	Share       Activity = "share space"
 	Credentials Activity = "get credentials" // those of the store, when they are needed or end
 )

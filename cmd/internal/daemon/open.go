@@ -341,7 +341,7 @@ func checkSecret(workspace string) string {
 func adviceOn(r *host.Resolved, err error) *exit.Error {
 	var denied *netguard.DeniedError
 	var secret *secrets.Error
-	var trust interface{ Advice() string } // of a server or a key over SSH
+	var trust interface{ Advice() string } // of a key, or a login, as its provider knows it
 	switch {
 	case errors.As(err, &denied):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("%s", denied.Hint)
@@ -366,7 +366,7 @@ func adviceOn(r *host.Resolved, err error) *exit.Error {
 	case errors.Is(err, providers.ErrPermission):
 		return exit.New(exit.Denied, "%s: %w", r.Address, err).Hint("let these credentials list, read, write and delete there")
 	case errors.Is(err, context.DeadlineExceeded):
-		return exit.New(exit.Unreachable, "%s: no answer in time: %w", r.Address, err).Hint("see that %s can be reached, and try again", r.Location)
+		return exit.New(exit.Unreachable, "%s: %w", r.Address, providers.Kinded(errors.New("no answer in time"), err)).Hint("see that %s can be reached, and try again", r.Location)
 	}
 	return exit.New(exit.Unreachable, "%s: %w", r.Address, err).Hint("check storage.config of its manifest, and that the store can be reached")
 }
