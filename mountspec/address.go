@@ -57,7 +57,7 @@ type IdentityError struct {
 }
 
 func (e *IdentityError) Error() string {
-	return fmt.Sprintf("mountspec: %s: the manifest found for %s says that it is %s", e.Pos, e.Asked, e.Found)
+	return fmt.Sprintf("%s: the manifest found for %s says that it is %s", e.Pos, e.Asked, e.Found)
 }
 
 // ResolveAddress resolves an address as AIP-34's resolveWorkspaceAddress does:
@@ -70,7 +70,7 @@ func ResolveAddress(addr string, lookup func(Address) (*Workspace, error)) (*Wor
 	}
 	w, err := lookup(a)
 	if err != nil {
-		return nil, fmt.Errorf("mountspec: resolve %s: %w", a, err)
+		return nil, fmt.Errorf("resolve %s: %w", a, err)
 	}
 	if w == nil {
 		return nil, nil

@@ -12,7 +12,7 @@ const maxID = 64
 
 // ErrNoID says that a branch was asked for without the id that names it. The
 // caller makes one when the workspace opens, and keeps it.
-var ErrNoID = errors.New("mountspec: no id to name a branch after")
+var ErrNoID = errors.New("no id to name a branch after")
 
 // BranchForConversation names the branch of a conversation: wsmount/c/<id>.
 func BranchForConversation(id string) (string, error) {

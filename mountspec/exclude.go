@@ -46,13 +46,13 @@ const (
 // CompileExclude compiles an exclude list. The error names the pattern.
 func CompileExclude(patterns []string) (*ExcludeSet, error) {
 	if len(patterns) > maxPatterns {
-		return nil, fmt.Errorf("mountspec: exclude: more than %d patterns", maxPatterns)
+		return nil, fmt.Errorf("exclude: more than %d patterns", maxPatterns)
 	}
 	set := &ExcludeSet{}
 	for _, s := range patterns {
 		p, problem := compilePattern(s)
 		if problem != "" {
-			return nil, fmt.Errorf("mountspec: exclude: pattern %s %s", show(s), problem)
+			return nil, fmt.Errorf("exclude: pattern %s %s", show(s), problem)
 		}
 		set.patterns, set.text = append(set.patterns, p), append(set.text, strconv.Quote(s))
 	}

@@ -31,7 +31,7 @@ func (p *printer) child() *printer {
 
 func (p *printer) fail(format string, args ...any) {
 	if *p.err == nil {
-		*p.err = fmt.Errorf("mountspec: print: "+format, args...)
+		*p.err = fmt.Errorf("print: "+format, args...)
 	}
 }
 
@@ -194,10 +194,10 @@ func (p *printer) document() ([]byte, error) {
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
 	if err := enc.Encode(p.n); err != nil {
-		return nil, fmt.Errorf("mountspec: print: %w", err)
+		return nil, fmt.Errorf("print: %w", err)
 	}
 	if err := enc.Close(); err != nil {
-		return nil, fmt.Errorf("mountspec: print: %w", err)
+		return nil, fmt.Errorf("print: %w", err)
 	}
 	b.WriteString("---\n")
 	return b.Bytes(), nil

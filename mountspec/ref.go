@@ -40,7 +40,7 @@ func ParseRef(s string) (Ref, error) {
 // A RefError says why a text is no reference.
 type RefError struct{ Value, Problem string }
 
-func (e *RefError) Error() string { return "mountspec: reference " + show(e.Value) + " " + e.Problem }
+func (e *RefError) Error() string { return "reference " + show(e.Value) + " " + e.Problem }
 
 func classifyRef(s string) (kind RefKind, problem string) {
 	const longest = 1024

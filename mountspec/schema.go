@@ -48,7 +48,7 @@ func Schema(manifest string, providers ...string) ([]byte, error) {
 	}
 	text, err := root.Document()
 	if err != nil {
-		return nil, fmt.Errorf("mountspec: schema of %s: %w", manifest, err)
+		return nil, fmt.Errorf("schema of %s: %w", manifest, err)
 	}
 	return text, nil
 }
@@ -57,7 +57,7 @@ func Schema(manifest string, providers ...string) ([]byte, error) {
 func Outline(manifest string, providers ...string) (*jsonschema.Schema, error) {
 	kind, ok := manifests[manifest]
 	if !ok {
-		return nil, fmt.Errorf("mountspec: no schema of %s: there are %s", show(manifest), strings.Join(Schemas(), ", "))
+		return nil, fmt.Errorf("no schema of %s: there are %s", show(manifest), strings.Join(Schemas(), ", "))
 	}
 	if len(providers) == 0 {
 		providers = slices.Collect(maps.Keys(builtin))

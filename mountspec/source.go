@@ -24,7 +24,7 @@ type Source struct {
 func ReadSource(name string, r io.Reader) (Source, error) {
 	var b bytes.Buffer
 	if _, err := io.Copy(&b, io.LimitReader(r, MaxFrontmatter+sourceSlack)); err != nil {
-		return Source{}, fmt.Errorf("mountspec: read %s: %w", name, err)
+		return Source{}, fmt.Errorf("read %s: %w", name, err)
 	}
 	return Source{Name: name, Data: b.Bytes()}, nil
 }

@@ -200,7 +200,7 @@ func decodeTemplate(v value) string {
 		return ""
 	}
 	if _, err := ParseTemplate(s); err != nil {
-		v.fail("message-template", "the tokens are "+strings.Join(templateTokens, ", "), "%s", strings.TrimPrefix(err.Error(), "mountspec: "))
+		v.fail("message-template", "the tokens are "+strings.Join(templateTokens, ", "), "%v", err)
 		return ""
 	}
 	return s

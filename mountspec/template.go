@@ -46,17 +46,17 @@ func ParseTemplate(s string) (*Template, error) {
 		}
 		inner, after, closed := strings.Cut(rest, "}}")
 		if !closed {
-			return nil, fmt.Errorf("mountspec: template: {{ is never closed")
+			return nil, fmt.Errorf("message template: {{ is never closed")
 		}
 		token := strings.TrimSpace(inner)
 		if !slices.Contains(templateTokens, token) {
-			return nil, fmt.Errorf("mountspec: template: unknown token %s", show(token))
+			return nil, fmt.Errorf("message template: unknown token %s", show(token))
 		}
 		t.parts = append(t.parts, templatePart{token: token})
 		s = after
 	}
 	if len(t.parts) == 0 {
-		return nil, fmt.Errorf("mountspec: template: the template is empty")
+		return nil, fmt.Errorf("message template: it is empty")
 	}
 	return t, nil
 }

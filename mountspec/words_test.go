@@ -84,7 +84,7 @@ func TestTemplate(t *testing.T) {
 func TestTemplateRefuses(t *testing.T) {
 	for _, s := range []string{"", "{{user}}", "{{}}", "{{summary", "x {{ {{summary}}", "{{Summary}}", "${{ summary }} {{x}}"} {
 		_, err := ParseTemplate(s)
-		assert.True(t, err != nil, s, "is accepted")
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), "message template: "), s, "is accepted")
 	}
 }
 
