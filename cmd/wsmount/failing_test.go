@@ -17,15 +17,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// gitWorkspace registers @acme/site, which lies in a repository with one file.
-func (w *world) gitWorkspace(s *gitserver.Server, sync string) string {
-	w.t.Helper()
-	site, _ := w.gitWorkspaceBy(s, "{name: Bob, email: bob@acme.test}", sync)
-	return site
-}
-
-// gitWorkspaceBy is gitWorkspace with other authors, and the repository.
-func (w *world) gitWorkspaceBy(s *gitserver.Server, identity, sync string) (string, *gitserver.Repo) {
+// gitWorkspace registers @acme/site, which lies in a repository with one file, and whose commits are
+// by an identity.
+func (w *world) gitWorkspace(s *gitserver.Server, identity, sync string) (string, *gitserver.Repo) {
 	w.t.Helper()
 	repo := s.Create(w.t, "acme/site")
 	other := repo.Clone(w.path("other"))
@@ -57,7 +51,7 @@ func (w *world) metrics() string {
 func TestGitServerThatRefuses(t *testing.T) {
 	tier.RequireFUSE(t)
 	w, s := newWorld(t), gitserver.Start(t)
-	site, repo := w.gitWorkspaceBy(s, "{name: Bob, email: bob@acme.test}", "mode: pull-push, pull: {on: workspace-open}, commit: {on: turn-end}, push: {on: per-commit}")
+	site, repo := w.gitWorkspace(s, "{name: Bob, email: bob@acme.test}", "mode: pull-push, pull: {on: workspace-open}, commit: {on: turn-end}, push: {on: per-commit}")
 	w.config(fmt.Sprintf("allow_endpoints: [ %[1]q ]\nproviders: { github: { base_url: %[1]q } }\nnotify: [ { command: [ tee, -a, %[2]q ] } ]\n", s.URL, w.path("told")))
 	w.mount(site, "mnt", "--metrics-addr", "127.0.0.1:0")
 	failing := func(activity string) (found *control.Failing) {
@@ -194,7 +188,7 @@ func TestStoreThatRefuses(t *testing.T) {
 func TestOperatorAndUser(t *testing.T) {
 	tier.RequireFUSE(t)
 	w, s := newWorld(t), gitserver.Start(t)
-	site, repo := w.gitWorkspaceBy(s, "[ { ref: \"operator://current\" }, { ref: \"user://current\", role: co-author } ]",
+	site, repo := w.gitWorkspace(s, "[ { ref: \"operator://current\" }, { ref: \"user://current\", role: co-author } ]",
 		"mode: pull-push, commit: {on: turn-end}, push: {on: per-commit}")
 	w.refused(exit.Manifest, "operator://current, the author of commits, has no name", site, "mnt")
 	w.ok(site, "mnt", "--operator", "Bot <bot@acme.test>")

@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -194,7 +195,7 @@ func (g *origin) learnOwn(ctx context.Context, s *remote.Session, tracked id) (i
 	case there:
 		return theirs, nil
 	case tracked.IsZero():
-		return id{}, g.lacks(up)
+		return id{}, providers.Kinded(fmt.Errorf("%s has no branch %s", g.o.URL, up), errNoBranch)
 	}
 	return tracked, nil
 }

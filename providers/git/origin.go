@@ -49,11 +49,6 @@ func (g *origin) on() string {
 // errNoBranch says that the remote has no such branch.
 var errNoBranch = fmt.Errorf("the remote has no such branch: %w", providers.ErrNotExist)
 
-// lacks is errNoBranch in words for a person who has several repositories.
-func (g *origin) lacks(branch string) error {
-	return providers.Kinded(fmt.Errorf("%s has no branch %s", g.o.URL, branch), errNoBranch)
-}
-
 // haves is how many commits a server is told of when it is asked for more.
 const haves = 256
 
@@ -74,7 +69,7 @@ func (g *origin) learn(ctx context.Context, s *remote.Session) (id, error) {
 		if !was.IsZero() {
 			err = g.forget(ref, was, id{})
 		}
-		return id{}, firstError(err, g.lacks(g.branch))
+		return id{}, firstError(err, providers.Kinded(fmt.Errorf("%s has no branch %s", g.o.URL, g.branch), errNoBranch))
 	}
 	if was == theirs {
 		return theirs, nil
