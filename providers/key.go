@@ -51,13 +51,13 @@ func (k Key) Locator() Locator {
 func (l Locator) Key() (Key, error) {
 	names := l.Parts()
 	if len(names) == 0 {
-		return "", fmt.Errorf("providers: key: the root has none: %w", ErrInvalid)
+		return "", fmt.Errorf("the root has none: %w", ErrInvalid)
 	}
 	var segments []string
 	for len(names) > 0 {
 		segment, used, ok := decodeSegment(names)
 		if !ok {
-			return "", fmt.Errorf("providers: key: %q is no key's name: %w", l.key, ErrInvalid)
+			return "", fmt.Errorf("%q is no key's name: %w", l.key, ErrInvalid)
 		}
 		segments = append(segments, segment)
 		names = names[used:]

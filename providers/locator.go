@@ -58,11 +58,11 @@ func (l Locator) Child(parts ...string) (Locator, error) {
 func checkName(name string) error {
 	switch {
 	case name == "..":
-		return fmt.Errorf("providers: locator: %q leads upwards: %w", name, ErrInvalid)
+		return fmt.Errorf("%q leads upwards: %w", name, ErrInvalid)
 	case strings.IndexByte(name, 0) >= 0:
-		return fmt.Errorf("providers: locator: %q holds a NUL byte: %w", name, ErrInvalid)
+		return fmt.Errorf("%q holds a NUL byte: %w", name, ErrInvalid)
 	case len(name) > MaxName:
-		return fmt.Errorf("providers: locator: a name of %d bytes: %w", len(name), ErrNameTooLong)
+		return fmt.Errorf("a name of %d bytes: %w", len(name), ErrNameTooLong)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (l Locator) MarshalText() ([]byte, error) { return []byte(quoteBytes(l.key)
 func (l *Locator) UnmarshalText(text []byte) error {
 	s, err := unquoteBytes(string(text))
 	if err != nil {
-		return fmt.Errorf("providers: locator: %w", err)
+		return err
 	}
 	*l, err = ParseLocator(s)
 	return err

@@ -353,7 +353,7 @@ func TestWordsThatAreRefused(t *testing.T) {
 		{exit.Usage, "--lazy and --force contradict each other", []string{"umount", "mnt", "--lazy", "--force"}},
 		{exit.Usage, "is an address; validate takes files", []string{"validate", addr}},
 		{exit.Usage, "unknown log format", []string{addr, "mnt", "--log-format", "xml", "-f"}},
-		{exit.Usage, "--requires: seam: there is no capability", []string{"doctor", "--requires", "speed"}},
+		{exit.Usage, "--requires: there is no capability", []string{"doctor", "--requires", "speed"}},
 	} {
 		w.refused(c.code, c.says, c.args...)
 	}

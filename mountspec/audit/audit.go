@@ -77,17 +77,17 @@ func Open(path string, o Options) (*Log, error) {
 func open(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("audit: open %s: %w", path, err)
+		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	f := os.NewFile(uintptr(fd), path)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("audit: stat %s: %w", path, err)
+		return nil, fmt.Errorf("stat %s: %w", path, err)
 	}
 	if reason := refuse(&st); reason != "" {
 		f.Close()
-		return nil, fmt.Errorf("audit: %s %s: move it away, a new one is made", path, reason)
+		return nil, fmt.Errorf("%s %s: move it away, a new one is made", path, reason)
 	}
 	return f, nil
 }
@@ -132,7 +132,7 @@ func (l *Log) Write(r Record) error {
 	}
 	if r.durable() {
 		if err := unix.Fdatasync(int(l.f.Fd())); err != nil {
-			return fmt.Errorf("audit: sync %s: %w", l.path, err)
+			return fmt.Errorf("sync %s: %w", l.path, err)
 		}
 	}
 	return nil
@@ -148,10 +148,10 @@ func (l *Log) append(line []byte) error {
 		err = unix.Fallocate(int(l.f.Fd()), unix.FALLOC_FL_KEEP_SIZE, end, int64(len(line)))
 	}
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // what else there is, the write tells
-		return fmt.Errorf("audit: write %s: %w", l.path, err)
+		return fmt.Errorf("write %s: %w", l.path, err)
 	}
 	if _, err := l.f.Write(line); err != nil {
-		return fmt.Errorf("audit: %w", err)
+		return fmt.Errorf("audit log: %w", err)
 	}
 	return nil
 }
@@ -161,14 +161,14 @@ func (l *Log) append(line []byte) error {
 func (l *Log) follow() error {
 	var named, open_ unix.Stat_t
 	if err := unix.Fstat(int(l.f.Fd()), &open_); err != nil {
-		return fmt.Errorf("audit: the log is closed: %w", err)
+		return fmt.Errorf("the audit log is closed: %w", err)
 	}
 	err := unix.Lstat(l.path, &named)
 	if err == nil && named.Ino == open_.Ino && named.Dev == open_.Dev {
 		return nil
 	}
 	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("audit: %s: %w", l.path, err)
+		return fmt.Errorf("%s: %w", l.path, err)
 	}
 	f, err := open(l.path)
 	if err != nil {
@@ -189,11 +189,11 @@ type header struct {
 func encode(r Record, now time.Time) ([]byte, error) {
 	h, err := json.Marshal(header{now.UTC().Format(time.RFC3339Nano), r.event(), os.Getpid()})
 	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
+		return nil, fmt.Errorf("audit log: %w", err)
 	}
 	body, err := json.Marshal(r.bounded())
 	if err != nil {
-		return nil, fmt.Errorf("audit: %w", err)
+		return nil, fmt.Errorf("audit log: %w", err)
 	}
 	if len(body) > 2 {
 		h = append(append(h[:len(h)-1], ','), body[1:]...)

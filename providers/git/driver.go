@@ -31,7 +31,7 @@ func Drivers() []providers.Driver {
 		Open: func(ctx context.Context, s providers.Settings) (providers.Provider, error) {
 			p, err := openSettings(ctx, s)
 			if space.IsFull(err) { // of this machine: no error of the service
-				return nil, fmt.Errorf("git: open: %w", err)
+				return nil, fmt.Errorf("open the clone: %w", err)
 			}
 			if err != nil {
 				return nil, fail(ctx, providers.MethodOpen, providers.Locator{}, err)

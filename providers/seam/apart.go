@@ -22,7 +22,7 @@ type ApartError struct {
 }
 
 // Error says which space.
-func (e *ApartError) Error() string { return "seam: " + e.What }
+func (e *ApartError) Error() string { return e.What }
 
 // Unwrap is providers.ErrPermission, and the cause.
 func (e *ApartError) Unwrap() []error {

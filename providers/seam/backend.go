@@ -90,7 +90,7 @@ func ParseCapabilities(list string) (Capabilities, error) {
 	var c Capabilities
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name != "" && !c.set(name) {
-			return Capabilities{}, fmt.Errorf("seam: there is no capability %q, only %s: %w",
+			return Capabilities{}, fmt.Errorf("there is no capability %q, only %s: %w",
 				name, strings.Join(allFlags.names(), ", "), providers.ErrInvalid)
 		}
 	}
@@ -154,7 +154,7 @@ func CheckText(l Locator, content string) error {
 
 // Error names the place.
 func (e *TextError) Error() string {
-	return fmt.Sprintf("seam: %q is not UTF-8 text from byte %d on", e.Locator, e.Offset)
+	return fmt.Sprintf("%q is not UTF-8 text from byte %d on", e.Locator, e.Offset)
 }
 
 // Unwrap is providers.ErrUnsupported.

@@ -36,7 +36,7 @@ func ParseETag(text string) (ETag, error) {
 		return None, nil
 	}
 	if sum, err := hex.DecodeString(text); err != nil || len(sum) != sha256.Size || text != strings.ToLower(text) {
-		return None, fmt.Errorf("seam: %q is no etag, which is a SHA-256, or %s where nothing is: %w", text, noETag, providers.ErrInvalid)
+		return None, fmt.Errorf("%q is no etag, which is a SHA-256, or %s where nothing is: %w", text, noETag, providers.ErrInvalid)
 	}
 	return ETag(text), nil
 }

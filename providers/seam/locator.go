@@ -73,7 +73,7 @@ type InvalidLocatorError struct {
 
 // Error quotes the key.
 func (e *InvalidLocatorError) Error() string {
-	return fmt.Sprintf("seam: %q is no locator: %v", e.Key, e.Err)
+	return fmt.Sprintf("%q is no locator: %v", e.Key, e.Err)
 }
 
 // Unwrap is providers.ErrInvalid beside what is wrong.
@@ -88,7 +88,7 @@ type UnnamedError struct {
 
 // Error quotes the first name.
 func (e *UnnamedError) Error() string {
-	return fmt.Sprintf("seam: of what is in %q, %d cannot be named by a locator, such as %q", e.Locator, len(e.Names), e.Names[0])
+	return fmt.Sprintf("of what is in %q, %d cannot be named by a locator, such as %q", e.Locator, len(e.Names), e.Names[0])
 }
 
 // Unwrap is providers.ErrUnsupported.

@@ -25,7 +25,7 @@ type Personal struct {
 // records it; what it refuses does not happen. The space is the Personal's to close.
 func NewPersonal(space Conditional, memory Locator, permit func(context.Context, Authorization, Locator) error) (*Personal, error) {
 	if memory == (Locator{}) {
-		return nil, fmt.Errorf("seam: memory is the whole of it, and there is no space above: %w", providers.ErrInvalid)
+		return nil, fmt.Errorf("memory is the whole of it, and there is no space above: %w", providers.ErrInvalid)
 	}
 	return &Personal{space, memory, permit}, nil
 }

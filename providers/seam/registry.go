@@ -82,7 +82,7 @@ type ProtocolError struct{ Protocol, Reason string }
 
 // Error quotes the name.
 func (e *ProtocolError) Error() string {
-	return fmt.Sprintf("seam: register %q: %s", e.Protocol, e.Reason)
+	return fmt.Sprintf("register %q: %s", e.Protocol, e.Reason)
 }
 
 // Unwrap is providers.ErrInvalid.
@@ -93,7 +93,7 @@ type TypeError struct{ Protocol string }
 
 // Error quotes the name.
 func (e *TypeError) Error() string {
-	return fmt.Sprintf("seam: register %q: it opens no backend", e.Protocol)
+	return fmt.Sprintf("register %q: it opens no backend", e.Protocol)
 }
 
 // Unwrap is providers.ErrInvalid.

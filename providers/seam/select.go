@@ -30,7 +30,7 @@ func (r *Registry) Select(ctx context.Context, s Settings, required Capabilities
 	}
 	b, err := c.class.Open(ctx, c.settings)
 	if err != nil {
-		return nil, fmt.Errorf("seam: open %q (%s): %w", c.protocol, c.origin, err)
+		return nil, fmt.Errorf("open %q (%s): %w", c.protocol, c.origin, err)
 	}
 	if refusal := c.lacks(b.Capabilities(), required); refusal != nil {
 		return nil, errors.Join(refusal, b.Close())

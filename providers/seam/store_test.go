@@ -55,7 +55,7 @@ func TestLocator(t *testing.T) {
 	assert.Equal(t, root.Name(), "")
 	assert.Equal(t, len(root.Parts()), 0)
 	_, err := l.Child("..", "x")
-	assert.Contains(t, err.Error(), `seam: "../x" is no locator: `)
+	assert.Contains(t, err.Error(), `"../x" is no locator: `)
 	var invalid *seam.InvalidLocatorError
 	assert.True(t, errors.As(err, &invalid) && invalid.Key == "../x", "child that leads upwards:", err)
 }

@@ -42,11 +42,11 @@ func NewTierLayout(source, sharedAbstracts, localIndex Locator) (TierLayout, err
 	for _, t := range Tiers() {
 		at := l.roots[t]
 		if other, taken := has[at]; taken {
-			return TierLayout{}, fmt.Errorf("seam: the tiers %s and %s would both lie at %q: %w", other, t, at, providers.ErrInvalid)
+			return TierLayout{}, fmt.Errorf("the tiers %s and %s would both lie at %q: %w", other, t, at, providers.ErrInvalid)
 		}
 		has[at] = t
 		if t != LocalIndex && (localIndex.Within(at) || at.Within(localIndex)) {
-			return TierLayout{}, fmt.Errorf("seam: of the tiers %s and %s, at %q and %q, one would lie in the other: %w", t, LocalIndex, at, localIndex, providers.ErrInvalid)
+			return TierLayout{}, fmt.Errorf("of the tiers %s and %s, at %q and %q, one would lie in the other: %w", t, LocalIndex, at, localIndex, providers.ErrInvalid)
 		}
 	}
 	return l, nil
@@ -58,7 +58,7 @@ func (l TierLayout) RootFor(t Tier) (Locator, error) {
 		return at, nil
 	}
 	if !t.Syncs() && !t.Derived() {
-		return Locator{}, fmt.Errorf("seam: there is no tier %q: %w", t, providers.ErrInvalid)
+		return Locator{}, fmt.Errorf("there is no tier %q: %w", t, providers.ErrInvalid)
 	}
 	return ParseLocator(string(t))
 }

@@ -277,8 +277,10 @@ func TestFollow(t *testing.T) {
 			s := newScene(t, answer{err: providers.ErrNotExist})
 			ctx, cancel := context.WithCancel(t.Context())
 			s.look, s.cancel = func() { c.look(s) }, cancel
-			assert.Is(t, s.Follow(ctx, func() error { return s.Fetch(ctx, s.x, version, 0, 3, &buffer{}) }), c.err)
+			err := s.Follow(ctx, func() error { return s.Fetch(ctx, s.x, version, 0, 3, &buffer{}) })
+			assert.Is(t, err, c.err)
 			assert.Equal(t, s.looks, c.looks, "looks at names")
+			assert.True(t, c.err != ErrNotServed || strings.Count(err.Error(), "gone") == 1 && !strings.Contains(err.Error(), "exist"), err, "says no more than that")
 		})
 	}
 }

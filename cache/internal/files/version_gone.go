@@ -31,7 +31,7 @@ type GoneError struct {
 }
 
 func (e *GoneError) Error() string {
-	if e.Cause == nil {
+	if e.Cause == nil || errors.Is(e.Cause, providers.ErrNotExist) { // says no more
 		return ErrVersionGone.Error()
 	}
 	return fmt.Sprintf("%v: %v", ErrVersionGone, e.Cause)

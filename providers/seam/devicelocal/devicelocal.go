@@ -250,6 +250,9 @@ func (b *Backend) fail(op providers.Method, l seam.Locator, err error) error {
 }
 
 func fail(name string, op providers.Method, l seam.Locator, err error) error {
+	if errors.Is(err, fs.ErrNotExist) { // the system's words name it once more
+		err = providers.ErrNotExist
+	}
 	return providers.Fail(name, op, l.Place(), err, kindOf(err))
 }
 

@@ -108,6 +108,8 @@ func TestNoFiles(t *testing.T) {
 	assert.Is(t, assert.ErrOf(b.Read(t.Context(), l)), providers.ErrUnsupported, "read")
 	assert.Is(t, assert.ErrOf(b.Write(t.Context(), l, "x")), providers.ErrUnsupported, "write")
 	assert.Equal(t, len(assert.Of(b.List(t.Context(), l)).OK(t)), 0, "children")
+	absent := assert.ErrOf(b.Read(t.Context(), at(t, "none"))).Error()
+	assert.Equal(t, strings.Count(absent, "none"), 1, absent, "names it")
 }
 
 // TestTemporaryFiles that a killed program left are not listed, and nobody writes one.

@@ -32,11 +32,11 @@ type checkout struct {
 // registered, or has state or a git repository; else the directory itself.
 func checkoutOf(dir string, list []Repo) (string, error) {
 	if !filepath.IsAbs(dir) {
-		return "", fmt.Errorf("project: %q is not absolute: %w", dir, providers.ErrInvalid)
+		return "", fmt.Errorf("%q is not absolute: %w", dir, providers.ErrInvalid)
 	}
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return "", fmt.Errorf("project: the checkout cannot be reached: %w", err)
+		return "", fmt.Errorf("the checkout cannot be reached: %w", err)
 	}
 	registered := sync.OnceValue(func() map[string]bool { // which may take a while
 		roots := map[string]bool{}
@@ -52,7 +52,7 @@ func checkoutOf(dir string, list []Repo) (string, error) {
 				return at, nil
 			}
 			if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-				return "", fmt.Errorf("project: the checkout of %s is not known: %w", dir, err)
+				return "", fmt.Errorf("the checkout of %s is not known: %w", dir, err)
 			}
 		}
 		if registered()[at] {
@@ -159,7 +159,7 @@ func readFile(name string) ([]byte, error) {
 type UnclearError struct{ What, Do string }
 
 // Error says what is unclear.
-func (e *UnclearError) Error() string { return "project: " + e.What }
+func (e *UnclearError) Error() string { return e.What }
 
 // Unwrap is providers.ErrInvalid.
 func (e *UnclearError) Unwrap() error { return providers.ErrInvalid }
@@ -168,7 +168,7 @@ const give = `give the checkout a slug of its own, as {"vault_project": "SLUG"} 
 
 // ErrNone says that nothing tells which project a checkout is of. It is
 // providers.ErrNotExist.
-var ErrNone = fmt.Errorf("project: the checkout is not registered, and neither its .harness/project.json nor a git remote says which project it is of: %w", providers.ErrNotExist)
+var ErrNone = fmt.Errorf("the checkout is not registered, and neither its .harness/project.json nor a git remote says which project it is of: %w", providers.ErrNotExist)
 
 // slugOf is the slug of a checkout: that which it says, or else is registered with. Two that do
 // not agree are refused, and so is one that is registered for another checkout of this machine

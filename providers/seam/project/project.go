@@ -74,7 +74,7 @@ func named(list []Repo, own []registration, slug string) (Repo, error) {
 	list = slices.DeleteFunc(slices.Clone(list), func(r Repo) bool { return r.Slug != slug })
 	switch len(list) {
 	case 0:
-		return Repo{}, fmt.Errorf("project: %q is not registered: %w", slug, providers.ErrNotExist)
+		return Repo{}, fmt.Errorf("%q is not registered: %w", slug, providers.ErrNotExist)
 	case 1:
 		return list[0], nil
 	}
@@ -122,7 +122,7 @@ func at(ctx context.Context, b seam.Backend, slug, root string) (Project, error)
 func checkSlug(slug string) error {
 	l, err := seam.ParseLocator(slug)
 	if err == nil && (slug == "" || l.Name() != slug) {
-		err = fmt.Errorf("project: %q is no slug, which names one directory: %w", slug, providers.ErrInvalid)
+		err = fmt.Errorf("%q is no slug, which names one directory: %w", slug, providers.ErrInvalid)
 	}
 	return err
 }

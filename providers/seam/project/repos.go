@@ -72,7 +72,7 @@ func (o Own) Settle(ctx context.Context, b seam.Backend, repo Repo) (displaced [
 		return nil, err
 	}
 	if repo.Root == "" || !utf8.ValidString(repo.Root+repo.Wiki) {
-		return nil, fmt.Errorf("project: %q is no name of a checkout, or %q of a wiki: %w", repo.Root, repo.Wiki, providers.ErrInvalid)
+		return nil, fmt.Errorf("%q is no name of a checkout, or %q of a wiki: %w", repo.Root, repo.Wiki, providers.ErrInvalid)
 	}
 	at := sight([]Repo{repo})[0]
 	c := checkout{root: at.real, repository: at.repository}
@@ -189,7 +189,7 @@ func parseRegistry(l seam.Locator, content string) (*registry, error) {
 	if v := r.fields.get(keyVersion); v == nil {
 		r.fields.set(keyVersion, json.RawMessage(fmt.Sprint(version)))
 	} else if string(v) != fmt.Sprint(version) {
-		return nil, fmt.Errorf("project: %s has version %s, and only %d is known: %w", l, v, version, providers.ErrUnsupported)
+		return nil, fmt.Errorf("%s has version %s, and only %d is known: %w", l, v, version, providers.ErrUnsupported)
 	}
 	if list := r.fields.get(keyRepos); list != nil {
 		if err := json.Unmarshal(list, &r.entries); err != nil {
@@ -200,7 +200,7 @@ func parseRegistry(l seam.Locator, content string) (*registry, error) {
 }
 
 func corrupt(l seam.Locator, err error) error {
-	return fmt.Errorf("project: %s cannot be read: %w: %w", l, providers.ErrCorrupt, err)
+	return fmt.Errorf("%s cannot be read: %w: %w", l, providers.ErrCorrupt, err)
 }
 
 // reposOf are the checkouts of an entry, agentm's first.

@@ -38,7 +38,7 @@ type ModeError struct{ Where, Text string }
 
 // Error quotes a text that may be told.
 func (e *ModeError) Error() string {
-	return fmt.Sprintf("project: %s says %s, which is neither %s nor %s", e.Where, seam.Told(strings.TrimSpace(e.Text)), Local, OnBackend)
+	return fmt.Sprintf("%s says %s, which is neither %s nor %s", e.Where, seam.Told(strings.TrimSpace(e.Text)), Local, OnBackend)
 }
 
 // Unwrap is providers.ErrInvalid.
