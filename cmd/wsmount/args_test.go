@@ -353,6 +353,8 @@ func TestWordsThatAreRefused(t *testing.T) {
 		{exit.Usage, "--lazy and --force contradict each other", []string{"umount", "mnt", "--lazy", "--force"}},
 		{exit.Usage, "is an address; validate takes files", []string{"validate", addr}},
 		{exit.Usage, "unknown log format", []string{addr, "mnt", "--log-format", "xml", "-f"}},
+		{exit.Usage, `--patience "soon" is no time, such as 90s or 1h30m`, []string{addr, "mnt", "--patience", "soon"}},
+		{exit.Usage, `--uid "me" is no number`, []string{addr, "mnt", "--uid", "me"}},
 		{exit.Usage, "--requires: there is no capability", []string{"doctor", "--requires", "speed"}},
 	} {
 		w.refused(c.code, c.says, c.args...)

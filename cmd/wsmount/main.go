@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -212,7 +214,7 @@ func commands() []*cli.Command {
 func prepare(c *cli.Command) {
 	c.HideHelp, c.HideHelpCommand = true, true
 	c.OnUsageError = func(_ *cli.Context, err error, _ bool) error {
-		return exit.New(exit.Usage, "%w", err).Hint("see `wsmount %s --help`", c.Name)
+		return exit.New(exit.Usage, "%w", badFlag(c.Flags, err)).Hint("see `wsmount %s --help`", c.Name)
 	}
 	if len(c.Subcommands) == 0 {
 		c.Flags = append(c.Flags, commonFlags()...)
@@ -220,6 +222,25 @@ func prepare(c *cli.Command) {
 	for _, s := range c.Subcommands {
 		prepare(s)
 	}
+}
+
+var badValue = regexp.MustCompile(`(?s)^invalid value (".*") for flag -(\S+): `) // as package flag says it
+
+// badFlag says what the library has against a flag in words of ours, where the value is of no use.
+func badFlag(flags []cli.Flag, err error) error {
+	m := badValue.FindStringSubmatch(err.Error())
+	for _, f := range flags {
+		if m == nil || !slices.Contains(f.Names(), m[2]) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.DurationFlag:
+			return fmt.Errorf("--%s %s is no time, such as 90s or 1h30m", m[2], m[1])
+		case *cli.IntFlag, *cli.UintFlag:
+			return fmt.Errorf("--%s %s is no number", m[2], m[1])
+		}
+	}
+	return err
 }
 
 // commonFlags are understood by every command.
