@@ -103,6 +103,21 @@ func TestFailureToFreeParts(t *testing.T) {
 	})
 }
 
+// A pull that a store without revisions refuses was asked for by a person, whom its error tells: none
+// follows by itself, which would end what status says.
+func TestFailedPullIsNoWorkOfItsOwn(t *testing.T) {
+	w := newWorld(t, holding("a", "A"))
+	w.list("") // a pull asks for what is known
+	w.intercept(func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
+		if call.Method == providers.MethodList {
+			return providers.ErrPermission
+		}
+		return next(ctx)
+	})
+	assert.Is(t, assert.ErrOf(w.v.Pull(t.Context(), PullOptions{})), providers.ErrPermission)
+	assert.Equal(t, len(w.v.Status().Failing), 0, "failing")
+}
+
 // A branch that cannot be moved to is in the status until it can.
 func TestFailureToBranch(t *testing.T) {
 	c := newBranched(t)

@@ -58,7 +58,7 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 				run.report.Conflicts = v.merger.ReportConflicts(run.report.Conflicts)
 			}
 			run.err = errors.Join(run.err, v.keepMassDeletes())
-			if run.report.Skipped == "" {
+			if run.report.Skipped == "" && v.follower.IsStore() { // else only a person pulls, and has been told
 				v.chores.Ended(chores.Pull, run.err)
 			}
 			locked = v.lock()

@@ -53,7 +53,7 @@ func (k *syncer) note(began time.Time, report cache.PullReport, err error) {
 		if k.freshness.Answered(began) {
 			k.log.Info("the remote answers again", "workspace", k.name)
 		}
-	default:
+	case k.sync.Mode == mountspec.ModePullPush: // else no other pull follows by itself, and looks ask the store
 		k.unreachable(err)
 	}
 }

@@ -117,6 +117,18 @@ func TestPullsAfterTheTTL(t *testing.T) {
 	}
 }
 
+// A pull that failed leaves what is shown stale where pulls bring it, and nothing where each look
+// asks the store.
+func TestFailedPull(t *testing.T) {
+	for mode, stale := range map[mountspec.Mode]bool{mountspec.ModePullPush: true, mountspec.ModeCanonical: false} {
+		s := byHand()
+		s.Mode = mode
+		w := newSyncing(t, s)
+		w.note(w.at, cache.PullReport{}, providers.ErrPermission)
+		assert.Equal(t, w.freshness.Stale() != nil, stale, mode)
+	}
+}
+
 // What is committed in a turn is said to be of that turn, whichever way it ends, and what
 // is committed after it is not.
 func TestTurnOfACommit(t *testing.T) {
