@@ -22,7 +22,10 @@ func (v *Volume) Drain(ctx context.Context, progress func(Status)) error {
 	if v.o.ReadOnly {
 		return nil
 	}
-	if v.o.Policy.Commit == DueAsked || v.pending.IsHeld() {
+	locked := v.lock()
+	isHeld := v.pending.IsHeld(locked.View)
+	locked.unlock()
+	if v.o.Policy.Commit == DueAsked || isHeld {
 		return v.drain.FlushOpen()
 	}
 	tell := func() {

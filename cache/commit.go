@@ -56,8 +56,7 @@ func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport
 	}
 }
 
-// A Committer sends what is pending: name by name, or as change sets. All of it but Commit is
-// called with the lock.
+// A Committer sends what is pending: name by name, or as change sets.
 type Committer interface {
 	// Look has what is due begin.
 	Look(v *tree.View)
@@ -65,13 +64,13 @@ type Committer interface {
 	// or will not take it.
 	Commit(ctx context.Context, o CommitOptions, due uint64) (CommitReport, error)
 	// IsAsked reports whether a commit was asked for that is no waiter of what is pending.
-	IsAsked() bool
+	IsAsked(*tree.View) bool
 	// Stopped is why nothing goes, whatever name it is; final says that another try will not
 	// help.
-	Stopped() (cause error, final bool)
+	Stopped(*tree.View) (cause error, final bool)
 	// Conflict tells commits under way that are no waiters of a conflict at a path, and
 	// reports whether any will say so.
-	Conflict(path string) (heard bool)
+	Conflict(v *tree.View, path string) (heard bool)
 }
 
 var _, _ Committer = (*upload.Committer)(nil), (*commit.Committer)(nil)

@@ -152,7 +152,7 @@ func TestFileGrowsTooLarge(t *testing.T) {
 	assert.True(t, slices.Equal(there, []string{"small: 1"}) && held["open"] == "a program is writing it", "the repository has", there, "held back is", held)
 	ino := table.Ino(w.walk("open"))
 	locked := w.v.lock()
-	w.v.pending.SendOpen(ino, locked.table.Inode(ino)) // as after Policy.MaxOpen
+	w.v.pending.SendOpen(locked.View, ino, locked.table.Inode(ino)) // as after Policy.MaxOpen
 	locked.unlock()
 	w.commits("small: 1", "open")
 	w.ok(w.shut(o))
@@ -261,7 +261,7 @@ func TestSecretIsExpected(t *testing.T) {
 	w.until(func() bool {
 		locked := w.v.lock()
 		defer locked.unlock()
-		return w.v.sets.IsSending() || len(listBackend(w.repo)) > 0
+		return w.v.sets.IsSending(locked.View) || len(listBackend(w.repo)) > 0
 	})
 	got := listBackend(w.repo)
 	assert.True(t, len(got) == 0, "it was not waited for:", got)

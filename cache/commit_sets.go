@@ -66,10 +66,10 @@ func (c committing) Patiently(do func(ctx context.Context) error) error {
 }
 
 // IsClosed implements commit.Host.
-func (c committing) IsClosed() bool { return c.v.held.closed }
+func (c committing) IsClosed(*tree.View) bool { return c.v.held.closed }
 
 // LearnAhead implements commit.Ignores.
-func (c committing) LearnAhead() { c.v.learner.Ahead(c.v.ctx, c.v.held.View) }
+func (c committing) LearnAhead(at *tree.View) { c.v.learner.Ahead(c.v.ctx, at) }
 
 // Learn implements commit.Ignores.
 func (c committing) Learn(ctx context.Context) error { return c.v.learner.ForCommit(ctx) }
@@ -90,7 +90,7 @@ func (c committing) Bring(ctx context.Context, names []table.Link) error {
 }
 
 // IsHalted implements commit.Judge.
-func (c committing) IsHalted() bool {
+func (c committing) IsHalted(*tree.View) bool {
 	return c.v.deletions.err != nil && !c.v.held.massDelete.IsConfirmed(massdelete.Commit)
 }
 
@@ -105,7 +105,7 @@ func (c committing) LookInto(ctx context.Context, dirs []table.Ino) error {
 }
 
 // Passed implements commit.Judge.
-func (c committing) Passed() { c.v.held.passed(massdelete.Commit) }
+func (c committing) Passed(*tree.View) { c.v.held.passed(massdelete.Commit) }
 
 // HydrateNameless implements commit.Content.
 func (c committing) HydrateNameless(ctx context.Context, ino table.Ino, name string) error {
@@ -113,7 +113,7 @@ func (c committing) HydrateNameless(ctx context.Context, ino table.Ino, name str
 }
 
 // Ended implements commit.Monitor.
-func (c committing) Ended(err error) { c.v.chores.Note(chores.Commit, err) }
+func (c committing) Ended(_ *tree.View, err error) { c.v.chores.Note(chores.Commit, err) }
 
 // Progress implements commit.Monitor.
 func (c committing) Progress(what string, done, total int) { c.v.doing.goesOn(what, done, total) }

@@ -33,9 +33,9 @@ func (o openFiles) Update(do func(files.Tx) error) error {
 }
 
 // Closed implements files.Volume.
-func (o openFiles) Closed(_ *tree.View, ino table.Ino) {
-	if o.v.pending.IsUnsaved(ino) {
-		o.v.pending.Open() // a new name without content: its close told no one
+func (o openFiles) Closed(at *tree.View, ino table.Ino) {
+	if o.v.pending.IsUnsaved(at, ino) {
+		o.v.pending.Open(at) // a new name without content: its close told no one
 		o.v.pending.Kick()
 	}
 }

@@ -236,5 +236,5 @@ func TestRevalidationEndsWithItsCaller(t *testing.T) {
 	cancel()
 	assert.False(t, <-done == nil, "it was fetched")
 	err := w.v.hydrator.Fetch(t.Context(), x, was.ContentVersion, 0, 3, drop{})
-	assert.Is(t, err, files.ErrVersionGone) // at once, with the lock held
+	assert.Is(t, err, files.ErrVersionGone) // at once, while the head is kept
 }

@@ -15,7 +15,7 @@ func newListings(v *Volume) *listing.Listings {
 		Merger: func() listing.Merger { return v.merger }, Border: v.border, Attributes: v.attrs(), SentBack: &v.held.sentBack,
 		Waits: v.waits, Patience: v.o.Patience / 2, Wait: v.o.looks, Room: v.o.Fetches, Go: v.background, Rules: v.o.shown(),
 		IsClosing: func(*tree.View) bool { return v.held.closing },
-		Back:      func(*tree.View) { v.send.Rouse() },
+		Back:      func(at *tree.View) { v.send.Rouse(at) },
 		StandsAside: func(_ *tree.View, l table.Link, rec table.Name) bool {
 			return v.send.Jobs().StandsAside(l, rec)
 		},

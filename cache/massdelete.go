@@ -160,8 +160,8 @@ func (g *commitGuard) lookInto(v *View, dirs []table.Ino) {
 		g.looking = false
 		if err != nil {
 			g.v.chores.Note(chores.Upload, err)
-			g.v.send.Failed(err)
-			g.v.send.Pause(upload.PauseAfter(g.v.send.Backoff().Failures()))
+			g.v.send.Failed(locked.View, err)
+			g.v.send.Pause(locked.View, upload.PauseAfter(g.v.send.Backoff().Failures()))
 		}
 		locked.unlock()
 		g.v.pending.Kick()
@@ -171,7 +171,7 @@ func (g *commitGuard) lookInto(v *View, dirs []table.Ino) {
 // check asks the rule of package massdelete before names go one by one, each time that more
 // is due.
 func (g *commitGuard) check(v *View) error {
-	due := v.pending.Due()
+	due := v.pending.Due(v.View)
 	switch {
 	case v.isUnguarded():
 		return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/providers"
 )
@@ -49,15 +50,17 @@ func newMerger(v *Volume) *merge.Merger {
 			PreviousHead: v.readPreviousHead,
 		},
 		Guard: merge.Guard{
-			Guard:     &v.held.massDelete,
-			Check:     func(why string, deleted int) error { return v.held.checkMassDelete(massdelete.Pull, why, deleted) },
-			PullWhole: func() { v.held.pullWhole() },
-			IsPulling: func() bool { return v.held.wholePull.underWay },
+			Guard: &v.held.massDelete,
+			Check: func(_ *tree.View, why string, deleted int) error {
+				return v.held.checkMassDelete(massdelete.Pull, why, deleted)
+			},
+			PullWhole: func(*tree.View) { v.held.pullWhole() },
+			IsPulling: func(*tree.View) bool { return v.held.wholePull.underWay },
 		},
 		// What is decided at once is not held back, and yet the Commits that asked for the name
 		// are to say so.
-		Heard: func(l table.Link, path string) bool {
-			waits, sets := v.pending.Conflict(l, path), v.committer.Conflict(path)
+		Heard: func(at *tree.View, l table.Link, path string) bool {
+			waits, sets := v.pending.Conflict(l, path), v.committer.Conflict(at, path)
 			return waits || sets
 		},
 		Pulled: v.o.Pulled, Context: v.ctx,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
 // newPending is what the remote does not have yet of a volume.
@@ -12,7 +13,7 @@ func newPending(v *Volume) *pending.Queue {
 	p := &v.o.Policy
 	return pending.New(pending.Options{
 		Now: v.o.Now, After: sending{v}.after,
-		OnChange: p.Commit == DueChange, Held: p.Held, Window: p.Window, MaxUnsaved: p.MaxUnsaved, MaxOpen: p.MaxOpen,
+		OnChange: p.Commit == DueChange, Held: func(*tree.View) bool { return p.Held != nil && p.Held() }, Window: p.Window, MaxUnsaved: p.MaxUnsaved, MaxOpen: p.MaxOpen,
 		Writers: writers{v}, Sender: sending{v},
 	})
 }
@@ -20,18 +21,18 @@ func newPending(v *Volume) *pending.Queue {
 // writers are the open files of a volume, as pending.Writers.
 type writers struct{ v *Volume }
 
-func (w writers) Writing(ino table.Ino) (open, touched bool) {
-	v := w.v.held
-	if !v.open.IsWritten(v.View, ino) {
+func (w writers) Writing(at *tree.View, ino table.Ino) (isOpen, touched bool) {
+	open := w.v.held.open
+	if !open.IsWritten(at, ino) {
 		return false, false
 	}
-	return true, v.open.Of(v.View, ino).IsTouched()
+	return true, open.Of(at, ino).IsTouched()
 }
 
-func (w writers) All(visit func(ino table.Ino)) {
-	v := w.v.held
-	for _, ino := range v.open.Inos(v.View) {
-		if v.open.IsWritten(v.View, ino) {
+func (w writers) All(at *tree.View, visit func(ino table.Ino)) {
+	open := w.v.held.open
+	for _, ino := range open.Inos(at) {
+		if open.IsWritten(at, ino) {
 			visit(ino)
 		}
 	}
@@ -40,22 +41,22 @@ func (w writers) All(visit func(ino table.Ino)) {
 // sending is what sends for a volume, as pending.Sender.
 type sending struct{ v *Volume }
 
-func (s sending) Failure(l table.Link) (error, bool) { return s.v.holds.Failure(s.v.held.View, l) }
+func (s sending) Failure(at *tree.View, l table.Link) (error, bool) { return s.v.holds.Failure(at, l) }
 
-func (s sending) IsSending(l table.Link) bool { return s.v.send.Jobs().Busy(l) != nil }
+func (s sending) IsSending(_ *tree.View, l table.Link) bool { return s.v.send.Jobs().Busy(l) != nil }
 
-func (s sending) IsPlaceKnown(ino table.Ino) bool {
-	return s.v.send.IsPlaceKnown(s.v.held.View, ino)
+func (s sending) IsPlaceKnown(at *tree.View, ino table.Ino) bool {
+	return s.v.send.IsPlaceKnown(at, ino)
 }
 
-func (s sending) IsAsked() bool { return s.v.committer.IsAsked() }
+func (s sending) IsAsked(at *tree.View) bool { return s.v.committer.IsAsked(at) }
 
-func (s sending) IsStopped() bool {
+func (s sending) IsStopped(*tree.View) bool {
 	return s.v.send.Backoff().Failures() > 0 || s.v.deletions.err != nil || s.v.held.closed
 }
 
-// after implements pending.Options.After: f runs under the lock, in the background.
-func (s sending) after(d time.Duration, f func()) {
+// after implements pending.Options.After, in the background.
+func (s sending) after(_ *tree.View, d time.Duration, f func(*tree.View)) {
 	v := s.v
 	if v.held.closed {
 		return
@@ -64,6 +65,6 @@ func (s sending) after(d time.Duration, f func()) {
 		_ = v.pause(v.ctx, d)
 		locked := v.lock()
 		defer locked.unlock()
-		f()
+		f(locked.View)
 	})
 }

@@ -70,7 +70,7 @@ func (v *Volume) Status() Status {
 		s.LastError = last.Error() // between two tries no name has failed
 	}
 	locked.addJobs(&s)
-	if err, _ := v.committer.Stopped(); err != nil {
+	if err, _ := v.committer.Stopped(locked.View); err != nil {
 		s.LastError = err.Error()
 	}
 	return s

@@ -32,7 +32,7 @@ type snapshot struct {
 
 // isWriting reports whether content was left alone because a program was writing it.
 func (f *snapshot) isWriting(rec table.Name) bool {
-	return pending.IsBeingWritten(f.View.View, rec, func(ino table.Ino, _ *table.Inode) bool {
+	return pending.IsBeingWritten(f.View.View, rec, func(_ *tree.View, ino table.Ino, _ *table.Inode) bool {
 		_, writing := f.writing[ino]
 		return writing
 	})
@@ -63,7 +63,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 func (v *View) beingWritten() map[table.Ino]struct{} {
 	all := map[table.Ino]struct{}{}
 	for _, ino := range v.open.Inos(v.View) {
-		if n := v.table.Inode(ino); n != nil && v.pending.IsOpen(ino, n) {
+		if n := v.table.Inode(ino); n != nil && v.pending.IsOpen(v.View, ino, n) {
 			all[ino] = struct{}{}
 		}
 	}

@@ -89,7 +89,7 @@ func (v *Tx) Committed() {
 // Marked implements tree.Observer.
 func (v *Tx) Marked(l table.Link, was, now uint64) {
 	v.border.Marked(v.Tx, l, now != 0)
-	v.wakes = v.wakes || v.pending.Marked(was, now)
+	v.wakes = v.wakes || v.pending.Marked(v.Tx.View, was, now)
 }
 
 // Undone implements tree.Observer.

@@ -30,11 +30,11 @@ func makeUploads(v *Volume) {
 	})
 	v.holds = upload.NewHolds(upload.HoldsOptions{
 		Tree: v.tree, Queue: v.pending, Jobs: v.send.Jobs(), Volume: uploading{v}, Now: v.o.Now,
-		Stopped: func(*tree.View) (cause error, final bool) {
+		Stopped: func(at *tree.View) (cause error, final bool) {
 			if v.deletions.err != nil {
 				return v.deletions.err, true
 			}
-			return v.committer.Stopped()
+			return v.committer.Stopped(at)
 		},
 	})
 	v.sent = waiting.NewSent(waiting.SentOptions{Waits: v.waits, Tree: v.tree, Queue: v.pending, Sender: v.send,
@@ -75,8 +75,9 @@ func (v *Volume) resumeUploads() {
 // Rouse has what failed to be sent tried now: its cause is over, such as a policy's refusal.
 func (v *Volume) Rouse() {
 	defer v.pending.Kick()
-	defer v.lock().unlock()
-	v.send.Rouse()
+	locked := v.lock()
+	defer locked.unlock()
+	v.send.Rouse(locked.View)
 }
 
 // partsLeft is how old an upload is that no one completes any more: its program

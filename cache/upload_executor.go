@@ -63,7 +63,9 @@ func (u uploading) Open(ino table.Ino) (*files.OpenInode, error) {
 func (u uploading) Release(oi *files.OpenInode) { u.v.opener.Release(oi) }
 
 // Renamed implements upload.Content.
-func (u uploading) Renamed(ino table.Ino, was, now string) { u.v.store.Renamed(ino, was, now) }
+func (u uploading) Renamed(_ *tree.View, ino table.Ino, was, now string) {
+	u.v.store.Renamed(ino, was, now)
+}
 
 // Go implements upload.Host.
 func (u uploading) Go(f func()) { u.v.background(f) }
@@ -93,7 +95,7 @@ func (u uploading) PreconditionFailed(ctx context.Context, l table.Link, cause e
 func (u uploading) Refused(t *upload.Job) { u.v.holds.Record(t) }
 
 // Advanced implements upload.Monitor.
-func (u uploading) Advanced() { u.v.doing.advanced(u.v.pending) }
+func (u uploading) Advanced(*tree.View) { u.v.doing.advanced(u.v.pending) }
 
 // Moving implements upload.Monitor: no one gives up for want of patience while bytes move. It
 // tells who waits once in a while.
@@ -112,7 +114,7 @@ func (u uploading) Moving() {
 func (u uploading) wait(w *pending.Waiter) error { return u.v.sent.Late(u.v.sent.For(nil, w)) }
 
 // Ended implements upload.Monitor.
-func (u uploading) Ended(err error) { u.v.chores.Note(chores.Upload, err) }
+func (u uploading) Ended(_ *tree.View, err error) { u.v.chores.Note(chores.Upload, err) }
 
 // uploadTx is a transaction for what notes the outcome of an operation.
 func uploadTx(v *Tx) upload.Tx { return upload.Tx{Tx: v.Tx, Rest: uploadRest{v}} }

@@ -60,7 +60,7 @@ func inSets(_ *world, o *Options) { o.Policy.Atomic = true }
 func (w *world) calm() bool {
 	locked := w.v.lock()
 	defer locked.unlock()
-	return len(w.v.send.Jobs().Running()) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.IsSending())
+	return len(w.v.send.Jobs().Running()) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.IsSending(locked.View))
 }
 
 func TestOrder(t *testing.T) {
@@ -289,7 +289,7 @@ func TestOutage(t *testing.T) {
 	w.list("")
 	w.p.Switches().Cut(false)
 	w.doEach(0, 100, "put f%d x")
-	w.untilLocked(func(*View) bool { return w.v.send.IsPaused() && len(w.v.send.Jobs().Running()) == 0 })
+	w.untilLocked(func(locked *View) bool { return w.v.send.IsPaused(locked.View) && len(w.v.send.Jobs().Running()) == 0 })
 	s := w.v.Status()
 	assert.True(t, s.Retrying != 0 && s.Retrying <= 2*upload.MostRunning && s.Queued == 100, "status", s)
 	w.p.Switches().Connect()
@@ -463,7 +463,7 @@ func TestRouse(t *testing.T) {
 			o.pause = func(ctx context.Context, _ time.Duration) error { <-ctx.Done(); return ctx.Err() }
 		})
 		locked := w.v.lock()
-		w.v.send.Pause(time.Hour)
+		w.v.send.Pause(locked.View, time.Hour)
 		locked.unlock()
 		w.do("put f x")
 		w.v.Rouse()
@@ -815,7 +815,7 @@ func TestClosedWhileASetIsUnderWay(t *testing.T) {
 				w.write(f, c.content, 0)
 			}
 			locked = w.v.lock()
-			due := w.v.pending.Due()
+			due := w.v.pending.Due(locked.View)
 			w.v.sets.Begin(locked.View)
 			locked.unlock()
 			report := assert.Of(w.v.sets.Send(w.Context(), nil, due)).OK(w)

@@ -17,6 +17,7 @@ package budget
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -57,7 +58,7 @@ func New(limit int64) *Budget {
 // again when release was called.
 func (b *Budget) Take(ctx context.Context, n int64) (release func(), err error) {
 	n = min(n, b.limit)
-	release = sync.OnceFunc(func() { b.give(n) })
+	release = sync.OnceFunc(func() { b.less(func() { b.used -= n }) })
 	b.mu.Lock()
 	if len(b.queue) == 0 && b.used+n <= b.limit {
 		b.used += n
@@ -72,23 +73,14 @@ func (b *Budget) Take(ctx context.Context, n int64) (release func(), err error) 
 		return release, nil
 	case <-ctx.Done():
 	}
-	b.leave(w)
-	return nil, context.Cause(ctx)
-}
-
-// leave takes back a Take that somebody gave up.
-func (b *Budget) leave(w *waiter) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i, other := range b.queue {
-		if other == w {
-			b.queue = append(b.queue[:i], b.queue[i+1:]...)
-			b.serve() // who stood behind it may need less
+	b.less(func() {
+		if i := slices.Index(b.queue, w); i >= 0 {
+			b.queue = slices.Delete(b.queue, i, i+1) // who stood behind it may need less
 			return
 		}
-	}
-	b.used -= w.n // it was served at the same moment
-	b.serve()
+		b.used -= w.n // it was served at the same moment
+	})
+	return nil, context.Cause(ctx)
 }
 
 // TryTake is Take for what a reader may need later: it does not wait, and leaves
@@ -107,29 +99,22 @@ func (b *Budget) TryTake(reader any, n int64) (release func(), ok bool) {
 	b.used += n
 	b.ahead += n
 	b.readers[reader] += n
-	return sync.OnceFunc(func() { b.giveAhead(reader, n) }), true
+	return sync.OnceFunc(func() {
+		b.less(func() {
+			b.used -= n
+			b.ahead -= n
+			if b.readers[reader] -= n; b.readers[reader] <= 0 {
+				delete(b.readers, reader)
+			}
+		})
+	}), true
 }
 
-func (b *Budget) give(n int64) {
+// less has less be under way or waited for, and lets in who waits, as far as it fits then.
+func (b *Budget) less(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.used -= n
-	b.serve()
-}
-
-func (b *Budget) giveAhead(reader any, n int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.used -= n
-	b.ahead -= n
-	if b.readers[reader] -= n; b.readers[reader] <= 0 {
-		delete(b.readers, reader)
-	}
-	b.serve()
-}
-
-// serve lets in who waits, as far as it fits. mu is held.
-func (b *Budget) serve() {
+	change()
 	for len(b.queue) > 0 && b.used+b.queue[0].n <= b.limit {
 		b.used += b.queue[0].n
 		close(b.queue[0].done)

@@ -49,7 +49,7 @@ func (c *Committer) begin(s *Set, was *Moment) (u Unresolved, err error) {
 				return errMovedOn
 			}
 			if i == 0 {
-				u = s.Unresolved(c.o.NewID())
+				u = s.Unresolved(c.o.NewID(tx.View))
 				if err := u.Record(tx); err != nil {
 					return err
 				}
@@ -156,8 +156,8 @@ func (c *Committer) note(u Unresolved, result providers.CommitResult, synced boo
 		if synced {
 			revision.SetSynced(tx, result.Revision, c.o.Shown)
 		}
-		c.o.Judge.Passed()
-		c.o.Monitor.Advanced()
+		c.o.Judge.Passed(tx.View)
+		c.o.Monitor.Advanced(tx.View)
 		if result.Committed {
 			if len(c.requests) > 0 {
 				c.requests[0].landed += len(u.Names)

@@ -18,7 +18,7 @@ import (
 // BodyOptions are what the content of sets is read by.
 type BodyOptions struct {
 	Tree *tree.Tree
-	// IsOpen reports whether content is open. It is called with the lock.
+	// IsOpen reports whether content is open.
 	IsOpen func(v *tree.View, ino table.Ino) bool
 	// Pack takes a state of the content that a name of a set has: that of the moment of the
 	// set. ErrAgain says that no one has it any more.

@@ -36,8 +36,8 @@ type Host interface {
 	// Patiently runs do with a context that ends when nothing has moved for too long, and
 	// says so in place of do's error then.
 	Patiently(do func(ctx context.Context) error) error
-	// IsClosed reports whether nothing new is to begin. It is called with the lock.
-	IsClosed() bool
+	// IsClosed reports whether nothing new is to begin.
+	IsClosed(*tree.View) bool
 }
 
 // Revisions keep the table in step with the head of a store of whole revisions. Of another
@@ -55,9 +55,8 @@ type Revisions interface {
 
 // Ignores have names stay local that ignore files ignore.
 type Ignores interface {
-	// LearnAhead learns rules in the background, so that new names stay at once. It is called
-	// with the lock.
-	LearnAhead()
+	// LearnAhead learns rules in the background, so that new names stay at once.
+	LearnAhead(*tree.View)
 	// Learn has all rules known that say something of what may go.
 	Learn(ctx context.Context) error
 	// Sort has names stay local, or stay no longer.
@@ -68,16 +67,15 @@ type Ignores interface {
 
 // Judge stops a set that deletes too much.
 type Judge interface {
-	// IsHalted reports whether what is due deletes too much, and that was not confirmed. It
-	// is called with the lock.
-	IsHalted() bool
+	// IsHalted reports whether what is due deletes too much, and that was not confirmed.
+	IsHalted(*tree.View) bool
 	// MayDelete decides about a set of what differs up to due, of which the rule against mass
 	// deletions has said why it deletes too much (reason "": it does not), and what would
 	// have to be known for that. A massdelete.UnseenError asks for LookInto.
 	MayDelete(due uint64, reason string, unseen []table.Ino) error
 	LookInto(ctx context.Context, dirs []table.Ino) error
-	// Passed says that a set was committed. It is called with the lock.
-	Passed()
+	// Passed says that a set was committed.
+	Passed(*tree.View)
 }
 
 // Names decide about names that keep a set from being taken.
@@ -87,7 +85,7 @@ type Names interface {
 	PreconditionFailed(ctx context.Context, l table.Link, cause error) error
 }
 
-// Holds hold names back, and say why a name was not sent. Of is called with the lock.
+// Holds hold names back, and say why a name was not sent.
 type Holds interface {
 	Hold(l table.Link, err error)
 	Of(v *tree.View, l table.Link) pending.HeldBack
@@ -105,12 +103,12 @@ type Content interface {
 
 // Monitor is told how it goes.
 type Monitor interface {
-	// Advanced says that the remote took a set. It is called with the lock.
-	Advanced()
+	// Advanced says that the remote took a set.
+	Advanced(*tree.View)
 	// Moving says that bytes of content are moving.
 	Moving()
-	// Ended says that a set was taken (nil), or failed. It is called with the lock.
-	Ended(err error)
+	// Ended says that a set was taken (nil), or failed.
+	Ended(v *tree.View, err error)
 	// Progress says how far a set is, in names.
 	Progress(what string, done, total int)
 }
@@ -150,7 +148,7 @@ type CommitterOptions struct {
 	// Take is the working copy at this moment, without Guard, Found and Progress, until
 	// release. Content stays for a set from then on, see Kept.Begin.
 	Take  func() (was *Moment, release func())
-	NewID func() string // a new operation id; called with the lock
+	NewID func(*tree.View) string // a new operation id
 	// Passes reports whether the same may succeed soon after an error, without anybody's
 	// doing, and IsFinal whether whoever asked for a set is told of one: it does not pass, or
 	// was waited out.
@@ -226,21 +224,21 @@ func (c *Committer) withdraw(r *Request) {
 	c.requests = slices.DeleteFunc(c.requests, func(other *Request) bool { return other == r })
 }
 
-// IsAsked reports whether a commit was asked for that is not done. It is called with the lock.
-func (c *Committer) IsAsked() bool { return len(c.requests) > 0 }
+// IsAsked reports whether a commit was asked for that is not done.
+func (c *Committer) IsAsked(*tree.View) bool { return len(c.requests) > 0 }
 
-// IsSending reports whether a set is under way. It is called with the lock.
-func (c *Committer) IsSending() bool { return c.sending }
+// IsSending reports whether a set is under way.
+func (c *Committer) IsSending(*tree.View) bool { return c.sending }
 
 // Stopped is why the last set failed, if it did, whatever name it is about; final says that
-// another try will not help. It is called with the lock.
-func (c *Committer) Stopped() (cause error, final bool) {
+// another try will not help.
+func (c *Committer) Stopped(*tree.View) (cause error, final bool) {
 	return c.err, c.err != nil && !c.o.Passes(c.err)
 }
 
 // Conflict tells the commit under way of a conflict at a path, and reports whether there is
-// one that will say so. It is called with the lock.
-func (c *Committer) Conflict(path string) (heard bool) {
+// one that will say so.
+func (c *Committer) Conflict(_ *tree.View, path string) (heard bool) {
 	if !c.sending || len(c.requests) == 0 {
 		return false
 	}
@@ -248,27 +246,27 @@ func (c *Committer) Conflict(path string) (heard bool) {
 	return true
 }
 
-// Look has a set sent when one is due. One is under way at a time. It is called with the lock.
+// Look has a set sent when one is due. One is under way at a time.
 func (c *Committer) Look(v *tree.View) {
-	if c.o.Host.IsClosed() {
+	if c.o.Host.IsClosed(v) {
 		return
 	}
-	c.o.Ignores.LearnAhead()
+	c.o.Ignores.LearnAhead(v)
 	var r *Request
 	if len(c.requests) > 0 {
 		r = c.requests[0]
 	}
-	rests := c.o.Sender.IsPaused() && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
+	rests := c.o.Sender.IsPaused(v) && (r == nil || r.tried) // who asks anew need not wait for the end of a rest
 	if c.sending || rests || c.resolveOld(v) {
 		return
 	}
-	due := c.o.Queue.Due()
+	due := c.o.Queue.Due(v)
 	if r != nil {
 		due = max(due, r.due)
 	}
 	first := uint64(0)
 	v.Dirty(0, func(seq uint64, _ table.Link) bool { first = seq; return false })
-	if r == nil && (first == 0 || first > due || c.o.Judge.IsHalted()) && !IsUnresolved(v) {
+	if r == nil && (first == 0 || first > due || c.o.Judge.IsHalted(v)) && !IsUnresolved(v) {
 		return
 	}
 	c.Begin(v)
@@ -296,7 +294,7 @@ func (c *Committer) resolveOld(v *tree.View) bool {
 }
 
 // Begin says that a set is under way: no other begins before End. Look calls it, and whoever
-// sends a set by hand. It is called with the lock.
+// sends a set by hand.
 func (c *Committer) Begin(*tree.View) { c.sending, c.stirs = true, c.o.Queue.Stirs() }
 
 // End tells who asked for a set (nil: no one), and decides what becomes of what was not sent.
@@ -305,20 +303,20 @@ func (c *Committer) End(r *Request, report pending.Report, err error) {
 	c.sending = false
 	switch {
 	case err == nil:
-		c.o.Sender.Reached()
-		c.o.Monitor.Ended(nil)
+		c.o.Sender.Reached(v)
+		c.o.Monitor.Ended(v, nil)
 		c.moot, c.err = 0, nil
 		c.idle(v, report)
 	case errors.Is(err, upload.ErrAgain):
 		if c.moot++; c.moot > maxTries {
-			c.o.Sender.Pause(upload.PauseAfter(c.moot))
+			c.o.Sender.Pause(v, upload.PauseAfter(c.moot))
 		}
 		c.o.Tree.Unlock()
 		c.o.Queue.Kick()
 		return
 	case errors.Is(err, massdelete.ErrHalted):
 	default:
-		c.rest(err)
+		c.rest(v, err)
 	}
 	if r != nil && c.o.Context.Err() == nil && (err == nil || c.o.IsFinal(err)) {
 		c.withdraw(r)
@@ -349,12 +347,12 @@ func (c *Committer) idle(v *tree.View, report pending.Report) {
 
 // rest has the next set wait. What will not pass by itself is told, once: no name is held
 // back for it, and yet nothing goes.
-func (c *Committer) rest(err error) {
+func (c *Committer) rest(v *tree.View, err error) {
 	if !c.o.Passes(err) && (c.err == nil || c.err.Error() != err.Error()) {
 		c.o.Host.Go(func() { c.o.Volume.Report("commit", "", err) })
 	}
 	c.err = err
-	c.o.Monitor.Ended(err)
-	c.o.Sender.Failed(err)
-	c.o.Sender.Pause(upload.PauseAfter(c.o.Sender.Backoff().Failures()))
+	c.o.Monitor.Ended(v, err)
+	c.o.Sender.Failed(v, err)
+	c.o.Sender.Pause(v, upload.PauseAfter(c.o.Sender.Backoff().Failures()))
 }

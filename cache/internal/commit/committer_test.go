@@ -32,7 +32,7 @@ type bench struct {
 	q    *pending.Queue
 	send *upload.Sender
 	kept *Kept
-	held *tree.View // for methods that are called with the lock
+	held *tree.View
 	work sync.WaitGroup
 
 	answers []error // of the remote to sets, in order; nil: it takes the set
@@ -48,13 +48,13 @@ func newBench(t *testing.T) *bench {
 	b := &bench{scene: newScene(t), taken: map[string]providers.CommitResult{}}
 	ctx, stop := context.WithCancel(context.Background())
 	log, now, ids := slog.New(slog.DiscardHandler), func() time.Time { return time.Unix(1, 0) }, 0
-	newID := func() string { ids++; return fmt.Sprint("op-", ids) }
+	newID := func(*tree.View) string { ids++; return fmt.Sprint("op-", ids) }
 	passes := func(err error) bool { return errors.Is(err, providers.ErrUnavailable) }
 	b.q = pending.New(pending.Options{Now: now, Writers: b, Sender: b})
 	exec := upload.NewExecutor(upload.ExecutorOptions{Provider: memory.New(memory.Options{}), Tree: b.tree, Volume: byName{b}, Content: byName{b}, NewID: newID, Passes: passes, Log: log})
 	b.send = upload.NewSender(upload.SenderOptions{Tree: b.tree, Queue: b.q, Executor: exec, Host: byName{b}, Monitor: b, Context: ctx, Now: now, Log: log})
 	open := files.NewOpenSet()
-	b.kept = NewKept(KeptOptions{Tree: b.tree, Open: open, IsUnsaved: func(table.Ino) bool { return false }, Abandon: func(...table.Ino) {}})
+	b.kept = NewKept(KeptOptions{Tree: b.tree, Open: open, IsUnsaved: func(*tree.View, table.Ino) bool { return false }, Abandon: func(...table.Ino) {}})
 	b.c = NewCommitter(CommitterOptions{
 		Remote: b, Tree: b.tree, Queue: b.q, Sender: b.send, Executor: exec, Kept: b.kept, Open: open, Guard: b.was.Guard, Head: revision.NewHeadLock(),
 		Volume: b, Host: b, Revisions: b, Ignores: b, Judge: b, Names: b, Holds: b, Content: b, Monitor: b,
@@ -165,7 +165,7 @@ func (o *observer) Committed() {
 func (b *bench) Go(f func())                                    { b.work.Go(f) }
 func (b *bench) Pause(context.Context, time.Duration)           {}
 func (b *bench) Patiently(do func(context.Context) error) error { return do(b.c.o.Context) }
-func (b *bench) IsClosed() bool                                 { return false }
+func (b *bench) IsClosed(*tree.View) bool                       { return false }
 
 // IsSynced and those that follow implement Revisions.
 func (b *bench) IsSynced(context.Context, revision.Held) (bool, error) { return b.behind == 0, nil }
@@ -181,12 +181,12 @@ func (b *bench) Sync(context.Context, revision.Moving) error {
 }
 
 // LearnAhead and those that follow implement Ignores.
-func (b *bench) LearnAhead()                                              {}
+func (b *bench) LearnAhead(*tree.View)                                    {}
 func (b *bench) Learn(context.Context) error                              { return nil }
 func (b *bench) Sort([]table.Link, rules.Carriers) error                  { return nil }
 func (b *bench) Bring(context.Context, []table.Link) error                { return nil }
-func (b *bench) IsHalted() bool                                           { return false }
-func (b *bench) Passed()                                                  {}
+func (b *bench) IsHalted(*tree.View) bool                                 { return false }
+func (b *bench) Passed(*tree.View)                                        {}
 func (b *bench) HydrateNameless(context.Context, table.Ino, string) error { return nil }
 
 // MayDelete implements Judge.
@@ -218,29 +218,29 @@ func (b *bench) Hold(l table.Link, err error) {
 	b.send.Jobs().Hold(v, l, err, time.Unix(1, 0), false)
 }
 
-func (b *bench) Of(_ *tree.View, l table.Link) pending.HeldBack {
-	err, _ := b.Failure(l)
+func (b *bench) Of(v *tree.View, l table.Link) pending.HeldBack {
+	err, _ := b.Failure(v, l)
 	return pending.HeldBack{Path: l.Name, Reason: pending.OnItsWay, Conflict: err != nil}
 }
 
-func (b *bench) Renamed(table.Ino, string, string) {}
+func (b *bench) Renamed(*tree.View, table.Ino, string, string) {}
 
 func (b *bench) Unsendable(_ context.Context, _ table.Link, cause error) error { return cause }
 
 // Advanced and those that follow implement Monitor.
-func (b *bench) Advanced()                 {}
+func (b *bench) Advanced(*tree.View)       {}
 func (b *bench) Moving()                   {}
-func (b *bench) Ended(error)               {}
+func (b *bench) Ended(*tree.View, error)   {}
 func (b *bench) Progress(string, int, int) {}
 
 // Writing and those that follow implement pending.Writers and pending.Sender.
-func (b *bench) Writing(table.Ino) (open, touched bool) { return false, false }
-func (b *bench) All(func(table.Ino))                    {}
-func (b *bench) Failure(l table.Link) (error, bool)     { return b.send.Jobs().Failure(b.held, l) }
-func (b *bench) IsSending(table.Link) bool              { return false }
-func (b *bench) IsPlaceKnown(table.Ino) bool            { return true }
-func (b *bench) IsAsked() bool                          { return b.c.IsAsked() }
-func (b *bench) IsStopped() bool                        { return false }
+func (b *bench) Writing(*tree.View, table.Ino) (open, touched bool) { return false, false }
+func (b *bench) All(*tree.View, func(table.Ino))                    {}
+func (b *bench) Failure(v *tree.View, l table.Link) (error, bool)   { return b.send.Jobs().Failure(v, l) }
+func (b *bench) IsSending(*tree.View, table.Link) bool              { return false }
+func (b *bench) IsPlaceKnown(*tree.View, table.Ino) bool            { return true }
+func (b *bench) IsAsked(v *tree.View) bool                          { return b.c.IsAsked(v) }
+func (b *bench) IsStopped(*tree.View) bool                          { return false }
 
 // byName is a bench for what sends name by name, which is never asked to here.
 type byName struct{ *bench }
@@ -306,7 +306,7 @@ func TestCommitter(t *testing.T) {
 			assert.Equal(t, held, c.held, "held back")
 			assert.Equal(t, b.held.DirtyCount(), 2-c.changes, "left to send")
 			if err == nil {
-				assert.False(t, b.c.IsAsked() || b.c.IsSending() || IsUnresolved(b.held), "there is something under way")
+				assert.False(t, b.c.IsAsked(b.held) || b.c.IsSending(b.held) || IsUnresolved(b.held), "there is something under way")
 			}
 		})
 	}
@@ -319,22 +319,22 @@ func TestRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b.tree.Lock()
 	b.c.Begin(b.held) // so that no set begins
-	assert.False(t, b.c.Conflict("a"), "nobody asked")
+	assert.False(t, b.c.Conflict(b.held, "a"), "nobody asked")
 	b.tree.Unlock()
 	done := make(chan error)
 	go func() { done <- assert.ErrOf(b.c.Commit(ctx, pending.Description{}, 0)) }()
 	for asked := false; !asked; {
 		b.tree.Lock()
-		asked = b.c.IsAsked()
+		asked = b.c.IsAsked(b.held)
 		b.tree.Unlock()
 	}
 	b.tree.Lock()
-	assert.True(t, b.c.Conflict("a"), "who asked is not told")
+	assert.True(t, b.c.Conflict(b.held, "a"), "who asked is not told")
 	b.tree.Unlock()
 	cancel()
 	assert.Is(t, <-done, context.Canceled)
 	b.tree.Lock()
 	defer b.tree.Unlock()
-	assert.False(t, b.c.IsAsked(), "asked")
-	assert.True(t, b.c.IsSending(), "sending")
+	assert.False(t, b.c.IsAsked(b.held), "asked")
+	assert.True(t, b.c.IsSending(b.held), "sending")
 }

@@ -19,9 +19,8 @@ import (
 type KeptOptions struct {
 	Tree *tree.Tree
 	Open *files.OpenSet
-	// IsUnsaved reports whether the remote does not have the content of an inode yet. It is
-	// called with the lock.
-	IsUnsaved func(ino table.Ino) bool
+	// IsUnsaved reports whether the remote does not have the content of an inode yet.
+	IsUnsaved func(v *tree.View, ino table.Ino) bool
 	Release   func(*files.OpenInode)
 	// Abandon forgets inodes without a name, if nothing holds them any more.
 	Abandon func(...table.Ino)
@@ -95,14 +94,14 @@ func (k *Kept) End() {
 
 // Nameless reports whether an inode that has lost its last name stays for a set: its content,
 // and the place of what is in a directory.
-func (k *Kept) Nameless(_ *tree.View, ino table.Ino, n *table.Inode) bool {
+func (k *Kept) Nameless(v *tree.View, ino table.Ino, n *table.Inode) bool {
 	if k.now == nil {
 		return false
 	}
 	if _, known := k.now.nameless[ino]; known {
 		return true
 	}
-	if !k.o.IsUnsaved(ino) && !n.IsDir() && !n.IsSymlink() {
+	if !k.o.IsUnsaved(v, ino) && !n.IsDir() && !n.IsSymlink() {
 		return false
 	}
 	k.now.nameless[ino] = struct{}{}
@@ -116,7 +115,7 @@ func (k *Kept) KeepState(oi files.LockedInode) (isCurrent func(*tree.View) bool)
 	v := k.o.Tree.Lock()
 	now, n := k.now, v.Inode(oi.Ino)
 	isCurrent = func(*tree.View) bool { return k.now == now || k.now == nil }
-	if now == nil || n == nil || oi.Content() == nil || !now.wants(oi.Ino) || !k.o.IsUnsaved(oi.Ino) {
+	if now == nil || n == nil || oi.Content() == nil || !now.wants(oi.Ino) || !k.o.IsUnsaved(v, oi.Ino) {
 		k.o.Tree.Unlock()
 		return isCurrent
 	}

@@ -60,7 +60,7 @@ func newDesk(t *testing.T) *desk {
 		Syncs:    &files.TableSync{Tree: d.tree}, Volume: d, Keeper: d, Now: time.Now, Context: t.Context(), Log: slog.New(slog.DiscardHandler),
 		Go: func(*tree.View, func()) bool { return false },
 	})
-	d.Kept = NewKept(KeptOptions{Tree: d.tree, Open: d.files, IsUnsaved: func(table.Ino) bool { return d.unsaved },
+	d.Kept = NewKept(KeptOptions{Tree: d.tree, Open: d.files, IsUnsaved: func(*tree.View, table.Ino) bool { return d.unsaved },
 		Release: d.opener.Release, Abandon: func(inos ...table.Ino) { d.abandoned = append(d.abandoned, inos...) }})
 	d.makes(x, file, root("f"))
 	d.does(func(tx *tree.Tx) { tx.Edit(x).Size = 0 })

@@ -42,7 +42,7 @@ func (s *spans) add(off, end int64) {
 // delta is what has changed of a file since it was in a state that the caller
 // named. It is in memory only: after a restart everything counts as changed.
 type delta struct {
-	base    string // guarded by the lock of Store.inodes, the rest by that of the file
+	base    string // see lockedInodes, and for the rest lockedFile
 	size    int64  // of that state
 	changed spans
 }

@@ -347,7 +347,7 @@ func (f *lockedFile) settle() error {
 type sink struct {
 	fl     *flight
 	closed atomic.Bool
-	got    ranges // guarded by the lock of the file
+	got    ranges // see lockedFile
 }
 
 // WriteAt implements [io.WriterAt]. Bytes go only where none are yet.

@@ -10,7 +10,7 @@ import (
 // Offsets and sizes are bytes.
 type File struct {
 	shared
-	users int        // guarded by the lock of Store.inodes
+	users int        // see lockedInodes
 	sum   checksum   // has a lock of its own
 	held  lockedFile // see lock
 }
@@ -34,7 +34,7 @@ type shared struct {
 type lockedFile struct {
 	*shared
 	file *File
-	mu   sync.Mutex
+	mu   sync.Mutex // guards what follows, what came for each flight, and what changed since each view
 
 	wr      int // descriptor for changes, -1 when there is none
 	part    string

@@ -8,8 +8,8 @@ type inodes struct{ held lockedInodes }
 // lockedInodes is inodes for who holds their lock, from inodes.lock until unlock.
 type lockedInodes struct {
 	mu     sync.Mutex
-	files  map[uint64]*File  // in use
-	deltas map[uint64]*delta // accounts of changes, of files not in use too
+	files  map[uint64]*File  // in use, each with its users
+	deltas map[uint64]*delta // accounts of changes, each with its base, of files not in use too
 	known  known
 }
 

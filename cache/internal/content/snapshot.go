@@ -28,7 +28,7 @@ type Snapshot struct {
 	mtime  int64
 
 	delta *delta // a copy of the file's; nil: no one knows
-	since spans  // what has changed since; guarded by the lock of the file
+	since spans  // what has changed since; see lockedFile
 
 	broken atomic.Bool
 	aside  atomic.Pointer[aside]

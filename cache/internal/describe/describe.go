@@ -21,7 +21,7 @@ type Describer struct {
 	Holds    Holds
 }
 
-// Holds know why names are not sent. They are called with the lock of the tree.
+// Holds know why names are not sent.
 type Holds interface {
 	Failure(v *tree.View, l table.Link) (err error, final bool)
 	Of(v *tree.View, l table.Link) pending.HeldBack

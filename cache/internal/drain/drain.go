@@ -23,19 +23,19 @@ type Drain struct {
 	Pushes  bool // what was committed is pushed too
 }
 
-// Open are the inodes that are open. It is called with the lock of the tree.
+// Open are the inodes that are open.
 type Open interface {
 	Inos(v *tree.View) []table.Ino
 }
 
-// Queue is what is pending. It is called with the lock of the tree.
+// Queue is what is pending.
 type Queue interface {
 	// SendOpen has content sent that a program may be writing.
-	SendOpen(ino table.Ino, n *table.Inode)
+	SendOpen(v *tree.View, ino table.Ino, n *table.Inode)
 	IsBeingWritten(v *tree.View, rec table.Name) bool
 }
 
-// Holds know why names are not sent. They are called with the lock of the tree.
+// Holds know why names are not sent.
 type Holds interface {
 	Of(v *tree.View, l table.Link) pending.HeldBack
 }
@@ -77,7 +77,7 @@ func (d *Drain) FlushOpen() error {
 		errs = append(errs, d.Flush(ino))
 		v = d.Tree.Lock()
 		if n := v.Inode(ino); n != nil {
-			d.Queue.SendOpen(ino, n)
+			d.Queue.SendOpen(v, ino, n)
 		}
 		d.Tree.Unlock()
 	}

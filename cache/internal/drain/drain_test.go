@@ -55,7 +55,9 @@ func (c *copied) note(what string, err error) error {
 	return err
 }
 
-func (c *copied) SendOpen(ino table.Ino, _ *table.Inode) { _ = c.note(fmt.Sprint("send ", ino), nil) }
+func (c *copied) SendOpen(_ *tree.View, ino table.Ino, _ *table.Inode) {
+	_ = c.note(fmt.Sprint("send ", ino), nil)
+}
 
 func (c *copied) IsBeingWritten(v *tree.View, rec table.Name) bool { return c.held["writing"] != "" }
 

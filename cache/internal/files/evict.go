@@ -101,8 +101,8 @@ func (e *Eviction) MayEvict(ino table.Ino) (may bool) {
 }
 
 // GiveUpBeside is GiveUp within a transaction that may fail yet: what that is about is not
-// clean by what the disk knows. It asks for lost commits with the lock held, for which there is
-// no other moment.
+// clean by what the disk knows. It asks for lost commits within the transaction, for which there
+// is no other moment.
 func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
 	changed := map[table.Ino]bool{}
 	for _, l := range t.Changed() {

@@ -143,7 +143,7 @@ func hexKey(prefix string, n uint64) string {
 	return string(k)
 }
 
-// Reader is a view of the tree whose lock is held.
+// Reader is what a tree.View reads records by.
 type Reader interface{ Get(key string) []byte }
 
 // Writer is a transaction of the tree.

@@ -16,8 +16,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Options are what listings need of those who use them. What takes a view is called with the
-// lock of the tree.
+// Options are what listings need of those who use them.
 type Options struct {
 	Tree         *tree.Tree
 	Update       func(do func(*tree.Tx) error) error

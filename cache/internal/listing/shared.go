@@ -27,8 +27,18 @@ type Shared struct {
 	Go   func(func())                      // runs a listing
 	Wait func(time.Duration) time.Duration // how long a wait for so long really is
 
-	mu   sync.Mutex
-	runs map[table.Ino]*shared
+	mu   sync.Mutex // guards runs, and of each its callers and whether it is kept
+	runs underWay
+}
+
+// underWay are the listings under way, by directory.
+type underWay map[table.Ino]*shared
+
+// remove takes a listing off, unless that of its directory is another by now.
+func (u underWay) remove(dir table.Ino, one *shared) {
+	if u[dir] == one {
+		delete(u, dir)
+	}
 }
 
 // shared is a listing under way.
@@ -38,7 +48,6 @@ type shared struct {
 	done  chan struct{}
 	err   error // valid when done is closed
 
-	// Guarded by Shared.mu.
 	callers int
 	kept    bool // no caller need wait
 }
@@ -53,7 +62,7 @@ func (s *Shared) Do(ctx context.Context, dir table.Ino, limit time.Duration, sta
 	one.kept = one.kept || err == ErrTimedOut // never wrapped
 	if one.callers--; one.callers == 0 && !one.kept {
 		one.End()
-		s.leave(dir, one) // no one may join what is being given up
+		s.runs.remove(dir, one) // no one may join what is being given up
 	}
 	return one.began, err
 }
@@ -66,7 +75,7 @@ func (s *Shared) join(dir table.Ino, limit time.Duration, start func() Run) *sha
 	if one == nil {
 		one = &shared{Run: start(), began: s.Now(), done: make(chan struct{})}
 		if s.runs == nil {
-			s.runs = map[table.Ino]*shared{}
+			s.runs = underWay{}
 		}
 		s.runs[dir] = one
 		s.Go(func() { s.run(dir, one) })
@@ -80,17 +89,10 @@ func (s *Shared) join(dir table.Ino, limit time.Duration, start func() Run) *sha
 func (s *Shared) run(dir table.Ino, one *shared) {
 	one.err = one.Work()
 	s.mu.Lock()
-	s.leave(dir, one)
+	s.runs.remove(dir, one)
 	s.mu.Unlock()
 	close(one.done)
 	one.End()
-}
-
-// leave takes a listing off the list. s.mu is held.
-func (s *Shared) leave(dir table.Ino, one *shared) {
-	if s.runs[dir] == one {
-		delete(s.runs, dir)
-	}
 }
 
 // await waits for the end of a listing, of the limit, or of ctx. As long as pages come the

@@ -89,9 +89,12 @@ func (b *Belief) Judge(dir table.Ino, n *table.Inode, arrived time.Time, strict 
 	a := b.freshness(dir, n, now)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	moment := min(max(LeastWait, 4*b.usual), MostWait) // for a listing that comes as usual
 	switch {
+	case a == Unknown && b.gone.IsZero(): // it was never listed
+		return a, -1
 	case a == Unknown:
-		return a, b.firstLook(now)
+		return a, max(moment, b.Patience-now.Sub(b.gone))
 	case a == Fresh || strict && a == Old:
 		return a, -1
 	case !b.failing.IsZero():
@@ -105,19 +108,7 @@ func (b *Belief) Judge(dir table.Ino, n *table.Inode, arrived time.Time, strict 
 	case b.usual > MostWait:
 		return a, 0
 	}
-	return a, b.moment()
-}
-
-// moment is as long as a listing that comes as usual may take. b.mu is held.
-func (b *Belief) moment() time.Duration { return min(max(LeastWait, 4*b.usual), MostWait) }
-
-// firstLook is how long to wait for the listing of a directory that was never listed. b.mu
-// is held.
-func (b *Belief) firstLook(now time.Time) time.Duration {
-	if b.gone.IsZero() {
-		return -1
-	}
-	return max(b.moment(), b.Patience-now.Sub(b.gone))
+	return a, moment
 }
 
 // Overdue notes that an answer did not come in the time that one takes: no look waits for

@@ -20,7 +20,7 @@ const floor = 20
 // MaxUnseen is how many directories are looked into before it is counted again.
 const MaxUnseen = 32
 
-// View is the tree, whose lock is held.
+// View is the tree, as a tree.View is.
 type View interface {
 	Inode(ino table.Ino) *table.Inode
 	Names(dir table.Ino, after string, visit func(name string, n table.Name) bool)

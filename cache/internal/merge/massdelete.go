@@ -43,14 +43,14 @@ func IsUndecided(err error) bool {
 func (m *Merge) CheckPull(v *Tx, head revision.Held) error {
 	h := v.o.Guard.Halted(massdelete.Pull)
 	if h != nil && !m.Whole && v.o.Looks {
-		v.o.Guard.PullWhole()
+		v.o.Guard.PullWhole(v.View)
 	}
 	if m.halt != nil || m.deleted == 0 || m.First {
 		return m.halt
 	}
 	switch {
 	case m.Whole:
-	case v.o.Guard.IsPulling() && !v.o.Guard.IsConfirmed(massdelete.Pull):
+	case v.o.Guard.IsPulling(v.View) && !v.o.Guard.IsConfirmed(massdelete.Pull):
 		return ErrPart
 	case h != nil:
 		return m.stop(v, h.Reason, h.Deleted)
@@ -111,13 +111,13 @@ func (m *Merge) stop(v *Tx, reason string, deleted int) error {
 		return nil
 	}
 	if !m.Whole && v.o.Looks {
-		v.o.Guard.PullWhole()
+		v.o.Guard.PullWhole(v.View)
 		if h == nil {
 			return ErrPart
 		}
 		reason = h.Reason
 	}
-	return v.o.Guard.Check(reason, deleted)
+	return v.o.Guard.Check(v.View, reason, deleted)
 }
 
 // seek asks for the names of directories. What the remote has in those that this merge

@@ -130,7 +130,7 @@ func (m *Merge) finish(v *Tx) {
 		v.Notes.Came(l)
 	}
 	m.countDeleted(v)
-	missed := m.unheard()
+	missed := m.unheard(v)
 	if m.Alone {
 		v.addUnreported(missed)
 	}
@@ -147,9 +147,9 @@ func (m *Merge) finish(v *Tx) {
 
 // unheard are the conflicts that no commit which waits asked for: what is decided at once is
 // not held back, and yet those that did are to say so.
-func (m *Merge) unheard() (paths []string) {
+func (m *Merge) unheard(v *Tx) (paths []string) {
 	for _, c := range m.clashes {
-		if !m.v.o.Heard(c.Link, c.path) {
+		if !v.o.Heard(v.View, c.Link, c.path) {
 			paths = append(paths, c.path)
 		}
 	}

@@ -104,8 +104,8 @@ func newCopy(t *testing.T, o memory.Options, conflict reconcile.Conflict, base, 
 			}
 			return io.NopCloser(strings.NewReader(c.was)), nil
 		}},
-		Guard: Guard{Guard: &massdelete.Guard{}, Check: func(string, int) error { return nil }, PullWhole: func() {}, IsPulling: func() bool { return false }},
-		Heard: func(table.Link, string) bool { return false },
+		Guard: Guard{Guard: &massdelete.Guard{}, Check: func(*tree.View, string, int) error { return nil }, PullWhole: func(*tree.View) {}, IsPulling: func(*tree.View) bool { return false }},
+		Heard: func(*tree.View, table.Link, string) bool { return false },
 	})
 	c.base = c.write(base)
 	made := assert.Of(files.Make(t.Context(), tr, store, "f", strings.NewReader(ours))).OK(t)

@@ -70,15 +70,14 @@ type Past struct {
 	PreviousHead func(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error)
 }
 
-// Guard stops a pull that deletes too much: see package massdelete. It is used with the lock
-// of the tree.
+// Guard stops a pull that deletes too much: see package massdelete.
 type Guard struct {
 	*massdelete.Guard
 	// Check halts the pull for a reason, unless there is none or that was confirmed.
-	Check func(reason string, deleted int) error
+	Check func(v *tree.View, reason string, deleted int) error
 	// PullWhole has a pull of the whole tree begin, which IsPulling then.
-	PullWhole func()
-	IsPulling func() bool
+	PullWhole func(*tree.View)
+	IsPulling func(*tree.View) bool
 }
 
 // Options are what merges need of those who use them.
@@ -105,8 +104,8 @@ type Options struct {
 	Past   Past
 	Guard  Guard
 	// Heard tells commits that wait of a conflict, and reports whether any of them will say
-	// so. It is called with the lock.
-	Heard func(l table.Link, path string) bool
+	// so.
+	Heard func(v *tree.View, l table.Link, path string) bool
 	// Pulled, if not nil, is told each path that leads to another file than before.
 	Pulled  func(path string)
 	Context context.Context // ends with the working copy

@@ -96,7 +96,7 @@ func (f *file) bare() bool {
 func (f *file) unsent() bool {
 	locked := f.v.lock()
 	defer locked.unlock()
-	return f.v.o.Uploads.IsUnsaved(f.oi.Ino)
+	return f.v.o.Uploads.IsUnsaved(locked.View, f.oi.Ino)
 }
 
 // staysHere reports whether the file has no name that the remote gets.

@@ -47,9 +47,8 @@ type Uploads struct {
 	// changes of names and attributes before, and WaitForNames when it has these.
 	WaitForContent func(op *fs.Op, ino table.Ino) error
 	WaitForNames   func(op *fs.Op) error
-	// IsUnsaved reports whether the remote lacks content of an inode. The lock of the tree
-	// is held.
-	IsUnsaved func(ino table.Ino) bool
+	// IsUnsaved reports whether the remote lacks content of an inode.
+	IsUnsaved func(v *tree.View, ino table.Ino) bool
 }
 
 // Options are what operations need of a working copy.

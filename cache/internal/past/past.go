@@ -36,8 +36,7 @@ type Volume interface {
 	Readlink(ctx context.Context, ino table.Ino) (string, error)
 	// Differing are the paths at which something may differ from a revision.
 	Differing(ctx context.Context, r providers.Revision) ([]string, error)
-	// StaysLocal reports whether what has a name never goes to the remote. It is called with
-	// the lock.
+	// StaysLocal reports whether what has a name never goes to the remote.
 	StaysLocal(v *tree.View, l table.Link, n *table.Inode) bool
 }
 

@@ -9,7 +9,7 @@ import (
 func (q *Queue) Unsaved() (files int, size int64) { return len(q.unsaved), q.total }
 
 // IsUnsaved reports whether the remote lacks content of an inode.
-func (q *Queue) IsUnsaved(ino table.Ino) bool {
+func (q *Queue) IsUnsaved(_ *tree.View, ino table.Ino) bool {
 	_, unsaved := q.unsaved[ino]
 	return unsaved
 }
@@ -70,28 +70,28 @@ func Carries(rec table.Name, n *table.Inode) bool {
 }
 
 // Closed says that a program has closed a state of content, or wants it sent as it is.
-func (q *Queue) Closed(ino table.Ino, n *table.Inode) {
-	if q.IsUnsaved(ino) {
+func (q *Queue) Closed(v *tree.View, ino table.Ino, n *table.Inode) {
+	if q.IsUnsaved(v, ino) {
 		q.closed[ino] = n.ContentVersion
 	}
 }
 
 // SendOpen has content be sent although a program goes on writing it, until the remote has
 // all of it.
-func (q *Queue) SendOpen(ino table.Ino, n *table.Inode) {
+func (q *Queue) SendOpen(_ *tree.View, ino table.Ino, n *table.Inode) {
 	q.closed[ino], q.overdue[ino] = n.ContentVersion, struct{}{}
 }
 
 // Lingering lists the files that have been open for writing for Options.MaxOpen, once in
 // that time.
-func (q *Queue) Lingering() (files []table.Ino) {
+func (q *Queue) Lingering(v *tree.View) (files []table.Ino) {
 	for ino := range q.writing {
-		if open, _ := q.o.Writers.Writing(ino); !open {
+		if open, _ := q.o.Writers.Writing(v, ino); !open {
 			delete(q.writing, ino)
 		}
 	}
 	now := q.o.Now()
-	q.o.Writers.All(func(ino table.Ino) {
+	q.o.Writers.All(v, func(ino table.Ino) {
 		since, known := q.writing[ino]
 		switch {
 		case !known:
@@ -107,8 +107,8 @@ func (q *Queue) Lingering() (files []table.Ino) {
 // IsOpen reports whether a program is still writing a state that none has closed, and that
 // is not waited for. What was closed and is being written once more is one, too: its
 // first state is gone, and the next is half made. After SendOpen that counts no more.
-func (q *Queue) IsOpen(ino table.Ino, n *table.Inode) bool {
-	open, touched := q.o.Writers.Writing(ino)
+func (q *Queue) IsOpen(v *tree.View, ino table.Ino, n *table.Inode) bool {
+	open, touched := q.o.Writers.Writing(v, ino)
 	if !open || q.isAwaited(ino) {
 		return false
 	}
@@ -119,7 +119,7 @@ func (q *Queue) IsOpen(ino table.Ino, n *table.Inode) bool {
 // IsLeftAlone reports whether a name waits for a program that writes it: what is on its way
 // does not.
 func (q *Queue) IsLeftAlone(v *tree.View, l table.Link) bool {
-	return !q.o.Sender.IsSending(l) && q.IsBeingWritten(v, v.Record(l))
+	return !q.o.Sender.IsSending(v, l) && q.IsBeingWritten(v, v.Record(l))
 }
 
 // IsBeingWritten reports whether a name's content is left alone because a program is writing
@@ -129,9 +129,9 @@ func (q *Queue) IsBeingWritten(v *tree.View, rec table.Name) bool {
 }
 
 // IsBeingWritten is Queue.IsBeingWritten where isOpen says which content is being written.
-func IsBeingWritten(v *tree.View, rec table.Name, isOpen func(table.Ino, *table.Inode) bool) bool {
+func IsBeingWritten(v *tree.View, rec table.Name, isOpen func(*tree.View, table.Ino, *table.Inode) bool) bool {
 	n := v.Inode(rec.Ino)
-	return n != nil && rec.Attempt == nil && Carries(rec, n) && isOpen(rec.Ino, n)
+	return n != nil && rec.Attempt == nil && Carries(rec, n) && isOpen(v, rec.Ino, n)
 }
 
 // isAwaited reports whether content of an inode is waited for: a program that closed it

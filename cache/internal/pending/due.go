@@ -12,15 +12,15 @@ import (
 func (q *Queue) Newest() uint64 { return q.newest }
 
 // Due is the place in the order up to which everything is due.
-func (q *Queue) Due() uint64 {
-	if q.IsHeld() {
+func (q *Queue) Due(v *tree.View) uint64 {
+	if q.IsHeld(v) {
 		return 0
 	}
 	return q.due
 }
 
 // IsHeld reports whether nothing is due by itself at this moment.
-func (q *Queue) IsHeld() bool { return q.o.Held != nil && q.o.Held() }
+func (q *Queue) IsHeld(v *tree.View) bool { return q.o.Held != nil && q.o.Held(v) }
 
 // Ask makes due all that differs now.
 func (q *Queue) Ask() {
@@ -44,7 +44,7 @@ func (q *Queue) Because() map[table.Link]struct{} { return maps.Clone(q.because)
 
 // EachDue visits what is due, the oldest first.
 func (q *Queue) EachDue(v *tree.View, visit func(l table.Link) bool) {
-	q.EachUpTo(v, q.Due(), func(_ uint64, l table.Link) bool { return visit(l) })
+	q.EachUpTo(v, q.Due(v), func(_ uint64, l table.Link) bool { return visit(l) })
 }
 
 // EachUpTo visits what differs up to a place in the order, and what differs because of an
@@ -66,10 +66,10 @@ func (q *Queue) EachUpTo(v *tree.View, due uint64, visit func(seq uint64, l tabl
 
 // isHurried reports whether what was due to arrive is waited for, so that a change that is
 // not due yet may be what that needs.
-func (q *Queue) isHurried() bool { return len(q.waiters) > 0 || q.o.Sender.IsAsked() }
+func (q *Queue) isHurried(v *tree.View) bool { return len(q.waiters) > 0 || q.o.Sender.IsAsked(v) }
 
 // Open opens a window when there is something to wait for.
-func (q *Queue) Open() {
+func (q *Queue) Open(v *tree.View) {
 	q.stirs++
 	switch {
 	case !q.o.OnChange || q.due >= q.newest:
@@ -79,7 +79,7 @@ func (q *Queue) Open() {
 		q.Kick()
 	case !q.windowed:
 		q.windowed = true
-		q.o.After(q.o.Window, func() {
+		q.o.After(v, q.o.Window, func(*tree.View) {
 			q.windowed = false
 			q.Ask()
 		})
@@ -133,7 +133,7 @@ const (
 // is sent without being asked for, or at all for now, waiting would not help: then the
 // disk's room is the bound.
 func (q *Queue) IsFull(v *tree.View) bool {
-	if !q.o.OnChange || q.o.Sender.IsStopped() || q.IsHeld() {
+	if !q.o.OnChange || q.o.Sender.IsStopped(v) || q.IsHeld(v) {
 		return false
 	}
 	if q.total > 2*q.o.MaxUnsaved {

@@ -37,16 +37,16 @@ type Queue struct {
 // Options are what a queue needs of the rest of a volume, and how its user wants it.
 type Options struct {
 	Now func() time.Time
-	// After runs f under the lock when d is over.
-	After func(d time.Duration, f func())
+	// After runs f when d is over.
+	After func(v *tree.View, d time.Duration, f func(*tree.View))
 
 	// OnChange says that a change becomes due by itself; else it waits for Ask.
 	OnChange bool
 	// Window is how long after the first change it and all others since are due; 0: at once.
 	Window time.Duration
 	// Held says that nothing is to be due by itself at this moment, whatever was; nil: that
-	// is never so. It is asked under the lock.
-	Held func() bool
+	// is never so.
+	Held func(*tree.View) bool
 	// MaxUnsaved is how many bytes of content are due although the window is open.
 	MaxUnsaved int64
 	// MaxOpen is for how long content is left alone because a program has it open for
@@ -61,26 +61,26 @@ type Options struct {
 type Writers interface {
 	// Writing reports whether a program has an inode open for writing, and whether it has
 	// written what the table does not know of yet.
-	Writing(ino table.Ino) (open, touched bool)
+	Writing(v *tree.View, ino table.Ino) (open, touched bool)
 	// All are the inodes that programs have open for writing.
-	All(visit func(ino table.Ino))
+	All(v *tree.View, visit func(ino table.Ino))
 }
 
-// A Sender sends what is due. It is asked under the lock.
+// A Sender sends what is due.
 type Sender interface {
 	// Failure is what keeps a name from being sent, if it has been tried: its own failure,
 	// or that of a directory above, or of all there is. final says that another try will
 	// not help.
-	Failure(l table.Link) (cause error, final bool)
+	Failure(v *tree.View, l table.Link) (cause error, final bool)
 	// IsSending reports whether a change of a name is on its way.
-	IsSending(l table.Link) bool
+	IsSending(v *tree.View, l table.Link) bool
 	// IsPlaceKnown reports whether it is known where the remote has an inode: no change
 	// of its place is under way or without an answer.
-	IsPlaceKnown(ino table.Ino) bool
+	IsPlaceKnown(v *tree.View, ino table.Ino) bool
 	// IsAsked reports whether a commit was asked for that is not done.
-	IsAsked() bool
+	IsAsked(*tree.View) bool
 	// IsStopped reports whether nothing is sent at all for now.
-	IsStopped() bool
+	IsStopped(*tree.View) bool
 }
 
 // New is a queue of nothing, which follows no transaction before Resume.
@@ -129,14 +129,14 @@ func (q *Queue) Kicked() <-chan struct{} { return q.kick }
 
 // Marked reports whether a change of a name, which was and now is at a place in the order
 // (0: at none), is of interest before it becomes due: whoever sends is to look.
-func (q *Queue) Marked(was, now uint64) bool {
+func (q *Queue) Marked(v *tree.View, was, now uint64) bool {
 	switch {
 	case now == 0: // it was on its way
 		return was != 0
 	case was == 0: // not due yet: see open
-		return q.isHurried()
+		return q.isHurried(v)
 	}
-	return was <= q.due || q.isHurried() // another state of what was on its way
+	return was <= q.due || q.isHurried(v) // another state of what was on its way
 }
 
 // Committed follows a transaction that was committed: the names that it concerned, and the
@@ -163,7 +163,7 @@ func (q *Queue) Committed(v *tree.View, own bool, changed []table.Link, unnamed 
 			delete(q.because, l)
 		}
 	}
-	q.Open()
+	q.Open(v)
 	q.NamesChanged(v, changed...)
 }
 

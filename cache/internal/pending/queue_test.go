@@ -21,7 +21,7 @@ type scene struct {
 	tree   *tree.Tree
 	q      *Queue
 	now    time.Time
-	timers []func()
+	timers []func(*tree.View)
 	open   map[table.Ino]bool // for writing; true: touched
 
 	final, passing map[table.Link]error // failures
@@ -39,7 +39,7 @@ func newScene(t *testing.T, change ...func(*Options)) *scene {
 	s := &scene{T: t, now: time.Unix(1e9, 0), open: map[table.Ino]bool{}, final: map[table.Link]error{}, passing: map[table.Link]error{},
 		sending: map[table.Link]bool{}, elsewhere: map[table.Ino]bool{}}
 	s.tree = tree.New(tab, tree.Options{Now: s.clock})
-	o := Options{Now: s.clock, After: func(_ time.Duration, f func()) { s.timers = append(s.timers, f) },
+	o := Options{Now: s.clock, After: func(_ *tree.View, _ time.Duration, f func(*tree.View)) { s.timers = append(s.timers, f) },
 		OnChange: true, Window: time.Minute, MaxUnsaved: 100, MaxOpen: time.Hour, Writers: s, Sender: s}
 	for _, f := range change {
 		f(&o)
@@ -52,31 +52,31 @@ func newScene(t *testing.T, change ...func(*Options)) *scene {
 
 func (s *scene) clock() time.Time { return s.now }
 
-func (s *scene) Writing(ino table.Ino) (open, touched bool) {
+func (s *scene) Writing(_ *tree.View, ino table.Ino) (open, touched bool) {
 	touched, open = s.open[ino]
 	return open, touched
 }
 
-func (s *scene) All(visit func(table.Ino)) {
+func (s *scene) All(_ *tree.View, visit func(table.Ino)) {
 	for ino := range s.open {
 		visit(ino)
 	}
 }
 
-func (s *scene) Failure(l table.Link) (error, bool) {
+func (s *scene) Failure(v *tree.View, l table.Link) (error, bool) {
 	if err := s.final[l]; err != nil {
 		return err, true
 	}
 	return s.passing[l], false
 }
 
-func (s *scene) IsSending(l table.Link) bool { return s.sending[l] }
+func (s *scene) IsSending(v *tree.View, l table.Link) bool { return s.sending[l] }
 
-func (s *scene) IsPlaceKnown(ino table.Ino) bool { return !s.elsewhere[ino] }
+func (s *scene) IsPlaceKnown(v *tree.View, ino table.Ino) bool { return !s.elsewhere[ino] }
 
-func (s *scene) IsAsked() bool { return s.asked }
+func (s *scene) IsAsked(*tree.View) bool { return s.asked }
 
-func (s *scene) IsStopped() bool { return s.stopped }
+func (s *scene) IsStopped(*tree.View) bool { return s.stopped }
 
 // under has f hold the lock.
 func (s *scene) under(f func(*tree.View)) {
@@ -179,7 +179,7 @@ func (s *scene) ring() {
 	assert.Must(s, len(s.timers) > 0, "no window is open")
 	f := s.timers[0]
 	s.timers = s.timers[1:]
-	s.under(func(*tree.View) { f() })
+	s.under(f)
 }
 
 // Content counts once, however many names it has, from its first difference until the remote
@@ -196,8 +196,9 @@ func TestUnsaved(t *testing.T) {
 	s.wantUnsaved(2, 14)
 	s.does(arrives("a"))
 	s.wantUnsaved(1, 5) // "b" is a matter of names now
-	assert.False(t, s.q.IsUnsaved(10), "10 is unsaved")
-	assert.True(t, s.q.IsUnsaved(11), "11 is not")
+	s.under(func(v *tree.View) {
+		assert.True(t, !s.q.IsUnsaved(v, 10) && s.q.IsUnsaved(v, 11), "11 alone is unsaved")
+	})
 	s.does(func(tx *tree.Tx) {
 		tx.Edit(11).Links = nil
 		tx.SetName(at("c"), table.Name{})
@@ -289,7 +290,8 @@ func TestMarked(t *testing.T) {
 	s.does(makes(10, "a", 1))
 	s.q.Ask()
 	s.does(makes(11, "b", 1))
-	due := s.q.Due()
+	var due uint64
+	s.under(func(v *tree.View) { due = s.q.Due(v) })
 	for _, c := range []struct {
 		what           string
 		was, now       uint64
@@ -304,11 +306,11 @@ func TestMarked(t *testing.T) {
 		{"another state of what is not due, while one is", due + 1, due + 1, true, true},
 	} {
 		s.asked = c.hurried
-		assert.Equal(t, s.q.Marked(c.was, c.now), c.wakes, c.what)
+		s.under(func(v *tree.View) { assert.Equal(t, s.q.Marked(v, c.was, c.now), c.wakes, c.what) })
 	}
 	s.asked = false
 	s.waits(&Waiter{Names: map[table.Link]uint64{at("b"): due + 1}})
-	assert.True(t, s.q.Marked(0, due+2), "it differs now, while a close waits")
+	s.under(func(v *tree.View) { assert.True(t, s.q.Marked(v, 0, due+2), "it differs now, while a close waits") })
 }
 
 // The oldest change is as old as it was when it began, to the second, whatever came since
@@ -377,12 +379,12 @@ func TestResume(t *testing.T) {
 // What is held is not due, whatever made it so, and is when it is held no more.
 func TestHeld(t *testing.T) {
 	held := true
-	s := newScene(t, func(o *Options) { o.Window, o.Held = 0, func() bool { return held } })
+	s := newScene(t, func(o *Options) { o.Window, o.Held = 0, func(*tree.View) bool { return held } })
 	s.does(makes(10, "a", 1))
 	s.wantDue()
 	s.q.Ask()
 	s.wantDue()
-	assert.Equal(t, s.q.Due(), 0, "due")
+	s.under(func(v *tree.View) { assert.Equal(t, s.q.Due(v), 0, "due") })
 	held = false
 	s.wantDue("a")
 }
@@ -405,7 +407,7 @@ func TestIsFull(t *testing.T) {
 		{"some, old", 13, 15 * time.Minute, nil, false},
 		{"some, too old", 13, 15*time.Minute + 1, nil, true},
 		{"little, too old", 12, time.Hour, nil, false},
-		{"too much, and nothing may go", 250, 0, func(s *scene) { s.q.o.Held = func() bool { return true } }, false},
+		{"too much, and nothing may go", 250, 0, func(s *scene) { s.q.o.Held = func(*tree.View) bool { return true } }, false},
 		{"some, too old, and there is no window", 13, time.Hour, func(s *scene) { s.q.o.Window = 0 }, false},
 		{"some, too old but for the longest window", 13, 10*time.Hour + 5*time.Minute, func(s *scene) { s.q.o.Window = 24 * time.Hour }, false},
 		{"some, too old for the longest window", 13, 10*time.Hour + 5*time.Minute + 1, func(s *scene) { s.q.o.Window = 24 * time.Hour }, true},
@@ -427,14 +429,14 @@ func TestIsOpen(t *testing.T) {
 	s.does(makes(10, "a", 3))
 	isOpen := func() (open bool) {
 		s.under(func(v *tree.View) {
-			open = s.q.IsOpen(10, v.Inode(10))
+			open = s.q.IsOpen(v, 10, v.Inode(10))
 			assert.Equal(t, s.q.IsBeingWritten(v, v.Record(at("a"))), open, "the name is being written")
 			assert.Equal(t, s.q.IsLeftAlone(v, at("a")), open, "the name is left alone")
 		})
 		return open
 	}
 	closed := func(ino table.Ino) {
-		s.under(func(v *tree.View) { s.q.Closed(ino, v.Inode(ino)) })
+		s.under(func(v *tree.View) { s.q.Closed(v, ino, v.Inode(ino)) })
 	}
 	assert.False(t, isOpen(), "no program has it open")
 	s.open[10] = false
@@ -450,7 +452,7 @@ func TestIsOpen(t *testing.T) {
 	assert.False(t, isOpen(), "it is waited for")
 	s.under(func(*tree.View) { s.q.Remove(w) })
 	assert.True(t, isOpen(), "it is waited for no more")
-	s.under(func(v *tree.View) { s.q.SendOpen(10, v.Inode(10)) })
+	s.under(func(v *tree.View) { s.q.SendOpen(v, 10, v.Inode(10)) })
 	s.open[10] = true
 	s.does(writes(10, 5))
 	assert.False(t, isOpen(), "it has been open for too long")
@@ -473,7 +475,7 @@ func TestIsOpen(t *testing.T) {
 func TestLingering(t *testing.T) {
 	s := newScene(t)
 	lingering := func() (files []table.Ino) {
-		s.under(func(*tree.View) { files = s.q.Lingering() })
+		s.under(func(v *tree.View) { files = s.q.Lingering(v) })
 		return files
 	}
 	s.open[10] = false

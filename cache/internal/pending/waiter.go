@@ -119,7 +119,7 @@ func (q *Queue) judge(v *tree.View, w *Waiter) {
 		}
 		return
 	case w.Place != 0:
-		if q.o.Sender.IsPlaceKnown(w.Place) {
+		if q.o.Sender.IsPlaceKnown(v, w.Place) {
 			q.End(w, nil)
 		}
 		return
@@ -155,7 +155,7 @@ func (q *Queue) hasArrived(v *tree.View, w *Waiter, l table.Link, limit uint64) 
 	if rec.Seq == 0 || rec.Seq > limit || w.Commit && q.IsLeftAlone(v, l) {
 		return true
 	}
-	err, final := q.o.Sender.Failure(l)
+	err, final := q.o.Sender.Failure(v, l)
 	if err != nil && !final {
 		w.last = err
 	}
@@ -176,7 +176,7 @@ func (q *Queue) hasContent(v *tree.View, w *Waiter) (done bool, err error) {
 			continue
 		}
 		done = false
-		if err, final := q.o.Sender.Failure(l); final {
+		if err, final := q.o.Sender.Failure(v, l); final {
 			return false, err
 		} else if err != nil {
 			w.last = err
@@ -192,7 +192,7 @@ func (q *Queue) Structural(v *tree.View) map[table.Link]uint64 {
 	v.Dirty(0, func(seq uint64, l table.Link) bool {
 		rec := v.Record(l)
 		if n := v.Inode(rec.Ino); n != nil && n.IsRegular() && Carries(rec, n) {
-			if open, _ := q.o.Writers.Writing(rec.Ino); open || n.Size > 0 {
+			if open, _ := q.o.Writers.Writing(v, rec.Ino); open || n.Size > 0 {
 				return true
 			}
 		}

@@ -102,7 +102,7 @@ type PushBegun struct {
 	commits, lines uint64
 }
 
-// Begin is called under the lock as a push begins.
+// Begin says that a push begins.
 func (b *Backlog) Begin(*tree.View) PushBegun {
 	return PushBegun{at: b.o.Now(), commits: b.commits, lines: b.lines}
 }

@@ -323,4 +323,4 @@ func (c copied) Recommit(context.Context) (pending.Report, error) {
 
 func (c copied) Go(f func()) { c.c.work <- f }
 
-func (c copied) IsClosed() bool { return c.c.closed }
+func (c copied) IsClosed(*tree.View) bool { return c.c.closed }

@@ -27,10 +27,9 @@ type Copy interface {
 	// Recommit commits what a pull made a change again. Of a working copy that commits no
 	// sets it does nothing.
 	Recommit(ctx context.Context) (pending.Report, error)
-	// Go runs f in the background. IsClosed reports whether nothing new is to begin; it is
-	// called with the lock.
+	// Go runs f in the background. IsClosed reports whether nothing new is to begin.
 	Go(f func())
-	IsClosed() bool
+	IsClosed(*tree.View) bool
 }
 
 // PusherOptions are what a Pusher needs of those who use it.
@@ -149,10 +148,10 @@ func (p *Pusher) pushed(ctx context.Context, result providers.PushResult, begun 
 // Begin is Push in the background, after a commit. A commit that is made while one is
 // under way has another follow it.
 func (p *Pusher) Begin() {
-	p.f.o.Tree.Lock()
+	v := p.f.o.Tree.Lock()
 	defer p.f.o.Tree.Unlock()
 	p.wanted = true
-	if p.running || p.o.Copy.IsClosed() {
+	if p.running || p.o.Copy.IsClosed(v) {
 		return
 	}
 	p.running = true
@@ -165,9 +164,9 @@ func (p *Pusher) Begin() {
 
 // next takes up the push that is wanted, if one is.
 func (p *Pusher) next() bool {
-	p.f.o.Tree.Lock()
+	v := p.f.o.Tree.Lock()
 	defer p.f.o.Tree.Unlock()
-	p.running = p.wanted && !p.o.Copy.IsClosed()
+	p.running = p.wanted && !p.o.Copy.IsClosed(v)
 	p.wanted = false
 	return p.running
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// View is the tree, while its lock is held or in a snapshot.
+// View is the tree, as a tree.View is.
 type View interface {
 	Inode(ino table.Ino) *table.Inode
 	Record(l table.Link) table.Name

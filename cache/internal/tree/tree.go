@@ -46,7 +46,7 @@ func New(t *table.Table, o Options) *Tree {
 	}}}
 }
 
-// A View reads the tree while its lock is held, or as it was in a snapshot. What of the
+// A View reads the tree, until its lock is given back, or as it was in a snapshot. What of the
 // lock's is in memory alone is changed through it, too. All who hold the lock get the same.
 type View struct {
 	table.Reader
@@ -85,7 +85,7 @@ func (t *Tx) Later(f func()) { t.after = append(t.after, f) }
 // Wrote reports whether the transaction that was committed had anything to commit.
 func (t *Tx) Wrote() bool { return t.wrote }
 
-// An Observer follows a transaction to its end. Its methods are called under the lock.
+// An Observer follows a transaction to its end, which the lock is kept for.
 type Observer interface {
 	// Full says that the disk has no room for the transaction. Full makes some, the
 	// second time at a higher price, by other means than Update, and reports whether the

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -17,18 +18,18 @@ type IDs struct {
 }
 
 // Next is a new operation id.
-func (i *IDs) Next() string {
+func (i *IDs) Next(*tree.View) string {
 	i.given++
 	return fmt.Sprintf("%s-%d", i.Run, i.given)
 }
 
 // opFor finds the operation id for an attempt: that of one just like it which was found
 // not to have happened, else a new one.
-func (x *Executor) opFor(s *Try, kind uint8, version, attrGen uint64) string {
+func (x *Executor) opFor(v *tree.View, s *Try, kind uint8, version, attrGen uint64) string {
 	if old := s.Unmade; old.Op != "" && old.Kind == kind && old.ContentVersion == version && old.AttrGen == attrGen {
 		return old.Op
 	}
-	return x.o.NewID()
+	return x.o.NewID(v)
 }
 
 // answered clears an attempt that is known to have come to nothing, and hands

@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// A Guard stops what deletes too much. It is called with the lock.
+// A Guard stops what deletes too much.
 type Guard interface {
 	// Requested says that a commit was asked for: what is due is judged anew before it goes.
 	Requested(v *tree.View)
@@ -29,7 +29,7 @@ type CommitterOptions struct {
 }
 
 // Committer sends what is pending name by name: its commits are waiters, and what stops one is
-// known of a name, or is of the Guard. But for Commit its methods are called with the lock.
+// known of a name, or is of the Guard.
 type Committer struct{ o CommitterOptions }
 
 // NewCommitter makes one that was asked for nothing.
@@ -39,13 +39,13 @@ func NewCommitter(o CommitterOptions) *Committer { return &Committer{o} }
 func (c *Committer) Look(v *tree.View) { c.o.Sender.Look(v) }
 
 // IsAsked reports whether a commit was asked for that is no waiter.
-func (c *Committer) IsAsked() bool { return false }
+func (c *Committer) IsAsked(*tree.View) bool { return false }
 
 // Stopped is why nothing goes that no name is known to fail for.
-func (c *Committer) Stopped() (cause error, final bool) { return nil, false }
+func (c *Committer) Stopped(*tree.View) (cause error, final bool) { return nil, false }
 
 // Conflict reports whether commits that are no waiters will say of a conflict.
-func (c *Committer) Conflict(string) (heard bool) { return false }
+func (c *Committer) Conflict(*tree.View, string) (heard bool) { return false }
 
 // Commit has what differs up to a place in the order sent, and returns when the remote has it
 // or will not take it. What programs are writing is left alone. A name by itself has no
@@ -62,7 +62,7 @@ func (c *Committer) Commit(ctx context.Context, _ pending.Description, due uint6
 		return true
 	})
 	c.o.Guard.Requested(v)
-	c.o.Sender.Rouse()
+	c.o.Sender.Rouse(v)
 	c.o.Queue.Ask()
 	c.o.Queue.Add(v, w)
 	c.o.Tree.Unlock()

@@ -49,9 +49,8 @@ type Content interface {
 	// Open opens it until Release. ErrMoot says that no name leads to the inode any more.
 	Open(ino table.Ino) (*files.OpenInode, error)
 	Release(oi *files.OpenInode)
-	// Renamed says that a state of content has another name than it had, see Follow. It is
-	// called with the lock.
-	Renamed(ino table.Ino, was, now string)
+	// Renamed says that a state of content has another name than it had, see Follow.
+	Renamed(v *tree.View, ino table.Ino, was, now string)
 	// HydrateBeforeDelete fetches content that a program still reads, and of which the
 	// remote is about to lose the last copy: what it has under a name.
 	HydrateBeforeDelete(ctx context.Context, l table.Link) error
@@ -98,7 +97,7 @@ type ExecutorOptions struct {
 	Names      Names
 	Content    Content
 	Attributes attrs.Mapping
-	NewID      func() string // a new operation id; called with the lock
+	NewID      func(*tree.View) string // a new operation id
 	// Passes reports whether the same may succeed soon after an error, without anybody's
 	// doing.
 	Passes   func(error) bool

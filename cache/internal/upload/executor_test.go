@@ -100,7 +100,7 @@ func (b *bench) Open(table.Ino) (*files.OpenInode, error) { return nil, ErrMoot 
 func (b *bench) Release(*files.OpenInode) {}
 
 // Renamed implements Content.
-func (b *bench) Renamed(table.Ino, string, string) {}
+func (b *bench) Renamed(*tree.View, table.Ino, string, string) {}
 
 // HydrateBeforeDelete implements Content.
 func (b *bench) HydrateBeforeDelete(context.Context, table.Link) error { return nil }

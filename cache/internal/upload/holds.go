@@ -26,7 +26,7 @@ type HoldsOptions struct {
 	Volume Volume
 	Now    func() time.Time
 	// Stopped is why nothing is sent, whatever name it is; final says that another try will
-	// not help. It is called with the lock.
+	// not help.
 	Stopped func(v *tree.View) (cause error, final bool)
 }
 
@@ -34,7 +34,7 @@ type HoldsOptions struct {
 func NewHolds(o HoldsOptions) *Holds { return &Holds{o, map[table.Link]string{}} }
 
 // Failure is what keeps a name from being sent, if that is known. final says that trying
-// again will not help. It is called with the lock.
+// again will not help.
 func (h *Holds) Failure(v *tree.View, l table.Link) (err error, final bool) { // the error is the subject here
 	if err, final = h.o.Jobs.Failure(v, l); err != nil {
 		return err, final
@@ -42,7 +42,7 @@ func (h *Holds) Failure(v *tree.View, l table.Link) (err error, final bool) { //
 	return h.o.Stopped(v)
 }
 
-// Of says why a name was not sent. It is called with the lock.
+// Of says why a name was not sent.
 func (h *Holds) Of(v *tree.View, l table.Link) pending.HeldBack {
 	rec, of := v.Record(l), pending.HeldBack{Path: v.PathFor(l), Reason: pending.OnItsWay}
 	if err, _ := h.Failure(v, l); err != nil {
@@ -72,7 +72,7 @@ func (h *Holds) Hold(l table.Link, err error) {
 	h.Record(t)
 }
 
-// Resume holds a name back as the last run did. It is called with the lock.
+// Resume holds a name back as the last run did.
 func (h *Holds) Resume(v *tree.View, l table.Link, held *table.Held) {
 	err := errors.New(held.Reason)
 	if held.Conflict {

@@ -16,8 +16,8 @@ type Loop struct {
 	Tree     *tree.Tree
 	Queue    *pending.Queue
 	Jobs     *Jobs
-	Look     func(v *tree.View)        // has what is due begin; called with the lock
-	Recheck  func(v *tree.View)        // has what is halted be judged anew; called with the lock
+	Look     func(v *tree.View)        // has what is due begin
+	Recheck  func(v *tree.View)        // has what is halted be judged anew
 	Flush    func(ino table.Ino) error // takes what a program writes into the table
 	OnChange bool                      // what is tried again need not be asked for
 	Every    time.Duration             // is Tidy called
@@ -46,22 +46,23 @@ func (o *Loop) Run(ctx context.Context) {
 // Tidy takes files that stay open as they are, and has what was held back for a while tried
 // again.
 func (o *Loop) Tidy() {
-	o.Tree.Lock()
-	lingering := o.Queue.Lingering()
+	v := o.Tree.Lock()
+	lingering := o.Queue.Lingering(v)
 	o.Tree.Unlock()
 	for _, ino := range lingering {
 		if err := o.Flush(ino); err != nil {
 			o.Log.Warn("what a program writes cannot be taken into the table", "ino", ino, "err", err)
 			continue
 		}
-		if n := o.Tree.Lock().Inode(ino); n != nil && o.Queue.IsUnsaved(ino) {
-			o.Queue.SendOpen(ino, n)
-			o.Queue.Open()
+		v = o.Tree.Lock()
+		if n := v.Inode(ino); n != nil && o.Queue.IsUnsaved(v, ino) {
+			o.Queue.SendOpen(v, ino, n)
+			o.Queue.Open(v)
 			o.Queue.Kick()
 		}
 		o.Tree.Unlock()
 	}
-	v := o.Tree.Lock()
+	v = o.Tree.Lock()
 	defer o.Tree.Unlock()
 	o.Recheck(v) // what was to be deleted may be back
 	if o.Jobs.TryAgain(o.Now()) && o.OnChange {

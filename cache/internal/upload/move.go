@@ -23,7 +23,7 @@ func (x *Executor) move(ctx context.Context, s *Try) error {
 			if tx.Record(s.Link).Attempt != nil || tx.Record(s.From).Attempt != nil {
 				return ErrAgain
 			}
-			op = x.opFor(s, AttemptMove, s.Source.ContentVersion, 0)
+			op = x.opFor(tx.View, s, AttemptMove, s.Source.ContentVersion, 0)
 			tx.SetAttempt(s.Link, &table.Attempt{Op: op, ContentVersion: s.Source.ContentVersion, Kind: AttemptMove, Other: FormatLink(s.From)})
 			tx.SetAttempt(s.From, &table.Attempt{Op: op, ContentVersion: s.Source.ContentVersion, Kind: AttemptGone, Other: FormatLink(s.Link)})
 			return nil
@@ -103,7 +103,7 @@ func (x *Executor) copy(ctx context.Context, s *Try) error {
 			}
 		}
 		opts.Looked = isLooked(tx.View, s.Link, tx.Record(s.Link))
-		opts.Op = x.opFor(s, AttemptCopy, s.Source.ContentVersion, attrGen)
+		opts.Op = x.opFor(tx.View, s, AttemptCopy, s.Source.ContentVersion, attrGen)
 		tx.SetAttempt(s.Link, &table.Attempt{Op: opts.Op, ContentVersion: s.Source.ContentVersion, AttrGen: attrGen, Kind: AttemptCopy,
 			Other: FormatSent(s.Ino, s.Source.Digest)})
 		return nil
@@ -119,7 +119,7 @@ func (x *Executor) copy(ctx context.Context, s *Try) error {
 		x.TakeMetadata(tx.Tx, s.Ino, s.Source.ContentVersion, info.Metadata)
 		x.copied(tx, s, info, s.Source.Kind, s.Source.ContentVersion, attrGen)
 		if gen := s.Source.ContentVersion; tx.Record(s.From).Ino != s.Ino { // it is the only one soon
-			x.o.Content.Renamed(s.Ino, stateOf(gen, s.Source.Version), stateOf(gen, info.Version))
+			x.o.Content.Renamed(tx.View, s.Ino, stateOf(gen, s.Source.Version), stateOf(gen, info.Version))
 		}
 		return nil
 	})

@@ -40,8 +40,8 @@ type Options struct {
 	Capabilities providers.Capabilities
 	Jobs         Begun // nil: nothing is under way
 	// IsOpen reports whether a program is still writing content of an inode.
-	IsOpen func(ino table.Ino, n *table.Inode) bool
-	NewID  func() string // a new operation id
+	IsOpen func(v *tree.View, ino table.Ino, n *table.Inode) bool
+	NewID  func(*tree.View) string // a new operation id
 }
 
 // Begun is what was begun and is not done: Jobs.
@@ -281,7 +281,7 @@ func (p *Planner) planSame(v *tree.View, s *Operation, base *table.Remote, n *ta
 // planWrite sends what an inode has.
 func (p *Planner) planWrite(v *tree.View, s *Operation, n *table.Inode) (Verdict, *Operation) {
 	s.Verb, s.Size = VerbWrite, n.Size
-	if p.o.IsOpen(s.Ino, n) && s.From == (table.Link{}) {
+	if p.o.IsOpen(v, s.Ino, n) && s.From == (table.Link{}) {
 		return Open, nil
 	}
 	return Ready, s

@@ -39,7 +39,7 @@ func (p *Planner) planContent(v *tree.View, s *Operation, n *table.Inode, via []
 	}
 	fresh := s.Source.ContentVersion == n.ContentVersion
 	switch {
-	case home.Vacant && p.o.Capabilities.Abilities.Has(providers.AbilityMove) && (fresh || n.Suspect || p.o.IsOpen(s.Ino, n)):
+	case home.Vacant && p.o.Capabilities.Abilities.Has(providers.AbilityMove) && (fresh || n.Suspect || p.o.IsOpen(v, s.Ino, n)):
 		s.Verb = VerbMove
 	case !fresh || !p.o.Capabilities.Abilities.Has(providers.AbilityCopy) || p.atHand(v, s.Ino, n):
 		return p.planWrite(v, s, n)
@@ -57,7 +57,7 @@ const atHandMost = 64 << 10
 // writing it is cheaper than to have the remote copy it.
 func (p *Planner) atHand(v *tree.View, ino table.Ino, n *table.Inode) bool {
 	here := n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != ""
-	return p.o.Capabilities.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !p.o.IsOpen(ino, n)
+	return p.o.Capabilities.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !p.o.IsOpen(v, ino, n)
 }
 
 // RemoteHome is where the remote has an inode.
@@ -112,7 +112,7 @@ func (p *Planner) park(v *tree.View, l table.Link, via []table.Link) (Verdict, *
 		if n == nil || len(n.Links) == 0 {
 			continue
 		}
-		aside := table.Link{Dir: table.Root, Name: Parked + p.o.NewID()}
+		aside := table.Link{Dir: table.Root, Name: Parked + p.o.NewID(v)}
 		at, ok := v.RemotePath(aside)
 		if !ok {
 			continue

@@ -44,7 +44,7 @@ func newSceneWith(t *testing.T, caps providers.Capabilities) *scene {
 	s.p = NewPlanner(Options{
 		Capabilities: caps,
 		Jobs:         s,
-		IsOpen:       func(ino table.Ino, _ *table.Inode) bool { return s.open[ino] },
+		IsOpen:       func(_ *tree.View, ino table.Ino, _ *table.Inode) bool { return s.open[ino] },
 		NewID:        s.newID,
 	})
 	s.does(func(tx *tree.Tx) {
@@ -53,7 +53,7 @@ func newSceneWith(t *testing.T, caps providers.Capabilities) *scene {
 	return s
 }
 
-func (s *scene) newID() string { s.ids++; return "id" + strconv.Itoa(s.ids) }
+func (s *scene) newID(*tree.View) string { s.ids++; return "id" + strconv.Itoa(s.ids) }
 
 func (s *scene) Busy(l table.Link) *Operation { return s.busy[l] }
 

@@ -34,7 +34,7 @@ func (x *Executor) write(ctx context.Context, s *Try) error {
 			return ErrAgain
 		}
 		opts.Attr, opts.Metadata, attrGen = x.o.Attributes.Of(n), x.metadataFor(tx.View, s, n), n.AttrGen
-		opts.Op, opts.Looked = x.opFor(s, AttemptWrite, p.Version, n.AttrGen), isLooked(tx.View, s.Link, rec)
+		opts.Op, opts.Looked = x.opFor(tx.View, s, AttemptWrite, p.Version, n.AttrGen), isLooked(tx.View, s.Link, rec)
 		if rec.Remote != nil && rec.Remote.Ino == s.Ino {
 			p.base = rec.Remote
 		}
@@ -154,7 +154,7 @@ func (x *Executor) setAttr(ctx context.Context, s *Try) error {
 			x.Confirm(tx, s.Link, &base)
 			return nil
 		}
-		opts.Op = x.opFor(s, AttemptAttr, attrGen, attrGen)
+		opts.Op = x.opFor(tx.View, s, AttemptAttr, attrGen, attrGen)
 		tx.SetAttempt(s.Link, &table.Attempt{Op: opts.Op, ContentVersion: attrGen, AttrGen: attrGen, Kind: AttemptAttr})
 		return nil
 	})
@@ -198,6 +198,6 @@ func (x *Executor) renew(tx Tx, base *table.Remote, now providers.Version) {
 	if n := tx.Inode(base.Ino); n != nil && n.Origin.Version.Matches(base.Version) {
 		tx.Edit(base.Ino).Origin.Version = now
 	}
-	x.o.Content.Renamed(base.Ino, stateOf(base.ContentVersion, base.Version), stateOf(base.ContentVersion, now))
+	x.o.Content.Renamed(tx.View, base.Ino, stateOf(base.ContentVersion, base.Version), stateOf(base.ContentVersion, now))
 	base.Version = now
 }

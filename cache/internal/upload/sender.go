@@ -30,7 +30,7 @@ type Host interface {
 // Judge decides what a Sender must not.
 type Judge interface {
 	// MayBegin reports whether anything that is due may be sent at all. When that changes
-	// the queue is to be kicked. It is called with the lock.
+	// the queue is to be kicked.
 	MayBegin(v *tree.View) bool
 	// PreconditionFailed decides about a name that another change came before, by the
 	// conflict policy. nil says that the name is to be planned anew.
@@ -41,13 +41,12 @@ type Judge interface {
 
 // Monitor is told how it goes.
 type Monitor interface {
-	// Advanced says that the remote took a change. It is called with the lock.
-	Advanced()
+	// Advanced says that the remote took a change.
+	Advanced(*tree.View)
 	// Moving says that bytes of content are moving.
 	Moving()
 	// Ended says that a change was taken or refused (nil), or failed and may succeed later.
-	// It is called with the lock.
-	Ended(err error)
+	Ended(v *tree.View, err error)
 }
 
 // SenderOptions are what a Sender needs of those who use it.
@@ -66,7 +65,7 @@ type SenderOptions struct {
 
 // Sender sends what is due name by name: it goes through the names that differ in the order
 // in which they began to, asks the planner what each needs, and runs what may run now. The
-// lock of the tree guards it, and all of its methods are called with that.
+// lock of the tree guards it.
 //
 // # Order
 //
@@ -269,15 +268,15 @@ func (s *Sender) conclude(v *tree.View, t *Job, err error) {
 		s.jobs.BreakOff(t)
 		return
 	case err == nil:
-		s.Reached()
+		s.Reached(v)
 		s.jobs.Done(t)
-		s.o.Monitor.Advanced()
+		s.o.Monitor.Advanced(v)
 	case errors.Is(err, ErrAgain):
 		s.jobs.Anew(v, t)
 	case s.o.Executor.o.Passes(err):
-		s.rest(t, err)
+		s.rest(v, t, err)
 	default:
-		s.Reached()
+		s.Reached(v)
 		s.jobs.Refuse(v, t, err, s.o.Now())
 	}
 	s.o.Queue.NamesChanged(v, t.Link)
@@ -287,59 +286,58 @@ func (s *Sender) conclude(v *tree.View, t *Job, err error) {
 }
 
 // rest has a job tried again in a while.
-func (s *Sender) rest(t *Job, err error) {
+func (s *Sender) rest(v *tree.View, t *Job, err error) {
 	d := PauseAfter(s.jobs.Rest(t, err))
-	s.o.Monitor.Ended(err)
-	s.Failed(err)
+	s.o.Monitor.Ended(v, err)
+	s.Failed(v, err)
 	s.o.Log.Debug("will try again", "what", t.Op.String(), "in", d, "err", err)
-	s.after(d, func() { s.jobs.Wake(t) })
+	s.after(v, d, func(*tree.View) { s.jobs.Wake(t) })
 	if s.backoff.IsFlaky() && !s.paused {
-		s.Pause(PauseAfter(s.backoff.Rests()))
+		s.Pause(v, PauseAfter(s.backoff.Rests()))
 	}
 }
 
-// after has f run with the lock when a time is over, or the pauses after failures end, and
+// after has f run when a time is over, or the pauses after failures end, and
 // the names looked at then.
-func (s *Sender) after(d time.Duration, f func()) {
+func (s *Sender) after(_ *tree.View, d time.Duration, f func(*tree.View)) {
 	resting := s.resting
 	s.o.Host.Go(func() {
 		s.o.Host.Pause(resting, d)
-		s.o.Tree.Lock()
-		f()
+		f(s.o.Tree.Lock())
 		s.o.Tree.Unlock()
 		s.o.Queue.Kick()
 	})
 }
 
 // IsPaused reports whether nothing begins for now.
-func (s *Sender) IsPaused() bool { return s.paused }
+func (s *Sender) IsPaused(*tree.View) bool { return s.paused }
 
 // Pause gives the remote a rest.
-func (s *Sender) Pause(d time.Duration) {
+func (s *Sender) Pause(v *tree.View, d time.Duration) {
 	s.paused = true
-	s.after(d, func() { s.paused = false })
+	s.after(v, d, func(*tree.View) { s.paused = false })
 }
 
 // Rouse ends the pauses after failures. It is for the end of an outage, and for who asks:
 // what fails for a reason of its own would be tried all the time, if any success did this.
-func (s *Sender) Rouse() {
+func (s *Sender) Rouse(*tree.View) {
 	s.endRests()
 	s.resting, s.endRests = context.WithCancel(s.o.Context)
 }
 
 // Reached notes that the remote answered a change.
-func (s *Sender) Reached() {
+func (s *Sender) Reached(v *tree.View) {
 	if s.backoff.IsFlaky() {
-		s.Rouse()
+		s.Rouse(v)
 	}
 	if outage, told := s.backoff.Reached(s.o.Now()); told {
 		s.o.Log.Info("the remote accepts changes again", "after", outage.Round(time.Second))
 	}
-	s.o.Monitor.Ended(nil)
+	s.o.Monitor.Ended(v, nil)
 }
 
 // Failed counts a failure that may pass. An outage is told once.
-func (s *Sender) Failed(err error) {
+func (s *Sender) Failed(_ *tree.View, err error) {
 	if s.backoff.Failed(err, s.o.Now()) {
 		s.o.Log.Warn("the remote accepts no changes: they are kept and retried", "err", err)
 	}

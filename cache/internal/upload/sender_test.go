@@ -24,7 +24,7 @@ type line struct {
 	*bench
 	q    *pending.Queue
 	send *Sender
-	held *tree.View // for methods that are called with the lock
+	held *tree.View
 	work sync.WaitGroup
 	ctx  context.Context
 	stop context.CancelFunc
@@ -62,15 +62,17 @@ func newLine(b *bench, noWait bool) *line {
 func (l *line) now() time.Time { return noon }
 
 // Writing and All implement pending.Writers.
-func (l *line) Writing(table.Ino) (open, touched bool) { return false, false }
-func (l *line) All(func(table.Ino))                    {}
+func (l *line) Writing(*tree.View, table.Ino) (open, touched bool) { return false, false }
+func (l *line) All(*tree.View, func(table.Ino))                    {}
 
 // Failure and those that follow implement pending.Sender.
-func (l *line) Failure(name table.Link) (error, bool) { return l.send.Jobs().Failure(l.held, name) }
-func (l *line) IsSending(name table.Link) bool        { return l.send.Jobs().Busy(name) != nil }
-func (l *line) IsPlaceKnown(ino table.Ino) bool       { return l.send.IsPlaceKnown(l.held, ino) }
-func (l *line) IsAsked() bool                         { return false }
-func (l *line) IsStopped() bool                       { return false }
+func (l *line) Failure(v *tree.View, name table.Link) (error, bool) {
+	return l.send.Jobs().Failure(v, name)
+}
+func (l *line) IsSending(v *tree.View, name table.Link) bool  { return l.send.Jobs().Busy(name) != nil }
+func (l *line) IsPlaceKnown(v *tree.View, ino table.Ino) bool { return l.send.IsPlaceKnown(v, ino) }
+func (l *line) IsAsked(*tree.View) bool                       { return false }
+func (l *line) IsStopped(*tree.View) bool                     { return false }
 
 // Go implements Host.
 func (l *line) Go(f func()) { l.work.Go(f) }
@@ -125,9 +127,9 @@ func (l *line) Refused(t *Job) {
 }
 
 // Advanced, Moving and Ended implement Monitor.
-func (l *line) Advanced()       { l.q.Advance() }
-func (l *line) Moving()         {}
-func (l *line) Ended(err error) { l.ended = append(l.ended, err) }
+func (l *line) Advanced(*tree.View)           { l.q.Advance() }
+func (l *line) Moving()                       {}
+func (l *line) Ended(_ *tree.View, err error) { l.ended = append(l.ended, err) }
 
 // runs has the sender look, and gives what runs then.
 func (l *line) runs() (ops []string) {
@@ -199,10 +201,10 @@ func TestSenderBegins(t *testing.T) {
 		"no more than some at a time": {many, nil, "16", ""},
 		"one where much fails": {many, func(l *line) {
 			for range flaky {
-				l.send.Failed(errSome)
+				l.send.Failed(l.held, errSome)
 			}
 		}, "1", ""},
-		"none in a pause":               {many, func(l *line) { l.paused = make(chan struct{}); l.send.Pause(time.Second) }, "0", ""},
+		"none in a pause":               {many, func(l *line) { l.paused = make(chan struct{}); l.send.Pause(l.held, time.Second) }, "0", ""},
 		"none that may not":             {many, func(l *line) { l.halted = true }, "0", ""},
 		"deletions together":            {func(b *bench) { b.remove(root("a")); b.remove(root("b")) }, nil, "delete a, delete b", ""},
 		"content beside directories":    {func(b *bench) { b.mkdir(20, root("e")); b.link(21, root("n"), "x") }, nil, "mkdir e, write n", ""},
@@ -281,18 +283,18 @@ func TestSenderRests(t *testing.T) {
 	}
 	l := newLine(b, false)
 	l.paused = make(chan struct{})
-	l.until(func(*tree.View) bool { return l.send.IsPaused() })
+	l.until(func(*tree.View) bool { return l.send.IsPaused(l.held) })
 	l.view(func(*tree.View) {
 		since, last := l.send.Backoff().Unreachable(noon.Add(time.Hour))
 		assert.True(t, since == time.Hour, since)
 		assert.Is(t, last, providers.ErrUnavailable)
 		assert.True(t, len(l.ended) >= flaky && !slices.Contains(l.ended, nil), l.ended)
 		up.Store(true)
-		l.send.Rouse()
+		l.send.Rouse(l.held)
 	})
 	l.untilSent()
 	assert.OK(t, b.agrees())
-	assert.True(t, l.send.Backoff().Failures() == 0 && !l.send.IsPaused(), "it is reached")
+	assert.True(t, l.send.Backoff().Failures() == 0 && !l.send.IsPaused(l.held), "it is reached")
 }
 
 // Who waits for a name that depends on one that is held back waits in vain.

@@ -37,7 +37,7 @@ type SentOptions struct {
 	Failure func() string
 }
 
-// Sender sends what is pending. It is called with the lock of the tree.
+// Sender sends what is pending.
 type Sender interface {
 	Jobs() *upload.Jobs
 	IsPlaceKnown(v *tree.View, ino table.Ino) bool
@@ -57,10 +57,10 @@ func (s *Sent) Content(op *fs.Op, ino table.Ino) error {
 		s.o.Tree.Unlock()
 		return nil
 	}
-	s.o.Queue.Closed(ino, n)
+	s.o.Queue.Closed(v, ino, n)
 	if s.o.NoWait {
 		w := &pending.Waiter{Room: true}
-		s.o.Queue.Open()
+		s.o.Queue.Open(v)
 		s.o.Queue.Kick()
 		full := s.o.Queue.IsFull(v)
 		if full {

@@ -112,13 +112,13 @@ func (s *sender) IsPlaceKnown(_ *tree.View, ino table.Ino) bool { return !s.move
 // queued is what it has in its queue.
 type queued struct{ *sender }
 
-func (q queued) IsPlaceKnown(ino table.Ino) bool          { return !q.moves[ino] }
-func (queued) Failure(table.Link) (err error, final bool) { return nil, false }
-func (queued) IsSending(table.Link) bool                  { return true }
-func (queued) IsAsked() bool                              { return false }
-func (queued) IsStopped() bool                            { return false }
-func (queued) Writing(table.Ino) (open, touched bool)     { return false, false }
-func (queued) All(func(table.Ino))                        {}
+func (q queued) IsPlaceKnown(v *tree.View, ino table.Ino) bool        { return !q.moves[ino] }
+func (queued) Failure(*tree.View, table.Link) (err error, final bool) { return nil, false }
+func (queued) IsSending(*tree.View, table.Link) bool                  { return true }
+func (queued) IsAsked(*tree.View) bool                                { return false }
+func (queued) IsStopped(*tree.View) bool                              { return false }
+func (queued) Writing(*tree.View, table.Ino) (open, touched bool)     { return false, false }
+func (queued) All(*tree.View, func(table.Ino))                        {}
 
 const file, dir = table.Ino(10), table.Ino(11)
 
@@ -131,7 +131,7 @@ func newSent(t *testing.T, o waiting.SentOptions, most int64) (*waiting.Sent, *t
 	t.Cleanup(func() { tab.Close() })
 	s := &sender{jobs: upload.NewJobs(), moves: map[table.Ino]bool{}}
 	o.Waits, o.Tree, o.Sender = newWaits(t), tree.New(tab, tree.Options{Now: time.Now}), s
-	o.Queue = pending.New(pending.Options{Now: time.Now, After: func(time.Duration, func()) {}, OnChange: true, Window: time.Hour,
+	o.Queue = pending.New(pending.Options{Now: time.Now, After: func(*tree.View, time.Duration, func(*tree.View)) {}, OnChange: true, Window: time.Hour,
 		MaxUnsaved: most, MaxOpen: time.Hour, Writers: queued{s}, Sender: queued{s}})
 	o.Failure = func() string { return "" }
 	o.Queue.Resume(o.Tree.Lock(), nil)
