@@ -127,7 +127,7 @@ func (l *Log) Write(r Record) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.o.WhileFull(func() error { return l.append(line) }); err != nil {
+	if err := l.o.WhileFull(func() error { return lockedLog{l}.append(line) }); err != nil {
 		return err
 	}
 	if r.durable() {
@@ -138,8 +138,11 @@ func (l *Log) Write(r Record) error {
 	return nil
 }
 
-// append writes a line, of which a disk that is full takes all or nothing. mu is held.
-func (l *Log) append(line []byte) error {
+// lockedLog is a Log whose mutex the caller has locked.
+type lockedLog struct{ *Log }
+
+// append writes a line, of which a disk that is full takes all or nothing.
+func (l lockedLog) append(line []byte) error {
 	if err := l.follow(); err != nil {
 		return err
 	}
@@ -158,7 +161,7 @@ func (l *Log) append(line []byte) error {
 
 // follow opens the file anew when its name was given to another, or to
 // none, by a rotation.
-func (l *Log) follow() error {
+func (l lockedLog) follow() error {
 	var named, open_ unix.Stat_t
 	if err := unix.Fstat(int(l.f.Fd()), &open_); err != nil {
 		return fmt.Errorf("the audit log is closed: %w", err)

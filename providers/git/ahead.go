@@ -57,7 +57,7 @@ func (a *ahead) run() {
 		}
 		if err != nil {
 			a.w.mu.Lock()
-			a.w.failed(err)
+			lockedPartial{a.w}.failed(err)
 			a.w.mu.Unlock()
 			wait = a.backOff()
 		}

@@ -46,9 +46,11 @@ func (f *indexFile) use(n int) bool {
 	return true
 }
 
-// Close ends one use.
+// Close ends one use; nil: none.
 func (f *indexFile) Close() error {
-	f.use(-1)
+	if f != nil {
+		f.use(-1)
+	}
 	return nil
 }
 
@@ -83,61 +85,56 @@ func (g *gitTree) indexOf(head providers.Revision, paths []string) (*indexFile, 
 		return f, nil
 	}
 	if in.head == nil || in.head.of != commit {
-		if err := g.makeIndex(commit); err != nil {
+		made, entries, err := g.makeIndex(commit)
+		if err != nil {
 			return nil, err
 		}
+		in.head.Close()
+		in.head, in.entries = made, entries
 	}
 	f := in.head
 	if len(paths) == 0 {
 		f.use(1)
-	} else if f, err = g.changeIndex(paths); err != nil {
+	} else if f, err = g.changeIndex(in.head, in.entries, paths); err != nil {
 		return nil, err
 	}
-	if in.changed != nil {
-		in.changed.Close()
-	}
+	in.changed.Close()
 	f.key, in.changed = key, f
 	return f, nil
 }
 
-// makeIndex makes that of a commit. indices.mu is held.
-func (g *gitTree) makeIndex(commit id) error {
+// makeIndex makes that of a commit.
+func (g *gitTree) makeIndex(commit id) (*indexFile, *index.Entries, error) {
 	v, err := g.p.repo.viewOf(commit)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	f, err := g.p.repo.objects.Scratch("index-")
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	made := &indexFile{File: f, of: commit, users: 1}
-	in := &g.indices
 	entries, err := index.Write(f, index.Source{Root: v.root, Tree: v.tree, Token: v.commit.String(), Hidden: hidden, Place: g.root, Exclude: g.hide})
 	if err == nil {
 		made.size, err = f.Seek(0, io.SeekCurrent)
 	}
 	if err != nil {
 		f.Close()
-		return err
+		return nil, nil, err
 	}
-	if in.head != nil {
-		in.head.Close()
-	}
-	in.head, in.entries = made, entries
-	return nil
+	return made, entries, nil
 }
 
-// changeIndex makes that of the head with changed paths. indices.mu is held.
-func (g *gitTree) changeIndex(paths []string) (*indexFile, error) {
+// changeIndex makes that of the head with changed paths.
+func (g *gitTree) changeIndex(head *indexFile, entries *index.Entries, paths []string) (*indexFile, error) {
 	f, err := g.p.repo.objects.Scratch("index-")
 	if err != nil {
 		return nil, err
 	}
-	in := &g.indices
-	made := &indexFile{File: f, of: in.head.of, size: in.head.size, users: 1}
-	_, err = io.Copy(f, io.NewSectionReader(in.head.File, 0, in.head.size))
+	made := &indexFile{File: f, of: head.of, size: head.size, users: 1}
+	_, err = io.Copy(f, io.NewSectionReader(head.File, 0, head.size))
 	if err == nil {
-		err = in.entries.Except(f, made.size, paths)
+		err = entries.Except(f, made.size, paths)
 	}
 	if err != nil {
 		f.Close()

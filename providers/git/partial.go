@@ -156,7 +156,7 @@ func (w *partial) board(blobs []id) (map[*flight][]id, error) {
 			if w.ended {
 				return nil, providers.ErrClosed
 			}
-			f = w.upcoming()
+			f = lockedPartial{w}.upcoming()
 			f.blobs, w.flights[blob] = append(f.blobs, blob), f
 		}
 		flights[f] = append(flights[f], blob)
@@ -164,8 +164,11 @@ func (w *partial) board(blobs []id) (map[*flight][]id, error) {
 	return flights, nil
 }
 
-// upcoming is a request that takes more blobs. mu is held.
-func (w *partial) upcoming() *flight {
+// lockedPartial is a partial whose mutex the caller has locked.
+type lockedPartial struct{ *partial }
+
+// upcoming is a request that takes more blobs.
+func (w lockedPartial) upcoming() *flight {
 	if f := w.next; f != nil && len(f.blobs) < mostAsked {
 		return f
 	}
@@ -223,7 +226,7 @@ func (w *partial) fly(f *flight) (size int64) {
 	if w.state.Missing > 0 {
 		w.state.Missing = max(0, w.state.Missing-came)
 	}
-	w.failed(err)
+	lockedPartial{w}.failed(err)
 	w.mu.Unlock()
 	f.err = err
 	close(f.done)
@@ -233,8 +236,8 @@ func (w *partial) fly(f *flight) (size int64) {
 	return size
 }
 
-// failed notes how the last request ended. mu is held.
-func (w *partial) failed(err error) {
+// failed notes how the last request ended.
+func (w lockedPartial) failed(err error) {
 	switch {
 	case w.ctx.Err() != nil:
 	case err == nil:

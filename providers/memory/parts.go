@@ -143,7 +143,7 @@ func (u *parted) Abort(ctx context.Context) error {
 	return err
 }
 
-// end takes an upload off the list. mu of the provider is held.
+// end is what ends an upload in a verb.
 func (u *parted) end() {
 	u.p.uploads = slices.DeleteFunc(u.p.uploads, func(other *parted) bool { return other == u })
 }

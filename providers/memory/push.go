@@ -97,7 +97,7 @@ func (r *Repository) Adopt(ctx context.Context, from, to providers.Revision) err
 	return err
 }
 
-// adopt is Adopt under the lock.
+// adopt is the verb of Adopt.
 func (r *Repository) adopt(from, to providers.Revision) error {
 	switch {
 	case r.mustHave(to) != nil:

@@ -229,7 +229,7 @@ func (r *Repository) found(id providers.Revision) providers.Found {
 	return providers.Found{Revision: id, Parents: slices.Clone(r.remote.revisions[id].parents)}
 }
 
-// past is At under the lock.
+// past is the verb of At.
 func (r *Repository) past(id providers.Revision) (providers.Provider, error) {
 	if err := r.mustHave(id); err != nil {
 		return nil, err

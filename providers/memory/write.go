@@ -31,7 +31,7 @@ func whole(ctx context.Context, body providers.Body) ([]byte, error) {
 	return content.Bytes(), err
 }
 
-// write is Write under the lock.
+// write is the verb of Write.
 func (p *Provider) write(l providers.Locator, content []byte, opts providers.WriteOptions) (providers.Info, error) {
 	if err := checkWrite(l, int64(len(content)), opts.Kind, p.mint.caps); err != nil {
 		return providers.Info{}, err

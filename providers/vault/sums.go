@@ -41,9 +41,12 @@ func (m mark) believable(now time.Time) bool {
 // sums remembers hashes of contents by the marks of their files. It keeps the last few
 // ten thousand that were asked for. The zero value is empty.
 type sums struct {
-	mu         sync.Mutex
-	young, old map[mark]string
+	mu sync.Mutex // guards what follows
+	generations
 }
+
+// generations are hashes that were asked for of late, and those of before.
+type generations struct{ young, old map[mark]string }
 
 const generation = 1 << 14 // marks, of about 200 bytes each
 
@@ -65,8 +68,8 @@ func (s *sums) put(m mark, sum string) {
 	s.keep(m, sum)
 }
 
-// keep is put under the lock. Who was not asked for in a generation goes with it.
-func (s *sums) keep(m mark, sum string) {
+// keep adds one. What was not asked for in a generation goes with it.
+func (s *generations) keep(m mark, sum string) {
 	if s.young == nil || len(s.young) >= generation {
 		s.old, s.young = s.young, make(map[mark]string)
 	}

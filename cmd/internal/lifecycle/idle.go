@@ -42,16 +42,24 @@ func newIdleTimers(emit func(Event)) *idleTimers {
 		users: map[string]int{}, armed: map[armed]*time.Timer{}}
 }
 
+// lockedTimers are idleTimers while their mutex is locked, from lock on.
+type lockedTimers struct{ *idleTimers }
+
+func (i *idleTimers) lock() lockedTimers {
+	i.mu.Lock()
+	return lockedTimers{i}
+}
+
 // want counts a subscription to a templated name and returns its release. For
 // any other name it does nothing.
 func (i *idleTimers) want(name string) (release func()) {
 	if _, _, ok := mountspec.ParseTemplated(name); !ok {
 		return func() {}
 	}
-	i.mu.Lock()
+	locked := i.lock()
 	defer i.mu.Unlock()
 	i.users[name]++
-	i.armAll(name)
+	locked.armAll(name)
 	return func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
@@ -66,7 +74,7 @@ func (i *idleTimers) touch(e Event) {
 	if _, _, idle := mountspec.ParseTemplated(e.Name); idle {
 		return
 	}
-	i.mu.Lock()
+	locked := i.lock()
 	defer i.mu.Unlock()
 	now := time.Now()
 	i.last = now
@@ -74,15 +82,15 @@ func (i *idleTimers) touch(e Event) {
 		if e.Name == string(mountspec.EventConversationEnd) {
 			delete(i.talks, id)
 		} else {
-			i.note(id, now)
+			locked.note(id, now)
 		}
 	}
 	for name := range i.users {
-		i.rearm(name, e.Payload[PayloadConversation])
+		locked.rearm(name, e.Payload[PayloadConversation])
 	}
 }
 
-func (i *idleTimers) note(id string, now time.Time) {
+func (i lockedTimers) note(id string, now time.Time) {
 	if _, known := i.talks[id]; !known && len(i.talks) >= maxConversations {
 		oldest := ""
 		for c, at := range i.talks {
@@ -95,8 +103,8 @@ func (i *idleTimers) note(id string, now time.Time) {
 	i.talks[id] = now
 }
 
-// armAll starts every timer of a name that does not run yet. i.mu is held.
-func (i *idleTimers) armAll(name string) {
+// armAll starts every timer of a name that does not run yet.
+func (i lockedTimers) armAll(name string) {
 	i.rearm(name, "")
 	for id := range i.talks {
 		i.rearm(name, id)
@@ -104,8 +112,8 @@ func (i *idleTimers) armAll(name string) {
 }
 
 // rearm starts the timer of a name that an event of this conversation (empty:
-// of none) concerns, unless it runs already. i.mu is held.
-func (i *idleTimers) rearm(name, conversation string) {
+// of none) concerns, unless it runs already.
+func (i lockedTimers) rearm(name, conversation string) {
 	base, seconds, _ := mountspec.ParseTemplated(name)
 	after := time.Duration(seconds) * time.Second
 	if base == mountspec.BaseIdle {
@@ -115,7 +123,7 @@ func (i *idleTimers) rearm(name, conversation string) {
 	}
 }
 
-func (i *idleTimers) arm(k armed, since time.Time, after time.Duration) {
+func (i lockedTimers) arm(k armed, since time.Time, after time.Duration) {
 	if _, runs := i.armed[k]; runs || i.closed {
 		return
 	}
@@ -125,7 +133,7 @@ func (i *idleTimers) arm(k armed, since time.Time, after time.Duration) {
 
 // fire ends one wait: it emits, sleeps for the rest, or finds nobody to tell.
 func (i *idleTimers) fire(k armed, after time.Duration) {
-	i.mu.Lock()
+	locked := i.lock()
 	delete(i.armed, k)
 	since, alive := i.last, true
 	if k.conversation != "" {
@@ -137,7 +145,7 @@ func (i *idleTimers) fire(k armed, after time.Duration) {
 	}
 	now := time.Now()
 	if now.Sub(since) < after {
-		i.arm(k, since, after)
+		locked.arm(k, since, after)
 		i.mu.Unlock()
 		return
 	}

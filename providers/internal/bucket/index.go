@@ -37,7 +37,7 @@ type index struct {
 	cancel context.CancelFunc
 	loaded chan struct{}
 
-	// io is held while segments are read or written, and taken before mu. It
+	// io is locked while segments are read or written, and taken before mu. It
 	// guards what stands under it.
 	io       sync.Mutex
 	segments map[string]int64    // segments whose records are in memory, and their sizes
@@ -62,6 +62,14 @@ func newIndex(o *objects) *index {
 	return x
 }
 
+// lockedIndex is an index while mu is locked, from lock on.
+type lockedIndex struct{ *index }
+
+func (x *index) lock() lockedIndex {
+	x.mu.Lock()
+	return lockedIndex{x}
+}
+
 // saw takes what a HEAD or a GET told.
 func (x *index) saw(o *object) {
 	key, ok := x.objects.below(o.Key)
@@ -69,7 +77,7 @@ func (x *index) saw(o *object) {
 		return
 	}
 	id, fresh := recordID(key), recordOf(o)
-	x.mu.Lock()
+	locked := x.lock()
 	defer x.mu.Unlock()
 	old, known := x.known[id]
 	switch {
@@ -78,7 +86,7 @@ func (x *index) saw(o *object) {
 	case known && !old.is(recordAssumed) && old.check == fresh.check && old.order() > fresh.order():
 		// An answer that was overtaken by a change of attributes.
 	default:
-		x.change(id, fresh)
+		locked.change(id, fresh)
 	}
 }
 
@@ -102,9 +110,9 @@ func (x *index) wrote(o *object, began time.Time) {
 		}
 		fresh = recordWithin(&made, at.Add(-max(0, now.Sub(began))), at)
 	}
-	x.mu.Lock()
+	locked := x.lock()
 	defer x.mu.Unlock()
-	x.change(recordID(key), fresh)
+	locked.change(recordID(key), fresh)
 }
 
 // removed takes that a key is gone.
@@ -114,19 +122,19 @@ func (x *index) removed(key string) {
 		return
 	}
 	id := recordID(key)
-	x.mu.Lock()
+	locked := x.lock()
 	defer x.mu.Unlock()
 	old, known := x.known[id]
 	delete(x.known, id)
 	delete(x.dirty, id)
 	if known && !old.is(recordAssumed) && x.writing {
 		x.gone[id] = seconds(x.objects.now())
-		x.plan()
+		locked.plan()
 	}
 }
 
-// change takes a record that no segment has. mu is held.
-func (x *index) change(id uint64, fresh record) {
+// change takes a record that no segment has.
+func (x lockedIndex) change(id uint64, fresh record) {
 	x.put(id, fresh)
 	if !x.writing {
 		return
@@ -138,8 +146,8 @@ func (x *index) change(id uint64, fresh record) {
 	x.plan()
 }
 
-// put keeps a record, and forgets another where there are too many. mu is held.
-func (x *index) put(id uint64, fresh record) {
+// put keeps a record, and forgets another where there are too many.
+func (x lockedIndex) put(id uint64, fresh record) {
 	if _, known := x.known[id]; !known && len(x.known) >= x.most {
 		for other := range x.known {
 			delete(x.known, other)
@@ -153,7 +161,7 @@ func (x *index) put(id uint64, fresh record) {
 // merge takes records of a segment, which count where they are newer: of two of one second,
 // those of the segment that was written later, and those that no segment has yet.
 func (x *index) merge(all []keyedRecord) {
-	x.mu.Lock()
+	locked := x.lock()
 	defer x.mu.Unlock()
 	for i := range all {
 		n := &all[i]
@@ -166,7 +174,7 @@ func (x *index) merge(all []keyedRecord) {
 			delete(x.dirty, n.id)
 		case !n.is(recordGone) && newer:
 			n.bits &^= recordAssumed
-			x.put(n.id, n.record)
+			locked.put(n.id, n.record)
 			delete(x.dirty, n.id)
 		}
 	}
@@ -174,13 +182,13 @@ func (x *index) merge(all []keyedRecord) {
 
 // assume notes of items that nobody looked at that they bear nothing.
 func (x *index) assume(items []Item) {
-	x.mu.Lock()
+	locked := x.lock()
 	defer x.mu.Unlock()
 	for _, it := range items {
 		if key, ok := x.objects.below(it.Key); ok {
 			id := recordID(key)
 			delete(x.dirty, id)
-			x.put(id, record{check: recordCheck(it.ETag, it.Size), at: seconds(it.Modified), bits: recordAssumed})
+			locked.put(id, record{check: recordCheck(it.ETag, it.Size), at: seconds(it.Modified), bits: recordAssumed})
 		}
 	}
 }

@@ -23,6 +23,9 @@ const (
 	atOnce      = 32       // requests
 )
 
+// segmentIndex is an index for who reads and writes its segments, one at a time: io is locked.
+type segmentIndex struct{ *index }
+
 // start takes what Open's LIST found, and reads it while others go on. The
 // first listing waits for that.
 func (x *index) start(found []Item, writing bool) {
@@ -33,8 +36,8 @@ func (x *index) start(found []Item, writing bool) {
 		defer close(x.loaded)
 		x.io.Lock()
 		defer x.io.Unlock()
-		if x.read(x.ctx, found) {
-			x.look(x.ctx)
+		if s := (segmentIndex{x}); s.read(x.ctx, found) {
+			s.look(x.ctx)
 		}
 	}()
 }
@@ -67,12 +70,12 @@ func (x *index) refresh(ctx context.Context) bool {
 	defer x.io.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, indexWait)
 	defer cancel()
-	x.look(ctx)
+	segmentIndex{x}.look(ctx)
 	return true
 }
 
-// look lists the segments and reads those that are new. io is held.
-func (x *index) look(ctx context.Context) bool {
+// look lists the segments and reads those that are new.
+func (x segmentIndex) look(ctx context.Context) bool {
 	for range 3 { // somebody may make one of many meanwhile
 		x.mu.Lock()
 		x.looked = x.objects.now()
@@ -95,8 +98,8 @@ func (x *index) look(ctx context.Context) bool {
 }
 
 // read reads those of the items that are segments and were not read. missed
-// says that one is gone again. io is held.
-func (x *index) read(ctx context.Context, items []Item) (missed bool) {
+// says that one is gone again.
+func (x segmentIndex) read(ctx context.Context, items []Item) (missed bool) {
 	var fresh []Item
 	for _, it := range items {
 		_, done := x.segments[it.Key]
@@ -149,8 +152,8 @@ func (x *index) fetch(ctx context.Context, key string) ([]keyedRecord, error) {
 	return decodeSegment(b, x.most)
 }
 
-// plan has changes written soon. mu is held.
-func (x *index) plan() {
+// plan has changes written soon.
+func (x lockedIndex) plan() {
 	switch {
 	case x.closed:
 	case x.timer == nil:
@@ -166,14 +169,15 @@ func (x *index) run() {
 	defer cancel()
 	x.io.Lock()
 	defer x.io.Unlock()
-	err := x.write(ctx)
-	if err == nil && x.isMany() {
-		err = x.compact(ctx)
+	s := segmentIndex{x}
+	err := s.write(ctx)
+	if err == nil && s.isMany() {
+		err = s.compact(ctx)
 	}
 	if x.ended != nil && x.ctx.Err() == nil { // what Close breaks off it does itself
 		x.ended(indexWork, err)
 	}
-	x.mu.Lock()
+	locked := x.lock()
 	defer x.mu.Unlock()
 	if err == nil {
 		x.delay = indexDelay
@@ -183,12 +187,12 @@ func (x *index) run() {
 	}
 	x.timer = nil
 	if len(x.dirty)+len(x.gone) > 0 {
-		x.plan()
+		locked.plan()
 	}
 }
 
-// write writes changes to a segment of their own. io is held.
-func (x *index) write(ctx context.Context) error {
+// write writes changes to a segment of their own.
+func (x segmentIndex) write(ctx context.Context) error {
 	x.mu.Lock()
 	dirty, gone := x.dirty, x.gone
 	x.dirty, x.gone = map[uint64]struct{}{}, map[uint64]uint32{}
@@ -222,8 +226,8 @@ func (x *index) write(ctx context.Context) error {
 	return err
 }
 
-// send puts a new segment, whose name sorts behind the older ones. io is held.
-func (x *index) send(ctx context.Context, all []keyedRecord) error {
+// send puts a new segment, whose name sorts behind the older ones.
+func (x segmentIndex) send(ctx context.Context, all []keyedRecord) error {
 	key := fmt.Sprintf("%s%s%011x-%s", x.objects.prefix, segmentsAt, x.objects.now().UnixMilli(), rand.Text()[:10])
 	b := encodeSegment(all)
 	if _, err := x.objects.put(ctx, key, bytesBody(b), meta{}, providers.IfAbsent()); err != nil {
@@ -234,8 +238,8 @@ func (x *index) send(ctx context.Context, all []keyedRecord) error {
 }
 
 // isMany says that there are segments enough to make one of: the largest is
-// only written anew when there is something to gain. io is held.
-func (x *index) isMany() bool {
+// only written anew when there is something to gain.
+func (x segmentIndex) isMany() bool {
 	var sum, largest int64
 	for _, size := range x.segments {
 		sum, largest = sum+size, max(largest, size)
@@ -247,8 +251,8 @@ func (x *index) isMany() bool {
 // compact makes one segment of all that is known, and then removes those whose
 // records are in it. No other mount is harmed at any moment: one that does the
 // same leaves another segment of the same records; one that finds a segment gone
-// lists again. What cannot be read stays. io is held.
-func (x *index) compact(ctx context.Context) error {
+// lists again. What cannot be read stays.
+func (x segmentIndex) compact(ctx context.Context) error {
 	if !x.look(ctx) {
 		return nil
 	}
@@ -297,7 +301,7 @@ func (x *index) close() {
 	defer cancel()
 	x.io.Lock() // whoever has it ends with x.ctx
 	defer x.io.Unlock()
-	if err := x.write(ctx); err != nil {
+	if err := (segmentIndex{x}).write(ctx); err != nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.log.WarnContext(ctx, "the attribute index in the bucket lacks the last changes: the next mount asks for the objects", "changes", len(x.dirty)+len(x.gone), "error", err)

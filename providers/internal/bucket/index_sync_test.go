@@ -43,7 +43,7 @@ func TestDamagedSegments(t *testing.T) {
 			assert.True(t, strings.Contains(out.String(), "a segment of the attribute index is ignored") && strings.Contains(out.String(), bad), "log:", out)
 			assert.Equal(t, len(q.index.known), 3, "records are known")
 			q.index.io.Lock()
-			err := q.index.compact(t.Context())
+			err := segmentIndex{q.index}.compact(t.Context())
 			q.index.io.Unlock()
 			keys := segmentsOf(f)
 			assert.True(t, err == nil && len(keys) == 2 && keys[0] == bad, "left", keys, err)
