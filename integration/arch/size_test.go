@@ -89,6 +89,7 @@ func TestLocksAreTypes(t *testing.T) {
 // A source is one file of a package, without tests.
 type source struct {
 	name  string
+	set   *token.FileSet
 	file  *ast.File
 	lines int
 }
@@ -121,7 +122,7 @@ func sources(t *testing.T) map[string][]source {
 			return err
 		}
 		dir := path.Dir(filepath.ToSlash(rel))
-		all[dir] = append(all[dir], source{name: rel, file: file, lines: bytes.Count(text, []byte("\n"))})
+		all[dir] = append(all[dir], source{name: rel, set: set, file: file, lines: bytes.Count(text, []byte("\n"))})
 		return nil
 	})
 	assert.OK(t, err)
