@@ -73,7 +73,8 @@
 // offline with a working copy that is not mounted. Package chores keeps what a person is
 // told, and package exiting tells closes that no one hears the answer of.
 //
-// Files here are named by topic: ops is what a volume does for the operations of the kernel,
+// Files here are named by topic: volume is what a volume has, and open how it begins; ops is what a
+// volume does for the operations of the kernel,
 // rules for those who learn ignore files; tree_ is what of inodes and names needs the rest of
 // the volume, files_ open files and their content, listing what it
 // does for listings, merge what a volume does for merges, pending what it does for what is to be sent, upload_ what

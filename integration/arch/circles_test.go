@@ -17,28 +17,14 @@ import (
 // circle: who reads one of them has to have read all.
 const mostCircle = 8
 
-// largeCircles are the packages whose largest circle is over that, as tooLarge are packages.
-var largeCircles = map[string]int{
-	"cache":                  19,
-	"cache/internal/content": 18,
-	"cache/internal/merge":   12,
-	"cache/internal/table":   10,
-	"cache/internal/upload":  10,
-}
-
 // TestCircles keeps the files of a package in an order in which they can be read.
 func TestCircles(t *testing.T) {
 	for dir, files := range sources(t) {
 		if !under(dir, "cache") {
 			continue
 		}
-		circle := largestCircle(calls(dir, files))
-		limit, listed := largeCircles[dir]
-		switch most := max(limit, mostCircle); {
-		case len(circle) > most:
-			t.Errorf("%s: %d files call each other in a circle, and the limit is %d: %s", dir, len(circle), most, strings.Join(circle, " "))
-		case listed && len(circle) < limit:
-			t.Errorf("%s: %d files call each other in a circle, and its limit is still %d: lower it, or remove the row", dir, len(circle), limit)
+		if circle := largestCircle(calls(dir, files)); len(circle) > mostCircle {
+			t.Errorf("%s: %d files call each other in a circle, and the limit is %d: %s", dir, len(circle), mostCircle, strings.Join(circle, " "))
 		}
 	}
 }

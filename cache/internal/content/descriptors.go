@@ -1,6 +1,7 @@
 package content
 
 import (
+	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -111,4 +112,32 @@ func (f *lockedFile) writer() (int, error) {
 	}
 	f.wr = fd
 	return fd, nil
+}
+
+// layOut makes the files of a blank one, all of them holes: without names when the inode
+// has other content by now.
+func (f *lockedFile) layOut() (err error) {
+	n := f.s.dirs.lock(f.ino)
+	defer n.unlock()
+	named := f.s.inodes.named(n, f.file)
+	switch {
+	case f.blocks.single(): // gets its name when it is whole
+		f.part, f.wr, err = f.s.dirs.part()
+	case named:
+		f.wr, err = f.blocks.create(n)
+	default:
+		f.wr, err = f.s.dirs.temp()
+	}
+	if err != nil {
+		return err
+	}
+	if err = retry(func() error { return unix.Ftruncate(f.wr, f.size.Load()) }); err == nil {
+		f.blank = false
+		return nil
+	}
+	f.shutFiles()
+	if named {
+		err = errors.Join(err, n.unlink())
+	}
+	return err
 }

@@ -63,34 +63,6 @@ func (s *Store) Sparse(ino uint64, path string, size int64, digest string) (*Fil
 	return f, nil
 }
 
-// layOut makes the files of a blank one, all of them holes: without names when the inode
-// has other content by now.
-func (f *lockedFile) layOut() (err error) {
-	n := f.s.dirs.lock(f.ino)
-	defer n.unlock()
-	named := f.s.inodes.named(n, f.file)
-	switch {
-	case f.blocks.single(): // gets its name when it is whole
-		f.part, f.wr, err = f.s.dirs.part()
-	case named:
-		f.wr, err = f.blocks.create(n)
-	default:
-		f.wr, err = f.s.dirs.temp()
-	}
-	if err != nil {
-		return err
-	}
-	if err = retry(func() error { return unix.Ftruncate(f.wr, f.size.Load()) }); err == nil {
-		f.blank = false
-		return nil
-	}
-	f.shutFiles()
-	if named {
-		err = errors.Join(err, n.unlink())
-	}
-	return err
-}
-
 // publish makes a new file the content of its inode, with what create opens.
 func (f *File) publish(create func(*lockedFile, names) error) error {
 	l := f.lock()

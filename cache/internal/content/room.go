@@ -217,8 +217,3 @@ func (s *Store) Relieve() bool { return s.room.relieve() }
 // by one goroutine at a time, from [Store.Room] and everything that writes or
 // fetches: none of these may be called under a lock that it takes.
 func (s *Store) SetEvictor(evict func(need int64)) { s.room.evictor.evict.Store(&evict) }
-
-// Statfs describes the disk that content lies on, or the quota of its directory where the
-// disk has one. Available is what may be written: what is free above the floor, and clean
-// content, which counts as free.
-func (s *Store) Statfs() (unix.Statfs_t, error) { return s.room.forPrograms(s.Usage().Clean) }

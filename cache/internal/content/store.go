@@ -119,3 +119,8 @@ func (s *Store) Usage() Usage {
 	return Usage{Clean: all.known.clean, Dirty: all.known.dirty, Kept: kept,
 		Files: len(all.known.all), Open: len(all.files)}
 }
+
+// Statfs describes the disk that content lies on, or the quota of its directory where the
+// disk has one. Available is what may be written: what is free above the floor, and clean
+// content, which counts as free.
+func (s *Store) Statfs() (unix.Statfs_t, error) { return s.room.forPrograms(s.Usage().Clean) }

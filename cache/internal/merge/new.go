@@ -1,6 +1,7 @@
 package merge
 
 import (
+	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -199,6 +200,28 @@ func (s *sides) replace() {
 	s.shown(v, s.l)
 	v.TellWrote(s.l)
 	s.Report.Changed++
+}
+
+// put gives the name to a file that was just made, against theirs.
+func (s *sides) put(made files.Made) {
+	v, old, x := s.tx, s.rec.Ino, made.Ino
+	_, n := s.fresh(old)
+	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.Stamp(), v.Stamp(), v.Now().UnixNano(), made.Size, made.Blocks, table.Whole
+	if old != 0 {
+		v.Bury(s.l, old, history.WhyReplaced)
+	}
+	if was := v.Inode(old); was != nil && was.IsRegular() {
+		n.Mode, n.UID, n.GID, n.Xattrs = was.Mode, was.UID, was.GID, was.Xattrs
+	} else {
+		n.Mode = 0o100666 &^ v.o.Side.Attributes.Umask
+	}
+	v.Put(x, n)
+	s.swap(x)
+	s.moveRemote(versionOf(s.theirs), old)
+	if old != 0 {
+		s.lost(v, s.l, old)
+	}
+	v.Written(x, v.Inode(x))
 }
 
 // renew is replace in place, of an inode of which no one saw any content that is here.

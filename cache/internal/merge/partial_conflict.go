@@ -4,17 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
-	iofs "io/fs"
 
 	"github.com/wsmount/wsmount/cache/internal/content"
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/cache/internal/upload"
-	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -30,137 +26,9 @@ import (
 // a file of its own: who has the partial one open is told of what is missing, and never
 // reads a zero for it. That a part is gone shows when it is sent, or compared.
 
-// isPartial reports whether part of what an inode's content is is nowhere any more. What
-// a program is writing is left to it: the rest may be overwritten.
-func (v view) isPartial(x table.Ino) bool {
-	n := v.Inode(x)
-	if n == nil || !n.IsRegular() || n.State == table.Whole || n.Size == 0 {
-		return false
-	}
-	if v.o.Open.IsWritten(v.View, x) {
-		return false
-	}
-	_, _, there := v.OriginAt(x)
-	return !there
-}
-
 // isRemnant reports whether of what a is about part is here, and the rest is nowhere.
 func (v view) isRemnant(x table.Ino, a answer) bool {
 	return a.broken && v.Inode(x).State == table.Partial
-}
-
-// restIsGone asks the remote whether it still has what is missing of an inode's
-// content. It reads past the content file, and looks at no name: that it is gone
-// is found out while one is looked at.
-func (v *Merger) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
-	if here, err := v.isAllHere(x); here || err != nil {
-		return false, err
-	}
-	return v.isGone(ctx, x)
-}
-
-// isGone is restIsGone of content that is not all here, or of the target of a symbolic
-// link.
-func (v *Merger) isGone(ctx context.Context, x table.Ino) (bool, error) {
-	for {
-		o := v.o.Hydrator.Whereabouts(x)
-		if !o.Known {
-			return true, nil
-		}
-		err := v.o.Volume.Retry(ctx, func(ctx context.Context) error {
-			c, err := v.o.Provider.Read(ctx, o.At, providers.ReadOptions{Version: o.Version, Length: 1})
-			if err != nil {
-				return err
-			}
-			return c.Body.Close()
-		})
-		if !files.IsElsewhere(err) {
-			return false, err
-		}
-		if !v.o.Remote.AwaitPlace(ctx, x) {
-			return true, nil
-		}
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-	}
-}
-
-// isAllHere reports whether nothing is missing of an inode's content, or it has
-// none by itself.
-func (v *Merger) isAllHere(x table.Ino) (bool, error) {
-	locked := v.lock()
-	n := locked.Inode(x)
-	partial := n != nil && n.State == table.Partial
-	locked.unlock()
-	if !partial {
-		return true, nil
-	}
-	f, err := v.o.Store.Open(x)
-	if errors.Is(err, iofs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Release()
-	return f.Whole(), nil
-}
-
-// Unsendable implements upload.Content: it deals with a name whose content could not be sent,
-// if a part of that is gone: then the name is planned anew. Else the error is cause.
-func (v *Merger) Unsendable(ctx context.Context, l table.Link, cause error) error {
-	switch {
-	case errors.Is(cause, files.ErrVersionGone):
-		return v.lookFor(ctx, l, cause)
-	case !errors.Is(cause, files.ErrPartial) && !errors.Is(cause, fs.ErrStale):
-		return cause
-	}
-	m := v.New(ctx, v.o.Provider)
-	err := m.Run(func(v *Tx) error {
-		rec := v.Record(l)
-		if rec.Ino == 0 || !v.isPartial(rec.Ino) {
-			return upload.ErrMoot
-		}
-		if s := m.at(v, l, nil); s.saveRemnant(rec.Ino) {
-			s.yield()
-		}
-		v.Own = true // the copy goes with what was asked for
-		return nil
-	})
-	if err == upload.ErrMoot { // never wrapped
-		return cause
-	}
-	if err = errors.Join(err, m.unanswered()); err != nil {
-		return err
-	}
-	return upload.ErrAgain
-}
-
-// lookFor looks for the content of a name of which part is not where it was to
-// be. Then it is at another place, or a part of it is gone.
-func (v *Merger) lookFor(ctx context.Context, l table.Link, cause error) error {
-	rec, _ := v.record(l)
-	x := rec.Ino
-	if err := v.RevalidateInode(ctx, x); err != nil {
-		return err
-	}
-	rec, n := v.record(l)
-	if rec.Ino != x {
-		return upload.ErrAgain
-	}
-	restIsGone := v.restIsGone
-	if n != nil && n.IsSymlink() {
-		restIsGone = v.isGone
-	}
-	gone, err := restIsGone(ctx, x)
-	switch {
-	case err != nil:
-		return err
-	case !gone:
-		return upload.ErrAgain
-	}
-	return v.Unsendable(ctx, l, fmt.Errorf("%w: %v", files.ErrPartial, cause)) // it must not come here again
 }
 
 // salvage saves what is here of partial content, and gives the name to theirs.
@@ -218,17 +86,6 @@ func (s *sides) putRemnant(to table.Link, of *table.Inode, r *remnant) {
 	s.touched = append(s.touched, to)
 	s.used = append(s.used, x)
 	s.shown(v, to)
-}
-
-// yield gives the name to what the remote has there: a file that is known, or nothing.
-func (s *sides) yield() {
-	if b := s.rec.Remote; b == nil || b.Kind == providers.KindDir {
-		s.unname()
-		return
-	}
-	theirs := s.tx.infoOf(s.l, s.rec)
-	s.theirs = &theirs
-	s.takeTheirs()
 }
 
 // A remnant is what was here of partial content, made a file that no name has yet.

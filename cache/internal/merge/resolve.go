@@ -8,13 +8,10 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
-	"strconv"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/errno"
 	"github.com/wsmount/wsmount/cache/internal/files"
-	"github.com/wsmount/wsmount/cache/internal/history"
-	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/reconcile"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/upload"
@@ -156,65 +153,6 @@ func (v *Merger) oursOf(ctx context.Context, x table.Ino) (io.ReadCloser, error)
 	return io.NopCloser(&b), nil
 }
 
-// readVersion reads a version at the remote, if it is there.
-func (v *Merger) readVersion(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
-	c, err := v.o.Provider.Read(ctx, at, providers.ReadOptions{Version: version})
-	if errors.Is(err, providers.ErrConflict) {
-		return nil, fmt.Errorf("%w: %w", iofs.ErrNotExist, err)
-	}
-	if err != nil {
-		return nil, errno.Translate(err)
-	}
-	return c.Body, nil
-}
-
-// baseOfConflict reads what ours began from: at the remote, where that has come
-// back or is in an earlier revision, else in the history.
-func (v *Merger) baseOfConflict(ctx context.Context, l table.Link, rec table.Name) (io.ReadCloser, error) {
-	if rec.Remote == nil {
-		return nil, fmt.Errorf("there was nothing before: %w", iofs.ErrNotExist)
-	}
-	locked := v.lock()
-	path, _ := locked.LocalPath(l)
-	at, ok := locked.RemotePath(l)
-	if !ok { // its directory is nowhere at the remote any more
-		at = path
-	}
-	locked.unlock()
-	body, err := v.readVersion(ctx, at, rec.Remote.Version)
-	if errors.Is(err, iofs.ErrNotExist) {
-		body, err = v.o.Past.PreviousHead(ctx, at, rec.Remote.Version)
-	}
-	if err == nil || !errors.Is(err, iofs.ErrNotExist) {
-		return body, err
-	}
-	versions, lerr := v.o.Versions.Log(ctx, past.LogFilter{Path: path.String()})
-	if lerr != nil {
-		return nil, errors.Join(err, lerr)
-	}
-	for _, old := range versions {
-		if old.Kept && (old.Path == path.String() && old.Base == history.VersionText(rec.Remote.Version) && old.Change == history.Ended ||
-			v.isVersion(old.ID, rec.Remote)) {
-			content, _, err := v.o.Versions.Content(old.ID)
-			return content, err
-		}
-	}
-	return nil, err
-}
-
-// isVersion reports whether a version of the history is the content that the
-// remote was known to have.
-func (v *Merger) isVersion(id string, b *table.Remote) bool {
-	n, err := strconv.ParseUint(id, 10, 64)
-	if err != nil {
-		return false
-	}
-	locked := v.lock()
-	defer locked.unlock()
-	r := history.Get(locked, n)
-	return r != nil && r.Change == history.Written && r.Ino == b.Ino && r.Gen == b.ContentVersion
-}
-
 // Resolve ends a conflict. What is kept is sent on condition that the remote
 // still has what was compared with: if that changed again, there is a new
 // conflict.
@@ -290,26 +228,4 @@ func (v *Merger) resolveWith(ctx context.Context, path string, content io.Reader
 		v.o.Store.Remove(made.Ino)
 	}
 	return err
-}
-
-// put gives the name to a file that was just made, against theirs.
-func (s *sides) put(made files.Made) {
-	v, old, x := s.tx, s.rec.Ino, made.Ino
-	_, n := s.fresh(old)
-	n.Mtime, n.Ctime, n.Birth, n.Size, n.Blocks, n.State = v.Stamp(), v.Stamp(), v.Now().UnixNano(), made.Size, made.Blocks, table.Whole
-	if old != 0 {
-		v.Bury(s.l, old, history.WhyReplaced)
-	}
-	if was := v.Inode(old); was != nil && was.IsRegular() {
-		n.Mode, n.UID, n.GID, n.Xattrs = was.Mode, was.UID, was.GID, was.Xattrs
-	} else {
-		n.Mode = 0o100666 &^ v.o.Side.Attributes.Umask
-	}
-	v.Put(x, n)
-	s.swap(x)
-	s.moveRemote(versionOf(s.theirs), old)
-	if old != 0 {
-		s.lost(v, s.l, old)
-	}
-	v.Written(x, v.Inode(x))
 }

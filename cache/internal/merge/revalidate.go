@@ -2,7 +2,6 @@ package merge
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/wsmount/wsmount/cache/internal/revision"
@@ -145,12 +144,6 @@ func (v *Merger) revalidateAbove(ctx context.Context, head revision.Held, l tabl
 		return nil
 	}
 	return v.RevalidateOnce(ctx, head, above[0], false)
-}
-
-// NotThere reports whether the remote has nothing at a place: no entry, or not
-// even a directory for it.
-func NotThere(err error) bool {
-	return errors.Is(err, providers.ErrNotExist) || errors.Is(err, providers.ErrNotDir)
 }
 
 // revalidateParent looks at the directory of a name that is not there, when that

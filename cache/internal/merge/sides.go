@@ -210,6 +210,22 @@ func (s *sides) compareContent(x table.Ino) bool {
 	return ok
 }
 
+// ask answers what is known of the content of an inode, and of whether r is the same. ok
+// is false when that is not known yet: the question is noted.
+func (s *sides) ask(x table.Ino, r *providers.Info) (a answer, ok bool) {
+	v, n := s.tx, s.tx.Inode(x)
+	q := query{question: question{ino: x, gen: n.ContentVersion}, l: s.l}
+	if r != nil {
+		q.at, q.theirs, q.info = r.Locator, r.Version, *r
+	} else if at, version, ok := v.OriginAt(x); ok && n.State == table.None {
+		// The inode may have come in this very run, and not be there when the
+		// question is answered.
+		q = query{question: question{at: at, theirs: version, what: askFar}, l: s.l}
+		q.info = providers.Info{Locator: at, Version: version}
+	}
+	return s.look(q)
+}
+
 // mergeText finds out what text the content of an inode and the remote's become.
 func (s *sides) mergeText(x table.Ino, base *table.Remote) (ok bool) {
 	s.union, ok = s.unionOf(x, base)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -87,43 +85,6 @@ func decodeMark(text string) (log uint64, size int64, ok bool) {
 		return 0, 0, false
 	}
 	return log, size, text == string(encodeMark(log, size))
-}
-
-// checkMark compares the newest of some logs with the mark.
-func (i inspector) checkMark(logs []string) error {
-	text, err := readFile(i.disk, markPath(i.dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	marked, size, ok := decodeMark(text)
-	if !ok {
-		i.log.Warn("the mark of the table cannot be read, and is made anew", slog.String("text", text))
-		return nil
-	}
-	name := ""
-	for _, file := range logs {
-		switch n, is := logNumber(file); {
-		case is && n > marked:
-			return nil
-		case is && n == marked:
-			name = file
-		}
-	}
-	end := 0
-	if name != "" {
-		content, err := i.readLog(name)
-		if err != nil {
-			return err
-		}
-		end, _ = readable(content, uint32(marked))
-	}
-	if int64(end) < size {
-		return fmt.Errorf("%w: log %06d ends at %d, and had more than %d bytes", ErrDamaged, marked, end, size)
-	}
-	return nil
 }
 
 // logNumber is the number of a log; false for another file.

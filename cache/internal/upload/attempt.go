@@ -32,6 +32,14 @@ func (x *Executor) opFor(v *tree.View, s *Try, kind uint8, version, attrGen uint
 	return x.o.NewID(v)
 }
 
+// SetAttempt records an attempt, or with nil that there is none.
+func (tx Tx) SetAttempt(l table.Link, a *table.Attempt) {
+	if a != nil {
+		tx.Rest.Sending(tx.Record(l).Ino, a)
+	}
+	tx.Tx.SetAttempt(l, a)
+}
+
 // answered clears an attempt that is known to have come to nothing, and hands
 // the error on. While it may have happened, the attempt stays.
 func (x *Executor) answered(err error, names ...table.Link) error {

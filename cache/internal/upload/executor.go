@@ -80,14 +80,6 @@ type Rest interface {
 	Wake()
 }
 
-// SetAttempt records an attempt, or with nil that there is none.
-func (tx Tx) SetAttempt(l table.Link, a *table.Attempt) {
-	if a != nil {
-		tx.Rest.Sending(tx.Record(l).Ino, a)
-	}
-	tx.Tx.SetAttempt(l, a)
-}
-
 // ExecutorOptions are what an Executor needs of those who use it.
 type ExecutorOptions struct {
 	Provider   providers.Provider
