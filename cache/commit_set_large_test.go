@@ -415,9 +415,7 @@ func TestSetIsOfOneMoment(t *testing.T) {
 				w.noProblems()
 				locked := w.v.lock()
 				defer locked.unlock()
-				if isNone := w.v.kept.IsNone(locked.View); !isNone || len(locked.open.Inos(locked.View)) != 0 {
-					t.Errorf("nothing is kept: %v, %d open", isNone, len(locked.open.Inos(locked.View)))
-				}
+				assert.Equal(t, len(locked.open.Inos(locked.View)), 0, "what is open still")
 			})
 		}
 	}

@@ -305,6 +305,7 @@ func TestCommitter(t *testing.T) {
 			}
 			assert.Equal(t, held, c.held, "held back")
 			assert.Equal(t, b.held.DirtyCount(), 2-c.changes, "left to send")
+			assert.True(t, b.kept.now == nil, "content is kept still")
 			if err == nil {
 				assert.False(t, b.c.IsAsked(b.held) || b.c.IsSending(b.held) || IsUnresolved(b.held), "there is something under way")
 			}

@@ -71,9 +71,6 @@ func (k *Kept) Begin(v *tree.View) (loose map[table.Ino]struct{}) {
 	return k.o.Open.EndIntents(v)
 }
 
-// IsNone reports whether nothing is kept.
-func (k *Kept) IsNone(*tree.View) bool { return k.now == nil }
-
 // End lets go of all that was kept, if anything was. It is called without the lock.
 func (k *Kept) End() {
 	k.o.Tree.Lock()

@@ -181,7 +181,7 @@ func TestAnotherSet(t *testing.T) {
 	d.Kept.End()
 	v := d.tree.Lock()
 	defer d.tree.Unlock()
-	assert.True(t, is(v) && d.IsNone(v), "one, and then none")
+	assert.True(t, is(v) && d.Kept.now == nil, "one, and then none")
 }
 
 // What loses its last name stays until the set is over: a directory, a link, and content that

@@ -255,11 +255,6 @@ func (a *Ahead) Holds(c *Covered, dir table.Ino) bool {
 	return true
 }
 
-// IsWalking reports whether a walk is under way, and Need how many looks in a row begin the
-// next.
-func (a *Ahead) IsWalking(*tree.View) bool { return a.walk != nil }
-func (a *Ahead) Need(*tree.View) int       { return a.need }
-
 // MayBeSmall reports whether no pages of a walk are about to bring what is below a
 // directory, so that one listing of all that may be asked for.
 func (a *Ahead) MayBeSmall(at providers.Locator) bool {
