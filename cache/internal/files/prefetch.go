@@ -3,7 +3,6 @@ package files
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -328,9 +327,3 @@ func (s *Prefetch) fetch(one *series, ino table.Ino) error {
 	}
 	return s.o.Content.FetchUnasked(one.ctx, ino)
 }
-
-// Busy is how many fetches are under way.
-func (s *Prefetch) Busy() int { return len(s.slots) }
-
-// Unopened are the files that were fetched ahead, or are to be, and were not opened yet.
-func (s *Prefetch) Unopened(*tree.View) []table.Ino { return slices.Collect(maps.Keys(s.of)) }

@@ -99,12 +99,14 @@ func TestPrefetchFollowsTheReader(t *testing.T) {
 		assert.Equal(t, s.opens(3), PrefetchLeast+2*PrefetchLeast-2, "of twice as many two are unopened")
 		assert.Equal(t, s.fetched[s.inos[0]]+s.fetched[s.inos[1]], 0, "fetches of what was open")
 		most := 0
-		for i := 4; i < 300; i++ {
+		for i := 4; i < 400; i++ {
 			s.opens(i)
-			most = max(most, len(s.Unopened(s.o.Tree.Lock())))
+			s.o.Tree.Lock()
+			most = max(most, len(s.of))
 			s.o.Tree.Unlock()
 		}
 		assert.Equal(t, most, PrefetchMost, "the most that were ahead")
+		assert.Equal(t, len(s.of), 0, "files that count as unread")
 	})
 }
 
