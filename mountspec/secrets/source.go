@@ -3,7 +3,9 @@ package secrets
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"sort"
 	"strings"
 	"time"
@@ -100,6 +102,10 @@ type File struct {
 // Fetch reads the file.
 func (f File) Fetch(context.Context) (Secret, error) {
 	got, err := hostfile.Read(f.Path, hostfile.Options{Private: true, MaxBytes: maxOutput})
+	var at *fs.PathError
+	if errors.As(err, &at) && at.Path == f.Path { // which String says already
+		err = at.Err
+	}
 	if err != nil {
 		return Secret{}, err
 	}

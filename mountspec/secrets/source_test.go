@@ -60,6 +60,8 @@ func TestFile(t *testing.T) {
 		got, err := reveal(t, File{write(t, "s", c.content, c.mode), c.format}, c.field)
 		assert.True(t, got == c.want && (err == nil) == (c.want != ""), c.name, got, c.want, err)
 	}
+	away := File{Path: filepath.Join(t.TempDir(), "away")}
+	assert.Equal(t, assert.ErrOf(away.Fetch(context.Background())).Error(), "no such file or directory", "the path is in its name")
 	s := assert.Of(File{write(t, "s", `{"a":"x","expiresAt":"2026-11-20T12:00:00Z"}`, 0o600), JSON}.Fetch(context.Background())).OK(t)
 	assert.True(t, s.Expires.Equal(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)) && len(s.Names()) == 1, "end", s.Expires, s.Names())
 }

@@ -40,6 +40,11 @@ func (e *Error) Error() string {
 	}
 	text := strings.TrimSpace(e.Err.Error())
 	text, _, _ = strings.Cut(text, "\n")
+	for _, begin := range []string{"<html", "<!doctype"} { // a page is for browsers
+		if at := strings.Index(strings.ToLower(text), begin); at >= 0 {
+			text = text[:at]
+		}
+	}
 	return strings.TrimRight(strings.ToValidUTF8(text[:min(len(text), 300)], ""), ": ")
 }
 
