@@ -663,7 +663,7 @@ func (s *Server) list(r *http.Request) *http.Response {
 	group := ""
 	for _, key := range slices.Sorted(maps.Keys(s.blobs)) {
 		rest, ok := strings.CutPrefix(key, q.Get("prefix"))
-		if !ok || key < string(marker) || group != "" && strings.HasPrefix(key, group) {
+		if !ok || key < string(marker) || key < q.Get("startFrom") || group != "" && strings.HasPrefix(key, group) {
 			continue
 		}
 		if len(out.Blobs)+len(out.Prefixes) == limit {

@@ -221,6 +221,43 @@ func TestHeadersAreKept(t *testing.T) {
 	}
 }
 
+// A listing begins at a directory, also of a service that does not know how, or does not heed it.
+func TestListingBeginsAtADirectory(t *testing.T) {
+	for name, c := range map[string]struct {
+		heeds func(f *azureserver.Server, r *http.Request)
+		asks  int
+	}{
+		"begins there": {func(*azureserver.Server, *http.Request) {}, 1},
+		"refuses": {func(f *azureserver.Server, _ *http.Request) { // which might be for the tags
+			f.Refuse(http.StatusBadRequest, "InvalidQueryParameterValue")
+		}, 2},
+		"does not heed": {func(_ *azureserver.Server, r *http.Request) {
+			q := r.URL.Query()
+			q.Del("startFrom")
+			r.URL.RawQuery = q.Encode()
+		}, 1},
+	} {
+		f, asked := azureserver.New(), 0
+		p := openFake(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Has("startFrom") {
+				asked++
+				c.heeds(f, r)
+			}
+			return f.RoundTrip(r)
+		}), nil)
+		for _, key := range []string{"pre/a/1", "pre/b/1", "pre/b/2", "pre/c/1"} {
+			f.Put(key, "x", nil)
+		}
+		page := assert.Of(p.List(t.Context(), loc(""), providers.ListOptions{Recursive: true, After: loc("b")})).OK(t, name)
+		var names []string
+		for _, e := range page.Entries {
+			names = append(names, e.Locator.String())
+		}
+		assert.Slice(t, names, []string{"b/1", "b/2", "c", "c/1"}, name)
+		assert.Equal(t, asked, c.asks, name, "asks for it")
+	}
+}
+
 // What is stored packed comes as it is stored, over a transport that would unpack it, too.
 func TestPackedContent(t *testing.T) {
 	var packed bytes.Buffer

@@ -219,5 +219,6 @@ func (s *session) source(name, in string, now time.Time) (string, error) {
 func once(transport policy.Transporter) azcore.ClientOptions {
 	return azcore.ClientOptions{
 		Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1}, Telemetry: policy.TelemetryOptions{Disabled: true},
+		PerCallPolicies: []policy.Policy{begins{}},
 	}
 }

@@ -76,7 +76,7 @@ func (s *store) asKey(o bucket.Object, key string, isFolder bool) (bucket.Object
 // itself is the directory whose entries a listing tells, which is not below its own name.
 func (s *store) itself(ctx context.Context, q bucket.Query) (item bucket.Item, found bool, err error) {
 	own := s.hierarchical.Load() || s.folders.Load()
-	if !own || q.Token != "" || !strings.HasSuffix(q.Prefix, "/") || q.Prefix == "/" {
+	if !own || q.Token+q.After != "" || !strings.HasSuffix(q.Prefix, "/") || q.Prefix == "/" {
 		return item, false, nil
 	}
 	o, isFolder, err := s.describe(ctx, strings.TrimSuffix(q.Prefix, "/"))

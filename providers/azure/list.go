@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
@@ -25,6 +27,10 @@ type page struct {
 // List implements bucket.Store.
 func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error) {
 	got, err := s.page(ctx, q)
+	if q.After != "" && errors.Is(err, providers.ErrInvalid) { // of a service that always begins at the first key
+		q.After = ""
+		got, err = s.page(ctx, q)
+	}
 	if err != nil {
 		return bucket.Listing{}, err
 	}
@@ -88,7 +94,7 @@ func (who *session) list(ctx context.Context, q bucket.Query, with container.Lis
 	if !q.Grouped {
 		out, err := who.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
 			Include: with, Prefix: nonEmpty(q.Prefix), Marker: nonEmpty(q.Token), MaxResults: most,
-		}).NextPage(ctx)
+		}).NextPage(context.WithValue(ctx, begins{}, q.After))
 		if err != nil || out.Segment == nil {
 			return page{}, err
 		}
@@ -101,6 +107,19 @@ func (who *session) list(ctx context.Context, q bucket.Query, with container.Lis
 		return page{}, err
 	}
 	return page{out.Segment.BlobItems, out.Segment.BlobPrefixes, out.NextMarker, out.Date}, nil
+}
+
+// begins has a listing begin at the key of its context, for which the SDK has an option that its
+// flat listing forgets (azblob v1.7).
+type begins struct{}
+
+func (begins) Do(r *policy.Request) (*http.Response, error) {
+	if key, _ := r.Raw().Context().Value(begins{}).(string); key != "" {
+		q := r.Raw().URL.Query()
+		q.Set("startFrom", key)
+		r.Raw().URL.RawQuery = q.Encode()
+	}
+	return r.Next()
 }
 
 // item is a blob of a listing.

@@ -37,6 +37,8 @@ func TestContract(t *testing.T) {
 		"patches":   func(f *fake) { f.patches, f.tells = true, true },
 		"tells all": func(f *fake) { f.tells, f.markers = true, true },
 		"tokens":    func(f *fake) { f.tokens = true },
+		"from":      func(f *fake) { f.from = true },
+		"deaf":      func(f *fake) { f.from, f.deaf = true, true },
 		"careless":  func(f *fake) { f.careless = true },
 		"hides":     func(f *fake) { f.hides = true },
 		"small":     func(f *fake) { f.most = 1 },

@@ -27,6 +27,8 @@ import (
 type fake struct {
 	careless bool  // honours no condition
 	tokens   bool  // begins no listing behind a key
+	from     bool  // begins one at a key, and goes on by tokens
+	deaf     bool  // begins one at the first key, whatever is asked
 	hides    bool  // lists no directory beside a file
 	mixes    bool  // lists keys backwards
 	tells    bool  // listings have metadata
@@ -303,6 +305,9 @@ func (f *fake) list(q Query) (out Listing) {
 	for _, key := range keys {
 		rest, ok := strings.CutPrefix(key, q.Prefix)
 		passed := key <= after
+		if f.from {
+			passed = key <= q.Token || key < q.After && !f.deaf
+		}
 		if f.mixes { // and have no After
 			passed = q.Token != "" && key >= q.Token
 		}
@@ -343,7 +348,7 @@ func (f *fake) list(q Query) (out Listing) {
 // service is what the fake is like.
 func (f *fake) service() Service {
 	s := Service{
-		Name: "fake", Tells: f.tells, TellsDirs: f.markers, ListAfter: !f.tokens, Key: 1 << 10, Metadata: 2 << 10, Put: 1 << 30, Copy: 1 << 30, Size: 1 << 40,
+		Name: "fake", Tells: f.tells, TellsDirs: f.markers, ListAfter: !f.tokens && !f.from, ListFrom: f.from, Key: 1 << 10, Metadata: 2 << 10, Put: 1 << 30, Copy: 1 << 30, Size: 1 << 40,
 		Parts: providers.PartLimits{Min: 1 << 20, Max: 1 << 30, Count: 1000},
 	}
 	if f.most > 0 {

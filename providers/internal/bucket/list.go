@@ -54,7 +54,7 @@ func (p *Provider) begins(opts providers.ListOptions, l providers.Locator, where
 		return parseToken(opts.Token, where)
 	case !opts.Recursive:
 		return cursor{}, fmt.Errorf("a listing after a directory is recursive: %w", providers.ErrUnsupported)
-	case !p.service.ListAfter:
+	case !p.service.ListAfter && !p.service.ListFrom:
 		return cursor{}, fmt.Errorf("a listing cannot begin after a key: %w", providers.ErrUnsupported)
 	case opts.After == l || !l.Contains(opts.After):
 		return cursor{}, fmt.Errorf("%q is not below: %w", opts.After, providers.ErrInvalid)
@@ -63,7 +63,7 @@ func (p *Provider) begins(opts providers.ListOptions, l providers.Locator, where
 	if err != nil {
 		return cursor{}, err
 	}
-	c := cursor{After: []byte(at.dir), Dir: []byte(opts.After.String())}
+	c := cursor{Cut: p.service.ListFrom, After: []byte(at.dir), Dir: []byte(opts.After.String())}
 	for _, file := range at.files {
 		c.Files = append(c.Files, []byte(file))
 	}
@@ -89,10 +89,9 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 	q := Query{Prefix: w.at.dir, Limit: min(w.limit, pageMax)}
 	first := w.cursor.isZero()
 	byKeys := w.recursive && w.p.service.ListAfter
-	if q.Grouped = !w.recursive; byKeys {
-		q.After = string(w.cursor.After)
-	} else {
-		q.Token = w.cursor.Next
+	q.Grouped, q.Token = !w.recursive, w.cursor.Next
+	if byKeys || w.recursive && w.p.service.ListFrom && q.Token == "" {
+		q.After, q.Token = string(w.cursor.After), ""
 	}
 	answer, err := w.p.list(ctx, q)
 	if err != nil {
@@ -114,7 +113,7 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 			return true, err
 		}
 	}
-	w.cursor.Next, w.cursor.Cut = answer.Next, false
+	w.cursor.Next, w.cursor.Cut = answer.Next, cut && string(w.cursor.After) == after // all of it was done
 	if answer.More && answer.Next == "" && !byKeys {
 		return false, fmt.Errorf("%w: a page that says neither its end nor how to go on", providers.ErrCorrupt)
 	}

@@ -24,10 +24,10 @@ func TestForeignKeys(t *testing.T) {
 	for _, prefix := range []string{"pre/", ""} {
 		for _, limit := range []int{0, 1, 2, 3} {
 			for _, recursive := range []bool{false, true} {
-				for _, tokens := range []bool{false, true} {
-					t.Run(fmt.Sprintf("prefix=%s,limit=%d,recursive=%v,tokens=%v", prefix, limit, recursive, tokens), func(t *testing.T) {
+				for _, begins := range []string{"after", "tokens", "from"} {
+					t.Run(fmt.Sprintf("prefix=%s,limit=%d,recursive=%v,%s", prefix, limit, recursive, begins), func(t *testing.T) {
 						f := newFake()
-						f.tokens = tokens
+						f.tokens, f.from = begins == "tokens", begins == "from"
 						foreignKeys(t, f, keys, prefix, recursive, limit)
 					})
 				}

@@ -94,9 +94,11 @@ type Service struct {
 	// ListAfter: a listing can begin behind a key (Query.After), and not only where a page
 	// has ended (Query.Token).
 	ListAfter bool
-	Lines     bool // keys have no line breaks
-	Slashes   bool // a backslash is a slash, and a dot at the end of a name may be dropped
-	Words     Words
+	// ListFrom: a listing can begin near a key (Query.After), and goes on by Query.Token alone.
+	ListFrom bool
+	Lines    bool // keys have no line breaks
+	Slashes  bool // a backslash is a slash, and a dot at the end of a name may be dropped
+	Words    Words
 
 	Keys   []string // of a configuration, beside those of every bucket
 	Mastra []string // Mastra's own words for some of them; nil: it has no provider of the service
@@ -155,7 +157,7 @@ func WholeSize(told string) (int64, error) {
 type Query struct {
 	Prefix  string
 	Grouped bool   // what has a slash behind the prefix comes as one item, up to the slash
-	After   string // keys behind this one; "": from the first, or as Token says
+	After   string // keys behind this one, with Service.ListFrom itself too, or more before it; "": from the first, or as Token says
 	Token   string // Listing.Next of the page before; not with After
 	Limit   int    // at most; 0: as the service likes
 }
