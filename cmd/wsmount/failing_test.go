@@ -180,6 +180,16 @@ func TestStoreThatRefuses(t *testing.T) {
 	if s := w.status(); len(s.Parts[0].Copy.Failing) != 0 || strings.Contains(log(), "fails since") || !strings.Contains(log(), ` read "`) {
 		t.Errorf("when it does: got %+v\n%s", s.Parts[0].Copy.Failing, log())
 	}
+
+	// Whoever is told of an end, or asks for a push, hears what the store has not taken.
+	assert.OK(t, r.Fail(t.Context(), providers.MethodMkdir, refusals, providers.ErrPermission))
+	assert.OK(t, os.Mkdir(w.path("mnt/new"), 0o755))
+	for _, args := range [][]string{{"event", "mnt", "turn-end"}, {"event", "mnt", "conversation-end"}, {"push", "mnt"}} {
+		assert.Equal(t, w.event(exit.Unsafe, args...).HeldBack, 1, args)
+	}
+	w.event(exit.Done, "event", "mnt", "turn-start")
+	assert.OK(t, r.Clear(t.Context()))
+	assert.Equal(t, w.event(exit.Done, "event", "mnt", "turn-end").HeldBack, 0, "when it takes it")
 }
 
 // The authors of the example of AIP-34 are whom --operator names and whom git knows;

@@ -54,7 +54,8 @@ const (
 // written is committed by the working copy itself; what the storage emits never commits;
 // a read-only copy only pulls; who looks waits for no pull that would bring nothing, or
 // that has just failed; only the mode pull-push pushes and pulls by itself; and a
-// copy whose closes wait for the store follows no event.
+// copy whose closes wait for the store has each change on its way already: it commits at the end
+// of a turn or of more, and where a push is asked for, to say what the store lacks.
 func Actions(s mountspec.Sync, e Event, state State) []Action {
 	r := rules{s, state}
 	switch e.Kind {
@@ -71,6 +72,9 @@ func Actions(s mountspec.Sync, e Event, state State) []Action {
 	case AskedCommit:
 		return r.askedCommit(e.NoWait)
 	case AskedPush:
+		if state.WriteThrough {
+			return r.asked(Action{Do: Commit})
+		}
 		return r.asked(r.push(0))
 	case AskedPullRequest:
 		return r.asked(Action{Do: Push, PullRequest: Require})
@@ -143,8 +147,11 @@ func (r rules) push(when Condition) Action {
 }
 
 func (r rules) told(event mountspec.Trigger) (list []Action) {
-	if r.state.WriteThrough {
+	switch {
+	case r.state.WriteThrough && (r.state.ReadOnly || !isEnd(event)):
 		return nil
+	case r.state.WriteThrough:
+		return []Action{{Do: Commit, Message: FromCaller}}
 	}
 	commits := r.commitsOn(event)
 	if commits {

@@ -165,8 +165,13 @@ func TestActions(t *testing.T) {
 		{"nor at an unmount", all, Event{Kind: Unmount}, readOnly, "drain"},
 		{"a user's commit is refused", all, Event{Kind: AskedCommit}, readOnly, "refuse"},
 
-		// AIP-35, sync semantics, canonical: the triggers are ignored.
-		{"a store whose closes wait", canonical, On(turnEnd), through, ""},
+		// AIP-35, sync semantics, canonical: the triggers are ignored. Who tells of an end is told
+		// what the store lacks.
+		{"a store whose closes wait", canonical, On(turnStart), through, ""},
+		{"the end of a turn in it", canonical, On(turnEnd), through, "commit in the caller's words"},
+		{"whatever its triggers are", with(byHand, inMode(mountspec.ModeCanonical)), On(end), through, "commit in the caller's words"},
+		{"a push in it", canonical, Event{Kind: AskedPush}, through, "commit"},
+		{"the end of one that is read", canonical, On(turnEnd), State{WriteThrough: true, ReadOnly: true}, ""},
 		{"a change in it", canonical, Event{Kind: Noticed, Name: write}, through, ""},
 		{"its unmount", canonical, Event{Kind: Unmount}, through, "drain"},
 		{"with write-back, commit.on counts", canonical, On(turnEnd), State{}, "commit in the caller's words"},

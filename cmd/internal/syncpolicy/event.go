@@ -81,6 +81,11 @@ func isOfTurn(e mountspec.Trigger) bool {
 	return false
 }
 
+// isEnd lists the events after which somebody else may look at what was done.
+func isEnd(e mountspec.Trigger) bool {
+	return e == mountspec.EventTurnEnd || e == mountspec.EventTurnError || e == mountspec.EventConversationEnd || e == mountspec.EventWorkspaceClose
+}
+
 // isOfStorage lists the events that a working copy's own work emits.
 func isOfStorage(e mountspec.Trigger) bool {
 	switch e {

@@ -51,7 +51,7 @@ func TestProperties(t *testing.T) {
 			"only pull-push pushes by itself":                           s.Mode != mountspec.ModePullPush && !isAsked(e) && does(list, Push, Propose),
 			"only pull-push pulls by itself":                            s.Mode != mountspec.ModePullPush && !isAsked(e) && does(list, Pull, PutOff),
 			"a manual push waits for a user":                            isOn(s.Push.On, manual) && !isAsked(e) && does(list, Push),
-			"a manual commit waits for a user":                          isOn(s.Commit.On, manual) && !isAsked(e) && e.Kind != TookBack && does(list, Commit),
+			"a manual commit waits for a user":                          isOn(s.Commit.On, manual) && !isAsked(e) && e.Kind != TookBack && !state.WriteThrough && does(list, Commit),
 			"a manual pull waits for a user, but for one that was owed": isOn(s.Pull.On, manual) && !isAsked(e) && (doesAlways(list, Pull) || does(list, PutOff)),
 			"an event named manual asks for nothing":                    e.Kind == Told && e.Name == manual && (does(list, Commit, Push) || doesAlways(list, Pull)),
 			"what the storage emits never commits":                      e.Kind == Told && isOfStorage(e.Name.Resolve()) && does(list, Commit),
