@@ -27,7 +27,7 @@ func newKernelOps(v *Volume) *kernelOps {
 		},
 		Store: v.store, Open: v.held.open, Opener: v.opener, Hydrator: v.hydrator, Prefetch: v.prefetch, Syncs: v.tableSync,
 		Belief: v.belief, Ahead: v.listings.Ahead, Provider: v.p, Capabilities: v.caps, NoWait: v.o.Policy.NoWait,
-		Remote:  ops.Remote{Load: v.listings.Load, Freshen: v.listings.Freshen, FetchAttrs: v.fetchAttrsToWrite, FetchTarget: v.fetchTarget, Reach: v.reaching},
+		Remote:  ops.Remote{Load: v.listings.Load, Freshen: v.listings.Freshen, FetchAttrs: v.fetchAttrs, FetchTarget: v.fetchTarget, Reach: v.reaching},
 		Uploads: ops.Uploads{WaitForContent: v.sent.Content, WaitForNames: v.sent.Names, IsUnsaved: v.pending.IsUnsaved},
 	}
 	if v.submodules != nil {
@@ -52,12 +52,16 @@ func (v *Volume) submodule(op *fs.Op, at providers.Locator) (sub providers.Locat
 	return sub, found, w.Cause(err)
 }
 
-// fetchAttrsToWrite is ops.Remote.FetchAttrs.
-func (v *Volume) fetchAttrsToWrite(op *fs.Op, x table.Ino) error {
+// fetchAttrs is ops.Remote.FetchAttrs.
+func (v *Volume) fetchAttrs(op *fs.Op, x table.Ino, needs bool) error {
 	if v.belief.IsFailing() || !v.merger.HasUnknownAttrs(x) {
 		return nil
 	}
-	w := v.waits.For(op, v.o.looks(listing.MostWait))
+	limit := v.o.Patience
+	if !needs {
+		limit = v.o.looks(listing.MostWait)
+	}
+	w := v.waits.For(op, limit)
 	defer w.Close()
 	return v.staleOnce(v.merger.FetchAttrsToWrite(w, x))
 }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/attrs"
+	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -165,6 +167,27 @@ func TestXattrsAreAskedForOnce(t *testing.T) {
 			})
 		}
 		assert.Equal(t, c.of(providers.MethodStat), 1, "times asked")
+	})
+}
+
+// A store that takes its time has them all the same.
+func TestXattrsOfASlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, over(memory.Options{Without: asKeys}))
+		w.do("put some text")
+		w.tag("some", "user.x=y user.gone=1")
+		o := w.another()
+		o.list("")
+		o.intercept(func(ctx context.Context, call *providers.Call, next func(context.Context) error) error {
+			if call.Method == providers.MethodStat {
+				time.Sleep(2 * listing.MostWait)
+			}
+			return next(ctx)
+		})
+		value, err := o.v.GetXattr(me, o.walk("some"), "user.x")
+		o.ok(err)
+		assert.Equal(t, string(value), "y")
+		o.ok(o.v.RemoveXattr(me, o.walk("some"), "user.gone"))
 	})
 }
 

@@ -158,7 +158,7 @@ func (v *Operations) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) err
 	if open, ok := f.(*file); ok && open.oi.Ino == ino {
 		return open.truncate(op, size)
 	}
-	if err := v.o.Remote.FetchAttrs(op, ino); err != nil {
+	if err := v.o.Remote.FetchAttrs(op, ino, false); err != nil {
 		return err
 	}
 	oi, err := v.openContent(ino, files.ForWriting)

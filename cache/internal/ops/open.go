@@ -52,7 +52,7 @@ func shows(flags uint32) bool {
 func (v *Operations) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outdated bool, err error) {
 	use := files.ForReading
 	if writes(flags) {
-		if err := v.o.Remote.FetchAttrs(op, ino); err != nil {
+		if err := v.o.Remote.FetchAttrs(op, ino, false); err != nil {
 			return nil, false, err
 		}
 		if flags&syscall.O_TRUNC != 0 {

@@ -30,8 +30,9 @@ type Remote struct {
 	// Freshen is called before a file is opened: its version is as new as that is wanted,
 	// strict for who is shown content. fs.ErrStale says that the name leads elsewhere now.
 	Freshen func(op *fs.Op, ino table.Ino, strict bool) error
-	// FetchAttrs has all attributes of an inode be known, if the remote answers.
-	FetchAttrs func(op *fs.Op, ino table.Ino) error
+	// FetchAttrs has all attributes of an inode be known, if the remote answers. Who cannot do
+	// without them needs them, and waits for longer.
+	FetchAttrs func(op *fs.Op, ino table.Ino, needs bool) error
 	// FetchTarget has the target of a symbolic link be known, in a do of Reach.
 	FetchTarget func(ctx context.Context, ino table.Ino) error
 	// Reach runs do, which may have to wait for content of the remote.

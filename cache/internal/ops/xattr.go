@@ -209,7 +209,7 @@ func (v *Operations) askXattrs(op *fs.Op, x table.Ino, name string, change bool)
 	if !vague() {
 		return nil
 	}
-	if err := v.o.Remote.FetchAttrs(op, x); err != nil {
+	if err := v.o.Remote.FetchAttrs(op, x, true); err != nil {
 		return err
 	}
 	if vague() {
