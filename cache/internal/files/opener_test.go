@@ -34,6 +34,7 @@ type desk struct {
 	kept      int // times that the state before a change was kept
 	stale     int // times that there is another set by then
 	fails     error
+	before    func()        // once, when something is about to be changed
 	gate      chan struct{} // what runs in the background waits for it
 	work      sync.WaitGroup
 	ended     bool
@@ -56,6 +57,10 @@ func (t deskTx) Written(_ table.Ino, n *table.Inode) {
 func (t deskTx) Unwritten(table.Ino, *table.Inode) { t.d.unwritten++ }
 
 func (d *desk) Update(do func(Tx) error) error {
+	if f := d.before; f != nil {
+		d.before = nil
+		f()
+	}
 	return d.tree.Update(func(t *tree.Tx) error {
 		if err := do(deskTx{d, t}); err != nil {
 			return err
@@ -432,6 +437,24 @@ func TestSyncThenClose(t *testing.T) {
 		assert.Equal(t, n.Synced == n.ContentVersion, !ended, "noted by the close")
 		close(d.gate)
 	}
+}
+
+// A close while the note is under way takes it along too: at no time says the table that what
+// was synced is neither changing nor on the disk.
+func TestCloseWhileASyncIsNoted(t *testing.T) {
+	d := newDesk(t)
+	oi := d.open(ForWriting)
+	d.write(oi, "a", 0)
+	assert.OK(t, d.opener.Flush(oi, true))
+	assert.OK(t, d.opener.Sync(oi))
+	d.before = func() {
+		d.close(oi, true)
+		n := d.inode()
+		assert.Equal(t, n.Synced, n.ContentVersion, "noted by the close")
+	}
+	close(d.gate)
+	d.work.Wait()
+	assert.True(t, d.before == nil, "the note changed nothing")
 }
 
 // A change of names since the last sync of the table brings the table to the disk.

@@ -2,7 +2,6 @@ package files
 
 import (
 	"errors"
-	"maps"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
@@ -102,27 +101,20 @@ func (o *Opener) syncClosed(oi *OpenInode, version uint64) error {
 	if err := oi.f.Sync(); err != nil {
 		return err
 	}
-	if err := o.noteSynced(syncNotes{oi.Ino: version}); err != nil {
+	now := func(*tree.View) syncNotes { return syncNotes{oi.Ino: version} }
+	if err := o.noteSynced(now); err != nil {
 		return err
 	}
 	return o.o.Syncs.Sync()
 }
 
-// noteSynced notes that the disk has states of content.
-func (o *Opener) noteSynced(states syncNotes) error {
-	v := o.o.Tree.Lock()
-	maps.DeleteFunc(states, func(ino table.Ino, version uint64) bool {
-		n := v.Inode(ino)
-		return n == nil || n.Synced >= version
-	})
-	o.o.Tree.Unlock()
-	if len(states) == 0 {
-		return nil
-	}
+// noteSynced notes what the disk has: states gives it within the change, which changes
+// nothing if the table says so already.
+func (o *Opener) noteSynced(states func(*tree.View) syncNotes) error {
 	return o.o.Volume.Update(func(t Tx) error {
-		for ino, version := range states {
-			if n := t.Tree().Edit(ino); n != nil {
-				n.Synced = max(n.Synced, version)
+		for ino, version := range states(t.Tree().View) {
+			if n := t.Tree().Inode(ino); n != nil && n.Synced < version {
+				t.Tree().Edit(ino).Synced = version
 			}
 		}
 		t.Light()
@@ -148,11 +140,11 @@ func (o *Opener) noteLater(ino table.Ino, version uint64) {
 // note notes what noteLater was told. Of files that are still as they were
 // then, the dirty intent ends: they are not suspect any more.
 func (o *Opener) note() {
-	o.o.Tree.Lock()
-	states := o.notes
-	o.notes = nil
-	o.o.Tree.Unlock()
-	err := o.noteSynced(maps.Clone(states))
+	var states syncNotes
+	err := o.noteSynced(func(*tree.View) syncNotes {
+		states, o.notes = o.notes, nil // a close finds this, or the table that says so
+		return states
+	})
 	for ino := range states {
 		err = errors.Join(err, o.rest(ino))
 	}
