@@ -245,10 +245,7 @@ func unsavedText(p control.Part, now time.Time) string {
 
 // Commits says how many commits are not pushed, since when, and why.
 func Commits(u *cache.Unpushed, now time.Time) string {
-	text := "commits"
-	if u.Commits > 0 {
-		text = Count(u.Commits, "commit")
-	}
+	text := commits(u.Commits)
 	if !u.Since.IsZero() {
 		text += ", " + Plural(u.Commits, "", "the oldest ") + Age(u.Since, now) + " ago"
 	}
@@ -259,6 +256,14 @@ func Commits(u *cache.Unpushed, now time.Time) string {
 		text += ": " + u.Error
 	}
 	return text
+}
+
+// commits is a number of commits; 0: not known.
+func commits(n int) string {
+	if n == 0 {
+		return "commits"
+	}
+	return Count(n, "commit")
 }
 
 // failsText says of what is tried again for how long it is to be there, and why it
@@ -280,11 +285,11 @@ func Left(s control.Status) (list []string) {
 	for _, p := range s.Parts {
 		var what []string
 		if n := p.Unsaved.Names; n > 0 {
-			what = append(what, Plural(n, "1 change is", fmt.Sprintf("%d changes are", n))+" not sent")
+			what = append(what, Count(n, "change")+Plural(n, " is", " are")+" not sent")
 		}
 		if p.Copy != nil && p.Copy.Unpushed {
 			n := p.Copy.UnpushedCommits
-			what = append(what, Plural(n, "1 commit is", strings.TrimPrefix(fmt.Sprintf("%d commits are", n), "0 "))+" not pushed")
+			what = append(what, commits(n)+Plural(n, " is", " are")+" not pushed")
 		}
 		if what != nil {
 			list = append(list, p.Name+": "+strings.Join(what, ", ")+whyLeft(p.Copy))
