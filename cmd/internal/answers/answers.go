@@ -129,13 +129,18 @@ func (a *Answers) answered(ctx context.Context, m providers.Method, err error) {
 		a.is.Away = err.Error()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 	case err != nil:
-		a.is.Unreachable, a.is.Away = time.Time{}, ""
+		a.is.reached()
 	case m.Mutates():
-		a.is.Unreachable, a.is.Away, a.is.Pushed = time.Time{}, "", now
+		a.is.reached()
+		a.is.Pushed = now
 	default:
-		a.is.Unreachable, a.is.Away, a.is.Pulled = time.Time{}, "", now
+		a.is.reached()
+		a.is.Pulled = now
 	}
 }
+
+// reached notes that the store can be reached, whatever it said.
+func (s *Summary) reached() { s.Unreachable, s.Away = time.Time{}, "" }
 
 // IsAway reports whether an error says that a store cannot be reached; one that refuses its
 // caller can.
