@@ -91,14 +91,10 @@ type Service struct {
 	// Tells: Items of objects have Metadata and Headers, so that no index need know of
 	// them. TellsDirs: with Tells, groups have those of their markers.
 	Tells, TellsDirs bool
-	// ListAfter: a listing can begin behind a key (Query.After), and not only where a page
-	// has ended (Query.Token).
-	ListAfter bool
-	// ListFrom: a listing can begin near a key (Query.After), and goes on by Query.Token alone.
-	ListFrom bool
-	Lines    bool // keys have no line breaks
-	Slashes  bool // a backslash is a slash, and a dot at the end of a name may be dropped
-	Words    Words
+	After            After // where a listing can begin, but where a page has ended (Query.Token)
+	Lines            bool  // keys have no line breaks
+	Slashes          bool  // a backslash is a slash, and a dot at the end of a name may be dropped
+	Words            Words
 
 	Keys   []string // of a configuration, beside those of every bucket
 	Mastra []string // Mastra's own words for some of them; nil: it has no provider of the service
@@ -153,11 +149,20 @@ func WholeSize(told string) (int64, error) {
 	return size, nil
 }
 
+// After is where a listing can begin, by Query.After.
+type After uint8
+
+const (
+	Nowhere   After = iota // Query.After cannot be used
+	BehindKey              // behind any key
+	NearKey                // near a key, and it goes on by Query.Token alone
+)
+
 // Query asks for keys.
 type Query struct {
 	Prefix  string
 	Grouped bool   // what has a slash behind the prefix comes as one item, up to the slash
-	After   string // keys behind this one, with Service.ListFrom itself too, or more before it; "": from the first, or as Token says
+	After   string // keys behind this one, with NearKey itself too, or more before it; "": from the first, or as Token says
 	Token   string // Listing.Next of the page before; not with After
 	Limit   int    // at most; 0: as the service likes
 }
