@@ -58,11 +58,14 @@ const (
 // of a turn or of more, and where a push is asked for, to say what the store lacks.
 func Actions(s mountspec.Sync, e Event, state State) []Action {
 	r := rules{s, state}
+	if state.WriteThrough && (e.Kind == Told || e.Kind == Noticed || e.Kind == AskedPush || e.Kind == Unmount) {
+		return r.writeThrough(e)
+	}
 	switch e.Kind {
 	case Told:
 		return r.told(e.Name.Resolve())
 	case Noticed:
-		return r.noticed()
+		return []Action{{Do: Wait, For: r.sync.Commit.Batch}}
 	case Tick:
 		return r.tick()
 	case Looked:
@@ -72,9 +75,6 @@ func Actions(s mountspec.Sync, e Event, state State) []Action {
 	case AskedCommit:
 		return r.askedCommit(e.NoWait)
 	case AskedPush:
-		if state.WriteThrough {
-			return r.asked(Action{Do: Commit})
-		}
 		return r.asked(r.push(0))
 	case AskedPullRequest:
 		return r.asked(Action{Do: Push, PullRequest: Require})
@@ -146,13 +146,23 @@ func (r rules) push(when Condition) Action {
 	return a
 }
 
-func (r rules) told(event mountspec.Trigger) (list []Action) {
-	switch {
-	case r.state.WriteThrough && (r.state.ReadOnly || !isEnd(event)):
-		return nil
-	case r.state.WriteThrough:
-		return []Action{{Do: Commit, Message: FromCaller}}
+// writeThrough is what a copy does whose closes wait for the store: what it commits are the
+// changes that the store has not taken yet, which says why.
+func (r rules) writeThrough(e Event) []Action {
+	switch e.Kind {
+	case AskedPush:
+		return r.asked(Action{Do: Commit})
+	case Unmount:
+		return []Action{{Do: Drain}}
+	case Told:
+		if !r.state.ReadOnly && isEnd(e.Name.Resolve()) {
+			return []Action{{Do: Commit, Message: FromCaller}}
+		}
 	}
+	return nil
+}
+
+func (r rules) told(event mountspec.Trigger) (list []Action) {
 	commits := r.commitsOn(event)
 	if commits {
 		list = append(list, Action{Do: Commit, Message: FromCaller})
@@ -189,13 +199,6 @@ func (r rules) pulls(event mountspec.Trigger) []Action {
 		return []Action{{Do: PutOff, If: after}}
 	}
 	return nil
-}
-
-func (r rules) noticed() []Action {
-	if r.state.WriteThrough {
-		return nil
-	}
-	return []Action{{Do: Wait, For: r.sync.Commit.Batch}}
 }
 
 // tick sends before it pulls: a pull waits for the next tick then.
@@ -284,12 +287,12 @@ func (r rules) failed(f Failure) []Action {
 }
 
 func (r rules) unmount() (list []Action) {
-	if !r.state.WriteThrough && r.commitsAtEnd() {
+	if r.commitsAtEnd() {
 		list = append(list, Action{Do: Commit})
 	}
 	list = append(list, Action{Do: Drain})
 	switch {
-	case r.state.WriteThrough || !r.sends() || isOn(r.sync.Push.On, mountspec.EventManual):
+	case !r.sends() || isOn(r.sync.Push.On, mountspec.EventManual):
 	case r.pushesOn(mountspec.EventWorkspaceClose):
 		list = append(list, r.push(0))
 	case r.pushesOn(mountspec.EventCommitCompleted):
