@@ -50,7 +50,11 @@ func within(limit time.Duration, s control.Status) time.Duration {
 // nothing to send, and who has these is the result; nor when it may not send. Where
 // the context ends, the daemon does not.
 func waitUntilSent(ctx context.Context, r *state.Record, limit time.Duration) ([]mountpoint.Holder, error) {
-	if endsWithin(ctx, r, min(within(limit, control.Status{}), settleLimit)) == nil {
+	settle := settleLimit
+	if limit != asLongAsItTries {
+		settle = min(limit, settle)
+	}
+	if endsWithin(ctx, r, settle) == nil {
 		return nil, nil
 	}
 	return detached{
