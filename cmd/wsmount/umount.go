@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -235,7 +236,7 @@ func umountUnknown(c *cli.Context, path string, req control.UnmountRequest, unkn
 		return err
 	}
 	if m, ok := table.At(resolved); !ok || !m.Ours() {
-		return unknown
+		return cmp.Or(leftBy(c, resolved), unknown)
 	}
 	res, err := umountPath(resolved, req)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/urfave/cli/v2"
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/cache/exactjson"
 	"github.com/wsmount/wsmount/cmd/internal/control"
@@ -53,6 +54,29 @@ func inspectEnded(ctx context.Context, dir string) (leftover.Report, error) {
 		err = fmt.Errorf("%s: %w", dir, cache.ErrInUse)
 	}
 	return l, err
+}
+
+// leftBy is the last word of a mount that was at a path and ended before all was safe, as long as
+// a working copy has some of that: who waits for its end may ask when it has just ended. nil:
+// there is none.
+func leftBy(c *cli.Context, at string) error {
+	dirs, err := findCopies(c, "")
+	if err != nil {
+		return nil
+	}
+	for _, dir := range dirs {
+		r := &state.Record{Dir: dir}
+		var s control.Status
+		if b, _, err := r.Status(); err != nil || exactjson.Unmarshal(b, &s) != nil || s.Mountpoint != at || s.NotSafe == "" {
+			continue
+		}
+		for _, part := range copyDirs(r) {
+			if l, err := inspectEnded(c.Context, part); err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && !l.Mounted && !l.Empty() {
+				return control.NotSafe(s.NotSafe, s.Workspace)
+			}
+		}
+	}
+	return nil
 }
 
 // copyDirs are the directories of the working copies in a mount, as its last
