@@ -271,15 +271,6 @@ func (s *session) takeStorage(l *loaded, b mountspec.Block[mountspec.Storage], f
 	return nil
 }
 
-// sameID refuses a manifest that a slug leads to and that says it is
-// another one.
-func sameID(ref mountspec.Ref, id *mountspec.Address, path, code string) error {
-	if ref.Kind != mountspec.RefSlug || id == nil || id.String() == ref.Value {
-		return nil
-	}
-	return denied(code, path, "correct storages or manifests of the host configuration", "the manifest listed for %s says that it is %s", ref.Value, id)
-}
-
 // loadBlocks reads SANDBOX.md and CODE.md: a mount runs neither, but they
 // govern the workspace and are guarded like its other manifests.
 func (s *session) loadBlocks(l *loaded) error {
@@ -391,15 +382,4 @@ func (s *session) loadIdentities(l *loaded) error {
 		l.identity = append(l.identity, e)
 	}
 	return nil
-}
-
-// identityFile is the file that an entry names, in either form.
-func identityFile(e mountspec.IdentityEntry) string {
-	if e.File != "" {
-		return e.File
-	}
-	if strings.HasPrefix(e.Ref, "./") {
-		return e.Ref
-	}
-	return ""
 }

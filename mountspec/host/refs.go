@@ -204,3 +204,20 @@ func (r *references) mayRefer(from base, owner, slug string, ref mountspec.Ref, 
 func matchesSlug(pattern, owner, slug string) bool {
 	return grant.Matches(pattern, owner, slug) || pattern == "@"+owner+"/"+slug
 }
+
+// sameID refuses a manifest that a slug leads to and that says it is
+// another one.
+func sameID(ref mountspec.Ref, id *mountspec.Address, path, code string) error {
+	if ref.Kind != mountspec.RefSlug || id == nil || id.String() == ref.Value {
+		return nil
+	}
+	return denied(code, path, "correct storages or manifests of the host configuration", "the manifest listed for %s says that it is %s", ref.Value, id)
+}
+
+// identityFile is the file that an entry names, in either form.
+func identityFile(e mountspec.IdentityEntry) string {
+	if e.File == "" && strings.HasPrefix(e.Ref, "./") {
+		return e.Ref
+	}
+	return e.File
+}

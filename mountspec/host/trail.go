@@ -1,6 +1,10 @@
 package host
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/wsmount/wsmount/mountspec/audit"
+)
 
 // A trail is what was looked at on the way to a workspace, for Explain and for errors.
 type trail struct {
@@ -24,3 +28,11 @@ func (t *trail) defaulted(subject, result string) {
 
 // fork is a trail of its own that goes on from what was skipped.
 func (t *trail) fork() *trail { return &trail{passed: slices.Clone(t.passed)} }
+
+func (r *Resolver) recordVerb(verb string, e Entry) error {
+	rec := audit.Registration{Workspace: e.Address.String(), Verb: verb, Manifest: e.Path, Digest: e.Fingerprint}
+	if len(e.Files) > 0 {
+		rec.Digest = e.Files[0].SHA256
+	}
+	return r.o.Audit.Write(rec)
+}

@@ -199,14 +199,6 @@ func (l *loaded) governing() (list []Accepted) {
 	return list
 }
 
-func (r *Resolver) recordVerb(verb string, e Entry) error {
-	rec := audit.Registration{Workspace: e.Address.String(), Verb: verb, Manifest: e.Path, Digest: e.Fingerprint}
-	if len(e.Files) > 0 {
-		rec.Digest = e.Files[0].SHA256
-	}
-	return r.o.Audit.Write(rec)
-}
-
 // List returns every registered workspace, by address; those of the
 // configuration have a path and an owner only. Damaged entries are among them.
 func (r *Resolver) List() ([]Entry, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/git/internal/lfs"
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
 
@@ -277,4 +278,80 @@ func (r *run) left() ([]providers.Info, error) {
 		}
 	}
 	return infos, nil
+}
+
+// checkShown refuses a set that has other files show something else: a file of
+// attributes can turn pointers into content and back, and so can a directory's name.
+func (r *run) checkShown() error {
+	if r.before.repo.large.offers.Load() == notOffered {
+		return nil
+	}
+	r.own = map[providers.Locator]bool{}
+	for _, c := range r.changes {
+		r.own[c.Locator] = r.own[c.Locator] || !c.Delete
+	}
+	for _, c := range r.changes {
+		var err error
+		switch {
+		case isAttributes(c.Locator):
+			err = r.checkBelow(c.Locator.Parent(), nil)
+		case c.Dir && !c.Delete && !c.From.IsRoot():
+			err = r.checkBelow(c.Locator, &c.From)
+		}
+		if err != nil {
+			return failed(c, err)
+		}
+	}
+	return nil
+}
+
+// checkBelow looks at a directory of the tree after; from is where it was before,
+// nil: where its place was.
+func (r *run) checkBelow(dir providers.Locator, from *providers.Locator) error {
+	n, f, err := r.after.inside(dir)
+	if err != nil || n == nil || !n.isDir() {
+		return err
+	}
+	if from == nil {
+		origin, gone, err := r.places.Origin(dir)
+		if err != nil || gone {
+			return err
+		}
+		from = &origin
+	}
+	_, before, err := r.before.inside(*from)
+	if err != nil || f == nil && before == nil || dir == *from && before.equal(f) {
+		return err
+	}
+	for name, child := range n.dir {
+		at, err := dir.Child(name)
+		if err != nil || hidden(name) || r.own[at] {
+			continue
+		}
+		was, err := from.Child(name)
+		if err != nil {
+			return err
+		}
+		if child.isDir() {
+			err = r.checkBelow(at, &was)
+		} else {
+			err = r.checkFile(at, was, f, before)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) checkFile(at, was providers.Locator, f, before *filters) error {
+	n, _, err := r.after.look(at)
+	if err != nil || !isFile(n) || n.size > lfs.MaxPointer || f.isLFS(at.Parts()) == before.isLFS(was.Parts()) {
+		return err
+	}
+	text, err := r.after.text(n.id)
+	if _, is := lfs.Parse(text); err == nil && is {
+		err = fmt.Errorf("%s would show its pointer of LFS, or what that leads to, and did not: write it anew, too: %w", at, providers.ErrUnsupported)
+	}
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"time"
 
 	"github.com/wsmount/wsmount/cache/internal/merge"
@@ -371,48 +370,4 @@ func (ls *Listings) rootGone(cause error) error {
 	v := ls.o.Tree.Lock()
 	defer ls.o.Tree.Unlock()
 	return fmt.Errorf("%w: %w", ls.o.Halt(v, "the root is not a directory"), cause)
-}
-
-// Learn lists a directory with the head where it is.
-func (ls *Listings) Learn(ctx context.Context, head revision.Held, dir table.Ino) error {
-	w := ls.o.Waits.For(nil, ls.o.Patience)
-	defer w.Close()
-	defer context.AfterFunc(ctx, w.Close)()
-	return ls.ListOnce(w, head, dir)
-}
-
-// maxImpliedChecks is how many new directories of a listing are looked at again. Where
-// there are more, somebody has made a tree.
-const maxImpliedChecks = 16
-
-// verifyImpliedDirs looks again at directories that are new in a listing. Where directories are
-// only what keys lie below, some services show a file that is just being made or
-// deleted as one (MinIO does). Taken for true it would have to be deleted again
-// before a directory above it can go, and there is nothing that could be deleted.
-func (h *remoteDir) verifyImpliedDirs(w revision.Waiting, p providers.Provider) error {
-	if h.first || !h.of.o.Capabilities.ImpliedDirs {
-		return nil
-	}
-	var dirs []int
-	for i, d := range h.diffs {
-		if d.Info != nil && d.Info.Kind == providers.KindDir {
-			dirs = append(dirs, i)
-		}
-	}
-	if len(dirs) > maxImpliedChecks {
-		return nil
-	}
-	for _, i := range slices.Backward(dirs) {
-		err := h.of.o.Waits.Retry(w, func(ctx context.Context) error {
-			_, err := p.Stat(ctx, h.diffs[i].Info.Locator)
-			return err
-		})
-		if errors.Is(err, providers.ErrNotExist) {
-			delete(h.seen, maphash.String(h.seed, h.diffs[i].Name))
-			h.diffs = slices.Delete(h.diffs, i, i+1)
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
 }

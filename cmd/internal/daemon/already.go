@@ -8,6 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/inplace"
+	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/cmd/internal/mounts"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 )
@@ -85,4 +86,52 @@ func (t *Tree) answers(ctx context.Context, r *state.Record) (ready bool, err er
 	}
 	return false, exit.New(exit.Unreachable, "%s is mounted at %s, but its daemon (pid %d) does not answer", t.Name, t.Mountpoint, r.PID).
 		Hint("`wsmount umount --force %s` ends it", t.Mountpoint)
+}
+
+// lock takes the state directory, or says who has it.
+func (d *Daemon) lock(context.Context) error {
+	var dir *state.Dir
+	var err error
+	var locked *state.LockedError
+	ending := false // stays so: the last that a daemon does is to remove its record
+	for try := 0; ; try++ {
+		dir, err = state.Open(d.tree.StateRoot, d.tree.Owner, d.tree.Slug, d.tree.Fingerprint, d.room)
+		ending = ending || errors.As(err, &locked) && dying(locked.Holder)
+		if err == nil || !ending || try == lockTries {
+			break
+		}
+		time.Sleep(lockLimit / lockTries)
+	}
+	if errors.As(err, &locked) {
+		e := exit.New(exit.Failed, "%w", err)
+		if away := inplace.OutOfSight(locked.Holder); len(away) > 0 {
+			return e.Hint("another mount namespace still has it, that of %s: end that, or `wsmount umount --force %s`",
+				mountpoint.Names(away), locked.Holder.Mountpoint)
+		}
+		if locked.Holder != nil && !inplace.IsStanding(locked.Holder) {
+			return e.Hint("it is out of sight, and sends what is unsaved, or files in it are open, or it hangs; `wsmount umount %s` waits, `wsmount umount --force %[1]s` ends it", locked.Holder.Mountpoint)
+		}
+		if locked.Holder != nil {
+			return e.Hint("use it there, or unmount it with `wsmount umount %s`", locked.Holder.Mountpoint)
+		}
+		return e.Hint("wait for it, then see `wsmount status`")
+	}
+	if err != nil {
+		return err
+	}
+	d.dir = dir
+	d.onClose(dir.Close)
+	return nil
+}
+
+// dying reports whether the daemon of a record has been killed, or its mount
+// taken away, and it only has to end yet.
+func dying(r *state.Record) bool {
+	if r == nil || !r.Alive() {
+		return r != nil
+	}
+	if !inplace.IsStanding(r) {
+		return len(mountpoint.Elsewhere(r.Device)) == 0
+	}
+	return mountpoint.Stale(r.Mountpoint)
 }

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/control"
 	"github.com/wsmount/wsmount/cmd/internal/exit"
 	"github.com/wsmount/wsmount/cmd/internal/inforce"
-	"github.com/wsmount/wsmount/cmd/internal/inplace"
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/logging"
 	"github.com/wsmount/wsmount/cmd/internal/metrics"
@@ -28,7 +26,6 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/room"
 	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
-	"github.com/wsmount/wsmount/fs/direct"
 	"github.com/wsmount/wsmount/mountspec/audit"
 	"github.com/wsmount/wsmount/mountspec/policy"
 )
@@ -147,54 +144,6 @@ const (
 	lockTries = 100
 )
 
-// lock takes the state directory, or says who has it.
-func (d *Daemon) lock(context.Context) error {
-	var dir *state.Dir
-	var err error
-	var locked *state.LockedError
-	ending := false // stays so: the last that a daemon does is to remove its record
-	for try := 0; ; try++ {
-		dir, err = state.Open(d.tree.StateRoot, d.tree.Owner, d.tree.Slug, d.tree.Fingerprint, d.room)
-		ending = ending || errors.As(err, &locked) && dying(locked.Holder)
-		if err == nil || !ending || try == lockTries {
-			break
-		}
-		time.Sleep(lockLimit / lockTries)
-	}
-	if errors.As(err, &locked) {
-		e := exit.New(exit.Failed, "%w", err)
-		if away := inplace.OutOfSight(locked.Holder); len(away) > 0 {
-			return e.Hint("another mount namespace still has it, that of %s: end that, or `wsmount umount --force %s`",
-				mountpoint.Names(away), locked.Holder.Mountpoint)
-		}
-		if locked.Holder != nil && !inplace.IsStanding(locked.Holder) {
-			return e.Hint("it is out of sight, and sends what is unsaved, or files in it are open, or it hangs; `wsmount umount %s` waits, `wsmount umount --force %[1]s` ends it", locked.Holder.Mountpoint)
-		}
-		if locked.Holder != nil {
-			return e.Hint("use it there, or unmount it with `wsmount umount %s`", locked.Holder.Mountpoint)
-		}
-		return e.Hint("wait for it, then see `wsmount status`")
-	}
-	if err != nil {
-		return err
-	}
-	d.dir = dir
-	d.onClose(dir.Close)
-	return nil
-}
-
-// dying reports whether the daemon of a record has been killed, or its mount
-// taken away, and it only has to end yet.
-func dying(r *state.Record) bool {
-	if r == nil || !r.Alive() {
-		return r != nil
-	}
-	if !inplace.IsStanding(r) {
-		return len(mountpoint.Elsewhere(r.Device)) == 0
-	}
-	return mountpoint.Stale(r.Mountpoint)
-}
-
 func (d *Daemon) openLog(context.Context) error {
 	o := d.opts.Log
 	o.StateFile, o.Fields = d.dir.LogPath(), map[string]string{"workspace": d.tree.Name, "mountpoint": d.tree.Mountpoint}
@@ -230,96 +179,6 @@ func (d *Daemon) clean(ctx context.Context) error {
 	return d.tree.checkPlace(ctx, false) // now that the directory itself can be seen
 }
 
-// openParts opens every volume. Until the front takes them over they are ours
-// to close.
-func (d *Daemon) openParts(ctx context.Context) error {
-	for _, s := range d.tree.Sources {
-		p := &part{Source: s}
-		p.ReadOnly, p.name = s.Stays, d.uniqueName(s)
-		if err := d.openPart(ctx, p); err != nil {
-			return err
-		}
-		d.noteHidden(p)
-		d.parts, d.byName[p.name] = append(d.parts, p), p
-	}
-	nest(d.parts)
-	d.room.Opened()
-	for i, a := range inforce.Begun(d.underPolicy()) {
-		d.parts[i].access.Store(&a)
-	}
-	return nil
-}
-
-// noteHidden says that a local store has a .wsmount of its own, which ours hides.
-func (d *Daemon) noteHidden(p *part) {
-	name := cmp.Or(d.opts.ControlDir, ".wsmount")
-	if _, ok := p.volume.(*direct.Volume); !ok {
-		return
-	}
-	if _, err := os.Lstat(filepath.Join(p.Path, name)); err == nil {
-		d.tree.note("%s has a %s of its own: it is hidden in the mount", p.name, name)
-	}
-}
-
-func (d *Daemon) openPart(ctx context.Context, p *part) error {
-	if p.Open == nil {
-		return nil
-	}
-	e := Env{Log: d.log, Host: d.tree.host, Room: d.room, NoPassthrough: d.opts.NoPassthrough, Copy: d.opts.Copy, ReadOnly: p.ReadOnly != "", Now: d.opts.Now}
-	if !d.tree.ReadOnly() && d.nudger != nil {
-		e.Pulled = func(file string) { d.nudger.Pulled(p.At, file) }
-	}
-	err := d.tree.LostCommits(p.Source)
-	if err == nil && !d.uploads { // also where the storage is a directory now
-		err = d.tree.OthersUnsaved(p.Source)
-	}
-	if p.Cached && err == nil {
-		e.StateDir, err = d.stateOf(p)
-		e.SharedDir = state.Shared(d.tree.StateRoot)
-		if err == nil {
-			err = d.dir.WhileFull(func() error { return os.MkdirAll(e.SharedDir, 0o700) })
-		}
-	}
-	if err == nil {
-		p.volume, err = p.Open(ctx, e)
-	}
-	if w, ok := p.volume.(*workingCopy); ok && err == nil {
-		if err = d.keep(p, w); err != nil {
-			p.volume, err = nil, errors.Join(err, w.Volume.Close(), w.provider.Close())
-		} else {
-			d.room.Add(w)
-		}
-	}
-	if err == nil {
-		return nil
-	}
-	if !p.Optional {
-		return err
-	}
-	d.log.Warn("an optional part is left out", "part", p.Name, "at", p.At, "err", err)
-	p.Unavailable = err.Error()
-	return nil
-}
-
-// stateOf locks the state directory of a working copy. That of the root is held
-// already.
-func (d *Daemon) stateOf(p *part) (string, error) {
-	place, provider := p.resolved.Location.String(), p.resolved.Storage.Provider
-	if p.At == "" {
-		return d.dir.Path(), d.dir.SaveStorage(place, provider)
-	}
-	dir, err := state.Open(d.tree.StateRoot, p.Place[0], p.Place[1], p.Place[2], d.room)
-	var locked *state.LockedError
-	if errors.As(err, &locked) {
-		return "", exit.New(exit.Failed, "%w", err).Hint("unmount that first: `wsmount status` lists what is mounted")
-	}
-	if err != nil {
-		return "", err
-	}
-	d.onClose(dir.Close)
-	return dir.Path(), errors.Join(dir.SaveParent(d.dir, p.At), dir.SaveStorage(place, provider))
-}
-
 // openAudit opens the audit log, once.
 func (d *Daemon) openAudit() error {
 	if d.audit != nil {
@@ -335,35 +194,6 @@ func (d *Daemon) openAudit() error {
 	d.audit = log
 	d.onClose(log.Close)
 	return nil
-}
-
-// keep gives a working copy its syncer.
-func (d *Daemon) keep(p *part, w *workingCopy) error {
-	if err := d.openAudit(); err != nil {
-		return err
-	}
-	w.ending = func() context.Context {
-		if d.getState() == control.Starting {
-			return nil
-		}
-		d.sends()
-		return d.drain
-	}
-	k, err := newSyncer(p.resolved, w, syncerOptions{bus: d.bus, log: d.log, audit: d.audit,
-		now: d.opts.Now, identity: d.tree.host.Identity})
-	if err != nil {
-		return exit.New(exit.Manifest, "%s: %w", p.Name, err).Hint("correct sync or identity, in %s", p.resolved.Written())
-	}
-	p.syncer = k
-	d.syncers = append(d.syncers, k)
-	return nil
-}
-
-func (d *Daemon) uniqueName(s Source) string {
-	if _, taken := d.byName[s.Name]; !taken {
-		return s.Name
-	}
-	return s.Name + " at /" + s.At
 }
 
 // serveControl starts the bus and the control API, which answers from here on.
@@ -394,7 +224,7 @@ func (d *Daemon) mount(context.Context) error {
 		return exit.New(exit.Denied, "this machine does not let users open their mounts to others").
 			Hint("add the line user_allow_other to %s, or leave --allow-other out", mountpoint.FuseConf)
 	}
-	said, err := withStderr(func() (err error) {
+	said, err := mountpoint.WithStderr(func() (err error) {
 		d.server, err = fs.Serve(d.tree.Mountpoint, d.fsParts(), d.fsOptions())
 		return err
 	})
@@ -406,26 +236,6 @@ func (d *Daemon) mount(context.Context) error {
 	}
 	d.nudger.Serve(d.server)
 	return d.enforce()
-}
-
-// withStderr runs f and returns what programs wrote meanwhile that f started
-// with os.Stderr: fusermount3 says there why it refuses. The daemon's own log
-// does not go by that variable. Where there is no pipe to be had, its lines go
-// where they always did.
-func withStderr(f func() error) (said string, err error) {
-	r, w, perr := os.Pipe()
-	if perr != nil {
-		return "", f()
-	}
-	defer r.Close()
-	old := os.Stderr
-	os.Stderr = w
-	err = f()
-	os.Stderr = old
-	w.Close()
-	_ = r.SetReadDeadline(time.Now().Add(time.Second)) // a program that f left behind may hold the other end
-	b, _ := io.ReadAll(io.LimitReader(r, 4096))
-	return strings.TrimSpace(string(b)), err
 }
 
 func (d *Daemon) fsParts() []fs.Part {
@@ -482,11 +292,6 @@ func (d *Daemon) announce(context.Context) error {
 	}
 	d.opened()
 	return nil
-}
-
-func (d *Daemon) hostEvent(name string) lifecycle.Event {
-	return lifecycle.Event{Name: name, Source: lifecycle.Source{Kind: lifecycle.SourceHost, ID: "wsmount"},
-		Payload: map[string]string{"workspaceId": d.tree.Name}}
 }
 
 func (d *Daemon) onClose(f func() error) { d.closers = append(d.closers, f) }

@@ -173,3 +173,8 @@ func (d *Daemon) shown(ctx context.Context) {
 	go func() { d.server.Told(ctx); close(told) }()
 	awake.Within(time.Second, told)
 }
+
+func (d *Daemon) hostEvent(name string) lifecycle.Event {
+	return lifecycle.Event{Name: name, Source: lifecycle.Source{Kind: lifecycle.SourceHost, ID: "wsmount"},
+		Payload: map[string]string{"workspaceId": d.tree.Name}}
+}

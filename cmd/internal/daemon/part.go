@@ -3,9 +3,12 @@ package daemon
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,6 +16,9 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/cmd/internal/control"
+	"github.com/wsmount/wsmount/cmd/internal/exit"
+	"github.com/wsmount/wsmount/cmd/internal/inforce"
+	"github.com/wsmount/wsmount/cmd/internal/state"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/fs/direct"
 )
@@ -186,4 +192,123 @@ func (p *part) errorLog() []byte {
 		b.WriteByte('\n')
 	}
 	return b.Bytes()
+}
+
+// openParts opens every volume. Until the front takes them over they are ours
+// to close.
+func (d *Daemon) openParts(ctx context.Context) error {
+	for _, s := range d.tree.Sources {
+		p := &part{Source: s}
+		p.ReadOnly, p.name = s.Stays, d.uniqueName(s)
+		if err := d.openPart(ctx, p); err != nil {
+			return err
+		}
+		d.noteHidden(p)
+		d.parts, d.byName[p.name] = append(d.parts, p), p
+	}
+	nest(d.parts)
+	d.room.Opened()
+	for i, a := range inforce.Begun(d.underPolicy()) {
+		d.parts[i].access.Store(&a)
+	}
+	return nil
+}
+
+// noteHidden says that a local store has a .wsmount of its own, which ours hides.
+func (d *Daemon) noteHidden(p *part) {
+	name := cmp.Or(d.opts.ControlDir, ".wsmount")
+	if _, ok := p.volume.(*direct.Volume); !ok {
+		return
+	}
+	if _, err := os.Lstat(filepath.Join(p.Path, name)); err == nil {
+		d.tree.note("%s has a %s of its own: it is hidden in the mount", p.name, name)
+	}
+}
+
+func (d *Daemon) openPart(ctx context.Context, p *part) error {
+	if p.Open == nil {
+		return nil
+	}
+	e := Env{Log: d.log, Host: d.tree.host, Room: d.room, NoPassthrough: d.opts.NoPassthrough, Copy: d.opts.Copy, ReadOnly: p.ReadOnly != "", Now: d.opts.Now}
+	if !d.tree.ReadOnly() && d.nudger != nil {
+		e.Pulled = func(file string) { d.nudger.Pulled(p.At, file) }
+	}
+	err := d.tree.LostCommits(p.Source)
+	if err == nil && !d.uploads { // also where the storage is a directory now
+		err = d.tree.OthersUnsaved(p.Source)
+	}
+	if p.Cached && err == nil {
+		e.StateDir, err = d.stateOf(p)
+		e.SharedDir = state.Shared(d.tree.StateRoot)
+		if err == nil {
+			err = d.dir.WhileFull(func() error { return os.MkdirAll(e.SharedDir, 0o700) })
+		}
+	}
+	if err == nil {
+		p.volume, err = p.Open(ctx, e)
+	}
+	if w, ok := p.volume.(*workingCopy); ok && err == nil {
+		if err = d.keep(p, w); err != nil {
+			p.volume, err = nil, errors.Join(err, w.Volume.Close(), w.provider.Close())
+		} else {
+			d.room.Add(w)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	if !p.Optional {
+		return err
+	}
+	d.log.Warn("an optional part is left out", "part", p.Name, "at", p.At, "err", err)
+	p.Unavailable = err.Error()
+	return nil
+}
+
+// stateOf locks the state directory of a working copy. That of the root is held
+// already.
+func (d *Daemon) stateOf(p *part) (string, error) {
+	place, provider := p.resolved.Location.String(), p.resolved.Storage.Provider
+	if p.At == "" {
+		return d.dir.Path(), d.dir.SaveStorage(place, provider)
+	}
+	dir, err := state.Open(d.tree.StateRoot, p.Place[0], p.Place[1], p.Place[2], d.room)
+	var locked *state.LockedError
+	if errors.As(err, &locked) {
+		return "", exit.New(exit.Failed, "%w", err).Hint("unmount that first: `wsmount status` lists what is mounted")
+	}
+	if err != nil {
+		return "", err
+	}
+	d.onClose(dir.Close)
+	return dir.Path(), errors.Join(dir.SaveParent(d.dir, p.At), dir.SaveStorage(place, provider))
+}
+
+// keep gives a working copy its syncer.
+func (d *Daemon) keep(p *part, w *workingCopy) error {
+	if err := d.openAudit(); err != nil {
+		return err
+	}
+	w.ending = func() context.Context {
+		if d.getState() == control.Starting {
+			return nil
+		}
+		d.sends()
+		return d.drain
+	}
+	k, err := newSyncer(p.resolved, w, syncerOptions{bus: d.bus, log: d.log, audit: d.audit,
+		now: d.opts.Now, identity: d.tree.host.Identity})
+	if err != nil {
+		return exit.New(exit.Manifest, "%s: %w", p.Name, err).Hint("correct sync or identity, in %s", p.resolved.Written())
+	}
+	p.syncer = k
+	d.syncers = append(d.syncers, k)
+	return nil
+}
+
+func (d *Daemon) uniqueName(s Source) string {
+	if _, taken := d.byName[s.Name]; !taken {
+		return s.Name
+	}
+	return s.Name + " at /" + s.At
 }

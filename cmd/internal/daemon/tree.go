@@ -1,11 +1,9 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +17,6 @@ import (
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/mountspec"
 	"github.com/wsmount/wsmount/mountspec/host"
-	"github.com/wsmount/wsmount/providers/all"
 )
 
 // A Source is one volume as the host resolved it, not opened yet.
@@ -243,56 +240,6 @@ func (t *Tree) mountedThere() bool {
 	return m.Source == t.Name || filepath.IsAbs(m.Source) && mounts.Serving(t.StateRoot, t.Name, t.Mountpoint) != nil // Options.Source is a path then
 }
 
-// builder turns resolved workspaces into the sources of a tree.
-type builder struct {
-	tree      *Tree
-	copyName  string // Request.WorkingCopy
-	writeBack bool
-	own       host.Own
-	governing []string // real paths of every manifest that was consulted, or would have been
-}
-
-// add enters a workspace at a path of the mount, and what it mounts below.
-func (b *builder) add(r *host.Resolved, at string) error {
-	open, cached, err := opener(r)
-	if err != nil {
-		return err
-	}
-	s := Source{Name: r.Address.String(), At: at, Provider: r.Storage.Provider, Mode: string(r.Storage.Sync.Mode),
-		Unverified: !r.Verified, ReadOnly: why(r.ReadOnly.Reasons), Stays: why(r.ReadOnly.Lasting().Reasons), Exclude: r.Storage.Exclude, Code: control.CodeOf(r.Code), Durability: "disk", Cached: cached,
-		Place: [3]string{r.Address.Owner, r.Address.Slug + r.Part, placeName(r.Fingerprint, b.copyName)}, resolved: r,
-		Open: func(ctx context.Context, e Env) (fs.Volume, error) { return open(ctx, r, e) }}
-	if cached {
-		if err := checkCached(r, b.writeBack); err != nil {
-			return err
-		}
-		s.Durability, s.Authors, s.Store = b.tree.Durability, authorsOf(r), control.StoreOf(r.Location)
-	}
-	if r.Local != nil {
-		s.Path, s.missing = r.Local.Path, r.Local.Missing
-		if fsName, is := state.Volatile(s.Path); is {
-			s.Durability = "volatile: " + fsName
-		}
-	}
-	if d, ok := all.Registry().Get(s.Provider); ok && !d.Promises.Durable {
-		s.Durability = "volatile: " + s.Provider
-		until := "when the mount ends"
-		if settings(r.Storage.Config)["socket"] != "" {
-			until = "when the process behind its socket ends"
-		}
-		b.tree.note("what is written to %s is gone %s: its provider is %s", r.Address, until, s.Provider)
-	}
-	b.governing = append(append(b.governing, r.Governing...), r.Reserved...)
-	b.warn(r)
-	b.tree.Sources = append(b.tree.Sources, s)
-	for _, c := range r.Children {
-		if err := b.child(c, at); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // authorsOf are whom the commits of a workspace name, as far as its manifest and the host say.
 func authorsOf(r *host.Resolved) (out []control.Person) {
 	if r.Storage.Sync.Mode != mountspec.ModePullPush {
@@ -335,82 +282,6 @@ func placeName(fingerprint, name string) string {
 		return fingerprint
 	}
 	return fingerprint + "." + name
-}
-
-func (b *builder) child(c host.Child, at string) error {
-	place := strings.Trim(path.Join("/", at, c.At), "/")
-	if c.Resolved == nil { // only where it is optional
-		reason := Refusal(c.Err).What
-		b.tree.note("the optional part at /%s is not there: %s", place, reason)
-		b.tree.Sources = append(b.tree.Sources, Source{Name: "unavailable", At: place, Optional: true, Unavailable: reason})
-		return nil
-	}
-	first := len(b.tree.Sources)
-	if err := b.add(c.Resolved, place); err != nil {
-		return err
-	}
-	b.tree.Sources[first].Optional = c.Optional
-	return nil
-}
-
-// inherit makes what lies inside a read-only part read-only too, whoever
-// mounted it there: nothing loosens a refusal. Shorter paths come first, so
-// that it reaches every depth.
-func (b *builder) inherit() {
-	parts := b.tree.Sources
-	order := make([]int, len(parts))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int { return len(parts[i].At) - len(parts[j].At) })
-	for _, i := range order {
-		for j := range parts {
-			if i == j || !mountpoint.Within("/"+parts[i].At, "/"+parts[j].At) {
-				continue
-			}
-			parent := fmt.Sprintf("parent (it lies in /%s, which is read-only)", parts[j].At)
-			if parts[i].ReadOnly == "" && parts[j].ReadOnly != "" {
-				parts[i].ReadOnly = parent
-			}
-			if parts[i].Stays == "" && parts[j].Stays != "" {
-				parts[i].Stays = parent
-			}
-		}
-	}
-}
-
-// why says each reason once.
-func why(reasons []host.Reason) string {
-	var out []string
-	for _, r := range reasons {
-		if s := r.String(); !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
-// warn turns what was noticed on the way into notes.
-func (b *builder) warn(r *host.Resolved) {
-	if !r.Verified {
-		b.tree.note("%s is unverified: its manifest is not registered (`wsmount registry add`)", r.Address)
-	}
-	if r.Grants.Daemon {
-		b.tree.note("%s is at %s: over git:// nothing is encrypted and the server is not authenticated", r.Address, r.Location.Endpoint)
-	}
-	if _, others, _ := mountspec.Authors(r.Identity); r.Location.Service == host.ServiceGit && !r.ReadOnly.Lasting().On() {
-		for _, p := range others {
-			if p.Email == "" {
-				b.tree.note("%s: %s is to be a co-author of commits, and has no name and e-mail address: no commit names it", r.Address, cmp.Or(p.Ref, p.Name))
-			}
-		}
-	}
-	if r.ReadOnly.On() && !r.ReadOnly.Lasting().On() {
-		b.tree.note("%s is read-only at first, and not when its policy allows to write: %s", r.Address, why(r.ReadOnly.Reasons))
-	}
-	for _, f := range r.Warnings {
-		b.tree.note("%s: %s", f.Pos(), f.Message)
-	}
 }
 
 // describe is the configuration for a debug bundle. It holds names and reasons;
