@@ -304,7 +304,7 @@ func (w *scene) fresh(o fs.Opened) {
 }
 
 // A reader's file without a name is only forgotten.
-func TestClaimOfAReader(t *testing.T) {
+func TestConflictOfAReaderWithoutAName(t *testing.T) {
 	w := newScene(t, holding("f", "one"))
 	o := w.replaced("f")
 	assert.Equal(t, w.read(o), "one")

@@ -136,7 +136,7 @@ func TestTornReader(t *testing.T) {
 }
 
 // While a program has the file open nothing is given up: it may write the rest.
-func TestTornWriter(t *testing.T) {
+func TestPartialFileThatIsOpenIsKept(t *testing.T) {
 	w := newScene(t, holding("f", tornBase), held(SplitConflicts))
 	o := w.open("f", syscall.O_RDWR)
 	w.write(o, tornOurs, tornAt)

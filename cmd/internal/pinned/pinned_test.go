@@ -81,7 +81,7 @@ func TestFetch(t *testing.T) {
 
 // A keeper begins with what is pinned, goes by what others change in it, and tries again what
 // failed.
-func TestKeeper(t *testing.T) {
+func TestPinsStayFetched(t *testing.T) {
 	set := assert.Of(pins.Load(t.TempDir())).OK(t)
 	assert.OK(t, set.Add("docs"))
 	fetched, ended := make(chan string), make(chan error)
