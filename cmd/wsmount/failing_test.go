@@ -53,7 +53,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 	w, s := newWorld(t), gitserver.Start(t)
 	site, repo := w.gitWorkspace(s, "{name: Bob, email: bob@acme.test}", "mode: pull-push, pull: {on: workspace-open}, commit: {on: turn-end}, push: {on: per-commit}")
 	w.config(fmt.Sprintf("allow_endpoints: [ %[1]q ]\nproviders: { github: { base_url: %[1]q } }\nnotify: [ { command: [ tee, -a, %[2]q ] } ]\n", s.URL, w.path("told")))
-	w.mount(site, "mnt", "--metrics-addr", "127.0.0.1:0")
+	w.mount(site, "mnt", "--metrics-addr", "127.0.0.1:0", "--patience", "1h") // of an end that meets a server which is away
 	failing := func(activity string) (found *control.Failing) {
 		for _, f := range w.status().Parts[0].Copy.Failing {
 			if f.Activity == activity {
