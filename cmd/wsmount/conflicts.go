@@ -34,7 +34,7 @@ func conflictsCommand() *cli.Command {
 			{
 				Name: "resolve", Usage: "end a conflict", ArgsUsage: "MOUNTPOINT PATH",
 				Flags: []cli.Flag{
-					&cli.BoolFlag{Name: "ours", Usage: "keep what is here"},
+					&cli.BoolFlag{Name: "ours", Usage: "keep the local state"},
 					&cli.BoolFlag{Name: "theirs", Usage: "take what the store has"},
 					&cli.BoolFlag{Name: "both", Usage: "take theirs, and keep ours beside it under another name"},
 					&cli.StringFlag{Name: "file", Usage: "take the content of this `FILE`, - for standard input"},

@@ -24,7 +24,7 @@ func logCommand() *cli.Command {
 		Description: "Lists what became of the files of a mount, or of those at and below a path, the newest " +
 			"first: created, changed, removed, replaced, renamed, or pulled from the store; earlier is what was there before a program first changed it. " +
 			"The first column names a version for diff and restore; a version marked - is known, " +
-			"but its content was not kept here; restore asks the versions of a bucket for it.\n\n" +
+			"but its content is not kept locally; restore asks the versions of a bucket for it.\n\n" +
 			"  wsmount log /mnt/ws docs/plan.md\n" +
 			"  wsmount log /mnt/ws --turn 7 --since 2h",
 		Flags: []cli.Flag{

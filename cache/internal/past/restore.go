@@ -83,7 +83,7 @@ func (h *Past) Restore(ctx context.Context, to Changes, o RestoreOptions) (Resto
 		return r.report, err
 	}
 	if err := to.Sent(ctx, r.report.Restored); err != nil {
-		return r.report, fmt.Errorf("restored here, but the store does not have it yet: %w", err)
+		return r.report, fmt.Errorf("restored locally, but the store does not have it yet: %w", err)
 	}
 	return r.report, nil
 }

@@ -142,7 +142,7 @@ func copyRows(row Row, p control.Part, now time.Time) {
 	row("history", historyText(c))
 	row("requests", c.RequestsText())
 	if c.Excluded > 0 {
-		row("excluded", Plural(c.Excluded, "1 entry of the store is hidden here", fmt.Sprintf("%d entries of the store are hidden here", c.Excluded)))
+		row("excluded", Plural(c.Excluded, "1 entry of the store is hidden", fmt.Sprintf("%d entries of the store are hidden", c.Excluded)))
 	}
 }
 
