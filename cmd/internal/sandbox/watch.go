@@ -121,6 +121,8 @@ func (w *watcher) result(state *os.ProcessState) (Result, error) {
 		return Result{128 + int(ws.Signal()), w.expired}, nil
 	case w.killed:
 		return Result{128 + int(unix.SIGKILL), w.expired}, nil
+	case state.ExitCode() > 128: // of its child, which a signal ended before there was a command
+		return Result{state.ExitCode(), w.expired}, nil
 	}
 	return Result{}, notStarted(state)
 }
