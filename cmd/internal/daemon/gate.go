@@ -15,7 +15,8 @@ type gate struct {
 	cancel context.CancelFunc
 	token  chan struct{} // taken while an event is followed
 
-	mu      sync.Mutex // guards giveWay
+	mu      sync.Mutex // guards what follows
+	waiting int        // events that wait for the token
 	giveWay func()     // ends what is done in the background
 }
 
@@ -29,10 +30,12 @@ func newGate(name string, log *slog.Logger) *gate {
 // gives way. The error is ctx's, or errClosed.
 func (g *gate) take(ctx context.Context) error {
 	g.mu.Lock()
+	g.waiting++
 	if g.giveWay != nil {
 		g.giveWay()
 	}
 	g.mu.Unlock()
+	defer func() { g.mu.Lock(); g.waiting--; g.mu.Unlock() }()
 	select {
 	case g.token <- struct{}{}:
 		if g.ctx.Err() != nil {
@@ -74,13 +77,16 @@ func (g *gate) join() error {
 
 func (g *gate) give() { <-g.token }
 
-// behind runs f in the background of events, with the token: it gives way to an event.
+// behind runs f in the background of events, with the token: it gives way to an event, also
+// to one that came between the token and this.
 func (g *gate) behind(f func(ctx context.Context) error) {
 	defer g.give()
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()
 	g.mu.Lock()
-	g.giveWay = cancel
+	if g.giveWay = cancel; g.waiting > 0 {
+		cancel()
+	}
 	g.mu.Unlock()
 	if err := f(ctx); err != nil && ctx.Err() == nil {
 		g.log.Warn("the remote cannot be asked", "workspace", g.name, "err", err)

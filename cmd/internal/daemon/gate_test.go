@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 
 	"github.com/wsmount/wsmount/integration/assert"
 )
@@ -34,4 +35,22 @@ func TestGate(t *testing.T) {
 	assert.False(t, g.tryTake(), "after the end")
 	err := g.take(over)
 	assert.False(t, !errors.Is(err, errClosed) && !errors.Is(err, context.Canceled), "after the end", err)
+}
+
+// An event gets its turn also where it came when what is done in the background had the token
+// and had not begun yet.
+func TestGateGivesWayFromTheBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate("@acme/a", slog.New(slog.DiscardHandler))
+		assert.True(t, g.tryTake(), "the gate is open")
+		event := make(chan error)
+		go func() { event <- g.take(t.Context()) }()
+		synctest.Wait()
+		g.behind(func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		assert.OK(t, <-event)
+		g.give()
+	})
 }
