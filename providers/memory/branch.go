@@ -49,8 +49,8 @@ func (r *Repository) tip(branch string) providers.Revision {
 // unmerged are the revisions that a tip has and the tracked branch lacks. Both
 // locks are held, as for all that follow.
 func (r *Repository) unmerged(tip providers.Revision) map[providers.Revision]bool {
-	lacks := r.remote.history(tip)
-	for id := range r.remote.history(r.known) {
+	lacks := r.remote.revisions.history(tip)
+	for id := range r.remote.revisions.history(r.known) {
 		delete(lacks, id)
 	}
 	return lacks
@@ -75,7 +75,7 @@ func (r *Repository) Branches(ctx context.Context) (providers.Branches, error) {
 		ours := r.unmerged(r.head)
 		for _, name := range slices.Sorted(maps.Keys(r.lines)) {
 			l, tip := r.lines[name], r.tip(name)
-			theirs := r.remote.history(l.theirs)
+			theirs := r.remote.revisions.history(l.theirs)
 			maps.DeleteFunc(ours, func(id providers.Revision, _ bool) bool { return theirs[id] })
 			if r.isOver(name, tip) {
 				continue
@@ -125,7 +125,7 @@ func (r *Repository) beginning(branch string) providers.Revision {
 		return r.known
 	}
 	at := r.tip(branch)
-	if theirs := r.lineOf(branch).theirs; theirs != "" && (at == "" || r.remote.history(theirs)[at]) {
+	if theirs := r.lineOf(branch).theirs; theirs != "" && (at == "" || r.remote.revisions.history(theirs)[at]) {
 		at = theirs
 	}
 	if at == "" || r.isOver(branch, at) {

@@ -16,7 +16,7 @@ func (r *Repository) Differences(ctx context.Context, from, to providers.Revisio
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
 		var d differing
-		err := d.below(providers.Locator{}, r.remote.tree(from).root, r.remote.tree(to).root)
+		err := d.below(providers.Locator{}, r.remote.revisions.tree(from).root, r.remote.revisions.tree(to).root)
 		slices.SortFunc(d, func(a, b providers.Difference) int { return a.Locator.Compare(b.Locator) })
 		return d, err
 	})

@@ -56,7 +56,7 @@ func (r *Repository) mayPush(opts providers.PushOptions) error {
 		return fmt.Errorf("%s is at %q and not at %q: %w", opts.Branch, theirs, opts.Lease, providers.ErrConflict)
 	case !there && opts.Branch == r.branch && r.known != "":
 		return fmt.Errorf("%s was deleted: %w", opts.Branch, providers.ErrConflict)
-	case there && !r.remote.history(r.head)[theirs]:
+	case there && !r.remote.revisions.history(r.head)[theirs]:
 		return fmt.Errorf("%s is at %q, which is not in our history: %w", opts.Branch, theirs, providers.ErrConflict)
 	}
 	return nil
@@ -121,6 +121,6 @@ func (r *Repository) Base(ctx context.Context, a, b providers.Revision) (provide
 		}
 		r.remote.mu.Lock()
 		defer r.remote.mu.Unlock()
-		return r.remote.base(a, b), nil
+		return r.remote.revisions.base(a, b), nil
 	})
 }

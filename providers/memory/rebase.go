@@ -23,8 +23,8 @@ func (r *Repository) Rebase(ctx context.Context, base, from, onto providers.Revi
 
 // rebase is Rebase under both locks.
 func (r *Repository) rebase(base, from, onto providers.Revision, combine providers.Combine) (providers.Revision, error) {
-	has, line := r.remote.history(onto), []*revision{}
-	maps.Copy(has, r.remote.history(base))
+	has, line := r.remote.revisions.history(onto), []*revision{}
+	maps.Copy(has, r.remote.revisions.history(base))
 	for id := from; !has[id]; {
 		c := r.remote.revisions[id]
 		if len(c.parents) != 1 {
@@ -33,10 +33,10 @@ func (r *Repository) rebase(base, from, onto providers.Revision, combine provide
 		line = append(line, c)
 		id = c.parents[0]
 	}
-	now, steps := r.remote.tree(onto), []*revision{}
+	now, steps := r.remote.revisions.tree(onto), []*revision{}
 	for _, c := range slices.Backward(line) {
 		t := threeWay{combine: combine, mint: &r.files.mint}
-		root := t.entry("", r.remote.tree(c.parents[0]).root, now.root, c.tree.root)
+		root := t.entry("", r.remote.revisions.tree(c.parents[0]).root, now.root, c.tree.root)
 		switch {
 		case t.err != nil:
 			return "", t.err
@@ -49,7 +49,7 @@ func (r *Repository) rebase(base, from, onto providers.Revision, combine provide
 		}
 	}
 	for _, c := range steps {
-		onto = r.remote.add(c.tree, c.set, onto)
+		onto = r.remote.revisions.add(c.tree, c.set, onto)
 		r.has[onto] = true
 	}
 	return onto, nil

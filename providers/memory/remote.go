@@ -19,7 +19,7 @@ type Remote struct {
 	now func() time.Time
 
 	mu        sync.Mutex // guards all below; taken while a clone's is held
-	revisions map[providers.Revision]*revision
+	revisions commits
 	branches  map[string]providers.Revision
 	pulls     map[string]string // URL of the pull request from a branch
 	mint      mint              // of what Tamper writes
@@ -39,7 +39,7 @@ func NewRemote(now func() time.Time) *Remote {
 		now = time.Now
 	}
 	return &Remote{
-		now: now, revisions: map[providers.Revision]*revision{},
+		now: now, revisions: commits{},
 		branches: map[string]providers.Revision{}, pulls: map[string]string{},
 		mint: mint{now: now, caps: repositoryCapabilities()},
 	}
@@ -60,11 +60,11 @@ func (r *Remote) Tamper(branch string, l providers.Locator, content []byte) erro
 	defer r.mu.Unlock()
 	branch = orMain(branch)
 	tip := r.branches[branch]
-	after := r.tree(tip)
+	after := r.revisions.tree(tip)
 	if err := after.tamper(&r.mint, l, content); err != nil {
 		return err
 	}
-	r.branches[branch] = r.add(after, providers.ChangeSet{Message: fmt.Sprintf("change %s", l)}, tip)
+	r.branches[branch] = r.revisions.add(after, providers.ChangeSet{Message: fmt.Sprintf("change %s", l)}, tip)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (r *Remote) Reset(branch string, to providers.Revision) error {
 // Dump is the tree of a branch ("": main), as Provider.Dump has it.
 func (r *Remote) Dump(branch string) []string {
 	r.mu.Lock()
-	root := r.tree(r.branches[orMain(branch)]).root
+	root := r.revisions.tree(r.branches[orMain(branch)]).root
 	r.mu.Unlock()
 	return dump(root)
 }
@@ -108,7 +108,7 @@ func (r *Remote) Log(branch string) []Logged {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var log []Logged
-	for id := range r.history(r.branches[orMain(branch)]) {
+	for id := range r.revisions.history(r.branches[orMain(branch)]) {
 		v := r.revisions[id]
 		log = append(log, Logged{id, v.parents, v.set.Message, v.set.Author, v.set.CoAuthors, v.set.Trailers, v.set.Op})
 	}
@@ -125,30 +125,33 @@ func orMain(branch string) string {
 	return branch
 }
 
-// tree is that of a revision, empty for none. The caller holds mu.
-func (r *Remote) tree(id providers.Revision) tree {
-	if v := r.revisions[id]; v != nil {
+// commits are all that a remote has.
+type commits map[providers.Revision]*revision
+
+// tree is that of a revision, empty for none.
+func (r commits) tree(id providers.Revision) tree {
+	if v := r[id]; v != nil {
 		return v.tree
 	}
 	return tree{root: emptyDir, flat: true}
 }
 
-// add is a new revision. The caller holds mu.
-func (r *Remote) add(t tree, set providers.ChangeSet, parents ...providers.Revision) providers.Revision {
+// add is a new revision.
+func (r commits) add(t tree, set providers.ChangeSet, parents ...providers.Revision) providers.Revision {
 	set.Changes = nil
-	number := len(r.revisions) + 1
+	number := len(r) + 1
 	id := providers.Revision(fmt.Sprintf("c%d", number))
 	parents = slices.DeleteFunc(parents, func(p providers.Revision) bool { return p == "" })
-	r.revisions[id] = &revision{number, parents, t, set}
+	r[id] = &revision{number, parents, t, set}
 	return id
 }
 
-// history is a revision and all before it. The caller holds mu.
-func (r *Remote) history(id providers.Revision) map[providers.Revision]bool {
+// history is a revision and all before it.
+func (r commits) history(id providers.Revision) map[providers.Revision]bool {
 	seen := map[providers.Revision]bool{}
 	for next := []providers.Revision{id}; len(next) > 0; {
 		id, next = next[0], next[1:]
-		if v := r.revisions[id]; v != nil && !seen[id] {
+		if v := r[id]; v != nil && !seen[id] {
 			seen[id] = true
 			next = append(next, v.parents...)
 		}
@@ -156,11 +159,11 @@ func (r *Remote) history(id providers.Revision) map[providers.Revision]bool {
 	return seen
 }
 
-// base is the last revision in the histories of both. The caller holds mu.
-func (r *Remote) base(a, b providers.Revision) (last providers.Revision) {
+// base is the last revision in the histories of both.
+func (r commits) base(a, b providers.Revision) (last providers.Revision) {
 	of := r.history(b)
 	for id := range r.history(a) {
-		if of[id] && (last == "" || r.revisions[id].number > r.revisions[last].number) {
+		if of[id] && (last == "" || r[id].number > r[last].number) {
 			last = id
 		}
 	}

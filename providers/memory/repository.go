@@ -68,14 +68,14 @@ func repositoryCapabilities() providers.Capabilities {
 // learn notes that a revision and all before it are here. The caller holds
 // both locks, as for all that follow without a context.
 func (r *Repository) learn(id providers.Revision) {
-	for known := range r.remote.history(id) {
+	for known := range r.remote.revisions.history(id) {
 		r.has[known] = true
 	}
 }
 
 // show makes a revision the head.
 func (r *Repository) show(id providers.Revision) {
-	r.head, r.files.tree = id, r.remote.tree(id)
+	r.head, r.files.tree = id, r.remote.revisions.tree(id)
 }
 
 // Capabilities implements providers.Provider.
@@ -175,7 +175,7 @@ func (r *Repository) commit(set providers.ChangeSet, bodies [][]byte) (providers
 	}
 	r.remote.mu.Lock()
 	defer r.remote.mu.Unlock()
-	merges := set.Merge != "" && !r.remote.history(r.head)[set.Merge]
+	merges := set.Merge != "" && !r.remote.revisions.history(r.head)[set.Merge]
 	if !merges && same(run.before.root, run.after.root) {
 		return providers.CommitResult{Revision: r.head, Entries: entries}, nil
 	}
@@ -183,7 +183,7 @@ func (r *Repository) commit(set providers.ChangeSet, bodies [][]byte) (providers
 	if merges {
 		parents = append(parents, set.Merge)
 	}
-	id := r.remote.add(run.after, set, parents...)
+	id := r.remote.revisions.add(run.after, set, parents...)
 	r.has[id] = true
 	r.show(id)
 	result := providers.CommitResult{Revision: id, Committed: true, Entries: entries}
@@ -239,7 +239,7 @@ func (r *Repository) past(id providers.Revision) (providers.Provider, error) {
 	past := newProvider(r.files.opts, caps)
 	past.switches = r.files.switches
 	r.remote.mu.Lock()
-	past.tree = r.remote.tree(id)
+	past.tree = r.remote.revisions.tree(id)
 	r.remote.mu.Unlock()
 	return providers.ReadOnly(past, providers.ReadOnlyOptions{Reason: "the past stays as it is"}), nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Store is the content of one working copy. Its methods may be called at once.
-// Only one process may have a directory open; its caller holds the lock.
+// Only one process may have a directory open; its caller sees to that.
 type Store struct {
 	o    Options
 	dir  string

@@ -32,7 +32,7 @@ func withShortPath(path string, do func(string) error) error {
 }
 
 // listen makes the socket with mode 0600 and replaces one that a dead daemon
-// left. The caller holds the lock of the directory, so it cannot be a living
+// left. The directory is locked, so it cannot be a living
 // one's.
 func listen(path string) (*net.UnixListener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -111,9 +111,9 @@ func (a *attempt) Read(b []byte) (int, error) {
 	a.took = true
 	n, err := a.r.Read(b[:min(int64(len(b)), a.size-a.read)])
 	if a.read+int64(n) == a.size && (err == nil || err == io.EOF) {
-		err = a.atEnd()
+		err = (lockedAttempt{a}).atEnd()
 	} else if err == io.EOF {
-		err = a.wrong("shorter")
+		err = (lockedAttempt{a}).wrong("shorter")
 	}
 	if err != nil && a.err == nil {
 		a.err = fmt.Errorf("%w: %w", providers.ErrBody, err)
@@ -126,8 +126,11 @@ func (a *attempt) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// atEnd checks that nothing follows. The caller holds mu.
-func (a *attempt) atEnd() error {
+// lockedAttempt is an attempt whose mutex the caller has locked.
+type lockedAttempt struct{ *attempt }
+
+// atEnd checks that nothing follows.
+func (a lockedAttempt) atEnd() error {
 	var one [1]byte
 	a.took = true
 	for range 100 {
@@ -144,7 +147,7 @@ func (a *attempt) atEnd() error {
 	return io.ErrNoProgress
 }
 
-func (a *attempt) wrong(how string) error {
+func (a lockedAttempt) wrong(how string) error {
 	a.err = fmt.Errorf("body is %s than the %d bytes that it said: %w", how, a.size, providers.ErrInvalid)
 	return a.err
 }
@@ -156,7 +159,7 @@ func (a *attempt) start() error {
 	if a.size > 0 {
 		return nil
 	}
-	if err := a.atEnd(); err != nil && a.err == nil {
+	if err := (lockedAttempt{a}).atEnd(); err != nil && a.err == nil {
 		a.err = fmt.Errorf("%w: %w", providers.ErrBody, err)
 	}
 	return a.err

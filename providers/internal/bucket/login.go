@@ -43,16 +43,19 @@ func (l *Login[C]) Get(ctx context.Context) (C, error) {
 	if !l.fetched.IsZero() && (l.renewAt.IsZero() || now.Before(l.renewAt)) {
 		return l.current, nil
 	}
-	if err := l.renew(ctx, now); err != nil && (l.fetched.IsZero() || !now.Before(l.ends)) {
+	if err := (lockedLogin[C]{l}).renew(ctx, now); err != nil && (l.fetched.IsZero() || !now.Before(l.ends)) {
 		var none C
 		return none, err
 	}
 	return l.current, nil // perhaps the old ones, which still hold
 }
 
-// renew asks again. The caller holds mu. Credentials are renewed when a
-// quarter of their time is left, at most five minutes ahead.
-func (l *Login[C]) renew(ctx context.Context, now time.Time) error {
+// lockedLogin is a Login whose mutex the caller has locked.
+type lockedLogin[C any] struct{ *Login[C] }
+
+// renew asks again. Credentials are renewed when a quarter of their time is left, at most
+// five minutes ahead.
+func (l lockedLogin[C]) renew(ctx context.Context, now time.Time) error {
 	c, ends, err := l.fetch(ctx)
 	if err != nil {
 		return err
@@ -93,7 +96,7 @@ func (l *Login[C]) refused(ctx context.Context, used C) bool {
 	if !l.vain.IsZero() && now.Sub(l.vain) >= 0 && now.Sub(l.vain) < vainPause {
 		return false
 	}
-	if l.renew(ctx, now) == nil && !l.same(l.current, used) {
+	if (lockedLogin[C]{l}).renew(ctx, now) == nil && !l.same(l.current, used) {
 		return true
 	}
 	l.vain = now
