@@ -52,3 +52,6 @@ func (u *upload) sendAll(ctx context.Context, body providers.Body) error {
 		}
 	}
 }
+
+// BufferSize is what is kept of a body of unknown size before it goes out in parts.
+const BufferSize = 16 << 20

@@ -11,9 +11,6 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// BufferSize is what is kept of a body of unknown size before it goes out in parts.
-const BufferSize = 16 << 20
-
 // Write implements providers.Provider: one Put, or an upload in parts for what
 // is too large for it, or of unknown size and over 16 MiB.
 func (p *Provider) Write(ctx context.Context, l providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
