@@ -21,8 +21,7 @@
 // block needs no map: it has no name until it is whole. After another boot only
 // blocks that a program wrote, or that [File.Sync] covered, still count as
 // present: the disk may have kept a mark and lost its bytes. For the same reason
-// [Store.Trust] believes nothing of another boot, and the map of a file that a
-// program changed goes only when its bytes are synced.
+// the map of a file that a program changed goes only when its bytes are synced.
 //
 // Bytes that a program wrote are never overwritten by a fetch that comes late:
 // what a source delivers goes only where a block is still missing.
@@ -88,13 +87,12 @@
 //	            known, which content is clean and when it was used
 //	eviction    gives up clean content
 //	room        the space on the disk, the caller's evictor, and the ballast
-//	trust       what content looked like when it was known to be right
 //	paths       paths that are to be written
 //	history     content that was kept
 //	work        what runs in the background
 //
 // What a lock guards is a type of its own that only the lock gives, until unlock: see
-// lock of File, dirs, inodes, room and trust. A lockedFile is what a file is; bytes are
+// lock of File, dirs, inodes and room. A lockedFile is what a file is; bytes are
 // changed through it, and read without. No system call is made while the inodes are
 // locked. The order is: a file, the names of its inode, the inodes, then any other. None
 // is held when a caller's function runs: a source, an evictor, or the one that is asked

@@ -178,14 +178,11 @@ func (s *Store) Evict(may func(ino uint64) bool) (freed int64) {
 }
 
 // EvictFor gives up so many bytes of clean content, however much room the disk says
-// that it has: for a caller that holds the lock under which content is opened, which
+// that it has: for a caller under whose lock content is opened, which
 // may must not take then. It waits for no other eviction.
 func (s *Store) EvictFor(need int64, may func(ino uint64) bool) (freed int64) {
 	return s.eviction.run(max(need, s.room.short(need)), may)
 }
-
-// InUse reports that somebody has a File of the inode.
-func (s *Store) InUse(ino uint64) bool { return s.inodes.inUse(ino) }
 
 // Weigh begins an eviction if there is more clean content than may stay, because
 // Options.Mine says less than before. It returns how much there is.

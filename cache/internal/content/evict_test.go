@@ -143,9 +143,9 @@ func TestFloor(t *testing.T) {
 	f := using(t, sparse(t, s, 50, b, ""))
 	write(t, f, pattern(64, 2), 0) // here, with room on the disk
 	assert.OK(t, f.Sync())
-	assert.OK(t, s.Room(6000))
+	assert.OK(t, s.room.take(6000))
 	s.room.forget()
-	wantErr(t, s.Room(6001), unix.ENOSPC)
+	wantErr(t, s.room.take(6001), unix.ENOSPC)
 
 	*free = 4100
 	g := using(t, create(t, s, 7))
@@ -185,9 +185,9 @@ func TestStatfs(t *testing.T) {
 		assert.Equal(t, [3]uint64{st.Blocks, st.Bfree, st.Bavail}, [3]uint64{1 << 30, free, available}, what)
 	}
 	is("a disk", 10000, 6000)
-	assert.OK(t, s.Room(6000))
+	assert.OK(t, s.room.take(6000))
 	s.room.forget()
-	wantErr(t, s.Room(6001), unix.ENOSPC)
+	wantErr(t, s.room.take(6001), unix.ENOSPC)
 	clean(t, s, 1, 700)
 	is("with clean content", 10700, 6700)
 	s.Clean(1, 700, false)
@@ -242,7 +242,7 @@ func TestRoomEvicts(t *testing.T) {
 		s.Evict(func(uint64) bool { *free += 4096; return true })
 	})
 	s.room.forget()
-	assert.OK(t, s.Room(6000))
+	assert.OK(t, s.room.take(6000))
 	assert.Equal(t, need, 6000, "asked for")
 	assert.Slice(t, left(t, s), []uint64{3}, "left")
 }
@@ -288,7 +288,7 @@ func TestFullDisk(t *testing.T) {
 	other := filepath.Join(s.dir, "other")
 	_ = os.WriteFile(other, make([]byte, 4<<20), 0o600)
 	assert.Equal(t, avail(), 0, "bytes free")
-	wantErr(t, s.Room(1), unix.ENOSPC)
+	wantErr(t, s.room.take(1), unix.ENOSPC)
 	assert.AtLeast(t, avail(), 2<<20, "bytes free with the room of the ballast")
 	assert.False(t, s.Relieve(), "gave the ballast up twice")
 	assert.OK(t, os.WriteFile(filepath.Join(s.dir, "database"), buf, 0o600))
@@ -296,7 +296,7 @@ func TestFullDisk(t *testing.T) {
 	// And go.
 	assert.OK(t, os.Remove(other))
 	assert.OK(t, f.Truncate(t.Context(), 1<<20))
-	assert.OK(t, s.Room(1))
+	assert.OK(t, s.room.take(1))
 	assert.True(t, hasBallast(s), "the ballast was not made again")
 	got := make([]byte, 256<<10)
 	assert.OK(t, assert.ErrOf(f.ReadAt(t.Context(), got, 0)))
@@ -318,14 +318,14 @@ func TestSharedBallast(t *testing.T) {
 	other := filepath.Join(disk, "other")
 	_ = os.WriteFile(other, make([]byte, 16<<20), 0o600)
 	for i, s := range stores {
-		wantErr(t, s.Room(1), unix.ENOSPC)
+		wantErr(t, s.room.take(1), unix.ENOSPC)
 		s.work.running.Wait() // what making room does in the background, which would give up a later ballast
 		assert.AtLeast(t, free(), 2<<20, "bytes free after store", i, "looked, with the room of the ballast")
 		assert.False(t, s.Relieve(), "store", i, "gave up what another had given up")
 	}
 	assert.OK(t, os.Remove(other))
 	for _, s := range stores {
-		assert.OK(t, s.Room(1))
+		assert.OK(t, s.room.take(1))
 	}
 	assert.True(t, free() >= 13<<20 && free() <= 14<<20, free(), "bytes free once there is one ballast again")
 	_ = os.WriteFile(other, make([]byte, 16<<20), 0o600)
@@ -354,56 +354,6 @@ func TestDefaultsFitTheDisk(t *testing.T) {
 			assert.Equal(t, s.room.held.size, c.wantB, "ballast")
 		})
 	}
-}
-
-func TestTrust(t *testing.T) {
-	dir := t.TempDir()
-	o := small()
-	o.boot = "one"
-	s := openStore(t, dir, o)
-	for ino := uint64(1); ino <= 5; ino++ {
-		clean(t, s, ino, 100)
-		if ino != 5 {
-			assert.OK(t, s.Verified(ino))
-		}
-	}
-	change := func(ino uint64) {
-		f := opened(t, s, ino)
-		write(t, f, []byte("x"), 10)
-		f.Release()
-	}
-	s.SetPath(2, "moved") // an attribute of ours is no change
-	s.paths.flush()
-	check := func(when string, want string) {
-		t.Helper()
-		got := ""
-		for ino := uint64(1); ino <= 6; ino++ {
-			if s.Trust(ino, true) {
-				got += nameOf(ino)
-			}
-			assert.False(t, s.Trust(ino, false), when, ino, "is trusted after another boot")
-		}
-		assert.Equal(t, got, want, when, "trusts")
-	}
-	change(3)
-	check("at once", "124")
-	assert.OK(t, s.Close())
-	s = openStore(t, dir, o)
-	check("by the next process", "124")
-	change(4)
-	assert.OK(t, s.Verified(5))
-	check("and its own", "125")
-	assert.OK(t, s.Close())
-	s = openStore(t, dir, o)
-	check("by the third", "125")
-	assert.OK(t, s.Close())
-	o.boot = "two"
-	s = openStore(t, dir, o)
-	check("after another boot", "")
-	wantErr(t, s.Verified(6), fs.ErrNotExist)
-	p := using(t, sparse(t, s, 8, &backend{data: pattern(640, 1)}, ""))
-	assert.OK(t, p.Fetch(t.Context(), 0, 10))
-	wantErr(t, s.Verified(8), ErrPartial)
 }
 
 func TestHistory(t *testing.T) {
@@ -502,7 +452,7 @@ func TestEvictionProtocol(t *testing.T) {
 	may := func(ino uint64) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if s.InUse(ino) {
+		if s.inodes.inUse(ino) {
 			return false
 		}
 		evicted++

@@ -91,7 +91,7 @@ func TestFullInSpiteOfTheBudget(t *testing.T) {
 				clean(t, s, ino, 512<<10)
 			}
 			f := using(t, create(t, s, 50))
-			assert.OK(t, s.Room(1)) // so that it believes that there is room, and no second passes
+			assert.OK(t, s.room.take(1)) // so that it believes that there is room, and no second passes
 			fill(t, s)
 			assert.OK(t, c.do(t, s, f))
 			assert.AtLeast(t, s.room.available(), s.room.floor, "bytes that are free")
@@ -108,7 +108,7 @@ func TestFullWithoutClean(t *testing.T) {
 	var asked atomic.Int64 // in the background too, once the ballast is gone
 	s.SetEvictor(func(int64) { asked.Add(1); s.Evict(yes) })
 	f := using(t, create(t, s, 50))
-	assert.OK(t, s.Room(1))
+	assert.OK(t, s.room.take(1))
 	fill(t, s)
 	wantErr(t, assert.ErrOf(f.WriteAt(t.Context(), pattern(64<<10, 1), 0)), unix.ENOSPC)
 	assert.True(t, asked.Load() > 0 && asked.Load() <= fullTries, "times asked:", asked.Load())
@@ -226,7 +226,7 @@ func TestOthersTakeWhatIsGivenUp(t *testing.T) {
 		name string
 		do   func(s *Store) error
 	}{
-		{"before the write", func(s *Store) error { return s.Room(100) }},
+		{"before the write", func(s *Store) error { return s.room.take(100) }},
 		{"after it failed", func(s *Store) error {
 			return s.room.whileFull(100, func() error {
 				if s.room.available() < 5000 {

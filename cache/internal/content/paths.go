@@ -14,9 +14,8 @@ const pathXattr = "user.wsmount.path"
 // paths are written some time after they are known: most files that programs
 // make are gone by then, and the rest are not made to wait for it.
 type paths struct {
-	dirs  *dirs
-	trust *trust
-	work  *work
+	dirs *dirs
+	work *work
 
 	mu      sync.Mutex // guards what follows
 	pending map[uint64]string
@@ -28,7 +27,7 @@ const (
 	pathMost  = 16384 // pending
 )
 
-func (p *paths) init(d *dirs, t *trust, w *work) { p.dirs, p.trust, p.work = d, t, w }
+func (p *paths) init(d *dirs, w *work) { p.dirs, p.work = d, w }
 
 // SetPath notes the path of an inode's file, for [Store.Each]: when it was
 // renamed, and when content that was not made by [Store.Create] or [Store.Sparse]
@@ -91,13 +90,9 @@ func (p *paths) take() map[uint64]string {
 // attributes goes without.
 func (p *paths) write(ino uint64, path string) {
 	defer p.dirs.lock(ino).unlock()
-	trusted := p.trust.has(ino)
-	err := p.dirs.in(ino, func(dir int, name string) error {
+	_ = p.dirs.in(ino, func(dir int, name string) error {
 		return unix.Lsetxattr(fmt.Sprintf("/proc/self/fd/%d/%s", dir, name), pathXattr, []byte(path), 0)
 	})
-	if err == nil && trusted {
-		_ = p.trust.note(ino) // the attribute changed the file's ctime
-	}
 }
 
 // readPath is the path that was noted for a content file, "" for none.

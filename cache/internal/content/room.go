@@ -202,11 +202,6 @@ func (e *evictor) run(need int64) (gaveUp bool) {
 	return e.gone.Load() > before
 }
 
-// Room says whether n more bytes may be written now: ENOSPC when the disk would
-// have less than the floor left, whatever can be evicted. Everything here that
-// writes or fetches asks by itself.
-func (s *Store) Room(n int64) error { return s.room.take(n) }
-
 // Relieve gives the ballast up, because something could not be written for want
 // of space that must be. It reports whether there was one: then trying again
 // may help.

@@ -101,9 +101,6 @@ func (v *Snapshot) Size() int64 { return v.size }
 
 func (v *Snapshot) piece() int64 { return v.f.s.o.piece }
 
-// Writes is what [File.Writes] was when the snapshot was taken.
-func (v *Snapshot) Writes() uint64 { return v.writes }
-
 // Stale reports that the file is not what it was when the snapshot was taken,
 // by our own count or, for changes that did not come through the File, by the
 // disk's.

@@ -21,7 +21,6 @@ type Store struct {
 	room     room
 	eviction eviction
 	released releases
-	trust    trust
 	paths    paths
 	history  history
 	shutdown sync.Once
@@ -39,8 +38,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.room.kick = s.eviction.kick
 	s.room.open(dir, &s.o)
-	s.trust.init(&s.dirs, &s.o)
-	s.paths.init(&s.dirs, &s.trust, s.work)
+	s.paths.init(&s.dirs, s.work)
 	s.history.dir = filepath.Join(dir, historyDir)
 	return s, nil
 }
@@ -52,7 +50,6 @@ func (s *Store) Close() error {
 	s.shutdown.Do(func() {
 		s.work.end()
 		s.paths.flush()
-		s.trust.flush()
 		s.dirs.close()
 	})
 	return nil

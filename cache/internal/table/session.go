@@ -13,10 +13,6 @@ type Session struct {
 // went on.
 func (s Session) Killed() bool { return !s.Clean && s.SameBoot }
 
-// PowerLost reports whether the last session ended without Close, and the
-// machine did not go on: what was not synced may be lost.
-func (s Session) PowerLost() bool { return !s.Clean && !s.SameBoot }
-
 const sessionVersion = 1
 
 // session is the last session, and whether this one is recorded.
