@@ -11,7 +11,8 @@
 // It promises what seam.Conditional does, and that whoever then looks into the working copy
 // finds what the store had at the end of the call, refused or not. Where it cannot keep that
 // it refuses: in a working copy that sends later, and for a file of which that has something
-// which the store lacks.
+// which the store lacks. What is on its way to the store, as a directory that was just made, is
+// waited for.
 package replace
 
 import (
@@ -32,6 +33,7 @@ import (
 type Copy interface {
 	fs.Volume
 	fs.Describer
+	Commit(ctx context.Context, o cache.CommitOptions) (cache.CommitReport, error)
 	Pull(ctx context.Context, o cache.PullOptions) (cache.PullReport, error)
 }
 
@@ -52,10 +54,16 @@ func Through(ctx context.Context, p Part, l seam.Locator, old seam.ETag, content
 	case p.Exclude.Match(l.Key(), false):
 		return refuse(l, providers.ErrPermission, "storage.exclude of the workspace keeps it out of the store")
 	}
-	if err := sent(ctx, p.Copy, l); err != nil {
+	err := sent(ctx, p.Copy, l)
+	if errors.Is(err, providers.ErrConflict) { // what the store lacks may be on its way there
+		if _, late := p.Copy.Commit(ctx, cache.CommitOptions{}); late == nil {
+			err = sent(ctx, p.Copy, l)
+		}
+	}
+	if err != nil {
 		return err
 	}
-	_, err := p.Store.WriteIf(ctx, l, old, content)
+	_, err = p.Store.WriteIf(ctx, l, old, content)
 	if err == nil || errors.Is(err, providers.ErrConflict) {
 		_, _ = p.Copy.Pull(ctx, cache.PullOptions{}) // it tells by itself when it fails
 	}

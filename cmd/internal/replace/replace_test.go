@@ -1,7 +1,9 @@
 package replace
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,17 +17,35 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
+// waited is a working copy whose changes arrive when somebody waits for that.
+type waited struct {
+	*cache.Volume
+	arrive func()
+}
+
+func (w waited) Commit(ctx context.Context, o cache.CommitOptions) (cache.CommitReport, error) {
+	w.arrive()
+	return w.Volume.Commit(ctx, o)
+}
+
 // TestThrough: a condition holds for what the store has, however old what the working copy
 // shows is, and what the store then has is what that shows.
 func TestThrough(t *testing.T) {
-	p := memory.New(memory.Options{})
+	arrives := make(chan struct{})
+	p := memory.New(memory.Options{Sleep: func(ctx context.Context, _ time.Duration) error {
+		select {
+		case <-arrives:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}})
 	v, err := cache.Open(t.Context(), p, cache.Options{StateDir: t.TempDir(), Provider: "memory", Policy: cache.Policy{TTL: time.Hour, Conflict: cache.LastWriterWins}})
 	assert.OK(t, err)
 	defer v.Close()
 	exclude, err := mountspec.CompileExclude([]string{"*.local"})
 	assert.OK(t, err)
 	store := seam.New(p)
-	part := Part{Store: store, Copy: v, Exclude: exclude}
+	part := Part{Store: store, Copy: waited{v, sync.OnceFunc(func() { close(arrives) })}, Exclude: exclude}
 	put := func(key string, old seam.ETag, content string) error {
 		l, err := seam.ParseLocator(key)
 		return errors.Join(err, Through(t.Context(), part, l, old, content))
@@ -64,6 +84,10 @@ func TestThrough(t *testing.T) {
 	assert.OK(t, put("d/new/f", seam.None, "new"))
 	assert.Is(t, put("d/f.local/x", seam.None, "x"), nil)
 	assert.Is(t, put("f.local", seam.None, "x"), providers.ErrPermission)
+
+	p.Switches().Delay(1)
+	assert.OK(t, assert.ErrOf(v.Mkdir(&fs.Op{}, fs.RootIno, "made", 0o755)))
+	assert.OK(t, put("made/f", seam.None, "new"), "in what is on its way")
 
 	d, err := v.Lookup(&fs.Op{}, fs.RootIno, "d")
 	assert.OK(t, err)
