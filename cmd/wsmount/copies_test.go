@@ -516,7 +516,7 @@ func (w *world) listRoot() {
 // A store that does not answer keeps an unmount from being safe; what was not
 // sent is found, exported, and sent later.
 func TestUnsentIsNotLost(t *testing.T) {
-	w, r := mountFiles(t, perTurn)
+	w, r := mountFiles(t, perTurn, "--patience", hangs.String()) // so that the daemon does not end by itself
 	w.write("mnt/d/f", "precious")
 	w.refused(exit.Failed, "@acme/ops is mounted already at ", "recover", "discard", ops, "--yes")
 	r.cut(t)

@@ -226,7 +226,7 @@ func (w *world) standIn() *net.UnixListener {
 // A close that waits for the store keeps the mount in use, although its program
 // has no descriptor any more that one could see.
 func TestBusyWithAClose(t *testing.T) {
-	w, r := mountFiles(t, "mode: canonical")
+	w, r := mountFiles(t, "mode: canonical", "--patience", hangs.String())
 	w.write("mnt/a", "1")
 	r.cut(t)
 	w.write("new", "22")

@@ -32,7 +32,7 @@ func TestOutage(t *testing.T) {
 				for i := range 20 {
 					s.tamper(fmt.Sprintf("known/f%d", i), []byte("there"))
 				}
-				s.mount()
+				s.mount("--patience", harness.Hangs.String()) // as long as all of it may take
 				treeLines(t, s.m.Dir)
 				open := []*os.File{s.writable("known/f10"), s.writable("known/f11")}
 				begin(s)
