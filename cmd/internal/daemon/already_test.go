@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +49,7 @@ func TestStartedByOther(t *testing.T) {
 // A daemon whose mount was taken away is ending: the next one waits for its lock, but not
 // for ever.
 func TestLockOfADaemonThatEnds(t *testing.T) {
-	tree := &Tree{StateRoot: t.TempDir()}
+	tree := &Tree{StateRoot: filepath.Join(t.TempDir(), "state")} // made as its own, whatever the umask is here
 	tree.Owner, tree.Slug, tree.Fingerprint = "acme", "notes", "1"
 	open := func() *state.Dir {
 		dir := assert.Of(state.Open(tree.StateRoot, tree.Owner, tree.Slug, tree.Fingerprint, room.New(tree.StateRoot))).OK(t)
