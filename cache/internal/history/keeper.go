@@ -61,6 +61,7 @@ type Keeper struct {
 	pruned   Pruned
 	kick     chan struct{}
 
+	working sync.Mutex // outside all others; see Work
 	pruning sync.Mutex // outside the lock of the tree; what is too much is given up once
 }
 

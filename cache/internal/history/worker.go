@@ -32,8 +32,11 @@ func (k *Keeper) Run() {
 	}
 }
 
-// Work does what is due, and says how long until there is more, if there is anything.
+// Work does what is due, and says how long until there is more, if there is anything. All
+// that was due is done when it returns, also what another Work had begun.
 func (k *Keeper) Work() (next time.Duration, some bool) {
+	k.working.Lock()
+	defer k.working.Unlock()
 	k.ForgetMoved()
 	due := k.takeDue()
 	var errs []error
