@@ -161,7 +161,7 @@ func (g *commitGuard) lookInto(v *View, dirs []table.Ino) {
 		if err != nil {
 			g.v.chores.Note(chores.Upload, err)
 			g.v.send.Failed(locked.View, err)
-			g.v.send.Pause(locked.View, upload.PauseAfter(g.v.send.Backoff().Failures()))
+			g.v.send.Pause(locked.View, upload.PauseAfter(g.v.send.Backoff().Failures(locked.View)))
 		}
 		locked.unlock()
 		g.v.pending.Kick()

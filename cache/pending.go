@@ -51,8 +51,8 @@ func (s sending) IsPlaceKnown(at *tree.View, ino table.Ino) bool {
 
 func (s sending) IsAsked(at *tree.View) bool { return s.v.committer.IsAsked(at) }
 
-func (s sending) IsStopped(*tree.View) bool {
-	return s.v.send.Backoff().Failures() > 0 || s.v.deletions.err != nil || s.v.held.closed
+func (s sending) IsStopped(at *tree.View) bool {
+	return s.v.send.Backoff().Failures(at) > 0 || s.v.deletions.err != nil || s.v.held.closed
 }
 
 // after implements pending.Options.After, in the background.

@@ -66,7 +66,7 @@ func (v *Volume) Status() Status {
 		s.Oldest = now.Sub(since)
 	}
 	var last error
-	if s.Unreachable, last = v.send.Backoff().Unreachable(now); last != nil {
+	if s.Unreachable, last = v.send.Backoff().Unreachable(locked.View, now); last != nil {
 		s.LastError = last.Error() // between two tries no name has failed
 	}
 	locked.addJobs(&s)

@@ -354,5 +354,5 @@ func (c *Committer) rest(v *tree.View, err error) {
 	c.err = err
 	c.o.Monitor.Ended(v, err)
 	c.o.Sender.Failed(v, err)
-	c.o.Sender.Pause(v, upload.PauseAfter(c.o.Sender.Backoff().Failures()))
+	c.o.Sender.Pause(v, upload.PauseAfter(c.o.Sender.Backoff().Failures(v)))
 }

@@ -1,6 +1,10 @@
 package upload
 
-import "time"
+import (
+	"time"
+
+	"github.com/wsmount/wsmount/cache/internal/tree"
+)
 
 const (
 	flaky       = 4 // failures in a row after which the remote gets a rest
@@ -8,7 +12,7 @@ const (
 )
 
 // Backoff is how the remote takes changes: what of them failed of late, whatever their
-// names. The lock of the tree guards it.
+// names.
 type Backoff struct {
 	failures int       // for now, in a row
 	since    time.Time // the first of them
@@ -21,24 +25,24 @@ type Backoff struct {
 func NewBackoff(now time.Time) Backoff { return Backoff{reached: now} }
 
 // Failures is how many changes have failed in a row, for now.
-func (b *Backoff) Failures() int { return b.failures }
+func (b *Backoff) Failures(*tree.View) int { return b.failures }
 
 // IsFlaky reports whether so many failed that the remote is asked for little at a time.
-func (b *Backoff) IsFlaky() bool { return b.failures >= flaky }
+func (b *Backoff) IsFlaky(*tree.View) bool { return b.failures >= flaky }
 
 // Rests is how many rests the remote got, with the one that is due now: it grows with the
 // failures since it is flaky.
-func (b *Backoff) Rests() int { return b.failures - flaky }
+func (b *Backoff) Rests(*tree.View) int { return b.failures - flaky }
 
 // Failed counts a failure that may pass, and reports whether it is an outage that is to be
 // told: each is told once.
-func (b *Backoff) Failed(err error, now time.Time) (outage bool) {
+func (b *Backoff) Failed(v *tree.View, err error, now time.Time) (outage bool) {
 	if b.failures == 0 {
 		b.since = now
 	}
 	b.failures++
 	b.err = err
-	if b.outage || !b.IsFlaky() && now.Sub(b.since) <= outageAfter {
+	if b.outage || !b.IsFlaky(v) && now.Sub(b.since) <= outageAfter {
 		return false
 	}
 	b.outage = true
@@ -47,7 +51,7 @@ func (b *Backoff) Failed(err error, now time.Time) (outage bool) {
 
 // Reached notes that the remote answered a change. It gives how long the outage was that
 // this ends, if it was told.
-func (b *Backoff) Reached(now time.Time) (outage time.Duration, told bool) {
+func (b *Backoff) Reached(_ *tree.View, now time.Time) (outage time.Duration, told bool) {
 	outage, told = now.Sub(b.since), b.outage
 	b.failures, b.outage, b.reached = 0, false, now
 	return outage, told
@@ -55,7 +59,7 @@ func (b *Backoff) Reached(now time.Time) (outage time.Duration, told bool) {
 
 // Unreachable is for how long the remote has not taken a change, and the last failure; 0:
 // none fails.
-func (b *Backoff) Unreachable(now time.Time) (since time.Duration, last error) {
+func (b *Backoff) Unreachable(_ *tree.View, now time.Time) (since time.Duration, last error) {
 	if b.failures == 0 || b.reached.IsZero() {
 		return 0, nil
 	}

@@ -131,7 +131,7 @@ func (s *Sender) walk(v *tree.View, deep bool) {
 		return
 	}
 	limit := MostRunning
-	if s.backoff.IsFlaky() {
+	if s.backoff.IsFlaky(v) {
 		limit = 1
 	}
 	var before Order
@@ -292,8 +292,8 @@ func (s *Sender) rest(v *tree.View, t *Job, err error) {
 	s.Failed(v, err)
 	s.o.Log.Debug("will try again", "what", t.Op.String(), "in", d, "err", err)
 	s.after(v, d, func(*tree.View) { s.jobs.Wake(t) })
-	if s.backoff.IsFlaky() && !s.paused {
-		s.Pause(v, PauseAfter(s.backoff.Rests()))
+	if s.backoff.IsFlaky(v) && !s.paused {
+		s.Pause(v, PauseAfter(s.backoff.Rests(v)))
 	}
 }
 
@@ -327,18 +327,18 @@ func (s *Sender) Rouse(*tree.View) {
 
 // Reached notes that the remote answered a change.
 func (s *Sender) Reached(v *tree.View) {
-	if s.backoff.IsFlaky() {
+	if s.backoff.IsFlaky(v) {
 		s.Rouse(v)
 	}
-	if outage, told := s.backoff.Reached(s.o.Now()); told {
+	if outage, told := s.backoff.Reached(v, s.o.Now()); told {
 		s.o.Log.Info("the remote accepts changes again", "after", outage.Round(time.Second))
 	}
 	s.o.Monitor.Ended(v, nil)
 }
 
 // Failed counts a failure that may pass. An outage is told once.
-func (s *Sender) Failed(_ *tree.View, err error) {
-	if s.backoff.Failed(err, s.o.Now()) {
+func (s *Sender) Failed(v *tree.View, err error) {
+	if s.backoff.Failed(v, err, s.o.Now()) {
 		s.o.Log.Warn("the remote accepts no changes: they are kept and retried", "err", err)
 	}
 }

@@ -284,8 +284,8 @@ func TestSenderRests(t *testing.T) {
 	l := newLine(b, false)
 	l.paused = make(chan struct{})
 	l.until(func(*tree.View) bool { return l.send.IsPaused(l.held) })
-	l.view(func(*tree.View) {
-		since, last := l.send.Backoff().Unreachable(noon.Add(time.Hour))
+	l.view(func(v *tree.View) {
+		since, last := l.send.Backoff().Unreachable(v, noon.Add(time.Hour))
 		assert.True(t, since == time.Hour, since)
 		assert.Is(t, last, providers.ErrUnavailable)
 		assert.True(t, len(l.ended) >= flaky && !slices.Contains(l.ended, nil), l.ended)
@@ -294,7 +294,9 @@ func TestSenderRests(t *testing.T) {
 	})
 	l.untilSent()
 	assert.OK(t, b.agrees())
-	assert.True(t, l.send.Backoff().Failures() == 0 && !l.send.IsPaused(l.held), "it is reached")
+	l.view(func(v *tree.View) {
+		assert.True(t, l.send.Backoff().Failures(v) == 0 && !l.send.IsPaused(v), "it is reached")
+	})
 }
 
 // Who waits for a name that depends on one that is held back waits in vain.
