@@ -9,7 +9,7 @@ import (
 
 // A Waiter waits for the remote: a close, an fsync, a commit. It ends when all that it waits
 // for is there or has failed for good; each change of a name and each failure is looked at
-// once. The lock guards it from Add to its end.
+// once. From Add to its end only the methods of its Queue change it, and its own.
 type Waiter struct {
 	Ino     table.Ino // whose content is to be there; 0: none
 	Version uint64    // in this state, or a newer one
@@ -24,26 +24,28 @@ type Waiter struct {
 	Room  bool      // it waits for less to be unsaved, and for nothing else
 	Place table.Ino // or until it is known where the remote has this
 
-	// Moved is called when the remote has got something, or more of it; nil: never.
-	Moved func()
-
-	done chan struct{}
-	err  error
-	over bool
-	last error // a failure that may pass
+	moved func() // see OnMoved; nil: nothing is called
+	done  chan struct{}
+	err   error
+	over  bool
+	last  error // a failure that may pass
 }
 
-// Done is closed when the waiter has ended. Err then needs no lock.
+// OnMoved has f called when the remote has got something, or more of it.
+func (w *Waiter) OnMoved(_ *tree.View, f func()) { w.moved = f }
+
+// Done is closed when the waiter has ended.
 func (w *Waiter) Done() <-chan struct{} { return w.done }
 
 // IsOver reports whether the waiter has ended.
-func (w *Waiter) IsOver() bool { return w.over }
+func (w *Waiter) IsOver(*tree.View) bool { return w.over }
 
-// Err is the failure that the waiter ended with.
+// Err is the failure that the waiter ended with. It is for after Done, when nothing changes it
+// any more.
 func (w *Waiter) Err() error { return w.err }
 
 // Last is the last failure of what it waits for that may pass, if any.
-func (w *Waiter) Last() error { return w.last }
+func (w *Waiter) Last(*tree.View) error { return w.last }
 
 // ErrHeldUp ends waiters when nothing is on its way any more.
 var ErrHeldUp = errors.New("waits for a change that is held back")
@@ -88,8 +90,8 @@ func (q *Queue) NamesChanged(v *tree.View, names ...table.Link) {
 // ever at a remote that refuses at once.
 func (q *Queue) Advance() {
 	for w := range q.waiters {
-		if w.Moved != nil {
-			w.Moved()
+		if w.moved != nil {
+			w.moved()
 		}
 	}
 }

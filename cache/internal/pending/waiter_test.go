@@ -21,7 +21,7 @@ func (s *scene) wantWaits(w *Waiter) {
 	case <-w.Done():
 		s.Errorf("it waits no more: %v", w.Err())
 	default:
-		assert.False(s, w.IsOver(), "it is over")
+		s.under(func(v *tree.View) { assert.False(s, w.IsOver(v), "it is over") })
 	}
 }
 
@@ -29,11 +29,16 @@ func (s *scene) wantOver(w *Waiter, err error) {
 	s.Helper()
 	select {
 	case <-w.Done():
-		assert.True(s, w.IsOver(), "it is not over")
+		s.under(func(v *tree.View) { assert.True(s, w.IsOver(v), "it is not over") })
 		assert.Is(s, w.Err(), err)
 	default:
 		s.Error("it still waits")
 	}
+}
+
+func (s *scene) wantLast(w *Waiter, err error) {
+	s.Helper()
+	s.under(func(v *tree.View) { assert.Is(s, w.Last(v), err, "the last failure") })
 }
 
 // failed says that names have failed.
@@ -61,7 +66,7 @@ func TestWaitForContent(t *testing.T) {
 	s.wantWaits(w) // of "a" the remote has the state before
 	s.failed(s.passing, errPassing, "a")
 	s.wantWaits(w)
-	assert.Is(t, w.Last(), errPassing, "the last failure")
+	s.wantLast(w, errPassing)
 	s.failed(s.final, errFinal, "a")
 	s.wantOver(w, errFinal)
 
@@ -91,7 +96,7 @@ func TestWaitForNames(t *testing.T) {
 	s.wantWaits(w)
 	s.failed(s.passing, errPassing, "d")
 	s.wantWaits(w)
-	assert.Is(t, w.Last(), errPassing, "the last failure")
+	s.wantLast(w, errPassing)
 	s.does(arrives("d"))
 	s.wantOver(w, nil)
 }
@@ -184,9 +189,10 @@ func TestStall(t *testing.T) {
 func TestAdvanceAndEnd(t *testing.T) {
 	s, moved := newScene(t), 0
 	s.does(makes(10, "a", 3))
-	patient := s.waits(&Waiter{Ino: 10, Version: 1, Moved: func() { moved++ }})
+	patient := s.waits(&Waiter{Ino: 10, Version: 1})
 	other := s.waits(&Waiter{Ino: 10, Version: 1})
-	s.under(func(*tree.View) {
+	s.under(func(v *tree.View) {
+		patient.OnMoved(v, func() { moved++ })
 		s.q.Advance()
 		s.q.End(other, errPassing)
 		s.q.End(other, errFinal)

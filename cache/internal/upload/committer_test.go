@@ -30,7 +30,7 @@ func TestCommit(t *testing.T) {
 	b.link(11, root("b"), "B")
 	l := newLine(b, false)
 	c := NewCommitter(CommitterOptions{Tree: l.tree, Queue: l.q, Sender: l.send, Holds: l.holds(), Guard: l, Wait: func(w *pending.Waiter) error {
-		l.until(func(*tree.View) bool { return w.IsOver() })
+		l.until(w.IsOver)
 		return w.Err()
 	}})
 	for i, want := range []string{"0 changes, back [a b]", "2 changes, back []"} {

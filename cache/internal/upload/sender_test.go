@@ -262,7 +262,7 @@ func TestSenderYields(t *testing.T) {
 			assert.True(t, final && err != nil, c.what, err)
 			w := &pending.Waiter{Names: map[table.Link]uint64{}, Ino: 10, Version: 2}
 			l.q.Add(v, w)
-			assert.True(t, w.IsOver() && w.Err() != nil, c.what, "waits for what is held back")
+			assert.True(t, w.IsOver(v) && w.Err() != nil, c.what, "waits for what is held back")
 		})
 	}
 }
@@ -308,7 +308,7 @@ func TestSenderStalls(t *testing.T) {
 	l := newLine(b, false)
 	w := &pending.Waiter{Names: map[table.Link]uint64{at(10, "x"): ^uint64(0)}}
 	l.view(func(v *tree.View) { l.q.Add(v, w) })
-	l.until(func(*tree.View) bool { return w.IsOver() })
+	l.until(w.IsOver)
 	l.work.Wait()
 	assert.Slice(t, l.refused, []string{"mkdir d"})
 }

@@ -110,13 +110,13 @@ func (s *Sent) Names(op *fs.Op) error {
 // For waits for a waiter, for as long as Patience each time that nothing moves, and for a
 // moment only when its caller ends.
 func (s *Sent) For(op *fs.Op, c *pending.Waiter) error {
-	s.o.Tree.Lock()
-	if c.IsOver() {
+	v := s.o.Tree.Lock()
+	if c.IsOver(v) {
 		s.o.Tree.Unlock()
 		return errno.Translate(c.Err())
 	}
 	w := s.o.Waits.For(op, s.o.Patience)
-	c.Moved = w.Moved
+	c.OnMoved(v, w.Moved)
 	s.o.Tree.Unlock()
 	defer w.Close()
 	if op != nil && op.PID != 0 {
@@ -131,9 +131,9 @@ func (s *Sent) For(op *fs.Op, c *pending.Waiter) error {
 	case <-c.Done():
 		err = c.Err()
 	case <-w.Done():
-		s.o.Tree.Lock()
+		v = s.o.Tree.Lock()
 		err = context.Cause(w)
-		if last := c.Last(); last != nil {
+		if last := c.Last(v); last != nil {
 			err = providers.Kinded(last, err)
 		}
 		s.o.Queue.Remove(c)
