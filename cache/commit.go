@@ -40,7 +40,7 @@ func (v *Volume) Commit(ctx context.Context, o CommitOptions) (CommitReport, err
 // end, as that a program was writing it, goes in another round.
 func (v *Volume) commitDue(ctx context.Context, o CommitOptions) (r CommitReport, err error) {
 	locked := v.lock()
-	due := v.pending.Newest()
+	due := v.pending.Newest(locked.View)
 	locked.unlock()
 	for idle := 0; ; {
 		next, err := v.committer.Commit(ctx, o, due)

@@ -173,7 +173,7 @@ func TestOpenWaitsThroughAMove(t *testing.T) {
 				}
 				locked := w.v.lock()
 				defer locked.unlock()
-				return w.v.pending.Waiting() > 0
+				return w.v.pending.Waiting(locked.View) > 0
 			})
 			move()
 			assert.Equal(t, <-got, "changed", "it")

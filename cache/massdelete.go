@@ -100,7 +100,7 @@ func (v *Volume) Confirm(ctx context.Context) (PullReport, error) {
 	locked := v.lock()
 	pull, commit := locked.massDelete.Confirm()
 	if commit {
-		v.deletions.cleared = v.pending.Newest() // what is deleted by now, due or not
+		v.deletions.cleared = v.pending.Newest(locked.View) // what is deleted by now, due or not
 	}
 	locked.unlock()
 	v.pending.Kick()
@@ -209,7 +209,7 @@ func (g *commitGuard) judgeSet(v *View, due uint64, reason string, unseen []tabl
 // harmless ends a halt when what is due is not too much, and nothing else differs: what
 // was deleted is here again.
 func (v *View) harmless(due uint64) {
-	if due >= v.pending.Newest() && !v.massDelete.IsConfirmed(massdelete.Commit) {
+	if due >= v.pending.Newest(v.View) && !v.massDelete.IsConfirmed(massdelete.Commit) {
 		v.passed(massdelete.Commit)
 	}
 }

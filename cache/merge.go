@@ -60,7 +60,7 @@ func newMerger(v *Volume) *merge.Merger {
 		// What is decided at once is not held back, and yet the Commits that asked for the name
 		// are to say so.
 		Heard: func(at *tree.View, l table.Link, path string) bool {
-			waits, sets := v.pending.Conflict(l, path), v.committer.Conflict(at, path)
+			waits, sets := v.pending.Conflict(at, l, path), v.committer.Conflict(at, path)
 			return waits || sets
 		},
 		Pulled: v.o.Pulled, Context: v.ctx,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/pending"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/waiting"
 )
 
@@ -61,9 +62,9 @@ func (d *doing) beating(w *waiting.Context) *waiting.Context {
 }
 
 // advanced tells everybody who waits that the remote got something, or more of it.
-func (d *doing) advanced(q *pending.Queue) {
+func (d *doing) advanced(at *tree.View, q *pending.Queue) {
 	d.beat.Add(1)
-	q.Advance()
+	q.Advance(at)
 }
 
 // Progress tells what a commit that is under way does. It never waits.

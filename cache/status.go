@@ -52,7 +52,7 @@ func (v *Volume) Status() Status {
 	locked := v.lock()
 	defer locked.unlock()
 	now := v.o.Now()
-	files, size := v.pending.Unsaved()
+	files, size := v.pending.Unsaved(locked.View)
 	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: files, UnsavedBytes: size,
 		Halted: locked.massDelete.All(), Stale: v.belief.IsFailing(), Hidden: rules.Hidden(locked),
 		Revision: revision.StandsOn(locked.table, v.o.shown()), Unpushed: revision.UnpushedOf(locked.table),

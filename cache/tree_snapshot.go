@@ -44,7 +44,7 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	locked := v.lock()
 	defer locked.unlock()
 	f := &snapshot{of: v, border: v.border.Snapshot(), at: locked.Snapshot(), next: locked.table.NextSeq(), writing: locked.beingWritten(),
-		held: map[table.Link]struct{}{}, because: v.pending.Because(), cleared: v.deletions.cleared, planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
+		held: map[table.Link]struct{}{}, because: v.pending.Because(locked.View), cleared: v.deletions.cleared, planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
 	f.planner.Begin(false)
 	if forSet {
 		f.loose = v.kept.Begin(locked.View)

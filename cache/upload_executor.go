@@ -95,7 +95,7 @@ func (u uploading) PreconditionFailed(ctx context.Context, l table.Link, cause e
 func (u uploading) Refused(t *upload.Job) { u.v.holds.Record(t) }
 
 // Advanced implements upload.Monitor.
-func (u uploading) Advanced(*tree.View) { u.v.doing.advanced(u.v.pending) }
+func (u uploading) Advanced(at *tree.View) { u.v.doing.advanced(at, u.v.pending) }
 
 // Moving implements upload.Monitor: no one gives up for want of patience while bytes move. It
 // tells who waits once in a while.
@@ -107,7 +107,7 @@ func (u uploading) Moving() {
 	v.doing.alive()
 	locked := v.lock()
 	defer locked.unlock()
-	v.doing.advanced(v.pending)
+	v.doing.advanced(locked.View, v.pending)
 }
 
 // wait is upload.CommitterOptions.Wait.

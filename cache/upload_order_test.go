@@ -443,7 +443,7 @@ func TestHaltedCommit(t *testing.T) {
 			assert.Equal(t, len(listBackend(w.p)), 62, "entries left at the backend")
 			assert.True(t, w.halts(1)[0].Commit, "a commit is halted")
 			locked := w.v.lock()
-			w.v.pending.Ask() // as the end of a window does: once it is confirmed, this goes by itself
+			w.v.pending.Ask(locked.View) // as the end of a window does: once it is confirmed, this goes by itself
 			locked.unlock()
 			w.doEach(36, 60, "rm d/f%02d") // which is not due yet, and holds for what was confirmed too
 			w.ok(assert.ErrOf(w.v.Confirm(context.Background())))
@@ -727,7 +727,7 @@ func TestLinksAreSentWhileOneIsWritten(t *testing.T) {
 		locked.unlock()
 		w.do("put "+names[0]+" one", "ln "+names[0]+" "+names[1])
 		locked = w.v.lock()
-		due := w.v.pending.Newest()
+		due := w.v.pending.Newest(locked.View)
 		locked.unlock()
 		b.do = func() { w.write(w.open("f", syscall.O_RDWR), "two", 0) }
 		report := assert.Of(w.v.sets.Send(w.Context(), nil, due)).OK(w)
@@ -925,7 +925,7 @@ func TestReadingWhatWasRenamed(t *testing.T) {
 func (w *world) waiting() int {
 	locked := w.v.lock()
 	defer locked.unlock()
-	return w.v.pending.Waiting()
+	return w.v.pending.Waiting(locked.View)
 }
 
 // hasEnded reports whether what async began has ended.
@@ -942,7 +942,9 @@ func hasEnded(done <-chan struct{}) bool {
 func TestSetIsComplete(t *testing.T) {
 	w := newWorld(t, repository, onlyAsked)
 	w.do("mkdir p", "put p/x 1")
-	due := w.v.pending.Newest()
+	locked := w.v.lock()
+	due := w.v.pending.Newest(locked.View)
+	locked.unlock()
 	w.do("mv p q", "put y 2")
 	was := w.v.takeSnapshot(false)
 	defer was.end()

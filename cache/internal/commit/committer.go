@@ -202,7 +202,7 @@ func (c *Committer) Commit(ctx context.Context, about pending.Description, due u
 	v := c.o.Tree.Lock()
 	c.o.Sender.Jobs().ForgiveAll(v)
 	c.requests = append(c.requests, r)
-	c.o.Queue.Stir()
+	c.o.Queue.Stir(v)
 	c.o.Tree.Unlock()
 	c.o.Queue.Kick()
 	var err error
@@ -295,7 +295,7 @@ func (c *Committer) resolveOld(v *tree.View) bool {
 
 // Begin says that a set is under way: no other begins before End. Look calls it, and whoever
 // sends a set by hand.
-func (c *Committer) Begin(*tree.View) { c.sending, c.stirs = true, c.o.Queue.Stirs() }
+func (c *Committer) Begin(v *tree.View) { c.sending, c.stirs = true, c.o.Queue.Stirs(v) }
 
 // End tells who asked for a set (nil: no one), and decides what becomes of what was not sent.
 func (c *Committer) End(r *Request, report pending.Report, err error) {
@@ -339,8 +339,8 @@ func (c *Committer) End(r *Request, report pending.Report, err error) {
 // idle waits for a change when a set left nothing to send: what it left out would be left out
 // again, unless something has stirred since the set began.
 func (c *Committer) idle(v *tree.View, report pending.Report) {
-	if report.Changes == 0 && c.o.Queue.Stirs() == c.stirs {
-		c.o.Queue.Defer()
+	if report.Changes == 0 && c.o.Queue.Stirs(v) == c.stirs {
+		c.o.Queue.Defer(v)
 		c.o.Sender.Stalled(v)
 	}
 }

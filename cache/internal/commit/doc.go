@@ -23,7 +23,7 @@
 //		t.Unlock()
 //	}
 //	...
-//	report, err := c.Commit(ctx, pending.Description{Message: "turn 7"}, q.Newest())
+//	report, err := c.Commit(ctx, pending.Description{Message: "turn 7"}, due)
 //
 // What is needed of the rest of a working copy stands beside its user. Nothing here knows the
 // conflict policy, how rules are learned, or what a push is.

@@ -6,7 +6,7 @@ import (
 )
 
 // Unsaved is how many files have content that the remote lacks, and how many bytes.
-func (q *Queue) Unsaved() (files int, size int64) { return len(q.unsaved), q.total }
+func (q *Queue) Unsaved(*tree.View) (files int, size int64) { return len(q.unsaved), q.total }
 
 // IsUnsaved reports whether the remote lacks content of an inode.
 func (q *Queue) IsUnsaved(_ *tree.View, ino table.Ino) bool {
@@ -109,7 +109,7 @@ func (q *Queue) Lingering(v *tree.View) (files []table.Ino) {
 // first state is gone, and the next is half made. After SendOpen that counts no more.
 func (q *Queue) IsOpen(v *tree.View, ino table.Ino, n *table.Inode) bool {
 	open, touched := q.o.Writers.Writing(v, ino)
-	if !open || q.isAwaited(ino) {
+	if !open || q.isAwaited(v, ino) {
 		return false
 	}
 	_, overdue := q.overdue[ino]
@@ -136,7 +136,7 @@ func IsBeingWritten(v *tree.View, rec table.Name, isOpen func(*tree.View, table.
 
 // isAwaited reports whether content of an inode is waited for: a program that closed it
 // while another went on writing gets what is there by now.
-func (q *Queue) isAwaited(ino table.Ino) bool {
+func (q *Queue) isAwaited(_ *tree.View, ino table.Ino) bool {
 	for w := range q.waiters {
 		if w.Ino == ino {
 			return true

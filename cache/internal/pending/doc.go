@@ -12,15 +12,15 @@
 //	q := pending.New(pending.Options{Now: time.Now, After: after, OnChange: true, Window: time.Second, Writers: w, Sender: s})
 //	q.Resume(v)
 //	w := &pending.Waiter{Ino: ino, Version: n.ContentVersion, Names: q.Structural(v)}
-//	q.Ask()
+//	q.Ask(v)
 //	q.Add(v, w)
 //	<-w.Done()
 //
 // What a commit is called, and what it says of itself, is the same however things are sent
 // ([Description], [Report]), and so is why a change is not taken ([HeldBack], [Refusal]).
 //
-// The lock of the tree guards a queue: its methods are for whoever holds that, but for those
-// of which the comment says that they need no lock. How a sending fails is for its [Sender]
-// to know; a waiter hears of it when [Queue.NamesChanged], [Queue.Review] or [Queue.Stall]
-// has the names looked at again.
+// What a method of a queue or of a waiter reads or changes belongs to the tree whose View it
+// takes; one that takes none needs no lock. How a sending fails is for its [Sender] to know; a
+// waiter hears of it when [Queue.NamesChanged], [Queue.Review] or [Queue.Stall] has the names
+// looked at again.
 package pending

@@ -9,7 +9,7 @@ import (
 )
 
 // Newest is the newest place in the order of what differs.
-func (q *Queue) Newest() uint64 { return q.newest }
+func (q *Queue) Newest(*tree.View) uint64 { return q.newest }
 
 // Due is the place in the order up to which everything is due.
 func (q *Queue) Due(v *tree.View) uint64 {
@@ -23,24 +23,24 @@ func (q *Queue) Due(v *tree.View) uint64 {
 func (q *Queue) IsHeld(v *tree.View) bool { return q.o.Held != nil && q.o.Held(v) }
 
 // Ask makes due all that differs now.
-func (q *Queue) Ask() {
+func (q *Queue) Ask(*tree.View) {
 	q.due = max(q.due, q.newest)
 	q.stirs++
 	q.Kick()
 }
 
 // Defer has nothing be due before there is a reason again: what is due now cannot go.
-func (q *Queue) Defer() { q.due = 0 }
+func (q *Queue) Defer(*tree.View) { q.due = 0 }
 
 // Stirs counts how often there was something new, or something became due.
-func (q *Queue) Stirs() uint64 { return q.stirs }
+func (q *Queue) Stirs(*tree.View) uint64 { return q.stirs }
 
 // Stir says that what could not go may go by now.
-func (q *Queue) Stir() { q.stirs++ }
+func (q *Queue) Stir(*tree.View) { q.stirs++ }
 
 // Because are the names that differ because of an operation, for whoever goes through what
 // is due up to a place in the order of his own.
-func (q *Queue) Because() map[table.Link]struct{} { return maps.Clone(q.because) }
+func (q *Queue) Because(*tree.View) map[table.Link]struct{} { return maps.Clone(q.because) }
 
 // EachDue visits what is due, the oldest first.
 func (q *Queue) EachDue(v *tree.View, visit func(l table.Link) bool) {
@@ -79,9 +79,9 @@ func (q *Queue) Open(v *tree.View) {
 		q.Kick()
 	case !q.windowed:
 		q.windowed = true
-		q.o.After(v, q.o.Window, func(*tree.View) {
+		q.o.After(v, q.o.Window, func(v *tree.View) {
 			q.windowed = false
-			q.Ask()
+			q.Ask(v)
 		})
 	}
 }
@@ -95,7 +95,7 @@ type age struct {
 const mostAges = 4096
 
 // aged notes when a change began, a second apart at least so that there are few.
-func (q *Queue) aged(seq uint64) {
+func (q *Queue) aged(_ *tree.View, seq uint64) {
 	now := q.o.Now()
 	if n := len(q.ages); n > 0 && now.Sub(q.ages[n-1].at) < time.Second {
 		q.ages[n-1].seq = seq

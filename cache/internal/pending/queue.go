@@ -154,10 +154,10 @@ func (q *Queue) Committed(v *tree.View, own bool, changed []table.Link, unnamed 
 		seq := q.count(v, l)
 		if seq > q.newest {
 			q.newest = seq
-			q.aged(seq)
+			q.aged(v, seq)
 		}
 		if seq > before && own { // they may have got their numbers in another order
-			q.follows(l, seq)
+			q.follows(v, l, seq)
 		}
 		if seq == 0 {
 			delete(q.because, l)
@@ -169,7 +169,7 @@ func (q *Queue) Committed(v *tree.View, own bool, changed []table.Link, unnamed 
 
 // follows says that a name differs because of an operation: whoever waits for that waits
 // for it too.
-func (q *Queue) follows(l table.Link, seq uint64) {
+func (q *Queue) follows(_ *tree.View, l table.Link, seq uint64) {
 	q.because[l] = struct{}{}
 	q.Kick()
 	for w := range q.waiters {

@@ -168,9 +168,11 @@ func (s *scene) wantDue(want ...string) {
 
 func (s *scene) wantUnsaved(files int, size int64) {
 	s.Helper()
-	gotFiles, gotSize := s.q.Unsaved()
-	assert.Equal(s, gotFiles, files, "files with content that the remote lacks")
-	assert.Equal(s, gotSize, size, "bytes of it")
+	s.under(func(v *tree.View) {
+		gotFiles, gotSize := s.q.Unsaved(v)
+		assert.Equal(s, gotFiles, files, "files with content that the remote lacks")
+		assert.Equal(s, gotSize, size, "bytes of it")
+	})
 }
 
 // ring ends the oldest window.
@@ -242,15 +244,17 @@ func TestDueAtOnceAndAsked(t *testing.T) {
 	s.does(makes(10, "a", 1000))
 	s.wantDue()
 	assert.Equal(t, len(s.timers), 0, "windows")
-	before := s.q.Stirs()
-	s.q.Ask()
+	s.under(func(v *tree.View) {
+		before := s.q.Stirs(v)
+		s.q.Ask(v)
+		assert.True(t, s.q.Stirs(v) > before, "what was asked for is nothing new")
+	})
 	s.wantDue("a")
-	assert.True(t, s.q.Stirs() > before, "what was asked for is nothing new")
 	s.does(makes(11, "b", 1))
 	s.wantDue("a")
-	s.q.Defer()
+	s.under(s.q.Defer)
 	s.wantDue()
-	s.q.Ask()
+	s.under(s.q.Ask)
 	s.wantDue("a", "b")
 }
 
@@ -265,9 +269,9 @@ func TestBecauseOfAnOperation(t *testing.T) {
 	s.by(makes(12, "copy", 1))
 	s.wantDue("copy")
 	assert.True(t, s.isKicked(), "the sender was not to look")
-	assert.Equal(t, len(s.q.Because()), 1, "names that differ because of an operation")
 	var upTo []string
 	s.under(func(v *tree.View) {
+		assert.Equal(t, len(s.q.Because(v)), 1, "names that differ because of an operation")
 		s.q.EachUpTo(v, 1, func(seq uint64, l table.Link) bool {
 			assert.Equal(t, v.Record(l).Seq, seq, "the place of", l.Name)
 			upTo = append(upTo, l.Name)
@@ -280,7 +284,9 @@ func TestBecauseOfAnOperation(t *testing.T) {
 	s.by(arrives("copy"))
 	s.wantOver(w, nil)
 	s.wantDue()
-	assert.Equal(t, len(s.q.Because()), 0, "names that differ because of an operation")
+	s.under(func(v *tree.View) {
+		assert.Equal(t, len(s.q.Because(v)), 0, "names that differ because of an operation")
+	})
 }
 
 // A change is of interest before it is due when it is another state of what is due, or
@@ -288,7 +294,7 @@ func TestBecauseOfAnOperation(t *testing.T) {
 func TestMarked(t *testing.T) {
 	s := newScene(t, func(o *Options) { o.OnChange = false })
 	s.does(makes(10, "a", 1))
-	s.q.Ask()
+	s.under(s.q.Ask)
 	s.does(makes(11, "b", 1))
 	var due uint64
 	s.under(func(v *tree.View) { due = s.q.Due(v) })
@@ -339,7 +345,7 @@ func TestOldest(t *testing.T) {
 	assert.Equal(t, age, time.Minute, "the oldest change")
 	for i := range mostAges + 10 {
 		s.now = s.now.Add(time.Second)
-		s.q.aged(uint64(100 + i))
+		s.under(func(v *tree.View) { s.q.aged(v, uint64(100+i)) })
 	}
 	assert.True(t, len(s.q.ages) <= mostAges, "as many ages as there are changes")
 	age, _ = oldest()
@@ -364,10 +370,10 @@ func TestResume(t *testing.T) {
 				assert.True(t, rec.Seq > 0, "the record of", l.Name)
 				seen = append(seen, l.Name)
 			})
+			assert.Equal(t, s.q.Newest(v), 3, "the newest place")
 		})
 		assert.Slice(t, seen, []string{"a", "b", "early"}, "names of the last run")
 		s.wantUnsaved(3, 8)
-		assert.Equal(t, s.q.Newest(), 3, "the newest place")
 		if byItself {
 			s.wantDue("a", "b", "early")
 		} else {
@@ -382,7 +388,7 @@ func TestHeld(t *testing.T) {
 	s := newScene(t, func(o *Options) { o.Window, o.Held = 0, func(*tree.View) bool { return held } })
 	s.does(makes(10, "a", 1))
 	s.wantDue()
-	s.q.Ask()
+	s.under(s.q.Ask)
 	s.wantDue()
 	s.under(func(v *tree.View) { assert.Equal(t, s.q.Due(v), 0, "due") })
 	held = false
@@ -450,7 +456,7 @@ func TestIsOpen(t *testing.T) {
 	assert.True(t, isOpen(), "that is not closed")
 	w := s.waits(&Waiter{Ino: 10, Version: 2})
 	assert.False(t, isOpen(), "it is waited for")
-	s.under(func(*tree.View) { s.q.Remove(w) })
+	s.under(func(v *tree.View) { s.q.Remove(v, w) })
 	assert.True(t, isOpen(), "it is waited for no more")
 	s.under(func(v *tree.View) { s.q.SendOpen(v, 10, v.Inode(10)) })
 	s.open[10] = true

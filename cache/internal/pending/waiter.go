@@ -58,10 +58,10 @@ func (q *Queue) Add(v *tree.View, w *Waiter) {
 }
 
 // Remove has a waiter wait no more.
-func (q *Queue) Remove(w *Waiter) { delete(q.waiters, w) }
+func (q *Queue) Remove(_ *tree.View, w *Waiter) { delete(q.waiters, w) }
 
 // End ends a waiter, if it has not ended.
-func (q *Queue) End(w *Waiter, err error) {
+func (q *Queue) End(_ *tree.View, w *Waiter, err error) {
 	if w.over {
 		return
 	}
@@ -71,7 +71,7 @@ func (q *Queue) End(w *Waiter, err error) {
 }
 
 // Waiting is how many wait.
-func (q *Queue) Waiting() int { return len(q.waiters) }
+func (q *Queue) Waiting(*tree.View) int { return len(q.waiters) }
 
 // NamesChanged looks at all waiters, after names have changed or failed.
 func (q *Queue) NamesChanged(v *tree.View, names ...table.Link) {
@@ -88,7 +88,7 @@ func (q *Queue) NamesChanged(v *tree.View, names ...table.Link) {
 // Advance tells all waiters that the remote has got something, or more of it: it goes on, and
 // their turn comes. A change that failed once more is no such news, or they would wait for
 // ever at a remote that refuses at once.
-func (q *Queue) Advance() {
+func (q *Queue) Advance(*tree.View) {
 	for w := range q.waiters {
 		if w.moved != nil {
 			w.moved()
@@ -117,17 +117,17 @@ func (q *Queue) judge(v *tree.View, w *Waiter) {
 	switch {
 	case w.Room:
 		if !q.IsFull(v) {
-			q.End(w, nil)
+			q.End(v, w, nil)
 		}
 		return
 	case w.Place != 0:
 		if q.o.Sender.IsPlaceKnown(v, w.Place) {
-			q.End(w, nil)
+			q.End(v, w, nil)
 		}
 		return
 	}
 	if done, err := q.hasContent(v, w); err != nil || done && len(w.Names) == 0 {
-		q.End(w, err)
+		q.End(v, w, err)
 	}
 }
 
@@ -146,7 +146,7 @@ func (q *Queue) Stall(v *tree.View, cause error) {
 		if !done && err == nil {
 			err = errors.Join(ErrHeldUp, cause)
 		}
-		q.End(w, err)
+		q.End(v, w, err)
 	}
 }
 
@@ -207,7 +207,7 @@ func (q *Queue) Structural(v *tree.View) map[table.Link]uint64 {
 // Conflict tells the waiters for a name that it is in conflict, which is at a path: what is
 // decided at once is not held back, and yet they are to say so. It reports whether a commit
 // was among them.
-func (q *Queue) Conflict(l table.Link, path string) (heard bool) {
+func (q *Queue) Conflict(_ *tree.View, l table.Link, path string) (heard bool) {
 	for w := range q.waiters {
 		if _, waits := w.Names[l]; waits {
 			w.Conflicts = append(w.Conflicts, path)

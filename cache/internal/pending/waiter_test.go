@@ -140,15 +140,19 @@ func TestWaitForCommit(t *testing.T) {
 	w := s.waits(&Waiter{Commit: true, Names: names()})
 	s.wantWaits(w) // for "b"
 	assert.Equal(t, fmt.Sprint(w.Names), fmt.Sprint(map[table.Link]uint64{at("b"): 2}), "it waits for")
-	assert.True(t, s.q.Conflict(at("b"), "where/b"), "a commit was told")
-	assert.False(t, s.q.Conflict(at("a"), "where/a"), "a commit was told")
+	s.under(func(v *tree.View) {
+		assert.True(t, s.q.Conflict(v, at("b"), "where/b"), "a commit was told")
+		assert.False(t, s.q.Conflict(v, at("a"), "where/a"), "a commit was told")
+	})
 	assert.Slice(t, w.Conflicts, []string{"where/b"}, "conflicts")
 	s.does(arrives("b"))
 	s.wantOver(w, nil)
 
 	s.does(writes(11, 1))
 	s.waits(&Waiter{Names: map[table.Link]uint64{at("b"): 3}})
-	assert.False(t, s.q.Conflict(at("b"), "where/b"), "a commit was told")
+	s.under(func(v *tree.View) {
+		assert.False(t, s.q.Conflict(v, at("b"), "where/b"), "a commit was told")
+	})
 }
 
 // Room is waited for until less is unsaved, and a place until it is known; no failure ends
@@ -168,7 +172,7 @@ func TestWaitForRoomAndPlace(t *testing.T) {
 	s.wantOver(place, nil)
 	s.does(writes(10, 200))
 	s.wantOver(room, nil)
-	assert.Equal(t, s.q.Waiting(), 0, "waiters")
+	s.under(func(v *tree.View) { assert.Equal(t, s.q.Waiting(v), 0, "waiters") })
 }
 
 // When nothing moves any more a waiter for content ends with why, and one for names alone
@@ -193,16 +197,16 @@ func TestAdvanceAndEnd(t *testing.T) {
 	other := s.waits(&Waiter{Ino: 10, Version: 1})
 	s.under(func(v *tree.View) {
 		patient.OnMoved(v, func() { moved++ })
-		s.q.Advance()
-		s.q.End(other, errPassing)
-		s.q.End(other, errFinal)
-		s.q.Advance()
+		s.q.Advance(v)
+		s.q.End(v, other, errPassing)
+		s.q.End(v, other, errFinal)
+		s.q.Advance(v)
 	})
 	assert.Equal(t, moved, 2, "told of progress")
 	s.wantOver(other, errPassing)
 	s.wantWaits(patient)
 	s.does(arrives("a"))
 	s.wantOver(patient, nil)
-	s.under(func(*tree.View) { s.q.Advance() })
+	s.under(s.q.Advance)
 	assert.Equal(t, moved, 2, "told of progress")
 }

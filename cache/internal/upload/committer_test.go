@@ -38,7 +38,7 @@ func TestCommit(t *testing.T) {
 			b.around = func(int) (before, after error) { return providers.ErrPermission, nil }
 		}
 		due := uint64(0)
-		l.view(func(*tree.View) { due = l.q.Newest() })
+		l.view(func(v *tree.View) { due = l.q.Newest(v) })
 		r := assert.Of(c.Commit(t.Context(), pending.Description{}, due)).OK(t)
 		l.work.Wait()
 		var back []string

@@ -66,6 +66,6 @@ func (o *Loop) Tidy() {
 	defer o.Tree.Unlock()
 	o.Recheck(v) // what was to be deleted may be back
 	if o.Jobs.TryAgain(o.Now()) && o.OnChange {
-		o.Queue.Ask()
+		o.Queue.Ask(v)
 	}
 }

@@ -180,7 +180,7 @@ func (s *Sender) walk(v *tree.View, deep bool) {
 // Stalled ends all waiting when nothing runs, rests, or could begin: what is left waits for
 // something that is held back.
 func (s *Sender) Stalled(v *tree.View) {
-	if s.o.Queue.Waiting() == 0 || s.paused {
+	if s.o.Queue.Waiting(v) == 0 || s.paused {
 		return
 	}
 	if stalled, cause := s.jobs.IsStalled(); stalled {

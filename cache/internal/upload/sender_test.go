@@ -127,7 +127,7 @@ func (l *line) Refused(t *Job) {
 }
 
 // Advanced, Moving and Ended implement Monitor.
-func (l *line) Advanced(*tree.View)           { l.q.Advance() }
+func (l *line) Advanced(v *tree.View)         { l.q.Advance(v) }
 func (l *line) Moving()                       {}
 func (l *line) Ended(_ *tree.View, err error) { l.ended = append(l.ended, err) }
 

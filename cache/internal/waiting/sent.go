@@ -65,7 +65,7 @@ func (s *Sent) Content(op *fs.Op, ino table.Ino) error {
 		full := s.o.Queue.IsFull(v)
 		if full {
 			s.o.Queue.Add(v, w)
-			s.o.Queue.Ask()
+			s.o.Queue.Ask(v)
 		}
 		s.o.Tree.Unlock()
 		if full {
@@ -77,7 +77,7 @@ func (s *Sent) Content(op *fs.Op, ino table.Ino) error {
 	for _, l := range n.Links {
 		s.o.Sender.Jobs().Forgive(v, l)
 	}
-	s.o.Queue.Ask()
+	s.o.Queue.Ask(v)
 	s.o.Queue.Add(v, w)
 	s.o.Tree.Unlock()
 	return s.For(op, w)
@@ -98,7 +98,7 @@ func (s *Sent) Names(op *fs.Op) error {
 			delete(w.Names, l)
 		}
 	}
-	s.o.Queue.Ask()
+	s.o.Queue.Ask(v)
 	s.o.Queue.Add(v, w)
 	s.o.Tree.Unlock()
 	if err := s.For(op, w); err != nil {
@@ -136,7 +136,7 @@ func (s *Sent) For(op *fs.Op, c *pending.Waiter) error {
 		if last := c.Last(v); last != nil {
 			err = providers.Kinded(last, err)
 		}
-		s.o.Queue.Remove(c)
+		s.o.Queue.Remove(v, c)
 		s.o.Tree.Unlock()
 	}
 	return errno.Translate(err)
@@ -157,8 +157,8 @@ func (s *Sent) Place(ctx context.Context, ino table.Ino) (waited bool) {
 	select {
 	case <-w.Done():
 	case <-ctx.Done():
-		s.o.Tree.Lock()
-		s.o.Queue.Remove(w)
+		v = s.o.Tree.Lock()
+		s.o.Queue.Remove(v, w)
 		s.o.Tree.Unlock()
 	}
 	return true

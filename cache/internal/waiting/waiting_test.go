@@ -168,13 +168,19 @@ func TestSent(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c.o.Patience = time.Minute
-			s, _, q, _ := newSent(t, c.o, c.most)
+			s, tr, q, _ := newSent(t, c.o, c.most)
 			began := time.Now()
 			assert.Is(t, s.Content(nil, file), c.want, name)
 			assert.Equal(t, time.Since(began), c.took, name, "it took")
-			assert.Equal(t, q.Waiting(), 0, name, "left waiting")
+			assert.Equal(t, waiters(tr, q), 0, name, "left waiting")
 		})
 	}
+}
+
+// waiters is how many wait.
+func waiters(tr *tree.Tree, q *pending.Queue) int {
+	defer tr.Unlock()
+	return q.Waiting(tr.Lock())
 }
 
 // A name that is held back is told as the reason, and what is moved is waited for until its
@@ -192,10 +198,10 @@ func TestNamesAndPlaces(t *testing.T) {
 		waited := make(chan bool, 1)
 		go func() { waited <- s.Place(ctx, file) }()
 		synctest.Wait()
-		assert.Equal(t, q.Waiting(), 1, "waiting")
+		assert.Equal(t, waiters(tr, q), 1, "waiting")
 		stop()
 		assert.True(t, <-waited, "did not wait")
-		assert.Equal(t, q.Waiting(), 0, "left waiting")
+		assert.Equal(t, waiters(tr, q), 0, "left waiting")
 		assert.Is(t, s.Late(context.DeadlineExceeded), context.DeadlineExceeded)
 		assert.Is(t, s.Late(fs.ErrStale), fs.ErrStale)
 	})
