@@ -310,7 +310,7 @@ func (s *hosts) explain(h *host) {
 		if n := locked.table.Inode(rec.Ino); n != nil {
 			s.r.Logf("      %+v", n)
 		}
-		if t := h.v.send.Jobs().Of(l); t != nil {
+		if t := h.v.send.Jobs().Of(locked.View, l); t != nil {
 			s.r.Logf("      task %d %v", t.State, t.Err)
 		}
 		return true

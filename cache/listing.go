@@ -16,8 +16,8 @@ func newListings(v *Volume) *listing.Listings {
 		Waits: v.waits, Patience: v.o.Patience / 2, Wait: v.o.looks, Room: v.o.Fetches, Go: v.background, Rules: v.o.shown(),
 		IsClosing: func(*tree.View) bool { return v.held.closing },
 		Back:      func(at *tree.View) { v.send.Rouse(at) },
-		StandsAside: func(_ *tree.View, l table.Link, rec table.Name) bool {
-			return v.send.Jobs().StandsAside(l, rec)
+		StandsAside: func(at *tree.View, l table.Link, rec table.Name) bool {
+			return v.send.Jobs().StandsAside(at, l, rec)
 		},
 		Halt: func(_ *tree.View, reason string) error { return v.held.checkMassDelete(massdelete.Pull, reason, 0) },
 	})

@@ -43,7 +43,9 @@ type sending struct{ v *Volume }
 
 func (s sending) Failure(at *tree.View, l table.Link) (error, bool) { return s.v.holds.Failure(at, l) }
 
-func (s sending) IsSending(_ *tree.View, l table.Link) bool { return s.v.send.Jobs().Busy(l) != nil }
+func (s sending) IsSending(at *tree.View, l table.Link) bool {
+	return s.v.send.Jobs().Busy(at, l) != nil
+}
 
 func (s sending) IsPlaceKnown(at *tree.View, ino table.Ino) bool {
 	return s.v.send.IsPlaceKnown(at, ino)

@@ -40,7 +40,7 @@ func unlevel(v *Volume) (wrong []string, err error) {
 			name := info.Locator.Name()
 			seen[name] = true
 			rec, _ := locked.table.Name(dir, name)
-			if rec.Local || v.border.Excluded(info.Locator, info.Kind) || v.send.Jobs().StandsAside(table.Link{Dir: dir, Name: name}, rec) {
+			if rec.Local || v.border.Excluded(info.Locator, info.Kind) || v.send.Jobs().StandsAside(locked.View, table.Link{Dir: dir, Name: name}, rec) {
 				continue
 			}
 			isDir := rec.Remote != nil && rec.Remote.Kind == providers.KindDir && info.Kind == providers.KindDir

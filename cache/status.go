@@ -79,11 +79,11 @@ func (v *Volume) Status() Status {
 // addJobs adds the names that are worked on to a Status.
 func (v *View) addJobs(s *Status) {
 	now := v.o.Now()
-	for _, t := range v.send.Jobs().Running() {
+	for _, t := range v.send.Jobs().Running(v.View) {
 		s.InFlight = append(s.InFlight, Transfer{Path: v.PathFor(t.Link), What: t.Op.Verb.String(),
 			Sent: t.Sent.Now(), Size: t.Op.Size, For: now.Sub(t.Since)})
 	}
-	for t := range v.send.Jobs().All() {
+	for t := range v.send.Jobs().All(v.View) {
 		switch t.State {
 		case upload.Resting:
 			s.Retrying++

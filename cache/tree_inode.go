@@ -45,7 +45,7 @@ func (v *Volume) abandon(inos ...table.Ino) {
 func (v *Tx) Nameless(ino table.Ino, n *table.Inode) (stays bool) {
 	v.prefetch.End(v.Tx.View, ino)
 	return v.kept.Nameless(v.Tx.View, ino, n) || merge.IsOrphanConflict(v.Tx.View, ino) ||
-		n.IsDir() && len(n.RemoteLinks) == 0 && v.send.Jobs().WorksIn(ino)
+		n.IsDir() && len(n.RemoteLinks) == 0 && v.send.Jobs().WorksIn(v.Tx.View, ino)
 }
 
 // Freed implements tree.Keeper.

@@ -45,11 +45,11 @@ func (v *Volume) takeSnapshot(forSet bool) *snapshot {
 	defer locked.unlock()
 	f := &snapshot{of: v, border: v.border.Snapshot(), at: locked.Snapshot(), next: locked.table.NextSeq(), writing: locked.beingWritten(),
 		held: map[table.Link]struct{}{}, because: v.pending.Because(locked.View), cleared: v.deletions.cleared, planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
-	f.planner.Begin(false)
+	f.planner.Begin(f.at.View, false)
 	if forSet {
 		f.loose = v.kept.Begin(locked.View)
 	}
-	for t := range v.send.Jobs().All() {
+	for t := range v.send.Jobs().All(locked.View) {
 		if t.State != upload.Idle {
 			f.held[t.Link] = struct{}{}
 		}

@@ -60,7 +60,7 @@ func inSets(_ *world, o *Options) { o.Policy.Atomic = true }
 func (w *world) calm() bool {
 	locked := w.v.lock()
 	defer locked.unlock()
-	return len(w.v.send.Jobs().Running()) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.IsSending(locked.View))
+	return len(w.v.send.Jobs().Running(locked.View)) == 0 && len(w.v.pending.Kicked()) == 0 && (w.v.sets == nil || !w.v.sets.IsSending(locked.View))
 }
 
 func TestOrder(t *testing.T) {
@@ -289,7 +289,9 @@ func TestOutage(t *testing.T) {
 	w.list("")
 	w.p.Switches().Cut(false)
 	w.doEach(0, 100, "put f%d x")
-	w.untilLocked(func(locked *View) bool { return w.v.send.IsPaused(locked.View) && len(w.v.send.Jobs().Running()) == 0 })
+	w.untilLocked(func(locked *View) bool {
+		return w.v.send.IsPaused(locked.View) && len(w.v.send.Jobs().Running(locked.View)) == 0
+	})
 	s := w.v.Status()
 	assert.True(t, s.Retrying != 0 && s.Retrying <= 2*upload.MostRunning && s.Queued == 100, "status", s)
 	w.p.Switches().Connect()

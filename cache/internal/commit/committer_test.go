@@ -122,7 +122,7 @@ func (b *bench) take() (*Moment, func()) {
 	defer b.tree.Unlock()
 	was, at := b.was, v.Snapshot()
 	was.View, was.At, was.Held = at.View, at, map[table.Link]struct{}{}
-	for t := range b.send.Jobs().All() {
+	for t := range b.send.Jobs().All(v) {
 		if t.State != upload.Idle {
 			was.Held[t.Link] = struct{}{}
 		}

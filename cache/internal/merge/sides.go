@@ -118,7 +118,7 @@ func (s *sides) base() reconcile.Base {
 func (s *sides) local() (local reconcile.Local) {
 	v, b, n := s.tx, s.rec.Remote, s.tx.Inode(s.rec.Ino)
 	local.InFlight = s.skipInFlight(v, s.l, s.rec)
-	if t := v.o.Jobs.Of(s.l); t != nil && t.Unmade.Op != "" && !s.asked {
+	if t := v.o.Jobs.Of(v.View, s.l); t != nil && t.Unmade.Op != "" && !s.asked {
 		local.Sent = reconcile.MaybeSent
 	} else if s.lateWrite {
 		local.Sent = reconcile.LateWrite
@@ -280,7 +280,7 @@ func (s *sides) vacate() {
 
 // askSent finds out whether that is what the remote has.
 func (s *sides) askSent() bool {
-	op := s.tx.o.Jobs.Of(s.l).Unmade
+	op := s.tx.o.Jobs.Of(s.tx.View, s.l).Unmade
 	x, _ := upload.ParseSent(op.Other)
 	q := query{question: question{ino: x, gen: op.ContentVersion, at: s.theirs.Locator, theirs: s.theirs.Version, what: askOurs}, info: *s.theirs, l: s.l, op: op}
 	a, ok := s.look(q)
@@ -290,7 +290,7 @@ func (s *sides) askSent() bool {
 
 // confirm: it is.
 func (s *sides) confirm() {
-	op := s.tx.o.Jobs.Of(s.l).Unmade
+	op := s.tx.o.Jobs.Of(s.tx.View, s.l).Unmade
 	x, _ := upload.ParseSent(op.Other)
 	if s.tx.Inode(x) == nil {
 		x = 0

@@ -91,7 +91,7 @@ func TestHolds(t *testing.T) {
 			}
 			assert.Equal(t, len(b.told), c.told, "told", b.told)
 			l.view(func(v *tree.View) {
-				assert.Equal(t, l.send.Jobs().TryAgain(noon.Add(HoldFor)), c.tryAgain, "tried again after a while")
+				assert.Equal(t, l.send.Jobs().TryAgain(v, noon.Add(HoldFor)), c.tryAgain, "tried again after a while")
 				next := l.holds()
 				next.Resume(v, root("a"), &table.Held{Reason: "was so", Conflict: true})
 				err, final := next.Failure(v, root("a"))

@@ -34,8 +34,9 @@
 // (tombstone.go), and one that comes back takes over those of the one that was removed
 // (resurrect.go).
 //
-// The lock of the tree guards all that is in memory. It is never held over a request. What is
-// needed of the rest of a working copy stands beside its user: [Volume], [Names], [Content]
-// and [Rest] for an executor, [Host], [Judge] and [Monitor] for a sender, [Guard] for a committer. Nothing here knows
-// the conflict policy, nor what a change set is.
+// All that is in memory belongs to the tree: what reads or changes it takes a View or a Tx, and
+// no request is made while there is one. What is needed of the rest of a working copy stands
+// beside its user: [Volume], [Names], [Content] and [Rest] for an executor, [Host], [Judge] and
+// [Monitor] for a sender, [Guard] for a committer. Nothing here knows the conflict policy, nor
+// what a change set is.
 package upload

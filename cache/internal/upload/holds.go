@@ -89,7 +89,7 @@ func (h *Holds) Record(t *Job) {
 	told := false
 	err := h.o.Volume.Update(func(tx Tx) error {
 		rec := tx.Record(t.Link)
-		if rec.Seq == 0 || !h.o.Jobs.IsHeld(t) {
+		if rec.Seq == 0 || !h.o.Jobs.IsHeld(tx.View, t) {
 			return ErrMoot
 		}
 		what, path, cause = t.Op.Verb.String(), tx.PathFor(t.Link), t.Err

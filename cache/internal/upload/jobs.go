@@ -15,8 +15,8 @@ import (
 )
 
 // Job is the work on one name, from the first try to success: under way, resting after a
-// failure that may pass, or held back after one that will not. The lock of the tree guards
-// it, and only Jobs change it.
+// failure that may pass, or held back after one that will not. Only Jobs change it, and
+// hand it out under a View of the tree.
 type Job struct {
 	Link  table.Link
 	Op    *Operation // the last one
@@ -76,7 +76,7 @@ func aspectOf(v *tree.View, l table.Link) aspect {
 	return s
 }
 
-// Jobs are the names that are worked on. The lock of the tree guards them.
+// Jobs are the names that are worked on.
 type Jobs struct {
 	of      map[table.Link]*Job // what was begun and is not done
 	busy    map[table.Link]*Job // the names of those that run
@@ -91,16 +91,16 @@ func NewJobs() Jobs {
 }
 
 // Of is the job of a name, or nil.
-func (j *Jobs) Of(l table.Link) *Job { return j.of[l] }
+func (j *Jobs) Of(_ *tree.View, l table.Link) *Job { return j.of[l] }
 
 // All are all jobs.
-func (j *Jobs) All() iter.Seq[*Job] { return maps.Values(j.of) }
+func (j *Jobs) All(*tree.View) iter.Seq[*Job] { return maps.Values(j.of) }
 
 // Running are those whose operations are under way.
-func (j *Jobs) Running() []*Job { return j.running }
+func (j *Jobs) Running(*tree.View) []*Job { return j.running }
 
 // Busy implements Begun.
-func (j *Jobs) Busy(l table.Link) *Operation {
+func (j *Jobs) Busy(_ *tree.View, l table.Link) *Operation {
 	if t := j.busy[l]; t != nil {
 		return t.Op
 	}
@@ -108,14 +108,14 @@ func (j *Jobs) Busy(l table.Link) *Operation {
 }
 
 // IsWaiting implements Begun.
-func (j *Jobs) IsWaiting(l table.Link) bool {
+func (j *Jobs) IsWaiting(_ *tree.View, l table.Link) bool {
 	t := j.of[l]
 	return t != nil && t.State != Idle
 }
 
 // Fits reports whether an operation may run beside those that run: not at the same
 // place, nor where the tree is moving, nor with the same content, nor too much.
-func (j *Jobs) Fits(s *Operation) bool {
+func (j *Jobs) Fits(_ *tree.View, s *Operation) bool {
 	if s.Sends() && len(j.running) > 0 && j.bytes+s.Size > mostBytes && j.bytes > 0 {
 		return false
 	}
@@ -127,7 +127,7 @@ func (j *Jobs) Fits(s *Operation) bool {
 
 // WorksIn reports whether an operation is under way for a name of a directory: then its
 // outcome is still to be noted there.
-func (j *Jobs) WorksIn(dir table.Ino) bool {
+func (j *Jobs) WorksIn(_ *tree.View, dir table.Ino) bool {
 	there := func(l table.Link) bool { return l.Dir == dir }
 	return slices.ContainsFunc(j.running, func(t *Job) bool { return slices.ContainsFunc(t.Op.Names(), there) })
 }
@@ -159,7 +159,7 @@ func (j *Jobs) Begin(v *tree.View, s *Operation, now time.Time) *Job {
 }
 
 // End takes a job from those that run. One of the methods below says what becomes of it.
-func (j *Jobs) End(t *Job) {
+func (j *Jobs) End(_ *tree.View, t *Job) {
 	j.running = slices.DeleteFunc(j.running, func(other *Job) bool { return other == t })
 	j.bytes -= t.Op.Size
 	for _, l := range t.Op.Names() {
@@ -171,7 +171,7 @@ func (j *Jobs) End(t *Job) {
 }
 
 // Done says that the operation was made.
-func (j *Jobs) Done(t *Job) { delete(j.of, t.Link) }
+func (j *Jobs) Done(_ *tree.View, t *Job) { delete(j.of, t.Link) }
 
 // Anew has the name planned anew, if its two sides still differ.
 func (j *Jobs) Anew(v *tree.View, t *Job) {
@@ -181,18 +181,18 @@ func (j *Jobs) Anew(v *tree.View, t *Job) {
 }
 
 // BreakOff leaves a job as it is for whoever goes on.
-func (j *Jobs) BreakOff(t *Job) { t.State = Idle }
+func (j *Jobs) BreakOff(_ *tree.View, t *Job) { t.State = Idle }
 
 // Rest has a job rest after a failure that may pass, until Wake. It gives the number of
 // failures before, by which the caller knows how long.
-func (j *Jobs) Rest(t *Job, err error) (failures int) {
+func (j *Jobs) Rest(_ *tree.View, t *Job, err error) (failures int) {
 	t.Err, t.State = err, Resting
 	t.tries++
 	return t.tries - 1
 }
 
 // Wake ends a rest.
-func (j *Jobs) Wake(t *Job) {
+func (j *Jobs) Wake(_ *tree.View, t *Job) {
 	if t.State == Resting {
 		t.State = Idle
 	}
@@ -225,11 +225,11 @@ func (j *Jobs) Hold(v *tree.View, l table.Link, err error, now time.Time, retry 
 }
 
 // IsHeld reports whether a job is the one for which its name is held back now.
-func (j *Jobs) IsHeld(t *Job) bool { return j.of[t.Link] == t && t.State == Held }
+func (j *Jobs) IsHeld(_ *tree.View, t *Job) bool { return j.of[t.Link] == t && t.State == Held }
 
 // Lose notes that a try came too late, and reports whether that was so too often in a row:
 // others change the name faster than we get to it.
-func (j *Jobs) Lose(t *Job) (tooOften bool) {
+func (j *Jobs) Lose(_ *tree.View, t *Job) (tooOften bool) {
 	t.losses++
 	return t.losses > mostLosses
 }
@@ -245,7 +245,7 @@ func (j *Jobs) Changed(v *tree.View, names []table.Link) {
 
 // TryAgain has names tried again that were held back for long enough, and reports whether
 // there are any.
-func (j *Jobs) TryAgain(now time.Time) (any bool) {
+func (j *Jobs) TryAgain(_ *tree.View, now time.Time) (any bool) {
 	for _, t := range j.of {
 		if t.State == Held && !t.again.IsZero() && !now.Before(t.again) {
 			t.State, any = Idle, true
@@ -294,7 +294,7 @@ func above(v *tree.View, l table.Link) (up table.Link, ok bool) {
 
 // IsStalled reports whether nothing runs, and nothing rests that would run again. cause is
 // the failure of a name that is held back, if there is one.
-func (j *Jobs) IsStalled() (stalled bool, cause error) {
+func (j *Jobs) IsStalled(*tree.View) (stalled bool, cause error) {
 	if len(j.running) > 0 {
 		return false, nil
 	}
@@ -311,6 +311,6 @@ func (j *Jobs) IsStalled() (stalled bool, cause error) {
 
 // StandsAside reports whether a name that is nothing locally is one under which another working
 // copy has something stand aside, or had when it was killed: that is not for programs either.
-func (j *Jobs) StandsAside(l table.Link, rec table.Name) bool {
+func (j *Jobs) StandsAside(_ *tree.View, l table.Link, rec table.Name) bool {
 	return l.Dir == table.Root && strings.HasPrefix(l.Name, Parked) && rec.Ino == 0 && rec.Remote == nil && j.of[l] == nil
 }

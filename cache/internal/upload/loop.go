@@ -65,7 +65,7 @@ func (o *Loop) Tidy() {
 	v = o.Tree.Lock()
 	defer o.Tree.Unlock()
 	o.Recheck(v) // what was to be deleted may be back
-	if o.Jobs.TryAgain(o.Now()) && o.OnChange {
+	if o.Jobs.TryAgain(v, o.Now()) && o.OnChange {
 		o.Queue.Ask(v)
 	}
 }

@@ -47,21 +47,21 @@ type Options struct {
 // Begun is what was begun and is not done: Jobs.
 type Begun interface {
 	// Busy is the operation that is under way for a name, or nil.
-	Busy(l table.Link) *Operation
+	Busy(v *tree.View, l table.Link) *Operation
 	// IsWaiting reports whether a name rests after a failure, or is held back.
-	IsWaiting(l table.Link) bool
+	IsWaiting(v *tree.View, l table.Link) bool
 }
 
 // NewPlanner is a planner outside a walk.
 func NewPlanner(o Options) *Planner { return &Planner{o: o} }
 
-// Begin begins a walk through many names, during which the lock is held and the tree stays
-// as it is: what is found out about one is known of the next. In a deep walk no search ends
-// early. End ends it.
-func (p *Planner) Begin(deep bool) { p.memo, p.deep = newMemo(), deep }
+// Begin begins a walk through many names of one View, in which the tree stays as it is: what
+// is found out about one is known of the next. In a deep walk no search ends early. End ends
+// it.
+func (p *Planner) Begin(_ *tree.View, deep bool) { p.memo, p.deep = newMemo(), deep }
 
 // End ends what Begin began.
-func (p *Planner) End() { p.memo, p.deep = nil, false }
+func (p *Planner) End(*tree.View) { p.memo, p.deep = nil, false }
 
 // Plan is the next operation towards what a name needs, if that is ready, and the one that
 // is under way if it is busy. cut says that a search for what the name waits for ended
@@ -72,14 +72,16 @@ func (p *Planner) Plan(v *tree.View, l table.Link) (found Verdict, s *Operation,
 	return found, s, p.cut
 }
 
-func (p *Planner) busy(l table.Link) *Operation {
+func (p *Planner) busy(v *tree.View, l table.Link) *Operation {
 	if p.o.Jobs == nil {
 		return nil
 	}
-	return p.o.Jobs.Busy(l)
+	return p.o.Jobs.Busy(v, l)
 }
 
-func (p *Planner) isWaiting(l table.Link) bool { return p.o.Jobs != nil && p.o.Jobs.IsWaiting(l) }
+func (p *Planner) isWaiting(v *tree.View, l table.Link) bool {
+	return p.o.Jobs != nil && p.o.Jobs.IsWaiting(v, l)
+}
 
 // plan finds the next operation towards what a name needs. via are the names whose needs
 // led here.
@@ -87,10 +89,10 @@ func (p *Planner) plan(v *tree.View, l table.Link, via []table.Link) (Verdict, *
 	if slices.Contains(via, l) {
 		return p.park(v, l, via)
 	}
-	if busy := p.busy(l); busy != nil {
+	if busy := p.busy(v, l); busy != nil {
 		return Busy, busy
 	}
-	if p.isWaiting(l) {
+	if p.isWaiting(v, l) {
 		return Stuck, nil
 	}
 	rec, ok := v.Name(l.Dir, l.Name)
@@ -238,7 +240,7 @@ func (p *Planner) homeElse(v *tree.View, n *table.Inode, l table.Link) bool {
 	here := v.Record(l).Remote
 	for _, h := range n.RemoteLinks {
 		rec := v.Record(h)
-		if h != l && rec.Attempt == nil && p.busy(h) == nil && here != nil && rec.Remote != nil && rec.Remote.ContentVersion >= here.ContentVersion {
+		if h != l && rec.Attempt == nil && p.busy(v, h) == nil && here != nil && rec.Remote != nil && rec.Remote.ContentVersion >= here.ContentVersion {
 			return true
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // takeFrom makes a remote link the source of an operation, once nothing is open there.
 func (p *Planner) takeFrom(v *tree.View, s *Operation, home table.Link, via []table.Link) (Verdict, *Operation) {
-	if busy := p.busy(home); busy != nil {
+	if busy := p.busy(v, home); busy != nil {
 		return Busy, busy
 	}
 	rec, _ := v.Name(home.Dir, home.Name)
@@ -83,7 +83,7 @@ func (p *Planner) HomeFor(v *tree.View, ino table.Ino, n *table.Inode) (found Re
 		if rec.Ino != ino {
 			rank = 1
 		}
-		if p.busy(h) == nil {
+		if p.busy(v, h) == nil {
 			rank += 2
 		}
 		if rec.Attempt == nil {

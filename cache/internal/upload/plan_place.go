@@ -51,10 +51,10 @@ func (p *Planner) planUnsettled(v *tree.View, dir table.Ino, via []table.Link) (
 // planPart parts a directory from its place, or goes on with what was begun.
 func (p *Planner) planPart(v *tree.View, dir table.Ino) (Verdict, *Operation) {
 	l := table.Link{Dir: dir} // no name: it is about all of them
-	if busy := p.busy(l); busy != nil {
+	if busy := p.busy(v, l); busy != nil {
 		return Busy, busy
 	}
-	if p.isWaiting(l) {
+	if p.isWaiting(v, l) {
 		return Stuck, nil
 	}
 	s := &Operation{Verb: VerbPart, Link: l, Ino: dir, Dir: true}

@@ -55,9 +55,9 @@ func newSceneWith(t *testing.T, caps providers.Capabilities) *scene {
 
 func (s *scene) newID(*tree.View) string { s.ids++; return "id" + strconv.Itoa(s.ids) }
 
-func (s *scene) Busy(l table.Link) *Operation { return s.busy[l] }
+func (s *scene) Busy(_ *tree.View, l table.Link) *Operation { return s.busy[l] }
 
-func (s *scene) IsWaiting(l table.Link) bool { return s.waiting[l] }
+func (s *scene) IsWaiting(_ *tree.View, l table.Link) bool { return s.waiting[l] }
 
 func (s *scene) does(f func(*tree.Tx)) {
 	s.Helper()
@@ -300,9 +300,9 @@ func TestPlanOfADeepTree(t *testing.T) {
 		l = at(ino, "d")
 	}
 	s.want(root("d"), "stuck, cut")
-	s.p.Begin(true)
+	s.view(func(v *tree.View) { s.p.Begin(v, true) })
 	s.want(root("d"), "delete d/d/d/d/d/d/d/d/d/d, cut")
-	s.p.End()
+	s.view(s.p.End)
 	s.want(root("d"), "stuck, cut")
 }
 

@@ -120,7 +120,7 @@ func (s *Sender) Look(v *tree.View) { s.walk(v, false) }
 // nothing else.
 func (s *Sender) Resolve(v *tree.View, l table.Link) {
 	verdict, op, _ := s.planner.Plan(v, l)
-	if verdict == Ready && op.Verb == VerbResolve && s.jobs.Fits(op) {
+	if verdict == Ready && op.Verb == VerbResolve && s.jobs.Fits(v, op) {
 		s.begin(v, op)
 	}
 }
@@ -135,13 +135,13 @@ func (s *Sender) walk(v *tree.View, deep bool) {
 		limit = 1
 	}
 	var before Order
-	s.planner.Begin(deep)
-	defer s.planner.End()
+	s.planner.Begin(v, deep)
+	defer s.planner.End(v)
 	cut := false     // what a name waits for was not searched to its end
 	waiting := false // something could begin later
 	far := 0         // names in a row that wait for something far away
 	s.o.Queue.EachDue(v, func(l table.Link) bool {
-		if len(s.jobs.running) >= limit {
+		if len(s.jobs.Running(v)) >= limit {
 			waiting = true
 			return false
 		}
@@ -150,7 +150,7 @@ func (s *Sender) walk(v *tree.View, deep bool) {
 			far = 0
 		}
 		cut = cut || isCut
-		if far > farNames && len(s.jobs.running) > 0 {
+		if far > farNames && len(s.jobs.Running(v)) > 0 {
 			waiting = true // what runs comes first: there will be another walk
 			return false
 		}
@@ -159,7 +159,7 @@ func (s *Sender) walk(v *tree.View, deep bool) {
 			before.Pass(op.Class())
 		case Ready:
 			waiting = true
-			if before.Lets(op.Class(), s.o.NoWait) && s.jobs.Fits(op) {
+			if before.Lets(op.Class(), s.o.NoWait) && s.jobs.Fits(v, op) {
 				s.begin(v, op)
 			} else if before.Ends(op.Class()) {
 				return false
@@ -170,7 +170,7 @@ func (s *Sender) walk(v *tree.View, deep bool) {
 	})
 	switch {
 	case waiting:
-	case cut && !deep && len(s.jobs.running) == 0:
+	case cut && !deep && len(s.jobs.Running(v)) == 0:
 		s.walk(v, true)
 	default:
 		s.Stalled(v)
@@ -183,7 +183,7 @@ func (s *Sender) Stalled(v *tree.View) {
 	if s.o.Queue.Waiting(v) == 0 || s.paused {
 		return
 	}
-	if stalled, cause := s.jobs.IsStalled(); stalled {
+	if stalled, cause := s.jobs.IsStalled(v); stalled {
 		s.o.Queue.Stall(v, cause)
 	}
 }
@@ -212,7 +212,7 @@ func (s *Sender) run(t *Job) {
 		return s.yield(ctx, t, err)
 	})
 	v := s.o.Tree.Lock()
-	s.jobs.End(t)
+	s.jobs.End(v, t)
 	s.conclude(v, t, err)
 	refused, dirs := t.State == Held, leftBehind(v, t.Op)
 	s.o.Tree.Unlock()
@@ -241,7 +241,7 @@ func leftBehind(v *tree.View, op *Operation) (dirs []table.Ino) {
 // yield deals with an operation that another change came before.
 func (s *Sender) yield(ctx context.Context, t *Job, cause error) error {
 	v := s.o.Tree.Lock()
-	tooOften, sides := s.jobs.Lose(t), ""
+	tooOften, sides := s.jobs.Lose(v, t), ""
 	if tooOften {
 		sides = t.Op.Sides(v)
 	}
@@ -265,11 +265,11 @@ func (s *Sender) yield(ctx context.Context, t *Job, cause error) error {
 func (s *Sender) conclude(v *tree.View, t *Job, err error) {
 	switch {
 	case s.o.Context.Err() != nil:
-		s.jobs.BreakOff(t)
+		s.jobs.BreakOff(v, t)
 		return
 	case err == nil:
 		s.Reached(v)
-		s.jobs.Done(t)
+		s.jobs.Done(v, t)
 		s.o.Monitor.Advanced(v)
 	case errors.Is(err, ErrAgain):
 		s.jobs.Anew(v, t)
@@ -287,11 +287,11 @@ func (s *Sender) conclude(v *tree.View, t *Job, err error) {
 
 // rest has a job tried again in a while.
 func (s *Sender) rest(v *tree.View, t *Job, err error) {
-	d := PauseAfter(s.jobs.Rest(t, err))
+	d := PauseAfter(s.jobs.Rest(v, t, err))
 	s.o.Monitor.Ended(v, err)
 	s.Failed(v, err)
 	s.o.Log.Debug("will try again", "what", t.Op.String(), "in", d, "err", err)
-	s.after(v, d, func(*tree.View) { s.jobs.Wake(t) })
+	s.after(v, d, func(v *tree.View) { s.jobs.Wake(v, t) })
 	if s.backoff.IsFlaky(v) && !s.paused {
 		s.Pause(v, PauseAfter(s.backoff.Rests(v)))
 	}

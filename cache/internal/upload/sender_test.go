@@ -69,7 +69,9 @@ func (l *line) All(*tree.View, func(table.Ino))                    {}
 func (l *line) Failure(v *tree.View, name table.Link) (error, bool) {
 	return l.send.Jobs().Failure(v, name)
 }
-func (l *line) IsSending(v *tree.View, name table.Link) bool  { return l.send.Jobs().Busy(name) != nil }
+func (l *line) IsSending(v *tree.View, name table.Link) bool {
+	return l.send.Jobs().Busy(v, name) != nil
+}
 func (l *line) IsPlaceKnown(v *tree.View, ino table.Ino) bool { return l.send.IsPlaceKnown(v, ino) }
 func (l *line) IsAsked(*tree.View) bool                       { return false }
 func (l *line) IsStopped(*tree.View) bool                     { return false }
@@ -135,7 +137,7 @@ func (l *line) Ended(_ *tree.View, err error) { l.ended = append(l.ended, err) }
 func (l *line) runs() (ops []string) {
 	l.view(func(v *tree.View) {
 		l.send.Look(v)
-		for _, t := range l.send.Jobs().Running() {
+		for _, t := range l.send.Jobs().Running(v) {
 			ops = append(ops, t.Op.String())
 		}
 	})
@@ -148,7 +150,7 @@ func (l *line) until(holds func(v *tree.View) bool) {
 		<-l.q.Kicked()
 		l.view(func(v *tree.View) {
 			l.send.Look(v)
-			done = len(l.send.Jobs().Running()) == 0 && holds(v)
+			done = len(l.send.Jobs().Running(v)) == 0 && holds(v)
 		})
 	}
 	l.q.Kick()
@@ -253,7 +255,7 @@ func TestSenderYields(t *testing.T) {
 		b.around = func(int) (before, after error) { return providers.ErrConflict, nil }
 		l := newLine(b, false)
 		l.decide = c.decide
-		l.until(func(v *tree.View) bool { return l.send.Jobs().IsWaiting(root("a")) })
+		l.until(func(v *tree.View) bool { return l.send.Jobs().IsWaiting(v, root("a")) })
 		l.work.Wait()
 		assert.Slice(t, l.refused, []string{"write a"}, c.what)
 		assert.Equal(t, b.calls, c.losses, c.what)
@@ -321,7 +323,7 @@ func TestSenderEnds(t *testing.T) {
 	assert.Slice(t, l.runs(), []string{"write a"})
 	l.work.Wait()
 	l.view(func(v *tree.View) {
-		assert.True(t, v.Record(root("a")).Attempt != nil && !l.send.Jobs().IsWaiting(root("a")), "it is taken up again")
+		assert.True(t, v.Record(root("a")).Attempt != nil && !l.send.Jobs().IsWaiting(v, root("a")), "it is taken up again")
 		assert.True(t, l.send.IsPlaceKnown(v, 11) && !l.send.IsPlaceKnown(v, 10), "of another")
 	})
 	assert.Equal(t, len(l.refused), 0)

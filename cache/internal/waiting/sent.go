@@ -93,7 +93,7 @@ func (s *Sent) Names(op *fs.Op) error {
 	w := &pending.Waiter{Names: s.o.Queue.Structural(v)}
 	var refused error
 	for l := range w.Names {
-		if t := s.o.Sender.Jobs().Of(l); t != nil && t.State == upload.Held {
+		if t := s.o.Sender.Jobs().Of(v, l); t != nil && t.State == upload.Held {
 			refused = fmt.Errorf("%s: %w", v.PathFor(l), t.Err)
 			delete(w.Names, l)
 		}
