@@ -70,7 +70,7 @@ func TestSizes(t *testing.T) {
 
 // lockComment are words that say of a function which lock its callers have.
 var lockComment = regexp.MustCompile(`(?i)\b(mu|io)( of [\w ]+)? is (not )?held\b|\bin an update\b|\b(called|asked|used|put) (with|under) (the|its|that) lock\b|` +
-	`\bwith the lock held\b|\bcallers? (holds?|has|have) (mu|the lock)\b|\bmu must be\b|\b(tree|volume|view)( is|,? whose lock is| while its lock is) held\b`)
+	`\bwith the lock held\b|\bcallers?( that)? (holds?|has|have) (mu|(the|both) locks?)\b|\bmu must be\b|\b(tree|volume|view)( is|,? whose lock is| while its lock is) held\b`)
 
 // TestLocksAreTypes has a type say which lock is held: a View or a Tx of the tree, or what
 // the mutex of a package is locked by. A comment that says it would be believed when it is

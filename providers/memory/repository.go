@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 // attributes only whether a file may be executed, versions that are made of the
 // content. Make it with NewRepository.
 type Repository struct {
-	files  *Provider // its tree is that of head; its lock guards all below
+	files  *Provider // its tree is that of head; a verb locks it, see do, which guards all below
 	remote *Remote
 	branch string
 	head   providers.Revision
@@ -65,13 +66,8 @@ func repositoryCapabilities() providers.Capabilities {
 	return c
 }
 
-// learn notes that a revision and all before it are here. The caller holds
-// both locks, as for all that follow without a context.
-func (r *Repository) learn(id providers.Revision) {
-	for known := range r.remote.revisions.history(id) {
-		r.has[known] = true
-	}
-}
+// learn notes that a revision and all before it are in the clone.
+func (r *Repository) learn(id providers.Revision) { maps.Copy(r.has, r.remote.revisions.history(id)) }
 
 // show makes a revision the head.
 func (r *Repository) show(id providers.Revision) {

@@ -170,7 +170,7 @@ func (s *Store) Unread(ino uint64) {
 //
 // Each inode is put to may first, without any lock of the store. May takes the
 // lock under which the caller opens content, and says no when the record of the
-// inode or [Store.InUse] speaks against it; else it notes that the content is not
+// inode, or a File of it, speaks against it; else it notes that the content is not
 // here any more, durably enough for the caller, and says yes. When the inode gets
 // content, or is opened, between that and the unlink, nothing is unlinked.
 func (s *Store) Evict(may func(ino uint64) bool) (freed int64) {
@@ -178,8 +178,8 @@ func (s *Store) Evict(may func(ino uint64) bool) (freed int64) {
 }
 
 // EvictFor gives up so many bytes of clean content, however much room the disk says
-// that it has: for a caller under whose lock content is opened, which
-// may must not take then. It waits for no other eviction.
+// that it has. It waits for no other eviction, and so not for the lock that the may of
+// that one takes: with a may that takes none it can be a part of what has the lock.
 func (s *Store) EvictFor(need int64, may func(ino uint64) bool) (freed int64) {
 	return s.eviction.run(max(need, s.room.short(need)), may)
 }

@@ -26,7 +26,7 @@ const (
 	Open                  // a program is still writing it
 )
 
-// Planner finds out what names need. The lock of the tree guards it.
+// Planner finds out what names need.
 type Planner struct {
 	o      Options
 	memo   *memo       // of the walk under way

@@ -64,8 +64,7 @@ type SenderOptions struct {
 }
 
 // Sender sends what is due name by name: it goes through the names that differ in the order
-// in which they began to, asks the planner what each needs, and runs what may run now. The
-// lock of the tree guards it.
+// in which they began to, asks the planner what each needs, and runs what may run now.
 //
 // # Order
 //
