@@ -64,7 +64,7 @@ func (v *Volume) resumeUploads() {
 	}
 	v.pending.Resume(locked.View, func(l table.Link, rec table.Name) {
 		if rec.Attempt != nil && rec.Attempt.Kind != upload.AttemptSet && v.sets != nil {
-			v.sets.TakeUp(l)
+			v.sets.TakeUp(locked.View, l)
 		}
 		if rec.Held != nil {
 			v.holds.Resume(locked.View, l, rec.Held)

@@ -193,7 +193,7 @@ const maxTries = 4
 func NewCommitter(o CommitterOptions) *Committer { return &Committer{o: o, found: Findings{}} }
 
 // TakeUp has a change resolved that was begun name by name, before any set is sent.
-func (c *Committer) TakeUp(l table.Link) { c.old = append(c.old, l) }
+func (c *Committer) TakeUp(_ *tree.View, l table.Link) { c.old = append(c.old, l) }
 
 // Commit has what differs up to a place in the order sent, and returns when the remote has it
 // or will not take it.
@@ -214,13 +214,13 @@ func (c *Committer) Commit(ctx context.Context, about pending.Description, due u
 	case <-c.o.Context.Done():
 		err = providers.ErrClosed
 	}
-	c.o.Tree.Lock()
+	v = c.o.Tree.Lock()
 	defer c.o.Tree.Unlock()
-	c.withdraw(r)
+	c.withdraw(v, r)
 	return pending.Report{}, err
 }
 
-func (c *Committer) withdraw(r *Request) {
+func (c *Committer) withdraw(_ *tree.View, r *Request) {
 	c.requests = slices.DeleteFunc(c.requests, func(other *Request) bool { return other == r })
 }
 
@@ -319,7 +319,7 @@ func (c *Committer) End(r *Request, report pending.Report, err error) {
 		c.rest(v, err)
 	}
 	if r != nil && c.o.Context.Err() == nil && (err == nil || c.o.IsFinal(err)) {
-		c.withdraw(r)
+		c.withdraw(v, r)
 		report.Conflicts = pending.Paths(report.Conflicts, r.clashes)
 		report.Changes, report.Committed = r.landed, r.landed > 0
 		r.report, r.err = report, err

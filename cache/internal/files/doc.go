@@ -2,8 +2,8 @@
 // how what is written comes into the table and to the disk, and what is given up.
 //
 // An [OpenInode] is an inode whose content is in use, one for all of its users. They get it
-// from the [Opener] and give it back there; which inodes are open the [OpenSet] knows, for
-// whoever holds the lock of the tree.
+// from the [Opener] and give it back there; which inodes are open the [OpenSet] says under a
+// View of the tree.
 //
 //	oi, err := opener.Open(ino, files.ForUs)
 //	...
