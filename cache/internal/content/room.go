@@ -209,6 +209,6 @@ func (s *Store) Relieve() bool { return s.room.relieve() }
 
 // SetEvictor says what makes room: a function that calls [Store.Evict] with the
 // caller's rules. It is called with the bytes that are wanted beyond the floor,
-// by one goroutine at a time, from [Store.Room] and everything that writes or
+// by one goroutine at a time, from everything that writes or
 // fetches: none of these may be called under a lock that it takes.
 func (s *Store) SetEvictor(evict func(need int64)) { s.room.evictor.evict.Store(&evict) }
