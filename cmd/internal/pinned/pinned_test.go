@@ -91,7 +91,12 @@ func TestPinsStayFetched(t *testing.T) {
 		Fetch: func(ctx context.Context, path string) error {
 			select {
 			case fetched <- path:
-				return <-answers
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			select {
+			case err := <-answers:
+				return err
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -111,8 +116,7 @@ func TestPinsStayFetched(t *testing.T) {
 	round("docs/a", nil)
 	k.Changed("docs/b")
 	assert.Equal(t, <-fetched, "docs/b")
-	go func() { answers <- context.Canceled }()
-	k.Stop()
+	k.Stop() // which ends it, and nobody is told
 	var none *Keeper
 	none.Changed("docs")
 	none.Stop()
