@@ -70,6 +70,17 @@ func (s syncNotes) isNoted(_ *tree.View, ino table.Ino, version uint64) bool {
 	return s[ino] == version
 }
 
+// write has the table say what the disk has; it changes nothing if the table says so already.
+func (s syncNotes) write(t Tx) error {
+	for ino, version := range s {
+		if n := t.Tree().Inode(ino); n != nil && n.Synced < version {
+			t.Tree().Edit(ino).Synced = version
+		}
+	}
+	t.Light()
+	return nil
+}
+
 // notedAfter is how long the note may take that the disk has content.
 const notedAfter = time.Second
 
@@ -101,28 +112,14 @@ func (o *Opener) syncClosed(oi *OpenInode, version uint64) error {
 	if err := oi.f.Sync(); err != nil {
 		return err
 	}
-	now := func(*tree.View) syncNotes { return syncNotes{oi.Ino: version} }
-	if err := o.noteSynced(now); err != nil {
+	if err := o.o.Volume.Update(syncNotes{oi.Ino: version}.write); err != nil {
 		return err
 	}
 	return o.o.Syncs.Sync()
 }
 
-// noteSynced notes what the disk has: states gives it within the change, which changes
-// nothing if the table says so already.
-func (o *Opener) noteSynced(states func(*tree.View) syncNotes) error {
-	return o.o.Volume.Update(func(t Tx) error {
-		for ino, version := range states(t.Tree().View) {
-			if n := t.Tree().Inode(ino); n != nil && n.Synced < version {
-				t.Tree().Edit(ino).Synced = version
-			}
-		}
-		t.Light()
-		return nil
-	})
-}
-
-// noteLater is noteSynced within notedAfter, and no caller waits for it.
+// noteLater has it noted within notedAfter that the disk has a content version, and no caller
+// waits for it.
 func (o *Opener) noteLater(ino table.Ino, version uint64) {
 	v := o.o.Tree.Lock()
 	defer o.o.Tree.Unlock()
@@ -141,9 +138,9 @@ func (o *Opener) noteLater(ino table.Ino, version uint64) {
 // then, the dirty intent ends: they are not suspect any more.
 func (o *Opener) note() {
 	var states syncNotes
-	err := o.noteSynced(func(*tree.View) syncNotes {
+	err := o.o.Volume.Update(func(t Tx) error {
 		states, o.notes = o.notes, nil // a close finds this, or the table that says so
-		return states
+		return states.write(t)
 	})
 	for ino := range states {
 		err = errors.Join(err, o.rest(ino))
