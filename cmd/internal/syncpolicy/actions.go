@@ -58,8 +58,10 @@ const (
 // of a turn or of more, and where a push is asked for, to say what the store lacks.
 func Actions(s mountspec.Sync, e Event, state State) []Action {
 	r := rules{s, state}
-	if state.WriteThrough && (e.Kind == Told || e.Kind == Noticed || e.Kind == AskedPush || e.Kind == Unmount) {
-		return r.writeThrough(e)
+	if state.WriteThrough {
+		if list, decided := r.writeThrough(e); decided {
+			return list
+		}
 	}
 	switch e.Kind {
 	case Told:
@@ -146,20 +148,24 @@ func (r rules) push(when Condition) Action {
 	return a
 }
 
-// writeThrough is what a copy does whose closes wait for the store: what it commits are the
-// changes that the store has not taken yet, which says why.
-func (r rules) writeThrough(e Event) []Action {
+// writeThrough is what a copy does whose closes wait for the store, and decided whether it is
+// not what all others do: what it commits are the changes that the store has not taken yet,
+// which says why.
+func (r rules) writeThrough(e Event) (list []Action, decided bool) {
 	switch e.Kind {
 	case AskedPush:
-		return r.asked(Action{Do: Commit})
+		return r.asked(Action{Do: Commit}), true
 	case Unmount:
-		return []Action{{Do: Drain}}
+		return []Action{{Do: Drain}}, true
+	case Noticed:
+		return nil, true
 	case Told:
 		if !r.state.ReadOnly && isEnd(e.Name.Resolve()) {
-			return []Action{{Do: Commit, Message: FromCaller}}
+			list = []Action{{Do: Commit, Message: FromCaller}}
 		}
+		return list, true
 	}
-	return nil
+	return nil, false
 }
 
 func (r rules) told(event mountspec.Trigger) (list []Action) {
