@@ -9,7 +9,8 @@ import (
 
 // A Waiter waits for the remote: a close, an fsync, a commit. It ends when all that it waits
 // for is there or has failed for good; each change of a name and each failure is looked at
-// once. From Add to its end only the methods of its Queue change it, and its own.
+// once. Until Add who made it has it alone. From then to its end the lock of the tree guards it:
+// its fields are read, and written by its Queue alone, under a View.
 type Waiter struct {
 	Ino     table.Ino // whose content is to be there; 0: none
 	Version uint64    // in this state, or a newer one
