@@ -16,7 +16,7 @@ import (
 // attributes only whether a file may be executed, versions that are made of the
 // content. Make it with NewRepository.
 type Repository struct {
-	files  *Provider // its tree is that of head; a verb locks it, see do, which guards all below
+	files  *Provider // what is checked out: the tree of head; its lock guards all below
 	remote *Remote
 	branch string
 	head   providers.Revision
