@@ -72,7 +72,7 @@ func (o *Outgoing) Check(has string) error {
 }
 
 func (o *Outgoing) begin() *attempt {
-	return &attempt{ctx: o.ctx, size: o.Size, r: o.body.Reader, sum: md5.New()}
+	return &attempt{ctx: o.ctx, held: lockedAttempt{size: o.Size, r: o.body.Reader, sum: md5.New()}}
 }
 
 // attempt is a body for one request. The last bytes leave only
@@ -82,55 +82,63 @@ func (o *Outgoing) begin() *attempt {
 // whose Reader is his again then.
 type attempt struct {
 	ctx  context.Context
-	size int64
+	held lockedAttempt // see lock
+}
 
-	mu   sync.Mutex // guards all below
-	r    io.Reader  // nil after stop
-	took bool       // r was read from
+// lockedAttempt is what the mutex of an attempt guards.
+type lockedAttempt struct {
+	mu   sync.Mutex
+	size int64
+	r    io.Reader // nil after stop
+	took bool      // r was read from
 	read int64
 	sum  hash.Hash
 	err  error // why it ended early
 }
 
+func (a *attempt) lock() *lockedAttempt {
+	a.held.mu.Lock()
+	return &a.held
+}
+
+func (a *lockedAttempt) unlock() { a.mu.Unlock() }
+
 // Read implements io.Reader.
 func (a *attempt) Read(b []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	h := a.lock()
+	defer h.unlock()
 	switch {
-	case a.err != nil:
-		return 0, a.err
-	case a.r == nil:
+	case h.err != nil:
+		return 0, h.err
+	case h.r == nil:
 		return 0, errors.New("the call is over")
 	case a.ctx.Err() != nil:
 		return 0, a.ctx.Err()
-	case a.read == a.size:
+	case h.read == h.size:
 		return 0, io.EOF
 	case len(b) == 0:
 		return 0, nil
 	}
-	a.took = true
-	n, err := a.r.Read(b[:min(int64(len(b)), a.size-a.read)])
-	if a.read+int64(n) == a.size && (err == nil || err == io.EOF) {
-		err = (lockedAttempt{a}).atEnd()
+	h.took = true
+	n, err := h.r.Read(b[:min(int64(len(b)), h.size-h.read)])
+	if h.read+int64(n) == h.size && (err == nil || err == io.EOF) {
+		err = h.atEnd()
 	} else if err == io.EOF {
-		err = (lockedAttempt{a}).wrong("shorter")
+		err = h.wrong("shorter")
 	}
-	if err != nil && a.err == nil {
-		a.err = fmt.Errorf("%w: %w", providers.ErrBody, err)
+	if err != nil && h.err == nil {
+		h.err = fmt.Errorf("%w: %w", providers.ErrBody, err)
 	}
-	if a.err != nil {
-		return 0, a.err
+	if h.err != nil {
+		return 0, h.err
 	}
-	a.sum.Write(b[:n])
-	a.read += int64(n)
+	h.sum.Write(b[:n])
+	h.read += int64(n)
 	return n, nil
 }
 
-// lockedAttempt is an attempt whose mutex the caller has locked.
-type lockedAttempt struct{ *attempt }
-
 // atEnd checks that nothing follows.
-func (a lockedAttempt) atEnd() error {
+func (a *lockedAttempt) atEnd() error {
 	var one [1]byte
 	a.took = true
 	for range 100 {
@@ -147,45 +155,45 @@ func (a lockedAttempt) atEnd() error {
 	return io.ErrNoProgress
 }
 
-func (a lockedAttempt) wrong(how string) error {
+func (a *lockedAttempt) wrong(how string) error {
 	a.err = fmt.Errorf("body is %s than the %d bytes that it said: %w", how, a.size, providers.ErrInvalid)
 	return a.err
 }
 
 // start checks what needs no request: an empty body must be empty.
 func (a *attempt) start() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.size > 0 {
+	h := a.lock()
+	defer h.unlock()
+	if h.size > 0 {
 		return nil
 	}
-	if err := (lockedAttempt{a}).atEnd(); err != nil && a.err == nil {
-		a.err = fmt.Errorf("%w: %w", providers.ErrBody, err)
+	if err := h.atEnd(); err != nil && h.err == nil {
+		h.err = fmt.Errorf("%w: %w", providers.ErrBody, err)
 	}
-	return a.err
+	return h.err
 }
 
 // stop ends all reading, and waits for what is under way. It returns why the
 // body ended early, if it did.
 func (a *attempt) stop() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.r = nil
-	return a.err
+	h := a.lock()
+	defer h.unlock()
+	h.r = nil
+	return h.err
 }
 
 // hasRead reports whether anything of the body may be gone.
 func (a *attempt) hasRead() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.took
+	h := a.lock()
+	defer h.unlock()
+	return h.took
 }
 
 // digest is the MD5 of what was read, in hexadecimal.
 func (a *attempt) digest() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return hex.EncodeToString(a.sum.Sum(nil))
+	h := a.lock()
+	defer h.unlock()
+	return hex.EncodeToString(h.sum.Sum(nil))
 }
 
 // rewinder has a body begin anew for another attempt; nil where that cannot be.

@@ -13,11 +13,15 @@ import (
 // Login keeps the credentials of a service until shortly before they end. A nil Login is
 // of who asks without any.
 type Login[C any] struct {
-	fetch func(ctx context.Context) (C, time.Time, error)
-	same  func(a, b C) bool
-	now   func() time.Time
+	same func(a, b C) bool
+	now  func() time.Time
+	held lockedLogin[C] // see lock
+}
 
-	mu      sync.Mutex // guards all below; held while fetching, so that one fetches for all
+// lockedLogin is what the mutex of a Login guards.
+type lockedLogin[C any] struct {
+	mu      sync.Mutex
+	fetch   func(ctx context.Context) (C, time.Time, error) // under the mutex, so that one fetches for all
 	current C
 	ends    time.Time // zero: when the service refuses them
 	renewAt time.Time
@@ -28,8 +32,15 @@ type Login[C any] struct {
 // NewLogin keeps what fetch gives with the time of its end, which is zero if that is not
 // known. same tells whether a service would take two for the same.
 func NewLogin[C any](now func() time.Time, same func(a, b C) bool, fetch func(context.Context) (C, time.Time, error)) *Login[C] {
-	return &Login[C]{fetch: fetch, same: same, now: now}
+	return &Login[C]{same: same, now: now, held: lockedLogin[C]{fetch: fetch}}
 }
+
+func (l *Login[C]) lock() *lockedLogin[C] {
+	l.held.mu.Lock()
+	return &l.held
+}
+
+func (l *lockedLogin[C]) unlock() { l.mu.Unlock() }
 
 // vainPause is how long nobody asks again for credentials that were not there:
 // it may run a program, and each time is in the audit log.
@@ -37,25 +48,22 @@ const vainPause = time.Second
 
 // Get gives credentials that hold.
 func (l *Login[C]) Get(ctx context.Context) (C, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	h := l.lock()
+	defer h.unlock()
 	now := l.now()
-	if !l.fetched.IsZero() && (l.renewAt.IsZero() || now.Before(l.renewAt)) {
-		return l.current, nil
+	if !h.fetched.IsZero() && (h.renewAt.IsZero() || now.Before(h.renewAt)) {
+		return h.current, nil
 	}
-	if err := (lockedLogin[C]{l}).renew(ctx, now); err != nil && (l.fetched.IsZero() || !now.Before(l.ends)) {
+	if err := h.renew(ctx, now); err != nil && (h.fetched.IsZero() || !now.Before(h.ends)) {
 		var none C
 		return none, err
 	}
-	return l.current, nil // perhaps the old ones, which still hold
+	return h.current, nil // perhaps the old ones, which still hold
 }
-
-// lockedLogin is a Login whose mutex the caller has locked.
-type lockedLogin[C any] struct{ *Login[C] }
 
 // renew asks again. Credentials are renewed when a quarter of their time is left, at most
 // five minutes ahead.
-func (l lockedLogin[C]) renew(ctx context.Context, now time.Time) error {
+func (l *lockedLogin[C]) renew(ctx context.Context, now time.Time) error {
 	c, ends, err := l.fetch(ctx)
 	if err != nil {
 		return err
@@ -74,9 +82,9 @@ func (l *Login[C]) Do(ctx context.Context, send func() error, mayBe func(error) 
 	if l == nil {
 		return send()
 	}
-	l.mu.Lock()
-	used := l.current
-	l.mu.Unlock()
+	h := l.lock()
+	used := h.current
+	h.unlock()
 	err := send()
 	if err == nil || !mayBe(err) || !l.refused(ctx, used) || again != nil && !again() {
 		return err
@@ -87,19 +95,19 @@ func (l *Login[C]) Do(ctx context.Context, send func() error, mayBe func(error) 
 // refused tells that the service did not take the credentials that a request
 // was signed with, and reports whether there are others now.
 func (l *Login[C]) refused(ctx context.Context, used C) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.same(l.current, used) {
+	h := l.lock()
+	defer h.unlock()
+	if !l.same(h.current, used) {
 		return true // another request has renewed them already
 	}
 	now := l.now()
-	if !l.vain.IsZero() && now.Sub(l.vain) >= 0 && now.Sub(l.vain) < vainPause {
+	if !h.vain.IsZero() && now.Sub(h.vain) >= 0 && now.Sub(h.vain) < vainPause {
 		return false
 	}
-	if (lockedLogin[C]{l}).renew(ctx, now) == nil && !l.same(l.current, used) {
+	if h.renew(ctx, now) == nil && !l.same(h.current, used) {
 		return true
 	}
-	l.vain = now
+	h.vain = now
 	return false
 }
 
