@@ -14,7 +14,7 @@ const Kind = "azure"
 
 // traits are what Azure is like. Of 8 KiB for metadata some are for the encoding of names.
 var traits = bucket.Service{
-	Name: Kind, People: "Azure", Missing: noContainer, Tells: true, After: bucket.NearKey, Slashes: true, Key: 1 << 10, Metadata: 6 << 10, Put: 5000 << 20, Copy: blockMax, Size: 50_000 * blockMax,
+	Name: Kind, People: "Azure", Missing: noContainer, Tells: true, ListStart: bucket.NearKey, Slashes: true, Key: 1 << 10, Metadata: 6 << 10, Put: 5000 << 20, Copy: blockMax, Size: 50_000 * blockMax,
 	Words: bucket.Words{Dates: true, Link: bucket.BlobLink},
 	Keys:  []string{"account_name"}, Mastra: []string{"container", "accountName", "useDefaultCredential"},
 	Parts: providers.PartLimits{Min: 1, Max: blockMax, Count: 50_000},

@@ -14,7 +14,7 @@ const Kind = "gcs"
 // traits are what the service is like, as it documents its limits. Of the metadata, room
 // is left for a header that it does not have.
 var traits = bucket.Service{
-	Name: Kind, People: people, Missing: noBucket, Tells: true, TellsDirs: true, After: bucket.BehindKey, Lines: true,
+	Name: Kind, People: people, Missing: noBucket, Tells: true, TellsDirs: true, ListStart: bucket.BehindKey, Lines: true,
 	Words: bucket.Words{Dates: true, Google: true, Link: bucket.GoogLink, Target: bucket.GcsfuseTarget},
 	Key:   1 << 10, Metadata: 7 << 10, Put: 5 << 30, Copy: 5 << 40, Size: 5 << 40,
 	Parts: providers.PartLimits{Max: 5 << 30, Count: 10_000},

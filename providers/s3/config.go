@@ -12,7 +12,7 @@ const Kind = "s3"
 
 // traits are what S3 is like. AWS takes so much; others take no less.
 var traits = bucket.Service{
-	Name: Kind, People: "S3", Missing: "NoSuchBucket", After: bucket.BehindKey, Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
+	Name: Kind, People: "S3", Missing: "NoSuchBucket", ListStart: bucket.BehindKey, Key: 1 << 10, Metadata: 2 << 10, Put: 5 << 30, Copy: 5 << 30, Size: 5 << 40,
 	Keys: []string{"path_style", "allow_unsafe_writes"}, Mastra: []string{"forcePathStyle"},
 	Parts: providers.PartLimits{Min: partMin, Max: 5 << 30, Count: 10_000},
 }

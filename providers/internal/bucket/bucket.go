@@ -107,7 +107,7 @@ func (p *Provider) Capabilities() providers.Capabilities {
 // Promises is the best that a service can do.
 func Promises(s Service) providers.Capabilities {
 	return providers.Capabilities{
-		Writable: true, Durable: true, EmptyDirs: true, ImpliedDirs: true, Symlinks: true, Metadata: true, RecursiveList: true, ListAfter: s.After != Nowhere,
+		Writable: true, Durable: true, EmptyDirs: true, ImpliedDirs: true, Symlinks: true, Metadata: true, RecursiveList: true, ListAfter: s.ListStart != Nowhere,
 		ListComplete: s.Tells && s.TellsDirs, OperationIDs: true, ConcurrentWriters: true, DearCopy: true, Attributes: attributes,
 		Conditions: Honours{Create: true, Replace: true, Complete: true, Copy: true, Delete: true}.conditions(),
 		Parts:      s.Parts,

@@ -17,7 +17,7 @@
 //     condition and the metadata that Begin got: some services take them early, some late.
 //   - A service whose listings have metadata says so (Service.Tells), and needs no attribute
 //     index but for directories. One that changes metadata without a copy is a Patcher.
-//   - A listing that cannot begin behind a key, or near one alone (Service.After), goes on by
+//   - A listing that cannot begin behind a key, or near one alone (Service.ListStart), goes on by
 //     the service's tokens. One that is not in the order of keys is refused when it is
 //     recursive and more than a page, so that each directory is listed by itself.
 //   - Names of metadata are lower-case letters, digits, "-", "_" and "."; a service that

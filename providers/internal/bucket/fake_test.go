@@ -348,14 +348,14 @@ func (f *fake) list(q Query) (out Listing) {
 // service is what the fake is like.
 func (f *fake) service() Service {
 	s := Service{
-		Name: "fake", Tells: f.tells, TellsDirs: f.markers, After: BehindKey, Key: 1 << 10, Metadata: 2 << 10, Put: 1 << 30, Copy: 1 << 30, Size: 1 << 40,
+		Name: "fake", Tells: f.tells, TellsDirs: f.markers, ListStart: BehindKey, Key: 1 << 10, Metadata: 2 << 10, Put: 1 << 30, Copy: 1 << 30, Size: 1 << 40,
 		Parts: providers.PartLimits{Min: 1 << 20, Max: 1 << 30, Count: 1000},
 	}
 	switch {
 	case f.tokens:
-		s.After = Nowhere
+		s.ListStart = Nowhere
 	case f.from:
-		s.After = NearKey
+		s.ListStart = NearKey
 	}
 	if f.most > 0 {
 		s.Put, s.Copy = f.most, f.most

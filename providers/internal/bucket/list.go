@@ -54,7 +54,7 @@ func (p *Provider) begins(opts providers.ListOptions, l providers.Locator, where
 		return parseToken(opts.Token, where)
 	case !opts.Recursive:
 		return cursor{}, fmt.Errorf("a listing after a directory is recursive: %w", providers.ErrUnsupported)
-	case p.service.After == Nowhere:
+	case p.service.ListStart == Nowhere:
 		return cursor{}, fmt.Errorf("a listing cannot begin after a key: %w", providers.ErrUnsupported)
 	case opts.After == l || !l.Contains(opts.After):
 		return cursor{}, fmt.Errorf("%q is not below: %w", opts.After, providers.ErrInvalid)
@@ -63,7 +63,7 @@ func (p *Provider) begins(opts providers.ListOptions, l providers.Locator, where
 	if err != nil {
 		return cursor{}, err
 	}
-	c := cursor{Cut: p.service.After == NearKey, After: []byte(at.dir), Dir: []byte(opts.After.String())}
+	c := cursor{Cut: p.service.ListStart == NearKey, After: []byte(at.dir), Dir: []byte(opts.After.String())}
 	for _, file := range at.files {
 		c.Files = append(c.Files, []byte(file))
 	}
@@ -88,9 +88,9 @@ type walk struct {
 func (w *walk) page(ctx context.Context) (more bool, err error) {
 	q := Query{Prefix: w.at.dir, Limit: min(w.limit, pageMax)}
 	first := w.cursor.isZero()
-	byKeys := w.recursive && w.p.service.After == BehindKey
+	byKeys := w.recursive && w.p.service.ListStart == BehindKey
 	q.Grouped, q.Token = !w.recursive, w.cursor.Next
-	if byKeys || w.recursive && w.p.service.After == NearKey && q.Token == "" {
+	if byKeys || w.recursive && w.p.service.ListStart == NearKey && q.Token == "" {
 		q.After, q.Token = string(w.cursor.After), ""
 	}
 	answer, err := w.p.list(ctx, q)

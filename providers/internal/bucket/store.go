@@ -91,9 +91,9 @@ type Service struct {
 	// Tells: Items of objects have Metadata and Headers, so that no index need know of
 	// them. TellsDirs: with Tells, groups have those of their markers.
 	Tells, TellsDirs bool
-	After            After // where a listing can begin, but where a page has ended (Query.Token)
-	Lines            bool  // keys have no line breaks
-	Slashes          bool  // a backslash is a slash, and a dot at the end of a name may be dropped
+	ListStart        ListStart // besides where a page has ended (Query.Token)
+	Lines            bool      // keys have no line breaks
+	Slashes          bool      // a backslash is a slash, and a dot at the end of a name may be dropped
 	Words            Words
 
 	Keys   []string // of a configuration, beside those of every bucket
@@ -149,13 +149,13 @@ func WholeSize(told string) (int64, error) {
 	return size, nil
 }
 
-// After is where a listing can begin, by Query.After.
-type After uint8
+// ListStart is where a listing can begin, by Query.After.
+type ListStart uint8
 
 const (
-	Nowhere   After = iota // Query.After cannot be used
-	BehindKey              // behind any key
-	NearKey                // near a key, and it goes on by Query.Token alone
+	Nowhere   ListStart = iota // Query.After cannot be used
+	BehindKey                  // behind any key
+	NearKey                    // near a key, and it goes on by Query.Token alone
 )
 
 // Query asks for keys.
