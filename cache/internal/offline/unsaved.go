@@ -107,7 +107,7 @@ func Accept(tx *tree.Tx, paths ...string) (accepted []string) {
 		tx.ContentChanged(rec.Ino, n.Size, n.Mtime) // what is on its way is whole
 		tx.Edit(rec.Ino).Suspect = false
 		rec.Held = nil
-		tx.Writer.SetName(l.Dir, l.Name, rec)
+		tx.SetName(l, rec)
 		tx.Touch(l)
 		accepted = append(accepted, at.String())
 		return true

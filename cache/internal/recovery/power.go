@@ -93,7 +93,7 @@ func (r *Recovery) loseContent(v *tree.Tx, ino table.Ino) {
 			base := *rec.Remote
 			base.ContentVersion = n.ContentVersion // what it has there is what there is
 			rec.Remote = &base
-			v.Writer.SetName(l.Dir, l.Name, rec)
+			v.SetName(l, rec)
 			n = v.Edit(ino)
 			n.State, n.Origin, n.Size, n.Suspect = table.None, table.Origin{}, rec.Remote.Version.Size, n.Suspect || rec.Attempt != nil // which may have arrived, of another size
 			v.Mark(l)

@@ -42,7 +42,7 @@ func (t *Tx) Mark(l table.Link) {
 		rec.Seq, rec.Held = 0, nil
 	}
 	if rec.Seq != was {
-		t.Writer.SetName(l.Dir, l.Name, rec)
+		t.writer.SetName(l.Dir, l.Name, rec)
 	}
 	t.observer.Marked(l, was, rec.Seq)
 }

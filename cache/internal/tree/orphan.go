@@ -69,7 +69,7 @@ func (t *Tx) Freed(ino table.Ino, n *table.Inode) { t.observer.Freed(ino, n) }
 func (t *Tx) SetRemote(l table.Link, base *table.Remote) {
 	rec := t.Record(l)
 	rec.Remote, rec.Attempt = base, nil
-	t.Writer.SetName(l.Dir, l.Name, rec)
+	t.writer.SetName(l.Dir, l.Name, rec)
 	t.ChangedByUs(l)
 	t.Mark(l)
 	t.vacated(l)
@@ -86,7 +86,7 @@ func (t *Tx) SetAttempt(l table.Link, a *table.Attempt) {
 	if a != nil {
 		rec.Held = nil
 	}
-	t.Writer.SetName(l.Dir, l.Name, rec)
+	t.writer.SetName(l.Dir, l.Name, rec)
 	t.Mark(l)
 	t.vacated(l)
 }

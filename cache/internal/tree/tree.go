@@ -63,11 +63,15 @@ type guarded struct {
 	observations  map[*Observation]struct{} // that are under way
 }
 
+// writer is embedded under a name of this package's: who writes a name past Tx.SetName leaves out
+// what goes with it.
+type writer = table.Writer
+
 // A Tx changes the tree: all of it survives a kill when Update has returned, or nothing
 // of it happened.
 type Tx struct {
 	*View
-	table.Writer
+	writer
 
 	observer Observer
 	changed  []table.Link
@@ -128,7 +132,7 @@ func (t *Tree) Update(do func(*Tx) error, o Observer) error {
 	if o == nil {
 		o = unobserved{}
 	}
-	tx := &Tx{View: &t.held, Writer: t.table, observer: o}
+	tx := &Tx{View: &t.held, writer: t.table, observer: o}
 	if err := tx.run(t, do, o); err != nil {
 		return err
 	}

@@ -200,7 +200,7 @@ func (u *unload) step(t *Tx, dir table.Ino) (more bool, dropped int) {
 			more = false
 			return false
 		}
-		t.Writer.SetName(dir, name, table.Name{})
+		t.writer.SetName(dir, name, table.Name{})
 		n := t.Inode(rec.Ino)
 		t.Drop(rec.Ino)
 		if n.State != table.None {

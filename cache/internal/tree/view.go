@@ -316,7 +316,7 @@ func (t *Tx) SetName(l table.Link, rec table.Name) (from table.Ino) {
 		from = old.Ino
 		t.unnamed = append(t.unnamed, from)
 	}
-	t.Writer.SetName(l.Dir, l.Name, rec)
+	t.writer.SetName(l.Dir, l.Name, rec)
 	return from
 }
 
