@@ -153,23 +153,6 @@ func (f *lockedFile) forsake(r reader) {
 	}
 }
 
-// Prefetch starts to bring [off, off+n) here, as far as the budget has room, and
-// does not wait. What it started goes on until it is done or the file is released.
-func (f *File) Prefetch(off, n int64) {
-	if f.whole.Load() {
-		return
-	}
-	l := f.lock()
-	defer l.unlock()
-	if l.blocks != nil && l.src != nil {
-		lo, hi := l.blocks.span(off, n)
-		all, _ := l.prefetch(context.Background(), f, lo, hi)
-		for _, fl := range all {
-			fl.ahead = true
-		}
-	}
-}
-
 // FetchAhead brings all of a file here that no one has asked for yet, as far as
 // the budget has room for reader, and returns when it is here. Who needs the bytes
 // meanwhile waits for the same fetch, but not for its error: he asks himself.
@@ -182,7 +165,7 @@ func (f *File) FetchAhead(ctx context.Context, reader any) error {
 	case l.src == nil:
 		return ErrNoSource
 	}
-	all, ok := l.prefetch(ctx, reader, 0, len(l.blocks.state))
+	all, ok := l.startAll(ctx, reader)
 	for _, fl := range all {
 		fl.unasked = fl.unasked || fl.waiters == 0 && !fl.ahead
 	}
@@ -203,13 +186,13 @@ var (
 	errUnasked  = errors.New("the prefetch ended without content")
 )
 
-// prefetch starts what is missing of [lo, hi), and reports whether all of it is
-// on its way.
-func (f *lockedFile) prefetch(ctx context.Context, reader any, lo, hi int) (all []*flight, ok bool) {
-	for i := f.blocks.firstMissing(lo, hi); i < hi; i = f.blocks.firstMissing(i, hi) {
+// startAll starts what is missing, and reports whether all of it is on its way.
+func (f *lockedFile) startAll(ctx context.Context, reader any) (all []*flight, ok bool) {
+	end := len(f.blocks.state)
+	for i := f.blocks.firstMissing(0, end); i < end; i = f.blocks.firstMissing(i, end) {
 		fl := f.flightOf(i)
 		if fl == nil {
-			fl = f.plan(i, hi)
+			fl = f.plan(i, end)
 			if !f.mayAhead(fl, reader) {
 				return all, false
 			}

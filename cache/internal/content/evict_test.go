@@ -452,7 +452,9 @@ func TestEvictionProtocol(t *testing.T) {
 	may := func(ino uint64) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if s.inodes.inUse(ino) {
+		all := s.inodes.lock()
+		defer all.unlock()
+		if all.files[ino] != nil {
 			return false
 		}
 		evicted++

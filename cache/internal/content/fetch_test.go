@@ -144,14 +144,6 @@ func TestWaiterLeaves(t *testing.T) {
 	assert.Equal(t, b.count(), 2, "calls", b.calls)
 }
 
-func TestPrefetchGoesOnAlone(t *testing.T) {
-	b := &backend{data: pattern(640, 1)}
-	f := alone(t, b, "")
-	f.Prefetch(0, 128)
-	waitFor(f, func(f *lockedFile) bool { return len(f.flights) == 0 })
-	assert.True(t, f.Present(0, 128) && !f.Present(128, 1), "the wrong blocks are present")
-}
-
 func TestReleaseEndsFetches(t *testing.T) {
 	b := &backend{data: pattern(640, 1)}
 	ended := make(chan struct{})
@@ -161,7 +153,10 @@ func TestReleaseEndsFetches(t *testing.T) {
 		return true, ctx.Err()
 	}
 	f := sparse(t, openStore(t, t.TempDir(), small()), 7, b, "")
-	f.Prefetch(0, 128)
+	l := f.lock()
+	all, _ := l.startAll(t.Context(), "reader")
+	all[0].ahead = true // nobody waits for it
+	l.unlock()
 	f.Release()
 	<-ended
 }
@@ -235,7 +230,7 @@ func TestWithoutSource(t *testing.T) {
 	f := assert.Of(s.Sparse(7, "", 640, "")).OK(t)
 	defer f.Release()
 	wantErr(t, assert.ErrOf(f.ReadAt(t.Context(), make([]byte, 1), 0)), ErrNoSource)
-	f.Prefetch(0, 64) // has nowhere to ask
+	wantErr(t, f.FetchAhead(t.Context(), "reader"), ErrNoSource)
 	write(t, f, pattern(64, 9), 64)
 	assert.Equal(t, f.Missing(), 640-64, "bytes missing")
 }

@@ -78,9 +78,6 @@ func (f *lockedFile) unlocked(do func()) {
 	do()
 }
 
-// Ino is the inode.
-func (f *File) Ino() uint64 { return f.ino }
-
 // Size is where the file ends.
 func (f *File) Size() int64 { return f.size.Load() }
 

@@ -64,13 +64,6 @@ func (i *inodes) unlist(f *File) {
 	}
 }
 
-// inUse reports that somebody has a File of the inode.
-func (i *inodes) inUse(ino uint64) bool {
-	all := i.lock()
-	defer all.unlock()
-	return all.files[ino] != nil
-}
-
 // share counts one more user of a file that has some.
 func (i *inodes) share(f *File) {
 	all := i.lock()

@@ -21,11 +21,9 @@ import (
 // writer should wait for, ends the snapshot instead: then its reads are
 // [ErrChanged].
 type Snapshot struct {
-	f      *File
-	fd     int
-	size   int64
-	writes uint64
-	mtime  int64
+	f    *File
+	fd   int
+	size int64
 
 	delta *delta // a copy of the file's; nil: no one knows
 	since spans  // what has changed since; see lockedFile
@@ -66,7 +64,7 @@ func (f *File) Snapshot(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Snapshot{f: f, fd: fd, size: st.Size, writes: f.writes.Load(), mtime: st.Mtim.Nano(), delta: l.account()}
+	v := &Snapshot{f: f, fd: fd, size: st.Size, delta: l.account()}
 	f.s.inodes.share(f) // so that whoever opens the inode gets this File, and its writes are seen
 	l.views = append(l.views, v)
 	return v, nil
@@ -100,20 +98,6 @@ func (v *Snapshot) leave() bool {
 func (v *Snapshot) Size() int64 { return v.size }
 
 func (v *Snapshot) piece() int64 { return v.f.s.o.piece }
-
-// Stale reports that the file is not what it was when the snapshot was taken,
-// by our own count or, for changes that did not come through the File, by the
-// disk's.
-func (v *Snapshot) Stale() bool {
-	l := v.f.lock()
-	defer l.unlock()
-	if v.f.writes.Load() != v.writes {
-		return true
-	}
-	var st unix.Stat_t
-	err := unix.Fstat(v.fd, &st)
-	return err != nil || st.Size != v.size || st.Mtim.Nano() != v.mtime
-}
 
 // Reader reads the snapshot from its beginning. Any number may be in use, for
 // parts and for attempts that are repeated.

@@ -3,12 +3,8 @@ package content
 import (
 	"bytes"
 	"io"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/assert"
 )
@@ -72,10 +68,8 @@ func TestSnapshotCopiesOnlyWhatChanges(t *testing.T) {
 	data := pattern(8<<20, 1)
 	write(t, f, data, 0)
 	v := snapshot(t, f)
-	assert.True(t, !v.Stale() && v.writes == f.Writes(), "stale at once")
 	assert.True(t, v.aside.Load() == nil, "something was copied before anybody wrote")
 	write(t, f, []byte("x"), 1<<20)
-	assert.True(t, v.Stale() && v.writes != f.Writes(), "not stale after a write")
 	a := v.aside.Load()
 	assert.True(t, a.all || bytesOf(a.fd) <= 2*pieceSize, "too much was copied for one byte")
 	got, err := io.ReadAll(v.Reader())
@@ -118,7 +112,6 @@ func TestSnapshotSurvives(t *testing.T) {
 			write(t, f, data, 0)
 			v := snapshot(t, f)
 			c.do(t, s, f)
-			assert.True(t, v.Stale(), "not stale")
 			got, err := io.ReadAll(v.Reader())
 			assert.True(t, err == nil && bytes.Equal(got, data), "not the old content", len(got), "bytes", err)
 			part := make([]byte, 300)
@@ -149,18 +142,6 @@ func TestSnapshotReadsBesideAWriter(t *testing.T) {
 	assert.True(t, bytes.Equal(got, pattern(1000, 1)), "not the old content")
 }
 
-func TestSnapshotIsStaleWhateverTheClockSays(t *testing.T) {
-	dir := t.TempDir()
-	s := openStore(t, dir, small())
-	f := using(t, create(t, s, 7))
-	write(t, f, []byte("old"), 0)
-	v := snapshot(t, f)
-	write(t, f, []byte("new"), 0)
-	was := unix.NsecToTimespec(v.mtime)
-	assert.OK(t, unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(dir, "data/00/7"), []unix.Timespec{was, was}, 0))
-	assert.True(t, v.Stale(), "not stale")
-}
-
 func TestSnapshotGivesWayToLargeChanges(t *testing.T) {
 	o := small()
 	o.most = 480
@@ -172,23 +153,4 @@ func TestSnapshotGivesWayToLargeChanges(t *testing.T) {
 	wantErr(t, assert.ErrOf(v.ReadAt(make([]byte, 10), 0)), ErrChanged)
 	wantErr(t, assert.ErrOf(v.Digest(t.Context())), ErrChanged)
 	wantErr(t, s.KeepSnapshot(v, "a"), ErrChanged)
-}
-
-func TestSnapshotSeesForeignChanges(t *testing.T) {
-	dir := t.TempDir()
-	s := openStore(t, dir, small())
-	f := using(t, create(t, s, 7))
-	write(t, f, pattern(5000, 1), 0)
-	for name, do := range map[string]func(fd int) error{
-		"write":    func(fd int) error { _, err := unix.Pwrite(fd, []byte("x"), 5); return err },
-		"truncate": func(fd int) error { return unix.Ftruncate(fd, 100) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := snapshot(t, f)
-			other := assert.Of(os.OpenFile(filepath.Join(dir, "data/00/7"), os.O_RDWR, 0)).OK(t)
-			defer other.Close()
-			assert.OK(t, do(int(other.Fd())))
-			assert.True(t, v.Stale(), "not stale")
-		})
-	}
 }

@@ -254,7 +254,6 @@ func TestFetchOntoAFullDisk(t *testing.T) {
 	s := newScene(t, answer{content: "one"})
 	assert.Is(t, s.Fetch(t.Context(), s.x, version, 0, 3, fullDisk{}), syscall.ENOSPC)
 	assert.Equal(t, len(s.asked), 1, "reads")
-	assert.False(t, s.breaker.IsOpen(), "it counts as a refusal")
 }
 
 // A caller whose version is gone learns what became of it.

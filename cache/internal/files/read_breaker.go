@@ -47,10 +47,3 @@ func (b *ReadBreaker) Refused(began time.Time) bool {
 	b.last = now
 	return now.Sub(b.since) < b.patience || now.Sub(began) < TriedFor
 }
-
-// IsOpen reports whether the last read was refused.
-func (b *ReadBreaker) IsOpen() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return !b.since.IsZero()
-}

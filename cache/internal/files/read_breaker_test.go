@@ -20,12 +20,9 @@ func TestReadBreaker(t *testing.T) {
 		}
 		return now.Sub(began)
 	}
-	assert.False(t, b.IsOpen(), "before a read was refused")
 	assert.Equal(t, tries(), 30*time.Second)
-	assert.True(t, b.IsOpen(), "after that")
 	assert.Equal(t, tries(), time.Second)
 	b.Answered()
-	assert.False(t, b.IsOpen(), "after an answer")
 	assert.Equal(t, tries(), 30*time.Second)
 	now = now.Add(31 * time.Second) // it may have been back
 	assert.Equal(t, tries(), 30*time.Second)
