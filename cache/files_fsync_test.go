@@ -1,16 +1,12 @@
 package cache
 
 import (
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -94,22 +90,6 @@ func TestFsyncOfADirectoryWaits(t *testing.T) {
 		<-synced
 		w.backend("d/")
 	})
-}
-
-// What replaces another file is on its way to the disk before it has the name: of a
-// program that saves so, and asks for no sync, a loss of power later on takes neither.
-func TestRenameOverBeginsToWrite(t *testing.T) {
-	w := newWorld(t, onlyAsked)
-	content := func(path string) string {
-		return filepath.Join(w.o.StateDir, "data/00", strconv.FormatUint(uint64(w.walk(path)), 10))
-	}
-	w.ok(w.put("f", "old"))
-	tier.Dirty(t, func() string {
-		w.ok(w.put("new", strings.Repeat("x", 64<<10)))
-		return content("new")
-	})
-	w.ok(w.rename("new", "f"))
-	assert.Equal(t, tier.DirtyPages(t, content("f")), 0, "pages that nothing writes to the disk")
 }
 
 // An fsync of what was written and closed before, by whoever has opened it since, brings

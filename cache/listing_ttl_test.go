@@ -219,22 +219,6 @@ func TestNotifications(t *testing.T) {
 	assert.True(t, w.walk("d") == d && w.walk("d/e") == e, "directories are the inodes that they were")
 }
 
-// A pull has put another file under a name, and the kernel renames that name
-// before it hears of it: what it has under the new name is the old file.
-func TestNotificationOfARenameAfterAPull(t *testing.T) {
-	var c ticking
-	w := newScene(t, holding("f", "1", "g", "2"), clocked(&c, time.Second))
-	told := &teller{}
-	w.v.Bind(told)
-	old := w.open("f", 0) // or it is the same file with other content
-	w.walk("g")
-	w.tamper("f", "changed")
-	w.pull()
-	w.do("mv f h", "mv g k")
-	w.ok(w.shut(old))
-	assert.Slice(t, told.names(), []string{"f", "h"}, "told")
-}
-
 // teller remembers what the kernel and the bus are told.
 type teller struct {
 	unserved

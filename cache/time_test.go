@@ -41,32 +41,6 @@ func TestTimesOfAnyYear(t *testing.T) {
 	}
 }
 
-// Nobody's reading changes when a file was read last, and that goes nowhere.
-func TestAccessTime(t *testing.T) {
-	w := newWorld(t, holding("f", "1"))
-	was := w.attr("f")
-	assert.Equal(t, w.get("f"), "1")
-	assert.Equal(t, w.attr("f").Atime, was.Atime, "after a read")
-	w.setAttr("f", &fs.SetAttr{Atime: &longAgo})
-	w.settle()
-	w.o.StateDir = t.TempDir()
-	w.again()
-	assert.Equal(t, w.attr("f").Atime, was.Mtime, "in another working copy")
-}
-
-// A time beyond what is kept becomes the nearest that is, and the answer to the call that
-// sets it says so already, as each stat after it.
-func TestTimesOutOfRange(t *testing.T) {
-	w := newWorld(t, holding("f", "1"), unwaited)
-	for year, want := range map[int]int{12_000: 9999, -100: 0} {
-		far := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
-		set := assert.Of(w.v.SetAttr(me, w.walk("f"), nil, &fs.SetAttr{Mtime: &far})).OK(w)
-		stat := w.attr("f")
-		assert.Equal(t, set.Mtime.UTC().Year(), want, "of the year", year)
-		assert.True(t, stat.Mtime.Equal(set.Mtime), "the call says", set.Mtime, "and then stat", stat.Mtime)
-	}
-}
-
 // A time that JSON cannot say would keep a report from being told.
 func TestTimesCanBeTold(t *testing.T) {
 	w := newWorld(t, holding("f", "1"), unwaited)
