@@ -2,27 +2,18 @@ package cache
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
 	"github.com/wsmount/wsmount/cache/internal/listing"
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
-	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // Within the TTL nothing is asked; after it one listing serves names,
@@ -46,83 +37,6 @@ func TestTTL(t *testing.T) {
 	assert.True(t, w.walk("f") != 0, "the name is gone")
 	assert.Equal(t, w.get("f")+" "+w.get("g"), "two! new", "after it")
 	assert.Equal(t, n.of(providers.MethodList), 1, "listings")
-}
-
-// The TTL counts from when a listing begins: what others do while it goes on it may not
-// show.
-func TestTTLBeginsWithTheListing(t *testing.T) {
-	var c ticking
-	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
-	reached, open := w.gate(providers.MethodList)
-	looked := async(func() { w.walk("f") })
-	<-reached
-	c.add(900 * time.Millisecond)
-	open()
-	<-looked
-	e := assert.Of(w.v.Lookup(me, fs.RootIno, "f")).OK(w)
-	assert.Equal(t, e.TTL, 100*time.Millisecond, "the kernel believes it for")
-}
-
-// What a renamed directory holds is at two places until the old one is deleted. An
-// open asks at that which stays: of the other there is soon nothing to ask.
-func TestOpenWhileTheOldPlaceGoes(t *testing.T) {
-	var c ticking
-	w := newScene(t, background, clocked(&c, time.Second), over(memory.Options{Without: asKeys, ImpliedDirs: true}), holding("d/f", "one"))
-	w.get("d/f")
-	gate, gone := w.answerLate(providers.MethodDelete)
-	w.ok(w.rename("d", "e"))
-	<-gone
-	ino := w.walk("e/f")
-	c.add(2 * time.Second)
-	o, err := w.v.Open(me, ino, syscall.O_RDONLY)
-	close(gate)
-	w.ok(err)
-	assert.Equal(t, w.read(o), "one")
-	o.File.Release()
-	w.settle()
-	w.backend("e/", "e/f: one")
-}
-
-// An open waits for the answer where a look at names does not.
-func TestOpenIsStricter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var c ticking
-		w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
-		ino := w.walk("f")
-		w.get("f")
-		w.tamper("f", "two!")
-		c.add(2 * time.Second)
-		reached, open := w.gate(providers.MethodList)
-		opened := make(chan error)
-		go func() {
-			o, err := w.v.Open(me, ino, syscall.O_RDONLY)
-			if err == nil {
-				o.File.Release()
-			}
-			opened <- err
-		}()
-		<-reached
-		got := w.walk("f")
-		assert.True(t, got == ino && !w.stale().IsZero(), "inode", got, "stale since", w.stale())
-		open()
-		w.is(<-opened, fs.ErrStale)
-		assert.True(t, w.stale().IsZero(), "still stale")
-	})
-}
-
-// Who is killed leaves what he waits for.
-func TestWhoIsKilledLeaves(t *testing.T) {
-	w := newWorld(t, holding("d/a", "1"))
-	d := w.walk("d")
-	reached, open := w.gate(providers.MethodList)
-	defer open()
-	cancel, left := make(chan struct{}), make(chan error)
-	op := &fs.Op{PID: 1 << 30, Cancel: cancel} // there is no such thread: it was killed
-	go func() { left <- w.v.listings.Load(op, table.Ino(d)) }()
-	<-reached
-	close(cancel)
-	w.is(<-left, syscall.EINTR)
-	assert.Equal(t, w.get("d/a"), "1") // another listing, not the one that hangs
 }
 
 // With the backend cut off, what is known is shown at once and marked stale, and
@@ -182,19 +96,6 @@ func (w *scene) silence() (end func()) {
 
 func (w *scene) stale() time.Time { return w.v.belief.FailingSince() }
 
-// A first listing that was interrupted goes on with what it left, and forgets
-// what is gone since.
-func TestInterruptedLoad(t *testing.T) {
-	w := newScene(t, over(memory.Options{PageSize: 512}), holding(numbered(2*512, "d/%05d")...))
-	d := w.walk("d")
-	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
-	w.is(assert.ErrOf(w.v.Lookup(me, d, "00000")), providers.ErrPermission)
-	w.gonePath("d/00000")
-	w.tamper("d/00001", "other")
-	assert.Equal(t, len(w.names("d")), 2*512-1, "names")
-	assert.Equal(t, w.get("d/00001"), "other")
-}
-
 // What the kernel is told of a pull: names of files, never of a directory that
 // goes on existing.
 func TestNotifications(t *testing.T) {
@@ -240,50 +141,4 @@ func (k *teller) names() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Compact(sorted(k.entries))
-}
-
-// Credentials that do not hold any more say nothing against what is known: names
-// are shown, and marked stale, however long that lasts.
-func TestNamesWithoutALogin(t *testing.T) {
-	var c ticking
-	w := newScene(t, holding("f", "one"), clocked(&c, time.Second))
-	w.get("f")
-	w.intercept(func(context.Context, *providers.Call, func(context.Context) error) error {
-		return providers.ErrUnauthenticated
-	})
-	for _, later := range []time.Duration{30 * time.Second, time.Hour} {
-		c.add(later)
-		assert.Slice(t, w.names(""), []string{"f"}, later, "later: names")
-		assert.False(t, w.stale().IsZero(), later, "later: not marked stale")
-	}
-}
-
-// On a full disk what a listing brings cannot be recorded: then names are as they were,
-// so that some can be removed.
-func TestNamesOnAFullDisk(t *testing.T) {
-	var c ticking
-	var full atomic.Bool
-	w := newScene(t, holding("d/f", "one"), clocked(&c, time.Second), func(_ *world, o *Options) {
-		o.names = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if full.Load() && op.Kind == errorfs.OpFilePreallocate {
-				return syscall.ENOSPC
-			}
-			return nil
-		}))
-	})
-	f := w.walk("d/f")
-	full.Store(true)
-	var err error
-	for i := 0; err == nil && i < 20_000; i++ {
-		_, err = w.v.Mkdir(me, fs.RootIno, fmt.Sprint("new", i), 0o777)
-	}
-	assert.Must(t, errors.Is(err, syscall.ENOSPC), "changes without end", err)
-	w.tamper("d/g", "new")
-	for range 3 {
-		c.add(40 * time.Second)
-		assert.Equal(t, w.walk("d/f"), f, "its inode")
-	}
-	full.Store(false)
-	c.add(time.Second)
-	assert.True(t, w.walk("d/g") != 0, "with room again it is not there")
 }

@@ -1,46 +1,13 @@
 package listing
 
 import (
-	"context"
-	"log/slog"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
 )
-
-type noLister struct{}
-
-func (noLister) MayList(*tree.View) bool            { return true }
-func (noLister) Answered(*tree.View, time.Duration) {}
-func (noLister) List(context.Context, providers.Locator, providers.ListOptions) (providers.Page, error) {
-	return providers.Page{}, providers.ErrUnavailable
-}
-
-type noRoom struct{}
-
-func (noRoom) TryTake(any, int64) (func(), bool) { return nil, false }
-
-func newAhead(t *testing.T) *Ahead {
-	t.Helper()
-	tab, err := table.Open("/listing", table.Options{FS: vfs.NewMem(), Strict: true})
-	assert.OK(t, err)
-	t.Cleanup(func() { tab.Close() })
-	tr := tree.New(tab, tree.Options{})
-	assert.OK(t, tr.Update(func(tx *tree.Tx) error {
-		tx.Put(table.Root, &table.Inode{Mode: syscall.S_IFDIR})
-		return nil
-	}, nil))
-	return NewAhead(AheadOptions{Tree: tr, Lists: noLister{}, Room: noRoom{}, Context: t.Context(), Go: func(f func()) { go f() }, CanCover: true,
-		Belief: &Belief{Now: time.Now, TTL: time.Minute, Patience: time.Minute, Log: slog.New(slog.DiscardHandler)}})
-}
 
 // A directory is known when all below it has come, whatever lies in it and on however many
 // pages, and when none of it is missing.
@@ -56,7 +23,7 @@ func TestWhatPagesCover(t *testing.T) {
 		"an empty one":                   {[]string{"a/ b"}, "a: "},
 		"one that was not told":          {[]string{"a/ a/b/f a/c", "d"}, ""},
 	} {
-		a := newAhead(t)
+		a := newScene(t, memory.Options{ImpliedDirs: true}, nil).Ahead
 		r := a.Tree(providers.Locator{})
 		for i, names := range c.pages {
 			page := providers.Page{}

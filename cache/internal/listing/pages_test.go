@@ -1,95 +1,89 @@
-package cache
+package listing
 
 import (
 	"context"
 	"fmt"
 	"path"
 	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/wsmount/wsmount/cache/internal/listing"
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/fs"
+	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
-// forest is a working copy of a flat store, with a clock, that counts its requests.
-// Everything goes on in a bubble, where time passes when nothing else happens.
+// forest is a scene of a flat store, in a bubble, where time passes when nothing else happens.
 type forest struct {
 	*scene
-	asks  calls
-	clock ticking
-	names int // files and directories
+	count int // files and directories
 }
 
 // inForest runs a test on a store with pages of so many names, and so many files in each
 // directory that is named.
 func inForest(t *testing.T, page, files int, dirs []string, test func(*forest)) {
+	inForestOf(t, page, files, dirs, nil, test)
+}
+
+// inForestOf is inForest with something before the store.
+func inForestOf(t *testing.T, page, files int, dirs []string, wrap func(providers.Provider) providers.Provider, test func(*forest)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &forest{}
+		f := &forest{scene: newScene(t, memory.Options{PageSize: page, ImpliedDirs: true}, wrap)}
 		seen := map[string]bool{".": true}
-		f.scene = newScene(t, func(w *world, _ *Options) {
-			w.p = memory.New(memory.Options{PageSize: page, ImpliedDirs: true, Hook: f.asks.hook})
-			for _, dir := range dirs {
-				for i := range files {
-					w.tamper(fmt.Sprintf("%s/f%03d", dir, i), "x")
-				}
-				for ; !seen[dir]; dir = path.Dir(dir) {
-					seen[dir] = true
-				}
+		for _, dir := range dirs {
+			for i := range files {
+				f.tamper(fmt.Sprintf("%s/f%03d", dir, i))
 			}
-		}, clocked(&f.clock, time.Second))
-		f.names = len(seen) - 1 + files*len(dirs)
-		f.asked()
+			for ; !seen[dir]; dir = path.Dir(dir) {
+				seen[dir] = true
+			}
+		}
+		f.count = len(seen) - 1 + files*len(dirs)
 		test(f)
 	})
 }
 
 // asked is how often the store was asked for a listing since the last time.
 func (f *forest) asked() int {
-	f.Helper()
 	synctest.Wait()
-	return f.asks.of(providers.MethodList)
+	return f.scene.asked()
 }
 
-// walkAll reads a directory, and each below it, as find(1) does. It gives what it found.
-func (f *forest) walkAll(dir fs.Ino) (names int) {
+// read reads the names of a directory, as ls does.
+func (f *forest) read(path string) []string {
 	f.Helper()
-	return f.walkEach(dir, func() {})
+	f.SawRead(f.known(path))
+	f.look(path)
+	return f.names(path)
 }
 
-// walkEach is walkAll that does something after each directory.
-func (f *forest) walkEach(dir fs.Ino, then func()) (names int) {
+// walkAll reads a directory, and each below it, as find(1) does, and does something after
+// each. It gives how many names it found.
+func (f *forest) walkAll(dir string, then func()) (found int) {
 	f.Helper()
-	d := assert.Of(f.v.OpenDir(me, dir)).OK(f)
-	var dirs []fs.Ino
-	for {
-		e, more, err := d.Next(me)
-		if f.ok(err); !more {
-			break
-		}
-		if e.Name == "." || e.Name == ".." {
-			continue
-		}
-		names++
-		if child, err := f.v.Lookup(me, dir, e.Name); err != nil {
-			f.Fatal(err)
-		} else if f.inode(child.Ino).Mode&syscall.S_IFMT == syscall.S_IFDIR {
-			dirs = append(dirs, child.Ino)
+	var dirs []string
+	for _, name := range f.read(dir) {
+		found++
+		child := path.Join(dir, name)
+		v := f.o.Tree.Lock()
+		n := v.Inode(f.knownTo(v, child))
+		f.o.Tree.Unlock()
+		if n.IsDir() {
+			dirs = append(dirs, child)
 		}
 	}
-	d.Release()
 	then()
 	for _, child := range dirs {
-		names += f.walkEach(child, then)
+		found += f.walkAll(child, then)
 	}
-	return names
+	return found
 }
 
 // flat are directories in the root, nested are some in some others.
@@ -109,6 +103,25 @@ func nested(above, below int) (dirs []string) {
 	return dirs
 }
 
+func nothing() {}
+
+// walking reports whether a walk is believed to be under way, for which room is kept.
+func (f *forest) walking() bool {
+	synctest.Wait()
+	v := f.o.Tree.Lock()
+	defer f.o.Tree.Unlock()
+	return f.room.Usage().Used > 0 || v.IsObserved()
+}
+
+// listExpired has all directories but the root known and expired, and the root read.
+func (f *forest) listExpired() {
+	f.Helper()
+	f.read("")
+	f.later(2 * time.Second)
+	f.read("")
+	f.asked()
+}
+
 // A walk through N pages of names takes N+3 requests, the first time and each time after the TTL.
 func TestWalkIsListedInPages(t *testing.T) {
 	const page = 100
@@ -123,57 +136,22 @@ func TestWalkIsListedInPages(t *testing.T) {
 		"more files than a page":     {250, flat(3)},
 		"in one long way":            {20, []string{"a/b/c/d/e/f", "a/b/c/d/e", "a/b/c/d", "a/b/c"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inForest(t, page, x.files, x.dirs, func(f *forest) {
-				for round := range 3 {
-					assert.Equal(t, f.walkAll(fs.RootIno), f.names, "walk", round, "found names")
-					assert.AtMost(t, f.asked(), (f.names+page-1)/page+3, "requests for walk", round, "of", f.names, "names")
-					f.clock.add(2 * time.Second)
-				}
-			})
+		inForest(t, page, x.files, x.dirs, func(f *forest) {
+			for round := range 3 {
+				assert.Equal(t, f.walkAll("", nothing), f.count, name, "walk", round, "found names")
+				assert.AtMost(t, f.asked(), (f.count+page-1)/page+3, name, "requests for walk", round, "of", f.count, "names")
+				f.later(2 * time.Second)
+			}
 		})
 	}
-}
-
-// child is the inode of a name in the root that is known.
-func (f *forest) child(name string) fs.Ino {
-	f.Helper()
-	locked := f.v.lock()
-	defer locked.unlock()
-	rec, _ := locked.table.Name(table.Root, name)
-	assert.Must(f, rec.Ino != 0, name, "is not known")
-	return fs.Ino(rec.Ino)
-}
-
-// look is a look at a directory in the root that is known, and at nothing else.
-func (f *forest) look(name string) {
-	f.Helper()
-	f.ok(f.v.listings.Load(me, table.Ino(f.child(name))))
-}
-
-// walking reports whether a walk is believed to be under way, for which room is kept.
-func (f *forest) walking() bool {
-	synctest.Wait()
-	locked := f.v.lock()
-	defer locked.unlock()
-	return f.v.o.Fetches.Usage().Used > 0 || locked.IsObserved()
-}
-
-// listExpired has all directories but the root known and expired, and the root read.
-func (f *forest) listExpired() {
-	f.Helper()
-	f.list("")
-	f.clock.add(2 * time.Second)
-	f.list("")
-	f.asked()
 }
 
 // A look at a directory is one listing, of it alone.
 func TestOneLookIsOneListing(t *testing.T) {
 	inForest(t, 1000, 10, flat(30), func(f *forest) {
-		f.list("")
+		f.read("")
 		for _, name := range []string{"d0020", "d0003", "d0020", "d0004"} {
-			f.clock.add(listing.WalkPause + time.Second)
+			f.later(WalkPause + time.Second)
 			f.asked()
 			f.look(name)
 			f.look(name)
@@ -191,7 +169,7 @@ func TestLookupIsNoWalk(t *testing.T) {
 			f.walk("a/b/c/f000")
 			assert.Equal(t, f.asked(), want, "requests")
 			assert.False(t, f.walking(), "a walk goes on")
-			f.clock.add(2 * time.Second)
+			f.later(2 * time.Second)
 		}
 	})
 }
@@ -201,15 +179,14 @@ func TestLookupIsNoWalk(t *testing.T) {
 func TestWalkerWaitsForThePage(t *testing.T) {
 	inForest(t, 1000, 10, flat(30), func(f *forest) {
 		f.listExpired()
-		reached, open := f.gate(providers.MethodList)
-		f.asked()
-		first := async(func() { f.look("d0000") })
+		gate, reached := f.answerLate(providers.MethodList)
+		var looks sync.WaitGroup
+		looks.Go(func() { f.look("d0000") })
 		<-reached
-		second := async(func() { f.look("d0007") })
+		looks.Go(func() { f.look("d0007") })
 		synctest.Wait()
-		open()
-		<-first
-		<-second
+		close(gate)
+		looks.Wait()
 		assert.Equal(t, f.asked(), 1, "requests")
 	})
 }
@@ -218,79 +195,67 @@ func TestWalkerWaitsForThePage(t *testing.T) {
 // walker is.
 func TestSlowWalkSeesOthers(t *testing.T) {
 	inForest(t, 1000, 10, flat(60), func(f *forest) {
-		f.walkAll(fs.RootIno)
-		f.clock.add(2 * time.Second)
+		f.walkAll("", nothing)
+		f.later(2 * time.Second)
 		f.asked()
 		const ahead = 5
-		came, gone, step := 0, 0, 0
-		found := f.walkEach(fs.RootIno, func() {
+		step := 0
+		found := f.walkAll("", func() {
 			if dir := fmt.Sprintf("d%04d", step+ahead); step+ahead < 60 {
-				f.tamper(dir+"/new", "theirs")
-				f.gonePath(dir + "/f003")
-				came, gone = came+1, gone+1
+				f.tamper(dir + "/new")
+				f.gone(dir + "/f003")
 			}
-			f.clock.add(250 * time.Millisecond)
+			f.later(250 * time.Millisecond)
 			step++
 		})
-		assert.Equal(t, found, f.names+came-gone, "names found, where so many came:", came)
+		assert.Equal(t, found, f.count, "names found, where as many came as went")
 		for i := ahead; i < 60; i++ {
-			dir := fmt.Sprintf("d%04d", i)
-			names := f.known(dir)
-			assert.True(t, slices.Contains(names, "new") && !slices.Contains(names, "f003"), "in", dir, "the walker has seen", names)
+			names := f.names(fmt.Sprintf("d%04d", i))
+			assert.True(t, slices.Contains(names, "new") && !slices.Contains(names, "f003"), "in", i, "the walker has seen", names)
 		}
 		assert.AtMost(t, f.asked(), 36, "requests for 61 directories") // in 15 s, in each the root and a page
 	})
 }
 
-// known are the names of a directory in the root, without a look.
-func (f *forest) known(dir string) (names []string) {
-	ino := f.child(dir)
-	locked := f.v.lock()
-	defer locked.unlock()
-	locked.table.Names(table.Ino(ino), "", func(name string, rec table.Name) bool {
-		if rec.Ino != 0 {
-			names = append(names, name)
-		}
-		return true
-	})
-	return names
-}
-
-// What was changed locally since a page was asked for stays as it is.
+// What was changed locally, and sent, since a page was asked for stays as it is.
 func TestPageUndoesNothing(t *testing.T) {
 	inForest(t, 1000, 10, flat(8), func(f *forest) {
-		f.tamper("d0005/only there", "x")
-		f.walkAll(fs.RootIno)
-		mine := f.open("d0002/f000", syscall.O_RDWR) // an open would wait for the page
-		f.clock.add(2 * time.Second)
-		f.list("")
+		f.walkAll("", nothing)
+		f.later(2 * time.Second)
+		f.read("")
 		gate, reached := f.answerLate(providers.MethodList)
 		f.asked()
-		looked := async(func() { f.look("d0000") })
+		var looked sync.WaitGroup
+		looked.Go(func() { f.look("d0000") })
 		<-reached // the page has all as it was
-		f.ok(f.v.Unlink(me, f.child("d0001"), "f000"))
-		f.write(mine, "mine", 0)
-		f.ok(f.shut(mine))
-		_, o, err := f.v.Create(me, f.child("d0003"), "own", syscall.O_RDWR, 0o666)
-		f.ok(err)
-		f.ok(f.shut(o))
-		for _, name := range f.known("d0005") {
-			f.ok(f.v.Unlink(me, f.child("d0005"), name))
-		}
-		f.ok(f.v.Rmdir(me, fs.RootIno, "d0005"))
-		f.ok(f.v.Rename(me, fs.RootIno, "d0004", fs.RootIno, "d0005", 0))
-		f.settle()
+		f.update(func(tx *tree.Tx) {
+			sent := func(l table.Link, ino table.Ino, remote *table.Remote) {
+				tx.SetLocal(l, ino, false, false)
+				tx.SetRemote(l, remote)
+				tx.ChangedByUs(l)
+			}
+			inDir := func(dir, name string) table.Link { return table.Link{Dir: f.knownTo(tx.View, dir), Name: name} }
+			sent(inDir("d0001", "f000"), 0, nil)
+			own := tx.Alloc()
+			tx.Put(own, &table.Inode{Mode: syscall.S_IFREG, ContentVersion: 1, AttrGen: 1})
+			sent(inDir("d0003", "own"), own, &table.Remote{Ino: own, Kind: providers.KindFile, ContentVersion: 1, AttrGen: 1})
+			moved := f.knownTo(tx.View, "d0004")
+			sent(inDir("", "d0004"), 0, nil)
+			sent(inDir("", "d0005"), moved, &table.Remote{Ino: moved, Kind: providers.KindDir, AttrGen: 1})
+		})
+		f.tamper("d0003/own")
 		close(gate)
-		<-looked
-		for _, name := range []string{"d0001", "d0002", "d0003", "d0005", "d0006"} {
-			f.look(name)
+		looked.Wait()
+		f.asked()
+		for dir, want := range map[string]int{"d0001": 9, "d0003": 11, "d0006": 10} {
+			f.look(dir)
+			assert.Equal(t, len(f.names(dir)), want, dir)
 		}
-		assert.AtMost(t, f.asked(), 3, "requests") // the page, and what was moved
-		for dir, want := range map[string]int{"d0001": 9, "d0002": 10, "d0003": 11, "d0005": 10, "d0006": 10} {
-			assert.Equal(t, len(f.known(dir)), want, dir)
-		}
-		assert.Equal(t, f.get("d0002/f000"), "mine", "a changed file")
-		f.noProblems()
+		assert.Equal(t, f.asked(), 0, "requests for what the page says, but for what was changed")
+		f.tamper("d0005/new")
+		f.look("d0005")
+		assert.Equal(t, len(f.names("d0005")), 11, "where another directory is by now")
+		assert.Equal(t, f.asked(), 1, "requests for it")
 	})
 }
 
@@ -298,14 +263,13 @@ func TestPageUndoesNothing(t *testing.T) {
 // page is tried later.
 func TestPageFails(t *testing.T) {
 	inForest(t, 1000, 10, flat(30), func(f *forest) {
-		f.walkAll(fs.RootIno)
-		f.clock.add(2 * time.Second)
+		f.walkAll("", nothing)
+		f.later(2 * time.Second)
 		f.asked()
 		f.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{Before: providers.ErrUnavailable})
-		assert.Equal(t, f.walkAll(fs.RootIno), f.names, "names")
+		assert.Equal(t, f.walkAll("", nothing), f.count, "names")
 		assert.AtMost(t, f.asked(), 6, "requests")
-		f.noProblems()
-		assert.Equal(t, f.stale(), time.Time{}, "what is shown counts as stale")
+		assert.False(t, f.o.Belief.IsFailing(), "what is shown counts as stale")
 	})
 }
 
@@ -314,11 +278,11 @@ func TestPageFails(t *testing.T) {
 func TestScatteredLooksAreNoWalk(t *testing.T) {
 	const looks = 20
 	inForest(t, 100, 120, nested(looks, 1), func(f *forest) {
-		f.walkAll(fs.RootIno)
+		f.walkAll("", nothing)
 		f.listExpired()
 		for i := range looks {
 			f.look(fmt.Sprintf("d%02d", looks-1-i))
-			f.clock.add(listing.WalkPause / 4)
+			f.later(WalkPause / 4)
 		}
 		assert.AtMost(t, f.asked(), looks+5, "requests") // after 1, 2, 4, 8 and 16 looks
 	})
@@ -329,9 +293,9 @@ func TestScatteredLooksAreNoWalk(t *testing.T) {
 func TestFlatDirectoryIsListedOnce(t *testing.T) {
 	for _, dirs := range [][]string{{"d"}, {"d", "d/z"}} {
 		inForest(t, 20, 95, dirs, func(f *forest) {
-			f.list("")
+			f.read("")
 			f.asked()
-			assert.Equal(t, len(f.list("d")), 95+2+len(dirs)-1, "names")
+			assert.Equal(t, len(f.read("d")), 95+len(dirs)-1, "names")
 			assert.AtMost(t, f.asked(), 5*len(dirs), dirs, "listings")
 		})
 	}
@@ -351,17 +315,14 @@ func (p unordered) List(ctx context.Context, l providers.Locator, o providers.Li
 // Where recursive listings do not work each directory is listed by itself, for walks and
 // for pulls.
 func TestStoreWithoutOrder(t *testing.T) {
-	inForest(t, 100, 10, flat(8), func(f *forest) {
-		f.wrap = func(p providers.Provider) providers.Provider { return unordered{p} }
-		f.again()
+	inForestOf(t, 100, 10, flat(8), func(p providers.Provider) providers.Provider { return unordered{p} }, func(f *forest) {
 		for range 2 {
-			assert.Equal(t, f.walkAll(fs.RootIno), f.names, "names")
-			f.clock.add(2 * time.Second)
+			assert.Equal(t, f.walkAll("", nothing), f.count, "names")
+			f.later(2 * time.Second)
 		}
-		f.tamper("d0003/new", "theirs")
-		r, err := f.v.Pull(f.Context(), PullOptions{})
-		assert.True(t, err == nil && r.Changed == 1, "pull", r, err)
-		f.noProblems()
+		f.tamper("d0003/new")
+		r := f.pull()
+		assert.Equal(t, r.Changed, 1, "names of a pull")
 	})
 }
 
@@ -369,11 +330,11 @@ func TestStoreWithoutOrder(t *testing.T) {
 // that is not used makes no walk harder to begin.
 func TestFirstPageServesTwice(t *testing.T) {
 	inForest(t, 100, 10, flat(30), func(f *forest) {
-		f.list("")
+		f.read("")
 		assert.Equal(t, f.asked(), 2, "listings, of the tree and of the directory")
 		f.look("d0000")
 		assert.Equal(t, f.asked(), 0, "the first directory took requests more")
-		time.Sleep(listing.WalkPause + time.Second)
+		time.Sleep(WalkPause + time.Second) // of the bubble
 		assert.False(t, f.walking(), "a walk goes on")
 		f.listExpired()
 		f.look("d0001")
@@ -386,14 +347,13 @@ func TestFirstPageIsAskedForTwice(t *testing.T) {
 	inForest(t, 10, 10, flat(6), func(f *forest) {
 		gate, reached := make(chan struct{}), make(chan struct{})
 		f.faults.Queue(providers.MethodList, providertest.Fault{After: providers.ErrUnavailable}, providertest.Fault{Gate: gate, Reached: reached})
-		listed := async(func() { f.list("") })
+		var listed sync.WaitGroup
+		listed.Go(func() { f.read("") })
 		<-reached
-		for i := range 3 {
-			f.tamper(fmt.Sprintf("d0000/a%d", i), "theirs") // the page ends earlier now
-		}
+		f.tamper("d0000/a0", "d0000/a1", "d0000/a2") // the page ends earlier now
 		close(gate)
-		<-listed
-		assert.Equal(t, f.walkAll(fs.RootIno), f.names+3, "names")
+		listed.Wait()
+		assert.Equal(t, f.walkAll("", nothing), f.count+3, "names")
 	})
 }
 
