@@ -8,30 +8,14 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // firstFetch is how much of a file comes before its open returns.
 const firstFetch = 1 << 20
 
-// A small file is here in whole when its open returns, and stays.
-func TestOpenFetches(t *testing.T) {
-	var c calls
-	w := newWorld(t, unwaited, recording(&c), holding("f", "hello"))
-	o := w.open("f", syscall.O_RDONLY)
-	assert.Equal(t, c.of(providers.MethodRead), 1, "reads at the open")
-	assert.Equal(t, w.read(o), "hello")
-	o.File.Release()
-	n := w.inode(w.walk("f"))
-	assert.True(t, n.State == table.Whole && n.Origin.Version != (providers.Version{}), "content is", n.State, "of", n.Origin.Version)
-	w.again()
-	got := w.get("f")
-	assert.True(t, got == "hello" && c.of(providers.MethodRead) == 0, "got", got, "after another fetch")
-}
-
-// So do those of a run that was killed, once there was another.
+// The content files of a run that was killed carry where they belong, for the time when there
+// is no table, once there was another run.
 func TestContentOfTheKilledKnowsItsPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, unwaited, holding("clean", "x"))

@@ -15,7 +15,6 @@ import (
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
-	"github.com/wsmount/wsmount/providers/providertest"
 )
 
 // A program sees all of a pull or nothing of it, in whatever order the store
@@ -50,30 +49,6 @@ func TestPullIsOneStep(t *testing.T) {
 		w.pull()
 		assert.Equal(t, len(slices.Compact(seen)), 2, "states:", seen)
 		w.sees("a/", "a/f: 1", "b/", "b/f: 1", "c/", "c/f: 1")
-	}
-}
-
-// Directories that nobody has looked into are not listed, and one recursive
-// listing is used where it is the cheaper way.
-func TestWhatAPullAsks(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		deep int // entries in a directory that is not known
-		want int // listings
-	}{{"small tree", 1, 1}, {"much that is not known", 500, 4 + 5}} {
-		t.Run(c.name, func(t *testing.T) {
-			var n calls
-			w := newScene(t, recording(&n), many(c.deep, "0/"), holding("a/f", "0", "b/f", "0", "c/f", "0"))
-			for _, dir := range []string{"", "a", "b", "c"} {
-				w.names(dir)
-			}
-			n.of(providers.MethodList)
-			w.tamper("c/f", "changed")
-			assert.Equal(t, w.pull().Changed, 1, "report")
-			got := n.of(providers.MethodList)
-			assert.True(t, got <= 12, got, "pages were asked for")
-			assert.False(t, w.table(w.walk("0")).Loaded, "a directory that nobody looked into is known now")
-		})
 	}
 }
 
@@ -123,22 +98,6 @@ func TestPullDuringOurRename(t *testing.T) {
 	w.noProblems()
 }
 
-// A directory that was renamed while it was listed is listed where it is.
-func TestListingFollowsARename(t *testing.T) {
-	w := newScene(t, holding("d/f", "1"))
-	d := w.walk("d")
-	reached, open := w.gate(providers.MethodList)
-	loaded := make(chan error)
-	go func() { loaded <- w.v.listings.Load(nil, table.Ino(d)) }()
-	<-reached
-	w.ok(w.rename("d", "e"))
-	w.settle()
-	w.tamper("d/x", "another directory of the old name")
-	open()
-	w.ok(<-loaded)
-	assert.Equal(t, strings.Join(w.names("e"), " "), "f", "names")
-}
-
 func TestPullIfClean(t *testing.T) {
 	w := newScene(t, holding("f", "0", "g", "0"), held(SplitConflicts))
 	w.here()
@@ -149,17 +108,6 @@ func TestPullIfClean(t *testing.T) {
 	w.commit()
 	r = assert.Of(w.v.Pull(context.Background(), PullOptions{IfClean: true})).OK(w)
 	assert.True(t, r.Skipped == "" && w.get("g") == "1", "report", r)
-}
-
-// A pull that fails half way changes nothing.
-func TestPullFailsWhole(t *testing.T) {
-	w := newScene(t, over(memory.Options{Without: providers.Capabilities{RecursiveList: true}}), holding("a/f", "0", "b/f", "0"))
-	w.here()
-	w.tamper("a/f", "1")
-	w.tamper("b/f", "1")
-	w.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
-	assert.Is(t, assert.ErrOf(w.v.Pull(context.Background(), PullOptions{})), providers.ErrPermission)
-	w.sees("a/", "a/f: 0", "b/", "b/f: 0")
 }
 
 // A store without empty directories: one that was made here and has nothing in

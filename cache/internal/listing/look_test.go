@@ -279,3 +279,66 @@ func TestCompare(t *testing.T) {
 	assert.Slice(t, s.names("unknown"), nil, "names of what is not known")
 	assert.Slice(t, s.listed(), nil, "the store was asked")
 }
+
+// Directories that no one has looked into are not listed, and one recursive listing is used
+// where it is the cheaper way.
+func TestWhatAPullAsks(t *testing.T) {
+	for deep, most := range map[int]int{1: 3, 500: 12} { // entries in a directory that is not known
+		s := newScene(t, memory.Options{PageSize: 3}, nil)
+		s.tamper("a/f", "b/f", "c/f")
+		for i := range deep {
+			s.tamper(fmt.Sprint("0/", i))
+		}
+		for _, dir := range []string{"", "a", "b", "c"} {
+			s.look(dir)
+		}
+		s.listed()
+		s.tamper("c/f=changed")
+		assert.Equal(t, s.pull().Changed, 1, "report")
+		assert.AtMost(t, s.asked(), most, deep, "pages were asked for")
+		assert.Slice(t, s.names("0"), nil, "of a directory that no one looked into is known")
+	}
+}
+
+// A comparison that fails half way is none.
+func TestCompareFailsWhole(t *testing.T) {
+	s := newScene(t, memory.Options{Without: providers.Capabilities{RecursiveList: true}}, nil)
+	s.tamper("a/f", "b/f")
+	s.walk("a/f")
+	s.walk("b/f")
+	s.faults.Queue(providers.MethodList, providertest.Fault{}, providertest.Fault{}, providertest.Fault{Before: providers.ErrPermission})
+	w := s.o.Waits.For(nil, time.Minute)
+	defer w.Close()
+	assert.Is(t, assert.ErrOf(s.CompareAll(w, s.o.Provider)), providers.ErrPermission)
+	v := s.o.Tree.Lock()
+	defer s.o.Tree.Unlock()
+	assert.False(t, v.IsObserved(), "the store is still looked at")
+}
+
+// A directory that was renamed while it was listed is listed where it is.
+func TestListingFollowsARename(t *testing.T) {
+	s := newScene(t, memory.Options{}, nil)
+	s.tamper("d/f", "e/f")
+	s.look("")
+	gate, reached := s.answerLate(providers.MethodList)
+	d, loaded := s.known("d"), make(chan error)
+	go func() { loaded <- s.Load(someone, d) }()
+	<-reached
+	s.update(func(tx *tree.Tx) {
+		from, to := table.Link{Dir: table.Root, Name: "d"}, table.Link{Dir: table.Root, Name: "e"}
+		remote := *tx.Record(from).Remote
+		for l, x := range map[table.Link]table.Ino{from: 0, to: d} {
+			tx.SetLocal(l, x, false, false)
+		}
+		tx.SetRemote(from, nil)
+		tx.SetRemote(to, &remote)
+		tx.ChangedByUs(from)
+		tx.ChangedByUs(to)
+	})
+	s.tamper("e/own", "d/x")
+	s.gone("e/f")
+	close(gate)
+	assert.OK(t, <-loaded)
+	assert.Slice(t, s.names("e"), []string{"own"}, "names")
+	assert.Slice(t, s.listed(), []string{"", "d", "e"}, "listings")
+}
