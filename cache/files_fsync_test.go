@@ -33,42 +33,6 @@ func TestFsyncOfContentAlone(t *testing.T) {
 	})
 }
 
-// An fsync of a file or a directory brings every change of names before it to the disk.
-func TestFsyncOfNames(t *testing.T) {
-	for what, sync := range map[string]func(w *world, o fs.Opened) error{
-		"file": func(w *world, o fs.Opened) error {
-			w.write(o, "2", 0)
-			return o.File.Fsync(me, false)
-		},
-		"directory": func(w *world, _ fs.Opened) error { return w.syncRoot() },
-	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, onlyAsked, onOneDisk)
-				o := w.create("f")
-				w.write(o, "1", 0)
-				w.ok(o.File.Fsync(me, false))
-				mode := uint32(0o600)
-				for _, change := range []func() error{
-					func() error { return w.put("new", "") },
-					func() error { return w.rename("new", "renamed") },
-					func() error { w.mkdir("dir"); return nil },
-					func() error { _, err := w.v.SetAttr(me, w.walk("dir"), nil, &fs.SetAttr{Mode: &mode}); return err },
-					func() error { return w.v.SetXattr(me, w.walk("dir"), "user.x", []byte("y"), 0) },
-				} {
-					w.ok(change())
-					w.ok(sync(w, o))
-					assert.True(t, w.v.tableSync.HasNames(), "the disk does not have all names")
-				}
-				w.powerLostBetween()
-				n := w.record("dir")
-				assert.True(t, n.Mode&0o777 == 0o600 && string(n.Xattrs["user.x"]) == "y", "the directory is", n)
-				w.record("renamed")
-			})
-		})
-	}
-}
-
 // syncRoot is fsync(2) of the root.
 func (w *world) syncRoot() error {
 	w.Helper()

@@ -80,35 +80,6 @@ func TestDefaultPatience(t *testing.T) {
 	})
 }
 
-// An open that shows nothing of what is there waits for a backend that does not
-// answer as little as a look at names, however long ago it answered.
-func TestOpenThatShowsNothingWaitsForNoAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, ago := range []time.Duration{listing.StaleFor / 2, 2 * listing.StaleFor} {
-			for _, open := range []struct {
-				flag uint32
-				off  int64
-				want string
-			}{{syscall.O_TRUNC, 0, "two"}, {0, 3, "onetwo"}} {
-				var c ticking
-				w := newScene(t, holding("f", "one"), clocked(&c, time.Second), hurried)
-				w.get("f")
-				w.v.belief.Answered(time.Millisecond) // in a bubble listings take no time
-				c.add(ago)
-				gate := make(chan struct{})
-				w.faults.Queue(providers.MethodList, providertest.Fault{Gate: gate})
-				x := w.known("f")
-				began := time.Now()
-				o := w.openIno(x, syscall.O_WRONLY|open.flag)
-				assert.AtMost(t, time.Since(began), listing.LeastWait, ago, "after the last answer an open for", open.want, "waited")
-				close(gate)
-				w.writeLast(o, "two", open.off)
-				w.arrived("f", open.want)
-			}
-		}
-	})
-}
-
 // known is the inode of a name in the root, as the table has it.
 func (w *scene) known(name string) fs.Ino {
 	locked := w.v.lock()

@@ -148,6 +148,52 @@ func TestWhoWaitsForTheRemote(t *testing.T) {
 	}
 }
 
+// An fsync of a file or a directory brings every change of names before it to the disk.
+func TestFsyncOfNames(t *testing.T) {
+	for _, ofDir := range []bool{true, false} {
+		w := newWorld(t)
+		w.put("f", "1")
+		f, root := w.open(w.walk("f"), syscall.O_RDWR), assert.Of(w.OpenDir(me, fs.RootIno)).OK(t)
+		for _, change := range []func() error{
+			func() error { w.put("new", ""); return nil },
+			func() error { return w.Rename(me, fs.RootIno, "new", fs.RootIno, "renamed", 0) },
+			func() error { w.mkdir("dir"); return nil },
+			func() error {
+				return assert.ErrOf(w.SetAttr(me, w.walk("dir"), nil, &fs.SetAttr{Mode: new(uint32(0o700))}))
+			},
+			func() error { return w.SetXattr(me, w.walk("dir"), "user.x", []byte("y"), 0) },
+		} {
+			assert.OK(t, change())
+			if ofDir {
+				assert.OK(t, root.Fsync(me, false))
+			} else {
+				w.write(f, "2", 0)
+				assert.OK(t, f.File.Fsync(me, false))
+			}
+			assert.True(t, w.o.Syncs.HasNames(), "the disk does not have all names")
+		}
+		f.File.Release()
+		w.crash(true)
+		n := w.inode(w.walk("dir"))
+		assert.True(t, n.Mode&0o777 == 0o700 && string(n.Xattrs["user.x"]) == "y" && w.walk("renamed") != 0, "of a directory", ofDir, "leaves", n)
+	}
+}
+
+// An open that shows nothing of what is there asks as little as a look at names does.
+func TestStrictOpens(t *testing.T) {
+	for flags, want := range map[uint32]bool{
+		syscall.O_RDONLY: true, syscall.O_RDWR: true, syscall.O_WRONLY | syscall.O_APPEND: true,
+		syscall.O_WRONLY: false, syscall.O_WRONLY | syscall.O_TRUNC: false, syscall.O_RDWR | syscall.O_TRUNC: false,
+	} {
+		strict := !want
+		w := newWorld(t, func(o *Options) {
+			o.Remote.Freshen = func(_ *fs.Op, _ table.Ino, is bool) error { strict = is; return nil }
+		})
+		w.shut(w.open(w.put("f", "1"), flags))
+		assert.Equal(t, strict, want, "flags", flags, "strict")
+	}
+}
+
 // A file that takes another's name before it is closed takes what was written along, and its
 // content carries where it belongs.
 func TestRenameOfAnOpenFile(t *testing.T) {

@@ -78,10 +78,15 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	return w
 }
 
-// killed goes on with the table as a process that is killed leaves it, and no content.
-func (w *world) killed() {
+// crash goes on with no content and the table as a process that is killed leaves it, or a loss
+// of power.
+func (w *world) crash(ofPower bool) {
 	w.Helper()
-	w.disk = w.disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2))})
+	unsynced := 100
+	if ofPower {
+		unsynced = 0
+	}
+	w.disk = w.disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced, RNG: rand.New(rand.NewPCG(1, 2))})
 	w.start()
 }
 

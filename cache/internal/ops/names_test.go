@@ -284,7 +284,7 @@ func TestNamesSurviveAKill(t *testing.T) {
 		}, "m/ m/d m/s p"},
 	} {
 		assert.OK(t, c.do(), c.what)
-		w.killed()
+		w.crash(false)
 		assert.Equal(t, strings.Join(w.allNames(fs.RootIno, ""), " "), c.want, c.what)
 	}
 	a := assert.Of(w.Attr(me, w.walk("m/d"), nil)).OK(t)
