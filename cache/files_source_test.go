@@ -144,12 +144,6 @@ func TestTargetsAreFetched(t *testing.T) {
 	w.sees("l -> elsewhere")
 }
 
-func (w *scene) table(ino fs.Ino) table.Inode {
-	locked := w.v.lock()
-	defer locked.unlock()
-	return *locked.table.Inode(table.Ino(ino))
-}
-
 // Another changed the file that is being moved for us: whoever opens it under its
 // new name meanwhile waits for what becomes of the move, and is not told that the
 // bytes are nowhere.
