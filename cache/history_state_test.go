@@ -3,7 +3,6 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,82 +17,6 @@ func (w *world) diff(o DiffOptions) string {
 	w.Helper()
 	text := assert.Of(w.v.Diff(w.Context(), o)).OK(w)
 	return text
-}
-
-// A state has one name, and each kind of name leads to the state after it, or
-// before.
-func TestStates(t *testing.T) {
-	w, c := historic(t)
-	at := map[string]time.Time{}
-	put := func(content string, a Actor) {
-		t.Helper()
-		w.v.SetActor(a)
-		w.ok(w.put("f", content))
-		w.later(c, 3*time.Second)
-		at[content] = c.now()
-	}
-	put("0", Actor{})
-	put("1", Actor{Turn: "1", Conversation: "x", Event: "tool-call"})
-	put("2", Actor{Turn: "2", Conversation: "x", Event: "turn-start"})
-	put("3", Actor{Turn: "2", Conversation: "x", Event: "tool-call"})
-	put("4", Actor{Turn: "3", Conversation: "y", Event: "tool-call"})
-	put("5", Actor{Turn: "3", Conversation: "y", Event: "tool-call"})
-	put("6", Actor{})
-	list := w.versions(LogFilter{Path: "f", Turn: "2"})
-	for _, test := range []struct {
-		name          string
-		s             State
-		after, before string
-	}{
-		{"version", State{Version: list[0].ID}, "3", "2"},
-		{"time", State{Time: at["2"]}, "2", "2"},
-		{"time of a change", State{Time: list[0].Time}, "3", "2"},
-		{"event", State{Event: "turn-start"}, "2", "1"},
-		{"event of many turns", State{Event: "tool-call"}, "5", "3"},
-		{"turn", State{Turn: "2"}, "3", "1"},
-		{"conversation", State{Conversation: "x"}, "3", "0"},
-		{"turn of a conversation", State{Turn: "3", Conversation: "y"}, "5", "3"},
-	} {
-		for _, want := range []string{test.after, test.before} {
-			w.restore(RestoreOptions{Path: "f", To: test.s, DryRun: true})
-			pl := assert.Of(w.v.past.Plan(t.Context(), "f", test.s)).OK(w)
-			assert.True(t, len(pl.Items) == 1 && w.contentOf(pl.Items[0]) == want, test.name, "before", test.s.Before, "got", pl, "want", want)
-			test.s.Before = true
-		}
-	}
-}
-
-// contentOf is what a restore would bring back.
-func (w *world) contentOf(it past.Item) string {
-	w.Helper()
-	r, _, err := w.v.past.Open(it)
-	w.ok(err)
-	defer r.Close()
-	data := assert.Of(io.ReadAll(r)).OK(w)
-	return string(data)
-}
-
-// A state with no name, or with two, is none; nor is one that never was.
-func TestNoState(t *testing.T) {
-	w, _ := historic(t)
-	w.ok(w.put("f", "one"))
-	for _, test := range []struct {
-		s    State
-		want error
-	}{
-		{State{}, syscall.EINVAL},
-		{State{Before: true}, syscall.EINVAL},
-		{State{Version: "1", Turn: "7"}, syscall.EINVAL},
-		{State{Event: "turn-start", Time: time.Unix(1, 0)}, syscall.EINVAL},
-		{State{Event: "no-such"}, ErrNoVersion},
-		{State{Version: "4711", Before: true}, ErrNoVersion},
-	} {
-		assert.Is(t, assert.ErrOf(w.v.Restore(t.Context(), RestoreOptions{To: test.s})), test.want, "restore", test.s)
-		if test.s.IsZero() {
-			continue
-		}
-		assert.Is(t, assert.ErrOf(w.v.Diff(t.Context(), DiffOptions{From: test.s})), test.want, "diff", test.s)
-	}
 }
 
 // turn7 is a tree, and what a turn makes of it.
