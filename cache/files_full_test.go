@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -89,83 +88,41 @@ func TestChangesGetTheRoomOfCleanContent(t *testing.T) {
 	assert.True(t, w.get("clean") == block && w.get("mine") == block+"ours", "the content is another")
 }
 
-// The clean content of a working copy that is not mounted can be given up, however the
-// last session ended, and the next goes on as if it had been evicted.
-func TestContentOfWhatIsNotMounted(t *testing.T) {
+// What gave up its clean content while it was not mounted, and could not say so in its table,
+// goes on as if that had been evicted.
+func TestRoomInWhatIsNotMounted(t *testing.T) {
 	block := strings.Repeat("x", 60<<10)
-	for _, killed := range []bool{false, true} {
-		t.Run(fmt.Sprint("killed ", killed), func(t *testing.T) {
-			w := newWorld(t, unwaited, holding("clean", block, "mine", block))
-			for _, name := range []string{"clean", "mine"} {
-				w.get(name)
-			}
-			w.ok(w.put("mine", block+"ours"))
-			w.idle()
-			_, _, err := ContentOf(w.o.StateDir, true, nil)
-			assert.Is(t, err, ErrInUse, "of what is mounted")
-			if killed {
-				old := w.v
-				w.dead.Store(true)
-				w.o.StateDir = copyState(t, old)
-				t.Cleanup(func() { old.Close() })
-			} else {
-				w.ok(w.v.Close())
-			}
-			w.gone = true // until it starts again
-			was, freed, err := ContentOf(w.o.StateDir, false, nil)
-			assert.True(t, err == nil && freed == 0 && was.Clean == 60<<10 && was.Unsaved >= 60<<10, "there is", was, "freed", freed, err)
-			is, freed, err := ContentOf(w.o.StateDir, true, nil)
-			w.ok(err)
-			assert.Equal(t, freed, 60<<10, "freed")
-			assert.True(t, is.Clean == 0 && is.Unsaved == was.Unsaved, "after clearing there is", is)
-			w.start()
-			assert.True(t, w.get("clean") == block && w.get("mine") == block+"ours", "the content is another")
-			w.check()
-		})
+	for how, end := range map[string]func(w *world) (freed int64, err error){
+		"clean": func(w *world) (int64, error) {
+			w.ok(w.v.Close())
+			return MakeRoomIn(w.o.StateDir, 1<<20, nil)
+		},
+		"killed": func(w *world) (freed int64, err error) {
+			old := w.v
+			w.dead.Store(true)
+			w.o.StateDir = copyState(t, old)
+			t.Cleanup(func() { old.Close() })
+			_, freed, err = ContentOf(w.o.StateDir, true, nil)
+			return freed, err
+		},
+	} {
+		w := newWorld(t, unwaited, holding("clean", block, "mine", block))
+		w.get("clean")
+		w.ok(w.put("mine", block+"ours"))
+		w.idle()
+		w.gone = true // until it starts again
+		assert.Of(end(w)).Equal(t, 60<<10, how, "freed")
+		w.start()
+		assert.True(t, w.get("clean") == block && w.get("mine") == block+"ours", how, "the content is another")
+		w.check()
 	}
 }
 
-// Of a file of which a part was fetched, that part counts, while it is mounted and when it
-// is not.
+// Of a file of which a part was fetched, that part counts.
 func TestContentUsageOfAPart(t *testing.T) {
 	const size = 4 << 20
 	w := newWorld(t, unwaited, holding("f", strings.Repeat("x", size)))
 	w.open("f", syscall.O_RDONLY).File.Release() // firstFetch came
-	was := w.v.ContentUsage()
-	assert.True(t, was.Clean >= firstFetch && was.Clean <= size/2 && was.Unsaved == 0, firstFetch, "bytes were fetched, and there is", was)
-	w.ok(w.v.Close())
-	w.gone = true // until it starts again
-	is, freed, err := ContentOf(w.o.StateDir, true, nil)
-	w.ok(err)
-	assert.Equal(t, freed, was.Clean, "freed when it was not mounted")
-	assert.Equal(t, is.Clean, 0, "clean then")
-	w.start()
-}
-
-// Of a working copy that is not mounted as much clean content can be given up as others
-// need of the disk, without a byte written.
-func TestMakeRoomInWhatIsNotMounted(t *testing.T) {
-	const size = 60 << 10
-	block := strings.Repeat("x", size)
-	w := newWorld(t, unwaited, holding("a", block, "b", block, "c", block, "mine", block))
-	for _, name := range []string{"a", "b", "c"} {
-		w.get(name)
-	}
-	w.ok(w.put("mine", block+"ours"))
-	w.idle()
-	w.is(assert.ErrOf(MakeRoomIn(w.o.StateDir, 1, nil)), ErrInUse)
-	w.ok(w.v.Close())
-	w.gone = true // until it starts again
-	for _, want := range []int64{2 * size, size, 0} {
-		freed := assert.Of(MakeRoomIn(w.o.StateDir, size+1, nil)).OK(w)
-		assert.Equal(t, freed, want, "freed")
-	}
-	u, _, err := ContentOf(w.o.StateDir, false, nil)
-	assert.True(t, err == nil && u.Unsaved >= size && u.Clean == 0, "then there is", u, err)
-	w.start()
-	for _, name := range []string{"a", "b", "c"} {
-		assert.Equal(t, w.get(name), block, "the content is another")
-	}
-	assert.Equal(t, w.get("mine"), block+"ours", "what was changed is lost")
-	w.check()
+	u := w.v.ContentUsage()
+	assert.True(t, u.Clean >= firstFetch && u.Clean <= size/2 && u.Unsaved == 0, firstFetch, "bytes were fetched, and there is", u)
 }

@@ -1,10 +1,7 @@
 package cache
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -149,46 +146,4 @@ func TestRecoverIsOneUpdate(t *testing.T) {
 		t.Errorf("an update concerned %d names at most, and %d files were open", most, files/2)
 	}
 	assert.Equal(t, locked.table.DirtyCount(), files, "dirty")
-}
-
-// A table that is gone, or was put back from before, is not taken for a new one:
-// the numbers of content that is there would be given again. What is there can
-// be scanned.
-func TestTableLost(t *testing.T) {
-	for name, lose := range map[string]func(w *world, dir, old string){
-		"gone": func(w *world, dir, _ string) { w.ok(os.RemoveAll(filepath.Join(dir, "names"))) },
-		"gone, with all that says so": func(w *world, dir, _ string) {
-			w.ok(errors.Join(os.RemoveAll(filepath.Join(dir, "names")), os.Remove(filepath.Join(dir, "names.guard"))))
-		},
-		"put back": func(w *world, dir, old string) {
-			w.ok(errors.Join(os.RemoveAll(filepath.Join(dir, "names")), os.CopyFS(filepath.Join(dir, "names"), os.DirFS(filepath.Join(old, "names")))))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, held(SplitConflicts))
-			w.stop()
-			old := t.TempDir()
-			w.ok(os.CopyFS(old, os.DirFS(w.o.StateDir)))
-			w.start()
-			w.ok(w.put("f", "unsent"))
-			dir := copyState(t, w.v)
-			lose(w, dir, old)
-			o := w.o
-			o.StateDir = dir
-			if _, err := Inspect(dir, 0); !errors.Is(err, table.ErrDamaged) || errors.Is(err, iofs.ErrNotExist) {
-				t.Errorf("looked into: %v", err)
-			}
-			v, err := Open(context.Background(), w.p, o)
-			assert.Is(t, err, table.ErrDamaged, "opened")
-			if err == nil {
-				v.Close()
-			}
-			assert.Is(t, assert.ErrOf(Inspect(dir, 0)), table.ErrDamaged, "looked into")
-			r, err := Scan(context.Background(), dir, false, nil)
-			if err != nil || len(r.Restored)+r.Unnamed != 1 { // its path is noted in its own time
-				t.Errorf("scanned: %+v, %v", r, err)
-			}
-			assert.Is(t, assert.ErrOf(Inspect(dir, 0)), nil, "after the scan")
-		})
-	}
 }

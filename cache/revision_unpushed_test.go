@@ -56,15 +56,6 @@ func TestUnpushedOutlivesTheVolume(t *testing.T) {
 			assert.True(t, freed == 0 && (gone == nil) == (u.Unsaved == 0) && (gone == nil) == (u.Lost == ""), "in a volume with", gone, "given up", freed, "there is", u)
 		}
 		w.stop()
-		for _, lost := range []error{errors.New("no clone has them"), nil} {
-			why := func(noted *Unpushed, on providers.Revision, _ bool) error {
-				assert.True(t, *noted == want && on != "", "it is asked for", noted, on)
-				return lost
-			}
-			is := assert.Of(MakeRoomIn(w.o.StateDir, 1, why)).OK(w)
-			u, _, err := ContentOf(w.o.StateDir, false, why)
-			assert.True(t, err == nil && (lost == nil) == (is > 0) && (lost == nil) == (u.Unsaved == 0) && (u.Lost != "") == (lost != nil), "with", lost, "given up", is, "there is", u, err)
-		}
 		switches.Connect()
 		w.start()
 		w.ok(w.push())

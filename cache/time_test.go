@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"testing"
@@ -38,28 +37,5 @@ func TestTimesOfAnyYear(t *testing.T) {
 			w.again()
 			look("another working copy", false)
 		})
-	}
-}
-
-// A time that JSON cannot say would keep a report from being told.
-func TestTimesCanBeTold(t *testing.T) {
-	w := newWorld(t, holding("f", "1"), unwaited)
-	late := time.Unix(1<<40, 0)
-	w.setAttr("f", &fs.SetAttr{Mtime: &late})
-	w.stop()
-	left := assert.Of(Inspect(w.o.StateDir, 0)).OK(w)
-	_, err := json.Marshal(left)
-	assert.True(t, err == nil && len(left.Unsaved) != 0, len(left.Unsaved), "unsaved", err)
-}
-
-// The state of a time to come is the one of now, and of a time long ago there is none.
-func TestStateOfAnyYear(t *testing.T) {
-	w, _ := historic(t)
-	w.do("put f one", "put f two")
-	for year, want := range map[int]int{1600: 1, 2500: 0} {
-		for _, before := range []bool{false, true} {
-			pl := assert.Of(w.v.past.Plan(t.Context(), "f", State{Time: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), Before: before})).OK(w)
-			assert.Equal(t, len(pl.Items)+len(pl.Remove)+len(pl.Unsure), want, "year", year, "before", before, pl)
-		}
 	}
 }

@@ -90,8 +90,8 @@ func ended(s table.Session) string {
 
 func (r *Report) add(u Unsaved) {
 	r.Total++
-	if u.Kind == "file" && u.Change != "deleted" {
-		r.Bytes += u.Size
+	if u.Kind == "file" {
+		r.Bytes += u.Size // 0 of what is deleted
 		if u.Change == "created" || u.Change == "changed" {
 			r.Files++
 		}

@@ -86,6 +86,7 @@ func TestTimes(t *testing.T) {
 	for year, want := range map[int]int{-5: 0, 0: 0, 1600: 1600, 2500: 2500, 9999: 9999, 12_345: 9999} {
 		got := TimeOf(time.Date(year, 6, 1, 0, 0, 0, 5, time.UTC))
 		assert.Equal(t, got.Time().UTC().Year(), want, "of the year", year)
+		assert.OK(t, assert.ErrOf(got.Time().UTC().MarshalJSON()), "of the year", year)
 	}
 	last := TimeOf(time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC))
 	assert.Equal(t, last.Next(), last, "after the last")
