@@ -113,16 +113,6 @@ func TestRecoverLetsGoOfContent(t *testing.T) {
 	})
 }
 
-// Content that was evicted is fetched again, though the table that came to the
-// disk does not know that it was.
-func TestRecoverFetchesEvictedContent(t *testing.T) {
-	w := newWorld(t, onlyAsked, holding("f", "theirs"))
-	w.get("f")
-	ino := w.walk("f")
-	w.powerLost(func(dir string) { w.ok(os.Remove(dataFile(t, dir, ino))) })
-	assert.Equal(t, w.get("f"), "theirs")
-}
-
 // Content that was synced, sent and evicted is fetched again, though the table
 // may not have come to the disk since it was sent.
 func TestRecoverFetchesWhatWasSent(t *testing.T) {

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -85,30 +84,6 @@ func TestRecoverAfterAKill(t *testing.T) {
 	}
 }
 
-// After a loss of power unsynced content is suspect, and stays so.
-func TestRecoverAfterPowerLoss(t *testing.T) {
-	w := newWorld(t, onlyAsked, holding("clean", "clean"))
-	w.get("clean")
-	w.ok(w.put("unsynced", "unsynced"))
-	o := w.create("synced")
-	w.write(o, "synced", 0)
-	w.ok(o.File.Fsync(me, false))
-	w.ok(w.shut(o))
-	writing := w.create("writing")
-	w.write(writing, "writing", 0)
-	clean := w.walk("clean")
-	w.powerLost(func(dir string) { // of the same size, and of other bytes
-		w.ok(os.WriteFile(dataFile(t, dir, clean), make([]byte, 5), 0o600))
-	})
-	for path, want := range map[string]bool{"unsynced": true, "synced": false, "writing": true, "clean": false} {
-		assert.Equal(t, w.record(path).Suspect, want, path, "suspect")
-	}
-	assert.Equal(t, w.get("unsynced"), "unsynced", "suspect content")
-	assert.Equal(t, w.get("clean"), "clean", "clean content")
-	w.again()
-	assert.True(t, w.record("unsynced").Suspect, "not suspect any more after another start")
-}
-
 // A clean end syncs: the next boot trusts what it finds.
 func TestRecoverTrustsACleanEnd(t *testing.T) {
 	w := newWorld(t, onlyAsked, func(w *world, _ *Options) { w.p = memory.New(memory.Options{NoDigest: true}) }, holding("clean", "clean"))
@@ -119,31 +94,4 @@ func TestRecoverTrustsACleanEnd(t *testing.T) {
 	w.start()
 	assert.False(t, w.record("unsaved").Suspect, "suspect")
 	assert.Equal(t, w.record("clean").State, table.Whole, "clean content was dropped")
-}
-
-// However much a killed working copy leaves open, a start takes it in one update, and
-// without the backend.
-func TestRecoverIsOneUpdate(t *testing.T) {
-	const files = 200
-	var calls calls
-	w := newWorld(t, recording(&calls), onlyAsked)
-	for i := range files { // of which every second is closed
-		o := w.create(fmt.Sprint("f", i))
-		w.write(o, "x", 0)
-		if i%2 == 0 {
-			w.ok(w.shut(o))
-		}
-	}
-	calls.of("")
-	most := 0 // guarded by the volume's lock
-	w.o.within = func(v *Tx) { most = max(most, len(v.Changed())) }
-	w.killed()
-	n := len(calls.all())
-	assert.True(t, n <= 0, "asked the backend", n, "times")
-	locked := w.v.lock()
-	defer locked.unlock()
-	if most < files/2 {
-		t.Errorf("an update concerned %d names at most, and %d files were open", most, files/2)
-	}
-	assert.Equal(t, locked.table.DirtyCount(), files, "dirty")
 }

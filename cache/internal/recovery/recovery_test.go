@@ -33,6 +33,8 @@ type scene struct {
 	tab   *table.Table
 	r     *Recovery
 	told  []string
+
+	updates int // of the volume
 }
 
 func newScene(t *testing.T) *scene {
@@ -100,6 +102,7 @@ func (s *scene) does(f func(*tree.Tx)) {
 
 // Update and Report implement Volume.
 func (s *scene) Update(do func(Tx) error) error {
+	s.updates++
 	return s.tree.Update(func(tx *tree.Tx) error { return do(sceneTx{s, tx}) }, nil)
 }
 
@@ -140,6 +143,17 @@ func (s *scene) has(ino table.Ino, l table.Link, text string, isClean bool) {
 			tx.SetRemote(l, &table.Remote{Ino: ino, Kind: providers.KindFile, ContentVersion: 1, AttrGen: 1,
 				Version: providers.Version{ETag: "1", Size: int64(len(text))}, Digest: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text)))})
 		}
+	})
+}
+
+// hasUndigested is has for clean content of which the remote gives no digest.
+func (s *scene) hasUndigested() {
+	s.Helper()
+	s.has(f, name, "one", true)
+	s.does(func(tx *tree.Tx) {
+		base := *tx.Record(name).Remote
+		base.Digest = ""
+		tx.SetRemote(name, &base)
 	})
 }
 
@@ -230,6 +244,8 @@ func TestRun(t *testing.T) {
 			s.has(f, name, "one", true)
 			assert.OK(s, os.WriteFile(s.onDisk(f), []byte("\x00\x00\x00"), 0o600))
 		}},
+		{"clean, of an unknown digest", "synced", "whole v1 3 bytes", "", func(s *scene) { s.hasUndigested() }},
+		{"clean, of an unknown digest", "power lost", "none v1 3 bytes", "", func(s *scene) { s.hasUndigested() }},
 		{"changed, and gone", "power lost", "none v2 3 bytes", "f a change did not reach the disk before the power was lost", func(s *scene) {
 			s.has(f, name, "one", true)
 			s.does(func(tx *tree.Tx) { tx.ContentChanged(f, 5, table.Time{}) })
@@ -257,6 +273,19 @@ func TestRun(t *testing.T) {
 			assert.Equal(t, len(s.told), 0, "told again")
 		})
 	}
+}
+
+// However much a killed run leaves open, the next takes it in one update.
+func TestRunIsOneUpdate(t *testing.T) {
+	s := newScene(t)
+	for ino := f; ino < 2*f; ino++ {
+		s.has(ino, table.Link{Dir: table.Root, Name: fmt.Sprint("f", ino)}, "one", false)
+		s.writes(ino, "two")
+	}
+	s.updates = 0
+	s.ends("killed")
+	assert.Equal(t, s.updates, 1, "updates")
+	assert.Equal(t, len(s.told), int(f), "told", s.told)
 }
 
 // A program of the mount before keeps its descriptor, and not the file.
