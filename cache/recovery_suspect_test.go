@@ -113,26 +113,6 @@ func TestRecoverFetchesWhatHadArrived(t *testing.T) {
 	}
 }
 
-// The same for content that goes in parts.
-func TestRecoverFetchesPartsThatHadArrived(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, inParts, onlyAsked)
-	whole := large()
-	w.ok(w.put("f", whole))
-	ino := w.walk("f")
-	w.powerLostAt(func(dir string) { w.torn(dir, ino) }, func() {})
-	w.upload()
-	o := w.open("f", syscall.O_RDONLY)
-	got := make([]byte, len(whole))
-	for off := 0; off < len(got); {
-		d := assert.Of(o.File.Read(me, got[off:min(len(got), off+1<<16)], int64(off))).OK(w)
-		off += copy(got[off:], d.Bytes)
-	}
-	w.ok(w.shut(o))
-	assert.True(t, string(got) == whole, "it is not what was sent")
-	assert.False(t, w.record("f").Suspect, "suspect")
-}
-
 // Content of which nothing came to the disk is as long as what had arrived of it.
 func TestRecoverOfLostContentThatHadArrived(t *testing.T) {
 	for what, before := range map[string]string{"new": "", "changed": "put f 1"} {
