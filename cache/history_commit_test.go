@@ -31,26 +31,6 @@ func (c *clone) commits() string {
 	return string(r.Revision)
 }
 
-// The history says which commit a change went into, and finds what went into one.
-func TestLogByCommit(t *testing.T) {
-	c, two, one := commits(t)
-	c.ok(c.put("a", "not yet\n"))
-	var got []string
-	all := assert.Of(c.v.Log(c.Context(), LogFilter{})).OK(c)
-	for _, ver := range all {
-		got = append(got, ver.Change+" "+ver.Path+" "+map[string]string{one: "one", two: "two", "": "none"}[ver.Commit])
-	}
-	for _, want := range []string{"written a none", "written a two", "written a one", "written d/new one", "ended d/b two"} {
-		assert.True(t, slices.Contains(got, want), want, "is not in the log:", strings.Join(got, "\n"))
-	}
-	of := assert.Of(c.v.Log(c.Context(), LogFilter{Commit: one})).OK(c)
-	for _, ver := range of {
-		assert.Equal(t, ver.Commit, one, ver, "is not")
-	}
-	assert.True(t, len(of) != 0 && len(of) < len(all), len(of), "of", len(all), "are of the first commit")
-	assert.Is(t, assert.ErrOf(c.v.Log(c.Context(), LogFilter{Commit: "none such"})), ErrNoVersion, "a commit that is not")
-}
-
 // What is changed while a commit is being made is not said to have gone into it, but into
 // the next.
 func TestLogByCommitMadeMeanwhile(t *testing.T) {
@@ -88,32 +68,6 @@ func TestLogByCommitMadeMeanwhile(t *testing.T) {
 	}
 }
 
-// What a commit changed, and how it differs from what is here.
-func TestDiffByCommit(t *testing.T) {
-	c, two, one := commits(t)
-	c.ok(c.put("a", "third\n"))
-	for name, ask := range map[string]struct {
-		o    DiffOptions
-		want string
-	}{
-		"a commit": {DiffOptions{From: State{Commit: one, Before: true}, To: State{Commit: one}},
-			"--- a@before commit:c\n+++ a@commit:c\n-a\n+first\n--- /dev/null\n+++ d/new@commit:c\n+new\n"},
-		"two commits": {DiffOptions{From: State{Commit: one}, To: State{Commit: two}},
-			"--- a@commit:c\n+++ a@commit:c\n-first\n+second\n--- d/b@commit:c\n+++ /dev/null\n-b\n--- /dev/null\n+++ moved@commit:c\n+old\n--- old@commit:c\n+++ /dev/null\n-old\n"},
-		"with now":    {DiffOptions{From: State{Commit: two}}, "--- a@commit:c\n+++ a\n-second\n+third\n"},
-		"a file":      {DiffOptions{Path: "d/b", From: State{Commit: one}}, "--- d/b@commit:c\n+++ /dev/null\n-b\n"},
-		"a directory": {DiffOptions{Path: "d", From: State{Commit: one}, To: State{Commit: two}}, "--- d/b@commit:c\n+++ /dev/null\n-b\n"},
-	} {
-		var got strings.Builder
-		for line := range strings.Lines(c.diff(ask.o)) {
-			if !strings.HasPrefix(line, "@@") && !strings.HasPrefix(line, `\`) {
-				got.WriteString(strings.NewReplacer(two, "c", one, "c").Replace(line))
-			}
-		}
-		assert.Equal(t, got.String(), ask.want, name, "got")
-	}
-}
-
 // A restore to a commit brings its tree back, as a change; what never goes to the
 // store stays.
 func TestRestoreByCommit(t *testing.T) {
@@ -132,18 +86,6 @@ func TestRestoreByCommit(t *testing.T) {
 	assert.Equal(t, c.get("a"), "second\n", "a")
 	c.restore(RestoreOptions{Path: "a", To: State{Commit: one, Before: true}})
 	assert.Equal(t, c.get("a"), "a\n", "a before the first commit")
-}
-
-// Whether a file may be executed is part of a commit.
-func TestRestoreOfAMode(t *testing.T) {
-	c, _, _ := commits(t)
-	c.do("chmod d/c 755")
-	exec := c.commits()
-	c.do("chmod d/c 644")
-	r := c.restore(RestoreOptions{To: State{Commit: exec}})
-	if n := c.inode(c.walk("d/c")); n.Mode&0o777 != 0o755 || len(r.Restored) != 1 {
-		t.Errorf("d/c has mode %o after %+v", n.Mode, r)
-	}
 }
 
 // The last commits are listed beside the history of files.

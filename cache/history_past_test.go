@@ -51,8 +51,6 @@ func TestRestoreAsksTheStore(t *testing.T) {
 // archive is a store that keeps, as a bucket with versioning does, what its files had.
 type archive struct {
 	providers.Everything
-	refuses error // instead of what it keeps
-
 	mu  sync.Mutex        // guards had
 	had map[string]string // by path and ETag
 }
@@ -84,8 +82,6 @@ func (a *archive) Read(ctx context.Context, l providers.Locator, o providers.Rea
 	switch {
 	case err == nil || !o.Past:
 		return content, err
-	case a.refuses != nil:
-		return providers.Content{}, providers.Fail("archive", providers.MethodRead, l, a.refuses, a.refuses)
 	case !kept:
 		return content, err
 	}
@@ -94,7 +90,7 @@ func (a *archive) Read(ctx context.Context, l providers.Locator, o providers.Rea
 
 // archived is a world whose store has two files, which were seen here in turn 1 and not
 // read, and keeps what they had. Turn 2 begins.
-func archived(t *testing.T) (*scene, *testClock, *archive) {
+func archived(t *testing.T) (*scene, *testClock) {
 	a := &archive{had: map[string]string{}}
 	w, c := sameTime(t, func(w *world, _ *Options) {
 		w.wrap = func(p providers.Provider) providers.Provider {
@@ -111,15 +107,11 @@ func archived(t *testing.T) (*scene, *testClock, *archive) {
 	w.ok(w.put("mine", "mine\n"))
 	w.settle()
 	w.turn(c, "2")
-	return w, c, a
+	return w, c
 }
 
 // loses are the ways to lose what a file had that was never read here.
 var loses = map[string]func(w *scene, c *testClock){
-	"removed":               func(w *scene, _ *testClock) { w.ok(w.unlink("d/f")) },
-	"overwritten":           func(w *scene, _ *testClock) { w.ok(w.put("d/f", "ours\n")) },
-	"replaced by a rename":  func(w *scene, _ *testClock) { w.ok(w.rename("g", "d/f")) },
-	"moved and overwritten": func(w *scene, _ *testClock) { w.ok(w.rename("d/f", "f")); w.ok(w.put("f", "ours\n")) },
 	"overwritten, settled, and again": func(w *scene, c *testClock) {
 		w.ok(w.put("d/f", "1\n"))
 		w.settle()
@@ -134,7 +126,7 @@ var loses = map[string]func(w *scene, c *testClock){
 func TestRestoreAsksForVersions(t *testing.T) {
 	for name, lose := range loses {
 		t.Run(name, func(t *testing.T) {
-			w, c, _ := archived(t)
+			w, c := archived(t)
 			lose(w, c)
 			w.settle()
 			w.turn(c, "3")
@@ -151,7 +143,7 @@ func TestRestoreAsksForVersions(t *testing.T) {
 
 // Each version that was sent can be had from the store when it is not kept here.
 func TestVersionsThatWereSent(t *testing.T) {
-	w, c, _ := archived(t)
+	w, c := archived(t)
 	w.o.Policy.History.Bytes = 0
 	for _, content := range []string{"1\n", "22\n", "333\n"} {
 		w.ok(w.put("d/f", content))
@@ -172,33 +164,4 @@ func TestVersionsThatWereSent(t *testing.T) {
 		return nil
 	}))
 	w.logs("d/f", "ended removed d/f: 333\n", "written written d/f: 333\n", "written written d/f: 22\n", "written written d/f: 1\n")
-}
-
-// What the store has not, does not tell, or cannot tell now is skipped, and said.
-func TestVersionsThatCannotBeHad(t *testing.T) {
-	for _, c := range []struct {
-		refuses error
-		says    string
-	}{
-		{nil, ErrNotKept.Error()},
-		{providers.ErrPermission, "not kept here, and the store's past cannot be asked: \"d/f\": permission denied"},
-		{providers.ErrUnsupported, "the store's past cannot be asked"},
-		{providers.ErrUnavailable, "storage is not available"},
-	} {
-		w, clock, a := archived(t)
-		w.ok(w.unlink("d/f"))
-		w.settle()
-		w.later(clock, 3*time.Second)
-		if a.refuses = c.refuses; a.refuses == nil {
-			a.mu.Lock()
-			clear(a.had)
-			a.mu.Unlock()
-		}
-		for _, dry := range []bool{true, false} {
-			r := w.restore(RestoreOptions{To: State{Turn: "1"}, DryRun: dry})
-			if len(r.Restored) != 0 || len(r.Skipped) != 1 || r.Skipped[0].Path != "d/f" || !strings.Contains(r.Skipped[0].Reason, c.says) {
-				t.Errorf("%v, dry run %v: got %+v", c.refuses, dry, r)
-			}
-		}
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/wsmount/wsmount/cache/internal/history"
 	"github.com/wsmount/wsmount/cache/internal/past"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -170,27 +169,6 @@ func TestRestoreWhatAPulledRevisionHad(t *testing.T) {
 	assert.True(t, got > 0 && got <= int64(time.Second), got, "ns after the pull")
 }
 
-// Of a name with too many versions the first are given up, and with them what was
-// there.
-func TestRestoreWhatWasGivenUp(t *testing.T) {
-	w, c := historic(t, func(_ *world, o *Options) {
-		o.Policy.History = Budget{Versions: 4, Age: 1e6 * time.Hour, Bytes: 1 << 20}
-	})
-	w.v.SetActor(Actor{Turn: "1"})
-	w.ok(w.put("other", "x"))
-	w.turn(c, "2")
-	for i := range 4 + 2*history.PruneEach {
-		w.ok(w.put("f", fmt.Sprint(i)))
-		w.ok(w.unlink("f"))
-		w.later(c, 3*time.Second)
-	}
-	w.saves(c, "f", "last")
-	w.until(func() bool { return w.v.HistoryUsage().Pruned.Versions > 0 && len(w.log("f")) <= 4+history.PruneEach })
-	r := w.restore(RestoreOptions{To: State{Turn: "1"}})
-	assert.True(t, len(r.Removed) == 0 && len(r.Skipped) != 0 && r.Skipped[0] == (Skipped{Path: "f", Reason: past.ErrGivenUp.Error()}), r)
-	w.tree("f: last", "other: x")
-}
-
 // A link whose target was never asked for goes back with it, or not at all.
 func TestRestoreALinkThatNobodyFollowed(t *testing.T) {
 	w, c := sameTime(t, func(w *world, _ *Options) {
@@ -214,19 +192,6 @@ func TestRestoreALinkThatNobodyFollowed(t *testing.T) {
 	r := w.restore(RestoreOptions{To: State{Turn: "1"}})
 	assert.True(t, len(r.Skipped) == 1 && r.Skipped[0] == (Skipped{Path: "goes", Reason: ErrNotKept.Error()}), r)
 	w.tree("f: f", "moves -> target")
-}
-
-// Two names that change places are two files still.
-func TestRestoreAfterAnExchange(t *testing.T) {
-	w, c := historic(t)
-	w.do("put a a", "put b b")
-	w.later(c, 3*time.Second)
-	was := State{Time: c.now()}
-	w.ok(w.exchange("a", "b"))
-	w.later(c, 3*time.Second)
-	w.do("swap b a", "mv a c")
-	w.later(c, 3*time.Second)
-	w.goesBack(was, "a: a", "b: b")
 }
 
 // What becomes of a file that was changed here and there is in the history, on

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"errors"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +22,12 @@ func (w *world) restore(o RestoreOptions) RestoreReport {
 	w.Helper()
 	r := assert.Of(w.v.Restore(w.Context(), o)).OK(w)
 	return r
+}
+
+func (w *world) diff(o DiffOptions) string {
+	w.Helper()
+	text := assert.Of(w.v.Diff(w.Context(), o)).OK(w)
+	return text
 }
 
 // skips wants a restore to skip one path for a reason, and to do nothing else.
@@ -90,19 +95,6 @@ func (w *world) goesBack(s State, want ...string) {
 	assert.Equal(w, w.diff(DiffOptions{From: s}), "", "then it differs")
 }
 
-// What was made since was not there, also in a directory that had another name.
-func TestRestoreToBeforeSomethingWasMade(t *testing.T) {
-	w, c := historic(t)
-	w.do("mkdir D", "mkdir D/s", "put D/s/1 one\n", "put D/2 two\n")
-	w.later(c, 3*time.Second)
-	was := State{Time: c.now()}
-	w.later(c, time.Second)
-	w.do("mv D E", "sym x E/ln", "mkdir E/empty", "put E/s/1 ONE\n", "rm E/2")
-	got := w.diff(DiffOptions{From: was})
-	assert.True(t, !strings.Contains(got, "D/ln") && strings.Contains(got, "+++ E/ln\n"), "got", got)
-	w.goesBack(was, "D/", "D/2: two\n", "D/s/", "D/s/1: one\n")
-}
-
 // Without a rename what was made goes too, and comes again.
 func TestRestoreWhatWasMade(t *testing.T) {
 	w, c := historic(t)
@@ -134,70 +126,4 @@ func TestRestoreWhatWasSentWhileItWasOpen(t *testing.T) {
 		w.goesBack(State{Turn: "2", Before: true}, "d/")
 		w.goesBack(State{Turn: "2"}, "d/", "touched: ")
 	}
-}
-
-// A link goes back to what it was by its version.
-func TestRestoreALink(t *testing.T) {
-	w, c := historic(t)
-	w.do("sym a link")
-	list := w.versions(LogFilter{Path: "link"})
-	w.later(c, 3*time.Second)
-	w.ok(w.unlink("link"))
-	w.restore(RestoreOptions{Path: "link", To: State{Version: list[0].ID}})
-	w.tree("link -> a")
-	w.logs("link", "made restored link: -", "ended removed link: -", "made made link: -")
-}
-
-// Of what came to the backend at some time, and never into the history, nobody
-// knows whether it was there. That is said.
-func TestRestoreWhatIsNotKnown(t *testing.T) {
-	w, c := historic(t, holding("d/f", "theirs")) // by a clock far ahead
-	w.list("")
-	w.list("d")
-	w.ok(w.put("d/mine", "mine\n"))
-	w.turn(c, "7")
-	w.ok(w.rename("d", "e"))
-	before := State{Turn: "7", Before: true}
-	if got := w.diff(DiffOptions{From: before}); strings.Contains(got, "theirs") || !strings.HasSuffix(got,
-		"e/f@before turn:7 cannot be compared: "+past.ErrUnsure.Error()+"\n") {
-		t.Errorf("got\n%s", got)
-	}
-	r := w.restore(RestoreOptions{To: before})
-	assert.True(t, len(r.Skipped) == 2 && r.Skipped[1] == (Skipped{Path: "e/f", Reason: past.ErrUnsure.Error()}), r)
-	w.tree("d/", "d/mine: mine\n", "e/", "e/f: theirs")
-}
-
-// A diff shows a directory only where nothing in it shows that it is there.
-func TestDiffOfDirectories(t *testing.T) {
-	w, c := historic(t)
-	w.do("mkdir old", "put f f\n")
-	w.turn(c, "7")
-	w.do("rmdir old", "mkdir full", "mkdir full/deep", "put full/f new\n", "rm f", "mkdir f")
-	want := `--- f@before turn:7
-+++ /dev/null
-@@ -1,1 +0,0 @@
--f
---- /dev/null
-+++ full/deep/
---- /dev/null
-+++ full/f
-@@ -0,0 +1,1 @@
-+new
---- old@before turn:7/
-+++ /dev/null
-`
-	assert.Equal(t, w.diff(DiffOptions{From: State{Turn: "7", Before: true}}), want)
-}
-
-// Of a time that the history does not reach back to, not all is known.
-func TestRestoreToATimeBeforeTheHistory(t *testing.T) {
-	w, c := historic(t, func(_ *world, o *Options) { o.Policy.History = Budget{Versions: 9, Age: time.Hour, Bytes: 1 << 20} })
-	was := State{Time: c.now()}
-	w.mkdir("d")
-	w.later(c, 2*time.Hour)
-	w.ok(w.put("f", "f\n"))
-	r := w.restore(RestoreOptions{To: was})
-	assert.True(t, strings.Join(r.Removed, " ") == "f" && len(r.Skipped) == 1 && r.Skipped[0].Path == "", r)
-	assert.Contains(t, w.diff(DiffOptions{From: was}), " cannot be compared: what happened up to 20")
-	w.logs("d")
 }

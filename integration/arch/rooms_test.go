@@ -16,7 +16,7 @@ var rooms = [][]string{
 	{"attrs", "massdelete", "state", "tree"},
 	{"files", "pending", "rules"},
 	{"errno", "history", "revision"},
-	{"local", "past", "recovery", "upload"},
+	{"historytest", "local", "past", "recovery", "upload"},
 	{"commit", "describe", "drain", "merge", "offline", "show", "waiting"},
 	{"listing"},
 	{"ops"},

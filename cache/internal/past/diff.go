@@ -20,11 +20,11 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/history"
 )
 
-// MaxDiff bounds the content that is compared, in bytes of each side.
-const MaxDiff = 8 << 20
-
-// MaxText bounds a diff, in bytes.
-const MaxText = 32 << 20
+// What a diff is bounded by, in bytes.
+const (
+	maxSide = 8 << 20  // of content that is compared, on each side
+	maxText = 32 << 20 // of the diff
+)
 
 // DiffOptions say what is compared.
 type DiffOptions struct {
@@ -52,25 +52,7 @@ var errIsDir = errors.New("it is a directory")
 // differ.
 func (h *Past) Diff(ctx context.Context, o DiffOptions) (string, error) {
 	o.Path = strings.Trim(o.Path, "/")
-	d := &differ{h: h, o: o}
-	d.found, d.isDir = h.IsNow(ctx, o.Path)
-	to, err := d.shapeOf(ctx, o.To)
-	if err != nil {
-		return "", fmt.Errorf("diff: %w", err)
-	}
-	if o.From.IsZero() {
-		if o.From, err = d.before(ctx, to); err != nil {
-			return "", fmt.Errorf("diff: %w", err)
-		}
-	}
-	from, err := d.shapeOf(ctx, o.From)
-	if err != nil {
-		return "", fmt.Errorf("diff: %w", err)
-	}
-	text, err := d.compare(ctx, from, to)
-	if err == nil && !d.found {
-		err = fmt.Errorf("%s: %w", o.Path, ErrNotThere)
-	}
+	text, err := (&differ{h: h, o: o, maxSide: maxSide, maxText: maxText}).diff(ctx)
 	if err != nil {
 		return "", fmt.Errorf("diff: %w", err)
 	}
@@ -83,6 +65,30 @@ type differ struct {
 	o     DiffOptions
 	isDir bool
 	found bool // now, or in one of the states
+
+	maxSide, maxText int
+}
+
+func (d *differ) diff(ctx context.Context) (string, error) {
+	d.found, d.isDir = d.h.IsNow(ctx, d.o.Path)
+	to, err := d.shapeOf(ctx, d.o.To)
+	if err != nil {
+		return "", err
+	}
+	if d.o.From.IsZero() {
+		if d.o.From, err = d.before(ctx, to); err != nil {
+			return "", err
+		}
+	}
+	from, err := d.shapeOf(ctx, d.o.From)
+	if err != nil {
+		return "", err
+	}
+	text, err := d.compare(ctx, from, to)
+	if err == nil && !d.found {
+		err = fmt.Errorf("%s: %w", d.o.Path, ErrNotThere)
+	}
+	return text, err
 }
 
 // shape is a state as far as it is not the present: what a plan would do, by
@@ -127,10 +133,10 @@ func (d *differ) compare(ctx context.Context, from, to shape) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if size += len(one.text); size > MaxText {
+		if size += len(one.text); size > d.maxText {
 			one = difference{path: path, text: fmt.Sprintf("What differs from %s on is too much to be shown\n", exactjson.Visible(pathpkg.Join(d.o.At, path)))}
 		}
-		if all = append(all, one); size > MaxText {
+		if all = append(all, one); size > d.maxText {
 			break
 		}
 	}
@@ -247,7 +253,7 @@ func (d *differ) side(ctx context.Context, s shape, path string) (side, error) {
 	case errors.Is(err, ErrNotThere):
 		return nothing, nil
 	}
-	return read(label, r, err)
+	return d.read(label, r, err)
 }
 
 // label is how a path in a state is called.
@@ -263,14 +269,14 @@ func (d *differ) label(s shape, path string) string {
 }
 
 // read is the side that a reader gives, if it was opened without an error.
-func read(label string, r io.ReadCloser, err error) (side, error) {
+func (d *differ) read(label string, r io.ReadCloser, err error) (side, error) {
 	s := side{label: label}
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", label, err)
 	}
 	defer r.Close()
-	s.data, err = io.ReadAll(io.LimitReader(r, MaxDiff+1))
-	s.whole = len(s.data) <= MaxDiff
+	s.data, err = io.ReadAll(io.LimitReader(r, int64(d.maxSide)+1))
+	s.whole = len(s.data) <= d.maxSide
 	return s, err
 }
 
@@ -301,7 +307,7 @@ func (d *differ) before(ctx context.Context, to shape) (State, error) {
 			continue
 		}
 		r, _, err := d.h.Content(ver.ID)
-		a, err := read(ver.ID, r, err)
+		a, err := d.read(ver.ID, r, err)
 		if err != nil {
 			continue // given up meanwhile
 		}

@@ -1,46 +1,20 @@
 package past
 
 import (
-	"context"
-	"io"
+	"strings"
 	"testing"
 
 	"github.com/wsmount/wsmount/cache/internal/history"
+	"github.com/wsmount/wsmount/cache/internal/history/historytest"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
 )
-
-// revisions is a remote that has the revision "one" of itself.
-type revisions struct{ *memory.Provider }
-
-func (r revisions) Capabilities() providers.Capabilities {
-	c := r.Provider.Capabilities()
-	c.Abilities |= providers.AbilitySnapshot
-	return c
-}
-
-func (r revisions) At(_ context.Context, one providers.Revision) (providers.Provider, error) {
-	if one != "one" {
-		return nil, providers.ErrNotExist
-	}
-	return r, nil
-}
-
-func (revisions) Close() error { return nil }
-
-func (revisions) Find(context.Context, string) (providers.Found, error) {
-	return providers.Found{}, providers.ErrNotExist
-}
 
 // Of a revision only the content is given that the history remembers there.
 func TestPastOfOtherContent(t *testing.T) {
-	remote := revisions{memory.New(memory.Options{})}
-	at := providers.MustLocator("f")
-	assert.OK(t, remote.Tamper(at, []byte("1")))
-	info := assert.Of(remote.Stat(t.Context(), at)).OK(t)
-	h := New(Options{Remote: remote, Context: t.Context()})
-	version := history.VersionText(info.Version)
+	w := newWorld(t, "put f 1")
+	w.commit("one")
+	version := history.VersionText(w.Inode("f").Origin.Version)
 	for _, c := range []struct {
 		p   history.Past
 		err error
@@ -50,12 +24,41 @@ func TestPastOfOtherContent(t *testing.T) {
 		{history.Past{Revision: "one", Path: "gone", Version: version, Size: 1}, history.ErrNotKept},
 		{history.Past{Revision: "gone", Path: "f", Version: version, Size: 1}, history.ErrNotKept},
 	} {
-		r, _, err := h.open(pastSource(&c.p, 1))
+		r, _, err := w.past.open(pastSource(&c.p, 1))
 		assert.Is(t, err, c.err, c.p)
 		if err == nil {
-			data, err := io.ReadAll(r)
-			assert.True(t, err == nil && string(data) == "1", data, err)
-			assert.OK(t, r.Close())
+			assert.Equal(t, historytest.ReadAll(t, r, err), "1")
 		}
+	}
+}
+
+// What was never local is found among the versions that the remote keeps, however it was lost.
+// What it has not, does not tell, or cannot tell now is skipped, and said.
+func TestRestoreAsksForVersions(t *testing.T) {
+	for name, lose := range map[string][]string{
+		"removed":               {"rm d/f"},
+		"overwritten":           {"put d/f ours"},
+		"replaced by a rename":  {"mv g d/f"},
+		"moved and overwritten": {"mv d/f f", "put f ours"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "mkdir d", "sent", "theirs d/f old", "theirs g another", "turn 1", "put mine mine", "turn 2")
+			w.Do(lose...)
+			w.Do("sent", "turn 3")
+			for refuses, says := range map[error]string{
+				nil:                      history.ErrNotKept.Error(),
+				providers.ErrPermission:  "not kept here, and the store's past cannot be asked: \"d/f\": permission denied",
+				providers.ErrUnsupported: "the store's past cannot be asked",
+				providers.ErrUnavailable: "storage is not available",
+			} {
+				w.commits.refuses = refuses
+				for _, dry := range []bool{true, false} {
+					r := w.restore(RestoreOptions{Path: "d/f", To: State{Turn: "1"}, DryRun: dry})
+					assert.True(t, len(r.Restored) == 0 && len(r.Skipped) == 1 && r.Skipped[0].Path == "d/f" && strings.Contains(r.Skipped[0].Reason, says), refuses, "dry run:", dry, r)
+				}
+			}
+			w.commits.refuses, w.commits.had = nil, map[string]string{"d/f": "old"}
+			w.goesBack(State{Turn: "1"}, "d/", "d/f: old", "g: another", "mine: mine")
+		})
 	}
 }
