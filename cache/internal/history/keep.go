@@ -25,9 +25,7 @@ import (
 // changes all the time one version in keepPause is kept, and the last: of all,
 // and of each actor.
 const (
-	// KeepSmall is how many bytes are copied while an open waits.
-	KeepSmall = 4 << 20
-
+	keepSmall   = 4 << 20 // see Options.Small
 	keepPause   = 2 * time.Second
 	maxExpected = 1 << 16
 )
@@ -94,7 +92,7 @@ func (k *Keeper) unkept(ino table.Ino) (gen uint64, ok bool) {
 	defer k.o.Tree.Unlock()
 	n := v.Inode(ino)
 	if n == nil || !n.IsRegular() || len(n.Links) == 0 || n.State != table.Whole || n.Writing ||
-		n.Size == 0 || n.Size > KeepSmall {
+		n.Size == 0 || n.Size > k.o.Small {
 		return 0, false
 	}
 	of, old := ContentOf(v, ino, n.Links[0])

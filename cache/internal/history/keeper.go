@@ -29,7 +29,8 @@ type Options struct {
 	// Ended is told what became of work in the background.
 	Ended   func(chores.Activity, error)
 	Budget  Budget
-	Asked   bool // what is committed was asked for: it may be asked for again
+	Small   int64 // content of so many bytes is copied while an open waits; 0: 4 MiB
+	Asked   bool  // what is committed was asked for: it may be asked for again
 	Now     func() time.Time
 	Context context.Context // ends with the working copy
 	Log     *slog.Logger
@@ -80,6 +81,9 @@ type command struct {
 
 // New makes a Keeper of what is in the table and the store.
 func New(o Options) *Keeper {
+	if o.Small == 0 {
+		o.Small = keepSmall
+	}
 	return &Keeper{o: o, commands: map[uint32]command{}, lately: map[table.Link]time.Time{},
 		expected: map[table.Ino]expected{}, long: map[table.Link]struct{}{}, records: -1, kick: make(chan struct{}, 1)}
 }

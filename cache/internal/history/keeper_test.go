@@ -34,7 +34,7 @@ func newest(c *historytest.Copy) (r *history.Record) {
 
 // What is kept of content that a program replaces or removes.
 func TestKeepsContent(t *testing.T) {
-	large := strings.Repeat("0123456789abcdef", history.KeepSmall/16) + "x"
+	const large = "larger than is copied at once"
 	for name, test := range map[string]struct {
 		script, want []string
 	}{
@@ -64,7 +64,7 @@ func TestKeepsContent(t *testing.T) {
 		"large content, changed again": {[]string{"put f " + large, "put f small"}, []string{"written written f: =", "written written f: -"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := historytest.New(t, history.Options{})
+			c := historytest.New(t, history.Options{Small: int64(len(large)) - 1})
 			c.Do(test.script...)
 			has(c, test.want...) // whoever reads first has it moved
 			c.Settle()

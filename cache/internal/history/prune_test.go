@@ -13,10 +13,10 @@ import (
 
 // The budget is kept: by count, by age and by bytes. What was given up is counted.
 func TestBudget(t *testing.T) {
-	small := history.Budget{Versions: 4, Age: time.Hour, Bytes: 1 << 20}
+	small := history.Budget{Versions: 4, Age: time.Hour, Bytes: 1 << 17}
 	budget := func(t *testing.T) *historytest.Copy {
 		t.Helper()
-		c := historytest.New(t, history.Options{Budget: small})
+		c := historytest.New(t, history.Options{Budget: small, Small: 1 << 15})
 		assert.Equal(t, c.Keeper.Usage().Versions, -1, "versions, before they were counted")
 		c.Later(0)
 		return c
@@ -44,16 +44,16 @@ func TestBudget(t *testing.T) {
 	})
 	t.Run("bytes", func(t *testing.T) {
 		c := budget(t)
-		big := strings.Repeat("x", 400<<10)
+		big := strings.Repeat("x", 48<<10)
 		for _, name := range []string{"a", "b", "c", "d"} {
 			c.Do("put "+name+" "+big, "rm "+name)
 		}
 		c.Do("wait")
 		kept := c.Store.KeptBytes()
-		assert.True(t, kept <= 1<<20 && kept >= 800<<10 && c.Keeper.Usage().Pruned.Contents == 2, kept, c.Keeper.Usage())
+		assert.True(t, kept <= 1<<17 && kept >= 96<<10 && c.Keeper.Usage().Pruned.Contents == 2, kept, c.Keeper.Usage())
 		log := c.Records()
 		assert.True(t, len(log) == 8 && strings.HasSuffix(log[0], big) && strings.HasSuffix(log[6], ": -"), len(log), "records")
-		c.Do("put large "+strings.Repeat("y", history.KeepSmall+1), "wait", "put large x")
+		c.Do("put large "+strings.Repeat("y", 1<<15+1), "wait", "put large x")
 		assert.Equal(t, c.Records()[1], "written written large: -", "more than an eighth of the budget")
 	})
 }

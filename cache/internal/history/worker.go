@@ -112,7 +112,7 @@ func (k *Keeper) lookAt(ino table.Ino, p expected) error {
 	if n == nil {
 		return nil
 	}
-	copies := n.Size > KeepSmall && n.Size <= k.o.Budget.Bytes/8
+	copies := n.Size > k.o.Small && n.Size <= k.o.Budget.Bytes/8
 	if sum, ok := strings.CutPrefix(k.knownDigest(n), "sha256:"); ok && !copies {
 		return k.setSum(p.id, sum)
 	}
