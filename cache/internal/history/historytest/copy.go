@@ -46,10 +46,10 @@ type Copy struct {
 func New(t *testing.T, o history.Options) *Copy {
 	t.Helper()
 	tab := assert.Of(table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})).OK(t)
-	t.Cleanup(func() { tab.Close() })
+	t.Cleanup(func() { assert.OK(t, tab.Close()) })
 	c := &Copy{T: t, now: time.Unix(1_700_000_000, 0), away: map[table.Ino]string{}}
 	c.Store = assert.Of(content.Open(t.TempDir(), content.Options{Ballast: -1, Floor: -1})).OK(t)
-	t.Cleanup(func() { c.Store.Close() })
+	t.Cleanup(func() { assert.OK(t, c.Store.Close()) })
 	c.Tree = tree.New(tab, tree.Options{Now: c.Now})
 	o.Tree, o.Store, o.Open, o.Update, o.Now, o.Context = c.Tree, c.Store, files.NewOpenSet(), c.Update, c.Now, t.Context()
 	o.Log = slog.New(slog.DiscardHandler)
