@@ -159,56 +159,25 @@ func TestPullBelowWhatIsNotKnown(t *testing.T) {
 	}
 }
 
+// A pull that deletes too much halts, until it is confirmed, and each time anew. What is too much
+// is proved on packages massdelete and merge.
 func TestHalt(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		start  func(*world, *Options)
-		there  func(w *scene)
-		reason string // "": no halt
-	}{
-		{"half", many(24, ""), func(w *scene) { w.goneRange("", 0, 12) }, ""},
-		{"more than half", many(24, ""), func(w *scene) { w.goneRange("", 0, 13) }, "13 of 24 entries"},
-		{"a directory with so much that it is counted first", func(w *world, o *Options) {
-			over(memory.Options{})(w, o) // of which a listing has few pages
-			many(1000, "d/")(w, o)
-			many(8, "")(w, o)
-		},
-			func(w *scene) { w.goneRange("", 0, 2); w.gonePath("d") }, "1003 of 1009 entries"},
-		{"the root", many(3, ""), func(w *scene) { w.goneRange("", 0, 3) }, "all 3 entries of the root"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newScene(t, c.start)
-			count := func() (n int) {
-				for _, dir := range []string{"", "d"} {
-					if w.walk(dir) != 0 {
-						n += len(w.names(dir))
-					}
-				}
-				return n
-			}
-			before := count()
-			c.there(w)
-			_, err := w.v.Pull(context.Background(), PullOptions{})
-			if c.reason == "" {
-				w.ok(err)
-				assert.False(t, count() == before, "nothing was deleted")
-				return
-			}
-			w.is(err, ErrMassDelete)
-			assert.True(t, strings.Contains(err.Error(), c.reason) && count() == before, err, "here are", count(), "of", before)
-			h := w.halts(1)[0]
-			assert.True(t, !h.Commit && strings.Contains(h.Reason, c.reason), "halted", h)
-			r, err := w.v.Confirm(context.Background())
-			assert.True(t, err == nil && r.Deleted != 0, "confirmed", r, err)
-			assert.Equal(t, count(), len(listBackend(w.p)), "names after it was confirmed")
-			w.halts(0)
-			many(30, "n")(w.world, nil)
-			w.pull()
-			w.goneRange("n", 0, 29)
-			w.is(assert.ErrOf(w.v.Pull(context.Background(), PullOptions{})), ErrMassDelete) // it was confirmed once
-		})
-	}
+	w := newScene(t, many(24, ""))
+	w.names("")
+	w.goneRange("", 0, 13)
+	err := assert.ErrOf(w.v.Pull(context.Background(), PullOptions{}))
+	w.is(err, ErrMassDelete)
+	assert.Contains(t, err.Error(), "13 of 24 entries")
+	assert.Equal(t, len(w.names("")), 24, "names")
+	h := w.halts(1)[0]
+	assert.True(t, !h.Commit && strings.Contains(h.Reason, "13 of 24 entries"), "halted", h)
+	r, err := w.v.Confirm(context.Background())
+	assert.True(t, err == nil && r.Deleted == 13, "confirmed", r, err)
+	w.halts(0)
+	many(30, "n")(w.world, nil)
+	w.pull()
+	w.goneRange("n", 0, 29)
+	w.is(assert.ErrOf(w.v.Pull(context.Background(), PullOptions{})), ErrMassDelete) // it was confirmed once
 }
 
 // many is a store with files in a directory.

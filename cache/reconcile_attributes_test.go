@@ -36,26 +36,6 @@ func (w *world) mode(path string) uint32 {
 	return w.attr(path).Mode
 }
 
-// Attributes that others change come with a pull, but the time of a file never goes
-// back, which tools that compare times rely on, and an owner only where owners are mapped.
-func TestAttributesOfOthers(t *testing.T) {
-	for _, maps := range []bool{false, true} {
-		w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.MapIDs = maps })
-		w.get("f")
-		before := w.attr("f")
-		info := w.stat("f")
-		_, err := w.p.SetAttr(t.Context(), at("f"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{
-			Valid: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
-			Mode:  0o600, UID: before.UID + 5, GID: before.GID + 6, ModTime: before.Mtime.Add(-time.Hour)}})
-		w.ok(err)
-		w.pull()
-		after := w.attr("f")
-		assert.Equal(t, after.Mode, syscall.S_IFREG|0o600, "the mode")
-		assert.Equal(t, after.UID == before.UID+5 && after.GID == before.GID+6, maps, "the owner is theirs")
-		assert.True(t, after.Mtime.Equal(before.Mtime), "the time has gone from", before.Mtime, "to", after.Mtime)
-	}
-}
-
 // A read tells what the listing left out.
 func TestReadTellsAttributes(t *testing.T) {
 	w := newWorld(t, bare(t))
@@ -215,4 +195,24 @@ func TestOpenKnowsTheSizeOfItsVersion(t *testing.T) {
 	w.tamper("f", theirs)
 	got := shell(`cat <>"$1"`)
 	assert.True(t, before == "5\n" && got == theirs, "size", before, "read", got, "want 5 and", theirs)
+}
+
+// Attributes that others change come with a pull, but the time of a file never goes
+// back, which tools that compare times rely on, and an owner only where owners are mapped.
+func TestAttributesOfOthers(t *testing.T) {
+	for _, maps := range []bool{false, true} {
+		w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.MapIDs = maps })
+		w.get("f")
+		before := w.attr("f")
+		info := w.stat("f")
+		_, err := w.p.SetAttr(t.Context(), at("f"), providers.SetAttrOptions{If: providers.IfVersion(info.Version), Attr: providers.Attr{
+			Valid: providers.AttrMode | providers.AttrOwner | providers.AttrModTime,
+			Mode:  0o600, UID: before.UID + 5, GID: before.GID + 6, ModTime: before.Mtime.Add(-time.Hour)}})
+		w.ok(err)
+		w.pull()
+		after := w.attr("f")
+		assert.Equal(t, after.Mode, syscall.S_IFREG|0o600, "the mode")
+		assert.Equal(t, after.UID == before.UID+5 && after.GID == before.GID+6, maps, "the owner is theirs")
+		assert.True(t, after.Mtime.Equal(before.Mtime), "the time has gone from", before.Mtime, "to", after.Mtime)
+	}
 }

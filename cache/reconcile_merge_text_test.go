@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
-	"github.com/wsmount/wsmount/providers"
 )
 
 // text is lines, of which some are changed.
@@ -99,33 +98,18 @@ func TestCommitThatOthersMadeToo(t *testing.T) {
 	assert.Equal(t, len(c.remote.Log("main")), 2, "commits")
 }
 
-// What cannot be merged is held, or split, and does not hold up the rest.
+// What cannot be merged is held, and does not hold up the rest.
 func TestCombineCannot(t *testing.T) {
-	binary := "a\x00b\n"
-	for name, c := range map[string]struct {
-		policy              Conflict
-		base, ours, theirs  string
-		want                []string
-		conflicts, heldBack int
-	}{
-		"lines":               {Combine, text(), text("4=ours"), text("4=theirs"), []string{"f: " + text("4=ours")}, 1, 1},
-		"binary, to be split": {Markers, binary, binary + "ours", binary + "theirs", []string{"f: " + binary + "theirs", "f.conflict-" + short(binary+"ours") + ": " + binary + "ours"}, 1, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := under(t, c.policy, c.base, ours(c.ours))
-			w.ok(w.put("g", "another"))
-			w.there("f", c.theirs)
-			assert.Equal(t, len(w.pull().Conflicts), c.conflicts)
-			w.sees(append(c.want, "g: another")...)
-			assert.Equal(t, len(w.commit().HeldBack), c.heldBack, "held back")
-			w.push()
-			assert.Contains(t, there(w.remote), "g: another")
-			if c.heldBack > 0 {
-				w.side("f", SideBase, c.base)
-				w.side("f", SideTheirs, c.theirs)
-			}
-		})
-	}
+	w := under(t, Combine, text(), ours(text("4=ours")))
+	w.ok(w.put("g", "another"))
+	w.there("f", text("4=theirs"))
+	assert.Equal(t, len(w.pull().Conflicts), 1)
+	w.sees("f: "+text("4=ours"), "g: another")
+	assert.Equal(t, len(w.commit().HeldBack), 1, "held back")
+	w.push()
+	assert.Contains(t, there(w.remote), "g: another")
+	w.side("f", SideBase, text())
+	w.side("f", SideTheirs, text("4=theirs"))
 }
 
 // A file that is being written while others' change comes is merged when it was
@@ -149,97 +133,38 @@ func TestCombineAfterTheWriter(t *testing.T) {
 	}
 }
 
-// A file that lost its name to a pull, and is written then, is merged with what
-// has the name now.
-func TestCombineClaim(t *testing.T) {
-	for name, c := range map[string]struct{ ours, theirs, want string }{
-		"both":   {text("1=line i"), text("7=theirs"), text("1=line i", "7=theirs")},
-		"ours":   {text("1=line i", "7=LINE 7"), text("7=LINE 7"), text("1=line i", "7=LINE 7")},
-		"theirs": {text("1=line i"), text("1=line i", "7=theirs"), text("1=line i", "7=theirs")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := under(t, Combine, text(), func(*clone) {})
-			o := w.open("f", syscall.O_RDWR)
-			assert.Equal(t, w.read(o), text(), "read")
-			w.there("f", c.theirs)
-			w.pull()
-			w.write(o, c.ours, 0) // as long as it was
-			w.ok(w.shut(o))
-			w.commit()
-			w.push()
-			w.sees("f: " + c.want)
-		})
-	}
-}
-
-// A close puts up a file without a name while the background does the same: there is
-// one outcome, and no copy beside it.
-func TestCombineClaimOnce(t *testing.T) {
-	w := under(t, Combine, text(), func(*clone) {})
-	o := w.open("f", syscall.O_RDWR)
-	w.read(o)
-	w.there("f", text("7=theirs"))
-	w.pull()
-	w.write(o, text("1=line i"), 0)
-	reads, read := w.gate(providers.MethodRead)
-	defer read()
-	closed := make(chan error)
-	go func() { closed <- w.shut(o) }()
-	<-reads
-	w.v.merger.ResolveOrphanConflicts()
-	read()
-	w.ok(<-closed)
-	w.commit()
-	w.push()
-	w.sees("f: " + text("1=line i", "7=theirs"))
-}
-
-// Attributes come from who changed them, however the texts come together and be
-// ours committed or not: also when the commit must be taken back, because another
-// file of it cannot be put on top of theirs.
+// Attributes come from who changed them, however the texts come together, when ours are committed:
+// also when the commit must be taken back, because another file of it cannot be put on top of
+// theirs.
 func TestCombineMode(t *testing.T) {
 	for name, mine := range map[string]string{"text too": text("1=ours"), "mode only": "", "part of theirs": text("7=theirs")} {
-		for _, committed := range []bool{false, true} {
-			for _, takenBack := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, committed %v, taken back %v", name, committed, takenBack), func(t *testing.T) {
-					want := text("7=theirs", "3=theirs")
-					c := newClone(t, seeded(t, "f", text(), "z", "z"), held(Combine))
-					c.get("f")
-					if mine != "" {
-						c.ok(c.put("f", mine))
-					}
-					if mine == text("1=ours") {
-						want = text("1=ours", "7=theirs", "3=theirs")
-					}
-					c.do("chmod f 755")
-					if takenBack {
-						c.ok(c.put("z", "ours"))
-					}
-					if committed {
-						c.commit()
-					}
-					c.there("f", text("7=theirs", "3=theirs"))
-					if takenBack {
-						c.there("z", "theirs")
-					}
-					c.pull()
-					assert.Equal(t, c.get("f"), want, "content")
-					assert.Equal(t, c.mode("f"), 0o755, "mode")
-					c.commit()
-					c.push()
-					assert.True(t, c.remoteAttr("f").Mode&0o100 != 0, "it cannot be executed there")
-				})
-			}
+		for _, takenBack := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, taken back %v", name, takenBack), func(t *testing.T) {
+				want := text("7=theirs", "3=theirs")
+				c := newClone(t, seeded(t, "f", text(), "z", "z"), held(Combine))
+				c.get("f")
+				if mine != "" {
+					c.ok(c.put("f", mine))
+				}
+				if mine == text("1=ours") {
+					want = text("1=ours", "7=theirs", "3=theirs")
+				}
+				c.do("chmod f 755")
+				if takenBack {
+					c.ok(c.put("z", "ours"))
+				}
+				c.commit()
+				c.there("f", text("7=theirs", "3=theirs"))
+				if takenBack {
+					c.there("z", "theirs")
+				}
+				c.pull()
+				assert.Equal(t, c.get("f"), want, "content")
+				assert.Equal(t, c.mode("f"), 0o755, "mode")
+				c.commit()
+				c.push()
+				assert.True(t, c.remoteAttr("f").Mode&0o100 != 0, "it cannot be executed there")
+			})
 		}
-	}
-}
-
-// Their attributes come here, if ours did not change.
-func TestCombineTheirMode(t *testing.T) {
-	for name, mine := range map[string]string{"text too": text("1=ours"), "all of theirs": text("1=ours", "7=theirs")} {
-		c := under(t, Combine, text(), ours(mine))
-		c.thereMode("f", text("7=theirs"), 0o755)
-		c.pull()
-		assert.True(t, c.mode("f")&0o100 != 0, name, "it cannot be executed")
 	}
 }

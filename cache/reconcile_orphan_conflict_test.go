@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
@@ -56,28 +54,4 @@ func TestClaimIsToldByAPull(t *testing.T) {
 	r := assert.Of(w.v.Pull(t.Context(), PullOptions{IfClean: true})).OK(w)
 	assert.True(t, r.Skipped != "" && len(r.Conflicts) == 0, "a pull that is put off", r)
 	assert.Slice(t, w.pull().Conflicts, []string{"f"}, "the pull tells of")
-}
-
-// Who holds a file without a name writes what the name has by now, or what a
-// conflict copy has, and then something else: that is not lost either.
-func TestClaimAfterOneThatNeededNoName(t *testing.T) {
-	for name, c := range map[string]struct{ copies, first string }{
-		"as theirs": {"", "theirs"},
-		"as a copy": {"second", "second"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newScene(t, holding("f", "one"), func(_ *world, o *Options) { o.Policy.Conflict = SplitConflicts })
-			o := w.open("f", syscall.O_RDWR)
-			w.tamper("f", "theirs")
-			if c.copies != "" {
-				w.tamper("f.conflict-"+short(c.copies), c.copies)
-			}
-			w.pull()
-			w.list("")
-			w.write(o, c.first, 0)
-			w.ok(o.File.Flush(me))
-			w.writeLast(o, "ours!!", 0)
-			assert.Contains(t, strings.Join(w.here(), ", "), "f.conflict-"+short("ours!!")+": ours!!", "here")
-		})
-	}
 }

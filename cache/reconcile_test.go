@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -107,133 +106,35 @@ func (w *scene) mode(path string) uint32 {
 	return w.attr(path).Mode & 0o7777
 }
 
-// alsoLate are the cases of TestThreeWays in which the change of ours may come too late,
-// without a pull before it, and the backend says so.
-var alsoLate = []string{"both changed", "same change", "changed here, deleted there", "deleted here, changed there",
-	"renamed here, changed there", "directory deleted here, new in it there", "changed below here, a file there"}
-
-// Each case of what happened there and here, and what both sides have in the
-// end. The start is the same for all: a and d/b exist, and were looked at.
-func TestThreeWays(t *testing.T) {
+// A change of ours that comes too late is refused, and what becomes of the name then goes with the
+// same commit or the next. What becomes of which is proved on package merge.
+func TestTooLate(t *testing.T) {
 	t.Parallel()
 	names := strings.NewReplacer("HASH", short("ours"), "EMPTY", reconcile.EmptyHash[:8])
 	for _, c := range []struct{ name, there, here, want string }{
-		{"nothing", "", "", "a.txt: 1, d/, d/b: 2"},
-		{"changed there", "put a.txt theirs", "", "a.txt: theirs, d/, d/b: 2"},
-		{"new there", "put d/n theirs, mkdir e", "", "a.txt: 1, d/, d/b: 2, d/n: theirs, e/"},
-		{"deleted there", "rm a.txt", "", "d/, d/b: 2"},
-		{"directory deleted there", "rm d", "", "a.txt: 1"},
 		{"same change", "put a.txt ours", "put a.txt ours", "a.txt: ours, d/, d/b: 2"},
-		{"same new file", "put n ours", "put n ours", "a.txt: 1, d/, d/b: 2, n: ours"},
 		{"both changed", "put a.txt theirs", "put a.txt ours", "a.conflict-HASH.txt: ours, a.txt: theirs, d/, d/b: 2"},
-		{"both made", "put n theirs", "put n ours", "a.txt: 1, d/, d/b: 2, n: theirs, n.conflict-HASH: ours"},
-		{"both made a directory", "put e/x theirs", "mkdir e, put e/y ours", "a.txt: 1, d/, d/b: 2, e/, e/x: theirs, e/y: ours"},
 		{"deleted here, changed there", "put a.txt theirs", "rm a.txt", "a.txt: theirs, d/, d/b: 2"},
-		{"directory deleted here, changed there", "put d/b theirs", "rm d/b, rmdir d", "a.txt: 1, d/, d/b: theirs"},
 		{"directory deleted here, new in it there", "put d/n theirs", "rm d/b, rmdir d", "a.txt: 1, d/, d/n: theirs"},
-		{"directory made anew here, new in it there", "put d/n theirs", "rm d/b, rmdir d, mkdir d, put d/y ours",
-			"a.txt: 1, d/, d/n: theirs, d/y: ours"},
 		{"changed here, deleted there", "rm a.txt", "put a.txt ours", "a.txt: ours, d/, d/b: 2"},
-		{"changed here, directory deleted there", "rm d", "put d/b ours", "a.txt: 1, d/, d/b: ours"},
-		{"new here, directory deleted there", "rm d", "put d/y ours", "a.txt: 1, d/, d/y: ours"},
-		{"deleted here and there", "rm a.txt", "rm a.txt", "d/, d/b: 2"},
 		{"renamed here, changed there", "put a.txt theirs", "mv a.txt c", "c: theirs, d/, d/b: 2"},
-		{"renamed and changed here, changed there", "put a.txt theirs", "put a.txt ours, mv a.txt c", "a.txt: theirs, c: ours, d/, d/b: 2"},
-		{"renamed here, deleted there", "rm a.txt", "read a.txt, mv a.txt c", "c: 1, d/, d/b: 2"},
-		{"directory renamed here, changed in it there", "put d/b theirs, put d/n theirs", "mv d e", "a.txt: 1, e/, e/b: theirs, e/n: theirs"},
-		{"directory renamed here, to one that is new there", "put e/n theirs", "mv d e", "a.txt: 1, e/, e/b: 2, e/n: theirs"},
-		{"directory renamed here, to one that was removed, and is changed there", "put e/n theirs", "rmdir e, mv d e",
-			"a.txt: 1, e/, e/b: 2, e/n: theirs"},
-		{"renamed over here, changed there", "put a.txt theirs", "put t ours, mv t a.txt", "a.conflict-HASH.txt: ours, a.txt: theirs, d/, d/b: 2"},
-		{"file became a directory there", "rm a.txt, put a.txt/x theirs", "", "a.txt/, a.txt/x: theirs, d/, d/b: 2"},
-		{"directory became a file there", "rm d, put d theirs", "", "a.txt: 1, d: theirs"},
-		{"file became a link there", "rm a.txt, sym d/b a.txt", "", "a.txt -> d/b, d/, d/b: 2"},
-		{"changed here, a directory there", "rm a.txt, put a.txt/x theirs", "put a.txt ours",
-			"a.conflict-HASH.txt: ours, a.txt/, a.txt/x: theirs, d/, d/b: 2"},
 		{"changed below here, a file there", "rm d, put d theirs", "put d/b ours", "a.txt: 1, d: theirs, d.conflict-EMPTY/, d.conflict-EMPTY/b: ours"},
-		{"a file here, a directory there, both new", "put n/x theirs", "put n ours", "a.txt: 1, d/, d/b: 2, n/, n/x: theirs, n.conflict-HASH: ours"},
-		{"same link", "sym a.txt l", "sym a.txt l", "a.txt: 1, d/, d/b: 2, l -> a.txt"},
-		{"other link", "sym elsewhere l", "sym ours l", "a.txt: 1, d/, d/b: 2, l -> elsewhere, l.conflict-HASH -> ours"},
-		{"conflict of a conflict copy", "put x.conflict-01234567.go theirs", "put x.conflict-01234567.go ours",
-			"a.txt: 1, d/, d/b: 2, x.conflict-01234567.go: theirs, x.conflict-HASH.go: ours"},
-		{"the conflict copy is there already", "put a.txt theirs, put a.conflict-HASH.txt ours", "put a.txt ours",
-			"a.conflict-HASH.txt: ours, a.txt: theirs, d/, d/b: 2"},
 	} {
-		for _, late := range []bool{false, true} {
-			if late && !slices.Contains(alsoLate, c.name) {
-				continue
-			}
-			t.Run(fmt.Sprint(c.name, map[bool]string{true: ", late"}[late]), func(t *testing.T) {
-				w := newScene(t, holding("a.txt", "1", "d/b", "2"), held(SplitConflicts), func(w *world, _ *Options) {
-					if strings.Contains(c.name, "was removed") {
-						w.ok(w.p.TamperMkdir(at("e")))
-					}
-				})
-				w.names("")
-				w.names("d")
-				w.ours(c.here)
-				w.theirs(names.Replace(c.there))
-				if late {
-					w.commit()
-				}
-				w.pull()
-				want := sorted(listed(names.Replace(c.want)))
-				if !late { // or the copy is not here yet
-					assert.Slice(t, sorted(w.here()), want, "after the pull here is")
-				}
-				w.commit()
-				assert.Slice(t, sorted(listBackend(w.p)), want, "after the commit the backend has")
-				r := w.pull()
-				assert.Equal(t, r.Changed+r.Deleted+len(r.Conflicts), 0, "another pull finds", r)
-				assert.Slice(t, sorted(w.here()), want, "in the end here is")
-				assert.Equal(t, w.dirtyNames(), 0, "names still differ")
-			})
-		}
+		t.Run(c.name, func(t *testing.T) {
+			w := newScene(t, holding("a.txt", "1", "d/b", "2"), held(SplitConflicts))
+			w.names("")
+			w.names("d")
+			w.ours(c.here)
+			w.theirs(names.Replace(c.there))
+			w.commit()
+			w.pull()
+			w.commit()
+			want := sorted(listed(names.Replace(c.want)))
+			assert.Slice(t, sorted(listBackend(w.p)), want, "the backend has")
+			assert.Slice(t, sorted(w.here()), want, "local is")
+			assert.Equal(t, w.dirtyNames(), 0, "names still differ")
+		})
 	}
-}
-
-// A new version is another inode; who has the old one open keeps it, the time
-// of change never goes back, and what the backend does not keep stays.
-func TestPulledFileIsANewInode(t *testing.T) {
-	w := newScene(t, holding("f", "one"), held(SplitConflicts))
-	old := w.walk("f")
-	o := w.open("f", syscall.O_RDONLY)
-	w.ok(w.v.SetXattr(me, old, "user.note", []byte("mine"), 0))
-	before, _ := w.v.Attr(me, old, nil)
-	past := time.Unix(1, 0)
-	_, err := w.p.Write(context.Background(), at("f"), providers.String("two!"), providers.WriteOptions{
-		If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrModTime, ModTime: past}})
-	w.ok(err)
-	w.pull()
-	assert.Equal(t, w.read(o), "one", "who has the file open")
-	o.File.Release()
-	now := w.walk("f")
-	assert.True(t, now != old, "it is the same inode")
-	assert.Equal(t, w.get("f"), "two!")
-	after, _ := w.v.Attr(me, now, nil)
-	assert.True(t, after.Mtime.After(before.Mtime), "the time of change went from", before.Mtime, "to", after.Mtime)
-	got, err := w.v.GetXattr(me, now, "user.note")
-	assert.Equal(t, string(got), "mine", "attribute", err)
-}
-
-// Only the attributes changed there: the inode stays, ours win where both did.
-func TestAttributesOnly(t *testing.T) {
-	w := newScene(t, holding("f", "1", "g", "2"), held(SplitConflicts))
-	f, g := w.walk("f"), w.walk("g")
-	assert.Equal(t, w.get("f"), "1")
-	w.do("chmod g 600")
-	for _, path := range []string{"f", "g"} {
-		_, err := w.p.SetAttr(context.Background(), at(path), providers.SetAttrOptions{
-			If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o751}})
-		w.ok(err)
-	}
-	w.pull()
-	assert.True(t, w.walk("f") == f && w.walk("g") == g, "another inode")
-	assert.Equal(t, w.mode("f"), 0o751, "mode of f")
-	assert.Equal(t, w.mode("g"), 0o600, "mode of g")
-	w.commit()
-	assert.Equal(t, w.stat("g").Attr.Mode, 0o600, "the backend has mode")
-	assert.Equal(t, w.get("g"), "2", "content")
 }
 
 // ticking is a time that a test moves.
@@ -272,4 +173,24 @@ func TestListingsDoNotUndoOurs(t *testing.T) {
 	w.ok(<-done)
 	assert.Slice(t, w.names(""), []string{"0", "b", "c"}, "names")
 	w.backend("0: before all of the second page", "b: 2", "c: 3")
+}
+
+// Only the attributes changed there: the inode stays, ours win where both did.
+func TestAttributesOnly(t *testing.T) {
+	w := newScene(t, holding("f", "1", "g", "2"), held(SplitConflicts))
+	f, g := w.walk("f"), w.walk("g")
+	assert.Equal(t, w.get("f"), "1")
+	w.do("chmod g 600")
+	for _, path := range []string{"f", "g"} {
+		_, err := w.p.SetAttr(context.Background(), at(path), providers.SetAttrOptions{
+			If: providers.Unconditional(), Attr: providers.Attr{Valid: providers.AttrMode, Mode: 0o751}})
+		w.ok(err)
+	}
+	w.pull()
+	assert.True(t, w.walk("f") == f && w.walk("g") == g, "another inode")
+	assert.Equal(t, w.mode("f"), 0o751, "mode of f")
+	assert.Equal(t, w.mode("g"), 0o600, "mode of g")
+	w.commit()
+	assert.Equal(t, w.stat("g").Attr.Mode, 0o600, "the backend has mode")
+	assert.Equal(t, w.get("g"), "2", "content")
 }

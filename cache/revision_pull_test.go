@@ -49,16 +49,6 @@ func (c *clone) there(path, content string) {
 	c.ok(c.remote.Tamper("main", at(path), data))
 }
 
-// thereMode has others write a file with a mode.
-func (c *clone) thereMode(path, content string, mode uint32) {
-	c.Helper()
-	r := memory.NewRepository(c.remote, memory.Options{})
-	_, err := r.Write(c.Context(), at(path), providers.String(content), providers.WriteOptions{If: providers.Unconditional(),
-		Attr: providers.Attr{Valid: providers.AttrMode, Mode: mode}})
-	c.ok(err)
-	c.ok(assert.ErrOf(r.Push(c.Context(), providers.PushOptions{})))
-}
-
 // remoteAttr is what others see of a file.
 func (c *clone) remoteAttr(path string) providers.Attr {
 	c.Helper()

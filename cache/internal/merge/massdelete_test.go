@@ -1,0 +1,62 @@
+package merge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/reconcile"
+	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/providers/memory"
+)
+
+// A pull that deletes too much halts, and changes nothing until a person has confirmed it.
+func TestHalt(t *testing.T) {
+	many := func(n int, dir string) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprintf("%s%02d", dir, i), "x")
+		}
+		return all
+	}
+	gone := func(n int) (script []string) {
+		for i := range n {
+			script = append(script, fmt.Sprintf("rm %02d", i))
+		}
+		return script
+	}
+	for what, c := range map[string]struct {
+		start, there []string
+		reason       string // "": no halt
+	}{
+		"half":           {start: many(24, ""), there: gone(12)},
+		"more than half": {start: many(24, ""), there: gone(13), reason: "13 of 24 entries"},
+		"a directory with so much that it is counted first": {start: append(many(1000, "d/"), many(8, "")...), there: append(gone(2), "rm d"), reason: "1003 of 1009 entries"},
+		"the root": {start: many(3, ""), there: gone(3), reason: "all 3 entries of the root"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newCopy(t, memory.Options{}, reconcile.Split, c.start...)
+			names := func() string {
+				all := w.linesBelow("", table.Root, false)
+				slices.Sort(all)
+				return strings.Join(all, " ")
+			}
+			before := names()
+			w.theirs(c.there...)
+			r, err := w.tryPull()
+			if c.reason != "" {
+				assert.Is(t, err, massdelete.ErrHalted)
+				assert.Contains(t, err.Error(), c.reason)
+				assert.Equal(t, names(), before, "local is")
+				w.o.Guard.Allow(massdelete.Pull)
+				r, err = w.tryPull()
+			}
+			w.ok(err)
+			assert.AtLeast(t, r.Deleted, len(c.there), "deleted")
+			assert.False(t, names() == before, "nothing was deleted")
+			w.sendable()
+		})
+	}
+}
