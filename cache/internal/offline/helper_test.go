@@ -203,7 +203,7 @@ func hold(tx *tree.Tx, path string, h table.Held) {
 	l := link(tx.View, path)
 	rec := tx.Record(l)
 	rec.Held = &h
-	tx.Writer.SetName(l.Dir, l.Name, rec)
+	tx.SetName(l, rec)
 }
 
 // wantTree has the files below a directory, as "path: content".
