@@ -475,13 +475,6 @@ func (c *calls) of(m providers.Method) int {
 	return n
 }
 
-// all are the calls so far.
-func (c *calls) all() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.list)
-}
-
 // changes are the calls that change something, in order, and forgets all.
 func (c *calls) changes() string {
 	c.mu.Lock()
