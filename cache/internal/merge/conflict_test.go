@@ -157,12 +157,17 @@ func TestConflictsThatEndByThemselves(t *testing.T) {
 // The last writer wins: what it overwrites is in the history, and a person is told. A deletion
 // still loses to content.
 func TestLastWriterWins(t *testing.T) {
-	w := newCopy(t, memory.Options{}, reconcile.LastWriterWins, "f", "one", "g", "1")
-	w.ours("put f ours", "rm g")
-	w.theirs("put f theirs", "put g 2")
-	w.ok(w.refused())
-	w.sees("f: ours", "g: 2")
-	w.sendable()
-	assert.Equal(t, strings.Join(w.kept, " "), "theirs", "what the history has of the remote")
-	assert.True(t, len(w.told) > 0, "no one was told")
+	for _, meet := range []func(w *copied){
+		func(w *copied) { w.ok(w.refused()) },
+		func(w *copied) { assert.Slice(w, w.pull().Conflicts, []string{"f"}, "conflicts") },
+	} {
+		w := newCopy(t, memory.Options{}, reconcile.LastWriterWins, "f", "one", "g", "1")
+		w.ours("put f ours", "rm g")
+		w.theirs("put f theirs", "put g 2")
+		meet(w)
+		w.sees("f: ours", "g: 2")
+		w.sendable()
+		assert.Equal(t, strings.Join(w.kept, " "), "theirs", "what the history has of the remote")
+		assert.True(t, len(w.told) > 0, "no one was told")
+	}
 }
