@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -53,6 +54,44 @@ func TestLargeContentInParts(t *testing.T) {
 	w.arrived("f", content)
 	assert.Equal(t, parts.Load(), 4, "parts arrived")
 	assert.Equal(t, p.Uploads(), 0, "uploads are left")
+}
+
+// A file that is removed while it is sent is sent no further; one that is replaced is.
+func TestRemovedWhileItIsSent(t *testing.T) {
+	t.Parallel()
+	const all, atOnce = 20, 16 // parts: of the file, and under way
+	for what, c := range map[string]struct {
+		do    func(w *world) error
+		parts int64
+	}{
+		"removed":  {func(w *world) error { return w.unlink("f") }, atOnce},
+		"replaced": {func(w *world) error { return w.rename("g", "f") }, all},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var sent atomic.Int64
+			full, goOn := make(chan struct{}), make(chan struct{})
+			w := newWorld(t, inParts, unwaited, holding("g", "small"))
+			w.intercept(func(ctx context.Context, c *providers.Call, next func(context.Context) error) error {
+				if c.Method == providers.MethodPart {
+					if sent.Add(1) == atOnce {
+						close(full)
+					}
+					<-goOn
+				}
+				return next(ctx)
+			})
+			w.ok(w.put("f", strings.Repeat("x", all*part)))
+			committed := make(chan error, 1)
+			go func() { committed <- w.sendAll() }()
+			<-full
+			w.ok(c.do(w))
+			close(goOn)
+			w.ok(<-committed)
+			w.settle()
+			assert.Equal(t, sent.Load(), c.parts, "parts sent")
+			assert.Equal(t, w.p.Uploads(), 0, "uploads are left")
+		})
+	}
 }
 
 // What is lost to another writer frees its parts.

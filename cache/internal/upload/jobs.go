@@ -48,6 +48,7 @@ const (
 
 const (
 	mostBytes   = 256 << 20 // of content under way, if it is more than one file's
+	leastLarge  = 16 << 20  // a file counts as no more: how much of it is under way its parts bound
 	mostLosses  = 4         // of a name, in a row
 	longestHold = time.Hour
 )
@@ -116,7 +117,7 @@ func (j *Jobs) IsWaiting(_ *tree.View, l table.Link) bool {
 // Fits reports whether an operation may run beside those that run: not at the same
 // place, nor where the tree is moving, nor with the same content, nor too much.
 func (j *Jobs) Fits(_ *tree.View, s *Operation) bool {
-	if s.Sends() && len(j.running) > 0 && j.bytes+s.Size > mostBytes && j.bytes > 0 {
+	if s.Sends() && j.bytes+s.weight() > mostBytes {
 		return false
 	}
 	if s.Ino != 0 && j.inodes[s.Ino] != nil {
@@ -124,6 +125,9 @@ func (j *Jobs) Fits(_ *tree.View, s *Operation) bool {
 	}
 	return !slices.ContainsFunc(j.running, func(t *Job) bool { return s.Collides(t.Op) })
 }
+
+// weight is what an operation counts for of mostBytes.
+func (s *Operation) weight() int64 { return min(s.Size, leastLarge) }
 
 // WorksIn reports whether an operation is under way for a name of a directory: then its
 // outcome is still to be noted there.
@@ -148,7 +152,7 @@ func (j *Jobs) Begin(v *tree.View, s *Operation, now time.Time) *Job {
 	}
 	t.Op, t.State, t.Since, t.tried = s, Running, now, is
 	j.running = append(j.running, t)
-	j.bytes += s.Size
+	j.bytes += s.weight()
 	for _, l := range s.Names() {
 		j.busy[l] = t
 	}
@@ -161,7 +165,7 @@ func (j *Jobs) Begin(v *tree.View, s *Operation, now time.Time) *Job {
 // End takes a job from those that run. One of the methods below says what becomes of it.
 func (j *Jobs) End(_ *tree.View, t *Job) {
 	j.running = slices.DeleteFunc(j.running, func(other *Job) bool { return other == t })
-	j.bytes -= t.Op.Size
+	j.bytes -= t.Op.weight()
 	for _, l := range t.Op.Names() {
 		delete(j.busy, l)
 	}

@@ -2,6 +2,7 @@ package upload
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -41,15 +42,20 @@ func (s *scene) writes() {
 	s.does(func(tx *tree.Tx) { tx.ContentChanged(10, 2, table.Time{}) })
 }
 
-// Beside what runs nothing runs at the same place or with the same content, nor too much.
+// Beside what runs nothing runs at the same place or with the same content, nor too much; and
+// one file, however large, is not too much for the others.
 func TestFits(t *testing.T) {
 	s, j := begun(t)
 	write := func(path string, ino table.Ino, size int64) *Operation {
 		return &Operation{Verb: VerbWrite, Link: root(path), At: place(t, path), Ino: ino, Size: size}
 	}
 	s.view(func(v *tree.View) {
-		assert.True(t, j.Fits(v, write("n", 10, mostBytes+1)), "alone it may be large")
-		first := j.Begin(v, write("n", 10, mostBytes-5), noon)
+		var large []*Job
+		for i := range mostBytes/leastLarge - 1 {
+			assert.True(t, j.Fits(v, write("large"+strconv.Itoa(i), table.Ino(20+i), 1<<40)), "large files beside", i)
+			large = append(large, j.Begin(v, write("large"+strconv.Itoa(i), table.Ino(20+i), 1<<40), noon))
+		}
+		first := j.Begin(v, write("n", 10, leastLarge-5), noon)
 		for _, c := range []struct {
 			next *Operation
 			want bool
@@ -58,6 +64,9 @@ func TestFits(t *testing.T) {
 			{&Operation{Verb: VerbDelete, Link: root("m"), At: place(t, "m"), Ino: 11, Size: 6}, true},
 		} {
 			assert.Equal(t, j.Fits(v, c.next), c.want, c.next, c.next.Size)
+		}
+		for _, one := range large {
+			j.End(v, one)
 		}
 		assert.Equal(t, j.Busy(v, root("n")), first.Op)
 		assert.True(t, j.IsWaiting(v, root("n")) && j.WorksIn(v, table.Root) && !j.WorksIn(v, 10), "it is under way")

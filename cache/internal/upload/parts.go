@@ -81,13 +81,20 @@ func (x *Executor) sendParts(ctx context.Context, s *Try, p *Payload, parter pro
 
 const abortTime = 10 * time.Second
 
-// eachPart sends all parts, and gives the first error.
+// eachPart sends all parts, and gives the first error: ErrAgain if the file was removed
+// meanwhile, which ends the parts that are under way too. A file that is replaced goes on: one
+// that is saved more often than it can be sent would never arrive.
 func (x *Executor) eachPart(ctx context.Context, s *Try, p *Payload, up providers.Upload, parts []piece) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var work sync.WaitGroup
 	for i, one := range parts {
 		if !x.slot(ctx) {
+			break
+		}
+		if x.isRemoved(s) {
+			<-x.slots
+			cancel(ErrAgain)
 			break
 		}
 		work.Go(func() {
@@ -99,6 +106,15 @@ func (x *Executor) eachPart(ctx context.Context, s *Try, p *Payload, up provider
 	}
 	work.Wait()
 	return context.Cause(ctx)
+}
+
+// isRemoved reports whether nothing is left that an operation could send: neither a name of its
+// inode, nor another inode under its name.
+func (x *Executor) isRemoved(s *Try) bool {
+	v := x.o.Tree.Lock()
+	defer x.o.Tree.Unlock()
+	n := v.Inode(s.Ino)
+	return v.Record(s.Link).Ino == 0 && (n == nil || len(n.Links) == 0)
 }
 
 // slot waits until one more part may go, and reports false when ctx ends.
