@@ -122,7 +122,7 @@ func TestNotifications(t *testing.T) {
 
 // teller remembers what the kernel and the bus are told.
 type teller struct {
-	unserved
+	fs.DiscardNotifier
 	mu             sync.Mutex
 	entries        []string
 	wrote, deleted []string

@@ -20,6 +20,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/cache/internal/waiting"
+	"github.com/wsmount/wsmount/fs"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -72,7 +73,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	v.side = &local.Side{Border: v.border, Attributes: v.attrs(), Content: v.store, Notifier: v.notifier, Now: o.Now, Log: o.Log}
 	v.learner = newLearner(v)
 	v.submodules, _ = providers.As[providers.Submoduler](p)
-	v.Bind(unserved{})
+	v.Bind(fs.DiscardNotifier{})
 	v.chores = newChores(v)
 	v.listings = newListings(v)
 	v.history = newKeeper(v)

@@ -94,7 +94,7 @@ func TestBindWhileTheRootIsListed(t *testing.T) {
 	for range 20 {
 		w := newWorld(t, holding("f", "one", "g", "two"))
 		listed := async(func() { w.ok(w.v.listings.Load(nil, table.Root)) })
-		w.v.Bind(unserved{})
+		w.v.Bind(fs.DiscardNotifier{})
 		<-listed
 	}
 }

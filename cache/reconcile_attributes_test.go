@@ -163,7 +163,7 @@ func TestImpliedDirectoryRemovedMeanwhile(t *testing.T) {
 }
 
 // lateNotes is a notifier whose notes have not reached the kernel yet.
-type lateNotes struct{ unserved }
+type lateNotes struct{ fs.DiscardNotifier }
 
 // Who opens a file reads all of the version that the open found, also where the
 // kernel still believes in the size of the one before: half of a version is none

@@ -4,7 +4,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/attrs"
 	"github.com/wsmount/wsmount/cache/internal/merge"
 	"github.com/wsmount/wsmount/cache/internal/table"
-	"github.com/wsmount/wsmount/fs"
 )
 
 // attrs is how attributes of the remote and of inodes belong together.
@@ -14,8 +13,6 @@ func (v *Volume) attrs() attrs.Mapping {
 		Kept: v.caps.Attributes, Listed: v.caps.ListComplete,
 	}
 }
-
-var _ fs.Notifier = unserved{}
 
 // gone reports whether nothing leads to an inode here any more: then its content
 // may be gone too.

@@ -139,20 +139,3 @@ func (v *Volume) Bind(n fs.Notifier) {
 }
 
 func (v *Volume) notifier() fs.Notifier { return *v.notify.Load() }
-
-// unserved is the notifier of a volume that is not served.
-type unserved struct{}
-
-func (unserved) EntryChanged(fs.Ino, string) {}
-
-func (unserved) EntryAppeared(fs.Ino, string, func() bool) {}
-
-func (unserved) AttrChanged(fs.Ino) {}
-
-func (unserved) ContentChanged(fs.Ino) {}
-
-func (unserved) Wrote(string) {}
-
-func (unserved) Deleted(string) {}
-
-func (unserved) Failed(string, error) {}

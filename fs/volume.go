@@ -360,3 +360,16 @@ type Notifier interface {
 	// unmount, from Close.
 	Failed(path string, err error)
 }
+
+// DiscardNotifier is the Notifier of a volume that is not served: it tells no one.
+type DiscardNotifier struct{}
+
+var _ Notifier = DiscardNotifier{}
+
+func (DiscardNotifier) EntryChanged(Ino, string)               {}
+func (DiscardNotifier) EntryAppeared(Ino, string, func() bool) {}
+func (DiscardNotifier) AttrChanged(Ino)                        {}
+func (DiscardNotifier) ContentChanged(Ino)                     {}
+func (DiscardNotifier) Wrote(string)                           {}
+func (DiscardNotifier) Deleted(string)                         {}
+func (DiscardNotifier) Failed(string, error)                   {}

@@ -32,16 +32,6 @@ import (
 	"github.com/wsmount/wsmount/providers/providertest"
 )
 
-// silent is a kernel that is told nothing.
-type silent struct{ fs.Notifier }
-
-func (silent) EntryChanged(fs.Ino, string)               {}
-func (silent) EntryAppeared(fs.Ino, string, func() bool) {}
-func (silent) AttrChanged(fs.Ino)                        {}
-func (silent) ContentChanged(fs.Ino)                     {}
-func (silent) Wrote(string)                              {}
-func (silent) Deleted(string)                            {}
-
 // A scene is a tree whose names are listed from a store, with a TTL of a second, at a time that
 // a test moves.
 type scene struct {
@@ -94,7 +84,7 @@ func newScene(t *testing.T, o memory.Options, wrap func(providers.Provider) prov
 	tr := tree.New(tab, tree.Options{Now: now, Pins: files.NewOpenSet(), Log: log})
 	keeper := history.New(history.Options{Tree: tr, Now: now, Context: ctx, Log: log, Revision: func(*tree.View) (providers.Revision, bool) { return "", false }})
 	side := &local.Side{Border: &rules.Border{Symlinks: true, Ignores: rules.New(""), Wake: func() {}}, Attributes: attrs.Mapping{Listed: true}, Now: now, Log: log,
-		Notifier: func() fs.Notifier { return silent{} }}
+		Notifier: func() fs.Notifier { return fs.DiscardNotifier{} }}
 	update := func(do func(*tree.Tx) error) error {
 		return tr.Update(func(tx *tree.Tx) error {
 			if s.full {

@@ -36,16 +36,6 @@ import (
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
-// silent is a kernel that is told nothing.
-type silent struct{ fs.Notifier }
-
-func (silent) EntryChanged(fs.Ino, string)               {}
-func (silent) EntryAppeared(fs.Ino, string, func() bool) {}
-func (silent) AttrChanged(fs.Ino)                        {}
-func (silent) ContentChanged(fs.Ino)                     {}
-func (silent) Wrote(string)                              {}
-func (silent) Deleted(string)                            {}
-
 // succession is what uploads have to do with a merge: what was in a directory that was removed is
 // in the one that has its place.
 type succession struct {
@@ -108,7 +98,7 @@ func newCopy(t *testing.T, o memory.Options, conflict reconcile.Conflict, with .
 		},
 		Revision: func(*tree.View) (providers.Revision, bool) { return "", false }, Ended: func(chores.Activity, error) {}})
 	side := &local.Side{Border: &rules.Border{Symlinks: true, Ignores: rules.New(""), Wake: func() {}}, Attributes: attrs.Mapping{Kept: caps.Attributes, Listed: caps.ListComplete},
-		Content: store, Notifier: func() fs.Notifier { return silent{} }, Now: time.Now, Log: log}
+		Content: store, Notifier: func() fs.Notifier { return fs.DiscardNotifier{} }, Now: time.Now, Log: log}
 	in := openFiles{c}
 	hydrator := files.NewHydrator(files.HydratorOptions{Tree: tr, Remote: in, Names: in, Now: time.Now, Patience: time.Minute})
 	c.opener = files.NewOpener(files.OpenerOptions{
