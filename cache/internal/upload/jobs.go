@@ -47,8 +47,8 @@ const (
 )
 
 const (
-	mostBytes   = 256 << 20 // of content under way, if it is more than one file's
-	leastLarge  = 16 << 20  // a file counts as no more: how much of it is under way its parts bound
+	mostBytes   = 256 << 20 // of content under way
+	mostOfOne   = 16 << 20  // of them that one file counts for, so that a large one holds up no other
 	mostLosses  = 4         // of a name, in a row
 	longestHold = time.Hour
 )
@@ -126,8 +126,8 @@ func (j *Jobs) Fits(_ *tree.View, s *Operation) bool {
 	return !slices.ContainsFunc(j.running, func(t *Job) bool { return s.Collides(t.Op) })
 }
 
-// weight is what an operation counts for of mostBytes.
-func (s *Operation) weight() int64 { return min(s.Size, leastLarge) }
+// weight is how many of mostBytes an operation counts for.
+func (s *Operation) weight() int64 { return min(s.Size, mostOfOne) }
 
 // WorksIn reports whether an operation is under way for a name of a directory: then its
 // outcome is still to be noted there.

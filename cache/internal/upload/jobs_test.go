@@ -51,11 +51,12 @@ func TestFits(t *testing.T) {
 	}
 	s.view(func(v *tree.View) {
 		var large []*Job
-		for i := range mostBytes/leastLarge - 1 {
-			assert.True(t, j.Fits(v, write("large"+strconv.Itoa(i), table.Ino(20+i), 1<<40)), "large files beside", i)
-			large = append(large, j.Begin(v, write("large"+strconv.Itoa(i), table.Ino(20+i), 1<<40), noon))
+		for i := range mostBytes/mostOfOne - 1 {
+			op := write("large"+strconv.Itoa(i), table.Ino(20+i), 1<<40)
+			assert.True(t, j.Fits(v, op), op, "is too much beside", i)
+			large = append(large, j.Begin(v, op, noon))
 		}
-		first := j.Begin(v, write("n", 10, leastLarge-5), noon)
+		first := j.Begin(v, write("n", 10, mostOfOne-5), noon)
 		for _, c := range []struct {
 			next *Operation
 			want bool

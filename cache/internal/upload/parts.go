@@ -81,20 +81,13 @@ func (x *Executor) sendParts(ctx context.Context, s *Try, p *Payload, parter pro
 
 const abortTime = 10 * time.Second
 
-// eachPart sends all parts, and gives the first error: ErrAgain if the file was removed
-// meanwhile, which ends the parts that are under way too. A file that is replaced goes on: one
-// that is saved more often than it can be sent would never arrive.
+// eachPart sends all parts, and gives the first error, which ends those that are under way.
 func (x *Executor) eachPart(ctx context.Context, s *Try, p *Payload, up providers.Upload, parts []piece) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var work sync.WaitGroup
 	for i, one := range parts {
 		if !x.slot(ctx) {
-			break
-		}
-		if x.isRemoved(s) {
-			<-x.slots
-			cancel(ErrAgain)
 			break
 		}
 		work.Go(func() {
@@ -127,9 +120,13 @@ func (x *Executor) slot(ctx context.Context) bool {
 	}
 }
 
-// sendPart sends one part, again when it breaks off.
+// sendPart sends one part, again when it breaks off. ErrAgain says that the file was removed. One
+// that is replaced goes on: if it is saved more often than it can be sent, it would never arrive.
 func (x *Executor) sendPart(ctx context.Context, s *Try, p *Payload, up providers.Upload, n int, one piece) error {
 	return x.o.Volume.Retry(ctx, func(ctx context.Context) error {
+		if x.isRemoved(s) {
+			return ErrAgain
+		}
 		if one.copied {
 			err := up.CopyPart(ctx, n, s.At, providers.ReadOptions{Version: p.base.Version, Offset: one.off, Length: one.size})
 			if !cannotCopy(err) {
