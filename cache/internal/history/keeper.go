@@ -29,7 +29,7 @@ type Options struct {
 	// Ended is told what became of work in the background.
 	Ended   func(chores.Activity, error)
 	Budget  Budget
-	Small   int64 // content of so many bytes is copied while an open waits; 0: 4 MiB
+	Small   int64 // content of so many bytes at most is copied while an open waits; 0: 4 MiB
 	Asked   bool  // what is committed was asked for: it may be asked for again
 	Now     func() time.Time
 	Context context.Context // ends with the working copy

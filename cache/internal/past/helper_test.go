@@ -2,7 +2,6 @@ package past
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"syscall"
@@ -236,15 +235,15 @@ func (w *world) commit(name string) {
 			n.Origin = table.Origin{Version: info.Version, ContentVersion: n.ContentVersion}
 			tx.SetRemote(l, tree.RemoteOf(info, ino, n))
 		}
-		tx.Scan("hn/", "", func(key string, _ []byte) bool {
-			dir, file, _ := strings.Cut(key[3:], "/")
-			var l table.Link
-			_, err := fmt.Sscanf(dir, "%x", &l.Dir)
-			assert.OK(w, err)
-			l.Name = file
-			history.NoteCommit(tx, l, ^uint64(0), r)
+		names := map[table.Link]bool{}
+		tx.Scan(history.Prefix, "", func(_ string, value []byte) bool {
+			of := history.Decode(value)
+			names[table.Link{Dir: of.Dir, Name: of.Name}] = true
 			return true
 		})
+		for l := range names {
+			history.NoteCommit(tx, l, ^uint64(0), r)
+		}
 	})
 }
 

@@ -114,9 +114,13 @@ func (o *observer) Freed(ino table.Ino, n *table.Inode) {
 
 // Find walks to a path. An inode of 0 says that the name is free; the directory is 0 when
 // not even that is there.
-func (c *Copy) Find(path string) (l table.Link, ino table.Ino, err error) {
+func (c *Copy) Find(path string) (table.Link, table.Ino, error) {
 	v := c.Tree.Lock()
 	defer c.Tree.Unlock()
+	return find(v, path)
+}
+
+func find(v *tree.View, path string) (l table.Link, ino table.Ino, err error) {
 	ino = table.Root
 	for _, name := range providers.MustLocator(path).Parts() {
 		switch n := v.Inode(ino); {

@@ -17,9 +17,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Do does what programs do, a line each: put PATH CONTENT, mkdir, rm (a directory, too),
-// mv, swap, sym TARGET PATH, chmod PATH MODE; what others do: theirs PATH CONTENT, which is
-// listed and not fetched; evict PATH, of which the remote has the content, and read PATH, which fetches it; sent, after which the remote has what is there; and what happens beside: wait, turn NAME.
+// Do runs a script, a line each. Programs put PATH CONTENT, mkdir PATH, rm PATH (a directory,
+// too), mv FROM TO, swap A B, sym TARGET PATH, chmod PATH MODE and read PATH, which hydrates it.
+// The remote has theirs PATH CONTENT, which is listed and not hydrated; after evict PATH it alone
+// has the content, and after sent all that there is. Besides, there are wait and turn NAME.
 func (c *Copy) Do(script ...string) {
 	c.Helper()
 	for _, line := range script {
@@ -72,13 +73,9 @@ func (c *Copy) Enter(tx history.Tx, l table.Link, ino table.Ino, n *table.Inode)
 }
 
 // Place is At in a transaction.
-func (c *Copy) Place(tx history.Tx, path string) (l table.Link, ino table.Ino) {
-	ino = table.Root
-	for _, name := range providers.MustLocator(path).Parts() {
-		assert.Must(c, tx.Inode(ino) != nil, path, "has no directory")
-		l = table.Link{Dir: ino, Name: name}
-		ino = tx.Record(l).Ino
-	}
+func (c *Copy) Place(tx history.Tx, path string) (table.Link, table.Ino) {
+	l, ino, err := find(tx.View, path)
+	assert.Must(c, err == nil && l.Dir != 0, path, "has no directory", err)
 	return l, ino
 }
 
