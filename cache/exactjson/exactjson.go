@@ -12,6 +12,7 @@
 package exactjson
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/hex"
 	"encoding/json"
@@ -22,16 +23,33 @@ import (
 )
 
 // Marshal is json.Marshal.
-func Marshal(v any) ([]byte, error) { return json.Marshal(Escape(v)) }
+func Marshal(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil || isExact(data) {
+		return data, err
+	}
+	return json.Marshal(Escape(v))
+}
 
 // MarshalIndent is json.MarshalIndent.
 func MarshalIndent(v any, prefix, indent string) ([]byte, error) {
+	data, err := json.MarshalIndent(v, prefix, indent)
+	if err != nil || isExact(data) {
+		return data, err
+	}
 	return json.MarshalIndent(Escape(v), prefix, indent)
+}
+
+// isExact reports whether no string had to be written another way: encoding/json writes
+// \ufffd for a byte that is not UTF-8, and the character itself where a string has it. To
+// look at the text is much cheaper than to walk through each value that is written.
+func isExact(data []byte) bool {
+	return !bytes.Contains(data, []byte(`\ufffd`)) && !bytes.Contains(data, []byte(`\u0000`))
 }
 
 // Unmarshal is json.Unmarshal.
 func Unmarshal(data []byte, v any) error {
-	if err := json.Unmarshal(data, v); err != nil {
+	if err := json.Unmarshal(data, v); err != nil || !bytes.Contains(data, []byte(`\u0000`)) {
 		return err
 	}
 	return Unescape(v)
