@@ -42,10 +42,15 @@ func (n names) Fetch(w revision.Waiting, ino table.Ino, kind providers.Kind) err
 }
 
 // AllowDeletions implements revision.Names.
-func (n names) AllowDeletions() {
+func (n names) AllowDeletions() (takeBack func()) {
 	locked := n.v.lock()
 	defer locked.unlock()
-	locked.massDelete.Allow(massdelete.Pull)
+	undo := locked.massDelete.Allow(massdelete.Pull)
+	return func() {
+		locked := n.v.lock()
+		defer locked.unlock()
+		undo()
+	}
 }
 
 // Passed implements revision.Names.

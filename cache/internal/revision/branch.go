@@ -69,11 +69,14 @@ func (f *Follower) Branch(w Waiting, name string, o BranchOptions) (r BranchRepo
 	if from == to {
 		return r, b.Start(w, name, from, to)
 	}
-	f.o.Names.AllowDeletions() // what goes from the tree stays on the branch that it is on
-	if r.Pull, err = f.adopt(w, head, starting{b, name}, from, to); err != nil {
-		return r, err
+	takeBack := f.o.Names.AllowDeletions() // what goes from the tree stays on the branch that it is on
+	if r.Pull, err = f.adopt(w, head, starting{b, name}, from, to); err == nil {
+		err = f.began(w, b, to)
 	}
-	return r, f.began(w, b, to)
+	if err != nil {
+		takeBack()
+	}
+	return r, err
 }
 
 // unfinished says what keeps a branch from beginning anew.

@@ -37,9 +37,10 @@ type clone struct {
 	before func(providers.Method) error // is told of each call before it is made, and may keep it from that
 	after  func(providers.Method) error // and after, and may lose the answer
 	told   []string                     // reports
-	halts  error                        // what Check says
-	passed int                          // deletions that were allowed
-	work   chan func()                  // what is to run in the background
+	halts  error                        // what Check says, unless deletions are allowed
+	allows bool
+	passed int         // deletions that were allowed
+	work   chan func() // what is to run in the background
 	closed bool
 }
 
@@ -260,9 +261,12 @@ func (c *clone) List(revision.Waiting, revision.Held, table.Ino) error { return 
 
 func (c *clone) Fetch(revision.Waiting, table.Ino, providers.Kind) error { return nil }
 
-func (c *clone) AllowDeletions() { c.halts = nil }
+func (c *clone) AllowDeletions() (takeBack func()) {
+	c.allows = true
+	return func() { c.allows = false }
+}
 
-func (c *clone) Passed(*tree.Tx) { c.passed++ }
+func (c *clone) Passed(*tree.Tx) { c.passed, c.allows = c.passed+1, false }
 
 type comparison struct {
 	*clone
@@ -270,7 +274,12 @@ type comparison struct {
 	diffs []providers.Difference
 }
 
-func (c *comparison) Check(revision.Held) error { return c.halts }
+func (c *comparison) Check(revision.Held) error {
+	if c.allows {
+		return nil
+	}
+	return c.halts
+}
 
 func (c *comparison) End() {}
 

@@ -45,8 +45,8 @@ type Names interface {
 	List(w Waiting, head Held, dir table.Ino) error
 	Fetch(w Waiting, ino table.Ino, kind providers.Kind) error
 	// AllowDeletions lets the next pull delete as much as it will, and Passed says that it
-	// has: called in the transaction that notes it.
-	AllowDeletions()
+	// has: called in the transaction that notes it. takeBack is for a pull that failed.
+	AllowDeletions() (takeBack func())
 	Passed(tx *tree.Tx)
 }
 

@@ -226,6 +226,30 @@ func TestBranch(t *testing.T) {
 	}
 }
 
+// A branch that could not be begun leaves no leave to delete behind: the next pull, of
+// something else, halts as before.
+func TestBranchThatFails(t *testing.T) {
+	for _, fails := range []providers.Method{providers.MethodStart, providers.MethodBranches} {
+		c := newClone(t)
+		asked := 0
+		c.before = func(m providers.Method) error {
+			if m != fails {
+				return nil
+			}
+			if asked++; m == providers.MethodBranches && asked == 1 { // the look at where it is
+				return nil
+			}
+			c.before = passes
+			return providers.ErrPermission
+		}
+		c.theirs("t", "new")
+		c.halts = errors.New("too much")
+		_, err := c.Branch(waiting{t.Context()}, "one", revision.BranchOptions{})
+		assert.Is(t, err, providers.ErrPermission, fails)
+		assert.False(t, c.allows, "deletions are still allowed after", fails)
+	}
+}
+
 // Another store follows no head.
 func TestNoStore(t *testing.T) {
 	c := newClone(t)
