@@ -29,13 +29,15 @@ type remoteDir struct {
 	at    providers.Locator // where it was listed
 	start time.Time
 
-	first  bool                // the directory was not known
-	clean  bool                // and nothing of it was
-	seen   map[uint64]struct{} // hashes of the names there are; nil when clean
-	seed   maphash.Seed
-	diffs  []merge.News
-	hidden int
-	tree   *Walk // that has brought all below; nil: the directory alone
+	first bool // the directory was not known
+	clean bool // and nothing of it was
+	// flushed says that something of it is in the table now.
+	flushed bool
+	seen    map[uint64]struct{} // hashes of the names there are; nil when clean
+	seed    maphash.Seed
+	diffs   []merge.News
+	hidden  int
+	tree    *Walk // that has brought all below; nil: the directory alone
 }
 
 const elsewherePause = 5 * time.Millisecond
@@ -120,8 +122,9 @@ func (ls *Listings) newListing(dir table.Ino) (h *remoteDir, err error) {
 	return h, err
 }
 
-// reset begins a listing.
+// reset begins a listing. What one that broke off has brought into the table may be gone.
 func (h *remoteDir) reset() {
+	h.clean = h.clean && !h.flushed
 	h.diffs, h.hidden, h.seen = nil, 0, nil
 	if !h.clean || !h.first {
 		h.seen = map[uint64]struct{}{}
@@ -176,7 +179,7 @@ func (h *remoteDir) gatherPages(w revision.Waiting, p providers.Provider, mine *
 		opts := providers.ListOptions{}
 		for {
 			page, err := p.List(ctx, h.at, opts)
-			if err != nil {
+			if err = brokenOff(opts, err); err != nil {
 				h.of.failed(err)
 				return err
 			}
@@ -189,6 +192,15 @@ func (h *remoteDir) gatherPages(w revision.Waiting, p providers.Provider, mine *
 			}
 		}
 	})
+}
+
+// brokenOff has a listing begin anew that is not there from a later page on: what came before
+// is not all that there is, and the first page says whether it is gone.
+func brokenOff(o providers.ListOptions, err error) error {
+	if o.Token != "" && errors.Is(err, providers.ErrNotExist) {
+		return fmt.Errorf("%w: a later page of the listing is not there: %v", providers.ErrUnavailable, err)
+	}
+	return err
 }
 
 // failed notes that a listing was not answered, before it is tried again.
@@ -282,7 +294,7 @@ func (h *remoteDir) flush(ctx context.Context, mine *tree.Observation, more func
 	m := h.of.o.Merger().New(ctx, h.of.o.Provider)
 	m.Mine, m.First = mine, h.first && h.clean
 	diffs := h.diffs
-	h.diffs = nil
+	h.diffs, h.flushed = nil, true
 	return m.Run(func(tx *merge.Tx) error {
 		if !h.holds(tx.View) {
 			return errElsewhere

@@ -220,6 +220,49 @@ func TestInterruptedLoad(t *testing.T) {
 	assert.Equal(t, v.Inode(s.knownTo(v, "00001")).Size, int64(len("xother")), "size of what has changed since")
 }
 
+// A first listing that is tried again knows nothing that was deleted between the tries.
+func TestFirstListingTriedAgain(t *testing.T) {
+	var gone func()
+	s := newScene(t, memory.Options{PageSize: batch}, func(p providers.Provider) providers.Provider {
+		return onSecondList{Provider: p, do: func() error { gone(); return providers.ErrUnavailable }, n: new(int)}
+	})
+	gone = func() { s.gone("00000") }
+	for i := range 2 * batch {
+		s.tamper(fmt.Sprintf("%05d", i))
+	}
+	s.look("")
+	assert.Equal(t, len(s.names("")), 2*batch-1, "names")
+}
+
+// Where a later page is not there, what came before is not taken for all that there is.
+func TestLaterPageIsNotThere(t *testing.T) {
+	n := 0
+	s := newScene(t, memory.Options{PageSize: 2}, func(p providers.Provider) providers.Provider {
+		return onSecondList{Provider: p, do: func() error { return providers.ErrNotExist }, n: &n}
+	})
+	s.tamper("a", "b", "c", "d", "e")
+	s.look("")
+	assert.Equal(t, len(s.names("")), 5, "names after a look")
+	s.tamper("f")
+	n = 0
+	s.pull()
+	assert.Equal(t, len(s.names("")), 6, "names after a pull")
+}
+
+// onSecondList does something instead of its second listing.
+type onSecondList struct {
+	providers.Provider
+	do func() error
+	n  *int
+}
+
+func (o onSecondList) List(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
+	if *o.n++; *o.n == 2 {
+		return providers.Page{}, o.do()
+	}
+	return o.Provider.List(ctx, l, opts)
+}
+
 // haunted is a provider whose listings show a directory that is not there.
 type haunted struct {
 	providers.Provider
