@@ -275,13 +275,21 @@ func (s *Sender) conclude(v *tree.View, t *Job, err error) {
 	case s.o.Executor.o.Passes(err):
 		s.rest(v, t, err)
 	default:
-		s.Reached(v)
+		if !isOurs(err) {
+			s.Reached(v)
+		}
 		s.jobs.Refuse(v, t, err, s.o.Now())
 	}
 	s.o.Queue.NamesChanged(v, t.Link)
 	if t.State == Held && t.Op.Dir {
 		s.o.Queue.Review(v) // what is in it waits in vain
 	}
+}
+
+// isOurs reports whether a refusal may have come about without the remote: it says nothing
+// about whether that answers again.
+func isOurs(err error) bool {
+	return errors.Is(err, ErrSuspect) || errors.Is(err, providers.ErrTooLarge)
 }
 
 // rest has a job tried again in a while.

@@ -301,6 +301,19 @@ func TestSenderRests(t *testing.T) {
 	})
 }
 
+// What is refused without the remote's being asked ends no outage.
+func TestSenderRefusesByItself(t *testing.T) {
+	b := newBench(t, memory.Options{})
+	b.link(10, root("f"), "x")
+	b.does(func(tx *tree.Tx) { tx.Edit(10).Suspect = true })
+	l := newLine(b, false)
+	l.view(func(v *tree.View) { l.send.Failed(v, providers.ErrUnavailable) })
+	l.until(func(v *tree.View) bool { t := l.send.Jobs().Of(v, root("f")); return t != nil && t.State == Held })
+	l.work.Wait()
+	assert.Equal(t, len(l.refused), 1, "refused")
+	l.view(func(v *tree.View) { assert.Equal(t, l.send.Backoff().Failures(v), 1, "failures in a row") })
+}
+
 // Who waits for a name that depends on one that is held back waits in vain.
 func TestSenderStalls(t *testing.T) {
 	b := newBench(t, memory.Options{})
