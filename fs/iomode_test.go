@@ -129,6 +129,13 @@ func TestPagesAreDroppedAfterWritingAroundThem(t *testing.T) {
 	open(m, both, true)
 	m.released(testNode, true)
 	assert.Equal(t, len(*told), 1, "told again though no pages can be there")
+	open(m, neither, false)
+	m.released(testNode, false)
+	open(m, both, true)
+	open(m, both, false) // who reads beside the writer
+	m.released(testNode, true)
+	m.released(testNode, false)
+	assert.Equal(t, len(*told), 2, "times that the kernel was told, with a reader beside the writer")
 }
 
 func TestPassthroughRefused(t *testing.T) {

@@ -39,6 +39,7 @@ func TestMine(t *testing.T) {
 		{"two that are equal", 100, []int64{80, 80}, []int64{50, 50}},
 		{"a small one keeps all", 100, []int64{10, 200}, []int64{10, 90}},
 		{"three levels", 100, []int64{10, 50, 90}, []int64{10, 45, 45}},
+		{"in no order", 100, []int64{90, 10, 50}, []int64{45, 10, 45}},
 		{"most below", 100, []int64{20, 30, 60, 0}, []int64{20, 30, 50, 0}},
 		{"many equal", 100, []int64{50, 50, 50, 50}, []int64{25, 25, 25, 25}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,6 +33,9 @@ func TestReplace(t *testing.T) {
 		}
 		return err
 	}
+	overwritten := func(path string) error { // with as many bytes
+		return errors.Join(os.WriteFile(path, []byte("OURS"), 0o600), os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)))
+	}
 	opened := func(path string) error {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		t.Cleanup(func() { f.Close() })
@@ -47,6 +51,7 @@ func TestReplace(t *testing.T) {
 		"changed before":               {put("theirs"), nothing, providers.ErrConflict, "theirs", ""},
 		"changed before and after":     {put("theirs"), put("newer"), providers.ErrConflict, "newer", "theirs"},
 		"changed, then ours is":        {put("theirs"), appended, providers.ErrConflict, "theirs", "ours+more"},
+		"changed, ours overwritten":    {put("theirs"), overwritten, providers.ErrConflict, "theirs", "OURS"},
 		"changed, then ours is open":   {put("theirs"), opened, providers.ErrConflict, "theirs", "ours"},
 		"changed before, then removed": {put("theirs"), os.Remove, providers.ErrConflict, "theirs", ""},
 		"changed before, then moved":   {put("theirs"), func(path string) error { return os.Rename(path, path+".moved") }, providers.ErrConflict, "theirs", ""},
