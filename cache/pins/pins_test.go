@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 // What is at a pinned path and below it is held, also by whoever loads the pins later.
@@ -19,6 +20,7 @@ func TestPins(t *testing.T) {
 	assert.False(t, s.Holds("docs"), "nothing is pinned yet")
 	for _, path := range []string{"docs", "a/b.md", "docs", "w\xff"} {
 		assert.OK(t, s.Add(path))
+		tier.OnDisk(t, filepath.Join(dir, fileName))
 	}
 	for path, want := range map[string]bool{"docs": true, "docs/x/y": true, "docs2": false, "doc": false, "a": false, "a/b.md": true, "": false, "w\xff": true, "w\xfe": false, "w\ufffd": false} {
 		assert.Equal(t, s.Holds(path), want, path)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/pending"
@@ -78,6 +80,15 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
+// afterPowerLoss asks what a loss of power would leave of the table.
+func (b *bench) afterPowerLoss(has func(*tree.View) bool) bool {
+	tab := assert.Of(table.Open("/tree", table.Options{FS: b.disk.CrashClone(vfs.CrashCloneCfg{}), Strict: true})).OK(b)
+	defer func() { assert.OK(b, tab.Close()) }()
+	left := tree.New(tab, tree.Options{})
+	defer left.Unlock()
+	return has(left.Lock())
+}
+
 // link makes a symbolic link in the root.
 func (b *bench) link(ino table.Ino, name string) {
 	b.Helper()
@@ -98,6 +109,7 @@ func (b *bench) Commit(_ context.Context, set providers.ChangeSet) (providers.Co
 		}
 		return result, nil
 	}
+	assert.True(b, b.afterPowerLoss(IsUnresolved), "a loss of power takes the note of the set that is sent")
 	var names []string
 	for _, c := range set.Changes {
 		names = append(names, c.Locator.String())

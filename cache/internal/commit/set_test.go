@@ -25,6 +25,7 @@ import (
 // gives them, and names are in a directory of the test's or the root.
 type scene struct {
 	*testing.T
+	disk *vfs.MemFS
 	tree *tree.Tree
 	was  Moment // but for what is of the tree
 	open map[table.Ino]bool
@@ -32,9 +33,10 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	tab := assert.Of(table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})).OK(t)
+	disk := vfs.NewCrashableMem()
+	tab := assert.Of(table.Open("/tree", table.Options{FS: disk, Strict: true})).OK(t)
 	t.Cleanup(func() { tab.Close() })
-	s := &scene{T: t, tree: tree.New(tab, tree.Options{}), open: map[table.Ino]bool{}}
+	s := &scene{T: t, disk: disk, tree: tree.New(tab, tree.Options{}), open: map[table.Ino]bool{}}
 	s.was = Moment{
 		Planner:   upload.NewPlanner(upload.Options{}),
 		IsWriting: func(rec table.Name) bool { return s.open[rec.Ino] },

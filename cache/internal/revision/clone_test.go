@@ -37,7 +37,8 @@ type clone struct {
 	before func(providers.Method) error // is told of each call before it is made, and may keep it from that
 	after  func(providers.Method) error // and after, and may lose the answer
 	told   []string                     // reports
-	halts  error                        // what Check says, unless deletions are allowed
+	disk   *vfs.MemFS
+	halts  error // what Check says, unless deletions are allowed
 	allows bool
 	passed int         // deletions that were allowed
 	work   chan func() // what is to run in the background
@@ -46,9 +47,10 @@ type clone struct {
 
 func newClone(t *testing.T, change ...func(*revision.Options)) *clone {
 	t.Helper()
-	tab := assert.Of(table.Open("/tree", table.Options{FS: vfs.NewMem(), Strict: true})).OK(t)
+	disk := vfs.NewCrashableMem()
+	tab := assert.Of(table.Open("/tree", table.Options{FS: disk, Strict: true})).OK(t)
 	t.Cleanup(func() { tab.Close() })
-	c := &clone{T: t, remote: memory.NewRemote(nil), tree: tree.New(tab, tree.Options{}), texts: map[table.Ino]string{},
+	c := &clone{T: t, disk: disk, remote: memory.NewRemote(nil), tree: tree.New(tab, tree.Options{}), texts: map[table.Ino]string{},
 		before: passes, after: passes, work: make(chan func(), 1)}
 	c.theirs("a", "1")
 	c.repo = memory.NewRepository(c.remote, memory.Options{})

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/wsmount/wsmount/cache/internal/revision"
+	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -154,6 +157,26 @@ func TestBrokenOff(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Before the head goes back for commits to be made anew, the disk has the note of it.
+func TestSoftResetIsNotedFirst(t *testing.T) {
+	c := newClone(t, lacking)
+	c.ours("b", "x")
+	c.commit()
+	c.theirs("c", "2")
+	noted := 0
+	c.before = func(m providers.Method) error {
+		if m == providers.MethodAdopt && noted == 0 {
+			tab := assert.Of(table.Open("/tree", table.Options{FS: c.disk.CrashClone(vfs.CrashCloneCfg{}), Strict: true})).OK(t)
+			assert.True(t, tab.Get("pull/rewind") != nil, "a loss of power takes the note")
+			assert.OK(t, tab.Close())
+			noted++
+		}
+		return nil
+	}
+	c.pull()
+	assert.Equal(t, noted, 1, "the head went back")
 }
 
 // The head stays where it is for whoever holds it, with a table that says what it has.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 )
 
 func TestReplace(t *testing.T) {
@@ -20,6 +21,7 @@ func TestReplace(t *testing.T) {
 			if err != nil || d.IsDir() {
 				return err
 			}
+			tier.OnDisk(t, path)
 			text, err := os.ReadFile(path)
 			rel, _ := filepath.Rel(root, path)
 			got[rel] = string(text)

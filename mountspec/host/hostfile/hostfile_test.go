@@ -155,6 +155,9 @@ func TestWriteAtomic(t *testing.T) {
 	}
 	names, _ := os.ReadDir(d)
 	assert.True(t, len(names) == 1, "left behind", names)
+	another := filepath.Join(d, "another")
+	assert.OK(t, WriteAtomic(another, []byte("new"), Options{}))
+	tier.OnDisk(t, another)
 	assert.OK(t, os.Chmod(d, 0o777))
 	assert.Is(t, WriteAtomic(p, nil, Options{}), ErrUntrusted, "into a directory of others")
 }
