@@ -80,7 +80,7 @@ func TestGitServerThatRefuses(t *testing.T) {
 	// says looks at all that a person is told while the server does not take what is there.
 	says := func(when, reason, hint string) {
 		t.Helper()
-		o := w.run("push", "mnt")
+		o := w.run("push", "mnt", "--timeout", "10s") // for a server that is away; the others answer at once
 		assert.Contains(t, o.errOut, "wsmount: @acme/site: push: "+reason, when)
 		assert.Contains(t, o.errOut, "\nhint: "+hint, when)
 		for _, f := range w.status().Parts[0].Copy.Failing {

@@ -162,6 +162,15 @@ func TestSilentRun(t *testing.T) {
 	assert.OK(t, end())
 
 	silent()
+	_, end = start(os.Args[0])
+	compiler := filepath.Join(dir, "go/pkg/tool/compile")
+	assert.OK(t, os.MkdirAll(filepath.Dir(compiler), 0o700))
+	assert.OK(t, os.WriteFile(compiler, assert.Of(os.ReadFile(assert.Of(exec.LookPath("cat")).OK(t))).OK(t), 0o700))
+	_, endBuild := start(compiler)
+	rouse(dir, time.Minute) // what will speak next is still built
+	assert.OK(t, endBuild())
+	assert.OK(t, end())
+
 	said, end := start(os.Args[0])
 	_, endOther := start("cat")
 	rouse(dir, time.Minute)

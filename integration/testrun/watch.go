@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,7 +45,7 @@ func (w *watcher) dismiss() error {
 }
 
 // silence is how long no test of a run of many packages may say anything before it is taken for
-// one that hangs. On a machine that builds all of them anew nothing is said for minutes.
+// one that hangs. While programs are built, nothing counts as silence: see isBuilding.
 const silence = 15 * time.Minute
 
 // watch is what the watcher does. It returns the status to exit with.
@@ -69,6 +70,15 @@ func report(dir string, found []string) {
 	}
 }
 
+// isBuilding reports whether a compiler or linker of Go works for a run: on a busy machine that
+// builds all anew, its tests have nothing to say for longer than any limit.
+func isBuilding(dir string) bool {
+	return slices.ContainsFunc(ProcessesOf(dir), func(pid int) bool {
+		program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		return strings.Contains(program, "/pkg/tool/")
+	})
+}
+
 // rouse has a run in which nothing is said for so long come to an end, and say where it hangs:
 // the programs of its tests tell what each goroutine waits for, and end by that. If they did not,
 // all that belongs to the run is killed.
@@ -80,7 +90,7 @@ func rouse(dir string, silence time.Duration) {
 			last = info.ModTime()
 		}
 	}
-	if last.IsZero() || time.Since(last) < silence {
+	if last.IsZero() || time.Since(last) < silence || isBuilding(dir) {
 		return
 	}
 	roused := filepath.Join(dir, "logs", "roused")
