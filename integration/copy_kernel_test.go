@@ -56,9 +56,19 @@ func TestCopyMountsInside(t *testing.T) {
 func mountInside(t *testing.T, source, target, kind string, flags uintptr) {
 	t.Helper()
 	assert.OK(t, unix.Mount(source, target, kind, flags, ""))
-	t.Cleanup(func() {
-		assert.Is(t, unix.Unmount(target, 0), nil, target)
+	t.Cleanup(func() { unmountInside(t, target) })
+}
+
+// unmountInside unmounts what a test has mounted, once nothing has it open: a program that
+// another test starts in this moment has all our files open until it runs.
+func unmountInside(t *testing.T, target string) {
+	t.Helper()
+	var err error
+	harness.Eventually(t, "nothing has "+target+" open", func() bool {
+		err = unix.Unmount(target, 0)
+		return !errors.Is(err, unix.EBUSY)
 	})
+	assert.OK(t, err, target)
 }
 
 // Programs that read, list and stat while others replace, remove and rename
