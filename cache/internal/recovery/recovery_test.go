@@ -20,6 +20,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -320,5 +321,18 @@ func TestSweep(t *testing.T) {
 			assert.Equal(t, len(s.told) > 0, want != nil, "told", s.told)
 		})
 	}
-	assert.False(t, WriteOut(t.TempDir(), "../f", strings.NewReader("x")) == nil, "it was written out of the directory")
+}
+
+// What is written out is safe, and neither overwrites a file nor leaves its directory.
+func TestWriteOut(t *testing.T) {
+	dir, outside := filepath.Join(t.TempDir(), "out"), t.TempDir()
+	assert.OK(t, WriteOut(dir, "d/f", strings.NewReader("one")))
+	tier.OnDisk(t, filepath.Join(dir, "d/f"))
+	assert.Is(t, WriteOut(dir, "d/f", strings.NewReader("two")), os.ErrExist)
+	assert.Equal(t, string(assert.Of(os.ReadFile(filepath.Join(dir, "d/f"))).OK(t)), "one")
+	assert.OK(t, os.Symlink(outside, filepath.Join(dir, "link")))
+	for _, name := range []string{"../f", "link/f"} {
+		assert.False(t, WriteOut(dir, name, strings.NewReader("x")) == nil, "it was written out of the directory:", name)
+	}
+	assert.Slice(t, assert.Of(os.ReadDir(outside)).OK(t), nil, "outside")
 }

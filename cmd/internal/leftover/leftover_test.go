@@ -1,12 +1,16 @@
 package leftover
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/wsmount/wsmount/cache"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 )
 
@@ -56,3 +60,26 @@ func TestFetch(t *testing.T) {
 	got := Exported{Bundle: "/home/bob's/out/unpushed.bundle"}.Fetch()
 	assert.Equal(t, got, `git fetch '/home/bob'\''s/out/unpushed.bundle' 'refs/heads/*:refs/heads/recovered/*'`)
 }
+
+// A file of commits is safe once it is written, overwrites nothing, and of one that cannot be
+// read whole nothing stays.
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	e := export{ctx: t.Context(), root: assert.Of(os.OpenRoot(dir)).OK(t)}
+	defer e.root.Close()
+	gives := func(r io.Reader) providers.Opener {
+		return func() (io.ReadCloser, error) { return io.NopCloser(r), nil }
+	}
+	assert.OK(t, e.write("d/f", 0o700, gives(strings.NewReader("one"))))
+	name := filepath.Join(dir, "d/f")
+	tier.OnDisk(t, name)
+	assert.Is(t, e.write("d/f", 0o700, gives(strings.NewReader("two"))), os.ErrExist)
+	assert.Equal(t, string(assert.Of(os.ReadFile(name)).OK(t)), "one")
+	damaged := io.MultiReader(strings.NewReader("half"), broken{})
+	assert.Is(t, e.write("d/damaged", 0o600, gives(damaged)), io.ErrUnexpectedEOF)
+	assert.Is(t, assert.ErrOf(os.Lstat(filepath.Join(dir, "d/damaged"))), os.ErrNotExist)
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
