@@ -7,6 +7,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/chores"
 	"github.com/wsmount/wsmount/cache/internal/commit"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
+	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
@@ -118,20 +119,51 @@ func (c committing) Ended(_ *tree.View, err error) { c.v.chores.Note(chores.Comm
 // Progress implements commit.Monitor.
 func (c committing) Progress(what string, done, total int) { c.v.doing.goesOn(what, done, total) }
 
-// take is CommitterOptions.Take.
+// take is CommitterOptions.Take: content stays as it is for the set until kept.End.
 func (c committing) take() (*commit.Moment, func()) {
-	was := c.v.takeSnapshot(true)
-	return was.moment(), was.end
+	v := c.v
+	locked := v.lock()
+	defer locked.unlock()
+	at, border := locked.Snapshot(), v.border.Snapshot()
+	m := &commit.Moment{View: at.View, At: at, Capabilities: v.caps, Next: locked.table.NextSeq(), AttrOf: v.attrs().Of,
+		Held: map[table.Link]struct{}{}, Because: v.pending.Because(locked.View), Cleared: v.deletions.cleared,
+		Planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
+	m.Planner.Begin(m.View, false)
+	writing := locked.beingWritten()
+	m.IsWriting = func(rec table.Name) bool {
+		return pending.IsBeingWritten(m.View, rec, func(_ *tree.View, ino table.Ino, _ *table.Inode) bool {
+			_, is := writing[ino]
+			return is
+		})
+	}
+	m.Loose = v.kept.Begin(locked.View)
+	for t := range v.send.Jobs().All(locked.View) {
+		if t.State != upload.Idle {
+			m.Held[t.Link] = struct{}{}
+		}
+	}
+	if border.Ignoring {
+		m.Rules = ignoreRules{m.View, border}
+	}
+	return m, func() { v.giveBack(at) }
 }
 
-// moment is a snapshot of which a set is made.
-func (f *snapshot) moment() *commit.Moment {
-	m := &commit.Moment{View: f.View.View, At: f.at, Capabilities: f.caps, Planner: f.planner, Next: f.next,
-		IsWriting: f.isWriting, Loose: f.loose, Held: f.held, Because: f.because, Cleared: f.cleared, AttrOf: f.attrs().Of}
-	if f.border.Ignoring {
-		m.Rules = ignoreRules{f.View.View, f.border}
+// beingWritten is content that is left alone because programs are writing it.
+func (v *View) beingWritten() map[table.Ino]struct{} {
+	all := map[table.Ino]struct{}{}
+	for _, ino := range v.open.Inos(v.View) {
+		if n := v.table.Inode(ino); n != nil && v.pending.IsOpen(v.View, ino, n) {
+			all[ino] = struct{}{}
+		}
 	}
-	return m
+	return all
+}
+
+// giveBack ends a snapshot of the tree.
+func (v *Volume) giveBack(at *tree.Snapshot) {
+	if err := at.Close(v.tree); err != nil {
+		v.o.Log.Error("a snapshot of the table was not given back", "err", err)
+	}
 }
 
 // ignoreRules are the ignore files of a snapshot, as commit.Rules.

@@ -64,9 +64,11 @@ func (e learning) Update(own bool, do func(*tree.Tx) error) error {
 
 // Snapshot implements rules.Volume.
 func (e learning) Snapshot(do func(*tree.View, *rules.Border)) {
-	was := e.v.takeSnapshot(false)
-	defer was.end()
-	do(was.View.View, was.border)
+	locked := e.v.lock()
+	at, border := locked.Snapshot(), e.v.border.Snapshot()
+	locked.unlock()
+	defer e.v.giveBack(at)
+	do(at.View, border)
 }
 
 // Patiently implements rules.Volume.

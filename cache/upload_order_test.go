@@ -948,9 +948,9 @@ func TestSetIsComplete(t *testing.T) {
 	due := w.v.pending.Newest(locked.View)
 	locked.unlock()
 	w.do("mv p q", "put y 2")
-	was := w.v.takeSnapshot(false)
-	defer was.end()
-	m := was.moment()
+	m, end := committing{uploading{w.v}}.take()
+	defer w.v.kept.End()
+	defer end()
 	m.Guard, m.Found, m.Progress = &w.v.o.Guard, commit.Findings{}, func(int, int) {}
 	s := assert.Of(commit.Collect(t.Context(), m, due)).OK(t)
 	var got []string
