@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/wsmount/wsmount/cache/internal/files"
 	"github.com/wsmount/wsmount/cache/internal/massdelete"
 	"github.com/wsmount/wsmount/cache/internal/pending"
 	"github.com/wsmount/wsmount/cache/internal/revision"
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/table/tabletest"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/integration/assert"
@@ -82,9 +81,7 @@ func newBench(t *testing.T) *bench {
 
 // afterPowerLoss asks what a loss of power would leave of the table.
 func (b *bench) afterPowerLoss(has func(*tree.View) bool) bool {
-	tab := assert.Of(table.Open("/tree", table.Options{FS: b.disk.CrashClone(vfs.CrashCloneCfg{}), Strict: true})).OK(b)
-	defer func() { assert.OK(b, tab.Close()) }()
-	left := tree.New(tab, tree.Options{})
+	left := tree.New(tabletest.AfterPowerLoss(b, b.disk, "/tree"), tree.Options{})
 	defer left.Unlock()
 	return has(left.Lock())
 }

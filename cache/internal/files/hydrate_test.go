@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/table/tabletest"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -74,9 +75,7 @@ func (s *scene) update(do func(*tree.Tx)) {
 // afterPowerLoss is the file by the table that the disk has.
 func (s *scene) afterPowerLoss(t *testing.T) table.Inode {
 	t.Helper()
-	tab := assert.Of(table.Open("/files", table.Options{FS: s.disk.CrashClone(vfs.CrashCloneCfg{}), Strict: true})).OK(t)
-	defer func() { assert.OK(t, tab.Close()) }()
-	n := tab.Inode(s.x)
+	n := tabletest.AfterPowerLoss(t, s.disk, "/files").Inode(s.x)
 	if n == nil {
 		return table.Inode{}
 	}
