@@ -41,17 +41,5 @@ func (n names) Fetch(w revision.Waiting, ino table.Ino, kind providers.Kind) err
 	return n.v.bringContent(w, ino, kind)
 }
 
-// AllowDeletions implements revision.Names.
-func (n names) AllowDeletions() (takeBack func()) {
-	locked := n.v.lock()
-	defer locked.unlock()
-	undo := locked.massDelete.Allow(massdelete.Pull)
-	return func() {
-		locked := n.v.lock()
-		defer locked.unlock()
-		undo()
-	}
-}
-
 // Passed implements revision.Names.
 func (n names) Passed(*tree.Tx) { n.v.held.passed(massdelete.Pull) }

@@ -112,5 +112,5 @@ func (v *Volume) pullAll(w *waiting.Context) (PullReport, error) {
 		return PullReport{}, err
 	}
 	defer c.End()
-	return c.Apply(revision.NoHead(), "")
+	return c.Apply(revision.NoHead(), "", revision.Gone)
 }

@@ -53,22 +53,22 @@ type comparison struct {
 func (c *comparison) End() { c.end() }
 
 // Check implements revision.Comparison.
-func (c *comparison) Check(head revision.Held) error {
-	_, err := c.run(head, true, "")
+func (c *comparison) Check(head revision.Held, d revision.Deletions) error {
+	_, err := c.run(head, true, "", d)
 	return err
 }
 
 // Apply implements revision.Comparison: in one step. What is left for another pull is not
 // forgotten: the table stays at the revision that it had.
-func (c *comparison) Apply(head revision.Held, r providers.Revision) (revision.PullReport, error) {
-	return c.run(head, false, r)
+func (c *comparison) Apply(head revision.Held, r providers.Revision, d revision.Deletions) (revision.PullReport, error) {
+	return c.run(head, false, r, d)
 }
 
 // run is Apply, or changes nothing (dry): the questions that it asks are answered, and a halt
 // is told.
-func (c *comparison) run(head revision.Held, dry bool, r providers.Revision) (revision.PullReport, error) {
+func (c *comparison) run(head revision.Held, dry bool, r providers.Revision, d revision.Deletions) (revision.PullReport, error) {
 	m := c.of.o.Merger().New(c.w, c.p)
-	m.Mine, m.Dry, m.Whole = c.mine, dry, true
+	m.Mine, m.Dry, m.Whole, m.Kept = c.mine, dry, true, d == revision.Kept
 	err := m.Run(func(tx *merge.Tx) error {
 		for _, h := range c.dirs {
 			if !h.holds(tx.View) { // renamed meanwhile; or what came before says that it is gone

@@ -29,15 +29,13 @@ type remoteDir struct {
 	at    providers.Locator // where it was listed
 	start time.Time
 
-	first bool // the directory was not known
-	clean bool // and nothing of it was
-	// flushed says that something of it is in the table now.
-	flushed bool
-	seen    map[uint64]struct{} // hashes of the names there are; nil when clean
-	seed    maphash.Seed
-	diffs   []merge.News
-	hidden  int
-	tree    *Walk // that has brought all below; nil: the directory alone
+	first  bool                // the directory was not known
+	clean  bool                // and no name in it was when the listing began
+	seen   map[uint64]struct{} // hashes of the names there are; nil when clean
+	seed   maphash.Seed
+	diffs  []merge.News
+	hidden int
+	tree   *Walk // that has brought all below; nil: the directory alone
 }
 
 const elsewherePause = 5 * time.Millisecond
@@ -122,9 +120,14 @@ func (ls *Listings) newListing(dir table.Ino) (h *remoteDir, err error) {
 	return h, err
 }
 
-// reset begins a listing. What one that broke off has brought into the table may be gone.
+// reset begins a listing. One that broke off may have brought names into the table which are
+// gone by now.
 func (h *remoteDir) reset() {
-	h.clean = h.clean && !h.flushed
+	if h.first {
+		v := h.of.o.Tree.Lock()
+		h.clean = !v.HasNames(h.dir)
+		h.of.o.Tree.Unlock()
+	}
 	h.diffs, h.hidden, h.seen = nil, 0, nil
 	if !h.clean || !h.first {
 		h.seen = map[uint64]struct{}{}
@@ -194,11 +197,14 @@ func (h *remoteDir) gatherPages(w revision.Waiting, p providers.Provider, mine *
 	})
 }
 
-// brokenOff has a listing begin anew that is not there from a later page on: what came before
-// is not all that there is, and the first page says whether it is gone.
+// errBrokenOff says that a later page of a listing is not there: what came before is not all
+// that there is. The listing begins anew, and its first page says whether the directory is gone.
+var errBrokenOff = providers.Kinded(errors.New("a later page of the listing is not there"), providers.ErrUnavailable)
+
+// brokenOff is the error of one page.
 func brokenOff(o providers.ListOptions, err error) error {
 	if o.Token != "" && errors.Is(err, providers.ErrNotExist) {
-		return fmt.Errorf("%w: a later page of the listing is not there: %v", providers.ErrUnavailable, err)
+		return fmt.Errorf("%w: %v", errBrokenOff, err)
 	}
 	return err
 }
@@ -294,7 +300,7 @@ func (h *remoteDir) flush(ctx context.Context, mine *tree.Observation, more func
 	m := h.of.o.Merger().New(ctx, h.of.o.Provider)
 	m.Mine, m.First = mine, h.first && h.clean
 	diffs := h.diffs
-	h.diffs, h.flushed = nil, true
+	h.diffs = nil
 	return m.Run(func(tx *merge.Tx) error {
 		if !h.holds(tx.View) {
 			return errElsewhere

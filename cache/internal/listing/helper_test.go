@@ -165,7 +165,7 @@ func (s *scene) pull() revision.PullReport {
 	defer w.Close()
 	c := assert.Of(s.CompareAll(w, s.o.Provider)).OK(s)
 	defer c.End()
-	return assert.Of(c.Apply(revision.NoHead(), "")).OK(s)
+	return assert.Of(c.Apply(revision.NoHead(), "", revision.Gone)).OK(s)
 }
 
 // look looks at a directory that is known, and at nothing else.

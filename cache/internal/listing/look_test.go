@@ -236,17 +236,22 @@ func TestFirstListingTriedAgain(t *testing.T) {
 
 // Where a later page is not there, what came before is not taken for all that there is.
 func TestLaterPageIsNotThere(t *testing.T) {
-	n := 0
-	s := newScene(t, memory.Options{PageSize: 2}, func(p providers.Provider) providers.Provider {
-		return onSecondList{Provider: p, do: func() error { return providers.ErrNotExist }, n: &n}
-	})
-	s.tamper("a", "b", "c", "d", "e")
-	s.look("")
-	assert.Equal(t, len(s.names("")), 5, "names after a look")
-	s.tamper("f")
-	n = 0
-	s.pull()
-	assert.Equal(t, len(s.names("")), 6, "names after a pull")
+	for _, implied := range []bool{false, true} { // of which a first look takes all below at once
+		n := 0
+		s := newScene(t, memory.Options{PageSize: 2, ImpliedDirs: implied}, func(p providers.Provider) providers.Provider {
+			return onSecondList{Provider: p, do: func() error { return providers.ErrNotExist }, n: &n}
+		})
+		s.tamper("a", "b", "c", "d", "e")
+		s.look("")
+		assert.Equal(t, len(s.names("")), 5, "names after a look, implied directories:", implied)
+		v := s.o.Tree.Lock()
+		assert.False(t, v.IsObserved(), "a look is still under way, implied directories:", implied)
+		s.o.Tree.Unlock()
+		s.tamper("f")
+		n = 0
+		s.pull()
+		assert.Equal(t, len(s.names("")), 6, "names after a pull, implied directories:", implied)
+	}
 }
 
 // onSecondList does something instead of its second listing.
@@ -314,9 +319,9 @@ func TestCompare(t *testing.T) {
 	}
 	c := assert.Of(s.Compare(w, s.o.Provider, diffs)).OK(t)
 	defer c.End()
-	assert.OK(t, c.Check(revision.NoHead()))
+	assert.OK(t, c.Check(revision.NoHead(), revision.Gone))
 	assert.Slice(t, s.names("d"), []string{"f", "gone"}, "a check changes")
-	r := assert.Of(c.Apply(revision.NoHead(), "r2")).OK(t)
+	r := assert.Of(c.Apply(revision.NoHead(), "r2", revision.Gone)).OK(t)
 	assert.True(t, r.Changed == 2 && r.Deleted == 1, "report", r)
 	assert.Slice(t, s.names("d"), []string{"f", "new"}, "names")
 	assert.Slice(t, s.names("unknown"), nil, "names of what is not known")

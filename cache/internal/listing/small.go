@@ -40,9 +40,11 @@ func (h *remoteDir) gatherTree(w revision.Waiting, mine *tree.Observation) (done
 		entries, last, err := r.Bring(func(o providers.ListOptions) (providers.Page, error) { return h.of.listPage(w, h.at, o) })
 		isDeep := slices.ContainsFunc(entries, h.isBelow)
 		switch {
-		case errors.Is(err, providers.ErrUnsupported):
+		case errors.Is(err, providers.ErrUnsupported), errors.Is(err, errBrokenOff):
+			r.Drop()
 			return false, nil
 		case err != nil:
+			r.Drop()
 			return true, err
 		case last:
 			h.tree = r
@@ -53,6 +55,7 @@ func (h *remoteDir) gatherTree(w revision.Waiting, mine *tree.Observation) (done
 		}
 		// So far it is what a listing of the directory alone brings. Nothing is kept.
 		if err := h.page(w, entries, mine); err != nil {
+			r.Drop()
 			return true, err
 		}
 	}
@@ -71,7 +74,7 @@ func (ls *Listings) listPage(w revision.Waiting, at providers.Locator, o provide
 		w.Moved()
 		return nil
 	})
-	return page, err
+	return page, brokenOff(o, err)
 }
 
 // adoptTree makes the directories below known, unless there was an error. One that

@@ -123,19 +123,8 @@ func (g *Guard) Pass(s Side) (over *Halt) {
 	return over
 }
 
-// IsConfirmed reports whether what a side deletes next was confirmed, or allowed.
+// IsConfirmed reports whether what a side deletes next was confirmed.
 func (g *Guard) IsConfirmed(s Side) bool { return g.confirmed[s] }
-
-// Allow has a side delete next whatever it deletes. What was allowed and not done is taken
-// back by the function that it returns: else it would be used by what comes next, which is
-// something else. What a person confirmed stays.
-func (g *Guard) Allow(s Side) (takeBack func()) {
-	if g.confirmed[s] {
-		return func() {}
-	}
-	g.confirmed[s] = true
-	return func() { g.confirmed[s] = false }
-}
 
 // Confirm allows what is halted, once, and says which sides that are. The halt of a pull
 // stands until the pull is done.

@@ -472,11 +472,12 @@ func (c *copied) load(dir table.Ino) {
 	}))
 }
 
-// tryPull has a merge take what the remote has now in all directories that are known.
-func (c *copied) tryPull() (Report, error) {
+// tryPull has a merge take what the remote has now in all directories that are known. kept says
+// that what is deleted is not lost.
+func (c *copied) tryPull(kept bool) (Report, error) {
 	there := c.all()
 	m := c.New(c.Context(), c.o.Provider)
-	m.Whole = true
+	m.Whole, m.Kept = true, kept
 	err := m.Run(func(tx *Tx) error {
 		var dirs [][]News
 		for _, dir := range tx.KnownRemoteDirs() {
@@ -496,7 +497,7 @@ func (c *copied) tryPull() (Report, error) {
 
 func (c *copied) pull() Report {
 	c.Helper()
-	return assert.Of(c.tryPull()).OK(c)
+	return assert.Of(c.tryPull(false)).OK(c)
 }
 
 // refused has the remote refuse every change of a name that is to be sent, and gives why names

@@ -50,7 +50,7 @@ func (m *Merge) CheckPull(v *Tx, head revision.Held) error {
 	}
 	switch {
 	case m.Whole:
-	case v.o.Guard.IsPulling(v.View) && !v.o.Guard.IsConfirmed(massdelete.Pull):
+	case v.o.Guard.IsPulling(v.View) && !m.mayDelete(v):
 		return ErrPart
 	case h != nil:
 		return m.stop(v, h.Reason, h.Deleted)
@@ -64,7 +64,7 @@ func (m *Merge) CheckPull(v *Tx, head revision.Held) error {
 	}
 	d.Done = d.Names
 	reason, unseen := massdelete.TooMuch(v, d)
-	if len(unseen) > 0 && !v.o.Guard.IsConfirmed(massdelete.Pull) {
+	if len(unseen) > 0 && !m.mayDelete(v) {
 		if d.More = m.seek(v, head, unseen); m.Asks() {
 			return nil // until that is known
 		}
@@ -73,6 +73,9 @@ func (m *Merge) CheckPull(v *Tx, head revision.Held) error {
 	return m.stop(v, reason, m.deleted)
 }
 
+// mayDelete reports whether whatever is deleted may be.
+func (m *Merge) mayDelete(v *Tx) bool { return m.Kept || v.o.Guard.IsConfirmed(massdelete.Pull) }
+
 // manyBelow is how many names are just deleted, and counted then.
 const manyBelow = 1000
 
@@ -80,7 +83,7 @@ const manyBelow = 1000
 // it would be halted in the end: to take away a million names first, and to bring them
 // back, costs gigabytes. It reports whether it did.
 func (m *Merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
-	if m.within > 0 || m.First || v.o.Guard.IsConfirmed(massdelete.Pull) {
+	if m.within > 0 || m.First || m.mayDelete(v) {
 		return false
 	}
 	below, _ := massdelete.CountBelow(v, dir, math.MaxInt)
@@ -103,7 +106,7 @@ func (m *Merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
 func (m *Merge) stop(v *Tx, reason string, deleted int) error {
 	h := v.o.Guard.Halted(massdelete.Pull)
 	switch {
-	case v.o.Guard.IsConfirmed(massdelete.Pull):
+	case m.mayDelete(v):
 		return nil
 	case reason == "" && h != nil && h.Deleted > 0 && 2*deleted > h.Deleted:
 		reason, deleted = h.Reason, h.Deleted

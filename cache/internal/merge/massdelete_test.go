@@ -13,7 +13,8 @@ import (
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
-// A pull that deletes too much halts, and changes nothing until a person has confirmed it.
+// A pull that deletes too much halts, and changes nothing until a person has confirmed it; unless what it deletes
+// is kept where it was.
 func TestHalt(t *testing.T) {
 	many := func(n int, dir string) (all []string) {
 		for i := range n {
@@ -36,27 +37,30 @@ func TestHalt(t *testing.T) {
 		"a directory with so much that it is counted first": {start: append(many(1000, "d/"), many(8, "")...), there: append(gone(2), "rm d"), reason: "1003 of 1009 entries"},
 		"the root": {start: many(3, ""), there: gone(3), reason: "all 3 entries of the root"},
 	} {
-		t.Run(what, func(t *testing.T) {
-			w := newCopy(t, memory.Options{}, reconcile.Split, c.start...)
-			names := func() string {
-				all := w.linesBelow("", table.Root, false)
-				slices.Sort(all)
-				return strings.Join(all, " ")
-			}
-			before := names()
-			w.theirs(c.there...)
-			r, err := w.tryPull()
-			if c.reason != "" {
-				assert.Is(t, err, massdelete.ErrHalted)
-				assert.Contains(t, err.Error(), c.reason)
-				assert.Equal(t, names(), before, "local is")
-				w.o.Guard.Allow(massdelete.Pull)
-				r, err = w.tryPull()
-			}
-			w.ok(err)
-			assert.AtLeast(t, r.Deleted, len(c.there), "deleted")
-			assert.False(t, names() == before, "nothing was deleted")
-			w.sendable()
-		})
+		for _, kept := range []bool{false, true} {
+			t.Run(fmt.Sprint(what, ", kept ", kept), func(t *testing.T) {
+				w := newCopy(t, memory.Options{}, reconcile.Split, c.start...)
+				names := func() string {
+					all := w.linesBelow("", table.Root, false)
+					slices.Sort(all)
+					return strings.Join(all, " ")
+				}
+				before := names()
+				w.theirs(c.there...)
+				r, err := w.tryPull(kept)
+				if c.reason != "" && !kept {
+					assert.Is(t, err, massdelete.ErrHalted)
+					assert.Contains(t, err.Error(), c.reason)
+					assert.Equal(t, names(), before, "local is")
+					w.o.Guard.Confirm()
+					r, err = w.tryPull(kept)
+				}
+				w.ok(err)
+				assert.AtLeast(t, r.Deleted, len(c.there), "deleted")
+				assert.False(t, names() == before, "nothing was deleted")
+				assert.False(t, kept && w.o.Guard.IsConfirmed(massdelete.Pull), "what comes next may delete too")
+				w.sendable()
+			})
+		}
 	}
 }

@@ -22,6 +22,7 @@ type Merge struct {
 	late  map[table.Link]bool // names with an attempt that is known to be lost
 	First bool                // a first listing: no one has seen these names
 	Whole bool                // all that is known was looked at
+	Kept  bool                // what goes from the tree is not lost: as much as there is may go
 	Dry   bool                // decide, and change nothing
 	Alone bool                // no one gets its report: the next who asks is told
 

@@ -69,12 +69,8 @@ func (f *Follower) Branch(w Waiting, name string, o BranchOptions) (r BranchRepo
 	if from == to {
 		return r, b.Start(w, name, from, to)
 	}
-	takeBack := f.o.Names.AllowDeletions() // what goes from the tree stays on the branch that it is on
-	if r.Pull, err = f.adopt(w, head, starting{b, name}, from, to); err == nil {
+	if r.Pull, err = f.goTo(w, head, starting{b, name}, from, to, Kept); err == nil {
 		err = f.began(w, b, to)
-	}
-	if err != nil {
-		takeBack()
 	}
 	return r, err
 }

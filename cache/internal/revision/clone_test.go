@@ -38,9 +38,8 @@ type clone struct {
 	after  func(providers.Method) error // and after, and may lose the answer
 	told   []string                     // reports
 	disk   *vfs.MemFS
-	halts  error // what Check says, unless deletions are allowed
-	allows bool
-	passed int         // deletions that were allowed
+	halts  error       // what Check says of deletions that are not kept
+	passed int         // branches that were begun
 	work   chan func() // what is to run in the background
 	closed bool
 }
@@ -263,12 +262,7 @@ func (c *clone) List(revision.Waiting, revision.Held, table.Ino) error { return 
 
 func (c *clone) Fetch(revision.Waiting, table.Ino, providers.Kind) error { return nil }
 
-func (c *clone) AllowDeletions() (takeBack func()) {
-	c.allows = true
-	return func() { c.allows = false }
-}
-
-func (c *clone) Passed(*tree.Tx) { c.passed, c.allows = c.passed+1, false }
+func (c *clone) Passed(*tree.Tx) { c.passed++ }
 
 type comparison struct {
 	*clone
@@ -276,8 +270,8 @@ type comparison struct {
 	diffs []providers.Difference
 }
 
-func (c *comparison) Check(revision.Held) error {
-	if c.allows {
+func (c *comparison) Check(_ revision.Held, d revision.Deletions) error {
+	if d == revision.Kept {
 		return nil
 	}
 	return c.halts
@@ -285,7 +279,7 @@ func (c *comparison) Check(revision.Held) error {
 
 func (c *comparison) End() {}
 
-func (c *comparison) Apply(_ revision.Held, to providers.Revision) (r revision.PullReport, err error) {
+func (c *comparison) Apply(_ revision.Held, to providers.Revision, d revision.Deletions) (r revision.PullReport, err error) {
 	texts := map[string]string{}
 	for _, d := range c.diffs {
 		if d.Is != nil {

@@ -44,21 +44,30 @@ type Names interface {
 	// List has the names in a directory known, and Fetch the content of a file or link.
 	List(w Waiting, head Held, dir table.Ino) error
 	Fetch(w Waiting, ino table.Ino, kind providers.Kind) error
-	// AllowDeletions lets the next pull delete as much as it will, and Passed says that it
-	// has: called in the transaction that notes it. takeBack is for a pull that failed.
-	AllowDeletions() (takeBack func())
+	// Passed says that the names are those of another branch now, whatever a pull was halted
+	// for before: called in the transaction that notes it.
 	Passed(tx *tree.Tx)
 }
 
 // A Comparison is what differs, to be applied to a working copy.
 type Comparison interface {
 	// Check fails if Apply would, because it deletes too much.
-	Check(head Held) error
+	Check(head Held, d Deletions) error
 	// Apply has programs see it, all at once. If nothing is left out, the table has a
 	// revision then.
-	Apply(head Held, r providers.Revision) (PullReport, error)
+	Apply(head Held, r providers.Revision, d Deletions) (PullReport, error)
 	End()
 }
+
+// Deletions says what becomes of what a comparison deletes.
+type Deletions int
+
+// Where it is gone, so much that it looks like an accident halts the pull. Kept, it stays on
+// the branch that it was on: as much as there is may go.
+const (
+	Gone Deletions = iota
+	Kept
+)
 
 // PullReport says what a pull did.
 type PullReport struct {
@@ -169,7 +178,7 @@ func (f *Follower) sync(w Waiting, head Moving) (r PullReport, err error) {
 		return r, err
 	}
 	defer c.End()
-	return c.Apply(head.Held, to)
+	return c.Apply(head.Held, to, Gone)
 }
 
 // maxTries is how often in a row something is tried that others come before.

@@ -6,10 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/wsmount/wsmount/cache/internal/revision"
-	"github.com/wsmount/wsmount/cache/internal/table"
+	"github.com/wsmount/wsmount/cache/internal/table/tabletest"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/providers"
@@ -168,9 +166,7 @@ func TestSoftResetIsNotedFirst(t *testing.T) {
 	noted := 0
 	c.before = func(m providers.Method) error {
 		if m == providers.MethodAdopt && noted == 0 {
-			tab := assert.Of(table.Open("/tree", table.Options{FS: c.disk.CrashClone(vfs.CrashCloneCfg{}), Strict: true})).OK(t)
-			assert.True(t, tab.Get("pull/rewind") != nil, "a loss of power takes the note")
-			assert.OK(t, tab.Close())
+			assert.True(t, tabletest.AfterPowerLoss(t, c.disk, "/tree").Get("pull/rewind") != nil, "a loss of power takes the note")
 			noted++
 		}
 		return nil
@@ -249,8 +245,7 @@ func TestBranch(t *testing.T) {
 	}
 }
 
-// A branch that could not be begun leaves no leave to delete behind: the next pull, of
-// something else, halts as before.
+// Where a branch could not be begun, the next pull, of something else, halts as before.
 func TestBranchThatFails(t *testing.T) {
 	for _, fails := range []providers.Method{providers.MethodStart, providers.MethodBranches} {
 		c := newClone(t)
@@ -269,7 +264,8 @@ func TestBranchThatFails(t *testing.T) {
 		c.halts = errors.New("too much")
 		_, err := c.Branch(waiting{t.Context()}, "one", revision.BranchOptions{})
 		assert.Is(t, err, providers.ErrPermission, fails)
-		assert.False(t, c.allows, "deletions are still allowed after", fails)
+		c.theirs("t", "newer")
+		assert.Is(t, assert.ErrOf(c.Pull(waiting{t.Context()})), c.halts, "a pull after", fails)
 	}
 }
 

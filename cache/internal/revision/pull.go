@@ -138,9 +138,14 @@ type adopter interface {
 	Adopt(ctx context.Context, from, to providers.Revision) error
 }
 
-// adopt makes the store show a revision, and the working copy with it. What would halt is
-// found out before.
+// adopt is goTo for what a pull brings.
 func (f *Follower) adopt(w Waiting, head Moving, s adopter, from, to providers.Revision) (PullReport, error) {
+	return f.goTo(w, head, s, from, to, Gone)
+}
+
+// goTo makes the store show a revision, and the working copy with it. What would halt is
+// found out before.
+func (f *Follower) goTo(w Waiting, head Moving, s adopter, from, to providers.Revision, d Deletions) (PullReport, error) {
 	then, err := f.store.At(w, to)
 	if err != nil {
 		return PullReport{}, err
@@ -155,7 +160,7 @@ func (f *Follower) adopt(w Waiting, head Moving, s adopter, from, to providers.R
 		return PullReport{}, err
 	}
 	defer c.End()
-	if err := c.Check(head.Held); err != nil {
+	if err := c.Check(head.Held, d); err != nil {
 		return PullReport{}, err
 	}
 	if err := f.o.Host.Update(func(tx *tree.Tx) error {
@@ -167,7 +172,7 @@ func (f *Follower) adopt(w Waiting, head Moving, s adopter, from, to providers.R
 	if err := f.o.Host.Retry(w, func(ctx context.Context) error { return s.Adopt(ctx, from, to) }); err != nil {
 		return PullReport{}, fmt.Errorf("adopt: %w", err)
 	}
-	r, err := c.Apply(head.Held, to)
+	r, err := c.Apply(head.Held, to, d)
 	r.Revision = to
 	return r, err
 }
