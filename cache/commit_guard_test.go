@@ -152,7 +152,7 @@ func TestFileGrowsTooLarge(t *testing.T) {
 	assert.True(t, slices.Equal(there, []string{"small: 1"}) && held["open"] == "a program is writing it", "the repository has", there, "held back is", held)
 	ino := table.Ino(w.walk("open"))
 	locked := w.v.lock()
-	w.v.pending.SendOpen(locked.View, ino, locked.table.Inode(ino)) // as after Policy.MaxOpen
+	w.v.pending.SendOpen(locked.View, ino, locked.Inode(ino)) // as after Policy.MaxOpen
 	locked.unlock()
 	w.commits("small: 1", "open")
 	w.ok(w.shut(o))

@@ -321,14 +321,14 @@ func TestOpenSetOfAVersionBefore(t *testing.T) {
 	committed := w.committing()
 	w.until(func() bool { return w.v.Status().LastError != "" })
 	locked := w.v.lock()
-	p, ok, err := commit.ReadUnresolved(locked.table.Get)
+	p, ok, err := commit.ReadUnresolved(locked.Get)
 	locked.unlock()
 	w.ok(err)
 	assert.True(t, ok && len(p.Names) == 3, "open is", p.Names)
 	w.ok(w.v.update(func(v *Tx) error {
 		commit.Forget(uploadTx(v))
 		data, err := json.Marshal(p)
-		v.table.Set("engine/set", data)
+		v.Set("engine/set", data)
 		return err
 	}))
 	w.o.pause = atOnce

@@ -125,7 +125,7 @@ func (c committing) take() (*commit.Moment, func()) {
 	locked := v.lock()
 	defer locked.unlock()
 	at, border := locked.Snapshot(), v.border.Snapshot()
-	m := &commit.Moment{View: at.View, At: at, Capabilities: v.caps, Next: locked.table.NextSeq(), AttrOf: v.attrs().Of,
+	m := &commit.Moment{View: at.View, At: at, Capabilities: v.caps, Next: locked.NextSeq(), AttrOf: v.attrs().Of,
 		Held: map[table.Link]struct{}{}, Because: v.pending.Because(locked.View), Cleared: v.deletions.cleared,
 		Planner: upload.NewPlanner(upload.Options{Capabilities: v.caps})}
 	m.Planner.Begin(m.View, false)
@@ -152,7 +152,7 @@ func (c committing) take() (*commit.Moment, func()) {
 func (v *View) beingWritten() map[table.Ino]struct{} {
 	all := map[table.Ino]struct{}{}
 	for _, ino := range v.open.Inos(v.View) {
-		if n := v.table.Inode(ino); n != nil && v.pending.IsOpen(v.View, ino, n) {
+		if n := v.Inode(ino); n != nil && v.pending.IsOpen(v.View, ino, n) {
 			all[ino] = struct{}{}
 		}
 	}

@@ -219,7 +219,7 @@ func (s *hosts) actions() map[string]func(*rapid.T) {
 		"": func(r *rapid.T) {
 			for _, h := range s.all {
 				locked := h.v.lock()
-				err := locked.table.Check()
+				err := locked.Check()
 				locked.unlock()
 				s.ok(err)
 				forgetAll(h.v) // nothing else is told to keep what was looked up
@@ -302,12 +302,12 @@ func (s *hosts) end() {
 func (s *hosts) explain(h *host) {
 	locked := h.v.lock()
 	defer locked.unlock()
-	locked.table.Dirty(0, func(seq uint64, l table.Link) bool {
-		rec, _ := locked.table.Name(l.Dir, l.Name)
+	locked.Dirty(0, func(seq uint64, l table.Link) bool {
+		rec, _ := locked.Name(l.Dir, l.Name)
 		at, _ := locked.LocalPath(l)
 		home, _ := locked.RemotePath(l)
 		s.r.Logf("%s: %d %v (%v here, %v there): ino %d base %+v attempt %+v held %+v", h.name, seq, l, at, home, rec.Ino, rec.Remote, rec.Attempt, rec.Held)
-		if n := locked.table.Inode(rec.Ino); n != nil {
+		if n := locked.Inode(rec.Ino); n != nil {
 			s.r.Logf("      %+v", n)
 		}
 		if t := h.v.send.Jobs().Of(locked.View, l); t != nil {

@@ -72,7 +72,7 @@ func (v *Volume) fetchTarget(ctx context.Context, x table.Ino) error {
 		return fmt.Errorf("%s: a link with a target of %d bytes: %w", was.At, len(target), providers.ErrCorrupt)
 	}
 	return v.update(func(v *Tx) error {
-		if n := v.table.Edit(x); n != nil && n.Target == "" {
+		if n := v.Edit(x); n != nil && n.Target == "" {
 			n.Target, n.Size = string(target), int64(len(target))
 		}
 		return nil

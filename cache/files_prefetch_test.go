@@ -168,7 +168,7 @@ func TestUnreadGoesFirst(t *testing.T) {
 		r.v.store.Evict(func(ino table.Ino) bool {
 			locked := r.v.lock()
 			defer locked.unlock()
-			order = append(order, locked.table.Inode(ino).Links[0].Name)
+			order = append(order, locked.Inode(ino).Links[0].Name)
 			return false
 		})
 		got := strings.Join(order, " ")

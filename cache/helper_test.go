@@ -132,7 +132,7 @@ func (w *world) check() {
 	w.Helper()
 	locked := w.v.lock()
 	defer locked.unlock()
-	assert.Is(w, locked.table.Check(), nil, "the table")
+	assert.Is(w, locked.Check(), nil, "the table")
 }
 
 // again ends the working copy cleanly and opens it anew.
@@ -443,7 +443,7 @@ func (w *world) inode(ino fs.Ino) table.Inode {
 	w.Helper()
 	locked := w.v.lock()
 	defer locked.unlock()
-	n := locked.table.Inode(table.Ino(ino))
+	n := locked.Inode(table.Ino(ino))
 	assert.Must(w, n != nil, "there is no inode", ino)
 	return *n
 }
@@ -569,7 +569,7 @@ func (l *logged) of(text string) int {
 func (w *world) dirtyNames() int {
 	locked := w.v.lock()
 	defer locked.unlock()
-	return locked.table.DirtyCount()
+	return locked.DirtyCount()
 }
 
 // scene is a world with another writer in it.

@@ -154,7 +154,7 @@ func TestVersionsThatWereSent(t *testing.T) {
 	w.settle()
 	w.forgetAll()
 	w.ok(w.v.update(func(v *Tx) error {
-		v.table.Scan(history.Prefix, "", func(key string, value []byte) bool {
+		v.Scan(history.Prefix, "", func(key string, value []byte) bool {
 			if r := history.Decode(value); r.Kept { // as when there is no room for it
 				r.Kept, r.Copy = false, 0
 				history.Put(v, history.IDOf(key), r)

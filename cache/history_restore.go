@@ -49,14 +49,14 @@ func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
 		return err
 	}
 	return r.v.update(func(v *Tx) error {
-		parent := v.table.Inode(l.Dir)
+		parent := v.Inode(l.Dir)
 		if parent == nil {
 			return fs.ErrStale
 		}
 		rec := v.Record(l)
 		n := ops.NewInode(r.owner(), parent, it.Mode, v.o.Now())
 		n.Mode = it.Mode
-		old := v.table.Inode(rec.Ino)
+		old := v.Inode(rec.Ino)
 		switch {
 		case old != nil && old.IsDir():
 			return syscall.EISDIR
@@ -68,7 +68,7 @@ func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
 		if n.IsRegular() {
 			n.State, n.Size, n.Blocks = table.Whole, content.Size, content.Blocks
 		} else {
-			ino, n.Target, n.Size = v.table.Alloc(), it.Target, int64(len(it.Target))
+			ino, n.Target, n.Size = v.Alloc(), it.Target, int64(len(it.Target))
 		}
 		if old != nil {
 			if err := v.notes.Ended(l, rec.Ino, history.WhyRestored); err != nil {
@@ -77,7 +77,7 @@ func (r restoring) Enter(l table.Link, it past.Item, content files.Made) error {
 		}
 		v.local.Enter(l, ino, n)
 		if n.IsRegular() {
-			v.notes.Version(v.table.Inode(ino), ino, history.WhyRestored)
+			v.notes.Version(v.Inode(ino), ino, history.WhyRestored)
 		} else {
 			v.notes.Made(l, ino, history.WhyRestored)
 		}
@@ -101,16 +101,16 @@ func tellOf(v *Tx, l table.Link) {
 func (r restoring) MakeDir(l table.Link) (ino table.Ino, err error) {
 	err = r.v.update(func(v *Tx) error {
 		if ino = v.Record(l).Ino; ino != 0 {
-			if !v.table.Inode(ino).IsDir() {
+			if !v.Inode(ino).IsDir() {
 				return syscall.ENOTDIR
 			}
 			return nil
 		}
-		parent := v.table.Inode(l.Dir)
+		parent := v.Inode(l.Dir)
 		if parent == nil {
 			return fs.ErrStale
 		}
-		ino = v.table.Alloc()
+		ino = v.Alloc()
 		n := ops.NewInode(r.owner(), parent, syscall.S_IFDIR|0o777, v.o.Now())
 		n.Loaded, n.Listed = true, n.Birth
 		v.local.Enter(l, ino, n)

@@ -116,7 +116,7 @@ func (w *world) forgetAll() { forgetAll(w.v) }
 func forgetAll(v *Volume) {
 	locked := v.lock()
 	refs := map[fs.Ino]uint64{}
-	for ino, last := fs.RootIno+1, fs.Ino(locked.table.Alloc()); ino < last; ino++ {
+	for ino, last := fs.RootIno+1, fs.Ino(locked.Alloc()); ino < last; ino++ {
 		if n := locked.References(table.Ino(ino)); n > 0 {
 			refs[ino] = n
 		}

@@ -45,16 +45,16 @@ func (v *Volume) differing(ctx context.Context) (head providers.Revision, paths 
 		}
 		return true
 	}
-	locked.table.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
-	locked.table.Local(locked.IsShared, add)
+	locked.Dirty(0, func(_ uint64, l table.Link) bool { return add(l) })
+	locked.Local(locked.IsShared, add)
 	for _, ino := range files.DirtyIntents(locked.View) { // of what no close has told of yet
-		if n := locked.table.Inode(ino); n != nil {
+		if n := locked.Inode(ino); n != nil {
 			for _, l := range n.Links {
 				add(l)
 			}
 		}
 	}
-	return head, paths, locked.table.Err()
+	return head, paths, locked.Err()
 }
 
 // inspected shows an Inspection to the front. It belongs to whom the files of the

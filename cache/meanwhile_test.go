@@ -208,7 +208,7 @@ func (h *meanwhile) watch(dir, want string) {
 
 // sent checks what is said to be sent, under the volume's lock.
 func (h *meanwhile) sent(v *View) {
-	if h.want == "" || v.table.DirtyCount() > 0 || revision.UnpushedOf(v.table) != nil {
+	if h.want == "" || v.DirtyCount() > 0 || revision.UnpushedOf(v) != nil {
 		return
 	}
 	assert.Equal(h, h.there(h.dir), h.want, h.dir, "nothing is said to be unsent, but the store has")

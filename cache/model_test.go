@@ -172,7 +172,7 @@ func (m *model) check() {
 	wantLevel(m.r, m.v())
 	locked := m.v().lock()
 	defer locked.unlock()
-	assert.OK(m.r, locked.table.Check())
+	assert.OK(m.r, locked.Check())
 }
 
 // remount ends the working copy cleanly, with all files closed.

@@ -67,7 +67,7 @@ func newVolume(p providers.Provider, o Options, s *state.Dir) *Volume {
 	open := files.NewOpenSet()
 	v.tree = tree.New(s.Table, tree.Options{Now: o.Now, Attributes: v.caps.Attributes != 0, Pins: open, Log: o.Log})
 	defer v.tree.Unlock()
-	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), table: s.Table, open: open, operations: upload.IDs{Run: hex.EncodeToString(id)}}}
+	v.held = &View{Volume: v, guardedState: &guardedState{View: v.tree.Lock(), open: open, operations: upload.IDs{Run: hex.EncodeToString(id)}}}
 	v.pending, v.doing.told = newPending(v), o.onward
 	v.border = newBorder(v)
 	v.side = &local.Side{Border: v.border, Attributes: v.attrs(), Content: v.store, Notifier: v.notifier, Now: o.Now, Log: o.Log}
@@ -148,7 +148,7 @@ func (v *Volume) begin(ctx context.Context) error {
 
 func (v *Volume) makeRoot(ctx context.Context) error {
 	locked := v.lock()
-	there := locked.table.Inode(table.Root) != nil
+	there := locked.Inode(table.Root) != nil
 	locked.unlock()
 	if there {
 		return nil
@@ -164,9 +164,9 @@ func (v *Volume) makeRoot(ctx context.Context) error {
 		}
 	}
 	return v.update(func(v *Tx) error {
-		v.table.Put(table.Root, v.local.InodeOf(info))
-		revision.SetFirst(v.table, made, v.o.Now())
-		revision.SetSynced(v.table, level, v.o.shown()) // of which no name is known yet
+		v.Put(table.Root, v.local.InodeOf(info))
+		revision.SetFirst(v, made, v.o.Now())
+		revision.SetSynced(v, level, v.o.shown()) // of which no name is known yet
 		return nil
 	})
 }

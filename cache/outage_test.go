@@ -18,7 +18,7 @@ import (
 // backend.
 func TestRootComesWithTheMount(t *testing.T) {
 	w := newScene(t, unwaited, holding("a", "1", "b", "2", "c", "3", "d/x", "4", "e", "5"), func(_ *world, o *Options) { o.ListRoot = true })
-	w.untilLocked(func(locked *View) bool { return locked.table.Inode(table.Root).Loaded })
+	w.untilLocked(func(locked *View) bool { return locked.Inode(table.Root).Loaded })
 	defer w.silence()()
 	w.do("put new x", "mkdir m", "put m/in y", "mv a b", "rm c") // which fail where they wait
 	assert.Equal(t, len(w.list(""))-2, 5, "names")               // b d e m new
@@ -84,7 +84,7 @@ func TestDefaultPatience(t *testing.T) {
 func (w *scene) known(name string) fs.Ino {
 	locked := w.v.lock()
 	defer locked.unlock()
-	rec, _ := locked.table.Name(table.Root, name)
+	rec, _ := locked.Name(table.Root, name)
 	return fs.Ino(rec.Ino)
 }
 

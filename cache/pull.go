@@ -80,7 +80,7 @@ func (v *Volume) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 
 func (v *Volume) pull(ctx context.Context, o PullOptions) (r PullReport, err error) {
 	locked := v.lock()
-	isDirty := locked.table.DirtyCount() > 0
+	isDirty := locked.DirtyCount() > 0
 	locked.unlock()
 	if o.IfClean && isDirty {
 		return PullReport{Skipped: SkippedDirty}, nil

@@ -25,8 +25,8 @@ func TestPullIsOneStep(t *testing.T) {
 		look := func(v *View) {
 			line := ""
 			for _, dir := range []string{"a", "b", "c"} {
-				d, _ := v.table.Name(table.Root, dir)
-				f, _ := v.table.Name(d.Ino, "f")
+				d, _ := v.Name(table.Root, dir)
+				f, _ := v.Name(d.Ino, "f")
 				if f.Remote != nil {
 					line += fmt.Sprint(f.Ino, f.Remote.Version.ETag, " ")
 				}

@@ -166,7 +166,7 @@ func (v *Volume) bringContent(ctx context.Context, x table.Ino, kind providers.K
 // revision. iofs.ErrNotExist when none of them that are known had it.
 func (v *Volume) readPreviousHead(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
 	locked := v.lock()
-	all := revision.PreviousHeads(locked.table)
+	all := revision.PreviousHeads(locked)
 	locked.unlock()
 	s, ok := providers.As[providers.Snapshotter](v.p)
 	if !ok {

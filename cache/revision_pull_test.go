@@ -221,7 +221,7 @@ func TestOpenAfterAHalfPull(t *testing.T) {
 	c.there("a", "theirs")
 	from, _ := c.repo.Head(ctx)
 	note := fmt.Appendf(nil, `{"From":%q,"Base":%q,"To":%q}`, from, base, base) // as earlier versions have it, too
-	c.ok(c.v.update(func(v *Tx) error { v.table.Set("pull/rewind", note); return nil }))
+	c.ok(c.v.update(func(v *Tx) error { v.Set("pull/rewind", note); return nil }))
 	c.ok(c.repo.Adopt(ctx, from, base))
 	c.ok(c.v.Close())
 	c.o.Policy.TTL = time.Nanosecond // whoever looks compares with the head

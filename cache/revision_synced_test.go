@@ -39,7 +39,7 @@ func unlevel(v *Volume) (wrong []string, err error) {
 			}
 			name := info.Locator.Name()
 			seen[name] = true
-			rec, _ := locked.table.Name(dir, name)
+			rec, _ := locked.Name(dir, name)
 			if rec.Local || v.border.Excluded(info.Locator, info.Kind) || v.send.Jobs().StandsAside(locked.View, table.Link{Dir: dir, Name: name}, rec) {
 				continue
 			}

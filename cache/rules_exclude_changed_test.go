@@ -145,7 +145,7 @@ func TestExcludedInPlaceOfAnother(t *testing.T) {
 	w.do("rm a.local", "put a.local other")
 	w.otherRules(".local")
 	locked := w.v.lock()
-	n := locked.table.Inode(uint64(was))
+	n := locked.Inode(uint64(was))
 	locked.unlock()
 	assert.True(t, n == nil, "the inode without a name is forgotten")
 	assert.Equal(t, w.get("a.local"), "other")

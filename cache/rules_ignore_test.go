@@ -107,9 +107,9 @@ func (w *world) staysIgnored(name string) {
 	w.Helper()
 	w.ok(w.v.update(func(v *Tx) error {
 		l := table.Link{Dir: table.Root, Name: name}
-		rec, _ := v.table.Name(l.Dir, l.Name)
+		rec, _ := v.Name(l.Dir, l.Name)
 		rec.Local = true
-		v.table.SetName(l.Dir, l.Name, rec)
+		v.SetName(l, rec)
 		v.Mark(l)
 		return nil
 	}))

@@ -53,9 +53,9 @@ func (v *Volume) Status() Status {
 	defer locked.unlock()
 	now := v.o.Now()
 	files, size := v.pending.Unsaved(locked.View)
-	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.table.DirtyCount(), Unsaved: files, UnsavedBytes: size,
+	s := Status{Inodes: locked.ReferenceCount(), Queued: locked.DirtyCount(), Unsaved: files, UnsavedBytes: size,
 		Halted: locked.massDelete.All(), Stale: v.belief.IsFailing(), Hidden: rules.Hidden(locked),
-		Revision: revision.StandsOn(locked.table, v.o.shown()), Unpushed: revision.UnpushedOf(locked.table),
+		Revision: revision.StandsOn(locked, v.o.shown()), Unpushed: revision.UnpushedOf(locked),
 		Problems: v.chores.Problems()}
 	if s.Queued == 0 { // nothing goes to the remote that could fail or succeed
 		v.chores.Succeeded(chores.Upload)
@@ -105,9 +105,9 @@ func (v *View) addJobs(s *Status) {
 func (v *Volume) Unsent(limit int) (list []Unsaved, total int) {
 	locked := v.lock()
 	defer locked.unlock()
-	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
+	locked.Dirty(0, func(_ uint64, l table.Link) bool {
 		list = append(list, offline.UnsavedAt(locked.View, l))
 		return len(list) < limit
 	})
-	return list, locked.table.DirtyCount()
+	return list, locked.DirtyCount()
 }

@@ -35,7 +35,6 @@ func (v *View) unlock() { v.tree.Unlock() }
 type Tx struct {
 	*View
 	*tree.Tx
-	table *table.Table
 	wakes bool         // it gives the engine something to do
 	light bool         // it is of the state of content alone, see files.TableSync
 	by    files.Caller // asked for it
@@ -45,7 +44,7 @@ type Tx struct {
 
 // update runs do as one change, see tree.Tree.Update.
 func (v *Volume) update(do func(*Tx) error) error {
-	tx := &Tx{View: v.held, table: v.state.Table}
+	tx := &Tx{View: v.held}
 	return v.tree.Update(func(t *tree.Tx) error {
 		tx.Tx, tx.notes = t, v.history.In(t, &tx.by)
 		tx.local = &local.Tx{Side: v.side, Tx: t, Notes: tx.notes}

@@ -143,8 +143,8 @@ func (r uploadRest) Succeeded(old, dir table.Ino) {
 	v := r.v
 	v.Succeed(old, dir)
 	for _, x := range append(merge.OrphanConflicts(v.Tx.View), v.open.Inos(v.Tx.View)...) {
-		if n := v.table.Inode(x); n != nil && n.LostName != nil && n.LostName.Dir == old {
-			v.table.Edit(x).LostName.Dir = dir
+		if n := v.Inode(x); n != nil && n.LostName != nil && n.LostName.Dir == old {
+			v.Edit(x).LostName.Dir = dir
 		}
 	}
 }
@@ -158,10 +158,10 @@ func (r uploadRest) Wake() { r.v.wakes = true }
 func (u uploading) HydrateBeforeDelete(ctx context.Context, l table.Link) error {
 	v := u.v
 	locked := v.lock()
-	rec, _ := locked.table.Name(l.Dir, l.Name)
+	rec, _ := locked.Name(l.Dir, l.Name)
 	nameless := false
 	if b := rec.Remote; b != nil && b.Ino != rec.Ino {
-		n := locked.table.Inode(b.Ino)
+		n := locked.Inode(b.Ino)
 		nameless = n != nil && len(n.Links) == 0 && len(n.RemoteLinks) < 2
 	}
 	locked.unlock()

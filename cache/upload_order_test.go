@@ -492,7 +492,7 @@ func TestSuspectIsNotSent(t *testing.T) {
 		w := newWorld(t, holding("f", "good"), unwaited, func(_ *world, o *Options) { o.Policy.Atomic = sets })
 		w.do("put f maybe", "put g fine")
 		x := table.Ino(w.walk("f"))
-		w.ok(w.v.update(func(v *Tx) error { v.table.Edit(x).Suspect = true; return nil }))
+		w.ok(w.v.update(func(v *Tx) error { v.Edit(x).Suspect = true; return nil }))
 		ctx, cancel := context.WithTimeout(t.Context(), guard)
 		defer cancel()
 		w.intercept(func(asked context.Context, c *providers.Call, next func(context.Context) error) error {

@@ -145,7 +145,7 @@ func TestDirectoryComesBackWhileADeletionIsUnderWay(t *testing.T) {
 			w.same()
 			w.backend("p/", "p/d/", "p/d/theirs: T", "q: Q")
 			w.untilLocked(func(locked *View) bool { // nothing is left of the one that was removed
-				return locked.table.Inode(table.Ino(p)) == nil
+				return locked.Inode(table.Ino(p)) == nil
 			})
 		})
 	}

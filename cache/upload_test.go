@@ -107,12 +107,12 @@ func (w *world) same() {
 	assert.Must(w, strings.Join(got, "\n") == strings.Join(want, "\n"), "the backend has", strings.Join(got, "\n\t"), "programs see", strings.Join(want, "\n\t"))
 	locked := w.v.lock()
 	defer locked.unlock()
-	locked.table.Dirty(0, func(_ uint64, l table.Link) bool {
-		rec, _ := locked.table.Name(l.Dir, l.Name)
+	locked.Dirty(0, func(_ uint64, l table.Link) bool {
+		rec, _ := locked.Name(l.Dir, l.Name)
 		w.Errorf("%v still differs: %+v, base %+v, attempt %+v", l, rec, rec.Remote, rec.Attempt)
 		return true
 	})
-	assert.Is(w, locked.table.Check(), nil)
+	assert.Is(w, locked.Check(), nil)
 }
 
 // uploadSame uploads all, after which both sides are the same.

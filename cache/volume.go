@@ -22,7 +22,6 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/rules"
 	"github.com/wsmount/wsmount/cache/internal/show"
 	"github.com/wsmount/wsmount/cache/internal/state"
-	"github.com/wsmount/wsmount/cache/internal/table"
 	"github.com/wsmount/wsmount/cache/internal/tree"
 	"github.com/wsmount/wsmount/cache/internal/upload"
 	"github.com/wsmount/wsmount/cache/internal/waiting"
@@ -102,7 +101,6 @@ type Volume struct {
 // guardedState is what the lock of a volume guards.
 type guardedState struct {
 	*tree.View
-	table   table.Reader
 	updates uint64 // changes of the table
 	open    *files.OpenSet
 	closing bool // Close was called

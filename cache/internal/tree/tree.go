@@ -36,7 +36,7 @@ func New(t *table.Table, o Options) *Tree {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Tree{table: t, held: View{t, &guarded{
+	return &Tree{table: t, held: View{readOnly{t}, &guarded{
 		options:       o,
 		lookups:       map[table.Ino]uint64{},
 		pages:         map[table.Ino]uint64{},
@@ -52,6 +52,9 @@ type View struct {
 	table.Reader
 	guarded *guarded
 }
+
+// readOnly hides what else a table can do from who has a View.
+type readOnly struct{ table.Reader }
 
 // guarded is what the lock guards beside the table. None of it survives the process.
 type guarded struct {

@@ -106,6 +106,17 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// Who has a View cannot come to what changes the table.
+func TestViewReads(t *testing.T) {
+	tr := newTree(t, Options{})
+	v := tr.Lock()
+	defer tr.Unlock()
+	var reader any = v.Reader
+	_, writes := reader.(table.Writer)
+	_, commits := reader.(interface{ Commit() error })
+	assert.False(t, writes || commits, "a View leads to a change of the table")
+}
+
 // A name tells what it took from an inode, unless it had it already or took it from none.
 func TestSetName(t *testing.T) {
 	tr, l := newTree(t, Options{}), link(table.Root, "f")
