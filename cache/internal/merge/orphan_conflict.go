@@ -47,7 +47,7 @@ func IsOrphanConflict(v *tree.View, ino table.Ino) bool {
 
 // ResolveOrphanConflicts settles what is left, until nothing is. One at a time does.
 func (v *Merger) ResolveOrphanConflicts() {
-	for d := upload.FirstPause; ; d = min(2*d, upload.LongestPause) {
+	for tries := 0; ; tries++ {
 		locked := v.lock()
 		all := OrphanConflicts(locked.View)
 		locked.unlock()
@@ -59,7 +59,7 @@ func (v *Merger) ResolveOrphanConflicts() {
 		locked = v.lock()
 		left := len(OrphanConflicts(locked.View))
 		locked.unlock()
-		if left == 0 || v.o.Volume.Pause(v.o.Context, d) != nil {
+		if left == 0 || v.o.Volume.Pause(v.o.Context, upload.PauseAfter(tries)) != nil {
 			return
 		}
 	}

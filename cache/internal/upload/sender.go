@@ -374,7 +374,10 @@ const (
 )
 
 // PauseAfter is how long to wait after so many failures, with jitter.
-func PauseAfter(failures int) time.Duration {
-	d := min(FirstPause<<min(failures, 20), LongestPause)
+func PauseAfter(failures int) time.Duration { return PauseUpTo(LongestPause, failures) }
+
+// PauseUpTo is PauseAfter for pauses of at most so long.
+func PauseUpTo(most time.Duration, failures int) time.Duration {
+	d := min(FirstPause<<min(failures, 20), most)
 	return d/2 + rand.N(d/2)
 }

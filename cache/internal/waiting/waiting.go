@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -131,13 +130,14 @@ func (s *Waits) Retry(ctx context.Context, attempt func(ctx context.Context) err
 // RetryWhile is Retry with pauses of at most so long, as long as hope says that another
 // attempt may be worth it.
 func (s *Waits) RetryWhile(ctx context.Context, most time.Duration, hope func(err error) bool, attempt func(ctx context.Context) error) error {
-	for d := upload.FirstPause; ; d = min(2*d, most) {
+	for failures := 0; ; failures++ {
 		err := attempt(ctx)
 		if err == nil || !isWorthIt(err) || !hope(err) {
 			return err
 		}
-		s.Log.Debug("will try again", "in", d, "err", err)
-		if s.Pause(ctx, d/2+rand.N(d/2)) != nil {
+		pause := upload.PauseUpTo(most, failures)
+		s.Log.Debug("will try again", "in", pause, "err", err)
+		if s.Pause(ctx, pause) != nil {
 			return err
 		}
 	}
