@@ -5,71 +5,72 @@ import "github.com/wsmount/wsmount/providers"
 // Decide says what becomes of a name. It is called again, with what was found out or done,
 // until the action Ends.
 //
-// The first line that fits counts. "there" is anything, "clean" is the inode that the
-// remote had under the name, with the content that it had; "new" is everything else.
+// The first line that fits counts. "there" is anything, "undecided" a directory with names that
+// are not decided; "clean" is the inode that the remote had under the name, with the content
+// that it had, and "new" is everything else.
 //
-//	base           local                      remote         and                              then
+//	base           local                       remote        and                                 then
 //
-//	any            any, in flight             any            excluded                         Wait
-//	nothing        nothing                    any            excluded                         Nothing
-//	nothing        there                      any            excluded                         Detach
-//	directory      any                        any            excluded, names not decided      Descend
-//	there          new                        any            excluded                         Detach
-//	there          directory, full            any            excluded                         Detach
-//	there          clean                      any            excluded                         Delete
-//	there          nothing                    any            excluded                         Forget
+//	any            any, in flight              any           excluded                            Wait
+//	nothing        nothing                     any           excluded                            Nothing
+//	nothing        there                       any           excluded                            Detach
+//	undecided      any                         any           excluded                            Descend
+//	there          new                         any           excluded                            Detach
+//	there          directory, full             any           excluded                            Detach
+//	there          clean                       any           excluded                            Delete
+//	there          nothing                     any           excluded                            Forget
 //
-//	any            any, ignored               there                                           Track
-//	any            any, in flight             any                                             Wait
-//	any            any, private               any                                             Nothing
-//	any            any                        as base                                         Nothing
-//	there, held    any                        as held                                         Nothing
-//	any            any, maybe sent            file                                            AskSent
-//	any            any, late write            file                                            Confirm
+//	any            any, ignored                there                                             Track
+//	any            any, in flight              any                                               Wait
+//	any            any, private                any                                               Nothing
+//	there, held    any                         as held                                           Nothing
+//	any, not held  any                         as base                                           Nothing
+//	any            any, maybe sent             file                                              AskSent
+//	any            any, late write             file                                              Confirm
 //
-//	directory      any                        nothing        some below, busy, no empty dirs  Clear
-//	directory      any                        nothing        none below, busy, no empty dirs  Nothing
-//	directory      any                        nothing        none below, within, no empty dirs Release
-//	directory      any                        nothing        none below, no empty dirs        Nothing
-//	directory      any                        nothing        busy, implied dirs               Nothing
-//	directory      any                        nothing        names not decided                Descend
-//	there          nothing                    nothing                                         Forget
-//	there          another                    nothing                                         Forget
-//	directory      directory, full            nothing                                         Keep
-//	directory      directory, empty           nothing                                         Delete
-//	file           modified                   nothing                                         Keep
-//	file           clean                      nothing                                         Delete
+//	undecided      any                         nothing       some below, busy, no empty dirs     Clear
+//	undecided      any                         nothing       none below, busy, no empty dirs     Nothing
+//	undecided      any                         nothing       none below, within, no empty dirs   Release
+//	undecided      any                         nothing       none below, no empty dirs           Nothing
+//	undecided      any                         nothing       busy, implied dirs                  Nothing
+//	undecided      any                         nothing                                           Descend
+//	there          nothing                     nothing                                           Forget
+//	there          another                     nothing                                           Forget
+//	there          directory, full             nothing                                           Keep
+//	there          directory, empty            nothing                                           Delete
+//	there          modified                    nothing                                           Keep
+//	there          clean                       nothing                                           Delete
 //
-//	directory      any                        directory      attributes told, not modified    TakeAttrs
-//	directory      any                        directory                                       Nothing
-//	not directory  nothing                    directory                                       Arrive
-//	not directory  directory                  directory                                       Join
-//	not directory  clean                      directory                                       Supplant
-//	not directory  new                        directory                                       Aside
+//	directory      any                         directory     attributes told, not modified       TakeAttrs
+//	directory      any                         directory                                         Nothing
+//	not directory  nothing                     directory                                         Arrive
+//	not directory  directory                   directory                                         Join
+//	not directory  clean                       directory                                         Supplant
+//	not directory  new                         directory                                         Aside
 //
-//	directory      any                        file                                            Vacate
-//	nothing        nothing                    file                                            Arrive
-//	file           nothing                    same content                                    Refresh
-//	file           nothing, renamed           file                                            Follow
-//	file           nothing, renamed, modified file                                            Arrive
-//	file           nothing                    file                                            Arrive
-//	nothing        directory, empty           file                                            Supplant
-//	any            directory                  file                                            Aside
-//	file           there                      same content                                    Refresh
-//	file           clean, unseen              file                                            Renew
-//	file           clean                      file                                            Replace
-//	any            new, being written         file                                            Nothing
-//	any            new                        file           not compared                     Compare
-//	any            new                        file           equal                            Adopt
-//	any            new, version of another    file           gone                             Nothing
-//	any            new, partial               file           gone                             Salvage
-//	any            new                        file           gone                             Hold
-//	any            new                        file           text not tried, texts combine    MergeText
-//	any            new                        file           text merged, texts combine       Unite
-//	any            new                        file           split                            SplitUp
-//	any            new                        file           last writer wins, not kept       KeepRemote
-//	any            new                        file           last writer wins                 Overwrite
-//	any            new                        file           abort or manual                  Hold
+//	directory      any                         file                                              Vacate
+//	nothing        nothing                     file                                              Arrive
+//	file           nothing                     same content                                      Refresh
+//	file           nothing, renamed, modified  file                                              Arrive
+//	file           nothing, renamed            file                                              Follow
+//	file           nothing                     file                                              Arrive
+//	nothing        directory, empty, only here file                                              Supplant
+//	any            directory                   file                                              Aside
+//	file           there                       same content                                      Refresh
+//	file           clean, unseen               file          same kind, attributes not modified  Renew
+//	file           clean                       file                                              Replace
+//	any            new, being written          file                                              Nothing
+//	any            new                         file          not compared                        Compare
+//	any            new                         file          equal                               Adopt
+//	any            new, version of another     file          gone                                Nothing
+//	any            new, partial                file          gone                                Salvage
+//	any            new                         file          gone                                Hold
+//	any            new                         file          text not tried, texts combine       MergeText
+//	any            new                         file          text merged, texts combine          Unite
+//	any            new                         file          split                               SplitUp
+//	any            new                         file          last writer wins, not kept          KeepRemote
+//	any            new                         file          last writer wins                    Overwrite
+//	any            new                         file          abort or manual                     Hold
 func Decide(base Base, local Local, remote Entry, policy Policy) Action {
 	switch {
 	case policy.Excluded:
