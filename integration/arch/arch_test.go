@@ -177,7 +177,7 @@ func crossing(from, to string) string {
 		return ""
 	case from == "providers/providertest" && to == "integration/tier":
 		return "" // a suite for tests asks which tier they are in, as they do
-	case (from == "providers/seam/seamtest" || from == "cache/internal/history/historytest") && to == "integration/assert":
+	case (from == "providers/seam/seamtest" || from == "cache/internal/history/historytest" || from == "cache/internal/table/tabletest") && to == "integration/assert":
 		return "" // and says what it wants in their words
 	case (from == "integration/internal/memoryd" || from == "integration/bench") && (to == "providers" || to == "providers/memory"):
 		return "" // the service that tests of the program mount, and what the benchmark does there as another
