@@ -7,9 +7,9 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
-	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // An agent knows only files. What it does is in the scripts of the directory agent;
@@ -58,7 +58,7 @@ func (a *agent) does(script string, args ...string) {
 }
 
 // storedBy registers @acme/slug in a store of its own, with a sync block.
-func storedBy(t *testing.T, w *harness.World, slug, sync string) *memory.Control {
+func storedBy(t *testing.T, w *harness.World, slug, sync string) *memoryserver.Control {
 	t.Helper()
 	s := w.Service()
 	dir := w.Mkdir("ws-"+slug, 0o755)
@@ -66,7 +66,7 @@ func storedBy(t *testing.T, w *harness.World, slug, sync string) *memory.Control
 		"storage: {inline: {provider: memory, config: {socket: \""+s.Socket+"\"}, sync: {"+sync+"}}}\n"), 0o644)
 	w.Write("config/wsmount/config.yaml", "allow_paths: [ "+w.Dir+" ]\n", 0o600)
 	w.MustRun("registry", "add", dir)
-	c := assert.Of(memory.DialControl(t.Context(), "unix", s.Socket)).OK(t, "control")
+	c := assert.Of(memoryserver.DialControl(t.Context(), "unix", s.Socket)).OK(t, "control")
 	t.Cleanup(func() { c.Close() })
 	return c
 }

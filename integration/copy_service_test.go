@@ -13,6 +13,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/integration/model"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -22,7 +23,7 @@ import (
 type serviceStore struct {
 	t       testing.TB
 	s       *harness.Service
-	control *memory.Control
+	control *memoryserver.Control
 }
 
 // newServiceStore starts the service and registers @acme/copy, which lies there.
@@ -39,9 +40,9 @@ func newServiceStore(t testing.TB, w *harness.World, f copyFlavour) *serviceStor
 	w.MustRun("registry", "add", dir)
 	var err error
 	if strings.Contains(f.config, "clone") {
-		st.control, err = memory.DialCloneControl(t.Context(), "unix", st.s.Socket, "a", "main")
+		st.control, err = memoryserver.DialCloneControl(t.Context(), "unix", st.s.Socket, "a", "main")
 	} else {
-		st.control, err = memory.DialControl(t.Context(), "unix", st.s.Socket)
+		st.control, err = memoryserver.DialControl(t.Context(), "unix", st.s.Socket)
 	}
 	assert.OK(t, err)
 	t.Cleanup(func() { st.control.Close() })

@@ -13,8 +13,8 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/integration/tier"
-	"github.com/wsmount/wsmount/providers/memory"
 )
 
 const exitTimedOut = 124
@@ -272,7 +272,7 @@ func sandboxedRepository(t *testing.T, commit string) (w *harness.World, has fun
 	w.Write("ws-r/WORKSPACE.md", harness.Manifest("@acme/r", "storage: {inline: {provider: memory, config: {clone: a, branch: main, socket: "+s.Socket+"}, "+
 		"sync: {mode: pull-push, pull: {on: turn-start}, commit: {on: "+commit+", batch_window_ms: 600000}, push: {on: per-commit}}}}\n"+sandboxAtWorkspace), 0o644)
 	w.MustRun("registry", "add", dir)
-	c := assert.Of(memory.DialControl(t.Context(), "unix", s.Socket)).OK(t, "dial")
+	c := assert.Of(memoryserver.DialControl(t.Context(), "unix", s.Socket)).OK(t, "dial")
 	return w, func(file string) bool {
 		all, err := c.Dump(t.Context())
 		return err == nil && strings.Contains(strings.Join(all, "\n"), `"`+file+`"`)

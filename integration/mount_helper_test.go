@@ -11,6 +11,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/integration/testrun"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -206,7 +207,7 @@ func (p *packageStage) umountSends() {
 	socket := filepath.Join(p.w.Mkdir("service", 0o700), "s")
 	l := assert.Of(net.Listen("unix", socket)).OK(p.t, "listen")
 	assert.Is(p.t, os.Chmod(socket, 0o600), nil, "chmod")
-	server := memory.ServeRemote(l, memory.NewRemote(nil), memory.Options{})
+	server := memoryserver.ServeRemote(l, memory.NewRemote(nil), memory.Options{})
 	p.t.Cleanup(func() { server.Close() })
 	p.w.Write("config/wsmount/config.yaml", "allow_paths: [ "+filepath.Dir(socket)+" ]\n", 0o600)
 	const sync = "storage: {inline: {provider: memory, config: {clone: a, branch: main, socket: %}, " +
@@ -214,7 +215,7 @@ func (p *packageStage) umountSends() {
 	dir := p.w.Mkdir("ws-later", 0o755)
 	p.w.Write("ws-later/WORKSPACE.md", harness.Manifest("@acme/later", strings.Replace(sync, "%", socket, 1)), 0o644)
 	p.w.MustRun("registry", "add", dir)
-	c := assert.Of(memory.DialCloneControl(p.t.Context(), "unix", socket, "a", "main")).OK(p.t, "dial")
+	c := assert.Of(memoryserver.DialCloneControl(p.t.Context(), "unix", socket, "a", "main")).OK(p.t, "dial")
 	for _, tt := range []struct {
 		file, flag, says string
 		code             int

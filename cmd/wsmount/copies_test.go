@@ -25,13 +25,14 @@ import (
 	"github.com/wsmount/wsmount/cmd/internal/lifecycle"
 	"github.com/wsmount/wsmount/cmd/internal/mountpoint"
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers/memory"
 )
 
 // remote is a store that the test holds, so that it outlives the mounts.
 type remote struct {
-	*memory.Control
+	*memoryserver.Control
 	socket string
 }
 
@@ -45,13 +46,13 @@ func serve(t *testing.T, repository bool) *remote {
 	r := &remote{socket: filepath.Join(dir, "s")}
 	l := assert.Of(net.Listen("unix", r.socket)).OK(t)
 	os.Chmod(r.socket, 0o600)
-	var s *memory.Server
+	var s *memoryserver.Server
 	if repository {
-		s = memory.ServeRemote(l, memory.NewRemote(nil), memory.Options{})
-		r.Control, err = memory.DialCloneControl(t.Context(), "unix", r.socket, "a", "main")
+		s = memoryserver.ServeRemote(l, memory.NewRemote(nil), memory.Options{})
+		r.Control, err = memoryserver.DialCloneControl(t.Context(), "unix", r.socket, "a", "main")
 	} else {
-		s = memory.Serve(l, memory.New(memory.Options{}))
-		r.Control, err = memory.DialControl(t.Context(), "unix", r.socket)
+		s = memoryserver.Serve(l, memory.New(memory.Options{}))
+		r.Control, err = memoryserver.DialControl(t.Context(), "unix", r.socket)
 	}
 	t.Cleanup(func() { s.Close() })
 	assert.OK(t, err)

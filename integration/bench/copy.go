@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -171,7 +172,7 @@ func (r *remote) fill(ctx context.Context, thousands int) error {
 	if r.filled {
 		return nil
 	}
-	control, err := memory.DialControl(ctx, "unix", r.socket)
+	control, err := memoryserver.DialControl(ctx, "unix", r.socket)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/wsmount/wsmount/integration/assert"
 	"github.com/wsmount/wsmount/integration/internal/harness"
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -102,7 +103,7 @@ func newStage(t *testing.T, sync string) *stage {
 		err = os.Chmod(socket, 0o600)
 	}
 	assert.OK(t, err)
-	server := memory.Serve(l, providers.Wrap(s.store, providers.WrapOptions{Around: s.around}))
+	server := memoryserver.Serve(l, providers.Wrap(s.store, providers.WrapOptions{Around: s.around}))
 	t.Cleanup(func() { server.Close() })
 	w.Write("config/wsmount/config.yaml", "allow_paths: [ "+filepath.Dir(socket)+" ]\n", 0o600)
 	dir := w.Mkdir("ws", 0o755)

@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory/wire"
 )
 
 // Driver opens stores under the name "memory". Without configuration a store
 // is new and empty, and gone when it is closed. With the key "socket", the
 // absolute name of a Unix socket, it is what another process serves there (see
-// Serve); with "clone", and "branch" if it is not main, a clone of the remote
-// that another process serves (see ServeRemote).
+// package wire); with "clone", and "branch" if it is not main, a clone of the remote
+// that another process serves.
 //
 // The socket must be this user's own, closed to all others, and what answers
 // must be a process of this user: whoever holds the socket holds the files.
@@ -40,9 +41,9 @@ func openSettings(ctx context.Context, s providers.Settings, keys []string) (pro
 	if err := s.CheckKeys(keys...); err != nil {
 		return nil, err
 	}
-	socket, c := s.Config["socket"], clone{s.Config["clone"], s.Config["branch"]}
+	socket, c := s.Config["socket"], wire.Clone{Name: s.Config["clone"], Branch: s.Config["branch"]}
 	switch {
-	case socket == "" && c != (clone{}):
+	case socket == "" && c != (wire.Clone{}):
 		return nil, fmt.Errorf("a clone is of what a socket serves: %w", providers.ErrInvalid)
 	case socket == "":
 		return New(Options{Now: s.Now}), nil

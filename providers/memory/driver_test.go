@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/integration/tier"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
@@ -76,10 +77,10 @@ func TestDriverForeignSocket(t *testing.T) {
 // An open provider looks again with each connection.
 func TestDriverReplacedSocket(t *testing.T) {
 	address := filepath.Join(t.TempDir(), "s")
-	listen := func(mode os.FileMode) *memory.Server {
+	listen := func(mode os.FileMode) *memoryserver.Server {
 		l := assert.Of(net.Listen("unix", address)).OK(t)
 		os.Chmod(address, mode)
-		return memory.Serve(l, memory.New(memory.Options{}))
+		return memoryserver.Serve(l, memory.New(memory.Options{}))
 	}
 	first := listen(0o600)
 	p := assert.Of(openAt(t, address)).OK(t)
@@ -115,7 +116,7 @@ func TestDriverForeignPeer(t *testing.T) {
 	if l == nil {
 		return
 	}
-	s := memory.Serve(l, memory.New(memory.Options{}))
+	s := memoryserver.Serve(l, memory.New(memory.Options{}))
 	defer s.Close()
 	assert.OK(t, errors.Join(os.Chown(address, 0, 0), os.Chmod(address, 0o600)))
 	p, err := openAt(t, address)

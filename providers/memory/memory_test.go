@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -99,7 +100,7 @@ func TestWithout(t *testing.T) {
 func serve(t providertest.T, p providers.Provider) (address string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "s")
-	s := memory.Serve(assert.Of(net.Listen("unix", address)).OK(t, "listen"), p)
+	s := memoryserver.Serve(assert.Of(net.Listen("unix", address)).OK(t, "listen"), p)
 	t.Cleanup(func() { s.Close() })
 	return address
 }
@@ -189,7 +190,7 @@ func TestOutlivesItsUser(t *testing.T) {
 	address := os.Getenv("MEMORY_TEST_SERVE")
 	if address != "" {
 		l := assert.Of(net.Listen("unix", address)).OK(t)
-		memory.Serve(l, memory.New(memory.Options{}))
+		memoryserver.Serve(l, memory.New(memory.Options{}))
 		os.Stdout.WriteString("ready\n")
 		io.ReadAll(os.Stdin) // until the parent lets go
 		return
@@ -216,7 +217,7 @@ func TestOutlivesItsUser(t *testing.T) {
 // silence.
 func TestServerGone(t *testing.T) {
 	l := assert.Of(net.Listen("tcp", "127.0.0.1:0")).OK(t)
-	s := memory.Serve(l, memory.New(memory.Options{}))
+	s := memoryserver.Serve(l, memory.New(memory.Options{}))
 	c := assert.Of(memory.Dial(t.Context(), "tcp", l.Addr().String())).OK(t)
 	write(t, c, strings.Repeat("x", 16<<20)) // more than sockets hold
 	open := assert.Of(c.Read(t.Context(), a, providers.ReadOptions{})).OK(t)

@@ -226,6 +226,14 @@ func (r *Repository) found(id providers.Revision) providers.Found {
 }
 
 // past is the verb of At.
+// Past is At for a caller to which the revision was given before: it is no call that the switches
+// see.
+func (r *Repository) Past(id providers.Revision) (providers.Provider, error) {
+	r.files.mu.Lock()
+	defer r.files.mu.Unlock()
+	return r.past(id)
+}
+
 func (r *Repository) past(id providers.Revision) (providers.Provider, error) {
 	if err := r.mustHave(id); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 	"github.com/wsmount/wsmount/providers/providertest"
@@ -43,7 +44,7 @@ func serveRemote(t providertest.T, r *memory.Remote) (address string) {
 	address = filepath.Join(t.TempDir(), "s")
 	l := assert.Of(net.Listen("unix", address)).OK(t, "listen")
 	os.Chmod(address, 0o600)
-	s := memory.ServeRemote(l, r, memory.Options{})
+	s := memoryserver.ServeRemote(l, r, memory.Options{})
 	t.Cleanup(func() { s.Close() })
 	return address
 }
@@ -56,7 +57,7 @@ func dialClone(t providertest.T, address, name, branch string) *memory.Client {
 func TestContractClonesServed(t *testing.T) {
 	providertest.RunClones(t, func(t providertest.T) providertest.Clones {
 		address := serveRemote(t, memory.NewRemote(nil))
-		control := assert.Of(memory.DialCloneControl(t.Context(), "unix", address, "a", "main")).OK(t, "control")
+		control := assert.Of(memoryserver.DialCloneControl(t.Context(), "unix", address, "a", "main")).OK(t, "control")
 		return providertest.Clones{
 			A: dialClone(t, address, "a", "main"), B: dialClone(t, address, "b", "main"),
 			Drop: func(string) error { return control.Reset(t.Context(), "") }, // which are asked for the tracked one alone
@@ -88,7 +89,7 @@ func TestStranger(t *testing.T) {
 	ctx := t.Context()
 	address := serveRemote(t, memory.NewRemote(nil))
 	p := dialClone(t, address, "a", "")
-	c := assert.Of(memory.DialCloneControl(ctx, "unix", address, "a", "")).OK(t)
+	c := assert.Of(memoryserver.DialCloneControl(ctx, "unix", address, "a", "")).OK(t)
 	write(t, p, "ours")
 	assert.OK(t, assert.ErrOf(p.Push(ctx, providers.PushOptions{})))
 	pushed, _ := p.Head(ctx)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/integration/assert"
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -52,7 +53,7 @@ func both(t *testing.T, opts memory.Options, test func(t *testing.T, s switched)
 	t.Run("from afar", func(t *testing.T) {
 		store := memory.New(opts)
 		address := serve(t, store)
-		c := assert.Of(memory.DialControl(t.Context(), "unix", address)).OK(t)
+		c := assert.Of(memoryserver.DialControl(t.Context(), "unix", address)).OK(t)
 		t.Cleanup(func() { c.Close() })
 		ctx := t.Context()
 		ok := func(err error) {
@@ -219,7 +220,7 @@ func TestTamperAndDump(t *testing.T) {
 // What is not of this package has no switches.
 func TestControlOfStrangers(t *testing.T) {
 	address := serve(t, providers.Wrap(memory.New(memory.Options{}), providers.WrapOptions{}))
-	c := assert.Of(memory.DialControl(t.Context(), "unix", address)).OK(t)
+	c := assert.Of(memoryserver.DialControl(t.Context(), "unix", address)).OK(t)
 	assert.Is(t, c.Cut(t.Context(), false), providers.ErrUnsupported, "cut")
 	assert.Is(t, assert.ErrOf(c.Dump(t.Context())), providers.ErrUnsupported, "dump")
 }

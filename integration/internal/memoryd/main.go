@@ -25,8 +25,8 @@
 // A test that is written in Go controls the service through package memory;
 // nothing that Control does is itself delayed, cut or counted:
 //
-//	c, err := memory.DialControl(ctx, "unix", socket)            // a store
-//	c, err := memory.DialCloneControl(ctx, "unix", socket, "a", "main") // a clone and its branch
+//	c, err := memoryserver.DialControl(ctx, "unix", socket)            // a store
+//	c, err := memoryserver.DialCloneControl(ctx, "unix", socket, "a", "main") // a clone and its branch
 //
 //	c.Delay(ctx, 5*time.Second)                       every call takes so much longer
 //	c.Cut(ctx, false)                                 every call fails at once: unavailable
@@ -64,6 +64,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/wsmount/wsmount/integration/memoryserver"
 	"github.com/wsmount/wsmount/providers"
 	"github.com/wsmount/wsmount/providers/memory"
 )
@@ -105,11 +106,11 @@ func run(o options, in io.Reader, out io.Writer) error {
 		return err
 	}
 	opts := memory.Options{Without: less, NoDigest: o.noDigest, Delay: o.delay}
-	var s *memory.Server
+	var s *memoryserver.Server
 	if o.repository {
-		s = memory.ServeRemote(l, memory.NewRemote(nil), opts)
+		s = memoryserver.ServeRemote(l, memory.NewRemote(nil), opts)
 	} else {
-		s = memory.Serve(l, memory.New(opts))
+		s = memoryserver.Serve(l, memory.New(opts))
 	}
 	ended := make(chan error, 1)
 	go func() {

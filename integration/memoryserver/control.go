@@ -1,28 +1,35 @@
-package memory
+package memoryserver
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/memory/wire"
 )
 
 // Control reaches the Switches and the content of what a Server serves, from
 // another process. What it does is not delayed, cut or counted. Its own calls
 // fail with ErrUnavailable when the server is gone, and with ErrUnsupported
 // when what is served is not of this package.
-type Control struct{ c *Client }
+type Control struct{ conn *wire.Conn }
 
-// DialControl reaches the server that Dial reaches.
+// DialControl reaches the server that memory.Dial reaches.
 func DialControl(ctx context.Context, network, address string) (*Control, error) {
 	return DialCloneControl(ctx, network, address, "", "")
 }
 
-// DialCloneControl is DialControl for what DialClone reaches: the switches are
+// DialCloneControl is DialControl for what memory.DialClone reaches: the switches are
 // those of the clone, the content is that of its branch at the remote.
 func DialCloneControl(ctx context.Context, network, address, clone, branch string) (*Control, error) {
-	c, err := DialClone(ctx, network, address, clone, branch)
-	if err != nil {
+	c := wire.NewConn(wire.Clone{Name: clone, Branch: branch}, func(ctx context.Context) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, network, address)
+	})
+	if _, err := wire.Ask[providers.Capabilities](ctx, c, wire.Request{Method: wire.MethodHello}, wire.Nothing{}, providers.Body{}); err != nil {
+		c.Close()
 		return nil, err
 	}
 	return &Control{c}, nil
@@ -45,13 +52,13 @@ type controlAnswer struct {
 	Lines    []string
 	Calls    map[providers.Method]int
 	Branches map[string]providers.Revision
-	Log      []Logged
+	Log      []memory.Logged
 }
 
 const methodControl providers.Method = "control"
 
 func (c *Control) ask(ctx context.Context, l providers.Locator, q control) (controlAnswer, error) {
-	return ask[controlAnswer](ctx, c.c, request{Method: methodControl, Locator: l}, q, providers.Body{})
+	return wire.Ask[controlAnswer](ctx, c.conn, wire.Request{Method: methodControl, Locator: l}, q, providers.Body{})
 }
 
 func (c *Control) do(ctx context.Context, q control) error {
@@ -121,19 +128,22 @@ func (c *Control) Reset(ctx context.Context, to providers.Revision) error {
 }
 
 // Log is Remote.Log for the clone's branch.
-func (c *Control) Log(ctx context.Context) ([]Logged, error) {
+func (c *Control) Log(ctx context.Context) ([]memory.Logged, error) {
 	a, err := c.ask(ctx, providers.Locator{}, control{Verb: "log"})
 	return a.Log, err
 }
 
 // Close lets go of the server.
-func (c *Control) Close() error { return c.c.Close() }
+func (c *Control) Close() error {
+	c.conn.Close()
+	return nil
+}
 
 // controlled is what the switches and the content of a request belong to.
 type controlled struct {
-	switches *Switches
-	store    *Provider // of one store,
-	remote   *Remote   // or this
+	switches *memory.Switches
+	store    *memory.Provider // of one store,
+	remote   *memory.Remote   // or this
 	branch   string
 }
 
@@ -150,7 +160,7 @@ func (c controlled) obey(l providers.Locator, q control) (a controlAnswer, err e
 	case "connect":
 		c.switches.Connect()
 	case "fail":
-		c.switches.Fail(q.Method, q.N, kindNamed(q.Kind))
+		c.switches.Fail(q.Method, q.N, wire.KindNamed(q.Kind))
 	case "lose":
 		c.switches.Lose(q.Method, q.N)
 	case "clear":

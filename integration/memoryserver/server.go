@@ -1,6 +1,14 @@
-package memory
+// Package memoryserver gives other processes a provider of package memory, and has its Switches and
+// content controlled from there: the store that tests of the program mount.
+//
+//	s := memoryserver.Serve(l, memory.New(memory.Options{}))
+//	defer s.Close()
+//	p, err := memory.Dial(ctx, "unix", socket)
+//	c, err := memoryserver.DialControl(ctx, "unix", socket)
+package memoryserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +19,8 @@ import (
 	"time"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory"
+	"github.com/wsmount/wsmount/providers/memory/wire"
 )
 
 // Server gives other processes a provider of this one.
@@ -23,38 +33,43 @@ type Server struct {
 // until Close. It asks nobody who they are: whoever can reach l can read and
 // change everything. The provider stays open when the server closes.
 func Serve(l net.Listener, p providers.Provider) *Server {
-	return serve(l, func(clone) (providers.Provider, controlled, error) {
-		store, ok := p.(*Provider)
+	return serve(l, func(wire.Clone) (providers.Provider, controlled, error) {
+		store, ok := p.(*memory.Provider)
 		if !ok {
 			return p, controlled{}, nil
 		}
-		return p, controlled{switches: store.switches, store: store}, nil
+		return p, controlled{switches: store.Switches(), store: store}, nil
 	})
 }
 
 // ServeRemote is Serve for the clones of a remote. Each name that DialClone
 // gives is a clone of its own, made with opts when it is first named; so it
 // outlives the programs that use it, as a directory of git does.
-func ServeRemote(l net.Listener, remote *Remote, opts Options) *Server {
+func ServeRemote(l net.Listener, remote *memory.Remote, opts memory.Options) *Server {
+	type served struct {
+		*memory.Repository
+		branch string
+	}
 	var mu sync.Mutex // guards clones
-	clones := map[string]*Repository{}
-	return serve(l, func(c clone) (providers.Provider, controlled, error) {
+	clones := map[string]served{}
+	return serve(l, func(c wire.Clone) (providers.Provider, controlled, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		r := clones[c.Name]
-		if r == nil {
+		branch := cmp.Or(c.Branch, "main")
+		r, ok := clones[c.Name]
+		if !ok {
 			opts.Branch = c.Branch
-			r = NewRepository(remote, opts)
+			r = served{memory.NewRepository(remote, opts), branch}
 			clones[c.Name] = r
 		}
-		if r.branch != orMain(c.Branch) {
+		if r.branch != branch {
 			return nil, controlled{}, fmt.Errorf("clone %q tracks %q and not %q: %w", c.Name, r.branch, c.Branch, providers.ErrInvalid)
 		}
-		return r, controlled{switches: r.Switches(), remote: remote, branch: r.branch}, nil
+		return r.Repository, controlled{switches: r.Switches(), remote: remote, branch: branch}, nil
 	})
 }
 
-type finder func(clone) (providers.Provider, controlled, error)
+type finder func(wire.Clone) (providers.Provider, controlled, error)
 
 func serve(l net.Listener, find finder) *Server {
 	s := &Server{done: make(chan struct{})}
@@ -76,8 +91,8 @@ func (s *Server) Close() error {
 type handler struct{ find finder }
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	in := newIncoming(r.Body)
-	q, err := next[request](in)
+	in := wire.NewIncoming(r.Body)
+	q, err := wire.Next[wire.Request](in)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -87,9 +102,9 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer body.Close()
 	}
 	if err != nil {
-		err = send(w, reply{newFailure(err)})
+		err = wire.Send(w, wire.Reply{Failed: wire.NewFailure(err)})
 	} else {
-		err = send(w, reply{}, result)
+		err = wire.Send(w, wire.Reply{}, result)
 	}
 	if err == nil && body != nil {
 		_, err = io.Copy(w, body)
@@ -100,7 +115,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // call runs one verb. The body is that of a Read.
-func (h handler) call(ctx context.Context, q request, in incoming) (result any, body io.ReadCloser, err error) {
+func (h handler) call(ctx context.Context, q wire.Request, in wire.Incoming) (result any, body io.ReadCloser, err error) {
 	p, c, err := h.find(q.Clone)
 	switch {
 	case err != nil:
@@ -118,13 +133,10 @@ func (h handler) call(ctx context.Context, q request, in incoming) (result any, 
 	return call(ctx, past, q, in) // its content may be read on; there is nothing to close
 }
 
-// pastOf is the revision that a client has opened. A Repository does not count
-// that as another call of At.
-func pastOf(ctx context.Context, p providers.Provider, q request) (providers.Provider, error) {
-	if r, ok := p.(*Repository); ok {
-		r.files.mu.Lock()
-		defer r.files.mu.Unlock()
-		return r.past(q.Past)
+// pastOf is the revision that a client has opened.
+func pastOf(ctx context.Context, p providers.Provider, q wire.Request) (providers.Provider, error) {
+	if r, ok := p.(*memory.Repository); ok {
+		return r.Past(q.Past)
 	}
 	s, ok := providers.As[providers.Snapshotter](p)
 	if !ok {
@@ -135,10 +147,10 @@ func pastOf(ctx context.Context, p providers.Provider, q request) (providers.Pro
 
 // given reads the arguments of a verb and runs it. Nothing must be left to read
 // when it runs: only then does its context end with the client.
-func given[A, R any](in incoming, verb func(A) (R, error)) (R, error) {
-	args, err := next[A](in)
+func given[A, R any](in wire.Incoming, verb func(A) (R, error)) (R, error) {
+	args, err := wire.Next[A](in)
 	if err == nil {
-		_, err = in.rest.Peek(1)
+		_, err = in.Rest.Peek(1)
 	}
 	if err != io.EOF {
 		var none R
@@ -147,12 +159,12 @@ func given[A, R any](in incoming, verb func(A) (R, error)) (R, error) {
 	return verb(args)
 }
 
-func call(ctx context.Context, p providers.Provider, q request, in incoming) (result any, body io.ReadCloser, err error) {
+func call(ctx context.Context, p providers.Provider, q wire.Request, in wire.Incoming) (result any, body io.ReadCloser, err error) {
 	switch q.Method {
-	case methodHello:
+	case wire.MethodHello:
 		result = p.Capabilities()
 	case providers.MethodStat:
-		result, err = given(in, func(nothing) (providers.Info, error) { return p.Stat(ctx, q.Locator) })
+		result, err = given(in, func(wire.Nothing) (providers.Info, error) { return p.Stat(ctx, q.Locator) })
 	case providers.MethodList:
 		result, err = given(in, func(o providers.ListOptions) (providers.Page, error) { return p.List(ctx, q.Locator, o) })
 	case providers.MethodRead:
@@ -161,11 +173,13 @@ func call(ctx context.Context, p providers.Provider, q request, in incoming) (re
 		result, body = c.Info, c.Body
 	case providers.MethodWrite:
 		var o providers.WriteOptions
-		if o, err = next[providers.WriteOptions](in); err == nil {
-			result, err = p.Write(ctx, q.Locator, providers.Body{Reader: in.rest, Size: q.Size}, o)
+		if o, err = wire.Next[providers.WriteOptions](in); err == nil {
+			result, err = p.Write(ctx, q.Locator, providers.Body{Reader: in.Rest, Size: q.Size}, o)
 		}
 	case providers.MethodDelete:
-		result, err = given(in, func(o providers.DeleteOptions) (nothing, error) { return nothing{}, p.Delete(ctx, q.Locator, o) })
+		result, err = given(in, func(o providers.DeleteOptions) (wire.Nothing, error) {
+			return wire.Nothing{}, p.Delete(ctx, q.Locator, o)
+		})
 	case providers.MethodMkdir:
 		result, err = given(in, func(o providers.MkdirOptions) (providers.Info, error) { return p.Mkdir(ctx, q.Locator, o) })
 	default:

@@ -1,18 +1,19 @@
-package memory
+package memoryserver
 
 import (
 	"bytes"
 	"context"
 
 	"github.com/wsmount/wsmount/providers"
+	"github.com/wsmount/wsmount/providers/memory/wire"
 )
 
-func unsupported(q request) error {
+func unsupported(q wire.Request) error {
 	return &providers.Error{Op: q.Method, Locator: q.Locator, Kind: providers.ErrUnsupported}
 }
 
 // with runs a verb of an ability that p announces.
-func with[A any](p providers.Provider, q request, verb func(A) (any, error)) (any, error) {
+func with[A any](p providers.Provider, q wire.Request, verb func(A) (any, error)) (any, error) {
 	ability, ok := providers.As[A](p)
 	if !ok {
 		return nil, unsupported(q)
@@ -20,7 +21,7 @@ func with[A any](p providers.Provider, q request, verb func(A) (any, error)) (an
 	return verb(ability)
 }
 
-func callAbility(ctx context.Context, p providers.Provider, q request, in incoming) (any, error) {
+func callAbility(ctx context.Context, p providers.Provider, q wire.Request, in wire.Incoming) (any, error) {
 	switch q.Method {
 	case providers.MethodCopy:
 		return with(p, q, func(p providers.Copier) (any, error) {
@@ -36,18 +37,18 @@ func callAbility(ctx context.Context, p providers.Provider, q request, in incomi
 		})
 	case providers.MethodHead:
 		return with(p, q, func(p providers.Committer) (any, error) {
-			return given(in, func(nothing) (providers.Revision, error) { return p.Head(ctx) })
+			return given(in, func(wire.Nothing) (providers.Revision, error) { return p.Head(ctx) })
 		})
 	case providers.MethodCommit:
 		return with(p, q, func(p providers.Committer) (any, error) {
-			return given(in, func(c commitArgs) (providers.CommitResult, error) { return p.Commit(ctx, c.set()) })
+			return given(in, func(c wire.CommitArgs) (providers.CommitResult, error) { return p.Commit(ctx, setOf(c)) })
 		})
 	}
 	return callRemote(ctx, p, q, in)
 }
 
-// set is the set with its content.
-func (c commitArgs) set() providers.ChangeSet {
+// setOf is the set with its content.
+func setOf(c wire.CommitArgs) providers.ChangeSet {
 	for i, content := range c.Bodies {
 		c.Set.Changes[i].Body = providers.Body{Reader: bytes.NewReader(content), Size: int64(len(content))}
 	}
@@ -55,7 +56,7 @@ func (c commitArgs) set() providers.ChangeSet {
 }
 
 // callRemote runs the verbs of revisions.
-func callRemote(ctx context.Context, p providers.Provider, q request, in incoming) (any, error) {
+func callRemote(ctx context.Context, p providers.Provider, q wire.Request, in wire.Incoming) (any, error) {
 	switch q.Method {
 	case providers.MethodAt:
 		return with(p, q, func(p providers.Snapshotter) (any, error) {
@@ -71,19 +72,19 @@ func callRemote(ctx context.Context, p providers.Provider, q request, in incomin
 		})
 	case providers.MethodFetch:
 		return with(p, q, func(p providers.Syncer) (any, error) {
-			return given(in, func(nothing) (providers.Revision, error) { return p.Fetch(ctx) })
+			return given(in, func(wire.Nothing) (providers.Revision, error) { return p.Fetch(ctx) })
 		})
 	case providers.MethodAdopt:
 		return with(p, q, func(p providers.Syncer) (any, error) {
-			return given(in, func(r revisions) (nothing, error) { return nothing{}, p.Adopt(ctx, r.A, r.B) })
+			return given(in, func(r wire.Revisions) (wire.Nothing, error) { return wire.Nothing{}, p.Adopt(ctx, r.A, r.B) })
 		})
 	case providers.MethodBase:
 		return with(p, q, func(p providers.Syncer) (any, error) {
-			return given(in, func(r revisions) (providers.Revision, error) { return p.Base(ctx, r.A, r.B) })
+			return given(in, func(r wire.Revisions) (providers.Revision, error) { return p.Base(ctx, r.A, r.B) })
 		})
 	case providers.MethodDiffer:
 		return with(p, q, func(p providers.Differ) (any, error) {
-			return given(in, func(r revisions) ([]providers.Difference, error) { return p.Differences(ctx, r.A, r.B) })
+			return given(in, func(r wire.Revisions) ([]providers.Difference, error) { return p.Differences(ctx, r.A, r.B) })
 		})
 	}
 	return nil, unsupported(q)

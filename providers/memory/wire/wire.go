@@ -1,0 +1,124 @@
+// Package wire is how a memory provider is asked by another process: what a client sends, and a
+// server answers.
+package wire
+
+import (
+	"bufio"
+	"encoding/gob"
+	"errors"
+	"io"
+
+	"github.com/wsmount/wsmount/providers"
+)
+
+// Name is that of the provider in errors.
+const Name = "memory"
+
+// A call travels as one HTTP request: gobs of a request and of the verb's own
+// arguments, then the content of a Write; the answer is gobs of a reply and,
+// unless it failed, of the verb's result, then the content of a Read. gob and
+// not JSON, because names and metadata are any bytes; and one gob for each verb
+// and not one for all, because what takes time is to learn the types.
+
+// Request is what every verb has.
+type Request struct {
+	Method  providers.Method
+	Clone   Clone              // which provider of the server
+	Past    providers.Revision // not "": its tree at this revision
+	Locator providers.Locator
+	To      providers.Locator
+	Size    int64 // of the content that follows
+}
+
+// Clone names a Repository of a server's Remote, and what it tracks.
+type Clone struct{ Name, Branch string }
+
+// Reply says whether a result follows.
+type Reply struct{ Failed *Failure }
+
+// The arguments and results of verbs that have several, or none.
+type (
+	Nothing    struct{}
+	Revisions  struct{ A, B providers.Revision }
+	CommitArgs struct {
+		Set    providers.ChangeSet
+		Bodies [][]byte // of Set.Changes, whose own are empty
+	}
+)
+
+// MethodHello asks for Capabilities.
+const MethodHello providers.Method = "hello"
+
+// Failure is an error that keeps its kind.
+type Failure struct {
+	Op      providers.Method
+	Locator providers.Locator
+	Kind    string
+	Code    string
+	Cause   string
+}
+
+// NewFailure is one of an error; nil: there is none.
+func NewFailure(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	f := &Failure{Kind: providers.KindOf(err).Name, Cause: err.Error()}
+	var e *providers.Error
+	if errors.As(err, &e) {
+		f.Op, f.Locator, f.Code, f.Cause = e.Op, e.Locator, e.Code, ""
+		if e.Err != nil {
+			f.Cause = e.Err.Error()
+		}
+	}
+	return f
+}
+
+// Err is the error that f was made of.
+func (f *Failure) Err() error {
+	if f == nil {
+		return nil
+	}
+	e := &providers.Error{Provider: Name, Op: f.Op, Locator: f.Locator, Code: f.Code, Kind: KindNamed(f.Kind)}
+	if f.Cause != "" {
+		e.Err = errors.New(f.Cause)
+	}
+	return e
+}
+
+// KindNamed is the error of a kind of the table; ErrUnavailable for another.
+func KindNamed(name string) error {
+	if kind, ok := providers.KindNamed(name); ok {
+		return kind.Err
+	}
+	return providers.ErrUnavailable
+}
+
+// Send writes values.
+func Send(w io.Writer, values ...any) error {
+	enc := gob.NewEncoder(w)
+	for _, v := range values {
+		if err := enc.Encode(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Incoming is values, and content behind them.
+type Incoming struct {
+	values *gob.Decoder
+	Rest   *bufio.Reader // gob takes not a byte more than it needs of this
+}
+
+// NewIncoming reads values.
+func NewIncoming(r io.Reader) Incoming {
+	in := bufio.NewReader(r)
+	return Incoming{gob.NewDecoder(in), in}
+}
+
+// Next is the next value, which the sender made of the same type.
+func Next[T any](in Incoming) (v T, err error) {
+	err = in.values.Decode(&v)
+	return v, err
+}
