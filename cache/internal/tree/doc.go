@@ -1,9 +1,8 @@
-// Package tree is the inodes and names of a working copy: what each name stands for
-// locally, what the remote was last seen to have under it, which of them differ, and the one
-// lock over all of it.
+// Package tree keeps the inodes and names of a working copy: the local and the last seen remote
+// state of each name, the order of names whose two sides differ, and the one lock over all of it.
 //
-// Whoever reads has a [View], whoever changes has a [Tx]; there is no other way to the
-// table. That the lock is held is said by having one of them.
+// A [View] reads and a [Tx] changes the tree; there is no other way to the table. Having
+// one of them proves that the lock is held.
 //
 //	err := t.Update(func(tx *tree.Tx) error {
 //		rec := tx.Record(l)
@@ -13,18 +12,18 @@
 //	}, nil)
 //
 // A name has two sides. Its local one is Name.Ino, its remote one Name.Remote; an inode
-// knows the names that it has on each side (Links and RemoteLinks), so that a directory
-// has a local and a remote path, which differ while a rename of it has not been sent.
-// While that is under way no one can say where the remote has it: see [View.Moving].
+// knows the names that it has on each side (Links and RemoteLinks), so that a directory has
+// a local and a remote path, which differ while a rename of it has not been sent. While the
+// rename is under way the remote path is not known: see [View.Moving].
 //
-// Beside the table the lock guards what is in memory alone: the kernel's references to inodes
-// and what it may have of them ([View.Refer]), names that it takes for what they were
-// ([View.MarkStaleDentry]), and looks at the remote that are under way ([View.Observe]).
+// Beside the table the lock guards state that is in memory alone: the kernel's references to
+// inodes and its cached pages and attributes ([View.Refer]), stale dentries
+// ([View.MarkStaleDentry]), and observations of the remote that are under way ([View.Observe]).
 //
-// Each change of a name, or of what is behind it, ends with [Tx.Mark]: names whose sides
-// differ are in the order in which they began to. An inode that loses its last name goes by
-// [Tx.Shed]. What the rest of a volume has to do with either an [Observer] is told within
-// the transaction, and [Pins] say which inodes are in use.
+// Each change of a name, or of the inode behind it, ends with [Tx.Mark]: dirty names are
+// ordered by the time at which they became dirty. An inode that loses its last name goes by
+// [Tx.Shed]. An [Observer] is told of both within the transaction, for the rest of the
+// volume, and [Pins] say which inodes are in use.
 //
 // All methods of a View and a Tx are for the goroutine that got it, until it ends.
 package tree

@@ -5,15 +5,14 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Differs reports whether the remote has something else under a name than there is
-// locally, or may have: a change was begun whose outcome is open. What stays local is
-// nothing to the remote.
+// Differs reports whether a name's remote side differs from its local one, or may: a change
+// was begun whose outcome is open. A name that stays local counts as absent for the remote.
 func (v *View) Differs(rec table.Name) bool {
 	switch {
 	case rec.Attempt != nil:
 		return true
 	case rec.Local:
-		return rec.Remote != nil // what had the name before is to go
+		return rec.Remote != nil // the remote's previous entry is to be deleted
 	case rec.Ino == 0:
 		return rec.Remote != nil
 	case rec.Remote == nil || rec.Remote.Ino != rec.Ino:
@@ -26,8 +25,8 @@ func (v *View) Differs(rec table.Name) bool {
 	return !n.IsDir() && n.ContentVersion != rec.Remote.ContentVersion || v.guarded.options.Attributes && n.AttrGen != rec.Remote.AttrGen
 }
 
-// Mark puts a name into the order of what differs when its two sides do, and takes it out
-// when they agree. It follows every change of a name or of what is behind it.
+// Mark puts a name into the order of dirty names when its two sides differ, and takes it
+// out when they agree. It follows every change of a name or of the inode behind it.
 func (t *Tx) Mark(l table.Link) {
 	rec, ok := t.Name(l.Dir, l.Name)
 	if !ok {
@@ -82,9 +81,9 @@ func (t *Tx) AttrChanged(ino table.Ino) {
 	t.MarkInode(n)
 }
 
-// SetLocal gives a name an inode, or none (0). The kernel knows of it already: a request
-// asked for it. stays says that the name does not go to the remote, and hidden that what
-// the remote has under it is none of ours.
+// SetLocal gives a name an inode, or none (0). The kernel knows of it already, since one of
+// its requests asked for it. stays says that the name does not go to the remote, and hidden
+// that the remote's entry under it is not this working copy's.
 func (t *Tx) SetLocal(l table.Link, ino table.Ino, stays, hidden bool) {
 	rec := t.Record(l)
 	rec.Ino, rec.Local = ino, ino != 0 && stays

@@ -2,8 +2,8 @@ package tree
 
 import "github.com/wsmount/wsmount/cache/internal/table"
 
-// orphanPrefix begins the keys of inodes that have no name and are still held, for whoever
-// frees what a run left.
+// orphanPrefix begins the keys of inodes that have no name and are still held, so that the
+// next start can free those that this run left.
 const orphanPrefix = "orphan/"
 
 // Orphans are the inodes without a name that are to be shed at the next start, if they have
@@ -24,20 +24,20 @@ func (t *Tx) SetOrphan(ino table.Ino, is bool) {
 	}
 }
 
-// A Keeper decides what becomes of inodes that have no name any more. Its methods are
-// called within the transaction.
+// A Keeper decides whether inodes without a name stay. Its methods are called within the
+// transaction.
 type Keeper interface {
 	// Nameless is told of an inode that has no name, and reports whether it is to stay all
 	// the same. It is asked again each time that the inode may go.
 	Nameless(ino table.Ino, n *table.Inode) (stays bool)
-	// Freed is told of an inode to whose content nothing leads any more; n is what it was.
+	// Freed is told of an inode whose content is not reachable any more; n is its last record.
 	Freed(ino table.Ino, n *table.Inode)
 }
 
 // Shed forgets an inode without a name, or makes it an orphan when it is still held. One
-// that the remote still has under some name stays as a record, without its content. A
-// directory stays while it hands names over, and as long as it is open what became of a
-// name in it: the remote may have that, and it would have no place locally.
+// that still has a remote link stays as a record, without its content. A directory stays
+// while it hands its names to another, and as long as it has records of names: the remote
+// may have those names, and they would have no local place.
 func (t *Tx) Shed(ino table.Ino) {
 	n := t.Inode(ino)
 	if n == nil || len(n.Links) > 0 || ino == table.Root {
@@ -61,11 +61,11 @@ func (t *Tx) Shed(ino table.Ino) {
 	t.Freed(ino, n)
 }
 
-// Freed says that nothing leads to the content of an inode any more; n is what it was.
+// Freed says that the content of an inode is not reachable any more; n is its last record.
 func (t *Tx) Freed(ino table.Ino, n *table.Inode) { t.observer.Freed(ino, n) }
 
-// SetRemote says what the remote is now known to have under a name, since we changed it
-// there; nil: nothing.
+// SetRemote records a name's new remote side, since we changed it at the remote; nil: the
+// remote has no such name.
 func (t *Tx) SetRemote(l table.Link, base *table.Remote) {
 	rec := t.Record(l)
 	rec.Remote, rec.Attempt = base, nil
@@ -91,15 +91,14 @@ func (t *Tx) SetAttempt(l table.Link, a *table.Attempt) {
 	t.vacated(l)
 }
 
-// vacated lets a directory go that was removed locally, once nothing is open about a name
-// in it.
+// vacated lets a directory go that was removed locally, once it has no record of a name.
 func (t *Tx) vacated(l table.Link) {
 	if _, there := t.Name(l.Dir, l.Name); !there {
 		t.Shed(l.Dir)
 	}
 }
 
-// NameLost is what follows for an inode that has just lost a local name.
+// NameLost updates an inode that has just lost a local name, and sheds it if that was the last.
 func (t *Tx) NameLost(ino table.Ino) {
 	t.Edit(ino).Ctime = t.now()
 	t.Shed(ino)

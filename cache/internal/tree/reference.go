@@ -31,12 +31,12 @@ func (v *View) References(ino table.Ino) uint64 { return v.guarded.lookups[ino] 
 // ReferenceCount is how many inodes the kernel has references to.
 func (v *View) ReferenceCount() int { return len(v.guarded.lookups) }
 
-// IsHeld reports whether the kernel or anybody else uses an inode.
+// IsHeld reports whether the kernel or another part of the volume uses an inode.
 func (v *View) IsHeld(ino table.Ino) bool {
 	return v.guarded.lookups[ino] > 0 || v.guarded.options.Pins.Pinned(v, ino)
 }
 
-// IsForsaken reports whether an inode has no name, and no one uses it.
+// IsForsaken reports whether an inode has no name and is not in use.
 func (v *View) IsForsaken(ino table.Ino) bool {
 	n := v.Inode(ino)
 	return n != nil && ino != table.Root && len(n.Links) == 0 && !v.IsHeld(ino)

@@ -2,9 +2,9 @@ package tree
 
 import "github.com/wsmount/wsmount/cache/internal/table"
 
-// A Snapshot is the tree as it was at one moment. What only reads works on it as on the tree
-// itself, but without the lock, and one goroutine at a time; the table refuses changes.
-// No one uses an inode of it. As long as it is there no name is forgotten.
+// A Snapshot is the tree as it was at one moment. Code that only reads works on it as on
+// the tree itself, but without the lock, and in one goroutine at a time; the table refuses
+// changes. No inode of it counts as in use. As long as it is open no name is forgotten.
 type Snapshot struct {
 	*View
 	at   *table.Snapshot
@@ -20,8 +20,7 @@ func (v *View) Snapshot() *Snapshot {
 	return &Snapshot{&View{at, &guarded{options: o}}, at, v.Observe(), v.News()}
 }
 
-// IsOvertaken reports whether the remote is known to have something else than it had then.
-// v is the tree as it is.
+// IsOvertaken reports whether the remote is known to have changed since. v is the current tree.
 func (s *Snapshot) IsOvertaken(v *View) bool { return v.News() != s.news }
 
 // Close gives back a snapshot that was taken of t.

@@ -2,13 +2,13 @@ package tree
 
 import "github.com/wsmount/wsmount/cache/internal/table"
 
-// A pull gives a name to another inode, and the kernel is told a moment later: while it
-// still takes the name for the one before, an unlink of it would remove what no one here
-// has seen, and after a rename the kernel would show the old file under the new name. So
-// the first such request is to be answered with ESTALE: the kernel looks the name up and
-// asks again by itself.
+// A pull gives a name to another inode, and the kernel is told a moment later. While it
+// still takes the name for the previous inode, an unlink of it would remove a file that no
+// local program has seen, and after a rename the kernel would show the old file under the
+// new name. So the first such request is to be answered with ESTALE: the kernel looks the
+// name up and asks again by itself.
 
-// maxStaleDentries bounds what is noted: names that no one uses again stay.
+// maxStaleDentries bounds the record: names that are never used again stay in it.
 const maxStaleDentries = 1 << 16
 
 // MarkStaleDentry notes that a name was taken from an inode behind the kernel's back.
@@ -23,11 +23,10 @@ func (v *View) MarkStaleDentry(l table.Link, from table.Ino) {
 	g.staleDentries[l] = struct{}{}
 }
 
-// ClearStaleDentry is called when the kernel is told what a name stands for.
+// ClearStaleDentry is called when the kernel is told the inode of a name.
 func (v *View) ClearStaleDentry(l table.Link) { delete(v.guarded.staleDentries, l) }
 
-// TakeStaleDentries reports, once, whether the kernel does not know what is behind one of
-// some names.
+// TakeStaleDentries reports, once, whether one of some names is a stale dentry.
 func (v *View) TakeStaleDentries(all ...table.Link) (stale bool) {
 	for _, l := range all {
 		if _, there := v.guarded.staleDentries[l]; there {

@@ -8,16 +8,16 @@ import (
 )
 
 // Survived says that a loss of power left content that the remote is not known to have, and
-// size bytes of it. What was not synced is suspect. What was may have been written to since,
-// by a change whose dirty intent did not reach the disk: it is not the state that is on its
-// way, if one is.
+// size bytes of it. Content that was not synced is suspect. Content that was synced may
+// have been written to since, by a change whose dirty intent did not reach the disk: it is
+// not the state that is being sent, if one is.
 func (t *Tx) Survived(ino table.Ino, size int64) (suspect bool) {
 	n := t.Edit(ino)
 	synced := n.Synced == n.ContentVersion && size == n.Size
 	sent := slices.ContainsFunc(n.Links, func(l table.Link) bool { return t.Record(l).Attempt != nil })
 	n.Suspect = n.Suspect || !synced
 	suspect = n.Suspect
-	if size != n.Size || !suspect && sent { // what it says of itself must be what it is
+	if size != n.Size || !suspect && sent { // the content version must stand for exactly these bytes
 		t.ContentChanged(ino, size, n.Mtime)
 	}
 	if n = t.Edit(ino); synced {
@@ -26,10 +26,10 @@ func (t *Tx) Survived(ino table.Ino, size int64) (suspect bool) {
 	return suspect
 }
 
-// settleSuspects has no content be suspect and what the remote has. A state may have been on
-// its way when the power was lost, and arrived whole: then that is fetched again, instead of
-// what the disk has of it. While somebody has it open, what he sees is another state, which
-// is held back until a person has looked at it.
+// settleSuspects sees to it that no content is both suspect and the remote's. A state may
+// have been on its way when the power was lost, and arrived whole: then it is fetched
+// again, in place of the content on the disk. While a program has the file open, the
+// program sees another state, which is held back until a person has looked at it.
 func (t *Tx) settleSuspects() {
 	for _, l := range t.changed {
 		rec := t.Record(l)

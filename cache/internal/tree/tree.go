@@ -14,14 +14,14 @@ import (
 type Tree struct {
 	mu    sync.Mutex
 	table *table.Table
-	held  View // given to whoever holds mu
+	held  View // given to the holder of mu
 }
 
-// Options are what a tree needs of those who use it.
+// Options are a tree's settings and dependencies.
 type Options struct {
 	Now        func() time.Time // nil: time.Now
 	Attributes bool             // the remote keeps attributes of an inode
-	Pins       Pins             // nil: no one but the kernel uses inodes
+	Pins       Pins             // nil: only the kernel uses inodes
 	Log        *slog.Logger     // nil: slog.Default
 }
 
@@ -46,17 +46,17 @@ func New(t *table.Table, o Options) *Tree {
 	}}}
 }
 
-// A View reads the tree, until its lock is given back, or as it was in a snapshot. What of the
-// lock's is in memory alone is changed through it, too. All who hold the lock get the same.
+// A View reads the tree until its lock is given back, or a snapshot of it. The lock's state
+// in memory alone is changed through it, too. All holders of the lock get the same View.
 type View struct {
 	table.Reader
 	guarded *guarded
 }
 
-// readOnly hides what else a table can do from who has a View.
+// readOnly hides the other methods of a table from the users of a View.
 type readOnly struct{ table.Reader }
 
-// guarded is what the lock guards beside the table. None of it survives the process.
+// guarded is the state that the lock guards beside the table. None of it survives the process.
 type guarded struct {
 	options       Options
 	lookups       map[table.Ino]uint64      // references of the kernel
@@ -66,8 +66,8 @@ type guarded struct {
 	observations  map[*Observation]struct{} // that are under way
 }
 
-// writer is embedded under a name of this package's: who writes a name past Tx.SetName leaves out
-// what goes with it.
+// writer is embedded under a name of this package's: writing a name past Tx.SetName would
+// leave out the bookkeeping that goes with it.
 type writer = table.Writer
 
 // A Tx changes the tree: all of it survives a kill when Update has returned, or nothing
@@ -98,8 +98,8 @@ type Observer interface {
 	// second time at a higher price, by other means than Update, and reports whether the
 	// commit is worth another attempt. It may change the table in the transaction.
 	Full(again bool) bool
-	// Marked says that a name, or what is behind it, has changed, and the place of the name
-	// in the order of what differs before that and now; 0: its two sides agree.
+	// Marked says that a name, or the inode behind it, has changed, and the place of the
+	// name in the order of dirty names before that and now; 0: its two sides agree.
 	Marked(l table.Link, was, now uint64)
 	Keeper
 	Committed() // all of it is in the table
@@ -112,11 +112,11 @@ func (t *Tree) Lock() *View {
 	return &t.held
 }
 
-// Unlock ends what Lock began.
+// Unlock gives the lock back.
 func (t *Tree) Unlock() { t.mu.Unlock() }
 
-// View runs do under the lock. It fails as do does, or because the table has failed: what
-// is not found in such a table is not known to be missing.
+// View runs do under the lock. It fails as do does, or because the table has failed: in
+// such a table a record that is not found may exist.
 func (t *Tree) View(do func(*View) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,9 +128,9 @@ func (t *Tree) log() *slog.Logger { return t.held.guarded.options.Log }
 // Sync brings every committed transaction to the disk. It needs no lock.
 func (t *Tree) Sync() error { return t.table.Sync() }
 
-// Update runs do as one atomic change. What do gave to Later runs after it, without the
-// lock. When do fails, or the commit, or do panics, nothing happened; a panic leaves the
-// lock too. o may be nil.
+// Update runs do as one atomic change. The functions that do gave to Later run after it,
+// without the lock. When do or the commit fails, or do panics, nothing has changed; a panic
+// gives the lock back too. o may be nil.
 func (t *Tree) Update(do func(*Tx) error, o Observer) error {
 	if o == nil {
 		o = unobserved{}
@@ -169,7 +169,7 @@ func (tx *Tx) run(t *Tree, do func(*Tx) error, o Observer) error {
 	return nil
 }
 
-// commit commits what was changed, as long as the observer finds room for it.
+// commit commits the transaction, as long as the observer finds room for it.
 func (t *Tree) commit(o Observer) error {
 	err := t.table.Commit()
 	for _, again := range []bool{false, true} {
@@ -180,7 +180,7 @@ func (t *Tree) commit(o Observer) error {
 	return err
 }
 
-// cause is why something went wrong: the table itself comes first.
+// cause is the reason of a failure: an error of the table itself comes first.
 func (t *Tree) cause(err error) error { return cmp.Or(t.table.Err(), err) }
 
 type unobserved struct{}

@@ -20,7 +20,7 @@ type Unloading struct {
 	Update func(do func(*Tx) error) error // nil: that of Tree, without an observer
 
 	EmptyDirs bool                    // the remote keeps directories without names
-	HasOwn    func(*table.Inode) bool // it has something that the remote has not; nil: none has
+	HasOwn    func(*table.Inode) bool // it has data that the remote has not; nil: none has
 	Freed     func(table.Ino)         // it had clean content, and is forgotten; called without the lock
 }
 
@@ -49,14 +49,14 @@ func (o Unloading) Loop(ctx context.Context, pause func(context.Context, time.Du
 	}
 }
 
-// lastIno is a number that no inode made so far is above.
+// lastIno is a number above those of all inodes made so far.
 func (o Unloading) lastIno() table.Ino {
 	defer o.Tree.Unlock()
 	return o.Tree.Lock().Alloc()
 }
 
-// Run forgets what is clean and unused until no more than limit inodes are known, those with
-// content last, and says how many are known then, and how many were forgotten.
+// Run forgets clean and unused names until no more than limit inodes are known, those with
+// content last, and gives the number of inodes known then, and of names forgotten.
 func (o Unloading) Run(ctx context.Context, limit int) (known, dropped int, err error) {
 	if o.Update == nil {
 		o.Update = func(do func(*Tx) error) error { return o.Tree.Update(do, nil) }
@@ -112,8 +112,8 @@ func (u *unload) walk(dir table.Ino) {
 
 func (u *unload) over() bool { return u.err != nil || u.ctx.Err() != nil || u.dropped >= u.limit }
 
-// children gives the directories among the names behind one, the last name looked at ("" when
-// it was the last of all), and how many names there were.
+// children gives the directories among the names after one, the last name looked at (""
+// when it was the last of all), and how many names there were.
 func (u *unload) children(dir table.Ino, after string) (subdirs []table.Ino, last string, seen int) {
 	v := u.Tree.Lock()
 	defer u.Tree.Unlock()
@@ -176,9 +176,9 @@ func (u *unload) all(dir table.Ino) bool {
 	return true
 }
 
-// may reports whether a directory may be made unknown: no one is in it, and no look at the
-// remote is under way that would find less than it left. One without names is known only
-// locally where the remote keeps no empty directories.
+// may reports whether a directory may be made unknown: the kernel has no reference to it, and no
+// observation of the remote is under way, which would find less than it left. A directory without
+// names is known only locally where the remote keeps no empty directories.
 func (u *unload) may(v *View, dir table.Ino, loaded bool) bool {
 	n := v.Inode(dir)
 	if loaded && !u.EmptyDirs && !v.HasNames(dir) {
@@ -213,7 +213,7 @@ func (u *unload) step(t *Tx, dir table.Ino) (more bool, dropped int) {
 	return more, dropped
 }
 
-// forgettable reports whether all that is known of a name can be had again by listing its
+// forgettable reports whether the whole record of a name can be had again by listing its
 // directory.
 func (u *unload) forgettable(v *View, rec table.Name) bool {
 	b := rec.Remote

@@ -10,7 +10,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Record is what the table has of a name; zero: nothing.
+// Record is the table's record of a name; zero: none.
 func (v *View) Record(l table.Link) table.Name {
 	rec, _ := v.Name(l.Dir, l.Name)
 	return rec
@@ -19,7 +19,7 @@ func (v *View) Record(l table.Link) table.Name {
 // IsDirty reports whether the two sides of a name differ.
 func (v *View) IsDirty(l table.Link) bool { return v.Record(l).Seq != 0 }
 
-// KindOf is the kind of what a name stands for, or what the remote has under it.
+// KindOf is the kind of a name's inode, or of its remote side if it has no local one.
 func (v *View) KindOf(rec table.Name) providers.Kind {
 	switch n := v.Inode(rec.Ino); {
 	case n == nil && rec.Remote != nil:
@@ -65,7 +65,7 @@ func (v *View) PathFor(l table.Link) string {
 func (v *View) RemotePath(l table.Link) (providers.Locator, bool) {
 	return v.climb(l, func(n *table.Inode) []table.Link {
 		if _, taker := Partners(n); taker != 0 && v.Inode(taker) != nil {
-			return v.Inode(taker).RemoteLinks // that is at its place
+			return v.Inode(taker).RemoteLinks // which is at its place
 		}
 		return n.RemoteLinks
 	})
@@ -149,7 +149,7 @@ func (v *View) IsNowhere(dir table.Ino) bool {
 	return n == nil || dir != table.Root && len(n.Links)+len(n.RemoteLinks) == 0 && n.From == ""
 }
 
-// HasRemoteNames reports whether the remote is known to have something in a directory.
+// HasRemoteNames reports whether the remote is known to have an entry in a directory.
 func (v *View) HasRemoteNames(dir table.Ino) (found bool) {
 	v.Names(dir, "", func(_ string, rec table.Name) bool {
 		found = rec.Remote != nil
@@ -159,8 +159,8 @@ func (v *View) HasRemoteNames(dir table.Ino) (found bool) {
 }
 
 // KnownRemoteDirs are the directories of the remote whose names are known, from the root
-// down. One may be known below one that is not: it was made or moved there locally, or
-// something was put beside it.
+// down. One may be known below one that is not: it was made or moved there locally, or a
+// name was put beside it.
 func (v *View) KnownRemoteDirs() (known []table.Ino) {
 	for all, i := []table.Ino{table.Root}, 0; i < len(all); i++ {
 		if v.Inode(all[i]).Loaded {
@@ -186,8 +186,8 @@ func (v *View) StaysLocal(n *table.Inode) bool {
 	return len(n.Links) > 0
 }
 
-// IsShared reports whether a directory is the remote's, or may be: below one that stays
-// local everything does.
+// IsShared reports whether a directory is the remote's, or may be: all names below a
+// local-only directory are local-only.
 func (v *View) IsShared(dir table.Ino) bool {
 	n := v.Inode(dir)
 	if n == nil || len(n.Links) == 0 {
@@ -196,14 +196,14 @@ func (v *View) IsShared(dir table.Ino) bool {
 	return !v.Record(n.Links[0]).Local
 }
 
-// IsGone reports whether nothing local leads to an inode any more: then its content may be
+// IsGone reports whether no local name leads to an inode any more: then its content may be
 // gone too.
 func (v *View) IsGone(ino table.Ino) bool {
 	n := v.Inode(ino)
 	return (n == nil || len(n.Links) == 0) && v.Err() == nil
 }
 
-// OriginOf is the remote version that an inode's content is.
+// OriginOf is the remote version of which an inode has the content.
 func (v *View) OriginOf(ino table.Ino) (table.Origin, bool) {
 	n := v.Inode(ino)
 	if n == nil {
@@ -217,9 +217,9 @@ func (v *View) OriginOf(ino table.Ino) (table.Origin, bool) {
 	return table.Origin{}, false
 }
 
-// OriginAt is where the remote has the content that an inode's missing blocks are of. A
-// remote link counts when what it holds is the state that is local: its version may be
-// newer than the one that was noted, if only attributes changed.
+// OriginAt is where the remote has the content of an inode's missing blocks. A remote link
+// counts when it holds the same state as the local side: its version may be newer than the
+// one that was noted, if only attributes changed.
 func (v *View) OriginAt(ino table.Ino) (at providers.Locator, version providers.Version, ok bool) {
 	n := v.Inode(ino)
 	if n == nil {
@@ -238,13 +238,13 @@ func (v *View) OriginAt(ino table.Ino) (at providers.Locator, version providers.
 	return at, version, false
 }
 
-// RemoteOf is what the remote has under a name, when it is in the state that the inode has
-// locally.
+// RemoteOf is the remote side of a name whose remote content and attributes equal the
+// inode's local ones.
 func RemoteOf(info providers.Info, ino table.Ino, n *table.Inode) *table.Remote {
 	return &table.Remote{Ino: ino, Kind: info.Kind, Version: info.Version, Digest: info.Digest, ContentVersion: n.ContentVersion, AttrGen: n.AttrGen}
 }
 
-// MissingVersion is the content version of which the blocks are that an inode lacks.
+// MissingVersion is the content version of an inode's missing blocks.
 func MissingVersion(n *table.Inode) uint64 {
 	if n.State == table.None {
 		return n.ContentVersion
@@ -252,8 +252,8 @@ func MissingVersion(n *table.Inode) uint64 {
 	return n.Origin.ContentVersion
 }
 
-// Attempted reports whether a change of a name, or the move of what the remote has under
-// it, is under way; but for the moves of names that are known to come too late.
+// Attempted reports whether a change of a name, or the move of its remote entry, is under
+// way; but for the moves of names that are known to come too late.
 func (v *View) Attempted(rec table.Name, late map[table.Link]bool) bool {
 	if rec.Attempt != nil && rec.Seq != 0 {
 		return true
@@ -276,9 +276,8 @@ func (v *View) Attempted(rec table.Name, late map[table.Link]bool) bool {
 	return false
 }
 
-// Moving reports whether a directory, or one above it, may be at another place of the
-// remote than is known: then no one can say whether what is listed under the old path is
-// its own.
+// Moving reports whether a directory, or one above it, may be at another remote path than
+// is known: then it is unknown whether entries listed under the old path are its own.
 func (v *View) Moving(dir table.Ino) bool {
 	for dir != table.Root {
 		n := v.Inode(dir)
@@ -297,7 +296,7 @@ func (v *View) Moving(dir table.Ino) bool {
 }
 
 // Partners reads Inode.From of a directory that hands its names over to another, or takes
-// them from one: the other, as the one or the other; 0: there is none.
+// them from one: the other, as giver or as taker; 0: there is none.
 func Partners(n *table.Inode) (giver, taker table.Ino) {
 	if n == nil || n.From == "" {
 		return 0, 0
@@ -309,8 +308,8 @@ func Partners(n *table.Inode) (giver, taker table.Ino) {
 	return 0, ino
 }
 
-// SetName stores what a name stands for, and says which inode it was taken from; 0: none.
-// That inode may have nothing left that is to be sent.
+// SetName stores the record of a name, and says which inode it was taken from; 0: none.
+// That inode may have no dirty name left.
 func (t *Tx) SetName(l table.Link, rec table.Name) (from table.Ino) {
 	if old := t.Record(l); old.Ino != 0 && old.Ino != rec.Ino {
 		from = old.Ino
@@ -320,8 +319,8 @@ func (t *Tx) SetName(l table.Link, rec table.Name) (from table.Ino) {
 	return from
 }
 
-// CheckName refuses what is not one name. The kernel does not send such names,
-// but other programs do, and they would lead elsewhere.
+// CheckName refuses strings that are not a single file name. The kernel does not send such
+// names, but other programs do, and they would lead elsewhere.
 func CheckName(name string) error {
 	switch {
 	case len(name) > providers.MaxName:
