@@ -10,12 +10,11 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// DeferredUnlinks is content that nothing leads to any more. It goes, into the history
-// or away, when the disk has the table that says so, and not before: a loss of
-// power takes what the table was told since its last sync, and leaves what was
-// done to content since, so that a name would come back without the bytes that
-// were synced under it. No caller waits for that: one sync is for all that comes
-// within unlinkAfter.
+// DeferredUnlinks is content that is not reachable any more. It goes, into the history or
+// away, when the disk has the table without it, and not before: a loss of power takes the
+// table's changes since its last sync, and leaves later changes of content, so that a name
+// would come back without the bytes that were synced under it. No caller waits for that:
+// one sync is for all content that comes within unlinkAfter.
 type DeferredUnlinks struct {
 	o    UnlinkOptions
 	kick chan struct{}
@@ -25,14 +24,14 @@ type DeferredUnlinks struct {
 	all map[table.Ino]DeferredUnlink
 }
 
-// UnlinkOptions are what a DeferredUnlinks needs of those who use it.
+// UnlinkOptions are the dependencies of a DeferredUnlinks.
 type UnlinkOptions struct {
 	Tree    *tree.Tree
 	Remove  func(ino table.Ino) // takes content from the disk
 	History Archive
 }
 
-// Archive is where content goes that the history keeps.
+// Archive is the history, where content goes that it keeps.
 type Archive interface {
 	// IsKept reports whether the history still wants content under a number.
 	IsKept(v *tree.View, id uint64) bool
@@ -51,12 +50,12 @@ type DeferredUnlink struct {
 // unlinkAfter is how long content that is to go waits for more.
 const unlinkAfter = time.Second
 
-// NewDeferredUnlinks makes one of nothing.
+// NewDeferredUnlinks makes an empty one.
 func NewDeferredUnlinks(o UnlinkOptions) *DeferredUnlinks {
 	return &DeferredUnlinks{o: o, all: map[table.Ino]DeferredUnlink{}, kick: make(chan struct{}, 1)}
 }
 
-// Add has content go that a change, which was committed, let go.
+// Add schedules the unlink of content that a committed change let go.
 func (d *DeferredUnlinks) Add(ino table.Ino, one DeferredUnlink) {
 	d.mu.Lock()
 	d.all[ino] = one
@@ -75,7 +74,7 @@ func (d *DeferredUnlinks) Has(ino table.Ino) bool {
 	return ok
 }
 
-// Loop has content go until ctx ends; pause waits. What is left then is for another Run.
+// Loop runs unlinks until ctx ends; pause waits. Content that is left then is for another Run.
 func (d *DeferredUnlinks) Loop(ctx context.Context, pause func(context.Context, time.Duration) error) {
 	for {
 		select {
@@ -90,9 +89,8 @@ func (d *DeferredUnlinks) Loop(ctx context.Context, pause func(context.Context, 
 	}
 }
 
-// Run has all content go that is to go by now, and says how many bytes the
-// disk got back. When the table cannot be synced everything stays, for the next
-// start.
+// Run unlinks all content that was added so far, and gives the number of bytes that the
+// disk got back. When the table cannot be synced everything stays, for the next start.
 func (d *DeferredUnlinks) Run() (freed int64) {
 	d.turn.Lock()
 	defer d.turn.Unlock()
@@ -114,7 +112,7 @@ func (d *DeferredUnlinks) Run() (freed int64) {
 	return freed
 }
 
-// unlink has the content of one inode go.
+// unlink moves the content of one inode into the history, or removes it.
 func (d *DeferredUnlinks) unlink(ino table.Ino, one DeferredUnlink) {
 	v := d.o.Tree.Lock()
 	n := v.Inode(ino)

@@ -8,11 +8,11 @@ import (
 // dirtyPrefix begins the keys of inodes with a dirty intent, for the next start.
 const dirtyPrefix = "writing/"
 
-// DirtyIntents are the inodes whose content may be changing, by what the table has.
+// DirtyIntents are the inodes whose content may be changing, by the table.
 func DirtyIntents(v *tree.View) []table.Ino { return table.InosOf(v, dirtyPrefix) }
 
-// SetDirtyIntent notes, or takes back, that the content of an inode may be changed. n is as
-// Edit or Put have it; nil: there is no such inode.
+// SetDirtyIntent notes, or takes back, that the content of an inode may be changed. n is
+// the inode as Edit or Put have it; nil: there is no such inode.
 func SetDirtyIntent(t *tree.Tx, ino table.Ino, n *table.Inode, on bool) {
 	if n != nil {
 		if n.Writing == on {
@@ -27,8 +27,8 @@ func SetDirtyIntent(t *tree.Tx, ino table.Ino, n *table.Inode, on bool) {
 	}
 }
 
-// beginDirty commits the intent to change content, before the first byte does, and has
-// the state before kept for a set that is under way.
+// beginDirty commits the intent to change content before the first byte changes, and has
+// the state before kept for a change set that is under way.
 func (o *Opener) beginDirty(oi LockedInode) error {
 	for {
 		isCurrent := o.o.Keeper.KeepForSet(oi)
@@ -44,7 +44,7 @@ func (o *Opener) beginDirty(oi LockedInode) error {
 	}
 }
 
-// noteDirtyIntent has the table say that content may change, unless it does already.
+// noteDirtyIntent records in the table that content may change, unless it says so already.
 func (o *Opener) noteDirtyIntent(oi LockedInode) error {
 	v := o.o.Tree.Lock()
 	n := v.Inode(oi.Ino)
@@ -70,8 +70,8 @@ func (o *Opener) noteDirtyIntent(oi LockedInode) error {
 	return err
 }
 
-// Change runs do, which changes the content, and notes when. The dirty intent is in the
-// table before it does.
+// Change runs do, which changes the content, and notes the time. The dirty intent is in the
+// table before do runs.
 func (o *Opener) Change(oi *OpenInode, do func() error) error {
 	oi.changing.Add(1)
 	defer oi.changing.Add(-1)

@@ -10,30 +10,30 @@ import (
 	"github.com/wsmount/wsmount/cache/pins"
 )
 
-// Eviction chooses the content that may be given up: what the remote has, and no one uses.
+// Eviction chooses the content that may be evicted: the remote has it, and it is not in use.
 type Eviction struct {
 	Tree   *tree.Tree
 	Store  Weighed
 	Update func(do func(*tree.Tx) error) error // a transaction of Tree
 	Open   *OpenSet
-	Pins   *pins.Set // of what is not given up
-	// Lost asks, of what a working copy knows, why commits that are not pushed cannot be read
-	// where the provider keeps them: what is local of them may be the last there is, and
-	// nothing is given up. nil, or a nil question: there are none. The question is asked
-	// without the lock; whole: whether each byte of them can be read, which takes as long.
+	Pins   *pins.Set // of paths whose content is not evicted
+	// Lost gives a question, from the known state of a working copy: why can commits that are not
+	// pushed not be read where the provider keeps them? Their local content may be the last copy
+	// then, and nothing is evicted. nil, or a nil question: there are none. The question is asked
+	// without the lock; whole: can each byte of them be read, which takes as long.
 	Lost func(v *tree.View) (ask func(whole bool) error)
-	lost error // what it said last; guarded by the lock of Tree
+	lost error // the last answer; guarded by the lock of Tree
 }
 
-// Weighed is where content is, and what gives it up.
+// Weighed is the store of content, which evicts it.
 type Weighed interface {
 	// Clean says how much the content of an inode takes, and whether it may be given up.
 	Clean(ino uint64, size int64, clean bool)
 	Each(visit func(ino uint64, path string, size int64, partial bool)) error
 }
 
-// IsReplaceable reports whether the content of an inode can be fetched again: the remote has
-// just that under every name of it.
+// IsReplaceable reports whether the content of an inode can be fetched again: the remote
+// has exactly that content under every name of it.
 func IsReplaceable(v *tree.View, n *table.Inode) bool {
 	return n.IsRegular() && !n.Writing && !n.Suspect && len(n.Links) > 0 && !slices.ContainsFunc(n.Links, func(l table.Link) bool {
 		rec := v.Record(l)
@@ -45,8 +45,8 @@ func (e *Eviction) isReplaceable(v *tree.View, n *table.Inode) bool {
 	return e.lost == nil && IsReplaceable(v, n)
 }
 
-// Recheck asks whether commits that are not pushed are lost, and reports whether the answer is
-// another than before: then the store is to be told, by WeighAll. What was lost has to be whole again.
+// Recheck asks whether commits that are not pushed are lost, and whether the answer has
+// changed: then WeighAll must tell the store. After a loss all bytes are checked.
 func (e *Eviction) Recheck(whole bool) (changed bool) {
 	if e.Lost == nil {
 		return false
@@ -66,7 +66,7 @@ func (e *Eviction) Recheck(whole bool) (changed bool) {
 	return changed
 }
 
-// Why is what the question said last: nil, where content may be given up.
+// Why is the last answer: nil where content may be evicted.
 func (e *Eviction) Why() error {
 	e.Tree.Lock()
 	defer e.Tree.Unlock()
@@ -74,8 +74,8 @@ func (e *Eviction) Why() error {
 }
 
 // GiveUp notes that the content of an inode is not local any more, if it can be fetched
-// again and no one uses it. The table forgets it first, then the disk: so that no crash
-// leaves a record of content that is not there.
+// again and is not in use. The table forgets it before the disk does, so that no crash
+// leaves a record of content that is missing.
 func (e *Eviction) GiveUp(t *tree.Tx, ino table.Ino) bool {
 	n := t.Inode(ino)
 	if n == nil || e.Open.IsOpen(t.View, ino) || !e.isReplaceable(t.View, n) || e.isPinned(t.View, n) {
@@ -90,7 +90,7 @@ func (e *Eviction) GiveUp(t *tree.Tx, ino table.Ino) bool {
 
 // MayEvict is GiveUp in a transaction of its own.
 func (e *Eviction) MayEvict(ino table.Ino) (may bool) {
-	if !e.IsReplaceable(ino) { // what is pinned takes no transaction each time
+	if !e.IsReplaceable(ino) { // a pinned inode costs no transaction each time
 		return false
 	}
 	err := e.Update(func(t *tree.Tx) error {
@@ -100,9 +100,9 @@ func (e *Eviction) MayEvict(ino table.Ino) (may bool) {
 	return err == nil && may
 }
 
-// GiveUpBeside is GiveUp within a transaction that may fail yet: what that is about is not
-// clean by what the disk knows. It asks for lost commits within the transaction, for which there
-// is no other moment.
+// GiveUpBeside is GiveUp within a transaction that may fail yet: the inodes that the
+// transaction changes are not clean by the table on the disk. It asks for lost commits
+// within the transaction, for which there is no other moment.
 func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
 	changed := map[table.Ino]bool{}
 	for _, l := range t.Changed() {
@@ -136,23 +136,23 @@ func (e *Eviction) isPinned(v *tree.View, n *table.Inode) bool {
 	})
 }
 
-// Weigh tells the store how much the content of an inode takes, and whether it may be
-// given up. It follows each change of that, except while the inode is open: then it comes
-// when that ends.
+// Weigh tells the store how much space the content of an inode takes, and whether it may be
+// evicted. It follows each change of either; while the inode is open it waits until the
+// last close.
 func (e *Eviction) Weigh(v *tree.View, ino table.Ino) {
 	if e.Open.IsOpen(v, ino) {
 		return
 	}
 	if n := v.Inode(ino); n != nil && n.State != table.None && n.IsRegular() {
 		size := n.Blocks * 512
-		if n.State == table.Partial { // the inode has what all of it takes
+		if n.State == table.Partial { // its Blocks are those of the whole
 			size = content.Measured
 		}
 		e.Store.Clean(ino, size, e.isReplaceable(v, n))
 	}
 }
 
-// WeighChanged weighs what a transaction, which was committed, was about.
+// WeighChanged weighs the inodes that a committed transaction concerned.
 func (e *Eviction) WeighChanged(t *tree.Tx) {
 	for _, l := range t.Changed() {
 		if x := t.Record(l).Ino; x != 0 {
@@ -161,7 +161,7 @@ func (e *Eviction) WeighChanged(t *tree.Tx) {
 	}
 }
 
-// WeighAll weighs what was local before this run, until ctx ends.
+// WeighAll weighs content that was local before this run, until ctx ends.
 func (e *Eviction) WeighAll(ctx context.Context) error {
 	return e.Store.Each(func(ino uint64, _ string, _ int64, _ bool) {
 		if ctx.Err() == nil {

@@ -16,9 +16,9 @@ func (o *Opener) FlushIfOpen(ino table.Ino) error {
 	return err
 }
 
-// Flush brings what was written to an open inode into the table, in one commit: size, time,
-// and that the content is in a new state. Nothing happens when nothing was written since the
-// last time. The dirty intent ends with it, until the next change, unless it is to stay.
+// Flush brings the changes of an open inode into the table, in one commit: size, time, and
+// that the content is in a new state. Nothing happens when nothing was written since the
+// last flush. The dirty intent ends with it, until the next change, unless it is to stay.
 func (o *Opener) Flush(oi *OpenInode, stays bool) error {
 	held := oi.lock()
 	defer held.unlock()
@@ -58,16 +58,16 @@ func (o *Opener) Flush(oi *OpenInode, stays bool) error {
 	return err
 }
 
-// metadataFlush is what there is to take into the table.
+// metadataFlush is the changes to be recorded in the table.
 type metadataFlush struct {
 	oi            LockedInode
-	wrote, mapped bool // bytes have changed; without our seeing it
+	wrote, mapped bool // bytes have changed; through a mapping, unseen
 	idle          bool // the dirty intent ends
 	stamp         int64
 	size, blocks  int64
 }
 
-// noteFlushed takes it.
+// noteFlushed records them.
 func (o *Opener) noteFlushed(tx Tx, f *metadataFlush) {
 	oi, t := f.oi, tx.Tree()
 	n := t.Edit(oi.Ino)
@@ -87,7 +87,7 @@ func (o *Opener) noteFlushed(tx Tx, f *metadataFlush) {
 		n = t.Edit(oi.Ino)
 		n.Blocks, n.Ctime = f.blocks, table.Latest(ctime, stamp) // as stat has shown it
 		if !f.mapped && !oi.passed.Load() && t.KernelPages(oi.Ino) == before {
-			t.SetKernelPages(oi.Ino, n.ContentVersion) // the kernel's pages went along
+			t.SetKernelPages(oi.Ino, n.ContentVersion) // the kernel's pages have the change too
 		}
 		tx.Written(oi.Ino, n)
 	} else if f.stamp != 0 {

@@ -14,31 +14,30 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// maxFetches is how many ranges are read at once: what they hold is for the budget to bound.
+// maxFetches is how many ranges are read at once: the budget bounds their bytes.
 const maxFetches = 64
 
 // readerPause is the longest pause between two tries of a read, so that it has its
 // content soon after the remote is back.
 const readerPause = time.Second
 
-// ErrOutdated says that an inode has another content version than the one that was asked
-// for.
+// ErrOutdated says that an inode has another content version than the requested one.
 var ErrOutdated = errors.New("the inode has another content version by now")
 
-// Remote is the remote as a Hydrator asks it.
+// Remote is the remote as a Hydrator uses it.
 type Remote interface {
-	// Read asks for content of an inode at a place. ErrVersionGone says that no file is
-	// there any more.
+	// Read asks for content of an inode at a place. ErrVersionGone says that there is no
+	// file at that place any more.
 	Read(ctx context.Context, x table.Ino, at providers.Locator, o providers.ReadOptions) (providers.Content, error)
-	// Patiently runs do with a context that ends when nothing has moved for too long, and
-	// says so in place of do's error then.
+	// Patiently runs do with a context that ends when there was no progress for too long,
+	// and then returns that in place of do's error.
 	Patiently(ctx context.Context, do func(ctx context.Context, moved func()) error) error
 	// Retry runs do until it succeeds or fails for good, with pauses of at most so long.
-	// After an error that may pass, hope says whether it is worth another try.
+	// After an error that may pass, hope says whether another try is worth while.
 	Retry(ctx context.Context, most time.Duration, hope func(error) bool, do func(ctx context.Context) error) error
 }
 
-// HydratorOptions are what a Hydrator needs of those who use it.
+// HydratorOptions are a Hydrator's settings and dependencies.
 type HydratorOptions struct {
 	Tree     *tree.Tree
 	Remote   Remote
@@ -49,8 +48,8 @@ type HydratorOptions struct {
 }
 
 // Hydrator fetches content that is not local. A fetch asks the remote and nothing else: it
-// neither looks at names nor waits for an operation of ours. That a version is not where it
-// was known to be is for the caller to look into (Follow).
+// neither looks at names nor waits for an operation of ours. When a version is not where it
+// was known to be, the caller has to find out why (Follow).
 type Hydrator struct {
 	o       HydratorOptions
 	slots   chan struct{} // fetches under way
@@ -62,13 +61,12 @@ func NewHydrator(o HydratorOptions) *Hydrator {
 	return &Hydrator{o, make(chan struct{}, maxFetches), NewReadBreaker(o.Now, o.Patience)}
 }
 
-// Whereabouts is where the remote has the missing content of an inode, and of which
-// content version that is.
+// Whereabouts is where the remote has the missing content of an inode, and its content version.
 type Whereabouts struct {
 	At             providers.Locator
 	Version        providers.Version
 	ContentVersion uint64
-	Known          bool // else it is nowhere
+	Known          bool // else the remote does not have it
 }
 
 // WhereaboutsOf is where the remote is known to have the missing content of an inode.
@@ -80,7 +78,7 @@ func WhereaboutsOf(v *tree.View, x table.Ino) (w Whereabouts) {
 	return w
 }
 
-// Whereabouts is WhereaboutsOf for who does not have the lock.
+// Whereabouts is WhereaboutsOf for callers without the lock.
 func (h *Hydrator) Whereabouts(x table.Ino) Whereabouts {
 	v := h.o.Tree.Lock()
 	defer h.o.Tree.Unlock()
@@ -95,8 +93,8 @@ func (h *Hydrator) Source(x table.Ino, version uint64) content.Source {
 }
 
 // Fetch writes [off, off+n) of a content version of an inode, and of no other, so that
-// ranges fetched apart belong together: ErrOutdated says that the inode has another one by
-// now, ErrVersionGone that the version is not where it was known to be.
+// ranges fetched apart belong together: ErrOutdated says that the inode has another version
+// by now, ErrVersionGone that the version is not where it was known to be.
 func (h *Hydrator) Fetch(ctx context.Context, x table.Ino, version uint64, off, n int64, to io.WriterAt) error {
 	return h.o.Remote.Patiently(ctx, func(ctx context.Context, moved func()) error {
 		select {
@@ -113,8 +111,8 @@ func (h *Hydrator) Fetch(ctx context.Context, x table.Ino, version uint64, off, 
 	})
 }
 
-// Ask runs do for where the remote has a content version of an inode, until the remote has
-// answered it. Its errors are those of Fetch.
+// Ask runs do with the place at which the remote has a content version of an inode, until
+// the remote has answered it. Its errors are those of Fetch.
 func (h *Hydrator) Ask(ctx context.Context, x table.Ino, version uint64, do func(ctx context.Context, was Whereabouts) error) error {
 	return h.o.Remote.Patiently(ctx, func(ctx context.Context, _ func()) error { return h.read(ctx, x, version, do) })
 }
@@ -177,9 +175,9 @@ func (h *Hydrator) readRange(ctx context.Context, x table.Ino, was Whereabouts, 
 	return providers.Fail(h.o.Provider, providers.MethodRead, was.At, err, providers.ErrUnavailable)
 }
 
-// reach reads what comes of one range, in several attempts. Only what goes further than any
-// attempt before is progress: of a service that breaks off at the same place each time,
-// no one is to wait for more.
+// reach reads the bytes of one range, in several attempts. Only bytes further than any
+// attempt before count as progress: a service that breaks off at the same place each time
+// does not prolong the wait.
 type reach struct {
 	from      io.Reader
 	now, best int
@@ -195,7 +193,7 @@ func (r *reach) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// localWriter keeps an error of the disk apart from those of what is read.
+// localWriter keeps an error of the disk apart from errors of the reader.
 type localWriter struct {
 	to  io.Writer
 	err error

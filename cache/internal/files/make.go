@@ -15,8 +15,8 @@ type Made struct {
 	Size, Blocks int64
 }
 
-// Make makes content of what from gives, for an inode to come that is to have a path. After
-// an error, one of from too, there is none.
+// Make makes content from the bytes of from, for an inode to come that is to have a path.
+// After an error, one of from too, there is none.
 func Make(ctx context.Context, t *tree.Tree, s *content.Store, path string, from io.Reader) (m Made, err error) {
 	m.Ino = t.Lock().Alloc()
 	t.Unlock()
@@ -35,7 +35,7 @@ func Make(ctx context.Context, t *tree.Tree, s *content.Store, path string, from
 	if err != nil {
 		return m, err
 	}
-	if f, err = s.Open(m.Ino); err != nil { // by now it has no room set aside
+	if f, err = s.Open(m.Ino); err != nil { // its preallocated room is given back by now
 		return m, err
 	}
 	defer f.Release()

@@ -8,16 +8,16 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// Content that is passed through the kernel reads by itself, from the content file, and so a
-// program that maps it for writing stores to that file without our seeing it. The time of
-// the file says that it did, and a lease whether it still can.
+// Content that is passed through is read by the kernel itself, from the content file, and
+// so a program that maps it for writing stores to that file without our seeing it. The
+// file's time tells that it did, and a lease whether it still can.
 
-// MayPass reports whether nothing is in the way of having the kernel read the content
-// itself: all of it is local, and no program writes it.
+// MayPass reports whether the kernel may read the content itself: all of it is local, and
+// no program writes it.
 func (oi *OpenInode) MayPass(*tree.View) bool { return oi.writers == 0 && oi.f.Whole() }
 
 // PassThrough gives the descriptor of the content file, for the kernel to read; false when
-// it cannot.
+// there is none.
 func (o *Opener) PassThrough(oi *OpenInode) (fd int, ok bool) {
 	if fd = oi.f.Fd(); fd < 0 {
 		return fd, false
@@ -33,10 +33,10 @@ func (o *Opener) PassThrough(oi *OpenInode) (fd int, ok bool) {
 	return fd, oi.passed.Load()
 }
 
-// wasMapped reports whether the content file has changed behind our back: while
-// the kernel reads it itself, a program that maps it for writing does so too. The disk
-// moves the file's time on the first store to a page that it has written, so
-// the pages are written after each look.
+// wasMapped reports whether the content file has changed without our seeing it: while the
+// kernel reads it itself, a program that maps it for writing changes it directly. The file
+// system moves the file's time on the first store to a page that it has written back, so
+// the pages are written back after each look.
 func (oi *OpenInode) wasMapped() bool {
 	if !oi.passed.Load() {
 		return false
@@ -49,21 +49,20 @@ func (oi *OpenInode) wasMapped() bool {
 	return oi.disk.Swap(now) != now
 }
 
-// tellsTime reports whether the disk says so when a mapping of a file changes
-// it: one in memory does not.
+// tellsTime reports whether the file system moves a file's time when a mapping changes it:
+// one in memory does not.
 func tellsTime(fd int) bool {
 	var st unix.Statfs_t
 	return unix.Fstatfs(fd, &st) == nil && st.Type != unix.TMPFS_MAGIC
 }
 
-// lingerFor is how often we look whether a mapping has ended.
+// lingerFor is how often linger looks whether a mapping has ended.
 const lingerFor = time.Second
 
-// linger stays with a file whose last writer has closed it while the content file
-// may still be mapped for writing: the stores come to the disk, not to us. The dirty
-// intent stays on record meanwhile. It reports whether a goroutine stays, in place
-// of the caller. When no program has it mapped, what was stored since the last look is in
-// the table.
+// linger stays with a file whose last writer has closed it while the content file may still
+// be mapped for writing: the stores go to the disk, not through us. The dirty intent stays
+// on record meanwhile. It reports whether a goroutine stays, in place of the caller. When
+// no program has it mapped, the stores since the last look are in the table.
 func (o *Opener) linger(oi *OpenInode) (stays bool, err error) {
 	if oi.f == nil {
 		return false, nil
@@ -78,7 +77,7 @@ func (o *Opener) linger(oi *OpenInode) (stays bool, err error) {
 	return stays, nil
 }
 
-// lingers takes what is stored through mappings, until there is none.
+// lingers flushes the stores through mappings, until there is no mapping.
 func (o *Opener) lingers(oi *OpenInode) {
 	for over := false; !over; {
 		if !oi.f.Quiet() {

@@ -10,37 +10,35 @@ import (
 )
 
 // OpenInode is an inode whose content is in use: by programs, and by us while we send, keep
-// or evict it. One for all of them. Those of its methods that take a View are about what the
-// lock of the tree guards.
+// or evict it. All users share one. Methods that take a View concern fields that the lock
+// of the tree guards.
 type OpenInode struct {
 	Ino table.Ino
 
-	// mu orders the opening of the content, the dirty intent, and the flush of what was
-	// written into the table. Reads and writes do not take it. It comes before the lock of
-	// the tree.
+	// mu orders the opening of the content, the dirty intent, and the flush of changes into
+	// the table. Reads and writes do not take it. It comes before the lock of the tree.
 	mu   sync.Mutex
 	f    *content.File // nil until opened; set under mu and the lock of the tree
 	seen uint64        // f.Writes() that the table has; guarded by mu
 
 	opens, writers int // guarded by the lock of the tree
 
-	// unread says that none of this content was shown to a program: all that have it open
-	// still wait for the open, to read. A pull may then give the inode another version,
-	// with another content version, and the opens begin anew. version is the one that the
-	// inode was at. Guarded by the lock of the tree.
+	// unread says that none of this content was shown to a program: all opens of it still
+	// wait for the first bytes, to read. A pull may then give the inode another version,
+	// with another content version, and the opens begin anew. version is the content
+	// version that the inode had. Guarded by the lock of the tree.
 	unread  bool
 	version uint64
 
-	writer Caller // the last that opened it for writing; guarded by the lock of the tree
+	writer Caller // the last caller that opened it for writing; guarded by the lock of the tree
 
 	// stamp is the time of the last change, 0 when the table has it.
 	stamp atomic.Int64
 
-	// intent says that the table knows that content may change. A close ends
-	// it in the commit that takes what was written, so that the release need
-	// make none, and the next change begins it anew. Whoever changes content counts
-	// itself in changing before it looks at intent; whoever ends it looks at
-	// changing afterwards.
+	// intent says that the table knows that content may change. A close ends it in the
+	// commit that records the changes, so that the release need make none, and the next
+	// change begins it anew. A change counts itself in changing before it looks at intent;
+	// the end of an intent looks at changing afterwards.
 	intent   atomic.Bool
 	changing atomic.Int32
 
@@ -66,12 +64,12 @@ func (oi *OpenInode) lock() LockedInode {
 
 func (oi LockedInode) unlock() { oi.mu.Unlock() }
 
-// Follow has account kept of what changes in the content since a state of it, which is the
-// one that the table has.
+// Follow keeps account of the content's changes since a state, which is the one that the
+// table has.
 func (oi LockedInode) Follow(state string) { oi.f.Follow(state, oi.seen) }
 
-// Content is the content. Whoever got the inode from Opener.Open has it; for others it is
-// there under one of the locks, and nil until it was opened.
+// Content is the content. A caller that got the inode from Opener.Open has it; for others
+// it is set under one of the locks, and nil until it was opened.
 func (oi *OpenInode) Content() *content.File { return oi.f }
 
 // Retain counts one more user, which ends with Opener.Release.
@@ -83,12 +81,11 @@ func (oi *OpenInode) IsUnread(*tree.View) bool { return oi.unread }
 // Writer is the last caller that opened it for writing.
 func (oi *OpenInode) Writer(*tree.View) Caller { return oi.writer }
 
-// SetWriter notes a caller that opened it for writing: what is flushed is its.
+// SetWriter notes a caller that opened it for writing: later flushes count as its changes.
 func (oi *OpenInode) SetWriter(_ *tree.View, c Caller) { oi.writer = c }
 
-// Stat is what stat shows of content that is open, which the table may not have yet: its
-// size, and the time of the last change, 0 when the table has that. False when it is as the
-// table has it.
+// Stat is the stat of open content, which the table may not have yet: its size, and the
+// time of the last change, 0 when the table has that. False when the table is up to date.
 func (oi *OpenInode) Stat(*tree.View) (size, changed int64, ok bool) {
 	if oi.f == nil || oi.unread {
 		return 0, 0, false
@@ -96,8 +93,8 @@ func (oi *OpenInode) Stat(*tree.View) (size, changed int64, ok bool) {
 	return oi.f.Size(), oi.stamp.Load(), true
 }
 
-// Blocks is what stat shows of the space: of content that is not all local, what
-// it will take. It may wait for a write.
+// Blocks is the space that stat shows: of content that is not all local, the space that the
+// whole will take. It may wait for a write.
 func (oi *OpenInode) Blocks() int64 {
 	if oi.f.Whole() {
 		return oi.f.Blocks()
@@ -109,8 +106,8 @@ func (oi *OpenInode) Blocks() int64 {
 // it.
 func (oi *OpenInode) IsTouched() bool { return oi.changing.Load() > 0 || oi.stamp.Load() != 0 }
 
-// MayBeMapped reports whether a program may change the content through a mapping, which is
-// not seen.
+// MayBeMapped reports whether a program may change the content through a mapping, which we
+// do not see.
 func (oi *OpenInode) MayBeMapped() bool { return oi.unseen.Load() }
 
 // isOutdated reports whether a pull gave an inode another version while the opens of this

@@ -13,10 +13,10 @@ type OpenSet struct{ all map[table.Ino]*OpenInode }
 
 var _ tree.Pins = (*OpenSet)(nil)
 
-// NewOpenSet is one in which nothing is open.
+// NewOpenSet makes an empty one.
 func NewOpenSet() *OpenSet { return &OpenSet{map[table.Ino]*OpenInode{}} }
 
-// Of is what is open of an inode; nil: nothing.
+// Of is the open inode of a number; nil: it is not open.
 func (s *OpenSet) Of(_ *tree.View, ino table.Ino) *OpenInode { return s.all[ino] }
 
 // IsOpen reports whether content of an inode is in use.
@@ -34,8 +34,8 @@ func (s *OpenSet) IsWritten(_ *tree.View, ino table.Ino) bool {
 	return oi != nil && oi.writers > 0
 }
 
-// EndIntents ends the dirty intents of all that no program is just changing, so that the next
-// change of each begins it again, and gives the others.
+// EndIntents ends the dirty intents of all inodes that no program is just changing, so that
+// the next change of each begins it again, and gives the others.
 func (s *OpenSet) EndIntents(*tree.View) (changing map[table.Ino]struct{}) {
 	changing = map[table.Ino]struct{}{}
 	for ino, oi := range s.all {

@@ -19,20 +19,21 @@ var ErrNoInode = errors.New("no such inode")
 // A Tx is a transaction of a working copy that is about the content of an open inode.
 type Tx interface {
 	Tree() *tree.Tx
-	// Light says that the transaction is of the state of content alone, which the disk need
-	// not have for what is synced.
+	// Light says that the transaction records the state of content alone, which the disk
+	// need not have for an fsync.
 	Light()
-	// Written tells of a new state of content: for the history, and for whoever waits for
-	// new content.
+	// Written tells of a new state of content: for the history, and for callers that wait
+	// for new content.
 	Written(ino table.Ino, n *table.Inode)
 	// Unwritten says that the dirty intent of an inode ends, and nothing was written.
 	Unwritten(ino table.Ino, n *table.Inode)
 }
 
-// Volume is the rest of a working copy, as open files need it.
+// Volume is the rest of a working copy, as open files use it.
 type Volume interface {
 	Update(do func(Tx) error) error
-	// Closed says that no program writes an inode any more; the table has what it wrote.
+	// Closed says that no program writes an inode any more; the table has all changes,
+	// unless their flush failed.
 	Closed(v *tree.View, ino table.Ino)
 	// Abandon forgets an inode without a name that is not in use any more.
 	Abandon(ino table.Ino)
@@ -43,11 +44,11 @@ type Keeper interface {
 	// KeepForSet keeps it for the change set under way. isCurrent reports whether that is
 	// still the one under way, or none is.
 	KeepForSet(oi LockedInode) (isCurrent func(*tree.View) bool)
-	// KeepBefore keeps it for the history, and for an upload of what has changed alone.
+	// KeepBefore keeps it for the history, and for an upload of the changes alone.
 	KeepBefore(oi LockedInode)
 }
 
-// OpenerOptions are what an Opener needs of those who use it.
+// OpenerOptions are an Opener's settings and dependencies.
 type OpenerOptions struct {
 	Tree     *tree.Tree
 	Set      *OpenSet
@@ -87,8 +88,8 @@ const (
 	ForWriting
 )
 
-// Open opens the content of an inode. What is not local becomes a file without blocks, which
-// it fetches when they are read. A writer's dirty intent is committed before it returns.
+// Open opens the content of an inode. Missing content becomes a file without blocks, which
+// it fetches when they are read. A writer's dirty intent is committed before Open returns.
 func (o *Opener) Open(ino table.Ino, use Use) (*OpenInode, error) {
 	oi, err := o.hold(ino, use)
 	if err != nil {
@@ -150,8 +151,8 @@ func (o *Opener) hold(ino table.Ino, use Use) (*OpenInode, error) {
 	return oi, nil
 }
 
-// MarkRead notes that a program is about to see content, from where on a pull leaves it as
-// it is. It reports false when that is outdated.
+// MarkRead records that a program is about to see this content, so that a later pull must
+// not replace it in place. It reports false when the content is outdated.
 func (o *Opener) MarkRead(oi *OpenInode) bool {
 	v := o.o.Tree.Lock()
 	defer o.o.Tree.Unlock()
@@ -188,15 +189,15 @@ func (o *Opener) openContent(oi LockedInode) error {
 	}
 	var f *content.File
 	if n.State == table.None && o.o.Unlinks.Has(oi.Ino) {
-		o.o.Unlinks.Run() // what it had goes before it gets other content
+		o.o.Unlinks.Run() // its deleted content goes before it gets other content
 	}
 	if n.State != table.None {
 		f, err = o.o.Store.Open(oi.Ino)
 		switch missing := errors.Is(err, iofs.ErrNotExist); {
 		case missing && n.State == table.Partial:
-			f, err = nil, nil // nothing of it came
+			f, err = nil, nil // none of it came
 		case missing && o.isClean(oi.Ino):
-			n.State = table.None // it was given up, and a loss of power took the record of that
+			n.State = table.None // it was evicted, and a loss of power took the record of that
 			f, err = nil, nil
 		}
 		if err != nil {
@@ -223,8 +224,7 @@ func (o *Opener) openContent(oi LockedInode) error {
 	return nil
 }
 
-// peek is a copy of what the table has of an inode, and its path for the
-// content file.
+// peek is a copy of the table's record of an inode, and its path for the content file.
 func (o *Opener) peek(ino table.Ino) (n table.Inode, path string, err error) {
 	err = o.o.Tree.View(func(v *tree.View) error {
 		p := v.Inode(ino)
@@ -260,7 +260,7 @@ func (o *Opener) blank(oi LockedInode) (*content.File, error) {
 	return f, nil
 }
 
-// sparse makes content of which nothing is local yet, of the version that the remote has.
+// sparse makes content without local blocks, of the version that the remote has.
 func (o *Opener) sparse(oi LockedInode, was *table.Inode, path string) (*content.File, error) {
 	origin := was.Origin
 	if was.State == table.None {
@@ -289,7 +289,7 @@ func (o *Opener) sparse(oi LockedInode, was *table.Inode, path string) (*content
 	return f, nil
 }
 
-// isClean reports whether the remote has what an inode's content is.
+// isClean reports whether the remote has the content of an inode.
 func (o *Opener) isClean(ino table.Ino) bool {
 	v := o.o.Tree.Lock()
 	defer o.o.Tree.Unlock()
@@ -297,7 +297,7 @@ func (o *Opener) isClean(ino table.Ino) bool {
 	return ok
 }
 
-// Close undoes one Open. What the last writer leaves is in the table afterwards.
+// Close undoes one Open. The changes of the last writer are in the table afterwards.
 func (o *Opener) Close(oi *OpenInode, writer bool) error {
 	var err error
 	if writer {
@@ -328,7 +328,7 @@ func (o *Opener) Close(oi *OpenInode, writer bool) error {
 	return err
 }
 
-// drop takes one user away, and with the last all that there is of the open inode.
+// drop takes one user away, and closes the open inode with the last.
 func (o *Opener) drop(oi *OpenInode) {
 	v := o.o.Tree.Lock()
 	oi.opens--
@@ -358,8 +358,8 @@ func (o *Opener) arrived(oi *OpenInode) error {
 	})
 }
 
-// Make opens empty content for an inode that is to be. Enter makes it one of the open inodes,
-// Discard undoes all. The disk makes it without a lock.
+// Make opens empty content for an inode that is to be. Enter makes it one of the open
+// inodes, Discard undoes all. The file is made without a lock.
 func (o *Opener) Make(ino table.Ino) (*OpenInode, error) {
 	f, err := o.o.Store.Create(ino, "")
 	if err != nil {

@@ -11,23 +11,22 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// Small files fetched ahead.
+// Prefetch of small files.
 //
-// Of a service that is far away a small file costs a round trip, whoever asks. So
-// when the files of one directory are opened one after another, in the order of
-// names (in which a flat store lists them too), the next ones are fetched before
-// anybody opens them. It begins with few, doubles as long as what was fetched is
-// opened, and each time that it was not it takes more opens to begin again. Who has
-// read one directory that way, as grep -r does, is believed to read the next: there
-// it begins with the first file, until in one of them the files ahead are not opened.
-// Files that are large, or here, or of this machine only, are left out.
+// Of a service that is far away a small file costs a round trip, whichever program asks. So
+// when the files of one directory are opened one after another, in the order of names (in
+// which a flat store lists them too), the next ones are fetched before they are opened. It
+// begins with few, doubles as long as the fetched files are opened, and each time that they
+// were not it takes more opens to begin again. A program that has read one directory that
+// way, as grep -r does, is expected to read the next: in that one it begins with the first
+// file, until in one of them the fetched files are not opened. Files that are large, local,
+// or never sent are left out.
 //
-// What is fetched ahead takes what no one else needs: of the budget, of the
-// requests at once, and of the cache, where it is given up first until somebody
-// has opened it.
+// Prefetch takes only spare capacity: of the budget, of the requests at once, and of the
+// cache, where prefetched content is evicted first until a program has opened it.
 const (
-	PrefetchSize  = 1 << 20 // larger files are not fetched ahead
-	PrefetchMost  = 64      // files of one directory that no one has opened yet
+	PrefetchSize  = 1 << 20 // larger files are not prefetched
+	PrefetchMost  = 64      // files of one directory that are not opened yet
 	PrefetchLeast = 4       // at first
 	prefetchBytes = 8 << 20 // in the files of one directory
 	siblingNear   = 8       // names apart that threads side by side open
@@ -35,7 +34,7 @@ const (
 	seriesMost   = 64 // directories
 	aheadFetches = 32 // requests at once
 
-	// FarAway is what a request takes of a remote for which all this is worth while.
+	// FarAway is the time that a request takes at a remote for which prefetch is worth while.
 	FarAway = 2 * time.Millisecond
 )
 
@@ -45,17 +44,17 @@ type Prefetch struct {
 	slots chan struct{} // fetches under way
 	any   atomic.Bool   // of is not empty
 
-	// The lock of the tree guards what follows.
+	// The lock of the tree guards the rest.
 	dirs  map[table.Ino]*series
-	of    map[table.Ino]*series // what was fetched ahead, or is to be, and was not opened yet
+	of    map[table.Ino]*series // prefetched, or about to be, and not opened yet
 	clock int                   // orders series by their last use
 	span  int                   // the window of the last series that was read on; 0: none, or the guess after it was wrong
 	guess *series               // the last that began because of span
-	takes [8]time.Duration      // what the last reads took until they were answered
-	reads int                   // so many there were
+	takes [8]time.Duration      // the time that the last reads took until they were answered
+	reads int                   // how many there were
 }
 
-// PrefetchOptions are what a Prefetch needs of those who use it.
+// PrefetchOptions are a Prefetch's settings and dependencies.
 type PrefetchOptions struct {
 	Tree    *tree.Tree
 	Open    *OpenSet
@@ -63,10 +62,10 @@ type PrefetchOptions struct {
 	Context context.Context // ends with the working copy
 	Go      func(func())    // runs in the background, until Context ends
 	Log     *slog.Logger
-	Far     time.Duration // so long a remote takes to answer a read for which this is worth while
+	Far     time.Duration // the least time to an answer with which prefetch is worth while
 }
 
-// Unasked is the content of files, for who fetches it before anybody asks.
+// Unasked is the content of files, fetched before a program asks for it.
 type Unasked interface {
 	// MayPrefetch reports whether there is time and a remote for it.
 	MayPrefetch(v *tree.View) bool
@@ -75,12 +74,12 @@ type Unasked interface {
 	Unread(ino table.Ino)
 }
 
-// NewPrefetch makes one that has seen nothing.
+// NewPrefetch makes one that has seen no open.
 func NewPrefetch(o PrefetchOptions) *Prefetch {
 	return &Prefetch{o: o, slots: make(chan struct{}, aheadFetches), dirs: map[table.Ino]*series{}, of: map[table.Ino]*series{}}
 }
 
-// series is how far somebody has come in a directory.
+// series is how far the reader of a directory has come.
 type series struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -90,16 +89,16 @@ type series struct {
 	last  string // the furthest that was opened
 	front string // the furthest that was fetched
 	run   int    // opens in order
-	need  int    // so many begin it
+	need  int    // so many opens begin a prefetch
 
-	window  int // how many are fetched ahead
-	begins  int // with how many
-	hits    int // of these opened since the window grew
+	window  int // how many files are prefetched
+	begins  int // how many at first
+	hits    int // prefetched files opened since the window grew
 	pending map[table.Ino]int64
 	bytes   int64 // in pending
 }
 
-// Took notes what a read took until it was answered.
+// Took notes the time that a read took until it was answered.
 func (s *Prefetch) Took(took time.Duration) {
 	s.o.Tree.Lock()
 	defer s.o.Tree.Unlock()
@@ -107,15 +106,15 @@ func (s *Prefetch) Took(took time.Duration) {
 	s.reads++
 }
 
-// isFar reports whether the service is so far away that fetching ahead is worth while:
-// the fastest of the last answers says so, since any can be late.
+// isFar reports whether the service is so far away that prefetch is worth while: the
+// fastest of the last answers decides, since any can be late.
 func (s *Prefetch) isFar() bool {
 	known := s.takes[:min(s.reads, len(s.takes))]
 	return len(known) > 0 && slices.Min(known) >= s.o.Far
 }
 
-// Opened is told of each open of a file for reading, before it waits for content; here
-// says that it has all. What is to be fetched ahead because of it is on its way then.
+// Opened is told of each open of a file for reading, before it waits for content; here says that
+// all content is local. The files to be prefetched because of it are on their way then.
 func (s *Prefetch) Opened(ino table.Ino, here bool) {
 	if here && !s.any.Load() {
 		return
@@ -145,8 +144,7 @@ func (s *Prefetch) Opened(ino table.Ino, here bool) {
 	}
 }
 
-// opened notes that somebody uses an inode, and reports whether it was fetched
-// ahead.
+// opened notes that a program uses an inode, and reports whether it was prefetched.
 func (s *Prefetch) opened(ino table.Ino) bool {
 	one := s.of[ino]
 	if one == nil {
@@ -156,7 +154,7 @@ func (s *Prefetch) opened(ino table.Ino) bool {
 	return true
 }
 
-// forget takes an inode from those that no one has opened.
+// forget takes an inode from those that are not opened yet.
 func (s *Prefetch) forget(one *series, ino table.Ino) {
 	if s.of[ino] != one {
 		return
@@ -167,14 +165,14 @@ func (s *Prefetch) forget(one *series, ino table.Ino) {
 	s.any.Store(len(s.of) > 0)
 }
 
-// drop writes off what was fetched for a series and not opened.
+// drop writes off the prefetched files of a series that were not opened.
 func (s *Prefetch) drop(one *series) {
 	for ino := range one.pending {
 		s.forget(one, ino)
 	}
 }
 
-// End is for a directory that is gone: what is on its way for it is given up.
+// End is for a directory that is gone: its fetches under way are given up.
 func (s *Prefetch) End(_ *tree.View, dir table.Ino) {
 	if one := s.dirs[dir]; one != nil {
 		one.cancel()
@@ -199,11 +197,11 @@ func (s *Prefetch) seriesOf(v *tree.View, dir table.Ino) *series {
 	return one
 }
 
-// newSeries is one for a directory in which no one has read yet.
+// newSeries is one for a directory in which no file was read yet.
 func (s *Prefetch) newSeries() *series {
 	one := &series{need: 2, begins: PrefetchLeast, pending: map[table.Ino]int64{}}
 	if s.guess != nil && s.guess.hits == 0 && s.guess.window == s.guess.begins {
-		s.span = 0 // of the last guess nothing was read
+		s.span = 0 // none of the last guess was read
 	}
 	if s.span > 0 {
 		one.need, one.begins, s.guess = 1, max(PrefetchLeast, s.span/2), one
@@ -221,20 +219,20 @@ func (s *Prefetch) oldest() (dir table.Ino) {
 	return dir
 }
 
-// begin has a series start anew at a name. If what it had fetched was not used, it
-// takes longer to begin.
+// begin has a series start anew at a name. If its prefetched files were not used, it takes
+// longer to begin.
 func (s *series) begin(name string) {
 	if len(s.pending) > 0 {
 		s.need = min(2*s.need, PrefetchMost)
 	}
-	if s.run > 0 { // nor is it what was guessed
+	if s.run > 0 { // nor was the guess right
 		s.need, s.begins = max(s.need, 2), PrefetchLeast
 	}
 	s.start, s.last, s.front = name, name, name
 	s.run, s.window, s.hits = 1, 0, 0
 }
 
-// widen has more fetched ahead when at least half of it was used.
+// widen has more prefetched when at least half of it was used.
 func (s *Prefetch) widen(one *series) {
 	switch {
 	case one.window == 0:
@@ -246,8 +244,8 @@ func (s *Prefetch) widen(one *series) {
 	}
 }
 
-// isNext reports whether an open goes on with a series: it is about the names that come
-// next, or one that others of the same reader have passed.
+// isNext reports whether an open goes on with a series: its name is one of the next few, or
+// one that others of the same reader have passed.
 func (s *series) isNext(v *tree.View, l table.Link) bool {
 	switch {
 	case s.run == 0 || l.Name < s.start:
@@ -264,8 +262,8 @@ func (s *series) isNext(v *tree.View, l table.Link) bool {
 	return near
 }
 
-// fetchNext begins to fetch what comes next in a directory, up to the window of the
-// series, when half of that was opened.
+// fetchNext begins to fetch the next files of a directory, up to the window of the series,
+// when half of that was opened.
 func (s *Prefetch) fetchNext(v *tree.View, one *series, dir table.Ino) {
 	if len(one.pending) > one.window/2 || one.bytes >= prefetchBytes {
 		return
@@ -286,32 +284,32 @@ func (s *Prefetch) fetchNext(v *tree.View, one *series, dir table.Ino) {
 	s.any.Store(len(s.of) > 0)
 }
 
-// isDistant reports whether a name stands for a small file of which the remote has all,
-// nothing is local and which no one has open.
+// isDistant reports whether a name stands for a small file that is not open, and of which
+// the remote has all and nothing is local.
 func (s *Prefetch) isDistant(v *tree.View, rec *table.Name, n *table.Inode) bool {
 	return n.IsRegular() && n.State == table.None && n.Size > 0 && n.Size <= PrefetchSize && len(n.Links) == 1 &&
 		rec.Seq == 0 && rec.Remote != nil && rec.Remote.Ino == rec.Ino && rec.Remote.ContentVersion == n.ContentVersion &&
 		s.of[rec.Ino] == nil && !s.o.Open.IsOpen(v, rec.Ino)
 }
 
-// run fetches a file that may be opened soon. What fails is not told: who opens the file
-// fetches it himself.
+// run fetches a file that may be opened soon. A failure is not reported: an open of the
+// file fetches it itself.
 func (s *Prefetch) run(one *series, ino table.Ino) {
 	err := s.fetch(one, ino)
 	s.o.Tree.Lock()
 	defer s.o.Tree.Unlock()
 	switch {
-	case s.of[ino] != one: // somebody has opened it
+	case s.of[ino] != one: // a program has opened it
 	case err == nil:
 		s.o.Content.Unread(ino)
 	default:
 		s.forget(one, ino)
-		one.run, one.window = 0, 0 // no more of it until it is begun again
+		one.run, one.window = 0, 0 // no more of the series until it is begun again
 		s.o.Log.Debug("a file was not fetched ahead", "ino", ino, "err", err)
 	}
 }
 
-// fetch fetches it, unless it was opened meanwhile.
+// fetch fetches a file, unless it was opened meanwhile.
 func (s *Prefetch) fetch(one *series, ino table.Ino) error {
 	select {
 	case s.slots <- struct{}{}:

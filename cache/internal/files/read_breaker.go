@@ -8,10 +8,10 @@ import (
 // ReadBreaker lets reads of content fail early while the remote refuses them all.
 //
 // While the remote refuses, a read is tried again for the time of patience, counted from
-// when it began to: a restart is shorter. Once it has refused all that time, a read fails
-// when it was tried for a second, until one is answered. Nothing that is under way is
-// broken off: a remote that is slow refuses nothing. When no read was tried for that long
-// it may have been back in between: then it counts from the start.
+// the first refusal: a restart is shorter. Once it has refused all that time, a read fails
+// when it was tried for a second, until one is answered. Reads under way are not broken
+// off: a remote that is slow refuses nothing. When no read was tried for the time of
+// patience the remote may have been back in between: then it counts from the start.
 type ReadBreaker struct {
 	now      func() time.Time
 	patience time.Duration
@@ -23,7 +23,7 @@ type ReadBreaker struct {
 // TriedFor is how long a read is tried at least.
 const TriedFor = time.Second
 
-// NewReadBreaker makes one of a remote that was not asked yet.
+// NewReadBreaker makes one for a remote that was not asked yet.
 func NewReadBreaker(now func() time.Time, patience time.Duration) *ReadBreaker {
 	return &ReadBreaker{now: now, patience: patience}
 }
@@ -35,8 +35,8 @@ func (b *ReadBreaker) Answered() {
 	b.since, b.last = time.Time{}, time.Time{}
 }
 
-// Refused notes that a read was refused, and reports whether one that began at a time is
-// to be tried again.
+// Refused notes that a read was refused, and reports whether one that began at a time is to
+// be tried again.
 func (b *ReadBreaker) Refused(began time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

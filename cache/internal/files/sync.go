@@ -8,31 +8,30 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// An fsync of what is only local for now costs what the disk needs to keep it: the
-// content, and the table only when that has something new which the file
-// depends on. While the table on the disk says that content may be changing
-// (Inode.Writing), a start after a loss of power takes size and time from the
-// content itself, so a database that commits again and again, and has the file
-// open all the time, waits for the table when names have changed only.
+// An fsync of content that is only local for now costs as much as the disk needs to keep it: the
+// content, and the table only when that has a new record which the file depends on. While the
+// table on the disk says that content may be changing (Inode.Writing), a start after a loss of
+// power takes size and time from the content itself, so a database that commits again and again,
+// and has the file open all the time, waits for the table only when names have changed.
 //
-// What the content was then is noted a while later, together with that of all
-// others. A loss of power in between loses nothing, but the file is suspect, as
-// if it had not been synced.
+// The content version that was synced is noted a while later, together with those of all
+// others. A loss of power in between loses nothing, but the file is suspect, as if it had
+// not been synced.
 
 // TableSync brings the table to the disk, and knows whether it is there.
 type TableSync struct {
 	Tree *tree.Tree
 
 	// The lock of the tree guards these.
-	commits uint64 // that are not of the state of content alone
+	commits uint64 // commits that record more than the state of content
 	synced  uint64 // so many of them are on the disk
 }
 
-// Committed notes a transaction that is not of the state of content alone.
+// Committed notes a transaction that records more than the state of content.
 func (s *TableSync) Committed(*tree.View) { s.commits++ }
 
-// HasNames reports whether the disk has every change of the table but those
-// of the state of content that it knows to be changing.
+// HasNames reports whether the disk has every change of the table but those of the state of
+// content that the table knows to be changing.
 func (s *TableSync) HasNames() bool {
 	s.Tree.Lock()
 	defer s.Tree.Unlock()
@@ -61,8 +60,8 @@ func (s *TableSync) Sync() error {
 	return err
 }
 
-// syncNotes are states of content that are on the disk and not noted in the table yet; nil:
-// no goroutine is about to. The lock of the tree guards it.
+// syncNotes are content versions that are on the disk and not noted in the table yet; nil:
+// no goroutine is about to note them. The lock of the tree guards it.
 type syncNotes map[table.Ino]uint64
 
 // isNoted reports whether a content version of an inode is about to be noted.
@@ -70,7 +69,7 @@ func (s syncNotes) isNoted(_ *tree.View, ino table.Ino, version uint64) bool {
 	return s[ino] == version
 }
 
-// write has the table say what the disk has; it changes nothing if the table says so already.
+// write records them in the table; it changes nothing if the table says so already.
 func (s syncNotes) write(t Tx) error {
 	for ino, version := range s {
 		if n := t.Tree().Inode(ino); n != nil && n.Synced < version {
@@ -81,11 +80,11 @@ func (s syncNotes) write(t Tx) error {
 	return nil
 }
 
-// notedAfter is how long the note may take that the disk has content.
+// notedAfter is the most time until the table says that the disk has content.
 const notedAfter = time.Second
 
-// Sync has the disk keep content and names through a loss of power, once the table has what
-// was written.
+// Sync has the disk keep content and names through a loss of power, once the table has the
+// changes.
 func (o *Opener) Sync(oi *OpenInode) error {
 	v := o.o.Tree.Lock()
 	n := v.Inode(oi.Ino)
@@ -98,7 +97,7 @@ func (o *Opener) Sync(oi *OpenInode) error {
 		return o.syncClosed(oi, version)
 	}
 	names := make(chan error, 1)
-	go func() { names <- o.o.Syncs.SyncNames() }() // says nothing yet of the content
+	go func() { names <- o.o.Syncs.SyncNames() }() // it does not record this sync of the content yet
 	err := oi.f.Sync()
 	if err = errors.Join(err, <-names); err == nil {
 		o.noteLater(oi.Ino, version)
@@ -106,8 +105,8 @@ func (o *Opener) Sync(oi *OpenInode) error {
 	return err
 }
 
-// syncClosed is Sync for content that the table does not take for changing:
-// what the disk has of it the table says, and so must be there with it.
+// syncClosed is Sync for content that the table does not take for changing: only the
+// table says that the disk has it, and so must be synced with it.
 func (o *Opener) syncClosed(oi *OpenInode, version uint64) error {
 	if err := oi.f.Sync(); err != nil {
 		return err
@@ -118,8 +117,8 @@ func (o *Opener) syncClosed(oi *OpenInode, version uint64) error {
 	return o.o.Syncs.Sync()
 }
 
-// noteLater has it noted within notedAfter that the disk has a content version, and no caller
-// waits for it.
+// noteLater has it noted within notedAfter that the disk has a content version, and does
+// not wait for that.
 func (o *Opener) noteLater(ino table.Ino, version uint64) {
 	v := o.o.Tree.Lock()
 	defer o.o.Tree.Unlock()
@@ -134,8 +133,8 @@ func (o *Opener) noteLater(ino table.Ino, version uint64) {
 	}
 }
 
-// note notes what noteLater was told. Of files that are still as they were
-// then, the dirty intent ends: they are not suspect any more.
+// note records the versions that noteLater was told of. The dirty intent of files that have
+// not changed since ends: they are not suspect any more.
 func (o *Opener) note() {
 	var states syncNotes
 	err := o.o.Volume.Update(func(t Tx) error {
@@ -150,8 +149,8 @@ func (o *Opener) note() {
 	}
 }
 
-// rest ends the dirty intent of a file that a program keeps open, for as long
-// as it changes nothing.
+// rest ends the dirty intent of a file that a program keeps open, for as long as the
+// program changes nothing.
 func (o *Opener) rest(ino table.Ino) error {
 	oi := o.IfOpen(ino)
 	if oi == nil {

@@ -9,29 +9,29 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A version that is gone is looked into by the caller that asked for its bytes, and only
-// there: what a fetch asked for itself could need a fetch again.
+// Only the caller that asked for the bytes looks for a version that is gone, and not the
+// fetch: its requests to the remote could need a fetch again.
 
 var (
 	// ErrVersionGone says that the remote does not have a version where it was known to be.
 	ErrVersionGone = errors.New("the listed version is gone")
-	// ErrNotServed says that the remote does not give content that an inode lacks, now that
-	// it was looked for.
+	// ErrNotServed says that the remote does not give content that an inode lacks, after
+	// the remote was searched for it.
 	ErrNotServed = errors.New("the remote does not serve the content")
-	// ErrPartial says that part of a content is nowhere any more.
+	// ErrPartial says that part of a content does not exist any more.
 	ErrPartial = errors.New("part of the version that it is based on was modified or deleted on the remote before it was fetched")
 )
 
-// GoneError is ErrVersionGone of the content of an inode. Its cause does not say what kind
-// of error it is: a version that is elsewhere is no conflict.
+// GoneError is ErrVersionGone of the content of an inode. errors.Is does not reach its
+// cause: a version that is elsewhere is no conflict.
 type GoneError struct {
 	Ino   table.Ino
 	Was   Whereabouts // where it was looked for
-	Cause error       // nil: it was known to be nowhere
+	Cause error       // nil: no place was known
 }
 
 func (e *GoneError) Error() string {
-	if e.Cause == nil || errors.Is(e.Cause, providers.ErrNotExist) { // says no more
+	if e.Cause == nil || errors.Is(e.Cause, providers.ErrNotExist) { // the cause adds nothing
 		return ErrVersionGone.Error()
 	}
 	return fmt.Sprintf("%v: %v", ErrVersionGone, e.Cause)
@@ -41,7 +41,7 @@ func (e *GoneError) Error() string {
 func (e *GoneError) Is(target error) bool { return target == ErrVersionGone }
 
 // IsElsewhere reports whether an error says that a version is not at a place any more:
-// something else is, or there is no such place.
+// another entry is, or there is no such place.
 func IsElsewhere(err error) bool {
 	for _, kind := range []error{providers.ErrConflict, providers.ErrIsDir, providers.ErrNotExist, providers.ErrNotDir} {
 		if errors.Is(err, kind) {
@@ -51,12 +51,12 @@ func IsElsewhere(err error) bool {
 	return false
 }
 
-// Revalidator finds out what became of an inode on the remote.
+// Revalidator finds out the remote state of an inode.
 type Revalidator interface {
-	// Revalidate asks the remote whether what is known of an inode still holds.
+	// Revalidate asks the remote whether the known state of an inode still holds.
 	Revalidate(ctx context.Context, x table.Ino) error
 	// AwaitPlace waits until no change of ours is under way where the remote has an inode,
-	// and reports whether there was anything to wait for.
+	// and reports whether it had to wait.
 	AwaitPlace(ctx context.Context, x table.Ino) (waited bool)
 }
 
@@ -79,15 +79,15 @@ func (h *Hydrator) Follow(ctx context.Context, do func() error) error {
 	}
 }
 
-// FindVersion finds out what became of a version that is gone. nil says that it is at
-// another place by now: a change of ours was under way. ErrOutdated says that the inode has
-// another version, as what the remote has now. ErrNotServed says that the inode keeps its
-// version, with ErrPartial that some of that is nowhere any more.
+// FindVersion looks for a version that is gone. nil says that it is at another place by
+// now: a change of ours was under way. ErrOutdated says that the inode has another version,
+// that of the remote. ErrNotServed says that the inode keeps its version, with ErrPartial
+// that part of it does not exist any more.
 func (h *Hydrator) FindVersion(ctx context.Context, gone *GoneError) error {
 	return h.o.Remote.Patiently(ctx, func(ctx context.Context, _ func()) error {
 		for asked := false; ; asked = true {
-			// While a change of ours is under way there, or meets the other's, the name
-			// is left alone.
+			// The name is left alone while a change of ours is under way at that place, or
+			// meets a change of the other side.
 			unsettled := h.o.Names.AwaitPlace(ctx, gone.Ino)
 			switch now := h.Whereabouts(gone.Ino); {
 			case now.Known && now.ContentVersion != gone.Was.ContentVersion:
