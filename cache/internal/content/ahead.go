@@ -7,36 +7,35 @@ import (
 
 // Reading ahead.
 //
-// A reader that goes from the beginning of something to the end is fetched for
-// in advance: as many ranges side by side as fit into its window. Whenever it had
-// to wait all the same, the window becomes four times what it has read so far, up
-// to maxWindow. So who reads a little is fetched little for, and who is faster
-// than the remote soon has it send as fast as it can. What all readers together
-// may have under way is for the Budget to say.
+// For a reader that goes from the beginning of something to the end, ranges are fetched in
+// advance: as many side by side as fit into its window. Whenever it had to wait all the same, the
+// window becomes four times the bytes that it has read so far, up to maxWindow. So little is
+// fetched for a reader that reads little, and one that is faster than the remote soon has it send
+// as fast as it can. The Budget bounds the bytes that all readers together have under way.
 
 const (
 	maxWindow = 64 << 20
 	ways      = 8         // ranges side by side in a window
 	leastPart = 4 << 20   // a range is no smaller, if the window is not
 	slack     = 2 << 20   // how far the reads of one reader come out of order
-	enough    = 256 << 10 // who has read so much on end goes on
+	enough    = 256 << 10 // a reader that has read so much on end goes on
 )
 
-// readers are those of one file that read on end, the last used first.
+// readers are those of one file that read on end, most recently used first.
 type readers [4]reader
 
-// reader is where one of them is.
+// reader is the state of one of them.
 type reader struct {
 	begun  bool
 	start  int64 // where it began
 	next   int64 // where it goes on
 	window int64 // how much is fetched in advance
-	front  int   // blocks before that one are here or on their way
+	front  int   // blocks before that one are local or on their way
 }
 
-// of is the reader that a read belongs to: one that goes on about there, or a new
-// one in the place of the one that was not seen for longest. The reads of one
-// reader may come in another order than it made them, and side by side.
+// of is the reader that a read belongs to: one that goes on near that offset, or a new
+// one in place of the least recently used. The reads of one reader may come in another
+// order than it made them, and side by side.
 func (rs *readers) of(off int64) (r *reader, gone reader) {
 	i := 0
 	for i < len(rs) && !rs[i].near(off) {
@@ -57,7 +56,7 @@ func (r *reader) near(off int64) bool {
 	return r.begun && off >= r.next-slack && off <= r.next+slack
 }
 
-// stop has nothing fetched in advance until a reader waits again.
+// stop ends fetches in advance until a reader waits again.
 func (rs *readers) stop() {
 	for i := range rs {
 		rs[i].window, rs[i].front = 0, 0
@@ -77,7 +76,7 @@ func (r *reader) part() int64 {
 	return max(min(r.window, leastPart), min(r.window/ways, maxFetch))
 }
 
-// readNeed brings what a read needs here, and for a reader that goes on more.
+// readNeed fetches the blocks of a read, and more for a reader that goes on.
 func (f *File) readNeed(ctx context.Context, off, n int64) error {
 	l := f.lock()
 	defer l.unlock()
@@ -104,8 +103,8 @@ func (f *File) readNeed(ctx context.Context, off, n int64) error {
 	return l.need(ctx, lo, hi, reach)
 }
 
-// readAhead starts what is missing of a reader's window behind the block hi, in
-// ranges of so many blocks.
+// readAhead starts fetches of the missing blocks of a reader's window after the block hi,
+// in ranges of so many blocks.
 func (f *lockedFile) readAhead(ctx context.Context, r *reader, hi, part int) {
 	b := f.blocks
 	if r.window == 0 || part == 0 || f.src == nil {
@@ -118,7 +117,7 @@ func (f *lockedFile) readAhead(ctx context.Context, r *reader, hi, part int) {
 			r.front = fl.hi
 			continue
 		}
-		if next > end-min(part, len(b.state)-next) { // what is left of the window is no whole range
+		if next > end-min(part, len(b.state)-next) { // the rest of the window is no whole range
 			return
 		}
 		fl := f.plan(next, next+part)
@@ -131,7 +130,7 @@ func (f *lockedFile) readAhead(ctx context.Context, r *reader, hi, part int) {
 	}
 }
 
-// mayAhead asks the budget for the bytes of a flight that no one waits for.
+// mayAhead asks the budget for the bytes of a flight without a waiter.
 func (f *lockedFile) mayAhead(fl *flight, reader any) (ok bool) {
 	if f.s.o.Budget == nil {
 		return true
@@ -140,7 +139,7 @@ func (f *lockedFile) mayAhead(fl *flight, reader any) (ok bool) {
 	return ok
 }
 
-// forsake gives up what is on its way for a reader that was not seen for long.
+// forsake gives up the fetches in advance for a reader that was not seen for long.
 func (f *lockedFile) forsake(r reader) {
 	if r.window == 0 {
 		return
@@ -153,9 +152,9 @@ func (f *lockedFile) forsake(r reader) {
 	}
 }
 
-// FetchAhead brings all of a file here that no one has asked for yet, as far as
-// the budget has room for reader, and returns when it is here. Who needs the bytes
-// meanwhile waits for the same fetch, but not for its error: he asks himself.
+// FetchAhead fetches all of a file that no caller has asked for yet, as far as the budget
+// has room for reader, and returns when it is local. A caller that needs the bytes
+// meanwhile waits for the same fetch, but does not get its error: it asks again itself.
 func (f *File) FetchAhead(ctx context.Context, reader any) error {
 	l := f.lock()
 	defer l.unlock()
@@ -186,7 +185,8 @@ var (
 	errUnasked  = errors.New("the prefetch ended without content")
 )
 
-// startAll starts what is missing, and reports whether all of it is on its way.
+// startAll starts fetches of all missing blocks, and reports whether all of them are on
+// their way.
 func (f *lockedFile) startAll(ctx context.Context, reader any) (all []*flight, ok bool) {
 	end := len(f.blocks.state)
 	for i := f.blocks.firstMissing(0, end); i < end; i = f.blocks.firstMissing(i, end) {

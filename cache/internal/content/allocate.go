@@ -6,9 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Allocate is fallocate(2) with its modes; those that the disk does not have
-// are EOPNOTSUPP. It fetches blocks that are changed in part; to shift ranges,
-// all that is missing.
+// Allocate is fallocate(2) with its modes; those that the disk does not have are EOPNOTSUPP. It
+// fetches blocks that are changed in part, and to shift ranges, all missing blocks.
 func (f *File) Allocate(ctx context.Context, off, n int64, mode uint32) error {
 	if off < 0 || n <= 0 || off+n < 0 {
 		return unix.EINVAL
@@ -55,8 +54,8 @@ func (f *File) allocate(ctx context.Context, off, n int64, mode uint32) error {
 	return l.allocatedTo(off, n, mode)
 }
 
-// allocateNeed brings here what must be for a change of mode. It waits
-// without the lock.
+// allocateNeed fetches the blocks that must be local for a change of mode. It waits without
+// the lock.
 func (f *lockedFile) allocateNeed(ctx context.Context, off, n int64, mode uint32) error {
 	switch {
 	case f.blocks == nil:
@@ -70,8 +69,8 @@ func (f *lockedFile) allocateNeed(ctx context.Context, off, n int64, mode uint32
 	return nil // changes no byte that is missing
 }
 
-// pinBlocks says of a file whose bytes will move that none of its blocks may
-// ever be fetched again.
+// pinBlocks marks the blocks of a file whose bytes will move, so that none of them is ever
+// fetched again.
 func (f *lockedFile) pinBlocks(mode uint32) error {
 	if f.blocks == nil || mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE) == 0 {
 		return nil
@@ -79,7 +78,7 @@ func (f *lockedFile) pinBlocks(mode uint32) error {
 	return f.blocks.mark(0, len(f.blocks.state), present|written)
 }
 
-// allocatedTo keeps account of an allocation.
+// allocatedTo records an allocation.
 func (f *lockedFile) allocatedTo(off, n int64, mode uint32) error {
 	st, err := f.stat()
 	if err != nil {
@@ -113,7 +112,7 @@ func (f *File) CopyRange(ctx context.Context, off int64, dst *File, dstOff, n in
 			return 0, err
 		}
 		if c < piece {
-			break // the next call tells why
+			break // the next call returns the reason
 		}
 	}
 	return done, nil

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocated reports that the disk has given room to all of [off, off+n), so
-// that writing it takes no more.
+// allocated reports that the disk has given room to all of [off, off+n), so that a write to
+// it takes no more.
 func (f *lockedFile) allocated(off, n int64) bool {
 	fd, err := f.reader()
 	if err != nil || off+n > f.size.Load() {
@@ -18,8 +18,8 @@ func (f *lockedFile) allocated(off, n int64) bool {
 	if err == nil {
 		return end >= off+n
 	}
-	// A hole is also what was allocated and not written, so that this says no
-	// too often.
+	// A range that was allocated and not written counts as a hole, too, so that this says
+	// no too often.
 	hole, err := unix.Seek(fd, off, unix.SEEK_HOLE)
 	return err == nil && hole >= off+n
 }
@@ -34,9 +34,8 @@ const (
 	fiemapShared = 0x2000
 )
 
-// extents is how far from off on a file has room on the disk without a gap, up
-// to off+n or more. Blocks that it shares with another file do not count:
-// writing them takes new ones.
+// extents is how far from off on a file has room on the disk without a gap, up to off+n or more.
+// Blocks that it shares with another file do not count: a write to them takes new ones.
 func extents(fd int, off, n int64) (int64, error) {
 	end := off
 	for end < off+n {
@@ -55,7 +54,7 @@ func extents(fd int, off, n int64) (int64, error) {
 	return end, nil
 }
 
-// moreExtents is extents for as many as one call tells.
+// moreExtents is extents for as many as one call returns.
 func moreExtents(fd int, off, n int64) (end int64, last bool, err error) {
 	var buf [fiemapHead + fiemapMost*fiemapExtent]byte
 	le := binary.NativeEndian

@@ -11,13 +11,13 @@ import (
 
 // States of a block. A block without bits is missing.
 const (
-	present = 1 << iota // its bytes are here
+	present = 1 << iota // its bytes are local
 	written             // a program changed them
-	durable             // they were here when the file was synced
+	durable             // they were local when the file was synced
 )
 
-// blocks is what is present of a file that was not made here. Its owner's mutex
-// guards it. On the disk it is a file with a header and one byte for each block:
+// blocks is the presence map of a file that was not made locally. Its owner's mutex guards
+// it. On the disk it is a file with a header and one byte for each block:
 //
 //	 0  magic, 8 bytes
 //	 8  block size, 8 bytes
@@ -37,7 +37,7 @@ type blocks struct {
 	state   []uint8 // blocks beyond have no state and are present
 	missing int     // blocks
 	digest  string  // of the source's version, "" for unknown
-	touched bool    // changed here, so that the digest says nothing
+	touched bool    // changed by a program, so that the digest says nothing
 	boot    string
 	fd      int // of the map, -1 for none
 }
@@ -48,20 +48,20 @@ const (
 	flagTouch  = 1
 )
 
-// newBlocks is a file of which nothing is here.
+// newBlocks is the map of a file without local blocks.
 func newBlocks(size, block int64, digest, boot string) *blocks {
 	n := (size + block - 1) / block
 	return &blocks{size: block, remote: size, state: make([]uint8, n), missing: int(n),
 		digest: digest, boot: boot, fd: -1}
 }
 
-// single reports that there is one block only: then the file needs no map, as
-// it gets its name when it is whole.
+// single reports that there is one block only: then the file needs no map, as it gets its
+// name when it is whole.
 func (b *blocks) single() bool { return b.fd < 0 && len(b.state) == 1 }
 
-// create makes the map and the content file, in this order: content without a
-// map would count as whole. It returns the content's descriptor. Older content is
-// to go first: the error is EEXIST, and there is no map beside what it is not of.
+// create makes the map and the content file, in this order: content without a map would
+// count as whole. It returns the content's descriptor. Older content is to go first: the
+// error is EEXIST, and no map is left beside content that it does not describe.
 func (b *blocks) create(n names) (int, error) {
 	if n.exists() {
 		return -1, unix.EEXIST
@@ -146,10 +146,9 @@ func loadBlocks(n names, boot string, size int64) (*blocks, int64, error) {
 	return b, size, nil
 }
 
-// remake ends what create had begun when it was interrupted: the file has no size
-// yet, or is still the one of an older version, which was to be replaced. No
-// program has changed it, or the map would say so; nothing of it is of the version
-// that the map is of.
+// remake ends a create that was interrupted: the file has no size yet, or is still the one
+// of an older version, which was to be replaced. No program has changed it, or the map
+// would say so; none of its bytes are of the map's version.
 func (b *blocks) remake(n names) error {
 	if err := b.reset(); err != nil {
 		return err
@@ -185,7 +184,7 @@ func readBlocks(fd int) (*blocks, error) {
 	return b, nil
 }
 
-// settle makes a map that was just read fit what can be relied on: the size of
+// settle adjusts a map that was just read to the facts that can be relied on: the size of
 // the file, when a truncation was cut off, and the boot.
 func (b *blocks) settle(boot string, size int64) error {
 	changed := boot == "" || b.boot != boot
@@ -245,8 +244,8 @@ func (b *blocks) span(off, n int64) (lo, hi int) {
 	return int(off / b.size), min(int((off+n-1)/b.size)+1, len(b.state))
 }
 
-// inside is the blocks that a range covers wholly. Of the block in which the
-// source's bytes end, what comes after them need not be covered.
+// inside is the blocks that a range covers wholly. In the block in which the source's bytes
+// end, the bytes after them need not be covered.
 func (b *blocks) inside(off, n int64) (lo, hi int) {
 	lo = int(min((off+b.size-1)/b.size, int64(len(b.state))))
 	hi = int(min((off+n)/b.size, int64(len(b.state))))
@@ -282,8 +281,8 @@ func (b *blocks) missingBytes() int64 {
 	return n
 }
 
-// mark adds bits to the blocks [lo, hi), here and in the map. It comes after
-// their bytes were written.
+// mark adds bits to the blocks [lo, hi), in memory and in the map. It comes after their
+// bytes were written.
 func (b *blocks) mark(lo, hi int, bits uint8) error {
 	changed := false
 	for i := lo; i < hi; i++ {
@@ -310,8 +309,8 @@ func (b *blocks) mark(lo, hi int, bits uint8) error {
 	return nil
 }
 
-// cut notes that the file was truncated to size: what a source would bring
-// beyond is not wanted any more, even when the file grows again.
+// cut notes that the file was truncated to size: the source's bytes beyond are not wanted
+// any more, even when the file grows again.
 func (b *blocks) cut(size int64) error {
 	if size >= b.remote {
 		return nil

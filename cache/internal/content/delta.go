@@ -12,9 +12,9 @@ type Span struct{ Off, End int64 }
 // spans are in order, and do not touch each other.
 type spans []Span
 
-// Account is kept of changes no finer than this: no one sends less by itself.
+// The account of changes is no finer than this: no upload sends smaller parts by itself.
 const (
-	spanGap  = 1 << 20 // what is closer together is one span
+	spanGap  = 1 << 20 // changes that are closer together are one span
 	mostOpen = 4096    // spans; more become one
 )
 
@@ -39,17 +39,16 @@ func (s *spans) add(off, end int64) {
 	*s = all
 }
 
-// delta is what has changed of a file since it was in a state that the caller
-// named. It is in memory only: after a restart everything counts as changed.
+// delta is the changes of a file since a state that the caller named. It is in memory only:
+// after a restart everything counts as changed.
 type delta struct {
 	base    string // see lockedInodes, and for the rest lockedFile
 	size    int64  // of that state
 	changed spans
 }
 
-// Follow has account kept of what changes from now on: the file is what the
-// caller calls base, unless it is not any more what it was when [File.Writes]
-// gave this count.
+// Follow begins an account of changes: the present content is the state that the caller
+// calls base, unless it has changed since [File.Writes] gave this count.
 func (f *File) Follow(base string, writes uint64) {
 	l := f.lock()
 	defer l.unlock()
@@ -68,8 +67,8 @@ func (f *lockedFile) account() *delta {
 	return &delta{f.delta.base, f.delta.size, slices.Clone(f.delta.changed)}
 }
 
-// Renamed says that a state of an inode's content has another name than it had. It may be
-// called under locks of the caller's.
+// Renamed gives a state of an inode's content another name. It may be called under locks of
+// the caller's.
 func (s *Store) Renamed(ino uint64, was, now string) {
 	all := s.inodes.lock()
 	defer all.unlock()
@@ -78,8 +77,7 @@ func (s *Store) Renamed(ino uint64, was, now string) {
 	}
 }
 
-// follow keeps an account for as long as the content has its name, also while
-// no one uses it.
+// follow keeps an account for as long as the content has its name, also while it is not in use.
 func (f *lockedFile) follow(d *delta) {
 	all := f.s.inodes.lock()
 	defer all.unlock()
@@ -90,8 +88,8 @@ func (f *lockedFile) follow(d *delta) {
 	all.deltas[f.ino] = d
 }
 
-// Blind says that others than this File may change the content from now on,
-// until it is closed: no account of changes would be right.
+// Blind says that the content may be changed past this File from now on, until it is
+// closed: no account of changes would be right.
 func (f *File) Blind() {
 	l := f.lock()
 	defer l.unlock()
@@ -103,7 +101,7 @@ func (f *File) Blind() {
 	}
 }
 
-// note keeps account of a change that is about to happen.
+// note adds a change that is about to happen to the accounts.
 func (f *lockedFile) note(off, end int64) {
 	if f.delta != nil {
 		f.delta.changed.add(off, end)
@@ -113,9 +111,8 @@ func (f *lockedFile) note(off, end int64) {
 	}
 }
 
-// Changed tells which bytes of the snapshot may differ from those of the state
-// that was called base, and how large that was. It reports false when no one
-// knows.
+// Changed gives the bytes of the snapshot that may differ from those of the state that was
+// called base, and the size of that state. It reports false when they are not known.
 func (v *Snapshot) Changed(base string) (changed []Span, size int64, ok bool) {
 	if v.delta == nil || v.delta.base != base {
 		return nil, 0, false
@@ -123,7 +120,7 @@ func (v *Snapshot) Changed(base string) (changed []Span, size int64, ok bool) {
 	return v.delta.changed, v.delta.size, true
 }
 
-// Sent says that the state of the snapshot is what the caller calls base, from
+// Sent says that the state of the snapshot is the one that the caller calls base, from
 // which changes are counted then.
 func (v *Snapshot) Sent(base string) {
 	f := v.f

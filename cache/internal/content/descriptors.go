@@ -37,7 +37,7 @@ func (f *lockedFile) shut() {
 	f.s.released.gone()
 }
 
-// shutFiles closes the descriptors, and removes what has no name yet.
+// shutFiles closes the descriptors, and removes a content file without a name.
 func (f *lockedFile) shutFiles() {
 	f.shutWriter()
 	if fd := f.rd.Swap(-1); fd >= 0 {

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dirs are the directories of a store, with what the file system under them can do. They
-// are held open, so that a name in them costs one component to look up. What changes the
-// names of an inode in them needs these locked: see lock.
+// dirs are the directories of a store, and the abilities of their file system. They are
+// held open, so that a name in them costs one component to look up. A change of an inode's
+// names in them needs these locked: see lock.
 type dirs struct {
 	root    string
 	parts   atomic.Uint64      // numbers files that have no name yet
@@ -39,8 +39,8 @@ const (
 	mapDir  = "map"
 )
 
-// init opens what is in root, makes what is not there yet, and removes what an unclean
-// end left half-made.
+// init opens the directories in root, makes missing ones, and removes half-made files of an
+// unclean end.
 func (d *dirs) init(root string, o *Options) error {
 	d.root, d.fsync = root, o.sync
 	for _, name := range []string{dataDir, partDir, mapDir, historyDir} {
@@ -60,7 +60,7 @@ func (d *dirs) init(root string, o *Options) error {
 	return nil
 }
 
-// clearParts removes what was on its way here when the last process ended.
+// clearParts removes the parts that were being fetched when the last process ended.
 func (d *dirs) clearParts() error {
 	left, err := os.ReadDir(filepath.Join(d.root, partDir))
 	for _, e := range left {
@@ -86,7 +86,7 @@ func (d *dirs) clearMaps() error {
 	return err
 }
 
-// probe finds out what the file system can do.
+// probe finds out the abilities of the file system.
 func (d *dirs) probe(log *slog.Logger) error {
 	fd, err := d.temp()
 	if err != nil {
@@ -130,8 +130,7 @@ func (d *dirs) close() {
 	}
 }
 
-// in calls do with the open directory of an inode's content, and the name that
-// it has there.
+// in calls do with the open directory of an inode's content, and its name in that directory.
 func (d *dirs) in(ino uint64, do func(dir int, name string) error) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -219,7 +218,7 @@ func (d *dirs) each(visit func(ino uint64, path string) error) error {
 	return err
 }
 
-// part makes a file for what is on its way here, and says its path.
+// part makes a file for content that is being fetched, and gives its path.
 func (d *dirs) part() (string, int, error) {
 	path := filepath.Join(d.root, partDir, strconv.FormatUint(d.parts.Add(1), 10))
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)

@@ -17,7 +17,7 @@ func Equal(a, b io.Reader) (bool, error) {
 	}
 }
 
-// endOf is the first error that is no end of content.
+// endOf is the first error other than an end of content.
 func endOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {

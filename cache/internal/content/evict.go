@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// eviction gives up clean content, when there is more than may stay or the disk lacks
-// room: what no one has read, then what was not used for longest.
+// eviction evicts clean content, when there is more than may stay or the disk lacks room:
+// content that was never read, then the least recently used.
 type eviction struct {
 	limit int64                   // of clean content; 0: none
 	mine  func(clean int64) int64 // nil: all of it may stay
@@ -22,7 +22,7 @@ type eviction struct {
 
 	kicked  atomic.Bool  // one in the background is on its way
 	idle    atomic.Int64 // until when, in ns, none is started: the last found nothing
-	delayed atomic.Bool  // it is looked again after a while whether there is too much
+	delayed atomic.Bool  // a check for too much after a while is on its way
 }
 
 func (e *eviction) init(s *Store) {
@@ -43,8 +43,7 @@ func (e *eviction) isOver() (clean int64, over bool) {
 	return all.known.clean, e.over(all.known.clean)
 }
 
-// weigh begins an eviction if there is more clean content than may stay, and returns
-// how much there is.
+// weigh begins an eviction if there is more clean content than may stay, and returns the amount.
 func (e *eviction) weigh() int64 {
 	clean, over := e.isOver()
 	if over {
@@ -53,8 +52,8 @@ func (e *eviction) weigh() int64 {
 	return clean
 }
 
-// kick has content evicted in the background: at once, or as soon as it is worth
-// another try after one that found everything in use.
+// kick starts an eviction in the background: at once, or, after one that found everything
+// in use, as soon as another try is worth while.
 func (e *eviction) kick() {
 	if wait := e.idle.Load() - e.now().UnixNano(); wait > 0 {
 		e.kickAfter(time.Duration(wait))
@@ -71,7 +70,7 @@ func (e *eviction) kick() {
 	}()
 }
 
-// kickAfter looks after a while whether there still is too much: what was in use
+// kickAfter checks after a while whether there still is too much: content that was in use
 // may not be any more, and nothing else may change by then.
 func (e *eviction) kickAfter(wait time.Duration) {
 	if e.delayed.Swap(true) {
@@ -83,8 +82,8 @@ func (e *eviction) kickAfter(wait time.Duration) {
 	})
 }
 
-// run gives up content for what the disk was short of when that began: not every disk
-// counts at once what was unlinked.
+// run evicts as many bytes as the disk was short of when run began: not every disk counts
+// unlinked files as free at once.
 func (e *eviction) run(short int64, may func(ino uint64) bool) (freed int64) {
 	tried := make(map[uint64]bool)
 	for {
@@ -108,7 +107,7 @@ func (e *eviction) run(short int64, may func(ino uint64) bool) (freed int64) {
 	}
 }
 
-// one gives up one file, and says how many bytes that freed.
+// one evicts one file, and says how many bytes that freed.
 func (e *eviction) one(c candidate, may func(uint64) bool) int64 {
 	size := e.dirs.quietSize(c.ino)
 	if size < 0 || !may(c.ino) {
@@ -132,9 +131,9 @@ func (e *eviction) one(c candidate, may func(uint64) bool) int64 {
 const Measured = -1
 
 // Clean says how much space the content of an inode takes, in bytes or Measured, and
-// whether it may be given up because it can be fetched again. Only clean
-// content counts against the limit. It may be called under locks of the
-// caller's: an eviction that it makes necessary happens elsewhere.
+// whether it may be evicted because it can be fetched again. Only clean content counts
+// against the limit. It may be called under locks of the caller's: an eviction that it
+// makes necessary happens in another goroutine.
 func (s *Store) Clean(ino uint64, size int64, clean bool) {
 	there := true
 	if size == Measured {
@@ -143,7 +142,7 @@ func (s *Store) Clean(ino uint64, size int64, clean bool) {
 	all := s.inodes.lock()
 	if there {
 		all.known.set(ino, size, clean)
-	} else { // to give it up would free nothing, and take a record of that
+	} else { // its eviction would free nothing, and take a record of that
 		all.known.drop(ino)
 	}
 	over := s.eviction.over(all.known.clean)
@@ -153,9 +152,8 @@ func (s *Store) Clean(ino uint64, size int64, clean bool) {
 	}
 }
 
-// Unread says that the content of an inode was fetched, and that no one has read
-// it: it is given up before all that somebody has, until it is opened. It may be
-// called under locks of the caller's.
+// Unread says that the content of an inode was fetched, and was never read: until it is opened it
+// is evicted before content that was. It may be called under locks of the caller's.
 func (s *Store) Unread(ino uint64) {
 	all := s.inodes.lock()
 	defer all.unlock()
@@ -164,26 +162,26 @@ func (s *Store) Unread(ino uint64) {
 	}
 }
 
-// Evict unlinks clean content, what was not used for longest first, until no
-// more than the limit is left and the disk has its floor and what is wanted
-// beyond. It leaves alone what is in use, and what somebody else may change.
+// Evict unlinks clean content, least recently used first, until no more than the limit is
+// left and the disk has its floor and the bytes wanted beyond it. It leaves alone content
+// that is in use, or that a program outside may change.
 //
-// Each inode is put to may first, without any lock of the store. May takes the
-// lock under which the caller opens content, and says no when the record of the
-// inode, or a File of it, speaks against it; else it notes that the content is not
-// here any more, durably enough for the caller, and says yes. When the inode gets
-// content, or is opened, between that and the unlink, nothing is unlinked.
+// Each inode is put to may first, without any lock of the store. May takes the lock under
+// which the caller opens content, and says no when the record of the inode, or a File of
+// it, speaks against it; else it notes that the content is not local any more, durably
+// enough for the caller, and says yes. When the inode gets content, or is opened, between
+// that and the unlink, nothing is unlinked.
 func (s *Store) Evict(may func(ino uint64) bool) (freed int64) {
 	return s.eviction.run(s.room.short(s.room.evictor.need.Load()), may)
 }
 
-// EvictFor gives up so many bytes of clean content, however much room the disk says
-// that it has. It waits for no other eviction, and so not for the lock that the may of
-// that one takes: with a may that takes none it can be a part of what has the lock.
+// EvictFor evicts so many bytes of clean content, however much room the disk says that it
+// has. It waits for no other eviction, and so not for the lock that the other's may takes:
+// with a may that takes none the holder of that lock can call it.
 func (s *Store) EvictFor(need int64, may func(ino uint64) bool) (freed int64) {
 	return s.eviction.run(max(need, s.room.short(need)), may)
 }
 
 // Weigh begins an eviction if there is more clean content than may stay, because
-// Options.Mine says less than before. It returns how much there is.
+// Options.Mine says less than before. It returns the amount.
 func (s *Store) Weigh() (clean int64) { return s.eviction.weigh() }

@@ -7,16 +7,15 @@ import (
 	"slices"
 )
 
-// Source brings exactly the bytes [off, off+n) of one version of a file, which
-// is always the same, and writes them to w at the offsets that they have in
-// the file, in any order and from any number of goroutines. What it wrote
-// counts only when it returns nil. It should end soon when ctx does, and must
-// not use w after it returned.
+// Source brings exactly the bytes [off, off+n) of one version of a file, always the same,
+// and writes them to w at the offsets that they have in the file, in any order and from any
+// number of goroutines. The bytes count only when it returns nil. It should end soon when
+// ctx does, and must not use w after it returned.
 type Source func(ctx context.Context, off, n int64, w io.WriterAt) error
 
-// SetSource says where missing blocks come from, from now on. It must bring
-// the same version as the source before. Fetches that are under way go on, and
-// are repeated with the new source should they fail.
+// SetSource says where missing blocks come from, from now on. It must bring the same
+// version as the source before. Fetches that are under way go on, and are repeated with the
+// new source should they fail.
 func (f *File) SetSource(src Source) {
 	l := f.lock()
 	defer l.unlock()
@@ -24,8 +23,8 @@ func (f *File) SetSource(src Source) {
 	l.srcGen++
 }
 
-// flight is one call of a source. What has to do with others than the goroutine that
-// makes the call is a method of lockedFile.
+// flight is one call of a source. The methods that concern others than the goroutine of the
+// call are methods of lockedFile.
 type flight struct {
 	f      *File
 	lo, hi int // blocks
@@ -38,16 +37,16 @@ type flight struct {
 
 	release func() // of the budget; nil: it is asked for in flight
 
-	// The lock of the file guards what follows.
+	// The lock of the file guards the rest.
 	waiters int
-	ahead   bool // goes on when no one waits
-	unasked bool // its error is told to no one who asked for the bytes
-	dead    bool // given up: what it brings is not taken
+	ahead   bool // goes on without a waiter
+	unasked bool // its error goes to no caller that asked for the bytes
+	dead    bool // given up: its bytes are not taken
 }
 
-// Fetch brings what is missing of [off, off+n) here and returns when it is. It
-// returns the source's error, or that of ctx, whose end leaves the fetch to
-// others who wait for it. Bytes beyond the end of the file are ignored.
+// Fetch fetches the missing blocks of [off, off+n) and returns when they are local. It
+// returns the source's error, or that of ctx, whose end leaves the fetch to other waiters.
+// Bytes beyond the end of the file are ignored.
 func (f *File) Fetch(ctx context.Context, off, n int64) error {
 	if f.whole.Load() {
 		return nil
@@ -61,12 +60,12 @@ func (f *File) Fetch(ctx context.Context, off, n int64) error {
 	return l.need(ctx, lo, hi, hi)
 }
 
-// FetchAll brings everything that is missing here. When no one has changed the
-// file, the whole is compared with its digest, and a difference is
-// [ErrCorrupt]; then nothing of it counts as present any more.
+// FetchAll fetches all missing blocks. When no program has changed the file, the whole is
+// compared with its digest, and a difference is [ErrCorrupt]; then none of it counts as
+// present any more.
 func (f *File) FetchAll(ctx context.Context) error { return f.Fetch(ctx, 0, f.Size()) }
 
-// need returns when the blocks [lo, hi) are present, or why they cannot be.
+// need returns when the blocks [lo, hi) are present, or with the reason why they cannot be.
 // Blocks up to reach may come along. It waits without the lock.
 func (f *lockedFile) need(ctx context.Context, lo, hi, reach int) error {
 	for f.blocks != nil {
@@ -84,8 +83,8 @@ func (f *lockedFile) need(ctx context.Context, lo, hi, reach int) error {
 	return nil
 }
 
-// board finds or starts the flights that bring what is missing of [lo, hi), as
-// many as may fly at once.
+// board finds or starts the flights that bring the missing blocks of [lo, hi), as many as
+// may fly at once.
 func (f *lockedFile) board(ctx context.Context, lo, hi, reach int) []*flight {
 	var all []*flight
 	for i := f.blocks.firstMissing(lo, hi); i < hi && len(all) < parallel; i = f.blocks.firstMissing(i, hi) {
@@ -162,7 +161,7 @@ func (f *lockedFile) await(ctx context.Context, all []*flight) error {
 		var err error
 		f.unlocked(func() { err = fl.wait(ctx) })
 		if err == nil || ctx.Err() == nil && (f.srcGen != fl.gen || fl.unasked) {
-			continue // here, or to be asked for again
+			continue // local, or to be asked for again
 		}
 		return err
 	}
@@ -200,8 +199,7 @@ func (f *lockedFile) leave(fl *flight) {
 	}
 }
 
-// reserve waits until the budget allows the bytes of a flight, unless they were
-// asked for before.
+// reserve waits until the budget allows the bytes of a flight, unless they were asked for before.
 func (fl *flight) reserve(ctx context.Context) (err error) {
 	if b := fl.f.s.o.Budget; b != nil && fl.release == nil {
 		fl.release, err = b.Take(ctx, fl.n)
@@ -216,7 +214,7 @@ func (fl *flight) free() {
 	}
 }
 
-// fly calls the source and takes what it brought.
+// fly calls the source and takes its bytes.
 func (fl *flight) fly(ctx context.Context) {
 	f := fl.f
 	defer f.s.work.done()
@@ -232,7 +230,7 @@ func (fl *flight) fly(ctx context.Context) {
 	l.unpin()
 }
 
-// call calls the source, when there is room for what it brings.
+// call calls the source, when there is room for its bytes.
 func (fl *flight) call(ctx context.Context) error {
 	k := &sink{fl: fl}
 	defer k.closed.Store(true)
@@ -248,7 +246,7 @@ func (fl *flight) call(ctx context.Context) error {
 	return k.complete()
 }
 
-// arrive takes what has come, unless the flight was given up.
+// arrive takes the bytes that have come, unless the flight was given up.
 func (fl *flight) arrive() error {
 	l := fl.f.lock()
 	defer l.unlock()
@@ -258,7 +256,7 @@ func (fl *flight) arrive() error {
 	return l.land(fl)
 }
 
-// finish tells who waits that the flight is over.
+// finish tells the waiters that the flight is over.
 func (fl *flight) finish(err error) {
 	l := fl.f.lock()
 	defer l.unlock()
@@ -269,7 +267,7 @@ func (fl *flight) finish(err error) {
 		err = ErrClosed
 	}
 	if err != nil && !fl.dead {
-		l.readers.stop() // who goes on need not try again with each read
+		l.readers.stop() // a reader that goes on need not try again with each read
 	}
 	fl.err = err
 	l.leave(fl)
@@ -277,8 +275,8 @@ func (fl *flight) finish(err error) {
 	close(fl.done)
 }
 
-// land marks what has come. When it was the last that was missing, the whole
-// is compared with its digest first, without the lock.
+// land marks the blocks that have come. When they were the last missing ones, the whole is
+// compared with its digest first, without the lock.
 func (f *lockedFile) land(fl *flight) error {
 	b := f.blocks
 	if b == nil {
@@ -308,7 +306,7 @@ func (f *lockedFile) land(fl *flight) error {
 	return f.complete()
 }
 
-// complete notes that nothing is missing any more, if that is so.
+// complete notes that the file is whole, if no block is missing any more.
 func (f *lockedFile) complete() error {
 	b := f.blocks
 	if b == nil || b.missing > 0 {
@@ -316,7 +314,7 @@ func (f *lockedFile) complete() error {
 	}
 	f.whole.Store(true)
 	if b.touched && !b.single() {
-		return nil // the map goes when the bytes that it tells of are on the disk
+		return nil // the map goes when the bytes that it describes are on the disk
 	}
 	return f.settle()
 }

@@ -5,9 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// File is the content of one inode, shared by all who use it. Its methods may
-// be called at once, between the call that gave it and its [File.Release].
-// Offsets and sizes are bytes.
+// File is the content of one inode, shared by all users. Its methods may be called at once,
+// between the call that gave it and its [File.Release]. Offsets and sizes are bytes.
 type File struct {
 	shared
 	users int        // see lockedInodes
@@ -15,26 +14,26 @@ type File struct {
 	held  lockedFile // see lock
 }
 
-// shared is what of a File needs no lock: it is fixed, or atomic.
+// shared is the state of a File that needs no lock: it is fixed, or atomic.
 type shared struct {
 	s   *Store
 	ino uint64
 
-	err    error        // why it could not be opened; fixed once opened is set
+	err    error        // why opening failed; fixed once opened is set
 	opened atomic.Bool  // opening is over, well or not
 	whole  atomic.Bool  // no block is missing
-	size   atomic.Int64 // changed under the lock of the file, as the next
+	size   atomic.Int64 // changed under the lock of the file, as writes is
 	writes atomic.Uint64
-	rd     atomic.Int32 // read-only descriptor, -1 until somebody needs it
+	rd     atomic.Int32 // read-only descriptor, -1 until it is needed
 }
 
-// lockedFile is a File for who holds its lock, from File.lock until unlock. Every change
-// of bytes is made through it. What is a method of File would wait for the lock for ever,
-// and cannot be reached from here.
+// lockedFile is a File for the holder of its lock, from File.lock until unlock. Every
+// change of bytes is made through it. Methods of File that take the lock would wait for
+// ever, and cannot be reached from it.
 type lockedFile struct {
 	*shared
 	file *File
-	mu   sync.Mutex // guards what follows, what came for each flight, and what changed since each view
+	mu   sync.Mutex // guards the rest, the ranges that came, and the changes since each view
 
 	wr      int // descriptor for changes, -1 when there is none
 	part    string
@@ -84,7 +83,7 @@ func (f *File) Size() int64 { return f.size.Load() }
 // Whole reports that nothing of the file is missing.
 func (f *File) Whole() bool { return f.whole.Load() }
 
-// Missing is how many bytes of the file are not here.
+// Missing is how many bytes of the file are not local.
 func (f *File) Missing() int64 {
 	if f.whole.Load() {
 		return 0
@@ -97,7 +96,7 @@ func (f *File) Missing() int64 {
 	return l.blocks.missingBytes()
 }
 
-// Blocks is the space that the file takes here, in units of 512 bytes.
+// Blocks is the space that the file takes on the local disk, in units of 512 bytes.
 func (f *File) Blocks() int64 {
 	l := f.lock()
 	defer l.unlock()
@@ -108,8 +107,8 @@ func (f *File) Blocks() int64 {
 	return st.Blocks
 }
 
-// Mtime is when the content file last changed, in nanoseconds of the epoch by
-// the disk's own account, 0 if it cannot be said. Fetches change it too.
+// Mtime is when the content file last changed, in nanoseconds of the epoch by the disk's
+// own account, 0 if it is not known. Fetches change it too.
 func (f *File) Mtime() int64 {
 	l := f.lock()
 	defer l.unlock()
@@ -120,9 +119,9 @@ func (f *File) Mtime() int64 {
 	return st.Mtim.Nano()
 }
 
-// Writes is a count that every change of bytes or size moves, and a fetch does
-// not. Two equal counts of one File mean equal content, but for writers that
-// are not ours: see [File.Quiet]. It waits for a change that is under way.
+// Writes is a count that every change of bytes or size moves, and a fetch does not. Two
+// equal counts of one File mean equal content, but for foreign writers: see [File.Quiet].
+// It waits for a change that is under way.
 func (f *File) Writes() uint64 {
 	l := f.lock()
 	defer l.unlock()

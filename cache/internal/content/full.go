@@ -7,18 +7,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errFloor is what room.take says: the disk has less than the floor left, and no clean
-// content can be given up. Trying again does not help.
+// errFloor is the error of room.take: the disk has less than the floor left, and no clean
+// content can be evicted. Another try does not help.
 var errFloor = fmt.Errorf("content: no room above the floor that stays free: %w", unix.ENOSPC)
 
-// fullTries bounds how often a write to a full disk is tried: each try but the
-// first comes after something was given up, which others may have taken since.
+// fullTries bounds how often a write to a full disk is tried: each try but the first comes
+// after an eviction, whose room others may have taken since.
 const fullTries = 8
 
-// whileFull runs do, which writes n bytes of content, or with 0 only what describes
-// it: names and maps. When the disk turns out to be full, whatever was last known of
-// it, clean content is given up and do runs again. It may be called under no lock that
-// do, or an evictor, takes; do must be able to go on after it has failed.
+// whileFull runs do, which writes n bytes of content, or with 0 only names and maps. When
+// the disk turns out to be full, despite its last figures, clean content is evicted
+// and do runs again. It may be called under no lock that do, or an evictor, takes; do must
+// be able to go on after it has failed.
 func (r *room) whileFull(n int64, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
@@ -31,10 +31,9 @@ func (r *room) whileFull(n int64, do func() error) error {
 // IsFull reports whether an error says that a disk, or a quota, is full.
 func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// makeRoom gives up clean content after the disk said that it is full, and reports
-// whether trying again may help. Names and maps may use what the ballast held,
-// content may not: it is for the table, without whose record nothing is given up,
-// and for removals.
+// makeRoom evicts clean content after the disk said that it is full, and reports whether
+// another try may help. Names and maps may use the ballast's space, content may not: it is
+// for the table, without whose record nothing is evicted, and for removals.
 func (r *room) makeRoom(n int64) bool {
 	if n == 0 {
 		return r.makeAnyRoom(0)
@@ -46,19 +45,18 @@ func (r *room) makeRoom(n int64) bool {
 	return false
 }
 
-// MakeRoom gives up clean content for n bytes, and the ballast when there is none, for
-// others who found the disk full. It reports whether trying again may help.
+// MakeRoom evicts clean content for n bytes, or else gives the ballast up, for callers
+// that found the disk full. It reports whether another try may help.
 func (s *Store) MakeRoom(n int64) bool { return s.room.makeAnyRoom(n) }
 
-// makeAnyRoom is makeRoom for what may use what the ballast held.
+// makeAnyRoom is makeRoom for writes that may use the ballast's space.
 func (r *room) makeAnyRoom(n int64) bool {
 	before := r.available()
 	return r.evictor.run(r.lacking(n)) || r.available() > before || r.relieve()
 }
 
-// lacking is how many bytes are wanted of the evictor for n, after the disk said that it
-// is full: what was known of it was wrong, and it may have bytes, but no inodes or not
-// for us.
+// lacking is how many bytes are wanted of the evictor for n, after the disk said that it is
+// full: its last figures were wrong, and it may have bytes, but no inodes or not for us.
 func (r *room) lacking(n int64) int64 {
 	r.forget()
 	return max(n, n+1-r.short(n))

@@ -18,7 +18,7 @@ const historyDir = "history"
 type history struct {
 	dir string
 
-	mu    sync.Mutex // guards what follows, and what lies in dir
+	mu    sync.Mutex // guards the rest, and the files in dir
 	known bool       // bytes was counted
 	bytes int64      // of all that is kept
 }
@@ -91,10 +91,9 @@ func (h *history) each(visit func(path, id string)) error {
 	})
 }
 
-// Keep makes the content of an inode that does not need it any more a part of
-// history, under an id that is a plain file name. What had the id is replaced.
-// The inode has no content afterwards; Files of it live on. Content that is not
-// wholly here is [ErrPartial].
+// Keep makes the content of an inode that does not need it any more a part of history, under an
+// id that is a plain file name. Older content under the id is replaced. The inode has no content
+// afterwards; Files of it live on. Content that is not wholly local is [ErrPartial].
 func (s *Store) Keep(ino uint64, id string) error {
 	path, err := s.history.path(id)
 	if err != nil {

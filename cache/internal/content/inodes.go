@@ -2,10 +2,10 @@ package content
 
 import "sync"
 
-// inodes is what is in memory of inodes. Its lock is never held over a system call.
+// inodes is the state of inodes in memory. Its lock is never held over a system call.
 type inodes struct{ held lockedInodes }
 
-// lockedInodes is inodes for who holds their lock, from inodes.lock until unlock.
+// lockedInodes is inodes for the holder of their lock, from inodes.lock until unlock.
 type lockedInodes struct {
 	mu     sync.Mutex
 	files  map[uint64]*File  // in use, each with its users
@@ -41,7 +41,7 @@ func (i *inodes) name(n names, f *File) {
 	all.files[n.ino] = f
 }
 
-// forget takes an inode out of all maps: what is in use has no name any more.
+// forget takes an inode out of all maps: a File of it that is in use has no name any more.
 func (i *inodes) forget(n names) {
 	all := i.lock()
 	defer all.unlock()
@@ -49,13 +49,13 @@ func (i *inodes) forget(n names) {
 	delete(all.files, n.ino)
 }
 
-// drop is forget for content that no one uses.
+// drop is forget for content that is not in use.
 func (i *lockedInodes) drop(ino uint64) {
 	delete(i.deltas, ino)
 	i.known.drop(ino)
 }
 
-// unlist takes a file that no one uses out of the map.
+// unlist takes a file that is not in use out of the map.
 func (i *inodes) unlist(f *File) {
 	all := i.lock()
 	defer all.unlock()
@@ -103,7 +103,7 @@ type candidate struct {
 	uses uint64
 }
 
-// candidates are clean files that are not in use, what no one has read before the
+// candidates are clean files that are not in use, those that were never read before the
 // rest, and each oldest first.
 func (i *inodes) candidates(tried map[uint64]bool) []candidate {
 	const most = 64

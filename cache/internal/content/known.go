@@ -1,11 +1,11 @@
 package content
 
-// known is what the caller told of content: the clean in the order of its last
-// use, the rest to be counted only.
+// known is the caller's account of content: the clean in the order of its last use, the
+// rest to be counted only.
 type known struct {
 	all   map[uint64]*entry
 	head  entry // ring of the clean; head.next was used last
-	ahead entry // ring of the clean that no one has read, which goes first
+	ahead entry // ring of the clean that was never read, which goes first
 	clean int64
 	dirty int64
 }
@@ -80,7 +80,7 @@ func (k *known) touch(ino uint64) {
 	}
 }
 
-// unread makes clean content that no one has read the next to be given up.
+// unread makes clean content that was never read the next to be evicted.
 func (k *known) unread(ino uint64) {
 	if e := k.all[ino]; e != nil && e.clean {
 		e.leave()

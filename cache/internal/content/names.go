@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// names are what one inode has on the disk, the content and the map, for who may change
-// what lies there. They are locked from dirs.lock until unlock.
+// names are the content and the map of one inode on the disk, for the caller that may
+// change them. They are locked from dirs.lock until unlock.
 type names struct {
 	d   *dirs
 	ino uint64
@@ -39,7 +39,7 @@ func (n names) exists() bool {
 	return n.d.in(n.ino, func(dir int, name string) error { return unix.Faccessat(dir, name, unix.F_OK, 0) }) == nil
 }
 
-// whole reports that nothing of the content is missing.
+// whole reports that no block of the content is missing.
 func (n names) whole() bool {
 	fd, err := n.d.openMap(n.ino, unix.O_RDONLY)
 	if err != nil {

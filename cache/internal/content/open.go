@@ -7,10 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Create makes empty content for an inode, which is whole. Path is where its
-// file has its name, for [Store.Each]; it is written down some time after the
-// file was released with changes. Content that the inode had is replaced, and Files of
-// it live on without a name.
+// Create makes empty content for an inode, which is whole. Path is the path of its file,
+// for [Store.Each]; it is written down some time after the file was released with changes.
+// Content that the inode had is replaced, and Files of it live on without a name.
 func (s *Store) Create(ino uint64, path string) (*File, error) {
 	return s.make(func() (*File, error) {
 		f := s.newFile(ino, path)
@@ -22,7 +21,7 @@ func (s *Store) Create(ino uint64, path string) (*File, error) {
 	})
 }
 
-// make makes a new file, if need be in the room of clean content, also of such that was
+// make makes a new file, if need be in the room of clean content, also of content that was
 // in use a moment ago.
 func (s *Store) make(create func() (*File, error)) (f *File, err error) {
 	err = s.afterReleases(s.work.ctx, func() error {
@@ -37,15 +36,14 @@ func (s *Store) make(create func() (*File, error)) (f *File, err error) {
 	return f, nil
 }
 
-// Sparse makes content for an inode of which nothing is here yet: size bytes of
-// one version that the file's source will bring. Digest is "sha256:" or "md5:"
-// and the hash in hex, against which the bytes are compared when all are here;
-// "" and digests of other kinds are not compared. Content that the inode had is
-// replaced, as by [Store.Create].
+// Sparse makes content for an inode without local blocks: size bytes of one version that
+// the file's source will bring. Digest is "sha256:" or "md5:" and the hash in hex, against
+// which the bytes are compared when all are local; "" and digests of other kinds are not
+// compared. Content that the inode had is replaced, as by [Store.Create].
 //
-// Nothing of it is on the disk before the first byte comes, or is written: so that it
-// can be read on a disk that is full, and a File that is released before leaves nothing
-// behind for [Store.Open].
+// Nothing of it is on the disk before the first byte comes, or is written, so that it can
+// be read on a disk that is full, and a File that is released before leaves nothing behind
+// for [Store.Open].
 func (s *Store) Sparse(ino uint64, path string, size int64, digest string) (*File, error) {
 	if size == 0 {
 		return s.Create(ino, path)
@@ -63,7 +61,7 @@ func (s *Store) Sparse(ino uint64, path string, size int64, digest string) (*Fil
 	return f, nil
 }
 
-// publish makes a new file the content of its inode, with what create opens.
+// publish makes a new file the content of its inode, with the files that create opens.
 func (f *File) publish(create func(*lockedFile, names) error) error {
 	l := f.lock()
 	defer l.unlock()
@@ -79,15 +77,14 @@ func (f *File) publish(create func(*lockedFile, names) error) error {
 		l.shut()
 		return err
 	}
-	f.s.forget(n) // what had no name yet
+	f.s.forget(n) // older content that had no name yet
 	f.opened.Store(true)
 	f.s.inodes.name(n, f)
 	return nil
 }
 
-// Open gives the content of an inode, whole or not. The error is
-// [io/fs.ErrNotExist] when there is none, and [ErrDamaged] when no one can tell
-// which of it is present.
+// Open gives the content of an inode, whole or not. The error is [io/fs.ErrNotExist] when
+// there is none, and [ErrDamaged] when it is not known which of its blocks are present.
 func (s *Store) Open(ino uint64) (*File, error) {
 	for {
 		f, err := s.openOnce(ino)
@@ -138,7 +135,7 @@ func (f *File) wait() (*File, error) {
 	return f, nil
 }
 
-// load opens what is on the disk.
+// load opens the content and the map on the disk.
 func (f *lockedFile) load() error {
 	n := f.s.dirs.lock(f.ino)
 	defer n.unlock()

@@ -9,25 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Errors of this package. What a [Source] or the disk answers passes through.
+// Errors of this package. Errors of a [Source] or the disk pass through.
 var (
-	// ErrCorrupt says that bytes are not what they should be: a digest that
-	// does not match, or a source that delivered more than it was asked for.
+	// ErrCorrupt says that bytes are wrong: a digest that does not match, or a source that
+	// delivered more than it was asked for.
 	ErrCorrupt = errors.New("content is corrupt")
 
-	// ErrDamaged says that the record of what is present of a file cannot be
-	// read. Bytes that programs wrote may still be in it.
+	// ErrDamaged says that the map of present blocks of a file cannot be read. Bytes that
+	// programs wrote may still be in the file.
 	ErrDamaged = errors.New("record of present blocks is damaged")
 
 	// ErrChanged says that a snapshot lost its state to a change that was too
 	// large to be kept aside. Take another.
 	ErrChanged = errors.New("content changed while it was being read")
 
-	// ErrNoSource says that a block is missing and no one said where from it
-	// comes.
+	// ErrNoSource says that a block is missing and the file has no source.
 	ErrNoSource = errors.New("content is not here, and its source is not known")
 
-	// ErrPartial says that something needs content that is wholly here.
+	// ErrPartial says that an operation needs content that is wholly local.
 	ErrPartial = errors.New("content is not wholly here")
 
 	// ErrClosed says that the store, or the file, is not in use any more.
@@ -36,12 +35,12 @@ var (
 
 // Options of a [Store]. The zero value works.
 type Options struct {
-	// Limit is how many bytes of clean content are kept; 0 means as many as
-	// the disk has room for.
+	// Limit is how many bytes of clean content are kept; 0 means as many as the disk has
+	// room for.
 	Limit int64
 
-	// Mine is asked how many of so many bytes of clean content may stay, beside what
-	// other stores hold; nil: all. It must not call the store.
+	// Mine is asked how many of so many bytes of clean content may stay, beside those of
+	// other stores; nil: all. It must not call the store.
 	Mine func(clean int64) int64
 
 	// Floor is how many free bytes of the disk content may not use. 0 means
@@ -64,10 +63,10 @@ type Options struct {
 	// files have larger ones, so that none has more than 65536.
 	Block int64
 
-	// Budget bounds what fetches have under way; nil: nothing does.
+	// Budget bounds the bytes that fetches have under way; nil: there is no bound.
 	Budget Budget
 
-	// Log takes what no one is told by an error; nil is silent.
+	// Log takes failures that no caller gets as an error; nil is silent.
 	Log *slog.Logger
 
 	// Now tells the time; nil is time.Now.
@@ -79,7 +78,7 @@ type Options struct {
 	// For tests.
 	boot  string // names the boot
 	least int64  // a file that is no larger is one block
-	piece int64  // of what a snapshot puts aside
+	piece int64  // of a piece that a snapshot puts aside
 	most  int64  // bytes that a writer puts aside at once
 	sync  func(fd int) error
 	write func(fd int, p []byte, off int64) (int, error)
@@ -91,7 +90,7 @@ type Budget interface {
 	// Take waits until there is room for n bytes.
 	Take(ctx context.Context, n int64) (release func(), err error)
 
-	// TryTake does not wait: it is for what a reader may need later.
+	// TryTake does not wait: it is for bytes that a reader may need later.
 	TryTake(reader any, n int64) (release func(), ok bool)
 }
 

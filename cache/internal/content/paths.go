@@ -11,13 +11,13 @@ import (
 // pathXattr holds the path of a content file's file.
 const pathXattr = "user.wsmount.path"
 
-// paths are written some time after they are known: most files that programs
-// make are gone by then, and the rest are not made to wait for it.
+// paths are written some time after they are known: most files that programs make are gone
+// by then, and the rest do not wait for it.
 type paths struct {
 	dirs *dirs
 	work *work
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the rest
 	pending map[uint64]string
 	timer   *time.Timer
 }
@@ -29,10 +29,9 @@ const (
 
 func (p *paths) init(d *dirs, w *work) { p.dirs, p.work = d, w }
 
-// SetPath notes the path of an inode's file, for [Store.Each]: when it was
-// renamed, and when content that was not made by [Store.Create] or [Store.Sparse]
-// since the store was opened has changes that are nowhere else. It is written to
-// the disk within a second or two.
+// SetPath notes the path of an inode's file, for [Store.Each]: when it was renamed, and when
+// content that was not made by [Store.Create] or [Store.Sparse] since the store was opened has
+// changes that are nowhere else. It is written to the disk within a second or two.
 func (s *Store) SetPath(ino uint64, path string) { s.paths.note(ino, path) }
 
 // note remembers a path that is to be written.
@@ -51,7 +50,7 @@ func (p *paths) note(ino uint64, path string) {
 	}
 }
 
-// forget drops what is pending for an inode without content.
+// forget drops the pending path of an inode without content.
 func (p *paths) forget(ino uint64) {
 	p.mu.Lock()
 	delete(p.pending, ino)
@@ -66,14 +65,14 @@ func (p *paths) flushLater() {
 	}
 }
 
-// flush writes what is pending.
+// flush writes the pending paths.
 func (p *paths) flush() {
 	for ino, path := range p.take() {
 		p.write(ino, path)
 	}
 }
 
-// take gives what is pending, which it is not any more then.
+// take gives the pending paths, and leaves none pending.
 func (p *paths) take() map[uint64]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,9 +2,9 @@ package content
 
 import "golang.org/x/sys/unix"
 
-// Quiet reports that no one but the users of this File can change the content:
-// there is no descriptor for writing and no mapping of it elsewhere, such as
-// those that outlived a daemon before this one.
+// Quiet reports that only the users of this File can change the content: there is no other
+// descriptor for writing and no other mapping of it, such as those that outlived a daemon
+// before this one.
 func (f *File) Quiet() bool {
 	l := f.lock()
 	defer l.unlock()
@@ -15,12 +15,12 @@ func (f *File) Quiet() bool {
 	if err != nil {
 		return false
 	}
-	l.shutWriter() // ours would count as well
+	l.shutWriter() // our own would count as well
 	return f.s.dirs.quiet(fd)
 }
 
-// quiet asks the kernel by taking a lease for a moment: it is refused while
-// somebody has the file open for writing.
+// quiet asks the kernel by taking a lease for a moment: it is refused while the file is
+// open for writing.
 func (d *dirs) quiet(fd int) bool {
 	if !d.leases {
 		return true
@@ -32,8 +32,8 @@ func (d *dirs) quiet(fd int) bool {
 	return err == nil
 }
 
-// quietSize is the space that content takes that no one has open for writing; -1 when
-// somebody has. Content that is gone takes none.
+// quietSize is the space that content takes that is not open for writing; -1 when it is.
+// Content that is gone takes none.
 func (d *dirs) quietSize(ino uint64) int64 {
 	fd, err := d.open(ino, unix.O_RDONLY)
 	if err == unix.ENOENT {

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadAt reads len(p) bytes at off, and fetches what is missing of them. It
-// reads less only at the end of the file, with io.EOF, or with the error of
-// the source, of ctx or of the disk.
+// ReadAt reads len(p) bytes at off, and fetches the missing ones. It reads less only at the
+// end of the file, with io.EOF, or with the error of the source, of ctx or of the disk.
 func (f *File) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, unix.EINVAL
@@ -36,7 +35,7 @@ func (f *File) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return pread(fd, p, off)
 }
 
-// readThrough reads without keeping what it fetches, for a disk that is full.
+// readThrough reads without keeping the fetched bytes, for a disk that is full.
 func (f *File) readThrough(ctx context.Context, p []byte, off int64) (int, error) {
 	end := min(off+int64(len(p)), f.Size())
 	for at := off; at < end; {
@@ -61,8 +60,7 @@ func (f *File) readThrough(ctx context.Context, p []byte, off int64) (int, error
 	return len(p), nil
 }
 
-// gap says whether the byte at off is missing, how far that is so, and the
-// source of it.
+// gap says whether the byte at off is missing, how far that is so, and the file's source.
 func (f *File) gap(off, end int64) (missing bool, to int64, src Source) {
 	l := f.lock()
 	defer l.unlock()
@@ -77,8 +75,8 @@ func (f *File) gap(off, end int64) (missing bool, to int64, src Source) {
 	return missing, min(to, end), l.src
 }
 
-// Extent reports whether the byte at off is here, and where a range that begins
-// there and is like it ends.
+// Extent reports whether the byte at off is local, and the end of the
+// range from off on for which that answer holds.
 func (f *File) Extent(off int64) (here bool, end int64) {
 	missing, end, _ := f.gap(off, f.Size())
 	return !missing, end
@@ -100,11 +98,11 @@ func through(ctx context.Context, src Source, p []byte, off int64) error {
 	return nil
 }
 
-// memory takes what a source delivers, at an offset.
+// memory takes the bytes that a source delivers, at an offset.
 type memory struct {
 	off int64
 
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards the rest
 	p   []byte
 	got ranges
 }
@@ -121,8 +119,8 @@ func (m *memory) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// Present reports that all of [off, off+n) is here, as far as the file goes, so
-// that it can be answered from [File.Fd].
+// Present reports that all of [off, off+n) is local, as far as the file goes, so that it
+// can be answered from [File.Fd].
 func (f *File) Present(off, n int64) bool {
 	if f.whole.Load() {
 		return true
@@ -136,9 +134,9 @@ func (f *File) Present(off, n int64) bool {
 	return l.blocks.firstMissing(lo, hi) == hi
 }
 
-// Seek finds data or a hole at or after off, as lseek does with
-// [unix.SEEK_DATA] and [unix.SEEK_HOLE]. What is missing is data. The error is
-// ENXIO when there is none, or off is not inside the file.
+// Seek finds data or a hole at or after off, as lseek does with [unix.SEEK_DATA] and
+// [unix.SEEK_HOLE]. Missing blocks are data. The error is ENXIO when there is no data, or off
+// is not inside the file.
 func (f *File) Seek(off int64, whence int) (int64, error) {
 	if whence != unix.SEEK_DATA && whence != unix.SEEK_HOLE {
 		return 0, unix.EINVAL
@@ -177,7 +175,7 @@ func (f *lockedFile) seekData(fd int, off int64) (int64, error) {
 	switch {
 	case i == len(b.state):
 		return at, err
-	case err != nil: // there is no data but what is missing
+	case err != nil: // there is no data but missing blocks
 		at = f.size.Load()
 	}
 	return min(at, max(off, b.start(i))), nil
@@ -201,7 +199,7 @@ func (f *lockedFile) seekHole(fd int, off int64) (int64, error) {
 	}
 }
 
-// presentAt reports that the byte at off is not one that is missing.
+// presentAt reports that the byte at off is not missing.
 func (f *lockedFile) presentAt(off int64) bool {
 	b := f.blocks
 	i := off / b.size

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// releases tells of files that are not in use any more, whose space can be had then.
+// releases tells of files that cease to be in use, whose space can be had then.
 type releases struct {
 	mu      sync.Mutex
-	next    chan struct{} // closed with the next one; nil: no one waits
+	next    chan struct{} // closed with the next one; nil: there is no waiter
 	leaving int           // files that were released and still have a descriptor
 }
 
@@ -30,14 +30,14 @@ func (r *releases) leave(n int) {
 	r.leaving += n
 }
 
-// any reports that there are such.
+// any reports that there are such files.
 func (r *releases) any() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.leaving > 0
 }
 
-// gone tells of one.
+// gone tells of one release.
 func (r *releases) gone() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,18 +47,17 @@ func (r *releases) gone() {
 	}
 }
 
-// releaseWait is how long a writer waits for files to be released: the kernel tells of
-// a close after the program has gone on, and a fetch that was given up takes a moment
-// to end.
+// releaseWait is how long a writer waits for files to be released: the kernel tells of a
+// close after the program has gone on, and a fetch that was given up takes a moment to end.
 const releaseWait = time.Second
 
-// roomFor is Room for a program that writes.
+// roomFor is room.take for a program that writes.
 func (s *Store) roomFor(ctx context.Context, n int64) error {
 	return s.afterReleases(ctx, func() error { return s.room.take(n) })
 }
 
-// afterReleases runs try for a program that is told next that the disk is full. Before
-// that, content that is just being released gets the time to be, and try runs again.
+// afterReleases runs try for a program that would otherwise get an error that the disk is
+// full. Before that, content that is just being released gets time, and try runs again.
 func (s *Store) afterReleases(ctx context.Context, try func() error) error {
 	released := s.released.wait()
 	err := try()
@@ -81,6 +80,6 @@ func (s *Store) afterReleases(ctx context.Context, try func() error) error {
 	return err
 }
 
-// isReleasing reports whether content that no program has changed is in use, or is just
-// not any more: no one can tell whether its release is on its way.
+// isReleasing reports whether content that no program has changed is in use, or has just
+// ceased to be: it cannot be known whether its release is on its way.
 func (s *Store) isReleasing() bool { return s.released.any() || s.inodes.unchanged() }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// room is the disk space for content: what is free above a floor that stays free. When
+// room is the disk space for content: the free space above a floor that stays free. When
 // there is none, its evictor makes some. The ballast lies below the floor.
 type room struct {
 	statfs  func() (unix.Statfs_t, error)
@@ -24,7 +24,7 @@ type room struct {
 	budget atomic.Int64 // bytes that may be written before looking again
 	until  atomic.Int64 // when to look again at the latest, in ns
 
-	held ballast // whose lock is held while the disk is looked at: see lock
+	held ballast // its lock is held while the disk is asked: see lock
 }
 
 const (
@@ -50,7 +50,7 @@ func (r *room) open(dir string, o *Options) {
 	if b.look(); !b.have { // of another size, or half made
 		_ = unix.Unlink(b.path)
 	}
-	if o.BallastFile != "" { // what it had of its own before
+	if o.BallastFile != "" { // its own from an earlier run
 		_ = unix.Unlink(own)
 	}
 	b.rebuild(r.available()-r.floor, r.now())
@@ -69,8 +69,8 @@ func blockSize(st *unix.Statfs_t) int64 {
 	return st.Bsize
 }
 
-// available is how many bytes the disk has free for us. A disk that does not
-// say is taken to have room: writes will tell.
+// available is how many bytes the disk has free for us. A disk that does not say is taken
+// to have room: writes will fail if not.
 func (r *room) available() int64 {
 	st, err := r.statfs()
 	if err != nil {
@@ -92,9 +92,8 @@ func (r *room) take(n int64) error {
 	return errFloor
 }
 
-// makeAbove gives up clean content until n bytes fit above the floor, also while others
-// take what it frees, and reports whether they do. Each try gives up as much as it takes
-// for need bytes.
+// makeAbove evicts clean content until n bytes fit above the floor, also while others take
+// the room, and reports whether they do. Each try evicts as much as need bytes take.
 func (r *room) makeAbove(n, need int64) bool {
 	for range fullTries {
 		gaveUp := r.evictor.run(need)
@@ -119,7 +118,7 @@ func (r *room) look(n int64) bool {
 		free = r.available()
 	}
 	if free < b.size/4 && b.relieve() {
-		r.kick() // for clean content to make room for another
+		r.kick() // so that clean content makes room for another
 	}
 	left := free - r.floor - b.owed() - n
 	if left < 0 {
@@ -131,19 +130,19 @@ func (r *room) look(n int64) bool {
 	return true
 }
 
-// forget has the disk asked again, whatever was last known of it.
+// forget has the disk asked again, despite its last figures.
 func (r *room) forget() { r.until.Store(0) }
 
-// short is how many bytes the disk lacks for so many more of content, and for a
-// ballast that was given up to be made again.
+// short is how many bytes the disk lacks for need more of content, and for a ballast that
+// was given up to be made again.
 func (r *room) short(need int64) int64 {
 	b := r.lock()
 	defer b.unlock()
 	return r.floor + b.spare() + need - r.available()
 }
 
-// forPrograms describes the disk as those who write content have it, so much of which can
-// be given up for them: what is free and not available is kept for others, as a disk keeps
+// forPrograms describes the disk for programs that write content, for which clean bytes can
+// be evicted: space that is free and not available is kept for others, as a disk keeps
 // blocks for root.
 func (r *room) forPrograms(clean int64) (unix.Statfs_t, error) {
 	st, err := r.statfs()
@@ -161,7 +160,7 @@ func (r *room) forPrograms(clean int64) (unix.Statfs_t, error) {
 	return st, nil
 }
 
-// relieve gives the ballast up on a disk that said that it is full, and reports whether
+// relieve gives the ballast up on a disk that reported that it is full, and reports whether
 // there was one.
 func (r *room) relieve() bool {
 	b := r.lock()
@@ -173,7 +172,7 @@ func (r *room) relieve() bool {
 		return false
 	}
 	b.distrust(above, r.now())
-	r.kick() // for clean content to make room for another
+	r.kick() // so that clean content makes room for another
 	return true
 }
 
@@ -182,14 +181,14 @@ type evictor struct {
 	evict atomic.Pointer[func(need int64)] // nil: there is none
 
 	running sync.Mutex
-	need    atomic.Int64 // bytes beyond the floor that are wanted of what runs
-	gone    atomic.Int64 // files that were given up, ever
+	need    atomic.Int64 // bytes beyond the floor that are wanted of the running call
+	gone    atomic.Int64 // files that were evicted, ever
 }
 
-// run has room made, and reports whether anything was given up meanwhile: that there is
-// as little room as before may then be because others took it.
+// run has room made, and reports whether any file was evicted meanwhile: if there is as
+// little room as before, others may have taken it.
 func (e *evictor) run(need int64) (gaveUp bool) {
-	before := e.gone.Load() // of the one that runs, too: its room was not there for the caller
+	before := e.gone.Load() // of the running call, too: its room did not exist for the caller
 	e.running.Lock()
 	defer e.running.Unlock()
 	evict := e.evict.Load()
@@ -202,13 +201,11 @@ func (e *evictor) run(need int64) (gaveUp bool) {
 	return e.gone.Load() > before
 }
 
-// Relieve gives the ballast up, because something could not be written for want
-// of space that must be. It reports whether there was one: then trying again
-// may help.
+// Relieve gives the ballast up, because of a write that must not fail and lacks space. It
+// reports whether there was one: then another try may help.
 func (s *Store) Relieve() bool { return s.room.relieve() }
 
-// SetEvictor says what makes room: a function that calls [Store.Evict] with the
-// caller's rules. It is called with the bytes that are wanted beyond the floor,
-// by one goroutine at a time, from everything that writes or
-// fetches: none of these may be called under a lock that it takes.
+// SetEvictor sets the function that makes room: it calls [Store.Evict] with the caller's rules.
+// It is called with the bytes that are wanted beyond the floor, in one goroutine at a time, from
+// every write and fetch: none of these may be called under a lock that it takes.
 func (s *Store) SetEvictor(evict func(need int64)) { s.room.evictor.evict.Store(&evict) }

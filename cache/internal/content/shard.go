@@ -22,8 +22,8 @@ type shard struct {
 	fd atomic.Int64 // plus 1, so that 0 is none
 }
 
-// open opens the directory, the given one of root, and makes it if there is none. An
-// error is for this call only: a full disk has room again.
+// open opens the directory, the given one of root, and makes it if there is none. An error
+// is for this call only: a full disk may have room again.
 func (sh *shard) open(root string, number int) (int, error) {
 	if fd := sh.fd.Load(); fd > 0 {
 		return int(fd) - 1, nil
@@ -42,7 +42,7 @@ func (sh *shard) open(root string, number int) (int, error) {
 	return fd, err
 }
 
-// errNoShard says that a directory is not there and cannot be made.
+// errNoShard says that a directory does not exist and cannot be made.
 var errNoShard = errors.New("no directory for content")
 
 func shardOf(ino uint64) int { return int(ino >> 10 % shardCount) }

@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// sink takes what a source delivers.
+// sink takes the bytes that a source delivers.
 type sink struct {
 	fl     *flight
 	closed atomic.Bool
 	got    ranges // see lockedFile
 }
 
-// WriteAt implements [io.WriterAt]. Bytes go only where none are yet.
+// WriteAt implements [io.WriterAt]. Bytes go only into missing blocks.
 func (k *sink) WriteAt(p []byte, off int64) (int, error) {
 	fl, f := k.fl, k.fl.f
 	end := off + int64(len(p))
@@ -24,7 +24,7 @@ func (k *sink) WriteAt(p []byte, off int64) (int, error) {
 	}
 	n := int64(len(p))
 	err := f.s.room.whileFull(n, func() error {
-		if !f.s.room.look(n) { // others, or fetches beside this one, have taken what it was promised
+		if !f.s.room.look(n) { // others, or fetches beside this one, have taken the promised room
 			if err := f.s.room.take(n); err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (f *lockedFile) fill(p []byte, off int64) error {
 	return nil
 }
 
-// complete says what a source left out.
+// complete reports bytes that a source left out.
 func (k *sink) complete() error {
 	l := k.fl.f.lock()
 	defer l.unlock()

@@ -12,21 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Snapshot is the content of a file at one moment, for as long as it is open.
-// Its methods may be called at once, but not after Close.
+// Snapshot is the content of a file at one moment, for as long as it is open. Its methods
+// may be called at once, but not after Close.
 //
-// It reads the file in place. A change through the File first puts aside what
-// it is about to replace, piece by piece; where the disk can share blocks
-// between files, all at once. A change of more than 16 MiB at a time, which no
-// writer should wait for, ends the snapshot instead: then its reads are
-// [ErrChanged].
+// It reads the file in place. A change through the File first puts aside the bytes that it
+// is about to replace, piece by piece; where the disk can share blocks between files, all
+// at once. A change of more than 16 MiB at a time, which no writer should wait for, ends
+// the snapshot instead: then its reads are [ErrChanged].
 type Snapshot struct {
 	f    *File
 	fd   int
 	size int64
 
-	delta *delta // a copy of the file's; nil: no one knows
-	since spans  // what has changed since; see lockedFile
+	delta *delta // a copy of the file's; nil: not known
+	since spans  // changes since; see lockedFile
 
 	broken atomic.Bool
 	aside  atomic.Pointer[aside]
@@ -35,7 +34,7 @@ type Snapshot struct {
 	digest string
 }
 
-// aside is what was put aside for a snapshot.
+// aside is the bytes that were put aside for a snapshot.
 type aside struct {
 	fd    int
 	all   bool          // it is a clone of the whole
@@ -47,7 +46,7 @@ const (
 	mostAtOnce = 16 << 20 // that a writer waits for
 )
 
-// Snapshot takes the file as it is, after what is missing was fetched.
+// Snapshot takes the file as it is, after its missing blocks were fetched.
 func (f *File) Snapshot(ctx context.Context) (*Snapshot, error) {
 	l := f.lock()
 	defer l.unlock()
@@ -65,7 +64,7 @@ func (f *File) Snapshot(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	v := &Snapshot{f: f, fd: fd, size: st.Size, delta: l.account()}
-	f.s.inodes.share(f) // so that whoever opens the inode gets this File, and its writes are seen
+	f.s.inodes.share(f) // so that an open of the inode gets this File, and its writes are seen
 	l.views = append(l.views, v)
 	return v, nil
 }
@@ -113,7 +112,7 @@ func (v *Snapshot) ReadAt(p []byte, off int64) (int, error) {
 	for at := off; at < end; at = off + int64(done) {
 		to := min(end, (at/v.piece()+1)*v.piece())
 		if !v.touched() {
-			to = end // in one piece, and looked at again after
+			to = end // in one piece, and checked again after
 		}
 		n, err := v.readPiece(p[done:][:to-at], at)
 		done += n
@@ -127,11 +126,11 @@ func (v *Snapshot) ReadAt(p []byte, off int64) (int, error) {
 	return done, nil
 }
 
-// touched reports that something may have been put aside.
+// touched reports that pieces may have been put aside.
 func (v *Snapshot) touched() bool { return v.aside.Load() != nil || v.broken.Load() }
 
-// readPiece reads from where the bytes are: aside, or in place if no one has
-// put them aside by the time that they were read.
+// readPiece reads from where the bytes are: aside, or in place if they were not put aside
+// by the time that they were read.
 func (v *Snapshot) readPiece(p []byte, off int64) (int, error) {
 	for {
 		if v.broken.Load() {
@@ -149,7 +148,7 @@ func (v *Snapshot) readPiece(p []byte, off int64) (int, error) {
 		if !moved && (v.moved(off, int64(len(p))) || v.broken.Load()) {
 			continue
 		}
-		if err == io.EOF { // cut by somebody who does not go through the File
+		if err == io.EOF { // cut by a program that does not go through the File
 			err = ErrChanged
 		}
 		return n, err
@@ -189,8 +188,8 @@ func (v *Snapshot) Digest(ctx context.Context) (string, error) {
 	return v.digest, nil
 }
 
-// preserve puts aside what the snapshots of the file need of [off, off+n), which
-// is about to change.
+// preserve puts aside the bytes of [off, off+n), which is about to change, for the
+// snapshots of the file.
 func (f *lockedFile) preserve(off, n int64) {
 	for _, v := range f.views {
 		if err := v.preserve(off, n); err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Store is the content of one working copy. Its methods may be called at once.
-// Only one process may have a directory open; its caller sees to that.
+// Store is the content of one working copy. Its methods may be called at once. Only one
+// process may have a directory open; its caller ensures that.
 type Store struct {
 	o    Options
 	dir  string
@@ -26,8 +26,8 @@ type Store struct {
 	shutdown sync.Once
 }
 
-// Open takes the directory of a store, and makes it if there is none. What an
-// unclean end left half-made is removed.
+// Open takes the directory of a store, and makes it if there is none. Half-made files of an
+// unclean end are removed.
 func Open(dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{o: o, dir: dir, work: newWork()}
@@ -43,9 +43,9 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends what is under way and waits for it, and writes what is pending.
-// Files that are in use can still be read, written and released as far as that
-// needs no fetch; everything else is [ErrClosed].
+// Close ends all work under way and waits for it, and writes pending paths. Files that are
+// in use can still be read, written and released as far as that needs no fetch; everything
+// else is [ErrClosed].
 func (s *Store) Close() error {
 	s.shutdown.Do(func() {
 		s.work.end()
@@ -55,8 +55,8 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Remove unlinks the content of an inode, if there is any. Files of it that are
-// in use live on without a name. It does not wait for anything but the disk.
+// Remove unlinks the content of an inode, if there is any. Files of it that are in use live
+// on without a name. It does not wait for anything but the disk.
 func (s *Store) Remove(ino uint64) {
 	n := s.dirs.lock(ino)
 	defer n.unlock()
@@ -65,7 +65,7 @@ func (s *Store) Remove(ino uint64) {
 	}
 }
 
-// displace unlinks the content of an inode; what is in use has no name then.
+// displace unlinks the content of an inode; a File in use has no name then.
 func (s *Store) displace(n names) error {
 	if err := n.unlink(); err != nil {
 		return err
@@ -74,15 +74,15 @@ func (s *Store) displace(n names) error {
 	return nil
 }
 
-// forget takes an inode out of memory: what is in use has no name any more.
+// forget takes an inode out of memory: a File in use has no name any more.
 func (s *Store) forget(n names) {
 	s.inodes.forget(n)
 	s.paths.forget(n.ino)
 }
 
-// Each visits all content that has a name, with the path that it was last
-// written under ("" if none was noted) and its size, for whoever has to rescue
-// content without its table. Partial says that some of it was never here.
+// Each visits all content that has a name, with the path that it was last written under (""
+// if none was noted) and its size, so that content can be rescued without its table.
+// Partial says that some of it was never local.
 func (s *Store) Each(visit func(ino uint64, path string, size int64, partial bool)) error {
 	s.paths.flush()
 	return s.dirs.each(func(ino uint64, path string) error {
@@ -99,7 +99,7 @@ func (s *Store) Each(visit func(ino uint64, path string, size int64, partial boo
 	})
 }
 
-// Usage is what a store holds.
+// Usage is the amount of content in a store.
 type Usage struct {
 	Clean int64 // bytes that may be given up
 	Dirty int64 // bytes that may not
@@ -108,7 +108,7 @@ type Usage struct {
 	Open  int   // inodes in use
 }
 
-// Usage says what the store holds, as far as [Store.Clean] was told.
+// Usage gives the amount of content, as far as [Store.Clean] was told.
 func (s *Store) Usage() Usage {
 	kept := s.KeptBytes()
 	all := s.inodes.lock()
@@ -118,6 +118,6 @@ func (s *Store) Usage() Usage {
 }
 
 // Statfs describes the disk that content lies on, or the quota of its directory where the
-// disk has one. Available is what may be written: what is free above the floor, and clean
+// disk has one. Available is the space for writes: free space above the floor, and clean
 // content, which counts as free.
 func (s *Store) Statfs() (unix.Statfs_t, error) { return s.room.forPrograms(s.Usage().Clean) }

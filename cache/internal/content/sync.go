@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sync returns when the bytes that are here are on the disk, and the record of
-// them. An error stays: the kernel may have dropped what it could not write.
+// Sync returns when the local bytes, and the record of them, are on the disk. An error
+// stays: the kernel may have dropped the bytes that it could not write.
 func (f *File) Sync() error {
 	run, err := f.beginSync()
 	if run == nil {
@@ -27,10 +27,10 @@ func (f *File) Sync() error {
 	return l.syncBlocks(run.here)
 }
 
-// syncRun is what one Sync is about.
+// syncRun is the state of one Sync.
 type syncRun struct {
 	fd    int     // is pinned
-	here  []uint8 // the blocks that were here
+	here  []uint8 // the blocks that were local
 	again bool    // the file was synced before
 }
 
@@ -53,8 +53,8 @@ func (f *File) beginSync() (*syncRun, error) {
 	return run, err
 }
 
-// syncBlocks records which blocks are on the disk: those that were here before
-// the data was written out.
+// syncBlocks records which blocks are on the disk: those that were local before the data
+// was written out.
 func (f *lockedFile) syncBlocks(here []uint8) error {
 	b := f.blocks
 	if b == nil || b.fd < 0 {
@@ -71,8 +71,8 @@ func (f *lockedFile) syncBlocks(here []uint8) error {
 			return err
 		}
 	}
-	// Before the map goes, too: one that came back after a loss of power must
-	// not have written blocks fetched again.
+	// Before the map goes, too: one that came back after a loss of power must not have
+	// written blocks fetched again.
 	if err := f.s.dirs.sync(b.fd); err != nil || !all {
 		return err
 	}

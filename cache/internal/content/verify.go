@@ -11,8 +11,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// checksum is a hash of a file's beginning that keeps up with what arrives, so
-// that the last block of a large file need not wait for a hash of the whole.
+// checksum is a hash of a file's beginning that follows the arriving bytes, so that the
+// last block of a large file need not wait for a hash of the whole.
 type checksum struct {
 	mu   sync.Mutex // held over reading
 	h    hash.Hash
@@ -36,8 +36,7 @@ func (c *checksum) feed(ctx context.Context, fd int, to int64) error {
 	return nil
 }
 
-// advance hashes what is present from the beginning on, if that is of use. The
-// file is pinned.
+// advance hashes the present blocks from the beginning on, if that is of use. The file is pinned.
 func (c *checksum) advance(f *File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +69,8 @@ func (f *File) prefix() (fd int, to int64, h hash.Hash) {
 	return fd, b.start(b.firstMissing(0, len(b.state))), h
 }
 
-// verify compares the file, all of which has come, with its digest. A file that
-// differs has nothing present afterwards. It reads without the lock.
+// verify compares the file, all of which has come, with its digest. A file that differs has
+// no present block afterwards. It reads without the lock.
 func (f *lockedFile) verify(fl *flight) error {
 	b := f.blocks
 	h, want := providers.Hasher(b.digest)
@@ -87,7 +86,7 @@ func (f *lockedFile) verify(fl *flight) error {
 	f.unlocked(func() { got, err = f.file.sum.finish(f.s.work.ctx, fd, h, size) })
 	switch {
 	case b.touched || fl.dead:
-		return nil // nothing that a digest could be compared with
+		return nil // no state that a digest could be compared with
 	case err != nil:
 		return err
 	case got == want:

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// work is what goes on in the background: fetches, evictions, and what is written
-// after a while. Close waits for it.
+// work is the tasks in the background: fetches, evictions, and delayed writes. Close waits
+// for them.
 type work struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -21,8 +21,7 @@ func newWork() *work {
 	return w
 }
 
-// begin counts one piece of work, until done. It reports false when there may be no
-// more.
+// begin counts one task, until done. It reports false when no more may begin.
 func (w *work) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,7 +36,7 @@ func (w *work) done() { w.running.Done() }
 
 func (w *work) closed() bool { return w.ctx.Err() != nil }
 
-// end has no more work begin, and returns when all is over.
+// end lets no more task begin, and returns when all are over.
 func (w *work) end() {
 	w.mu.Lock()
 	w.cancel()

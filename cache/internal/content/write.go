@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WriteAt writes p at off. It fetches only blocks that p covers in part and
-// that are missing. Like a disk it may write less than all of p, with an error:
-// ENOSPC comes from here and not from a later close.
+// WriteAt writes p at off. It fetches only blocks that p covers in part and that are
+// missing. Like a disk it may write less than all of p, with an error: ENOSPC is an error
+// of WriteAt and not of a later close.
 func (f *File) WriteAt(ctx context.Context, p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, unix.EINVAL
@@ -37,8 +37,7 @@ func (f *File) writeAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return l.write(p, off)
 }
 
-// Append writes p at the end of the file, wherever that is by then, and says
-// where it was.
+// Append writes p at the end of the file, wherever that is by then, and gives the offset.
 func (f *File) Append(ctx context.Context, p []byte) (off int64, n int, err error) {
 	if len(p) == 0 {
 		return f.Size(), 0, nil
@@ -64,7 +63,7 @@ func (f *File) append(ctx context.Context, p []byte) (off int64, n int, err erro
 		if err := l.edges(ctx, off, int64(len(p))); err != nil {
 			return off, 0, err
 		}
-		if off == f.size.Load() { // it was not waited for, or no one wrote meanwhile
+		if off == f.size.Load() { // there was no wait, or no write meanwhile
 			n, err = l.write(p, off)
 			return off, n, err
 		}
@@ -102,9 +101,9 @@ func (f *lockedFile) change(off, end int64) (int, error) {
 	return fd, err
 }
 
-// came keeps account of what a program wrote, and says how much of it counts.
-// When less was written than the program wanted, that may end inside a block
-// that is missing: a fetch would overwrite the bytes in there.
+// came records a program's write, and says how much of it counts. When less was written
+// than the program wanted, that may end inside a block that is missing: a fetch would
+// overwrite the written bytes in that block.
 func (f *lockedFile) came(off, n int64) (int64, error) {
 	if n <= 0 {
 		return 0, nil
@@ -116,7 +115,7 @@ func (f *lockedFile) came(off, n int64) (int64, error) {
 	}
 	lo, hi := b.span(off, n)
 	for lo < hi && !b.has(lo) && off > b.start(lo) {
-		lo++ // begins beside the bytes of the source
+		lo++ // the write begins in it, past the bytes of the source
 	}
 	for hi > lo && !b.has(hi-1) && off+n < b.end(hi-1) {
 		hi--
@@ -128,8 +127,8 @@ func (f *lockedFile) came(off, n int64) (int64, error) {
 	return n, f.complete()
 }
 
-// edges brings those blocks here that a change of [off, off+n) touches in part.
-// It waits without the lock; then everything may have changed.
+// edges fetches the missing blocks that a change of [off, off+n) touches in part. It waits
+// without the lock; then everything may have changed.
 func (f *lockedFile) edges(ctx context.Context, off, n int64) error {
 	for {
 		i, ok := f.edge(off, n)
@@ -142,7 +141,7 @@ func (f *lockedFile) edges(ctx context.Context, off, n int64) error {
 	}
 }
 
-// edge is a missing block that has to be here before a change of [off, off+n).
+// edge is a missing block that has to be local before a change of [off, off+n).
 func (f *lockedFile) edge(off, n int64) (int, bool) {
 	b := f.blocks
 	if b == nil || b.missing == 0 {
@@ -153,7 +152,7 @@ func (f *lockedFile) edge(off, n int64) (int, bool) {
 		return 0, from >= to // has no name yet, so that no change of it would last
 	}
 	if off >= b.remote {
-		return 0, false // beside the bytes of the source
+		return 0, false // past the bytes of the source
 	}
 	lo, hi := b.span(off, n)
 	for _, i := range []int{lo, hi - 1} {
@@ -164,10 +163,9 @@ func (f *lockedFile) edge(off, n int64) (int, bool) {
 	return 0, false
 }
 
-// Truncate sets the size. What growing adds is zeros, and is present. Shrinking
-// fetches nothing: of a block in which the file then ends, the rest comes when
-// it is needed. Only a file of one block that is not here is fetched first,
-// unless the size is 0.
+// Truncate sets the size. Growing adds zeros, which are present. Shrinking fetches nothing:
+// the rest of a block in which the file then ends comes when it is needed. Only a file of
+// one block that is not local is fetched first, unless the size is 0.
 func (f *File) Truncate(ctx context.Context, size int64) error {
 	if size < 0 {
 		return unix.EINVAL
@@ -196,7 +194,7 @@ func (f *File) truncate(ctx context.Context, size int64) error {
 	return l.cut(size)
 }
 
-// cut notes that nothing of the source beyond size is wanted any more.
+// cut notes that no bytes of the source beyond size are wanted any more.
 func (f *lockedFile) cut(size int64) error {
 	if f.blocks == nil {
 		return nil
