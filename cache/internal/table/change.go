@@ -1,11 +1,10 @@
 package table
 
-// Commit makes all changes since the last Commit or Abort in one step. When it
-// returns, they survive the end of this process by any means; a power cut they
-// survive after Sync, or when a later Commit does. On an error none of them
-// can be relied on to be there or not, and the table is of no more use, but
-// for two: ErrMisuse (Abort, and go on), and ErrFull, with which nothing has
-// happened (try again when there is room, or Abort).
+// Commit makes all changes since the last Commit or Abort in one step. When it returns,
+// they survive the end of this process by any means; a power cut they survive after Sync,
+// or when a later Commit does. After an error it is not known whether they were made, and
+// the table is of no more use, but for two errors: ErrMisuse (Abort, and go on), and
+// ErrFull, with which nothing has happened (try again when there is room, or Abort).
 func (t *Table) Commit() error {
 	if t.misused != nil {
 		return t.misused
@@ -78,8 +77,8 @@ func (t *Table) Abort() {
 	t.misused = nil
 }
 
-// Sync makes what was committed before the call survive a power cut. It needs
-// no lock; callers that come at the same time share one fsync.
+// Sync makes everything that was committed before the call survive a power cut. It needs no
+// lock; callers that come at the same time share one fsync.
 func (t *Table) Sync() error {
 	if err := t.Err(); err != nil {
 		return err

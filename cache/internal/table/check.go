@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Check reads everything, changes at hand included, and verifies what must
-// always hold between the records. It reports the first hundred breaches, each
-// as an error, joined.
+// Check reads everything, changes at hand included, and verifies the invariants between the
+// records. It reports the first hundred breaches, each as an error, joined.
 func (t *Table) Check() error {
 	if t.misused != nil {
 		return t.misused
@@ -44,7 +43,7 @@ func (c *checker) wrong(format string, args ...any) {
 	}
 }
 
-// names checks each name against what hangs on it.
+// names checks each name against the records that depend on it.
 func (c *checker) names() {
 	c.t.walk([]byte{keyName}, behind([]byte{keyName}), func(key, record []byte) bool {
 		if len(key) < 10 {
@@ -100,7 +99,7 @@ func (c *checker) name(l Link, n Name) {
 	}
 }
 
-// entry checks a name that stands for something here.
+// entry checks a name that stands for a local inode.
 func (c *checker) entry(l Link, n Name) {
 	c.entries++
 	c.allEntries++
@@ -125,7 +124,7 @@ func (c *checker) entry(l Link, n Name) {
 	closer.Close()
 }
 
-// endDir compares what was counted with what the directory says.
+// endDir compares the counts with those in the directory's record.
 func (c *checker) endDir() {
 	if c.dir != 0 {
 		d := c.t.Inode(c.dir)

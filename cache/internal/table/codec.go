@@ -11,9 +11,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Each record begins with a byte that gives the version of its encoding. Then
-// come flags that say which parts follow, so that what is not there costs
-// nothing, and the parts: numbers as varints, text with its length in front.
+// Each record begins with a byte that gives the version of its encoding. Then come flags
+// that say which parts follow, so that a missing part costs nothing, and the parts: numbers
+// as varints, text with its length in front.
 
 // encoder appends to a record.
 type encoder []byte
@@ -58,8 +58,8 @@ func encodeMap[V ~string | ~[]byte](e *encoder, m map[string]V) {
 	}
 }
 
-// decoder takes a record apart. It never reads outside of it, and makes
-// nothing larger than it; the first thing that is wrong ends it.
+// decoder takes a record apart. It never reads past it, and makes nothing larger than it;
+// the first error ends it.
 type decoder struct {
 	rest string // text parts share its memory
 	err  error
@@ -82,7 +82,7 @@ func decode(record []byte, version byte) decoder {
 	return decoder{rest: string(record[1:])}
 }
 
-// end is the first error, also when something is left.
+// end is the first error; bytes left over are one, too.
 func (d *decoder) end() error {
 	if d.err == nil && d.rest != "" {
 		d.err = errLong
@@ -125,7 +125,7 @@ func (d *decoder) time() Time {
 	return TimeOf(time.Unix(sec, nsec))
 }
 
-// count is a number of things that need at least size bytes each.
+// count is a number of items that need at least size bytes each.
 func (d *decoder) count(size int) int {
 	n := d.uint()
 	if n > uint64(len(d.rest)/size) {

@@ -91,7 +91,7 @@ func (n *Inode) encodeTimes(e *encoder) {
 	e.int(n.Birth - mtime)
 }
 
-// shortTimes reports whether nanoseconds in 64 bits say all times.
+// shortTimes reports whether all times fit nanoseconds in 64 bits.
 func (n *Inode) shortTimes() bool {
 	for _, t := range [...]Time{n.Mtime, n.Atime, n.Ctime} {
 		if _, fit := t.nanoseconds(); !fit {
@@ -170,7 +170,7 @@ func (n *Inode) encodeRare(e *encoder, parts uint64) {
 	}
 }
 
-// decodeInode is the way back. What it gives holds nothing of record.
+// decodeInode is the inverse of encode. Its result shares no memory with record.
 func decodeInode(record []byte) (*Inode, error) {
 	d := decode(record, inodeVersion)
 	parts := d.uint()

@@ -75,7 +75,7 @@ func (n *Name) encode(to []byte) []byte {
 	return e
 }
 
-// decodeName is the way back. What it gives holds nothing of record.
+// decodeName is the inverse of encode. Its result shares no memory with record.
 func decodeName(record []byte) (Name, error) {
 	d := decode(record, nameVersion)
 	parts := d.uint()
@@ -104,8 +104,7 @@ func decodeName(record []byte) (Name, error) {
 	return n, d.end()
 }
 
-// An entry is a name as the order of readdir has it: what it stands for, and
-// the name.
+// An entry is a name as the order of readdir has it: its inode, and the name.
 
 func encodeEntry(ino Ino, name string) []byte {
 	e := encoder{entryVersion}

@@ -8,21 +8,21 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// database is the records on the disk, and before them the changes at hand, which all
-// reads see. Once it has failed it answers nothing.
+// database is the records on the disk, and before them the changes at hand, which all reads
+// see. Once it has failed it answers nothing.
 type database struct {
 	failure
 	db      *pebble.DB
-	frozen  *pebble.Snapshot // of a Snapshot: what it reads
+	frozen  *pebble.Snapshot // of a Snapshot: its reads go to it
 	batch   *pebble.Batch    // encoded changes; nil: none
-	changes uint64           // counts what may make an iteration stale
+	changes uint64           // counts changes that may make an iteration stale
 }
 
 // pair is a key and its record.
 type pair struct{ key, record []byte }
 
-// The sizes of the pieces in which walk reads: small at first, since many
-// stop early or change what follows.
+// The sizes of the pieces in which walk reads: small at first, since many walks stop early
+// or change the following records.
 const (
 	pieceMin = 4
 	pieceMax = 256
@@ -67,7 +67,7 @@ func (d *database) read(key []byte) (record []byte, closer io.Closer) {
 	return record, closer
 }
 
-// reader is what the table reads from, with all changes that are at hand.
+// reader is where the table reads from, with all changes that are at hand.
 func (d *database) reader() pebble.Reader {
 	switch {
 	case d.batch != nil:
@@ -122,7 +122,7 @@ func (d *database) walk(lower, upper []byte, visit func(key, record []byte) bool
 			if !visit(p.key, p.record) {
 				return
 			}
-			lower = append(p.key, 0) // what comes right behind it
+			lower = append(p.key, 0) // the next key after it
 			if d.changes != changes {
 				max = pieceMin / 2
 				break
@@ -134,8 +134,7 @@ func (d *database) walk(lower, upper []byte, visit func(key, record []byte) bool
 	}
 }
 
-// apply gives changes to Pebble. On a disk that froze it looks as if all went
-// well.
+// apply gives changes to Pebble. On a frozen disk it seems to succeed.
 func (d *database) apply(b *pebble.Batch) error {
 	if err := errors.Join(b.Commit(pebble.Sync), b.Close()); err != nil {
 		d.fail(err)

@@ -1,32 +1,31 @@
 package table
 
-// dirtyIndex is what is known of the dirty order without reading it.
+// dirtyIndex is a summary of the dirty order, kept without reading it.
 type dirtyIndex struct {
 	now, committed dirtyState
 }
 
 type dirtyState struct {
 	count int
-	// first is not above the first place in the order. What was sent leaves
-	// deletions in the database, which a search from 0 would wade through.
+	// first is not above the first place in the order. Sent names leave deletions in the
+	// database, which a search from 0 would wade through.
 	first uint64
 }
 
 func (d *dirtyIndex) commit() { d.committed = d.now }
 func (d *dirtyIndex) abort()  { d.now = d.committed }
 
-// DirtyCount is how many names have something to send.
+// DirtyCount is how many names are dirty.
 func (t *Table) DirtyCount() int { return t.dirty.now.count }
 
-// Dirty visits the names with something to send behind a place in the order,
-// until visit says false. visit may change anything: what it changes behind
-// the present place is seen as it is by then.
+// Dirty visits the dirty names after a place in the order, until visit says false. visit
+// may change anything: its changes after the present place are seen.
 func (t *Table) Dirty(after uint64, visit func(seq uint64, l Link) bool) {
 	from := max(after+1, t.dirty.now.first)
 	if after == ^uint64(0) || t.dirty.now.count == 0 {
 		return
 	}
-	known := after < max(t.dirty.now.first, 1) // nothing is left out: what comes is the first
+	known := after < max(t.dirty.now.first, 1) // no earlier place exists: the next one is the first
 	t.walk(number([]byte{keyDirty}, from), behind([]byte{keyDirty}), func(key, record []byte) bool {
 		l, err := decodeLink(record)
 		if err != nil {

@@ -15,20 +15,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// disk is the file system that Pebble sees. It differs from a plain one in two
-// ways.
+// disk is the file system that Pebble uses. It differs from a plain one in two ways.
 //
-// Syncing a log does nothing until sync is called. A commit of Pebble that is
-// to be synced waits for write(2), which is what survives the end of the
-// process, and not for the disk. All other files are synced as Pebble wants
-// it, and so is a log before it is closed: otherwise a power cut would leave a
-// manifest that names lost tables, or a log that goes on behind a hole in an
-// earlier one.
+// Syncing a log does nothing until sync is called. A commit of Pebble that is to be synced waits
+// for write(2), which survives the end of the process, and not for the disk. All other files are
+// synced as Pebble wants it, and so is a log before it is closed: otherwise a power cut would
+// leave a manifest that names lost tables, or a log that goes on behind a hole in an earlier one.
 //
-// And where Pebble would end the process, because a log or manifest cannot be
-// written, it freezes: it tells the table, which fails, and from then on
-// pretends that all is well and changes nothing. What is on the disk stays as
-// if the process had been killed at that moment.
+// And where Pebble would end the process, because a log or manifest cannot be written, it
+// freezes: it tells the table, which fails, and from then on pretends success and changes
+// nothing. The files stay as if the process had been killed at that moment.
 type disk struct {
 	vfs.FS
 	logs    string // the directory of logs
@@ -38,14 +34,14 @@ type disk struct {
 	frozen  atomic.Bool
 	opening atomic.Bool   // a full disk is an error, and nothing to wait for
 	closing chan struct{} // closed: nothing waits any more
-	pauses  atomic.Int64  // since something last went well
+	pauses  atomic.Int64  // since the last success
 	backlog *backlog
 	mark    mark
 	spare   spare
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the rest
 	open []*file    // logs; the last one is written to
-	next *syncRun   // who comes now joins it
+	next *syncRun   // later callers join it
 
 	turn sync.Mutex // held over the one sync that runs
 }
@@ -58,17 +54,17 @@ func newDisk(base vfs.FS, noSpace func(), fail func(error)) *disk {
 		backlog: newBacklog(), closing: make(chan struct{})}
 }
 
-// freeze is for an error after which Pebble would not know what is on the
-// disk.
+// freeze is for an error after which Pebble would not know the state of the disk.
 func (d *disk) freeze(err error) {
-	d.fail(err) // first: whoever waits for what is pretended must find it
+	d.fail(err) // first: a caller that waits for a pretended success must find it
 	d.frozen.Store(true)
 	d.backlog.change(func() { d.backlog.frozen = true })
 }
 
 // pause keeps Pebble, which tries again for ever and at once, from taking a
-// processor and a disk for it: each pause is twice as long as the one before. Only
-// closing waits for the goroutine, and ends the pause.
+// pause keeps Pebble, which tries again for ever and at once, from taking a processor and a
+// disk for it: each pause is twice as long as the one before. Only Close waits for the
+// goroutine, and it ends the pause.
 func (d *disk) pause() {
 	wait := time.NewTimer(min(leastPause<<min(d.pauses.Add(1)-1, 10), mostPause))
 	defer wait.Stop()
@@ -92,11 +88,11 @@ func (d *disk) isClosing() bool {
 	}
 }
 
-// cannotOpen reports whether an error is the end of an open: Pebble would wait for
-// room without end, and no one could tell why.
+// cannotOpen reports whether an error ends an open: Pebble would wait for room without end,
+// and without giving a reason.
 func (d *disk) cannotOpen(err error) bool { return d.opening.Load() && isFull(err) }
 
-// role is what a file is to Pebble.
+// role is the part that a file plays for Pebble.
 type role uint8
 
 const (
@@ -165,7 +161,7 @@ func (d *disk) create(name string, c vfs.DiskWriteCategory, create func() (vfs.F
 	return watched, nil
 }
 
-// nowhere is a file that takes what is written and keeps nothing.
+// nowhere is a file that accepts writes and keeps nothing.
 func (d *disk) nowhere(r role) (vfs.File, error) {
 	f, err := vfs.NewMem().Create("nowhere", vfs.WriteCategoryUnspecified)
 	return &file{File: f, disk: d, role: r}, err

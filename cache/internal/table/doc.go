@@ -1,7 +1,6 @@
-// Package table keeps the durable names of a working copy: inodes, names, what
-// the remote is known to hold under each name, the order of the changes that
-// it does not have yet, and small records for others. Content it knows nothing
-// of.
+// Package table keeps the durable names of a working copy: inodes, names, the remote's last
+// known entry under each name, the order of dirty names, and small records for other
+// packages. It knows nothing of content.
 //
 //	t, err := table.Open(dir, table.Options{})
 //	ino := t.Alloc()
@@ -13,31 +12,27 @@
 //
 // # What it promises
 //
-// Changes collect in memory, where all reads see them, until Commit makes them
-// in one step. When Commit returns they survive the end of the process by any
-// means, SIGKILL too. When Sync returns, everything that was committed before
-// it was called survives a power cut. A power cut leaves the state after some
-// commit: all of those before it, nothing of those behind it.
+// Changes collect in memory, where all reads see them, until Commit makes them in one step. When
+// Commit returns they survive the end of the process by any means, SIGKILL too. When Sync
+// returns, everything that was committed before it was called survives a power cut. A power cut
+// leaves the state after some commit: all of those before it, nothing of those behind it.
 //
-// What hangs together stays together: SetName keeps the names in an inode, the
-// counts of a directory, the order of readdir and the order of what is to be
-// sent, and Check verifies it all. Inode numbers, cookies of one directory and
-// places in the order to send are never given twice.
+// Dependent records change together: SetName keeps the names in an inode, the counts of a
+// directory, the order of readdir and the order of dirty names, and Check verifies it all. Inode
+// numbers, cookies of one directory and places in the order of dirty names are never given twice.
 //
-// When the disk is full Commit says so before anything has happened
-// ([ErrFull]), and goes on when there is room. When something cannot be read,
-// or a log or manifest cannot be written, the table fails ([Table.Err]): it
-// answers nothing more, rather than half of something, and what is on the disk
-// stays as it was. A record that makes no sense is [ErrDamaged], never a panic
-// and never a wrong answer that a checksum would have told.
+// When the disk is full Commit says so before anything has happened ([ErrFull]), and goes
+// on when there is room. When a record cannot be read, or a log or manifest cannot be
+// written, the table fails ([Table.Err]): it answers nothing more, rather than half of an
+// answer, and its files stay as they were. A record that makes no sense is [ErrDamaged],
+// never a panic and never a wrong answer that a checksum would have told.
 //
 // # Why so
 //
-// Below is Pebble, a log-structured merge tree in Go. A commit that Pebble
-// syncs waits for its log to be written and for the disk. Here the disk is
-// taken away from under it: syncing a log does nothing until Sync (see disk).
-// What remains is one write(2), and that survives a kill. Pebble's own NoSync
-// does not wait even for that, and loses commits that were acknowledged.
+// Below is Pebble, a log-structured merge tree in Go. A commit that Pebble syncs waits for its
+// log to be written and for the disk. This package takes the disk away from under it: syncing a
+// log does nothing until Sync (see disk). One write(2) remains, and that survives a kill.
+// Pebble's own NoSync does not wait even for that, and loses commits that were acknowledged.
 //
 // Others, for the same commit of one create: SQLite (WAL, NORMAL) takes 26 us
 // and Badger 6.4 us, where Pebble in this mode took 3.6 us on an idle machine;
@@ -58,16 +53,14 @@
 //	    a name, there or not      6.6 us              20 us
 //	    to open again             0.3 s               0.2 s
 //
-// Inodes are looked at far more often than names, and names far more often by
-// what sends them than by programs, for which the kernel keeps them. A decoded
-// one is a hundred times faster than a stored one: some of both stay (see
-// resident), and that a name is not there does too. In the database that costs
-// no more than a name that is: the levels above the last have Bloom filters,
-// and the last is one search in blocks that the directory shares.
+// Inodes are looked at far more often than names, and names far more often by uploads than
+// by programs, for which the kernel keeps them. A decoded one is a hundred times faster
+// than a stored one: some of both stay (see resident), and so does the fact that a name is
+// missing. In the database a missing name costs no more than another: the levels above the
+// last have Bloom filters, and the last is one search in blocks that the directory shares.
 //
-// Memory is bounded by Options, not by how much there is: blocks of the
-// database, decoded inodes and names, and up to five memtables of 4 MiB under
-// load. An empty table takes 0.3 MiB.
+// Memory is bounded by Options, not by the number of records: blocks of the database, decoded
+// inodes and names, and up to five memtables of 4 MiB under load. An empty table takes 0.3 MiB.
 //
 // # What a caller must know
 //

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// failure is why a table answers nothing any more, and whether the changes at hand may be
-// committed.
+// failure is the reason why a table answers nothing any more, and whether the changes at
+// hand may be committed.
 type failure struct {
 	o       *Options // of the table
 	log     *slog.Logger

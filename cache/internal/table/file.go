@@ -17,7 +17,7 @@ type file struct {
 
 	// Of a log.
 	number   uint64
-	unsynced atomic.Bool  // something was written since the last flush began
+	unsynced atomic.Bool  // bytes were written since the last flush began
 	size     atomic.Int64 // bytes written
 	room     atomic.Int64 // bytes for which the disk has set blocks aside
 	mu       sync.Mutex   // held over a flush
@@ -52,7 +52,7 @@ func (f *file) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Sync makes what was written survive a power cut, but not of a log.
+// Sync makes the written bytes survive a power cut, but not those of a log.
 func (f *file) Sync() error { return f.sync(f.File.Sync) }
 
 // SyncData is Sync without times.
@@ -70,9 +70,9 @@ func (f *file) sync(sync func() error) error {
 	return err
 }
 
-// flush makes what was written to a log survive a power cut. After a failure
-// the kernel may have dropped what it could not write, and a flush that
-// succeeds would prove nothing: so there is none.
+// flush makes the written bytes of a log survive a power cut. After a failure the kernel
+// may have dropped bytes that it could not write, and a flush that succeeds would prove
+// nothing: so there is none.
 func (f *file) flush() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +101,7 @@ func (f *file) Close() error {
 	return err
 }
 
-// Preallocate sets blocks aside. That it failed matters to reserve only.
+// Preallocate sets blocks aside. Its failure matters to reserve only.
 func (f *file) Preallocate(offset, length int64) error {
 	if f.disk.frozen.Load() {
 		return nil
@@ -122,8 +122,8 @@ func (f *file) reserve(n int64) error {
 	return f.disk.setAside(n, func(n int64) error { return f.Preallocate(size, n) })
 }
 
-// setAside allocates n bytes, and more while there is room: on a full disk the last
-// blocks go to commits, since who removes something makes room.
+// setAside allocates n bytes, and more while there is room: on a full disk the last blocks
+// go to commits, since a removal makes room.
 func (d *disk) setAside(n int64, allocate func(n int64) error) error {
 	const ahead = 256 << 10
 	err := allocate(n + ahead)
@@ -137,7 +137,7 @@ func (d *disk) setAside(n int64, allocate func(n int64) error) error {
 	if isFull(err) {
 		return err
 	}
-	return nil // where it cannot be known, the write will tell
+	return nil // another error proves nothing: the write will fail if there is no room
 }
 
 func isFull(err error) bool {

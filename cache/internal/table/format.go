@@ -11,16 +11,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// format is the version of what the database holds: keys, and what records
-// mean. How one record is encoded has a version of its own. In format 2 an inode may
-// have times of any year, and says whether its content came from the remote.
+// format is the version of the database's contents: keys, and the meaning of records. The
+// encoding of one record has a version of its own. In format 2 an inode may have times of
+// any year, and says whether its content came from the remote.
 const format = 2
 
-// formatHead is how the file that holds the format version begins.
+// formatHead is the beginning of the file that holds the format version.
 const formatHead = "wsmount table "
 
-// readFormat reads the format version in dir before anything is touched; 0: there is
-// none. It is the last thing that is written when a table is made.
+// readFormat reads the format version in dir before anything is touched; 0: there is none.
+// The file is the last that is written when a table is made.
 func readFormat(files vfs.FS, dir string) (found uint64, err error) {
 	text, err := readFile(files, files.PathJoin(dir, "format"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,9 +40,9 @@ func readFormat(files vfs.FS, dir string) (found uint64, err error) {
 	return found, nil
 }
 
-// writeFormat ends the making of a table, and says of one of an earlier format that it
-// may hold from here on what programs of then do not know. One without a format version
-// that holds something once had one.
+// writeFormat ends the making of a table, and marks one of an earlier format, since from
+// now on it may hold records that programs of that format do not know. A database with
+// records and without a format version once had one.
 func (t *Table) writeFormat(dir string, found uint64) error {
 	if found == 0 && len(t.piece(nil, nil, 1)) > 0 {
 		return fmt.Errorf("%w: there is a database without a format version", ErrDamaged)
@@ -60,7 +60,7 @@ func readFile(files vfs.FS, path string) (string, error) {
 	return string(text), err
 }
 
-// writeFile makes a file whose content is there or not, whatever happens.
+// writeFile makes a file with its whole content or none, whatever happens.
 func writeFile(files vfs.FS, dir, path, text string) error {
 	f, err := files.Create(path+".new", vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -84,7 +84,7 @@ func syncDir(files vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// makeDir makes a directory, and what is missing above it, to last.
+// makeDir makes a directory, and missing ones above it, durably.
 func makeDir(files vfs.FS, dir string) error {
 	if _, err := files.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -7,19 +7,18 @@ import (
 	"log/slog"
 )
 
-// The guard is a file beside the database that says up to which numbers this
-// table was known to know that they are given. A database that knows less has
-// lost something, though all that is left of it may be sound: the directory was
-// removed or put back from a copy, or what named its newest part was damaged and
-// taken for the torn end of a log. It is never ahead of the database on the disk,
-// so that no crash makes a sound one look damaged. Where it is missing, it says
-// nothing.
+// The guard is a file beside the database. It says up to which number this table was known
+// to record them as given. A database that knows less has lost records, though
+// the rest of it may be sound: the directory was removed or put back from a copy, or the
+// reference to its newest part was damaged and taken for the torn end of a log. The guard
+// is never ahead of the database on the disk, so that no crash makes a sound one look
+// damaged. Where it is missing, it says nothing.
 
 func guardPath(dir string) string { return dir + ".guard" }
 
 const guardText = "wsmount numbers %d %d\n"
 
-// checkGuard compares what was read with the guard.
+// checkGuard compares the numbers in the table with the guard.
 func (t *Table) checkGuard(dir string) {
 	text, err := readFile(t.disk, guardPath(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,9 +39,9 @@ func (t *Table) checkGuard(dir string) {
 	}
 }
 
-// setGuard writes it, and reports whether it did. When it could not, as on a full
-// disk, it says what it said: less than it could, or more than who wants to give
-// numbers back may let the table say.
+// setGuard writes the guard, and reports whether it did. When it could not, as on a full
+// disk, the guard keeps its numbers: lower than they could be, or higher than the table may
+// say after a caller gave numbers back.
 func (t *Table) setGuard(ino, seq uint64) bool {
 	err := writeFile(t.disk, t.disk.PathDir(t.dir), guardPath(t.dir), fmt.Sprintf(guardText, ino, seq))
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 	"strings"
 )
 
-// Pebble takes whatever it cannot read in its newest log, and in the manifest,
-// for the torn end of the last write, and goes on without what is behind. After a
-// kill that is right: what was written is all there, but for a part of the last
-// write. So where what cannot be read is all there, or something that can be is
-// behind it, the file was damaged since. After a power cut it was not: a disk
-// writes in any order.
+// Pebble takes whatever it cannot read in its newest log, and in the manifest, for the torn
+// end of the last write, and goes on without the rest. After a kill that is right: all
+// written bytes exist, but for a part of the last write. So when an unreadable record is
+// complete, or a readable one follows it, the file was damaged since. After a power cut
+// that proves nothing: a disk writes in any order.
 //
-// Which of the two it was stands in a file beside the database, written with the
+// A file beside the database, written with the first commit of each session, tells which of
+// the two it was: it names the boot that the session ran in.
 // first commit of each session: the boot that it ran in.
 
 // inspector looks at the files of a table before Pebble does.
 type inspector struct {
 	disk *disk
 	dir  string // of the table
-	boot string // this one; "": no one knows
+	boot string // the present one; "": not known
 	log  *slog.Logger
 }
 
@@ -154,21 +154,21 @@ func (i inspector) readAll(file string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// blockFrom is what there is of a block from a place on.
+// blockFrom is the rest of a block from a place on.
 func blockFrom(content []byte, at int) []byte {
 	return content[at:min(at+blockSize-at%blockSize, len(content))]
 }
 
-// What follows is how Pebble's package record lays a file out: blocks, and in
-// them chunks with a checksum, which in a log have its number.
+// The constants are the layout of a file by Pebble's package record: blocks, and in them
+// chunks with a checksum, which in a log have its number.
 const (
 	blockSize = 32 << 10
 	plainHead = 7
 	logHead   = plainHead + 4
 )
 
-// readable is up to where a file of records is chunk after chunk, and whether it
-// ends there by what it says.
+// readable is up to which place a file of records is chunk after chunk, and whether a chunk
+// of an older log proves that it ends there.
 func readable(content []byte, log uint32) (end int, closed bool) {
 	for at := 0; at < len(content); {
 		left, rest := blockSize-at%blockSize, blockFrom(content, at)
@@ -179,7 +179,7 @@ func readable(content []byte, log uint32) (end int, closed bool) {
 		case left < logHead: // zeros, where no chunk fits
 			at += left
 		case log != 0 && len(rest) >= logHead && binary.LittleEndian.Uint32(rest[plainHead:]) == log+1:
-			return at, true // what is behind is of an older log
+			return at, true // the rest is of an older log
 		default:
 			return at, false
 		}
@@ -197,8 +197,8 @@ func nextChunk(content []byte, from int, log uint32) (at int, ok bool) {
 	return 0, false
 }
 
-// chunk reports whether b, which ends with its block, begins with a chunk. The size
-// is not 0 also of one that is all there and not what was written.
+// chunk reports whether b, which ends with its block, begins with a chunk. The size is also
+// above 0 for a chunk that is complete and has a wrong checksum.
 func chunk(b []byte, log uint32) (size int, ok bool) {
 	head, kinds := plainHead, byte(0) // a kind above kinds, and up to 4 more
 	if log != 0 {

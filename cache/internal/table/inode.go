@@ -92,8 +92,8 @@ func (t *Table) Put(ino Ino, n *Inode) {
 	t.edits[ino] = n
 }
 
-// Drop forgets an inode. It must have no name left here or at the remote,
-// and a directory must have none in it.
+// Drop forgets an inode. It must have no local or remote name left, and a directory must
+// have none in it.
 func (t *Table) Drop(ino Ino) {
 	n := t.Inode(ino)
 	switch {
@@ -110,8 +110,8 @@ func (t *Table) Drop(ino Ino) {
 	t.edits[ino] = nil
 }
 
-// HasNames reports whether there are records of names in a directory: here, at
-// the remote, or of an attempt.
+// HasNames reports whether there are records of names in a directory: local, remote, or of
+// an attempt.
 func (t *Table) HasNames(dir Ino) (has bool) {
 	t.Names(dir, "", func(string, Name) bool {
 		has = true
@@ -120,7 +120,7 @@ func (t *Table) HasNames(dir Ino) (has bool) {
 	return has
 }
 
-// Kind is the kind of file that n is, as its mode has it.
+// Kind is the file type in n's mode.
 func (n *Inode) Kind() uint32 { return n.Mode & syscall.S_IFMT }
 
 func (n *Inode) IsDir() bool     { return n.Kind() == syscall.S_IFDIR }

@@ -5,12 +5,12 @@ import "encoding/binary"
 // The keys of the database, by first byte:
 //
 //	c dir cookie   the entries of a directory in the order of readdir
-//	d seq          the names with something to send, in order
+//	d seq          the dirty names, in order
 //	i ino          inodes
-//	l dir name     the names that stay on this machine
-//	m what         of the table itself
+//	l dir name     the local-only names
+//	m kind         of the table itself
 //	n dir name     names
-//	r key          records of others
+//	r key          records of other packages
 //
 // Numbers are 8 bytes, most significant first, so that they sort.
 const (
@@ -26,7 +26,7 @@ const (
 var (
 	keySession = []byte("msession")
 	keyNumbers = []byte("mnumbers")
-	keyListed  = []byte("mlocal") // there is a list of names that stay here
+	keyListed  = []byte("mlocal") // marks that the list of local-only names is complete
 )
 
 func number(k []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(k, n) }

@@ -15,8 +15,8 @@ func (t *Table) setLocal(l Link, old, now bool) {
 	}
 }
 
-// Local visits the names that are Local, by directory, until visit says to stop.
-// Of a directory for which into says false it visits none.
+// Local visits the names that are Local, by directory, until visit says false. It skips
+// directories for which into says false.
 func (t *Table) Local(into func(dir Ino) bool, visit func(l Link) bool) {
 	at := []byte{keyLocal}
 	for goOn := true; goOn; {
@@ -25,7 +25,7 @@ func (t *Table) Local(into func(dir Ino) bool, visit func(l Link) bool) {
 		t.walk(at, behind([]byte{keyLocal}), func(key, _ []byte) bool {
 			l := Link{Dir: binary.BigEndian.Uint64(key[1:]), Name: string(key[9:])}
 			if l.Dir != last && !into(l.Dir) {
-				at, goOn = behind(localKey(l.Dir, "")), true // past what may be many
+				at, goOn = behind(localKey(l.Dir, "")), true // past a directory with perhaps many names
 				return false
 			}
 			last = l.Dir
@@ -34,8 +34,8 @@ func (t *Table) Local(into func(dir Ino) bool, visit func(l Link) bool) {
 	}
 }
 
-// listLocal makes the list for a table of a version that did not keep it. It is
-// no part of what the caller changes.
+// listLocal makes the list for a table of a version that did not keep it. It is not part of
+// the caller's changes.
 func (t *Table) listLocal() error {
 	if t.has(keyListed) || t.Err() != nil {
 		return t.Err()

@@ -11,17 +11,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// The mark is a file beside the database that says how far the newest log goes:
-// one that ends earlier was cut off, which Pebble would take for the torn end of
-// the last write. It is written after the log, without a sync, each time that the
-// log has grown by markStep: that survives a kill, as what was written to the log
-// does, and so it is asked for after a kill only. It leaves the last markStep
-// bytes out, in which whatever ended the process may have been at work.
+// The mark is a file beside the database that says how far the newest log goes: one that ends
+// earlier was cut off, which Pebble would take for the torn end of the last write. It is written
+// after the log, without a sync, each time that the log has grown by markStep: it survives a
+// kill, as the log's bytes do, and so it is checked after a kill only. It leaves the last
+// markStep bytes out, since the cause of the process's end may have damaged them.
 //
-// It is never ahead of the log. Where it is missing, or speaks of a log before
-// the newest, it says nothing.
+// The mark is never ahead of the log. Where it is missing, or speaks of a log before the
+// newest, it says nothing.
 
-// markStep bounds what is written to a log between two marks.
+// markStep bounds the bytes that are written to a log between two marks.
 const markStep = 4 << 10
 
 const markText = "%020d %020d" // the number of the log, and bytes
@@ -37,8 +36,8 @@ type mark struct {
 	told func(error)
 }
 
-// open opens the file. That it could not be opened or written makes a damaged log
-// look torn, and no more: told hears of it.
+// open opens the file. If it cannot be opened or written, a damaged log may look torn, and
+// no more: told gets the error.
 func (m *mark) open(files vfs.FS, path string, told func(error)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

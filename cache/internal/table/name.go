@@ -1,7 +1,7 @@
 package table
 
-// Name is what is known of a name; false when nothing is. What it points to is
-// the table's: no one may change it.
+// Name is the record of a name; false when there is none. Values that it points to are the
+// table's, and must not be changed.
 func (t *Table) Name(dir Ino, name string) (Name, bool) {
 	if t.Err() != nil {
 		return Name{}, false
@@ -36,14 +36,14 @@ type known struct {
 	there bool
 }
 
-// SetName says what is known of a name from now on. A record that says
-// nothing (Ino 0, no Base, Seq 0, no Attempt) disappears.
+// SetName sets the record of a name. An empty record (Ino 0, no Remote, Seq 0, no Attempt)
+// disappears.
 //
-// It keeps what hangs on names: Links and Homes of the inodes that have or had
-// it, Subdirs, Entries and Cookies of dir, the order of readdir, the order of
-// what is to be sent and the list of what is Local. These inodes, and dir when its entries change, must
-// be there; they are edited. What n points to is the table's from now on. A name gets a cookie, which its directory never
-// had before, when Ino was 0 and is no more.
+// It keeps the dependent records: Links and RemoteLinks of the inodes that have or had the
+// name, Subdirs, Entries and Cookies of dir, the order of readdir, the order of dirty names
+// and the list of Local names. These inodes, and dir when its entries change, must exist;
+// they are edited. Values that n points to are the table's from now on. A name gets a
+// cookie, which its directory never had before, when Ino changes from 0.
 func (t *Table) SetName(dir Ino, name string, n Name) {
 	l := Link{Dir: dir, Name: name}
 	if t.options.Strict && (name == "" || t.Inode(dir) == nil) {
@@ -77,7 +77,7 @@ func (t *Table) SetName(dir Ino, name string, n Name) {
 	t.named = append(t.named, l)
 }
 
-// setEntry changes which inode l stands for here.
+// setEntry changes the local inode of l.
 func (t *Table) setEntry(l Link, old Ino, n *Name) bool {
 	dir := t.Edit(l.Dir)
 	if dir == nil {
@@ -133,7 +133,7 @@ func (t *Table) unlink(dir *Inode, l Link, ino Ino) bool {
 	return true
 }
 
-// setHome changes which inode has the name l at the remote.
+// setHome changes the inode that has the name l at the remote.
 func (t *Table) setHome(l Link, old, now Ino) bool {
 	if old == now {
 		return true

@@ -1,17 +1,16 @@
 package table
 
-// numbers gives inode numbers and places in the order of changes, each once
-// for ever. It reserves them in blocks ahead of need, in commits of their own
-// that are on the disk before the first number of a block is given: so not
-// even a power cut, after which a content file may be there that no record
-// tells of, makes a number come again.
+// numbers gives inode numbers and places in the order of changes, each once for ever. It
+// reserves them in blocks ahead of need, in commits of their own that are on the disk
+// before the first number of a block is given: so not even a power cut, after which a
+// content file may exist without a record, makes a number come again.
 type numbers struct {
 	ino, seq  counter
 	reserving chan error // a reservation under way; nil: none
 }
 
-// counter gives the numbers from next on, up to limit without limit. What is
-// below reserved will be up for use when the reservation under way is done.
+// counter gives the numbers from next on, up to limit without limit. Those below reserved
+// will be up for use when the reservation under way is done.
 type counter struct{ next, limit, reserved uint64 }
 
 // numberBlock is how many numbers are reserved at once. A crash leaves up to
@@ -38,7 +37,7 @@ func (t *Table) take(c *counter) uint64 {
 	}
 	n := c.next
 	c.next++
-	c.limit = max(c.limit, c.next) // after a failure they are still unique here
+	c.limit = max(c.limit, c.next) // after a failure they are still unique in this process
 	return n
 }
 
@@ -56,7 +55,7 @@ func (t *Table) readNumbers() {
 	t.numbers.seq = counter{next: seq, limit: seq}
 }
 
-// reserve starts a reservation of what is short, unless one runs.
+// reserve starts a reservation for the counters that are short, unless one runs.
 func (n *numbers) reserve(t *Table) {
 	if n.reserving != nil || t.Err() != nil {
 		return

@@ -18,7 +18,7 @@ import (
 var (
 	// ErrNewer: the table was written by a later version of wsmount.
 	ErrNewer = errors.New("made by a newer version of wsmount")
-	// ErrDamaged: what is on the disk is not what was written.
+	// ErrDamaged: the files on the disk differ from those that were written.
 	ErrDamaged = errors.New("damaged")
 	// ErrMisuse: the caller broke a rule of this package. The changes at hand
 	// cannot be committed; Abort and go on.
@@ -27,7 +27,7 @@ var (
 
 // Options of Open. The zero value works.
 type Options struct {
-	// Log gets what the database complains about. Nil is silent.
+	// Log gets the complaints of the database. Nil is silent.
 	Log *slog.Logger
 	// BlockCache bounds the memory, in bytes, for parts of the database that
 	// were read from the disk. 0 means 16 MiB.
@@ -35,13 +35,13 @@ type Options struct {
 	// Resident is how many decoded inodes, and how many names, stay in memory.
 	// 0 means 32768.
 	Resident int
-	// NoSpace is called when the disk is full, before a write is tried once
-	// more; it may free space. It runs on any goroutine, and must neither use
-	// the table nor wait for who does. Nil: nothing can be done.
+	// NoSpace is called when the disk is full, before a write is tried once more; it may
+	// free space. It runs on any goroutine, and must neither use the table nor wait for a
+	// caller that does. Nil: no space can be freed.
 	NoSpace func()
-	// ReadOnly opens a table that is there to be read: nothing is written, so that
-	// a disk without any room is enough. A change fails the table. Several may be open
-	// so at once; that it is not open to be written meanwhile is the caller's affair.
+	// ReadOnly opens an existing table to be read: nothing is written, so that a disk
+	// without any room is enough. A change fails the table. Several may be open so at once;
+	// the caller ensures that it is not open for writing meanwhile.
 	ReadOnly bool
 	// Strict panics on wrong use, and looks closer for it. For tests.
 	Strict bool
@@ -74,9 +74,9 @@ type Table struct {
 	news    uint64 // see News
 }
 
-// Open opens the table in dir, which it makes if there is none. It fails with
-// ErrNewer or ErrDamaged, or with what the file system says: that the disk is full,
-// or that the table is open elsewhere.
+// Open opens the table in dir, which it makes if there is none. It fails with ErrNewer or
+// ErrDamaged, or with the error of the file system: that the disk is full, or that the
+// table is open elsewhere.
 func Open(dir string, o Options) (*Table, error) {
 	t := newTable(o)
 	t.disk = newDisk(t.options.FS, t.options.NoSpace, t.fail)
@@ -204,9 +204,8 @@ type openError struct{ error }
 
 func (e openError) Unwrap() error { return e.error }
 
-// missing reports whether an error says that files are not what they were:
-// Pebble does not always call that corruption. What the system says is no
-// such error, but that something is not there.
+// missing reports whether an error says that files are missing or have changed: Pebble does
+// not always call that corruption. An error of the system is none of these, but for ENOENT.
 func missing(err error) bool {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -233,7 +232,7 @@ func (t *Table) Close() error {
 	err := t.Err()
 	if err == nil && t.session.begun {
 		t.endSession()
-		if t.setGuard(t.numbers.ino.next, t.numbers.seq.next) { // before the table says so little
+		if t.setGuard(t.numbers.ino.next, t.numbers.seq.next) { // before the table has the lower numbers
 			t.keepNumbers()
 		}
 		err = t.Commit()
@@ -241,8 +240,8 @@ func (t *Table) Close() error {
 	return errors.Join(err, t.closePebble())
 }
 
-// bootID is what Linux made up for this boot; "" when it does not say, which
-// is no boot's identity.
+// bootID is the identity that Linux gave this boot; "" when it is not known, which matches
+// no boot.
 func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(id))

@@ -10,7 +10,7 @@ import (
 	_ "github.com/wsmount/wsmount/cache/internal/gopath" // before Pebble is initialized
 )
 
-// memTables full of changes, and Pebble makes writers wait. See backlog.
+// memTables is the number of memtables at which Pebble makes writers wait. See backlog.
 const memTables = 5
 
 // pebbleOptions are sized for a daemon that is one of many on a machine:
@@ -59,14 +59,14 @@ func damage(err error) error {
 	return damagedBy(err)
 }
 
-// damagedBy is an ErrDamaged because of what the database or the disk says, and is
-// nothing else: a file of the database that is not there is not what somebody who
-// asks for [io/fs.ErrNotExist] means.
+// damagedBy is an ErrDamaged because of an error of the database or the disk, and is
+// nothing else: a missing file of the database must not look like [io/fs.ErrNotExist] to a
+// caller that asks for that.
 func damagedBy(cause error) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, cause.Error())
 }
 
-// pebbleLog is what Pebble speaks to.
+// pebbleLog takes Pebble's messages.
 type pebbleLog struct{ *failure }
 
 func (l pebbleLog) Infof(string, ...any) {}
@@ -75,9 +75,8 @@ func (l pebbleLog) Errorf(format string, args ...any) {
 	l.log.Warn("pebble: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf must not return, and what it is called for besides writes that fail,
-// which disk keeps from Pebble, is a file that vanished or a bug. What was
-// committed is in the log.
+// Fatalf must not return. It is called for failed writes, which disk keeps from Pebble, for
+// a file that vanished, and for a bug. Committed changes are in the log.
 func (l pebbleLog) Fatalf(format string, args ...any) {
 	err := errors.New("pebble: " + fmt.Sprintf(format, args...))
 	l.fail(err)

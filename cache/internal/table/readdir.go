@@ -1,7 +1,6 @@
 package table
 
-// Next is the first entry of a directory behind a cookie, among those that
-// stand for an inode.
+// Next is the first entry of a directory after a cookie, among the names that have an inode.
 func (t *Table) Next(dir Ino, cookie uint64) (DirEnt, bool) {
 	if n := t.Inode(dir); n == nil || cookie >= n.Cookies || n.Entries == 0 {
 		return DirEnt{}, false
@@ -21,7 +20,7 @@ func (t *Table) Next(dir Ino, cookie uint64) (DirEnt, bool) {
 	return e, true
 }
 
-// refill reads the entries behind a cookie.
+// refill reads the entries after a cookie.
 func (t *Table) refill(c *cursor, cookie uint64) {
 	c.size = min(max(2*c.size, pieceMin), pieceMax)
 	c.ahead = c.ahead[:0]
@@ -37,8 +36,8 @@ func (t *Table) refill(c *cursor, cookie uint64) {
 	}
 }
 
-// cursors are places in directories that were read last, with what comes next
-// there: readdir asks for one entry after the other.
+// cursors are places in directories that were read last, with the next entries: readdir
+// asks for one entry after the other.
 type cursors [4]cursor
 
 type cursor struct {

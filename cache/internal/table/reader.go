@@ -1,7 +1,7 @@
 package table
 
-// Reader is what can be asked of a Table, or of a Snapshot of one, without changing it.
-// The numbers that Alloc and NextSeq give are taken, and nothing else.
+// Reader is the methods of a Table, or of a Snapshot of one, that do not change it. The
+// numbers that Alloc and NextSeq give are taken, and nothing else.
 type Reader interface {
 	Inode(ino Ino) *Inode
 	Name(dir Ino, name string) (Name, bool)

@@ -1,8 +1,8 @@
 package table
 
-// resident keeps decoded records that the database has too, up to a bound. What
-// was not asked for since the hand last passed makes room (the clock
-// algorithm): one bit per record, no list to reorder on a hit.
+// resident keeps decoded records that the database has too, up to a bound. A record that
+// was not asked for since the hand last passed makes room (the clock algorithm): one bit
+// per record, no list to reorder on a hit.
 //
 // It is not a job for ristretto: a record that was put must be found by the
 // next call, or each change would be decoded again, and one that was dropped

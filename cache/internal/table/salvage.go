@@ -13,10 +13,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Salvage finds inodes in the files of a table that cannot be opened: those that
-// are wanted and all directories, as the newest record that can be read has them.
-// Each file is read by itself, as far as its checksums hold; nothing is changed.
-// What is found was so once: of what is newer there may be nothing left.
+// Salvage finds inodes in the files of a table that cannot be opened: the wanted ones and
+// all directories, by the newest record of each that can be read. Each file is read by
+// itself, as far as its checksums hold; nothing is changed. A record that is found was true
+// once: newer ones may be lost.
 func Salvage(dir string, wanted func(Ino) bool) map[Ino]*Inode {
 	found := map[Ino]*Inode{}
 	salvageOf([]byte{keyInode}, func(key, record []byte) bool {
@@ -43,7 +43,7 @@ func Salvage(dir string, wanted func(Ino) bool) map[Ino]*Inode {
 // Remains are the files in the directory of a table that cannot be opened, read as Salvage does.
 type Remains string
 
-// Get is the newest record of others under a key that can be read; nil if there is none.
+// Get is the newest record of another package under a key that can be read; nil if there is none.
 func (dir Remains) Get(name string) (newest []byte) {
 	salvageOf(recordKey(name), func(key, record []byte) bool {
 		is := len(key) == len(recordKey(name))
@@ -73,7 +73,7 @@ func (s *salvage) read(dir string) {
 	s.each(s.files.PathJoin(db, "log"), ".log", s.log)
 }
 
-// each reads the files of a kind. One that cannot be read has nothing to say.
+// each reads the files of a kind, and skips one that cannot be read.
 func (s *salvage) each(dir, suffix string, read func(f vfs.File, name string)) {
 	names, err := s.files.List(dir)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *salvage) each(dir, suffix string, read func(f vfs.File, name string)) {
 	}
 }
 
-// found is told of each record, in whatever order.
+// found is told of each record, in any order.
 func (s *salvage) found(key, record []byte, seq uint64) {
 	if bytes.HasPrefix(key, s.prefix) && s.newest[string(key)] <= seq && s.take(key, record) {
 		s.newest[string(key)] = seq
@@ -162,7 +162,7 @@ const (
 	chunkLast
 )
 
-// records visits the records of a log that are whole, past what is damaged.
+// records visits the records of a log that are whole, past damaged ones.
 func records(content []byte, log uint32, visit func(record []byte)) {
 	var record []byte
 	for at := 0; at < len(content); {

@@ -1,8 +1,8 @@
 package table
 
-// Session says how the one before this ended. It stays the answer of later
-// Opens too until the first Commit: whatever must be done after an unclean
-// end belongs into that Commit, and then is either done or done again.
+// Session says how the one before this ended. It stays the answer of later Opens too until
+// the first Commit: all work that is due after an unclean end belongs into that Commit, and
+// then is either done or done again.
 type Session struct {
 	First    bool // there was none
 	Clean    bool // it ended with Close; true for the first

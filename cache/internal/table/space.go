@@ -13,16 +13,16 @@ import (
 // ENOSPC or EDQUOT.
 var ErrFull = errors.New("no room for changes of the table")
 
-// backlog tells how much of the log is not in other files yet, and so in
-// memory. Pebble lets a commit wait for these files, for as long as it takes;
-// a commit of ours does not wait for a file that cannot be written.
+// backlog tells how much of the log is not in other files yet, and so in memory. Pebble
+// lets a commit wait for these files, for as long as it takes; our commits do not wait for
+// a file that cannot be written.
 type backlog struct {
 	written atomic.Int64 // bytes, to all logs
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the rest
 	changed *sync.Cond
-	begun   extent // the logs that were begun, and what is in those before the last
-	taken   extent // what the flush under way takes
+	begun   extent // the logs that were begun, and the bytes in those before the last
+	taken   extent // the part that the flush under way takes
 	flushed extent
 	failing bool
 	frozen  bool
@@ -31,9 +31,9 @@ type backlog struct {
 // extent is a number of logs, and of bytes in them.
 type extent struct{ logs, bytes int64 }
 
-// Where a commit waits: before Pebble lets it wait, which is at memTables, and
-// not before Pebble has a reason to flush, which it has at half a memtable.
-// (The first memtables are small, and many of them are no reason.)
+// high says that a commit has to wait: before Pebble lets it wait, which is at memTables,
+// and not before Pebble has a reason to flush, which it has at half a memtable. (The first
+// memtables are small, and many of them are no reason.)
 func (b *backlog) high(memTable uint64) bool {
 	return b.begun.logs-b.flushed.logs >= memTables-2 && b.begun.bytes-b.flushed.bytes >= int64(memTable/2)
 }
@@ -44,7 +44,7 @@ func newBacklog() *backlog {
 	return b
 }
 
-// change does something that others may wait for.
+// change makes a change that others may wait for.
 func (b *backlog) change(do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,15 +57,15 @@ func (b *backlog) begin() {
 	b.change(func() { b.begun = extent{b.begun.logs + 1, b.written.Load()} })
 }
 
-// isFailing reports whether what Pebble does in the background goes wrong.
+// isFailing reports whether Pebble's work in the background fails.
 func (b *backlog) isFailing() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.failing
 }
 
-// wait returns when there is memory for a commit, or false when there is none
-// and none will be soon.
+// wait returns when there is memory for a commit, or false when there is none and none will
+// be soon.
 func (b *backlog) wait(size, memTable uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,11 +95,11 @@ func (t *Table) full() error {
 	return nil
 }
 
-// logOverhead is more than a commit and the end of a log add to its changes,
-// beside 11 bytes for each 32 KiB.
+// logOverhead is more than a commit and the end of a log add to its changes, beside 11
+// bytes for each 32 KiB.
 const logOverhead = 64 << 10
 
-// tidying is told of what Pebble does in the background.
+// tidying is told of Pebble's work in the background.
 type tidying struct {
 	disk *disk
 	log  *slog.Logger
@@ -118,8 +118,7 @@ func (t tidying) flushEnds(err error) {
 	t.tidy(err)
 }
 
-// untidy notes that what Pebble does in the background goes wrong. It will try
-// again.
+// untidy notes that Pebble's work in the background fails. Pebble will try again.
 func (t tidying) untidy(err error) {
 	if !t.disk.backlog.isFailing() {
 		t.log.Warn("the table of the working copy cannot be tidied", slog.Any("error", err))
@@ -127,7 +126,7 @@ func (t tidying) untidy(err error) {
 	t.disk.backlog.change(func() { t.disk.backlog.failing = true })
 }
 
-// tidy notes that it did something.
+// tidy notes that some of it succeeded.
 func (t tidying) tidy(err error) {
 	if err == nil && t.disk.backlog.isFailing() {
 		t.disk.pauses.Store(0)

@@ -8,13 +8,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// spare is the next log before it is one: an empty file among the logs, for which
-// the disk has set blocks aside. Pebble begins a log in the middle of a commit,
-// whenever its memory is full, and a log that cannot be written is the end of the
-// table; so what the commit may need there is reserved before it begins.
+// spare is the next log before it is one: an empty file among the logs, for which the disk
+// has set blocks aside. Pebble begins a log in the middle of a commit, whenever its memory
+// is full, and a log that cannot be written is the end of the table; so the room that the
+// commit may need in that log is reserved before it begins.
 type spare struct{ held lockedSpare }
 
-// lockedSpare is the spare for who holds its lock, from spare.lock until unlock.
+// lockedSpare is the spare for the holder of its lock, from spare.lock until unlock.
 type lockedSpare struct {
 	mu   sync.Mutex
 	file vfs.File // nil: there is none
@@ -41,7 +41,7 @@ func (s *lockedSpare) grow(n int64, create func() (vfs.File, error)) (err error)
 	return err
 }
 
-// take gives what the spare has room for, and closes its file, if there is one.
+// take gives the spare's room, and closes its file, if there is one.
 func (s *lockedSpare) take() (room int64, err error) {
 	room = s.room
 	if s.file != nil {
@@ -80,7 +80,7 @@ func (d *disk) beginLog(name string, c vfs.DiskWriteCategory, create func() (vfs
 	return f, room, err
 }
 
-// dropSpare gives back what is set aside, also by a run that was killed.
+// dropSpare gives the reserved blocks back, also those of a run that was killed.
 func (d *disk) dropSpare() error {
 	s := d.spare.lock()
 	defer s.unlock()

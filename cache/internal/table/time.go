@@ -13,8 +13,8 @@ type Time struct {
 	Nsec int32 // from 0 to 999,999,999
 }
 
-// The first and the last second that is kept: the years 0 to 9999, which is what
-// RFC 3339 and so JSON can say.
+// The first and the last second that is kept: the years 0 to 9999, the range of RFC 3339
+// and so of JSON.
 const (
 	firstSecond = -62_167_219_200
 	lastSecond  = 253_402_300_799
@@ -38,8 +38,8 @@ func TimeOf(t time.Time) Time {
 // Stamp is the time of a clock in nanoseconds since 1970.
 func Stamp(ns int64) Time { return TimeOf(time.Unix(0, ns)) }
 
-// Nanoseconds is a time in nanoseconds since 1970, as a clock has it: one that 64
-// bits cannot say, which is before 1678 or after 2262, is the nearest that they can.
+// Nanoseconds is a time in nanoseconds since 1970, as a clock has it: one that 64 bits
+// cannot hold, which is before 1678 or after 2262, is the nearest that they can.
 func Nanoseconds(t time.Time) int64 {
 	switch {
 	case t.Before(time.Unix(0, math.MinInt64)):

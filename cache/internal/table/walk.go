@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// Names visits the names of a directory behind one ("" for all), in the order
-// of their bytes, until visit says false: also those that are only at the
-// remote. visit may change anything; names behind the present one are seen as
-// they are by then.
+// Names visits the names of a directory after one ("" for all), in the order of their
+// bytes, until visit says false: also those that are only at the remote. visit may change
+// anything; names after the present one are seen with its changes.
 func (t *Table) Names(dir Ino, after string, visit func(name string, n Name) bool) {
 	prefix := nameKey(dir, "")
 	lower := prefix
@@ -26,7 +25,7 @@ func (t *Table) Names(dir Ino, after string, visit func(name string, n Name) boo
 	})
 }
 
-// Get is a record of others; nil when there is none.
+// Get is a record of another package; nil when there is none.
 func (t *Table) Get(key string) []byte {
 	record, closer := t.read(recordKey(key))
 	if closer == nil {
@@ -40,7 +39,7 @@ func (t *Table) Get(key string) []byte {
 	return value
 }
 
-// Set keeps a record for others; nil takes it away.
+// Set keeps a record of another package; nil takes it away.
 func (t *Table) Set(key string, value []byte) {
 	t.changes++
 	if value == nil {
@@ -50,8 +49,8 @@ func (t *Table) Set(key string, value []byte) {
 	t.write(recordKey(key), value)
 }
 
-// Scan visits the records whose keys begin with prefix and come behind after
-// ("" for all), in order, until visit says false, which may change anything.
+// Scan visits the records whose keys begin with prefix and come after the key after ("" for all),
+// in order, until visit says false. visit may change anything.
 func (t *Table) Scan(prefix, after string, visit func(key string, value []byte) bool) {
 	lower := recordKey(prefix)
 	if from := append(recordKey(after), 0); after != "" && bytes.Compare(from, lower) > 0 {

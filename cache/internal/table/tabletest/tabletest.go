@@ -1,4 +1,4 @@
-// Package tabletest helps the tests of packages that keep something in a table.
+// Package tabletest helps the tests of packages that keep records in a table.
 package tabletest
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 // AfterPowerLoss is the table in a directory of a disk as a loss of power would leave it now:
-// with what was synced and nothing else. It is closed with the test.
+// with the synced bytes and nothing else. It is closed with the test.
 func AfterPowerLoss(t testing.TB, disk *vfs.MemFS, dir string) *table.Table {
 	t.Helper()
 	tab := assert.Of(table.Open(dir, table.Options{FS: disk.CrashClone(vfs.CrashCloneCfg{}), Strict: true})).OK(t)
