@@ -62,8 +62,8 @@ func (t *Tx) Changed() []table.Link { return t.changed }
 // Unnamed are the inodes that lost a name in the transaction.
 func (t *Tx) Unnamed() []table.Ino { return t.unnamed }
 
-// ContentChanged says that the content of an inode is in a new state, that of size bytes,
-// since mtime: each of its names differs from the remote then.
+// ContentChanged begins a new content version of an inode, of size bytes and modified at
+// mtime: each of its names differs from the remote then.
 func (t *Tx) ContentChanged(ino table.Ino, size int64, mtime table.Time) {
 	n := t.Edit(ino)
 	n.ContentVersion++

@@ -12,7 +12,7 @@ type Pins interface {
 func (v *View) Refer(ino table.Ino) { v.guarded.lookups[ino]++ }
 
 // DropReferences gives references of the kernel back, and reports whether none is left.
-// The kernel has nothing of an inode to which it has no reference.
+// The kernel keeps no pages or attributes of an inode without references.
 func (v *View) DropReferences(ino table.Ino, count uint64) (last bool) {
 	g := v.guarded
 	if left := g.lookups[ino]; left > count {
@@ -25,7 +25,7 @@ func (v *View) DropReferences(ino table.Ino, count uint64) (last bool) {
 	return true
 }
 
-// References are how often the kernel was given an inode that it has not forgotten.
+// References is how many references the kernel has to an inode.
 func (v *View) References(ino table.Ino) uint64 { return v.guarded.lookups[ino] }
 
 // ReferenceCount is how many inodes the kernel has references to.
@@ -45,7 +45,7 @@ func (v *View) IsForsaken(ino table.Ino) bool {
 // KernelPages is the content version of which the kernel has pages, 0 for none.
 func (v *View) KernelPages(ino table.Ino) uint64 { return v.guarded.pages[ino] }
 
-// SetKernelPages says which content version the kernel has pages of from now on.
+// SetKernelPages notes the content version of which the kernel has pages from now on.
 func (v *View) SetKernelPages(ino table.Ino, version uint64) { v.guarded.pages[ino] = version }
 
 // OutdateAttributes says that an inode became another version: the kernel, if it knows the

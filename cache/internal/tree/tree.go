@@ -83,7 +83,7 @@ type Tx struct {
 	after    []func()
 }
 
-// now is the time as an inode has it.
+// now is the present time, as inodes keep it.
 func (v *View) now() table.Time { return table.TimeOf(v.guarded.options.Now()) }
 
 // Later has f run without the lock, once the transaction is committed.
@@ -92,7 +92,7 @@ func (t *Tx) Later(f func()) { t.after = append(t.after, f) }
 // Wrote reports whether the transaction that was committed had anything to commit.
 func (t *Tx) Wrote() bool { return t.wrote }
 
-// An Observer follows a transaction to its end, which the lock is kept for.
+// An Observer follows a transaction to its end, under the lock.
 type Observer interface {
 	// Full says that the disk has no room for the transaction. Full makes some, the
 	// second time at a higher price, by other means than Update, and reports whether the

@@ -13,8 +13,8 @@ const (
 	unloadStep = 256              // names in one transaction
 )
 
-// Unloading forgets names that were listed once and not looked at for long, a directory at
-// a time from the leaves up. The next look lists the directory again.
+// Unloading forgets names that were listed a while ago and are not in use, a directory at a
+// time from the leaves up. The next look lists the directory again.
 type Unloading struct {
 	Tree   *Tree
 	Update func(do func(*Tx) error) error // nil: that of Tree, without an observer
@@ -30,7 +30,7 @@ const (
 	unloadEvery = 10 * time.Minute
 )
 
-// Loop forgets names, until pause says that it is over, when there are too many.
+// Loop forgets names when there are too many, until pause fails.
 func (o Unloading) Loop(ctx context.Context, pause func(context.Context, time.Duration) error) {
 	counted, given := -1, o.lastIno()
 	for pause(ctx, unloadEvery) == nil {
@@ -189,7 +189,7 @@ func (u *unload) may(v *View, dir table.Ino, loaded bool) bool {
 		v.guarded.options.Now().Sub(time.Unix(0, n.Listed)) >= unloadAge
 }
 
-// step forgets some names of a directory that is unknown already, and says whether there are
+// step forgets some names of a directory that was made unknown, and reports whether there are
 // more.
 func (u *unload) step(t *Tx, dir table.Ino) (more bool, dropped int) {
 	if !u.may(t.View, dir, false) {
