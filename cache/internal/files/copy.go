@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// pieceSize is how much content is carried at a time: of 32 KiB, as io.Copy has them, a
+// pieceSize is how much content is copied at a time: of 32 KiB, as io.Copy has them, a
 // fast remote would need too many system calls.
 const pieceSize = 256 << 10
 
@@ -31,7 +31,7 @@ func Copy(to io.Writer, from io.Reader, size int64) (n int64, err error) {
 		}
 		n += int64(got)
 	}
-	if err == io.EOF { // and no other: one with a cause is no end
+	if err == io.EOF { // and not one with a cause, which is an error
 		err = nil
 	}
 	return n, err

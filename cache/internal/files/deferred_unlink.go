@@ -18,7 +18,7 @@ import (
 type DeferredUnlinks struct {
 	o    UnlinkOptions
 	kick chan struct{}
-	turn sync.Mutex // held while content goes; outside the lock of the tree
+	turn sync.Mutex // held over the unlinks; outside the lock of the tree
 
 	mu  sync.Mutex // inside the lock of the tree; guards all
 	all map[table.Ino]DeferredUnlink
@@ -35,7 +35,7 @@ type UnlinkOptions struct {
 type Archive interface {
 	// IsKept reports whether the history still wants content under a number.
 	IsKept(v *tree.View, id uint64) bool
-	// Keep moves the content of an inode there.
+	// Keep moves the content of an inode into the history.
 	Keep(ino table.Ino, id uint64)
 	// Removed says that the content of an inode is gone instead.
 	Removed(ino table.Ino)
@@ -47,7 +47,7 @@ type DeferredUnlink struct {
 	Size int64  // that the disk gets back if not
 }
 
-// unlinkAfter is how long content that is to go waits for more.
+// unlinkAfter is how long an unlink waits for more of them.
 const unlinkAfter = time.Second
 
 // NewDeferredUnlinks makes an empty one.
@@ -66,7 +66,7 @@ func (d *DeferredUnlinks) Add(ino table.Ino, one DeferredUnlink) {
 	}
 }
 
-// Has reports whether content of an inode has still to go.
+// Has reports whether the content of an inode waits for its unlink.
 func (d *DeferredUnlinks) Has(ino table.Ino) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

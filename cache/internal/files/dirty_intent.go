@@ -100,8 +100,8 @@ func (oi *OpenInode) changed(now int64) {
 
 // idle ends the intent to change, unless a change is under way, and reports whether it
 // did: then the next change begins with beginDirty. It needs no lock, since a change counts
-// itself before it looks at the intent. Nothing but beginDirty may begin it again: a set
-// relies on hearing of the next change.
+// itself before it looks at the intent. Nothing but beginDirty may begin it again: a
+// change set relies on beginDirty to keep the state before the next change.
 func (oi *OpenInode) idle() bool {
 	oi.intent.Store(false)
 	if oi.changing.Load() > 0 {

@@ -2,7 +2,7 @@
 // written bytes come into the table and to the disk, and which content is evicted.
 //
 // An [OpenInode] is an inode whose content is in use, one for all of its users. They get it
-// from the [Opener] and give it back there; which inodes are open the [OpenSet] says under a
+// from the [Opener] and release it to the Opener; the [OpenSet] has the open inodes, under a
 // View of the tree.
 //
 //	oi, err := opener.Open(ino, files.ForUs)

@@ -27,7 +27,7 @@ type Eviction struct {
 
 // Weighed is the store of content, which evicts it.
 type Weighed interface {
-	// Clean says how much the content of an inode takes, and whether it may be given up.
+	// Clean says how much the content of an inode takes, and whether it may be evicted.
 	Clean(ino uint64, size int64, clean bool)
 	Each(visit func(ino uint64, path string, size int64, partial bool)) error
 }
@@ -108,7 +108,7 @@ func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
 	for _, l := range t.Changed() {
 		changed[t.Record(l).Ino] = true
 	}
-	for _, ino := range t.Unnamed() { // a name of it may be back when this fails
+	for _, ino := range t.Unnamed() { // if this transaction fails the name is back
 		changed[ino] = true
 	}
 	if e.Lost != nil {
@@ -119,7 +119,7 @@ func (e *Eviction) GiveUpBeside(t *tree.Tx) (may func(ino table.Ino) bool) {
 	return func(ino table.Ino) bool { return !changed[ino] && e.GiveUp(t, ino) }
 }
 
-// IsReplaceable reports whether the content of an inode may be given up, since it can be
+// IsReplaceable reports whether the content of an inode may be evicted, since it can be
 // fetched again and is not pinned. It writes nothing.
 func (e *Eviction) IsReplaceable(ino table.Ino) bool {
 	v := e.Tree.Lock()

@@ -117,7 +117,7 @@ func (h *Hydrator) Ask(ctx context.Context, x table.Ino, version uint64, do func
 	return h.o.Remote.Patiently(ctx, func(ctx context.Context, _ func()) error { return h.read(ctx, x, version, do) })
 }
 
-// read is Ask as long as the breaker allows.
+// read is Ask, tried again as long as the breaker allows.
 func (h *Hydrator) read(ctx context.Context, x table.Ino, version uint64, do func(context.Context, Whereabouts) error) error {
 	began, refused := h.o.Now(), false
 	hope := func(error) bool {
@@ -162,7 +162,7 @@ func (h *Hydrator) readRange(ctx context.Context, x table.Ino, was Whereabouts, 
 		return err
 	}
 	defer c.Body.Close()
-	got.from = io.LimitReader(c.Body, o.Length+1) // one byte more, so that too much is seen too
+	got.from = io.LimitReader(c.Body, o.Length+1) // one byte more, so that excess bytes are noticed
 	local := &localWriter{to: io.NewOffsetWriter(to, o.Offset)}
 	n, err := Copy(local, got, o.Length)
 	var errno syscall.Errno

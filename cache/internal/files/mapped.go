@@ -26,7 +26,7 @@ func (o *Opener) PassThrough(oi *OpenInode) (fd int, ok bool) {
 	if !oi.passed.Load() && tellsTime(fd) {
 		oi.disk.Store(oi.f.Mtime())
 		o.o.Tree.Lock()
-		oi.passed.Store(oi.writers == 0) // a writer that comes later knows of it
+		oi.passed.Store(oi.writers == 0) // a later writer looks at passed
 		o.o.Tree.Unlock()
 	}
 	held.unlock()

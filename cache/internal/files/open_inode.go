@@ -102,8 +102,7 @@ func (oi *OpenInode) Blocks() int64 {
 	return max(oi.f.Blocks(), (oi.f.Size()+511)/512)
 }
 
-// IsTouched reports whether content was changed, or is being, since the table took
-// it.
+// IsTouched reports whether content is being changed, or was since the last flush.
 func (oi *OpenInode) IsTouched() bool { return oi.changing.Load() > 0 || oi.stamp.Load() != 0 }
 
 // MayBeMapped reports whether a program may change the content through a mapping, which we

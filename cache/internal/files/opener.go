@@ -77,7 +77,7 @@ type Opener struct {
 // NewOpener makes one that has opened nothing.
 func NewOpener(o OpenerOptions) *Opener { return &Opener{o: o} }
 
-// Use is what content is opened for.
+// Use is the purpose for which content is opened.
 type Use uint8
 
 // Uses of content.

@@ -29,7 +29,7 @@ const (
 	PrefetchMost  = 64      // files of one directory that are not opened yet
 	PrefetchLeast = 4       // at first
 	prefetchBytes = 8 << 20 // in the files of one directory
-	siblingNear   = 8       // names apart that threads side by side open
+	siblingNear   = 8       // how many names apart parallel threads open files
 
 	seriesMost   = 64 // directories
 	aheadFetches = 32 // requests at once

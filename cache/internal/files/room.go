@@ -61,7 +61,7 @@ func (r *Room) Make(need int64) {
 		return // it failed, and reports that to all callers
 	}
 	r.Recheck(false)
-	freed := r.Unlinks.Run() // else it would be there only later
+	freed := r.Unlinks.Run() // else the room would come only later
 	freed += r.Store.Evict(r.Eviction.MayEvict)
 	for freed < need && r.Context.Err() == nil {
 		kept := r.Store.KeptBytes()

@@ -138,7 +138,7 @@ func (o *Opener) noteLater(ino table.Ino, version uint64) {
 func (o *Opener) note() {
 	var states syncNotes
 	err := o.o.Volume.Update(func(t Tx) error {
-		states, o.notes = o.notes, nil // a close finds this, or the table that says so
+		states, o.notes = o.notes, nil // a close finds these notes, or the table's record
 		return states.write(t)
 	})
 	for ino := range states {

@@ -37,7 +37,7 @@ func (e *GoneError) Error() string {
 	return fmt.Sprintf("%v: %v", ErrVersionGone, e.Cause)
 }
 
-// Is has a GoneError be ErrVersionGone.
+// Is makes a GoneError match ErrVersionGone.
 func (e *GoneError) Is(target error) bool { return target == ErrVersionGone }
 
 // IsElsewhere reports whether an error says that a version is not at a place any more:
@@ -63,7 +63,7 @@ type Revalidator interface {
 // followed is how often in a row a version is looked for.
 const followed = 4
 
-// Follow runs do, which may fetch content, and again when a version that was gone turns out
+// Follow runs do, which may fetch content, and repeats it when a version that was gone turns out
 // to be at another place. The caller has no lock that a Revalidator takes, and no
 // transaction under way.
 func (h *Hydrator) Follow(ctx context.Context, do func() error) error {
