@@ -13,7 +13,7 @@ func (f *File) Allocate(ctx context.Context, off, n int64, mode uint32) error {
 		return unix.EINVAL
 	}
 	if mode&(unix.FALLOC_FL_COLLAPSE_RANGE|unix.FALLOC_FL_INSERT_RANGE) != 0 {
-		return f.allocate(ctx, off, n, mode) // once: it may have shifted a part
+		return f.allocate(ctx, off, n, mode) // not repeated: it may have shifted a part
 	}
 	return f.s.room.whileFull(n, func() error { return f.allocate(ctx, off, n, mode) })
 }
@@ -92,17 +92,17 @@ func (f *lockedFile) allocatedTo(off, n int64, mode uint32) error {
 	return err
 }
 
-// copyPiece is how much is copied while writers wait.
+// copyPiece is how many bytes are copied while writers wait.
 const copyPiece = 4 << 20
 
-// CopyRange copies n bytes from off to dst at dstOff, inside the disk if it
+// CopyRange copies n bytes from off to dst at dstOff, inside the disk if that
 // can. It returns how many it copied: fewer when this file ends. Ranges of one
 // file that overlap are EINVAL.
 func (f *File) CopyRange(ctx context.Context, off int64, dst *File, dstOff, n int64) (int64, error) {
 	if off < 0 || dstOff < 0 || n < 0 || f == dst && off < dstOff+n && dstOff < off+n && n > 0 {
 		return 0, unix.EINVAL
 	}
-	n = max(min(n, f.Size()-off), 0) // by now: copying may let it grow
+	n = max(min(n, f.Size()-off), 0) // the size now: copying may let the file grow
 	done := int64(0)
 	for done < n {
 		piece := min(n-done, copyPiece)

@@ -16,8 +16,8 @@ const BallastName = "ballast"
 type ballast struct {
 	mu   sync.Mutex
 	path string
-	size int64 // 0: there shall be none
-	have bool  // it is there, as far as is known
+	size int64 // 0: no ballast is wanted
+	have bool  // it exists, as far as is known
 	log  *slog.Logger
 
 	unusable int64     // bytes above the floor that were free when the disk said that it is full

@@ -34,7 +34,7 @@ const (
 type blocks struct {
 	size    int64   // of a block
 	remote  int64   // where the bytes of the source end; beyond, all is present
-	state   []uint8 // blocks beyond have no state and are present
+	state   []uint8 // blocks beyond it have no state and are present
 	missing int     // blocks
 	digest  string  // of the source's version, "" for unknown
 	touched bool    // changed by a program, so that the digest says nothing

@@ -18,7 +18,7 @@ const (
 	mostOpen = 4096    // spans; more become one
 )
 
-// toEnd is the end of a change that reaches as far as the file does.
+// toEnd is the end of a change that reaches to the end of the file.
 const toEnd = math.MaxInt64
 
 // add puts a change into the account.

@@ -20,8 +20,8 @@ type eviction struct {
 	room   *room
 	work   *work
 
-	kicked  atomic.Bool  // one in the background is on its way
-	idle    atomic.Int64 // until when, in ns, none is started: the last found nothing
+	kicked  atomic.Bool  // an eviction in the background is on its way
+	idle    atomic.Int64 // until then, in ns, none is started: the last one freed nothing
 	delayed atomic.Bool  // a check for too much after a while is on its way
 }
 

@@ -39,7 +39,7 @@ type lockedFile struct {
 	part    string
 	blank   bool // has no files on the disk yet
 	path    string
-	changed bool // since it is in use
+	changed bool // by a program, since it is in use
 	synced  bool // once
 	syncErr error
 	blocks  *blocks // nil when whole and the disk knows it
@@ -51,7 +51,7 @@ type lockedFile struct {
 	closing bool
 	readers readers
 	delta   *delta // nil: no account of changes is kept
-	blind   bool   // nor can be
+	blind   bool   // and none can be kept
 }
 
 func (s *Store) newFile(ino uint64, path string) *File {
@@ -77,10 +77,10 @@ func (f *lockedFile) unlocked(do func()) {
 	do()
 }
 
-// Size is where the file ends.
+// Size is the size of the file.
 func (f *File) Size() int64 { return f.size.Load() }
 
-// Whole reports that nothing of the file is missing.
+// Whole reports that no block of the file is missing.
 func (f *File) Whole() bool { return f.whole.Load() }
 
 // Missing is how many bytes of the file are not local.

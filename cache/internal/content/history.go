@@ -14,7 +14,7 @@ import (
 
 const historyDir = "history"
 
-// history is content that was kept when its inode got other content or went.
+// history is content that was kept when its inode got other content or was removed.
 type history struct {
 	dir string
 
@@ -23,7 +23,7 @@ type history struct {
 	bytes int64      // of all that is kept
 }
 
-// path is where kept content lies. An id is a plain file name.
+// path is the path of kept content. An id is a plain file name.
 func (h *history) path(id string) (string, error) {
 	if id == "" || id == "." || id == ".." || len(id) > 200 || filepath.Base(id) != id {
 		return "", fmt.Errorf("content: id %q: %w", id, fs.ErrInvalid)

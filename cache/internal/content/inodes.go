@@ -8,7 +8,7 @@ type inodes struct{ held lockedInodes }
 // lockedInodes is inodes for the holder of their lock, from inodes.lock until unlock.
 type lockedInodes struct {
 	mu     sync.Mutex
-	files  map[uint64]*File  // in use, each with its users
+	files  map[uint64]*File  // in use, each with its count of users
 	deltas map[uint64]*delta // accounts of changes, each with its base, of files not in use too
 	known  known
 }
@@ -27,7 +27,7 @@ func (i *inodes) lock() *lockedInodes {
 
 func (i *lockedInodes) unlock() { i.mu.Unlock() }
 
-// named reports that a file is still the content of an inode.
+// named reports whether a file still is the content of an inode.
 func (i *inodes) named(n names, f *File) bool {
 	all := i.lock()
 	defer all.unlock()

@@ -174,7 +174,7 @@ func (f *File) Release() {
 	if named && l.changed && l.path != "" {
 		f.s.paths.note(f.ino, l.path)
 	}
-	l.shutWriter() // even if a fetch takes its time to end: it would not look quiet
+	l.shutWriter() // before a slow fetch ends: with a writer the file would not look quiet
 	if l.pins > 0 {
 		f.s.released.leave(1)
 	}

@@ -44,13 +44,13 @@ type Options struct {
 	Mine func(clean int64) int64
 
 	// Floor is how many free bytes of the disk content may not use. 0 means
-	// 256 MiB, or 2 percent of a disk for which that is less; negative none.
+	// 256 MiB, or 2 percent of the disk if that is less; negative none.
 	Floor int64
 
 	// Ballast is the size of a file that is given up on a full disk, so that
 	// deletes and the database go on working, and made again when there is
-	// room. It comes on top of the floor. 0 means 64 MiB, or a 320th of a disk for
-	// which that is less, but 8 MiB, or a 12th of a disk for which that is less: the
+	// room. It comes on top of the floor. 0 means 64 MiB, or a 320th of the disk if
+	// that is less, but at least 8 MiB, or a 12th of the disk if that is less: the
 	// database flushes 4 MiB at once. Negative: none.
 	Ballast int64
 

@@ -101,7 +101,7 @@ func (s *Store) Each(visit func(ino uint64, path string, size int64, partial boo
 
 // Usage is the amount of content in a store.
 type Usage struct {
-	Clean int64 // bytes that may be given up
+	Clean int64 // bytes that may be evicted
 	Dirty int64 // bytes that may not
 	Kept  int64 // bytes of history
 	Files int   // inodes that the caller told of

@@ -101,7 +101,7 @@ func (d *dirs) syncData(ino uint64, fd int, again bool) error {
 
 func (d *dirs) sync(fd int) error { return retry(func() error { return d.fsync(fd) }) }
 
-// syncMaps returns when the disk knows of every map that was unlinked. A map
+// syncMaps returns when the disk has the unlink of every map. A map
 // that came back after a loss of power would have written blocks fetched again.
 func (d *dirs) syncMaps() error {
 	d.unmapped.Lock()
@@ -114,7 +114,7 @@ func (d *dirs) syncMaps() error {
 	return err
 }
 
-// syncName returns when the disk knows the name of an inode's content.
+// syncName returns when the disk has the name of an inode's content.
 func (d *dirs) syncName(ino uint64) error {
 	return d.in(ino, func(dir int, _ string) error { return d.sync(dir) })
 }

@@ -26,7 +26,7 @@ func pread(fd int, p []byte, off int64) (int, error) {
 	return done, nil
 }
 
-// pwrite writes all of p, or says why not and how much.
+// pwrite writes all of p, or returns an error and how much it wrote.
 func pwrite(fd int, p []byte, off int64) (int, error) {
 	done := 0
 	for done < len(p) {
@@ -52,7 +52,7 @@ func retry(do func() error) error {
 }
 
 // copyRange copies n bytes from one descriptor to another, inside the kernel
-// where the file systems can. It returns how many came; fewer when the source
+// where the file systems can. It returns how many were copied; fewer when the source
 // ends.
 func copyRange(from int, off int64, to int, toOff, n int64) (int64, error) {
 	done := int64(0)

@@ -14,12 +14,12 @@ import (
 // checksum is a hash of a file's beginning that follows the arriving bytes, so that the
 // last block of a large file need not wait for a hash of the whole.
 type checksum struct {
-	mu   sync.Mutex // held over reading
+	mu   sync.Mutex // held over the reads
 	h    hash.Hash
 	done int64
 }
 
-// feed hashes a file from where the hash stands up to a point.
+// feed hashes a file from the end of the last feed up to a point.
 func (c *checksum) feed(ctx context.Context, fd int, to int64) error {
 	buf := make([]byte, min(256<<10, max(to-c.done, 0)))
 	for c.done < to {
@@ -52,8 +52,8 @@ func (c *checksum) advance(f *File) {
 	}
 }
 
-// prefix is how much of the beginning of the file is present and will have to
-// be hashed.
+// prefix is the size of the file's beginning that is present and will have to be hashed,
+// with a descriptor and the hash.
 func (f *File) prefix() (fd int, to int64, h hash.Hash) {
 	l := f.lock()
 	defer l.unlock()

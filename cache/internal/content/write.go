@@ -44,7 +44,7 @@ func (f *File) Append(ctx context.Context, p []byte) (off int64, n int, err erro
 	}
 	_ = f.s.room.whileFull(int64(len(p)), func() error {
 		if off, n, err = f.append(ctx, p); n > 0 {
-			return nil // it has its place, and others may append behind it
+			return nil // p has its place, and others may append after it
 		}
 		return err
 	})
@@ -70,7 +70,7 @@ func (f *File) append(ctx context.Context, p []byte) (off int64, n int, err erro
 	}
 }
 
-// write writes where nothing has to be fetched first.
+// write writes p, for which no block has to be fetched first.
 func (f *lockedFile) write(p []byte, off int64) (int, error) {
 	fd, err := f.change(off, off+int64(len(p)))
 	if err != nil {
