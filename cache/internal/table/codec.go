@@ -119,7 +119,7 @@ func (d *decoder) int() int64 {
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-// time has any second: TimeOf bounds it.
+// time reads a time with any second: TimeOf bounds it.
 func (d *decoder) time() Time {
 	sec, nsec := d.int(), d.int()
 	return TimeOf(time.Unix(sec, nsec))

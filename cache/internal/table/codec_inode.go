@@ -80,7 +80,7 @@ func (n *Inode) encode(to []byte) []byte {
 }
 
 // encodeTimes writes them in nanoseconds. Those of a record with inodeTimes are
-// written once more behind all the rest.
+// written once more after all the rest.
 func (n *Inode) encodeTimes(e *encoder) {
 	mtime, _ := n.Mtime.nanoseconds()
 	atime, _ := n.Atime.nanoseconds()

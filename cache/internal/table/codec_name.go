@@ -118,7 +118,7 @@ func decodeEntry(record []byte) (ino Ino, name string, err error) {
 	return ino, d.rest, d.err
 }
 
-// A link is where a place in the dirty order leads.
+// A link is the name at a place in the dirty order.
 
 func encodeLink(l Link) []byte {
 	e := encoder{linkVersion}

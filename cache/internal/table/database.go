@@ -112,7 +112,7 @@ func (d *database) piece(lower, upper []byte, max int) []pair {
 }
 
 // walk visits the pairs of [lower, upper) in order until visit says false. It
-// goes over the table as it is at each step: visit may change, commit and
+// reads the table as it is at each step: visit may change, commit and
 // abort.
 func (d *database) walk(lower, upper []byte, visit func(key, record []byte) bool) {
 	for max := pieceMin; ; max = min(2*max, pieceMax) {

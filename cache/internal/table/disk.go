@@ -33,7 +33,7 @@ type disk struct {
 
 	frozen  atomic.Bool
 	opening atomic.Bool   // a full disk is an error, and nothing to wait for
-	closing chan struct{} // closed: nothing waits any more
+	closing chan struct{} // closed: no goroutine waits any more
 	pauses  atomic.Int64  // since the last success
 	backlog *backlog
 	mark    mark
@@ -96,8 +96,8 @@ func (d *disk) cannotOpen(err error) bool { return d.opening.Load() && isFull(er
 type role uint8
 
 const (
-	plain role = iota // errors are Pebble's affair
-	vital             // errors would be the end
+	plain role = iota // Pebble deals with errors
+	vital             // errors would end the process
 	log
 )
 
@@ -167,7 +167,7 @@ func (d *disk) nowhere(r role) (vfs.File, error) {
 	return &file{File: f, disk: d, role: r}, err
 }
 
-// Open opens a file for reading. On a frozen disk some are missing that Pebble
+// Open opens a file for reading. On a frozen disk files may be missing that Pebble
 // takes for written.
 func (d *disk) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
 	f, err := d.FS.Open(name, o...)

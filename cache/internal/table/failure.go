@@ -41,7 +41,7 @@ func (f *failure) damaged(format string, args ...any) {
 // misuse notes a broken rule: the changes at hand are not to be trusted.
 func (f *failure) misuse(format string, args ...any) {
 	if f.Err() != nil {
-		return // reads that answer nothing make callers stumble
+		return // a failed table answers nothing, which can look like misuse
 	}
 	err := fmt.Errorf("%w: %s", ErrMisuse, fmt.Sprintf(format, args...))
 	if f.o.Strict {

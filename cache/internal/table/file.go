@@ -32,7 +32,7 @@ func (f *file) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
 	for err != nil && f.role == vital && isFull(err) && !f.disk.isClosing() && !f.disk.opening.Load() {
 		// A goroutine of Pebble's, which has nothing better to do than to wait
-		// for room; Commit refuses meanwhile when it must.
+		// for room; Commit fails meanwhile with ErrFull if it must.
 		f.disk.backlog.change(func() { f.disk.backlog.failing = true })
 		f.disk.pause()
 		var more int
@@ -48,7 +48,7 @@ func (f *file) Write(p []byte) (int, error) {
 		f.disk.mark.wrote(f.number, size)
 		f.disk.backlog.written.Add(int64(n))
 	}
-	f.unsynced.Store(true) // behind the write: a flush that clears it has it
+	f.unsynced.Store(true) // after the write: a flush that clears it includes it
 	return n, err
 }
 

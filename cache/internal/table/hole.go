@@ -176,7 +176,7 @@ func readable(content []byte, log uint32) (end int, closed bool) {
 		switch {
 		case ok:
 			at += size
-		case left < logHead: // zeros, where no chunk fits
+		case left < logHead: // zeros, since no chunk fits
 			at += left
 		case log != 0 && len(rest) >= logHead && binary.LittleEndian.Uint32(rest[plainHead:]) == log+1:
 			return at, true // the rest is of an older log

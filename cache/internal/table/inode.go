@@ -76,7 +76,7 @@ func (n *Inode) clone() *Inode {
 }
 
 // Put adds an inode under a number of Alloc, or the root. The table keeps n,
-// which is then as Edit gives it.
+// which may be changed like a result of Edit.
 func (t *Table) Put(ino Ino, n *Inode) {
 	if ino == 0 || len(n.Links)+len(n.RemoteLinks) != 0 || n.Subdirs|n.Entries|n.Cookies != 0 {
 		t.misuse("Put of inode %d that has names already", ino)

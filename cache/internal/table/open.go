@@ -43,7 +43,7 @@ type Options struct {
 	// without any room is enough. A change fails the table. Several may be open so at once;
 	// the caller ensures that it is not open for writing meanwhile.
 	ReadOnly bool
-	// Strict panics on wrong use, and looks closer for it. For tests.
+	// Strict panics on wrong use, and checks more for it. For tests.
 	Strict bool
 	// FS replaces the file system. For tests.
 	FS vfs.FS
