@@ -12,30 +12,28 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// What a listing leaves out.
+// Facts that a listing leaves out.
 //
-// Some stores list entries without what only a look at each one tells
-// (Capabilities.ListComplete): attributes, metadata, and whether a file is a
-// symbolic link. To ask for each would cost a request per entry. So an inode of
-// which that was not told has unknown attributes. It looks as a new file would, until its
-// content is read, whose answer tells the rest, or until somebody opens it for
-// writing: what is written carries all attributes with it, so they are asked for.
-// Of an entry with Untold, which may be a directory, only the rest is unknown.
+// Some stores list entries without the facts that only a look at each one tells
+// (Capabilities.ListComplete): attributes, metadata, and whether a file is a symbolic link. To ask
+// for each would cost a request per entry. So the inode of such an entry has unknown attributes.
+// It looks like a new file, until its content is read, whose answer tells the rest, or until a
+// program opens it for writing: written content carries all attributes with it, so they are asked
+// for. Of an entry with Untold, which may be a directory, only the rest is unknown.
 
-// KeepKnownKind gives an entry of a listing the kind that it is known to have: a
-// version is what it was.
+// KeepKnownKind gives an entry of a listing its known kind: the kind of a version never changes.
 func (v *Merger) KeepKnownKind(rec table.Name, info *providers.Info) {
 	if b := rec.Remote; b != nil && b.Kind == providers.KindSymlink && v.o.Side.Attributes.Unknown(info) && b.Version.Matches(info.Version) {
 		info.Kind = b.Kind
 	}
 }
 
-// ErrOvertaken says that a change of ours of attributes has arrived since the remote
-// was asked what they are.
+// ErrOvertaken says that a change of attributes of ours has arrived since the remote was asked for
+// them.
 var ErrOvertaken = errors.New("attributes have changed meanwhile")
 
-// AttrGen is the state of attributes that the remote is known to have of an
-// inode at a place; 0: of none.
+// AttrGen is the state of the attributes of an inode that the remote is known to have at a place,
+// or 0.
 func (v *Merger) AttrGen(x table.Ino, at providers.Locator) (gen uint64) {
 	locked := v.lock()
 	defer locked.unlock()
@@ -53,9 +51,9 @@ func (v *Merger) AttrGen(x table.Ino, at providers.Locator) (gen uint64) {
 	return 0
 }
 
-// AttrsFetched takes what the answer to a read says of an inode beside its content. asked is
-// AttrGen from before: a chmod may have been quicker. Then the answer may be
-// older, and is not used (ErrOvertaken). files.ErrVersionGone says that it is no file.
+// AttrsFetched takes over the attributes of an inode that came with the answer to a read. asked is
+// AttrGen from before the read: a chmod may have been quicker. Then the answer may be older, and
+// is not used (ErrOvertaken). files.ErrVersionGone: only one of the two is a symbolic link.
 func (v *Merger) AttrsFetched(x table.Ino, at providers.Locator, asked uint64, info providers.Info) error {
 	if v.o.Capabilities.ListComplete {
 		return nil
@@ -73,7 +71,7 @@ func (v *Merger) AttrsFetched(x table.Ino, at providers.Locator, asked uint64, i
 			return nil
 		}
 		if n.IsSymlink() != (info.Kind == providers.KindSymlink) {
-			return files.ErrVersionGone // which has the name looked at
+			return files.ErrVersionGone // the caller then looks at the name
 		}
 		for _, l := range n.RemoteLinks {
 			rec := v.Record(l)
@@ -89,8 +87,8 @@ func (v *Merger) AttrsFetched(x table.Ino, at providers.Locator, asked uint64, i
 	})
 }
 
-// sameState reports whether an entry is in the state that a name was known to
-// have; of a directory that is all that there is to know.
+// sameState reports whether an entry is in the known state of a name; a directory has no state but
+// its kind.
 func sameState(b *table.Remote, info *providers.Info) bool {
 	if b.Kind == providers.KindDir {
 		return info.Kind == providers.KindDir
@@ -98,14 +96,14 @@ func sameState(b *table.Remote, info *providers.Info) bool {
 	return b.Version.Matches(info.Version)
 }
 
-// setFetchedAttrs says what an inode with unknown attributes really is like, with a
-// state of content, but for attributes that were changed here.
+// setFetchedAttrs gives an inode with unknown attributes its real ones, with a state of content,
+// but for attributes that were changed locally.
 func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.Info) {
 	v.o.Executor.TakeMetadata(v.Tx.Tx, x, gen, info.Metadata)
 	n := v.Edit(x)
 	n.AttrsUnknown = false
 	if !ours {
-		if len(attrs.Sent(n.Xattrs)) == 0 { // of an inode with unknown attributes none was changed
+		if len(attrs.Sent(n.Xattrs)) == 0 { // none was set locally
 			v.o.Side.Attributes.TakeXattrs(n, &info)
 		}
 		return
@@ -116,15 +114,15 @@ func (v *Tx) setFetchedAttrs(x table.Ino, ours bool, gen uint64, info providers.
 	}
 	n.Mode, n.UID, n.GID = fresh.Mode, fresh.UID, fresh.GID
 	v.o.Side.Attributes.TakeXattrs(n, &info)
-	if n.ContentVersion == tree.MissingVersion(n) || n.State == table.None { // the time of a change of ours is right
+	if n.ContentVersion == tree.MissingVersion(n) || n.State == table.None { // else a local change set it
 		n.Mtime = fresh.Mtime
 	}
 	n.Ctime = v.Stamp()
 	v.TellAttr(x)
 }
 
-// FetchAttrs implements upload.Names: it asks what an inode with unknown attributes is before
-// all of its attributes are sent: who wrote may not have had an answer.
+// FetchAttrs implements upload.Names: it asks for the unknown attributes of an inode before all of
+// them are sent: the open for writing may have had no answer.
 func (v *Merger) FetchAttrs(ctx context.Context, x table.Ino) error {
 	at, ok := v.attrsUnknownAt(x)
 	if !ok {
@@ -144,7 +142,7 @@ func (v *Merger) FetchAttrs(ctx context.Context, x table.Ino) error {
 	return err
 }
 
-// attrsUnknownAt is where the remote has an inode with unknown attributes.
+// attrsUnknownAt is the remote place of an inode with unknown attributes.
 func (v *Merger) attrsUnknownAt(x table.Ino) (at providers.Locator, ok bool) {
 	locked := v.lock()
 	defer locked.unlock()
@@ -160,9 +158,9 @@ func (v *Merger) HasUnknownAttrs(x table.Ino) bool {
 	return ok
 }
 
-// FetchAttrsToWrite asks what an inode with unknown attributes is, for whoever is about to
-// write it. A remote that does not answer does not keep anybody from it: then it stays what
-// it looks like.
+// FetchAttrsToWrite asks for the unknown attributes of an inode that a program is about to write.
+// A remote that does not answer does not keep the program from it: the inode then stays as it
+// looks.
 func (v *Merger) FetchAttrsToWrite(ctx context.Context, x table.Ino) error {
 	for at, ok := v.attrsUnknownAt(x); ok; {
 		was := v.o.Hydrator.Whereabouts(x)
@@ -182,7 +180,7 @@ func (v *Merger) FetchAttrsToWrite(ctx context.Context, x table.Ino) error {
 		case ok && (at != before || overtaken):
 			continue // a change of ours was under way
 		case !ok && doubtful:
-			return nil // it has told what it is
+			return nil // its attributes are known by now
 		case !doubtful:
 			return err
 		}

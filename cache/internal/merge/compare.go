@@ -14,7 +14,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// answer finds out what was wanted.
+// answer finds the answers to the open questions.
 func (i *inquiry) answer() {
 	for _, q := range i.open {
 		if _, done := i.answers[q.question]; done {
@@ -45,8 +45,8 @@ func (i *inquiry) answer() {
 	}
 }
 
-// keepTheirs puts a version that is about to be overwritten into the history.
-// Of content that is larger than all of the history may be it is only noted.
+// keepTheirs puts a version that is about to be overwritten into the history. Content larger than
+// the whole history may be is only noted, not kept.
 func (i *inquiry) keepTheirs(q query) error {
 	return i.v.o.Volume.Retry(i.ctx, func(ctx context.Context) error {
 		err := i.v.o.Past.Keep(ctx, q.l, q.info)
@@ -54,14 +54,14 @@ func (i *inquiry) keepTheirs(q query) error {
 	})
 }
 
-// compareBytes is the size up to which content is fetched to see whether it is
-// the same; the remote's hash tells for any size.
+// compareBytes is the size up to which content is fetched for a comparison; the remote's hash
+// suffices for any size.
 const compareBytes = 16 << 20
 
 // compare finds the hash of ours, and whether theirs is the same.
 func (i *inquiry) compare(q query) answer {
 	a := answer{}
-	other, want := providers.Hasher(q.info.Digest) // nil: theirs is not known by its hash
+	other, want := providers.Hasher(q.info.Digest) // nil: the remote gives no hash of theirs
 	if a.broken, a.err = i.v.restIsGone(i.ctx, q.ino); a.broken || a.err != nil {
 		return a
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// overwrite has ours sent in place of the version that is there.
+// overwrite has ours sent in place of the remote's version.
 func (s *sides) overwrite() { s.moveRemote(versionOf(s.theirs), s.rec.Ino) }
 
-// hold keeps both sides as they are until somebody resolves it.
+// hold keeps both sides as they are until a person resolves the conflict.
 func (s *sides) hold(reason string) {
 	since := s.tx.Now().UnixNano()
 	if s.rec.Held == nil || !s.rec.Held.Conflict {
@@ -48,8 +48,8 @@ func (s *sides) takeTheirs() {
 	}
 }
 
-// split keeps both: ours gets the name of a conflict copy, and who has it open
-// goes along; theirs gets the name.
+// split keeps both: ours gets the name of a conflict copy, and programs that have it open go along
+// with it; theirs gets the name.
 func (s *sides) split() {
 	v, x := s.tx, s.rec.Ino
 	to, exists, ok := s.freeCopy(s.sum, false)
@@ -79,7 +79,7 @@ func (s *sides) split() {
 	s.tell(v, s.l, "modified locally and on the remote: the local version was saved as "+to.Name, true)
 }
 
-// nameCopy gives what had the name that of a conflict copy.
+// nameCopy gives the inode that had the name that of a conflict copy.
 func (s *sides) nameCopy(to table.Link, x table.Ino) {
 	v := s.tx
 	v.SetLocal(to, x)
@@ -88,8 +88,8 @@ func (s *sides) nameCopy(to table.Link, x table.Ino) {
 	s.shown(v, to)
 }
 
-// aside gives what is here under the name that of a conflict copy, because theirs
-// is of another kind. It reports whether the name is free now.
+// aside gives the local entry of the name that of a conflict copy, because theirs is of another
+// kind. It reports whether the name is free now.
 func (s *sides) aside() bool {
 	v, x := s.tx, s.rec.Ino
 	sum, dir := reconcile.EmptyHash, v.Inode(x).IsDir()
@@ -127,8 +127,8 @@ func (s *sides) aside() bool {
 	return true
 }
 
-// freeCopy is the name of a conflict copy of what has a hash, and whether the same
-// is there already. What must be known of all that is in the way is asked at once.
+// freeCopy is the name of a conflict copy of content with a hash, and whether the same content has
+// it already. All questions about entries in the way are asked at once.
 func (s *sides) freeCopy(sum string, dir bool) (to table.Link, exists, ok bool) {
 	known := true
 	for name := range reconcile.CopyNames(s.l.Name, sum) {
@@ -137,7 +137,7 @@ func (s *sides) freeCopy(sum string, dir bool) (to table.Link, exists, ok bool) 
 		switch {
 		case rec.Ino == 0:
 			return to, false, known
-		case dir: // what is in it cannot be compared
+		case dir: // the entries of a directory cannot be compared
 			continue
 		}
 		same, ok := s.sameSum(to, rec, sum)
@@ -149,7 +149,7 @@ func (s *sides) freeCopy(sum string, dir bool) (to table.Link, exists, ok bool) 
 	return to, false, false
 }
 
-// sameSum reports whether what has a name is content with a hash.
+// sameSum reports whether the entry of a name is content with a hash.
 func (s *sides) sameSum(l table.Link, rec table.Name, sum string) (same, ok bool) {
 	n := s.tx.Inode(rec.Ino)
 	if n.IsDir() || !n.IsRegular() && !n.IsSymlink() {

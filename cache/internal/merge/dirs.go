@@ -6,9 +6,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// reachable is the directory here in which a name of dir at the remote is
-// shown. One that was removed here comes back as another; when there is one that
-// has its name by now, the two become one.
+// reachable is the local directory in which a remote name of dir is shown. A directory that was
+// removed locally comes back as another; when a directory has its name by now, the two become one.
 func (m *Merge) reachable(v *Tx, dir table.Ino) table.Ino {
 	n := v.Inode(dir)
 	if dir == table.Root || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
@@ -42,8 +41,8 @@ func (m *Merge) reachable(v *Tx, dir table.Ino) table.Ino {
 	return rec.Ino
 }
 
-// join makes the remote's directory that of another one which has its name here: what
-// is known of the remote below the one goes to the other, and what is under way there.
+// join makes the remote's directory that of another one which has its name locally: the known
+// remote entries below the first go to the other, and so do operations under way there.
 func (m *Merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 	to := rec.Ino
 	type entry struct {
@@ -80,9 +79,9 @@ func (m *Merge) join(v *Tx, l table.Link, rec table.Name, from table.Ino) {
 	v.Shed(from)
 }
 
-// takeOver has a directory that was made here, and those above it, take the places of
-// directories that were removed here and that the remote still has. It reports whether
-// the remote has it then.
+// takeOver has a directory that was made locally, and those above it, take the places of
+// directories that were removed locally and that the remote still has. It reports whether the
+// remote has it then.
 func (m *Merge) takeOver(v *Tx, dir table.Ino) bool {
 	n := v.Inode(dir)
 	switch {
@@ -105,7 +104,7 @@ func (m *Merge) takeOver(v *Tx, dir table.Ino) bool {
 		return false
 	}
 	m.join(v, l, rec, rec.Remote.Ino)
-	v.Edit(dir).Listed = 0 // others may have put something there
+	v.Edit(dir).Listed = 0 // others may have added to it
 	return true
 }
 
@@ -117,11 +116,10 @@ func (m *Merge) ShownAs(dir table.Ino) table.Ino {
 	return dir
 }
 
-// part takes a directory from the place that it still has at the remote, because it is
-// to be another directory there, one that others made where it was renamed to. A
-// tombstone keeps the old place, as the engine's do: what was in it is to be moved file
-// by file. It reports whether that is done; of a directory that was never looked into
-// the names must be known first.
+// part takes a directory from the place that it still has at the remote, because it is to be
+// another directory there, one that others made at the target of its rename. A tombstone keeps the
+// old place, as the engine's do: its entries are to be moved file by file. It reports whether that
+// is done; in a directory that was never looked into the names must be known first.
 func (m *Merge) part(v *Tx, l table.Link, x table.Ino) bool {
 	n := v.Inode(x)
 	if len(n.RemoteLinks) == 0 {

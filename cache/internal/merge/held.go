@@ -6,7 +6,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A heldConflict is what close and fsync say of a name that is held. To the engine it is the
+// A heldConflict is the error of close and fsync for a name that is held. To the engine it is the
 // remote's conflict, to the kernel the front's.
 type heldConflict struct{ path, reason string }
 
@@ -14,7 +14,7 @@ func (c *heldConflict) Error() string { return c.path + ": " + c.reason }
 
 func (c *heldConflict) Unwrap() []error { return []error{fs.ErrConflict, providers.ErrConflict} }
 
-// infoOf is what the remote is known to have under a name.
+// infoOf is the known remote entry of a name.
 func (v view) infoOf(l table.Link, rec table.Name) providers.Info {
 	at, _ := v.RemotePath(l)
 	b := rec.Remote

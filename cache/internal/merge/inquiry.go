@@ -9,8 +9,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// question is about a state of the content of an inode: what its hash is, and
-// whether a version at the remote has the same.
+// question is about a state of the content of an inode: its hash, and whether a version at the
+// remote has the same.
 type question struct {
 	ino    table.Ino
 	gen    uint64
@@ -19,17 +19,17 @@ type question struct {
 	what   wanted
 }
 
-// wanted is what is to be found out.
+// wanted is the kind of a question.
 type wanted uint8
 
 const (
 	askHash    wanted = iota // of the content of ino, and whether theirs is the same
 	askFar                   // the hash of a version that is only at the remote
-	askKeep                  // that theirs is in the history
-	askNames                 // the names of a directory, which are known then if it is
+	askKeep                  // put theirs into the history
+	askNames                 // the names of a directory; if that is known, they are then known too
 	askOurs                  // whether an operation of ours left theirs
-	askLines                 // what text ours and theirs become together
-	askRemnant               // that what is here of partial content is a file
+	askLines                 // the text that ours and theirs become together
+	askRemnant               // make the local part of partial content a file
 )
 
 type query struct {
@@ -37,7 +37,7 @@ type query struct {
 	info providers.Info
 	l    table.Link
 	op   table.Attempt // of askOurs
-	base *table.Remote // of askLines: what ours began from
+	base *table.Remote // of askLines: the version that ours began from
 	head revision.Held // of askNames
 }
 
@@ -49,23 +49,23 @@ type answer struct {
 	union   *union // nil: they stay two
 	remnant *remnant
 	count   int   // names in a directory that is not known
-	err     error // it could not be found out now
+	err     error // why it could not be found out now
 }
 
 // maxRounds bounds how often questions may lead to more questions.
 const maxRounds = 6
 
-// inquiry is what a merge has to find out, and what it has.
+// inquiry has the questions of a merge, and their answers.
 type inquiry struct {
 	v      *Merger
 	ctx    context.Context
-	remote providers.Provider // where theirs is read
+	remote providers.Provider // theirs is read from it
 	round  int                // how often questions were answered
 
 	answers map[question]answer
 	open    []query
 	made    []table.Ino // content files that were made for answers
-	used    []table.Ino // those that a name has got
+	used    []table.Ino // those that got a name
 }
 
 func newInquiry(ctx context.Context, v *Merger, remote providers.Provider) inquiry {
@@ -103,8 +103,7 @@ func (i *inquiry) look(q query) (a answer, ok bool) {
 	return a, known && a.err == nil
 }
 
-// keptTheirs reports whether a version that is about to be overwritten is in the
-// history.
+// keptTheirs reports whether a version that is about to be overwritten is in the history.
 func (i *inquiry) keptTheirs(l table.Link, r *providers.Info) bool {
 	a, ok := i.look(query{question: question{at: r.Locator, theirs: r.Version, what: askKeep}, info: *r, l: l})
 	return ok && a.kept

@@ -12,14 +12,13 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// What others delete is seen by a pull, which looks at the whole tree, or by looks
-// at one directory after the other, as their time is over. Of a bucket that was
-// emptied such a look sees a part, which is little by itself. So looks are counted
-// together, and a look decides nothing that a person may have to: what would be
-// deleted is left until a pull has seen the whole, which halts or applies all. So
-// it is as long as a halt stands.
+// Deletions by others are seen by a pull, which looks at the whole tree, or by looks at one
+// directory after the other, as each becomes due. Such a look at an emptied bucket sees a part,
+// which is little by itself. So the deletions of looks are added up, and a look does not decide
+// what a person may have to decide: its deletions are left until a pull has seen the whole, which
+// halts or applies all. The same holds as long as a halt stands.
 
-// countDeleted adds what a merge has deleted; a pull of the whole begins anew.
+// countDeleted adds the deletions of a merge to the sum; a pull of the whole tree resets it.
 func (m *Merge) countDeleted(v *Tx) {
 	switch {
 	case m.Whole:
@@ -29,17 +28,17 @@ func (m *Merge) countDeleted(v *Tx) {
 	}
 }
 
-// ErrPart says that a look sees so much deleted that a pull has to judge it, which
-// is under way.
+// ErrPart says that a look sees so many deletions that a pull, which is under way, has to judge
+// them.
 var ErrPart = providers.Kinded(errors.New("so many names are gone on the remote that a pull has to judge it"), fs.ErrUnavailable)
 
-// IsUndecided reports whether a look left what it saw to a pull, or to a person.
+// IsUndecided reports whether a look left its decision to a pull, or to a person.
 func IsUndecided(err error) bool {
 	return errors.Is(err, massdelete.ErrHalted) || errors.Is(err, ErrPart)
 }
 
-// CheckPull halts a pull that deletes too much. While a halt stands each look has it
-// found out whether it still must.
+// CheckPull halts a pull that deletes too much. While a halt stands, each look starts a pull of
+// the whole tree, to find out whether the halt still holds.
 func (m *Merge) CheckPull(v *Tx, head revision.Held) error {
 	h := v.o.Guard.Halted(massdelete.Pull)
 	if h != nil && !m.Whole && v.o.Looks {
@@ -73,15 +72,15 @@ func (m *Merge) CheckPull(v *Tx, head revision.Held) error {
 	return m.stop(v, reason, m.deleted)
 }
 
-// mayDelete reports whether whatever is deleted may be.
+// mayDelete reports whether any number of names may be deleted.
 func (m *Merge) mayDelete(v *Tx) bool { return m.Kept || v.o.Guard.IsConfirmed(massdelete.Pull) }
 
-// manyBelow is how many names are just deleted, and counted then.
+// manyBelow is the number of names below which they are deleted first, and counted afterwards.
 const manyBelow = 1000
 
-// tooMuchBelow halts a pull that is about to delete a directory with so much in it that
-// it would be halted in the end: to take away a million names first, and to bring them
-// back, costs gigabytes. It reports whether it did.
+// tooMuchBelow halts a pull that is about to delete a directory with so many names in it that the
+// guard would halt it in the end: to take away a million names first, and to bring them back,
+// costs gigabytes. It reports whether it did.
 func (m *Merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
 	if m.within > 0 || m.First || m.mayDelete(v) {
 		return false
@@ -90,7 +89,7 @@ func (m *Merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
 	if below < manyBelow {
 		return false
 	}
-	// m.deleted has the directory already, and the table still has it.
+	// m.deleted counts the directory already, and the table still has it.
 	d := massdelete.Deletion{Names: m.deleted + below, Done: m.deleted - 1}
 	reason, unseen := massdelete.TooMuch(v, d)
 	if len(unseen) > 0 {
@@ -100,9 +99,8 @@ func (m *Merge) tooMuchBelow(v *Tx, dir table.Ino) bool {
 	return m.halt != nil
 }
 
-// stop halts for a reason, or, without one, as long as most of what a halt was for is
-// still missing: that something else is there now does not mend an accident. A look
-// leaves it to a pull.
+// stop halts for a reason, or, without one, as long as most of the names that a halt was for are
+// still missing: new entries do not mend an accident. A look leaves it to a pull.
 func (m *Merge) stop(v *Tx, reason string, deleted int) error {
 	h := v.o.Guard.Halted(massdelete.Pull)
 	switch {
@@ -123,8 +121,8 @@ func (m *Merge) stop(v *Tx, reason string, deleted int) error {
 	return v.o.Guard.Check(v.View, reason, deleted)
 }
 
-// seek asks for the names of directories. What the remote has in those that this merge
-// has brought is counted, since it may come to nothing.
+// seek asks for the names of directories. The remote's names in directories that this merge has
+// brought are counted, since the merge may come to nothing.
 func (m *Merge) seek(v *Tx, head revision.Held, dirs []table.Ino) (names int) {
 	for _, dir := range dirs {
 		at, ok := v.RemotePathOf(dir)
@@ -138,7 +136,7 @@ func (m *Merge) seek(v *Tx, head revision.Held, dirs []table.Ino) (names int) {
 	return names
 }
 
-// countNames makes the names of a directory at the remote known, or counts those in one
+// countNames makes the names of a directory at the remote known, or counts them, in a directory
 // that is not known itself, and below.
 func (i *inquiry) countNames(head revision.Held, at providers.Locator) (count int, err error) {
 	v := i.v
@@ -162,8 +160,7 @@ func (i *inquiry) countNames(head revision.Held, at providers.Locator) (count in
 	return count, nil
 }
 
-// countIn lists a directory that is not known here; one that is gone has nothing
-// in it.
+// countIn lists a directory that is not known locally; one that is gone has no entries.
 func (i *inquiry) countIn(at providers.Locator) (count int, dirs []providers.Locator, err error) {
 	err = i.v.o.Volume.Retry(i.ctx, func(ctx context.Context) error {
 		count, dirs = 0, nil

@@ -11,47 +11,46 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Merge is one merge. A directory is changed when something below it is.
+// Merge is one merge. A directory counts as changed when an entry below it changed.
 //
-// It runs in one update of the table. What it must know of contents it asks
-// (inquiry): then nothing is changed, the questions are answered without the lock,
-// and all is decided anew.
+// It runs in one update of the table. Facts about contents are found by questions (inquiry): while
+// one is open nothing is changed; it is answered without the lock, and all is decided anew.
 type Merge struct {
 	inquiry
 	Mine  *tree.Observation   // the look at the remote that this comes from
 	late  map[table.Link]bool // names with an attempt that is known to be lost
-	First bool                // a first listing: no one has seen these names
-	Whole bool                // all that is known was looked at
-	Kept  bool                // what goes from the tree is not lost: as much as there is may go
+	First bool                // a first listing: no program has seen these names
+	Whole bool                // the whole known tree was looked at
+	Kept  bool                // names that go from the tree are not lost: any number may go
 	Dry   bool                // decide, and change nothing
-	Alone bool                // no one gets its report: the next who asks is told
+	Alone bool                // no caller gets its report: conflicts wait for the next one
 
-	// What one run did.
+	// The results of one run.
 	Report  Report
 	told    []told
 	clashes []clash
 	touched []table.Link
-	news    []table.Link            // that programs see something else under
-	deleted int                     // names that the remote has no more
-	within  int                     // directories that are gone, above the name
-	back    map[table.Ino]table.Ino // as which a directory that was removed here came back
+	news    []table.Link            // names that lead programs to another entry
+	deleted int                     // names that the remote lost
+	within  int                     // depth of deleted directories above the name
+	back    map[table.Ino]table.Ino // the new inodes of resurrected directories
 	root    int                     // entries of the root before, -1: not counted
-	halt    error                   // too much would be deleted, which was seen early
-	Left    bool                    // something is left as it was, for another look
+	halt    error                   // an early verdict that too much would be deleted
+	Left    bool                    // something was left unchanged, for another look
 }
 
-// Report is what one run did.
+// Report is the result of one run.
 type Report struct {
-	Changed   int      // names that lead to something new
+	Changed   int      // names that lead to a new entry
 	Deleted   int      // names that are gone
 	Conflicts []string // paths
 }
 
-// News is a name under which the remote has something else than it was known to have.
+// News is a name whose remote entry differs from the last known one.
 type News struct {
 	table.Link
 	Info *providers.Info // nil: nothing
-	Hide bool            // it is excluded, since it was taken from there
+	Hide bool            // excluded, since it was fetched from the remote
 }
 
 type told struct {
@@ -69,12 +68,12 @@ var (
 	errDry = errors.New("only asked")
 )
 
-// New is a merge of what was seen at remote.
+// New is a merge of an observation of remote.
 func (v *Merger) New(ctx context.Context, remote providers.Provider) *Merge {
 	return &Merge{inquiry: newInquiry(ctx, v, remote), late: map[table.Link]bool{}}
 }
 
-// Run does a change of the table that may ask.
+// Run makes a change of the table that may ask questions.
 func (m *Merge) Run(do func(*Tx) error) error {
 	defer m.dropMade()
 	for m.round = 0; ; m.round++ {
@@ -124,7 +123,7 @@ func (m *Merge) pulled(v *Tx) (paths []string) {
 	return paths
 }
 
-// finish tells whom it may concern.
+// finish hands the results on: to other observations, the history, commits, and at last reports.
 func (m *Merge) finish(v *Tx) {
 	v.Found(m.Mine, m.touched...)
 	for _, l := range m.news {
@@ -146,8 +145,8 @@ func (m *Merge) finish(v *Tx) {
 	})
 }
 
-// unheard are the conflicts that no commit which waits asked for: what is decided at once is
-// not held back, and yet those that did are to say so.
+// unheard are the conflicts that no waiting commit asked for: a name that is decided at once is
+// not held back, and yet the commits that waited for it are to report it.
 func (m *Merge) unheard(v *Tx) (paths []string) {
 	for _, c := range m.clashes {
 		if !v.o.Heard(v.View, c.Link, c.path) {
@@ -157,7 +156,7 @@ func (m *Merge) unheard(v *Tx) (paths []string) {
 	return paths
 }
 
-// tell reports what a person should know of.
+// tell reports an event that a person should know of.
 func (m *Merge) tell(v *Tx, l table.Link, what string, conflict bool) {
 	path := v.PathFor(l)
 	m.told = append(m.told, told{path, what})
@@ -172,14 +171,14 @@ func (m *Merge) clash(l table.Link, path string) {
 	m.clashes = append(m.clashes, clash{l, path})
 }
 
-// name reconciles one name with what the remote has under it now; nil: nothing.
+// name reconciles one name with its present remote entry; nil: none.
 func (m *Merge) name(v *Tx, l table.Link, r *providers.Info) {
 	if m.halt == nil {
 		m.at(v, l, r).reconcile()
 	}
 }
 
-// Hide has a name that the remote had shown stay here from now on.
+// Hide makes a name that the remote had shown local from now on.
 func (m *Merge) Hide(v *Tx, l table.Link) {
 	s := m.at(v, l, nil)
 	s.policy.Excluded = true
@@ -195,7 +194,7 @@ func (m *Merge) Take(v *Tx, d News) {
 	}
 }
 
-// set stores a record, and looks anew whether its sides differ.
+// set stores a record, and computes anew whether its sides differ.
 func (m *Merge) set(v *Tx, l table.Link, rec table.Name) {
 	if from := v.SetName(l, rec); from != 0 {
 		v.MarkStaleDentry(l, from)
@@ -204,8 +203,8 @@ func (m *Merge) set(v *Tx, l table.Link, rec table.Name) {
 	m.touched = append(m.touched, l)
 }
 
-// shown says that a program sees something else under a name. Never for a
-// directory that still exists: the kernel would unmount what is mounted below.
+// shown notes that a name leads programs to another entry. Never for a directory that still
+// exists: the kernel would unmount a file system mounted below it.
 func (m *Merge) shown(v *Tx, l table.Link) {
 	if m.First {
 		return
@@ -217,8 +216,8 @@ func (m *Merge) shown(v *Tx, l table.Link) {
 	v.TellAttr(l.Dir)
 }
 
-// skipInFlight reports whether a change of ours of this name is under way: the remote may
-// show it as it was or as it will be, and the engine finds out what became of it.
+// skipInFlight reports whether an operation of ours on this name is under way: the remote may show
+// the state before it or after it, and the engine resolves its outcome.
 func (m *Merge) skipInFlight(v *Tx, l table.Link, rec table.Name) bool {
 	if m.Mine != nil {
 		if outdated, _ := v.IsOutdated(m.Mine, l); outdated {
@@ -228,7 +227,7 @@ func (m *Merge) skipInFlight(v *Tx, l table.Link, rec table.Name) bool {
 	return !m.late[l] && v.Attempted(rec, m.late)
 }
 
-// countGone counts a name that the remote has no more.
+// countGone counts a name that the remote lost.
 func (m *Merge) countGone(v *Tx, l table.Link) {
 	m.deleted++
 	if l.Dir == table.Root && m.root < 0 {
@@ -236,7 +235,7 @@ func (m *Merge) countGone(v *Tx, l table.Link) {
 	}
 }
 
-// below looks what the remote was known to have in a directory.
+// below looks up the known remote entries below a directory.
 func (m *Merge) below(v *Tx, dir table.Ino) (b reconcile.Below) {
 	if n := v.Inode(dir); n != nil && !n.Loaded {
 		b.Files = true
@@ -257,7 +256,7 @@ func (m *Merge) below(v *Tx, dir table.Ino) (b reconcile.Below) {
 	return b
 }
 
-// remoteEntries are the names in a directory that the remote was known to have.
+// remoteEntries are the names in a directory under which the remote was known to have an entry.
 func remoteEntries(v *Tx, dir table.Ino) (names []table.Link) {
 	v.Names(dir, "", func(name string, rec table.Name) bool {
 		if rec.Remote != nil {
@@ -268,7 +267,7 @@ func remoteEntries(v *Tx, dir table.Ino) (names []table.Link) {
 	return names
 }
 
-// emptied: the remote has nothing below a directory any more.
+// emptied: the remote has no entry below a directory any more.
 func (m *Merge) emptied(v *Tx, dir table.Ino) {
 	m.within++
 	for _, l := range remoteEntries(v, dir) {
@@ -280,7 +279,7 @@ func (m *Merge) emptied(v *Tx, dir table.Ino) {
 	}
 }
 
-// leftRemote: an inode has lost a remote link at the remote, and perhaps the last.
+// leftRemote: an inode has lost a remote link, and perhaps the last.
 func (m *Merge) leftRemote(v *Tx, x table.Ino) {
 	n := v.Inode(x)
 	if n == nil {
@@ -308,7 +307,7 @@ func (m *Merge) leftRemote(v *Tx, x table.Ino) {
 	}
 }
 
-// lost is what follows for an inode that has just lost a name to a pull.
+// lost does the rest for an inode that has just lost a name to a pull.
 func (m *Merge) lost(v *Tx, l table.Link, x table.Ino) {
 	n := v.Edit(x)
 	n.Ctime = v.Stamp()

@@ -15,16 +15,15 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A union is what became of a text that was changed here and there.
+// A union is the result of merging a text that was changed locally and at the remote.
 type union struct {
-	files.Made      // for it; no Ino: it is what one side has
-	theirs     bool // theirs has all that is ours
+	files.Made      // the file with it; no Ino: one side is the result
+	theirs     bool // theirs has all changes of ours
 	conflicts  int  // places where both changed the same lines
 }
 
-// unionOf is what x here and theirs become, which began from base, where the policy
-// says so and both are text; nil when they are to stay two. ok is false while that is
-// not known.
+// unionOf is the text that x and theirs, which began from base, become, if the policy says so and
+// both are text; nil when they are to stay two. ok is false while that is not known.
 func (s *sides) unionOf(x table.Ino, base *table.Remote) (u *union, ok bool) {
 	n, r := s.tx.Inode(x), s.theirs
 	switch {
@@ -62,8 +61,8 @@ func (s *sides) unite() {
 	s.united()
 }
 
-// putUnion gives the name the content file that was made. Attributes are those of
-// who changed them.
+// putUnion gives the name the content file that was made. Each attribute is from the side that
+// changed it.
 func (s *sides) putUnion(was *table.Inode, ours bool) {
 	x := s.union.Ino
 	s.put(s.union.Made)
@@ -84,8 +83,8 @@ func (s *sides) united() {
 	s.tell(s.tx, s.l, "modified locally and on the remote, in different lines: merged", false)
 }
 
-// mergeLines makes the union of three texts: what ours began from, ours, and
-// theirs. Without one of them, or if one is no text, there is none.
+// mergeLines makes the union of three texts: the base of ours, ours, and theirs. Without one of
+// them, or if one is no text, there is none.
 func (i *inquiry) mergeLines(q query) (*union, error) {
 	base, err := i.v.baseText(i.ctx, q)
 	if err != nil || base == nil {
@@ -107,7 +106,7 @@ func (i *inquiry) mergeLines(q query) (*union, error) {
 	}
 	u := &union{conflicts: merged.Conflicts}
 	switch {
-	case u.conflicts > 0 && i.v.o.Conflict != reconcile.Markers: // no one wants it
+	case u.conflicts > 0 && i.v.o.Conflict != reconcile.Markers: // the policy wants no markers
 	case bytes.Equal(merged.Content, theirs):
 		u.theirs = true
 	case !bytes.Equal(merged.Content, ours):
@@ -116,8 +115,8 @@ func (i *inquiry) mergeLines(q query) (*union, error) {
 	return u, err
 }
 
-// make puts a text into a content file of its own. What no run of the merge uses
-// is removed at its end.
+// make puts a text into a content file of its own. If no run of the merge uses it, it is removed
+// at the end of the merge.
 func (i *inquiry) make(l table.Link, text []byte) (files.Made, error) {
 	locked := i.v.lock()
 	at, _ := locked.LocalPath(l)
@@ -129,7 +128,7 @@ func (i *inquiry) make(l table.Link, text []byte) (files.Made, error) {
 	return made, err
 }
 
-// dropMade removes the content files that no name has got.
+// dropMade removes the content files that got no name.
 func (i *inquiry) dropMade() {
 	for _, x := range i.made {
 		if !slices.Contains(i.used, x) {
@@ -139,7 +138,7 @@ func (i *inquiry) dropMade() {
 	i.made = nil
 }
 
-// baseText is what ours began from; nil when that is nowhere any more.
+// baseText is the text that ours began from; nil when that is nowhere any more.
 func (v *Merger) baseText(ctx context.Context, q query) (text []byte, err error) {
 	body, err := v.baseOfConflict(ctx, q.l, table.Name{Remote: q.base})
 	if errors.Is(err, iofs.ErrNotExist) {

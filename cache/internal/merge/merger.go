@@ -1,10 +1,10 @@
-// Package merge brings what the remote was seen to have into a working copy, name by name:
-// for a listing that was due, for a pull of the whole tree, for a change of ours that came too
-// late, and for a file that lost its name to a pull while it was open.
+// Package merge brings the remote state, as last seen, into a working copy, name by name: for a
+// listing that was due, for a pull of the whole tree, for a change of ours that came too late, and
+// for a file that lost its name to a pull while it was open.
 //
-// What becomes of a name is decided by package reconcile. A [Merge] gathers the three sides of
-// a name from the tree, has what must be known of contents found out without the lock, and
-// carries out what was decided, all in one transaction:
+// Package reconcile decides about each name. A [Merge] gathers the three sides of a name from the
+// tree, has the facts about contents found out without the lock, and carries out the decision, all
+// in one transaction:
 //
 //	m := merger.New(ctx, remote)
 //	err := m.Run(func(tx *merge.Tx) error {
@@ -13,7 +13,7 @@
 //	})
 //
 // A [Merger] also asks the remote again about a name ([Merger.Revalidate]), and [Conflicts] are
-// what is held back until a person decides.
+// the names that are held back until a person decides.
 package merge
 
 import (
@@ -38,49 +38,49 @@ import (
 
 // Volume is a working copy as merges need it.
 type Volume struct {
-	// Update runs do as one change of the tree. What differs because of one that sets Own is
-	// sent together with what was asked for.
+	// Update runs do as one change of the tree. With Own set, the names that it makes dirty are
+	// sent together with the commit that it belongs to.
 	Update func(do func(tx *local.Tx, sent upload.Tx) error) error
 	// Retry runs do until it succeeds, fails for good, or ctx ends.
 	Retry func(ctx context.Context, do func(ctx context.Context) error) error
-	// Report tells a person of something that no one would expect.
+	// Report tells a person of an unexpected event.
 	Report func(op, path string, err error)
 	// Go runs f in the background, and Pause waits there.
 	Go    func(f func())
 	Pause func(ctx context.Context, d time.Duration) error
 }
 
-// Remote is asked for what a merge must know.
+// Remote asks the remote for facts that a merge needs.
 type Remote struct {
 	// List makes the names of a directory known, with the head where it is.
 	List func(ctx context.Context, head revision.Held, dir table.Ino) error
 	// FetchTarget makes the target of a symbolic link known.
 	FetchTarget func(ctx context.Context, ino table.Ino) error
-	// AwaitPlace waits until it is known where the remote has an inode, and reports whether
-	// it was not.
+	// AwaitPlace waits until the place of an inode at the remote is known, and reports whether
+	// there was anything to wait for.
 	AwaitPlace func(ctx context.Context, ino table.Ino) bool
 }
 
-// Past is what was there before.
+// Past reads and keeps earlier versions.
 type Past struct {
 	// Keep puts a version that is about to be overwritten at the remote into the history.
 	Keep func(ctx context.Context, l table.Link, info providers.Info) error
 	// PreviousHead reads a version that the remote had at a place in an earlier revision.
-	// io/fs.ErrNotExist: none that is known had it.
+	// io/fs.ErrNotExist: no known revision had it.
 	PreviousHead func(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error)
 }
 
 // Guard stops a pull that deletes too much: see package massdelete.
 type Guard struct {
 	*massdelete.Guard
-	// Check halts the pull for a reason, unless there is none or that was confirmed.
+	// Check halts the pull for a reason, unless that is empty or was confirmed.
 	Check func(v *tree.View, reason string, deleted int) error
-	// PullWhole has a pull of the whole tree begin, which IsPulling then.
+	// PullWhole starts a pull of the whole tree; IsPulling reports one under way.
 	PullWhole func(*tree.View)
 	IsPulling func(*tree.View) bool
 }
 
-// Options are what merges need of those who use them.
+// Options are the parts that a Merger works with.
 type Options struct {
 	Tree     *tree.Tree
 	Side     *local.Side
@@ -103,10 +103,9 @@ type Options struct {
 	Remote Remote
 	Past   Past
 	Guard  Guard
-	// Heard tells commits that wait of a conflict, and reports whether any of them will say
-	// so.
+	// Heard tells waiting commits of a conflict, and reports whether any of them will report it.
 	Heard func(v *tree.View, l table.Link, path string) bool
-	// Pulled, if not nil, is told each path that leads to another file than before.
+	// Pulled, if not nil, is called with each path that leads to another file than before.
 	Pulled  func(path string)
 	Context context.Context // ends with the working copy
 }
@@ -117,7 +116,7 @@ type Merger struct{ o Options }
 // NewMerger makes one.
 func NewMerger(o Options) *Merger { return &Merger{o} }
 
-// view is the tree for who has its lock.
+// view is the tree for the lock holder.
 type view struct {
 	*Merger
 	*tree.View
@@ -128,10 +127,10 @@ type view struct {
 type Tx struct {
 	view
 	*local.Tx
-	sent upload.Tx // for what uploads have to do with it
+	sent upload.Tx // for the part of uploads in it
 }
 
-// taken hides from who holds the lock what would wait for it for ever.
+// taken hides from the lock holder the methods that would wait for the lock for ever.
 type taken struct{}
 
 var _ = [...]taken{view{}.lock, view{}.update}
@@ -147,7 +146,7 @@ func (v *Merger) update(do func(*Tx) error) error {
 	})
 }
 
-// record is what the table has of a name at the moment, and what it stands for.
+// record is the present record of a name, and its inode.
 func (v *Merger) record(l table.Link) (rec table.Name, n *table.Inode) {
 	locked := v.lock()
 	defer locked.unlock()
@@ -155,7 +154,7 @@ func (v *Merger) record(l table.Link) (rec table.Name, n *table.Inode) {
 	return rec, locked.Inode(rec.Ino)
 }
 
-// linksOf are the local names that an inode has at the moment, or the remote ones.
+// linksOf are the present names of an inode, the remote ones or the local ones.
 func (v *Merger) linksOf(ino table.Ino, remote bool) []table.Link {
 	locked := v.lock()
 	defer locked.unlock()

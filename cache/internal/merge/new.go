@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// remoteIno is who has a name at the remote; 0: no one that is known here.
+// remoteIno is the inode that has a name at the remote; 0: none that is known locally.
 func remoteIno(rec table.Name) table.Ino {
 	if rec.Remote == nil {
 		return 0
@@ -17,21 +17,20 @@ func remoteIno(rec table.Name) table.Ino {
 	return rec.Remote.Ino
 }
 
-// versionOf is r as what the remote has and no one here does.
+// versionOf is r as a remote entry that no local inode has.
 func versionOf(r *providers.Info) *table.Remote {
 	return &table.Remote{Kind: r.Kind, Version: r.Version, Digest: r.Digest}
 }
 
-// remoteSide says what the remote has under the name. Who had it there loses that
-// remote link.
+// remoteSide sets the remote side of the name. The inode that had it there loses that remote link.
 func (s *sides) remoteSide(base *table.Remote) {
 	s.rec.Remote, s.rec.Attempt, s.rec.Held = base, nil, nil
 	s.set(s.tx, s.l, s.rec)
 	s.reload()
 }
 
-// moveRemote is remoteSide for a name that is another's at the remote from now on: who had
-// it there, unless that is spared, loses that remote link.
+// moveRemote is remoteSide for a name that becomes another inode's at the remote: the inode that
+// had it there loses that remote link, unless it is spared.
 func (s *sides) moveRemote(base *table.Remote, spared table.Ino) {
 	was := remoteIno(s.rec)
 	s.remoteSide(base)
@@ -48,17 +47,17 @@ func (s *sides) swap(x table.Ino) {
 	s.shown(s.tx, s.l)
 }
 
-// forget: the remote has nothing there any more that is known here.
+// forget: the remote has no known entry there any more.
 func (s *sides) forget() { s.moveRemote(nil, s.rec.Ino) }
 
-// release is forget for a directory with nothing in it but such.
+// release is forget for a directory that has only such names in it.
 func (s *sides) release() {
 	s.emptied(s.tx, s.rec.Remote.Ino)
 	s.reload()
 	s.forget()
 }
 
-// detach has what is here stay here. The remote keeps what it has.
+// detach makes the local entry stay local. The remote keeps its own.
 func (s *sides) detach() {
 	s.rec.Local = true
 	if s.tx.Inode(s.rec.Ino).IsDir() {
@@ -67,14 +66,14 @@ func (s *sides) detach() {
 	s.forget()
 }
 
-// remove takes the name away here and there.
+// remove takes the name away on both sides.
 func (s *sides) remove() {
 	s.forget()
 	s.unname()
 }
 
-// unname takes the name away here. Who has the file open keeps it, and the claim
-// to the name.
+// unname takes the local name away. A program that has the file open keeps it, and the file keeps
+// its claim to the name.
 func (s *sides) unname() {
 	v, x := s.tx, s.rec.Ino
 	if !s.First {
@@ -89,7 +88,7 @@ func (s *sides) unname() {
 	s.reload()
 }
 
-// joinDirs makes the remote's directory the one that is here, with what both have in it.
+// joinDirs makes the remote's directory the local one, with the entries of both in it.
 func (s *sides) joinDirs() {
 	if !s.part(s.tx, s.l, s.rec.Ino) {
 		return
@@ -100,20 +99,20 @@ func (s *sides) joinDirs() {
 	s.moveRemote(tree.RemoteOf(*s.theirs, s.rec.Ino, n), 0)
 }
 
-// supplant takes the name from what is here.
+// supplant takes the name from the local entry.
 func (s *sides) supplant() {
 	s.unname()
 	s.arriveAnew()
 }
 
-// makeRoom moves what is here aside.
+// makeRoom moves the local entry aside.
 func (s *sides) makeRoom() {
 	if s.aside() {
 		s.arriveAnew()
 	}
 }
 
-// arriveAnew is arrive for a name that the remote had otherwise before.
+// arriveAnew is arrive for a name under which the remote had another entry before.
 func (s *sides) arriveAnew() {
 	was := remoteIno(s.rec)
 	s.arrive()
@@ -122,8 +121,8 @@ func (s *sides) arriveAnew() {
 	}
 }
 
-// arrive gives the free name to what the remote has there. A directory that was
-// removed here comes back with what is in it.
+// arrive gives the free name to the remote's entry. A directory that was removed locally comes
+// back with its entries.
 func (s *sides) arrive() {
 	v := s.tx
 	if dir := s.reachable(v, s.l.Dir); dir != s.l.Dir {
@@ -141,9 +140,8 @@ func (s *sides) arrive() {
 	}
 }
 
-// fresh is a new inode for what the remote has, after the one that had the
-// name: what the remote does not keep of attributes stays as it was, and the
-// time of change moves on.
+// fresh is a new inode for the remote's entry, after the one that had the name: attributes that
+// the remote does not store stay as they were, and the time of change moves on.
 func (s *sides) fresh(old table.Ino) (table.Ino, *table.Inode) {
 	v := s.tx
 	n := v.InodeOf(*s.theirs)
@@ -157,8 +155,8 @@ func (s *sides) fresh(old table.Ino) (table.Ino, *table.Inode) {
 	return v.Alloc(), n
 }
 
-// follow: what was renamed here has a new version there. The rename goes on,
-// with that version.
+// follow: a locally renamed file has a new version at the remote. The rename goes on, with that
+// version.
 func (s *sides) follow() {
 	v, old := s.tx, s.rec.Remote.Ino
 	to := s.moved(v.Inode(old))
@@ -178,8 +176,8 @@ func (s *sides) follow() {
 	s.Report.Changed++
 }
 
-// replace: theirs is new, ours is what it was. No one may see half of each, so
-// the name gets a new inode. Attributes that were changed here stay.
+// replace: theirs is new, ours is unmodified. No program may see half of each, so the name gets a
+// new inode. Attributes that were changed locally stay.
 func (s *sides) replace() {
 	v, x := s.tx, s.rec.Ino
 	old := v.Inode(x)
@@ -224,7 +222,7 @@ func (s *sides) put(made files.Made) {
 	v.Written(x, v.Inode(x))
 }
 
-// renew is replace in place, of an inode of which no one saw any content that is here.
+// renew is replace in place, of an inode of which no program saw any content.
 func (s *sides) renew() {
 	v, x := s.tx, s.rec.Ino
 	old := v.Edit(x)
@@ -235,7 +233,7 @@ func (s *sides) renew() {
 	old.Mtime, old.Ctime = table.Latest(n.Mtime, old.Mtime.Next()), v.Stamp()
 	old.Metadata, old.AttrsUnknown, old.Untold, old.Target, old.Origin = n.Metadata, n.AttrsUnknown, n.Untold, "", table.Origin{}
 	old.ContentVersion++
-	if old.State != table.None { // what came for who waits for it
+	if old.State != table.None { // content that came for a waiting reader
 		old.State = table.None
 		v.Freed(x, old)
 	}
@@ -248,8 +246,7 @@ func (s *sides) renew() {
 	s.Report.Changed++
 }
 
-// takeDirAttrs takes the mode and owner of a directory from the remote, where it has
-// others.
+// takeDirAttrs takes the mode and owner of a directory from the remote, if they differ.
 func (s *sides) takeDirAttrs() {
 	x := s.rec.Remote.Ino
 	if s.tx.o.Side.Attributes.Differs(s.tx.Inode(x), s.theirs) {
@@ -267,7 +264,7 @@ func (s *sides) takeAttr(x table.Ino) {
 	s.Report.Changed++
 }
 
-// refresh: only attributes have changed there, or nothing but the version.
+// refresh: only attributes have changed at the remote, or only the version.
 func (s *sides) refresh() {
 	v, r, b := s.tx, s.theirs, *s.rec.Remote
 	if n := v.Inode(b.Ino); n != nil {
@@ -283,7 +280,7 @@ func (s *sides) refresh() {
 	s.remoteSide(&b)
 }
 
-// adopt: both made the same content. The remote has it already.
+// adopt: both sides made the same content. The remote has it already.
 func (s *sides) adopt() {
 	v, x, b := s.tx, s.rec.Ino, s.rec.Remote
 	n := v.Edit(x)

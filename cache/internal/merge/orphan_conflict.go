@@ -12,15 +12,15 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// orphanConflictPrefix begins the records of files without a name whose new content is
-// to be put up against what has their name now.
+// orphanConflictPrefix begins the records of files without a name whose new content is to be
+// compared with the present holder of their name.
 const orphanConflictPrefix = "claim/"
 
 func orphanConflictKey(ino table.Ino) string { return table.KeyOf(orphanConflictPrefix, ino) }
 
-// OrphanChanged says that a file which lost its name to a pull while it was open has new
-// content: it is put up against what has the name now, before the call that made the
-// content final returns. It is part of the update that made it so.
+// OrphanChanged says that a file which lost its name to a pull while it was open has new content:
+// it is compared with the present holder of the name before the call that made the content final
+// returns. It is part of the update that made it final.
 func (v *Merger) OrphanChanged(tx *tree.Tx, ino table.Ino) {
 	NoteOrphanConflict(tx, ino)
 	tx.Later(func() {
@@ -31,21 +31,20 @@ func (v *Merger) OrphanChanged(tx *tree.Tx, ino table.Ino) {
 	})
 }
 
-// NoteOrphanConflict is OrphanChanged for later: the next start, or
-// ResolveOrphanConflicts.
+// NoteOrphanConflict is OrphanChanged for later: the next start, or ResolveOrphanConflicts.
 func NoteOrphanConflict(v *tree.Tx, ino table.Ino) {
 	if key := orphanConflictKey(ino); v.Get(key) == nil {
 		v.Set(key, []byte{1})
 	}
 }
 
-// IsOrphanConflict reports whether an inode without a name has content that is still to
-// get one.
+// IsOrphanConflict reports whether an inode without a name has content that is still to get one.
 func IsOrphanConflict(v *tree.View, ino table.Ino) bool {
 	return v.Get(orphanConflictKey(ino)) != nil
 }
 
-// ResolveOrphanConflicts settles what is left, until nothing is. One at a time does.
+// ResolveOrphanConflicts resolves the noted conflicts, until none is left. One call at a time
+// does.
 func (v *Merger) ResolveOrphanConflicts() {
 	for tries := 0; ; tries++ {
 		locked := v.lock()
@@ -68,8 +67,8 @@ func (v *Merger) ResolveOrphanConflicts() {
 // OrphanConflicts are the inodes that ResolveOrphanConflicts deals with.
 func OrphanConflicts(v *tree.View) []table.Ino { return table.InosOf(v, orphanConflictPrefix) }
 
-// resolveOrphanConflict gives a nameless file that has new content the name which it
-// lost, or another, by the conflict policy.
+// resolveOrphanConflict gives a nameless file that has new content its lost name, or another, by
+// the conflict policy.
 func (v *Merger) resolveOrphanConflict(ctx context.Context, ino table.Ino) error {
 	m := v.New(ctx, v.o.Provider)
 	m.Alone = true
@@ -88,19 +87,19 @@ func (v *Merger) resolveOrphanConflict(ctx context.Context, ino table.Ino) error
 	return errors.Join(err, m.unanswered())
 }
 
-// orphan is a file without a name, in a merge that finds one for it: the name that it
-// lost, with the sides that this has now, or another.
+// orphan is a file without a name, in a merge that finds one for it: the name that it lost, with
+// its present sides, or another.
 type orphan struct {
 	sides
 	ino table.Ino
 	n   *table.Inode
 }
 
-// orphan is what is known of such a file.
+// orphan gathers the known facts about such a file.
 func (m *Merge) orphan(v *Tx, ino table.Ino, n *table.Inode) *orphan {
 	l := *n.LostName
 	if d := v.Inode(l.Dir); v.IsNowhere(l.Dir) || !d.IsDir() {
-		l.Dir = table.Root // nothing is known any more of where it was
+		l.Dir = table.Root // its place is not known any more
 	}
 	l.Dir = m.reachable(v, l.Dir)
 	o := &orphan{sides: *m.at(v, l, nil), ino: ino, n: n}
@@ -111,7 +110,7 @@ func (m *Merge) orphan(v *Tx, ino table.Ino, n *table.Inode) *orphan {
 	return o
 }
 
-// rival is what has the name.
+// rival is the present holder of the name.
 func (o *orphan) rival() reconcile.Rival {
 	rec := o.rec
 	clean := rec.Seq == 0 && rec.Remote != nil && rec.Remote.Ino == rec.Ino
@@ -124,7 +123,7 @@ func (o *orphan) rival() reconcile.Rival {
 	return reconcile.Changed
 }
 
-// reconcile decides what becomes of the file until that is done, or a question is open.
+// reconcile decides about the file until the decision is carried out, or a question is open.
 func (o *orphan) reconcile() {
 	for again := true; again; {
 		a := reconcile.DecideOrphan(reconcile.Orphan{Rival: o.rival(), Content: o.content, Text: o.text}, o.policy)
@@ -142,7 +141,7 @@ func (o *orphan) reconcile() {
 	}
 }
 
-// end carries out what was decided.
+// end carries out the decision.
 func (o *orphan) end(a reconcile.Action) {
 	switch a.Do {
 	case reconcile.Keep:
@@ -161,7 +160,7 @@ func (o *orphan) end(a reconcile.Action) {
 	}
 }
 
-// unite gives the name, which has theirs by now, the text that both became.
+// unite gives the name, which leads to theirs by now, the text that both became.
 func (o *orphan) unite() {
 	n := *o.n
 	switch {
@@ -177,7 +176,7 @@ func (o *orphan) unite() {
 	o.united()
 }
 
-// takeName gives the file its name back. Who has that by now goes to the history.
+// takeName gives the file its name back. The inode that has it by now goes to the history.
 func (o *orphan) takeName() {
 	v, theirs := o.tx, o.rec.Ino
 	v.Bury(o.l, theirs, history.WhyConflict)
@@ -187,8 +186,8 @@ func (o *orphan) takeName() {
 	o.lost(v, o.l, theirs)
 }
 
-// begin makes the base of the name what the file began from. It is not at the remote any
-// more, so that ours cannot be sent over theirs.
+// begin makes the base of the name the version that the file began from. The remote has another by
+// now, so that ours cannot be sent over theirs.
 func (o *orphan) begin() {
 	base := &table.Remote{Kind: providers.KindFile, Version: o.n.Origin.Version, Digest: o.n.Origin.Digest}
 	if base.Version.IsZero() || base.Version.Matches(o.rec.Remote.Version) {
@@ -197,8 +196,7 @@ func (o *orphan) begin() {
 	o.remoteSide(base)
 }
 
-// copy gives the file the name of a conflict copy, or nothing when there is one with its
-// content.
+// copy gives the file the name of a conflict copy, or none when a copy with its content exists.
 func (o *orphan) copy() {
 	a, ok := o.ask(o.ino, nil)
 	if !ok {
@@ -231,8 +229,8 @@ func (o *orphan) rename(l table.Link) {
 	o.shown(v, l)
 }
 
-// done: what the file has now needs no name. Who still holds it, by a bind mount for
-// instance, may write again, and is then an orphan conflict again.
+// done: the present content of the file needs no name. A program that still has it open, by a bind
+// mount for instance, may write again, which makes it an orphan conflict again.
 func (o *orphan) done() {
 	o.tx.Set(orphanConflictKey(o.ino), nil)
 	o.tx.Shed(o.ino)

@@ -16,22 +16,22 @@ import (
 
 // Content of which a part is gone.
 //
-// A program that writes into the middle of a file has what it touches brought
-// here, and the rest comes when the file is sent. Where others change or delete
-// the file first, in a store that keeps one version, that rest is nowhere any more,
-// and what is here will never be a version of the file.
+// A program that writes into the middle of a file has the pages that it touches fetched, and the
+// rest comes when the file is sent. If others change or delete the file first, in a store that
+// keeps one version, that rest is nowhere any more, and the local part will never be a version of
+// the file.
 //
-// So it is none: the name goes to what the remote has, whatever the policy, and
-// what was written gets the name of a conflict copy, with zeros for what is gone. It is
-// a file of its own: who has the partial one open is told of what is missing, and never
-// reads a zero for it. That a part is gone shows when it is sent, or compared.
+// So it becomes none: the name goes to the remote's entry, whatever the policy, and the written
+// part gets the name of a conflict copy, with zeros for the part that is gone. That is a file of
+// its own: a program that has the partial one open gets an error for the missing part, and never
+// reads a zero for it. The loss shows when the file is sent, or compared.
 
-// isRemnant reports whether of what a is about part is here, and the rest is nowhere.
+// isRemnant reports whether part of the content that a is about is local, and the rest nowhere.
 func (v view) isRemnant(x table.Ino, a answer) bool {
 	return a.broken && v.Inode(x).State == table.Partial
 }
 
-// salvage saves what is here of partial content, and gives the name to theirs.
+// salvage saves the local part of partial content, and gives the name to theirs.
 func (s *sides) salvage() {
 	if s.saveRemnant(s.rec.Ino) {
 		s.takeTheirs()
@@ -39,8 +39,8 @@ func (s *sides) salvage() {
 	}
 }
 
-// saveRemnant gives what is here of partial content the name of a conflict copy. It
-// reports false while that is not made.
+// saveRemnant gives the local part of partial content the name of a conflict copy. It reports
+// false while that is not made.
 func (s *sides) saveRemnant(x table.Ino) bool {
 	v, n := s.tx, s.tx.Inode(x)
 	if n.State == table.None {
@@ -54,7 +54,7 @@ func (s *sides) saveRemnant(x table.Ino) bool {
 	if !ok {
 		return false
 	}
-	if a.remnant.missing == a.remnant.Size { // it was opened to be written, and that is all
+	if a.remnant.missing == a.remnant.Size { // opened for writing, and nothing was written
 		s.tell(v, s.l, "modified or deleted on the remote before any of its content was fetched", false)
 		return true
 	}
@@ -70,14 +70,14 @@ func (s *sides) saveRemnant(x table.Ino) bool {
 	return true
 }
 
-// putRemnant gives a free name the content file that was made, with the attributes
-// of the partial content.
+// putRemnant gives a free name the content file that was made, with the attributes of the partial
+// content.
 func (s *sides) putRemnant(to table.Link, of *table.Inode, r *remnant) {
 	v, x := s.tx, r.Ino
 	n := v.InodeOf(providers.Info{Kind: providers.KindFile, Size: r.Size})
 	n.Mode, n.UID, n.GID, n.Xattrs, n.Mtime = of.Mode, of.UID, of.GID, of.Xattrs, of.Mtime
 	n.Blocks, n.State, n.Birth, n.Ctime = r.Blocks, table.Whole, v.Now().UnixNano(), v.Stamp()
-	n.Pulled = false // it is made here
+	n.Pulled = false // it is made locally
 	v.Put(x, n)
 	v.SetLocal(to, x)
 	v.Notes.Named(to, x, history.WhyConflict)
@@ -88,13 +88,13 @@ func (s *sides) putRemnant(to table.Link, of *table.Inode, r *remnant) {
 	s.shown(v, to)
 }
 
-// A remnant is what was here of partial content, made a file that no name has yet.
+// A remnant is the local part of partial content, made a file that no name has yet.
 type remnant struct {
 	files.Made
 	missing int64 // bytes that are zeros now
 }
 
-// makeRemnant makes one. What no run of the merge uses is removed at its end.
+// makeRemnant makes one. If no run of the merge uses it, it is removed at the end of the merge.
 func (i *inquiry) makeRemnant(q query) (r *remnant, sum string, err error) {
 	v := i.v
 	locked := v.lock()
@@ -122,8 +122,8 @@ func (i *inquiry) makeRemnant(q query) (r *remnant, sum string, err error) {
 	return &remnant{files.Made{Ino: x, Size: to.Size(), Blocks: to.Blocks()}, from.Missing()}, hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// copyHere copies what is here of a content, and leaves holes for what is not. All
-// of it, zeros too, goes into h.
+// copyHere copies the local parts of a content, and leaves holes for the rest. All of it, zeros
+// too, goes into h.
 func copyHere(ctx context.Context, to, from *content.File, h hash.Hash) error {
 	piece := make([]byte, 256<<10)
 	zeros := make([]byte, len(piece))

@@ -20,16 +20,16 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// maxTries is how often in a row something is tried that others come before.
+// maxTries bounds the tries in a row of a step that other changes may overtake.
 const maxTries = 4
 
-// NotThere reports whether the remote has nothing at a place: no entry, or not
-// even a directory for it.
+// NotThere reports whether the remote has nothing at a place: no entry, or not even a directory
+// for it.
 func NotThere(err error) bool {
 	return errors.Is(err, providers.ErrNotExist) || errors.Is(err, providers.ErrNotDir)
 }
 
-// readRemoteVersion gives all content of a version at the remote to use.
+// readRemoteVersion passes all content of a version at the remote to use.
 func (v *Merger) readRemoteVersion(ctx context.Context, p providers.Provider, r providers.Info, use func([]byte)) error {
 	return v.o.Volume.Retry(ctx, func(ctx context.Context) error {
 		data, _, err := providers.Fetch(ctx, p, r.Locator, providers.ReadOptions{Version: r.Version})
@@ -40,7 +40,7 @@ func (v *Merger) readRemoteVersion(ctx context.Context, p providers.Provider, r 
 	})
 }
 
-// readLocal gives the content of an inode to read, and its size. files.ErrVersionGone says that
+// readLocal passes the content of an inode to read, and returns its size. files.ErrVersionGone:
 // some of it is nowhere any more.
 func (v *Merger) readLocal(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
 	for try := 1; ; try++ {
@@ -99,8 +99,7 @@ func (v *Merger) tryReadLocal(ctx context.Context, x table.Ino, read func(io.Rea
 	return s.Size(), read(s.Reader())
 }
 
-// readRemote reads content that is not here from where the remote has it,
-// without keeping it.
+// readRemote reads content that is not local from its remote place, without keeping it.
 func (v *Merger) readRemote(ctx context.Context, x table.Ino, read func(io.Reader) error) (int64, error) {
 	was := v.o.Hydrator.Whereabouts(x)
 	if !was.Known {
@@ -117,9 +116,8 @@ func (v *Merger) readRemote(ctx context.Context, x table.Ino, read func(io.Reade
 	return int64(len(data)), read(bytes.NewReader(data))
 }
 
-// restIsGone asks the remote whether it still has what is missing of an inode's
-// content. It reads past the content file, and looks at no name: that it is gone
-// is found out while one is looked at.
+// restIsGone asks the remote whether it lost the missing part of an inode's content. It reads past
+// the content file, and revalidates no name: it is called during revalidations.
 func (v *Merger) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
 	if here, err := v.isAllHere(x); here || err != nil {
 		return false, err
@@ -127,8 +125,7 @@ func (v *Merger) restIsGone(ctx context.Context, x table.Ino) (bool, error) {
 	return v.isGone(ctx, x)
 }
 
-// isGone is restIsGone of content that is not all here, or of the target of a symbolic
-// link.
+// isGone is restIsGone for content that is not all local, or the target of a symbolic link.
 func (v *Merger) isGone(ctx context.Context, x table.Ino) (bool, error) {
 	for {
 		o := v.o.Hydrator.Whereabouts(x)
@@ -154,8 +151,8 @@ func (v *Merger) isGone(ctx context.Context, x table.Ino) (bool, error) {
 	}
 }
 
-// isAllHere reports whether nothing is missing of an inode's content, or it has
-// none by itself.
+// isAllHere reports whether no part of an inode's content is missing locally, or it has no content
+// file of its own.
 func (v *Merger) isAllHere(x table.Ino) (bool, error) {
 	locked := v.lock()
 	n := locked.Inode(x)
@@ -175,8 +172,8 @@ func (v *Merger) isAllHere(x table.Ino) (bool, error) {
 	return f.Whole(), nil
 }
 
-// baseOfConflict reads what ours began from: at the remote, where that has come
-// back or is in an earlier revision, else in the history.
+// baseOfConflict reads the version that ours began from: at the remote, if it has it again or in
+// an earlier revision, else in the history.
 func (v *Merger) baseOfConflict(ctx context.Context, l table.Link, rec table.Name) (io.ReadCloser, error) {
 	if rec.Remote == nil {
 		return nil, fmt.Errorf("there was nothing before: %w", iofs.ErrNotExist)
@@ -209,8 +206,8 @@ func (v *Merger) baseOfConflict(ctx context.Context, l table.Link, rec table.Nam
 	return nil, err
 }
 
-// isVersion reports whether a version of the history is the content that the
-// remote was known to have.
+// isVersion reports whether a version of the history is the content that the remote was known to
+// have.
 func (v *Merger) isVersion(id string, b *table.Remote) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
@@ -222,7 +219,7 @@ func (v *Merger) isVersion(id string, b *table.Remote) bool {
 	return r != nil && r.Change == history.Written && r.Ino == b.Ino && r.Gen == b.ContentVersion
 }
 
-// readVersion reads a version at the remote, if it is there.
+// readVersion reads a version at the remote; io/fs.ErrNotExist if it is not there.
 func (v *Merger) readVersion(ctx context.Context, at providers.Locator, version providers.Version) (io.ReadCloser, error) {
 	c, err := v.o.Provider.Read(ctx, at, providers.ReadOptions{Version: version})
 	if errors.Is(err, providers.ErrConflict) {

@@ -21,15 +21,14 @@ import (
 // ErrNoConflict says that nothing is held back as a conflict at a path.
 var ErrNoConflict = errors.New("no conflict at this path")
 
-// ConflictInfo is a name that was changed here and there, and is held until
-// somebody resolves it. Policies Abort and Manual make such; SplitConflicts
-// makes files instead.
+// ConflictInfo is a name that was changed locally and at the remote, and is held until a person
+// resolves it. Policies Abort and Manual make such; SplitConflicts makes files instead.
 type ConflictInfo struct {
 	Path   string
 	Reason string
 	Since  time.Time
-	// Base is the version that ours began from; zero for none. Theirs is what
-	// the remote had when it was last asked.
+	// Base is the version that ours began from; zero for none. Theirs is the remote's when it was
+	// last asked.
 	Base, Theirs providers.Version
 	Ours         int64          // bytes of our content
 	Kind         providers.Kind // of theirs
@@ -52,7 +51,7 @@ func (s Side) String() string {
 
 // Resolution says how a conflict ends.
 type Resolution struct {
-	// Keep is SideOurs or SideTheirs. What is not kept goes to the history.
+	// Keep is SideOurs or SideTheirs. The other side goes to the history.
 	Keep Side
 	// Both keeps ours under the name of a conflict copy, and theirs.
 	Both bool
@@ -60,14 +59,13 @@ type Resolution struct {
 	Content io.Reader
 }
 
-// Conflicts are those of a working copy that are held back.
+// Conflicts are the conflicts of a working copy that are held back.
 type Conflicts struct{ v *Merger }
 
 // Held are the conflicts of the names that a Merger merges.
 func (v *Merger) Held() *Conflicts { return &Conflicts{v} }
 
-// Conflicts lists what is held back as a conflict, in the order in which it
-// began.
+// Conflicts lists the names held back as conflicts, in the order in which they became dirty.
 func (c *Conflicts) Conflicts() []ConflictInfo {
 	locked := c.v.lock()
 	defer locked.unlock()
@@ -121,8 +119,8 @@ func (v view) heldAt(path string) (l table.Link, rec table.Name, theirs provider
 	return l, rec, side.Info, nil
 }
 
-// ConflictContent reads one side of a conflict. iofs.ErrNotExist says that the
-// side has none, or that the remote and the history do not have it any more.
+// ConflictContent reads one side of a conflict. iofs.ErrNotExist: the side has no content, or the
+// remote and the history have lost it.
 func (c *Conflicts) ConflictContent(ctx context.Context, path string, s Side) (io.ReadCloser, error) {
 	v := c.v
 	locked := v.lock()
@@ -153,9 +151,8 @@ func (v *Merger) oursOf(ctx context.Context, x table.Ino) (io.ReadCloser, error)
 	return io.NopCloser(&b), nil
 }
 
-// Resolve ends a conflict. What is kept is sent on condition that the remote
-// still has what was compared with: if that changed again, there is a new
-// conflict.
+// Resolve ends a conflict. The kept side is sent on condition that the remote still has the
+// version compared with: if that changed again, there is a new conflict.
 func (c *Conflicts) Resolve(ctx context.Context, path string, r Resolution) error {
 	v := c.v
 	if r.Content != nil {

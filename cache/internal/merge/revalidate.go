@@ -9,11 +9,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// PreconditionFailed deals with a change of a name that the remote refused because something
-// else is there than the change was made against: it looks what, and decides
-// by the conflict policy. nil says that the name is to be tried again, if it
-// still differs; an error, that it is held back for that reason. No change of
-// the name is under way at the remote.
+// PreconditionFailed deals with a change of a name that the remote refused because its entry is
+// not the one that the change was made against: it asks for the entry, and decides by the conflict
+// policy. nil: the name is to be tried again, if it still differs; an error: the name is held back
+// for that reason. No change of the name is under way at the remote.
 func (v *Merger) PreconditionFailed(ctx context.Context, l table.Link, cause error) error {
 	for _, home := range v.movedLocally(l) {
 		if err := v.Revalidate(ctx, home, false); err != nil {
@@ -33,8 +32,8 @@ func (v *Merger) PreconditionFailed(ctx context.Context, l table.Link, cause err
 	return nil
 }
 
-// movedLocally is where the remote has what a name got by a rename of ours, if it
-// is nowhere else: that may have changed too, and cannot be compared then.
+// movedLocally are the remote places of the content that a name got by a rename of ours, if it is
+// not all local: that may have changed too, and cannot be compared then.
 func (v *Merger) movedLocally(l table.Link) []table.Link {
 	locked := v.lock()
 	defer locked.unlock()
@@ -46,9 +45,8 @@ func (v *Merger) movedLocally(l table.Link) []table.Link {
 	return slices.DeleteFunc(slices.Clone(n.RemoteLinks), func(home table.Link) bool { return home == l })
 }
 
-// Revalidate asks the remote about one name, and takes over what it says. With
-// late the attempt that was noted for the name is known to have come to
-// nothing.
+// Revalidate asks the remote about one name, and merges the answer. With late the attempt that was
+// noted for the name is known to have come to nothing.
 func (v *Merger) Revalidate(ctx context.Context, l table.Link, late bool) error {
 	head, err := v.o.Head.Hold(ctx)
 	if err != nil {
@@ -58,7 +56,7 @@ func (v *Merger) Revalidate(ctx context.Context, l table.Link, late bool) error 
 	return v.RevalidateOnce(ctx, head, l, late)
 }
 
-// RevalidateOnce is Revalidate with the head where it is.
+// RevalidateOnce is Revalidate for a caller that holds the head.
 func (v *Merger) RevalidateOnce(ctx context.Context, head revision.Held, l table.Link, late bool) error {
 	mine, end := v.o.Tree.Observe()
 	defer end()
@@ -90,13 +88,13 @@ func (v *Merger) RevalidateOnce(ctx context.Context, head revision.Held, l table
 			m.name(v, l, info)
 		}
 		err := m.CheckPull(v, head)
-		v.Own = late && err == nil // what comes of it, a conflict copy for instance, goes with it
+		v.Own = late && err == nil // a conflict copy, for instance, is sent with it
 		return err
 	})
 }
 
-// remotePathNow is where the remote has a name, or would: a directory that was made
-// here takes the place of one that was removed, when that is not done yet.
+// remotePathNow is the remote place of a name, present or future: a directory that was made
+// locally takes the place of one that was removed, if it did not yet.
 func (v *Merger) remotePathNow(ctx context.Context, l table.Link) (at providers.Locator, ok bool, err error) {
 	locked := v.lock()
 	at, ok = locked.RemotePath(l)
@@ -114,7 +112,7 @@ func (v *Merger) remotePathNow(ctx context.Context, l table.Link) (at providers.
 	return at, ok, err
 }
 
-// RevalidateInode is Revalidate for each name that the remote has of an inode.
+// RevalidateInode is Revalidate for each remote link of an inode.
 func (v *Merger) RevalidateInode(ctx context.Context, x table.Ino) error {
 	for _, l := range v.linksOf(x, true) {
 		if err := v.Revalidate(ctx, l, false); err != nil {
@@ -124,7 +122,7 @@ func (v *Merger) RevalidateInode(ctx context.Context, x table.Ino) error {
 	return nil
 }
 
-// Stat is what the remote has at a place; nil with an error.
+// Stat is the remote's entry at a place; nil with an error.
 func (v *Merger) Stat(ctx context.Context, at providers.Locator) (info *providers.Info, err error) {
 	err = v.o.Volume.Retry(ctx, func(ctx context.Context) error {
 		got, err := v.o.Provider.Stat(ctx, at)
@@ -136,8 +134,8 @@ func (v *Merger) Stat(ctx context.Context, at providers.Locator) (info *provider
 	return info, err
 }
 
-// revalidateAbove asks about the directory of a name, which is new here: if it is new
-// there too, that is what is in the way.
+// revalidateAbove asks about the directory of a name, which is new locally: if it is new at the
+// remote too, the two are the conflict.
 func (v *Merger) revalidateAbove(ctx context.Context, head revision.Held, l table.Link) error {
 	above := v.linksOf(l.Dir, false)
 	if len(above) == 0 {
@@ -146,8 +144,8 @@ func (v *Merger) revalidateAbove(ctx context.Context, head revision.Held, l tabl
 	return v.RevalidateOnce(ctx, head, above[0], false)
 }
 
-// revalidateParent looks at the directory of a name that is not there, when that
-// is not there either, or is none any more.
+// revalidateParent revalidates the directory of a name that the remote does not have, when that is
+// not there either, or is no directory any more.
 func (v *Merger) revalidateParent(ctx context.Context, head revision.Held, l table.Link, at providers.Locator) error {
 	if l.Dir == table.Root {
 		return nil

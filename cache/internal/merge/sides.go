@@ -9,19 +9,19 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// sides are the three sides of a name, in a merge that has what becomes of it decided,
-// and what was found out about it.
+// sides are the three sides of a name in a merge, and the facts found out about it, for the
+// decision about the name.
 type sides struct {
 	*Merge
 	tx     *Tx
 	l      table.Link
 	rec    table.Name
-	theirs *providers.Info // what the remote has; nil: nothing
+	theirs *providers.Info // the remote's entry; nil: none
 	policy reconcile.Policy
 
-	decided   bool // what becomes of the names in the directory of the base
+	decided   bool // the names in the directory of the base were decided
 	counted   bool // as deleted
-	asked     bool // whether the remote has what an operation of ours wrote
+	asked     bool // whether the remote has the content that an operation of ours wrote
 	lateWrite bool // it has
 	content   reconcile.Content
 	text      reconcile.Text
@@ -29,7 +29,7 @@ type sides struct {
 	union     *union
 }
 
-// at are the sides of a name, for which the remote has r now.
+// at are the sides of a name whose present remote entry is r.
 func (m *Merge) at(v *Tx, l table.Link, r *providers.Info) *sides {
 	l.Dir = m.ShownAs(l.Dir)
 	s := &sides{Merge: m, tx: v, l: l, theirs: r}
@@ -49,7 +49,7 @@ func (s *sides) reload() {
 	}
 }
 
-// entryOf is what the remote has under a name; nil: nothing.
+// entryOf is the remote's entry under a name; nil: none.
 func entryOf(r *providers.Info) reconcile.Entry {
 	if r == nil {
 		return reconcile.Entry{}
@@ -57,7 +57,7 @@ func entryOf(r *providers.Info) reconcile.Entry {
 	return reconcile.Entry{Kind: r.Kind, Version: r.Version, Digest: r.Digest}
 }
 
-// knownEntry is what the remote was last known to have under a name.
+// knownEntry is the last known remote entry of a name.
 func knownEntry(b *table.Remote) reconcile.Entry {
 	if b == nil {
 		return reconcile.Entry{}
@@ -65,7 +65,7 @@ func knownEntry(b *table.Remote) reconcile.Entry {
 	return reconcile.Entry{Kind: b.Kind, Version: b.Version, Digest: b.Digest}
 }
 
-// knownBase is what can be told of the base without a look at anything else.
+// knownBase is the part of the base that the record alone tells.
 func knownBase(rec table.Name) reconcile.Base {
 	base := reconcile.Base{Entry: knownEntry(rec.Remote)}
 	if rec.Held != nil && rec.Held.Conflict && rec.Ino != 0 {
@@ -76,10 +76,10 @@ func knownBase(rec table.Name) reconcile.Base {
 	return base
 }
 
-// Unchanged reports whether the remote has what it was last known to have.
+// Unchanged reports whether the remote's entry is the last known one.
 func Unchanged(rec table.Name, r *providers.Info) bool { return knownBase(rec).Unchanged(entryOf(r)) }
 
-// reconcile decides what becomes of the name until that is done, or a question is open.
+// reconcile decides about the name until the decision is carried out, or a question is open.
 func (s *sides) reconcile() {
 	for again := true; again; {
 		a := reconcile.Decide(s.base(), s.local(), entryOf(s.theirs), s.policy)
@@ -148,7 +148,8 @@ func (s *sides) local() (local reconcile.Local) {
 	return local
 }
 
-// moved are the names that what the remote had under the name has locally, and not there.
+// moved are the local names, none of them a remote link, of the inode that the remote had under
+// the name.
 func (s *sides) moved(n *table.Inode) []table.Link {
 	if n == nil {
 		return nil
@@ -158,11 +159,10 @@ func (s *sides) moved(n *table.Inode) []table.Link {
 	})
 }
 
-// unseen reports whether the inode may become another version: it has one name,
-// and no one has it open, or only who still waits for its first bytes.
-// Attributes that the kernel has of it end with the next open, for who only looks
-// with a notice; pages that it has of
-// content that was here once, with the next open.
+// unseen reports whether the inode may become another version in place: it has one name, and is
+// not open, or only in programs that still wait for its first bytes. Cached attributes in the
+// kernel end with the next open, for a program that only stats it with a notice; cached pages of
+// content that was local before, with the next open.
 func (s *sides) unseen(n *table.Inode) bool {
 	if len(n.Links) != 1 || len(n.RemoteLinks) != 1 || n.IsSymlink() && s.tx.References(s.rec.Ino) > 0 {
 		return false
@@ -172,7 +172,7 @@ func (s *sides) unseen(n *table.Inode) bool {
 	return n.State == table.None && oi == nil || oi != nil && oi.IsUnread(v)
 }
 
-// prepare does what leads to another decision. It reports whether it is done.
+// prepare does an action that leads to another decision. It reports whether it is done.
 func (s *sides) prepare(do reconcile.Do) bool {
 	switch do {
 	case reconcile.Compare:
@@ -210,23 +210,22 @@ func (s *sides) compareContent(x table.Ino) bool {
 	return ok
 }
 
-// ask answers what is known of the content of an inode, and of whether r is the same. ok
-// is false when that is not known yet: the question is noted.
+// ask returns the known facts about the content of an inode, and whether r is the same. ok is
+// false while they are not known: the question is noted.
 func (s *sides) ask(x table.Ino, r *providers.Info) (a answer, ok bool) {
 	v, n := s.tx, s.tx.Inode(x)
 	q := query{question: question{ino: x, gen: n.ContentVersion}, l: s.l}
 	if r != nil {
 		q.at, q.theirs, q.info = r.Locator, r.Version, *r
 	} else if at, version, ok := v.OriginAt(x); ok && n.State == table.None {
-		// The inode may have come in this very run, and not be there when the
-		// question is answered.
+		// The inode may have come in this very run, and be gone when the question is answered.
 		q = query{question: question{at: at, theirs: version, what: askFar}, l: s.l}
 		q.info = providers.Info{Locator: at, Version: version}
 	}
 	return s.look(q)
 }
 
-// mergeText finds out what text the content of an inode and the remote's become.
+// mergeText finds the text that the content of an inode and the remote's become.
 func (s *sides) mergeText(x table.Ino, base *table.Remote) (ok bool) {
 	s.union, ok = s.unionOf(x, base)
 	if s.text = reconcile.Apart; s.union != nil {
@@ -235,8 +234,7 @@ func (s *sides) mergeText(x table.Ino, base *table.Remote) (ok bool) {
 	return ok
 }
 
-// descend decides what becomes of the names in a directory that the remote has no more,
-// or that is excluded.
+// descend decides about the names in a directory that the remote lost, or that is excluded.
 func (s *sides) descend() bool {
 	dir := s.rec.Remote.Ino
 	s.decided = true
@@ -262,7 +260,7 @@ func (s *sides) countGone() {
 	s.counted = true
 }
 
-// vacate: the remote has something else in the place of a directory.
+// vacate: the remote has another kind of entry in the place of a directory.
 func (s *sides) vacate() {
 	dir := s.rec.Remote.Ino
 	s.deleted++
@@ -273,12 +271,12 @@ func (s *sides) vacate() {
 	s.moveRemote(nil, s.rec.Ino)
 }
 
-// Content whose answer got lost may arrive when it has been asked for, and found
-// not to have come. Then the engine still has its operation, and what others seem
-// to have changed is an older state of ours: newer content of ours takes its place,
-// and so does a deletion. No one else was there, and nothing is in conflict.
+// Content whose answer got lost may arrive after it was asked for and not found. The engine then
+// still has its operation, and the apparent change of others is an older state of ours: newer
+// content of ours takes its place, and so does a deletion. No other writer was involved, and
+// nothing is in conflict.
 
-// askSent finds out whether that is what the remote has.
+// askSent finds out whether the remote has such a late write of ours.
 func (s *sides) askSent() bool {
 	op := s.tx.o.Jobs.Of(s.tx.View, s.l).Unmade
 	x, _ := upload.ParseSent(op.Other)
@@ -288,7 +286,7 @@ func (s *sides) askSent() bool {
 	return ok
 }
 
-// confirm: it is.
+// confirm records that it has.
 func (s *sides) confirm() {
 	op := s.tx.o.Jobs.Of(s.tx.View, s.l).Unmade
 	x, _ := upload.ParseSent(op.Other)
@@ -300,7 +298,7 @@ func (s *sides) confirm() {
 	s.moveRemote(base, x)
 }
 
-// end carries out what was decided.
+// end carries out the decision.
 func (s *sides) end(a reconcile.Action) {
 	switch a.Do {
 	case reconcile.Nothing:
@@ -317,7 +315,7 @@ func (s *sides) end(a reconcile.Action) {
 	s.change(a.Do)
 }
 
-// change carries out what changes something.
+// change carries out an action that changes something.
 func (s *sides) change(do reconcile.Do) {
 	switch do {
 	case reconcile.Wait:

@@ -7,14 +7,12 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/pending"
 )
 
-// keyUnreported holds the paths of the conflicts that no report has told of yet: those
-// of files without a name, which a close finds while no one waits for a report.
-// It is written in the update that decides them, so that whoever asks next hears of
-// them after a restart too.
+// keyUnreported holds the paths of the conflicts that no report has told of yet: those of files
+// without a name, which a close finds while no caller waits for a report. It is written in the
+// update that decides them, so that the next report has them after a restart too.
 const keyUnreported = "told/missed"
 
-// maxUnreported bounds the conflicts that are kept for whoever asks next; the log
-// has all.
+// maxUnreported bounds the conflicts that are kept for the next report; the log has all.
 const maxUnreported = 1000
 
 // addUnreported keeps conflicts for the next report.
@@ -29,7 +27,7 @@ func (v *Tx) addUnreported(paths []string) {
 	}
 }
 
-// KeepUnreported keeps conflicts for whoever asks next.
+// KeepUnreported keeps conflicts for the next report.
 func (v *Merger) KeepUnreported(paths []string) error {
 	return v.update(func(v *Tx) error {
 		v.addUnreported(paths)
@@ -47,12 +45,12 @@ func (v view) unreported() (paths []string) {
 	return paths
 }
 
-// UnreportedConflicts are the conflicts that no report has told of yet, for who follows an event
-// without a Commit or a Pull. It tells of each once, and again only where the
-// disk will not note that it did.
+// UnreportedConflicts are the conflicts that no report has told of yet, for a caller that follows
+// an event without a Commit or a Pull. It returns each once, and again only if the disk fails to
+// note that it did.
 func (c *Conflicts) UnreportedConflicts() []string { return c.v.ReportConflicts(nil) }
 
-// ReportConflicts adds to a report what no one was told of yet.
+// ReportConflicts adds the unreported conflicts to a report.
 func (v *Merger) ReportConflicts(conflicts []string) []string {
 	all := pending.Paths(conflicts, nil)
 	locked := v.lock()

@@ -12,8 +12,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Unsendable implements upload.Content: it deals with a name whose content could not be sent,
-// if a part of that is gone: then the name is planned anew. Else the error is cause.
+// Unsendable implements upload.Content: it deals with a name whose content could not be sent
+// because a part of it is gone: then the name is planned anew. Else the error is cause.
 func (v *Merger) Unsendable(ctx context.Context, l table.Link, cause error) error {
 	switch {
 	case errors.Is(cause, files.ErrVersionGone):
@@ -30,7 +30,7 @@ func (v *Merger) Unsendable(ctx context.Context, l table.Link, cause error) erro
 		if s := m.at(v, l, nil); s.saveRemnant(rec.Ino) {
 			s.yield()
 		}
-		v.Own = true // the copy goes with what was asked for
+		v.Own = true // the copy goes with the commit that asked for it
 		return nil
 	})
 	if err == upload.ErrMoot { // never wrapped
@@ -42,8 +42,8 @@ func (v *Merger) Unsendable(ctx context.Context, l table.Link, cause error) erro
 	return upload.ErrAgain
 }
 
-// lookFor looks for the content of a name of which part is not where it was to
-// be. Then it is at another place, or a part of it is gone.
+// lookFor looks for the content of a name, a part of which is not in its known place. It is then
+// at another place, or a part of it is gone.
 func (v *Merger) lookFor(ctx context.Context, l table.Link, cause error) error {
 	rec, _ := v.record(l)
 	x := rec.Ino
@@ -65,11 +65,11 @@ func (v *Merger) lookFor(ctx context.Context, l table.Link, cause error) error {
 	case !gone:
 		return upload.ErrAgain
 	}
-	return v.Unsendable(ctx, l, fmt.Errorf("%w: %v", files.ErrPartial, cause)) // it must not come here again
+	return v.Unsendable(ctx, l, fmt.Errorf("%w: %v", files.ErrPartial, cause)) // not ErrVersionGone again
 }
 
-// isPartial reports whether part of what an inode's content is is nowhere any more. What
-// a program is writing is left to it: the rest may be overwritten.
+// isPartial reports whether part of an inode's content is nowhere any more. A file that a program
+// is writing is left to the program: it may overwrite the rest.
 func (v view) isPartial(x table.Ino) bool {
 	n := v.Inode(x)
 	if n == nil || !n.IsRegular() || n.State == table.Whole || n.Size == 0 {
@@ -82,7 +82,7 @@ func (v view) isPartial(x table.Ino) bool {
 	return !there
 }
 
-// yield gives the name to what the remote has there: a file that is known, or nothing.
+// yield gives the name to the remote's entry: a file that is known, or none.
 func (s *sides) yield() {
 	if b := s.rec.Remote; b == nil || b.Kind == providers.KindDir {
 		s.unname()
