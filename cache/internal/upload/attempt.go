@@ -40,8 +40,8 @@ func (tx Tx) SetAttempt(l table.Link, a *table.Attempt) {
 	tx.Tx.SetAttempt(l, a)
 }
 
-// answered clears an attempt that is known to have come to nothing, and hands
-// the error on. While it may have happened, the attempt stays.
+// answered clears an attempt that is known to have come to nothing, and returns the error. While
+// it may have happened, the attempt stays.
 func (x *Executor) answered(err error, names ...table.Link) error {
 	if providers.MayHaveHappened(err) {
 		return err
@@ -77,8 +77,8 @@ func ParseLink(s string) table.Link {
 	return table.Link{Dir: ino, Name: name}
 }
 
-// FormatSent and ParseSent keep there what was sent: whose content, and its
-// hash where nothing else will tell it from another's.
+// FormatSent and ParseSent keep in Attempt.Other the inode whose content was sent, and the hash of
+// that where no operation id tells it from another's.
 func FormatSent(ino table.Ino, digest string) string {
 	return strconv.FormatUint(ino, 10) + " " + digest
 }

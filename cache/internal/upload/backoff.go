@@ -11,8 +11,7 @@ const (
 	outageAfter = 10 * time.Second
 )
 
-// Backoff is how the remote takes changes: what of them failed of late, whatever their
-// names.
+// Backoff counts the failed changes of late, across names: it shows how the remote takes changes.
 type Backoff struct {
 	failures int       // for now, in a row
 	since    time.Time // the first of them
@@ -49,15 +48,15 @@ func (b *Backoff) Failed(v *tree.View, err error, now time.Time) (outage bool) {
 	return true
 }
 
-// Reached notes that the remote answered a change. It gives how long the outage was that
-// this ends, if it was told.
+// Reached notes that the remote answered a change. It returns the length of the outage that this
+// ends, if that was told.
 func (b *Backoff) Reached(_ *tree.View, now time.Time) (outage time.Duration, told bool) {
 	outage, told = now.Sub(b.since), b.outage
 	b.failures, b.outage, b.reached = 0, false, now
 	return outage, told
 }
 
-// Unreachable is for how long the remote has not taken a change, and the last failure; 0:
+// Unreachable is the time for which the remote has not taken a change, and the last failure; 0:
 // none fails.
 func (b *Backoff) Unreachable(_ *tree.View, now time.Time) (since time.Duration, last error) {
 	if b.failures == 0 || b.reached.IsZero() {

@@ -10,21 +10,20 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// What of large content has not changed since the state that a name has at the
-// remote is not sent again: the remote copies it, if that is the state there
-// still. Which bytes have changed is known of content that was sent or first
-// changed in this run; after a restart all of it goes.
+// Parts of large content that have not changed since the version that a name has at the remote are
+// not sent again: the remote copies them, if it still has that version there. The changed bytes
+// are known of content that was sent or first changed in this run; after a restart all of it goes.
 
-// copiedMost is how much one part copies: the remote answers when it is done.
+// copiedMost bounds the bytes that one part copies: the remote answers when it is done.
 const copiedMost = 128 << 20
 
-// piece is a part of an upload: content from here, or what the remote has.
+// piece is a part of an upload: local content, or a range that the remote copies.
 type piece struct {
 	off, size int64
 	copied    bool
 }
 
-// pieces is how content goes out in parts of about a size.
+// pieces are the parts, of about a size, in which content goes out.
 func (x *Executor) pieces(p *Payload, part int64) []piece {
 	limits := x.caps.Parts
 	least := max(limits.Min, 1)
@@ -54,8 +53,7 @@ func (x *Executor) pieces(p *Payload, part int64) []piece {
 	return parts
 }
 
-// cut adds a piece to others, in equal parts of about a size, and not below
-// another.
+// cut adds a piece to others, in equal parts of about most bytes, and not below least.
 func cut(to []piece, one piece, most, least int64) []piece {
 	n := max(min((one.size+most-1)/most, one.size/least), 1)
 	for i := range n {
@@ -65,15 +63,15 @@ func cut(to []piece, one piece, most, least int64) []piece {
 	return to
 }
 
-// spared says what of content of a size need not go, when only so much of the
-// base changed. All pieces but the last have at least so many bytes: what is
-// smaller goes together with what is beside it.
+// spared divides content of a size into pieces to send and pieces to copy, by the changed spans of
+// the base. All pieces but the last have at least as many bytes as least: smaller ones are sent
+// together with their neighbours.
 func spared(changed []content.Span, base, size, least int64) (all []piece) {
 	if size > base {
 		changed = slices.DeleteFunc(slices.Clone(changed), func(c content.Span) bool { return c.Off >= base })
 		changed = append(changed, content.Span{Off: base, End: size})
 	}
-	off, end := int64(0), int64(0) // of what goes, and is not in all yet
+	off, end := int64(0), int64(0) // of the span to send that is not in all yet
 	for _, c := range changed {
 		if c.Off = min(c.Off, size); c.Off >= size {
 			break
@@ -99,8 +97,7 @@ func appendSent(all []piece, off, end int64) []piece {
 	return all
 }
 
-// stateOf names a state of content that a remote has: ours, as one of its
-// versions.
+// stateOf names a state of content that a remote has: our content version, and the remote's.
 func stateOf(gen uint64, version providers.Version) string {
 	return fmt.Sprint(gen, version.ETag, version.Size)
 }
@@ -113,8 +110,8 @@ func (x *Executor) sent(p *Payload, version providers.Version) {
 	p.snap.Sent(stateOf(p.Version, version))
 }
 
-// Follow has account kept of what changes in content that is about to, if the remote
-// has what it is.
+// Follow has the changes of content recorded that a program is about to make, if the remote has
+// the present state.
 func (x *Executor) Follow(oi files.LockedInode) {
 	if oi.Content() == nil || oi.Content().Size() < x.inPartsFrom() || oi.MayBeMapped() || !x.caps.Abilities.Has(providers.AbilityParts) {
 		return
@@ -127,8 +124,8 @@ func (x *Executor) Follow(oi files.LockedInode) {
 	}
 }
 
-// cannotCopy reports whether a remote does not copy parts at all, or not for
-// us: then they are sent.
+// cannotCopy reports whether a remote does not copy parts at all, or not for this client: then
+// they are sent.
 func cannotCopy(err error) bool {
 	return errors.Is(err, providers.ErrUnsupported) || errors.Is(err, providers.ErrInvalid) || errors.Is(err, providers.ErrPermission)
 }

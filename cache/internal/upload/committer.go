@@ -9,47 +9,47 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// A Guard stops what deletes too much.
+// A Guard stops commits that delete too much.
 type Guard interface {
-	// Requested says that a commit was asked for: what is due is judged anew before it goes.
+	// Requested says that a commit was asked for: due deletions are judged anew before they go.
 	Requested(v *tree.View)
-	// Halted is why nothing that is due goes; nil: it may.
+	// Halted is the reason why no due name goes; nil: they may.
 	Halted(v *tree.View) error
 }
 
-// CommitterOptions are what a Committer needs of those who use it.
+// CommitterOptions are the parts that a Committer works with.
 type CommitterOptions struct {
 	Tree   *tree.Tree
 	Queue  *pending.Queue
 	Sender *Sender
 	Holds  *Holds
 	Guard  Guard
-	// Wait waits until a waiter has ended, as long as something moves.
+	// Wait waits until a waiter has ended, as long as progress is made.
 	Wait func(w *pending.Waiter) error
 }
 
-// Committer sends what is pending name by name: its commits are waiters, and what stops one is
-// known of a name, or is of the Guard.
+// Committer sends pending changes name by name: its commits are waiters, and a commit is stopped
+// by the failure of a name, or by the Guard.
 type Committer struct{ o CommitterOptions }
 
-// NewCommitter makes one that was asked for nothing.
+// NewCommitter makes one without commits.
 func NewCommitter(o CommitterOptions) *Committer { return &Committer{o} }
 
-// Look begins what may run now.
+// Look begins the operations that may run now.
 func (c *Committer) Look(v *tree.View) { c.o.Sender.Look(v) }
 
 // IsAsked reports whether a commit was asked for that is no waiter.
 func (c *Committer) IsAsked(*tree.View) bool { return false }
 
-// Stopped is why nothing goes that no name is known to fail for.
+// Stopped is a reason, other than the failure of a name, why nothing is sent.
 func (c *Committer) Stopped(*tree.View) (cause error, final bool) { return nil, false }
 
-// Conflict reports whether commits that are no waiters will say of a conflict.
+// Conflict reports whether commits that are no waiters will report a conflict.
 func (c *Committer) Conflict(*tree.View, string) (heard bool) { return false }
 
-// Commit has what differs up to a place in the order sent, and returns when the remote has it
-// or will not take it. What programs are writing is left alone. A name by itself has no
-// description.
+// Commit has the names that are dirty up to a place in the order sent, and returns when the remote
+// has them or will not take them. Files that programs are writing are left alone. A name by itself
+// has no description.
 func (c *Committer) Commit(ctx context.Context, _ pending.Description, due uint64) (pending.Report, error) {
 	w, asked := &pending.Waiter{Commit: true, Names: map[table.Link]uint64{}}, map[table.Link]uint64{}
 	v := c.o.Tree.Lock()
@@ -83,7 +83,7 @@ func (c *Committer) Commit(ctx context.Context, _ pending.Description, due uint6
 	return r, err
 }
 
-// report says what has become of names.
+// report tells the outcome for each name.
 func (c *Committer) report(v *tree.View, asked map[table.Link]uint64) pending.Report {
 	r := pending.Report{Revision: revision.Committed(v)}
 	for l, limit := range asked {

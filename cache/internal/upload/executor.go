@@ -24,21 +24,21 @@ var (
 
 // Volume is a working copy, as an Executor needs it.
 type Volume interface {
-	// Update runs do as one change of the tree that is an operation's own: what differs
-	// because of it is sent together with what the operation was for.
+	// Update runs do as one change of the tree by an operation itself: the names that it makes
+	// dirty are sent together with the commit that the operation was for.
 	Update(do func(Tx) error) error
 	// Retry runs do until it succeeds or fails for good.
 	Retry(ctx context.Context, do func(ctx context.Context) error) error
-	// Report tells a person of something that no one would expect.
+	// Report tells a person of an unexpected event.
 	Report(op, path string, err error)
 }
 
 // Names ask the remote about names before a change of them is sent.
 type Names interface {
-	// List has the names of a directory be known. That may fail without an error.
+	// List makes the names of a directory known. That may fail without an error.
 	List(dir table.Ino) error
-	// FetchAttrs asks for the attributes of an inode if they are unknown. ErrAgain says that
-	// the inode changed meanwhile. That it is not there any more is no error.
+	// FetchAttrs asks for the attributes of an inode if they are unknown. ErrAgain says that the
+	// inode changed meanwhile. An inode that the remote lost is no error.
 	FetchAttrs(ctx context.Context, ino table.Ino) error
 	// FetchTarget asks for the target of a symbolic link.
 	FetchTarget(ctx context.Context, ino table.Ino) error
@@ -49,30 +49,30 @@ type Content interface {
 	// Open opens it until Release. ErrMoot says that no name leads to the inode any more.
 	Open(ino table.Ino) (*files.OpenInode, error)
 	Release(oi *files.OpenInode)
-	// Renamed says that a state of content has another name than it had, see Follow.
+	// Renamed says that a state of content has another name than before, see Follow.
 	Renamed(v *tree.View, ino table.Ino, was, now string)
-	// HydrateBeforeDelete fetches content that a program still reads, and of which the
-	// remote is about to lose the last copy: what it has under a name.
+	// HydrateBeforeDelete fetches content that a program still reads, and of which the remote is
+	// about to lose the last copy: the one under this name.
 	HydrateBeforeDelete(ctx context.Context, l table.Link) error
-	// Unsendable deals with a name whose content could not be read because of cause.
-	// ErrAgain says that the name stands for something else now; else the error is cause,
-	// or why nothing could be done.
+	// Unsendable deals with a name whose content could not be read because of cause. ErrAgain says
+	// that the name leads to another inode now; else the error is cause, or the reason why it
+	// could not be dealt with.
 	Unsendable(ctx context.Context, l table.Link, cause error) error
 }
 
-// A Tx is a change of the tree by an operation, or by what notes the outcome of one.
+// A Tx is a change of the tree by an operation, or by a caller that notes the outcome of one.
 type Tx struct {
 	*tree.Tx
 	Rest Rest
 }
 
-// Rest is what of a working copy else has to do with such a change. Its methods are called
+// Rest is the part that the rest of a working copy has in such a change. Its methods are called
 // within the transaction.
 type Rest interface {
 	// Sending says that an attempt is about to send the state of an inode.
 	Sending(ino table.Ino, a *table.Attempt)
-	// Succeeded says that a directory is in the place of one that was removed: what is
-	// known of names in the one holds for names in the other.
+	// Succeeded says that a directory is in the place of one that was removed: facts known of
+	// names in the old one hold for names in the new one.
 	Succeeded(old, dir table.Ino)
 	// Resurrected gives a directory that came back its local name.
 	Resurrected(l table.Link, dir table.Ino)
@@ -80,7 +80,7 @@ type Rest interface {
 	Wake()
 }
 
-// ExecutorOptions are what an Executor needs of those who use it.
+// ExecutorOptions are the parts that an Executor works with.
 type ExecutorOptions struct {
 	Provider   providers.Provider
 	Name       string // of the provider, in errors
@@ -90,8 +90,8 @@ type ExecutorOptions struct {
 	Content    Content
 	Attributes attrs.Mapping
 	NewID      func(*tree.View) string // a new operation id
-	// Passes reports whether the same may succeed soon after an error, without anybody's
-	// doing.
+	// Passes reports whether the same request may succeed soon after an error, without
+	// intervention.
 	Passes   func(error) bool
 	PartSize int64 // 0: 8 MiB
 	Log      *slog.Logger
@@ -118,15 +118,14 @@ type Try struct {
 	// Unmade is the attempt of a change that was found not to have happened: if it is made
 	// again, it has the same id, so that neither harms the other. The lock guards it.
 	Unmade *table.Attempt
-	// Sent is told how many bytes of content went; less than nothing of those that have
-	// to go again.
+	// Sent is told how many bytes of content went; a negative number takes back bytes that have to
+	// go again.
 	Sent func(n int)
 }
 
-// Do makes an operation: one request, framed by changes of the table. What is about to be
-// tried is in the table before the request, what came of it after the answer; when there
-// is no answer, the attempt stays, and what became of it is found out first. ErrAgain says
-// that there is more to do for the name.
+// Do makes an operation: one request, framed by changes of the table. The attempt is in the table
+// before the request, its outcome after the answer; without an answer the attempt stays, and its
+// outcome is resolved first. ErrAgain says that there is more to do for the name.
 func (x *Executor) Do(ctx context.Context, s *Try) error {
 	if err := x.o.Content.HydrateBeforeDelete(ctx, s.Link); err != nil {
 		return err
@@ -149,7 +148,7 @@ func (x *Executor) Do(ctx context.Context, s *Try) error {
 	case VerbEmpty:
 		return x.empty(ctx, s.Ino)
 	case VerbPart:
-		if err := x.o.Names.FetchAttrs(ctx, s.Ino); err != nil { // once it has left its place no one can
+		if err := x.o.Names.FetchAttrs(ctx, s.Ino); err != nil { // impossible after it left its place
 			return err
 		}
 		return x.part(s.Ino)

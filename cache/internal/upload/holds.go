@@ -11,30 +11,28 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Holds know why names are not sent. What holds a name back is in its record, so that the
-// next run knows, and is told a person once.
+// Holds know why names are not sent. The reason why a name is held back is in its record, so that
+// the next run knows it, and is told a person once.
 type Holds struct {
 	o    HoldsOptions
-	told map[table.Link]string // what the remote said of names, in this run; the lock guards it
+	told map[table.Link]string // the last told refusals, in this run; the lock guards it
 }
 
-// HoldsOptions are what Holds need of those who use them.
+// HoldsOptions are the parts that Holds work with.
 type HoldsOptions struct {
 	Tree   *tree.Tree
 	Queue  *pending.Queue
 	Jobs   *Jobs
 	Volume Volume
 	Now    func() time.Time
-	// Stopped is why nothing is sent, whatever name it is; final says that another try will
-	// not help.
+	// Stopped is the reason why no name at all is sent; final says that another try will not help.
 	Stopped func(v *tree.View) (cause error, final bool)
 }
 
 // NewHolds has told nothing.
 func NewHolds(o HoldsOptions) *Holds { return &Holds{o, map[table.Link]string{}} }
 
-// Failure is what keeps a name from being sent, if that is known. final says that trying
-// again will not help.
+// Failure is the known reason why a name is not sent. final says that trying again will not help.
 func (h *Holds) Failure(v *tree.View, l table.Link) (err error, final bool) { // the error is the subject here
 	if err, final = h.o.Jobs.Failure(v, l); err != nil {
 		return err, final
@@ -81,8 +79,8 @@ func (h *Holds) Resume(v *tree.View, l table.Link, held *table.Held) {
 	h.o.Jobs.Hold(v, l, err, h.o.Now(), !held.Conflict)
 }
 
-// Record records why a name is held back, and tells. By now the job may have been
-// asked for again, or run: then there is nothing to record yet.
+// Record records why a name is held back, and tells. By now the job may have been asked for again,
+// or run: then there is nothing to record yet.
 func (h *Holds) Record(t *Job) {
 	var what, path string
 	var cause error
@@ -95,7 +93,7 @@ func (h *Holds) Record(t *Job) {
 		what, path, cause = t.Op.Verb.String(), tx.PathFor(t.Link), t.Err
 		reason, conflict := providers.Nameless(cause, path).Error(), errors.Is(cause, providers.ErrConflict)
 		if rec.Held != nil && rec.Held.Conflict && conflict {
-			return nil // who decided that wrote it down
+			return nil // the decision that made the conflict has recorded it
 		}
 		refusal := pending.RefusalOf(cause)
 		if rec.Held != nil && rec.Held.Reason == reason && refusal != nil {
@@ -104,7 +102,7 @@ func (h *Holds) Record(t *Job) {
 		rec.Held = &table.Held{Reason: reason, Conflict: conflict}
 		tx.SetName(t.Link, rec)
 		told = refusal != nil && refusal.Asked && h.told[t.Link] == refusal.Error()
-		if refusal != nil && refusal.Asked { // which is said each time
+		if refusal != nil && refusal.Asked { // the remote says it each time
 			h.told[t.Link] = refusal.Error()
 		}
 		return nil

@@ -31,11 +31,11 @@ type Job struct {
 
 	tries  int    // failures in a row
 	losses int    // of the present state: tries that came too late, in a row
-	tried  aspect // the name as it was then
+	tried  aspect // the name at that time
 	again  time.Time
 }
 
-// State is how it stands with a Job.
+// State is the state of a Job.
 type State uint8
 
 // States of a Job.
@@ -56,7 +56,7 @@ const (
 // HoldFor is how long a name is held back after its first failure.
 const HoldFor = 5 * time.Minute
 
-// aspect is what a name needs, as far as it can change the outcome of a try.
+// aspect is the state of a name, as far as it can change the outcome of a try.
 type aspect struct {
 	ino              table.Ino
 	version, attrGen uint64
@@ -79,9 +79,9 @@ func aspectOf(v *tree.View, l table.Link) aspect {
 
 // Jobs are the names that are worked on.
 type Jobs struct {
-	of      map[table.Link]*Job // what was begun and is not done
+	of      map[table.Link]*Job // begun and not done
 	busy    map[table.Link]*Job // the names of those that run
-	inodes  map[table.Ino]*Job  // whose content those send or move
+	inodes  map[table.Ino]*Job  // the inodes whose content those send or move
 	running []*Job
 	bytes   int64 // that those send
 }
@@ -114,8 +114,8 @@ func (j *Jobs) IsWaiting(_ *tree.View, l table.Link) bool {
 	return t != nil && t.State != Idle
 }
 
-// Fits reports whether an operation may run beside those that run: not at the same
-// place, nor where the tree is moving, nor with the same content, nor too much.
+// Fits reports whether an operation may run beside those that run: not at the same place, nor
+// where the tree is moving, nor with the same content, nor too much.
 func (j *Jobs) Fits(_ *tree.View, s *Operation) bool {
 	if s.Sends() && j.bytes+s.weight() > mostBytes {
 		return false
@@ -129,8 +129,8 @@ func (j *Jobs) Fits(_ *tree.View, s *Operation) bool {
 // weight is how many of mostBytes an operation counts for.
 func (s *Operation) weight() int64 { return min(s.Size, mostOfOne) }
 
-// WorksIn reports whether an operation is under way for a name of a directory: then its
-// outcome is still to be noted there.
+// WorksIn reports whether an operation is under way for a name of a directory: then its outcome is
+// still to be noted there.
 func (j *Jobs) WorksIn(_ *tree.View, dir table.Ino) bool {
 	there := func(l table.Link) bool { return l.Dir == dir }
 	return slices.ContainsFunc(j.running, func(t *Job) bool { return slices.ContainsFunc(t.Op.Names(), there) })
@@ -145,7 +145,7 @@ func (j *Jobs) Begin(v *tree.View, s *Operation, now time.Time) *Job {
 	}
 	is := aspectOf(v, s.Link)
 	if t.Sent.Again(); is != t.tried {
-		t.Sent.Forget() // it is something else that goes
+		t.Sent.Forget() // other content goes now
 	}
 	if is.ino != t.tried.ino || is.version != t.tried.version {
 		t.losses = 0
@@ -162,7 +162,7 @@ func (j *Jobs) Begin(v *tree.View, s *Operation, now time.Time) *Job {
 	return t
 }
 
-// End takes a job from those that run. One of the methods below says what becomes of it.
+// End takes a job from those that run. One of the methods below sets its next state.
 func (j *Jobs) End(_ *tree.View, t *Job) {
 	j.running = slices.DeleteFunc(j.running, func(other *Job) bool { return other == t })
 	j.bytes -= t.Op.weight()
@@ -184,11 +184,11 @@ func (j *Jobs) Anew(v *tree.View, t *Job) {
 	}
 }
 
-// BreakOff leaves a job as it is for whoever goes on.
+// BreakOff lets go of a job at the end of a run: its name can be planned again.
 func (j *Jobs) BreakOff(_ *tree.View, t *Job) { t.State = Idle }
 
-// Rest has a job rest after a failure that may pass, until Wake. It gives the number of
-// failures before, by which the caller knows how long.
+// Rest has a job rest after a failure that may pass, until Wake. It returns the number of failures
+// before, from which the caller computes the pause.
 func (j *Jobs) Rest(_ *tree.View, t *Job, err error) (failures int) {
 	t.Err, t.State = err, Resting
 	t.tries++
@@ -231,8 +231,8 @@ func (j *Jobs) Hold(v *tree.View, l table.Link, err error, now time.Time, retry 
 // IsHeld reports whether a job is the one for which its name is held back now.
 func (j *Jobs) IsHeld(_ *tree.View, t *Job) bool { return j.of[t.Link] == t && t.State == Held }
 
-// Lose notes that a try came too late, and reports whether that was so too often in a row:
-// others change the name faster than we get to it.
+// Lose notes that a try came too late, and reports whether that was so too often in a row: others
+// change the name faster than it can be sent.
 func (j *Jobs) Lose(_ *tree.View, t *Job) (tooOften bool) {
 	t.losses++
 	return t.losses > mostLosses
@@ -274,9 +274,8 @@ func (j *Jobs) ForgiveAll(v *tree.View) {
 	}
 }
 
-// Failure is what keeps a name from being sent, if it has been tried: its own failure, or
-// that of a directory above that the remote does not have yet. final says that trying again
-// will not help.
+// Failure is the reason why a name that was tried is not sent: its own failure, or that of a
+// directory above that the remote does not have yet. final says that trying again will not help.
 func (j *Jobs) Failure(v *tree.View, l table.Link) (err error, final bool) { // the error is the subject here
 	for ok := true; ok; l, ok = above(v, l) {
 		if t := j.of[l]; t != nil && t.Err != nil && (t.State == Held || t.State == Resting) {
@@ -296,8 +295,8 @@ func above(v *tree.View, l table.Link) (up table.Link, ok bool) {
 	return dir.Links[0], true
 }
 
-// IsStalled reports whether nothing runs, and nothing rests that would run again. cause is
-// the failure of a name that is held back, if there is one.
+// IsStalled reports whether no job runs, and none rests that would run again. cause is the failure
+// of a name that is held back, if there is one.
 func (j *Jobs) IsStalled(*tree.View) (stalled bool, cause error) {
 	if len(j.running) > 0 {
 		return false, nil
@@ -313,8 +312,8 @@ func (j *Jobs) IsStalled(*tree.View) (stalled bool, cause error) {
 	return true, cause
 }
 
-// StandsAside reports whether a name that is nothing locally is one under which another working
-// copy has something stand aside, or had when it was killed: that is not for programs either.
+// StandsAside reports whether a name without a local inode is one under which another working copy
+// has parked an entry, or had when it was killed: that is hidden from programs too.
 func (j *Jobs) StandsAside(_ *tree.View, l table.Link, rec table.Name) bool {
 	return l.Dir == table.Root && strings.HasPrefix(l.Name, Parked) && rec.Ino == 0 && rec.Remote == nil && j.of[l] == nil
 }

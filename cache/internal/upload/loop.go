@@ -10,17 +10,17 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// A Loop has what is pending looked at whenever there may be something to send, name by name or
-// not, and now and then does what no change asks for.
+// A Loop has pending changes looked at whenever there may be some to send, name by name or as
+// change sets, and now and then does the work that no change triggers.
 type Loop struct {
 	Tree     *tree.Tree
 	Queue    *pending.Queue
 	Jobs     *Jobs
-	Look     func(v *tree.View)        // has what is due begin
-	Recheck  func(v *tree.View)        // has what is halted be judged anew
-	Flush    func(ino table.Ino) error // takes what a program writes into the table
-	OnChange bool                      // what is tried again need not be asked for
-	Every    time.Duration             // is Tidy called
+	Look     func(v *tree.View)        // begins due operations
+	Recheck  func(v *tree.View)        // judges halted deletions anew
+	Flush    func(ino table.Ino) error // takes size and times of an open file into the table
+	OnChange bool                      // a retry needs no commit to be asked for
+	Every    time.Duration             // between calls of Tidy
 	Now      func() time.Time
 	Log      *slog.Logger
 }
@@ -43,8 +43,8 @@ func (o *Loop) Run(ctx context.Context) {
 	}
 }
 
-// Tidy takes files that stay open as they are, and has what was held back for a while tried
-// again.
+// Tidy has files that stay open sent as they are, and names tried again that were held back for a
+// while.
 func (o *Loop) Tidy() {
 	v := o.Tree.Lock()
 	lingering := o.Queue.Lingering(v)
@@ -64,7 +64,7 @@ func (o *Loop) Tidy() {
 	}
 	v = o.Tree.Lock()
 	defer o.Tree.Unlock()
-	o.Recheck(v) // what was to be deleted may be back
+	o.Recheck(v) // entries that were to be deleted may be back
 	if o.Jobs.TryAgain(v, o.Now()) && o.OnChange {
 		o.Queue.Ask(v)
 	}

@@ -9,12 +9,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// The metadata of an entry are the remote's own and go back with every write. What is
-// true of old bytes only does not outlive them (contentChanged), and an entry that
-// takes the place of another is served as that was: most programs save by writing a
-// new file and renaming it.
+// The metadata of an entry are the remote's own and go back with every write. Values that describe
+// the old bytes do not outlive them (contentChanged), and an entry that takes the place of another
+// inherits its metadata: most programs save by writing a new file and renaming it.
 
-// TakeMetadata takes what the remote has with a state of content.
+// TakeMetadata takes over the remote's metadata of a state of content.
 func (x *Executor) TakeMetadata(tx *tree.Tx, ino table.Ino, gen uint64, metadata map[string]string) {
 	n := tx.Inode(ino)
 	if n == nil || !x.caps.Metadata {
@@ -28,8 +27,8 @@ func (x *Executor) TakeMetadata(tx *tree.Tx, ino table.Ino, gen uint64, metadata
 	}
 }
 
-// inherited is an inode whose place at the remote that of an operation takes, if it may
-// have metadata to inherit; 0: none.
+// inherited is the inode whose place at the remote an operation takes, if it may have metadata to
+// inherit; 0: none.
 func (x *Executor) inherited(v *tree.View, s *Try) table.Ino {
 	base := v.Record(s.Link).Remote
 	if !x.caps.Metadata || base == nil || base.Ino == s.Ino || base.Kind != providers.KindFile || v.Inode(base.Ino) == nil {
@@ -38,7 +37,7 @@ func (x *Executor) inherited(v *tree.View, s *Try) table.Ino {
 	return base.Ino
 }
 
-// fetchInheritedAttrs asks for the metadata of what an operation replaces.
+// fetchInheritedAttrs asks for the metadata of the entry that an operation replaces.
 func (x *Executor) fetchInheritedAttrs(ctx context.Context, s *Try) error {
 	v := x.o.Tree.Lock()
 	old := x.inherited(v, s)
@@ -49,7 +48,7 @@ func (x *Executor) fetchInheritedAttrs(ctx context.Context, s *Try) error {
 	return x.o.Names.FetchAttrs(ctx, old)
 }
 
-// metadataFor is what the remote is to have of an inode with an operation.
+// metadataFor is the metadata that the remote is to have of an inode with an operation.
 func (x *Executor) metadataFor(v *tree.View, s *Try, n *table.Inode) map[string]string {
 	if old := x.inherited(v, s); old != 0 {
 		return providers.MetadataInPlaceOf(n.Metadata, v.Inode(old).Metadata)

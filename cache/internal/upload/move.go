@@ -8,8 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// move gives what is known at another name this one, in one step of the
-// remote.
+// move gives the remote's entry at another name this one, in one step of the remote.
 func (x *Executor) move(ctx context.Context, s *Try) error {
 	mover, ok := providers.As[providers.Mover](x.o.Provider)
 	if !ok {
@@ -45,7 +44,7 @@ func (x *Executor) move(ctx context.Context, s *Try) error {
 	})
 }
 
-// moved notes that what was known at one name is at another.
+// moved notes that the remote's entry of one name is at another.
 func (x *Executor) moved(tx Tx, s *Try, info providers.Info) {
 	base := *s.Source
 	if base.Kind != providers.KindDir {
@@ -79,8 +78,8 @@ func (x *Executor) arrived(ctx context.Context, s *Try, lost error) (providers.I
 	return info, nil
 }
 
-// copy gives what is known at another name this one too. The old name, if it is
-// no more here, is deleted in its own time.
+// copy gives the remote's entry at another name this one too. The old name, if it was removed
+// locally, is deleted in its own time.
 func (x *Executor) copy(ctx context.Context, s *Try) error {
 	copier, ok := providers.As[providers.Copier](x.o.Provider)
 	if !ok {
@@ -125,12 +124,12 @@ func (x *Executor) copy(ctx context.Context, s *Try) error {
 	})
 }
 
-// copied notes what a copy left.
+// copied notes the result of a copy.
 func (x *Executor) copied(tx Tx, s *Try, info providers.Info, kind providers.Kind, gen, attrGen uint64) {
 	base := &table.Remote{Ino: s.Ino, Kind: kind, Version: info.Version, Digest: info.Digest, ContentVersion: gen, AttrGen: attrGen}
 	n := tx.Inode(s.Ino)
-	// A directory is at one place of the remote. One that has another place by now, since
-	// it was renamed while this answer was out, left an empty one here.
+	// A directory is at one place of the remote. One that has another place by now, since it was
+	// renamed while this answer was out, left an empty one here.
 	elsewhere := n != nil && n.IsDir() && len(n.RemoteLinks) > 0 && n.RemoteLinks[0] != s.Link
 	if n == nil || elsewhere {
 		base.Ino = 0

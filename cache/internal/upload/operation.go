@@ -9,14 +9,14 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Verb is what an operation does.
+// Verb is the kind of an operation.
 type Verb uint8
 
 const (
 	VerbNone    Verb = iota
 	VerbWrite        // content, or a symbolic link, to the name
 	VerbMkdir        // a directory
-	VerbDelete       // what is there
+	VerbDelete       // the remote's entry
 	VerbMove         // an inode from another name to this one
 	VerbCopy         // the same, but the other name stays
 	VerbAttr         // attributes
@@ -30,7 +30,7 @@ var verbs = [...]string{"", "write", "mkdir", "delete", "rename", "copy", "attri
 
 func (v Verb) String() string { return verbs[v] }
 
-// Of an Attempt: what it does.
+// The kinds of an Attempt.
 const (
 	AttemptWrite uint8 = iota + 1
 	AttemptCopy
@@ -42,22 +42,22 @@ const (
 	AttemptSet // as a part of a set
 )
 
-// Operation is the next thing to do for a name: one request, or one change of the
-// table alone. What it says of places at the remote holds while it runs.
+// Operation is the next step for a name: one request, or one change of the table alone. Its remote
+// places are valid while it runs.
 type Operation struct {
 	Verb Verb
 	Link table.Link
-	Ino  table.Ino         // whose content or directory it is about; 0: of no one here
+	Ino  table.Ino         // the inode with its content or directory; 0: none that is local
 	At   providers.Locator // of Link
 	Cond providers.Condition
 
 	From   table.Link // of a move or copy
 	FromAt providers.Locator
-	Source *table.Remote // what is there
+	Source *table.Remote // the remote's entry there
 
 	Dir     bool // it is about a directory
 	Size    int64
-	Attempt *table.Attempt // that is to be settled
+	Attempt *table.Attempt // to be resolved
 }
 
 func (s *Operation) String() string { return fmt.Sprintf("%s %s", s.Verb, s.At) }
@@ -65,7 +65,7 @@ func (s *Operation) String() string { return fmt.Sprintf("%s %s", s.Verb, s.At) 
 // Sends reports whether it sends content.
 func (s *Operation) Sends() bool { return s.Verb == VerbWrite }
 
-// Names are those that nothing else may touch meanwhile.
+// Names are those that no other operation may touch meanwhile.
 func (s *Operation) Names() []table.Link {
 	if s.From == (table.Link{}) {
 		return []table.Link{s.Link}
@@ -73,8 +73,7 @@ func (s *Operation) Names() []table.Link {
 	return []table.Link{s.Link, s.From}
 }
 
-// Sides tells, for the log, what there is locally under its names and what the remote was
-// last known to have.
+// Sides shows, for the log, the local inodes of its names and the last known remote entries.
 func (s *Operation) Sides(v *tree.View) string {
 	var text strings.Builder
 	for _, l := range s.Names() {
@@ -100,7 +99,7 @@ func (s *Operation) movesTree() bool {
 	return s.Dir && (s.Verb == VerbMove || s.Verb == VerbDelete || s.Verb == VerbResolve) || s.Verb == VerbPart || s.Verb == VerbAdopt
 }
 
-// places are where it changes or reads something at the remote.
+// places are the remote places that it changes or reads.
 func (s *Operation) places() []providers.Locator {
 	if s.From == (table.Link{}) {
 		return []providers.Locator{s.At}
@@ -121,7 +120,7 @@ func (s *Operation) Collides(t *Operation) bool {
 	return false
 }
 
-// Lost lists the names that may be others' than was known, after err.
+// Lost lists the names that another change may have taken, after err.
 func (s *Operation) Lost(err error) []table.Link {
 	if s.Verb == VerbMove || s.Verb == VerbCopy || s.Verb == VerbResolve && s.From != (table.Link{}) {
 		return []table.Link{s.From, s.Link}

@@ -2,10 +2,10 @@ package upload
 
 import "github.com/wsmount/wsmount/cache/internal/table"
 
-// Order is what a walk has passed that is not done yet.
+// Order holds the classes of operations that a walk has passed and that are not done yet.
 type Order struct{ moving, deleting, soft, content bool }
 
-// Class says with what an operation may run at the same time.
+// Class says beside which operations one may run.
 type Class uint8
 
 const (
@@ -29,7 +29,7 @@ func (o *Order) Pass(c Class) {
 	}
 }
 
-// Lets reports whether an operation may begin beside what was passed.
+// Lets reports whether an operation may begin beside those that were passed.
 func (o *Order) Lets(c Class, inOrder bool) bool {
 	switch c {
 	case classContent, classSoft:
@@ -40,13 +40,12 @@ func (o *Order) Lets(c Class, inOrder bool) bool {
 	return !o.moving && !o.deleting && !o.soft && !(inOrder && o.content)
 }
 
-// Ends reports that nothing behind an operation of this class, which may not begin,
-// may begin either.
+// Ends reports that no operation behind one of this class, which may not begin, may begin either.
 func (o *Order) Ends(c Class) bool {
 	return c == classMove || c != classDelete && o.deleting
 }
 
-// Class says beside what it may run.
+// Class says beside which others it may run.
 func (s *Operation) Class() Class {
 	switch s.Verb {
 	case VerbWrite:

@@ -5,8 +5,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Confirm says what the remote has under a name from now on; nil: nothing. The inode that
-// had it may be forgotten then.
+// Confirm sets the remote's entry under a name; nil: none. The inode that had it may be forgotten
+// then.
 func (x *Executor) Confirm(tx Tx, l table.Link, base *table.Remote) {
 	was := tx.Record(l)
 	if tx.IsNowhere(l.Dir) {
@@ -14,7 +14,7 @@ func (x *Executor) Confirm(tx Tx, l table.Link, base *table.Remote) {
 	}
 	if above := tx.Inode(l.Dir); was.Remote == nil && base != nil && base.Kind == providers.KindDir && above != nil && !above.Loaded {
 		if n := tx.Edit(base.Ino); n != nil {
-			n.Loaded, n.Listed = false, 0 // others may have made it before, with something in it
+			n.Loaded, n.Listed = false, 0 // others may have made it before, with entries in it
 		}
 	}
 	tx.SetRemote(l, base)
@@ -26,9 +26,9 @@ func (x *Executor) Confirm(tx Tx, l table.Link, base *table.Remote) {
 	}
 }
 
-// doubtImplied doubts a directory at the remote that may have gone there with its last
-// entry, because no one had made it by itself: it is looked for, and made anew, or
-// deleted if it is no more here by then.
+// doubtImplied doubts a directory at the remote that may have gone there with its last entry,
+// because it was never made by itself: it is looked for, and made anew, or deleted if it is
+// removed locally by then.
 func (x *Executor) doubtImplied(tx Tx, dir table.Ino) {
 	n := tx.Inode(dir)
 	if !x.caps.ImpliedDirs || dir == table.Root || n == nil || !n.Loaded || len(n.RemoteLinks) == 0 {

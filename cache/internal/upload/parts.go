@@ -11,24 +11,23 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Large content goes out in parts, several at a time, where the remote takes
-// them (AbilityParts). Nothing of it is to be seen there before all has arrived,
-// and the condition is asked when it becomes the content. A part that breaks off
-// is sent again by itself.
+// Large content goes out in parts, several at a time, where the remote takes them (AbilityParts).
+// No reader of the remote sees any of it before all has arrived, and the condition is checked when
+// it becomes the content. A part that breaks off is sent again by itself.
 //
-// No part goes before the content is closed or synced: an upload has its
-// attributes, the time of the last change among them, from its beginning.
+// No part goes before the content is closed or synced: an upload has its attributes, the time of
+// the last change among them, from its beginning.
 const (
 	partSize    = 8 << 20
-	partsAtOnce = 16 // of all files: far away, one stream is far from what the line carries
+	partsAtOnce = 16 // of all files: far away, one stream is far below the line's capacity
 )
 
-// inPartsFrom is how large content is at least that goes out in parts: what is
-// smaller takes one request.
+// inPartsFrom is the least size of content that goes out in parts: smaller content takes one
+// request.
 func (x *Executor) inPartsFrom() int64 { return 2 * x.o.PartSize }
 
-// partsOf is how content of a size is cut, in parts of at least a size, or 0 for
-// content that goes out whole.
+// partsOf is the size of the parts of content, at least part, or 0 for content that goes out
+// whole.
 func partsOf(size, part int64, limits providers.PartLimits) int64 {
 	part = max(part, limits.Min)
 	if size < 2*part {
@@ -38,7 +37,7 @@ func partsOf(size, part int64, limits providers.PartLimits) int64 {
 		part = max(part, (size+int64(limits.Count)-1)/int64(limits.Count))
 	}
 	if limits.Max > 0 && part > limits.Max {
-		return 0 // the remote says itself that it is too much
+		return 0 // the remote itself refuses it as too large
 	}
 	return part
 }
@@ -58,7 +57,7 @@ func (x *Executor) send(ctx context.Context, s *Try, p *Payload, opts providers.
 	return x.o.Provider.Write(ctx, s.At, p.Body(s.Sent), opts)
 }
 
-// sendParts is send for what goes out in parts.
+// sendParts is send for content that goes out in parts.
 func (x *Executor) sendParts(ctx context.Context, s *Try, p *Payload, parter providers.Multiparter, parts []piece, opts providers.WriteOptions) (providers.Info, error) {
 	up, err := parter.StartParts(ctx, s.At, opts)
 	if err != nil {
@@ -70,7 +69,7 @@ func (x *Executor) sendParts(ctx context.Context, s *Try, p *Payload, parter pro
 			return info, nil
 		}
 	}
-	// What is not freed now, because nothing answers, is freed a day later.
+	// Parts that are not freed now, because the remote does not answer, are freed a day later.
 	abort, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 	defer cancel()
 	if aerr := up.Abort(abort); aerr != nil {
@@ -81,7 +80,7 @@ func (x *Executor) sendParts(ctx context.Context, s *Try, p *Payload, parter pro
 
 const abortTime = 10 * time.Second
 
-// eachPart sends all parts, and gives the first error, which ends those that are under way.
+// eachPart sends all parts, and returns the first error, which ends those that are under way.
 func (x *Executor) eachPart(ctx context.Context, s *Try, p *Payload, up providers.Upload, parts []piece) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -101,8 +100,8 @@ func (x *Executor) eachPart(ctx context.Context, s *Try, p *Payload, up provider
 	return context.Cause(ctx)
 }
 
-// isRemoved reports whether nothing is left that an operation could send: neither a name of its
-// inode, nor another inode under its name.
+// isRemoved reports whether an operation has nothing left to send: neither a name of its inode,
+// nor another inode under its name.
 func (x *Executor) isRemoved(s *Try) bool {
 	v := x.o.Tree.Lock()
 	defer x.o.Tree.Unlock()
@@ -141,7 +140,7 @@ func (x *Executor) sendPart(ctx context.Context, s *Try, p *Payload, up provider
 			body.sent(-body.read)
 		}
 		if own.Failed != nil && errors.Is(err, providers.ErrBody) {
-			return own.Failed // which says whether it passes
+			return own.Failed // its kind tells whether it passes
 		}
 		return err
 	})

@@ -40,8 +40,8 @@ func (p *Payload) Take(ctx context.Context) (err error) {
 	return err
 }
 
-// Pack takes a consistent state of an inode's content. ErrAgain says that what it was packed
-// for is to be planned anew, ErrMoot that nothing leads to the inode any more.
+// Pack takes a consistent state of an inode's content. ErrAgain says that the name it was packed
+// for is to be planned anew, ErrMoot that no name leads to the inode any more.
 func (x *Executor) Pack(ctx context.Context, ino table.Ino) (*Payload, error) {
 	p := &Payload{Kind: providers.KindFile, release: x.o.Content.Release}
 	err := x.o.Tree.View(func(v *tree.View) error {
@@ -104,14 +104,13 @@ func (p *Payload) hash(ctx context.Context) (string, error) {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(p.target))), nil
 }
 
-// Size is how much content there is.
+// Size is the size of the content in bytes.
 func (p *Payload) Size() int64 { return p.snap.Size() }
 
 // Reader reads the content.
 func (p *Payload) Reader() io.ReadSeeker { return p.snap.Reader() }
 
-// Body is the content as a provider takes it. sent is told how much of it has
-// been read.
+// Body is the content as a provider takes it. sent is told how many bytes of it have been read.
 func (p *Payload) Body(sent func(n int)) providers.Body {
 	if p.snap == nil {
 		return providers.String(p.target)
@@ -119,8 +118,8 @@ func (p *Payload) Body(sent func(n int)) providers.Body {
 	return providers.Body{Reader: &counted{r: p.snap.Reader(), p: p, sent: sent}, Size: p.snap.Size()}
 }
 
-// counted is a reader that tells of progress and keeps the error. It can be read
-// again, by who hashes content before it goes out.
+// counted is a reader that reports progress and keeps the error. A provider that hashes content
+// before it sends it can read it again.
 type counted struct {
 	r    io.ReadSeeker
 	p    *Payload

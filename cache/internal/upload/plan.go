@@ -8,34 +8,33 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// The planner says what a name needs, looking at its record as it is at that
-// moment. An operation depends on others: what is below a directory waits for the
-// directory, a directory that is to be deleted for what is below it, and a
-// name whose content at the remote lives on elsewhere for its move there. Then
-// the answer is the operation of that other name. Everything that it needs to know
-// is in the table, so it plans the same after a crash.
+// The planner finds the next operation for a name, by its record as it is at that moment. An
+// operation depends on others: names below a directory wait for the directory, a directory that is
+// to be deleted for the names below it, and a name whose remote content lives on under another
+// name for its move there. Then the answer is the operation of that other name. All that the
+// planner needs to know is in the table, so it plans the same after a crash.
 
-// Verdict says how it stands with a name.
+// Verdict is the state of a name.
 type Verdict uint8
 
 const (
 	Agreed Verdict = iota // nothing is to be done
 	Ready                 // the operation can be made
 	Busy                  // the operation is under way
-	Stuck                 // it rests, is held, or waits for one that does
+	Stuck                 // it rests, is held, or waits for a name that does
 	Open                  // a program is still writing it
 )
 
-// Planner finds out what names need.
+// Planner finds the next operations of names.
 type Planner struct {
 	o      Options
 	memo   *memo       // of the walk under way
-	cut    bool        // a search for what a name waits for ended early: see tooFar
-	deep   bool        // none does
+	cut    bool        // a search for the cause of a wait ended early: see tooFar
+	deep   bool        // no search ends early
 	passed []table.Ino // of Unsettled, kept for its next search
 }
 
-// Options are what a planner has to know beside the tree.
+// Options are the inputs of a planner beside the tree.
 type Options struct {
 	Capabilities providers.Capabilities
 	Jobs         Begun // nil: nothing is under way
@@ -44,7 +43,7 @@ type Options struct {
 	NewID  func(*tree.View) string // a new operation id
 }
 
-// Begun is what was begun and is not done: Jobs.
+// Begun tells of operations that were begun and are not done: Jobs.
 type Begun interface {
 	// Busy is the operation that is under way for a name, or nil.
 	Busy(v *tree.View, l table.Link) *Operation
@@ -55,17 +54,16 @@ type Begun interface {
 // NewPlanner is a planner outside a walk.
 func NewPlanner(o Options) *Planner { return &Planner{o: o} }
 
-// Begin begins a walk through many names of one View, in which the tree stays as it is: what
-// is found out about one is known of the next. In a deep walk no search ends early. End ends
-// it.
+// Begin begins a walk through many names of one View, in which the tree stays as it is: facts
+// found for one name are reused for the next. In a deep walk no search ends early. End ends it.
 func (p *Planner) Begin(_ *tree.View, deep bool) { p.memo, p.deep = newMemo(), deep }
 
 // End ends what Begin began.
 func (p *Planner) End(*tree.View) { p.memo, p.deep = nil, false }
 
-// Plan is the next operation towards what a name needs, if that is ready, and the one that
-// is under way if it is busy. cut says that a search for what the name waits for ended
-// early: a deep walk may find more.
+// Plan is the next operation towards the state that a name needs, if that is ready, and the one
+// that is under way if it is busy. cut says that the search for the cause of a wait ended early: a
+// deep walk may find more.
 func (p *Planner) Plan(v *tree.View, l table.Link) (found Verdict, s *Operation, cut bool) {
 	p.cut = false
 	found, s = p.plan(v, l, nil)
@@ -83,8 +81,7 @@ func (p *Planner) isWaiting(v *tree.View, l table.Link) bool {
 	return p.o.Jobs != nil && p.o.Jobs.IsWaiting(v, l)
 }
 
-// plan finds the next operation towards what a name needs. via are the names whose needs
-// led here.
+// plan finds the next operation for a name. via are the names whose needs led here.
 func (p *Planner) plan(v *tree.View, l table.Link, via []table.Link) (Verdict, *Operation) {
 	if slices.Contains(via, l) {
 		return p.park(v, l, via)
@@ -134,17 +131,16 @@ func (p *Planner) planParent(v *tree.View, l table.Link, via []table.Link) (Verd
 	return verdict, s
 }
 
-// tooFar ends the search for what a name waits for: in a deep tree that would
-// be done anew for each name on the way. What is further away has its own turn
-// in the same walk, but for names that wait for each other in a ring, or that
-// are not due: where nothing else can be done, the walk is repeated without an
-// end.
+// tooFar ends the search for the cause of a wait: in a deep tree it would be repeated for each
+// name on the way. Names further away have their own turn in the same walk, but for names that
+// wait for each other in a ring, or that are not due: where no other operation is possible, the
+// walk is repeated without a limit.
 func (p *Planner) tooFar(v *tree.View, via []table.Link) bool {
 	p.cut = p.cut || len(via) > planDepth
 	return len(via) > planDepth && !p.deep
 }
 
-// planDepth is how many names lead from one to what it waits for, in most walks.
+// planDepth is how many names most walks follow from one to the cause of its wait.
 const planDepth = 3
 
 func (p *Planner) local(v *tree.View, l table.Link) bool {
@@ -152,7 +148,7 @@ func (p *Planner) local(v *tree.View, l table.Link) bool {
 	return rec.Local
 }
 
-// planGone is for a name that is no more.
+// planGone is for a name that was removed locally.
 func (p *Planner) planGone(v *tree.View, s *Operation, rec table.Name, via []table.Link) (Verdict, *Operation) {
 	if verdict, other := p.rescue(v, s.Link, rec.Remote.Ino, via); verdict != Agreed {
 		return verdict, other
@@ -160,7 +156,7 @@ func (p *Planner) planGone(v *tree.View, s *Operation, rec table.Name, via []tab
 	return p.planDelete(v, s, rec.Remote, via)
 }
 
-// planDelete removes what the remote has under a name: what is below it first.
+// planDelete removes the remote's entry under a name: the entries below it first.
 func (p *Planner) planDelete(v *tree.View, s *Operation, base *table.Remote, via []table.Link) (Verdict, *Operation) {
 	s.Verb, s.Ino, s.Cond = VerbDelete, base.Ino, Condition(base)
 	if base.Kind != providers.KindDir {
@@ -202,7 +198,7 @@ func (p *Planner) planBelow(v *tree.View, dir table.Ino, via []table.Link) (foun
 	return found, s
 }
 
-// Condition is that what is known is still there.
+// Condition is that the remote still has the known entry.
 func Condition(b *table.Remote) providers.Condition {
 	switch {
 	case b == nil:
@@ -213,9 +209,9 @@ func Condition(b *table.Remote) providers.Condition {
 	return providers.IfVersion(b.Version)
 }
 
-// rescue is for a name whose place at the remote something else is about to take: what
-// has it now may live on under another name here, and have no other place. Then what
-// that name needs comes first, or what is under way there.
+// rescue is for a name whose place at the remote another inode is about to take: the one that has
+// it now may live on under another local name, and have no other remote place. Then the operation
+// which that name needs comes first, or the one under way there.
 func (p *Planner) rescue(v *tree.View, l table.Link, ino table.Ino, via []table.Link) (Verdict, *Operation) {
 	n := v.Inode(ino)
 	if n == nil || p.homeElse(v, n, l) {
@@ -234,8 +230,8 @@ func (p *Planner) rescue(v *tree.View, l table.Link, ino table.Ino, via []table.
 	return Agreed, nil
 }
 
-// homeElse reports whether the remote surely has an inode, as new as under a name,
-// under another one too: nothing is under way there, which may be about to replace it.
+// homeElse reports whether the remote surely has an inode, as new as under a name, under another
+// one too: no operation is under way there, which may be about to replace it.
 func (p *Planner) homeElse(v *tree.View, n *table.Inode, l table.Link) bool {
 	here := v.Record(l).Remote
 	for _, h := range n.RemoteLinks {
@@ -247,7 +243,7 @@ func (p *Planner) homeElse(v *tree.View, n *table.Inode, l table.Link) bool {
 	return false
 }
 
-// planThere is for a name that stands for something.
+// planThere is for a name that leads to an inode.
 func (p *Planner) planThere(v *tree.View, s *Operation, rec table.Name, via []table.Link) (Verdict, *Operation) {
 	n := v.Inode(rec.Ino)
 	if n == nil {
@@ -280,7 +276,7 @@ func (p *Planner) planSame(v *tree.View, s *Operation, base *table.Remote, n *ta
 	return p.planWrite(v, s, n)
 }
 
-// planWrite sends what an inode has.
+// planWrite sends the content of an inode.
 func (p *Planner) planWrite(v *tree.View, s *Operation, n *table.Inode) (Verdict, *Operation) {
 	s.Verb, s.Size = VerbWrite, n.Size
 	if p.o.IsOpen(v, s.Ino, n) && s.From == (table.Link{}) {
@@ -289,9 +285,8 @@ func (p *Planner) planWrite(v *tree.View, s *Operation, n *table.Inode) (Verdict
 	return Ready, s
 }
 
-// planReplace is for a name that something else has at the remote, which is
-// not needed any more. A file that replaces a file needs nothing here: its
-// write has the condition.
+// planReplace is for a name under which the remote has another entry that is not needed any more.
+// A file that replaces a file needs no step before: its write has the condition.
 func (p *Planner) planReplace(v *tree.View, s *Operation, base *table.Remote, n *table.Inode, via []table.Link) (Verdict, *Operation) {
 	was := base.Kind == providers.KindDir
 	switch {
@@ -346,8 +341,8 @@ func (p *Planner) planDir(v *tree.View, s *Operation, n *table.Inode, via []tabl
 	return Ready, s
 }
 
-// planFlat is for a directory that the remote cannot rename: it parts from its
-// place, once all that is there is known.
+// planFlat is for a directory that the remote cannot rename: it parts from its place, once all
+// entries there are known.
 func (p *Planner) planFlat(v *tree.View, s *Operation, n *table.Inode) (Verdict, *Operation) {
 	if n.Loaded {
 		return p.planPart(v, s.Ino)
@@ -356,7 +351,7 @@ func (p *Planner) planFlat(v *tree.View, s *Operation, n *table.Inode) (Verdict,
 	return Ready, s
 }
 
-// planResolve finds out first what became of an attempt.
+// planResolve resolves the outcome of an attempt first.
 func (p *Planner) planResolve(v *tree.View, l table.Link, rec table.Name, via []table.Link) (Verdict, *Operation) {
 	a := rec.Attempt
 	if a.Kind == AttemptGone {

@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// takeFrom makes a remote link the source of an operation, once nothing is open there.
+// takeFrom makes a remote link the source of an operation, once no attempt is open there.
 func (p *Planner) takeFrom(v *tree.View, s *Operation, home table.Link, via []table.Link) (Verdict, *Operation) {
 	if busy := p.busy(v, home); busy != nil {
 		return Busy, busy
@@ -49,26 +49,26 @@ func (p *Planner) planContent(v *tree.View, s *Operation, n *table.Inode, via []
 	return Ready, s
 }
 
-// atHandMost is the size up to which content that is here is written again rather
-// than copied by a remote for which that is dear.
+// atHandMost is the size up to which local content is written again rather than copied by a remote
+// for which that is dear.
 const atHandMost = 64 << 10
 
-// atHand reports whether all that the remote would have of an inode is here, and
-// writing it is cheaper than to have the remote copy it.
+// atHand reports whether all that the remote would have of an inode is local, and writing it is
+// cheaper than to have the remote copy it.
 func (p *Planner) atHand(v *tree.View, ino table.Ino, n *table.Inode) bool {
 	here := n.IsRegular() && n.State == table.Whole || n.IsSymlink() && n.Target != ""
 	return p.o.Capabilities.DearCopy && here && n.Size <= atHandMost && !n.AttrsUnknown && !n.Suspect && !p.o.IsOpen(v, ino, n)
 }
 
-// RemoteHome is where the remote has an inode.
+// RemoteHome is the remote place of an inode.
 type RemoteHome struct {
 	table.Link
 	Any    bool // it is anywhere at all
 	Vacant bool // and is to leave that place
 }
 
-// HomeFor is where the remote has an inode, best as it is here, at a place where
-// nothing is open or under way, and which it is to leave.
+// HomeFor is the best remote place of an inode: in its local state, without an open attempt or an
+// operation under way, and one that it is to leave.
 func (p *Planner) HomeFor(v *tree.View, ino table.Ino, n *table.Inode) (found RemoteHome) {
 	if p.memo != nil {
 		if found, known := p.memo.homes[ino]; known {
@@ -99,9 +99,9 @@ func (p *Planner) HomeFor(v *tree.View, ino table.Ino, n *table.Inode) (found Re
 	return found
 }
 
-// park is for names that wait for each other, as in an exchange: what one of
-// them has at the remote stands aside, under a name that no program here sees.
-// The record of that name leads on from there, after a crash too.
+// park is for names that wait for each other, as in an exchange: the remote's entry of one of them
+// stands aside, under a name that no program of this mount sees. The record of that name leads on
+// from there, after a crash too.
 func (p *Planner) park(v *tree.View, l table.Link, via []table.Link) (Verdict, *Operation) {
 	for _, l := range via[slices.Index(via, l):] {
 		rec, _ := v.Name(l.Dir, l.Name)
@@ -136,5 +136,5 @@ func (p *Planner) park(v *tree.View, l table.Link, via []table.Link) (Verdict, *
 	return Stuck, nil
 }
 
-// Parked begins the names of what stands aside.
+// Parked begins the names of entries that stand aside.
 const Parked = ".wsmount-parked-"

@@ -5,9 +5,8 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// Unsettled finds what keeps anybody from saying where a directory is at the remote:
-// it, or one above, hands names over, or was being renamed when the answer got lost. 0
-// and no name: nothing does.
+// Unsettled finds the reason why the remote place of a directory is not known: it, or one above,
+// hands names over, or was being renamed when the answer got lost. 0 and no name: there is none.
 func (p *Planner) Unsettled(v *tree.View, dir table.Ino) (handing table.Ino, moving table.Link) {
 	passed := p.passed[:0]
 	for {
@@ -32,7 +31,7 @@ func (p *Planner) Unsettled(v *tree.View, dir table.Ino) (handing table.Ino, mov
 	}
 }
 
-// planUnsettled deals with that first; Agreed: there is nothing.
+// planUnsettled deals with that first; Agreed: there is no such reason.
 func (p *Planner) planUnsettled(v *tree.View, dir table.Ino, via []table.Link) (Verdict, *Operation) {
 	handing, moving := p.Unsettled(v, dir)
 	switch {
@@ -48,7 +47,7 @@ func (p *Planner) planUnsettled(v *tree.View, dir table.Ino, via []table.Link) (
 	return verdict, s
 }
 
-// planPart parts a directory from its place, or goes on with what was begun.
+// planPart parts a directory from its place, or continues a handing over.
 func (p *Planner) planPart(v *tree.View, dir table.Ino) (Verdict, *Operation) {
 	l := table.Link{Dir: dir} // no name: it is about all of them
 	if busy := p.busy(v, l); busy != nil {
@@ -64,8 +63,7 @@ func (p *Planner) planPart(v *tree.View, dir table.Ino) (Verdict, *Operation) {
 	return Ready, s
 }
 
-// memo keeps what a walk found out, which stays true for as long as the walk
-// keeps the lock.
+// memo keeps the findings of a walk, which stay true for as long as the walk keeps the lock.
 type memo struct {
 	calm  map[table.Ino]struct{}   // directories with nothing unsettled above
 	homes map[table.Ino]RemoteHome // of HomeFor; an operation that began since may be under way at one, which takeFrom sees

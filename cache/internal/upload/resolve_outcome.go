@@ -14,9 +14,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// resolveAttempt finds out whether a change that was begun has happened: its
-// answer got lost, or we were killed. Then it is as if it had been answered.
-// Nothing is sent for that: the change may be out of date by now.
+// resolveAttempt finds out whether a change that was begun has happened: its answer got lost, or
+// the process was killed. Then it is as if it had been answered. It is not sent again for that:
+// the change may be out of date by now.
 func (x *Executor) resolveAttempt(ctx context.Context, s *Try) error {
 	switch s.Attempt.Kind {
 	case AttemptWrite, AttemptCopy:
@@ -29,7 +29,7 @@ func (x *Executor) resolveAttempt(ctx context.Context, s *Try) error {
 	return x.resolvePresence(ctx, s)
 }
 
-// resolvePresence looks whether something was made or deleted.
+// resolvePresence looks whether an entry was made or deleted.
 func (x *Executor) resolvePresence(ctx context.Context, s *Try) error {
 	info, err := x.o.Provider.Stat(ctx, s.At)
 	if err != nil && !x.isLost(err) {
@@ -55,8 +55,8 @@ func (x *Executor) resolvePresence(ctx context.Context, s *Try) error {
 	return err
 }
 
-// Impossible is a version that no remote has. A Write on its condition cannot
-// happen, but one whose operation has happened is told so.
+// Impossible is a version that no remote has. A Write on its condition cannot happen, but if the
+// same operation has happened before, the answer says so.
 var Impossible = providers.Version{ETag: "wsmount: none", Size: -1}
 
 func (x *Executor) resolveWrite(ctx context.Context, s *Try) error {
@@ -67,7 +67,7 @@ func (x *Executor) resolveWrite(ctx context.Context, s *Try) error {
 	a := s.Attempt
 	err = x.o.Volume.Update(func(tx Tx) error {
 		if rec := tx.Record(s.Link); rec.Attempt == nil || rec.Attempt.Op != a.Op {
-			return nil // somebody else has found out
+			return nil // another call has resolved it
 		}
 		if !happened {
 			*s.Unmade = *a
@@ -84,7 +84,7 @@ func (x *Executor) resolveWrite(ctx context.Context, s *Try) error {
 	return err
 }
 
-// Find looks for what the attempt of a Write or Copy would have left.
+// Find looks for the entry that the attempt of a Write or Copy would have left.
 func (x *Executor) Find(ctx context.Context, s *Operation) (info providers.Info, happened bool, err error) {
 	if x.caps.OperationIDs {
 		info, err = x.o.Provider.Write(ctx, s.At, providers.Body{}, providers.WriteOptions{If: providers.IfVersion(Impossible), Op: s.Attempt.Op})
@@ -110,8 +110,8 @@ func (x *Executor) Find(ctx context.Context, s *Operation) (info providers.Info,
 	return info, same, err
 }
 
-// hasDigest reports whether an entry has content of a hash. Where the remote
-// does not tell, it is read.
+// hasDigest reports whether an entry has content of a hash. If the remote does not tell its hash,
+// the content is read.
 func (x *Executor) hasDigest(ctx context.Context, info providers.Info, want string) (bool, error) {
 	algorithm, _, _ := strings.Cut(want, ":")
 	if got, _, _ := strings.Cut(info.Digest, ":"); got == algorithm {
@@ -135,8 +135,7 @@ func (x *Executor) hasDigest(ctx context.Context, info providers.Info, want stri
 	return "sha256:"+hex.EncodeToString(h.Sum(nil)) == want, nil
 }
 
-// resolveMove repeats a rename: it is the one change that can be repeated only
-// as it was.
+// resolveMove repeats a rename: it is the one change that can be repeated only as it was.
 func (x *Executor) resolveMove(ctx context.Context, s *Try) error {
 	if s.Source == nil {
 		return x.o.Volume.Update(func(tx Tx) error {
@@ -148,7 +147,7 @@ func (x *Executor) resolveMove(ctx context.Context, s *Try) error {
 	return x.move(ctx, s)
 }
 
-// resolveAttr repeats a change of attributes, with those of now.
+// resolveAttr repeats a change of attributes, with the present ones.
 func (x *Executor) resolveAttr(ctx context.Context, s *Try) error {
 	if x.caps.OperationIDs {
 		return x.resetAttr(ctx, s)

@@ -8,16 +8,15 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A directory that was removed here comes back when others have put something
-// into it. What comes back is another inode: as long as a program is in the one
-// that was removed, the kernel holds that as dead, and nothing said of it changes
-// that. Who is in it stays there, as on a local disk: it is empty, and nothing can
-// be made in it. All that is known of the remote below it, deletions that are
-// still to be sent too, goes over to the new one.
+// A directory that was removed locally comes back when others have put something into it. It comes
+// back as another inode: as long as a program is in the removed one, the kernel holds that as
+// dead, and no notice changes that. A program in it stays there, as on a local disk: it is empty,
+// and nothing can be made in it. All known remote entries below it, deletions that are still to be
+// sent too, go over to the new one.
 
-// Resurrect brings back a directory that could not be deleted, because others have
-// put something into it: what they did shows when it is next listed. The
-// deletion is given up, and those of directories above it. ErrAgain says that it is done.
+// Resurrect brings back a directory that could not be deleted, because others have put something
+// into it: their entries show when it is next listed. The deletion is given up, and those of
+// directories above it. ErrAgain says that it is done.
 func (x *Executor) Resurrect(l table.Link, cause error) error {
 	path := ""
 	err := x.o.Volume.Update(func(tx Tx) error {
@@ -48,16 +47,16 @@ func (x *Executor) Resurrect(l table.Link, cause error) error {
 	return ErrAgain
 }
 
-// resurrectDir has a directory that was removed come back, after those above it. A name
-// that something else has by now stays with it: a directory takes the place over, with
-// what is in it; else there is a new name.
+// resurrectDir has a directory that was removed come back, after those above it. If another inode
+// has its name by now, that keeps it: a directory takes the place over, with the entries in it;
+// else there is a new name.
 func resurrectDir(tx Tx, dir table.Ino) {
 	n := tx.Inode(dir)
 	if dir == table.Root || n == nil || len(n.Links) > 0 || len(n.RemoteLinks) == 0 {
 		return
 	}
 	resurrectDir(tx, n.RemoteLinks[0].Dir)
-	l := tx.Inode(dir).RemoteLinks[0] // in another directory, if that above came back
+	l := tx.Inode(dir).RemoteLinks[0] // in another directory, if the one above came back
 	rec := tx.Record(l)
 	to := rec.Ino
 	switch other := tx.Inode(to); {
@@ -69,7 +68,7 @@ func resurrectDir(tx Tx, dir table.Ino) {
 	}
 	attrGen := uint64(0)
 	if rec.Ino != to && n.AttrGen == rec.Remote.AttrGen {
-		attrGen = tx.Inode(to).AttrGen // they are those that the remote has
+		attrGen = tx.Inode(to).AttrGen // the same attributes as the remote's
 	}
 	takePlace(tx, l, dir, to, attrGen)
 	HandOverAll(tx, dir)
@@ -77,7 +76,7 @@ func resurrectDir(tx Tx, dir table.Ino) {
 	back.Loaded, back.Listed = false, 0
 }
 
-// resurrected is a directory like one that was removed, under a name that is free.
+// resurrected is a directory with the attributes of a removed one, under a free name.
 func resurrected(tx Tx, l table.Link, old table.Ino) table.Ino {
 	dir := tx.Alloc()
 	tx.Put(dir, Twin(tx.Inode(old)))

@@ -48,7 +48,7 @@ func (x *Executor) write(ctx context.Context, s *Try) error {
 	info, err := x.send(ctx, s, p, opts)
 	if err != nil {
 		if err = x.answered(err, s.Link); p.Failed != nil && errors.Is(err, providers.ErrBody) {
-			err = p.Failed // which says whether it passes
+			err = p.Failed // its kind tells whether it passes
 		}
 		return err
 	}
@@ -59,8 +59,7 @@ func (x *Executor) write(ctx context.Context, s *Try) error {
 	})
 }
 
-// isLooked reports whether a listing has shown what the remote has under a name: nothing,
-// or a file.
+// isLooked reports whether a listing has shown the remote's entry under a name: none, or a file.
 func isLooked(v *tree.View, l table.Link, rec table.Name) bool {
 	dir := v.Inode(l.Dir)
 	return dir != nil && dir.Loaded && (rec.Remote == nil || rec.Remote.Kind != providers.KindDir)
@@ -96,7 +95,7 @@ func (x *Executor) mkdir(ctx context.Context, s *Try) error {
 			tx.SetAttempt(s.Link, &table.Attempt{ContentVersion: gen, AttrGen: attrGen, Kind: AttemptMkdir, Other: FormatSent(s.Ino, "")})
 			return nil
 		}
-		// It is there as soon as something is in it.
+		// It exists as soon as it has an entry.
 		x.Confirm(tx, s.Link, &table.Remote{Ino: s.Ino, Kind: providers.KindDir, ContentVersion: gen, AttrGen: attrGen})
 		return nil
 	})
@@ -112,7 +111,7 @@ func (x *Executor) mkdir(ctx context.Context, s *Try) error {
 	})
 }
 
-// delete removes what is known to be there. What is gone is what we want.
+// delete removes the known entry. An entry that is already gone is a success.
 func (x *Executor) delete(ctx context.Context, s *Try) error {
 	err := x.o.Volume.Update(func(tx Tx) error {
 		rec := tx.Record(s.Link)
@@ -168,15 +167,15 @@ func (x *Executor) setAttr(ctx context.Context, s *Try) error {
 	return x.o.Volume.Update(func(tx Tx) error { return x.attrsSet(tx, s, info, attrGen) })
 }
 
-// TellsDirAttrs reports whether the remote can be told attributes of a directory
-// that it has. Where there are none without entries they are a part of names.
+// TellsDirAttrs reports whether the remote can be told attributes of an existing directory. Where
+// there are no empty directories they are a part of names.
 func (x *Executor) TellsDirAttrs() bool {
 	_, can := providers.As[providers.AttrSetter](x.o.Provider)
 	return can && x.caps.EmptyDirs
 }
 
-// attrsSet notes that the remote has attributes of ours. Content that is only partly
-// here comes from the version that they made.
+// attrsSet notes that the remote has attributes of ours. Content that is only partly local comes
+// from the version that they made.
 func (x *Executor) attrsSet(tx Tx, s *Try, info providers.Info, attrGen uint64) error {
 	rec := tx.Record(s.Link)
 	if rec.Remote == nil {
@@ -192,8 +191,8 @@ func (x *Executor) attrsSet(tx Tx, s *Try, info providers.Info, attrGen uint64) 
 	return nil
 }
 
-// renew says that the content of a name has another version at the remote: what is to be
-// fetched is found under that, and changes are counted from it.
+// renew says that the content of a name has another version at the remote: missing content is
+// fetched from that, and changes are counted from it.
 func (x *Executor) renew(tx Tx, base *table.Remote, now providers.Version) {
 	if n := tx.Inode(base.Ino); n != nil && n.Origin.Version.Matches(base.Version) {
 		tx.Edit(base.Ino).Origin.Version = now

@@ -20,26 +20,26 @@ type Host interface {
 	Go(f func())
 	// Pause waits for so long, or until ctx ends.
 	Pause(ctx context.Context, d time.Duration)
-	// Patiently runs do with a context that ends when nothing has moved for too long, and
-	// says so in place of do's error then.
+	// Patiently runs do with a context that ends when no progress was made for too long, and says
+	// so in place of do's error then.
 	Patiently(do func(ctx context.Context, moved func()) error) error
-	// Abandon forgets directories without a name, if nothing holds them any more.
+	// Abandon forgets directories without a name, if they are not in use any more.
 	Abandon(dirs []table.Ino)
 }
 
-// Judge decides what a Sender must not.
+// Judge makes the decisions that a Sender must not make.
 type Judge interface {
-	// MayBegin reports whether anything that is due may be sent at all. When that changes
-	// the queue is to be kicked.
+	// MayBegin reports whether due names may be sent at all. When that changes the queue is to be
+	// kicked.
 	MayBegin(v *tree.View) bool
-	// PreconditionFailed decides about a name that another change came before, by the
+	// PreconditionFailed decides about a name whose operation lost to another change, by the
 	// conflict policy. nil says that the name is to be planned anew.
 	PreconditionFailed(ctx context.Context, l table.Link, cause error) error
 	// Refused is told of a job whose name is held back from now on.
 	Refused(t *Job)
 }
 
-// Monitor is told how it goes.
+// Monitor is told of progress and failures.
 type Monitor interface {
 	// Advanced says that the remote took a change.
 	Advanced(*tree.View)
@@ -49,7 +49,7 @@ type Monitor interface {
 	Ended(v *tree.View, err error)
 }
 
-// SenderOptions are what a Sender needs of those who use it.
+// SenderOptions are the parts that a Sender works with.
 type SenderOptions struct {
 	Tree     *tree.Tree
 	Queue    *pending.Queue
@@ -63,21 +63,20 @@ type SenderOptions struct {
 	Log      *slog.Logger
 }
 
-// Sender sends what is due name by name: it goes through the names that differ in the order
-// in which they began to, asks the planner what each needs, and runs what may run now.
+// Sender sends due changes name by name: it goes through the dirty names by seq, asks the planner
+// for the next operation of each, and runs those that may run now.
 //
 // # Order
 //
-// Content goes in parallel, with new directories, links and attributes (soft
-// operations); deletions go in parallel with each other; a rename goes alone. What
-// another host could tell apart stays in order: nothing overtakes an earlier
-// rename or deletion, and no rename or deletion overtakes an earlier soft
-// change. A rename or deletion waits for content before it only where no one
-// waits for that content (SenderOptions.NoWait): otherwise close has not returned yet,
-// and its order is anybody's guess.
+// Content goes in parallel, with new directories, links and attributes (soft operations);
+// deletions go in parallel with each other; a rename goes alone. Changes whose order another host
+// could observe stay in order: nothing overtakes an earlier rename or deletion, and no rename or
+// deletion overtakes an earlier soft change. A rename or deletion waits for content before it only
+// where no program waits for that content (SenderOptions.NoWait): otherwise close has not returned
+// yet, and its order is undefined.
 //
-// A name that fails for now rests, one that fails for good is held back, and neither
-// holds up any other that does not depend on it.
+// A name that fails for now rests, one that fails for good is held back, and neither holds up
+// names that do not depend on it.
 type Sender struct {
 	o        SenderOptions
 	jobs     Jobs
@@ -91,11 +90,11 @@ type Sender struct {
 // MostRunning is how many operations run at a time.
 const MostRunning = 16
 
-// farNames is how many names in a row a walk passes that wait for something far away, as
-// in the removal of a deep tree, while there is something that runs.
+// farNames is how many names in a row a walk passes whose wait has a far cause, as in the removal
+// of a deep tree, while operations run.
 const farNames = 16
 
-// errContended is a name that others change faster than we get to it.
+// errContended is a name that others change faster than it can be sent.
 var errContended = errors.New("the remote keeps changing; will retry")
 
 // NewSender makes one that has begun nothing.
@@ -109,14 +108,14 @@ func NewSender(o SenderOptions) *Sender {
 // Jobs are the names that are worked on.
 func (s *Sender) Jobs() *Jobs { return &s.jobs }
 
-// Backoff is how the remote takes changes.
+// Backoff counts the failures of the remote.
 func (s *Sender) Backoff() *Backoff { return &s.backoff }
 
-// Look begins what may run now.
+// Look begins the operations that may run now.
 func (s *Sender) Look(v *tree.View) { s.walk(v, false) }
 
-// Resolve begins to find out what became of an attempt at a name, if that may run now, and
-// nothing else.
+// Resolve begins to resolve the outcome of an attempt at a name, if that may run now, and no other
+// operation.
 func (s *Sender) Resolve(v *tree.View, l table.Link) {
 	verdict, op, _ := s.planner.Plan(v, l)
 	if verdict == Ready && op.Verb == VerbResolve && s.jobs.Fits(v, op) {
@@ -136,9 +135,9 @@ func (s *Sender) walk(v *tree.View, deep bool) {
 	var before Order
 	s.planner.Begin(v, deep)
 	defer s.planner.End(v)
-	cut := false     // what a name waits for was not searched to its end
-	waiting := false // something could begin later
-	far := 0         // names in a row that wait for something far away
+	cut := false     // a search for the cause of a wait ended early
+	waiting := false // an operation could begin later
+	far := 0         // names in a row whose wait has a far cause
 	s.o.Queue.EachDue(v, func(l table.Link) bool {
 		if len(s.jobs.Running(v)) >= limit {
 			waiting = true
@@ -150,7 +149,7 @@ func (s *Sender) walk(v *tree.View, deep bool) {
 		}
 		cut = cut || isCut
 		if far > farNames && len(s.jobs.Running(v)) > 0 {
-			waiting = true // what runs comes first: there will be another walk
+			waiting = true // running operations come first: there will be another walk
 			return false
 		}
 		switch verdict {
@@ -176,8 +175,8 @@ func (s *Sender) walk(v *tree.View, deep bool) {
 	}
 }
 
-// Stalled ends all waiting when nothing runs, rests, or could begin: what is left waits for
-// something that is held back.
+// Stalled ends all waiting when no job runs, rests, or could begin: the names left wait for one
+// that is held back.
 func (s *Sender) Stalled(v *tree.View) {
 	if s.o.Queue.Waiting(v) == 0 || s.paused {
 		return
@@ -193,8 +192,7 @@ func (s *Sender) begin(v *tree.View, op *Operation) {
 	s.o.Host.Go(func() { s.run(t) })
 }
 
-// run makes an operation, and does what follows from its outcome. It is called without the
-// lock.
+// run makes an operation, and acts on its outcome. It is called without the lock.
 func (s *Sender) run(t *Job) {
 	err := s.o.Host.Patiently(func(ctx context.Context, moved func()) error {
 		sent := func(n int) {
@@ -237,7 +235,7 @@ func leftBehind(v *tree.View, op *Operation) (dirs []table.Ino) {
 	return dirs
 }
 
-// yield deals with an operation that another change came before.
+// yield deals with an operation that lost to another change.
 func (s *Sender) yield(ctx context.Context, t *Job, cause error) error {
 	v := s.o.Tree.Lock()
 	tooOften, sides := s.jobs.Lose(v, t), ""
@@ -247,7 +245,7 @@ func (s *Sender) yield(ctx context.Context, t *Job, cause error) error {
 	s.o.Tree.Unlock()
 	if tooOften {
 		s.o.Log.Warn("a change keeps being overtaken by others", "change", t.Op.String(), "names", sides)
-		return fmt.Errorf("%w: %v", errContended, cause) // no one need decide: it is tried again later
+		return fmt.Errorf("%w: %v", errContended, cause) // no decision needed: retried later
 	}
 	if t.Op.Verb == VerbDelete && errors.Is(cause, providers.ErrNotEmpty) {
 		return s.o.Executor.Resurrect(t.Op.Link, cause)
@@ -260,7 +258,7 @@ func (s *Sender) yield(ctx context.Context, t *Job, cause error) error {
 	return ErrAgain
 }
 
-// conclude decides what becomes of a job.
+// conclude sets the next state of a job.
 func (s *Sender) conclude(v *tree.View, t *Job, err error) {
 	switch {
 	case s.o.Context.Err() != nil:
@@ -282,12 +280,12 @@ func (s *Sender) conclude(v *tree.View, t *Job, err error) {
 	}
 	s.o.Queue.NamesChanged(v, t.Link)
 	if t.State == Held && t.Op.Dir {
-		s.o.Queue.Review(v) // what is in it waits in vain
+		s.o.Queue.Review(v) // names in it wait in vain
 	}
 }
 
-// isOurs reports whether a refusal may have come about without the remote: it says nothing
-// about whether that answers again.
+// isOurs reports whether a refusal may have come about without the remote: it does not show that
+// the remote answers again.
 func isOurs(err error) bool {
 	return errors.Is(err, ErrSuspect) || errors.Is(err, providers.ErrTooLarge)
 }
@@ -304,8 +302,8 @@ func (s *Sender) rest(v *tree.View, t *Job, err error) {
 	}
 }
 
-// after has f run when a time is over, or the pauses after failures end, and
-// the names looked at then.
+// after runs f when a time is over, or the pauses after failures end, and has the names looked at
+// then.
 func (s *Sender) after(_ *tree.View, d time.Duration, f func(*tree.View)) {
 	resting := s.resting
 	s.o.Host.Go(func() {
@@ -316,7 +314,7 @@ func (s *Sender) after(_ *tree.View, d time.Duration, f func(*tree.View)) {
 	})
 }
 
-// IsPaused reports whether nothing begins for now.
+// IsPaused reports whether no operation begins for now.
 func (s *Sender) IsPaused(*tree.View) bool { return s.paused }
 
 // Pause gives the remote a rest.
@@ -325,8 +323,8 @@ func (s *Sender) Pause(v *tree.View, d time.Duration) {
 	s.after(v, d, func(*tree.View) { s.paused = false })
 }
 
-// Rouse ends the pauses after failures. It is for the end of an outage, and for who asks:
-// what fails for a reason of its own would be tried all the time, if any success did this.
+// Rouse ends the pauses after failures. It is for the end of an outage, and for a commit: if any
+// success did this, a name that fails for a reason of its own would be tried all the time.
 func (s *Sender) Rouse(*tree.View) {
 	s.endRests()
 	s.resting, s.endRests = context.WithCancel(s.o.Context)
@@ -350,7 +348,7 @@ func (s *Sender) Failed(v *tree.View, err error) {
 	}
 }
 
-// IsPlaceKnown reports whether it is known where the remote has an inode.
+// IsPlaceKnown reports whether the place of an inode at the remote is known.
 func (s *Sender) IsPlaceKnown(v *tree.View, ino table.Ino) bool {
 	n := v.Inode(ino)
 	if n == nil {
@@ -373,7 +371,7 @@ const (
 	LongestPause = 15 * time.Second
 )
 
-// PauseAfter is how long to wait after so many failures, with jitter.
+// PauseAfter is the pause after so many failures, with jitter.
 func PauseAfter(failures int) time.Duration { return PauseUpTo(LongestPause, failures) }
 
 // PauseUpTo is PauseAfter for pauses of at most so long.

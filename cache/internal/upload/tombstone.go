@@ -10,29 +10,27 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A flat store cannot rename a directory: its keys move one by one. The
-// directory here must not wait for that, and what was moved must not be lost
-// sight of. So the inode parts from its place at the remote: a new inode, the
-// tombstone, which no one sees, takes that place with all names as the remote has
-// them, and they are names that are no more here. The directory itself is one
-// that the remote does not have yet, full of files that it has elsewhere. All
-// that is left are renames of single files, each crash-safe by itself. What
-// others add under the old name meanwhile makes the deletion of the tombstone
-// fail, and a directory comes back under its old name, with them.
+// A flat store cannot rename a directory: its keys move one by one. The local directory must not
+// wait for that, and keys that were moved must not be lost sight of. So the inode parts from its
+// place at the remote: a new inode, the tombstone, which no program sees, takes that place with
+// all names as the remote has them, all of them removed locally. The directory itself is one that
+// the remote does not have yet, full of files that it has elsewhere. All that is left are renames
+// of single files, each crash-safe by itself. Entries that others add under the old name meanwhile
+// make the deletion of the tombstone fail, and a directory comes back under its old name, with
+// them.
 //
-// A new directory where the remote still has one that was removed here does
-// the reverse: it takes over the place, and what the remote has in it, as
-// names that are no more here or stand for something else.
+// A new directory where the remote still has one that was removed locally does the reverse: it
+// takes over the place with the remote's entries in it, as names that are removed locally or lead
+// to another inode.
 //
-// Both hand names over from one inode to another in pieces, so that no one
-// waits long for the lock. While it lasts Inode.From of the giver is ">" and
-// the number of the taker, and that of the taker "<" and the giver's, and
-// nothing in either is sent.
+// Both hand names over from one inode to another in pieces, so that the lock is never held long.
+// While it lasts Inode.From of the giver is ">" and the number of the taker, and that of the taker
+// "<" and the giver's, and no name in either is sent.
 
 // handPiece is how many names are handed over at a time.
 const handPiece = 256
 
-// part does a piece of it.
+// part hands over a piece of a directory's names to a tombstone.
 func (x *Executor) part(dir table.Ino) error {
 	return x.handOver(func(tx Tx) table.Ino {
 		n := tx.Inode(dir)
@@ -52,15 +50,15 @@ func (x *Executor) part(dir table.Ino) error {
 	})
 }
 
-// LeaveTombstone has a tombstone take the place that a directory has at the remote, and
-// begins to hand over what is in it.
+// LeaveTombstone has a tombstone take the place that a directory has at the remote, and begins to
+// hand its names over.
 func LeaveTombstone(tx Tx, dir table.Ino, n *table.Inode) {
 	tombstone := tx.Alloc()
 	tx.Put(tombstone, Twin(n))
 	takePlace(tx, n.RemoteLinks[0], dir, tombstone, 1)
 }
 
-// Twin is a directory like another one, in which nothing is.
+// Twin is an empty directory with the attributes of another one.
 func Twin(n *table.Inode) *table.Inode {
 	return &table.Inode{Mode: n.Mode, UID: n.UID, GID: n.GID, Mtime: n.Mtime, Ctime: n.Ctime, Atime: n.Atime, Birth: n.Birth,
 		ContentVersion: 1, AttrGen: 1, Loaded: true, Listed: n.Listed, Metadata: n.Metadata, Xattrs: n.Xattrs, AttrsUnknown: n.AttrsUnknown, Untold: n.Untold}
@@ -76,12 +74,12 @@ func (x *Executor) adopt(s *Try) error {
 		}
 		giver := rec.Remote.Ino
 		takePlace(tx, s.Link, giver, s.Ino, 0) // its attributes are sent anew
-		tx.Edit(s.Ino).Listed = 0              // others may have put something there
+		tx.Edit(s.Ino).Listed = 0              // others may have added to it
 		return giver
 	})
 }
 
-// takePlace begins to hand over: the taker is at the remote where the giver was.
+// takePlace begins to hand over: the taker gets the giver's place at the remote.
 func takePlace(tx Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
 	base := *tx.Record(home).Remote
 	base.Ino, base.ContentVersion, base.AttrGen = taker, tx.Inode(taker).ContentVersion, attrGen
@@ -96,7 +94,7 @@ func takePlace(tx Tx, home table.Link, giver, taker table.Ino, attrGen uint64) {
 	}
 }
 
-// handOver does a piece of what begin finds to be handed over.
+// handOver hands over a piece of the names of the giver that begin finds.
 func (x *Executor) handOver(begin func(Tx) (giver table.Ino)) error {
 	err := x.o.Volume.Update(func(tx Tx) error {
 		if giver := begin(tx); giver != 0 {
@@ -105,12 +103,12 @@ func (x *Executor) handOver(begin func(Tx) (giver table.Ino)) error {
 		return nil
 	})
 	if err == nil {
-		err = ErrAgain // for the next piece, or for what comes after
+		err = ErrAgain // for the next piece, or the operation after it
 	}
 	return err
 }
 
-// HandOverAll ends what a directory gives or takes.
+// HandOverAll completes the handing over in which a directory is giver or taker.
 func HandOverAll(tx Tx, dir table.Ino) {
 	if giver, _ := tree.Partners(tx.Inode(dir)); giver != 0 {
 		dir = giver
@@ -119,8 +117,8 @@ func HandOverAll(tx Tx, dir table.Ino) {
 	}
 }
 
-// handOverPiece gives what the remote has under some names of a directory to the taker,
-// and reports whether there is more. What the names stand for here stays.
+// handOverPiece gives the remote side of some names of a directory to the taker, and reports
+// whether there is more. Their local side stays.
 func handOverPiece(tx Tx, giver table.Ino) (more bool) {
 	n := tx.Inode(giver)
 	_, taker := tree.Partners(n)
@@ -138,8 +136,8 @@ func handOverPiece(tx Tx, giver table.Ino) (more bool) {
 		}
 		return len(piece) < handPiece
 	})
-	// All that is to be made comes before all that is to be deleted then: each
-	// of both goes in parallel.
+	// All entries that are then to be made come before all that are to be deleted: each kind goes
+	// in parallel.
 	for _, p := range piece {
 		tx.SetRemote(table.Link{Dir: giver, Name: p.name}, nil)
 	}
@@ -161,8 +159,7 @@ func handOverPiece(tx Tx, giver table.Ino) (more bool) {
 	return false
 }
 
-// Redirect tells the other name of a rename whose outcome is open that this one
-// is elsewhere.
+// Redirect tells the other name of a rename whose outcome is open that this one is elsewhere.
 func Redirect(tx Tx, a *table.Attempt, to table.Link) {
 	if a.Kind != AttemptMove && a.Kind != AttemptGone {
 		return
@@ -177,7 +174,7 @@ func Redirect(tx Tx, a *table.Attempt, to table.Link) {
 	tx.SetAttempt(other, &changed)
 }
 
-// empty lists a directory whose names part next: what is not known cannot move.
+// empty lists a directory whose names part next: a name that is not known cannot move.
 func (x *Executor) empty(ctx context.Context, dir table.Ino) error {
 	if err := x.o.Names.List(dir); err != nil {
 		return err
