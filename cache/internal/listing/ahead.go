@@ -13,32 +13,30 @@ import (
 
 // Listing ahead of a walk.
 //
-// find(1), grep -r and ls -R look at one directory after the other. A listing of each
-// would cost a round trip for each, and again after the TTL. A flat store, whose
-// directories are only what names have in common (Capabilities.ImpliedDirs), lists a
-// thousand names with all that lies below for the same price. So a walk is recognised
-// when a directory has to be listed soon after its parent was read, or one of its siblings
-// had to be listed too. A lookup of a name below several directories, one directory
-// after the other, is no walk. From there on the tree is listed recursively, page by page
-// (page.go). A directory is covered when it lies whole within the pages. When the
-// walker looks at it, the content of the pages is applied by the rules of a listing that
-// was begun when the first of these pages was asked for: that is how old its names are
-// afterwards, and what was changed locally since then stays. It makes no difference
-// whether the directory was known.
+// find(1), grep -r and ls -R look at one directory after the other. A listing of each would cost a
+// round trip for each, and again after the TTL. A flat store, whose directories are only common
+// prefixes of names (Capabilities.ImpliedDirs), lists a thousand names with all that lies below
+// for the same price. So a walk is recognised when a directory has to be listed soon after its
+// parent was read, or one of its siblings had to be listed too. A lookup of a name below several
+// directories, one directory after the other, is no walk. From there on the tree is listed
+// recursively, page by page (page.go). A directory is covered when it lies whole within the pages.
+// When the walker looks at it, the content of the pages is applied by the rules of a listing that
+// was begun when the first of these pages was asked for: that is how old its names are afterwards,
+// and local changes since then stay. It makes no difference whether the directory was known.
 //
-// A directory that the walker comes to while a page is under way waits for that page.
-// Once the walker has come to a second directory, the next page is asked for as soon as the
-// store says where it begins, so that the store is never idle. Pages are never more than
-// two ahead of the walker, and end when the walker does not come, or is so slow that they
-// would be too old. When the walk stands still what was not taken is dropped.
+// A directory that the walker reaches while a page is under way waits for that page. Once the
+// walker has reached a second directory, the next page is asked for as soon as the store says
+// where it begins, so that the store is never idle. Pages are never more than two ahead of the
+// walker, and end when the walker does not come, or is so slow that they would be too old. When
+// the walk stands still the unused pages are dropped.
 //
-// The listing of a directory that turns out to be no small tree (Ahead.Tree) has
-// brought the first page of a walk already. It is kept in case a walk follows; when none
-// does, that says nothing about walks.
+// The listing of a directory that turns out to be no small tree (Ahead.Tree) has brought the first
+// page of a walk already. It is kept in case a walk follows; when none does, that says nothing
+// about walks.
 //
-// It is a guess: a directory that the pages do not cover, or whose page fails or is older
-// than the TTL, is listed by itself. Each walk of which nothing was taken makes the next
-// one harder to begin.
+// It is a guess: a directory that the pages do not cover, or whose page fails or is older than the
+// TTL, is listed by itself. Each walk of which no page was used makes the next one harder to
+// begin.
 
 const (
 	WalkPause  = 2 * time.Second // a walk that stands still for longer has ended
@@ -47,14 +45,14 @@ const (
 	walkAhead  = 2               // pages that are asked for before the walker comes to them
 
 	pagesMost = 8       // pages that are kept, and that one directory may fill
-	pageBytes = 1 << 20 // what a page takes in memory
+	pageBytes = 1 << 20 // memory for a page
 )
 
 // Ahead finds walks, and lists ahead of one at a time.
 type Ahead struct {
 	o AheadOptions
 
-	// The lock of the tree guards what follows.
+	// The lock of the tree guards the rest.
 	visits [walkVisits]visit // the last directories, in a ring
 	turn   int
 	row    int   // looks in a row that were near to another
@@ -62,7 +60,7 @@ type Ahead struct {
 	walk   *Walk // nil: there is none
 }
 
-// AheadOptions are what an Ahead needs of those who use it.
+// AheadOptions are the parts that an Ahead works with.
 type AheadOptions struct {
 	Tree    *tree.Tree
 	Belief  *Belief
@@ -84,7 +82,7 @@ type Lister interface {
 	Answered(v *tree.View, took time.Duration)
 }
 
-// Room is the memory that what is fetched may take.
+// Room is the memory that fetched data may take.
 type Room interface {
 	TryTake(reader any, n int64) (release func(), ok bool)
 }
@@ -100,8 +98,9 @@ type visit struct {
 	read bool
 }
 
-// Await gives what the pages of a walk say of a directory, and waits for the page that may
-// cover it, which is told to came; nil: it is to be listed by itself. The caller drops it.
+// Await returns the part of a walk's pages that covers a directory, and waits for the page that
+// may cover it; came is called for each that arrived. nil: it is to be listed by itself. The
+// caller drops the result.
 func (a *Ahead) Await(ctx context.Context, dir table.Ino, came func()) *Covered {
 	if !a.o.CanCover {
 		return nil
@@ -122,8 +121,8 @@ func (a *Ahead) Await(ctx context.Context, dir table.Ino, came func()) *Covered 
 	}
 }
 
-// ask gives what is covered of a directory, or else the page to wait for. waited says
-// that one came already.
+// ask returns the covered part of a directory, or else the page to wait for. waited says that one
+// came already.
 func (a *Ahead) ask(v *tree.View, dir table.Ino, waited bool) (*Covered, *page) {
 	at, ok := v.RemotePathOf(dir)
 	if !ok || !a.o.Lists.MayList(v) {
@@ -134,7 +133,7 @@ func (a *Ahead) ask(v *tree.View, dir table.Ino, waited bool) (*Covered, *page) 
 	if !waited {
 		a.visited(visit{at: at, when: now})
 	}
-	if at.IsRoot() { // which no page covers
+	if at.IsRoot() { // no page covers the root
 		return nil, nil
 	}
 	r := a.walk
@@ -165,8 +164,7 @@ func (a *Ahead) ask(v *tree.View, dir table.Ino, waited bool) (*Covered, *page) 
 	return nil, a.begin(v, at)
 }
 
-// isNear reports whether a directory that has to be listed is one that a walk would come
-// to now.
+// isNear reports whether a directory that has to be listed is one that a walk would reach now.
 func (a *Ahead) isNear(at providers.Locator, now time.Time) bool {
 	if a.walk != nil && a.walk.followed && a.walk.has(at) {
 		return true
@@ -199,8 +197,8 @@ func (a *Ahead) SawRead(dir table.Ino) {
 	}
 }
 
-// begin begins the recursive listing with what is in a directory, and asks for its first
-// page; nil: there is no room for it. A walk that this goes on with is of the same tree.
+// begin begins the recursive listing with the names in a directory, and asks for its first page;
+// nil: there is no room for it. A walk that it continues keeps its tree.
 func (a *Ahead) begin(v *tree.View, at providers.Locator) *page {
 	r := a.newWalk(at.Parent(), at)
 	if old := a.walk; old != nil && old.followed && old.has(at) {
@@ -212,7 +210,7 @@ func (a *Ahead) begin(v *tree.View, at providers.Locator) *page {
 	return r.ask(v)
 }
 
-// End drops what the pages of a walk say: something newer is asked for.
+// End drops the pages of a walk: newer ones are asked for.
 func (a *Ahead) End() {
 	v := a.o.Tree.Lock()
 	defer a.o.Tree.Unlock()
@@ -221,21 +219,19 @@ func (a *Ahead) End() {
 	}
 }
 
-// Start is when what the pages say was asked for, and Mine the look at the remote that it
-// comes from.
+// Start is when the first page of it was asked for, and Mine the observation that it belongs to.
 func (c *Covered) Start() time.Time        { return c.page.start }
 func (c *Covered) Mine() *tree.Observation { return c.page.mine }
 
-// Drop says that what the pages say of a directory is needed no more.
+// Drop says that the covered part of a directory is needed no more.
 func (a *Ahead) Drop(c *Covered) {
 	v := a.o.Tree.Lock()
 	defer a.o.Tree.Unlock()
 	c.page.dropped(v)
 }
 
-// Holds reports whether what pages say of a place is said of this directory: no name on
-// the way to it was changed at the remote by us, nor was it listed, since the page was
-// asked for.
+// Holds reports whether pages of a place are still about this directory: no name on the way to it
+// was changed at the remote by us, nor was it listed, since the page was asked for.
 func (a *Ahead) Holds(c *Covered, dir table.Ino) bool {
 	v := a.o.Tree.Lock()
 	defer a.o.Tree.Unlock()
@@ -255,8 +251,8 @@ func (a *Ahead) Holds(c *Covered, dir table.Ino) bool {
 	return true
 }
 
-// MayBeSmall reports whether no pages of a walk are about to bring what is below a
-// directory, so that one listing of all that may be asked for.
+// MayBeSmall reports whether no pages of a walk are about to bring the names below a directory, so
+// that one listing of all that may be asked for.
 func (a *Ahead) MayBeSmall(at providers.Locator) bool {
 	a.o.Tree.Lock()
 	defer a.o.Tree.Unlock()
@@ -264,16 +260,15 @@ func (a *Ahead) MayBeSmall(at providers.Locator) bool {
 	return r == nil || !r.has(at) || r.guess && !r.followed && r.opened(at) == nil
 }
 
-// Tree is a recursive listing of a directory of which nothing was asked for, which may turn
-// out to be small.
+// Tree is a recursive listing of a directory, not yet asked for, which may turn out to be small.
 func (a *Ahead) Tree(at providers.Locator) *Walk {
 	r := a.newWalk(at, providers.Locator{})
 	r.guess = true
 	return r
 }
 
-// Bring takes the next page, which list brings while the caller waits. That may need
-// several attempts: only the last one says where the page behind begins.
+// Bring takes the next page, which list brings while the caller waits. That may need several
+// attempts: only the last one says where the next page begins.
 func (r *Walk) Bring(list func(providers.ListOptions) (providers.Page, error)) (entries []providers.Info, last bool, err error) {
 	v := r.a.o.Tree.Lock()
 	p, token := r.newPage(v), r.token
@@ -298,15 +293,14 @@ func (r *Walk) Offer() {
 	}
 }
 
-// Drop forgets what was brought.
+// Drop forgets the pages.
 func (r *Walk) Drop() {
 	v := r.a.o.Tree.Lock()
 	defer r.a.o.Tree.Unlock()
 	r.drop(v)
 }
 
-// All are the directories that were brought whole, those above first. The caller drops
-// each.
+// All are the directories that were brought whole, parents first. The caller drops each.
 func (r *Walk) All() []*Covered {
 	r.a.o.Tree.Lock()
 	defer r.a.o.Tree.Unlock()

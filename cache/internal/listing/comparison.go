@@ -17,13 +17,13 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// CompareAll finds out how what a provider shows differs from all names that are known. The
-// provider is asked again until End.
+// CompareAll finds all differences between a provider and the known names. The provider is asked
+// again until End.
 func (ls *Listings) CompareAll(w revision.Waiting, p providers.Provider) (revision.Comparison, error) {
 	return ls.compare(w, p, (*comparison).listAll)
 }
 
-// Compare is CompareAll where two revisions differ, of which the tree has the first.
+// Compare is CompareAll for the differences of two revisions, of which the tree has the first.
 func (ls *Listings) Compare(w revision.Waiting, p providers.Provider, diffs []providers.Difference) (revision.Comparison, error) {
 	return ls.compare(w, p, func(c *comparison) error { return c.take(diffs) })
 }
@@ -38,8 +38,8 @@ func (ls *Listings) compare(w revision.Waiting, p providers.Provider, find func(
 	return c, nil
 }
 
-// comparison is what differs between the names that the table has of the remote, in the
-// directories that are known, and those that a provider shows.
+// comparison has the differences, in known directories, between the remote's names in the table
+// and those that a provider shows.
 type comparison struct {
 	of   *Listings
 	w    revision.Waiting
@@ -58,20 +58,19 @@ func (c *comparison) Check(head revision.Held, d revision.Deletions) error {
 	return err
 }
 
-// Apply implements revision.Comparison: in one step. What is left for another pull is not
-// forgotten: the table stays at the revision that it had.
+// Apply implements revision.Comparison: in one step. If a name is left for another pull, the table
+// stays at the revision that it had, so that it is not forgotten.
 func (c *comparison) Apply(head revision.Held, r providers.Revision, d revision.Deletions) (revision.PullReport, error) {
 	return c.run(head, false, r, d)
 }
 
-// run is Apply, or changes nothing (dry): the questions that it asks are answered, and a halt
-// is told.
+// run is Apply, or changes nothing (dry): its questions are answered, and a halt is reported.
 func (c *comparison) run(head revision.Held, dry bool, r providers.Revision, d revision.Deletions) (revision.PullReport, error) {
 	m := c.of.o.Merger().New(c.w, c.p)
 	m.Mine, m.Dry, m.Whole, m.Kept = c.mine, dry, true, d == revision.Kept
 	err := m.Run(func(tx *merge.Tx) error {
 		for _, h := range c.dirs {
-			if !h.holds(tx.View) { // renamed meanwhile; or what came before says that it is gone
+			if !h.holds(tx.View) { // renamed meanwhile, or gone by an earlier difference
 				_, there := tx.RemotePathOf(h.dir)
 				m.Left = m.Left || there
 				continue
@@ -126,8 +125,8 @@ func (c *comparison) listAll() error {
 // listers is how many directories are listed at once.
 const listers = 8
 
-// listEach lists one directory after the other, several at a time. Those that are gone are
-// left out.
+// listEach lists one directory after the other, several at a time. Those that are gone are left
+// out.
 func (c *comparison) listEach(all []*remoteDir) error {
 	errs := make([]error, len(all))
 	slots := make(chan struct{}, listers)
@@ -156,8 +155,8 @@ func (c *comparison) listEach(all []*remoteDir) error {
 	return nil
 }
 
-// errDear says that one recursive listing costs more than one of each
-// directory: most of the tree was never looked at.
+// errDear says that one recursive listing costs more than one of each directory: most of the tree
+// was never looked at.
 var errDear = errors.New("too many pages")
 
 // listTree lists the whole tree at once.
@@ -203,9 +202,9 @@ func (c *comparison) listTree() error {
 	return nil
 }
 
-// take makes what differs between two revisions into what differs from the table, which has
-// the first. Directories of which something is not shown are listed: what stood in its way
-// may have gone.
+// take turns the differences between two revisions into differences from the table, which has the
+// first. Directories with entries that are not shown are listed: the reason to hide one may have
+// gone.
 func (c *comparison) take(diffs []providers.Difference) error {
 	known, whole := map[providers.Locator]*remoteDir{}, map[*remoteDir]bool{}
 	for _, d := range diffs {
@@ -243,7 +242,7 @@ func (c *comparison) take(diffs []providers.Difference) error {
 	return c.listEach(list)
 }
 
-// dirAt is the directory that the remote has at a path, if its names are known.
+// dirAt is the remote's directory at a path, if its names are known.
 func (c *comparison) dirAt(known map[providers.Locator]*remoteDir, at providers.Locator) (*remoteDir, error) {
 	if h, ok := known[at]; ok {
 		return h, nil
@@ -260,7 +259,7 @@ func (c *comparison) dirAt(known map[providers.Locator]*remoteDir, at providers.
 	return h, err
 }
 
-// difference takes what another revision has of one name.
+// difference takes another revision's entry of one name.
 func (h *remoteDir) difference(d providers.Difference) {
 	v := h.of.o.Tree.Lock()
 	defer h.of.o.Tree.Unlock()

@@ -5,27 +5,27 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// covering is what the pages of a recursive listing say of directories. The lock of
-// the tree guards it.
+// covering holds the directories that the pages of a recursive listing cover. The lock of the tree
+// guards it.
 type covering struct {
 	whole map[providers.Locator]*Covered // covered, and not taken
 	open  []*Covered                     // in which the last page ended, from above down
 }
 
-// Covered is what pages say of one directory.
+// Covered is the part of the pages that is about one directory.
 type Covered struct {
 	At      providers.Locator
 	page    *page // the first
 	last    *page // that completed it
 	Entries []providers.Info
-	pages   int  // that it fills so far
-	deep    bool // something lies below its directories
-	partial bool // something of it is missing: it is never whole
+	pages   int  // pages that it fills so far
+	deep    bool // there are entries below its directories
+	partial bool // entries of it are missing: it is never whole
 }
 
-// cover takes what a page says; after is where the listing begins. All that lies below a
-// directory comes together, in whatever order directories are: it is whole when
-// something follows that lies elsewhere.
+// cover takes the entries of a page; after is where the listing begins. All that lies below a
+// directory comes together, in whatever order directories are: it is whole when an entry follows
+// that lies elsewhere.
 func (r *covering) cover(v *tree.View, entries []providers.Info, p *page, after providers.Locator) {
 	if p.number == 1 && !after.IsRoot() {
 		r.push(v, after, p)
@@ -67,8 +67,8 @@ func (r *covering) push(v *tree.View, at providers.Locator, p *page) {
 	r.open = append(r.open, &Covered{At: at, page: p})
 }
 
-// close ends a directory, with page p. The one with which the listing begins is not
-// told: it may be gone when nothing is in it.
+// close ends a directory, with page p. The one with which the listing begins is not reported: it
+// may be gone when it has no entries.
 func (r *covering) close(v *tree.View, c *Covered, p *page, isFirst bool) {
 	if old := r.whole[c.At]; old != nil {
 		old.page.dropped(v)
@@ -83,8 +83,8 @@ func (r *covering) close(v *tree.View, c *Covered, p *page, isFirst bool) {
 	r.whole[c.At] = c
 }
 
-// add takes an entry into the directory that it is in. One whose directory was not told
-// says that something is missing above.
+// add takes an entry into its directory. An entry whose directory was not reported says that
+// entries are missing above.
 func (r *covering) add(v *tree.View, e providers.Info) {
 	for i, c := range r.open {
 		switch {
@@ -98,7 +98,7 @@ func (r *covering) add(v *tree.View, e providers.Info) {
 	}
 }
 
-// drop forgets what was not taken.
+// drop forgets the unused directories.
 func (r *covering) drop(v *tree.View) {
 	for _, c := range r.whole {
 		c.page.dropped(v)

@@ -18,11 +18,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// batch is how many new names a first listing puts into the table at once, so
-// that no one waits long for the lock however large a directory is.
+// batch is how many new names a first listing puts into the table at once, so that the lock is
+// never held long however large a directory is.
 const batch = 512
 
-// remoteDir is what a listing of one directory brought.
+// remoteDir is the result of a listing of one directory.
 type remoteDir struct {
 	of    *Listings
 	dir   table.Ino
@@ -31,7 +31,7 @@ type remoteDir struct {
 
 	first  bool                // the directory was not known
 	clean  bool                // and no name in it was when the listing began
-	seen   map[uint64]struct{} // hashes of the names there are; nil when clean
+	seen   map[uint64]struct{} // hashes of the names listed; nil when clean
 	seed   maphash.Seed
 	diffs  []merge.News
 	hidden int
@@ -44,7 +44,7 @@ const elsewherePause = 5 * time.Millisecond
 // listed.
 var errElsewhere = errors.New("the directory has moved")
 
-// List makes the names known that the remote has in a directory.
+// List makes the remote's names in a directory known.
 func (ls *Listings) List(w revision.Waiting, dir table.Ino) error {
 	for {
 		head, err := ls.o.Head.Hold(w)
@@ -62,7 +62,7 @@ func (ls *Listings) List(w revision.Waiting, dir table.Ino) error {
 	}
 }
 
-// ListOnce is List, but for a directory that moves meanwhile: then it is errElsewhere.
+// ListOnce is List, but returns errElsewhere for a directory that moves meanwhile.
 func (ls *Listings) ListOnce(w revision.Waiting, head revision.Held, dir table.Ino) (err error) {
 	mine, end := ls.o.Tree.Observe()
 	defer end()
@@ -111,7 +111,7 @@ func (ls *Listings) newListing(dir table.Ino) (h *remoteDir, err error) {
 		}
 		at, ok := tx.RemotePathOf(dir)
 		if !ok {
-			tx.Edit(dir).Loaded = true // all of its names are here
+			tx.Edit(dir).Loaded = true // all of its names are local
 			return nil
 		}
 		h = &remoteDir{of: ls, dir: dir, at: at, start: ls.o.Belief.Now(), first: !n.Loaded, clean: !tx.HasNames(dir), seed: maphash.MakeSeed()}
@@ -120,8 +120,8 @@ func (ls *Listings) newListing(dir table.Ino) (h *remoteDir, err error) {
 	return h, err
 }
 
-// reset begins a listing. One that broke off may have brought names into the table which are
-// gone by now.
+// reset begins a listing. An attempt that broke off may have brought names into the table which
+// are gone by now.
 func (h *remoteDir) reset() {
 	if h.first {
 		v := h.of.o.Tree.Lock()
@@ -134,8 +134,8 @@ func (h *remoteDir) reset() {
 	}
 }
 
-// adopt makes the directory known by entries that a recursive listing, begun at start,
-// has brought of it. mine is that listing.
+// adopt makes the directory known by entries that a recursive listing, begun at start, has brought
+// of it. mine is that listing.
 func (h *remoteDir) adopt(w revision.Waiting, head revision.Held, start time.Time, entries []providers.Info, mine *tree.Observation) error {
 	h.start = start
 	h.reset()
@@ -150,9 +150,8 @@ func (h *remoteDir) adopt(w revision.Waiting, head revision.Held, start time.Tim
 	return h.apply(w, head, mine)
 }
 
-// gather lists the directory. Of a first listing the names go into the table
-// as they come; no one sees them before it is complete. Of a later one what
-// differs is kept, to be applied in one step.
+// gather lists the directory. Names of a first listing go into the table as they come; no program
+// sees them before it is complete. Differences of a later one are kept, to be applied in one step.
 func (h *remoteDir) gather(w revision.Waiting, p providers.Provider, mine *tree.Observation) (err error) {
 	done := false
 	if mine != nil && h.mayBeSmall() {
@@ -162,7 +161,7 @@ func (h *remoteDir) gather(w revision.Waiting, p providers.Provider, mine *tree.
 		err = h.gatherPages(w, p, mine)
 	}
 	if errors.Is(err, providers.ErrNotExist) && (h.at.IsRoot() || !h.of.o.Capabilities.EmptyDirs) {
-		err = nil // a directory in which nothing is
+		err = nil // a directory without entries
 	}
 	if err == nil {
 		err = h.verifyImpliedDirs(w, p)
@@ -197,8 +196,8 @@ func (h *remoteDir) gatherPages(w revision.Waiting, p providers.Provider, mine *
 	})
 }
 
-// errBrokenOff says that a later page of a listing is not there: what came before is not all
-// that there is. The listing begins anew, and its first page says whether the directory is gone.
+// errBrokenOff says that a later page of a listing is not there: the earlier pages are not the
+// whole. The listing begins anew, and its first page says whether the directory is gone.
 var errBrokenOff = providers.Kinded(errors.New("a later page of the listing is not there"), providers.ErrUnavailable)
 
 // brokenOff is the error of one page.
@@ -216,7 +215,7 @@ func (ls *Listings) failed(err error) {
 	ls.answered(v, 0, err)
 }
 
-// page takes what differs of one page.
+// page takes the differences of one page.
 func (h *remoteDir) page(w revision.Waiting, entries []providers.Info, mine *tree.Observation) error {
 	v := h.of.o.Tree.Lock()
 	for i := range entries {
@@ -258,15 +257,15 @@ func (h *remoteDir) entry(v *tree.View, info *providers.Info) {
 	h.diffs = append(h.diffs, merge.News{Link: l, Info: info})
 }
 
-// leavesThere reports whether an entry is what the remote has until our deletion of it
-// comes: something that stays here has its name.
+// leavesThere reports whether an entry is the remote's until our deletion of it arrives: a name
+// that stays local has taken its place.
 func leavesThere(border *rules.Border, rec table.Name, r *providers.Info) bool {
 	b := rec.Remote
 	return b != nil && !border.Excluded(r.Locator, r.Kind) && (merge.Unchanged(rec, r) || b.Kind == providers.KindDir && r.Kind == b.Kind)
 }
 
-// dirNews reports whether an entry that is not unchanged is worth a look: that a
-// directory is there still is not, but for its attributes.
+// dirNews reports whether an entry that is not unchanged is worth a look: a directory that is
+// still there is not, but for its attributes.
 func (ls *Listings) dirNews(v *tree.View, rec table.Name, r *providers.Info) bool {
 	b := rec.Remote
 	if b == nil || b.Kind != providers.KindDir || r.Kind != providers.KindDir {
@@ -295,7 +294,7 @@ func (h *remoteDir) missing() {
 	h.seen = nil
 }
 
-// flush applies what has been gathered, and more with it.
+// flush applies the gathered differences, and more with them.
 func (h *remoteDir) flush(ctx context.Context, mine *tree.Observation, more func(*merge.Tx, *merge.Merge) error) error {
 	m := h.of.o.Merger().New(ctx, h.of.o.Provider)
 	m.Mine, m.First = mine, h.first && h.clean
@@ -315,14 +314,14 @@ func (h *remoteDir) flush(ctx context.Context, mine *tree.Observation, more func
 	})
 }
 
-// still is holds for who does not have the lock.
+// still is holds for a caller without the lock.
 func (h *remoteDir) still() bool {
 	v := h.of.o.Tree.Lock()
 	defer h.of.o.Tree.Unlock()
 	return h.holds(v)
 }
 
-// holds reports whether the directory still is what was listed: where it was, with no
+// holds reports whether the directory still is the one that was listed: in its place, with no
 // rename of ours under way, and known if it was known.
 func (h *remoteDir) holds(v *tree.View) bool {
 	n := v.Inode(h.dir)
@@ -330,7 +329,7 @@ func (h *remoteDir) holds(v *tree.View) bool {
 	return n != nil && ok && at == h.at && (h.first || n.Loaded) && !v.Moving(h.dir)
 }
 
-// apply takes over what is left, and that the directory is known now.
+// apply applies the rest, and notes that the directory is known now.
 func (h *remoteDir) apply(ctx context.Context, head revision.Held, mine *tree.Observation) error {
 	return h.flush(ctx, mine, func(tx *merge.Tx, m *merge.Merge) error {
 		if err := m.CheckPull(tx, head); err != nil {
@@ -352,8 +351,7 @@ func (h *remoteDir) listed(tx *merge.Tx, m *merge.Merge) {
 	rules.SetHidden(tx, dir, h.hidden)
 }
 
-// vanished deals with a directory that is not there any more, by looking at its
-// name.
+// vanished deals with a directory that is not there any more, by looking at its name.
 func (ls *Listings) vanished(ctx context.Context, head revision.Held, dir table.Ino, cause error) error {
 	if dir == table.Root {
 		return ls.rootGone(cause)

@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Learn lists a directory with the head where it is.
+// Learn is ListOnce for a caller that holds the head.
 func (ls *Listings) Learn(ctx context.Context, head revision.Held, dir table.Ino) error {
 	w := ls.o.Waits.For(nil, ls.o.Patience)
 	defer w.Close()
@@ -19,14 +19,14 @@ func (ls *Listings) Learn(ctx context.Context, head revision.Held, dir table.Ino
 	return ls.ListOnce(w, head, dir)
 }
 
-// maxImpliedChecks is how many new directories of a listing are looked at again. Where
-// there are more, somebody has made a tree.
+// maxImpliedChecks is how many new directories of a listing are looked at again. Where there are
+// more, a whole tree was made.
 const maxImpliedChecks = 16
 
 // verifyImpliedDirs looks again at directories that are new in a listing. Where directories are
-// only what keys lie below, some services show a file that is just being made or
-// deleted as one (MinIO does). Taken for true it would have to be deleted again
-// before a directory above it can go, and there is nothing that could be deleted.
+// only key prefixes, some services show a file that is just being made or deleted as one (MinIO
+// does). If it were believed it would have to be deleted again before a directory above it can go,
+// and there is no key to delete.
 func (h *remoteDir) verifyImpliedDirs(w revision.Waiting, p providers.Provider) error {
 	if h.first || !h.of.o.Capabilities.ImpliedDirs {
 		return nil

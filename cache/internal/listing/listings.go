@@ -16,7 +16,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Options are what listings need of those who use them.
+// Options are the parts that Listings work with.
 type Options struct {
 	Tree         *tree.Tree
 	Update       func(do func(*tree.Tx) error) error
@@ -35,24 +35,24 @@ type Options struct {
 	Go           func(func())
 
 	Rules revision.Rules // which names of a revision the tree has
-	// IsClosing reports whether nothing is listed ahead any more, and Back is told that the
-	// remote answers again.
+	// IsClosing reports whether no listings go ahead any more, and Back is told that the remote
+	// answers again.
 	IsClosing func(*tree.View) bool
 	Back      func(*tree.View)
-	// StandsAside reports whether a name is not for programs although the remote has it.
+	// StandsAside reports whether a name is hidden from programs although the remote has it.
 	StandsAside func(v *tree.View, l table.Link, rec table.Name) bool
 	// Halt stops pulls for a reason.
 	Halt func(v *tree.View, reason string) error
 }
 
-// Merger brings what was listed into the tree.
+// Merger brings listed entries into the tree.
 type Merger interface {
 	New(ctx context.Context, remote providers.Provider) *merge.Merge
 	KeepKnownKind(rec table.Name, info *providers.Info)
 	RevalidateOnce(ctx context.Context, head revision.Held, l table.Link, late bool) error
 }
 
-// Listings make the names known that the remote has in directories.
+// Listings make the remote's names in directories known.
 type Listings struct {
 	*Ahead
 	o      Options
@@ -62,8 +62,8 @@ type Listings struct {
 // New makes one that has listed nothing.
 func New(o Options) *Listings {
 	ls := &Listings{o: o, shared: Shared{Now: o.Belief.Now, Go: o.Go, Wait: o.Wait}}
-	// Pages can cover directories where they are only what keys lie below; but not those of a
-	// store of whole revisions, which is listed as of one revision: a page could outlive that.
+	// Pages can cover directories where these are only key prefixes; but not those of a store of
+	// whole revisions, which is listed as of one revision: a page could outlive that.
 	_, whole := revision.StoreOf(o.Provider)
 	ls.Ahead = NewAhead(AheadOptions{Tree: o.Tree, Belief: o.Belief, Lists: lister{ls}, Room: o.Room, Context: o.Waits.Context, Go: o.Go,
 		CanCover: o.Capabilities.ImpliedDirs && o.Capabilities.RecursiveList && o.Capabilities.ListAfter && !whole})
@@ -86,6 +86,6 @@ func (l lister) MayList(v *tree.View) bool { return !l.of.o.IsClosing(v) }
 // Answered implements Lister.
 func (l lister) Answered(v *tree.View, took time.Duration) { l.of.answered(v, took, nil) }
 
-// Load makes sure that the names of a directory are known and can be believed. op nil: for
-// ourselves, with all patience.
+// Load makes sure that the names of a directory are known and can be believed. op nil: for the
+// working copy itself, with all patience.
 func (ls *Listings) Load(op *fs.Op, dir table.Ino) error { return ls.Look(op, dir, false) }

@@ -17,7 +17,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Look is Load; strict waits for an answer where Load shows what is known.
+// Look is Load; strict waits for an answer where Load shows the known names.
 func (ls *Listings) Look(op *fs.Op, dir table.Ino, strict bool) error {
 	arrived := ls.o.Belief.Now()
 	for range 3 {
@@ -38,22 +38,21 @@ func (ls *Listings) Look(op *fs.Op, dir table.Ino, strict bool) error {
 		case a != Unknown && merge.IsUndecided(err),
 			a == Stale && errors.Is(err, fs.ErrUnavailable),
 			a != Unknown && !strict && errors.Is(err, table.ErrFull):
-			return nil // what is known is shown: of it something may be removed, to make room
+			return nil // known names are shown: a program may remove some, to make room
 		case err != nil:
 			return err
 		case a != Unknown && arrived.Sub(began) < ls.o.Belief.TTL:
-			return nil // new enough when we came
+			return nil // new enough when this look began
 		}
 	}
 	return nil
 }
 
-// errAway says that a directory was never listed, and that the remote has not
-// answered for so long that no one waits for it.
+// errAway says that a directory was never listed, and that the remote has not answered for so long
+// that no look waits for it.
 var errAway = providers.Kinded(errors.New("the directory was never listed, and the store does not answer"), fs.ErrUnavailable)
 
-// Judge says what a look at a directory that came at a time is to do, see
-// [Belief.Judge].
+// Judge says how a look that came at a time is to treat a directory, see [Belief.Judge].
 func (ls *Listings) Judge(dir table.Ino, arrived time.Time, strict bool) (Freshness, time.Duration, error) {
 	v := ls.o.Tree.Lock()
 	defer ls.o.Tree.Unlock()
@@ -68,9 +67,9 @@ func (ls *Listings) Judge(dir table.Ino, arrived time.Time, strict bool) (Freshn
 	return a, limit, nil
 }
 
-// shareListing renews a directory, or waits for the listing of it that is under way, for
-// limit at most; less than 0: to its end. That ends when it stands still for half of the
-// patience. It reports when the listing began.
+// shareListing renews a directory, or waits for the listing of it that is under way, for limit at
+// most; less than 0: to its end. That ends when it makes no progress for half of the patience. It
+// reports when the listing began.
 func (ls *Listings) shareListing(op *fs.Op, dir table.Ino, limit time.Duration) (time.Time, error) {
 	ctx := ls.o.Waits.For(op, 0)
 	defer ctx.Close()
@@ -86,8 +85,8 @@ func (ls *Listings) shareListing(op *fs.Op, dir table.Ino, limit time.Duration) 
 	return began, errno.Translate(err)
 }
 
-// answered notes that the remote answered a listing, and how fast; or, with an error,
-// that it did not in that time.
+// answered notes that the remote answered a listing, and how fast; or, with an error, that it did
+// not in that time.
 func (ls *Listings) answered(v *tree.View, took time.Duration, err error) {
 	switch {
 	case err == nil:
@@ -99,17 +98,16 @@ func (ls *Listings) answered(v *tree.View, took time.Duration, err error) {
 	}
 }
 
-// isSilence reports whether an error says nothing of what was asked for: the
-// remote cannot be reached, or does not know us any more, which is no reason to
-// doubt what it said before.
+// isSilence reports whether an error is no answer to the question: the remote cannot be reached,
+// or does not accept the credentials any more, which is no reason to doubt its earlier answers.
 func isSilence(err error) bool {
 	retry := providers.KindOf(err).Retry
 	return retry == providers.RetryLater || retry == providers.RetryLogin
 }
 
-// Freshen is called before a file is opened: its version is asked for with the
-// listing of its directory, if that is too old; strict as in Look. fs.ErrStale says
-// that the name leads elsewhere now.
+// Freshen is called before a file is opened: its version is asked for with the listing of its
+// directory, if that is too old; strict as in Look. fs.ErrStale says that the name leads elsewhere
+// now.
 func (ls *Listings) Freshen(op *fs.Op, x table.Ino, strict bool) error {
 	if ls.o.Belief.TTL == 0 {
 		return ls.renamed(x)
@@ -132,10 +130,9 @@ func (ls *Listings) Freshen(op *fs.Op, x table.Ino, strict bool) error {
 	}
 }
 
-// validatedBy is the directory at the remote whose listing says whether an inode's
-// content is still what is there: best one where it stays, since a place that it leaves
-// may be gone by now. What was changed here is not asked for: it is compared when it is
-// sent.
+// validatedBy is the directory at the remote whose listing says whether an inode's content is
+// still the remote's: best one where it stays, since a place that it leaves may be gone by now.
+// Content that was changed locally is not asked for: it is compared when it is sent.
 func validatedBy(v *tree.View, x table.Ino) (dir table.Ino, ok bool) {
 	n := v.Inode(x)
 	if n == nil || len(n.Links) == 0 || n.Writing {
@@ -164,8 +161,8 @@ func (ls *Listings) renamed(x table.Ino) error {
 	return nil
 }
 
-// Find walks to a local path. An ino of 0 says that the name is free; the
-// directory of the link is 0 when not even that is there.
+// Find walks to a local path. An ino of 0 says that the name is free; the directory of the link is
+// 0 when not even that exists.
 func (ls *Listings) Find(ctx context.Context, path string) (l table.Link, ino table.Ino, err error) {
 	ino = table.Root
 	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {

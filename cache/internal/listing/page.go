@@ -12,7 +12,7 @@ import (
 // Walk is the recursive listing that goes ahead of a walk. The lock of the tree guards it.
 type Walk struct {
 	a       *Ahead
-	at      providers.Locator // what is listed
+	at      providers.Locator // the directory that is listed
 	after   providers.Locator // the directory that it begins with; the root: at the beginning
 	guess   bool              // begun by a listing of at: no walk was seen
 	release func()            // gives its room back
@@ -22,7 +22,7 @@ type Walk struct {
 	count int     // pages that were asked for
 	token string  // of the next page
 	known bool    // token is
-	over  bool    // nothing of it is used any more
+	over  bool    // no page of it is used any more
 
 	covering
 	first    providers.Locator // the directory that the walker took first; the root: none
@@ -42,12 +42,12 @@ type page struct {
 	dirs   int               // directories that it completed
 }
 
-// pace is how fast the walker comes through the pages.
+// pace is how fast the walker goes through the pages.
 type pace struct {
 	reached int           // the last page of which it took a directory
 	since   time.Time     // when it took the first of that
 	taken   int           // directories of that page which it took
-	page    time.Duration // what it needs for a page, as far as that is known
+	page    time.Duration // the time that it needs for a page, once known
 }
 
 // took notes that the walker took a directory which page p completed.
@@ -63,12 +63,12 @@ func (t *pace) took(p *page, now time.Time) {
 	}
 }
 
-// newWalk is a recursive listing of which nothing was asked for.
+// newWalk is a recursive listing, not yet asked for.
 func (a *Ahead) newWalk(at, after providers.Locator) *Walk {
 	return &Walk{a: a, at: at, after: after, first: after, known: true, covering: covering{whole: map[providers.Locator]*Covered{}}}
 }
 
-// has reports whether the listing may come to a directory.
+// has reports whether the listing may reach a directory.
 func (r *Walk) has(at providers.Locator) bool { return at != r.at && r.at.Contains(at) }
 
 // keep says that the walk goes on.
@@ -96,7 +96,7 @@ func (r *Walk) start(v *tree.View) bool {
 	return true
 }
 
-// end drops all that was not taken.
+// end drops the unused pages.
 func (r *Walk) end(v *tree.View) {
 	if r.over {
 		return
@@ -118,14 +118,14 @@ func (r *Walk) end(v *tree.View) {
 // life is how long a page is believed.
 func (r *Walk) life() time.Duration { return cmp.Or(r.a.o.Belief.TTL, StaleFor) }
 
-// isNew reports whether what a page says can be believed still.
+// isNew reports whether a page can still be believed.
 func (r *Walk) isNew(p *page) bool {
 	since := r.a.o.Belief.Now().Sub(p.start)
 	return since >= 0 && since < r.life()
 }
 
-// take gives what is covered of a directory, if it is new; the caller drops its page.
-// near says that a walk would come to it.
+// take returns the covered part of a directory, if it is new; the caller drops its page. near says
+// that a walk would reach it.
 func (r *Walk) take(v *tree.View, at providers.Locator, near bool) *Covered {
 	c := r.whole[at]
 	if c == nil {
@@ -148,8 +148,7 @@ func (r *Walk) take(v *tree.View, at providers.Locator, near bool) *Covered {
 	return c
 }
 
-// opened is what is covered so far of a directory in which the last page ended, if it is
-// new.
+// opened is the part covered so far of a directory in which the last page ended, if it is new.
 func (r *Walk) opened(at providers.Locator) *Covered {
 	for _, c := range r.open {
 		if c.At == at && r.isNew(c.page) {
@@ -159,14 +158,13 @@ func (r *Walk) opened(at providers.Locator) *Covered {
 	return nil
 }
 
-// mayWait reports whether the next pages are worth more than a listing of the directory
-// alone: they are needed anyhow, or bring nothing else so far.
+// mayWait reports whether the next pages are worth more than a listing of the directory alone:
+// they are needed anyhow, or bring nothing else so far.
 func (r *Walk) mayWait(c *Covered) bool {
 	return !c.partial && (r.followed || !c.deep)
 }
 
-// ask gives the page that comes next, which is asked for unless it is under way; nil:
-// there is none.
+// ask returns the next page, which is asked for unless it is under way; nil: there is none.
 func (r *Walk) ask(v *tree.View) *page {
 	if len(r.pages) == 0 {
 		r.askMore(v)
@@ -177,8 +175,8 @@ func (r *Walk) ask(v *tree.View) *page {
 	return r.pages[0]
 }
 
-// goOn asks for the next page if the walker is not far behind, and so fast that it is
-// through the page before that is too old.
+// goOn asks for the next page if the walker is not far behind, and so fast that it is through the
+// earlier pages before that is too old.
 func (r *Walk) goOn(v *tree.View) {
 	behind := r.count - r.pace.reached
 	if r.followed && behind < walkAhead && time.Duration(behind+2)*r.pace.page < r.life() {
@@ -212,7 +210,7 @@ func (r *Walk) options(token string) providers.ListOptions {
 	return providers.ListOptions{Recursive: true, After: r.after, Token: token}
 }
 
-// follows notes where the page behind p begins; "": p is the last.
+// follows notes where the page after p begins; "": p is the last.
 func (r *Walk) follows(v *tree.View, p *page, next string) {
 	if p.told {
 		return
@@ -222,8 +220,8 @@ func (r *Walk) follows(v *tree.View, p *page, next string) {
 	r.goOn(v)
 }
 
-// fetch brings a page, and takes it after the one before. One that fails ends the walk:
-// each directory is listed by itself then, which tries again and says what is wrong.
+// fetch brings a page, and takes it after the one before. A failure ends the walk: each directory
+// is listed by itself then, which tries again and reports the error.
 func (r *Walk) fetch(p, before *page, token string) {
 	ctx, cancel := context.WithTimeout(r.a.o.Context, r.a.o.Belief.Patience)
 	defer cancel()

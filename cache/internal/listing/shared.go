@@ -19,9 +19,8 @@ type Run struct {
 	Pages func() uint64 // that have come for it so far
 }
 
-// Shared has one listing of a directory at a time, which serves all callers that come
-// meanwhile. It goes on as long as one of them waits, or when one of them went away to
-// leave it to itself.
+// Shared has one listing of a directory at a time, which serves all callers that come meanwhile.
+// It goes on as long as one of them waits, or when one of them timed out and left it running.
 type Shared struct {
 	Now  func() time.Time
 	Go   func(func())                      // runs a listing
@@ -62,7 +61,7 @@ func (s *Shared) Do(ctx context.Context, dir table.Ino, limit time.Duration, sta
 	one.kept = one.kept || err == ErrTimedOut // never wrapped
 	if one.callers--; one.callers == 0 && !one.kept {
 		one.End()
-		s.runs.remove(dir, one) // no one may join what is being given up
+		s.runs.remove(dir, one) // no caller may join a listing that is given up
 	}
 	return one.began, err
 }
@@ -85,7 +84,7 @@ func (s *Shared) join(dir table.Ino, limit time.Duration, start func() Run) *sha
 	return one
 }
 
-// run lists, and tells who waits.
+// run lists, and wakes the callers.
 func (s *Shared) run(dir table.Ino, one *shared) {
 	one.err = one.Work()
 	s.mu.Lock()

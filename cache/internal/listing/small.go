@@ -13,16 +13,15 @@ import (
 
 // A small tree is listed at once.
 //
-// A flat store lists a directory with all below it for the price of the directory alone,
-// as long as that fits into a page, and says of directories what no listing of the one
-// above says. So a directory that was never listed is asked for that way. Directories
-// count as known only when the whole answer is there; what was changed locally since the
-// listing began stays as it is. Where the first page does not hold it all, the directory
-// is listed by itself, and the page is the first one for a walk that may follow
-// (Ahead).
+// A flat store lists a directory with all below it for the price of the directory alone, as long
+// as that fits into a page, and tells facts about directories that a listing of the parent leaves
+// out. So a directory that was never listed is asked for that way. Directories count as known only
+// when the whole answer is there; local changes since the listing began stay. If the first page
+// does not hold it all, the directory is listed by itself, and the page is the first one for a
+// walk that may follow (Ahead).
 
-// mayBeSmall reports whether the listing of the directory may bring all below it. For a
-// walk there are pages that do.
+// mayBeSmall reports whether the listing of the directory may bring all below it. For a walk there
+// are pages that do.
 func (h *remoteDir) mayBeSmall() bool {
 	if !h.first || !h.clean || !h.of.o.Capabilities.RecursiveList || !h.of.o.Capabilities.ImpliedDirs {
 		return false
@@ -30,9 +29,8 @@ func (h *remoteDir) mayBeSmall() bool {
 	return h.of.Ahead.MayBeSmall(h.at)
 }
 
-// gatherTree is gather by a recursive listing. It reports false when that takes more
-// than the directory itself would, or the store cannot do it. The tree ends when the
-// listing is applied.
+// gatherTree is gather by a recursive listing. It reports false when that takes more than the
+// directory itself would, or the store cannot do it. The tree ends when the listing is applied.
 func (h *remoteDir) gatherTree(w revision.Waiting, mine *tree.Observation) (done bool, err error) {
 	r := h.of.Ahead.Tree(h.at)
 	h.reset()
@@ -53,7 +51,7 @@ func (h *remoteDir) gatherTree(w revision.Waiting, mine *tree.Observation) (done
 			r.Offer()
 			return false, nil
 		}
-		// So far it is what a listing of the directory alone brings. Nothing is kept.
+		// So far it is the listing of the directory alone. No page is kept.
 		if err := h.page(w, entries, mine); err != nil {
 			r.Drop()
 			return true, err
@@ -77,8 +75,8 @@ func (ls *Listings) listPage(w revision.Waiting, at providers.Locator, o provide
 	return page, brokenOff(o, err)
 }
 
-// adoptTree makes the directories below known, unless there was an error. One that
-// fails is listed when a program looks.
+// adoptTree makes the directories below known, unless there was an error. One that fails is listed
+// when a program looks.
 func (h *remoteDir) adoptTree(w revision.Waiting, head revision.Held, err error) {
 	if err != nil {
 		h.tree.Drop()
@@ -96,8 +94,8 @@ func (h *remoteDir) adoptTree(w revision.Waiting, head revision.Held, err error)
 	}
 }
 
-// renew makes the names of a directory known as they are: by what the pages of a walk
-// say, of which each that came is told, or by a listing of it.
+// renew makes the present names of a directory known: by the pages of a walk, with a call of came
+// for each that arrived, or by a listing of it.
 func (ls *Listings) renew(w revision.Waiting, dir table.Ino, came func()) error {
 	// Walks are ahead in stores that keep no revisions only.
 	if c := ls.Ahead.Await(w, dir, came); c != nil && ls.applyCovered(w, revision.NoHead(), dir, c) {
@@ -106,9 +104,9 @@ func (ls *Listings) renew(w revision.Waiting, dir table.Ino, came func()) error 
 	return ls.List(w, dir)
 }
 
-// applyCovered makes a directory known as pages have it, which are dropped. It reports
-// false when the directory is to be listed instead: it was moved, or listed, since the page
-// was asked for, or something failed, which its own listing says.
+// applyCovered makes a directory known by pages, which are dropped. It reports false when the
+// directory is to be listed instead: it was moved, or listed, since the page was asked for, or an
+// error occurred, which its own listing reports.
 func (ls *Listings) applyCovered(w revision.Waiting, head revision.Held, dir table.Ino, c *Covered) bool {
 	defer ls.Ahead.Drop(c)
 	h, err := ls.newListing(dir)

@@ -30,21 +30,21 @@ const (
 	Unknown           // never listed
 )
 
-// Belief is how long directories are believed, and how the remote answers listings, on
-// which that depends. Its lock comes last.
+// Belief is how long directories are believed, and how the remote answers listings, on which that
+// depends. Its lock is taken after all others.
 type Belief struct {
 	Now      func() time.Time
 	TTL      time.Duration // 0: everything is believed
 	Patience time.Duration // how long a look waits for a remote that is gone
-	// Whole is how long everything may be believed from now on, where that is said of the
-	// whole and not of each directory; nil: it is not.
+	// Whole is how long everything may be believed from now on, for a remote that is believed as a
+	// whole and not by directory; nil: it is not.
 	Whole func() time.Duration
 	Log   *slog.Logger
 
 	mu      sync.Mutex
 	failing time.Time     // since when listings are late, or not answered; zero: they are answered
-	gone    time.Time     // since when they fail, however long one waits; zero: they do not
-	usual   time.Duration // what a listing takes
+	gone    time.Time     // since when they fail, however long the wait; zero: they do not
+	usual   time.Duration // the duration of a listing
 }
 
 // isLocal reports whether the remote does not have a directory.
@@ -56,7 +56,7 @@ func (b *Belief) freshness(dir table.Ino, n *table.Inode, now time.Time) Freshne
 		return Unknown
 	}
 	if b.TTL == 0 || isLocal(dir, n) || n.From != "" {
-		return Fresh // no one else can change what the remote does not have
+		return Fresh // only this working copy can change it
 	}
 	switch since := now.Sub(time.Unix(0, n.Listed)); {
 	case since < b.TTL && since >= 0:
@@ -67,8 +67,8 @@ func (b *Belief) freshness(dir table.Ino, n *table.Inode, now time.Time) Freshne
 	return Old
 }
 
-// KernelTTL is how long the kernel may believe the names of a directory and what is said
-// of them: the rest of its time. n is nil for one that is gone.
+// KernelTTL is how long the kernel may believe the names of a directory and their attributes: the
+// rest of its time. n is nil for one that is gone.
 func (b *Belief) KernelTTL(dir table.Ino, n *table.Inode) time.Duration {
 	switch {
 	case b.Whole != nil:
@@ -79,12 +79,12 @@ func (b *Belief) KernelTTL(dir table.Ino, n *table.Inode) time.Duration {
 	return max(0, min(b.TTL, b.TTL-b.Now().Sub(time.Unix(0, n.Listed))))
 }
 
-// Judge says what a look at a directory that came at a time is to do, and how long that
-// may take: less than 0, to its end. Strict is one that shows content.
+// Judge says how far a look that came at a time can believe a directory, and how long it may wait
+// for a listing: less than 0, to its end. Strict is a look that shows content.
 func (b *Belief) Judge(dir table.Ino, n *table.Inode, arrived time.Time, strict bool) (Freshness, time.Duration) {
 	now := arrived
 	if listed := time.Unix(0, n.Listed); listed.After(arrived) && !listed.After(b.Now()) {
-		now = listed // meanwhile, which is as new as can be wanted, however long it took
+		now = listed // listed meanwhile: as new as can be, however long it took
 	}
 	a := b.freshness(dir, n, now)
 	b.mu.Lock()
@@ -99,7 +99,7 @@ func (b *Belief) Judge(dir table.Ino, n *table.Inode, arrived time.Time, strict 
 		return a, -1
 	case !b.failing.IsZero():
 		return Stale, 0
-	case a == Old && b.usual == 0: // how fast it is shows now
+	case a == Old && b.usual == 0: // how fast the remote lists shows now
 		return Stale, MostWait
 	case a == Old:
 		return Stale, max(LeastWait, 4*b.usual)
@@ -111,8 +111,8 @@ func (b *Belief) Judge(dir table.Ino, n *table.Inode, arrived time.Time, strict 
 	return a, moment
 }
 
-// Overdue notes that an answer did not come in the time that one takes: no look waits for
-// it until there is one.
+// Overdue notes that an answer did not come in its usual time: no look waits for one until one
+// comes.
 func (b *Belief) Overdue(waited time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,8 +153,8 @@ func (b *Belief) Unanswered(took time.Duration, err error) {
 	}
 }
 
-// FailingSince is since when the remote does not answer, so that what is shown may be
-// old; zero: it does.
+// FailingSince is since when the remote does not answer, so that shown names may be old; zero: it
+// answers.
 func (b *Belief) FailingSince() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
