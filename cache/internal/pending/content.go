@@ -14,7 +14,7 @@ func (q *Queue) IsUnsaved(_ *tree.View, ino table.Ino) bool {
 	return unsaved
 }
 
-// count keeps the sum of what is unsaved, and gives the name's place in the order.
+// count keeps the sum of unsaved bytes, and returns the name's place in the order.
 func (q *Queue) count(v *tree.View, l table.Link) uint64 {
 	rec := v.Record(l)
 	if rec.Remote != nil && rec.Remote.Ino != rec.Ino {
@@ -60,7 +60,7 @@ func IsKnown(v *tree.View, ino table.Ino, n *table.Inode) bool {
 	return false
 }
 
-// Carries reports whether what a name needs is content of n: the remote does not have this
+// Carries reports whether a name needs content of n to be sent: the remote does not have this
 // state of it anywhere.
 func Carries(rec table.Name, n *table.Inode) bool {
 	if rec.Remote != nil && rec.Remote.Ino == rec.Ino {
@@ -104,9 +104,9 @@ func (q *Queue) Lingering(v *tree.View) (files []table.Ino) {
 	return files
 }
 
-// IsOpen reports whether a program is still writing a state that none has closed, and that
-// is not waited for. What was closed and is being written once more is one, too: its
-// first state is gone, and the next is half made. After SendOpen that counts no more.
+// IsOpen reports whether a program is still writing a state that none has closed, and that no
+// caller waits for. Content that was closed and is being written once more counts, too: its first
+// state is gone, and the next is half made. After SendOpen that counts no more.
 func (q *Queue) IsOpen(v *tree.View, ino table.Ino, n *table.Inode) bool {
 	open, touched := q.o.Writers.Writing(v, ino)
 	if !open || q.isAwaited(v, ino) {
@@ -116,8 +116,8 @@ func (q *Queue) IsOpen(v *tree.View, ino table.Ino, n *table.Inode) bool {
 	return !overdue && (q.closed[ino] < n.ContentVersion || touched)
 }
 
-// IsLeftAlone reports whether a name waits for a program that writes it: what is on its way
-// does not.
+// IsLeftAlone reports whether a name waits for a program that writes it: a name on its way does
+// not.
 func (q *Queue) IsLeftAlone(v *tree.View, l table.Link) bool {
 	return !q.o.Sender.IsSending(v, l) && q.IsBeingWritten(v, v.Record(l))
 }
@@ -134,8 +134,8 @@ func IsBeingWritten(v *tree.View, rec table.Name, isOpen func(*tree.View, table.
 	return n != nil && rec.Attempt == nil && Carries(rec, n) && isOpen(v, rec.Ino, n)
 }
 
-// isAwaited reports whether content of an inode is waited for: a program that closed it
-// while another went on writing gets what is there by now.
+// isAwaited reports whether a caller waits for content of an inode: a program that closed it while
+// another went on writing gets the present content sent.
 func (q *Queue) isAwaited(_ *tree.View, ino table.Ino) bool {
 	for w := range q.waiters {
 		if w.Ino == ino {

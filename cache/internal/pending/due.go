@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// Newest is the newest place in the order of what differs.
+// Newest is the newest place in the order of dirty names.
 func (q *Queue) Newest(*tree.View) uint64 { return q.newest }
 
 // Due is the place in the order up to which everything is due.
@@ -19,37 +19,37 @@ func (q *Queue) Due(v *tree.View) uint64 {
 	return q.due
 }
 
-// IsHeld reports whether nothing is due by itself at this moment.
+// IsHeld reports whether no change is due by itself at this moment.
 func (q *Queue) IsHeld(v *tree.View) bool { return q.o.Held != nil && q.o.Held(v) }
 
-// Ask makes due all that differs now.
+// Ask makes all names due that are dirty now.
 func (q *Queue) Ask(*tree.View) {
 	q.due = max(q.due, q.newest)
 	q.stirs++
 	q.Kick()
 }
 
-// Defer has nothing be due before there is a reason again: what is due now cannot go.
+// Defer makes no name due until there is a new reason: the due names cannot go now.
 func (q *Queue) Defer(*tree.View) { q.due = 0 }
 
-// Stirs counts how often there was something new, or something became due.
+// Stirs counts how often there was a new change, or one became due.
 func (q *Queue) Stirs(*tree.View) uint64 { return q.stirs }
 
-// Stir says that what could not go may go by now.
+// Stir says that changes that could not go may go by now.
 func (q *Queue) Stir(*tree.View) { q.stirs++ }
 
-// Because are the names that differ because of an operation, for whoever goes through what
-// is due up to a place in the order of his own.
+// Because are the names that an operation made dirty, for a caller that goes through the due names
+// up to a place in the order of its own.
 func (q *Queue) Because(*tree.View) map[table.Link]struct{} { return maps.Clone(q.because) }
 
-// EachDue visits what is due, the oldest first.
+// EachDue visits the due names, the oldest first.
 func (q *Queue) EachDue(v *tree.View, visit func(l table.Link) bool) {
 	q.EachUpTo(v, q.Due(v), func(_ uint64, l table.Link) bool { return visit(l) })
 }
 
-// EachUpTo visits what differs up to a place in the order, and what differs because of an
-// operation, wherever it is: what that was begun for may be up to there, and this is the rest
-// of it.
+// EachUpTo visits the dirty names up to a place in the order, and names that an operation made
+// dirty, wherever they are: the change that it was begun for may be up to there, and these are the
+// rest of it.
 func (q *Queue) EachUpTo(v *tree.View, due uint64, visit func(seq uint64, l table.Link) bool) {
 	v.Dirty(0, func(seq uint64, l table.Link) bool {
 		if seq > due {
@@ -64,11 +64,11 @@ func (q *Queue) EachUpTo(v *tree.View, due uint64, visit func(seq uint64, l tabl
 	})
 }
 
-// isHurried reports whether what was due to arrive is waited for, so that a change that is
-// not due yet may be what that needs.
+// isHurried reports whether a caller waits for due changes, so that they may need a change that is
+// not due yet.
 func (q *Queue) isHurried(v *tree.View) bool { return len(q.waiters) > 0 || q.o.Sender.IsAsked(v) }
 
-// Open opens a window when there is something to wait for.
+// Open opens a window when there are changes to wait for.
 func (q *Queue) Open(v *tree.View) {
 	q.stirs++
 	switch {
@@ -122,15 +122,15 @@ func (q *Queue) Oldest(v *tree.View) (since time.Time, any bool) {
 	return q.ages[0].at, true
 }
 
-// What is unsaved for maxLag windows and minLag more is too old, if there is much of it.
+// Content that is unsaved for maxLag windows and minLag more is too old, if there is much of it.
 const (
 	maxLag        = 10
 	minLag        = 5 * time.Minute
 	longestWindow = time.Hour // that counts for this
 )
 
-// IsFull reports whether so much is unsaved that whoever makes more must wait. Where nothing
-// is sent without being asked for, or at all for now, waiting would not help: then the
+// IsFull reports whether so much is unsaved that a program that writes more must wait. Where
+// changes are sent only when asked for, or not at all for now, waiting would not help: then the
 // disk's room is the bound.
 func (q *Queue) IsFull(v *tree.View) bool {
 	if !q.o.OnChange || q.o.Sender.IsStopped(v) || q.IsHeld(v) {

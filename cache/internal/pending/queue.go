@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// A Queue is what the remote does not have yet.
+// A Queue has the changes that the remote does not have yet.
 type Queue struct {
 	o    Options
 	kick chan struct{}
@@ -16,16 +16,16 @@ type Queue struct {
 	resumed  bool
 	newest   uint64                  // the newest place in the order
 	due      uint64                  // names up to here are to be sent
-	because  map[table.Link]struct{} // names that differ because of an operation: due with it
+	because  map[table.Link]struct{} // names that an operation made dirty: due with it
 	windowed bool                    // a window is open
-	stirs    uint64                  // how often there was something new, or it became due
+	stirs    uint64                  // how often there was a new change, or one became due
 	ages     []age
 
 	unsaved map[table.Ino]int64 // bytes of content that the remote lacks
 	total   int64               // the sum of unsaved
 
 	closed  map[table.Ino]uint64    // the content version that a program has closed
-	overdue map[table.Ino]struct{}  // what is sent although a program goes on writing it
+	overdue map[table.Ino]struct{}  // inodes that are sent although a program goes on writing them
 	writing map[table.Ino]time.Time // open for writing since
 
 	waiters map[*Waiter]struct{}
@@ -34,7 +34,7 @@ type Queue struct {
 	arrival func()
 }
 
-// Options are what a queue needs of the rest of a volume, and how its user wants it.
+// Options are the parts that a queue works with, and its settings.
 type Options struct {
 	Now func() time.Time
 	// After runs f when d is over.
@@ -44,8 +44,7 @@ type Options struct {
 	OnChange bool
 	// Window is how long after the first change it and all others since are due; 0: at once.
 	Window time.Duration
-	// Held says that nothing is to be due by itself at this moment, whatever was; nil: that
-	// is never so.
+	// Held says that no change is to be due by itself at this moment, whichever were; nil: never.
 	Held func(*tree.View) bool
 	// MaxUnsaved is how many bytes of content are due although the window is open.
 	MaxUnsaved int64
@@ -59,23 +58,22 @@ type Options struct {
 
 // Writers are the programs that have files open for writing.
 type Writers interface {
-	// Writing reports whether a program has an inode open for writing, and whether it has
-	// written what the table does not know of yet.
+	// Writing reports whether a program has an inode open for writing, and whether it has written
+	// bytes that the table does not know of yet.
 	Writing(v *tree.View, ino table.Ino) (open, touched bool)
 	// All are the inodes that programs have open for writing.
 	All(v *tree.View, visit func(ino table.Ino))
 }
 
-// A Sender sends what is due.
+// A Sender sends due changes.
 type Sender interface {
-	// Failure is what keeps a name from being sent, if it has been tried: its own failure,
-	// or that of a directory above, or of all there is. final says that another try will
-	// not help.
+	// Failure is the reason why a name that was tried is not sent: its own failure, or that of a
+	// directory above, or of everything. final says that another try will not help.
 	Failure(v *tree.View, l table.Link) (cause error, final bool)
 	// IsSending reports whether a change of a name is on its way.
 	IsSending(v *tree.View, l table.Link) bool
-	// IsPlaceKnown reports whether it is known where the remote has an inode: no change
-	// of its place is under way or without an answer.
+	// IsPlaceKnown reports whether the remote place of an inode is known: no change of it is under
+	// way or without an answer.
 	IsPlaceKnown(v *tree.View, ino table.Ino) bool
 	// IsAsked reports whether a commit was asked for that is not done.
 	IsAsked(*tree.View) bool
@@ -83,7 +81,7 @@ type Sender interface {
 	IsStopped(*tree.View) bool
 }
 
-// New is a queue of nothing, which follows no transaction before Resume.
+// New is an empty queue, which follows no transaction before Resume.
 func New(o Options) *Queue {
 	return &Queue{
 		o:       o,
@@ -97,7 +95,7 @@ func New(o Options) *Queue {
 	}
 }
 
-// Resume takes up what the last run left. visit, if not nil, sees each name of it.
+// Resume takes up the dirty names that the last run left. visit, if not nil, sees each of them.
 func (q *Queue) Resume(v *tree.View, visit func(l table.Link, rec table.Name)) {
 	q.resumed = true
 	v.Dirty(0, func(seq uint64, l table.Link) bool {
@@ -112,11 +110,11 @@ func (q *Queue) Resume(v *tree.View, visit func(l table.Link, rec table.Name)) {
 		q.ages = append(q.ages, age{q.newest, q.o.Now()})
 	}
 	if q.o.OnChange {
-		q.due = q.newest // no one knows how long it has waited
+		q.due = q.newest // how long it has waited is not known
 	}
 }
 
-// Kick has whoever sends look at what is to be done. It never blocks and needs no lock.
+// Kick signals that there may be changes to send. It never blocks and needs no lock.
 func (q *Queue) Kick() {
 	select {
 	case q.kick <- struct{}{}:
@@ -124,11 +122,11 @@ func (q *Queue) Kick() {
 	}
 }
 
-// Kicked is where a Kick arrives. Several are one as long as no one looks.
+// Kicked receives the Kicks. Several are one until it is received.
 func (q *Queue) Kicked() <-chan struct{} { return q.kick }
 
-// Marked reports whether a change of a name, which was and now is at a place in the order
-// (0: at none), is of interest before it becomes due: whoever sends is to look.
+// Marked reports whether a change of a name, which was and now is at a place in the order (0: at
+// none), is of interest before it becomes due: it is to be kicked.
 func (q *Queue) Marked(v *tree.View, was, now uint64) bool {
 	switch {
 	case now == 0: // it was on its way
@@ -136,12 +134,12 @@ func (q *Queue) Marked(v *tree.View, was, now uint64) bool {
 	case was == 0: // not due yet: see open
 		return q.isHurried(v)
 	}
-	return was <= q.due || q.isHurried(v) // another state of what was on its way
+	return was <= q.due || q.isHurried(v) // another state of a name that was on its way
 }
 
-// Committed follows a transaction that was committed: the names that it concerned, and the
-// inodes that lost one. own says that it was an operation's of whoever sends: what differs
-// because of it is due, and whoever waits for the operation waits for that too.
+// Committed follows a transaction that was committed: the names that it concerned, and the inodes
+// that lost one. own says that it was part of an operation: the names that it made dirty are due,
+// and callers that wait for the operation wait for them too.
 func (q *Queue) Committed(v *tree.View, own bool, changed []table.Link, unnamed []table.Ino) {
 	if !q.resumed || len(changed)+len(unnamed) == 0 {
 		return
@@ -167,8 +165,8 @@ func (q *Queue) Committed(v *tree.View, own bool, changed []table.Link, unnamed 
 	q.NamesChanged(v, changed...)
 }
 
-// follows says that a name differs because of an operation: whoever waits for that waits
-// for it too.
+// follows says that a name is dirty because of an operation: callers that wait for that wait for
+// it too.
 func (q *Queue) follows(_ *tree.View, l table.Link, seq uint64) {
 	q.because[l] = struct{}{}
 	q.Kick()
@@ -179,8 +177,8 @@ func (q *Queue) follows(_ *tree.View, l table.Link, seq uint64) {
 	}
 }
 
-// OnArrival has f called, one call at a time, when something has arrived at the remote,
-// until stop. Neither needs the lock, and f is called without it.
+// OnArrival has f called, one call at a time, when a change has arrived at the remote, until stop.
+// Neither needs the lock, and f is called without it.
 func (q *Queue) OnArrival(f func()) (stop func()) {
 	set := func(f func()) {
 		q.calls.Lock()
@@ -191,7 +189,7 @@ func (q *Queue) OnArrival(f func()) (stop func()) {
 	return func() { set(nil) }
 }
 
-// Arrived says that something has arrived at the remote, without the lock.
+// Arrived says that a change has arrived at the remote, without the lock.
 func (q *Queue) Arrived() {
 	q.calls.Lock()
 	defer q.calls.Unlock()

@@ -2,15 +2,15 @@ package pending
 
 import "sync/atomic"
 
-// Reach is how far attempts at one thing got. Only what goes further than any attempt before
-// is progress: for a remote that breaks off at the same place each time, no one is to wait
+// Reach is how far attempts at one thing got. Only an attempt that gets further than any before
+// makes progress: a remote that breaks off at the same place each time must not make callers wait
 // longer. Zero is before the first attempt.
 type Reach struct{ now, best atomic.Int64 }
 
 // Again begins another attempt.
 func (r *Reach) Again() { r.now.Store(0) }
 
-// Forget begins an attempt at something else.
+// Forget begins an attempt at another thing.
 func (r *Reach) Forget() {
 	r.now.Store(0)
 	r.best.Store(0)

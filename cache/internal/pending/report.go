@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Description says what a commit is called where the remote has such things. The zero value
+// Description is the message and authorship of a commit where the remote has such. The zero value
 // works: the message describes the change.
 type Description struct {
 	Message   string
@@ -18,10 +18,10 @@ type Description struct {
 	Trailers  []providers.Trailer
 }
 
-// Report says what a commit did.
+// Report is the result of a commit.
 type Report struct {
 	Revision  providers.Revision // "" where the remote has none
-	Committed bool               // something was sent
+	Committed bool               // at least one name was sent
 	Changes   int                // names that were sent
 	HeldBack  []HeldBack
 	Conflicts []string // paths that another had changed too: held back, or decided by the conflict policy
@@ -29,7 +29,7 @@ type Report struct {
 	PushError error // the commit is there, and was not pushed
 }
 
-// Add takes in what the next commit did.
+// Add adds the result of the next commit.
 func (r *Report) Add(next Report) {
 	next.Committed = next.Committed || r.Committed
 	next.Changes += r.Changes
@@ -52,12 +52,12 @@ type HeldBack struct {
 	Conflict bool
 }
 
-// Refusal is why a change is not taken as it is, though nothing is wrong with its name.
+// Refusal is the reason why a change is not taken as it is, though its name is all right.
 type Refusal struct {
 	Text   string
 	Passes bool // it may go later as it is
-	Secret bool // it is about what the content holds
-	Asked  bool // the provider has said so
+	Secret bool // it is about the content itself
+	Asked  bool // the answer came from the provider
 }
 
 func (e *Refusal) Error() string { return e.Text }
@@ -68,10 +68,10 @@ func RefusalOf(err error) (e *Refusal) {
 	return e
 }
 
-// OnItsWay is the reason of what nothing is known to keep back.
+// OnItsWay is the reason of a change that no known reason keeps back.
 const OnItsWay = "on its way, or waits for what it depends on"
 
-// IsPending reports whether nothing is known that keeps the change back.
+// IsPending reports whether no known reason keeps the change back.
 func (h HeldBack) IsPending() bool { return h.Reason == OnItsWay }
 
 // Paths are those of both lists, in order, each once.
@@ -84,12 +84,12 @@ func Paths(a, b []string) []string {
 // MostShown bounds the names that are listed to a person.
 const MostShown = 1000
 
-// UnsavedError says that something which policy wanted sent is not at the
-// remote. It is kept in the working copy and listed there.
+// UnsavedError says that changes which policy wanted sent are not at the remote. They are kept in
+// the working copy and listed there.
 type UnsavedError struct {
 	Files []HeldBack // the first of them
 	Count int
-	Err   error // why the trying ended; nil: each has its own reason
+	Err   error // why the last try ended; nil: each has its own reason
 }
 
 // Error names the files with their reasons, a reason of all of them once.
@@ -111,5 +111,5 @@ func (e *UnsavedError) Error() string {
 	return text
 }
 
-// Unwrap is why the trying ended.
+// Unwrap is why the last try ended.
 func (e *UnsavedError) Unwrap() error { return e.Err }

@@ -7,12 +7,12 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// A Waiter waits for the remote: a close, an fsync, a commit. It ends when all that it waits
-// for is there or has failed for good; each change of a name and each failure is looked at
-// once. Until Add who made it has it alone. From then to its end the lock of the tree guards it:
+// A Waiter waits for the remote: a close, an fsync, a commit. It ends when all that it waits for
+// has arrived or has failed for good; each change of a name and each failure is looked at once.
+// Until Add it belongs to its maker alone. From then to its end the lock of the tree guards it:
 // its fields are read, and written by its Queue alone, under a View.
 type Waiter struct {
-	Ino     table.Ino // whose content is to be there; 0: none
+	Ino     table.Ino // whose content is to arrive; 0: none
 	Version uint64    // in this state, or a newer one
 	// Names have to agree, as they were at this place in the order.
 	Names map[table.Link]uint64
@@ -23,7 +23,7 @@ type Waiter struct {
 	Conflicts []string
 
 	Room  bool      // it waits for less to be unsaved, and for nothing else
-	Place table.Ino // or until it is known where the remote has this
+	Place table.Ino // or until the remote place of this inode is known
 
 	moved func() // see OnMoved; nil: nothing is called
 	done  chan struct{}
@@ -32,7 +32,7 @@ type Waiter struct {
 	last  error // a failure that may pass
 }
 
-// OnMoved has f called when the remote has got something, or more of it.
+// OnMoved has f called when the remote has received a change, or bytes of one.
 func (w *Waiter) OnMoved(_ *tree.View, f func()) { w.moved = f }
 
 // Done is closed when the waiter has ended.
@@ -41,14 +41,14 @@ func (w *Waiter) Done() <-chan struct{} { return w.done }
 // IsOver reports whether the waiter has ended.
 func (w *Waiter) IsOver(*tree.View) bool { return w.over }
 
-// Err is the failure that the waiter ended with. It is for after Done, when nothing changes it
-// any more.
+// Err is the failure that the waiter ended with. It is for after Done, when it does not change any
+// more.
 func (w *Waiter) Err() error { return w.err }
 
-// Last is the last failure of what it waits for that may pass, if any.
+// Last is the last failure that may pass of a name that it waits for, if any.
 func (w *Waiter) Last(*tree.View) error { return w.last }
 
-// ErrHeldUp ends waiters when nothing is on its way any more.
+// ErrHeldUp ends waiters when no change is on its way any more.
 var ErrHeldUp = errors.New("waits for a change that is held back")
 
 // Add has a waiter wait.
@@ -71,7 +71,7 @@ func (q *Queue) End(_ *tree.View, w *Waiter, err error) {
 	close(w.done)
 }
 
-// Waiting is how many wait.
+// Waiting is the number of waiters.
 func (q *Queue) Waiting(*tree.View) int { return len(q.waiters) }
 
 // NamesChanged looks at all waiters, after names have changed or failed.
@@ -86,9 +86,9 @@ func (q *Queue) NamesChanged(v *tree.View, names ...table.Link) {
 	}
 }
 
-// Advance tells all waiters that the remote has got something, or more of it: it goes on, and
-// their turn comes. A change that failed once more is no such news, or they would wait for
-// ever at a remote that refuses at once.
+// Advance tells all waiters that the remote has received a change, or bytes of one: it goes on,
+// and their turn comes. A change that failed once more does not count, or they would wait for ever
+// at a remote that refuses at once.
 func (q *Queue) Advance(*tree.View) {
 	for w := range q.waiters {
 		if w.moved != nil {
@@ -97,7 +97,7 @@ func (q *Queue) Advance(*tree.View) {
 	}
 }
 
-// Review looks at all that is waited for.
+// Review looks at everything that is waited for.
 func (q *Queue) Review(v *tree.View) {
 	for w := range q.waiters {
 		q.review(v, w)
@@ -132,8 +132,8 @@ func (q *Queue) judge(v *tree.View, w *Waiter) {
 	}
 }
 
-// Stall ends all waiting when nothing is sent, and nothing could begin: what is left waits
-// for something that is held back, because of cause if that is known.
+// Stall ends all waiting when no change is sent, and none could begin: the rest waits for a change
+// that is held back, because of cause if that is known.
 func (q *Queue) Stall(v *tree.View, cause error) {
 	for w := range q.waiters {
 		if w.Room || w.Place != 0 {
@@ -151,8 +151,8 @@ func (q *Queue) Stall(v *tree.View, cause error) {
 	}
 }
 
-// hasArrived reports whether a name need not be waited for any more: both sides agree, or
-// another change has begun since, or it is held back, which others cannot help.
+// hasArrived reports whether a name need not be waited for any more: both sides agree, or another
+// change has begun since, or it is held back, and waiting does not help.
 func (q *Queue) hasArrived(v *tree.View, w *Waiter, l table.Link, limit uint64) bool {
 	rec := v.Record(l)
 	if rec.Seq == 0 || rec.Seq > limit || w.Commit && q.IsLeftAlone(v, l) {
@@ -188,8 +188,8 @@ func (q *Queue) hasContent(v *tree.View, w *Waiter) (done bool, err error) {
 	return done, nil
 }
 
-// Structural lists the names that are to change at the remote, beside by new content: that
-// has another waiter, or none.
+// Structural lists the names that are to change at the remote, other than by new content: that has
+// another waiter, or none.
 func (q *Queue) Structural(v *tree.View) map[table.Link]uint64 {
 	names := map[table.Link]uint64{}
 	v.Dirty(0, func(seq uint64, l table.Link) bool {
@@ -205,8 +205,8 @@ func (q *Queue) Structural(v *tree.View) map[table.Link]uint64 {
 	return names
 }
 
-// Conflict tells the waiters for a name that it is in conflict, which is at a path: what is
-// decided at once is not held back, and yet they are to say so. It reports whether a commit
+// Conflict tells the waiters for a name, which is at a path, that it is in conflict: a name that
+// is decided at once is not held back, and yet they are to report it. It reports whether a commit
 // was among them.
 func (q *Queue) Conflict(_ *tree.View, l table.Link, path string) (heard bool) {
 	for w := range q.waiters {
