@@ -6,8 +6,8 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// latelyKey is how much looks at single directories have deleted since a pull has seen the
-// whole: however slowly they come, more than half of a tree is not deleted by them.
+// latelyKey holds how many names looks at single directories have deleted since a pull has seen
+// the whole: however slowly they come, they do not delete more than half of a tree.
 const latelyKey = "pull/lately"
 
 // Lately is how many names looks at single directories have deleted.
@@ -16,7 +16,7 @@ func Lately(v interface{ Get(key string) []byte }) (names int) {
 	return names
 }
 
-// SetLately says how many these are.
+// SetLately sets the number that Lately returns.
 func SetLately(tx interface {
 	Get(key string) []byte
 	Set(key string, value []byte)
@@ -30,15 +30,15 @@ func SetLately(tx interface {
 	}
 }
 
-// Dirty is the tree with the order of what differs.
+// Dirty is the tree with the order of dirty names.
 type Dirty interface {
 	Inode(ino table.Ino) *table.Inode
 	Record(l table.Link) table.Name
 	Dirty(after uint64, visit func(seq uint64, l table.Link) bool)
 }
 
-// CountDue counts the names up to a place in the order that are no more there locally. Those
-// up to cleared were confirmed, and do not count; they may take long to go.
+// CountDue counts the names up to a place in the order that were removed locally. Those up to
+// cleared were confirmed, and do not count; they may take long to go.
 func CountDue(v Dirty, due, cleared uint64) (all, inRoot, madeInRoot int) {
 	fresh := false // one of those in the root was not confirmed
 	v.Dirty(0, func(seq uint64, l table.Link) bool {

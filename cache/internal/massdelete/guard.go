@@ -10,7 +10,7 @@ import (
 )
 
 // ErrHalted says that a pull or a commit would have deleted so much that it looks like an
-// accident. Nothing of it was applied; Confirm allows it.
+// accident. None of it was applied; Confirm allows it.
 var ErrHalted = errors.New("stopped: too much would be deleted")
 
 // UnseenError says that too little is known to tell whether too much would be deleted.
@@ -20,10 +20,10 @@ func (e *UnseenError) Error() string {
 	return fmt.Sprintf("%d directories were never looked into", len(e.Dirs))
 }
 
-// Side is what is halted.
+// Side is the activity that is halted.
 type Side int
 
-// The sides that are halted each by itself.
+// The sides, each of which is halted by itself.
 const (
 	Pull Side = iota
 	Commit
@@ -31,7 +31,7 @@ const (
 
 func (s Side) String() string { return [...]string{Pull: "pull", Commit: "commit"}[s] }
 
-// Halt is why a side does nothing until Confirm.
+// Halt is the record of a side that is stopped until Confirm.
 type Halt struct {
 	Since  time.Time
 	Commit bool // else a pull
@@ -40,19 +40,19 @@ type Halt struct {
 	Deleted int // names that a pull would have deleted
 }
 
-// Guard has the halts that stand, and what was confirmed. The zero Guard has none.
+// Guard has the halts that stand, and the confirmations. The zero Guard has none.
 type Guard struct {
 	halts     [2]*Halt
-	kept      [2]*Halt // those that the next run knows of, once they are not unkept
+	kept      [2]*Halt // those that the next run knows of, once unkept is false
 	unkept    bool
 	confirmed [2]bool
 }
 
-// key is where the halts are for the next run: who has seen one and confirms it need not
-// see it again first.
+// key holds the halts for the next run: a person who has seen one can confirm it without having it
+// shown again first.
 const key = "pull/halts"
 
-// Load takes over what the last run has kept.
+// Load takes over the halts that the last run has kept.
 func (g *Guard) Load(v interface{ Get(key string) []byte }) {
 	if note := v.Get(key); note != nil && exactjson.Unmarshal(note, &g.kept) != nil {
 		g.kept = [2]*Halt{} // damaged, it is as if they were forgotten
@@ -60,10 +60,10 @@ func (g *Guard) Load(v interface{ Get(key string) []byte }) {
 	g.halts = g.kept
 }
 
-// IsUnkept reports whether the next run would not know of what stands: Keep is to be called.
+// IsUnkept reports whether the next run would not know the present halts: Keep is to be called.
 func (g *Guard) IsUnkept() bool { return g.unkept }
 
-// Keep has the next run know of what stands.
+// Keep records the present halts for the next run.
 func (g *Guard) Keep(tx interface {
 	Set(key string, value []byte)
 }) error {
@@ -98,8 +98,8 @@ func (g *Guard) All() (all []Halt) {
 	return all
 }
 
-// Check halts a side for a reason, unless there is none or the halt was confirmed: the
-// error is an ErrHalted then. It reports whether that is new.
+// Check halts a side for a reason, unless that is empty or the halt was confirmed: the error is an
+// ErrHalted then. It reports whether that is new.
 func (g *Guard) Check(s Side, reason string, deleted int, now time.Time) (isNew bool, err error) {
 	if reason == "" || g.confirmed[s] {
 		return false, nil
@@ -112,8 +112,8 @@ func (g *Guard) Check(s Side, reason string, deleted int, now time.Time) (isNew 
 	return isNew, fmt.Errorf("%w: %s", ErrHalted, reason)
 }
 
-// Pass says that a side has done what it was to do: what was confirmed is used up. A halt
-// that ends although nothing was confirmed is returned.
+// Pass says that a side has done its work: its confirmation is used up. A halt that ends without a
+// confirmation is returned.
 func (g *Guard) Pass(s Side) (over *Halt) {
 	if !g.confirmed[s] {
 		over = g.halts[s]
@@ -123,11 +123,11 @@ func (g *Guard) Pass(s Side) (over *Halt) {
 	return over
 }
 
-// IsConfirmed reports whether what a side deletes next was confirmed.
+// IsConfirmed reports whether the next deletions of a side were confirmed.
 func (g *Guard) IsConfirmed(s Side) bool { return g.confirmed[s] }
 
-// Confirm allows what is halted, once, and says which sides that are. The halt of a pull
-// stands until the pull is done.
+// Confirm allows the halted deletions, once, and says of which sides. The halt of a pull stands
+// until the pull is done.
 func (g *Guard) Confirm() (pull, commit bool) {
 	pull, commit = g.halts[Pull] != nil, g.halts[Commit] != nil
 	g.confirmed[Pull] = g.confirmed[Pull] || pull

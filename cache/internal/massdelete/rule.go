@@ -1,9 +1,9 @@
-// Package massdelete stops a pull or a commit that would delete suspiciously much of what
-// the remote has: a bucket that was emptied, a prefix that moved, an rm that went wrong.
-// Nothing of it is applied until a person confirms it.
+// Package massdelete stops a pull or a commit that would delete suspiciously many of the remote's
+// names: a bucket that was emptied, a prefix that moved, an rm that went wrong. None of it is
+// applied until a person confirms it.
 //
-// [TooMuch] is the rule. A [Guard] has what is halted and what was confirmed, in this run
-// and, through the table, in the next. The lock of the tree guards it.
+// [TooMuch] is the rule. A [Guard] has the halts and the confirmations, in this run and, through
+// the table, in the next. The lock of the tree guards it.
 package massdelete
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// floor is the size of a tree from which on its parts are counted: more than half of it is
-// not deleted at once without being asked for. Nor is the root emptied of any tree with
-// more than one entry, wherever they are.
+// floor is the least size of a tree for which the share counts: more than half of it is not
+// deleted at once without a confirmation. Nor is the root emptied of any tree with more than one
+// entry, wherever they are.
 const floor = 20
 
-// MaxUnseen is how many directories are looked into before it is counted again.
+// MaxUnseen is how many directories are looked into before the names are counted again.
 const MaxUnseen = 32
 
 // View is the tree, as a tree.View is.
@@ -29,14 +29,13 @@ type View interface {
 // Deletion is how much of the remote's names is to be deleted.
 type Deletion struct {
 	Names                 int
-	Done                  int // of them the table has not any more
+	Done                  int // of them, already gone from the table
 	More                  int // names that are left and that the table does not have yet
 	RootBefore, RootAfter int // entries of the root, if some of them are among the names
 }
 
-// TooMuch says why a deletion needs a word from a person, or "". With unseen there may be
-// more in those directories than is known: they are to be looked into before the word is
-// asked for.
+// TooMuch says why a deletion needs a confirmation, or "". Directories in unseen may have more
+// names than are known: they are to be looked into before the confirmation is asked for.
 func TooMuch(v View, d Deletion) (reason string, unseen []table.Ino) {
 	switch {
 	case d.RootBefore > 1 && d.RootAfter == 0:
@@ -55,8 +54,8 @@ func TooMuch(v View, d Deletion) (reason string, unseen []table.Ino) {
 	return "", nil
 }
 
-// TooMuchForCommit is TooMuch for a commit that deletes so many names at the remote, so
-// many of them in the root.
+// TooMuchForCommit is TooMuch for a commit that deletes so many names at the remote, so many of
+// them in the root.
 func TooMuchForCommit(v View, deleted, deletedInRoot, madeInRoot int) (reason string, unseen []table.Ino) {
 	root := 0
 	if deletedInRoot > 0 {
@@ -65,8 +64,8 @@ func TooMuchForCommit(v View, deleted, deletedInRoot, madeInRoot int) (reason st
 	return TooMuch(v, Deletion{Names: deleted, RootBefore: root, RootAfter: root - deletedInRoot + madeInRoot})
 }
 
-// CountBelow counts names that the remote is known to have below a directory, but goes on
-// to limit only, and lists directories that are not to be deleted and were never listed.
+// CountBelow counts names that the remote is known to have below a directory, but goes on to limit
+// only, and lists directories that are not to be deleted and were never listed.
 func CountBelow(v View, top table.Ino, limit int) (total int, unseen []table.Ino) {
 	dirs := []table.Ino{top}
 	for len(dirs) > 0 && total < limit {
@@ -89,7 +88,7 @@ func CountBelow(v View, top table.Ino, limit int) (total int, unseen []table.Ino
 	return total, unseen
 }
 
-// CountRoot counts what the remote is known to have in its root.
+// CountRoot counts the known remote entries of the root.
 func CountRoot(v View) int {
 	count := 0
 	v.Names(table.Root, "", func(_ string, rec table.Name) bool {
