@@ -1,46 +1,45 @@
 package reconcile
 
-// An Action is what becomes of a name, with what a person is told of it; "": nothing.
+// An Action is the decision about a name, with the note for a person about it; "": none.
 type Action struct {
 	Do   Do
 	Note string
 }
 
-// Do is what is to be done.
+// Do is the kind of an action.
 type Do uint8
 
-// What leads to another decision about the same name: something is found out, or one step
-// is done.
+// These lead to another decision about the same name: they find out a fact, or do one step.
 const (
 	Compare    Do = iota + 1 // find out Local.Content
 	MergeText                // find out Local.Text
 	AskSent                  // find out Local.Sent
 	KeepRemote               // put the version of the remote into the history: Policy.Kept
-	Descend                  // decide about the names in the directory that the remote had first
-	Vacate                   // the remote has nothing in the directory any more, nor the directory
+	Descend                  // decide about the names in the remote's former directory first
+	Vacate                   // the remote lost the directory and all entries in it
 	Track                    // the name is no more one that an ignore file keeps local
 )
 
-// What ends it.
+// These end it.
 const (
 	Nothing Do = iota + 100
-	Wait       // nothing: the outcome of a change that is under way says more
+	Wait       // nothing: the outcome of a change that is under way decides
 
-	// The remote has nothing there.
-	Clear   // nothing is in the directory of the remote, which may still be there
+	// The remote has no entry there.
+	Clear   // the remote's directory, which may still exist, has no entries
 	Release // the directory is local alone from now on, if it is that
 	Keep    // the local side stays, and is sent anew
 	Delete  // the local name goes
-	Forget  // so does what is known of the remote; nothing local was its
+	Forget  // so does the known remote entry; no local inode was its
 
-	// It has something that stays on its side.
+	// Its entry stays on its side.
 	Detach // the local side stays on this machine
 
-	// It has something else than before.
+	// Its entry has changed.
 	TakeAttrs // attributes of a directory
 	Refresh   // attributes of a file, or the version alone
-	Confirm   // it is what was sent: the local side differs from that
-	Adopt     // it is what the local side has
+	Confirm   // it is the content sent: the local side differs from that
+	Adopt     // its content equals the local side's
 	Arrive    // the free name gets a new inode for it; directories above come back
 	Renew     // the inode becomes the new version
 	Replace   // the name gets another inode for it
@@ -49,10 +48,10 @@ const (
 	Supplant  // the local name goes, and then as Arrive
 	Aside     // the local side gets the name of a conflict copy, and then as Arrive
 
-	// Both sides have something new.
+	// Both sides have changed.
 	Unite     // the name gets the text that both became
 	SplitUp   // the local side gets the name of a conflict copy, the remote's the name
-	Salvage   // so does what is left of the local content
+	Salvage   // so does the rest of the local content
 	Overwrite // the local side is sent in place of the remote's
 	Hold      // both stay, until a person resolves it
 )
@@ -72,7 +71,7 @@ func (d Do) String() string { return names[d] }
 // Ends reports whether nothing more is to be decided about the name.
 func (d Do) Ends() bool { return d >= Nothing }
 
-// What a person is told.
+// The notes for a person.
 const (
 	NoteKeptDir     = "directory deleted on the remote but modified locally: kept the local directory"
 	NoteKept        = "deleted on the remote but modified locally: kept the local file"

@@ -1,31 +1,31 @@
 package reconcile
 
-// Conflict says what happens when another changed what was changed here.
+// Conflict is the policy for a name that was changed locally and at the remote.
 type Conflict uint8
 
 // The conflict policies.
 const (
-	// Split keeps both: the other's version has the name, ours gets another, made of a
-	// hash of its content.
+	// Split keeps both: the remote's version has the name, ours gets another, made of a hash of
+	// its content.
 	Split Conflict = iota
-	// Abort keeps ours here and the other's there; close and fsync fail.
+	// Abort keeps ours local and theirs at the remote; close and fsync fail.
 	Abort
-	// LastWriterWins sends ours; what it overwrites is kept in the history.
+	// LastWriterWins sends ours; the version that it overwrites is kept in the history.
 	LastWriterWins
 	// Manual keeps both and base under .wsmount/conflicts until resolved.
 	Manual
-	// Combine merges a text of which other lines were changed there than here. It is
-	// Manual for everything else.
+	// Combine merges a text that was changed in other lines on each side. It is Manual for
+	// everything else.
 	Combine
-	// Markers merges texts like Combine. Where the same lines were changed, the file
-	// gets both, between the markers of git. It is Split for everything else.
+	// Markers merges texts like Combine. Where the same lines were changed, the file gets both,
+	// between the markers of git. It is Split for everything else.
 	Markers
 )
 
 // Combines reports whether texts are merged line by line.
 func (c Conflict) Combines() bool { return c == Combine || c == Markers }
 
-// Splits reports whether what cannot be merged becomes two files.
+// Splits reports whether content that cannot be merged becomes two files.
 func (c Conflict) Splits() bool { return c == Split || c == Markers }
 
 // conflict is for content that was changed on both sides, and is not the same.

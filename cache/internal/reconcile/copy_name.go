@@ -29,8 +29,8 @@ func CopyNames(name, hash string) iter.Seq[string] {
 	}
 }
 
-// EmptyHash is the hash of nothing. It stands for that of a directory, whose copies on all
-// hosts are to become one.
+// EmptyHash is the hash of no bytes. It stands for that of a directory, whose copies on all hosts
+// are to become one.
 const EmptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // copyName is the name of a conflict copy: ".conflict-" and the beginning of the hash of

@@ -2,15 +2,14 @@ package reconcile
 
 import "github.com/wsmount/wsmount/providers"
 
-// Decide says what becomes of a name. It is called again, with what was found out or done,
+// Decide decides about a name. It is called again, with the facts found out or the step done,
 // until the action Ends.
 //
 // The first line that fits counts. "there" is anything, "undecided" a directory with names that
-// are not decided; "clean" is the inode that the remote had under the name, with the content
-// that it had, and "new" is everything else.
+// are not decided; "clean" is the inode that the remote had under the name, with unmodified
+// content, and "new" is everything else.
 //
 //	base           local                       remote        and                                 then
-//
 //	any            any, in flight              any           excluded                            Wait
 //	nothing        nothing                     any           excluded                            Nothing
 //	nothing        there                       any           excluded                            Detach
@@ -19,7 +18,6 @@ import "github.com/wsmount/wsmount/providers"
 //	there          directory, full             any           excluded                            Detach
 //	there          clean                       any           excluded                            Delete
 //	there          nothing                     any           excluded                            Forget
-//
 //	any            any, ignored                there                                             Track
 //	any            any, in flight              any                                               Wait
 //	any            any, private                any                                               Nothing
@@ -27,7 +25,6 @@ import "github.com/wsmount/wsmount/providers"
 //	any, not held  any                         as base                                           Nothing
 //	any            any, maybe sent             file                                              AskSent
 //	any            any, late write             file                                              Confirm
-//
 //	undecided      any                         nothing       some below, busy, no empty dirs     Clear
 //	undecided      any                         nothing       none below, busy, no empty dirs     Nothing
 //	undecided      any                         nothing       none below, within, no empty dirs   Release
@@ -40,14 +37,12 @@ import "github.com/wsmount/wsmount/providers"
 //	there          directory, empty            nothing                                           Delete
 //	there          modified                    nothing                                           Keep
 //	there          clean                       nothing                                           Delete
-//
 //	directory      any                         directory     attributes told, not modified       TakeAttrs
 //	directory      any                         directory                                         Nothing
 //	not directory  nothing                     directory                                         Arrive
 //	not directory  directory                   directory                                         Join
 //	not directory  clean                       directory                                         Supplant
 //	not directory  new                         directory                                         Aside
-//
 //	directory      any                         file                                              Vacate
 //	nothing        nothing                     file                                              Arrive
 //	file           nothing                     same content                                      Refresh
@@ -93,8 +88,8 @@ func Decide(base Base, local Local, remote Entry, policy Policy) Action {
 	return file(base, local, remote, policy)
 }
 
-// exclude is for a name that is not shown: the remote keeps what it has. What was not
-// changed locally goes, since it is there.
+// exclude is for a name that is not shown: the remote keeps its entry. A local entry that was not
+// changed goes, since the remote has it.
 func exclude(base Base, local Local) Action {
 	switch {
 	case local.InFlight:
@@ -113,7 +108,7 @@ func exclude(base Base, local Local) Action {
 	return Action{Do: Delete}
 }
 
-// gone: the remote has nothing there any more.
+// gone: the remote has no entry there any more.
 func gone(base Base, local Local, policy Policy) Action {
 	if base.Kind == providers.KindDir && !base.Decided {
 		return goneDir(base.Below, policy)
@@ -129,9 +124,8 @@ func gone(base Base, local Local, policy Policy) Action {
 	return Action{Do: Delete}
 }
 
-// goneDir: where directories come and go with their entries, the remote does not show one
-// with nothing in it. What is busy may be the last that a local change deletes there, or
-// the first that it makes.
+// goneDir: where directories come and go with their entries, the remote does not show an empty
+// one. A busy name may be the last that a local change deletes there, or the first that it makes.
 func goneDir(below Below, policy Policy) Action {
 	if !policy.EmptyDirs && (below.Busy || !below.Files) {
 		switch {
@@ -186,7 +180,7 @@ func file(base Base, local Local, remote Entry, policy Policy) Action {
 	return Action{Do: Replace}
 }
 
-// absent: nothing local has the name of a file of the remote.
+// absent: no local entry has the name of a file of the remote.
 func absent(base Base, remote Entry) Action {
 	switch {
 	case base.Kind == None:
@@ -205,7 +199,7 @@ func absent(base Base, remote Entry) Action {
 func both(local Local, policy Policy) Action {
 	switch {
 	case local.Writing:
-		return Action{Do: Nothing} // when it was sent, it comes here again
+		return Action{Do: Nothing} // after it was sent, it is decided again
 	case local.Content == Uncompared:
 		return Action{Do: Compare}
 	case local.Content == Equal:
@@ -213,8 +207,8 @@ func both(local Local, policy Policy) Action {
 	case local.Content == Differs:
 		return conflict(local, policy)
 	case local.Origin:
-		// Nothing local is lost: another changed it under its old name. The next try finds
-		// that first, and then has what it is now.
+		// No local content is lost: another changed it under its old name. The next try finds that
+		// first, and then the present version.
 		return Action{Do: Nothing}
 	case local.Partial:
 		return Action{Do: Salvage} // it will never be a version of the file

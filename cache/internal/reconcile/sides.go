@@ -2,18 +2,18 @@ package reconcile
 
 import "github.com/wsmount/wsmount/providers"
 
-// None is the kind of a side that has nothing under the name.
+// None is the kind of a side that has no entry under the name.
 const None = providers.KindUnknown
 
-// An Entry is what the remote has under a name, or had. The zero Entry is nothing.
+// An Entry is the remote's entry under a name, present or former. The zero Entry is none.
 type Entry struct {
 	Kind    providers.Kind
 	Version providers.Version
 	Digest  string // as in providers.Info; "" when not known
 }
 
-// Same reports whether two entries are in the same state. Of directories no one knows:
-// their attributes have no version.
+// Same reports whether two entries are in the same state. It is not known of directories: their
+// attributes have no version.
 func (e Entry) Same(o Entry) bool {
 	return e.Kind == o.Kind && e.Kind != providers.KindDir && (e.Kind == None || e.Version.Matches(o.Version))
 }
@@ -26,17 +26,17 @@ func (e Entry) SameContent(o Entry) bool {
 	return e.Version.ETag != "" && e.Version.ETag == o.Version.ETag || e.Digest != "" && e.Digest == o.Digest
 }
 
-// Base is what the remote had under the name when that was last known.
+// Base is the last known remote entry under the name.
 type Base struct {
 	Entry
-	Held          *Entry // what the remote had when a conflict of the name was held
-	AttrsModified bool   // of what had the name: locally, and not sent
-	Moved         Moved  // of what had the name
-	Below         Below  // a directory, which the remote has no more
-	Decided       bool   // all names in the directory are
+	Held          *Entry // the remote's entry when a conflict of the name was held
+	AttrsModified bool   // of the inode that had the name: locally, and not sent
+	Moved         Moved  // of the inode that had the name
+	Below         Below  // of a directory that the remote lost
+	Decided       bool   // all names in the directory are decided
 }
 
-// Unchanged reports whether the remote has what it was last known to have.
+// Unchanged reports whether the remote's entry is the last known one.
 func (b Base) Unchanged(remote Entry) bool {
 	if b.Held != nil && b.Kind != None && remote.Kind != None {
 		return b.Held.Kind == remote.Kind && b.Held.Version.Matches(remote.Version)
@@ -44,7 +44,7 @@ func (b Base) Unchanged(remote Entry) bool {
 	return b.Same(remote)
 }
 
-// Moved says whether what had the name has another locally, which the remote does not know.
+// Moved says whether the inode that had the name has another local name, unknown to the remote.
 type Moved uint8
 
 // The values of Moved.
@@ -54,20 +54,20 @@ const (
 	RenamedAndModified
 )
 
-// Below is what the remote was known to have in a directory.
+// Below tells of the remote's known names in a directory.
 type Below struct {
-	Files bool // some, or no one has looked
+	Files bool // some, or the directory was never listed
 	Busy  bool // a change of one of the names is under way
 }
 
-// Local is what the name stands for locally.
+// Local is the local entry of the name.
 type Local struct {
-	Kind     providers.Kind // a file is whatever is no directory
+	Kind     providers.Kind // every kind but a directory counts as a file
 	Another  bool           // inode than the one that the remote had under the name
 	Modified bool           // content, since the remote had it
 	Scope    Scope
-	InFlight bool // a change of the name was begun, and what came of it is not known
-	Sent     Sent // is what the remote has now of an earlier such change
+	InFlight bool // a change of the name was begun, and its outcome is not known
+	Sent     Sent // whether the remote's entry is a late result of an earlier such change
 
 	// Of a directory.
 	Full      bool // it has entries
@@ -75,14 +75,14 @@ type Local struct {
 
 	// Of a file.
 	Writing bool // a program has it open for writing
-	Unseen  bool // no program has seen anything of its content
+	Unseen  bool // no program has seen any of its content
 	Partial bool // some of its content was fetched, and some not
 	Origin  bool // the content is a version of another name of the remote
 	Content Content
 	Text    Text
 }
 
-// clean reports whether the name stands for what the remote had.
+// clean reports whether the name leads to the state that the remote had.
 func (l Local) clean(base Base) bool { return base.Kind != None && !l.Another && !l.Modified }
 
 // Scope says whether a name goes to the remote.
@@ -95,14 +95,14 @@ const (
 	Private       // it stays on this machine
 )
 
-// Sent says whether the remote has what an earlier change of the name wrote, one that had
-// been given up.
+// Sent says whether the remote has the result of an earlier change of the name, one that had been
+// given up.
 type Sent uint8
 
 // The values of Sent.
 const (
 	NotSent   Sent = iota
-	MaybeSent      // no one has asked
+	MaybeSent      // not asked for yet
 	LateWrite
 )
 
@@ -117,7 +117,7 @@ const (
 	Gone // some of the local content was never fetched, and the remote has lost it
 )
 
-// Text says whether two texts that began as one can be made one again.
+// Text says whether two versions of one text can be merged.
 type Text uint8
 
 // The values of Text.
@@ -127,13 +127,13 @@ const (
 	Merged
 )
 
-// Policy is what the answer depends on beside the three sides.
+// Policy holds the conditions of the answer beside the three sides.
 type Policy struct {
 	Conflict    Conflict
 	Kept        bool // the version of the remote is in the history
 	Excluded    bool // the name is not shown, and stays on its side
-	EmptyDirs   bool // the remote has directories with nothing in them
-	ImpliedDirs bool // it has others as long as something is in them
+	EmptyDirs   bool // the remote has directories without entries
+	ImpliedDirs bool // it has others as long as they have entries
 	DirAttrs    bool // it tells attributes of directories
 	Within      bool // the directory of the name is gone too
 }

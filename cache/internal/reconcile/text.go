@@ -6,8 +6,8 @@ import "github.com/wsmount/wsmount/cache/internal/lines"
 // all three.
 const MostText = 16 << 20
 
-// MergeTexts merges what two sides made of one text, where the policy says so and all three
-// are text.
+// MergeTexts merges the changes of two sides to one text, if the policy says so and all three are
+// text.
 func (c Conflict) MergeTexts(base, ours, theirs []byte) (merged lines.Merged, ok bool) {
 	if !c.allText(base, ours, theirs) {
 		return merged, false

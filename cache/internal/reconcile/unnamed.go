@@ -1,27 +1,25 @@
 package reconcile
 
-// Orphan is a file that lost its name to a pull while a program had it open, and was
-// changed then.
+// Orphan is a file that lost its name to a pull while a program had it open, and was changed then.
 type Orphan struct {
-	Rival   Rival // has its name now
+	Rival   Rival // the present holder of its name
 	Content Content
 	Text    Text
 }
 
-// Rival is what has the name that an orphan lost.
+// Rival is the present holder of the name that an orphan lost.
 type Rival uint8
 
 // The values of Rival.
 const (
 	NoRival Rival = iota
-	Pulled        // a file as the remote has it
-	Changed       // something that was changed locally too, or a directory
+	Pulled        // a file in the remote's state
+	Changed       // an entry that was changed locally too, or a directory
 )
 
-// DecideOrphan says what becomes of an orphan.
+// DecideOrphan decides about an orphan.
 //
 //	rival      and                              then
-//
 //	nothing                                     Keep
 //	changed                                     SplitUp
 //	pulled     not compared                     Compare
@@ -46,18 +44,17 @@ func DecideOrphan(o Orphan, policy Policy) Action {
 	return conflict(Local{Text: o.Text}, policy)
 }
 
-// Remains is what there is of an inode that has lost a name of the remote.
+// Remains is the rest of an inode that has lost a name of the remote.
 type Remains struct {
 	Remote   bool // names of the remote
 	Local    bool // names
-	Complete bool // nothing of it must be fetched
+	Complete bool // no part of it must be fetched
 	Modified bool // a part of its content, while the rest must be fetched
 }
 
-// DecideRemains says what becomes of such an inode. What only the remote had of it is lost.
+// DecideRemains decides about such an inode. The parts that only the remote had are lost.
 //
 //	remote  local  content                   then
-//
 //	some    any    any                       Nothing
 //	none    none   any                       Forget
 //	none    some   complete                  Keep
