@@ -10,7 +10,7 @@ import (
 // that the remote cannot have, and where ignore files count, those that they ignore, until
 // the remote has them. The lock of the tree guards it.
 type Border struct {
-	Exclude  Excluder // nil: nothing is excluded
+	Exclude  Excluder // nil: no name is excluded
 	Symlinks bool     // the remote can have symbolic links
 	Ignores  *Ignores
 	Ignoring bool   // ignore files count
@@ -24,18 +24,18 @@ func (b *Border) Snapshot() *Border {
 	return &then
 }
 
-// Excluded reports whether what the remote has at a path is not shown.
+// Excluded reports whether the remote's entry at a path is not shown.
 func (b *Border) Excluded(at providers.Locator, kind providers.Kind) bool {
 	return b.Exclude != nil && b.Exclude.Match(at.String(), kind == providers.KindDir)
 }
 
-// canGo reports whether the remote can have an inode of this kind. A directory that it
-// cannot have empty is still its business: it is there as soon as something is in it.
+// canGo reports whether the remote can have an inode of this kind. A directory that it cannot have
+// empty still counts: it exists as soon as it has an entry.
 func (b *Border) canGo(n *table.Inode) bool {
 	return n.IsRegular() || n.IsDir() || n.IsSymlink() && b.Symlinks
 }
 
-// excludes reports whether a name is excluded that stands for an inode.
+// excludes reports whether a name is excluded that leads to an inode.
 func (b *Border) excludes(v *tree.View, l table.Link, n *table.Inode) bool {
 	if b.Exclude == nil {
 		return false
@@ -44,9 +44,9 @@ func (b *Border) excludes(v *tree.View, l table.Link, n *table.Inode) bool {
 	return ok && b.Exclude.Match(at.String(), n.IsDir())
 }
 
-// Stays reports whether what gets a name stays on this machine. Of rules that count and were
-// not learned yet, as after a restart, the commit asks: no one would look again at a name
-// that stays for the others alone.
+// Stays reports whether an inode that gets a name stays on this machine. For rules that count and
+// were not learned yet, as after a restart, the commit asks: a name that stays only because of the
+// other rules would not be looked at again.
 func (b *Border) Stays(tx *tree.Tx, l table.Link, n *table.Inode) bool {
 	if !b.canGo(n) || b.excludes(tx.View, l, n) {
 		return true
@@ -63,7 +63,7 @@ func (b *Border) Stays(tx *tree.Tx, l table.Link, n *table.Inode) bool {
 
 // SetLocal gives a name an inode, or none (0), for a request of the kernel.
 func (b *Border) SetLocal(tx *tree.Tx, l table.Link, ino table.Ino) {
-	hidden := false // excluded since it was taken from the remote, which keeps it
+	hidden := false // excluded since it was fetched from the remote, which keeps it
 	if was := tx.Record(l).Remote; was != nil && b.Exclude != nil {
 		at, ok := tx.RemotePath(l)
 		hidden = ok && b.Excluded(at, was.Kind)
@@ -71,9 +71,9 @@ func (b *Border) SetLocal(tx *tree.Tx, l table.Link, ino table.Ino) {
 	tx.SetLocal(l, ino, ino != 0 && b.Stays(tx, l, tx.Inode(ino)), hidden)
 }
 
-// MayCross reports whether an inode may be renamed from a name to another, or get it too, as
-// far as what stays on this machine has a say: content that is missing would have no source
-// any more, and what is below a directory would change sides one by one.
+// MayCross reports whether an inode may be renamed from a name to another, or get it too, with
+// regard to names that stay on this machine: content that is missing would have no source any
+// more, and names below a directory would change sides one by one.
 func (b *Border) MayCross(tx *tree.Tx, ino table.Ino, from, to table.Link) bool {
 	n := tx.Inode(ino)
 	switch {
@@ -86,8 +86,8 @@ func (b *Border) MayCross(tx *tree.Tx, ino table.Ino, from, to table.Link) bool 
 	return n.IsComplete()
 }
 
-// leaves reports whether a directory that the remote has would be ignored under a name: what
-// is in it would have to be deleted there, each by itself.
+// leaves reports whether a directory that the remote has would be ignored under a name: its
+// entries would have to be deleted there, each by itself.
 func (b *Border) leaves(tx *tree.Tx, n *table.Inode, to table.Link) bool {
 	if !b.Ignoring || len(n.RemoteLinks) == 0 || tx.Record(to).Remote != nil {
 		return false
@@ -96,16 +96,16 @@ func (b *Border) leaves(tx *tree.Tx, n *table.Inode, to table.Link) bool {
 	return is
 }
 
-// Renamed has what is below a directory, which has another name, looked at again before the
-// next commit, unless the rules say the same of it there. No one who renames waits for that.
+// Renamed has the names below a renamed directory looked at again before the next commit, unless
+// the rules say the same of them at both names. The rename does not wait for that.
 func (b *Border) Renamed(tx *tree.Tx, from, to table.Link, dir table.Ino) {
 	if b.Ignoring && !b.Ignores.Same(tx, from, to) {
 		LookBelow(tx, dir)
 	}
 }
 
-// Marked is told of each name that changes. Other rules are learned soon if an ignore file
-// changed locally.
+// Marked is told of each name that changes. Other rules are learned soon if an ignore file changed
+// locally.
 func (b *Border) Marked(tx *tree.Tx, l table.Link, dirty bool) {
 	if l.Name != b.Ignores.file {
 		return
@@ -116,14 +116,14 @@ func (b *Border) Marked(tx *tree.Tx, l table.Link, dirty bool) {
 	}
 }
 
-// want has the rules that count for a name learned soon: more may be made where it is.
+// want has the rules that count for a name learned soon: more names may be made next to it.
 func (b *Border) want(tx *tree.Tx, l table.Link) {
 	b.Ignores.Want(tx, l)
 	tx.Later(b.Wake)
 }
 
-// OnlyIgnored reports whether a name stays local for no other reason: it does not any more
-// once the remote has one like it.
+// OnlyIgnored reports whether a name stays local only because it is ignored: that ends once the
+// remote has one like it.
 func (b *Border) OnlyIgnored(v *tree.View, l table.Link, rec table.Name) bool {
 	n := v.Inode(rec.Ino)
 	if !rec.Local || n == nil || !b.Ignoring || !b.canGo(n) {
@@ -133,10 +133,10 @@ func (b *Border) OnlyIgnored(v *tree.View, l table.Link, rec table.Name) bool {
 	return ok && !b.excludes(v, l, n)
 }
 
-// Sorted reports whether the rules have a name stay local. Content that is missing has to be
-// fetched: it may have no other place soon. A directory that the remote has goes, with what
-// of it is there: it got its name when no one knew the rules. So do those that it was moved
-// into. ok is false when nothing can be said yet.
+// Sorted reports whether the rules make a name stay local. Content that is missing has to be
+// fetched: it may have no other place soon. A directory that the remote has goes, with those of
+// its entries that the remote has: it got its name when the rules were not known. So do those that
+// it was moved into. ok is false when that cannot be decided yet.
 func (b *Border) Sorted(v *tree.View, l table.Link, rec table.Name, n *table.Inode, c Carriers) (stays, ok bool) {
 	if rec.Remote != nil || rec.Attempt != nil || rec.Ino == 0 || n == nil || rec.Local && !b.OnlyIgnored(v, l, rec) {
 		return rec.Local, true
@@ -148,8 +148,8 @@ func (b *Border) Sorted(v *tree.View, l table.Link, rec table.Name, n *table.Ino
 	return is, true
 }
 
-// Sort has a name stay local or not, as the rules say. It reports false when nothing can be
-// said yet.
+// Sort makes a name stay local or not, as the rules say. It reports false when that cannot be
+// decided yet.
 func (b *Border) Sort(tx *tree.Tx, l table.Link, c Carriers) bool {
 	rec := tx.Record(l)
 	stays, ok := b.Sorted(tx.View, l, rec, tx.Inode(rec.Ino), c)
@@ -165,8 +165,8 @@ func setStays(tx *tree.Tx, l table.Link, rec table.Name, stays bool) {
 	tx.Mark(l)
 }
 
-// excludeKey is where the rules of exclusion are that the names of the table follow. A person
-// may change them between two runs.
+// excludeKey holds the rules of exclusion that the names of the table follow. A person may change
+// them between two runs.
 const excludeKey = "exclude/rules"
 
 // text tells rules of exclusion apart.
@@ -191,9 +191,9 @@ func (b *Border) Leaving(v *tree.View) (all []table.Link) {
 	return all
 }
 
-// Follow has what stayed local go to the remote where it is excluded no longer, and notes
-// that the table follows the rules. It asks the remote nothing. What an ignore file may name
-// is left to a Learner: look says that there is such.
+// Follow has names that stayed local go to the remote where they are excluded no longer, and notes
+// that the table follows the rules. It asks the remote nothing. Names that an ignore file may
+// cover are left to a Learner: look says that there are such.
 func (b *Border) Follow(tx *tree.Tx) (look bool) {
 	var all []table.Link
 	tx.Local(func(table.Ino) bool { return true }, func(l table.Link) bool {

@@ -56,11 +56,11 @@ func crosses(v Paths, x Excluder, was, is providers.Locator, ino table.Ino) bool
 	return found
 }
 
-// hiddenKey begins the records of how many entries of the remote a directory does not show:
-// their names are excluded, or taken by what stays on this machine.
+// hiddenKey begins the records of how many entries of the remote a directory does not show: their
+// names are excluded, or taken by names that stay on this machine.
 const hiddenKey = "hidden/"
 
-// SetHidden says how many that are.
+// SetHidden sets that number.
 func SetHidden(tx Tx, dir table.Ino, count int) {
 	key := table.KeyOf(hiddenKey, dir)
 	switch old := tx.Get(key); {

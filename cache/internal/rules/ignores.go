@@ -1,16 +1,15 @@
-// Package rules knows which names of a working copy stay on this machine because an
-// ignore file says so.
+// Package rules knows which names of a working copy stay on this machine because an ignore file
+// says so.
 //
-// Those are names that the remote does not have. What it has goes on going there,
-// whatever a rule says: that it has it is all that makes a name tracked. So whether a name
-// is ignored depends on what is at the remote, and on files that anybody may change or
-// that are not local yet. Therefore
+// Those are names that the remote does not have. Names that it has are still sent, whatever a rule
+// says: only the remote's having a name makes it tracked. So whether a name is ignored depends on
+// the remote's names, and on files that anyone may change or that are not local yet. Therefore
 //
-//   - a new name stays local at once if the rules that were learned say so, so that what a
-//     build leaves behind never gets into the order of changes;
+//   - a new name stays local at once if the learned rules say so, so that build output never gets
+//     into the order of changes;
 //   - before a commit the rules are learned anew ([Ignores.Unlearned]), names that stay for
-//     rules of before are looked at again ([ToLookBelow]), and those that would be sent are
-//     asked for one by one: nothing depends on what was learned before.
+//     earlier rules are looked at again ([ToLookBelow]), and those that would be sent are asked
+//     for one by one: nothing depends on the rules learned before.
 //
 // An Ignores is guarded by the lock of the tree: each call has a view of it.
 package rules
@@ -42,7 +41,7 @@ type Tx interface {
 	Set(key string, value []byte)
 }
 
-// Ignores are the rules that were learned, by the directory that their file is in.
+// Ignores are the learned rules, by the directory that their file is in.
 type Ignores struct {
 	file    string // the name of ignore files
 	learned map[table.Ino]Rules
@@ -50,7 +49,7 @@ type Ignores struct {
 	wanted  map[table.Ino]struct{} // directories whose rules could have been used
 }
 
-// Rules are what the content version of an ignore file says; without an Ino there is none.
+// Rules are the rules of one content version of an ignore file; without an Ino there is none.
 type Rules struct {
 	Ino     table.Ino
 	Version uint64
@@ -59,12 +58,12 @@ type Rules struct {
 
 const maxAbsent = 1 << 16
 
-// New has learned nothing of the ignore files of a name.
+// New has learned no rules of the ignore files of a name.
 func New(file string) *Ignores {
 	return &Ignores{file: file, learned: map[table.Ino]Rules{}, absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{table.Root: {}}}
 }
 
-// Clone is what was learned, for a snapshot of the tree.
+// Clone is a copy of the learned rules, for a snapshot of the tree.
 func (g *Ignores) Clone() *Ignores {
 	return &Ignores{file: g.file, learned: maps.Clone(g.learned), absent: map[table.Ino]struct{}{}, wanted: map[table.Ino]struct{}{}}
 }
@@ -91,15 +90,15 @@ func (g *Ignores) FileOf(v View, dir table.Ino) (ino table.Ino, version uint64, 
 	return 0, 0, true
 }
 
-// IsLearned reports whether the rules of a directory are those of now.
+// IsLearned reports whether the learned rules of a directory are the present ones.
 func (g *Ignores) IsLearned(v View, dir table.Ino) bool {
 	ino, version, known := g.FileOf(v, dir)
 	r := g.learned[dir]
 	return known && r.Ino == ino && r.Version == version
 }
 
-// Ignored reports whether the rules that were learned say that a name is not to be
-// tracked. sure is false when rules that count were not learned.
+// Ignored reports whether the learned rules say that a name is not to be tracked. sure is false
+// when rules that count were not learned.
 func (g *Ignores) Ignored(v View, l table.Link, dir bool) (is, sure bool) {
 	dirs, names, ok := v.Above(l)
 	if !ok {
@@ -113,8 +112,8 @@ func (g *Ignores) Ignored(v View, l table.Link, dir bool) (is, sure bool) {
 	return is, sure
 }
 
-// Same reports whether rules are known to say the same of all below a directory under two
-// names. Those in it go along with it.
+// Same reports whether rules are known to say the same of all names below a directory under two
+// names. The rules in it go along with it.
 func (g *Ignores) Same(v View, a, b table.Link) bool {
 	dirsA, namesA, ok := v.Above(a)
 	dirsB, namesB, ok2 := v.Above(b)
@@ -142,11 +141,11 @@ func (g *Ignores) Same(v View, a, b table.Link) bool {
 // Changed says that the ignore file of a directory came, went or has other content.
 func (g *Ignores) Changed(dir table.Ino) { delete(g.absent, dir) }
 
-// Undone says that what was seen in a transaction is not so.
+// Undone says that a transaction was undone, with all that was seen in it.
 func (g *Ignores) Undone() { clear(g.absent) }
 
-// Want has the rules that count for a name among those that Wanted gives: more may be made
-// where it is.
+// Want adds the rules that count for a name to those that Wanted returns: more names may be made
+// next to it.
 func (g *Ignores) Want(v View, l table.Link) {
 	dirs, _, _ := v.Above(l)
 	for _, dir := range dirs {
@@ -166,13 +165,13 @@ func (g *Ignores) Wanted(v View) (dirs []table.Ino) {
 	return dirs
 }
 
-// What is kept in the table, since names stay local for it.
+// The records in the table, since names stay local because of them.
 const (
 	rulesKey = "ignore/rules/" // of a directory the ignore file whose rules were learned
-	lookKey  = "ignore/look/"  // a directory in which all is to be looked at again
+	lookKey  = "ignore/look/"  // a directory with all names below it to be looked at again
 )
 
-// state is what is kept of an ignore file whose rules were learned.
+// state is the record of an ignore file whose rules were learned.
 func state(ino table.Ino, version uint64) []byte {
 	if ino == 0 {
 		return nil
@@ -180,8 +179,8 @@ func state(ino table.Ino, version uint64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(nil, ino), version)
 }
 
-// Unlearned are the directories whose rules count for what is to be sent and were not
-// learned: the root, those that had some, and all above what is dirty and not at the
+// Unlearned are the directories whose rules count for names that are to be sent and were not
+// learned: the root, those that had some, and all above names that are dirty and not at the
 // remote.
 func (g *Ignores) Unlearned(v View) (dirs []table.Ino) {
 	asked := map[table.Ino]struct{}{}
@@ -207,8 +206,8 @@ func (g *Ignores) Unlearned(v View) (dirs []table.Ino) {
 	return slices.Compact(dirs)
 }
 
-// UnlearnedAbove are the directories that a name is in whose rules were not learned, and
-// that are not in asked, to which they are added.
+// UnlearnedAbove are the directories above a name whose rules were not learned, and that are not
+// in asked, to which they are added.
 func (g *Ignores) UnlearnedAbove(v View, l table.Link, asked map[table.Ino]struct{}) (dirs []table.Ino) {
 	above, _, _ := v.Above(l)
 	for _, dir := range slices.Backward(above) {
@@ -222,9 +221,9 @@ func (g *Ignores) UnlearnedAbove(v View, l table.Link, asked map[table.Ino]struc
 	return dirs
 }
 
-// Learn has the rules of a directory count. Where others did, or where they take back what
-// those above them say, names may stay local that need not any more: those are to be
-// looked at. A slow reader does not take back what was learned of the file as it is.
+// Learn has the rules of a directory count. Where others did, or where they take back rules from
+// above, names may stay local without need: those are to be looked at. A slow reader does not take
+// back the rules of the file as it is.
 func (g *Ignores) Learn(tx Tx, dir table.Ino, r Rules) {
 	if ino, version, _ := g.FileOf(tx, dir); (ino != r.Ino || version != r.Version) && g.IsLearned(tx, dir) {
 		return
@@ -247,19 +246,19 @@ func (g *Ignores) Learn(tx Tx, dir table.Ino, r Rules) {
 	g.learned[dir] = r
 }
 
-// LookBelow has what is below a directory looked at again before the next commit, also in
-// the next run.
+// LookBelow has the names below a directory looked at again before the next commit, also in the
+// next run.
 func LookBelow(tx Tx, dir table.Ino) { tx.Set(table.KeyOf(lookKey, dir), []byte{1}) }
 
 // ToLookBelow are the directories of LookBelow that were not Looked below since.
 func ToLookBelow(v View) []table.Ino { return table.InosOf(v, lookKey) }
 
-// Looked says that what is below a directory was looked at.
+// Looked says that the names below a directory were looked at.
 func Looked(tx Tx, dir table.Ino) { tx.Set(table.KeyOf(lookKey, dir), nil) }
 
-// Carriers are the directories above one that the remote has and that was moved below
-// them, which it does not have there yet. It can only have it there if it has them too, so
-// these go although they are ignored; what else is in them stays.
+// Carriers are the directories that a directory of the remote was moved into, and that the remote
+// does not have yet. It can have that one there only if it has them too, so these go although they
+// are ignored; other names in them stay.
 type Carriers map[table.Ino]struct{}
 
 // Has reports whether a directory is one.

@@ -14,16 +14,16 @@ import (
 // maxRules is how large an ignore file may be, in bytes. Of a larger one no rule counts.
 const maxRules = 1 << 20
 
-// maxTries is how often in a row something is tried that others come before.
+// maxTries bounds the tries in a row of a step that other changes may overtake.
 const maxTries = 4
 
-// A Learner reads ignore files, and looks again at what stays local for rules of before.
+// A Learner reads ignore files, and looks again at names that stay local for earlier rules.
 type Learner struct {
 	o        LearnerOptions
 	learning bool // in the background; the lock of the tree guards it
 }
 
-// LearnerOptions are what a Learner needs of those who use it.
+// LearnerOptions are the parts that a Learner works with.
 type LearnerOptions struct {
 	Tree   *tree.Tree
 	Border *Border
@@ -34,30 +34,30 @@ type LearnerOptions struct {
 
 // Volume is a working copy as a Learner needs it.
 type Volume interface {
-	// Update runs do as one change of the tree. What differs because of one that is own is
-	// due with the commit under way.
+	// Update runs do as one change of the tree. Names that it makes dirty with own set are due
+	// with the commit under way.
 	Update(own bool, do func(*tree.Tx) error) error
 	// Snapshot runs do with the tree and the border of this moment, without the lock.
 	Snapshot(do func(v *tree.View, b *Border))
-	// Patiently runs do until it is done, nothing has moved for too long, or ctx ends.
+	// Patiently runs do until it is done, there was no progress for too long, or ctx ends.
 	Patiently(ctx context.Context, do func(Work) error) error
 }
 
-// Work is what asks the remote for a Learner. That something was removed meanwhile is no error.
+// Work asks the remote for a Learner. A name that was removed meanwhile is no error.
 type Work interface {
 	Moved()                   // there is progress
-	List(dir table.Ino) error // has the names of a directory be known
-	// Read gives the content of an ignore file, as it is at the moment or newer, but of one
-	// larger than most nothing; false: it was removed.
+	List(dir table.Ino) error // makes the names of a directory known
+	// Read returns the content of an ignore file, as it is at the moment or newer, but no content
+	// of one larger than most; false: it was removed.
 	Read(ino table.Ino, most int64) (content []byte, there bool, err error)
-	Fetch(ino table.Ino, kind providers.Kind) error // has the content be local
+	Fetch(ino table.Ino, kind providers.Kind) error // makes the content local
 }
 
-// NewLearner makes one that has learned nothing.
+// NewLearner makes one that has learned no rules.
 func NewLearner(o LearnerOptions) *Learner { return &Learner{o: o} }
 
-// ForCommit makes all rules known that say something of what may go with a commit, and looks
-// again at what stays local for rules of before.
+// ForCommit makes all rules known that count for names that may go with a commit, and looks again
+// at names that stay local for earlier rules.
 func (e *Learner) ForCommit(ctx context.Context) error {
 	if !e.o.Border.Ignoring {
 		return nil
@@ -84,8 +84,8 @@ func (e *Learner) Look(ctx context.Context) {
 	}
 }
 
-// Ahead learns rules that were changed locally, or could have been used, so that what is made
-// from now on stays local at once. What it cannot learn the next commit will.
+// Ahead learns rules that were changed locally, or could have been used, so that names made from
+// now on stay local at once. Rules that it cannot learn are learned by the next commit.
 func (e *Learner) Ahead(ctx context.Context, v *tree.View) {
 	if !e.o.Border.Ignoring || e.learning {
 		return
@@ -116,7 +116,7 @@ func (e *Learner) learnAll(w Work, dirs []table.Ino) error {
 	return nil
 }
 
-// learn reads the rules of a directory, if they were not, or are others now.
+// learn reads the rules of a directory, if they were not learned or have changed.
 func (e *Learner) learn(w Work, dir table.Ino) error {
 	r, known := e.fileOf(dir)
 	if !known {
@@ -146,8 +146,8 @@ func (e *Learner) fileOf(dir table.Ino) (r Rules, known bool) {
 	return r, known
 }
 
-// lookAgain looks at all names in directories whose rules are others now. What cannot be said
-// yet is looked at before the next commit.
+// lookAgain looks at all names in directories whose rules have changed. Names that cannot be
+// decided yet are looked at before the next commit.
 func (e *Learner) lookAgain(w Work) error {
 	dirs := ToLookBelow(e.o.Tree.Lock())
 	e.o.Tree.Unlock()
@@ -183,14 +183,14 @@ func (e *Learner) lookAgain(w Work) error {
 	return nil
 }
 
-// lookBelow looks at all names below a directory, those of one directory at a time: no one
-// waits for a million of them. It returns the directories whose rules would have to be known.
+// lookBelow looks at all names below a directory, one directory at a time: the lock is not held
+// for a million of them. It returns the directories whose rules would have to be known.
 func (e *Learner) lookBelow(top table.Ino, c Carriers) (unlearned []table.Ino, err error) {
 	asked := map[table.Ino]struct{}{}
 	for dirs := []table.Ino{top}; len(dirs) > 0; {
 		dir := dirs[len(dirs)-1]
 		dirs = dirs[:len(dirs)-1]
-		err := e.o.Volume.Update(true, func(tx *tree.Tx) error { // what need not stay any more is due with the commit
+		err := e.o.Volume.Update(true, func(tx *tree.Tx) error { // due with the commit
 			tx.Names(dir, "", func(name string, rec table.Name) bool {
 				n, l := tx.Inode(rec.Ino), table.Link{Dir: dir, Name: name}
 				if rec.Ino == 0 || n == nil {
