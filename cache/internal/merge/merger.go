@@ -39,7 +39,7 @@ import (
 // Volume is a working copy as merges need it.
 type Volume struct {
 	// Update runs do as one change of the tree. With Own set, the names that it makes dirty are
-	// sent together with the commit that it belongs to.
+	// due at once, and waiters wait for them too.
 	Update func(do func(tx *local.Tx, sent upload.Tx) error) error
 	// Retry runs do until it succeeds, fails for good, or ctx ends.
 	Retry func(ctx context.Context, do func(ctx context.Context) error) error

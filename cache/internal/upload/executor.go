@@ -25,7 +25,7 @@ var (
 // Volume is a working copy, as an Executor needs it.
 type Volume interface {
 	// Update runs do as one change of the tree by an operation itself: the names that it makes
-	// dirty are sent together with the commit that the operation was for.
+	// dirty are due at once, and callers that wait for the operation wait for them too.
 	Update(do func(Tx) error) error
 	// Retry runs do until it succeeds or fails for good.
 	Retry(ctx context.Context, do func(ctx context.Context) error) error
