@@ -61,8 +61,8 @@ func (s *sides) unite() {
 	s.united()
 }
 
-// putUnion gives the name the content file that was made. Each attribute is from the side that
-// changed it.
+// putUnion gives the name the content file that was made. The mode is theirs, unless attributes
+// were changed locally; the other attributes are ours.
 func (s *sides) putUnion(was *table.Inode, ours bool) {
 	x := s.union.Ino
 	s.put(s.union.Made)

@@ -45,7 +45,7 @@ type Volume struct {
 	Retry func(ctx context.Context, do func(ctx context.Context) error) error
 	// Report tells a person of an unexpected event.
 	Report func(op, path string, err error)
-	// Go runs f in the background, and Pause waits there.
+	// Go runs f in the background. Pause waits for d; the end of ctx is an error.
 	Go    func(f func())
 	Pause func(ctx context.Context, d time.Duration) error
 }

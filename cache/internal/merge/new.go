@@ -200,7 +200,7 @@ func (s *sides) replace() {
 	s.Report.Changed++
 }
 
-// put gives the name to a file that was just made, against theirs.
+// put gives the name to a file that was just made, with theirs as its base.
 func (s *sides) put(made files.Made) {
 	v, old, x := s.tx, s.rec.Ino, made.Ino
 	_, n := s.fresh(old)

@@ -148,8 +148,8 @@ func (s *sides) local() (local reconcile.Local) {
 	return local
 }
 
-// moved are the local names, none of them a remote link, of the inode that the remote had under
-// the name.
+// moved are the names to be sent, none of them a remote link, of the inode that the remote had
+// under the name.
 func (s *sides) moved(n *table.Inode) []table.Link {
 	if n == nil {
 		return nil

@@ -68,7 +68,7 @@ func (q *Queue) EachUpTo(v *tree.View, due uint64, visit func(seq uint64, l tabl
 // not due yet.
 func (q *Queue) isHurried(v *tree.View) bool { return len(q.waiters) > 0 || q.o.Sender.IsAsked(v) }
 
-// Open opens a window when there are changes to wait for.
+// Open opens a window for changes that are not due yet, or makes them due.
 func (q *Queue) Open(v *tree.View) {
 	q.stirs++
 	switch {

@@ -46,7 +46,8 @@ type Options struct {
 	Window time.Duration
 	// Held says that no change is to be due by itself at this moment, whichever were; nil: never.
 	Held func(*tree.View) bool
-	// MaxUnsaved is how many bytes of content are due although the window is open.
+	// MaxUnsaved is how many bytes of content are unsaved when changes become due before the
+	// window ends.
 	MaxUnsaved int64
 	// MaxOpen is for how long content is left alone because a program has it open for
 	// writing.

@@ -16,7 +16,7 @@ const (
 	AskSent                  // find out Local.Sent
 	KeepRemote               // put the version of the remote into the history: Policy.Kept
 	Descend                  // decide about the names in the remote's former directory first
-	Vacate                   // the remote lost the directory and all entries in it
+	Vacate                   // note that the remote lost the directory and its entries
 	Track                    // the name is no more one that an ignore file keeps local
 )
 
@@ -26,11 +26,11 @@ const (
 	Wait       // nothing: the outcome of a change that is under way decides
 
 	// The remote has no entry there.
-	Clear   // the remote's directory, which may still exist, has no entries
+	Clear   // the remote's directory is empty, and may still exist
 	Release // the directory is local alone from now on, if it is that
 	Keep    // the local side stays, and is sent anew
 	Delete  // the local name goes
-	Forget  // so does the known remote entry; no local inode was its
+	Forget  // the known remote entry goes; the local side, if any, is another inode
 
 	// Its entry stays on its side.
 	Detach // the local side stays on this machine
@@ -51,7 +51,7 @@ const (
 	// Both sides have changed.
 	Unite     // the name gets the text that both became
 	SplitUp   // the local side gets the name of a conflict copy, the remote's the name
-	Salvage   // so does the rest of the local content
+	Salvage   // as SplitUp, with the local content that is left
 	Overwrite // the local side is sent in place of the remote's
 	Hold      // both stay, until a person resolves it
 )

@@ -15,8 +15,8 @@ import (
 )
 
 // resolveAttempt finds out whether a change that was begun has happened: its answer got lost, or
-// the process was killed. Then it is as if it had been answered. It is not sent again for that:
-// the change may be out of date by now.
+// the process was killed. Then it is as if it had been answered. Content, directories and
+// deletions are not sent again for that: they may be out of date by now.
 func (x *Executor) resolveAttempt(ctx context.Context, s *Try) error {
 	switch s.Attempt.Kind {
 	case AttemptWrite, AttemptCopy:
@@ -147,7 +147,8 @@ func (x *Executor) resolveMove(ctx context.Context, s *Try) error {
 	return x.move(ctx, s)
 }
 
-// resolveAttr repeats a change of attributes, with the present ones.
+// resolveAttr repeats a change of attributes, with the present ones, if the remote has operation
+// ids. Else it looks whether the remote has them.
 func (x *Executor) resolveAttr(ctx context.Context, s *Try) error {
 	if x.caps.OperationIDs {
 		return x.resetAttr(ctx, s)
