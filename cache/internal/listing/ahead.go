@@ -76,8 +76,8 @@ type AheadOptions struct {
 // Lister lists directories of the remote.
 type Lister interface {
 	List(ctx context.Context, at providers.Locator, o providers.ListOptions) (providers.Page, error)
-	// MayList reports whether there is time for it, and Answered is told how long the
-	// remote took.
+	// MayList reports whether listings ahead may still begin: not when the working copy closes.
+	// Answered is told the duration of one.
 	MayList(*tree.View) bool
 	Answered(v *tree.View, took time.Duration)
 }

@@ -14,7 +14,7 @@ const (
 	StaleFor = 60 * time.Second
 	// LeastWait is how long a look waits for a listing that usually comes at once.
 	LeastWait = 30 * time.Millisecond
-	// MostWait is how long a look at names waits at most.
+	// MostWait is how long a look at stale names waits at most, and a strict look at least.
 	MostWait = time.Second
 
 	kernelMax = time.Hour
@@ -111,8 +111,8 @@ func (b *Belief) Judge(dir table.Ino, n *table.Inode, arrived time.Time, strict 
 	return a, moment
 }
 
-// Overdue notes that an answer did not come in its usual time: no look waits for one until one
-// comes.
+// Overdue notes that an answer did not come in its usual time: no look waits until there is one
+// again.
 func (b *Belief) Overdue(waited time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

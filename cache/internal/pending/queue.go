@@ -132,7 +132,7 @@ func (q *Queue) Marked(v *tree.View, was, now uint64) bool {
 	switch {
 	case now == 0: // it was on its way
 		return was != 0
-	case was == 0: // not due yet: see open
+	case was == 0: // not due yet: see Open
 		return q.isHurried(v)
 	}
 	return was <= q.due || q.isHurried(v) // another state of a name that was on its way
