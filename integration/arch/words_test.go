@@ -29,15 +29,30 @@ var formerNames = map[string]string{
 var formerPhrases = regexp.MustCompile(`changed here|changed there|deleted here|deleted there|here and there|it takes long|it is so already|again and again|` +
 	`\bnobody\b[^:]|\bto be had\b`) // the login nobody stands before a colon
 
-// TestWords keeps file names and messages in the words that people who know git and
+// commentPhrases are of comments. The subject of a sentence is the thing: a request, a caller, a
+// handle, a reader.
+var commentPhrases = regexp.MustCompile(`(?i)changed (t?here)\b|deleted (t?here)\b|\bhere and there\b|\bit is so already\b|\b(nobody|somebody|whoever)\b`)
+
+// formerWords are those of formerNames that mean nothing else in the comments of a working copy.
+var formerWords = regexp.MustCompile(`(?i)\b(shadows?|reborn|vague|sift(s|ed)?|absorb(s|ed)?|displaced|underway|harvest(s|ed)?|parcels?|uncommit(s|ted)?)\b`)
+
+// plain are the packages whose comments are held to commentPhrases, and those below.
+var plain = []string{"cache"}
+
+// TestWords keeps file names, messages and comments in the words that people who know git and
 // file systems use.
 func TestWords(t *testing.T) {
 	for dir, files := range sources(t) {
 		for _, f := range files {
-			if dir == "cache" {
+			if under(dir, "cache") {
 				first, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(f.name), ".go"), "_")
 				better, banned := formerNames[first]
 				assert.False(t, banned, f.name, "name it by", better)
+			}
+			for _, c := range f.file.Comments {
+				text := c.Text()
+				assert.False(t, underAny(dir, plain) && commentPhrases.MatchString(text), f.name, "a comment says", commentPhrases.FindString(text), "in:", text)
+				assert.False(t, under(dir, "cache") && formerWords.MatchString(text), f.name, "a word that the glossary of cache/doc.go has another for:", text)
 			}
 			ast.Inspect(f.file, func(n ast.Node) bool {
 				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && formerPhrases.MatchString(text.Value) {
