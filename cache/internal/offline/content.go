@@ -13,16 +13,16 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// ContentUsage is what a working copy takes of its disk, in bytes. What is open is not counted.
+// ContentUsage is the disk space of a working copy, in bytes. Open content is not counted.
 type ContentUsage struct {
-	Clean   int64 `json:"cleanBytes"`   // copies of what the backend has
-	Unsaved int64 `json:"unsavedBytes"` // content that it lacks, or that stays here
-	History int64 `json:"historyBytes"` // content of versions that were
+	Clean   int64 `json:"cleanBytes"`   // copies of content that the remote has
+	Unsaved int64 `json:"unsavedBytes"` // content that it lacks, or that stays local
+	History int64 `json:"historyBytes"` // content of earlier versions
 	// Lost is why commits that are not pushed cannot be read: then all content is unsaved.
 	Lost string `json:"lost,omitempty"`
 }
 
-// UsageOf is what content takes.
+// UsageOf is the disk usage of a store.
 func UsageOf(s *content.Store, e *files.Eviction) ContentUsage {
 	u := s.Usage()
 	of := ContentUsage{Clean: u.Clean, Unsaved: u.Dirty, History: u.Kept}
@@ -32,12 +32,12 @@ func UsageOf(s *content.Store, e *files.Eviction) ContentUsage {
 	return of
 }
 
-// Lost is why commits that are noted as not pushed cannot be read where the provider keeps them,
-// of a working copy whose names are those of a revision ("": that is not known). whole: whether each
-// byte can be, which takes as long.
+// Lost is why commits that are noted as not pushed cannot be read where the provider keeps
+// them, of a working copy whose names are those of the revision standsOn ("": unknown). whole:
+// also check that each byte can be read, which takes as long as reading it.
 type Lost func(noted *revision.Unpushed, standsOn providers.Revision, whole bool) error
 
-// Question is what Lost is to be asked of a working copy; nil: nothing.
+// Question is the call of Lost for a working copy; nil: nothing is to be asked.
 func (l Lost) Question(v *tree.View) (ask func(whole bool) error) {
 	noted := revision.UnpushedOf(v)
 	if l == nil || noted == nil {
@@ -47,13 +47,13 @@ func (l Lost) Question(v *tree.View) (ask func(whole bool) error) {
 	return func(whole bool) error { return l(noted, standsOn, whole) }
 }
 
-// ContentOf is what the content of a working copy takes, after all clean content was given up
-// if clear says so. Where commits are lost all is unsaved: nothing else has what they had.
+// ContentOf is the disk usage of a working copy's content, after evicting all clean content if
+// clear is set. Where commits are lost, all content is unsaved: nothing else has theirs.
 // io/fs.ErrNotExist when there is no working copy.
 //
-// After an unclean end the table is left as it is: what that end asks for belongs into
-// its next commit. So it is where its disk has no room to open it but to be read, or for the
-// records. Then the content is gone as after an eviction whose record a loss of power took.
+// After an unclean end the table stays unchanged: the recovery from that end belongs into its
+// next commit. The same holds where the disk has no room to open the table for writing, or for
+// the records. Then the content is gone as after an eviction whose record a loss of power took.
 func ContentOf(stateDir string, clear bool, lost Lost) (u ContentUsage, freed int64, err error) {
 	if !clear {
 		return giveUp(stateDir, table.Options{ReadOnly: true}, 0, lost)
@@ -67,14 +67,14 @@ func ContentOf(stateDir string, clear bool, lost Lost) (u ContentUsage, freed in
 	return u, freed, err
 }
 
-// MakeRoomIn gives up n bytes of clean content, or all if there is less, for others who found
-// the disk full. It writes nothing. The errors are those of [ContentOf].
+// MakeRoomIn evicts n bytes of clean content, or all if there is less, for other processes that
+// found the disk full. It writes nothing. The errors are those of [ContentOf].
 func MakeRoomIn(stateDir string, n int64, lost Lost) (freed int64, err error) {
 	_, freed, err = giveUp(stateDir, table.Options{ReadOnly: true}, n, lost)
 	return freed, err
 }
 
-// giveUp is ContentOf with so many bytes given up.
+// giveUp is ContentOf with n bytes evicted.
 func giveUp(stateDir string, to table.Options, n int64, lost Lost) (u ContentUsage, freed int64, err error) {
 	w, err := open(stateDir, true, to)
 	if err != nil {
@@ -107,7 +107,7 @@ func giveUp(stateDir string, to table.Options, n int64, lost Lost) (u ContentUsa
 	return UsageOf(w.Content, &e), freed, w.tree.View(func(*tree.View) error { return full })
 }
 
-// lost asks for commits that are not pushed, if any are noted and there is whom to ask.
+// lost asks whether commits that are not pushed are lost, if any are noted and why can answer.
 func (w *workingCopy) lost(why Lost) error {
 	v := w.tree.Lock()
 	ask := why.Question(v)

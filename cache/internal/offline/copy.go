@@ -12,14 +12,14 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// workingCopy is one that no mount has open.
+// workingCopy is a working copy that no mount has open.
 type workingCopy struct {
 	*state.Dir
 	tree *tree.Tree
 }
 
-// open opens the names of a working copy that is there, and its content too if with says so.
-// fs.ErrNotExist when there is none. Names that are only read may be read by others at once.
+// open opens the names of an existing working copy, and its content too if with is set.
+// fs.ErrNotExist when there is none. Names may be read by several processes at once.
 func open(dir string, with bool, to table.Options) (*workingCopy, error) {
 	if err := state.HasTable(dir); err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
@@ -33,7 +33,7 @@ func open(dir string, with bool, to table.Options) (*workingCopy, error) {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
 	err = d.OpenTable(to)
-	if to.ReadOnly && errors.Is(err, fs.ErrNotExist) { // none was made to its end: what there is may be damaged
+	if to.ReadOnly && errors.Is(err, fs.ErrNotExist) { // half made: maybe damaged
 		if err := d.Close(); err != nil {
 			return nil, fmt.Errorf("cache: %w", err)
 		}
@@ -49,8 +49,8 @@ func open(dir string, with bool, to table.Options) (*workingCopy, error) {
 	return &workingCopy{d, treeOf(d.Table)}, nil
 }
 
-// treeOf is the tree in a table, of a remote of which nothing is known: no difference is
-// taken for none.
+// treeOf is the tree in a table, whose remote is unknown: it is given every ability, so that no
+// difference is ignored.
 func treeOf(t *table.Table) *tree.Tree {
 	return tree.New(t, tree.Options{Attributes: true, Log: slog.New(slog.DiscardHandler)})
 }

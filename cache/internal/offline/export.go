@@ -15,20 +15,20 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Exported says what an Export wrote.
+// Exported is the result of an Export.
 type Exported struct {
 	Files   []string          `json:"files,omitempty"` // below into
 	Skipped []history.Skipped `json:"skipped,omitempty"`
 }
 
-// Also says which of the files that are not changed are exported, by the version that the remote
-// is to have; nil: none.
+// Also reports whether an unchanged file is exported too, by the version that the remote is to
+// have; nil: none is.
 type Also func(path string, of providers.Version) bool
 
 // Export writes the unsaved files of a working copy into a directory, under their paths, as
-// they are, and those whose names a loss of power took; also others whose content is
-// local. It makes the directory, and never
-// writes over anything there: what has a name there already is skipped. The working copy stays as it is.
+// they are, those whose names a loss of power took, and local content that also chooses. It
+// makes the directory, and never overwrites a file in it: a name that is taken is skipped. The
+// working copy stays as it is.
 func Export(ctx context.Context, stateDir, into string, also Also) (Exported, error) {
 	var out Exported
 	w, err := open(stateDir, true, table.Options{ReadOnly: true})
@@ -71,7 +71,7 @@ func Export(ctx context.Context, stateDir, into string, also Also) (Exported, er
 	return out, err
 }
 
-// saved are the files whose content is local and that are not changed, those of them that are wanted.
+// saved are the unchanged files with local content that also chooses.
 func (w *workingCopy) saved(v *tree.View, also Also) (all []Unsaved, err error) {
 	local := map[table.Ino]bool{}
 	err = w.Content.Each(func(ino uint64, _ string, _ int64, partial bool) { local[table.Ino(ino)] = !partial })
@@ -108,8 +108,7 @@ func copyOut(into, name, from string) error {
 	return recovery.WriteOut(into, name, f)
 }
 
-// export writes one entry, and says under which name; "" when there is nothing
-// to write.
+// export writes one entry, and gives the name of its file; "" when no file is written.
 func (w *workingCopy) export(into string, u Unsaved) (string, error) {
 	name := recovery.SafePath(u.Path)
 	path := filepath.Join(into, filepath.FromSlash(name))

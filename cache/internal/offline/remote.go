@@ -6,8 +6,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Remote is the remote of a working copy that is started without one. It has nothing, and
-// promises everything, so that no difference is taken for none.
+// Remote is the remote of a working copy that is started without one. It holds no entries, and
+// claims every ability, so that each difference counts as one.
 type Remote struct{}
 
 var _ providers.Provider = Remote{}

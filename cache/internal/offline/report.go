@@ -11,17 +11,17 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Report is what a working copy that is not mounted holds.
+// Report is the state of a working copy that is not mounted.
 type Report struct {
 	StateDir string `json:"state_dir"`
-	// InUse says that another process has it, a mount or a command: nothing else is known.
+	// InUse: another process, a mount or a command, has it. Then no other field is known.
 	InUse bool `json:"in_use,omitempty"`
-	// Ended says how the last session did: "clean", "killed" or "power lost";
-	// "" when there was none.
+	// Ended is how the last session ended: "clean", "killed" or "power lost"; "" when there was
+	// none.
 	Ended string `json:"ended,omitempty"`
 
-	// Unsaved is what the remote does not have, in the order of the changes;
-	// Total counts what a limit left out, too.
+	// Unsaved are the changes that the remote lacks, in their order; Total counts those that a
+	// limit left out, too.
 	Unsaved []Unsaved `json:"unsaved,omitempty"`
 	Total   int       `json:"total"`
 
@@ -33,21 +33,21 @@ type Report struct {
 	Orphans   int   `json:"orphans,omitempty"`
 
 	Unpushed *revision.Unpushed `json:"unpushed,omitempty"` // commits that its remote does not have
-	StandsOn providers.Revision `json:"-"`                  // that of its names; "": it is not known
+	StandsOn providers.Revision `json:"-"`                  // that of its names; "": unknown
 
 	// Recovered are files, below the state directory, whose names a loss of
 	// power took.
 	Recovered []string `json:"recovered,omitempty"`
 }
 
-// Empty reports whether nothing would be lost with it.
+// Empty reports whether removing the working copy would lose nothing.
 func (r *Report) Empty() bool {
 	return !r.InUse && r.Total == 0 && r.Unpushed == nil && len(r.Recovered) == 0
 }
 
-// Inspect says what a working copy holds, of the unsaved at most limit entries
-// (0: all). It changes nothing that a mount would see, and several may do so at once.
-// io/fs.ErrNotExist when stateDir holds none.
+// Inspect reports on a working copy, with at most limit unsaved entries (0: all). It changes
+// nothing that a mount would see, and may run several times at once. io/fs.ErrNotExist when
+// stateDir holds none.
 func Inspect(stateDir string, limit int) (Report, error) {
 	r := Report{StateDir: stateDir}
 	w, err := open(stateDir, false, table.Options{ReadOnly: true})

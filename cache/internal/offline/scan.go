@@ -28,45 +28,43 @@ import (
 // ErrNotDamaged says that there is nothing to rebuild.
 var ErrNotDamaged = errors.New("the database of the working copy is not damaged")
 
-// ScanReport says what a Scan could bring back.
+// ScanReport lists the files that a Scan restored.
 type ScanReport struct {
-	// Aside is where the old state is now; it is never removed.
+	// Aside is the path of the old state now; it is never removed.
 	Aside string `json:"aside"`
-	// Restored are files of the new working copy, all of them to be sent as if
-	// they were new: what the remote has under the same name is a conflict
-	// unless it is equal.
+	// Restored are files of the new working copy, all of them to be sent as new: a remote file
+	// under the same name is a conflict unless it is equal.
 	Restored []string `json:"restored,omitempty"`
 	// Recovered are files below the state directory that could not be given
 	// their place: it is not known, another has it, or parts are missing.
 	Recovered []string          `json:"recovered,omitempty"`
 	Skipped   []history.Skipped `json:"skipped,omitempty"` // could not even be copied
-	// Unnamed counts content that stayed in Aside because it has no path noted, and
-	// nothing is left of the database that knows one: it was only read here, and the
-	// remote has it, or it was made just before the end.
+	// Unnamed counts content that stayed in Aside because it has no path noted, and nothing is
+	// left of the database that knows one: it was only read, and the remote has it, or it was
+	// made just before the end.
 	Unnamed int `json:"unnamed,omitempty"`
 	// Kept counts content of the history, whose names are lost.
 	Kept int `json:"kept,omitempty"`
-	// Unknown is what only the database knew, whatever there was of it: what the
-	// remote has comes back with a listing, what was not sent does not.
+	// Unknown are the kinds of records that only the database had, whether any existed or not:
+	// those that the remote has come back with a listing, unsent ones do not.
 	Unknown []string `json:"unknown"`
 }
 
-// onlyNames is what has no content file, so that no scan finds it or its name.
+// onlyNames are the kinds of entries and changes without a content file: no scan finds them.
 func onlyNames() []string {
 	return []string{"symbolic links", "device files, sockets and pipes", "empty directories", "hard links",
 		"renames", "deletions", "modes, owners and extended attributes"}
 }
 
-// Scan rebuilds the names of a working copy whose database is damaged from what
-// its content files say of themselves, and sets the old state aside. It fails
-// with ErrNotDamaged when there is no need, unless force is given, and when a newer wsmount
-// made the database.
+// Scan rebuilds the names of a working copy whose database is damaged from the paths noted in
+// its content files, and sets the old state aside. It fails with ErrNotDamaged when there is no
+// need, unless force is given, and when a newer wsmount made the database.
 //
-// What only the database knew is lost: deletions and renames that were not sent
-// yet, attributes, links, empty directories, and which changes the remote has
-// already. So everything that was ever written here and is still here counts as a new
-// file. That there are commits to push stays known, as far as that can be read. If these are
-// lost, what was only read comes back, too: nothing else may have it.
+// Facts that only the database had are lost: deletions and renames that were not sent yet,
+// attributes, links, empty directories, and which changes the remote has already. So all local
+// content that was ever written counts as a new file. The record of commits to push is kept, as
+// far as it can be read. If these commits are lost, content that was only read comes back, too:
+// it may be the only copy.
 func Scan(ctx context.Context, dir string, force bool, lost Lost) (ScanReport, error) {
 	r := &scan{report: ScanReport{Unknown: onlyNames()}, why: lost}
 	if !state.IsOne(dir) {
@@ -91,14 +89,14 @@ type scan struct {
 	workingCopy // the new one
 	old         *content.Store
 	why         Lost
-	lost        bool // commits are
+	lost        bool // unpushed commits are lost
 	report      ScanReport
 }
 
-// asidePrefix begins the names of old states.
+// asidePrefix begins the directory name of an old state.
 const asidePrefix = "damaged-"
 
-// setAside moves all but the lock, old states and what was recovered away.
+// setAside moves all away but the lock, old states and recovered files.
 func (r *scan) setAside(force bool) error {
 	switch err := r.check(); {
 	case errors.Is(err, table.ErrNewer):
@@ -126,7 +124,7 @@ func (r *scan) setAside(force bool) error {
 	return nil
 }
 
-// check says what is wrong with the table, reading all of it.
+// check reads all of the table, and returns its first damage as an error.
 func (r *scan) check() error {
 	if _, err := os.Stat(state.Names(r.Path)); err != nil {
 		return err
@@ -170,8 +168,8 @@ func (r *scan) rebuild(ctx context.Context) (err error) {
 
 func (r *scan) update(do func(*tree.Tx) error) error { return r.tree.Update(do, nil) }
 
-// newInode is an inode of which all but its kind is lost. Modes were in the table: no one
-// gets more than there may have been.
+// newInode is an inode of which all but its kind is lost. Modes were in the table: the new one
+// grants no more than the old one may have.
 func newInode(tx *tree.Tx, kind providers.Kind) *table.Inode {
 	m := attrs.Mapping{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Umask: 0o077, Listed: true}
 	return m.Inode(&providers.Info{Kind: kind}, table.TimeOf(time.Now()), revision.Since(tx))
@@ -209,9 +207,9 @@ func (r *scan) adoptAll(ctx context.Context) error {
 	return nil
 }
 
-// findPlaces finds the paths of content that does not say its own, because it was
-// made in the last second or is being written: what can still be read of the old
-// database may know. Of content that the remote has it asks for none, unless commits are lost.
+// findPlaces finds the paths of content that has none noted, because it was made in the last
+// second or is being written, in the readable remains of the old database. It skips content
+// that the remote has, unless commits are lost.
 func (r *scan) findPlaces(all []found) {
 	silent := map[table.Ino]*found{}
 	for i := range all {
@@ -250,7 +248,8 @@ func placeIn(inodes map[table.Ino]*table.Inode, l table.Link) string {
 	return "" // a ring
 }
 
-// adopt gives one content file its place, or puts it where a person finds it.
+// adopt gives one content file its place, or puts it into [recovery.Dir], where a person finds
+// it.
 func (r *scan) adopt(ctx context.Context, f found) error {
 	c, err := r.old.Open(f.ino)
 	if err != nil {
@@ -301,7 +300,7 @@ func (r *scan) enter(ctx context.Context, at providers.Locator, data io.Reader, 
 	return r.update(func(tx *tree.Tx) error {
 		n := newInode(tx, providers.KindFile)
 		n.State, n.Size, n.Blocks, n.Mtime = table.Whole, made.Size, made.Blocks, table.Stamp(mtime)
-		n.Pulled = false // as far as anything tells
+		n.Pulled = false // as far as is known
 		tx.Put(made.Ino, n)
 		tx.SetLocal(l, made.Ino, false, false)
 		version := history.About(history.Written, "recovered", l, made.Ino, tx.Inode(made.Ino))
@@ -311,8 +310,8 @@ func (r *scan) enter(ctx context.Context, at providers.Locator, data io.Reader, 
 	})
 }
 
-// dir is a directory of the new working copy. The remote is taken to have it,
-// as it has most; if not, a listing will tell.
+// dir is a directory of the new working copy. The remote is assumed to have it, as it has most;
+// a listing will correct that.
 func (r *scan) dir(at providers.Locator) (table.Ino, error) {
 	if at.IsRoot() {
 		return table.Root, nil

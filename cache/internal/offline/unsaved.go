@@ -11,7 +11,7 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// Unsaved is something that the remote does not have.
+// Unsaved is one change that the remote does not have.
 type Unsaved struct {
 	Path   string    `json:"path"`
 	Change string    `json:"change"` // created, changed, renamed, deleted, attributes, unknown
@@ -27,7 +27,7 @@ type Unsaved struct {
 	target string // of a symbolic link
 }
 
-// UnsavedAt describes what differs under a name.
+// UnsavedAt describes the difference under a name.
 func UnsavedAt(v *tree.View, l table.Link) Unsaved {
 	rec := v.Record(l)
 	u := Unsaved{Path: v.PathFor(l), Change: "deleted", Kind: "file", ino: rec.Ino}
@@ -51,7 +51,7 @@ func UnsavedAt(v *tree.View, l table.Link) Unsaved {
 	return u
 }
 
-// changeOf names what differs.
+// changeOf names the kind of the difference.
 func changeOf(rec table.Name, n *table.Inode) string {
 	elsewhere := len(n.RemoteLinks) > 0
 	switch {
@@ -69,8 +69,8 @@ func changeOf(rec table.Name, n *table.Inode) string {
 	return "unknown"
 }
 
-// eachUnsaved visits what the remote does not have: the names that differ, and files
-// that were open for writing when the last session ended.
+// eachUnsaved visits the changes that the remote lacks: the dirty names, and files that were
+// open for writing when the last session ended.
 func eachUnsaved(v *tree.View, visit func(Unsaved)) {
 	power := recovery.PowerLost(v)
 	listed := map[table.Ino]bool{}
@@ -94,8 +94,8 @@ func eachUnsaved(v *tree.View, visit func(Unsaved)) {
 	}
 }
 
-// Accept takes suspect content for good, see cache.Volume.Accept. It gives the paths that it
-// was about.
+// Accept marks suspect content as good, see cache.Volume.Accept. It returns the paths of that
+// content.
 func Accept(tx *tree.Tx, paths ...string) (accepted []string) {
 	tx.Dirty(0, func(_ uint64, l table.Link) bool {
 		rec := tx.Record(l)
@@ -104,7 +104,7 @@ func Accept(tx *tree.Tx, paths ...string) (accepted []string) {
 		if n == nil || !n.Suspect || !ok || !isChosen(at.String(), paths) {
 			return true
 		}
-		tx.ContentChanged(rec.Ino, n.Size, n.Mtime) // what is on its way is whole
+		tx.ContentChanged(rec.Ino, n.Size, n.Mtime) // an upload under way has the old version
 		tx.Edit(rec.Ino).Suspect = false
 		rec.Held = nil
 		tx.SetName(l, rec)
