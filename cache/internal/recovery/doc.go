@@ -1,11 +1,11 @@
-// Package recovery deals with what the run before left of a working copy, and with what the
-// next one is to find.
+// Package recovery repairs a working copy after the run before, and leaves it so that the next
+// run can trust it.
 //
 // After a kill every byte that was written is in the content files: those of inodes with a
-// dirty intent are taken as changed, unless they still have the digest of what the remote
-// has. When the machine went down too, the disk may have lost what was not synced, in any
-// order: clean content is checked or dropped, changed content is suspect, and content that is
-// not there at all is fetched again, or lost, and says so.
+// dirty intent are taken as changed, unless they still have the digest of the remote's content.
+// When the machine went down too, the disk may have lost unsynced writes, in any order: clean
+// content is checked or dropped, changed content is suspect, and missing content is fetched
+// again, or is lost, which is reported.
 //
 //	r := recovery.New(recovery.Options{Tree: t, Store: s, ...})
 //	err := r.Run()         // before anything else changes the table
@@ -22,6 +22,6 @@
 //	instead/<inode>   kept content that is about to become its content
 //	disk              the session ended with everything on the disk
 //
-// It asks no remote. What a state of content is in the history, and what conflicts it makes,
-// is for the [Tx] of its user.
+// It asks no remote. The entries in the history, and conflicts, are made by the [Tx] of its
+// user.
 package recovery

@@ -37,11 +37,12 @@ func (r *Recovery) survey() error {
 	})
 }
 
-// verifyFor is how long a start reads clean content to find out what it can
-// keep of it. The rest is fetched again when it is needed.
+// verifyFor bounds the time that a start reads clean content to find out which is intact. The
+// rest is fetched again when it is needed.
 const verifyFor = time.Second
 
-// judge decides on one content file that no one is known to have had open: somebody may have.
+// judge decides on one content file without a dirty intent. It may have been open all the same:
+// the disk may have lost the intent.
 func (r *Recovery) judge(ino table.Ino, size int64, deadline time.Time) {
 	v := r.o.Tree.Lock()
 	p := v.Inode(ino)
@@ -64,7 +65,7 @@ func (r *Recovery) judge(ino table.Ino, size int64, deadline time.Time) {
 	}
 }
 
-// isIntact reports whether clean content still is what its digest says.
+// isIntact reports whether clean content still has its digest.
 func (r *Recovery) isIntact(ino table.Ino, size int64, n *table.Inode, digest string) bool {
 	if digest == "" || size != n.Size || n.State != table.Whole {
 		return false
@@ -77,9 +78,8 @@ func (r *Recovery) isIntact(ino table.Ino, size int64, n *table.Inode, digest st
 	return f.Verify(r.o.Context, digest) == nil
 }
 
-// loseContent deals with content that is gone, or never came to the disk: what the
-// remote has is fetched again; what it does not have is lost, and the file says so by
-// being suspect.
+// loseContent handles content that is gone, or never reached the disk: it is fetched again if
+// the remote has it; otherwise it is lost, and the file becomes suspect.
 func (r *Recovery) loseContent(v *tree.Tx, ino table.Ino) {
 	n := v.Edit(ino)
 	if n == nil {
@@ -91,11 +91,11 @@ func (r *Recovery) loseContent(v *tree.Tx, ino table.Ino) {
 		rec := v.Record(l)
 		if rec.Remote != nil && rec.Remote.Ino == ino && rec.Remote.Version.Size >= 0 {
 			base := *rec.Remote
-			base.ContentVersion = n.ContentVersion // what it has there is what there is
+			base.ContentVersion = n.ContentVersion // the remote's version becomes the current one
 			rec.Remote = &base
 			v.SetName(l, rec)
 			n = v.Edit(ino)
-			n.State, n.Origin, n.Size, n.Suspect = table.None, table.Origin{}, rec.Remote.Version.Size, n.Suspect || rec.Attempt != nil // which may have arrived, of another size
+			n.State, n.Origin, n.Size, n.Suspect = table.None, table.Origin{}, rec.Remote.Version.Size, n.Suspect || rec.Attempt != nil // an attempt may have arrived
 			v.Mark(l)
 			lost = 0
 		}

@@ -20,13 +20,13 @@ const (
 	diskKey       = "disk"
 )
 
-// Options are what recovery needs of a working copy.
+// Options are the parts of a working copy that recovery needs.
 type Options struct {
 	Tree    *tree.Tree
 	Store   *content.Store
 	Open    *files.OpenSet
 	Volume  Volume
-	Dir     string // where the state is
+	Dir     string // the state directory
 	Now     func() time.Time
 	Context context.Context // ends with the working copy
 	Log     *slog.Logger
@@ -36,65 +36,65 @@ type Options struct {
 type Volume interface {
 	// Update runs do as one change of the tree.
 	Update(do func(Tx) error) error
-	// Report tells a person of what may be lost.
+	// Report tells a person of content that may be lost.
 	Report(op, path string, err error)
 }
 
-// A Tx is a change of the tree, with what the rest of a working copy must know of it.
+// A Tx is a change of the tree, which also informs the rest of a working copy.
 type Tx interface {
 	Tree() *tree.Tx
-	// Recovered says that an inode has the content now that a program wrote before the end.
+	// Recovered notes that an inode now has content that a program wrote before the end.
 	Recovered(ino table.Ino, n *table.Inode)
-	// Orphaned says that this is content of a file whose name a pull took.
+	// Orphaned notes that the inode is a file that lost its name to a pull.
 	Orphaned(ino table.Ino)
 }
 
-// Recovery is what a start finds of the run before.
+// Recovery is the repair of a working copy at a start, and its findings.
 type Recovery struct {
 	o       Options
 	session table.Session
-	power   bool // the disk may have lost what was not synced
+	power   bool // the disk may have lost unsynced writes
 
 	writing []writing
 	orphans []table.Ino
 	instead []table.Ino         // whose content was being replaced by a copy
 	drop    []table.Ino         // clean content that cannot be trusted
-	unsaved map[table.Ino]int64 // what the disk has of content that the remote is not known to have
-	suspect int                 // of those
-	lost    []table.Ino         // content that should be there and is not
+	unsaved map[table.Ino]int64 // size on disk of content that the remote is not known to have
+	suspect int                 // how many of those became suspect
+	lost    []table.Ino         // missing content
 
 	first numbers
 }
 
-// numbers are where those of this run begin.
+// numbers are the first ones that this run gives out.
 type numbers struct {
 	ino table.Ino
 	id  uint64 // of the history
 }
 
-// writing is an inode that was open for writing, and what its content file says.
+// writing is an inode that was open for writing, and the state of its content file.
 type writing struct {
 	ino         table.Ino
 	size, mtime int64
 	blocks      int64
 	state       table.State
-	same        bool // nothing was written: it still has its digest
+	same        bool // unchanged: it still has its digest
 	missing     bool
 }
 
-// New has looked at nothing.
+// New makes a Recovery that has not looked at anything yet.
 func New(o Options) *Recovery { return &Recovery{o: o, unsaved: map[table.Ino]int64{}} }
 
-// PowerLost reports whether the disk may have lost, since the run before, what was not
-// synced. That stays the answer until the table is changed.
+// PowerLost reports whether the disk may have lost, since the run before, unsynced writes. The
+// answer stays the same until the table is changed.
 func PowerLost(v *tree.View) bool {
 	s := v.Session()
 	synced := s.Clean && v.Get(diskKey) != nil
 	return !s.SameBoot && !synced
 }
 
-// Run deals with what the last run left, in the first commit of this one: either all of it is
-// done, or it is done again.
+// Run repairs the working copy in the first commit of this run: after a kill it is either all
+// done, or is done again.
 func (r *Recovery) Run() error {
 	began := r.o.Now()
 	r.session = r.o.Tree.Lock().Session()
@@ -117,7 +117,8 @@ func (r *Recovery) Run() error {
 	return nil
 }
 
-// look finds out what there is to do, without changing the table.
+// look gathers the inodes to repair. In the table it changes no more than the records of
+// copies.
 func (r *Recovery) look() error {
 	var inos []table.Ino
 	err := r.o.Tree.View(func(v *tree.View) error {
@@ -175,8 +176,8 @@ func (r *Recovery) measure(ino table.Ino, left *int64) (writing, error) {
 	return w, nil
 }
 
-// isUnchanged reports whether content that was clean when it was opened for writing still is
-// what the remote has.
+// isUnchanged reports whether content that was clean when it was opened for writing still
+// equals the remote's.
 func (r *Recovery) isUnchanged(ino table.Ino, f *content.File, left *int64) bool {
 	v := r.o.Tree.Lock()
 	size, digest := int64(-1), ""
@@ -191,9 +192,9 @@ func (r *Recovery) isUnchanged(ino table.Ino, f *content.File, left *int64) bool
 	return f.Verify(r.o.Context, digest) == nil
 }
 
-// digestOf is what the remote says of an inode's content, "" unless it says the same
-// under each name that has its state: content that was written on its way there may be
-// newer than that under one, and not under another.
+// digestOf is the remote's digest of an inode's content, "" unless it is the same, and of the
+// current version, under each remote name: content that was written during an upload may be
+// newer than the remote's under one name, and not under another.
 func digestOf(v *tree.View, n *table.Inode) (digest string) {
 	for i, l := range n.RemoteLinks {
 		b := v.Record(l).Remote
@@ -208,13 +209,12 @@ func digestOf(v *tree.View, n *table.Inode) (digest string) {
 // survivor is the name of kept content that takes the place of an inode's.
 func survivor(ino table.Ino) string { return "survivor-" + strconv.FormatUint(ino, 10) }
 
-// part gives an inode a copy of its content, because somebody who had it open
-// or mapped through the run before can still write into the file. He keeps
-// that, to himself.
+// part gives an inode a copy of its content, because a program that had the file open or mapped
+// through the run before can still write into it. That program keeps the old file.
 func (r *Recovery) part(ino table.Ino, f *content.File) (*content.File, error) {
 	snap, err := f.Snapshot(r.o.Context)
 	if err != nil {
-		return f, nil // not wholly here: it cannot be copied, and stays as it is
+		return f, nil // not all local: it cannot be copied, and stays as it is
 	}
 	err = r.o.Store.KeepSnapshot(snap, survivor(ino))
 	snap.Close()
@@ -233,8 +233,8 @@ func (r *Recovery) part(ino table.Ino, f *content.File) (*content.File, error) {
 	return own, errors.Join(r.noteInstead(ino, nil), r.o.Store.DropKept(survivor(ino)))
 }
 
-// noteInstead notes which kept content takes the place of an inode's (nil: none), before it
-// does: in between there may be none.
+// noteInstead records the kept content that replaces an inode's (nil: none), ahead of the
+// replacement: a kill during that may leave the inode without a content file.
 func (r *Recovery) noteInstead(ino table.Ino, id []byte) error {
 	return r.o.Volume.Update(func(tx Tx) error {
 		tx.Tree().Set(table.KeyOf(insteadPrefix, ino), id)
@@ -242,7 +242,7 @@ func (r *Recovery) noteInstead(ino table.Ino, id []byte) error {
 	})
 }
 
-// finishInstead does what a start before this one did not come to do.
+// finishInstead completes the replacements that an earlier start began.
 func (r *Recovery) finishInstead() error {
 	for _, ino := range r.instead {
 		f, err := r.o.Store.Restore(r.o.Context, survivor(ino), ino, "")
@@ -290,7 +290,7 @@ func (r *Recovery) apply(tx Tx) error {
 	return nil
 }
 
-// take brings what a content file says into the table.
+// take flushes the state of a content file into the table.
 func (r *Recovery) take(tx Tx, w writing) {
 	v := tx.Tree()
 	n := v.Edit(w.ino)
@@ -316,7 +316,7 @@ func (r *Recovery) take(tx Tx, w writing) {
 	}
 }
 
-// tell says what was found.
+// tell logs the findings.
 func (r *Recovery) tell(took time.Duration) {
 	if r.session.Clean && !r.power {
 		return

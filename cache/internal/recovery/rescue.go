@@ -14,9 +14,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Dir, in the state directory, has content of which the table does not
-// know any more whose it is: after a loss of power it may be older than the
-// content. Nothing in it is ever removed.
+// Dir, in the state directory, has content whose inode the table has lost: after a loss of
+// power the table may be older than the content. Files in it are never removed.
 const Dir = "recovered"
 
 // Rescued lists the files of Dir, by path below the state directory.
@@ -34,7 +33,7 @@ func Rescued(stateDir string) (list []string, err error) {
 	return list, err
 }
 
-// SafePath is a path below some directory, whatever was noted beside content.
+// SafePath is a path that stays below a directory, made of any path noted beside content.
 func SafePath(at string) string {
 	l, err := providers.ParseLocator(at)
 	if err != nil || l.String() == "" {
@@ -65,13 +64,13 @@ func WriteOut(dir, name string, r io.Reader) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Raw is what the disk has of content, with zeros for what is missing. It is valid until the
+// Raw reads the content file from disk, with zeros for missing ranges. It is valid until the
 // caller's Release.
 func Raw(f *content.File) *io.SectionReader {
 	return io.NewSectionReader(descriptor(f.Fd()), 0, f.Size())
 }
 
-// descriptor is one that belongs to somebody else.
+// descriptor is a file descriptor that its owner closes.
 type descriptor int
 
 func (fd descriptor) ReadAt(p []byte, off int64) (n int, err error) {

@@ -12,15 +12,14 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// IsToSweep reports whether there may be content to which nothing leads: Sweep is to be
-// called, in the background.
+// IsToSweep reports whether there may be content without an inode: then Sweep is to be called,
+// in the background.
 func (r *Recovery) IsToSweep() bool { return !r.session.Clean }
 
-// Sweep deals with content files of runs before that belong to no inode. After a
-// kill they are of files that were removed, or whose creation no one was told
-// of. After a loss of power the table may have lost the names of files whose
-// content came to the disk. What is to be sent is told its path, which a run that
-// was killed may not have come to.
+// Sweep removes or rescues content files of earlier runs that belong to no inode. After a kill
+// they are of removed files, or of files whose creation had not returned yet. After a loss of
+// power the table may have lost the names of files whose content reached the disk. Sweep also
+// notes the path beside unsent content, which a killed run may not have done.
 func (r *Recovery) Sweep() {
 	saved := 0
 	err := r.o.Store.Each(func(ino uint64, at string, size int64, partial bool) {
@@ -52,9 +51,9 @@ func (r *Recovery) Sweep() {
 	}
 }
 
-// isStray reports whether content belongs to nothing. What has a record but ought
-// to have no content, since an eviction was cut short, is removed here; what
-// goes by itself is not.
+// isStray reports whether content belongs to no inode. Content of an inode that is recorded as
+// having none, since an eviction was cut short, is removed by this call; content queued for
+// removal is left alone.
 func (r *Recovery) isStray(ino table.Ino) bool {
 	v := r.o.Tree.Lock()
 	defer r.o.Tree.Unlock()
@@ -66,12 +65,12 @@ func (r *Recovery) isStray(ino table.Ino) bool {
 		return !r.o.Open.IsOpen(v, ino) && v.Err() == nil
 	}
 	if n.State == table.None && !r.o.Open.IsOpen(v, ino) {
-		r.o.Store.Remove(ino) // under the lock: no one can begin to open it now
+		r.o.Store.Remove(ino) // under the lock: no handle can be opened now
 	}
 	return false
 }
 
-// placeUnsent has content that is to be sent carry its path, if it carries another, or none.
+// placeUnsent notes its path beside unsent content, if another or none is noted.
 func (r *Recovery) placeUnsent(ino table.Ino, noted string) {
 	v := r.o.Tree.Lock()
 	defer r.o.Tree.Unlock()
@@ -84,7 +83,7 @@ func (r *Recovery) placeUnsent(ino table.Ino, noted string) {
 	}
 }
 
-// rescue copies content to where a person finds it.
+// rescue copies content into Dir, where a person finds it.
 func (r *Recovery) rescue(ino table.Ino, at string, partial bool) error {
 	f, err := r.o.Store.Open(ino)
 	if err != nil {

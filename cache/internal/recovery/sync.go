@@ -12,14 +12,14 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// syncFor is how long an end waits for the disk to have the content that the
+// syncFor bounds the time that the end of a run waits for content to reach the disk that the
 // remote has too.
 const syncFor = 5 * time.Second
 
-// Sync brings unsaved content of a working copy, whose state is in dir, to the disk, so that
-// it is not suspect whatever becomes of the machine; and if that takes not long everything
-// else, so that it need not be fetched again. It is for the end of a run, when nothing changes
-// any more but by update, a transaction of the tree.
+// Sync brings unsaved content of a working copy, whose state is in dir, to the disk, so that it
+// is not suspect after a crash of the machine; and within syncFor everything else, so that it
+// need not be fetched again. It is for the end of a run, when the tree changes only by update,
+// a transaction.
 func Sync(t *tree.Tree, store *content.Store, dir string, update func(do func(*tree.Tx) error) error) error {
 	synced, err := syncUnsaved(t, store)
 	if err != nil {
@@ -48,8 +48,8 @@ func Sync(t *tree.Tree, store *content.Store, dir string, update func(do func(*t
 	})
 }
 
-// syncUnsaved syncs the content that the remote does not have, and gives the
-// states that are on the disk then.
+// syncUnsaved syncs the content that the remote does not have, and gives the versions that are
+// on the disk then.
 func syncUnsaved(t *tree.Tree, store *content.Store) (map[table.Ino]uint64, error) {
 	unsaved := map[table.Ino]uint64{}
 	err := t.View(func(v *tree.View) error {
