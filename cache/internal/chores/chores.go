@@ -1,24 +1,24 @@
-// Package chores keeps what a person should know of a working copy that no error of a system
-// call tells: what fails in the background, what the store refuses and why, and problems, which
-// no one would expect.
+// Package chores keeps the news about a working copy that no error of a system call carries:
+// failures in the background, refusals of the store with their reasons, and unexpected
+// problems.
 //
-// It knows activities by name and their last errors. It knows nothing of what they
-// do, and tries nothing again.
+// It knows activities by name and their last errors. It does not know their work, and retries
+// none.
 //
 //	r := chores.New(chores.Options{Now: time.Now, ...})
 //	r.Ended(chores.Pull, pull())
 //	r.Answered(chores.Read, "dir/file", read("dir/file"))
-//	r.Failures() // what fails now
-//	r.Problems() // what was told
+//	r.Failures() // present failures
+//	r.Problems() // reported ones
 //
 // # What it promises
 //
 // A failure is kept until the same activity has succeeded, and told once for each reason. One
 // of requests, of which some may succeed while others fail, is told again only when the store
-// has not refused for that reason for a while.
-// What was broken off, to be done again, has neither failed nor succeeded, nor has what is
-// halted until a person has said something. All methods may be called at the same time,
-// under any lock but where they say otherwise, and wait for nothing.
+// has not refused for that reason for a while. Work that was broken off, to be done again, has
+// neither failed nor succeeded, nor has work that is halted until a person decides. All methods
+// may be called at the same time, under any lock but where they say otherwise, and wait for
+// nothing.
 package chores
 
 import (
@@ -38,14 +38,14 @@ import (
 // An Activity is work of one kind, which its owner does again and again.
 type Activity string
 
-// The activities of a working copy, and of what keeps it.
+// The activities of a working copy, and of the daemon that keeps it.
 const (
-	Pull        Activity = "pull"         // what others have changed comes here
-	Push        Activity = "push"         // commits go to where others see them
+	Pull        Activity = "pull"         // remote changes are applied locally
+	Push        Activity = "push"         // commits go to the remote
 	Commit      Activity = "commit"       // changes go to the store as one set
 	Upload      Activity = "upload"       // changes go to the store one by one
 	Branch      Activity = "branch"       // commits go to the branch that policy wants
-	PullRequest Activity = "pull request" // it is opened for a branch that was pushed
+	PullRequest Activity = "pull request" // one is opened for a pushed branch
 	Keep        Activity = "keep history" // earlier content is kept
 	Prune       Activity = "prune history"
 	Parts       Activity = "abort uploads" // uploads that were never completed are given up
@@ -53,15 +53,15 @@ const (
 	Credentials Activity = "get credentials" // those of the store, when they are needed or end
 )
 
-// The requests for what programs look at, which get an errno when the store refuses.
+// The requests on behalf of programs, which get an errno when the store refuses.
 const (
 	Stat = Activity(providers.MethodStat)
 	List = Activity(providers.MethodList)
 	Read = Activity(providers.MethodRead)
 )
 
-// A Failure is an activity that fails: since its first failure after a success, with
-// the last error.
+// A Failure is an activity that fails, with the time of its first failure since it last
+// succeeded, and the last error.
 type Failure struct {
 	Activity    Activity
 	Since, Last time.Time
@@ -69,7 +69,7 @@ type Failure struct {
 	Err         error
 }
 
-// String says it on one line, without the time.
+// String is the failure on one line, without the time.
 func (f Failure) String() string {
 	return fmt.Sprintf("%s fails (%s): %v", f.Activity, times(f.Times), f.Err)
 }
@@ -81,44 +81,44 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// Problem is something about the working copy that a person should know of.
+// Problem is an unexpected event in the working copy that a person should know of.
 type Problem struct {
 	Time time.Time
 	Op   string
-	Path string // where it was
+	Path string // of the entry
 	Err  error
 }
 
-// maxProblems bounds what is remembered; the log has all.
+// maxProblems bounds the problems that are kept; the log has all.
 const maxProblems = 200
 
-// Options are what a Record needs of those who use it.
+// Options are the parts of a working copy that a Record needs.
 type Options struct {
 	Now     func() time.Time
 	Context context.Context // ends with the working copy
-	Halted  error           // of what waits for a person
+	Halted  error           // the error of halted work
 	// Told is called with each problem.
 	Told func(path string, err error)
 	Log  *slog.Logger
 }
 
-// Record is what fails now, and what has gone wrong. Make it with New.
+// Record has the present failures and the last problems. Make it with New.
 type Record struct {
 	o Options
 
-	mu       sync.Mutex // guards what follows; no other lock is taken under it
+	mu       sync.Mutex // guards the fields below; no other lock is taken under it
 	failing  map[Activity]Failure
-	refused  map[refusal]time.Time // when each refusal was the last time
+	refused  map[refusal]time.Time // when each last occurred
 	problems []Problem             // the newest last
 }
 
-// A refusal is why the store does not do what it is asked for, whatever name it was about.
+// A refusal is the reason why the store refuses requests, for any name.
 type refusal struct {
 	Activity
 	why string
 }
 
-// quiet is for how long the store is not to have refused for a reason until that is news again.
+// quiet is the time without a refusal for a reason after which that reason is news again.
 const quiet = time.Minute
 
 // New makes a record in which nothing fails.
@@ -126,7 +126,7 @@ func New(o Options) *Record {
 	return &Record{o: o, failing: map[Activity]Failure{}, refused: map[refusal]time.Time{}}
 }
 
-// Ended notes what became of an activity, and tells of a failure that is news. It must not be
+// Ended notes the result of an activity, and reports a failure that is news. It must not be
 // called under a lock that Told may wait for.
 func (r *Record) Ended(a Activity, err error) {
 	if r.Note(a, err) {
@@ -135,8 +135,8 @@ func (r *Record) Ended(a Activity, err error) {
 	}
 }
 
-// Note is Ended without a word. news says that the activity did not fail before, or for
-// another reason.
+// Note is Ended without the report. news: the activity did not fail before, or for another
+// reason.
 func (r *Record) Note(a Activity, err error) (news bool) {
 	if err == nil {
 		r.Succeeded(a)
@@ -157,8 +157,8 @@ func (r *Record) Note(a Activity, err error) (news bool) {
 	return news
 }
 
-// Answered notes how the store answered a request for something at a path: nil says that it
-// did, an error that it refuses. It must not be called under a lock that Told may wait for.
+// Answered notes the store's answer to a request for a path: nil for success, an error for a
+// refusal. It must not be called under a lock that Told may wait for.
 func (r *Record) Answered(a Activity, path string, err error) {
 	r.Note(a, err)
 	if err == nil || r.IsBrokenOff(err) || !r.isNews(refusal{a, reasonOf(err)}) {
@@ -179,8 +179,8 @@ func (r *Record) isNews(like refusal) bool {
 	return !known
 }
 
-// reasonOf is the kind of a refusal and the code of the service, whose own words may name what
-// was asked for.
+// reasonOf is the kind of a refusal and the code of the service, whose own message may contain
+// the path.
 func reasonOf(err error) string {
 	var e *providers.Error
 	if errors.As(err, &e) {
@@ -195,8 +195,8 @@ func (r *Record) IsBrokenOff(err error) bool {
 	return r.o.Context.Err() != nil || errors.Is(err, context.Canceled) && !errors.Is(err, providers.ErrUnavailable)
 }
 
-// Report tells of a problem: a failure, or what no one would expect. It must not be called
-// under a lock that Told may wait for.
+// Report notes a problem, a failure or something unexpected, and tells it. It must not be
+// called under a lock that Told may wait for.
 func (r *Record) Report(op, path string, err error) {
 	r.o.Log.Error("the store and the working copy differ, or will", "op", op, "path", path, "err", err)
 	r.remember(op, path, err)
@@ -213,7 +213,7 @@ func (r *Record) remember(op, path string, err error) {
 	r.o.Told(path, err)
 }
 
-// Problems are the last that were told.
+// Problems are the last ones that were told.
 func (r *Record) Problems() []Problem {
 	r.mu.Lock()
 	defer r.mu.Unlock()
