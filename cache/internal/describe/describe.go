@@ -1,5 +1,5 @@
-// Package describe says what programs can read of an inode beside its content, as extended
-// attributes of ours. It knows the tree, and why names are held back.
+// Package describe serves the state of an inode in wsmount's own extended attributes, which
+// programs can read. It knows the tree, and why names are held back.
 package describe
 
 import (
@@ -16,8 +16,8 @@ import (
 // A Describer describes the inodes of a working copy.
 type Describer struct {
 	Tree     *tree.Tree
-	Provider string         // what the remote is called
-	Rules    revision.Rules // which names of a revision the tree has
+	Provider string         // name of the remote's kind
+	Rules    revision.Rules // decide which names of a revision the tree has
 	Holds    Holds
 }
 
@@ -29,10 +29,10 @@ type Holds interface {
 
 var _ Holds = (*upload.Holds)(nil)
 
-// Describe implements fs.Describer: "provider", "state", "version", "etag",
-// "revision" and "reason" of an inode. The state is "clean", "remote" (clean,
-// the content not all here), "unsaved", "held" and "conflict" (unsaved, reason
-// says why it stays so), "suspect" (see cache.Recover) or "local" (never sent).
+// Describe implements fs.Describer: "provider", "state", "version", "etag", "revision" and
+// "reason" of an inode. The state is "clean", "remote" (clean, the content not all local),
+// "unsaved", "held" and "conflict" (unsaved, reason says why it stays so), "suspect" (see
+// cache.Recover) or "local" (never sent).
 func (d *Describer) Describe(_ *fs.Op, ino fs.Ino, what string) (text string, ok bool) {
 	v := d.Tree.Lock()
 	defer d.Tree.Unlock()
@@ -55,7 +55,7 @@ func (d *Describer) Describe(_ *fs.Op, ino fs.Ino, what string) (text string, ok
 	return text, text != ""
 }
 
-// remote is what the remote says of the content that an inode stands on.
+// remote is the "version" or "etag" of the remote content that an inode is based on.
 func remote(v *tree.View, ino table.Ino, n *table.Inode, what string) string {
 	for _, l := range n.RemoteLinks {
 		r := v.Record(l).Remote
