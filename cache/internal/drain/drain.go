@@ -1,5 +1,5 @@
-// Package drain has all sent that is unsaved, until nothing moves any more. It knows the tree,
-// and what is pending; it sends nothing by itself.
+// Package drain has all unsaved changes sent, until there is no more progress. It knows the
+// tree, and the queue of pending changes; it sends nothing by itself.
 package drain
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/tree"
 )
 
-// A Drain empties a working copy of what the remote does not have.
+// A Drain has a working copy send all changes that the remote does not have.
 type Drain struct {
 	Tree    *tree.Tree
 	Open    Open
-	Flush   func(ino table.Ino) error // takes the metadata of an inode, if it is open, into the table
+	Flush   func(ino table.Ino) error // flushes metadata to the table, if it is open
 	Queue   Queue
 	Holds   Holds
 	Commits Committer
-	Pushes  bool // what was committed is pushed too
+	Pushes  bool // commits are pushed too
 }
 
 // Open are the inodes that are open.
@@ -28,9 +28,9 @@ type Open interface {
 	Inos(v *tree.View) []table.Ino
 }
 
-// Queue is what is pending.
+// Queue has the pending changes.
 type Queue interface {
-	// SendOpen has content sent that a program may be writing.
+	// SendOpen has content sent although a program may be writing it.
 	SendOpen(v *tree.View, ino table.Ino, n *table.Inode)
 	IsBeingWritten(v *tree.View, rec table.Name) bool
 }
@@ -40,15 +40,15 @@ type Holds interface {
 	Of(v *tree.View, l table.Link) pending.HeldBack
 }
 
-// Committer sends what differs now, and pushes what was committed.
+// Committer sends the dirty names, and pushes commits.
 type Committer interface {
 	Commit(ctx context.Context) (pending.Report, error)
 	Push(ctx context.Context) error
 }
 
-// All commits and pushes until nothing moves any more: what was changed while a round was
-// under way, by a program, a conflict or a pull, is a matter of the next. Its error is a
-// *pending.UnsavedError where something differs still.
+// All commits and pushes until there is no more progress: a change made during a round, by a
+// program, a conflict or a pull, is left to the next round. Its error is a
+// *pending.UnsavedError if dirty names remain.
 func (d *Drain) All(ctx context.Context) error {
 	for {
 		err := d.FlushOpen()
@@ -66,8 +66,8 @@ func (d *Drain) All(ctx context.Context) error {
 	}
 }
 
-// FlushOpen takes what programs have written into the table, and has it sent though they have
-// it open: there may be no close that is heard of.
+// FlushOpen flushes the metadata of open files to the table, and has them sent although they
+// are open: a close may never be received.
 func (d *Drain) FlushOpen() error {
 	v := d.Tree.Lock()
 	open := d.Open.Inos(v)
@@ -91,7 +91,7 @@ func (d *Drain) isUnpushed() bool {
 	return d.Pushes && revision.UnpushedOf(v) != nil
 }
 
-// isUnsent reports whether something differs that may be sent.
+// isUnsent reports whether there is a dirty name that may be sent.
 func (d *Drain) isUnsent() (unsent bool) {
 	if d.isUnpushed() {
 		return true
@@ -105,7 +105,7 @@ func (d *Drain) isUnsent() (unsent bool) {
 	return unsent
 }
 
-// unsaved lists what differs.
+// unsaved lists the dirty names in its error.
 func (d *Drain) unsaved(cause error) error {
 	v := d.Tree.Lock()
 	defer d.Tree.Unlock()
