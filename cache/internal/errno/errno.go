@@ -31,7 +31,7 @@ var kinds = []struct{ kind, as error }{
 	{providers.ErrCorrupt, syscall.EIO},
 }
 
-// Translate gives an error of the seam its kind of package fs, without another word.
+// Translate gives an error of the seam its kind of package fs, adding no text.
 func Translate(err error) error {
 	for _, row := range kinds {
 		if errors.Is(err, row.kind) {
