@@ -1,13 +1,12 @@
 // Package exiting tells a close(2) that a program makes from one that the kernel makes for a
 // program that ends.
 //
-// The kernel closes the files of a program that ends, one after another, and
-// asks as for any close(2). No one hears the answer, and no signal ends the
-// waiting for it: a SIGKILL to a program that is ending is dropped. So the
-// answer waits a moment only, for what follows the program to find at the
-// remote what it has written, as a shell does that redirects. The bytes are
-// sent all the same, and the answer is an error, as to whoever is killed: no one
-// was told that they are there.
+// The kernel closes the files of a program that ends, one after another, and asks as for any
+// close(2). No caller receives the answer, and no signal ends the waiting for it: a SIGKILL to
+// a program that is ending is dropped. So the answer is delayed for a moment only, in which the
+// bytes may reach the remote before the next command runs, as after a shell's redirection. They
+// are sent all the same, and the answer is an error, as for a killed caller: no caller was told
+// that the remote has them.
 //
 //	var t exiting.Threads
 //	if t.Wait(ctx, tid) { ... } // answer now
@@ -24,24 +23,23 @@ import (
 )
 
 const (
-	exitLook  = 100 * time.Millisecond // how often a close that waits looks who waits for it
+	exitLook  = 100 * time.Millisecond // how often a close checks its thread
 	exitGrace = 500 * time.Millisecond // how long all closes of a program that ends wait, together
 )
 
-// Threads are those that were found to be ending, with the end of what their closes may wait.
-// The zero value knows none.
+// Threads are threads that were found to be ending, with the time until which their closes may
+// wait. The zero value knows none.
 type Threads struct {
 	mu    sync.Mutex
 	until map[uint32]time.Time // guarded by mu
 }
 
-// maxLeaving is how many are known before those whose time is over are
-// forgotten.
+// maxLeaving is the number of entries above which expired ones are forgotten.
 const maxLeaving = 256
 
-// Wait returns true when a thread that waits for the answer to a close has ended for long
-// enough not to be answered, and false when ctx ends. Where the thread cannot be known, as
-// one of another process namespace, it ends with ctx.
+// Wait returns true when the thread of a close has been ending for so long that the close is to
+// be answered now, and false when ctx ends. Where the thread cannot be known, as one of another
+// process namespace, only ctx ends it.
 func (l *Threads) Wait(ctx context.Context, tid uint32) bool {
 	for look := l.firstLook(tid); ; look = exitLook {
 		select {
@@ -55,8 +53,8 @@ func (l *Threads) Wait(ctx context.Context, tid uint32) bool {
 	}
 }
 
-// firstLook is when to look for the first time: at once, if another close of
-// the thread has found that it ends.
+// firstLook is the delay before the first check: at once, if another close of the thread has
+// found that it ends.
 func (l *Threads) firstLook(tid uint32) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,12 +64,12 @@ func (l *Threads) firstLook(tid uint32) time.Duration {
 	return exitLook
 }
 
-// over reports whether a thread has waited for long enough, if it is ending.
+// over reports whether a thread is ending and has waited for long enough.
 func (l *Threads) over(tid uint32, ending bool, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !ending {
-		delete(l.until, tid) // another has its number
+		delete(l.until, tid) // a new thread has its number
 		return false
 	}
 	until, known := l.until[tid]
@@ -106,8 +104,8 @@ func isEnding(tid uint32) bool {
 	return err == nil && s.Exiting()
 }
 
-// ownProc reports whether /proc numbers processes as the kernel does in what it
-// asks us: it may be that of another process namespace.
+// ownProc reports whether /proc has the same process ids as the kernel's requests: it may be
+// that of another process namespace.
 var ownProc = sync.OnceValue(func() bool {
 	self, err := os.Readlink("/proc/self")
 	return err == nil && self == strconv.Itoa(os.Getpid())
