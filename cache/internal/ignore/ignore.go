@@ -1,10 +1,10 @@
-// Package ignore knows the language of ignore files (gitignore(5)): which names
-// a file of that kind, in some directory, says are not to be tracked.
+// Package ignore knows the language of ignore files (gitignore(5)): which names below its
+// directory such a file excludes from tracking.
 //
-// It says what git says, for every content of such a file, what git's manual does
-// not mention included; a test asks the git program. It knows no directories and
-// reads nothing: who asks goes down the path, and holds to it that what is below
-// an ignored directory is ignored, whatever another rule says.
+// Its verdicts are git's for every content of such a file, including the cases that git's
+// manual does not mention; a test compares with the git program. It reads no files or
+// directories: the caller walks down the path, and must treat everything below an ignored
+// directory as ignored, even against another rule.
 //
 //	rules := ignore.Parse(content)
 //	verdict := rules.Match("docs/build", true) // relative to the directory of the file
@@ -16,32 +16,32 @@ import (
 	"strings"
 )
 
-// Rules are those of one file, in its order: the last that matches counts. They
-// do not change, and can be used by many at once.
+// Rules are the rules of one file, in its order: the last match counts. They do not change, and
+// may be used concurrently.
 type Rules struct{ rules []rule }
 
 // rule is one line of a file.
 type rule struct {
 	pattern  string
-	fixed    int  // how many bytes of it stand for themselves, from the start
-	negated  bool // what matches is not ignored
+	fixed    int  // length of the literal prefix, in bytes
+	negated  bool // a match is not ignored
 	dirOnly  bool
-	baseName bool // there is no slash in it: it is about names at any depth
-	ending   bool // a star and what stands for itself
+	baseName bool // without a slash: it matches names at any depth
+	ending   bool // a star and a literal suffix
 }
 
-// Verdict is what rules say of a name.
+// Verdict is the decision of rules about a name.
 type Verdict uint8
 
 // The verdicts.
 const (
 	Unsaid  Verdict = iota // nothing: the rules of the directory above decide
 	Ignored                // it is not to be tracked
-	Kept                   // it is, whatever rules above say
+	Kept                   // it is, whatever rules above decide
 )
 
-// Parse reads the content of an ignore file. All that a file can hold means
-// something, or nothing: there are no errors.
+// Parse reads the content of an ignore file. Each line is a rule or has no effect: there are no
+// errors.
 func Parse(content []byte) *Rules {
 	r := &Rules{}
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
@@ -58,9 +58,9 @@ func Parse(content []byte) *Rules {
 	return r
 }
 
-// trim takes spaces from the end that no backslash stands before.
+// trim removes trailing spaces that are not escaped by a backslash.
 func trim(line string) string {
-	end := -1 // where the spaces begin that may be the last
+	end := -1 // start of spaces that may be trailing
 	for i := 0; i < len(line); i++ {
 		switch line[i] {
 		case ' ':
@@ -94,12 +94,11 @@ func compile(text string) (r rule) {
 	return r
 }
 
-// Empty reports whether the rules say nothing of anything.
+// Empty reports whether there are no rules.
 func (r *Rules) Empty() bool { return r == nil || len(r.rules) == 0 }
 
-// Match says what becomes of a path, relative to the directory of the file and
-// separated by slashes. It is about the path itself and not about the
-// directories above it.
+// Match is the verdict on a path, relative to the directory of the file and separated by
+// slashes. It covers the path itself and not the directories above it.
 func (r *Rules) Match(path string, isDir bool) Verdict {
 	if r == nil {
 		return Unsaid
@@ -128,8 +127,8 @@ func (r *rule) matchName(name string) bool {
 	return wild(r.pattern, name, false)
 }
 
-// matchPath compares what stands for itself first. That stars which follow it
-// count as the start of the pattern is what git does.
+// matchPath compares the literal prefix first. Stars after it count as the start of the
+// pattern, as in git.
 func (r *rule) matchPath(path string) bool {
 	pattern, fixed := r.pattern, r.fixed
 	if pattern[0] == '/' {
@@ -141,8 +140,8 @@ func (r *rule) matchPath(path string) bool {
 	return wild(pattern[fixed:], path[fixed:], true)
 }
 
-// Same reports whether the rules are known to say the same of each name below
-// two directories, given relative to that of the file.
+// Same reports whether the rules surely give the same verdict for each name below two
+// directories, given relative to that of the file.
 func (r *Rules) Same(a, b string) bool {
 	if r == nil {
 		return true
@@ -150,7 +149,7 @@ func (r *Rules) Same(a, b string) bool {
 	for i := range r.rules {
 		rule := &r.rules[i]
 		if rest, ok := strings.CutPrefix(rule.pattern, "**/"); rule.baseName || ok && !strings.Contains(rest, "/") {
-			continue // about a name, wherever it is
+			continue // it matches a name in any directory
 		}
 		if rule.reaches(a) || rule.reaches(b) {
 			return false
@@ -159,8 +158,8 @@ func (r *Rules) Same(a, b string) bool {
 	return true
 }
 
-// reaches reports whether a rule about paths may match something below a
-// directory, going by what of it stands for itself.
+// reaches reports whether a rule about paths may match something below a directory, judged by
+// its literal prefix.
 func (r *rule) reaches(dir string) bool {
 	fixed := strings.TrimPrefix(r.pattern[:r.fixed], "/")
 	if dir == "" {
@@ -189,7 +188,7 @@ func Covers(path []string, isDir bool, rules func(n int) *Rules) bool {
 	return false
 }
 
-// Keeps reports whether there is a rule that takes back what others say.
+// Keeps reports whether a rule is negated, which takes back the verdict of others.
 func (r *Rules) Keeps() bool {
 	return r != nil && slices.ContainsFunc(r.rules, func(r rule) bool { return r.negated })
 }

@@ -2,19 +2,19 @@ package ignore
 
 import "strings"
 
-// outcome is that of a comparison. What ends early says how far back another
-// choice could help.
+// outcome is the result of a comparison. One that ends early says how far back another choice
+// could help.
 type outcome uint8
 
 const (
 	unlike outcome = iota
 	alike
 	notEver // the text is too short, or the pattern is broken
-	notHere // only a ** before this could still take what is in the way
+	notHere // only an earlier ** could still match this part of the text
 )
 
-// wild compares a text with a pattern as git does. In a path a star and what is
-// in brackets leave slashes alone, and ** takes whole segments.
+// wild compares a text with a pattern as git does. In a path, a star and brackets match no
+// slash, and ** matches whole segments.
 func wild(pattern, text string, path bool) bool {
 	w := &wildcard{p: pattern, t: text, path: path}
 	if strings.Count(pattern, "*") > 2 {
@@ -27,10 +27,10 @@ func wild(pattern, text string, path bool) bool {
 type wildcard struct {
 	p, t  string
 	path  bool
-	known map[[2]int]outcome // with many stars the same is asked again and again
+	known map[[2]int]outcome // with many stars the same pairs recur
 }
 
-// at is a byte of a string, 0 behind its end: neither has one of those.
+// at is a byte of a string, 0 behind its end: neither string contains a 0.
 func at(s string, i int) byte {
 	if i < len(s) {
 		return s[i]
@@ -85,7 +85,7 @@ func (w *wildcard) compare(i, k int) outcome {
 			if slash < 0 {
 				return unlike
 			}
-			k += slash // the slash of the pattern takes it
+			k += slash // matched by the slash of the pattern
 		case '\\':
 			i++
 			fallthrough
@@ -101,8 +101,8 @@ func (w *wildcard) compare(i, k int) outcome {
 	return alike
 }
 
-// stars reads those at i: next is what follows them, slashes whether they take
-// slashes too. done says that they took nothing and all the rest matched.
+// stars reads the stars at i: next is the position after them, slashes whether they match
+// slashes too. done: they matched nothing, and all the rest matched.
 func (w *wildcard) stars(begin, i, k int) (next int, slashes, done bool) {
 	next = i + 1
 	for at(w.p, next) == '*' {
@@ -120,7 +120,7 @@ func (w *wildcard) stars(begin, i, k int) (next int, slashes, done bool) {
 	return next, whole, false
 }
 
-// take has stars take as little as does, and then more.
+// take has stars match as little as possible, and then more.
 func (w *wildcard) take(i, k int, slashes bool) outcome {
 	if i == len(w.p) {
 		if !slashes && strings.Contains(w.t[k:], "/") {
@@ -148,15 +148,15 @@ func (w *wildcard) take(i, k int, slashes bool) outcome {
 	return notEver
 }
 
-// bracket reports whether c is in the brackets at i of a pattern, and where those
-// end; less than nothing: nowhere.
+// bracket reports whether c is in the brackets at i of a pattern, and where those end;
+// negative: nowhere.
 func bracket(p string, i int, c byte) (in bool, end int) {
 	i++
 	negated := at(p, i) == '!' || at(p, i) == '^'
 	if negated {
 		i++
 	}
-	before := byte(0) // what a range can begin with
+	before := byte(0) // possible start of a range
 	for first := true; first || at(p, i) != ']'; first = false {
 		b := at(p, i)
 		switch {
@@ -178,7 +178,7 @@ func bracket(p string, i int, c byte) (in bool, end int) {
 			case found:
 				in = in || is(c)
 				i, b = after, 0
-			default: // it stands for itself
+			default: // a literal
 				in = in || c == '['
 			}
 		default:
@@ -196,8 +196,8 @@ func bracket(p string, i int, c byte) (in bool, end int) {
 	return in != negated, i
 }
 
-// className reads what stands in [: and :] at i. after is where its last bracket
-// is; less than nothing: there is none at all.
+// className reads the name between [: and :] at i. after is the position of its last bracket;
+// negative: there is none at all.
 func className(p string, i int) (name string, after int, found bool) {
 	n := strings.IndexByte(p[i+2:], ']')
 	if n < 0 {
