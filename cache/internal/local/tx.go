@@ -1,7 +1,6 @@
-// Package local is the local side of a working copy: what a change of a name, or of what is
-// behind it, entails. Names go to where they belong by the rules of what stays on this
-// machine, the history notes what was there, the content file says where it belongs, and once
-// the change is committed, the kernel and the lifecycle bus are told.
+// Package local makes changes of the local tree with their consequences: the rules decide which
+// names stay on this machine, the history notes the previous content, the content file carries
+// its path, and once the change is committed, the kernel and the lifecycle bus are notified.
 //
 //	tx.Bury(l, ino, history.WhyRemoved)
 //	tx.SetLocal(l, 0)
@@ -24,35 +23,35 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Side is what all changes of a working copy have in common.
+// Side has the parts of a working copy that all its changes share.
 type Side struct {
 	Border     *rules.Border
 	Attributes attrs.Mapping
 	Content    Content
-	Notifier   func() fs.Notifier // of the moment
+	Notifier   func() fs.Notifier // the present one
 	Now        func() time.Time
 	Log        *slog.Logger
 }
 
-// Content is the content files.
+// Content has the content files.
 type Content interface {
-	// SetPath has the file of an inode carry a path, for the time when there is no table.
+	// SetPath notes the path of an inode beside its content file, in case the table is lost.
 	SetPath(ino table.Ino, path string)
 }
 
 // Stamp is the time as an inode has it.
 func (s *Side) Stamp() table.Time { return table.TimeOf(s.Now()) }
 
-// A Tx is a change of the tree under way, with what follows of it.
+// A Tx is a change of the tree under way, with its consequences.
 type Tx struct {
 	*Side
 	*tree.Tx
-	Notes history.Tx // of what happens, for the history
-	// Own says that what differs because of the change is sent together with what it is for.
+	Notes history.Tx // for the history
+	// Own: names made dirty by the change are sent together with the names that it is for.
 	Own bool
 }
 
-// InodeOf is a new inode for what the remote has.
+// InodeOf is a new inode for a remote entry.
 func (t *Tx) InodeOf(info providers.Info) *table.Inode {
 	return t.Attributes.Inode(&info, t.Stamp(), revision.Since(t))
 }
@@ -76,15 +75,15 @@ func (t *Tx) Remove(l table.Link, ino table.Ino) {
 	t.NameLost(ino)
 }
 
-// Bury tells the history that a name is about to lose what it stands for. It is part of
-// the change that takes the name away, before it does.
+// Bury tells the history that a name is about to lose its inode. Call it in the change that
+// removes the name, before the removal.
 func (t *Tx) Bury(l table.Link, ino table.Ino, why string) {
 	if err := t.Notes.Ended(l, ino, why); err != nil {
 		t.Log.Error("the history does not have what was removed", "name", l.Name, "err", err)
 	}
 }
 
-// TellDeleted tells the lifecycle bus of a file whose name goes.
+// TellDeleted tells the lifecycle bus that a file's name is removed.
 func (t *Tx) TellDeleted(l table.Link, n *table.Inode) {
 	if at, ok := t.LocalPath(l); ok && !n.IsDir() {
 		t.Later(func() { t.Notifier().Deleted(at.String()) })
@@ -107,7 +106,7 @@ func (t *Tx) Written(ino table.Ino, n *table.Inode) {
 	t.Place(ino)
 }
 
-// Place has the content file of an inode carry its path.
+// Place notes the path of an inode beside its content file.
 func (t *Tx) Place(ino table.Ino) {
 	if n := t.Inode(ino); n.State == table.None || len(n.Links) == 0 {
 		return
