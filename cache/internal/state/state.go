@@ -4,7 +4,7 @@
 //	lock      held (flock) while the working copy is open
 //	names/    the table
 //	data/     content, one file per inode
-//	history/  content of versions that were
+//	history/  content of earlier versions
 package state
 
 import (
@@ -26,28 +26,28 @@ import (
 // ErrInUse says that another process has the state directory.
 var ErrInUse = errors.New("the working copy is in use by another process")
 
-// Dir is such a directory, whose lock is held until Close.
+// Dir is a state directory, whose lock is held until Close.
 type Dir struct {
 	Path    string
 	Table   *table.Table
 	Content *content.Store
-	Share   *quota.Share // nil: what all hold is not bounded
+	Share   *quota.Share // nil: no common bound
 
 	lock   *flock.Lock
 	opened atomic.Bool // content is
 }
 
-// Options are what a working copy wants of its state.
+// Options say how a working copy opens its state.
 type Options struct {
 	Table   table.Options   // but for NoSpace
 	Content content.Options // but for Mine
 	// Total bounds the clean content of all working copies that have the same TotalFile, in
-	// bytes; 0: it is not bounded.
+	// bytes; 0: no bound.
 	Total     int64
 	TotalFile string
 }
 
-// Open opens what a working copy needs of its directory, which is made if there is none.
+// Open opens the table and content in a directory, which is made if there is none.
 func Open(dir string, o Options) (d *Dir, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
@@ -78,8 +78,8 @@ func Open(dir string, o Options) (d *Dir, err error) {
 	return d, err
 }
 
-// makeRoom is for a table that cannot be opened because the disk is full: the ballast
-// goes, which content makes again. Once content is open, Relieve does that.
+// makeRoom is for a table that cannot be opened because the disk is full: it removes the
+// ballast, which content makes again. Once content is open, its Relieve makes room.
 func (d *Dir) makeRoom(ballast string) func() {
 	return func() {
 		if !d.opened.Load() {
@@ -94,7 +94,7 @@ func IsOne(dir string) bool {
 	return !errors.Is(err, iofs.ErrNotExist)
 }
 
-// Names is where the table of a working copy is.
+// Names is the path of a working copy's table.
 func Names(dir string) string { return filepath.Join(dir, "names") }
 
 // HasTable is nil if there is a table. Content without one is damage.
@@ -123,8 +123,7 @@ func (d *Dir) CloseTable() (err error) {
 	return err
 }
 
-// contentAlone is table.ErrDamaged when there is content, though there is no table
-// that says whose it is.
+// contentAlone is table.ErrDamaged when there is content, but no table that has its inodes.
 func contentAlone(dir string) error {
 	err := filepath.WalkDir(filepath.Join(dir, "data"), func(path string, d iofs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -140,10 +139,10 @@ func contentAlone(dir string) error {
 	return err
 }
 
-// Lock takes a directory alone, and opens nothing in it.
+// Lock locks a directory exclusively, and opens nothing in it.
 func Lock(dir string) (*Dir, error) { return lock(dir, flock.Exclusive) }
 
-// Share is Lock for a process that reads the table and no more, as others may at once.
+// Share is Lock for a process that only reads the table; several processes may share it.
 func Share(dir string) (*Dir, error) { return lock(dir, flock.Shared) }
 
 func lock(dir string, take func(path string) (*flock.Lock, error)) (*Dir, error) {
@@ -157,7 +156,7 @@ func lock(dir string, take func(path string) (*flock.Lock, error)) (*Dir, error)
 	return &Dir{Path: dir, lock: l}, nil
 }
 
-// Close closes what is open, and gives the directory back.
+// Close closes the table and the content, and releases the lock.
 func (d *Dir) Close() error {
 	var errs []error
 	if d.Content != nil {
