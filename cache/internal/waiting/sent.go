@@ -17,13 +17,13 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Sent waits until the remote has what was changed.
+// Sent waits until the remote has the local changes.
 type Sent struct {
 	o       SentOptions
-	exiting exiting.Threads // that close because they end
+	exiting exiting.Threads // threads that close files because they end
 }
 
-// SentOptions are what a Sent needs of those who use it.
+// SentOptions are the parts of a working copy that a Sent needs.
 type SentOptions struct {
 	Waits  *Waits
 	Tree   *tree.Tree
@@ -32,18 +32,18 @@ type SentOptions struct {
 
 	ReadOnly bool          // nothing is sent
 	NoWait   bool          // close and fsync return when the working copy has the bytes
-	Patience time.Duration // how long nothing may move
+	Patience time.Duration // how long there may be no progress
 	// Failure is the last failure to send; "": nothing failed.
 	Failure func() string
 }
 
-// Sender sends what is pending.
+// Sender sends pending changes.
 type Sender interface {
 	Jobs() *upload.Jobs
 	IsPlaceKnown(v *tree.View, ino table.Ino) bool
 }
 
-// NewSent makes one.
+// NewSent makes a Sent.
 func NewSent(o SentOptions) *Sent { return &Sent{o: o} }
 
 // Content returns when the remote has the content that an inode has now, and every change of
@@ -107,8 +107,8 @@ func (s *Sent) Names(op *fs.Op) error {
 	return errno.Translate(refused)
 }
 
-// For waits for a waiter, for as long as Patience each time that nothing moves, and for a
-// moment only when its caller ends.
+// For waits for a waiter, for at most Patience without progress, and for a moment only when the
+// calling thread ends.
 func (s *Sent) For(op *fs.Op, c *pending.Waiter) error {
 	v := s.o.Tree.Lock()
 	if c.IsOver(v) {
@@ -142,9 +142,9 @@ func (s *Sent) For(op *fs.Op, c *pending.Waiter) error {
 	return errno.Translate(err)
 }
 
-// Place waits until no change of ours is under way, or without an answer, where the remote has
-// an inode: what was not found there may be found after that. It reports whether there was
-// anything to wait for.
+// Place waits until no operation of this working copy on the remote names of an inode is under
+// way or unanswered: an entry that was not found may be found after that. It reports whether
+// there was anything to wait for.
 func (s *Sent) Place(ctx context.Context, ino table.Ino) (waited bool) {
 	v := s.o.Tree.Lock()
 	if s.o.Sender.IsPlaceKnown(v, ino) {
@@ -164,7 +164,7 @@ func (s *Sent) Place(ctx context.Context, ino table.Ino) (waited bool) {
 	return true
 }
 
-// Late says why what was waited for was not done in time, if that is what err says.
+// Late says why the changes were not sent in time, if err is a timeout.
 func (s *Sent) Late(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err

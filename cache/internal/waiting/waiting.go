@@ -1,13 +1,13 @@
-// Package waiting has programs wait for the remote, and ends that: when the working copy ends,
-// when nothing has moved for as long as one is patient, and when the caller is killed. Other
+// Package waiting has requests of programs wait for the remote, and ends that: when the working
+// copy ends, when there was no progress for the patience, and when the caller is killed. Other
 // signals do not end it: close must not fail with EINTR because a timer ticked.
 //
 //	w := waits.For(op, time.Minute)
 //	defer w.Close()
 //	err := w.Cause(waits.Retry(w, func(ctx context.Context) error { ... w.Moved() ... }))
 //
-// A [Context] is for one request, which [Waits] tries again as long as that may help. [Sent]
-// waits until the remote has what was changed locally, as close and fsync do.
+// A [Context] is for one request, which [Waits] retries as long as that may help. [Sent] waits
+// until the remote has the local changes, as close and fsync do.
 package waiting
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// ErrPatience ends what has been tried for long enough.
+// ErrPatience is the cause when the patience is over.
 var ErrPatience = providers.Kinded(errors.New("storage is not available: no answer in time"), fs.ErrUnavailable)
 
 // Waits makes contexts for the requests of a working copy.
@@ -42,12 +42,12 @@ type Context struct {
 	end   context.CancelCauseFunc
 	timer *time.Timer
 	d     time.Duration
-	beat  *atomic.Uint64 // counts what moves; nil: nothing does
-	with  func() bool    // lets go of another context with which it ends; nil: there is none
+	beat  *atomic.Uint64 // counts progress; nil: there is none
+	with  func() bool    // releases a context that ends this one; nil: none
 }
 
-// For is a context for what op waits for, which ends when nothing has moved for d; 0: it
-// does not. op nil: no request waits.
+// For is a context for work that op waits for, which ends after d without progress (0: never).
+// op nil: no request waits.
 func (s *Waits) For(op *fs.Op, d time.Duration) *Context {
 	ctx, end := context.WithCancelCause(s.Context)
 	w := &Context{Context: ctx, end: end, d: d}
@@ -64,21 +64,21 @@ func (s *Waits) For(op *fs.Op, d time.Duration) *Context {
 	return w
 }
 
-// With is For for work that no request waits for, and that ends with ctx.
+// With is For for work without a waiting request, which ends with ctx.
 func (s *Waits) With(ctx context.Context, d time.Duration) *Context {
 	w := s.For(nil, d)
 	w.with = context.AfterFunc(ctx, func() { w.end(context.Canceled) })
 	return w
 }
 
-// Beating has beat count what moves, and End ends the context for a cause.
+// Beating has beat count progress, and End ends the context for a cause.
 func (w *Context) Beating(beat *atomic.Uint64) *Context {
 	w.beat = beat
 	return w
 }
 func (w *Context) End(cause error) { w.end(cause) }
 
-// Moved says that there is progress.
+// Moved notes progress.
 func (w *Context) Moved() {
 	if w.beat != nil {
 		w.beat.Add(1)
@@ -88,7 +88,7 @@ func (w *Context) Moved() {
 	}
 }
 
-// Close frees what the context holds.
+// Close frees the context's resources.
 func (w *Context) Close() {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -99,11 +99,10 @@ func (w *Context) Close() {
 	w.end(context.Canceled)
 }
 
-// Cause is why the context ended, if that is what err says.
+// Cause is why the context ended, if err says that it did.
 func (w *Context) Cause(err error) error { return Cause(w, err) }
 
-// Cause is why ctx ended, if that is what err says; else err, which says what was in the way
-// until then.
+// Cause is why ctx ended, if err says that it did; else err, the failure until then.
 func Cause(ctx context.Context, err error) error {
 	switch {
 	case err == nil || ctx.Err() == nil:
@@ -127,8 +126,8 @@ func (s *Waits) Retry(ctx context.Context, attempt func(ctx context.Context) err
 	return s.RetryWhile(ctx, upload.LongestPause, func(error) bool { return true }, attempt)
 }
 
-// RetryWhile is Retry with pauses of at most so long, as long as hope says that another
-// attempt may be worth it.
+// RetryWhile is Retry with pauses of at most most, while hope reports that another attempt may
+// succeed.
 func (s *Waits) RetryWhile(ctx context.Context, most time.Duration, hope func(err error) bool, attempt func(ctx context.Context) error) error {
 	for failures := 0; ; failures++ {
 		err := attempt(ctx)
@@ -143,15 +142,15 @@ func (s *Waits) RetryWhile(ctx context.Context, most time.Duration, hope func(er
 	}
 }
 
-// isWorthIt reports whether the same call may succeed soon. That the remote is full is told to
-// the program at once.
+// isWorthIt reports whether the same call may succeed soon. It is false for a full remote: the
+// program is told at once.
 func isWorthIt(err error) bool {
 	return providers.KindOf(err).Retry == providers.RetryLater &&
 		!errors.Is(err, fs.ErrUnavailable) && !errors.Is(err, providers.ErrQuota)
 }
 
-// Passes reports whether a failure may be over soon without anyone's doing: only who waits
-// need be told.
+// Passes reports whether a failure may soon be over by itself: only a waiting request need be
+// told.
 func Passes(err error) bool {
 	switch {
 	case errors.Is(err, content.ErrChanged), errors.Is(err, ErrPatience), errors.Is(err, providers.ErrUnauthenticated):
