@@ -7,10 +7,10 @@ import (
 	"github.com/wsmount/wsmount/cache/internal/table"
 )
 
-// POSIX ACLs are kept as the extended attributes that the kernel sends them as,
-// and the kernel checks permissions by them. What is left to a volume: an
-// access ACL and the mode are two views of one thing, so setting one changes
-// the other, and a default ACL of a directory rules what is made in it.
+// POSIX ACLs are kept as the extended attributes that the kernel sends them as, and the kernel
+// checks permissions by them. The rest is left to a volume: an access ACL and the mode are two
+// views of one thing, so setting one changes the other, and a default ACL of a directory gives
+// new entries in it their ACL.
 const (
 	AccessACL  = "system.posix_acl_access"
 	DefaultACL = "system.posix_acl_default"
@@ -34,7 +34,7 @@ const (
 	aclOther    = 0x20
 )
 
-// ACL is an ACL in the kernel's form, which ValidACL has seen.
+// ACL is an ACL in the kernel's form, checked with ValidACL.
 type ACL []byte
 
 // ValidACL reports whether a value is an ACL.
@@ -67,7 +67,7 @@ func (a ACL) setPerm(i int, perm uint16) {
 	binary.LittleEndian.PutUint16(a[aclHead+i*aclEntry+2:], perm)
 }
 
-// Minimal reports whether an ACL says no more than a mode does.
+// Minimal reports whether an ACL grants just what a mode can express.
 func (a ACL) Minimal() bool {
 	for i := range a.entries() {
 		if tag, _ := a.entry(i); tag&(aclUser|aclGroup|aclMask) != 0 {
@@ -77,8 +77,8 @@ func (a ACL) Minimal() bool {
 	return true
 }
 
-// each gives the entries that the permission bits of a mode stand for, with the
-// place of the bits: owner, group (the mask where there is one), others.
+// each visits the entries that correspond to permission bits of a mode, with the position of
+// the bits: owner, group (the mask where there is one), others.
 func (a ACL) each(visit func(i int, perm uint16, shift uint)) {
 	group, mask := -1, -1
 	for i := range a.entries() {
@@ -102,7 +102,7 @@ func (a ACL) each(visit func(i int, perm uint16, shift uint)) {
 	}
 }
 
-// Mode is the permission bits that an ACL shows as.
+// Mode is the permission bits that correspond to an ACL.
 func (a ACL) Mode() (mode uint32) {
 	a.each(func(_ int, perm uint16, shift uint) { mode |= uint32(perm) << shift })
 	return mode
@@ -123,8 +123,8 @@ func Chmod(n *table.Inode, mode uint32) {
 	}
 }
 
-// Inherit gives a new inode its permissions: those asked for, less the umask,
-// or as the default ACL of the directory has them.
+// Inherit gives a new inode its permissions: those of the request, less the umask, or by the
+// default ACL of the directory.
 func Inherit(n, parent *table.Inode, umask uint32) {
 	rules := ACL(parent.Xattrs[DefaultACL])
 	if rules == nil {

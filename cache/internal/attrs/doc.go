@@ -1,10 +1,10 @@
-// Package attrs has the attributes of an inode on both sides: which of them the remote
-// keeps, what an inode is like that comes from there, and what of the remote's has no
-// place on this machine.
+// Package attrs maps attributes between an inode and the remote: which of them the remote
+// keeps, how an inode is made from a remote entry, and which remote attributes have no local
+// meaning.
 //
 //	m := attrs.Mapping{UID: uid, GID: gid, Kept: capabilities.Attributes}
-//	n := m.Inode(info, now, born) // what was listed
-//	attr := m.Of(n)               // what is sent
+//	n := m.Inode(info, now, born) // of a listing
+//	attr := m.Of(n)               // to be sent
 //
 // Bits and extended attributes that give rights on one machine never come from the remote
 // or go there. POSIX ACLs do; an access ACL and the mode are two views of one thing, so a

@@ -12,29 +12,29 @@ import (
 // would give rights on this machine do not.
 const sentMode = 0o1777
 
-// A Mapping is how attributes of the remote and of inodes belong together.
+// A Mapping maps attributes between the remote and inodes.
 type Mapping struct {
-	UID, GID, Umask uint32 // of what the remote tells no owner or mode of
+	UID, GID, Umask uint32 // of entries whose owner or mode the remote does not tell
 	MapIDs          bool   // owners come from the remote and go there
 	Kept            providers.AttrSet
-	Listed          bool // a listing tells all that a look at the entry does
+	Listed          bool // a listing tells as much as a Stat
 }
 
 // KeepsXattrs reports whether extended attributes go to the remote.
 func (m Mapping) KeepsXattrs() bool { return m.Kept.Has(providers.AttrXattrs) }
 
-// HasOwnXattrs reports whether an inode has some that are nowhere else.
+// HasOwnXattrs reports whether an inode has extended attributes that the remote cannot have.
 func (m Mapping) HasOwnXattrs(n *table.Inode) bool {
 	return len(n.Xattrs) > 0 && !m.KeepsXattrs() || len(Own(n.Xattrs)) > 0
 }
 
-// Unknown reports whether an entry of a listing may be more than it says.
+// Unknown reports whether an entry of a listing may have attributes that the listing left out.
 func (m Mapping) Unknown(info *providers.Info) bool {
 	return !m.Listed && (info.Untold != 0 || info.Kind == providers.KindFile && info.Attr.Valid == 0)
 }
 
-// Inode is a new inode for what the remote has. Where that has no time, it is now, and
-// the inode is as old as born, in nanoseconds since 1970.
+// Inode is a new inode for a remote entry. An entry without a time gets now, and an inode
+// without a birth time gets born, in nanoseconds since 1970.
 func (m Mapping) Inode(info *providers.Info, now table.Time, born int64) *table.Inode {
 	n := &table.Inode{UID: m.UID, GID: m.GID, Size: info.Size, ContentVersion: 1, AttrGen: 1}
 	switch info.Kind {
@@ -56,7 +56,7 @@ func (m Mapping) Inode(info *providers.Info, now table.Time, born int64) *table.
 	return n
 }
 
-// takeModeAndOwner gives an inode those of another, as far as the remote keeps no others.
+// takeModeAndOwner gives n mode and owner of was, except where the remote keeps its own.
 func (m Mapping) takeModeAndOwner(n, was *table.Inode, info *providers.Info) {
 	if !n.IsSymlink() {
 		n.Mode = TakeMode(was.Mode, info.Attr)
@@ -67,29 +67,29 @@ func (m Mapping) takeModeAndOwner(n, was *table.Inode, info *providers.Info) {
 	}
 }
 
-// Inherit gives an inode, which is the remote's newer version of another, those attributes
-// of that which the remote does not keep.
+// Inherit gives n, the remote's newer version of was, those attributes of was which the remote
+// does not keep.
 func (m Mapping) Inherit(n, was *table.Inode, info *providers.Info) {
 	m.takeModeAndOwner(n, was, info)
 	n.Xattrs = was.Xattrs
 	m.TakeXattrs(n, info)
 }
 
-// Take gives an inode the attributes that the remote has of it. A file never gets older.
+// Take gives an inode the remote's attributes. A file never gets older.
 func (m Mapping) Take(n *table.Inode, info *providers.Info) {
 	m.takeModeAndOwner(n, n, info)
 	if !n.IsDir() && info.Attr.Valid.Has(providers.AttrModTime) && !info.ModTime().IsZero() {
 		n.Mtime = table.Latest(n.Mtime, table.TimeOf(info.ModTime()))
 	}
 	if n.IsDir() && n.Untold != 0 && info.Untold == 0 {
-		n.Xattrs = Own(n.Xattrs) // whatever else is told of it, there are none left
+		n.Xattrs = Own(n.Xattrs) // info has all: none are left at the remote
 	}
 	n.Metadata, n.AttrsUnknown, n.Untold = info.Metadata, m.Unknown(info), info.Untold
 	m.TakeXattrs(n, info)
 }
 
-// Differs reports whether the remote tells attributes of a directory that an inode does not
-// have.
+// Differs reports whether the remote's attributes of a directory differ from those of its
+// inode.
 func (m Mapping) Differs(n *table.Inode, info *providers.Info) bool {
 	there := m.Inode(info, n.Mtime, n.Birth)
 	return info.Attr.Valid.Has(providers.AttrMode) && there.Mode&sentMode != n.Mode&sentMode ||
@@ -98,8 +98,8 @@ func (m Mapping) Differs(n *table.Inode, info *providers.Info) bool {
 		m.KeepsXattrs() && info.Attr.Valid != 0 && info.Untold == 0 && !SameSent(n, there)
 }
 
-// TakeMode is a mode with the permissions that the remote keeps. Of a store that only
-// knows whether a file can be executed, who may read it may then.
+// TakeMode is a mode with the permissions that the remote keeps. For a store that only knows
+// whether a file can be executed, all who may read it may execute it.
 func TakeMode(mode uint32, a providers.Attr) uint32 {
 	switch {
 	case a.Valid.Has(providers.AttrMode):
@@ -112,7 +112,7 @@ func TakeMode(mode uint32, a providers.Attr) uint32 {
 	return mode | mode&0o444>>2
 }
 
-// Of is what the remote keeps of an inode's attributes, as far as they are known.
+// Of are the attributes of an inode that the remote keeps, as far as they are known.
 func (m Mapping) Of(n *table.Inode) providers.Attr {
 	a := providers.Attr{Valid: m.Kept, Mode: n.Mode & sentMode, UID: n.UID, GID: n.GID, ModTime: n.Mtime.Time()}
 	if !m.MapIDs {
@@ -130,9 +130,9 @@ func (m Mapping) Of(n *table.Inode) providers.Attr {
 	return a
 }
 
-// TakeXattrs gives an inode, whose mode is right, those that the remote has of it, if they
-// were told: an entry that was written by who keeps no attributes at all leaves what is
-// local, as it leaves the mode.
+// TakeXattrs gives an inode, whose mode is right, the remote's extended attributes, if they
+// were told: for an entry from a writer that keeps no attributes at all, the local ones stay,
+// as the mode does.
 func (m Mapping) TakeXattrs(n *table.Inode, info *providers.Info) {
 	if !m.KeepsXattrs() || info.Attr.Valid == 0 || info.Untold != 0 {
 		return
@@ -154,7 +154,7 @@ func (m Mapping) TakeXattrs(n *table.Inode, info *providers.Info) {
 	n.Xattrs = taken
 }
 
-// fitsACL reports whether an inode can have an ACL that others made.
+// fitsACL reports whether an inode can have an ACL from the remote.
 func fitsACL(n *table.Inode, name string, value []byte) bool {
 	return ValidACL(value) && !n.IsSymlink() && (name == AccessACL && !ACL(value).Minimal() || name == DefaultACL && n.IsDir())
 }

@@ -10,18 +10,18 @@ import (
 
 // Extended attributes at the remote.
 //
-// A remote that keeps them (providers.AttrXattrs) has those that any owner may set: user.*
-// and ACLs. trusted.* and security.* give rights on one machine, as the set-id bits do;
-// they stay local, and what a remote has of them is handed back unchanged, as names that
-// no program can ask for.
+// A remote that keeps them (providers.AttrXattrs) has those that any owner may set: user.* and
+// ACLs. trusted.* and security.* give rights on one machine, as the set-id bits do; they stay
+// local, and those that a remote has are sent back unchanged, under stored names that no
+// program can ask for.
 
-// foreign begins the names of what a remote has that has no place locally.
+// foreign is the prefix of the names of remote attributes that have no local meaning.
 const foreign = "theirs."
 
-// maxName is the kernel's.
+// maxName is the kernel's limit, in bytes.
 const maxName = 255
 
-// IsForeign reports whether a stored attribute is one that no program can ask for.
+// IsForeign reports whether a stored attribute is a remote one that no program can ask for.
 func IsForeign(name string) bool { return strings.HasPrefix(name, foreign) }
 
 // IsShared reports whether a remote may keep an attribute.
@@ -40,7 +40,7 @@ func HasSpace(name string) bool {
 	return false
 }
 
-// Sent are those of all that the remote keeps.
+// Sent are the attributes that the remote keeps.
 func Sent(all map[string][]byte) map[string][]byte {
 	sent := map[string][]byte{}
 	for name, value := range all {
@@ -51,7 +51,7 @@ func Sent(all map[string][]byte) map[string][]byte {
 	return sent
 }
 
-// Own are those of all that never go there.
+// Own are the attributes that are never sent.
 func Own(all map[string][]byte) map[string][]byte {
 	own := map[string][]byte{}
 	for name, value := range all {
@@ -62,13 +62,13 @@ func Own(all map[string][]byte) map[string][]byte {
 	return own
 }
 
-// SameSent reports whether the remote would keep the same of two inodes.
+// SameSent reports whether the remote would keep equal extended attributes of two inodes.
 func SameSent(a, b *table.Inode) bool {
 	return maps.EqualFunc(Sent(a.Xattrs), Sent(b.Xattrs), bytes.Equal)
 }
 
-// Set gives an inode that may be edited a value, nil for none. The map is shared with what
-// the table has, so it is not changed in place.
+// Set gives an inode that may be edited a value, nil for none. The map is shared with the
+// table's record, so it is not changed in place.
 func Set(n *table.Inode, name string, value []byte) {
 	if _, there := n.Xattrs[name]; !there && value == nil {
 		return
