@@ -38,8 +38,8 @@ func (v *Operations) Attr(op *fs.Op, ino fs.Ino, f fs.File) (fs.Attr, error) {
 	return a, err
 }
 
-// refreshAttr looks whether what is known of an inode is fresh enough: it came
-// with the listing of its directory.
+// refreshAttr has the attributes of an inode be fresh enough: they came with the listing of its
+// directory.
 func (v *Operations) refreshAttr(op *fs.Op, ino table.Ino) error {
 	if v.o.Belief.TTL == 0 || ino == table.Root {
 		return nil
@@ -62,7 +62,7 @@ func (v *Operations) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (
 	if in.Size != nil {
 		err = v.resize(op, i, f, int64(*in.Size))
 	} else if in.Mtime != nil || in.MtimeNow {
-		err = v.o.Opener.FlushIfOpen(i) // bytes that came before this time do not move it again
+		err = v.o.Opener.FlushIfOpen(i) // flushed later, bytes would move this time
 	}
 	if err != nil {
 		return fs.Attr{}, err
@@ -129,14 +129,14 @@ func (v *tx) setAttr(ino table.Ino, in *fs.SetAttr) {
 		n.Mtime = *mtime
 	}
 	if in.Mode == nil && in.UID == nil && in.GID == nil && same {
-		n.Ctime = now // nothing that a remote keeps
+		n.Ctime = now // no remote keeps it
 		return
 	}
 	v.AttrChanged(ino)
 }
 
-// chown changes the owner. A file loses the rights that it would give in the
-// name of another: the kernel leaves that to us (FUSE_HANDLE_KILLPRIV_V2).
+// chown changes the owner. A file loses set-id bits and capabilities: the kernel leaves that to
+// the file system (FUSE_HANDLE_KILLPRIV_V2).
 func chown(n *table.Inode, in *fs.SetAttr) {
 	if in.UID != nil {
 		n.UID = *in.UID
@@ -149,8 +149,7 @@ func chown(n *table.Inode, in *fs.SetAttr) {
 	}
 }
 
-// resize is truncate(2), or ftruncate(2) when f is not nil. Cutting a file to
-// nothing fetches nothing.
+// resize is truncate(2), or ftruncate(2) when f is not nil. Truncating to zero fetches nothing.
 func (v *Operations) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) error {
 	if size < 0 {
 		return syscall.EFBIG
@@ -173,8 +172,8 @@ func (v *Operations) resize(op *fs.Op, ino table.Ino, f fs.File, size int64) err
 	return err
 }
 
-// attr is what stat shows. Of an open file it is what the content is now, which the
-// table may not have yet.
+// attr are the attributes that stat shows. For an open file, size and times come from the
+// content, whose state the table may not have yet.
 func (v view) attr(ino table.Ino, n *table.Inode) fs.Attr {
 	a := fs.Attr{Ino: fs.Ino(ino), Size: uint64(n.Size), Blocks: uint64(n.Blocks), Mode: n.Mode,
 		Nlink: nlink(ino, n), UID: n.UID, GID: n.GID, Rdev: n.Rdev, Blksize: blockSize,
@@ -207,8 +206,8 @@ func nlink(ino table.Ino, n *table.Inode) uint32 {
 	return uint32(2 + n.Subdirs)
 }
 
-// attrTTL is how long the kernel may believe attributes: as long as the listing that
-// they came with.
+// attrTTL is how long the kernel may cache attributes: as long as the listing that they came
+// with.
 func (v view) attrTTL(n *table.Inode) time.Duration {
 	if len(n.Links) == 0 {
 		return v.o.Belief.KernelTTL(table.Root, v.Inode(table.Root))
@@ -216,21 +215,20 @@ func (v view) attrTTL(n *table.Inode) time.Duration {
 	return v.o.Belief.KernelTTL(n.Links[0].Dir, v.Inode(n.Links[0].Dir))
 }
 
-// dirSize is what stat shows as the size of a directory. One that was removed
-// has none, as on ext4; one that was replaced by another keeps it.
+// dirSize is the size that stat shows for a directory. One that was removed has none, as on
+// ext4; one that was replaced by another keeps it.
 const dirSize = 4096
 
 // blockSize is st_blksize.
 const blockSize = 4096
 
-// losesRights is op.KillPriv for the calls with which the kernel does not say
-// it: who is not root has no right to keep set-user-id bits.
+// losesRights is op.KillPriv for the calls in which the kernel does not send it: a caller other
+// than root has no right to keep set-user-id bits.
 func losesRights(op *fs.Op) bool { return op.KillPriv || op.UID != 0 }
 
 const capXattr = "security.capability"
 
-// privileged reports whether a change of content by somebody else takes rights
-// from a file.
+// privileged reports whether a file has set-id bits that a change of content clears.
 func privileged(n *table.Inode) bool {
 	return n.Mode&syscall.S_ISUID != 0 || n.Mode&syscall.S_ISGID != 0 && n.Mode&0o010 != 0
 }

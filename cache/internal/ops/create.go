@@ -27,13 +27,13 @@ func (v *Operations) Create(op *fs.Op, dir fs.Ino, name string, flags, mode uint
 		return fs.Entry{}, fs.Opened{}, err
 	}
 	if flags&syscall.O_TRUNC != 0 {
-		e.Attr, err = v.Attr(op, e.Ino, o.File) // as it is now
+		e.Attr, err = v.Attr(op, e.Ino, o.File) // after the open
 	}
 	return e, o, err
 }
 
-// create makes a file and opens it. When the name is there already, the file
-// is nil, and the entry is of what is there.
+// create makes a file and opens it. When the name exists already, the file is nil, and the
+// entry is the existing one.
 func (v *Operations) create(op *fs.Op, dir table.Ino, name string, flags, mode uint32) (fs.Entry, *file, error) {
 	if err := tree.CheckName(name); err != nil {
 		return fs.Entry{}, nil, err
@@ -41,7 +41,7 @@ func (v *Operations) create(op *fs.Op, dir table.Ino, name string, flags, mode u
 	if err := v.changesIn(op, fs.Ino(dir)); err != nil {
 		return fs.Entry{}, nil, err
 	}
-	oi, err := v.born() // the kernel asks when it knows that the name is free
+	oi, err := v.born() // the kernel only creates a name that it believes free
 	if err != nil {
 		return fs.Entry{}, nil, err
 	}
@@ -75,18 +75,18 @@ func (v *Operations) create(op *fs.Op, dir table.Ino, name string, flags, mode u
 	return e, &file{v: v, oi: oi, flags: flags, made: true}, nil
 }
 
-// found is the entry of an inode where a file was to be created.
+// found is the entry of an existing inode where a file was to be created.
 func (v view) found(dir, ino table.Ino, flags uint32) (fs.Entry, error) {
 	switch {
 	case flags&syscall.O_EXCL != 0:
 		return fs.Entry{}, syscall.EEXIST
 	case v.Inode(ino).IsSymlink():
-		return fs.Entry{}, fs.ErrStale // the kernel follows it, once it knows
+		return fs.Entry{}, fs.ErrStale // the kernel looks it up again and follows it
 	}
 	return v.refer(dir, ino), nil
 }
 
-// Tmpfile implements fs.Volume. Without a name nothing goes to the remote.
+// Tmpfile implements fs.Volume. A file without a name is not sent.
 func (v *Operations) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entry, fs.Opened, error) {
 	oi, err := v.born()
 	if err != nil {
@@ -118,7 +118,7 @@ func (v *Operations) Tmpfile(op *fs.Op, dir fs.Ino, flags, mode uint32) (fs.Entr
 	return e, v.opened(&file{v: v, oi: oi, flags: flags, made: true}), nil
 }
 
-// born is a number and open content for a file that is to be.
+// born is a new inode number with open content, for a file that is about to be made.
 func (v *Operations) born() (*files.OpenInode, error) {
 	locked := v.lock()
 	ino := locked.Alloc()

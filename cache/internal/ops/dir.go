@@ -16,8 +16,8 @@ const (
 	cookieParent = 2
 )
 
-// dirStream reads a directory as it is at each step. Cookies are entry
-// numbers, so a name that stays is given once, whatever comes and goes.
+// dirStream reads a directory as it is at each step. Cookies are entry numbers, so a name that
+// stays is given once, whatever names are added or removed.
 type dirStream struct {
 	v   *Operations
 	ino table.Ino
@@ -67,9 +67,9 @@ func (d *dirStream) Next(op *fs.Op) (e fs.DirEntry, ok bool, err error) {
 	return e, ok && err == nil, err
 }
 
-// load lists the directory. The kernel asks no one again for a stream that is open
-// already: that of a directory which others removed ends, as on a disk, and what
-// was found elsewhere is listed there.
+// load lists the directory. The kernel does not look up the name again for an open stream: the
+// stream of a directory that was removed at the remote ends, as on a disk, and a directory that
+// moved is listed at its new place.
 func (d *dirStream) load(op *fs.Op) error {
 	err := d.v.o.Remote.Load(op, d.ino)
 	if errors.Is(err, fs.ErrStale) && !d.v.isGone(d.ino) {
@@ -81,8 +81,8 @@ func (d *dirStream) load(op *fs.Op) error {
 	return err
 }
 
-// isKnown reports whether all names are known: in the middle of a stream no one
-// asks whether they are fresh.
+// isKnown reports whether all names are known: in the middle of a stream they need not be
+// fresh.
 func (d *dirStream) isKnown() bool {
 	locked := d.v.lock()
 	defer locked.unlock()
@@ -111,13 +111,13 @@ func (d *dirStream) next(v view) (fs.DirEntry, bool) {
 	}
 	child := v.Inode(e.Ino)
 	if child == nil {
-		return fs.DirEntry{}, false // the table has failed, and says so
+		return fs.DirEntry{}, false // the table has failed, which the View reports
 	}
 	return fs.DirEntry{Name: e.Name, Ino: fs.Ino(e.Ino), Mode: child.Kind(), Cookie: e.Cookie}, true
 }
 
-// Fsync implements fs.Dir: every change of names before is safe, where Policy
-// says that is.
+// Fsync implements fs.Dir: every earlier change of names is safe, at the place that Policy
+// demands.
 func (d *dirStream) Fsync(op *fs.Op, _ bool) error {
 	if d.v.o.NoWait {
 		return d.v.o.Syncs.SyncNames()
@@ -128,8 +128,8 @@ func (d *dirStream) Fsync(op *fs.Op, _ bool) error {
 // Release implements fs.Dir.
 func (d *dirStream) Release() {}
 
-// Statfs implements fs.Volume: the disk that content lies on, of which is available what
-// may be written.
+// Statfs implements fs.Volume: the disk that has the content; available is the space that
+// programs may write.
 func (v *Operations) Statfs(_ *fs.Op, _ fs.Ino) (fs.Statfs, error) {
 	st, err := v.o.Store.Statfs()
 	if err != nil {

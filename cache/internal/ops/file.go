@@ -22,16 +22,15 @@ type file struct {
 
 var _ fs.File = (*file)(nil)
 
-// firstFetch is how much of a file is fetched before its open returns.
+// firstFetch bounds the bytes of a file that are fetched before its open returns.
 const firstFetch = 1 << 20
 
-// begin fetches what a version that goes must not take with it: the beginning
-// of a file that is opened to be read, and a small file in whole if it is opened
-// to be changed too; of a large one that is appended to, its end. So
-// it is found out that the version has gone while the kernel can still look the
-// name up again, and not when the program writes. An open only to write fetches
-// nothing: all may be about to be overwritten. On a full disk a reader goes without:
-// nothing of what it reads is kept.
+// begin fetches the bytes that an open needs at once: the beginning of a file opened for
+// reading, all of a small file opened for changing it too, and the end of a large one opened
+// for appending. So a version that the remote no longer has is found out while the kernel can
+// still look the name up again, and not when the program writes. An open only for writing
+// fetches nothing: all may be about to be overwritten. On a full disk a reader goes without:
+// bytes that it reads are not kept.
 func (f *file) begin(op *fs.Op) error {
 	c := f.oi.Content()
 	off, n := f.firstBytes(c.Size())
@@ -45,7 +44,7 @@ func (f *file) begin(op *fs.Op) error {
 	return err
 }
 
-// firstBytes is what of a file of that size is here before its open returns.
+// firstBytes is the range of a file of that size that is local before its open returns.
 func (f *file) firstBytes(size int64) (off, n int64) {
 	mode, appends := f.flags&syscall.O_ACCMODE, f.flags&syscall.O_APPEND != 0
 	switch {
@@ -62,8 +61,8 @@ func (f *file) firstBytes(size int64) (off, n int64) {
 // changes reports whether this open can have something to send.
 func (f *file) changes() bool { return writes(f.flags) || f.made || f.wrote.Load() }
 
-// Flush implements fs.File: a close(2). What this descriptor wrote is safe when
-// it returns, as Policy has it.
+// Flush implements fs.File: a close(2). Bytes written by this descriptor are safe when it
+// returns, as Policy defines safe.
 func (f *file) Flush(op *fs.Op) error {
 	if !f.changes() || f.emptied() {
 		return nil
@@ -72,19 +71,19 @@ func (f *file) Flush(op *fs.Op) error {
 		return err
 	}
 	if !f.unsent() || f.bare() {
-		return nil // what else has changed is on its way, and no close waits for it
+		return nil // only names or attributes are unsent: no close waits for those
 	}
 	return f.v.o.Uploads.WaitForContent(op, f.oi.Ino) // which does not wait with Policy.NoWait
 }
 
-// emptied reports whether this open has emptied the file, and nothing has come
-// since. A shell that redirects duplicates the descriptor and closes the first
-// one so: no one is to see an empty file between two versions. If it stays empty,
-// it is taken when the last descriptor is closed.
+// emptied reports whether this open has emptied the file, and nothing has come since. A shell's
+// redirection duplicates the descriptor and closes the first one in that state: remote readers
+// must not see an empty file between two versions. If it stays empty, that is flushed when the
+// last descriptor is closed.
 func (f *file) emptied() bool { return f.flags&syscall.O_TRUNC != 0 && f.oi.Content().Size() == 0 }
 
-// bare reports whether the file is a new name without content, as touch leaves
-// it: that is a change of names, which no close waits for.
+// bare reports whether the file is a new name without content, as touch leaves it: that is a
+// change of names, for which no close waits.
 func (f *file) bare() bool {
 	locked := f.v.lock()
 	defer locked.unlock()
@@ -99,7 +98,7 @@ func (f *file) unsent() bool {
 	return f.v.o.Uploads.IsUnsaved(locked.View, f.oi.Ino)
 }
 
-// staysHere reports whether the file has no name that the remote gets.
+// staysHere reports whether the file has no name that is sent to the remote.
 func (f *file) staysHere() bool {
 	locked := f.v.lock()
 	defer locked.unlock()
@@ -107,8 +106,8 @@ func (f *file) staysHere() bool {
 	return n == nil || len(n.Links) == 0 || locked.StaysLocal(n)
 }
 
-// Fsync implements fs.File. What stays here goes to the disk, else the remote
-// has it, with every change of names and attributes before.
+// Fsync implements fs.File. A file that stays local goes to the disk; any other is at the
+// remote when it returns, with every earlier change of names and attributes.
 func (f *file) Fsync(op *fs.Op, _ bool) error {
 	v := f.v
 	stays := f.staysHere()
@@ -129,8 +128,8 @@ func (f *file) Fsync(op *fs.Op, _ bool) error {
 	return v.o.Opener.Sync(f.oi)
 }
 
-// Release implements fs.File. Bytes that came after the last close, from a
-// mapping, are taken too, without anybody waiting.
+// Release implements fs.File. Bytes written after the last close, through a mapping, are
+// flushed too, and no caller waits.
 func (f *file) Release() {
 	if err := f.v.o.Opener.Close(f.oi, writes(f.flags)); err != nil {
 		f.v.o.Side.Log.Error("what was written last is not in the table", "ino", f.oi.Ino, "err", err)

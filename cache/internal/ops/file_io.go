@@ -37,8 +37,8 @@ func (f *file) Read(op *fs.Op, buf []byte, off int64) (fs.Data, error) {
 	return fs.Data{Bytes: buf[:n]}, nil // a failure further on is for the next call
 }
 
-// Write implements fs.File. The end of the file, for O_APPEND, is where the
-// file ends by then, not where the kernel believed it did.
+// Write implements fs.File. For O_APPEND the offset is the end of the file at that time, not
+// the one that the kernel believed.
 func (f *file) Write(op *fs.Op, data []byte, off int64) (n int, err error) {
 	c := f.oi.Content()
 	err = f.change(op, op.KillPriv, func(ctx context.Context) (err error) {
@@ -50,7 +50,7 @@ func (f *file) Write(op *fs.Op, data []byte, off int64) (n int, err error) {
 		return err
 	})
 	if n > 0 {
-		return n, nil // a short write; the next one tells why
+		return n, nil // a short write; the next one returns the error
 	}
 	return n, err
 }
@@ -66,8 +66,8 @@ func (f *file) truncate(op *fs.Op, size int64) error {
 	return err
 }
 
-// trusted ends the suspicion that content lost bytes in a power cut: all of it
-// is about to be written anew.
+// trusted clears the suspect mark of content, which a loss of power had set: all of it is about
+// to be written anew.
 func (v *Operations) trusted(oi *files.OpenInode) error {
 	locked := v.lock()
 	n := locked.Inode(oi.Ino)
@@ -91,8 +91,8 @@ func (f *file) Allocate(op *fs.Op, off, size int64, mode uint32) error {
 	})
 }
 
-// change runs do, which changes the content, and notes when. kill says that
-// rights of the file end with the change; capabilities always do.
+// change runs do, which changes the content, and notes the time. kill: the change clears set-id
+// bits; capabilities it always clears.
 func (f *file) change(op *fs.Op, kill bool, do func(ctx context.Context) error) (err error) {
 	f.wrote.Store(true)
 	v, oi := f.v, f.oi
@@ -111,7 +111,8 @@ func (f *file) change(op *fs.Op, kill bool, do func(ctx context.Context) error) 
 	return err
 }
 
-// killRights takes from a file the rights that a change of content ends.
+// killRights clears capabilities, and if kill set-id bits, of a file whose content is to
+// change.
 func (v *Operations) killRights(oi *files.OpenInode, kill bool) error {
 	locked := v.lock()
 	n := locked.Inode(oi.Ino)

@@ -6,7 +6,7 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// Lookup implements fs.Volume. The first one in a directory lists it.
+// Lookup implements fs.Volume. The first lookup in a directory lists it.
 func (v *Operations) Lookup(op *fs.Op, dir fs.Ino, name string) (fs.Entry, error) {
 	if err := tree.CheckName(name); err != nil {
 		return fs.Entry{}, err

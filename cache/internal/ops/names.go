@@ -84,8 +84,8 @@ func (v *Operations) make(op *fs.Op, dir fs.Ino, name string, new func(v *tx, pa
 	return v.unrefer(e, err)
 }
 
-// Link implements fs.Volume. The remote gets a copy of what it has; a file
-// without a name, from O_TMPFILE, goes there for the first time.
+// Link implements fs.Volume. The remote copies its object; a file without a name, from
+// O_TMPFILE, is sent for the first time.
 func (v *Operations) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error) {
 	if err := tree.CheckName(name); err != nil {
 		return fs.Entry{}, err
@@ -116,7 +116,7 @@ func (v *Operations) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, er
 	return v.unrefer(e, err)
 }
 
-// mayLink checks what link(2) asks.
+// mayLink checks the conditions of link(2).
 func (v *tx) mayLink(ino table.Ino, l table.Link) error {
 	n := v.Inode(ino)
 	rec := v.Record(l)
@@ -130,7 +130,7 @@ func (v *tx) mayLink(ino table.Ino, l table.Link) error {
 	case len(n.Links) >= maxLinks:
 		return syscall.EMLINK
 	case len(n.Links) == 0 && n.IsRegular() && n.State != table.Whole:
-		return syscall.ENOENT // its only copy is about to go
+		return syscall.ENOENT // its only copy is about to be removed
 	case len(n.Links) > 0 && !v.Border.MayCross(v.Tx.Tx, ino, n.Links[0], l):
 		return syscall.EXDEV // its content would have no remote name
 	}
@@ -162,8 +162,8 @@ func (v *Operations) Unlink(op *fs.Op, dir fs.Ino, name string) error {
 	})
 }
 
-// Rmdir implements fs.Volume. Whether a directory is empty that no one has
-// looked into, only the remote knows: this waits for its listing.
+// Rmdir implements fs.Volume. Whether a directory that was never listed is empty, only the
+// remote knows: this waits for its listing.
 func (v *Operations) Rmdir(op *fs.Op, dir fs.Ino, name string) error {
 	if err := tree.CheckName(name); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (v *Operations) Readlink(op *fs.Op, ino fs.Ino) (string, error) {
 	return v.target(ino)
 }
 
-// target is what a symbolic link says, "" when that is not known yet.
+// target is the target of a symbolic link, "" when it is not known yet.
 func (v *Operations) target(ino fs.Ino) (target string, err error) {
 	err = v.view(func(v view) error {
 		n, err := v.inode(ino)

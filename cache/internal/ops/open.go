@@ -16,13 +16,13 @@ func (v *Operations) openContent(ino table.Ino, use files.Use) (*files.OpenInode
 	return oi, errno.Translate(err)
 }
 
-// openTries is how often an open begins anew because the remote has another
-// version before the first bytes of the last came.
+// openTries bounds how often an open begins anew because the remote replaced the version before
+// its first bytes were fetched.
 const openTries = 16
 
-// Open implements fs.Volume. The kernel looks a name up again for one
-// [fs.ErrStale] of an open, and tells the program the next one: so an inode of
-// which nothing was shown is brought up to date instead.
+// Open implements fs.Volume. The kernel looks a name up again after one [fs.ErrStale] of an
+// open, and passes a second one to the program: so an inode whose content no program has seen
+// is brought up to date instead.
 func (v *Operations) Open(op *fs.Op, ino fs.Ino, flags uint32) (fs.Opened, error) {
 	i := table.Ino(ino)
 	if err := v.o.Remote.Freshen(op, i, shows(flags)); err != nil {
@@ -39,16 +39,14 @@ func (v *Operations) Open(op *fs.Op, ino fs.Ino, flags uint32) (fs.Opened, error
 	}
 }
 
-// shows reports whether a file that is opened shows what was in it, or goes on from
-// there.
+// shows reports whether an open lets a program read or append to the previous content.
 func shows(flags uint32) bool {
 	return flags&syscall.O_TRUNC == 0 && (flags&syscall.O_ACCMODE != syscall.O_WRONLY || flags&syscall.O_APPEND != 0)
 }
 
-// openOnce opens an inode for a program and has its first bytes come. Outdated
-// says that the inode has another version now, so that it is to be tried again:
-// who opens it to write what is there is a reader until then, because no one has
-// seen or changed a byte.
+// openOnce opens an inode for a program and fetches its first bytes. outdated: the inode has
+// another version now, and the caller is to try again. Until then an open for writing without
+// O_TRUNC counts as a reader, because no program has seen or changed a byte.
 func (v *Operations) openOnce(op *fs.Op, ino table.Ino, flags uint32) (f *file, outdated bool, err error) {
 	use := files.ForReading
 	if writes(flags) {
@@ -92,12 +90,12 @@ func writes(flags uint32) bool {
 	return flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&syscall.O_TRUNC != 0
 }
 
-// opened says what the kernel may do with an open file. Pages that it has are
-// right when the content is in the state of the last open, or has since been
-// changed through those pages only. Of an inode that became another version while
-// the kernel had it, its size may be that of the one before: the notice of that may
-// still be on its way, or have come before the answer that it was to correct, and
-// reads would end there. So it asks anew, at each open until it forgets the inode.
+// opened sets the kernel's caching of an open file. Its cached pages are valid when the content
+// is in the state of the last open, or has since been changed through those pages only. Of an
+// inode that became another version while the kernel had it, the kernel may have the size of
+// the one before, at which reads would end: the notification may still be on its way, or have
+// arrived before the answer that it was to correct. So the kernel is to ask again, at each open
+// until it forgets the inode.
 func (v *Operations) opened(f *file) fs.Opened {
 	oi := f.oi
 	o := fs.Opened{File: f, NoFlush: !f.changes()}

@@ -1,13 +1,13 @@
-// Package ops is the operations of the kernel on a working copy: lookups, reads of
-// directories, changes of names and attributes, and open files, as [fs.Volume] and [fs.File]
-// have them. Each change of names is one transaction of the tree. What has to ask the remote
-// first, or to wait for it, does that by [Remote] and [Uploads], before or after.
+// Package ops is the operations of the kernel on a working copy: lookups, reads of directories,
+// changes of names and attributes, and open files, as [fs.Volume] and [fs.File] define them.
+// Each change of names is one transaction of the tree. An operation that must ask the remote,
+// or wait for it, does so by [Remote] and [Uploads], before or after the transaction.
 //
 //	v := ops.New(ops.Options{Tree: t, Side: side, Update: update, ...})
 //	e, err := v.Mkdir(op, fs.RootIno, "d", 0o777)
 //
-// Files are named for operations: names has those that make and remove names, file_io reads
-// and writes. All methods may be called at once.
+// Files are named for operations: names has those that make and remove names, file_io reads and
+// writes. All methods may be called concurrently.
 package ops
 
 import (
@@ -23,42 +23,41 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Remote asks the remote for a program, and waits for the answer.
+// Remote asks the remote on behalf of a program, and waits for the answer.
 type Remote struct {
-	// Load has the names of a directory be known, and believed.
+	// Load lists a directory unless its names are known and fresh.
 	Load func(op *fs.Op, dir table.Ino) error
-	// Freshen is called before a file is opened: its version is as new as that is wanted,
-	// strict for who is shown content. fs.ErrStale says that the name leads elsewhere now.
+	// Freshen is called before a file is opened: it revalidates the version, strictly for an
+	// open that shows content. fs.ErrStale: the name leads to another inode now.
 	Freshen func(op *fs.Op, ino table.Ino, strict bool) error
-	// FetchAttrs has all attributes of an inode be known, if the remote answers. Who cannot do
-	// without them needs them, and waits for longer.
+	// FetchAttrs fetches all attributes of an inode, if the remote answers. needs: the caller
+	// cannot do without them, and waits for longer.
 	FetchAttrs func(op *fs.Op, ino table.Ino, needs bool) error
-	// FetchTarget has the target of a symbolic link be known, in a do of Reach.
+	// FetchTarget fetches the target of a symbolic link, inside a do of Reach.
 	FetchTarget func(ctx context.Context, ino table.Ino) error
-	// Reach runs do, which may have to wait for content of the remote.
+	// Reach runs do, which may have to wait for remote content.
 	Reach func(op *fs.Op, do func(ctx context.Context) error) error
-	// Submodule asks for the submodule that a path is, or that lies below it; nil: there are
-	// none.
+	// Submodule finds a submodule at a path or below it; nil: there are none.
 	Submodule func(op *fs.Op, at providers.Locator) (sub providers.Locator, found bool, err error)
 }
 
-// Uploads are what a program waits for that wants to have something sent.
+// Uploads lets a program wait until its changes are sent.
 type Uploads struct {
-	// WaitForContent returns when the policy has the content of an inode safe, with all
-	// changes of names and attributes before, and WaitForNames when it has these.
+	// WaitForContent returns when, by the policy, the content of an inode is safe, with all
+	// earlier changes of names and attributes, and WaitForNames when these are.
 	WaitForContent func(op *fs.Op, ino table.Ino) error
 	WaitForNames   func(op *fs.Op) error
 	// IsUnsaved reports whether the remote lacks content of an inode.
 	IsUnsaved func(v *tree.View, ino table.Ino) bool
 }
 
-// Options are what operations need of a working copy.
+// Options are the parts of a working copy that operations need.
 type Options struct {
 	Tree *tree.Tree
 	Side *local.Side
 	// Update runs do as one change of the tree that by asked for.
 	Update func(by files.Caller, do func(*local.Tx) error) error
-	// Abandon forgets inodes without a name that no one uses any more.
+	// Abandon forgets inodes without a name that are not in use any more.
 	Abandon func(inos ...table.Ino)
 
 	Store    *content.Store
@@ -75,14 +74,14 @@ type Options struct {
 	NoWait       bool // close and fsync return when the working copy has the bytes
 	Remote       Remote
 	Uploads      Uploads
-	// Report tells a person of something that no one would expect.
+	// Report tells a person of something unexpected.
 	Report func(op, path string, err error)
 }
 
 // Operations are the operations on one working copy.
 type Operations struct{ o Options }
 
-// New makes them.
+// New makes Operations.
 func New(o Options) *Operations { return &Operations{o} }
 
 // view is the tree for an operation that has its lock.
@@ -92,22 +91,22 @@ type view struct {
 	lock, update, change taken
 }
 
-// taken hides from who holds the lock what would wait for it for ever.
+// taken hides methods from the lock holder that would deadlock on the lock.
 type taken struct{}
 
 var _ = [...]taken{view{}.lock, view{}.update, view{}.change}
 
-// tx is a change of it.
+// tx is a change of the tree.
 type tx struct {
 	view
 	*local.Tx
-	by files.Caller // asked for it
+	by files.Caller // requested it
 }
 
 // lock waits for the lock of the tree.
 func (v *Operations) lock() view { return view{Operations: v, View: v.o.Tree.Lock()} }
 
-// unlock gives it back. The view must not be used any more.
+// unlock releases the lock. The view must not be used any more.
 func (v view) unlock() { v.o.Tree.Unlock() }
 
 // view runs do, which changes nothing, under the lock.
@@ -121,7 +120,7 @@ func (v *Operations) update(op *fs.Op, do func(*tx) error) error {
 	return v.o.Update(by, func(t *local.Tx) error { return do(&tx{view{Operations: v, View: t.View}, t, by}) })
 }
 
-// callerOf is the process that asks for an operation, if any does.
+// callerOf is the process that requests an operation, if any.
 func callerOf(op *fs.Op) files.Caller {
 	if op == nil {
 		return files.Caller{}
@@ -129,14 +128,14 @@ func callerOf(op *fs.Op) files.Caller {
 	return files.Caller{Known: true, UID: op.UID, PID: op.PID}
 }
 
-// writes notes who opened a file for writing: what is flushed is theirs.
+// writes notes the process that opened a file for writing: later flushes are attributed to it.
 func (v *Operations) writes(oi *files.OpenInode, op *fs.Op) {
 	locked := v.lock()
 	defer locked.unlock()
 	oi.SetWriter(locked.View, callerOf(op))
 }
 
-// isGone reports whether nothing leads to an inode any more: then its content may be gone too.
+// isGone reports whether no name leads to an inode any more: then its content may be gone too.
 func (v *Operations) isGone(ino table.Ino) bool {
 	locked := v.lock()
 	defer locked.unlock()

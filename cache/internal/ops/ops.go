@@ -15,8 +15,8 @@ type errUnknown struct{ dir table.Ino }
 
 func (errUnknown) Error() string { return "a directory is not known" }
 
-// Change runs update, which changes names, again as long as it misses the names of a
-// directory that load has be known then.
+// Change runs update, which changes names. As long as it fails for want of a directory's names,
+// load lists that directory and update runs again.
 func Change(load func(dir table.Ino) error, update func() error) error {
 	for {
 		err := update()
@@ -36,7 +36,7 @@ func (v *Operations) change(op *fs.Op, do func(*tx) error) error {
 	return Change(load, func() error { return v.update(op, do) })
 }
 
-// parent is the directory dir, known, for a change of a name in it.
+// parent is the directory dir, with all names known, for a change of a name in it.
 func (v view) parent(dir table.Ino) (*table.Inode, error) {
 	n := v.Inode(dir)
 	switch {
@@ -45,7 +45,7 @@ func (v view) parent(dir table.Ino) (*table.Inode, error) {
 	case !n.IsDir():
 		return nil, syscall.ENOTDIR
 	case len(n.Links) == 0 && dir != table.Root:
-		return nil, syscall.ENOENT // it was removed while somebody is in it
+		return nil, syscall.ENOENT // removed, while a program still uses it
 	case !n.Loaded:
 		return nil, errUnknown{dir}
 	}
@@ -60,7 +60,7 @@ func (v view) inode(ino fs.Ino) (*table.Inode, error) {
 	return nil, fs.ErrStale
 }
 
-// mayName refuses a new name that the remote could not have, unless it stays here.
+// mayName refuses a new name that the remote could not have, unless it stays local.
 func (v *tx) mayName(l table.Link, n *table.Inode) error {
 	at, ok := v.LocalPath(l)
 	if !ok || v.o.Capabilities.AnyNames || v.Border.Stays(v.Tx.Tx, l, n) {

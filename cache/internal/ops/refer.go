@@ -11,8 +11,8 @@ func (v view) refer(dir, ino table.Ino) fs.Entry {
 	return fs.Entry{Ino: fs.Ino(ino), Attr: v.attr(ino, v.Inode(ino)), TTL: v.o.Belief.KernelTTL(dir, v.Inode(dir))}
 }
 
-// unrefer takes back the reference of an entry that no one gets: the change
-// that made it could not be committed.
+// unrefer takes back the reference of an entry that is not returned: the change that made it
+// could not be committed.
 func (v *Operations) unrefer(e fs.Entry, err error) (fs.Entry, error) {
 	if err == nil {
 		return e, nil

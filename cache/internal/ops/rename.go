@@ -13,10 +13,10 @@ import (
 	"github.com/wsmount/wsmount/fs"
 )
 
-// place is a name and what it stands for.
+// place is a name and its inode.
 type place struct {
 	table.Link
-	ino table.Ino    // 0: nothing
+	ino table.Ino    // 0: none
 	n   *table.Inode // nil when ino is 0
 }
 
@@ -68,9 +68,9 @@ func (v *Operations) Rename(op *fs.Op, dir fs.Ino, name string, newDir fs.Ino, n
 	})
 }
 
-// beforeRename makes sure that what a file is about to replace another with is
-// in the table, and on its way to the disk: programs save files so, and after a
-// loss of power one of both must be there.
+// beforeRename flushes the content of a file that is about to replace another to the table, and
+// starts writing it to the disk: programs save files this way, and one of the two must survive
+// a loss of power.
 func (v *Operations) beforeRename(a, b table.Link, flags uint32) error {
 	locked := v.lock()
 	from, to := locked.placeOf(a), locked.placeOf(b)
@@ -93,7 +93,7 @@ func (v *Operations) beforeRename(a, b table.Link, flags uint32) error {
 	return nil
 }
 
-// writeBack has the disk begin to write content, without waiting.
+// writeBack starts writing content to the disk, without waiting.
 func (v *Operations) writeBack(ino table.Ino) {
 	oi, err := v.openContent(ino, files.ForUs)
 	if err != nil {
@@ -123,8 +123,8 @@ func (v view) placeOf(l table.Link) place {
 	return p
 }
 
-// mayRename checks what rename(2) asks, except for emptiness, and what may not cross the
-// border of what is excluded.
+// mayRename checks the conditions of rename(2), except for emptiness, and that the rename may
+// cross between excluded and other paths.
 func (v *tx) mayRename(from, to *place, flags uint32) error {
 	exchange := flags == unix.RENAME_EXCHANGE
 	switch {
@@ -170,7 +170,7 @@ func (v *tx) rename(from, to *place) {
 	}
 	v.relocated(from, to)
 	if to.there() {
-		if to.n.IsDir() { // who is in it sees what ext4 shows, other than of one that rmdir took
+		if to.n.IsDir() { // programs in it see the size that ext4 shows, unlike after rmdir
 			n := v.Edit(to.ino)
 			n.Size, n.Blocks = dirSize, dirSize/512
 		}
@@ -178,16 +178,16 @@ func (v *tx) rename(from, to *place) {
 	}
 }
 
-// left tells of a file that was renamed to where it stays on this machine, which it did
-// not before: the remote deletes it, which no one asked for in so many words.
-// Directories do not get there, see rules.Border.MayCross.
+// left reports a file that was renamed from a path that is sent to one that stays on this
+// machine: the remote deletes it, which the user may not expect. Directories cannot be renamed
+// so, see rules.Border.MayCross.
 func (v *tx) left(from, to table.Link) {
 	was, is := v.Record(from), v.Record(to)
 	if was.Remote == nil || !is.Local {
 		return
 	}
 	if n := v.Inode(was.Remote.Ino); was.Remote.Ino != is.Ino && n != nil && len(n.Links) > 0 {
-		return // what the remote has there was renamed before
+		return // that inode was renamed before, and keeps a name
 	}
 	old, _ := v.LocalPath(from)
 	now, _ := v.LocalPath(to)
@@ -204,7 +204,7 @@ func (v *tx) exchange(a, b *place) {
 	v.relocated(b, a)
 }
 
-// relocated is what follows for an inode that has another name, and for the directories.
+// relocated updates an inode that has another name now, and the directories.
 func (v *tx) relocated(from, to *place) {
 	v.Edit(from.ino).Ctime = v.Stamp()
 	v.DirChanged(from.Dir)
@@ -216,8 +216,8 @@ func (v *tx) relocated(from, to *place) {
 		v.Border.Renamed(v.Tx.Tx, from.Link, to.Link, from.ino)
 	}
 	if v.References(from.ino) == 0 {
-		// A pull was quicker: what the kernel has under the old name, and now takes
-		// along to the new one, is not what was there.
+		// A pull was quicker: the kernel's dentry of the old name, which it now moves to the
+		// new one, has another inode.
 		v.TellEntry(to.Link)
 	}
 	if from.n.IsRegular() {

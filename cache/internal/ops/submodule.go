@@ -9,15 +9,15 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A directory that is another repository, as a submodule of git is, stays as it is: the
-// remote would take no file in it, and after a local move or removal the two sides would
-// differ for ever. So each change of a name asks first, and fails with EROFS, whose reason
-// is in errors.log.
+// A directory that is another repository, as a submodule of git is, stays unchanged: the remote
+// would accept no file in it, and after a local move or removal the two sides would differ for
+// ever. So each change of a name asks first, and fails with EROFS, whose reason is in
+// errors.log.
 //
-// The remote knows such directories by their paths in its tree. They are the paths here
-// too, since no directory above one is ever moved here.
+// The remote knows such directories by their paths in its tree. The local paths are the same,
+// since no directory above one is ever moved locally.
 
-// changesIn checks that a name may be made or changed in a directory.
+// changesIn checks that names may be made or changed in a directory.
 func (v *Operations) changesIn(op *fs.Op, dir fs.Ino) error {
 	if v.o.Remote.Submodule == nil {
 		return nil
@@ -35,7 +35,7 @@ func (v *Operations) changesIn(op *fs.Op, dir fs.Ino) error {
 	return submoduleError(at)
 }
 
-// takesAway checks that a name may be moved or removed with all that is below it.
+// takesAway checks that a name may be moved or removed with everything below it.
 func (v *Operations) takesAway(op *fs.Op, l table.Link) error {
 	if v.o.Remote.Submodule == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 // maxXattrs bounds names and values of an inode together, in bytes.
 const maxXattrs = 1 << 20
 
-// keepsXattr refuses what belongs to no name space that is kept.
+// keepsXattr refuses names of a name space that is not kept.
 func keepsXattr(name string) error {
 	if !attrs.HasSpace(name) {
 		return fs.ErrUnsupported
@@ -72,8 +72,8 @@ func (v *Operations) SetXattr(op *fs.Op, ino fs.Ino, name string, value []byte, 
 	})
 }
 
-// changeXattr runs change, which sets or removes an attribute, when all those of the inode are
-// known.
+// changeXattr runs change, which sets or removes an attribute, once all attributes of the inode
+// are known.
 func (v *Operations) changeXattr(op *fs.Op, ino fs.Ino, name string, change func(v *tx, i table.Ino, n *table.Inode) error) error {
 	if err := keepsXattr(name); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (v *Operations) RemoveXattr(op *fs.Op, ino fs.Ino, name string) error {
 	return v.changeXattr(op, ino, name, func(v *tx, i table.Ino, n *table.Inode) error {
 		if _, there := n.Xattrs[name]; !there {
 			if attrs.IsACL(name) {
-				return nil // as a disk does: every file has the ACL that its mode is
+				return nil // as a disk does: the mode is the ACL of every file
 			}
 			return syscall.ENODATA
 		}
@@ -129,7 +129,7 @@ func (v *Operations) RemoveXattr(op *fs.Op, ino fs.Ino, name string) error {
 	})
 }
 
-// setACL stores an ACL, or turns one that says no more than a mode into the mode.
+// setACL stores an ACL, or turns a minimal one into the mode.
 func (v *tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
 	if !attrs.ValidACL(value) {
 		return syscall.EINVAL
@@ -167,7 +167,7 @@ func (v *tx) setACL(op *fs.Op, ino table.Ino, name string, value []byte) error {
 	return nil
 }
 
-// xattrChanged follows a change of one by a program.
+// xattrChanged marks the inode as changed after a program changed an extended attribute.
 func (v *tx) xattrChanged(ino table.Ino, name string) {
 	if v.o.Side.Attributes.KeepsXattrs() && attrs.IsShared(name) {
 		v.AttrChanged(ino)
@@ -176,8 +176,8 @@ func (v *tx) xattrChanged(ino table.Ino, name string) {
 	v.Edit(ino).Ctime = v.Stamp()
 }
 
-// hasRoom refuses what the remote could not have. What is made in a directory may have
-// its default ACL twice.
+// hasRoom refuses an attribute for which the remote has no room. A new directory may have its
+// parent's default ACL twice.
 func (v view) hasRoom(n *table.Inode, name string, value []byte) error {
 	setter, ok := providers.As[providers.AttrSetter](v.o.Provider)
 	if !ok || !v.o.Side.Attributes.KeepsXattrs() || !attrs.IsShared(name) || v.StaysLocal(n) {
@@ -194,8 +194,8 @@ func (v view) hasRoom(n *table.Inode, name string, value []byte) error {
 	return nil
 }
 
-// askXattrs waits until the extended attributes of an inode are known: those of
-// which a listing said that there are some, and for who changes them, all.
+// askXattrs waits until the extended attributes of an inode are known: where a listing said
+// that there are some, and before a change always.
 func (v *Operations) askXattrs(op *fs.Op, x table.Ino, name string, change bool) error {
 	if !v.o.Side.Attributes.KeepsXattrs() || name != "" && !attrs.IsShared(name) {
 		return nil
