@@ -1,18 +1,17 @@
 // Package budget bounds the bytes that fetches have under way.
 //
-// It knows sizes and who waits. It knows nothing of files and providers.
+// It knows sizes and waiting callers. It knows no files or providers.
 //
 //	b := budget.New(0) // as much as this machine, or its control group, allows
-//	release, err := b.Take(ctx, 8<<20) // for somebody who waits
+//	release, err := b.Take(ctx, 8<<20) // a reader waits
 //	release, ok := b.TryTake(reader, 8<<20) // in advance
 //
 // # What it promises
 //
-// No more than the limit is under way at once, but for a single piece that is
-// larger than that. Who waits is served in the order of coming. What is fetched
-// in advance never takes more than three quarters, never while somebody waits,
-// and is shared evenly by the readers that it is fetched for: a large file leaves
-// room for the small ones.
+// No more than the limit is under way at once, but for a single piece that is larger than that.
+// Waiting callers are served in order of arrival. Prefetches never take more than three
+// quarters, never start while a caller waits, and are shared evenly by the readers that they
+// are for: a large file leaves room for the small ones.
 package budget
 
 import (
@@ -21,7 +20,7 @@ import (
 	"sync"
 )
 
-// Bounds of a limit that no one chose.
+// Bounds of the default limit.
 const (
 	Least = 64 << 20
 	Most  = 1 << 30
@@ -33,15 +32,15 @@ type Budget struct {
 
 	mu      sync.Mutex // guards all below
 	used    int64
-	ahead   int64         // of used: in advance
-	readers map[any]int64 // that it is for
+	ahead   int64         // of used: prefetches
+	readers map[any]int64 // ahead by reader
 	queue   []*waiter
 }
 
 // waiter is a Take that did not fit yet.
 type waiter struct {
 	n    int64
-	done chan struct{} // closed when it has what it asked for
+	done chan struct{} // closed when its bytes are granted
 }
 
 // New is a budget of so many bytes; 0: a quarter of the memory of this machine,
@@ -75,7 +74,7 @@ func (b *Budget) Take(ctx context.Context, n int64) (release func(), err error) 
 	}
 	b.less(func() {
 		if i := slices.Index(b.queue, w); i >= 0 {
-			b.queue = slices.Delete(b.queue, i, i+1) // who stood behind it may need less
+			b.queue = slices.Delete(b.queue, i, i+1) // a waiter behind it may need less
 			return
 		}
 		b.used -= w.n // it was served at the same moment
@@ -83,8 +82,8 @@ func (b *Budget) Take(ctx context.Context, n int64) (release func(), err error) 
 	return nil, context.Cause(ctx)
 }
 
-// TryTake is Take for what a reader may need later: it does not wait, and leaves
-// room for who does and for other readers.
+// TryTake is Take for a prefetch for a reader: it does not wait, and leaves room for waiting
+// callers and for other readers.
 func (b *Budget) TryTake(reader any, n int64) (release func(), ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,7 +109,8 @@ func (b *Budget) TryTake(reader any, n int64) (release func(), ok bool) {
 	}), true
 }
 
-// less has less be under way or waited for, and lets in who waits, as far as it fits then.
+// less runs change, which frees bytes or removes a waiter, and then serves waiters as far as
+// they fit.
 func (b *Budget) less(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -126,11 +126,11 @@ func (b *Budget) less(change func()) {
 type Usage struct {
 	Limit   int64
 	Used    int64 // bytes under way
-	Ahead   int64 // of these: in advance
-	Waiting int   // fetches that wait for others
+	Ahead   int64 // of these: prefetches
+	Waiting int   // fetches that wait
 }
 
-// Usage says how the budget is used now.
+// Usage is the present usage of the budget.
 func (b *Budget) Usage() Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// memory is how many bytes this process may use: what the machine has, or the
-// least that a control group above it allows. A file that cannot be read bounds
-// nothing. root is "/" but in tests.
+// memory is how many bytes this process may use: the machine's memory, or the least limit of a
+// control group above it. A file that cannot be read bounds nothing. root is "/" but in tests.
 func memory(root string) int64 {
 	return min(installed(root), controlled(root))
 }
@@ -29,9 +28,9 @@ func installed(root string) int64 {
 	return math.MaxInt64
 }
 
-// controlled is the least limit of the control groups of this process and of
-// those above, of version 2 and of version 1. In a container the path that the
-// kernel tells may not be visible; then what is above it is.
+// controlled is the least limit of the control groups of this process and of those above, of
+// version 2 and of version 1. In a container the path that the kernel gives may not be visible;
+// then directories above it are read.
 func controlled(root string) int64 {
 	least := int64(math.MaxInt64)
 	for line := range lines(filepath.Join(root, "proc/self/cgroup")) {
@@ -57,7 +56,7 @@ func controlled(root string) int64 {
 	return least
 }
 
-// limitIn is the number in a file: "max", and what cannot be read, is no limit.
+// limitIn is the number in a file: "max", and a file that cannot be read, is no limit.
 func limitIn(path string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {
