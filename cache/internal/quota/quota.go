@@ -1,19 +1,19 @@
-// Package quota lets working copies of many processes keep to one bound together.
+// Package quota keeps working copies of several processes together within one bound.
 //
-// It knows a file in which each has a slot, and says how many bytes it holds and
-// when it last said so. No one asks another for anything: each reads what all say,
-// and works out how much of it is its own to keep. Who holds most gives most: all
-// keep what is below one level, at which they have just the bound together.
+// It knows a file in which each working copy has a slot, with the number of bytes it holds and
+// the time of that entry. They do not talk to each other: each reads all slots, and works out
+// how much it may keep. The largest give up most: there is one level, such that the bytes up to
+// it add up to the bound, and none keeps more.
 //
-// It promises that a process which was killed, or hangs, does not count for longer
-// than a few seconds, that its slot is taken again, and that all come to the same
-// level from the same file. What it knows of others is as old as the last Look, so
-// together they may be above the bound by what they took since.
+// It promises that a process which was killed, or hangs, counts for 15 seconds at most, that
+// the slot of a killed one is reused, and that all compute the same level from the same file.
+// Its data about others is as old as the last Look, so together they may exceed the bound by
+// the bytes taken since.
 //
 //	share, err := quota.Open(filepath.Join(dir, "clean"), quota.Options{Total: 20 << 30})
 //	defer share.Close()
 //	err = share.Look(own) // every second
-//	giveUp := own - share.Mine(own)
+//	evict := own - share.Mine(own)
 package quota
 
 import (
@@ -36,22 +36,22 @@ type Options struct {
 	Now   func() time.Time // nil: time.Now
 }
 
-// A Share is one working copy's part. Its methods may be called at once.
+// A Share is one working copy's part. Its methods may be called concurrently.
 type Share struct {
 	o    Options
 	file *os.File
 	slot int64
 
-	mu     sync.Mutex // guards what follows
-	others []int64    // what each of them holds
+	mu     sync.Mutex // guards the fields below
+	others []int64    // bytes held by each other, ascending
 	sum    int64      // of others
 }
 
 const (
-	slotSize = 16 // bytes held, and seconds since 1970
+	slotSize = 16 // two numbers: bytes held, and seconds since 1970
 	maxSlots = 1 << 16
 
-	// silence is how old the word of another may be before it does not count.
+	// silence is the age from which the entry of another working copy does not count.
 	silence = 15 * time.Second
 )
 
@@ -72,8 +72,8 @@ func Open(name string, o Options) (*Share, error) {
 	return s, nil
 }
 
-// take locks the first slot that is free. The lock ends with the descriptor,
-// however that comes about.
+// take locks the first slot that is free. The lock ends with the descriptor, also when the
+// process is killed.
 func (s *Share) take() error {
 	for s.slot = range int64(maxSlots) {
 		err := unix.FcntlFlock(s.file.Fd(), unix.F_OFD_SETLK,
@@ -85,7 +85,7 @@ func (s *Share) take() error {
 	return errors.New("every slot is taken")
 }
 
-// Look says how many bytes this working copy holds, and reads what the others say.
+// Look writes the number of bytes that this working copy holds, and reads those of the others.
 func (s *Share) Look(own int64) error {
 	now := s.o.Now()
 	if err := s.say(own, now.Unix()); err != nil {
@@ -133,8 +133,8 @@ func decode(b []byte) (held, at int64) {
 	return int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:]))
 }
 
-// Mine is how many of so many bytes this working copy may keep: all of them while
-// there is room for all, else what is below the level.
+// Mine is how many of own bytes this working copy may keep: all of them while everything fits
+// the bound, else those up to the level.
 func (s *Share) Mine(own int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,30 +144,30 @@ func (s *Share) Mine(own int64) int64 {
 	left := s.o.Total
 	for i, held := range s.others {
 		level := left / int64(len(s.others)-i+1)
-		if held >= level { // and so do all after it
+		if held >= level { // as do all after it
 			return min(own, level)
 		}
 		if own <= held {
-			return own // it is below the level, as that one is
+			return own // it is below the level, as held is
 		}
 		left -= held
 	}
 	return min(own, max(left, 0))
 }
 
-// lookEvery is how often a working copy tells others what it holds, and looks what they do.
+// lookEvery is how often a working copy writes its entry and reads the others'.
 const lookEvery = time.Second
 
-// Loop keeps what all hold within the bound, until pause says that it is over: weigh gives up what
-// is not Mine, and says what is held.
+// Loop keeps the sum within the bound, until pause returns an error: weigh evicts bytes beyond
+// Mine, and returns the number held.
 func (s *Share) Loop(ctx context.Context, pause func(context.Context, time.Duration) error, weigh func() int64, ended func(error)) {
 	for pause(ctx, lookEvery) == nil {
 		ended(s.Look(weigh()))
-		weigh() // by what the others said now
+		weigh() // by the entries just read
 	}
 }
 
-// Close gives the slot up. What was held does not count any more.
+// Close gives up the slot. Its bytes do not count any more.
 func (s *Share) Close() error {
 	err := s.say(0, 0)
 	return errors.Join(err, s.file.Close())
