@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Forms are the ways in which a value is written down: as it is, as in JSON and in URLs,
-// and in base64 wherever it begins there, with no line break in it.
+// Forms are the encodings of a value: as it is, as in JSON and in URLs, and in base64 at each
+// alignment, without line breaks.
 func Forms(value string) []string {
 	quoted, _ := json.Marshal(value) // a string always can be
 	forms := []string{value, strings.Trim(string(quoted), `"`), url.QueryEscape(value), url.PathEscape(value)}
@@ -20,8 +20,8 @@ func Forms(value string) []string {
 	return forms
 }
 
-// inBase64 is what a value looks like in base64 behind so many bytes, without the
-// characters that hold bits of its neighbours.
+// inBase64 is the base64 of a value that follows so many bytes, without the characters that
+// hold bits of its neighbours.
 func inBase64(enc *base64.Encoding, value string, before int) string {
 	text := enc.EncodeToString([]byte(strings.Repeat("\x00", before) + value))
 	first := (before*8 + 5) / 6

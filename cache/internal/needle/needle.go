@@ -1,8 +1,7 @@
-// Package needle looks for any of a few texts in a stream of bytes, in one pass
-// and without keeping what has passed.
+// Package needle searches a stream of bytes for any of a few texts, in one pass and without
+// buffering.
 //
-// It knows nothing of what the texts are, and gives back only the name that
-// each was given.
+// It does not know the meaning of the texts, and returns only the name that each was given.
 //
 //	set := needle.New(needle.Needle{Name: "token", Text: []byte("ghp_…")})
 //	s := set.Search()
@@ -13,18 +12,18 @@ package needle
 
 import "bytes"
 
-// A Needle is a text to look for, and what it is called.
+// A Needle is a text to look for, and its name.
 type Needle struct {
 	Name string
 	Text []byte
 }
 
-// begin is how much of each text is in the automaton: the rest is compared once
-// that was seen, so that a key of some thousand bytes costs no megabytes.
+// begin bounds the bytes of each text that are in the automaton: the rest is compared once
+// these were seen, so that a key of some thousand bytes costs no megabytes.
 const begin = 32
 
-// Set is an automaton that finds the beginnings of all texts at once (Aho and
-// Corasick). It does not change, and can be used by many at once.
+// Set is an automaton that finds the beginnings of all texts at once (Aho and Corasick). It
+// does not change, and may be used concurrently.
 type Set struct {
 	next    [][256]int32
 	ends    [][]int // of each state the needles whose beginning ends there
@@ -43,7 +42,7 @@ func New(needles ...Needle) *Set {
 	return s
 }
 
-// add makes the path of a text's beginning in the tree of all.
+// add adds a text's beginning as a path to the tree of all.
 func (s *Set) add(n Needle) {
 	state := int32(0)
 	for _, b := range n.Text[:min(len(n.Text), begin)] {
@@ -57,8 +56,8 @@ func (s *Set) add(n Needle) {
 	s.needles = append(s.needles, n)
 }
 
-// link completes the automaton: where the tree does not go on, it goes on from
-// the longest end of what was read that is in the tree too.
+// link completes the automaton: where the tree has no edge for a byte, the search continues
+// from the longest suffix of the bytes read that is in the tree too.
 func (s *Set) link() {
 	fail := make([]int32, len(s.next))
 	var queue []int32
@@ -89,7 +88,7 @@ func (s *Set) Search() *Search { return &Search{set: s} }
 type Search struct {
 	set   *Set
 	state int32
-	open  []rest // beginnings that were seen, and what must follow
+	open  []rest // beginnings that were seen, and the rests to match
 }
 
 type rest struct {
@@ -97,8 +96,7 @@ type rest struct {
 	text   []byte
 }
 
-// Next reads the next piece of the stream, and tells of the first text that
-// ends in it.
+// Next reads the next piece of the stream, and returns the first text that ends in it.
 func (s *Search) Next(p []byte) (name string, found bool) {
 	if n, ok := s.follow(p); ok {
 		return s.set.needles[n].Name, true
@@ -118,7 +116,7 @@ func (s *Search) Next(p []byte) (name string, found bool) {
 	return "", false
 }
 
-// follow goes on with what was begun before this piece.
+// follow continues texts whose beginning was in an earlier piece.
 func (s *Search) follow(p []byte) (needle int, found bool) {
 	open := s.open
 	s.open = s.open[:0]
@@ -136,7 +134,8 @@ func (s *Search) begun(n int, p []byte) bool {
 	return s.goesOn(rest{n, text[min(len(text), begin):]}, p)
 }
 
-// goesOn reports whether all that is left is in p, and keeps what may come yet.
+// goesOn reports whether all of the rest is in p, and keeps it if it may continue in the next
+// piece.
 func (s *Search) goesOn(r rest, p []byte) bool {
 	n := min(len(r.text), len(p))
 	if !bytes.Equal(r.text[:n], p[:n]) {
