@@ -1,8 +1,8 @@
-// Package pins keeps which paths of a working copy are to stay on the local disk: what is
-// at them, and below, is not given up for want of room, nor by hand.
+// Package pins keeps the paths of a working copy that are to stay on the local disk: content at
+// them, and below, is not evicted for want of room, nor by hand.
 //
-// It knows paths, not what is at them: a pin stays with its path when something else comes
-// there. It keeps them in a file of the state directory, so that they outlive a mount.
+// It knows paths, not entries: a pin stays with its path when that gets another entry. It keeps
+// them in a file of the state directory, so that they outlive a mount.
 //
 //	set, err := pins.Load(stateDir)
 //	err = set.Add("docs")
@@ -23,11 +23,11 @@ import (
 	"github.com/wsmount/wsmount/cache/exactjson"
 )
 
-// fileName is that of the file in a state directory.
+// fileName is the name of the file in a state directory.
 const fileName = "pins.json"
 
-// A Set is the pins of one working copy. A nil one has none. Its methods may be called at
-// once.
+// A Set is the pins of one working copy. A nil Set has none. Its methods may be called
+// concurrently.
 type Set struct {
 	file string
 
@@ -35,8 +35,7 @@ type Set struct {
 	paths    atomic.Pointer[[]string]
 }
 
-// Load reads the pins of the working copy in a directory; where nothing was ever pinned,
-// there are none.
+// Load reads the pins of the working copy in a directory; no pins if there is no file.
 func Load(dir string) (*Set, error) {
 	s := &Set{file: filepath.Join(dir, fileName)}
 	var paths []string
@@ -92,7 +91,7 @@ func (s *Set) Remove(path string) (was bool, err error) {
 	})
 }
 
-// change is on the disk before it counts.
+// change writes the new pins to the disk before they take effect.
 func (s *Set) change(f func([]string) []string) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -109,7 +108,7 @@ func (s *Set) change(f func([]string) []string) error {
 	return nil
 }
 
-// replace writes a file anew, all of it or nothing, and has its name on the disk.
+// replace writes a file anew, all of it or nothing, and syncs the directory.
 func replace(file string, data []byte) error {
 	f, err := os.OpenFile(file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
