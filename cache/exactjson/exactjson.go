@@ -1,11 +1,11 @@
-// Package exactjson is encoding/json for values whose strings are bytes: names of files may
-// be no UTF-8, and encoding/json would put U+FFFD in the place of what is none, so that one
-// name becomes that of another file.
+// Package exactjson is encoding/json for values whose strings are bytes: file names need not be
+// UTF-8, and encoding/json would replace invalid bytes by U+FFFD, so that one name becomes that
+// of another file.
 //
 // A byte that is not part of UTF-8 is written as U+0000 and its two hexadecimal digits: the
-// name w\xff is "w\u0000ff". Any other string is what encoding/json makes of it. No name, no
-// argument of a program and no variable of the environment can hold a U+0000, so that what
-// does not know of this takes such a name for no other file's: the system refuses it.
+// name w\xff is "w\u0000ff". Any other string is written as encoding/json does. No name,
+// program argument or environment variable can hold a U+0000, so a reader that does not know
+// this form takes such a name for no other file's: the system refuses it.
 //
 //	data, err := exactjson.Marshal(list)
 //	err = exactjson.Unmarshal(data, &list)
@@ -40,9 +40,9 @@ func MarshalIndent(v any, prefix, indent string) ([]byte, error) {
 	return json.MarshalIndent(Escape(v), prefix, indent)
 }
 
-// isExact reports whether no string had to be written another way: encoding/json writes
-// \ufffd for a byte that is not UTF-8, and the character itself where a string has it. To
-// look at the text is much cheaper than to walk through each value that is written.
+// isExact reports whether no string needs escaping: encoding/json writes \ufffd for a byte that
+// is not UTF-8, and the character itself where a string has it. Searching the text is much
+// cheaper than walking through each value.
 func isExact(data []byte) bool {
 	return !bytes.Contains(data, []byte(`\ufffd`)) && !bytes.Contains(data, []byte(`\u0000`))
 }
@@ -63,26 +63,25 @@ func Read(d *json.Decoder, v any) error {
 	return Unescape(v)
 }
 
-// Escape is v with its strings as they are to be written, for another that writes them. It
-// shares with v what has none.
+// Escape is v with its strings in their written form, for another encoder. It shares values
+// without such strings with v.
 func Escape[T any](v T) T {
 	_ = each(reflect.ValueOf(&v).Elem(), func(s string) (string, error) { return escape(s), nil })
 	return v
 }
 
-// Unescape has what v points to, as another has read it, hold the strings that were meant.
+// Unescape restores the strings of the value at v, after another decoder has read it.
 func Unescape(v any) error { return each(reflect.ValueOf(v).Elem(), unescape) }
 
-// Visible is a text in which bytes that are not UTF-8 stand as in the quotes of Go, for a
-// person: w\xff.
+// Visible is a text for a person, with bytes that are not UTF-8 as in quoted Go strings: w\xff.
 func Visible(s string) string { return replaced(s, `\x`, false) }
 
 const mark = "\x00"
 
 func escape(s string) string { return replaced(s, mark, true) }
 
-// replaced is s with digits behind a mark for each byte that is not UTF-8, and for U+0000
-// where it is to be told from a mark.
+// replaced is s with a mark and digits for each byte that is not UTF-8, and if zero for U+0000,
+// to tell it from a mark.
 func replaced(s, mark string, zero bool) string {
 	if utf8.ValidString(s) && !(zero && strings.Contains(s, "\x00")) {
 		return s
@@ -110,7 +109,7 @@ func unescape(s string) (string, error) {
 		pieces[i+1] = string(c) + p[2:]
 	}
 	meant := strings.Join(pieces, "")
-	if escape(meant) != s { // so that a name has one form
+	if escape(meant) != s { // each name has one form only
 		return "", misread(s)
 	}
 	return meant, nil
@@ -120,8 +119,8 @@ func misread(s string) error {
 	return fmt.Errorf("%q is no name: U+0000 stands before the two digits of a byte that is not UTF-8", s)
 }
 
-// each replaces the strings that encoding/json writes of a value. It changes nothing that
-// another may have: what a pointer leads to, and the content of slices and maps, is a copy.
+// each replaces the strings of a value that encoding/json writes. It changes no shared data:
+// the targets of pointers, and the content of slices and maps, are copied.
 func each(v reflect.Value, f func(string) (string, error)) error {
 	if !mayHold(v.Type()) {
 		return nil
@@ -189,8 +188,8 @@ var (
 	ownText = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// mayHold reports whether a value of a type may hold strings that are encoding/json's to
-// write: numbers have none, and a type that writes itself looks after its own.
+// mayHold reports whether a value of a type may hold strings that encoding/json writes: numbers
+// have none, and a type with its own marshaling handles its own.
 func mayHold(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Pointer:
