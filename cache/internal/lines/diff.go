@@ -1,12 +1,10 @@
 package lines
 
-// A hunk is a place where two texts differ: the lines a of the one stand where
-// the lines b of the other do. One of them may be empty. Between two hunks there
-// is at least one line that both have.
+// A hunk is a difference between two texts: lines a of one stand in place of lines b of the
+// other. One of them may be empty. Between two hunks there is at least one line that both have.
 type hunk struct{ a, b span }
 
-// A differ compares sequences of line numbers; what it needs for that it keeps
-// for the next comparison.
+// A differ compares sequences of line numbers; it keeps its buffers for the next comparison.
 type differ struct {
 	countA, countB   []int32 // by line number; all zero between comparisons
 	foreReach        []int   // see frontier
@@ -19,7 +17,7 @@ func newDiffer(numbers int) *differ {
 	return &differ{countA: make([]int32, numbers), countB: make([]int32, numbers)}
 }
 
-// diff says where a and b differ, in order.
+// diff are the differences between a and b, in order.
 func (d *differ) diff(a, b []int32) []hunk {
 	d.match(a, b)
 	inA, inB := grouping{a, d.keptA}, grouping{b, d.keptB}
@@ -28,8 +26,8 @@ func (d *differ) diff(a, b []int32) []hunk {
 	return hunksOf(inA, inB)
 }
 
-// match finds the lines that a and b have in common: keptA[i] of a is keptB[i]
-// of b. What is alike at both ends is taken as found; the search is between.
+// match finds the lines that a and b have in common: keptA[i] of a is keptB[i] of b. Equal
+// lines at both ends match without a search; the search is between them.
 func (d *differ) match(a, b []int32) {
 	d.keptA, d.keptB = d.keptA[:0], d.keptB[:0]
 	head := 0
@@ -54,7 +52,7 @@ func (d *differ) keep(i, j int) {
 	d.keptB = append(d.keptB, j)
 }
 
-// between matches a span of a with one of b by searching what thin leaves of them.
+// between matches a span of a with one of b by searching the lines that thin chooses.
 func (d *differ) between(a, b []int32, inA, inB span) {
 	if inA.len() == 0 || inB.len() == 0 {
 		return

@@ -1,13 +1,13 @@
 package lines
 
-// A frontier is how far the search from one end has come: after n steps, how far
-// into a one gets on each diagonal with n lines changed. The one from the other
-// end is the same in the sequences backwards.
+// A frontier is the progress of the search from one end: after n steps, the furthest position
+// in a on each diagonal that n changed lines can reach. The frontier from the other end is the
+// same in the sequences backwards.
 type frontier struct {
 	a, b    []int32
 	reach   []int // by diagonal, from -len(b)-1 to len(a)+1
 	lo, hi  int   // the diagonals of this step: every other from lo to hi
-	falling bool  // whether they are looked at from hi to lo
+	falling bool  // whether they are visited from hi to lo
 	ran     bool  // whether this step found a long run of equal lines
 }
 
@@ -28,8 +28,8 @@ func (f *frontier) order() (first, end, by int) {
 	return f.lo, f.hi + 2, 2
 }
 
-// widen makes the next step's diagonals of this one's: one more on each side, or
-// one less where the sequence has no more.
+// widen sets the next step's diagonals: one more on each side, or one less where the sequence
+// ends.
 func (f *frontier) widen() {
 	if f.lo > -len(f.b) {
 		f.lo--
@@ -77,8 +77,8 @@ func (f *frontier) advance(k int) int {
 	return x
 }
 
-// promising is the best point just behind a long run of equal lines that is far
-// ahead of what the steps made so far would bring.
+// promising is the best point just after a long run of equal lines that is far ahead of the
+// usual progress of so many steps.
 func (f *frontier) promising(steps int) (point, bool) {
 	var best point
 	most := worthwhile * steps
@@ -94,7 +94,7 @@ func (f *frontier) promising(steps int) (point, bool) {
 	return best, found
 }
 
-// behindRun says whether the lines before p, a long run of them, are equal.
+// behindRun reports whether a long run of equal lines ends just before p.
 func (f *frontier) behindRun(p point) bool {
 	if p.x < longRun || p.x >= len(f.a) || p.y < longRun || p.y >= len(f.b) {
 		return false

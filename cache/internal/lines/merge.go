@@ -2,24 +2,24 @@ package lines
 
 import "slices"
 
-// A choice says whose lines a region gets.
+// A choice is the side whose lines a region gets.
 type choice int
 
 const (
 	takeOurs choice = iota
 	takeTheirs
-	takeBoth // they exclude each other
+	takeBoth // they conflict
 	takeSame // they are equal
 )
 
-// A region is lines of ours, the lines of theirs that stand for them, and what to
-// take. What is in no region, no one changed or both changed alike: ours has it.
+// A region is lines of ours, the corresponding lines of theirs, and the choice. Lines in no
+// region are unchanged, or changed alike on both sides: they are taken from ours.
 type region struct {
 	choice       choice
 	ours, theirs span
 }
 
-// A merge is three texts and what to make of them.
+// A merge is three texts and the regions in which they differ.
 type merge struct {
 	base, ours, theirs text
 	regions            []region
@@ -48,7 +48,7 @@ func (m *merge) conflicts() int {
 // pair makes regions of both sides' hunks, each against the base (a). Hunks of
 // the two sides that overlap or touch make one.
 func (m *merge) pair(ours, theirs []hunk) {
-	var movedOurs, movedTheirs int // how far lines behind the last hunks are moved
+	var movedOurs, movedTheirs int // offset of lines after the last hunks
 	for len(ours)+len(theirs) > 0 {
 		in, nOurs, nTheirs := cluster(ours, theirs)
 		o, t := ours[:nOurs], theirs[:nTheirs]
@@ -71,8 +71,8 @@ func (m *merge) pair(ours, theirs []hunk) {
 	}
 }
 
-// cluster takes the first hunk and all that hang together with it: how many there
-// are of each side, and the lines of the base from the first to the last of them.
+// cluster takes the first hunk and all that overlap or touch it or each other: their number on
+// each side, and the base's lines from the first to the last of them.
 func cluster(ours, theirs []hunk) (in span, nOurs, nTheirs int) {
 	if len(theirs) == 0 || len(ours) > 0 && ours[0].a.lo <= theirs[0].a.lo {
 		in = ours[0].a
@@ -93,8 +93,8 @@ func cluster(ours, theirs []hunk) (in span, nOurs, nTheirs int) {
 	}
 }
 
-// image is where one side has the lines of the base, with its hunks among them.
-// Lines before them are moved by the given number, lines behind by the returned.
+// image is the span of one side that corresponds to lines of the base, with its hunks among
+// them. Lines before them are offset by the given number, lines after them by the returned one.
 func image(in span, hunks []hunk, moved int) (span, int) {
 	at := span{in.lo + moved, in.hi + moved}
 	for _, h := range hunks {
@@ -105,14 +105,14 @@ func image(in span, hunks []hunk, moved int) (span, int) {
 	return at, moved
 }
 
-// alike says whether both sides did the same: one hunk each, and the same one.
+// alike reports whether both sides made the same change: one equal hunk each.
 func (m *merge) alike(o, t []hunk) bool {
 	return len(o) == 1 && len(t) == 1 && o[0].a == t[0].a &&
 		slices.Equal(m.ours.of(o[0].b), m.theirs.of(t[0].b))
 }
 
-// refine narrows conflicts to what differs between the two sides: they may have
-// changed much alike, and all of it.
+// refine narrows conflicts to the differences between the two sides: these may have changed
+// many of the lines, or all, alike.
 func (m *merge) refine(d *differ) {
 	var refined []region
 	for _, r := range m.regions {
@@ -132,12 +132,12 @@ func (m *merge) refine(d *differ) {
 	m.regions = refined
 }
 
-// Between two conflicts there are more lines than this, or else they make one:
-// it reads easier than markers around so little.
+// Conflicts with no more lines than this between them become one: that reads easier than
+// markers around so few lines.
 const minApart = 3
 
-// join makes one conflict of two between which nothing is that would part them:
-// a few lines, or only lines without a letter or digit.
+// join makes one conflict of two that too little separates: a few lines, or only lines without
+// a letter or digit.
 func (m *merge) join() {
 	joined := m.regions[:0]
 	for _, r := range m.regions {
@@ -152,12 +152,12 @@ func (m *merge) join() {
 	m.regions = joined
 }
 
-// parts says whether lines of ours are enough to part two conflicts.
+// parts reports whether lines of ours are enough to separate two conflicts.
 func (m *merge) parts(s span) bool {
 	return s.len() > minApart && slices.ContainsFunc(m.ours.bytes(s), alphanumeric)
 }
 
-// alphanumeric goes by ASCII: what other bytes mean is not known.
+// alphanumeric goes by ASCII: the encoding of other bytes is unknown.
 func alphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }

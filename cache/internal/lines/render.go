@@ -20,8 +20,8 @@ func (m *merge) united() []byte {
 	})
 }
 
-// render is ours with theirs where that is to be taken, and with what conflict
-// appends where both are.
+// render is ours with theirs in regions that take theirs, and with the lines that conflict
+// appends in regions that take both.
 func (m *merge) render(conflict func(out []byte, r region) []byte) []byte {
 	out := make([]byte, 0, max(len(m.ours.data), len(m.theirs.data)))
 	done := 0 // lines of ours
@@ -40,7 +40,7 @@ func (m *merge) render(conflict func(out []byte, r region) []byte) []byte {
 	return append(out, m.ours.bytes(span{done, len(m.ours.ids)})...)
 }
 
-// marker appends a line that says where a side begins or ends.
+// marker appends a line that marks where a side begins or ends.
 func marker(out []byte, sign, label string, end []byte) []byte {
 	out = append(out, sign...)
 	if label != "" {
@@ -58,7 +58,7 @@ func ended(out, lines, end []byte) []byte {
 	return out
 }
 
-// markerEnd is how markers end: in CR LF where the base begins with such a line and
+// markerEnd is the line end of markers: in CR LF where the base begins with such a line and
 // neither side has a plain LF before the conflict.
 func (m *merge) markerEnd(r region) []byte {
 	ours, theirs := m.ours.endAt(max(r.ours.lo-1, 0)), m.theirs.endAt(max(r.theirs.lo-1, 0))

@@ -1,20 +1,18 @@
 package lines
 
-// What bounds a search whose texts differ much.
+// Bounds of a search in texts that differ much.
 const (
 	minPatience = 256 // steps before it gives up, at least
-	longRun     = 20  // lines that are equal one behind another: no accident
-	worthwhile  = 4   // lines a step must have brought to be followed early
+	longRun     = 20  // consecutive equal lines: no accident
+	worthwhile  = 4   // lines per step that a point must have gained to be chosen early
 )
 
-// A search finds the lines two sequences have in common: Myers' "An O(ND)
-// Difference Algorithm and Its Variations", in linear space. It looks for the
-// middle of a shortest way from both ends at once, and then for the ways to there
-// and from there in the same manner.
+// A search finds the lines two sequences have in common: Myers' "An O(ND) Difference Algorithm
+// and Its Variations", in linear space. It looks for the middle of a shortest path from both
+// ends at once, and then in the same manner for the paths before and after that middle.
 //
-// Where that takes too long, the place either side came furthest to is taken as
-// the middle. The way to there is known to be short then; from there on the search
-// begins anew.
+// If that takes too long, the furthest point of either side is taken as the middle. The path to
+// it is known to be short then; from it on the search begins anew.
 type search struct {
 	a, b                 []int32
 	aBack, bBack         []int32 // the same backwards
@@ -43,8 +41,8 @@ func backwards(ids []int32) []int32 {
 	return turned
 }
 
-// within keeps what spans of a and b have in common, in order. With short the
-// difference is known to be small, and the search does not give up.
+// within keeps the common lines of spans of a and b, in order. short: the difference is known
+// to be small, and the search does not give up.
 func (s *search) within(a, b span, short bool) {
 	for a.len() > 0 && b.len() > 0 && s.a[a.lo] == s.b[b.lo] {
 		s.keep(a.lo, b.lo)
@@ -70,13 +68,13 @@ func (s *search) within(a, b span, short bool) {
 // A point is x lines into one span and y into the other, and on the diagonal x-y.
 type point struct{ x, y int }
 
-// A middle is where a search is parted, and which of its parts are known to be short.
+// A middle is the point that divides a search, and which of its parts are known to be short.
 type middle struct {
 	point
 	shortBefore, shortBehind bool
 }
 
-// middle parts the search through two spans.
+// middle divides the search through two spans.
 func (s *search) middle(a, b span, short bool) middle {
 	end := point{a.len(), b.len()}
 	fore := newFrontier(s.a[a.lo:a.hi], s.b[b.lo:b.hi], s.foreReach)
@@ -100,8 +98,8 @@ func (s *search) middle(a, b span, short bool) middle {
 	}
 }
 
-// enough parts a search before its ends have met, where one of them came unusually
-// far or both took too long.
+// enough divides a search before its ends have met, if one of them came unusually far or both
+// took too long.
 func (s *search) enough(fore, back *frontier, end point, steps int) (middle, bool) {
 	if steps > minPatience && (fore.ran || back.ran) {
 		if p, ok := fore.promising(steps); ok {

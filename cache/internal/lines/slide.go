@@ -1,13 +1,13 @@
 package lines
 
-// A grouping is a text of which some lines stay; the g-th group is the changed
-// lines before the g-th line that stays and behind the one before that. There is
-// one group more than lines that stay, and most are empty. In two texts with the
-// same lines staying, groups with the same number stand beside each other.
+// A grouping is a text of which some lines are kept; the g-th group is the changed lines
+// between the kept line before the g-th and the g-th. There is one group more than kept lines,
+// and most are empty. In two texts with the same kept lines, groups with the same number stand
+// beside each other.
 //
-// To move a group over a line that stays means that another, equal line stays
-// instead, and that the group is on its other side: it has its number then, and
-// whatever was changed there is part of it.
+// Moving a group over a kept line means that another, equal line is kept instead, with the
+// group on its other side: it has the number of that side then, and includes the changed lines
+// there.
 type grouping struct {
 	ids  []int32
 	kept []int
@@ -24,13 +24,12 @@ func (t grouping) group(g int) span {
 	return s
 }
 
-// slide moves the groups of t where that changes nothing: one that begins with
-// the line behind it may as well stand a line further down, one that ends with
+// slide moves the groups of t where that keeps the result: one that begins with a line equal to
+// the line after it may as well stand a line further down, one that ends with a line equal to
 // the line before it a line further up.
 //
-// Of all its places a group gets the last one where beside has changed lines too,
-// so that they make one hunk, and else the last one of all. Groups that meet
-// while one is moved become one.
+// Of all its possible places a group gets the last one where beside has changed lines too, so
+// that they make one hunk, or else the last one. Groups that meet in a move become one.
 func (t grouping) slide(beside grouping) {
 	for g := 0; g <= len(t.kept); g++ {
 		if t.group(g).len() == 0 {
@@ -44,9 +43,9 @@ func (t grouping) slide(beside grouping) {
 	}
 }
 
-// settle moves a group up as far as it goes and then down as far as it goes, over
-// and over while that makes it meet others. It returns where the group is, and the
-// last place where it stood beside changed lines, or -1.
+// settle moves a group up as far as it goes and then down as far as it goes, over and over
+// while that makes it meet others. It returns the group's number, and the last one at which it
+// stood beside changed lines, or -1.
 func (t grouping) settle(g int, beside grouping) (last, paired int) {
 	for {
 		size := t.group(g).len()
@@ -76,7 +75,7 @@ func (t grouping) up(g int) (int, bool) {
 	return g - 1, true
 }
 
-// down moves a group over the line behind it, if it can.
+// down moves a group over the line after it, if it can.
 func (t grouping) down(g int) (int, bool) {
 	at := t.group(g)
 	if g == len(t.kept) || t.ids[at.lo] != t.ids[at.hi] {

@@ -6,7 +6,7 @@ import "bytes"
 // equal lines have equal numbers in all texts that were cut by one numbering.
 type text struct {
 	data []byte
-	ends []int // where each line ends, behind its newline
+	ends []int // where each line ends, after its newline
 	ids  []int32
 }
 
@@ -15,7 +15,7 @@ type span struct{ lo, hi int }
 
 func (s span) len() int { return s.hi - s.lo }
 
-// plus is the span so many lines further down.
+// plus is the span n lines further down.
 func (s span) plus(n int) span { return span{s.lo + n, s.hi + n} }
 
 // A numbering gives each different line a number, from 0 in order of appearance.
@@ -51,7 +51,7 @@ func (n numbering) of(line string) int32 {
 // of are the numbers of a span's lines.
 func (t *text) of(s span) []int32 { return t.ids[s.lo:s.hi] }
 
-// bytes are the lines of a span, as they stand in the file.
+// bytes are the lines of a span, as in the file.
 func (t *text) bytes(s span) []byte {
 	if s.len() <= 0 {
 		return nil

@@ -2,27 +2,27 @@ package lines
 
 import "math/bits"
 
-// How often a line stands in the other text decides whether it is searched.
+// The frequency of a line in the other text decides whether it is searched.
 const (
 	absent  = iota // never: it cannot be matched
-	usual          // as a line does that says where one is
-	crowded        // so often that it says little: blank lines, lone braces
+	usual          // few times: it marks a place
+	crowded        // too common to mark a place: blank lines, lone braces
 )
 
 const (
-	// Above this many times every line is crowded, however long the text.
+	// A line that occurs more often is crowded, however long the text.
 	maxUsual = 1024
-	// How far around a crowded line the search for its like goes.
+	// How many lines around a crowded line are counted.
 	vicinity = 100
-	// A crowded line is left out where there are more than this many absent
-	// lines around it for each crowded one, itself counted twice.
+	// A crowded line is left out if more than this many absent lines are around it for each
+	// crowded one, itself counted twice.
 	drownedBy = 3
 )
 
-// thin appends to chosen the lines of a span that are worth searching. Lines the
-// other text does not have are left out, and with them the crowded ones in their
-// midst: a blank line inside a new paragraph shall not be matched with any other
-// blank line. What is left out counts as changed, unless slide finds otherwise.
+// thin appends to chosen the lines of a span that are worth searching. Lines that the other
+// text lacks are left out, and with them the crowded ones among them: a blank line inside a new
+// paragraph must not be matched with any other blank line. Lines left out count as changed,
+// unless slide finds otherwise.
 func thin(chosen []int, ids []int32, in span, inOther []int32) []int {
 	limit := int32(min(rootish(len(ids)), maxUsual))
 	ranks := make([]uint8, in.len())
@@ -44,8 +44,8 @@ func thin(chosen []int, ids []int32, in span, inOther []int32) []int {
 	return chosen
 }
 
-// drowned says whether the crowded line i stands in the midst of absent ones:
-// some before it and some behind it before the next usual line, and many.
+// drowned reports whether the crowded line i stands among absent ones: some before it and some
+// after it up to the next usual line, and many.
 func drowned(ranks []uint8, i int) bool {
 	crowd, gone := 2, 0
 	for _, step := range []int{-1, 1} {
