@@ -111,8 +111,7 @@ func (f *file) change(op *fs.Op, kill bool, do func(ctx context.Context) error) 
 	return err
 }
 
-// killRights clears capabilities, and if kill set-id bits, of a file whose content is to
-// change.
+// killRights clears capabilities, and if kill set-id bits, of a file about to be changed.
 func (v *Operations) killRights(oi *files.OpenInode, kill bool) error {
 	locked := v.lock()
 	n := locked.Inode(oi.Ino)
