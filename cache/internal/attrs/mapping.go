@@ -33,8 +33,8 @@ func (m Mapping) Unknown(info *providers.Info) bool {
 	return !m.Listed && (info.Untold != 0 || info.Kind == providers.KindFile && info.Attr.Valid == 0)
 }
 
-// Inode is a new inode for a remote entry. An entry without a time gets now, and an inode
-// without a birth time gets born, in nanoseconds since 1970.
+// Inode is a new inode for a remote entry. One without a time gets now, and born as its birth
+// time, in nanoseconds since 1970.
 func (m Mapping) Inode(info *providers.Info, now table.Time, born int64) *table.Inode {
 	n := &table.Inode{UID: m.UID, GID: m.GID, Size: info.Size, ContentVersion: 1, AttrGen: 1}
 	switch info.Kind {
