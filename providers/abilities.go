@@ -62,8 +62,8 @@ func (a Ability) String() string {
 	return strings.Join(names, ",")
 }
 
-// Implemented is the set of optional interfaces that p's type has, announced
-// or not. Wrappers have all of them, so it says nothing about what works.
+// Implemented is the set of optional interfaces that p's type has, announced or not. Wrappers
+// implement all of them, so it does not tell which work.
 func Implemented(p Provider) Ability {
 	var a Ability
 	for i, ability := range abilities {
@@ -74,9 +74,9 @@ func Implemented(p Provider) Ability {
 	return a
 }
 
-// As gives the optional interface T of p, which must be one of this package's,
-// if p's Capabilities announce it. The answer is p itself: a wrapper is never
-// taken off, so whatever it does it does here too.
+// As gives the optional interface T of p, which must be one of this package's, if p's
+// Capabilities announce it. The result is p itself: a wrapper is never removed, so it also sees
+// calls of T.
 //
 //	if c, ok := providers.As[providers.Copier](p); ok { ... }
 func As[T any](p Provider) (T, bool) {

@@ -8,16 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Guard says how well a condition holds.
+// Guard is how strictly a condition is checked.
 type Guard uint8
 
 // The strengths of a Guard, each better than the one before.
 const (
 	// GuardNone: the condition is not checked.
 	GuardNone Guard = iota
-	// GuardChecked: the provider looks, then acts. Users of this package
-	// cannot harm each other more than a short window allows; a writer from
-	// outside can be overwritten in it.
+	// GuardChecked: the provider checks, then acts. Users of this package can harm each other
+	// in that short window only; a writer from outside can be overwritten in it.
 	GuardChecked
 	// GuardAtomic: the service itself decides. Of any number of writers, also
 	// in other processes, one wins.
@@ -29,7 +28,7 @@ func (g Guard) String() string {
 	return [...]string{"none", "checked", "atomic"}[min(g, GuardAtomic)]
 }
 
-// Conditions says how well conditions hold, for each verb.
+// Conditions are the Guards of the conditions of each verb.
 type Conditions struct {
 	Create  Guard // Write with IfAbsent
 	Replace Guard // Write with IfVersion
@@ -39,28 +38,28 @@ type Conditions struct {
 	SetAttr Guard
 }
 
-// PartLimits are what a Multiparter accepts; zero means no limit known.
+// PartLimits are the limits of a Multiparter; zero means no limit known.
 type PartLimits struct {
 	Min, Max int64 // bytes in a part; the last may be smaller than Min
 	Count    int
 }
 
-// NameLimits say which names cannot be written; the zero value says nothing. They
-// are known without the service, so that a program hears of it from open(2) or
-// rename(2), and not when it has written all it had.
+// NameLimits tell which names cannot be written; the zero value excludes none. They are known
+// without the service, so that a program gets the error from open(2) or rename(2), and not
+// after it has written everything.
 type NameLimits struct {
 	UTF8    bool   // names are UTF-8
 	Plain   bool   // none stands for a Key with empty segments, "." or "..", or NUL, or for a part of a longer name
 	XML     bool   // names have no characters that XML cannot carry
 	Lines   bool   // names have no line breaks
-	Slashes bool   // names have no backslash and do not end in a dot: a service makes other names of such
-	Ending  string // the store's own end of a name, which others have twice
+	Slashes bool   // names have no backslash and do not end in a dot: a service changes such names
+	Ending  string // the store's own suffix; another name with it has it twice
 	Own     string // a name in the root that is the store's own
 	Path    int    // bytes in the whole path; 0: no limit known
-	DotGit  bool   // no name on the way is what IsDotGit says
+	DotGit  bool   // IsDotGit holds for no segment
 }
 
-// Check says why an entry cannot be written at l: ErrInvalid or ErrTooLarge.
+// Check is why an entry cannot be written at l, ErrInvalid or ErrTooLarge, or nil.
 func (n NameLimits) Check(l Locator) error {
 	path := l.String()
 	switch {
@@ -96,8 +95,8 @@ func IsXML(s string) bool {
 // HasLines reports whether s has a line break.
 func HasLines(s string) bool { return strings.ContainsAny(s, "\r\n") }
 
-// KeepsInURL reports whether no name on the way to l has a backslash or ends in a dot. As part
-// of a URL such are other names to some: `a\b` is "a/b", and "a." is "a".
+// KeepsInURL reports whether no segment of l has a backslash or ends in a dot. In a URL some
+// services take such names for others: `a\b` for "a/b", and "a." for "a".
 func KeepsInURL(l Locator) bool {
 	return !slices.ContainsFunc(l.Parts(), func(name string) bool { return strings.Contains(name, `\`) || strings.HasSuffix(name, ".") })
 }
@@ -126,38 +125,37 @@ func isOwnEnding(name, ending string) (odd bool) {
 	}
 }
 
-// Capabilities is what a provider promises, as data. The zero value promises
-// nothing. It is looked at when a workspace is mounted, so that what cannot
-// work fails there.
+// Capabilities are the promises of a provider, as data. The zero value promises nothing. They
+// are checked when a workspace is mounted, so that an impossible mount fails at once.
 type Capabilities struct {
 	Writable      bool // Write and Delete work
 	Durable       bool // a change that returned survives loss of power
 	EmptyDirs     bool // Mkdir works, and its directory stays without entries
 	ImpliedDirs   bool // a directory that only Write made goes with its last entry
 	StrictTree    bool // nothing can be below a file, and no file where a directory is
-	AnyNames      bool // each name can be written; else one that is no UTF-8, has control characters, or that Key escapes, may be ErrInvalid, and what Names says
+	AnyNames      bool // each name can be written; else one that is no UTF-8, has control characters, or that Key escapes, may be ErrInvalid, and one outside Names
 	Symlinks      bool // KindSymlink can be written
 	Metadata      bool // Info.Metadata is kept
-	ListComplete  bool // entries of List say all that Stat would; else Kind (a link may pass for a file), Size, Version, and the rest perhaps
+	ListComplete  bool // entries of List have all of Stat; else Kind (a link may pass for a file), Size, Version, perhaps more
 	RecursiveList bool // ListOptions.Recursive works
 	ListAfter     bool // ListOptions.After works
 	OperationIDs  bool // a repeated Write, Copy, Move or SetAttr with the same Op succeeds once more
-	// UniqueVersions: a version never comes back. Else it may when the same
-	// content does, or a change leaves the content alone.
+	// UniqueVersions: a version never comes back. Else it may when the same content returns, or
+	// when a change keeps the content.
 	UniqueVersions bool
 
-	// DearCopy: Copy and SetAttr cost several requests, so that small content
-	// which is at hand had better be written.
+	// DearCopy: Copy and SetAttr cost several requests, so that small content that is local is
+	// better written.
 	DearCopy bool
 
-	// LargerSome: some entries may be larger than MaxSize. Which, only a Write or
-	// Commit tells.
+	// LargerSome: some entries may be larger than MaxSize. Only a Write or Commit finds out
+	// which.
 	LargerSome bool
 
 	ConcurrentWriters bool // safe with writers in several processes
-	ConflictFiles     bool // conflict copies may appear that nobody here wrote
+	ConflictFiles     bool // conflict copies may appear that no local program wrote
 	Encryption        bool // content is encrypted at rest
-	Sync              bool // something outside replicates the tree; no database belongs there
+	Sync              bool // another program replicates the tree; no database belongs there
 
 	Names      NameLimits // without AnyNames
 	Attributes AttrSet    // which of Attr are kept
@@ -167,9 +165,8 @@ type Capabilities struct {
 	Abilities  Ability
 }
 
-// Missing compares with what somebody needs and names each promise of
-// required that c does not make, in a fixed order; none when all are made.
-// Limits (Parts, MaxSize) are facts, not promises, and do not count.
+// Missing names each promise of required that c does not make, in a fixed order; none when all
+// are made. Limits (Parts, MaxSize) are facts, not promises, and do not count.
 func (c Capabilities) Missing(required Capabilities) []string {
 	var missing []string
 	have, want := reflect.ValueOf(c), reflect.ValueOf(required)
@@ -206,7 +203,7 @@ func (c Conditions) missing(required Conditions) []string {
 	return missing
 }
 
-// CapabilityError says that a provider cannot do what is needed. It is
+// CapabilityError is the error of a provider that lacks required capabilities. It is
 // ErrUnsupported.
 type CapabilityError struct {
 	Provider string

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// ChangePlaces is a ChangeSet by its places, for providers that make the tree
-// after it themselves: what of the rules of a set needs no tree. The zero value
-// is an empty set. It is for one goroutine.
+// ChangePlaces indexes a ChangeSet by its places, for providers that build the tree after it
+// themselves: it has those rules of a set that need no tree. The zero value is an empty set. It
+// is for one goroutine.
 type ChangePlaces struct {
 	changes []Change
 	deleted map[Locator]bool
@@ -57,8 +57,8 @@ func (p *ChangePlaces) Deleted() iter.Seq[Locator] {
 	}
 }
 
-// Made are the changes that are no deletions, with their places in the set,
-// parents before what is in them.
+// Made are the changes that are no deletions, with their indexes in the set, parents before
+// their children.
 func (p *ChangePlaces) Made() iter.Seq2[int, Change] {
 	order := make([]Locator, 0, len(p.made))
 	for l := range p.made {
@@ -74,10 +74,10 @@ func (p *ChangePlaces) Made() iter.Seq2[int, Change] {
 	}
 }
 
-// Origin is where, in the tree before, the entry is whose place a change at l
-// takes. gone says that the set deletes it, or a directory on the way to it.
+// Origin is the place, in the tree before, of the entry that a change at l replaces. gone: the
+// set deletes it, or a directory on the way to it.
 func (p *ChangePlaces) Origin(l Locator) (origin Locator, gone bool, err error) {
-	root := Locator{} // from where on deletions count
+	root := Locator{} // deletions of it, and above, do not count
 	origin = l
 	for up := l.Parent(); !up.IsRoot(); up = up.Parent() {
 		if i, ok := p.made[up]; ok && !p.changes[i].From.IsRoot() {

@@ -2,7 +2,7 @@ package providers
 
 import "fmt"
 
-// ConditionKind says what a Condition asks.
+// ConditionKind is the kind of a Condition.
 type ConditionKind uint8
 
 // The kinds of conditions. The zero kind is no condition at all, and every
@@ -15,37 +15,35 @@ const (
 	ConditionNone
 )
 
-// Condition is what must hold at the moment of a change. Make it with
-// IfAbsent, IfVersion, IfDir or Unconditional.
+// Condition must hold at the moment of a change, or else it fails. Make it with IfAbsent,
+// IfVersion, IfDir or Unconditional.
 type Condition struct {
 	Kind    ConditionKind
 	Version Version // for ConditionVersion
 }
 
-// IfAbsent asks that nothing is there. Otherwise the change fails with
-// ErrExist.
+// IfAbsent requires that there is no entry. Otherwise the change fails with ErrExist.
 func IfAbsent() Condition { return Condition{Kind: ConditionAbsent} }
 
-// IfVersion asks that a file or symbolic link is there in version v. Otherwise
-// the change fails: with ErrConflict when another version is there, or a
-// directory, or (for a Write) nothing; with ErrNotExist for other verbs when
-// nothing is there.
+// IfVersion requires a file or symbolic link in version v. Otherwise the change fails: with
+// ErrConflict for another version, a directory, or (for a Write) no entry; with ErrNotExist for
+// other verbs when there is no entry.
 func IfVersion(v Version) Condition { return Condition{Kind: ConditionVersion, Version: v} }
 
-// IfDir asks that a directory is there. Otherwise the change fails with
-// ErrNotDir, or ErrNotExist. It is the only condition on which a directory is
-// deleted, so that a file which took its place is safe.
+// IfDir requires a directory. Otherwise the change fails with ErrNotDir, or ErrNotExist. It is
+// the only condition on which a directory is deleted, so that a file which took its place is
+// safe.
 func IfDir() Condition { return Condition{Kind: ConditionDir} }
 
-// Unconditional asks nothing. What is overwritten is lost.
+// Unconditional requires nothing. Overwritten content is lost.
 func Unconditional() Condition { return Condition{Kind: ConditionNone} }
 
-// Allows is for providers that look before they act: it says whether c lets a
-// verb go on, given what is there now (nil: nothing), and else gives the error
-// kind that the contract demands. verb is one of the Method constants.
+// Allows is for providers that check before they act: nil if c lets a verb go on, given the
+// current entry (nil: none), and else the error kind that the contract demands. verb is one of
+// the Method constants.
 //
-// It also holds the rules that are no condition: Write and Copy never replace
-// a directory (ErrIsDir), and only IfDir deletes one.
+// It also has the rules that are no condition: Write and Copy never replace a directory
+// (ErrIsDir), and only IfDir deletes one.
 func (c Condition) Allows(verb Method, current *Info) error {
 	creates := verb == MethodWrite || verb == MethodCopy || verb == MethodMove
 	isDir := current != nil && current.Kind == KindDir

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Hasher is the hash that a digest ([Info.Digest]) was made with, and its value in lower-case hex;
-// nil for a digest that is empty or of a kind that is not known.
+// Hasher is the hash that a digest ([Info.Digest]) was made with, and its value in lower-case
+// hex; nil for a digest that is empty or of an unknown kind.
 func Hasher(digest string) (hash.Hash, string) {
 	kind, value, _ := strings.Cut(digest, ":")
 	switch kind {

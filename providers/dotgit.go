@@ -5,11 +5,11 @@ import (
 	"unicode"
 )
 
-// IsDotGit reports whether some system that a repository may be checked out on
-// takes a name for ".git". Git makes no such entry, and servers refuse them.
+// IsDotGit reports whether a system on which a repository may be checked out treats a name as
+// ".git". Git makes no such entry, and servers refuse them.
 func IsDotGit(name string) bool {
-	// HFS+ does not see some characters, and NTFS neither dots and spaces at the
-	// end nor what follows a colon, and has a second name for it.
+	// HFS+ ignores some characters, and NTFS dots and spaces at the end and everything after a
+	// colon; NTFS also has a second name for it.
 	seen := strings.ToLower(strings.Map(func(r rune) rune {
 		if r >= 0x200c && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff {
 			return -1

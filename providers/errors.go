@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// The kinds of errors. Ask with errors.Is; each is explained, with whether to
-// try again, in kinds below.
+// The kinds of errors. Test with errors.Is; each is explained, with whether to try again, in
+// kinds below.
 var (
 	ErrNotExist        = fs.ErrNotExist
 	ErrExist           = fs.ErrExist
@@ -34,14 +34,14 @@ var (
 	ErrNameTooLong     = errors.New("name too long")
 )
 
-// Retry says what helps against an error.
+// Retry is the remedy against an error.
 type Retry uint8
 
 // The advice of an ErrorKind.
 const (
 	RetryNever   Retry = iota // the same call will fail again
 	RetryLater                // wait with growing, jittered pauses, then the same call
-	RetryRefresh              // look at what is there now, decide again
+	RetryRefresh              // look at the present entry, decide again
 	RetryLogin                // renew the credentials, once
 )
 
@@ -54,8 +54,8 @@ type ErrorKind struct {
 	Meaning string
 }
 
-// kinds is the one place that says what an error kind means. More particular
-// kinds come first: an error that is several gets the first.
+// kinds is the one table of the meanings of error kinds. More particular kinds come first: an
+// error of several kinds gets the first.
 var kinds = []ErrorKind{
 	{ErrBody, "body", "", RetryNever, "the Reader that the caller gave failed; nothing happened"},
 	{context.Canceled, "canceled", "", RetryNever, "the caller gave up; a change may have happened"},
@@ -79,7 +79,7 @@ var kinds = []ErrorKind{
 	{ErrUnavailable, "unavailable", "", RetryLater, "no answer, or one that says later; a change may have happened"},
 }
 
-// unknownKind is what KindOf answers for an error from outside the table.
+// unknownKind is the KindOf of an error from outside the table.
 var unknownKind = ErrorKind{Name: "unknown", Retry: RetryNever, Meaning: "not an error of this seam"}
 
 // ErrorKinds is a copy of the table.
@@ -96,7 +96,7 @@ func KindOf(err error) ErrorKind {
 	return unknownKind
 }
 
-// MayHaveHappened reports whether a change that failed may have happened all the same.
+// MayHaveHappened reports whether a failed change may have happened all the same.
 func MayHaveHappened(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
@@ -114,19 +114,19 @@ func KindNamed(name string) (ErrorKind, bool) {
 // Error is an error of a provider. A provider adds operation and name once,
 // where it leaves the provider.
 type Error struct {
-	Provider string  // who says so: "memory"; may be empty
+	Provider string  // its source: "memory"; may be empty
 	Op       Method  // the verb
-	Locator  Locator // of what
+	Locator  Locator // of the entry
 	Kind     error   // one of the kinds above
 	Code     string  // the service's own code, for support: "NoSuchKey", "ENOSPC"
 	Err      error   // the cause; may be nil
 }
 
 // Error is `"a/b": file does not exist`, then the service's code and the cause where there are
-// any. Provider and Op are for who looks at the error: a person is told what the matter is.
+// any. Provider and Op are for code, and left out of the text for people.
 func (e *Error) Error() string {
 	if e.Locator.IsRoot() || errors.Is(e.Kind, ErrUnavailable) || errors.Is(e.Kind, ErrUnauthenticated) {
-		return e.Reason() // it is so of the whole store
+		return e.Reason() // it concerns the whole store
 	}
 	return fmt.Sprintf("%q: %s", e.Locator, e.Reason())
 }
@@ -137,9 +137,9 @@ func (e *Error) Reason() string {
 	switch {
 	case e.Err == e.Kind, cause == "":
 		cause = ""
-	case strings.Contains(cause, kind): // it says so itself
+	case strings.Contains(cause, kind): // the cause names the kind itself
 		return cause
-	case e.Kind == ErrNotExist && e.Locator.IsRoot(): // what is not there is no file
+	case e.Kind == ErrNotExist && e.Locator.IsRoot(): // the kind's text would call the root a file
 		kind, cause = cause, ""
 	default:
 		cause = ": " + cause
@@ -150,8 +150,8 @@ func (e *Error) Reason() string {
 	return kind + cause
 }
 
-// causeText says a cause. Of a request that got no answer it is why, and not the request:
-// clients of HTTP put all of it before.
+// causeText is the text of a cause. For a request without an answer it is the reason without
+// the request, which HTTP clients put before it.
 func causeText(err error) string {
 	if err == nil {
 		return ""
@@ -165,7 +165,7 @@ func causeText(err error) string {
 	if errors.As(err, &dial) {
 		text = dial.Error()
 	}
-	if request != nil { // an address says less than the name that a person has given
+	if request != nil { // a person knows the host name, not the address
 		if u, err := url.Parse(request.URL); err == nil && !strings.Contains(text, u.Hostname()) {
 			text = u.Host + ": " + text
 		}
@@ -173,7 +173,7 @@ func causeText(err error) string {
 	return strings.TrimRight(strings.TrimSpace(text), ":")
 }
 
-// Nameless is err without the name that its text begins with, for one that is said already.
+// Nameless is err without the leading name in its text, for messages that have it already.
 func Nameless(err error, name string) error {
 	for _, form := range []string{strconv.Quote(name), name} {
 		if rest, ok := strings.CutPrefix(err.Error(), form+": "); ok && name != "" {
@@ -183,7 +183,7 @@ func Nameless(err error, name string) error {
 	return err
 }
 
-// Kinded is err, which is of a kind besides that its text does not say.
+// Kinded is err, which is also of a kind, with the text of err.
 func Kinded(err, kind error) error { return &kinded{err, kind} }
 
 type kinded struct{ err, kind error }
@@ -202,8 +202,8 @@ func (e *Error) Unwrap() []error {
 	return errs
 }
 
-// Fail is how a provider reports err: nil stays nil, an *Error stays as it is,
-// anything else becomes one of the kind that it already is, or of fallback.
+// Fail is the error with which a provider reports err: nil stays nil, an *Error stays as it is,
+// any other becomes an *Error of the kind that it already is, or of fallback.
 func Fail(provider string, op Method, l Locator, err, fallback error) error {
 	var done *Error
 	if err == nil || errors.As(err, &done) {

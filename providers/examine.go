@@ -2,16 +2,16 @@ package providers
 
 import "context"
 
-// Examiner explains a service to a person who wants to know whether it will do.
+// Examiner examines a service for a person who considers using it.
 type Examiner interface {
-	// Examine looks at what a mount of this provider depends on, and how fast it
-	// is. It takes as long as ctx lets it. It changes nothing but scratch entries
-	// of its own, which it removes and says; a provider that was opened for
-	// reading makes none, and says what was not tried.
+	// Examine checks the conditions of a mount of this provider, and its speed. It takes as
+	// long as ctx allows. It changes nothing but scratch entries of its own, which it removes
+	// and reports; a provider that was opened for reading makes none, and reports the checks
+	// left out.
 	Examine(ctx context.Context) []Finding
 }
 
-// Finding is one thing that was looked at. One that is not Good says what to do.
+// Finding is the result of one check. One that is not Good has advice.
 type Finding struct {
 	Name  string // a word: "clock"
 	Grade Grade
@@ -19,12 +19,12 @@ type Finding struct {
 	Do    string
 }
 
-// Grade says how a Finding came out.
+// Grade is the outcome of a Finding.
 type Grade uint8
 
 // The grades.
 const (
 	Good Grade = iota
-	Less       // it works, with less than there could be
+	Less       // it works, with less than possible
 	Bad        // it does not work
 )

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Kind says what an entry is.
+// Kind is the kind of an entry.
 type Kind uint8
 
-// The kinds of entries. What a provider holds beside these (devices, sockets)
-// it neither lists nor touches.
+// The kinds of entries. Other entries of a backend (devices, sockets) are neither listed nor
+// touched.
 const (
 	KindUnknown Kind = iota
 	KindFile
@@ -32,20 +32,19 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Version tells states of one entry apart. Versions of different entries have
-// nothing to do with each other. Compare with Matches.
+// Version tells states of one entry apart. Versions of different entries cannot be compared.
+// Compare with Matches.
 type Version struct {
 	ETag     string // opaque; changes with the content, and may stay when only metadata change
 	Modified int64  // the backend's own time of the change, nanoseconds since 1970; 0: not told
 	Size     int64  // bytes of content
 }
 
-// IsZero reports whether v says nothing, as for directories.
+// IsZero reports whether v is no version, as for directories.
 func (v Version) IsZero() bool { return v == Version{} }
 
-// Matches reports whether v and w are the same state. Services do not tell
-// Modified in every answer; where one does not know it, the rest decides. A
-// zero Version matches nothing.
+// Matches reports whether v and w are the same state. Services do not tell Modified in every
+// answer; where v or w lacks it, the rest decides. A zero Version matches nothing.
 func (v Version) Matches(w Version) bool {
 	if v.ETag == "" || v.ETag != w.ETag || v.Size != w.Size {
 		return false
@@ -61,9 +60,9 @@ const (
 	AttrMode AttrSet = 1 << iota
 	AttrOwner
 	AttrModTime
-	// AttrExec is for stores that keep of a file's mode only whether its owner
-	// may execute it, as git does: they say 0755 or 0644, take AttrMode for
-	// AttrExec, and keep nothing for directories and links.
+	// AttrExec is for stores that keep of a file's mode only whether its owner may execute it,
+	// as git does: they report 0755 or 0644, take AttrMode for AttrExec, and keep nothing for
+	// directories and links.
 	AttrExec
 	AttrXattrs
 )
@@ -82,8 +81,8 @@ func (s AttrSet) String() string {
 	return strings.Join(names, ",")
 }
 
-// Attr are POSIX attributes as a backend stores them. Valid says which fields
-// mean something; the others were never stored.
+// Attr are POSIX attributes as a backend stores them. Valid tells which fields are set; the
+// others were never stored.
 type Attr struct {
 	Valid   AttrSet
 	Mode    uint32 // permission bits, 07777; see AttrExec
@@ -95,7 +94,7 @@ type Attr struct {
 	Xattrs map[string][]byte
 }
 
-// Keep is what a store that keeps the set has of a, given for a file.
+// Keep is the part of a, given for a file, that a store with the set keeps.
 func (a Attr) Keep(set AttrSet) Attr {
 	exec := a.Valid&(AttrMode|AttrExec) != 0 && a.Mode&0o100 != 0
 	kept := Attr{Valid: a.Valid & set &^ AttrExec}
@@ -138,7 +137,7 @@ func (a Attr) Merge(change Attr) Attr {
 	return a
 }
 
-// Equal reports whether a and b say the same.
+// Equal reports whether a and b are the same attributes.
 func (a Attr) Equal(b Attr) bool {
 	return a.Valid == b.Valid && a.Mode == b.Mode && a.UID == b.UID && a.GID == b.GID && a.ModTime.Equal(b.ModTime) &&
 		maps.EqualFunc(a.Xattrs, b.Xattrs, bytes.Equal)
@@ -165,16 +164,16 @@ type Info struct {
 	// "sha256:...", when the backend knows one without reading; else "".
 	Digest string
 	Attr   Attr
-	// Metadata are the entry's own names and values; nil and empty are the
-	// same. Names are lower-case ASCII, values any bytes. Those that HeaderMetadata
-	// begins are headers that the entry is served with.
+	// Metadata are the entry's own names and values; nil and empty are the same. Names are
+	// lower-case ASCII, values any bytes. Those with the prefix HeaderMetadata are headers that
+	// the entry is served with.
 	Metadata map[string]string
-	// Opaque says that the store declares the content to be no text: lines of two
-	// versions are not merged, whatever they are.
+	// Opaque: the store declares the content to be no text, so that lines of two versions are
+	// not merged, whatever the content is.
 	Opaque bool
-	// Untold is of an entry of a listing that is not complete. Not 0, the entry
-	// has extended attributes or metadata that are left out, and that Stat
-	// tells; the number changes with them. What Attr says is right.
+	// Untold is for entries of an incomplete listing. If not 0, the entry has extended
+	// attributes or metadata that the listing left out and Stat tells; the number changes with
+	// them. The values in Attr are right.
 	Untold uint32
 }
 

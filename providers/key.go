@@ -21,8 +21,8 @@ import (
 //	%~draft          %~draft         marks nothing, so it is itself
 //	300 bytes        %+253 bytes/%~the remaining 47
 //
-// A name that needs more than 255 bytes goes on in the directory below: all
-// parts but the last begin with %+ and are exactly 255 bytes long.
+// A name that needs more than 255 bytes continues in the directory below: all parts but the
+// last begin with %+ and are exactly 255 bytes long.
 //
 // The other way round, every Locator has a key that leads back to it, except
 // those with a %+ name of exactly 255 bytes that is not written as above.
@@ -65,9 +65,9 @@ func (l Locator) Key() (Key, error) {
 	return Key(strings.Join(segments, "/")), nil
 }
 
-// Prefix is what the keys of all entries below the directory l begin with: ""
-// for the root. Keys with that prefix may lie elsewhere when l ends inside a
-// long name; compare with Contains.
+// Prefix is the common prefix of the keys of all entries below the directory l: "" for the
+// root. Keys with that prefix may lie elsewhere when l ends inside a long name; compare with
+// Contains.
 func (l Locator) Prefix() (Key, error) {
 	names := l.Parts()
 	open := len(names)
@@ -85,7 +85,7 @@ func (l Locator) Prefix() (Key, error) {
 	return prefix + Key(unescapeStart(joinBodies(names[open:]))), nil
 }
 
-// encodeSegment gives the names, usually one, that stand for a segment.
+// encodeSegment gives the names, usually one, that encode a segment.
 func encodeSegment(s string) []string {
 	if !needsEscape(s) {
 		return []string{s}
@@ -99,8 +99,7 @@ func encodeSegment(s string) []string {
 	return append(names, escapeMark+body)
 }
 
-// decodeSegment reads the segment that the first of names stand for, and says
-// how many it used.
+// decodeSegment decodes the segment at the start of names, and returns how many it used.
 func decodeSegment(names []string) (segment string, used int, ok bool) {
 	if !isContinuation(names[0]) {
 		return decodeName(names[0]), 1, true
@@ -114,8 +113,8 @@ func decodeSegment(names []string) (segment string, used int, ok bool) {
 	return segment, used, ok
 }
 
-// decodeName is the segment of a name that stands alone. A marked name whose
-// content needs no mark, or cannot be unescaped, is itself.
+// decodeName is the segment of a single name. A marked name whose content needs no mark, or
+// cannot be unescaped, is itself.
 func decodeName(name string) string {
 	body, marked := strings.CutPrefix(name, escapeMark)
 	if !marked {
@@ -127,8 +126,8 @@ func decodeName(name string) string {
 	return name
 }
 
-// needsEscape reports whether POSIX refuses s as a name, or s would be read
-// back as another segment. The recursion ends: decodeName looks at less.
+// needsEscape reports whether POSIX refuses s as a name, or s would be read back as another
+// segment. The recursion ends: decodeName checks a shorter text.
 func needsEscape(s string) bool {
 	return s == "" || s == "." || s == ".." || len(s) > MaxName ||
 		strings.IndexByte(s, 0) >= 0 || isContinuation(s) || decodeName(s) != s
@@ -138,7 +137,7 @@ func isContinuation(name string) bool {
 	return len(name) == MaxName && strings.HasPrefix(name, continueMark)
 }
 
-// joinBodies is the escaped text that the parts of a long name spell.
+// joinBodies is the escaped text of all parts of a long name.
 func joinBodies(names []string) string {
 	var b strings.Builder
 	for _, name := range names {

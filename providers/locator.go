@@ -54,7 +54,7 @@ func (l Locator) Child(parts ...string) (Locator, error) {
 	return Locator{strings.Join(segments, "/")}, nil
 }
 
-// checkName refuses what normalisation cannot repair.
+// checkName refuses names that normalisation cannot repair.
 func checkName(name string) error {
 	switch {
 	case name == "..":
@@ -103,7 +103,7 @@ func (l Locator) Compare(m Locator) int {
 // MarshalText implements encoding.TextMarshaler; any bytes are kept.
 func (l Locator) MarshalText() ([]byte, error) { return []byte(quoteBytes(l.key)), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler and checks what it reads.
+// UnmarshalText implements encoding.TextUnmarshaler and checks its input.
 func (l *Locator) UnmarshalText(text []byte) error {
 	s, err := unquoteBytes(string(text))
 	if err != nil {
@@ -116,8 +116,7 @@ func (l *Locator) UnmarshalText(text []byte) error {
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l Locator) MarshalBinary() ([]byte, error) { return []byte(l.key), nil }
 
-// UnmarshalBinary implements encoding.BinaryUnmarshaler and checks what it
-// reads.
+// UnmarshalBinary implements encoding.BinaryUnmarshaler and checks its input.
 func (l *Locator) UnmarshalBinary(data []byte) (err error) {
 	*l, err = ParseLocator(string(data))
 	return err

@@ -40,15 +40,15 @@ const (
 	MethodPropose    Method = "propose"
 )
 
-// readers are the methods that change nothing at the backend. Fetch and Adopt
-// bring the backend's state here, which read-only storage allows (AIP-35
-// adapter guide: pulls are still allowed). A method that is not listed counts
-// as changing: forgetting one here refuses too much, never too little.
+// readers are the methods that change nothing at the backend. Fetch and Adopt only update the
+// local state, which read-only storage allows (AIP-35 adapter guide: pulls are still allowed).
+// A method that is not listed counts as changing: forgetting to list one refuses too much,
+// never too little.
 var readers = map[Method]bool{
 	MethodStat: true, MethodList: true, MethodRead: true, MethodClose: true, MethodOpen: true,
 	MethodWatch: true, MethodHead: true, MethodAt: true, MethodFind: true, MethodFetch: true, MethodAdopt: true, MethodBase: true, MethodRebase: true, MethodDiffer: true,
 	MethodBranches: true, MethodBegin: true,
 }
 
-// Mutates reports whether m changes what the backend holds.
+// Mutates reports whether m changes the backend.
 func (m Method) Mutates() bool { return !readers[m] }

@@ -10,15 +10,14 @@ type Multiparter interface {
 	// StartParts begins an upload to l. Nothing is visible before Complete.
 	// opts are Write's; the condition is checked by Complete at the latest.
 	StartParts(ctx context.Context, l Locator, opts WriteOptions) (Upload, error)
-	// AbortParts ends and frees uploads that began before then and were never
-	// completed, for instance because the program was killed, and says how
-	// many.
+	// AbortParts aborts uploads that began before then and were never completed, for instance
+	// because the program was killed, and returns how many.
 	AbortParts(ctx context.Context, before time.Time) (int, error)
 }
 
-// Upload is content that arrives in parts. Parts are numbered from 1, may come
-// in any order and at the same time, and replace one of the same number.
-// Sizes are bounded by Capabilities.Parts.
+// Upload is content that arrives in parts. Parts are numbered from 1, may be sent in any order
+// and concurrently, and replace one of the same number. Sizes are bounded by
+// Capabilities.Parts.
 type Upload interface {
 	// Part sends part n.
 	Part(ctx context.Context, n int, body Body) error
@@ -27,6 +26,6 @@ type Upload interface {
 	CopyPart(ctx context.Context, n int, from Locator, opts ReadOptions) error
 	// Complete makes the parts the content, in one step; errors as in Write.
 	Complete(ctx context.Context) (Info, error)
-	// Abort frees what was sent. After Complete it does nothing.
+	// Abort frees the parts. After Complete it does nothing.
 	Abort(ctx context.Context) error
 }

@@ -8,8 +8,8 @@ import (
 	"iter"
 )
 
-// All lists page after page until the end, an error, or until the caller
-// stops. opts.Token is where it begins.
+// All lists page after page, from opts.Token on, until the end, an error, or until the caller
+// stops.
 func All(ctx context.Context, p Provider, l Locator, opts ListOptions) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		for {
@@ -31,8 +31,8 @@ func All(ctx context.Context, p Provider, l Locator, opts ListOptions) iter.Seq2
 	}
 }
 
-// Fetch reads a whole range into memory and checks its length against what
-// Info says; a mismatch is ErrCorrupt.
+// Fetch reads a whole range into memory and checks its length against the size in Info; a
+// mismatch is ErrCorrupt.
 func Fetch(ctx context.Context, p Provider, l Locator, opts ReadOptions) ([]byte, Info, error) {
 	c, err := p.Read(ctx, l, opts)
 	if err != nil {
@@ -66,10 +66,9 @@ func (o ReadOptions) Check() error {
 	return nil
 }
 
-// CopyTo writes all of b to w and returns how many bytes that were. It fails
-// with ErrInvalid when Size is known and the Reader gives more or less, with
-// the context's error when that ends, with ErrBody and the Reader's own error,
-// and with w's own error.
+// CopyTo writes all of b to w and returns the number of bytes. It fails with ErrInvalid when
+// Size is known and the Reader gives more or less, with the context's error when that ends,
+// with ErrBody and the Reader's own error, and with w's own error.
 func (b Body) CopyTo(ctx context.Context, w io.Writer) (int64, error) {
 	if b.Reader == nil {
 		b.Reader = eof{}
@@ -88,7 +87,7 @@ func (b Body) CopyTo(ctx context.Context, w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// bodyReader tells errors of the caller's content from those of storage.
+// bodyReader marks errors of the caller's content, to tell them from those of storage.
 type bodyReader struct{ r io.Reader }
 
 func (b bodyReader) Read(buf []byte) (int, error) {

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// mutating are the abilities with at least one method that changes the
-// backend and none that only reads what no other verb could.
+// mutating are the abilities with at least one method that changes the backend and no read that
+// other verbs lack.
 const mutating = AbilityCopy | AbilityMove | AbilityAttr | AbilityParts | AbilityPush
 
-// ReadOnlyOptions says why, and where to say so.
+// ReadOnlyOptions are the reason for refusals, and their log.
 type ReadOnlyOptions struct {
 	Reason string       // in every refusal: "storage.read_only of the manifest"; "": none
 	Logger *slog.Logger // one line per refusal; nil: silent

@@ -14,8 +14,8 @@ import (
 	"unicode"
 )
 
-// standard are the provider names of AIP-35. Only what wsmount itself brings
-// may bear one; "the registry name must not collide with the enumerated set".
+// standard are the provider names of AIP-35. Only drivers of wsmount itself may have one; "the
+// registry name must not collide with the enumerated set".
 var standard = []string{
 	"cloud-bucket", "self-bucket", "github", "local-fs", "dev-local", "mastra-s3", "mastra-azure",
 }
@@ -23,64 +23,63 @@ var standard = []string{
 // StandardNames is a copy of the names of AIP-35's enumerated set.
 func StandardNames() []string { return slices.Clone(standard) }
 
-// Driver is what a registry holds: how to open providers of one name.
+// Driver opens providers of one name; a registry holds drivers.
 type Driver struct {
-	Name string // what a manifest says in storage.provider; see DriverName
+	Name string // storage.provider in a manifest; see DriverName
 	Text string // one line for people
-	// Promises is the best that a provider opened by this driver may promise.
-	// What one really promises, it says itself.
+	// Promises are the most that a provider opened by this driver may promise. Its own
+	// Capabilities tell the actual ones.
 	Promises Capabilities
 	// Keys are the names that Settings.Config may have.
 	Keys []string
 	// Open makes a provider. It changes nothing at the backend but a scratch
 	// key of its own, which it removes: some promises can only be tried.
 	Open func(ctx context.Context, s Settings) (Provider, error)
-	// Archive reads what a provider of this driver, which has ended, has left in
-	// Settings.StateDir, with Held the only setting that it needs. io/fs.ErrNotExist where none was, of
-	// kind ErrCorrupt besides where what there is lacks what Open makes anew from the remote;
-	// ErrUnavailable while one is open. nil: nothing is ever kept there alone.
+	// Archive reads the state that an ended provider of this driver has left in
+	// Settings.StateDir, with Held the only other setting that it needs. io/fs.ErrNotExist
+	// where there is no state, also of kind ErrCorrupt where it lacks parts that Open makes
+	// anew from the remote; ErrUnavailable while a provider is open. nil: StateDir never has
+	// the only copy of anything.
 	Archive func(ctx context.Context, s Settings) (Archive, error)
 }
 
-// Settings is what a Driver is given. Secrets never travel in Config.
+// Settings are the input of a Driver. Secrets never travel in Config.
 type Settings struct {
 	Config map[string]string
-	// Credentials reveals the fields of the credentials, all of one moment, and
-	// with them "expiration" (RFC 3339) if they end. It is asked when they are
-	// needed, before they end, and when the service refused them; nil: there
-	// are none.
+	// Credentials reveals the fields of the credentials, all of one moment, and with them
+	// "expiration" (RFC 3339) if they end. It is called when they are needed, before they end,
+	// and when the service refused them; nil: there are none.
 	Credentials func(ctx context.Context) (map[string]string, error)
-	// Minted is told each secret that the provider gets in exchange for those, such
-	// as a token that ends, before it is used; nil: nobody is.
+	// Minted is called with each secret that the provider gets in exchange for those, such as a
+	// token that ends, before it is used; nil: not called.
 	Minted func(value string)
-	// Ended is told how work ended that no call waits for, under a name that the
-	// provider gives it: an error is kept for a person until the same work has
-	// succeeded; nil: nobody is. Any goroutine may call it.
+	// Ended is called with the result of work for which no call waits, under a name that the
+	// provider gives it: an error is kept for a person until the same work has succeeded; nil:
+	// not called. Any goroutine may call it.
 	Ended func(work string, err error)
-	// Receiving is told how far a download is of which the service says how many pieces it
-	// has, such as the objects of a clone; nil: nobody is. Any goroutine may call it, often.
+	// Receiving is called with the progress of a download whose number of pieces the service
+	// tells, such as the objects of a clone; nil: not called. Any goroutine may call it, often.
 	Receiving func(done, total int)
 	Logger    *slog.Logger     // nil: silent
 	Now       func() time.Time // nil: time.Now
-	// Transport sends the requests of a network service and checks where they
-	// go; nil: none is checked, a plain http.Transport.
+	// Transport sends the requests of a network service and checks their destinations; nil: a
+	// plain http.Transport, without checks.
 	Transport http.RoundTripper
-	// Dial connects to a service that does not speak HTTP and checks where it goes,
-	// which is an origin such as ssh://git.acme.test:22; nil: none is checked.
+	// Dial connects to a service that does not speak HTTP and checks the destination, an origin
+	// such as ssh://git.acme.test:22; nil: no checks.
 	Dial func(ctx context.Context, origin string) (net.Conn, error)
-	// StateDir is a directory of the provider's own that outlives it, for what
-	// it keeps on this machine; it makes it when it needs it, and locks it. "":
-	// there is none, so nothing can be kept.
+	// StateDir is a directory of the provider's own that outlives it, for its local state; the
+	// provider makes it when needed, and locks it. "": there is none, so nothing can be kept.
 	StateDir string
-	// Held says that who asks for an Archive has the provider open that keeps StateDir locked:
-	// what that has open is not asked, but what whoever comes next would find.
+	// Held: the caller of Archive has the provider open that keeps StateDir locked. The Archive
+	// then reads the state on disk, as the next provider would, and not the open one's.
 	Held bool
-	// SharedDir is one that providers of the same service share, on the same file
-	// system as StateDir, for what each could get again; "": there is none.
+	// SharedDir is a directory that providers of the same service share, on the file system of
+	// StateDir, for data that each could fetch again; "": there is none.
 	SharedDir string
-	// MakeRoom gives up what can be had again on the disk of StateDir, for n bytes that a
-	// write found no room for, and reports whether to try again; nil: nothing can be. Any
-	// goroutine may call it.
+	// MakeRoom evicts data that can be fetched again from the disk of StateDir, for n bytes for
+	// which a write found no room, and reports whether to try again; nil: nothing can be
+	// evicted. Any goroutine may call it.
 	MakeRoom func(n int64) bool
 	// ReadOnly: nothing will be changed, so nothing is probed.
 	ReadOnly bool
@@ -105,8 +104,8 @@ var (
 	ErrUnknown       = errors.New("storage_provider_unknown")
 )
 
-// Registry finds drivers by name. The zero Registry is empty and ready; there
-// is no global one. All methods may be used at the same time.
+// Registry finds drivers by name. The zero Registry is empty and ready; there is no global one.
+// All methods may be called concurrently.
 type Registry struct {
 	mu      sync.RWMutex // guards drivers
 	drivers map[string]Driver
@@ -152,8 +151,7 @@ func (r *Registry) add(d Driver) error {
 	return nil
 }
 
-// Get finds a driver. A miss is absence, not an error; whoever needs the
-// driver says what that means.
+// Get finds a driver. A miss is absence, not an error; its meaning is up to the caller.
 func (r *Registry) Get(name string) (Driver, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -189,9 +187,9 @@ func (r *Registry) Names() []string {
 	return names
 }
 
-// Select is Get for those who cannot go on without: it refuses a miss with an
-// *UnknownError and a driver that cannot promise all of required with a
-// *CapabilityError. It never answers with another driver than the one named.
+// Select is Get for callers that need the driver: a miss is an *UnknownError, and a driver that
+// cannot promise all of required is a *CapabilityError. It never returns another driver than
+// the one named.
 func (r *Registry) Select(name string, required Capabilities) (Driver, error) {
 	d, ok := r.Get(name)
 	if !ok {
@@ -203,14 +201,13 @@ func (r *Registry) Select(name string, required Capabilities) (Driver, error) {
 	return d, nil
 }
 
-// UnknownError says that no driver has a name. It is ErrUnknown.
+// UnknownError is the error that no driver has a name. It is ErrUnknown.
 type UnknownError struct {
 	Name       string
 	Registered []string
 }
 
-// Error begins with the code of the AIP-35 adapter guide and lists what is
-// there.
+// Error begins with the code of the AIP-35 adapter guide and lists the known names.
 func (e *UnknownError) Error() string {
 	there := "nothing is"
 	if len(e.Registered) > 0 {

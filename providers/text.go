@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// JSON strings are Unicode, names are bytes. A name that is valid UTF-8 and
-// does not begin with the mark below travels as it is, any other in
-// hexadecimal behind the mark.
+// JSON strings are Unicode, names are bytes. A name that is valid UTF-8 and does not begin with
+// the mark below is written as it is, any other in hexadecimal after the mark.
 const hexMark = "\\x:"
 
 func quoteBytes(s string) string {

@@ -5,16 +5,16 @@ import (
 	"iter"
 )
 
-// Watcher tells of changes, also of those that others made.
+// Watcher reports changes, also those made by others.
 type Watcher interface {
 	// Watch gives the changes at and below l until ctx ends or the caller
 	// stops. It promises no order and may repeat itself. An error ends it.
 	Watch(ctx context.Context, l Locator) iter.Seq2[Event, error]
 }
 
-// Event is a change that a Watcher saw. Look with Stat for what is there now.
+// Event is a change that a Watcher saw. Stat gives the present entry.
 type Event struct {
 	Locator Locator
-	// Lost says that changes below Locator may be missing: list it again.
+	// Lost: changes below Locator may be missing, so list it again.
 	Lost bool
 }

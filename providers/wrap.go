@@ -11,26 +11,24 @@ type Call struct {
 	Locator Locator // zero where the method has none
 	To      Locator // the target of Copy and Move
 
-	// Body, if the wrapper sets it before it goes on, is put around the
-	// content that the call moves: what Read returns, what Write or Part
-	// sends. Closing stays with the original.
+	// Body, if the wrapper sets it before it goes on, is put around the content that the call
+	// moves: that returned by Read, or sent by Write or Part. Closing stays with the original.
 	Body func(io.Reader) io.Reader
 }
 
-// Around sees a call. It goes on with next, at most once, or returns an error
-// without; either way its result is the caller's, and when it is an error the
-// caller gets nothing else. It may be called from many goroutines.
+// Around sees a call. It continues with next, at most once, or returns an error without; either
+// way its result is the caller's, and when it is an error the caller gets nothing else. It may
+// be called from many goroutines.
 type Around func(ctx context.Context, c *Call, next func(context.Context) error) error
 
 // WrapOptions can only take away.
 type WrapOptions struct {
-	Around   Around  // nil: every call goes straight on
+	Around   Around  // nil: every call is passed on
 	Hide     Ability // not announced any more
 	ReadOnly bool    // announces Writable no more
 }
 
-// Everything is a provider with the methods of every ability. What it does not
-// announce, As does not give.
+// Everything is a provider with the methods of every ability. As gives only the announced ones.
 type Everything interface {
 	Provider
 	Copier
@@ -49,13 +47,13 @@ type Everything interface {
 	Submoduler
 }
 
-// Wrap puts a function around every call of p, those of its abilities, its
-// uploads and its snapshots included. The result announces what p announces,
-// less what opts hides. It owns p: closing it closes p.
+// Wrap puts a function around every call of p, those of its abilities, its uploads and its
+// snapshots included. The result announces the abilities of p, less those that opts hides. It
+// owns p: closing it closes p.
 func Wrap(p Provider, opts WrapOptions) Everything { return newWrapped(p, opts) }
 
-// wrapped has the methods of every ability, whatever p can do: what it does
-// not announce, As does not give, and a direct call is ErrUnsupported.
+// wrapped has the methods of every ability, whether p has them or not: As gives only the
+// announced ones, and a direct call of another is ErrUnsupported.
 type wrapped struct {
 	inner Provider
 	opts  WrapOptions
@@ -87,7 +85,7 @@ func via[R any](ctx context.Context, w *wrapped, c *Call, call func(context.Cont
 	return result, nil
 }
 
-// discard frees what a result that nobody gets holds.
+// discard frees the resources of a result that is not returned.
 func discard(ctx context.Context, result any) {
 	switch r := result.(type) {
 	case Content:
@@ -97,7 +95,7 @@ func discard(ctx context.Context, result any) {
 	case Provider:
 		r.Close()
 	case Upload:
-		// Nobody is left to hear of a failure; AbortParts finds what stays.
+		// No caller is left to get an error; AbortParts finds uploads that stay.
 		_ = r.Abort(context.WithoutCancel(ctx))
 	}
 }
@@ -107,7 +105,7 @@ func (w *wrapped) run(ctx context.Context, c *Call, call func(context.Context) e
 	return w.opts.Around(ctx, c, call)
 }
 
-// upload is body with what the wrapper put around it.
+// upload is body with the wrapper's Body around it.
 func (c *Call) upload(body Body) Body {
 	if c.Body != nil && body.Reader != nil {
 		body.Reader = c.Body(body.Reader)

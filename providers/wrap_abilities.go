@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// ability finds T at the wrapped provider, unless it or the wrapper does not
-// announce it. It is called behind the wrapper's function, which so sees the
-// call also when it comes to nothing.
+// ability finds T at the wrapped provider, unless it or the wrapper does not announce it. It is
+// called inside the wrapper's function, which so sees the call also when it fails.
 func ability[T any](w *wrapped, m Method, l Locator) (T, error) {
 	_, announced := As[T](Provider(w))
 	t, ok := As[T](w.inner)
@@ -58,7 +57,7 @@ func (w *wrapped) Fits(attr Attr, metadata map[string]string) error {
 	return p.Fits(attr, metadata)
 }
 
-// Inspect reads what is on this machine, so no wrapper sees it.
+// Inspect reads local state, so no wrapper sees it.
 func (w *wrapped) Inspect(root string, covered []string, work Changes) Inspection {
 	p, err := ability[Inspector](w, MethodStat, Locator{})
 	if err != nil {
@@ -67,7 +66,7 @@ func (w *wrapped) Inspect(root string, covered []string, work Changes) Inspectio
 	return p.Inspect(root, covered, work)
 }
 
-// Submodule looks at what is on this machine, so no wrapper sees it.
+// Submodule reads local state, so no wrapper sees it.
 func (w *wrapped) Submodule(ctx context.Context, l Locator) (Locator, bool, error) {
 	p, err := ability[Submoduler](w, MethodStat, l)
 	if err != nil {
@@ -76,7 +75,7 @@ func (w *wrapped) Submodule(ctx context.Context, l Locator) (Locator, bool, erro
 	return p.Submodule(ctx, l)
 }
 
-// Watch goes on inside the wrapper's function for as long as it lasts.
+// Watch stays inside the wrapper's function for as long as it lasts.
 func (w *wrapped) Watch(ctx context.Context, l Locator) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		err := w.run(ctx, &Call{Method: MethodWatch, Locator: l}, func(ctx context.Context) error {
@@ -121,7 +120,7 @@ func (w *wrapped) Commit(ctx context.Context, set ChangeSet) (CommitResult, erro
 	})
 }
 
-// At wraps what it returns, so that the past is no way around the wrapper.
+// At wraps its result, so that reads of the past do not bypass the wrapper.
 func (w *wrapped) At(ctx context.Context, r Revision) (Provider, error) {
 	past, err := via(ctx, w, &Call{Method: MethodAt}, func(ctx context.Context) (Provider, error) {
 		p, err := ability[Snapshotter](w, MethodAt, Locator{})
