@@ -10,7 +10,7 @@ const (
 )
 
 const (
-	// A line that occurs more often is crowded, however long the text.
+	// A line that occurs this often is crowded, however long the text.
 	maxUsual = 1024
 	// How many lines around a crowded line are counted.
 	vicinity = 100
