@@ -1,8 +1,8 @@
-// Package localdir is what providers over a directory of this machine have in common:
-// the lock of a directory, making one so that it survives loss of power, telling beforehand
-// whether it can be made, and opening what lies in it and nowhere else.
+// Package localdir has the common functions of providers over a directory of this machine:
+// locking a directory, making one so that it survives loss of power, checking beforehand
+// whether it can be made, and opening entries in it and nowhere else.
 //
-// It knows directories, and nothing of what is in them.
+// It knows directories, and nothing of their content.
 package localdir
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// MkdirAll makes a directory and its missing parents, for their user alone, and has their
-// names on the disk before it returns.
+// MkdirAll makes a directory and its missing parents, with access for their user alone, and has
+// their names on the disk before it returns.
 func MkdirAll(dir string) error { return mkdirAll(dir, syncDir) }
 
 func mkdirAll(dir string, sync func(parent string) error) error {
@@ -50,8 +50,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Happened is an error that came when a change was made: its own kind would say that nothing
-// happened, of a full disk for one. The end of a context stays what it is.
+// Happened is the error for a failure after a change: the failure's own kind, such as a full
+// disk's, would mean that nothing happened. The end of a context is returned unchanged.
 func Happened(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -59,9 +59,9 @@ func Happened(err error) error {
 	return fmt.Errorf("the change was made, and a loss of power may undo it (%v): %w", err, providers.ErrUnavailable)
 }
 
-// OpenBeneath opens a name relative to an open directory: never above it, and into nothing
-// that is mounted below it, which was not granted with it. resolve says what else is refused,
-// as openat2(2) has it. The error is the kernel's.
+// OpenBeneath opens a name relative to an open directory: never above it, and never in a mount
+// below it, which was not granted with it. resolve adds refusals, as flags of openat2(2). The
+// error is the kernel's.
 func OpenBeneath(dir int, name string, flags int, resolve uint64) (int, error) {
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV | resolve}
@@ -88,7 +88,7 @@ func Create(dir int, name string, mode uint32) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// Named gives what Create has made its name, in an open directory of the same file system, and
+// Named gives a file of Create its name, in an open directory of the same file system, and
 // reports whether it had none before.
 func Named(f *os.File, dir int) (bool, error) {
 	var is unix.Stat_t
@@ -114,7 +114,7 @@ func Rename(fromDir int, from string, toDir int, to string, flags uint) error {
 	return unix.Unlinkat(fromDir, from, 0)
 }
 
-// Nearest is what is there of a directory's path: the directory, or the nearest of its
+// Nearest is the existing part of a directory's path: the directory, or the nearest of its
 // parents.
 func Nearest(dir string) (string, os.FileInfo, error) {
 	for {
@@ -126,7 +126,7 @@ func Nearest(dir string) (string, os.FileInfo, error) {
 	}
 }
 
-// Real is the path of a directory without symbolic links, as far as it is there.
+// Real is the path of a directory, with symbolic links resolved as far as the path exists.
 func Real(dir string) (string, error) {
 	at, _, err := Nearest(dir)
 	if err != nil {
@@ -140,8 +140,8 @@ func Real(dir string) (string, error) {
 	return filepath.Join(real, rest), err
 }
 
-// CheckWritable says why nothing can be made in a directory, or why it cannot be made; nil
-// where it can. It makes nothing.
+// CheckWritable is the reason why no entry can be made in a directory, or why it cannot be
+// made; nil where that is possible. It makes nothing.
 func CheckWritable(dir string) error {
 	at, info, err := Nearest(dir)
 	if err == nil && !info.IsDir() {

@@ -12,9 +12,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Lock takes the lock (flock(2)) of an open directory, and waits for another holder, in this
-// process or another, until limit has passed: then the error is a *TimeoutError. Other errors
-// are those of TryLock, and of ctx.
+// Lock takes the lock (flock(2)) of an open directory, and waits up to limit for another
+// holder, in this process or another; after that the error is a *TimeoutError. Other errors are
+// those of TryLock, and of ctx.
 func Lock(ctx context.Context, dir int, limit time.Duration) error {
 	for w := NewWait(limit); ; {
 		locked, err := TryLock(dir)
@@ -28,10 +28,10 @@ func Lock(ctx context.Context, dir int, limit time.Duration) error {
 	}
 }
 
-// TryLock takes the lock of an open directory, and says whether it could: false
-// while another has it. It is one lock under whatever name the directory is reached, for
-// every user who may read it; it leaves nothing in the directory, and the kernel gives it
-// back when its holder ends. providers.ErrUnsupported where the file system has none.
+// TryLock takes the lock of an open directory, and reports whether it could: false while
+// another holder has it. It is one lock under all names of the directory, for every user that
+// may read it; it leaves nothing in the directory, and the kernel releases it when its holder
+// ends. providers.ErrUnsupported where the file system has none.
 func TryLock(dir int) (bool, error) {
 	for {
 		switch err := unix.Flock(dir, unix.LOCK_EX|unix.LOCK_NB); err {
@@ -48,14 +48,14 @@ func TryLock(dir int) (bool, error) {
 	}
 }
 
-// Unlock gives it back, also where a child that is being started has the descriptor too.
+// Unlock releases it, also while a child process that is being started has the descriptor too.
 func Unlock(dir int) error { return unix.Flock(dir, unix.LOCK_UN) }
 
-// TimeoutError says that another process has kept the directory's lock for too long. It is
-// providers.ErrUnavailable; nothing changed.
+// TimeoutError is the error that another process has held the directory's lock for too long. It
+// is providers.ErrUnavailable; nothing changed.
 type TimeoutError struct{ Waited time.Duration }
 
-// Error says how a person finds out who has it.
+// Error tells a person how to find the lock holder.
 func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("another process has held the lock of the directory (flock) for %v: lslocks(8) and fuser(1) say which", e.Waited.Round(time.Second))
 }
@@ -70,13 +70,13 @@ const (
 	lastPause  = 50 * time.Millisecond
 )
 
-// Wait is the waiting for something that another process does, up to a limit.
+// Wait paces the attempts while waiting for another process, up to a limit.
 type Wait struct {
 	began        time.Time
 	limit, pause time.Duration
 }
 
-// NewWait begins to wait.
+// NewWait begins a wait.
 func NewWait(limit time.Duration) *Wait { return &Wait{time.Now(), limit, firstPause} }
 
 // Once waits for the next attempt, or returns the end of ctx, or last if there is none.

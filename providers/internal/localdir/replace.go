@@ -8,22 +8,22 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Replace gives the file from, which is the caller's alone, the name to in the place of what has
-// that. compare says why what has a name in an open directory must stay, nil: it may be replaced.
-// The error is that one, or the kernel's, of ENOENT if nothing has the name; then from is the
-// caller's to remove, unless it is a *LeftError.
+// Replace gives the file from, which only the caller uses, the name to, and removes the
+// previous entry of that name. compare returns why the entry of a name in an open directory
+// must stay; nil: it may be replaced. The error is compare's, or the kernel's, ENOENT if there
+// is no previous entry; then the caller removes from, unless it is a *LeftError.
 //
-// The two are exchanged (RENAME_EXCHANGE), and what came out is compared: that is what had the name
-// last, whoever gave it. What must stay is exchanged back, until what comes out is what was put
-// there the time before, so that nothing newer is replaced. Until then the name shows from, which
-// a program may change, or replace by what it makes of it: then from, or what had the name before,
-// is in no other place, and stays where it came to be; the error is a *LeftError. What was removed
-// or moved meanwhile is there again: which of the two it was, the name does not tell.
-// Where the file system cannot exchange, what gets the name between the comparison and the rename
-// is replaced.
+// The two are exchanged (RENAME_EXCHANGE), and the entry that came out is compared: the last
+// one that had the name, whichever program made it. An entry that must stay is exchanged back,
+// until the one that comes out is the one put there the time before, so that no newer entry is
+// replaced. Until then the name shows from, which a program may change, or replace by a file
+// made from it: then from, or the previous entry, has no other name, and stays under the one
+// that it has got; the error is a *LeftError. An entry that was removed or moved meanwhile is
+// back: which of the two happened, the name does not tell. Where the file system cannot
+// exchange, an entry that gets the name between the comparison and the rename is replaced.
 //
-// open says that the caller has from open. Else it is not given up while a program has it open,
-// which got it by the name to and may write to it yet.
+// open: the caller has from open. Else from is not given up while a program has it open, which
+// opened it by the name to and may still write to it.
 func Replace(fromDir int, from string, toDir int, to string, open bool, compare func(dir int, name string) error) error {
 	s := swap{fromDir, from, toDir, to}
 	ours, err := s.hold()
@@ -53,14 +53,14 @@ func Replace(fromDir int, from string, toDir int, to string, open bool, compare 
 	return refused
 }
 
-// LeftError says that what had a name could not be given it back, and which name it has. It is
-// providers.ErrUnavailable.
+// LeftError is the error that a program's file could not get its name back, with the name that
+// it has now. It is providers.ErrUnavailable.
 type LeftError struct {
 	Name, Left string
 	err        error
 }
 
-// Error names both.
+// Error has both names.
 func (e *LeftError) Error() string {
 	return fmt.Sprintf("a program has changed %s meanwhile, and what it put there is left in %s beside it: %v", e.Name, e.Left, e.err)
 }
@@ -78,7 +78,7 @@ type swap struct {
 
 func (s swap) rename(flags uint) error { return Rename(s.fromDir, s.from, s.toDir, s.to, flags) }
 
-// held is a file that is open, so that no other has its number.
+// held is a file that is open, so that no other can get its inode number.
 type held struct {
 	fd int
 	is unix.Statx_t
@@ -90,8 +90,8 @@ func (h held) same(other held) bool {
 	return h.is.Ino == other.is.Ino && h.is.Dev_major == other.is.Dev_major && h.is.Dev_minor == other.is.Dev_minor
 }
 
-// hold opens what is called from. Who serves the directory is asked what that is, and not what it
-// was known to be.
+// hold opens the entry named from. The file system's server is asked for its state, past any
+// cached one.
 func (s swap) hold() (h held, err error) {
 	err = unix.Statx(s.fromDir, s.from, unix.AT_SYMLINK_NOFOLLOW|unix.AT_STATX_FORCE_SYNC, unix.STATX_INO|unix.STATX_SIZE|unix.STATX_MTIME, &h.is)
 	if err == nil {
@@ -100,8 +100,8 @@ func (s swap) hold() (h held, err error) {
 	return h, err
 }
 
-// only reports whether what is called from is the file put as it was, or nothing: then nothing is
-// lost with it. No program may have it open, where that can be told.
+// only reports whether the entry named from is the file put, unchanged, or does not exist: then
+// its removal loses nothing. Unless open, no program may have it open, where that can be told.
 func (s swap) only(put held, open bool) bool {
 	is, err := s.hold()
 	if err == unix.ENOENT {
@@ -118,22 +118,22 @@ func (s swap) only(put held, open bool) bool {
 		return true
 	}
 	fd, err := unix.Openat(s.fromDir, s.from, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil { // a link, which cannot be changed, or a file that nobody may read
+	if err != nil { // a link, which cannot be changed, or an unreadable file
 		return true
 	}
 	defer unix.Close(fd)
-	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK) // which is given to who has it open alone
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK) // granted only if no other descriptor is open
 	return err != unix.EAGAIN
 }
 
-// back gives what is called from its name back, in the place of the file put.
+// back gives the entry named from its name back, in the place of the file put.
 func (s swap) back(put held) error {
 	for {
 		next, err := s.hold()
 		if err != nil {
 			return err
 		}
-		defer next.close() // of as many as programs were quicker
+		defer next.close() // one for each time a program was quicker
 		if err = s.rename(unix.RENAME_EXCHANGE); err == unix.ENOENT {
 			if err = s.rename(unix.RENAME_NOREPLACE); err == nil {
 				return nil
