@@ -12,22 +12,22 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// login keeps credentials. The SDK's own cache cannot be told that the service refused
-// what it holds.
+// login caches credentials. The SDK's own cache cannot be told that the service refused its
+// credentials.
 type login struct{ *bucket.Login[aws.Credentials] }
 
 // Retrieve implements aws.CredentialsProvider.
 func (l login) Retrieve(ctx context.Context) (aws.Credentials, error) { return l.Get(ctx) }
 
-// newLogin chooses where credentials come from.
+// newLogin chooses the source of credentials.
 func newLogin(ctx context.Context, c config, s providers.Settings) (aws.CredentialsProvider, login, error) {
 	var fetch func(context.Context) (aws.Credentials, time.Time, error)
 	switch {
 	case c.Credentials == "none":
 		return aws.AnonymousCredentials{}, login{}, nil
 	case c.Credentials == "sdk":
-		// The chain asks services of the host's own (metadata, STS), which the
-		// transport of the bucket's requests does not know.
+		// The chain asks services of the host's own (metadata, STS), which the transport of the
+		// bucket's requests does not admit.
 		chain, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(c.region))
 		if err != nil {
 			return nil, login{}, fmt.Errorf("the SDK's credentials: %w: %w", providers.ErrUnauthenticated, err)
@@ -42,7 +42,7 @@ func newLogin(ctx context.Context, c config, s providers.Settings) (aws.Credenti
 	return l, l, nil
 }
 
-// chained asks the SDK's chain anew: what it has kept is what we have already.
+// chained asks the SDK's chain anew: its cache has only the credentials that login has.
 func chained(ctx context.Context, chain aws.CredentialsProvider) (aws.Credentials, time.Time, error) {
 	if kept, ok := chain.(*aws.CredentialsCache); ok {
 		kept.Invalidate()
@@ -57,7 +57,7 @@ func chained(ctx context.Context, chain aws.CredentialsProvider) (aws.Credential
 	return c, c.Expires, err
 }
 
-// named asks for the fields that make credentials of S3.
+// named reads the fields of S3 credentials.
 func named(ctx context.Context, s providers.Settings) (aws.Credentials, time.Time, error) {
 	fields, ends, err := bucket.Reveal(ctx, s, "access_key_id", "secret_access_key")
 	return aws.Credentials{

@@ -12,12 +12,12 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// codes is the one place that says what a service's code means.
+// codes is the one table of the meanings of services' codes.
 var codes = bucket.Codes{Kinds: map[error][]string{
 	providers.ErrNotExist: {"NoSuchKey", "NotFound", "NoSuchUpload", "NoSuchVersion"},
 	providers.ErrConflict: {"PreconditionFailed", "ConditionalRequestConflict", "ObjectAlreadyInActiveTierError", "NotModified"},
 
-	// Services whose store is a file system keep the rules of one.
+	// Services whose store is a file system have its rules.
 	providers.ErrIsDir:  {"XMinioObjectExistsAsDirectory", "ExistingObjectIsDirectory"},
 	providers.ErrNotDir: {"XMinioParentIsObject", "ObjectParentIsFile"},
 
@@ -31,7 +31,7 @@ var codes = bucket.Codes{Kinds: map[error][]string{
 	providers.ErrQuota:       {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded"},
 	providers.ErrCorrupt:     {"XAmzContentSHA256Mismatch", "BadDigest"},
 	providers.ErrUnavailable: {
-		"NoSuchBucket", // it may come back, and what it held with it; Open says otherwise
+		"NoSuchBucket", // it may come back, with its content; Open reports another kind
 		"SlowDown", "SlowDownRead", "SlowDownWrite", "InternalError", "ServiceUnavailable", "RequestTimeout", "Throttling",
 		"ThrottlingException", "TooManyRequests", "OperationAborted", "IncompleteBody", "TemporaryRedirect", "XMinioServerNotInitialized",
 	},
@@ -41,13 +41,13 @@ var codes = bucket.Codes{Kinds: map[error][]string{
 	providers.ErrUnsupported: {"NotImplemented", "VersioningNotConfigured"},
 }, Doubts: map[string]bucket.Doubt{
 	"XMinioInvalidObjectName": bucket.NameRefused, "XMinioInvalidResourceName": bucket.NameRefused, "KeyTooLongError": bucket.NameRefused,
-	"InternalError": bucket.DirInTheWay, // Versitygw has no better word for it
+	"InternalError": bucket.DirInTheWay, // Versitygw has no better code for it
 }, Advice: map[string]string{
 	"RequestTimeTooSkewed": "the clock of this machine and the service's differ",
 	"InvalidObjectState":   "the object is in an archive and must be restored first",
 }, Wordless: true}
 
-// translate finds the kind of what a request ended with.
+// translate finds the kind of a request's error.
 func translate(ctx context.Context, err error) error {
 	if told, ok := bucket.Told(ctx, err); ok {
 		return told
@@ -81,8 +81,8 @@ func translate(ctx context.Context, err error) error {
 	return f
 }
 
-// cause is err without what the SDK says around it: which operation it was, which attempt, and
-// what an answer that did not come had in its headers.
+// cause is err without the text that the SDK puts around it: the operation, the attempt, and
+// headers of an answer, even one that did not come.
 func cause(err error) error {
 	for {
 		var operation *smithy.OperationError
@@ -101,7 +101,7 @@ func cause(err error) error {
 	}
 }
 
-// mayBeLogin reports whether err can mean that the credentials do not hold.
+// mayBeLogin reports whether err can mean that the credentials are not valid.
 func mayBeLogin(err error) bool {
 	return bucket.MayBeLogin(err) && !bucket.IsCode(err, "RequestTimeTooSkewed")
 }

@@ -44,7 +44,7 @@ func (s *store) examineRegion(ctx context.Context) providers.Finding {
 	return bucket.Good("region", "%s", region)
 }
 
-// asked is a question that was not answered, and need not be for a mount.
+// asked is the finding of a question that was not answered, and that a mount does not need.
 func asked(name, right, but string, err error) providers.Finding {
 	if errors.Is(err, providers.ErrPermission) {
 		return bucket.Less(name, "grant "+right+" if doctor is to say", "not told (%v); %s", err, but)
@@ -63,7 +63,7 @@ func (s *store) examineVersioning(ctx context.Context) providers.Finding {
 	return bucket.Good("versioning", "off: what is overwritten or deleted is gone there; wsmount's own history is on this machine")
 }
 
-// findings tell of each condition whether the service honours it.
+// findings tell for each condition whether the service honours it.
 func (b Probe) findings(unsafe bool) []providers.Finding {
 	risk := "use a service that honours it"
 	if unsafe {

@@ -22,7 +22,7 @@ var roots = map[string]string{
 	"ListObjectVersions": "ListVersionsResult", "GetObjectTagging": "Tagging",
 }
 
-// genuine is a transport that believes what is S3's.
+// genuine is a transport that accepts only answers of an S3 service.
 func genuine(inner http.RoundTripper) *bucket.Genuine {
 	g := &bucket.Genuine{Inner: inner, Service: "S3", Header: requestName}
 	g.Lacks = func(r *http.Request, answer *http.Response) error {
@@ -31,7 +31,7 @@ func genuine(inner http.RoundTripper) *bucket.Genuine {
 	return g
 }
 
-// lacks says what an answer lacks to be a success of an operation.
+// lacks is nil, or an error naming the feature of a successful operation that an answer lacks.
 func lacks(g *bucket.Genuine, op string, answer *http.Response) error {
 	if root := roots[op]; root != "" {
 		return isDocument(g, answer, root)
@@ -51,9 +51,9 @@ func lacks(g *bucket.Genuine, op string, answer *http.Response) error {
 	return nil
 }
 
-// isDocument says why an answer is not an XML document with that root, or
-// S3's Error, which may come with a success that it takes back. A service that does not
-// know the parameter by which versions are asked for gives the listing of the bucket.
+// isDocument is nil, or why an answer is neither an XML document with that root nor S3's Error,
+// which may come with a status of success. A service that does not know the parameter that asks
+// for versions returns the listing of the bucket.
 func isDocument(g *bucket.Genuine, answer *http.Response, root string) error {
 	some := []string{root, "Error"}
 	asksPast := root == roots["GetBucketVersioning"] || root == roots["ListObjectVersions"]

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// grown has goroutines whose stacks have grown. The SDK sends a request from some
-// sixty calls down in its middleware, with large frames: a new goroutine copies its
-// stack several times on the way there, which took a seventh of all processor time
-// where many small objects were read. So requests are made on goroutines that have
-// been down there before, and wait here for the next.
+// grown has goroutines whose stacks have grown. The SDK sends a request from some sixty calls
+// down in its middleware, with large frames: a new goroutine copies its stack several times on
+// the way there, which took a seventh of all processor time where many small objects were read.
+// So requests run on goroutines whose stacks are large already, and which then wait for the
+// next.
 type grown struct {
 	jobs chan func()
-	end  chan struct{} // closed when none is to wait any longer
+	end  chan struct{} // closed when waiting goroutines are to end
 	once sync.Once     // closes end
 }
 
@@ -21,7 +21,7 @@ const grownFor = 10 * time.Second
 
 func newGrown() *grown { return &grown{jobs: make(chan func()), end: make(chan struct{})} }
 
-// run runs f on one of them, and returns when f has.
+// run runs f on one of them, and returns after f.
 func (g *grown) run(f func()) {
 	done := make(chan struct{})
 	job := func() {

@@ -27,7 +27,7 @@ func unquote(etag *string) string { return strings.Trim(aws.ToString(etag), `"`)
 
 func quote(etag string) *string { return aws.String(`"` + etag + `"`) }
 
-// nonEmpty is nil for what a request goes without.
+// nonEmpty is nil for "", which leaves the field out of a request.
 func nonEmpty(s string) *string {
 	if s == "" {
 		return nil
@@ -35,13 +35,13 @@ func nonEmpty(s string) *string {
 	return &s
 }
 
-// answeredAt is when a service says that it answered; zero: it does not say.
+// answeredAt is the time of an answer by the service's clock; zero: not told.
 func answeredAt(m middleware.Metadata) time.Time {
 	t, _ := awsmiddleware.GetServerTime(m)
 	return t
 }
 
-// digest is the MD5 that an ETag is; with some encryptions it is none.
+// digest is an ETag that is an MD5; with some encryptions it is none.
 func digest(etag string, sse types.ServerSideEncryption, customer *string) string {
 	isPlain := (sse == "" || sse == types.ServerSideEncryptionAes256) && aws.ToString(customer) == ""
 	if !isPlain || len(etag) != 32 || strings.Trim(etag, "0123456789abcdef") != "" {
@@ -50,7 +50,7 @@ func digest(etag string, sse types.ServerSideEncryption, customer *string) strin
 	return etag
 }
 
-// sent is the MD5 of what was put, where the probe found that ETags are MD5s.
+// sent is the MD5 of the bytes put, where the probe found that ETags are MD5s.
 func (s *store) sent(etag string, sse types.ServerSideEncryption, customer *string) string {
 	if !s.probe.MD5 {
 		return ""
@@ -108,9 +108,9 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 	return o, out.Body, nil
 }
 
-// stored are the headers of an answer that are the object's. A service may say of an
-// answer that it is not to be cached (Google's, of each): such an Expires is the time of
-// the answer, and the Cache-Control beside it is not the object's either.
+// stored are the headers of an answer that are the object's. A service may mark an answer as
+// not to be cached (Google's marks each): such an Expires is the time of the answer, and the
+// Cache-Control beside it is not the object's either.
 func stored(answered time.Time, contentType, cacheControl, disposition, encoding, language, expires *string) bucket.Headers {
 	h := bucket.Headers{
 		ContentType: aws.ToString(contentType), CacheControl: aws.ToString(cacheControl), ContentDisposition: aws.ToString(disposition),
@@ -122,10 +122,10 @@ func stored(answered time.Time, contentType, cacheControl, disposition, encoding
 	return h
 }
 
-// answerSlack is how far the times in one answer may be apart.
+// answerSlack is the greatest distance between the times in one answer.
 const answerSlack = 2 * time.Second
 
-// expiry is the time of Expires as the client takes it.
+// expiry is the time of Expires in the client's form.
 func expiry(h bucket.Headers) *time.Time {
 	t, err := http.ParseTime(h.Expires)
 	if err != nil {
@@ -134,7 +134,7 @@ func expiry(h bucket.Headers) *time.Time {
 	return &t
 }
 
-// match is a condition as the headers of PUT, COPY and Complete say it.
+// match is a condition as headers of PUT, COPY and Complete.
 func match(c providers.Condition) (ifMatch, ifNoneMatch *string) {
 	switch c.Kind {
 	case providers.ConditionAbsent:
@@ -175,8 +175,7 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 	return bucket.Object{ETag: etag, MD5: s.sent(etag, out.ServerSideEncryption, out.SSECustomerAlgorithm), Answered: answeredAt(out.ResultMetadata)}, nil
 }
 
-// decided sends a request again where AWS did not decide between writers that came at
-// the same time.
+// decided sends a request again where AWS did not decide between concurrent writers.
 func decided[O any](ctx context.Context, send func() (O, error), again func() bool) (O, error) {
 	for attempt := 0; ; attempt++ {
 		out, err := send()
@@ -214,7 +213,7 @@ func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m buck
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
 		StorageClass: types.StorageClass(h.StorageClass),
 	}
-	if h.Tags == from.Headers.Tags { // the service copies those that are not told, too
+	if h.Tags == from.Headers.Tags { // the service also copies tags that it does not tell
 		h.Tags = ""
 	} else {
 		in.TaggingDirective = types.TaggingDirectiveReplace
@@ -286,7 +285,7 @@ func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error
 	return bucket.Listing{Items: items, Next: aws.ToString(out.NextContinuationToken), More: aws.ToBool(out.IsTruncated), Answered: answeredAt(out.ResultMetadata)}, nil
 }
 
-// decodeKey is a key as a listing tells it. A service may ignore the wish for an encoding.
+// decodeKey decodes a key of a listing. A service may ignore the requested encoding.
 func decodeKey(told string, encoding types.EncodingType) (string, error) {
 	if encoding != types.EncodingTypeUrl {
 		return told, nil

@@ -20,11 +20,11 @@ var (
 	_ bucket.Examined = (*store)(nil)
 )
 
-// store is the bucket as the service has it.
+// store is the bucket at the service.
 type store struct {
 	config config
 	client *s3.Client
-	login  login // of nothing: anonymous
+	login  login // zero: anonymous
 	way    *bucket.Connection
 	log    *slog.Logger
 	now    func() time.Time
@@ -67,8 +67,8 @@ func connect(ctx context.Context, settings providers.Settings, at bucket.Place) 
 	return s, s.way, nil
 }
 
-// call sends one request, and once more after a new login. again, unless nil, makes the
-// request's body ready for that, or says that it cannot.
+// call sends one request, and once more after a new login. again, unless nil, prepares the
+// request's body for that, or returns false if it cannot.
 func call[I, O any](ctx context.Context, s *store, send func(context.Context, *I, ...func(*s3.Options)) (*O, error), in *I, again func() bool, opts ...func(*s3.Options)) (out *O, err error) {
 	err = s.login.Do(ctx, func() error {
 		s.grown.run(func() { out, err = send(ctx, in, opts...) })

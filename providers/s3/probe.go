@@ -19,16 +19,16 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Probe is what a service was found to do. A condition is honoured when a
-// request that must be refused for it is.
+// Probe is the tested behaviour of a service. A condition is honoured when a request is refused
+// that must be for it.
 type Probe struct {
 	Done bool // false: the provider was opened for reading, and refuses changes
-	MD5  bool // ETags of what was put whole are MD5s
+	MD5  bool // ETags of objects put whole are MD5s
 
 	bucket.Honours
 }
 
-// missing names what a service must honour to be written to safely.
+// missing names the conditions that safe writing needs and the service does not honour.
 func (b Probe) missing() []string {
 	var missing []string
 	for _, c := range []struct {
@@ -50,7 +50,7 @@ var wrong = providers.IfVersion(providers.Version{ETag: "00000000000000000000000
 // Honours implements bucket.Store. It tries with scratch keys, which it removes. Each step
 // is one round trip of requests that do not wait for each other.
 func (s *store) Honours(ctx context.Context, _ bucket.Listing) (bucket.Honours, error) {
-	s.probe.Encodes = s.encodes.Load() // what the listing of own keys was
+	s.probe.Encodes = s.encodes.Load() // whether the listing of own keys was encoded
 	err := s.tryAll(ctx)
 	return s.probe.Honours, err
 }
@@ -85,14 +85,14 @@ func (s *store) tryAll(ctx context.Context) error {
 	return nil
 }
 
-// trial is the scratch keys of one probe. The second has a key below it, and
-// the third is for the deletion, which may succeed and must not disturb others.
+// trial has the scratch keys of one probe. The second has a key below it, and the third is for
+// the deletion, which may succeed and must not disturb the others.
 type trial struct {
 	s   *store
 	key string
-	// absent: a DELETE with If-Match of a key that is not there is refused. A
-	// service that says it was done looks first and then acts, and says so too
-	// when somebody else was quicker.
+	// absent: a DELETE with If-Match of a key that is not there is refused. A service that
+	// reports a success checks first and then acts, and reports one also when another writer
+	// was quicker.
 	absent bool
 	md5    bool // ETags are MD5s
 
@@ -121,7 +121,7 @@ func (t *trial) below(ctx context.Context) error {
 	return err
 }
 
-// beside looks whether a listing has both.
+// beside finds out whether a listing has both.
 func (t *trial) beside(ctx context.Context) error {
 	if t.refusesBelow {
 		return nil
@@ -179,14 +179,13 @@ func (t *trial) copy(ctx context.Context) error {
 func (t *trial) remove(ctx context.Context, key string) error {
 	err := t.s.Delete(ctx, key, wrong)
 	if key != t.third() && errors.Is(err, providers.ErrNotExist) {
-		return &bucket.Fault{Kind: providers.ErrConflict, Code: "PreconditionFailed", Err: err} // as good a refusal
+		return &bucket.Fault{Kind: providers.ErrConflict, Code: "PreconditionFailed", Err: err} // a refusal as well
 	}
 	return err
 }
 
-// honoured notes whether a request was refused for its condition. One that the
-// service takes, or does not know, is not honoured; what else goes wrong says
-// nothing and ends the probe.
+// honoured notes whether a request was refused for its condition. One that the service accepts,
+// or does not know, is not honoured; any other error proves nothing and ends the probe.
 func (t *trial) honoured(ctx context.Context, result *bool, request func(context.Context) error) func() error {
 	return func() error {
 		err := request(ctx)
@@ -199,7 +198,7 @@ func (t *trial) honoured(ctx context.Context, result *bool, request func(context
 	}
 }
 
-// clean removes the scratch keys. What stays, a later Open sweeps.
+// clean removes the scratch keys. A later Open sweeps those that stay.
 func (t *trial) clean(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

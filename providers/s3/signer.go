@@ -11,12 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// signer signs requests. The SDK's signer keeps the key that it derives from a
-// secret for a day, under the access key's id alone: at a service where an id can
-// get another secret, it would go on with the old one. So each secret has a
-// signer of its own.
+// signer signs requests. The SDK's signer keeps the key that it derives from a secret for a
+// day, under the access key's id alone: at a service where an id can get another secret, it
+// would keep using the old one. So each secret has a signer of its own.
 type signer struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	secret string
 	inner  *v4.Signer
 }

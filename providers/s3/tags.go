@@ -11,8 +11,8 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// tagsOf asks for an object's tags, but for those that others may not set, and one that says
-// what was found in these bytes.
+// tagsOf asks for an object's tags, without those that only the service may set, and one with
+// the result of a scan of these bytes.
 func (s *store) tagsOf(ctx context.Context, key string) (string, error) {
 	out, err := call(ctx, s, s.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &s.config.Bucket, Key: &key}, nil)
 	if err != nil {
@@ -27,8 +27,8 @@ func (s *store) tagsOf(ctx context.Context, key string) (string, error) {
 	return bucket.FormatTags(tags), nil
 }
 
-// classToKeep is the storage class that new content goes to, with the object: none where
-// it would go anyway, or could not be read at once.
+// classToKeep is the object's storage class for its new content: none where that is the
+// default, or could not be read at once.
 func classToKeep(c types.StorageClass) string {
 	switch c {
 	case types.StorageClassStandard, types.StorageClassGlacier, types.StorageClassDeepArchive:

@@ -34,8 +34,8 @@ func (s *store) Begin(ctx context.Context, key string, m bucket.Making) (id stri
 	return aws.ToString(out.UploadId), nil
 }
 
-// Part implements bucket.Store. What arrives wrong is noticed afterwards, which is soon
-// enough: nobody sees a part before it is completed.
+// Part implements bucket.Store. Damage on the way is noticed afterwards, which is soon enough:
+// a part is not visible before it is completed.
 func (s *store) Part(ctx context.Context, u bucket.Upload, n int, body *bucket.Outgoing) (bucket.Part, error) {
 	in := &s3.UploadPartInput{Bucket: &s.config.Bucket, Key: &u.Key, UploadId: &u.ID, PartNumber: aws.Int32(int32(n)),
 		ContentLength: &body.Size, Body: body.Reader()}
@@ -102,8 +102,8 @@ func (s *store) Abort(ctx context.Context, u bucket.Upload) error {
 	return err
 }
 
-// AbortBefore implements bucket.Store. MinIO lists uploads of one whole key, or of the
-// whole bucket, which others may not let us see.
+// AbortBefore implements bucket.Store. MinIO lists uploads of one whole key, or of the whole
+// bucket, for which other services may refuse permission.
 func (s *store) AbortBefore(ctx context.Context, prefix string, before time.Time) (int, error) {
 	count, err := s.abortAmong(ctx, prefix, prefix, before)
 	if err == nil && count == 0 && prefix != "" {
@@ -114,7 +114,7 @@ func (s *store) AbortBefore(ctx context.Context, prefix string, before time.Time
 	return count, err
 }
 
-// abortAmong aborts the uploads below our prefix among those below another.
+// abortAmong aborts the uploads below prefix among those below the prefix among.
 func (s *store) abortAmong(ctx context.Context, among, prefix string, before time.Time) (count int, err error) {
 	in := &s3.ListMultipartUploadsInput{Bucket: &s.config.Bucket, Prefix: nonEmpty(among)}
 	for {

@@ -16,16 +16,16 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// versions finds what an object was before, in a bucket that keeps noncurrent versions.
-// That a bucket keeps none, or does not let them be listed, is remembered for
-// versionsPause, so that a restore of many files asks once.
+// versions finds past versions of an object, in a bucket that keeps noncurrent versions. That a
+// bucket keeps none, or does not let them be listed, is remembered for versionsPause, so that a
+// restore of many files asks once.
 type versions struct {
 	s *store
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	keeps bool       // the bucket has versioning, or had it
-	none  error      // why there is nothing to be found; nil: there may be
-	until time.Time  // for how long none holds
+	none  error      // why no version can be found; nil: one may be
+	until time.Time  // until when none holds
 }
 
 const versionsPause = 10 * time.Minute
@@ -38,7 +38,7 @@ func (s *store) Past(ctx context.Context, key string, want providers.Version) (i
 	return s.past.find(ctx, key, want)
 }
 
-// mayAsk says why no version can be found. A service that does not tell whether a bucket
+// mayAsk is nil, or why no version can be found. A service that does not tell whether a bucket
 // has versioning is asked for the versions themselves.
 func (v *versions) mayAsk(ctx context.Context) error {
 	v.mu.Lock()
@@ -91,8 +91,8 @@ func (v *versions) find(ctx context.Context, key string, want providers.Version)
 				return aws.ToString(o.VersionId), nil
 			}
 		}
-		// The key comes before all that begin with it, so the last page of it is the
-		// one that goes on with another.
+		// The key comes before all keys with it as prefix, so its last page is the one whose
+		// next key is another.
 		if !aws.ToBool(out.IsTruncated) || !isKey(out.NextKeyMarker) || aws.ToString(out.NextVersionIdMarker) == aws.ToString(in.VersionIdMarker) {
 			return "", &bucket.Fault{Kind: providers.ErrNotExist, Err: errors.New("the bucket has no such version")}
 		}
@@ -100,7 +100,7 @@ func (v *versions) find(ctx context.Context, key string, want providers.Version)
 	}
 }
 
-// explain says what a refusal to list versions means, and remembers it.
+// explain translates a refusal to list versions, and remembers it.
 func (v *versions) explain(err error) error {
 	switch {
 	case errors.Is(err, providers.ErrPermission):
@@ -111,7 +111,7 @@ func (v *versions) explain(err error) error {
 	return err
 }
 
-// refused is a refusal with what it was that is not allowed.
+// refused is a refusal with the name of the missing permission.
 func refused(err error, says string) error {
 	f := &bucket.Fault{Kind: providers.ErrPermission, Status: http.StatusForbidden, Err: fmt.Errorf("%s: %w", says, err)}
 	var was *bucket.Fault
