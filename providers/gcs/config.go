@@ -8,11 +8,11 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Kind is what a configuration calls this service.
+// Kind is the name of this service in a configuration.
 const Kind = "gcs"
 
-// traits are what the service is like, as it documents its limits. Of the metadata, room
-// is left for a header that it does not have.
+// traits are the documented limits of the service. The metadata leave room for a header that it
+// does not have.
 var traits = bucket.Service{
 	Name: Kind, People: people, Missing: noBucket, Tells: true, TellsDirs: true, ListStart: bucket.BehindKey, Lines: true,
 	Words: bucket.Words{Dates: true, Google: true, Link: bucket.GoogLink, Target: bucket.GcsfuseTarget},
@@ -23,14 +23,14 @@ var traits = bucket.Service{
 // Drivers opens buckets under AIP-35's names for them.
 func Drivers() []providers.Driver { return bucket.Drivers(traits, connect) }
 
-// public is where the service is.
+// public is the service's endpoint.
 const public = "https://storage.googleapis.com"
 
-// parseConfig is the place, of which the service needs no more: a region says nothing of a
-// bucket, whose name is the only one in the world.
+// parseConfig is the place, checked; the service needs no more: a bucket's name is unique in
+// the world, without a region.
 func parseConfig(at bucket.Place) (bucket.Place, error) {
 	at.Endpoint = cmp.Or(at.Endpoint, public)
-	if u, err := url.Parse(at.Endpoint); err != nil || u.Path != "" { // uploads would go elsewhere
+	if u, err := url.Parse(at.Endpoint); err != nil || u.Path != "" { // uploads would go to another path
 		return bucket.Place{}, bucket.Invalid("endpoint has a path, which the service has not")
 	}
 	return at, nil

@@ -14,13 +14,13 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// What a token is good for: objects, and not who may do what with them.
+// The scopes of a token: objects, and not their permissions.
 const (
 	scopeWrite = "https://www.googleapis.com/auth/devstorage.read_write"
 	scopeRead  = "https://www.googleapis.com/auth/devstorage.read_only"
 )
 
-// newLogin chooses where tokens come from; nil: there are none, and none is sent.
+// newLogin chooses the source of tokens; nil: there is none, and no token is sent.
 func newLogin(ctx context.Context, at bucket.Place, s providers.Settings) (*bucket.Login[string], error) {
 	var fetch func(context.Context) (string, time.Time, error)
 	scope := scopeWrite
@@ -31,8 +31,8 @@ func newLogin(ctx context.Context, at bucket.Place, s providers.Settings) (*buck
 	case at.Credentials == "none":
 		return nil, nil
 	case at.Credentials == "sdk":
-		// They ask services of the host's own, which the transport of the bucket's
-		// requests does not know. What they keep outlives the call.
+		// They ask services of the host's own, which the transport of the bucket's requests
+		// does not admit. Their caches outlive the call.
 		found, err := google.FindDefaultCredentials(context.WithoutCancel(ctx), scope)
 		if err != nil {
 			return nil, &bucket.Fault{Kind: providers.ErrUnauthenticated, Err: fmt.Errorf("application default credentials: %w", err)}

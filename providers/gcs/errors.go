@@ -15,8 +15,7 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// codes is the one place that says what a reason of the JSON API, or a code of the XML
-// API, means.
+// codes is the one table of the meanings of reasons of the JSON API and codes of the XML API.
 var codes = bucket.Codes{Kinds: map[error][]string{
 	providers.ErrNotExist: {noObject},
 	providers.ErrConflict: {"conditionNotMet", "conflict", "PreconditionFailed"},
@@ -27,7 +26,7 @@ var codes = bucket.Codes{Kinds: map[error][]string{
 	providers.ErrUnauthenticated: {"authError", "AuthenticationRequired", "ExpiredToken"},
 	providers.ErrQuota:           {"quotaExceeded", "dailyLimitExceeded"},
 	providers.ErrUnavailable: {
-		noBucket, // it may come back, and what it held with it; Open says otherwise
+		noBucket, // it may come back, with its content; Open reports another kind
 		"rateLimitExceeded", "userRateLimitExceeded", "SlowDown", "backendError", "internalError", "InternalError", "ServiceUnavailable",
 	},
 	providers.ErrCorrupt:     {wrongDigest, "BadDigest"},
@@ -35,17 +34,17 @@ var codes = bucket.Codes{Kinds: map[error][]string{
 	providers.ErrUnsupported: {"MethodNotAllowed", "NotImplemented"},
 }}
 
-// The codes of the XML API for what the JSON API has no reason of its own for.
+// The codes of the XML API for errors without a reason of their own in the JSON API.
 const (
 	noObject    = "NoSuchKey"
 	noBucket    = "NoSuchBucket"
 	wrongDigest = "InvalidDigest"
 )
 
-// texts tell apart what has one reason: a status with it, what the message has in it, and
-// the XML API's code for that. A 404 that says neither is no proof that nothing is there.
-// Nor is one that misses an object, as the service may say the same when the bucket is
-// gone: package bucket asks for a listing before it believes that.
+// texts tell apart errors of one reason: its status, a fragment of the message, and the XML
+// API's code for that. A 404 with neither text is no proof that an object does not exist. Nor
+// is one about a missing object, as the service may say the same when the bucket is gone:
+// package bucket asks for a listing before it believes that.
 var texts = []struct {
 	status       int
 	reason, text string
@@ -57,7 +56,7 @@ var texts = []struct {
 	{http.StatusBadRequest, "invalid", "MD5 hash", wrongDigest},
 }
 
-// said is the service's code and words, in JSON or in XML.
+// said is the service's code and message, from JSON or XML.
 func said(answer *googleapi.Error) (code, message string) {
 	var x struct{ Code, Message string }
 	if xml.Unmarshal([]byte(answer.Body), &x) == nil {
@@ -74,7 +73,7 @@ func said(answer *googleapi.Error) (code, message string) {
 	return code, answer.Message
 }
 
-// translate finds the kind of what a request ended with.
+// translate finds the kind of a request's error.
 func translate(ctx context.Context, err error) error {
 	if told, ok := bucket.Told(ctx, err); ok {
 		return told
@@ -85,7 +84,7 @@ func translate(ctx context.Context, err error) error {
 	}
 	code, message := said(answer)
 	f := &bucket.Fault{Code: code, Status: answer.Code, Cut: isCut(answer), Err: errors.New(strings.TrimSpace(code + ": " + message))}
-	codes.Judge(f) // a redirection would send the login where nobody granted it to go
+	codes.Judge(f) // a redirection would send the login to a host that was not granted
 	if message == "" {
 		f.Err = fmt.Errorf("status %d", f.Status)
 	}

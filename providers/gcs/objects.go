@@ -23,8 +23,7 @@ func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
 	return describe(ctx, s, "objects.get", s.api.Objects.Get(s.config.Bucket, key))
 }
 
-// Past implements bucket.Store. A generation is one content forever, so there is nothing
-// to search for.
+// Past implements bucket.Store. A generation has one content forever, so no search is needed.
 func (s *store) Past(ctx context.Context, key string, v providers.Version) (id string, err error) {
 	generation, _, err := cutETag(v.ETag)
 	if err != nil {
@@ -42,16 +41,16 @@ func (s *store) Past(ctx context.Context, key string, v providers.Version) (id s
 
 // Get implements bucket.Store.
 func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.Object, io.ReadCloser, error) {
-	// A key is one segment, in which nobody on the way looks for directions.
+	// A key is one segment, which no proxy on the way resolves as a path.
 	target := s.config.Endpoint + "/" + url.PathEscape(s.config.Bucket) + "/" + url.PathEscape(key)
 	if want.ID != "" {
 		target += "?" + url.Values{"generation": {want.ID}}.Encode()
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
-		return bucket.Object{}, nil, bucket.Invalid(download) // the error would show all of it
+		return bucket.Object{}, nil, bucket.Invalid(download) // the error would show the whole URL
 	}
-	r.Header.Set("Accept-Encoding", "gzip") // else the service unpacks what was stored packed
+	r.Header.Set("Accept-Encoding", "gzip") // else the service unpacks content that was stored packed
 	if want.ETag != "" {
 		generation, metageneration, err := cutETag(want.ETag)
 		if err != nil {
@@ -107,11 +106,11 @@ func checkContent(o bucket.Object, answer *http.Response, part string) error {
 }
 
 const (
-	// chunkSize is what a resumable upload sends at a time, and keeps in memory. What is smaller is
-	// one request.
+	// chunkSize is the bytes that a resumable upload sends at a time, and keeps in memory. A
+	// smaller upload is one request.
 	chunkSize = 8 << 20
-	// chunkTime is how long the client goes on with a chunk that does not arrive. Whoever
-	// asked for the upload knows what to do then.
+	// chunkTime is how long the client repeats a chunk that does not arrive. After that it is
+	// up to the caller of the upload.
 	chunkTime = 5 * time.Second
 )
 
@@ -126,7 +125,7 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 	if body.MD5 != nil {
 		r.Md5Hash = base64.StdEncoding.EncodeToString(body.MD5[:])
 	}
-	media := []googleapi.MediaOption{googleapi.ContentType(r.ContentType), googleapi.ChunkSize(0)} // as it is read, in one request
+	media := []googleapi.MediaOption{googleapi.ContentType(r.ContentType), googleapi.ChunkSize(0)} // streamed, in one request
 	if body.Size > int64(s.chunk) {
 		media = []googleapi.MediaOption{googleapi.ContentType(r.ContentType), googleapi.ChunkSize(s.chunk), googleapi.ChunkRetryDeadline(chunkTime)}
 	}
@@ -139,8 +138,8 @@ func (s *store) Put(ctx context.Context, key string, body *bucket.Outgoing, m bu
 	return objectOf(got)
 }
 
-// Copy implements bucket.Store. A copy to another class of storage takes several requests,
-// of which the last makes the object.
+// Copy implements bucket.Store. A copy to another storage class takes several requests, of
+// which the last makes the object.
 func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m bucket.Making) (bucket.Object, error) {
 	options, err := preconditions(m.If)
 	if err != nil {
@@ -192,7 +191,7 @@ func (s *store) Patch(ctx context.Context, was bucket.Object, m bucket.Making) (
 
 // List implements bucket.Store. A page may be empty and not the last.
 func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error) {
-	// startOffset begins with that key itself.
+	// startOffset includes that key itself.
 	r := s.api.Objects.List(s.config.Bucket).Prefix(q.Prefix).StartOffset(q.After).PageToken(q.Token)
 	if q.Grouped {
 		r.Delimiter("/").IncludeTrailingDelimiter(true)
@@ -222,8 +221,8 @@ func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error
 	}
 }
 
-// after is what a page has behind a key. The marker of a group is an item of its own
-// beside it.
+// after are the items of a page after a key. The marker of a group is listed as an object
+// beside the group.
 func after(page *storage.Objects, q bucket.Query) ([]bucket.Item, error) {
 	items := make([]bucket.Item, 0, len(page.Items)+len(page.Prefixes))
 	groups := map[string]bool{}

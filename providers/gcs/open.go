@@ -18,7 +18,7 @@ var (
 	_ bucket.Examined = (*store)(nil)
 )
 
-// store is the bucket as the service has it.
+// store is the bucket at the service.
 type store struct {
 	config bucket.Place
 	api    *storage.Service
@@ -41,7 +41,7 @@ func connect(ctx context.Context, settings providers.Settings, at bucket.Place) 
 	}
 	s := &store{config: c, login: login, way: bucket.Connect(settings.Transport, nameOf, genuine), log: settings.Logger, now: settings.Now, chunk: chunkSize}
 	s.way.Client.Transport = sender{login, s.way.Client.Transport}
-	// No log: what the environment asks of Google's own tools would have tokens in it.
+	// No log: one that the environment turns on for Google's own tools would have tokens in it.
 	s.api, err = storage.NewService(ctx, option.WithHTTPClient(s.way.Client), option.WithEndpoint(c.Endpoint+"/storage/v1/"), option.WithLogger(slog.New(slog.DiscardHandler)))
 	return s, s.way, err
 }

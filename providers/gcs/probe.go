@@ -13,8 +13,8 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Honours implements bucket.Store. The service itself does what it documents. What is at
-// another endpoint is tried, since emulators know some conditions and ignore others.
+// Honours implements bucket.Store. The service itself behaves as documented. One at another
+// endpoint is tried, since emulators know some conditions and ignore others.
 func (s *store) Honours(ctx context.Context, _ bucket.Listing) (bucket.Honours, error) {
 	var err error
 	if !isGoogles(s.config.Endpoint) {
@@ -35,11 +35,11 @@ const (
 	probeClean   = 10 * time.Second
 )
 
-// stale is a version that nothing has.
+// stale is a version that no object has.
 var stale = providers.IfVersion(providers.Version{ETag: "1.1"})
 
 // probe has each kind of change refused, with a scratch key that it removes. A service that
-// does not refuse one would overwrite what another wrote.
+// does not refuse one would overwrite changes of other writers.
 func (s *store) probe(ctx context.Context) error {
 	key, m := s.config.Prefix+bucket.Scratch+rand.Text(), bucket.Making{If: stale}
 	put := func(m bucket.Making) (bucket.Object, error) {

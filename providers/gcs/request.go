@@ -15,7 +15,7 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// nameKey is where a request's context has what the service calls it: "objects.get".
+// nameKey is the context key of the service's name for a request: "objects.get".
 type nameKey struct{}
 
 func nameOf(r *http.Request) string {
@@ -26,8 +26,8 @@ func nameOf(r *http.Request) string {
 // download is the name of a request of the XML API.
 const download = "GET Object"
 
-// call sends a request, and once more after a new login. again, unless nil, makes the
-// request's body ready for that, or says that it cannot.
+// call sends a request, and once more after a new login. again, unless nil, prepares the
+// request's body for that, or returns false if it cannot.
 func call[O any](ctx context.Context, s *store, name string, again func() bool, send func(context.Context) (O, error)) (out O, err error) {
 	err = s.login.Do(ctx, func() error {
 		out, err = send(context.WithValue(ctx, nameKey{}, name))
@@ -58,7 +58,7 @@ func describe[R request[R, *storage.Object]](ctx context.Context, s *store, name
 
 func fields(wanted string) googleapi.CallOption { return googleapi.QueryParameter("fields", wanted) }
 
-// isKind refuses a document of another kind than was asked for: it is not the service's.
+// isKind refuses a document of another kind than requested: it is not from the service.
 func isKind(kind, want string) error {
 	if kind == want {
 		return nil
@@ -66,14 +66,14 @@ func isKind(kind, want string) error {
 	return &bucket.Fault{Kind: providers.ErrUnavailable, Err: fmt.Errorf("the answer is not from %s: the document is %q and not %s", people, kind, want)}
 }
 
-// people call the service so.
+// people is the usual name of the service.
 const people = "Google Cloud Storage"
 
-// requestName is how the service names a request.
+// requestName is the header with the service's id of a request.
 const requestName = "X-Guploader-Uploadid"
 
-// genuine is a transport that believes what is the service's. The kinds of documents are
-// looked at where they are read.
+// genuine is a transport that accepts only answers of the service. The kinds of documents are
+// checked where they are read.
 func genuine(inner http.RoundTripper) *bucket.Genuine {
 	g := &bucket.Genuine{Inner: inner, Service: people, Header: requestName}
 	g.Lacks = func(r *http.Request, answer *http.Response) error {
@@ -92,9 +92,9 @@ func genuine(inner http.RoundTripper) *bucket.Genuine {
 	return g
 }
 
-// lacksOfSession is Lacks for the requests of a resumable upload: its beginning is answered with
-// where the chunks go, which get the login and so go nowhere else, and each but the last with
-// what the service has.
+// lacksOfSession is Lacks for the requests of a resumable upload: the answer to the first has
+// the URL for the chunks, which carry the login and so must go to no other host, and the answer
+// to each but the last has the range that the service has received.
 func lacksOfSession(g *bucket.Genuine, r *http.Request, answer *http.Response) error {
 	switch place, err := url.Parse(answer.Header.Get("Location")); {
 	case answer.Header.Get("X-Http-Status-Code-Override") == "308", isJSON(answer):
@@ -111,9 +111,9 @@ func isJSON(answer *http.Response) bool {
 	return strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json")
 }
 
-// sender is a transport that says who asks.
+// sender is a transport that adds the login to requests.
 type sender struct {
-	login *bucket.Login[string] // nil: nobody
+	login *bucket.Login[string] // nil: anonymous
 	inner http.RoundTripper
 }
 
@@ -133,7 +133,7 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.inner.RoundTrip(r)
 }
 
-// preconditions are what a condition asks of the object that a request changes.
+// preconditions are a condition on the object that a request changes, as options.
 func preconditions(c providers.Condition) ([]googleapi.CallOption, error) {
 	switch c.Kind {
 	case providers.ConditionAbsent:
@@ -158,8 +158,8 @@ func etagOf(generation, metageneration int64) string {
 	return text(generation) + "." + text(metageneration)
 }
 
-// cutETag is an ETag's generation and metageneration. One that is not of this service is
-// of no object in it, and a generation 0 would ask for absence.
+// cutETag is an ETag's generation and metageneration. An ETag of another form belongs to no
+// object of this service, and a generation 0 would require absence.
 func cutETag(etag string) (generation, metageneration int64, err error) {
 	_, err = fmt.Sscanf(etag, "%d.%d", &generation, &metageneration)
 	if err != nil || generation <= 0 || metageneration <= 0 || etagOf(generation, metageneration) != etag {

@@ -18,13 +18,13 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// resourceFields are what is asked for of an object.
+// resourceFields are the requested fields of an object.
 const resourceFields = "kind,name,size,generation,metageneration,timeCreated,md5Hash,contentType,cacheControl,contentDisposition,contentEncoding,contentLanguage,storageClass,metadata"
 
-// metaExpires has the header that the service does not have.
+// metaExpires is the metadata name for the header Expires, which the service does not have.
 const metaExpires = "wsmount-expires"
 
-// objectOf is what a resource says of an object.
+// objectOf is the object of a resource.
 func objectOf(r *storage.Object) (bucket.Object, error) {
 	if err := isKind(r.Kind, "storage#object"); err != nil {
 		return bucket.Object{}, err
@@ -48,7 +48,7 @@ func objectOf(r *storage.Object) (bucket.Object, error) {
 	return o, nil
 }
 
-// answered is when the service says that it answered; zero: it does not say.
+// answered is the time of an answer by the service's clock; zero: not told.
 func answered(h http.Header) time.Time {
 	t, _ := http.ParseTime(h.Get("Date"))
 	return t
@@ -89,11 +89,11 @@ func ofDownload(key string, h http.Header) (bucket.Object, error) {
 	return objectOf(r)
 }
 
-// usualCaching is what the service says of an answer whose object has nothing to say.
+// usualCaching are the service's Cache-Control headers for objects without one of their own.
 var usualCaching = map[string]bool{"private, max-age=0": true, "public, max-age=3600": true}
 
-// described is the resource that an object is made with. A type is always said: without,
-// a copy would keep all that its source has.
+// described is the resource with which an object is made. It always has a type: without, a copy
+// would keep all metadata of its source.
 func described(m bucket.Making) *storage.Object {
 	h := m.Headers
 	r := &storage.Object{
@@ -108,8 +108,8 @@ func described(m bucket.Making) *storage.Object {
 	return r
 }
 
-// classToKeep is the storage class that a copy, or new content, goes to: every class can
-// be read at once. That of most buckets is where it would go anyway.
+// classToKeep is the storage class for a copy or new content: every class can be read at once.
+// "" for STANDARD, the default of most buckets.
 func classToKeep(class string) string {
 	if class == "STANDARD" {
 		return ""
@@ -117,14 +117,14 @@ func classToKeep(class string) string {
 	return class
 }
 
-// composed is described for an object of others, which is of their class.
+// composed is described for an object made of others, which has their class.
 func composed(m bucket.Making) *storage.Object {
 	m.Headers.StorageClass = ""
 	return described(m)
 }
 
-// changed is the patch that makes an object what m says: null takes away. No patch changes
-// the class.
+// changed is the patch that gives an object the metadata of m: null removes one. No patch
+// changes the class.
 func changed(was bucket.Object, m bucket.Making) *storage.Object {
 	r := composed(m)
 	r.ForceSendFields = []string{"Metadata"}

@@ -18,32 +18,30 @@ import (
 )
 
 const (
-	composeMax = 32 // objects that one request makes one of
+	composeMax = 32 // objects that one request composes
 	atOnce     = 16 // requests of an upload
 	cleanTime  = time.Minute
 )
 
-// uploads is what the keys of all parts begin with; what follows is the id of an upload,
-// and a slash.
+// uploads is the prefix of the keys of all parts; the id of an upload and a slash follow.
 func (s *store) uploads() string { return s.config.Prefix + bucket.Own + "/upload-" }
 
 func (s *store) partsOf(u bucket.Upload) string { return s.uploads() + u.ID + "/" }
 
-// Begin implements bucket.Store. The service need not know of it: an id is its time, and
-// something that is no other's.
+// Begin implements bucket.Store. It sends nothing: an id is its time, and a random text.
 func (s *store) Begin(context.Context, string, bucket.Making) (id string, err error) {
 	return fmt.Sprintf("%d-%s", s.now().UnixNano(), rand.Text()), nil
 }
 
-// began is when an upload did.
+// began is when an upload began, by its id.
 func began(id string) (time.Time, bool) {
 	told, _, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseInt(told, 10, 64)
 	return time.Unix(0, n), err == nil
 }
 
-// Part implements bucket.Store. What arrives wrong is noticed afterwards, which is soon
-// enough: nobody sees a part before it is composed.
+// Part implements bucket.Store. Damage on the way is noticed afterwards, which is soon enough:
+// a part is not part of a file before it is composed.
 func (s *store) Part(ctx context.Context, u bucket.Upload, n int, body *bucket.Outgoing) (bucket.Part, error) {
 	o, err := s.Put(ctx, s.partsOf(u)+partName(n), body, bucket.Making{})
 	if err != nil {
@@ -76,7 +74,7 @@ func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucke
 	return part, err
 }
 
-// gone is how the end of a source is told.
+// gone is the error for a source that does not exist any more.
 func gone(err error) error {
 	if errors.Is(err, providers.ErrNotExist) {
 		return &bucket.Fault{Kind: providers.ErrConflict, Code: noObject, Err: err}
@@ -84,8 +82,8 @@ func gone(err error) error {
 	return err
 }
 
-// Complete implements bucket.Store. What it was made of is deleted when it is there; what
-// of that fails, AbortBefore finds.
+// Complete implements bucket.Store. The parts are deleted once the object exists; AbortBefore
+// finds those whose deletion fails.
 func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Part, m bucket.Making) (bucket.Object, error) {
 	var temporary []string
 	size := int64(0)
@@ -117,7 +115,8 @@ type source struct {
 	key, etag string
 }
 
-// larger makes one object of each 32 parts, until one request takes all. made are those.
+// larger composes one object of each 32 parts, until one request can compose all. made are the
+// keys of those objects.
 func (s *store) larger(ctx context.Context, u bucket.Upload, parts []bucket.Part) (sources []source, made []string, err error) {
 	for _, part := range parts {
 		sources = append(sources, source{s.partsOf(u) + partName(part.N), part.ETag})
@@ -156,7 +155,7 @@ func inTurns(n int, f func(i int) error) error {
 	return nil
 }
 
-// compose makes an object of others, in one step. Sources that are not there any more were
+// compose makes an object of others, in one step. Missing sources mean that the upload was
 // completed before, or aborted.
 func (s *store) compose(ctx context.Context, key string, sources []source, m bucket.Making) (bucket.Object, error) {
 	r := &storage.ComposeRequest{Destination: composed(m)}
@@ -230,7 +229,7 @@ func (s *store) temporary(ctx context.Context, prefix string) (keys []string, er
 	}
 }
 
-// deleteAll deletes what is there of some keys that are nobody else's.
+// deleteAll deletes those of some keys that exist; no other writer uses them.
 func (s *store) deleteAll(ctx context.Context, keys []string) error {
 	return inTurns(len(keys), func(i int) error {
 		err := s.Delete(ctx, keys[i], providers.Unconditional())
