@@ -9,10 +9,10 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Kind is what a configuration calls this service.
+// Kind is the name of this service in a configuration.
 const Kind = "azure"
 
-// traits are what Azure is like. Of 8 KiB for metadata some are for the encoding of names.
+// traits are Azure's limits. Of 8 KiB for metadata, some are for the encoding of names.
 var traits = bucket.Service{
 	Name: Kind, People: "Azure", Missing: noContainer, Tells: true, ListStart: bucket.NearKey, Slashes: true, Key: 1 << 10, Metadata: 6 << 10, Put: 5000 << 20, Copy: blockMax, Size: 50_000 * blockMax,
 	Words: bucket.Words{Dates: true, Link: bucket.BlobLink},
@@ -25,10 +25,10 @@ const blockMax = 4000 << 20
 // Drivers opens containers under AIP-35's names for them.
 func Drivers() []providers.Driver { return bucket.Drivers(traits, connect) }
 
-// config is what Settings.Config says.
+// config is the parsed Settings.Config.
 type config struct {
 	bucket.Place
-	account string // "": the credentials or the endpoint say it
+	account string // "": from the credentials or the endpoint
 }
 
 func parseConfig(get map[string]string, at bucket.Place) (config, error) {
@@ -49,7 +49,7 @@ func parseConfig(get map[string]string, at bucket.Place) (config, error) {
 	return c, err
 }
 
-// loginOfTheHost is the error of a manifest that wants the login of this machine.
+// loginOfTheHost is the error for a manifest that requests the login of this machine.
 type loginOfTheHost struct{}
 
 func (loginOfTheHost) Error() string {
@@ -58,16 +58,16 @@ func (loginOfTheHost) Error() string {
 
 func (loginOfTheHost) Unwrap() error { return providers.ErrUnauthenticated }
 
-// Advice says what to do.
+// Advice is the remedy for a person.
 func (loginOfTheHost) Advice() string {
 	return "leave useDefaultCredential out, and name a secret of yours in the manifest, as with auth: { state: { env: [ AZURE_STORAGE_KEY ] } }"
 }
 
-// url is the container's.
+// url is the URL of the container.
 func (c config) url() string { return c.Endpoint + "/" + c.Bucket }
 
-// accountOf is the account of an endpoint: the first name of the host, or the path where
-// the service has no name for each.
+// accountOf is the account of an endpoint: the first label of the host name, or the path at a
+// service without a host name for each account.
 func (c config) accountOf() string {
 	u, err := url.Parse(c.Endpoint)
 	if err != nil {

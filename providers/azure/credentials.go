@@ -20,12 +20,12 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// secret is what proves who asks: a key of the account, a signature, or a token. The zero
-// secret is of who asks without any.
+// secret authenticates requests: a key of the account, a signature, or a token. The zero secret
+// is for anonymous requests.
 type secret struct{ account, key, signature, token string }
 
-// session is the container as who has a secret reaches it. The SDK binds clients to
-// credentials, so each secret has a session of its own.
+// session is the client of the container with a secret. The SDK binds clients to credentials,
+// so each secret has a session of its own.
 type session struct {
 	secret
 	container *container.Client
@@ -34,7 +34,7 @@ type session struct {
 
 func same(a, b *session) bool { return a == b || a != nil && b != nil && a.secret == b.secret }
 
-// newLogin chooses where credentials come from.
+// newLogin chooses the source of credentials.
 func newLogin(c config, s providers.Settings, options azcore.ClientOptions) (*bucket.Login[*session], error) {
 	var fetch func(context.Context) (secret, time.Time, error)
 	switch {
@@ -61,10 +61,10 @@ func newLogin(c config, s providers.Settings, options azcore.ClientOptions) (*bu
 	}), nil
 }
 
-// machineLogin is what this machine logs in with: a service principal that its environment
-// names, a workload's identity, or its own. It asks services of the host's own, which the
-// transport of the container's requests does not know. The logins of people's tools are left
-// out: each is another program to run.
+// machineLogin is the login of this machine: a service principal named by its environment, a
+// workload's identity, or its own. It asks services of the host's own, which the transport of
+// the container's requests does not admit. The logins of people's tools are left out: each is
+// another program to run.
 func machineLogin() (azcore.TokenCredential, error) {
 	var chain []azcore.TokenCredential
 	if c, err := azidentity.NewEnvironmentCredential(nil); err == nil {
@@ -74,17 +74,17 @@ func machineLogin() (azcore.TokenCredential, error) {
 		chain = append(chain, c)
 	}
 	own := &azidentity.ManagedIdentityCredentialOptions{}
-	own.Retry = policy.RetryOptions{MaxRetries: 1, TryTimeout: identityTime} // there may be nothing to ask
+	own.Retry = policy.RetryOptions{MaxRetries: 1, TryTimeout: identityTime} // there may be no service to ask
 	if c, err := azidentity.NewManagedIdentityCredential(own); err == nil {
 		chain = append(chain, c)
 	}
 	return azidentity.NewChainedTokenCredential(chain, nil)
 }
 
-// identityTime is how long the machine's own identity may take to answer.
+// identityTime bounds the wait for the machine's own identity.
 const identityTime = 5 * time.Second
 
-// tokenOf asks for a token that is good for storage, and tells whom it may concern.
+// tokenOf asks for a token for storage, and calls minted with it.
 func tokenOf(ctx context.Context, from azcore.TokenCredential, minted func(string)) (secret, time.Time, error) {
 	t, err := from.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{"https://storage.azure.com/.default"}})
 	if err != nil {
@@ -96,7 +96,7 @@ func tokenOf(ctx context.Context, from azcore.TokenCredential, minted func(strin
 	return secret{token: t.Token}, t.ExpiresOn, nil
 }
 
-// named asks for the credentials that have a name.
+// named reads the named credentials.
 func named(ctx context.Context, c config, s providers.Settings) (secret, time.Time, error) {
 	fields, ends, err := bucket.Reveal(ctx, s)
 	if err != nil {
@@ -112,8 +112,8 @@ func named(ctx context.Context, c config, s providers.Settings) (secret, time.Ti
 	return found, ends, nil
 }
 
-// secretOf reads credentials: a connection string, a key, or a signature, of which the
-// first that is there counts.
+// secretOf reads credentials: a connection string, a key, or a signature; the first one present
+// counts.
 func secretOf(fields map[string]string, c config) (secret, error) {
 	found := secret{account: fields["account_name"], key: fields["account_key"], signature: fields["sas_token"]}
 	if text := fields["connection_string"]; text != "" {
@@ -178,7 +178,7 @@ func newSession(c config, found secret, options azcore.ClientOptions) (*session,
 	return s, err
 }
 
-// bearer has each request say a token. The SDK's own policy would send a request again by
+// bearer adds a token to each request. The SDK's own policy would send a request again by
 // itself when the service refuses it.
 type bearer string
 
@@ -188,7 +188,7 @@ func (b bearer) Do(r *policy.Request) (*http.Response, error) {
 	return r.Next()
 }
 
-// bearer is what the service reads the source of a copy with; nil: its URL has all of that.
+// bearer is the token with which the service reads the source of a copy; nil: the URL suffices.
 func (s *session) bearer() *string {
 	if s.token == "" {
 		return nil
@@ -215,7 +215,7 @@ func (s *session) source(name, in string, now time.Time) (string, error) {
 	return plain + "?" + signed.Encode(), nil
 }
 
-// once is a pipeline that repeats nothing: whoever calls knows what a repetition means.
+// once is a pipeline without retries: only the caller knows whether repeating is safe.
 func once(transport policy.Transporter) azcore.ClientOptions {
 	return azcore.ClientOptions{
 		Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1}, Telemetry: policy.TelemetryOptions{Disabled: true},

@@ -15,14 +15,14 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Codes that something here asks for.
+// Codes that this package tests for.
 const (
 	noContainer = "ContainerNotFound"
 	noBlocks    = "InvalidBlockList"
 	notThere    = "APINotImplemented"
 )
 
-// codes is the one place that says what a code means.
+// codes is the one table of the meanings of codes.
 var codes = bucket.Codes{Kinds: map[error][]string{
 	providers.ErrNotExist: {"BlobNotFound", "PathNotFound"},
 	providers.ErrConflict: {
@@ -37,7 +37,7 @@ var codes = bucket.Codes{Kinds: map[error][]string{
 		"AuthorizationFailure", "AuthorizationPermissionMismatch", "AuthorizationProtocolMismatch", "AuthorizationResourceTypeMismatch",
 		"AuthorizationServiceMismatch", "AuthorizationSourceIPMismatch", "InsufficientAccountPermissions", "AccountIsDisabled",
 		"KeyBasedAuthenticationNotPermitted", "PublicAccessNotPermitted", "BlobImmutableDueToPolicy", "BlobArchived",
-		"ResourceNotFound", // of who asks without credentials
+		"ResourceNotFound", // for anonymous requests
 	},
 	providers.ErrUnsupported: {
 		"SnapshotsPresent", "InvalidBlobType", "FeatureNotSupported", notThere, "BlobTypeNotSupported", "OperationNotAllowedInRoot",
@@ -49,7 +49,7 @@ var codes = bucket.Codes{Kinds: map[error][]string{
 	providers.ErrCorrupt:  {"Md5Mismatch", "Crc64Mismatch"},
 	providers.ErrQuota:    {"AccountLimitExceeded"},
 	providers.ErrUnavailable: {
-		noContainer, "ContainerBeingDeleted", "ContainerDisabled", // it may come back, and what it held with it; Open says otherwise
+		noContainer, "ContainerBeingDeleted", "ContainerDisabled", // it may come back, with its content; Open reports another kind
 		"BlobBeingRehydrated", "LeaseIdMissing", "LeaseAlreadyPresent", "PendingCopyOperation", "ServerBusy", "InternalError",
 		"OperationTimedOut", "IngressOverAccountLimit", "EgressOverAccountLimit", "InvalidBlobOrBlock", "AccountBeingCreated", "TooManyRequests",
 	},
@@ -67,10 +67,10 @@ var codes = bucket.Codes{Kinds: map[error][]string{
 
 const uploadGone = "the upload is gone"
 
-// unreadableSource is the code of a copy of which the status is the source's.
+// unreadableSource is the code of a failed copy whose status is that of reading the source.
 const unreadableSource = "CannotVerifyCopySource"
 
-// translate finds the kind of what a request ended with.
+// translate finds the kind of a request's error.
 func translate(ctx context.Context, err error) error {
 	if told, ok := bucket.Told(ctx, err); ok {
 		return told
@@ -98,12 +98,12 @@ func unanswered(err error) error {
 	return f
 }
 
-// message is what the service says beside the code, without the request's name and time.
+// message is the service's text and code, without the request's id and time.
 func message(answer *azcore.ResponseError) string {
 	var said struct{ Message string }
 	if r := answer.RawResponse; r != nil && r.Body != nil {
 		if body, err := runtime.Payload(r); err == nil {
-			_ = xml.Unmarshal(body, &said) // what is no document says nothing
+			_ = xml.Unmarshal(body, &said) // without a document there is no text
 		}
 	}
 	text, _, _ := strings.Cut(said.Message, "\n")

@@ -9,10 +9,10 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// A directory of the service's own is the blob "dir", which has no content and says in its
-// metadata what it is. Package bucket knows it as "dir/". Where the namespace is
-// hierarchical each directory is one; elsewhere those are that blobfuse2 and Hadoop made,
-// beside markers, which rclone makes with the same metadata. So are those that are made here.
+// A directory of the service's own is the blob "dir", without content and with metadata that
+// mark it as one. Package bucket knows it as "dir/". In a hierarchical namespace each directory
+// is one; elsewhere those made by blobfuse2 and Hadoop are, beside markers, which rclone and
+// this package make with the same metadata.
 
 // names are the blobs that a key may be, the likeliest first.
 func (s *store) names(key string) []string {
@@ -28,7 +28,7 @@ func (s *store) names(key string) []string {
 	return []string{key}
 }
 
-// first asks for each blob that a key may be, until one is there.
+// first asks for each blob that a key may be, until one exists.
 func first[O any](s *store, key string, ask func(name string) (O, error)) (out O, err error) {
 	for _, name := range s.names(key) {
 		if out, err = ask(name); !errors.Is(err, providers.ErrNotExist) {
@@ -38,8 +38,8 @@ func first[O any](s *store, key string, ask func(name string) (O, error)) (out O
 	return out, err
 }
 
-// there are the blobs of a key to change: those that are there, of which the first is the one
-// that Head tells of, or the one to make.
+// there are the blobs of a key to change: the existing ones, of which the first is the one of
+// Head, or the one to make.
 func (s *store) there(ctx context.Context, key string) (found []string, err error) {
 	names := s.names(key)
 	if len(names) == 1 {
@@ -60,7 +60,7 @@ func (s *store) there(ctx context.Context, key string) (found []string, err erro
 	return found, nil
 }
 
-// asKey is a blob as package bucket knows it, which asked for a key. A directory is no file.
+// asKey is a blob as package bucket knows it, for a requested key. A directory is no file.
 func (s *store) asKey(o bucket.Object, key string, isFolder bool) (bucket.Object, error) {
 	if isFolder && !strings.HasSuffix(o.Key, "/") {
 		s.folders.Store(true)
@@ -73,7 +73,7 @@ func (s *store) asKey(o bucket.Object, key string, isFolder bool) (bucket.Object
 	return o, nil
 }
 
-// itself is the directory whose entries a listing tells, which is not below its own name.
+// itself is the directory that is listed, whose blob is not below its own name.
 func (s *store) itself(ctx context.Context, q bucket.Query) (item bucket.Item, found bool, err error) {
 	own := s.hierarchical.Load() || s.folders.Load()
 	if !own || q.Token+q.After != "" || !strings.HasSuffix(q.Prefix, "/") || q.Prefix == "/" {

@@ -7,7 +7,7 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Operations, as the service calls them.
+// Operations, by the service's names.
 const (
 	opList     = "ListBlobs"
 	opGet      = "GetBlob"
@@ -24,7 +24,7 @@ const (
 	opAccount  = "GetAccountInformation"
 )
 
-// operation is what a request asks for.
+// operation is the operation of a request.
 func operation(r *http.Request) string {
 	q := r.URL.Query()
 	comp, restype := q.Get("comp"), q.Get("restype")
@@ -63,7 +63,7 @@ func copies(h http.Header) bool {
 	return false
 }
 
-// genuine is a transport that believes what is Azure's.
+// genuine is a transport that accepts only answers of Azure.
 func genuine(inner http.RoundTripper) *bucket.Genuine {
 	g := &bucket.Genuine{Inner: inner, Service: "Azure", Header: "X-Ms-Request-Id"}
 	g.Lacks = func(r *http.Request, answer *http.Response) error { return lacks(g, operation(r), answer) }
@@ -76,7 +76,7 @@ var statuses = map[string]int{
 	opCommit: http.StatusCreated, opDelete: http.StatusAccepted,
 }
 
-// lacks says what an answer lacks to be a success of an operation.
+// lacks is nil, or an error naming the feature of a successful operation that an answer lacks.
 func lacks(g *bucket.Genuine, op string, answer *http.Response) error {
 	if root := map[string]string{opList: "EnumerationResults", opTags: "Tags"}[op]; root != "" {
 		_, err := g.Root(answer, root)

@@ -16,7 +16,7 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// page is what both ways to list answer.
+// page is the answer of both kinds of listing.
 type page struct {
 	blobs    []*container.BlobItem
 	groups   []*container.BlobPrefix
@@ -27,7 +27,7 @@ type page struct {
 // List implements bucket.Store.
 func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error) {
 	got, err := s.page(ctx, q)
-	if q.After != "" && errors.Is(err, providers.ErrInvalid) { // of a service that always begins at the first key
+	if q.After != "" && errors.Is(err, providers.ErrInvalid) { // this service always begins at the first key
 		q.After = ""
 		got, err = s.page(ctx, q)
 	}
@@ -55,7 +55,7 @@ func (s *store) List(ctx context.Context, q bucket.Query) (bucket.Listing, error
 	return bucket.Listing{Items: items, Next: next, More: next != "", Answered: plain(got.answered)}, nil
 }
 
-// page sends one request, and another where the service does not tell all that is asked for.
+// page sends one request, and another where the service refuses tags or modes in a listing.
 func (s *store) page(ctx context.Context, q bucket.Query) (page, error) {
 	ask := func(with container.ListBlobsInclude) (page, error) {
 		return call(ctx, s, nil, func(who *session) (page, error) { return who.list(ctx, q, with) })
@@ -85,7 +85,7 @@ func (s *store) page(ctx context.Context, q bucket.Query) (page, error) {
 	return got, nil
 }
 
-// list sends one request. An answer of the kind that ends is a page without marker.
+// list sends one request. The last page has no marker.
 func (who *session) list(ctx context.Context, q bucket.Query, with container.ListBlobsInclude) (page, error) {
 	var most *int32
 	if q.Limit > 0 {

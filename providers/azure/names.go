@@ -7,9 +7,9 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// Names of metadata are identifiers of C#: letters, digits and "_", and no digit first.
-// The others that a name may have are written as an escape. "_" is too, where it would
-// else begin one: so what other programs write is read as it is, and written back so.
+// Names of metadata are identifiers of C#: letters, digits and "_", and no digit first. Other
+// characters are written as escapes. "_" is too, where it would else begin one: so names by
+// other programs are read unchanged, and written back so.
 const (
 	escapeDash  = "_2d"
 	escapeDot   = "_2e"
@@ -17,7 +17,7 @@ const (
 	escapeDigit = "_3" // and the digit, at the beginning alone
 )
 
-// escaped is how much of s, which begins a name or not, is an escape, and what it stands for.
+// escaped is the length and meaning of an escape at the start of s; first: of a name.
 func escaped(s string, first bool) (size int, plain string) {
 	for escape, plain := range map[string]string{escapeDash: "-", escapeDot: ".", escapeLine: "_"} {
 		if strings.HasPrefix(s, escape) {
@@ -32,7 +32,7 @@ func escaped(s string, first bool) (size int, plain string) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// encodeName is a name of metadata as the service takes it.
+// encodeName is a name of metadata in the service's form.
 func encodeName(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -69,13 +69,13 @@ func decodeName(name string) string {
 }
 
 const (
-	// expires is where an object keeps the header that blobs do not have.
+	// expires is the metadata name for the header Expires, which blobs do not have.
 	expires = "wsmount-expires"
-	// folder says of a blob that it is a directory.
+	// folder marks a blob as a directory.
 	folder = "hdi_isfolder"
 )
 
-// metadata is what a blob is made with.
+// metadata is the metadata with which a blob is made.
 func metadata(m bucket.Making) map[string]*string {
 	out := make(map[string]*string, len(m.Metadata)+1)
 	for name, value := range m.Metadata {
@@ -87,8 +87,8 @@ func metadata(m bucket.Making) map[string]*string {
 	return out
 }
 
-// readMetadata are those of a blob by their own names, Expires, which is no metadata
-// here, and whether it is a directory.
+// readMetadata are the metadata of a blob by their own names, its Expires apart from them, and
+// whether it is a directory.
 func readMetadata(raw map[string]*string) (out map[string]string, expiry string, isFolder bool) {
 	out = make(map[string]string, len(raw))
 	for name, value := range raw {
@@ -105,7 +105,7 @@ func readMetadata(raw map[string]*string) (out map[string]string, expiry string,
 	return out, expiry, isFolder
 }
 
-// plainType is a block blob's; others begin their versions with their type.
+// plainType is the type of block blobs; versions of others begin with their type.
 const plainType = "BlockBlob"
 
 // version is the ETag of a blob as package bucket knows it.
@@ -125,8 +125,8 @@ func etagOf(version string) (etag, blobType string) {
 	return `"` + version + `"`, blobType
 }
 
-// possible refuses a condition that no blob can meet, as who asks for what became of a lost
-// answer has it. The service could take such an ETag for a request that makes no sense.
+// possible refuses a condition that no blob can meet, which a caller uses to resolve the
+// outcome of a lost answer. The service might reject such an ETag as malformed.
 func possible(c providers.Condition) error {
 	if etag, _ := etagOf(c.Version.ETag); c.Kind == providers.ConditionVersion && strings.ContainsAny(etag, " :") {
 		return &bucket.Fault{Kind: providers.ErrConflict, Err: words("no blob has this version")}
@@ -142,7 +142,7 @@ func replaceable(c providers.Condition) error {
 	return possible(c)
 }
 
-// words are an error of our own.
+// words are an error made by this package.
 type words string
 
 func (e words) Error() string { return string(e) }

@@ -20,7 +20,7 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// plain is what a pointer points to, or nothing.
+// plain is the value of a pointer, or the zero value for nil.
 func plain[V any](p *V) (v V) {
 	if p != nil {
 		v = *p
@@ -28,7 +28,7 @@ func plain[V any](p *V) (v V) {
 	return v
 }
 
-// nonEmpty is nil for what a request goes without.
+// nonEmpty is nil for "", which leaves the field out of a request.
 func nonEmpty(s string) *string {
 	if s == "" {
 		return nil
@@ -36,7 +36,7 @@ func nonEmpty(s string) *string {
 	return &s
 }
 
-// match is a condition as requests say it.
+// match is a condition in the form of requests.
 func match(c providers.Condition) *blob.AccessConditions {
 	m := &blob.ModifiedAccessConditions{}
 	switch c.Kind {
@@ -53,7 +53,7 @@ func matchETag(version string) *azcore.ETag {
 	return to.Ptr(azcore.ETag(etag))
 }
 
-// sourceMatch lets a copy be of that version alone.
+// sourceMatch limits a copy to that version of its source.
 func sourceMatch(from bucket.Object) *blob.SourceModifiedAccessConditions {
 	return &blob.SourceModifiedAccessConditions{SourceIfMatch: matchETag(from.ETag)}
 }
@@ -66,9 +66,9 @@ func headers(h bucket.Headers) *blob.HTTPHeaders {
 	}
 }
 
-// tierToKeep is the access tier that new content goes to, with the blob: one that somebody
-// chose, and whose content can be read at once. An answer with content does not tell it;
-// a listing does.
+// tierToKeep is the blob's access tier for its new content: one that was set explicitly, and
+// whose content can be read at once. An answer with content does not tell whether it was set; a
+// listing does.
 func tierToKeep(tier string, inferred bool) string {
 	switch t := blob.AccessTier(tier); {
 	case inferred:
@@ -78,7 +78,7 @@ func tierToKeep(tier string, inferred bool) string {
 	return ""
 }
 
-// tier is where a blob is to lie; nil: where the account has it.
+// tier is the access tier of a new blob; nil: the account's default.
 func tier(h bucket.Headers) *blob.AccessTier {
 	if h.StorageClass == "" {
 		return nil
@@ -103,11 +103,11 @@ func (s *store) tagsOf(ctx context.Context, name string) (string, error) {
 	return tagsIn(&out.BlobTags), err
 }
 
-// modeHeader is what the mode of a hierarchical namespace comes in.
+// modeHeader is the header with the mode in a hierarchical namespace.
 const modeHeader = "X-Ms-Permissions"
 
-// takeMode adds such a mode, as "rwxr-x--T", to the metadata of a blob that have none: what
-// was set here, or by AzCopy, counts before it. Owners there are no numbers.
+// takeMode adds such a mode, as "rwxr-x--T", to the metadata of a blob without one: a mode set
+// by wsmount, or by AzCopy, has precedence. The namespace's owners are no numbers.
 func takeMode(metadata map[string]string, told string) {
 	const want = "rwxrwxrwx"
 	_, ours := metadata["mode"]
@@ -128,7 +128,7 @@ func takeMode(metadata map[string]string, told string) {
 	metadata["mode"] = fmt.Sprintf("%o", mode)
 }
 
-// made is what the answer to a change says of a blob.
+// made is the blob of an answer to a change.
 func made(etag *azcore.ETag, modified, answered *time.Time, md5 []byte) bucket.Object {
 	o := bucket.Object{ETag: version(string(plain(etag)), plainType), Modified: plain(modified), Answered: plain(answered)}
 	if len(md5) > 0 {
@@ -185,17 +185,17 @@ func (s *store) Get(ctx context.Context, key string, want bucket.Range) (bucket.
 	if want.ETag != "" {
 		o.AccessConditions = &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: matchETag(want.ETag)}}
 	}
-	if want.Length > 0 && want.Offset+want.Length < want.Offset { // past the last number there is
+	if want.Length > 0 && want.Offset+want.Length < want.Offset { // beyond the largest number
 		o.Range.Count = 0
 	}
 	var answer *http.Response
 	ctx = policy.WithCaptureResponse(ctx, &answer)
-	// A transport that asks for compression of its own accord unpacks what was stored packed.
+	// A transport that itself asks for compression unpacks content that was stored packed.
 	ctx = policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}})
 	out, err := call(ctx, s, nil, func(who *session) (blob.DownloadStreamResponse, error) {
 		return who.container.NewBlobClient(key).DownloadStream(ctx, o)
 	})
-	if want.ETag != "" && errors.Is(err, providers.ErrConflict) { // Azurite says so of what is not there, too
+	if want.ETag != "" && errors.Is(err, providers.ErrConflict) { // Azurite returns it for a missing blob, too
 		if _, missing := s.Head(ctx, key); errors.Is(missing, providers.ErrNotExist) {
 			err = missing
 		}
@@ -285,7 +285,7 @@ func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m buck
 	return made(out.ETag, out.LastModified, out.Date, nil), nil
 }
 
-// copyBlock is Copy in two requests, for a service that is behind, as Azurite is.
+// copyBlock is Copy in two requests, for a service without Put Blob From URL, such as Azurite.
 func (s *store) copyBlock(ctx context.Context, from bucket.Object, key string, m bucket.Making) (bucket.Object, error) {
 	id, err := s.Begin(ctx, key, m)
 	if err != nil {
@@ -322,13 +322,13 @@ func (s *store) Patch(ctx context.Context, was bucket.Object, m bucket.Making) (
 	return bucket.Object{ETag: version(string(plain(out.ETag)), blobType), Modified: plain(out.LastModified), Answered: plain(out.Date)}, nil
 }
 
-// usualType is that of a blob that was given none.
+// usualType is the type of a blob that was made without one.
 const usualType = "application/octet-stream"
 
-// served are the headers that a request of their own changes: Expires is of the metadata,
-// and the tier and the tags stay. The type that the service gives counts for none, or each change of
-// attributes would be two, and a daemon that dies between them would find a change that it
-// does not know for its own.
+// served are the headers that a request of their own changes: Expires is metadata, and the tier
+// and the tags stay. The service's default type counts as none: or else each change of
+// attributes would be two, and a daemon that dies between them would not recognize the first as
+// its own.
 func served(h bucket.Headers) bucket.Headers {
 	h.Expires, h.StorageClass, h.Tags = "", "", ""
 	if h.ContentType == usualType {
@@ -337,7 +337,7 @@ func served(h bucket.Headers) bucket.Headers {
 	return h
 }
 
-// Delete implements bucket.Store. A directory may be there twice.
+// Delete implements bucket.Store. A directory may have two blobs.
 func (s *store) Delete(ctx context.Context, key string, c providers.Condition) error {
 	if err := possible(c); err != nil {
 		return err

@@ -17,7 +17,7 @@ var (
 	_ bucket.Examined = (*store)(nil)
 )
 
-// store is the container as the service has it.
+// store is the container at the service.
 type store struct {
 	config  config
 	login   *bucket.Login[*session]
@@ -25,13 +25,12 @@ type store struct {
 	log     *slog.Logger
 	now     func() time.Time
 	tags    *bucket.Tags
-	uploads sync.Map // those that go on: bucket.Upload, and when it began
+	uploads sync.Map // those not ended: bucket.Upload, and when it began
 
-	// Directories of the service's own: hierarchical, there is no other kind; folders, some
-	// were seen.
+	// Directories of the service's own: hierarchical: all are; folders: some were seen.
 	hierarchical, folders atomic.Bool
 
-	tagless, modeless atomic.Bool // listings that tell these are refused
+	tagless, modeless atomic.Bool // listings with these are refused
 }
 
 // connect makes the clients; nothing is sent yet.
@@ -55,7 +54,7 @@ func (s *store) Examination() bucket.Examination {
 	}
 }
 
-// examineTags says what a listing has told, which came before.
+// examineTags reports on tags from an earlier listing.
 func (s *store) examineTags() providers.Finding {
 	switch {
 	case s.hierarchical.Load():
@@ -67,8 +66,8 @@ func (s *store) examineTags() providers.Finding {
 	return bucket.Good("tags", "index tags of a blob that is written anew stay")
 }
 
-// call sends one request, and once more after a new login. again, unless nil, makes the
-// request's body ready for that, or says that it cannot.
+// call sends one request, and once more after a new login. again, unless nil, prepares the
+// request's body for that, or returns false if it cannot.
 func call[O any](ctx context.Context, s *store, again func() bool, send func(*session) (O, error)) (out O, err error) {
 	err = s.login.Do(ctx, func() error {
 		who, err := s.login.Get(ctx)
@@ -80,8 +79,8 @@ func call[O any](ctx context.Context, s *store, again func() bool, send func(*se
 	return out, err
 }
 
-// Honours implements bucket.Store. It also looks whether directories are the service's own:
-// that does not make a mount fail, as few may ask for it.
+// Honours implements bucket.Store. It also finds out whether directories are the service's own:
+// a failure of that does not make a mount fail, as few logins may ask for it.
 func (s *store) Honours(ctx context.Context, _ bucket.Listing) (bucket.Honours, error) {
 	info, err := call(ctx, s, nil, func(who *session) (bool, error) {
 		out, err := who.container.GetAccountInfo(ctx, nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// outgoing is a body as the SDK wants it, which asks for its size by seeking. It sums up
-// what is read.
+// outgoing is a body for the SDK, which finds its size by seeking. It computes a checksum of
+// the bytes read.
 type outgoing struct {
 	io.Reader
 	size, at int64
@@ -19,14 +19,14 @@ type outgoing struct {
 	sum      hash.Hash64
 }
 
-// crc is what the service sums up with, as the SDK has it.
+// crc is the table of the service's checksum, as in the SDK.
 var crc = crc64.MakeTable(0x9A6C9329AC4BC9B5)
 
 func sent(body *bucket.Outgoing) *outgoing {
 	return &outgoing{Reader: body.Reader(), size: body.Size, sum: crc64.New(crc)}
 }
 
-// Seek implements io.Seeker for a body of which nothing was read yet.
+// Seek implements io.Seeker for a body before its first Read.
 func (o *outgoing) Seek(offset int64, whence int) (int64, error) {
 	if o.read {
 		return 0, words("the body is on its way")
@@ -52,7 +52,7 @@ func (o *outgoing) Read(b []byte) (int, error) {
 // Close implements io.Closer. The body is the caller's.
 func (o *outgoing) Close() error { return nil }
 
-// check compares what was read with what the service says that it has, if it does.
+// check compares the checksum of the bytes read with the service's, if it sent one.
 func (o *outgoing) check(has []byte) error {
 	if len(has) != crc64.Size || binary.LittleEndian.Uint64(has) == o.sum.Sum64() {
 		return nil

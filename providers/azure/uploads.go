@@ -15,8 +15,8 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/bucket"
 )
 
-// goesOn reports whether an upload does. The service knows no more of one than blocks, which
-// nobody can drop, so that one was aborted is known here alone.
+// goesOn is an error if an upload has ended. The service only has its blocks, which no request
+// can drop, so only this process knows that it was aborted.
 func (s *store) goesOn(u bucket.Upload) error {
 	if _, ok := s.uploads.Load(u); !ok {
 		return &bucket.Fault{Kind: providers.ErrConflict, Err: words(uploadGone)}
@@ -36,8 +36,8 @@ func blockID(u bucket.Upload, n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s%0*d", u.ID, idDigits, n))
 }
 
-// Begin implements bucket.Store. Nothing is sent: blocks come first, and what an object is
-// made with goes with their list.
+// Begin implements bucket.Store. Nothing is sent: blocks come first, and an object's metadata
+// go with their list.
 func (s *store) Begin(_ context.Context, key string, m bucket.Making) (string, error) {
 	if err := replaceable(m.If); err != nil {
 		return "", err
@@ -49,8 +49,8 @@ func (s *store) Begin(_ context.Context, key string, m bucket.Making) (string, e
 	return id, nil
 }
 
-// Part implements bucket.Store. Of a block whose MD5 was not told ahead the service says
-// another sum.
+// Part implements bucket.Store. For a block without an MD5 sent ahead the service returns
+// another checksum.
 func (s *store) Part(ctx context.Context, u bucket.Upload, n int, body *bucket.Outgoing) (bucket.Part, error) {
 	if err := s.goesOn(u); err != nil {
 		return bucket.Part{}, err
@@ -92,8 +92,8 @@ func (s *store) CopyPart(ctx context.Context, u bucket.Upload, n int, from bucke
 	return bucket.Part{ETag: id}, err
 }
 
-// Complete implements bucket.Store. What was completed or aborted is gone, also where the
-// service would make the same of its blocks again.
+// Complete implements bucket.Store. A completed or aborted upload is gone, even if the service
+// would accept its blocks again.
 func (s *store) Complete(ctx context.Context, u bucket.Upload, parts []bucket.Part, m bucket.Making) (bucket.Object, error) {
 	if err := s.goesOn(u); err != nil {
 		return bucket.Object{}, err
@@ -123,8 +123,7 @@ func (s *store) Abort(_ context.Context, u bucket.Upload) error {
 	return nil
 }
 
-// AbortBefore implements bucket.Store. Of other processes' uploads the service
-// tells nothing.
+// AbortBefore implements bucket.Store. The service does not report uploads of other processes.
 func (s *store) AbortBefore(_ context.Context, prefix string, before time.Time) (count int, err error) {
 	s.uploads.Range(func(u, began any) bool {
 		if strings.HasPrefix(u.(bucket.Upload).Key, prefix) && began.(time.Time).Before(before) {
