@@ -62,7 +62,7 @@ func (v *Operations) SetAttr(op *fs.Op, ino fs.Ino, f fs.File, in *fs.SetAttr) (
 	if in.Size != nil {
 		err = v.resize(op, i, f, int64(*in.Size))
 	} else if in.Mtime != nil || in.MtimeNow {
-		err = v.o.Opener.FlushIfOpen(i) // flushed later, bytes would move this time
+		err = v.o.Opener.FlushIfOpen(i) // bytes flushed later would move this time
 	}
 	if err != nil {
 		return fs.Attr{}, err

@@ -90,7 +90,7 @@ func (d *dirStream) isKnown() bool {
 	return n == nil || n.Loaded
 }
 
-// next is the entry behind pos.
+// next is the entry after pos.
 func (d *dirStream) next(v view) (fs.DirEntry, bool) {
 	n := v.Inode(d.ino)
 	switch {

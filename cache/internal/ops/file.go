@@ -106,8 +106,8 @@ func (f *file) staysHere() bool {
 	return n == nil || len(n.Links) == 0 || locked.StaysLocal(n)
 }
 
-// Fsync implements fs.File. A file that stays local goes to the disk; any other is at the
-// remote when it returns, with every earlier change of names and attributes.
+// Fsync implements fs.File. A file that stays local, or any with NoWait, is on the disk when it
+// returns; any other is at the remote, with every earlier change of names and attributes.
 func (f *file) Fsync(op *fs.Op, _ bool) error {
 	v := f.v
 	stays := f.staysHere()

@@ -84,8 +84,8 @@ func (v *Operations) make(op *fs.Op, dir fs.Ino, name string, new func(v *tx, pa
 	return v.unrefer(e, err)
 }
 
-// Link implements fs.Volume. The remote copies its object; a file without a name, from
-// O_TMPFILE, is sent for the first time.
+// Link implements fs.Volume. The new name gets a copy at the remote; a file without a name,
+// from O_TMPFILE, is sent for the first time.
 func (v *Operations) Link(op *fs.Op, ino, dir fs.Ino, name string) (fs.Entry, error) {
 	if err := tree.CheckName(name); err != nil {
 		return fs.Entry{}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// errUnknown says that the names of a directory are not known any more.
+// errUnknown is the error that the names of a directory are not known.
 type errUnknown struct{ dir table.Ino }
 
 func (errUnknown) Error() string { return "a directory is not known" }
