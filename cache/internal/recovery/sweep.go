@@ -52,8 +52,8 @@ func (r *Recovery) Sweep() {
 }
 
 // isStray reports whether content belongs to no inode. Content of an inode that is recorded as
-// having none, since an eviction was cut short, is removed by this call; content queued for
-// removal is left alone.
+// having none, since an eviction was cut short, is removed by this call; content in the
+// history's queue is left to the history.
 func (r *Recovery) isStray(ino table.Ino) bool {
 	v := r.o.Tree.Lock()
 	defer r.o.Tree.Unlock()
