@@ -91,7 +91,7 @@ func ended(s table.Session) string {
 func (r *Report) add(u Unsaved) {
 	r.Total++
 	if u.Kind == "file" {
-		r.Bytes += u.Size // 0 of what is deleted
+		r.Bytes += u.Size // 0 for a deletion
 		if u.Change == "created" || u.Change == "changed" {
 			r.Files++
 		}
