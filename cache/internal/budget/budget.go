@@ -43,9 +43,8 @@ type waiter struct {
 	done chan struct{} // closed when its bytes are granted
 }
 
-// New is a budget of so many bytes; 0: a quarter of the memory of this machine,
-// or of what the control group of this process may use if that is less, but 64
-// MiB at least and 1 GiB at most.
+// New is a budget of so many bytes; 0: a quarter of the memory of this machine, or of the limit
+// of this process's control group if that is less, but 64 MiB at least and 1 GiB at most.
 func New(limit int64) *Budget {
 	if limit <= 0 {
 		limit = min(max(memory("/")/4, Least), Most)
