@@ -39,7 +39,7 @@ type Content interface {
 	SetPath(ino table.Ino, path string)
 }
 
-// Stamp is the time as an inode has it.
+// Stamp is the present time in the form of inodes.
 func (s *Side) Stamp() table.Time { return table.TimeOf(s.Now()) }
 
 // A Tx is a change of the tree under way, with its consequences.
@@ -47,7 +47,7 @@ type Tx struct {
 	*Side
 	*tree.Tx
 	Notes history.Tx // for the history
-	// Own: names made dirty by the change are sent together with the names that it is for.
+	// Own: an operation of the sender made the change: names made dirty by it are due with it.
 	Own bool
 }
 
@@ -116,8 +116,8 @@ func (t *Tx) Place(ino table.Ino) {
 	}
 }
 
-// TellEntry has the kernel look a name up again. Never that of a directory which still
-// exists: the kernel would unmount what is mounted below.
+// TellEntry has the kernel look a name up again. Never that of a directory which still exists:
+// the kernel would unmount mounts below it.
 func (t *Tx) TellEntry(l table.Link) {
 	t.Later(func() { t.Notifier().EntryChanged(fs.Ino(l.Dir), l.Name) })
 }
