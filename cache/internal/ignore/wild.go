@@ -30,7 +30,7 @@ type wildcard struct {
 	known map[[2]int]outcome // with many stars the same pairs recur
 }
 
-// at is a byte of a string, 0 behind its end: neither string contains a 0.
+// at is a byte of a string, 0 after its end: neither string contains a 0.
 func at(s string, i int) byte {
 	if i < len(s) {
 		return s[i]
