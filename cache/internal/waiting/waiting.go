@@ -113,7 +113,7 @@ func Cause(ctx context.Context, err error) error {
 	return providers.Kinded(err, context.Cause(ctx))
 }
 
-// Progressed tells a request that n more came, unless an earlier attempt had brought as much.
+// Progressed notes progress by n, unless an earlier attempt had come as far.
 func Progressed(w interface{ Moved() }, got *pending.Reach, n int) {
 	if got.By(n) {
 		w.Moved()
