@@ -10,8 +10,8 @@ import (
 // it and without asking the remote, whose address may have changed or whose credentials may be
 // gone: to rescue commits that were never pushed. It is for one goroutine.
 type Archive interface {
-	// Unpushed are the branches with commits that, by its last answer, the remote does not
-	// have: first the one that the head is on, then the others by name.
+	// Unpushed are the branches with commits that the remote did not have by its last answer:
+	// first the one that the head is on, then the others by name.
 	Unpushed(ctx context.Context) ([]UnpushedBranch, error)
 	// Has reports whether a local branch, or a known remote one, has a revision in its history.
 	Has(r Revision) (bool, error)

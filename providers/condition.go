@@ -15,8 +15,8 @@ const (
 	ConditionNone
 )
 
-// Condition must hold at the moment of a change, or else it fails. Make it with IfAbsent,
-// IfVersion, IfDir or Unconditional.
+// Condition must hold at the moment of a change; otherwise the change fails. Make it with
+// IfAbsent, IfVersion, IfDir or Unconditional.
 type Condition struct {
 	Kind    ConditionKind
 	Version Version // for ConditionVersion

@@ -10,7 +10,7 @@ import (
 // git does: the files that they need are shown beside the tree, and cannot be changed.
 type Inspector interface {
 	// Inspect shows these files for a working copy of the provider at a path root, with other
-	// mounts at covered paths. It does no work yet.
+	// files at covered paths. It does no work yet.
 	Inspect(root string, covered []string, work Changes) Inspection
 }
 

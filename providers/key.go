@@ -9,8 +9,8 @@ import (
 // Key is the name that a flat backend gives to an entry: any bytes, slashes
 // without meaning.
 //
-// Each Key has exactly one Locator, and two keys never share one. A segment
-// that POSIX allows is itself. The others are written behind a mark:
+// Each Key has exactly one Locator, and two keys never share one. A segment that POSIX allows
+// is itself. The others are written after a mark:
 //
 //	key              locator
 //	a/b\c            a/b\c

@@ -66,8 +66,8 @@ type Submoduler interface {
 type Rebaser interface {
 	// Rebase makes each revision of from that neither base nor onto has anew, in their order,
 	// the first on top of onto, with its message, authors and times. It returns the last; one
-	// that changes nothing any more is left out, so that can be onto. Reads and Head stay at
-	// the revision before, until Adopt. combine is called for a file that both have changed.
+	// that changes nothing any more is left out, so the result can be onto. Reads and Head stay
+	// at the revision before, until Adopt. combine is called for a file that both have changed.
 	// ErrConflict when its ok is false, or both have changed an entry that is no file;
 	// ErrUnsupported when one of the revisions has not exactly one parent; ErrNotExist for one
 	// that is not known locally. Then nothing has happened.

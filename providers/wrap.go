@@ -48,8 +48,8 @@ type Everything interface {
 }
 
 // Wrap puts a function around every call of p, those of its abilities, its uploads and its
-// snapshots included. The result announces the abilities of p, less those that opts hides. It
-// owns p: closing it closes p.
+// snapshots included. The result announces the Capabilities of p, less those that opts hides.
+// It owns p: closing it closes p.
 func Wrap(p Provider, opts WrapOptions) Everything { return newWrapped(p, opts) }
 
 // wrapped has the methods of every ability, whether p has them or not: As gives only the

@@ -67,8 +67,8 @@ func headers(h bucket.Headers) *blob.HTTPHeaders {
 }
 
 // tierToKeep is the blob's access tier for its new content: one that was set explicitly, and
-// whose content can be read at once. An answer with content does not tell whether it was set; a
-// listing does.
+// whose content can be read at once. An answer with content does not tell the tier; a listing
+// does.
 func tierToKeep(tier string, inferred bool) string {
 	switch t := blob.AccessTier(tier); {
 	case inferred:
@@ -148,7 +148,7 @@ func (s *store) Head(ctx context.Context, key string) (bucket.Object, error) {
 	})
 }
 
-// describe asks for a blob, and tells whether it is a directory.
+// describe asks for a blob, and reports whether it is a directory.
 func (s *store) describe(ctx context.Context, name string) (o bucket.Object, isFolder bool, err error) {
 	var answer *http.Response
 	ctx = policy.WithCaptureResponse(ctx, &answer)

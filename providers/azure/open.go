@@ -27,7 +27,7 @@ type store struct {
 	tags    *bucket.Tags
 	uploads sync.Map // those not ended: bucket.Upload, and when it began
 
-	// Directories of the service's own: hierarchical: all are; folders: some were seen.
+	// Directories of the service's own. hierarchical: all are; folders: some were seen.
 	hierarchical, folders atomic.Bool
 
 	tagless, modeless atomic.Bool // listings with these are refused

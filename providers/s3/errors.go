@@ -82,7 +82,7 @@ func translate(ctx context.Context, err error) error {
 }
 
 // cause is err without the text that the SDK puts around it: the operation, the attempt, and
-// headers of an answer, even one that did not come.
+// the headers of an answer, also where none came.
 func cause(err error) error {
 	for {
 		var operation *smithy.OperationError

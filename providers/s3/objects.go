@@ -41,7 +41,7 @@ func answeredAt(m middleware.Metadata) time.Time {
 	return t
 }
 
-// digest is an ETag that is an MD5; with some encryptions it is none.
+// digest is the MD5 in an ETag; with some encryptions it has none.
 func digest(etag string, sse types.ServerSideEncryption, customer *string) string {
 	isPlain := (sse == "" || sse == types.ServerSideEncryptionAes256) && aws.ToString(customer) == ""
 	if !isPlain || len(etag) != 32 || strings.Trim(etag, "0123456789abcdef") != "" {
@@ -213,7 +213,7 @@ func (s *store) Copy(ctx context.Context, from bucket.Object, key string, m buck
 		ContentEncoding: nonEmpty(h.ContentEncoding), ContentLanguage: nonEmpty(h.ContentLanguage), Expires: expiry(h),
 		StorageClass: types.StorageClass(h.StorageClass),
 	}
-	if h.Tags == from.Headers.Tags { // the service also copies tags that it does not tell
+	if h.Tags == from.Headers.Tags { // the service copies all by default
 		h.Tags = ""
 	} else {
 		in.TaggingDirective = types.TaggingDirectiveReplace
