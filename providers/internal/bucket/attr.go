@@ -83,7 +83,7 @@ func (p *Provider) setDir(ctx context.Context, at place, opts providers.SetAttrO
 	switch {
 	case !d.there:
 		return providers.Info{}, providers.ErrNotExist
-	case at.l.IsRoot(), at.partial: // nobody looks for the attributes of a whole bucket
+	case at.l.IsRoot(), at.partial: // the attributes of a whole bucket are not shown
 		return providers.Info{}, fmt.Errorf("this directory has no marker: %w", providers.ErrUnsupported)
 	}
 	m, c := meta{kind: providers.KindDir}, providers.IfAbsent()
@@ -92,7 +92,7 @@ func (p *Provider) setDir(ctx context.Context, at place, opts providers.SetAttrO
 		if err != nil {
 			return providers.Info{}, err
 		}
-		// All markers have one ETag: this guards no more than that it is there.
+		// All markers have one ETag: this condition holds as long as there is a marker.
 		m, c = o.meta, providers.IfVersion(o.Version())
 	}
 	m = m.with(opts.Attr, opts.Metadata, opts.Op)

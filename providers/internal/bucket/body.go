@@ -17,11 +17,11 @@ import (
 // Outgoing is a body of known size on its way to the service.
 type Outgoing struct {
 	Size int64
-	MD5  *[md5.Size]byte // nil: it is known when the body was read
+	MD5  *[md5.Size]byte // nil: known once the body was read
 
 	ctx    context.Context
 	body   providers.Body
-	rewind func() error // nil: it cannot
+	rewind func() error // nil: the body cannot be read again
 
 	attempt *attempt // the latest
 }
@@ -39,8 +39,8 @@ func NewOutgoing(ctx context.Context, body providers.Body) *Outgoing {
 // Reader is the body for one request.
 func (o *Outgoing) Reader() io.Reader { return o.attempt }
 
-// Again has the next Reader begin anew, or says that it cannot. The request before is
-// over, however it ended.
+// Again makes the next Reader begin anew, and reports whether it can. The request before is over,
+// however it ended.
 func (o *Outgoing) Again() bool {
 	_ = o.attempt.stop()
 	if o.attempt.hasRead() && (o.rewind == nil || o.rewind() != nil) {
@@ -50,8 +50,7 @@ func (o *Outgoing) Again() bool {
 	return true
 }
 
-// end stops all reading. It gives why the body ended early, if it did, else how the
-// request ended.
+// end stops all reading. It returns the reason if the body ended early, else err, the request's.
 func (o *Outgoing) end(err error) error {
 	if early := o.attempt.stop(); early != nil && o.ctx.Err() == nil {
 		return early
@@ -59,7 +58,7 @@ func (o *Outgoing) end(err error) error {
 	return err
 }
 
-// Check compares what the service has with what was sent, in case that it did not.
+// Check compares the service's MD5 (has) with that of the sent content.
 func (o *Outgoing) Check(has string) error {
 	sent := o.attempt.digest()
 	if o.MD5 != nil {
@@ -75,17 +74,16 @@ func (o *Outgoing) begin() *attempt {
 	return &attempt{ctx: o.ctx, held: lockedAttempt{size: o.Size, r: o.body.Reader, sum: md5.New()}}
 }
 
-// attempt is a body for one request. The last bytes leave only
-// when it is sure that there are no more: the service must never get all of
-// what it was promised from a body that is wrong. It is also the line between
-// the HTTP client, which may read on when the call is over, and the caller,
-// whose Reader is his again then.
+// attempt is a body for one request. The last bytes leave only when it is sure that there are no
+// more: the service must never get all the promised bytes of a body that is wrong. It is also the
+// line between the HTTP client, which may read on when the call is over, and the caller, whose
+// Reader is its own again then.
 type attempt struct {
 	ctx  context.Context
 	held lockedAttempt // see lock
 }
 
-// lockedAttempt is what the mutex of an attempt guards.
+// lockedAttempt has the fields that the mutex of an attempt guards.
 type lockedAttempt struct {
 	mu   sync.Mutex
 	size int64
@@ -137,7 +135,7 @@ func (a *attempt) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// atEnd checks that nothing follows.
+// atEnd checks that the body has no more bytes.
 func (a *lockedAttempt) atEnd() error {
 	var one [1]byte
 	a.took = true
@@ -160,7 +158,7 @@ func (a *lockedAttempt) wrong(how string) error {
 	return a.err
 }
 
-// start checks what needs no request: an empty body must be empty.
+// start checks the one case that needs no request: an empty body must be empty.
 func (a *attempt) start() error {
 	h := a.lock()
 	defer h.unlock()
@@ -173,8 +171,8 @@ func (a *attempt) start() error {
 	return h.err
 }
 
-// stop ends all reading, and waits for what is under way. It returns why the
-// body ended early, if it did.
+// stop ends all reading, and waits for a read under way. It returns the reason if the body ended
+// early.
 func (a *attempt) stop() error {
 	h := a.lock()
 	defer h.unlock()
@@ -182,21 +180,21 @@ func (a *attempt) stop() error {
 	return h.err
 }
 
-// hasRead reports whether anything of the body may be gone.
+// hasRead reports whether bytes of the body may have been consumed.
 func (a *attempt) hasRead() bool {
 	h := a.lock()
 	defer h.unlock()
 	return h.took
 }
 
-// digest is the MD5 of what was read, in hexadecimal.
+// digest is the MD5 of the bytes read so far, in hexadecimal.
 func (a *attempt) digest() string {
 	h := a.lock()
 	defer h.unlock()
 	return hex.EncodeToString(h.sum.Sum(nil))
 }
 
-// rewinder has a body begin anew for another attempt; nil where that cannot be.
+// rewinder makes the function that has a body begin anew for another attempt; nil if it cannot.
 func rewinder(body providers.Body) func() error {
 	if body.Size == 0 || body.Reader == nil {
 		return func() error { return nil }
@@ -215,8 +213,7 @@ func rewinder(body providers.Body) func() error {
 	}
 }
 
-// incoming is a body on its way in. It ends well only when all that was
-// promised came.
+// incoming is a body on its way in. It ends without an error only when all promised bytes came.
 type incoming struct {
 	ctx     context.Context
 	service string
@@ -248,7 +245,7 @@ func (i *incoming) fail(err error) error {
 	switch {
 	case i.ctx.Err() != nil:
 		err = i.ctx.Err()
-	case !errors.As(err, &f): // the rest does not come
+	case !errors.As(err, &f): // the connection broke before the end
 		err = &Fault{Kind: providers.ErrUnavailable, Err: err}
 	}
 	return Fail(i.ctx, i.service, providers.MethodRead, i.l, err)
@@ -256,6 +253,6 @@ func (i *incoming) fail(err error) error {
 
 // Close implements io.Closer.
 func (i *incoming) Close() error {
-	i.body.Close() // what matters has been read, or is not wanted
+	i.body.Close() // the content that matters has been read, or is not wanted
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Provider is a bucket, or what in it lies below a prefix. Open makes it.
+// Provider is a bucket, or its part below a prefix. Open makes it.
 type Provider struct {
 	objects
 	name   string
@@ -33,7 +33,7 @@ var _ interface {
 	providers.Examiner
 } = (*Provider)(nil)
 
-// Options say which bucket it is, and what its service takes. Logger and Now are
+// Options say which bucket it is, and give the limits of its service. Logger and Now are
 // required.
 type Options struct {
 	Service  Service
@@ -46,8 +46,8 @@ type Options struct {
 	Ended    func(work string, err error) // as in providers.Settings
 }
 
-// Open looks that the bucket is there, and what it honours unless nothing will be
-// changed.
+// Open checks that the bucket exists and, unless it is opened for reading, which conditions the
+// service honours.
 func Open(ctx context.Context, store Store, o Options) (*Provider, error) {
 	p := &Provider{objects: objects{store: store, service: o.Service, prefix: o.Prefix, log: o.Logger, now: o.Now}, name: o.Bucket, way: o.Way}
 	p.index = newIndex(&p.objects)
@@ -74,10 +74,10 @@ func Open(ctx context.Context, store Store, o Options) (*Provider, error) {
 	return p, nil
 }
 
-// ScratchOld is how old a scratch key is that nobody uses any more.
+// ScratchOld is the age at which a scratch key is no longer in use.
 const ScratchOld = time.Hour
 
-// sweep removes the scratch keys of those that ended before they had.
+// sweep removes the scratch keys of processes that ended before they had.
 func (p *Provider) sweep(ctx context.Context, own []Item) {
 	var err error
 	for _, it := range own {
@@ -117,7 +117,7 @@ func Promises(s Service) providers.Capabilities {
 	}
 }
 
-// guard is atomic when the service decides, else we look before we act.
+// guard is atomic when the service decides, else wsmount looks before it acts.
 func guard(honoured bool) providers.Guard {
 	if honoured {
 		return providers.GuardAtomic
@@ -125,7 +125,7 @@ func guard(honoured bool) providers.Guard {
 	return providers.GuardChecked
 }
 
-// conditions are what Capabilities say.
+// conditions are those of Capabilities.
 func (h Honours) conditions() providers.Conditions {
 	both := h.Create && h.Replace && (h.Copy || h.Complete)
 	return providers.Conditions{
@@ -144,7 +144,7 @@ func (h Honours) holds(c providers.Condition) bool {
 	return true // nothing to hold
 }
 
-// asked is a condition as the service is asked for it.
+// asked is the part of a condition that the service is asked to check.
 func (h Honours) asked(c providers.Condition) providers.Condition {
 	if !h.holds(c) {
 		return providers.Unconditional()
@@ -155,7 +155,7 @@ func (h Honours) asked(c providers.Condition) providers.Condition {
 // Close implements providers.Provider.
 func (p *Provider) Close() error {
 	if !p.closed.Swap(true) {
-		p.index.close() // which still has to write
+		p.index.close() // the index still has changes to write
 		p.way.Close()
 	}
 	return nil
@@ -169,7 +169,7 @@ func (p *Provider) Requests() map[string]providers.Count {
 	return p.way.Requests()
 }
 
-// ready is asked before each verb.
+// ready is called before each verb: it fails after Close.
 func (p *Provider) ready(ctx context.Context) error {
 	if p.closed.Load() {
 		return providers.ErrClosed
@@ -181,7 +181,7 @@ func (p *Provider) fail(ctx context.Context, op providers.Method, l providers.Lo
 	return Fail(ctx, p.service.Name, op, l, err)
 }
 
-// do is the way of every verb: it finds the place of l, runs f, and reports.
+// do runs every verb: it finds the place of l, calls f, and wraps the error.
 func do[R any](ctx context.Context, p *Provider, op providers.Method, l providers.Locator, f func(at place) (R, error)) (R, error) {
 	var none R
 	err := p.ready(ctx)
@@ -205,8 +205,8 @@ func do[R any](ctx context.Context, p *Provider, op providers.Method, l provider
 	return result, nil
 }
 
-// checkPlace refuses places that are none. Reading and deleting are generous:
-// what a listing named stays reachable while its neighbours come and go.
+// checkPlace refuses places that cannot be. Reading and deleting are generous: an entry of a
+// listing stays reachable while its neighbours come and go.
 func (p *Provider) checkPlace(ctx context.Context, op providers.Method, at place) error {
 	makes := op.Mutates() && op != providers.MethodDelete
 	missing := providers.ErrNotExist

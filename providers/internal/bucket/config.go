@@ -15,7 +15,7 @@ func Invalid(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, providers.ErrInvalid)...)
 }
 
-// Place is where a bucket is, and who asks for it, as the configurations of all services say.
+// Place is the location and the credentials of a bucket, as in every service's configuration.
 type Place struct {
 	Bucket, Prefix string // the prefix is "" or ends in a slash
 	Endpoint       string // "": the service's own
@@ -50,7 +50,7 @@ func (s Service) place(settings providers.Settings, known []string) (at Place, e
 	return at, nil
 }
 
-// ParseBool reads a switch of a configuration; unset is what "" means.
+// ParseBool reads a switch of a configuration; "" gives unset.
 func ParseBool(key, s string, unset bool) (bool, error) {
 	switch s {
 	case "":
@@ -61,8 +61,8 @@ func ParseBool(key, s string, unset bool) (bool, error) {
 	return false, Invalid("%s %q (want true or false)", key, s)
 }
 
-// ParseEndpoint takes what a service is reached by, and nothing that would be
-// sent along: no user, no query.
+// ParseEndpoint takes the URL of a service, without parts that would be sent along: no user, no
+// query.
 func ParseEndpoint(s string) (string, error) {
 	if s == "" {
 		return "", nil

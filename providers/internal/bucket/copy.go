@@ -24,7 +24,7 @@ func (p *Provider) Copy(ctx context.Context, from, to providers.Locator, opts pr
 		o, err := p.source(ctx, source, opts.Version)
 		if err != nil {
 			if done, ok := p.done(ctx, target, opts.Op); ok && opts.Op != "" {
-				return done, nil // whatever the source is by now
+				return done, nil // whatever the source has become
 			}
 			return providers.Info{}, err
 		}
@@ -53,9 +53,9 @@ func (p *Provider) source(ctx context.Context, at place, v providers.Version) (*
 	return o, err
 }
 
-// copy makes key from o, with o's metadata as they are by now. What of the
-// ways keeps the condition, and costs least, is taken: Copy where the service
-// honours conditions there, else parts, whose completion does.
+// copy makes key from o, with o's metadata as they are by now. Of the ways that keep the
+// condition, the cheapest is taken: Copy where the service honours conditions for it, else parts,
+// whose completion does.
 func (p *Provider) copy(ctx context.Context, o *object, key string, c providers.Condition) (providers.Info, error) {
 	m, err := p.making(key, o.meta, c)
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Delete implements providers.Provider. A DELETE says neither what was there
-// nor that it was a directory, so without a guard of the service a look comes
-// first.
+// Delete implements providers.Provider. The answer to a DELETE tells neither whether there was an
+// object nor that it was a directory, so without a guard of the service a look comes first.
 func (p *Provider) Delete(ctx context.Context, l providers.Locator, opts providers.DeleteOptions) error {
 	_, err := do(ctx, p, providers.MethodDelete, l, func(at place) (struct{}, error) {
 		return struct{}{}, p.delete(ctx, at, opts.If)
@@ -27,7 +26,7 @@ func (p *Provider) delete(ctx context.Context, at place, c providers.Condition) 
 		return p.deleteVersion(ctx, at, c.Version)
 	}
 	if err := c.Allows(providers.MethodDelete, wanted(c)); err != nil && !errors.Is(err, providers.ErrNotExist) {
-		return err // it makes no sense, whatever is there
+		return err // the condition makes no sense for any entry
 	}
 	o, err := p.file(ctx, at)
 	if errors.Is(err, providers.ErrNotExist) {
@@ -74,8 +73,8 @@ func (p *Provider) deleteMissing(ctx context.Context, at place, c providers.Cond
 	return err
 }
 
-// deleteDir removes the marker of a directory that has nothing else. Who
-// writes below it meanwhile has a directory again.
+// deleteDir removes the marker of a directory that has nothing else. A program that writes below
+// it meanwhile has a directory again.
 func (p *Provider) deleteDir(ctx context.Context, at place) error {
 	d, err := p.lookDir(ctx, at)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// dirState is what one LIST says of a directory.
+// dirState is the state of a directory by one LIST.
 type dirState struct {
 	there   bool
 	marked  bool   // it has a marker
@@ -85,8 +85,8 @@ func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts provider
 	})
 }
 
-// mkdir makes the marker, then those above: whoever sees a directory of a tree
-// half made sees the one that was asked for.
+// mkdir makes the marker, then those above: a reader that sees a directory of a tree half made
+// sees the one that was asked for.
 func (p *Provider) mkdir(ctx context.Context, at place, opts providers.MkdirOptions) (providers.Info, error) {
 	m := meta{kind: providers.KindDir, attr: opts.Attr.Keep(attributes), user: clone(opts.Metadata)}
 	made, err := p.mark(ctx, at.dir, m, providers.IfAbsent())

@@ -16,16 +16,15 @@ type Opened[S Store] struct {
 	Store S
 }
 
-// Words of every configuration, and Mastra's beside them, which say nothing to a bucket but
-// for the first.
+// Words of every configuration, and those that Mastra has beside them, of which a bucket uses the
+// first alone.
 var (
 	plainKeys  = []string{"kind", "bucket", "prefix", "endpoint", "region", "credentials"}
 	mastraKeys = []string{"readOnly", "id", "displayName", "icon", "description"}
 )
 
-// Drivers opens buckets of a service under AIP-35's names for them. connect sends nothing
-// yet; what it is given has a Logger and a Now. A Provider looks at its bucket when it is
-// opened.
+// Drivers opens buckets of a service under AIP-35's names for them. connect gets settings with a
+// Logger and a Now, and sends nothing yet. A Provider looks at its bucket when it is opened.
 func Drivers[S Store](s Service, connect func(context.Context, providers.Settings, Place) (S, *Connection, error)) []providers.Driver {
 	driver := func(name, text string, keys ...[]string) providers.Driver {
 		d := providers.Driver{Name: name, Text: text + ", " + s.People, Promises: Promises(s), Keys: slices.Concat(keys...)}
@@ -76,25 +75,25 @@ type Connection struct {
 	Meter
 	Client *http.Client
 
-	Ended func() // what else ends with it; nil: nothing
+	Ended func() // ends the service's other parts with it; nil: none
 
 	own *http.Transport // nil: the caller's
 }
 
-// Connect makes a connection over what a driver was given, or a transport of its own. name
-// is what the service calls a request, and genuine believes what is the service's.
+// Connect makes a connection over the given transport, or over one of its own. name is the
+// service's name of a request, and genuine checks that answers are the service's.
 func Connect(given http.RoundTripper, name func(*http.Request) string, genuine func(http.RoundTripper) *Genuine) *Connection {
 	c := &Connection{Meter: Meter{Inner: given, Name: name}}
 	if given == nil {
 		c.own = PlainTransport()
 		c.Inner = c.own
 	}
-	// A redirect would send credentials where nobody granted them to go.
+	// A redirect would send credentials to a host that they were not granted to.
 	c.Client = &http.Client{Transport: genuine(&c.Meter), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return c
 }
 
-// Close lets go of what is kept open.
+// Close closes the idle connections.
 func (c *Connection) Close() {
 	if c == nil {
 		return
@@ -107,8 +106,8 @@ func (c *Connection) Close() {
 	}
 }
 
-// PlainTransport speaks HTTP/1.1: one stream per connection is what object stores are built
-// for. Connections are kept for a burst of small requests, of which each is read in one piece.
+// PlainTransport speaks HTTP/1.1: object stores are built for one stream per connection.
+// Connections are kept for a burst of small requests, of which each is read in one piece.
 func PlainTransport() *http.Transport {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)

@@ -19,39 +19,39 @@ const (
 	skewNote = 5 * time.Second
 )
 
-// examineSize is what throughput is measured with: a part of a large file.
+// examineSize is the size of the body that measures throughput: a part of a large file.
 const examineSize = 8 << 20
 
 // examineClean is how long the scratch key may take to go.
 const examineClean = 10 * time.Second
 
-// Good is a Finding of what is as it should be.
+// Good is a Finding about something that is as it should be.
 func Good(name, format string, args ...any) providers.Finding {
 	return providers.Finding{Name: name, Says: fmt.Sprintf(format, args...)}
 }
 
-// Less is a Finding of what works with less than there could be, and what to do.
+// Less is a Finding about something that works, but not as well as it could, and the remedy.
 func Less(name, do, format string, args ...any) providers.Finding {
 	return providers.Finding{Name: name, Grade: providers.Less, Do: do, Says: fmt.Sprintf(format, args...)}
 }
 
-// Bad is a Finding of what does not work, and what to do.
+// Bad is a Finding about something that does not work, and the remedy.
 func Bad(name, do, format string, args ...any) providers.Finding {
 	return providers.Finding{Name: name, Grade: providers.Bad, Do: do, Says: fmt.Sprintf(format, args...)}
 }
 
-// Examined is a Store of which there is more to find than of any bucket.
+// Examined is a Store with findings of its own, besides those of any bucket.
 type Examined interface{ Examination() Examination }
 
-// Examination is what a service adds to what is found of any bucket.
+// Examination is a service's addition to the findings about any bucket.
 type Examination struct {
 	Endpoint   string                                    // as people call it
 	Own        func(context.Context) []providers.Finding // nil: nothing
-	Conditions []providers.Finding                       // what it was found to honour
+	Conditions []providers.Finding                       // the conditions that it honours
 }
 
-// Examine implements providers.Examiner. That the provider is open says already
-// that its bucket answers, and takes the credentials.
+// Examine implements providers.Examiner. An open provider has shown already that its bucket
+// answers and takes the credentials.
 func (p *Provider) Examine(ctx context.Context) []providers.Finding {
 	var x Examination
 	if store, ok := p.store.(Examined); ok {
@@ -68,8 +68,8 @@ func (p *Provider) Examine(ctx context.Context) []providers.Finding {
 	return append(append(out, x.Conditions...), p.examineSpeed(ctx)...)
 }
 
-// examineAnswer asks for nothing in particular: how long that takes, and what time
-// it is there.
+// examineAnswer sends a LIST of one key: it measures how long the answer takes, and compares the
+// service's clock.
 func (p *Provider) examineAnswer(ctx context.Context, endpoint string) []providers.Finding {
 	where := fmt.Sprintf("bucket %q, prefix %q at %s", p.name, p.prefix, endpoint)
 	began := p.now()
@@ -96,9 +96,9 @@ func clock(ahead time.Duration) providers.Finding {
 
 // examineSpeed sends a part and takes it back.
 func (p *Provider) examineSpeed(ctx context.Context) []providers.Finding {
-	key := p.prefix + Scratch + rand.Text() // which a later Open sweeps
+	key := p.prefix + Scratch + rand.Text() // a later Open sweeps it if it stays
 	content := make([]byte, examineSize)
-	rand.Read(content) // which nobody can compress
+	rand.Read(content) // cannot be compressed
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), examineClean)
 		defer cancel()
@@ -137,7 +137,7 @@ func (p *Provider) fetchSame(ctx context.Context, key string, want []byte) error
 	return err
 }
 
-// timed is by the real clock: what is measured is real.
+// timed uses the real clock: the time that is measured is real.
 func timed(do func() error) (time.Duration, error) {
 	began := time.Now()
 	err := do()

@@ -22,7 +22,7 @@ type Fault struct {
 	Err    error // may be nil
 }
 
-// Doubt is what a service's answer leaves open, and another request can tell.
+// Doubt is a question that a service's answer leaves open and another request can answer.
 type Doubt uint8
 
 // The doubts.
@@ -45,24 +45,24 @@ func (f *Fault) Error() string {
 // Unwrap gives errors.Is both the kind and the cause.
 func (f *Fault) Unwrap() []error { return []error{f.Kind, f.Err} }
 
-// Codes are what a service's codes mean. What is not among them goes by its HTTP status.
+// Codes map a service's codes to kinds. An unlisted code goes by its HTTP status.
 type Codes struct {
 	Kinds  map[error][]string
 	Doubts map[string]Doubt
-	Advice map[string]string // what a code does not say by itself
+	Advice map[string]string // explains a code that does not say enough by itself
 	// Wordless: a refusal may have a status alone, as that of a HEAD.
 	Wordless bool
 }
 
-// Judge finds what an answer means: its kind, unless it has one that its status alone would
-// not tell, and what it leaves open.
+// Judge sets the kind of an answer, by its code, else the kind that f has, else by its status,
+// and its doubt.
 func (c Codes) Judge(f *Fault) {
 	kind := c.kind(f.Code)
 	known := kind != nil
 	doubt, doubted := c.Doubts[f.Code]
 	if f.Cut && !known {
-		// The status of a refusal is not the reason: one that cannot be read may be anything,
-		// and what is sent again may be answered in full.
+		// The status of a refusal is not the reason: a refusal whose reason is lost may be of any
+		// kind, and a repeated request may be answered in full.
 		f.Kind = providers.ErrUnavailable
 		return
 	}
@@ -83,7 +83,7 @@ func (c Codes) Judge(f *Fault) {
 	}
 }
 
-// kind is what a code means; nil: it is not known.
+// kind is the kind of a code; nil: the code is not known.
 func (c Codes) kind(code string) error {
 	for kind, codes := range c.Kinds {
 		if slices.Contains(codes, code) {
@@ -117,8 +117,8 @@ var statuses = map[int]error{
 	http.StatusMovedPermanently: providers.ErrInvalid, http.StatusTemporaryRedirect: providers.ErrUnavailable,
 	http.StatusBadRequest: providers.ErrInvalid, http.StatusUnauthorized: providers.ErrUnauthenticated,
 	http.StatusForbidden: providers.ErrPermission,
-	// A proxy or another service says so too, and nobody must take that for a
-	// deletion: only a service's own codes mean that nothing is there.
+	// A proxy or another service gives this status too, and that must not pass for a deletion:
+	// only a service's own codes mean that nothing is there.
 	http.StatusNotFound:         providers.ErrUnavailable,
 	http.StatusMethodNotAllowed: providers.ErrUnsupported, http.StatusRequestTimeout: providers.ErrUnavailable,
 	http.StatusConflict: providers.ErrConflict, http.StatusPreconditionFailed: providers.ErrConflict,
@@ -126,8 +126,8 @@ var statuses = map[int]error{
 	http.StatusNotImplemented: providers.ErrUnsupported, http.StatusInsufficientStorage: providers.ErrQuota,
 }
 
-// KindUnanswered is the kind of what ended a request without an answer: a reset, a timeout,
-// no such host, or a refusal of the transport, which did not send it.
+// KindUnanswered is the kind of an error that ended a request without an answer: a reset, a
+// timeout, no such host, or a refusal of the transport, which did not send it.
 func KindUnanswered(err error) error {
 	var errno syscall.Errno
 	if errors.Is(err, providers.ErrPermission) && !errors.As(err, &errno) {
@@ -136,8 +136,8 @@ func KindUnanswered(err error) error {
 	return providers.ErrUnavailable
 }
 
-// Told is the Fault of a request that needs no table of a service: it is one already, or the
-// caller has gone. Without an error it is nil, and so it is with ok false.
+// Told makes err a Fault where that needs no table of the service: it is one already, or ctx has
+// ended. Without an error, told is nil and ok true; ok is false when the table is needed.
 func Told(ctx context.Context, err error) (told error, ok bool) {
 	var f *Fault
 	switch {
@@ -157,7 +157,7 @@ func IsCode(err error, codes ...string) bool {
 	return errors.As(err, &f) && slices.Contains(codes, f.Code)
 }
 
-// doubtOf is what an error leaves open.
+// doubtOf is the doubt of an error.
 func doubtOf(err error) Doubt {
 	var f *Fault
 	if !errors.As(err, &f) {
@@ -166,7 +166,7 @@ func doubtOf(err error) Doubt {
 	return f.Doubt
 }
 
-// Fail is how a verb of a service's provider reports err: nil stays nil.
+// Fail wraps err as a verb of a service's provider reports it: nil stays nil.
 func Fail(ctx context.Context, service string, op providers.Method, l providers.Locator, err error) error {
 	if err == nil {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Genuine is a transport that believes a success only if it has what the service always
-// sends with it. A login page, a maintenance page or a proxy answers each request with 200
-// and a text of its own: taken as it is, a PUT has stored nothing, a listing is empty,
-// and an object has the page as its content. Such an answer is an error here, as if
-// there had been none, so that the request is tried again and nothing counts as stored.
+// Genuine is a transport that believes a success only if it has the marks that the service always
+// sends. A login page, a maintenance page or a proxy answers each request with 200 and a text of
+// its own: taken as it is, a PUT has stored nothing, a listing is empty, and an object has the
+// page as its content. Such an answer becomes an error, as if there had been none, so that the
+// request is tried again and nothing counts as stored.
 //
 // A page may be a file with an ETag and a date. Therefore a service that has named a
 // request names all of them. Of one that names none, only such a page in the place of an
@@ -25,7 +25,7 @@ type Genuine struct {
 	Inner   http.RoundTripper
 	Service string // as people call it
 	Header  string // in which it names a request
-	// Lacks is what a success lacks to be one of the service: a Foreign, or nil.
+	// Lacks returns a Foreign if a success is not the service's, else nil.
 	Lacks func(*http.Request, *http.Response) error
 
 	names atomic.Bool // the service gives each answer the name of its request
@@ -44,8 +44,8 @@ func (g *Genuine) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// check looks at what success needs. Other answers are the error table's, but for the
-// one to a HEAD that says in its status alone that nothing is there.
+// check examines successes. Other answers are left to the error table, but for a HEAD's 404,
+// which tells by its status alone that nothing is there.
 func (g *Genuine) check(r *http.Request, answer *http.Response) error {
 	success := answer.StatusCode/100 == 2
 	missing := answer.StatusCode == http.StatusNotFound && r.Method == http.MethodHead
@@ -68,13 +68,13 @@ func (g *Genuine) check(r *http.Request, answer *http.Response) error {
 	return nil
 }
 
-// Foreign says why an answer is not the service's.
+// Foreign is the error for an answer that is not the service's.
 func (g *Genuine) Foreign(answer *http.Response, format string, args ...any) error {
 	return &Fault{Kind: providers.ErrUnavailable, Err: fmt.Errorf("the answer is not from %s, but from a login page, a proxy or the like: status %d, type %q, and %s",
 		g.Service, answer.StatusCode, answer.Header.Get("Content-Type"), fmt.Sprintf(format, args...))}
 }
 
-// Headers says which header an answer lacks; nil: none.
+// Headers is the error for an answer that lacks one of the headers; nil: it has them.
 func (g *Genuine) Headers(answer *http.Response, needed ...string) error {
 	for _, header := range needed {
 		if answer.Header.Get(header) == "" {
@@ -100,8 +100,8 @@ func (g *Genuine) Head(answer *http.Response, needed ...string) error {
 	return g.Headers(answer, needed...)
 }
 
-// Root is the root of the XML document that an answer is, which must be one of some. The
-// answer can still be read.
+// Root is the root element of an answer's XML document, which must be one of some. The answer can
+// still be read.
 func (g *Genuine) Root(answer *http.Response, some ...string) (string, error) {
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
@@ -132,7 +132,7 @@ func (g *Genuine) Root(answer *http.Response, some ...string) (string, error) {
 	}
 }
 
-// isWhole says whether a document with that root has its end.
+// isWhole reports whether a document with that root has its end.
 func isWhole(body []byte, root string) bool {
 	end := strings.TrimSpace(string(body[max(0, len(body)-200):]))
 	if strings.HasSuffix(end, "/>") && bytes.Count(body, []byte("<")) <= 2 { // it is empty, with a header or without

@@ -9,12 +9,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// The standard headers of an object say how it is served: its type, for how long it is
-// cached, under which name it is saved; two more say where it is stored and what it is
-// tagged with. A service keeps them beside the metadata, and may
-// write them anew, or not at all, with every change of an object. Here they
-// are metadata under names of their own (providers.HeaderMetadata), so that whatever
-// carries the metadata of an object carries its headers too.
+// The standard headers of an object say how it is served: its type, for how long it is cached,
+// under which name it is saved; two more are its storage class and its tags. A service keeps them
+// beside the metadata, and may write them anew, or not at all, with every change of an object. In
+// wsmount they are metadata under names of their own (providers.HeaderMetadata), so that a
+// program that carries the metadata of an object carries its headers too.
 
 // Headers are the standard ones as requests and answers have them; "" is none.
 type Headers struct {
@@ -22,8 +21,8 @@ type Headers struct {
 
 	Expires string // a time as HTTP writes it, or whatever else the object has
 
-	// StorageClass is the service's word for where the object lies, if that is not where
-	// it would lie anyway, and its content can be read there at once.
+	// StorageClass is the service's word for the storage of the object, if it is not the bucket's
+	// usual one, and its content can be read there at once.
 	StorageClass string
 	// Tags are names and values of the object's tags, as the query of a URL has them.
 	Tags string
@@ -48,9 +47,9 @@ func isHeader(name string) bool {
 	return ok && (&Headers{}).fields()[rest] != nil
 }
 
-// canSend reports whether a request can have a header with this value. Other programs
-// leave what cannot be written again, such as "Expires: 0": a write does without it
-// rather than failing.
+// canSend reports whether a request can have a header with this value. Other programs leave
+// values that cannot be written again, such as "Expires: 0": a write goes without them rather
+// than failing.
 func canSend(name, value string) bool {
 	if name == "expires" {
 		if _, err := http.ParseTime(value); err != nil {
@@ -95,8 +94,8 @@ func (m *meta) takeHeaders(key string, h Headers) {
 	}
 }
 
-// storedEncoding is a Content-Encoding without the one that is of the transfer, which
-// some services keep.
+// storedEncoding is a Content-Encoding without that of the transfer (aws-chunked), which some
+// services keep.
 func storedEncoding(value string) string {
 	var kept []string
 	for one := range strings.SplitSeq(value, ",") {
@@ -107,11 +106,11 @@ func storedEncoding(value string) string {
 	return strings.Join(kept, ", ")
 }
 
-// dirType is what markers have.
+// dirType is the content type of markers.
 const dirType = "application/x-directory"
 
-// saysNothing reports whether a type is what an object has that was given none. Where
-// the name would give another, it has been chosen.
+// saysNothing reports whether a type is the service's default for an object without one. Where
+// the name would give another type, this one was chosen.
 func (m *meta) saysNothing(key, contentType string) bool {
 	switch contentType {
 	case dirType:
@@ -147,7 +146,7 @@ func usualMetadata(key string) map[string]string {
 	return map[string]string{providers.HeaderMetadata + "content-type": m.usualType(key)}
 }
 
-// written is m as it is told of an object that was written with it.
+// written is m as a later read of the written object would tell it.
 func (m meta) written(key string) meta {
 	h := m.headers(key)
 	m.user = maps.Clone(m.user)

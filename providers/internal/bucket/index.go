@@ -9,36 +9,36 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Bounds of what records cost.
+// Bounds of the cost of records.
 const (
 	indexMost  = 1_000_000        // in memory, 60 to 115 bytes each
 	indexBatch = 1000             // changes that are written without waiting for more
 	indexDelay = 5 * time.Second  // from a change until it is written
 	indexPause = 5 * time.Minute  // the most between attempts that fail
-	indexClose = 10 * time.Second // in which Close writes the last ones; what it does not, costs the next mount a HEAD each
+	indexClose = 10 * time.Second // in which Close writes the last ones; each that it does not write costs the next mount a HEAD
 	indexWait  = 5 * time.Second  // the most that a listing waits for segments
 	indexFresh = time.Minute      // the least between two looks at the segments of others
 	indexSend  = 30 * time.Second // for one writing
 )
 
-// indexWork is what the writing of segments is called where it fails.
+// indexWork is the name of the segment writer in reports of its failure.
 const indexWork = "attribute index"
 
-// index is what is known of metadata that listings leave out, in memory. It is
+// index holds in memory the known metadata that listings leave out. It is
 // read from segments and written to them in the background.
 type index struct {
 	objects *objects
 	log     *slog.Logger
 	most    int
-	ended   func(work string, err error) // is told how writing ended; nil: nobody is
+	ended   func(work string, err error) // is told how writing ended; nil: no report
 
 	// ctx ends with Close, and loaded when segments were first read.
 	ctx    context.Context
 	cancel context.CancelFunc
 	loaded chan struct{}
 
-	// io is locked while segments are read or written, and taken before mu. It
-	// guards what stands under it.
+	// io is locked while segments are read or written, and taken before mu. It guards the fields
+	// in its block.
 	io       sync.Mutex
 	segments map[string]int64    // segments whose records are in memory, and their sizes
 	bad      map[string]struct{} // those that cannot be read
@@ -50,7 +50,7 @@ type index struct {
 	looked  time.Time           // at the segments
 	delay   time.Duration       // until the next writing; grows while it fails
 	timer   *time.Timer         // nil: nothing is planned
-	writing bool                // changes are to be written: not for a provider that was opened for reading
+	writing bool                // false for a provider that was opened for reading: it writes no changes
 	closed  bool
 }
 
@@ -70,7 +70,7 @@ func (x *index) lock() lockedIndex {
 	return lockedIndex{x}
 }
 
-// saw takes what a HEAD or a GET told.
+// saw records the answer of a HEAD or a GET.
 func (x *index) saw(o *object) {
 	key, ok := x.objects.below(o.Key)
 	if !ok {
@@ -90,7 +90,7 @@ func (x *index) saw(o *object) {
 	}
 }
 
-// wrote takes what a change made, which began at a time of this machine. The
+// wrote records the result of a change, which began at began by the local clock. The
 // times of records are the service's own, as its answer has it.
 func (x *index) wrote(o *object, began time.Time) {
 	key, ok := x.objects.below(o.Key)
@@ -115,7 +115,7 @@ func (x *index) wrote(o *object, began time.Time) {
 	locked.change(recordID(key), fresh)
 }
 
-// removed takes that a key is gone.
+// removed records that a key is gone.
 func (x *index) removed(key string) {
 	key, ok := x.objects.below(key)
 	if !ok {
@@ -133,20 +133,20 @@ func (x *index) removed(key string) {
 	}
 }
 
-// change takes a record that no segment has.
+// change puts a record that no segment has.
 func (x lockedIndex) change(id uint64, fresh record) {
 	x.put(id, fresh)
 	if !x.writing {
 		return
 	}
 	delete(x.gone, id)
-	if len(x.dirty) < x.most/10 { // else nobody has taken them for long
+	if len(x.dirty) < x.most/10 { // else the writing has failed for long
 		x.dirty[id] = struct{}{}
 	}
 	x.plan()
 }
 
-// put keeps a record, and forgets another where there are too many.
+// put keeps a record, and drops another where there are too many.
 func (x lockedIndex) put(id uint64, fresh record) {
 	if _, known := x.known[id]; !known && len(x.known) >= x.most {
 		for other := range x.known {
@@ -158,7 +158,7 @@ func (x lockedIndex) put(id uint64, fresh record) {
 	x.known[id] = fresh
 }
 
-// merge takes records of a segment, which count where they are newer: of two of one second,
+// merge adds the records of a segment that are newer than the known ones: of two of one second,
 // those of the segment that was written later, and those that no segment has yet.
 func (x *index) merge(all []keyedRecord) {
 	locked := x.lock()
@@ -180,7 +180,7 @@ func (x *index) merge(all []keyedRecord) {
 	}
 }
 
-// assume notes of items that nobody looked at that they bear nothing.
+// assume records of unexamined items that they have no attributes.
 func (x *index) assume(items []Item) {
 	locked := x.lock()
 	defer x.mu.Unlock()
@@ -193,10 +193,9 @@ func (x *index) assume(items []Item) {
 	}
 }
 
-// fill adds to entries what is known of their items, and gives the numbers of
-// those of which nothing is. An item without a key is an implied directory; a
-// common prefix has no version to compare, so its marker's record counts as it
-// is.
+// fill adds the known attributes to the entries of items, and returns the numbers of the unknown
+// ones. An item without a key is an implied directory; a common prefix has no version to compare,
+// so its marker's record counts as it is.
 func (x *index) fill(told []providers.Info, items []Item, which []int) (unknown []int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -15,9 +15,8 @@ const (
 	askSample = 3 // else so many of them
 )
 
-// describe adds to the entries of a page what metadata say of their items:
-// what records know, and what is worth a HEAD. All errors end here, as a listing
-// promises nothing of that.
+// describe adds attributes to the entries of a page: from records, and by HEADs where those are
+// worth their cost. All errors end here, as a listing promises no attributes.
 func (x *index) describe(ctx context.Context, told []providers.Info, items []Item) {
 	x.wait(ctx)
 	which := make([]int, len(told))
@@ -39,11 +38,10 @@ func (x *index) describe(ctx context.Context, told []providers.Info, items []Ite
 	x.fill(told, items, which)
 }
 
-// ask learns of objects of a page that nobody knows. Few are all asked for. Of
-// many it is a sample: if it has modes, or a link, the bucket is another mount
-// program's, and what the rest bear is worth a request each, once. If it has
-// none, a HEAD for each of another's objects would be wasted. Links are small,
-// and so are the samples.
+// ask fetches attributes of objects of a page that have no record. Few are all asked for. Of many
+// it is a sample: if one has a mode, or is a link, a mount program wrote the bucket, and the
+// attributes of the rest are worth a request each, once. If none has, a HEAD for each object of a
+// bucket without attributes would be wasted. Links are small, and so are the samples.
 func (x *index) ask(ctx context.Context, items []Item) {
 	slices.SortStableFunc(items, func(a, b Item) int {
 		markers := cmp.Compare(btoi(isMarker(a.Key, a.Size)), btoi(isMarker(b.Key, b.Size)))
@@ -71,9 +69,9 @@ func btoi(b bool) int {
 	return 0
 }
 
-// headAll asks for objects, which records remember. modes says that one has a
-// mode or is a link; ok, that the service answered all. What it refuses to show,
-// or tells another time of than the listing, is not asked for again.
+// headAll asks for objects, whose records are kept. modes reports that one has a mode or is a
+// link; ok, that the service answered all. An object that it refuses to show, or of which it
+// tells another time than the listing, is not asked for again.
 func (x *index) headAll(ctx context.Context, items []Item) (modes, ok bool) {
 	var mu sync.Mutex // guards the results
 	ok = true

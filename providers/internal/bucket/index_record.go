@@ -13,14 +13,14 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// record is what the metadata of one version of an object say, in 40 bytes. It
-// carries neither the key nor the ETag, but hashes of them: by chance, one of
-// 2^32 changed versions passes for another, if it was made in the same second.
+// record holds the metadata of one version of an object, in 40 bytes. It has neither the key nor
+// the ETag, but hashes of them: by chance, one of 2^32 changed versions passes for another, if it
+// was made in the same second.
 type record struct {
 	check  uint32 // hash of the version's ETag and size
 	at     uint32 // the second of its change, or the last that it can be
 	slack  uint16 // how many seconds earlier it can be: the answer to a PUT does not say
-	target uint16 // length of a link's target that is in metadata; with recordMore, a hash of what is not told
+	target uint16 // length of a link's target that is in metadata; with recordMore, a hash of the untold metadata
 	bits   uint32 // permissions, and the flags below
 	uid    uint32
 	gid    uint32
@@ -35,19 +35,19 @@ const (
 	recordLink    = 1 << 15 // a symbolic link
 	recordMore    = 1 << 16 // it has other metadata, which a listing cannot tell
 	recordGone    = 1 << 17 // it was deleted; only segments say so
-	recordAssumed = 1 << 18 // it was not looked at, and like others bears nothing; never in a segment
+	recordAssumed = 1 << 18 // it was not looked at, and like others has no attributes; never in a segment
 	recordTyped   = 1 << 19 // it has the content type that its name gives
 )
 
-// recordAttributes are those that a record has room for.
+// recordAttributes are the attributes that a record has room for.
 const recordAttributes = providers.AttrMode | providers.AttrOwner | providers.AttrModTime
 
 // clockSlack is how far, in seconds, the time of an answer and the time of a
 // change may be apart in a service's own clocks.
 const clockSlack = 2
 
-// staleTimes are what s3fs keeps beside mtime. They are times of the object as
-// s3fs last wrote it, so nobody misses them in a listing.
+// staleTimes are other times that s3fs keeps, of the object when s3fs last wrote it: a listing
+// can do without them.
 var staleTimes = []string{"atime", "ctime"}
 
 // recordID is the name of a key, below the prefix, among records.
@@ -78,7 +78,7 @@ func recordWithin(o *object, from, to time.Time) record {
 
 func seconds(t time.Time) uint32 { return uint32(max(0, min(t.Unix(), math.MaxUint32-clockSlack))) }
 
-// describe takes what the metadata say. Of what has no room it has a hash, or
+// describe takes the metadata of an object. Of metadata that have no room it has a hash, or
 // nothing at all if even the numbers are too large.
 func (r *record) describe(key string, m meta) {
 	typed, rest := m.untold(key)
@@ -110,8 +110,8 @@ func (r *record) describe(key string, m meta) {
 	}
 }
 
-// untold is a hash of what a record has no room for, 0 for nothing, and whether there is
-// the usual type, which needs none.
+// untold is a hash of the metadata that a record has no room for, 0 for nothing, and whether
+// there is the usual type, which needs none.
 func (m meta) untold(key string) (typed bool, hash uint16) {
 	left := maps.Clone(m.user)
 	for _, name := range staleTimes {
@@ -139,7 +139,7 @@ func (r *record) valid() providers.AttrSet {
 	return providers.AttrSet(r.bits>>recordValid) & recordAttributes
 }
 
-// tell adds to an entry of a listing what the record knows of it, which has a key.
+// tell adds the record's attributes to the listing entry of key.
 func (r *record) tell(info *providers.Info, key string) {
 	if r.is(recordAssumed) || r.is(recordMore) && r.target == 0 {
 		return
@@ -185,7 +185,7 @@ func (r *record) settle(modified time.Time) {
 	}
 }
 
-// order says which of two records of a key is of the later version.
+// order is a number by which two records of a key are compared: the later version has more.
 func (r *record) order() uint32 {
 	if r.slack > 0 {
 		return r.at - min(r.at, clockSlack)
@@ -193,7 +193,7 @@ func (r *record) order() uint32 {
 	return r.at
 }
 
-// same reports whether two records say the same but for when.
+// same reports whether two records are equal but for their time.
 func (r record) same(other record) bool {
 	r.at, r.slack = other.at, other.slack
 	return r == other

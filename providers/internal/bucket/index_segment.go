@@ -30,13 +30,13 @@ var segmentsPast = []string{segmentWord + "1\n", segmentWord + "2\n"}
 
 var errNewerSegment = errors.New("of a newer wsmount")
 
-// keyedRecord is a record and what it is of.
+// keyedRecord is a record and the id of its key.
 type keyedRecord struct {
 	id uint64
 	record
 }
 
-// encodeSegment makes a segment. It sorts what it is given.
+// encodeSegment makes a segment. It sorts all in place.
 func encodeSegment(all []keyedRecord) []byte {
 	slices.SortFunc(all, func(a, b keyedRecord) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
 	out := bytes.NewBufferString(segmentHead)

@@ -17,16 +17,16 @@ import (
 
 const (
 	segmentsAt  = Own + "/hints/"
-	segmentMax  = 64 << 20 // bytes; others are not read
-	segmentMany = 32       // segments that are worth making one of
-	segmentHeap = 256      // as many as that are too many, however large the largest
+	segmentMax  = 64 << 20 // bytes; larger ones are not read
+	segmentMany = 32       // segments that are worth merging
+	segmentHeap = 256      // as many are merged however large the largest is
 	atOnce      = 32       // requests
 )
 
-// segmentIndex is an index for who reads and writes its segments, one at a time: io is locked.
+// segmentIndex is an index whose segments the caller may read and write: it holds io.
 type segmentIndex struct{ *index }
 
-// start takes what Open's LIST found, and reads it while others go on. The
+// start reads the segments that Open's LIST found, in the background. The
 // first listing waits for that.
 func (x *index) start(found []Item, writing bool) {
 	x.mu.Lock()
@@ -42,7 +42,7 @@ func (x *index) start(found []Item, writing bool) {
 	}()
 }
 
-// wait waits for the first reading, and not for ever.
+// wait waits for the first reading, with a limit.
 func (x *index) wait(ctx context.Context) {
 	select {
 	case <-x.loaded: // most often
@@ -59,12 +59,12 @@ func (x *index) wait(ctx context.Context) {
 	}
 }
 
-// refresh looks whether others have written segments, if nobody has for long.
+// refresh looks for segments of other mounts, if the last look is long ago.
 func (x *index) refresh(ctx context.Context) bool {
 	x.mu.Lock()
 	due := x.objects.now().Sub(x.looked) >= indexFresh
 	x.mu.Unlock()
-	if !due || !x.io.TryLock() { // who holds it may take long
+	if !due || !x.io.TryLock() { // the holder may take long
 		return false
 	}
 	defer x.io.Unlock()
@@ -76,7 +76,7 @@ func (x *index) refresh(ctx context.Context) bool {
 
 // look lists the segments and reads those that are new.
 func (x segmentIndex) look(ctx context.Context) bool {
-	for range 3 { // somebody may make one of many meanwhile
+	for range 3 { // another mount may merge segments meanwhile
 		x.mu.Lock()
 		x.looked = x.objects.now()
 		x.mu.Unlock()
@@ -109,7 +109,7 @@ func (x segmentIndex) read(ctx context.Context, items []Item) (missed bool) {
 		}
 	}
 	slices.SortFunc(fresh, byKey)
-	var mu sync.Mutex // guards what the requests lead to
+	var mu sync.Mutex // guards the results of the requests
 	found := make([][]keyedRecord, len(fresh))
 	each(len(fresh), 8, func(i int) {
 		key := fresh[i].Key
@@ -163,7 +163,7 @@ func (x lockedIndex) plan() {
 	}
 }
 
-// run writes what was planned, and plans again.
+// run writes the planned changes, and plans again.
 func (x *index) run() {
 	ctx, cancel := context.WithTimeout(x.ctx, indexSend)
 	defer cancel()
@@ -174,7 +174,7 @@ func (x *index) run() {
 	if err == nil && s.isMany() {
 		err = s.compact(ctx)
 	}
-	if x.ended != nil && x.ctx.Err() == nil { // what Close breaks off it does itself
+	if x.ended != nil && x.ctx.Err() == nil { // writes that Close interrupts, it makes itself
 		x.ended(indexWork, err)
 	}
 	locked := x.lock()
@@ -237,8 +237,8 @@ func (x segmentIndex) send(ctx context.Context, all []keyedRecord) error {
 	return nil
 }
 
-// isMany says that there are segments enough to make one of: the largest is
-// only written anew when there is something to gain.
+// isMany reports whether segments should be merged: the largest is only written anew when there
+// is something to gain.
 func (x segmentIndex) isMany() bool {
 	var sum, largest int64
 	for _, size := range x.segments {
@@ -248,10 +248,9 @@ func (x segmentIndex) isMany() bool {
 	return n >= segmentMany && sum-largest >= largest/8 || n >= segmentHeap
 }
 
-// compact makes one segment of all that is known, and then removes those whose
-// records are in it. No other mount is harmed at any moment: one that does the
-// same leaves another segment of the same records; one that finds a segment gone
-// lists again. What cannot be read stays.
+// compact makes one segment of all known records, and then removes the old ones. No other mount
+// is harmed at any moment: one that does the same leaves another segment of the same records; one
+// that finds a segment gone lists again. A segment that cannot be read stays.
 func (x segmentIndex) compact(ctx context.Context) error {
 	if !x.look(ctx) {
 		return nil
@@ -299,7 +298,7 @@ func (x *index) close() {
 	x.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	x.io.Lock() // whoever has it ends with x.ctx
+	x.io.Lock() // its holder ends with x.ctx
 	defer x.io.Unlock()
 	if err := (segmentIndex{x}).write(ctx); err != nil {
 		x.mu.Lock()

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	pageMax = 1000 // what a service gives in one page
-	// entriesMax bounds what a page tells. A tree must be ten directories deep
-	// for each file to reach it.
+	pageMax = 1000 // the most that a service gives in one page
+	// entriesMax bounds the entries of a page. A tree must be ten directories deep for each file
+	// to reach it.
 	entriesMax = 10 * pageMax
 )
 
@@ -78,13 +78,12 @@ type walk struct {
 	recursive bool
 	cursor    cursor
 	told      []providers.Info
-	items     []Item // what told says, in the same order; without key, a directory that keys imply
+	items     []Item // of the entries in told, in the same order; without key, a directory that keys imply
 }
 
-// page tells what one LIST says, and whether there is more. A recursive walk
-// goes on behind a key, as the service's own token cannot point between a
-// directory and what is in it. Where a listing cannot begin behind a key, the page in
-// which it is comes once more.
+// page adds the entries of one LIST, and reports whether there is more. A recursive walk goes on
+// behind a key, as the service's own token cannot point between a directory and its content.
+// Where a listing cannot begin behind a key, the page that holds the key comes once more.
 func (w *walk) page(ctx context.Context) (more bool, err error) {
 	q := Query{Prefix: w.at.dir, Limit: min(w.limit, pageMax)}
 	first := w.cursor.isZero()
@@ -124,8 +123,8 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 }
 
 // checkOrder refuses a page of a recursive walk that is not in the order of keys, as
-// those of S3's directory buckets are: the key where it ends says nothing of what was
-// passed. One that holds everything needs no order.
+// those of S3's directory buckets are: its last key does not tell which keys were passed. A page
+// that holds everything needs no order.
 func (w *walk) checkOrder(answer listing) error {
 	after := string(w.cursor.After)
 	isWhole := after == "" && !answer.More
@@ -141,8 +140,8 @@ func (w *walk) checkOrder(answer listing) error {
 
 var errUnordered = fmt.Errorf("the service does not list keys in their order: %w", providers.ErrUnsupported)
 
-// tell adds the entries that an item stands for: itself, and directories above
-// it that were not told yet. full says that the page ended before.
+// tell adds the entries that an item stands for: itself, and directories above it that were not
+// told yet. full reports that the page ended before.
 func (w *walk) tell(it Item) (full bool, err error) {
 	if w.at.l.IsRoot() && w.p.ownKey(it.Key) {
 		w.cursor.pass(it.Key, false)
@@ -181,7 +180,7 @@ func (w *walk) locate(it Item, isDir bool) (providers.Locator, error) {
 	return locate(l, base, rest, isDir, w.cursor.isFile)
 }
 
-// tellAbove tells the directories between here and l. A walk that is not
+// tellAbove tells the directories between w.at and l. A walk that is not
 // recursive meets them only where a long name takes more than one.
 func (w *walk) tellAbove(l providers.Locator) (full bool) {
 	parts, depth := l.Parts(), len(w.at.l.Parts())

@@ -10,15 +10,15 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Login keeps the credentials of a service until shortly before they end. A nil Login is
-// of who asks without any.
+// Login keeps the credentials of a service until shortly before they end. A nil Login belongs to
+// a Store without credentials.
 type Login[C any] struct {
 	same func(a, b C) bool
 	now  func() time.Time
 	held lockedLogin[C] // see lock
 }
 
-// lockedLogin is what the mutex of a Login guards.
+// lockedLogin has the fields that the mutex of a Login guards.
 type lockedLogin[C any] struct {
 	mu      sync.Mutex
 	fetch   func(ctx context.Context) (C, time.Time, error) // under the mutex, so that one fetches for all
@@ -26,10 +26,10 @@ type lockedLogin[C any] struct {
 	ends    time.Time // zero: when the service refuses them
 	renewAt time.Time
 	fetched time.Time // zero: never
-	vain    time.Time // when there were no others than those that were refused
+	vain    time.Time // when a fetch gave the refused ones again
 }
 
-// NewLogin keeps what fetch gives with the time of its end, which is zero if that is not
+// NewLogin keeps the credentials that fetch gives with the time of their end, zero if not
 // known. same tells whether a service would take two for the same.
 func NewLogin[C any](now func() time.Time, same func(a, b C) bool, fetch func(context.Context) (C, time.Time, error)) *Login[C] {
 	return &Login[C]{same: same, now: now, held: lockedLogin[C]{fetch: fetch}}
@@ -42,8 +42,8 @@ func (l *Login[C]) lock() *lockedLogin[C] {
 
 func (l *lockedLogin[C]) unlock() { l.mu.Unlock() }
 
-// vainPause is how long nobody asks again for credentials that were not there:
-// it may run a program, and each time is in the audit log.
+// vainPause is the time before the next fetch of credentials after one in vain: it may run a
+// program, and each time is in the audit log.
 const vainPause = time.Second
 
 // Get gives credentials that hold.
@@ -61,7 +61,7 @@ func (l *Login[C]) Get(ctx context.Context) (C, error) {
 	return h.current, nil // perhaps the old ones, which still hold
 }
 
-// renew asks again. Credentials are renewed when a quarter of their time is left, at most
+// renew fetches again. Credentials are renewed when a quarter of their time is left, at most
 // five minutes ahead.
 func (l *lockedLogin[C]) renew(ctx context.Context, now time.Time) error {
 	c, ends, err := l.fetch(ctx)
@@ -75,9 +75,9 @@ func (l *lockedLogin[C]) renew(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Do sends a request, and once more where it may be that the service did not take the
-// credentials and there are new ones. again, unless nil, makes the request's
-// body ready for that, or says that it cannot.
+// Do sends a request, and once more where it may be that the service did not take the credentials
+// and there are new ones. again, unless nil, makes the request's body ready for that, and reports
+// whether it could.
 func (l *Login[C]) Do(ctx context.Context, send func() error, mayBe func(error) bool, again func() bool) error {
 	if l == nil {
 		return send()
@@ -92,7 +92,7 @@ func (l *Login[C]) Do(ctx context.Context, send func() error, mayBe func(error) 
 	return send()
 }
 
-// refused tells that the service did not take the credentials that a request
+// refused notes that the service did not take the credentials that a request
 // was signed with, and reports whether there are others now.
 func (l *Login[C]) refused(ctx context.Context, used C) bool {
 	h := l.lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Names of metadata that mean something here.
+// Names of metadata that have a meaning for this package.
 const (
 	metaMode  = "mode"
 	metaUID   = "uid"
@@ -38,23 +38,23 @@ var kindTypes = map[providers.Kind]uint32{
 	providers.KindUnknown: typeFile, providers.KindFile: typeFile, providers.KindDir: typeDir, providers.KindSymlink: typeLink,
 }
 
-// attributes are those that metadata keep.
+// attributes are those that metadata can hold.
 const attributes = providers.AttrMode | providers.AttrOwner | providers.AttrModTime | providers.AttrXattrs
 
-// meta is what the metadata of an object say.
+// meta is the meaning of an object's metadata.
 type meta struct {
 	kind providers.Kind // KindSymlink, or KindFile when they say nothing
 	attr providers.Attr
 	user map[string]string
 	op   string
 
-	// The target of a link, the name of the metadata that have it, and whether the content
-	// is the target, whatever metadata say.
+	// The target of a link, the name of the metadata that holds it, and whether the content is
+	// the target, whatever the metadata says.
 	target, targetBy string
 	inContent        bool
 }
 
-// apart is the target of a link whose content is not it.
+// apart is the target of a link if it is not the content, else "".
 func (m meta) apart() string {
 	if m.inContent {
 		return ""
@@ -62,8 +62,8 @@ func (m meta) apart() string {
 	return m.target
 }
 
-// decodeMeta reads what this package and other programs write, see words.go. What it
-// cannot read it leaves to the user's metadata, so that nothing gets lost.
+// decodeMeta reads the metadata of this package and of other programs, see words.go. Values that
+// it cannot read stay in the user's metadata, so that nothing gets lost.
 func decodeMeta(raw map[string]string) meta {
 	m := meta{kind: providers.KindFile}
 	left := map[string]string{}
@@ -86,7 +86,7 @@ func decodeMeta(raw map[string]string) meta {
 		m.attr.Xattrs = all
 	}
 	m.readLink(left)
-	if !byGcsfuse { // else it made the content, and left the metadata of who made another
+	if !byGcsfuse { // else gcsfuse made the content, and left the metadata of the program that made another
 		m.op = decodeValue(left[metaOp])
 	}
 	delete(left, metaOp)
@@ -120,7 +120,7 @@ func (m *meta) readOwner(left map[string]string, uidName, gidName string) {
 	delete(left, gidName)
 }
 
-// readLink finds out whether it is a link, beside its mode.
+// readLink finds out whether the object is a link whose mode does not say so.
 func (m *meta) readLink(left map[string]string) {
 	_, m.inContent = take(left, isTrue, BlobLink, GoogLink)
 	for _, by := range []string{metaTarget, GcsfuseTarget} {
@@ -175,7 +175,7 @@ func formatTime(t time.Time) string {
 	return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond())
 }
 
-// encode is what a service is given.
+// encode makes the metadata for a service.
 func (m meta) encode(s Service) (map[string]string, error) {
 	raw := map[string]string{}
 	for key, value := range m.user {
@@ -187,7 +187,7 @@ func (m meta) encode(s Service) (map[string]string, error) {
 		}
 		raw[key] = encodeValue(value)
 	}
-	if read := decodeMeta(raw); len(read.user) < len(raw) { // what cannot be read as ours may stay
+	if read := decodeMeta(raw); len(read.user) < len(raw) { // metadata of the user that would be read as ours is refused
 		return nil, fmt.Errorf("metadata of the names %s: %w", strings.Join(metaNames, ", "), providers.ErrInvalid)
 	}
 	m.encodeAttr(s.Words, raw)
@@ -203,7 +203,7 @@ func (m meta) encode(s Service) (map[string]string, error) {
 		if m.targetBy == metaTarget {
 			target = url.PathEscape(target)
 		}
-		// What the content has as well is left out where there is no room.
+		// A target that the content has as well is left out where there is no room.
 		if whole := size + len(m.targetBy) + len(target); whole <= s.Metadata || !m.inContent {
 			raw[m.targetBy], size = target, whole
 		}
@@ -221,7 +221,7 @@ func (m meta) encodeAttr(w Words, raw map[string]string) {
 	}
 	hasMode, mode := m.attr.Valid.Has(providers.AttrMode), m.attr.Mode&0o7777
 	if !hasMode {
-		mode = 0o777 // what POSIX says of a link
+		mode = 0o777 // POSIX's mode of a link
 	}
 	uid, gid := metaUID, metaGID
 	switch {
@@ -245,7 +245,7 @@ func (m meta) encodeAttr(w Words, raw map[string]string) {
 	}
 }
 
-// decode is what an object of a key is like by its metadata and headers.
+// decode reads the metadata and headers of the object of a key.
 func decode(key string, raw map[string]string, h Headers) meta {
 	m := decodeMeta(raw)
 	m.takeHeaders(key, h)
@@ -272,8 +272,8 @@ const (
 	wordEnd   = "?="
 )
 
-// encodeValue gives what a header can carry: printable ASCII that no service
-// trims, or an encoded word.
+// encodeValue makes a value that a header can carry: printable ASCII that no service trims, or an
+// encoded word.
 func encodeValue(s string) string {
 	plain := s != "" && s == strings.TrimSpace(s) && !strings.Contains(s, wordStart) && !strings.Contains(s, "  ") &&
 		strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c > '~' }) < 0

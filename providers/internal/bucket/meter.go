@@ -9,8 +9,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Meter is a transport that counts what really goes out, so a request that was repeated
-// after a new login counts twice.
+// Meter is a transport that counts the requests that really go out, so a request that was
+// repeated after a new login counts twice.
 type Meter struct {
 	Inner http.RoundTripper
 	Name  func(*http.Request) string // the service's own name of a request
@@ -19,7 +19,7 @@ type Meter struct {
 	seen map[string]providers.Count
 }
 
-// Requests is what providers.Meter tells.
+// Requests returns the counts for providers.Meter.
 func (m *Meter) Requests() map[string]providers.Count {
 	m.mu.Lock()
 	defer m.mu.Unlock()

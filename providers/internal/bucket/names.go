@@ -10,8 +10,8 @@ import (
 // ends so by itself has the ending twice.
 const beside = "%2F"
 
-// Own is the name, at the root, below which wsmount keeps its own, and Scratch is what
-// keys begin with that something is tried with, below the prefix.
+// Own is the name, at the root, below which wsmount keeps its own objects. Keys of trial objects
+// begin with Scratch, below the prefix.
 const (
 	Own     = ".wsmount"
 	Scratch = Own + "/probe-"
@@ -19,11 +19,11 @@ const (
 
 func isOwn(l providers.Locator) bool { return !l.IsRoot() && l.Parts()[0] == Own }
 
-// place is where in the bucket a Locator leads.
+// place is the location of a Locator in the bucket.
 type place struct {
 	l   providers.Locator
 	key string // of the object; "" where there can be none
-	dir string // what the keys below begin with
+	dir string // the prefix of the keys below
 	// partial: l ends inside a long name, and keys that begin with dir may
 	// belong to another.
 	partial bool
@@ -99,9 +99,9 @@ func mark(plain string, marked bool) string {
 	return segment
 }
 
-// locate is the Locator of the key base+rest, where base is what the keys below
-// l begin with; with isDir, of the directory. marked says which directories,
-// given by their keys without the last slash, are beside a file.
+// locate is the Locator of the key base+rest, where base is the prefix of the keys below l; with
+// isDir, of the directory. marked tells whether a directory, given by its key without the last
+// slash, is beside a file.
 func locate(l providers.Locator, base, rest string, isDir bool, marked func(dir string) bool) (providers.Locator, error) {
 	segments := strings.Split(rest, "/")
 	at := base

@@ -11,8 +11,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// objects are what the service has, below a prefix. What they tell of attributes is in the
-// index.
+// objects are the service's objects below a prefix. The attributes that their answers tell are
+// kept in the index.
 type objects struct {
 	store   Store
 	service Service
@@ -23,10 +23,10 @@ type objects struct {
 	index   *index
 }
 
-// head asks for one object. Markers count. Where a refusal has no words it is followed by
-// a LIST, which says why: a clock that is wrong
-// passes, what is not allowed does not. Where the LIST is allowed, what refused the HEAD
-// may be over by then, and only a second refusal is one of this object.
+// head asks for one object. Markers count. A refusal without words is followed by a LIST, which
+// tells the reason: a wrong clock passes, a missing permission does not. Where the LIST is
+// allowed, the cause may have passed in the meantime, and only a second refusal is one of this
+// object.
 func (b *objects) head(ctx context.Context, key string) (*object, error) {
 	o, err := b.headAlone(ctx, key)
 	if doubtOf(err) != NoReason {
@@ -42,7 +42,7 @@ func (b *objects) head(ctx context.Context, key string) (*object, error) {
 	return nil, listErr
 }
 
-// headAlone is head for who has just been answered otherwise.
+// headAlone is head without the LIST.
 func (b *objects) headAlone(ctx context.Context, key string) (*object, error) {
 	if key == "" {
 		return nil, &Fault{Kind: providers.ErrNotExist}
@@ -77,7 +77,7 @@ func (b *objects) list(ctx context.Context, q Query) (listing, error) {
 	return listing{answer, ordered}, nil
 }
 
-// making is what the service is told of an object to make.
+// making has the metadata, headers and condition to make an object with.
 func (b *objects) making(key string, m meta, c providers.Condition) (Making, error) {
 	raw, err := m.encode(b.service)
 	return Making{Metadata: raw, Headers: m.headers(key), If: b.honours.asked(c)}, err
@@ -97,7 +97,7 @@ func (b *objects) put(ctx context.Context, key string, body content, m meta, c p
 	return b.made(told, key, body.Size, m, began), nil
 }
 
-// send has the service keep content, and checks that it is the same.
+// send uploads content, and checks that the service has the same.
 func (b *objects) send(ctx context.Context, key string, body content, m Making) (Object, error) {
 	out := NewOutgoing(ctx, body.Body)
 	out.MD5 = &body.sum
@@ -108,8 +108,8 @@ func (b *objects) send(ctx context.Context, key string, body content, m Making) 
 	return told, out.Check(told.MD5)
 }
 
-// made takes note of an object that was made of so many bytes, since a time of this
-// machine, and describes it. The info lacks a Locator.
+// made records in the index that an object was made, of this size and after began (of the local
+// clock), and describes it. The info lacks a Locator.
 func (b *objects) made(told Object, key string, size int64, m meta, began time.Time) providers.Info {
 	o := &object{told, m.written(key)}
 	o.Key, o.Size = key, size
@@ -130,8 +130,8 @@ func (b *objects) remove(ctx context.Context, key, etag string) error {
 	return err
 }
 
-// below is a key as records know it, and whether they do: wsmount's own keys, the
-// root's, and those that a listing tells all of have none.
+// below is the name of a key in records, and whether it has one: wsmount's own keys, the root's,
+// and those whose attributes a listing tells have none.
 func (b *objects) below(key string) (string, bool) {
 	rest, ok := strings.CutPrefix(key, b.prefix)
 	return rest, ok && rest != "" && !b.ownKey(key) && (!b.service.Tells || !b.service.TellsDirs && strings.HasSuffix(key, "/"))

@@ -10,7 +10,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// writeParts is Write for what one PUT does not take.
+// writeParts is Write for a body that does not fit in one PUT.
 func (p *Provider) writeParts(ctx context.Context, at place, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
 	u, err := p.start(ctx, at, opts)
 	if err != nil {
@@ -53,5 +53,5 @@ func (u *upload) sendAll(ctx context.Context, body providers.Body) error {
 	}
 }
 
-// BufferSize is what is kept of a body of unknown size before it goes out in parts.
+// BufferSize is the most of a body of unknown size that is buffered before it goes out in parts.
 const BufferSize = 16 << 20

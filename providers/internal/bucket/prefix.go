@@ -8,13 +8,13 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// checkPrefix refuses a prefix that is an object itself, or has one above it: a file
-// where the root of the tree has to be a directory. Keys below a file are in no listing
-// of some services, so that what was written would be gone from every other mount.
-// Other directories beside a file have names that say so; a root has no name.
+// checkPrefix refuses a prefix that is an object itself, or has one above it: a file where the
+// root of the tree has to be a directory. Keys below a file are in no listing of some services,
+// so that files written there would be missing from every other mount. Other directories beside a
+// file have names that say so; a root has no name.
 //
-// Where the credentials may not look, as with a right to what is below the prefix alone,
-// the prefix is taken as it is.
+// Where the credentials may not look, as with a right to the keys below the prefix alone, the
+// prefix is taken as it is.
 func (p *Provider) checkPrefix(ctx context.Context) error {
 	var checks []func() error
 	for i, c := range p.prefix {

@@ -11,13 +11,13 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// object is an Object and what its metadata say.
+// object is an Object and its decoded metadata.
 type object struct {
 	Object
 	meta meta
 }
 
-// read is an object as the service told it.
+// read decodes an object that the service described.
 func read(told Object) *object { return &object{told, decode(told.Key, told.Metadata, told.Headers)} }
 
 // Version is how every verb tells it.
@@ -39,7 +39,7 @@ func (o *object) info(l providers.Locator) providers.Info {
 	return info
 }
 
-// tell adds to an entry of a listing what the object is.
+// tell adds the object's attributes to a listing entry.
 func (o *object) tell(info *providers.Info) {
 	if o.isMarker() {
 		info.Attr, info.Metadata = o.meta.attr, o.meta.user
@@ -55,7 +55,7 @@ func isMarker(key string, size int64) bool {
 	return size == 0 && (key == "" || strings.HasSuffix(key, "/"))
 }
 
-// file is head for what is no directory.
+// file is head for anything but a directory.
 func (p *Provider) file(ctx context.Context, at place) (*object, error) {
 	if at.key == "" {
 		return nil, &Fault{Kind: providers.ErrNotExist}
@@ -114,7 +114,7 @@ func (p *Provider) statDir(ctx context.Context, at place, why error) (providers.
 	return info, nil
 }
 
-// kindAt says why there is no file at a place: ErrIsDir, or ErrNotExist.
+// kindAt tells why there is no file at a place: ErrIsDir, or ErrNotExist.
 func (p *Provider) kindAt(ctx context.Context, at place) error {
 	d, err := p.lookDir(ctx, at)
 	switch {
@@ -155,7 +155,7 @@ func (p *Provider) past(ctx context.Context, at place, opts providers.ReadOption
 	return p.get(ctx, at, id, opts)
 }
 
-// get reads an object; with an id, the version of that id, which is not what is there.
+// get reads an object; with an id, the version of that id instead of the current one.
 func (p *Provider) get(ctx context.Context, at place, id string, opts providers.ReadOptions) (providers.Content, error) {
 	told, stream, err := p.store.Get(ctx, at.key, Range{Offset: opts.Offset, Length: opts.Length, ETag: opts.Version.ETag, ID: id})
 	if id == "" && doubtOf(err) == RangeBeyond {
@@ -180,8 +180,7 @@ func (p *Provider) get(ctx context.Context, at place, id string, opts providers.
 	return providers.Content{Info: o.info(at.l), Body: body}, nil
 }
 
-// checkPinned compares what If-Match does not: the time, and whether there is
-// anything at all.
+// checkPinned compares more than If-Match does: the time, and that it is no directory.
 func (o *object) checkPinned(v providers.Version) error {
 	switch {
 	case o.isMarker():

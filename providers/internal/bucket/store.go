@@ -15,13 +15,12 @@ import (
 // and headers. It knows no directories, and keeps nothing of what it was asked.
 //
 // Its errors are *Fault, those of the body that it was given, or the context's;
-// anything else counts as no answer. A key that has no object is ErrNotExist, a
-// condition that does not hold is ErrConflict. A Store is given only conditions that
-// Honours names, and IfDir never. It repeats no request, but for a login and for what
-// the service did not decide.
+// anything else counts as no answer. A key that has no object is ErrNotExist, a condition that
+// does not hold is ErrConflict. A Store gets only conditions that Honours names, and never IfDir.
+// It repeats no request, but for a login and for an answer that decided nothing.
 type Store interface {
-	// Honours says what the service does with conditions. It is asked once, before
-	// anything is changed, and may try that below Scratch; own are wsmount's own keys.
+	// Honours tells which conditions the service honours. It is asked once, before anything is
+	// changed, and may try them below Scratch; own are wsmount's own keys.
 	Honours(ctx context.Context, own Listing) (Honours, error)
 
 	// Head describes an object.
@@ -41,7 +40,7 @@ type Store interface {
 	// Copy makes an object, which may be from itself, with the content of from, if that
 	// has its ETag still. It is of at most Service.Copy bytes.
 	Copy(ctx context.Context, from Object, key string, m Making) (Object, error)
-	// Delete removes an object. One that is not there may be ErrNotExist.
+	// Delete removes an object. For a missing one it may return ErrNotExist.
 	Delete(ctx context.Context, key string, c providers.Condition) error
 
 	// Begin starts an upload in parts. A service that has no name for it gives "".
@@ -62,28 +61,28 @@ type Store interface {
 
 // Patcher is a Store whose objects can get other metadata and headers without a copy.
 type Patcher interface {
-	// Patch replaces metadata and headers of an object, which had those that was has, on
-	// a condition that may be Unconditional.
+	// Patch replaces metadata and headers of an object, which are those of was, on a condition
+	// that may be Unconditional.
 	Patch(ctx context.Context, was Object, m Making) (Object, error)
 }
 
-// Honours is what a service does with conditions and names. What is false, the
-// Provider looks for before it acts.
+// Honours tells which conditions and names a service honours. A condition that is false, the
+// Provider checks itself, by a look before the change.
 type Honours struct {
 	Create   bool // Put with IfAbsent
 	Replace  bool // Put with IfVersion
 	Complete bool // Complete with both
 	Copy     bool // Copy with a condition on its target
-	Delete   bool // Delete with IfVersion, also of what is not there
+	Delete   bool // Delete with IfVersion, also of a missing object
 
 	// Encodes: listings carry every name; else those that XML does.
 	Encodes bool
-	// Hides: where a file is beside a directory of its name, a listing has the file
-	// alone. What would hide a directory then asks first.
+	// Hides: where a file is beside a directory of its name, a listing has the file alone. A
+	// change that would hide a directory looks for one first.
 	Hides bool
 }
 
-// Service is what is the same for each bucket of a service.
+// Service has the traits that all buckets of a service share.
 type Service struct {
 	Name    string // in errors and configurations: "s3"
 	People  string // as people call it
@@ -107,7 +106,7 @@ type Service struct {
 	Parts    providers.PartLimits
 }
 
-// Object is what a service says of one. Of an object that was just made it may leave
+// Object is an object as a service describes it. For one that was just made the service may leave
 // out Key, Size, Modified, Metadata and Headers.
 type Object struct {
 	Key      string
@@ -120,15 +119,14 @@ type Object struct {
 	Answered time.Time // by the service's clock; zero: not told
 }
 
-// Range is what is wanted of an object: all of it, in whatever version is there, if
-// it is zero.
+// Range is the part of an object that is asked for; zero is all of the current version.
 type Range struct {
 	Offset, Length int64  // Length 0: to the end
 	ETag           string // else ErrConflict; "": any
-	ID             string // what Past found; "": the present
+	ID             string // from Past; "": the current version
 }
 
-// Header is the range as a request of HTTP says it; "" for all.
+// Header is the range as an HTTP header; "" for all.
 func (r Range) Header() string {
 	switch last := r.Offset + r.Length - 1; {
 	case r.Length > 0 && last >= r.Offset: // and not past the last number there is
@@ -161,7 +159,7 @@ const (
 // Query asks for keys.
 type Query struct {
 	Prefix  string
-	Grouped bool   // what has a slash behind the prefix comes as one item, up to the slash
+	Grouped bool   // keys with a slash behind the prefix come as one item, up to the slash
 	After   string // keys behind this one, with NearKey itself too, or more before it; "": from the first, or as Token says
 	Token   string // Listing.Next of the page before; not with After
 	Limit   int    // at most; 0: as the service likes
@@ -178,20 +176,20 @@ type Listing struct {
 // Item is an object, or a group of keys.
 type Item struct {
 	Object
-	IsDir bool // a group, of which there is nothing but Key and what Service.TellsDirs says
+	IsDir bool // a group, which has only Key, and the fields of Service.TellsDirs
 }
 
-// Making is what an object is made with.
+// Making has the metadata, headers and condition of an object to be made.
 type Making struct {
 	Metadata map[string]string
 	Headers  Headers
 	If       providers.Condition
 }
 
-// Upload is one in parts.
+// Upload is an upload in parts.
 type Upload struct{ Key, ID string }
 
-// Part is one that the service has.
+// Part is a part that the service has.
 type Part struct {
 	N    int
 	ETag string

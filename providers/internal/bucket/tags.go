@@ -12,21 +12,21 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Tags are those of the objects of a bucket, for a Store. They come with no answer that
-// describes an object: what does come is how many there are. So they are asked for where
-// there are some; for a GET, which may be one of many of the same object, what was told last
-// is good enough. Where they may not be read, or not be set, content goes without.
+// Tags has the tags of the objects of a bucket, for a Store. No answer that describes an object
+// has them, only their number. So they are asked for where there are some; for a GET, which may
+// be one of many of the same object, the last answer is good enough. Where tags may not be read,
+// or not be set, content goes without.
 type Tags struct {
 	ask         func(ctx context.Context, key string) (string, error)
-	read, write string // what these rights are called
+	read, write string // the names of these rights
 	log         *slog.Logger
 
-	mu    sync.Mutex          // guards what follows
+	mu    sync.Mutex          // guards all below
 	known map[tagsOf]string   // at most maxKnownTags
 	told  map[string]struct{} // the rights that the log has named
 }
 
-// tagsOf is a state of an object. Tags may change without another.
+// tagsOf is a state of an object. Tags may change while that stays the same.
 type tagsOf struct{ key, etag string }
 
 // maxKnownTags bounds what is remembered.
@@ -38,7 +38,7 @@ func NewTags(log *slog.Logger, read, write string, ask func(ctx context.Context,
 	return &Tags{ask: ask, read: read, write: write, log: log, known: map[tagsOf]string{}, told: map[string]struct{}{}}
 }
 
-// Known are the tags of an object that has so many, as they were told last, or are told now.
+// Known are the tags of an object that has so many, from memory, or else from the service.
 func (t *Tags) Known(ctx context.Context, key, etag string, count int64) (string, error) {
 	t.mu.Lock()
 	all, ok := t.known[tagsOf{key, etag}]
@@ -72,7 +72,7 @@ func (t *Tags) Ask(ctx context.Context, key, etag string, count int64) (string, 
 	return all, nil
 }
 
-// Denied reports whether an error says that something is not for who asks.
+// Denied reports whether an error means that the credentials, or the service, do not allow it.
 func Denied(err error) bool {
 	return errors.Is(err, providers.ErrPermission) || errors.Is(err, providers.ErrUnsupported)
 }
@@ -89,8 +89,8 @@ func (t *Tags) tell(what, right, key string, err error) {
 }
 
 // Tagged sends a request with tags, and without them where those may not be set: the content
-// counts for more. again makes its body ready for that, or says that it cannot; nil: it needs
-// nothing.
+// counts for more. again makes its body ready for that, and reports whether it could; nil: it
+// needs nothing.
 func Tagged[O any](t *Tags, tags string, again func() bool, send func(tags string) (O, error)) (O, error) {
 	out, err := send(tags)
 	if tags == "" || !Denied(err) || again != nil && !again() {
@@ -115,7 +115,7 @@ func FormatTags(tags map[string]string) string {
 	return strings.Join(all, "&")
 }
 
-// ParseTags is the opposite. nil: there are none.
+// ParseTags reads the output of FormatTags. nil: there are no tags.
 func ParseTags(s string) map[string]string {
 	var tags map[string]string
 	values, _ := url.ParseQuery(s) // ours, or a service's

@@ -12,10 +12,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// cursor is where a listing goes on, and what it must know of the pages
-// before. Keys are bytes, as JSON strings are text.
+// cursor is the place where a listing goes on, with the facts it needs of earlier pages. Keys are
+// bytes, as JSON strings are text.
 type cursor struct {
-	Where string   `json:"w,omitempty"` // hash of what is listed
+	Where string   `json:"w,omitempty"` // hash of the listed place
 	Next  string   `json:"n,omitempty"` // the service's token
 	Cut   bool     `json:"c,omitempty"` // of the page at Next, keys up to After are done
 	After []byte   `json:"a,omitempty"` // the last key passed
@@ -50,7 +50,7 @@ func hashOf(where string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// token is what Page.Next says.
+// token is the cursor as Page.Next.
 func (c *cursor) token(where string) string {
 	c.Where = hashOf(where)
 	b, err := json.Marshal(c)
@@ -60,7 +60,7 @@ func (c *cursor) token(where string) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseToken reads it back, and refuses what was given for another place.
+// parseToken reads a cursor back, and refuses one of another place.
 func parseToken(token, where string) (cursor, error) {
 	var c cursor
 	if token == "" {

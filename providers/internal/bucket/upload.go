@@ -75,7 +75,7 @@ func (u *upload) inParts(ctx context.Context, send func() error) (info providers
 		info, err = u.complete(ctx)
 	}
 	if err != nil {
-		// AbortParts finds what stays.
+		// AbortParts finds parts that stay.
 		_ = u.abort(context.WithoutCancel(ctx))
 	}
 	return info, err
@@ -128,8 +128,8 @@ func (u *upload) Part(ctx context.Context, n int, body providers.Body) error {
 	})
 }
 
-// send streams a part. What arrives wrong is noticed afterwards, which is soon
-// enough: nobody sees a part before it is completed.
+// send streams a part. Damage is noticed after the transfer, which is soon enough: no reader sees
+// a part before it is completed.
 func (u *upload) send(ctx context.Context, n int, body providers.Body) error {
 	out := NewOutgoing(ctx, body)
 	if err := out.attempt.start(); err != nil {
@@ -184,8 +184,8 @@ func (u *upload) copyRange(ctx context.Context, n int, from Object, offset, size
 	return nil
 }
 
-// whyRange looks why a service does not take a range. A source that has changed may
-// be shorter, and some services look at that before the condition.
+// whyRange finds why a service does not take a range. A source that has changed may be shorter,
+// and some services check the range before the condition.
 func (p *Provider) whyRange(ctx context.Context, from Object, refused error) error {
 	o, err := p.head(ctx, from.Key)
 	switch {

@@ -10,16 +10,16 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Programs that keep a tree in a bucket have words for attributes, and those of one service
-// often agree. What any of them writes is read of every service; what is written is what the
-// programs of this one read.
+// Programs that keep a tree in a bucket have words for attributes, and those of one service often
+// agree. The words of all of them are read on every service; wsmount writes those that the
+// programs of this service read.
 
 // Words are how attributes are written in metadata. The zero Words are s3fs's.
 type Words struct {
 	Dates  bool   // mtime is a date, as rclone has it of Azure and Google, and not seconds
 	Google bool   // mode, owner and seconds are under the names of Google's tools, see googMode
 	Link   string // the name of what is "true" of a link whose content is its target; "": its mode says it
-	Target string // the name of a link's target for who does not look into its content; "": nobody
+	Target string // the name of a link's target for programs that do not read its content; "": not written
 }
 
 // Words of programs beside s3fs's.
@@ -29,17 +29,17 @@ const (
 	// BlobLink is blobfuse2's and AzCopy's.
 	BlobLink = "is_symlink"
 
-	// AzCopy's, where it is to keep what POSIX says of a file: the mode with its type, in decimal
-	// digits, and the time in nanoseconds. Other programs have such names too, so that the
-	// first has to be a mode of its for the others to count.
+	// AzCopy's, where it is to keep POSIX attributes: the mode with its type, in decimal digits,
+	// and the time in nanoseconds. Other programs have such names too, so the others count only
+	// if the first is a mode of its.
 	azcopyMode  = "permissions"
 	azcopyUID   = "posix_owner"
 	azcopyGID   = "posix_group"
 	azcopyMtime = "modtime"
 
-	// gcsfuse's. Of a link the target was all there was until its version 3.9; since then there
-	// is GoogLink too, and the content. Who changes a file there leaves all other metadata as
-	// they were, so of several times its own is the latest.
+	// gcsfuse's. Until its version 3.9 a link had its target and nothing else; since then it has
+	// GoogLink too, and the content. gcsfuse leaves all other metadata of a file that it changes
+	// as they were, so of several times its own is the latest.
 	gcsfuseMtime  = "gcsfuse_mtime"
 	GcsfuseTarget = "gcsfuse_symlink_target"
 
@@ -51,7 +51,7 @@ const (
 	googGID   = "goog-reserved-posix-gid"
 )
 
-// foreign are names that no program but the one that has them uses.
+// foreign are names that only the program uses which made them.
 var foreign = []string{azcopyMode, BlobLink, gcsfuseMtime, GcsfuseTarget, GoogLink, googMtime, googMode, googUID, googGID}
 
 // take reads the first of some metadata that can be read, and takes away all that can.
@@ -102,8 +102,8 @@ func parseDate(s string) (time.Time, bool) {
 	return time.Unix(t.Unix(), int64(t.Nanosecond())), true
 }
 
-// repeats reports whether metadata say an attribute in another program's words. A working
-// copy may have such from before they were known here, when they were a user's.
+// repeats reports whether metadata say an attribute in another program's words. A working copy
+// may have such from an earlier wsmount, which took them for a user's metadata.
 func repeats(name, value string) bool {
 	if _, isDate := parseDate(value); name == metaMtime && isDate {
 		return true
@@ -122,9 +122,9 @@ func (w Words) mtime(t time.Time, raw map[string]string) {
 	}
 }
 
-// tellTarget adds to the metadata of a link the target, which is its content, where there are
-// programs that look for it there. They read it
-// as it is, so it is of characters that need no encoding.
+// tellTarget adds to the metadata of a link the target, which is its content, where programs look
+// for it in the metadata. They read it without decoding, so a target is added only if its
+// characters need no encoding.
 func (p *Provider) tellTarget(ctx context.Context, c content, m meta) (content, meta, error) {
 	if p.service.Words.Target == "" || m.kind != providers.KindSymlink || c.Size > int64(p.service.Metadata) {
 		return c, m, nil

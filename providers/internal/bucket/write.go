@@ -11,8 +11,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Write implements providers.Provider: one Put, or an upload in parts for what
-// is too large for it, or of unknown size and over 16 MiB.
+// Write implements providers.Provider: one Put, or an upload in parts for a body that is too
+// large for it, or of unknown size and over 16 MiB.
 func (p *Provider) Write(ctx context.Context, l providers.Locator, body providers.Body, opts providers.WriteOptions) (providers.Info, error) {
 	return do(ctx, p, providers.MethodWrite, l, func(at place) (providers.Info, error) {
 		m, err := p.checkWrite(at, opts)
@@ -43,7 +43,7 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 	})
 }
 
-// checkWrite refuses what makes no sense, and gives the metadata to write.
+// checkWrite refuses a Write that makes no sense, and gives the metadata to write.
 func (p *Provider) checkWrite(at place, opts providers.WriteOptions) (meta, error) {
 	switch {
 	case at.l.IsRoot():
@@ -81,17 +81,16 @@ func wanted(c providers.Condition) *providers.Info {
 	return nil
 }
 
-// content is a body that can go out in one Put: it can be read again, and its
-// MD5 is known ahead, so that the service refuses what does not arrive as it
-// was. Some services would else keep a half body whose sender went away.
+// content is a body that can go out in one Put: it can be read again, and its MD5 is known ahead,
+// so that the service refuses content that arrives damaged. Some services would else keep half a
+// body whose sender went away.
 type content struct {
 	providers.Body
 	sum [md5.Size]byte
 }
 
-// prepare reads the body once. large says that it is more than a PUT takes,
-// or more than should be in memory of a body that cannot be read twice; it is
-// rest then.
+// prepare reads the body once. large reports that it is more than a PUT takes, or more than
+// should be in memory of a body that cannot be read twice; then the body is rest.
 func (p *Provider) prepare(ctx context.Context, body providers.Body) (c content, rest providers.Body, large bool, err error) {
 	again := rewinder(body)
 	switch {
@@ -129,8 +128,8 @@ func buffer(ctx context.Context, body providers.Body) (c content, rest providers
 
 func bytesBody(b []byte) content { return content{Body: providers.Bytes(b), sum: md5.Sum(b)} }
 
-// allowed looks before a change, where the service does not decide itself, unless
-// the caller has looked.
+// allowed checks the condition before a change, where the service does not decide it, unless the
+// caller has checked it.
 func (p *Provider) allowed(ctx context.Context, at place, c providers.Condition, looked bool) error {
 	if p.honours.Hides && !looked && c.Kind != providers.ConditionVersion {
 		d, err := p.lookDir(ctx, at)
@@ -155,9 +154,9 @@ func (p *Provider) allowed(ctx context.Context, at place, c providers.Condition,
 	return c.Allows(providers.MethodWrite, &info)
 }
 
-// settle says what the end of a conditional change means: which error the
-// contract wants for the service's, and whether the change is there already
-// because this is the repetition of one whose answer got lost.
+// settle interprets the end of a conditional change: it gives the contract's error for the
+// service's, and success if the change was made already, because this repeats an operation whose
+// answer got lost.
 func (p *Provider) settle(ctx context.Context, at place, info providers.Info, c providers.Condition, op string, err error) (providers.Info, error) {
 	if err == nil {
 		return info, nil
@@ -172,7 +171,7 @@ func (p *Provider) settle(ctx context.Context, at place, info providers.Info, c 
 	return providers.Info{}, err
 }
 
-// inTheWay finds out what a failure that says nothing is about. A service whose
+// inTheWay finds the cause of a failure that leaves it open. A service whose
 // store is a file system (Versitygw) has no better word for an upload that cannot be
 // completed because a directory has its name, and would never have another.
 func (p *Provider) inTheWay(ctx context.Context, at place, c providers.Condition, err error) error {
@@ -186,7 +185,7 @@ func (p *Provider) inTheWay(ctx context.Context, at place, c providers.Condition
 	return &Fault{Kind: providers.ErrIsDir, Code: f.Code, Status: f.Status, Err: f.Err}
 }
 
-// done looks whether operation op left what is at a place.
+// done reports whether operation op made the object at a place.
 func (p *Provider) done(ctx context.Context, at place, op string) (providers.Info, bool) {
 	o, err := p.file(ctx, at)
 	if err != nil || op == "" || o.meta.op != op {
@@ -195,7 +194,7 @@ func (p *Provider) done(ctx context.Context, at place, op string) (providers.Inf
 	return o.info(at.l), true
 }
 
-// conditionError is err as the contract has it for a change that creates.
+// conditionError is the contract's error for err, of a change that creates.
 func conditionError(c providers.Condition, err error) error {
 	var f *Fault
 	if !errors.As(err, &f) {

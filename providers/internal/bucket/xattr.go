@@ -11,10 +11,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Extended attributes are in metadata as s3fs has them: a JSON object of names
-// and values in base64, percent-encoded. s3fs writes names as they are; here a
-// quote and a backslash in one have a backslash before them, and are read with
-// and without.
+// Extended attributes are in metadata as s3fs has them: a JSON object of names and values in
+// base64, percent-encoded. s3fs writes names as they are; wsmount writes a backslash before a
+// quote or a backslash in a name, and reads both forms.
 
 func encodeXattrs(all map[string][]byte) string {
 	var b strings.Builder
@@ -35,8 +34,8 @@ func escapeXattrs(s string) string {
 	return strings.ReplaceAll(s, "%2F", "/")
 }
 
-// decodeXattrs reads what s3fs and encodeXattrs write. What it cannot read is
-// nobody's extended attributes.
+// decodeXattrs reads the values of s3fs and encodeXattrs. Others are reported as not ok, and stay
+// plain metadata.
 func decodeXattrs(s string) (map[string][]byte, bool) {
 	text, err := url.PathUnescape(s)
 	text = strings.TrimSpace(text)
@@ -62,7 +61,7 @@ func decodeXattrs(s string) (map[string][]byte, bool) {
 	return all, true
 }
 
-// cutXattrName takes a name and what stands between it and the value.
+// cutXattrName cuts off a name, and the text between it and its value.
 func cutXattrName(s string) (name, after string, ok bool) {
 	s, ok = strings.CutPrefix(s, `"`)
 	if !ok {
@@ -81,8 +80,8 @@ func cutXattrName(s string) (name, after string, ok bool) {
 	return "", "", false
 }
 
-// longest are attributes and an operation id that take as much room as any can,
-// so that what fits beside them fits for good.
+// longest are attributes and an operation id that take as much room as any can, so that metadata
+// which fit beside them fit for good.
 var longest = meta{
 	kind: providers.KindSymlink, op: strings.Repeat("x", 64),
 	attr: providers.Attr{
