@@ -12,9 +12,9 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
-// bodies takes the content of a set into a batch, before the head is held. What goes
-// through LFS is kept as an object, and the batch gets its pointer: that is what the
-// tree after the set says of its place.
+// bodies takes the content of a set into a batch, before the head is held. Content that goes
+// through LFS is kept as an object, and the batch gets its pointer: the filters of the tree after
+// the set decide.
 type bodies struct {
 	repo    *repository
 	ctx     context.Context
@@ -42,16 +42,16 @@ func newBodies(ctx context.Context, r *repository, root id, b *odb.Batch, change
 	return w
 }
 
-// release lets go of the objects that were kept, which the head names by then, or
-// nobody wants.
+// release lets go of the objects that were kept: by then the head names them, or they are not
+// needed.
 func (w *bodies) release() {
 	for _, f := range w.held {
 		f()
 	}
 }
 
-// run is what makes the tree, of the head that is one under which nothing has
-// changed about where content goes.
+// run makes the run over another tree, that of the head by now; an error if its filters decide
+// otherwise about LFS.
 func (w *bodies) run(root id) (*run, error) {
 	if root == w.root {
 		return w.over, nil
@@ -70,8 +70,7 @@ func (w *bodies) run(root id) (*run, error) {
 	return again.over, nil
 }
 
-// all takes all content: first that of files of attributes, which say what becomes
-// of the rest.
+// all takes all content: first that of files of attributes, which decide about LFS for the rest.
 func (w *bodies) all() error {
 	for _, first := range []bool{true, false} {
 		if err := w.checkSizes(!first); err != nil {
@@ -92,8 +91,8 @@ func (w *bodies) all() error {
 	return w.repo.large.store.Sync()
 }
 
-// checkSizes refuses what is too large for git before all that comes before it is
-// read, once it is known what goes through LFS.
+// checkSizes refuses files that are too large for git before the content of earlier changes is
+// read, once it is known which go through LFS.
 func (w *bodies) checkSizes(known bool) error {
 	for i, c := range w.changes {
 		if !known || c.Delete || c.Body.Size <= maxFile {
@@ -155,7 +154,7 @@ func (w *bodies) attributes(i int, c providers.Change) error {
 	return err
 }
 
-// firstBytes keeps the beginning of what is written.
+// firstBytes keeps the beginning of the content written to it.
 type firstBytes struct {
 	to   *bytes.Buffer
 	most int
@@ -221,8 +220,8 @@ func (w *bodies) fileAt(l providers.Locator) (id, error) {
 	return n.id, nil
 }
 
-// large takes content that goes through LFS. What is empty does not, and what is in
-// LFS already keeps its pointer as it is.
+// large takes content that goes through LFS. Empty content does not, and content that is in LFS
+// already keeps its pointer as it is.
 func (w *bodies) large(i int, c providers.Change) error {
 	if c.Body.Size > lfs.MaxPointer && w.repo.large.offers.Load() == notOffered {
 		return errNotOffered
@@ -259,7 +258,7 @@ func (w *bodies) large(i int, c providers.Change) error {
 
 var (
 	errPointer = fmt.Errorf("it is the text of a pointer of LFS, in place of content: %w", providers.ErrUnsupported)
-	// errNotOffered is what keeps content out of git that was not meant for it.
+	// errNotOffered keeps content out of git that was meant for LFS.
 	errNotOffered = fmt.Errorf("%s says that it goes through LFS, which the server does not offer, or did not when it was asked for this clone: %w", attributesName, providers.ErrUnsupported)
 )
 
@@ -287,8 +286,8 @@ func (w *bodies) point(i int, c providers.Change, p lfs.Pointer) error {
 	return nil
 }
 
-// take is for a file that gets another name, where it may go through LFS and did not,
-// or the other way round: it shows what it has shown.
+// take is for a renamed file that goes through LFS under one of its names only: it keeps the
+// content that it shows.
 func (w *bodies) take(i int, c providers.Change) error {
 	n, f, err := w.over.before.look(c.From)
 	if err != nil || !isFile(n) || w.over.isWrong() || f.isLFS(c.From.Parts()) == w.blobs[i].isLFS {
@@ -343,7 +342,7 @@ func (w *bodies) takeIn(i int, c providers.Change, n *node) error {
 		return err
 	}
 	if is, err := w.repo.large.isOffered(w.ctx, p); err != nil || !is {
-		return w.ctx.Err() // it stays what it is in git
+		return w.ctx.Err() // it stays content or pointer, as it is in git
 	}
 	w.blobs[i].taken = true
 	return w.point(i, c, p)

@@ -12,23 +12,23 @@ import (
 type blob struct {
 	id    id
 	size  int64
-	taken bool // it is made of what is at From, which shows something else there
+	taken bool // it is made from the file at From, which shows other content there
 	isLFS bool // it was taken for a file that goes through LFS
 }
 
-// run makes the tree after a set of the tree before it, as providers.ChangeSet
-// says. It looks at the tree before for all conditions and everything that is
-// taken, so that the order of the changes does not matter.
+// run makes the tree after a set from the tree before it, as providers.ChangeSet says. It takes
+// all conditions and all sources from the tree before, so that the order of the changes does not
+// matter.
 type run struct {
 	before, after nodes
 	changes       []providers.Change
 	blobs         []blob
 	places        providers.ChangePlaces
-	wrong         error                      // why the changes are no set
+	wrong         error                      // the reason if the changes are no set
 	own           map[providers.Locator]bool // places that a change makes
 }
 
-// newRun enters changes of a tree. What they make is in blobs before it is done.
+// newRun enters changes of a tree. Blobs are filled in later, before do.
 func newRun(repo *repository, root id, changes []providers.Change, blobs []blob, made map[id][]byte) *run {
 	before := nodes{repo: repo, root: treeNode(root), made: made}
 	r := &run{before: before, after: before, changes: changes, blobs: blobs}
@@ -43,7 +43,7 @@ func newRun(repo *repository, root id, changes []providers.Change, blobs []blob,
 
 func (r *run) isWrong() bool { return r.wrong != nil }
 
-// do leaves the tree in after and says what each change left.
+// do makes the tree in after, and returns the entry that each change left.
 func (r *run) do() ([]providers.Info, error) {
 	if r.wrong != nil {
 		return nil, r.wrong
@@ -106,7 +106,7 @@ func (r *run) check(i int, c providers.Change) error {
 	return c.If.Allows(providers.MethodWrite, standing.at(c.Locator))
 }
 
-// checkWrite refuses what no tree has a place for.
+// checkWrite refuses entries that no tree can have.
 func checkWrite(c providers.Change, size int64) error {
 	link := c.Kind == providers.KindSymlink
 	switch {
@@ -147,7 +147,7 @@ func (r *run) emptied(l providers.Locator, n *node) (bool, error) {
 	}
 	for name, child := range n.dir {
 		if hidden(name) {
-			return false, nil // what is not shown stays
+			return false, nil // hidden entries stay
 		}
 		at, err := l.Child(name)
 		if err != nil {
@@ -192,8 +192,8 @@ func (r *run) checkFrom(i int, c providers.Change) error {
 	return c.If.Allows(providers.MethodMove, standing.at(c.Locator))
 }
 
-// standing is the entry whose place a change at l takes, and where it was
-// before the set; nil when there is none.
+// standing is the entry that a change at l replaces, and its place before the set; n is nil when
+// there is none.
 func (r *run) standing(l providers.Locator) (origin providers.Locator, n *node, err error) {
 	origin, gone, err := r.places.Origin(l)
 	if err == nil && !gone {
@@ -202,7 +202,7 @@ func (r *run) standing(l providers.Locator) (origin providers.Locator, n *node, 
 	return origin, n, err
 }
 
-// place puts what a change makes into the tree after.
+// place puts the entry that a change makes into the tree after.
 func (r *run) place(i int, c providers.Change) error {
 	n := &node{mode: modeOf(c.Kind, c.Attr), id: r.blobs[i].id, size: r.blobs[i].size}
 	if !c.From.IsRoot() {
@@ -213,7 +213,7 @@ func (r *run) place(i int, c providers.Change) error {
 		if r.blobs[i].taken {
 			n = &node{mode: n.mode, id: r.blobs[i].id, size: r.blobs[i].size}
 		}
-		if n.mine && len(n.dir) == 0 { // what stood there was replaced all the same
+		if n.mine && len(n.dir) == 0 { // the entry in its place was replaced all the same
 			r.after.root, err = r.after.less(r.after.root, c.Locator.Parts())
 			return err
 		}
@@ -236,7 +236,7 @@ func modeOf(kind providers.Kind, attr providers.Attr) object.Mode {
 	return object.ModeFile
 }
 
-// take is what was at From, less what the set deletes below it.
+// take is the entry at From, less the entries below it that the set deletes.
 func (r *run) take(c providers.Change) (*node, error) {
 	n, err := r.before.find(c.From)
 	if err != nil {
@@ -262,7 +262,7 @@ func (r *run) take(c providers.Change) (*node, error) {
 	return n, nil
 }
 
-// left is what each change left.
+// left are the entries that the changes left.
 func (r *run) left() ([]providers.Info, error) {
 	infos := make([]providers.Info, len(r.changes))
 	for i, c := range r.changes {
@@ -280,8 +280,8 @@ func (r *run) left() ([]providers.Info, error) {
 	return infos, nil
 }
 
-// checkShown refuses a set that has other files show something else: a file of
-// attributes can turn pointers into content and back, and so can a directory's name.
+// checkShown refuses a set that changes the content shown by other files: a file of attributes
+// can turn pointers into content and back, and so can a directory's name.
 func (r *run) checkShown() error {
 	if r.before.repo.large.offers.Load() == notOffered {
 		return nil
@@ -305,8 +305,8 @@ func (r *run) checkShown() error {
 	return nil
 }
 
-// checkBelow looks at a directory of the tree after; from is where it was before,
-// nil: where its place was.
+// checkBelow looks at a directory of the tree after; from is its place before the set, nil: the
+// same place.
 func (r *run) checkBelow(dir providers.Locator, from *providers.Locator) error {
 	n, f, err := r.after.inside(dir)
 	if err != nil || n == nil || !n.isDir() {

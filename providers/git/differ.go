@@ -37,16 +37,16 @@ func (p *Provider) Differences(ctx context.Context, from, to providers.Revision)
 	})
 }
 
-// described makes what a comparison finds into what List says of it.
+// described makes List's descriptions of the entries that a comparison finds.
 type described struct {
 	ctx     context.Context
 	was, is *view
 	found   []differing
-	blobs   []id // of what was found
+	blobs   []id // of the entries found
 	all     []providers.Difference
 }
 
-// differing is what was found of a path, and not described yet.
+// differing is an entry that was found, and is not described yet.
 type differing struct {
 	path string
 	e, f *object.Entry
@@ -63,7 +63,7 @@ func (d *described) find(path string, e, f *object.Entry) error {
 	return nil
 }
 
-// describe describes what was found, whose content all comes at once where it has to.
+// describe describes all found entries, and first fetches their missing content together.
 func (d *described) describe() error {
 	if err := d.is.repo.partial.need(d.ctx, d.blobs...); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (d *described) add(path string, e, f *object.Entry) error {
 	return err
 }
 
-// told is info; nil of nothing.
+// told is the Info of an entry; nil for none.
 func (v *view) told(ctx context.Context, l providers.Locator, e *object.Entry) (*providers.Info, error) {
 	if e == nil {
 		return nil, nil
@@ -129,8 +129,8 @@ func (d *described) joined() []providers.Difference {
 	return kept
 }
 
-// between are the paths that two commits have differently, those of directories
-// that only one has with a slash at the end.
+// between are the paths that differ between two commits, those of directories that only one has
+// with a slash at the end.
 func (r *repository) between(a, b id) (paths []string, err error) {
 	one, err := r.viewOf(a)
 	if err != nil {
@@ -150,9 +150,9 @@ func (r *repository) between(a, b id) (paths []string, err error) {
 	return paths, err
 }
 
-// compare tells found of each entry that two trees have differently: its path,
-// and what each has there, nil for nothing. As List has them are they without
-// what is hidden, and with all that lies below a directory that only one has.
+// compare calls found for each entry that differs between two trees: with its path, and the entry
+// of each, nil for none. With asListed it is as List has them: without hidden entries, and with
+// all entries below a directory that only one has.
 func (r *repository) compare(a, b *view, asListed bool, found func(path string, e, f *object.Entry) error) error {
 	c := comparison{ctx: r.partial.ctx, repo: r, asListed: asListed, found: found}
 	return c.trees("", side{tree: a.root}, side{tree: b.root})
@@ -162,7 +162,7 @@ type comparison struct {
 	ctx      context.Context
 	repo     *repository
 	asListed bool
-	asShown  bool // also what is the same entry and shows other content
+	asShown  bool // also entries that are the same and show other content
 	found    func(path string, e, f *object.Entry) error
 }
 
@@ -229,8 +229,8 @@ func dirOf(e *object.Entry) id {
 	return e.ID
 }
 
-// firstOf says which of two sorted lists begins with what comes first: 0 when
-// both begin with the same.
+// firstOf tells which of two sorted lists begins with the lesser name: 0 when both begin with the
+// same.
 func firstOf(a, b []object.Entry) int {
 	switch {
 	case len(b) == 0:
@@ -241,8 +241,8 @@ func firstOf(a, b []object.Entry) int {
 	return cmp.Compare(a[0].Key(), b[0].Key())
 }
 
-// turned reports whether what an entry shows is another by other filters: the text of
-// a pointer, or what that leads to.
+// turned reports whether an entry shows other content by other filters: the text of a pointer, or
+// the content of that pointer.
 func (r *repository) turned(path string, e object.Entry, was, is *filters) (bool, error) {
 	if e.Mode.IsDir() || e.Mode.IsSubmodule() {
 		return false, nil

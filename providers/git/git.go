@@ -27,17 +27,17 @@ type id = plumbing.Hash
 // Options: URL and Dir are required.
 type Options struct {
 	URL string // http or https, without user and query, ssh, without password, or git, without either
-	Dir string // a directory of this repository's own; made if it is not there
+	Dir string // a directory of this repository's own; made if it is missing
 	// Shared is a directory on the same file system that clones share, of any
 	// repositories; "": there is none.
 	Shared string
-	// Branch is what is tracked; "": what the server's HEAD names, found once.
+	// Branch is the tracked branch; "": that of the server's HEAD, found once.
 	Branch string
 	// Credentials reveals token, or username and password; over SSH
 	// ssh_private_key, which may be the only field, and ssh_passphrase if the key
 	// has one. nil: there are none, and over git:// there must not be any.
 	Credentials func(ctx context.Context) (map[string]string, error)
-	// Refused is told that the server did not take the credentials; nil: nobody is.
+	// Refused is called when the server did not take the credentials; nil: no call.
 	Refused   func()
 	Transport http.RoundTripper // nil: http.DefaultTransport
 	SSH       SSH               // for a URL of ssh
@@ -45,10 +45,10 @@ type Options struct {
 	// Pulls opens pull requests at the server's API; nil: there are none.
 	Pulls Pulls
 	Clone string // how the clone is made; one that has all blobs stays so
-	// Receiving is told how many of the objects come that a fetch brings; nil: nobody is.
+	// Receiving is called with the number of received objects of a fetch; nil: no call.
 	Receiving func(done, total int)
-	// MakeRoom gives up what can be had again for n bytes on the full disk of Dir, and
-	// reports whether it did; nil: nothing can be. Any goroutine may call it.
+	// MakeRoom gives up content that can be fetched again, for n bytes on the full disk of Dir,
+	// and reports whether it did; nil: nothing can be. It is called from any goroutine.
 	MakeRoom func(n int64) bool
 	Email    string           // of commits without an author; "": wsmount@localhost
 	Now      func() time.Time // nil: time.Now
@@ -57,7 +57,7 @@ type Options struct {
 // SSH is how a server is reached over SSH: the zero value trusts no server.
 type SSH = shell.Options
 
-// Daemon is how a git daemon is reached, which nobody can believe.
+// Daemon is how a git daemon is reached, which cannot prove its identity.
 type Daemon = plain.Options
 
 // Provider is a clone. Make it with Open.
@@ -83,8 +83,8 @@ var _ interface {
 	providers.Cloner
 } = (*Provider)(nil)
 
-// Open opens the clone in o.Dir. If there is none, it is made, which asks the
-// remote; else nothing is asked.
+// Open opens the clone in o.Dir. A missing clone is made, which asks the remote; else no request
+// is sent.
 func Open(ctx context.Context, o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -124,7 +124,7 @@ func (o Options) remote() (*remote.Remote, error) {
 	return remote.New(o.URL, remote.Options{Credentials: o.Credentials, Transport: o.Transport, SSH: o.SSH, Git: o.Daemon, Now: o.Now})
 }
 
-// begin clones what was not cloned to the end, or has lost its head, and finds that.
+// begin clones if the clone is unfinished, or has lost its head, and finds the head.
 func (p *Provider) begin(ctx context.Context, t *tidier) (err error) {
 	if _, _, lost := (&archive{}).heads(p.o.Dir); !p.repo.state.Cloned || errors.Is(lost, providers.ErrCorrupt) {
 		if err := p.origin.clone(ctx); err != nil {
@@ -156,8 +156,8 @@ func originRef(branch string) string { return "refs/remotes/origin/" + branch }
 // Capabilities implements providers.Provider.
 func (p *Provider) Capabilities() providers.Capabilities { return capabilities() }
 
-// maxFile is the largest file that git is given: no public server takes more. What
-// goes through LFS may be larger.
+// maxFile is the largest file that git is given: no public server takes more. Files in LFS may be
+// larger.
 const maxFile = 100 << 20
 
 func capabilities() providers.Capabilities {
@@ -176,14 +176,14 @@ func (p *Provider) Close() error {
 	if p.head.closed.Swap(true) {
 		return nil
 	}
-	p.repo.partial.end() // also what a commit waits for
+	p.repo.partial.end() // also the blobs that a commit waits for
 	m := p.head.hold()   // a commit under way ends first
 	defer m.release()
 	m.tidier.end()
 	return p.repo.close()
 }
 
-// do is the way of every verb.
+// do runs every verb.
 func do[R any](ctx context.Context, p *Provider, m providers.Method, l providers.Locator, verb func() (R, error)) (R, error) {
 	var none R
 	err := ctx.Err()
@@ -203,7 +203,7 @@ func do[R any](ctx context.Context, p *Provider, m providers.Method, l providers
 	return result, nil
 }
 
-// revision is how a commit is named outside.
+// revision is a commit's name outside of this package.
 func revision(c id) providers.Revision {
 	if c.IsZero() {
 		return ""

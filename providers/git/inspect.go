@@ -17,36 +17,35 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
-// gitDir is where .git leads. The git program names it in front of every refusal
-// to write there, so its name is what a person is told who tries.
+// gitDir is the target of .git. The git program names it in front of every refusal to write
+// there, so the name tells a person the way to commit.
 const gitDir = ".git-is-read-only--commit-with--wsmount-commit"
 
-// notHere is from where the git program would fetch a content that a clone is without:
-// it names that when it refuses. It cannot fetch it itself, who reads the file can.
+// notHere is the name of the remote from which git would fetch content that a clone is without:
+// git names it when it refuses. git cannot fetch such content, but a read of the file does.
 const notHere = "content-that-has-not-come-yet--see--wsmount-status"
 
-// gitFile is the path of the file .git in what Inspect shows, and changedDir that
-// of what has changed since a commit.
+// gitFile is the path of the file .git in the tree that Inspect shows, and changedDir that of the
+// files changed since a commit.
 const (
 	gitFile    = "gitfile"
 	changedDir = "changed"
 	packDir    = "objects/pack"
 )
 
-// Inspect implements providers.Inspector: the tree is a work tree of the git
-// program, of which nothing can be changed from there. It has what there is in
-// this repository, an index of the head, and asks what has changed since by
-// reading a file.
+// Inspect implements providers.Inspector: the tree is a work tree of the git program, which can
+// change nothing of the repository. .git has the objects and references of this repository and an
+// index of the head, and finds changes since then by reading a file.
 func (p *Provider) Inspect(root string, covered []string, work providers.Changes) providers.Inspection {
 	g := &gitTree{p: p, root: root, hide: excludes(covered), work: work, since: p.o.Now()}
 	return providers.Inspection{Names: map[string]string{".git": gitFile, gitDir: ""}, Show: g.show}
 }
 
-// gitTree is what the git program finds.
+// gitTree is the .git that the git program finds.
 type gitTree struct {
 	p     *Provider
 	root  string // where the work tree is
-	hide  string // the rules for what else stands in it
+	hide  string // the ignore rules for other entries in it
 	work  providers.Changes
 	since time.Time
 
@@ -121,8 +120,8 @@ func excludes(paths []string) string {
 	return b.String()
 }
 
-// config is the repository's. What a person has set up for all repositories must
-// not keep the git program from asking what changed, nor have it convert content.
+// config is the repository's. A person's settings for all repositories must not keep the git
+// program from asking for changes, nor have it convert content.
 func (g *gitTree) config() string {
 	tracked := g.p.origin.branch
 	var b strings.Builder
@@ -144,7 +143,7 @@ func (g *gitTree) config() string {
 	return b.String()
 }
 
-// refs are those that a clone has: branches, here and as the server had them.
+// refs are those of a clone: branches, the local ones and the server's as last seen.
 func (g *gitTree) refs() (providers.Exhibit, error) {
 	text := "# pack-refs with: peeled fully-peeled sorted \n"
 	for _, below := range []string{headRef(""), originRef("")} { // in the order of names
@@ -179,9 +178,9 @@ func (g *gitTree) pack(name string) (providers.Exhibit, error) {
 		}}, nil
 }
 
-// changed answers the git program, which has an index of some commit and asks
-// what may differ from it (githooks, fsmonitor-watchman, version 2): the commit
-// from which on it can ask next, and paths. "/" is all of them.
+// changed answers the git program, which has an index of some commit and asks for paths that may
+// differ from it (githooks, fsmonitor-watchman, version 2): the commit to ask from the next time,
+// and paths. "/" is all of them.
 func (g *gitTree) changed(ctx context.Context, since string) (providers.Exhibit, error) {
 	from, err := g.p.repo.commitOf(providers.Revision(since))
 	if err != nil {

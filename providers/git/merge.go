@@ -11,8 +11,8 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
-// merging makes the change from base to theirs in ours. What one side has renamed
-// without changing it, and the other changed, is changed under its new name.
+// merging makes the change from base to theirs in ours. A file that one side has only renamed,
+// and the other changed, is changed under its new name.
 type merging struct {
 	*rebasing
 	base, ours, theirs *node // trees
@@ -42,9 +42,9 @@ func clash(path string) error {
 	return fmt.Errorf("%s: changed on both sides: %w", path, providers.ErrConflict)
 }
 
-// entry is what a name has when what changed from base to theirs is changed in
-// ours; nil stands for nothing, in all of them. A file may have taken the place of
-// a directory on one side: they are merged apart, and only one may be left.
+// entry is the result for a name when the change from base to theirs is made in ours; nil stands
+// for no entry, in all of them. A file may have taken the place of a directory on one side: they
+// are merged apart, and only one may be left.
 func (m *merging) entry(path string, base, ours, theirs *node) (*node, error) {
 	switch {
 	case equal(base, theirs), equal(ours, theirs):
@@ -68,7 +68,7 @@ func (m *merging) entry(path string, base, ours, theirs *node) (*node, error) {
 	return tree, nil
 }
 
-// leafOf is what is not a directory, and treeOf what is.
+// leafOf is n unless it is a directory, and treeOf n if it is one.
 func leafOf(n *node) *node {
 	if isTree(n) {
 		return nil
@@ -83,7 +83,7 @@ func treeOf(n *node) *node {
 	return nil
 }
 
-// leaf is entry for what is no directory.
+// leaf is entry for files, links and submodules.
 func (m *merging) leaf(path string, base, ours, theirs *node) (*node, error) {
 	switch {
 	case equal(base, theirs), equal(ours, theirs):

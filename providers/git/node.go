@@ -10,9 +10,8 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
-// node is an entry of a tree that a set changes. What is in a directory is
-// loaded when somebody looks: a set sees no more of the repository than what lies
-// on the way to its changes.
+// node is an entry of a tree that a set changes. The entries of a directory are loaded on demand:
+// a set reads no more of the repository than the path to its changes.
 type node struct {
 	mode object.Mode
 	id   id    // unless mine
@@ -21,7 +20,7 @@ type node struct {
 	dir  map[string]*node // of a directory; nil: not loaded
 	mine bool             // made by this set: it may be changed, and has no id yet
 
-	pointer *lfs.Pointer // to what a file shows where it was found, if that is in LFS
+	pointer *lfs.Pointer // of the content that a file shows at the place where it was found, if in LFS
 }
 
 func (n *node) isDir() bool { return n.mode.IsDir() }
@@ -31,7 +30,7 @@ func (n *node) looksDir() bool { return n.isDir() || n.mode.IsSubmodule() }
 
 func (n *node) entry() object.Entry { return object.Entry{Mode: n.mode, ID: n.id} }
 
-// at describes n under a name; nil for nothing, as Condition.Allows takes it.
+// at describes n under a name; nil for no entry, as Condition.Allows takes it.
 func (n *node) at(l providers.Locator) *providers.Info {
 	switch {
 	case n == nil:
@@ -50,7 +49,7 @@ type nodes struct {
 	made map[id][]byte // contents that are not in the repository yet, and may matter
 }
 
-// load makes sure that what is in a directory is known.
+// load makes sure that the entries of a directory are known.
 func (t *nodes) load(n *node) error {
 	if n.dir != nil || !n.isDir() {
 		return nil
@@ -95,7 +94,7 @@ func (t *nodes) child(dir *node, name string) (*node, error) {
 	return n, nil
 }
 
-// find is the node at l, nil when nothing is there, also below a file.
+// find is the node at l, nil when there is none, also below a file.
 func (t *nodes) find(l providers.Locator) (n *node, err error) {
 	n, f, err := t.look(l)
 	if err != nil || n == nil || !t.repo.large.mayBe(f, l.Parts(), n.mode, n.size) {
@@ -106,13 +105,13 @@ func (t *nodes) find(l providers.Locator) (n *node, err error) {
 		return nil, err
 	}
 	if p, ok := lfs.Parse(text); ok && t.repo.large.offers.Load() == offered {
-		found := *n // it may be taken to where it shows something else
+		found := *n // it may be moved to a place where it shows other content
 		found.pointer, n = &p, &found
 	}
 	return n, nil
 }
 
-// look is the node at l as its tree has it, and what filters its directory has.
+// look is the node at l as its tree has it, and the filters of its directory.
 func (t *nodes) look(l providers.Locator) (n *node, f *filters, err error) {
 	n = t.root
 	for depth, name := range l.Parts() {
@@ -129,7 +128,7 @@ func (t *nodes) look(l providers.Locator) (n *node, f *filters, err error) {
 	return n, f, nil
 }
 
-// inside is the directory at l, and what filters it has.
+// inside is the directory at l, and its filters.
 func (t *nodes) inside(l providers.Locator) (n *node, f *filters, err error) {
 	n, f, err = t.look(l)
 	if err == nil && n != nil && n.isDir() {
@@ -163,7 +162,7 @@ func (t *nodes) text(b id) ([]byte, error) {
 	return t.repo.objects.Get(b, odb.Blob)
 }
 
-// own is a directory that may be changed and is what n is.
+// own is a directory equal to n that may be changed.
 func (t *nodes) own(n *node) (*node, error) {
 	if n.mine {
 		return n, nil
@@ -174,8 +173,8 @@ func (t *nodes) own(n *node) (*node, error) {
 	return &node{mode: object.ModeDir, dir: maps.Clone(n.dir), mine: true}, nil
 }
 
-// put makes n the entry at names below dir, with the parents that are missing,
-// and returns what dir is then. ErrNotDir when one is a file or link.
+// put makes n the entry at names below dir, with missing parents, and returns the changed dir.
+// ErrNotDir when a parent is a file or link.
 func (t *nodes) put(dir *node, names []string, n *node) (*node, error) {
 	switch {
 	case len(names) == 0:

@@ -9,7 +9,7 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
-// origin is the remote of a clone, and what is known of its branches: refs/remotes/origin, as
+// origin is the remote of a clone, with the known state of its branches: refs/remotes/origin, as
 // git has it, and notes.
 type origin struct {
 	o      Options
@@ -23,10 +23,10 @@ type origin struct {
 	talk chan struct{} // holds a token while a reference of the remote is learnt
 }
 
-// A talking is the remote for whoever fetches or pushes, until end: one does so at a time.
+// A talking is the remote during a fetch or push, until end: there is one at a time.
 type talking struct{ *origin }
 
-// alone waits until nobody talks. The error is ctx's.
+// alone waits until no other fetch or push is under way. The error is ctx's.
 func (g *origin) alone(ctx context.Context) (talking, error) {
 	select {
 	case g.talk <- struct{}{}:
@@ -49,10 +49,10 @@ func (g *origin) on() string {
 // errNoBranch says that the remote has no such branch.
 var errNoBranch = fmt.Errorf("the remote has no such branch: %w", providers.ErrNotExist)
 
-// haves is how many commits a server is told of when it is asked for more.
+// haves is the number of commits that a server is told of in a fetch.
 const haves = 256
 
-// learn brings the tracked branch here, as a session saw it.
+// learn fetches the tracked branch, as a session saw it.
 func (g *origin) learn(ctx context.Context, s *remote.Session) (id, error) {
 	t, err := g.alone(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (g *origin) receive(ctx context.Context, s *remote.Session, theirs, was id)
 	return nil
 }
 
-// fetchMore fetches what is wanted, and notes what it is without.
+// fetchMore fetches the wanted commit, and marks the clone if it comes without blobs.
 func (g *origin) fetchMore(ctx context.Context, s *remote.Session, w remote.Want) error {
 	if !w.Blobless {
 		return s.Fetch(ctx, w, g.repo.objects.Receive)
@@ -120,7 +120,7 @@ func (g *origin) fetchMore(ctx context.Context, s *remote.Session, w remote.Want
 	return s.Fetch(ctx, w, g.repo.objects.ReceivePromised)
 }
 
-// forget moves what is known of a branch. What the remote has lost stays here.
+// forget moves the record of a branch. Commits that the remote has lost stay local.
 func (g *origin) forget(ref string, was, is id) error {
 	head, err := g.repo.refs.Get(headRef(g.on()))
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 const (
 	CloneAuto     = ""         // without blobs, if the server can; then all come, unless that is very much
 	CloneBlobless = "blobless" // without blobs, if the server can; they come when they are needed
-	CloneFull     = "full"     // with all blobs; what others are without comes as fast as it can
+	CloneFull     = "full"     // with all blobs; in a clone without, they come as fast as they can
 )
 
-// partial brings the blobs that a partial clone is without: those that somebody
-// waits for at once, and in batches ahead of need what else there is. A blob is
-// asked for once, however many wait for it.
+// partial brings the blobs that a partial clone is without: at once those that a caller waits
+// for, and the rest in batches ahead of need. A blob is asked for once, however many callers wait
+// for it.
 type partial struct {
 	repo    *repository
 	ask     func(ctx context.Context, blobs []id, receive func(io.Reader) error) error
@@ -36,15 +36,15 @@ type partial struct {
 	ctx   context.Context
 	stop  context.CancelFunc
 	work  sync.WaitGroup
-	slots chan struct{} // requests for what somebody waits for
-	woken chan struct{} // what goes ahead looks again
+	slots chan struct{} // requests that a caller waits for
+	woken chan struct{} // the prefetch looks again
 	ahead *ahead
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards all below
 	flights map[id]*flight
 	next    *flight // not begun yet: it takes more
 	pulls   int     // movings that have not ended
-	near    []id    // directories that somebody looked at, the last first
+	near    []id    // directories that a caller has looked at, the last first
 	state   providers.CloneState
 	ended   bool
 }
@@ -56,7 +56,7 @@ type flight struct {
 	err   error
 }
 
-// Bounds of requests for what somebody waits for.
+// Bounds of requests that a caller waits for.
 const (
 	mostSlots = 3
 	mostAsked = 10_000 // blobs in one
@@ -76,13 +76,13 @@ func newPartial(r *repository) *partial {
 	return w
 }
 
-// from says who is asked for what is missing. It is called once, before that.
+// from names the server to ask for missing blobs. It is called once, before the first request.
 func (w *partial) from(m *remote.Remote, o Options) {
 	w.ask, w.mode, w.refused, w.now, w.shared = m.Blobs, o.Clone, o.Refused, o.Now, o.Shared
 }
 
-// bring is need for who has no context: until the provider is closed. It also knows
-// commits that no reference leads to.
+// bring is need for callers without a context: it waits until the provider is closed. It also
+// finds objects of commits that no reference leads to.
 func (w *partial) bring(blob id) error {
 	if w.repo.partialState() == "" {
 		return nil
@@ -94,7 +94,7 @@ func (w *partial) bring(blob id) error {
 	return err
 }
 
-// begin has blobs come ahead of need, if some are missing.
+// begin starts the prefetch, if blobs are missing.
 func (w *partial) begin() {
 	w.work.Go(w.ahead.run)
 }
@@ -108,7 +108,7 @@ func (w *partial) end() {
 	w.work.Wait()
 }
 
-// need waits until blobs are here. The error is ctx's, or says why they cannot come.
+// need waits until blobs are local. The error is ctx's, or the reason why they cannot come.
 func (w *partial) need(ctx context.Context, blobs ...id) error {
 	if !w.is.Load() {
 		return nil
@@ -138,8 +138,8 @@ func (w *partial) await(ctx context.Context, blobs ...id) error {
 	return nil
 }
 
-// isPromised reports whether a blob is not here, because it came from the server and
-// was left there.
+// isPromised reports whether a blob is not local, because it came from the server and was left
+// there.
 func (w *partial) isPromised(blob id) bool { return w.is.Load() && !w.repo.objects.Has(blob) }
 
 // board finds the requests that bring blobs, or makes one.
@@ -190,8 +190,8 @@ func (w lockedPartial) upcoming() *flight {
 	return f
 }
 
-// reserve makes a request for blobs that nobody has asked for yet; nil: all of them
-// are on their way.
+// reserve makes a request for blobs that are not asked for yet; nil: all of them are on their
+// way.
 func (w *partial) reserve(blobs []id) *flight {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +207,7 @@ func (w *partial) reserve(blobs []id) *flight {
 	return f
 }
 
-// fly makes a request. The result is how many bytes came.
+// fly makes a request. The result is the number of bytes that came.
 func (w *partial) fly(f *flight) (size int64) {
 	size, err := w.receive(f.blobs)
 	came := 0
@@ -278,8 +278,8 @@ func (w *partial) receive(blobs []id) (size int64, err error) {
 
 func unavailable(err error) error { return &remote.Error{Kind: providers.ErrUnavailable, Err: err} }
 
-// contentError keeps what a server says of the repository from looking like something
-// that it says of a file.
+// contentError keeps a server's error about the repository from looking like an error about a
+// file.
 func contentError(err error) error {
 	var asked *remote.Error
 	if errors.As(err, &asked) && !errors.Is(asked.Kind, providers.ErrUnauthenticated) {
@@ -288,7 +288,7 @@ func contentError(err error) error {
 	return err
 }
 
-// wake has what goes ahead look again.
+// wake has the prefetch look again.
 func (w *partial) wake() {
 	select {
 	case w.woken <- struct{}{}:
@@ -296,10 +296,10 @@ func (w *partial) wake() {
 	}
 }
 
-// mostNear is how many directories are remembered that somebody looked at.
+// mostNear bounds the directories that are remembered as looked at.
 const mostNear = 64
 
-// lookedAt has what is below a directory come before the rest.
+// lookedAt has blobs below a directory come before the rest.
 func (w *partial) lookedAt(dir id) {
 	if !w.is.Load() || dir.IsZero() {
 		return
@@ -309,9 +309,9 @@ func (w *partial) lookedAt(dir id) {
 	w.near = append([]id{dir}, w.near[:min(len(w.near), mostNear-1)]...)
 }
 
-// without marks the clone as one without blobs, before what lacks them comes here. It
-// counts as whole again when all that references lead to was looked through, so who
-// moves one has begun a moving.
+// without marks the clone as one without blobs, before objects come that lack them. It counts as
+// whole again when all objects that references lead to were looked through, so a caller that
+// moves a reference begins a moving first.
 func (w *partial) without() error {
 	if err := w.repo.setPartial(partialMissing); err != nil {
 		return err
@@ -320,8 +320,8 @@ func (w *partial) without() error {
 	return nil
 }
 
-// moving begins what ends with a reference that leads to a commit. known says that the
-// commit is here already, with or without its blobs.
+// moving begins a change that ends with a reference that leads to a commit. known says that the
+// commit is local already, with or without its blobs.
 func (w *partial) moving(known bool) (end func(), err error) {
 	w.mu.Lock()
 	w.pulls++
@@ -353,8 +353,8 @@ func (w *partial) complete() error {
 	return nil
 }
 
-// small brings all content of a commit with few files at once, so that the clone is
-// there whole, or not.
+// small brings all content of a commit with few files at once, so that the clone has all of it,
+// or none.
 func (w *partial) small(ctx context.Context, c id) error {
 	if !w.is.Load() || w.mode == CloneBlobless {
 		return nil

@@ -50,11 +50,11 @@ func (p *Provider) Push(ctx context.Context, opts providers.PushOptions) (provid
 	})
 }
 
-// pusher is the remote of a clone as what is sent to it needs it.
+// pusher is the remote of a clone, for pushes.
 type pusher struct{ *origin }
 
 func (p pusher) push(ctx context.Context, opts providers.PushOptions, head id) (pushed bool, err error) {
-	// What commits name is there before them, and takes longer than a server waits.
+	// LFS objects go before the commits that name them, and take longer than a server waits.
 	if err := p.repo.large.upload(ctx, opts, head); err != nil {
 		return false, err
 	}
@@ -87,8 +87,7 @@ func (p pusher) push(ctx context.Context, opts providers.PushOptions, head id) (
 	return true, p.pushed(opts.Branch, head)
 }
 
-// unasked notes that the remote takes no pushes at all, if that is why it cannot be
-// asked.
+// unasked notes that the remote takes no pushes at all, if that is the reason of err.
 func (p pusher) unasked(branch string, err error) error {
 	var asked *remote.Error
 	if errors.As(err, &asked) && asked.Code == providers.RefusedService {
@@ -97,7 +96,7 @@ func (p pusher) unasked(branch string, err error) error {
 	return err
 }
 
-// told is a body of whose bytes somebody is told as they go.
+// told is a body that calls sent with the number of bytes as they go.
 func told(body io.ReadCloser, sent func(int)) io.ReadCloser {
 	if sent == nil {
 		return body
@@ -145,7 +144,7 @@ func (p pusher) mayPush(opts providers.PushOptions, head, theirs id) error {
 	return nil
 }
 
-// after finds out what became of a push that failed: the branch tells.
+// after tells the outcome of a push that failed, from the remote's branch.
 func (p pusher) after(ctx context.Context, branch string, head, before id, cause error) error {
 	if ctx.Err() != nil {
 		return cause
@@ -165,7 +164,7 @@ func (p pusher) after(ctx context.Context, branch string, head, before id, cause
 	case errors.As(cause, &refused):
 		err := p.refused(branch, refused.Code(), refused)
 		return errors.Join(&remote.Error{Kind: providers.ErrPermission, Code: refused.Code(), Err: refused}, err)
-	case errors.As(cause, &asked) && errors.Is(asked.Kind, providers.ErrTooLarge): // by what stands before the server
+	case errors.As(cause, &asked) && errors.Is(asked.Kind, providers.ErrTooLarge): // by a proxy in front of the server
 		return errors.Join(cause, p.refused(branch, providers.RefusedSize, asked))
 	}
 	return cause
@@ -177,7 +176,7 @@ func (p pusher) refused(branch, code string, why error) error {
 	return p.notes.Change(branch, func(n *notes.Note) { n.Refuse(refusal) })
 }
 
-// pushed notes where a branch is now.
+// pushed notes the branch's new commit.
 func (p pusher) pushed(branch string, head id) error {
 	ref := originRef(branch)
 	was, err := p.repo.refs.Get(ref)
@@ -192,11 +191,11 @@ func (p pusher) pushed(branch string, head id) error {
 	}
 	m := p.head.hold()
 	defer m.release()
-	_ = p.repo.large.sweep(m) // what stays goes the next time
+	_ = p.repo.large.sweep(m) // objects that stay go the next time
 	return nil
 }
 
-// pack has what a server lacks that has tips.
+// pack has the objects that a server with the branches tips lacks.
 func (p pusher) pack(head id, tips []id) (io.ReadCloser, error) {
 	commits, err := p.repo.newCommits(head, tips)
 	if err != nil {
@@ -206,7 +205,7 @@ func (p pusher) pack(head id, tips []id) (io.ReadCloser, error) {
 	return p.repo.pack(commits)
 }
 
-// pack is that of package gather, without what came from the server.
+// pack is that of package gather, without objects that came from the server.
 func (r *repository) pack(commits []id) (io.ReadCloser, error) {
 	return gather.Pack(r.objects, commits, r.partial.isPromised)
 }

@@ -13,8 +13,8 @@ const (
 	byTheirs
 )
 
-// renames are what one side has under another name, with the same content, and the
-// rest of what it does not have any more.
+// renames are a side's files under another name, with the same content, and all names that the
+// side no longer has.
 type renames struct {
 	to   map[string]string // by the old path
 	from map[string]string
@@ -54,7 +54,7 @@ func (m *merging) renamesOf(side int) (*renames, error) {
 	return r, nil
 }
 
-// emptyBlob is the name of content without a byte.
+// emptyBlob is the id of empty content.
 var emptyBlob = id{0xe6, 0x9d, 0xe2, 0x9b, 0xb2, 0xd1, 0xd6, 0x43, 0x4b, 0x8b, 0x29, 0xae, 0x77, 0x5a, 0xd8, 0xc2, 0xe4, 0x8c, 0x53, 0x91}
 
 func (r *renames) source(at string, n *node, sources []string, gone map[string]*node) (best string) {
@@ -76,8 +76,8 @@ func (r *renames) source(at string, n *node, sources []string, gone map[string]*
 // alike reports whether two are files both, or links both.
 func alike(a, b *node) bool { return isFile(a) && isFile(b) || a.mode == b.mode }
 
-// changes are the paths of what is no directory that a side has and its base has
-// not, and the other way round.
+// changes are the paths of files and links that a side has and its base has not, and the other
+// way round.
 type changes struct{ made, gone map[string]*node }
 
 func (c *changes) below(t *nodes, at string, base, side *node) error {
@@ -124,8 +124,8 @@ func entryOf(dir *node, name string) *node {
 	return dir.dir[name]
 }
 
-// checkRenames refuses what both sides have no more under a name, and not both
-// deleted or renamed alike: only a person can say where it belongs.
+// checkRenames refuses a name that both sides no longer have, unless both deleted it or renamed
+// it alike: only a person can say where it belongs.
 func (m *merging) checkRenames() error {
 	theirs, err := m.renamesOf(byTheirs)
 	if err != nil {
@@ -166,7 +166,7 @@ func (m *merging) lookIn(n *node, at string) (*node, error) {
 
 func names(at string) []string { return strings.Split(at[1:], "/") }
 
-// followTo has a change of a file go where the other side has it now.
+// followTo moves a change of a file to the other side's new name for it.
 func (m *merging) followTo(at string, side int, base, changed *node) error {
 	if base == nil {
 		return clash(at)
@@ -191,7 +191,7 @@ func (m *merging) followTo(at string, side int, base, changed *node) error {
 	return nil
 }
 
-// fromSame is what both sides have renamed to a path; nil for nothing.
+// fromSame is the base's entry that both sides have renamed to a path; nil for none.
 func (m *merging) fromSame(at string) *node {
 	ours, err := m.renamesOf(byOurs)
 	if err != nil {
@@ -205,8 +205,7 @@ func (m *merging) fromSame(at string) *node {
 	return nil
 }
 
-// follow makes the changes that go to a new name, where the other side must have
-// nothing else.
+// follow makes the changes that go to a new name, where the other side must have no other change.
 func (m *merging) follow(root *node) (*node, error) {
 	for _, f := range m.late {
 		other, err := m.lookIn([2]*node{m.theirs, m.ours}[f.side], f.to)

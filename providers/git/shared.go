@@ -17,18 +17,17 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
-// What clones of one repository share.
+// Sharing between the clones of one repository.
 //
-// Below Options.Shared each URL has a directory with packs that clones lend
-// (odb.Lend), and a list of commits which those packs have with all that is in
-// their history. A new clone learns from the server, with its own credentials,
-// where the branch is. If that commit is listed, or what is listed turns out to be
-// in its history, the packs are borrowed, and only the rest is asked for: nobody
-// gets an object that the server would not have sent to him. All that is here could
-// be asked for again, so whatever is wrong with it is no error.
+// Below Options.Shared each URL has a directory with packs that clones lend (odb.Lend), and a
+// list of commits which those packs have with all of their history. A new clone learns from the
+// server, with its own credentials, the branch's commit. If that commit is listed, or a listed
+// one turns out to be in its history, the packs are borrowed, and only the rest is asked for: no
+// clone gets an object that the server would not have sent to it. Everything in the directory can
+// be fetched again, so damage to it is no error.
 
-// shared is such a directory, locked: who clones waits for the clone that is being
-// made, and then needs not ask for the same.
+// shared is such a directory, locked: a new clone waits for the clone that is being made, and
+// then needs not ask for the same.
 type shared struct {
 	dir  string
 	lock *flock.Lock
@@ -49,9 +48,9 @@ type lent struct {
 const (
 	lentName = "lent.json"
 	mostLent = 4                     // branches
-	mostEach = 16                    // packs of one: then somebody asks for all in one again
+	mostEach = 16                    // packs of one: then a clone asks for all in one again
 	mostMany = 128                   // that came in batches
-	lockTurn = 20 * time.Millisecond // how often a lock that another process has is asked for
+	lockTurn = 20 * time.Millisecond // time between two attempts at a lock that another process has
 )
 
 // openShared waits for the directory of a URL. nil: there is none.
@@ -95,8 +94,8 @@ func lockShared(ctx context.Context, dir, name string) *flock.Lock {
 
 func (s *shared) close() { _ = s.lock.Close() }
 
-// nearest is what is listed of a commit, or else of its branch, also without blobs if
-// those may be missing.
+// nearest is the list's entry of a commit, or else of its branch, also one without blobs if those
+// may be missing.
 func (s *shared) nearest(branch string, c id, partial bool) (near lent, ok bool) {
 	for _, l := range s.list {
 		if l.isMany() || l.Partial && !partial {
@@ -116,8 +115,8 @@ func (l lent) isMany() bool {
 	return len(l.Packs) >= mostMany || len(l.Packs) >= mostEach && !l.Batches
 }
 
-// offer lends all that a clone has, which is a commit with its history, and what
-// nobody needs any more of what was lent before goes.
+// offer lends all that a clone has, which is a commit with its history, and removes packs that
+// were lent before and are not listed any more.
 func (s *shared) offer(r *repository, branch string, c id) error {
 	packs, err := r.objects.Lend(s.dir, r.partialState() != "")
 	if err != nil {
@@ -177,8 +176,7 @@ func (g *origin) receiveFirst(ctx context.Context, s *remote.Session, theirs id)
 	return nil
 }
 
-// lend offers what was fetched of a commit to the next clone, which else asks for all
-// again.
+// lend offers the fetched packs of a commit to the next clone, which else asks for all again.
 func (g *origin) lend(c id) {
 	if g.pool != nil && g.pool.news {
 		_ = g.pool.offer(g.repo, g.branch, c)
@@ -195,8 +193,8 @@ func (g *origin) borrow(l lent) error {
 	return g.pool.borrow(g.repo, l)
 }
 
-// receiveRest fetches what is missing of a commit where near is borrowed, if that
-// is in its history, and else all of it.
+// receiveRest fetches the missing objects of a commit where near is borrowed, if that is in its
+// history, and else all of it.
 func (g *origin) receiveRest(ctx context.Context, s *remote.Session, theirs id, near lent, blobless bool) error {
 	if near.Commit == "" || near.Commit == theirs.String() {
 		return g.fetchMore(ctx, s, remote.Want{Commit: theirs, Blobless: blobless})
@@ -216,8 +214,7 @@ func (g *origin) receiveRest(ctx context.Context, s *remote.Session, theirs id, 
 	return g.fetchMore(ctx, again, remote.Want{Commit: theirs, Blobless: blobless})
 }
 
-// leadsTo reports whether a commit that is not here is in the history of one that
-// is.
+// leadsTo reports whether old, which may not be local, is in the history of c, which is.
 func (r *repository) leadsTo(c, old id) bool {
 	seen := map[id]bool{c: true}
 	for next := []id{c}; len(next) > 0; {

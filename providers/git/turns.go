@@ -2,15 +2,15 @@ package git
 
 import "github.com/go-git/go-git/v5/plumbing"
 
-// What clones of one repository do that share a directory, and are without blobs: one
-// at a time brings a batch and lends what it has, and the next borrows that first. So
-// all of them ask the server once. What somebody waits for does not wait for a turn.
+// Turns of clones of one repository that share a directory, and are without blobs: one at a time
+// brings a batch and lends its packs, and the next borrows those first. So together they ask the
+// server once. Blobs that a caller waits for do not wait for a turn.
 
-// turnName is the lock of who brings a batch. The directory's own is held for moments.
+// turnName is the lock for a batch's whole time. The directory's own is held for moments.
 const turnName = "turn"
 
-// turn waits until no other clone brings a batch, and borrows what they have lent. end
-// lends what this one has, if there is news.
+// turn waits until no other clone brings a batch, and borrows the packs that they have lent. end
+// lends this clone's, if there is news.
 func (w *partial) turn() (end func(news bool)) {
 	if w.shared == "" {
 		return func(bool) {}
@@ -36,8 +36,8 @@ func (w *partial) turn() (end func(news bool)) {
 	}
 }
 
-// borrow adds packs of commits that are here, so that all of their history is ours. What
-// is wrong with one is no error: the server has it too.
+// borrow adds packs of commits that are local, so that all of their history is. A damaged pack is
+// no error: the server has it too.
 func (w *partial) borrow(pool *shared) {
 	for _, l := range pool.list {
 		if w.repo.hasCommit(plumbing.NewHash(l.Commit)) {
@@ -46,7 +46,7 @@ func (w *partial) borrow(pool *shared) {
 	}
 }
 
-// lend offers what this clone has, as long as all of that came with its first commit.
+// lend offers this clone's packs, as long as all of them came with its first commit.
 func (w *partial) lend(pool *shared) {
 	branch, first := w.repo.state.Branch, plumbing.NewHash(w.repo.state.First)
 	tip, err := w.repo.refs.Get(originRef(branch))
