@@ -12,12 +12,12 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
-// ahead brings the blobs of a partial clone before somebody needs them: what is below
-// directories that somebody looked at, the rest of the head, from the root down, and then
-// what its history had. It is for one goroutine.
+// ahead prefetches the blobs of a partial clone: those below directories that a program has
+// looked at, the rest of the head, from the root down, and then those of the history alone. It is
+// for one goroutine.
 type ahead struct {
 	w     *partial
-	again atomic.Bool // there are trees that were not here when the walk began
+	again atomic.Bool // trees have come since the walk began
 
 	seen  map[id]bool // trees that were looked through
 	near  []id
@@ -25,25 +25,25 @@ type ahead struct {
 	past  []id // commits
 	found int  // blobs that were missing, since the walk began
 	begun bool
-	cut   bool // there is more of it than anybody would walk over
+	cut   bool // the history is longer than is walked over
 
 	each  int // blobs in the next batch
 	pause time.Duration
 }
 
-// Bounds of what goes ahead.
+// Bounds of the prefetch.
 const (
 	batchFirst  = 2000     // blobs, when nothing is known of their size
 	batchBytes  = 32 << 20 // wanted in a batch
 	batchLeast  = 32
 	batchMost   = 25_000
-	mostAhead   = 4 << 30 // bytes of packs, from which on nothing comes unless it is needed
+	mostAhead   = 4 << 30 // bytes of packs, above which blobs come only on demand
 	mostTrees   = 1 << 20 // that are looked through
 	mostHistory = 100_000 // commits
 	mostSpare   = 1 << 30 // bytes of the disk that stay free, or a twentieth of a small one
 	pauseFirst  = time.Second
 	pauseMost   = time.Minute
-	smallClone  = 1000 // blobs of a head that come before the clone is there
+	smallClone  = 1000 // blobs of a head that come before the clone is ready
 )
 
 func newAhead(w *partial) *ahead { return &ahead{w: w, each: batchFirst} }
@@ -81,7 +81,7 @@ func (a *ahead) backOff() time.Duration {
 
 const forever = time.Duration(math.MaxInt64)
 
-// step brings a batch. wait is how long nothing more is to be done.
+// step brings a batch. wait is the time until the next step.
 func (a *ahead) step() (wait time.Duration, err error) {
 	if a.again.Swap(false) || !a.begun {
 		if err := a.start(); err != nil {
@@ -111,7 +111,7 @@ func (a *ahead) batch() (wait time.Duration, news bool, err error) {
 	if f := a.w.reserve(blobs); f != nil {
 		size := a.w.fly(f)
 		if f.err != nil {
-			a.begun = false // what did not come is looked for again
+			a.begun = false // missing blobs are looked for again
 			return 0, false, f.err
 		}
 		a.pause = 0
@@ -172,7 +172,7 @@ func (a *ahead) start() error {
 	return err
 }
 
-// more finds up to n blobs that are missing. end says that the walk is over.
+// more finds up to n missing blobs. end reports that the walk is over.
 func (a *ahead) more(n int) (blobs []id, end bool, err error) {
 	for len(blobs) < n {
 		tree, queue, err := a.next()
@@ -193,8 +193,7 @@ func (a *ahead) more(n int) (blobs []id, end bool, err error) {
 	return blobs, false, nil
 }
 
-// next is the tree to look through, and where those below it are to wait; nil: there
-// is none.
+// next is the next tree to look through, and the queue for trees below it; nil: there is none.
 func (a *ahead) next() (tree id, queue *[]id, err error) {
 	a.w.mu.Lock()
 	a.near, a.w.near = append(a.w.near, a.near...), nil
@@ -226,7 +225,7 @@ func (a *ahead) look(tree id, queue *[]id, blobs []id) ([]id, error) {
 	return blobs, err
 }
 
-// eachOf tells of the entries of a tree but submodules.
+// eachOf calls found with each entry of a tree except submodules.
 func (r *repository) eachOf(tree id, found func(object.Entry)) error {
 	if tree.IsZero() {
 		return nil
@@ -247,8 +246,8 @@ func (r *repository) eachOf(tree id, found func(object.Entry)) error {
 	return nil
 }
 
-// missingIn are the blobs of trees that are not here, each once, and no more than one
-// more than most; 0: all.
+// missingIn are the blobs of trees that are not local, each once; it stops when there are more
+// than most; 0: all.
 func (r *repository) missingIn(trees []id, most int) ([]id, error) {
 	seen, blobs := map[id]bool{}, []id(nil)
 	for len(trees) > 0 && (most == 0 || len(blobs) <= most) {
@@ -273,7 +272,7 @@ func (r *repository) missingIn(trees []id, most int) ([]id, error) {
 	return blobs, nil
 }
 
-// tooMuch says why nothing more comes ahead of need; "": it may.
+// tooMuch is the reason why no more blobs may be prefetched; "": they may.
 func (a *ahead) tooMuch() string {
 	if size := a.w.repo.objects.Bytes(); size > mostAhead && a.w.mode == CloneAuto {
 		return fmt.Sprintf("%d MiB are here, and the rest comes when it is needed", size>>20)
@@ -288,7 +287,7 @@ func (a *ahead) tooMuch() string {
 	return ""
 }
 
-// say notes why nothing comes ahead of need.
+// say records the reason why the prefetch pauses.
 func (a *ahead) say(why string) {
 	a.w.mu.Lock()
 	defer a.w.mu.Unlock()

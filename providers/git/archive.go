@@ -25,11 +25,11 @@ import (
 // archive is a clone without its remote.
 type archive struct {
 	dir   string
-	held  bool        // who asks has its lock
+	held  bool        // the caller has its lock
 	repo  *repository // nil: nothing in it is unpushed
 	large *lfs.Store
 	all   []line
-	known []id // what the remote is known to have
+	known []id // commits that the remote is known to have
 	ours  []id // of the branches
 }
 
@@ -40,8 +40,8 @@ type line struct {
 	commits []id
 }
 
-// openArchive opens the clone in a directory, of whichever repository it is, together with others
-// that do so. One in which each branch is where the remote has it is only looked at: no lock is
+// openArchive opens the clone in a directory, of whichever repository it is, together with other
+// readers. One in which each branch is where the remote has it is only looked at: no lock is
 // taken that a mount could want.
 func openArchive(dir string, held bool) (_ providers.Archive, err error) {
 	r := &repository{dir: dir, private: filepath.Join(dir, privateName)}
@@ -196,7 +196,7 @@ func (a *archive) Files(ctx context.Context, visit func(providers.Info, provider
 	return nil
 }
 
-// changedBy are the paths of what a commit has otherwise than each of those before it.
+// changedBy are the paths in a commit that differ from each of its parents; deleted ones are not.
 func (r *repository) changedBy(c id) (paths []string, err error) {
 	commit, err := r.commit(c)
 	if err != nil {
@@ -234,8 +234,8 @@ func (r *repository) changedBy(c id) (paths []string, err error) {
 	return paths, nil
 }
 
-// open is the content that a file shows: that in LFS, of what is the pointer to some that is
-// kept here.
+// open is the content that a file shows: of a pointer whose object is kept in this clone, the
+// object's.
 func (a *archive) open(blob id) (io.ReadCloser, error) {
 	if a.repo.partial.isPromised(blob) {
 		return nil, fmt.Errorf("its content was never fetched, and is at the remote alone: %w", providers.ErrNotExist)

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// attributesName is where a directory says how files in it and below are treated.
+// attributesName is the file in which a directory sets attributes of files in it and below.
 const attributesName = ".gitattributes"
 
-// attributeLine is a line of such a file: what files of a pattern are treated by.
+// attributeLine is a line of such a file: a pattern, and the attributes of files that match it.
 type attributeLine struct {
 	pattern string
-	words   []string // macros are in it as what they stand for
+	words   []string // macros are expanded
 }
 
 // macros are words that stand for others.
@@ -62,9 +62,9 @@ func (m macros) expand(words []string, depth int) (all []string) {
 	return all
 }
 
-// valueOf is what the last line says that matches a path; said is false when none
-// says anything. An attribute that is set has the value "set", and one that is not
-// or of which nothing is to be said has "".
+// valueOf is the value by the last line that matches a path and names the attribute; said is
+// false when none does. An attribute that is set has the value "set", and one that is unset or
+// unspecified has "".
 func valueOf(lines []attributeLine, parts []string, attribute string) (value string, said bool) {
 	for _, line := range slices.Backward(lines) {
 		if v, ok := line.value(attribute); ok && matchesPath(line.pattern, parts) {
@@ -89,8 +89,7 @@ func (l attributeLine) value(attribute string) (value string, said bool) {
 	return value, said
 }
 
-// attribute is what a tree says of a path, in the nearest directory that says
-// anything.
+// attribute is the value that a tree gives a path, by the nearest directory that sets it.
 func (s *rebasing) attribute(root *node, at, attribute string) (string, error) {
 	parts, dir, known := names(at), root, ownMacros
 	value := ""
@@ -123,7 +122,7 @@ func (s *rebasing) isUnion(root *node, at string) (bool, error) {
 	return driver == "union", err
 }
 
-// isOdd reports whether git takes a word for no attribute, and then ignores the line.
+// isOdd reports whether a word is no attribute to git, which then ignores the line.
 func isOdd(attribute string) bool {
 	name, _, _ := strings.Cut(strings.TrimLeft(attribute, "-!"), "=")
 	return name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") != ""

@@ -15,7 +15,7 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
-// tracked is where the tracked branch was when we last heard of it.
+// tracked is the tracked branch's commit, as of the last answer.
 func (g *origin) tracked() (id, error) { return g.repo.refs.Get(originRef(g.branch)) }
 
 // unpushed counts the commits of the head that the remote is not known to have.
@@ -29,7 +29,7 @@ func (g *origin) unpushed() (int, error) {
 	return len(commits), err
 }
 
-// knownOf is what a remote is known to have, or to have taken by a push that is noted.
+// knownOf are the commits that a remote is known to have, by its branches or a noted push.
 func knownOf(theirs map[string]id, noted *notes.Notes) []id {
 	known := slices.Collect(maps.Values(theirs))
 	for _, pushed := range noted.Pushed() {
@@ -49,8 +49,8 @@ func (g *origin) isMerged(c id) (bool, error) {
 	return g.repo.isAncestor(c, tracked)
 }
 
-// isOver reports whether nothing of a branch waits to be merged: all is, or all
-// was pushed and the branch deleted at the remote by who decided about it.
+// isOver reports whether no commit of a branch waits to be merged: all are merged, or all were
+// pushed and the branch was then deleted on the remote.
 func (g *origin) isOver(branch string, tip id) (bool, error) {
 	if over, err := g.isMerged(tip); err != nil || over {
 		return over, err
@@ -59,7 +59,7 @@ func (g *origin) isOver(branch string, tip id) (bool, error) {
 	return theirs.IsZero() && g.notes.Of(branch).Pushed == tip.String(), err
 }
 
-// branchAt describes a branch, and says whether it is to be listed.
+// branchAt describes a branch, and reports whether it is to be listed.
 func (g *origin) branchAt(name string, at, tracked id) (b providers.Branch, list bool, err error) {
 	n := g.notes.Of(name)
 	b = providers.Branch{Name: name, Revision: revision(at), URL: n.URL, Wanted: n.Wanted}
@@ -80,7 +80,7 @@ func (g *origin) branchAt(name string, at, tracked id) (b providers.Branch, list
 	return b, err == nil, err
 }
 
-// beginning is where a branch begins, as far as is known.
+// beginning is the commit at which a branch begins, as far as is known.
 func (g *origin) beginning(branch string) (id, error) {
 	if branch == "" {
 		return g.tracked()
@@ -108,7 +108,7 @@ func (g *origin) beginning(branch string) (id, error) {
 	return g.tracked()
 }
 
-// learnBoth brings the tracked branch and another here, if the remote has them.
+// learnBoth fetches the tracked branch and another, if the remote has them.
 func (g *origin) learnBoth(ctx context.Context, branch string) error {
 	s, err := g.remote.Ask(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func (g *origin) learnBoth(ctx context.Context, branch string) error {
 	return t.putAway(s, tracked)
 }
 
-// bring learns that a branch of our own is at a commit, with all that it needs.
+// bring fetches the commit of a branch of our own, with its objects, and records it.
 func (t talking) bring(ctx context.Context, branch string, theirs id) error {
 	ref := originRef(branch)
 	was, err := t.repo.refs.Get(ref)
@@ -151,7 +151,7 @@ func (t talking) bring(ctx context.Context, branch string, theirs id) error {
 		defer s.Close()
 		now, there := s.Branch(branch)
 		if !there {
-			return nil // it went meanwhile: the next time tells
+			return nil // it was deleted meanwhile: the next fetch tells
 		}
 		if theirs = now; !t.repo.hasCommit(theirs) {
 			if err := t.receive(ctx, s, theirs, was); err != nil {
@@ -162,8 +162,8 @@ func (t talking) bring(ctx context.Context, branch string, theirs id) error {
 	return t.forget(ref, was, theirs)
 }
 
-// learnOwn is learn while commits go to a branch of our own: it says where to go
-// on from, which is the tracked branch unless something was pushed that it lacks.
+// learnOwn is learn while commits go to a branch of our own: it gives the commit to go on from,
+// which is the tracked branch's unless commits were pushed that it lacks.
 func (g *origin) learnOwn(ctx context.Context, s *remote.Session, tracked id) (id, error) {
 	t, err := g.alone(ctx)
 	if err != nil {
@@ -230,8 +230,8 @@ func (g *origin) upstream(s *remote.Session, tracked id) (string, error) {
 	return now.branch, err
 }
 
-// putAway forgets the branches of our own that the remote has no more, and ends
-// those of which nothing waits to be merged. What they had stays.
+// putAway forgets the branches of our own that the remote has no more, and ends those of which no
+// commit waits to be merged. Their commits stay.
 func (t talking) putAway(s *remote.Session, tracked id) error {
 	refs, err := t.repo.refs.List(originRef(""))
 	if err != nil {
@@ -268,7 +268,7 @@ func (t talking) putAway(s *remote.Session, tracked id) error {
 	return nil
 }
 
-// endBranch takes away the name of a branch that is over.
+// endBranch removes the name of a branch that is over.
 func (t talking) endBranch(m moving, name string, tip, tracked id) error {
 	if err := t.repo.leave(tip, tracked, m.now.Load().commit); err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 // mainBranch is tracked where neither the caller nor the server names one.
 const mainBranch = "main"
 
-// clone brings here what the remote has. Interrupted, it begins again.
+// clone fetches the remote's branch. Interrupted, it begins again.
 func (g *origin) clone(ctx context.Context) error {
-	// Before anything is asked: a server forgets who does not go on.
+	// Before the first request: a server drops a session that pauses.
 	if g.pool = openShared(ctx, g.o.Shared, g.o.URL); g.pool != nil {
 		defer func() { g.pool.close(); g.pool = nil }()
 	}
@@ -30,7 +30,7 @@ func (g *origin) clone(ctx context.Context) error {
 		if branch, err = defaultBranch(ctx, g.remote, s); err != nil {
 			return err
 		}
-		if !refs.ValidBranch(branch) { // it becomes the name of a file here
+		if !refs.ValidBranch(branch) { // it becomes the name of a local file
 			return fmt.Errorf("the server names %q as its branch: %w", branch, providers.ErrInvalid)
 		}
 	}
@@ -54,7 +54,7 @@ func (g *origin) clone(ctx context.Context) error {
 			err = g.repo.partial.small(ctx, theirs)
 		}
 		if err == nil {
-			g.repo.state.First = theirs.String() // nobody else is there yet
+			g.repo.state.First = theirs.String() // no other goroutine uses the state yet
 			g.lend(theirs)
 		}
 		if err != nil {

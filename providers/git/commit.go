@@ -128,8 +128,8 @@ func (c committer) commitBatch(m moving, set providers.ChangeSet, b *odb.Batch, 
 	return result, nil
 }
 
-// parents are those of the next commit. merges says that one is needed even if
-// nothing changes.
+// parents are those of the next commit. merges reports that the commit is needed even if nothing
+// changes.
 func (c committer) parents(set providers.ChangeSet, head id) (parents []id, merges bool, err error) {
 	if !head.IsZero() {
 		parents = append(parents, head)

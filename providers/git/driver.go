@@ -14,12 +14,11 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
-// keys of Settings.Config. base_url is the server, and api_url its API, without
-// which there are no pull requests. With app_id and installation_id the
-// credentials are the private key of a GitHub App; credentials "none" says that
-// there are none, and for a base_url of git there must not be any. For one of ssh,
-// known_hosts lists files as PATH lists directories, and agent is the socket of an
-// ssh-agent that may be asked. clone is auto, which is as if it were not there, or one of Options.Clone.
+// keys of Settings.Config. base_url is the server, and api_url its API, without which there are
+// no pull requests. With app_id and installation_id the credentials are the private key of a
+// GitHub App; credentials "none" says that there are none, and for a base_url of git there must
+// not be any. For one of ssh, known_hosts lists files as PATH lists directories, and agent is the
+// socket of an ssh-agent that may be asked. clone is auto, the default, or one of Options.Clone.
 var keys = []string{"known_hosts", "agent", "base_url", "api_url", "app_id", "installation_id", "owner", "repo", "branch", "default_commit_email", "credentials", "clone"}
 
 // Drivers opens repositories under AIP-35's name for them. With Settings.StateDir
@@ -91,7 +90,7 @@ func openSettings(ctx context.Context, s providers.Settings) (providers.Provider
 	return p, nil
 }
 
-// withAPI adds what the server's API is needed for.
+// withAPI adds the features that need the server's API.
 func withAPI(o *Options, s providers.Settings) error {
 	api, err := serverURL("api_url", s.Config["api_url"], false)
 	if err != nil || s.Config["api_url"] == "" && s.Config["app_id"] == "" {
@@ -113,7 +112,7 @@ func withAPI(o *Options, s providers.Settings) error {
 	return nil
 }
 
-// telling has somebody told of the tokens that are minted.
+// telling calls told with each token that is minted.
 func telling(mint func(context.Context) (map[string]string, error), told func(string)) func(context.Context) (map[string]string, error) {
 	if told == nil {
 		return mint

@@ -16,7 +16,7 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
-// kinds says what the errors of the parts mean outside.
+// kinds are the kinds, for callers, of the errors of this provider's parts.
 var kinds = []struct{ err, kind error }{
 	{odb.ErrNotFound, providers.ErrCorrupt}, {odb.ErrCorrupt, providers.ErrCorrupt}, {object.ErrMalformed, providers.ErrCorrupt},
 	{odb.ErrTooLarge, providers.ErrTooLarge}, {refs.ErrDamaged, providers.ErrCorrupt},
@@ -25,7 +25,7 @@ var kinds = []struct{ err, kind error }{
 	{syscall.ENOSPC, providers.ErrQuota}, {syscall.EDQUOT, providers.ErrQuota},
 }
 
-// fail is how a verb reports err: nil stays nil.
+// fail wraps err as a verb reports it: nil stays nil.
 func fail(ctx context.Context, m providers.Method, l providers.Locator, err error) error {
 	if err == nil {
 		return nil
@@ -44,7 +44,7 @@ func fail(ctx context.Context, m providers.Method, l providers.Locator, err erro
 	case errors.As(err, &large):
 		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: large.Kind, Code: large.Code, Err: err}
 	case isSystem(err):
-		// A file of the clone that is missing is no file that is not there.
+		// A missing file of the clone does not mean that the file at l is missing.
 		return &providers.Error{Provider: name, Op: m, Locator: l, Kind: kindOf(err, providers.ErrUnavailable), Err: errors.New(err.Error())}
 	default:
 		if kind := kindOf(err, nil); kind != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
-// examiner is a repository that was asked and not cloned. It is asked about
-// itself; there is no tree.
+// examiner is a repository that was asked and not cloned. It answers Examine alone; there is no
+// tree.
 type examiner struct {
 	o      Options
 	remote *remote.Remote
@@ -50,7 +50,7 @@ func openExaminer(ctx context.Context, o Options) (*examiner, error) {
 	return e, nil
 }
 
-// unproved is what a person should know of a git daemon.
+// unproved is a warning about a git daemon.
 const unproved = "over git:// nothing is encrypted and the server is not authenticated: what comes may be from anybody"
 
 // Examine implements providers.Examiner.

@@ -10,11 +10,11 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
-// filters say of the files of a directory, and of what is below, which go through
-// LFS: what the files of attributes from the root to there say of filter. nil: none.
+// filters decide which files of a directory, and below, go through LFS: by the attribute filter
+// in the files of attributes from the root down. nil: none.
 type filters struct {
 	above  *filters
-	depth  int // how many names are above the directory whose file it is
+	depth  int // number of names above the directory whose file it is
 	file   id  // of attributes
 	lines  []attributeLine
 	macros macros // those of the root
@@ -33,7 +33,7 @@ func (f *filters) isLFS(parts []string) bool {
 	return false
 }
 
-// equal reports whether two say the same of every file.
+// equal reports whether two decide the same for every file.
 func (f *filters) equal(g *filters) bool {
 	for f != nil && g != nil && f.file == g.file && f.depth == g.depth {
 		f, g = f.above, g.above
@@ -61,7 +61,7 @@ func (f *filters) with(depth int, file id, text []byte) *filters {
 // parsed remembers filters, by those above and the file that was added: the same are
 // asked for in each listing.
 type parsed struct {
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards all below
 	by map[parsedKey]*filters
 }
 
@@ -95,10 +95,10 @@ func (p *parsed) with(f *filters, depth int, file id, read func() ([]byte, error
 	return g, nil
 }
 
-// attributesEntry is how the entry of a file of attributes looks in a tree.
+// attributesEntry is a part of the entry of a file of attributes in a tree's bytes.
 var attributesEntry = []byte(" " + attributesName + "\x00")
 
-// mostAttributes is the size from which on such a file says nothing.
+// mostAttributes is the size above which such a file is ignored.
 const mostAttributes = 1 << 20
 
 // filters are those of a directory with that content, below others.

@@ -13,19 +13,19 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/refs"
 )
 
-// head is what a clone shows: a commit, and the branch that it is the tip of, the tracked one
-// or one of our own. Whoever may move it has a moving.
+// head is the commit that a clone shows, and the branch that it is the tip of, the tracked one or
+// one of our own. A caller that moves it has a moving.
 type head struct {
 	repo   *repository
 	now    atomic.Pointer[view]
 	closed atomic.Bool
 	tidier *tidier
 
-	mu   sync.Mutex // held by a moving; guards what follows
+	mu   sync.Mutex // held by a moving; guards all below
 	sets *outcomes
 }
 
-// openHead is the head of a clone that was made.
+// openHead is the head of a complete clone.
 func openHead(r *repository, t *tidier) (*head, error) {
 	h := &head{repo: r, tidier: t}
 	branch, err := r.refs.Head()
@@ -50,7 +50,7 @@ func (h *head) on() string { return h.now.Load().branch }
 // ref is its reference.
 func (h *head) ref() string { return headRef(h.on()) }
 
-// A moving is the head for whoever holds it, until release: nobody else moves it meanwhile.
+// A moving is the head while the caller holds it, until release: no other caller moves it.
 type moving struct{ *head }
 
 func (h *head) hold() moving {
@@ -84,8 +84,8 @@ func (m moving) show(branch string, c id) error {
 	return err
 }
 
-// move moves the head. Before that it is noted what this is for, and finish
-// makes safe whatever else there is to it: what can be done at the same time, is.
+// move moves the head. First the outcome is noted, and finish makes all else safe that belongs to
+// it: both at the same time where possible.
 func (m moving) move(o outcome, from, to id, finish func(also ...func() error) error) (err error) {
 	var c *refs.Change
 	err = finish(
@@ -101,7 +101,7 @@ func (m moving) move(o outcome, from, to id, finish func(also ...func() error) e
 		return err
 	}
 	if err = c.Move(m.ref(), from); err != nil {
-		// It may have moved, and then not come to the disk for certain.
+		// It may have moved without being on the disk for certain.
 		if is, again := m.repo.refs.Get(m.ref()); again != nil || is != to {
 			return err
 		}
@@ -110,7 +110,7 @@ func (m moving) move(o outcome, from, to id, finish func(also ...func() error) e
 	return errors.Join(err, m.show(m.on(), to))
 }
 
-// adopt moves the head to a commit that is here.
+// adopt moves the head to a commit that is local.
 func (m moving) adopt(from providers.Revision, to id) error {
 	at := m.now.Load().commit
 	if at == to && !m.closed.Load() {
@@ -125,9 +125,8 @@ func (m moving) adopt(from providers.Revision, to id) error {
 	return m.move(outcome{From: at.String(), To: to.String()}, at, to, odb.Together)
 }
 
-// start is adopt of a commit of another branch. Until HEAD names that, nothing has happened:
-// the line in outcomes comes to nothing, and a branch that is where it was not
-// before is not looked at.
+// start is adopt of a commit of another branch. Until HEAD names that, nothing has happened: the
+// line in outcomes comes to nothing, and the branch's new place has no effect.
 func (m moving) start(branch string, from providers.Revision, to id) error {
 	if err := m.isAt(from); err != nil {
 		return err
@@ -154,8 +153,7 @@ func (m moving) start(branch string, from providers.Revision, to id) error {
 	return m.show(branch, to)
 }
 
-// decide answers a set that needs no more than a look: it was answered before,
-// or is for another head.
+// decide answers a set that needs only a look: it was answered before, or is for another head.
 func (m moving) decide(set providers.ChangeSet) (result providers.CommitResult, known bool, err error) {
 	result, known = m.sets.of[set.Op]
 	switch {
@@ -177,7 +175,7 @@ func (m moving) decide(set providers.ChangeSet) (result providers.CommitResult, 
 	return result, true, providers.ErrConflict
 }
 
-// tidier makes few packs of many in the background, one time after the other.
+// tidier merges packs in the background, one run at a time.
 type tidier struct {
 	ctx     context.Context // ends with the provider
 	stop    context.CancelFunc
@@ -191,8 +189,8 @@ func newTidier() *tidier {
 	return t
 }
 
-// tidy has the packs looked at, after each move of the head. That one could not be
-// made is no matter: everything is where it was, and the next move tries again.
+// tidy looks for packs to merge, after each move of the head. A failure does no harm: the old
+// packs stay, and the next move tries again.
 func (t *tidier) tidy(r *repository) {
 	if t.running.CompareAndSwap(false, true) {
 		t.work.Go(func() {

@@ -12,21 +12,21 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/index"
 )
 
-// indices are the indices that the git program was shown last: of the head, made
-// when it is first asked for, and of the head with what has changed since.
+// indices are the indices that the git program was shown last: of the head, made on the first
+// request, and of the head with the changed paths.
 type indices struct {
-	mu      sync.Mutex // held while one is made; guards what follows
+	mu      sync.Mutex // held while an index is made; guards all below
 	head    *indexFile
 	entries *index.Entries // of head
 	changed *indexFile     // may be head
 }
 
-// indexFile is an index in a file that has no name any more. It is closed when it
-// is not the last, and nobody has it open.
+// indexFile is an index in a file that has no name any more. It is closed when it is not the
+// last, and no reader has it open.
 type indexFile struct {
 	*os.File
 	of   id
-	key  string // what has changed
+	key  string // hash of the changed paths
 	size int64
 
 	mu    sync.Mutex
@@ -54,7 +54,7 @@ func (f *indexFile) Close() error {
 	return nil
 }
 
-// index is that of the working copy as it is now.
+// index is that of the working copy in its present state.
 func (g *gitTree) index(ctx context.Context) (providers.Exhibit, error) {
 	head, paths, err := g.work(ctx)
 	if err != nil || head == "" {

@@ -16,30 +16,30 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/remote"
 )
 
-// large is the content that a repository has in LFS. Whether the server offers that
-// is asked when it first matters, which is before any name is given the size of such
-// content, and stays so for the clone: sizes and versions depend on it.
+// large is the content that a repository has in LFS. Whether the server offers LFS is asked when
+// it first matters, which is before any name is given the size of such content, and the answer
+// holds for the clone: sizes and versions depend on it.
 type large struct {
 	repo   *repository
 	client *lfs.Client
-	store  *lfs.Store // what the server has not got yet
+	store  *lfs.Store // objects that the server has not got yet
 
 	asking chan struct{} // holds a token while the server is asked, or the answer written
 	offers atomic.Int32
 }
 
-// What is known of whether the server offers LFS.
+// Whether the server offers LFS.
 const (
 	unknown = iota
 	offered
 	notOffered
 )
 
-// unasked is how clone.json has it that nothing is known.
+// unasked is the word of clone.json for an unknown answer.
 const unasked = "unasked"
 
-// offerings are how clone.json has what is known. A clone that says nothing is of a
-// time when pointers were files like others, and who looked at it remembers them so.
+// offerings are the answers in words of clone.json. A clone without a word is from a time when
+// pointers were files like others, and callers remember its files so.
 var offerings = map[string]int32{"": notOffered, unasked: unknown, "offered": offered, "not offered": notOffered}
 
 const largeName = "lfs"
@@ -83,8 +83,8 @@ func (g *large) isOffered(ctx context.Context, p lfs.Pointer) (bool, error) {
 	return is, nil
 }
 
-// pointer is what an entry has in place of content that is shown; nil when it shows
-// its own. parts is its path.
+// pointer is the pointer that an entry has in place of its content; nil when it has content.
+// parts is its path.
 func (g *large) pointer(ctx context.Context, f *filters, parts []string, e object.Entry, size int64) (*lfs.Pointer, error) {
 	if !g.mayBe(f, parts, e.Mode, size) {
 		return nil, nil
@@ -108,7 +108,7 @@ func (g *large) mayBe(f *filters, parts []string, m object.Mode, size int64) boo
 	return f != nil && size > 0 && size <= lfs.MaxPointer && !m.IsLink() && g.offers.Load() != notOffered && f.isLFS(parts)
 }
 
-// open opens a part of content: from here, or the server.
+// open opens a part of content: of the local object, or the server's.
 func (g *large) open(ctx context.Context, p lfs.Pointer, offset, length int64) (io.ReadCloser, error) {
 	f, err := g.store.Open(p)
 	switch {
@@ -120,8 +120,8 @@ func (g *large) open(ctx context.Context, p lfs.Pointer, offset, length int64) (
 	return g.client.Open(ctx, p, offset, length)
 }
 
-// upload sends the objects that a commit and its history name and the server may not
-// have: those of the commits of ours that it has not got.
+// upload sends the objects that a commit and its history name and the server may not have: those
+// of own commits that it has not got.
 func (g *large) upload(ctx context.Context, opts providers.PushOptions, head id) error {
 	if none, err := g.store.Empty(); err != nil || none {
 		return err
@@ -158,8 +158,8 @@ func (g *large) upload(ctx context.Context, opts providers.PushOptions, head id)
 	return nil
 }
 
-// sweep removes the objects that only commits name which the server has, or none, while no
-// commit is made.
+// sweep removes the objects that no commit names which the server may lack, while no commit is
+// made.
 func (g *large) sweep(moving) error {
 	if none, err := g.store.Empty(); err != nil || none {
 		return err
@@ -200,8 +200,8 @@ func (r *repository) tips(below ...string) (all []id, err error) {
 	return all, nil
 }
 
-// objectsOf are those that some commits have brought, and those before them that
-// others do not have in their history: each once.
+// objectsOf are the objects that some commits brought, and commits before them that are not in
+// the history of others: each once.
 func (r *repository) objectsOf(others []id, of ...id) (all []lfs.Pointer, err error) {
 	seen := map[id]bool{}
 	for _, tip := range of {
@@ -220,7 +220,7 @@ func (r *repository) objectsOf(others []id, of ...id) (all []lfs.Pointer, err er
 				}
 				seen[blob] = true
 				if r.partial.isPromised(blob) {
-					return nil // it was not made here
+					return nil // it came from the server
 				}
 				p, ok, err := r.pointerIn(blob)
 				if ok {
@@ -235,7 +235,7 @@ func (r *repository) objectsOf(others []id, of ...id) (all []lfs.Pointer, err er
 	return all, nil
 }
 
-// brought tells of the files of a commit that the one before it has not.
+// brought calls found with each file of a commit that its parent does not have.
 func (r *repository) brought(c id, found func(blob id) error) error {
 	commit, err := r.commit(c)
 	if err != nil {
@@ -275,8 +275,8 @@ func (r *repository) pointerIn(blob id) (p lfs.Pointer, ok bool, err error) {
 	return p, ok, nil
 }
 
-// errOffline is of content of which nobody can say yet whether it goes to LFS. It is
-// the file's and no reason for other files to wait.
+// errOffline is the error for content while it is not known whether it goes to LFS. It is the
+// file's, and does not hold up other files.
 func errOffline(err error) error {
 	return fmt.Errorf("it goes to LFS, and whether the server offers that is not known (%v): %w", err, providers.ErrUnsupported) // it must not count as the server's
 }

@@ -11,13 +11,13 @@ import (
 
 const pageSize = 10_000
 
-// pageMissing is how long a page is whose content may have to come first, which nobody
-// can wait for forever.
+// pageMissing bounds a page whose content may have to be fetched first: a caller cannot wait for
+// it forever.
 const pageMissing = 1000
 
-// tokenMark begins a page token. What follows is where the page ended: the path
-// of its last entry below the directory, with a slash at the end if that is one.
-// Trees are in the order of that, so what comes and goes elsewhere moves nothing.
+// tokenMark begins a page token. After it comes the place where the page ended: the path of its
+// last entry below the directory, with a slash at the end if that is a directory. Trees are in
+// this order, so entries that come and go elsewhere do not move it.
 const tokenMark = "after:"
 
 func (v *view) list(ctx context.Context, l providers.Locator, opts providers.ListOptions) (providers.Page, error) {
@@ -68,8 +68,8 @@ type scanned struct {
 	filters *filters
 }
 
-// walk visits what is below a directory, whose path ends in a slash or is empty,
-// from behind a place on, until the page is full. f are the filters above.
+// walk visits all entries below a directory, whose path ends in a slash or is empty, from behind
+// a place on, until the page is full. f are the filters above.
 func (s *scan) walk(dir id, path, after string, f *filters) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
@@ -111,8 +111,7 @@ func (s *scan) visit(place string, e object.Entry, f *filters) {
 	s.found = append(s.found, scanned{e, place, f})
 }
 
-// describe makes the page of what was found, whose content all comes at once where it
-// has to.
+// describe makes the page of the found entries, and first fetches their missing content together.
 func (s *scan) describe() error {
 	var blobs []id
 	for _, e := range s.found {

@@ -14,8 +14,8 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
-// outcomes is what became of the sets with an operation id, the last of them. A
-// zero result is of one that was refused for its base.
+// outcomes are the results of the last sets with an operation id. A zero result is of one that
+// was refused for its base.
 type outcomes struct {
 	of    map[string]providers.CommitResult
 	order []string
@@ -34,11 +34,11 @@ type outcome struct {
 const (
 	outcomesName = "outcomes"
 	outcomesKept = 256     // operations that are remembered
-	outcomesMax  = 1 << 20 // bytes from which on it is
+	outcomesMax  = 1 << 20 // bytes, above which the file is written anew
 )
 
-// readOutcomes opens the file. What a loss of power left of a last line is cut
-// off: its commit never happened.
+// readOutcomes opens the file. A last line that a loss of power has cut short is removed: its
+// commit never happened.
 func (r *repository) readOutcomes(head id) (*outcomes, error) {
 	path := filepath.Join(r.private, outcomesName)
 	b, err := os.ReadFile(path)
@@ -74,7 +74,7 @@ func (r *repository) readOutcomes(head id) (*outcomes, error) {
 	return known, nil
 }
 
-// happened are the lines that came to something.
+// happened are the lines whose outcome came about.
 func happened(lines []outcome, head id) []outcome {
 	next := head.String()
 	var good []outcome
@@ -108,7 +108,7 @@ func (r *repository) note(o outcome) error {
 	return r.log.Sync()
 }
 
-// learn takes in what happened.
+// learn adds an outcome that came about.
 func (s *outcomes) learn(o outcome) {
 	if o.Op == "" {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// past is the tree of a revision. It is only ever seen read-only.
+// past is the tree of a revision. Callers get it read-only.
 type past struct {
 	in     *Provider
 	view   *view

@@ -61,8 +61,8 @@ func (r *repository) rebase(ctx context.Context, base, from, onto id, combine pr
 	return s.tip, b.Finish()
 }
 
-// ownLine are the commits of from that neither base nor onto has, the first first.
-// They must be a line: what merges is no change that can be made again.
+// ownLine are the commits of from that neither base nor onto has, the first first. They must be a
+// line: a merge commit is no change that can be made again.
 func (r *repository) ownLine(base, from, onto id) ([]id, error) {
 	all, err := r.newCommits(from, []id{base, onto})
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *rebasing) replay(c id) error {
 	return err
 }
 
-// here are the contents that are not in the batch alone.
+// here are the contents that are not in the batch alone: need may have to fetch them.
 func (s *rebasing) here(blobs ...id) []id {
 	return slices.DeleteFunc(blobs, func(b id) bool { return s.made[b] != nil || b == emptyBlob })
 }
@@ -132,7 +132,7 @@ func (s *rebasing) text(b id) ([]byte, error) {
 	if text, ok := s.made[b]; ok {
 		return text, nil
 	}
-	if b == emptyBlob { // which need not be here
+	if b == emptyBlob { // need not be in the repository
 		return []byte{}, nil
 	}
 	size, err := s.repo.objects.Size(b)

@@ -42,19 +42,19 @@ type repository struct {
 	state  state
 }
 
-// state is what was decided when the clone was made.
+// state holds the decisions that were made when the clone was made.
 type state struct {
 	Format int
 	URL    string
 	Branch string `json:",omitempty"`
-	Cloned bool   // all that the remote had was brought here
+	Cloned bool   // all of the remote's branch has been fetched
 	LFS    string `json:",omitempty"` // whether the server offers it: see large
 
 	Partial string `json:",omitempty"` // "": it was never without blobs
 	First   string `json:",omitempty"` // the commit that was cloned, of one without blobs
 }
 
-// What is known of a clone that was made without blobs.
+// Partial of a clone that was made without blobs.
 const (
 	partialMissing = "missing" // some may be missing
 	partialWhole   = "whole"   // none is any more
@@ -93,7 +93,8 @@ func openRepository(dir, url string, disk space.Disk) (r *repository, err error)
 	return r, err
 }
 
-// readRepository opens the clone in a directory, of whichever URL, to be read, as others may at once.
+// readRepository opens the clone in a directory, of whichever URL, for reading, which other
+// processes may do at the same time.
 func readRepository(dir string, held bool) (r *repository, err error) {
 	r = &repository{dir: dir, private: filepath.Join(dir, privateName), refs: refs.Look(dir)}
 	if !held {
@@ -139,7 +140,7 @@ func (r *repository) load(url string) error {
 	return nil
 }
 
-// make makes the files that git wants to see, for a branch. They are safe when
+// make makes the files that git expects, for a branch. They are safe when
 // settle is done.
 func (r *repository) make(branch string) error {
 	r.state.Branch = branch
@@ -199,8 +200,7 @@ func (r *repository) saveState() error {
 	return r.write(filepath.Join(r.private, stateName), string(b)+"\n")
 }
 
-// setLFS notes whether the server offers LFS. It is called once, of a clone that
-// was made.
+// setLFS notes whether the server offers LFS. It is called once, for a clone that is complete.
 func (r *repository) setLFS(word string) error {
 	r.saving.Lock()
 	defer r.saving.Unlock()
@@ -208,7 +208,7 @@ func (r *repository) setLFS(word string) error {
 	return r.saveState()
 }
 
-// partialState is what is known of blobs that may be missing.
+// partialState tells whether blobs may be missing.
 func (r *repository) partialState() string {
 	r.saving.Lock()
 	defer r.saving.Unlock()
@@ -269,7 +269,7 @@ func (r *repository) close() error {
 	return errors.Join(append(errs, r.lock.Close())...)
 }
 
-// hasCommit reports whether a commit is here.
+// hasCommit reports whether a commit is local.
 func (r *repository) hasCommit(c id) bool {
 	if !r.objects.Has(c) {
 		return false
@@ -278,7 +278,7 @@ func (r *repository) hasCommit(c id) bool {
 	return err == nil
 }
 
-// commitOf is the commit of a revision that is here; ErrNotExist for another.
+// commitOf is the commit of a revision that is local; else ErrNotExist.
 func (r *repository) commitOf(name providers.Revision) (id, error) {
 	if plumbing.IsHash(string(name)) {
 		if c := plumbing.NewHash(string(name)); c.String() == string(name) && r.hasCommit(c) {
@@ -288,7 +288,7 @@ func (r *repository) commitOf(name providers.Revision) (id, error) {
 	return id{}, fmt.Errorf("revision %q: %w", name, providers.ErrNotExist)
 }
 
-// named is the only commit here whose name begins so.
+// named is the only local commit whose name begins so.
 func (r *repository) named(name string) (c id, err error) {
 	if len(name) < providers.MinShort {
 		return c, fmt.Errorf("commit %q: %d characters are needed: %w", name, providers.MinShort, providers.ErrInvalid)

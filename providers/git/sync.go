@@ -57,8 +57,8 @@ func (p *Provider) Base(ctx context.Context, a, b providers.Revision) (providers
 	})
 }
 
-// gone keeps a repository that is not there any more, or does not show itself,
-// from looking like one that has no such branch yet.
+// gone keeps a repository that is missing by now, or is hidden from the credentials, from looking
+// like one that has no such branch yet.
 func gone(err error) error {
 	var asked *remote.Error
 	if errors.As(err, &asked) && errors.Is(asked.Kind, providers.ErrNotExist) {

@@ -17,7 +17,7 @@ type view struct {
 	repo   *repository
 	commit id     // zero: there is none yet
 	root   id     // zero: without entries
-	branch string // of the head's view: that it is on
+	branch string // of the head's view: the current one
 }
 
 // viewOf is the tree of a commit, zero for none.
@@ -44,8 +44,7 @@ func (v *view) tree(dir id) ([]byte, error) {
 	return v.repo.objects.Get(dir, odb.Tree)
 }
 
-// look is the entry at l, and what filters its directory has. The root has the mode
-// of a directory.
+// look is the entry at l, and the filters of its directory. The root has the mode of a directory.
 func (v *view) look(ctx context.Context, l providers.Locator) (e object.Entry, f *filters, err error) {
 	e = object.Entry{Mode: object.ModeDir, ID: v.root}
 	for depth, name := range l.Parts() {

@@ -1,5 +1,5 @@
-// Package bundle writes what stands before the pack of a bundle (gitformat-bundle), from which
-// git fetches commits into a clone that has what they stand on.
+// Package bundle writes the header of a bundle (gitformat-bundle), before its pack: from a bundle
+// git fetches commits into a clone that has their parents.
 package bundle
 
 import (
@@ -35,7 +35,7 @@ func Head(branches []Branch, parents func(plumbing.Hash) ([]plumbing.Hash, error
 			return "", nil, err
 		}
 		for _, parent := range before {
-			if !in[parent] { // the bundle stands on it
+			if !in[parent] { // the clone must have it
 				in[parent] = true
 				fmt.Fprintf(&text, "-%s\n", parent)
 			}

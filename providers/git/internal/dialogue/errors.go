@@ -6,19 +6,18 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Error is what a session ended with. Its text is for people, and bounded.
+// Error is the end of a session. Its text is for people, and bounded.
 type Error struct {
 	Kind error  // of package providers
 	Code string // for support: "host-key", "auth", "exit 128"
 	Says string
-	Do   string // what helps; "": the kind says that
+	Do   string // the remedy; "": that of the kind
 	Err  error  // the cause; may be nil
 }
 
 func (e *Error) Error() string { return e.Says }
 
-// Advice is what helps, for whoever finds this in a chain of errors; "": the kind
-// says that.
+// Advice is the remedy, for a caller that finds this in a chain of errors; "": that of the kind.
 func (e *Error) Advice() string { return e.Do }
 
 // Unwrap gives errors.Is the kind and the cause.
@@ -53,8 +52,8 @@ var answers = []struct {
 	{"not exported", providers.ErrPermission},
 }
 
-// Refused is a service that ended before it began, with the last words of it. A
-// server that says nothing, or nothing known, was not there.
+// Refused is the error of a service that ended before it began, with its last words. A server
+// that says nothing, or nothing known, counts as unreachable.
 func Refused(said, code string, cause error) *Error {
 	e := &Error{Kind: providers.ErrUnavailable, Code: code, Says: "the server said nothing", Err: cause}
 	if said = plainly(said); said == "" {
@@ -71,7 +70,7 @@ func Refused(said, code string, cause error) *Error {
 	return e
 }
 
-// WordsMax is how much of what a server says is kept.
+// WordsMax bounds the part of a server's words that is kept, in bytes.
 const WordsMax = 300
 
 // plainly is the beginning of a text, in one line.

@@ -11,8 +11,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A Line is a connection that is ended with its context, or when the server keeps
-// silent where it has to speak.
+// A Line is a connection that is ended with its context, or when the server is silent where it
+// has to speak.
 type Line struct {
 	net.Conn
 	patience time.Duration
@@ -22,7 +22,7 @@ type Line struct {
 
 const patience = time.Minute
 
-// errStalled is a connection that was ended because nothing came.
+// errStalled is the error of a connection that was ended because no answer came.
 var errStalled = errors.New("the server has stopped answering")
 
 // NewLine has a connection end with ctx. longest is how long the server may take for
@@ -40,7 +40,7 @@ func (l *Line) Close() error {
 	return l.Conn.Close()
 }
 
-// Await does what waits for the server.
+// Await runs f, which waits for the server.
 func (l *Line) Await(f func() error) error {
 	end := time.AfterFunc(l.patience, func() {
 		l.stalled.Store(true)

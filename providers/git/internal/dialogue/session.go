@@ -1,10 +1,10 @@
-// Package dialogue is what git says to its two services, and they to it (version 0
-// of the protocol), where a service has a connection to itself.
+// Package dialogue speaks the protocol of git's two services (version 0), where a service has a
+// connection to itself.
 //
-// It knows pkt-lines, what an answer that breaks off means in the kinds of package
-// providers, and nothing of how the service was reached: that is package shell's
-// business, or plain's. It promises that a server which says nothing is waited for
-// only so long, and that a session ends with the context of its Line.
+// It knows pkt-lines, and the kinds of package providers for an answer that breaks off, and
+// nothing of how the service was reached: that is package shell's business, or plain's. It
+// promises that a server which says nothing is waited for only so long, and that a session ends
+// with the context of its Line.
 //
 //	l := dialogue.NewLine(ctx, conn, 0)
 //	up := &dialogue.Upload{Session: &dialogue.Session{Line: l, In: l, Out: l, End: l, Why: why}}
@@ -27,11 +27,11 @@ import (
 // A Session is one service that runs at the server. All fields are required.
 type Session struct {
 	Line *Line
-	In   io.WriteCloser // what the service is told, until it is closed
-	Out  io.Reader      // what it answers
+	In   io.WriteCloser // the service's input, until it is closed
+	Out  io.Reader      // its output
 	End  io.Closer      // ends the service and its connection
-	// Why says why an answer broke off with err; said is what stood in its place (ERR),
-	// "" if nothing did.
+	// Why makes the error of an answer that broke off with err; said is the server's message in
+	// its place (ERR), "" if there is none.
 	Why func(said string, err error) *Error
 }
 
@@ -64,7 +64,7 @@ func (s *Session) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// Ended is why an answer broke off: what the service said before that tells more
+// Ended is the error of an answer that broke off: a message of the service before that tells more
 // than err.
 func (s *Session) Ended(err error) error {
 	var own *Error
@@ -78,8 +78,8 @@ func (s *Session) Ended(err error) error {
 	return s.Why("", err)
 }
 
-// Unheard is why a question could not be put: a server that refuses need not read it,
-// and what it says instead may have come before the connection broke off with sent.
+// Unheard is the error of a question that could not be sent: a server that refuses need not read
+// it, and its message may have come before the connection broke off with sent.
 func (s *Session) Unheard(sent error) error {
 	var line *pktline.ErrorLine
 	said := pktline.NewScanner(s)
@@ -110,8 +110,8 @@ func (u *Upload) AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, e
 	return u.advertised()
 }
 
-// UploadPack implements transport.UploadPackSession: what it answers with is read
-// from the server as it comes.
+// UploadPack implements transport.UploadPackSession: the answer is read from the server as it
+// comes.
 func (u *Upload) UploadPack(_ context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
 	if req.IsEmpty() {
 		return nil, transport.ErrEmptyUploadPackRequest
@@ -126,8 +126,8 @@ func (u *Upload) UploadPack(_ context.Context, req *packp.UploadPackRequest) (*p
 	return answer, nil
 }
 
-// ask says all at once and waits for no acknowledgement in between, as go-git does
-// over HTTP.
+// ask sends the whole request and waits for no acknowledgement in between, as go-git does over
+// HTTP.
 func (u *Upload) ask(req *packp.UploadPackRequest) error {
 	if err := req.UploadRequest.Encode(u); err != nil {
 		return err
@@ -147,8 +147,8 @@ func (r *Receive) AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, 
 	return r.advertised()
 }
 
-// ReceivePack implements transport.ReceivePackSession. A server that stops reading
-// may have said why.
+// ReceivePack implements transport.ReceivePackSession. A server that stops reading may have sent
+// the reason.
 func (r *Receive) ReceivePack(_ context.Context, req *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error) {
 	sent := req.Encode(r)
 	if sent == nil {
@@ -161,7 +161,7 @@ func (r *Receive) ReceivePack(_ context.Context, req *packp.ReferenceUpdateReque
 	return report, report.Error()
 }
 
-// report is what the server says became of it, without what is for people.
+// report is the server's report of the push, without its messages for people.
 func (r *Receive) report(req *packp.ReferenceUpdateRequest) io.Reader {
 	if !req.Capabilities.Supports(capability.Sideband64k) {
 		return r

@@ -1,5 +1,5 @@
-// Package gather makes the pack of what commits have brought, for a repository that has what they
-// stand on.
+// Package gather makes the pack of the objects that commits have brought, for a repository that
+// has the parents' objects.
 //
 //	pack, err := gather.Pack(objects, commits, func(blob odb.ID) bool { return false })
 package gather
@@ -12,9 +12,9 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/odb"
 )
 
-// Pack has what some commits have brought, each given after those before it: of each the trees and
-// contents that none of its parents has at the same place, less the blobs that leave says. The
-// caller closes it.
+// Pack has the objects that some commits brought, each commit given after its parents: of each
+// the trees and contents that none of its parents has at the same place, less the blobs that
+// leave reports. The caller closes it.
 func Pack(objects *odb.Store, commits []odb.ID, leave func(blob odb.ID) bool) (io.ReadCloser, error) {
 	b, err := objects.NewPack()
 	if err != nil {
@@ -67,7 +67,7 @@ func (g *collector) commit(c id) error {
 	return g.tree(commit.Tree, before)
 }
 
-// tree adds a tree, unless it is one of those that were there before.
+// tree adds a tree, unless it is one of before, the parents' trees at the same place.
 func (g *collector) tree(tree id, before []id) error {
 	if g.have[tree] || slices.Contains(before, tree) {
 		return nil
@@ -103,7 +103,7 @@ func (g *collector) tree(tree id, before []id) error {
 	return nil
 }
 
-// entries are what some trees have under each name.
+// entries are the entries of some trees under each name.
 func (g *collector) entries(trees []id) (map[string][]id, error) {
 	all := map[string][]id{}
 	for _, tree := range trees {

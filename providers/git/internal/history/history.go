@@ -1,7 +1,7 @@
-// Package history walks commits along their parents, as git does: what two have in common, and
-// what one has that others lack.
+// Package history walks commits along their parents, as git does: it finds the commits that two
+// histories share, and those that one has and others lack.
 //
-// It knows nothing of where commits are kept: it is given how to read one, and changes nothing.
+// It does not know where commits are kept: the caller's function reads one. It changes nothing.
 //
 //	base, err := history.Bases(read, ours, theirs)
 package history
@@ -19,7 +19,7 @@ import (
 // ID names a commit.
 type ID = plumbing.Hash
 
-// Read is a commit, or why there is none.
+// Read is a commit, or the reason why there is none.
 type Read func(ID) (object.Commit, error)
 
 // Marks of a commit in a walk over two histories.
@@ -39,7 +39,7 @@ type walk struct {
 
 func newWalk(read Read) *walk { return &walk{read: read, marks: map[ID]int{}} }
 
-// add marks a commit and has it looked at.
+// add marks a commit and queues it.
 func (w *walk) add(c ID, mark int) error {
 	if w.marks[c]&mark == mark {
 		return nil
@@ -53,7 +53,7 @@ func (w *walk) add(c ID, mark int) error {
 	return nil
 }
 
-// open reports whether a commit is in the queue that can still tell something.
+// open reports whether the queue has a commit without the closing marks.
 func (w *walk) open(closing int) bool {
 	for _, s := range w.queue {
 		if w.marks[s.c]&closing == 0 {
@@ -108,8 +108,8 @@ func IsAncestor(read Read, a, b ID) (bool, error) {
 	return slices.Contains(bases, a), err
 }
 
-// New are the commits in the history of c and in none of others, the last
-// first. Others that cannot be read say nothing.
+// New are the commits in the history of c and in none of others, the last first. Others that
+// cannot be read are ignored.
 func New(read Read, c ID, others []ID) ([]ID, error) {
 	w := newWalk(read)
 	for _, other := range others {
@@ -124,7 +124,7 @@ func New(read Read, c ID, others []ID) ([]ID, error) {
 	}
 	var order []ID
 	seen := map[ID]bool{}
-	first := int64(math.MaxInt64) // when the earliest was made that nobody else seemed to have
+	first := int64(math.MaxInt64) // time of the earliest commit that seemed to be in no other history
 	// Commits of one second come in any order: one that was seen may turn out to
 	// be in the history of others.
 	for w.open(ofB) || len(w.queue) > 0 && w.queue[0].when >= first {
@@ -151,8 +151,8 @@ func New(read Read, c ID, others []ID) ([]ID, error) {
 	return fresh, nil
 }
 
-// Recent are up to n commits of the histories of some, the last first: what a
-// server is told of what is here.
+// Recent are up to n commits of some histories, the last first: those that a server is told of in
+// a fetch.
 func Recent(read Read, n int, of ...ID) ([]ID, error) {
 	w := newWalk(read)
 	for _, c := range of {

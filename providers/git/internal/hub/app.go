@@ -15,9 +15,9 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// App is an installation of a GitHub App, which proves itself with tokens that it
-// mints. A token is for one repository, in memory alone, and used until shortly
-// before it ends; the key is asked for when one is minted, and not kept.
+// App is an installation of a GitHub App, which authenticates with tokens that it mints. A token
+// is for one repository, in memory alone, and used until shortly before it ends; the key is asked
+// for when one is minted, and not kept.
 type App struct {
 	URL              string // of the API
 	ID, Installation int64
@@ -37,7 +37,7 @@ type App struct {
 // operation with it takes.
 const early = 5 * time.Minute
 
-// Credentials gives a token, in the fields that a session wants.
+// Credentials gives a token, in the fields that a session expects.
 func (a *App) Credentials(ctx context.Context) (map[string]string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,7 +78,7 @@ func (a *App) mint(ctx context.Context) error {
 		next = http.DefaultTransport
 	}
 	t, err := ghinstallation.New(polite{next}, a.ID, a.Installation, []byte(key))
-	if err != nil { // which may show the key
+	if err != nil { // it may show the key
 		return providers.Kinded(errors.New("the GitHub App's key is no RSA key in PEM"), providers.ErrUnauthenticated)
 	}
 	t.BaseURL = strings.TrimRight(a.URL, "/")
@@ -97,7 +97,7 @@ func (a *App) mint(ctx context.Context) error {
 	return err
 }
 
-// unminted says why there is no token.
+// unminted is the error for a token that could not be minted.
 func (a *App) unminted(ctx context.Context, err error) error {
 	var answer *ghinstallation.HTTPError
 	var own *Error

@@ -14,8 +14,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// kinds are what statuses mean. A repository that a token may not see is, to
-// GitHub, not there.
+// kinds are the kinds of statuses. GitHub answers "not found" for a repository that a token may
+// not see.
 var kinds = map[int]error{
 	http.StatusUnauthorized:        providers.ErrUnauthenticated,
 	http.StatusForbidden:           providers.ErrPermission,
@@ -29,16 +29,16 @@ var kinds = map[int]error{
 	http.StatusConflict:            providers.ErrConflict,
 }
 
-// Error is what a request ended with.
+// Error is the error of a request.
 type Error struct {
 	Kind  error // of package providers
 	Code  string
 	Says  string
-	After time.Duration // when it is worth to try again, if the server says so
+	After time.Duration // the time until a retry is worth it, if the server gives one
 	Err   error
 }
 
-// Error is what the server says, in a line.
+// Error is the server's message, in a line.
 func (e *Error) Error() string { return e.Says }
 
 // Unwrap gives errors.Is the kind and the cause.
@@ -47,7 +47,7 @@ func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 // RetryAfter implements providers.RetryAfter.
 func (e *Error) RetryAfter() time.Duration { return e.After }
 
-// foreign is a success that does not come from the API.
+// foreign is the error for a success that does not come from the API.
 func foreign(says string) error {
 	return &Error{Kind: providers.ErrUnavailable, Code: "foreign",
 		Says: "the answer is not the API's, but that of a login page, a proxy or the like: " + line(says), Err: errForeign}
@@ -55,7 +55,7 @@ func foreign(says string) error {
 
 var errForeign = errors.New("not the API's answer")
 
-// translate finds the kind of what a request ended with.
+// translate finds the kind of a request's error.
 func translate(ctx context.Context, err error) error {
 	var limit *github.RateLimitError
 	var abuse *github.AbuseRateLimitError
@@ -80,7 +80,7 @@ func translate(ctx context.Context, err error) error {
 		return refused(answer)
 	case errors.Is(err, providers.ErrUnauthenticated):
 		return err
-	case errors.Is(err, providers.ErrPermission): // it was not sent, or not followed
+	case errors.Is(err, providers.ErrPermission): // it was not sent, or a redirect was not followed
 		return &Error{Kind: providers.ErrPermission, Says: line(err.Error()), Err: err}
 	}
 	return &Error{Kind: providers.ErrUnavailable, Says: line("the API does not answer: " + err.Error()), Err: err}
@@ -114,7 +114,7 @@ func refused(answer *github.ErrorResponse) error {
 	return e
 }
 
-// line is a line of what a server sent, and not more than a person reads.
+// line is a server's text as one line, short enough for a person.
 func line(s string) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""), func(r rune) bool { return r < ' ' || r == 0x7f }), "; ")
 	return strings.ToValidUTF8(s[:min(len(s), 300)], "")

@@ -1,10 +1,9 @@
 // Package hub speaks with the API of a server that knows pull requests: GitHub,
 // GitHub Enterprise, and Gitea, whose API has the same requests.
 //
-// It knows that API through go-github, and what its answers mean in the kinds of
-// package providers. Each operation asks for its credentials anew; they are in
-// the header of its requests and nowhere else. A question may be redirected
-// within the server, a change is not.
+// It knows that API through go-github, and the kinds of package providers for its errors. Each
+// operation asks for its credentials anew; they are in the header of its requests and nowhere
+// else. A GET may be redirected within the server, a change is not.
 //
 //	h, err := hub.New(hub.Options{URL: "https://api.github.com", Owner: "acme", Repo: "ops", Credentials: reveal})
 //	url, err := h.Ensure(ctx, "topic", "main", "a title", "why")
@@ -60,8 +59,8 @@ func (h *Hub) client(ctx context.Context) (*github.Client, error) {
 	return github.NewClient(github.WithURLs(&base, nil), github.WithHTTPClient(&http.Client{Transport: t, CheckRedirect: within}))
 }
 
-// within lets a question go on to another place of the same server. net/http has
-// made a question of a change that was redirected before it gets here.
+// within lets a GET follow a redirect within the same server. net/http has turned a redirected
+// change into a GET before this is called, so the first request counts.
 func within(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	if first.Method != http.MethodGet || next.URL.Host != first.URL.Host || next.URL.Scheme != first.URL.Scheme || len(via) > 3 {
@@ -86,10 +85,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// polite says who asks, as GitHub wants of all, and takes no answer without end.
+// polite names the client, as GitHub demands, and bounds the size of an answer.
 type polite struct{ next http.RoundTripper }
 
-// answerMax is more than a page of anything that is asked for here.
+// answerMax is more than a page of any answer of the API.
 const answerMax = 32 << 20
 
 func (p polite) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -115,10 +114,10 @@ func (p polite) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// isAnswer says why a success is not the API's. A login page, a maintenance page or a
-// proxy answers everything with a page of its own, and an empty one would be taken for
-// a list without entries. Questions that are asked here are for lists, and changes are
-// answered with what they made.
+// isAnswer is the error for a success that is not the API's. A login page, a maintenance page or
+// a proxy answers everything with a page of its own, and an empty one would be taken for a list
+// without entries. Every GET of this package is for a list, and a change is answered with the
+// object that it made.
 func isAnswer(r *http.Request, resp *http.Response, body []byte) error {
 	begin := byte('{')
 	if r.Method == http.MethodGet {
@@ -151,20 +150,20 @@ func (h *Hub) Ensure(ctx context.Context, head, base, title, text string) (strin
 		return made.GetHTMLURL(), nil
 	case nothing:
 		return "", nil
-	case already: // somebody was faster, or it was us and the answer got lost
+	case already: // another client was faster, or this one was and the answer got lost
 		url, again := h.find(ctx, c, head, base)
 		if again == nil && url == "" {
-			again = err // it is said to be there, and is not
+			again = err // the server says it exists, and does not list it
 		}
 		return url, translate(ctx, again)
 	}
 	return "", translate(ctx, err)
 }
 
-// pagesMax bounds the search where a server does not choose by branch.
+// pagesMax bounds the search where a server cannot filter by branch.
 const pagesMax = 50
 
-// find looks for the open pull request. What the server chose is looked at again:
+// find looks for the open pull request. The server's choice is checked again:
 // Gitea knows no filter by head, and a fork may have a branch of the same name.
 func (h *Hub) find(ctx context.Context, c *github.Client, head, base string) (string, error) {
 	o := &github.PullRequestListOptions{State: "open", Head: h.o.Owner + ":" + head, Base: base, ListOptions: github.ListOptions{PerPage: 100}}
@@ -196,7 +195,7 @@ func isWithin(pr *github.PullRequest) bool {
 	return from != "" && strings.EqualFold(from, to)
 }
 
-// What an attempt to open a pull request came to.
+// Outcomes of an attempt to open a pull request.
 const (
 	failed = iota
 	opened
@@ -204,7 +203,7 @@ const (
 	nothing
 )
 
-// outcome tells what is no failure: GitHub has one status for all, and words.
+// outcome tells the errors that are no failure: GitHub has one status for all, and words.
 func outcome(err error) int {
 	var e *github.ErrorResponse
 	switch {

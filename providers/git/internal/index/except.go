@@ -2,7 +2,7 @@ package index
 
 import (
 	"bytes"
-	"crypto/sha1" // what the format is checked with
+	"crypto/sha1" // the format's checksum
 	"encoding/binary"
 	"io"
 	"slices"
@@ -19,9 +19,8 @@ type File interface {
 	io.WriterAt
 }
 
-// Except marks the entries at paths as no longer known to be unchanged, and those
-// below paths that end in a slash. Size is the file's. What is at no entry is passed
-// over.
+// Except marks the entries at paths as no longer known to be unchanged, and those below paths
+// that end in a slash. Size is the file's. Paths without an entry are ignored.
 func (e *Entries) Except(f File, size int64, paths []string) error {
 	for _, path := range paths {
 		from, to, err := e.find(f, path)
@@ -40,7 +39,7 @@ func (e *Entries) Except(f File, size int64, paths []string) error {
 	return err
 }
 
-// find are the entries from and up to which a path reaches.
+// find are the first entry that a path reaches, and the first behind the last.
 func (e *Entries) find(f File, path string) (from, to int, err error) {
 	less := func(i int, bound string) bool {
 		at, wrong := e.path(f, i)
@@ -65,7 +64,7 @@ func (e *Entries) find(f File, path string) (from, to int, err error) {
 	return from, from + sort.Search(len(e.places)-from, func(i int) bool { return !less(from+i, end) }), err
 }
 
-// head reads the flags of an entry, and how many bytes stand before its path.
+// head reads the flags of an entry, and the number of bytes before its path.
 func (e *Entries) head(f File, i int) (flags uint16, size int64, err error) {
 	var b [2]byte
 	_, err = f.ReadAt(b[:], int64(e.places[i])+headSize-2)

@@ -1,27 +1,25 @@
-// Package index writes the file in which the git program keeps what it believes
-// of a work tree (gitformat-index), for a work tree that is the tree of a commit.
+// Package index writes the git program's record of a work tree (gitformat-index), for a work tree
+// that is the tree of a commit.
 //
 // It knows trees and the format, and not where either comes from or goes to.
 //
 //	err := index.Write(w, index.Source{Root: root, Tree: tree, Token: token})
 //
-// Entries have no times and sizes. They are marked as unchanged since Token, so
-// the git program looks only at files that it is told of when it asks what
-// changed since then (core.fsmonitor), and compares the content of those. The
-// trees are written along, so it need not compare the entries with the commit
-// either.
+// Entries have no times and sizes. They are marked as unchanged since Token, so the git program
+// looks only at files that are named when it asks for changes since then (core.fsmonitor), and
+// compares the content of those. The trees are written along, so it need not compare the entries
+// with the commit either.
 //
-// Up to git 2.42, `git diff HEAD` takes an entry that is only so marked for
-// removed, at random: it looks at a stat that was never made. So each is assumed
-// unchanged too, which keeps it from looking, and programs that do not ask what
-// changed are told by this alone. Except gives the index of a work tree in which
-// some paths have changed.
+// Up to git 2.42, `git diff HEAD` takes an entry that is only so marked for removed, at random:
+// it looks at a stat that was never made. So each is also marked "assume unchanged", which keeps
+// it from looking; programs that do not ask for changes rely on this mark alone. Except gives the
+// index of a work tree in which some paths have changed.
 package index
 
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha1" // what the format is checked with
+	"crypto/sha1" // the format's checksum
 	"encoding/binary"
 	"fmt"
 	"hash"
@@ -30,7 +28,7 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
 
-// Source is what an index is made of.
+// Source is the data that an index is made of.
 type Source struct {
 	Root  object.ID                                  // of the commit's tree; zero: it has no entries
 	Tree  func(id object.ID) (raw []byte, err error) // a tree's content
@@ -40,16 +38,16 @@ type Source struct {
 	// expect them; nil: there are none.
 	Hidden func(name string) bool
 
-	// Place is where the work tree is. There, git status believes that the
-	// directories have nothing else either.
+	// Place is the path of the work tree. At that path, git status believes that the directories
+	// have no other entries either.
 	Place string
 
 	// Exclude is the content of the repository's info/exclude; "": there is none.
 	Exclude string
 }
 
-// Write writes an index of version 3, which git reads since 1.7. The result is
-// where its entries are.
+// Write writes an index of version 3, which git reads since 1.7. The result holds the places of
+// its entries.
 func Write(w io.Writer, s Source) (*Entries, error) {
 	b := &builder{Source: s}
 	count, err := b.count(s.Root)
@@ -105,7 +103,7 @@ func (b *builder) each(id object.ID, visit func(object.Entry) error) error {
 	return nil
 }
 
-// count is how many entries an index has of a tree.
+// count is the number of entries that an index has of a tree.
 func (b *builder) count(id object.ID) (n int, err error) {
 	if n, ok := b.counts[id]; ok {
 		return n, nil
@@ -203,8 +201,7 @@ func (b *builder) entry(e object.Entry, hidden bool) {
 	b.next += uint32(size + len(b.path) + pad)
 }
 
-// modeOf is the mode that an index has for an entry: of old trees some bits more
-// are known.
+// modeOf is the mode that an index has for an entry: old trees have modes with more bits.
 func modeOf(m object.Mode) uint32 {
 	switch {
 	case m.IsLink(), m.IsSubmodule():
@@ -235,12 +232,12 @@ func (b *builder) number(list ...uint32) {
 	}
 }
 
-// bytes writes what comes next; an error shows at the end.
+// bytes writes content; an error shows at the end.
 func (b *builder) bytes(content []byte) { _, _ = b.out.Write(content) }
 
 func (b *builder) short(n uint16) { b.bytes(binary.BigEndian.AppendUint16(nil, n)) }
 
-// end writes the sum of all behind it.
+// end writes the checksum of all bytes before it.
 func (b *builder) end(w io.Writer, sum hash.Hash) error {
 	if err := b.out.Flush(); err != nil {
 		return err

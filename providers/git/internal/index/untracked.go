@@ -12,9 +12,9 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/object"
 )
 
-// untracked is the extension UNTR: no directory has anything that the index does
-// not have, since the same token. The git program reads directories that it is
-// told of, and believes this of the others.
+// untracked is the extension UNTR: no directory has an entry that the index does not have, since
+// the same token. The git program reads directories that are named to it, and believes this of
+// the others.
 type untracked struct {
 	dirs    bytes.Buffer
 	count   int
@@ -23,8 +23,8 @@ type untracked struct {
 }
 
 const (
-	// statSize is how long what a file was last seen to be is: all zero here, for
-	// whoever is told what changed looks at none of it.
+	// statSize is the length of a file's last stat: all zero in this index, since a program that
+	// asks for changes looks at none of it.
 	statSize = 36
 
 	// usual are the flags of a scan by git status: whole directories are named,

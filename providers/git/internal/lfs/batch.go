@@ -27,20 +27,20 @@ const (
 
 // Options: Find is required.
 type Options struct {
-	// Find says where the API is for an operation. ErrNotOffered: nowhere.
+	// Find is the API's endpoint for an operation. ErrNotOffered: there is none.
 	Find      func(ctx context.Context, operation string) (Endpoint, error)
 	Transport http.RoundTripper // nil: http.DefaultTransport
 	Now       func() time.Time  // nil: time.Now
 }
 
-// Endpoint is where an API is.
+// Endpoint is the address of an API.
 type Endpoint struct {
 	URL    string            // to which /objects/batch is added
 	Header map[string]string // of each request to it
-	Until  time.Time         // when it is to be found anew; zero: it is not said
+	Until  time.Time         // when it is to be found anew; zero: not told
 }
 
-// ParseEndpoint reads what a server answers to git-lfs-authenticate.
+// ParseEndpoint reads a server's answer to git-lfs-authenticate.
 func ParseEndpoint(text []byte, now time.Time) (Endpoint, error) {
 	var a action
 	if err := json.Unmarshal(text, &a); err != nil {
@@ -59,7 +59,7 @@ type Client struct {
 	asks *http.Client // the API, and for objects
 	puts *http.Client
 
-	mu    sync.Mutex        // guards what follows
+	mu    sync.Mutex        // guards all below
 	known map[string]action // downloads, by OID, until they expire
 }
 
@@ -78,8 +78,8 @@ func New(o Options) *Client {
 
 const hopsMax = 5
 
-// follow lets a question go on. What was meant for one server is not told to
-// another: net/http takes only the headers away that it knows.
+// follow lets a request follow a redirect. Headers meant for one server are not sent to another:
+// net/http removes only those that it knows.
 func follow(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
@@ -91,17 +91,17 @@ func follow(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// plain are the headers that say nothing of who asks.
+// plain are the headers that tell nothing about the client.
 var plain = []string{"Accept", "Accept-Encoding", "Content-Type", "Range", "User-Agent"}
 
-// action is a link in an answer, with what is to be sent there.
+// action is a link in an answer, with the headers for its request.
 type action struct {
 	Href      string            `json:"href"`
 	Header    map[string]string `json:"header"`
 	ExpiresIn int64             `json:"expires_in"` // seconds; it counts before ExpiresAt
 	ExpiresAt time.Time         `json:"expires_at"`
 
-	until time.Time // zero: it is not said
+	until time.Time // zero: not told
 	url   *url.URL
 }
 
@@ -139,9 +139,8 @@ const (
 	batchMax  = 100     // objects; the API names no limit, and some servers have one
 )
 
-// Offered reports whether the server offers LFS, asked by an object. An error says
-// nothing of it: the server was not there. One that does not let us is taken to
-// offer it.
+// Offered reports whether the server offers LFS, asked by an object. With an error the answer is
+// unknown: the server was unreachable. A server that refuses the request is taken to offer it.
 func (c *Client) Offered(ctx context.Context, p Pointer) (bool, error) {
 	_, err := c.batch(ctx, Download, "", []Pointer{p})
 	switch {
@@ -185,7 +184,7 @@ func (c *Client) batch(ctx context.Context, operation, branch string, of []Point
 func (c *Client) ask(ctx context.Context, client *http.Client, at Endpoint, body []byte) (a answer, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(at.URL, "/")+"/objects/batch", bytes.NewReader(body))
 	if err != nil {
-		return a, &Error{Kind: providers.ErrInvalid, Says: "the address of LFS is not a URL"} // which may hold credentials
+		return a, &Error{Kind: providers.ErrInvalid, Says: "the address of LFS is not a URL"} // it may hold credentials
 	}
 	set(req, at.Header)
 	req.Header.Set("Accept", mediaType)
@@ -211,7 +210,7 @@ func (c *Client) ask(ctx context.Context, client *http.Client, at Endpoint, body
 	default:
 		return a, answered("the API of LFS at "+origin(req.URL), resp.StatusCode, a.Message)
 	}
-	// Something that is no API answers like that.
+	// A server without the API answers like that.
 	return a, &Error{Kind: providers.ErrUnsupported, Code: fmt.Sprint(resp.StatusCode), Err: ErrNotOffered,
 		Says: line(fmt.Sprintf("%s does not offer LFS: status %d %s", origin(req.URL), resp.StatusCode, a.Message))}
 }
@@ -230,7 +229,7 @@ func hasJSON(resp *http.Response) bool {
 	return kind == mediaType || kind == "application/json"
 }
 
-// set gives a request the headers that somebody wants for it.
+// set gives a request the headers that an answer names for it.
 func set(req *http.Request, header map[string]string) {
 	for name, value := range header {
 		req.Header.Set(name, value)
@@ -263,7 +262,7 @@ func (c *Client) read(a answer, of []Pointer) ([]object, error) {
 	return all, nil
 }
 
-// soon is how long before its end a link is not used any more.
+// soon is how long before its end a link is no longer used.
 const soon = 10 * time.Second
 
 func (a *action) check(now time.Time) (err error) {

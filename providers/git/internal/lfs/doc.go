@@ -1,5 +1,5 @@
-// Package lfs speaks with the side of a git server that has large files (Git LFS),
-// and keeps the objects which that does not have yet.
+// Package lfs speaks with the side of a git server that has large files (Git LFS), and keeps the
+// objects that the server does not have yet.
 //
 // It knows pointers, the Batch API with the basic transfer, and a directory of
 // objects that are named by their hash. It does not know which files of a
@@ -11,12 +11,11 @@
 //	body, err := c.Open(ctx, p, 0, p.Size)
 //	err = c.Upload(ctx, "refs/heads/main", pointers, open, func(lfs.Pointer) {})
 //
-// The API is asked with the header that Find gives. What it answers leads to
-// other servers, and there nothing goes along but what the answer itself says.
-// Each request, and each redirect of one, passes Options.Transport. A download may
-// be redirected, without the answer's header if that is another server; an upload
-// is not.
+// The API is asked with the header that Find gives. Its answers lead to other servers, to which
+// only the headers in the answer are sent. Each request, and each redirect of one, passes
+// Options.Transport. A download may be redirected, without the answer's header if that is another
+// server; an upload is not.
 //
-// A whole object is compared with its hash while it is read. A part is as long as
-// was asked for, and who puts parts together compares the whole.
+// A whole object is compared with its hash while it is read. A part has the length that was asked
+// for, and a caller that joins parts compares the whole.
 package lfs

@@ -16,7 +16,7 @@ import (
 // Open opens length bytes of an object from an offset on, which it has. The body
 // ends with ctx.
 func (c *Client) Open(ctx context.Context, p Pointer, offset, length int64) (io.ReadCloser, error) {
-	if length == 0 && p.Size > 0 { // there is no such range
+	if length == 0 && p.Size > 0 { // HTTP has no range of length 0
 		return http.NoBody, nil
 	}
 	a, before, err := c.link(ctx, p)
@@ -37,7 +37,7 @@ func (c *Client) Open(ctx context.Context, p Pointer, offset, length int64) (io.
 // linksMax is how many links are remembered.
 const linksMax = 4096
 
-// link is where an object is; before says that it was known.
+// link is the link to an object; before reports that it was known.
 func (c *Client) link(ctx context.Context, p Pointer) (a action, before bool, err error) {
 	c.mu.Lock()
 	a, before = c.known[p.OID]
@@ -97,8 +97,8 @@ func (c *Client) get(ctx context.Context, a action, p Pointer, offset, length in
 	return b, nil
 }
 
-// seek brings an answer to where its reader wants to begin. A server may send all
-// although it was asked for a part.
+// seek brings an answer to its reader's offset. A server may send all although it was asked for a
+// part.
 func seek(ctx context.Context, resp *http.Response, p Pointer, offset int64) error {
 	what, size := "the object "+p.OID, int64(-1)
 	var first, last int64
@@ -130,7 +130,7 @@ type body struct {
 	sum  hash.Hash // nil: it is a part
 }
 
-// Read ends well only if all came, and is what the pointer says.
+// Read ends without an error only if all bytes came and match the pointer.
 func (b *body) Read(buf []byte) (int, error) {
 	if b.left == 0 {
 		return 0, b.end()
@@ -143,7 +143,7 @@ func (b *body) Read(buf []byte) (int, error) {
 	switch {
 	case err == nil:
 	case b.left == 0 && errors.Is(err, io.EOF):
-		err = nil // the next one tells
+		err = nil // the next Read reports it
 	case errors.Is(err, io.EOF):
 		err = &Error{Kind: providers.ErrUnavailable, Says: fmt.Sprintf("the object %s broke off, %d bytes too early", b.p.OID, b.left), Err: io.ErrUnexpectedEOF}
 	default:
@@ -152,7 +152,7 @@ func (b *body) Read(buf []byte) (int, error) {
 	return n, err
 }
 
-// end is what a body ends with of which all came.
+// end is the result of a body of which all bytes came.
 func (b *body) end() error {
 	if b.sum == nil {
 		return io.EOF

@@ -13,7 +13,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Error is what a request ended with. Its text is a line for people, without the
+// Error is the error of a request. Its text is a line for people, without the
 // paths and queries of links, which may hold credentials.
 type Error struct {
 	Kind error  // of package providers
@@ -24,8 +24,8 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Says }
 
-// Unwrap gives errors.Is the kind and the cause. What keeps content away is an I/O
-// error to who may read the file, whichever kind it is.
+// Unwrap gives errors.Is the kind and the cause. Missing content is an I/O error to a program
+// that may read the file, whichever kind it is.
 func (e *Error) Unwrap() []error {
 	causes := []error{e.Kind, syscall.EIO}
 	if e.Err != nil {
@@ -34,8 +34,8 @@ func (e *Error) Unwrap() []error {
 	return causes
 }
 
-// kinds are what statuses mean, of requests and of objects in an answer. That an
-// object is not there does not make the file one that is not there.
+// kinds are the kinds of statuses, of requests and of objects in an answer. A missing object does
+// not make its file a missing file.
 var kinds = map[int]error{
 	http.StatusUnauthorized:          providers.ErrUnauthenticated,
 	http.StatusForbidden:             providers.ErrPermission,
@@ -50,7 +50,7 @@ var kinds = map[int]error{
 
 const statusBandwidth = 509 // of the API, and of no standard
 
-// answered is a status that is no success, and what the server says of it.
+// answered is the error of a status that is no success, with the server's message.
 func answered(what string, status int, says string) *Error {
 	e := &Error{Kind: kinds[status], Code: strconv.Itoa(status), Says: line(fmt.Sprintf("%s: status %d %s", what, status, says))}
 	switch {
@@ -63,7 +63,7 @@ func answered(what string, status int, says string) *Error {
 	return e
 }
 
-// failed is a request that was not answered. Of the URL only the server is told.
+// failed is the error of a request without an answer. Of the URL it shows only the server.
 func failed(ctx context.Context, what string, to *url.URL, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -87,22 +87,21 @@ func failed(ctx context.Context, what string, to *url.URL, err error) error {
 	return e
 }
 
-// damaged is an answer that is not what the API documents, or content that is not
-// what the pointer says.
+// damaged is the error of an answer that the API does not document, or of content that does not
+// match the pointer.
 func damaged(format string, args ...any) error {
 	return &Error{Kind: providers.ErrCorrupt, Says: line(fmt.Sprintf(format, args...))}
 }
 
-// foreign is a success that is not what the API documents: a login page, a maintenance
-// page or a proxy answers everything so. It says nothing of the server, which was not
-// there.
+// foreign is the error of a success that the API does not document: a login page, a maintenance
+// page or a proxy answers everything so. It says nothing of the server, which was not reached.
 func foreign(format string, args ...any) error {
 	return &Error{Kind: providers.ErrUnavailable, Says: line(fmt.Sprintf(format, args...))}
 }
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// line is a line of what a server sent, and not more than a person reads.
+// line is a server's text as one line, short enough for a person.
 func line(s string) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""), func(r rune) bool { return r < ' ' || r == 0x7f }), "; ")
 	return strings.TrimSpace(strings.ToValidUTF8(s[:min(len(s), 300)], ""))

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Pointer names an object: it is what a repository has in place of the content.
+// Pointer names an object: a repository has it in place of the content.
 type Pointer struct {
 	OID  string // the SHA-256 of the content, 64 digits in lower case
 	Size int64
@@ -17,12 +17,11 @@ type Pointer struct {
 // MaxPointer is how many bytes the text of a pointer has at most.
 const MaxPointer = 1023
 
-// versions are the first lines of pointers that git-lfs reads; the last is what is
-// written.
+// versions are the first lines of pointers that git-lfs reads; the last is written.
 var versions = []string{"http://git-media.io/v/2", "https://hawser.github.com/spec/v1", "https://git-lfs.github.com/spec/v1"}
 
-// Parse reads the text of a pointer as git-lfs does. One with extensions is none
-// here: what its object holds is not the content.
+// Parse reads the text of a pointer as git-lfs does. One with extensions is not taken for a
+// pointer: its object does not hold the plain content.
 func Parse(text []byte) (p Pointer, ok bool) {
 	if len(text) > MaxPointer {
 		return p, false

@@ -18,17 +18,17 @@ type Store struct {
 	dir, tmp string
 	space    space.Disk
 
-	mu   sync.Mutex // guards what follows, and is held while objects are removed
+	mu   sync.Mutex // guards all below, and is held while objects are removed
 	held map[string]int
 }
 
-// OpenStore opens the store in a directory, which is made when there is something
-// to keep; tmp is one for what is being made, on the same file system, which is disk.
+// OpenStore opens the store in a directory, which is made with the first object; tmp is one for
+// unfinished files, on the same file system, which is disk.
 func OpenStore(dir, tmp string, disk space.Disk) *Store {
 	return &Store{dir: dir, tmp: tmp, space: disk, held: map[string]int{}}
 }
 
-// Put keeps what from writes. The bytes are on the disk when it returns, and the
+// Put keeps the bytes that from writes. The bytes are on the disk when it returns, and the
 // name after Sync. Until release is called Sweep leaves the object alone.
 func (s *Store) Put(from func(io.Writer) error) (p Pointer, release func(), err error) {
 	var f *os.File
@@ -39,7 +39,7 @@ func (s *Store) Put(from func(io.Writer) error) (p Pointer, release func(), err 
 	if err != nil {
 		return p, nil, err
 	}
-	defer os.Remove(f.Name()) // it has another name by then, or nobody wants it
+	defer os.Remove(f.Name()) // it has another name by then, or is not wanted
 	sum, size := sha256.New(), counter(0)
 	err = from(io.MultiWriter(s.space.Writer(f), sum, &size))
 	if err == nil {
@@ -81,7 +81,7 @@ func (c *counter) Write(b []byte) (int, error) {
 
 func (s *Store) path(p Pointer) string { return filepath.Join(s.dir, p.OID) }
 
-// Sync makes the names of what was put last.
+// Sync makes the names of objects put so far last.
 func (s *Store) Sync() error {
 	for _, dir := range []string{s.dir, filepath.Dir(s.dir)} {
 		f, err := os.Open(dir)
@@ -95,10 +95,10 @@ func (s *Store) Sync() error {
 	return nil
 }
 
-// Open opens an object; os.ErrNotExist when it is not kept here.
+// Open opens an object; os.ErrNotExist when the store does not have it.
 func (s *Store) Open(p Pointer) (*os.File, error) { return os.Open(s.path(p)) }
 
-// Has reports whether an object is kept here.
+// Has reports whether the store has an object.
 func (s *Store) Has(p Pointer) bool {
 	_, err := os.Stat(s.path(p))
 	return err == nil

@@ -13,10 +13,10 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Upload sends objects that a branch is about to name, as far as the server does
-// not have them: there is told of those that it has. open gives the content of each
-// from its beginning. Where an answer cannot be told from that of a page which answers
-// everything, the API is asked whether the object has arrived.
+// Upload sends the objects of pointers that a branch is about to name, as far as the server lacks
+// them: there is called with each that it has. open gives the content of each from its beginning.
+// Where an answer cannot be told from that of a page which answers everything, the API is asked
+// whether the object has arrived.
 func (c *Client) Upload(ctx context.Context, branch string, all []Pointer, open func(Pointer) (io.ReadCloser, error), there func(Pointer)) error {
 	for len(all) > 0 {
 		n := min(len(all), batchMax)
@@ -66,13 +66,13 @@ func (c *Client) arrived(ctx context.Context, branch string, sent []Pointer) err
 	return nil
 }
 
-// upload sends an object; sure says that the answers can only be the server's.
+// upload sends an object; sure reports that the answers can only be the server's.
 func (c *Client) upload(ctx context.Context, p Pointer, o object, open func(Pointer) (io.ReadCloser, error)) (sure bool, err error) {
 	if o.Error != nil {
 		return false, answered("the object "+p.OID, o.Error.Code, o.Error.Message)
 	}
 	put := o.Actions[Upload]
-	if !c.lasts(*put) { // those before it took long
+	if !c.lasts(*put) { // uploads before it took long
 		answers, err := c.batch(ctx, Upload, "", []Pointer{p})
 		if err != nil {
 			return false, err
@@ -131,7 +131,7 @@ func (c *Client) send(ctx context.Context, method string, a action, kind string,
 		return nil, failed(ctx, what, req.URL, err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, answerMax) // so that the connection serves again
+	_, _ = io.CopyN(io.Discard, resp.Body, answerMax) // so that the connection can be used again
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		e := answered(what+" at "+origin(req.URL), resp.StatusCode, "")
 		if e.Kind == nil {

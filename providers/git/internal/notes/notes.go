@@ -1,5 +1,5 @@
-// Package notes remembers of the branches of a clone what is no reference: what became of a
-// push, and of its pull request.
+// Package notes remembers facts about the branches of a clone that are no references: the outcome
+// of a push, and of its pull request.
 //
 //	all, err := notes.Read(path, write)
 //	err = all.Change("topic", func(n *notes.Note) { n.Want(time.Now()) })
@@ -17,7 +17,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Note is what is remembered of a branch.
+// Note has the facts about a branch.
 type Note struct {
 	Pushed  string             `json:",omitempty"` // the last commit that the remote took
 	Refused *providers.Refusal `json:",omitempty"`
@@ -25,7 +25,7 @@ type Note struct {
 	Wanted  time.Time          `json:",omitzero"`  // since when there should be one, while there is none
 }
 
-// Refuse notes a refusal: of one that repeats itself, since when.
+// Refuse notes a refusal; one that repeats itself keeps its first time.
 func (n *Note) Refuse(r providers.Refusal) {
 	if n.Refused != nil && n.Refused.Code == r.Code {
 		r.Since = n.Refused.Since
@@ -33,7 +33,7 @@ func (n *Note) Refuse(r providers.Refusal) {
 	n.Refused = &r
 }
 
-// Want notes that a pull request is wanted; since when, if it was before.
+// Want notes that a pull request is wanted; the first time stays.
 func (n *Note) Want(now time.Time) {
 	if n.Wanted.IsZero() {
 		n.Wanted = now.UTC().Round(0)
@@ -45,11 +45,11 @@ type Notes struct {
 	path  string
 	write func(path, text string) error
 
-	mu sync.Mutex // held while they are written; guards what follows
+	mu sync.Mutex // held while they are written; guards all below
 	of map[string]Note
 }
 
-// Read reads what is in a file, if it is there. write replaces a file in one step that lasts.
+// Read reads a file, if it exists. write replaces a file in one step that lasts.
 func Read(path string, write func(path, text string) error) (*Notes, error) {
 	all := &Notes{path: path, write: write, of: map[string]Note{}}
 	b, err := os.ReadFile(path)
@@ -62,7 +62,7 @@ func Read(path string, write func(path, text string) error) (*Notes, error) {
 	return all, err
 }
 
-// Change changes what is remembered of a branch. It is safe when Change returns.
+// Change changes the note of a branch. It is safe when Change returns.
 func (a *Notes) Change(branch string, change func(*Note)) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,7 +72,7 @@ func (a *Notes) Change(branch string, change func(*Note)) error {
 	if n == was {
 		return nil
 	}
-	if a.of[branch] = n; n == (Note{}) { // which has come to nothing
+	if a.of[branch] = n; n == (Note{}) { // an empty note is removed
 		delete(a.of, branch)
 	}
 	b, err := json.Marshal(a.of)
@@ -82,7 +82,7 @@ func (a *Notes) Change(branch string, change func(*Note)) error {
 	return a.write(a.path, string(b)+"\n")
 }
 
-// Of is what is remembered of a branch.
+// Of is the note of a branch.
 func (a *Notes) Of(branch string) Note {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Commit is what a commit says.
+// Commit is the content of a commit.
 type Commit struct {
 	Tree      ID
 	Parents   []ID
@@ -18,14 +18,14 @@ type Commit struct {
 	Message   string
 }
 
-// Signature is who, and when.
+// Signature is a person and a time.
 type Signature struct {
 	Name, Email string
 	When        time.Time
 }
 
-// ParseCommit reads of a commit what its history needs: tree, parents, and when
-// it was committed.
+// ParseCommit reads the parts of a commit that its history needs: tree, parents, and the time of
+// the commit.
 func ParseCommit(raw []byte) (c Commit, err error) {
 	for len(raw) > 0 {
 		line, rest, _ := bytes.Cut(raw, []byte{'\n'})
@@ -70,8 +70,8 @@ func parseID(b []byte) (id ID, err error) {
 // RFC 3339 can say the years 0 to 9999.
 const minSecond, maxSecond = -62_167_219_200, 253_402_300_799
 
-// parseSignature makes the best of it: others' commits may say anything there. A time
-// that is none, or whose year has no four digits, is 1970.
+// parseSignature makes the best of it: other programs' commits may have any text. A time that is
+// none, or whose year has no four digits, is 1970.
 func parseSignature(s string) (sig Signature) {
 	name, rest, ok := strings.Cut(s, " <")
 	if !ok {
@@ -97,8 +97,8 @@ func (c Commit) Encode() []byte {
 	return b.Bytes()
 }
 
-// Moved is a commit with another tree and parent. It says all that it said, but
-// for a signature, which would be of the other commit.
+// Moved is a commit with another tree and parent. It keeps everything else, except a signature,
+// which would be of the other commit.
 func Moved(raw []byte, tree, parent ID) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "tree %s\nparent %s\n", tree, parent)
@@ -107,7 +107,7 @@ func Moved(raw []byte, tree, parent ID) []byte {
 	for line := range bytes.SplitSeq(header, []byte("\n")) {
 		word, _, _ := bytes.Cut(line, []byte(" "))
 		switch string(word) {
-		case "": // goes on
+		case "": // a continuation line
 		case "tree", "parent", "gpgsig", "gpgsig-sha256":
 			left = true
 		default:
@@ -123,14 +123,13 @@ func Moved(raw []byte, tree, parent ID) []byte {
 	return b.Bytes()
 }
 
-// String is the signature as a commit has it. What would end it early is left
-// out.
+// String is the signature as a commit has it. Characters that would end it early are left out.
 func (s Signature) String() string {
 	return fmt.Sprintf("%s <%s> %d %s", Clean(s.Name), Clean(s.Email), s.When.Unix(), s.When.Format("-0700"))
 }
 
-// Clean is a name or an address without what no line of a commit may hold, and
-// without what git strips at its ends.
+// Clean is a name or an address without characters that a line of a commit may not hold, and
+// without those that git strips at its ends.
 func Clean(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '<' || r == '>' {

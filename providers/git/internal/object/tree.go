@@ -19,10 +19,10 @@ import (
 // ID names an object by its content.
 type ID = plumbing.Hash
 
-// Mode says what an entry of a tree is.
+// Mode is the type of an entry of a tree.
 type Mode uint32
 
-// The modes that are written. Others may be read: old ones with more bits.
+// The modes that wsmount writes. Others may be read: old ones with more bits.
 const (
 	ModeDir       Mode = 0o40000
 	ModeFile      Mode = 0o100644
@@ -55,8 +55,7 @@ type Entry struct {
 	ID   ID
 }
 
-// Key is what trees are sorted by: a directory counts as if its name ended in a
-// slash.
+// Key is the sort key of trees: a directory counts as if its name ended in a slash.
 func (e Entry) Key() string {
 	if e.Mode.IsDir() {
 		return e.Name + "/"
@@ -64,8 +63,7 @@ func (e Entry) Key() string {
 	return e.Name
 }
 
-// Next is the first entry of a tree, and what follows. The tree is not at its
-// end.
+// Next is the first entry of a tree, and the rest. The tree is not at its end.
 func Next(raw []byte) (e Entry, rest []byte, err error) {
 	mode, rest, ok := bytes.Cut(raw, []byte{' '})
 	if !ok || len(mode) > 7 {

@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Receive takes a pack as a server sends it. When it returns, the objects are
-// here, also after a loss of power. A pack without objects is none.
+// Receive takes a pack as a server sends it. When it returns, the objects are local, also after a
+// loss of power. A pack without objects is none.
 func (s *Store) Receive(r io.Reader) error { return s.receive(r, false) }
 
-// ReceivePromised is Receive of a pack without all that it names.
+// ReceivePromised is Receive of a pack that may lack objects that it names.
 func (s *Store) ReceivePromised(r io.Reader) error { return s.receive(r, true) }
 
 func (s *Store) receive(r io.Reader, promised bool) error {
@@ -77,7 +77,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// making is a pack that is not seen yet.
+// making is a pack that readers do not see yet.
 type making struct {
 	s    *Store
 	f    *os.File
@@ -87,7 +87,7 @@ type making struct {
 	promised bool
 }
 
-// abandon removes what was not finished.
+// abandon removes an unfinished pack.
 func (m *making) abandon() {
 	if !m.done {
 		m.f.Close()
@@ -95,7 +95,7 @@ func (m *making) abandon() {
 	}
 }
 
-// finish makes the objects seen: pack and index are on the disk before they get
+// finish shows the objects to readers: pack and index are on the disk before they get
 // their names, and the names before it returns.
 func (m *making) finish(objects []indexed, sum []byte) error {
 	s := m.s
@@ -112,7 +112,7 @@ func (m *making) finish(objects []indexed, sum []byte) error {
 		os.Remove(idxTmp)
 		return err
 	}
-	if m.promised { // before the pack is seen: without, what it names would count as lost
+	if m.promised { // before readers see the pack: without the mark, objects that it names would count as lost
 		err := s.space.While(func() error { return os.WriteFile(base+promisedEnding, nil, 0o400) })
 		if err != nil {
 			os.Remove(idxTmp)
@@ -136,7 +136,7 @@ func (m *making) finish(objects []indexed, sum []byte) error {
 	return err
 }
 
-// Together does several things at once: the disk then needs one turn for all.
+// Together runs functions at the same time: the disk then needs one turn for all.
 func Together(work ...func() error) error {
 	errs := make([]error, len(work))
 	var wg sync.WaitGroup
@@ -147,7 +147,7 @@ func Together(work ...func() error) error {
 	return errors.Join(errs...)
 }
 
-// writeSynced makes a file; what an error leaves of it is removed.
+// writeSynced makes a file; after an error it removes the rest.
 func writeSynced(name string, b []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o400)
 	if err != nil {

@@ -25,7 +25,7 @@ type Batch struct {
 	z       *zlib.Writer
 	objects []indexed
 	have    map[ID]bool
-	whole   bool // also objects that are here already: the pack is for somebody else
+	whole   bool // also objects that are local already: the pack is sent away
 }
 
 // deflaters are of batches that have ended: a new one is more than a megabyte to clear,
@@ -38,8 +38,8 @@ type Source func(w io.Writer) error
 // NewBatch begins an empty one.
 func (s *Store) NewBatch() (*Batch, error) { return s.newBatch(s.space, "new-", false) }
 
-// NewPack begins a batch that is sent away with Pack, so that it has also what
-// is here already.
+// NewPack begins a batch that is sent away with Pack, so that it also has objects that are local
+// already.
 func (s *Store) NewPack() (*Batch, error) { return s.newBatch(s.space, "out-", true) }
 
 func (s *Store) newBatch(disk space.Disk, prefix string, whole bool) (*Batch, error) {
@@ -61,8 +61,7 @@ func (b *Batch) write(p []byte) error {
 	return err
 }
 
-// Add adds an object that is in memory. One that is here already is not added
-// again.
+// Add adds an object that is in memory. One that is local already is not added again.
 func (b *Batch) Add(kind Kind, content []byte) (ID, error) {
 	return b.Put(kind, int64(len(content)), func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -75,7 +74,7 @@ func (b *Batch) Put(kind Kind, size int64, from Source) (id ID, err error) {
 	o := indexed{off: b.off, size: size, kind: kind}
 	defer func() {
 		if err != nil {
-			_ = b.back(o.off) // the first error is the one that says why
+			_ = b.back(o.off) // the first error tells the reason
 		}
 	}()
 	entry := &entryWriter{b: b}
@@ -100,7 +99,7 @@ func (b *Batch) Put(kind Kind, size int64, from Source) (id ID, err error) {
 	return id, nil
 }
 
-// back forgets what was written from off on.
+// back takes back the bytes written from off on.
 func (b *Batch) back(off int64) error {
 	b.off = off
 	if err := b.w.Flush(); err != nil {
@@ -113,7 +112,7 @@ func (b *Batch) back(off int64) error {
 	return err
 }
 
-// entryWriter writes an object as it lies in the pack, and sums that up.
+// entryWriter writes an object as it lies in the pack, and its checksum.
 type entryWriter struct {
 	b   *Batch
 	crc uint32
@@ -141,8 +140,8 @@ func entryHeader(kind Kind, size int64) []byte {
 	return out
 }
 
-// Finish makes the objects seen by everybody; those are then safe. What is in
-// also is done at the same time and is as safe when Finish returns.
+// Finish shows the objects to all readers; they are then safe. The functions in also run at the
+// same time, and their work is as safe when Finish returns.
 func (b *Batch) Finish(also ...func() error) error {
 	if len(b.objects) == 0 {
 		b.Abandon()
@@ -158,7 +157,7 @@ func (b *Batch) Finish(also ...func() error) error {
 	return b.m.finish(b.objects, sum)
 }
 
-// close writes how many objects there are, and the sum.
+// close writes the number of objects, and the sum.
 func (b *Batch) close() ([]byte, error) {
 	if err := b.w.Flush(); err != nil {
 		return nil, err
@@ -178,8 +177,8 @@ func (b *Batch) close() ([]byte, error) {
 	})
 }
 
-// Pack closes the batch and gives it as a pack for somebody else. Nothing of it
-// is seen here. Closing the reader removes it.
+// Pack closes the batch and gives it as a pack to send away. Readers of the store see nothing of
+// it. Closing the reader removes it.
 func (b *Batch) Pack() (io.ReadCloser, error) {
 	if _, err := b.close(); err != nil {
 		b.Abandon()

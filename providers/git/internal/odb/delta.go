@@ -2,8 +2,7 @@ package odb
 
 import "fmt"
 
-// deltaSizes are the sizes that a delta begins with: of the base, and of what
-// it makes.
+// deltaSizes are the sizes that a delta begins with: of the base, and of its result.
 func deltaSizes(delta []byte) (base, result int64, rest []byte, err error) {
 	base, rest = varint(delta)
 	if rest != nil {
@@ -63,7 +62,7 @@ func applyDelta(base, delta []byte) ([]byte, error) {
 	return out, nil
 }
 
-// copied reads which part of the base comes next.
+// copied reads the part of the base that comes next.
 func copied(op byte, b []byte) (off, n int, rest []byte, ok bool) {
 	for bit := range 7 {
 		if op>>bit&1 == 0 {

@@ -1,12 +1,11 @@
-// Package odb is the object database of a bare git repository: packs, and what
-// is needed to read them fast and to add one that survives a loss of power.
+// Package odb is the object database of a bare git repository: its packs, with fast reads, and
+// additions that survive a loss of power.
 //
-// It knows packs and their indexes (version 2), and nothing of what objects
-// mean. Every object is in a pack: what a server sends is kept as it came, and
-// what is made here goes into one small pack for each commit. Packs never change,
-// so readers share them without a lock; a list of packs is replaced when one is
-// added, or when many small ones have become one. No object is ever removed.
-// Objects that others left loose are not seen.
+// It knows packs and their indexes (version 2), and nothing of the meaning of objects. Every
+// object is in a pack: a server's pack is kept as it came, and local objects go into one small
+// pack for each commit. Packs never change, so readers share them without a lock; the list of
+// packs is replaced when one is added, or when many small ones have become one. No object is ever
+// removed. Loose objects of other programs are not seen.
 //
 //	s, err := odb.Open(dir, private, space.Disk{})
 //	raw, err := s.Get(id, odb.Tree)
@@ -18,10 +17,9 @@
 // pack this package keeps the sizes in the same order, found when the pack was
 // indexed or, of packs that others made, by one walk.
 //
-// A database may be without blobs that its trees name (git-partial-clone). Then
-// somebody else brings them (Missing): who asks for the size or the content of one
-// waits for that. Packs that came so are marked as git marks them, and are never
-// made one with others.
+// A database may be without blobs that its trees name (git-partial-clone). Then the owner brings
+// them (Missing): a caller that asks for the size or the content of one waits for that. Packs
+// that came so are marked as git marks them, and are never merged with others.
 package odb
 
 import (
@@ -33,7 +31,7 @@ import (
 // ID names an object by its content.
 type ID = plumbing.Hash
 
-// Kind is what an object is, as packs number it.
+// Kind is the type of an object, as packs number it.
 type Kind uint8
 
 // The kinds of objects.

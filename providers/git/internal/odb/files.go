@@ -68,7 +68,7 @@ func (s *Store) Scratch(prefix string) (*os.File, error) {
 	return f, nil
 }
 
-// temp is a new file among those that are being made.
+// temp is a new file in the directory for unfinished files.
 func (s *Store) temp(prefix string) (f *os.File, err error) {
 	err = s.space.While(func() (err error) {
 		f, err = os.CreateTemp(s.tmp(), prefix)

@@ -3,7 +3,7 @@ package odb
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha1" // what git's ids are made of
+	"crypto/sha1" // of which git's ids are made
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,16 +17,16 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// indexed is what an index says of an object, and its size.
+// indexed is an index's entry of an object, and its size.
 type indexed struct {
 	id   ID
 	off  int64
-	end  int64 // of what is received
+	end  int64 // of received objects
 	crc  uint32
 	size int64
 
 	head header
-	kind Kind // what it is in the end, also for a delta
+	kind Kind // the type of the object, also for a delta
 }
 
 // indexer finds the ids of the objects in a pack: first those that are whole,
@@ -39,15 +39,15 @@ type indexer struct {
 	byBase map[int64][]int // deltas, by the place of their base
 	done   atomic.Int64
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards all below
 	byID map[ID][]int
 }
 
 const indexWorkers = 2
 
-// walkPack reads a pack as it comes, and finds where each object is and what the
-// whole ones are. behind is how much was read of it, with what is buffered; told is told of
-// each object that came, and of how many there are.
+// walkPack reads a pack as it comes, and finds the place of each object and the ids of whole
+// ones. behind is the number of bytes read from the source, buffered ones included; told is
+// called after each object, with their number.
 func walkPack(in *bufio.Reader, behind func() int64, told func(done, total int)) (*indexer, error) {
 	var head [12]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil || string(head[:4]) != "PACK" || binary.BigEndian.Uint32(head[4:]) != 2 {
@@ -91,7 +91,7 @@ func walkPack(in *bufio.Reader, behind func() int64, told func(done, total int))
 	return x, nil
 }
 
-// finish makes the deltas of a pack that is here now, and sums its objects up.
+// finish resolves the deltas of a pack that has come whole, and returns its objects.
 func (x *indexer) finish(pack []byte) ([]indexed, error) {
 	x.pack = pack
 	if err := x.resolve(); err != nil {
@@ -116,7 +116,7 @@ type unpacker struct {
 	buf []byte
 }
 
-// at inflates what a header is of. The result is good until the next call.
+// at inflates the bytes behind a header. The result is good until the next call.
 func (u *unpacker) at(pack []byte, h header) ([]byte, error) {
 	u.in.Reset(pack[h.data:])
 	return u.unpack(&u.in, h.size)
@@ -193,8 +193,8 @@ func (x *indexer) resolve() error {
 	return nil
 }
 
-// deltas are those that stand on an object, for whoever asks first: a pack may
-// have an object twice.
+// deltas are those whose base is an object, for the first caller that asks: a pack may have an
+// object twice.
 func (x *indexer) deltas(off int64, id ID) []int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -222,8 +222,8 @@ func (r *resolver) root(i int) error {
 	return r.below(r.objects[i].kind, slices.Clone(content), deltas)
 }
 
-// below makes the deltas that stand on content, and what stands on those. Two
-// workers never meet: a delta has one base, and each base is one worker's.
+// below makes the deltas whose base has this content, and all deltas above those. Two workers
+// never meet: a delta has one base, and each base is one worker's.
 func (r *resolver) below(kind Kind, content []byte, deltas []int) error {
 	for _, d := range deltas {
 		o := &r.objects[d]

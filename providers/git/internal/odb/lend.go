@@ -42,8 +42,8 @@ func (s *Store) Lend(dir string, promised bool) (names []string, err error) {
 	return names, nil
 }
 
-// link is os.Link where a file that is there already is good: what has the name of
-// a pack has its content.
+// link is os.Link, to which an existing file is good: files of the same pack name have the same
+// content.
 func link(from, to string) error {
 	if err := os.Link(from, to); !errors.Is(err, fs.ErrExist) {
 		return err
@@ -51,8 +51,8 @@ func link(from, to string) error {
 	return nil
 }
 
-// Borrow adds a pack that another database lent to a directory. What is damaged is
-// not taken: the error is ErrCorrupt.
+// Borrow adds a pack that another database lent to a directory. A damaged one is not taken: the
+// error is ErrCorrupt.
 func (s *Store) Borrow(dir, name string) error {
 	from, base := filepath.Join(dir, name), filepath.Join(s.dir, name)
 	if slices.ContainsFunc(*s.packs.Load(), func(p *pack) bool { return p.name == name }) {

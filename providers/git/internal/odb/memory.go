@@ -2,15 +2,14 @@ package odb
 
 import "github.com/dgraph-io/ristretto/v2"
 
-// inflated is an object as it is.
+// inflated is an inflated object.
 type inflated struct {
 	kind    Kind
 	content []byte
 }
 
-// memory keeps inflated objects up to a number of bytes, rather those that are
-// asked for again and again. It may forget any of them at any time, and what was
-// just put may take a moment to be found.
+// memory keeps inflated objects up to a number of bytes, preferably those that are asked for
+// often. It may forget any of them at any time, and a new entry may take a moment to be found.
 type memory[K ristretto.Key] struct{ *ristretto.Cache[K, inflated] }
 
 // overhead is what an entry costs beside its content, about.

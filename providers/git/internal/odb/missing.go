@@ -2,21 +2,21 @@ package odb
 
 import "fmt"
 
-// promisedEnding is that of the file without content that marks a pack as promised.
+// promisedEnding is the ending of the empty file that marks a pack as promised.
 const promisedEnding = ".promisor"
 
-// Missing brings blobs here that are not. It is asked for one at a time by who needs
-// it now; the error says why it cannot come.
+// Missing brings a blob that is not local. It is called for one at a time by a caller that needs
+// it now; the error is the reason why it cannot come.
 type Missing func(blob ID) error
 
-// Promise has blobs that are not here brought. It is called before the database is
-// used by others; nil: what is not here is an error.
+// Promise sets the function that brings missing blobs. It is called before the database is
+// shared; nil: a missing blob is an error.
 func (s *Store) Promise(m Missing) { s.missing = m }
 
-// bring is where a blob is, once it is here.
+// bring is the place of a blob, once it is local.
 func (s *Store) bring(id ID) (p *pack, i int, err error) { return s.locate(id, Blob) }
 
-// locate is where an object is. Only blobs may have to come first.
+// locate is the place of an object. Only blobs may have to be fetched first.
 func (s *Store) locate(id ID, kind Kind) (p *pack, i int, err error) {
 	p, i, ok := s.find(id)
 	if !ok && kind == Blob && s.missing != nil {

@@ -22,7 +22,7 @@ var idxMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
 type pack struct {
 	f    *os.File
 	name string
-	// promised: all that objects in it name and is not here, the server has. Git
+	// promised: the server has all objects that those in it name and that are not local. Git
 	// calls that a promisor pack.
 	promised bool
 	number   uint64 // no other pack that is or was open has it
@@ -166,7 +166,7 @@ type header struct {
 	data   int64 // where the deflated bytes begin
 }
 
-// maxHeader is what a header has at most: 10 bytes of size, 20 of an id.
+// maxHeader is the size of the longest header: 10 bytes of size, 20 of an id.
 const maxHeader = 10 + idSize
 
 func (p *pack) header(off int64) (header, error) {

@@ -9,13 +9,13 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// maxObject bounds what is inflated into memory: a header may say anything.
+// maxObject bounds the bytes inflated into memory: a header may claim any size.
 const maxObject = 2 << 30
 
 // maxChain bounds how many deltas lie between an object and its content.
 const maxChain = 5000
 
-// read is the object that begins at off. size is how large it is said to be.
+// read is the object that begins at off. size is the expected size.
 func (s *Store) read(p *pack, off, size int64) (inflated, error) {
 	if size > maxObject {
 		return inflated{}, fmt.Errorf("%d bytes: %w", size, ErrTooLarge)
@@ -110,7 +110,7 @@ func (z *inflate) free() {
 	inflaters.Put(z)
 }
 
-// inflateAll is all that a header is of.
+// inflateAll inflates all bytes behind a header.
 func inflateAll(p *pack, h header) ([]byte, error) {
 	z, err := inflater(p, h.data)
 	if err != nil {
@@ -120,8 +120,8 @@ func inflateAll(p *pack, h header) ([]byte, error) {
 	return z.all(h.size)
 }
 
-// all reads exactly size bytes. Memory grows with what comes, not with what a
-// header promises.
+// all reads exactly size bytes. Memory grows with the bytes that come, not with the size that a
+// header claims.
 func (z *inflate) all(size int64) ([]byte, error) {
 	if size < 0 || size > maxObject {
 		return nil, fmt.Errorf("%d bytes: %w", size, ErrTooLarge)

@@ -25,10 +25,9 @@ const (
 	repackMost  = 256 << 20
 )
 
-// Repack makes one pack of many small ones, if there are many. The objects are
-// safe in the new pack before an old one is removed. It is for one goroutine; all
-// else goes on meanwhile, and reads of an old pack that have begun end well. What is
-// promised stays apart from what was made here.
+// Repack makes one pack of many small ones, if they are many. The objects are safe in the new
+// pack before an old one is removed. It is for one goroutine; all else goes on meanwhile, and
+// reads of an old pack that have begun end well. Promised packs are not merged with others.
 func (s *Store) Repack(ctx context.Context) error {
 	for _, promised := range []bool{false, true} {
 		if err := s.repack(ctx, promised); err != nil {
@@ -43,7 +42,7 @@ func (s *Store) repack(ctx context.Context, promised bool) error {
 	if len(old) < repackFrom {
 		return nil
 	}
-	b, err := s.newBatch(space.Disk{}, "all-", true) // it can wait: nothing is given up for it
+	b, err := s.newBatch(space.Disk{}, "all-", true) // it can wait: no room is made for it
 	if err != nil {
 		return err
 	}
@@ -105,9 +104,8 @@ func (r *repacking) copy(ctx context.Context, p *pack) error {
 	return nil
 }
 
-// copyOne adds an object as it lies in its pack, but for how far a delta says that
-// its base is away. The base of a delta is in the same pack and before it, so it is
-// in the new one already.
+// copyOne copies an object as it lies in its pack, except the distance from a delta to its base.
+// The base of a delta is in the same pack and before it, so it is in the new one already.
 func (r *repacking) copyOne(p *pack, order []int, i int, end int64) error {
 	id, off, b := ID(p.id(i)), p.offset(i), r.b
 	h, err := p.header(off)
@@ -142,8 +140,8 @@ func (r *repacking) copyOne(p *pack, order []int, i int, end int64) error {
 	return nil
 }
 
-// drop removes packs whose objects are elsewhere too. A file is closed when nobody
-// reads it any more, which the runtime finds out.
+// drop removes packs whose objects are elsewhere too. A file is closed when its last reader is
+// done, which the runtime finds out.
 func (s *Store) drop(old []*pack) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +158,7 @@ func (s *Store) drop(old []*pack) error {
 	return errors.Join(errs...)
 }
 
-// allIn makes sure that nothing is lost, whatever went wrong.
+// allIn makes sure that nothing gets lost: every old object is in the packs that stay.
 func allIn(packs, old []*pack) error {
 	for _, p := range old {
 		for i := range p.n {

@@ -10,11 +10,11 @@ import (
 // part: to inflate one from its beginning for each part would take time that
 // grows with the square of its size, and to keep it in memory too much of that.
 type spools struct {
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards all below
 	all []*spool   // the one used last at the end
 }
 
-// spool is a file without a name. It goes when nobody has it any more.
+// spool is a file without a name. It goes with its last user.
 type spool struct {
 	id   ID
 	once sync.Once
@@ -22,10 +22,10 @@ type spool struct {
 	err  error
 }
 
-// spooled is how many are kept.
+// spooled is the number of spools kept.
 const spooled = 4
 
-// get is the spool of a blob, filled by whoever asks first.
+// get is the spool of a blob, filled by the first caller.
 func (s *spools) get(id ID, fill func() (*os.File, error)) (*os.File, error) {
 	sp := s.find(id)
 	sp.once.Do(func() { sp.f, sp.err = fill() })

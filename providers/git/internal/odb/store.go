@@ -17,7 +17,7 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/space"
 )
 
-// What is kept of objects that were inflated, in bytes.
+// Bytes of inflated objects that are kept.
 const (
 	treeCache = 32 << 20
 	baseCache = 48 << 20
@@ -34,7 +34,7 @@ type Store struct {
 	packs   atomic.Pointer[[]*pack]
 	opened  atomic.Uint64  // packs, ever
 	mu      sync.Mutex     // held while a pack is added
-	missing Missing        // nil: what is not here is nowhere
+	missing Missing        // nil: a missing blob is an error
 	trees   memory[string] // by ID
 	bases   memory[uint64] // by place
 	spools  spools
@@ -42,10 +42,9 @@ type Store struct {
 	told    func(done, total int) // of the objects of a pack that comes
 }
 
-// Open opens the database below objects. private is a directory on the same
-// file system, for what is being made and for the sizes; what an interrupted
-// program left there unfinished is removed, so nobody else may use it. disk is the one
-// that both lie on.
+// Open opens the database below objects. private is a directory on the same file system, for
+// unfinished files and for the sizes; Open removes the unfinished files of an interrupted
+// program, so no other process may use it. disk is the one that both lie on.
 func Open(objects, private string, disk space.Disk) (*Store, error) {
 	s := newStore(objects, private, disk)
 	if err := os.RemoveAll(s.tmp()); err != nil {
@@ -66,8 +65,8 @@ func Open(objects, private string, disk space.Disk) (*Store, error) {
 	return s.open(names)
 }
 
-// Look is Open of a database that is only read, as others may do at once: nothing is added to it,
-// and nothing removed.
+// Look is Open of a database that is only read, which other processes may do at once: it adds and
+// removes nothing.
 func Look(objects, private string) (*Store, error) {
 	s := newStore(objects, private, space.Disk{})
 	if err := os.MkdirAll(s.tmp(), 0o700); err != nil {
@@ -104,17 +103,16 @@ func (s *Store) open(indices []string) (*Store, error) {
 	return s, nil
 }
 
-// OnReceive has f told how many of the objects of a pack that is received have come, one by
-// one; nil: nothing is told. It is called before anything is received; f is called by whoever
-// receives.
+// OnReceive has f called with the number of received objects of a pack, after each one; nil: no
+// call. It is called before the first Receive; f is called by the goroutine that receives.
 func (s *Store) OnReceive(f func(done, total int)) {
 	if f != nil {
 		s.told = f
 	}
 }
 
-// removeHalves removes packs without an index, that a crash has left: they were
-// not seen yet, or not any more.
+// removeHalves removes packs without an index, that a crash has left: readers did not see them
+// yet, or do not any more.
 func (s *Store) removeHalves(indices []string) error {
 	var errs []error
 	for _, ending := range []string{".pack", promisedEnding} {
@@ -129,12 +127,12 @@ func (s *Store) removeHalves(indices []string) error {
 	return errors.Join(errs...)
 }
 
-// Tmp is a directory for what is being made. It is empty when the database is opened.
+// Tmp is a directory for unfinished files. It is empty when the database is opened.
 func (s *Store) Tmp() string { return s.tmp() }
 
 func (s *Store) tmp() string { return filepath.Join(s.private, "tmp") }
 
-// add makes a pack seen. Large packs come first, for most objects are there.
+// add shows a pack to readers. Large packs come first, since most objects are in them.
 func (s *Store) add(p *pack) {
 	old := *s.packs.Load()
 	list := make([]*pack, 0, len(old)+1)
@@ -171,7 +169,7 @@ func (s *Store) find(id ID) (p *pack, i int, ok bool) {
 	return nil, 0, false
 }
 
-// Has reports whether an object is here.
+// Has reports whether an object is local.
 func (s *Store) Has(id ID) bool {
 	_, _, ok := s.find(id)
 	return ok
@@ -207,8 +205,8 @@ func (s *Store) Size(id ID) (int64, error) {
 	return p.size(i), nil
 }
 
-// Get is all of an object, which must be of a kind. The result must not be
-// changed: others have it too.
+// Get is the whole content of an object, which must be of a kind. The result must not be changed:
+// it is shared with other callers.
 func (s *Store) Get(id ID, want Kind) ([]byte, error) {
 	if raw, ok := s.trees.Get(string(id[:])); ok && want == Tree {
 		return raw.content, nil

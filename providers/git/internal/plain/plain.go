@@ -1,11 +1,11 @@
 // Package plain asks a git daemon to run git's two services, over git://.
 //
-// It knows the line that such a connection begins with; what is said then is package
-// dialogue's. Nothing on the way is encrypted, and nobody proves who it is: what
-// comes may be anybody's, and anybody may push what a daemon lets one push. So this
-// package takes no credentials and sends none. A daemon has no status and nothing
-// beside its answer, so all that is known of a refusal is the words of it, and as a
-// rule those are the same for what is not there and for what it does not do.
+// It knows the line that such a connection begins with; package dialogue does the rest. Nothing
+// on the way is encrypted, and neither side is authenticated: an answer may come from any host,
+// and every client may push where a daemon allows one to. So this package takes no credentials
+// and sends none. A daemon has no status and nothing beside its answer, so a refusal is known by
+// its words alone, and as a rule those are the same for a missing repository and for a service
+// that is off.
 //
 //	s := plain.New("git://git.acme.test/acme/ops.git", plain.Options{})
 //	up, err := s.Upload(ctx)
@@ -63,8 +63,8 @@ func (s *Server) Version2(ctx context.Context) (*dialogue.Session, error) {
 	return s.start(ctx, transport.UploadPackServiceName, "version=2")
 }
 
-// Receive begins one that pushes. A daemon that was not told to takes no pushes at
-// all, which the first answer says: the error has the code providers.RefusedService.
+// Receive begins one that pushes. A daemon that is not set up for it takes no pushes at all,
+// which the first answer says: the error has the code providers.RefusedService.
 func (s *Server) Receive(ctx context.Context) (*dialogue.Receive, error) {
 	one, err := s.start(ctx, transport.ReceivePackServiceName)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Server) Receive(ctx context.Context) (*dialogue.Receive, error) {
 	return &dialogue.Receive{Session: one}, nil
 }
 
-// start asks for a service, with more that is asked of it.
+// start asks for a service, with extra parameters.
 func (s *Server) start(ctx context.Context, service string, more ...string) (*dialogue.Session, error) {
 	p, err := parse(s.url)
 	if err != nil {
@@ -104,13 +104,13 @@ func (s *Server) dial(ctx context.Context, p place) (net.Conn, error) {
 	return s.o.Dial(ctx, (&url.URL{Scheme: "git", Host: p.addr}).String())
 }
 
-// open is a connection that stays when all was told: its other half brings the
+// open is a connection that stays open after the last byte is sent: its other half brings the
 // answer, and the service knows by itself where a question ends.
 type open struct{ io.Writer }
 
 func (open) Close() error { return nil }
 
-// refusedUpload is why a fetch broke off.
+// refusedUpload is the error of a fetch that broke off.
 func refusedUpload(said string, err error) *dialogue.Error {
 	if said == "" {
 		return broken(err)
@@ -122,7 +122,7 @@ func refusedUpload(said string, err error) *dialogue.Error {
 	return e
 }
 
-// refusedReceive is why a push broke off.
+// refusedReceive is the error of a push that broke off.
 func refusedReceive(said string, err error) *dialogue.Error {
 	if said == "" {
 		return broken(err)
@@ -134,7 +134,7 @@ func refusedReceive(said string, err error) *dialogue.Error {
 	return e
 }
 
-// broken is all that can be said of a connection that ended.
+// broken is the error of a connection that ended without a message.
 func broken(err error) *dialogue.Error {
 	says := "the connection broke off: " + err.Error()
 	if errors.Is(err, packp.ErrEmptyInput) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -143,7 +143,7 @@ func broken(err error) *dialogue.Error {
 	return &dialogue.Error{Kind: providers.ErrUnavailable, Says: says, Err: err}
 }
 
-// A place is what a URL of git says: host is as it stands there.
+// A place is a parsed URL of git: host is as the URL has it.
 type place struct{ host, addr, path string }
 
 const usualPort = "9418"
@@ -153,13 +153,13 @@ const mostPath = 4096
 
 var errURL = &dialogue.Error{Kind: providers.ErrInvalid, Says: "the repository's URL is not one of git, with host and path alone"}
 
-// parse reads a URL. What is in it goes into one line, of which NUL ends a part.
+// parse reads a URL. Its parts go into one line, in which NUL ends a part.
 func parse(text string) (place, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "git" || u.Hostname() == "", u.User != nil, u.RawQuery != "" || u.ForceQuery || u.Fragment != "",
 		len(u.Path) < 2 || len(u.Path) > mostPath, strings.ContainsAny(u.Path+u.Host, "\x00\r\n"):
-		return place{}, errURL // without what may be in it
+		return place{}, errURL // without the URL, which may hold a secret
 	}
 	p := place{host: u.Host, path: u.Path}
 	port := u.Port()

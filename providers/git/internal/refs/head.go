@@ -73,7 +73,7 @@ func (s *Store) List(prefix string) (map[string]ID, error) {
 	return all, err
 }
 
-// listPacked is List of what `git pack-refs` has put away.
+// listPacked is List of the references that `git pack-refs` has packed.
 func (s *Store) listPacked(prefix string) (map[string]ID, error) {
 	all := map[string]ID{}
 	err := s.eachPacked(func(name, hash string) (err error) {

@@ -1,11 +1,10 @@
 // Package refs keeps the references of a bare git repository so that they
 // survive a loss of power, and side by side with the git program.
 //
-// A reference is written as git writes it: beside it the file NAME.lock, which
-// only one can make, then a rename. What git or anybody else has locked is left
-// alone, with ErrLocked. A lock of this package is a second name of a file in a
-// directory of its own, so that one which a killed program left is known for
-// what it is, and removed when the directory is opened again.
+// A reference is written as git writes it: beside it the file NAME.lock, which only one process
+// can make, then a rename. A reference that git or another program has locked is left alone, with
+// ErrLocked. A lock of this package is a second name of a file in a directory of its own, so that
+// one which a killed program left is recognized, and removed when the directory is opened again.
 //
 //	s, err := refs.Open(gitDir, private, space.Disk{})
 //	err = s.Update("refs/heads/main", was, is)
@@ -47,8 +46,8 @@ type Store struct {
 	mu sync.Mutex // held while one changes
 }
 
-// Open opens the references of the repository at dir. private is a directory on
-// the same file system that nobody else uses; disk is that.
+// Open opens the references of the repository at dir. private is a directory on the same file
+// system that no other process uses; disk is that.
 func Open(dir, private string, disk space.Disk) (*Store, error) {
 	s := &Store{dir: dir, tmp: filepath.Join(private, "refs"), space: disk}
 	if err := os.MkdirAll(s.tmp, 0o700); err != nil {
@@ -66,12 +65,12 @@ func Open(dir, private string, disk space.Disk) (*Store, error) {
 	return s, nil
 }
 
-// Look is the references of a repository that others may have open, to be read: Get, List and
-// Head. They are as they were a moment ago.
+// Look is the references of a repository that other processes may have open, for reading: Get,
+// List and Head. They are as they were a moment ago.
 func Look(dir string) *Store { return &Store{dir: dir} }
 
-// unlock removes what a killed program left: the file, and the lock that is
-// another name of it.
+// unlock removes the leftovers of a killed program: the file, and the lock that is another name
+// of it.
 func (s *Store) unlock(left string) error {
 	fi, err := os.Lstat(left)
 	if err != nil {
@@ -98,8 +97,8 @@ const (
 	packedRefs = "packed-refs"
 )
 
-// Get is where a reference is, zero if there is none. A symbolic one is not
-// followed: none of ours is.
+// Get is the commit of a reference, zero if there is none. A symbolic one is not followed: none
+// of ours is.
 func (s *Store) Get(name string) (id ID, err error) {
 	b, err := os.ReadFile(filepath.Join(s.dir, name))
 	switch {
@@ -119,7 +118,7 @@ func parse(name string, b []byte) (ID, error) {
 	return plumbing.NewHash(text), nil
 }
 
-// packed looks where `git pack-refs` puts references.
+// packed looks among the references that `git pack-refs` has packed.
 func (s *Store) packed(name string) (id ID, err error) {
 	err = s.eachPacked(func(packed, hash string) (err error) {
 		if packed == name {
@@ -130,7 +129,7 @@ func (s *Store) packed(name string) (id ID, err error) {
 	return id, err
 }
 
-// eachPacked visits what `git pack-refs` has put away.
+// eachPacked visits the references that `git pack-refs` has packed.
 func (s *Store) eachPacked(visit func(name, hash string) error) error {
 	f, err := os.Open(filepath.Join(s.dir, packedRefs))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,7 +141,7 @@ func (s *Store) eachPacked(visit func(name, hash string) error) error {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		hash, name, _ := strings.Cut(lines.Text(), " ") // of a comment or a peeled tag, a name that none has
+		hash, name, _ := strings.Cut(lines.Text(), " ") // of a comment or a peeled tag, a name that no reference has
 		if err := visit(name, hash); err != nil {
 			return err
 		}
@@ -150,8 +149,8 @@ func (s *Store) eachPacked(visit func(name, hash string) error) error {
 	return lines.Err()
 }
 
-// Update moves a reference from one place to another, if it is there; zero is
-// none. When it returns, that survives a loss of power.
+// Update moves a reference from one commit to another, if it is at the first; zero is none. When
+// it returns, that survives a loss of power.
 func (s *Store) Update(name string, from, to ID) error {
 	c, err := s.Prepare(to)
 	if err != nil {
@@ -160,14 +159,14 @@ func (s *Store) Update(name string, from, to ID) error {
 	return c.Move(name, from)
 }
 
-// Change is an update of which the slow part is done already.
+// Change is an update whose slow part is done already.
 type Change struct {
 	s   *Store
 	to  ID
 	tmp string
 }
 
-// Prepare writes down where a reference is to be. Move or Drop ends it.
+// Prepare writes the new commit of a reference. Move or Drop ends it.
 func (s *Store) Prepare(to ID) (*Change, error) {
 	tmp, err := s.write(fmt.Appendf(nil, "%s\n", to))
 	if err != nil {
@@ -176,7 +175,7 @@ func (s *Store) Prepare(to ID) (*Change, error) {
 	return &Change{s, to, tmp}, nil
 }
 
-// write makes a file that becomes a lock and then what it locks.
+// write makes a file that becomes a lock and then the locked file.
 func (s *Store) write(content []byte) (tmp string, err error) {
 	err = s.space.While(func() (err error) {
 		tmp, err = writeTemp(s.tmp, content)
@@ -253,8 +252,7 @@ func (s *Store) lock(tmp, path string) error {
 	return err
 }
 
-// remove takes a reference away, which is locked: first from where git packs
-// references, or it would come back.
+// remove removes a locked reference: first from packed-refs, or it would come back.
 func (s *Store) remove(name string) error {
 	if id, err := s.packed(name); err != nil || !id.IsZero() {
 		if err = errors.Join(err, s.unpack(name)); err != nil {

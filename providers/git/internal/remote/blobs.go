@@ -19,8 +19,8 @@ func (s *Session) Filters() bool {
 	return s.can.Supports(capability.Filter) && s.can.Supports(capability.AllowReachableSHA1InWant)
 }
 
-// Blobs has the server send blobs, as a pack that receive reads: one request over HTTP
-// where the server was asked something before, else those of a session. A server need not have sent all of them.
+// Blobs fetches blobs, as a pack that receive reads: with one request over HTTP if an earlier
+// answer told the server's capabilities, else with a session. Some of them may not come.
 func (r *Remote) Blobs(ctx context.Context, blobs []ID, receive func(io.Reader) error) error {
 	if can := r.can.Load(); can != nil {
 		err := r.blobsAtOnce(ctx, can, blobs, receive)
@@ -37,7 +37,7 @@ func (r *Remote) Blobs(ctx context.Context, blobs []ID, receive func(io.Reader) 
 	return s.blobs(ctx, blobs, receive)
 }
 
-// blobsAtOnce is Blobs by what the server said that it can.
+// blobsAtOnce is Blobs with the capabilities of an earlier answer.
 func (r *Remote) blobsAtOnce(ctx context.Context, can *capability.List, blobs []ID, receive func(io.Reader) error) error {
 	up, err := r.over.upload(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Session) blobs(ctx context.Context, blobs []ID, receive func(io.Reader)
 	return s.fetch(ctx, req, receive)
 }
 
-// isRedirect reports whether a request was not made because it led elsewhere.
+// isRedirect reports whether a request was not made because it was redirected.
 func isRedirect(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && errors.Is(e.Kind, providers.ErrPermission) && (strings.HasPrefix(e.Code, "3") || strings.Contains(e.Err.Error(), "http redirect:"))

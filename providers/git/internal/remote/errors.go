@@ -25,7 +25,7 @@ var statuses = map[int]error{
 	http.StatusBadRequest:            providers.ErrInvalid,
 }
 
-// Error is what a request ended with.
+// Error is the error of a request.
 type Error struct {
 	Kind error // of package providers
 	Code string
@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 // Unwrap gives errors.Is the kind and the cause.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 
-// translate finds the kind of what a request ended with.
+// translate finds the kind of a request's error.
 func translate(ctx context.Context, err error) error {
 	// go-git hides the cause in two types of its own.
 	var unexpected *plumbing.UnexpectedError

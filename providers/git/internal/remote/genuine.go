@@ -12,12 +12,11 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// genuine is a transport that believes a success only if it is of git's protocol over
-// HTTP (gitprotocol-http): each answer has a content type of its own, and what a server
-// advertises begins with the name of the service. A login page, a maintenance page or a
-// proxy answers each request with 200 and a text of its own: taken as it is, a
-// repository is empty or not there. Such an answer is an error here, as if there had
-// been none.
+// genuine is a transport that believes a success only if it is of git's protocol over HTTP
+// (gitprotocol-http): each answer has a content type of its own, and an advertisement begins with
+// the name of the service. A login page, a maintenance page or a proxy answers each request with
+// 200 and a text of its own: taken as it is, a repository is empty or missing. Such an answer
+// becomes an error, as if there had been none.
 type genuine struct{ inner http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -33,7 +32,7 @@ func (g genuine) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// asked is the request that was redirected to become another.
+// asked is the first request of a chain of redirects.
 func asked(r *http.Request) *http.Request {
 	for r.Response != nil && r.Response.Request != nil {
 		r = r.Response.Request
@@ -41,14 +40,14 @@ func asked(r *http.Request) *http.Request {
 	return r
 }
 
-// foreign is an answer that is not git's.
+// foreign is the error for an answer that is not git's.
 func foreign(answer *http.Response, format string, args ...any) error {
 	return &Error{Kind: providers.ErrUnavailable, Code: "foreign", Err: fmt.Errorf(
 		"the answer is not git's, but that of a login page, a proxy or the like: status %d, type %q, %s",
 		answer.StatusCode, answer.Header.Get("Content-Type"), fmt.Sprintf(format, args...))}
 }
 
-// check looks at what success needs.
+// check examines successes.
 func check(r *http.Request, answer *http.Response) error {
 	if answer.StatusCode/100 != 2 {
 		return nil // the error table's
@@ -66,7 +65,7 @@ func check(r *http.Request, answer *http.Response) error {
 	}
 	first := fmt.Sprintf("%04x# service=%s", len("0000# service=\n")+len(service), service)
 	body := bufio.NewReader(answer.Body)
-	begin, _ := body.Peek(len(first)) // what came says enough
+	begin, _ := body.Peek(len(first)) // the bytes that came are enough, whatever the error
 	second := r.Header.Get("Git-Protocol") == askV2 && bytes.HasPrefix(begin, []byte("000eversion 2\n"))
 	if !bytes.Equal(begin, []byte(first)) && !second && !(len(begin) > 8 && string(begin[4:8]) == "ERR ") {
 		return foreign(answer, "and does not begin with the name of the service")

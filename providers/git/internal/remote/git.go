@@ -29,7 +29,7 @@ func (g overGit) receive(ctx context.Context) (transport.ReceivePackSession, err
 	return down, nil
 }
 
-// large: a daemon has nothing but git, and what another server has is not guessed.
+// large: a daemon has nothing but git, and another server's LFS is not guessed.
 func (overGit) large(context.Context, string) (lfs.Endpoint, error) {
 	return lfs.Endpoint{}, fmt.Errorf("%w: over git:// there is none", lfs.ErrNotOffered)
 }

@@ -28,7 +28,7 @@ func newHTTP(url string, o Options) *overHTTP {
 	return &overHTTP{url: url, o: o, fetch: client(githttp.FollowInitialRedirects), push: client(githttp.NoFollowRedirects)}
 }
 
-// auth is what a session proves itself with, nil if there are no credentials.
+// auth are the credentials of a session, nil if there are none.
 func (h *overHTTP) auth(ctx context.Context) (transport.AuthMethod, error) {
 	if h.o.Credentials == nil {
 		return nil, nil
@@ -58,7 +58,7 @@ func Login(ctx context.Context, credentials func(context.Context) (map[string]st
 	return user, password, nil
 }
 
-// prepare is what a session begins with.
+// prepare makes the endpoint and the credentials of a session.
 func (h *overHTTP) prepare(ctx context.Context) (*transport.Endpoint, transport.AuthMethod, error) {
 	auth, err := h.auth(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (h *overHTTP) prepare(ctx context.Context) (*transport.Endpoint, transport.
 	}
 	ep, err := transport.NewEndpoint(h.url)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // without what may be in it
+		return nil, nil, fmt.Errorf("the repository's URL: %w", providers.ErrInvalid) // without the URL, which may hold a secret
 	}
 	return ep, auth, nil
 }

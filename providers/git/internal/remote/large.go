@@ -14,9 +14,9 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/shell"
 )
 
-// Large says where the server has large files, for an operation of package lfs:
-// over HTTP below the repository, over SSH where the server says, and over git://
-// nowhere. The error is lfs.ErrNotOffered if it is sure that there are none.
+// Large finds the server's large files, for an operation of package lfs: over HTTP below the
+// repository, over SSH where the server says, and over git:// nowhere. The error is
+// lfs.ErrNotOffered if it is sure that there are none.
 func (r *Remote) Large(ctx context.Context, operation string) (lfs.Endpoint, error) {
 	return r.over.large(ctx, operation)
 }
@@ -40,8 +40,8 @@ type told struct {
 	by  map[string]lfs.Endpoint
 }
 
-// spare is how long before its end an answer is not used any more, and briefly how
-// long one is that says nothing of its end.
+// spare is how long before its end an answer is no longer used, and briefly the life of one that
+// gives no end.
 const (
 	spare   = 15 * time.Second
 	briefly = time.Minute

@@ -6,7 +6,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// refusals are the words by which servers say why they do not take a push, the
+// refusals are the words of servers for the reasons why they do not take a push, the
 // more particular first: GitHub's numbers and sentences, GitLab's, Gitea's, and
 // git's own for any hook.
 var refusals = []struct{ words, code string }{
@@ -26,7 +26,7 @@ var refusals = []struct{ words, code string }{
 	{"hook declined", providers.RefusedHook},
 }
 
-// Code is which of the refusals that the contract knows this is. A hook's words
+// Code is the contract's code for this refusal. A hook's words
 // come beside the reason, so both are looked at.
 func (e *RefusedError) Code() string {
 	said := strings.ToLower(e.Reason + "\n" + e.Said)

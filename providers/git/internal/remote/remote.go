@@ -1,12 +1,11 @@
 // Package remote speaks with a git server over HTTP or SSH, or with a git daemon.
 //
-// It knows git's protocol (version 0, and of version 2 the question where HEAD leads),
-// over HTTP through go-git's transport, over SSH through package shell and over git://
-// through package plain, and what its answers mean in the kinds of package providers. Each operation is a session of its
-// own with credentials that are asked for then; over HTTP they are in the header of
-// its requests and nowhere else, and over git:// there are none. A fetch may be
-// redirected, to where the transport lets it and without the credentials if that is
-// another server; a push is not.
+// It knows git's protocol (version 0, and of version 2 the question where HEAD leads), over HTTP
+// through go-git's transport, over SSH through package shell and over git:// through package
+// plain, and the kinds of package providers for its errors. Each operation is a session of its
+// own with credentials that are revealed for it; over HTTP they are in the header of its requests
+// and nowhere else, and over git:// there are none. A fetch may be redirected, if the transport
+// allows the place, and without the credentials if that is another server; a push is not.
 //
 //	r, err := remote.New(url, options)
 //	s, err := r.Ask(ctx)
@@ -55,7 +54,7 @@ type Options struct {
 // Remote is a repository at a server. All methods may be used at once.
 type Remote struct {
 	over protocol
-	can  atomic.Pointer[capability.List] // what the server said last that it can, where a session can do without asking
+	can  atomic.Pointer[capability.List] // the server's last capabilities, where a request can do without asking
 }
 
 // A protocol begins sessions. The errors are what Ask returns.
@@ -68,8 +67,8 @@ type protocol interface {
 	second(ctx context.Context) (version2, error)
 }
 
-// New is the repository at an http or https URL without user or query, at one of
-// ssh, or at one of git: that with credentials is an error. Nothing is asked yet.
+// New is the repository at an http or https URL without user or query, at one of ssh, or at one
+// of git: credentials for git are an error. No request is sent yet.
 func New(url string, o Options) (*Remote, error) {
 	switch Scheme(url) {
 	case "ssh":
@@ -92,7 +91,7 @@ func Scheme(url string) string {
 	return strings.ToLower(scheme)
 }
 
-// Session is one answer of the server to what it has. Fetch goes on from it.
+// Session is one answer of the server with its branches. Fetch goes on from it.
 type Session struct {
 	up   transport.UploadPackSession
 	can  *capability.List
@@ -124,7 +123,7 @@ func (s *Session) Close() { s.up.Close() }
 
 const heads = "refs/heads/"
 
-// Branch is where a branch is; ok is false when there is none.
+// Branch is the commit of a branch; ok is false when there is none.
 func (s *Session) Branch(name string) (id ID, ok bool) {
 	id, ok = s.refs[heads+name]
 	return id, ok
@@ -133,8 +132,8 @@ func (s *Session) Branch(name string) (id ID, ok bool) {
 // Empty reports whether there is no branch at all.
 func (s *Session) Empty() bool { return len(s.refs) == 0 }
 
-// Default is the branch that the server's HEAD names, "" when it does not say: it names
-// none, or one that is not there (Remote.Unborn).
+// Default is the branch that the server's HEAD names, "" when the server does not tell: HEAD
+// names none, or one without a commit (Remote.Unborn).
 func (s *Session) Default() string {
 	for _, link := range s.can.Get(capability.SymRef) {
 		if from, to, _ := strings.Cut(link, ":"); from == "HEAD" {
@@ -146,7 +145,7 @@ func (s *Session) Default() string {
 	return ""
 }
 
-// Want is what a server is to send.
+// Want is the commit to fetch.
 type Want struct {
 	Commit ID   // with all that is in its history
 	Haves  []ID // and not in that of these
@@ -195,7 +194,7 @@ func (s *Session) fetch(ctx context.Context, req *packp.UploadPackRequest, recei
 	return nil
 }
 
-// reading keeps the error of what is read, to tell it from that of the reader.
+// reading keeps the error of r, to tell it from one of the reader that parses.
 type reading struct {
 	r   io.Reader
 	err error
@@ -215,7 +214,7 @@ type Pushing struct {
 	refs *packp.AdvRefs
 }
 
-// AskPush is Ask for somebody who will push.
+// AskPush is Ask for a session that will push.
 func (r *Remote) AskPush(ctx context.Context) (*Pushing, error) {
 	down, err := r.over.receive(ctx)
 	if err != nil {
@@ -232,13 +231,13 @@ func (r *Remote) AskPush(ctx context.Context) (*Pushing, error) {
 // Close ends the session. It is called in any case.
 func (p *Pushing) Close() { p.down.Close() }
 
-// Branch is where a branch is; ok is false when there is none.
+// Branch is the commit of a branch; ok is false when there is none.
 func (p *Pushing) Branch(name string) (id ID, ok bool) {
 	id, ok = p.refs.References[heads+name]
 	return id, ok
 }
 
-// Tips are all commits and tags that the server says it has.
+// Tips are all commits and tags that the server names.
 func (p *Pushing) Tips() []ID {
 	var all []ID
 	for _, id := range p.refs.References {
@@ -247,9 +246,9 @@ func (p *Pushing) Tips() []ID {
 	return all
 }
 
-// Send moves a branch from where the session saw it, with a pack of what the
-// server lacks. A refusal is a *RefusedError; why is for people, for the server's
-// words are its own. After any error the branch may have moved: ask.
+// Send moves a branch from where the session saw it, with a pack of the objects that the server
+// lacks. A refusal is a *RefusedError, with the server's own words, which are for people. After
+// any error the branch may have moved: ask.
 func (p *Pushing) Send(ctx context.Context, branch string, to ID, pack io.ReadCloser) error {
 	req := packp.NewReferenceUpdateRequestFromCapabilities(p.refs.Capabilities)
 	said := &lastWords{}
@@ -274,8 +273,8 @@ func (p *Pushing) Send(ctx context.Context, branch string, to ID, pack io.ReadCl
 	return nil
 }
 
-// accepted reports whether a report says of a branch that it has moved. One that says
-// nothing of it says nothing.
+// accepted reports whether a report says of a branch that it has moved. A report without the
+// branch does not count.
 func accepted(report *packp.ReportStatus, name plumbing.ReferenceName) bool {
 	return report != nil && slices.ContainsFunc(report.CommandStatuses, func(c *packp.CommandStatus) bool {
 		return c.ReferenceName == name && c.Error() == nil
@@ -291,10 +290,10 @@ func reason(report *packp.ReportStatus, err error) string {
 	return err.Error()
 }
 
-// RefusedError is a push that the server did not accept.
+// RefusedError is the error of a push that the server did not accept.
 type RefusedError struct {
 	Reason string // the server's word for it: "pre-receive hook declined"
-	Said   string // what it told beside that
+	Said   string // its other words
 }
 
 // Error is all that the server said.
@@ -305,7 +304,7 @@ func (e *RefusedError) Error() string {
 	return "the server refuses: " + e.Reason + ": " + e.Said
 }
 
-// lastWords keeps the end of what a server tells people.
+// lastWords keeps the end of a server's messages to people.
 type lastWords struct{ b []byte }
 
 const wordsMax = 1000

@@ -16,14 +16,14 @@ import (
 )
 
 // A version2 is a connection that was asked to speak version 2 of git's protocol
-// (gitprotocol-v2). It is read for what the server can, and after each question for the
+// (gitprotocol-v2). It is read for the server's capabilities, and after each question for the
 // answer. A server that knows the version 0 alone speaks that.
 type version2 interface {
 	io.ReadCloser
 	ask(ctx context.Context, question []byte) error
 }
 
-// askHead asks where HEAD leads, also if there is nothing: 0001 ends the command's own
+// askHead asks which branch HEAD names, also one without commits: 0001 ends the command's own
 // part, and 0000 all of it.
 func askHead() []byte {
 	var b bytes.Buffer
@@ -66,7 +66,7 @@ func (r *Remote) Unborn(ctx context.Context) (branch string, err error) {
 	return branch, nil
 }
 
-// knowsUnborn reads what a server can. Over HTTP the name of the service may come first.
+// knowsUnborn reads a server's capabilities. Over HTTP the name of the service may come first.
 func knowsUnborn(r io.Reader) (knows bool, err error) {
 	lines := pktline.NewScanner(r)
 	named, second := false, false
@@ -112,7 +112,7 @@ func headOf(r io.Reader) (branch string, err error) {
 	return "", ended(lines)
 }
 
-// ended is why there was no end to what was read.
+// ended is the error of an answer without its end.
 func ended(lines *pktline.Scanner) error {
 	if err := lines.Err(); err != nil {
 		return err
@@ -144,11 +144,11 @@ func (g overGit) second(ctx context.Context) (version2, error) {
 	return &dialogueV2{one}, nil
 }
 
-// httpV2 is two requests: one that the server says with what it can, and the question.
+// httpV2 is two requests: one for the server's capabilities, and the question.
 type httpV2 struct {
 	io.ReadCloser // the last answer
 	h             *overHTTP
-	at            string // what "/git-upload-pack" is added to
+	at            string // the URL before "/git-upload-pack"
 }
 
 const askV2 = "version=2"
@@ -163,7 +163,7 @@ func (h *overHTTP) second(ctx context.Context) (version2, error) {
 	case status >= 500 || status == http.StatusTooManyRequests:
 		answer.Body.Close()
 		return nil, &Error{Kind: providers.ErrUnavailable, Code: fmt.Sprint(status), Err: fmt.Errorf("the server answers %s", answer.Status)}
-	default: // of version 0, it has answered the same question
+	default: // of version 0, it has refused the same question
 		answer.Body.Close()
 		return nil, nil
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/dialogue"
 )
 
-// connect makes a connection to the server, which has shown that it is the one,
-// and taken a key of ours.
+// connect makes a connection to the server, which has proved its identity, and taken a key of
+// ours.
 func (s *Server) connect(ctx context.Context, p place) (*ssh.Client, *dialogue.Line, error) {
 	k, err := readKnown(p, s.o.KnownHosts)
 	if err != nil {
@@ -55,8 +55,8 @@ func (s *Server) dial(ctx context.Context, p place) (net.Conn, error) {
 	return s.o.Dial(ctx, (&url.URL{Scheme: "ssh", Host: p.addr()}).String())
 }
 
-// auth is how we say who we are: with the key that the credentials have, else with
-// those of the agent, until done is called.
+// auth are the methods to authenticate the client: with the credentials' key, else with those of
+// the agent, until done is called.
 func (s *Server) auth(ctx context.Context, key ssh.Signer) (methods []ssh.AuthMethod, done func()) {
 	done = func() {}
 	switch {
@@ -84,7 +84,7 @@ func (s *Server) auth(ctx context.Context, key ssh.Signer) (methods []ssh.AuthMe
 
 var errAgent = errors.New("unable to authenticate: the ssh-agent does not answer")
 
-// failed says why there is no connection.
+// failed is the error for a connection that could not be made.
 func (s *Server) failed(k *known, haveKey bool, err error) error {
 	switch {
 	case k.refused != nil:
@@ -107,8 +107,7 @@ func (s *Server) failed(k *known, haveKey bool, err error) error {
 	return e
 }
 
-// unproved says that the server did not take our keys. The SSH library has no type
-// for it.
+// unproved reports whether the server did not take our keys. The SSH library has no type for it.
 func unproved(err error) bool {
 	for _, words := range []string{"unable to authenticate", "authentication failures"} {
 		if strings.Contains(err.Error(), words) {

@@ -41,8 +41,8 @@ func (s *Server) key(ctx context.Context, p *place) (ssh.Signer, error) {
 	return s.ring.open([]byte(pem), fields["ssh_passphrase"])
 }
 
-// onlyOf is the value of a secret that has just one, and "" if that is known for
-// something else.
+// onlyOf is the value of a secret that has just one, and "" if that is a known field of another
+// kind.
 func onlyOf(fields map[string]string) string {
 	if len(fields) != 1 || fields["token"] != "" || fields["username"] != "" || fields["password"] != "" {
 		return ""
@@ -53,17 +53,17 @@ func onlyOf(fields map[string]string) string {
 	return ""
 }
 
-// A ring has the last key that a passphrase opened. That is made to be slow, a tenth of
-// a second of a processor, and every request is a connection of its own. All methods may
-// be used at once.
+// A ring has the last key that a passphrase opened. Opening is slow by design, a tenth of a
+// second of a processor, and every request is a connection of its own. All methods may be used at
+// once.
 type ring struct {
 	mu     sync.Mutex
 	of     [sha256.Size]byte // key and passphrase, which are not kept
 	signer ssh.Signer
 }
 
-// open reads a key, and says what is wrong without a byte of it: the library's own errors
-// may show some.
+// open reads a key. Its errors contain no byte of the key: the library's own errors may show
+// some.
 func (r *ring) open(pem []byte, passphrase string) (ssh.Signer, error) {
 	signer, err := ssh.ParsePrivateKey(pem)
 	var missing *ssh.PassphraseMissingError

@@ -23,14 +23,14 @@ const (
 	CodeRevoked = "host-key-revoked"
 )
 
-// known is what the files of known hosts say of one server, read anew for each
-// connection: what was added counts at once.
+// known are the entries of one server in the files of known hosts, read anew for each connection:
+// a new entry counts at once.
 type known struct {
 	place      place
-	files      []string // all that were to be looked at
+	files      []string // all that were to be read
 	check      ssh.HostKeyCallback
 	algorithms []string        // those of the keys that are known; nil: any
-	refused    *dialogue.Error // why the last key was not believed
+	refused    *dialogue.Error // the reason why the last key was not believed
 }
 
 func readKnown(p place, files []string) (*known, error) {
@@ -56,8 +56,7 @@ func readKnown(p place, files []string) (*known, error) {
 	return k, nil
 }
 
-// keys are those that are known of the server. The library tells them of a key
-// that is none.
+// keys are the known keys of the server. The library lists them in its error for a wrong key.
 func (k *known) keys() []knownhosts.KnownKey {
 	var e *knownhosts.KeyError
 	if errors.As(k.check(k.place.addr(), &net.TCPAddr{}, noKey{}), &e) {
@@ -66,7 +65,7 @@ func (k *known) keys() []knownhosts.KnownKey {
 	return nil
 }
 
-// noKey is a key that nobody has.
+// noKey is a key that no server has.
 type noKey struct{}
 
 func (noKey) Type() string                        { return "none" }
@@ -77,8 +76,8 @@ func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("no key") 
 var certified = []string{ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
 	ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01}
 
-// algorithms has a server show the key of it that is known and not another, which
-// would look like a changed one.
+// algorithms makes a server show a key that is known and not another one, which would look like a
+// changed one.
 func algorithms(keys []knownhosts.KnownKey, authority bool) []string {
 	if len(keys) == 0 {
 		return nil
@@ -101,7 +100,7 @@ func algorithms(keys []knownhosts.KnownKey, authority bool) []string {
 	return out
 }
 
-// believe is asked of the key that the server shows, and proved that it has.
+// believe decides about the key that the server shows and has proved to own.
 func (k *known) believe(addr string, remote net.Addr, key ssh.PublicKey) error {
 	err := k.check(addr, remote, key)
 	if err == nil {

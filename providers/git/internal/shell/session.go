@@ -18,7 +18,7 @@ type session struct {
 	said words
 }
 
-// words keeps the beginning of what a server says beside the answer.
+// words keeps the beginning of a server's messages beside the answer.
 type words []byte
 
 func (w *words) Write(p []byte) (int, error) {
@@ -35,8 +35,8 @@ func (s *Server) Upload(ctx context.Context) (*dialogue.Upload, error) {
 	return &dialogue.Upload{Session: one.Session}, nil
 }
 
-// Version2 begins a session that fetches, and asks for version 2 of the protocol; a
-// server that does not know it, or takes no such wish, speaks version 0.
+// Version2 begins a session that fetches, and asks for version 2 of the protocol; a server that
+// does not know it, or ignores the variable, speaks version 0.
 func (s *Server) Version2(ctx context.Context) (*dialogue.Session, error) {
 	one, err := s.start(ctx, transport.UploadPackServiceName, "", "version=2")
 	if err != nil {
@@ -54,8 +54,8 @@ func (s *Server) Receive(ctx context.Context) (*dialogue.Receive, error) {
 	return &dialogue.Receive{Session: one.Session}, nil
 }
 
-// start runs a service for the repository, with more words behind its path, and with
-// what is asked of its protocol.
+// start runs a service for the repository, with more words behind its path, and with parameters
+// of its protocol.
 func (s *Server) start(ctx context.Context, service, more string, protocol ...string) (*session, error) {
 	p, err := parse(s.url)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *session) open(client *ssh.Client, command string, protocol []string) (e
 		return err
 	}
 	for _, p := range protocol {
-		_ = s.run.Setenv("GIT_PROTOCOL", p) // it is a wish, which many servers do not take
+		_ = s.run.Setenv("GIT_PROTOCOL", p) // many servers ignore it
 	}
 	if s.In, err = s.run.StdinPipe(); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (s *session) open(client *ssh.Client, command string, protocol []string) (e
 	return s.run.Start(command)
 }
 
-// why an answer broke off: with what the service ended, and what it said, in its
-// place or beside it.
+// why is the error of an answer that broke off: with the service's status, and its message in the
+// answer's place or beside it.
 func (s *session) why(said string, err error) *dialogue.Error {
 	code := ""
 	var exit *ssh.ExitError

@@ -1,10 +1,10 @@
 // Package shell runs the two services of git at a server over SSH.
 //
-// It knows the connection (golang.org/x/crypto/ssh), whom to believe and how to
-// prove who we are; what is said then is package dialogue's. It promises that a server is spoken with only after its key was found in the
-// files of known hosts, that nothing of the user's is used that Options does not
-// name (no ~/.ssh/config, agent, key file or proxy), that no program is run here,
-// and that a server which says nothing is waited for only so long.
+// It knows the connection (golang.org/x/crypto/ssh), and how both sides prove their identity;
+// package dialogue does the rest. It promises that a server is spoken with only after its key was
+// found in the files of known hosts, that nothing of the user's is used that Options does not
+// name (no ~/.ssh/config, agent, key file or proxy), that no local program is run, and that a
+// server which says nothing is waited for only so long.
 //
 //	s := shell.New("ssh://git@git.acme.test/acme/ops.git", reveal, shell.Options{KnownHosts: files})
 //	up, err := s.Upload(ctx)
@@ -24,9 +24,9 @@ import (
 	"github.com/wsmount/wsmount/providers/git/internal/dialogue"
 )
 
-// Options: the zero value believes no server, so that nothing can be asked.
+// Options: the zero value believes no server, so that no request is possible.
 type Options struct {
-	// KnownHosts are files of known hosts; those that are not there are passed over.
+	// KnownHosts are files of known hosts; missing ones are ignored.
 	KnownHosts []string
 	// Agent is the socket of the ssh-agent that has the keys, where the credentials
 	// have none; "": there is none.
@@ -46,9 +46,9 @@ type Server struct {
 	ring        ring
 }
 
-// New is the repository at a URL of ssh. credentials reveals ssh_private_key, or
-// a key as the only field, ssh_passphrase if that has one, and username, the login
-// where the URL names none; nil: there are none. Nothing is asked yet.
+// New is the repository at a URL of ssh. credentials reveals ssh_private_key, or a key as the
+// only field, ssh_passphrase if the key has one, and username, the login where the URL names
+// none; nil: there are none. No request is sent yet.
 func New(url string, credentials func(context.Context) (map[string]string, error), o Options) *Server {
 	if o.Patience == 0 {
 		o.Patience = time.Minute
@@ -58,12 +58,12 @@ func New(url string, credentials func(context.Context) (map[string]string, error
 
 var errURL = &dialogue.Error{Kind: providers.ErrInvalid, Says: "the repository's URL is not one of ssh"}
 
-// A place is what a URL of ssh says.
+// A place is a parsed URL of ssh.
 type place struct{ login, host, port, path string }
 
 func (p place) addr() string { return net.JoinHostPort(p.host, p.port) }
 
-// usualLogin is that of all the servers that hold nothing but repositories.
+// usualLogin is the login of all servers that hold nothing but repositories.
 const usualLogin = "git"
 
 // parse reads a URL. As git has it, a path that begins with /~/ begins in the
@@ -71,7 +71,7 @@ const usualLogin = "git"
 func parse(text string) (place, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "ssh" || u.Hostname() == "" || strings.ContainsAny(u.Path, "'!\n\x00") {
-		return place{}, errURL // without what may be in it
+		return place{}, errURL // without the URL, which may hold a secret
 	}
 	p := place{login: u.User.Username(), host: u.Hostname(), port: u.Port(), path: u.Path}
 	if p.port == "" {

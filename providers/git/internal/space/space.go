@@ -1,5 +1,5 @@
-// Package space has writers of a repository go on when their disk is full: the owner of
-// the disk gives up what can be had again, and the writer tries once more.
+// Package space has writers of a repository go on when their disk is full: the owner of the disk
+// gives up content that can be fetched again, and the writer tries once more.
 //
 //	d := space.Disk{MakeRoom: makeRoom}
 //	err := d.While(func() error { return os.Mkdir(name, 0o700) })
@@ -14,26 +14,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tries bounds how often something is written: each try but the first comes after
-// something was given up, which others may have taken since.
+// tries bounds how often a write is tried: each try but the first comes after room was made,
+// which other writers may have taken since.
 const tries = 4
 
-// step is for how much room is asked at least: as much again is likely to follow.
+// step is the least room that is asked for: as much again is likely to follow.
 const step = 1 << 20
 
-// Disk is where a repository lies. The zero Disk gives nothing up. Its methods may be
-// called at once.
+// Disk is the disk of a repository. The zero Disk gives nothing up. Its methods may be called at
+// once.
 type Disk struct {
-	// MakeRoom gives up what can be had again for n bytes, and reports whether it did;
-	// nil: nothing can be. It may be called under locks of the repository.
+	// MakeRoom gives up content that can be fetched again, for n bytes, and reports whether it
+	// did; nil: nothing can be. It may be called under locks of the repository.
 	MakeRoom func(n int64) bool
 }
 
 // IsFull reports whether an error says that a disk, or a quota, is full.
 func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// While runs do, and again while the disk is full and something was given up. do must be
-// able to begin anew after it has failed. An error that is left says what to do.
+// While runs do, and again while the disk is full and room was made. do must be able to begin
+// anew after it has failed. The error of a full disk tells the remedy.
 func (d Disk) While(do func() error) error { return d.forBytes(step, do) }
 
 func (d Disk) forBytes(n int64, do func() error) error {
