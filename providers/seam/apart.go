@@ -11,14 +11,14 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Space is one of the operator's own (T1 of seed 002), in which one directory is for memory.
+// Space is one of the operator's own (T1 of seed 002), with one directory for memory.
 type Space struct{ Dir, Memory string }
 
 // ApartError says that Locators of a directory would lead to a space of the operator's own, or
-// that this is not known. It is providers.ErrPermission.
+// that this cannot be known. It is providers.ErrPermission.
 type ApartError struct {
 	What, Do string
-	Err      error // why it is not known, or nil
+	Err      error // the reason if it cannot be known, or nil
 }
 
 // Error says which space.
@@ -33,9 +33,9 @@ func (e *ApartError) Unwrap() []error {
 }
 
 // CheckApart is an ApartError where a Locator of a backend over dir would lead to a space of the
-// operator's own: one lies in dir, or dir lies in one and not in the directory there that is for
-// memory. Of several around dir the innermost counts. It goes by what directories are, and not by
-// their names; what is mounted on them shows others, as Settings.Behind tells.
+// operator's own: one lies in dir, or dir lies in one outside of its directory for memory. Of
+// several around dir the innermost counts. Directories are compared by identity, not by name; a
+// mount on them shows other directories, which Settings.Behind tells.
 func (s Settings) CheckApart(dir string) error {
 	if s.Personal == nil {
 		return nil
@@ -72,8 +72,8 @@ func (s Settings) CheckApart(dir string) error {
 	return nil
 }
 
-// checkHost is an ApartError where memory in dir would have in it what wsmount or agentm believe of
-// this machine, or would lie in what is wsmount's own.
+// checkHost is an ApartError where memory in dir would contain files that wsmount or agentm
+// believe about this machine, or would lie in a place of wsmount's own.
 func (s Settings) checkHost(dir string) error {
 	places := slices.Clone(s.Config.Believed)
 	if s.Host != nil {
@@ -105,9 +105,9 @@ func unknown(name string, err error) error {
 		Do: "let the host configuration, and the directory, be read", Err: err}
 }
 
-// checkApart is CheckApart of one directory, which messages call name.
+// checkApart is CheckApart of one directory, whose name in messages is name.
 func checkApart(spaces []Space, dir, name string) error {
-	// What is not there is made where its parents are, if it is ever reached.
+	// A missing directory is made where its parents are, if it is ever reached.
 	if _, err := os.Stat(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return unknown(name, err)
 	}
@@ -128,15 +128,15 @@ func checkApart(spaces []Space, dir, name string) error {
 		Do: "use that directory, or name the one that is meant as its memory there"}
 }
 
-// above is how many steps above a directory another lies, 0 if it is that; -1 if it does not. Links
-// are followed, and a directory that is mounted a second time is the same.
+// above is the number of steps from dir up to another directory, 0 if it is that; -1 if the other
+// is not above. Links are followed, and a directory that is mounted a second time is the same.
 func above(dir, other string) int {
 	is, err := os.Stat(other)
 	if err != nil {
 		return -1
 	}
 	for steps := 0; ; steps++ {
-		if real, err := filepath.EvalSymlinks(dir); err == nil { // else it is made where its parents are
+		if real, err := filepath.EvalSymlinks(dir); err == nil { // else it is missing, and made where its parents are
 			dir = real
 		}
 		if at, err := os.Stat(dir); err == nil && os.SameFile(at, is) {

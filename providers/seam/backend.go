@@ -11,16 +11,16 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Backend is a place that memory lies in. All methods may be called at the same time from
-// any goroutine. When ctx ends, a call returns soon with an error that is ctx.Err();
-// whether a write happened is then open.
+// Backend is a place that memory lies in. All methods may be called at the same time from any
+// goroutine. When ctx ends, a call returns soon with an error that is ctx.Err(); whether a write
+// happened is then open.
 //
-// Package seamtest holds a Backend to what is said here.
+// Package seamtest holds a Backend to this contract.
 type Backend interface {
 	// Resolve makes a Locator of parts, the root of none. It does no I/O.
 	Resolve(parts ...string) (Locator, error)
 
-	// Read is the text of the file at l. providers.ErrNotExist when nothing is there,
+	// Read is the text of the file at l. providers.ErrNotExist for a missing one,
 	// providers.ErrIsDir, and a TextError when the file is no text.
 	Read(ctx context.Context, l Locator) (string, error)
 
@@ -31,26 +31,26 @@ type Backend interface {
 	// providers.ErrUnavailable.
 	Write(ctx context.Context, l Locator, content string) (Locator, error)
 
-	// List is the immediate children of l, sorted by Key, hidden ones too. There are none of a
-	// file or where nothing is. Children that no Locator can name are told of in an
-	// UnnamedError, beside all others.
+	// List is the immediate children of l, sorted by Key, hidden ones too. A file and a missing
+	// directory have none. Children that no Locator can name are listed in an UnnamedError,
+	// beside all others.
 	List(ctx context.Context, l Locator) ([]Locator, error)
 
-	// Exists reports whether a file or directory is at l. An error is that it could
-	// not be known.
+	// Exists reports whether a file or directory is at l. An error means that it could not be
+	// known.
 	Exists(ctx context.Context, l Locator) (bool, error)
 
-	// Info describes what is at l; providers.ErrNotExist when nothing is.
+	// Info describes the entry at l; providers.ErrNotExist when there is none.
 	Info(ctx context.Context, l Locator) (Info, error)
 
-	// Mkdir makes a directory and its missing parents, and returns l. One that is there
-	// is no error; providers.ErrExist when something else is.
+	// Mkdir makes a directory and its missing parents, and returns l. An existing one is no
+	// error; providers.ErrExist when l is something else.
 	Mkdir(ctx context.Context, l Locator) (Locator, error)
 
-	// Capabilities is what the backend promises. It is constant and does no I/O.
+	// Capabilities are the backend's promises. They are constant; the call does no I/O.
 	Capabilities() Capabilities
 
-	// Close lets go of what the backend holds. No verb may be called after it.
+	// Close releases the backend's resources. No verb may be called after it.
 	Close() error
 }
 
@@ -84,8 +84,8 @@ var flags = []struct {
 	{"sync", func(c *Capabilities) *bool { return &c.Sync }},
 }
 
-// ParseCapabilities reads names that commas separate: "sync,encryption". "" is none of
-// them. A name that there is not is providers.ErrInvalid.
+// ParseCapabilities reads names that commas separate: "sync,encryption". "" is none of them. An
+// unknown name is providers.ErrInvalid.
 func ParseCapabilities(list string) (Capabilities, error) {
 	var c Capabilities
 	for name := range strings.SplitSeq(list, ",") {
@@ -132,7 +132,7 @@ func (c Capabilities) Missing(required Capabilities) []string {
 	return required.names()
 }
 
-// TextError says that content is no UTF-8 text, and where it ceases to be. It is
+// TextError says that content is no UTF-8 text, and from which byte on. It is
 // providers.ErrUnsupported; nothing changed.
 type TextError struct {
 	Locator Locator
@@ -149,7 +149,7 @@ func CheckText(l Locator, content string) error {
 			return &TextError{l, i}
 		}
 	}
-	return nil // not reached: what is invalid has such a place
+	return nil // not reached: invalid text has such a place
 }
 
 // Error names the place.
@@ -160,8 +160,8 @@ func (e *TextError) Error() string {
 // Unwrap is providers.ErrUnsupported.
 func (e *TextError) Unwrap() error { return providers.ErrUnsupported }
 
-// KindOf is the kind of an error of the operating system for which package os has none; where
-// it says nothing of what was asked for, the store is not available.
+// KindOf is the kind of an error of the operating system for which package os has none; for an
+// error that is not about the entry it is providers.ErrUnavailable.
 func KindOf(errno syscall.Errno) error {
 	switch errno {
 	case syscall.ENOTDIR:

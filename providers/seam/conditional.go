@@ -16,7 +16,7 @@ import (
 // "", that of no file.
 type ETag string
 
-// None is the ETag where nothing is.
+// None is the ETag of a missing file.
 const None ETag = ""
 
 // ETagOf is the ETag of content.
@@ -25,7 +25,7 @@ func ETagOf(content string) ETag {
 	return ETag(hex.EncodeToString(sum[:]))
 }
 
-// noETag is how None is written.
+// noETag is the text of None.
 const noETag = "none"
 
 // ParseETag reads what String writes, in quotes or not, as HTTP has it. Anything else is
@@ -49,20 +49,20 @@ func (e ETag) String() string {
 	return string(e)
 }
 
-// Conditional is a Backend whose writes can ask what they replace.
+// Conditional is a Backend whose writes can have a condition on the content that they replace.
 type Conditional interface {
 	Backend
 
-	// WriteIf is Write if the file at l has the content that old is the ETag of, or if
-	// old is None and nothing is there. Else it is providers.ErrConflict, and nothing
-	// changed. Of writers that all ask through a Backend, one that read before another
-	// wrote never replaces that. providers.ErrUnsupported where nothing keeps them apart.
+	// WriteIf is Write if the file at l has the content with the ETag old, or if old is None and
+	// there is no file. Else it is providers.ErrConflict, and nothing changed. Among writers that
+	// all use conditions through a Backend, none replaces content that it has not read.
+	// providers.ErrUnsupported where nothing keeps them apart.
 	WriteIf(ctx context.Context, l Locator, old ETag, content string) (Locator, error)
 }
 
-// Update writes what change makes of the text at l, and asks it anew as long as others
-// write meanwhile. change gets "" where nothing is, which was tells; ok is false to leave
-// all as it is.
+// Update writes the result of change for the text at l, and calls it anew as long as other
+// writers interfere. change gets "" for a missing file, which was tells; ok is false to leave the
+// file as it is.
 func Update(ctx context.Context, b Backend, l Locator, change func(text string, was bool) (changed string, ok bool, err error)) error {
 	c, conditional := b.(Conditional)
 	if !conditional {
@@ -107,8 +107,8 @@ func (s *Store) WriteIf(ctx context.Context, l Locator, old ETag, content string
 	return l, nil
 }
 
-// writeIf asks the content, and then the provider whether it is still that: a provider's
-// versions are its own.
+// writeIf compares the content, and then has the provider check that it is unchanged: a
+// provider's versions are its own.
 func (s *Store) writeIf(ctx context.Context, l Locator, old ETag, content string) error {
 	switch c := s.p.Capabilities(); {
 	case !c.Writable:

@@ -1,10 +1,10 @@
-// Package seam is what a memory engine keeps its files behind: seven verbs on names,
-// whatever the bytes lie in.
+// Package seam is the boundary between a memory engine and its files: seven verbs on names, on
+// any storage.
 //
-// It knows text, names and what a [Backend] promises. It knows no service, and its verbs
-// no directory of this machine: a name is a [Locator], which cannot leave the backend's
-// root and is no path, so that an engine cannot come to rely on one. Content is
-// UTF-8 text and keeps every byte, line ends too.
+// It knows text, names and the promises of a [Backend]. It knows no service, and its verbs no
+// directory of this machine: a name is a [Locator], which cannot leave the backend's root and is
+// no path, so that an engine cannot come to rely on one. Content is UTF-8 text and keeps every
+// byte, line ends too.
 //
 // [New] makes a Backend of any storage:
 //
@@ -13,23 +13,22 @@
 //	l, err = b.Write(ctx, l, "# Plan\n")
 //	text, err := b.Read(ctx, l)
 //
-// What is meant to be used by name is in a [Registry], from which [Registry.Select] takes
-// the one that the configuration asks for. It never takes another: memory that went where
-// nobody looks for it is lost. [Registry.Preview] says beforehand what it will do or refuse,
-// in the same words.
+// Backends that are used by name are in a [Registry], from which [Registry.Select] takes the one
+// that the configuration asks for. It never takes another: memory in the wrong place is lost.
+// [Registry.Preview] tells beforehand what Select will do or refuse, in the same words.
 //
 //	b, err := all.Backends().Select(ctx, seam.ReadSettings(os.Getenv, nil), seam.Capabilities{Sync: true})
 //
 // # Errors
 //
-// A name that no backend may be asked for is an [InvalidLocatorError], content that is
-// no text a [TextError]. All other errors are those of package providers: nothing
-// there is providers.ErrNotExist, which an InvalidLocatorError never is.
+// A name that no backend may be asked for is an [InvalidLocatorError], content that is no text a
+// [TextError]. All other errors are those of package providers: a missing entry is
+// providers.ErrNotExist, which an InvalidLocatorError never is.
 //
 // # Safety
 //
-// A write is all or nothing for readers, and as durable as the storage promises. Who
-// writes last wins: what was read before may be old by then. A [Conditional] writes over
-// what was read alone, and [Update] does so until it holds. Promises beyond that are in
+// A write is all or nothing for readers, and as durable as the storage promises. The last writer
+// wins: content that was read before may be old by then. A [Conditional] writes only over the
+// content that was read, and [Update] tries that until it holds. Promises beyond that are in
 // [Capabilities].
 package seam

@@ -9,16 +9,14 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Locator names a place in a backend, relative to its root, which is the zero Locator.
-// Locators compare with == and serve as map keys. There is nothing that one can be read
-// or written with but a Backend's verbs.
+// Locator names a place in a backend, relative to its root, which is the zero Locator. Locators
+// compare with == and serve as map keys. Only a Backend's verbs can read or write at one.
 type Locator struct{ at providers.Locator }
 
-// ParseLocator normalises a key: empty and "." segments are dropped, so that a leading
-// slash has no meaning, and other segments stay what they are. It fails with an
-// InvalidLocatorError on a segment "..", and on what some backend takes for another name
-// or for none: a backslash, a NUL byte, what is no UTF-8, and a name over
-// providers.MaxName bytes.
+// ParseLocator normalises a key: empty and "." segments are dropped, so that a leading slash has
+// no meaning, and other segments stay as they are. It fails with an InvalidLocatorError on a
+// segment "..", and on characters that some backend takes for another name or for none: a
+// backslash, a NUL byte, invalid UTF-8, and a name over providers.MaxName bytes.
 func ParseLocator(key string) (Locator, error) { return Locator{}.Child(key) }
 
 // Child is the Locator of parts below l. Each is normalised as a key is, and may have
@@ -61,14 +59,14 @@ func (l Locator) Within(outer Locator) bool {
 	return outer == Locator{} || l == outer || strings.HasPrefix(l.Key(), outer.Key()+"/")
 }
 
-// Place is l in the words of package providers.
+// Place is l as a Locator of package providers.
 func (l Locator) Place() providers.Locator { return l.at }
 
-// InvalidLocatorError says that a key names nothing that a backend may be asked for: a
-// mistake of the caller, and not that nothing is there. It is providers.ErrInvalid.
+// InvalidLocatorError says that a key names nothing that a backend may be asked for: a mistake of
+// the caller, and not a missing entry. It is providers.ErrInvalid.
 type InvalidLocatorError struct {
 	Key string
-	Err error // what is wrong
+	Err error // the mistake
 }
 
 // Error quotes the key.
@@ -76,7 +74,7 @@ func (e *InvalidLocatorError) Error() string {
 	return fmt.Sprintf("%q is no locator: %v", e.Key, e.Err)
 }
 
-// Unwrap is providers.ErrInvalid beside what is wrong.
+// Unwrap is providers.ErrInvalid beside the mistake.
 func (e *InvalidLocatorError) Unwrap() []error { return []error{providers.ErrInvalid, e.Err} }
 
 // UnnamedError says that a directory has names that no Locator has. It is

@@ -14,7 +14,7 @@ type madeDirs struct {
 	all map[providers.Locator]time.Time
 }
 
-// add remembers l and what it lies in.
+// add remembers l and its parents.
 func (m *madeDirs) add(l providers.Locator) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,12 +5,12 @@ import (
 	"errors"
 )
 
-// Turn runs what changes a directory while no one else who takes turns there changes it.
+// Turn runs change while no other user of turns changes the directory.
 type Turn func(ctx context.Context, change func() error) error
 
-// Through is a Backend of a directory, memory, which it closes. Where that lies in a mount it is
-// changed as Settings.Mounted has it, in a turn if there are turns: its own locks would be those of
-// the directory that the mount shows, which no writer takes that has the one behind it. In a
+// Through is a Backend of a directory, memory, which it closes. A directory in a mount is changed
+// as Settings.Mounted has it, in a turn if there are turns: its own locks would be those of the
+// directory that the mount shows, which a writer to the directory behind it does not take. In a
 // foreign mount it takes no condition.
 func (s Settings) Through(ctx context.Context, dir string, memory Backend, turn Turn) (Backend, error) {
 	if s.Mounted == nil || s.ReadOnly {
@@ -31,7 +31,7 @@ func (s Settings) Through(ctx context.Context, dir string, memory Backend, turn 
 	return &mounted{memory, mount, turn}, nil
 }
 
-// Unguarded is b, and takes no condition, which why says.
+// Unguarded is b without conditions: a WriteIf fails with why.
 func Unguarded(b Backend, why error) Conditional { return unguarded{b, why} }
 
 type unguarded struct {
@@ -46,8 +46,8 @@ func (u unguarded) WriteIf(context.Context, Locator, ETag, string) (Locator, err
 
 // mounted is memory in a mount.
 type mounted struct {
-	Backend             // memory, which is read
-	mount   Conditional // the same directory, as it is changed
+	Backend             // memory, for reading
+	mount   Conditional // the same directory, for changes
 	turn    Turn
 }
 

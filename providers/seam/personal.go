@@ -7,13 +7,13 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Authorization is who asked for a change in the operator's own space.
+// Authorization names the person who asked for a change in the operator's own space.
 type Authorization struct{ By string }
 
-// Personal is the operator's own space, in which memory is one directory. What else is in it
-// agents change only when the operator has asked for that change. It is no Backend, and its
-// verb has a name of its own: nobody gets there by a wrong argument of Write, and no Locator
-// of a Backend leads there, since none leads upwards.
+// Personal is the operator's own space, in which memory is one directory. Agents change the rest
+// only when the operator has asked for that change. It is no Backend, and its verb has a name of
+// its own: a wrong argument of Write cannot reach the space, and no Locator of a Backend leads to
+// it, since none leads upwards.
 type Personal struct {
 	space  Conditional
 	memory Locator
@@ -21,8 +21,8 @@ type Personal struct {
 }
 
 // NewPersonal is the space that has memory at a place below its root, which is
-// providers.ErrInvalid if it is the root itself. permit is asked before each change, and
-// records it; what it refuses does not happen. The space is the Personal's to close.
+// providers.ErrInvalid if it is the root itself. permit is asked before each change, and records
+// it; a change that it refuses does not happen. The space is the Personal's to close.
 func NewPersonal(space Conditional, memory Locator, permit func(context.Context, Authorization, Locator) error) (*Personal, error) {
 	if memory == (Locator{}) {
 		return nil, fmt.Errorf("memory is the whole of it, and there is no space above: %w", providers.ErrInvalid)
@@ -45,7 +45,7 @@ func (p *Personal) change(ctx context.Context, a Authorization, l Locator, conte
 	err := CheckText(l, content)
 	switch {
 	case err != nil:
-		return Locator{}, err // before anybody is asked for what cannot be
+		return Locator{}, err // before permit is asked about an impossible change
 	case a.By == "":
 		return Locator{}, fail(providers.MethodWrite, l, fmt.Errorf("it is not said who asked for it: %w", providers.ErrPermission))
 	case l.Within(p.memory):

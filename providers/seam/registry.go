@@ -10,17 +10,16 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Class is a kind of backend. A registry holds classes; what Select returns is opened
-// from one.
+// Class is a kind of backend. A registry holds classes, and Select opens a backend of one.
 type Class struct {
-	Promises Capabilities // what a backend promises that Open returned
-	// Dir is the directory of this machine that a backend would have its files in, which Select
-	// keeps apart from the operator's own spaces. nil: they are elsewhere.
+	Promises Capabilities // the promises of a backend from Open
+	// Dir is the directory of this machine for a backend's files, which Select keeps apart from
+	// the operator's own spaces. nil: they are elsewhere.
 	Dir func(s Settings) string
-	// Look says where Open would find a backend. It changes nothing; a Finding that is
-	// Bad says why Open would fail. nil: nothing is known before.
+	// Look tells where Open would find a backend. It changes nothing; a Finding that is Bad has
+	// the reason why Open would fail. nil: nothing is known before.
 	Look func(ctx context.Context, s Settings) providers.Finding
-	// Open makes what is missing, and returns a backend. It is the caller's to close.
+	// Open makes missing directories, and returns a backend, which the caller closes.
 	Open func(ctx context.Context, s Settings) (Backend, error)
 }
 
@@ -37,7 +36,7 @@ func (r *Registry) Register(protocol string, c Class) error {
 	return r.register(protocol, c, false)
 }
 
-// Clobber is Register, and takes a name away from whoever has it.
+// Clobber is Register, but replaces a class that has the name.
 func (r *Registry) Clobber(protocol string, c Class) error { return r.register(protocol, c, true) }
 
 func (r *Registry) register(protocol string, c Class, clobber bool) error {
@@ -59,7 +58,7 @@ func (r *Registry) register(protocol string, c Class, clobber bool) error {
 	return nil
 }
 
-// Get finds a class. A miss is nil, and no error: what it means is for Select to say.
+// Get finds a class. A miss is nil, and no error: Select decides about it.
 func (r *Registry) Get(protocol string) *Class {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -88,7 +87,7 @@ func (e *ProtocolError) Error() string {
 // Unwrap is providers.ErrInvalid.
 func (e *ProtocolError) Unwrap() error { return providers.ErrInvalid }
 
-// TypeError says that what was registered makes no backend. It is providers.ErrInvalid.
+// TypeError says that a registered class opens no backend. It is providers.ErrInvalid.
 type TypeError struct{ Protocol string }
 
 // Error quotes the name.

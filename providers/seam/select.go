@@ -14,15 +14,15 @@ import (
 
 // Protocols that selection itself knows.
 const (
-	DeviceLocal = "device-local" // where nothing says otherwise
+	DeviceLocal = "device-local" // where no setting names another
 	Vault       = "vault"        // a directory that the configuration names
 )
 
-// Select opens the backend that the settings ask for: the one that is named, else that of
-// storage.backend in the configuration, else the vault of $MEMORY_VAULT_PATH, else device-local. It fails with a
-// SelectionError when it is not to be had, and with a CapabilityMismatchError when it does
-// not promise all of required. No other backend ever takes its place. An error of opening
-// is that of the backend.
+// Select opens the backend that the settings ask for: the named one, else that of storage.backend
+// in the configuration, else the vault of $MEMORY_VAULT_PATH, else device-local. It fails with a
+// SelectionError when that backend cannot be had, and with a CapabilityMismatchError when it does
+// not promise all of required. No other backend ever takes its place. An error of opening is that
+// of the backend.
 func (r *Registry) Select(ctx context.Context, s Settings, required Capabilities) (Backend, error) {
 	c, refusal := r.choose(ctx, s, required)
 	if refusal != nil {
@@ -38,28 +38,28 @@ func (r *Registry) Select(ctx context.Context, s Settings, required Capabilities
 	return b, nil
 }
 
-// Choose is what Select would open: its protocol, and the settings that its class would
-// get. It fails as Select does, and opens nothing.
+// Choose is the choice of Select: its protocol, and the settings that its class would get. It
+// fails as Select does, and opens nothing.
 func (r *Registry) Choose(ctx context.Context, s Settings) (protocol string, settled Settings, err error) {
 	c, err := r.choose(ctx, s, Capabilities{})
 	return c.protocol, c.settings, err
 }
 
-// Preview is what Select would do.
+// Preview is the expected outcome of Select.
 type Preview struct {
 	Protocol string // "" when it is not known
 	Grade    providers.Grade
-	Text     string          // of a refusal, byte for byte what the error of Select says
-	Do       string          // what to do where Grade is not Good
+	Text     string          // of a refusal, byte for byte the text of Select's error
+	Do       string          // the remedy, where Grade is not Good
 	Refusal  *SelectionError // nil: none
 }
 
-// Preview says what Select would do, and does nothing: no backend is opened.
+// Preview tells the expected outcome of Select without side effects: no backend is opened.
 func (r *Registry) Preview(ctx context.Context, s Settings, required Capabilities) Preview {
 	c, refusal := r.choose(ctx, s, required)
 	if refusal != nil {
 		p := Preview{Protocol: c.protocol, Grade: providers.Bad, Text: refusal.Error()}
-		errors.As(refusal, &p.Refusal) // which it is
+		errors.As(refusal, &p.Refusal) // it is one
 		p.Do = p.Refusal.Do
 		return p
 	}
@@ -70,18 +70,18 @@ func (r *Registry) Preview(ctx context.Context, s Settings, required Capabilitie
 	return Preview{Protocol: c.protocol, Grade: c.found.Grade, Text: text, Do: c.found.Do}
 }
 
-// choice is what settings come to.
+// choice is the result of settings.
 type choice struct {
 	protocol string
-	origin   string // who asks for it
+	origin   string // the setting that asks for it
 	class    *Class
 	settings Settings
-	from     string // what says where a vault is
+	from     string // the setting with the vault's directory
 	found    providers.Finding
 }
 
-// choose is the whole way of Select up to opening. The choice is as far as it came, and the
-// error a SelectionError or CapabilityMismatchError.
+// choose is Select without the opening. After an error the choice is as far as it came; the error
+// is a SelectionError or CapabilityMismatchError.
 func (r *Registry) choose(ctx context.Context, s Settings, required Capabilities) (choice, error) {
 	c := choice{settings: s}
 	explicit, refusal := "", (*SelectionError)(nil)
@@ -142,8 +142,8 @@ func (c *choice) unregistered(there []string) *SelectionError {
 		"which is not built into this wsmount (%s)", list)
 }
 
-// locate finds the vault: where $MEMORY_VAULT_PATH says in this session, else where
-// vault_path of the configuration does.
+// locate finds the vault: by $MEMORY_VAULT_PATH in this session, else by vault_path of the
+// configuration.
 func (c *choice) locate() *SelectionError {
 	vault, from := c.settings.Vault, "$MEMORY_VAULT_PATH"
 	if vault == "" {
@@ -169,8 +169,8 @@ func (c *choice) locate() *SelectionError {
 	return nil
 }
 
-// answers refuses a place that nothing would ever be heard of: the directory, or what it is to be
-// kept apart from. It comes before all that asks there.
+// answers refuses a place whose server does not answer: the directory, or a place that it is to
+// be kept apart from. It comes before all system calls on them.
 func (c *choice) answers() *SelectionError {
 	if c.class.Dir == nil {
 		return nil
@@ -183,8 +183,8 @@ func (c *choice) answers() *SelectionError {
 	return nil
 }
 
-// there refuses a vault that is not there: one that is not mounted yet would be made anew beside
-// the right one.
+// there refuses a missing vault: one that is not mounted yet would be made anew beside the right
+// one.
 func (c *choice) there() *SelectionError {
 	if c.protocol != Vault {
 		return nil
@@ -201,15 +201,15 @@ func (c *choice) there() *SelectionError {
 	return nil
 }
 
-// apart refuses a directory that leads to a space of the operator's own, or to what rules the
-// machine.
+// apart refuses a directory that leads to a space of the operator's own, or to files that rule
+// the machine.
 func (c *choice) apart() *SelectionError {
 	if c.class.Dir == nil {
 		return nil
 	}
 	var e *ApartError
 	dir := c.class.Dir(c.settings)
-	if errors.As(c.settings.CheckApart(dir), &e) { // which says it in no other way
+	if errors.As(c.settings.CheckApart(dir), &e) { // every error of it is one
 		return c.refuse(PersonalSpace, e, e.Do, "and %s", e.What)
 	}
 	if errors.As(c.settings.checkHost(dir), &e) {
@@ -240,21 +240,20 @@ const (
 	ConfigCorrupt      Reason = "config-corrupt"      // the configuration cannot be read
 	ConfigNoString     Reason = "config-no-string"    // a value is no string, or empty
 	NotRegistered      Reason = "not-registered"      // no class has the name
-	NoVaultPath        Reason = "no-vault-path"       // nothing says where the vault is
-	VaultAbsent        Reason = "vault-absent"        // the vault is not where it is said to be
-	Silent             Reason = "silent"              // what serves it, or the configuration, does not answer
+	NoVaultPath        Reason = "no-vault-path"       // no setting has the vault's directory
+	VaultAbsent        Reason = "vault-absent"        // the vault is missing
+	Silent             Reason = "silent"              // its server, or the configuration's, does not answer
 	CapabilityMismatch Reason = "capability-mismatch" // a CapabilityMismatchError
 	PersonalSpace      Reason = "personal-space"      // the operator's own space lies in the vault, or that is not known
-	HostPlace          Reason = "host-place"          // what rules the machine lies in it, or around it
+	HostPlace          Reason = "host-place"          // files that rule the machine lie in it, or around it
 	Unusable           Reason = "unusable"            // the class says that Open would fail
 )
 
-// SelectionError refuses to open any backend, because the one that is asked for is not to
-// be had.
+// SelectionError refuses to open any backend, because the one that is asked for cannot be had.
 type SelectionError struct {
 	Reason   Reason
-	Protocol string // what was asked for; "" when that is not known
-	What     string // what is missing, and what there is
+	Protocol string // the one asked for; "" when that is not known
+	What     string // the missing thing, and the present ones
 	Do       string
 	Err      error // a kind of package providers, and perhaps a cause
 }
@@ -265,7 +264,7 @@ func (e *SelectionError) Error() string { return e.What + "; nothing else is use
 // Unwrap is the kind.
 func (e *SelectionError) Unwrap() error { return e.Err }
 
-// CapabilityMismatchError is the SelectionError of a backend that does not promise what is
+// CapabilityMismatchError is the SelectionError of a backend that does not promise all of
 // required.
 type CapabilityMismatchError struct {
 	*SelectionError

@@ -16,53 +16,53 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Settings are what this machine says of where memory lies.
+// Settings hold this machine's and this session's words about the place of memory.
 type Settings struct {
 	Home    string // the user's own directory
-	Vault   string // what $MEMORY_VAULT_PATH says; for a Class, where the vault is; "": nothing
-	Backend string // what is asked for by name, whatever else says; "": nothing
-	// ReadOnly: nothing will be changed, so what only changes need may be missing, such as a
-	// lock that this user can make.
+	Vault   string // $MEMORY_VAULT_PATH; for a Class, the vault's directory; "": unset
+	Backend string // the backend that is asked for by name, before all else; "": none
+	// ReadOnly: nothing will be changed, so the needs of changes may be missing, such as a lock
+	// that this user can make.
 	ReadOnly bool
-	// Answers is an error if a place lies in a mount whose server does not answer: what is asked
-	// there never returns. It touches nothing in the mount. nil: nothing is mounted.
+	// Answers is an error if a place lies in a mount whose server does not answer: a system call
+	// in it never returns. It touches nothing in the mount. nil: nothing is mounted.
 	Answers func(place string) error
 	// Personal are the operator's own spaces: see CheckApart. nil: there are none.
 	Personal func() ([]Space, error)
-	// Host are places of wsmount's own that memory is kept apart from: the files that it
-	// believes, and its directory of state, there or not. nil: there are none.
+	// Host are wsmount's own places that memory is kept apart from: the files that it believes,
+	// and its directory of state, whether they exist or not. nil: there are none.
 	Host func() ([]string, error)
-	// Behind are the directories of this machine that one shows, and what lies in it, because
-	// something is mounted there. nil: nothing is.
+	// Behind are the directories of this machine that a directory and its content show, because
+	// something is mounted on them. nil: no mount.
 	Behind func(dir string) ([]string, error)
-	// Mounted opens a directory by what serves the mount that it lies in, whose locks and
-	// conditions are those of what the mount shows; nil: it lies in none, or in one whose server
-	// cannot be asked, which foreign says. plain: through no symbolic link. nil: nothing is mounted.
+	// Mounted opens a directory by the server of the mount that it lies in, which has the locks
+	// and conditions of the directory behind the mount; nil: it lies in none, or in one whose
+	// server cannot be asked, which foreign says. plain: through no symbolic link. nil: no mount.
 	Mounted func(ctx context.Context, dir string, plain bool) (mount Conditional, foreign, err error)
 	Config  Config
 }
 
 // Config is agentm's configuration of this machine.
 type Config struct {
-	Name string // what messages call it
+	Name string // its name in messages
 	Text []byte // JSON
-	// Err is why there is no Text. fs.ErrNotExist is a machine without a
-	// configuration; with any other error, what it says is not known.
+	// Err is the reason why there is no Text. fs.ErrNotExist is a machine without a
+	// configuration; with any other error, its content is not known.
 	Err error
-	// Believed is what this session or others of the machine take it from, there or not.
+	// Believed are the files it is taken from, by any session of the machine, present or not.
 	Believed []string
 }
 
 // configName is the configuration's name in the directory that agentm is installed in, and
-// prefixVariable says which that is.
+// prefixVariable the variable with that directory.
 const (
 	configName     = ".agentm-config.json"
 	prefixVariable = "AGENTM_INSTALL_PREFIX"
 )
 
-// ReadSettings reads what the environment says and leads to: the configuration in
-// $AGENTM_INSTALL_PREFIX, or in ~/.claude without that. What it cannot read, Select
-// refuses. answers is Settings.Answers.
+// ReadSettings reads the environment, and the configuration: the one in $AGENTM_INSTALL_PREFIX,
+// or in ~/.claude without that. Select refuses a configuration that cannot be read. answers is
+// Settings.Answers.
 func ReadSettings(getenv func(key string) string, answers func(place string) error) Settings {
 	s := Settings{Home: getenv("HOME"), Vault: getenv("MEMORY_VAULT_PATH"), Answers: answers}
 	prefix := getenv(prefixVariable)
@@ -83,7 +83,7 @@ func ReadSettings(getenv func(key string) string, answers func(place string) err
 	return s
 }
 
-// SilentError says that what serves a place does not answer. It is providers.ErrUnavailable.
+// SilentError says that the server of a place does not answer. It is providers.ErrUnavailable.
 type SilentError struct{ Err error }
 
 // Error is the cause.
@@ -105,9 +105,9 @@ func (s Settings) answers(place string) error {
 	return nil
 }
 
-// readConfig reads a configuration. fs.ErrNotExist says that the machine has none: where a
-// link or a variable says that there is one, and it is away, it is another error. installed: its directory has to
-// be there.
+// readConfig reads a configuration. fs.ErrNotExist says that the machine has none: where a link
+// or a variable names one that is missing, it is another error. installed: its directory must
+// exist.
 func readConfig(name string, installed bool) ([]byte, error) {
 	text, err := os.ReadFile(name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -126,8 +126,8 @@ func readConfig(name string, installed bool) ([]byte, error) {
 	return nil, err
 }
 
-// StateMode is what the configuration says of where the state of projects is to lie; "" if
-// it says nothing. The error is a SelectionError.
+// StateMode is the configuration's place for the state of projects; "" if it has none. The error
+// is a SelectionError.
 func (c Config) StateMode() (string, error) {
 	mode, refusal := c.get("state_mode")
 	if refusal != nil {
@@ -191,7 +191,7 @@ func (c Config) noString(format string, args ...any) *SelectionError {
 	}
 }
 
-// kindOf says what a JSON value is, and not which: somebody may have put a secret there.
+// kindOf is the type of a JSON value, without the value: it may be a secret.
 func kindOf(raw json.RawMessage) string {
 	switch begin := bytes.TrimSpace(raw); {
 	case len(begin) == 0, string(begin) == "null":
@@ -208,11 +208,11 @@ func kindOf(raw json.RawMessage) string {
 	return "a number"
 }
 
-// plainWord are values that a message may tell: a name of something, and no URL with a
-// password in it, nor anything else that was put in the wrong place.
+// plainWord are values that a message may show: a name, and no URL with a password in it, nor
+// anything else that was put in the wrong place.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
 
-// Told is a value of a configuration as a message may tell it.
+// Told is a value of a configuration as a message may show it.
 func Told(value string) string {
 	if plainWord.MatchString(value) {
 		return strconv.Quote(value)

@@ -49,7 +49,7 @@ func PromisesOf(c providers.Capabilities) Capabilities {
 // Close implements Backend.
 func (s *Store) Close() error { return s.p.Close() }
 
-// stat is what the provider has at l, or the directory that was made there.
+// stat is the provider's entry at l, or the directory that was made at l.
 func (s *Store) stat(ctx context.Context, l providers.Locator) (providers.Info, error) {
 	info, err := s.look.Stat(ctx, l)
 	if errors.Is(err, providers.ErrNotExist) {
@@ -73,9 +73,9 @@ func (s *Store) Read(ctx context.Context, l Locator) (string, error) {
 	return content, nil
 }
 
-// fetch is the file at l. Of one that is written meanwhile some services tell the new version
-// before they send the new content: who believed that would replace, as known, what it has not read.
-// So content is asked for again until it is what its digest says, which soon it is.
+// fetch is the file at l. During a write some services tell the new version before they send the
+// new content: a caller that believed it would replace content, as known, that it has not read.
+// So content is fetched again until it fits its digest, which is soon.
 func (s *Store) fetch(ctx context.Context, l Locator) ([]byte, providers.Info, error) {
 	for pause := time.Millisecond; ; pause *= 2 {
 		data, info, err := providers.Fetch(ctx, s.p, l.at, providers.ReadOptions{})
@@ -103,7 +103,7 @@ func (s *Store) fetch(ctx context.Context, l Locator) ([]byte, providers.Info, e
 
 const longestPause = time.Second
 
-// isOf reports whether content is that of a digest, as far as its algorithm is known.
+// isOf reports whether content has a digest, as far as its algorithm is known.
 func isOf(digest string, data []byte) bool {
 	h, want := providers.Hasher(digest)
 	if h == nil {
@@ -113,15 +113,15 @@ func isOf(digest string, data []byte) bool {
 	return hex.EncodeToString(h.Sum(nil)) == want
 }
 
-// errSymlink: a provider never follows a link, so what it leads to is not known here.
+// errSymlink: a provider never follows a link, so the target is not known.
 var errSymlink = fmt.Errorf("a symbolic link is there: %w", providers.ErrUnsupported)
 
 func fail(op providers.Method, l Locator, err error) error {
 	return providers.Fail("", op, l.at, err, providers.ErrUnavailable)
 }
 
-// Write implements Backend. It looks first at what is there: a link would be replaced and
-// a directory hidden, and what somebody stored with the file is to stay.
+// Write implements Backend. It looks at the old entry first: a link would be replaced and a
+// directory hidden, and metadata and attributes of the file are to stay.
 func (s *Store) Write(ctx context.Context, l Locator, content string) (Locator, error) {
 	if err := CheckText(l, content); err != nil {
 		return Locator{}, err
@@ -171,7 +171,7 @@ func (s *Store) Exists(ctx context.Context, l Locator) (bool, error) {
 	return err == nil, err
 }
 
-// Info implements Backend. A symbolic link is itself, and not what it leads to.
+// Info implements Backend. A symbolic link is itself, and not its target.
 func (s *Store) Info(ctx context.Context, l Locator) (Info, error) {
 	info, err := s.stat(ctx, l.at)
 	if err != nil {

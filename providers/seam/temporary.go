@@ -9,8 +9,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// A backend that makes a file whole before it has its name calls it by a name of its own until
-// then, which no locator of a write may have and no listing shows.
+// A backend that makes a file whole before it gets its name uses a name of its own until then,
+// which no locator of a write may have and no listing shows.
 var temporary = regexp.MustCompile(`^\.wsmount-[0-9a-f]{32}\.tmp$`)
 
 // ErrTemporary refuses a name that is one for temporary files.

@@ -8,13 +8,13 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Tier is a part of memory, by who owns the truth in it, and whether something outside may
+// Tier is a part of memory, by who owns the truth in it, and whether a program outside may
 // replicate it. The zero Tier is none, and neither syncs nor is derived.
 type Tier string
 
 // The tiers.
 const (
-	Source          Tier = "source"           // what was written: the truth that the others are made from
+	Source          Tier = "source"           // the written content: the truth that the others are made from
 	SharedAbstracts Tier = "shared-abstracts" // made from it, and of use on every machine
 	LocalIndex      Tier = "local-index"      // made from it, and a database: a replica of it would be damaged
 )
@@ -22,20 +22,20 @@ const (
 // Tiers are all of them.
 func Tiers() []Tier { return []Tier{Source, SharedAbstracts, LocalIndex} }
 
-// Syncs reports whether something outside may replicate the tier, as it does a backend that
+// Syncs reports whether a program outside may replicate the tier, as it does a backend that
 // promises Capabilities.Sync.
 func (t Tier) Syncs() bool { return t == Source || t == SharedAbstracts }
 
 // Derived reports whether the tier can be made anew from Source, and so is never the truth.
 func (t Tier) Derived() bool { return t == SharedAbstracts || t == LocalIndex }
 
-// TierLayout is where the tiers lie. It names places, and makes none. The zero TierLayout
+// TierLayout has the places of the tiers. It names places, and makes none. The zero TierLayout
 // has each under the tier's own name; NewTierLayout makes another.
 type TierLayout struct{ roots map[Tier]Locator }
 
-// NewTierLayout has the tiers at three places. Two that are the same are
-// providers.ErrInvalid: what is made from Source must not replace it. So is a LocalIndex that
-// lies in another tier, with which it would be replicated, or has one in it.
+// NewTierLayout has the tiers at three places. Two that are the same are providers.ErrInvalid:
+// derived content must not replace Source. So is a LocalIndex that lies in another tier, with
+// which it would be replicated, or has one in it.
 func NewTierLayout(source, sharedAbstracts, localIndex Locator) (TierLayout, error) {
 	l := TierLayout{map[Tier]Locator{Source: source, SharedAbstracts: sharedAbstracts, LocalIndex: localIndex}}
 	has := map[Locator]Tier{}
@@ -52,7 +52,7 @@ func NewTierLayout(source, sharedAbstracts, localIndex Locator) (TierLayout, err
 	return l, nil
 }
 
-// RootFor is where a tier lies; the error for one that there is not is providers.ErrInvalid.
+// RootFor is the place of a tier; the error for an unknown one is providers.ErrInvalid.
 func (l TierLayout) RootFor(t Tier) (Locator, error) {
 	if at, ok := l.roots[t]; ok {
 		return at, nil
@@ -63,17 +63,17 @@ func (l TierLayout) RootFor(t Tier) (Locator, error) {
 	return ParseLocator(string(t))
 }
 
-// NeverSyncRoot is where the tier lies that nothing may replicate.
+// NeverSyncRoot is the place of the tier that nothing may replicate.
 func (l TierLayout) NeverSyncRoot() Locator {
-	at, _ := l.RootFor(LocalIndex) // which there is
+	at, _ := l.RootFor(LocalIndex) // every layout has it
 	return at
 }
 
-// DerivedMaintenance is what keeps derived tiers up to date. The names are reserved:
-// nothing here does it.
+// DerivedMaintenance keeps derived tiers up to date. The names are reserved: wsmount has no
+// implementation.
 type DerivedMaintenance interface {
 	// Reindex makes a derived tier anew from Source.
 	Reindex(ctx context.Context, t Tier) error
-	// ChangedSince is what changed in Source after a time, by Info.ModTime.
+	// ChangedSince are the files that changed in Source after a time, by Info.ModTime.
 	ChangedSince(ctx context.Context, modTime time.Time) ([]Locator, error)
 }

@@ -22,8 +22,8 @@ func retryErr(call func() error) error {
 	return err
 }
 
-// beneath opens a name relative to the root, going through no link, never above the root
-// and into nothing that is mounted below it, which was not granted with it.
+// beneath opens a name relative to the root, going through no link, never above the root and into
+// no mount below it, which was not granted with it.
 func (p *Provider) beneath(path string, flags int) (int, error) {
 	return localdir.OpenBeneath(p.root, path, flags|unix.O_NOFOLLOW, unix.RESOLVE_NO_SYMLINKS)
 }
@@ -77,7 +77,7 @@ func (p *Provider) mkdirs(l providers.Locator) error {
 		return err
 	}
 	err = p.within(l, func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o777) })
-	if err == unix.EEXIST { // somebody was faster, or it is a file
+	if err == unix.EEXIST { // another writer was faster, or it is a file
 		fd, err := p.openDir(l, unix.O_PATH)
 		if err == nil {
 			err = unix.Close(fd)

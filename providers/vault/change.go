@@ -31,11 +31,11 @@ func (p *Provider) Delete(ctx context.Context, l providers.Locator, opts provide
 	return err
 }
 
-// remove reports whether there was something that it removed.
+// remove reports whether there was an entry that it removed.
 func (t *turn) remove(ctx context.Context, l providers.Locator, cond providers.Condition) (bool, error) {
 	p := t.p
 	current, err := p.find(ctx, l, remembered)
-	if err != nil && err != unix.ENOTDIR && err != unix.ELOOP { // below a file there is nothing
+	if err != nil && err != unix.ENOTDIR && err != unix.ELOOP { // an entry below a file is missing
 		return false, err
 	}
 	if err := cond.Allows(providers.MethodDelete, current); err != nil || current == nil {
@@ -60,7 +60,7 @@ func (t *turn) remove(ctx context.Context, l providers.Locator, cond providers.C
 	return err == nil, err
 }
 
-// Mkdir implements providers.Provider. It needs no mutex: of two who make a directory,
+// Mkdir implements providers.Provider. It needs no mutex: of two callers that make a directory,
 // both find it.
 func (p *Provider) Mkdir(ctx context.Context, l providers.Locator, opts providers.MkdirOptions) (providers.Info, error) {
 	return do(ctx, p, providers.MethodMkdir, l, func() (providers.Info, error) {
@@ -111,7 +111,7 @@ func (p *Provider) Move(ctx context.Context, from, to providers.Locator, opts pr
 	})
 }
 
-// move asks both conditions, then renames.
+// move checks both conditions, then renames.
 func (t *turn) move(ctx context.Context, source *providers.Info, to providers.Locator, opts providers.MoveOptions) error {
 	p := t.p
 	// For the source a move is a deletion.
@@ -151,7 +151,7 @@ func (t *turn) move(ctx context.Context, source *providers.Info, to providers.Lo
 	})
 }
 
-// Fits implements providers.AttrSetter: what is not kept fits.
+// Fits implements providers.AttrSetter: attributes that are not kept fit.
 func (p *Provider) Fits(providers.Attr, map[string]string) error { return nil }
 
 // SetAttr implements providers.AttrSetter. The content stays, so versions do.
@@ -183,8 +183,8 @@ func (p *Provider) SetAttr(ctx context.Context, l providers.Locator, opts provid
 	})
 }
 
-// setAttr changes what is there and makes that durable. within is that of a turn, or of the
-// provider.
+// setAttr changes the attributes of an entry and makes that durable. within is that of a turn, or
+// of the provider.
 func (p *Provider) setAttr(within func(providers.Locator, func(int, string) error) error, l providers.Locator, kind providers.Kind, attr providers.Attr) error {
 	return within(l, func(dir int, name string) error {
 		if attr.Valid == 0 {
@@ -196,7 +196,7 @@ func (p *Provider) setAttr(within func(providers.Locator, func(int, string) erro
 		fd, err := retry(func() (int, error) {
 			return unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		})
-		if err != nil { // a link, or what this user may not read
+		if err != nil { // a link, or a file that this user may not read
 			return localdir.Happened(retryErr(func() error { return unix.Syncfs(p.root) }))
 		}
 		defer unix.Close(fd)

@@ -25,9 +25,8 @@ func (p *Provider) ConflictCopies(ctx context.Context) ([]providers.Locator, err
 	})
 }
 
-// walk calls f for all that is no directory, at l or below it. It passes over directories
-// that are gone by now, that this user may not read, or in which another file system is
-// mounted.
+// walk calls f for everything but directories, at l or below it. It skips directories that are
+// gone by now, that this user may not read, or in which another file system is mounted.
 func (p *Provider) walk(ctx context.Context, l providers.Locator, f func(l providers.Locator)) error {
 	if err := ctx.Err(); err != nil {
 		return err

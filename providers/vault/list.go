@@ -51,8 +51,8 @@ func (p *Provider) list(ctx context.Context, l providers.Locator, opts providers
 	})
 }
 
-// notFile says ErrNotExist for a directory below a file, where the kernel says
-// the same as for the file itself.
+// notFile gives ErrNotExist for a directory below a file, where the kernel has the same error as
+// for the file itself.
 func (p *Provider) notFile(ctx context.Context, l providers.Locator, err error) error {
 	if err == unix.ENOTDIR || err == unix.ELOOP {
 		if _, missing := p.stat(ctx, l, unread); missing != nil {
@@ -72,7 +72,7 @@ func parseToken(token string) (after string, err error) {
 	return after, nil
 }
 
-// namesAfter sorts names and drops what comes before, and what this provider is writing.
+// namesAfter sorts names and drops those before after, and this provider's temporary files.
 func (p *Provider) namesAfter(names []string, after string) []string {
 	slices.Sort(names)
 	first, found := slices.BinarySearch(names, after)

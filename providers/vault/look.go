@@ -18,12 +18,12 @@ import (
 // errSpecial is for devices, sockets and pipes.
 var errSpecial = fmt.Errorf("neither file, directory nor link: %w", providers.ErrUnsupported)
 
-// belief says what the version of a file is told by.
+// belief says where the version of a file is taken from.
 type belief int
 
 const (
 	readAnew   belief = iota // its content
-	remembered               // what was read before of a file that looks the same counts too
+	remembered               // a remembered hash of a file that looks the same counts too
 	unread                   // it is not told
 )
 
@@ -48,7 +48,7 @@ func (p *Provider) look(ctx context.Context, dir int, name string, l providers.L
 	return nil, providers.ErrConflict
 }
 
-// errReplaced says that a name leads to something else than a moment ago.
+// errReplaced says that a name leads to another file than a moment ago.
 var errReplaced = errors.New("replaced meanwhile")
 
 func (p *Provider) describe(ctx context.Context, dir int, name string, l providers.Locator, st *unix.Statx_t, b belief) (*providers.Info, error) {
@@ -73,7 +73,7 @@ func (p *Provider) describe(ctx context.Context, dir int, name string, l provide
 			return fileInfo(l, st, sum), nil
 		}
 	}
-	// O_NONBLOCK: a pipe that took the file's place must not keep us waiting.
+	// O_NONBLOCK: a pipe that took the file's place must not block the open.
 	fd, err := retry(func() (int, error) {
 		return unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	})
@@ -123,7 +123,7 @@ func linkInfo(l providers.Locator, st *unix.Statx_t, target string) *providers.I
 	}
 }
 
-// unreadable describes a file whose content this user may not know.
+// unreadable describes a file whose content this user may not read.
 func unreadable(l providers.Locator, st *unix.Statx_t) *providers.Info {
 	m, size := markOf(st), int64(st.Size)
 	return &providers.Info{
@@ -147,11 +147,10 @@ func readLink(dir int, name string) (string, error) {
 	return string(target[:max(0, n)]), err
 }
 
-// file wraps a descriptor that nobody else closes.
+// file wraps a descriptor that no other code closes.
 func file(fd int, l providers.Locator) *os.File { return os.NewFile(uintptr(fd), l.Name()) }
 
-// find is what is at l, nil for nothing. The error is ENOTDIR or ELOOP below a file or
-// a link.
+// find is the entry at l, nil for none. The error is ENOTDIR or ELOOP below a file or a link.
 func (p *Provider) find(ctx context.Context, l providers.Locator, b belief) (info *providers.Info, err error) {
 	err = p.within(l, func(dir int, name string) error {
 		info, err = p.look(ctx, dir, name, l, b)
@@ -163,7 +162,7 @@ func (p *Provider) find(ctx context.Context, l providers.Locator, b belief) (inf
 	return info, err
 }
 
-// stat is find for readers: below a file there is nothing.
+// stat is find for readers: an entry below a file is missing.
 func (p *Provider) stat(ctx context.Context, l providers.Locator, b belief) (providers.Info, error) {
 	if p.temps.has(l.Name()) {
 		return providers.Info{}, providers.ErrNotExist

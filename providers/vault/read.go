@@ -12,7 +12,7 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// Read implements providers.Provider. A file that somebody changes in place while it is
+// Read implements providers.Provider. A file that another program changes in place while it is
 // read ends in ErrConflict, not in a mixture.
 func (p *Provider) Read(ctx context.Context, l providers.Locator, opts providers.ReadOptions) (providers.Content, error) {
 	return do(ctx, p, providers.MethodRead, l, func() (providers.Content, error) {
@@ -56,7 +56,7 @@ func (p *Provider) open(ctx context.Context, l providers.Locator) (*body, *provi
 }
 
 func (p *Provider) openFile(ctx context.Context, l providers.Locator, b *body) (*providers.Info, error) {
-	// O_NONBLOCK: a pipe that took the file's place must not keep us waiting.
+	// O_NONBLOCK: a pipe that took the file's place must not block the open.
 	fd, err := p.beneath(l.String(), unix.O_RDONLY|unix.O_NONBLOCK)
 	if err == unix.ELOOP || err == unix.ENXIO {
 		return nil, errReplaced
@@ -74,7 +74,7 @@ func (p *Provider) openFile(ctx context.Context, l providers.Locator, b *body) (
 	return fileInfo(l, &st, sum), nil
 }
 
-// openLink describes a link by its target, which never changes while it is there.
+// openLink describes a link by its target, which never changes while the link exists.
 func (p *Provider) openLink(ctx context.Context, l providers.Locator, b *body) (info *providers.Info, err error) {
 	var target string
 	err = p.within(l, func(dir int, name string) error {
@@ -122,7 +122,7 @@ func (b *body) Read(buf []byte) (int, error) {
 	return n, translate(providers.MethodRead, b.l, err)
 }
 
-// check looks whether the file is still what it was.
+// check compares the file with its state at the beginning.
 func (b *body) check() error {
 	if b.file == nil {
 		return nil

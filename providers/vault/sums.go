@@ -15,8 +15,8 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// mark is what stat(2) says of a file that a change of its content changes, unless that
-// happens within one tick of the clock.
+// mark is the part of stat(2) that a change of the content changes, unless that happens within
+// one tick of the clock.
 type mark struct {
 	major, minor        uint32
 	ino, size           uint64
@@ -29,7 +29,7 @@ func markOf(st *unix.Statx_t) mark {
 
 func nanos(t unix.StatxTimestamp) int64 { return t.Sec*int64(time.Second) + int64(t.Nsec) }
 
-// steady is how old a change must be for a mark to be believed. The coarsest clock of a
+// steady is the age that a change must have for a mark to be believed. The coarsest clock of a
 // file system (FAT's) ticks every two seconds.
 const steady = 3 * time.Second
 
@@ -38,14 +38,14 @@ func (m mark) believable(now time.Time) bool {
 	return now.Sub(time.Unix(0, max(m.mtime, m.ctime))) > steady
 }
 
-// sums remembers hashes of contents by the marks of their files. It keeps the last few
-// ten thousand that were asked for. The zero value is empty.
+// sums remembers hashes of contents by the marks of their files. It keeps the last few ten
+// thousand that were used. The zero value is empty.
 type sums struct {
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards all below
 	generations
 }
 
-// generations are hashes that were asked for of late, and those of before.
+// generations are the hashes used of late, and those used before.
 type generations struct{ young, old map[mark]string }
 
 const generation = 1 << 14 // marks, of about 200 bytes each
@@ -68,7 +68,7 @@ func (s *sums) put(m mark, sum string) {
 	s.keep(m, sum)
 }
 
-// keep adds one. What was not asked for in a generation goes with it.
+// keep adds one. A hash that was not used in a generation goes with it.
 func (s *generations) keep(m mark, sum string) {
 	if s.young == nil || len(s.young) >= generation {
 		s.old, s.young = s.young, make(map[mark]string)
@@ -76,7 +76,7 @@ func (s *generations) keep(m mark, sum string) {
 	s.young[m] = sum
 }
 
-// attempts are how often a file is read that changes meanwhile.
+// attempts bounds the reads of a file that changes meanwhile.
 const attempts = 5
 
 // hash reads an open file and describes its content as of one moment. errReplaced when it
@@ -96,7 +96,7 @@ func (s *sums) hash(ctx context.Context, f *os.File) (string, unix.Statx_t, erro
 		}
 		m := markOf(&st)
 		if now, err := statFile(f); err != nil || markOf(&now) != m {
-			continue // the next look says what is wrong
+			continue // the next look tells the reason
 		}
 		sum := hex.EncodeToString(h.Sum(nil))
 		if m.believable(began) {
@@ -120,8 +120,8 @@ func (s *sums) of(ctx context.Context, f *os.File) (string, unix.Statx_t, error)
 	return s.hash(ctx, f)
 }
 
-// known is the hash of a file that looks like this, if it was read before and looks like
-// this for no other reason now.
+// known is the hash of a file with this stat, if it was read before and its stat is old enough to
+// be believed.
 func (s *sums) known(st *unix.Statx_t) (sum string, ok bool) {
 	if m := markOf(st); m.believable(time.Now()) {
 		return s.get(m)
@@ -129,8 +129,8 @@ func (s *sums) known(st *unix.Statx_t) (sum string, ok bool) {
 	return "", false
 }
 
-// isContentOf reports whether n is of the file that m is of, unchanged. That another was
-// renamed over it, or it was linked, moves its ctime alone.
+// isContentOf reports whether n is a mark of m's file, unchanged. A rename of another file over
+// it, or a link to it, moves its ctime alone.
 func (m mark) isContentOf(n mark) bool {
 	m.ctime, n.ctime = 0, 0
 	return m == n

@@ -33,7 +33,7 @@ func (t *temps) begin(name string) (temp string, end func()) {
 	}
 }
 
-// has reports whether name is one. Names never repeat, so it does not matter where.
+// has reports whether name is one. Names never repeat, so the directory does not matter.
 func (t *temps) has(name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,9 +41,9 @@ func (t *temps) has(name string) bool {
 	return ok
 }
 
-// tempName is a new name for content on its way to name, which is cut where the whole
-// would be longer than POSIX allows, not within a character. A fixed name would let two
-// writers write into one file.
+// tempName is a new name for content on its way to name, which is cut, not within a character,
+// where the whole would be longer than POSIX allows. With a fixed name two writers could write
+// into one file.
 func tempName(name string) string {
 	var random [16]byte
 	rand.Read(random[:]) // never fails

@@ -18,14 +18,14 @@ import (
 // vault wait meanwhile.
 const directoryTimeout = 10 * time.Second
 
-// turn is what a change holds: the vault's mutex, and the locks of the directories in which it
-// changes names. Those are also taken by whoever reaches the same files by another way: by a
+// turn has the locks of a change: the vault's mutex, and the locks of the directories in which it
+// changes names. Those are also taken by writers that reach the same files another way: by a
 // vault that lies in this one or around it, or as memory in a directory (see package
 // devicelocal).
 //
-// Of several locks, that of a directory is taken before that of what lies in it, and else in
-// the order of their names, which is the same from whatever vault around them it is seen. So
-// no two wait for each other.
+// Of several locks, that of a directory is taken before those of directories in it, and else in
+// the order of their names, which is the same from every vault around them. So no two writers
+// wait for each other.
 type turn struct {
 	p    *Provider
 	held *lock.Held
@@ -36,7 +36,7 @@ type turn struct {
 type directory struct {
 	at      providers.Locator
 	fd      int   // its lock is held
-	missing error // why there is none
+	missing error // the reason why there is none
 }
 
 // locked runs f in a turn of the vault.
@@ -52,7 +52,7 @@ func (p *Provider) locked(ctx context.Context, f func(*turn) error) (err error) 
 	}
 	t := &turn{p: p, held: held}
 	defer func() {
-		// What happened, happened: a lock that cannot be removed gets stale.
+		// The change stays, whatever happens to the lock: one that cannot be removed gets stale.
 		t.leave()
 		if failed := held.Release(); failed != nil {
 			p.opts.Logger.Warn("the vault's lock could not be given back", "error", failed)
@@ -63,8 +63,8 @@ func (p *Provider) locked(ctx context.Context, f func(*turn) error) (err error) 
 	return f(t)
 }
 
-// Exclusively runs f while the vault's mutex is held, for a change that another makes of what is
-// in the vault, as who serves the mount that it lies in. The locks of directories are f's to take.
+// Exclusively runs f while the vault's mutex is held, for another component that changes files of
+// the vault, such as the server of the mount that it lies in. f takes the locks of directories.
 func (p *Provider) Exclusively(ctx context.Context, f func() error) error {
 	var failed error
 	_, err := do(ctx, p, providers.MethodWrite, providers.Locator{}, func() (struct{}, error) {
@@ -76,8 +76,8 @@ func (p *Provider) Exclusively(ctx context.Context, f func() error) error {
 	return errors.Join(err, failed)
 }
 
-// enter takes the locks of the directories in which f changes names, once in a turn. One that
-// is not there has none, and within says so.
+// enter takes the locks of the directories in which f changes names, once in a turn. A missing
+// directory has none, and within reports it.
 func (t *turn) enter(ctx context.Context, dirs ...providers.Locator) error {
 	slices.SortFunc(dirs, providers.Locator.Compare)
 	for _, at := range slices.Compact(dirs) {
@@ -92,8 +92,8 @@ func (t *turn) enter(ctx context.Context, dirs ...providers.Locator) error {
 	return nil
 }
 
-// lock opens a directory and takes its lock, unless this turn has that already: that of the
-// vault itself, or on a file system that ignores case of what has the same name.
+// lock opens a directory and takes its lock, unless this turn has that already: that of the vault
+// itself, or on a file system that ignores case that of the same directory.
 func (t *turn) lock(ctx context.Context, at providers.Locator) (int, error) {
 	for w := localdir.NewWait(directoryTimeout); ; {
 		fd, err := t.p.openDir(at, unix.O_RDONLY)
@@ -151,7 +151,7 @@ func (t *turn) isAt(fd int, at providers.Locator) (bool, error) {
 	return localdir.IsSame(fd, now)
 }
 
-// leave gives the locks of the directories back.
+// leave gives back the locks of the directories.
 func (t *turn) leave() {
 	for _, d := range t.dirs {
 		if d.missing == nil {
@@ -166,8 +166,8 @@ func giveBack(fd int) {
 	unix.Close(fd)
 }
 
-// still is an error where the vault's mutex is not held any more. It is asked right before what
-// counts.
+// still is an error where the vault's mutex is not held any more. It is called right before the
+// change.
 func (t *turn) still() error {
 	if err := t.held.Check(); err != nil {
 		return lockError(err)
@@ -190,8 +190,8 @@ func (t *turn) within(l providers.Locator, f func(dir int, name string) error) e
 	return fmt.Errorf("%s was not entered: %w", l.Parent(), providers.ErrInvalid)
 }
 
-// settle brings a change to the disk that others see by now, in the directories whose names it
-// changed.
+// settle brings a change, which other programs see by now, to the disk, in the directories whose
+// names it changed.
 func (t *turn) settle() error {
 	t.p.at(stepChanged)
 	for _, d := range t.dirs {

@@ -1,10 +1,9 @@
 // Package vault is a provider over a directory that wsmount shares with agentm, and that
 // something outside may replicate, as Drive or Syncthing do.
 //
-// It knows the directory, through a descriptor that it opens once: everything below is
-// reached with openat2(2) beneath that descriptor, through no symbolic link and into no
-// other mount, so that no name and no link leads outside, whatever others rename
-// meanwhile.
+// It knows the directory, through a descriptor that it opens once: everything below is reached
+// with openat2(2) beneath that descriptor, through no symbolic link and into no other mount, so
+// that no name and no link leads outside, whatever other programs rename meanwhile.
 //
 //	p, err := vault.Open(ctx, "/home/a/Vault", vault.Options{})
 //	info, err := p.Write(ctx, l, providers.String("hello"), providers.WriteOptions{If: providers.IfVersion(v)})
@@ -13,53 +12,51 @@
 //
 // # Writing
 //
-// A change follows agentm's protocol, so that its programs and wsmount do not lose each
-// other's updates. Content goes into a temporary file beside its place and is
-// synchronised. Then the vault's mutex is taken (see package lock), which one program
-// holds at a time: of those of wsmount one of all, whoever runs it and however it finds the
-// vault; of agentm's one of this user's, if they have the same cache directory. Then the
-// directories are locked in which the change has names, as whoever reaches the same file by
-// another way locks them: a vault in this one or around it, or memory in a directory (see
-// package devicelocal). Agentm takes its lock of its own vault alone. What is
-// there is looked at, and the condition asked of it. A write then exchanges the two (see
-// localdir.Replace), and the content that came out is hashed again: if it is another by then,
-// because someone changed it who takes no mutex, it is exchanged back, and the change fails with
-// ErrConflict. The directory is synchronised, and the mutex given back. What is made where nothing
-// was never replaces what appears meanwhile.
+// A change follows agentm's protocol, so that its programs and wsmount do not lose each other's
+// updates. Content goes into a temporary file beside its place and is synchronised. Then the
+// vault's mutex is taken (see package lock), which one program holds at a time: of wsmount's
+// programs one of all, of any user and under any name of the vault; of agentm's one of this
+// user's, if they have the same cache directory. Then the directories are locked in which the
+// change has names, as other paths to the same file lock them: a vault in this one or around it,
+// or memory in a directory (see package devicelocal). Agentm takes its lock of its own vault
+// alone. Then the condition is checked against the present entry. A write then exchanges the two
+// (see localdir.Replace), and the content that came out is hashed again: if it has changed by
+// then, because of a program that takes no mutex, it is exchanged back, and the change fails with
+// ErrConflict. The directory is synchronised, and the mutex given back. A new entry never
+// replaces one that appears meanwhile.
 //
-// A replication, an editor, or a program on another machine takes no mutex. A write replaces
-// nothing that it makes or renames to the name before the new content is there, nor what it has
-// written into the old file by then; what it writes later into the old file, which it had open, is
-// lost. For a moment the name shows what then is refused, and a process that is killed in that
-// moment leaves the other's content under the temporary name. A deletion and a move ask again right
-// before: what such a program writes in the microseconds after that is removed or overwritten, and so
-// it is by a write where the file system cannot exchange names. Capabilities says so as
-// GuardChecked. Two machines that write the same file meanwhile
-// are the replication's business: it makes a copy of one (see providers.IsConflictCopy), which is a
-// file like any other here.
+// A replication, an editor, or a program on another machine takes no mutex. A write does not
+// replace a file that such a program makes or renames to the name before the new content gets it,
+// nor bytes written into the old file by then; bytes written into the old file later, through an
+// open handle, are lost. For a moment the name shows content that is then refused, and a process
+// that is killed in that moment leaves the other program's content under the temporary name. A
+// deletion and a move check again right before: a change by such a program in the microseconds
+// after that is removed or overwritten, and so it is by a write where the file system cannot
+// exchange names. Capabilities has this as GuardChecked. Two machines that write the same file at
+// the same time are the replication's business: it makes a copy of one (see
+// providers.IsConflictCopy), which is a file like any other for this package.
 //
-// agentm's mutex is one of this user's, in ~/.cache, so the vault must be this user's too:
-// Open refuses to change another's, whose programs would not hear of us. It is made by the
-// first change, and not by Open, which changes nothing.
+// agentm's mutex is one of this user's, in ~/.cache, so the vault must be this user's too: Open
+// refuses to change another's, whose programs take a lock of that user. It is made by the first
+// change, and not by Open, which changes nothing.
 //
 // # Versions
 //
-// A version is the SHA-256 of the content, never a time: a replication writes times as it
-// likes. So it comes back when the content does, and attributes do not change it. Telling
-// it needs the content; what was told of a file is remembered by what stat(2) says of it,
-// unless that is so new that a change might hide in the same tick of the clock. So the
-// first listing of a directory reads its files, and later ones do not; who asks for no
-// versions has none read (see providers.Glancer). A file that this user may not read has a
-// version by its times, since there is nothing else. One that changes whenever it is read,
-// as a log does, has a version that nothing has twice, so that it is listed with the
-// others and no condition holds for it.
+// A version is the SHA-256 of the content, never a time: a replication sets times as it likes. So
+// it comes back when the content does, and attributes do not change it. Telling it needs the
+// content; the hash of a file is remembered under the file's stat(2), unless that is so new that
+// a change might hide in the same tick of the clock. So the first listing of a directory reads
+// its files, and later ones do not; a caller without need for versions has no file read (see
+// providers.Glancer). A file that this user may not read has a version by its times, since there
+// is nothing else. One that changes whenever it is read, as a log does, has a version that is
+// never told twice, so that it is listed with the others and no condition holds for it.
 //
 // # Temporary files
 //
-// They are called as agentm calls them, <name>.<pid>.<32 hex digits>.tmp. Those of this
-// provider are not listed, and have no name before they are to be placed where the file system
-// has such files (O_TMPFILE). One that a killed process left, of whatever program, is a file like any other: it may hold what somebody misses, and
-// nothing here removes it.
+// They are named as agentm names them, <name>.<pid>.<32 hex digits>.tmp. Those of this provider
+// are not listed, and have no name before they are to be placed where the file system has such
+// files (O_TMPFILE). One that a killed process left, of any program, is a file like any other: it
+// may hold content that a person misses, and wsmount never removes it.
 package vault
 
 import (
@@ -105,17 +102,17 @@ type Provider struct {
 	sums  sums
 	temps temps
 
-	// life is held for reading by every verb, for writing by Close, so that no verb
-	// uses a descriptor that is closed, or somebody else's by then.
+	// life is held for reading by every verb, for writing by Close, so that no verb uses a
+	// descriptor that is closed, or used for another file by then.
 	life   sync.RWMutex
 	root   int // descriptor of the directory
 	closed bool
 
 	fsync func(fd int) error // unix.Fsync
-	at    func(step)         // for tests: called when a change has come so far
+	at    func(step)         // for tests: called after each step of a change
 }
 
-// step is how far a change has come.
+// step is a step of a change.
 type step string
 
 // The steps of a change.
@@ -123,7 +120,7 @@ const (
 	stepFilled   step = "filled"   // the temporary file is on the disk
 	stepHeld     step = "held"     // the mutex is held
 	stepLooked   step = "looked"   // the condition holds
-	stepChanged  step = "changed"  // the name leads to what is new
+	stepChanged  step = "changed"  // the name leads to the new content
 	stepSynced   step = "synced"   // and does so after loss of power
 	stepReleased step = "released" // the mutex is given back
 )
@@ -187,13 +184,13 @@ func open(ctx context.Context, vault string, opts Options) (_ *Provider, err err
 	return p, err
 }
 
-// openLock is the mutex of the directory that is open, and belongs to a user.
+// openLock is the mutex of the open directory, which belongs to a user.
 func (p *Provider) openLock(owner int) (*lock.Lock, error) {
 	if owner != os.Geteuid() {
 		return nil, &LockError{fmt.Sprintf("the vault belongs to user %d, whose programs use a lock of that user", owner),
 			"run wsmount as that user, or read-only", providers.ErrPermission}
 	}
-	// As realpath(3) says it, of what is open and not of what has the name by now.
+	// As realpath(3) gives it, of the open directory and not of the one that has the name by now.
 	real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", p.root))
 	if err != nil {
 		return nil, err
@@ -217,8 +214,7 @@ func (p *Provider) openLock(owner int) (*lock.Lock, error) {
 	return lock.New(p.root, lock.Place(locks, real), lock.Options{}), nil
 }
 
-// LockError says that a vault cannot be changed because its lock cannot be taken, and
-// what to do.
+// LockError says that a vault cannot be changed because its lock cannot be taken, and the remedy.
 type LockError struct {
 	Says, Do string
 	Kind     error // as of package providers
@@ -235,8 +231,8 @@ const moveCache = "set XDG_CACHE_HOME to a directory outside of the vault that c
 // Locks is where agentm keeps its locks of vaults of this user.
 func Locks() (string, error) { return lock.Root() }
 
-// Look says whether Open would open a vault, to be changed or only to be read, and if not,
-// what to do. It changes nothing.
+// Look tells whether Open would open a vault, for changes or for reading alone, and if not, the
+// remedy. It changes nothing.
 func Look(ctx context.Context, vault string, readOnly bool) providers.Finding {
 	f := providers.Finding{Name: name, Says: "files in " + vault}
 	p, err := Open(ctx, vault, Options{ReadOnly: readOnly})

@@ -25,7 +25,7 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 			return providers.Info{}, err
 		}
 		defer unix.Close(dir)
-		if at != l.Parent() { // so nothing is at l
+		if at != l.Parent() { // so l is missing
 			if err := opts.If.Allows(providers.MethodWrite, nil); err != nil {
 				return providers.Info{}, err
 			}
@@ -49,9 +49,9 @@ func (p *Provider) Write(ctx context.Context, l providers.Locator, body provider
 	})
 }
 
-// nearest opens the directory l, or of its parents the nearest one that is
-// there. A write that fails must not leave directories, so they are made last;
-// until then the content lies in a directory that is on the same file system.
+// nearest opens the directory l, or the nearest existing one of its parents. A write that fails
+// must not leave directories, so they are made last; until then the content lies in a directory
+// that is on the same file system.
 func (p *Provider) nearest(l providers.Locator) (dir int, at providers.Locator, err error) {
 	for {
 		dir, err := p.openDir(l, unix.O_RDONLY)
@@ -94,7 +94,7 @@ func checkWrite(l providers.Locator, opts providers.WriteOptions) error {
 	return nil
 }
 
-// modeOf is the mode of a file that is to be replaced; of what is none, all bits.
+// modeOf is the mode of a file that is to be replaced; if it is not a file, all bits.
 func modeOf(dir int, name string) uint32 {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -103,8 +103,8 @@ func modeOf(dir int, name string) uint32 {
 	return st.Mode & 0o7777
 }
 
-// temporary is an entry on its way to its place. A file gets its name when it is to be placed, where
-// that can be: see localdir.Create.
+// temporary is an entry on its way to its place. A file gets its name when it is to be placed,
+// where that is possible: see localdir.Create.
 type temporary struct {
 	dir  int
 	name string
@@ -118,8 +118,8 @@ func (t *temporary) close() {
 	}
 }
 
-// end takes it away if it is there after an error, which it returns; not what another program has
-// put there.
+// end removes it if it is still there after an error, which it returns; not a file that another
+// program has put in its place.
 func (t *temporary) end(err error) error {
 	var left *localdir.LeftError
 	if err == nil || t.over || errors.As(err, &left) {
@@ -132,8 +132,8 @@ func (t *temporary) end(err error) error {
 	return err
 }
 
-// named gives it its name, in the directory that it is to be placed in: that which it was begun in
-// may be gone. Nothing is written to it any more.
+// named gives it its name, in the directory that it is to be placed in: the one that it was begun
+// in may be gone. Nothing is written to it any more.
 func (t *temporary) named(dir int) error {
 	if t.file == nil {
 		return nil
@@ -147,8 +147,8 @@ func (t *temporary) named(dir int) error {
 	return err
 }
 
-// fill makes it: content, attributes, on disk. It never has more of a mode
-// than it is made with until it is whole: who has opened it reads what comes.
+// fill makes it: content, attributes, on disk. Until it is whole its mode is never wider than at
+// the beginning: a program that has opened it reads all that comes.
 func (t *temporary) fill(ctx context.Context, mode uint32, body providers.Body, opts providers.WriteOptions) (err error) {
 	if opts.Kind == providers.KindSymlink {
 		return fillLink(ctx, t.dir, t.name, body, opts)
@@ -189,7 +189,7 @@ func fillLink(ctx context.Context, dir int, temp string, body providers.Body, op
 	return setAttr(dir, temp, providers.KindSymlink, opts.Attr)
 }
 
-// setAttr stores what Linux can: a link has no mode of its own.
+// setAttr stores the attributes that Linux can: a link has no mode of its own.
 func setAttr(dir int, name string, kind providers.Kind, attr providers.Attr) error {
 	if attr.Valid.Has(providers.AttrMode) && kind != providers.KindSymlink {
 		if err := chmod(dir, name, attr.Mode&0o7777); err != nil {
@@ -211,8 +211,8 @@ func setModTime(dir int, name string, attr providers.Attr, flags int) error {
 	return unix.UtimesNanoAt(dir, name, times, flags)
 }
 
-// chmod never follows a link that took the name's place, which could lead out
-// of the root. Kernels before 6.6 need an open file for that.
+// chmod never follows a link that took the file's place, which could lead out of the root.
+// Kernels before 6.6 need an open file for that.
 func chmod(dir int, name string, mode uint32) error {
 	err := unix.Fchmodat(dir, name, mode, unix.AT_SYMLINK_NOFOLLOW)
 	if err != unix.EOPNOTSUPP {
@@ -226,8 +226,8 @@ func chmod(dir int, name string, mode uint32) error {
 	return unix.Fchmod(fd, mode)
 }
 
-// replace renames the temporary entry to its place if the condition holds, and what it
-// was asked of is still there.
+// replace renames the temporary entry to its place if the condition holds, and the entry that it
+// was checked against is still there.
 func (t *turn) replace(ctx context.Context, temp *temporary, dir int, l providers.Locator, opts providers.WriteOptions) (providers.Info, error) {
 	p := t.p
 	current, err := p.look(ctx, dir, l.Name(), l, remembered)
@@ -255,7 +255,7 @@ func (t *turn) replace(ctx context.Context, temp *temporary, dir int, l provider
 		return providers.Info{}, err
 	}
 	switch {
-	case current == nil: // what appears now must not be lost
+	case current == nil: // an entry that appears now must not be lost
 		err = changedMeanwhile(localdir.Rename(temp.dir, temp.name, dir, l.Name(), unix.RENAME_NOREPLACE), opts.If)
 	case current.Kind == providers.KindDir: // which the kernel refuses
 		err = localdir.Rename(temp.dir, temp.name, dir, l.Name(), 0)
@@ -275,8 +275,8 @@ func (t *turn) replace(ctx context.Context, temp *temporary, dir int, l provider
 
 var errMeanwhile = fmt.Errorf("by a program that does not take the vault's lock: %w", providers.ErrConflict)
 
-// unchanged is ErrConflict when the content at a name is not that of current, which l had, nil
-// for nothing. Where current is nil, the rename asks.
+// unchanged is ErrConflict when the content at a name is not that of current, the entry that l
+// had, nil for none. Where current is nil, the rename checks.
 func (p *Provider) unchanged(ctx context.Context, dir int, name string, current *providers.Info, l providers.Locator) error {
 	if current == nil || current.Kind == providers.KindDir {
 		return nil
@@ -288,7 +288,7 @@ func (p *Provider) unchanged(ctx context.Context, dir int, name string, current 
 	return err
 }
 
-// keepMode gives new content the mode of what it replaces.
+// keepMode gives new content the mode of the file that it replaces.
 func keepMode(dir int, temp string, current *providers.Info, opts providers.WriteOptions) error {
 	if current == nil || current.Kind != providers.KindFile || opts.Kind == providers.KindSymlink ||
 		opts.Attr.Valid.Has(providers.AttrMode) {
@@ -297,8 +297,8 @@ func keepMode(dir int, temp string, current *providers.Info, opts providers.Writ
 	return chmod(dir, temp, current.Attr.Mode)
 }
 
-// changedMeanwhile names what a failed RENAME_NOREPLACE means for a condition
-// that nothing was there.
+// changedMeanwhile is the error of a failed RENAME_NOREPLACE for a condition that there was no
+// entry.
 func changedMeanwhile(err error, cond providers.Condition) error {
 	if err == unix.EEXIST && cond.Kind != providers.ConditionAbsent {
 		return providers.ErrConflict

@@ -18,7 +18,7 @@ func Class() seam.Class {
 		Look: func(_ context.Context, s seam.Settings) providers.Finding { return look(s) },
 		Open: func(ctx context.Context, s seam.Settings) (seam.Backend, error) {
 			if !filepath.IsAbs(s.Home) {
-				return nil, errNoHome // else it would be wherever the program was started
+				return nil, errNoHome // else it would be in the program's working directory
 			}
 			b, err := Open(memoryOf(s))
 			if err != nil {

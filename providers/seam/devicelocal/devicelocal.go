@@ -1,29 +1,29 @@
-// Package devicelocal is memory in plain files of this machine, below one directory: what
-// an engine uses that was told of no other place.
+// Package devicelocal is memory in plain files of this machine, below one directory: the place
+// for an engine that was told of no other.
 //
-// It knows files. It promises none of seam.Capabilities: a write is atomic and has
-// reached the disk when it returns, but nothing keeps another program from overwriting it.
-// Those that write through this package take turns, by a lock (flock(2)) of the directory that
-// the file lies in, so that what WriteIf asks holds among them: a file has one lock, whatever
-// directory a backend was opened at, and whatever links lead there. A vault that it lies in takes
-// that lock too (see package vault). Who waits too long for the lock gets a
-// TimeoutError. A mount shows directories of its own, whose locks are others: there, the one that
-// serves the mount is asked for the lock of the directory behind it (see Mount). One that is mounted
-// below the directory is not known: there, WriteIf is providers.ErrUnsupported.
+// It knows files. It promises none of seam.Capabilities: a write is atomic and has reached the
+// disk when it returns, but nothing keeps another program from overwriting it. Writers through
+// this package take turns, by a lock (flock(2)) of the file's directory, so that the conditions
+// of WriteIf hold among them: a file has one lock, whatever directory a backend was opened at,
+// and whatever links lead to it. A vault around the directory takes that lock too (see package
+// vault). A writer that waits too long for the lock gets a TimeoutError. A mount shows
+// directories of its own, with locks of their own: in a mount, its server is asked for the lock
+// of the directory behind it (see Mount). A mount below the directory is not known: in it,
+// WriteIf is providers.ErrUnsupported.
 //
-// Of programs that take no lock, in a mount too, WriteIf replaces nothing that has the name before
-// the new content has it: the two are exchanged, and exchanged back if what came out is not what
-// was asked for (see localdir.Replace). What a program writes later into the old file, which it had
-// open, is lost. For a moment the name shows what then is refused, and a process that is killed in
-// that moment leaves the other's content under a temporary name. Where the file system cannot
-// exchange names, what gets the name in the moment before the rename is replaced.
+// Against programs that take no lock, in a mount too, WriteIf replaces nothing that gets the name
+// before the new content does: the two are exchanged, and exchanged back if the old content is
+// not the expected one (see localdir.Replace). Bytes written later into the old file, through an
+// open handle, are lost. For a moment the name shows content that is then refused, and a process
+// killed in that moment leaves the other's content under a temporary name. Where names cannot be
+// exchanged, a file that gets the name just before the rename is replaced.
 //
 //	b, err := devicelocal.Open("/home/ann/.agentm/memory")
 //
-// Any other directory that is there may be used so: OpenGranted.
+// Any other existing directory may be used so: OpenGranted.
 //
-// Nothing outside the directory is reached, through symbolic links neither. A link is
-// read where it leads, and never written to.
+// Nothing outside the directory is reached, not even through symbolic links. A link to a file
+// inside is read, and never written to.
 //
 // A write makes a temporary file beside its target, which has no name until it is whole where the
 // file system has such files. A program that is killed after that leaves it, under a name of its
@@ -52,18 +52,18 @@ const Protocol = seam.DeviceLocal
 // Backend is a directory. Make it with Open or OpenGranted.
 type Backend struct {
 	root  *os.Root
-	name  string // who says what went wrong
+	name  string // the subject of error messages
 	plain bool   // it is entered through no symbolic link: see enter and beneath
 	fsync func(*os.File) error
 	mount Mount // nil: it lies in none
 
-	compared func() // for tests: called when what is to be replaced was compared, and has its name
+	compared func() // for tests: called when the entry to be replaced was compared, and has its name
 }
 
-// Mount is what serves a mount that a directory lies in. It is asked about directories by their
+// Mount is the server of a mount that a directory lies in. It is asked about directories by their
 // real names in the mount, from any goroutine.
 type Mount interface {
-	// Sends reports whether a file of dir that is closed is sent under the name that it has then.
+	// Sends reports whether a closed file of dir is sent under its name of that moment.
 	Sends(dir string) bool
 	// Lock is Backend.Lock of the file at name in the directory behind dir, until unlock. The
 	// error has a kind of package providers.
@@ -72,7 +72,7 @@ type Mount interface {
 
 var _ seam.Conditional = (*Backend)(nil)
 
-// Open is the backend of a directory, which is made, for its user alone, where there is none.
+// Open is the backend of a directory, which is made, for its user alone, if it is missing.
 func Open(dir string) (*Backend, error) {
 	err := localdir.MkdirAll(dir)
 	if err == nil {
@@ -88,12 +88,12 @@ func newBackend(root *os.Root, name string) *Backend {
 	return &Backend{root: root, name: name, fsync: (*os.File).Sync, compared: func() {}}
 }
 
-// Granted says which directory it is, whatever has its name by now. The zero value is any.
+// Granted identifies a directory, whatever has its name by now. The zero value is any.
 type Granted struct{ Dev, Ino uint64 }
 
-// OpenGranted is the backend of a directory that is there. In one that was granted no
-// symbolic link leads to what is changed, so that a name tells which file that is, and
-// nothing is reached that is mounted below.
+// OpenGranted is the backend of an existing directory. In a granted one no symbolic link leads to
+// a changed file, so that a name tells which file that is, and nothing is reached that is mounted
+// below.
 func OpenGranted(dir string, g Granted) (*Backend, error) {
 	const name = "directory"
 	root, err := os.OpenRoot(dir)
@@ -115,9 +115,9 @@ func OpenGranted(dir string, g Granted) (*Backend, error) {
 	return b, nil
 }
 
-// OpenMounted is the backend of a directory of a mount. Where that sends what is closed, only
-// what has its name by then is: temporary files reach no store. plain: no symbolic link leads to
-// what is changed.
+// OpenMounted is the backend of a directory of a mount. Where the mount sends closed files, a
+// file gets its name before it is closed: temporary files reach no store. plain: no symbolic link
+// leads to a changed file.
 func OpenMounted(dir string, m Mount, plain bool) (*Backend, error) {
 	b, err := OpenGranted(dir, Granted{})
 	if err == nil {
@@ -231,13 +231,13 @@ func keyOf(l seam.Locator) string { return nameOf(l.Parts()) }
 
 func nameOf(parts []string) string { return path.Join(".", path.Join(parts...)) }
 
-// parentOf are the parts of what l lies in; l is not the root.
+// parentOf are the parts of the directory of l; l is not the root.
 func parentOf(l seam.Locator) []string {
 	parts := l.Parts()
 	return parts[:len(parts)-1]
 }
 
-// absent is err for a verb that reads: below a file there is nothing.
+// absent is err for a verb that reads: a place below a file is missing.
 func absent(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)

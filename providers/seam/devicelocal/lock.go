@@ -13,10 +13,10 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// Lock takes the lock that a change of l takes, and gives it back with unlock. Where old is
-// not nil and the file has other content, or is there although old is seam.None, it is
-// providers.ErrConflict. It is for what changes the file by another way, as through a mount;
-// providers.ErrNotExist where the directory is missing that l lies in. The error has a kind of
+// Lock takes the lock that a change of l takes, and unlock gives it back. Where old is not nil
+// and the file has other content, or exists although old is seam.None, it is
+// providers.ErrConflict. It is for a caller that changes the file another way, as through a
+// mount; providers.ErrNotExist where the directory of l is missing. The error has a kind of
 // package providers.
 func (b *Backend) Lock(ctx context.Context, l seam.Locator, old *seam.ETag) (unlock func(), err error) {
 	if err = checkName(l); err == nil {
@@ -83,7 +83,7 @@ func (b *Backend) compare(name string, old seam.ETag) error {
 	return err
 }
 
-// realName is what the kernel knows an open directory by.
+// realName is the kernel's name of an open directory.
 func realName(dir *os.Root) (string, error) {
 	d, err := dir.Open(".")
 	if err != nil {
@@ -99,7 +99,7 @@ const timeout = 30 * time.Second
 // TimeoutError says that another process has kept the directory's lock for too long.
 type TimeoutError = localdir.TimeoutError
 
-// lock keeps other writers of a directory out, in this process and others.
+// lock keeps other writers of a directory out, in this process and other ones.
 // providers.ErrUnsupported where the file system has no such locks.
 func lock(ctx context.Context, dir *os.Root) (unlock func(), err error) {
 	d, err := dir.Open(".")

@@ -13,11 +13,11 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/localdir"
 )
 
-// What is below a directory that was granted was granted with it, unless something else is
-// mounted there: so does a mount of the directory see it.
+// The content of a granted directory was granted with it, except other mounts below it: a mount
+// of the directory sees it the same way.
 
-// enter opens a directory to change names in it. Where none may be in the way, it is reached
-// through no symbolic link.
+// enter opens a directory to change names in it. In a plain backend it is reached through no
+// symbolic link.
 func (b *Backend) enter(name string) (*os.Root, error) {
 	if !b.plain {
 		dir, err := b.root.OpenRoot(name)
@@ -36,7 +36,7 @@ func (b *Backend) enter(name string) (*os.Root, error) {
 	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", d.Fd()))
 }
 
-// open opens what is at a name to read it, through links too.
+// open opens the file at a name for reading, through links too.
 func (b *Backend) open(name string, flags int) (*os.File, error) {
 	if !b.plain {
 		return b.root.OpenFile(name, flags, 0)
@@ -76,7 +76,7 @@ func (b *Backend) beneath(name string, flags int, resolve uint64) (*os.File, err
 }
 
 // isOneMount is providers.ErrUnsupported where a FUSE file system is mounted on the way from the
-// root to an open directory: its locks may be others than those of what it shows.
+// root to an open directory: its locks may differ from those of the directory behind it.
 func (b *Backend) isOneMount(dir *os.Root) error {
 	d, err := dir.Open(".")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Write implements seam.Backend. The mode of a file that is there stays.
+// Write implements seam.Backend. The mode of an existing file stays.
 func (b *Backend) Write(ctx context.Context, l seam.Locator, content string) (seam.Locator, error) {
 	return b.change(ctx, l, content, nil)
 }
@@ -38,7 +38,7 @@ func (b *Backend) change(ctx context.Context, l seam.Locator, content string, ol
 	return l, nil
 }
 
-// put replaces what is at l, with the lock of the directory that it lies in.
+// put replaces the file at l, with the lock of its directory.
 func (b *Backend) put(ctx context.Context, l seam.Locator, content string, old *seam.ETag) error {
 	if err := checkName(l); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (b *Backend) put(ctx context.Context, l seam.Locator, content string, old *
 		if err = b.putIn(ctx, dir, l, content, old); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		// The directory was removed while its lock was waited for: there is another by now, or
-		// it is made anew.
+		// The directory was removed while its lock was waited for: a new one has its name by now,
+		// or it is made anew.
 		if err := w.Once(ctx, err); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (b *Backend) put(ctx context.Context, l seam.Locator, content string, old *
 func (b *Backend) putIn(ctx context.Context, dir *os.Root, l seam.Locator, content string, old *seam.ETag) (err error) {
 	defer dir.Close()
 	unlock, err := b.lock(ctx, dir, l.Name(), old)
-	if errors.Is(err, providers.ErrUnsupported) && old == nil { // who asks nothing needs none
+	if errors.Is(err, providers.ErrUnsupported) && old == nil { // a write without a condition needs no lock
 		return b.write(dir, l, content, nil)
 	}
 	if err != nil {
@@ -83,8 +83,7 @@ func checkName(l seam.Locator) error {
 	return nil
 }
 
-// parent opens the directory that l lies in. A missing one is made, unless old says that l
-// has content.
+// parent opens the directory of l. A missing one is made, unless old says that l has content.
 func (b *Backend) parent(l seam.Locator, old *seam.ETag) (*os.Root, error) {
 	parts := parentOf(l)
 	dir, err := b.enter(nameOf(parts))
@@ -100,8 +99,8 @@ func (b *Backend) parent(l seam.Locator, old *seam.ETag) (*os.Root, error) {
 	return b.enter(nameOf(parts))
 }
 
-// write replaces what is at l in the directory that it lies in, whose lock is held where there
-// is one. old is that of WriteIf, or nil.
+// write replaces the file at l in its directory, whose lock is held where there is one. old is
+// that of WriteIf, or nil.
 func (b *Backend) write(dir *os.Root, l seam.Locator, content string, old *seam.ETag) error {
 	is, err := dir.Lstat(l.Name())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,8 +116,8 @@ func (b *Backend) write(dir *os.Root, l seam.Locator, content string, old *seam.
 	return b.replace(dir, l.Name(), content, &mode, old)
 }
 
-// place gives a temporary file its name in a directory, of which at is a descriptor, unless a program
-// that takes no lock has changed what has the name since it was compared.
+// place gives a temporary file its name in a directory, of which at is a descriptor, unless a
+// program that takes no lock has changed the entry of that name since it was compared.
 func (b *Backend) place(dir *os.Root, at int, temp, name string, open bool, old *seam.ETag) error {
 	if old == nil {
 		return dir.Rename(temp, name)
@@ -127,22 +126,22 @@ func (b *Backend) place(dir *os.Root, at int, temp, name string, open bool, old 
 	if *old == seam.None {
 		err := localdir.Rename(at, temp, at, name, unix.RENAME_NOREPLACE)
 		if errors.Is(err, fs.ErrExist) {
-			if err = in.compare(name, seam.None); err == nil { // it is gone again
+			if err = in.compare(name, seam.None); err == nil { // the entry is gone again
 				err = providers.ErrConflict
 			}
 		}
 		return err
 	}
-	if err := in.compare(name, *old); err != nil { // so that it keeps its name all the time
+	if err := in.compare(name, *old); err != nil { // so that an entry that differs keeps its name all the time
 		return err
 	}
 	b.compared()
 	return localdir.Replace(at, temp, at, name, open, func(_ int, name string) error { return in.compare(name, *old) })
 }
 
-// replace puts a whole file at a place, whose directory is open, with the mode of the old one,
-// if there is one, or that of a new file. It has its name when it is on the disk; where it is
-// sent with its name, before that.
+// replace puts a whole file at a place, whose directory is open, with the mode of the old one, if
+// there is one, or that of a new file. It gets its name when it is on the disk; where a mount
+// sends it with its name, before that.
 func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode, old *seam.ETag) (err error) {
 	sends, err := b.sends(dir)
 	if err != nil {
@@ -195,7 +194,7 @@ func (b *Backend) replace(dir *os.Root, name, content string, mode *fs.FileMode,
 	return b.syncDir(dir)
 }
 
-// sends reports whether what is closed in an open directory is sent.
+// sends reports whether a file that is closed in an open directory is sent.
 func (b *Backend) sends(dir *os.Root) (bool, error) {
 	if b.mount == nil {
 		return false, nil
@@ -204,8 +203,8 @@ func (b *Backend) sends(dir *os.Root) (bool, error) {
 	return err == nil && b.mount.Sends(at), err
 }
 
-// begin makes a temporary file, without its name where that can be. What the mode of the old one
-// keeps from others is not for them for a moment either: who has it open reads on.
+// begin makes a temporary file, without its name where that can be. The file never has more
+// permissions than the old one, not even for a moment: a program that opens it could read on.
 func begin(dir *os.File, mode *fs.FileMode) (*os.File, error) {
 	made := fs.FileMode(0o666)
 	if mode != nil {
@@ -214,7 +213,7 @@ func begin(dir *os.File, mode *fs.FileMode) (*os.File, error) {
 	return localdir.Create(int(dir.Fd()), seam.TemporaryName(), uint32(made.Perm()))
 }
 
-// syncDir makes the names in a directory durable that a change has left there.
+// syncDir makes a change of the names in a directory durable.
 func (b *Backend) syncDir(dir *os.Root) error {
 	d, err := dir.Open(".")
 	if err == nil {
@@ -223,7 +222,7 @@ func (b *Backend) syncDir(dir *os.Root) error {
 	return localdir.Happened(err)
 }
 
-// mkdirAll makes what is missing of a directory, durably.
+// mkdirAll makes the missing parts of a directory, durably.
 func (b *Backend) mkdirAll(parts []string) error {
 	at := "."
 	for _, part := range parts {

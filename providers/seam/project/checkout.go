@@ -17,15 +17,15 @@ import (
 	"github.com/wsmount/wsmount/providers"
 )
 
-// checkout is a directory of this machine that has a project's files.
+// checkout is a directory of this machine with a project's files.
 type checkout struct {
 	root string // its real name
-	slug string // what it says itself; "": nothing
-	says string // where it says so
-	// repository is the directory of its git repository, which all work trees of that
-	// share; "": it has none, or another's, by its own word alone.
+	slug string // the slug in its own files; "": none
+	says string // the file with that slug
+	// repository is the directory of its git repository, which all its work trees share; "": it
+	// has none, or only claims to be a work tree of another.
 	repository string
-	own        []registration // what this machine remembers of checkouts
+	own        []registration // checkouts that this machine remembers
 }
 
 // checkoutOf finds the root of the checkout that a directory lies in: the nearest that is
@@ -38,7 +38,7 @@ func checkoutOf(dir string, list []Repo) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the checkout cannot be reached: %w", err)
 	}
-	registered := sync.OnceValue(func() map[string]bool { // which may take a while
+	registered := sync.OnceValue(func() map[string]bool { // may take a while
 		roots := map[string]bool{}
 		for _, s := range sight(list) {
 			roots[s.real] = true
@@ -64,8 +64,8 @@ func checkoutOf(dir string, list []Repo) (string, error) {
 	}
 }
 
-// realRoot is the real name of a checkout that is registered; where none is, as on another
-// machine, the name.
+// realRoot is the real name of a registered checkout; where it does not exist, as on another
+// machine, the registered name.
 func realRoot(root string) string {
 	if filepath.IsAbs(root) {
 		if real, err := filepath.EvalSymlinks(root); err == nil {
@@ -75,9 +75,9 @@ func realRoot(root string) string {
 	return filepath.Clean(root)
 }
 
-// readCheckout finds out what a checkout says of its project, as agentm does: by vault_project
-// in its project.json, by the repository that this names at GitHub, or by the git remote
-// origin, whichever is first.
+// readCheckout reads a checkout's own files for its project, as agentm does: vault_project in its
+// project.json, the repository that this names at GitHub, or the git remote origin, whichever is
+// first.
 func readCheckout(root string) (checkout, error) {
 	repository, origin, err := readGit(root)
 	c := checkout{root: root, repository: repository, says: filepath.Join(root, harness, "project.json")}
@@ -99,7 +99,7 @@ func readCheckout(root string) (checkout, error) {
 	return c, nil
 }
 
-// declared is the slug that a project.json says.
+// declared is the slug in a project.json.
 func declared(name string) (string, error) {
 	text, err := readFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +129,7 @@ func lastName(of string) string {
 	return strings.TrimSuffix(of[strings.LastIndexAny(of, "/:")+1:], ".git")
 }
 
-// mostOfFile is as much as a file that says something may have.
+// mostOfFile bounds the size of such a file.
 const mostOfFile = 1 << 20
 
 // readFile reads a small file of a checkout, and waits for no FIFO.
@@ -154,8 +154,8 @@ func readFile(name string) ([]byte, error) {
 	return text, err
 }
 
-// UnclearError says that it is not clear which project a checkout is of, or that two would be
-// one. It is providers.ErrInvalid, and nothing was done.
+// UnclearError says that the project of a checkout is not clear, or that two would be one. It is
+// providers.ErrInvalid, and nothing was done.
 type UnclearError struct{ What, Do string }
 
 // Error says what is unclear.
@@ -166,12 +166,12 @@ func (e *UnclearError) Unwrap() error { return providers.ErrInvalid }
 
 const give = `give the checkout a slug of its own, as {"vault_project": "SLUG"} in its .harness/project.json`
 
-// ErrNone says that nothing tells which project a checkout is of. It is
+// ErrNone says that the project of a checkout cannot be found. It is
 // providers.ErrNotExist.
 var ErrNone = fmt.Errorf("the checkout is not registered, and neither its .harness/project.json nor a git remote says which project it is of: %w", providers.ErrNotExist)
 
-// slugOf is the slug of a checkout: that which it says, or else is registered with. Two that do
-// not agree are refused, and so is one that is registered for another checkout of this machine
+// slugOf is the slug of a checkout: that of its own files, or else the registered one. Two that
+// do not agree are refused, and so is one that is registered for another checkout of this machine
 // too, however both came to be registered. asked is the slug that it was asked for by, and is
 // registered with; "": it was not.
 func slugOf(c checkout, list []Repo, asked string) (string, error) {
@@ -219,7 +219,7 @@ func (c checkout) choose(own []string, asked string) (string, error) {
 	return "", fmt.Errorf("%s: %w", c.root, ErrNone)
 }
 
-// sight is what is at the roots of a list, of which a checkout is known to be there.
+// sight looks at the roots of a list; the checkout's own root is known to exist.
 func (c checkout) sight(list []Repo) []seen {
 	var others []Repo
 	for _, r := range list {
@@ -259,14 +259,14 @@ func (r Repo) refuse(c checkout, s seen) error {
 	return nil
 }
 
-// unseen refuses its slug where it cannot be known whether a checkout is another.
+// unseen refuses a slug where it cannot be known whether its checkout is another.
 func (r Repo) unseen(root string) error {
 	return &UnclearError{What: fmt.Sprintf("%q is registered for %s, which does not answer: whether %s is another checkout is not known", r.Slug, r.Root, root),
 		Do: "let it be reached, or unmount what does not answer, or " + r.settle()}
 }
 
-// away refuses what is asked for by its slug where its checkout is not: what that says of where
-// its state lies is not known.
+// away refuses a slug whose checkout is missing: the checkout's setting for the place of its
+// state is not known.
 func (r Repo) away() error {
 	return &UnclearError{What: fmt.Sprintf("%q is registered for %s, which is not there on this machine: whether its state lies in memory or in that checkout is not known", r.Slug, r.Root),
 		Do: fmt.Sprintf("if it was moved, or lies elsewhere: `wsmount store repos register %s --root DIR`; else mount what it lies on", r.Slug)}
@@ -276,9 +276,9 @@ func (r Repo) settle() string {
 	return fmt.Sprintf("say which of them it is on this machine: `wsmount store repos register %s --root DIR`", r.Slug)
 }
 
-// claim registers a slug for a checkout, unless it is registered: of others of this machine
-// that come to the same slug the next is refused. One that is registered on another machine
-// stays the first.
+// claim registers a slug for a checkout, unless it is registered: the next checkout of this
+// machine with the same slug is then refused. One that is registered on another machine stays the
+// first.
 func claim(ctx context.Context, own Own, p Project) error {
 	c, err := readCheckout(p.Root)
 	if err == nil {
@@ -287,7 +287,7 @@ func claim(ctx context.Context, own Own, p Project) error {
 	if err != nil {
 		return err
 	}
-	var roots []string // of the checkout in the registry
+	var roots []string // of the checkout, as registered
 	var refused error
 	err = change(ctx, p.Backend, func(r *registry) bool {
 		refused, roots = nil, nil

@@ -10,8 +10,8 @@ import (
 
 const gitDir = ".git"
 
-// readGit is the directory of the git repository whose work tree has its root here, and the
-// URL of its remote origin.
+// readGit is the directory of the git repository whose work tree has this root, and the URL of
+// its remote origin.
 func readGit(root string) (repository, origin string, err error) {
 	at := filepath.Join(root, gitDir)
 	info, err := os.Lstat(at)
@@ -33,8 +33,8 @@ func readGit(root string) (repository, origin string, err error) {
 	return repository, originOf(string(config)), err
 }
 
-// linkedGit finds the directory that a .git leads to. It is the repository of the work tree
-// if that knows it too.
+// linkedGit finds the directory that a .git leads to. It is the repository of the work tree if
+// the repository names the work tree too.
 func linkedGit(root, link string) (at, repository string, err error) {
 	if at, err = filepath.EvalSymlinks(link); err != nil {
 		return "", "", err
@@ -67,7 +67,7 @@ func linkedGit(root, link string) (at, repository string, err error) {
 	return at, repository, err
 }
 
-// below is a path as a file in dir has it, on a line.
+// below is a path on a line of a file in dir, made absolute.
 func below(dir, name string) string {
 	if name = strings.TrimSpace(name); filepath.IsAbs(name) {
 		return filepath.Clean(name)

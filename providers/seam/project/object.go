@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// object is a JSON object that keeps the order of its fields, and those that nobody here
-// knows.
+// object is a JSON object that keeps the order of its fields, and those that wsmount does not
+// know.
 type object []field
 
 type field struct {

@@ -11,12 +11,12 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// Own is what this machine remembers of the checkouts that it registered. The registry does not
-// tell: other machines see it too, and have a checkout elsewhere, or another at the same name. The
-// zero value remembers nothing.
+// Own has the checkouts that this machine remembers to have registered. The registry does not
+// tell: other machines see it too, and have a checkout elsewhere, or another at the same name.
+// The zero value remembers nothing.
 type Own struct {
-	// Open opens a place that no other machine sees, and makes it if that is asked for. Where it
-	// is not there, and is not to be made, the error is providers.ErrNotExist.
+	// Open opens a place that no other machine sees, and makes it if make is true. A missing
+	// place, if make is false, is providers.ErrNotExist.
 	Open func(make bool) (seam.Backend, error)
 }
 
@@ -29,7 +29,7 @@ type registration struct {
 
 const ownFile = "checkouts.json"
 
-// list is what is remembered.
+// list are the remembered registrations.
 func (o Own) list(ctx context.Context) (list []registration, err error) {
 	b, l, err := o.open(false)
 	if b == nil || err != nil {
@@ -68,7 +68,7 @@ func parseOwn(l seam.Locator, text string) (list []registration, err error) {
 	return list, err
 }
 
-// change remembers what f makes of the list. What stays as it is is not written.
+// change remembers the result of f for the list. An unchanged list is not written.
 func (o Own) change(ctx context.Context, f func([]registration) []registration) error {
 	was, err := o.list(ctx)
 	if err != nil || slices.Equal(f(slices.Clone(was)), was) {
@@ -106,8 +106,7 @@ func (o Own) remember(ctx context.Context, c checkout, slug string, roots ...str
 	})
 }
 
-// forget takes checkouts out that the registry does not have any more; without roots, all of
-// a slug.
+// forget removes checkouts that the registry no longer has; without roots, all of a slug.
 func (o Own) forget(ctx context.Context, slug string, roots ...string) error {
 	return o.change(ctx, func(list []registration) []registration {
 		return slices.DeleteFunc(list, func(r registration) bool {

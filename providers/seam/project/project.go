@@ -21,15 +21,15 @@ const (
 // Project is where a project is.
 type Project struct {
 	Slug    string
-	Locator seam.Locator // of what memory has of it, which need not be there
+	Locator seam.Locator // of its directory in memory, which may be missing
 	Backend seam.Backend // the memory
 	Root    string       // its checkout on this machine
 	Layout  Layout
 }
 
-// Resolve finds the project of the checkout that a directory lies in, by the directory's
-// absolute name. It has the slug that the checkout says or is registered with, and an
-// UnclearError is all that is not clear. ErrNone where nothing says one.
+// Resolve finds the project of the checkout that a directory lies in, by the directory's absolute
+// name. It has the slug of the checkout's own files or of its registration; anything unclear is
+// an UnclearError. ErrNone where there is no slug.
 func Resolve(ctx context.Context, b seam.Backend, root string) (Project, error) {
 	list, err := Repos(ctx, b)
 	if err != nil {
@@ -41,7 +41,7 @@ func Resolve(ctx context.Context, b seam.Backend, root string) (Project, error) 
 	return resolve(ctx, b, list, nil, root, "")
 }
 
-// resolve finds the project of a checkout, that was asked for by a slug or, "", was not.
+// resolve finds the project of a checkout, which was asked for by the slug asked; "": it was not.
 func resolve(ctx context.Context, b seam.Backend, list []Repo, own []registration, root, asked string) (Project, error) {
 	c, err := readCheckout(root)
 	if err != nil {
@@ -68,8 +68,8 @@ func Named(ctx context.Context, b seam.Backend, slug string) (Project, error) {
 	return at(ctx, b, slug, r.Root)
 }
 
-// named is the checkout that is registered with a slug: of several that of this machine, or
-// else the first. Of two of this machine neither is.
+// named is the checkout that is registered with a slug: of several that of this machine, or else
+// the first. If two are of this machine, it is an error.
 func named(list []Repo, own []registration, slug string) (Repo, error) {
 	list = slices.DeleteFunc(slices.Clone(list), func(r Repo) bool { return r.Slug != slug })
 	switch len(list) {
@@ -118,7 +118,7 @@ func at(ctx context.Context, b seam.Backend, slug, root string) (Project, error)
 	return p, nil
 }
 
-// checkSlug refuses what is not the name of one directory.
+// checkSlug refuses a slug that is not the name of one directory.
 func checkSlug(slug string) error {
 	l, err := seam.ParseLocator(slug)
 	if err == nil && (slug == "" || l.Name() != slug) {

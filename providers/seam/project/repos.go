@@ -12,14 +12,14 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// Repo is a checkout that is registered. One slug may have checkouts on several machines.
+// Repo is a registered checkout. One slug may have checkouts on several machines.
 type Repo struct {
 	Slug string
 	Root string // its directory, as the machine that registered it calls it
 	Wiki string // that of its wiki; "": it has none
 }
 
-// Names of the registry, and of what is in it.
+// Path of the registry, and names of its fields.
 var place = []string{"_meta", "repos.json"}
 
 const (
@@ -29,8 +29,8 @@ const (
 	version                   = 1
 )
 
-// Repos lists what is registered, in the order in which it was. A registry that cannot be
-// read is providers.ErrCorrupt; nobody but a person mends it.
+// Repos lists the registered checkouts, in the order of registration. A registry that cannot be
+// read is providers.ErrCorrupt; only a person can mend it.
 func Repos(ctx context.Context, b seam.Backend) ([]Repo, error) {
 	l, err := b.Resolve(place...)
 	if err != nil {
@@ -58,15 +58,15 @@ func Repos(ctx context.Context, b seam.Backend) ([]Repo, error) {
 	return list, nil
 }
 
-// Register is Own.Settle where nothing is remembered.
+// Register is Own.Settle without an Own.
 func Register(ctx context.Context, b seam.Backend, repo Repo) error {
 	_, err := Own{}.Settle(ctx, b, repo)
 	return err
 }
 
-// Settle adds a repository, or changes what is registered under its slug, and has it be the one
-// of this machine; a Wiki of "" is left as it is. displaced are the roots of others of this
-// machine, or of which that is not known, that had the slug: it is refused to them from now on.
+// Settle adds a repository, or changes the entry of its slug, and makes it the one of this
+// machine; a Wiki of "" is left as it is. displaced are the roots that had the slug, of other
+// checkouts of this machine, or perhaps of it: the slug is refused to them from now on.
 func (o Own) Settle(ctx context.Context, b seam.Backend, repo Repo) (displaced []string, err error) {
 	if err := checkSlug(repo.Slug); err != nil {
 		return nil, err
@@ -104,8 +104,8 @@ func (o Own) Settle(ctx context.Context, b seam.Backend, repo Repo) (displaced [
 	return displaced, err
 }
 
-// displace takes the roots out of an entry that a checkout of this machine takes the place of,
-// and returns those of other checkouts.
+// displace takes the roots out of an entry that a checkout of this machine replaces, and returns
+// those of other checkouts.
 func (o *object) displace(c checkout) (displaced []string, err error) {
 	all, err := reposOf(*o)
 	if err != nil {
@@ -124,7 +124,7 @@ func (o *object) displace(c checkout) (displaced []string, err error) {
 	return displaced, nil
 }
 
-// Unregister is Own.Unregister where nothing is remembered.
+// Unregister is Own.Unregister without an Own.
 func Unregister(ctx context.Context, b seam.Backend, slug string) (removed bool, err error) {
 	return Own{}.Unregister(ctx, b, slug)
 }
@@ -147,7 +147,7 @@ func (o Own) Unregister(ctx context.Context, b seam.Backend, slug string) (remov
 	return removed && err == nil, err
 }
 
-// change writes what f makes of the registry, if that reports a change.
+// change writes the registry as f changes it, if f reports a change.
 func change(ctx context.Context, b seam.Backend, f func(*registry) bool) error {
 	l, err := b.Resolve(place...)
 	if err != nil {
@@ -219,7 +219,7 @@ func reposOf(o object) ([]Repo, error) {
 	return all, errors.Join(errs[:]...)
 }
 
-// roots are those of an entry that agentm does not know.
+// roots are an entry's roots in the field that agentm does not know.
 func (o object) roots() (roots []string, err error) {
 	if value := o.get(keyRoots); value != nil {
 		err = json.Unmarshal(value, &roots)
@@ -227,7 +227,7 @@ func (o object) roots() (roots []string, err error) {
 	return roots, err
 }
 
-// addRoot adds one of them, to an entry that can be read.
+// addRoot adds one of those roots, to an entry that can be read.
 func (o *object) addRoot(root string) {
 	roots, _ := o.roots()
 	o.setRoots(append(roots, root))
@@ -242,7 +242,7 @@ func (o *object) setRoots(roots []string) {
 	for _, one := range roots {
 		list = append(list, text(one))
 	}
-	value, _ := json.Marshal(list) // of what are strings already
+	value, _ := json.Marshal(list) // of strings that were JSON already
 	o.set(keyRoots, value)
 }
 

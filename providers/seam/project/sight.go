@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// seen is what is on this machine at the root of a checkout that is registered.
+// seen is the state of a registered checkout's root on this machine.
 type seen struct {
-	real       string // its real name, or where nothing is the registered one
-	here       bool   // something is: other machines call theirs otherwise
+	real       string // its real name, or the registered one where nothing is at it
+	here       bool   // something is: other machines have theirs under other names
 	gone       bool   // nothing is, and this machine registered it
-	silent     bool   // it is not known, since it did not answer
+	silent     bool   // not known, since it did not answer
 	repository string // as of a checkout
 }
 
-// looking is how roots are looked at, and how long. One may be on a server that is gone, where
-// a look never ends.
+// looking is the function that looks at a root, and its time limit. A root may be on a server
+// that is gone, where a look never ends.
 var looking = struct {
 	at       func(root string) seen
 	patience time.Duration
@@ -52,12 +52,12 @@ func look(root string) (s seen) {
 	s.real = realRoot(root)
 	_, err := os.Stat(root)
 	if s.here = filepath.IsAbs(root) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR); s.here {
-		s.repository, _, _ = readGit(s.real) // what cannot be read is no repository that anything else is of
+		s.repository, _, _ = readGit(s.real) // a repository that cannot be read is not shared with another checkout
 	}
 	return s
 }
 
-// recall adds what is remembered of a registered checkout that is not there.
+// recall adds the memory of a registered checkout that is missing.
 func (s *seen) recall(r Repo, own []registration) {
 	if s.here || s.silent {
 		return

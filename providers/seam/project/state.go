@@ -11,14 +11,14 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// Mode is what this machine, or a checkout, says of where state is to lie.
+// Mode is the setting, of this machine or a checkout, for the place of state.
 type Mode string
 
-// The modes. Unset is as OnBackend: what memory promises decides.
+// The modes. Unset is as OnBackend: the promises of memory decide.
 const (
 	Unset     Mode = ""
 	Local     Mode = "local"   // in the checkout
-	OnBackend Mode = "backend" // in memory, if something replicates that
+	OnBackend Mode = "backend" // in memory, if that is replicated
 )
 
 // parseMode reads a mode. The older name of OnBackend stays where it is written, and is read
@@ -33,10 +33,10 @@ func parseMode(text, where string) (Mode, error) {
 	return Unset, &ModeError{where, text}
 }
 
-// ModeError says that a mode is none. It is providers.ErrInvalid.
+// ModeError says that a text is no mode. It is providers.ErrInvalid.
 type ModeError struct{ Where, Text string }
 
-// Error quotes a text that may be told.
+// Error quotes the text if a message may show it.
 func (e *ModeError) Error() string {
 	return fmt.Sprintf("%s says %s, which is neither %s nor %s", e.Where, seam.Told(strings.TrimSpace(e.Text)), Local, OnBackend)
 }
@@ -44,10 +44,10 @@ func (e *ModeError) Error() string {
 // Unwrap is providers.ErrInvalid.
 func (e *ModeError) Unwrap() error { return providers.ErrInvalid }
 
-// State is where the state of a project lies.
+// State is the place of a project's state.
 type State struct {
 	Backend seam.Backend // memory, or the checkout
-	Dir     seam.Locator // there; it need not be there yet
+	Dir     seam.Locator // its directory in Backend; it may be missing yet
 	Synced  bool         // it is memory
 	Root    string       // the checkout's real name
 
@@ -56,8 +56,8 @@ type State struct {
 	close   []seam.Backend
 }
 
-// Claim is to be called before state is written: it registers the checkout, where that is in
-// memory, under its slug if nothing is. Another that comes to the same slug is refused then.
+// Claim is to be called before state is written: where the state is in memory, it registers the
+// checkout under its slug, if it is not registered. Another with the same slug is then refused.
 func (s State) Claim(ctx context.Context) error {
 	if !s.Synced {
 		return nil
@@ -65,7 +65,7 @@ func (s State) Claim(ctx context.Context) error {
 	return claim(ctx, s.own, s.project)
 }
 
-// Close closes what was opened for it.
+// Close closes the backends that were opened for it.
 func (s State) Close() error {
 	var errs []error
 	for _, b := range s.close {
@@ -74,7 +74,7 @@ func (s State) Close() error {
 	return errors.Join(errs...)
 }
 
-// Machine is what this machine has, for finding state.
+// Machine has the facts of this machine that are needed to find state.
 type Machine struct {
 	Config   seam.Config
 	Memory   func(ctx context.Context) (seam.Backend, error) // opens it, or refuses
@@ -84,13 +84,13 @@ type Machine struct {
 
 const (
 	harness   = ".harness"      // of a checkout
-	modeFile  = ".project-mode" // there
+	modeFile  = ".project-mode" // in .harness
 	inBackend = "_harness"      // of a project in memory
 )
 
-// State finds that of the checkout that a directory lies in, by its absolute name, or of the
-// one that is registered with a slug. A checkout that nothing tells the project of keeps its
-// state to itself. The caller closes it.
+// State finds the state of the checkout that a directory lies in, by its absolute name, or of the
+// one that is registered with a slug. A checkout whose project cannot be found keeps its state to
+// itself. The caller closes it.
 func (m Machine) State(ctx context.Context, project string) (_ State, err error) {
 	f := finding{Machine: m, state: State{own: m.Own}}
 	defer func() {
@@ -138,13 +138,13 @@ func (m Machine) State(ctx context.Context, project string) (_ State, err error)
 	return f.state, err
 }
 
-// finding is where state lies as far as that is known.
+// finding is the place of state as far as it is known.
 type finding struct {
 	Machine
 	state  State
 	memory seam.Backend   // nil: it is not open
-	list   []Repo         // what is registered there
-	own    []registration // what this machine remembers of that
+	list   []Repo         // the registered checkouts in memory
+	own    []registration // the registrations that this machine remembers
 }
 
 // remember opens memory.
@@ -193,7 +193,7 @@ func (f *finding) enter(root string, err error) error {
 	return err
 }
 
-// mode is what the checkout says, or else the machine. A marker without text says nothing.
+// mode is the setting of the checkout, or else of the machine. An empty marker counts as none.
 func (m Machine) mode(ctx context.Context, checkout seam.Backend) (Mode, error) {
 	marker, err := checkout.Resolve(harness, modeFile)
 	if err != nil {

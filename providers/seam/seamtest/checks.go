@@ -127,8 +127,8 @@ func resolveNormalises(t providertest.T, b seam.Backend) {
 	}
 }
 
-// resolveRefuses: a key that leads upwards, or is another one for some backend, is a
-// mistake of the caller, and not something that is not there.
+// resolveRefuses: a key that leads upwards, or is another one for some backend, is a mistake of
+// the caller, and not a missing entry.
 func resolveRefuses(t providertest.T, b seam.Backend) {
 	for _, key := range []string{"..", "a/..", "a/../b", "/..", "../../etc/passwd", `a\b`, "a\x00b", "a\xffb", strings.Repeat("n", providers.MaxName+1)} {
 		l, err := b.Resolve(key)
@@ -138,7 +138,7 @@ func resolveRefuses(t providertest.T, b seam.Backend) {
 	}
 }
 
-// writeRead: what is written is read with the locator that Write returned.
+// writeRead: written content is read with the locator that Write returned.
 func writeRead(t providertest.T, b seam.Backend) {
 	got, err := b.Write(t.Context(), at(t, b, "note.md"), "# Note\n")
 	assert.OK(t, err, "write")
@@ -157,7 +157,7 @@ func writeExact(t providertest.T, b seam.Backend) {
 	}
 }
 
-// writeReplaces: nothing stays of longer content.
+// writeReplaces: nothing stays of longer old content.
 func writeReplaces(t providertest.T, b seam.Backend) {
 	l := at(t, b, "a.md")
 	write(t, b, l, "long content\n")
@@ -197,7 +197,7 @@ func writeBelowFile(t providertest.T, b seam.Backend) {
 	holds(t, b, at(t, b, "f"), "1")
 }
 
-// writeText: what is no text is refused before anything happens.
+// writeText: content that is no text is refused before anything happens.
 func writeText(t providertest.T, b seam.Backend) {
 	old, new := at(t, b, "old.md"), at(t, b, "new.md")
 	write(t, b, old, "text")
@@ -212,7 +212,7 @@ func writeText(t providertest.T, b seam.Backend) {
 	isThere(t, b, new, false)
 }
 
-// writeWhole: among readers and writers, each reader gets what one writer wrote.
+// writeWhole: among readers and writers, each reader gets the content of one writer.
 func writeWhole(t providertest.T, b seam.Backend) {
 	l := at(t, b, "shared.md")
 	contents := map[string]bool{}
@@ -252,15 +252,14 @@ func writeWhole(t providertest.T, b seam.Backend) {
 	readers.Wait()
 }
 
-// writeIf is the backend if its writes can ask what they replace; else there is nothing to
-// check.
+// writeIf runs check if the backend's writes can have conditions; else there is nothing to check.
 func writeIf(b seam.Backend, check func(seam.Conditional)) {
 	if c, ok := b.(seam.Conditional); ok {
 		check(c)
 	}
 }
 
-// writeIfUnchanged: what is still what it was is replaced, and nothing by something.
+// writeIfUnchanged: unchanged content is replaced, and a missing file is made.
 func writeIfUnchanged(t providertest.T, b seam.Backend) {
 	writeIf(b, func(c seam.Conditional) {
 		l, was := at(t, b, "d", "plan.md"), seam.None
@@ -274,7 +273,8 @@ func writeIfUnchanged(t providertest.T, b seam.Backend) {
 	})
 }
 
-// writeIfChanged: what is not what it was stays, whether it changed, came or went.
+// writeIfChanged: content that differs from the condition stays, whether it changed, came or
+// went.
 func writeIfChanged(t providertest.T, b seam.Backend) {
 	writeIf(b, func(c seam.Conditional) {
 		there, gone := at(t, b, "there.md"), at(t, b, "gone.md")
@@ -309,7 +309,7 @@ func writeIfCounted(t providertest.T, b seam.Backend) {
 	})
 }
 
-// readAbsent: nothing is there, which is no mistake in the name.
+// readAbsent: a missing entry is no mistake in the name.
 func readAbsent(t providertest.T, b seam.Backend) {
 	write(t, b, at(t, b, "f"), "1")
 	for _, key := range []string{"absent", "absent/below", "f/below"} {
@@ -328,7 +328,7 @@ func readDirectory(t providertest.T, b seam.Backend) {
 	}
 }
 
-// contextEnded: nothing is done for somebody who gave up.
+// contextEnded: nothing is done for a caller that gave up.
 func contextEnded(t providertest.T, b seam.Backend) {
 	l := at(t, b, "f")
 	write(t, b, l, "old")

@@ -7,7 +7,7 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// exists: of files and directories, and only since they are there.
+// exists: files and directories exist from their creation on.
 func exists(t providertest.T, b seam.Backend) {
 	isThere(t, b, at(t, b), true)
 	for _, key := range []string{"d/f", "d", "e"} {
@@ -56,7 +56,7 @@ func infoAbsent(t providertest.T, b seam.Backend) {
 	}
 }
 
-// mkdirIdempotent: a directory that is there stays, with what is in it.
+// mkdirIdempotent: an existing directory stays, with its content.
 func mkdirIdempotent(t providertest.T, b seam.Backend) {
 	l := at(t, b, "d")
 	mkdir(t, b, l)
@@ -83,7 +83,7 @@ func mkdirOverFile(t providertest.T, b seam.Backend) {
 	holds(t, b, l, "1")
 }
 
-// listImmediate: children and not what is in them, once each, sorted.
+// listImmediate: children without their own children, once each, sorted.
 func listImmediate(t providertest.T, b seam.Backend) {
 	for _, key := range []string{"z.md", "d/f", "d/g/h", "d/e/i", "dd/x", "a.md"} {
 		write(t, b, at(t, b, key), key)
@@ -105,8 +105,8 @@ func listHidden(t providertest.T, b seam.Backend) {
 	lists(t, b, at(t, b, ".dir"), ".dir/f~")
 }
 
-// listEmpty: an empty directory, a file, and what is not there have no children, and
-// that is no error.
+// listEmpty: an empty directory, a file, and a missing entry have no children, and that is no
+// error.
 func listEmpty(t providertest.T, b seam.Backend) {
 	lists(t, b, at(t, b))
 	mkdir(t, b, at(t, b, "empty"))

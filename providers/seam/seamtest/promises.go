@@ -11,23 +11,23 @@ import (
 	"github.com/wsmount/wsmount/providers/seam"
 )
 
-// Proved is a backend with what its capabilities are proved by. One that promises something
-// which nothing proves does not keep the contract.
+// Proved is a backend with proofs of its capabilities. A backend that promises something without
+// a proof does not keep the contract.
 type Proved struct {
 	seam.Conditional
 	Proof
 }
 
-// Proof reaches the storage of a backend past it. What is nil proves nothing.
+// Proof reaches the storage of a backend past it. A nil field proves nothing.
 type Proof struct {
 	Again func() seam.Conditional    // opens it once more, as another process does; the suite closes it
-	Put   func(key, content string)  // puts a file into it, as what replicates it does
-	Raw   func() (everything []byte) // what it has on its disks
+	Put   func(key, content string)  // puts a file into it, as a replication does
+	Raw   func() (everything []byte) // the bytes on its disks
 }
 
 func (p Proof) proof() Proof { return p }
 
-// Shared is what open opens, proved by opening it again.
+// Shared is the backend that open opens, proved by opening it again.
 func Shared(open func() seam.Conditional) Proved { return Proved{open(), Proof{Again: open}} }
 
 // prove runs a check with the proof of a backend that promises something.
@@ -44,8 +44,8 @@ func prove(t providertest.T, b seam.Backend, promised bool, check func(seam.Cond
 	}
 }
 
-// promisesWriters: of several processes that count in one file, each is counted, and who
-// reads meanwhile reads one of the counts.
+// promisesWriters: of several processes that count in one file, each is counted, and every read
+// meanwhile returns one of the counts.
 func promisesWriters(t providertest.T, b seam.Backend) {
 	prove(t, b, b.Capabilities().ConcurrentWriters, func(c seam.Conditional, p Proof) bool {
 		if p.Again == nil {
@@ -82,7 +82,7 @@ func promisesWriters(t providertest.T, b seam.Backend) {
 }
 
 // promisesCopies: a copy that a sync layer made of a conflict is a file like any other, which
-// no write to what it is a copy of takes away.
+// stays when the original is written.
 func promisesCopies(t providertest.T, b seam.Backend) {
 	prove(t, b, b.Capabilities().ConflictFiles, func(c seam.Conditional, p Proof) bool {
 		if p.Put == nil {
@@ -98,8 +98,8 @@ func promisesCopies(t providertest.T, b seam.Backend) {
 	})
 }
 
-// promisesSync: what a replication brings is there at once, and no write with a condition
-// takes it for what was there before.
+// promisesSync: a file from a replication is visible at once, and no write with a condition takes
+// it for the content before.
 func promisesSync(t providertest.T, b seam.Backend) {
 	prove(t, b, b.Capabilities().Sync, func(c seam.Conditional, p Proof) bool {
 		if p.Put == nil {
@@ -117,7 +117,7 @@ func promisesSync(t providertest.T, b seam.Backend) {
 	})
 }
 
-// promisesEncryption: what is written is not to be read where it lies.
+// promisesEncryption: written content cannot be read from the storage.
 func promisesEncryption(t providertest.T, b seam.Backend) {
 	prove(t, b, b.Capabilities().Encryption, func(c seam.Conditional, p Proof) bool {
 		if p.Raw == nil {

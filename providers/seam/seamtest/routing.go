@@ -74,8 +74,8 @@ type unclosed struct{ seam.Backend }
 
 func (unclosed) Close() error { return nil }
 
-// routingState: a project has its place, and state lies there exactly if the backend
-// promises that something replicates it.
+// routingState: a project has its place, and state lies in it exactly if the backend promises a
+// replication.
 func routingState(t providertest.T, b seam.Backend) {
 	root := filepath.Join(t.TempDir(), "checkout")
 	assert.OK(t, os.MkdirAll(filepath.Join(root, ".harness"), 0o700))

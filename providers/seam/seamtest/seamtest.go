@@ -1,4 +1,4 @@
-// Package seamtest is what package seam says of a Backend, as a test suite.
+// Package seamtest is the contract of a Backend (package seam), as a test suite.
 //
 // It knows the seam and no backend. Each check gets a new backend and is one sentence
 // of the contract:
@@ -10,8 +10,8 @@
 //		})
 //	}
 //
-// What a backend promises in its Capabilities is proved by what the test gives beside it (see
-// Proved), or the backend does not pass.
+// The test gives proofs of the promises in the backend's Capabilities (see Proved), or the
+// backend does not pass.
 //
 // The suite is tested too: each of its checks fails on at least one backend that is
 // broken on purpose.
@@ -34,8 +34,8 @@ type Check struct {
 	Run  func(t providertest.T, b seam.Backend)
 }
 
-// Run holds a backend to the whole contract but for the checks that lacks names, which its
-// storage has not what it takes for.
+// Run holds a backend to the whole contract but for the checks that lacks names: they are for
+// features that its storage does not have.
 func Run(t *testing.T, new New, lacks ...string) {
 	for _, check := range Checks() {
 		if !slices.Contains(lacks, check.Name) {

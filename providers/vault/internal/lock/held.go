@@ -16,12 +16,12 @@ type Held struct {
 	lock *Lock
 	dir  *os.File
 	stop context.CancelFunc
-	done chan struct{} // closed when nothing sets the mtime any more
+	done chan struct{} // closed when the goroutine that sets the mtime has ended
 }
 
 // hold begins to show that the holder lives.
 func (l *Lock) hold(ctx context.Context, dir *os.File) *Held {
-	// It goes on until Release, also when what the caller waits for has ended.
+	// It goes on until Release, also after the caller's ctx has ended.
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h := &Held{lock: l, dir: dir, stop: stop, done: make(chan struct{})}
 	h.show()
@@ -34,7 +34,7 @@ func (l *Lock) hold(ctx context.Context, dir *os.File) *Held {
 	return h
 }
 
-// show sets the mtime of the directory that we made, not of one that has its name by
+// show sets the mtime of the directory that this process made, not of one that has its name by
 // now. When that fails, Check tells sooner or later.
 func (h *Held) show() {
 	now := unix.NsecToTimespec(h.lock.opts.Now().UnixNano())
@@ -50,7 +50,7 @@ func (h *Held) Check() error {
 	return err
 }
 
-// named describes the directory that we made, nil if it is not the lock any more.
+// named describes the directory that this process made, nil if it is not the lock any more.
 func (h *Held) named() (fs.FileInfo, error) {
 	ours, err := h.dir.Stat()
 	if err != nil {

@@ -2,32 +2,31 @@
 // two locks, which are taken one after the other:
 //
 //	l, err := lock.New(vault, place, lock.Options{})
-//	held, err := l.Acquire(ctx) // a *TimeoutError when others hold it too long
+//	held, err := l.Acquire(ctx) // a *TimeoutError when another process holds it too long
 //	...
-//	err = held.Check()          // right before what counts: is it still ours?
+//	err = held.Check()          // right before the change: is it still ours?
 //	...
 //	err = held.Release()
 //
-// The first is the flock(2) of the vault's own directory, which all programs that use
-// this package take, of whatever user, with whatever environment, and under whatever
-// name they have the vault. It leaves nothing in the vault, and the kernel gives it back
-// when a process ends and never before: one that stands still keeps it, and the others
-// time out. On a network file system it is one machine's.
+// The first is the flock(2) of the vault's own directory, which all programs that use this
+// package take, of whatever user, with whatever environment, and under whatever name they have
+// the vault. It leaves nothing in the vault, and the kernel gives it back when a process ends and
+// never before: a process that stands still keeps it, and the others time out. On a network file
+// system it is one machine's.
 //
-// The second is agentm's, for its programs, which take no other: a directory that whoever
-// holds the mutex has made, below the user's cache directory, where nothing replicates it.
-// mkdir(2) decides who holds it. The holder sets the directory's mtime every half of
-// Options.Stale. A holder that was killed cannot, and whoever finds the mtime older than
-// Options.Stale removes the directory and makes its own. The directory says nothing of
-// who holds it.
+// The second is agentm's, for its programs, which take no other: a directory that the holder of
+// the mutex has made, below the user's cache directory, where nothing replicates it. mkdir(2)
+// decides who holds it. The holder sets the directory's mtime every half of Options.Stale. A
+// holder that was killed cannot, and a process that finds the mtime older than Options.Stale
+// removes the directory and makes its own. The directory does not name its holder.
 //
-// Three things are weak in the second. A holder that stood still (a machine that slept) may
-// go on when another has taken over; two who find the directory old at the same time may
-// both remove it, the second what the first has made; and two who have other cache
-// directories, or reach the vault under two names that are no links, do not hear of each
-// other. Users of this package do none of that to each other, because of the first. Against
-// other programs, old is what was old a moment ago too, and Check tells a holder that its
-// directory is gone; that they have the same cache directory is for who starts them.
+// Three things are weak in the second. A holder that stood still (a machine that slept) may go on
+// when another has taken over; two processes that find the directory old at the same time may
+// both remove it, the second the new one that the first has made; and two with different cache
+// directories, or with two names of the vault that are no links, do not see each other's. Users
+// of this package do none of that to each other, because of the first. Against other programs,
+// the directory counts as old only if it was old a moment ago too, and Check tells a holder that
+// its directory is gone; a common cache directory is up to the person who starts them.
 package lock
 
 import (
@@ -44,7 +43,7 @@ import (
 	"github.com/wsmount/wsmount/providers/internal/localdir"
 )
 
-// What agentm has. The pauses between attempts double, from the first to the last.
+// agentm's values. The pauses between attempts double, from the first to the last.
 const (
 	defaultTimeout = 10 * time.Second
 	defaultStale   = 10 * time.Second
@@ -52,16 +51,16 @@ const (
 	lastPause      = 200 * time.Millisecond
 )
 
-// Options: the zero value is what agentm has.
+// Options: the zero value has agentm's values.
 type Options struct {
-	Timeout time.Duration // how long Acquire waits for other processes; 0: 10 s
-	Stale   time.Duration // how old the mtime of a holder that lives may become; 0: 10 s
+	Timeout time.Duration // the time that Acquire waits for other processes; 0: 10 s
+	Stale   time.Duration // the most that the mtime of a living holder may be old; 0: 10 s
 	Now     func() time.Time
 	Sleep   func(ctx context.Context, d time.Duration) error // until d has passed, or with the error of ctx
 }
 
-// Root is where agentm keeps the locks of this user: $XDG_CACHE_HOME/agentm/locks, or
-// below ~/.cache.
+// Root is agentm's directory for the locks of this user: $XDG_CACHE_HOME/agentm/locks, or below
+// ~/.cache.
 func Root() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -70,8 +69,8 @@ func Root() (string, error) {
 	return filepath.Join(cache, "agentm", "locks"), nil
 }
 
-// Place is where below root the lock of a vault is. The vault's name is its real one, so
-// that all names of it lead to one lock.
+// Place is the path below root of a vault's lock. The vault's name is its real one, so that all
+// names of it lead to one lock.
 func Place(root, vault string) string {
 	sum := sha256.Sum256([]byte(vault))
 	return filepath.Join(root, hex.EncodeToString(sum[:]), "lock")
@@ -86,8 +85,8 @@ type Lock struct {
 	turn  chan struct{} // has one element while a goroutine has the turn
 }
 
-// New is a user of the mutex of a vault, by a descriptor that nobody else locks and that
-// stays open as long as the mutex is used, with agentm's lock at a place. It makes nothing.
+// New is a user of the mutex of a vault, by a descriptor that no other code locks and that stays
+// open as long as the mutex is used, with agentm's lock at a place. It makes no file.
 func New(vault int, place string, o Options) *Lock {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
@@ -122,7 +121,7 @@ type TimeoutError struct {
 	place  string        // of agentm's lock; "": no such lock is seen
 }
 
-// Error names the lock, so that a person can look who has it.
+// Error names the lock, so that a person can look for its holder.
 func (e *TimeoutError) Error() string {
 	if e.place == "" {
 		return fmt.Sprintf("another process of wsmount has held the lock of the vault's directory (flock) for %v", e.Waited.Round(time.Millisecond))
@@ -172,7 +171,7 @@ func (l *Lock) acquire(ctx context.Context) (*Held, error) {
 	return l.hold(ctx, dir), nil
 }
 
-// makeOwn makes the directory when nobody else has it.
+// makeOwn makes the directory when no other process has it.
 func (l *Lock) makeOwn(ctx context.Context, wait *patience) (*os.File, error) {
 	for {
 		dir, err := l.make()
@@ -189,8 +188,8 @@ func (l *Lock) makeOwn(ctx context.Context, wait *patience) (*os.File, error) {
 	}
 }
 
-// make makes the directory, and opens it: what is open keeps its number, by which it
-// is known again.
+// make makes the directory, and opens it: an open directory keeps its inode number, by which it
+// is recognized.
 func (l *Lock) make() (*os.File, error) {
 	err := os.Mkdir(l.place, 0o700)
 	if errors.Is(err, fs.ErrNotExist) { // the first of this user, or a cache that was cleared
@@ -209,9 +208,9 @@ func (l *Lock) make() (*os.File, error) {
 	return dir, nil
 }
 
-// takeOver removes the directory of a holder that lives no more, and says whether the
-// way is free. It looks twice: a machine that slept makes the lock of each holder look
-// old, and in the pause one that woke up ends what it was about to do.
+// takeOver removes the directory of a holder that is dead, and reports whether the way is free.
+// It looks twice: a machine that slept makes the lock of each holder look old, and in the pause a
+// holder that woke up finishes its change.
 func (l *Lock) takeOver(ctx context.Context) (bool, error) {
 	before, err := os.Lstat(l.place)
 	switch {
@@ -240,10 +239,10 @@ func (l *Lock) takeOver(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// age is how long ago a holder showed that it lives.
+// age is the time since a holder showed that it lives.
 func (l *Lock) age(fi fs.FileInfo) time.Duration { return max(0, l.opts.Now().Sub(fi.ModTime())) }
 
-// look is the directory that is there, nil for none that can be seen.
+// look is the present directory, nil if none can be seen.
 func (l *Lock) look() fs.FileInfo {
 	fi, err := os.Lstat(l.place)
 	if err != nil {
@@ -252,7 +251,7 @@ func (l *Lock) look() fs.FileInfo {
 	return fi
 }
 
-// isSame reports whether nothing was shown between two looks.
+// isSame reports whether the holder showed nothing between two looks.
 func isSame(a, b fs.FileInfo) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -260,10 +259,10 @@ func isSame(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime())
 }
 
-// patience is the waiting of one Acquire. It ends at the time-out with a holder that has
-// shown since that it lives: one that was killed just before is waited for until it is
-// stale. While a dead one is in the way the time-out does not begin, so that not all fail
-// who wait behind the one that takes over.
+// patience is the waiting of one Acquire. It ends at the time-out with a holder that has shown
+// since that it lives: one that was killed just before is waited for until it is stale. While a
+// dead one is in the way the time-out does not begin, so that the processes that wait behind the
+// one that takes over do not all fail.
 type patience struct {
 	lock  *Lock
 	ctx   context.Context
@@ -302,9 +301,9 @@ func (w *patience) once() error {
 	return l.opts.Sleep(w.ctx, pause)
 }
 
-// mayBeDead reports whether the holder showed nothing since the time-out, and cannot be
-// called dead yet. One that is taken for dead is taken over within two pauses, or stands
-// still behind the lock of the directory.
+// mayBeDead reports whether the holder showed nothing since the time-out, and cannot be called
+// dead yet. One that is taken for dead is taken over within two pauses, or stands still behind
+// the lock of the directory.
 func (w *patience) mayBeDead(now time.Time, holder fs.FileInfo) bool {
 	if holder == nil || !isSame(w.late, holder) {
 		return false
